@@ -68,10 +68,16 @@ func decodeTriple(g *Gray, t triple, effort int) (text string, legacy, ok bool) 
 			continue
 		}
 		q, ok := lay(g, l, start)
-		if !ok || q.quality < leastQuality || !q.plausible(g) {
+		if !ok || !q.plausible(g) {
 			continue
 		}
-		if data, ok := q.decode(g, effort-i); ok {
+		raw := q.sample(g)
+		if a := raw.normalize(3).agreement(); a < leastAgreement {
+			if debugGate != nil { debugGate("agree", a) }
+			continue
+		} else if debugGate != nil { debugGate("agreeOK", a) }
+		if data, ok := raw.decode(effort-i); ok {
+if debugGate!=nil{debugGate("SUCCESS", raw.normalize(3).agreement())}
 			if text, legacy, ok := readText(data, l.version.GetVersionNumber()); ok {
 				return text, legacy, true
 			}
@@ -80,9 +86,24 @@ func decodeTriple(g *Gray, t triple, effort int) (text string, legacy, ok bool) 
 	return "", false, false
 }
 
-// leastQuality is the agreement of the finder patterns below which a triple is
-// taken for a chance resemblance.
-const leastQuality = 0.3
+// leastAgreement is the share of known modules with the right colour below which
+// a triple is taken for a chance resemblance, of which half would agree.
+const leastAgreement = 0.66
+var debugGate func(string, float64)
+
+// agreement is the share of modules with fixed values that show them.
+func (s *samples) agreement() float64 {
+	right, all := 0, 0
+	for i, v := range s.centers() {
+		if k := s.known[i]; k != 0 {
+			all++
+			if (v > 0) == (k > 0) {
+				right++
+			}
+		}
+	}
+	return float64(right) / float64(all)
+}
 
 // plausible refuses grids that leave the picture or collapse.
 func (q *grid) plausible(g *Gray) bool {
@@ -101,8 +122,7 @@ func (q *grid) plausible(g *Gray) bool {
 }
 
 // decode tries several ways to tell dark from light modules.
-func (q *grid) decode(g *Gray, effort int) ([]byte, bool) {
-	raw := q.sample(g)
+func (raw *samples) decode(effort int) ([]byte, bool) {
 	radii := []int{3, 6}
 	if effort > 2 {
 		radii = []int{3, 6, 12, 2}
@@ -110,21 +130,21 @@ func (q *grid) decode(g *Gray, effort int) ([]byte, bool) {
 	for _, radius := range radii {
 		s := raw.normalize(radius)
 		values := s.centers()
-		if data, ok := decodeBoth(q.layout, values); ok {
+		if data, ok := decodeBoth(raw.layout, values); ok {
 			return data, true
 		}
-		sharper, ok := s.equalize(q.known)
+		sharper, ok := s.equalize(raw.known)
 		if !ok {
 			continue
 		}
-		if data, ok := decodeBoth(q.layout, sharper); ok {
+		if data, ok := decodeBoth(raw.layout, sharper); ok {
 			return data, true
 		}
 		for range effort - 1 {
-			if sharper, ok = s.equalize(q.decided(sharper, 0.4)); !ok {
+			if sharper, ok = s.equalize(raw.decided(sharper, 0.4)); !ok {
 				break
 			}
-			if data, ok := decodeBoth(q.layout, sharper); ok {
+			if data, ok := decodeBoth(raw.layout, sharper); ok {
 				return data, true
 			}
 		}

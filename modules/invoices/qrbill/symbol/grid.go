@@ -8,7 +8,6 @@ import (
 type grid struct {
 	*layout
 	warp
-	quality float64 // how well finder, timing and alignment patterns agree, at most 1
 }
 
 // pattern is a group of modules with known values, around a centre.
@@ -169,6 +168,10 @@ func (l *layout) corners() [3][2]float64 {
 	return [3][2]float64{{3.5, 3.5}, {far, 3.5}, {3.5, far}}
 }
 
+// leastLikeness is how well three finder patterns must agree on average to be
+// worth a closer look.
+const leastLikeness = 0.4
+
 // lay fits a grid to the picture, starting from a perspective.
 func lay(g *Gray, l *layout, start perspective) (*grid, bool) {
 	to := start.to
@@ -179,6 +182,11 @@ func lay(g *Gray, l *layout, start perspective) (*grid, bool) {
 		agreement += like
 		matches = append(matches, match{c[0], c[1], seen, 3})
 	}
+	if agreement < 3*leastLikeness {
+		if debugGate != nil { debugGate("like", agreement/3) }
+		return nil, false
+	}
+	if debugGate != nil { debugGate("likeOK", agreement/3) }
 	// A virtual fourth corner keeps the foreshortening until alignment patterns are found.
 	far := float64(l.dimension) - 6.5
 	virtual := match{far, far, to(far, far), 0.05}
@@ -204,7 +212,6 @@ func lay(g *Gray, l *layout, start perspective) (*grid, bool) {
 	out := &grid{layout: l, warp: warp{projection: *h}}
 	out.bend(matches, 2)
 	out.polish(g)
-	out.quality = agreement / 3
 	return out, true
 }
 
