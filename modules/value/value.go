@@ -27,3 +27,6 @@ const (
 
 // Error returns the name of the rule.
 func (r Rule) Error() string { return string(r) }
+
+// Text gives the key under which the refusal is worded, for decoders that tell the rule to the client.
+func (r Rule) Text() (key string, args map[string]any) { return "invalid." + string(r), nil }
