@@ -115,7 +115,7 @@ func (r *fileReader) member(name string, key, value *yaml.Node) error {
 		if isNull(value) && isGroup(name) {
 			return nil
 		}
-		return r.errorf(key, "unknown setting %q%s", shorten(name), didYouMean(name, fileNames()))
+		return r.errorf(key, "unknown setting %q%s", shorten(name), DidYouMean(name, fileNames()))
 	}
 	if before, twice := r.values[name]; twice {
 		return r.errorf(key, "%s is given twice, first at %s", name, before.where)

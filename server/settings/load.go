@@ -137,7 +137,7 @@ func readEnviron(environ []string) (values map[string]string, warnings []string)
 			continue
 		}
 		if !slices.Contains(known, name) {
-			warnings = append(warnings, fmt.Sprintf("unknown environment variable %s is ignored%s", shorten(name), didYouMean(name, known)))
+			warnings = append(warnings, fmt.Sprintf("unknown environment variable %s is ignored%s", shorten(name), DidYouMean(name, known)))
 		} else if value != "" {
 			values[name] = value
 		}

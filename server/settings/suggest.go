@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// didYouMean returns ` (did you mean "…"?)` with the known name that is closest to the wrong one, or "".
-func didYouMean(wrong string, known []string) string {
+// DidYouMean returns ` (did you mean "…"?)` with the known name that is closest to the wrong one, or "".
+func DidYouMean(wrong string, known []string) string {
 	best, distance := "", len(wrong)/3+1 // more changes than that, and it is another word
 	for _, name := range known {
 		if abs(len(name)-len(wrong)) >= distance {
