@@ -15,17 +15,18 @@ import (
 
 // Endpoint is a row of the table.
 type Endpoint struct {
-	Name    string       // "customers.create": module and operation, unique
-	Method  string       // GET, POST, PUT, PATCH or DELETE; HEAD is answered as GET
-	Path    string       // "/v1/customers/{id}"; {name} stands for one segment
-	Access  access.Rule  // who may come in; there is no default
-	Limit   limit.Class  // which rate limit holds; there is no default
-	Roles   []string     // built-in roles that get the grant at first boot; administrators always hold it
-	Tag     string       // group in the API document
-	Summary string       // one sentence
-	Faults  []fault.Kind // what may go wrong beyond what can go wrong everywhere
-	MaxBody int          // bytes; zero means DefaultMaxBody
-	Handle  Handler
+	Name     string       // "customers.create": module and operation, unique
+	Method   string       // GET, POST, PUT, PATCH or DELETE; HEAD is answered as GET
+	Path     string       // "/v1/customers/{id}"; {name} stands for one segment
+	Access   access.Rule  // who may come in; there is no default
+	Limit    limit.Class  // which rate limit holds; there is no default
+	Roles    []string     // built-in roles that get the grant at first boot; administrators always hold it
+	Tag      string       // group in the API document
+	Summary  string       // one sentence
+	Faults   []fault.Kind // what may go wrong beyond what can go wrong everywhere
+	MaxBody  int          // bytes; zero means DefaultMaxBody
+	Draining string       // plain text answered with 503 while the service shuts down; empty: the health map
+	Handle   Handler
 }
 
 // DefaultMaxBody is the size that a JSON body may have, in bytes.
