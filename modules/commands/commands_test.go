@@ -155,7 +155,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"--log.format", "="}, "auto text json"},
 		{[]string{"--log.format=js"}, "--log.format=json"},
 		{[]string{"--rate_limits.enabled=f"}, "--rate_limits.enabled=false"},
-		{[]string{"--rate_limits.enabled", "completi"}, "completion"},
+		{[]string{"--rate_limits.enabled", "compl"}, "completion"},
 		{[]string{"--data.dir", ""}, ""},
 		{[]string{"--data.dir", "x", "completion", "z"}, "zsh"},
 		{[]string{"completion", "zsh", ""}, ""},

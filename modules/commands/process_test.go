@@ -33,6 +33,13 @@ func (w *countingWriter) Write(p []byte) (int, error) {
 	return w.data.Write(p)
 }
 
+// seen returns the number of writes and what they wrote.
+func (w *countingWriter) seen() (writes int, data string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.writes, w.data.String()
+}
+
 func TestLog_LinesAreCollected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w countingWriter
@@ -40,25 +47,27 @@ func TestLog_LinesAreCollected(t *testing.T) {
 		for range 100 {
 			log.Info("request")
 		}
-		if w.writes != 0 {
-			t.Errorf("%d writes at once", w.writes)
+		if writes, _ := w.seen(); writes != 0 {
+			t.Errorf("%d writes at once", writes)
 		}
-		time.Sleep(logDelay + time.Millisecond)
+		time.Sleep(logDelay + time.Millisecond) //nolint:forbidigo // the clock of synctest: nobody waits
 		synctest.Wait()
-		if got := strings.Count(w.data.String(), `"msg":"request"`); w.writes != 1 || got != 100 {
-			t.Errorf("%d writes with %d lines of JSON, want 1 with 100", w.writes, got)
+		writes, data := w.seen()
+		if got := strings.Count(data, `"msg":"request"`); writes != 1 || got != 100 {
+			t.Errorf("%d writes with %d lines of JSON, want 1 with 100", writes, got)
 		}
 		log.With("a", 1).WithGroup("g").Info("last")
 		log.With("a", 1).WithGroup("g").Error("error")
-		if w.writes != 2 || !strings.Contains(w.data.String(), "last") {
+		if writes, data := w.seen(); writes != 2 || !strings.Contains(data, "last") {
 			t.Error("an error must be written at once, with what came before")
 		}
 		log.Info("tail")
-		if err := closeLog(); err != nil || !strings.Contains(w.data.String(), "tail") {
+		err := closeLog()
+		if _, data := w.seen(); err != nil || !strings.Contains(data, "tail") {
 			t.Errorf("the tail is lost at the end: %v", err)
 		}
 		log.Info("late")
-		if !strings.Contains(w.data.String(), "late") {
+		if _, data := w.seen(); !strings.Contains(data, "late") {
 			t.Error("a line after the end is lost")
 		}
 	})

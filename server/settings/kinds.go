@@ -70,12 +70,12 @@ func number(lowest, highest int64) kind[int] {
 	}
 }
 
-// duration reads a whole number of units; the unit is part of the setting's name.
-func duration(unit time.Duration, lowest, highest int64) kind[time.Duration] {
+// duration reads a whole number of units, at least one; the unit is part of the setting's name.
+func duration(unit time.Duration, highest int64) kind[time.Duration] {
 	return kind[time.Duration]{
 		name: "number",
 		parse: func(raw string) (time.Duration, error) {
-			n, err := whole(raw, lowest, highest)
+			n, err := whole(raw, 1, highest)
 			return time.Duration(n) * unit, err
 		},
 		show: func(d time.Duration) string { return strconv.FormatInt(int64(d/unit), 10) },
@@ -83,16 +83,16 @@ func duration(unit time.Duration, lowest, highest int64) kind[time.Duration] {
 	}
 }
 
-func seconds(lowest, highest int64) kind[time.Duration] {
-	return duration(time.Second, lowest, highest)
+func seconds(highest int64) kind[time.Duration] {
+	return duration(time.Second, highest)
 }
 
-func minutes(lowest, highest int64) kind[time.Duration] {
-	return duration(time.Minute, lowest, highest)
+func minutes(highest int64) kind[time.Duration] {
+	return duration(time.Minute, highest)
 }
 
-func hours(lowest, highest int64) kind[time.Duration] {
-	return duration(time.Hour, lowest, highest)
+func hours(highest int64) kind[time.Duration] {
+	return duration(time.Hour, highest)
 }
 
 var toggle = kind[bool]{

@@ -55,11 +55,8 @@ func parseMeasure(raw string, units []unit) (int64, bool) {
 			break
 		}
 	}
-	n, err := strconv.ParseUint(raw, 10, 63)
-	if err != nil || n > uint64(math.MaxInt64/factor) {
-		return 0, false
-	}
-	return int64(n) * factor, true
+	n, err := whole(raw, 0, math.MaxInt64/factor)
+	return n * factor, err == nil
 }
 
 func showMeasure(n int64, units []unit) string {
