@@ -20,7 +20,8 @@ const rangeMark = ".."
 func parseRange(t Type, s string) (interval, bool) {
 	first, second, isRange := strings.Cut(s, rangeMark)
 	if !isRange {
-		return parsePoint(t, s)
+		point, ok := parsePoint(t, s)
+		return point, ok && !point.reversed()
 	}
 	if first == "" && second == "" {
 		return interval{}, false

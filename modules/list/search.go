@@ -36,7 +36,7 @@ func parsed(values []string, parse func(string) (string, error)) []string {
 
 // oneOf appends "column is one of values". The list of placeholders has few different lengths, the
 // last value filling it up, so that few different statements are compiled and kept.
-func oneOf(b *builder, column string, values []string) bool {
+func oneOf[V any](b *builder, column string, values []V) bool {
 	switch len(values) {
 	case 0:
 		return false
@@ -148,14 +148,7 @@ func (f *Field) rangeCondition(b *builder, values []string) bool {
 	}
 	if len(points) > 0 {
 		or.next()
-		b.add(f.Column, " IN (")
-		for i := range listLength(len(points)) {
-			if i > 0 {
-				b.add(", ")
-			}
-			b.arg(points[min(i, len(points)-1)])
-		}
-		b.add(")")
+		oneOf(b, f.Column, points)
 	}
 	return or.close()
 }

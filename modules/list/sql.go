@@ -63,3 +63,29 @@ func (b *builder) where(w Where) {
 
 // sql is the statement so far.
 func (b *builder) sql() string { return b.text.String() }
+
+// and begins the next of several conditions.
+func (b *builder) and() {
+	if b.text.Len() == 0 {
+		b.text.WriteString(" WHERE ")
+	} else {
+		b.text.WriteString(" AND ")
+	}
+}
+
+// copy gives a builder that goes on where b is.
+func (b *builder) copy() *builder {
+	next := &builder{args: b.args[:len(b.args):len(b.args)]}
+	next.text.WriteString(b.text.String())
+	return next
+}
+
+// after gives a builder whose text begins with the parts and goes on with that of b, so that the
+// placeholders keep their numbers.
+func (b *builder) after(parts ...string) *builder {
+	next := &builder{args: b.args[:len(b.args):len(b.args)]}
+	next.text.Grow(256)
+	next.add(parts...)
+	next.text.WriteString(b.text.String())
+	return next
+}
