@@ -15,7 +15,6 @@ import (
 )
 
 const (
-	wasmPage         = 64 << 10
 	engineMemory     = 192 << 20 // most that one PDF may take inside the engine
 	engineWait       = 15 * time.Second
 	engineIdleBefore = 2 * time.Second // after which freed memory goes back to the system
@@ -62,7 +61,7 @@ func (e *engine) compile() {
 			e.err = errors.New("the PDF engine could not be compiled")
 		}
 	}()
-	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(engineMemory / wasmPage)
+	config := wazero.NewRuntimeConfig() // guestMemory limits the memory and knows when it did
 	if e.cacheDir != "" {
 		cache, err := wazero.NewCompilationCacheWithDir(e.cacheDir)
 		if err != nil {
@@ -77,8 +76,13 @@ func (e *engine) compile() {
 			e.latest = &guestMemory{most: min(most, engineMemory)}
 			return e.latest
 		}))
-	e.pool, e.err = webassembly.Init(webassembly.Config{
-		Context: ctx, MaxTotal: e.slots, RuntimeConfig: config,
+	module, err := withYields(pdfiumWasm)
+	if err != nil {
+		e.err = err
+		return
+	}
+	e.pool, e.err = webassembly.InitWithWASM(webassembly.Config{
+		WASM: module, Context: ctx, MaxTotal: e.slots, RuntimeConfig: config,
 		FSConfig: wazero.NewFSConfig(), // no file of the host is visible inside
 		Stdout:   io.Discard, Stderr: io.Discard,
 	})

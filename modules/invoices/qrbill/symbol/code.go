@@ -73,11 +73,17 @@ func decodeTriple(g *Gray, t triple, effort int) (text string, legacy, ok bool) 
 		}
 		raw := q.sample(g)
 		if a := raw.normalize(3).agreement(); a < leastAgreement {
-			if debugGate != nil { debugGate("agree", a) }
+			if debugGate != nil {
+				debugGate("agree", a)
+			}
 			continue
-		} else if debugGate != nil { debugGate("agreeOK", a) }
-		if data, ok := raw.decode(effort-i); ok {
-if debugGate!=nil{debugGate("SUCCESS", raw.normalize(3).agreement())}
+		} else if debugGate != nil {
+			debugGate("agreeOK", a)
+		}
+		if data, ok := raw.decode(effort - i); ok {
+			if debugGate != nil {
+				debugGate("SUCCESS", raw.normalize(3).agreement())
+			}
 			if text, legacy, ok := readText(data, l.version.GetVersionNumber()); ok {
 				return text, legacy, true
 			}
@@ -89,6 +95,7 @@ if debugGate!=nil{debugGate("SUCCESS", raw.normalize(3).agreement())}
 // leastAgreement is the share of known modules with the right colour below which
 // a triple is taken for a chance resemblance, of which half would agree.
 const leastAgreement = 0.66
+
 var debugGate func(string, float64)
 
 // agreement is the share of modules with fixed values that show them.

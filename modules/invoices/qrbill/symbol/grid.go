@@ -183,10 +183,14 @@ func lay(g *Gray, l *layout, start perspective) (*grid, bool) {
 		matches = append(matches, match{c[0], c[1], seen, 3})
 	}
 	if agreement < 3*leastLikeness {
-		if debugGate != nil { debugGate("like", agreement/3) }
+		if debugGate != nil {
+			debugGate("like", agreement/3)
+		}
 		return nil, false
 	}
-	if debugGate != nil { debugGate("likeOK", agreement/3) }
+	if debugGate != nil {
+		debugGate("likeOK", agreement/3)
+	}
 	// A virtual fourth corner keeps the foreshortening until alignment patterns are found.
 	far := float64(l.dimension) - 6.5
 	virtual := match{far, far, to(far, far), 0.05}
