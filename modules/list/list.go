@@ -30,7 +30,6 @@ package list
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"kontor/server/fault"
 	"kontor/store"
@@ -237,56 +236,4 @@ type stackedRow struct {
 // Scan reads the columns that the scanner knows, and the value that is stacked by.
 func (r *stackedRow) Scan(dest ...any) error {
 	return r.rows.Scan(append(append(make([]any, 0, len(dest)+1), dest...), &r.value)...)
-}
-
-// query is a list with what is searched for, before the view is known.
-type query struct {
-	name     string
-	from     string
-	id       string
-	tables   []string
-	visible  *builder // the condition of all rows that the caller may see
-	matching *builder // and of those that match, too
-	searched bool
-	nothing  bool // no row can match
-}
-
-// query puts the conditions together. The fault is fault.QueryInvalidSearchField.
-func (l *List[T]) query(p Params, conditions []Where) (*query, error) {
-	for _, s := range p.search {
-		if l.field(s.name) == nil {
-			return nil, fault.QueryInvalidSearchField.Detail("field", clip(s.name))
-		}
-	}
-	name, _, _ := strings.Cut(l.source.From, " ")
-	q := &query{name: name, from: l.source.From, id: l.source.ID, tables: l.source.Tables}
-	q.visible = &builder{}
-	q.restrict(l.source.Base)
-	for _, w := range conditions {
-		q.restrict(w)
-	}
-	q.matching = q.visible.copy()
-	for _, s := range p.search {
-		q.matching.and()
-		q.searched = true
-		if !l.field(s.name).condition(q.matching, s.values) {
-			q.nothing = true
-			break
-		}
-	}
-	return q, nil
-}
-
-// restrict adds a condition of the module.
-func (q *query) restrict(w Where) {
-	if w.SQL == "" {
-		return
-	}
-	q.visible.and()
-	q.visible.add("(")
-	q.visible.where(w)
-	q.visible.add(")")
-	if len(w.Tables) > 0 {
-		q.tables = append(q.tables[:len(q.tables):len(q.tables)], w.Tables...)
-	}
 }
