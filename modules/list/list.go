@@ -16,15 +16,28 @@
 //		Scan: scanPayer,
 //	})
 //
-//	page, err := payers.Page(ctx, db, in.Query, scope)
+//	page, err := payers.Page(ctx, db, in.Query, list.Where{
+//		Any:     []string{"created_by = $1"},
+//		Granted: "SELECT rec_id FROM grants WHERE principal_id = $1 AND rec_type = 'payers' AND permission = 'read'",
+//		Args:    []any{caller.UserID},
+//		Tables:  []string{"grants"},
+//	})
+//
+// In.Query is a [Params] with the tag `query:"*"`. Without a condition the list shows all rows, as it
+// does to a caller who may read all.
 //
 // SQL is made of what the module declares, and nothing else: names from the client are looked up,
 // values from the client are arguments. Names that are unknown are refused as the API says: one that
 // is searched for always, one that is sorted or stacked by only once rows are read.
 //
+// Totals are counted once and remembered by the store until one of the tables changes. An index on
+// (searched column, created, id) makes a page cost the same however many rows there are, and one on
+// (sorted column, id) does so for a sort.
+//
 // What it leaves to others: rights are a condition that the caller of Page brings; indexes are the
-// module's, and every field that lists are searched or sorted by needs one that ends in (created,
-// id) or (field, id) if the list is to stay fast. Wildcards scan.
+// module's. Its limits: wildcards, distinct, the totals of groups and a search for several values at
+// once that is sorted look at every matching row. Totals and rows are read one after the other, so that
+// a write in between may show in one and not in the other.
 package list
 
 import (

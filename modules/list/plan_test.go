@@ -94,7 +94,7 @@ func TestPage_UsesIndexes(t *testing.T) {
 func TestPage_ReadsAlternativesByTheirIndexes(t *testing.T) {
 	db := open(t, few(t)...)
 	index(t, db)
-	mine := list.Where{Any: []string{"t.owner = $1"}, Granted: "SELECT g.rec_id AS id FROM things_granted g WHERE g.user_id = $2", Args: []any{bob, anna}}
+	mine := list.Where{Any: []string{"t.owner = $1"}, Granted: "SELECT g.rec_id FROM things_granted g WHERE g.user_id = $2", Args: []any{bob, anna}}
 	err := db.InTx(t.Context(), func(tx *store.Tx) error {
 		for _, sql := range []string{
 			"CREATE TABLE things_granted (user_id TEXT NOT NULL, rec_id TEXT NOT NULL, PRIMARY KEY (user_id, rec_id))",

@@ -14,8 +14,8 @@ type Where struct {
 	// Any are conditions of which at least one must hold, beside SQL: the relations of the caller to
 	// the row, each with an index of its own. They use the same arguments.
 	Any []string
-	// Granted is a SELECT of ids, in a column named id, whose rows pass Any as well; they should be few.
-	// It uses the same arguments.
+	// Granted is a SELECT of the ids of rows that pass like those of Any; they should be few. It uses
+	// the same arguments.
 	//
 	// "He made it, or it was granted to him" belongs into Any and Granted rather than into one text with
 	// OR: a page is then read from the beginning of each index, however many rows there are.

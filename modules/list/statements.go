@@ -52,8 +52,8 @@ func (q *query) mergedPage(columns string, v view, p Params, depth int64) *build
 	}
 	if q.granted != "" {
 		// SQLite takes a CROSS JOIN in the order in which it is written: the grants first, which are few.
-		b.add(" UNION SELECT part.id FROM (SELECT ", q.id, " AS id FROM (", q.granted, ") AS granted CROSS JOIN ", q.from,
-			before, q.id, " = granted.id", after, first)
+		b.add(" UNION SELECT part.id FROM (WITH granted (granted_id) AS (", q.granted, ") SELECT ", q.id, " AS id FROM granted CROSS JOIN ",
+			q.from, before, q.id, " = granted.granted_id", after, first)
 	}
 	b.add(")")
 	b.pageEnd(v, p)
