@@ -19,6 +19,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"kontor/modules/records"
+	"kontor/modules/value"
 	"kontor/server/access"
 	"kontor/store"
 )
@@ -47,8 +49,8 @@ type Options struct {
 	HashSlots         int // hashes at the same time; the number of cores
 	Audience          string
 
-	// ValueKey brings a credential value to the form in which credentials.value_key has it.
-	ValueKey func(value string) string
+	// LoginKey brings a credential value, as it is typed, to the form that credentials.value_key has.
+	LoginKey func(value string) string
 	Events   Events // nil: nobody listens
 	Texts    Texts
 	Log      *slog.Logger
@@ -64,8 +66,8 @@ func (o *Options) fill() {
 	setDefault(&o.Hash, DefaultHashCost)
 	setDefault(&o.HashSlots, runtime.NumCPU())
 	setDefault(&o.Audience, "kontor-api")
-	if o.ValueKey == nil {
-		o.ValueKey = func(value string) string { return strings.ToLower(strings.TrimSpace(value)) }
+	if o.LoginKey == nil {
+		o.LoginKey = func(typed string) string { return value.Fold(strings.TrimSpace(typed)) }
 	}
 	if o.Texts == nil {
 		o.Texts = keysAsTexts{}
@@ -135,10 +137,33 @@ func (s *Service) Close(ctx context.Context) error {
 	return err
 }
 
-// Records tells for the record types of the module what a user may do by his relation to a record.
+// Records tells for the record types of the module what a user is to a record.
 func (s *Service) Records() map[access.RecordType]access.Records {
 	return map[access.RecordType]access.Records{
-		access.Sessions: sessionRecords{s.db},
-		access.APIKeys:  keyRecords{s.db},
+		access.Sessions: standings[Session]{s.db, &sessionTable},
+		access.APIKeys:  standings[APIKey]{s.db, &keyTable},
+	}
+}
+
+// standings answers for the records of one table.
+type standings[T any] struct {
+	db    *store.DB
+	table *records.Table[T]
+}
+
+// Standings tells for each id that exists what the user is to the record.
+func (r standings[T]) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
+	return r.table.Standings(ctx, r.db, userID, ids)
+}
+
+// actor names who makes a change in the audit trail: a user, an API key, or Kontor itself.
+func actor(caller *access.Caller) string {
+	switch {
+	case caller.UserID != "":
+		return caller.UserID
+	case caller.KeyID != "":
+		return caller.KeyID
+	default:
+		return store.NilID
 	}
 }

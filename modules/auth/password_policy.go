@@ -47,26 +47,32 @@ var commonPasswords = sync.OnceValue(func() []string {
 	return list
 })
 
-// CheckPolicy says what is wrong with a new password, or ok. values are the user's credential values. There are no
-// rules on kinds of characters (NIST SP 800-63B-4, section 3.1.1.2).
-func (s *Service) CheckPolicy(password string, values ...string) (problem fault.Text, ok bool) {
+// CheckPassword notes under the field what is wrong with a new password. personal are values that it must not be: the
+// user's credentials. There are no rules on kinds of characters (NIST SP 800-63B-4, section 3.1.1.2).
+func (s *Service) CheckPassword(problems *fault.Fields, field, password string, personal ...string) {
 	length := utf8.RuneCountInString(password)
 	switch {
+	case password == "":
+		problems.Add(field, "invalid.required")
+		return
 	case length < s.options.PasswordMinLength:
-		return fault.Text{Key: "invalid.min_length", Args: fault.Args{"Min": s.options.PasswordMinLength}}, false
+		problems.Add(field, "invalid.min_length", fault.Args{"Min": s.options.PasswordMinLength})
+		return
 	case length > MaxPasswordLength:
-		return fault.Text{Key: "invalid.max_length", Args: fault.Args{"Max": MaxPasswordLength}}, false
+		problems.Add(field, "invalid.max_length", fault.Args{"Max": MaxPasswordLength})
+		return
 	}
 	lower := strings.ToLower(password)
 	if _, found := slices.BinarySearch(commonPasswords(), lower); found || repeats(lower) {
-		return fault.Text{Key: "invalid.password_common"}, false
+		problems.Add(field, "invalid.password_common")
+		return
 	}
-	for _, value := range values {
+	for _, value := range personal {
 		if restatesValue(lower, strings.ToLower(strings.TrimSpace(value))) {
-			return fault.Text{Key: "invalid.password_credential"}, false
+			problems.Add(field, "invalid.password_credential")
+			return
 		}
 	}
-	return fault.Text{}, true
 }
 
 // repeats reports whether the password is a short string over and over.

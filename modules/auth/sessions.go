@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"kontor/modules/list"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/fault"
@@ -55,20 +56,26 @@ type Session struct {
 	LastUsedAt store.Time `json:"last_used_at"`
 	ExpiresAt  store.Time `json:"expires_at"`
 	Current    bool       `json:"current"` // the one that asks
+
+	ended *store.Time
 }
 
-// SessionKind says what a new session may do beside calling.
-type SessionKind bool
+// sessionKind says how a session can go on.
+type sessionKind bool
 
-// The kinds of sessions.
 const (
-	Renewable    SessionKind = true  // with a refresh token
-	NotRenewable SessionKind = false // ends with its access token
+	renewable    sessionKind = true  // with a refresh token
+	notRenewable sessionKind = false // ends with its access token
 )
 
-// OpenSession starts a session for a user, from the device of the request, and signs its tokens. It returns
-// fault.InvalidInput for an X-Device-ID that is none.
-func (s *Service) OpenSession(ctx context.Context, tx *store.Tx, userID string, kind SessionKind) (Tokens, error) {
+// OpenSession starts a session without a refresh token, as registration gives it, from the device of the request. It
+// gives the access token and the seconds it is good, and fault.InvalidInput for an X-Device-ID that is none.
+func (s *Service) OpenSession(ctx context.Context, tx *store.Tx, userID string) (token string, expiresIn int, err error) {
+	tokens, err := s.openSession(ctx, tx, userID, notRenewable)
+	return tokens.AccessToken, int(tokens.ExpiresIn), err
+}
+
+func (s *Service) openSession(ctx context.Context, tx *store.Tx, userID string, kind sessionKind) (Tokens, error) {
 	device, err := deviceID(ctx)
 	if err != nil {
 		return Tokens{}, err
@@ -79,13 +86,13 @@ func (s *Service) OpenSession(ctx context.Context, tx *store.Tx, userID string, 
 	if err != nil {
 		return Tokens{}, err
 	}
-	if kind == NotRenewable {
+	if kind == notRenewable {
 		tokens.RefreshToken, row.ExpiresAt = "", expires
 	}
 	if err := insertSession(ctx, tx, row); err != nil {
 		return Tokens{}, err
 	}
-	if kind == Renewable {
+	if kind == renewable {
 		if err := insertRefreshToken(ctx, tx, tokenHash(tokens.RefreshToken), row.ID, s.refreshUntil(row, now)); err != nil {
 			return Tokens{}, err
 		}
@@ -145,7 +152,7 @@ func (s *Service) Refresh(ctx context.Context, token string) (Tokens, error) {
 		}
 		if found.used {
 			// Committed, although the request is refused.
-			return s.endSession(ctx, tx, found.session.UserID, found.session.UserID, found.session.ID, endedByReuse)
+			return s.endSession(ctx, tx, found.session.UserID, found.session, endedByReuse)
 		}
 		now := tx.Now()
 		if now >= found.expires {
@@ -185,24 +192,54 @@ func (s *Service) rotate(ctx context.Context, tx *store.Tx, usedHash string, row
 func (s *Service) Logout(ctx context.Context) error {
 	caller := access.From(ctx)
 	return s.db.InTx(ctx, func(tx *store.Tx) error {
-		return s.endSession(ctx, tx, caller.UserID, caller.UserID, caller.SessionID, endedByLogout)
+		row, err := sessionTable.Any(ctx, tx, caller.SessionID)
+		if err != nil {
+			return err
+		}
+		return s.endSession(ctx, tx, caller.UserID, row, endedByLogout)
 	})
 }
 
-// EndSession ends one session of a user, for himself or for a caller who may delete sessions. It returns
+// EndSession ends one session of a user, for himself or for a caller who may delete it. It returns
 // fault.UserNotFound, fault.NoAccess and fault.SessionNotFound.
 func (s *Service) EndSession(ctx context.Context, userID, sessionID string) error {
 	caller := access.From(ctx)
 	return s.db.InTx(ctx, func(tx *store.Tx) error {
-		if err := mayOn(ctx, tx, caller, userID, access.Delete); err != nil {
+		if err := userExists(ctx, tx, userID); err != nil {
 			return err
 		}
-		err := s.endSession(ctx, tx, caller.UserID, userID, sessionID, endedByRequest)
-		if errors.Is(err, store.ErrNotFound) {
-			return fault.SessionNotFound.Because(err)
+		row, err := sessionTable.Get(ctx, tx, sessionID, access.Delete)
+		switch {
+		case err != nil:
+			return err
+		case row.UserID != userID || row.ended != nil || tx.Now() >= row.ExpiresAt:
+			return fault.SessionNotFound
 		}
-		return err
+		return s.endSession(ctx, tx, caller.UserID, row, endedByRequest)
 	})
+}
+
+// Sessions lists the active sessions of a user, for himself and for who may read them. It returns fault.UserNotFound
+// and fault.NoAccess.
+func (s *Service) Sessions(ctx context.Context, userID string, query list.Params) (list.Page[Session], error) {
+	caller := access.From(ctx)
+	if err := userExists(ctx, s.db, userID); err != nil {
+		return list.Page[Session]{}, err
+	}
+	// Whole minutes, so that the counts can be remembered for as long.
+	const minute = store.Time(time.Minute / time.Millisecond)
+	active := list.Where{SQL: "user_id = $1 AND expires_at > $2", Args: []any{userID, s.db.Now() / minute * minute}}
+	page, err := sessionList.Page(ctx, s.db, query, active, sessionTable.Visible(caller))
+	if err != nil {
+		return page, err
+	}
+	if page.TotalUnfiltered == 0 && caller.UserID != userID && !caller.May(access.Sessions, access.ReadAll) {
+		return list.Page[Session]{}, fault.NoAccess
+	}
+	for i := range page.Data.Rows {
+		page.Data.Rows[i].Current = page.Data.Rows[i].ID == caller.SessionID
+	}
+	return page, nil
 }
 
 // EndSessions ends all sessions of a user but one, or all when exceptID is empty: after a change of password or status.
@@ -211,9 +248,8 @@ func (s *Service) EndSessions(ctx context.Context, tx *store.Tx, userID, exceptI
 	if err != nil {
 		return err
 	}
-	actor := access.From(ctx).UserID
 	for _, id := range ended {
-		tx.Audit(store.AuditEntry{Actor: actor, Action: actionEnd, RecType: access.Sessions.Name, RecID: id})
+		tx.Audit(store.AuditEntry{Actor: actor(access.From(ctx)), Action: actionEnd, RecType: access.Sessions.Name, RecID: id})
 	}
 	s.Changed(tx, userID)
 	return nil
@@ -224,34 +260,14 @@ func (s *Service) Changed(tx *store.Tx, userID string) {
 	tx.AfterCommit(func() { s.generations.end(userID) })
 }
 
-// endSession ends an active session. It returns store.ErrNotFound where there is none.
-func (s *Service) endSession(ctx context.Context, tx *store.Tx, actor, userID, sessionID, reason string) error {
-	ended, err := updateEnded(ctx, tx, userID, sessionID, reason)
-	if err != nil {
+// endSession ends a session. One that has ended before stays as it is.
+func (s *Service) endSession(ctx context.Context, tx *store.Tx, actor string, row Session, reason string) error {
+	ended, err := updateEnded(ctx, tx, row.ID, reason)
+	if err != nil || !ended {
 		return err
 	}
-	if !ended {
-		return store.ErrNotFound
-	}
-	tx.Audit(store.AuditEntry{Actor: actor, Action: actionEnd, RecType: access.Sessions.Name, RecID: sessionID})
-	s.Changed(tx, userID)
-	return nil
-}
-
-// mayOn decides what a caller may do with the sessions of a user.
-func mayOn(ctx context.Context, q store.Querier, caller *access.Caller, userID string, p access.Permission) error {
-	if caller.UserID == userID {
-		return nil
-	}
-	exists, err := selectUserExists(ctx, q, userID)
-	switch {
-	case err != nil:
-		return err
-	case !exists:
-		return fault.UserNotFound
-	case !caller.May(access.Sessions, p):
-		return fault.NoAccess
-	}
+	tx.Audit(store.AuditEntry{Actor: actor, Action: actionEnd, RecType: access.Sessions.Name, RecID: row.ID, Before: row})
+	s.Changed(tx, row.UserID)
 	return nil
 }
 
@@ -282,12 +298,4 @@ func deviceID(ctx context.Context) (string, error) {
 		}
 	}
 	return id, nil
-}
-
-// sessionRecords says what users are to sessions.
-type sessionRecords struct{ db *store.DB }
-
-// Standings gives the owner of a session all but the making of it.
-func (r sessionRecords) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return standings(ctx, r.db, selectSessionOwner, userID, ids)
 }

@@ -56,7 +56,9 @@ type verified struct {
 	expires   store.Time
 }
 
-func (v *verified) good(now store.Time) bool { return now < v.expires && now+clockLeeway >= v.notBefore }
+func (v *verified) good(now store.Time) bool {
+	return now < v.expires && now+clockLeeway >= v.notBefore
+}
 
 // issue signs an access token. Its times are whole seconds, as other readers of JWT expect them.
 func (s *Service) issue(userID, sessionID string, now store.Time) (token string, expires store.Time, err error) {

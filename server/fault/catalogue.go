@@ -32,11 +32,12 @@ var (
 	QueryInvalidSearchField = Kind{"query_m.invalid_search_field", http.StatusInternalServerError}
 
 	// Sign-in, sessions, API keys.
-	InvalidCredentials = Kind{"auth_m.invalid_credentials", http.StatusUnauthorized}
-	CoolingOff         = Kind{"auth_m.cooling_off", http.StatusTooManyRequests}
-	AuthUnavailable    = Kind{"auth_m.internal_server_error", http.StatusServiceUnavailable}
-	SessionNotFound    = Kind{"auth_m.session_not_found", http.StatusNotFound}
-	APIKeyNotFound     = Kind{"auth_m.api_key_not_found", http.StatusNotFound}
+	InvalidCredentials  = Kind{"auth_m.invalid_credentials", http.StatusUnauthorized}
+	CoolingOff          = Kind{"auth_m.cooling_off", http.StatusTooManyRequests}
+	AuthUnavailable     = Kind{"auth_m.internal_server_error", http.StatusServiceUnavailable}
+	SessionNotFound     = Kind{"auth_m.session_not_found", http.StatusNotFound}
+	APIKeyNotFound      = Kind{"auth_m.api_key_not_found", http.StatusNotFound}
+	InvalidRefreshToken = Kind{"auth_m.invalid_refresh_token", http.StatusUnauthorized}
 
 	// Users and credentials.
 	UserNotFound        = Kind{"users.user_not_found", http.StatusNotFound}
