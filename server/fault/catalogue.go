@@ -49,6 +49,7 @@ var (
 	OTPAttemptsExceeded = Kind{"users.otp_attempts_exceeded", http.StatusTooManyRequests}
 	OTPSendLimited      = Kind{"users.otp_send_limited", http.StatusTooManyRequests}
 	LastAdministrator   = Kind{"users.last_administrator", http.StatusConflict}
+	TooManyCredentials  = Kind{"users.too_many_credentials", http.StatusConflict}
 
 	// Access control.
 	RoleNotFound     = Kind{"rbac.role_not_found", http.StatusNotFound}
