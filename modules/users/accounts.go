@@ -132,7 +132,7 @@ func (s *Service) LoggedIn(ctx context.Context, tx *store.Tx, userID string) err
 // Records answers permission checks for users and credentials.
 func (s *Service) Records() map[access.RecordType]access.Records {
 	return map[access.RecordType]access.Records{
-		access.Users:       standings(func(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
+		access.Users: standings(func(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
 			return accounts.Standings(ctx, s.db, userID, ids)
 		}),
 		access.Credentials: standings(func(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
