@@ -123,12 +123,6 @@ func (s *Service) promote(ctx context.Context, tx *store.Tx, userID, by string) 
 	return err
 }
 
-// LoggedIn notes that a user has signed in.
-func (s *Service) LoggedIn(ctx context.Context, tx *store.Tx, userID string) error {
-	_, err := tx.Exec(ctx, updateLastLogin, userID, tx.Now())
-	return err
-}
-
 // Records answers permission checks for users and credentials.
 func (s *Service) Records() map[access.RecordType]access.Records {
 	return map[access.RecordType]access.Records{

@@ -34,22 +34,19 @@ type registerInput struct {
 	Password string `json:"password"`
 	Terms    bool   `json:"terms_accepted"`
 	Privacy  bool   `json:"privacy_policy_accepted"`
-
-	id identifier
 }
 
-// Validate checks all but the password, which the service hands to the policy.
-func (in *registerInput) Validate(v *fault.Fields) {
-	in.id = checkIdentifier(v, "credential_type", "credential_value", in.Type, in.Value)
-	if in.Password == "" {
-		v.Add("password", "invalid.required")
-	}
+// check checks all but the password. The service calls it, together with the policy for passwords, so that all that is
+// wrong is told at once.
+func (in *registerInput) check(v *fault.Fields) identifier {
+	id := checkIdentifier(v, "credential_type", "credential_value", in.Type, in.Value)
 	if !in.Terms {
 		v.Add("terms_accepted", "invalid.accepted")
 	}
 	if !in.Privacy {
 		v.Add("privacy_policy_accepted", "invalid.accepted")
 	}
+	return id
 }
 
 type addCredentialInput struct {
@@ -130,9 +127,6 @@ type passwordInput struct {
 	Password    string `json:"password"`
 }
 
-// Validate asks for the new password; the old one depends on who is asking.
-func (in *passwordInput) Validate(v *fault.Fields) { required(v, "password", in.Password) }
-
 type rolesInput struct {
 	UserID string    `path:"id"`
 	Roles  *[]string `json:"roles"`
@@ -166,15 +160,12 @@ type completeRecoveryInput struct {
 	Value    string `json:"credential_value"`
 	OTP      string `json:"otp"`
 	Password string `json:"password"`
-
-	key string
 }
 
-// Validate asks for all three members.
-func (in *completeRecoveryInput) Validate(v *fault.Fields) {
-	in.key = checkLogin(v, in.Value)
+// check asks for credential and code. The service calls it together with the policy for passwords.
+func (in *completeRecoveryInput) check(v *fault.Fields) (key string) {
 	required(v, "otp", in.OTP)
-	required(v, "password", in.Password)
+	return checkLogin(v, in.Value)
 }
 
 func checkLogin(v *fault.Fields, text string) string {

@@ -60,7 +60,8 @@ func (s *Service) recoverable(ctx context.Context, q store.Querier, key string) 
 // or tried too often; a password is hashed each time.
 func (s *Service) completeRecovery(ctx context.Context, in completeRecoveryInput) (endpoint.Message, error) {
 	var problems fault.Fields
-	s.auth.CheckPassword(&problems, "password", in.Password, in.Value)
+	key := in.check(&problems)
+	s.checkPassword(&problems, in.Password, in.Value)
 	if err := problems.Err(); err != nil {
 		return endpoint.Message{}, err
 	}
@@ -76,7 +77,7 @@ func (s *Service) completeRecovery(ctx context.Context, in completeRecoveryInput
 	var outcome error
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		outcome = fault.InvalidOTP
-		c, _, ok, err := s.recoverable(ctx, tx, in.key)
+		c, _, ok, err := s.recoverable(ctx, tx, key)
 		if err != nil {
 			return err
 		}

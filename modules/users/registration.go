@@ -18,14 +18,15 @@ type Registration struct {
 	Credential  Credential `json:"credential"`
 	AccessToken string     `json:"access_token"`
 	TokenType   string     `json:"token_type"`
-	ExpiresIn   int        `json:"expires_in"`
+	ExpiresIn   int64      `json:"expires_in"`
 }
 
 // register makes a pending user with one credential and sends the code that validates it. It returns
 // fault.CredentialExists and fault.OTPSendLimited.
 func (s *Service) register(ctx context.Context, in registerInput) (Registration, error) {
 	var problems fault.Fields
-	s.auth.CheckPassword(&problems, "password", in.Password, in.id.value)
+	id := in.check(&problems)
+	s.checkPassword(&problems, in.Password, id.value)
 	if err := problems.Err(); err != nil {
 		return Registration{}, err
 	}
@@ -34,7 +35,7 @@ func (s *Service) register(ctx context.Context, in registerInput) (Registration,
 		return Registration{}, err
 	}
 	u := User{ID: store.NewID(), Status: Pending, Language: endpoint.Language(ctx)}
-	c := newCredential(u.ID, in.id)
+	c := newCredential(u.ID, id)
 	var first code
 	if !c.Validated {
 		first = s.prepareCode(c, u.Language, forValidation)

@@ -65,8 +65,6 @@ const (
 
 	touchUser = `UPDATE users SET modified_at = $2, modified_by = $3, version = version + 1 WHERE id = $1`
 
-	updateLastLogin = `UPDATE users SET last_login_at = $2 WHERE id = $1`
-
 	selectRoleNames = `
 		SELECT ur.user_id, r.name FROM user_roles ur JOIN roles r ON r.id = ur.role_id
 		WHERE ur.user_id IN (%s) ORDER BY r.name_key`

@@ -57,16 +57,16 @@ func (u User) ETag() string {
 
 // Auth is what users needs from sign-in.
 type Auth interface {
-	// CheckPassword notes under field what the policy has against a password. personal are values that it must not be.
-	CheckPassword(problems *fault.Fields, field, password string, personal ...string)
+	// CheckPolicy says what is wrong with a new password, or ok. values are the user's credential values.
+	CheckPolicy(password string, values ...string) (problem fault.Text, ok bool)
 	// HashPassword hashes a password for SetPassword. It takes long and waits in a bounded queue.
 	HashPassword(ctx context.Context, password string) (hash string, err error)
 	// VerifyPassword returns fault.InvalidCredentials for a wrong password and fault.CoolingOff after too many.
 	VerifyPassword(ctx context.Context, userID, password string) error
 	// SetPassword stores a hash in place of the one before.
 	SetPassword(ctx context.Context, tx *store.Tx, userID, hash string) error
-	// OpenSession starts a session and gives its access token with the seconds it is valid.
-	OpenSession(ctx context.Context, tx *store.Tx, userID string) (token string, expiresIn int, err error)
+	// OpenSession starts a session that ends with its access token, which is valid for that many seconds.
+	OpenSession(ctx context.Context, tx *store.Tx, userID string) (token string, expiresIn int64, err error)
 	// EndSessions ends all sessions of the user but one, which may be empty.
 	EndSessions(ctx context.Context, tx *store.Tx, userID, exceptSessionID string) error
 	// Changed tells that status or roles of the user change with the transaction: his sessions see it on their next request.

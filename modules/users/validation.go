@@ -2,6 +2,7 @@ package users
 
 import (
 	"context"
+	"errors"
 
 	"kontor/server/access"
 	"kontor/server/endpoint"
@@ -52,7 +53,7 @@ func (s *Service) validate(ctx context.Context, in validateInput) (Credential, e
 
 // untilNextCode tells a client without tries left when a new code can surely be had.
 func (s *Service) untilNextCode(err error) error {
-	if err == fault.OTPAttemptsExceeded {
+	if errors.Is(err, fault.OTPAttemptsExceeded) {
 		return fault.OTPAttemptsExceeded.RetryAfter(otpWindow)
 	}
 	return err
