@@ -31,7 +31,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle:  endpoint.JSON(http.StatusOK, s.signIn)},
 		{Name: "auth.refresh", Method: http.MethodPost, Path: "/v1/token/refresh", Access: access.Public, Limit: limit.Public,
 			Summary: "Exchange a refresh token for a new pair of tokens.",
-			Faults:  []fault.Kind{fault.InvalidRefreshToken},
+			Faults:  []fault.Kind{fault.InvalidRefresh},
 			Handle:  endpoint.JSON(http.StatusOK, s.refresh)},
 		{Name: "auth.logout", Method: http.MethodPost, Path: "/v1/logout", Access: access.SignedIn, Roles: everybody,
 			Summary: "End the session and all of its tokens.", Handle: endpoint.JSON(http.StatusOK, s.logout)},

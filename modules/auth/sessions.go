@@ -130,19 +130,19 @@ func tokenHash(token string) string {
 }
 
 // Refresh exchanges a refresh token for a new pair. Who shows one that was used before has a copy, or was copied: the
-// whole session ends. It returns fault.InvalidRefreshToken.
+// whole session ends. It returns fault.InvalidRefresh.
 func (s *Service) Refresh(ctx context.Context, token string) (Tokens, error) {
 	if _, err := deviceID(ctx); err != nil {
 		return Tokens{}, err
 	}
 	secret, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(secret) != refreshBytes {
-		return Tokens{}, fault.InvalidRefreshToken
+		return Tokens{}, fault.InvalidRefresh
 	}
 	var tokens Tokens
 	var refused error
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		tokens, refused = Tokens{}, fault.InvalidRefreshToken
+		tokens, refused = Tokens{}, fault.InvalidRefresh
 		found, err := selectRefreshToken(ctx, tx, tokenHash(token))
 		if errors.Is(err, store.ErrNotFound) {
 			return nil

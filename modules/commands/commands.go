@@ -6,6 +6,7 @@
 package commands
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -30,18 +31,22 @@ type tree struct {
 
 	kong.Plugins // one flag for each setting
 
+	Backup     backupCommand     `cmd:"" help:"Write everything to one file."`
+	Restore    restoreCommand    `cmd:"" help:"Bring a backup back into an empty data directory."`
+	Check      checkCommand      `cmd:"" help:"Check the database and the chain of the audit trail."`
 	Settings   settingsCommand   `cmd:"" help:"Show every setting: its value, where that comes from and what it means."`
 	Completion completionCommand `cmd:"" help:"Print a script that completes commands and flags in a shell."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`
 }
 
-// Run executes the command that the arguments name and returns the exit code of the process.
-func Run(p Process) int {
+// Run executes the command that the arguments name and returns the exit code of the process. When the context ends, a
+// server stops in order and other commands break off.
+func Run(ctx context.Context, p Process) int {
 	args := p.Args
 	if len(args) > 0 && args[0] == "help" { // "kontor help backup" is "kontor backup --help"
 		args = append(args[1:len(args):len(args)], "--help")
 	}
-	line, err := newCommandLine(p)
+	line, err := newCommandLine(ctx, p)
 	if err != nil {
 		return p.fail(err)
 	}
@@ -49,14 +54,14 @@ func Run(p Process) int {
 		line.complete(p.Stdout, args[1:])
 		return 0
 	}
-	ctx, err := line.parser.Parse(args)
+	parsed, err := line.parser.Parse(args)
 	if line.done { // the help has been printed; that it was asked for in an incomplete command is no error
 		return 0
 	}
 	if err != nil {
 		return p.fail(line.explain(args, err))
 	}
-	if err := ctx.Run(); err != nil {
+	if err := parsed.Run(); err != nil {
 		return p.fail(err)
 	}
 	return 0
@@ -75,7 +80,7 @@ type commandLine struct {
 	done   bool // the parser has printed the help and would have ended the process
 }
 
-func newCommandLine(p Process) (*commandLine, error) {
+func newCommandLine(ctx context.Context, p Process) (*commandLine, error) {
 	l := &commandLine{}
 	flags := newSettingFlags()
 	l.tree.Plugins = kong.Plugins{flags.target()}
@@ -88,6 +93,7 @@ func newCommandLine(p Process) (*commandLine, error) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
 		kong.Help(printHelp),
 		kong.Bind(p),
+		kong.BindTo(ctx, (*context.Context)(nil)),
 		// Only a command that asks for the settings reads them: "kontor version" works whatever is set.
 		kong.BindSingletonProvider(func() (*settings.Result, error) {
 			return settings.Load(settings.Input{Flags: flags.given(), Environ: p.Environ, File: l.tree.Config})

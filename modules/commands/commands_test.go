@@ -2,6 +2,7 @@ package commands_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -19,7 +20,7 @@ type outcome struct {
 
 func run(environ []string, stdin string, args ...string) outcome {
 	var stdout, stderr bytes.Buffer
-	code := commands.Run(commands.Process{
+	code := commands.Run(context.Background(), commands.Process{
 		Args: args, Environ: environ, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr,
 	})
 	return outcome{code, stdout.String(), stderr.String()}

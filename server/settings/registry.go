@@ -188,6 +188,6 @@ var registry = []Setting{
 		"First start only: the API key; without it a random one is printed once.",
 		func(s *Settings) *Secret { return &s.Secrets.APIKey }),
 	fromEnvironment("KONTOR_SECRET_KEY", optional(secret(minSecretKeyLength)),
-		"Master key of the data directory; without it the key is a file in the data directory.",
+		"Master key of the data directory, 32 bytes in hexadecimal or base64; without it the key is a file in there.",
 		func(s *Settings) *Secret { return &s.Secrets.SecretKey }),
 }
