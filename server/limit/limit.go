@@ -7,7 +7,6 @@ package limit
 
 import (
 	"hash/maphash"
-	"math"
 	"sync"
 	"time"
 )
@@ -97,21 +96,15 @@ func (l *Limiter) Allow(key []byte, perMinute int) Verdict {
 
 // conform is the algorithm itself: it decides about a request at now and gives the new theoretical arrival time.
 func conform(now, arrival int64, perMinute int) (Verdict, int64) {
-	interval := float64(period) / float64(perMinute)
+	interval := int64(period) / int64(perMinute)
+	burst := interval * int64(perMinute)
 	arrival = max(arrival, now)
-	next := arrival + int64(math.Ceil(interval))
+	next := arrival + interval
 	ahead := next - now
-	verdict := Verdict{Limit: perMinute}
-	// One nanosecond of rounding a request must not cost the last of a burst.
-	if ahead > int64(period)+int64(perMinute) {
-		verdict.RetryAfter = time.Duration(ahead - int64(period))
-		verdict.Reset = time.Duration(arrival - now)
-		return verdict, arrival
+	if ahead > burst {
+		return Verdict{Limit: perMinute, RetryAfter: time.Duration(ahead - burst), Reset: time.Duration(arrival - now)}, arrival
 	}
-	verdict.Allowed = true
-	verdict.Remaining = max(0, int(float64(int64(period)+int64(perMinute)-ahead)/interval))
-	verdict.Reset = time.Duration(ahead)
-	return verdict, next
+	return Verdict{Allowed: true, Limit: perMinute, Remaining: int((burst - ahead) / interval), Reset: time.Duration(ahead)}, next
 }
 
 // room reports whether a new key fits, after forgetting the keys that equal fresh ones where it is due.
