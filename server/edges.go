@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
@@ -38,9 +39,33 @@ func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
 	s.identify(r)
 	e := kind.Because(err)
 	if kind == fault.PayloadTooLarge {
+		discard(ctx.Conn())
 		e.Args = fault.Args{"Max": s.headerReceived(&ctx.Request.Header).MaxRequestBodySize}
 	}
 	s.fail(r, e)
+}
+
+const (
+	discardBytes = 32 << 20
+	discardIdle  = 200 * time.Millisecond
+	discardTime  = 5 * time.Second
+)
+
+// discard reads what a client still sends of a body that is refused, within bounds: were the connection closed at once,
+// the client would see a reset instead of the answer.
+func discard(connection net.Conn) {
+	var sink [16 << 10]byte
+	end := time.Now().Add(discardTime)
+	for read := 0; read < discardBytes && time.Now().Before(end); {
+		if connection.SetReadDeadline(time.Now().Add(discardIdle)) != nil {
+			return
+		}
+		n, err := connection.Read(sink[:])
+		if err != nil {
+			return
+		}
+		read += n
+	}
 }
 
 // unexpected answers for an error that Fiber itself makes. The pipeline lets none pass; this is the net below it.

@@ -156,15 +156,10 @@ func (t *trail) sign(w *writer) error {
 	if err != nil {
 		return translate(err)
 	}
-	if _, _, err = start(s, []any{metaAuditHead, w.db.signHead(t.head)}); err != nil {
+	if _, _, err = start(s, []any{metaAuditHead, w.db.secrets.signHead(t.head)}); err != nil {
 		return err
 	}
 	s.Reset()
 	t.signed = t.head.seq
 	return nil
-}
-
-func (db *DB) signHead(h head) string {
-	text := fmt.Sprintf("%d %x", h.seq, h.hash)
-	return fmt.Sprintf("%s %x", text, db.Keyed("audit head", []byte(text)))
 }

@@ -119,7 +119,7 @@ func (d *directory) masterKey(given string, fresh bool) ([]byte, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case !fresh:
-		return nil, fmt.Errorf("%s is missing: without the key the database cannot be used", path)
+		return nil, fmt.Errorf("%s is missing, and without its key the database cannot be used: %w", path, fs.ErrNotExist)
 	}
 	key := newMasterKey()
 	return key, writeDurably(path, fmt.Appendf(nil, "%x\n", key))

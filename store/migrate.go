@@ -49,7 +49,7 @@ const (
 // the start of an up-to-date database need not wake goose.
 func schemaVersion(c *sqlite.Conn) (int64, error) {
 	var tables, versioned, version int64
-	if err := readKept(c, selectTables, &tables, &versioned); err != nil {
+	if err := readKept(c, selectTables, nil, &tables, &versioned); err != nil {
 		return 0, err
 	}
 	if tables == 0 {
@@ -58,16 +58,16 @@ func schemaVersion(c *sqlite.Conn) (int64, error) {
 	if versioned == 0 {
 		return 0, errors.New("it is a database of another program")
 	}
-	return version, readKept(c, selectVersion, &version)
+	return version, readKept(c, selectVersion, nil, &version)
 }
 
-// readKept reads one row without arguments.
-func readKept(c *sqlite.Conn, sql string, dest ...any) error {
+// readKept reads one row on a connection that no pool or writer has yet.
+func readKept(c *sqlite.Conn, sql string, args []any, dest ...any) error {
 	s, err := c.Prepare(sql)
 	if err != nil {
 		return translate(err)
 	}
-	_, more, err := start(s, nil)
+	_, more, err := start(s, args)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"crypto/hmac"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -97,7 +96,7 @@ func (db *DB) prepare(ctx context.Context, conn *sqlite.Conn, path string) (chec
 		return false, fmt.Errorf("%s has schema %d, this program knows %d: %w", path, version, latest, ErrNewerSchema)
 	}
 	if version > 0 {
-		if err := db.checkKey(conn, path); err != nil {
+		if err := db.secrets.checkKey(conn, path); err != nil {
 			return false, err
 		}
 	}
@@ -130,22 +129,17 @@ func explain(path string, err error) error {
 	return fmt.Errorf("%s cannot be used: %w", path, err)
 }
 
-func (db *DB) keyCheck() string {
-	return hex.EncodeToString(db.Keyed("key check", []byte("kontor")))
-}
-
 // checkKey compares the master key with the one that the database was made with.
-func (db *DB) checkKey(conn *sqlite.Conn, path string) error {
-	s, err := conn.Prepare(selectMeta)
-	if err != nil {
-		return explain(path, translate(err))
+func (s *secrets) checkKey(conn *sqlite.Conn, path string) error {
+	var check string
+	err := readKept(conn, selectMeta, []any{metaKeyCheck}, &check)
+	if errors.Is(err, ErrNotFound) {
+		return nil // the first start was cut off before it was stored
 	}
-	_, more, err := start(s, []any{metaKeyCheck})
 	if err != nil {
 		return explain(path, err)
 	}
-	defer s.Reset()
-	if more && !hmac.Equal([]byte(s.Text(0)), []byte(db.keyCheck())) {
+	if !hmac.Equal([]byte(check), []byte(s.check())) {
 		return fmt.Errorf("%s was made with another secret key than the one given: %w", path, ErrWrongKey)
 	}
 	return nil
@@ -156,7 +150,7 @@ func (db *DB) storeKeyCheck(conn *sqlite.Conn) error {
 	if err != nil {
 		return translate(err)
 	}
-	_, _, err = start(s, []any{metaKeyCheck, db.keyCheck()})
+	_, _, err = start(s, []any{metaKeyCheck, db.secrets.check()})
 	s.Reset()
 	return err
 }
@@ -166,7 +160,7 @@ func quickCheck(ctx context.Context, conn *sqlite.Conn) error {
 	conn.SetContext(ctx)
 	defer conn.SetContext(nil)
 	var verdict string
-	if err := readKept(conn, "PRAGMA quick_check(1)", &verdict); err != nil {
+	if err := readKept(conn, "PRAGMA quick_check(1)", nil, &verdict); err != nil {
 		return err
 	}
 	if verdict != "ok" {

@@ -69,14 +69,25 @@ func (db *DB) DeriveKey(purpose string, n int) []byte { return db.secrets.derive
 
 // Keyed is the HMAC-SHA-256 of data under a key of its own for the purpose. It recognises a value
 // again that must not be stored.
-func (db *DB) Keyed(purpose string, data []byte) []byte {
-	key, ok := db.secrets.derived.Load(purpose)
+func (db *DB) Keyed(purpose string, data []byte) []byte { return db.secrets.keyed(purpose, data) }
+
+func (s *secrets) keyed(purpose string, data []byte) []byte {
+	key, ok := s.derived.Load(purpose)
 	if !ok {
-		key, _ = db.secrets.derived.LoadOrStore(purpose, db.secrets.derive("keyed/"+purpose, sha256.Size))
+		key, _ = s.derived.LoadOrStore(purpose, s.derive("keyed/"+purpose, sha256.Size))
 	}
 	mac := hmac.New(sha256.New, key.([]byte))
 	mac.Write(data)
 	return mac.Sum(nil)
+}
+
+// check is stored in the database to recognise the master key.
+func (s *secrets) check() string { return hex.EncodeToString(s.keyed("key check", []byte("kontor"))) }
+
+// signHead signs the end of the audit trail.
+func (s *secrets) signHead(h head) string {
+	text := fmt.Sprintf("%d %x", h.seq, h.hash)
+	return fmt.Sprintf("%s %x", text, s.keyed("audit head", []byte(text)))
 }
 
 // sealVersion leads every sealed value, so that another cipher can follow one day.

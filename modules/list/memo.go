@@ -14,13 +14,13 @@ import (
 
 // counter remembers a number until one of the tables changes, as *store.DB does.
 type counter interface {
-	Memo(ctx context.Context, key string, tables []string, load func(ctx context.Context) (int64, error)) (int64, error)
+	Memo(ctx context.Context, key string, tables []string, load func() (int64, error)) (int64, error)
 }
 
 // count runs a counting statement, or remembers its result.
 func (q *query) count(ctx context.Context, db Store, b *builder) (int64, error) {
 	sql := b.sql()
-	return db.Memo(ctx, memoKey(sql, b.args), q.tables, func(ctx context.Context) (int64, error) {
+	return db.Memo(ctx, memoKey(sql, b.args), q.tables, func() (int64, error) {
 		var n int64
 		if err := db.QueryRow(ctx, sql, b.args...).Scan(&n); err != nil {
 			return 0, fmt.Errorf("count %s: %w", q.name, err)

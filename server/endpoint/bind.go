@@ -47,6 +47,9 @@ func newPlan(t reflect.Type) *plan {
 	p := &plan{binder: -1, body: map[string]int{}}
 	for i := range t.NumField() {
 		field := t.Field(i)
+		if !field.IsExported() {
+			continue // what Validate keeps for the service
+		}
 		path, query, body := field.Tag.Get("path"), field.Tag.Get("query"), field.Tag.Get("json")
 		switch {
 		case path != "" && query == "" && body == "":

@@ -82,6 +82,9 @@ func Dir(t testing.TB) string {
 		t.Fatalf("make a database: %v", err)
 	}
 	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
