@@ -61,7 +61,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	}
 	m.Users = users.New(db, signIn{m.Auth}, outbox{m.Notifications}, texts, users.Options{OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts})
 	m.Customers = customers.New(db, quiet{}, quiet{})
-	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Sessions: m.Auth, Records: m.records()})
+	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Sessions: m.Auth, Records: m.records(), Texts: texts})
 	return m, nil
 }
 
