@@ -95,10 +95,7 @@ func checkIntegrity(ctx context.Context, q Querier) error {
 	if err := q.QueryRow(ctx, "PRAGMA integrity_check(1)").Scan(&verdict); err != nil {
 		return err
 	}
-	if verdict != "ok" {
-		return fmt.Errorf("%w: %s", ErrCorrupt, verdict)
-	}
-	return nil
+	return judge(verdict)
 }
 
 func checkReferences(ctx context.Context, q Querier) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"kontor/store/internal/sqlite"
@@ -124,7 +125,7 @@ func (db *DB) prepare(ctx context.Context, conn *sqlite.Conn, path string) (chec
 // explain says in one sentence what is wrong with a database file.
 func explain(path string, err error) error {
 	if errors.Is(err, ErrCorrupt) {
-		return fmt.Errorf("%s is damaged or not a database, nothing was changed; restore a backup: %w", path, err)
+		return fmt.Errorf("%s cannot be used and was left as it is; restore a backup: %w", path, err)
 	}
 	return fmt.Errorf("%s cannot be used: %w", path, err)
 }
@@ -158,15 +159,20 @@ func (db *DB) storeKeyCheck(conn *sqlite.Conn) error {
 // quickCheck looks through the pages of the database until the context ends.
 func quickCheck(ctx context.Context, conn *sqlite.Conn) error {
 	conn.SetContext(ctx)
-	defer conn.SetContext(nil)
+	defer conn.SetContext(context.Background())
 	var verdict string
 	if err := readKept(conn, "PRAGMA quick_check(1)", nil, &verdict); err != nil {
 		return err
 	}
-	if verdict != "ok" {
-		return fmt.Errorf("%w: %s", ErrCorrupt, verdict)
+	return judge(verdict)
+}
+
+// judge reads the first line of an integrity check.
+func judge(verdict string) error {
+	if verdict == "ok" {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%w: %s", ErrCorrupt, strings.Join(strings.Fields(verdict), " "))
 }
 
 // checkInBackground checks a database that is too large to be checked at the start. Damage makes the

@@ -62,6 +62,7 @@ var (
 	GrantNotFound    = kind("rbac.grant_not_found", http.StatusNotFound)
 	GrantExists      = kind("rbac.grant_exists", http.StatusConflict)
 	GrantNotHeld     = kind("rbac.grant_not_held", http.StatusForbidden)
+	GrantToSelf      = kind("rbac.grant_to_self", http.StatusForbidden)
 	EndpointNotFound = kind("rbac.endpoint_not_found", http.StatusNotFound)
 
 	// Customers.
