@@ -66,7 +66,7 @@ type Auth interface {
 	// SetPassword stores a hash in place of the one before.
 	SetPassword(ctx context.Context, tx *store.Tx, userID, hash string) error
 	// OpenSession starts a session that ends with its access token, which is valid for that many seconds.
-	OpenSession(ctx context.Context, tx *store.Tx, userID string) (token string, expiresIn int64, err error)
+	OpenSession(ctx context.Context, tx *store.Tx, userID string) (token string, expiresIn int, err error)
 	// EndSessions ends all sessions of the user but one, which may be empty.
 	EndSessions(ctx context.Context, tx *store.Tx, userID, exceptSessionID string) error
 	// Changed tells that status or roles of the user change with the transaction: his sessions see it on their next request.
