@@ -18,7 +18,7 @@ type Registration struct {
 	Credential  Credential `json:"credential"`
 	AccessToken string     `json:"access_token"`
 	TokenType   string     `json:"token_type"`
-	ExpiresIn   int      `json:"expires_in"`
+	ExpiresIn   int        `json:"expires_in"`
 }
 
 // register makes a pending user with one credential and sends the code that validates it. It returns
