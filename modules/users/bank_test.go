@@ -3,6 +3,7 @@ package users_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -99,7 +100,14 @@ func (b *bank) serve(texts *locales.Bundle) string {
 	policy.Store(access.NewPolicy(access.PolicyData{Endpoints: endpoints, Types: map[string]map[string]access.Permission{
 		personnel: {"users": access.ReadAll | access.Update}}}))
 	s, err := server.New(server.Options{Endpoints: table, Auth: b.auth, Policy: policy, Texts: texts, Now: b.clock.Now,
-		Log: slog.New(slog.NewTextHandler(b.t.Output(), nil))})
+		Log: slog.New(slog.NewTextHandler(b.t.Output(), nil)), Replays: replays{b.db},
+		Stored: func(err error) (server.Stored, bool) {
+			replay, ok := errors.AsType[*store.Replay](err)
+			if !ok {
+				return server.Stored{}, false
+			}
+			return server.Stored{Status: replay.Status, Body: replay.Body, Mismatch: replay.BodyDiffers}, true
+		}})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -233,6 +241,20 @@ func (b *bank) staff(name string, roles ...string) member {
 }
 
 func (b *bank) admin() member { b.t.Helper(); return b.staff("root@bank.example", "Administrator") }
+
+// replays answers requests with an Idempotency-Key from the store.
+type replays struct{ db *store.DB }
+
+func (r replays) Begin(ctx context.Context, claim server.Claim) (context.Context, error) {
+	claimed := store.Idempotency{Key: claim.Key, Caller: claim.Caller, Path: claim.Endpoint, BodyHash: claim.BodyHash[:]}
+	if replay, err := r.db.Replay(ctx, claimed); err != nil || replay != nil {
+		if err == nil {
+			err = replay
+		}
+		return nil, err
+	}
+	return store.WithIdempotency(ctx, claimed), nil
+}
 
 // signIn plays the module of that purpose.
 type signIn struct {

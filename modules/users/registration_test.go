@@ -162,3 +162,21 @@ func TestRegistrant_MayOnlyDealWithHisOwnCredentials(t *testing.T) {
 		b.call(m.token, refused[0], refused[1], map[string]any{}).want(t, 403, "common.rbac_no_rec_access")
 	}
 }
+
+func TestRegister_WithAnIdempotencyKeyHappensOnce(t *testing.T) {
+	b := newBank(t)
+	first := b.call("key", "POST", registerPath, registration("email", email(1)), "Idempotency-Key", "once").want(t, 201, "")
+	again := b.call("key", "POST", registerPath, registration("email", email(1)), "Idempotency-Key", "once").want(t, 201, "")
+	if first.Text != again.Text || b.outbox.count(email(1)) != 1 {
+		t.Errorf("got %s, then %s", first.Text, again.Text)
+	}
+	b.call("key", "POST", registerPath, registration("email", email(2)), "Idempotency-Key", "once").want(t, 422, "common.idempotency_mismatch")
+	m := member{id: first.text("user_id"), token: first.text("access_token"), credential: first.member("credential").text("id")}
+	b.call(m.token, "PUT", m.validate(), otp(b.outbox.last(email(1)).Code)).want(t, 200, "")
+	add := func() reply {
+		return b.call(m.token, "POST", m.path("/credentials"), credential("username", "anna"), "Idempotency-Key", "twice").want(t, 201, "")
+	}
+	if first, again := add(), add(); first.Text != again.Text {
+		t.Errorf("got %s, then %s", first.Text, again.Text)
+	}
+}
