@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -298,13 +299,15 @@ func (a *signIn) APIKey(_ context.Context, key string) (*access.Caller, error) {
 	return &access.Caller{KeyID: "key"}, nil
 }
 
-func (a *signIn) CheckPolicy(password string, values ...string) (fault.Text, bool) {
-	for _, value := range values {
-		if password == value {
-			return fault.Text{Key: "invalid.required"}, false
-		}
+func (a *signIn) CheckPassword(problems *fault.Fields, field, password string, personal ...string) {
+	switch {
+	case password == "":
+		problems.Add(field, "invalid.required")
+	case len(password) < 12:
+		problems.Add(field, "invalid.min_length", fault.Args{"Min": 12})
+	case slices.Contains(personal, password):
+		problems.Add(field, "invalid.required")
 	}
-	return fault.Text{Key: "invalid.min_length", Args: fault.Args{"Min": 12}}, len(password) >= 12
 }
 
 func (a *signIn) HashPassword(_ context.Context, password string) (string, error) {

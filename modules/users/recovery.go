@@ -62,7 +62,7 @@ func (s *Service) recoverable(ctx context.Context, q store.Querier, key string) 
 func (s *Service) completeRecovery(ctx context.Context, in completeRecoveryInput) (endpoint.Message, error) {
 	var problems fault.Fields
 	key := in.check(&problems)
-	s.checkPassword(&problems, in.Password, in.Value)
+	s.auth.CheckPassword(&problems, "password", in.Password, in.Value)
 	if err := problems.Err(); err != nil {
 		return endpoint.Message{}, err
 	}

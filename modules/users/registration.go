@@ -26,7 +26,7 @@ type Registration struct {
 func (s *Service) register(ctx context.Context, in registerInput) (Registration, error) {
 	var problems fault.Fields
 	id := in.check(&problems)
-	s.checkPassword(&problems, in.Password, id.value)
+	s.auth.CheckPassword(&problems, "password", in.Password, id.value)
 	if err := problems.Err(); err != nil {
 		return Registration{}, err
 	}

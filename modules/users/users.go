@@ -57,8 +57,8 @@ func (u User) ETag() string {
 
 // Auth is what users needs from sign-in.
 type Auth interface {
-	// CheckPolicy says what is wrong with a new password, or ok. values are the user's credential values.
-	CheckPolicy(password string, values ...string) (problem fault.Text, ok bool)
+	// CheckPassword notes under the field what is wrong with a new password. personal are values that it must not be.
+	CheckPassword(problems *fault.Fields, field, password string, personal ...string)
 	// HashPassword hashes a password for SetPassword. It takes long and waits in a bounded queue.
 	HashPassword(ctx context.Context, password string) (hash string, err error)
 	// VerifyPassword returns fault.InvalidCredentials for a wrong password and fault.CoolingOff after too many.
