@@ -33,16 +33,22 @@ type Entry struct {
 	Hash       string     `json:"hash"`
 }
 
+// texts words answers: *locales.Bundle.
+type texts interface {
+	Text(lang, key string, args map[string]any) string
+}
+
 // Service shows the trail.
 type Service struct {
-	db *store.DB
+	db    *store.DB
+	texts texts
 
 	mu   sync.Mutex // held while the trail is walked
 	walk walk
 }
 
 // New makes a service.
-func New(db *store.DB) *Service { return &Service{db: db} }
+func New(db *store.DB, texts texts) *Service { return &Service{db: db, texts: texts} }
 
 // Endpoints are the rows of the module. Both are for administrators, until they grant them to others.
 func (s *Service) Endpoints() []endpoint.Endpoint {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"kontor/server/access"
+	"kontor/server/endpoint"
 	"kontor/server/fault"
 	"kontor/store"
 )
@@ -21,8 +22,9 @@ type Status struct {
 
 // FirstBad is the first entry that was changed, removed or put in.
 type FirstBad struct {
-	Seq    int64  `json:"seq"`
-	Reason string `json:"reason"`
+	Seq     int64  `json:"seq"`
+	Reason  string `json:"reason"`  // as the command that checks the database says it
+	Message string `json:"message"` // in the language of the request
 }
 
 // stepLength bounds what one request verifies: about a tenth of a second. A longer trail takes several requests; each
@@ -33,7 +35,7 @@ const stepLength = 10_000
 type walk struct {
 	began    store.Time
 	position store.AuditPosition
-	bad      *FirstBad
+	bad      *store.AuditBreak
 }
 
 type statusInput struct {
@@ -59,15 +61,17 @@ func (s *Service) status(ctx context.Context, in statusInput) (Status, error) {
 		var broken *store.AuditBreak
 		switch {
 		case errors.As(err, &broken):
-			s.walk.bad = &FirstBad{Seq: broken.Seq, Reason: broken.Reason}
+			s.walk.bad = broken
 		case err != nil:
 			return Status{}, err
 		}
 		s.walk.position, ended = position, reached && err == nil
 	}
-	status := Status{VerifiedTo: s.walk.position.Seq(), Complete: ended, FirstBad: s.walk.bad, Since: s.walk.began, CheckedAt: now}
-	if s.walk.bad != nil {
-		status.VerifiedTo = min(status.VerifiedTo, s.walk.bad.Seq-1)
+	status := Status{VerifiedTo: s.walk.position.Seq(), Complete: ended, Since: s.walk.began, CheckedAt: now}
+	if bad := s.walk.bad; bad != nil {
+		message := s.texts.Text(endpoint.Language(ctx), "audit.first_bad", map[string]any{"Seq": bad.Seq})
+		status.FirstBad = &FirstBad{Seq: bad.Seq, Reason: bad.Reason, Message: message}
+		status.VerifiedTo = min(status.VerifiedTo, bad.Seq-1)
 	}
 	return status, s.db.QueryRow(ctx, countEntries).Scan(&status.Entries)
 }
