@@ -159,7 +159,7 @@ func (db *DB) storeKeyCheck(conn *sqlite.Conn) error {
 // quickCheck looks through the pages of the database until the context ends.
 func quickCheck(ctx context.Context, conn *sqlite.Conn) error {
 	conn.SetContext(ctx)
-	defer conn.SetContext(nil)
+	defer conn.SetContext(context.Background())
 	var verdict string
 	if err := readKept(conn, "PRAGMA quick_check(1)", nil, &verdict); err != nil {
 		return err
