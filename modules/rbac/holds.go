@@ -1,0 +1,150 @@
+package rbac
+
+import (
+	"context"
+	"slices"
+
+	"kontor/server/access"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+// holder reads what a user holds at this moment: his roles, and his and their grants on types and endpoints. Within a
+// transaction that is exact, whatever was granted or taken away since his request came in.
+func holder(ctx context.Context, q store.Querier, userID string) (*access.Caller, error) {
+	roles, err := rolesOf(ctx, q, userID)
+	if err != nil {
+		return nil, err
+	}
+	data := access.PolicyData{Types: map[string]map[string]access.Permission{}, Endpoints: map[string][]string{}}
+	if err := readTypeGrants(ctx, q, data.Types, selectTypeGrantsOf, userID); err != nil {
+		return nil, err
+	}
+	if err := readEndpointGrants(ctx, q, data.Endpoints, selectEndpointGrantsOf, userID); err != nil {
+		return nil, err
+	}
+	return access.Caller{UserID: userID, Roles: roles}.Under(access.NewPolicy(data)), nil
+}
+
+// ownRight is what the user may do with the record of a grant by his relation to it.
+func (s *Service) ownRight(ctx context.Context, userID string, in GrantInput) (access.Permission, error) {
+	if in.RecID == "" {
+		return access.None, nil
+	}
+	t, _ := access.LookupType(in.RecType)
+	found, err := s.records(t).Standings(ctx, userID, []string{in.RecID})
+	return found[in.RecID].Own, err
+}
+
+// mayGrant decides whether the user may make a grant. It returns fault.GrantToSelf and fault.GrantNotHeld.
+func mayGrant(ctx context.Context, q store.Querier, userID string, own access.Permission, in GrantInput) error {
+	grantor, err := holder(ctx, q, userID)
+	if err != nil {
+		return err
+	}
+	if in.UserID == userID || slices.Contains(grantor.Roles, in.RoleID) {
+		return fault.GrantToSelf
+	}
+	if in.Endpoint != "" {
+		if !grantor.MayCall(in.Endpoint) {
+			return fault.GrantNotHeld
+		}
+		return nil
+	}
+	t, _ := access.LookupType(in.RecType)
+	for _, name := range in.Permissions {
+		wanted, _ := access.ParsePermission(name)
+		held := grantor.May(t, wanted)
+		if in.RecID != "" && !held {
+			held = own.Has(wanted)
+			if !held {
+				held, err = holdsOnRecord(ctx, q, userID, t, wanted, in.RecID)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if !held {
+			return fault.GrantNotHeld.Detail("permission", name)
+		}
+	}
+	return nil
+}
+
+const countRecordGrants = `
+	SELECT COUNT(*) FROM grants
+	WHERE rec_id = $1 AND rec_type = $2 AND permission = $3
+		AND principal_id IN (SELECT $4 UNION ALL SELECT role_id FROM user_roles WHERE user_id = $4)`
+
+func holdsOnRecord(ctx context.Context, q store.Querier, userID string, t access.RecordType, wanted access.Permission, recID string) (bool, error) {
+	var n int
+	err := q.QueryRow(ctx, countRecordGrants, recID, t.Name, wanted.String(), userID).Scan(&n)
+	return n > 0, err
+}
+
+// MayAssign decides whether the caller may give a role to somebody, or take it away: he must hold all that the role
+// allows, or he would give what he does not hold. Only administrators assign their own built-in role. Ask before the
+// transaction that assigns. It returns fault.GrantNotHeld and fault.RoleNotFound.
+func (s *Service) MayAssign(ctx context.Context, caller *access.Caller, roleID string) error {
+	if _, err := roleTable.Any(ctx, s.db, roleID); err != nil {
+		return err
+	}
+	assigner, err := holder(ctx, s.db, caller.UserID)
+	if err != nil || assigner.Administrator() {
+		return err
+	}
+	if roleID == access.Administrator {
+		return fault.GrantNotHeld
+	}
+	role := access.PolicyData{Types: map[string]map[string]access.Permission{}, Endpoints: map[string][]string{}}
+	if err := readTypeGrants(ctx, s.db, role.Types, selectTypeGrants+" AND principal_id = $1", roleID); err != nil {
+		return err
+	}
+	for name, permissions := range role.Types[roleID] {
+		if t, known := access.LookupType(name); known && !assigner.May(t, permissions) {
+			return fault.GrantNotHeld.Detail("rec_type", name)
+		}
+	}
+	if err := readEndpointGrants(ctx, s.db, role.Endpoints, selectEndpointGrants+" WHERE principal_id = $1", roleID); err != nil {
+		return err
+	}
+	for _, key := range role.Endpoints[roleID] {
+		if !assigner.MayCall(key) {
+			return fault.GrantNotHeld.Detail("endpoint", key)
+		}
+	}
+	return s.holdsRecordsOf(ctx, assigner, roleID)
+}
+
+const selectRecordGrantsOf = `
+	SELECT rec_type, permission, rec_id FROM grants
+	WHERE principal_id = $1 AND rec_id <> '' AND (rec_type, permission, rec_id) > ($2, $3, $4)
+	ORDER BY rec_type, permission, rec_id LIMIT 500`
+
+// holdsRecordsOf asks for all records that a role has grants on, some at a time. A record that is gone counts as not
+// held, until its grants are swept.
+func (s *Service) holdsRecordsOf(ctx context.Context, assigner *access.Caller, roleID string) error {
+	var last Check
+	for {
+		var checks []Check
+		err := each(ctx, s.db, func(rows *store.Rows) error {
+			var c Check
+			err := rows.Scan(&c.RecType, &c.Permission, &c.RecID)
+			checks = append(checks, c)
+			return err
+		}, selectRecordGrantsOf, roleID, last.RecType, last.Permission, last.RecID)
+		if err != nil || len(checks) == 0 {
+			return err
+		}
+		decisions, err := s.decide(ctx, assigner, checks)
+		if err != nil {
+			return err
+		}
+		for i, d := range decisions {
+			if !d.Allowed {
+				return fault.GrantNotHeld.Detail("rec_id", checks[i].RecID)
+			}
+		}
+		last = checks[len(checks)-1]
+	}
+}
