@@ -266,7 +266,10 @@ func TestExpiry(t *testing.T) {
 func TestKnown_AllocatesNothing(t *testing.T) {
 	w := newWorld(t)
 	token := w.known()
-	if allocations := testing.AllocsPerRun(100, func() { w.auth.Known(token) }); allocations > 0 {
+	if raceDetector {
+		t.Log("the race detector makes the pools of the cache forget on purpose: only that it can be called is tested")
+	}
+	if allocations := testing.AllocsPerRun(100, func() { w.auth.Known(token) }); allocations > 0 && !raceDetector {
 		t.Errorf("%v allocations", allocations)
 	}
 }
