@@ -150,6 +150,20 @@ func isKeyForm(key string) bool {
 
 // CreateKey makes a key: kontor_<id>_<secret>.
 func (s *Service) CreateKey(ctx context.Context, name string) (NewAPIKey, error) {
+	var made NewAPIKey
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		var err error
+		if made, err = s.IssueKey(ctx, tx, name); err != nil {
+			return err
+		}
+		tx.Respond(created, made)
+		return nil
+	})
+	return made, err
+}
+
+// IssueKey is [Service.CreateKey] as a part of a transaction.
+func (s *Service) IssueKey(ctx context.Context, tx *store.Tx, name string) (NewAPIKey, error) {
 	id := store.NewID()
 	secret := make([]byte, keySecretBytes)
 	rand.Read(secret) // never fails: it ends the program instead
@@ -157,14 +171,7 @@ func (s *Service) CreateKey(ctx context.Context, name string) (NewAPIKey, error)
 		APIKey: APIKey{ID: id, Name: name, CreatedBy: actor(access.From(ctx)), version: 1},
 		Key:    "kontor_" + strings.ReplaceAll(id, "-", "") + "_" + base64.RawURLEncoding.EncodeToString(secret),
 	}
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		if err := s.insertKey(ctx, tx, &made.APIKey, made.Key); err != nil {
-			return err
-		}
-		tx.Respond(created, made)
-		return nil
-	})
-	return made, err
+	return made, s.insertKey(ctx, tx, &made.APIKey, made.Key)
 }
 
 // StoreKey stores a key that the operator chose, at the first start. It returns ErrKeyForm.
