@@ -79,8 +79,11 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, e
 		if err != nil {
 			return err
 		}
-		if now != user {
+		switch {
+		case now.id != user.id || now.status != user.status:
 			return fault.InvalidCredentials
+		case now.hash != user.hash: // a new password, or a parallel sign-in upgraded the hash: the next try will tell
+			return fault.Unavailable
 		}
 		if err := forgive(ctx, tx, tried); err != nil {
 			return err

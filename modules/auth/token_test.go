@@ -233,6 +233,7 @@ func TestBearer_UnavailableIsNotAllowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer fresh.Close(context.Background())
 	w.stop()
 	old := w.auth
 	w.auth = fresh
