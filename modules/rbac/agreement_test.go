@@ -78,7 +78,9 @@ func (w *world) grant(t *rapid.T, b *bank) {
 
 // decide is the rule in its own words.
 func (w *world) decide(user string, permission access.Permission, thing string) rbac.Decision {
-	yes := func(source, id string) rbac.Decision { return rbac.Decision{Allowed: true, Source: source, SourceID: id} }
+	yes := func(source, id string) rbac.Decision {
+		return rbac.Decision{Allowed: true, Source: source, SourceID: id}
+	}
 	if thing != "" {
 		if w.owner[thing] == user && permission&(access.Read|access.Update|access.Delete) != 0 {
 			return yes("owner", thing)
