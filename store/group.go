@@ -133,11 +133,10 @@ func (w *writer) call(j *job) (err error) {
 	return err
 }
 
-// commit commits the group and answers everybody in it.
+// commit commits the group and answers everybody in it. The group stays the writer's until then, so
+// that nobody is forgotten, whatever happens here.
 func (w *writer) commit() {
-	group := w.group
-	w.group = nil
-	if len(group) == 0 {
+	if len(w.group) == 0 {
 		if err := runKept(w.conn, rollback); err != nil {
 			w.failed(err)
 		}
@@ -150,27 +149,23 @@ func (w *writer) commit() {
 	if err != nil {
 		w.undo()
 		w.failed(err)
-		for _, j := range group {
-			w.answer(j, err)
-		}
+		w.answerGroup(err)
 		return
 	}
 	w.counters.failing.Store(nil)
 	var touched []*table
-	for _, j := range group {
+	for _, j := range w.group {
 		for _, t := range j.tx.touched {
 			touched = appendMissing(touched, t)
 		}
 		j.tx.claim.settle(j.tx.answer)
 	}
 	w.db.versions.bump(touched)
-	w.counters.closures.Add(uint64(len(group)))
+	w.counters.closures.Add(uint64(len(w.group)))
 	if len(touched) > 0 {
 		w.counters.commits.Add(1)
 	}
-	for _, j := range group {
-		w.answer(j, nil)
-	}
+	w.answerGroup(nil)
 	w.checkpoints.committed(w.conn)
 }
 
@@ -191,13 +186,17 @@ func (w *writer) lost() {
 
 // abandonGroup answers everybody in the open group after the writer's goroutine ended.
 func (w *writer) abandonGroup(err error) {
-	group := w.group
-	w.group = nil
 	w.conn.ResetAll()
 	w.undo()
-	for _, j := range group {
+	w.answerGroup(err)
+}
+
+func (w *writer) answerGroup(err error) {
+	for _, j := range w.group {
 		w.answer(j, err)
 	}
+	clear(w.group)
+	w.group = w.group[:0]
 }
 
 // undo ends the open transaction, if there is one, and forgets what was remembered of it.
@@ -219,6 +218,10 @@ func (w *writer) failed(err error) {
 
 // answer lets a job's caller go on: after its hooks, if it has some.
 func (w *writer) answer(j *job, err error) {
+	if j.answered {
+		return
+	}
+	j.answered = true
 	j.err = err
 	if err != nil || len(j.tx.hooks) == 0 {
 		close(j.done)

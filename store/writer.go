@@ -31,7 +31,9 @@ type job struct {
 	tx    *Tx
 	err   error
 	panic *panicked
-	done  chan struct{}
+
+	answered bool // or handed to the hooks, which then close done
+	done     chan struct{}
 }
 
 // panicked is what a closure panicked with, carried to the goroutine of its caller.
@@ -111,7 +113,7 @@ func (w *writer) enqueue(j *job) error {
 }
 
 // loop serves the queue until close. When something takes its goroutine down (a panic here, or
-// runtime.Goexit in a closure), the open group is answered and another goroutine goes on.
+// runtime.Goexit in a closure), everybody in the open group is answered and another goroutine goes on.
 func (w *writer) loop() {
 	finished := false
 	defer func() {
