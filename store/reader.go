@@ -74,7 +74,7 @@ func (p *pool) take(ctx context.Context) (*reader, error) {
 
 func (r *reader) release() {
 	r.conn.ResetAll()
-	r.conn.SetContext(nil)
+	r.conn.SetContext(context.Background())
 	r.pool.free <- r
 }
 
