@@ -9,6 +9,7 @@ import (
 	"maps"
 
 	"kontor/locales"
+	"kontor/modules/audit"
 	"kontor/modules/auth"
 	"kontor/modules/customers"
 	"kontor/modules/notice"
@@ -17,7 +18,6 @@ import (
 	"kontor/modules/users"
 	"kontor/server/access"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/server/settings"
 	"kontor/store"
 )
@@ -39,6 +39,7 @@ type Modules struct {
 	Auth          *auth.Service
 	Users         *users.Service
 	RBAC          *rbac.Service
+	Audit         *audit.Service
 	Customers     *customers.Service
 	Notifications *notifications.Service
 }
@@ -59,9 +60,10 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	}); err != nil {
 		return nil, err
 	}
-	m.Users = users.New(db, signIn{m.Auth}, outbox{m.Notifications}, texts, users.Options{OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts})
+	m.Users = users.New(db, m.Auth, outbox{m.Notifications}, texts, users.Options{OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts})
 	m.Customers = customers.New(db, quiet{}, quiet{})
-	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Sessions: m.Auth, Records: m.records()})
+	m.Audit = audit.New(db, texts)
+	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Sessions: m.Auth, Records: m.records(), Texts: texts})
 	return m, nil
 }
 
@@ -79,7 +81,7 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 func (m *Modules) Endpoints() []endpoint.Endpoint {
 	var table []endpoint.Endpoint
 	for _, module := range []interface{ Endpoints() []endpoint.Endpoint }{
-		m.Auth, m.Users, m.RBAC, m.Customers, m.Notifications,
+		m.Auth, m.Users, m.RBAC, m.Audit, m.Customers, m.Notifications,
 	} {
 		table = append(table, module.Endpoints()...)
 	}
@@ -105,29 +107,10 @@ func (quiet) IsPerson(context.Context, store.Querier, string, string, string, st
 	return false, nil
 }
 
-// signIn is what users needs of sign-in.
-type signIn struct{ *auth.Service }
-
-// CheckPolicy says what is wrong with a new password, or ok.
-func (s signIn) CheckPolicy(password string, values ...string) (fault.Text, bool) {
-	var problems fault.Fields
-	s.CheckPassword(&problems, "password", password, values...)
-	for _, text := range problems.All {
-		return text, false
-	}
-	return fault.Text{}, true
-}
-
 // outbox is what users needs of notifications.
 type outbox struct{ *notifications.Service }
 
 // PrepareOTP words a one-time code.
 func (o outbox) PrepareOTP(m users.OTPMessage) func(ctx context.Context, tx *store.Tx) error {
 	return o.Service.PrepareOTP(notifications.OTPMessage(m))
-}
-
-// OpenSession starts a session.
-func (s signIn) OpenSession(ctx context.Context, tx *store.Tx, userID string) (string, int64, error) {
-	token, expiresIn, err := s.Service.OpenSession(ctx, tx, userID)
-	return token, int64(expiresIn), err
 }

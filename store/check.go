@@ -62,10 +62,9 @@ func checkFile(ctx context.Context, path string, key *secrets) (report CheckRepo
 		return report, explain(path, err)
 	}
 	if key != nil {
-		if err := key.checkKey(conn, path); err != nil {
+		if report.KeyChecked, err = key.checkKey(conn, path); err != nil {
 			return report, err
 		}
-		report.KeyChecked = true
 	}
 	if err := checkIntegrity(ctx, v); err != nil {
 		return report, fmt.Errorf("%s: %w", path, err)

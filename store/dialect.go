@@ -33,11 +33,12 @@ const (
 )
 
 // writerPragmas make an acknowledged write survive a loss of power: in WAL mode only FULL syncs the
-// log at each commit. Checkpoints are run by the store, beside the writer.
+// log at each commit. Checkpoints are run by the store, beside the writer: the hook that tells the
+// length of the log has taken the place of the engine's own (and "PRAGMA wal_autocheckpoint" would
+// remove it).
 var writerPragmas = []string{
 	"PRAGMA journal_mode = WAL",
 	"PRAGMA synchronous = FULL",
-	"PRAGMA wal_autocheckpoint = 0",
 	"PRAGMA journal_size_limit = 67108864",
 	"PRAGMA foreign_keys = ON",
 	"PRAGMA trusted_schema = OFF",

@@ -73,6 +73,7 @@ func (p *pool) take(ctx context.Context) (*reader, error) {
 }
 
 func (r *reader) release() {
+	r.conn.ResetAll()
 	r.conn.SetContext(context.Background()) // the one of the request does not outlive it
 	r.pool.free <- r
 }

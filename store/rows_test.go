@@ -93,6 +93,7 @@ func TestQuery_RefusesWrongArguments(t *testing.T) {
 		"of no kind":      func() error { return db.QueryRow(ctx, `SELECT $1`, struct{}{}).Scan(new(int)) },
 		"question mark":   func() error { return db.QueryRow(ctx, `SELECT ?`, 1).Scan(new(int)) },
 		"two statements":  func() error { return db.QueryRow(ctx, `SELECT 1; SELECT 2`).Scan(new(int)) },
+		"text as number":  func() error { return db.QueryRow(ctx, `SELECT '1x'`).Scan(new(int)) },
 		"few columns":     func() error { return db.QueryRow(ctx, `SELECT 1`).Scan(new(int), new(int)) },
 		"no pointer":      func() error { return db.QueryRow(ctx, `SELECT 1`).Scan(1) },
 		"writes":          func() error { return db.QueryRow(ctx, `DELETE FROM roles`).Scan() },

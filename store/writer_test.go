@@ -348,3 +348,17 @@ func TestClose_AnswersWhatItTookInAndRefusesTheRest(t *testing.T) {
 		t.Errorf("second Close: %v", err)
 	}
 }
+
+func TestCheckpoint_ComesWhenNothingIsWritten(t *testing.T) {
+	db := storetest.Open(t)
+	ctx := t.Context()
+	if err := db.InTx(ctx, func(tx *store.Tx) error { return newRole(ctx, tx, "a") }); err != nil {
+		t.Fatal(err)
+	}
+	for db.Stats().Checkpoints == 0 {
+		if t.Context().Err() != nil {
+			t.Fatal("the log was never copied")
+		}
+		runtime.Gosched()
+	}
+}

@@ -42,7 +42,7 @@ func (s *Service) Prepare(ctx context.Context, n NewUser) (Prepared, error) {
 	if _, err := value.ParseLanguage(n.Language); err != nil {
 		problems.Add("language", "invalid.language")
 	}
-	s.checkPassword(&problems, n.Password, id.value)
+	s.auth.CheckPassword(&problems, "password", n.Password, id.value)
 	if err := problems.Err(); err != nil {
 		return Prepared{}, err
 	}
@@ -94,7 +94,7 @@ func (s *Service) SetPassword(ctx context.Context, login, password string) (User
 		return User{}, err
 	}
 	var problems fault.Fields
-	s.checkPassword(&problems, password, personal...)
+	s.auth.CheckPassword(&problems, "password", password, personal...)
 	if err := problems.Err(); err != nil {
 		return User{}, err
 	}

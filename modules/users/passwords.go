@@ -48,7 +48,7 @@ func (s *Service) checkNewPassword(ctx context.Context, in passwordInput, own bo
 		return err
 	}
 	var problems fault.Fields
-	s.checkPassword(&problems, in.Password, personal...)
+	s.auth.CheckPassword(&problems, "password", in.Password, personal...)
 	if own && in.OldPassword == "" {
 		problems.Add("old_password", "invalid.required")
 	}
@@ -61,17 +61,6 @@ func (s *Service) checkNewPassword(ctx context.Context, in passwordInput, own bo
 		return fault.Invalid("old_password", "invalid.old_password")
 	}
 	return err
-}
-
-// checkPassword notes what is wrong with a new password.
-func (s *Service) checkPassword(problems *fault.Fields, password string, values ...string) {
-	if password == "" {
-		problems.Add("password", "invalid.required")
-		return
-	}
-	if problem, ok := s.auth.CheckPolicy(password, values...); !ok {
-		problems.Add("password", problem.Key, problem.Args)
-	}
 }
 
 const selectValues = `SELECT value FROM credentials WHERE user_id = $1`

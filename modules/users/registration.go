@@ -18,7 +18,7 @@ type Registration struct {
 	Credential  Credential `json:"credential"`
 	AccessToken string     `json:"access_token"`
 	TokenType   string     `json:"token_type"`
-	ExpiresIn   int64      `json:"expires_in"`
+	ExpiresIn   int        `json:"expires_in"`
 }
 
 // register makes a pending user with one credential and sends the code that validates it. It returns
@@ -26,7 +26,7 @@ type Registration struct {
 func (s *Service) register(ctx context.Context, in registerInput) (Registration, error) {
 	var problems fault.Fields
 	id := in.check(&problems)
-	s.checkPassword(&problems, in.Password, id.value)
+	s.auth.CheckPassword(&problems, "password", in.Password, id.value)
 	if err := problems.Err(); err != nil {
 		return Registration{}, err
 	}

@@ -34,8 +34,12 @@ func (s *Service) setRoles(ctx context.Context, in rolesInput) (User, error) {
 		if caller.UserID == u.ID {
 			return fault.NoAccess
 		}
+		held, err := roleIDs(ctx, tx, caller.UserID) // at this moment, not when the request came in
+		if err != nil {
+			return err
+		}
 		u, err = s.assign(ctx, tx, u, wanted, actor(caller), func(role string) bool {
-			return caller.Administrator() || slices.Contains(caller.Roles, role)
+			return slices.Contains(held, access.Administrator) || slices.Contains(held, role)
 		})
 		return err
 	})

@@ -57,8 +57,8 @@ func (u User) ETag() string {
 
 // Auth is what users needs from sign-in.
 type Auth interface {
-	// CheckPolicy says what is wrong with a new password, or ok. values are the user's credential values.
-	CheckPolicy(password string, values ...string) (problem fault.Text, ok bool)
+	// CheckPassword notes under the field what is wrong with a new password. personal are values that it must not be.
+	CheckPassword(problems *fault.Fields, field, password string, personal ...string)
 	// HashPassword hashes a password for SetPassword. It takes long and waits in a bounded queue.
 	HashPassword(ctx context.Context, password string) (hash string, err error)
 	// VerifyPassword returns fault.InvalidCredentials for a wrong password and fault.CoolingOff after too many.
@@ -66,7 +66,7 @@ type Auth interface {
 	// SetPassword stores a hash in place of the one before.
 	SetPassword(ctx context.Context, tx *store.Tx, userID, hash string) error
 	// OpenSession starts a session that ends with its access token, which is valid for that many seconds.
-	OpenSession(ctx context.Context, tx *store.Tx, userID string) (token string, expiresIn int64, err error)
+	OpenSession(ctx context.Context, tx *store.Tx, userID string) (token string, expiresIn int, err error)
 	// EndSessions ends all sessions of the user but one, which may be empty.
 	EndSessions(ctx context.Context, tx *store.Tx, userID, exceptSessionID string) error
 	// Changed tells that status or roles of the user change with the transaction: his sessions see it on their next request.

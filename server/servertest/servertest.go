@@ -17,7 +17,9 @@ import (
 	"kontor/modules"
 	"kontor/modules/auth"
 	"kontor/modules/users"
+	"kontor/server"
 	"kontor/server/access"
+	"kontor/server/endpoint"
 	"kontor/server/settings"
 	"kontor/store"
 	"kontor/store/storetest"
@@ -36,6 +38,7 @@ type Server struct {
 	Address string // host:port
 	Clock   *storetest.Clock
 
+	web   *server.Server
 	t     testing.TB
 	admin *Client
 	users atomic.Int64
@@ -94,7 +97,7 @@ func (s *Server) serve() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.Address = listener.Addr().String()
+	s.web, s.Address = web, listener.Addr().String()
 	ended := make(chan error, 1)
 	go func() { ended <- web.Serve(listener) }()
 	s.t.Cleanup(func() {
@@ -108,6 +111,9 @@ func (s *Server) serve() {
 		}
 	})
 }
+
+// Table lists all rows that are served.
+func (s *Server) Table() []endpoint.Endpoint { return s.web.Table() }
 
 // Client makes requests as somebody. Without a token it is nobody.
 type Client struct {

@@ -45,7 +45,6 @@ CREATE INDEX grant_records_role_id_idx ON grant_records (role_id, created_at, id
 CREATE INDEX grant_records_user_id_idx ON grant_records (user_id, created_at, id);
 CREATE INDEX grant_records_rec_id_idx ON grant_records (rec_id, rec_type);
 CREATE INDEX grant_records_rec_type_idx ON grant_records (rec_type, created_at, id);
-CREATE INDEX grant_records_endpoint_idx ON grant_records (endpoint, created_at, id);
 CREATE INDEX roles_created_at_idx ON roles (created_at, id);
 
 -- +goose Down
