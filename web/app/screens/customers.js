@@ -18,8 +18,7 @@ const FIELDS = ['last_name', 'first_name', 'email', 'phone'];
 const options = (group, values) => values.map((value) => [value, term(group, value)]);
 
 const columns = () => [
-  { key: 'name', label: t('customers.name'), sort: 'last_name', cell: (row) => html`<span class="with-avatar"><${Avatar} name=${fullName(row)} size="s" /><span>${fullName(row)}</span></span>` },
-  { key: 'email', label: t('customers.email'), sort: 'email', cell: (row) => row.email },
+  { key: 'name', label: t('customers.name'), sort: 'last_name', cell: (row) => html`<span class="with-avatar"><${Avatar} name=${fullName(row)} size="s" /><span class="two-lines"><span>${fullName(row)}</span><span class="mail">${row.email}</span></span></span>` },
   { key: 'type', label: t('customers.type'), cell: (row) => term('customer_type', row.type) },
   { key: 'place', label: t('customers.place'), cell: (row) => [row.address?.city, row.address?.country].filter(Boolean).join(', ') },
   { key: 'kyc', label: t('customers.kyc'), sort: 'kyc_status', cell: (row) => html`<${Badge} group="kyc_status" value=${row.kyc_status} />` },

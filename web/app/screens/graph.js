@@ -5,25 +5,30 @@ import { initials } from '../people.js';
 import { personaName } from './persona_form.js';
 
 const WIDTH = 640;
-const HEIGHT = 360;
+const HEIGHT = 400;
 
-/** Where the linked persons stand: on an ellipse around the one looked at, the first at the top. */
+/**
+ * Where the linked persons stand: on an ellipse around the one looked at. Nobody stands straight below him, where his
+ * own name is.
+ */
 export function places(count) {
+  const first = -Math.PI / 2 + (count % 2 ? 0 : Math.PI / count);
   return Array.from({ length: count }, (_, i) => {
-    const angle = -Math.PI / 2 + (2 * Math.PI * i) / count + (count === 2 ? Math.PI / 2 : 0);
-    return { x: WIDTH / 2 + Math.cos(angle) * 235, y: HEIGHT / 2 - 6 + Math.sin(angle) * 125 };
+    const angle = first + (2 * Math.PI * i) / count;
+    return { x: WIDTH / 2 + Math.cos(angle) * 240, y: HEIGHT / 2 + Math.sin(angle) * 138 };
   });
 }
 
 const clip = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
 
 function Node({ x, y, persona, centre }) {
+  const above = !centre && y < HEIGHT / 2 - 30;
   const name = personaName(persona) || '…';
   const open = () => !centre && go(`/personas/${persona.id}`);
   return html`<g class=${centre ? 'node centre' : 'node'} onClick=${open}>
     <circle cx=${x} cy=${y} r=${centre ? 32 : 25} />
     <text x=${x} y=${y + 5} class="letters">${initials(name)}</text>
-    <text x=${x} y=${y + (centre ? 52 : 43)}>${clip(name, 22)}</text>
+    <text x=${x} y=${above ? y - 34 : y + (centre ? 52 : 43)}>${clip(name, 22)}</text>
   </g>`;
 }
 
@@ -34,12 +39,12 @@ function Node({ x, y, persona, centre }) {
 export function Graph({ persona, links }) {
   const spots = places(links.length);
   const cx = WIDTH / 2;
-  const cy = HEIGHT / 2 - 6;
+  const cy = HEIGHT / 2;
   return html`<div class="graph"><svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label=${t('personas.graph', { name: personaName(persona), n: links.length })}>
     ${links.map((link, i) => html`<line key=${`l${link.id}`} x1=${cx} y1=${cy} x2=${spots[i].x} y2=${spots[i].y} />`)}
     ${links.map((link, i) => {
-      const x = cx + (spots[i].x - cx) * 0.54;
-      const y = cy + (spots[i].y - cy) * 0.54;
+      const x = cx + (spots[i].x - cx) * 0.56;
+      const y = cy + (spots[i].y - cy) * 0.56;
       const text = term('relation', link.relation);
       const width = text.length * 6.6 + 16;
       return html`<g key=${`t${link.id}`} class="relation"><rect x=${x - width / 2} y=${y - 11} width=${width} height="22" rx="11" /><text x=${x} y=${y + 4}>${text}</text></g>`;

@@ -4,7 +4,8 @@ import { LANGUAGES, language, t } from '../i18n.js';
 import { useUnread } from '../live.js';
 import { myId } from '../access.js';
 import { nameOf, usePeople } from '../people.js';
-import { menu } from '../routes.js';
+import { menu, ROUTES } from '../routes.js';
+import { match } from '../router.js';
 import { connection } from '../stream.js';
 import { useStore } from '../store.js';
 import { toastError } from './feedback.js';
@@ -28,8 +29,9 @@ function Group({ entries, path, title, unread, children }) {
   </nav>`;
 }
 
-function Side({ path }) {
+function Side({ path: at }) {
   const unread = useUnread();
+  const path = match(ROUTES, at)?.row.section ?? at;
   return html`<div class="side">
     <${Group} entries=${menu('main')} path=${path} unread=${unread}><a class="brand" href="/"><${Mark} />Kontor</a><//>
     <${Group} entries=${menu('admin')} path=${path} title=${t('nav.administration')} unread=${unread} />
