@@ -1,0 +1,42 @@
+# Everything that contributors type. Needs Go; "make lint" and "make ci" install their own tools.
+
+FUZZTIME ?= 20s
+RELEASE  ?=
+LDFLAGS  := $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
+
+.PHONY: help run test race lint fuzz bench build ci
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+run: ## start Kontor with its data in ./data
+	go run . serve
+
+test: ## run all tests
+	go test ./...
+
+race: ## run all tests with the race detector, as CI does
+	go test -race ./...
+
+lint: ## format check, go vet and the linters
+	.ci/run format
+	.ci/run vet
+	.ci/run staticcheck
+	.ci/run golangci
+
+fuzz: ## run every fuzz target for FUZZTIME (20s) each
+	@set -e; grep -rn --include='*_test.go' -oE '^func Fuzz[A-Za-z0-9_]+' . | \
+	while IFS=: read -r file _ name; do \
+		target=$${name#func }; package=$$(dirname "$$file"); \
+		echo "==> $$package $$target"; \
+		go test "$$package" -run='^$$' -fuzz="^$$target\$$" -fuzztime=$(FUZZTIME) -fuzzminimizetime=5x; \
+	done
+
+bench: ## run the benchmarks
+	go test -run='^$$' -bench=. -benchmem ./...
+
+build: ## build ./kontor; RELEASE=1.2.3 names the version
+	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o kontor .
+
+ci: ## run everything that CI runs
+	.ci/run

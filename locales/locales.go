@@ -1,0 +1,90 @@
+// Package locales holds every text that Kontor shows, in English, German, French and Italian, and chooses the language
+// of a request. The files are locales/<language>/<module>.json: flat objects from key to text, with placeholders such
+// as {{.Max}}.
+package locales
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/nicksnyder/go-i18n/v2/i18n"
+	"golang.org/x/text/language"
+)
+
+//go:embed */*.json
+var files embed.FS
+
+// Default is the language of a request that names none we have.
+const Default = "en"
+
+var languages = []string{"en", "de", "fr", "it"}
+
+// Languages lists the languages, the default first.
+func Languages() []string { return slices.Clone(languages) }
+
+// Known reports whether texts exist in the language.
+func Known(lang string) bool { return slices.Contains(languages, lang) }
+
+// Bundle gives texts by language and key.
+type Bundle struct{ localizers map[string]*i18n.Localizer }
+
+// Load reads the embedded files. An error is a mistake in a file.
+func Load() (*Bundle, error) {
+	b := &Bundle{localizers: map[string]*i18n.Localizer{}}
+	for _, lang := range languages {
+		bundle := i18n.NewBundle(language.Make(lang))
+		names, err := fs.Glob(files, lang+"/*.json")
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			data, err := files.ReadFile(name)
+			if err != nil {
+				return nil, err
+			}
+			// The library reads the language from a name such as "kernel.en.json".
+			alias := path.Base(name[:len(name)-len(".json")]) + "." + lang + ".json"
+			if _, err := bundle.ParseMessageFileBytes(data, alias); err != nil {
+				return nil, fmt.Errorf("locale file %s: %w", name, err)
+			}
+		}
+		b.localizers[lang] = i18n.NewLocalizer(bundle, lang)
+	}
+	return b, nil
+}
+
+// Lookup gives the text of a key with its placeholders filled; ok is false when the language has no such key or the
+// placeholders do not fit.
+func (b *Bundle) Lookup(lang, key string, args map[string]any) (text string, ok bool) {
+	localizer := b.localizers[lang]
+	if localizer == nil || key == "" {
+		return "", false
+	}
+	text, err := localizer.Localize(&i18n.LocalizeConfig{MessageID: key, TemplateData: args})
+	return text, err == nil
+}
+
+// Text gives the text of a key, in English where the language lacks it, and the key itself where there is none.
+func (b *Bundle) Text(lang, key string, args map[string]any) string {
+	if text, ok := b.Lookup(lang, key, args); ok {
+		return text
+	}
+	if text, ok := b.Lookup(Default, key, args); ok {
+		return text
+	}
+	return key
+}
+
+// Files gives the embedded files, for tests that compare them.
+func Files() fs.FS { return files }
+
+// Has reports whether the language has the key, whatever its placeholders.
+func (b *Bundle) Has(lang, key string) bool {
+	_, err := b.localizers[lang].Localize(&i18n.LocalizeConfig{MessageID: key})
+	_, missing := errors.AsType[*i18n.MessageNotFoundErr](err)
+	return !missing
+}

@@ -1,0 +1,193 @@
+package commands
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"kontor/server/settings"
+)
+
+type completionCommand struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+}
+
+// Help is shown by "kontor completion --help".
+func (completionCommand) Help() string {
+	return "bash: source <(kontor completion bash)\n\nzsh: source <(kontor completion zsh)\n\nfish: kontor completion fish | source"
+}
+
+// Run prints the script of the shell.
+func (c completionCommand) Run(p Process) error {
+	_, err := io.WriteString(p.Stdout, completionScripts[c.Shell])
+	return err
+}
+
+// completeArgument is what the scripts call the program with; it is no command, so that no help lists it.
+const completeArgument = "__complete"
+
+// The scripts only ask the program: it gets the words up to the cursor, the unfinished one last, and answers with one
+// candidate a line, a tab and its meaning. Without an answer the shell completes names of files.
+var completionScripts = map[string]string{
+	"bash": `# kontor: completion for bash
+_kontor() {
+    local IFS=$'\n'
+    COMPREPLY=($("${COMP_WORDS[0]}" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1))
+}
+complete -o default -F _kontor kontor
+`,
+	"zsh": `#compdef kontor
+# kontor: completion for zsh
+_kontor() {
+    local line
+    local -a described
+    for line in "${(@f)$("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+        [[ -n $line ]] && described+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}")
+    done
+    if (( ${#described} )); then
+        _describe kontor described
+    else
+        _files
+    fi
+}
+compdef _kontor kontor
+`,
+	"fish": `# kontor: completion for fish
+function __kontor_complete
+    set -l words (commandline -opc) (commandline -ct)
+    set -l found ($words[1] __complete $words[2..-1] 2>/dev/null)
+    if test (count $found) -gt 0
+        printf '%s\n' $found
+    else
+        __fish_complete_path (commandline -ct)
+    end
+end
+complete -c kontor -f -a '(__kontor_complete)'
+`,
+}
+
+// candidate is one way to complete a word.
+type candidate struct{ word, meaning string }
+
+// complete prints how the last word can be completed.
+func (l *commandLine) complete(w io.Writer, words []string) {
+	last := ""
+	if len(words) > 0 {
+		words, last = words[:len(words)-1], words[len(words)-1]
+	}
+	// bash hands over --flag=value as three words.
+	if last == "=" {
+		last = ""
+	}
+	words = slices.DeleteFunc(slices.Clone(words), func(s string) bool { return s == "=" })
+	for _, c := range l.candidates(words, last) {
+		if strings.HasPrefix(c.word, last) {
+			fmt.Fprintf(w, "%s\t%s\n", c.word, c.meaning)
+		}
+	}
+}
+
+func (l *commandLine) candidates(before []string, last string) []candidate {
+	node, pending, arguments := walk(l.parser.Model.Node, before)
+	switch {
+	case pending != nil:
+		return flagValues(pending)
+	case strings.HasPrefix(last, "--") && strings.Contains(last, "="):
+		name, _, _ := strings.Cut(last, "=")
+		var all []candidate
+		for _, c := range flagValues(findFlag(node, name)) {
+			all = append(all, candidate{name + "=" + c.word, c.meaning})
+		}
+		return all
+	case strings.HasPrefix(last, "-"):
+		return flagNames(node)
+	}
+	var all []candidate
+	for _, child := range node.Children {
+		if !child.Hidden {
+			all = append(all, candidate{child.Name, child.Help})
+		}
+	}
+	if len(arguments) < len(node.Positional) {
+		next := node.Positional[len(arguments)]
+		for _, v := range next.EnumSlice() {
+			all = append(all, candidate{v, next.Help})
+		}
+	}
+	return all
+}
+
+// walk follows the words from the root to the command they name. It also returns the flag whose value is still missing,
+// and the arguments that the command already has.
+func walk(node *kong.Node, words []string) (at *kong.Node, pending *kong.Flag, arguments []string) {
+	for _, word := range words {
+		switch {
+		case pending != nil:
+			pending = nil
+		case strings.HasPrefix(word, "--"):
+			if flag := findFlag(node, word); flag != nil && !flag.IsBool() {
+				pending = flag
+			}
+		case strings.HasPrefix(word, "-"):
+		default:
+			i := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word })
+			if i < 0 {
+				arguments = append(arguments, word)
+				continue
+			}
+			node, arguments = node.Children[i], nil
+		}
+	}
+	return node, pending, arguments
+}
+
+// nodeFlags returns the flags that may follow node: its own and those of all above it.
+func nodeFlags(node *kong.Node) []*kong.Flag {
+	var flags []*kong.Flag
+	if node.DefaultCmd != nil {
+		flags = append(flags, node.DefaultCmd.Flags...)
+	}
+	for ; node != nil; node = node.Parent {
+		flags = append(flags, node.Flags...)
+	}
+	return flags
+}
+
+func findFlag(node *kong.Node, word string) *kong.Flag {
+	for _, flag := range nodeFlags(node) {
+		if "--"+flag.Name == word {
+			return flag
+		}
+	}
+	return nil
+}
+
+func flagNames(node *kong.Node) []candidate {
+	var all []candidate
+	for _, flag := range nodeFlags(node) {
+		all = append(all, candidate{"--" + flag.Name, flag.Help})
+	}
+	return all
+}
+
+func flagValues(flag *kong.Flag) []candidate {
+	if flag == nil {
+		return nil
+	}
+	values := flag.EnumSlice()
+	for _, s := range settings.All() {
+		if s.Name == flag.Name {
+			values = s.Choices
+		}
+	}
+	var all []candidate
+	for _, v := range values {
+		if v != "" {
+			all = append(all, candidate{v, flag.Help})
+		}
+	}
+	return all
+}

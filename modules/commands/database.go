@@ -1,0 +1,79 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+
+	"kontor/server/settings"
+	"kontor/store"
+)
+
+type backupCommand struct {
+	File       string `arg:"" help:"New file for the backup; an existing one is refused." type:"path"`
+	WithoutKey bool   `help:"Leave out the master key; it is then needed as KONTOR_SECRET_KEY after a restore."`
+}
+
+// Help is shown by "kontor backup --help".
+func (backupCommand) Help() string {
+	return "A running server need not be stopped. The file holds the master key, so keep it as secret as the data directory."
+}
+
+// Run writes the backup.
+func (c backupCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	p.warn(r)
+	if err := store.Backup(ctx, storeOptions(r), c.File, store.BackupOptions{WithoutKey: c.WithoutKey}); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(p.Stdout, "%s was backed up to %s\n", r.Settings.Data.Dir, c.File)
+	return err
+}
+
+type restoreCommand struct {
+	File string `arg:"" help:"A file that \"kontor backup\" has written." type:"path"`
+}
+
+// Help is shown by "kontor restore --help".
+func (restoreCommand) Help() string {
+	return "The data directory must be missing or empty: nothing is ever overwritten. The backup is checked before it is put in place."
+}
+
+// Run brings the backup back.
+func (c restoreCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	p.warn(r)
+	report, err := store.Restore(ctx, c.File, storeOptions(r))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.Stdout, "%s was restored to %s: %s\n", c.File, r.Settings.Data.Dir, describeCheck(report))
+	return err
+}
+
+type checkCommand struct{}
+
+// Help is shown by "kontor check --help".
+func (checkCommand) Help() string {
+	return "A running server need not be stopped. Nothing is changed. The first thing that is wrong is named, and the exit code is 1 then."
+}
+
+// Run checks the database and the audit trail.
+func (checkCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	p.warn(r)
+	report, err := store.Check(ctx, storeOptions(r))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.Stdout, "%s is whole: %s\n", r.Settings.Data.Dir, describeCheck(report))
+	return err
+}
+
+func storeOptions(r *settings.Result) store.Options {
+	return store.Options{Dir: r.Settings.Data.Dir, SecretKey: string(r.Settings.Secrets.SecretKey)}
+}
+
+func describeCheck(c store.CheckReport) string {
+	text := fmt.Sprintf("schema %d, %d bytes, %d audit entries", c.Schema, c.Bytes, c.AuditEntries)
+	if !c.KeyChecked {
+		text += "; the end of the audit trail is unproven, because the master key is not here (set KONTOR_SECRET_KEY)"
+	}
+	return text
+}

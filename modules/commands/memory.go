@@ -1,0 +1,87 @@
+package commands
+
+import (
+	"bufio"
+	"bytes"
+	"io/fs"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// memoryShare is the part of the memory that the Go heap may take before the collector works harder. The rest is for the
+// database's cache, goroutine stacks and what else runs on the machine.
+const memoryShare = 0.7
+
+// memoryLimit returns the limit for the Go heap, or 0 when the size of the memory is unknown. The root is that of the
+// file system; the machine's memory and the limits of the control groups, of which containers are made, are read from it.
+func memoryLimit(root fs.FS) int64 {
+	least := int64(math.MaxInt64)
+	for _, n := range append(controlGroupLimits(root), machineMemory(root)) {
+		if n > 0 && n < least {
+			least = n
+		}
+	}
+	if least == math.MaxInt64 {
+		return 0
+	}
+	return int64(float64(least) * memoryShare)
+}
+
+func machineMemory(root fs.FS) int64 {
+	data, err := fs.ReadFile(root, "proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
+		if f := strings.Fields(lines.Text()); len(f) >= 2 && f[0] == "MemTotal:" {
+			kib, err := strconv.ParseInt(f[1], 10, 52)
+			if err != nil {
+				return 0
+			}
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+// controlGroupLimits returns the limits of the process's own group and of all above it.
+func controlGroupLimits(root fs.FS) []int64 {
+	var limits []int64
+	for _, file := range controlGroupFiles(root) {
+		data, err := fs.ReadFile(root, file)
+		if err != nil {
+			continue // not every group has a limit, and a container may not see those above it
+		}
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64); err == nil { // else "max"
+			limits = append(limits, n)
+		}
+	}
+	return limits
+}
+
+func controlGroupFiles(root fs.FS) []string {
+	const v1, v2 = "sys/fs/cgroup/memory", "sys/fs/cgroup"
+	files := []string{v1 + "/memory.limit_in_bytes", v2 + "/memory.max"}
+	data, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return files
+	}
+	for line := range strings.Lines(string(data)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		base, file := v2, "memory.max"
+		if parts[1] == "memory" {
+			base, file = v1, "memory.limit_in_bytes"
+		} else if parts[1] != "" {
+			continue
+		}
+		for group := path.Clean("/" + parts[2]); group != "/"; group = path.Dir(group) {
+			files = append(files, base+group+"/"+file)
+		}
+	}
+	return files
+}

@@ -1,0 +1,34 @@
+package commands
+
+import (
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+
+	"kontor/server/settings"
+)
+
+type settingsCommand struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run prints every setting. Secrets are masked.
+func (c settingsCommand) Run(p Process, r *settings.Result) error {
+	p.warn(r)
+	if c.JSON {
+		out := json.NewEncoder(p.Stdout)
+		out.SetEscapeHTML(false)
+		out.SetIndent("", "  ")
+		return out.Encode(r.Lines())
+	}
+	table := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tVALUE\tSOURCE\tMEANING")
+	for _, l := range r.Lines() {
+		value := l.Text
+		if value == "" {
+			value = "-"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", l.Name, value, l.Source, l.Meaning)
+	}
+	return table.Flush()
+}

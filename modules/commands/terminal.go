@@ -1,0 +1,86 @@
+package commands
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// isTerminal tells whether stream, one of a Process, is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// maxPasswordBytes is more than any password that will be accepted.
+const maxPasswordBytes = 4 << 10
+
+// readPassword asks for a new password. At a terminal it is typed twice and not shown; otherwise it is the first line of
+// standard input. It is never an argument: those are visible to every user of the machine.
+func (p Process) readPassword() (string, error) {
+	if !isTerminal(p.Stdin) {
+		return firstLine(p.Stdin)
+	}
+	first, err := p.askHidden("Password: ")
+	if err != nil {
+		return "", err
+	}
+	second, err := p.askHidden("Password again: ")
+	if err != nil {
+		return "", err
+	}
+	if first != second {
+		return "", errors.New("the two passwords differ")
+	}
+	return first, nil
+}
+
+func (p Process) askHidden(prompt string) (string, error) {
+	fd := int(p.Stdin.(*os.File).Fd())
+	defer restoreOnInterrupt(fd)()
+	fmt.Fprint(p.Stderr, prompt)
+	typed, err := term.ReadPassword(fd)
+	fmt.Fprintln(p.Stderr)
+	if err != nil {
+		return "", fmt.Errorf("read password: %w", err)
+	}
+	return string(typed), nil
+}
+
+// restoreOnInterrupt makes Ctrl-C give back a terminal that shows what is typed. Call what it returns when done.
+func restoreOnInterrupt(fd int) (done func()) {
+	state, err := term.GetState(fd)
+	if err != nil {
+		return func() {}
+	}
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt)
+	go func() {
+		if _, ok := <-interrupted; ok {
+			_ = term.Restore(fd, state) // the process ends in any case
+			os.Exit(1)
+		}
+	}()
+	return func() {
+		signal.Stop(interrupted)
+		close(interrupted)
+	}
+}
+
+func firstLine(r io.Reader) (string, error) {
+	line, err := bufio.NewReader(io.LimitReader(r, maxPasswordBytes)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read password: %w", err)
+	}
+	line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+	if line == "" {
+		return "", errors.New("no password on standard input")
+	}
+	return line, nil
+}

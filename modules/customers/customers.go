@@ -1,0 +1,148 @@
+// Package customers keeps the customers of the bank and the verification of their identity (KYC).
+//
+// A customer is entered with his data; documents are added to him; reviewers decide. Who is to hear of a change is
+// told to the notifier inside the transaction of the change. What happens to a customer's payers, tasks and chats is
+// the matter of their modules.
+package customers
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/modules/list"
+	"kontor/modules/notice"
+	"kontor/modules/value"
+	"kontor/server/access"
+	"kontor/store"
+)
+
+// Customer is a customer as the API shows him.
+type Customer struct {
+	ID                string         `json:"id"`
+	Type              string         `json:"type"` // individual or business
+	FirstName         string         `json:"first_name"`
+	LastName          string         `json:"last_name"` // of a business: its name
+	Email             string         `json:"email"`
+	Phone             *string        `json:"phone"` // E.164
+	DateOfBirth       value.Date     `json:"date_of_birth"`
+	Nationality       *string        `json:"nationality"` // ISO 3166-1 alpha-3
+	Address           *Address       `json:"address"`
+	KYCStatus         Status         `json:"kyc_status"`
+	VerificationLevel Level          `json:"verification_level"`
+	Metadata          jsontext.Value `json:"metadata"`
+	CreatedAt         store.Time     `json:"created_at"`
+	UpdatedAt         store.Time     `json:"updated_at"`
+
+	createdBy  string
+	verifiedAt *store.Time
+	version    int64
+}
+
+// Address is a postal address. The country is an ISO 3166-1 code of two or three letters, kept as given.
+type Address struct {
+	Street     string `json:"street"`
+	City       string `json:"city"`
+	PostalCode string `json:"postal_code"`
+	Country    string `json:"country"`
+}
+
+// The types of customers.
+const (
+	Individual = "individual"
+	Business   = "business"
+)
+
+// ETag is the version of the record.
+func (c Customer) ETag() string { return "v" + strconv.FormatInt(c.version, 10) }
+
+// notifier tells people what happened, in the transaction in which it did.
+type notifier interface {
+	Notify(ctx context.Context, tx *store.Tx, n notice.Notice) error
+}
+
+// identities knows which personas belong to a user.
+type identities interface {
+	// IsPerson reports whether a persona linked to the user has these names, compared without regard to case, and was
+	// born on this day.
+	IsPerson(ctx context.Context, q store.Querier, userID, firstName, lastName, dateOfBirth string) (bool, error)
+}
+
+// Service is the module. Make one with [New].
+type Service struct {
+	db         *store.DB
+	notify     notifier
+	identities identities
+}
+
+// New makes the module on a database.
+func New(db *store.DB, notify notifier, identities identities) *Service {
+	return &Service{db: db, notify: notify, identities: identities}
+}
+
+// Create enters a customer. His verification has not started.
+func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) {
+	c := in.customer
+	c.ID, c.createdBy = store.NewID(), access.From(ctx).UserID
+	c.KYCStatus, c.VerificationLevel, c.version = NotStarted, LevelNone, 1
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		c.CreatedAt, c.UpdatedAt = tx.Now(), tx.Now()
+		if err := insertCustomer(ctx, tx, c); err != nil {
+			return err
+		}
+		tx.Audit(store.AuditEntry{Actor: c.createdBy, Action: "customers.create", RecType: access.Customers.Name, RecID: c.ID, After: c})
+		tx.Respond(http.StatusCreated, c)
+		return s.notify.Notify(ctx, tx, notice.Notice{
+			Event: notice.CustomerCreated, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID,
+			Recipients: []string{c.createdBy}, Args: map[string]any{"Name": c.name()},
+		})
+	})
+	return c, err
+}
+
+// name is how the customer is called in notifications.
+func (c Customer) name() string {
+	if c.FirstName == "" {
+		return c.LastName
+	}
+	return c.FirstName + " " + c.LastName
+}
+
+// Get gives one customer. It returns fault.CustomerNotFound and fault.NoAccess.
+func (s *Service) Get(ctx context.Context, in OneInput) (Customer, error) {
+	return table.Get(ctx, s.db, in.ID, access.Read)
+}
+
+// List gives the customers that the caller may see.
+func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Customer], error) {
+	return customerList.Page(ctx, s.db, in.Query, table.Visible(access.From(ctx)))
+}
+
+// Update replaces the data that are given and keeps the others. What verification has found stays as it is.
+func (s *Service) Update(ctx context.Context, in UpdateInput) (Customer, error) {
+	var c Customer
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		before, err := readForChange(ctx, tx, in.ID)
+		if err != nil {
+			return err
+		}
+		if c, err = in.apply(before); err != nil {
+			return err
+		}
+		c.UpdatedAt, c.version = tx.Now(), before.version+1
+		if err := updateCustomer(ctx, tx, c, access.From(ctx).UserID); err != nil {
+			return err
+		}
+		tx.Audit(store.AuditEntry{Actor: access.From(ctx).UserID, Action: "customers.update",
+			RecType: access.Customers.Name, RecID: c.ID, Before: before, After: c})
+		return nil
+	})
+	return c, err
+}
+
+// Standings answers permission checks: the creator of a customer reads, updates and deletes him.
+func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
+	return table.Standings(ctx, s.db, userID, ids)
+}

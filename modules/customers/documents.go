@@ -1,0 +1,68 @@
+package customers
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+
+	"kontor/modules/value"
+	"kontor/store"
+)
+
+// sealedDocument is a document as it is stored: its number encrypted for this row, and as a keyed hash by which the
+// same number is found again.
+type sealedDocument struct {
+	id, customerID string
+	kind           DocumentType
+	number         string // sealed
+	numberKey      string
+	country        string
+	countryKey     string
+	expiryDate     value.Date
+}
+
+const (
+	documentsTable = "kyc_documents"
+	numberColumn   = "number"
+)
+
+// sealDocuments encrypts the numbers before the transaction: that is slow work. A document that turns out to be known
+// keeps its row, so the encryption is bound to the customer and the keyed hash instead of the row's id.
+func (s *Service) sealDocuments(customerID string, documents []submitted) ([]sealedDocument, error) {
+	sealed := make([]sealedDocument, 0, len(documents))
+	for _, d := range documents {
+		key := hex.EncodeToString(s.db.Keyed("kyc document number", []byte(string(d.kind)+"\x00"+value.Fold(d.number))))
+		number, err := s.db.Seal(documentsTable, numberColumn, customerID+"/"+key, []byte(d.number))
+		if err != nil {
+			return nil, fmt.Errorf("seal document number: %w", err)
+		}
+		sealed = append(sealed, sealedDocument{id: store.NewID(), customerID: customerID, kind: d.kind, number: number, numberKey: key,
+			country: d.country, countryKey: d.countryKey, expiryDate: d.expiryDate})
+	}
+	return sealed, nil
+}
+
+// documents reads the documents of a customer with their numbers.
+func (s *Service) documents(ctx context.Context, q store.Querier, customerID string, today value.Date) ([]Document, error) {
+	rows, err := q.Query(ctx, selectDocuments, customerID)
+	if err != nil {
+		return nil, fmt.Errorf("read documents: %w", err)
+	}
+	defer rows.Close()
+	documents := []Document{}
+	for rows.Next() {
+		var d Document
+		var kind, sealed, key string
+		if err := rows.Scan(&d.ID, &kind, &sealed, &key, &d.Country, &d.ExpiryDate, &d.CreatedAt); err != nil {
+			return nil, fmt.Errorf("read document: %w", err)
+		}
+		number, err := s.db.Unseal(documentsTable, numberColumn, customerID+"/"+key, sealed)
+		if err != nil {
+			return nil, fmt.Errorf("unseal document %s: %w", d.ID, err)
+		}
+		d.Type, d.Number = DocumentType(kind), string(number)
+		d.Expired = !d.validOn(today)
+		documents = append(documents, d)
+	}
+	return documents, rows.Err()
+}

@@ -1,0 +1,261 @@
+package customers
+
+import (
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/modules/input"
+	"kontor/modules/list"
+	"kontor/modules/value"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+// Lengths in characters.
+const (
+	maxName       = 100
+	maxStreet     = 200
+	maxCity       = 100
+	maxPostalCode = 20
+	maxReason     = 1000
+	maxNumber     = 64
+	maxDocuments  = 20 // in one request
+)
+
+// OneInput names one customer.
+type OneInput struct {
+	ID string `path:"id"`
+}
+
+// ListInput are the parameters of the list.
+type ListInput struct {
+	Query list.Params `query:"*"`
+}
+
+// CreateInput are the data of a new customer. Names and e-mail are required; a business has its name in last_name.
+type CreateInput struct {
+	Type        string         `json:"type"`
+	FirstName   string         `json:"first_name"`
+	LastName    string         `json:"last_name"`
+	Email       string         `json:"email"`
+	Phone       string         `json:"phone"`
+	DateOfBirth string         `json:"date_of_birth"`
+	Nationality string         `json:"nationality"`
+	Address     *Address       `json:"address"`
+	Metadata    jsontext.Value `json:"metadata"`
+
+	customer Customer
+}
+
+// Validate checks all data and makes the customer of them.
+func (in *CreateInput) Validate(v *fault.Fields) {
+	in.customer = in.check(v)
+}
+
+func (in *CreateInput) check(v *fault.Fields) Customer {
+	if in.Type == "" {
+		in.Type = Individual
+	}
+	c := Customer{
+		Type:     input.OneOf(v, "type", in.Type, Individual, Business),
+		LastName: input.Required(v, "last_name", in.LastName, maxName),
+		Metadata: jsontext.Value(input.Metadata(v, "metadata", in.Metadata)),
+	}
+	if in.Type == Business {
+		c.FirstName = input.Line(v, "first_name", in.FirstName, maxName)
+	} else {
+		c.FirstName = input.Required(v, "first_name", in.FirstName, maxName)
+	}
+	if in.Email == "" {
+		v.Add("email", "invalid.required")
+	}
+	c.Email = input.Parsed(v, "email", in.Email, value.ParseEmail).String()
+	c.Phone = optional(input.Parsed(v, "phone", in.Phone, value.ParsePhone).String())
+	c.DateOfBirth = input.Parsed(v, "date_of_birth", in.DateOfBirth, value.ParseDate)
+	c.Nationality = optional(input.Parsed(v, "nationality", in.Nationality, value.ParseCountry).String())
+	c.Address = checkAddress(v, in.Address)
+	return c
+}
+
+func checkAddress(v *fault.Fields, a *Address) *Address {
+	if a == nil {
+		return nil
+	}
+	checked := Address{
+		Street:     input.Line(v, "address.street", a.Street, maxStreet),
+		City:       input.Line(v, "address.city", a.City, maxCity),
+		PostalCode: input.Line(v, "address.postal_code", a.PostalCode, maxPostalCode),
+		Country:    a.Country,
+	}
+	input.Parsed(v, "address.country", a.Country, value.CountryOf)
+	return &checked
+}
+
+// optional is nil for the empty text.
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// language is the language in which the customer is written to: metadata.language, if it is one we have.
+func (c Customer) language() string {
+	var metadata struct {
+		Language jsontext.Value `json:"language"`
+	}
+	var text string
+	if json.Unmarshal(c.Metadata, &metadata) != nil || json.Unmarshal(metadata.Language, &text) != nil {
+		return ""
+	}
+	parsed, err := value.ParseLanguage(text)
+	if err != nil {
+		return ""
+	}
+	return parsed.String()
+}
+
+// UpdateInput are the data of a customer that are to be replaced. What is not given stays; null or "" removes what may
+// be missing.
+type UpdateInput struct {
+	ID          string                            `path:"id"`
+	Type        endpoint.Optional[string]         `json:"type"`
+	FirstName   endpoint.Optional[string]         `json:"first_name"`
+	LastName    endpoint.Optional[string]         `json:"last_name"`
+	Email       endpoint.Optional[string]         `json:"email"`
+	Phone       endpoint.Optional[string]         `json:"phone"`
+	DateOfBirth endpoint.Optional[string]         `json:"date_of_birth"`
+	Nationality endpoint.Optional[string]         `json:"nationality"`
+	Address     endpoint.Optional[*Address]       `json:"address"`
+	Metadata    endpoint.Optional[jsontext.Value] `json:"metadata"`
+}
+
+// apply gives the customer with the changes. The rules are those of a new customer, because they hang together.
+func (in UpdateInput) apply(before Customer) (Customer, error) {
+	merged := CreateInput{
+		Type:        in.Type.Or(before.Type),
+		FirstName:   in.FirstName.Or(before.FirstName),
+		LastName:    in.LastName.Or(before.LastName),
+		Email:       in.Email.Or(before.Email),
+		Phone:       in.Phone.Or(text(before.Phone)),
+		DateOfBirth: in.DateOfBirth.Or(before.DateOfBirth.String()),
+		Nationality: in.Nationality.Or(text(before.Nationality)),
+		Address:     in.Address.Or(before.Address),
+		Metadata:    in.Metadata.Or(before.Metadata),
+	}
+	var problems fault.Fields
+	c := merged.check(&problems)
+	c.ID, c.KYCStatus, c.VerificationLevel, c.CreatedAt = before.ID, before.KYCStatus, before.VerificationLevel, before.CreatedAt
+	c.createdBy, c.verifiedAt = before.createdBy, before.verifiedAt
+	return c, problems.Err()
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// DocumentInput is a document that is handed in.
+type DocumentInput struct {
+	Type       string `json:"type"`
+	Number     string `json:"number"`
+	ExpiryDate string `json:"expiry_date"`
+	Country    string `json:"country"`
+}
+
+// submitted is a checked document.
+type submitted struct {
+	kind       DocumentType
+	number     string
+	expiryDate value.Date
+	country    string
+	countryKey string
+}
+
+// SubmitInput are the documents handed in and, from a reviewer, the time at which the customer was verified.
+type SubmitInput struct {
+	ID         string          `path:"id"`
+	VerifiedAt *string         `json:"verified_at"`
+	Documents  []DocumentInput `json:"documents"`
+
+	verifiedAt *store.Time
+	documents  []submitted
+}
+
+// Validate checks the documents. Whether they have expired is checked in the transaction, by the store's clock.
+func (in *SubmitInput) Validate(v *fault.Fields) {
+	if in.VerifiedAt != nil && *in.VerifiedAt != "" {
+		at, err := store.ParseTime(*in.VerifiedAt)
+		if err != nil {
+			v.Add("verified_at", "invalid.datetime")
+		}
+		in.verifiedAt = &at
+	}
+	if len(in.Documents) == 0 && in.verifiedAt == nil {
+		v.Add("documents", "invalid.required")
+	}
+	if len(in.Documents) > maxDocuments {
+		v.Add("documents", "invalid.max_items", fault.Args{"Max": maxDocuments})
+		return
+	}
+	for i, d := range in.Documents {
+		in.documents = append(in.documents, d.check(v, "documents."+strconv.Itoa(i)+"."))
+	}
+}
+
+func (d DocumentInput) check(v *fault.Fields, at string) submitted {
+	checked := submitted{
+		kind:       DocumentType(input.OneOf(v, at+"type", d.Type, documentTypes...)),
+		number:     input.Required(v, at+"number", d.Number, maxNumber),
+		expiryDate: input.Parsed(v, at+"expiry_date", d.ExpiryDate, value.ParseDate),
+		country:    d.Country,
+		countryKey: input.Parsed(v, at+"country", d.Country, value.CountryOf).String(),
+	}
+	if checked.kind.identifies() && d.ExpiryDate == "" {
+		v.Add(at+"expiry_date", "invalid.required")
+	}
+	return checked
+}
+
+// checkDates refuses expired documents and a verification in the future.
+func (in SubmitInput) checkDates(today value.Date, now store.Time) error {
+	var problems fault.Fields
+	for i, d := range in.documents {
+		if !d.expiryDate.IsZero() && d.expiryDate.Before(today) {
+			problems.Add("documents."+strconv.Itoa(i)+".expiry_date", "customers.document_expired")
+		}
+	}
+	if in.verifiedAt != nil && *in.verifiedAt > now {
+		problems.Add("verified_at", "invalid.date_future")
+	}
+	return problems.Err()
+}
+
+// DecideInput is the decision of a reviewer.
+type DecideInput struct {
+	ID                string `path:"id"`
+	KYCStatus         Status `json:"kyc_status"`
+	VerificationLevel Level  `json:"verification_level"`
+	Reason            string `json:"reason"`
+}
+
+// Validate checks that the decision says something that exists.
+func (in *DecideInput) Validate(v *fault.Fields) {
+	if in.KYCStatus == "" && in.VerificationLevel == "" {
+		v.Add("kyc_status", "invalid.required")
+	}
+	if in.KYCStatus != "" {
+		input.OneOf(v, "kyc_status", string(in.KYCStatus), string(NotStarted), string(Pending), string(InReview), string(Verified),
+			string(Rejected), string(ActionRequired), string(Expired))
+	}
+	if in.VerificationLevel != "" {
+		input.OneOf(v, "verification_level", string(in.VerificationLevel), string(LevelNone), string(LevelBasic), string(LevelStandard),
+			string(LevelEnhanced))
+	}
+	in.Reason = input.Text(v, "reason", in.Reason, maxReason)
+}

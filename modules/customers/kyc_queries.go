@@ -1,0 +1,137 @@
+package customers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"kontor/store"
+)
+
+const updateVerificationStatement = `
+	UPDATE customers SET kyc_status = $2, verification_level = $3, verified_at = $4, updated_at = $5, updated_by = $6, version = $7
+	WHERE id = $1`
+
+const selectDocuments = `
+	SELECT id, type, number_sealed, number_key, country, expiry_date, created_at
+	FROM kyc_documents
+	WHERE customer_id = $1
+	ORDER BY created_at, id`
+
+const upsertDocumentStatement = `
+	INSERT INTO kyc_documents (
+		id, customer_id, type, number_sealed, number_key, country, country_key, expiry_date, created_at, created_by, updated_at)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $9)
+	ON CONFLICT (customer_id, type, number_key, country_key) DO UPDATE SET
+		number_sealed = excluded.number_sealed, country = excluded.country, expiry_date = excluded.expiry_date,
+		warned_at = NULL, updated_at = excluded.updated_at, version = kyc_documents.version + 1`
+
+const insertChangeStatement = `
+	INSERT INTO kyc_changes (id, customer_id, from_status, to_status, verification_level, reason, changed_at, changed_by)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+
+const selectChangesStatement = `
+	SELECT from_status, to_status, verification_level, reason, changed_at, changed_by
+	FROM kyc_changes
+	WHERE customer_id = $1
+	ORDER BY changed_at DESC, id DESC
+	LIMIT 100`
+
+// ownsEmailStatement finds a validated e-mail address of a user.
+const ownsEmailStatement = `
+	SELECT 1 FROM credentials
+	WHERE user_id = $1 AND type = 'email' AND value_key = $2 AND validated = TRUE`
+
+// selectExpired finds verified customers who had an identity document and whose last one has expired before the day $2.
+// $1 is not used.
+const selectExpired = `
+	SELECT c.id FROM customers c
+	WHERE c.kyc_status = 'verified' AND $1 <> ''
+		AND EXISTS (SELECT 1 FROM kyc_documents d
+			WHERE d.customer_id = c.id AND d.type IN ('passport', 'identity_card', 'residence_permit', 'driving_licence'))
+		AND NOT EXISTS (SELECT 1 FROM kyc_documents d
+			WHERE d.customer_id = c.id AND d.type IN ('passport', 'identity_card', 'residence_permit', 'driving_licence')
+				AND (d.expiry_date IS NULL OR d.expiry_date >= $2))
+	ORDER BY c.created_at, c.id
+	LIMIT $3`
+
+// selectExpiring finds documents that expire between the days $2 and $1 and of which nobody was told yet.
+const selectExpiring = `
+	SELECT d.id FROM kyc_documents d
+	WHERE d.expiry_date >= $2 AND d.expiry_date < $1 AND d.warned_at IS NULL
+	ORDER BY d.expiry_date, d.id
+	LIMIT $3`
+
+const markWarnedStatement = `
+	UPDATE kyc_documents SET warned_at = $2, version = version + 1
+	WHERE id = $1
+	RETURNING customer_id, type, expiry_date`
+
+func updateVerification(ctx context.Context, tx *store.Tx, c Customer, by string) error {
+	_, err := tx.Exec(ctx, updateVerificationStatement, c.ID, string(c.KYCStatus), string(c.VerificationLevel), c.verifiedAt,
+		c.UpdatedAt, by, c.version)
+	return err
+}
+
+func upsertDocument(ctx context.Context, tx *store.Tx, d sealedDocument, by string) error {
+	_, err := tx.Exec(ctx, upsertDocumentStatement, d.id, d.customerID, string(d.kind), d.number, d.numberKey, d.country, d.countryKey,
+		dateColumn(d.expiryDate), tx.Now(), by)
+	return err
+}
+
+func insertChange(ctx context.Context, tx *store.Tx, before, after Customer, reason, by string) error {
+	_, err := tx.Exec(ctx, insertChangeStatement, store.NewID(), after.ID, string(before.KYCStatus), string(after.KYCStatus),
+		string(after.VerificationLevel), reason, tx.Now(), by)
+	return err
+}
+
+func selectChanges(ctx context.Context, q store.Querier, customerID string) ([]Change, error) {
+	rows, err := q.Query(ctx, selectChangesStatement, customerID)
+	if err != nil {
+		return nil, fmt.Errorf("read KYC changes: %w", err)
+	}
+	defer rows.Close()
+	changes := []Change{}
+	for rows.Next() {
+		var c Change
+		var from, to, level string
+		if err := rows.Scan(&from, &to, &level, &c.Reason, &c.ChangedAt, &c.ChangedBy); err != nil {
+			return nil, fmt.Errorf("read KYC change: %w", err)
+		}
+		c.From, c.To, c.VerificationLevel = Status(from), Status(to), Level(level)
+		changes = append(changes, c)
+	}
+	return changes, rows.Err()
+}
+
+func ownsEmail(ctx context.Context, q store.Querier, userID, email string) (bool, error) {
+	var one int
+	err := q.QueryRow(ctx, ownsEmailStatement, userID, emailKey(email)).Scan(&one)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// selectIDs runs one of the job's statements.
+func selectIDs(ctx context.Context, q store.Querier, statement, until, today string, limit int) ([]string, error) {
+	rows, err := q.Query(ctx, statement, until, today, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var ids []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}
+
+func markWarned(ctx context.Context, tx *store.Tx, id string) (customerID, kind, expiry string, err error) {
+	err = tx.QueryRow(ctx, markWarnedStatement, id, tx.Now()).Scan(&customerID, &kind, &expiry)
+	return customerID, kind, expiry, err
+}

@@ -1,0 +1,118 @@
+package customers
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/modules/list"
+	"kontor/modules/records"
+	"kontor/modules/value"
+	"kontor/server/access"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+const columns = `
+	id, type, first_name, last_name, email, phone, date_of_birth, nationality,
+	has_address, street, city, postal_code, country,
+	kyc_status, verification_level, verified_at, metadata, created_at, created_by, updated_at, version`
+
+const insertStatement = `
+	INSERT INTO customers (
+		id, type, first_name, first_name_key, last_name, last_name_key, email, email_key, phone, date_of_birth, nationality,
+		has_address, street, city, city_key, postal_code, country,
+		kyc_status, verification_level, metadata, language, created_at, created_by, updated_at, updated_by, version)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $22, $23, 1)`
+
+const updateStatement = `
+	UPDATE customers SET
+		type = $2, first_name = $3, first_name_key = $4, last_name = $5, last_name_key = $6, email = $7, email_key = $8,
+		phone = $9, date_of_birth = $10, nationality = $11,
+		has_address = $12, street = $13, city = $14, city_key = $15, postal_code = $16, country = $17,
+		metadata = $18, language = $19, updated_at = $20, updated_by = $21, version = $22
+	WHERE id = $1`
+
+var table = &records.Table[Customer]{
+	Type: access.Customers, From: "customers", Columns: columns, Scan: scanCustomer,
+	Relations: []records.Relation{records.Created}, Missing: fault.CustomerNotFound,
+}
+
+var customerList = list.New(list.Source[Customer]{
+	From: "customers", Columns: columns, ID: "id", Created: "created_at", Tables: []string{"customers"}, Scan: scanCustomer,
+	Fields: list.Fields{
+		{Name: "id", Type: list.UUID, Column: "id"},
+		{Name: "type", Type: list.Text, Column: "type", Key: "type"},
+		{Name: "first_name", Type: list.Text, Column: "first_name", Key: "first_name_key"},
+		{Name: "last_name", Type: list.Text, Column: "last_name", Key: "last_name_key"},
+		{Name: "email", Type: list.Text, Column: "email", Key: "email_key"},
+		{Name: "phone", Type: list.Text, Column: "phone", Key: "phone", Null: true},
+		{Name: "date_of_birth", Type: list.Date, Column: "date_of_birth", Null: true},
+		{Name: "nationality", Type: list.Text, Column: "nationality", Null: true},
+		{Name: "city", Type: list.Text, Column: "city", Key: "city_key"},
+		{Name: "postal_code", Type: list.Text, Column: "postal_code"},
+		{Name: "country", Type: list.Text, Column: "country"},
+		{Name: "kyc_status", Type: list.Text, Column: "kyc_status", Key: "kyc_status"},
+		{Name: "verification_level", Type: list.Text, Column: "verification_level", Key: "verification_level"},
+		{Name: "created_at", Type: list.Time, Column: "created_at"},
+		{Name: "created_by", Type: list.UUID, Column: "created_by"},
+		{Name: "updated_at", Type: list.Time, Column: "updated_at"},
+	},
+})
+
+func scanCustomer(row records.Row) (Customer, error) {
+	var c Customer
+	var hasAddress bool
+	var a Address
+	var status, level, metadata string
+	err := row.Scan(&c.ID, &c.Type, &c.FirstName, &c.LastName, &c.Email, &c.Phone, &c.DateOfBirth, &c.Nationality,
+		&hasAddress, &a.Street, &a.City, &a.PostalCode, &a.Country,
+		&status, &level, &c.verifiedAt, &metadata, &c.CreatedAt, &c.createdBy, &c.UpdatedAt, &c.version)
+	c.KYCStatus, c.VerificationLevel, c.Metadata = Status(status), Level(level), jsontext.Value(metadata)
+	if hasAddress {
+		c.Address = &a
+	}
+	return c, err
+}
+
+func insertCustomer(ctx context.Context, tx *store.Tx, c Customer) error {
+	a := c.address()
+	_, err := tx.Exec(ctx, insertStatement, c.ID, c.Type, c.FirstName, value.Fold(c.FirstName), c.LastName, value.Fold(c.LastName),
+		c.Email, emailKey(c.Email), c.Phone, dateColumn(c.DateOfBirth), c.Nationality,
+		c.Address != nil, a.Street, a.City, value.Fold(a.City), a.PostalCode, a.Country,
+		string(c.KYCStatus), string(c.VerificationLevel), string(c.Metadata), c.language(), c.CreatedAt, c.createdBy)
+	return err
+}
+
+func updateCustomer(ctx context.Context, tx *store.Tx, c Customer, by string) error {
+	a := c.address()
+	_, err := tx.Exec(ctx, updateStatement, c.ID, c.Type, c.FirstName, value.Fold(c.FirstName), c.LastName, value.Fold(c.LastName),
+		c.Email, emailKey(c.Email), c.Phone, dateColumn(c.DateOfBirth), c.Nationality,
+		c.Address != nil, a.Street, a.City, value.Fold(a.City), a.PostalCode, a.Country,
+		string(c.Metadata), c.language(), c.UpdatedAt, by, c.version)
+	return err
+}
+
+func (c Customer) address() Address {
+	if c.Address == nil {
+		return Address{}
+	}
+	return *c.Address
+}
+
+func emailKey(email string) string {
+	parsed, err := value.ParseEmail(email)
+	if err != nil {
+		return value.Fold(email)
+	}
+	return parsed.Key()
+}
+
+// dateColumn is a date as text, or NULL for none.
+func dateColumn(d value.Date) *string {
+	if d.IsZero() {
+		return nil
+	}
+	text := d.String()
+	return &text
+}

@@ -1,0 +1,123 @@
+package list
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Page is the answer of a list, the shared list envelope.
+type Page[T any] struct {
+	Data            Data[T]   `json:"data"`
+	Keys            []string  `json:"keys,omitempty"` // the groups of Data, in the wanted order
+	Metadata        *Metadata `json:"metadata,omitempty"`
+	Total           int64     `json:"total"`            // rows that the caller may see and that match
+	TotalUnfiltered int64     `json:"total_unfiltered"` // rows that the caller may see
+	HasMore         bool      `json:"has_more"`         // there are rows after these
+}
+
+// Metadata tells more about the rows that match.
+type Metadata struct {
+	GroupTotals Totals `json:"group_totals"`
+}
+
+// Data are the rows of a page: an array, or with stack an object of arrays.
+type Data[T any] struct {
+	// Rows are the rows in their order, whether they are stacked or not. A module may change them in
+	// place, to fill in what depends on the reader; it must not change their number.
+	Rows []T
+
+	stacked bool
+	groups  []rowGroup // in the order of the keys
+}
+
+// rowGroup names the rows of a group by their places.
+type rowGroup struct {
+	key  string
+	rows []int
+}
+
+// MarshalJSONTo writes the rows, or the groups in the order of the keys.
+func (d Data[T]) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if !d.stacked {
+		if err := enc.WriteToken(jsontext.BeginArray); err != nil {
+			return err
+		}
+		for i := range d.Rows {
+			if err := json.MarshalEncode(enc, &d.Rows[i]); err != nil {
+				return err
+			}
+		}
+		return enc.WriteToken(jsontext.EndArray)
+	}
+	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
+		return err
+	}
+	for _, g := range d.groups {
+		if err := d.writeGroup(enc, g); err != nil {
+			return err
+		}
+	}
+	return enc.WriteToken(jsontext.EndObject)
+}
+
+func (d Data[T]) writeGroup(enc *jsontext.Encoder, g rowGroup) error {
+	if err := enc.WriteToken(jsontext.String(g.key)); err != nil {
+		return err
+	}
+	if err := enc.WriteToken(jsontext.BeginArray); err != nil {
+		return err
+	}
+	for _, i := range g.rows {
+		if err := json.MarshalEncode(enc, &d.Rows[i]); err != nil {
+			return err
+		}
+	}
+	return enc.WriteToken(jsontext.EndArray)
+}
+
+// MarshalJSON is MarshalJSONTo for the encoder of the standard library.
+func (d Data[T]) MarshalJSON() ([]byte, error) { return encoded(d.MarshalJSONTo) }
+
+// JSONSchemaOneOf gives the two shapes to the API's documentation.
+func (Data[T]) JSONSchemaOneOf() []any { return []any{[]T{}, map[string][]T{}} }
+
+// Total is a group with the number of matching rows in it, on this page or not.
+type Total struct {
+	Key  string
+	Rows int64
+}
+
+// Totals are written as one object, a member for each group.
+type Totals []Total
+
+// MarshalJSONTo writes the totals in their order.
+func (t Totals) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
+		return err
+	}
+	for _, total := range t {
+		if err := enc.WriteToken(jsontext.String(total.Key)); err != nil {
+			return err
+		}
+		if err := enc.WriteToken(jsontext.Int(total.Rows)); err != nil {
+			return err
+		}
+	}
+	return enc.WriteToken(jsontext.EndObject)
+}
+
+// MarshalJSON is MarshalJSONTo for the encoder of the standard library.
+func (t Totals) MarshalJSON() ([]byte, error) { return encoded(t.MarshalJSONTo) }
+
+// JSONSchemaOneOf gives the shape to the API's documentation.
+func (Totals) JSONSchemaOneOf() []any { return []any{map[string]int64{}} }
+
+func encoded(write func(*jsontext.Encoder) error) ([]byte, error) {
+	var b bytes.Buffer
+	if err := write(jsontext.NewEncoder(&b)); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
+}

@@ -1,0 +1,187 @@
+package list
+
+import (
+	"context"
+	"strconv"
+
+	"kontor/store"
+)
+
+// page is the statement that reads a page. With a stack the value that is stacked by comes last.
+func (q *query) page(columns string, v view, p Params) *builder {
+	if v.stack != nil {
+		columns += ", " + v.stack.field.valueColumn()
+	}
+	depth := p.Offset() + int64(p.Limit())
+	if q.merges() && v.distinct == nil && depth <= maxMergedRows {
+		return q.mergedPage(columns, v, p, depth)
+	}
+	b := q.rowsOf(v, "SELECT ", columns)
+	b.pageEnd(v, p)
+	return b
+}
+
+// pageEnd appends order, limit and offset.
+func (b *builder) pageEnd(v view, p Params) {
+	b.add(" ORDER BY ", terms(v.orders), " LIMIT ")
+	b.arg(int64(p.Limit()))
+	if p.Offset() > 0 {
+		b.add(" OFFSET ")
+		b.arg(p.Offset())
+	}
+}
+
+// maxMergedRows bounds how deep into a list the alternatives of a condition are read one by one. Deeper
+// pages are rare, and sorting all rows costs no more than that.
+const maxMergedRows = 1000
+
+// mergedPage reads the first rows of each alternative of a condition, each by its own index, and takes
+// the page from these. A database that is given the alternatives with OR sorts all their rows first.
+func (q *query) mergedPage(columns string, v view, p Params, depth int64) *builder {
+	matching := q.matching.sql()
+	before, after := matching[:q.begin], matching[q.end:]
+	b := &builder{args: q.matching.args[:len(q.matching.args):len(q.matching.args)]}
+	b.args = append(b.args, depth)
+	first := " ORDER BY " + terms(v.orders) + " LIMIT $" + strconv.Itoa(len(b.args)) + ") AS part"
+	b.add("SELECT ", columns, " FROM ", q.from, " WHERE ", q.id, " IN (")
+	for i, alternative := range q.any {
+		if i > 0 {
+			b.add(" UNION ")
+		}
+		b.add("SELECT part.id FROM (SELECT ", q.id, " AS id FROM ", q.from, before, "(", alternative, ")", after, first)
+	}
+	if q.granted != "" {
+		// SQLite takes a CROSS JOIN in the order in which it is written: the grants first, which are few.
+		b.add(" UNION SELECT part.id FROM (WITH granted (granted_id) AS (", q.granted, ") SELECT ", q.id, " AS id FROM granted CROSS JOIN ",
+			q.from, before, q.id, " = granted.granted_id", after, first)
+	}
+	b.add(")")
+	b.pageEnd(v, p)
+	return b
+}
+
+// rowsOf begins a statement over the rows that match and, with distinct, are the first of their value
+// in the wanted order.
+func (q *query) rowsOf(v view, columns ...string) *builder {
+	if v.distinct == nil {
+		return q.matching.after(append(columns, " FROM ", q.from)...)
+	}
+	b := q.matching.after(append(columns,
+		" FROM ", q.from, " WHERE ", q.id, " IN (SELECT ranked.id FROM (SELECT ", q.id, " AS id, row_number() OVER (PARTITION BY ",
+		v.distinct.valueColumn(), " ORDER BY ", terms(v.orders), ") AS place FROM ", q.from)...)
+	b.add(") AS ranked WHERE ranked.place = 1)")
+	return b
+}
+
+// allRows counts the rows of a condition.
+func (q *query) allRows(condition *builder) *builder {
+	return condition.after("SELECT count(*) FROM ", q.from)
+}
+
+// distinctValues counts the values of a field among the rows that match. No value counts as one.
+func (q *query) distinctValues(f *Field) *builder {
+	b := q.matching.after("SELECT count(*) FROM (SELECT DISTINCT ", f.valueColumn(), " AS value FROM ", q.from)
+	b.add(") AS found")
+	return b
+}
+
+// maxGroups bounds the groups whose totals are shown. Where there are more, only those of the page are.
+const maxGroups = 1000
+
+// groupTotals counts the rows that match, group by group.
+func (q *query) groupTotals(ctx context.Context, db store.Querier, v view, keys []string) (Totals, error) {
+	b := q.rowsOf(v, "SELECT ", v.stack.bucket(), " AS bucket, count(*)")
+	b.add(" GROUP BY 1")
+	rows, err := db.Query(ctx, b.sql(), b.args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	counts := newTally(keys)
+	for rows.Next() {
+		var stored any
+		var n int64
+		if err := rows.Scan(&stored, &n); err != nil {
+			return nil, err
+		}
+		counts.add(v.stack.group(stored), n)
+	}
+	return counts.totals(v.stack), rows.Err()
+}
+
+// tally adds up the rows of groups without growing past maxGroups and the groups of the page.
+type tally struct {
+	onPage map[string]bool
+	found  map[string]*counted
+	full   bool
+}
+
+type counted struct {
+	group group
+	rows  int64
+}
+
+func newTally(keys []string) *tally {
+	t := &tally{onPage: make(map[string]bool, len(keys)), found: map[string]*counted{}}
+	for _, key := range keys {
+		t.onPage[key] = true
+	}
+	return t
+}
+
+func (t *tally) add(g group, rows int64) {
+	if c, known := t.found[g.key]; known {
+		c.rows += rows
+		return
+	}
+	if !t.full && len(t.found) >= maxGroups {
+		t.full = true
+		for key := range t.found {
+			if !t.onPage[key] {
+				delete(t.found, key)
+			}
+		}
+	}
+	if !t.full || t.onPage[g.key] {
+		t.found[g.key] = &counted{group: g, rows: rows}
+	}
+}
+
+func (t *tally) totals(s *stack) Totals {
+	groups := make([]group, 0, len(t.found))
+	for _, c := range t.found {
+		groups = append(groups, c.group)
+	}
+	s.sorted(groups)
+	totals := make(Totals, len(groups))
+	for i, g := range groups {
+		totals[i] = Total{Key: g.key, Rows: t.found[g.key].rows}
+	}
+	return totals
+}
+
+// arrange puts the rows of a page in groups by their stored values and returns the keys in order.
+func (d *Data[T]) arrange(s *stack, stored []any) []string {
+	places := map[string]int{}
+	var groups []group
+	for i, value := range stored {
+		g := s.group(value)
+		place, known := places[g.key]
+		if !known {
+			place = len(d.groups)
+			places[g.key] = place
+			groups = append(groups, g)
+			d.groups = append(d.groups, rowGroup{key: g.key})
+		}
+		d.groups[place].rows = append(d.groups[place].rows, i)
+	}
+	s.sorted(groups)
+	keys := make([]string, len(groups))
+	ordered := make([]rowGroup, len(groups))
+	for i, g := range groups {
+		keys[i] = g.key
+		ordered[i] = d.groups[places[g.key]]
+	}
+	d.groups = ordered
+	return keys
+}

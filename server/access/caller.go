@@ -1,0 +1,86 @@
+package access
+
+import (
+	"context"
+	"slices"
+)
+
+// Caller is who makes a request: a signed-in user, the holder of an API key, or nobody (an empty Caller). It is shared
+// between requests of the same session and must not be changed.
+type Caller struct {
+	UserID    string
+	SessionID string
+	KeyID     string   // the API key, on routes that take one
+	Roles     []string // role ids of the user
+
+	policy *Policy
+}
+
+// Under gives a caller whose rights are those of the policy.
+func (c Caller) Under(p *Policy) *Caller {
+	c.policy = p
+	return &c
+}
+
+// Permissions are what the caller holds on a type by grants on the type, himself or through his roles.
+func (c *Caller) Permissions(t RecordType) Permission {
+	if c.policy == nil {
+		return None
+	}
+	held := c.policy.Permissions(c.UserID, t)
+	for _, role := range c.Roles {
+		held |= c.policy.Permissions(role, t)
+	}
+	return held
+}
+
+// May reports whether a grant on the type gives the caller the permission.
+func (c *Caller) May(t RecordType, p Permission) bool { return c.Permissions(t).Has(p) }
+
+// Source tells where a permission on a type comes from: the role or the user whose grant holds it.
+func (c *Caller) Source(t RecordType, p Permission) (source, id string, ok bool) {
+	if c.policy == nil {
+		return "", "", false
+	}
+	for _, role := range c.Roles {
+		if c.policy.Permissions(role, t).Has(p) {
+			return "role", role, true
+		}
+	}
+	if c.policy.Permissions(c.UserID, t).Has(p) {
+		return "user", c.UserID, true
+	}
+	return "", "", false
+}
+
+// MayCall reports whether the caller or one of his roles holds the grant on the endpoint.
+func (c *Caller) MayCall(endpoint string) bool {
+	if c.policy == nil {
+		return false
+	}
+	for _, role := range c.Roles {
+		if c.policy.MayCall(role, endpoint) {
+			return true
+		}
+	}
+	return c.policy.MayCall(c.UserID, endpoint)
+}
+
+// Administrator reports whether the caller has the built-in role of that name.
+func (c *Caller) Administrator() bool { return slices.Contains(c.Roles, Administrator) }
+
+// ContextKey is the key under which a context gives the caller of its request.
+type ContextKey struct{}
+
+// From gives the caller of a request. Without one it is nobody, who may do nothing.
+func From(ctx context.Context) *Caller {
+	if caller, ok := ctx.Value(ContextKey{}).(*Caller); ok && caller != nil {
+		return caller
+	}
+	return &Caller{}
+}
+
+// With gives a context whose requests are made by the caller, for jobs and tests.
+func With(ctx context.Context, caller *Caller) context.Context {
+	return context.WithValue(ctx, ContextKey{}, caller)
+}

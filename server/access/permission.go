@@ -1,0 +1,124 @@
+// Package access says who a caller is and what he may do.
+//
+// A right comes from a grant on a record type or on one record, to a user or to a role, or from a relation to the
+// record itself (its creator, a participant, an assignee). Grants on types and on endpoints are few and are kept in
+// memory as a [Policy]; grants on single records are decided in the statement that reads the record.
+package access
+
+import "slices"
+
+// Permission is an action on records, as a bit, so that a set of permissions is their sum.
+type Permission uint8
+
+// The permissions. ReadAll lifts the record filter from lists; it implies Read.
+const (
+	Create Permission = 1 << iota
+	Read
+	Update
+	Delete
+	ReadAll
+
+	None Permission = 0
+	All             = Create | Read | Update | Delete | ReadAll
+)
+
+var permissionNames = []struct {
+	name       string
+	permission Permission
+}{{"create", Create}, {"read", Read}, {"update", Update}, {"delete", Delete}, {"read_all", ReadAll}}
+
+// ParsePermission reads the name of one permission; ok is false for any other word.
+func ParsePermission(name string) (p Permission, ok bool) {
+	for _, known := range permissionNames {
+		if known.name == name {
+			return known.permission, true
+		}
+	}
+	return None, false
+}
+
+// Names lists the permissions of a set in their fixed order.
+func (p Permission) Names() []string {
+	names := make([]string, 0, len(permissionNames))
+	for _, known := range permissionNames {
+		if p&known.permission != 0 {
+			names = append(names, known.name)
+		}
+	}
+	return names
+}
+
+// String is the name of a single permission, or the names of a set joined by plus signs.
+func (p Permission) String() string {
+	var text string
+	for i, name := range p.Names() {
+		if i > 0 {
+			text += "+"
+		}
+		text += name
+	}
+	return text
+}
+
+// Has reports whether the set holds all of the wanted permissions. ReadAll counts as Read, too.
+func (p Permission) Has(wanted Permission) bool {
+	if p&ReadAll != 0 {
+		p |= Read
+	}
+	return p&wanted == wanted
+}
+
+// RecordType is a kind of record on which permissions are granted. Its id never changes.
+type RecordType struct {
+	ID    string // UUID
+	Name  string // plural, as in paths
+	index int
+}
+
+// String is the name.
+func (t RecordType) String() string { return t.Name }
+
+// Index is the position in [RecordTypes], for tables by type.
+func (t RecordType) Index() int { return t.index }
+
+// The record types.
+var (
+	Personas      = recordType("0193a000-0000-7000-8000-000000000001", "personas")
+	Customers     = recordType("0193a000-0000-7000-8000-000000000002", "customers")
+	Payers        = recordType("0193a000-0000-7000-8000-000000000003", "payers")
+	Users         = recordType("0193a000-0000-7000-8000-000000000004", "users")
+	Credentials   = recordType("0193a000-0000-7000-8000-000000000005", "credentials")
+	Sessions      = recordType("0193a000-0000-7000-8000-000000000006", "sessions")
+	Chats         = recordType("0193a000-0000-7000-8000-000000000007", "chats")
+	Tasks         = recordType("0193a000-0000-7000-8000-000000000008", "tasks")
+	Notifications = recordType("0193a000-0000-7000-8000-000000000009", "notifications")
+	Deliveries    = recordType("0193a000-0000-7000-8000-00000000000a", "deliveries")
+	Profiles      = recordType("0193a000-0000-7000-8000-00000000000b", "profiles")
+	Invoices      = recordType("0193a000-0000-7000-8000-00000000000c", "invoices")
+	Roles         = recordType("0193a000-0000-7000-8000-00000000000d", "roles")
+	Grants        = recordType("0193a000-0000-7000-8000-00000000000e", "grants")
+	RateLimits    = recordType("0193a000-0000-7000-8000-00000000000f", "rate_limits")
+	APIKeys       = recordType("0193a000-0000-7000-8000-000000000010", "api_keys")
+	Audit         = recordType("0193a000-0000-7000-8000-000000000011", "audit")
+)
+
+var recordTypes []RecordType
+
+func recordType(id, name string) RecordType {
+	t := RecordType{ID: id, Name: name, index: len(recordTypes)}
+	recordTypes = append(recordTypes, t)
+	return t
+}
+
+// RecordTypes lists all record types.
+func RecordTypes() []RecordType { return slices.Clone(recordTypes) }
+
+// LookupType finds a record type by its name.
+func LookupType(name string) (RecordType, bool) {
+	for _, t := range recordTypes {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return RecordType{}, false
+}

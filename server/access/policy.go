@@ -1,0 +1,94 @@
+package access
+
+import "sync/atomic"
+
+// The built-in roles. They cannot be deleted; their ids never change.
+const (
+	Administrator = "0193b000-0000-7000-8000-000000000001" // may do everything
+	Advisor       = "0193b000-0000-7000-8000-000000000002" // works with all customers
+	Customer      = "0193b000-0000-7000-8000-000000000003" // works with records of his own
+	Registrant    = "0193b000-0000-7000-8000-000000000004" // validates his first credential
+)
+
+// Policy is a snapshot of the grants on record types and endpoints and of the stored rate-limit rules. It is never
+// changed: a change makes a new one.
+type Policy struct {
+	types     map[string][]Permission // principal (user or role id) → permissions by record type index
+	endpoints map[string]map[string]struct{}
+	limits    map[string]int
+}
+
+// PolicyData is what a [Policy] is built from. A principal is the id of a user or of a role.
+type PolicyData struct {
+	Types     map[string]map[string]Permission // principal → record type name → permissions
+	Endpoints map[string][]string              // principal → endpoints, as "GET /v1/customers/{id}"
+	Limits    map[string]int                   // endpoint → requests a minute
+}
+
+// NewPolicy builds a snapshot. Types that are not known any more are passed over.
+func NewPolicy(data PolicyData) *Policy {
+	p := &Policy{
+		types:     make(map[string][]Permission, len(data.Types)),
+		endpoints: make(map[string]map[string]struct{}, len(data.Endpoints)),
+		limits:    data.Limits,
+	}
+	for principal, byName := range data.Types {
+		set := make([]Permission, len(recordTypes))
+		for name, permissions := range byName {
+			if t, ok := LookupType(name); ok {
+				set[t.index] |= permissions
+			}
+		}
+		p.types[principal] = set
+	}
+	for principal, keys := range data.Endpoints {
+		set := make(map[string]struct{}, len(keys))
+		for _, key := range keys {
+			set[key] = struct{}{}
+		}
+		p.endpoints[principal] = set
+	}
+	return p
+}
+
+// Permissions are what one principal holds on a type by grants on the type.
+func (p *Policy) Permissions(principal string, t RecordType) Permission {
+	if principal == Administrator {
+		return All
+	}
+	if set := p.types[principal]; set != nil {
+		return set[t.index]
+	}
+	return None
+}
+
+// MayCall reports whether one principal holds the grant on an endpoint.
+func (p *Policy) MayCall(principal, endpoint string) bool {
+	if principal == Administrator {
+		return true
+	}
+	_, ok := p.endpoints[principal][endpoint]
+	return ok
+}
+
+// Limit is the stored rule of an endpoint in requests a minute; ok is false where there is none.
+func (p *Policy) Limit(endpoint string) (perMinute int, ok bool) {
+	perMinute, ok = p.limits[endpoint]
+	return perMinute, ok
+}
+
+// Current holds the policy in force. The zero value refuses everything.
+type Current struct{ policy atomic.Pointer[Policy] }
+
+var nobody = NewPolicy(PolicyData{})
+
+// Load gives the policy in force.
+func (c *Current) Load() *Policy {
+	if p := c.policy.Load(); p != nil {
+		return p
+	}
+	return nobody
+}
+
+// Store puts a new policy in force for the next request.
+func (c *Current) Store(p *Policy) { c.policy.Store(p) }

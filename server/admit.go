@@ -1,0 +1,123 @@
+package server
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/server/limit"
+)
+
+const apiKeyHeader = "X-API-Key"
+
+// admit decides who is calling and whether he may come in: rate limit, bearer token or API key, grant on the endpoint,
+// and the right to create where the row asks for it.
+func (s *Server) admit(r *call) error {
+	rule := r.row.Access
+	switch {
+	case rule.IsPublic():
+		return s.allow(r, endpoint.Network(r.Address))
+	case rule.TakesAPIKey():
+		return s.admitKey(r)
+	}
+	token := bearerToken(r.fiber)
+	caller, known := s.Auth.Known(token)
+	if !known {
+		// Whoever has not shown a good token yet is counted by his network, so that guessing is limited, too.
+		if err := s.allow(r, endpoint.Network(r.Address)); err != nil {
+			return err
+		}
+		if len(r.fiber.Request().Header.Peek(apiKeyHeader)) > 0 && token != "" {
+			return fault.Invalid(apiKeyHeader, "invalid.key_and_bearer")
+		}
+		var err error
+		if caller, err = s.Auth.Bearer(r.fiber); err != nil {
+			return err
+		}
+	} else if len(r.fiber.Request().Header.Peek(apiKeyHeader)) > 0 {
+		return fault.Invalid(apiKeyHeader, "invalid.key_and_bearer")
+	}
+	r.Caller = caller.Under(s.Policy.Load())
+	if err := s.allow(r, caller.UserID); err != nil {
+		return err
+	}
+	return s.permit(r)
+}
+
+// permit asks for the grant on the endpoint and, for a row that creates, for the right to create such records.
+func (s *Server) permit(r *call) error {
+	if !r.Caller.MayCall(r.row.key) {
+		return fault.NoAccess
+	}
+	if t, permission, ok := r.row.Access.Record(); ok && permission == access.Create && !r.Caller.May(t, access.Create) {
+		return fault.NoAccess
+	}
+	return nil
+}
+
+func (s *Server) admitKey(r *call) error {
+	key := string(r.fiber.Request().Header.Peek(apiKeyHeader))
+	if key == "" {
+		if err := s.allow(r, endpoint.Network(r.Address)); err != nil {
+			return err
+		}
+		return fault.Unauthorized
+	}
+	if len(r.fiber.Request().Header.Peek(fiber.HeaderAuthorization)) > 0 {
+		return fault.Invalid(apiKeyHeader, "invalid.key_and_bearer")
+	}
+	caller, err := s.Auth.APIKey(&r.Context, key)
+	if err != nil {
+		if limited := s.allow(r, endpoint.Network(r.Address)); limited != nil {
+			return limited
+		}
+		return err
+	}
+	r.Caller = caller
+	return s.allow(r, caller.KeyID)
+}
+
+// bearerToken is the token of the Authorization header, or nothing (RFC 6750, section 2.1).
+func bearerToken(c *fiber.Ctx) string {
+	header := string(c.Request().Header.Peek(fiber.HeaderAuthorization))
+	scheme, token, ok := strings.Cut(header, " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// allow counts the request for the principal and writes the RateLimit headers.
+func (s *Server) allow(r *call, principal string) error {
+	if !s.RateLimits || r.row.Limit == limit.None {
+		return nil
+	}
+	perMinute := s.PrivatePerMinute
+	if r.row.Limit == limit.Public {
+		perMinute = s.PublicPerMinute
+	}
+	if rule, ok := s.Policy.Load().Limit(r.row.key); ok {
+		perMinute = rule
+	}
+	var space [96]byte
+	key := append(strconv.AppendInt(space[:0], int64(r.row.index), 36), ' ')
+	verdict := s.limiter.Allow(append(key, principal...), perMinute)
+
+	header := &r.fiber.Response().Header
+	header.Set("RateLimit-Limit", strconv.Itoa(verdict.Limit))
+	header.Set("RateLimit-Remaining", strconv.Itoa(verdict.Remaining))
+	header.Set("RateLimit-Reset", strconv.Itoa(seconds(verdict.Reset)))
+	if verdict.Allowed {
+		return nil
+	}
+	return fault.RateLimited.RetryAfter(verdict.RetryAfter)
+}
+
+// seconds rounds up to whole seconds, as headers want them.
+func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }

@@ -1,0 +1,135 @@
+package server
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/gofiber/fiber/v2"
+
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+)
+
+// envelope is the body of every error.
+type envelope struct {
+	Status    int            `json:"status"`
+	Message   string         `json:"message"`
+	Code      string         `json:"code"`
+	Class     string         `json:"class"`
+	Retryable bool           `json:"retryable,omitzero"`
+	Details   map[string]any `json:"details,omitzero"`
+}
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// answer writes a success. A record's state goes into ETag, and a client that already has it is told so.
+func (s *Server) answer(r *call, result endpoint.Result) error {
+	response := r.fiber.Response()
+	if tagged, ok := result.Body.(endpoint.Tagged); ok {
+		if etag := tagged.ETag(); etag != "" {
+			response.Header.Set(fiber.HeaderETag, `"`+etag+`"`)
+			reading := r.fiber.Method() == http.MethodGet || r.fiber.Method() == http.MethodHead
+			if reading && endpoint.NoneMatch(string(r.fiber.Request().Header.Peek(fiber.HeaderIfNoneMatch)), etag) {
+				response.SetStatusCode(http.StatusNotModified)
+				return nil
+			}
+		}
+	}
+	if result.Raw != nil {
+		s.writeJSON(r, result.Status, result.Raw)
+		return nil
+	}
+	buffer := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(buffer)
+	buffer.Reset()
+	if err := json.MarshalWrite(buffer, result.Body, json.Deterministic(true)); err != nil {
+		return fault.ServerError.Because(err)
+	}
+	s.writeJSON(r, result.Status, buffer.Bytes())
+	return nil
+}
+
+func (s *Server) writeJSON(r *call, status int, body []byte) {
+	response := r.fiber.Response()
+	response.SetStatusCode(status)
+	response.Header.SetContentType(fiber.MIMEApplicationJSON)
+	response.SetBody(body)
+}
+
+// fail is the one place that writes errors. The client gets the code and a text in its language; the log gets the
+// cause of what is our fault.
+func (s *Server) fail(r *call, err error) {
+	if stored, ok := s.replay(err); ok {
+		if !stored.Mismatch {
+			r.fiber.Response().Header.Set("Idempotency-Replayed", "true")
+			s.writeJSON(r, stored.Status, stored.Body)
+			return
+		}
+		err = fault.IdempotencyMismatch.Because(err)
+	}
+	if s.Translate != nil {
+		err = s.Translate(err)
+	}
+	e := fault.Of(err)
+	if e.Status >= http.StatusInternalServerError {
+		s.Log.Error("request failed", "request_id", r.RequestID, "code", e.Code, "cause", e.Error())
+	}
+	s.failHeaders(r, e)
+	body, err := json.Marshal(s.word(r.Language, e), json.Deterministic(true))
+	if err != nil {
+		s.Log.Error("error could not be encoded", "request_id", r.RequestID, "code", e.Code, "cause", err)
+		body = []byte(`{}`)
+	}
+	s.writeJSON(r, e.Status, body)
+}
+
+func (s *Server) replay(err error) (Stored, bool) {
+	if s.Stored == nil {
+		return Stored{}, false
+	}
+	return s.Stored(err)
+}
+
+// retryUnavailable is what a client of a busy service is told to wait when nothing better is known.
+const retryUnavailable = "1"
+
+func (s *Server) failHeaders(r *call, e *fault.Error) {
+	header := &r.fiber.Response().Header
+	header.Set(fiber.HeaderCacheControl, "no-store")
+	header.Del(fiber.HeaderETag)
+	switch {
+	case e.Retry > 0:
+		header.Set(fiber.HeaderRetryAfter, strconv.Itoa(seconds(e.Retry)))
+	case e.Status == http.StatusServiceUnavailable || e.Status == http.StatusTooManyRequests:
+		header.Set(fiber.HeaderRetryAfter, retryUnavailable)
+	}
+	if e.Status == http.StatusUnauthorized {
+		header.Set(fiber.HeaderWWWAuthenticate, `Bearer realm="kontor"`)
+	}
+}
+
+// word makes the envelope of an error in a language.
+func (s *Server) word(lang string, e *fault.Error) envelope {
+	body := envelope{
+		Status: e.Status, Code: e.Code, Class: "business",
+		Message: s.Texts.Text(lang, "error."+e.Code, e.Args),
+		Details: e.Details,
+	}
+	if e.Temporary() {
+		body.Class, body.Retryable = "temporary", true
+	}
+	if !e.Fields.Empty() {
+		details := map[string]any{}
+		for name, value := range e.Details {
+			details[name] = value
+		}
+		for field, text := range e.Fields.All {
+			details[field] = s.Texts.Text(lang, text.Key, text.Args)
+		}
+		body.Details = details
+	}
+	return body
+}

@@ -1,0 +1,183 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+	"github.com/valyala/fasthttp"
+
+	"kontor/server/access"
+	"kontor/server/fault"
+)
+
+// malformed answers for requests that never became one: broken HTTP, too large, too slow. The engine's own text would
+// quote the request.
+func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
+	kind := fault.MalformedRequest
+	var small *fasthttp.ErrSmallBuffer
+	var timeout net.Error
+	switch {
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		kind = fault.PayloadTooLarge
+	case errors.As(err, &small):
+		kind = fault.HeadersTooLarge
+	case errors.As(err, &timeout) && timeout.Timeout():
+		kind = fault.RequestTimeout
+	}
+	ctx.Response.Reset()
+	ctx.SetConnectionClose()
+	c := s.app.AcquireCtx(ctx)
+	defer s.app.ReleaseCtx(c)
+	r := &call{fiber: c}
+	r.Context.Context, r.Caller = context.Background(), &access.Caller{}
+	s.identify(r)
+	e := kind.Because(err)
+	if kind == fault.PayloadTooLarge {
+		discard(ctx.Conn())
+		e.Args = fault.Args{"Max": s.headerReceived(&ctx.Request.Header).MaxRequestBodySize}
+	}
+	s.fail(r, e)
+}
+
+const (
+	discardBytes = 32 << 20
+	discardIdle  = 200 * time.Millisecond
+	discardTime  = 5 * time.Second
+)
+
+// discard reads what a client still sends of a body that is refused, within bounds: were the connection closed at once,
+// the client would see a reset instead of the answer.
+func discard(connection net.Conn) {
+	var sink [16 << 10]byte
+	end := time.Now().Add(discardTime)
+	for read := 0; read < discardBytes && time.Now().Before(end); {
+		if connection.SetReadDeadline(time.Now().Add(discardIdle)) != nil {
+			return
+		}
+		n, err := connection.Read(sink[:])
+		if err != nil {
+			return
+		}
+		read += n
+	}
+}
+
+// unexpected answers for an error that Fiber itself makes. The pipeline lets none pass; this is the net below it.
+func (s *Server) unexpected(c *fiber.Ctx, err error) error {
+	r := &call{fiber: c}
+	r.Context.Context, r.Caller = context.Background(), &access.Caller{}
+	s.identify(r)
+	s.fail(r, fault.ServerError.Because(err))
+	return nil
+}
+
+// preflight answers a CORS preflight: 200 without a body for an allowed origin, 403 without one for any other. Without
+// an Origin it is no preflight, and the row decides.
+func (s *Server) preflight(r *call) bool {
+	header := &r.fiber.Request().Header
+	origin := string(header.Peek(fiber.HeaderOrigin))
+	if r.fiber.Method() != fiber.MethodOptions || origin == "" {
+		return false
+	}
+	response := r.fiber.Response()
+	response.Header.Add(fiber.HeaderVary, fiber.HeaderOrigin)
+	if !s.origins[origin] {
+		response.SetStatusCode(fiber.StatusForbidden)
+		return true
+	}
+	response.Header.Set(fiber.HeaderAccessControlAllowOrigin, origin)
+	response.Header.Set(fiber.HeaderAccessControlAllowMethods, "GET, HEAD, POST, PUT, PATCH, DELETE")
+	response.Header.Set(fiber.HeaderAccessControlAllowHeaders, "Authorization, Content-Type, Accept-Language, X-API-Key, "+
+		"X-Device-ID, X-Request-ID, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID")
+	response.Header.Set(fiber.HeaderAccessControlMaxAge, "600")
+	response.SetStatusCode(fiber.StatusOK)
+	return true
+}
+
+// allowOrigin lets a page of an allowed origin read the answer.
+func (s *Server) allowOrigin(r *call) {
+	if len(s.origins) == 0 {
+		return
+	}
+	response := r.fiber.Response()
+	response.Header.Add(fiber.HeaderVary, fiber.HeaderOrigin)
+	if origin := string(r.fiber.Request().Header.Peek(fiber.HeaderOrigin)); s.origins[origin] {
+		response.Header.Set(fiber.HeaderAccessControlAllowOrigin, origin)
+		response.Header.Set(fiber.HeaderAccessControlExposeHeaders, "ETag, Content-Language, X-Request-ID, Retry-After, "+
+			"RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Idempotency-Replayed")
+	}
+}
+
+// requestID takes the client's request id if it is a sane one, else it makes one.
+func requestID(sent []byte) string {
+	const maxLength = 128
+	if len(sent) > 0 && len(sent) <= maxLength {
+		for _, b := range sent {
+			letter := b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+			if !letter && (b < '0' || b > '9') && !strings.ContainsRune("-_.:", rune(b)) {
+				return newRequestID()
+			}
+		}
+		return string(sent)
+	}
+	return newRequestID()
+}
+
+func newRequestID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// clientAddress is the address that is counted: the peer, or, behind trusted proxies, the right-most address of
+// X-Forwarded-For that is not one of them. What stands further left is whatever the client wrote.
+func (s *Server) clientAddress(ctx *fasthttp.RequestCtx) netip.Addr {
+	peer, _ := netip.AddrFromSlice(addressBytes(ctx.RemoteAddr()))
+	peer = peer.Unmap()
+	if len(s.TrustedProxies) == 0 || !s.trusted(peer) {
+		return peer
+	}
+	var forwarded []string
+	for _, line := range ctx.Request.Header.PeekAll(fiber.HeaderXForwardedFor) {
+		forwarded = append(forwarded, strings.Split(string(line), ",")...)
+	}
+	for i := len(forwarded) - 1; i >= 0; i-- {
+		address, err := netip.ParseAddr(strings.TrimSpace(forwarded[i]))
+		if err != nil {
+			return peer
+		}
+		if address = address.Unmap(); !s.trusted(address) {
+			return address
+		}
+		peer = address
+	}
+	return peer
+}
+
+func addressBytes(address net.Addr) []byte {
+	if tcp, ok := address.(*net.TCPAddr); ok {
+		return tcp.IP
+	}
+	return nil
+}
+
+func (s *Server) trusted(address netip.Addr) bool {
+	for _, prefix := range s.TrustedProxies {
+		if prefix.Contains(address) {
+			return true
+		}
+	}
+	return false
+}
+
+// printable reports whether a header's value is visible ASCII.
+func printable(text string) bool {
+	for i := range len(text) {
+		if text[i] < 0x21 || text[i] > 0x7e {
+			return false
+		}
+	}
+	return text != ""
+}

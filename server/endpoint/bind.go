@@ -1,0 +1,221 @@
+package endpoint
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"kontor/server/fault"
+)
+
+// QueryBinder is a type that reads the whole query string, as the parameters of a list do.
+type QueryBinder interface {
+	// BindQuery reads the decoded parameters and says what is wrong with them.
+	BindQuery(query map[string][]string, problems *fault.Fields)
+}
+
+// plan is how an input is filled, made once for each type at start.
+type plan struct {
+	path   []pathField
+	query  []queryField
+	binder int            // index of the field that takes the whole query, or -1
+	body   map[string]int // member name → field index
+}
+
+type pathField struct {
+	name     string
+	index    int
+	position int // among the path's names
+	text     bool
+}
+
+type queryField struct {
+	name  string
+	index int
+}
+
+// newPlan reads the tags of a struct. It panics for a field without exactly one source: that is a mistake in the
+// program, found at start.
+func newPlan(t reflect.Type) *plan {
+	p := &plan{binder: -1, body: map[string]int{}}
+	for i := range t.NumField() {
+		field := t.Field(i)
+		if !field.IsExported() {
+			continue // what Validate keeps for the service
+		}
+		path, query, body := field.Tag.Get("path"), field.Tag.Get("query"), field.Tag.Get("json")
+		switch {
+		case path != "" && query == "" && body == "":
+			name, option, _ := strings.Cut(path, ",")
+			p.path = append(p.path, pathField{name: name, index: i, position: len(p.path), text: option == "text"})
+		case query == "*" && path == "" && body == "":
+			p.binder = i
+		case query != "" && path == "" && body == "":
+			p.query = append(p.query, queryField{name: query, index: i})
+		case body != "" && path == "" && query == "":
+			name, _, _ := strings.Cut(body, ",")
+			p.body[name] = i
+		default:
+			panic("endpoint: field " + t.String() + "." + field.Name + " needs exactly one of the tags path, query, json")
+		}
+	}
+	return p
+}
+
+func (p *plan) hasBody() bool { return len(p.body) > 0 }
+
+// bind fills the input. What does not fit goes into problems; the error is for a body that cannot be read at all.
+func (p *plan) bind(r *Request, in reflect.Value, problems *fault.Fields) error {
+	for _, field := range p.path {
+		value := r.Params[field.position]
+		if !field.text {
+			id, err := uuid.Parse(value)
+			if err != nil || len(value) != 36 {
+				problems.Add(field.name, "invalid.uuid")
+				continue
+			}
+			value = id.String()
+		}
+		in.Field(field.index).SetString(value)
+	}
+	if len(p.query) > 0 || p.binder >= 0 {
+		p.bindQuery(r, in, problems)
+	}
+	if !p.hasBody() {
+		return nil
+	}
+	return p.bindBody(r.Fiber.Request().Body(), in, problems)
+}
+
+func (p *plan) bindQuery(r *Request, in reflect.Value, problems *fault.Fields) {
+	query := map[string][]string{}
+	for key, value := range r.Fiber.Request().URI().QueryArgs().All() {
+		query[string(key)] = append(query[string(key)], string(value))
+	}
+	for _, field := range p.query {
+		if values, given := query[field.name]; given {
+			setQuery(in.Field(field.index), field.name, values, problems)
+		}
+	}
+	if p.binder >= 0 {
+		in.Field(p.binder).Addr().Interface().(QueryBinder).BindQuery(query, problems)
+	}
+}
+
+// setQuery parses one query parameter into its field. Given twice, the last one counts, but for a list.
+func setQuery(field reflect.Value, name string, values []string, problems *fault.Fields) {
+	if field.Kind() == reflect.Pointer {
+		field.Set(reflect.New(field.Type().Elem()))
+		field = field.Elem()
+	}
+	last := values[len(values)-1]
+	switch field.Kind() {
+	case reflect.String:
+		field.SetString(last)
+	case reflect.Slice:
+		field.Set(reflect.ValueOf(values))
+	case reflect.Bool:
+		switch last {
+		case "true", "1":
+			field.SetBool(true)
+		case "false", "0":
+			field.SetBool(false)
+		default:
+			problems.Add(name, "invalid.boolean")
+		}
+	case reflect.Int, reflect.Int64:
+		n, err := strconv.ParseInt(last, 10, 64)
+		if err != nil {
+			problems.Add(name, "invalid.integer")
+			return
+		}
+		field.SetInt(n)
+	default:
+		panic("endpoint: query parameter " + name + " has a type that cannot be bound")
+	}
+}
+
+// bindBody reads a JSON object member by member. An empty body counts as an empty object. Duplicate members, invalid
+// UTF-8 and anything after the object are refused (RFC 8259, section 4, leaves duplicates open; two readers that
+// disagree about them are an attack).
+func (p *plan) bindBody(body []byte, in reflect.Value, problems *fault.Fields) error {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil
+	}
+	decoder := jsontext.NewDecoder(bytes.NewReader(body))
+	first, err := decoder.ReadToken()
+	if err != nil {
+		return brokenJSON(err)
+	}
+	if first.Kind() != '{' {
+		return fault.Invalid("body", "invalid.json_object")
+	}
+	for decoder.PeekKind() == '"' {
+		name, err := decoder.ReadToken()
+		if err != nil {
+			return brokenJSON(err)
+		}
+		index, known := p.body[name.String()]
+		member := name.String()
+		value, err := decoder.ReadValue()
+		if err != nil {
+			return brokenJSON(err)
+		}
+		if known {
+			setMember(in.Field(index), member, value, problems)
+		}
+	}
+	if _, err := decoder.ReadToken(); err != nil {
+		return brokenJSON(err)
+	}
+	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
+		return brokenJSON(err)
+	}
+	return nil
+}
+
+// setMember decodes one member of the body into its field. null leaves a field that is no pointer as it is.
+func setMember(field reflect.Value, member string, value jsontext.Value, problems *fault.Fields) {
+	err := json.Unmarshal(value, field.Addr().Interface())
+	if err == nil {
+		return
+	}
+	if rule, ok := errors.AsType[worded](err); ok {
+		key, args := rule.Text()
+		problems.Add(member+pointerSuffix(err), key, args)
+		return
+	}
+	problems.Add(member+pointerSuffix(err), "invalid.type")
+}
+
+// worded is what a type's own decoder may return, so that the client is told the rule instead of "wrong type".
+type worded interface {
+	error
+	Text() (key string, args map[string]any)
+}
+
+// pointerSuffix gives the place of a decoding error within a member: ".city", ".0.type" or nothing.
+func pointerSuffix(err error) string {
+	semantic, ok := errors.AsType[*json.SemanticError](err)
+	if !ok || semantic.JSONPointer == "" {
+		return ""
+	}
+	return strings.ReplaceAll(string(semantic.JSONPointer), "/", ".")
+}
+
+func brokenJSON(err error) error {
+	var problems fault.Fields
+	if errors.Is(err, jsontext.ErrDuplicateName) {
+		problems.Add("body", "invalid.json_duplicate")
+	} else {
+		problems.Add("body", "invalid.json")
+	}
+	return &fault.Error{Kind: fault.InvalidInput, Fields: &problems, Cause: err}
+}

@@ -1,0 +1,148 @@
+package endpoint
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"kontor/server/fault"
+)
+
+// Handler is what an endpoint does. Make one with [JSON] or [Raw].
+type Handler struct {
+	Status int          // status of success
+	In     reflect.Type // what is decoded from the request; nil for Raw
+	Out    reflect.Type // what a success answers with; nil for Raw
+	Media  []string     // media types of the request body; empty: none is read
+	plan   *plan
+	serve  func(ctx context.Context, r *Request) (Result, error)
+}
+
+// Request is what a handler gets beside its context. It is dead when the handler returns.
+type Request struct {
+	Fiber  *fiber.Ctx
+	Params []string // values of the path's {names}, in order, copied
+}
+
+// Result is an answer with a status of its own. A handler of [JSON] whose Out is Result chooses the status each time.
+type Result struct {
+	Status int // zero: the status of the handler
+	Body   any // encoded as JSON; nil is the JSON null
+	Raw    []byte
+	Sent   bool // the handler has written the response itself
+}
+
+// Tagged is implemented by records. The tag is an opaque validator of the record's state without quotes, usually its
+// version (RFC 9110, section 8.8.3).
+type Tagged interface{ ETag() string }
+
+// validated is implemented by inputs with rules.
+type validated interface{ Validate(v *fault.Fields) }
+
+// None is the input of an operation that reads nothing from the request.
+type None struct{}
+
+// Message is the answer of operations that only confirm.
+type Message struct {
+	Message string `json:"message"`
+}
+
+// JSON makes a handler of a typed function. In is a struct whose fields have exactly one source each, by tag:
+//
+//	ID    string  `path:"id"`        a segment of the path; a UUID unless tagged `path:"id,text"`
+//	Limit *int    `query:"limit"`    a query parameter: string, int, bool or a pointer to one, or []string
+//	Query Params  `query:"*"`        the whole query string, for a type with BindQuery
+//	Name  string  `json:"name"`      a member of the body
+//
+// Members are matched by their exact names; unknown ones are ignored; all that do not fit their type are reported at
+// once, together with what the optional method Validate(*fault.Fields) of In finds. Out is encoded as JSON; an Out with
+// a method ETag gets the header and conditional requests.
+func JSON[In, Out any](status int, f func(ctx context.Context, in In) (Out, error)) Handler {
+	p := newPlan(reflect.TypeFor[In]())
+	h := Handler{Status: status, In: reflect.TypeFor[In](), Out: reflect.TypeFor[Out](), plan: p}
+	if p.hasBody() {
+		h.Media = []string{fiber.MIMEApplicationJSON}
+	}
+	h.serve = func(ctx context.Context, r *Request) (Result, error) {
+		var in In
+		problems := &fault.Fields{}
+		if err := p.bind(r, reflect.ValueOf(&in).Elem(), problems); err != nil {
+			return Result{}, err
+		}
+		if checked, ok := any(&in).(validated); ok {
+			checked.Validate(problems)
+		}
+		if err := problems.Err(); err != nil {
+			return Result{}, err
+		}
+		out, err := f(ctx, in)
+		if err != nil {
+			return Result{}, err
+		}
+		if result, ok := any(out).(Result); ok {
+			return result, nil
+		}
+		return Result{Body: out}, nil
+	}
+	return h
+}
+
+// Raw makes a handler that reads the request and writes the response itself: uploads, files and streams. media lists
+// the types of body it reads. Nothing of the request may outlive the function.
+func Raw(media []string, f func(ctx context.Context, r *Request) error) Handler {
+	return Handler{Status: http.StatusOK, Media: media, serve: func(ctx context.Context, r *Request) (Result, error) {
+		return Result{Sent: true}, f(ctx, r)
+	}}
+}
+
+// Upload makes a handler that reads the request's body itself and answers with JSON.
+func Upload[Out any](status int, media []string, f func(ctx context.Context, r *Request) (Out, error)) Handler {
+	h := Handler{Status: status, Out: reflect.TypeFor[Out](), Media: media}
+	h.serve = func(ctx context.Context, r *Request) (Result, error) {
+		out, err := f(ctx, r)
+		return Result{Body: out}, err
+	}
+	return h
+}
+
+// Serve runs the handler.
+func (h Handler) Serve(ctx context.Context, r *Request) (Result, error) { return h.serve(ctx, r) }
+
+// ReadsBody reports whether the handler looks at the request's body.
+func (h Handler) ReadsBody() bool { return len(h.Media) > 0 }
+
+// checkPath compares the {names} of a path with the path fields of the input.
+func (h Handler) checkPath(path string) error {
+	if h.plan == nil {
+		return nil
+	}
+	inPath := map[string]int{}
+	for i, name := range PathNames(path) {
+		inPath[name] = i
+	}
+	for _, field := range h.plan.path {
+		position, ok := inPath[field.name]
+		if !ok {
+			return fmt.Errorf("path has no {%s}", field.name)
+		}
+		if position != field.position {
+			return fmt.Errorf("{%s} is number %d of the path and number %d of the input", field.name, position, field.position)
+		}
+	}
+	return nil
+}
+
+// PathNames lists the {names} of a path in order.
+func PathNames(path string) []string {
+	var names []string
+	for segment := range strings.SplitSeq(path, "/") {
+		if name, ok := strings.CutPrefix(segment, "{"); ok {
+			names = append(names, strings.TrimSuffix(name, "}"))
+		}
+	}
+	return names
+}

@@ -1,0 +1,141 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"kontor/server/endpoint"
+)
+
+// router finds the row of a request. A segment of a path matches as it is written: letter case, slashes and all, so
+// that a rule cannot be passed by another spelling. The rules hang on the rows it gives.
+type router struct {
+	root        node
+	largestBody int
+}
+
+type node struct {
+	fixed map[string]*node
+	any   *node // {name}
+	rows  []*route
+}
+
+// route is a row of the table as the server runs it.
+type route struct {
+	endpoint.Endpoint
+	key   string
+	index int // in the table
+}
+
+func newRouter(table []endpoint.Endpoint) (*router, error) {
+	r := &router{largestBody: endpoint.DefaultMaxBody}
+	for i, e := range table {
+		if err := r.add(&route{Endpoint: e, key: e.Key(), index: i}); err != nil {
+			return nil, err
+		}
+		r.largestBody = max(r.largestBody, e.BodyLimit())
+	}
+	return r, nil
+}
+
+func (r *router) add(row *route) error {
+	at := &r.root
+	for segment := range strings.SplitSeq(row.Path[1:], "/") {
+		if strings.HasPrefix(segment, "{") {
+			if at.any == nil {
+				at.any = &node{}
+			}
+			at = at.any
+			continue
+		}
+		if at.fixed == nil {
+			at.fixed = map[string]*node{}
+		}
+		if at.fixed[segment] == nil {
+			at.fixed[segment] = &node{}
+		}
+		at = at.fixed[segment]
+	}
+	if at.row(row.Method) != nil {
+		return fmt.Errorf("endpoint %s matches the same paths as %s", row.key, at.row(row.Method).key)
+	}
+	at.rows = append(at.rows, row)
+	return nil
+}
+
+func (n *node) row(method string) *route {
+	for _, row := range n.rows {
+		if row.Method == method {
+			return row
+		}
+	}
+	return nil
+}
+
+// match finds the row of a method and a path, with the values of the path's names. A path without the method gives no
+// row but the methods it has. params may be reused by the caller for the next request.
+func (r *router) match(method string, path []byte, params []string) (row *route, values []string, allowed []string) {
+	values = params[:0]
+	at, values := r.root.walk(path, values)
+	if at == nil || len(at.rows) == 0 {
+		return nil, nil, nil
+	}
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	if row = at.row(method); row != nil {
+		return row, values, nil
+	}
+	return nil, nil, at.methods()
+}
+
+// walk follows a path. A fixed segment wins over a name, and there is no way back: under /v1/users/me nothing of
+// /v1/users/{id} is looked for.
+func (n *node) walk(path []byte, values []string) (*node, []string) {
+	if len(path) == 0 || path[0] != '/' {
+		return nil, nil
+	}
+	at := n
+	for rest := path[1:]; ; {
+		segment, tail, more := bytes.Cut(rest, []byte{'/'})
+		next := at.fixed[string(segment)]
+		if next == nil {
+			if next = at.any; next == nil || len(segment) == 0 {
+				return nil, nil
+			}
+			value, err := url.PathUnescape(string(segment))
+			if err != nil {
+				return nil, nil
+			}
+			values = append(values, value)
+		}
+		if at = next; !more {
+			return at, values
+		}
+		rest = tail
+	}
+}
+
+func (n *node) methods() []string {
+	var methods []string
+	for _, row := range n.rows {
+		methods = append(methods, row.Method)
+		if row.Method == http.MethodGet {
+			methods = append(methods, http.MethodHead)
+		}
+	}
+	slices.Sort(methods)
+	return methods
+}
+
+// peek finds the row of a request line, before anything else of the request is known.
+func (r *router) peek(method, uri []byte) *route {
+	path, _, _ := bytes.Cut(uri, []byte{'?'})
+	var space [4]string
+	row, _, _ := r.match(string(method), path, space[:])
+	return row
+}

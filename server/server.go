@@ -1,0 +1,212 @@
+// Package server turns the table of endpoints into a running HTTP server.
+//
+// A request takes these steps, in this order: request id, recover, encoding and size, language, CORS, row, draining,
+// rate limit, who is calling, grant on the endpoint, decoding and rules of the input, and then the service behind the
+// row. Errors are written in one place.
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"kontor/locales"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/limit"
+)
+
+// Authenticator knows who is calling.
+type Authenticator interface {
+	// Known gives the caller of a bearer token that was verified before and whose session is active, from memory
+	// alone; ok is false where memory does not say.
+	Known(token string) (caller *access.Caller, ok bool)
+	// Bearer verifies the bearer token of a request and its session. It returns fault.Unauthorized, or
+	// fault.AuthUnavailable when neither cache nor table can answer.
+	Bearer(c *fiber.Ctx) (*access.Caller, error)
+	// APIKey verifies an API key. It returns fault.Unauthorized.
+	APIKey(ctx context.Context, key string) (*access.Caller, error)
+}
+
+// Replayer remembers the answers to requests with an Idempotency-Key.
+type Replayer interface {
+	// Begin gives a context in which the first answer of the claim is stored with its transaction, or an error that
+	// [Options.Stored] recognises when there already is one.
+	Begin(ctx context.Context, claim Claim) (context.Context, error)
+}
+
+// Claim names a request that must happen once.
+type Claim struct {
+	Key      string
+	Caller   string
+	Endpoint string // method and path as called
+	BodyHash [32]byte
+}
+
+// Stored is an answer from an earlier request with the same claim.
+type Stored struct {
+	Status   int
+	Body     []byte
+	Mismatch bool // the earlier request had another body
+}
+
+// Probe is one condition of readiness.
+type Probe struct {
+	Name  string
+	Check func(ctx context.Context) error
+}
+
+// Options is what a server is made of.
+type Options struct {
+	Endpoints         []endpoint.Endpoint
+	Auth              Authenticator
+	Policy            *access.Current
+	Replays           Replayer
+	Stored            func(err error) (Stored, bool)                 // recognises an answer that was given before
+	Translate         func(err error) error                          // makes faults of errors of lower layers
+	Fallback          func(c *fiber.Ctx, path string) (handled bool) // files of the console; nil: none
+	Probes            []Probe
+	Texts             *locales.Bundle
+	Log               *slog.Logger
+	Now               func() time.Time
+	TrustedProxies    []netip.Prefix
+	AllowedOrigins    []string
+	RateLimits        bool
+	PublicPerMinute   int
+	PrivatePerMinute  int
+	MaxConnections    int
+	OnDrain           []func() // called once when the server starts to drain: streams say good-bye
+	MetricsWithBearer bool
+}
+
+// Server is a running HTTP server.
+type Server struct {
+	Options
+	app      *fiber.App
+	routes   *router
+	limiter  *limit.Limiter
+	origins  map[string]bool
+	draining atomic.Bool
+	inFlight atomic.Int64
+	metrics  *requestMetrics
+}
+
+const (
+	readTimeout    = 10 * time.Second // a request of ordinary size must have arrived by then
+	uploadTimeout  = 60 * time.Second // one of more than DefaultMaxBody
+	writeTimeout   = 60 * time.Second
+	idleTimeout    = 60 * time.Second
+	headerBytes    = 16 << 10
+	maxConnections = 60_000
+)
+
+// New builds a server. It fails when a row of the table is incomplete or stands twice.
+func New(o Options) (*Server, error) {
+	s := &Server{Options: o, limiter: limit.New(o.Now), origins: map[string]bool{}}
+	s.Endpoints = append(append([]endpoint.Endpoint(nil), o.Endpoints...), s.ownEndpoints()...)
+	if err := endpoint.CheckAll(s.Endpoints); err != nil {
+		return nil, err
+	}
+	routes, err := newRouter(s.Endpoints)
+	if err != nil {
+		return nil, err
+	}
+	s.routes, s.metrics = routes, newRequestMetrics(s.Endpoints)
+	for _, origin := range o.AllowedOrigins {
+		s.origins[origin] = true
+	}
+	if s.MaxConnections == 0 {
+		s.MaxConnections = maxConnections
+	}
+	s.app = fiber.New(fiber.Config{
+		DisableStartupMessage: true,
+		Immutable:             true,
+		CaseSensitive:         true,
+		StrictRouting:         true,
+		ReadTimeout:           readTimeout,
+		WriteTimeout:          writeTimeout,
+		IdleTimeout:           idleTimeout,
+		ReadBufferSize:        headerBytes,
+		Concurrency:           s.MaxConnections,
+		BodyLimit:             s.routes.largestBody,
+		ErrorHandler:          s.unexpected,
+	})
+	s.app.Use(s.serve)
+	engine := s.app.Server()
+	engine.NoDefaultServerHeader = true
+	engine.HeaderReceived = s.headerReceived
+	engine.ErrorHandler = s.malformed
+	engine.Logger = engineLog{o.Log}
+	engine.Handler = s.knownMethods(engine.Handler)
+	return s, nil
+}
+
+// Table lists all rows, those of the server itself included.
+func (s *Server) Table() []endpoint.Endpoint { return s.Endpoints }
+
+// Serve answers requests on the listener until [Server.Shutdown] has ended them.
+func (s *Server) Serve(listener net.Listener) error { return s.app.Listener(listener) }
+
+// drainGrace is how long new requests are still answered, with 503, before the listener closes: a load balancer that
+// probes once a second sees it.
+const drainGrace = time.Second
+
+// Shutdown drains the server: new requests get 503, streams are told to close, running requests finish. It returns
+// when all have finished or the context ends.
+func (s *Server) Shutdown(ctx context.Context) error {
+	if s.draining.Swap(true) {
+		return nil
+	}
+	for _, drain := range s.OnDrain {
+		drain()
+	}
+	grace := time.NewTimer(drainGrace)
+	defer grace.Stop()
+	select {
+	case <-grace.C:
+	case <-ctx.Done():
+	}
+	return s.app.ShutdownWithContext(ctx)
+}
+
+// headerReceived bounds the body before a byte of it is read: memory is taken for what a route may need, not for what
+// a client declares.
+func (s *Server) headerReceived(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	config := fasthttp.RequestConfig{ReadTimeout: readTimeout, MaxRequestBodySize: endpoint.DefaultMaxBody}
+	if row := s.routes.peek(header.Method(), header.RequestURI()); row != nil {
+		config.MaxRequestBodySize = row.BodyLimit()
+		if row.BodyLimit() > endpoint.DefaultMaxBody {
+			config.ReadTimeout = uploadTimeout
+		}
+	}
+	return config
+}
+
+// knownMethods lets Fiber see only methods it knows; it answers others with a text of its own.
+func (s *Server) knownMethods(next fasthttp.RequestHandler) fasthttp.RequestHandler {
+	known := map[string]bool{}
+	for _, method := range fiber.DefaultMethods {
+		known[method] = true
+	}
+	return func(ctx *fasthttp.RequestCtx) {
+		if !known[string(ctx.Method())] {
+			// The row decides between 404 and 405; TRACE is served nowhere.
+			ctx.Request.Header.SetMethod(fiber.MethodTrace)
+		}
+		next(ctx)
+	}
+}
+
+// engineLog hands the engine's own messages, which may quote a request, to the log without their text.
+type engineLog struct{ log *slog.Logger }
+
+func (l engineLog) Printf(format string, _ ...any) {
+	l.log.Debug("http engine", "message", fmt.Sprintf("%.80s", format))
+}

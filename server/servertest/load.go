@@ -1,0 +1,154 @@
+package servertest
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// Connections is how many keep-alive connections a load has.
+const Connections = 64
+
+// Load sends n requests to an address over [Connections] keep-alive connections, each waiting for its answer, and gives
+// the requests per second. request makes the bytes of the i-th request; want is the status that every answer must have.
+// The driver is part of the measured process and speaks raw HTTP, so that it costs little.
+func Load(tb testing.TB, address string, n, want int, request func(i int) []byte) float64 {
+	tb.Helper()
+	var next atomic.Int64
+	var failure atomic.Pointer[error]
+	var wait sync.WaitGroup
+	connections := make([]net.Conn, Connections)
+	for i := range connections {
+		connection, err := net.Dial("tcp", address)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		defer connection.Close()
+		connections[i] = connection
+	}
+	began := time.Now()
+	for _, connection := range connections {
+		wait.Go(func() {
+			reader := bufio.NewReader(connection)
+			for failure.Load() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				if _, err := connection.Write(request(i)); err != nil {
+					failure.Store(&err)
+					return
+				}
+				if err := expect(reader, want); err != nil {
+					failure.Store(&err)
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+	took := time.Since(began)
+	if err := failure.Load(); err != nil {
+		tb.Fatal(*err)
+	}
+	return float64(n) / took.Seconds()
+}
+
+// expect reads one answer.
+func expect(reader *bufio.Reader, want int) error {
+	line, err := reader.ReadSlice('\n')
+	if err != nil {
+		return err
+	}
+	if len(line) < 12 {
+		return fmt.Errorf("status line %q", line)
+	}
+	status, _ := strconv.Atoi(string(line[9:12])) // zero is no status that is wanted
+	length := 0
+	for {
+		line, err := reader.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		if len(line) <= 2 {
+			break
+		}
+		if name, value, ok := bytes.Cut(line, []byte(": ")); ok && bytes.EqualFold(name, []byte("Content-Length")) {
+			if length, err = strconv.Atoi(string(bytes.TrimSpace(value))); err != nil {
+				return err
+			}
+		}
+	}
+	if status == want {
+		_, err = reader.Discard(length)
+		return err
+	}
+	body, err := io.ReadAll(io.LimitReader(reader, int64(length)))
+	return fmt.Errorf("status %d, want %d: %s %w", status, want, body, err)
+}
+
+// Request makes the bytes of a request. Headers are given in pairs.
+func Request(method, path, body string, headers ...string) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n", method, path)
+	for i := 0; i < len(headers); i += 2 {
+		fmt.Fprintf(&b, "%s: %s\r\n", headers[i], headers[i+1])
+	}
+	if body != "" {
+		fmt.Fprintf(&b, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
+	}
+	fmt.Fprintf(&b, "\r\n%s", body)
+	return b.Bytes()
+}
+
+// Ratio measures a load against a bare Fiber handler in alternating rounds of the same run, and reports the median of
+// the ratios: machines differ, and so does one machine from minute to minute.
+func Ratio(b *testing.B, address string, perRound, want int, request func(i int) []byte) {
+	b.Helper()
+	bare := bareFiber(b)
+	hello := Request("GET", "/hello", "")
+	const warmUp = 2000
+	Load(b, bare, warmUp, 200, func(int) []byte { return hello })
+	Load(b, address, min(warmUp, perRound), want, func(i int) []byte { return request(-1 - i) })
+	var ratios, rates []float64
+	sent := 0
+	for b.Loop() {
+		floor := Load(b, bare, 20_000, 200, func(int) []byte { return hello })
+		start := sent
+		rate := Load(b, address, perRound, want, func(i int) []byte { return request(start + i) })
+		sent += perRound
+		ratios, rates = append(ratios, rate/floor), append(rates, rate)
+	}
+	b.ReportMetric(median(ratios), "ratio")
+	b.ReportMetric(median(rates), "req/s")
+}
+
+// bareFiber serves the least that Fiber can.
+func bareFiber(b *testing.B) string {
+	b.Helper()
+	app := fiber.New(fiber.Config{DisableStartupMessage: true})
+	app.Get("/hello", func(c *fiber.Ctx) error { return c.SendString("hello") })
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	go func() { _ = app.Listener(listener) }() // ends with the listener
+	b.Cleanup(func() { _ = app.Shutdown() })
+	return listener.Addr().String()
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	return sorted[len(sorted)/2]
+}

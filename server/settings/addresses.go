@@ -1,0 +1,173 @@
+package settings
+
+import (
+	"errors"
+	"net"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+var listenAddress = text("address", func(raw string) (string, error) {
+	wrong := errors.New("must be an address and a port, such as 127.0.0.1:8080")
+	host, port, err := net.SplitHostPort(raw)
+	if err != nil || !validPort(port, 0) {
+		return "", wrong
+	}
+	if host != "" && !validHost(host) {
+		return "", wrong
+	}
+	return raw, nil
+})
+
+var webURL = text("URL", func(raw string) (string, error) {
+	u, ok := parseURL(raw, "http", "https")
+	if !ok || u.User != nil || u.RawQuery != "" || strings.ContainsAny(raw, "?#") {
+		return "", errors.New("must be a URL that begins with http:// or https://, without user, query and fragment")
+	}
+	return strings.TrimRight(raw, "/"), nil
+})
+
+// secretURL is a URL that may carry a password or a key, so that only its scheme and host are shown.
+func secretURL(message string, schemes ...string) kind[Secret] {
+	show := func(s Secret) string {
+		u, err := url.Parse(string(s))
+		if err != nil || u.Host == "" {
+			return s.String()
+		}
+		shown := u.Scheme + "://"
+		if u.User != nil {
+			shown += mask + "@"
+		}
+		shown += u.Host
+		if len(u.RequestURI()) > 1 {
+			shown += "/" + mask
+		}
+		return shown
+	}
+	return kind[Secret]{
+		name: "URL",
+		parse: func(raw string) (Secret, error) {
+			if u, ok := parseURL(raw, schemes...); !ok || u.Fragment != "" {
+				return "", errors.New(message)
+			}
+			return Secret(raw), nil
+		},
+		show: show,
+		json: func(s Secret) any { return show(s) },
+	}
+}
+
+var (
+	smtpURL      = secretURL("must be a URL that begins with smtp:// or smtps://", "smtp", "smtps")
+	secretWebURL = secretURL("must be a URL that begins with http:// or https://", "http", "https")
+)
+
+func parseURL(raw string, schemes ...string) (*url.URL, bool) {
+	if strings.ContainsFunc(raw, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
+		return nil, false
+	}
+	u, err := url.Parse(raw)
+	if err != nil || u.Opaque != "" || !validHost(u.Hostname()) {
+		return nil, false
+	}
+	if strings.HasSuffix(u.Host, ":") || (u.Port() != "" && !validPort(u.Port(), 1)) {
+		return nil, false
+	}
+	for _, s := range schemes {
+		if u.Scheme == s {
+			return u, true
+		}
+	}
+	return nil, false
+}
+
+func validPort(port string, lowest int64) bool {
+	_, err := whole(port, lowest, 65535)
+	return err == nil && !strings.HasPrefix(port, "+")
+}
+
+// validHost tells whether host is an IP address or looks like a name that DNS could know.
+func validHost(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	if len(host) > 253 || strings.Trim(host, "0123456789.") == "" {
+		return false
+	}
+	for label := range strings.SplitSeq(strings.TrimSuffix(host, "."), ".") {
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+		for _, r := range label {
+			if !(r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+var mailAddress = text("e-mail address", func(raw string) (string, error) {
+	a, err := mail.ParseAddress(raw)
+	if err != nil || len(a.Address) > 254 || strings.ContainsFunc(raw, unicode.IsControl) {
+		return "", errors.New("must be an e-mail address, such as bank@kontor.example")
+	}
+	return raw, nil
+})
+
+// networks reads addresses (10.0.0.7) and networks (10.0.0.0/8). A network with bits beyond its mask is refused:
+// whoever writes 10.1.2.3/8 did not mean what it says.
+var networks = list("networks", func(raw string) (netip.Prefix, error) {
+	if addr, err := netip.ParseAddr(raw); err == nil && addr.Zone() == "" {
+		addr = addr.Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(raw)
+	if err != nil || p != p.Masked() || p.Addr().Is4In6() {
+		return netip.Prefix{}, errors.New("must be addresses or networks, such as 10.0.0.7 or 10.0.0.0/8, separated by commas; " +
+			strconv.Quote(shorten(raw)) + " is neither")
+	}
+	return p, nil
+}, netip.Prefix.String)
+
+// origins reads what a browser sends in the header Origin. There is no wildcard: a list of names is the point.
+var origins = list("origins", func(raw string) (string, error) {
+	u, ok := parseURL(strings.ToLower(raw), "http", "https")
+	if !ok || u.User != nil || u.Path != "" || strings.ContainsAny(raw, "?#") {
+		return "", errors.New("must be origins, such as https://app.example, separated by commas, without a path; " +
+			strconv.Quote(shorten(raw)) + " is none")
+	}
+	// Browsers leave out the default port.
+	if u.Scheme == "https" && u.Port() == "443" || u.Scheme == "http" && u.Port() == "80" {
+		u.Host = strings.TrimSuffix(u.Host, ":"+u.Port())
+	}
+	return u.Scheme + "://" + u.Host, nil
+}, func(s string) string { return s })
+
+// BaseURLFor returns server.base_url, or the address that a browser on this machine would use to reach addr, which is
+// the address that is really listened on.
+func (s *Settings) BaseURLFor(addr string) string {
+	if s.Server.BaseURL != "" {
+		return s.Server.BaseURL
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "http://" + addr
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	if port == "80" {
+		port = ""
+	} else {
+		port = ":" + port
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return "http://" + host + port
+}

@@ -1,0 +1,171 @@
+package settings
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// maxFileBytes is far more than every setting with a long value needs.
+const maxFileBytes = 1 << 20
+
+// given is a value as it was written, and where.
+type given struct {
+	source Source
+	where  string // for error lines, such as "kontor.yaml:3"
+	raw    string
+}
+
+// readFile returns the values of a settings file by name.
+func readFile(name string) (map[string]given, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("settings file: %w", err)
+	}
+	defer f.Close() // nothing was written
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("settings file: %w", err)
+	}
+	if len(data) > maxFileBytes {
+		return nil, fmt.Errorf("settings file %s is larger than 1 MiB", name)
+	}
+	return parseFile(name, data)
+}
+
+func parseFile(name string, data []byte) (map[string]given, error) {
+	var doc, second yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	if err := decoder.Decode(&doc); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, syntaxError(name, err)
+	}
+	if err := decoder.Decode(&second); err == nil {
+		return nil, fmt.Errorf("%s:%d: the file must hold one document only", name, second.Line)
+	} else if !errors.Is(err, io.EOF) {
+		return nil, syntaxError(name, err)
+	}
+	r := fileReader{name: name, values: map[string]given{}}
+	root := doc.Content[0]
+	if isNull(root) {
+		return nil, nil
+	}
+	if root.Kind != yaml.MappingNode {
+		return nil, r.errorf(root, "the file must be a mapping of settings to values")
+	}
+	if err := r.mapping(root, ""); err != nil {
+		return nil, err
+	}
+	return r.values, nil
+}
+
+var yamlLine = regexp.MustCompile(`^line (\d+): `)
+
+// syntaxError puts the parser's message into the form of all others: one line, file and line first.
+func syntaxError(name string, err error) error {
+	message := strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "yaml: ")
+	if m := yamlLine.FindStringSubmatch(message); m != nil {
+		return fmt.Errorf("%s:%s: not valid YAML: %s", name, m[1], message[len(m[0]):])
+	}
+	return fmt.Errorf("%s: not valid YAML: %s", name, message)
+}
+
+type fileReader struct {
+	name   string
+	values map[string]given
+}
+
+func (r *fileReader) errorf(n *yaml.Node, format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %s", r.name, n.Line, fmt.Sprintf(format, args...))
+}
+
+// mapping reads the members below prefix. Nested and dotted names mean the same and may be mixed.
+func (r *fileReader) mapping(n *yaml.Node, prefix string) error {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
+			return r.errorf(key, "a setting's name must be plain text")
+		}
+		if err := r.member(prefix+key.Value, key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *fileReader) member(name string, key, value *yaml.Node) error {
+	if value.Kind == yaml.AliasNode || value.Anchor != "" {
+		return r.errorf(value, "%s: anchors and aliases are not supported", shorten(name))
+	}
+	s, known := lookUp(name)
+	if known && s.EnvironmentOnly {
+		return r.errorf(key, "%s can only be given by the environment", s.Name)
+	}
+	if !known {
+		if value.Kind == yaml.MappingNode && isGroup(name) {
+			return r.mapping(value, name+".")
+		}
+		if isNull(value) && isGroup(name) {
+			return nil
+		}
+		return r.errorf(key, "unknown setting %q%s", shorten(name), DidYouMean(name, fileNames()))
+	}
+	if before, twice := r.values[name]; twice {
+		return r.errorf(key, "%s is given twice, first at %s", name, before.where)
+	}
+	raw, err := r.scalar(s, value)
+	if err != nil {
+		return err
+	}
+	if isNull(value) { // "name:" with nothing behind it: as if the line were not there
+		return nil
+	}
+	r.values[name] = given{source: FromFile, where: fmt.Sprintf("%s:%d", r.name, key.Line), raw: raw}
+	return nil
+}
+
+func (r *fileReader) scalar(s Setting, n *yaml.Node) (string, error) {
+	switch {
+	case n.Kind == yaml.ScalarNode:
+		return n.Value, nil
+	case n.Kind == yaml.SequenceNode && s.List:
+		items := make([]string, 0, len(n.Content))
+		for _, item := range n.Content {
+			if item.Kind != yaml.ScalarNode || isNull(item) {
+				return "", r.errorf(item, "%s must be a list of plain values", s.Name)
+			}
+			items = append(items, item.Value)
+		}
+		return strings.Join(items, ","), nil
+	}
+	return "", r.errorf(n, "%s must be a single value", s.Name)
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+
+// isGroup tells whether settings exist below name.
+func isGroup(name string) bool {
+	for _, s := range registry {
+		if strings.HasPrefix(s.Name, name+".") {
+			return true
+		}
+	}
+	return false
+}
+
+func fileNames() []string {
+	var names []string
+	for _, s := range registry {
+		if !s.EnvironmentOnly {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,54 @@
+package settings
+
+import (
+	"strings"
+	"testing"
+)
+
+// FuzzFile expects that no file ends the process, and that each refusal is one line.
+func FuzzFile(f *testing.F) {
+	for _, seed := range []string{
+		"", "log:\n  level: info\n", "server.trusted_proxies: [10.0.0.1]\n", "a: &a [*a]\n", "? x\n: y\n", "<<: *x", "log: {level: !!binary aGk=}", "--- |\n", "%YAML 1.1\n---\n", "\xff\xfe",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		values, err := parseFile("f.yaml", data)
+		if err != nil {
+			if strings.ContainsAny(err.Error(), "\n\r") {
+				t.Errorf("more than one line: %q", err)
+			}
+			return
+		}
+		for name := range values {
+			if s, known := lookUp(name); !known || s.EnvironmentOnly {
+				t.Errorf("%q was taken from the file", name)
+			}
+		}
+	})
+}
+
+// FuzzValue gives every setting the same text. What is accepted must be shown in a form that means the same.
+func FuzzValue(f *testing.F) {
+	for _, seed := range []string{"", "5MiB", "40 MP", "10", "true", "info", "127.0.0.1:8080", "https://a.example:443", "10.0.0.0/8,::1", "a@b.example", "smtp://a:b@c:25"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		for _, s := range registry {
+			var first, second Settings
+			if err := s.set(&first, raw); err != nil {
+				if line := s.wrong(given{raw: raw}, err).Error(); strings.ContainsAny(line, "\n\r") {
+					t.Errorf("%s: more than one line: %q", s.Name, line)
+				}
+				continue
+			}
+			shown := s.show(&first)
+			if s.secret() {
+				continue
+			}
+			if err := s.set(&second, shown); err != nil || s.show(&second) != shown {
+				t.Errorf("%s: %q is shown as %q, which reads as %q, %v", s.Name, raw, shown, s.show(&second), err)
+			}
+		}
+	})
+}

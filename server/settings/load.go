@@ -1,0 +1,155 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Source says which of the sources gave a value.
+type Source string
+
+// The sources, the strongest first.
+const (
+	FromFlag        Source = "flag"
+	FromEnvironment Source = "environment"
+	FromFile        Source = "file"
+	FromDefault     Source = "default"
+)
+
+// Input is everything that values can come from.
+type Input struct {
+	Flags   map[string][]string // by the setting's name, in the order given
+	Environ []string            // as os.Environ returns it
+	File    string              // path of the YAML file; empty: ConfigEnv, then none
+}
+
+// Result is what Load has found.
+type Result struct {
+	Settings Settings
+	Warnings []string // what looks like a mistake but does not stop the start
+	sources  map[string]Source
+}
+
+// Load reads all sources. Every value that is given must be right, also one that a stronger source overrides; the error
+// is one line that names the setting, the rule and the place.
+//
+// An environment variable that is set but empty counts as not set, since many tools that start programs cannot leave a
+// variable out. A flag may be empty: that is how a list of the file is emptied.
+func Load(in Input) (*Result, error) {
+	environ, warnings := readEnviron(in.Environ)
+	file := in.File
+	if file == "" {
+		file = environ[ConfigEnv]
+	}
+	var fromFile map[string]given
+	if file != "" {
+		var err error
+		if fromFile, err = readFile(file); err != nil {
+			return nil, err
+		}
+	}
+	r := &Result{Warnings: warnings, sources: map[string]Source{}}
+	for _, s := range registry {
+		if err := r.take(s, in.Flags[s.Name], environ[s.Env], fromFile); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.Settings.check(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// take sets the value of one setting from its weakest source to its strongest, so that the strongest stays.
+func (r *Result) take(s Setting, flags []string, env string, file map[string]given) error {
+	values := []given{{source: FromDefault, where: "default", raw: s.Default}}
+	if g, ok := file[s.Name]; ok {
+		values = append(values, g)
+	}
+	if env != "" {
+		values = append(values, given{FromEnvironment, "environment variable " + s.Env, env})
+	}
+	if len(flags) > 0 && !s.EnvironmentOnly {
+		raw := flags[len(flags)-1]
+		if s.List {
+			raw = strings.Join(flags, ",")
+		}
+		values = append(values, given{FromFlag, "flag --" + s.Name, raw})
+	}
+	for _, g := range values {
+		if err := s.set(&r.Settings, g.raw); err != nil {
+			return s.wrong(g, err)
+		}
+		r.sources[s.Name] = g.source
+	}
+	return nil
+}
+
+// wrong words the error line. What may hold a secret, or was already quoted by the rule, is not repeated.
+func (s Setting) wrong(g given, err error) error {
+	if s.List || s.secret() {
+		return fmt.Errorf("%s %w (%s)", s.Name, err, g.where)
+	}
+	return fmt.Errorf("%s %w, not %q (%s)", s.Name, err, shorten(g.raw), g.where)
+}
+
+// secret tells whether the setting is of a type that masks its value.
+func (s Setting) secret() bool {
+	_, is := s.at(&Settings{}).(*Secret)
+	return is
+}
+
+// check holds the rules that more than one setting takes part in.
+func (s *Settings) check() error {
+	switch {
+	case s.Auth.CoolingOff.Max < s.Auth.CoolingOff.Base:
+		return errors.New("auth.cooling_off.max_seconds must not be less than auth.cooling_off.base_seconds")
+	case s.Notifications.Queue.Max < s.Notifications.Queue.Base:
+		return errors.New("notifications.queue.max_seconds must not be less than notifications.queue.base_seconds")
+	case s.Notifications.Email.SMTPURL != "" && s.Notifications.Email.From == "":
+		return errors.New("notifications.email.from must be set together with notifications.email.smtp_url")
+	}
+	return s.checkAdminPassword()
+}
+
+func (s *Settings) checkAdminPassword() error {
+	n := utf8.RuneCountInString(string(s.Secrets.AdminPassword))
+	if n > 0 && (n < s.Auth.PasswordMinLength || n > maxPasswordLength) {
+		return fmt.Errorf("KONTOR_ADMIN_PASSWORD must have from %d to %d characters", s.Auth.PasswordMinLength, maxPasswordLength)
+	}
+	return nil
+}
+
+// readEnviron returns Kontor's variables that are not empty, and a warning for each that is nobody's: it is a warning
+// and no error because some platforms add variables that begin with the name of the service.
+func readEnviron(environ []string) (values map[string]string, warnings []string) {
+	known := []string{ConfigEnv}
+	for _, s := range registry {
+		known = append(known, s.Env)
+	}
+	values = map[string]string{}
+	for _, entry := range environ {
+		name, value, ok := strings.Cut(entry, "=")
+		if !ok || !strings.HasPrefix(name, envPrefix) {
+			continue
+		}
+		if !slices.Contains(known, name) {
+			warnings = append(warnings, fmt.Sprintf("unknown environment variable %s is ignored%s", shorten(name), DidYouMean(name, known)))
+		} else if value != "" {
+			values[name] = value
+		}
+	}
+	return values, warnings
+}
+
+func lookUp(name string) (Setting, bool) {
+	for _, s := range registry {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Setting{}, false
+}

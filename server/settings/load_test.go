@@ -1,0 +1,301 @@
+package settings_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kontor/server/settings"
+)
+
+// file writes a settings file and returns its path.
+func file(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kontor.yaml")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func load(t *testing.T, in settings.Input) *settings.Result {
+	t.Helper()
+	r, err := settings.Load(in)
+	if err != nil {
+		t.Fatalf("Load: %v", err)
+	}
+	return r
+}
+
+func line(t *testing.T, r *settings.Result, name string) settings.Line {
+	t.Helper()
+	for _, l := range r.Lines() {
+		if l.Name == name {
+			return l
+		}
+	}
+	t.Fatalf("there is no setting %s", name)
+	return settings.Line{}
+}
+
+func TestLoad_Defaults(t *testing.T) {
+	got := load(t, settings.Input{}).Settings
+	want := settings.Settings{
+		Server: settings.Server{Listen: "127.0.0.1:8080", Shutdown: 10 * time.Second},
+		Data:   settings.Data{Dir: "./data"},
+		Auth: settings.Auth{
+			AccessToken: time.Hour, RefreshToken: 24 * time.Hour, OTP: 10 * time.Minute, OTPAttempts: 5, PasswordMinLength: 12,
+			CoolingOff: settings.CoolingOff{FreeAttempts: 5, Base: 2 * time.Second, Max: 15 * time.Minute},
+		},
+		RateLimits: settings.RateLimits{Enabled: true, PublicPerMinute: 60, PrivatePerMinute: 1200},
+		Notifications: settings.Notifications{
+			SSE:     settings.SSE{Heartbeat: 25 * time.Second, ConnectionsPerUser: 10},
+			Trigger: settings.Trigger{Enabled: true},
+			Queue:   settings.Queue{MaxAttempts: 8, Base: 2 * time.Second, Max: time.Hour},
+		},
+		Profile:  settings.Profile{AvatarMaxBytes: 5 << 20, AvatarMaxPixels: 40_000_000},
+		Invoices: settings.Invoices{MaxBytes: 20 << 20, MaxPages: 50, Timeout: 20 * time.Second},
+		Log:      settings.Log{Level: slog.LevelInfo, Format: settings.LogAuto},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}
+
+func TestLoad_FlagBeatsEnvironmentBeatsFileBeatsDefault(t *testing.T) {
+	config := file(t, "notifications:\n  sse:\n    heartbeat_seconds: 26\n")
+	in := settings.Input{}
+	steps := []struct {
+		add    func()
+		source settings.Source
+		want   time.Duration
+	}{
+		{func() {}, settings.FromDefault, 25 * time.Second},
+		{func() { in.File = config }, settings.FromFile, 26 * time.Second},
+		{func() { in.Environ = []string{"KONTOR_NOTIFICATIONS_SSE_HEARTBEAT_SECONDS=27"} }, settings.FromEnvironment, 27 * time.Second},
+		{func() { in.Flags = map[string][]string{"notifications.sse.heartbeat_seconds": {"28"}} }, settings.FromFlag, 28 * time.Second},
+	}
+	for _, step := range steps {
+		step.add()
+		r := load(t, in)
+		if got := r.Settings.Notifications.SSE.Heartbeat; got != step.want {
+			t.Errorf("%s: heartbeat %v, want %v", step.source, got, step.want)
+		}
+		if got := line(t, r, "notifications.sse.heartbeat_seconds").Source; got != step.source {
+			t.Errorf("source %q, want %q", got, step.source)
+		}
+	}
+}
+
+func TestLoad_FileFromEnvironment(t *testing.T) {
+	r := load(t, settings.Input{Environ: []string{"KONTOR_CONFIG=" + file(t, "data.dir: /srv/kontor")}})
+	if got := r.Settings.Data.Dir; got != "/srv/kontor" {
+		t.Errorf("data.dir %q", got)
+	}
+	if len(r.Warnings) != 0 {
+		t.Errorf("warnings: %q", r.Warnings)
+	}
+}
+
+func TestLoad_EmptyVariableIsNotSetEmptyFlagIs(t *testing.T) {
+	in := settings.Input{
+		File:    file(t, "cors.allowed_origins: [https://a.example]"),
+		Environ: []string{"KONTOR_CORS_ALLOWED_ORIGINS=", "KONTOR_SERVER_SHUTDOWN_SECONDS="},
+	}
+	if got := load(t, in).Settings.CORS.AllowedOrigins; len(got) != 1 {
+		t.Errorf("an empty variable replaced the file's origins: %q", got)
+	}
+	in.Flags = map[string][]string{"cors.allowed_origins": {""}}
+	if got := load(t, in).Settings.CORS.AllowedOrigins; len(got) != 0 {
+		t.Errorf("an empty flag left the file's origins: %q", got)
+	}
+}
+
+// TestLoad_RoundTrip gives every setting a value that is not its default by every source, and expects to see it again.
+func TestLoad_RoundTrip(t *testing.T) {
+	samples := map[string]string{
+		"server.listen":                          "0.0.0.0:9000",
+		"server.base_url":                        "https://bank.example/kontor",
+		"server.shutdown_seconds":                "3",
+		"server.trusted_proxies":                 "10.0.0.7/32,fd00::/8",
+		"data.dir":                               "/srv/kontor",
+		"cors.allowed_origins":                   "https://a.example,http://localhost:3000",
+		"auth.access_token_minutes":              "5",
+		"auth.refresh_token_hours":               "12",
+		"auth.cooling_off.free_attempts":         "3",
+		"auth.cooling_off.base_seconds":          "4",
+		"auth.cooling_off.max_seconds":           "100",
+		"auth.otp_minutes":                       "7",
+		"auth.otp_attempts":                      "4",
+		"auth.password_min_length":               "14",
+		"rate_limits.enabled":                    "false",
+		"rate_limits.public_per_minute":          "90",
+		"rate_limits.private_per_minute":         "3000",
+		"notifications.sse.heartbeat_seconds":    "1",
+		"notifications.sse.connections_per_user": "2",
+		"notifications.trigger.enabled":          "false",
+		"notifications.queue.max_attempts":       "2",
+		"notifications.queue.base_seconds":       "1",
+		"notifications.queue.max_seconds":        "60",
+		"notifications.email.smtp_url":           "smtp://mail.example:587",
+		"notifications.email.from":               "Kontor <bank@kontor.example>",
+		"notifications.sms.webhook_url":          "https://sms.example",
+		"notifications.sms.token":                "t0ken",
+		"profile.avatar_max_bytes":               "2MiB",
+		"profile.avatar_max_pixels":              "12MP",
+		"invoices.max_bytes":                     "1500kB",
+		"invoices.max_pages":                     "9",
+		"invoices.timeout_seconds":               "8",
+		"log.level":                              "debug",
+		"log.format":                             "json",
+		"KONTOR_ADMIN_EMAIL":                     "root@kontor.example",
+		"KONTOR_ADMIN_PASSWORD":                  "a long enough password",
+		"KONTOR_API_KEY":                         "sixteen-characters",
+		"KONTOR_SECRET_KEY":                      "0123456789abcdef0123456789abcdef",
+	}
+	masked := map[string]bool{
+		"notifications.sms.token": true, "KONTOR_ADMIN_PASSWORD": true, "KONTOR_API_KEY": true, "KONTOR_SECRET_KEY": true,
+	}
+	var yaml strings.Builder
+	flags, fromEnv, forEnvironment := map[string][]string{}, []string{}, []string{}
+	for _, s := range settings.All() {
+		sample, ok := samples[s.Name]
+		if !ok {
+			t.Fatalf("no sample for %s", s.Name)
+		}
+		fromEnv = append(fromEnv, s.Env+"="+sample)
+		if s.EnvironmentOnly {
+			forEnvironment = append(forEnvironment, s.Env+"="+sample)
+			continue
+		}
+		flags[s.Name] = []string{sample}
+		fmt.Fprintf(&yaml, "%s: %q\n", s.Name, sample)
+	}
+	sources := map[settings.Source]settings.Input{
+		settings.FromFlag:        {Flags: flags, Environ: forEnvironment},
+		settings.FromEnvironment: {Environ: fromEnv},
+		settings.FromFile:        {File: file(t, yaml.String()), Environ: forEnvironment},
+	}
+	for source, in := range sources {
+		r := load(t, in)
+		for _, l := range r.Lines() {
+			want, wantSource := samples[l.Name], source
+			if masked[l.Name] {
+				want = "********"
+			}
+			if l.Flag == "" {
+				wantSource = settings.FromEnvironment
+			}
+			if l.Text != want || l.Source != wantSource {
+				t.Errorf("%s: %q from %s, want %q from %s", l.Name, l.Text, l.Source, want, wantSource)
+			}
+			if l.Text == l.Default {
+				t.Errorf("%s: the sample is the default and shows nothing", l.Name)
+			}
+		}
+	}
+}
+
+func TestRegistry_EveryRowIsComplete(t *testing.T) {
+	names := map[string]bool{}
+	for _, s := range settings.All() {
+		if s.Meaning == "" || s.Type == "" || strings.Contains(s.Meaning, "\n") || names[s.Name] || names[s.Env] {
+			t.Errorf("%s: incomplete or twice", s.Name)
+		}
+		names[s.Name], names[s.Env] = true, true
+	}
+	for _, l := range load(t, settings.Input{}).Lines() {
+		if l.Text != l.Default {
+			t.Errorf("%s: default %q is shown as %q", l.Name, l.Default, l.Text)
+		}
+	}
+}
+
+func TestLoad_TypedValues(t *testing.T) {
+	s := load(t, settings.Input{Flags: map[string][]string{
+		"server.trusted_proxies":   {"10.0.0.7", "192.168.0.0/16 ::1"},
+		"cors.allowed_origins":     {"HTTPS://App.Example:443", "http://localhost:3000"},
+		"profile.avatar_max_bytes": {"1", "2 mb"},
+		"rate_limits.enabled":      {"off"},
+		"server.base_url":          {"https://bank.example/"},
+	}, Environ: []string{"KONTOR_PROFILE_AVATAR_MAX_PIXELS=1000000"}})
+	got := s.Settings
+	wantProxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.7/32"), netip.MustParsePrefix("192.168.0.0/16"), netip.MustParsePrefix("::1/128")}
+	if fmt.Sprint(got.Server.TrustedProxies) != fmt.Sprint(wantProxies) {
+		t.Errorf("trusted proxies %v, want %v", got.Server.TrustedProxies, wantProxies)
+	}
+	if diff := cmp.Diff([]string{"https://app.example", "http://localhost:3000"}, got.CORS.AllowedOrigins); diff != "" {
+		t.Errorf("origins (-want +got):\n%s", diff)
+	}
+	if got.Profile.AvatarMaxBytes != 2_000_000 || got.Profile.AvatarMaxPixels != 1_000_000 || got.RateLimits.Enabled {
+		t.Errorf("got %+v %+v", got.Profile, got.RateLimits)
+	}
+	if got.Server.BaseURL != "https://bank.example" {
+		t.Errorf("base URL %q", got.Server.BaseURL)
+	}
+}
+
+func TestLoad_WarnsOfUnknownVariables(t *testing.T) {
+	r := load(t, settings.Input{Environ: []string{"KONTOR_SERVER_LISTN=1", "KONTOR_XYZZY_42=1", "KONTORX=1", "PATH=/bin"}})
+	want := []string{
+		`unknown environment variable KONTOR_SERVER_LISTN is ignored (did you mean "KONTOR_SERVER_LISTEN"?)`,
+		`unknown environment variable KONTOR_XYZZY_42 is ignored`,
+	}
+	if diff := cmp.Diff(want, r.Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+func TestSecrets_AreNeverShown(t *testing.T) {
+	r := load(t, settings.Input{Environ: []string{
+		"KONTOR_ADMIN_PASSWORD=swordfish-swordfish", "KONTOR_API_KEY=swordfish-swordfish", "KONTOR_SECRET_KEY=swordfish-swordfish-swordfish-swordfish",
+		"KONTOR_NOTIFICATIONS_SMS_TOKEN=swordfish", "KONTOR_NOTIFICATIONS_SMS_WEBHOOK_URL=https://sms.example/hook/swordfish?key=swordfish",
+		"KONTOR_NOTIFICATIONS_EMAIL_SMTP_URL=smtp://me:swordfish@mail.example", "KONTOR_NOTIFICATIONS_EMAIL_FROM=a@b.example",
+	}})
+	asJSON, err := json.Marshal([]any{r.Lines(), r.Settings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "secret", r.Settings.Secrets.APIKey)
+	for _, shown := range []string{string(asJSON), fmt.Sprintf("%v %+v %#v", r.Settings, r.Settings, r.Settings), fmt.Sprint(r.Lines()), log.String()} {
+		if strings.Contains(shown, "swordfish") {
+			t.Errorf("a secret is shown: %s", shown)
+		}
+	}
+	if got := line(t, r, "notifications.email.smtp_url").Text; got != "smtp://********@mail.example" {
+		t.Errorf("smtp_url is shown as %q", got)
+	}
+	if got := line(t, r, "notifications.sms.webhook_url").Text; got != "https://sms.example/********" {
+		t.Errorf("webhook_url is shown as %q", got)
+	}
+	if got := string(r.Settings.Notifications.SMS.Token); got != "swordfish" {
+		t.Errorf("the token itself is %q", got)
+	}
+}
+
+func TestBaseURLFor(t *testing.T) {
+	for addr, want := range map[string]string{
+		"127.0.0.1:8080": "http://127.0.0.1:8080",
+		"0.0.0.0:8080":   "http://localhost:8080",
+		"[::]:80":        "http://localhost",
+		":9000":          "http://localhost:9000",
+		"[::1]:9000":     "http://[::1]:9000",
+	} {
+		if got := (&settings.Settings{}).BaseURLFor(addr); got != want {
+			t.Errorf("BaseURLFor(%q) = %q, want %q", addr, got, want)
+		}
+	}
+	set := settings.Settings{Server: settings.Server{BaseURL: "https://bank.example"}}
+	if got := set.BaseURLFor("127.0.0.1:1"); got != "https://bank.example" {
+		t.Errorf("with a base URL: %q", got)
+	}
+}

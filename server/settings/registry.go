@@ -1,0 +1,193 @@
+package settings
+
+import (
+	"log/slog"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// Setting is one row of the registry.
+type Setting struct {
+	Name    string // dotted, as in the file; for EnvironmentOnly the variable's name
+	Env     string // the environment variable
+	Type    string // what kind of value it takes, for people
+	Default string // as it would be written
+	Meaning string // one line
+	Choices []string
+
+	List            bool // takes several values
+	Switch          bool // true or false
+	EnvironmentOnly bool // neither a flag nor a member of the file
+
+	at    func(*Settings) any
+	set   func(*Settings, string) error
+	show  func(*Settings) string
+	value func(*Settings) any
+}
+
+// All returns the rows of the registry in the order in which they are shown.
+func All() []Setting { return append([]Setting(nil), registry...) }
+
+const envPrefix = "KONTOR_"
+
+// ConfigEnv is the environment variable that names the settings file when the flag --config does not.
+const ConfigEnv = envPrefix + "CONFIG"
+
+// row declares one setting: its name, what values it takes, its default, its meaning and where the value goes.
+func row[T any](name string, k kind[T], def, meaning string, at func(*Settings) *T) Setting {
+	return Setting{
+		Name:    name,
+		Env:     envPrefix + strings.ToUpper(strings.ReplaceAll(name, ".", "_")),
+		Type:    k.name,
+		Default: def,
+		Meaning: meaning,
+		Choices: k.choices,
+		List:    k.list,
+		Switch:  k.isSwitch,
+		at:      func(s *Settings) any { return at(s) },
+		set: func(s *Settings, raw string) error {
+			v, err := k.parse(raw)
+			if err == nil {
+				*at(s) = v
+			}
+			return err
+		},
+		show:  func(s *Settings) string { return k.show(*at(s)) },
+		value: func(s *Settings) any { return k.json(*at(s)) },
+	}
+}
+
+// fromEnvironment declares a value that only an environment variable can give.
+func fromEnvironment[T any](env string, k kind[T], meaning string, at func(*Settings) *T) Setting {
+	s := row(env, k, "", meaning, at)
+	s.Env = env
+	s.EnvironmentOnly = true
+	return s
+}
+
+var registry = []Setting{
+	row("server.listen", listenAddress, "127.0.0.1:8080",
+		"Address and port that requests are taken on; port 0 takes a free one.",
+		func(s *Settings) *string { return &s.Server.Listen }),
+	row("server.base_url", optional(webURL), "",
+		"Public address of this installation, used in links; empty: derived from server.listen.",
+		func(s *Settings) *string { return &s.Server.BaseURL }),
+	row("server.shutdown_seconds", seconds(3600), "10",
+		"How long running requests may take to finish when the server is asked to stop.",
+		func(s *Settings) *time.Duration { return &s.Server.Shutdown }),
+	row("server.trusted_proxies", networks, "",
+		"Addresses or networks of reverse proxies whose X-Forwarded-For is believed; empty: none.",
+		func(s *Settings) *[]netip.Prefix { return &s.Server.TrustedProxies }),
+
+	row("data.dir", path, "./data",
+		"Directory of the database, the keys and the files; made on the first start.",
+		func(s *Settings) *string { return &s.Data.Dir }),
+
+	row("cors.allowed_origins", origins, "",
+		"Origins, such as https://app.example, whose pages may call the API; empty: none.",
+		func(s *Settings) *[]string { return &s.CORS.AllowedOrigins }),
+
+	row("auth.access_token_minutes", minutes(24*60), "60",
+		"How long an access token is valid.",
+		func(s *Settings) *time.Duration { return &s.Auth.AccessToken }),
+	row("auth.refresh_token_hours", hours(366*24), "24",
+		"How long a session can be renewed after its last use.",
+		func(s *Settings) *time.Duration { return &s.Auth.RefreshToken }),
+	row("auth.cooling_off.free_attempts", number(1, 1000), "5",
+		"Failed sign-ins in a row before the pauses begin.",
+		func(s *Settings) *int { return &s.Auth.CoolingOff.FreeAttempts }),
+	row("auth.cooling_off.base_seconds", seconds(3600), "2",
+		"First pause after too many failed sign-ins; each further failure doubles it.",
+		func(s *Settings) *time.Duration { return &s.Auth.CoolingOff.Base }),
+	row("auth.cooling_off.max_seconds", seconds(24*3600), "900",
+		"Longest pause after failed sign-ins.",
+		func(s *Settings) *time.Duration { return &s.Auth.CoolingOff.Max }),
+	row("auth.otp_minutes", minutes(24*60), "10",
+		"How long a one-time password is valid.",
+		func(s *Settings) *time.Duration { return &s.Auth.OTP }),
+	row("auth.otp_attempts", number(1, 100), "5",
+		"Wrong entries after which a one-time password is dead.",
+		func(s *Settings) *int { return &s.Auth.OTPAttempts }),
+	row("auth.password_min_length", number(8, maxPasswordLength), "12",
+		"Fewest characters of a new password.",
+		func(s *Settings) *int { return &s.Auth.PasswordMinLength }),
+
+	row("rate_limits.enabled", toggle, "true",
+		"Whether requests are limited at all.",
+		func(s *Settings) *bool { return &s.RateLimits.Enabled }),
+	row("rate_limits.public_per_minute", number(1, 1_000_000), "60",
+		"Requests a minute to public endpoints, for each client address.",
+		func(s *Settings) *int { return &s.RateLimits.PublicPerMinute }),
+	row("rate_limits.private_per_minute", number(1, 1_000_000), "1200",
+		"Requests a minute to each private endpoint, for each user, where no stored rule says otherwise.",
+		func(s *Settings) *int { return &s.RateLimits.PrivatePerMinute }),
+
+	row("notifications.sse.heartbeat_seconds", seconds(3600), "25",
+		"Pause between two signs of life on an event stream; keep it below the idle timeout of any proxy.",
+		func(s *Settings) *time.Duration { return &s.Notifications.SSE.Heartbeat }),
+	row("notifications.sse.connections_per_user", number(1, 10_000), "10",
+		"Event streams that one user may hold open at the same time.",
+		func(s *Settings) *int { return &s.Notifications.SSE.ConnectionsPerUser }),
+	row("notifications.trigger.enabled", toggle, "true",
+		"Whether POST /v1/notifications/trigger, which makes test notifications, exists.",
+		func(s *Settings) *bool { return &s.Notifications.Trigger.Enabled }),
+	row("notifications.queue.max_attempts", number(1, 100), "8",
+		"Tries after which a delivery is given up.",
+		func(s *Settings) *int { return &s.Notifications.Queue.MaxAttempts }),
+	row("notifications.queue.base_seconds", seconds(3600), "2",
+		"First pause after a failed delivery; each further failure doubles it.",
+		func(s *Settings) *time.Duration { return &s.Notifications.Queue.Base }),
+	row("notifications.queue.max_seconds", seconds(7*24*3600), "3600",
+		"Longest pause between two tries of a delivery.",
+		func(s *Settings) *time.Duration { return &s.Notifications.Queue.Max }),
+	row("notifications.email.smtp_url", optional(smtpURL), "",
+		"Mail server, such as smtp://user:password@mail.example:587; empty: mail goes to the local outbox.",
+		func(s *Settings) *Secret { return &s.Notifications.Email.SMTPURL }),
+	row("notifications.email.from", optional(mailAddress), "",
+		"Sender of the e-mails; needed with notifications.email.smtp_url.",
+		func(s *Settings) *string { return &s.Notifications.Email.From }),
+	row("notifications.sms.webhook_url", optional(secretWebURL), "",
+		"Address that receives each SMS as a JSON POST; empty: SMS go to the local outbox.",
+		func(s *Settings) *Secret { return &s.Notifications.SMS.WebhookURL }),
+	row("notifications.sms.token", optional(secret(1)), "",
+		"Bearer token for notifications.sms.webhook_url; better given by the environment than by the flag.",
+		func(s *Settings) *Secret { return &s.Notifications.SMS.Token }),
+
+	row("profile.avatar_max_bytes", size(1<<10, 100<<20), "5MiB",
+		"Largest picture that a user may upload.",
+		func(s *Settings) *int64 { return &s.Profile.AvatarMaxBytes }),
+	row("profile.avatar_max_pixels", pixels(10_000, 1_000_000_000), "40MP",
+		"Largest picture that a user may upload, in pixels (width times height).",
+		func(s *Settings) *int64 { return &s.Profile.AvatarMaxPixels }),
+
+	row("invoices.max_bytes", size(1<<10, 100<<20), "20MiB",
+		"Largest invoice file that is searched for a QR-bill.",
+		func(s *Settings) *int64 { return &s.Invoices.MaxBytes }),
+	row("invoices.max_pages", number(1, 10_000), "50",
+		"Most pages of an invoice file.",
+		func(s *Settings) *int { return &s.Invoices.MaxPages }),
+	row("invoices.timeout_seconds", seconds(3600), "20",
+		"Longest time spent on one invoice file.",
+		func(s *Settings) *time.Duration { return &s.Invoices.Timeout }),
+
+	row("log.level", logLevel, "info",
+		"Least important messages that are logged.",
+		func(s *Settings) *slog.Level { return &s.Log.Level }),
+	row("log.format", choice(LogAuto, LogText, LogJSON), LogAuto,
+		"Form of the log; auto: text on a terminal, JSON otherwise.",
+		func(s *Settings) *string { return &s.Log.Format }),
+
+	fromEnvironment("KONTOR_ADMIN_EMAIL", optional(mailAddress),
+		"First start only: e-mail address of the administrator; without it admin@kontor.localhost.",
+		func(s *Settings) *string { return &s.Secrets.AdminEmail }),
+	fromEnvironment("KONTOR_ADMIN_PASSWORD", optional(secret(1)),
+		"First start only: password of the administrator; without it a random one is printed once.",
+		func(s *Settings) *Secret { return &s.Secrets.AdminPassword }),
+	fromEnvironment("KONTOR_API_KEY", optional(secret(minAPIKeyLength)),
+		"First start only: the API key; without it a random one is printed once.",
+		func(s *Settings) *Secret { return &s.Secrets.APIKey }),
+	fromEnvironment("KONTOR_SECRET_KEY", optional(secret(minSecretKeyLength)),
+		"Master key of the data directory, 32 bytes in hexadecimal or base64; without it the key is a file in there.",
+		func(s *Settings) *Secret { return &s.Secrets.SecretKey }),
+}

@@ -1,0 +1,34 @@
+package settings
+
+// Line is a setting as it is shown to an operator.
+type Line struct {
+	Name        string `json:"name"`
+	Value       any    `json:"value"` // a number, a text, true or false, or a list; secrets are masked
+	Text        string `json:"-"`     // the value as it would be written in a file; secrets are masked
+	Source      Source `json:"source"`
+	Default     string `json:"default"`
+	Environment string `json:"environment"`
+	Flag        string `json:"flag,omitempty"`
+	Meaning     string `json:"meaning"`
+}
+
+// Lines returns every setting with its value in force and where that comes from, in the order of the registry.
+func (r *Result) Lines() []Line {
+	lines := make([]Line, 0, len(registry))
+	for _, s := range registry {
+		l := Line{
+			Name:        s.Name,
+			Value:       s.value(&r.Settings),
+			Text:        s.show(&r.Settings),
+			Source:      r.sources[s.Name],
+			Default:     s.Default,
+			Environment: s.Env,
+			Meaning:     s.Meaning,
+		}
+		if !s.EnvironmentOnly {
+			l.Flag = "--" + s.Name
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}

@@ -1,0 +1,112 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+
+	"kontor/store/internal/sqlite"
+
+	lib "modernc.org/sqlite/lib"
+)
+
+// This file holds what is true of SQLite only. Another engine brings its own.
+
+const (
+	databaseName = "kontor.db"
+
+	// readerMap is how much of the file readers see through the page cache of the system instead of
+	// copying it page by page.
+	readerMap = 1 << 30
+	// pageCacheKiB is what each connection keeps of the pages that are not mapped.
+	pageCacheKiB = 4 << 10
+	// lockWait is how long a statement waits for a lock. There is one writer and its readers never
+	// wait in WAL mode; only recovery after a crash and a checkpoint that resets the log lock.
+	lockWait = 5000
+
+	beginWrite = "BEGIN IMMEDIATE"
+	beginRead  = "BEGIN"
+	commit     = "COMMIT"
+	rollback   = "ROLLBACK"
+	savepoint  = "SAVEPOINT job"
+	release    = "RELEASE job"
+	rollbackTo = "ROLLBACK TO job"
+)
+
+// writerPragmas make an acknowledged write survive a loss of power: in WAL mode only FULL syncs the
+// log at each commit. Checkpoints are run by the store, beside the writer: the hook that tells the
+// length of the log has taken the place of the engine's own (and "PRAGMA wal_autocheckpoint" would
+// remove it).
+var writerPragmas = []string{
+	"PRAGMA journal_mode = WAL",
+	"PRAGMA synchronous = FULL",
+	"PRAGMA journal_size_limit = 67108864",
+	"PRAGMA foreign_keys = ON",
+	"PRAGMA trusted_schema = OFF",
+	"PRAGMA temp_store = MEMORY",
+	// As every other engine has it; a prefix search can then use an index.
+	"PRAGMA case_sensitive_like = ON",
+	fmt.Sprintf("PRAGMA cache_size = -%d", 4*pageCacheKiB),
+}
+
+var readerPragmas = []string{
+	"PRAGMA query_only = ON",
+	"PRAGMA trusted_schema = OFF",
+	"PRAGMA temp_store = MEMORY",
+	"PRAGMA case_sensitive_like = ON",
+	fmt.Sprintf("PRAGMA mmap_size = %d", readerMap),
+	fmt.Sprintf("PRAGMA cache_size = -%d", pageCacheKiB),
+}
+
+// connect opens the database file and prepares the connection with the pragmas.
+func connect(path string, mode sqlite.Mode, pragmas []string) (*sqlite.Conn, error) {
+	c, err := sqlite.Open(path, mode)
+	if err != nil {
+		return nil, translate(err)
+	}
+	c.BusyTimeout(lockWait)
+	for _, p := range pragmas {
+		if err := c.Run(p); err != nil {
+			c.Close()
+			return nil, translate(err)
+		}
+	}
+	return c, nil
+}
+
+// classify says which constraint an error names and which kind of failure it is; nil if it is none
+// that a caller acts upon.
+func classify(e *sqlite.Error) (constraint string, kind error) {
+	// "UNIQUE constraint failed: users.email, users.type"
+	_, named, _ := strings.Cut(e.Message, "constraint failed: ")
+	switch e.Code {
+	case lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_PRIMARYKEY, lib.SQLITE_CONSTRAINT_ROWID:
+		return named, ErrDuplicate
+	case lib.SQLITE_CONSTRAINT_FOREIGNKEY:
+		return "", ErrMissingReference
+	case lib.SQLITE_IOERR_WRITE, lib.SQLITE_IOERR_FSYNC, lib.SQLITE_IOERR_DIR_FSYNC, lib.SQLITE_IOERR_TRUNCATE,
+		lib.SQLITE_IOERR_SHMSIZE, lib.SQLITE_IOERR_SHMOPEN, lib.SQLITE_IOERR_SHMMAP:
+		return "", ErrFull
+	}
+	switch e.Primary() {
+	case lib.SQLITE_CONSTRAINT:
+		return named, ErrConflict
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
+		return "", ErrBusy
+	case lib.SQLITE_FULL:
+		return "", ErrFull
+	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM:
+		return "", ErrReadOnly
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
+		return "", ErrCorrupt
+	}
+	return "", nil
+}
+
+// appendOnly keeps the audit trail from being changed by anything but a look at the file. Triggers
+// are written differently for every engine, so they are no migration.
+var appendOnly = []string{
+	`CREATE TRIGGER IF NOT EXISTS audit_entries_no_update BEFORE UPDATE ON audit_entries
+		BEGIN SELECT RAISE(ABORT, 'audit entries are append-only'); END`,
+	`CREATE TRIGGER IF NOT EXISTS audit_entries_no_delete BEFORE DELETE ON audit_entries
+		BEGIN SELECT RAISE(ABORT, 'audit entries are append-only'); END`,
+}

@@ -1,0 +1,162 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+const (
+	lockName = "kontor.lock"
+	keyName  = "secret.key"
+
+	dirMode  = 0o700
+	fileMode = 0o600
+)
+
+// directory is the data directory, locked for this process.
+type directory struct {
+	path string
+	lock *os.File
+}
+
+// openDirectory makes the data directory if it is missing and locks it.
+func openDirectory(path string) (*directory, error) {
+	if err := os.MkdirAll(path, dirMode); err != nil {
+		return nil, fmt.Errorf("data directory %s cannot be made: %w", path, cause(err))
+	}
+	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE, fileMode)
+	if err != nil {
+		return nil, fmt.Errorf("data directory %s cannot be written: %w", path, cause(err))
+	}
+	if held, err := lockFile(lock); err != nil {
+		defer lock.Close()
+		if held {
+			return nil, fmt.Errorf("data directory %s is in use by %s: %w", path, holder(lock), ErrInUse)
+		}
+		return nil, fmt.Errorf("data directory %s cannot be locked: %w", path, err)
+	}
+	if err := lock.Truncate(0); err == nil {
+		// Only the message of a second process reads it.
+		fmt.Fprintf(lock, "%d\n", os.Getpid())
+	}
+	return &directory{path: path, lock: lock}, nil
+}
+
+// ErrInUse says that another process works on the data directory.
+var ErrInUse = errors.New("one process per data directory")
+
+// holder names the process that wrote the lock file.
+func holder(lock *os.File) string {
+	text, _ := io.ReadAll(io.LimitReader(lock, 20))
+	if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+		return fmt.Sprintf("process %d", pid)
+	}
+	return "another process"
+}
+
+// cause leaves the path out of a file error, for messages that have it already.
+func cause(err error) error {
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+func (d *directory) file(name string) string { return filepath.Join(d.path, name) }
+
+func (d *directory) close() error { return d.lock.Close() }
+
+// exposed tells whether others than the owner may look into the directory.
+func (d *directory) exposed() bool {
+	info, err := os.Stat(d.path)
+	return err == nil && info.Mode().Perm()&0o077 != 0
+}
+
+// prepareDatabase makes the database file if it is missing and tells whether it is new. The mode of
+// this file is the mode of those that the engine makes beside it.
+func (d *directory) prepareDatabase() (fresh bool, err error) {
+	path := d.file(databaseName)
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return false, fmt.Errorf("%s is a directory", path)
+	case err == nil && info.Size() > 0:
+		return false, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return false, err
+	}
+	if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 {
+		return false, fmt.Errorf("%s is missing but its log %s-wal is there: put the database back, or restore a backup", path, databaseName)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, fileMode)
+	if err != nil {
+		return false, fmt.Errorf("data directory %s cannot be written: %w", d.path, cause(err))
+	}
+	return true, f.Close()
+}
+
+// masterKey finds the master key: the one given, else the key file, which is made with a new database.
+func (d *directory) masterKey(given string, fresh bool) ([]byte, error) {
+	if given != "" {
+		return parseMasterKey(given)
+	}
+	path := d.file(keyName)
+	text, err := os.ReadFile(path)
+	switch {
+	case err == nil:
+		key, err := parseMasterKey(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return key, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case !fresh:
+		return nil, fmt.Errorf("%s is missing, and without its key the database cannot be used: %w", path, fs.ErrNotExist)
+	}
+	key := newMasterKey()
+	return key, writeDurably(path, fmt.Appendf(nil, "%x\n", key))
+}
+
+// writeDurably writes a new file so that it is there whole after a loss of power.
+func writeDurably(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(data); err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		os.Remove(path) // whose content is incomplete
+		return err
+	}
+	return syncDirectory(filepath.Dir(path))
+}
+
+func syncDirectory(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return ignoreUnsupported(d.Sync())
+}
+
+// ignoreUnsupported passes over systems that cannot sync a directory.
+func ignoreUnsupported(err error) error {
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrInvalid) || errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,13 @@
+package store
+
+// The table meta keeps facts about the database itself.
+const (
+	metaKeyCheck  = "key_check"  // recognises the master key
+	metaAuditHead = "audit_head" // the newest audit entry, signed
+)
+
+const selectMeta = `SELECT value FROM meta WHERE name = $1`
+
+const upsertMeta = `
+	INSERT INTO meta (name, value) VALUES ($1, $2)
+	ON CONFLICT (name) DO UPDATE SET value = excluded.value`

@@ -1,0 +1,101 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/pressly/goose/v3"
+
+	"kontor/store/internal/sqlite"
+
+	_ "modernc.org/sqlite" // goose speaks to the database through database/sql
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// latestVersion is the number of the newest migration.
+func latestVersion() (int64, error) {
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return 0, err
+	}
+	var latest int64
+	for _, name := range names {
+		digits, _, _ := strings.Cut(filepath.Base(name), "_")
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("migration %s has no number", name)
+		}
+		latest = max(latest, n)
+	}
+	return latest, nil
+}
+
+const (
+	selectTables  = `SELECT COUNT(*), COUNT(CASE WHEN name = 'goose_db_version' THEN 1 END) FROM sqlite_schema WHERE type = 'table'`
+	selectVersion = `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version WHERE is_applied = TRUE`
+)
+
+// schemaVersion reads the version of the schema, 0 for an empty database. It looks by itself, so that
+// the start of an up-to-date database need not wake goose.
+func schemaVersion(c *sqlite.Conn) (int64, error) {
+	var tables, versioned, version int64
+	if err := readKept(c, selectTables, nil, &tables, &versioned); err != nil {
+		return 0, err
+	}
+	if tables == 0 {
+		return 0, nil
+	}
+	if versioned == 0 {
+		return 0, errors.New("it is a database of another program")
+	}
+	return version, readKept(c, selectVersion, nil, &version)
+}
+
+// readKept reads one row on a connection that no pool or writer has yet.
+func readKept(c *sqlite.Conn, sql string, args []any, dest ...any) error {
+	s, err := c.Prepare(sql)
+	if err != nil {
+		return translate(err)
+	}
+	_, more, err := start(s, args)
+	if err != nil {
+		return err
+	}
+	defer s.Reset()
+	if !more {
+		return ErrNotFound
+	}
+	return scan(s, dest)
+}
+
+// migrate brings the schema up to date.
+func migrate(ctx context.Context, path string) error {
+	dsn := url.URL{Scheme: "file", Path: path, RawQuery: "_pragma=foreign_keys(1)&_pragma=synchronous(2)&_txlock=immediate"}
+	db, err := sql.Open("sqlite", dsn.String())
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	dir, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, dir)
+	if err != nil {
+		return err
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("migrate the schema: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package store
+
+import (
+	"context"
+	"crypto/hmac"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"kontor/store/internal/sqlite"
+)
+
+var (
+	// ErrWrongKey says that the master key is not the one the database was made with.
+	ErrWrongKey = errors.New("wrong secret key")
+	// ErrNewerSchema says that a newer program has worked on the database.
+	ErrNewerSchema = errors.New("database was made by a newer version of Kontor")
+)
+
+// checkAtStart is how long the start waits for the check of the database. What is left of it then goes
+// on in the background: a start is measured in milliseconds, a check of gigabytes in minutes.
+const checkAtStart = 25 * time.Millisecond
+
+// Open opens the database in o.Dir, or makes it. It fails with one sentence that says what to do, and
+// changes nothing then, when the directory cannot be written or is in use (ErrInUse), the database is
+// damaged (ErrCorrupt) or newer than the program (ErrNewerSchema), or the key is not its own
+// (ErrWrongKey).
+func Open(ctx context.Context, o Options) (*DB, error) {
+	db := &DB{clock: o.Clock, log: o.Log}
+	if db.clock == nil {
+		db.clock = systemClock{}
+	}
+	if db.log == nil {
+		db.log = slog.Default()
+	}
+	dir, err := openDirectory(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	db.dir = dir
+	if err := db.open(ctx, o.SecretKey); err != nil {
+		return nil, errors.Join(err, dir.close())
+	}
+	if dir.exposed() {
+		db.log.Warn("others on this machine may look into the data directory; chmod 700 is enough for Kontor", "dir", dir.path)
+	}
+	return db, nil
+}
+
+func (db *DB) open(ctx context.Context, givenKey string) error {
+	fresh, err := db.dir.prepareDatabase()
+	if err != nil {
+		return err
+	}
+	key, err := db.dir.masterKey(givenKey, fresh)
+	if err != nil {
+		return err
+	}
+	if db.secrets, err = newSecrets(key); err != nil {
+		return err
+	}
+	path := db.dir.file(databaseName)
+	conn, err := connect(path, sqlite.ReadWrite, writerPragmas)
+	if err != nil {
+		return explain(path, err)
+	}
+	checked, err := db.prepare(ctx, conn, path)
+	if err == nil {
+		err = db.start(conn)
+	}
+	if err != nil {
+		conn.Close()
+		return err
+	}
+	background, cancel := context.WithCancel(context.Background())
+	db.background = cancel
+	if !checked {
+		db.running.Go(func() { db.checkInBackground(background, path) })
+	}
+	return nil
+}
+
+// prepare checks what is there and brings the schema up to date. It tells whether the database was
+// checked to its end.
+func (db *DB) prepare(ctx context.Context, conn *sqlite.Conn, path string) (checked bool, err error) {
+	version, err := schemaVersion(conn)
+	if err != nil {
+		return false, explain(path, err)
+	}
+	latest, err := latestVersion()
+	if err != nil {
+		return false, err
+	}
+	if version > latest {
+		return false, fmt.Errorf("%s has schema %d, this program knows %d: %w", path, version, latest, ErrNewerSchema)
+	}
+	known := false // the key has been found to be the right one
+	if version > 0 {
+		if known, err = db.secrets.checkKey(conn, path); err != nil {
+			return false, err
+		}
+		if checked, err = checkBriefly(ctx, path); err != nil {
+			return false, explain(path, err)
+		}
+	}
+	if version == latest && known {
+		return checked, nil
+	}
+	if err := migrate(ctx, path); err != nil {
+		return false, err
+	}
+	for _, sql := range appendOnly {
+		if err := conn.Run(sql); err != nil {
+			return false, translate(err)
+		}
+	}
+	return checked || version == 0, db.storeKeyCheck(conn)
+}
+
+// explain says in one sentence what is wrong with a database file.
+func explain(path string, err error) error {
+	if errors.Is(err, ErrCorrupt) {
+		return fmt.Errorf("%s cannot be used and was left as it is; restore a backup: %w", path, err)
+	}
+	return fmt.Errorf("%s cannot be used: %w", path, err)
+}
+
+// checkKey compares the master key with the one that the database was made with. It is not known when
+// the first start was cut off before the database had a check value.
+func (s *secrets) checkKey(conn *sqlite.Conn, path string) (known bool, err error) {
+	var check string
+	err = readKept(conn, selectMeta, []any{metaKeyCheck}, &check)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, explain(path, err)
+	}
+	if !hmac.Equal([]byte(check), []byte(s.check())) {
+		return false, fmt.Errorf("%s was made with another secret key than the one given: %w", path, ErrWrongKey)
+	}
+	return true, nil
+}
+
+func (db *DB) storeKeyCheck(conn *sqlite.Conn) error {
+	s, err := conn.Prepare(upsertMeta)
+	if err != nil {
+		return translate(err)
+	}
+	_, _, err = start(s, []any{metaKeyCheck, db.secrets.check()})
+	s.Reset()
+	return err
+}
+
+// checkBriefly gives the check the time that the start has for it, and tells whether that was enough.
+func checkBriefly(ctx context.Context, path string) (done bool, err error) {
+	short, cancel := context.WithTimeout(ctx, checkAtStart)
+	defer cancel()
+	err = quickCheck(short, path)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return false, ctx.Err()
+	}
+	return err == nil, err
+}
+
+// quickCheck looks through the pages of the database until the context ends. It does so on a
+// connection of its own, whose page cache goes with it.
+func quickCheck(ctx context.Context, path string) error {
+	conn, err := connect(path, sqlite.ReadOnly, nil)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	conn.SetContext(ctx)
+	var verdict string
+	if err := readKept(conn, "PRAGMA quick_check(1)", nil, &verdict); err != nil {
+		return err
+	}
+	return judge(verdict)
+}
+
+// judge reads the first line of an integrity check.
+func judge(verdict string) error {
+	if verdict == "ok" {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrCorrupt, strings.Join(strings.Fields(verdict), " "))
+}
+
+// checkInBackground checks a database that is too large to be checked at the start. Damage makes the
+// database unready and is told to the log.
+func (db *DB) checkInBackground(ctx context.Context, path string) {
+	err := quickCheck(ctx, path)
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	if errors.Is(err, ErrCorrupt) {
+		err = explain(path, err)
+		db.writer.counters.damaged.Store(&err)
+	}
+	db.log.Error("check of the database failed", "err", err)
+}

@@ -1,0 +1,67 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+)
+
+// counters are what the store counts of itself.
+type counters struct {
+	closures, commits, refused, checkpoints atomic.Uint64
+
+	failing atomic.Pointer[error] // of the storage; nil after a commit that succeeded
+	damaged atomic.Pointer[error] // found by the check in the background; stays
+}
+
+// Stats are counts since the database was opened.
+type Stats struct {
+	Writes      uint64 // closures of InTx that were committed
+	Commits     uint64 // commits that wrote, each of them one sync of the log
+	Refused     uint64 // calls of InTx refused because too many waited
+	Checkpoints uint64
+	Queued      int // closures that wait now
+}
+
+// Stats gives the counts of the moment.
+func (db *DB) Stats() Stats {
+	c := &db.writer.counters
+	return Stats{
+		Writes:      c.closures.Load(),
+		Commits:     c.commits.Load(),
+		Refused:     c.refused.Load(),
+		Checkpoints: c.checkpoints.Load(),
+		Queued:      len(db.writer.queue),
+	}
+}
+
+// Ready tells whether the database can read and write. After a write that the storage refused it
+// tries one of its own, so that it notices when there is room again.
+func (db *DB) Ready(ctx context.Context) error {
+	if err := db.writer.counters.damaged.Load(); err != nil {
+		return *err
+	}
+	var one int
+	if err := db.QueryRow(ctx, "SELECT 1").Scan(&one); err != nil {
+		return err
+	}
+	if db.writer.counters.failing.Load() == nil {
+		return nil
+	}
+	err := db.InTx(ctx, func(tx *Tx) error {
+		_, err := tx.Exec(ctx, upsertMeta, "write_probe", tx.Now().String())
+		return err
+	})
+	if errors.Is(err, ErrBusy) {
+		return nil // others write
+	}
+	return err
+}
+
+func appendMissing[T comparable](list []T, v T) []T {
+	if slices.Contains(list, v) {
+		return list
+	}
+	return append(list, v)
+}

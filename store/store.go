@@ -1,0 +1,108 @@
+// Package store keeps all data of Kontor in one embedded database: it opens it, runs statements and
+// transactions, and gives what belongs to every change: the audit trail, idempotent requests, sealed
+// values, versions of tables.
+//
+// Reading goes through a pool of read-only connections; all writing goes through one connection whose
+// transactions are committed in groups, each with one sync to disk. A write is acknowledged after that
+// sync and never before.
+//
+// The modules own their tables and statements; what a row means is none of the store's business. Its
+// limits: one process works on a data directory, and a closure that writes holds up all others while it
+// runs.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"kontor/store/internal/sqlite"
+)
+
+// Options say where the data is and what the store works with.
+type Options struct {
+	// Dir is the data directory. It is made if it is missing.
+	Dir string
+	// Clock is the time that everything is decided by; nil is the system's.
+	Clock Clock
+	// Log hears of what goes wrong in the background; nil is slog's default.
+	Log *slog.Logger
+	// SecretKey is the master key in hexadecimal or base64. Without it the key is in the file
+	// secret.key of the directory, which a new database makes.
+	SecretKey string
+}
+
+// DB is an open database. All its methods may be called from any goroutine.
+type DB struct {
+	dir      *directory
+	clock    Clock
+	log      *slog.Logger
+	secrets  *secrets
+	pool     *pool
+	writer   *writer
+	versions versions
+	memo     memo
+
+	background context.CancelFunc // ends what runs beside
+	running    sync.WaitGroup
+	closing    sync.Once
+}
+
+// Now is the time by the store's clock.
+func (db *DB) Now() Time { return TimeOf(db.clock.Now()) }
+
+// Clock is the clock that the store was opened with.
+func (db *DB) Clock() Clock { return db.clock }
+
+// Query runs a statement that gives rows on a reader of the pool. Statements are compiled once and
+// kept by their text, so that values belong into args. Rows hold a reader: end them before the next
+// query, or use View.
+func (db *DB) Query(ctx context.Context, sql string, args ...any) (*Rows, error) {
+	return query(ctx, db.pool, sql, args)
+}
+
+// QueryRow prepares to read one row. The statement runs when the row is scanned; without a row Scan
+// gives ErrNotFound.
+func (db *DB) QueryRow(ctx context.Context, sql string, args ...any) *Row {
+	return &Row{ctx: ctx, from: db.pool, sql: sql, args: args}
+}
+
+// Close answers all writes that were taken in, ends the background work and frees the directory. A
+// second Close does nothing.
+func (db *DB) Close() error {
+	var err error
+	db.closing.Do(func() {
+		db.background()
+		db.running.Wait()
+		db.writer.close()
+		db.writer.hooks.close()
+		db.writer.checkpoints.close()
+		db.pool.close()
+		err = errors.Join(db.writer.conn.Close(), db.dir.close())
+	})
+	return err
+}
+
+// start brings up what serves an opened and migrated database.
+func (db *DB) start(conn *sqlite.Conn) error {
+	path := db.dir.file(databaseName)
+	pool, err := openPool(path)
+	if err != nil {
+		return fmt.Errorf("open %s for reading: %w", path, err)
+	}
+	w := &writer{
+		db: db, log: db.log, conn: conn,
+		queue: make(chan *job, queueLength), stop: make(chan struct{}), ended: make(chan struct{}),
+	}
+	w.checkpoints, err = newCheckpointer(db.dir.path, db.log, &w.counters)
+	if err != nil {
+		pool.close()
+		return fmt.Errorf("open %s for checkpoints: %w", path, err)
+	}
+	w.hooks = newHookQueue(db.log)
+	db.pool, db.writer = pool, w
+	go w.loop()
+	return nil
+}
