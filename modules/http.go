@@ -8,15 +8,20 @@ import (
 	"kontor/server"
 	"kontor/server/fault"
 	"kontor/store"
+	"kontor/web"
 )
 
 // Server builds the HTTP server that serves the modules. The modules must be started.
 func (m *Modules) Server() (*server.Server, error) {
 	s := m.Settings
+	console, err := web.New()
+	if err != nil {
+		return nil, err
+	}
 	return server.New(server.Options{
 		Endpoints: m.Endpoints(), Auth: m.Auth, Policy: m.Policy, Texts: m.Texts, Log: m.Log,
 		Now:     m.DB.Clock().Now,
-		Replays: replays{m.DB}, Stored: stored, Translate: translate,
+		Replays: replays{m.DB}, Stored: stored, Translate: translate, Fallback: console.Serve,
 		Probes:         []server.Probe{{Name: "database", Check: m.DB.Ready}},
 		TrustedProxies: s.Server.TrustedProxies, AllowedOrigins: s.CORS.AllowedOrigins,
 		RateLimits: s.RateLimits.Enabled, PublicPerMinute: s.RateLimits.PublicPerMinute, PrivatePerMinute: s.RateLimits.PrivatePerMinute,
