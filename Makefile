@@ -23,7 +23,6 @@ lint: ## format check, go vet and the linters
 	.ci/run vet
 	.ci/run staticcheck
 	.ci/run golangci
-	.ci/run gosec
 
 fuzz: ## run every fuzz target for FUZZTIME (20s) each
 	@set -e; grep -rn --include='*_test.go' -oE '^func Fuzz[A-Za-z0-9_]+' . | \

@@ -82,7 +82,8 @@ func (s *Server) steps(r *call) error {
 	if err := s.admit(r); err != nil {
 		return err
 	}
-	if r.row.Access.TakesBearer() || r.row.Access.TakesAPIKey() {
+	// What a public POST answers, such as tokens, is for nobody else either (RFC 6749, section 5.1).
+	if !r.row.Access.IsPublic() || r.row.Method == http.MethodPost {
 		r.fiber.Response().Header.Set(fiber.HeaderCacheControl, "no-store")
 	}
 	if err := acceptsMedia(r); err != nil {

@@ -33,7 +33,7 @@ func (tx *Tx) Audit(e AuditEntry) {
 		row.after, err = tx.db.recordDigest(e.After)
 	}
 	if err != nil {
-		tx.note(fmt.Errorf("audit %s %s: %w", e.Action, e.RecType, err))
+		_ = tx.note(fmt.Errorf("audit %s %s: %w", e.Action, e.RecType, err))
 		return
 	}
 	tx.entries = append(tx.entries, row)

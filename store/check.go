@@ -62,10 +62,9 @@ func checkFile(ctx context.Context, path string, key *secrets) (report CheckRepo
 		return report, explain(path, err)
 	}
 	if key != nil {
-		if err := key.checkKey(conn, path); err != nil {
+		if report.KeyChecked, err = key.checkKey(conn, path); err != nil {
 			return report, err
 		}
-		report.KeyChecked = true
 	}
 	if err := checkIntegrity(ctx, v); err != nil {
 		return report, fmt.Errorf("%s: %w", path, err)
@@ -95,10 +94,7 @@ func checkIntegrity(ctx context.Context, q Querier) error {
 	if err := q.QueryRow(ctx, "PRAGMA integrity_check(1)").Scan(&verdict); err != nil {
 		return err
 	}
-	if verdict != "ok" {
-		return fmt.Errorf("%w: %s", ErrCorrupt, verdict)
-	}
-	return nil
+	return judge(verdict)
 }
 
 func checkReferences(ctx context.Context, q Querier) error {

@@ -64,7 +64,7 @@ func translate(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &e) {
 		return err
 	}
-	kind, constraint := classify(e)
+	constraint, kind := classify(e)
 	if kind == nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func (tx *Tx) storeAnswer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, upsertReplay, c.Caller, c.Path, c.Key, hex.EncodeToString(c.BodyHash),
+	_, err = tx.Exec(ctx, upsertReplay, c.Caller, c.Path, c.Key, tx.db.bodyDigest(c.BodyHash),
 		tx.answer.status, sealed, tx.now, tx.now.Add(replayFor))
 	return err
 }
@@ -133,6 +133,12 @@ func answerBytes(body any) ([]byte, error) {
 		return b, nil
 	}
 	return json.Marshal(body)
+}
+
+// bodyDigest is what is stored of a body's hash: keyed, for a body may hold a password that could be
+// guessed from its hash.
+func (db *DB) bodyDigest(hash []byte) string {
+	return hex.EncodeToString(db.Keyed("idempotency body", hash))
 }
 
 func (i *Idempotency) rowID() string { return i.Caller + "\n" + i.Path + "\n" + i.Key }
@@ -154,7 +160,7 @@ func (db *DB) findReplay(ctx context.Context, q Querier, claimed Idempotency) (*
 	if err != nil {
 		return nil, err
 	}
-	if subtle.ConstantTimeCompare([]byte(bodyHash), []byte(hex.EncodeToString(claimed.BodyHash))) == 0 {
+	if subtle.ConstantTimeCompare([]byte(bodyHash), []byte(db.bodyDigest(claimed.BodyHash))) == 0 {
 		replay.BodyDiffers = true
 		return replay, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"kontor/store/internal/sqlite"
@@ -20,7 +21,7 @@ var (
 
 // checkAtStart is how long the start waits for the check of the database. What is left of it then goes
 // on in the background: a start is measured in milliseconds, a check of gigabytes in minutes.
-const checkAtStart = 40 * time.Millisecond
+const checkAtStart = 25 * time.Millisecond
 
 // Open opens the database in o.Dir, or makes it. It fails with one sentence that says what to do, and
 // changes nothing then, when the directory cannot be written or is in use (ErrInUse), the database is
@@ -65,7 +66,7 @@ func (db *DB) open(ctx context.Context, givenKey string) error {
 	if err != nil {
 		return explain(path, err)
 	}
-	checked, err := db.prepare(ctx, conn, path)
+	checked, err := db.prepare(ctx, conn, path, fresh)
 	if err == nil {
 		err = db.start(conn)
 	}
@@ -83,7 +84,7 @@ func (db *DB) open(ctx context.Context, givenKey string) error {
 
 // prepare checks what is there and brings the schema up to date. It tells whether the database was
 // checked to its end.
-func (db *DB) prepare(ctx context.Context, conn *sqlite.Conn, path string) (checked bool, err error) {
+func (db *DB) prepare(ctx context.Context, conn *sqlite.Conn, path string, fresh bool) (checked bool, err error) {
 	version, err := schemaVersion(conn)
 	if err != nil {
 		return false, explain(path, err)
@@ -95,19 +96,19 @@ func (db *DB) prepare(ctx context.Context, conn *sqlite.Conn, path string) (chec
 	if version > latest {
 		return false, fmt.Errorf("%s has schema %d, this program knows %d: %w", path, version, latest, ErrNewerSchema)
 	}
+	known := false // the key has been found to be the right one
 	if version > 0 {
-		if err := db.secrets.checkKey(conn, path); err != nil {
+		if known, err = db.secrets.checkKey(conn, path); err != nil {
 			return false, err
 		}
 	}
-	short, cancel := context.WithTimeout(ctx, checkAtStart)
-	defer cancel()
-	err = quickCheck(short, conn)
-	checked = err == nil
-	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return false, explain(path, err)
+	checked = fresh
+	if !fresh {
+		if checked, err = checkBriefly(ctx, path); err != nil {
+			return false, explain(path, err)
+		}
 	}
-	if version == latest {
+	if version == latest && known {
 		return checked, nil
 	}
 	if err := migrate(ctx, path); err != nil {
@@ -124,25 +125,26 @@ func (db *DB) prepare(ctx context.Context, conn *sqlite.Conn, path string) (chec
 // explain says in one sentence what is wrong with a database file.
 func explain(path string, err error) error {
 	if errors.Is(err, ErrCorrupt) {
-		return fmt.Errorf("%s is damaged or not a database, nothing was changed; restore a backup: %w", path, err)
+		return fmt.Errorf("%s cannot be used and was left as it is; restore a backup: %w", path, err)
 	}
 	return fmt.Errorf("%s cannot be used: %w", path, err)
 }
 
-// checkKey compares the master key with the one that the database was made with.
-func (s *secrets) checkKey(conn *sqlite.Conn, path string) error {
+// checkKey compares the master key with the one that the database was made with. It is not known when
+// the first start was cut off before the database had a check value.
+func (s *secrets) checkKey(conn *sqlite.Conn, path string) (known bool, err error) {
 	var check string
-	err := readKept(conn, selectMeta, []any{metaKeyCheck}, &check)
+	err = readKept(conn, selectMeta, []any{metaKeyCheck}, &check)
 	if errors.Is(err, ErrNotFound) {
-		return nil // the first start was cut off before it was stored
+		return false, nil
 	}
 	if err != nil {
-		return explain(path, err)
+		return false, explain(path, err)
 	}
 	if !hmac.Equal([]byte(check), []byte(s.check())) {
-		return fmt.Errorf("%s was made with another secret key than the one given: %w", path, ErrWrongKey)
+		return false, fmt.Errorf("%s was made with another secret key than the one given: %w", path, ErrWrongKey)
 	}
-	return nil
+	return true, nil
 }
 
 func (db *DB) storeKeyCheck(conn *sqlite.Conn) error {
@@ -155,28 +157,45 @@ func (db *DB) storeKeyCheck(conn *sqlite.Conn) error {
 	return err
 }
 
-// quickCheck looks through the pages of the database until the context ends.
-func quickCheck(ctx context.Context, conn *sqlite.Conn) error {
+// checkBriefly gives the check the time that the start has for it, and tells whether that was enough.
+func checkBriefly(ctx context.Context, path string) (done bool, err error) {
+	short, cancel := context.WithTimeout(ctx, checkAtStart)
+	defer cancel()
+	err = quickCheck(short, path)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return false, ctx.Err()
+	}
+	return err == nil, err
+}
+
+// quickCheck looks through the pages of the database until the context ends. It does so on a
+// connection of its own, whose page cache goes with it.
+func quickCheck(ctx context.Context, path string) error {
+	conn, err := connect(path, sqlite.ReadOnly, nil)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
 	conn.SetContext(ctx)
-	defer conn.SetContext(nil)
 	var verdict string
 	if err := readKept(conn, "PRAGMA quick_check(1)", nil, &verdict); err != nil {
 		return err
 	}
-	if verdict != "ok" {
-		return fmt.Errorf("%w: %s", ErrCorrupt, verdict)
+	return judge(verdict)
+}
+
+// judge reads the first line of an integrity check.
+func judge(verdict string) error {
+	if verdict == "ok" {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%w: %s", ErrCorrupt, strings.Join(strings.Fields(verdict), " "))
 }
 
 // checkInBackground checks a database that is too large to be checked at the start. Damage makes the
 // database unready and is told to the log.
 func (db *DB) checkInBackground(ctx context.Context, path string) {
-	conn, err := connect(path, sqlite.ReadOnly, nil)
-	if err == nil {
-		err = quickCheck(ctx, conn)
-		conn.Close()
-	}
+	err := quickCheck(ctx, path)
 	if err == nil || ctx.Err() != nil {
 		return
 	}

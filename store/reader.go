@@ -73,7 +73,8 @@ func (p *pool) take(ctx context.Context) (*reader, error) {
 }
 
 func (r *reader) release() {
-	r.conn.SetContext(nil)
+	r.conn.ResetAll()
+	r.conn.SetContext(context.Background())
 	r.pool.free <- r
 }
 

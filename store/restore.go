@@ -94,7 +94,7 @@ func (d *directory) unpack(in io.Reader) (m manifest, err error) {
 			break
 		}
 		if err != nil {
-			return m, fmt.Errorf("%w: no backup of Kontor, or an incomplete one: %v", ErrCorrupt, err)
+			return m, fmt.Errorf("%w: no backup of Kontor, or an incomplete one: %w", ErrCorrupt, err)
 		}
 		switch {
 		case h.Typeflag != tar.TypeReg:

@@ -25,7 +25,8 @@ func scan(s *sqlite.Stmt, dest []any) error {
 // scanOne reads a column. NULL goes into pointers to pointers, into []byte, json.RawMessage and any
 // (as nil), and into a sql.Scanner that takes it; anything else refuses it.
 func scanOne(s *sqlite.Stmt, i int, dest any) error {
-	null := s.Type(i) == sqlite.Null
+	kind := s.Type(i)
+	null := kind == sqlite.Null
 	switch d := dest.(type) {
 	case **string:
 		return scanPointer(d, null, func(p *string) error { return scanOne(s, i, p) })
@@ -58,7 +59,7 @@ func scanOne(s *sqlite.Stmt, i int, dest any) error {
 		return nil
 	}
 	if !null {
-		return scanValue(s, i, dest)
+		return scanValue(s, i, kind, dest)
 	}
 	if v := reflect.ValueOf(dest); v.Kind() == reflect.Pointer && v.Elem().Kind() == reflect.Pointer {
 		v.Elem().SetZero()
@@ -81,10 +82,15 @@ func scanPointer[T any](d **T, null bool, read func(*T) error) error {
 }
 
 // scanValue reads a column that is not NULL.
-func scanValue(s *sqlite.Stmt, i int, dest any) error {
-	switch d := dest.(type) {
-	case *string:
+func scanValue(s *sqlite.Stmt, i int, kind sqlite.Type, dest any) error {
+	if d, ok := dest.(*string); ok {
 		*d = s.Text(i)
+		return nil
+	}
+	if kind == sqlite.Text || kind == sqlite.Blob {
+		return scanText(s, i, dest)
+	}
+	switch d := dest.(type) {
 	case *int64:
 		*d = s.Int(i)
 	case *int:
@@ -99,6 +105,18 @@ func scanValue(s *sqlite.Stmt, i int, dest any) error {
 		return scanOther(s, i, dest)
 	}
 	return nil
+}
+
+// scanText takes types made from string. A text is not turned into a number, as the engine would.
+func scanText(s *sqlite.Stmt, i int, dest any) error {
+	v := reflect.ValueOf(dest)
+	for v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	if v.Kind() == reflect.Pointer || v.Kind() == reflect.String {
+		return scanOther(s, i, dest)
+	}
+	return fmt.Errorf("a text does not fit %T", dest)
 }
 
 // scanOther takes types made from the basic ones.

@@ -33,7 +33,7 @@ func (s Scope) Args(recType, permission string) []any {
 
 // ListAccess is the same condition for a statement that lists, with its arguments from $first on: it
 // starts from what the user made and was granted, by their indexes, instead of asking for every record
-// of the table. For a scope that sees all it is TRUE and takes no argument.
+// of the table, which needs an index on created_by. For a scope that sees all it is TRUE and takes no argument.
 func (s Scope) ListAccess(alias, recType, permission string, first int) (condition string, args []any) {
 	if s.All {
 		return "TRUE", nil

@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -31,6 +30,9 @@ type tree struct {
 
 	kong.Plugins // one flag for each setting
 
+	Serve      serveCommand      `cmd:"" default:"withargs" help:"Start Kontor; this is what happens without a command."`
+	User       userCommand       `cmd:"" help:"Make users, set passwords and roles."`
+	APIKey     apiKeyCommand     `cmd:"" name:"apikey" help:"Make, list and revoke API keys."`
 	Backup     backupCommand     `cmd:"" help:"Write everything to one file."`
 	Restore    restoreCommand    `cmd:"" help:"Bring a backup back into an empty data directory."`
 	Check      checkCommand      `cmd:"" help:"Check the database and the chain of the audit trail."`
@@ -59,7 +61,7 @@ func Run(ctx context.Context, p Process) int {
 		return 0
 	}
 	if err != nil {
-		return p.fail(line.explain(args, err))
+		return p.fail(line.usage(args, err))
 	}
 	if err := parsed.Run(); err != nil {
 		return p.fail(err)
@@ -69,7 +71,7 @@ func Run(ctx context.Context, p Process) int {
 
 // fail prints the error as one line and returns the exit code.
 func (p Process) fail(err error) int {
-	fmt.Fprintln(p.Stderr, "kontor: "+strings.Join(strings.Fields(err.Error()), " "))
+	fmt.Fprintln(p.Stderr, "kontor: "+explain(err))
 	return 1
 }
 
@@ -102,9 +104,9 @@ func newCommandLine(ctx context.Context, p Process) (*commandLine, error) {
 	return l, err
 }
 
-// explain turns the parser's error about a command that does not exist into one that says so: the parser takes the word
+// usage turns the parser's error about a command that does not exist into one that says so: the parser takes the word
 // for an argument of the default command.
-func (l *commandLine) explain(args []string, err error) error {
+func (l *commandLine) usage(args []string, err error) error {
 	root := l.parser.Model.Node
 	at, _, arguments := walk(root, args)
 	if at != root || len(arguments) == 0 {

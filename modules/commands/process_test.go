@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kontor/server/fault"
 	"kontor/server/settings"
 )
 
@@ -148,6 +149,21 @@ func TestMemoryLimit(t *testing.T) {
 	} {
 		if got, want := memoryLimit(c.root), int64(c.of*memoryShare); got != want {
 			t.Errorf("%s: %d, want %d", name, got, want)
+		}
+	}
+}
+
+func TestExplain(t *testing.T) {
+	fields := &fault.Fields{}
+	fields.Add("name", "invalid.required")
+	for want, err := range map[string]error{
+		"open x: no such file":                                errors.New("open x:\n  no such file"),
+		"There is nothing at this address.":                   fault.NotFound,
+		"There is nothing at this address. (while reading x)": fault.NotFound.Because(errors.New("while reading x")),
+		"name:": fields.Err(),
+	} {
+		if got := explain(err); !strings.Contains(got, want) || strings.Contains(got, "\n") {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 var vocabulary = func() map[string]bool {
 	words := map[string]bool{}
 	for word := range strings.FieldsSeq(`
-		SELECT FROM WHERE AND OR IN LIKE ESCAPE TRUE FALSE ORDER BY DESC NULLS FIRST LAST LIMIT OFFSET GROUP DISTINCT AS OVER PARTITION
-		count row_number upper lower ranked place found value bucket things t
+		SELECT FROM WHERE AND OR IN UNION LIKE ESCAPE TRUE FALSE ORDER BY DESC NULLS FIRST LAST LIMIT OFFSET GROUP DISTINCT CROSS JOIN AS OVER PARTITION
+		count row_number upper lower ranked part granted granted_id WITH place found value bucket things t
 		id owner name name_key status active size born seen_at created_at 1 86400000 3600000 60000 1000`) {
 		words[word] = true
 	}
@@ -70,7 +70,7 @@ func FuzzPage(f *testing.F) {
 			return
 		}
 		r := &recorder{Store: db}
-		got, err := things.Page(t.Context(), r, p, list.Where{SQL: "t.owner IN ($2, $1)", Args: []any{anna, bob}})
+		got, err := things.Page(t.Context(), r, p, list.Where{SQL: "t.owner IN ($2, $1)", Any: []string{"t.owner = $2"}, Granted: "SELECT t.id FROM things t WHERE t.owner = $1", Args: []any{anna, bob}})
 		for _, sql := range r.statements {
 			if w := foreign(sql); w != "" {
 				t.Errorf("%q made a statement with %q: %s", query, w, sql)

@@ -16,21 +16,33 @@
 //		Scan: scanPayer,
 //	})
 //
-//	page, err := payers.Page(ctx, db, in.Query, scope)
+//	page, err := payers.Page(ctx, db, in.Query, list.Where{
+//		Any:     []string{"created_by = $1"},
+//		Granted: "SELECT rec_id FROM grants WHERE principal_id = $1 AND rec_type = 'payers' AND permission = 'read'",
+//		Args:    []any{caller.UserID},
+//		Tables:  []string{"grants"},
+//	})
+//
+// In.Query is a [Params] with the tag `query:"*"`. Without a condition the list shows all rows, as it
+// does to a caller who may read all.
 //
 // SQL is made of what the module declares, and nothing else: names from the client are looked up,
 // values from the client are arguments. Names that are unknown are refused as the API says: one that
 // is searched for always, one that is sorted or stacked by only once rows are read.
 //
+// Totals are counted once and remembered by the store until one of the tables changes. An index on
+// (searched column, created, id) makes a page cost the same however many rows there are, and one on
+// (sorted column, id) does so for a sort.
+//
 // What it leaves to others: rights are a condition that the caller of Page brings; indexes are the
-// module's, and every field that lists are searched or sorted by needs one that ends in (created,
-// id) or (field, id) if the list is to stay fast. Wildcards scan.
+// module's. Its limits: wildcards, distinct, the totals of groups and a search for several values at
+// once that is sorted look at every matching row. Totals and rows are read one after the other, so that
+// a write in between may show in one and not in the other.
 package list
 
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"kontor/server/fault"
 	"kontor/store"
@@ -237,56 +249,4 @@ type stackedRow struct {
 // Scan reads the columns that the scanner knows, and the value that is stacked by.
 func (r *stackedRow) Scan(dest ...any) error {
 	return r.rows.Scan(append(append(make([]any, 0, len(dest)+1), dest...), &r.value)...)
-}
-
-// query is a list with what is searched for, before the view is known.
-type query struct {
-	name     string
-	from     string
-	id       string
-	tables   []string
-	visible  *builder // the condition of all rows that the caller may see
-	matching *builder // and of those that match, too
-	searched bool
-	nothing  bool // no row can match
-}
-
-// query puts the conditions together. The fault is fault.QueryInvalidSearchField.
-func (l *List[T]) query(p Params, conditions []Where) (*query, error) {
-	for _, s := range p.search {
-		if l.field(s.name) == nil {
-			return nil, fault.QueryInvalidSearchField.Detail("field", clip(s.name))
-		}
-	}
-	name, _, _ := strings.Cut(l.source.From, " ")
-	q := &query{name: name, from: l.source.From, id: l.source.ID, tables: l.source.Tables}
-	q.visible = &builder{}
-	q.restrict(l.source.Base)
-	for _, w := range conditions {
-		q.restrict(w)
-	}
-	q.matching = q.visible.copy()
-	for _, s := range p.search {
-		q.matching.and()
-		q.searched = true
-		if !l.field(s.name).condition(q.matching, s.values) {
-			q.nothing = true
-			break
-		}
-	}
-	return q, nil
-}
-
-// restrict adds a condition of the module.
-func (q *query) restrict(w Where) {
-	if w.SQL == "" {
-		return
-	}
-	q.visible.and()
-	q.visible.add("(")
-	q.visible.where(w)
-	q.visible.add(")")
-	if len(w.Tables) > 0 {
-		q.tables = append(q.tables[:len(q.tables):len(q.tables)], w.Tables...)
-	}
 }

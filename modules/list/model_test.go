@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kontor/modules/list"
 	"kontor/modules/value"
 	"kontor/store"
 )
@@ -79,7 +80,7 @@ func sorted(rows []thing, keys []string) []thing {
 func TestPage_AgreesWithTheModel(t *testing.T) {
 	var m model
 	for i := range 60 {
-		x := thing{ID: id(i), Owner: anna, Name: []string{"Müller", "MEIER", "a%b", "a_b", "*", ""}[i%6], Status: []string{"open", "done", "late"}[i*7%3],
+		x := thing{ID: id(i), Owner: []string{anna, bob, bob}[i%3], Name: []string{"Müller", "MEIER", "a%b", "a_b", "*", ""}[i%6], Status: []string{"open", "done", "late"}[i*7%3],
 			Active: i%4 == 0, CreatedAt: store.Time(i / 5 * 1000)}
 		if i%5 > 0 {
 			size := int64(i % 9)
@@ -96,6 +97,7 @@ func TestPage_AgreesWithTheModel(t *testing.T) {
 		pattern := rapid.SampledFrom([]string{"", "ü", "M", "%", "_", "e"}).Draw(r, "pattern")
 		sort := rapid.SliceOfN(rapid.SampledFrom([]string{"name", "-name", "status", "-status", "active", "size", "-size", "created_at", "-created_at"}), 0, 3).Draw(r, "sort")
 		distinct := rapid.SampledFrom([]string{"", "", "status", "active", "size"}).Draw(r, "distinct")
+		scoped := rapid.Bool().Draw(r, "scoped")
 		limit, offset := rapid.IntRange(1, 20).Draw(r, "limit"), rapid.IntRange(0, 70).Draw(r, "offset")
 
 		query := url.Values{"limit": {fmt.Sprint(limit)}, "offset": {fmt.Sprint(offset)}, "sort": sort, "distinct": {distinct}}
@@ -114,6 +116,11 @@ func TestPage_AgreesWithTheModel(t *testing.T) {
 		}
 
 		want := sorted(m.matching(status, active, low, high, ranged, pattern), firstOfEach(sort))
+		visible := 60
+		if scoped {
+			want = slices.DeleteFunc(want, func(x thing) bool { return !mine(x) })
+			visible = 22
+		}
 		if distinct != "" {
 			seen := map[string]bool{}
 			want = slices.DeleteFunc(want, func(x thing) bool {
@@ -129,7 +136,13 @@ func TestPage_AgreesWithTheModel(t *testing.T) {
 		total := len(want)
 		want = want[min(offset, total):min(offset+limit, total)]
 
-		got, err := page(t, db, query.Encode())
+		var conditions []list.Where
+		if scoped {
+			conditions = append(conditions, list.Where{}, list.Where{
+				SQL: "t.created_at >= $1", Any: []string{"t.owner = $2", "t.id = $3 OR t.id = $4"}, Granted: "SELECT g.id FROM things g WHERE g.id IN ($3, $5)", Args: []any{0, anna, id(4), id(6), id(58)},
+			})
+		}
+		got, err := page(t, db, query.Encode(), conditions...)
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -137,11 +150,14 @@ func TestPage_AgreesWithTheModel(t *testing.T) {
 			r.Fatalf("%s:\n got %v\nwant %v", query.Encode(), ids(got.Data.Rows), ids(want))
 		}
 		more := len(want) > 0 && offset+len(want) < total
-		if int(got.Total) != total || got.TotalUnfiltered != 60 || got.HasMore != more {
-			r.Fatalf("%s: total %d of %d, more %v; want %d of 60, more %v", query.Encode(), got.Total, got.TotalUnfiltered, got.HasMore, total, more)
+		if int(got.Total) != total || int(got.TotalUnfiltered) != visible || got.HasMore != more {
+			r.Fatalf("%s: total %d of %d, more %v; want %d of %d, more %v", query.Encode(), got.Total, got.TotalUnfiltered, got.HasMore, total, visible, more)
 		}
 	})
 }
+
+// mine are the things that anna made or was granted.
+func mine(x thing) bool { return x.Owner == anna || x.ID == id(4) || x.ID == id(6) || x.ID == id(58) }
 
 // firstOfEach drops the keys whose field came before: they order nothing any more.
 func firstOfEach(keys []string) []string {

@@ -89,6 +89,50 @@ func TestPage_UsesIndexes(t *testing.T) {
 	}
 }
 
+// A condition with alternatives is read alternative by alternative, each from its own index; only the
+// few rows that these give are sorted.
+func TestPage_ReadsAlternativesByTheirIndexes(t *testing.T) {
+	db := open(t, few(t)...)
+	index(t, db)
+	mine := list.Where{Any: []string{"t.owner = $1"}, Granted: "SELECT g.rec_id FROM things_granted g WHERE g.user_id = $2", Args: []any{bob, anna}}
+	err := db.InTx(t.Context(), func(tx *store.Tx) error {
+		for _, sql := range []string{
+			"CREATE TABLE things_granted (user_id TEXT NOT NULL, rec_id TEXT NOT NULL, PRIMARY KEY (user_id, rec_id))",
+			"INSERT INTO things_granted (user_id, rec_id) VALUES ('" + anna + "', '" + id(1) + "'), ('" + anna + "', '" + id(6) + "'), ('" + bob + "', '" + id(5) + "')",
+		} {
+			if _, err := tx.Exec(t.Context(), sql); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recorder{Store: db}
+	p, err := page(t, r, "search.active=true,false&offset=1&limit=2", mine)
+	if err != nil || shown(p) != "42" || p.Total != 4 || !p.HasMore {
+		t.Fatalf("got %q of %d, %v", shown(p), p.Total, err)
+	}
+	last := len(r.statements) - 1
+	plan := explain(t, db, r.statements[last], r.args[last])
+	for _, part := range []string{
+		"SEARCH t USING INDEX things_owner_created_at_id (owner=?)",
+		"SEARCH g USING COVERING INDEX sqlite_autoindex_things_granted_1 (user_id=?); SEARCH t USING INDEX sqlite_autoindex_things_1 (id=?)",
+	} {
+		if !strings.Contains(plan, part) {
+			t.Errorf("%s is not in the plan %s", part, plan)
+		}
+	}
+	deep := &recorder{Store: db}
+	if _, err := page(t, deep, "search.active=true,false&offset=2000", mine); err != nil {
+		t.Fatal(err)
+	}
+	if len(deep.statements) > 0 {
+		t.Errorf("a page behind the end was read: %s", deep.statements)
+	}
+}
+
 func explain(t *testing.T, db *store.DB, sql string, args []any) string {
 	t.Helper()
 	rows, err := db.Query(t.Context(), "EXPLAIN QUERY PLAN "+sql, args...)

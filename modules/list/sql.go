@@ -10,8 +10,17 @@ import (
 // renumbered when the condition becomes part of a statement, so that a dollar sign must not stand for
 // anything else in it. The zero Where lets every row pass.
 type Where struct {
-	SQL  string
-	Args []any
+	SQL string
+	// Any are conditions of which at least one must hold, beside SQL: the relations of the caller to
+	// the row, each with an index of its own. They use the same arguments.
+	Any []string
+	// Granted is a SELECT of the ids of rows that pass like those of Any; they should be few. It uses
+	// the same arguments.
+	//
+	// "He made it, or it was granted to him" belongs into Any and Granted rather than into one text with
+	// OR: a page is then read from the beginning of each index, however many rows there are.
+	Granted string
+	Args    []any
 	// Tables are those that the condition reads beside the list's own: totals that depend on it are
 	// counted again when one of them changes.
 	Tables []string
@@ -38,11 +47,9 @@ func (b *builder) arg(value any) {
 	b.text.WriteString(strconv.Itoa(len(b.args)))
 }
 
-// where appends a condition of the module, renumbered.
-func (b *builder) where(w Where) {
-	base := len(b.args)
-	b.args = append(b.args, w.Args...)
-	sql := w.SQL
+// renumbered turns the placeholders of a condition that count from $1 into those after base.
+func renumbered(sql string, base int) string {
+	var b strings.Builder
 	for {
 		dollar := strings.IndexByte(sql, '$')
 		if dollar < 0 {
@@ -52,13 +59,14 @@ func (b *builder) where(w Where) {
 		for rest := sql[dollar+1:]; digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9'; {
 			digits++
 		}
-		b.text.WriteString(sql[:dollar+1])
+		b.WriteString(sql[:dollar+1])
 		if number, err := strconv.Atoi(sql[dollar+1 : dollar+1+digits]); err == nil {
-			b.text.WriteString(strconv.Itoa(base + number))
+			b.WriteString(strconv.Itoa(base + number))
 		}
 		sql = sql[dollar+1+digits:]
 	}
-	b.text.WriteString(sql)
+	b.WriteString(sql)
+	return b.String()
 }
 
 // sql is the statement so far.

@@ -2,6 +2,7 @@ package list
 
 import (
 	"context"
+	"strconv"
 
 	"kontor/store"
 )
@@ -11,13 +12,51 @@ func (q *query) page(columns string, v view, p Params) *builder {
 	if v.stack != nil {
 		columns += ", " + v.stack.field.valueColumn()
 	}
+	depth := p.Offset() + int64(p.Limit())
+	if q.merges() && v.distinct == nil && depth <= maxMergedRows {
+		return q.mergedPage(columns, v, p, depth)
+	}
 	b := q.rowsOf(v, "SELECT ", columns)
+	b.pageEnd(v, p)
+	return b
+}
+
+// pageEnd appends order, limit and offset.
+func (b *builder) pageEnd(v view, p Params) {
 	b.add(" ORDER BY ", terms(v.orders), " LIMIT ")
 	b.arg(int64(p.Limit()))
 	if p.Offset() > 0 {
 		b.add(" OFFSET ")
 		b.arg(p.Offset())
 	}
+}
+
+// maxMergedRows bounds how deep into a list the alternatives of a condition are read one by one. Deeper
+// pages are rare, and sorting all rows costs no more than that.
+const maxMergedRows = 1000
+
+// mergedPage reads the first rows of each alternative of a condition, each by its own index, and takes
+// the page from these. A database that is given the alternatives with OR sorts all their rows first.
+func (q *query) mergedPage(columns string, v view, p Params, depth int64) *builder {
+	matching := q.matching.sql()
+	before, after := matching[:q.begin], matching[q.end:]
+	b := &builder{args: q.matching.args[:len(q.matching.args):len(q.matching.args)]}
+	b.args = append(b.args, depth)
+	first := " ORDER BY " + terms(v.orders) + " LIMIT $" + strconv.Itoa(len(b.args)) + ") AS part"
+	b.add("SELECT ", columns, " FROM ", q.from, " WHERE ", q.id, " IN (")
+	for i, alternative := range q.any {
+		if i > 0 {
+			b.add(" UNION ")
+		}
+		b.add("SELECT part.id FROM (SELECT ", q.id, " AS id FROM ", q.from, before, "(", alternative, ")", after, first)
+	}
+	if q.granted != "" {
+		// SQLite takes a CROSS JOIN in the order in which it is written: the grants first, which are few.
+		b.add(" UNION SELECT part.id FROM (WITH granted (granted_id) AS (", q.granted, ") SELECT ", q.id, " AS id FROM granted CROSS JOIN ",
+			q.from, before, q.id, " = granted.granted_id", after, first)
+	}
+	b.add(")")
+	b.pageEnd(v, p)
 	return b
 }
 

@@ -98,6 +98,9 @@ func (t *Table[T]) statement(wanted access.Permission) string {
 	return text
 }
 
+// granteeSQL holds for a grant g to the user $1 or to one of his roles.
+const granteeSQL = `g.principal_id IN (SELECT $1 UNION ALL SELECT role_id FROM user_roles WHERE user_id = $1)`
+
 // condition holds for the rows with which the user $1 may do what is wanted, by relation or by a grant on the record.
 func (t *Table[T]) condition(wanted access.Permission) string {
 	var b strings.Builder
@@ -108,7 +111,7 @@ func (t *Table[T]) condition(wanted access.Permission) string {
 		}
 	}
 	fmt.Fprintf(&b, `EXISTS (SELECT 1 FROM grants g WHERE g.rec_id = %s.id AND g.rec_type = '%s' AND g.permission = '%s'
-		AND g.principal_id IN (SELECT $1 UNION ALL SELECT role_id FROM user_roles WHERE user_id = $1))`, t.From, t.Type.Name, wanted)
+		AND `+granteeSQL+`)`, t.From, t.Type.Name, wanted)
 	return b.String()
 }
 
@@ -118,9 +121,16 @@ func (t *Table[T]) Visible(caller *access.Caller) list.Where {
 	if caller.May(t.Type, access.ReadAll) {
 		return list.Where{}
 	}
-	where := list.Where{SQL: "(" + t.condition(access.Read) + ")", Args: []any{caller.UserID}, Tables: []string{"grants", "user_roles"}}
+	where := list.Where{
+		Granted: fmt.Sprintf(`SELECT g.rec_id FROM grants g WHERE g.rec_type = '%s' AND g.permission = '%s' AND `+granteeSQL, t.Type.Name, access.Read),
+		Args:    []any{caller.UserID},
+		Tables:  []string{"grants", "user_roles"},
+	}
 	for _, relation := range t.Relations {
-		where.Tables = append(where.Tables, relation.Tables...)
+		if relation.Allows.Has(access.Read) {
+			where.Any = append(where.Any, relation.SQL)
+			where.Tables = append(where.Tables, relation.Tables...)
+		}
 	}
 	return where
 }

@@ -4,11 +4,11 @@ package value
 type Country string
 
 // ParseCountry parses an alpha-3 code in upper case, the only form in which the API takes a
-// nationality. It refuses with RuleCountry what is no officially assigned code; user-assigned ones
+// nationality. It refuses with RuleAlpha3 what is no officially assigned code; user-assigned ones
 // such as XKX and withdrawn ones such as ANT are none.
 func ParseCountry(s string) (Country, error) {
 	if _, known := alpha2ByAlpha3[s]; !known {
-		return "", RuleCountry
+		return "", RuleAlpha3
 	}
 	return Country(s), nil
 }
@@ -29,7 +29,10 @@ func CountryOf(s string) (Country, error) {
 	if len(s) == 2 {
 		return ParseCountryAlpha2(s)
 	}
-	return ParseCountry(s)
+	if _, known := alpha2ByAlpha3[s]; !known {
+		return "", RuleCountry
+	}
+	return Country(s), nil
 }
 
 // String returns the alpha-3 code.

@@ -38,7 +38,7 @@ func DateOf(t time.Time) Date {
 	if y < 1 || y > 9999 {
 		return Date{}
 	}
-	return Date{year: int16(y), month: int8(m), day: int8(d)}
+	return Date{year: int16(y), month: int8(m), day: int8(d)} //nolint:gosec // a calendar has no larger ones
 }
 
 // IsZero tells whether d is no day.

@@ -8,21 +8,22 @@
 package value
 
 // Rule is the error of every parser in this package. Its text is a stable name, for example
-// "country"; the wording for people is kept with the other texts under "invalid.<rule>".
+// "country"; the wording for people is kept with the other texts under "invalid.<rule>", and a test
+// compares the two.
 type Rule string
 
 // The rules, by what the text should have been.
 const (
-	RuleRequired Rule = "required"  // something that is not empty
-	RuleTooLong  Rule = "too_long"  // no longer than allowed
-	RuleText     Rule = "text"      // text without control characters, in valid UTF-8
-	RuleCountry  Rule = "country"   // an ISO 3166-1 country
-	RuleDate     Rule = "date"      // a calendar date that exists, YYYY-MM-DD
-	RuleLanguage Rule = "language"  // en, de, fr or it
-	RulePhone    Rule = "phone"     // a phone number that can be dialled
-	RuleEmail    Rule = "email"     // a well-formed e-mail address
-	RuleID       Rule = "uuid"      // a UUID
-	RuleDateTime Rule = "date_time" // an RFC 3339 date-time
+	RuleRequired Rule = "required"           // something that is not empty
+	RuleTooLong  Rule = "max_length"         // no longer than allowed; the text names Max, which the caller knows
+	RuleText     Rule = "control_characters" // text without control characters, in valid UTF-8
+	RuleCountry  Rule = "country"            // an ISO 3166-1 country
+	RuleAlpha3   Rule = "country_alpha3"     // an ISO 3166-1 country by its alpha-3 code
+	RuleDate     Rule = "date"               // a calendar date that exists, YYYY-MM-DD
+	RuleLanguage Rule = "language"           // en, de, fr or it
+	RulePhone    Rule = "phone"              // a phone number that can be dialled
+	RuleEmail    Rule = "email"              // a well-formed e-mail address
+	RuleID       Rule = "uuid"               // a UUID
 )
 
 // Error returns the name of the rule.

@@ -40,6 +40,7 @@ var (
 	AuthUnavailable    = kind("auth_m.internal_server_error", http.StatusServiceUnavailable)
 	SessionNotFound    = kind("auth_m.session_not_found", http.StatusNotFound)
 	APIKeyNotFound     = kind("auth_m.api_key_not_found", http.StatusNotFound)
+	InvalidRefresh     = kind("auth_m.invalid_refresh_token", http.StatusUnauthorized)
 
 	// Users and credentials.
 	UserNotFound        = kind("users.user_not_found", http.StatusNotFound)
@@ -52,6 +53,7 @@ var (
 	OTPAttemptsExceeded = kind("users.otp_attempts_exceeded", http.StatusTooManyRequests)
 	OTPSendLimited      = kind("users.otp_send_limited", http.StatusTooManyRequests)
 	LastAdministrator   = kind("users.last_administrator", http.StatusConflict)
+	TooManyCredentials  = kind("users.too_many_credentials", http.StatusConflict)
 
 	// Access control.
 	RoleNotFound     = kind("rbac.role_not_found", http.StatusNotFound)
@@ -60,6 +62,7 @@ var (
 	GrantNotFound    = kind("rbac.grant_not_found", http.StatusNotFound)
 	GrantExists      = kind("rbac.grant_exists", http.StatusConflict)
 	GrantNotHeld     = kind("rbac.grant_not_held", http.StatusForbidden)
+	GrantToSelf      = kind("rbac.grant_to_self", http.StatusForbidden)
 	EndpointNotFound = kind("rbac.endpoint_not_found", http.StatusNotFound)
 
 	// Customers.

@@ -100,8 +100,14 @@ func (s *Stmt) BindFloat(i int, v float64) error {
 	return s.bound(lib.Xsqlite3_bind_double(s.c.tls, s.p, int32(i+1), v))
 }
 
+// maxArgument is the longest text or blob that SQLite takes.
+const maxArgument = 1_000_000_000
+
 // BindText sets parameter i to a text.
 func (s *Stmt) BindText(i int, v string) error {
+	if len(v) > maxArgument {
+		return s.c.fail(lib.SQLITE_TOOBIG)
+	}
 	p := s.reserve(uintptr(len(v)))
 	copy(unsafe.Slice((*byte)(at(p)), len(v)), v)
 	return s.bound(lib.Xsqlite3_bind_text(s.c.tls, s.p, int32(i+1), p, int32(len(v)), lib.SQLITE_STATIC))
@@ -109,6 +115,9 @@ func (s *Stmt) BindText(i int, v string) error {
 
 // BindBlob sets parameter i to bytes.
 func (s *Stmt) BindBlob(i int, v []byte) error {
+	if len(v) > maxArgument {
+		return s.c.fail(lib.SQLITE_TOOBIG)
+	}
 	p := s.reserve(uintptr(len(v)))
 	copy(unsafe.Slice((*byte)(at(p)), len(v)), v)
 	return s.bound(lib.Xsqlite3_bind_blob(s.c.tls, s.p, int32(i+1), p, int32(len(v)), lib.SQLITE_STATIC))

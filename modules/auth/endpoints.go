@@ -1,0 +1,158 @@
+package auth
+
+import (
+	"context"
+	"net/http"
+	"unicode/utf8"
+
+	"kontor/modules/input"
+	"kontor/modules/list"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/server/limit"
+)
+
+const created = http.StatusCreated
+
+// maxLoginValue is longer than any credential value.
+const maxLoginValue = 320
+
+// Endpoints are the rows of the module.
+func (s *Service) Endpoints() []endpoint.Endpoint {
+	everybody := []string{access.Advisor, access.Customer, access.Registrant}
+	users := []string{access.Advisor, access.Customer}
+	queries := []fault.Kind{fault.QueryInvalidField, fault.QueryInvalidFormat, fault.QueryInvalidSortField, fault.QueryInvalidSearchField}
+	rows := []endpoint.Endpoint{
+		// Who signs in or refreshes has no token yet that could be asked for.
+		{Name: "auth.sign_in", Method: http.MethodPost, Path: "/authenticate", Access: access.Public, Limit: limit.Public,
+			Summary: "Sign in with a credential and a password.",
+			Faults:  []fault.Kind{fault.InvalidCredentials, fault.CoolingOff},
+			Handle:  endpoint.JSON(http.StatusOK, s.signIn)},
+		{Name: "auth.refresh", Method: http.MethodPost, Path: "/v1/token/refresh", Access: access.Public, Limit: limit.Public,
+			Summary: "Exchange a refresh token for a new pair of tokens.",
+			Faults:  []fault.Kind{fault.InvalidRefresh},
+			Handle:  endpoint.JSON(http.StatusOK, s.refresh)},
+		{Name: "auth.logout", Method: http.MethodPost, Path: "/v1/logout", Access: access.SignedIn, Roles: everybody,
+			Summary: "End the session and all of its tokens.", Handle: endpoint.JSON(http.StatusOK, s.logout)},
+		{Name: "auth.sessions", Method: http.MethodGet, Path: "/v1/users/{id}/sessions", Roles: users,
+			Access: access.On(access.Sessions, access.Read), Summary: "List the active sessions of a user.",
+			Faults: append([]fault.Kind{fault.UserNotFound}, queries...), Handle: endpoint.JSON(http.StatusOK, s.listSessions)},
+		{Name: "auth.end_session", Method: http.MethodDelete, Path: "/v1/users/{id}/sessions/{session_id}", Roles: users,
+			Access: access.On(access.Sessions, access.Delete), Summary: "End a session of a user.",
+			Faults: []fault.Kind{fault.UserNotFound, fault.SessionNotFound}, Handle: endpoint.JSON(http.StatusOK, s.deleteSession)},
+		{Name: "auth.create_key", Method: http.MethodPost, Path: "/v1/api-keys",
+			Access: access.On(access.APIKeys, access.Create), Summary: "Make an API key. The answer is the only place that shows it.",
+			Handle: endpoint.JSON(created, s.createKey)},
+		{Name: "auth.keys", Method: http.MethodGet, Path: "/v1/api-keys",
+			Access: access.On(access.APIKeys, access.Read), Summary: "List the API keys, the revoked ones too.",
+			Faults: queries, Handle: endpoint.JSON(http.StatusOK, s.listKeys)},
+		{Name: "auth.revoke_key", Method: http.MethodDelete, Path: "/v1/api-keys/{id}",
+			Access: access.On(access.APIKeys, access.Delete), Summary: "Revoke an API key.",
+			Faults: []fault.Kind{fault.APIKeyNotFound}, Handle: endpoint.JSON(http.StatusOK, s.revokeKey)},
+		{Name: "auth.public", Method: http.MethodGet, Path: "/v1/public-endpoint", Access: access.APIKey,
+			Summary: "Answer to a valid API key, to try one out.", Handle: endpoint.JSON(http.StatusOK, s.public)},
+	}
+	for i := range rows {
+		rows[i].Tag = "Authentication"
+		if rows[i].Limit == limit.Undecided {
+			rows[i].Limit = limit.Private
+		}
+	}
+	return rows
+}
+
+type signInInput struct {
+	UserID   string `json:"user_id"`
+	Password string `json:"password"`
+}
+
+// Validate asks for both members. The rules for new passwords do not hold here: what does not match is wrong, not
+// malformed.
+func (in *signInInput) Validate(v *fault.Fields) {
+	if in.UserID == "" {
+		v.Add("user_id", "invalid.required")
+	}
+	if utf8.RuneCountInString(in.UserID) > maxLoginValue {
+		v.Add("user_id", "invalid.max_length", fault.Args{"Max": maxLoginValue})
+	}
+	if in.Password == "" {
+		v.Add("password", "invalid.required")
+	}
+}
+
+func (s *Service) signIn(ctx context.Context, in signInInput) (Tokens, error) {
+	return s.SignIn(ctx, in.UserID, in.Password)
+}
+
+type refreshInput struct {
+	RefreshToken string `json:"refresh_token"`
+}
+
+func (in *refreshInput) Validate(v *fault.Fields) {
+	if in.RefreshToken == "" {
+		v.Add("refresh_token", "invalid.required")
+	}
+}
+
+func (s *Service) refresh(ctx context.Context, in refreshInput) (Tokens, error) {
+	return s.Refresh(ctx, in.RefreshToken)
+}
+
+func (s *Service) logout(ctx context.Context, _ endpoint.None) (endpoint.Message, error) {
+	return s.message(ctx, "auth.signed_out"), s.Logout(ctx)
+}
+
+type sessionsInput struct {
+	UserID string      `path:"id"`
+	Query  list.Params `query:"*"`
+}
+
+func (s *Service) listSessions(ctx context.Context, in sessionsInput) (list.Page[Session], error) {
+	return s.Sessions(ctx, in.UserID, in.Query)
+}
+
+type sessionInput struct {
+	UserID    string `path:"id"`
+	SessionID string `path:"session_id"`
+}
+
+func (s *Service) deleteSession(ctx context.Context, in sessionInput) (endpoint.Message, error) {
+	return s.message(ctx, "auth.session_ended"), s.EndSession(ctx, in.UserID, in.SessionID)
+}
+
+type createKeyInput struct {
+	Name string `json:"name"`
+}
+
+func (in *createKeyInput) Validate(v *fault.Fields) {
+	in.Name = input.Required(v, "name", in.Name, maxKeyName)
+}
+
+func (s *Service) createKey(ctx context.Context, in createKeyInput) (NewAPIKey, error) {
+	return s.CreateKey(ctx, in.Name)
+}
+
+type keysInput struct {
+	Query list.Params `query:"*"`
+}
+
+func (s *Service) listKeys(ctx context.Context, in keysInput) (list.Page[APIKey], error) {
+	return s.Keys(ctx, in.Query)
+}
+
+type keyInput struct {
+	ID string `path:"id"`
+}
+
+func (s *Service) revokeKey(ctx context.Context, in keyInput) (endpoint.Message, error) {
+	return s.message(ctx, "auth.key_revoked"), s.RevokeKey(ctx, in.ID)
+}
+
+func (s *Service) public(ctx context.Context, _ endpoint.None) (endpoint.Message, error) {
+	return s.message(ctx, "auth.key_valid"), nil
+}
+
+func (s *Service) message(ctx context.Context, key string) endpoint.Message {
+	return endpoint.Message{Message: s.options.Texts.Text(endpoint.Language(ctx), key, nil)}
+}

@@ -1,0 +1,148 @@
+package auth
+
+import (
+	"context"
+	"encoding/base64"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"kontor/server/access"
+	"kontor/server/fault"
+	"kontor/store"
+	"kontor/store/storetest"
+)
+
+// A reading that began before a revocation is worthless after it, even if it reaches the cache later.
+func TestGenerations_LateReadingIsWorthless(t *testing.T) {
+	db := storetest.Open(t)
+	s, err := New(db, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(context.Background())
+	user, id := store.NewID(), store.NewID()
+	late := &session{caller: &access.Caller{UserID: user, SessionID: id}, expires: db.Now() + 1000, read: s.generations.now(user)}
+	s.generations.end(user)
+	s.sessions.put(id, late)
+	s.sessions.entries.Wait()
+	if _, ok := s.sessions.get(id); !ok {
+		t.Fatal("the cache did not take the entry: the test shows nothing")
+	}
+	if _, ok := s.remembered(user, id, db.Now()); ok {
+		t.Error("a session read before its end is still let in")
+	}
+	late.read = s.generations.now(user)
+	if _, ok := s.remembered(user, id, db.Now()); !ok {
+		t.Error("a session read after it is not")
+	}
+	if _, ok := s.remembered(store.NewID(), id, db.Now()); ok {
+		t.Error("a session is let in for another user")
+	}
+}
+
+// The cache compares hashes; two keys with one hash must not be taken for each other.
+func TestMemory_ComparesWholeKeys(t *testing.T) {
+	m, err := newMemory[int](16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.close()
+	m.entries.Set("asked for", &remembered[int]{key: "another", value: 1}, 1)
+	m.entries.Wait()
+	if _, ok := m.get("asked for"); ok {
+		t.Error("the value of another key came back")
+	}
+}
+
+func TestCommonPasswords_CanBeSearched(t *testing.T) {
+	list := commonPasswords()
+	if len(list) < 10_000 || !slices.IsSorted(list) {
+		t.Errorf("%d passwords, sorted %v", len(list), slices.IsSorted(list))
+	}
+	for _, password := range list {
+		if password == "" || password != strings.ToLower(password) {
+			t.Errorf("%q can never be found", password)
+		}
+	}
+}
+
+func FuzzParseHash(f *testing.F) {
+	f.Add(newHash(HashCost{MemoryKiB: 64, Passes: 1, Threads: 1}, "password").String())
+	f.Add("$argon2id$v=19$m=4294967295,t=4294967295,p=255$c2FsdHNhbHQ$c3Vtc3Vtc3Vtc3Vtc3Vt")
+	f.Add("$argon2id$v=19$m=0,t=0,p=0$$")
+	f.Fuzz(func(t *testing.T, text string) {
+		h, err := parseHash(text)
+		if err != nil {
+			return
+		}
+		if h.cost.MemoryKiB > maxStoredMemoryKiB || h.cost.Passes == 0 || h.cost.Threads == 0 {
+			t.Errorf("%q has parameters that cannot be meant: %+v", text, h.cost)
+		}
+		if again, err := parseHash(h.String()); err != nil || again.String() != h.String() {
+			t.Errorf("%q does not come back: %v", h.String(), err)
+		}
+	})
+}
+
+// Nothing but a token we signed, letter by letter, is a token.
+func FuzzBearer(f *testing.F) {
+	db := storetest.OpenWith(f, storetest.NewClock())
+	s, err := New(db, Options{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	good, _, err := s.issue(store.NewID(), store.NewID(), db.Now())
+	if err != nil {
+		f.Fatal(err)
+	}
+	encode := base64.RawURLEncoding.EncodeToString
+	header, rest, _ := strings.Cut(good, ".")
+	for _, seed := range []string{
+		"", ".", "..", good, good + "=", good + ".", header + "." + header + "." + header, strings.ToLower(good),
+		encode([]byte(`{"alg":"none"}`)) + "." + rest, encode([]byte(`{"alg":"EdDSA","typ":"at+jwt","crit":[]}`)) + "." + rest,
+		encode([]byte(`{"alg":["EdDSA"],"typ":{}}`)) + "." + encode([]byte(`{"exp":1e999}`)) + ".AAAA",
+	} {
+		f.Add(seed)
+	}
+	app := fiber.New(fiber.Config{Immutable: true})
+	f.Fuzz(func(t *testing.T, token string) {
+		c := app.AcquireCtx(&fasthttp.RequestCtx{})
+		defer app.ReleaseCtx(c)
+		c.Request().Header.Set(fiber.HeaderAuthorization, "Bearer "+token)
+		if bearerToken(c) == good {
+			return
+		}
+		if err := s.verifyToken(c); fault.Of(err).Kind != fault.Unauthorized {
+			t.Errorf("%q: %v", token, err)
+		}
+	})
+}
+
+func BenchmarkKnown(b *testing.B) {
+	db := storetest.Open(b)
+	s, err := New(db, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close(context.Background())
+	user, id := store.NewID(), store.NewID()
+	token, expires, err := s.issue(user, id, db.Now())
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.tokens.put(token, &verified{userID: user, sessionID: id, expires: expires})
+	s.sessions.put(id, &session{caller: &access.Caller{UserID: user}, expires: expires, read: s.generations.now(user)})
+	s.tokens.entries.Wait()
+	s.sessions.entries.Wait()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, ok := s.Known(token); !ok {
+			b.Fatal("forgotten")
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"kontor/modules/list"
+	"kontor/modules/records"
+	"kontor/server/access"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+const (
+	keySecretBytes = 32
+	minKeyLength   = 16 // of a key that the operator chose
+	maxKeyLength   = 256
+	maxKeyName     = 100
+
+	// keyGeneration is the one generation of all API keys: a revocation is rare and makes all be read again.
+	keyGeneration = "api keys"
+
+	actionKeyCreate = "api_keys.create"
+	actionKeyRevoke = "api_keys.revoke"
+)
+
+// ErrKeyForm says that a chosen API key is none: it needs 16 to 256 visible ASCII characters.
+var ErrKeyForm = fmt.Errorf("an API key needs %d to %d visible ASCII characters", minKeyLength, maxKeyLength)
+
+// APIKey is a key as it is listed. The key itself is shown once, when it is made.
+type APIKey struct {
+	ID         string      `json:"id"`
+	Name       string      `json:"name"`
+	CreatedAt  store.Time  `json:"created_at"`
+	CreatedBy  string      `json:"created_by"`
+	LastUsedAt *store.Time `json:"last_used_at"`
+	RevokedAt  *store.Time `json:"revoked_at"`
+
+	version int64
+}
+
+// ETag names the state of the record.
+func (k APIKey) ETag() string { return strconv.FormatInt(k.version, 10) }
+
+// NewAPIKey is the answer to the making of a key.
+type NewAPIKey struct {
+	APIKey
+	Key string `json:"key"`
+}
+
+// keyEntry is what is remembered of a valid key.
+type keyEntry struct {
+	caller *access.Caller
+	read   generation
+	used   *atomic.Int64
+}
+
+const keyColumns = "id, name, created_at, created_by, last_used_at, revoked_at, version"
+
+func scanKey(row records.Row) (APIKey, error) {
+	var k APIKey
+	err := row.Scan(&k.ID, &k.Name, &k.CreatedAt, &k.CreatedBy, &k.LastUsedAt, &k.RevokedAt, &k.version)
+	return k, err
+}
+
+var keyTable = records.Table[APIKey]{
+	Type: access.APIKeys, From: "api_keys", Columns: keyColumns, Scan: scanKey,
+	Relations: []records.Relation{records.Created}, Missing: fault.APIKeyNotFound,
+}
+
+var keyList = list.New(list.Source[APIKey]{
+	From: "api_keys", Columns: keyColumns, ID: "id", Created: "created_at", Tables: []string{"api_keys"}, Scan: scanKey,
+	Fields: list.Fields{
+		{Name: "id", Type: list.UUID, Column: "id"},
+		{Name: "name", Type: list.Text, Column: "name"},
+		{Name: "created_at", Type: list.Time, Column: "created_at"},
+		{Name: "created_by", Type: list.UUID, Column: "created_by"},
+		{Name: "last_used_at", Type: list.Time, Column: "last_used_at", Null: true},
+		{Name: "revoked_at", Type: list.Time, Column: "revoked_at", Null: true},
+	},
+})
+
+const (
+	insertKey = `INSERT INTO api_keys (id, name, key_hash, created_at, created_by) VALUES ($1, $2, $3, $4, $5)`
+
+	selectKeyByHash = `SELECT id FROM api_keys WHERE key_hash = $1 AND revoked_at IS NULL`
+
+	updateKeyRevoked = `UPDATE api_keys SET revoked_at = $2, version = version + 1 WHERE id = $1 AND revoked_at IS NULL`
+
+	updateKeyUse = `UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`
+)
+
+// APIKey gives the holder of a key. It returns fault.Unauthorized for one that is unknown or revoked, and
+// fault.AuthUnavailable when the key stands neither in memory nor can be read.
+func (s *Service) APIKey(ctx context.Context, key string) (*access.Caller, error) {
+	entry, ok := s.keys.get(key)
+	if !ok || !entry.read.stands() {
+		var err error
+		if entry, err = s.readKey(ctx, key); err != nil {
+			return nil, err
+		}
+	}
+	entry.used.Store(int64(s.db.Now()))
+	return entry.caller, nil
+}
+
+func (s *Service) readKey(ctx context.Context, key string) (*keyEntry, error) {
+	if !isKeyForm(key) {
+		return nil, fault.Unauthorized
+	}
+	read := s.generations.now(keyGeneration)
+	var id string
+	err := s.db.QueryRow(ctx, selectKeyByHash, s.keyHash(key)).Scan(&id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, fault.Unauthorized
+	}
+	if err != nil {
+		return nil, fault.AuthUnavailable.Because(err)
+	}
+	used, _ := s.keyUse.LoadOrStore(id, new(atomic.Int64))
+	entry := &keyEntry{caller: &access.Caller{KeyID: id}, read: read, used: used.(*atomic.Int64)}
+	s.keys.put(strings.Clone(key), entry)
+	return entry, nil
+}
+
+// keyHash is what is stored of a key: SHA-256, keyed because a key that the operator chose may be guessable.
+func (s *Service) keyHash(key string) string {
+	return hex.EncodeToString(s.db.Keyed("api key", []byte(key)))
+}
+
+// isKeyForm tells what can be a key at all.
+func isKeyForm(key string) bool {
+	if len(key) < minKeyLength || len(key) > maxKeyLength {
+		return false
+	}
+	for i := range len(key) {
+		if key[i] < 0x21 || key[i] > 0x7e {
+			return false
+		}
+	}
+	return true
+}
+
+// CreateKey makes a key: kontor_<id>_<secret>.
+func (s *Service) CreateKey(ctx context.Context, name string) (NewAPIKey, error) {
+	var made NewAPIKey
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		var err error
+		if made, err = s.IssueKey(ctx, tx, name); err != nil {
+			return err
+		}
+		tx.Respond(created, made)
+		return nil
+	})
+	return made, err
+}
+
+// IssueKey is [Service.CreateKey] as a part of a transaction.
+func (s *Service) IssueKey(ctx context.Context, tx *store.Tx, name string) (NewAPIKey, error) {
+	id := store.NewID()
+	secret := make([]byte, keySecretBytes)
+	rand.Read(secret) // never fails: it ends the program instead
+	made := NewAPIKey{
+		APIKey: APIKey{ID: id, Name: name, CreatedBy: actor(access.From(ctx)), version: 1},
+		Key:    "kontor_" + strings.ReplaceAll(id, "-", "") + "_" + base64.RawURLEncoding.EncodeToString(secret),
+	}
+	return made, s.insertKey(ctx, tx, &made.APIKey, made.Key)
+}
+
+// StoreKey stores a key that the operator chose, at the first start. It returns ErrKeyForm.
+func (s *Service) StoreKey(ctx context.Context, tx *store.Tx, name, key string) error {
+	if !isKeyForm(key) {
+		return ErrKeyForm
+	}
+	return s.insertKey(ctx, tx, &APIKey{ID: store.NewID(), Name: name, CreatedBy: store.NilID}, key)
+}
+
+func (s *Service) insertKey(ctx context.Context, tx *store.Tx, k *APIKey, key string) error {
+	k.CreatedAt = tx.Now()
+	if _, err := tx.Exec(ctx, insertKey, k.ID, k.Name, s.keyHash(key), k.CreatedAt, k.CreatedBy); err != nil {
+		return fmt.Errorf("store an API key: %w", err)
+	}
+	tx.Audit(store.AuditEntry{Actor: k.CreatedBy, Action: actionKeyCreate, RecType: access.APIKeys.Name, RecID: k.ID, After: *k})
+	return nil
+}
+
+// Keys lists the keys that the caller may see, the revoked ones too.
+func (s *Service) Keys(ctx context.Context, query list.Params) (list.Page[APIKey], error) {
+	return keyList.Page(ctx, s.db, query, keyTable.Visible(access.From(ctx)))
+}
+
+// RevokeKey makes a key worthless from the next request on. Revoking it again changes nothing. It returns
+// fault.APIKeyNotFound and fault.NoAccess.
+func (s *Service) RevokeKey(ctx context.Context, id string) error {
+	return s.db.InTx(ctx, func(tx *store.Tx) error {
+		k, err := keyTable.Get(ctx, tx, id, access.Delete)
+		if err != nil {
+			return err
+		}
+		changed, err := tx.Exec(ctx, updateKeyRevoked, id, tx.Now())
+		if err != nil || changed == 0 {
+			return err
+		}
+		tx.Audit(store.AuditEntry{Actor: actor(access.From(ctx)), Action: actionKeyRevoke, RecType: access.APIKeys.Name, RecID: id, Before: k})
+		tx.AfterCommit(func() { s.generations.end(keyGeneration) })
+		return nil
+	})
+}
+
+// FlushKeyUse writes when the keys were last used, to be called about once a minute and at the end: a request with a key
+// writes nothing itself. It is no change that somebody makes, and leaves no audit entry.
+func (s *Service) FlushKeyUse(ctx context.Context) error {
+	uses := map[string]int64{}
+	s.keyUse.Range(func(id, used any) bool {
+		if at := used.(*atomic.Int64).Swap(0); at > 0 {
+			uses[id.(string)] = at
+		}
+		return true
+	})
+	if len(uses) == 0 {
+		return nil
+	}
+	return s.db.InTx(ctx, func(tx *store.Tx) error {
+		for id, at := range uses {
+			if _, err := tx.Exec(ctx, updateKeyUse, id, store.Time(at)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

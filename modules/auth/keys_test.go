@@ -1,0 +1,188 @@
+package auth_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"kontor/modules/auth"
+	"kontor/server/access"
+	"kontor/server/fault"
+	"kontor/store"
+	"kontor/store/storetest"
+)
+
+// administrator gives the token of one.
+func (w *world) administrator() string {
+	w.Helper()
+	w.user("chief@example.ch", access.Administrator)
+	return w.tokens("chief@example.ch").text("access_token")
+}
+
+func (w *world) withKey(key string) answer {
+	w.Helper()
+	return w.call("GET", "/v1/public-endpoint", nil, "X-API-Key", key)
+}
+
+func TestAPIKeys_LifeOfAKey(t *testing.T) {
+	w := newWorld(t)
+	admin := []string{"Authorization", "Bearer " + w.administrator()}
+	made := w.call("POST", "/v1/api-keys", map[string]string{"name": " Portal "}, admin...)
+	w.expect("create", made, 201, "")
+	id, key := made.text("id"), made.text("key")
+	pieces := strings.SplitN(key, "_", 3)
+	if len(pieces) != 3 || pieces[0] != "kontor" || pieces[1] != strings.ReplaceAll(id, "-", "") || len(pieces[2]) != 43 || made.text("name") != "Portal" {
+		t.Errorf("got %s", made.body)
+	}
+	a := w.withKey(key)
+	w.expect("use", a, 200, "")
+	if a.text("message") != "The API key is valid." {
+		t.Errorf("got %s", a.body)
+	}
+	list := w.call("GET", "/v1/api-keys", nil, admin...)
+	w.expect("list", list, 200, "")
+	if strings.Contains(list.body, pieces[2]) || strings.Contains(list.body, "hash") || list.json["total"] != 1.0 ||
+		!strings.Contains(list.body, `"last_used_at":null`) {
+		t.Errorf("got %s", list.body)
+	}
+	w.expect("revoke", w.call("DELETE", "/v1/api-keys/"+id, nil, admin...), 200, "")
+	w.expect("use after", w.withKey(key), 401, "common.unauthorized")
+	w.expect("revoke again", w.call("DELETE", "/v1/api-keys/"+id, nil, admin...), 200, "")
+	w.restart()
+	w.expect("use after a restart", w.withKey(key), 401, "common.unauthorized")
+	w.expect("revoke an unknown one", w.call("DELETE", "/v1/api-keys/"+store.NewID(), nil, admin...), 404, "auth_m.api_key_not_found")
+}
+
+func TestAPIKeys_AreForAdministrators(t *testing.T) {
+	w := newWorld(t)
+	w.user("anna@example.ch", access.Advisor)
+	anna := []string{"Authorization", "Bearer " + w.tokens("anna@example.ch").text("access_token")}
+	for _, call := range [][2]string{{"GET", "/v1/api-keys"}, {"POST", "/v1/api-keys"}, {"DELETE", "/v1/api-keys/" + store.NewID()}} {
+		w.expect(call[0], w.call(call[0], call[1], nil, anna...), 403, "common.rbac_no_rec_access")
+		w.expect(call[0], w.call(call[0], call[1], nil), 401, "common.unauthorized")
+	}
+	admin := w.administrator()
+	for name, body := range map[string]any{"no name": map[string]string{}, "blank": map[string]string{"name": "  "}, "long": map[string]string{"name": strings.Repeat("x", 101)}} {
+		w.expect(name, w.call("POST", "/v1/api-keys", body, "Authorization", "Bearer "+admin), 400, "common.invalid_input")
+	}
+}
+
+func TestAPIKeys_Refusals(t *testing.T) {
+	w := newWorld(t)
+	token := w.administrator()
+	made, err := w.auth.CreateKey(context.Background(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.expect("good", w.withKey(made.Key), 200, "")
+	for name, key := range map[string]string{
+		"none": "", "short": "kontor", "another secret": made.Key[:len(made.Key)-1] + "_", "longer": made.Key + "x",
+		"upper case": strings.ToUpper(made.Key), "the id": made.ID, "with a space": made.Key[:20] + " " + made.Key[20:],
+		"endless": strings.Repeat("x", 5000),
+	} {
+		w.expect(name, w.withKey(key), 401, "common.unauthorized")
+	}
+	both := []string{"X-API-Key", made.Key, "Authorization", "Bearer " + token}
+	w.expect("both on a key route", w.call("GET", "/v1/public-endpoint", nil, both...), 400, "common.invalid_input")
+	w.expect("both on a bearer route", w.call("GET", "/v1/api-keys", nil, both...), 400, "common.invalid_input")
+	w.expect("a key on a bearer route", w.call("GET", "/v1/api-keys", nil, "X-API-Key", made.Key), 401, "common.unauthorized")
+	w.expect("a token on a key route", w.call("GET", "/v1/public-endpoint", nil, "Authorization", "Bearer "+token), 401, "common.unauthorized")
+}
+
+func TestStoreKey_OfAnyForm(t *testing.T) {
+	w := newWorld(t)
+	const chosen = "a-key_the.operator chose"
+	ctx := context.Background()
+	for _, bad := range []string{"", "fifteen-letters", chosen, strings.Repeat("x", 257), "sixteen-letters-ü"} {
+		err := w.db.InTx(ctx, func(tx *store.Tx) error { return w.auth.StoreKey(ctx, tx, "first", bad) })
+		if !errors.Is(err, auth.ErrKeyForm) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	const key = "sixteen-letters!"
+	w.inTx(func(tx *store.Tx) error { return w.auth.StoreKey(ctx, tx, "first", key) })
+	w.expect("chosen key", w.withKey(key), 200, "")
+	var stored string
+	if err := w.db.QueryRow(ctx, `SELECT key_hash FROM api_keys`).Scan(&stored); err != nil || strings.Contains(stored, "letters") || len(stored) != 64 {
+		t.Errorf("stored %q, %v", stored, err)
+	}
+}
+
+func TestAPIKeys_LastUse(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	made, err := w.auth.CreateKey(ctx, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lastUse := func() (at *store.Time) {
+		if err := w.db.QueryRow(ctx, `SELECT last_used_at FROM api_keys WHERE id = $1`, made.ID).Scan(&at); err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	used := w.db.Now()
+	w.withKey(made.Key)
+	if at := lastUse(); at != nil {
+		t.Errorf("a request wrote %v", *at)
+	}
+	w.clock.Advance(time.Minute)
+	if err := w.auth.FlushKeyUse(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if at := lastUse(); at == nil || *at != used {
+		t.Errorf("got %v, want %v", at, used)
+	}
+	w.withKey(made.Key)
+	want := w.db.Now()
+	w.restart() // the end writes it, too
+	if at := lastUse(); at == nil || *at != want {
+		t.Errorf("got %v, want %v", at, want)
+	}
+}
+
+func TestRecords_OwnersOnly(t *testing.T) {
+	w := newWorld(t)
+	anna := w.user("anna@example.ch")
+	w.tokens("anna@example.ch")
+	ctx := context.Background()
+	var id string
+	if err := w.db.QueryRow(ctx, `SELECT id FROM sessions`).Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	sessions := w.auth.Records()[access.Sessions]
+	for user, want := range map[string]access.Permission{anna: access.Read | access.Delete, store.NewID(): access.None} {
+		got, err := sessions.Standings(ctx, user, []string{id, store.NewID()})
+		if err != nil || len(got) != 1 || got[id].Own != want {
+			t.Errorf("%s: got %v, %v", user, got, err)
+		}
+	}
+}
+
+func FuzzAPIKey(f *testing.F) {
+	db := storetest.Open(f)
+	service, err := auth.New(db, auth.Options{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	ctx := context.Background()
+	made, err := service.CreateKey(ctx, "test")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{"", "kontor__", "kontor_0_0", made.Key, made.Key + "\x00", strings.ToUpper(made.Key), strings.Repeat("_", 64)} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, key string) {
+		caller, err := service.APIKey(ctx, key)
+		switch {
+		case key == made.Key && (err != nil || caller.KeyID != made.ID):
+			t.Errorf("the key: %v", err)
+		case key != made.Key && (!isFault(err, fault.Unauthorized) || caller != nil):
+			t.Errorf("%q: got %v, %v", key, caller, err)
+		}
+	})
+}

@@ -1,0 +1,105 @@
+package auth
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"kontor/server/fault"
+)
+
+// MaxPasswordLength is the number of characters that a password may have. The least is a setting.
+const MaxPasswordLength = 128
+
+// minRest is how many characters a password must have beside a credential value it contains.
+const minRest = 6
+
+// minValuePart is the shortest part of a credential value that is looked for in a password: shorter ones turn up by
+// chance.
+const minValuePart = 4
+
+// maxRepeatedUnit is the longest string that, repeated, makes a password nobody has to guess for long.
+const maxRepeatedUnit = 3
+
+//go:embed common_passwords.txt.gz
+var commonPasswordsFile []byte
+
+// commonPasswords is read at the first new password, not at start.
+var commonPasswords = sync.OnceValue(func() []string {
+	file, err := gzip.NewReader(bytes.NewReader(commonPasswordsFile))
+	if err != nil {
+		panic(fmt.Errorf("embedded list of passwords: %w", err))
+	}
+	var list []string
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		list = append(list, lines.Text())
+	}
+	if err := lines.Err(); err != nil {
+		panic(fmt.Errorf("embedded list of passwords: %w", err))
+	}
+	return list
+})
+
+// CheckPassword notes under the field what is wrong with a new password. personal are values that it must not be: the
+// user's credentials. There are no rules on kinds of characters (NIST SP 800-63B-4, section 3.1.1.2).
+func (s *Service) CheckPassword(problems *fault.Fields, field, password string, personal ...string) {
+	length := utf8.RuneCountInString(password)
+	switch {
+	case password == "":
+		problems.Add(field, "invalid.required")
+		return
+	case length < s.options.PasswordMinLength:
+		problems.Add(field, "invalid.min_length", fault.Args{"Min": s.options.PasswordMinLength})
+		return
+	case length > MaxPasswordLength:
+		problems.Add(field, "invalid.max_length", fault.Args{"Max": MaxPasswordLength})
+		return
+	}
+	lower := strings.ToLower(password)
+	if _, found := slices.BinarySearch(commonPasswords(), lower); found || repeats(lower) {
+		problems.Add(field, "invalid.password_common")
+		return
+	}
+	for _, value := range personal {
+		if restatesValue(lower, strings.ToLower(strings.TrimSpace(value))) {
+			problems.Add(field, "invalid.password_credential")
+			return
+		}
+	}
+}
+
+// repeats reports whether the password is a short string over and over.
+func repeats(password string) bool {
+	for unit := 1; unit <= maxRepeatedUnit && unit < len(password); unit++ {
+		if strings.HasPrefix(strings.Repeat(password[:unit], len(password)/unit+1), password) {
+			return true
+		}
+	}
+	return false
+}
+
+// restatesValue reports whether the password is the credential value, or little more than it or, for an e-mail
+// address, than the part before the @.
+func restatesValue(password, value string) bool {
+	local, _, isEmail := strings.Cut(value, "@")
+	parts := []string{value}
+	if isEmail {
+		parts = append(parts, local)
+	}
+	for _, part := range parts {
+		if utf8.RuneCountInString(part) < minValuePart || !strings.Contains(password, part) {
+			continue
+		}
+		if rest := strings.ReplaceAll(password, part, ""); utf8.RuneCountInString(rest) < minRest {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,91 @@
+package auth_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"kontor/modules/auth"
+	"kontor/server/access"
+	"kontor/server/fault"
+	"kontor/store"
+	"kontor/store/storetest"
+)
+
+func TestCheckPassword(t *testing.T) {
+	service, err := auth.New(storetest.Open(t), auth.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shorter, err := auth.New(storetest.Open(t), auth.Options{PasswordMinLength: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, password string
+		service        *auth.Service
+		want           string
+	}{
+		{"a good one", "correct horse battery", service, ""},
+		{"of one kind of letters", "correcthorsebattery", service, ""},
+		{"twelve characters of two bytes", "äöüéèàçñøåßî", service, ""},
+		{"the longest", strings.Repeat("abcd ", 25) + "xyz", service, ""},
+		{"with spaces and an emoji", "  längere Sätze 🙂 ", service, ""},
+		{"none", "", service, "invalid.required"},
+		{"eleven characters", "elf zeichen", service, "invalid.min_length"},
+		{"eleven characters of two bytes", "äöüéèàçñøåß", service, "invalid.min_length"},
+		{"too long", strings.Repeat("abcd ", 25) + "wxyz", service, "invalid.max_length"},
+		{"common", "1qaz2wsx3edc", service, "invalid.password_common"},
+		{"common in another case", "QWERTY123456", service, "invalid.password_common"},
+		{"common and short", "password", shorter, "invalid.password_common"},
+		{"one letter", "aaaaaaaaaaaaaaaa", service, "invalid.password_common"},
+		{"three letters again and again", "abcabcabcabcab", service, "invalid.password_common"},
+		{"the e-mail address", "Anna.Muster@example.ch", service, "invalid.password_credential"},
+		{"the e-mail address and little more", "anna.muster@example.ch1!", service, "invalid.password_credential"},
+		{"the name in the address and little more", "anna.muster123", service, "invalid.password_credential"},
+		{"the name and much more", "anna.muster keeps bees", service, ""},
+		{"the phone number", "+41791234567", service, "invalid.password_credential"},
+		{"contains a short name", "bo and his friends", service, ""},
+	} {
+		var problems fault.Fields
+		test.service.CheckPassword(&problems, "password", test.password, "anna.muster@example.ch", "+41791234567", "bo", "")
+		got := ""
+		for _, text := range problems.All {
+			got = text.Key
+		}
+		if got != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+func TestSetPassword_ReplacesTheOneBefore(t *testing.T) {
+	w := newWorld(t)
+	id := w.user("anna@example.ch")
+	ctx := access.With(context.Background(), &access.Caller{UserID: id})
+	hash, err := w.auth.HashPassword(ctx, "another long pass phrase")
+	if err != nil || strings.Contains(hash, "another") {
+		t.Fatal(hash, err)
+	}
+	w.inTx(func(tx *store.Tx) error { return w.auth.SetPassword(ctx, tx, id, hash) })
+	w.expect("the old one", w.signIn("anna@example.ch", password), 401, "auth_m.invalid_credentials")
+	w.expect("the new one", w.signIn("anna@example.ch", "another long pass phrase"), 200, "")
+	for _, bad := range []string{"", "plain text", "$2a$10$abcdefghijklmnopqrstuv", "$argon2id$v=19$m=64,t=1,p=1$$"} {
+		if err := w.db.InTx(ctx, func(tx *store.Tx) error { return w.auth.SetPassword(ctx, tx, id, bad) }); err == nil {
+			t.Errorf("%q was stored as a hash", bad)
+		}
+	}
+}
+
+// Two users with one password do not show it.
+func TestHashPassword_IsSalted(t *testing.T) {
+	w := newWorld(t)
+	first, err := w.auth.HashPassword(context.Background(), password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := w.auth.HashPassword(context.Background(), password)
+	if err != nil || first == second {
+		t.Errorf("%s, %v", second, err)
+	}
+}

@@ -1,0 +1,64 @@
+package auth
+
+import (
+	"context"
+	"time"
+
+	"kontor/store"
+)
+
+// How long what has lost its use is kept.
+const (
+	keepSessions = 30 * 24 * time.Hour  // after their end, to look into what happened
+	keepDevices  = 400 * 24 * time.Hour // after their last use
+)
+
+// purgeBatch is how many rows one transaction deletes, so that others do not wait for it.
+const purgeBatch = 500
+
+const (
+	purgeRefreshTokens = `
+		DELETE FROM refresh_tokens WHERE token_hash IN (
+			SELECT t.token_hash FROM refresh_tokens t JOIN sessions s ON s.id = t.session_id
+			WHERE s.expires_at <= $1 LIMIT $2)`
+	purgeSessions = `
+		DELETE FROM sessions WHERE id IN (
+			SELECT id FROM sessions s
+			WHERE expires_at <= $1 AND NOT EXISTS (SELECT 1 FROM refresh_tokens WHERE session_id = s.id)
+			ORDER BY expires_at, id LIMIT $2)`
+	purgeDevices = `
+		DELETE FROM devices WHERE (user_id, device_id) IN (
+			SELECT user_id, device_id FROM devices WHERE last_use_at <= $1 LIMIT $2)`
+	purgeFailures = `
+		DELETE FROM sign_in_failures WHERE subject IN (
+			SELECT subject FROM sign_in_failures WHERE last_at <= $1 LIMIT $2)`
+	purgeValues = `
+		DELETE FROM sign_in_values WHERE (network, subject) IN (
+			SELECT network, subject FROM sign_in_values WHERE at <= $1 LIMIT $2)`
+)
+
+// Purge deletes what has lost its use: sessions long over with their tokens, devices nobody uses, failures that are
+// forgotten. It is to be called every hour or so.
+func (s *Service) Purge(ctx context.Context) error {
+	for _, step := range []struct {
+		statement string
+		keep      time.Duration
+	}{
+		{purgeRefreshTokens, keepSessions},
+		{purgeSessions, keepSessions},
+		{purgeDevices, keepDevices},
+		{purgeFailures, forgetAfter},
+		{purgeValues, valuesWindow},
+	} {
+		for deleted := int64(purgeBatch); deleted == purgeBatch; {
+			err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
+				deleted, err = tx.Exec(ctx, step.statement, tx.Now().Add(-step.keep), purgeBatch)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

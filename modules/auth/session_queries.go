@@ -1,0 +1,200 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+
+	"kontor/modules/list"
+	"kontor/modules/records"
+	"kontor/server/access"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+const sessionColumns = "id, user_id, device_id, created_at, last_used_at, expires_at, ended_at"
+
+func scanSession(row records.Row) (Session, error) {
+	var r Session
+	err := row.Scan(&r.ID, &r.UserID, &r.DeviceID, &r.CreatedAt, &r.LastUsedAt, &r.ExpiresAt, &r.ended)
+	return r, err
+}
+
+var sessionTable = records.Table[Session]{
+	Type: access.Sessions, From: "sessions", Columns: sessionColumns, Scan: scanSession,
+	Relations: []records.Relation{{Allows: access.Read | access.Delete, SQL: "user_id = $1"}},
+	Missing:   fault.SessionNotFound,
+}
+
+var sessionList = list.New(list.Source[Session]{
+	From: "sessions", Columns: sessionColumns, ID: "id", Created: "created_at", Tables: []string{"sessions"}, Scan: scanSession,
+	Base: list.Where{SQL: "ended_at IS NULL"},
+	Fields: list.Fields{
+		{Name: "id", Type: list.UUID, Column: "id"},
+		{Name: "user_id", Type: list.UUID, Column: "user_id"},
+		{Name: "device_id", Type: list.Text, Column: "device_id"},
+		{Name: "created_at", Type: list.Time, Column: "created_at"},
+		{Name: "last_used_at", Type: list.Time, Column: "last_used_at"},
+		{Name: "expires_at", Type: list.Time, Column: "expires_at"},
+	},
+})
+
+const (
+	// One row for each role, at least one.
+	selectActiveSession = `
+		SELECT s.expires_at, u.status, COALESCE(r.role_id, '')
+		FROM sessions s
+		JOIN users u ON u.id = s.user_id
+		LEFT JOIN user_roles r ON r.user_id = s.user_id
+		WHERE s.id = $1 AND s.user_id = $2 AND s.ended_at IS NULL AND u.status <> 'disabled'
+		ORDER BY r.role_id`
+
+	insertSessionRow = `
+		INSERT INTO sessions (id, user_id, device_id, created_at, last_used_at, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6)`
+
+	updateSessionUse = `UPDATE sessions SET last_used_at = $2, expires_at = $3 WHERE id = $1`
+
+	updateSessionEnd = `UPDATE sessions SET ended_at = $2, end_reason = $3 WHERE id = $1 AND ended_at IS NULL`
+
+	updateSessionEndAll = `
+		UPDATE sessions SET ended_at = $2, end_reason = $3
+		WHERE user_id = $1 AND id <> $4 AND ended_at IS NULL AND expires_at > $2
+		RETURNING id`
+
+	insertRefresh = `INSERT INTO refresh_tokens (token_hash, session_id, expires_at) VALUES ($1, $2, $3)`
+
+	updateRefreshUsed = `UPDATE refresh_tokens SET used_at = $2 WHERE token_hash = $1 AND used_at IS NULL`
+
+	// Nothing comes back for a session that has ended or a user who is disabled: there is nothing more to end.
+	selectRefresh = `
+		SELECT t.expires_at, t.used_at IS NOT NULL,
+			s.id, s.user_id, s.device_id, s.created_at, s.last_used_at, s.expires_at, s.ended_at
+		FROM refresh_tokens t
+		JOIN sessions s ON s.id = t.session_id
+		JOIN users u ON u.id = s.user_id
+		WHERE t.token_hash = $1 AND s.ended_at IS NULL AND u.status <> 'disabled'`
+
+	countDevices = `
+		SELECT count(*), COALESCE(sum(CASE WHEN device_id = $2 THEN 1 ELSE 0 END), 0) FROM devices WHERE user_id = $1`
+
+	upsertDeviceRow = `
+		INSERT INTO devices (user_id, device_id, first_use_at, last_use_at) VALUES ($1, $2, $3, $3)
+		ON CONFLICT (user_id, device_id) DO UPDATE SET last_use_at = excluded.last_use_at`
+
+	selectUser = `SELECT count(*) FROM users WHERE id = $1`
+)
+
+// selectActive reads an active session as its caller. A user who is pending acts as a registrant, whatever else he may
+// have been given.
+func selectActive(ctx context.Context, q store.Querier, userID, sessionID string) (*access.Caller, store.Time, error) {
+	rows, err := q.Query(ctx, selectActiveSession, sessionID, userID)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer rows.Close()
+	caller := &access.Caller{UserID: userID, SessionID: sessionID}
+	var expires store.Time
+	found, pending := false, false
+	for rows.Next() {
+		var status, role string
+		if err := rows.Scan(&expires, &status, &role); err != nil {
+			return nil, 0, err
+		}
+		found, pending = true, status == "pending"
+		if role != "" {
+			caller.Roles = append(caller.Roles, role)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, 0, err
+	}
+	if !found {
+		return nil, 0, store.ErrNotFound
+	}
+	if pending {
+		caller.Roles = []string{access.Registrant}
+	}
+	return caller, expires, nil
+}
+
+func insertSession(ctx context.Context, tx *store.Tx, r Session) error {
+	_, err := tx.Exec(ctx, insertSessionRow, r.ID, r.UserID, r.DeviceID, r.CreatedAt, r.LastUsedAt, r.ExpiresAt)
+	return err
+}
+
+func insertRefreshToken(ctx context.Context, tx *store.Tx, hash, sessionID string, expires store.Time) error {
+	_, err := tx.Exec(ctx, insertRefresh, hash, sessionID, expires)
+	return err
+}
+
+// updateRefreshed marks a refresh token used and moves the times of its session.
+func updateRefreshed(ctx context.Context, tx *store.Tx, usedHash string, r Session) error {
+	if _, err := tx.Exec(ctx, updateRefreshUsed, usedHash, tx.Now()); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, updateSessionUse, r.ID, r.LastUsedAt, r.ExpiresAt)
+	return err
+}
+
+// refreshToken is a refresh token of an active session.
+type refreshToken struct {
+	expires store.Time
+	used    bool
+	session Session
+}
+
+func selectRefreshToken(ctx context.Context, q store.Querier, hash string) (refreshToken, error) {
+	var t refreshToken
+	r := &t.session
+	err := q.QueryRow(ctx, selectRefresh, hash).Scan(&t.expires, &t.used,
+		&r.ID, &r.UserID, &r.DeviceID, &r.CreatedAt, &r.LastUsedAt, &r.ExpiresAt, &r.ended)
+	return t, err
+}
+
+// updateEnded ends a session; ended is false for one that has ended before.
+func updateEnded(ctx context.Context, tx *store.Tx, id, reason string) (ended bool, err error) {
+	changed, err := tx.Exec(ctx, updateSessionEnd, id, tx.Now(), reason)
+	return changed > 0, err
+}
+
+// updateEndedAll ends all active sessions of a user but one and gives their ids.
+func updateEndedAll(ctx context.Context, tx *store.Tx, userID, exceptID, reason string) ([]string, error) {
+	rows, err := tx.Query(ctx, updateSessionEndAll, userID, tx.Now(), reason, exceptID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var ended []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ended = append(ended, id)
+	}
+	return ended, rows.Err()
+}
+
+// selectDevices tells whether the user has used the device, and whether he has used any other.
+func selectDevices(ctx context.Context, q store.Querier, userID, device string) (known, others bool, err error) {
+	var all, same int
+	err = q.QueryRow(ctx, countDevices, userID, device).Scan(&all, &same)
+	return same > 0, all > same, err
+}
+
+func upsertDevice(ctx context.Context, tx *store.Tx, userID, device string) error {
+	_, err := tx.Exec(ctx, upsertDeviceRow, userID, device, tx.Now())
+	return err
+}
+
+// userExists returns fault.UserNotFound for an unknown id.
+func userExists(ctx context.Context, q store.Querier, userID string) error {
+	var n int
+	if err := q.QueryRow(ctx, selectUser, userID).Scan(&n); err != nil {
+		return fmt.Errorf("look for a user: %w", err)
+	}
+	if n == 0 {
+		return fault.UserNotFound
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package auth
+
+import (
+	"context"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"kontor/modules/list"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+const (
+	maxDeviceID = 128
+
+	actionOpen = "auth.session_opened"
+	actionEnd  = "auth.session_ended"
+)
+
+// The reasons why a session ended, as they are stored.
+const (
+	endedByLogout  = "logout"
+	endedByReuse   = "refresh_reuse"
+	endedByRequest = "request"
+	endedByChange  = "change"
+)
+
+// Session is a session as its owner sees it.
+type Session struct {
+	ID         string     `json:"id"`
+	UserID     string     `json:"user_id"`
+	DeviceID   string     `json:"device_id"`
+	CreatedAt  store.Time `json:"created_at"`
+	LastUsedAt store.Time `json:"last_used_at"`
+	ExpiresAt  store.Time `json:"expires_at"`
+	Current    bool       `json:"current"` // the one that asks
+
+	ended *store.Time
+}
+
+// sessionKind says how a session can go on.
+type sessionKind bool
+
+const (
+	renewable    sessionKind = true  // with a refresh token
+	notRenewable sessionKind = false // ends with its access token
+)
+
+// OpenSession starts a session without a refresh token, as registration gives it, from the device of the request. It
+// gives the access token and the seconds it is good, and fault.InvalidInput for an X-Device-ID that is none.
+func (s *Service) OpenSession(ctx context.Context, tx *store.Tx, userID string) (token string, expiresIn int, err error) {
+	tokens, err := s.openSession(ctx, tx, userID, notRenewable)
+	return tokens.AccessToken, int(tokens.ExpiresIn), err
+}
+
+func (s *Service) openSession(ctx context.Context, tx *store.Tx, userID string, kind sessionKind) (Tokens, error) {
+	device, err := deviceID(ctx)
+	if err != nil {
+		return Tokens{}, err
+	}
+	now := tx.Now()
+	row := Session{ID: store.NewID(), UserID: userID, DeviceID: device, CreatedAt: now, LastUsedAt: now}
+	tokens, expires, err := s.mint(&row, now)
+	if err != nil {
+		return Tokens{}, err
+	}
+	if kind == notRenewable {
+		tokens.RefreshToken, row.ExpiresAt = "", expires
+	}
+	if err := insertSession(ctx, tx, row); err != nil {
+		return Tokens{}, err
+	}
+	if kind == renewable {
+		if err := insertRefreshToken(ctx, tx, tokenHash(tokens.RefreshToken), row.ID, s.refreshUntil(row, now)); err != nil {
+			return Tokens{}, err
+		}
+	}
+	if err := s.noteDevice(ctx, tx, userID, device); err != nil {
+		return Tokens{}, err
+	}
+	tx.Audit(store.AuditEntry{Actor: userID, Action: actionOpen, RecType: access.Sessions.Name, RecID: row.ID, After: row})
+	return tokens, nil
+}
+
+// Logout ends the caller's session.
+func (s *Service) Logout(ctx context.Context) error {
+	caller := access.From(ctx)
+	return s.db.InTx(ctx, func(tx *store.Tx) error {
+		row, err := sessionTable.Any(ctx, tx, caller.SessionID)
+		if err != nil {
+			return err
+		}
+		return s.endSession(ctx, tx, caller.UserID, row, endedByLogout)
+	})
+}
+
+// EndSession ends one session of a user, for himself or for a caller who may delete it. It returns
+// fault.UserNotFound, fault.NoAccess and fault.SessionNotFound.
+func (s *Service) EndSession(ctx context.Context, userID, sessionID string) error {
+	caller := access.From(ctx)
+	return s.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := userExists(ctx, tx, userID); err != nil {
+			return err
+		}
+		row, err := sessionTable.Get(ctx, tx, sessionID, access.Delete)
+		switch {
+		case err != nil:
+			return err
+		case row.UserID != userID || row.ended != nil || tx.Now() >= row.ExpiresAt:
+			return fault.SessionNotFound
+		}
+		return s.endSession(ctx, tx, caller.UserID, row, endedByRequest)
+	})
+}
+
+// Sessions lists the active sessions of a user, for himself and for who may read them. It returns fault.UserNotFound
+// and fault.NoAccess.
+func (s *Service) Sessions(ctx context.Context, userID string, query list.Params) (list.Page[Session], error) {
+	caller := access.From(ctx)
+	if err := userExists(ctx, s.db, userID); err != nil {
+		return list.Page[Session]{}, err
+	}
+	// Whole minutes, so that the counts can be remembered for as long.
+	const minute = store.Time(time.Minute / time.Millisecond)
+	active := list.Where{SQL: "user_id = $1 AND expires_at > $2", Args: []any{userID, s.db.Now() / minute * minute}}
+	page, err := sessionList.Page(ctx, s.db, query, active, sessionTable.Visible(caller))
+	if err != nil {
+		return page, err
+	}
+	if page.TotalUnfiltered == 0 && caller.UserID != userID && !caller.May(access.Sessions, access.ReadAll) {
+		return list.Page[Session]{}, fault.NoAccess
+	}
+	for i := range page.Data.Rows {
+		page.Data.Rows[i].Current = page.Data.Rows[i].ID == caller.SessionID
+	}
+	return page, nil
+}
+
+// EndSessions ends all sessions of a user but one, or all when exceptID is empty: after a change of password or status.
+func (s *Service) EndSessions(ctx context.Context, tx *store.Tx, userID, exceptID string) error {
+	ended, err := updateEndedAll(ctx, tx, userID, exceptID, endedByChange)
+	if err != nil {
+		return err
+	}
+	for _, id := range ended {
+		tx.Audit(store.AuditEntry{Actor: actor(access.From(ctx)), Action: actionEnd, RecType: access.Sessions.Name, RecID: id})
+	}
+	s.Changed(tx, userID)
+	return nil
+}
+
+// Changed makes the next request of a user see what the transaction changes about him: status, roles, sessions.
+func (s *Service) Changed(tx *store.Tx, userID string) {
+	tx.AfterCommit(func() { s.generations.end(userID) })
+}
+
+// endSession ends a session. One that has ended before stays as it is.
+func (s *Service) endSession(ctx context.Context, tx *store.Tx, actor string, row Session, reason string) error {
+	ended, err := updateEnded(ctx, tx, row.ID, reason)
+	if err != nil || !ended {
+		return err
+	}
+	tx.Audit(store.AuditEntry{Actor: actor, Action: actionEnd, RecType: access.Sessions.Name, RecID: row.ID, Before: row})
+	s.Changed(tx, row.UserID)
+	return nil
+}
+
+// noteDevice remembers the device of a session and tells of it.
+func (s *Service) noteDevice(ctx context.Context, tx *store.Tx, userID, device string) error {
+	known, others, err := selectDevices(ctx, tx, userID, device)
+	if err != nil {
+		return err
+	}
+	if err := upsertDevice(ctx, tx, userID, device); err != nil {
+		return err
+	}
+	if s.options.Events == nil {
+		return nil
+	}
+	return s.options.Events.SignedIn(ctx, tx, userID, device, others && !known)
+}
+
+// deviceID is the X-Device-ID of a request.
+func deviceID(ctx context.Context) (string, error) {
+	id := endpoint.Of(ctx).DeviceID
+	if !utf8.ValidString(id) || utf8.RuneCountInString(id) > maxDeviceID {
+		return "", fault.Invalid("X-Device-ID", "invalid.device_id", fault.Args{"Max": maxDeviceID})
+	}
+	for _, r := range id {
+		if !unicode.IsPrint(r) {
+			return "", fault.Invalid("X-Device-ID", "invalid.device_id", fault.Args{"Max": maxDeviceID})
+		}
+	}
+	return id, nil
+}

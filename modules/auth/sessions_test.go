@@ -1,0 +1,333 @@
+package auth_test
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"kontor/server/access"
+	"kontor/store"
+)
+
+func (w *world) refresh(token string) answer {
+	w.Helper()
+	return w.call("POST", "/v1/token/refresh", map[string]string{"refresh_token": token})
+}
+
+func (w *world) logout(token string) answer {
+	w.Helper()
+	return w.call("POST", "/v1/logout", nil, "Authorization", "Bearer "+token)
+}
+
+func TestRefresh_Rotates(t *testing.T) {
+	w := newWorld(t)
+	anna := w.user("anna@example.ch")
+	first := w.tokens("anna@example.ch")
+	w.clock.Advance(time.Hour)
+	w.expect("expired access token", w.sessions(anna, first.text("access_token")), 401, "common.unauthorized")
+	second := w.refresh(first.text("refresh_token"))
+	w.expect("refresh", second, 200, "")
+	if second.text("user_id") != anna || second.text("refresh_token") == first.text("refresh_token") || second.json["expires_in"] != 3600.0 {
+		t.Errorf("got %s", second.body)
+	}
+	w.expect("new access token", w.sessions(anna, second.text("access_token")), 200, "")
+	w.clock.Advance(24*time.Hour - time.Millisecond)
+	third := w.refresh(second.text("refresh_token"))
+	w.expect("in the last moment", third, 200, "")
+	w.clock.Advance(24 * time.Hour)
+	w.expect("too late", w.refresh(third.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
+}
+
+// A refresh token that comes twice was copied: nothing of the session works any more.
+func TestRefresh_ReuseEndsTheSession(t *testing.T) {
+	w := newWorld(t)
+	anna := w.user("anna@example.ch")
+	first, other := w.tokens("anna@example.ch"), w.tokens("anna@example.ch")
+	second := w.refresh(first.text("refresh_token"))
+	w.expect("before", w.sessions(anna, second.text("access_token")), 200, "")
+	w.expect("reuse", w.refresh(first.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
+	w.expect("access token of the session", w.sessions(anna, second.text("access_token")), 401, "common.unauthorized")
+	w.expect("first access token", w.sessions(anna, first.text("access_token")), 401, "common.unauthorized")
+	w.expect("refresh token of the session", w.refresh(second.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
+	w.expect("another session", w.sessions(anna, other.text("access_token")), 200, "")
+}
+
+// Of parallel exchanges of one token one succeeds, and the others end the session.
+func TestRefresh_OnlyOneSucceeds(t *testing.T) {
+	const clients = 8
+	w := newWorld(t)
+	anna := w.user("anna@example.ch")
+	first := w.tokens("anna@example.ch")
+	answers := make(chan answer, clients)
+	for range clients {
+		go func() {
+			a, err := w.try("POST", "/v1/token/refresh", map[string]string{"refresh_token": first.text("refresh_token")})
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- a
+		}()
+	}
+	succeeded := 0
+	for range clients {
+		if a := <-answers; a.status == 200 {
+			succeeded++
+		}
+	}
+	w.expect("the session of a copied token", w.sessions(anna, first.text("access_token")), 401, "common.unauthorized")
+	if succeeded != 1 {
+		t.Errorf("%d exchanges succeeded", succeeded)
+	}
+}
+
+func TestRefresh_Refuses(t *testing.T) {
+	w := newWorld(t)
+	w.user("anna@example.ch")
+	good := w.tokens("anna@example.ch").text("refresh_token")
+	raw, err := base64.RawURLEncoding.DecodeString(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, token := range map[string]string{
+		"unknown": base64.RawURLEncoding.EncodeToString(make([]byte, 32)), "garbage": "x", "padded": base64.URLEncoding.EncodeToString(raw),
+		"with a line break": good[:10] + "\n" + good[10:], "longer": good + "AAAA",
+	} {
+		w.expect(name, w.refresh(token), 401, "auth_m.invalid_refresh_token")
+	}
+	w.expect("missing", w.call("POST", "/v1/token/refresh", map[string]string{}), 400, "common.invalid_input")
+	w.expect("still good", w.refresh(good), 200, "")
+}
+
+// However often it is refreshed, a session ends thirty days after its sign-in.
+func TestRefresh_NotForEver(t *testing.T) {
+	w := newWorld(t)
+	w.user("anna@example.ch")
+	tokens := w.tokens("anna@example.ch")
+	for day := range 40 {
+		w.clock.Advance(24*time.Hour - time.Minute)
+		next := w.refresh(tokens.text("refresh_token"))
+		if next.status != 200 {
+			if day != 30 {
+				t.Errorf("ended on day %d", day)
+			}
+			return
+		}
+		tokens = next
+	}
+	t.Error("never ended")
+}
+
+func TestLogout_ActsAtOnceAndAfterARestart(t *testing.T) {
+	w := newWorld(t)
+	anna := w.user("anna@example.ch")
+	here, there := w.tokens("anna@example.ch"), w.tokens("anna@example.ch")
+	w.expect("before", w.sessions(anna, here.text("access_token")), 200, "")
+	w.expect("logout", w.logout(here.text("access_token")), 200, "")
+	for range 2 {
+		w.expect("after", w.sessions(anna, here.text("access_token")), 401, "common.unauthorized")
+		w.expect("logout again", w.logout(here.text("access_token")), 401, "common.unauthorized")
+		w.expect("refresh", w.refresh(here.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
+		w.expect("another session", w.sessions(anna, there.text("access_token")), 200, "")
+		w.restart()
+	}
+}
+
+func TestUnauthorized_NamesTheScheme(t *testing.T) {
+	w := newWorld(t)
+	a := w.call("POST", "/v1/logout", nil)
+	w.expect("no token", a, 401, "common.unauthorized")
+	if a.header.Get("WWW-Authenticate") != `Bearer realm="kontor"` {
+		t.Errorf("WWW-Authenticate %q", a.header.Get("WWW-Authenticate"))
+	}
+}
+
+func TestSessions_ListAndEnd(t *testing.T) {
+	w := newWorld(t)
+	anna, bruno := w.user("anna@example.ch"), w.user("bruno@example.ch")
+	w.user("chief@example.ch", access.Administrator)
+	laptop, phone := w.tokens("anna@example.ch", "X-Device-ID", "laptop"), w.tokens("anna@example.ch", "X-Device-ID", "phone")
+	stranger, admin := w.tokens("bruno@example.ch").text("access_token"), w.tokens("chief@example.ch").text("access_token")
+
+	list := w.sessions(anna, laptop.text("access_token"))
+	w.expect("own sessions", list, 200, "")
+	rows, _ := list.json["data"].([]any)
+	if len(rows) != 2 || list.json["total"] != 2.0 || list.json["has_more"] != false {
+		t.Fatalf("got %s", list.body)
+	}
+	var phoneID string
+	for _, row := range rows {
+		row := row.(map[string]any)
+		if current := row["device_id"] == "laptop"; row["current"] != current || row["user_id"] != anna {
+			t.Errorf("got %v", row)
+		}
+		if row["device_id"] == "phone" {
+			phoneID = row["id"].(string)
+		}
+	}
+	if strings.Contains(list.body, "token") || strings.Contains(list.body, "hash") {
+		t.Errorf("secrets in %s", list.body)
+	}
+	end := func(user, id, token string) answer {
+		return w.call("DELETE", "/v1/users/"+user+"/sessions/"+id, nil, "Authorization", "Bearer "+token)
+	}
+	w.expect("list of a stranger", w.sessions(anna, stranger), 403, "common.rbac_no_rec_access")
+	w.expect("list of an administrator", w.sessions(anna, admin), 200, "")
+	w.expect("list of nobody", w.sessions(store.NewID(), admin), 404, "users.user_not_found")
+	w.expect("ended by a stranger", end(anna, phoneID, stranger), 403, "common.rbac_no_rec_access")
+	w.expect("of another user", end(bruno, phoneID, admin), 404, "auth_m.session_not_found")
+	w.expect("of nobody", end(store.NewID(), phoneID, admin), 404, "users.user_not_found")
+	w.expect("unknown", end(anna, store.NewID(), laptop.text("access_token")), 404, "auth_m.session_not_found")
+	w.expect("no id", end(anna, "phone", laptop.text("access_token")), 400, "common.invalid_input")
+	w.expect("still there", w.sessions(anna, phone.text("access_token")), 200, "")
+	w.expect("ended", end(anna, phoneID, laptop.text("access_token")), 200, "")
+	w.expect("gone", w.sessions(anna, phone.text("access_token")), 401, "common.unauthorized")
+	w.expect("ended before", end(anna, phoneID, admin), 404, "auth_m.session_not_found")
+	if list := w.sessions(anna, laptop.text("access_token")); list.json["total"] != 1.0 {
+		t.Errorf("got %s", list.body)
+	}
+}
+
+// What another module changes about a user is seen by the next request of all of his sessions.
+func TestChanged_ActsOnTheNextRequest(t *testing.T) {
+	w := newWorld(t)
+	anna, bruno := w.user("anna@example.ch"), w.user("bruno@example.ch")
+	token := w.tokens("anna@example.ch").text("access_token")
+	ctx := context.Background()
+	w.expect("before", w.sessions(bruno, token), 403, "common.rbac_no_rec_access")
+	w.inTx(func(tx *store.Tx) error {
+		w.auth.Changed(tx, anna)
+		return w.giveRole(tx, anna, access.Administrator)
+	})
+	w.expect("as an administrator", w.sessions(bruno, token), 200, "")
+	w.inTx(func(tx *store.Tx) error {
+		w.auth.Changed(tx, anna)
+		_, err := tx.Exec(ctx, `UPDATE users SET status = 'disabled' WHERE id = $1`, anna)
+		return err
+	})
+	w.expect("disabled", w.sessions(anna, token), 401, "common.unauthorized")
+}
+
+func TestEndSessions_KeepsOne(t *testing.T) {
+	w := newWorld(t)
+	anna := w.user("anna@example.ch")
+	kept, ended := w.tokens("anna@example.ch"), w.tokens("anna@example.ch")
+	ctx := context.Background()
+	var keptID string
+	for _, row := range w.sessions(anna, kept.text("access_token")).json["data"].([]any) {
+		if row := row.(map[string]any); row["current"] == true {
+			keptID = row["id"].(string)
+		}
+	}
+	w.inTx(func(tx *store.Tx) error { return w.auth.EndSessions(ctx, tx, anna, keptID) })
+	w.expect("kept", w.sessions(anna, kept.text("access_token")), 200, "")
+	w.expect("ended", w.sessions(anna, ended.text("access_token")), 401, "common.unauthorized")
+	w.expect("its refresh token", w.refresh(ended.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
+}
+
+// A rolled-back change ends nothing.
+func TestEndSessions_NotWhenRolledBack(t *testing.T) {
+	w := newWorld(t)
+	anna := w.user("anna@example.ch")
+	token := w.tokens("anna@example.ch").text("access_token")
+	err := w.db.InTx(context.Background(), func(tx *store.Tx) error {
+		if err := w.auth.EndSessions(context.Background(), tx, anna, ""); err != nil {
+			return err
+		}
+		return fmt.Errorf("changed my mind")
+	})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	w.expect("after", w.sessions(anna, token), 200, "")
+}
+
+func TestOpenSession_WithoutRefreshToken(t *testing.T) {
+	w := newWorld(t)
+	anna := w.user("anna@example.ch")
+	var token string
+	var seconds int
+	w.inTx(func(tx *store.Tx) (err error) {
+		token, seconds, err = w.auth.OpenSession(context.Background(), tx, anna)
+		return err
+	})
+	w.expect("its token", w.sessions(anna, token), 200, "")
+	if seconds != 3600 {
+		t.Errorf("expires in %d", seconds)
+	}
+	w.clock.Advance(time.Hour + time.Minute) // the list counts in whole minutes
+	other := w.tokens("anna@example.ch").text("access_token")
+	if list := w.sessions(anna, other); list.json["total"] != 1.0 {
+		t.Errorf("the session outlived its token: %s", list.body)
+	}
+}
+
+func TestAudit_TellsOfSessions(t *testing.T) {
+	w := newWorld(t)
+	anna := w.user("anna@example.ch")
+	first := w.tokens("anna@example.ch")
+	w.logout(w.refresh(first.text("refresh_token")).text("access_token"))
+	rows, err := w.db.Query(context.Background(), `SELECT actor || ' ' || action FROM audit_entries WHERE rec_type = 'sessions' ORDER BY seq`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var got []string
+	for rows.Next() {
+		var entry string
+		if err := rows.Scan(&entry); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, strings.TrimPrefix(entry, anna+" "))
+	}
+	if want := "auth.session_opened auth.session_refreshed auth.session_ended"; strings.Join(got, " ") != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Many clients sign in, read, refresh and end their sessions at once; nobody is let in after his session ended.
+func TestSessions_InParallel(t *testing.T) {
+	w := newWorld(t)
+	var wait sync.WaitGroup
+	for i := range 16 {
+		email := fmt.Sprintf("user%d@example.ch", i)
+		id := w.user(email)
+		wait.Go(func() {
+			for range 4 {
+				if err := w.live(email, id); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// live is a short life of a session.
+func (w *world) live(email, id string) error {
+	in, err := w.try("POST", "/authenticate", map[string]string{"user_id": email, "password": password})
+	if err != nil || in.status != 200 {
+		return fmt.Errorf("sign in: %d %w", in.status, err)
+	}
+	token := []string{"Authorization", "Bearer " + in.text("access_token")}
+	for _, step := range []struct {
+		method, path string
+		body         any
+		want         int
+	}{
+		{"GET", "/v1/users/" + id + "/sessions", nil, 200},
+		{"POST", "/v1/token/refresh", map[string]string{"refresh_token": in.text("refresh_token")}, 200},
+		{"GET", "/v1/users/" + id + "/sessions", nil, 200},
+		{"POST", "/v1/logout", nil, 200},
+		{"GET", "/v1/users/" + id + "/sessions", nil, 401},
+	} {
+		a, err := w.try(step.method, step.path, step.body, token...)
+		if err != nil || a.status != step.want {
+			return fmt.Errorf("%s %s: %d %s %w", step.method, step.path, a.status, a.body, err)
+		}
+	}
+	return nil
+}

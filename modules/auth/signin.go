@@ -1,0 +1,166 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+const actionPassword = "auth.password_set"
+
+// account is what sign-in knows of a user. The zero account is nobody.
+type account struct {
+	id     string
+	status string
+	hash   string
+}
+
+const (
+	// A user id wins over a credential that looks like one.
+	selectAccountByKey = `
+		SELECT u.id, u.status, COALESCE(p.hash, '')
+		FROM users u
+		LEFT JOIN passwords p ON p.user_id = u.id
+		WHERE u.id = COALESCE(
+			(SELECT id FROM users WHERE id = $1),
+			(SELECT user_id FROM credentials WHERE value_key = $1 AND validated = TRUE))`
+
+	upsertPassword = `
+		INSERT INTO passwords (user_id, hash, changed_at) VALUES ($1, $2, $3)
+		ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, changed_at = excluded.changed_at`
+
+	updatePasswordHash = `UPDATE passwords SET hash = $2 WHERE user_id = $1 AND hash = $3`
+
+	updateLastLogin = `UPDATE users SET last_login_at = $2 WHERE id = $1`
+)
+
+// selectAccount finds the user of a value, or nobody.
+func selectAccount(ctx context.Context, q store.Querier, key string) (account, error) {
+	var a account
+	err := q.QueryRow(ctx, selectAccountByKey, key).Scan(&a.id, &a.status, &a.hash)
+	if errors.Is(err, store.ErrNotFound) {
+		return account{}, nil
+	}
+	return a, err
+}
+
+// key is the form under which a value is looked up and counted.
+func (s *Service) key(value string) string {
+	if id, err := uuid.Parse(strings.TrimSpace(value)); err == nil {
+		return id.String()
+	}
+	return s.options.LoginKey(value)
+}
+
+// SignIn opens a session for whoever shows the password of a user. It returns fault.InvalidCredentials, the same whether
+// or not the user exists, fault.CoolingOff after too many failures, and fault.Unavailable when too many sign in at once.
+func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, error) {
+	if _, err := deviceID(ctx); err != nil {
+		return Tokens{}, err
+	}
+	key := s.key(value)
+	tried := s.newAttempt(ctx, key)
+	user, upgraded, err := s.verify(ctx, tried, key, password)
+	if err != nil {
+		return Tokens{}, err
+	}
+	var tokens Tokens
+	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+		// What was verified may have been changed since.
+		now, err := selectAccount(ctx, tx, user.id)
+		if err != nil {
+			return err
+		}
+		switch {
+		case now.id != user.id || now.status != user.status:
+			return fault.InvalidCredentials
+		case now.hash != user.hash: // a new password, or a parallel sign-in upgraded the hash: the next try will tell
+			return fault.Unavailable
+		}
+		if err := forgive(ctx, tx, tried); err != nil {
+			return err
+		}
+		if upgraded != "" {
+			if _, err := tx.Exec(ctx, updatePasswordHash, user.id, upgraded, user.hash); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(ctx, updateLastLogin, user.id, tx.Now()); err != nil {
+			return err
+		}
+		tokens, err = s.openSession(ctx, tx, user.id, renewable)
+		return err
+	})
+	return tokens, err
+}
+
+// VerifyPassword asks for the password of a signed-in user again. Failures count like those of signing in with the
+// user's id. It returns fault.InvalidCredentials, fault.CoolingOff and fault.Unavailable.
+func (s *Service) VerifyPassword(ctx context.Context, userID, password string) error {
+	tried := s.newAttempt(ctx, userID)
+	if _, _, err := s.verify(ctx, tried, userID, password); err != nil {
+		return err
+	}
+	return s.db.InTx(ctx, func(tx *store.Tx) error { return forgive(ctx, tx, tried) })
+}
+
+// verify counts the attempt and then compares the password. Every failure costs exactly one hash. upgraded is a new hash
+// of the password where the stored one has other parameters than those of today.
+func (s *Service) verify(ctx context.Context, tried attempt, key, password string) (user account, upgraded string, err error) {
+	// Most who have to wait are told without a write and without a place in the queue.
+	if err := coolingOff(s.mustWait(ctx, s.db, tried)); err != nil {
+		return account{}, "", err
+	}
+	// The place comes before the attempt is counted: who is turned away for want of one has not used it up.
+	leave, err := s.hasher.enter()
+	if err != nil {
+		return account{}, "", err
+	}
+	defer leave()
+	if err := s.reserve(ctx, tried); err != nil {
+		return account{}, "", err
+	}
+	if user, err = selectAccount(ctx, s.db, key); err != nil {
+		return account{}, "", err
+	}
+	hash, real := s.hasher.decoy, false
+	if user.hash != "" {
+		stored, err := parseHash(user.hash)
+		if err != nil {
+			s.options.Log.Error("sign-in", "cause", fmt.Errorf("password of user %s: %w", user.id, err))
+		} else {
+			hash, real = stored, user.status != "disabled"
+		}
+	}
+	s.hasher.inSlot(func() {
+		if real = hash.matches(password) && real; real && hash.cost != s.hasher.cost {
+			upgraded = newHash(s.hasher.cost, password).String()
+		}
+	})
+	if !real {
+		s.options.Log.Info("sign-in refused", "request_id", endpoint.Of(ctx).RequestID)
+		return account{}, "", fault.InvalidCredentials
+	}
+	return user, upgraded, nil
+}
+
+// SetPassword stores a hash from [Service.HashPassword] in place of the one before. Whose sessions end with the old
+// password is for the caller to say.
+func (s *Service) SetPassword(ctx context.Context, tx *store.Tx, userID, hash string) error {
+	if _, err := parseHash(hash); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, upsertPassword, userID, hash, tx.Now()); err != nil {
+		return err
+	}
+	tx.Audit(store.AuditEntry{Actor: actor(access.From(ctx)), Action: actionPassword, RecType: access.Users.Name, RecID: userID})
+	return nil
+}

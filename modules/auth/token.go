@@ -1,0 +1,165 @@
+package auth
+
+import (
+	"encoding/base64"
+	"errors"
+	"strings"
+
+	jwtware "github.com/gofiber/contrib/jwt"
+	"github.com/gofiber/fiber/v2"
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
+
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+const (
+	issuer = "kontor"
+	// tokenType tells access tokens from whatever else may be signed one day (RFC 9068, section 2.1; RFC 8725, 3.11).
+	tokenType = "at+jwt"
+	// maxTokenLength is more than twice what our own tokens have.
+	maxTokenLength = 1024
+	// clockLeeway is how far clocks of two nodes, or one clock set back, may differ.
+	clockLeeway = 5000 // milliseconds
+
+	verifiedLocal = "kontor.verified" // where the verifier leaves its result
+)
+
+// claims are those of an access token.
+type claims struct {
+	Issuer    string           `json:"iss"`
+	Audience  jwt.ClaimStrings `json:"aud"`
+	UserID    string           `json:"sub"`
+	SessionID string           `json:"sid"`
+	ID        string           `json:"jti"`
+	IssuedAt  *jwt.NumericDate `json:"iat"`
+	NotBefore *jwt.NumericDate `json:"nbf"`
+	ExpiresAt *jwt.NumericDate `json:"exp"`
+}
+
+// The library would compare the times with the system's clock, accept a missing exp and a future iat. It is told that
+// there are no times, and [Service.checkClaims] decides by the store's clock.
+
+func (c *claims) GetExpirationTime() (*jwt.NumericDate, error) { return nil, nil }
+func (c *claims) GetIssuedAt() (*jwt.NumericDate, error)       { return nil, nil }
+func (c *claims) GetNotBefore() (*jwt.NumericDate, error)      { return nil, nil }
+func (c *claims) GetIssuer() (string, error)                   { return c.Issuer, nil }
+func (c *claims) GetSubject() (string, error)                  { return c.UserID, nil }
+func (c *claims) GetAudience() (jwt.ClaimStrings, error)       { return c.Audience, nil }
+
+// verified is what is remembered of a token whose signature and claims were found good.
+type verified struct {
+	userID    string
+	sessionID string
+	notBefore store.Time
+	expires   store.Time
+}
+
+func (v *verified) good(now store.Time) bool {
+	return now < v.expires && now+clockLeeway >= v.notBefore
+}
+
+// issue signs an access token. Its times are whole seconds, as other readers of JWT expect them.
+func (s *Service) issue(userID, sessionID string, now store.Time) (token string, expires store.Time, err error) {
+	issued := jwt.NewNumericDate(now.Std())
+	until := jwt.NewNumericDate(now.Std().Add(s.options.AccessToken))
+	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, &claims{
+		Issuer: issuer, Audience: jwt.ClaimStrings{s.options.Audience},
+		UserID: userID, SessionID: sessionID, ID: store.NewID(),
+		IssuedAt: issued, NotBefore: issued, ExpiresAt: until,
+	})
+	t.Header["typ"] = tokenType
+	token, err = t.SignedString(s.signing)
+	return token, millis(until), err
+}
+
+func millis(d *jwt.NumericDate) store.Time { return store.TimeOf(d.Time) }
+
+var (
+	errTokenForm   = errors.New("token is not of the form of ours")
+	errTokenHeader = errors.New("token header is not that of an access token")
+	errTokenClaims = errors.New("token claims are not those of an access token of this service")
+)
+
+// newVerifier makes the middleware that checks signatures. It is called as a function, not put into a chain: it looks
+// at a token that is not in memory yet, writes nothing, and leaves its result in the request.
+func (s *Service) newVerifier() fiber.Handler {
+	return jwtware.New(jwtware.Config{
+		Claims:             &claims{},
+		TokenProcessorFunc: checkForm,
+		KeyFunc: func(t *jwt.Token) (any, error) {
+			if err := checkHeader(t.Header); err != nil {
+				return nil, err
+			}
+			return s.signing.Public(), nil
+		},
+		SuccessHandler: func(c *fiber.Ctx) error {
+			token := c.Locals("user").(*jwt.Token)
+			v, err := s.checkClaims(token.Claims.(*claims), s.db.Now())
+			if err != nil {
+				return fault.Unauthorized.Because(err)
+			}
+			s.tokens.put(strings.Clone(token.Raw), v)
+			c.Locals(verifiedLocal, v)
+			return nil
+		},
+		ErrorHandler: func(_ *fiber.Ctx, err error) error { return fault.Unauthorized.Because(err) },
+	})
+}
+
+// checkForm refuses every spelling of a token but the one we wrote. The decoder of the library passes over line breaks
+// and over the spare bits at the end of a part, so that one token would have many names.
+func checkForm(token string) (string, error) {
+	if len(token) > maxTokenLength || strings.ContainsAny(token, "\r\n") {
+		return "", errTokenForm
+	}
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return "", errTokenForm
+	}
+	for _, part := range parts {
+		if decoded, err := base64.RawURLEncoding.Strict().DecodeString(part); err != nil || len(decoded) == 0 {
+			return "", errTokenForm
+		}
+	}
+	return token, nil
+}
+
+// checkHeader wants exactly the header that we write. An extension that must be understood (crit), a key of the
+// sender's choice (jwk, jku, x5u) or another algorithm is none of ours.
+func checkHeader(header map[string]any) error {
+	if len(header) != 2 || header["alg"] != jwt.SigningMethodEdDSA.Alg() || header["typ"] != tokenType {
+		return errTokenHeader
+	}
+	return nil
+}
+
+// checkClaims checks what the signature does not say.
+func (s *Service) checkClaims(c *claims, now store.Time) (*verified, error) {
+	if c.Issuer != issuer || len(c.Audience) != 1 || c.Audience[0] != s.options.Audience {
+		return nil, errTokenClaims
+	}
+	for _, id := range []string{c.UserID, c.SessionID, c.ID} {
+		if !isID(id) {
+			return nil, errTokenClaims
+		}
+	}
+	if c.IssuedAt == nil || c.NotBefore == nil || c.ExpiresAt == nil {
+		return nil, errTokenClaims
+	}
+	v := &verified{
+		userID: c.UserID, sessionID: c.SessionID,
+		notBefore: max(millis(c.NotBefore), millis(c.IssuedAt)), expires: millis(c.ExpiresAt),
+	}
+	if !v.good(now) {
+		return nil, errTokenClaims
+	}
+	return v, nil
+}
+
+// isID reports whether the text is an id as we write them: a UUID in lower case with hyphens.
+func isID(text string) bool {
+	id, err := uuid.Parse(text)
+	return err == nil && id.String() == text
+}

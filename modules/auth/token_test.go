@@ -1,0 +1,293 @@
+package auth_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"log/slog"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/gofiber/fiber/v2"
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/valyala/fasthttp"
+
+	"kontor/modules/auth"
+	"kontor/server/fault"
+	"kontor/store"
+	"kontor/store/storetest"
+)
+
+// forge signs whatever header and claims with the real key.
+func (w *world) forge(header, claims map[string]any) string {
+	w.Helper()
+	encode := func(v any) string {
+		data, err := json.Marshal(v)
+		if err != nil {
+			w.Fatal(err)
+		}
+		return base64.RawURLEncoding.EncodeToString(data)
+	}
+	signed := encode(header) + "." + encode(claims)
+	return signed + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(w.key(), []byte(signed)))
+}
+
+func (w *world) key() ed25519.PrivateKey {
+	return ed25519.NewKeyFromSeed(w.db.DeriveKey("access tokens", ed25519.SeedSize))
+}
+
+func parts(t testing.TB, token string) (header, claims map[string]any) {
+	t.Helper()
+	pieces := strings.Split(token, ".")
+	for i, into := range []*map[string]any{&header, &claims} {
+		data, err := base64.RawURLEncoding.DecodeString(pieces[i])
+		if err == nil {
+			err = json.Unmarshal(data, into)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return header, claims
+}
+
+func TestToken_HasItsClaims(t *testing.T) {
+	w := newWorld(t)
+	anna := w.user("anna@example.ch")
+	header, claims := parts(t, w.tokens("anna@example.ch").text("access_token"))
+	if len(header) != 2 || header["alg"] != "EdDSA" || header["typ"] != "at+jwt" {
+		t.Errorf("header %v", header)
+	}
+	now := float64(w.clock.Now().Unix())
+	if claims["iss"] != "kontor" || claims["sub"] != anna || claims["iat"] != now || claims["nbf"] != now || claims["exp"] != now+3600 {
+		t.Errorf("claims %v", claims)
+	}
+	for _, name := range []string{"aud", "sid", "jti"} {
+		if claims[name] == nil {
+			t.Errorf("no %s in %v", name, claims)
+		}
+	}
+}
+
+func TestToken_Refusals(t *testing.T) {
+	w := newWorld(t)
+	anna := w.user("anna@example.ch")
+	good := w.tokens("anna@example.ch").text("access_token")
+	bruno := w.user("bruno@example.ch")
+	header, claims := parts(t, good)
+	now := w.clock.Now().Unix()
+	with := func(of map[string]any, name string, value any) map[string]any {
+		changed := maps.Clone(of)
+		if value == nil {
+			delete(changed, name)
+		} else {
+			changed[name] = value
+		}
+		return changed
+	}
+	claim := func(name string, value any) string { return w.forge(header, with(claims, name, value)) }
+	head := func(name string, value any) string { return w.forge(with(header, name, value), claims) }
+	pieces := strings.Split(good, ".")
+	otherKey := func() string {
+		_, key, err := ed25519.GenerateKey(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pieces[0] + "." + pieces[1] + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(key, []byte(pieces[0]+"."+pieces[1])))
+	}
+	hmac := func(method *jwt.SigningMethodHMAC) string {
+		token := jwt.NewWithClaims(method, jwt.MapClaims(claims))
+		token.Header["typ"] = "at+jwt"
+		signed, err := token.SignedString([]byte(w.key().Public().(ed25519.PublicKey)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return signed
+	}
+	none := func() string {
+		data := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","typ":"at+jwt"}`))
+		return data + "." + pieces[1] + "."
+	}
+
+	w.expect("the forger works", w.sessions(anna, w.forge(header, claims)), 200, "")
+	w.expect("the token itself", w.sessions(anna, good), 200, "")
+	for name, token := range map[string]string{
+		"nothing":                       "",
+		"garbage":                       "garbage",
+		"two parts":                     pieces[0] + "." + pieces[1],
+		"four parts":                    good + ".x",
+		"empty parts":                   "..",
+		"alias by spare bits":           alias(good),
+		"alias by padding":              good + "==",
+		"alias by a line break":         good[:20] + "\n" + good[20:],
+		"alias by a space":              good[:20] + " " + good[20:],
+		"standard alphabet":             strings.NewReplacer("-", "+", "_", "/").Replace(good) + "+",
+		"too long":                      w.forge(header, with(claims, "x", strings.Repeat("x", 1000))),
+		"another key":                   otherKey(),
+		"no signature":                  pieces[0] + "." + pieces[1] + ".",
+		"alg none":                      none(),
+		"alg HS256 with the public key": hmac(jwt.SigningMethodHS256),
+		"alg HS512 with the public key": hmac(jwt.SigningMethodHS512),
+		"alg in another case":           head("alg", "eddsa"),
+		"alg ES256":                     head("alg", "ES256"),
+		"alg missing":                   head("alg", nil),
+		"typ JWT":                       head("typ", "JWT"),
+		"typ missing":                   head("typ", nil),
+		"crit":                          head("crit", []string{"exp"}),
+		"crit unknown":                  head("crit", []string{"x"}),
+		"b64":                           head("b64", false),
+		"kid":                           head("kid", "1"),
+		"jwk":                           head("jwk", map[string]any{"kty": "OKP"}),
+		"iss wrong":                     claim("iss", "Kontor"),
+		"iss missing":                   claim("iss", nil),
+		"aud wrong":                     claim("aud", []string{"other"}),
+		"aud one of several":            claim("aud", []any{claims["aud"].([]any)[0], "other"}),
+		"aud missing":                   claim("aud", nil),
+		"exp past":                      claim("exp", now),
+		"exp missing":                   claim("exp", nil),
+		"exp a string":                  claim("exp", "tomorrow"),
+		"exp zero":                      claim("exp", 0),
+		"iat in the future":             claim("iat", now+60),
+		"iat missing":                   claim("iat", nil),
+		"nbf in the future":             claim("nbf", now+60),
+		"nbf missing":                   claim("nbf", nil),
+		"sub missing":                   claim("sub", nil),
+		"sub of another user":           claim("sub", bruno),
+		"sub in upper case":             claim("sub", strings.ToUpper(anna)),
+		"sid missing":                   claim("sid", nil),
+		"sid unknown":                   claim("sid", store.NewID()),
+		"sid no id":                     claim("sid", "x' OR 1=1"),
+		"jti missing":                   claim("jti", nil),
+		"claims changed":                pieces[0] + "." + strings.Split(claim("exp", now+9999), ".")[1] + "." + pieces[2],
+	} {
+		a := w.call("GET", "/v1/users/"+anna+"/sessions", nil, "Authorization", "Bearer "+strings.ReplaceAll(token, "\n", ""))
+		if name == "alias by a line break" { // no header can carry it; the form is checked all the same
+			_, err := w.bearer(token)
+			if err == nil {
+				t.Errorf("%s: accepted", name)
+			}
+			continue
+		}
+		w.expect(name, a, 401, "common.unauthorized")
+	}
+	for name, header := range map[string]string{
+		"another scheme": "Basic " + good, "no scheme": good, "no space": "Bearer" + good, "twice": "Bearer Bearer " + good,
+	} {
+		w.expect(name, w.call("GET", "/v1/users/"+anna+"/sessions", nil, "Authorization", header), 401, "common.unauthorized")
+	}
+	w.expect("in the query", w.call("GET", "/v1/users/"+anna+"/sessions?access_token="+good+"&token="+good, nil), 401, "common.unauthorized")
+	w.expect("scheme in another case", w.call("GET", "/v1/users/"+anna+"/sessions", nil, "Authorization", "bearer "+good), 200, "")
+}
+
+// alias changes bits of the last character that decode to nothing.
+func alias(token string) string {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	last := strings.IndexByte(alphabet, token[len(token)-1])
+	return token[:len(token)-1] + string(alphabet[last|1])
+}
+
+// bearer asks the module itself, with whatever bytes in the header.
+func (w *world) bearer(token string) (userID string, err error) {
+	app := fiber.New(fiber.Config{Immutable: true})
+	var request fasthttp.RequestCtx
+	c := app.AcquireCtx(&request)
+	defer app.ReleaseCtx(c)
+	c.Request().Header.Set("Authorization", "Bearer "+token)
+	caller, err := w.auth.Bearer(c)
+	if err != nil {
+		return "", err
+	}
+	return caller.UserID, nil
+}
+
+// The clock that counts is the store's, also for tokens that were seen before.
+func TestToken_ExpiresByTheClock(t *testing.T) {
+	w := newWorld(t)
+	anna := w.user("anna@example.ch")
+	token := w.tokens("anna@example.ch").text("access_token")
+	w.expect("fresh", w.sessions(anna, token), 200, "")
+	w.clock.Advance(time.Hour - 200*time.Millisecond) // whole seconds: the clock stands at .123
+	w.expect("in the last moment", w.sessions(anna, token), 200, "")
+	w.clock.Advance(200 * time.Millisecond)
+	w.expect("over", w.sessions(anna, token), 401, "common.unauthorized")
+	w.clock.Advance(-2 * time.Hour)
+	w.expect("before its time", w.sessions(anna, token), 401, "common.unauthorized")
+}
+
+// When neither memory nor table can say whether a session is active, nobody is let in.
+func TestBearer_UnavailableIsNotAllowed(t *testing.T) {
+	clock := storetest.NewClock()
+	dir := storetest.Dir(t)
+	w := &world{T: t, clock: clock, dir: dir, events: &recorder{}}
+	w.start()
+	anna := w.user("anna@example.ch")
+	token := w.tokens("anna@example.ch").text("access_token")
+	if _, err := w.bearer(token); err != nil {
+		t.Fatal(err)
+	}
+	db := w.db
+	fresh, err := auth.New(db, auth.Options{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fresh.Close(context.Background())
+	w.stop()
+	old := w.auth
+	w.auth = fresh
+	_, err = w.bearer(token)
+	w.auth = old
+	if !isFault(err, fault.AuthUnavailable) {
+		t.Errorf("got %v for %s", err, anna)
+	}
+	if _, err := fresh.APIKey(context.Background(), "kontor_some_key_nobody_knows"); !isFault(err, fault.AuthUnavailable) {
+		t.Errorf("API key: got %v", err)
+	}
+}
+
+func TestExpiry(t *testing.T) {
+	w := newWorld(t)
+	w.user("anna@example.ch")
+	token := w.tokens("anna@example.ch").text("access_token")
+	app := fiber.New(fiber.Config{Immutable: true})
+	c := app.AcquireCtx(&fasthttp.RequestCtx{})
+	defer app.ReleaseCtx(c)
+	if _, ok := w.auth.Expiry(c); ok {
+		t.Error("no token has an end")
+	}
+	c.Request().Header.Set("Authorization", "Bearer "+token)
+	if at, ok := w.auth.Expiry(c); !ok || at.Std() != w.clock.Now().UTC().Truncate(time.Second).Add(time.Hour) {
+		t.Errorf("got %v, %v", at, ok)
+	}
+}
+
+// The path of every request with a known token neither allocates nor waits.
+func TestKnown_AllocatesNothing(t *testing.T) {
+	w := newWorld(t)
+	token := w.known()
+	if raceDetector {
+		t.Log("the race detector makes the pools of the cache forget on purpose: only that it can be called is tested")
+	}
+	if allocations := testing.AllocsPerRun(100, func() { w.auth.Known(token) }); allocations > 0 && !raceDetector {
+		t.Errorf("%v allocations", allocations)
+	}
+}
+
+// known gives a token that is in memory, as soon as the cache has taken it in.
+func (w *world) known() string {
+	w.Helper()
+	w.user("anna@example.ch")
+	token := w.tokens("anna@example.ch").text("access_token")
+	for range 1000 {
+		if _, err := w.bearer(token); err != nil {
+			w.Fatal(err)
+		}
+		if _, ok := w.auth.Known(token); ok {
+			return token
+		}
+	}
+	w.Fatal("the cache never took the token in")
+	return ""
+}

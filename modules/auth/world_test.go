@@ -1,0 +1,279 @@
+package auth_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"kontor/locales"
+	"kontor/modules/auth"
+	"kontor/server"
+	"kontor/server/access"
+	"kontor/server/fault"
+	"kontor/store"
+	"kontor/store/storetest"
+)
+
+const password = "a long enough pass phrase"
+
+// world is a service behind a real listener.
+type world struct {
+	*testing.T
+	clock  *storetest.Clock
+	dir    string
+	db     *store.DB
+	auth   *auth.Service
+	events *recorder
+	url    string
+	stop   func()
+}
+
+// recorder keeps the sign-ins it hears of.
+type recorder struct{ devices []string }
+
+func (r *recorder) SignedIn(_ context.Context, _ *store.Tx, _, device string, isNew bool) error {
+	if isNew {
+		device += " (new)"
+	}
+	r.devices = append(r.devices, device)
+	return nil
+}
+
+func newWorld(t *testing.T, change ...func(*auth.Options)) *world {
+	t.Helper()
+	w := &world{T: t, clock: storetest.NewClock(), dir: storetest.Dir(t), events: &recorder{}}
+	w.start(change...)
+	t.Cleanup(func() { w.stop() })
+	return w
+}
+
+// start opens the data directory and serves it.
+func (w *world) start(change ...func(*auth.Options)) {
+	w.Helper()
+	ctx := context.Background()
+	log := slog.New(slog.DiscardHandler)
+	var err error
+	if w.db, err = store.Open(ctx, store.Options{Dir: w.dir, Clock: w.clock, Log: log}); err != nil {
+		w.Fatal(err)
+	}
+	texts, err := locales.Load()
+	if err != nil {
+		w.Fatal(err)
+	}
+	options := auth.Options{
+		Hash: auth.HashCost{MemoryKiB: 64, Passes: 1, Threads: 1}, HashSlots: 64, Events: w.events, Texts: texts, Log: log,
+	}
+	for _, f := range change {
+		f(&options)
+	}
+	if w.auth, err = auth.New(w.db, options); err != nil {
+		w.Fatal(err)
+	}
+	grants := map[string][]string{}
+	for _, e := range w.auth.Endpoints() {
+		for _, role := range e.Roles {
+			grants[role] = append(grants[role], e.Key())
+		}
+	}
+	policy := &access.Current{}
+	policy.Store(access.NewPolicy(access.PolicyData{Endpoints: grants}))
+	s, err := server.New(server.Options{
+		Endpoints: w.auth.Endpoints(), Auth: w.auth, Policy: policy, Texts: texts, Log: log, Now: w.clock.Now,
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		w.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(listener) }()
+	w.url = "http://" + listener.Addr().String()
+	w.stop = func() {
+		closed, cancel := context.WithCancel(ctx)
+		cancel() // nobody is left to wait for
+		_ = s.Shutdown(closed)
+		_ = listener.Close()
+		<-served
+		if err := w.auth.Close(ctx); err != nil {
+			w.Error(err)
+		}
+		if err := w.db.Close(); err != nil {
+			w.Error(err)
+		}
+		w.stop = func() {}
+	}
+}
+
+// restart ends the process, as far as a test can, and starts it again on the same data.
+func (w *world) restart() {
+	w.Helper()
+	w.stop()
+	w.start()
+}
+
+// user makes a user with a validated e-mail address and the password of the tests.
+func (w *world) user(email string, roles ...string) (id string) {
+	w.Helper()
+	return w.userIn("active", email, roles...)
+}
+
+func (w *world) userIn(status, email string, roles ...string) (id string) {
+	w.Helper()
+	ctx := context.Background()
+	hash, err := w.auth.HashPassword(ctx, password)
+	if err != nil {
+		w.Fatal(err)
+	}
+	id = store.NewID()
+	if len(roles) == 0 {
+		roles = []string{access.Customer}
+	}
+	w.inTx(func(tx *store.Tx) error {
+		now := tx.Now()
+		if _, err := tx.Exec(ctx, `
+			INSERT INTO users (id, status, language, created_at, created_by, modified_at, modified_by)
+			VALUES ($1, $2, 'en', $3, $1, $3, $1)`, id, status, now); err != nil {
+			return err
+		}
+		if err := w.auth.SetPassword(ctx, tx, id, hash); err != nil {
+			return err
+		}
+		for _, role := range roles {
+			if err := w.giveRole(tx, id, role); err != nil {
+				return err
+			}
+		}
+		return w.addCredential(tx, id, email, true)
+	})
+	return id
+}
+
+func (w *world) addCredential(tx *store.Tx, userID, email string, validated bool) error {
+	var at *store.Time
+	if now := tx.Now(); validated {
+		at = &now
+	}
+	_, err := tx.Exec(context.Background(), `
+		INSERT INTO credentials (id, user_id, type, value, value_key, validated, validated_at, created_at, created_by)
+		VALUES ($1, $2, 'email', $3, $3, $4, $5, $6, $2)`, store.NewID(), userID, email, validated, at, tx.Now())
+	return err
+}
+
+func (w *world) giveRole(tx *store.Tx, userID, role string) error {
+	ctx := context.Background()
+	if _, err := tx.Exec(ctx, `
+		INSERT INTO roles (id, name, name_key, created_at, created_by, modified_at, modified_by)
+		VALUES ($1, $1, $1, 0, $1, 0, $1) ON CONFLICT (id) DO NOTHING`, role); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `INSERT INTO user_roles (user_id, role_id, created_at, created_by) VALUES ($1, $2, 0, $1)`, userID, role)
+	return err
+}
+
+func (w *world) inTx(f func(tx *store.Tx) error) {
+	w.Helper()
+	if err := w.db.InTx(context.Background(), f); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// answer is what came back, with the members of a JSON object.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+	json   map[string]any
+}
+
+func (a answer) text(member string) string {
+	text, _ := a.json[member].(string)
+	return text
+}
+
+// call sends a request. headers are names and values in turn; body is sent as JSON unless nil.
+func (w *world) call(method, path string, body any, headers ...string) answer {
+	w.Helper()
+	a, err := w.try(method, path, body, headers...)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return a
+}
+
+// try is call for goroutines, which must not end the test.
+func (w *world) try(method, path string, body any, headers ...string) (answer, error) {
+	var sent io.Reader
+	if body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			return answer{}, err
+		}
+		sent = bytes.NewReader(data)
+	}
+	request, err := http.NewRequest(method, w.url+path, sent)
+	if err != nil {
+		return answer{}, err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	a := answer{status: response.StatusCode, header: response.Header, body: string(data)}
+	_ = json.Unmarshal(data, &a.json) // what is no object has no members
+	return a, err
+}
+
+// signIn tries a password, from a network if one is given.
+func (w *world) signIn(value, password string, headers ...string) answer {
+	w.Helper()
+	return w.call("POST", "/authenticate", map[string]string{"user_id": value, "password": password}, headers...)
+}
+
+// tokens signs in and expects it to work.
+func (w *world) tokens(value string, headers ...string) answer {
+	w.Helper()
+	a := w.signIn(value, password, headers...)
+	if a.status != http.StatusOK {
+		w.Fatalf("sign in as %s: %d %s", value, a.status, a.body)
+	}
+	return a
+}
+
+// sessions asks for the sessions of a user with a token: 200, 401 or 403.
+func (w *world) sessions(userID, token string) answer {
+	w.Helper()
+	return w.call("GET", "/v1/users/"+userID+"/sessions", nil, "Authorization", "Bearer "+token)
+}
+
+func (w *world) expect(what string, got answer, status int, code string) {
+	w.Helper()
+	if got.status != status || got.text("code") != code {
+		w.Errorf("%s: got %d %q, want %d %q; %s", what, got.status, got.text("code"), status, code, got.body)
+	}
+}
+
+func from(network string) []string { return []string{"X-Forwarded-For", network} }
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
+
+func isFault(err error, kind fault.Kind) bool { return errors.Is(fault.Of(err), kind) && err != nil }

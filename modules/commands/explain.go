@@ -1,0 +1,38 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"kontor/locales"
+	"kontor/server/fault"
+)
+
+// explain words an error for the operator: a fault of a service in the words that a client would read, with what is wrong
+// about each field and with the cause, which the operator may know; everything else as it is. It is one line.
+func explain(err error) string {
+	return strings.Join(strings.Fields(explainFault(err)), " ")
+}
+
+func explainFault(err error) string {
+	if _, kind := errors.AsType[fault.Kind](err); !kind {
+		if _, is := errors.AsType[*fault.Error](err); !is {
+			return err.Error()
+		}
+	}
+	f := fault.Of(err)
+	texts, loadErr := locales.Load()
+	if loadErr != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	b.WriteString(texts.Text(locales.Default, "error."+f.Code, f.Args))
+	for field, text := range f.Fields.All {
+		fmt.Fprintf(&b, " %s: %s", field, texts.Text(locales.Default, text.Key, text.Args))
+	}
+	if f.Cause != nil && f.Cause.Error() != f.Code { // a bare kind is its own cause
+		fmt.Fprintf(&b, " (%v)", f.Cause)
+	}
+	return b.String()
+}

@@ -1,0 +1,194 @@
+package customers_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"kontor/server/access"
+	"kontor/server/servertest"
+)
+
+// passport is a request that hands in one, valid long after the clock of the tests.
+func passport(number string) map[string]any {
+	return documents(document("passport", number, "2030-01-01"))
+}
+
+func document(kind, number, expiry string) map[string]any {
+	return map[string]any{"type": kind, "number": number, "expiry_date": expiry, "country": "CHE"}
+}
+
+func documents(list ...map[string]any) map[string]any { return map[string]any{"documents": list} }
+
+func decide(status string) map[string]any { return map[string]any{"kyc_status": status} }
+
+func TestKYC_GoesFromDocumentsToVerified(t *testing.T) {
+	s := servertest.Start(t)
+	owner, advisor := s.User(access.Customer), s.User(access.Advisor)
+	path := "/v1/customers/" + newCustomer(t, owner) + "/kyc"
+	servertest.Run(t, s, []servertest.Scenario{
+		{Name: "at first an identity document is due", As: owner, Method: "GET", Path: path, Status: 200,
+			Contains: []string{`"kyc_status":"not_started"`, `"currently_due":["identity_document"]`, `"documents":[]`, `"history":[]`}},
+		{Name: "documents bring it to pending, the owner's verified_at counts for nothing", As: owner, Method: "PUT", Path: path,
+			Body: with(passport("X1234567"), "verified_at", "2026-01-30T10:00:00Z"), Status: 200,
+			Contains: []string{`"kyc_status":"pending"`, `"verification_level":"none"`}},
+		{Name: "a step cannot be left out", As: advisor, Method: "PATCH", Path: path + "/status", Body: decide("verified"), Status: 409,
+			Contains: []string{`"customers.invalid_kyc_transition"`, `"allowed":["in_review"]`}},
+		{Name: "review begins", As: advisor, Method: "PATCH", Path: path + "/status", Body: decide("in_review"), Status: 200},
+		{Name: "and ends well", As: advisor, Method: "PATCH", Path: path + "/status", Body: with(decide("verified"), "reason", "seen in person"), Status: 200,
+			Contains: []string{`"kyc_status":"verified"`, `"verification_level":"basic"`}},
+		{Name: "the history tells all", As: owner, Method: "GET", Path: path, Status: 200,
+			Contains: []string{`"from":"in_review","to":"verified"`, `"reason":"seen in person"`, `"from":"not_started","to":"pending"`,
+				`"transitions":{"expired":["reviewer","system"]}`, `"X1234567"`}},
+		{Name: "a proof of address is due for the next level", As: owner, Method: "GET", Path: path, Status: 200,
+			Contains: []string{`"currently_due":["proof_of_address"]`}},
+	})
+}
+
+func TestKYC_ReviewersVerifyWithTheDocuments(t *testing.T) {
+	s := servertest.Start(t)
+	advisor := s.User(access.Advisor)
+	path := "/v1/customers/" + newCustomer(t, advisor) + "/kyc"
+	now := "2026-01-31T08:00:00Z"
+	if answer := advisor.Do("PUT", path, map[string]any{"verified_at": now}); answer.Status != 409 {
+		t.Errorf("without a document: got %d %s, want 409", answer.Status, answer.Body)
+	}
+	if answer := advisor.Do("PUT", path, with(passport("P1"), "verified_at", "2027-01-01T00:00:00Z")); answer.Status != 400 {
+		t.Errorf("in the future: got %d %s, want 400", answer.Status, answer.Body)
+	}
+	answer := advisor.Do("PUT", path, with(passport("P1"), "verified_at", now)).Expect(t, http.StatusOK)
+	if body := answer.JSON(t); body["kyc_status"] != "verified" || body["verification_level"] != "basic" {
+		t.Errorf("got %s, want verified and basic", answer.Body)
+	}
+	answer = advisor.Do("PUT", path, with(documents(document("proof_of_address", "bill 1", "2026-06-30")), "verified_at", now)).Expect(t, http.StatusOK)
+	if answer.JSON(t)["verification_level"] != "standard" {
+		t.Errorf("got %s, want standard", answer.Body)
+	}
+	advisor.Do("PATCH", path+"/status", map[string]any{"verification_level": "enhanced"}).Expect(t, http.StatusOK)
+	if got := advisor.Do("GET", path, nil).JSON(t)["verified_at"]; got != "2026-01-31T08:00:00.000Z" {
+		t.Errorf("verified_at is %v", got)
+	}
+}
+
+func TestKYC_AddsDocumentsAndUpdatesTheSameOne(t *testing.T) {
+	s := servertest.Start(t)
+	owner := s.User(access.Customer)
+	path := "/v1/customers/" + newCustomer(t, owner) + "/kyc"
+	owner.Do("PUT", path, passport("ab 12")).Expect(t, http.StatusOK)
+	owner.Do("PUT", path, documents(document("identity_card", "ab 12", "2030-01-01"))).Expect(t, http.StatusOK)
+	same := document("passport", "AB 12", "2031-01-01")
+	same["country"] = "CH"
+	owner.Do("PUT", path, documents(same)).Expect(t, http.StatusOK)
+	var kyc struct {
+		Documents []struct {
+			Type       string `json:"type"`
+			ExpiryDate string `json:"expiry_date"`
+		} `json:"documents"`
+	}
+	owner.Do("GET", path, nil).Into(t, &kyc)
+	if len(kyc.Documents) != 2 || kyc.Documents[0].ExpiryDate != "2031-01-01" {
+		t.Errorf("got %+v, want the passport until 2031 and the identity card", kyc.Documents)
+	}
+}
+
+func TestKYC_RefusesBadDocuments(t *testing.T) {
+	s := servertest.Start(t)
+	owner := s.User(access.Customer)
+	path := "/v1/customers/" + newCustomer(t, owner) + "/kyc"
+	for name, c := range map[string]struct {
+		body  any
+		field string
+	}{
+		"expired":          {documents(document("passport", "1", "2026-01-30")), "documents.0.expiry_date"},
+		"second wrong":     {documents(document("passport", "1", "2030-01-01"), document("stamp", "", "soon")), "documents.1.type"},
+		"no day":           {documents(map[string]any{"type": "passport", "number": "1", "country": "CHE"}), "documents.0.expiry_date"},
+		"no such country":  {documents(map[string]any{"type": "other", "number": "1", "country": "CHX"}), "documents.0.country"},
+		"nothing":          {map[string]any{}, "documents"},
+		"not a list":       {map[string]any{"documents": "passport"}, "documents"},
+		"a broken instant": {map[string]any{"verified_at": "yesterday"}, "verified_at"},
+		"too many":         {documents(make([]map[string]any, 21)...), "documents"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := owner.Do("PUT", path, c.body)
+			details, _ := answer.JSON(t)["details"].(map[string]any)
+			if answer.Status != 400 || details[c.field] == nil {
+				t.Errorf("got %d %s, want 400 naming %s", answer.Status, answer.Body, c.field)
+			}
+		})
+	}
+	if got := owner.Do("GET", path, nil); !strings.Contains(got.Body, `"documents":[]`) || !strings.Contains(got.Body, `"not_started"`) {
+		t.Errorf("a refused request left %s", got.Body)
+	}
+	owner.Do("PUT", path, documents(document("passport", "1", "2026-01-31"))).Expect(t, http.StatusOK) // its last day counts
+}
+
+func TestKYC_EncryptsNumbersAndMasksThem(t *testing.T) {
+	s := servertest.Start(t)
+	owner, reader := s.User(access.Customer), s.User(access.Customer)
+	id := newCustomer(t, owner)
+	owner.Do("PUT", "/v1/customers/"+id+"/kyc", passport("GEHEIM-4711")).Expect(t, http.StatusOK)
+	s.Admin().Do("POST", "/v1/rbac/grants", map[string]any{"user_id": reader.UserID, "rec_type": "customers", "permissions": []string{"read"}, "rec_id": id}).
+		Expect(t, http.StatusCreated)
+	if got := reader.Do("GET", "/v1/customers/"+id+"/kyc", nil).Expect(t, http.StatusOK); strings.Contains(got.Body, "GEHEIM") || !strings.Contains(got.Body, "********711") {
+		t.Errorf("a reader sees %s", got.Body)
+	}
+	var stored string
+	if err := s.DB.QueryRow(context.Background(), "SELECT number_sealed || number_key FROM kyc_documents").Scan(&stored); err != nil || strings.Contains(stored, "4711") {
+		t.Errorf("stored as %q: %v", stored, err)
+	}
+}
+
+func TestDecide_RefusesWhatIsNoDecision(t *testing.T) {
+	s := servertest.Start(t)
+	advisor := s.User(access.Advisor)
+	path := "/v1/customers/" + newCustomer(t, advisor) + "/kyc/status"
+	servertest.Run(t, s, []servertest.Scenario{
+		{Name: "nothing", As: advisor, Method: "PATCH", Path: path, Body: map[string]any{}, Status: 400, Contains: []string{`"kyc_status"`}},
+		{Name: "no such state", As: advisor, Method: "PATCH", Path: path, Body: decide("perfect"), Status: 400, Contains: []string{`"kyc_status"`}},
+		{Name: "the same state", As: advisor, Method: "PATCH", Path: path, Body: decide("not_started"), Status: 409, Contains: []string{`"allowed":["pending"]`}},
+		{Name: "a level without verification", As: advisor, Method: "PATCH", Path: path, Body: map[string]any{"verification_level": "basic"}, Status: 409},
+		{Name: "no such level", As: advisor, Method: "PATCH", Path: path, Body: map[string]any{"verification_level": "gold"}, Status: 400},
+	})
+}
+
+func TestDecide_RefusesAReviewerWhoIsTheCustomer(t *testing.T) {
+	s := servertest.Start(t)
+	body := with(ada(), "email", "ADMIN@kontor.localhost")
+	id := s.User(access.Customer).Do("POST", "/v1/customers", body).Expect(t, http.StatusCreated).JSON(t)["id"].(string)
+	path := "/v1/customers/" + id + "/kyc/status"
+	if answer := s.Admin().Do("PATCH", path, decide("pending")); answer.Status != 403 || !strings.Contains(answer.Body, "customers.self_verification") {
+		t.Errorf("got %d %s, want 403", answer.Status, answer.Body)
+	}
+	s.User(access.Advisor).Do("PATCH", path, decide("pending")).Expect(t, http.StatusOK)
+}
+
+func TestRunExpiry_ExpiresWithTheLastIdentityDocument(t *testing.T) {
+	s := servertest.Start(t)
+	advisor := s.User(access.Advisor)
+	path := "/v1/customers/" + newCustomer(t, advisor)
+	body := documents(document("passport", "1", "2026-02-10"), document("identity_card", "2", "2026-02-20"), document("proof_of_address", "3", "2031-01-01"))
+	advisor.Do("PUT", path+"/kyc", with(body, "verified_at", "2026-01-31T08:00:00Z")).Expect(t, http.StatusOK)
+	status := func() any {
+		t.Helper()
+		if err := s.Customers.RunExpiry(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		return s.SignIn(servertest.AdminEmail, servertest.AdminPassword).Do("GET", path, nil).Expect(t, http.StatusOK).JSON(t)["kyc_status"]
+	}
+	for _, step := range []struct {
+		day  time.Time
+		want string
+	}{
+		{time.Date(2026, 2, 15, 12, 0, 0, 0, time.UTC), "verified"},
+		{time.Date(2026, 2, 20, 23, 59, 59, 0, time.UTC), "verified"},
+		{time.Date(2026, 2, 21, 0, 0, 0, 0, time.UTC), "expired"},
+		{time.Date(2026, 2, 22, 0, 0, 0, 0, time.UTC), "expired"},
+	} {
+		s.Clock.Set(step.day)
+		if got := status(); got != step.want {
+			t.Errorf("on %s he is %v, want %s", step.day.Format(time.DateOnly), got, step.want)
+		}
+	}
+}

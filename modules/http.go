@@ -1,0 +1,63 @@
+package modules
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"kontor/server"
+	"kontor/server/fault"
+	"kontor/store"
+	"kontor/web"
+)
+
+// Server builds the HTTP server that serves the modules. The modules must be started.
+func (m *Modules) Server() (*server.Server, error) {
+	s := m.Settings
+	console, err := web.New()
+	if err != nil {
+		return nil, err
+	}
+	return server.New(server.Options{
+		Endpoints: m.Endpoints(), Auth: m.Auth, Policy: m.Policy, Texts: m.Texts, Log: m.Log,
+		Now:     m.DB.Clock().Now,
+		Replays: replays{m.DB}, Stored: stored, Translate: translate, Fallback: console.Serve,
+		Probes:         []server.Probe{{Name: "database", Check: m.DB.Ready}},
+		TrustedProxies: s.Server.TrustedProxies, AllowedOrigins: s.CORS.AllowedOrigins,
+		RateLimits: s.RateLimits.Enabled, PublicPerMinute: s.RateLimits.PublicPerMinute, PrivatePerMinute: s.RateLimits.PrivatePerMinute,
+	})
+}
+
+// replays keeps answers to requests with an Idempotency-Key in the store.
+type replays struct{ db *store.DB }
+
+// Begin looks for an answer and binds the transactions of the request to the claim.
+func (r replays) Begin(ctx context.Context, claim server.Claim) (context.Context, error) {
+	claimed := store.Idempotency{Key: claim.Key, Caller: claim.Caller, Path: claim.Endpoint, BodyHash: claim.BodyHash[:]}
+	replay, err := r.db.Replay(ctx, claimed)
+	if err != nil {
+		return nil, err
+	}
+	if replay != nil {
+		return nil, replay
+	}
+	return store.WithIdempotency(ctx, claimed), nil
+}
+
+// stored recognises the answer of an earlier request.
+func stored(err error) (server.Stored, bool) {
+	replay, ok := errors.AsType[*store.Replay](err)
+	if !ok {
+		return server.Stored{}, false
+	}
+	return server.Stored{Status: replay.Status, Body: replay.Body, Mismatch: replay.BodyDiffers}, true
+}
+
+// translate makes a fault of what the store could not do for the time being.
+func translate(err error) error {
+	known := fault.Of(err)
+	if known.Status == http.StatusInternalServerError && store.Temporary(err) {
+		return fault.Unavailable.Because(err)
+	}
+	return err
+}

@@ -1,0 +1,130 @@
+// Package modules builds the modules of Kontor on one database, hands each what it needs of the others, and joins their
+// rows into the table of endpoints. It is the only place where modules meet.
+package modules
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+
+	"kontor/locales"
+	"kontor/modules/audit"
+	"kontor/modules/auth"
+	"kontor/modules/customers"
+	"kontor/modules/invoices"
+	"kontor/modules/invoices/qrbill"
+	"kontor/modules/notice"
+	"kontor/modules/notifications"
+	"kontor/modules/rbac"
+	"kontor/modules/users"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/settings"
+	"kontor/store"
+)
+
+// Options are what the modules are built with beside the database.
+type Options struct {
+	Settings settings.Settings
+	Log      *slog.Logger
+	Hash     auth.HashCost // zero: the cost of real passwords
+	CacheDir string        // for what can be made again, such as the compiled PDF engine; empty: nothing is kept
+}
+
+// Modules are all modules on one database.
+type Modules struct {
+	Options
+	DB     *store.DB
+	Texts  *locales.Bundle
+	Policy *access.Current
+
+	Auth          *auth.Service
+	Users         *users.Service
+	RBAC          *rbac.Service
+	Audit         *audit.Service
+	Customers     *customers.Service
+	Invoices      *invoices.Service
+	Notifications *notifications.Service
+
+	bills *qrbill.Reader
+}
+
+// New builds the modules. Nobody may do anything before [Modules.Start].
+func New(db *store.DB, o Options) (*Modules, error) {
+	texts, err := locales.Load()
+	if err != nil {
+		return nil, err
+	}
+	m := &Modules{Options: o, DB: db, Texts: texts, Policy: &access.Current{}}
+	m.Notifications = notifications.New(db, texts)
+	if m.Auth, err = auth.New(db, auth.Options{
+		AccessToken: o.Settings.Auth.AccessToken, RefreshToken: o.Settings.Auth.RefreshToken,
+		FreeAttempts: o.Settings.Auth.CoolingOff.FreeAttempts, BasePause: o.Settings.Auth.CoolingOff.Base, MaxPause: o.Settings.Auth.CoolingOff.Max,
+		PasswordMinLength: o.Settings.Auth.PasswordMinLength, Hash: o.Hash,
+		LoginKey: users.LoginKey, Texts: texts, Log: o.Log,
+	}); err != nil {
+		return nil, err
+	}
+	m.Users = users.New(db, m.Auth, outbox{m.Notifications}, texts, users.Options{OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts})
+	m.Customers = customers.New(db, quiet{}, quiet{})
+	m.bills = qrbill.NewReader(qrbill.Config{
+		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
+		CacheDir: o.CacheDir,
+	})
+	m.Invoices = invoices.New(m.bills, texts)
+	m.Audit = audit.New(db, texts)
+	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Sessions: m.Auth, Records: m.records(), Texts: texts, Log: o.Log})
+	return m, nil
+}
+
+// records are who answers for the records of each type.
+func (m *Modules) records() map[access.RecordType]access.Records {
+	records := map[access.RecordType]access.Records{
+		access.Customers: m.Customers,
+	}
+	maps.Copy(records, m.Auth.Records())
+	maps.Copy(records, m.Users.Records())
+	return records
+}
+
+// Endpoints joins the rows of all modules.
+func (m *Modules) Endpoints() []endpoint.Endpoint {
+	var table []endpoint.Endpoint
+	for _, module := range []interface{ Endpoints() []endpoint.Endpoint }{
+		m.Auth, m.Users, m.RBAC, m.Audit, m.Customers, m.Invoices, m.Notifications,
+	} {
+		table = append(table, module.Endpoints()...)
+	}
+	return table
+}
+
+// Start puts grants and rules in force.
+func (m *Modules) Start(ctx context.Context) error {
+	if err := m.RBAC.Start(ctx, m.Endpoints()); err != nil {
+		return fmt.Errorf("start access control: %w", err)
+	}
+	return nil
+}
+
+// Close writes what is still in memory. The database stays open.
+func (m *Modules) Close(ctx context.Context) error {
+	m.bills.Close()
+	return m.Auth.Close(ctx)
+}
+
+type quiet struct{}
+
+func (quiet) Notify(context.Context, *store.Tx, notice.Notice) error { return nil }
+
+func (quiet) IsPerson(context.Context, store.Querier, string, string, string, string) (bool, error) {
+	return false, nil
+}
+
+// outbox is what users needs of notifications.
+type outbox struct{ *notifications.Service }
+
+// PrepareOTP words a one-time code.
+func (o outbox) PrepareOTP(m users.OTPMessage) func(ctx context.Context, tx *store.Tx) error {
+	return o.Service.PrepareOTP(notifications.OTPMessage(m))
+}

@@ -1,0 +1,42 @@
+package notifications
+
+import (
+	"kontor/modules/list"
+	"kontor/modules/value"
+)
+
+const deliveryColumns = `id, notification_id, user_id, channel, recipient, subject, text, status, attempts, last_error,
+	next_attempt_at, created_at, sent_at`
+
+func scanDelivery(row list.Row) (Delivery, error) {
+	var d Delivery
+	err := row.Scan(&d.ID, &d.NotificationID, &d.UserID, &d.Channel, &d.Recipient, &d.Subject, &d.Text, &d.Status,
+		&d.Attempts, &d.LastError, &d.NextAttemptAt, &d.CreatedAt, &d.SentAt)
+	return d, err
+}
+
+var deliveryList = list.New(list.Source[Delivery]{
+	From:    "deliveries",
+	Columns: deliveryColumns,
+	ID:      "id",
+	Created: "created_at",
+	Tables:  []string{"deliveries"},
+	Fields: list.Fields{
+		{Name: "id", Type: list.UUID, Column: "id"},
+		{Name: "notification_id", Type: list.UUID, Column: "notification_id", Null: true},
+		{Name: "user_id", Type: list.UUID, Column: "user_id"},
+		{Name: "channel", Type: list.Text, Column: "channel", Key: "channel"},
+		{Name: "to", Type: list.Text, Column: "recipient", Key: "recipient_key", Fold: value.Fold},
+		{Name: "status", Type: list.Text, Column: "status", Key: "status"},
+		{Name: "attempts", Type: list.Number, Column: "attempts"},
+		{Name: "next_attempt_at", Type: list.Time, Column: "next_attempt_at", Null: true},
+		{Name: "created_at", Type: list.Time, Column: "created_at"},
+		{Name: "sent_at", Type: list.Time, Column: "sent_at", Null: true},
+	},
+	Scan: scanDelivery,
+})
+
+const insertDelivery = `
+	INSERT INTO deliveries (id, notification_id, user_id, channel, recipient, recipient_key, subject, text, html, secret,
+		status, next_attempt_at, created_at, sent_at)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`

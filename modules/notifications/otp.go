@@ -1,0 +1,36 @@
+package notifications
+
+import (
+	"context"
+
+	"kontor/modules/notice"
+	"kontor/store"
+)
+
+// OTPMessage is a one-time code on its way to its user.
+type OTPMessage struct {
+	UserID    string
+	Channel   string // email or sms
+	Recipient string
+	Language  string
+	Purpose   string // validation or recovery
+	Code      string
+	Minutes   int // that the code is valid
+}
+
+// PrepareOTP words a message and gives the function that leaves it in the outbox.
+func (s *Service) PrepareOTP(m OTPMessage) func(ctx context.Context, tx *store.Tx) error {
+	key := "notification." + string(notice.CredentialOTP) + "." + m.Channel + "." + m.Purpose + "."
+	args := map[string]any{"Code": m.Code, "Minutes": m.Minutes}
+	d := Delivery{
+		UserID: m.UserID, Channel: m.Channel, Recipient: m.Recipient, Secret: true,
+		Text: s.texts.Text(m.Language, key+"text", args),
+	}
+	if m.Channel == Email {
+		d.Subject = s.texts.Text(m.Language, key+"subject", args)
+	}
+	return func(ctx context.Context, tx *store.Tx) error {
+		_, err := s.Enqueue(ctx, tx, d)
+		return err
+	}
+}

@@ -1,0 +1,94 @@
+package rbac_test
+
+import (
+	"testing"
+
+	"kontor/modules/rbac"
+	"kontor/server/access"
+	"kontor/store"
+)
+
+// BenchmarkCheck100 decides 100 checks on 100 different records of two types, half of which the caller may read, in a
+// bank with 20,000 grants on records.
+func BenchmarkCheck100(b *testing.B) {
+	bank := newBank(b)
+	user := bank.user(access.Customer)
+	var checks []rbac.Check
+	err := bank.db.InTx(b.Context(), func(tx *store.Tx) error {
+		for i := range 20_000 {
+			principal := user
+			if i%2 == 0 {
+				principal = access.Customer
+			}
+			thing := store.NewID()
+			if _, err := tx.Exec(b.Context(), "INSERT INTO things (id, created_by) VALUES ($1, $2)", thing, bank.root); err != nil {
+				return err
+			}
+			_, err := tx.Exec(b.Context(), `INSERT INTO grants (id, principal_kind, principal_id, rec_type, permission, rec_id, created_at, created_by)
+				VALUES ($1, 'user', $2, 'customers', 'read', $3, 0, $2)`, store.NewID(), principal, thing)
+			if err != nil {
+				return err
+			}
+			if i%200 == 0 {
+				checks = append(checks, rbac.Check{RecType: "customers", Permission: []string{"read", "update"}[i/200%2], RecID: thing})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	checks[7] = rbac.Check{RecType: "roles", Permission: "read", RecID: access.Advisor}
+	caller := access.Caller{UserID: user, Roles: []string{access.Customer}}.Under(bank.policy.Load())
+	b.ResetTimer()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := bank.rbac.Decide(b.Context(), caller, checks); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCheck100HTTP is the same as one request, with the client's share of the work.
+func BenchmarkCheck100HTTP(b *testing.B) {
+	bank := newBank(b)
+	user := bank.user(access.Customer)
+	checks := make([]object, 100)
+	for i := range checks {
+		checks[i] = object{"rec_type": "customers", "permission": "read", "rec_id": bank.thing(user)}
+	}
+	body := object{"checks": checks}
+	b.ResetTimer()
+	for b.Loop() {
+		if a := bank.do(user, "POST", "/v1/rbac/check", body); a.status != 200 {
+			b.Fatal(a.text)
+		}
+	}
+}
+
+// BenchmarkPolicyLoad changes a rule and so loads the whole policy of a bank with 5,000 grants on types.
+func BenchmarkPolicyLoad(b *testing.B) {
+	bank := newBank(b)
+	err := bank.db.InTx(b.Context(), func(tx *store.Tx) error {
+		for range 5_000 {
+			_, err := tx.Exec(b.Context(), `INSERT INTO grants (id, principal_kind, principal_id, rec_type, permission, created_at, created_by)
+				VALUES ($1, 'user', $1, 'customers', 'read', 0, $1)`, store.NewID())
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	root := access.With(b.Context(), access.Caller{UserID: bank.root, Roles: []string{access.Administrator}}.Under(bank.policy.Load()))
+	in := rbac.RateLimitInput{Endpoint: "GET /v1/customers/{id}"}
+	in.PerMinute.Given = true
+	for b.Loop() {
+		in.PerMinute.Value = in.PerMinute.Value%1000 + 1
+		if _, err := bank.rbac.SetRateLimit(root, in); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

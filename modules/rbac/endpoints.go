@@ -1,0 +1,129 @@
+package rbac
+
+import (
+	"context"
+	"net/http"
+
+	"kontor/modules/list"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/server/limit"
+)
+
+const (
+	tag           = "Access control"
+	statusCreated = http.StatusCreated
+)
+
+// listFaults are those of every list.
+var listFaults = []fault.Kind{fault.QueryInvalidField, fault.QueryInvalidFormat, fault.QueryInvalidSortField, fault.QueryInvalidSearchField}
+
+// Endpoints are the rows of the module. All but the check are for administrators, until they grant them to others.
+func (s *Service) Endpoints() []endpoint.Endpoint {
+	return []endpoint.Endpoint{
+		{Name: "rbac.check", Method: http.MethodPost, Path: "/v1/rbac/check", Access: access.SignedIn, Limit: limit.Private,
+			Roles: []string{access.Advisor, access.Customer}, Tag: tag,
+			Summary: "Tell whether the caller holds permissions on record types or records, and by what.",
+			Faults:  []fault.Kind{fault.UserNotFound}, Handle: endpoint.JSON(http.StatusOK, s.check)},
+
+		{Name: "rbac.roles.create", Method: http.MethodPost, Path: "/v1/rbac/roles", Access: access.On(access.Roles, access.Create),
+			Limit: limit.Private, Tag: tag, Summary: "Make a role.", Faults: []fault.Kind{fault.RoleExists},
+			Handle: endpoint.JSON(statusCreated, s.postRole)},
+		{Name: "rbac.roles.list", Method: http.MethodGet, Path: "/v1/rbac/roles", Access: access.On(access.Roles, access.Read),
+			Limit: limit.Private, Tag: tag, Summary: "List the roles.", Faults: listFaults,
+			Handle: endpoint.JSON(http.StatusOK, s.listRoles)},
+		{Name: "rbac.roles.get", Method: http.MethodGet, Path: "/v1/rbac/roles/{id}", Access: access.On(access.Roles, access.Read),
+			Limit: limit.Private, Tag: tag, Summary: "Read a role.", Faults: []fault.Kind{fault.RoleNotFound},
+			Handle: endpoint.JSON(http.StatusOK, s.getRole)},
+		{Name: "rbac.roles.update", Method: http.MethodPut, Path: "/v1/rbac/roles/{id}", Access: access.On(access.Roles, access.Update),
+			Limit: limit.Private, Tag: tag, Summary: "Change name and description of a role.",
+			Faults: []fault.Kind{fault.RoleNotFound, fault.RoleBuiltIn, fault.RoleExists, fault.PreconditionFailed},
+			Handle: endpoint.JSON(http.StatusOK, s.putRole)},
+		{Name: "rbac.roles.delete", Method: http.MethodDelete, Path: "/v1/rbac/roles/{id}", Access: access.On(access.Roles, access.Delete),
+			Limit: limit.Private, Tag: tag, Summary: "Delete a role with its grants and take it from its holders.",
+			Faults: []fault.Kind{fault.RoleNotFound, fault.RoleBuiltIn, fault.GrantToSelf},
+			Handle: endpoint.JSON(http.StatusOK, s.deleteRole)},
+
+		{Name: "rbac.grants.create", Method: http.MethodPost, Path: "/v1/rbac/grants", Access: access.On(access.Grants, access.Create),
+			Limit: limit.Private, Tag: tag, Summary: "Grant a role or a user a record type, one record or an endpoint.",
+			Faults: []fault.Kind{fault.RoleNotFound, fault.UserNotFound, fault.EndpointNotFound, fault.GrantToSelf, fault.GrantNotHeld, fault.GrantExists},
+			Handle: endpoint.JSON(statusCreated, s.CreateGrant)},
+		{Name: "rbac.grants.list", Method: http.MethodGet, Path: "/v1/rbac/grants", Access: access.On(access.Grants, access.Read),
+			Limit: limit.Private, Tag: tag, Summary: "List the grants.", Faults: listFaults,
+			Handle: endpoint.JSON(http.StatusOK, s.listGrants)},
+		{Name: "rbac.grants.delete", Method: http.MethodDelete, Path: "/v1/rbac/grants/{id}", Access: access.On(access.Grants, access.Delete),
+			Limit: limit.Private, Tag: tag, Summary: "Take a grant away.", Faults: []fault.Kind{fault.GrantNotFound},
+			Handle: endpoint.JSON(http.StatusOK, s.deleteGrant)},
+
+		{Name: "rbac.endpoints.list", Method: http.MethodGet, Path: "/v1/rbac/endpoints", Access: access.SignedIn,
+			Limit: limit.Private, Tag: tag, Summary: "List the endpoints that can be granted.", Faults: listFaults,
+			Handle: endpoint.JSON(http.StatusOK, s.listEndpoints)},
+		{Name: "rbac.record_types.list", Method: http.MethodGet, Path: "/v1/rbac/record-types", Access: access.SignedIn,
+			Limit: limit.Private, Tag: tag, Summary: "List the record types that can be granted.", Faults: listFaults,
+			Handle: endpoint.JSON(http.StatusOK, s.listRecordTypes)},
+
+		{Name: "rbac.rate_limits.list", Method: http.MethodGet, Path: "/v1/rate-limits", Access: access.On(access.RateLimits, access.Read),
+			Limit: limit.Private, Tag: tag, Summary: "List the stored rate-limit rules.", Faults: listFaults,
+			Handle: endpoint.JSON(http.StatusOK, s.listRateLimits)},
+		{Name: "rbac.rate_limits.set", Method: http.MethodPut, Path: "/v1/rate-limits", Access: access.On(access.RateLimits, access.Update),
+			Limit: limit.Private, Tag: tag, Summary: "Set or remove the rate-limit rule of an endpoint.",
+			Faults: []fault.Kind{fault.EndpointNotFound, fault.PreconditionFailed},
+			Handle: endpoint.JSON(http.StatusOK, s.SetRateLimit)},
+	}
+}
+
+type idInput struct {
+	ID string `path:"id"`
+}
+
+type listInput struct {
+	Query list.Params `query:"*"`
+}
+
+type putRoleInput struct {
+	ID          string  `path:"id"`
+	Name        *string `json:"name"`
+	Description *string `json:"description"`
+}
+
+// Validate is that of RoleInput.
+func (in *putRoleInput) Validate(v *fault.Fields) {
+	role := RoleInput{in.Name, in.Description}
+	role.Validate(v)
+	in.Name, in.Description = role.Name, role.Description
+}
+
+func (s *Service) postRole(ctx context.Context, in createRoleInput) (Role, error) {
+	return s.CreateRole(ctx, RoleInput(in))
+}
+
+func (s *Service) getRole(ctx context.Context, in idInput) (Role, error) { return s.Role(ctx, in.ID) }
+
+func (s *Service) listRoles(ctx context.Context, in listInput) (list.Page[Role], error) {
+	return s.Roles(ctx, in.Query)
+}
+
+func (s *Service) putRole(ctx context.Context, in putRoleInput) (Role, error) {
+	return s.UpdateRole(ctx, in.ID, RoleInput{in.Name, in.Description})
+}
+
+func (s *Service) deleteRole(ctx context.Context, in idInput) (endpoint.Message, error) {
+	return s.message(ctx, "rbac.role_deleted"), s.DeleteRole(ctx, in.ID)
+}
+
+func (s *Service) listGrants(ctx context.Context, in listInput) (list.Page[Grant], error) {
+	return s.Grants(ctx, in.Query)
+}
+
+func (s *Service) deleteGrant(ctx context.Context, in idInput) (endpoint.Message, error) {
+	return s.message(ctx, "rbac.grant_deleted"), s.DeleteGrant(ctx, in.ID)
+}
+
+func (s *Service) listRateLimits(ctx context.Context, in listInput) (list.Page[RateLimit], error) {
+	return s.RateLimits(ctx, in.Query)
+}
+
+func (s *Service) message(ctx context.Context, key string) endpoint.Message {
+	return endpoint.Message{Message: s.Texts.Text(endpoint.Language(ctx), key, nil)}
+}

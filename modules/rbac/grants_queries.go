@@ -1,0 +1,154 @@
+package rbac
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"kontor/modules/list"
+	"kontor/modules/records"
+	"kontor/server/access"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+const grantColumns = "id, role_id, user_id, rec_type, rec_id, permissions, endpoint, created_at, created_by"
+
+var grantTable = &records.Table[Grant]{
+	Type: access.Grants, From: "grant_records", Columns: grantColumns, Scan: scanGrant,
+	Relations: []records.Relation{records.Created}, Missing: fault.GrantNotFound,
+}
+
+var grantList = list.New(list.Source[Grant]{
+	From: "grant_records", Columns: grantColumns, ID: "id", Created: "created_at", Tables: []string{"grant_records"}, Scan: scanGrant,
+	Fields: list.Fields{
+		{Name: "id", Type: list.UUID, Column: "id"},
+		{Name: "role_id", Type: list.UUID, Column: "role_id", Null: true},
+		{Name: "user_id", Type: list.UUID, Column: "user_id", Null: true},
+		{Name: "rec_type", Type: list.Text, Column: "rec_type", Key: "rec_type", Null: true},
+		{Name: "rec_id", Type: list.UUID, Column: "rec_id", Null: true},
+		{Name: "endpoint", Type: list.Text, Column: "endpoint", Key: "lower(endpoint)", Null: true},
+		{Name: "created_at", Type: list.Time, Column: "created_at"},
+		{Name: "created_by", Type: list.UUID, Column: "created_by"},
+	},
+})
+
+func scanGrant(row list.Row) (Grant, error) {
+	var g Grant
+	var permissions string
+	err := row.Scan(&g.ID, &g.RoleID, &g.UserID, &g.RecType, &g.RecID, &permissions, &g.Endpoint, &g.CreatedAt, &g.CreatedBy)
+	g.Permissions = []string{}
+	if permissions != "" {
+		g.Permissions = strings.Split(permissions, ",")
+	}
+	return g, err
+}
+
+func names(p access.Permission) string { return strings.Join(p.Names(), ", ") }
+
+const insertGrantRecord = `
+	INSERT INTO grant_records (id, role_id, user_id, rec_type, rec_id, permissions, endpoint, created_at, created_by)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+
+const insertPermission = `
+	INSERT INTO grants (id, principal_kind, principal_id, rec_type, permission, rec_id, created_at, created_by)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+
+const insertEndpointGrant = `
+	INSERT INTO endpoint_grants (id, principal_kind, principal_id, endpoint, created_at, created_by)
+	VALUES ($1, $2, $3, $4, $5, $6)`
+
+const (
+	selectPermissions   = `SELECT permission FROM grants WHERE rec_id = $1 AND rec_type = $2 AND principal_id = $3`
+	countEndpointGrants = `SELECT COUNT(*) FROM endpoint_grants WHERE principal_id = $1 AND endpoint = $2`
+)
+
+// insertGrant stores a grant and what it allows. Each permission is granted to somebody at most once, so that removing
+// the grant that names it takes it away; it returns fault.GrantExists with the permissions that are granted already.
+func insertGrant(ctx context.Context, tx *store.Tx, g Grant) error {
+	kind, principal := g.principal()
+	if g.Endpoint != nil {
+		var n int
+		if err := tx.QueryRow(ctx, countEndpointGrants, principal, *g.Endpoint).Scan(&n); err != nil {
+			return err
+		}
+		if n > 0 {
+			return fault.GrantExists
+		}
+		if _, err := tx.Exec(ctx, insertEndpointGrant, g.ID, kind, principal, *g.Endpoint, g.CreatedAt, g.CreatedBy); err != nil {
+			return err
+		}
+	} else if err := insertPermissions(ctx, tx, g, kind, principal); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, insertGrantRecord, g.ID, g.RoleID, g.UserID, g.RecType, g.RecID, strings.Join(g.Permissions, ","),
+		g.Endpoint, g.CreatedAt, g.CreatedBy)
+	return err
+}
+
+func insertPermissions(ctx context.Context, tx *store.Tx, g Grant, kind, principal string) error {
+	var twice []string
+	err := each(ctx, tx, func(rows *store.Rows) error {
+		var permission string
+		if err := rows.Scan(&permission); err != nil {
+			return err
+		}
+		if slices.Contains(g.Permissions, permission) {
+			twice = append(twice, permission)
+		}
+		return nil
+	}, selectPermissions, g.recID(), *g.RecType, principal)
+	if err != nil {
+		return err
+	}
+	if len(twice) > 0 {
+		slices.Sort(twice)
+		return fault.GrantExists.Detail("permissions", twice)
+	}
+	for _, permission := range g.Permissions {
+		_, err := tx.Exec(ctx, insertPermission, store.NewID(), kind, principal, *g.RecType, permission, g.recID(), g.CreatedAt, g.CreatedBy)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	deleteGrantRecord   = `DELETE FROM grant_records WHERE id = $1`
+	deleteEndpointGrant = `DELETE FROM endpoint_grants WHERE id = $1`
+	deletePermission    = `DELETE FROM grants WHERE rec_id = $1 AND rec_type = $2 AND permission = $3 AND principal_id = $4`
+)
+
+func deleteGrant(ctx context.Context, tx *store.Tx, g Grant) error {
+	if err := forgetRecord(ctx, tx, access.Grants.Name, g.ID); err != nil {
+		return err
+	}
+	if g.Endpoint != nil {
+		if _, err := tx.Exec(ctx, deleteEndpointGrant, g.ID); err != nil {
+			return err
+		}
+	}
+	_, principal := g.principal()
+	for _, permission := range g.Permissions {
+		if _, err := tx.Exec(ctx, deletePermission, g.recID(), *g.RecType, permission, principal); err != nil {
+			return err
+		}
+	}
+	_, err := tx.Exec(ctx, deleteGrantRecord, g.ID)
+	return err
+}
+
+const (
+	deletePermissionsOnRecord  = `DELETE FROM grants WHERE rec_id = $1 AND rec_type = $2`
+	deleteGrantRecordsOnRecord = `DELETE FROM grant_records WHERE rec_id = $1 AND rec_type = $2`
+)
+
+// forgetRecord removes the grants on a record.
+func forgetRecord(ctx context.Context, tx *store.Tx, recType, recID string) error {
+	if _, err := tx.Exec(ctx, deletePermissionsOnRecord, recID, recType); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, deleteGrantRecordsOnRecord, recID, recType)
+	return err
+}

@@ -1,0 +1,350 @@
+package rbac_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/gofiber/fiber/v2"
+
+	"kontor/locales"
+	"kontor/modules/list"
+	"kontor/modules/rbac"
+	"kontor/modules/records"
+	"kontor/server"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/server/limit"
+	"kontor/store"
+	"kontor/store/storetest"
+)
+
+// bank is a running server with rbac and records of the type customers.
+type bank struct {
+	t        testing.TB
+	db       *store.DB
+	rbac     *rbac.Service
+	policy   *access.Current
+	users    *users
+	sessions *sessions
+	address  string
+	root     string // an administrator
+}
+
+// users knows which users exist.
+type users struct{ ids sync.Map }
+
+func (u *users) Standings(_ context.Context, userID string, ids []string) (map[string]access.Standing, error) {
+	found := map[string]access.Standing{}
+	for _, id := range ids {
+		if _, known := u.ids.Load(id); known {
+			found[id] = access.Standing{}
+			if id == userID {
+				found[id] = access.Standing{Own: access.Read | access.Update}
+			}
+		}
+	}
+	return found, nil
+}
+
+// sessions remembers the roles of users, as a cache of sessions does, until it hears of a change. The token of a user
+// is his id.
+type sessions struct {
+	db     *store.DB
+	users  *users
+	mu     sync.Mutex
+	caches map[string]*access.Caller
+}
+
+func (s *sessions) Changed(tx *store.Tx, userID string) {
+	tx.AfterCommit(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.caches, userID)
+	})
+}
+
+func (s *sessions) Known(string) (*access.Caller, bool) { return nil, false }
+
+func (s *sessions) Bearer(c *fiber.Ctx) (*access.Caller, error) {
+	userID := string(bytes.TrimPrefix([]byte(c.Get("Authorization")), []byte("Bearer ")))
+	if _, known := s.users.ids.Load(userID); !known {
+		return nil, fault.Unauthorized
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if caller := s.caches[userID]; caller != nil {
+		return caller, nil
+	}
+	caller := &access.Caller{UserID: userID}
+	rows, err := s.db.Query(context.Background(), "SELECT role_id FROM user_roles WHERE user_id = $1 ORDER BY role_id", userID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var role string
+		if err := rows.Scan(&role); err != nil {
+			return nil, err
+		}
+		caller.Roles = append(caller.Roles, role)
+	}
+	s.caches[userID] = caller
+	return caller, rows.Err()
+}
+
+func (s *sessions) APIKey(context.Context, string) (*access.Caller, error) {
+	return nil, fault.Unauthorized
+}
+
+// Begin and stored bind requests with an Idempotency-Key to the store.
+func (b *bank) Begin(ctx context.Context, claim server.Claim) (context.Context, error) {
+	claimed := store.Idempotency{Key: claim.Key, Caller: claim.Caller, Path: claim.Endpoint, BodyHash: claim.BodyHash[:]}
+	return store.WithIdempotency(ctx, claimed), nil
+}
+
+func stored(err error) (server.Stored, bool) {
+	var replay *store.Replay
+	if !errors.As(err, &replay) {
+		return server.Stored{}, false
+	}
+	return server.Stored{Status: replay.Status, Body: replay.Body, Mismatch: replay.BodyDiffers}, true
+}
+
+// thing is a record of the type customers.
+type thing struct {
+	ID string `json:"id"`
+}
+
+var things = &records.Table[thing]{
+	Type: access.Customers, From: "things", Columns: "id", Relations: []records.Relation{records.Created}, Missing: fault.CustomerNotFound,
+	Scan: func(row list.Row) (thing, error) {
+		var t thing
+		err := row.Scan(&t.ID)
+		return t, err
+	},
+}
+
+type thingRecords struct{ db *store.DB }
+
+func (r thingRecords) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
+	return things.Standings(ctx, r.db, userID, ids)
+}
+
+// thingEndpoints ask for each permission on one record, and for the right to create.
+func thingEndpoints(db *store.DB) []endpoint.Endpoint {
+	type input struct {
+		ID string `path:"id"`
+	}
+	all := []string{access.Advisor, access.Customer}
+	get := func(p access.Permission) endpoint.Handler {
+		return endpoint.JSON(http.StatusOK, func(ctx context.Context, in input) (thing, error) { return things.Get(ctx, db, in.ID, p) })
+	}
+	rows := []endpoint.Endpoint{
+		{Name: "things.get", Method: "GET", Path: "/v1/customers/{id}", Access: access.On(access.Customers, access.Read), Roles: all, Handle: get(access.Read)},
+		{Name: "things.update", Method: "PUT", Path: "/v1/customers/{id}", Access: access.On(access.Customers, access.Update), Roles: all, Handle: get(access.Update)},
+		{Name: "things.delete", Method: "DELETE", Path: "/v1/customers/{id}", Access: access.On(access.Customers, access.Delete), Roles: all, Handle: get(access.Delete)},
+		{Name: "things.create", Method: "POST", Path: "/v1/customers", Access: access.On(access.Customers, access.Create), Roles: all,
+			Handle: endpoint.JSON(http.StatusOK, func(context.Context, endpoint.None) (thing, error) { return thing{}, nil })},
+		{Name: "things.health", Method: "GET", Path: "/v1/health", Access: access.Public,
+			Handle: endpoint.JSON(http.StatusOK, func(context.Context, endpoint.None) (thing, error) { return thing{}, nil })},
+	}
+	for i := range rows {
+		rows[i].Tag, rows[i].Summary, rows[i].Limit = "Things", "Test.", limit.Private
+	}
+	rows[len(rows)-1].Limit = limit.None
+	return rows
+}
+
+func (b *bank) table() []endpoint.Endpoint {
+	return append(b.rbac.Endpoints(), thingEndpoints(b.db)...)
+}
+
+func newService(t testing.TB, db *store.DB, b *bank) *rbac.Service {
+	t.Helper()
+	texts, err := locales.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rbac.New(db, rbac.Options{
+		Policy: b.policy, Sessions: b.sessions, Texts: texts, Log: slog.New(slog.DiscardHandler),
+		Records: map[access.RecordType]access.Records{access.Users: b.users, access.Customers: thingRecords{db}},
+	})
+}
+
+func newBank(t testing.TB) *bank {
+	t.Helper()
+	db := storetest.Open(t)
+	b := &bank{t: t, db: db, policy: &access.Current{}, users: &users{}}
+	b.sessions = &sessions{db: db, users: b.users, caches: map[string]*access.Caller{}}
+	b.rbac = newService(t, db, b)
+	b.exec("CREATE TABLE things (id TEXT NOT NULL PRIMARY KEY, created_by TEXT NOT NULL)")
+	if err := b.rbac.Start(t.Context(), b.table()); err != nil {
+		t.Fatal(err)
+	}
+	b.root = b.user(access.Administrator)
+	b.listen()
+	return b
+}
+
+func (b *bank) listen() {
+	b.t.Helper()
+	texts, err := locales.Load()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	s, err := server.New(server.Options{
+		Endpoints: b.table(), Auth: b.sessions, Policy: b.policy, Texts: texts, Now: b.db.Clock().Now, Log: slog.New(slog.DiscardHandler),
+		Replays: b, Stored: stored, RateLimits: true, PublicPerMinute: 1_000_000, PrivatePerMinute: 1_000_000,
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(listener) }()
+	b.t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = s.Shutdown(ctx)
+		_ = listener.Close()
+		<-done
+	})
+	b.address = "http://" + listener.Addr().String()
+}
+
+func (b *bank) exec(statement string, args ...any) {
+	b.t.Helper()
+	err := b.db.InTx(context.Background(), func(tx *store.Tx) error {
+		_, err := tx.Exec(context.Background(), statement, args...)
+		return err
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// user makes a user with roles.
+func (b *bank) user(roles ...string) string {
+	b.t.Helper()
+	id := store.NewID()
+	b.users.ids.Store(id, true)
+	for _, role := range roles {
+		b.exec("INSERT INTO user_roles (user_id, role_id, created_at, created_by) VALUES ($1, $2, 0, $1)", id, role)
+	}
+	return id
+}
+
+// thing makes a record of the type customers.
+func (b *bank) thing(owner string) string {
+	b.t.Helper()
+	id := store.NewID()
+	b.exec("INSERT INTO things (id, created_by) VALUES ($1, $2)", id, owner)
+	return id
+}
+
+// answer is what a request got.
+type answer struct {
+	status int
+	header http.Header
+	text   string
+	body   map[string]any
+}
+
+func (a answer) code() string { code, _ := a.body["code"].(string); return code }
+
+func (a answer) id() string { id, _ := a.body["id"].(string); return id }
+
+func (a answer) data() []map[string]any {
+	var found []map[string]any
+	rows, _ := a.body["data"].([]any)
+	for _, row := range rows {
+		found = append(found, row.(map[string]any))
+	}
+	return found
+}
+
+// do sends a request as the user. The body is anything that becomes JSON; headers come in pairs.
+func (b *bank) do(user, method, path string, body any, headers ...string) answer {
+	b.t.Helper()
+	a, err := b.try(user, method, path, body, headers...)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return a
+}
+
+// try is do for other goroutines than the test's.
+func (b *bank) try(user, method, path string, body any, headers ...string) (answer, error) {
+	var reader io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return answer{}, err
+		}
+		reader = bytes.NewReader(text)
+	}
+	request, err := http.NewRequest(method, b.address+path, reader)
+	if err != nil {
+		return answer{}, err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	request.Header.Set("Authorization", "Bearer "+user)
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return answer{}, err
+	}
+	a := answer{status: response.StatusCode, header: response.Header, text: string(text)}
+	if len(text) > 0 {
+		if err := json.Unmarshal(text, &a.body); err != nil {
+			return answer{}, fmt.Errorf("%s %s: %s: %w", method, path, text, err)
+		}
+	}
+	return a, nil
+}
+
+// want sends a request and expects a status and, for a refusal, a code.
+func (b *bank) want(status int, code, user, method, path string, body any, headers ...string) answer {
+	b.t.Helper()
+	a := b.do(user, method, path, body, headers...)
+	if a.status != status || a.code() != code {
+		b.t.Fatalf("%s %s: got %d %s, want %d %s\n%s", method, path, a.status, a.code(), status, code, a.text)
+	}
+	return a
+}
+
+type object = map[string]any
+
+// grant makes a grant as the administrator and gives its id.
+func (b *bank) grant(body object) string {
+	b.t.Helper()
+	return b.want(201, "", b.root, "POST", "/v1/rbac/grants", body).id()
+}
+
+// role makes a role and gives its id.
+func (b *bank) role(name string) string {
+	b.t.Helper()
+	return b.want(201, "", b.root, "POST", "/v1/rbac/roles", object{"name": name}).id()
+}

@@ -1,0 +1,114 @@
+package rbac
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"kontor/modules/list"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+// RateLimit is a stored rule: how many requests a minute one principal may send to an endpoint. It counts instead of
+// the general limits.
+type RateLimit struct {
+	Endpoint   string     `json:"endpoint"`
+	PerMinute  *int       `json:"per_minute"` // null in the answer to a removal
+	ModifiedAt store.Time `json:"modified_at"`
+	ModifiedBy string     `json:"modified_by"`
+
+	version int64
+}
+
+// ETag is the version of the rule. A rule that was removed and made again counts anew, so that the time tells the two
+// apart.
+func (r RateLimit) ETag() string {
+	if r.version == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d.%d", r.version, r.ModifiedAt)
+}
+
+const (
+	minPerMinute = 1
+	maxPerMinute = 1_000_000
+)
+
+// RateLimitInput sets or, with null, removes the rule of an endpoint.
+type RateLimitInput struct {
+	Endpoint  string                 `json:"endpoint"`
+	PerMinute endpoint.Optional[int] `json:"per_minute"`
+}
+
+// Validate checks the number.
+func (in *RateLimitInput) Validate(v *fault.Fields) {
+	if in.Endpoint == "" {
+		v.Add("endpoint", "invalid.required")
+	}
+	if v.Has("per_minute") || in.PerMinute.Null {
+		return
+	}
+	if !in.PerMinute.Given {
+		v.Add("per_minute", "invalid.required")
+		return
+	}
+	if n := in.PerMinute.Value; n < minPerMinute || n > maxPerMinute {
+		v.Add("per_minute", "invalid.range", fault.Args{"Min": minPerMinute, "Max": maxPerMinute})
+	}
+}
+
+// RateLimits lists the stored rules. It returns fault.NoAccess.
+func (s *Service) RateLimits(ctx context.Context, p list.Params) (list.Page[RateLimit], error) {
+	if !access.From(ctx).May(access.RateLimits, access.Read) {
+		return list.Page[RateLimit]{}, fault.NoAccess
+	}
+	return limitList.Page(ctx, s.db, p)
+}
+
+// SetRateLimit stores or removes a rule, in force for the next request. It returns fault.NoAccess,
+// fault.EndpointNotFound, fault.InvalidInput for an endpoint that is never limited, and fault.PreconditionFailed.
+func (s *Service) SetRateLimit(ctx context.Context, in RateLimitInput) (RateLimit, error) {
+	caller := access.From(ctx)
+	if !caller.May(access.RateLimits, access.Update) {
+		return RateLimit{}, fault.NoAccess
+	}
+	if err := s.limited(in.Endpoint); err != nil {
+		return RateLimit{}, err
+	}
+	var rule RateLimit
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		before, err := selectLimit(ctx, tx, in.Endpoint)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		if err := endpoint.CheckMatch(ctx, before.ETag()); err != nil {
+			return err
+		}
+		rule = RateLimit{Endpoint: in.Endpoint, ModifiedAt: tx.Now(), ModifiedBy: caller.UserID}
+		entry := store.AuditEntry{Actor: caller.UserID, Action: "rbac.rate_limits.set", RecType: access.RateLimits.Name, RecID: in.Endpoint}
+		if before.PerMinute != nil {
+			entry.Before = before
+		}
+		if in.PerMinute.Null {
+			if before.PerMinute == nil {
+				return nil
+			}
+			entry.Action = "rbac.rate_limits.remove"
+			err = deleteLimit(ctx, tx, in.Endpoint)
+		} else {
+			rule.PerMinute, rule.version = &in.PerMinute.Value, before.version+1
+			entry.After = rule
+			err = upsertLimit(ctx, tx, rule)
+		}
+		if err != nil {
+			return err
+		}
+		tx.Audit(entry)
+		tx.AfterCommit(s.policy.changed)
+		return nil
+	})
+	return rule, err
+}

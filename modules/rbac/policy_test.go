@@ -1,0 +1,31 @@
+package rbac_test
+
+import (
+	"testing"
+
+	"kontor/server/access"
+)
+
+func TestPolicy_RefusesEverythingWhileItCannotBeRead(t *testing.T) {
+	b := newBank(t)
+	user, thing := b.user(access.Advisor), b.thing(b.root)
+	path := "/v1/customers/" + thing
+	b.want(200, "", user, "GET", path, nil)
+
+	b.exec("ALTER TABLE rate_limit_rules RENAME TO broken")
+	b.grant(object{"user_id": user, "rec_type": "customers", "permissions": []string{"delete"}})
+	b.want(403, "common.rbac_no_rec_access", user, "GET", path, nil)
+	b.want(200, "", b.root, "GET", path, nil)
+
+	b.exec("ALTER TABLE broken RENAME TO rate_limit_rules")
+	b.grant(object{"user_id": user, "rec_type": "personas", "permissions": []string{"read"}})
+	b.want(200, "", user, "DELETE", path, nil)
+}
+
+func TestStart_FailsWithoutItsTables(t *testing.T) {
+	b := newBank(t)
+	b.exec("ALTER TABLE rate_limit_rules RENAME TO broken")
+	if err := newService(t, b.db, b).Start(t.Context(), b.table()); err == nil {
+		t.Error("it started without the policy")
+	}
+}

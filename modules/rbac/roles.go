@@ -1,0 +1,201 @@
+package rbac
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"kontor/modules/list"
+	"kontor/modules/value"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+// Role is a set of grants that users can hold. Built-in roles keep their names and cannot be deleted; their
+// descriptions and grants can be changed.
+type Role struct {
+	ID          string     `json:"id"`
+	Name        string     `json:"name"`
+	Description string     `json:"description"`
+	BuiltIn     bool       `json:"built_in"`
+	CreatedAt   store.Time `json:"created_at"`
+	CreatedBy   string     `json:"created_by"`
+	ModifiedAt  store.Time `json:"modified_at"`
+	ModifiedBy  string     `json:"modified_by"`
+
+	version int64
+}
+
+// ETag is the version of the role.
+func (r Role) ETag() string { return strconv.FormatInt(r.version, 10) }
+
+const (
+	maxRoleName        = 100  // characters
+	maxRoleDescription = 1000 // characters
+)
+
+// RoleInput is what a caller may say about a role. What an update leaves out stays as it is.
+type RoleInput struct {
+	Name        *string `json:"name"`
+	Description *string `json:"description"`
+}
+
+// Validate brings name and description into their stored form. A name that looks like an id is refused: where roles are
+// given by name or id, nobody could tell them apart.
+func (in *RoleInput) Validate(v *fault.Fields) {
+	if in.Name != nil {
+		name, err := value.Required(*in.Name, maxRoleName)
+		if err == nil && value.IsID(name) {
+			v.Add("name", "invalid.role_name_is_id")
+		}
+		addRule(v, "name", err, maxRoleName)
+		in.Name = &name
+	}
+	if in.Description != nil {
+		description, err := value.Text(*in.Description, maxRoleDescription)
+		addRule(v, "description", err, maxRoleDescription)
+		in.Description = &description
+	}
+}
+
+// addRule words what a text breaks.
+func addRule(v *fault.Fields, field string, err error, limit int) {
+	switch {
+	case err == nil:
+	case errors.Is(err, value.RuleTooLong):
+		v.Add(field, "invalid.max_length", fault.Args{"Max": limit})
+	case errors.Is(err, value.RuleRequired):
+		v.Add(field, "invalid.required")
+	default:
+		v.Add(field, "invalid.control_characters")
+	}
+}
+
+// createRoleInput is a RoleInput whose name is needed.
+type createRoleInput struct {
+	Name        *string `json:"name"`
+	Description *string `json:"description"`
+}
+
+// Validate is that of RoleInput with a name.
+func (in *createRoleInput) Validate(v *fault.Fields) {
+	if in.Name == nil {
+		v.Add("name", "invalid.required")
+	}
+	(*RoleInput)(in).Validate(v)
+}
+
+// CreateRole adds a role without any rights. It returns fault.RoleExists when the name is taken, whatever its case.
+func (s *Service) CreateRole(ctx context.Context, in RoleInput) (Role, error) {
+	caller := access.From(ctx)
+	role := Role{ID: store.NewID(), CreatedBy: caller.UserID, ModifiedBy: caller.UserID, version: 1}
+	role.apply(in)
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		role.CreatedAt, role.ModifiedAt = tx.Now(), tx.Now()
+		if err := insertRole(ctx, tx, role); err != nil {
+			return err
+		}
+		tx.Audit(store.AuditEntry{Actor: caller.UserID, Action: "rbac.roles.create", RecType: access.Roles.Name, RecID: role.ID, After: role})
+		tx.Respond(statusCreated, role)
+		return nil
+	})
+	return role, roleFault(err)
+}
+
+func (r *Role) apply(in RoleInput) {
+	if in.Name != nil {
+		r.Name = *in.Name
+	}
+	if in.Description != nil {
+		r.Description = *in.Description
+	}
+}
+
+// roleFault says what a failed write to roles means.
+func roleFault(err error) error {
+	if errors.Is(err, store.ErrDuplicate) {
+		return fault.RoleExists.Because(err)
+	}
+	return err
+}
+
+// Role reads a role. It returns fault.RoleNotFound and fault.NoAccess.
+func (s *Service) Role(ctx context.Context, id string) (Role, error) {
+	return roleTable.Get(ctx, s.db, id, access.Read)
+}
+
+// Roles lists the roles that the caller may read.
+func (s *Service) Roles(ctx context.Context, p list.Params) (list.Page[Role], error) {
+	return roleList.Page(ctx, s.db, p, roleTable.Visible(access.From(ctx)))
+}
+
+// UpdateRole changes name and description. It returns fault.RoleNotFound, fault.NoAccess, fault.RoleBuiltIn for
+// another name of a built-in role, fault.RoleExists and fault.PreconditionFailed.
+func (s *Service) UpdateRole(ctx context.Context, id string, in RoleInput) (Role, error) {
+	caller := access.From(ctx)
+	var role Role
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		before, err := roleTable.Get(ctx, tx, id, access.Update)
+		if err != nil {
+			return err
+		}
+		if err := endpoint.CheckMatch(ctx, before.ETag()); err != nil {
+			return err
+		}
+		role = before
+		role.apply(in)
+		if role.BuiltIn && role.Name != before.Name {
+			return fault.RoleBuiltIn
+		}
+		if role == before {
+			return nil
+		}
+		role.ModifiedAt, role.ModifiedBy, role.version = tx.Now(), caller.UserID, before.version+1
+		if err := updateRole(ctx, tx, role); err != nil {
+			return err
+		}
+		tx.Audit(store.AuditEntry{Actor: caller.UserID, Action: "rbac.roles.update", RecType: access.Roles.Name, RecID: id, Before: before, After: role})
+		return nil
+	})
+	return role, roleFault(err)
+}
+
+// DeleteRole removes a role, its grants, and takes it from everybody who holds it, from their next request on. Nobody
+// deletes a role that he holds himself: that would change his own roles. It returns fault.RoleNotFound,
+// fault.NoAccess, fault.RoleBuiltIn, fault.GrantToSelf and fault.PreconditionFailed.
+func (s *Service) DeleteRole(ctx context.Context, id string) error {
+	caller := access.From(ctx)
+	return s.db.InTx(ctx, func(tx *store.Tx) error {
+		role, err := roleTable.Get(ctx, tx, id, access.Delete)
+		if err != nil {
+			return err
+		}
+		if err := endpoint.CheckMatch(ctx, role.ETag()); err != nil {
+			return err
+		}
+		if role.BuiltIn {
+			return fault.RoleBuiltIn
+		}
+		holders, err := holdersOf(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		for _, userID := range holders {
+			if userID == caller.UserID {
+				return fault.GrantToSelf
+			}
+		}
+		if err := deleteRole(ctx, tx, id); err != nil {
+			return fmt.Errorf("delete role %s: %w", id, err)
+		}
+		for _, userID := range holders {
+			s.Sessions.Changed(tx, userID)
+		}
+		tx.Audit(store.AuditEntry{Actor: caller.UserID, Action: "rbac.roles.delete", RecType: access.Roles.Name, RecID: id, Before: role})
+		tx.AfterCommit(s.policy.changed)
+		return nil
+	})
+}

@@ -1,0 +1,93 @@
+package rbac
+
+import (
+	"context"
+
+	"kontor/modules/list"
+	"kontor/modules/records"
+	"kontor/modules/value"
+	"kontor/server/access"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+const roleColumns = "id, name, description, builtin, created_at, created_by, modified_at, modified_by, version"
+
+var roleTable = &records.Table[Role]{
+	Type: access.Roles, From: "roles", Columns: roleColumns, Scan: scanRole,
+	Relations: []records.Relation{records.Created}, Missing: fault.RoleNotFound,
+}
+
+var roleList = list.New(list.Source[Role]{
+	From: "roles", Columns: roleColumns, ID: "id", Created: "created_at", Tables: []string{"roles"}, Scan: scanRole,
+	Fields: list.Fields{
+		{Name: "id", Type: list.UUID, Column: "id"},
+		{Name: "name", Type: list.Text, Column: "name", Key: "name_key"},
+		{Name: "description", Type: list.Text, Column: "description"},
+		{Name: "built_in", Type: list.Bool, Column: "builtin"},
+		{Name: "created_at", Type: list.Time, Column: "created_at"},
+		{Name: "created_by", Type: list.UUID, Column: "created_by"},
+		{Name: "modified_at", Type: list.Time, Column: "modified_at"},
+		{Name: "modified_by", Type: list.UUID, Column: "modified_by"},
+	},
+})
+
+func scanRole(row list.Row) (Role, error) {
+	var r Role
+	err := row.Scan(&r.ID, &r.Name, &r.Description, &r.BuiltIn, &r.CreatedAt, &r.CreatedBy, &r.ModifiedAt, &r.ModifiedBy, &r.version)
+	return r, err
+}
+
+const insertRoleRow = `
+	INSERT INTO roles (id, name, name_key, description, builtin, created_at, created_by, modified_at, modified_by, version)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $6, $7, 1)`
+
+func insertRole(ctx context.Context, tx *store.Tx, r Role) error {
+	_, err := tx.Exec(ctx, insertRoleRow, r.ID, r.Name, value.Fold(r.Name), r.Description, r.BuiltIn, r.CreatedAt, r.CreatedBy)
+	return err
+}
+
+const updateRoleRow = `
+	UPDATE roles SET name = $2, name_key = $3, description = $4, modified_at = $5, modified_by = $6, version = $7
+	WHERE id = $1`
+
+func updateRole(ctx context.Context, tx *store.Tx, r Role) error {
+	_, err := tx.Exec(ctx, updateRoleRow, r.ID, r.Name, value.Fold(r.Name), r.Description, r.ModifiedAt, r.ModifiedBy, r.version)
+	return err
+}
+
+const selectHolders = `SELECT user_id FROM user_roles WHERE role_id = $1`
+
+func holdersOf(ctx context.Context, q store.Querier, roleID string) ([]string, error) {
+	var users []string
+	err := each(ctx, q, func(rows *store.Rows) error {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return err
+		}
+		users = append(users, id)
+		return nil
+	}, selectHolders, roleID)
+	return users, err
+}
+
+// What goes with a role, in the order in which the references allow it. The grants on the role's own record go, too.
+var deleteRoleRows = []string{
+	`DELETE FROM user_roles WHERE role_id = $1`,
+	`DELETE FROM grants WHERE principal_id = $1`,
+	`DELETE FROM endpoint_grants WHERE principal_id = $1`,
+	`DELETE FROM grant_records WHERE role_id = $1`,
+	`DELETE FROM roles WHERE id = $1`,
+}
+
+func deleteRole(ctx context.Context, tx *store.Tx, id string) error {
+	if err := forgetRecord(ctx, tx, access.Roles.Name, id); err != nil {
+		return err
+	}
+	for _, statement := range deleteRoleRows {
+		if _, err := tx.Exec(ctx, statement, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}

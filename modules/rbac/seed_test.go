@@ -1,0 +1,118 @@
+package rbac_test
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"kontor/server/access"
+	"kontor/server/endpoint"
+)
+
+func equal(a, b any) bool { return reflect.DeepEqual(a, b) }
+
+func TestStart_GivesTheBuiltInRolesTheirFirstGrants(t *testing.T) {
+	b := newBank(t)
+	policy := b.policy.Load()
+	for role, want := range map[string]access.Permission{
+		access.Advisor: access.ReadAll | access.Create | access.Update, access.Customer: access.Create, access.Registrant: access.None,
+	} {
+		if got := policy.Permissions(role, access.Customers); got != want {
+			t.Errorf("%s holds %s on customers, want %s", role, got, want)
+		}
+	}
+	if !policy.MayCall(access.Customer, "POST /v1/rbac/check") || policy.MayCall(access.Registrant, "POST /v1/rbac/check") {
+		t.Error("endpoint grants do not follow the table")
+	}
+	listed := b.do(b.root, "GET", "/v1/rbac/roles?sort=name", nil).data()
+	var names []string
+	for _, role := range listed {
+		if role["built_in"] != true {
+			t.Errorf("%v is not built in", role["name"])
+		}
+		names = append(names, role["name"].(string))
+	}
+	if want := []string{"Administrator", "Advisor", "Customer", "Registrant"}; !slices.Equal(names, want) {
+		t.Errorf("roles are %v", names)
+	}
+}
+
+func TestStart_DoesNotGiveBackWhatWasTakenAway(t *testing.T) {
+	b := newBank(t)
+	for _, filter := range []string{"search.endpoint=POST /v1/rbac/check", "search.rec_type=customers"} {
+		for _, grant := range b.do(b.root, "GET", "/v1/rbac/grants?search.role_id="+access.Customer+"&"+escape(filter), nil).data() {
+			b.want(200, "", b.root, "DELETE", "/v1/rbac/grants/"+grant["id"].(string), nil)
+		}
+	}
+	var entries, after int64
+	b.count(&entries)
+	again := newService(t, b.db, b)
+	if err := again.Start(t.Context(), b.table()); err != nil {
+		t.Fatal(err)
+	}
+	if b.count(&after); after != entries {
+		t.Errorf("a start without news wrote %d audit entries", after-entries)
+	}
+	policy := b.policy.Load()
+	if policy.MayCall(access.Customer, "POST /v1/rbac/check") || policy.Permissions(access.Customer, access.Customers) != access.None {
+		t.Error("a grant is back")
+	}
+	if !policy.MayCall(access.Advisor, "POST /v1/rbac/check") {
+		t.Error("a grant that nobody took away is gone")
+	}
+}
+
+func (b *bank) count(entries *int64) {
+	b.t.Helper()
+	if err := b.db.QueryRow(b.t.Context(), "SELECT COUNT(*) FROM audit_entries").Scan(entries); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func TestStart_GrantsNewEndpointsAndForgetsNone(t *testing.T) {
+	b := newBank(t)
+	table := b.table()
+	added := table[len(table)-1]
+	added.Name, added.Path, added.Roles = "things.new", "/v1/new", []string{access.Registrant}
+	next := append([]endpoint.Endpoint{added}, table[1:]...)
+	next[1].Summary = "Another summary."
+	again := newService(t, b.db, b)
+	if err := again.Start(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	policy := b.policy.Load()
+	if !policy.MayCall(access.Registrant, "GET /v1/new") {
+		t.Error("the new endpoint is not granted")
+	}
+	if !policy.MayCall(access.Customer, "POST /v1/rbac/check") {
+		t.Error("the grant on an endpoint that this version does not have is gone")
+	}
+	keys := map[string]string{}
+	for _, row := range b.do(b.root, "GET", "/v1/rbac/endpoints", nil).data() {
+		keys[row["endpoint"].(string)] = row["summary"].(string)
+	}
+	if _, listed := keys["POST /v1/rbac/check"]; listed || keys[next[1].Key()] != "Another summary." || len(keys) != len(next) {
+		t.Errorf("listed are %v", keys)
+	}
+}
+
+func TestTables_ListEndpointsAndRecordTypes(t *testing.T) {
+	b := newBank(t)
+	endpoints := b.want(200, "", b.root, "GET", "/v1/rbac/endpoints", nil)
+	if got := len(endpoints.data()); got != len(b.table()) {
+		t.Errorf("%d endpoints are listed, want %d", got, len(b.table()))
+	}
+	first := b.do(b.root, "GET", "/v1/rbac/endpoints?search.name=things.get", nil).data()[0]
+	want := object{"endpoint": "GET /v1/customers/{id}", "name": "things.get", "method": "GET", "path": "/v1/customers/{id}",
+		"tag": "Things", "summary": "Test.", "access": "bearer customers:read", "rate_limit": "private"}
+	if !equal(first, want) {
+		t.Errorf("endpoint is %v", first)
+	}
+	types := b.want(200, "", b.root, "GET", "/v1/rbac/record-types", nil)
+	if len(types.data()) != len(access.RecordTypes()) || !equal(types.data()[0], object{"id": access.APIKeys.ID, "name": "api_keys"}) {
+		t.Errorf("record types are %s", types.text)
+	}
+	if got := b.do(b.root, "GET", "/v1/rbac/record-types?limit=2&sort=-name", nil); len(got.data()) != 2 || got.body["has_more"] != true || got.data()[0]["name"] != "users" {
+		t.Errorf("page is %s", got.text)
+	}
+}

@@ -1,0 +1,425 @@
+package users_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"kontor/locales"
+	"kontor/modules/users"
+	"kontor/server"
+	"kontor/server/access"
+	"kontor/server/fault"
+	"kontor/store"
+	"kontor/store/storetest"
+)
+
+const (
+	apiKey   = "a-good-key"
+	password = "correct horse battery"
+)
+
+// bank is a running server with users and nothing else: sign-in and the outbox are played by the test.
+type bank struct {
+	t       testing.TB
+	db      *store.DB
+	clock   *storetest.Clock
+	auth    *signIn
+	outbox  *outbox
+	service *users.Service
+	address string
+}
+
+func newBank(t testing.TB) *bank {
+	t.Helper()
+	clock := storetest.NewClock()
+	db := storetest.OpenWith(t, clock)
+	texts, err := locales.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bank{t: t, db: db, clock: clock, auth: &signIn{db: db, sessions: map[string]string{}, passwords: map[string]string{}}, outbox: &outbox{}}
+	b.service = users.New(db, b.auth, b.outbox, texts, users.Options{})
+	b.seedRoles()
+	b.address = b.serve(texts)
+	return b
+}
+
+var roleNames = map[string]string{access.Administrator: "Administrator", access.Advisor: "Advisor", access.Customer: "Customer",
+	access.Registrant: "Registrant"}
+
+func (b *bank) seedRoles() {
+	b.exec(func(ctx context.Context, tx *store.Tx) error {
+		for id, name := range roleNames {
+			if err := insertRole(ctx, tx, id, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func insertRole(ctx context.Context, tx *store.Tx, id, name string) error {
+	_, err := tx.Exec(ctx, `INSERT INTO roles (id, name, name_key, created_at, created_by, modified_at, modified_by)
+		VALUES ($1, $2, $3, 0, '', 0, '')`, id, name, strings.ToLower(name))
+	return err
+}
+
+func (b *bank) exec(f func(ctx context.Context, tx *store.Tx) error) {
+	b.t.Helper()
+	if err := b.db.InTx(b.t.Context(), func(tx *store.Tx) error { return f(b.t.Context(), tx) }); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// serve starts a server in which every built-in role has the grants of the endpoint table.
+func (b *bank) serve(texts *locales.Bundle) string {
+	b.t.Helper()
+	table := b.service.Endpoints()
+	policy := &access.Current{}
+	endpoints := map[string][]string{}
+	for _, row := range table {
+		for _, role := range row.Roles {
+			endpoints[role] = append(endpoints[role], row.Key())
+		}
+	}
+	// A role of the house: may change users and their roles.
+	endpoints[personnel] = []string{"PUT /v1/users/{id}/roles", "PATCH /v1/users/{id}", "GET /v1/users/{id}", "PUT /v1/users/{id}/password",
+		"GET /v1/users", "GET /v1/users/{id}/credentials"}
+	policy.Store(access.NewPolicy(access.PolicyData{Endpoints: endpoints, Types: map[string]map[string]access.Permission{
+		personnel: {"users": access.ReadAll | access.Update}}}))
+	s, err := server.New(server.Options{Endpoints: table, Auth: b.auth, Policy: policy, Texts: texts, Now: b.clock.Now,
+		Log: slog.New(slog.NewTextHandler(b.t.Output(), nil)), Replays: replays{b.db},
+		Stored: func(err error) (server.Stored, bool) {
+			replay, ok := errors.AsType[*store.Replay](err)
+			if !ok {
+				return server.Stored{}, false
+			}
+			return server.Stored{Status: replay.Status, Body: replay.Body, Mismatch: replay.BodyDiffers}, true
+		}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(listener) }()
+	b.t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel() // nothing is running that would have to finish
+		_ = s.Shutdown(ctx)
+		_ = listener.Close()
+		<-done
+	})
+	return listener.Addr().String()
+}
+
+const personnel = "0193b000-0000-7000-8000-0000000000ff"
+
+// reply is what the server answered.
+type reply struct {
+	Status int
+	Header http.Header
+	Body   map[string]any
+	Text   string
+}
+
+func (r reply) text(name string) string { text, _ := r.Body[name].(string); return text }
+
+func (r reply) member(name string) reply {
+	body, _ := r.Body[name].(map[string]any)
+	return reply{Body: body}
+}
+
+// want stops the test unless the answer has the status and, for an error, the code.
+func (r reply) want(t testing.TB, status int, code string) reply {
+	t.Helper()
+	if r.Status != status || r.text("code") != code {
+		t.Fatalf("got %d %s, want %d %s", r.Status, r.Text, status, code)
+	}
+	return r
+}
+
+// call sends a request. who is a bearer token, "key" for the API key, or nobody. Headers are given in pairs.
+func (b *bank) call(who, method, path string, body any, headers ...string) reply {
+	b.t.Helper()
+	var content string
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		content = string(encoded)
+	}
+	request, err := http.NewRequestWithContext(b.t.Context(), method, "http://"+b.address+path, strings.NewReader(content))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if content != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	switch who {
+	case "":
+	case "key":
+		request.Header.Set("X-API-Key", apiKey)
+	default:
+		request.Header.Set("Authorization", "Bearer "+who)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	r := reply{Status: response.StatusCode, Header: response.Header, Text: string(text)}
+	if len(text) > 0 {
+		if err := json.Unmarshal(text, &r.Body); err != nil {
+			b.t.Fatalf("%s %s: %v in %s", method, path, err, text)
+		}
+	}
+	return r
+}
+
+func registration(kind, value string) map[string]any {
+	return map[string]any{"credential_type": kind, "credential_value": value, "password": password,
+		"terms_accepted": true, "privacy_policy_accepted": true}
+}
+
+// member is a user who can sign requests.
+type member struct{ id, credential, token string }
+
+// path is an address below the user.
+func (m member) path(rest string) string { return "/v1/users/" + m.id + rest }
+
+// registrant registers a user with an e-mail address.
+func (b *bank) registrant(email string) member {
+	b.t.Helper()
+	r := b.call("key", "POST", "/v1/users/initiate-registration", registration("email", email)).want(b.t, 201, "")
+	return member{r.text("user_id"), r.member("credential").text("id"), r.text("access_token")}
+}
+
+// customer registers a user and validates the address.
+func (b *bank) customer(email string) member {
+	b.t.Helper()
+	m := b.registrant(email)
+	b.call(m.token, "PUT", m.path("/credentials/"+m.credential+"/validate"), map[string]string{"otp": b.outbox.last(email).Code}).want(b.t, 200, "")
+	return m
+}
+
+// staff makes a user with roles, as an operator does.
+func (b *bank) staff(name string, roles ...string) member {
+	b.t.Helper()
+	u, err := b.service.Create(b.t.Context(), users.NewUser{Value: name, Password: password, Roles: roles})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	m := member{id: u.ID}
+	b.exec(func(ctx context.Context, tx *store.Tx) error {
+		m.token, _, err = b.auth.OpenSession(ctx, tx, u.ID)
+		return err
+	})
+	return m
+}
+
+func (b *bank) admin() member { b.t.Helper(); return b.staff("root@bank.example", "Administrator") }
+
+// replays answers requests with an Idempotency-Key from the store.
+type replays struct{ db *store.DB }
+
+func (r replays) Begin(ctx context.Context, claim server.Claim) (context.Context, error) {
+	claimed := store.Idempotency{Key: claim.Key, Caller: claim.Caller, Path: claim.Endpoint, BodyHash: claim.BodyHash[:]}
+	if replay, err := r.db.Replay(ctx, claimed); err != nil || replay != nil {
+		if err == nil {
+			err = replay
+		}
+		return nil, err
+	}
+	return store.WithIdempotency(ctx, claimed), nil
+}
+
+// signIn plays the module of that purpose.
+type signIn struct {
+	db        *store.DB
+	mu        sync.Mutex
+	sessions  map[string]string // token → user
+	passwords map[string]string // user → password
+	changed   []string          // users whose rights changed
+}
+
+func (a *signIn) Known(string) (*access.Caller, bool) { return nil, false }
+
+func (a *signIn) Bearer(c *fiber.Ctx) (*access.Caller, error) {
+	_, token, _ := strings.Cut(c.Get("Authorization"), " ")
+	a.mu.Lock()
+	userID, ok := a.sessions[token]
+	a.mu.Unlock()
+	if !ok {
+		return nil, fault.Unauthorized
+	}
+	caller := access.Caller{UserID: userID, SessionID: token}
+	rows, err := a.db.Query(context.Background(), `SELECT role_id FROM user_roles WHERE user_id = $1`, userID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var role string
+		if err := rows.Scan(&role); err != nil {
+			return nil, err
+		}
+		caller.Roles = append(caller.Roles, role)
+	}
+	return &caller, rows.Err()
+}
+
+func (a *signIn) APIKey(_ context.Context, key string) (*access.Caller, error) {
+	if key != apiKey {
+		return nil, fault.Unauthorized
+	}
+	return &access.Caller{KeyID: "key"}, nil
+}
+
+func (a *signIn) CheckPassword(problems *fault.Fields, field, password string, personal ...string) {
+	switch {
+	case password == "":
+		problems.Add(field, "invalid.required")
+	case len(password) < 12:
+		problems.Add(field, "invalid.min_length", fault.Args{"Min": 12})
+	case slices.Contains(personal, password):
+		problems.Add(field, "invalid.required")
+	}
+}
+
+func (a *signIn) HashPassword(_ context.Context, password string) (string, error) {
+	return "hash of " + password, nil
+}
+
+func (a *signIn) VerifyPassword(_ context.Context, userID, password string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.passwords[userID] != "hash of "+password {
+		return fault.InvalidCredentials
+	}
+	return nil
+}
+
+func (a *signIn) SetPassword(_ context.Context, tx *store.Tx, userID, hash string) error {
+	a.after(tx, func() { a.passwords[userID] = hash })
+	return nil
+}
+
+func (a *signIn) OpenSession(_ context.Context, tx *store.Tx, userID string) (string, int, error) {
+	token := store.NewID()
+	a.after(tx, func() { a.sessions[token] = userID })
+	return token, 3600, nil
+}
+
+func (a *signIn) EndSessions(_ context.Context, tx *store.Tx, userID, except string) error {
+	a.after(tx, func() {
+		for token, user := range a.sessions {
+			if user == userID && token != except {
+				delete(a.sessions, token)
+			}
+		}
+	})
+	return nil
+}
+
+func (a *signIn) Changed(tx *store.Tx, userID string) {
+	a.after(tx, func() { a.changed = append(a.changed, userID) })
+}
+
+func (a *signIn) after(tx *store.Tx, f func()) {
+	tx.AfterCommit(func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		f()
+	})
+}
+
+func (a *signIn) knows(userID, password string) bool {
+	return a.VerifyPassword(context.Background(), userID, password) == nil
+}
+
+// outbox keeps what was sent.
+type outbox struct {
+	mu   sync.Mutex
+	sent []users.OTPMessage
+}
+
+func (o *outbox) PrepareOTP(m users.OTPMessage) func(context.Context, *store.Tx) error {
+	return func(_ context.Context, tx *store.Tx) error {
+		tx.AfterCommit(func() {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.sent = append(o.sent, m)
+		})
+		return nil
+	}
+}
+
+// count tells how many messages went to a recipient.
+func (o *outbox) count(recipient string) (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, m := range o.sent {
+		if m.Recipient == recipient {
+			n++
+		}
+	}
+	return n
+}
+
+// last is the latest message to a recipient.
+func (o *outbox) last(recipient string) users.OTPMessage {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := len(o.sent) - 1; i >= 0; i-- {
+		if o.sent[i].Recipient == recipient {
+			return o.sent[i]
+		}
+	}
+	return users.OTPMessage{}
+}
+
+// wrong is a code that is not the right one.
+func wrong(code string) string {
+	if code == "000000" {
+		return "000001"
+	}
+	return "000000"
+}
+
+// audited tells how many entries of the action the audit trail has for the record.
+func (b *bank) audited(action, recID string) (n int) {
+	b.t.Helper()
+	err := b.db.QueryRow(b.t.Context(), `SELECT count(*) FROM audit_entries WHERE action = $1 AND rec_id = $2`, action, recID).Scan(&n)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return n
+}
+
+const otpLife = 10 * time.Minute
+
+func email(i int) string { return fmt.Sprintf("anna.%d@bank.example", i) }

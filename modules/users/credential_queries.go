@@ -1,0 +1,107 @@
+package users
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"kontor/modules/list"
+	"kontor/modules/records"
+	"kontor/server/access"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+const credentialColumns = "id, user_id, type, value, value_key, validated, validated_at, created_at, version"
+
+func scanCredential(row records.Row) (Credential, error) {
+	var c Credential
+	err := row.Scan(&c.ID, &c.UserID, &c.Type, &c.Value, &c.key, &c.Validated, &c.ValidatedAt, &c.CreatedAt, &c.version)
+	return c, err
+}
+
+// held are the credentials as records. They belong to their user, whoever entered them. The code for a missing one is
+// that of the user, as the specification shows it for the deletion.
+var held = records.Table[Credential]{
+	Type:      access.Credentials,
+	From:      "credentials",
+	Columns:   credentialColumns,
+	Scan:      scanCredential,
+	Relations: []records.Relation{{Allows: access.Read | access.Update | access.Delete, SQL: "user_id = $1"}},
+	Missing:   fault.UserNotFound,
+}
+
+var credentialList = list.New(list.Source[Credential]{
+	From:    "credentials",
+	Columns: credentialColumns,
+	ID:      "id",
+	Created: "created_at",
+	Tables:  []string{"credentials"},
+	Fields: list.Fields{
+		{Name: "id", Type: list.UUID, Column: "id"},
+		{Name: "user_id", Type: list.UUID, Column: "user_id"},
+		{Name: "type", Type: list.Text, Column: "type", Key: "type"},
+		{Name: "value", Type: list.Text, Column: "value", Key: "value_key", Fold: LoginKey},
+		{Name: "validated", Type: list.Bool, Column: "validated"},
+		{Name: "validated_at", Type: list.Time, Column: "validated_at", Null: true},
+		{Name: "created_at", Type: list.Time, Column: "created_at"},
+	},
+	Scan: scanCredential,
+})
+
+const (
+	insertCredential = `
+		INSERT INTO credentials (id, user_id, type, value, value_key, validated, validated_at, created_at, created_by)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+
+	// A claim that lasted longer than its first code was valid gives way.
+	selectOldClaim = `
+		SELECT ` + credentialColumns + ` FROM credentials
+		WHERE value_key = $1 AND validated = FALSE AND created_at <= $2`
+
+	validateCredential = `
+		UPDATE credentials SET validated = TRUE, validated_at = $2, version = version + 1
+		WHERE id = $1 AND validated = FALSE`
+
+	deleteCredential = `DELETE FROM credentials WHERE id = $1`
+
+	countValidated = `SELECT count(*) FROM credentials WHERE user_id = $1 AND validated = TRUE`
+
+	countCredentials = `SELECT count(*) FROM credentials WHERE user_id = $1`
+
+	selectUserExists = `SELECT count(*) FROM users WHERE id = $1`
+
+	selectValidatedByKey = `
+		SELECT ` + credentialColumns + ` FROM credentials WHERE value_key = $1 AND validated = TRUE`
+)
+
+// userExists returns fault.UserNotFound for an unknown id.
+func userExists(ctx context.Context, q store.Querier, userID string) error {
+	var n int
+	if err := q.QueryRow(ctx, selectUserExists, userID).Scan(&n); err != nil {
+		return fmt.Errorf("look for a user: %w", err)
+	}
+	if n == 0 {
+		return fault.UserNotFound
+	}
+	return nil
+}
+
+// credentialOf reads a credential of a user for the caller, who wants to do something with it. It returns
+// fault.UserNotFound, fault.CredentialNotFound or fault.NoAccess.
+func credentialOf(ctx context.Context, q store.Querier, userID, credentialID string, wanted access.Permission) (Credential, error) {
+	c, err := held.Get(ctx, q, credentialID, wanted)
+	if err == nil && c.UserID == userID {
+		return c, nil
+	}
+	if err != nil && !errors.Is(err, fault.UserNotFound) && !errors.Is(err, fault.NoAccess) {
+		return Credential{}, err
+	}
+	if err := userExists(ctx, q, userID); err != nil {
+		return Credential{}, err
+	}
+	if caller := access.From(ctx); caller.UserID != userID && !caller.May(access.Credentials, wanted) {
+		return Credential{}, fault.NoAccess
+	}
+	return Credential{}, fault.CredentialNotFound
+}

@@ -1,0 +1,184 @@
+package users
+
+import (
+	"errors"
+	"strings"
+
+	"kontor/modules/list"
+	"kontor/modules/value"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+type userPath struct {
+	UserID string `path:"id"`
+}
+
+type credentialPath struct {
+	UserID       string `path:"id"`
+	CredentialID string `path:"credential_id"`
+}
+
+type listInput struct {
+	Query list.Params `query:"*"`
+}
+
+type credentialsInput struct {
+	UserID string      `path:"id"`
+	Query  list.Params `query:"*"`
+}
+
+type registerInput struct {
+	Type     string `json:"credential_type"`
+	Value    string `json:"credential_value"`
+	Password string `json:"password"`
+	Terms    bool   `json:"terms_accepted"`
+	Privacy  bool   `json:"privacy_policy_accepted"`
+}
+
+// check checks all but the password. The service calls it, together with the policy for passwords, so that all that is
+// wrong is told at once.
+func (in *registerInput) check(v *fault.Fields) identifier {
+	id := checkIdentifier(v, "credential_type", "credential_value", in.Type, in.Value)
+	if !in.Terms {
+		v.Add("terms_accepted", "invalid.accepted")
+	}
+	if !in.Privacy {
+		v.Add("privacy_policy_accepted", "invalid.accepted")
+	}
+	return id
+}
+
+type addCredentialInput struct {
+	UserID string `path:"id"`
+	Type   string `json:"credential_type"`
+	Value  string `json:"credential_value"`
+
+	id identifier
+}
+
+// Validate checks type and value.
+func (in *addCredentialInput) Validate(v *fault.Fields) {
+	in.id = checkIdentifier(v, "credential_type", "credential_value", in.Type, in.Value)
+}
+
+// checkIdentifier reads the two members that make a credential and notes what is wrong with them.
+func checkIdentifier(v *fault.Fields, typeField, valueField, kind, text string) identifier {
+	switch kind {
+	case Email, Phone, Username:
+	case "":
+		v.Add(typeField, "invalid.required")
+		return identifier{}
+	default:
+		v.Add(typeField, "invalid.one_of", fault.Args{"Values": strings.Join([]string{Email, Phone, Username}, ", ")})
+		return identifier{}
+	}
+	id, err := parseIdentifier(kind, text)
+	if rule, ok := errors.AsType[value.Rule](err); ok {
+		key, _ := rule.Text()
+		v.Add(valueField, key)
+	}
+	return id
+}
+
+type deleteCredentialInput struct {
+	CredentialID string `path:"cred_id"`
+}
+
+type validateInput struct {
+	UserID       string `path:"id"`
+	CredentialID string `path:"credential_id"`
+	OTP          string `json:"otp"`
+}
+
+// Validate asks for a code; whether it looks like one is part of whether it is right.
+func (in *validateInput) Validate(v *fault.Fields) { required(v, "otp", in.OTP) }
+
+type resendOutput struct {
+	Message   string     `json:"message"`
+	ExpiresAt store.Time `json:"expires_at"`
+}
+
+type updateInput struct {
+	UserID   string  `path:"id"`
+	Language *string `json:"language"`
+	Status   *string `json:"status"`
+}
+
+// Validate checks the members that are given.
+func (in *updateInput) Validate(v *fault.Fields) {
+	if in.Language != nil {
+		if _, err := value.ParseLanguage(*in.Language); err != nil {
+			v.Add("language", "invalid.language")
+		}
+	}
+	if in.Status != nil {
+		switch *in.Status {
+		case Pending, Active, Disabled:
+		default:
+			v.Add("status", "invalid.one_of", fault.Args{"Values": Active + ", " + Disabled})
+		}
+	}
+}
+
+type passwordInput struct {
+	UserID      string `path:"id"`
+	OldPassword string `json:"old_password"`
+	Password    string `json:"password"`
+}
+
+type rolesInput struct {
+	UserID string    `path:"id"`
+	Roles  *[]string `json:"roles"`
+}
+
+const maxRoles = 50
+
+// Validate asks for a list, which may be empty.
+func (in *rolesInput) Validate(v *fault.Fields) {
+	switch {
+	case in.Roles == nil:
+		v.Add("roles", "invalid.required")
+	case len(*in.Roles) > maxRoles:
+		v.Add("roles", "invalid.max_items", fault.Args{"Max": maxRoles})
+	}
+}
+
+// maxLogin is longer than any credential.
+const maxLogin = 320
+
+type recoveryInput struct {
+	Value string `json:"credential_value"`
+
+	key string
+}
+
+// Validate takes whatever could be typed: what no credential can look like is answered like one that does not exist.
+func (in *recoveryInput) Validate(v *fault.Fields) { in.key = checkLogin(v, in.Value) }
+
+type completeRecoveryInput struct {
+	Value    string `json:"credential_value"`
+	OTP      string `json:"otp"`
+	Password string `json:"password"`
+}
+
+// check asks for credential and code. The service calls it together with the policy for passwords.
+func (in *completeRecoveryInput) check(v *fault.Fields) (key string) {
+	required(v, "otp", in.OTP)
+	return checkLogin(v, in.Value)
+}
+
+func checkLogin(v *fault.Fields, text string) string {
+	required(v, "credential_value", text)
+	if len(text) > maxLogin {
+		v.Add("credential_value", "invalid.max_length", fault.Args{"Max": maxLogin})
+		return ""
+	}
+	return LoginKey(text)
+}
+
+func required(v *fault.Fields, field, text string) {
+	if strings.TrimSpace(text) == "" {
+		v.Add(field, "invalid.required")
+	}
+}

@@ -1,0 +1,87 @@
+package users
+
+import (
+	"context"
+	"net/http"
+
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+const created = http.StatusCreated
+
+// Registration is what a new user gets: his first credential and a token with which he can do nothing but validate it.
+type Registration struct {
+	UserID      string     `json:"user_id"`
+	Credential  Credential `json:"credential"`
+	AccessToken string     `json:"access_token"`
+	TokenType   string     `json:"token_type"`
+	ExpiresIn   int        `json:"expires_in"`
+}
+
+// register makes a pending user with one credential and sends the code that validates it. It returns
+// fault.CredentialExists and fault.OTPSendLimited.
+func (s *Service) register(ctx context.Context, in registerInput) (Registration, error) {
+	var problems fault.Fields
+	id := in.check(&problems)
+	s.auth.CheckPassword(&problems, "password", in.Password, id.value)
+	if err := problems.Err(); err != nil {
+		return Registration{}, err
+	}
+	hash, err := s.auth.HashPassword(ctx, in.Password)
+	if err != nil {
+		return Registration{}, err
+	}
+	u := User{ID: store.NewID(), Status: Pending, Language: endpoint.Language(ctx)}
+	c := newCredential(u.ID, id)
+	var first code
+	if !c.Validated {
+		first = s.prepareCode(c, u.Language, forValidation)
+	}
+	out := Registration{UserID: u.ID, TokenType: "Bearer"}
+	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := s.add(ctx, tx, &u, &c, hash, []string{access.Registrant}, u.ID); err != nil {
+			return err
+		}
+		if !c.Validated {
+			if _, err := s.sendCode(ctx, tx, c.ID, c.key, first); err != nil {
+				return err
+			}
+		}
+		out.Credential = c
+		var err error
+		if out.AccessToken, out.ExpiresIn, err = s.auth.OpenSession(ctx, tx, u.ID); err != nil {
+			return err
+		}
+		tx.Respond(created, out)
+		return nil
+	})
+	return out, err
+}
+
+// add stores a new user with his credential, password and roles. Whoever registers himself is his own creator.
+func (s *Service) add(ctx context.Context, tx *store.Tx, u *User, c *Credential, hash string, roles []string, by string) error {
+	u.CreatedAt, u.ModifiedAt, u.Roles, u.version = tx.Now(), tx.Now(), []string{}, 1
+	if _, err := tx.Exec(ctx, insertUser, u.ID, u.Status, u.Language, u.CreatedAt, by); err != nil {
+		return err
+	}
+	for _, role := range roles {
+		if _, err := tx.Exec(ctx, insertUserRole, u.ID, role, tx.Now(), by); err != nil {
+			return err
+		}
+	}
+	if err := s.insert(ctx, tx, c, by); err != nil {
+		return err
+	}
+	if err := s.auth.SetPassword(ctx, tx, u.ID, hash); err != nil {
+		return err
+	}
+	var err error
+	if *u, err = withRoles(ctx, tx, *u, nil); err != nil {
+		return err
+	}
+	tx.Audit(store.AuditEntry{Actor: by, Action: "users.create", RecType: access.Users.Name, RecID: u.ID, After: u})
+	return nil
+}

@@ -1,0 +1,138 @@
+package users
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"kontor/modules/value"
+	"kontor/server/access"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+// setRoles gives a user exactly the roles named. Nobody changes his own, and nobody gives or takes a role that he does
+// not hold himself; administrators hold all. It returns fault.UserNotFound, fault.NoAccess, fault.GrantNotHeld and
+// fault.LastAdministrator.
+func (s *Service) setRoles(ctx context.Context, in rolesInput) (User, error) {
+	caller := access.From(ctx)
+	var u User
+	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
+		if u, err = s.forChange(ctx, tx, in.UserID); err != nil {
+			return err
+		}
+		wanted, err := resolveRoles(ctx, tx, *in.Roles)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(wanted, access.Administrator) {
+			if err := s.keepAdministrator(ctx, tx, u); err != nil {
+				return err
+			}
+		}
+		if caller.UserID == u.ID {
+			return fault.NoAccess
+		}
+		held, err := roleIDs(ctx, tx, caller.UserID) // at this moment, not when the request came in
+		if err != nil {
+			return err
+		}
+		u, err = s.assign(ctx, tx, u, wanted, actor(caller), func(role string) bool {
+			return slices.Contains(held, access.Administrator) || slices.Contains(held, role)
+		})
+		return err
+	})
+	return u, err
+}
+
+// resolveRoles turns names and ids into ids, each once. It returns fault.InvalidInput with the entries that are no
+// role.
+func resolveRoles(ctx context.Context, q store.Querier, namesOrIDs []string) ([]string, error) {
+	var problems fault.Fields
+	ids := make([]string, 0, len(namesOrIDs))
+	for i, text := range namesOrIDs {
+		id, name := "", value.Fold(text)
+		if parsed, err := value.ParseID(text); err == nil {
+			id, name = parsed, ""
+		}
+		var found string
+		err := q.QueryRow(ctx, selectRole, id, name).Scan(&found)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			problems.Add(fmt.Sprintf("roles.%d", i), "invalid.unknown_record")
+		case err != nil:
+			return nil, fmt.Errorf("look for a role: %w", err)
+		case !slices.Contains(ids, found):
+			ids = append(ids, found)
+		}
+	}
+	return ids, problems.Err()
+}
+
+// assign changes the roles of a user to those wanted. may tells which roles may be given and taken.
+func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []string, by string, may func(role string) bool) (User, error) {
+	now, err := roleIDs(ctx, tx, u.ID)
+	if err != nil {
+		return u, err
+	}
+	changed := false
+	for _, role := range now {
+		if slices.Contains(wanted, role) {
+			continue
+		}
+		if !may(role) {
+			return u, fault.GrantNotHeld
+		}
+		if _, err := tx.Exec(ctx, deleteUserRole, u.ID, role); err != nil {
+			return u, err
+		}
+		changed = true
+	}
+	for _, role := range wanted {
+		if slices.Contains(now, role) {
+			continue
+		}
+		if !may(role) {
+			return u, fault.GrantNotHeld
+		}
+		if _, err := tx.Exec(ctx, insertUserRole, u.ID, role, tx.Now(), by); err != nil {
+			return u, err
+		}
+		changed = true
+	}
+	if !changed {
+		return u, nil
+	}
+	before := u
+	if _, err := tx.Exec(ctx, touchUser, u.ID, tx.Now(), by); err != nil {
+		return u, err
+	}
+	after, err := accounts.Any(ctx, tx, u.ID)
+	if u, err = withRoles(ctx, tx, after, err); err != nil {
+		return u, err
+	}
+	tx.Audit(store.AuditEntry{Actor: by, Action: "users.roles", RecType: access.Users.Name, RecID: u.ID, Before: before, After: u})
+	s.auth.Changed(tx, u.ID)
+	return u, nil
+}
+
+// keepAdministrator refuses to lose the last active administrator: somebody must be able to give the role again. It
+// returns fault.LastAdministrator.
+func (s *Service) keepAdministrator(ctx context.Context, tx *store.Tx, u User) error {
+	if u.Status != Active {
+		return nil
+	}
+	roles, err := roleIDs(ctx, tx, u.ID)
+	if err != nil || !slices.Contains(roles, access.Administrator) {
+		return err
+	}
+	var others int
+	if err := tx.QueryRow(ctx, countOtherAdministrators, access.Administrator, u.ID).Scan(&others); err != nil {
+		return err
+	}
+	if others == 0 {
+		return fault.LastAdministrator
+	}
+	return nil
+}

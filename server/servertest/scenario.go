@@ -1,0 +1,45 @@
+package servertest
+
+import (
+	"strings"
+	"testing"
+)
+
+// Scenario is one request and what must and must not be in its answer.
+type Scenario struct {
+	Name     string
+	As       *Client // nil: nobody
+	Method   string
+	Path     string
+	Body     any
+	Status   int
+	Contains []string
+	Excludes []string
+}
+
+// Run makes the requests in order, each as a test of its own.
+func Run(t *testing.T, s *Server, scenarios []Scenario) {
+	t.Helper()
+	for _, c := range scenarios {
+		t.Run(c.Name, func(t *testing.T) {
+			client := c.As
+			if client == nil {
+				client = s.Anonymous()
+			}
+			answer := client.Do(c.Method, c.Path, c.Body)
+			if answer.Status != c.Status {
+				t.Errorf("%s %s: got %d %s, want %d", c.Method, c.Path, answer.Status, answer.Body, c.Status)
+			}
+			for _, text := range c.Contains {
+				if !strings.Contains(answer.Body, text) {
+					t.Errorf("%s %s: %s lacks %s", c.Method, c.Path, answer.Body, text)
+				}
+			}
+			for _, text := range c.Excludes {
+				if strings.Contains(answer.Body, text) {
+					t.Errorf("%s %s: %s has %s", c.Method, c.Path, answer.Body, text)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,250 @@
+// Package servertest runs all of Kontor on a real listener for tests that come in through the front door.
+package servertest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"kontor/modules"
+	"kontor/modules/auth"
+	"kontor/modules/users"
+	"kontor/server"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/settings"
+	"kontor/store"
+	"kontor/store/storetest"
+)
+
+// What every test server knows.
+const (
+	AdminEmail    = "admin@kontor.localhost"
+	AdminPassword = "correct horse battery staple"
+	APIKey        = "test-api-key-0123456789"
+)
+
+// Server is a running Kontor with a database and a clock of its own.
+type Server struct {
+	*modules.Modules
+	Address string // host:port
+	Clock   *storetest.Clock
+
+	web   *server.Server
+	t     testing.TB
+	admin *Client
+	users atomic.Int64
+}
+
+// Option changes the settings of a test server.
+type Option func(*settings.Settings)
+
+// Start runs Kontor until the test ends. Limits on rates are off unless the test turns them on.
+func Start(t testing.TB, options ...Option) *Server {
+	t.Helper()
+	clock := storetest.NewClock()
+	return startOn(t, storetest.OpenWith(t, clock), clock, options)
+}
+
+func startOn(t testing.TB, db *store.DB, clock *storetest.Clock, options []Option) *Server {
+	t.Helper()
+	loaded, err := settings.Load(settings.Input{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := loaded.Settings
+	s.RateLimits.Enabled = false
+	s.Secrets = settings.Secrets{AdminEmail: AdminEmail, AdminPassword: AdminPassword, APIKey: APIKey}
+	for _, change := range options {
+		change(&s)
+	}
+	ctx := context.Background()
+	m, err := modules.New(db, modules.Options{Settings: s, Log: testLog(t), Hash: auth.HashCost{MemoryKiB: 8, Passes: 1, Threads: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Boot(ctx); err != nil {
+		t.Fatal(err)
+	}
+	running := &Server{Modules: m, Clock: clock, t: t}
+	running.serve()
+	return running
+}
+
+// testLog writes to the log of the test what is worth a look in a test that fails.
+func testLog(t testing.TB) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+func (s *Server) serve() {
+	s.t.Helper()
+	web, err := s.Modules.Server()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	listener, err := new(net.ListenConfig).Listen(s.t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.web, s.Address = web, listener.Addr().String()
+	ended := make(chan error, 1)
+	go func() { ended <- web.Serve(listener) }()
+	s.t.Cleanup(func() {
+		now, cancel := context.WithCancel(context.Background())
+		cancel() // no grace: nobody is left who would want an answer
+		_ = web.Shutdown(now)
+		_ = listener.Close()
+		<-ended
+		if err := s.Close(context.Background()); err != nil {
+			s.t.Errorf("close the modules: %v", err)
+		}
+	})
+}
+
+// Table lists all rows that are served.
+func (s *Server) Table() []endpoint.Endpoint { return s.web.Table() }
+
+// Client makes requests as somebody. Without a token it is nobody.
+type Client struct {
+	UserID  string
+	Token   string
+	Refresh string
+	Headers []string // in pairs, for all requests
+
+	server *Server
+}
+
+// Anonymous gives a client that is nobody.
+func (s *Server) Anonymous() *Client { return &Client{server: s} }
+
+// Keyed gives a client that shows the API key.
+func (s *Server) Keyed() *Client { return &Client{server: s, Headers: []string{"X-API-Key", APIKey}} }
+
+// Admin gives the first administrator, signed in.
+func (s *Server) Admin() *Client {
+	s.t.Helper()
+	if s.admin == nil {
+		s.admin = s.SignIn(AdminEmail, AdminPassword)
+	}
+	return s.admin
+}
+
+// User makes a new user with roles and signs him in.
+func (s *Server) User(roles ...string) *Client {
+	s.t.Helper()
+	email := fmt.Sprintf("user%d@example.ch", s.users.Add(1))
+	const password = "a long enough password 42"
+	if _, err := s.Users.Create(access.With(context.Background(), &access.Caller{UserID: store.NilID}),
+		users.NewUser{Value: email, Password: password, Roles: roles}); err != nil {
+		s.t.Fatalf("make a user: %v", err)
+	}
+	return s.SignIn(email, password)
+}
+
+// SignIn gives a client with a session.
+func (s *Server) SignIn(user, password string) *Client {
+	s.t.Helper()
+	answer := s.Anonymous().Do("POST", "/authenticate", map[string]any{"user_id": user, "password": password})
+	var tokens struct {
+		AccessToken  string `json:"access_token"`
+		RefreshToken string `json:"refresh_token"`
+		UserID       string `json:"user_id"`
+	}
+	answer.Expect(s.t, http.StatusOK).Into(s.t, &tokens)
+	return &Client{server: s, Token: tokens.AccessToken, Refresh: tokens.RefreshToken, UserID: tokens.UserID}
+}
+
+// With gives the same client with further headers, in pairs.
+func (c *Client) With(headers ...string) *Client {
+	next := *c
+	next.Headers = append(append([]string(nil), c.Headers...), headers...)
+	return &next
+}
+
+// Do makes a request. A body that is text is sent as it is, any other as JSON; nil sends none.
+func (c *Client) Do(method, path string, body any) Response {
+	c.server.t.Helper()
+	request, err := http.NewRequestWithContext(context.Background(), method, "http://"+c.server.Address+path, encode(c.server.t, body))
+	if err != nil {
+		c.server.t.Fatal(err)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if c.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	for i := 0; i+1 < len(c.Headers); i += 2 {
+		request.Header.Set(c.Headers[i], c.Headers[i+1])
+	}
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		c.server.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		c.server.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return Response{Status: response.StatusCode, Header: response.Header, Body: string(answer), what: method + " " + path}
+}
+
+func encode(t testing.TB, body any) io.Reader {
+	switch b := body.(type) {
+	case nil:
+		return nil
+	case string:
+		return strings.NewReader(b)
+	case []byte:
+		return bytes.NewReader(b)
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.NewReader(data)
+}
+
+// Response is an answer that was read to its end.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   string
+	what   string
+}
+
+// Expect stops the test unless the answer has the status.
+func (r Response) Expect(t testing.TB, status int) Response {
+	t.Helper()
+	if r.Status != status {
+		t.Fatalf("%s: got %d %s, want %d", r.what, r.Status, r.Body, status)
+	}
+	return r
+}
+
+// Into decodes the answer.
+func (r Response) Into(t testing.TB, target any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(r.Body), target); err != nil {
+		t.Fatalf("%s: %v in %s", r.what, err, r.Body)
+	}
+}
+
+// JSON decodes an answer that is an object.
+func (r Response) JSON(t testing.TB) map[string]any {
+	t.Helper()
+	var object map[string]any
+	r.Into(t, &object)
+	return object
+}

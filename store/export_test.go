@@ -1,0 +1,11 @@
+package store
+
+// Pragma changes a setting of the connection that writes, for tests that make it fail. Nobody may be
+// writing.
+func (db *DB) Pragma(text string) error { return db.writer.conn.Run("PRAGMA " + text) }
+
+// WrittenTables is the parser behind Version.
+var WrittenTables = writtenTables
+
+// QueueLength is how many closures may wait.
+const QueueLength = queueLength

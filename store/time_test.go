@@ -1,0 +1,69 @@
+package store_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"kontor/store"
+)
+
+func TestTime_JSON(t *testing.T) {
+	at := store.TimeOf(time.Date(2026, 1, 31, 9, 15, 30, 123_900_000, time.FixedZone("", 3600)))
+	data, err := json.Marshal(map[string]any{"at": at, "none": (*store.Time)(nil)})
+	if want := `{"at":"2026-01-31T08:15:30.123Z","none":null}`; err != nil || string(data) != want {
+		t.Errorf("got %s, err %v; want %s", data, err, want)
+	}
+	for in, want := range map[string]store.Time{
+		`"2026-01-31T08:15:30.123Z"`:       at,
+		`"2026-01-31T09:15:30.1239+01:00"`: at,
+		`"1969-12-31T23:59:59.999Z"`:       -1,
+		`null`:                             0,
+	} {
+		var got store.Time
+		if err := json.Unmarshal([]byte(in), &got); err != nil || got != want {
+			t.Errorf("%s: got %v, err %v; want %v", in, got, err, want)
+		}
+	}
+	for _, in := range []string{`""`, `"2026-01-31"`, `1`, `"2026-02-30T00:00:00Z"`, `{}`} {
+		var got store.Time
+		if err := json.Unmarshal([]byte(in), &got); err == nil {
+			t.Errorf("%s became %v", in, got)
+		}
+	}
+}
+
+func FuzzParseTime(f *testing.F) {
+	f.Add("2026-01-31T08:15:30.123Z")
+	f.Add("9999-12-31T23:59:59.999999999-23:59")
+	f.Fuzz(func(t *testing.T, s string) {
+		at, err := store.ParseTime(s)
+		if err != nil {
+			return
+		}
+		if year := at.Std().Year(); year < 0 || year > 9999 {
+			return // an offset moved it out of what RFC 3339 can write
+		}
+		if again, err := store.ParseTime(at.String()); err != nil || again != at {
+			t.Errorf("%q became %v, then %v, err %v", s, at, again, err)
+		}
+	})
+}
+
+func TestNewID_Grows(t *testing.T) {
+	ids := make([]string, 10_000)
+	for i := range ids {
+		ids[i] = store.NewID()
+	}
+	if !slices.IsSorted(ids) {
+		t.Error("ids do not sort by their making")
+	}
+	slices.Sort(ids)
+	if len(slices.Compact(ids)) != 10_000 {
+		t.Error("an id came twice")
+	}
+	if id := ids[0]; len(id) != 36 || id[14] != '7' {
+		t.Errorf("%s is no UUID of version 7", id)
+	}
+}

@@ -1,0 +1,58 @@
+package store_test
+
+import (
+	"errors"
+	"testing"
+
+	"kontor/store"
+	"kontor/store/storetest"
+)
+
+func TestVerifyAuditStep_ComesToTheEndAndGoesOn(t *testing.T) {
+	db := storetest.Open(t)
+	var at store.AuditPosition
+	step := func(limit int, wantSeq int64, wantEnded bool) {
+		t.Helper()
+		next, ended, err := db.VerifyAuditStep(t.Context(), at, limit)
+		if err != nil || next.Seq() != wantSeq || ended != wantEnded {
+			t.Fatalf("came to %d, ended %v, %v; want %d, %v", next.Seq(), ended, err, wantSeq, wantEnded)
+		}
+		at = next
+	}
+	step(4, 0, true)
+	audited(t, db, 10)
+	step(4, 4, false)
+	step(4, 8, false)
+	step(4, 10, true)
+	audited(t, db, 1)
+	step(1, 11, false) // whether more follow is only seen by looking
+	step(1, 11, true)
+}
+
+func TestVerifyAuditStep_NamesTheFirstBadEntry(t *testing.T) {
+	for name, c := range map[string]struct {
+		statement string
+		want      int64
+	}{
+		"changed":       {"UPDATE audit_entries SET actor = 'x' WHERE seq = 7", 7},
+		"removed":       {"DELETE FROM audit_entries WHERE seq = 7", 7},
+		"cut off":       {"DELETE FROM audit_entries WHERE seq > 8", 9},
+		"last replaced": {"UPDATE audit_entries SET action = 'x' WHERE seq = 10", 10},
+	} {
+		dir := storetest.Dir(t)
+		db := openDir(t, dir)
+		audited(t, db, 10)
+		db.Close()
+		run(t, dir, "DROP TRIGGER audit_entries_no_update", "DROP TRIGGER audit_entries_no_delete", c.statement)
+		db = openDir(t, dir)
+		var at store.AuditPosition
+		var err error
+		for ended := false; !ended && err == nil; {
+			at, ended, err = db.VerifyAuditStep(t.Context(), at, 3)
+		}
+		var broken *store.AuditBreak
+		if !errors.As(err, &broken) || broken.Seq != c.want || at.Seq() != c.want-1 {
+			t.Errorf("%s: stopped at %d with %v, want entry %d", name, at.Seq(), err, c.want)
+		}
+	}
+}
