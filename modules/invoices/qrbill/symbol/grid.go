@@ -187,7 +187,7 @@ func (t triple) convincing(g *Gray) bool {
 
 // leastResemblance is the agreement for convincing, leastLikeness for the fitted grid.
 const (
-	leastResemblance = 0.3
+	leastResemblance = 0.45
 	leastLikeness    = 0.4
 )
 

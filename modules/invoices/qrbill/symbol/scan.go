@@ -170,7 +170,7 @@ func (s *Scan) covered(t triple) bool {
 // place names where a triple lies, so roughly that it is the same in all
 // versions of a picture.
 func (t triple) place() [6]int {
-	unit := 2 * t.corner.module
+	const unit = 16 // pixels
 	return [6]int{
 		int(t.corner.x / unit), int(t.corner.y / unit), int(t.right.x / unit),
 		int(t.right.y / unit), int(t.down.x / unit), int(t.down.y / unit),
