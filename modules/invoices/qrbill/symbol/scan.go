@@ -90,6 +90,13 @@ func (s *Scan) versions() []func() *Gray {
 		func() *Gray { return g },
 		// Ink is seldom as black as print: only the darkest shades count.
 		func() *Gray { dark := g.shade(0.03); return g.Stretch(dark, dark+50) },
+		// Where ink covers the print, it says nothing: its shade becomes the middle.
+		func() *Gray {
+			if dark, ink, ok := g.ink(); ok {
+				return g.Stretch(dark, 2*ink-dark)
+			}
+			return nil
+		},
 		func() *Gray { return g.Blur().Half() },
 		func() *Gray { return g.Flatten(max(g.W, g.H) / 40) },
 		func() *Gray { return g.Sharpen(3, 2) },
