@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	engineMemory = 192 << 20 // most that one PDF may take inside the engine
-	engineWait   = 15 * time.Second
+	engineMemory = 192 << 20        // most that one PDF may take inside the engine
+	engineWait   = 15 * time.Second // for an instance, of which there are as many as slots
 )
 
 // engine is PDFium compiled to WebAssembly. It starts with the first PDF: the
@@ -98,9 +98,10 @@ func (e *engine) machine(ctx context.Context) (*machine, error) {
 	select {
 	case <-e.ready:
 	case <-ctx.Done():
-		return nil, &Error{Reason: TooComplex, cause: ctx.Err()}
-	case <-time.After(engineWait):
-		return nil, ErrBusy
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return nil, ErrBusy // it is the engine that is not ready, the file is not to blame
+		}
+		return nil, ctx.Err()
 	}
 	if e.err != nil {
 		return nil, e.err
