@@ -59,13 +59,11 @@ func (e *engine) compile() {
 	}()
 	config := wazero.NewRuntimeConfig() // guestMemory limits the memory and knows when it did
 	if e.cacheDir != "" {
-		cache, err := wazero.NewCompilationCacheWithDir(e.cacheDir)
-		if err != nil {
-			e.err = err
-			return
+		// A folder that cannot be written costs only the time of compiling anew.
+		if cache, err := wazero.NewCompilationCacheWithDir(e.cacheDir); err == nil {
+			e.cache = cache
+			config = config.WithCompilationCache(cache)
 		}
-		e.cache = cache
-		config = config.WithCompilationCache(cache)
 	}
 	ctx := experimental.WithMemoryAllocator(context.Background(), experimental.MemoryAllocatorFunc(
 		func(_, _ uint64) experimental.LinearMemory {
