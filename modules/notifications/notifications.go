@@ -19,6 +19,7 @@ type Service struct {
 	db    *store.DB
 	texts Texts
 	words words
+	order order
 
 	baseURL string // of the console, for links in mails
 }

@@ -32,7 +32,6 @@ type source struct {
 // copied is a copy in the inbox of one recipient.
 type copied struct {
 	id, userID string
-	seq        int64
 }
 
 // Notify tells the recipients of a notice: a row in the inbox of each, a delivery by each channel of the event for
@@ -55,7 +54,10 @@ func (s *Service) post(ctx context.Context, tx *store.Tx, src source, recipients
 	if len(recipients) == 0 {
 		return "", 0, nil
 	}
-	src.id, src.createdAt, src.metadata = store.NewID(), tx.Now(), "{}"
+	src.id, src.metadata = store.NewID(), "{}"
+	if src.createdAt, err = s.order.next(ctx, tx); err != nil {
+		return "", 0, err
+	}
 	if len(src.args) > 0 {
 		encoded, err := json.Marshal(src.args, json.Deterministic(true))
 		if err != nil {
@@ -112,28 +114,18 @@ func actor(caller *access.Caller) string {
 
 // insertCopies writes a row for each recipient, in few statements.
 func insertCopies(ctx context.Context, tx *store.Tx, src source, recipients []string) ([]copied, error) {
-	copies := make([]copied, 0, len(recipients))
+	copies := make([]copied, len(recipients))
+	for i, userID := range recipients {
+		copies[i] = copied{id: store.NewID(), userID: userID}
+	}
 	shared := []any{src.id, src.customerID, src.event, src.titleKey, src.contentKey, src.content, value.Fold(src.content),
 		src.recType, src.recID, src.metadata, src.system, src.createdAt}
-	for part := range batches(recipients) {
+	for part := range batches(copies) {
 		args := append(make([]any, 0, len(shared)+2*len(part)), shared...)
-		for _, userID := range part {
-			args = append(args, store.NewID(), userID)
+		for _, c := range part {
+			args = append(args, c.id, c.userID)
 		}
-		rows, err := tx.Query(ctx, insertCopiesStatement(len(part)), args...)
-		if err != nil {
-			return nil, err
-		}
-		for rows.Next() {
-			var c copied
-			if err := rows.Scan(&c.id, &c.userID, &c.seq); err != nil {
-				rows.Close()
-				return nil, err
-			}
-			copies = append(copies, c)
-		}
-		rows.Close()
-		if err := rows.Err(); err != nil {
+		if _, err := tx.Exec(ctx, insertCopiesStatement(len(part)), args...); err != nil {
 			return nil, err
 		}
 	}

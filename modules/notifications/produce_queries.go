@@ -68,17 +68,17 @@ func placeholders(n, width, used int) string {
 
 const sharedCopyArgs = 12
 
-// insertCopiesStatement writes n copies, each behind the last one of its user.
+// insertCopiesStatement writes n copies. What they share is bound once.
 func insertCopiesStatement(n int) string {
 	return statement("copies", n, func() string {
 		return `
-	INSERT INTO notifications (id, notice_id, user_id, seq, customer_id, event, title_key, content_key, content, content_low,
+	INSERT INTO notifications (id, user_id, notice_id, customer_id, event, title_key, content_key, content, content_low,
 		rec_type, rec_id, metadata, system, created_at)
 	WITH r (id, user_id) AS (VALUES ` + placeholders(n, 2, sharedCopyArgs) + `)
-	SELECT r.id, $1, r.user_id, COALESCE((SELECT MAX(l.seq) FROM notifications l WHERE l.user_id = r.user_id), 0) + 1,
-		$2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12
+	SELECT r.id, r.user_id, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12
 	FROM r
-	WHERE true
-	RETURNING id, user_id, seq`
+	WHERE true`
 	})
 }
+
+const selectLatest = `SELECT COALESCE(MAX(created_at), 0) FROM notifications WHERE deleted = FALSE`

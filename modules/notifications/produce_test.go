@@ -70,21 +70,6 @@ func TestNotify_WritesOneCopyForEachRecipient(t *testing.T) {
 	}
 }
 
-func TestNotify_CountsTheCopiesOfEachUserWithoutGaps(t *testing.T) {
-	db := storetest.Open(t)
-	s := service(t, db)
-	users := newIDs(5)
-	for i := range 10 {
-		notify(t, db, s, customerNotice(users[:1+i%5]...))
-	}
-	for _, user := range users {
-		n := count(t, db, "notifications WHERE user_id = $1", user)
-		if got := count(t, db, "notifications WHERE user_id = $1 AND seq BETWEEN 1 AND $2", user, n); got != n || n == 0 {
-			t.Errorf("got %d of %d copies numbered from 1", got, n)
-		}
-	}
-}
-
 func TestNotify_IsUndoneWithItsTransaction(t *testing.T) {
 	db := storetest.Open(t)
 	s := service(t, db)

@@ -21,7 +21,6 @@ CREATE TABLE notifications (
 	id          TEXT    NOT NULL PRIMARY KEY,
 	notice_id   TEXT    NOT NULL REFERENCES notices (id),
 	user_id     TEXT    NOT NULL,
-	seq         BIGINT  NOT NULL, -- counts the copies of one user in the order of the commits, for streams that resume
 	customer_id TEXT    NOT NULL,
 	event       TEXT    NOT NULL,
 	title_key   TEXT    NOT NULL,
@@ -32,13 +31,12 @@ CREATE TABLE notifications (
 	rec_id      TEXT    NOT NULL,
 	metadata    TEXT    NOT NULL,
 	system      BOOLEAN NOT NULL, -- to be replayed when it has never reached a stream
-	created_at  BIGINT  NOT NULL,
+	created_at  BIGINT  NOT NULL, -- never smaller than that of an earlier commit: with the id the order of the streams
 	sent_at     BIGINT,           -- first written to a stream
 	read        BOOLEAN NOT NULL DEFAULT FALSE,
 	read_at     BIGINT,
 	deleted     BOOLEAN NOT NULL DEFAULT FALSE, -- with its source
-	version     BIGINT  NOT NULL DEFAULT 1,
-	CONSTRAINT notifications_seq_key UNIQUE (user_id, seq)
+	version     BIGINT  NOT NULL DEFAULT 1
 );
 -- Lists: of one user, of his unread ones, of everybody, of one customer.
 CREATE INDEX notifications_user_id_idx ON notifications (user_id, created_at, id) WHERE deleted = FALSE;
@@ -46,11 +44,12 @@ CREATE INDEX notifications_read_idx ON notifications (user_id, read, created_at,
 CREATE INDEX notifications_created_at_idx ON notifications (created_at, id) WHERE deleted = FALSE;
 CREATE INDEX notifications_customer_id_idx ON notifications (customer_id, created_at, id)
 	WHERE deleted = FALSE AND customer_id <> '00000000-0000-0000-0000-000000000000';
-CREATE INDEX notifications_notice_id_idx ON notifications (notice_id);
--- Marking read what refers to a record.
-CREATE INDEX notifications_rec_id_idx ON notifications (user_id, rec_id) WHERE read = FALSE;
+-- Marking read what refers to a record. The record comes first: the copies of a notice then lie side by side, and writing
+-- them touches few pages.
+CREATE INDEX notifications_rec_id_idx ON notifications (rec_id, user_id) WHERE read = FALSE;
 -- What is replayed when a stream opens.
-CREATE INDEX notifications_unsent_idx ON notifications (user_id, seq) WHERE sent_at IS NULL AND system = TRUE AND deleted = FALSE;
+CREATE INDEX notifications_unsent_idx ON notifications (user_id, created_at, id)
+	WHERE sent_at IS NULL AND system = TRUE AND deleted = FALSE;
 
 -- What is due on a channel.
 CREATE INDEX deliveries_due_idx ON deliveries (channel, status, next_attempt_at, id);
