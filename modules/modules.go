@@ -63,7 +63,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Users = users.New(db, m.Auth, outbox{m.Notifications}, texts, users.Options{OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts})
 	m.Customers = customers.New(db, quiet{}, quiet{})
 	m.Audit = audit.New(db, texts)
-	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Sessions: m.Auth, Records: m.records(), Texts: texts})
+	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Sessions: m.Auth, Records: m.records(), Texts: texts, Log: o.Log})
 	return m, nil
 }
 
