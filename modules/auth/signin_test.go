@@ -2,15 +2,14 @@ package auth_test
 
 import (
 	"context"
-	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	"kontor/modules/auth"
 	"kontor/server/access"
+	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -158,37 +157,24 @@ func TestSignIn_TellsOfNewDevices(t *testing.T) {
 	w.tokens("anna@example.ch", "X-Device-ID", strings.Repeat("ü", 128))
 }
 
-// A flood is turned away, and who was turned away has not used up an attempt.
+// Who comes when too many wait is told to come again, and has not used up an attempt.
 func TestSignIn_FloodIsTurnedAway(t *testing.T) {
-	const callers = 60
-	w := newWorld(t, func(o *auth.Options) {
-		o.Hash = auth.HashCost{MemoryKiB: 16 << 10, Passes: 2, Threads: 1}
-		o.HashSlots, o.FreeAttempts = 1, 1000
-	})
-	answers := make(chan answer, callers)
-	for i := range callers {
-		go func() {
-			a, err := w.try("POST", "/authenticate", map[string]string{"user_id": fmt.Sprintf("u%d@example.ch", i), "password": "wrong"},
-				from(fmt.Sprintf("192.0.2.%d", i))...)
-			if err != nil {
-				t.Error(err)
-			}
-			answers <- a
-		}()
-	}
-	seen := map[int]int{}
-	for range callers {
-		a := <-answers
-		seen[a.status]++
-		if a.status == http.StatusServiceUnavailable && (a.header.Get("Retry-After") != "1" || a.text("class") != "temporary") {
-			t.Errorf("503 without its marks: %s", a.body)
+	w := newWorld(t, func(o *auth.Options) { o.HashSlots = 1 })
+	w.user("anna@example.ch")
+	release := w.auth.FillQueue()
+	for range 20 {
+		a := w.signIn("anna@example.ch", "wrong")
+		w.expect("in the flood", a, 503, "common.unavailable")
+		if a.header.Get("Retry-After") != "1" || a.text("class") != "temporary" || a.json["retryable"] != true {
+			t.Fatalf("503 without its marks: %s", a.body)
 		}
 	}
-	if seen[503] == 0 || seen[401] == 0 || seen[401]+seen[503] != callers {
-		t.Errorf("got %v", seen)
+	if _, err := w.auth.HashPassword(context.Background(), password); !isFault(err, fault.Unavailable) {
+		t.Errorf("a new password in the flood: %v", err)
 	}
-	var counted int
-	if err := w.db.QueryRow(context.Background(), `SELECT count(*) FROM sign_in_values`).Scan(&counted); err != nil || counted != seen[401] {
-		t.Errorf("%d attempts counted for %d answers 401, %v", counted, seen[401], err)
-	}
+	release()
+	w.fail(5, "anna@example.ch")
+	release = w.auth.FillQueue()
+	w.wait(w.signIn("anna@example.ch", password)) // who has to wait anyway is told so even then
+	release()
 }
