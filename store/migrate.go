@@ -86,8 +86,9 @@ func readKept(c *sqlite.Conn, sql string, args []any, dest ...any) error {
 
 // migrate brings the schema up to date.
 func migrate(ctx context.Context, path string) error {
-	dsn := url.URL{Scheme: "file", Path: path, RawQuery: "_pragma=foreign_keys(1)&_pragma=synchronous(2)&_txlock=immediate"}
-	db, err := sql.Open("sqlite", dsn.String())
+	// Not "file://": what follows that would be a host when the path is relative.
+	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=foreign_keys(1)&_pragma=synchronous(2)&_txlock=immediate"
+	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return err
 	}
