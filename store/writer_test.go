@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"kontor/store"
 	"kontor/store/storetest"
 )
@@ -233,7 +235,9 @@ func TestAfterCommit_RunsInOrderOfTheCommits(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				order = append(order, i)
-				panic("a hook that panics")
+				if i == 7 {
+					panic("a hook that panics")
+				}
 			})
 			return newRole(ctx, tx, fmt.Sprint(i))
 		}))
@@ -325,6 +329,7 @@ func TestReady_FollowsTheStorage(t *testing.T) {
 }
 
 func TestClose_AnswersWhatItTookInAndRefusesTheRest(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	db := storetest.Open(t)
 	ctx := t.Context()
 	free := hold(t, db)

@@ -46,17 +46,16 @@ var errHashForm = errors.New("stored password hash has an unknown form")
 func newHash(cost HashCost, password string) storedHash {
 	salt := make([]byte, saltBytes)
 	rand.Read(salt) // never fails: it ends the program instead
-	return storedHash{cost: cost, salt: salt, sum: cost.sum(password, salt, hashBytes)}
+	return storedHash{cost: cost, salt: salt, sum: cost.sum(password, salt)}
 }
 
-func (c HashCost) sum(password string, salt []byte, n uint32) []byte {
-	return argon2.IDKey([]byte(password), salt, c.Passes, c.MemoryKiB, c.Threads, n)
+func (c HashCost) sum(password string, salt []byte) []byte {
+	return argon2.IDKey([]byte(password), salt, c.Passes, c.MemoryKiB, c.Threads, hashBytes)
 }
 
 // matches hashes the password alike and compares in constant time.
 func (h storedHash) matches(password string) bool {
-	sum := h.cost.sum(password, h.salt, uint32(len(h.sum)))
-	return subtle.ConstantTimeCompare(sum, h.sum) == 1
+	return subtle.ConstantTimeCompare(h.cost.sum(password, h.salt), h.sum) == 1
 }
 
 // String is the form that is stored, the PHC string format: $argon2id$v=19$m=19456,t=2,p=1$salt$hash.
@@ -84,7 +83,7 @@ func parseHash(text string) (storedHash, error) {
 		h.salt, saltErr = decoding.DecodeString(rest[:i])
 		h.sum, sumErr = decoding.DecodeString(rest[i+1:])
 		sane := h.cost.MemoryKiB <= maxStoredMemoryKiB && h.cost.Passes > 0 && h.cost.Passes <= maxStoredPasses &&
-			h.cost.Threads > 0 && len(h.salt) >= 8 && len(h.sum) >= 16
+			h.cost.Threads > 0 && len(h.salt) >= saltBytes && len(h.sum) == hashBytes
 		if saltErr != nil || sumErr != nil || !sane {
 			return h, errHashForm
 		}
