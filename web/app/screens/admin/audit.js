@@ -4,9 +4,9 @@ import { dateTime, number } from '../../format.js';
 import { t, term } from '../../i18n.js';
 import { useLoad } from '../../load.js';
 import { useList } from '../../list.js';
-import { nameOf, usePeople } from '../../people.js';
+import { learn, nameOf, usePeople } from '../../people.js';
 import { usePrefs } from '../../prefs.js';
-import { TYPES } from '../../access.js';
+import { may, TYPES } from '../../access.js';
 import { Facts, Pager, Table } from '../../ui/data.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Empty, ErrorBox, Loaded, Notice } from '../../ui/feedback.js';
@@ -27,15 +27,23 @@ function Chain() {
 const NIL = '00000000-0000-0000-0000-000000000000'; // The service itself.
 const short = (hash) => (hash ? html`<span class="code">${String(hash).slice(0, 12)}…</span>` : '');
 
+/** An API key acts under its own id; its name is learnt like a user's. */
+async function learnKeys() {
+  if (!may('api_keys', 'read')) return;
+  const { data } = await api.get('/v1/api-keys', { limit: 100 });
+  for (const key of data) learn(key.id, t('audit.key', { name: key.name }));
+}
+
 /** Who changed what, and when; the entries are chained by their hashes. */
 export default function Audit() {
   usePrefs();
   usePeople();
   const [open, setOpen] = useState(null);
   const list = useList('/v1/audit', { filters: ['rec_type'], limit: 50, sort: '-seq' });
+  const keys = useLoad(learnKeys); // Before names are asked for: a key is no user.
   const columns = [
     { key: 'at', label: t('audit.when'), cell: (row) => html`<span class="num">${dateTime(row.at)}</span>` },
-    { key: 'who', label: t('audit.who'), cell: (row) => (row.actor === NIL ? t('audit.system') : nameOf(row.actor)) },
+    { key: 'who', label: t('audit.who'), cell: (row) => (row.actor === NIL ? t('audit.system') : keys.loading ? '…' : nameOf(row.actor)) },
     { key: 'what', label: t('audit.what'), cell: (row) => html`<button class="link code" onClick=${() => setOpen(row)}>${row.action}</button>` },
     { key: 'type', label: t('why.type'), cell: (row) => term('rec_type', row.rec_type) },
     { key: 'hash', label: t('audit.hash'), cell: (row) => short(row.hash) },
