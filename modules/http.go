@@ -22,8 +22,7 @@ func (m *Modules) Server() (*server.Server, error) {
 	return server.New(server.Options{
 		Endpoints: m.Endpoints(), Auth: m.Auth, Policy: m.Policy, Texts: m.Texts, Log: m.Log,
 		Now:     m.DB.Clock().Now,
-		Replays: replays{m.DB}, Stored: stored, Translate: translate,
-		Fallback:       console.Serve,
+		Replays: replays{m.DB}, Stored: stored, Translate: translate, Fallback: console.Serve,
 		Probes:         []server.Probe{{Name: "database", Check: m.DB.Ready}},
 		TrustedProxies: s.Server.TrustedProxies, AllowedOrigins: s.CORS.AllowedOrigins,
 		RateLimits: s.RateLimits.Enabled, PublicPerMinute: s.RateLimits.PublicPerMinute, PrivatePerMinute: s.RateLimits.PrivatePerMinute,

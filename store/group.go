@@ -152,7 +152,6 @@ func (w *writer) commit() {
 		w.answerGroup(err)
 		return
 	}
-	w.counters.failing.Store(nil)
 	var touched []*table
 	for _, j := range w.group {
 		for _, t := range j.tx.touched {
@@ -164,6 +163,7 @@ func (w *writer) commit() {
 	w.counters.closures.Add(uint64(len(w.group)))
 	if len(touched) > 0 {
 		w.counters.commits.Add(1)
+		w.counters.failing.Store(nil)
 	}
 	w.answerGroup(nil)
 	w.checkpoints.committed(w.conn)

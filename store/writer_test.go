@@ -293,7 +293,17 @@ func TestInTx_DiskFull(t *testing.T) {
 		t.Errorf("%d rows, want 2", n)
 	}
 
+	if err := db.InTx(ctx, func(tx *store.Tx) error { return newRole(ctx, tx, big) }); !errors.Is(err, store.ErrFull) {
+		t.Errorf("got %v, want ErrFull", err)
+	}
+	if err := db.Ready(ctx); !errors.Is(err, store.ErrFull) {
+		t.Errorf("ready says %v, want ErrFull", err)
+	}
+
 	pages(1 << 30)
+	if err := db.Ready(ctx); err != nil {
+		t.Errorf("ready with room again: %v", err)
+	}
 	if err := db.InTx(ctx, func(tx *store.Tx) error { return newRole(ctx, tx, big) }); err != nil {
 		t.Errorf("with room again: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"kontor/modules"
@@ -27,7 +28,7 @@ func withModules(ctx context.Context, r *settings.Result, log *slog.Logger, work
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	m, err := modules.New(db, modules.Options{Settings: r.Settings, Log: log})
+	m, err := modules.New(db, modules.Options{Settings: r.Settings, Log: log, CacheDir: filepath.Join(r.Settings.Data.Dir, "cache")})
 	if err != nil {
 		return err
 	}

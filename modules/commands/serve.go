@@ -59,6 +59,8 @@ func serve(ctx context.Context, p Process, r *settings.Result, log *slog.Logger)
 				log.Warn("the first administrator could not be printed; set his password with: kontor user password", "err", err)
 			}
 		}
+		jobs := modules.RunJobs(ctx, m.Jobs(), log)
+		defer jobs.Stop()
 		log.Info("listening", "address", listener.Addr().String(), "url", s.Server.BaseURL, "data", s.Data.Dir, "version", Version())
 		return serveUntil(ctx, web, listener, s.Server.Shutdown, log)
 	})
