@@ -12,7 +12,8 @@ import (
 	"kontor/modules/audit"
 	"kontor/modules/auth"
 	"kontor/modules/customers"
-	"kontor/modules/notice"
+	"kontor/modules/invoices"
+	"kontor/modules/invoices/qrbill"
 	"kontor/modules/notifications"
 	"kontor/modules/rbac"
 	"kontor/modules/users"
@@ -27,6 +28,7 @@ type Options struct {
 	Settings settings.Settings
 	Log      *slog.Logger
 	Hash     auth.HashCost // zero: the cost of real passwords
+	CacheDir string        // for what can be made again, such as the compiled PDF engine; empty: nothing is kept
 }
 
 // Modules are all modules on one database.
@@ -41,7 +43,10 @@ type Modules struct {
 	RBAC          *rbac.Service
 	Audit         *audit.Service
 	Customers     *customers.Service
+	Invoices      *invoices.Service
 	Notifications *notifications.Service
+
+	bills *qrbill.Reader
 }
 
 // New builds the modules. Nobody may do anything before [Modules.Start].
@@ -61,9 +66,14 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		return nil, err
 	}
 	m.Users = users.New(db, m.Auth, outbox{m.Notifications}, texts, users.Options{OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts})
-	m.Customers = customers.New(db, quiet{}, quiet{})
+	m.Customers = customers.New(db, m.Notifications, quiet{})
+	m.bills = qrbill.NewReader(qrbill.Config{
+		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
+		CacheDir: o.CacheDir,
+	})
+	m.Invoices = invoices.New(m.bills, texts)
 	m.Audit = audit.New(db, texts)
-	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Sessions: m.Auth, Records: m.records(), Texts: texts})
+	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Sessions: m.Auth, Records: m.records(), Texts: texts, Log: o.Log})
 	return m, nil
 }
 
@@ -81,7 +91,7 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 func (m *Modules) Endpoints() []endpoint.Endpoint {
 	var table []endpoint.Endpoint
 	for _, module := range []interface{ Endpoints() []endpoint.Endpoint }{
-		m.Auth, m.Users, m.RBAC, m.Audit, m.Customers, m.Notifications,
+		m.Auth, m.Users, m.RBAC, m.Audit, m.Customers, m.Invoices, m.Notifications,
 	} {
 		table = append(table, module.Endpoints()...)
 	}
@@ -97,11 +107,12 @@ func (m *Modules) Start(ctx context.Context) error {
 }
 
 // Close writes what is still in memory. The database stays open.
-func (m *Modules) Close(ctx context.Context) error { return m.Auth.Close(ctx) }
+func (m *Modules) Close(ctx context.Context) error {
+	m.bills.Close()
+	return m.Auth.Close(ctx)
+}
 
 type quiet struct{}
-
-func (quiet) Notify(context.Context, *store.Tx, notice.Notice) error { return nil }
 
 func (quiet) IsPerson(context.Context, store.Querier, string, string, string, string) (bool, error) {
 	return false, nil

@@ -73,7 +73,7 @@ func connect(path string, mode sqlite.Mode, pragmas []string) (*sqlite.Conn, err
 	return c, nil
 }
 
-// classify says which constraint an error names and which kind of failure it is; nil if it is none
+// classify says which constraint an error names, and which kind of failure it is; nil if it is none
 // that a caller acts upon.
 func classify(e *sqlite.Error) (constraint string, kind error) {
 	// "UNIQUE constraint failed: users.email, users.type"
@@ -83,6 +83,10 @@ func classify(e *sqlite.Error) (constraint string, kind error) {
 		return named, ErrDuplicate
 	case lib.SQLITE_CONSTRAINT_FOREIGNKEY:
 		return "", ErrMissingReference
+	case lib.SQLITE_CONSTRAINT_TRIGGER: // what ON DELETE RESTRICT is made of, and our own triggers
+		if e.Message == "FOREIGN KEY constraint failed" {
+			return "", ErrMissingReference
+		}
 	case lib.SQLITE_IOERR_WRITE, lib.SQLITE_IOERR_FSYNC, lib.SQLITE_IOERR_DIR_FSYNC, lib.SQLITE_IOERR_TRUNCATE,
 		lib.SQLITE_IOERR_SHMSIZE, lib.SQLITE_IOERR_SHMOPEN, lib.SQLITE_IOERR_SHMMAP:
 		return "", ErrFull

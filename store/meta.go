@@ -4,6 +4,8 @@ package store
 const (
 	metaKeyCheck  = "key_check"  // recognises the master key
 	metaAuditHead = "audit_head" // the newest audit entry, signed
+
+	metaWriteProbe = "write_probe" // empty but for a moment
 )
 
 const selectMeta = `SELECT value FROM meta WHERE name = $1`

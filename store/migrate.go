@@ -42,13 +42,13 @@ func latestVersion() (int64, error) {
 
 const (
 	selectTables  = `SELECT COUNT(*), COUNT(CASE WHEN name = 'goose_db_version' THEN 1 END) FROM sqlite_schema WHERE type = 'table'`
-	selectVersion = `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version WHERE is_applied = TRUE`
+	selectVersion = `SELECT COUNT(*), COALESCE(MAX(version_id), 0) FROM goose_db_version WHERE is_applied = TRUE`
 )
 
 // schemaVersion reads the version of the schema, 0 for an empty database. It looks by itself, so that
 // the start of an up-to-date database need not wake goose.
 func schemaVersion(c *sqlite.Conn) (int64, error) {
-	var tables, versioned, version int64
+	var tables, versioned, steps, version int64
 	if err := readKept(c, selectTables, nil, &tables, &versioned); err != nil {
 		return 0, err
 	}
@@ -58,7 +58,13 @@ func schemaVersion(c *sqlite.Conn) (int64, error) {
 	if versioned == 0 {
 		return 0, errors.New("it is a database of another program")
 	}
-	return version, readKept(c, selectVersion, nil, &version)
+	if err := readKept(c, selectVersion, nil, &steps, &version); err != nil {
+		return 0, err
+	}
+	if steps == 0 { // even an empty schema has one
+		return 0, fmt.Errorf("%w: the version of its schema is gone", ErrCorrupt)
+	}
+	return version, nil
 }
 
 // readKept reads one row on a connection that no pool or writer has yet.
@@ -80,8 +86,9 @@ func readKept(c *sqlite.Conn, sql string, args []any, dest ...any) error {
 
 // migrate brings the schema up to date.
 func migrate(ctx context.Context, path string) error {
-	dsn := url.URL{Scheme: "file", Path: path, RawQuery: "_pragma=foreign_keys(1)&_pragma=synchronous(2)&_txlock=immediate"}
-	db, err := sql.Open("sqlite", dsn.String())
+	// Not "file://": what follows that would be a host when the path is relative.
+	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=foreign_keys(1)&_pragma=synchronous(2)&_txlock=immediate"
+	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return err
 	}

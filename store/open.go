@@ -66,7 +66,7 @@ func (db *DB) open(ctx context.Context, givenKey string) error {
 	if err != nil {
 		return explain(path, err)
 	}
-	checked, err := db.prepare(ctx, conn, path)
+	checked, err := db.prepare(ctx, conn, path, fresh)
 	if err == nil {
 		err = db.start(conn)
 	}
@@ -84,7 +84,7 @@ func (db *DB) open(ctx context.Context, givenKey string) error {
 
 // prepare checks what is there and brings the schema up to date. It tells whether the database was
 // checked to its end.
-func (db *DB) prepare(ctx context.Context, conn *sqlite.Conn, path string) (checked bool, err error) {
+func (db *DB) prepare(ctx context.Context, conn *sqlite.Conn, path string, fresh bool) (checked bool, err error) {
 	version, err := schemaVersion(conn)
 	if err != nil {
 		return false, explain(path, err)
@@ -101,6 +101,9 @@ func (db *DB) prepare(ctx context.Context, conn *sqlite.Conn, path string) (chec
 		if known, err = db.secrets.checkKey(conn, path); err != nil {
 			return false, err
 		}
+	}
+	checked = fresh
+	if !fresh {
 		if checked, err = checkBriefly(ctx, path); err != nil {
 			return false, explain(path, err)
 		}
@@ -116,7 +119,7 @@ func (db *DB) prepare(ctx context.Context, conn *sqlite.Conn, path string) (chec
 			return false, translate(err)
 		}
 	}
-	return checked || version == 0, db.storeKeyCheck(conn)
+	return checked, db.storeKeyCheck(conn)
 }
 
 // explain says in one sentence what is wrong with a database file.

@@ -182,3 +182,17 @@ func TestOpen_RefusesOtherDatabases(t *testing.T) {
 	run(t, dir, `DROP TABLE goose_db_version`)
 	refuses(t, store.Options{Dir: dir}, nil, "another program")
 }
+
+func TestOpen_TakesARelativePath(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, dir := range []string{"data", "./other", "a b?c#d%20"} {
+		db, err := store.Open(t.Context(), store.Options{Dir: dir})
+		if err != nil {
+			t.Errorf("%s: %v", dir, err)
+			continue
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

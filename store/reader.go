@@ -74,7 +74,7 @@ func (p *pool) take(ctx context.Context) (*reader, error) {
 
 func (r *reader) release() {
 	r.conn.ResetAll()
-	r.conn.SetContext(context.Background()) // the one of the request does not outlive it
+	r.conn.SetContext(context.Background())
 	r.pool.free <- r
 }
 
@@ -134,7 +134,7 @@ func (db *DB) View(ctx context.Context, fn func(v *View) error) error {
 	defer func() {
 		v.reader = nil
 		r.conn.ResetAll()
-		_ = runKept(r.conn, rollback) // nothing was written, so that its failure loses nothing
+		runKept(r.conn, rollback) // nothing was written, so that its failure loses nothing
 	}()
 	return fn(v)
 }

@@ -262,3 +262,23 @@ func TestView_SeesOneState(t *testing.T) {
 		t.Errorf("%d rows after the view, want 1", n)
 	}
 }
+
+// Other engines compare so, and statements are written for all of them.
+func TestLike_MindsTheCase(t *testing.T) {
+	db := storetest.Open(t)
+	ctx := t.Context()
+	look := func(q store.Querier) error {
+		var same, other bool
+		err := q.QueryRow(ctx, `SELECT 'abc' LIKE $1, 'ABC' LIKE $1`, "ab%").Scan(&same, &other)
+		if !same || other {
+			t.Errorf("same case %v, other case %v", same, other)
+		}
+		return err
+	}
+	if err := look(db); err != nil {
+		t.Error(err)
+	}
+	if err := db.InTx(ctx, func(tx *store.Tx) error { return look(tx) }); err != nil {
+		t.Error(err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 )
 
@@ -49,14 +50,29 @@ func (db *DB) Ready(ctx context.Context) error {
 	if db.writer.counters.failing.Load() == nil {
 		return nil
 	}
-	err := db.InTx(ctx, func(tx *Tx) error {
-		_, err := tx.Exec(ctx, upsertMeta, "write_probe", tx.Now().String())
-		return err
-	})
+	err := db.probe(ctx)
 	if errors.Is(err, ErrBusy) {
 		return nil // others write
 	}
 	return err
+}
+
+// probeBytes is the room that there must be after a write failed: some hundred ordinary writes, so that
+// readiness does not come and go with each small one that still fits.
+const probeBytes = 256 << 10
+
+// probe writes that much and removes it again.
+func (db *DB) probe(ctx context.Context) error {
+	for _, value := range []string{strings.Repeat(" ", probeBytes), ""} {
+		err := db.InTx(ctx, func(tx *Tx) error {
+			_, err := tx.Exec(ctx, upsertMeta, metaWriteProbe, value)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func appendMissing[T comparable](list []T, v T) []T {

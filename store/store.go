@@ -56,6 +56,9 @@ func (db *DB) Now() Time { return TimeOf(db.clock.Now()) }
 // Clock is the clock that the store was opened with.
 func (db *DB) Clock() Clock { return db.clock }
 
+// Dir is the data directory, for files that are kept beside the database.
+func (db *DB) Dir() string { return db.dir.path }
+
 // Query runs a statement that gives rows on a reader of the pool. Statements are compiled once and
 // kept by their text, so that values belong into args. Rows hold a reader: end them before the next
 // query, or use View.

@@ -71,3 +71,45 @@ func TestInTx_DuplicateNamesTheConstraint(t *testing.T) {
 		t.Errorf("%d roles are left of a closure that failed", n)
 	}
 }
+
+func TestInTx_TellsBrokenRulesApart(t *testing.T) {
+	dir := storetest.Dir(t)
+	run(t, dir, `CREATE TABLE children (role_id TEXT REFERENCES roles (id) ON DELETE RESTRICT)`)
+	db := openDir(t, dir)
+	ctx := t.Context()
+	role := store.NewID()
+	exec := func(sql string, args ...any) error {
+		return db.InTx(ctx, func(tx *store.Tx) error {
+			_, err := tx.Exec(ctx, sql, args...)
+			return err
+		})
+	}
+	const insertMember = `INSERT INTO user_roles (user_id, role_id, created_at, created_by) VALUES ($1, $2, 0, '')`
+	const deleteRole = `DELETE FROM roles WHERE id = $1`
+	const insertRule = `INSERT INTO rate_limit_rules (endpoint, per_minute, modified_at, modified_by) VALUES ('e', $1, 0, '')`
+	for _, c := range []struct {
+		name       string
+		sql        string
+		arg        any
+		want       error
+		constraint string
+	}{
+		{"a role", `INSERT INTO roles (id, name, name_key, created_at, created_by, modified_at, modified_by) VALUES ($1, 'a', 'a', 0, '', 0, '')`, role, nil, ""},
+		{"points to nothing", `INSERT INTO children (role_id) VALUES ($1)`, "missing", store.ErrMissingReference, ""},
+		{"child", `INSERT INTO children (role_id) VALUES ($1)`, role, nil, ""},
+		{"restricted", deleteRole, role, store.ErrMissingReference, ""},
+		{"no child", `DELETE FROM children WHERE role_id = $1`, role, nil, ""},
+		{"member", `INSERT INTO user_roles (user_id, role_id, created_at, created_by) VALUES ('u', $1, 0, '')`, role, nil, ""},
+		{"still pointed to", deleteRole, role, store.ErrMissingReference, ""},
+		{"CHECK", insertRule, 0, store.ErrConflict, "rate_limit_rules_per_minute_check"},
+		{"NOT NULL", insertRule, nil, store.ErrConflict, "rate_limit_rules.per_minute"},
+	} {
+		err := exec(c.sql, c.arg)
+		if !errors.Is(err, c.want) || store.Constraint(err) != c.constraint {
+			t.Errorf("%s: got %v (%q), want %v (%q)", c.name, err, store.Constraint(err), c.want, c.constraint)
+		}
+	}
+	if err := exec(insertMember, "u", role); !errors.Is(err, store.ErrDuplicate) || store.Constraint(err) != "user_roles.user_id, user_roles.role_id" {
+		t.Errorf("got %v (%q), want ErrDuplicate", err, store.Constraint(err))
+	}
+}

@@ -123,7 +123,7 @@ func TestMemo_NeverOlderThanTheCallersOwnCommit(t *testing.T) {
 			return n, db.QueryRow(ctx, `SELECT COUNT(*) FROM roles`).Scan(&n)
 		})
 	}
-	for range 4 {
+	for range 2 {
 		readers.Go(func() {
 			for {
 				select {
@@ -141,7 +141,7 @@ func TestMemo_NeverOlderThanTheCallersOwnCommit(t *testing.T) {
 	}
 	for range 4 {
 		writers.Go(func() {
-			for range 100 {
+			for range 25 {
 				if err := db.InTx(ctx, func(tx *store.Tx) error { return newRole(ctx, tx, store.NewID()) }); err != nil {
 					t.Error(err)
 				}

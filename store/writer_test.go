@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"kontor/store"
 	"kontor/store/storetest"
 )
@@ -233,7 +235,9 @@ func TestAfterCommit_RunsInOrderOfTheCommits(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				order = append(order, i)
-				panic("a hook that panics")
+				if i == 7 {
+					panic("a hook that panics")
+				}
 			})
 			return newRole(ctx, tx, fmt.Sprint(i))
 		}))
@@ -289,7 +293,17 @@ func TestInTx_DiskFull(t *testing.T) {
 		t.Errorf("%d rows, want 2", n)
 	}
 
+	if err := db.InTx(ctx, func(tx *store.Tx) error { return newRole(ctx, tx, big) }); !errors.Is(err, store.ErrFull) {
+		t.Errorf("got %v, want ErrFull", err)
+	}
+	if err := db.Ready(ctx); !errors.Is(err, store.ErrFull) {
+		t.Errorf("ready says %v, want ErrFull", err)
+	}
+
 	pages(1 << 30)
+	if err := db.Ready(ctx); err != nil {
+		t.Errorf("ready with room again: %v", err)
+	}
 	if err := db.InTx(ctx, func(tx *store.Tx) error { return newRole(ctx, tx, big) }); err != nil {
 		t.Errorf("with room again: %v", err)
 	}
@@ -325,6 +339,7 @@ func TestReady_FollowsTheStorage(t *testing.T) {
 }
 
 func TestClose_AnswersWhatItTookInAndRefusesTheRest(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	db := storetest.Open(t)
 	ctx := t.Context()
 	free := hold(t, db)

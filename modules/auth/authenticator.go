@@ -48,8 +48,8 @@ func (s *Service) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 	return s.active(c.UserContext(), v.userID, v.sessionID, v.good)
 }
 
-// Session gives the caller as he stands now, for streams that outlive their request: roles may have changed. It
-// returns fault.Unauthorized when the session has ended and fault.AuthUnavailable when it cannot be read.
+// Session gives the caller as he stands now, for streams that outlive their request: roles may have changed. What he may
+// do follows from the policy that he is put [access.Caller.Under]. It returns fault.Unauthorized when the session has ended and fault.AuthUnavailable when it cannot be read.
 func (s *Service) Session(ctx context.Context, caller *access.Caller) (*access.Caller, error) {
 	return s.active(ctx, caller.UserID, caller.SessionID, func(store.Time) bool { return true })
 }

@@ -75,10 +75,6 @@ func pause(doublings int, base, longest time.Duration) time.Duration {
 // reserve counts an attempt as failed before the password is looked at, so that parallel guesses cannot exceed what is
 // free. It returns fault.CoolingOff when the caller has to wait; then nothing is counted.
 func (s *Service) reserve(ctx context.Context, a attempt) error {
-	// Most who have to wait are told without a write.
-	if wait, err := s.mustWait(ctx, s.db, a); err != nil || wait > 0 {
-		return coolingOff(wait, err)
-	}
 	var wait time.Duration
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
 		if wait, err = s.mustWait(ctx, tx, a); err != nil || wait > 0 {
@@ -106,6 +102,7 @@ func (s *Service) reserve(ctx context.Context, a attempt) error {
 	return coolingOff(wait, err)
 }
 
+// coolingOff makes an error of a wait.
 func coolingOff(wait time.Duration, err error) error {
 	if err == nil && wait > 0 {
 		return fault.CoolingOff.RetryAfter(wait)

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/argon2"
@@ -46,17 +47,16 @@ var errHashForm = errors.New("stored password hash has an unknown form")
 func newHash(cost HashCost, password string) storedHash {
 	salt := make([]byte, saltBytes)
 	rand.Read(salt) // never fails: it ends the program instead
-	return storedHash{cost: cost, salt: salt, sum: cost.sum(password, salt, hashBytes)}
+	return storedHash{cost: cost, salt: salt, sum: cost.sum(password, salt)}
 }
 
-func (c HashCost) sum(password string, salt []byte, n uint32) []byte {
-	return argon2.IDKey([]byte(password), salt, c.Passes, c.MemoryKiB, c.Threads, n)
+func (c HashCost) sum(password string, salt []byte) []byte {
+	return argon2.IDKey([]byte(password), salt, c.Passes, c.MemoryKiB, c.Threads, hashBytes)
 }
 
 // matches hashes the password alike and compares in constant time.
 func (h storedHash) matches(password string) bool {
-	sum := h.cost.sum(password, h.salt, uint32(len(h.sum)))
-	return subtle.ConstantTimeCompare(sum, h.sum) == 1
+	return subtle.ConstantTimeCompare(h.cost.sum(password, h.salt), h.sum) == 1
 }
 
 // String is the form that is stored, the PHC string format: $argon2id$v=19$m=19456,t=2,p=1$salt$hash.
@@ -84,7 +84,7 @@ func parseHash(text string) (storedHash, error) {
 		h.salt, saltErr = decoding.DecodeString(rest[:i])
 		h.sum, sumErr = decoding.DecodeString(rest[i+1:])
 		sane := h.cost.MemoryKiB <= maxStoredMemoryKiB && h.cost.Passes > 0 && h.cost.Passes <= maxStoredPasses &&
-			h.cost.Threads > 0 && len(h.salt) >= 8 && len(h.sum) >= 16
+			h.cost.Threads > 0 && len(h.salt) >= saltBytes && len(h.sum) == hashBytes
 		if saltErr != nil || sumErr != nil || !sane {
 			return h, errHashForm
 		}
@@ -100,6 +100,7 @@ type hasher struct {
 	decoy storedHash    // what is hashed for a user who does not exist
 	queue chan struct{} // places: in a slot or waiting for one
 	slots chan struct{}
+	made  atomic.Int64
 }
 
 // queuePerSlot is how many callers may wait for each slot: at 22 ms a hash the last one waits a fifth of a second.
@@ -132,12 +133,24 @@ func (h *hasher) enter() (leave func(), err error) {
 	}
 }
 
-// inSlot runs one or two hashes. The caller holds a place in the queue.
-func (h *hasher) inSlot(work func()) {
+// hash makes a new hash of a password at the cost of today. The caller holds a place in the queue.
+func (h *hasher) hash(password string) storedHash {
 	h.slots <- struct{}{}
 	defer func() { <-h.slots }()
-	work()
+	h.made.Add(1)
+	return newHash(h.cost, password)
 }
+
+// matches compares a password with a stored hash. The caller holds a place in the queue.
+func (h *hasher) matches(stored storedHash, password string) bool {
+	h.slots <- struct{}{}
+	defer func() { <-h.slots }()
+	h.made.Add(1)
+	return stored.matches(password)
+}
+
+// Hashes is how many passwords have been hashed since the start.
+func (s *Service) Hashes() int64 { return s.hasher.made.Load() }
 
 // HashPassword hashes a new password for [Service.SetPassword]. It takes some 20 ms and is not for use in a transaction. It
 // returns fault.Unavailable when too many wait.
@@ -147,7 +160,5 @@ func (s *Service) HashPassword(_ context.Context, password string) (string, erro
 		return "", err
 	}
 	defer leave()
-	var hash storedHash
-	s.hasher.inSlot(func() { hash = newHash(s.hasher.cost, password) })
-	return hash.String(), nil
+	return s.hasher.hash(password).String(), nil
 }

@@ -2,11 +2,6 @@ package auth
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
-	"errors"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -19,15 +14,10 @@ import (
 )
 
 const (
-	refreshBytes = 32
-	// maxSession is how long refreshing keeps a session alive before the user has to show his password again.
-	maxSession = 30 * 24 * time.Hour
-
 	maxDeviceID = 128
 
-	actionOpen    = "auth.session_opened"
-	actionRefresh = "auth.session_refreshed"
-	actionEnd     = "auth.session_ended"
+	actionOpen = "auth.session_opened"
+	actionEnd  = "auth.session_ended"
 )
 
 // The reasons why a session ended, as they are stored.
@@ -37,15 +27,6 @@ const (
 	endedByRequest = "request"
 	endedByChange  = "change"
 )
-
-// Tokens is what a sign-in and a refresh answer with.
-type Tokens struct {
-	AccessToken  string `json:"access_token"`
-	TokenType    string `json:"token_type"`
-	ExpiresIn    int64  `json:"expires_in"` // seconds
-	RefreshToken string `json:"refresh_token,omitzero"`
-	UserID       string `json:"user_id"`
-}
 
 // Session is a session as its owner sees it.
 type Session struct {
@@ -101,90 +82,6 @@ func (s *Service) openSession(ctx context.Context, tx *store.Tx, userID string, 
 		return Tokens{}, err
 	}
 	tx.Audit(store.AuditEntry{Actor: userID, Action: actionOpen, RecType: access.Sessions.Name, RecID: row.ID, After: row})
-	return tokens, nil
-}
-
-// mint makes a pair of tokens for a session and moves its expiry to that of the longer one.
-func (s *Service) mint(row *Session, now store.Time) (tokens Tokens, accessUntil store.Time, err error) {
-	token, accessUntil, err := s.issue(row.UserID, row.ID, now)
-	if err != nil {
-		return Tokens{}, 0, err
-	}
-	secret := make([]byte, refreshBytes)
-	rand.Read(secret) // never fails: it ends the program instead
-	row.ExpiresAt = max(accessUntil, s.refreshUntil(*row, now))
-	return Tokens{
-		AccessToken: token, TokenType: "Bearer", ExpiresIn: int64(s.options.AccessToken / time.Second),
-		RefreshToken: base64.RawURLEncoding.EncodeToString(secret), UserID: row.UserID,
-	}, accessUntil, nil
-}
-
-func (s *Service) refreshUntil(row Session, now store.Time) store.Time {
-	return min(now.Add(s.options.RefreshToken), row.CreatedAt.Add(maxSession))
-}
-
-// tokenHash is what is stored of a refresh token. It has 256 random bits: nothing slow is needed.
-func tokenHash(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
-}
-
-// Refresh exchanges a refresh token for a new pair. Who shows one that was used before has a copy, or was copied: the
-// whole session ends. It returns fault.InvalidRefresh.
-func (s *Service) Refresh(ctx context.Context, token string) (Tokens, error) {
-	if _, err := deviceID(ctx); err != nil {
-		return Tokens{}, err
-	}
-	secret, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(secret) != refreshBytes {
-		return Tokens{}, fault.InvalidRefresh
-	}
-	var tokens Tokens
-	var refused error
-	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		tokens, refused = Tokens{}, fault.InvalidRefresh
-		found, err := selectRefreshToken(ctx, tx, tokenHash(token))
-		if errors.Is(err, store.ErrNotFound) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if found.used {
-			// Committed, although the request is refused.
-			return s.endSession(ctx, tx, found.session.UserID, found.session, endedByReuse)
-		}
-		now := tx.Now()
-		if now >= found.expires {
-			return nil
-		}
-		refused = nil
-		tokens, err = s.rotate(ctx, tx, tokenHash(token), found.session)
-		return err
-	})
-	if err == nil {
-		err = refused
-	}
-	return tokens, err
-}
-
-func (s *Service) rotate(ctx context.Context, tx *store.Tx, usedHash string, row Session) (Tokens, error) {
-	now := tx.Now()
-	before := row
-	row.LastUsedAt = now
-	tokens, _, err := s.mint(&row, now)
-	if err != nil {
-		return Tokens{}, err
-	}
-	if err := updateRefreshed(ctx, tx, usedHash, row); err != nil {
-		return Tokens{}, err
-	}
-	if err := insertRefreshToken(ctx, tx, tokenHash(tokens.RefreshToken), row.ID, s.refreshUntil(row, now)); err != nil {
-		return Tokens{}, err
-	}
-	// The remembered expiry is out of date.
-	s.Changed(tx, row.UserID)
-	tx.Audit(store.AuditEntry{Actor: row.UserID, Action: actionRefresh, RecType: access.Sessions.Name, RecID: row.ID, Before: before, After: row})
 	return tokens, nil
 }
 

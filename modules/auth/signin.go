@@ -79,8 +79,11 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, e
 		if err != nil {
 			return err
 		}
-		if now != user {
+		switch {
+		case now.id != user.id || now.status != user.status:
 			return fault.InvalidCredentials
+		case now.hash != user.hash: // a new password, or a parallel sign-in upgraded the hash: the next try will tell
+			return fault.Unavailable
 		}
 		if err := forgive(ctx, tx, tried); err != nil {
 			return err
@@ -112,7 +115,11 @@ func (s *Service) VerifyPassword(ctx context.Context, userID, password string) e
 // verify counts the attempt and then compares the password. Every failure costs exactly one hash. upgraded is a new hash
 // of the password where the stored one has other parameters than those of today.
 func (s *Service) verify(ctx context.Context, tried attempt, key, password string) (user account, upgraded string, err error) {
-	// The place in the queue comes first: who is turned away there has not used up an attempt.
+	// Most who have to wait are told without a write and without a place in the queue.
+	if err := coolingOff(s.mustWait(ctx, s.db, tried)); err != nil {
+		return account{}, "", err
+	}
+	// The place comes before the attempt is counted: who is turned away for want of one has not used it up.
 	leave, err := s.hasher.enter()
 	if err != nil {
 		return account{}, "", err
@@ -133,14 +140,12 @@ func (s *Service) verify(ctx context.Context, tried attempt, key, password strin
 			hash, real = stored, user.status != "disabled"
 		}
 	}
-	s.hasher.inSlot(func() {
-		if real = hash.matches(password) && real; real && hash.cost != s.hasher.cost {
-			upgraded = newHash(s.hasher.cost, password).String()
-		}
-	})
-	if !real {
+	if matched := s.hasher.matches(hash, password); !matched || !real {
 		s.options.Log.Info("sign-in refused", "request_id", endpoint.Of(ctx).RequestID)
 		return account{}, "", fault.InvalidCredentials
+	}
+	if hash.cost != s.hasher.cost {
+		upgraded = s.hasher.hash(password).String()
 	}
 	return user, upgraded, nil
 }

@@ -233,6 +233,7 @@ func TestBearer_UnavailableIsNotAllowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer fresh.Close(context.Background())
 	w.stop()
 	old := w.auth
 	w.auth = fresh
@@ -266,7 +267,10 @@ func TestExpiry(t *testing.T) {
 func TestKnown_AllocatesNothing(t *testing.T) {
 	w := newWorld(t)
 	token := w.known()
-	if allocations := testing.AllocsPerRun(100, func() { w.auth.Known(token) }); allocations > 0 {
+	if raceDetector {
+		t.Log("the race detector makes the pools of the cache forget on purpose: only that it can be called is tested")
+	}
+	if allocations := testing.AllocsPerRun(100, func() { w.auth.Known(token) }); allocations > 0 && !raceDetector {
 		t.Errorf("%v allocations", allocations)
 	}
 }

@@ -43,13 +43,13 @@ func serveUntil(ctx context.Context, s httpServer, listener net.Listener, limit 
 		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 	case <-ctx.Done():
 	}
-	log.Info("stopping", "limit", limit)
+	log.Info("stopping", "limit", limit.String())
 	// The rest of the time is for closing the database.
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit-limit/10)
 	defer cancel()
 	err := s.Shutdown(stopping)
 	if errors.Is(err, context.DeadlineExceeded) {
-		log.Warn("requests were still running and are cut", "limit", limit)
+		log.Warn("requests were still running and are cut", "limit", limit.String())
 		return nil
 	}
 	if err != nil {

@@ -91,13 +91,8 @@ func (s *Service) check(ctx context.Context, in checkInput) (checkOutput, error)
 		}
 		caller = access.Caller{UserID: in.UserID, Roles: roles}.Under(s.Policy.Load())
 	}
-	results, err := s.decide(ctx, caller, in.Checks)
+	results, err := s.Decide(ctx, caller, in.Checks)
 	return checkOutput{results}, err
-}
-
-// Decide answers checks for a caller, in their order. What is unknown (type, permission, record) is refused.
-func (s *Service) Decide(ctx context.Context, caller *access.Caller, checks []Check) ([]Decision, error) {
-	return s.decide(ctx, caller, checks)
 }
 
 // question is a check as the program understands it.
@@ -118,8 +113,9 @@ func understand(c Check) question {
 	return q
 }
 
-// decide reads what it needs once for each record type, and all grants on records at once.
-func (s *Service) decide(ctx context.Context, caller *access.Caller, checks []Check) ([]Decision, error) {
+// Decide answers checks for a caller, in their order. What is unknown (type, permission, record) is refused. It reads
+// what it needs once for each record type, and all grants on records at once.
+func (s *Service) Decide(ctx context.Context, caller *access.Caller, checks []Check) ([]Decision, error) {
 	questions := make([]question, len(checks))
 	byType := make([][]string, len(access.RecordTypes()))
 	var all []string

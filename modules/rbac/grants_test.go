@@ -181,43 +181,6 @@ func TestGrants_ARecordGrantCanBePassedOn(t *testing.T) {
 		object{"user_id": user, "rec_type": "customers", "permissions": []string{"read"}, "rec_id": thing})
 }
 
-func TestMayAssign_NeedsAllThatTheRoleHolds(t *testing.T) {
-	b := newBank(t)
-	role, thing := b.role("Team"), b.thing(b.root)
-	b.grant(object{"role_id": role, "rec_type": "customers", "permissions": []string{"update"}})
-	b.grant(object{"role_id": role, "endpoint": "GET /v1/customers/{id}"})
-	b.grant(object{"role_id": role, "rec_type": "customers", "permissions": []string{"delete"}, "rec_id": thing})
-	user := b.user()
-	may := func(userID, roleID string) string {
-		if err := b.rbac.MayAssign(t.Context(), &access.Caller{UserID: userID}, roleID); err != nil {
-			return err.Error()
-		}
-		return "yes"
-	}
-	if got := may(b.root, role); got != "yes" {
-		t.Errorf("administrator: %s", got)
-	}
-	for _, missing := range []object{
-		{"user_id": user, "rec_type": "customers", "permissions": []string{"update"}},
-		{"user_id": user, "endpoint": "GET /v1/customers/{id}"},
-		{"user_id": user, "rec_type": "customers", "permissions": []string{"delete"}, "rec_id": thing},
-	} {
-		if got := may(user, role); got != "rbac.grant_not_held" {
-			t.Errorf("before %v: %s", missing, got)
-		}
-		b.grant(missing)
-	}
-	if got := may(user, role); got != "yes" {
-		t.Errorf("holder of everything: %s", got)
-	}
-	if got := may(user, access.Administrator); got != "rbac.grant_not_held" {
-		t.Errorf("administrator's role: %s", got)
-	}
-	if got := may(b.root, store.NewID()); got != "rbac.role_not_found" {
-		t.Errorf("unknown role: %s", got)
-	}
-}
-
 func TestGrants_VanishedRecordsAreSwept(t *testing.T) {
 	b := newBank(t)
 	user, gone, told, kept := b.user(), b.thing(b.root), b.thing(b.root), b.thing(b.root)

@@ -3,7 +3,7 @@ package rbac
 import (
 	"context"
 	"errors"
-	"strconv"
+	"fmt"
 
 	"kontor/modules/list"
 	"kontor/server/access"
@@ -23,8 +23,14 @@ type RateLimit struct {
 	version int64
 }
 
-// ETag is the version of the rule.
-func (r RateLimit) ETag() string { return strconv.FormatInt(r.version, 10) }
+// ETag is the version of the rule. A rule that was removed and made again counts anew, so that the time tells the two
+// apart.
+func (r RateLimit) ETag() string {
+	if r.version == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d.%d", r.version, r.ModifiedAt)
+}
 
 const (
 	minPerMinute = 1

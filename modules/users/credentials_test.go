@@ -90,3 +90,16 @@ func TestDeleteCredential_KeepsTheLastValidatedOne(t *testing.T) {
 	// The value is free again, for anybody.
 	b.call(other.token, "POST", other.path("/credentials"), credential("email", email(1))).want(t, 201, "")
 }
+
+func TestAddCredential_DeletingItDoesNotGiveMoreCodes(t *testing.T) {
+	b := newBank(t)
+	m := b.customer(email(1))
+	for range 3 {
+		id := b.call(m.token, "POST", m.path("/credentials"), credential("email", email(2))).want(t, 201, "").text("id")
+		b.call(m.token, "DELETE", "/v1/users/credentials/"+id, nil).want(t, 200, "")
+	}
+	b.call(m.token, "POST", m.path("/credentials"), credential("email", email(2))).want(t, 429, "users.otp_send_limited")
+	if list := b.call(m.token, "GET", m.path("/credentials"), nil); list.Body["total"] != 1.0 || b.outbox.count(email(2)) != 3 {
+		t.Errorf("got %s and %d codes", list.Text, b.outbox.count(email(2)))
+	}
+}

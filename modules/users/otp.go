@@ -109,19 +109,22 @@ func (s *Service) countSend(ctx context.Context, tx *store.Tx, key string) error
 	return err
 }
 
+// codeRight is the outcome of a try with the right code.
+var codeRight fault.Kind
+
 // useCode counts a try and uses the code up when it is right, in one statement, so that tries at the same time cannot
-// exceed the number allowed. The outcome is nil, fault.InvalidOTP, fault.OTPExpired or fault.OTPAttemptsExceeded; the
-// transaction has to be committed with each of them, so that a wrong try counts. err is for everything else.
-func (s *Service) useCode(ctx context.Context, tx *store.Tx, credentialID, purpose, hash string) (outcome, err error) {
+// exceed the number allowed. The outcome is codeRight, fault.InvalidOTP, fault.OTPExpired or fault.OTPAttemptsExceeded;
+// the transaction has to be committed with each of them, so that a wrong try counts. err is for everything else.
+func (s *Service) useCode(ctx context.Context, tx *store.Tx, credentialID, purpose, hash string) (outcome fault.Kind, err error) {
 	var right bool
 	err = tx.QueryRow(ctx, tryOTP, credentialID, purpose, hash, s.OTPAttempts, tx.Now()).Scan(&right)
 	switch {
 	case err == nil && right:
-		return nil, nil
+		return codeRight, nil
 	case err == nil:
 		return fault.InvalidOTP, nil
 	case !errors.Is(err, store.ErrNotFound):
-		return nil, fmt.Errorf("try a code: %w", err)
+		return fault.InvalidOTP, fmt.Errorf("try a code: %w", err)
 	}
 	var attempts int
 	var expires store.Time
@@ -130,7 +133,7 @@ func (s *Service) useCode(ctx context.Context, tx *store.Tx, credentialID, purpo
 	case errors.Is(err, store.ErrNotFound):
 		return fault.InvalidOTP, nil
 	case err != nil:
-		return nil, fmt.Errorf("read a code: %w", err)
+		return fault.InvalidOTP, fmt.Errorf("read a code: %w", err)
 	case attempts >= s.OTPAttempts:
 		return fault.OTPAttemptsExceeded, nil
 	default:

@@ -75,29 +75,26 @@ func (s *Service) completeRecovery(ctx context.Context, in completeRecoveryInput
 		return endpoint.Message{}, err
 	}
 	by := actor(access.From(ctx))
-	var outcome error
+	recovered := false
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		outcome = fault.InvalidOTP
+		recovered = false
 		c, _, ok, err := s.recoverable(ctx, tx, key)
 		if err != nil {
 			return err
 		}
-		refused, err := s.useCode(ctx, tx, c.ID, forRecovery, s.codeHash(c.ID, forRecovery, digits))
+		outcome, err := s.useCode(ctx, tx, c.ID, forRecovery, s.codeHash(c.ID, forRecovery, digits))
 		if err != nil {
 			return err
 		}
-		if !ok || refused != nil {
+		if !ok || outcome != codeRight {
 			tx.Audit(store.AuditEntry{Actor: by, Action: "users.recovery_failed", RecType: access.Credentials.Name, RecID: c.ID})
 			return nil
 		}
-		outcome = nil
+		recovered = true
 		return s.replacePassword(ctx, tx, c.UserID, hash, "", by)
 	})
-	if err == nil {
-		err = outcome
+	if err == nil && !recovered {
+		err = fault.InvalidOTP
 	}
-	if err != nil {
-		return endpoint.Message{}, err
-	}
-	return s.message(ctx, "users.password_changed"), nil
+	return s.message(ctx, "users.password_changed"), err
 }

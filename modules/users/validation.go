@@ -2,7 +2,6 @@ package users
 
 import (
 	"context"
-	"errors"
 
 	"kontor/server/access"
 	"kontor/server/endpoint"
@@ -18,9 +17,8 @@ func (s *Service) validate(ctx context.Context, in validateInput) (Credential, e
 	digits, wellFormed := parseCode(in.OTP)
 	hash := s.codeHash(in.CredentialID, forValidation, digits)
 	var c Credential
-	var outcome error
+	var outcome fault.Kind
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		outcome = nil
 		if c, err = credentialOf(ctx, tx, in.UserID, in.CredentialID, access.Update); err != nil {
 			return err
 		}
@@ -36,27 +34,23 @@ func (s *Service) validate(ctx context.Context, in validateInput) (Credential, e
 		if outcome, err = s.useCode(ctx, tx, c.ID, forValidation, hash); err != nil {
 			return err
 		}
-		if outcome != nil {
+		if outcome != codeRight {
 			tx.Audit(store.AuditEntry{Actor: actor(caller), Action: "credentials.validate_failed", RecType: access.Credentials.Name, RecID: c.ID})
 			return nil
 		}
 		return s.validated(ctx, tx, &c, actor(caller))
 	})
-	if err == nil {
-		err = outcome
+	switch {
+	case err != nil:
+		return Credential{}, err
+	case outcome == codeRight:
+		return c, nil
+	case outcome == fault.OTPAttemptsExceeded:
+		// When a new code can be had for sure.
+		return Credential{}, outcome.RetryAfter(otpWindow)
+	default:
+		return Credential{}, outcome
 	}
-	if err != nil {
-		return Credential{}, s.untilNextCode(err)
-	}
-	return c, nil
-}
-
-// untilNextCode tells a client without tries left when a new code can surely be had.
-func (s *Service) untilNextCode(err error) error {
-	if errors.Is(err, fault.OTPAttemptsExceeded) {
-		return fault.OTPAttemptsExceeded.RetryAfter(otpWindow)
-	}
-	return err
 }
 
 // validated marks a credential. The first one makes a pending user an active customer.

@@ -126,13 +126,13 @@ func (c *Conn) ResetAll() {
 	}
 }
 
-// SetContext makes the statements that follow end with the context's error once it is done. Nil, or
-// a context that cannot end, switches that off.
+// SetContext makes the statements that follow end with the context's error once it is done. A context
+// that cannot end switches that off.
 func (c *Conn) SetContext(ctx context.Context) {
-	if ctx != nil && ctx.Done() == nil {
-		ctx = nil
+	c.ctx = nil
+	if ctx.Done() != nil {
+		c.ctx = ctx
 	}
-	c.ctx = ctx
 }
 
 // Close finalizes the statements and closes the connection. A second Close does nothing.

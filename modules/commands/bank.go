@@ -1,0 +1,73 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"kontor/modules"
+	"kontor/server/access"
+	"kontor/server/settings"
+	"kontor/store"
+)
+
+// closeTime is how long the modules may take to write what is still in memory.
+const closeTime = 2 * time.Second
+
+// withModules opens the data directory, which no other process may use meanwhile, builds the modules on it, and closes
+// both in order when work has returned.
+func withModules(ctx context.Context, r *settings.Result, log *slog.Logger, work func(*modules.Modules) error) (err error) {
+	options := storeOptions(r)
+	options.Log = log
+	db, err := store.Open(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	m, err := modules.New(db, modules.Options{Settings: r.Settings, Log: log, CacheDir: filepath.Join(r.Settings.Data.Dir, "cache")})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+		defer cancel()
+		err = errors.Join(err, m.Close(closing))
+	}()
+	if err := m.Start(ctx); err != nil {
+		return err
+	}
+	return work(m)
+}
+
+// administer runs the work of a command that changes users or keys, with the rights of an administrator: whoever can read
+// the data directory has them in any case.
+func administer(ctx context.Context, p Process, r *settings.Result, work func(context.Context, *modules.Modules) error) (err error) {
+	p.warn(r)
+	if err := inhabited(r.Settings.Data.Dir); err != nil {
+		return err
+	}
+	s := r.Settings.Log
+	s.Level = max(s.Level, slog.LevelWarn)
+	if s.Format == settings.LogAuto {
+		s.Format = settings.LogText
+	}
+	log, closeLog := openLog(s, p.Stderr)
+	defer func() { err = errors.Join(err, closeLog()) }()
+	return withModules(ctx, r, log, func(m *modules.Modules) error {
+		operator := access.Caller{UserID: store.NilID, Roles: []string{access.Administrator}}
+		return work(access.With(ctx, operator.Under(m.Policy.Load())), m)
+	})
+}
+
+// inhabited refuses a directory that no server has used: opening it would make a new bank, and a slip in its name would
+// look like success.
+func inhabited(dir string) error {
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) == 0 {
+		return fmt.Errorf("there is no data in %s; start the server once, or name its directory with --data.dir", dir)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"kontor/modules"
+	"kontor/server/settings"
+)
+
+type serveCommand struct{}
+
+// Run serves until the context ends.
+func (serveCommand) Run(ctx context.Context, p Process, r *settings.Result) (err error) {
+	limitMemory()
+	// The reader of the log may go away without taking the bank with it.
+	signal.Ignore(syscall.SIGPIPE)
+	log, closeLog := openLog(r.Settings.Log, p.Stderr)
+	defer func() { err = errors.Join(err, closeLog()) }()
+	for _, w := range r.Warnings {
+		log.Warn(w)
+	}
+	if err := serve(ctx, p, r, log); err != nil && ctx.Err() == nil {
+		return err
+	} else if err != nil {
+		log.Warn("stopped before the start was complete", "err", err)
+	}
+	log.Info("stopped")
+	return nil
+}
+
+func serve(ctx context.Context, p Process, r *settings.Result, log *slog.Logger) error {
+	s := &r.Settings
+	listener, err := listen(ctx, s.Server.Listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	s.Server.BaseURL = s.BaseURLFor(listener.Addr().String())
+	return withModules(ctx, r, log, func(m *modules.Modules) error {
+		made, err := m.Boot(ctx)
+		if err != nil {
+			return err
+		}
+		web, err := m.Server()
+		if err != nil {
+			return err
+		}
+		if made != nil {
+			if err := printFirstBoot(p.Stdout, made, s); err != nil {
+				log.Warn("the first administrator could not be printed; set his password with: kontor user password", "err", err)
+			}
+		}
+		jobs := modules.RunJobs(ctx, m.Jobs(), log)
+		defer jobs.Stop()
+		log.Info("listening", "address", listener.Addr().String(), "url", s.Server.BaseURL, "data", s.Data.Dir, "version", Version())
+		return serveUntil(ctx, web, listener, s.Server.Shutdown, log)
+	})
+}
+
+// printFirstBoot shows what nobody can look up later. It goes to the terminal only: the log may be kept for years.
+func printFirstBoot(w io.Writer, made *modules.FirstBoot, s *settings.Settings) error {
+	password, key := made.AdminPassword, made.APIKey
+	if password == "" {
+		password = "as given by KONTOR_ADMIN_PASSWORD"
+	}
+	if key == "" {
+		key = "as given by KONTOR_API_KEY"
+	}
+	_, err := fmt.Fprintf(w, `
+Kontor was set up in %s. What follows is shown this once:
+
+    address        %s
+    administrator  %s
+    password       %s
+    API key        %s
+
+`, s.Data.Dir, s.Server.BaseURL, made.AdminEmail, password, key)
+	return err
+}
+
+// limitMemory lets the garbage collector know how much memory there is, unless GOMEMLIMIT says so.
+func limitMemory() {
+	if debug.SetMemoryLimit(-1) != math.MaxInt64 {
+		return
+	}
+	if limit := memoryLimit(os.DirFS("/")); limit > 0 {
+		debug.SetMemoryLimit(limit)
+	}
+}

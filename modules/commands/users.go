@@ -1,0 +1,105 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"kontor/modules"
+	"kontor/modules/users"
+	"kontor/server/settings"
+)
+
+// userCommand groups what an operator does with users. A running server holds the data directory, so that it must be
+// stopped first; the API does the same while it runs.
+type userCommand struct {
+	Create   userCreateCommand   `cmd:"" help:"Make a user who can sign in at once."`
+	Password userPasswordCommand `cmd:"" help:"Give a user a new password and end all sessions of his."`
+	Role     userRoleCommand     `cmd:"" help:"Show or replace the roles of a user."`
+}
+
+const passwordHelp = "The password is asked for at a terminal, and is the first line of standard input otherwise. " +
+	"The server must not be running: while it does, use the API."
+
+type userCreateCommand struct {
+	Login    string   `arg:"" help:"E-mail address, phone number or user name."`
+	Role     []string `help:"Role, such as Administrator, Advisor or Customer; may be repeated." default:"Customer" placeholder:"NAME"`
+	Language string   `help:"Language of messages to the user." enum:"en,de,fr,it" default:"en"`
+}
+
+// Help is shown by "kontor user create --help".
+func (userCreateCommand) Help() string { return passwordHelp }
+
+// Run makes the user.
+func (c userCreateCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	password, err := p.readPassword()
+	if err != nil {
+		return err
+	}
+	return administer(ctx, p, r, func(ctx context.Context, m *modules.Modules) error {
+		u, err := m.Users.Create(ctx, users.NewUser{Value: c.Login, Password: password, Roles: c.Role, Language: c.Language})
+		if err != nil {
+			return err
+		}
+		return p.printUser(c.Login, u)
+	})
+}
+
+type userPasswordCommand struct {
+	Login string `arg:"" help:"E-mail address, phone number, user name or id."`
+}
+
+// Help is shown by "kontor user password --help".
+func (userPasswordCommand) Help() string { return passwordHelp }
+
+// Run sets the password.
+func (c userPasswordCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	password, err := p.readPassword()
+	if err != nil {
+		return err
+	}
+	return administer(ctx, p, r, func(ctx context.Context, m *modules.Modules) error {
+		if _, err := m.Users.SetPassword(ctx, c.Login, password); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(p.Stdout, "%s has a new password, all sessions were ended\n", c.Login)
+		return err
+	})
+}
+
+type userRoleCommand struct {
+	Login string   `arg:"" help:"E-mail address, phone number, user name or id."`
+	Roles []string `arg:"" optional:"" help:"All roles that the user shall have; without any, his roles are shown."`
+	None  bool     `help:"Take all roles away."`
+}
+
+// Run shows or replaces the roles.
+func (c userRoleCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	if c.None && len(c.Roles) > 0 {
+		return errors.New("--none and roles do not go together")
+	}
+	return administer(ctx, p, r, func(ctx context.Context, m *modules.Modules) error {
+		if len(c.Roles) == 0 && !c.None {
+			u, err := m.Users.Find(ctx, m.DB, c.Login)
+			if err != nil {
+				return err
+			}
+			return p.printUser(c.Login, u)
+		}
+		u, err := m.Users.SetRoles(ctx, c.Login, c.Roles)
+		if err != nil {
+			return err
+		}
+		return p.printUser(c.Login, u)
+	})
+}
+
+func (p Process) printUser(login string, u users.User) error {
+	roles := strings.Join(u.Roles, ", ")
+	if roles == "" {
+		roles = "none"
+	}
+	_, err := fmt.Fprintf(p.Stdout, "%s  id %s  status %s  roles %s\n", login, u.ID, u.Status, roles)
+	return err
+}

@@ -1,0 +1,158 @@
+package invoices
+
+import (
+	"strconv"
+
+	"kontor/modules/invoices/qrbill"
+)
+
+// ReadResult is the answer to a file with a bill.
+type ReadResult struct {
+	QRInfo QRInfo `json:"qr_info"`
+}
+
+// QRInfo is the payment that a QR-bill asks for.
+type QRInfo struct {
+	IBAN                  string    `json:"iban"`
+	Creditor              Party     `json:"creditor"`
+	Amount                *float64  `json:"amount"` // null: the payer fills it in
+	Currency              string    `json:"currency"`
+	ReferenceType         string    `json:"reference_type"`
+	Reference             string    `json:"reference"`
+	Message               string    `json:"message"`
+	Debtor                *Party    `json:"debtor"`
+	BillingInformation    *Billing  `json:"billing_information"`
+	AlternativeProcedures []string  `json:"alternative_procedures"`
+	Page                  int       `json:"page"`
+	Warnings              []Warning `json:"warnings"`
+}
+
+// Party is a creditor or a debtor.
+type Party struct {
+	Name         string   `json:"name"`
+	Address      string   `json:"address"`
+	Zip          string   `json:"zip"`
+	City         string   `json:"city"`
+	Country      string   `json:"country"`
+	AddressLines []string `json:"address_lines"` // the raw lines of a combined address, else empty
+}
+
+// Billing is information for the payer's bookkeeping.
+type Billing struct {
+	Raw   string `json:"raw"`
+	Swico *Swico `json:"swico"` // null unless the syntax is S1
+}
+
+// Swico is billing information in the syntax S1.
+type Swico struct {
+	InvoiceNumber     string     `json:"invoice_number"`
+	InvoiceDate       string     `json:"invoice_date"`
+	CustomerReference string     `json:"customer_reference"`
+	UID               string     `json:"uid"`
+	ServiceDate       string     `json:"service_date"`
+	ServiceEnd        string     `json:"service_end"`
+	VATRates          []Rate     `json:"vat_rates"`
+	ImportVAT         []Rate     `json:"import_vat"`
+	Conditions        []Discount `json:"conditions"`
+	DueDate           string     `json:"due_date"`
+}
+
+// Rate is a VAT rate in per cent and the amount that belongs to it, as written.
+type Rate struct {
+	Rate   string `json:"rate"`
+	Amount string `json:"amount"`
+}
+
+// Discount is what is taken off for paying within a number of days.
+type Discount struct {
+	Percent string `json:"percent"`
+	Days    int    `json:"days"`
+}
+
+// Kinds of warnings.
+const (
+	WarningViolation = "violation"  // against the standard; strict validation refuses it
+	WarningNotice    = "notice"     // remarkable, but accepted
+	WarningOtherBill = "other_bill" // the file holds a further bill
+)
+
+// Warning is something to know about a bill.
+type Warning struct {
+	Kind    string `json:"kind"`
+	Element string `json:"element"` // part of the bill, "creditor.name"
+	Rule    string `json:"rule"`
+	Value   string `json:"value"` // what stands there; the account of a further bill
+	Page    int    `json:"page,omitzero"`
+	Message string `json:"message"` // in the language of the request
+}
+
+// newQRInfo makes the answer from a result; word says a warning in the right language.
+func newQRInfo(r *qrbill.Result, word func(Warning) string) QRInfo {
+	b := r.Bill
+	info := QRInfo{
+		IBAN: b.IBAN, Creditor: newParty(b.Creditor), Currency: b.Currency, ReferenceType: b.ReferenceType,
+		Reference: b.Reference, Message: b.Message, Page: r.Page,
+		AlternativeProcedures: append([]string{}, b.AlternativeProcedures...), Warnings: []Warning{},
+	}
+	if b.Amount != nil {
+		// Exact: the amount has at most 14 digits, and its shortest decimal form is written.
+		amount := float64(*b.Amount) / 100
+		info.Amount = &amount
+	}
+	if b.Debtor != nil {
+		debtor := newParty(*b.Debtor)
+		info.Debtor = &debtor
+	}
+	if b.Billing != nil {
+		info.BillingInformation = &Billing{Raw: b.Billing.Raw, Swico: newSwico(b.Billing.Swico)}
+	}
+	for _, f := range r.Findings {
+		info.Warnings = append(info.Warnings, findingWarning(f))
+	}
+	for _, o := range r.Others {
+		info.Warnings = append(info.Warnings, Warning{Kind: WarningOtherBill, Value: o.Bill.IBAN, Page: o.Page})
+	}
+	for i := range info.Warnings {
+		info.Warnings[i].Message = word(info.Warnings[i])
+	}
+	return info
+}
+
+func newParty(p qrbill.Party) Party {
+	return Party{p.Name, p.Address, p.Zip, p.City, p.Country, append([]string{}, p.Lines...)}
+}
+
+func newSwico(s *qrbill.Swico) *Swico {
+	if s == nil {
+		return nil
+	}
+	out := &Swico{
+		InvoiceNumber: s.InvoiceNumber, InvoiceDate: s.InvoiceDate, CustomerReference: s.CustomerReference, UID: s.UID,
+		ServiceDate: s.ServiceDate, ServiceEnd: s.ServiceEnd, DueDate: s.DueDate,
+		VATRates: newRates(s.VATRates), ImportVAT: newRates(s.ImportVAT), Conditions: []Discount{},
+	}
+	for _, c := range s.Conditions {
+		days, err := strconv.Atoi(c.Value)
+		if err != nil {
+			continue // the parser lets only digits through
+		}
+		out.Conditions = append(out.Conditions, Discount{c.Rate, days})
+	}
+	return out
+}
+
+func newRates(pairs []qrbill.Pair) []Rate {
+	rates := make([]Rate, 0, len(pairs))
+	for _, p := range pairs {
+		rates = append(rates, Rate{p.Rate, p.Value})
+	}
+	return rates
+}
+
+func findingWarning(f qrbill.Finding) Warning {
+	kind := WarningViolation
+	if f.Tolerated() {
+		kind = WarningNotice
+	}
+	return Warning{Kind: kind, Element: f.Element, Rule: string(f.Rule), Value: f.Value}
+}

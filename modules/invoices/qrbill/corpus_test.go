@@ -1,0 +1,244 @@
+package qrbill_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"kontor/modules/invoices/qrbill"
+)
+
+// corpusDir is the corpus to test on: the selection in the repository, or any
+// other one in the same form that KONTOR_QR_CORPUS names.
+func corpusDir() string {
+	if dir := os.Getenv("KONTOR_QR_CORPUS"); dir != "" {
+		return dir
+	}
+	return "../../../testdata/qr"
+}
+
+type entry struct {
+	File      string
+	Category  string
+	Kind      string
+	Expected  answer
+	Strict    string
+	Options   struct{ Page int }
+	ByPage    map[string]answer `json:"by_page"`
+	IsRequest bool              `json:"is_request"`
+}
+
+// answer is what the manifest expects: a payment, an error, or either.
+type answer struct {
+	Info  *payment `json:"qr_info"`
+	Error *struct{ Code string }
+	Or    *answer
+}
+
+type payment struct {
+	IBAN     string
+	Creditor struct{ Name, Address, Zip, City, Country string }
+	Amount   *json.Number
+	Currency string
+	Reference,
+	Message string
+}
+
+func loadCorpus(t testing.TB) []entry {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(corpusDir(), "manifest.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var manifest struct{ Entries []entry }
+	if err := json.Unmarshal(raw, &manifest); err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(manifest.Entries, func(e entry) bool { return e.IsRequest })
+}
+
+// differs says how a result differs from what is expected; wrong tells that it
+// would lead to a wrong payment.
+func (a answer) differs(result *qrbill.Result, err error) (difference string, wrong bool) {
+	if a.Or != nil {
+		other := *a.Or
+		a.Or = nil
+		if difference, _ := other.differs(result, err); difference == "" {
+			return "", false
+		}
+		return a.differs(result, err)
+	}
+	switch {
+	case err != nil && a.Info == nil:
+		return "", false
+	case err != nil:
+		return err.Error(), false
+	case a.Info == nil:
+		return "read " + result.Bill.IBAN + ", expected an error", true
+	}
+	got, want := result.Bill, a.Info
+	amount := "none"
+	if got.Amount != nil {
+		amount = strings.TrimSuffix(strings.TrimRight(got.Amount.String(), "0"), ".")
+	}
+	wanted := "none"
+	if want.Amount != nil {
+		f, _ := want.Amount.Float64()
+		wanted = strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	wrong = got.IBAN != want.IBAN || amount != wanted || got.Reference != want.Reference
+	for _, pair := range [][2]string{
+		{got.IBAN, want.IBAN}, {amount, wanted}, {got.Currency, want.Currency}, {got.Reference, want.Reference},
+		{got.Message, want.Message}, {got.Creditor.Name, want.Creditor.Name}, {got.Creditor.Address, want.Creditor.Address},
+		{got.Creditor.Zip, want.Creditor.Zip}, {got.Creditor.City, want.Creditor.City}, {got.Creditor.Country, want.Creditor.Country},
+	} {
+		if pair[0] != pair[1] {
+			return fmt.Sprintf("got %q, want %q", pair[0], pair[1]), wrong
+		}
+	}
+	return "", false
+}
+
+// tally counts one category.
+type tally struct {
+	files, right int
+	took         []time.Duration
+}
+
+// TestCorpus reads every file of the corpus, leniently and strictly, and demands
+// the expected answers. With -v it prints the rates and times per category.
+func TestCorpus(t *testing.T) {
+	entries := loadCorpus(t)
+	reader := newReader(t, qrbill.Config{Slots: 4})
+	warm(t, reader, entries)
+
+	var mutex sync.Mutex
+	tallies := map[string]*tally{}
+	count := func(category string, took time.Duration, right bool) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if tallies[category] == nil {
+			tallies[category] = &tally{}
+		}
+		c := tallies[category]
+		c.files++
+		c.took = append(c.took, took)
+		if right {
+			c.right++
+		}
+	}
+	work := make(chan entry)
+	var group sync.WaitGroup
+	for range workers() {
+		group.Go(func() {
+			for e := range work {
+				took, right := checkEntry(t, reader, e)
+				count(e.Category, took, right)
+			}
+		})
+	}
+	for _, e := range entries {
+		work <- e
+	}
+	close(work)
+	group.Wait()
+	report(t, tallies)
+}
+
+func workers() int {
+	if n, err := strconv.Atoi(os.Getenv("KONTOR_QR_WORKERS")); err == nil && n > 0 {
+		return n
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// warm starts the PDF engine, so that times are those of a running service.
+func warm(t *testing.T, reader *qrbill.Reader, entries []entry) {
+	for _, e := range entries {
+		if e.Category == "pdf-vector" {
+			_, _ = reader.Read(context.Background(), readFile(t, e), qrbill.Options{})
+			return
+		}
+	}
+}
+
+func readFile(t testing.TB, e entry) []byte {
+	t.Helper()
+	file, err := os.ReadFile(filepath.Join(corpusDir(), e.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// expectedLoss are the categories in which not every file can be read.
+var expectedLoss = map[string]bool{"hard": true, "heic": true}
+
+func checkEntry(t *testing.T, reader *qrbill.Reader, e entry) (time.Duration, bool) {
+	file := readFile(t, e)
+	start := time.Now()
+	result, err := reader.Read(context.Background(), file, qrbill.Options{Page: e.Options.Page})
+	took := time.Since(start)
+	difference, wrong := e.Expected.differs(result, err)
+	switch {
+	case wrong:
+		t.Errorf("%s: WRONG PAYMENT: %s", e.File, difference)
+	case difference != "" && expectedLoss[e.Category]:
+		t.Logf("%s: %s", e.File, difference)
+	case difference != "":
+		t.Errorf("%s: %s", e.File, difference)
+	}
+	if os.Getenv("KONTOR_QR_FILES") != "" {
+		t.Logf("%-45s %6d ms %v", e.File, took.Milliseconds(), err)
+	}
+	if err == nil {
+		checkStrict(t, reader, e, file)
+	}
+	for page, want := range e.ByPage {
+		n, _ := strconv.Atoi(page)
+		result, err := reader.Read(context.Background(), file, qrbill.Options{Page: n})
+		if difference, _ := want.differs(result, err); difference != "" {
+			t.Errorf("%s, page %d: %s", e.File, n, difference)
+		}
+	}
+	return took, difference == ""
+}
+
+func checkStrict(t *testing.T, reader *qrbill.Reader, e entry, file []byte) {
+	_, err := reader.Read(context.Background(), file, qrbill.Options{Page: e.Options.Page, Strict: true})
+	switch {
+	case e.Strict == "accept" && err != nil:
+		t.Errorf("%s: strict mode refuses: %v", e.File, err)
+	case e.Strict == "reject" && err == nil:
+		t.Errorf("%s: strict mode accepts", e.File)
+	}
+}
+
+func report(t *testing.T, tallies map[string]*tally) {
+	var all []time.Duration
+	var text strings.Builder
+	fmt.Fprintf(&text, "\n%-26s %5s %5s %7s %9s %9s\n", "category", "files", "right", "rate", "median", "slowest")
+	files, right := 0, 0
+	for _, name := range slices.Sorted(maps.Keys(tallies)) {
+		c := tallies[name]
+		slices.Sort(c.took)
+		all = append(all, c.took...)
+		files, right = files+c.files, right+c.right
+		fmt.Fprintf(&text, "%-26s %5d %5d %6.1f%% %6d ms %6d ms\n", name, c.files, c.right, 100*float64(c.right)/float64(c.files),
+			c.took[len(c.took)/2].Milliseconds(), c.took[len(c.took)-1].Milliseconds())
+	}
+	slices.Sort(all)
+	fmt.Fprintf(&text, "%-26s %5d %5d %6.1f%% %6d ms, 95%%: %d ms\n", "all", files, right, 100*float64(right)/float64(files),
+		all[len(all)/2].Milliseconds(), all[len(all)*95/100].Milliseconds())
+	t.Log(text.String())
+}

@@ -1,0 +1,58 @@
+package qrbill
+
+import (
+	"runtime"
+	"time"
+)
+
+// Limits bound what one file may cost.
+type Limits struct {
+	Bytes  int           // size of the file
+	Pages  int           // pages searched in one document
+	Pixels int           // of one image, or of one rendered page
+	Memory int           // bytes for the pixels of one decoded image
+	Time   time.Duration // for the whole file
+	Page   time.Duration // for opening a PDF, and for showing one page of it
+}
+
+// Config sets up a Reader. The zero value has sensible limits.
+type Config struct {
+	Limits Limits
+	// Slots is how many files are read at the same time; the others wait.
+	Slots int
+	// Wait is how long a file waits for a slot before ErrBusy.
+	Wait time.Duration
+	// CacheDir keeps the compiled PDF engine between starts; without it each
+	// start compiles anew at the first PDF, which takes some seconds.
+	CacheDir string
+}
+
+const (
+	defaultBytes  = 20 << 20
+	defaultPages  = 50
+	defaultPixels = 60_000_000 // photos of common telephones have up to 50 million
+	defaultMemory = 160 << 20  // of pixels, while an image is decoded
+	defaultTime   = 20 * time.Second
+	defaultPage   = 1500 * time.Millisecond
+	defaultWait   = 5 * time.Second
+)
+
+func (c Config) withDefaults() Config {
+	l := &c.Limits
+	l.Bytes = orDefault(l.Bytes, defaultBytes)
+	l.Pages = orDefault(l.Pages, defaultPages)
+	l.Pixels = orDefault(l.Pixels, defaultPixels)
+	l.Memory = orDefault(l.Memory, defaultMemory)
+	l.Time = orDefault(l.Time, defaultTime)
+	l.Page = orDefault(l.Page, defaultPage)
+	c.Slots = orDefault(c.Slots, runtime.GOMAXPROCS(0))
+	c.Wait = orDefault(c.Wait, defaultWait)
+	return c
+}
+
+func orDefault[T int | time.Duration](value, otherwise T) T {
+	if value <= 0 {
+		return otherwise
+	}
+	return value
+}

@@ -1,0 +1,158 @@
+package qrbill
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+
+	pdfiumerrors "github.com/klippa-app/go-pdfium/errors"
+
+	"github.com/klippa-app/go-pdfium/enums"
+	"github.com/klippa-app/go-pdfium/references"
+	"github.com/klippa-app/go-pdfium/requests"
+
+	"kontor/modules/invoices/qrbill/symbol"
+)
+
+const (
+	pointsPerInch = 72
+	firstDPI      = 150 // shows every code of the standard with two pixels a module or more
+	finerDPI      = 250
+	// maxPagePixels bounds a rendered page; a larger one is shown smaller.
+	maxPagePixels = 9_000_000
+	// maxPagePoints is the longest side a page may have: an A0 sheet, three times over.
+	maxPagePoints = 10_000
+)
+
+// document is an opened PDF.
+type document struct {
+	engine *engine
+	*machine
+	ref    references.FPDF_DOCUMENT
+	count  int
+	limits Limits
+}
+
+// openPDF opens a document without any password. Scripts, actions and
+// attachments are never touched: pages are only painted.
+func (r *Reader) openPDF(ctx context.Context, file []byte) (source, error) {
+	// Bytes before the header shift all offsets; without them the engine need not repair the file.
+	if at := bytes.Index(file[:min(len(file), pdfHeaderWindow)], []byte("%PDF-")); at > 0 {
+		file = file[at:]
+	}
+	m, err := r.engine.machine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := &document{engine: r.engine, machine: m, limits: r.limits}
+	err = m.within(r.limits.Page, func() error {
+		opened, err := m.OpenDocument(&requests.OpenDocument{File: &file})
+		if err != nil {
+			return openError(err)
+		}
+		d.ref = opened.Document
+		count, err := m.FPDF_GetPageCount(&requests.FPDF_GetPageCount{Document: d.ref})
+		if err != nil {
+			return because(DamagedFile, "count pages: %w", err)
+		}
+		d.count = count.PageCount
+		return nil
+	})
+	if err == nil && d.count <= 0 {
+		err = because(DamagedFile, "PDF without pages")
+	}
+	if err != nil {
+		d.close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func openError(err error) error {
+	switch {
+	case errors.Is(err, pdfiumerrors.ErrPassword), errors.Is(err, pdfiumerrors.ErrSecurity):
+		return &Error{Reason: EncryptedFile, cause: err}
+	default:
+		return because(DamagedFile, "open PDF: %w", err)
+	}
+}
+
+func (d *document) pages() int { return d.count }
+func (d *document) close()     { d.engine.release(d.machine) }
+
+func (d *document) page(_ context.Context, index int, finer bool) (gray *symbol.Gray, err error) {
+	dpi := firstDPI
+	if finer {
+		dpi = finerDPI
+	}
+	err = d.within(d.limits.Page, func() error {
+		loaded, err := d.FPDF_LoadPage(&requests.FPDF_LoadPage{Document: d.ref, Index: index})
+		if err != nil {
+			return because(DamagedFile, "load page %d: %w", index+1, err)
+		}
+		gray, err = d.paint(loaded.Page, float64(dpi))
+		if err != nil {
+			return err
+		}
+		_, err = d.FPDF_ClosePage(&requests.FPDF_ClosePage{Page: loaded.Page})
+		return err
+	})
+	return gray, err
+}
+
+// paint renders a page in shades of grey on white paper.
+func (d *document) paint(ref references.FPDF_PAGE, dpi float64) (*symbol.Gray, error) {
+	page := requests.Page{ByReference: &ref}
+	width, err := d.FPDF_GetPageWidthF(&requests.FPDF_GetPageWidthF{Page: page})
+	if err != nil {
+		return nil, because(DamagedFile, "page width: %w", err)
+	}
+	height, err := d.FPDF_GetPageHeightF(&requests.FPDF_GetPageHeightF{Page: page})
+	if err != nil {
+		return nil, because(DamagedFile, "page height: %w", err)
+	}
+	w, h := float64(width.PageWidth), float64(height.PageHeight)
+	if !(w > 0 && h > 0) || math.IsInf(w, 0) || math.IsInf(h, 0) {
+		return nil, because(DamagedFile, "page of %g x %g points", w, h)
+	}
+	if max(w, h) > maxPagePoints {
+		return nil, because(TooLarge, "page of %g x %g points", w, h)
+	}
+	scale := min(dpi/pointsPerInch, math.Sqrt(float64(min(maxPagePixels, d.limits.Pixels))/(w*h)))
+	return d.paintPixels(page, max(1, int(w*scale)), max(1, int(h*scale)))
+}
+
+func (d *document) paintPixels(page requests.Page, w, h int) (*symbol.Gray, error) {
+	created, err := d.FPDFBitmap_CreateEx(&requests.FPDFBitmap_CreateEx{
+		Width: w, Height: h, Format: enums.FPDF_BITMAP_FORMAT_GRAY, Pointer: uint64(0),
+	})
+	if err != nil {
+		return nil, because(TooComplex, "bitmap of %d x %d: %w", w, h, err)
+	}
+	if _, err := d.FPDFBitmap_FillRect(&requests.FPDFBitmap_FillRect{
+		Bitmap: created.Bitmap, Width: w, Height: h, Color: 0xffffffff,
+	}); err != nil {
+		return nil, because(DamagedFile, "paper: %w", err)
+	}
+	if _, err := d.FPDF_RenderPageBitmap(&requests.FPDF_RenderPageBitmap{
+		Bitmap: created.Bitmap, Page: page, SizeX: w, SizeY: h,
+		Flags: enums.FPDF_RENDER_FLAG_ANNOT | enums.FPDF_RENDER_FLAG_GRAYSCALE | enums.FPDF_RENDER_FLAG_RENDER_LIMITEDIMAGECACHE,
+	}); err != nil {
+		return nil, because(DamagedFile, "render: %w", err)
+	}
+	stride, err := d.FPDFBitmap_GetStride(&requests.FPDFBitmap_GetStride{Bitmap: created.Bitmap})
+	if err != nil {
+		return nil, because(DamagedFile, "stride: %w", err)
+	}
+	buffer, err := d.FPDFBitmap_GetBuffer(&requests.FPDFBitmap_GetBuffer{Bitmap: created.Bitmap})
+	if err != nil || len(buffer.Buffer) < stride.Stride*h || stride.Stride < w {
+		return nil, because(DamagedFile, "no pixels: %w", err)
+	}
+	gray := symbol.NewGray(w, h)
+	for y := range h {
+		copy(gray.Pix[y*w:(y+1)*w], buffer.Buffer[y*stride.Stride:])
+	}
+	_, err = d.FPDFBitmap_Destroy(&requests.FPDFBitmap_Destroy{Bitmap: created.Bitmap})
+	return gray, err
+}

@@ -1,0 +1,138 @@
+package qrbill
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/webp"
+
+	"kontor/modules/invoices/qrbill/symbol"
+)
+
+// codec reads one kind of picture.
+type codec struct {
+	config func(io.Reader) (image.Config, error)
+	decode func(io.Reader) (image.Image, error)
+}
+
+var codecs = map[string]codec{
+	kindPNG:  {png.DecodeConfig, png.Decode},
+	kindJPEG: {jpeg.DecodeConfig, jpeg.Decode},
+	kindGIF:  {gif.DecodeConfig, gif.Decode},
+	kindBMP:  {bmp.DecodeConfig, bmp.Decode},
+	kindWebP: {webp.DecodeConfig, webp.Decode},
+}
+
+// picture is a file of one image.
+type picture struct{ gray *symbol.Gray }
+
+func (p *picture) pages() int { return 1 }
+func (p *picture) close()     {}
+
+func (p *picture) page(_ context.Context, _ int, finer bool) (*symbol.Gray, error) {
+	if finer {
+		return nil, nil // an image has no more detail than it shows at first
+	}
+	return p.gray, nil
+}
+
+func openPicture(file []byte, kind string, limits Limits) (source, error) {
+	gray, err := decodePicture(file, codecs[kind], kind, limits)
+	if err != nil {
+		return nil, err
+	}
+	return &picture{gray}, nil
+}
+
+// decodePicture decodes an image after its header was found to be within the limits.
+func decodePicture(file []byte, c codec, kind string, limits Limits) (gray *symbol.Gray, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			gray, err = nil, because(DamagedFile, "%s: decoder failed: %v", kind, p)
+		}
+	}()
+	config, err := c.config(bytes.NewReader(file))
+	if err != nil {
+		return nil, decodeError(kind, err)
+	}
+	if err := limits.checkPicture(config, kind == kindJPEG && isProgressive(file)); err != nil {
+		return nil, err
+	}
+	img, err := c.decode(bytes.NewReader(file))
+	if err != nil {
+		return nil, decodeError(kind, err)
+	}
+	return toGray(img), nil
+}
+
+func decodeError(kind string, err error) error {
+	var jpegUnsupported jpeg.UnsupportedError
+	var pngUnsupported png.UnsupportedError
+	if errors.As(err, &jpegUnsupported) || errors.As(err, &pngUnsupported) || errors.Is(err, bmp.ErrUnsupported) {
+		return &Error{Reason: UnsupportedFile, Format: kind, cause: err}
+	}
+	return &Error{Reason: DamagedFile, cause: fmt.Errorf("%s: %w", kind, err)}
+}
+
+// checkPicture refuses what would take too much memory, before any pixel is read.
+func (l Limits) checkPicture(c image.Config, progressive bool) error {
+	if c.Width <= 0 || c.Height <= 0 {
+		return because(DamagedFile, "image of %d x %d", c.Width, c.Height)
+	}
+	pixels := int64(c.Width) * int64(c.Height)
+	if pixels > int64(l.Pixels) || c.Width > 1<<16 || c.Height > 1<<16 {
+		return because(TooLarge, "image of %d x %d pixels", c.Width, c.Height)
+	}
+	depth := int64(bytesPerPixel(c.ColorModel))
+	if progressive {
+		depth += 4 * depth // the coefficients of all passes are kept
+	}
+	if pixels*depth > int64(l.Memory) {
+		return because(TooLarge, "image of %d x %d pixels needs %d MB", c.Width, c.Height, pixels*depth>>20)
+	}
+	return nil
+}
+
+func bytesPerPixel(m color.Model) int {
+	switch m {
+	case color.GrayModel, color.AlphaModel:
+		return 1
+	case color.Gray16Model, color.Alpha16Model:
+		return 2
+	case color.YCbCrModel:
+		return 3
+	case color.RGBA64Model, color.NRGBA64Model:
+		return 8
+	}
+	if _, ok := m.(color.Palette); ok {
+		return 1
+	}
+	return 4
+}
+
+// isProgressive looks for the mark of a progressive JPEG among its segments.
+func isProgressive(file []byte) bool {
+	for at := 2; at+4 <= len(file) && file[at] == 0xff; {
+		marker := file[at+1]
+		switch {
+		case marker == 0xc2:
+			return true
+		case marker == 0xda:
+			return false
+		case marker == 0xff:
+			at++
+			continue
+		}
+		at += 2 + int(file[at+2])<<8 + int(file[at+3])
+	}
+	return false
+}

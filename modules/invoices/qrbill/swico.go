@@ -1,0 +1,174 @@
+package qrbill
+
+import (
+	"regexp"
+	"strings"
+	"time"
+)
+
+// BillingInformation is structured information for the payer's bookkeeping.
+type BillingInformation struct {
+	Raw   string
+	Swico *Swico // nil unless the syntax is Swico's S1
+}
+
+// Swico is billing information in the syntax S1. Values keep the notation of
+// the bill; dates are written YYYY-MM-DD. What is broken or unknown is left out
+// and remains in the raw text.
+type Swico struct {
+	InvoiceNumber     string
+	InvoiceDate       string
+	CustomerReference string
+	UID               string // nine digits, without CHE
+	ServiceDate       string
+	ServiceEnd        string // the end of a period, else empty
+	VATRates          []Pair // rate and net amount; of a single rate without amount only the first
+	ImportVAT         []Pair // rate and amount of the tax on import
+	Conditions        []Pair // discount in per cent and days
+	DueDate           string // invoice date and the days of the condition with 0 per cent
+}
+
+// Pair is a rate with what belongs to it.
+type Pair struct{ Rate, Value string }
+
+const swicoPrefix = "//S1/"
+
+// parseSwico reads the syntax S1; it returns nil for any other syntax, and the
+// tags whose values it could not read.
+func parseSwico(raw string) (*Swico, []string) {
+	if !strings.HasPrefix(raw, swicoPrefix) {
+		return nil, nil
+	}
+	parts := splitEscaped(raw[len(swicoPrefix):])
+	s, broken := &Swico{}, []string(nil)
+	previous := ""
+	for i := 0; i < len(parts); i += 2 {
+		tag := parts[i]
+		if tag == "" && i == len(parts)-1 {
+			break // a slash at the end
+		}
+		if i+1 == len(parts) {
+			broken = append(broken, tag)
+			break
+		}
+		if !s.set(tag, parts[i+1]) || tag <= previous {
+			broken = append(broken, tag)
+		}
+		previous = tag
+	}
+	s.due()
+	return s, broken
+}
+
+// splitEscaped splits at slashes; a backslash takes the next character literally.
+func splitEscaped(s string) []string {
+	parts, part := []string(nil), strings.Builder{}
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && i+1 < len(s) && (s[i+1] == '/' || s[i+1] == '\\'):
+			i++
+			part.WriteByte(s[i])
+		case s[i] == '/':
+			parts = append(parts, part.String())
+			part.Reset()
+		default:
+			part.WriteByte(s[i])
+		}
+	}
+	return append(parts, part.String())
+}
+
+var (
+	number = regexp.MustCompile(`^\d+(\.\d+)?$`)
+	uid    = regexp.MustCompile(`^\d{9}$`)
+	days   = regexp.MustCompile(`^\d{1,4}$`)
+)
+
+func (s *Swico) set(tag, value string) (ok bool) {
+	switch tag {
+	case "10":
+		s.InvoiceNumber, ok = value, value != ""
+	case "11":
+		s.InvoiceDate, ok = swicoDate(value)
+	case "20":
+		s.CustomerReference, ok = value, value != ""
+	case "30":
+		if ok = uid.MatchString(value); ok {
+			s.UID = value
+		}
+	case "31":
+		ok = s.setService(value)
+	case "32":
+		s.VATRates, ok = pairs(value, number, true)
+	case "33":
+		s.ImportVAT, ok = pairs(value, number, false)
+	case "40":
+		s.Conditions, ok = pairs(value, days, false)
+	default:
+		// Tag 01 and others are the biller's own; they stay in the raw text.
+		ok = len(tag) == 2 && allDigits(tag)
+	}
+	return ok
+}
+
+func (s *Swico) setService(value string) (ok bool) {
+	if len(value) != 12 {
+		s.ServiceDate, ok = swicoDate(value)
+		return ok
+	}
+	from, ok1 := swicoDate(value[:6])
+	to, ok2 := swicoDate(value[6:])
+	if !ok1 || !ok2 || to < from {
+		return false
+	}
+	s.ServiceDate, s.ServiceEnd = from, to
+	return true
+}
+
+// swicoDate reads YYMMDD as a day of this century.
+func swicoDate(value string) (string, bool) {
+	if len(value) != 6 || !allDigits(value) {
+		return "", false
+	}
+	day, err := time.Parse("20060102", "20"+value)
+	if err != nil {
+		return "", false
+	}
+	return day.Format(time.DateOnly), true
+}
+
+// pairs reads "8:1000;2.5:51.8". A rate alone is allowed where single is true.
+func pairs(value string, second *regexp.Regexp, single bool) ([]Pair, bool) {
+	if single && number.MatchString(value) {
+		return []Pair{{Rate: value}}, true
+	}
+	var list []Pair
+	for entry := range strings.SplitSeq(value, ";") {
+		rate, v, _ := strings.Cut(entry, ":")
+		if !number.MatchString(rate) || !second.MatchString(v) {
+			return nil, false
+		}
+		list = append(list, Pair{rate, v})
+	}
+	return list, true
+}
+
+// due computes the day of payment from the invoice date and the net condition.
+func (s *Swico) due() {
+	start, err := time.Parse(time.DateOnly, s.InvoiceDate)
+	if err != nil {
+		return
+	}
+	for _, c := range s.Conditions {
+		if strings.Trim(c.Rate, "0.") == "" {
+			net, err := time.ParseDuration(strings.TrimLeft(c.Value, "0") + "h")
+			if strings.TrimLeft(c.Value, "0") == "" {
+				net, err = 0, nil
+			}
+			if err == nil {
+				s.DueDate = start.Add(24 * net).Format(time.DateOnly)
+			}
+			return
+		}
+	}
+}

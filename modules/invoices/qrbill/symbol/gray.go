@@ -1,0 +1,157 @@
+package symbol
+
+// Gray is a picture in shades of grey, row by row without gaps; 0 is black.
+type Gray struct {
+	Pix  []byte
+	W, H int
+}
+
+// NewGray makes a black picture.
+func NewGray(w, h int) *Gray { return &Gray{Pix: make([]byte, w*h), W: w, H: h} }
+
+// at samples between pixels, whose centres lie at whole numbers plus one half.
+// Outside the picture its border goes on.
+func (g *Gray) at(x, y float64) float32 {
+	x, y = x-0.5, y-0.5
+	x, y = min(max(x, 0), float64(g.W-1)), min(max(y, 0), float64(g.H-1))
+	x0, y0 := int(x), int(y)
+	x1, y1 := min(x0+1, g.W-1), min(y0+1, g.H-1)
+	fx, fy := float32(x-float64(x0)), float32(y-float64(y0))
+	top, bottom := g.Pix[y0*g.W:], g.Pix[y1*g.W:]
+	a := float32(top[x0]) + fx*(float32(top[x1])-float32(top[x0]))
+	b := float32(bottom[x0]) + fx*(float32(bottom[x1])-float32(bottom[x0]))
+	return a + fy*(b-a)
+}
+
+// inside tells whether a point lies in the picture or at most margin beside it.
+func (g *Gray) inside(p point, margin float64) bool {
+	return p.x > -margin && p.y > -margin && p.x < float64(g.W)+margin && p.y < float64(g.H)+margin
+}
+
+// Half returns the picture at half its size; four pixels become one.
+func (g *Gray) Half() *Gray {
+	out := NewGray(g.W/2, g.H/2)
+	for y := range out.H {
+		a, b := g.Pix[2*y*g.W:], g.Pix[(2*y+1)*g.W:]
+		row := out.Pix[y*out.W : (y+1)*out.W]
+		for x := range row {
+			row[x] = byte((int(a[2*x]) + int(a[2*x+1]) + int(b[2*x]) + int(b[2*x+1]) + 2) / 4)
+		}
+	}
+	return out
+}
+
+// Double returns the picture at twice its size, smoothly interpolated.
+func (g *Gray) Double() *Gray {
+	out := NewGray(g.W*2, g.H*2)
+	for y := range out.H {
+		for x := range out.W {
+			out.Pix[y*out.W+x] = byte(g.at((float64(x)+0.5)/2, (float64(y)+0.5)/2) + 0.5)
+		}
+	}
+	return out
+}
+
+// Blur smooths with a small bell curve of 1-2-1 in both directions.
+func (g *Gray) Blur() *Gray {
+	middle := make([]uint16, len(g.Pix))
+	for y := range g.H {
+		row := g.Pix[y*g.W : (y+1)*g.W]
+		to := middle[y*g.W : (y+1)*g.W]
+		for x := range row {
+			to[x] = uint16(row[max(x-1, 0)]) + 2*uint16(row[x]) + uint16(row[min(x+1, g.W-1)])
+		}
+	}
+	out := NewGray(g.W, g.H)
+	for y := range g.H {
+		a, b, c := middle[max(y-1, 0)*g.W:], middle[y*g.W:], middle[min(y+1, g.H-1)*g.W:]
+		row := out.Pix[y*g.W : (y+1)*g.W]
+		for x := range row {
+			row[x] = byte((a[x] + 2*b[x] + c[x] + 8) / 16)
+		}
+	}
+	return out
+}
+
+// integral holds sums over all rectangles that begin at the upper left corner.
+type integral struct {
+	sum    []uint32
+	stride int
+}
+
+func newIntegral(g *Gray) integral {
+	in := integral{make([]uint32, (g.W+1)*(g.H+1)), g.W + 1}
+	for y := range g.H {
+		var row uint32
+		above, here := in.sum[y*in.stride:], in.sum[(y+1)*in.stride:]
+		for x, p := range g.Pix[y*g.W : (y+1)*g.W] {
+			row += uint32(p)
+			here[x+1] = above[x+1] + row
+		}
+	}
+	return in
+}
+
+// box returns the sum over columns x0 to x1 and rows y0 to y1, the ends excluded.
+// The sums may overflow; their difference is right as long as it fits.
+func (in integral) box(x0, y0, x1, y1 int) uint32 {
+	return in.sum[y1*in.stride+x1] - in.sum[y0*in.stride+x1] - in.sum[y1*in.stride+x0] + in.sum[y0*in.stride+x0]
+}
+
+// Flatten divides by the brightness of the surroundings, so that shadows,
+// stains and glare lose their hold.
+func (g *Gray) Flatten(radius int) *Gray {
+	in, out := newIntegral(g), NewGray(g.W, g.H)
+	for y := range g.H {
+		y0, y1 := max(y-radius, 0), min(y+radius+1, g.H)
+		for x := range g.W {
+			x0, x1 := max(x-radius, 0), min(x+radius+1, g.W)
+			mean := in.box(x0, y0, x1, y1)/uint32((x1-x0)*(y1-y0)) + 1
+			out.Pix[y*g.W+x] = byte(min(uint32(g.Pix[y*g.W+x])*140/mean, 255))
+		}
+	}
+	return out
+}
+
+// Sharpen adds what a blur of the given radius takes away.
+func (g *Gray) Sharpen(radius int, amount float32) *Gray {
+	in, out := newIntegral(g), NewGray(g.W, g.H)
+	for y := range g.H {
+		y0, y1 := max(y-radius, 0), min(y+radius+1, g.H)
+		for x := range g.W {
+			x0, x1 := max(x-radius, 0), min(x+radius+1, g.W)
+			mean := float32(in.box(x0, y0, x1, y1)) / float32((x1-x0)*(y1-y0))
+			v := float32(g.Pix[y*g.W+x])
+			out.Pix[y*g.W+x] = byte(min(max(v+amount*(v-mean), 0), 255))
+		}
+	}
+	return out
+}
+
+// Stretch spreads the shades between low and high over the whole range.
+func (g *Gray) Stretch(low, high int) *Gray {
+	var curve [256]byte
+	for i := range curve {
+		curve[i] = byte(min(max((i-low)*255/max(high-low, 1), 0), 255))
+	}
+	out := NewGray(g.W, g.H)
+	for i, p := range g.Pix {
+		out.Pix[i] = curve[p]
+	}
+	return out
+}
+
+// shade returns the shade of grey below which the given share of the pixels lies.
+func (g *Gray) shade(share float64) int {
+	var count [256]int
+	for _, p := range g.Pix {
+		count[p]++
+	}
+	rest := int(share * float64(len(g.Pix)))
+	for i, n := range count {
+		if rest -= n; rest < 0 {
+			return i
+		}
+	}
+	return 255
+}

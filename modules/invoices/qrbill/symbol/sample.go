@@ -1,0 +1,181 @@
+package symbol
+
+import (
+	"math"
+	"slices"
+)
+
+// samples are brightness values on a lattice twice as fine as the modules:
+// module (row, col) has its centre at (2·row+1, 2·col+1).
+type samples struct {
+	*layout
+	side  int
+	value []float32
+}
+
+// sample reads the picture under the grid.
+func (q *grid) sample(g *Gray) *samples {
+	s := &samples{layout: q.layout, side: 2*q.dimension + 1}
+	s.value = make([]float32, s.side*s.side)
+	// The mapping is smooth, so that it is computed once per module and
+	// interpolated in between.
+	n := q.dimension + 1
+	nodes := make([]point, n*n)
+	for r := range n {
+		for c := range n {
+			nodes[r*n+c] = q.to(float64(c), float64(r))
+		}
+	}
+	inner := [4]point{{-0.15, -0.15}, {0.15, -0.15}, {-0.15, 0.15}, {0.15, 0.15}}
+	for y := range s.side {
+		for x := range s.side {
+			r, c := min(y/2, n-2), min(x/2, n-2)
+			fy, fx := float64(y)/2-float64(r), float64(x)/2-float64(c)
+			corner, right, down := nodes[r*n+c], nodes[r*n+c+1].minus(nodes[r*n+c]), nodes[(r+1)*n+c].minus(nodes[r*n+c])
+			twist := nodes[(r+1)*n+c+1].minus(nodes[(r+1)*n+c]).minus(right)
+			p := corner.plus(right.times(fx)).plus(down.times(fy)).plus(twist.times(fx * fy))
+			var sum float32
+			for _, i := range inner {
+				sum += g.at(p.x+right.x*i.x+down.x*i.y, p.y+right.y*i.x+down.y*i.y)
+			}
+			s.value[y*s.side+x] = sum / 4
+		}
+	}
+	return s
+}
+
+// rankSide is how many places a side are looked at in each module for its ranks.
+const rankSide = 5
+
+// rank reads the picture under the grid twice: the brighter and the darker parts
+// of each module. Only the centres of the modules are filled.
+func (q *grid) rank(g *Gray) [2]*samples {
+	var out [2]*samples
+	for i := range out {
+		out[i] = &samples{layout: q.layout, side: 2*q.dimension + 1}
+		out[i].value = make([]float32, out[i].side*out[i].side)
+	}
+	var seen [rankSide * rankSide]float32
+	for r := range q.dimension {
+		for c := range q.dimension {
+			center := q.to(float64(c)+0.5, float64(r)+0.5)
+			right := q.to(float64(c)+1, float64(r)+0.5).minus(center).times(2)
+			down := q.to(float64(c)+0.5, float64(r)+1).minus(center).times(2)
+			for i := range seen {
+				x := 0.8 * ((float64(i%rankSide)+0.5)/rankSide - 0.5)
+				y := 0.8 * ((float64(i/rankSide)+0.5)/rankSide - 0.5)
+				p := center.plus(right.times(x)).plus(down.times(y))
+				seen[i] = g.at(p.x, p.y)
+			}
+			slices.Sort(seen[:])
+			at := (2*r+1)*out[0].side + 2*c + 1
+			out[0].value[at] = seen[len(seen)*4/5]
+			out[1].value[at] = seen[len(seen)/5]
+		}
+	}
+	return out
+}
+
+// leastContrast is the half range of grey below which a region says nothing.
+const leastContrast = 5
+
+// normalize makes dark positive and light negative, each about 1 in size,
+// whatever the brightness of the surroundings. radius is counted in modules.
+func (s *samples) normalize(radius int) *samples {
+	n := s.dimension
+	low, high := make([]float32, n*n), make([]float32, n*n)
+	for r := range n {
+		for c := range n {
+			v := s.value[(2*r+1)*s.side+2*c+1]
+			low[r*n+c], high[r*n+c] = v, v
+		}
+	}
+	low = slide(low, n, radius, func(a, b float32) float32 { return min(a, b) })
+	high = slide(high, n, radius, func(a, b float32) float32 { return max(a, b) })
+	low, high = smooth(low, n, radius), smooth(high, n, radius)
+	out := &samples{layout: s.layout, side: s.side, value: make([]float32, len(s.value))}
+	for y := range s.side {
+		for x := range s.side {
+			at := min(y/2, n-1)*n + min(x/2, n-1)
+			half := max((high[at]-low[at])/2, leastContrast)
+			v := ((high[at]+low[at])/2 - s.value[y*s.side+x]) / half
+			out.value[y*s.side+x] = max(-1.6, min(1.6, v))
+		}
+	}
+	return out
+}
+
+// slide folds each value with its neighbours up to radius away, rows then columns.
+func slide(values []float32, n, radius int, fold func(a, b float32) float32) []float32 {
+	middle, out := make([]float32, n*n), make([]float32, n*n)
+	for r := range n {
+		for c := range n {
+			v := values[r*n+c]
+			for k := max(c-radius, 0); k <= min(c+radius, n-1); k++ {
+				v = fold(v, values[r*n+k])
+			}
+			middle[r*n+c] = v
+		}
+	}
+	for r := range n {
+		for c := range n {
+			v := middle[r*n+c]
+			for k := max(r-radius, 0); k <= min(r+radius, n-1); k++ {
+				v = fold(v, middle[k*n+c])
+			}
+			out[r*n+c] = v
+		}
+	}
+	return out
+}
+
+// smooth averages over the same neighbourhood.
+func smooth(values []float32, n, radius int) []float32 {
+	sums := values
+	for pass := range 2 {
+		next := make([]float32, n*n)
+		for r := range n {
+			for c := range n {
+				var sum float32
+				count := 0
+				for k := -radius; k <= radius; k++ {
+					rr, cc := r, c+k
+					if pass == 1 {
+						rr, cc = r+k, c
+					}
+					if rr >= 0 && cc >= 0 && rr < n && cc < n {
+						sum += sums[rr*n+cc]
+						count++
+					}
+				}
+				next[r*n+c] = sum / float32(count)
+			}
+		}
+		sums = next
+	}
+	return sums
+}
+
+// centers returns the values at the centres of the modules.
+func (s *samples) centers() []float32 {
+	n := s.dimension
+	out := make([]float32, n*n)
+	for r := range n {
+		for c := range n {
+			out[r*n+c] = s.value[(2*r+1)*s.side+2*c+1]
+		}
+	}
+	return out
+}
+
+// transposed mirrors values along the main diagonal, for a code seen from behind.
+func transposed(values []float32) []float32 {
+	n := int(math.Sqrt(float64(len(values))))
+	out := make([]float32, len(values))
+	for r := range n {
+		for c := range n {
+			out[c*n+r] = values[r*n+c]
+		}
+	}
+	return out
+}

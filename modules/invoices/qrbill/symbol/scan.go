@@ -1,0 +1,178 @@
+package symbol
+
+import (
+	"context"
+
+	"github.com/makiuchi-d/gozxing"
+)
+
+// Scan collects the codes of one picture over several passes.
+type Scan struct {
+	Codes []Code
+	// Stop tells that a code is what was looked for: after it only clear further
+	// codes are read, and no further pass is made. Nil reads all codes.
+	Stop func(Code) bool
+	// Evidence counts what looked like a code, read or not.
+	Evidence int
+	gray     *Gray
+}
+
+// NewScan begins to look for codes in a picture.
+func NewScan(g *Gray) *Scan { return &Scan{gray: g} }
+
+// Quick makes the cheap passes: local thresholds, one global threshold, half
+// size, and all of it inverted. It answers true once Stop was satisfied.
+func (s *Scan) Quick(ctx context.Context) bool {
+	return s.quickFull(ctx) || s.quickHalf(ctx)
+}
+
+// Glance makes only the first of the quick passes.
+func (s *Scan) Glance(ctx context.Context) bool {
+	g := s.gray
+	if large(g) {
+		g = g.Half()
+	}
+	return s.pass(ctx, g, hybrid, 1)
+}
+
+func (s *Scan) quickFull(ctx context.Context) bool {
+	g := s.gray
+	if large(g) {
+		g = g.Half() // a module of such a picture has many pixels
+	}
+	return s.pass(ctx, g, hybrid, 1) || s.pass(ctx, g, histogram, 1)
+}
+
+func (s *Scan) quickHalf(ctx context.Context) bool {
+	if s.gray.W < 200 || s.gray.H < 200 {
+		return s.pass(ctx, s.gray.Double(), hybrid, 1)
+	}
+	g := s.gray.Half()
+	if large(s.gray) {
+		g = g.Half()
+	}
+	return s.pass(ctx, g, hybrid, 1)
+}
+
+// large pictures are photos, in which half the size shows a code as well.
+func large(g *Gray) bool { return g.W*g.H > 5_000_000 }
+
+// Thorough makes the dear passes, each on another version of the picture.
+func (s *Scan) Thorough(ctx context.Context) bool {
+	for _, g := range s.versions() {
+		picture := g()
+		if picture == nil {
+			continue
+		}
+		for _, binarize := range []func(*Gray) (*gozxing.BitMatrix, error){hybrid, histogram} {
+			if s.pass(ctx, picture, binarize, 3) {
+				return true
+			}
+			if ctx.Err() != nil {
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// versions are the pictures for the dear passes, made only when needed.
+func (s *Scan) versions() []func() *Gray {
+	g := s.gray
+	for large(g) {
+		g = g.Half()
+	}
+	return []func() *Gray{
+		func() *Gray { return g },
+		// Ink is seldom as black as print: only the darkest shades count.
+		func() *Gray { dark := g.shade(0.03); return g.Stretch(dark, dark+50) },
+		func() *Gray { return g.Blur().Half() },
+		func() *Gray { return g.Flatten(max(g.W, g.H) / 40) },
+		func() *Gray { return g.Sharpen(3, 2) },
+		func() *Gray { return g.Blur().Blur() },
+		func() *Gray {
+			if g.W*g.H > 1_500_000 {
+				return nil
+			}
+			return g.Double()
+		},
+	}
+}
+
+// pass looks for codes in one version of the picture, dark on light and then
+// light on dark.
+func (s *Scan) pass(ctx context.Context, g *Gray, binarize func(*Gray) (*gozxing.BitMatrix, error), effort int) bool {
+	if g.W < 21 || g.H < 21 {
+		return false
+	}
+	matrix, err := binarize(g)
+	if err != nil {
+		return false // a picture without any contrast
+	}
+	bits := toBitmap(matrix)
+	if s.read(ctx, g, matrix, findFinders(bits), effort) {
+		return true
+	}
+	if len(s.Codes) > 0 && effort == 1 {
+		return false
+	}
+	bits.invert()
+	negative := g.negative()
+	matrix.FlipAll()
+	return s.read(ctx, negative, matrix, findFinders(bits), effort)
+}
+
+// read decodes what lies at the finder patterns. It answers true when a code
+// satisfied Stop.
+func (s *Scan) read(ctx context.Context, g *Gray, matrix *gozxing.BitMatrix, found []finder, effort int) bool {
+	scale := float64(s.gray.W) / float64(g.W)
+	candidates := triples(found, 6*effort)
+	s.Evidence += len(candidates)
+	satisfied := false
+	for _, t := range candidates {
+		if ctx.Err() != nil {
+			break
+		}
+		whole := t.scaled(scale)
+		if s.covered(whole) {
+			continue
+		}
+		text, legacy, ok := decodePlain(matrix, t)
+		if !ok && !satisfied {
+			text, legacy, ok = decodeTriple(g, t, effort)
+		}
+		if !ok {
+			continue
+		}
+		code := newCode(s.gray, text, legacy, whole)
+		s.Codes = append(s.Codes, code)
+		satisfied = satisfied || (s.Stop != nil && s.Stop(code))
+	}
+	return satisfied
+}
+
+func (s *Scan) covered(t triple) bool {
+	for _, c := range s.Codes {
+		if c.covers(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// scaled maps a triple to a picture of another size.
+func (t triple) scaled(f float64) triple {
+	for _, p := range []*finder{&t.corner, &t.right, &t.down} {
+		p.point, p.module = p.times(f), p.module*f
+	}
+	return t
+}
+
+// negative exchanges dark and light.
+func (g *Gray) negative() *Gray {
+	out := NewGray(g.W, g.H)
+	for i, p := range g.Pix {
+		out.Pix[i] = 255 - p
+	}
+	return out
+}

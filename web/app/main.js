@@ -1,0 +1,68 @@
+import { html, render, useEffect, useState } from './lib.js';
+import { caller, useCaller } from './access.js';
+import { enter, leave } from './auth.js';
+import { initialLanguage, useLanguage, useLanguageTexts } from './i18n.js';
+import { session } from './session.js';
+import { useStore } from './store.js';
+import { go, interceptLinks, match, route } from './router.js';
+import { DOORS, ROUTES } from './routes.js';
+import { ErrorBox, Skeleton, Toasts } from './ui/feedback.js';
+import { Questions } from './ui/dialog.js';
+import { Shell } from './ui/shell.js';
+import { SignInAgain } from './ui/again.js';
+
+/** Draws a screen once its module is here; the former one stays until then. */
+function Screen({ found }) {
+  const [shown, setShown] = useState(null);
+  const [error, setError] = useState(null);
+  const [turn, setTurn] = useState(0);
+  const key = found.row.path + (found.params.id ?? '');
+  useEffect(() => {
+    let current = true;
+    setError(null);
+    found.row.load().then(
+      (module) => current && setShown({ view: module.default, key }),
+      () => current && setError({ status: 0, message: document.title, code: 'network' }),
+    );
+    return () => (current = false);
+  }, [key, turn]);
+  if (error) return html`<${ErrorBox} error=${error} retry=${() => setTurn(turn + 1)} />`;
+  if (!shown) return html`<${Skeleton} lines=${6} />`;
+  return html`<${shown.view} key=${shown.key} ...${shown.key === key ? found.params : {}} />`;
+}
+
+function SignedIn({ path }) {
+  const known = useCaller();
+  const [error, setError] = useState(null);
+  const load = () => {
+    setError(null);
+    enter().catch((failed) => session.get() && setError(failed));
+  };
+  useEffect(() => {
+    if (!known) load();
+  }, [known]);
+  if (error) return html`<main class="alone"><${ErrorBox} error=${error} retry=${load} /><button class="quiet" onClick=${leave}>Kontor</button></main>`;
+  if (!known) return null;
+  const found = match(ROUTES, path) ?? { row: { path: 'missing', load: () => import('./screens/missing.js') }, params: {} };
+  return html`<${Shell} path=${path}><${Screen} found=${found} /><//>`;
+}
+
+function Console() {
+  useLanguage();
+  const { path } = useStore(route);
+  const signedIn = useStore(session, Boolean);
+  const door = match(DOORS, path);
+  useEffect(() => {
+    if (!signedIn && caller.get()) leave(); // Signed out in another tab.
+    if (!signedIn && !door) go(`/signin${path === '/' ? '' : `?next=${encodeURIComponent(path + location.search)}`}`, { replace: true });
+    if (signedIn && door?.row.path === '/signin') go(new URLSearchParams(location.search).get('next')?.replace(/^(?!\/(?!\/)).*/, '/') ?? '/', { replace: true });
+  }, [signedIn, path]);
+  return html`
+    ${door ? html`<${Screen} found=${door} />` : signedIn ? html`<${SignedIn} path=${path} />` : null}
+    <${SignInAgain} /><${Questions} /><${Toasts} />
+  `;
+}
+
+await useLanguageTexts(initialLanguage());
+interceptLinks();
+render(html`<${Console} />`, document.getElementById('console'));

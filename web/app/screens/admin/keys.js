@@ -1,0 +1,52 @@
+import { html, useState } from '../../lib.js';
+import { api } from '../../api.js';
+import { may } from '../../access.js';
+import { t } from '../../i18n.js';
+import { useLoad } from '../../load.js';
+import { Badge, Copy, Table, When } from '../../ui/data.js';
+import { confirm, Dialog } from '../../ui/dialog.js';
+import { Empty, Loaded, Notice, toast, toastError } from '../../ui/feedback.js';
+import { Actions, Field, Form, useForm } from '../../ui/form.js';
+import { Icon } from '../../ui/icon.js';
+import { PageHead } from '../../ui/page.js';
+
+function NewKey({ close, done }) {
+  const [made, setMade] = useState(null);
+  const form = useForm({ name: '' }, async (body) => {
+    setMade(await api.post('/v1/api-keys', body));
+    done();
+  });
+  if (made) {
+    const link = `${location.origin}/register#key=${encodeURIComponent(made.key)}`;
+    return html`<${Dialog} title=${t('keys.made')} close=${close}>
+      <${Notice} tone="warn">${t('keys.once')}<//>
+      <p class="secret"><span class="code">${made.key}</span><${Copy} text=${made.key} label=${t('copy.key')} /></p>
+      <p class="fine">${t('keys.link')}</p><p class="secret"><span class="code">${link}</span><${Copy} text=${link} label=${t('copy.link')} /></p>
+      <div class="actions"><button onClick=${close}>${t('keys.kept')}</button></div>
+    <//>`;
+  }
+  return html`<${Dialog} title=${t('keys.new')} close=${close}><${Form} form=${form}>
+    <${Field} form=${form} name="name" label=${t('field.name')} hint=${t('keys.name_hint')} autocomplete="off" />
+    <${Actions} form=${form} label=${t('keys.create')} cancel=${close} />
+  <//><//>`;
+}
+
+/** The API keys, with their last use. */
+export default function Keys() {
+  const [adding, setAdding] = useState(false);
+  const load = useLoad(async () => (await api.get('/v1/api-keys', { limit: 100 })).data);
+  async function revoke(row) {
+    if (await confirm({ title: t('keys.revoke'), text: t('keys.revoke_text', { name: row.name }), action: t('keys.revoke') })) api.delete(`/v1/api-keys/${row.id}`).then(() => { load.reload(); toast(t('saved')); }, toastError);
+  }
+  const columns = [
+    { key: 'name', label: t('field.name'), cell: (row) => row.name || html`<span class="code">${row.id}</span>` },
+    { key: 'state', label: t('field.state'), cell: (row) => (row.revoked_at ? html`<${Badge} value=${t('keys.revoked')} tone="bad" />` : html`<${Badge} group="active" value="active" />`) },
+    { key: 'created', label: t('field.created_at'), cell: (row) => html`<${When} at=${row.created_at} exact />` },
+    { key: 'used', label: t('keys.last_used'), cell: (row) => html`<${When} at=${row.last_used_at} />` },
+    { key: 'do', label: '', num: true, cell: (row) => !row.revoked_at && may('api_keys', 'delete') && html`<button class="quiet small danger" onClick=${() => revoke(row)}>${t('keys.revoke')}</button>` },
+  ];
+  return html`
+    <${PageHead} title=${t('nav.keys')} note=${t('keys.note')}>${may('api_keys', 'create') && html`<button onClick=${() => setAdding(true)}><${Icon} name="plus" size=${16} />${t('keys.new')}</button>`}<//>
+    <section class="card flush" aria-label=${t('nav.keys')}><${Loaded} load=${load}>${(rows) => (rows.length ? html`<${Table} caption=${t('nav.keys')} columns=${columns} rows=${rows} />` : html`<${Empty} icon="key" title=${t('keys.none')} />`)}<//></section>
+    ${adding && html`<${NewKey} close=${() => setAdding(false)} done=${load.reload} />`}`;
+}

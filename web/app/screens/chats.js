@@ -1,0 +1,85 @@
+import { html, useEffect, useState } from '../lib.js';
+import { api } from '../api.js';
+import { may, myId } from '../access.js';
+import { ago } from '../format.js';
+import { t } from '../i18n.js';
+import { useLoad } from '../load.js';
+import { countUnreadSoon, useNotifications } from '../live.js';
+import { learn, nameOf, usePeople } from '../people.js';
+import { go, route, setQuery } from '../router.js';
+import { useStore } from '../store.js';
+import { Avatar } from '../ui/data.js';
+import { Dialog } from '../ui/dialog.js';
+import { Empty, Loaded } from '../ui/feedback.js';
+import { Field, Form, useForm } from '../ui/form.js';
+import { Icon } from '../ui/icon.js';
+import { PageHead } from '../ui/page.js';
+import { UserPicker } from '../ui/picker.js';
+import { Thread } from './thread.js';
+
+/** What a chat is called: its own title, else the others who take part in it. */
+export function chatName(chat) {
+  if (chat.metadata?.title) return chat.metadata.title;
+  const others = chat.participants.filter((id) => id !== myId());
+  return others.map((id) => chat.metadata?.names?.[id] ?? nameOf(id)).join(', ') || t('chats.alone');
+}
+
+function learnNames(chats) {
+  for (const chat of chats) for (const [id, name] of Object.entries(chat.metadata?.names ?? {})) learn(id, String(name));
+}
+
+function Entry({ chat, current }) {
+  const last = chat.lastMessage;
+  const name = chatName(chat);
+  return html`<li><a href=${`/chats/${chat.id}`} aria-current=${current ? 'page' : undefined} class=${chat.unreadCount ? 'unread' : ''}>
+    <${Avatar} name=${name} />
+    <span class="grow two-lines"><span>${name}</span><span>${last ? `${last.senderId === myId() ? `${t('chats.you')}: ` : ''}${last.content}` : t('chats.no_messages')}</span></span>
+    <span class="chat-side"><time class="fine" dateTime=${chat.updatedAt}>${ago(last?.createdAt ?? chat.updatedAt)}</time>${chat.unreadCount ? html`<span class="count">${chat.unreadCount}<span class="sr"> ${t('nav.unread')}</span></span>` : null}</span>
+  </a></li>`;
+}
+
+function NewChat({ close, done }) {
+  const [people, setPeople] = useState([]);
+  const form = useForm({ title: '', support: false }, async ({ title, support }) => {
+    const metadata = { names: Object.fromEntries(people.map((one) => [one.id, one.name])) };
+    if (title.trim()) metadata.title = title.trim();
+    if (support) metadata.support = true;
+    done(await api.post('/v1/chats', { participants: people.map((one) => one.id), metadata }));
+  });
+  return html`<${Dialog} title=${t('chats.new')} close=${close}>
+    <${Form} form=${form}>
+      <${UserPicker} key=${people.length} label=${t('chats.with')} pick=${(one) => setPeople((was) => (was.some(({ id }) => id === one.id) ? was : [...was, one]))} error=${form.errors.participants} />
+      ${people.length > 0 && html`<ul class="chips" aria-label=${t('chats.participants')}>${people.map((one) => html`<li key=${one.id}><button type="button" class="chip" aria-label=${t('chats.remove', { name: one.name })} onClick=${() => setPeople(people.filter(({ id }) => id !== one.id))}>${one.name}<${Icon} name="close" size=${12} /></button></li>`)}</ul>`}
+      ${people.length > 1 && html`<${Field} form=${form} name="title" label=${t('chats.title')} optional autocomplete="off" />`}
+      ${may('chats', 'read_all') && html`<${Field} form=${form} name="support" type="checkbox" label=${t('chats.support')} />`}
+      <div class="actions"><button type="button" class="quiet" onClick=${close}>${t('do.cancel')}</button><button type="submit" disabled=${form.busy || !people.length}>${t('chats.start')}</button></div>
+    <//>
+  <//>`;
+}
+
+/** The messenger: all conversations, and beside them the one that is open. */
+export default function Chats({ id }) {
+  usePeople();
+  const { query } = useStore(route);
+  const load = useLoad(async () => {
+    const chats = await api.get('/v1/chats');
+    learnNames(chats);
+    return chats;
+  });
+  useNotifications((item) => (!item || item.rec_type === 'chats') && load.reload());
+  useEffect(() => countUnreadSoon(), [load.data]);
+  const chat = load.data?.find((one) => one.id === id);
+  const create = html`<button onClick=${() => setQuery({ new: 1 })}><${Icon} name="plus" size=${16} />${t('chats.new')}</button>`;
+  return html`
+    <${PageHead} title=${t('nav.chats')}>${create}<//>
+    <div class=${`messenger${id ? ' open' : ''}`}>
+      <section class="chat-list" aria-label=${t('chats.all')}>
+        <${Loaded} load=${load} lines=${6}>${(chats) => (chats.length
+          ? html`<ul>${chats.map((one) => html`<${Entry} key=${one.id} chat=${one} current=${one.id === id} />`)}</ul>`
+          : html`<${Empty} icon="chats" title=${t('chats.none')}>${t('chats.none_text')}<//>`)}<//>
+      </section>
+      ${id ? html`<${Thread} key=${id} id=${id} chat=${chat} name=${chat && chatName(chat)} changed=${load.reload} />` : html`<section class="thread blank"><${Empty} icon="chats" title=${t('chats.choose')} /></section>`}
+    </div>
+    ${query.get('new') && html`<${NewChat} close=${() => setQuery({ new: '' })} done=${(made) => { load.reload(); go(`/chats/${made.id}`); }} />`}`;
+}
+

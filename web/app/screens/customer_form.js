@@ -1,0 +1,54 @@
+import { html, useMemo } from '../lib.js';
+import { api, idempotencyKey } from '../api.js';
+import { LANGUAGES, language, t, term } from '../i18n.js';
+import { Dialog } from '../ui/dialog.js';
+import { Actions, Field, Form, useForm } from '../ui/form.js';
+
+/** A customer's name as one reads it. */
+export const fullName = (customer) => [customer?.first_name, customer?.last_name].filter(Boolean).join(' ') || customer?.email || '';
+
+const blank = { type: 'individual', first_name: '', last_name: '', email: '', phone: '', date_of_birth: '', nationality: '', address: { street: '', postal_code: '', city: '', country: '' }, metadata: {} };
+
+/** The members that the form offers, with the language beside whatever else the metadata hold. */
+function body(values, before) {
+  const { language: spoken, ...rest } = values;
+  return { ...rest, metadata: { ...before?.metadata, language: spoken } };
+}
+
+/**
+ * Creates a customer, or changes one.
+ * @param {{customer?: any, etag?: string, close: () => void, done: (customer: any) => void}} props
+ */
+export function CustomerDialog({ customer, etag, close, done }) {
+  const key = useMemo(idempotencyKey, []);
+  const initial = Object.fromEntries(Object.keys(blank).filter((name) => name !== 'metadata').map((name) => [name, name === 'address' ? { ...blank.address, ...customer?.address } : customer?.[name] ?? blank[name]]));
+  const form = useForm({ ...initial, language: customer?.metadata?.language ?? language.get() }, async (values) => {
+    const sent = body(values, customer);
+    done(await (customer
+      ? api.put(`/v1/customers/${customer.id}`, sent, { ifMatch: etag })
+      : api.post('/v1/customers', sent, { headers: { 'Idempotency-Key': key } })));
+  });
+  return html`<${Dialog} title=${customer ? t('customers.edit') : t('customers.new')} close=${close} wide>
+    <${Form} form=${form}>
+      <div class="fields">
+        <${Field} form=${form} name="first_name" label=${t('field.first_name')} autocomplete="off" />
+        <${Field} form=${form} name="last_name" label=${t('field.last_name')} autocomplete="off" />
+        <${Field} form=${form} name="email" type="email" label=${t('field.email')} autocomplete="off" />
+        <${Field} form=${form} name="phone" type="tel" label=${t('field.phone')} optional hint="+41 79 123 45 67" autocomplete="off" />
+        <${Field} form=${form} name="date_of_birth" type="date" label=${t('field.date_of_birth')} optional />
+        <${Field} form=${form} name="nationality" label=${t('field.nationality')} optional hint=${t('hint.nationality')} maxlength="3" autocapitalize="characters" />
+        <${Field} form=${form} name="type" label=${t('customers.type')} options=${['individual', 'business'].map((value) => [value, term('customer_type', value)])} />
+        <${Field} form=${form} name="language" label=${t('customers.language')} options=${Object.entries(LANGUAGES)} />
+      </div>
+      <fieldset><legend>${t('field.address')}</legend>
+        <div class="fields">
+          <${Field} class="wide" form=${form} name="address.street" label=${t('field.street')} optional autocomplete="off" />
+          <${Field} form=${form} name="address.postal_code" label=${t('field.postal_code')} optional autocomplete="off" />
+          <${Field} form=${form} name="address.city" label=${t('field.city')} optional autocomplete="off" />
+          <${Field} form=${form} name="address.country" label=${t('field.country')} optional hint=${t('hint.country')} maxlength="3" autocomplete="off" />
+        </div>
+      </fieldset>
+      <${Actions} form=${form} label=${customer ? t('do.save') : t('customers.create')} cancel=${close} />
+    <//>
+  <//>`;
+}

@@ -1,0 +1,101 @@
+import { html, useState } from '../lib.js';
+import { api } from '../api.js';
+import { useRights } from '../access.js';
+import { date, dateTime } from '../format.js';
+import { t, term } from '../i18n.js';
+import { useLoad } from '../load.js';
+import { nameOf, usePeople } from '../people.js';
+import { usePrefs } from '../prefs.js';
+import { Badge, Copy, Facts } from '../ui/data.js';
+import { confirm } from '../ui/dialog.js';
+import { Empty, Loaded, toast, toastError } from '../ui/feedback.js';
+import { Icon } from '../ui/icon.js';
+import { Card, PageHead } from '../ui/page.js';
+import { UserPicker } from '../ui/picker.js';
+import { Graph } from './graph.js';
+import { LinkDialog, PersonaDialog, personaName } from './persona_form.js';
+
+const listOf = (answer) => (Array.isArray(answer) ? answer : answer?.data ?? answer?.links ?? answer?.users ?? []);
+const otherEnd = (link, id) => {
+  const ends = [link.persona_id, link.linked_persona_id ?? link.other_persona_id ?? link.to_persona_id ?? link.related_persona_id];
+  return ends.find((end) => end && end !== id);
+};
+
+async function loadLinks(id) {
+  const links = listOf(await api.get(`/v1/personas/${id}/links`));
+  return Promise.all(links.map(async (link) => {
+    const other = otherEnd(link, id);
+    const persona = link.persona ?? link.linked_persona ?? (await api.get(`/v1/personas/${other}`).catch(() => ({ id: other })));
+    return { id: link.id, relation: link.relation, outward: link.persona_id === id, persona };
+  }));
+}
+
+async function act(question, run, done) {
+  if (!(await confirm(question))) return;
+  try {
+    await run();
+    done();
+    toast(t('saved'));
+  } catch (error) {
+    toastError(error);
+  }
+}
+
+function Links({ persona, rights }) {
+  const [adding, setAdding] = useState(false);
+  const load = useLoad(() => loadLinks(persona.id), [persona.id]);
+  const remove = (link) => act({ title: t('personas.unlink'), text: t('personas.unlink_text', { name: personaName(link.persona) }), action: t('personas.unlink') }, () => api.delete(`/v1/personas/${persona.id}/links/${link.id}`), load.reload);
+  return html`<${Card} title=${t('personas.links')} aside=${rights.update && html`<button class="quiet small" onClick=${() => setAdding(true)}><${Icon} name="link" size=${14} />${t('personas.link')}</button>`}>
+    <${Loaded} load=${load} lines=${5}>${(links) => (links.length
+      ? html`<${Graph} persona=${persona} links=${links} />
+        <ul class="items">${links.map((link) => html`<li key=${link.id}><span class="grow"><a href=${`/personas/${link.persona.id}`}>${personaName(link.persona) || link.persona.id}</a> <span class="fine">${term('relation', link.relation)}</span></span>
+          ${rights.update && html`<button class="bare" aria-label=${t('personas.unlink_who', { name: personaName(link.persona) })} onClick=${() => remove(link)}><${Icon} name="trash" size=${16} /></button>`}</li>`)}</ul>`
+      : html`<${Empty} icon="link" title=${t('personas.no_links')}>${t('personas.no_links_text')}<//>`)}<//>
+    ${adding && html`<${LinkDialog} persona=${persona} close=${() => setAdding(false)} done=${() => { setAdding(false); load.reload(); toast(t('saved')); }} />`}
+  <//>`;
+}
+
+function Users({ persona, rights }) {
+  usePeople();
+  const load = useLoad(async () => listOf(await api.get(`/v1/personas/${persona.id}/users`)), [persona.id]);
+  const idOf = (row) => row.user_id ?? row.id;
+  async function add({ id }) {
+    try {
+      await api.post(`/v1/personas/${persona.id}/users`, { user_id: id });
+      load.reload();
+      toast(t('saved'));
+    } catch (error) {
+      toastError(error);
+    }
+  }
+  const remove = (row) => act({ title: t('personas.unlink_user'), text: nameOf(idOf(row)), action: t('personas.unlink_user') }, () => api.delete(`/v1/personas/${persona.id}/users/${idOf(row)}`), load.reload);
+  return html`<${Card} title=${t('personas.users')}>
+    <${Loaded} load=${load} lines=${2}>${(rows) => html`
+      ${rows.length ? html`<ul class="items">${rows.map((row) => html`<li key=${idOf(row)}><span class="grow">${nameOf(idOf(row))}</span>${rights.update && html`<button class="bare" aria-label=${`${t('personas.unlink_user')}: ${nameOf(idOf(row))}`} onClick=${() => remove(row)}><${Icon} name="trash" size=${16} /></button>`}</li>`)}</ul>` : html`<p class="none">${t('personas.no_users')}</p>`}
+      ${rights.update && html`<${UserPicker} key=${rows.length} label=${t('personas.link_user')} pick=${add} />`}`}<//>
+  <//>`;
+}
+
+/** One person: facts, users, and how he is linked with others. */
+export default function Persona({ id }) {
+  usePrefs();
+  const [editing, setEditing] = useState(false);
+  const load = useLoad(() => api.tagged(`/v1/personas/${id}`), [id]);
+  const rights = useRights('personas', id);
+  const persona = load.data?.record;
+  return html`
+    <${PageHead} title=${persona ? personaName(persona) : t('personas.one')} back=${['/personas', t('nav.personas')]} note=${persona && html`<${Badge} group="active" value=${persona.active ? 'active' : 'inactive'} />`}>
+      ${rights.update && persona && html`<button class="quiet" onClick=${() => setEditing(true)}><${Icon} name="edit" size=${16} />${t('do.edit')}</button>`}
+    <//>
+    <${Loaded} load=${load} lines=${8}>${() => html`<div class="grid-main">
+      <${Links} persona=${persona} rights=${rights} />
+      <div class="stack">
+        <${Card} title=${t('customers.person')}><${Facts} rows=${[
+          [t('field.date_of_birth'), date(persona.date_of_birth)], persona.date_of_death && [t('field.date_of_death'), date(persona.date_of_death)], [t('field.nationality'), persona.nationality], [t('field.hash_id'), persona.hash_id],
+          [t('field.created_at'), dateTime(persona.created_at)], [t('field.id'), html`<span class="code">${persona.id}</span><${Copy} text=${persona.id} label=${t('copy.id')} />`],
+        ]} /><//>
+        <${Users} persona=${persona} rights=${rights} />
+      </div>
+    </div>`}<//>
+    ${editing && html`<${PersonaDialog} persona=${persona} etag=${load.data.etag} close=${() => setEditing(false)} done=${() => { setEditing(false); load.reload(); toast(t('saved')); }} />`}`;
+}

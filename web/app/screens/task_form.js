@@ -1,0 +1,53 @@
+import { html, useMemo } from '../lib.js';
+import { api, idempotencyKey } from '../api.js';
+import { t, term } from '../i18n.js';
+import { Dialog } from '../ui/dialog.js';
+import { Actions, Field, Form, useForm } from '../ui/form.js';
+import { CustomerPicker, UserPicker } from '../ui/picker.js';
+import { fullName } from './customer_form.js';
+
+const CATEGORIES = ['sign', 'approve', 'update', 'delete'];
+
+/** Creates a task for a customer, or changes one. */
+export function TaskDialog({ task, customer, close, done }) {
+  const key = useMemo(idempotencyKey, []);
+  const form = useForm({ customer_id: customer?.id ?? task?.customer_id ?? '', title: task?.title ?? '', description: task?.description ?? '', category: task?.category ?? 'approve', is_urgent: task?.is_urgent ?? false, weight: task?.weight ?? 1 }, async ({ customer_id: owner, ...values }) => {
+    const body = { ...values, is_urgent: Boolean(values.is_urgent), weight: Number(values.weight) };
+    done(await (task
+      ? api.put(`/v1/customers/${task.customer_id}/tasks/${task.id}`, body)
+      : api.post(`/v1/customers/${owner}/tasks`, body, { headers: { 'Idempotency-Key': key } })));
+  });
+  const ready = Boolean(form.values.customer_id);
+  return html`<${Dialog} title=${task ? t('tasks.edit') : t('tasks.new')} close=${close}>
+    <${Form} form=${form}>
+      ${customer ? html`<p><span class="fine">${t('customers.one')}</span><br /><strong>${fullName(customer)}</strong></p>` : !task && html`<${CustomerPicker} form=${form} name="customer_id" />`}
+      <${Field} form=${form} name="title" label=${t('tasks.title')} autocomplete="off" />
+      <${Field} form=${form} name="description" label=${t('tasks.description')} rows=${3} optional />
+      <div class="fields">
+        <${Field} form=${form} name="category" label=${t('tasks.category')} options=${CATEGORIES.map((category) => [category, term('task_category', category)])} />
+        <${Field} form=${form} name="weight" type="number" min="0" label=${t('tasks.weight')} hint=${t('tasks.weight_hint')} />
+      </div>
+      <${Field} form=${form} name="is_urgent" type="checkbox" label=${t('tasks.is_urgent')} />
+      <div class="actions"><button type="button" class="quiet" onClick=${close}>${t('do.cancel')}</button><button type="submit" disabled=${form.busy || !ready}>${task ? t('do.save') : t('tasks.create')}</button></div>
+    <//>
+  <//>`;
+}
+
+/** Gives a part of a task to somebody. */
+export function AssigneeDialog({ base, close, done }) {
+  const form = useForm({ user_id: '', name: '', weight: 1 }, async (values) => done(await api.post(`${base}/assignees`, { ...values, weight: Number(values.weight) })));
+  const pick = ({ id, name }) => {
+    form.set('user_id', id);
+    form.set('name', name);
+  };
+  return html`<${Dialog} title=${t('tasks.assign')} close=${close}>
+    <${Form} form=${form}>
+      <${UserPicker} label=${t('tasks.assignee')} pick=${pick} error=${form.errors.user_id} />
+      <div class="fields">
+        <${Field} form=${form} name="name" label=${t('field.name')} autocomplete="off" />
+        <${Field} form=${form} name="weight" type="number" min="0" label=${t('tasks.weight')} />
+      </div>
+      <${Actions} form=${form} label=${t('tasks.assign')} cancel=${close} />
+    <//>
+  <//>`;
+}

@@ -1,0 +1,128 @@
+import { html, useEffect, useLayoutEffect, useRef, useState } from '../lib.js';
+import { api, idempotencyKey } from '../api.js';
+import { myId } from '../access.js';
+import { clock, day } from '../format.js';
+import { t } from '../i18n.js';
+import { countUnreadSoon, useNotifications } from '../live.js';
+import { nameOf, usePeople } from '../people.js';
+import { usePrefs } from '../prefs.js';
+import { ErrorBox, Skeleton } from '../ui/feedback.js';
+import { Icon } from '../ui/icon.js';
+
+const PAGE = 50;
+const MOST = 10_000; // The longest message the server takes.
+const drafts = new Map(); // What was typed but not sent, by chat, as long as the page lives.
+
+const pageOf = (answer) => (Array.isArray(answer) ? { data: answer, has_more: answer.length === PAGE } : { data: answer.data ?? answer.messages ?? [], has_more: answer.has_more });
+
+/** Newer knowledge about messages put into what is there, in the order of their ids, which is the order of time. */
+function merge(have, more) {
+  const byId = new Map(have.map((one) => [one.id, one]));
+  for (const one of more) byId.set(one.id, one);
+  return [...byId.values()].sort((a, b) => (a.createdAt < b.createdAt || (a.createdAt === b.createdAt && a.id < b.id) ? -1 : 1));
+}
+
+function Message({ message, before, participants }) {
+  const mine = message.senderId === myId();
+  const newDay = !before || day(before.createdAt) !== day(message.createdAt);
+  const first = newDay || before.senderId !== message.senderId || before.type === 'system';
+  const readers = (message.readBy ?? []).filter((id) => id !== message.senderId).length;
+  return html`
+    ${newDay && html`<li class="day"><span>${day(message.createdAt)}</span></li>`}
+    ${message.type === 'system'
+      ? html`<li class="system"><span>${message.content}</span></li>`
+      : html`<li class=${`message${mine ? ' mine' : ''}${first ? ' first' : ''}${message.failed ? ' failed' : ''}`}>
+          ${first && !mine && html`<span class="sender">${nameOf(message.senderId)}</span>`}
+          <p>${message.content}</p>
+          <span class="stamp"><time dateTime=${message.createdAt}>${clock(message.createdAt)}</time>${mine && html`<span>${message.pending ? t('chats.sending') : readers >= participants - 1 && participants > 1 ? t('chats.read') : readers ? t('chats.read_by', { n: readers }) : t('chats.sent')}</span>`}</span>
+        </li>`}`;
+}
+
+/** One conversation, newest at the bottom, with the field to write in. */
+export function Thread({ id, chat, name, changed }) {
+  usePeople();
+  usePrefs();
+  const [messages, setMessages] = useState(null);
+  const [older, setOlder] = useState(false);
+  const [error, setError] = useState(null);
+  const [text, setText] = useState(drafts.get(id) ?? '');
+  const box = useRef();
+  const atEnd = useRef(true);
+  const field = useRef();
+
+  async function refresh() {
+    try {
+      const page = pageOf(await api.get(`/v1/chats/${id}/messages`, { limit: PAGE }));
+      setMessages((was) => merge((was ?? []).filter((one) => !one.pending), page.data));
+      setOlder((was) => was || page.has_more);
+      setError(null);
+      if (document.visibilityState === 'visible') {
+        await api.post(`/v1/chats/${id}/read`);
+        countUnreadSoon();
+        changed();
+      }
+    } catch (failed) {
+      setError(failed);
+    }
+  }
+  async function loadOlder() {
+    const height = box.current.scrollHeight;
+    const page = pageOf(await api.get(`/v1/chats/${id}/messages`, { limit: PAGE, before: messages[0].id }));
+    atEnd.current = false;
+    setMessages((was) => merge(was, page.data));
+    setOlder(page.has_more);
+    requestAnimationFrame(() => (box.current.scrollTop += box.current.scrollHeight - height));
+  }
+  useEffect(() => {
+    refresh();
+    const seen = () => document.visibilityState === 'visible' && refresh();
+    document.addEventListener('visibilitychange', seen);
+    return () => document.removeEventListener('visibilitychange', seen);
+  }, [id]);
+  useNotifications((item) => (!item || item.rec_type === 'chats') && refresh());
+  useLayoutEffect(() => {
+    if (atEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [messages]);
+
+  function type(value) {
+    setText(value);
+    drafts.set(id, value);
+  }
+  async function sendMessage(event) {
+    event?.preventDefault();
+    const content = text.trim();
+    if (!content) return;
+    const pending = { id: `~${idempotencyKey()}`, senderId: myId(), content, type: 'text', createdAt: new Date().toISOString(), readBy: [], pending: true };
+    atEnd.current = true;
+    setMessages((was) => [...(was ?? []), pending]);
+    type('');
+    try {
+      const sent = await api.post(`/v1/chats/${id}/messages`, { content, metadata: {} }, { headers: { 'Idempotency-Key': pending.id.slice(1) } });
+      setMessages((was) => merge(was.filter((one) => one.id !== pending.id), [sent]));
+      setError(null);
+      changed();
+    } catch (failed) {
+      setMessages((was) => was.filter((one) => one.id !== pending.id));
+      type(content);
+      setError(failed);
+    }
+    field.current?.focus();
+  }
+  const onKeyDown = (event) => event.key === 'Enter' && !event.shiftKey && !event.isComposing && sendMessage(event);
+  const onScroll = () => (atEnd.current = box.current.scrollHeight - box.current.scrollTop - box.current.clientHeight < 60);
+  return html`<section class="thread" aria-label=${name ?? t('chats.one')}>
+    <header><a class="icon-button to-list" href="/chats" aria-label=${t('chats.back')}><${Icon} name="left" /></a><div class="two-lines grow"><strong>${name ?? '…'}</strong>${chat && html`<span>${t('chats.people', { n: chat.participants.length })}</span>`}</div></header>
+    <div class="messages" ref=${box} onScroll=${onScroll} tabindex="0" role="log" aria-label=${t('chats.messages')}>
+      ${error && html`<${ErrorBox} error=${error} retry=${refresh} />`}
+      ${messages === null && !error ? html`<${Skeleton} lines=${5} />` : null}
+      ${messages && older && messages.length ? html`<button class="quiet small older" onClick=${() => loadOlder().catch(setError)}>${t('chats.older')}</button>` : null}
+      ${messages && html`<ol>${messages.map((message, i) => html`<${Message} key=${message.id} message=${message} before=${messages[i - 1]} participants=${chat?.participants.length ?? 0} />`)}</ol>`}
+      ${messages?.length === 0 && html`<p class="none">${t('chats.first')}</p>`}
+    </div>
+    <form class="composer" onSubmit=${sendMessage}>
+      <label class="sr" for="composer">${t('chats.write')}</label>
+      <textarea id="composer" ref=${field} rows="1" maxlength=${MOST} placeholder=${t('chats.write')} value=${text} onInput=${(event) => type(event.target.value)} onKeyDown=${onKeyDown}></textarea>
+      <button type="submit" aria-label=${t('chats.send')} disabled=${!text.trim()}><${Icon} name="send" /></button>
+    </form>
+  </section>`;
+}

@@ -1,0 +1,119 @@
+package web
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// staticImport finds `import … from './x.js'`, `export … from './x.js'` and `import './x.js'`, but no import().
+var staticImport = regexp.MustCompile(`(?m)^\s*(?:import|export)\b[^'"()]*['"](\.[^'"]+)['"]`)
+
+// policy admits what lies on our own origin and nothing else: no inline script or style, no frame, no plugin.
+const policy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
+
+const (
+	forEver    = "public, max-age=31536000, immutable"
+	askAgain   = "no-cache"
+	notForLong = "no-store"
+)
+
+// screens are the console's own addresses. Each answers with the page, as does everything below those that end in a
+// slash.
+var screens = []string{
+	"/", "/signin", "/register", "/recover",
+	"/customers", "/customers/", "/personas", "/personas/", "/payers", "/payers/", "/tasks", "/tasks/",
+	"/chats", "/chats/", "/notifications", "/notifications/", "/invoices", "/profile", "/admin/",
+}
+
+// Screen reports whether a path is one of the console's own addresses.
+func Screen(path string) bool {
+	for _, screen := range screens {
+		if path == screen || screen != "/" && strings.HasSuffix(screen, "/") && strings.HasPrefix(path, screen) {
+			return true
+		}
+	}
+	return false
+}
+
+// Serve answers a GET or HEAD request when its path is the console's; otherwise it does nothing and reports false.
+func (s *Site) Serve(c *fiber.Ctx, path string) bool {
+	if rest, ok := strings.CutPrefix(path, "/assets/"); ok {
+		return s.serveAsset(c, rest)
+	}
+	if !Screen(path) {
+		return false
+	}
+	c.Set("Permissions-Policy", "camera=(self), microphone=(), geolocation=()")
+	s.write(c, s.state(true).index, askAgain)
+	return true
+}
+
+// serveAsset answers /assets/<hash>/<name>. A hash of an earlier version still finds the file of its name, because a
+// page opened before an upgrade goes on loading screens; only it must not be kept.
+func (s *Site) serveAsset(c *fiber.Ctx, rest string) bool {
+	hash, name, _ := strings.Cut(rest, "/")
+	state := s.state(false)
+	asset, ok := state.assets[name]
+	if !ok {
+		return false
+	}
+	caching := forEver
+	if hash != state.hash {
+		caching = notForLong
+	}
+	if s.dev {
+		caching = askAgain
+	}
+	s.write(c, asset, caching)
+	return true
+}
+
+func (s *Site) write(c *fiber.Ctx, f file, caching string) {
+	body, etag := f.plain, f.etag
+	if f.gzip != nil {
+		c.Vary(fiber.HeaderAcceptEncoding)
+		if takesGzip(c.Get(fiber.HeaderAcceptEncoding)) {
+			body, etag = f.gzip, strings.TrimSuffix(f.etag, `"`)+`-gzip"`
+			c.Set(fiber.HeaderContentEncoding, "gzip")
+		}
+	}
+	c.Set(fiber.HeaderContentType, f.kind)
+	c.Set(fiber.HeaderCacheControl, caching)
+	c.Set(fiber.HeaderETag, etag)
+	c.Set(fiber.HeaderContentSecurityPolicy, policy)
+	c.Set("Cross-Origin-Opener-Policy", "same-origin")
+	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+	if matches(c.Get(fiber.HeaderIfNoneMatch), etag) {
+		c.Response().Header.Del(fiber.HeaderContentEncoding)
+		c.Status(http.StatusNotModified)
+		return
+	}
+	c.Status(http.StatusOK).Response().SetBodyRaw(body) // The engine leaves the body out for HEAD.
+}
+
+// takesGzip reads Accept-Encoding: gzip must be named, or *, and not with q=0.
+func takesGzip(header string) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		coding, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if coding = strings.ToLower(strings.TrimSpace(coding)); coding != "gzip" && coding != "*" {
+			continue
+		}
+		weight = strings.TrimLeft(strings.ReplaceAll(weight, " ", ""), "q=")
+		return weight == "" || strings.Trim(weight, "0.") != ""
+	}
+	return false
+}
+
+// matches compares If-None-Match with an ETag, weakly, as the standard asks for GET.
+func matches(header, etag string) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		if part = strings.TrimPrefix(strings.TrimSpace(part), "W/"); part == etag || part == "*" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,332 @@
+package web_test
+
+import (
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/gofiber/fiber/v2"
+
+	"kontor/web"
+)
+
+func newApp(t *testing.T, site *web.Site) *fiber.App {
+	t.Helper()
+	app := fiber.New()
+	app.Use(func(c *fiber.Ctx) error {
+		if site.Serve(c, c.Path()) {
+			return nil
+		}
+		return fiber.ErrNotFound
+	})
+	return app
+}
+
+func newSite(t *testing.T) *web.Site {
+	t.Helper()
+	site, err := web.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
+
+func get(t *testing.T, app *fiber.App, path string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	return ask(t, app, http.MethodGet, path, headers...)
+}
+
+func ask(t *testing.T, app *fiber.App, method, path string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	request := httptest.NewRequest(method, path, nil)
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	answer, err := app.Test(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer, string(body)
+}
+
+var assetAddress = regexp.MustCompile(`/assets/[0-9a-f]{12}/[\w./-]+`)
+
+func TestServe_AnswersTheConsolesOwnAddressesWithThePage(t *testing.T) {
+	app := newApp(t, newSite(t))
+	for _, path := range []string{"/", "/signin", "/customers", "/customers/0193a000-0000-7000-8000-000000000001/kyc", "/admin/audit"} {
+		answer, body := get(t, app, path)
+		if answer.StatusCode != http.StatusOK || !strings.Contains(body, `id="console"`) {
+			t.Errorf("%s: got %d", path, answer.StatusCode)
+		}
+		if got := answer.Header.Get("Cache-Control"); got != "no-cache" {
+			t.Errorf("%s: Cache-Control is %q", path, got)
+		}
+		if got := answer.Header.Get("Content-Security-Policy"); !strings.HasPrefix(got, "default-src 'self'") {
+			t.Errorf("%s: Content-Security-Policy is %q", path, got)
+		}
+	}
+}
+
+func TestServe_LeavesOtherAddressesAlone(t *testing.T) {
+	app := newApp(t, newSite(t))
+	for _, path := range []string{"/v1/customers", "/healthz", "/docs", "/index.html", "/signin/x", "/customersx", "/assets/x/nothing.js", "/assets/../web.go", "/favicon.ico"} {
+		if answer, _ := get(t, app, path); answer.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: got %d, want 404", path, answer.StatusCode)
+		}
+	}
+}
+
+func TestServe_HashedFilesAreKeptForEver(t *testing.T) {
+	app := newApp(t, newSite(t))
+	_, page := get(t, app, "/")
+	addresses := assetAddress.FindAllString(page, -1)
+	if len(addresses) < 10 {
+		t.Fatalf("the page names %d files, want the preloaded modules among them", len(addresses))
+	}
+	for _, address := range addresses {
+		answer, _ := get(t, app, address)
+		if answer.StatusCode != http.StatusOK {
+			t.Errorf("%s: got %d", address, answer.StatusCode)
+		}
+		if got := answer.Header.Get("Cache-Control"); !strings.Contains(got, "immutable") {
+			t.Errorf("%s: Cache-Control is %q", address, got)
+		}
+		if answer.Header.Get("Content-Type") == "" {
+			t.Errorf("%s: no Content-Type", address)
+		}
+	}
+}
+
+func TestServe_FileOfAnEarlierVersionIsServedButNotKept(t *testing.T) {
+	answer, _ := get(t, newApp(t, newSite(t)), "/assets/000000000000/app/main.js")
+	if answer.StatusCode != http.StatusOK || answer.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("got %d, %q", answer.StatusCode, answer.Header.Get("Cache-Control"))
+	}
+}
+
+func TestServe_NegotiatesGzip(t *testing.T) {
+	app := newApp(t, newSite(t))
+	_, plain := get(t, app, "/")
+	for header, packed := range map[string]bool{"gzip": true, "br, gzip;q=0.5": true, "*": true, "gzip;q=0": false, "br": false, "": false} {
+		answer, body := get(t, app, "/", "Accept-Encoding", header)
+		if got := answer.Header.Get("Content-Encoding") == "gzip"; got != packed {
+			t.Errorf("%q: compressed is %v", header, got)
+		}
+		if !packed {
+			continue
+		}
+		reader, err := gzip.NewReader(strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if unpacked, err := io.ReadAll(reader); err != nil || string(unpacked) != plain {
+			t.Errorf("%q: the compressed page differs: %v", header, err)
+		}
+		if answer.Header.Get("Vary") != "Accept-Encoding" {
+			t.Errorf("%q: Vary is %q", header, answer.Header.Get("Vary"))
+		}
+	}
+}
+
+func TestServe_KnownPageIsNotSentAgain(t *testing.T) {
+	app := newApp(t, newSite(t))
+	first, _ := get(t, app, "/", "Accept-Encoding", "gzip")
+	etag := first.Header.Get("ETag")
+	for _, header := range []string{etag, "W/" + etag, `"other", ` + etag, "*"} {
+		answer, body := get(t, app, "/", "Accept-Encoding", "gzip", "If-None-Match", header)
+		if answer.StatusCode != http.StatusNotModified || body != "" {
+			t.Errorf("%s: got %d with %d bytes", header, answer.StatusCode, len(body))
+		}
+	}
+	if answer, _ := get(t, app, "/", "If-None-Match", etag); answer.StatusCode != http.StatusOK {
+		t.Errorf("the plain page has the ETag of the compressed one")
+	}
+}
+
+func TestServe_HeadHasNoBody(t *testing.T) {
+	answer, body := ask(t, newApp(t, newSite(t)), http.MethodHead, "/")
+	if answer.StatusCode != http.StatusOK || body != "" || answer.Header.Get("ETag") == "" {
+		t.Errorf("got %d, %d bytes, ETag %q", answer.StatusCode, len(body), answer.Header.Get("ETag"))
+	}
+}
+
+// What the browser fetches before the first screen shows: the page, the style sheets, the modules it names and the
+// texts of one language, with the overview and its chart as the dearest first screen.
+func TestFirstLoad_IsUnder120KilobytesCompressed(t *testing.T) {
+	app := newApp(t, newSite(t))
+	_, page := get(t, app, "/")
+	total := 0
+	count := func(address string) {
+		answer, body := get(t, app, address, "Accept-Encoding", "gzip")
+		if answer.StatusCode != http.StatusOK {
+			t.Fatalf("%s: got %d", address, answer.StatusCode)
+		}
+		total += len(body)
+	}
+	addresses := assetAddress.FindAllString(page, -1)
+	slices.Sort(addresses)
+	for _, address := range slices.Compact(addresses) {
+		count(address)
+	}
+	count("/")
+	base := assetAddress.FindString(page)[:len("/assets/012345678901/")]
+	for _, name := range []string{"i18n/de.json", "vendor/pico.min.css", "vendor/uplot.min.css", "vendor/uplot.mjs", "style/tokens.css", "style/base.css",
+		"style/shell.css", "style/parts.css", "style/screens.css", "style/chevron.svg", "app/screens/overview.js", "app/ui/chart.js", "app/ui/data.js", "app/ui/page.js", "app/format.js"} {
+		count(base + name)
+	}
+	const most = 120_000
+	if total > most {
+		t.Errorf("the first load is %d bytes, want at most %d", total, most)
+	}
+	t.Logf("first load: %d bytes", total)
+}
+
+func TestDev_ShowsAChangedFileOnReload(t *testing.T) {
+	files := fstest.MapFS{
+		"index.html": {Data: []byte(`<div id="console">{{base}}{{preload}}</div>`)}, "app/main.js": {Data: []byte("1")},
+		"style/main.css": {Data: []byte("a{}")}, "i18n/en.json": {Data: []byte("{}")}, "vendor/x.mjs": {Data: []byte("1")},
+	}
+	site, err := web.NewDev(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := newApp(t, site)
+	_, before := get(t, app, "/")
+	files["app/main.js"] = &fstest.MapFile{Data: []byte("2")}
+	_, after := get(t, app, "/")
+	if before == after {
+		t.Error("the page still names the old files")
+	}
+}
+
+func TestVendor_FilesAreAsTheListSays(t *testing.T) {
+	list, err := os.ReadFile("vendor/VENDOR.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`(?m)^\| ([\w.]+) \| ([0-9a-f]{64}) \|$`).FindAllStringSubmatch(string(list), -1)
+	named := map[string]bool{}
+	for _, row := range rows {
+		named[row[1]] = true
+		body, err := os.ReadFile(filepath.Join("vendor", row[1]))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if sum := sha256.Sum256(body); hex.EncodeToString(sum[:]) != row[2] {
+			t.Errorf("%s: its sum is %x, the list says %s", row[1], sum, row[2])
+		}
+	}
+	files, err := filepath.Glob("vendor/*.*s*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if !named[filepath.Base(file)] {
+			t.Errorf("%s is not in the list", file)
+		}
+	}
+}
+
+func texts(t *testing.T, language string) map[string]string {
+	t.Helper()
+	body, err := os.ReadFile("i18n/" + language + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := map[string]string{}
+	if err := json.Unmarshal(body, &table); err != nil {
+		t.Fatalf("%s: %v", language, err)
+	}
+	return table
+}
+
+func TestTexts_AreCompleteInEachLanguage(t *testing.T) {
+	english := texts(t, "en")
+	placeholder := regexp.MustCompile(`\{\w+\}`)
+	holes := func(text string) []string {
+		found := placeholder.FindAllString(text, -1)
+		slices.Sort(found)
+		return slices.Compact(found)
+	}
+	for _, language := range []string{"de", "fr", "it"} {
+		table := texts(t, language)
+		for key, text := range english {
+			if table[key] == "" {
+				t.Errorf("%s: %s is missing", language, key)
+			} else if !slices.Equal(holes(text), holes(table[key])) {
+				t.Errorf("%s: %s has the placeholders %v, want %v", language, key, holes(table[key]), holes(text))
+			}
+		}
+		for key := range table {
+			if _, ok := english[key]; !ok {
+				t.Errorf("%s: %s is not in English", language, key)
+			}
+		}
+		if language == "de" && strings.Contains(strings.Join(slices.Collect(maps.Values(table)), " "), "ß") {
+			t.Error("de: Swiss German has no ß")
+		}
+	}
+}
+
+func TestTexts_EveryKeyInTheModulesExists(t *testing.T) {
+	english := texts(t, "en")
+	used := regexp.MustCompile(`\bt\('([a-z_]+(?:\.[\w]+)*)'`)
+	err := filepath.WalkDir("app", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		body, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		for _, found := range used.FindAllStringSubmatch(string(body), -1) {
+			if english[found[1]] == "" && english[found[1]+".other"] == "" {
+				t.Errorf("%s: there is no text %q", name, found[1])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Text goes into the page as text, and style through classes: the policy would refuse the rest.
+func TestModules_NeverMakeMarkupFromText(t *testing.T) {
+	forbidden := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|dangerouslySetInnerHTML|style="`)
+	err := filepath.WalkDir("app", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		body, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if found := forbidden.FindString(string(body)); found != "" {
+			t.Errorf("%s uses %s", name, found)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
