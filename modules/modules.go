@@ -14,7 +14,6 @@ import (
 	"kontor/modules/customers"
 	"kontor/modules/invoices"
 	"kontor/modules/invoices/qrbill"
-	"kontor/modules/notice"
 	"kontor/modules/notifications"
 	"kontor/modules/rbac"
 	"kontor/modules/users"
@@ -67,7 +66,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		return nil, err
 	}
 	m.Users = users.New(db, m.Auth, outbox{m.Notifications}, texts, users.Options{OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts})
-	m.Customers = customers.New(db, quiet{}, quiet{})
+	m.Customers = customers.New(db, m.Notifications, quiet{})
 	m.bills = qrbill.NewReader(qrbill.Config{
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
 		CacheDir: o.CacheDir,
@@ -114,8 +113,6 @@ func (m *Modules) Close(ctx context.Context) error {
 }
 
 type quiet struct{}
-
-func (quiet) Notify(context.Context, *store.Tx, notice.Notice) error { return nil }
 
 func (quiet) IsPerson(context.Context, store.Querier, string, string, string, string) (bool, error) {
 	return false, nil
