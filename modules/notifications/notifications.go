@@ -14,19 +14,20 @@ import (
 	"kontor/store"
 )
 
-// Texts gives the texts of the locale files.
-type Texts interface {
-	Text(lang, key string, args map[string]any) string
-}
-
 // Service keeps notifications and their deliveries.
 type Service struct {
 	db    *store.DB
 	texts Texts
+	words words
+	order order
+
+	baseURL string // of the console, for links in mails
 }
 
 // New makes the service.
-func New(db *store.DB, texts Texts) *Service { return &Service{db: db, texts: texts} }
+func New(db *store.DB, texts Texts) *Service {
+	return &Service{db: db, texts: texts, words: words{texts}}
+}
 
 // listDeliveries lists the outbox for callers who may read all of it. It returns fault.NoAccess.
 func (s *Service) listDeliveries(ctx context.Context, in deliveriesInput) (list.Page[Delivery], error) {

@@ -119,8 +119,7 @@ type tally struct {
 // the expected answers. With -v it prints the rates and times per category.
 func TestCorpus(t *testing.T) {
 	entries := loadCorpus(t)
-	reader := qrbill.NewReader(qrbill.Config{Slots: 4, CacheDir: os.Getenv("KONTOR_QR_CACHE")})
-	t.Cleanup(reader.Close)
+	reader := newReader(t, qrbill.Config{Slots: 4})
 	warm(t, reader, entries)
 
 	var mutex sync.Mutex

@@ -62,6 +62,9 @@ func toPattern(f finder) *detector.FinderPattern {
 
 // decodeTriple reads the symbol at three finder patterns by the own path.
 func decodeTriple(g *Gray, t triple, effort int) (text string, legacy, ok bool) {
+	if !t.convincing(g) {
+		return "", false, false
+	}
 	for i, start := range guesses(g, t, effort) {
 		l := newLayout(int(start.dimension))
 		if l == nil {
@@ -72,18 +75,14 @@ func decodeTriple(g *Gray, t triple, effort int) (text string, legacy, ok bool) 
 			continue
 		}
 		raw := q.sample(g)
-		if a := raw.normalize(3).agreement(); a < leastAgreement {
-			if debugGate != nil {
-				debugGate("agree", a)
-			}
+		if raw.normalize(3).agreement() < leastAgreement {
 			continue
-		} else if debugGate != nil {
-			debugGate("agreeOK", a)
 		}
-		if data, ok := raw.decode(effort - i); ok {
-			if debugGate != nil {
-				debugGate("SUCCESS", raw.normalize(3).agreement())
-			}
+		data, ok := raw.decode(effort - i)
+		if !ok && effort > 1 {
+			data, ok = q.decodeRanked(g)
+		}
+		if ok {
 			if text, legacy, ok := readText(data, l.version.GetVersionNumber()); ok {
 				return text, legacy, true
 			}
@@ -95,8 +94,6 @@ func decodeTriple(g *Gray, t triple, effort int) (text string, legacy, ok bool) 
 // leastAgreement is the share of known modules with the right colour below which
 // a triple is taken for a chance resemblance, of which half would agree.
 const leastAgreement = 0.66
-
-var debugGate func(string, float64)
 
 // agreement is the share of modules with fixed values that show them.
 func (s *samples) agreement() float64 {
@@ -154,6 +151,19 @@ func (raw *samples) decode(effort int) ([]byte, bool) {
 			if data, ok := decodeBoth(raw.layout, sharper); ok {
 				return data, true
 			}
+		}
+	}
+	return nil, false
+}
+
+// decodeRanked judges each module by its brightest or darkest parts instead of
+// its middle: thin strokes of a pen leave some of a light module bright, and
+// scratches leave some of a dark one black.
+func (q *grid) decodeRanked(g *Gray) ([]byte, bool) {
+	ranked := q.rank(g)
+	for _, s := range ranked {
+		if data, ok := decodeBoth(q.layout, s.normalize(3).centers()); ok {
+			return data, true
 		}
 	}
 	return nil, false

@@ -84,6 +84,8 @@ func (s *Scan) versions() []func() *Gray {
 	}
 	return []func() *Gray{
 		func() *Gray { return g },
+		// Ink is seldom as black as print: only the darkest shades count.
+		func() *Gray { dark := g.shade(0.03); return g.Stretch(dark, dark+50) },
 		func() *Gray { return g.Blur().Half() },
 		func() *Gray { return g.Flatten(max(g.W, g.H) / 40) },
 		func() *Gray { return g.Sharpen(3, 2) },
