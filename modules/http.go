@@ -23,6 +23,7 @@ func (m *Modules) Server() (*server.Server, error) {
 		Now:     m.DB.Clock().Now,
 		Replays: replays{m.DB}, Stored: stored, Translate: translate, Fallback: console.Serve,
 		Probes:         []server.Probe{{Name: "database", Check: m.DB.Ready}},
+		BaseURL:        s.Server.BaseURL,
 		TrustedProxies: s.Server.TrustedProxies, AllowedOrigins: s.CORS.AllowedOrigins,
 		RateLimits: s.RateLimits.Enabled, PublicPerMinute: s.RateLimits.PublicPerMinute, PrivatePerMinute: s.RateLimits.PrivatePerMinute,
 	})
