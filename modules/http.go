@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
 
 	"kontor/server"
 	"kontor/server/fault"
@@ -14,7 +15,7 @@ import (
 // Server builds the HTTP server that serves the modules. The modules must be started.
 func (m *Modules) Server() (*server.Server, error) {
 	s := m.Settings
-	console, err := web.New()
+	console, err := newConsole(s.Server.ConsoleDir)
 	if err != nil {
 		return nil, err
 	}
@@ -27,6 +28,14 @@ func (m *Modules) Server() (*server.Server, error) {
 		TrustedProxies: s.Server.TrustedProxies, AllowedOrigins: s.CORS.AllowedOrigins,
 		RateLimits: s.RateLimits.Enabled, PublicPerMinute: s.RateLimits.PublicPerMinute, PrivatePerMinute: s.RateLimits.PrivatePerMinute,
 	})
+}
+
+// newConsole takes the console out of the executable, or, for whoever works on it, from a directory.
+func newConsole(dir string) (*web.Site, error) {
+	if dir == "" {
+		return web.New()
+	}
+	return web.NewDev(os.DirFS(dir))
 }
 
 // replays keeps answers to requests with an Idempotency-Key in the store.

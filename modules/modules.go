@@ -14,8 +14,8 @@ import (
 	"kontor/modules/customers"
 	"kontor/modules/invoices"
 	"kontor/modules/invoices/qrbill"
-	"kontor/modules/notice"
 	"kontor/modules/notifications"
+	"kontor/modules/personas"
 	"kontor/modules/rbac"
 	"kontor/modules/users"
 	"kontor/server/access"
@@ -43,6 +43,7 @@ type Modules struct {
 	Users         *users.Service
 	RBAC          *rbac.Service
 	Audit         *audit.Service
+	Personas      *personas.Service
 	Customers     *customers.Service
 	Invoices      *invoices.Service
 	Notifications *notifications.Service
@@ -67,7 +68,12 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		return nil, err
 	}
 	m.Users = users.New(db, m.Auth, outbox{m.Notifications}, texts, users.Options{OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts})
-	m.Customers = customers.New(db, quiet{}, quiet{})
+<<<<<<< HEAD
+	m.Customers = customers.New(db, m.Notifications, quiet{})
+=======
+	m.Personas = personas.New(db, texts)
+	m.Customers = customers.New(db, quiet{}, m.Personas)
+>>>>>>> personas
 	m.bills = qrbill.NewReader(qrbill.Config{
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
 		CacheDir: o.CacheDir,
@@ -81,6 +87,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 // records are who answers for the records of each type.
 func (m *Modules) records() map[access.RecordType]access.Records {
 	records := map[access.RecordType]access.Records{
+		access.Personas:  m.Personas,
 		access.Customers: m.Customers,
 	}
 	maps.Copy(records, m.Auth.Records())
@@ -92,7 +99,7 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 func (m *Modules) Endpoints() []endpoint.Endpoint {
 	var table []endpoint.Endpoint
 	for _, module := range []interface{ Endpoints() []endpoint.Endpoint }{
-		m.Auth, m.Users, m.RBAC, m.Audit, m.Customers, m.Invoices, m.Notifications,
+		m.Auth, m.Users, m.RBAC, m.Audit, m.Personas, m.Customers, m.Invoices, m.Notifications,
 	} {
 		table = append(table, module.Endpoints()...)
 	}
@@ -115,11 +122,13 @@ func (m *Modules) Close(ctx context.Context) error {
 
 type quiet struct{}
 
-func (quiet) Notify(context.Context, *store.Tx, notice.Notice) error { return nil }
-
+<<<<<<< HEAD
 func (quiet) IsPerson(context.Context, store.Querier, string, string, string, string) (bool, error) {
 	return false, nil
 }
+=======
+func (quiet) Notify(context.Context, *store.Tx, notice.Notice) error { return nil }
+>>>>>>> personas
 
 // outbox is what users needs of notifications.
 type outbox struct{ *notifications.Service }

@@ -141,6 +141,8 @@ func New(o Options) (*Server, error) {
 		Concurrency:           s.MaxConnections,
 		BodyLimit:             s.routes.largestBody,
 		ErrorHandler:          s.unexpected,
+		// Else the engine reads uploads by itself, into files, before anybody has asked who sends them.
+		DisablePreParseMultipartForm: true,
 	})
 	s.app.Use(s.serve)
 	engine := s.app.Server()

@@ -87,9 +87,10 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) 
 	c := in.customer
 	c.ID, c.createdBy = store.NewID(), access.From(ctx).UserID
 	c.KYCStatus, c.VerificationLevel, c.version = NotStarted, LevelNone, 1
+	keys := c.derive()
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		c.CreatedAt, c.UpdatedAt = tx.Now(), tx.Now()
-		if err := insertCustomer(ctx, tx, c); err != nil {
+		if err := insertCustomer(ctx, tx, c, keys); err != nil {
 			return err
 		}
 		tx.Audit(store.AuditEntry{Actor: c.createdBy, Action: "customers.create", RecType: access.Customers.Name, RecID: c.ID, After: c})

@@ -8,6 +8,10 @@ import (
 // maxAmount is 999 999 999.99, the largest amount of the standard.
 const maxAmount Amount = 99_999_999_999
 
+// maxWholeDigits bounds what is read as a number at all; beyond it the amount
+// could not be written as a JSON number without loss.
+const maxWholeDigits = 12
+
 // parseAmount reads the text of the amount. The amount is nil when the text is
 // empty or cannot be read without guessing; the rules tell what is wrong.
 func parseAmount(text string) (amount *Amount, rules []Rule) {
@@ -24,7 +28,7 @@ func parseAmount(text string) (amount *Amount, rules []Rule) {
 		number = number[1:]
 	}
 	whole, fraction, ok := splitNumber(number)
-	if !ok || len(fraction) > 2 {
+	if !ok || number == "" || len(fraction) > 2 {
 		return nil, []Rule{RuleFormat}
 	}
 	cents := (whole + fraction + "00")[:len(whole)+2]
@@ -100,7 +104,7 @@ func splitNumber(s string) (whole, fraction string, ok bool) {
 	if whole == "" {
 		whole = "0"
 	}
-	if !allDigits(whole) || !allDigits(fraction) || len(whole) > 15 {
+	if !allDigits(whole) || !allDigits(fraction) || len(whole) > maxWholeDigits {
 		return "", "", false
 	}
 	// "1,949" and "1.949" are a thousand or a fraction: nobody can tell, so more than two decimals are refused by the caller.

@@ -15,9 +15,8 @@ import (
 )
 
 const (
-	engineMemory     = 192 << 20 // most that one PDF may take inside the engine
-	engineWait       = 15 * time.Second
-	engineIdleBefore = 2 * time.Second // after which freed memory goes back to the system
+	engineMemory = 192 << 20 // most that one PDF may take inside the engine
+	engineWait   = 15 * time.Second
 )
 
 // engine is PDFium compiled to WebAssembly. It starts with the first PDF: the
@@ -34,10 +33,7 @@ type engine struct {
 
 	creating sync.Mutex // guards latest
 	latest   *guestMemory
-
-	idle   sync.Mutex
-	timer  *time.Timer
-	closed bool
+	regions  regions
 }
 
 func newEngine(cacheDir string, slots int) *engine {
@@ -72,8 +68,8 @@ func (e *engine) compile() {
 		config = config.WithCompilationCache(cache)
 	}
 	ctx := experimental.WithMemoryAllocator(context.Background(), experimental.MemoryAllocatorFunc(
-		func(_, most uint64) experimental.LinearMemory {
-			e.latest = &guestMemory{most: min(most, engineMemory)}
+		func(_, _ uint64) experimental.LinearMemory {
+			e.latest = &guestMemory{regions: &e.regions}
 			return e.latest
 		}))
 	module, err := withYields(pdfiumWasm)
@@ -147,7 +143,6 @@ func (e *engine) release(m *machine) {
 	defer func() {
 		// The library closes handles of a document that may be gone with its memory.
 		_ = recover()
-		e.freeLater()
 	}()
 	if m.broken {
 		_ = m.Kill()
@@ -156,29 +151,9 @@ func (e *engine) release(m *machine) {
 	_ = m.Close()
 }
 
-// freeLater returns memory to the system once no PDF was read for a while.
-func (e *engine) freeLater() {
-	e.idle.Lock()
-	defer e.idle.Unlock()
-	if e.closed {
-		return
-	}
-	if e.timer == nil {
-		e.timer = time.AfterFunc(engineIdleBefore, debug.FreeOSMemory)
-		return
-	}
-	e.timer.Reset(engineIdleBefore)
-}
-
 func (e *engine) close() {
 	e.start.Do(func() { close(e.ready) }) // never started: nothing to wait for
 	<-e.ready
-	e.idle.Lock()
-	defer e.idle.Unlock()
-	e.closed = true
-	if e.timer != nil {
-		e.timer.Stop()
-	}
 	if e.pool != nil {
 		_ = e.pool.Close()
 	}

@@ -13,6 +13,7 @@ type Reader struct {
 	wait   time.Duration
 	slots  chan struct{}
 	engine *engine
+	idle   *idle
 }
 
 // NewReader makes a Reader. The PDF engine starts only with the first PDF.
@@ -20,12 +21,15 @@ func NewReader(config Config) *Reader {
 	config = config.withDefaults()
 	return &Reader{
 		limits: config.Limits, wait: config.Wait, slots: make(chan struct{}, config.Slots),
-		engine: newEngine(config.CacheDir, config.Slots),
+		engine: newEngine(config.CacheDir, config.Slots), idle: &idle{},
 	}
 }
 
 // Close stops the PDF engine. No Read may be running.
-func (r *Reader) Close() { r.engine.close() }
+func (r *Reader) Close() {
+	r.idle.close()
+	r.engine.close()
+}
 
 // EngineStarted tells whether the PDF engine is in memory.
 func (r *Reader) EngineStarted() bool { return r.engine.started() }
@@ -70,7 +74,11 @@ func (r *Reader) Read(ctx context.Context, file []byte, options Options) (*Resul
 	if err := r.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer func() { <-r.slots }()
+	r.idle.busy()
+	defer func() {
+		r.idle.done()
+		<-r.slots
+	}()
 	ctx, cancel := context.WithTimeout(ctx, r.limits.Time)
 	defer cancel()
 	result, err := r.read(ctx, file, options)

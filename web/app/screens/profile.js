@@ -88,16 +88,16 @@ function Preferences() {
 }
 
 function Password() {
-  const form = useForm({ current_password: '', new_password: '' }, async ({ current_password: current, new_password: next }) => {
-    await api.put(`/v1/users/${myId()}/password`, { current_password: current, new_password: next });
-    form.set('current_password', '');
-    form.set('new_password', '');
+  const form = useForm({ old_password: '', password: '' }, async (body) => {
+    await api.put(`/v1/users/${myId()}/password`, body);
+    form.set('old_password', '');
+    form.set('password', '');
     toast(t('password.changed'));
   });
   return html`<${Card} title=${t('password.change')}>
     <${Form} form=${form}>
-      <${PasswordField} form=${form} name="current_password" label=${t('password.current')} autocomplete="current-password" />
-      <${PasswordField} form=${form} name="new_password" label=${t('password.new')} autocomplete="new-password" hint=${t('password.rule')} />
+      <${PasswordField} form=${form} name="old_password" label=${t('password.current')} autocomplete="current-password" />
+      <${PasswordField} form=${form} name="password" label=${t('password.new')} autocomplete="new-password" hint=${t('password.rule')} />
       <p class="fine">${t('password.others')}</p>
       <div class="actions"><button type="submit" disabled=${form.busy}>${t('password.change')}</button></div>
     <//>
@@ -111,7 +111,7 @@ export default function Profile() {
     <${PageHead} title=${t('nav.profile')} />
     <div class="grid-2">
       <div class="stack"><${Picture} /><${Preferences} />
-        <${Card} title=${t('profile.account')}><${Facts} rows=${[[t('field.state'), term('user_status', me.status)], [t('field.roles'), (me.roles ?? []).map((role) => role.name ?? role).join(', ')], [t('field.last_login_at'), dateTime(me.last_login_at)], [t('field.id'), html`<span class="code">${me.id}</span>`]]} /><//>
+        <${Card} title=${t('profile.account')}><${Facts} rows=${[[t('field.state'), term('user_status', me.status)], [t('field.roles'), me.roles.join(', ')], [t('field.last_login_at'), dateTime(me.last_login_at)], [t('field.id'), html`<span class="code">${me.id}</span>`]]} /><//>
       </div>
       <div class="stack"><${Credentials} userId=${me.id} /><${Password} /><${Sessions} userId=${me.id} /></div>
     </div>`;

@@ -1,6 +1,6 @@
 import { html, useEffect, useRef, useState } from '../lib.js';
 import { advice } from '../api.js';
-import { t } from '../i18n.js';
+import { t, term } from '../i18n.js';
 import { store, useStore } from '../store.js';
 import { Icon } from './icon.js';
 
@@ -15,6 +15,7 @@ export function ErrorBox({ error, retry }) {
     <div>
       <strong>${error.message}</strong>
       <p>${advice(error)}</p>
+      ${error.details?.allowed?.length > 0 && html`<p>${t('advice.allowed', { what: error.details.allowed.map((state) => term('kyc_status', state)).join(', ') })}</p>`}
       ${error.code && html`<p class="fine">${error.code}${error.requestId && html` · ${t('error.request', { id: error.requestId })}`}</p>`}
     </div>
     ${retry && html`<button class="quiet" onClick=${retry}>${t('do.retry')}</button>`}

@@ -20,11 +20,17 @@ type Code struct {
 	radius float64
 }
 
+// decoded is the text of a symbol, if there is any.
+type decoded struct {
+	text       string
+	legacy, ok bool
+}
+
 // newCode places a decoded text in the picture.
-func newCode(g *Gray, text string, legacy bool, t triple) Code {
+func newCode(g *Gray, d decoded, t triple) Code {
 	center := middle(t.right.point, t.down.point)
 	return Code{
-		Text: text, Legacy: legacy, X: center.x / float64(g.W), Y: center.y / float64(g.H),
+		Text: d.text, Legacy: d.legacy, X: center.x / float64(g.W), Y: center.y / float64(g.H),
 		center: center, radius: distance(t.right.point, t.down.point) / 2,
 	}
 }
@@ -36,32 +42,37 @@ func (c Code) covers(t triple) bool {
 }
 
 // decodePlain lets gozxing sample and decode the symbol at three finder patterns.
-func decodePlain(m *gozxing.BitMatrix, t triple) (text string, legacy, ok bool) {
+func decodePlain(m *gozxing.BitMatrix, t triple) (code decoded) {
 	defer func() {
 		// The library was not written for hostile input; a panic in it is a code not read.
 		if recover() != nil {
-			text, legacy, ok = "", false, false
+			code = decoded{}
 		}
 	}()
 	info := detector.NewFinderPatternInfo(toPattern(t.down), toPattern(t.corner), toPattern(t.right))
 	found, err := detector.NewDetector(m).ProcessFinderPatternInfo(info)
 	if err != nil {
-		return "", false, false
+		return code
 	}
 	dimension := found.GetBits().GetHeight()
 	result, err := decoder.NewDecoder().Decode(found.GetBits(), nil)
 	if err != nil {
-		return "", false, false
+		return code
 	}
-	return readText(result.GetRawBytes(), (dimension-17)/4)
+	code.text, code.legacy, code.ok = readText(result.GetRawBytes(), (dimension-17)/4)
+	return code
 }
 
 func toPattern(f finder) *detector.FinderPattern {
 	return detector.NewFinderPattern1(f.x, f.y, f.module)
 }
 
-// decodeTriple reads the symbol at three finder patterns by the own path.
-func decodeTriple(g *Gray, t triple, effort int) (text string, legacy, ok bool) {
+// decodeTriple reads the symbol at three finder patterns by the own path. Without
+// a text it tells whether there seems to be a symbol at all.
+func decodeTriple(g *Gray, t triple, effort int) (code decoded, promising bool) {
+	if !t.convincing(g) {
+		return code, false
+	}
 	for i, start := range guesses(g, t, effort) {
 		l := newLayout(int(start.dimension))
 		if l == nil {
@@ -72,31 +83,27 @@ func decodeTriple(g *Gray, t triple, effort int) (text string, legacy, ok bool) 
 			continue
 		}
 		raw := q.sample(g)
-		if a := raw.normalize(3).agreement(); a < leastAgreement {
-			if debugGate != nil {
-				debugGate("agree", a)
-			}
+		if raw.normalize(3).agreement() < leastAgreement {
 			continue
-		} else if debugGate != nil {
-			debugGate("agreeOK", a)
 		}
-		if data, ok := raw.decode(effort - i); ok {
-			if debugGate != nil {
-				debugGate("SUCCESS", raw.normalize(3).agreement())
-			}
-			if text, legacy, ok := readText(data, l.version.GetVersionNumber()); ok {
-				return text, legacy, true
-			}
+		promising = true
+		data, ok := raw.decode(effort - i)
+		if !ok && effort > 1 {
+			data, ok = q.decodeRanked(g)
+		}
+		if !ok {
+			continue
+		}
+		if code.text, code.legacy, code.ok = readText(data, l.version.GetVersionNumber()); code.ok {
+			return code, true
 		}
 	}
-	return "", false, false
+	return code, promising
 }
 
 // leastAgreement is the share of known modules with the right colour below which
 // a triple is taken for a chance resemblance, of which half would agree.
 const leastAgreement = 0.66
-
-var debugGate func(string, float64)
 
 // agreement is the share of modules with fixed values that show them.
 func (s *samples) agreement() float64 {
@@ -154,6 +161,19 @@ func (raw *samples) decode(effort int) ([]byte, bool) {
 			if data, ok := decodeBoth(raw.layout, sharper); ok {
 				return data, true
 			}
+		}
+	}
+	return nil, false
+}
+
+// decodeRanked judges each module by its brightest or darkest parts instead of
+// its middle: thin strokes of a pen leave some of a light module bright, and
+// scratches leave some of a dark one black.
+func (q *grid) decodeRanked(g *Gray) ([]byte, bool) {
+	ranked := q.rank(g)
+	for _, s := range ranked {
+		if data, ok := decodeBoth(q.layout, s.normalize(3).centers()); ok {
+			return data, true
 		}
 	}
 	return nil, false

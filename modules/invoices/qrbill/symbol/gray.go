@@ -127,3 +127,31 @@ func (g *Gray) Sharpen(radius int, amount float32) *Gray {
 	}
 	return out
 }
+
+// Stretch spreads the shades between low and high over the whole range.
+func (g *Gray) Stretch(low, high int) *Gray {
+	var curve [256]byte
+	for i := range curve {
+		curve[i] = byte(min(max((i-low)*255/max(high-low, 1), 0), 255))
+	}
+	out := NewGray(g.W, g.H)
+	for i, p := range g.Pix {
+		out.Pix[i] = curve[p]
+	}
+	return out
+}
+
+// shade returns the shade of grey below which the given share of the pixels lies.
+func (g *Gray) shade(share float64) int {
+	var count [256]int
+	for _, p := range g.Pix {
+		count[p]++
+	}
+	rest := int(share * float64(len(g.Pix)))
+	for i, n := range count {
+		if rest -= n; rest < 0 {
+			return i
+		}
+	}
+	return 255
+}

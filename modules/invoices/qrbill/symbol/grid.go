@@ -168,9 +168,28 @@ func (l *layout) corners() [3][2]float64 {
 	return [3][2]float64{{3.5, 3.5}, {far, 3.5}, {3.5, far}}
 }
 
-// leastLikeness is how well three finder patterns must agree on average to be
-// worth a closer look.
-const leastLikeness = 0.4
+// convincing tells whether the three places look like finder patterns at all,
+// before anything dear is done. Each is judged at its own size, for in strong
+// perspective they differ.
+func (t triple) convincing(g *Gray) bool {
+	right, down := t.right.minus(t.corner.point), t.down.minus(t.corner.point)
+	right, down = right.times(1/right.length()), down.times(1/down.length())
+	var agreement float64
+	for _, f := range [3]finder{t.corner, t.right, t.down} {
+		to := func(u, v float64) point {
+			return f.plus(right.times(u * f.module)).plus(down.times(v * f.module))
+		}
+		_, like := search(g, to, finderPattern(0, 0), 0.5, 0.5)
+		agreement += like
+	}
+	return agreement >= 3*leastResemblance
+}
+
+// leastResemblance is the agreement for convincing, leastLikeness for the fitted grid.
+const (
+	leastResemblance = 0.3
+	leastLikeness    = 0.4
+)
 
 // lay fits a grid to the picture, starting from a perspective.
 func lay(g *Gray, l *layout, start perspective) (*grid, bool) {
@@ -183,13 +202,7 @@ func lay(g *Gray, l *layout, start perspective) (*grid, bool) {
 		matches = append(matches, match{c[0], c[1], seen, 3})
 	}
 	if agreement < 3*leastLikeness {
-		if debugGate != nil {
-			debugGate("like", agreement/3)
-		}
 		return nil, false
-	}
-	if debugGate != nil {
-		debugGate("likeOK", agreement/3)
 	}
 	// A virtual fourth corner keeps the foreshortening until alignment patterns are found.
 	far := float64(l.dimension) - 6.5

@@ -1,6 +1,9 @@
 package symbol
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // samples are brightness values on a lattice twice as fine as the modules:
 // module (row, col) has its centre at (2·row+1, 2·col+1).
@@ -39,6 +42,38 @@ func (q *grid) sample(g *Gray) *samples {
 		}
 	}
 	return s
+}
+
+// rankSide is how many places a side are looked at in each module for its ranks.
+const rankSide = 5
+
+// rank reads the picture under the grid twice: the brighter and the darker parts
+// of each module. Only the centres of the modules are filled.
+func (q *grid) rank(g *Gray) [2]*samples {
+	var out [2]*samples
+	for i := range out {
+		out[i] = &samples{layout: q.layout, side: 2*q.dimension + 1}
+		out[i].value = make([]float32, out[i].side*out[i].side)
+	}
+	var seen [rankSide * rankSide]float32
+	for r := range q.dimension {
+		for c := range q.dimension {
+			center := q.to(float64(c)+0.5, float64(r)+0.5)
+			right := q.to(float64(c)+1, float64(r)+0.5).minus(center).times(2)
+			down := q.to(float64(c)+0.5, float64(r)+1).minus(center).times(2)
+			for i := range seen {
+				x := 0.8 * ((float64(i%rankSide)+0.5)/rankSide - 0.5)
+				y := 0.8 * ((float64(i/rankSide)+0.5)/rankSide - 0.5)
+				p := center.plus(right.times(x)).plus(down.times(y))
+				seen[i] = g.at(p.x, p.y)
+			}
+			slices.Sort(seen[:])
+			at := (2*r+1)*out[0].side + 2*c + 1
+			out[0].value[at] = seen[len(seen)*4/5]
+			out[1].value[at] = seen[len(seen)/5]
+		}
+	}
+	return out
 }
 
 // leastContrast is the half range of grey below which a region says nothing.
