@@ -68,12 +68,8 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		return nil, err
 	}
 	m.Users = users.New(db, m.Auth, outbox{m.Notifications}, texts, users.Options{OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts})
-<<<<<<< HEAD
-	m.Customers = customers.New(db, m.Notifications, quiet{})
-=======
 	m.Personas = personas.New(db, texts)
-	m.Customers = customers.New(db, quiet{}, m.Personas)
->>>>>>> personas
+	m.Customers = customers.New(db, m.Notifications, m.Personas)
 	m.bills = qrbill.NewReader(qrbill.Config{
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
 		CacheDir: o.CacheDir,
@@ -119,16 +115,6 @@ func (m *Modules) Close(ctx context.Context) error {
 	m.bills.Close()
 	return m.Auth.Close(ctx)
 }
-
-type quiet struct{}
-
-<<<<<<< HEAD
-func (quiet) IsPerson(context.Context, store.Querier, string, string, string, string) (bool, error) {
-	return false, nil
-}
-=======
-func (quiet) Notify(context.Context, *store.Tx, notice.Notice) error { return nil }
->>>>>>> personas
 
 // outbox is what users needs of notifications.
 type outbox struct{ *notifications.Service }
