@@ -4,6 +4,7 @@ package modules
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -58,15 +59,18 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		return nil, err
 	}
 	m := &Modules{Options: o, DB: db, Texts: texts, Policy: &access.Current{}}
-	m.Notifications = notifications.New(db, texts)
+	if m.Notifications, err = newNotifications(m); err != nil {
+		return nil, err
+	}
 	if m.Auth, err = auth.New(db, auth.Options{
 		AccessToken: o.Settings.Auth.AccessToken, RefreshToken: o.Settings.Auth.RefreshToken,
 		FreeAttempts: o.Settings.Auth.CoolingOff.FreeAttempts, BasePause: o.Settings.Auth.CoolingOff.Base, MaxPause: o.Settings.Auth.CoolingOff.Max,
 		PasswordMinLength: o.Settings.Auth.PasswordMinLength, Hash: o.Hash,
-		LoginKey: users.LoginKey, Texts: texts, Log: o.Log,
+		LoginKey: users.LoginKey, Events: m.Notifications, Texts: texts, Log: o.Log,
 	}); err != nil {
 		return nil, err
 	}
+	m.Notifications.Guard(m.Auth)
 	m.Users = users.New(db, m.Auth, outbox{m.Notifications}, texts, users.Options{OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts})
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Personas)
@@ -83,8 +87,9 @@ func New(db *store.DB, o Options) (*Modules, error) {
 // records are who answers for the records of each type.
 func (m *Modules) records() map[access.RecordType]access.Records {
 	records := map[access.RecordType]access.Records{
-		access.Personas:  m.Personas,
-		access.Customers: m.Customers,
+		access.Personas:      m.Personas,
+		access.Customers:     m.Customers,
+		access.Notifications: m.Notifications,
 	}
 	maps.Copy(records, m.Auth.Records())
 	maps.Copy(records, m.Users.Records())
@@ -110,10 +115,10 @@ func (m *Modules) Start(ctx context.Context) error {
 	return nil
 }
 
-// Close writes what is still in memory. The database stays open.
+// Close ends streams and queues and writes what is still in memory. The database stays open.
 func (m *Modules) Close(ctx context.Context) error {
 	m.bills.Close()
-	return m.Auth.Close(ctx)
+	return errors.Join(m.Notifications.Close(ctx), m.Auth.Close(ctx))
 }
 
 // outbox is what users needs of notifications.

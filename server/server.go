@@ -147,6 +147,7 @@ func New(o Options) (*Server, error) {
 	s.app.Use(s.serve)
 	engine := s.app.Server()
 	engine.NoDefaultServerHeader = true
+	engine.KeepHijackedConns = true // an event stream outlives the goroutine that opened it
 	engine.HeaderReceived = s.headerReceived
 	engine.ErrorHandler = s.malformed
 	engine.Logger = engineLog{o.Log}

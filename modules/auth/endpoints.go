@@ -65,8 +65,8 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 }
 
 type signInInput struct {
-	UserID   string `json:"user_id"`
-	Password string `json:"password"`
+	UserID   string `json:"user_id" format:"-" example:"anna.keller@example.ch" maxLength:"320" doc:"An e-mail address, a phone number, a user name or the id of the user."`
+	Password string `json:"password" format:"password"`
 }
 
 // Validate asks for both members. The rules for new passwords do not hold here: what does not match is wrong, not
@@ -124,7 +124,7 @@ func (s *Service) deleteSession(ctx context.Context, in sessionInput) (endpoint.
 }
 
 type createKeyInput struct {
-	Name string `json:"name"`
+	Name string `json:"name" maxLength:"100" example:"Registration form"`
 }
 
 func (in *createKeyInput) Validate(v *fault.Fields) {

@@ -88,8 +88,8 @@ type listInput struct {
 
 type putRoleInput struct {
 	ID          string  `path:"id"`
-	Name        *string `json:"name"`
-	Description *string `json:"description"`
+	Name        *string `json:"name" maxLength:"100" example:"Auditor"`
+	Description *string `json:"description" maxLength:"1000" example:"Reads everything, changes nothing"`
 }
 
 // Validate is that of RoleInput.
