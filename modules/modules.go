@@ -11,6 +11,7 @@ import (
 	"kontor/locales"
 	"kontor/modules/audit"
 	"kontor/modules/auth"
+	"kontor/modules/chats"
 	"kontor/modules/customers"
 	"kontor/modules/invoices"
 	"kontor/modules/invoices/qrbill"
@@ -44,6 +45,7 @@ type Modules struct {
 	RBAC          *rbac.Service
 	Audit         *audit.Service
 	Customers     *customers.Service
+	Chats         *chats.Service
 	Invoices      *invoices.Service
 	Notifications *notifications.Service
 
@@ -68,6 +70,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	}
 	m.Users = users.New(db, m.Auth, outbox{m.Notifications}, texts, users.Options{OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts})
 	m.Customers = customers.New(db, quiet{}, quiet{})
+	m.Chats = chats.New(db, inbox{m.Notifications}, texts)
 	m.bills = qrbill.NewReader(qrbill.Config{
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
 		CacheDir: o.CacheDir,
@@ -82,6 +85,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 func (m *Modules) records() map[access.RecordType]access.Records {
 	records := map[access.RecordType]access.Records{
 		access.Customers: m.Customers,
+		access.Chats:     m.Chats,
 	}
 	maps.Copy(records, m.Auth.Records())
 	maps.Copy(records, m.Users.Records())
@@ -92,7 +96,7 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 func (m *Modules) Endpoints() []endpoint.Endpoint {
 	var table []endpoint.Endpoint
 	for _, module := range []interface{ Endpoints() []endpoint.Endpoint }{
-		m.Auth, m.Users, m.RBAC, m.Audit, m.Customers, m.Invoices, m.Notifications,
+		m.Auth, m.Users, m.RBAC, m.Audit, m.Customers, m.Chats, m.Invoices, m.Notifications,
 	} {
 		table = append(table, module.Endpoints()...)
 	}
@@ -117,6 +121,10 @@ type quiet struct{}
 
 func (quiet) Notify(context.Context, *store.Tx, notice.Notice) error { return nil }
 
+func (quiet) MarkRead(context.Context, *store.Tx, string, access.RecordType, string) error {
+	return nil
+}
+
 func (quiet) IsPerson(context.Context, store.Querier, string, string, string, string) (bool, error) {
 	return false, nil
 }
@@ -128,3 +136,9 @@ type outbox struct{ *notifications.Service }
 func (o outbox) PrepareOTP(m users.OTPMessage) func(ctx context.Context, tx *store.Tx) error {
 	return o.Service.PrepareOTP(notifications.OTPMessage(m))
 }
+
+// inbox is what chats need of notifications.
+type inbox struct{ *notifications.Service }
+
+// MarkRead marks the notifications of a user that refer to a record as read.
+func (inbox) MarkRead(context.Context, *store.Tx, string, access.RecordType, string) error { return nil }
