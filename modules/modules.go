@@ -17,6 +17,7 @@ import (
 	"kontor/modules/invoices"
 	"kontor/modules/invoices/qrbill"
 	"kontor/modules/notifications"
+	"kontor/modules/payers"
 	"kontor/modules/personas"
 	"kontor/modules/rbac"
 	"kontor/modules/users"
@@ -47,6 +48,7 @@ type Modules struct {
 	Audit         *audit.Service
 	Personas      *personas.Service
 	Customers     *customers.Service
+	Payers        *payers.Service
 	Chats         *chats.Service
 	Invoices      *invoices.Service
 	Notifications *notifications.Service
@@ -76,6 +78,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Users = users.New(db, m.Auth, outbox{m.Notifications}, texts, users.Options{OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts})
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Personas)
+	m.Payers = payers.New(db, m.Customers, texts)
 	m.Chats = chats.New(db, inbox{m.Notifications}, texts)
 	m.bills = qrbill.NewReader(qrbill.Config{
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
@@ -92,6 +95,7 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 	records := map[access.RecordType]access.Records{
 		access.Personas:      m.Personas,
 		access.Customers:     m.Customers,
+		access.Payers:        m.Payers,
 		access.Chats:         m.Chats,
 		access.Notifications: m.Notifications,
 	}
@@ -104,7 +108,16 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 func (m *Modules) Endpoints() []endpoint.Endpoint {
 	var table []endpoint.Endpoint
 	for _, module := range []interface{ Endpoints() []endpoint.Endpoint }{
-		m.Auth, m.Users, m.RBAC, m.Audit, m.Personas, m.Customers, m.Chats, m.Invoices, m.Notifications,
+		m.Auth,
+		m.Users,
+		m.RBAC,
+		m.Audit,
+		m.Personas,
+		m.Customers,
+		m.Payers,
+		m.Chats,
+		m.Invoices,
+		m.Notifications,
 	} {
 		table = append(table, module.Endpoints()...)
 	}
