@@ -18,6 +18,7 @@ import (
 	"kontor/modules/notifications"
 	"kontor/modules/payers"
 	"kontor/modules/personas"
+	"kontor/modules/profile"
 	"kontor/modules/rbac"
 	"kontor/modules/users"
 	"kontor/server/access"
@@ -48,6 +49,7 @@ type Modules struct {
 	Personas      *personas.Service
 	Customers     *customers.Service
 	Payers        *payers.Service
+	Profile       *profile.Service
 	Invoices      *invoices.Service
 	Notifications *notifications.Service
 
@@ -77,6 +79,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Personas)
 	m.Payers = payers.New(db, m.Customers, texts)
+	m.Profile = profile.New(db, texts, profile.Options{MaxBytes: o.Settings.Profile.AvatarMaxBytes, MaxPixels: o.Settings.Profile.AvatarMaxPixels})
 	m.bills = qrbill.NewReader(qrbill.Config{
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
 		CacheDir: o.CacheDir,
@@ -93,6 +96,7 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 		access.Personas:      m.Personas,
 		access.Customers:     m.Customers,
 		access.Payers:        m.Payers,
+		access.Profiles:      m.Profile,
 		access.Notifications: m.Notifications,
 	}
 	maps.Copy(records, m.Auth.Records())
@@ -104,7 +108,7 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 func (m *Modules) Endpoints() []endpoint.Endpoint {
 	var table []endpoint.Endpoint
 	for _, module := range []interface{ Endpoints() []endpoint.Endpoint }{
-		m.Auth, m.Users, m.RBAC, m.Audit, m.Personas, m.Customers, m.Payers, m.Invoices, m.Notifications,
+		m.Auth, m.Users, m.RBAC, m.Audit, m.Personas, m.Customers, m.Payers, m.Profile, m.Invoices, m.Notifications,
 	} {
 		table = append(table, module.Endpoints()...)
 	}
