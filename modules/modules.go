@@ -12,10 +12,14 @@ import (
 	"kontor/locales"
 	"kontor/modules/audit"
 	"kontor/modules/auth"
+	"kontor/modules/chats"
 	"kontor/modules/customers"
 	"kontor/modules/invoices"
 	"kontor/modules/invoices/qrbill"
 	"kontor/modules/notifications"
+	"kontor/modules/payers"
+	"kontor/modules/personas"
+	"kontor/modules/profile"
 	"kontor/modules/rbac"
 	"kontor/modules/users"
 	"kontor/server/access"
@@ -43,7 +47,11 @@ type Modules struct {
 	Users         *users.Service
 	RBAC          *rbac.Service
 	Audit         *audit.Service
+	Personas      *personas.Service
 	Customers     *customers.Service
+	Payers        *payers.Service
+	Chats         *chats.Service
+	Profile       *profile.Service
 	Invoices      *invoices.Service
 	Notifications *notifications.Service
 
@@ -70,7 +78,11 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	}
 	m.Notifications.Guard(m.Auth)
 	m.Users = users.New(db, m.Auth, outbox{m.Notifications}, texts, users.Options{OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts})
-	m.Customers = customers.New(db, m.Notifications, quiet{})
+	m.Personas = personas.New(db, texts)
+	m.Customers = customers.New(db, m.Notifications, m.Personas)
+	m.Payers = payers.New(db, m.Customers, texts)
+	m.Chats = chats.New(db, inbox{m.Notifications}, texts)
+	m.Profile = profile.New(db, texts, profile.Options{MaxBytes: o.Settings.Profile.AvatarMaxBytes, MaxPixels: o.Settings.Profile.AvatarMaxPixels})
 	m.bills = qrbill.NewReader(qrbill.Config{
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
 		CacheDir: o.CacheDir,
@@ -84,7 +96,11 @@ func New(db *store.DB, o Options) (*Modules, error) {
 // records are who answers for the records of each type.
 func (m *Modules) records() map[access.RecordType]access.Records {
 	records := map[access.RecordType]access.Records{
+		access.Personas:      m.Personas,
 		access.Customers:     m.Customers,
+		access.Payers:        m.Payers,
+		access.Chats:         m.Chats,
+		access.Profiles:      m.Profile,
 		access.Notifications: m.Notifications,
 	}
 	maps.Copy(records, m.Auth.Records())
@@ -96,7 +112,17 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 func (m *Modules) Endpoints() []endpoint.Endpoint {
 	var table []endpoint.Endpoint
 	for _, module := range []interface{ Endpoints() []endpoint.Endpoint }{
-		m.Auth, m.Users, m.RBAC, m.Audit, m.Customers, m.Invoices, m.Notifications,
+		m.Auth,
+		m.Users,
+		m.RBAC,
+		m.Audit,
+		m.Personas,
+		m.Customers,
+		m.Payers,
+		m.Chats,
+		m.Invoices,
+		m.Notifications,
+		m.Auth, m.Users, m.RBAC, m.Audit, m.Personas, m.Customers, m.Payers, m.Profile, m.Invoices, m.Notifications,
 	} {
 		table = append(table, module.Endpoints()...)
 	}
@@ -117,16 +143,19 @@ func (m *Modules) Close(ctx context.Context) error {
 	return errors.Join(m.Notifications.Close(ctx), m.Auth.Close(ctx))
 }
 
-type quiet struct{}
-
-func (quiet) IsPerson(context.Context, store.Querier, string, string, string, string) (bool, error) {
-	return false, nil
-}
-
 // outbox is what users needs of notifications.
 type outbox struct{ *notifications.Service }
 
 // PrepareOTP words a one-time code.
 func (o outbox) PrepareOTP(m users.OTPMessage) func(ctx context.Context, tx *store.Tx) error {
 	return o.Service.PrepareOTP(notifications.OTPMessage(m))
+}
+
+// inbox is what chats need of notifications.
+type inbox struct{ *notifications.Service }
+
+// MarkRead marks the notifications of a user that refer to a record as read.
+func (i inbox) MarkRead(ctx context.Context, tx *store.Tx, userID string, t access.RecordType, recordID string) error {
+	_, err := i.MarkRecordRead(ctx, tx, userID, t.Name, recordID)
+	return err
 }
