@@ -42,7 +42,7 @@ function Refusal({ error, retry }) {
   return html`<div class="stack">
     <${ErrorBox} error=${error} retry=${retry} />
     ${reason && html`<${Notice} tone="info" title=${term('invoice_reason', reason)}>${t(`invoice_advice.${reason}`)}<//>`}
-    ${error.details?.violations && html`<${Card} title=${t('invoices.violations')}><${Findings} items=${error.details.violations} tone="bad" /><//>`}
+    ${error.details?.violations && html`<${Card} title=${t('invoices.violations')}><${Findings} items=${error.details.violations} /><//>`}
   </div>`;
 }
 

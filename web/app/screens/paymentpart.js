@@ -28,15 +28,12 @@ const CodePlace = () => html`<svg class="code-place" viewBox="0 0 46 46" aria-hi
   <rect class="cross" x="18" y="18" width="10" height="10" /><path class="cross-arms" d="M22 19.700h2v2.300h2.300v2H24v2.300h-2V24h-2.300v-2H22z" />
 </svg>`;
 
-/** What a standard's check found: in words, then where and what stands there. */
-export function Findings({ items, tone = 'warn' }) {
-  return html`<ul class="items findings">${items.map((item, i) => html`<li key=${i}><span class=${`finding ${tone}`}><${Icon} name="warning" size=${16} /></span>
+/** What a check against the standard found: in the server's words, then what stands there. */
+export function Findings({ items }) {
+  return html`<ul class="items findings">${items.map((item, i) => html`<li key=${i}><span class=${`finding ${item.kind === 'violation' ? 'bad' : 'warn'}`}><${Icon} name="warning" size=${16} /></span>
     <div class="grow"><strong>${item.message}</strong>
-      <p class="fine">${[item.element && elementName(item.element), item.value && `«${item.value}»`, item.page && t('invoices.on_page', { page: item.page })].filter(Boolean).join(' · ')}</p></div></li>`)}</ul>`;
+      <p class="fine">${[item.value && `«${item.value}»`, item.page && t('invoices.on_page', { page: item.page })].filter(Boolean).join(' · ')}</p></div></li>`)}</ul>`;
 }
-
-/** Elements are named like paths: creditor.name. */
-const elementName = (element) => element.split('.').map((part) => term('element', part)).join(', ');
 
 const vat = (rates) => rates.map(({ rate, amount }) => (amount ? `${rate} % (${amount})` : `${rate} %`)).join('; ');
 

@@ -15,10 +15,14 @@ type Scan struct {
 	// Evidence counts what looked like a code, read or not.
 	Evidence int
 	gray     *Gray
+	vain     map[[6]int]int // how often nothing like a symbol was found at a place
 }
 
+// maxVain is how often a place is looked at that shows nothing like a symbol.
+const maxVain = 2
+
 // NewScan begins to look for codes in a picture.
-func NewScan(g *Gray) *Scan { return &Scan{gray: g} }
+func NewScan(g *Gray) *Scan { return &Scan{gray: g, vain: map[[6]int]int{}} }
 
 // Quick makes the cheap passes: local thresholds, one global threshold, half
 // size, and all of it inverted. It answers true once Stop was satisfied.
@@ -86,6 +90,13 @@ func (s *Scan) versions() []func() *Gray {
 		func() *Gray { return g },
 		// Ink is seldom as black as print: only the darkest shades count.
 		func() *Gray { dark := g.shade(0.03); return g.Stretch(dark, dark+50) },
+		// Where ink covers the print, it says nothing: its shade becomes the middle.
+		func() *Gray {
+			if dark, ink, ok := g.ink(); ok {
+				return g.Stretch(dark, 2*ink-dark)
+			}
+			return nil
+		},
 		func() *Gray { return g.Blur().Half() },
 		func() *Gray { return g.Flatten(max(g.W, g.H) / 40) },
 		func() *Gray { return g.Sharpen(3, 2) },
@@ -137,14 +148,17 @@ func (s *Scan) read(ctx context.Context, g *Gray, matrix *gozxing.BitMatrix, fou
 		if s.covered(whole) {
 			continue
 		}
-		text, legacy, ok := decodePlain(matrix, t)
-		if !ok && !satisfied {
-			text, legacy, ok = decodeTriple(g, t, effort)
+		d := decodePlain(matrix, t)
+		if !d.ok && !satisfied && s.vain[whole.place()] < maxVain {
+			promising := false
+			if d, promising = decodeTriple(g, t, effort); !promising {
+				s.vain[whole.place()]++
+			}
 		}
-		if !ok {
+		if !d.ok {
 			continue
 		}
-		code := newCode(s.gray, text, legacy, whole)
+		code := newCode(s.gray, d, whole)
 		s.Codes = append(s.Codes, code)
 		satisfied = satisfied || (s.Stop != nil && s.Stop(code))
 	}
@@ -158,6 +172,16 @@ func (s *Scan) covered(t triple) bool {
 		}
 	}
 	return false
+}
+
+// place names where a triple lies, so roughly that it is the same in all
+// versions of a picture.
+func (t triple) place() [6]int {
+	const unit = 16 // pixels
+	return [6]int{
+		int(t.corner.x / unit), int(t.corner.y / unit), int(t.right.x / unit),
+		int(t.right.y / unit), int(t.down.x / unit), int(t.down.y / unit),
+	}
 }
 
 // scaled maps a triple to a picture of another size.
