@@ -20,6 +20,7 @@ import (
 	"kontor/modules/payers"
 	"kontor/modules/personas"
 	"kontor/modules/rbac"
+	"kontor/modules/tasks"
 	"kontor/modules/users"
 	"kontor/server/access"
 	"kontor/server/endpoint"
@@ -50,6 +51,7 @@ type Modules struct {
 	Customers     *customers.Service
 	Payers        *payers.Service
 	Chats         *chats.Service
+	Tasks         *tasks.Service
 	Invoices      *invoices.Service
 	Notifications *notifications.Service
 
@@ -79,6 +81,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Personas)
 	m.Payers = payers.New(db, m.Customers, texts)
+	m.Tasks = tasks.New(db, m.Notifications, m.Customers, texts)
 	m.Chats = chats.New(db, inbox{m.Notifications}, texts)
 	m.bills = qrbill.NewReader(qrbill.Config{
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
@@ -97,6 +100,7 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 		access.Customers:     m.Customers,
 		access.Payers:        m.Payers,
 		access.Chats:         m.Chats,
+		access.Tasks:         m.Tasks,
 		access.Notifications: m.Notifications,
 	}
 	maps.Copy(records, m.Auth.Records())
@@ -116,6 +120,7 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 		m.Customers,
 		m.Payers,
 		m.Chats,
+		m.Tasks,
 		m.Invoices,
 		m.Notifications,
 	} {
