@@ -21,7 +21,7 @@ function Screen({ found }) {
     let current = true;
     setError(null);
     found.row.load().then(
-      (module) => current && setShown({ view: module.default, key }),
+      (module) => current && (performance.mark('screen'), setShown({ view: module.default, key })),
       () => current && setError({ status: 0, message: document.title, code: 'network' }),
     );
     return () => (current = false);

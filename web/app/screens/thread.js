@@ -6,6 +6,7 @@ import { t } from '../i18n.js';
 import { countUnreadSoon, useNotifications } from '../live.js';
 import { nameOf, usePeople } from '../people.js';
 import { usePrefs } from '../prefs.js';
+import { ownPath } from '../router.js';
 import { ErrorBox, Skeleton } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 
@@ -79,7 +80,7 @@ export function Thread({ id, chat, name, changed }) {
     document.addEventListener('visibilitychange', seen);
     return () => document.removeEventListener('visibilitychange', seen);
   }, [id]);
-  useNotifications((item) => (!item || item.rec_type === 'chats') && refresh());
+  useNotifications((item) => (!item || ownPath(item.link_url) === `/chats/${id}`) && refresh());
   useLayoutEffect(() => {
     if (atEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
   }, [messages]);
