@@ -14,7 +14,6 @@ import (
 func TestSignIn_TellsAWrongPasswordAndOpensTheOverview(t *testing.T) {
 	v := newVisitor(t, openBank(t), desk)
 	v.expect("401")
-	v.quietAbout()
 	v.open("/")
 	v.until(`location.pathname === '/signin'`)
 	v.write(`input[name=login]`, adminLogin)
@@ -54,7 +53,6 @@ func TestSignIn_CountsDownThePause(t *testing.T) {
 func TestRegister_ByTheBanksLinkAndACode(t *testing.T) {
 	b := openBank(t)
 	v := newVisitor(t, b, desk)
-	v.quietAbout()
 	v.open("/signin")
 	v.eval(`localStorage.setItem('kontor.language', 'en')`)
 	v.open("/register#key=" + apiKey)
@@ -78,7 +76,6 @@ func TestRegister_ByTheBanksLinkAndACode(t *testing.T) {
 func TestLanguages_SwitchWithoutAReload(t *testing.T) {
 	b := openBank(t)
 	v := signedIn(t, b, desk, adminLogin, adminPassword)
-	v.quietAbout()
 	v.click(`nav a[href="/customers"]`)
 	v.see("Customers")
 	v.eval(`window.stillHere = true`)
@@ -91,7 +88,6 @@ func TestLanguages_SwitchWithoutAReload(t *testing.T) {
 
 func TestCustomers_ErrorsStandBesideTheirFields(t *testing.T) {
 	v := signedIn(t, openBank(t), desk, adminLogin, adminPassword)
-	v.quietAbout()
 	v.expect("400")
 	v.open("/customers?new=1")
 	v.write(`input[name=first_name]`, "Noëmi")
@@ -125,7 +121,6 @@ func TestCustomers_ErrorsStandBesideTheirFields(t *testing.T) {
 
 func TestInvoices_ShowThePaymentPart(t *testing.T) {
 	v := signedIn(t, openBank(t), desk, adminLogin, adminPassword)
-	v.quietAbout()
 	bill, err := filepath.Abs("../../testdata/qr/files/dmg-badcurrency.pdf")
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +136,6 @@ func TestInvoices_ShowThePaymentPart(t *testing.T) {
 
 func TestKeyboard_ReachesEverything(t *testing.T) {
 	v := newVisitor(t, openBank(t), desk)
-	v.quietAbout()
 	v.open("/signin")
 	v.eval(`localStorage.setItem('kontor.language', 'en')`)
 	v.open("/signin")
@@ -170,7 +164,6 @@ func TestKeyboard_ReachesEverything(t *testing.T) {
 func TestExpiredSession_LosesNothingTyped(t *testing.T) {
 	b := openBank(t)
 	v := signedIn(t, b, desk, adminLogin, adminPassword)
-	v.quietAbout()
 	v.expect("401")
 	v.open("/customers?new=1")
 	v.write(`input[name=first_name]`, "Sophie")
@@ -188,9 +181,7 @@ func TestExpiredSession_LosesNothingTyped(t *testing.T) {
 func TestTwoTabs_RefreshOnce(t *testing.T) {
 	b := openBank(t)
 	first := signedIn(t, b, desk, adminLogin, adminPassword)
-	first.quietAbout()
 	second := first.secondTab()
-	second.quietAbout()
 	second.open("/customers")
 	second.see("Customers")
 	// The hour is over for both at once: each asks for something with a token that no longer serves.
@@ -215,7 +206,6 @@ func TestStream_ComesBackAfterARestart(t *testing.T) {
 		return
 	}
 	v := signedIn(t, b, desk, adminLogin, adminPassword)
-	v.quietAbout()
 	v.until(`document.querySelector('.signal.live')`)
 	v.expect("503")
 	v.expect("ERR_")
@@ -239,8 +229,6 @@ func TestChats_AreLiveBetweenTwoBrowsers(t *testing.T) {
 	rahel := b.newUser(email, password, "Advisor")
 	here := signedIn(t, b, desk, adminLogin, adminPassword)
 	there := signedIn(t, b, look{width: 360, height: 740, dark: true}, email, password)
-	here.quietAbout()
-	there.quietAbout()
 	for _, v := range []*visitor{here, there} {
 		v.until(`document.querySelector('.signal.live')`)
 	}

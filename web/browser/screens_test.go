@@ -80,7 +80,6 @@ func TestScreens_AreAccessibleAndFit(t *testing.T) {
 				outside.examine(door)
 			}
 			v := signedIn(t, b, l, adminLogin, adminPassword)
-			v.quietAbout()
 			for _, one := range all {
 				v.open(one.path)
 				v.examine(one)

@@ -102,6 +102,7 @@ func (v *visitor) secondTab() *visitor {
 func watch(t *testing.T, b *bank, ctx context.Context, l look) *visitor {
 	t.Helper()
 	v := &visitor{t: t, bank: b, ctx: ctx}
+	v.quietAbout()
 	if err := chromedp.Listen(ctx, v.hear); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func (v *visitor) hear(event any) {
 	defer v.mutex.Unlock()
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
-		if !strings.HasPrefix(e.Request.URL, v.bank.url("/")) && !strings.HasPrefix(e.Request.URL, "about:") {
+		if strings.HasPrefix(e.Request.URL, "http") && !strings.HasPrefix(e.Request.URL, v.bank.url("/")) {
 			v.foreign = append(v.foreign, e.Request.URL)
 		}
 	case *runtime.EventExceptionThrown:
