@@ -12,18 +12,23 @@ import (
 	"kontor/web"
 )
 
-// Server builds the HTTP server that serves the modules. The modules must be started.
+// Server builds the HTTP server that serves the modules, and sets the queues going: only who serves also sends. The
+// modules must be started.
 func (m *Modules) Server() (*server.Server, error) {
 	s := m.Settings
 	console, err := newConsole(s.Server.ConsoleDir)
 	if err != nil {
 		return nil, err
 	}
+	if err := m.Notifications.Start(context.Background()); err != nil {
+		return nil, err
+	}
 	return server.New(server.Options{
 		Endpoints: m.Endpoints(), Auth: m.Auth, Policy: m.Policy, Texts: m.Texts, Log: m.Log,
 		Now:     m.DB.Clock().Now,
 		Replays: replays{m.DB}, Stored: stored, Translate: translate, Fallback: console.Serve,
-		Probes:         []server.Probe{{Name: "database", Check: m.DB.Ready}},
+		Probes:         []server.Probe{{Name: "database", Check: m.DB.Ready}, {Name: "queue", Check: m.Notifications.Ready}},
+		OnDrain:        []func(){m.Notifications.Drain},
 		TrustedProxies: s.Server.TrustedProxies, AllowedOrigins: s.CORS.AllowedOrigins,
 		RateLimits: s.RateLimits.Enabled, PublicPerMinute: s.RateLimits.PublicPerMinute, PrivatePerMinute: s.RateLimits.PrivatePerMinute,
 	})

@@ -4,6 +4,7 @@ package modules
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -14,8 +15,8 @@ import (
 	"kontor/modules/customers"
 	"kontor/modules/invoices"
 	"kontor/modules/invoices/qrbill"
-	"kontor/modules/notice"
 	"kontor/modules/notifications"
+	"kontor/modules/personas"
 	"kontor/modules/rbac"
 	"kontor/modules/users"
 	"kontor/server/access"
@@ -43,6 +44,7 @@ type Modules struct {
 	Users         *users.Service
 	RBAC          *rbac.Service
 	Audit         *audit.Service
+	Personas      *personas.Service
 	Customers     *customers.Service
 	Invoices      *invoices.Service
 	Notifications *notifications.Service
@@ -57,17 +59,21 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		return nil, err
 	}
 	m := &Modules{Options: o, DB: db, Texts: texts, Policy: &access.Current{}}
-	m.Notifications = notifications.New(db, texts)
+	if m.Notifications, err = newNotifications(m); err != nil {
+		return nil, err
+	}
 	if m.Auth, err = auth.New(db, auth.Options{
 		AccessToken: o.Settings.Auth.AccessToken, RefreshToken: o.Settings.Auth.RefreshToken,
 		FreeAttempts: o.Settings.Auth.CoolingOff.FreeAttempts, BasePause: o.Settings.Auth.CoolingOff.Base, MaxPause: o.Settings.Auth.CoolingOff.Max,
 		PasswordMinLength: o.Settings.Auth.PasswordMinLength, Hash: o.Hash,
-		LoginKey: users.LoginKey, Texts: texts, Log: o.Log,
+		LoginKey: users.LoginKey, Events: m.Notifications, Texts: texts, Log: o.Log,
 	}); err != nil {
 		return nil, err
 	}
+	m.Notifications.Guard(m.Auth)
 	m.Users = users.New(db, m.Auth, outbox{m.Notifications}, texts, users.Options{OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts})
-	m.Customers = customers.New(db, quiet{}, quiet{})
+	m.Personas = personas.New(db, texts)
+	m.Customers = customers.New(db, m.Notifications, m.Personas)
 	m.bills = qrbill.NewReader(qrbill.Config{
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
 		CacheDir: o.CacheDir,
@@ -81,7 +87,9 @@ func New(db *store.DB, o Options) (*Modules, error) {
 // records are who answers for the records of each type.
 func (m *Modules) records() map[access.RecordType]access.Records {
 	records := map[access.RecordType]access.Records{
-		access.Customers: m.Customers,
+		access.Personas:      m.Personas,
+		access.Customers:     m.Customers,
+		access.Notifications: m.Notifications,
 	}
 	maps.Copy(records, m.Auth.Records())
 	maps.Copy(records, m.Users.Records())
@@ -92,7 +100,7 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 func (m *Modules) Endpoints() []endpoint.Endpoint {
 	var table []endpoint.Endpoint
 	for _, module := range []interface{ Endpoints() []endpoint.Endpoint }{
-		m.Auth, m.Users, m.RBAC, m.Audit, m.Customers, m.Invoices, m.Notifications,
+		m.Auth, m.Users, m.RBAC, m.Audit, m.Personas, m.Customers, m.Invoices, m.Notifications,
 	} {
 		table = append(table, module.Endpoints()...)
 	}
@@ -107,18 +115,10 @@ func (m *Modules) Start(ctx context.Context) error {
 	return nil
 }
 
-// Close writes what is still in memory. The database stays open.
+// Close ends streams and queues and writes what is still in memory. The database stays open.
 func (m *Modules) Close(ctx context.Context) error {
 	m.bills.Close()
-	return m.Auth.Close(ctx)
-}
-
-type quiet struct{}
-
-func (quiet) Notify(context.Context, *store.Tx, notice.Notice) error { return nil }
-
-func (quiet) IsPerson(context.Context, store.Querier, string, string, string, string) (bool, error) {
-	return false, nil
+	return errors.Join(m.Notifications.Close(ctx), m.Auth.Close(ctx))
 }
 
 // outbox is what users needs of notifications.

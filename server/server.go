@@ -137,10 +137,13 @@ func New(o Options) (*Server, error) {
 		Concurrency:           s.MaxConnections,
 		BodyLimit:             s.routes.largestBody,
 		ErrorHandler:          s.unexpected,
+		// Else the engine reads uploads by itself, into files, before anybody has asked who sends them.
+		DisablePreParseMultipartForm: true,
 	})
 	s.app.Use(s.serve)
 	engine := s.app.Server()
 	engine.NoDefaultServerHeader = true
+	engine.KeepHijackedConns = true // an event stream outlives the goroutine that opened it
 	engine.HeaderReceived = s.headerReceived
 	engine.ErrorHandler = s.malformed
 	engine.Logger = engineLog{o.Log}

@@ -69,6 +69,7 @@ func (s *Service) readFile(ctx context.Context, name string, options qrbill.Opti
 	answer := FileAnswer{File: name, Error: &FileError{Reason: "unreadable", Message: err.Error()}}
 	if problem, ok := errors.AsType[*qrbill.Error](err); ok {
 		answer.Error.Reason = string(problem.Reason)
+		answer.Error.Message = s.explain(commandLanguage, problem.Reason, problem.Format)
 		for _, f := range problem.Findings {
 			w := findingWarning(f)
 			w.Message = s.word(commandLanguage, w)

@@ -79,16 +79,20 @@ func (s *Service) fault(lang string, err error) error {
 
 // refusal is invalid_input with a reason, and the sentence that explains it.
 func (s *Service) refusal(lang string, reason qrbill.Reason, format string) *fault.Error {
-	key := "invoices.reason." + string(reason)
-	if format != "" {
-		key += ".named"
-	}
-	e := fault.InvoiceInvalid.With(fault.Args{"Explanation": s.texts.Text(lang, key, map[string]any{"Format": format})})
-	e = e.Detail("reason", string(reason))
+	e := fault.InvoiceInvalid.With(fault.Args{"Explanation": s.explain(lang, reason, format)}).Detail("reason", string(reason))
 	if format != "" {
 		e = e.Detail("format", format)
 	}
 	return e
+}
+
+// explain says a reason in a language. A kind of file is named where it is known.
+func (s *Service) explain(lang string, reason qrbill.Reason, format string) string {
+	key := "invoices.reason." + string(reason)
+	if format != "" && reason == qrbill.UnsupportedFile {
+		key += ".named"
+	}
+	return s.texts.Text(lang, key, map[string]any{"Format": format})
 }
 
 // word says a warning in a language.

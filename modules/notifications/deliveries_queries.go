@@ -5,8 +5,15 @@ import (
 	"kontor/modules/value"
 )
 
-const deliveryColumns = `id, notification_id, user_id, channel, recipient, subject, text, status, attempts, last_error,
-	next_attempt_at, created_at, sent_at`
+const (
+	// A secret on its way to a gateway is nobody's business.
+	deliveryColumns = `id, notification_id, user_id, channel, recipient, subject,
+	CASE WHEN secret = TRUE AND status <> 'sent' THEN '' ELSE text END,
+	status, attempts, last_error, next_attempt_at, created_at, sent_at`
+
+	claimedColumns = `id, notification_id, user_id, channel, recipient, subject, text,
+	status, attempts, last_error, next_attempt_at, created_at, sent_at, html, secret`
+)
 
 func scanDelivery(row list.Row) (Delivery, error) {
 	var d Delivery

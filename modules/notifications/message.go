@@ -14,7 +14,7 @@ func (s *Service) message(lang, channel string, src source) *message {
 	if args == nil {
 		args = map[string]any{}
 	}
-	args["Link"] = s.baseURL + linkPath(src.recType, src.recID, src.customerID)
+	args["Link"] = s.options.BaseURL + linkPath(src.recType, src.recID, src.customerID)
 	var m message
 	var ok bool
 	if m.text, ok = s.words.template(lang, src.event, channel+".text", args); !ok {

@@ -86,7 +86,14 @@ func (s *Service) enqueue(ctx context.Context, tx *store.Tx, deliveries []Delive
 	for i := range deliveries {
 		d := &deliveries[i]
 		d.ID, d.CreatedAt = store.NewID(), now
-		d.Status, d.SentAt = Sent, &now // the local outbox
+		if s.queues[d.Channel] == nil {
+			d.Status, d.SentAt = Sent, &now // the local outbox
+		} else {
+			d.Status, d.NextAttemptAt = Queued, &now
+		}
+	}
+	if len(deliveries) > 0 {
+		tx.AfterCommit(s.nudge)
 	}
 	for part := range batches(deliveries) {
 		args := make([]any, 0, deliveryArgs*len(part))

@@ -76,6 +76,7 @@ func (s *Service) post(ctx context.Context, tx *store.Tx, src source, recipients
 	if err := s.enqueueAll(ctx, tx, src, recipients); err != nil {
 		return "", 0, err
 	}
+	tx.AfterCommit(func() { s.publish(src, copies) })
 	return src.id, len(copies), nil
 }
 

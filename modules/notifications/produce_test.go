@@ -19,7 +19,7 @@ func service(t testing.TB, db *store.DB) *notifications.Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return notifications.New(db, texts)
+	return notifications.New(db, texts, notifications.Options{})
 }
 
 func notify(t testing.TB, db *store.DB, s *notifications.Service, n notice.Notice) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,6 +154,34 @@ func TestCorpus(t *testing.T) {
 	close(work)
 	group.Wait()
 	report(t, tallies)
+	reportMemory(t)
+}
+
+// reportMemory logs the largest amount of memory the process had, and what is
+// left once the reader has been idle for a while.
+func reportMemory(t *testing.T) {
+	most, ok := memory("VmHWM")
+	if !ok {
+		return // not Linux
+	}
+	debug.FreeOSMemory() // what the reader does itself after two idle seconds
+	left, _ := memory("VmRSS")
+	t.Logf("memory: at most %d MB, then %d MB", most, left)
+}
+
+// memory reads a line of the kernel's account of the process, in megabytes.
+func memory(name string) (int, bool) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, false
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, found := strings.CutPrefix(line, name+":"); found {
+			kilobytes, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")))
+			return kilobytes >> 10, err == nil
+		}
+	}
+	return 0, false
 }
 
 func workers() int {

@@ -33,6 +33,7 @@ type engine struct {
 
 	creating sync.Mutex // guards latest
 	latest   *guestMemory
+	regions  regions
 }
 
 func newEngine(cacheDir string, slots int) *engine {
@@ -67,8 +68,8 @@ func (e *engine) compile() {
 		config = config.WithCompilationCache(cache)
 	}
 	ctx := experimental.WithMemoryAllocator(context.Background(), experimental.MemoryAllocatorFunc(
-		func(_, most uint64) experimental.LinearMemory {
-			e.latest = &guestMemory{most: min(most, engineMemory)}
+		func(_, _ uint64) experimental.LinearMemory {
+			e.latest = &guestMemory{regions: &e.regions}
 			return e.latest
 		}))
 	module, err := withYields(pdfiumWasm)

@@ -14,41 +14,66 @@ import (
 // all of it is overwritten, the next pointer it follows leads outside, and the
 // instance stops with an error. It is thrown away then anyway.
 type guestMemory struct {
-	mutex  sync.Mutex
-	bytes  []byte
-	most   uint64
-	denied bool
+	regions *regions
+	mutex   sync.Mutex
+	region  []byte // all that may be used
+	bytes   []byte // what is used so far
+	denied  bool
 }
 
 const (
-	guestStep      = 4 << 20 // smallest growth, so that small ones do not copy everything
 	poison         = 0xff
 	poisonInterval = 20 * time.Millisecond
 )
+
+// regions keeps address space for guests, so that their memories neither move
+// while they grow nor leave anything to the garbage collector.
+type regions struct {
+	mutex sync.Mutex
+	free  [][]byte
+}
+
+func (r *regions) take() []byte {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if last := len(r.free) - 1; last >= 0 {
+		region := r.free[last]
+		r.free = r.free[:last]
+		return region
+	}
+	return reserve(engineMemory)
+}
+
+func (r *regions) give(region []byte, used int) {
+	discard(region, used)
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.free = append(r.free, region)
+}
 
 // Reallocate resizes the memory; nil refuses.
 func (g *guestMemory) Reallocate(size uint64) []byte {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	if size > g.most {
+	if g.region == nil {
+		g.region = g.regions.take()
+	}
+	if size > uint64(len(g.region)) {
 		g.denied = true
 		return nil
 	}
-	if size > uint64(cap(g.bytes)) {
-		room := min(max(size+guestStep, size+size/4), g.most)
-		grown := make([]byte, size, max(room, size))
-		copy(grown, g.bytes)
-		g.bytes = grown
-	}
-	g.bytes = g.bytes[:size]
+	g.bytes = g.region[:size]
 	return g.bytes
 }
 
-// Free lets the memory go.
+// Free gives the memory back.
 func (g *guestMemory) Free() {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	g.bytes = nil
+	if g.region != nil {
+		g.regions.give(g.region, len(g.bytes))
+		g.region, g.bytes = nil, nil
+	}
 }
 
 // exhausted tells whether more memory was asked for than is allowed.
@@ -59,7 +84,7 @@ func (g *guestMemory) exhausted() bool {
 }
 
 // poisonAfter overwrites the memory after a time, again and again until stopped,
-// because the instance may be copying to a larger one meanwhile. The returned
+// because the instance may be growing or writing meanwhile. The returned
 // function stops it and tells whether it came to that.
 func (g *guestMemory) poisonAfter(limit time.Duration) (stop func() bool) {
 	done, stopped := make(chan struct{}), make(chan bool, 1)

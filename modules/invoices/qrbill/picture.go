@@ -78,7 +78,7 @@ func decodeError(kind string, err error) error {
 	var jpegUnsupported jpeg.UnsupportedError
 	var pngUnsupported png.UnsupportedError
 	if errors.As(err, &jpegUnsupported) || errors.As(err, &pngUnsupported) || errors.Is(err, bmp.ErrUnsupported) {
-		return &Error{Reason: UnsupportedFile, Format: kind, cause: err}
+		return because(UnsupportedFile, "%s: %w", kind, err)
 	}
 	return &Error{Reason: DamagedFile, cause: fmt.Errorf("%s: %w", kind, err)}
 }

@@ -43,22 +43,22 @@ func TestWithYields_RefusesOtherModules(t *testing.T) {
 }
 
 func TestGuestMemory_GrowsToItsLimit(t *testing.T) {
-	memory := &guestMemory{most: 3 * guestStep}
+	memory := &guestMemory{regions: &regions{}}
 	first := memory.Reallocate(10)
 	first[9] = 7
-	if grown := memory.Reallocate(2 * guestStep); len(grown) != 2*guestStep || grown[9] != 7 {
+	if grown := memory.Reallocate(engineMemory); len(grown) != engineMemory || grown[9] != 7 {
 		t.Errorf("grew to %d", len(grown))
 	}
 	if memory.exhausted() {
 		t.Error("exhausted before the limit")
 	}
-	if memory.Reallocate(3*guestStep+1) != nil || !memory.exhausted() {
+	if memory.Reallocate(engineMemory+1) != nil || !memory.exhausted() {
 		t.Error("grew beyond the limit")
 	}
 }
 
 func TestGuestMemory_PoisonsOnlyWhenTimeIsUp(t *testing.T) {
-	memory := &guestMemory{most: guestStep}
+	memory := &guestMemory{regions: &regions{}}
 	memory.Reallocate(8)
 	if memory.poisonAfter(time.Hour)() {
 		t.Error("poisoned before the time")
@@ -71,5 +71,20 @@ func TestGuestMemory_PoisonsOnlyWhenTimeIsUp(t *testing.T) {
 	}
 	if !stop() {
 		t.Error("not told that it came to that")
+	}
+}
+
+func TestGuestMemory_IsEmptyForTheNextGuest(t *testing.T) {
+	shared := &regions{}
+	first := &guestMemory{regions: shared}
+	first.Reallocate(100)[99] = 7
+	first.Free()
+	first.Free() // a second time does nothing
+	second := &guestMemory{regions: shared}
+	if got := second.Reallocate(100)[99]; got != 0 {
+		t.Errorf("found %d", got)
+	}
+	if len(shared.free) != 0 {
+		t.Error("the region was not used again")
 	}
 }

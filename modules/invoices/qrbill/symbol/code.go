@@ -20,11 +20,17 @@ type Code struct {
 	radius float64
 }
 
+// decoded is the text of a symbol, if there is any.
+type decoded struct {
+	text       string
+	legacy, ok bool
+}
+
 // newCode places a decoded text in the picture.
-func newCode(g *Gray, text string, legacy bool, t triple) Code {
+func newCode(g *Gray, d decoded, t triple) Code {
 	center := middle(t.right.point, t.down.point)
 	return Code{
-		Text: text, Legacy: legacy, X: center.x / float64(g.W), Y: center.y / float64(g.H),
+		Text: d.text, Legacy: d.legacy, X: center.x / float64(g.W), Y: center.y / float64(g.H),
 		center: center, radius: distance(t.right.point, t.down.point) / 2,
 	}
 }
@@ -36,34 +42,36 @@ func (c Code) covers(t triple) bool {
 }
 
 // decodePlain lets gozxing sample and decode the symbol at three finder patterns.
-func decodePlain(m *gozxing.BitMatrix, t triple) (text string, legacy, ok bool) {
+func decodePlain(m *gozxing.BitMatrix, t triple) (code decoded) {
 	defer func() {
 		// The library was not written for hostile input; a panic in it is a code not read.
 		if recover() != nil {
-			text, legacy, ok = "", false, false
+			code = decoded{}
 		}
 	}()
 	info := detector.NewFinderPatternInfo(toPattern(t.down), toPattern(t.corner), toPattern(t.right))
 	found, err := detector.NewDetector(m).ProcessFinderPatternInfo(info)
 	if err != nil {
-		return "", false, false
+		return code
 	}
 	dimension := found.GetBits().GetHeight()
 	result, err := decoder.NewDecoder().Decode(found.GetBits(), nil)
 	if err != nil {
-		return "", false, false
+		return code
 	}
-	return readText(result.GetRawBytes(), (dimension-17)/4)
+	code.text, code.legacy, code.ok = readText(result.GetRawBytes(), (dimension-17)/4)
+	return code
 }
 
 func toPattern(f finder) *detector.FinderPattern {
 	return detector.NewFinderPattern1(f.x, f.y, f.module)
 }
 
-// decodeTriple reads the symbol at three finder patterns by the own path.
-func decodeTriple(g *Gray, t triple, effort int) (text string, legacy, ok bool) {
+// decodeTriple reads the symbol at three finder patterns by the own path. Without
+// a text it tells whether there seems to be a symbol at all.
+func decodeTriple(g *Gray, t triple, effort int) (code decoded, promising bool) {
 	if !t.convincing(g) {
-		return "", false, false
+		return code, false
 	}
 	for i, start := range guesses(g, t, effort) {
 		l := newLayout(int(start.dimension))
@@ -78,17 +86,19 @@ func decodeTriple(g *Gray, t triple, effort int) (text string, legacy, ok bool) 
 		if raw.normalize(3).agreement() < leastAgreement {
 			continue
 		}
+		promising = true
 		data, ok := raw.decode(effort - i)
 		if !ok && effort > 1 {
 			data, ok = q.decodeRanked(g)
 		}
-		if ok {
-			if text, legacy, ok := readText(data, l.version.GetVersionNumber()); ok {
-				return text, legacy, true
-			}
+		if !ok {
+			continue
+		}
+		if code.text, code.legacy, code.ok = readText(data, l.version.GetVersionNumber()); code.ok {
+			return code, true
 		}
 	}
-	return "", false, false
+	return code, promising
 }
 
 // leastAgreement is the share of known modules with the right colour below which

@@ -15,10 +15,14 @@ type Scan struct {
 	// Evidence counts what looked like a code, read or not.
 	Evidence int
 	gray     *Gray
+	vain     map[[6]int]int // how often nothing like a symbol was found at a place
 }
 
+// maxVain is how often a place is looked at that shows nothing like a symbol.
+const maxVain = 2
+
 // NewScan begins to look for codes in a picture.
-func NewScan(g *Gray) *Scan { return &Scan{gray: g} }
+func NewScan(g *Gray) *Scan { return &Scan{gray: g, vain: map[[6]int]int{}} }
 
 // Quick makes the cheap passes: local thresholds, one global threshold, half
 // size, and all of it inverted. It answers true once Stop was satisfied.
@@ -137,14 +141,17 @@ func (s *Scan) read(ctx context.Context, g *Gray, matrix *gozxing.BitMatrix, fou
 		if s.covered(whole) {
 			continue
 		}
-		text, legacy, ok := decodePlain(matrix, t)
-		if !ok && !satisfied {
-			text, legacy, ok = decodeTriple(g, t, effort)
+		d := decodePlain(matrix, t)
+		if !d.ok && !satisfied && s.vain[whole.place()] < maxVain {
+			promising := false
+			if d, promising = decodeTriple(g, t, effort); !promising {
+				s.vain[whole.place()]++
+			}
 		}
-		if !ok {
+		if !d.ok {
 			continue
 		}
-		code := newCode(s.gray, text, legacy, whole)
+		code := newCode(s.gray, d, whole)
 		s.Codes = append(s.Codes, code)
 		satisfied = satisfied || (s.Stop != nil && s.Stop(code))
 	}
@@ -158,6 +165,16 @@ func (s *Scan) covered(t triple) bool {
 		}
 	}
 	return false
+}
+
+// place names where a triple lies, so roughly that it is the same in all
+// versions of a picture.
+func (t triple) place() [6]int {
+	unit := 2 * t.corner.module
+	return [6]int{
+		int(t.corner.x / unit), int(t.corner.y / unit), int(t.right.x / unit),
+		int(t.right.y / unit), int(t.down.x / unit), int(t.down.y / unit),
+	}
 }
 
 // scaled maps a triple to a picture of another size.

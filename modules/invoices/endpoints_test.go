@@ -1,0 +1,98 @@
+package invoices_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kontor/server/access"
+	"kontor/server/servertest"
+)
+
+const path = "/v1/invoices/qrcode"
+
+func sample(t testing.TB, name string) []byte {
+	t.Helper()
+	file, err := os.ReadFile(filepath.Join("../../testdata/qr/files", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func body(t testing.TB, name string, options map[string]any) map[string]any {
+	t.Helper()
+	return map[string]any{"base64_file": base64.StdEncoding.EncodeToString(sample(t, name)), "options": options}
+}
+
+func TestRead(t *testing.T) {
+	s := servertest.Start(t)
+	advisor, customer := s.User(access.Advisor), s.User(access.Customer)
+	strict := map[string]any{"validate_format": true}
+	servertest.Run(t, s, []servertest.Scenario{
+		{Name: "the payment of a picture", As: advisor, Method: "POST", Path: path, Body: body(t, "png-100-b60-00.png", nil), Status: 200,
+			Contains: []string{`{"qr_info":{`, `"iban":"CH9309000564140054668"`, `"amount":1155.65`, `"currency":"CHF"`, `"reference_type":"NON"`,
+				`"reference":""`, `"zip":"9490"`, `"city":"Vaduz"`, `"debtor":null`, `"address_lines":["","9490 Vaduz"]`, `"alternative_procedures":[]`,
+				`"page":1`, `"kind":"notice"`, `"rule":"combined_address"`}},
+		{Name: "an open amount is null", As: advisor, Method: "POST", Path: path, Body: body(t, "formats-b42-05.tif", nil), Status: 200,
+			Contains: []string{`"amount":null`, `"page":2`}},
+		{Name: "two bills", As: advisor, Method: "POST", Path: path, Body: body(t, "pair-0.pdf", nil), Status: 200,
+			Contains: []string{`"iban":"CH9130272435117744051"`, `"kind":"other_bill"`, `"value":"CH2830456328301526105"`, `"page":2`}},
+		{Name: "the second page", As: advisor, Method: "POST", Path: path, Body: body(t, "pair-0.pdf", map[string]any{"page": 2}), Status: 200,
+			Contains: []string{`"iban":"CH2830456328301526105"`, `"warnings":[]`}, Excludes: []string{"CH9130272435117744051"}},
+		{Name: "wrong check digits are a warning", As: advisor, Method: "POST", Path: path, Body: body(t, "dmg-badiban.pdf", nil), Status: 200,
+			Contains: []string{`"iban":"CH0130272435117744051"`, `"kind":"violation"`, `"rule":"checksum"`, `"IBAN: the check digits are wrong."`}},
+		{Name: "wrong check digits are refused when asked", As: advisor, Method: "POST", Path: path, Body: body(t, "dmg-badiban.pdf", strict), Status: 400,
+			Contains: []string{`"code":"invalid_input"`, `"reason":"invalid_payload"`, `"violations":[{`, `"element":"iban"`, `"rule":"checksum"`, `"value":"CH0130272435117744051"`}},
+		{Name: "in German", As: advisor.With("Accept-Language", "de"), Method: "POST", Path: path, Body: body(t, "noqr-white.png", nil), Status: 400,
+			Contains: []string{`"code":"invalid_input"`, `"reason":"no_qr_code"`, `Die Datei enthält keinen lesbaren QR-Code.`}},
+		{Name: "HEIC is named", As: advisor, Method: "POST", Path: path, Body: body(t, "heic-b33-00.heic", nil), Status: 400,
+			Contains: []string{`"reason":"unsupported_file"`, `"format":"HEIC"`, `Files of the kind HEIC cannot be read.`}},
+		{Name: "no file", As: advisor, Method: "POST", Path: path, Body: map[string]any{}, Status: 400, Contains: []string{`"code":"invalid_input"`, `"reason":"invalid_base64"`}},
+		{Name: "nobody", Method: "POST", Path: path, Body: map[string]any{}, Status: 401},
+		{Name: "without the grant", As: customer, Method: "POST", Path: path, Body: map[string]any{}, Status: 403},
+	})
+}
+
+// TestRead_Bodies sends the request bodies of the corpus as they are.
+func TestRead_Bodies(t *testing.T) {
+	raw := sample(t, "../manifest.json")
+	var manifest struct {
+		Entries []struct {
+			File      string
+			IsRequest bool `json:"is_request"`
+			Expected  struct {
+				Info *struct{ IBAN string } `json:"qr_info"`
+			}
+		}
+	}
+	if err := json.Unmarshal(raw, &manifest); err != nil {
+		t.Fatal(err)
+	}
+	s := servertest.Start(t)
+	advisor := s.User(access.Advisor)
+	seen := 0
+	for _, e := range manifest.Entries {
+		if !e.IsRequest {
+			continue
+		}
+		seen++
+		answer := advisor.Do("POST", path, json.RawMessage(sample(t, strings.TrimPrefix(e.File, "files/"))))
+		if e.Expected.Info == nil {
+			if text := string(answer.Body); answer.Status != http.StatusBadRequest || !strings.Contains(text, `"code":"invalid_input"`) {
+				t.Errorf("%s: got %d %s", e.File, answer.Status, text)
+			}
+			continue
+		}
+		if text := string(answer.Body); answer.Status != http.StatusOK || !strings.Contains(text, e.Expected.Info.IBAN) {
+			t.Errorf("%s: got %d %s", e.File, answer.Status, text)
+		}
+	}
+	if seen == 0 {
+		t.Error("the corpus has no request bodies")
+	}
+}
