@@ -8,7 +8,7 @@ import { nameOf, usePeople } from '../people.js';
 import { changePrefs, CHOICES, usePrefs } from '../prefs.js';
 import { Avatar, Facts } from '../ui/data.js';
 import { toast, toastError, useAction } from '../ui/feedback.js';
-import { Field, Form, PasswordField, useForm } from '../ui/form.js';
+import { Form, PasswordField, useForm } from '../ui/form.js';
 import { Card, PageHead } from '../ui/page.js';
 import { Credentials } from './credentials.js';
 import { Sessions } from './sessions.js';
