@@ -20,6 +20,7 @@ import (
 	"kontor/server"
 	"kontor/server/access"
 	"kontor/server/endpoint"
+	"kontor/server/openapi"
 	"kontor/server/settings"
 	"kontor/store"
 	"kontor/store/storetest"
@@ -114,6 +115,9 @@ func (s *Server) serve() {
 
 // Table lists all rows that are served.
 func (s *Server) Table() []endpoint.Endpoint { return s.web.Table() }
+
+// Document makes the API document of the running server.
+func (s *Server) Document() (*openapi.Document, error) { return s.web.Document() }
 
 // Client makes requests as somebody. Without a token it is nobody.
 type Client struct {
