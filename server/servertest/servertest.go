@@ -176,7 +176,7 @@ func (c *Client) With(headers ...string) *Client {
 	return &next
 }
 
-// Do makes a request. A body that is text is sent as it is, any other as JSON; nil sends none.
+// Do makes a request and holds its answer against the API document. A body that is text is sent as it is, any other as JSON; nil sends none.
 func (c *Client) Do(method, path string, body any) Response {
 	c.server.t.Helper()
 	request, err := http.NewRequestWithContext(context.Background(), method, "http://"+c.server.Address+path, encode(c.server.t, body))
@@ -201,7 +201,21 @@ func (c *Client) Do(method, path string, body any) Response {
 	if err != nil {
 		c.server.t.Fatalf("%s %s: %v", method, path, err)
 	}
-	return Response{Status: response.StatusCode, Header: response.Header, Body: string(answer), what: method + " " + path}
+	r := Response{Status: response.StatusCode, Header: response.Header, Body: string(answer), what: method + " " + path}
+	c.server.holdAgainstDocument(request, r)
+	return r
+}
+
+// holdAgainstDocument fails the test when an answer is not as the API document says.
+func (s *Server) holdAgainstDocument(request *http.Request, r Response) {
+	s.t.Helper()
+	document, err := s.contract()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := document.check(s.Table(), request, r); err != nil {
+		s.t.Errorf("%s: the answer %d is not as the API document says: %v\n%s", r.what, r.Status, err, r.Body)
+	}
 }
 
 func encode(t testing.TB, body any) io.Reader {
