@@ -21,6 +21,7 @@ import (
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/openapi"
+	"kontor/server/openapi/openapitest"
 	"kontor/server/settings"
 	"kontor/store"
 	"kontor/store/storetest"
@@ -201,21 +202,8 @@ func (c *Client) Do(method, path string, body any) Response {
 	if err != nil {
 		c.server.t.Fatalf("%s %s: %v", method, path, err)
 	}
-	r := Response{Status: response.StatusCode, Header: response.Header, Body: string(answer), what: method + " " + path}
-	c.server.holdAgainstDocument(request, r)
-	return r
-}
-
-// holdAgainstDocument fails the test when an answer is not as the API document says.
-func (s *Server) holdAgainstDocument(request *http.Request, r Response) {
-	s.t.Helper()
-	document, err := s.contract()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := document.check(s.Table(), request, r); err != nil {
-		s.t.Errorf("%s: the answer %d is not as the API document says: %v\n%s", r.what, r.Status, err, r.Body)
-	}
+	openapitest.Hold(c.server.t, c.server.web, request, response, answer)
+	return Response{Status: response.StatusCode, Header: response.Header, Body: string(answer), what: method + " " + path}
 }
 
 func encode(t testing.TB, body any) io.Reader {

@@ -1,4 +1,6 @@
-package servertest
+// Package openapitest holds answers of a running server against its API document, so that every test that makes a
+// request is a test of the document, too.
+package openapitest
 
 import (
 	"bytes"
@@ -11,12 +13,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 
 	"kontor/server/endpoint"
+	"kontor/server/openapi"
 )
 
 // contract is the API document, ready to hold answers against it.
@@ -29,21 +33,33 @@ type contract struct {
 // contracts keeps one contract for each table, because nearly all servers of a process have the same one.
 var contracts sync.Map // keys of the table → func() (*contract, error)
 
-// contract gives the contract of the running server.
-func (s *Server) contract() (*contract, error) {
-	var table strings.Builder
-	for _, e := range s.Table() {
-		table.WriteString(e.Key())
-	}
-	made, _ := contracts.LoadOrStore(table.String(), sync.OnceValues(s.newContract))
-	return made.(func() (*contract, error))()
+// Served is a running server: *server.Server.
+type Served interface {
+	Table() []endpoint.Endpoint
+	Document() (*openapi.Document, error)
 }
 
-func (s *Server) newContract() (*contract, error) {
-	built, err := s.Document()
-	if err != nil {
-		return nil, fmt.Errorf("the API document is not complete: %w", err)
+// Hold fails the test when an answer is not as the API document of the server says: its status, media type, headers and
+// body, and for an error its code. It may be called from any goroutine.
+func Hold(t testing.TB, s Served, request *http.Request, answer *http.Response, body []byte) {
+	t.Helper()
+	var keys strings.Builder
+	for _, e := range s.Table() {
+		keys.WriteString(e.Key())
 	}
+	made, _ := contracts.LoadOrStore(keys.String(), sync.OnceValues(func() (*contract, error) { return newContract(s) }))
+	document, err := made.(func() (*contract, error))()
+	if err == nil {
+		err = document.check(s.Table(), request, answer, string(body))
+	}
+	if err != nil {
+		t.Errorf("%s %s: the answer is not as the API document says: %v\n%d %s", request.Method, request.URL.Path, err, answer.StatusCode, body)
+	}
+}
+
+func newContract(s Served) (*contract, error) {
+	// What rows leave unsaid is the matter of another test; those that only a test has may say less.
+	built, _ := s.Document()
 	text, err := built.JSON()
 	if err != nil {
 		return nil, err
@@ -100,55 +116,55 @@ func closeObjects(ref *openapi3.SchemaRef, seen map[*openapi3.Schema]bool) {
 }
 
 // check holds an answer against the document: its status, headers, media type and body, and for an error its code.
-func (c *contract) check(table []endpoint.Endpoint, request *http.Request, r Response) error {
+func (c *contract) check(table []endpoint.Endpoint, request *http.Request, r *http.Response, body string) error {
 	row := rowOf(table, request.Method, request.URL)
 	if row == nil {
-		if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") && r.Status >= 400 && r.Body != "" {
-			return c.visit(c.errors, r.Body)
+		if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") && r.StatusCode >= 400 && body != "" {
+			return c.visit(c.errors, body)
 		}
 		return nil
 	}
 	item := c.document.Paths.Value(row.Path)
 	operation := item.GetOperation(row.Method)
-	documented := operation.Responses.Status(r.Status)
+	documented := operation.Responses.Status(r.StatusCode)
 	if documented == nil {
-		return fmt.Errorf("status %d is not documented for %s", r.Status, row.Key())
+		return fmt.Errorf("status %d is not documented for %s", r.StatusCode, row.Key())
 	}
-	if request.Method == http.MethodHead || r.Status == http.StatusNotModified {
-		if r.Body != "" {
-			return fmt.Errorf("a body after %s %d", request.Method, r.Status)
+	if request.Method == http.MethodHead || r.StatusCode == http.StatusNotModified {
+		if body != "" {
+			return fmt.Errorf("a body after %s %d", request.Method, r.StatusCode)
 		}
 		return nil
 	}
 	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	content := documented.Value.Content.Get(media)
 	if content == nil {
-		return fmt.Errorf("media type %q of status %d is not documented for %s", media, r.Status, row.Key())
+		return fmt.Errorf("media type %q of status %d is not documented for %s", media, r.StatusCode, row.Key())
 	}
 	if media != "application/json" {
 		return nil
 	}
-	if err := knownCode(content, r); err != nil {
+	if err := knownCode(content, r.StatusCode, body); err != nil {
 		return fmt.Errorf("%s: %w", row.Key(), err)
 	}
 	return openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: request,
 			Route: &routers.Route{Spec: c.document, Path: row.Path, PathItem: item, Method: row.Method, Operation: operation}},
-		Status: r.Status, Header: r.Header, Body: io.NopCloser(bytes.NewReader([]byte(r.Body))),
+		Status: r.StatusCode, Header: r.Header, Body: io.NopCloser(bytes.NewReader([]byte(body))),
 		Options: &openapi3filter.Options{IncludeResponseStatus: true, SchemaValidationOptions: c.formats},
 	})
 }
 
 // knownCode refuses an error whose code the operation does not name.
-func knownCode(content *openapi3.MediaType, r Response) error {
+func knownCode(content *openapi3.MediaType, status int, text string) error {
 	var body struct {
 		Code string `json:"code"`
 	}
-	if r.Status < 400 || json.Unmarshal([]byte(r.Body), &body) != nil || body.Code == "" {
+	if status < 400 || json.Unmarshal([]byte(text), &body) != nil || body.Code == "" {
 		return nil
 	}
 	if _, known := content.Examples[body.Code]; !known {
-		return fmt.Errorf("code %s of status %s is not documented: name it in the row's Faults", body.Code, strconv.Itoa(r.Status))
+		return fmt.Errorf("code %s of status %s is not documented: name it in the row's Faults", body.Code, strconv.Itoa(status))
 	}
 	return nil
 }
@@ -160,7 +176,6 @@ func (c *contract) visit(schema *openapi3.Schema, body string) error {
 	}
 	return schema.VisitJSON(value, c.formats...)
 }
-
 
 // rowOf finds the row that a request is for, as the server's router does: a fixed segment wins over a name.
 func rowOf(table []endpoint.Endpoint, method string, target *url.URL) *endpoint.Endpoint {
