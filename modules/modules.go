@@ -19,6 +19,7 @@ import (
 	"kontor/modules/notifications"
 	"kontor/modules/payers"
 	"kontor/modules/personas"
+	"kontor/modules/profile"
 	"kontor/modules/rbac"
 	"kontor/modules/users"
 	"kontor/server/access"
@@ -50,6 +51,7 @@ type Modules struct {
 	Customers     *customers.Service
 	Payers        *payers.Service
 	Chats         *chats.Service
+	Profile       *profile.Service
 	Invoices      *invoices.Service
 	Notifications *notifications.Service
 
@@ -80,6 +82,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Customers = customers.New(db, m.Notifications, m.Personas)
 	m.Payers = payers.New(db, m.Customers, texts)
 	m.Chats = chats.New(db, inbox{m.Notifications}, texts)
+	m.Profile = profile.New(db, texts, profile.Options{MaxBytes: o.Settings.Profile.AvatarMaxBytes, MaxPixels: o.Settings.Profile.AvatarMaxPixels})
 	m.bills = qrbill.NewReader(qrbill.Config{
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
 		CacheDir: o.CacheDir,
@@ -97,6 +100,7 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 		access.Customers:     m.Customers,
 		access.Payers:        m.Payers,
 		access.Chats:         m.Chats,
+		access.Profiles:      m.Profile,
 		access.Notifications: m.Notifications,
 	}
 	maps.Copy(records, m.Auth.Records())
@@ -118,6 +122,7 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 		m.Chats,
 		m.Invoices,
 		m.Notifications,
+		m.Auth, m.Users, m.RBAC, m.Audit, m.Personas, m.Customers, m.Payers, m.Profile, m.Invoices, m.Notifications,
 	} {
 		table = append(table, module.Endpoints()...)
 	}

@@ -90,7 +90,7 @@ func clip(id string) string { return id[:min(len(id), maxEventID)] }
 // the stream is live. There is no gap: what is published was committed before, so that the reading after it finds it.
 // And nothing comes twice: the hub drops what lies before the position at which the stream went live.
 func (s *Service) catchUp(stream *sse.Stream, position sse.Position) error {
-	for !stream.Live(position) && !stream.Ended() {
+	for !stream.Ended() {
 		ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 		newest := stream.Newest()
 		missed, err := s.copies(ctx, selectAfter, stream.User, position, replayPage)
@@ -111,8 +111,14 @@ func (s *Service) catchUp(stream *sse.Stream, position sse.Position) error {
 			}
 			s.sent.add(ids)
 		}
-		if len(missed) < replayPage && newest.After(position) {
+		if len(missed) == replayPage {
+			continue
+		}
+		if newest.After(position) {
 			position = newest // it was deleted meanwhile
+		}
+		if stream.Live(position) {
+			return nil
 		}
 	}
 	return nil

@@ -61,7 +61,7 @@ func (g *SMTP) Send(ctx context.Context, d Delivery) error {
 	if err != nil {
 		return &Refusal{Permanent: true, Cause: err}
 	}
-	client, err := g.client()
+	client, err := g.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -90,9 +90,9 @@ func (g *SMTP) message(d Delivery) (*mail.Msg, error) {
 const smtpTimeout = 15 * time.Second // for connecting and for each answer
 
 // client makes a connection's configuration. A password is never sent in clear: with one, STARTTLS is a must.
-func (g *SMTP) client() (*mail.Client, error) {
+func (g *SMTP) client(ctx context.Context) (*mail.Client, error) {
 	options := []mail.Option{
-		mail.WithPort(g.port), mail.WithTimeout(smtpTimeout), mail.WithTLSConfig(g.tls), mail.WithDialContextFunc(g.dial),
+		mail.WithPort(g.port), mail.WithTimeout(smtpTimeout), mail.WithTLSConfig(g.tls), mail.WithDialContextFunc(g.dialer(ctx)),
 		mail.WithHELO("kontor.localhost"),
 	}
 	switch {
@@ -109,21 +109,24 @@ func (g *SMTP) client() (*mail.Client, error) {
 	return mail.NewClient(g.host, options...)
 }
 
-// dial connects, and cuts the connection when the context ends, whatever the protocol waits for.
-func (g *SMTP) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	dialer := net.Dialer{Timeout: smtpTimeout}
-	var connection net.Conn
-	var err error
-	if g.implicit {
-		connection, err = (&tls.Dialer{NetDialer: &dialer, Config: g.tls}).DialContext(ctx, network, address)
-	} else {
-		connection, err = dialer.DialContext(ctx, network, address)
+// dialer connects, and cuts the connection when the attempt is over, whatever the protocol waits for. The context that
+// the library passes ends with the dialling.
+func (g *SMTP) dialer(attempt context.Context) mail.DialContextFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		plain := &net.Dialer{Timeout: smtpTimeout}
+		var connection net.Conn
+		var err error
+		if g.implicit {
+			connection, err = (&tls.Dialer{NetDialer: plain, Config: g.tls}).DialContext(ctx, network, address)
+		} else {
+			connection, err = plain.DialContext(ctx, network, address)
+		}
+		if err != nil {
+			return nil, err
+		}
+		context.AfterFunc(attempt, func() { _ = connection.Close() }) // closing it twice does no harm
+		return connection, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	context.AfterFunc(ctx, func() { _ = connection.Close() }) // closing it twice does no harm
-	return connection, nil
 }
 
 // smtpRefusal tells what will never be taken from what may be taken later. What a server says about sender, recipient
