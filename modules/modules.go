@@ -122,7 +122,7 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 		m.Chats,
 		m.Invoices,
 		m.Notifications,
-		m.Auth, m.Users, m.RBAC, m.Audit, m.Personas, m.Customers, m.Payers, m.Profile, m.Invoices, m.Notifications,
+		m.Profile,
 	} {
 		table = append(table, module.Endpoints()...)
 	}
