@@ -127,7 +127,7 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 		m.Tasks,
 		m.Invoices,
 		m.Notifications,
-		m.Auth, m.Users, m.RBAC, m.Audit, m.Personas, m.Customers, m.Payers, m.Profile, m.Invoices, m.Notifications,
+		m.Profile,
 	} {
 		table = append(table, module.Endpoints()...)
 	}
