@@ -29,6 +29,7 @@ func (m *Modules) Server() (*server.Server, error) {
 		Replays: replays{m.DB}, Stored: stored, Translate: translate, Fallback: console.Serve,
 		Probes:         []server.Probe{{Name: "database", Check: m.DB.Ready}, {Name: "queue", Check: m.Notifications.Ready}},
 		OnDrain:        []func(){m.Notifications.Drain},
+		BaseURL:        s.Server.BaseURL,
 		TrustedProxies: s.Server.TrustedProxies, AllowedOrigins: s.CORS.AllowedOrigins,
 		RateLimits: s.RateLimits.Enabled, PublicPerMinute: s.RateLimits.PublicPerMinute, PrivatePerMinute: s.RateLimits.PrivatePerMinute,
 	})

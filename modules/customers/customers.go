@@ -22,13 +22,13 @@ import (
 // Customer is a customer as the API shows him.
 type Customer struct {
 	ID                string         `json:"id"`
-	Type              string         `json:"type"` // individual or business
+	Type              string         `json:"type" enum:"individual,business"` // individual or business
 	FirstName         string         `json:"first_name"`
-	LastName          string         `json:"last_name"` // of a business: its name
+	LastName          string         `json:"last_name" doc:"Of a business: its name."` // of a business: its name
 	Email             string         `json:"email"`
-	Phone             *string        `json:"phone"` // E.164
+	Phone             *string        `json:"phone" doc:"E.164."` // E.164
 	DateOfBirth       value.Date     `json:"date_of_birth"`
-	Nationality       *string        `json:"nationality"` // ISO 3166-1 alpha-3
+	Nationality       *string        `json:"nationality" doc:"ISO 3166-1 alpha-3."` // ISO 3166-1 alpha-3
 	Address           *Address       `json:"address"`
 	KYCStatus         Status         `json:"kyc_status"`
 	VerificationLevel Level          `json:"verification_level"`
@@ -43,10 +43,10 @@ type Customer struct {
 
 // Address is a postal address. The country is an ISO 3166-1 code of two or three letters, kept as given.
 type Address struct {
-	Street     string `json:"street"`
-	City       string `json:"city"`
-	PostalCode string `json:"postal_code"`
-	Country    string `json:"country"`
+	Street     string `json:"street" maxLength:"200"`
+	City       string `json:"city" maxLength:"100"`
+	PostalCode string `json:"postal_code" maxLength:"20"`
+	Country    string `json:"country" doc:"ISO 3166-1, two or three letters, kept as given."`
 }
 
 // The types of customers.

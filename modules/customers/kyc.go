@@ -92,7 +92,7 @@ func (t DocumentType) identifies() bool {
 type Document struct {
 	ID         string       `json:"id"`
 	Type       DocumentType `json:"type"`
-	Number     string       `json:"number"` // masked for a caller who may not update the customer
+	Number     string       `json:"number" doc:"Masked for a caller who may not update the customer."` // masked for a caller who may not update the customer
 	ExpiryDate value.Date   `json:"expiry_date"`
 	Country    string       `json:"country"`
 	Expired    bool         `json:"expired"`
@@ -107,9 +107,9 @@ func (d Document) validOn(today value.Date) bool {
 // Requirements is what is missing for the next level, by name: identity_document, proof_of_address, decision, or the
 // type of a document that has expired or will.
 type Requirements struct {
-	CurrentlyDue []string `json:"currently_due"`
-	PastDue      []string `json:"past_due"`
-	ExpiringSoon []string `json:"expiring_soon"`
+	CurrentlyDue []string `json:"currently_due" example:"proof_of_address"`
+	PastDue      []string `json:"past_due" example:"passport"`
+	ExpiringSoon []string `json:"expiring_soon" example:"identity_card"`
 }
 
 // What a level needs.

@@ -20,8 +20,8 @@ type KYC struct {
 	VerifiedAt        *store.Time         `json:"verified_at"`
 	Documents         []Document          `json:"documents"`
 	Requirements      Requirements        `json:"requirements"`
-	Transitions       map[Status][]string `json:"transitions"` // next state → who may: reviewer, owner, system
-	History           []Change            `json:"history"`     // newest first
+	Transitions       map[Status][]string `json:"transitions" doc:"Next state to who may bring it about: reviewer, owner, system."` // next state → who may: reviewer, owner, system
+	History           []Change            `json:"history" doc:"Newest first."`                                                      // newest first
 
 	version int64
 }

@@ -39,7 +39,7 @@ type OneInput struct {
 // ReadInput marks a notification read, if read stands in the body with any value but null.
 type ReadInput struct {
 	ID   string                            `path:"notification_id"`
-	Read endpoint.Optional[jsontext.Value] `json:"read"`
+	Read endpoint.Optional[jsontext.Value] `json:"read" type:"any" example:"true" doc:"Anything but null marks the notification read."`
 }
 
 // RecordInput names the record whose notifications are to be marked read.
@@ -61,9 +61,9 @@ const maxRecType = 100
 
 // TriggerInput makes a test notification. Nothing in it is validated: what does not fit counts as not given.
 type TriggerInput struct {
-	Type       loose    `json:"type"` // name of a record type
-	Event      loose    `json:"event"`
-	TitleKey   loose    `json:"title_key"`
+	Type       loose    `json:"type" example:"customers" doc:"Name of a record type, used when rec_type and rec_id are not both given."` // name of a record type
+	Event      loose    `json:"event" example:"customer_status_changed"`
+	TitleKey   loose    `json:"title_key" example:"notice.customer_status_changed.title"`
 	Content    loose    `json:"content"`
 	CustomerID looseID  `json:"customer_id"`
 	UserIDs    looseIDs `json:"user_ids"`

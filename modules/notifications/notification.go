@@ -18,18 +18,18 @@ import (
 // Notification is the copy of one recipient. What the four lists of channels stand for is not kept: they are empty.
 type Notification struct {
 	ID                string      `json:"id"`
-	UserID            string      `json:"user_id"`     // the recipient
-	CustomerID        string      `json:"customer_id"` // the nil id where it concerns no customer
-	Event             string      `json:"event"`
-	Title             string      `json:"title"`
-	Content           string      `json:"content"`
+	UserID            string      `json:"user_id"`                                                     // the recipient
+	CustomerID        string      `json:"customer_id" doc:"The nil id where it concerns no customer."` // the nil id where it concerns no customer
+	Event             string      `json:"event" example:"customer_status_changed"`
+	Title             string      `json:"title" example:"Customer verified"`
+	Content           string      `json:"content" example:"Anna Keller is now verified."`
 	RecID             string      `json:"rec_id"` // the record it refers to
 	RecType           string      `json:"rec_type"`
 	CreatedAt         *store.Time `json:"created_at"`
-	SentAt            *store.Time `json:"sent_at"` // first written to a stream
+	SentAt            *store.Time `json:"sent_at" doc:"When it was first written to a stream."` // first written to a stream
 	ReadAt            *store.Time `json:"read_at"`
 	Read              bool        `json:"read"`
-	ChannelsAttempted []string    `json:"channels_attempted"`
+	ChannelsAttempted []string    `json:"channels_attempted" example:"[]"`
 	ChannelsSent      []string    `json:"channels_sent"`
 	ChannelsDelivered []string    `json:"channels_delivered"`
 	ChannelsFailed    []string    `json:"channels_failed"`

@@ -28,13 +28,13 @@ type Delivery struct {
 	ID             string      `json:"id"`
 	NotificationID *string     `json:"notification_id"`
 	UserID         string      `json:"user_id"`
-	Channel        string      `json:"channel"`
+	Channel        string      `json:"channel" enum:"email,sms"`
 	Recipient      string      `json:"to"`
 	Subject        string      `json:"subject"`
 	Text           string      `json:"text"`
-	Status         string      `json:"status"`
+	Status         string      `json:"status" enum:"queued,sending,sent,retrying,dead"`
 	Attempts       int         `json:"attempts"`
-	LastError      *string     `json:"last_error"`
+	LastError      *string     `json:"last_error" example:"connection refused"`
 	NextAttemptAt  *store.Time `json:"next_attempt_at"`
 	CreatedAt      store.Time  `json:"created_at"`
 	SentAt         *store.Time `json:"sent_at"`

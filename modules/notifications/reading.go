@@ -72,7 +72,7 @@ func (s *Service) MarkRead(ctx context.Context, in ReadInput) (*Notification, er
 
 // Updated tells how many notifications were marked read.
 type Updated struct {
-	Updated int64 `json:"updated"`
+	Updated int64 `json:"updated" example:"3" doc:"How many rows were changed."`
 }
 
 // MarkRecord marks the caller's notifications of a record read.
@@ -106,7 +106,7 @@ func (s *Service) MarkRecordRead(ctx context.Context, tx *store.Tx, userID, recT
 
 // Unread tells how many notifications wait for the caller.
 type Unread struct {
-	UnreadCount int64 `json:"unread_count"`
+	UnreadCount int64 `json:"unread_count" example:"3"`
 }
 
 // CountUnread counts the caller's notifications that are not read.

@@ -10,9 +10,9 @@ import (
 
 // Triggered is the answer of the trigger. Without recipients it has only a message.
 type Triggered struct {
-	Message        string `json:"message"`
-	NotificationID string `json:"notification_id,omitzero"` // of the source, by which it can be deleted
-	Recipients     int    `json:"recipients,omitzero"`
+	Message        string `json:"message" example:"Notification queued"`
+	NotificationID string `json:"notification_id,omitzero" doc:"Of the source, by which it can be deleted."` // of the source, by which it can be deleted
+	Recipients     int    `json:"recipients,omitzero" doc:"How many rows were made."`
 }
 
 // Fixed answers of the trigger, in English whatever the language of the request.

@@ -30,12 +30,12 @@ type ListInput struct {
 
 // CreateInput are the data of a new persona. Names and date of birth are required.
 type CreateInput struct {
-	FirstName   string         `json:"first_name"`
-	LastName    string         `json:"last_name"`
-	DateOfBirth string         `json:"date_of_birth"`
-	DateOfDeath *string        `json:"date_of_death"`
-	Nationality *string        `json:"nationality"`
-	HashID      *string        `json:"hash_id"`
+	FirstName   string         `json:"first_name" maxLength:"100"`
+	LastName    string         `json:"last_name" maxLength:"100"`
+	DateOfBirth string         `json:"date_of_birth" format:"date"`
+	DateOfDeath *string        `json:"date_of_death" format:"date"`
+	Nationality *string        `json:"nationality" pattern:"^[A-Z]{3}$"`
+	HashID      *string        `json:"hash_id" format:"-"`
 	Active      *bool          `json:"active"`
 	Metadata    jsontext.Value `json:"metadata"`
 
@@ -98,12 +98,12 @@ func given[T any](v *fault.Fields, field string, text *string, parse func(string
 // Only metadata and active stay where they are not given.
 type UpdateInput struct {
 	ID          string                            `path:"persona_id"`
-	FirstName   string                            `json:"first_name"`
-	LastName    string                            `json:"last_name"`
-	DateOfBirth string                            `json:"date_of_birth"`
-	DateOfDeath *string                           `json:"date_of_death"`
-	Nationality *string                           `json:"nationality"`
-	HashID      *string                           `json:"hash_id"`
+	FirstName   string                            `json:"first_name" maxLength:"100"`
+	LastName    string                            `json:"last_name" maxLength:"100"`
+	DateOfBirth string                            `json:"date_of_birth" format:"date"`
+	DateOfDeath *string                           `json:"date_of_death" format:"date"`
+	Nationality *string                           `json:"nationality" pattern:"^[A-Z]{3}$"`
+	HashID      *string                           `json:"hash_id" format:"-"`
 	Active      *bool                             `json:"active"`
 	Metadata    endpoint.Optional[jsontext.Value] `json:"metadata"`
 

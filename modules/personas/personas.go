@@ -25,10 +25,10 @@ type Persona struct {
 	ID          string         `json:"id"`
 	FirstName   string         `json:"first_name"`
 	LastName    string         `json:"last_name"`
-	DateOfBirth value.Date     `json:"date_of_birth"`
+	DateOfBirth value.Date     `json:"date_of_birth" nullable:"false"`
 	DateOfDeath value.Date     `json:"date_of_death"`
-	Nationality *string        `json:"nationality"` // ISO 3166-1 alpha-3
-	HashID      *string        `json:"hash_id"`     // the caller's own name for the identity
+	Nationality *string        `json:"nationality" pattern:"^[A-Z]{3}$"`                                 // ISO 3166-1 alpha-3
+	HashID      *string        `json:"hash_id" format:"-" doc:"The caller's own name for the identity."` // the caller's own name for the identity
 	Active      bool           `json:"active"`
 	Metadata    jsontext.Value `json:"metadata"`
 	CreatedAt   store.Time     `json:"created_at"`

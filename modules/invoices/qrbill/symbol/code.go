@@ -87,7 +87,7 @@ func decodeTriple(g *Gray, t triple, effort int) (code decoded, promising bool) 
 			continue
 		}
 		promising = true
-		data, ok := raw.decode(effort - i)
+		data, ok := raw.decode(max(effort-i, 1))
 		if !ok && effort > 1 {
 			data, ok = q.decodeRanked(g)
 		}

@@ -142,6 +142,27 @@ var damages = map[string]func(g *Gray, r *rand.Rand, box [4]float64, severity fl
 		}
 		return g
 	},
+	"ballpoint": func(g *Gray, r *rand.Rand, box [4]float64, s float64) *Gray {
+		// Unlike "pen" it also covers the black, so that what lies below is lost.
+		cover := NewGray(g.W, g.H)
+		for i := range cover.Pix {
+			cover.Pix[i] = 255
+		}
+		x, y := box[0]-10, box[1]+box[3]*r.Float64()
+		for range int(6 + 12*s) {
+			nx, ny := x+r.Float64()*box[2]*0.2-2, box[1]+box[3]*(0.1+0.8*r.Float64())
+			if nx > box[0]+box[2] {
+				nx = box[0]
+			}
+			stroke(cover, x, y, nx, ny, 6, 0)
+			x, y = nx, ny
+		}
+		cover = cover.Blur()
+		for i, c := range cover.Pix {
+			g.Pix[i] = byte(40 + (float64(g.Pix[i])-40)*float64(c)/255)
+		}
+		return g
+	},
 	"stamp": func(g *Gray, r *rand.Rand, box [4]float64, s float64) *Gray {
 		cx, cy, radius := box[0]+box[2]*(0.3+0.6*r.Float64()), box[1]+box[3]*(0.3+0.5*r.Float64()), box[2]*0.38
 		for _, k := range []float64{1, 0.8} {

@@ -63,6 +63,9 @@ func findFinders(b *bitmap) []finder {
 	return found
 }
 
+// leastModule is the smallest size of a module, in pixels, that can be made out.
+const leastModule = 1.2
+
 // finderRuns tells whether five runs have the proportions of a finder pattern.
 func finderRuns(runs [5]int) bool {
 	total := 0
@@ -72,7 +75,7 @@ func finderRuns(runs [5]int) bool {
 		}
 		total += r
 	}
-	if total < 7 {
+	if float64(total) < 7*leastModule {
 		return false
 	}
 	module := float64(total) / 7
@@ -153,7 +156,7 @@ func crossRuns(b *bitmap, x, y, dx, dy, heart, total int) (center float64, lengt
 	for _, r := range runs {
 		length += r
 	}
-	if !finderRuns(runs) || length > 2*total || 2*length < total {
+	if !finderRuns(runs) || float64(length) < 7*leastModule || length > 2*total || 2*length < total {
 		return 0, 0, false
 	}
 	at := y

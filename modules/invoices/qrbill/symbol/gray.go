@@ -155,3 +155,31 @@ func (g *Gray) shade(share float64) int {
 	}
 	return 255
 }
+
+// ink looks for a shade between the print and the paper that is frequent enough
+// to be that of a pen or a stamp. It answers with the darkest shade and the ink's;
+// ok is false when no such shade stands out.
+func (g *Gray) ink() (dark, ink int, ok bool) {
+	var count [256]int
+	for _, p := range g.Pix {
+		count[p]++
+	}
+	smooth := func(i int) int {
+		sum := 0
+		for k := max(i-4, 0); k <= min(i+4, 255); k++ {
+			sum += count[k]
+		}
+		return sum
+	}
+	dark = g.shade(0.02)
+	valley := smooth(dark)
+	for i := dark + 1; i < min(dark+150, 230); i++ {
+		here := smooth(i)
+		valley = min(valley, here)
+		// A peak: higher than what lies on both sides, and of some weight.
+		if here*2 > valley*3 && here > len(g.Pix)/400 && here >= smooth(i-1) && here > smooth(min(i+12, 255))*5/4 && here > smooth(i+1) {
+			return dark, i, true
+		}
+	}
+	return dark, 0, false
+}

@@ -1,7 +1,9 @@
 package symbol
 
 import (
+	"cmp"
 	"math"
+	"slices"
 )
 
 // grid is a symbol laid over the picture.
@@ -128,11 +130,13 @@ func bestEdge(g *Gray, p perspective, along bool) (float64, float64) {
 }
 
 // guesses lists the perspectives to try for a triple: sizes near the estimate,
-// those with the best timing patterns first.
+// those with the best timing patterns first. Behind the first of them stands the
+// nearest size without any foreshortening, because on bent paper the timing
+// patterns mislead.
 func guesses(g *Gray, t triple, most int) []perspective {
 	type rated struct {
 		perspective
-		rating float64
+		rating, off float64
 	}
 	estimate := t.size() + 7
 	var list []rated
@@ -146,18 +150,17 @@ func guesses(g *Gray, t triple, most int) []perspective {
 		var a, b float64
 		a, p.g = bestEdge(g, p, true)
 		b, p.h = bestEdge(g, p, false)
-		list = append(list, rated{p, a + b - 0.02*off})
+		list = append(list, rated{p, a + b - 0.02*off, off})
 	}
-	var out []perspective
-	for len(out) < most && len(list) > 0 {
-		best := 0
-		for i := range list {
-			if list[i].rating > list[best].rating {
-				best = i
-			}
-		}
-		out = append(out, list[best].perspective)
-		list = append(list[:best], list[best+1:]...)
+	if len(list) == 0 {
+		return nil
+	}
+	flat := slices.MinFunc(list, func(a, b rated) int { return cmp.Compare(a.off, b.off) }).perspective
+	flat.g, flat.h = 0, 0
+	slices.SortStableFunc(list, func(a, b rated) int { return cmp.Compare(b.rating, a.rating) })
+	out := []perspective{list[0].perspective, flat}
+	for _, r := range list[1:min(len(list), most)] {
+		out = append(out, r.perspective)
 	}
 	return out
 }
@@ -187,7 +190,7 @@ func (t triple) convincing(g *Gray) bool {
 
 // leastResemblance is the agreement for convincing, leastLikeness for the fitted grid.
 const (
-	leastResemblance = 0.3
+	leastResemblance = 0.45
 	leastLikeness    = 0.4
 )
 

@@ -47,10 +47,11 @@ func (q *grid) sample(g *Gray) *samples {
 // rankSide is how many places a side are looked at in each module for its ranks.
 const rankSide = 5
 
-// rank reads the picture under the grid twice: the brighter and the darker parts
-// of each module. Only the centres of the modules are filled.
-func (q *grid) rank(g *Gray) [2]*samples {
-	var out [2]*samples
+// rank reads the picture under the grid three times: the brighter and the darker
+// parts of each module, and the average of all. Only the centres of the modules
+// are filled.
+func (q *grid) rank(g *Gray) [3]*samples {
+	var out [3]*samples
 	for i := range out {
 		out[i] = &samples{layout: q.layout, side: 2*q.dimension + 1}
 		out[i].value = make([]float32, out[i].side*out[i].side)
@@ -61,16 +62,19 @@ func (q *grid) rank(g *Gray) [2]*samples {
 			center := q.to(float64(c)+0.5, float64(r)+0.5)
 			right := q.to(float64(c)+1, float64(r)+0.5).minus(center).times(2)
 			down := q.to(float64(c)+0.5, float64(r)+1).minus(center).times(2)
+			var sum float32
 			for i := range seen {
 				x := 0.8 * ((float64(i%rankSide)+0.5)/rankSide - 0.5)
 				y := 0.8 * ((float64(i/rankSide)+0.5)/rankSide - 0.5)
 				p := center.plus(right.times(x)).plus(down.times(y))
 				seen[i] = g.at(p.x, p.y)
+				sum += seen[i]
 			}
 			slices.Sort(seen[:])
 			at := (2*r+1)*out[0].side + 2*c + 1
 			out[0].value[at] = seen[len(seen)*4/5]
 			out[1].value[at] = seen[len(seen)/5]
+			out[2].value[at] = sum / float32(len(seen))
 		}
 	}
 	return out

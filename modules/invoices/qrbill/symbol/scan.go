@@ -90,6 +90,13 @@ func (s *Scan) versions() []func() *Gray {
 		func() *Gray { return g },
 		// Ink is seldom as black as print: only the darkest shades count.
 		func() *Gray { dark := g.shade(0.03); return g.Stretch(dark, dark+50) },
+		// Where ink covers the print, it says nothing: its shade becomes the middle.
+		func() *Gray {
+			if dark, ink, ok := g.ink(); ok {
+				return g.Stretch(dark, 2*ink-dark)
+			}
+			return nil
+		},
 		func() *Gray { return g.Blur().Half() },
 		func() *Gray { return g.Flatten(max(g.W, g.H) / 40) },
 		func() *Gray { return g.Sharpen(3, 2) },
@@ -170,7 +177,7 @@ func (s *Scan) covered(t triple) bool {
 // place names where a triple lies, so roughly that it is the same in all
 // versions of a picture.
 func (t triple) place() [6]int {
-	unit := 2 * t.corner.module
+	const unit = 16 // pixels
 	return [6]int{
 		int(t.corner.x / unit), int(t.corner.y / unit), int(t.right.x / unit),
 		int(t.right.y / unit), int(t.down.x / unit), int(t.down.y / unit),
