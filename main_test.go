@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	_ "modernc.org/sqlite" // to damage databases with
 )
 
 // The tests of this package run the program as its users do: built, started, asked over HTTP, killed.
@@ -81,6 +84,8 @@ func run(tb testing.TB, environ []string, args ...string) ended {
 	cmd := command(tb, environ, args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	kill := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }) // a server that should not have started
+	defer kill.Stop()
 	err := cmd.Run()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		tb.Fatal(err)
@@ -290,4 +295,17 @@ func (c *client) total(tb testing.TB, path string) int {
 	var p page
 	c.do(tb, "GET", path, "", 200).into(tb, &p)
 	return p.Total
+}
+
+// execSQL changes a database behind the program's back.
+func execSQL(tb testing.TB, path, statement string) {
+	tb.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	_, err = db.Exec(statement)
+	if err := errors.Join(err, db.Close()); err != nil {
+		tb.Fatal(err)
+	}
 }

@@ -12,10 +12,12 @@ import (
 	"kontor/locales"
 	"kontor/modules/audit"
 	"kontor/modules/auth"
+	"kontor/modules/chats"
 	"kontor/modules/customers"
 	"kontor/modules/invoices"
 	"kontor/modules/invoices/qrbill"
 	"kontor/modules/notifications"
+	"kontor/modules/payers"
 	"kontor/modules/personas"
 	"kontor/modules/rbac"
 	"kontor/modules/users"
@@ -46,6 +48,8 @@ type Modules struct {
 	Audit         *audit.Service
 	Personas      *personas.Service
 	Customers     *customers.Service
+	Payers        *payers.Service
+	Chats         *chats.Service
 	Invoices      *invoices.Service
 	Notifications *notifications.Service
 
@@ -74,6 +78,8 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Users = users.New(db, m.Auth, outbox{m.Notifications}, texts, users.Options{OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts})
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Personas)
+	m.Payers = payers.New(db, m.Customers, texts)
+	m.Chats = chats.New(db, inbox{m.Notifications}, texts)
 	m.bills = qrbill.NewReader(qrbill.Config{
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
 		CacheDir: o.CacheDir,
@@ -89,6 +95,8 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 	records := map[access.RecordType]access.Records{
 		access.Personas:      m.Personas,
 		access.Customers:     m.Customers,
+		access.Payers:        m.Payers,
+		access.Chats:         m.Chats,
 		access.Notifications: m.Notifications,
 	}
 	maps.Copy(records, m.Auth.Records())
@@ -100,7 +108,16 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 func (m *Modules) Endpoints() []endpoint.Endpoint {
 	var table []endpoint.Endpoint
 	for _, module := range []interface{ Endpoints() []endpoint.Endpoint }{
-		m.Auth, m.Users, m.RBAC, m.Audit, m.Personas, m.Customers, m.Invoices, m.Notifications,
+		m.Auth,
+		m.Users,
+		m.RBAC,
+		m.Audit,
+		m.Personas,
+		m.Customers,
+		m.Payers,
+		m.Chats,
+		m.Invoices,
+		m.Notifications,
 	} {
 		table = append(table, module.Endpoints()...)
 	}
@@ -127,4 +144,13 @@ type outbox struct{ *notifications.Service }
 // PrepareOTP words a one-time code.
 func (o outbox) PrepareOTP(m users.OTPMessage) func(ctx context.Context, tx *store.Tx) error {
 	return o.Service.PrepareOTP(notifications.OTPMessage(m))
+}
+
+// inbox is what chats need of notifications.
+type inbox struct{ *notifications.Service }
+
+// MarkRead marks the notifications of a user that refer to a record as read.
+func (i inbox) MarkRead(ctx context.Context, tx *store.Tx, userID string, t access.RecordType, recordID string) error {
+	_, err := i.MarkRecordRead(ctx, tx, userID, t.Name, recordID)
+	return err
 }

@@ -143,6 +143,13 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Customer, error) 
 	return c, err
 }
 
+// Allow tells other modules whether the caller may do with a customer what is wanted. It returns fault.CustomerNotFound
+// and fault.NoAccess.
+func (s *Service) Allow(ctx context.Context, q store.Querier, id string, wanted access.Permission) error {
+	_, err := table.Get(ctx, q, id, wanted)
+	return err
+}
+
 // Standings answers permission checks: the creator of a customer reads, updates and deletes him.
 func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
 	return table.Standings(ctx, s.db, userID, ids)
