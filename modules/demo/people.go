@@ -59,7 +59,7 @@ func (b *bank) family(head string, who identity) error {
 }
 
 func (b *bank) link(from, to, relation string) error {
-	return b.api.post(b.staff[0], "/v1/personas/"+from+"/links", object{"persona_id": to, "relation": relation}, nil)
+	return b.api.post(b.staff[0], "/v1/personas/"+from+"/links", object{"linked_persona_id": to, "relation": relation}, nil)
 }
 
 // billPayers enters a payer for a customer.
