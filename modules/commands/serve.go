@@ -72,8 +72,11 @@ func run(ctx context.Context, m *modules.Modules, r *settings.Result, log *slog.
 	if err != nil {
 		return err
 	}
-	jobs := modules.RunJobs(ctx, m.Jobs(), log)
-	defer jobs.Stop()
+	work, err := m.Work(ctx)
+	if err != nil {
+		return err
+	}
+	defer work.Stop()
 	log.Info("listening", "address", listener.Addr().String(), "url", s.Server.BaseURL, "data", s.Data.Dir, "version", Version())
 	return serveUntil(ctx, web, listener, s.Server.Shutdown, log)
 }
