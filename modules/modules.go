@@ -125,9 +125,9 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 		m.Payers,
 		m.Chats,
 		m.Tasks,
+		m.Profile,
 		m.Invoices,
 		m.Notifications,
-		m.Auth, m.Users, m.RBAC, m.Audit, m.Personas, m.Customers, m.Payers, m.Profile, m.Invoices, m.Notifications,
 	} {
 		table = append(table, module.Endpoints()...)
 	}
