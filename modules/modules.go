@@ -125,6 +125,7 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 		m.Payers,
 		m.Chats,
 		m.Tasks,
+		m.Profile,
 		m.Invoices,
 		m.Notifications,
 		m.Profile,
