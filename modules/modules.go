@@ -120,9 +120,9 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 		m.Customers,
 		m.Payers,
 		m.Chats,
+		m.Profile,
 		m.Invoices,
 		m.Notifications,
-		m.Auth, m.Users, m.RBAC, m.Audit, m.Personas, m.Customers, m.Payers, m.Profile, m.Invoices, m.Notifications,
 	} {
 		table = append(table, module.Endpoints()...)
 	}
