@@ -129,6 +129,9 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 		m.Invoices,
 		m.Notifications,
 		m.Profile,
+		m.Profile,
+		m.Invoices,
+		m.Notifications,
 	} {
 		table = append(table, module.Endpoints()...)
 	}
