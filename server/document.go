@@ -23,10 +23,15 @@ type document struct {
 	etag        string
 }
 
+// Document makes the API document anew. The error names everything that a row or a type leaves unsaid.
+func (s *Server) Document() (*openapi.Document, error) {
+	return openapi.Build(openapi.Options{Table: s.Endpoints, BaseURL: s.BaseURL, Health: health{}, Text: s.documentText})
+}
+
 // makeDocument makes the document from the table. What a row leaves unsaid is a mistake in the program that the tests
 // find; the document is of use without it.
 func (s *Server) makeDocument() (document, error) {
-	built, err := openapi.Build(openapi.Options{Table: s.Endpoints, BaseURL: s.BaseURL, Health: health{}, Text: s.documentText})
+	built, err := s.Document()
 	if err != nil {
 		s.Log.Warn("the API document is not complete", "cause", err)
 	}

@@ -39,7 +39,7 @@ type walk struct {
 }
 
 type statusInput struct {
-	Restart bool `query:"restart"` // begin again at the first entry
+	Restart bool `query:"restart" doc:"Begin again at the first entry."` // begin again at the first entry
 }
 
 const countEntries = `SELECT COALESCE(MAX(seq), 0) FROM audit_entries`

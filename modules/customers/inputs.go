@@ -250,12 +250,10 @@ func (in *DecideInput) Validate(v *fault.Fields) {
 		v.Add("kyc_status", "invalid.required")
 	}
 	if in.KYCStatus != "" {
-		input.OneOf(v, "kyc_status", string(in.KYCStatus), string(NotStarted), string(Pending), string(InReview), string(Verified),
-			string(Rejected), string(ActionRequired), string(Expired))
+		input.OneOf(v, "kyc_status", string(in.KYCStatus), in.KYCStatus.Values()...)
 	}
 	if in.VerificationLevel != "" {
-		input.OneOf(v, "verification_level", string(in.VerificationLevel), string(LevelNone), string(LevelBasic), string(LevelStandard),
-			string(LevelEnhanced))
+		input.OneOf(v, "verification_level", string(in.VerificationLevel), in.VerificationLevel.Values()...)
 	}
 	in.Reason = input.Text(v, "reason", in.Reason, maxReason)
 }

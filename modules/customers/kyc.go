@@ -21,6 +21,11 @@ const (
 	Expired        Status = "expired"
 )
 
+// Values lists the states.
+func (Status) Values() []string {
+	return []string{string(NotStarted), string(Pending), string(InReview), string(Verified), string(Rejected), string(ActionRequired), string(Expired)}
+}
+
 // Level is how well a verified customer is known.
 type Level string
 
@@ -31,6 +36,11 @@ const (
 	LevelStandard Level = "standard" // and a proof of address
 	LevelEnhanced Level = "enhanced" // by decision of a reviewer
 )
+
+// Values lists the levels.
+func (Level) Values() []string {
+	return []string{string(LevelNone), string(LevelBasic), string(LevelStandard), string(LevelEnhanced)}
+}
 
 // transitions are the changes of state that a reviewer can make.
 var transitions = map[Status][]Status{
@@ -82,6 +92,9 @@ const (
 
 var documentTypes = []string{string(Passport), string(IdentityCard), string(ResidencePermit), string(DrivingLicence),
 	string(ProofOfAddress), string(OtherDocument)}
+
+// Values lists the types.
+func (DocumentType) Values() []string { return documentTypes }
 
 // identifies reports whether the document alone proves who somebody is: an official one with a photograph.
 func (t DocumentType) identifies() bool {

@@ -34,7 +34,7 @@ type Party struct {
 	Zip          string   `json:"zip" example:"2501"`
 	City         string   `json:"city" example:"Biel"`
 	Country      string   `json:"country" example:"CH"`
-	AddressLines []string `json:"address_lines" example:"[]" doc:"The raw lines of a combined address, else empty."` // the raw lines of a combined address, else empty
+	AddressLines []string `json:"address_lines" example:"" doc:"The raw lines of a combined address, else empty."` // the raw lines of a combined address, else empty
 }
 
 // Billing is information for the payer's bookkeeping.

@@ -53,7 +53,11 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		name := map[string]string{http.MethodGet: "notifications.stream", http.MethodPost: "notifications.stream_post"}[method]
 		rows = append(rows, endpoint.Endpoint{Name: name, Method: method, Path: streamPath, Roles: all,
 			Access: access.SignedIn, Summary: "Open the stream of the caller's notifications.", Draining: drainingText,
-			Faults: []fault.Kind{fault.TooManyStreams, fault.AuthUnavailable}, Handle: endpoint.Raw(nil, s.openStream)})
+			Faults: []fault.Kind{fault.TooManyStreams, fault.AuthUnavailable},
+			Doc: endpoint.Doc{Description: streamDescription, Headers: []string{"Last-Event-ID"}, Answers: []endpoint.Answer{
+				{Status: http.StatusOK, Media: "text/event-stream", Says: "The stream; it stays open.", Example: streamExample},
+			}},
+			Handle: endpoint.Raw(nil, s.openStream)})
 	}
 	if !s.options.NoTrigger {
 		rows = append(rows, endpoint.Endpoint{Name: "notifications.trigger", Method: http.MethodPost, Path: "/v1/notifications/trigger",

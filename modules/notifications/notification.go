@@ -29,10 +29,10 @@ type Notification struct {
 	SentAt            *store.Time `json:"sent_at" doc:"When it was first written to a stream."` // first written to a stream
 	ReadAt            *store.Time `json:"read_at"`
 	Read              bool        `json:"read"`
-	ChannelsAttempted []string    `json:"channels_attempted" example:"[]"`
-	ChannelsSent      []string    `json:"channels_sent"`
-	ChannelsDelivered []string    `json:"channels_delivered"`
-	ChannelsFailed    []string    `json:"channels_failed"`
+	ChannelsAttempted []string    `json:"channels_attempted" example:""`
+	ChannelsSent      []string    `json:"channels_sent" example:""`
+	ChannelsDelivered []string    `json:"channels_delivered" example:""`
+	ChannelsFailed    []string    `json:"channels_failed" example:""`
 
 	// What the API does not show.
 	titleKey, contentKey string

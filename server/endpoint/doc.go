@@ -2,7 +2,9 @@ package endpoint
 
 // Doc is what the API document tells about a row beyond what its types, faults and rules say themselves. A type says
 // more about its members with these tags: enum, format, pattern, example, minimum, maximum, minLength, maxLength,
-// minItems, maxItems, required, nullable, items (format of the entries) and doc (a sentence).
+// minItems, maxItems, required, nullable, default, items (format of the entries), type ("any" for any value) and doc (a
+// sentence). A format "-" takes away the one that the name suggests; an example
+// "-" leaves the member out of examples.
 type Doc struct {
 	Description string        // further sentences, in Markdown
 	Body        any           // a value of the type that describes the body of an Upload or Raw handler

@@ -24,7 +24,7 @@ type Info struct {
 // Contact says whom to turn to.
 type Contact struct {
 	Name string `json:"name"`
-	URL  string `json:"url"`
+	URL  string `json:"url,omitzero"`
 }
 
 // License is the licence of the API.
@@ -157,7 +157,10 @@ type Schema struct {
 	Properties           Map[*Schema] `json:"properties,omitzero"`
 	Required             []string     `json:"required,omitzero"`
 	AdditionalProperties any          `json:"additionalProperties,omitzero"` // true or a *Schema
+	PropertyNames        *Schema      `json:"propertyNames,omitzero"`
 	OneOf                []*Schema    `json:"oneOf,omitzero"`
 	AnyOf                []*Schema    `json:"anyOf,omitzero"`
 	Examples             []any        `json:"examples,omitzero"`
+
+	unusual bool // left out of examples
 }

@@ -119,7 +119,11 @@ func (t *types) exampleAt(s *Schema, depth int) any {
 func (t *types) exampleObject(s *Schema, depth int) any {
 	object := Map[any]{}
 	if values, typed := s.AdditionalProperties.(*Schema); typed {
-		object.Set("member", t.exampleAt(values, depth+1))
+		name := "member"
+		if s.PropertyNames != nil {
+			name, _ = s.PropertyNames.Enum[0].(string)
+		}
+		object.Set(name, t.exampleAt(values, depth+1))
 		return object
 	}
 	if s.AdditionalProperties == true {
@@ -130,6 +134,9 @@ func (t *types) exampleObject(s *Schema, depth int) any {
 		return object
 	}
 	for _, member := range s.Properties {
+		if member.Value.unusual {
+			continue
+		}
 		object.Set(member.Name, t.exampleAt(member.Value, depth+1))
 	}
 	return object

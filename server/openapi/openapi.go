@@ -10,6 +10,7 @@
 package openapi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -24,7 +25,7 @@ import (
 // Options are what a document is made of.
 type Options struct {
 	Table   []endpoint.Endpoint
-	BaseURL string                  // where the service is reached
+	BaseURL string                  // where the service is reached; empty: where the document was
 	Health  any                     // a value of the type that answers while the service shuts down; its name is Health
 	Text    func(key string) string // English texts, for the messages of the errors
 }
@@ -48,7 +49,7 @@ type failure struct {
 // Build makes the document. The error names everything that a row or a type leaves unsaid.
 func Build(o Options) (*Document, error) {
 	b := &builder{Options: o, types: newTypes(), used: map[string]bool{}, statuses: map[int]int{}, document: &Document{OpenAPI: "3.1.0", Info: info(o.BaseURL)}}
-	b.document.Servers = []Server{{URL: o.BaseURL, Description: "This service"}}
+	b.document.Servers = []Server{{URL: cmp.Or(o.BaseURL, "/"), Description: "This service"}}
 	for _, row := range o.Table {
 		b.add(row)
 	}

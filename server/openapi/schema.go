@@ -61,7 +61,11 @@ func (t *types) of(typ reflect.Type, input bool) *Schema {
 	case reflect.Slice, reflect.Array:
 		return &Schema{Type: "array", Items: t.of(typ.Elem(), input)}
 	case reflect.Map:
-		return &Schema{Type: "object", AdditionalProperties: t.of(typ.Elem(), input)}
+		s := &Schema{Type: "object", AdditionalProperties: t.of(typ.Elem(), input)}
+		if keys := t.of(typ.Key(), input); len(keys.Enum) > 0 {
+			s.PropertyNames = keys
+		}
+		return s
 	case reflect.Struct:
 		return t.structure(typ, input)
 	default:
@@ -165,7 +169,10 @@ func (t *types) members(s *Schema, typ reflect.Type, input bool) {
 
 // member is the schema of a field with what its tags and its name say.
 func (t *types) member(name string, field reflect.StructField, input bool) *Schema {
-	s := t.of(field.Type, input)
+	s := &Schema{} // any value
+	if field.Tag.Get("type") != "any" {
+		s = t.of(field.Type, input)
+	}
 	if s.Ref != "" {
 		return s
 	}
@@ -206,6 +213,7 @@ func nullable(s *Schema) *Schema {
 	switch {
 	case s.Ref != "":
 		return &Schema{AnyOf: []*Schema{s, null}}
+	case s.AnyOf != nil && s.AnyOf[len(s.AnyOf)-1].Type == "null":
 	case s.AnyOf != nil:
 		s.AnyOf = append(s.AnyOf, null)
 	case s.OneOf != nil:

@@ -52,6 +52,10 @@ func applyTags(s *Schema, tag reflect.StructTag) error {
 		if !given {
 			continue
 		}
+		if text == "-" {
+			s.unusual = true
+			continue
+		}
 		value, err := parseAs(s.kind(), text)
 		if err != nil {
 			return fmt.Errorf("tag %s: %w", name, err)
@@ -85,6 +89,9 @@ func parseAs(kind, text string) (any, error) {
 		return strconv.ParseBool(text)
 	case "array":
 		entries := []any{}
+		if text == "" {
+			return entries, nil
+		}
 		for entry := range strings.SplitSeq(text, ",") {
 			entries = append(entries, entry)
 		}
