@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
 
 	"kontor/server"
 	"kontor/server/fault"
@@ -11,10 +12,10 @@ import (
 	"kontor/web"
 )
 
-// Server builds the HTTP server that serves the modules. The modules must be started.
+// Server builds an HTTP server that serves the modules. They must be started.
 func (m *Modules) Server() (*server.Server, error) {
 	s := m.Settings
-	console, err := web.New()
+	console, err := newConsole(s.Server.ConsoleDir)
 	if err != nil {
 		return nil, err
 	}
@@ -22,10 +23,20 @@ func (m *Modules) Server() (*server.Server, error) {
 		Endpoints: m.Endpoints(), Auth: m.Auth, Policy: m.Policy, Texts: m.Texts, Log: m.Log,
 		Now:     m.DB.Clock().Now,
 		Replays: replays{m.DB}, Stored: stored, Translate: translate, Fallback: console.Serve,
-		Probes:         []server.Probe{{Name: "database", Check: m.DB.Ready}},
+		Probes:         []server.Probe{{Name: "database", Check: m.DB.Ready}, {Name: "queue", Check: m.Notifications.Ready}},
+		OnDrain:        []func(){m.Notifications.Drain},
+		BaseURL:        s.Server.BaseURL,
 		TrustedProxies: s.Server.TrustedProxies, AllowedOrigins: s.CORS.AllowedOrigins,
 		RateLimits: s.RateLimits.Enabled, PublicPerMinute: s.RateLimits.PublicPerMinute, PrivatePerMinute: s.RateLimits.PrivatePerMinute,
 	})
+}
+
+// newConsole takes the console out of the executable, or, for whoever works on it, from a directory.
+func newConsole(dir string) (*web.Site, error) {
+	if dir == "" {
+		return web.New()
+	}
+	return web.NewDev(os.DirFS(dir))
 }
 
 // replays keeps answers to requests with an Idempotency-Key in the store.

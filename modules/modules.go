@@ -4,6 +4,7 @@ package modules
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -11,12 +12,16 @@ import (
 	"kontor/locales"
 	"kontor/modules/audit"
 	"kontor/modules/auth"
+	"kontor/modules/chats"
 	"kontor/modules/customers"
 	"kontor/modules/invoices"
 	"kontor/modules/invoices/qrbill"
-	"kontor/modules/notice"
 	"kontor/modules/notifications"
+	"kontor/modules/payers"
+	"kontor/modules/personas"
+	"kontor/modules/profile"
 	"kontor/modules/rbac"
+	"kontor/modules/tasks"
 	"kontor/modules/users"
 	"kontor/server/access"
 	"kontor/server/endpoint"
@@ -43,7 +48,12 @@ type Modules struct {
 	Users         *users.Service
 	RBAC          *rbac.Service
 	Audit         *audit.Service
+	Personas      *personas.Service
 	Customers     *customers.Service
+	Payers        *payers.Service
+	Chats         *chats.Service
+	Tasks         *tasks.Service
+	Profile       *profile.Service
 	Invoices      *invoices.Service
 	Notifications *notifications.Service
 
@@ -57,17 +67,25 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		return nil, err
 	}
 	m := &Modules{Options: o, DB: db, Texts: texts, Policy: &access.Current{}}
-	m.Notifications = notifications.New(db, texts)
+	if m.Notifications, err = newNotifications(m); err != nil {
+		return nil, err
+	}
 	if m.Auth, err = auth.New(db, auth.Options{
 		AccessToken: o.Settings.Auth.AccessToken, RefreshToken: o.Settings.Auth.RefreshToken,
 		FreeAttempts: o.Settings.Auth.CoolingOff.FreeAttempts, BasePause: o.Settings.Auth.CoolingOff.Base, MaxPause: o.Settings.Auth.CoolingOff.Max,
 		PasswordMinLength: o.Settings.Auth.PasswordMinLength, Hash: o.Hash,
-		LoginKey: users.LoginKey, Texts: texts, Log: o.Log,
+		LoginKey: users.LoginKey, Events: m.Notifications, Texts: texts, Log: o.Log,
 	}); err != nil {
 		return nil, err
 	}
+	m.Notifications.Guard(m.Auth)
 	m.Users = users.New(db, m.Auth, outbox{m.Notifications}, texts, users.Options{OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts})
-	m.Customers = customers.New(db, quiet{}, quiet{})
+	m.Personas = personas.New(db, texts)
+	m.Customers = customers.New(db, m.Notifications, m.Personas)
+	m.Payers = payers.New(db, m.Customers, texts)
+	m.Tasks = tasks.New(db, m.Notifications, m.Customers, texts)
+	m.Chats = chats.New(db, inbox{m.Notifications}, texts)
+	m.Profile = profile.New(db, texts, profile.Options{MaxBytes: o.Settings.Profile.AvatarMaxBytes, MaxPixels: o.Settings.Profile.AvatarMaxPixels})
 	m.bills = qrbill.NewReader(qrbill.Config{
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
 		CacheDir: o.CacheDir,
@@ -81,7 +99,13 @@ func New(db *store.DB, o Options) (*Modules, error) {
 // records are who answers for the records of each type.
 func (m *Modules) records() map[access.RecordType]access.Records {
 	records := map[access.RecordType]access.Records{
-		access.Customers: m.Customers,
+		access.Personas:      m.Personas,
+		access.Customers:     m.Customers,
+		access.Payers:        m.Payers,
+		access.Chats:         m.Chats,
+		access.Tasks:         m.Tasks,
+		access.Profiles:      m.Profile,
+		access.Notifications: m.Notifications,
 	}
 	maps.Copy(records, m.Auth.Records())
 	maps.Copy(records, m.Users.Records())
@@ -92,7 +116,18 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 func (m *Modules) Endpoints() []endpoint.Endpoint {
 	var table []endpoint.Endpoint
 	for _, module := range []interface{ Endpoints() []endpoint.Endpoint }{
-		m.Auth, m.Users, m.RBAC, m.Audit, m.Customers, m.Invoices, m.Notifications,
+		m.Auth,
+		m.Users,
+		m.RBAC,
+		m.Audit,
+		m.Personas,
+		m.Customers,
+		m.Payers,
+		m.Chats,
+		m.Tasks,
+		m.Profile,
+		m.Invoices,
+		m.Notifications,
 	} {
 		table = append(table, module.Endpoints()...)
 	}
@@ -107,18 +142,10 @@ func (m *Modules) Start(ctx context.Context) error {
 	return nil
 }
 
-// Close writes what is still in memory. The database stays open.
+// Close ends streams and queues and writes what is still in memory. The database stays open.
 func (m *Modules) Close(ctx context.Context) error {
 	m.bills.Close()
-	return m.Auth.Close(ctx)
-}
-
-type quiet struct{}
-
-func (quiet) Notify(context.Context, *store.Tx, notice.Notice) error { return nil }
-
-func (quiet) IsPerson(context.Context, store.Querier, string, string, string, string) (bool, error) {
-	return false, nil
+	return errors.Join(m.Notifications.Close(ctx), m.Auth.Close(ctx))
 }
 
 // outbox is what users needs of notifications.
@@ -127,4 +154,13 @@ type outbox struct{ *notifications.Service }
 // PrepareOTP words a one-time code.
 func (o outbox) PrepareOTP(m users.OTPMessage) func(ctx context.Context, tx *store.Tx) error {
 	return o.Service.PrepareOTP(notifications.OTPMessage(m))
+}
+
+// inbox is what chats need of notifications.
+type inbox struct{ *notifications.Service }
+
+// MarkRead marks the notifications of a user that refer to a record as read.
+func (i inbox) MarkRead(ctx context.Context, tx *store.Tx, userID string, t access.RecordType, recordID string) error {
+	_, err := i.MarkRecordRead(ctx, tx, userID, t.Name, recordID)
+	return err
 }

@@ -19,10 +19,10 @@ import (
 
 // health is the map that tells whether the service takes requests.
 type health struct {
-	OverallStatus string            `json:"overall_status"` // healthy or unhealthy
-	Message       string            `json:"message"`
-	Timestamp     string            `json:"timestamp"`
-	Checks        map[string]string `json:"checks,omitzero"` // probe → ok or failed
+	OverallStatus string            `json:"overall_status" enum:"healthy,unhealthy"`
+	Message       string            `json:"message" example:"The service is ready."`
+	Timestamp     string            `json:"timestamp" format:"date-time"`
+	Checks        map[string]string `json:"checks,omitzero" doc:"ok or failed for each condition of readiness."`
 }
 
 const timestampFormat = "2006-01-02T15:04:05.000Z07:00"
@@ -36,10 +36,26 @@ func (s *Server) ownEndpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.healthz)},
 		{Name: "operations.ready", Method: http.MethodGet, Path: "/readyz", Access: access.Public, Limit: limit.None,
 			Tag: "Operations", Summary: "Tell whether database and queue are ready for requests.",
+			Doc: endpoint.Doc{Answers: []endpoint.Answer{
+				{Status: http.StatusOK, Body: health{}, Says: "Ready."}, {Status: http.StatusServiceUnavailable, Body: health{}, Says: "Not ready, or shutting down."},
+			}},
 			Handle: endpoint.JSON(http.StatusOK, s.readyz)},
 		{Name: "operations.metrics", Method: http.MethodGet, Path: "/metrics", Access: access.Public, Limit: limit.None,
 			Tag: "Operations", Summary: "Give counters in the Prometheus text format, to loopback or to administrators.",
+			Faults: []fault.Kind{fault.Unauthorized, fault.NoAccess},
+			Doc: endpoint.Doc{
+				Description: "A request from another machine needs the bearer token of an administrator.",
+				Answers: []endpoint.Answer{{Status: http.StatusOK, Media: "text/plain", Says: "The counters.",
+					Example: "kontor_http_requests_total{endpoint=\"customers.get\",status=\"2xx\"} 42\n"}},
+			},
 			Handle: endpoint.Raw(nil, s.writeMetrics)},
+		// The document says nothing that the program's source does not, and is as cheap as a file of the console.
+		{Name: "operations.openapi", Method: http.MethodGet, Path: "/openapi.json", Access: access.Public, Limit: limit.None,
+			Tag: "Operations", Summary: "Give this document.",
+			Doc: endpoint.Doc{Headers: []string{"If-None-Match"}, Answers: []endpoint.Answer{
+				{Status: http.StatusOK, Says: "The OpenAPI document.", Example: map[string]any{"openapi": "3.1.0"}}, {Status: http.StatusNotModified},
+			}},
+			Handle: endpoint.Raw(nil, s.serveDocument)},
 	}
 }
 

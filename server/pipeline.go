@@ -53,6 +53,7 @@ func (s *Server) identify(r *call) {
 	r.Address = s.clientAddress(r.fiber.Context())
 	r.DeviceID = string(header.Peek("X-Device-ID"))
 	r.IfMatch = string(header.Peek(fiber.HeaderIfMatch))
+	r.Context.Now = s.Options.Now()
 
 	answer := &r.fiber.Response().Header
 	answer.Set(fiber.HeaderXRequestID, r.RequestID)

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -76,6 +77,7 @@ type Options struct {
 	Texts             *locales.Bundle
 	Log               *slog.Logger
 	Now               func() time.Time
+	BaseURL           string // where clients reach the service, for the API document
 	TrustedProxies    []netip.Prefix
 	AllowedOrigins    []string
 	RateLimits        bool
@@ -96,6 +98,7 @@ type Server struct {
 	draining atomic.Bool
 	inFlight atomic.Int64
 	metrics  *requestMetrics
+	document func() (document, error) // made when it is first asked for
 }
 
 const (
@@ -111,6 +114,7 @@ const (
 func New(o Options) (*Server, error) {
 	s := &Server{Options: o, limiter: limit.New(o.Now), origins: map[string]bool{}}
 	s.Endpoints = append(append([]endpoint.Endpoint(nil), o.Endpoints...), s.ownEndpoints()...)
+	s.document = sync.OnceValues(s.makeDocument)
 	if err := endpoint.CheckAll(s.Endpoints); err != nil {
 		return nil, err
 	}
@@ -137,10 +141,13 @@ func New(o Options) (*Server, error) {
 		Concurrency:           s.MaxConnections,
 		BodyLimit:             s.routes.largestBody,
 		ErrorHandler:          s.unexpected,
+		// Else the engine reads uploads by itself, into files, before anybody has asked who sends them.
+		DisablePreParseMultipartForm: true,
 	})
 	s.app.Use(s.serve)
 	engine := s.app.Server()
 	engine.NoDefaultServerHeader = true
+	engine.KeepHijackedConns = true // an event stream outlives the goroutine that opened it
 	engine.HeaderReceived = s.headerReceived
 	engine.ErrorHandler = s.malformed
 	engine.Logger = engineLog{o.Log}

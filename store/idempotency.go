@@ -4,11 +4,12 @@ import (
 	"context"
 	"crypto/subtle"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/go-json-experiment/json"
 )
 
 // replayFor is how long an answer is kept for replays.
@@ -59,7 +60,7 @@ type response struct {
 	body   any
 }
 
-// Respond says what a replay of this request must answer: body is written as JSON, bytes as they are.
+// Respond says what a replay of this request must answer: body is written as the server writes JSON, bytes as they are.
 // It is stored with the transaction; for a request without a key nothing happens.
 func (tx *Tx) Respond(status int, body any) {
 	if tx.claim != nil {
@@ -129,10 +130,8 @@ func answerBytes(body any) ([]byte, error) {
 		return nil, nil
 	case []byte:
 		return b, nil
-	case json.RawMessage:
-		return b, nil
 	}
-	return json.Marshal(body)
+	return json.Marshal(body, json.Deterministic(true))
 }
 
 // bodyDigest is what is stored of a body's hash: keyed, for a body may hold a password that could be

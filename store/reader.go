@@ -134,7 +134,7 @@ func (db *DB) View(ctx context.Context, fn func(v *View) error) error {
 	defer func() {
 		v.reader = nil
 		r.conn.ResetAll()
-		runKept(r.conn, rollback) // nothing was written, so that its failure loses nothing
+		_ = runKept(r.conn, rollback) // nothing was written, so that its failure loses nothing
 	}()
 	return fn(v)
 }

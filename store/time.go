@@ -39,6 +39,9 @@ func (t Time) MarshalJSON() ([]byte, error) {
 
 func (t Time) append(b []byte) []byte { return t.Std().AppendFormat(b, timeLayout) }
 
+// JSONString tells the API's documentation how a time is written: as a string of this format, and never as null.
+func (t Time) JSONString() (format string, orNull bool) { return "date-time", false }
+
 // UnmarshalJSON reads RFC 3339 with any offset and fraction; null leaves t as it is.
 func (t *Time) UnmarshalJSON(data []byte) error {
 	if bytes.Equal(data, []byte("null")) {

@@ -156,8 +156,8 @@ func newFile(kind string, body []byte) file {
 	}
 	var packed bytes.Buffer
 	writer, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is a constant that exists
-	writer.Write(body)                                              // a bytes.Buffer does not fail
-	writer.Close()
+	_, _ = writer.Write(body)                                       // a bytes.Buffer does not fail
+	_ = writer.Close()
 	if packed.Len() < len(body) {
 		f.gzip = packed.Bytes()
 	}

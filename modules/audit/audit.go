@@ -21,16 +21,16 @@ import (
 
 // Entry is one change.
 type Entry struct {
-	Seq        int64      `json:"seq"` // from 1, without gaps
+	Seq        int64      `json:"seq" minimum:"1" example:"42"` // from 1, without gaps
 	At         store.Time `json:"at"`
-	Actor      string     `json:"actor"` // user id, or the nil id for the service itself
+	Actor      string     `json:"actor" format:"uuid" doc:"The user, or the nil id for the service itself."` // user id, or the nil id for the service itself
 	Action     string     `json:"action"`
 	RecType    string     `json:"rec_type"`
-	RecID      string     `json:"rec_id"`
-	BeforeHash string     `json:"before_hash"` // empty for a record that was made
-	AfterHash  string     `json:"after_hash"`  // empty for a record that was deleted
-	PrevHash   string     `json:"prev_hash"`   // hash of the entry before
-	Hash       string     `json:"hash"`
+	RecID      string     `json:"rec_id" format:"-" example:"0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10" doc:"Id of the record; a rate-limit rule is known by its endpoint."`
+	BeforeHash string     `json:"before_hash" example:"" doc:"Empty for a record that was made."`                   // empty for a record that was made
+	AfterHash  string     `json:"after_hash" example:"9f86d081884c7d65" doc:"Empty for a record that was deleted."` // empty for a record that was deleted
+	PrevHash   string     `json:"prev_hash" example:"2c26b46b68ffc68f"`                                             // hash of the entry before
+	Hash       string     `json:"hash" example:"fcde2b2edba56bf4"`
 }
 
 // texts words answers: *locales.Bundle.
@@ -56,6 +56,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "audit.list", Method: http.MethodGet, Path: "/v1/audit", Access: access.On(access.Audit, access.Read),
 			Limit: limit.Private, Tag: "Operations", Summary: "List the audit trail.",
 			Faults: []fault.Kind{fault.QueryInvalidField, fault.QueryInvalidFormat, fault.QueryInvalidSortField, fault.QueryInvalidSearchField},
+			Doc:    endpoint.Doc{Search: entries.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.list)},
 		{Name: "audit.status", Method: http.MethodGet, Path: "/v1/audit/status", Access: access.On(access.Audit, access.Read),
 			Limit: limit.Private, Tag: "Operations", Summary: "Tell how far the audit trail is verified, and where it is broken.",

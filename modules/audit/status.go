@@ -12,19 +12,19 @@ import (
 
 // Status tells how far the chain has been verified since the walk began.
 type Status struct {
-	Entries    int64      `json:"entries"`     // in the trail
-	VerifiedTo int64      `json:"verified_to"` // every entry up to this one is as it was written
-	Complete   bool       `json:"complete"`    // the walk came to the end of the trail and found it signed
-	FirstBad   *FirstBad  `json:"first_bad"`   // null while nothing is wrong
-	Since      store.Time `json:"since"`       // when the walk began; what was changed behind it later is not seen
+	Entries    int64      `json:"entries" example:"42"`                                                      // in the trail
+	VerifiedTo int64      `json:"verified_to" example:"42"`                                                  // every entry up to this one is as it was written
+	Complete   bool       `json:"complete" doc:"The walk came to the end of the trail and found it signed."` // the walk came to the end of the trail and found it signed
+	FirstBad   *FirstBad  `json:"first_bad"`                                                                 // null while nothing is wrong
+	Since      store.Time `json:"since"`                                                                     // when the walk began; what was changed behind it later is not seen
 	CheckedAt  store.Time `json:"checked_at"`
 }
 
 // FirstBad is the first entry that was changed, removed or put in.
 type FirstBad struct {
-	Seq     int64  `json:"seq"`
-	Reason  string `json:"reason"`  // as the command that checks the database says it
-	Message string `json:"message"` // in the language of the request
+	Seq     int64  `json:"seq" example:"7"`
+	Reason  string `json:"reason" example:"hash"`                                       // as the command that checks the database says it
+	Message string `json:"message" example:"Entry 7 was changed after it was written."` // in the language of the request
 }
 
 // stepLength bounds what one request verifies: about a tenth of a second. A longer trail takes several requests; each
@@ -39,7 +39,7 @@ type walk struct {
 }
 
 type statusInput struct {
-	Restart bool `query:"restart"` // begin again at the first entry
+	Restart bool `query:"restart" doc:"Begin again at the first entry."` // begin again at the first entry
 }
 
 const countEntries = `SELECT COALESCE(MAX(seq), 0) FROM audit_entries`

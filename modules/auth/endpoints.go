@@ -37,7 +37,8 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Summary: "End the session and all of its tokens.", Handle: endpoint.JSON(http.StatusOK, s.logout)},
 		{Name: "auth.sessions", Method: http.MethodGet, Path: "/v1/users/{id}/sessions", Roles: users,
 			Access: access.On(access.Sessions, access.Read), Summary: "List the active sessions of a user.",
-			Faults: append([]fault.Kind{fault.UserNotFound}, queries...), Handle: endpoint.JSON(http.StatusOK, s.listSessions)},
+			Faults: append([]fault.Kind{fault.UserNotFound}, queries...), Doc: endpoint.Doc{Search: sessionList.Search()},
+			Handle: endpoint.JSON(http.StatusOK, s.listSessions)},
 		{Name: "auth.end_session", Method: http.MethodDelete, Path: "/v1/users/{id}/sessions/{session_id}", Roles: users,
 			Access: access.On(access.Sessions, access.Delete), Summary: "End a session of a user.",
 			Faults: []fault.Kind{fault.UserNotFound, fault.SessionNotFound}, Handle: endpoint.JSON(http.StatusOK, s.deleteSession)},
@@ -46,7 +47,8 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(created, s.createKey)},
 		{Name: "auth.keys", Method: http.MethodGet, Path: "/v1/api-keys",
 			Access: access.On(access.APIKeys, access.Read), Summary: "List the API keys, the revoked ones too.",
-			Faults: queries, Handle: endpoint.JSON(http.StatusOK, s.listKeys)},
+			Faults: queries, Doc: endpoint.Doc{Search: keyList.Search()},
+			Handle: endpoint.JSON(http.StatusOK, s.listKeys)},
 		{Name: "auth.revoke_key", Method: http.MethodDelete, Path: "/v1/api-keys/{id}",
 			Access: access.On(access.APIKeys, access.Delete), Summary: "Revoke an API key.",
 			Faults: []fault.Kind{fault.APIKeyNotFound}, Handle: endpoint.JSON(http.StatusOK, s.revokeKey)},
@@ -63,8 +65,8 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 }
 
 type signInInput struct {
-	UserID   string `json:"user_id"`
-	Password string `json:"password"`
+	UserID   string `json:"user_id" format:"-" example:"anna.keller@example.ch" maxLength:"320" doc:"An e-mail address, a phone number, a user name or the id of the user."`
+	Password string `json:"password" format:"password"`
 }
 
 // Validate asks for both members. The rules for new passwords do not hold here: what does not match is wrong, not
@@ -122,7 +124,7 @@ func (s *Service) deleteSession(ctx context.Context, in sessionInput) (endpoint.
 }
 
 type createKeyInput struct {
-	Name string `json:"name"`
+	Name string `json:"name" maxLength:"100" example:"Registration form"`
 }
 
 func (in *createKeyInput) Validate(v *fault.Fields) {

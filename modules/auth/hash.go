@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/argon2"
@@ -99,6 +100,7 @@ type hasher struct {
 	decoy storedHash    // what is hashed for a user who does not exist
 	queue chan struct{} // places: in a slot or waiting for one
 	slots chan struct{}
+	made  atomic.Int64
 }
 
 // queuePerSlot is how many callers may wait for each slot: at 22 ms a hash the last one waits a fifth of a second.
@@ -131,12 +133,24 @@ func (h *hasher) enter() (leave func(), err error) {
 	}
 }
 
-// inSlot runs one or two hashes. The caller holds a place in the queue.
-func (h *hasher) inSlot(work func()) {
+// hash makes a new hash of a password at the cost of today. The caller holds a place in the queue.
+func (h *hasher) hash(password string) storedHash {
 	h.slots <- struct{}{}
 	defer func() { <-h.slots }()
-	work()
+	h.made.Add(1)
+	return newHash(h.cost, password)
 }
+
+// matches compares a password with a stored hash. The caller holds a place in the queue.
+func (h *hasher) matches(stored storedHash, password string) bool {
+	h.slots <- struct{}{}
+	defer func() { <-h.slots }()
+	h.made.Add(1)
+	return stored.matches(password)
+}
+
+// Hashes is how many passwords have been hashed since the start.
+func (s *Service) Hashes() int64 { return s.hasher.made.Load() }
 
 // HashPassword hashes a new password for [Service.SetPassword]. It takes some 20 ms and is not for use in a transaction. It
 // returns fault.Unavailable when too many wait.
@@ -146,7 +160,5 @@ func (s *Service) HashPassword(_ context.Context, password string) (string, erro
 		return "", err
 	}
 	defer leave()
-	var hash storedHash
-	s.hasher.inSlot(func() { hash = newHash(s.hasher.cost, password) })
-	return hash.String(), nil
+	return s.hasher.hash(password).String(), nil
 }

@@ -37,9 +37,9 @@ var ErrKeyForm = fmt.Errorf("an API key needs %d to %d visible ASCII characters"
 // APIKey is a key as it is listed. The key itself is shown once, when it is made.
 type APIKey struct {
 	ID         string      `json:"id"`
-	Name       string      `json:"name"`
+	Name       string      `json:"name" example:"Registration form"`
 	CreatedAt  store.Time  `json:"created_at"`
-	CreatedBy  string      `json:"created_by"`
+	CreatedBy  string      `json:"created_by" doc:"The nil id for the key of the first start."`
 	LastUsedAt *store.Time `json:"last_used_at"`
 	RevokedAt  *store.Time `json:"revoked_at"`
 
@@ -52,7 +52,7 @@ func (k APIKey) ETag() string { return strconv.FormatInt(k.version, 10) }
 // NewAPIKey is the answer to the making of a key.
 type NewAPIKey struct {
 	APIKey
-	Key string `json:"key"`
+	Key string `json:"key" doc:"The key itself. It is shown this once."`
 }
 
 // keyEntry is what is remembered of a valid key.

@@ -24,10 +24,10 @@ const (
 
 // Tokens is what a sign-in and a refresh answer with.
 type Tokens struct {
-	AccessToken  string `json:"access_token"`
-	TokenType    string `json:"token_type"`
-	ExpiresIn    int64  `json:"expires_in"` // seconds
-	RefreshToken string `json:"refresh_token,omitzero"`
+	AccessToken  string `json:"access_token" doc:"A JWT, for the header Authorization."`
+	TokenType    string `json:"token_type" enum:"Bearer"`
+	ExpiresIn    int64  `json:"expires_in" doc:"Seconds until the access token ends."` // seconds
+	RefreshToken string `json:"refresh_token,omitzero" doc:"Good for one refresh."`
 	UserID       string `json:"user_id"`
 }
 

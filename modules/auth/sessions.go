@@ -32,11 +32,11 @@ const (
 type Session struct {
 	ID         string     `json:"id"`
 	UserID     string     `json:"user_id"`
-	DeviceID   string     `json:"device_id"`
+	DeviceID   string     `json:"device_id" format:"-" doc:"As X-Device-ID named it; empty when it did not."`
 	CreatedAt  store.Time `json:"created_at"`
 	LastUsedAt store.Time `json:"last_used_at"`
 	ExpiresAt  store.Time `json:"expires_at"`
-	Current    bool       `json:"current"` // the one that asks
+	Current    bool       `json:"current" doc:"The session that asks."` // the one that asks
 
 	ended *store.Time
 }

@@ -140,14 +140,12 @@ func (s *Service) verify(ctx context.Context, tried attempt, key, password strin
 			hash, real = stored, user.status != "disabled"
 		}
 	}
-	s.hasher.inSlot(func() {
-		if real = hash.matches(password) && real; real && hash.cost != s.hasher.cost {
-			upgraded = newHash(s.hasher.cost, password).String()
-		}
-	})
-	if !real {
+	if matched := s.hasher.matches(hash, password); !matched || !real {
 		s.options.Log.Info("sign-in refused", "request_id", endpoint.Of(ctx).RequestID)
 		return account{}, "", fault.InvalidCredentials
+	}
+	if hash.cost != s.hasher.cost {
+		upgraded = s.hasher.hash(password).String()
 	}
 	return user, upgraded, nil
 }

@@ -2,15 +2,14 @@ package auth_test
 
 import (
 	"context"
-	"fmt"
-	"net/http"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"kontor/modules/auth"
 	"kontor/server/access"
+	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -60,34 +59,40 @@ func TestSignIn_AnswersWithTokens(t *testing.T) {
 	}
 }
 
-// Whether a user exists shows neither in the answer nor in the time it takes.
+// Whether a user exists shows neither in the answer nor in the time it takes: every failure costs one hash.
 func TestSignIn_TellsNothingAboutUsers(t *testing.T) {
-	w := newWorld(t, func(o *auth.Options) { o.Hash = auth.HashCost{MemoryKiB: 16 << 10, Passes: 4, Threads: 1} })
-	w.user("anna@example.ch")
+	w := newWorld(t)
+	anna := w.user("anna@example.ch")
 	w.userIn("disabled", "dora@example.ch")
-	fastest := map[string]time.Duration{}
-	var bodies []string
-	for range 4 {
-		for _, value := range []string{"anna@example.ch", "dora@example.ch", "nobody@example.ch"} {
-			began := time.Now()
-			a := w.signIn(value, "wrong", "X-Request-ID", "same")
-			took := time.Since(began)
-			if best, ok := fastest[value]; !ok || took < best {
-				fastest[value] = took
-			}
-			if !slices.Contains(bodies, a.body) {
-				bodies = append(bodies, a.body)
-			}
+	w.inTx(func(tx *store.Tx) error {
+		id := store.NewID()
+		if _, err := tx.Exec(context.Background(), `
+			INSERT INTO users (id, status, language, created_at, created_by, modified_at, modified_by)
+			VALUES ($1, 'active', 'en', 0, $1, 0, $1)`, id); err != nil {
+			return err
+		}
+		return w.addCredential(tx, id, "without-password@example.ch", true)
+	})
+	var first answer
+	for i, value := range []string{"anna@example.ch", anna, "dora@example.ch", "nobody@example.ch", store.NewID(), "without-password@example.ch"} {
+		before := w.auth.Hashes()
+		a := w.signIn(value, "wrong", "X-Request-ID", "same")
+		if made := w.auth.Hashes() - before; made != 1 {
+			t.Errorf("%s: %d hashes", value, made)
+		}
+		a.header.Del("Date")
+		if i == 0 {
+			first = a
+		}
+		if a.body != first.body || !maps.EqualFunc(a.header, first.header, slices.Equal) {
+			t.Errorf("%s: got %v %s, want %v %s", value, a.header, a.body, first.header, first.body)
 		}
 	}
-	if len(bodies) != 1 {
-		t.Errorf("answers differ: %q", bodies)
-	}
-	for value, took := range fastest {
-		// Without the hash it would be a tenth.
-		if reference := fastest["anna@example.ch"]; took*3 < reference || took > reference*3 {
-			t.Errorf("%s took %v, a real user %v", value, took, reference)
-		}
+	before := w.auth.Hashes()
+	w.fail(4, "anna@example.ch")
+	w.wait(w.signIn("anna@example.ch", password))
+	if made := w.auth.Hashes() - before; made != 4 {
+		t.Errorf("%d hashes: the password was looked at during the pause", made)
 	}
 }
 
@@ -152,37 +157,24 @@ func TestSignIn_TellsOfNewDevices(t *testing.T) {
 	w.tokens("anna@example.ch", "X-Device-ID", strings.Repeat("ü", 128))
 }
 
-// A flood is turned away, and who was turned away has not used up an attempt.
+// Who comes when too many wait is told to come again, and has not used up an attempt.
 func TestSignIn_FloodIsTurnedAway(t *testing.T) {
-	const callers = 60
-	w := newWorld(t, func(o *auth.Options) {
-		o.Hash = auth.HashCost{MemoryKiB: 16 << 10, Passes: 2, Threads: 1}
-		o.HashSlots, o.FreeAttempts = 1, 1000
-	})
-	answers := make(chan answer, callers)
-	for i := range callers {
-		go func() {
-			a, err := w.try("POST", "/authenticate", map[string]string{"user_id": fmt.Sprintf("u%d@example.ch", i), "password": "wrong"},
-				from(fmt.Sprintf("192.0.2.%d", i))...)
-			if err != nil {
-				t.Error(err)
-			}
-			answers <- a
-		}()
-	}
-	seen := map[int]int{}
-	for range callers {
-		a := <-answers
-		seen[a.status]++
-		if a.status == http.StatusServiceUnavailable && (a.header.Get("Retry-After") != "1" || a.text("class") != "temporary") {
-			t.Errorf("503 without its marks: %s", a.body)
+	w := newWorld(t, func(o *auth.Options) { o.HashSlots = 1 })
+	w.user("anna@example.ch")
+	release := w.auth.FillQueue()
+	for range 20 {
+		a := w.signIn("anna@example.ch", "wrong")
+		w.expect("in the flood", a, 503, "common.unavailable")
+		if a.header.Get("Retry-After") != "1" || a.text("class") != "temporary" || a.json["retryable"] != true {
+			t.Fatalf("503 without its marks: %s", a.body)
 		}
 	}
-	if seen[503] == 0 || seen[401] == 0 || seen[401]+seen[503] != callers {
-		t.Errorf("got %v", seen)
+	if _, err := w.auth.HashPassword(context.Background(), password); !isFault(err, fault.Unavailable) {
+		t.Errorf("a new password in the flood: %v", err)
 	}
-	var counted int
-	if err := w.db.QueryRow(context.Background(), `SELECT count(*) FROM sign_in_values`).Scan(&counted); err != nil || counted != seen[401] {
-		t.Errorf("%d attempts counted for %d answers 401, %v", counted, seen[401], err)
-	}
+	release()
+	w.fail(5, "anna@example.ch")
+	release = w.auth.FillQueue()
+	w.wait(w.signIn("anna@example.ch", password)) // who has to wait anyway is told so even then
+	release()
 }

@@ -19,6 +19,7 @@ import (
 	"kontor/server"
 	"kontor/server/access"
 	"kontor/server/fault"
+	"kontor/server/openapi/openapitest"
 	"kontor/store"
 	"kontor/store/storetest"
 )
@@ -32,6 +33,7 @@ type world struct {
 	dir    string
 	db     *store.DB
 	auth   *auth.Service
+	server *server.Server
 	events *recorder
 	url    string
 	stop   func()
@@ -93,6 +95,7 @@ func (w *world) start(change ...func(*auth.Options)) {
 	if err != nil {
 		w.Fatal(err)
 	}
+	w.server = s
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		w.Fatal(err)
@@ -238,6 +241,7 @@ func (w *world) try(method, path string, body any, headers ...string) (answer, e
 	}
 	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)
+	openapitest.Hold(w, w.server, request, response, data)
 	a := answer{status: response.StatusCode, header: response.Header, body: string(data)}
 	_ = json.Unmarshal(data, &a.json) // what is no object has no members
 	return a, err

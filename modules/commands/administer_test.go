@@ -19,6 +19,7 @@ func newBank(t *testing.T) (flag string) {
 }
 
 func TestUserCommands(t *testing.T) {
+	t.Parallel()
 	in := newBank(t)
 	const login, password, changed = "anna@kontor.example", "an unusual sentence 1", "an unusual sentence 2"
 
@@ -48,6 +49,7 @@ func TestUserCommands(t *testing.T) {
 }
 
 func TestAPIKeyCommands(t *testing.T) {
+	t.Parallel()
 	in := newBank(t)
 	made := run(nil, "", "apikey", "create", "the \x1b[2J web site", in)
 	succeeded(t, made, "kontor_")
@@ -80,6 +82,7 @@ func TestAPIKeyCommands(t *testing.T) {
 }
 
 func TestAdminister_RefusesADirectoryWithoutData(t *testing.T) {
+	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "data")
 	refused(t, run(nil, "", "apikey", "list", "--data.dir", missing), "there is no data in "+missing)
 	refused(t, run(nil, "a long password\n", "user", "password", "x", "--data.dir", t.TempDir()), "there is no data in")

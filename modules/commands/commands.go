@@ -33,6 +33,7 @@ type tree struct {
 	Serve      serveCommand      `cmd:"" default:"withargs" help:"Start Kontor; this is what happens without a command."`
 	User       userCommand       `cmd:"" help:"Make users, set passwords and roles."`
 	APIKey     apiKeyCommand     `cmd:"" name:"apikey" help:"Make, list and revoke API keys."`
+	QRBill     qrbillCommand     `cmd:"" name:"qrbill" help:"Read Swiss QR-bills from files, JSON out."`
 	Backup     backupCommand     `cmd:"" help:"Write everything to one file."`
 	Restore    restoreCommand    `cmd:"" help:"Bring a backup back into an empty data directory."`
 	Check      checkCommand      `cmd:"" help:"Check the database and the chain of the audit trail."`

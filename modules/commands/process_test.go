@@ -51,7 +51,7 @@ func TestLog_LinesAreCollected(t *testing.T) {
 		if writes, _ := w.seen(); writes != 0 {
 			t.Errorf("%d writes at once", writes)
 		}
-		time.Sleep(logDelay + time.Millisecond) //nolint:forbidigo // the clock of synctest: nobody waits
+		time.Sleep(logDelay + time.Millisecond)
 		synctest.Wait()
 		writes, data := w.seen()
 		if got := strings.Count(data, `"msg":"request"`); writes != 1 || got != 100 {

@@ -124,6 +124,7 @@ func after(text, label string) string {
 }
 
 func TestServe_FirstStartShowsTheSecretsOnce(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	first := startBank(t, nil, "--data.dir", dir)
 	if status, body := first.call(t, http.MethodGet, "/readyz", ""); status != http.StatusOK {
@@ -148,6 +149,7 @@ func TestServe_FirstStartShowsTheSecretsOnce(t *testing.T) {
 }
 
 func TestServe_FirstStartTakesTheSecretsOfTheEnvironment(t *testing.T) {
+	t.Parallel()
 	b := startBank(t, []string{
 		"KONTOR_ADMIN_EMAIL=root@kontor.example", "KONTOR_ADMIN_PASSWORD=seven plain words nobody knows", "KONTOR_API_KEY=a-key-of-our-own-0123",
 	}, "--data.dir", t.TempDir())
@@ -160,6 +162,7 @@ func TestServe_FirstStartTakesTheSecretsOfTheEnvironment(t *testing.T) {
 }
 
 func TestServe_Refused(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	b := startBank(t, nil, "--data.dir", dir)
 	refused(t, run(nil, "", "serve", "--server.listen=127.0.0.1:0", "--data.dir", dir), "in use")

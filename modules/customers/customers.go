@@ -22,13 +22,13 @@ import (
 // Customer is a customer as the API shows him.
 type Customer struct {
 	ID                string         `json:"id"`
-	Type              string         `json:"type"` // individual or business
+	Type              string         `json:"type" enum:"individual,business"` // individual or business
 	FirstName         string         `json:"first_name"`
-	LastName          string         `json:"last_name"` // of a business: its name
+	LastName          string         `json:"last_name" doc:"Of a business: its name."` // of a business: its name
 	Email             string         `json:"email"`
-	Phone             *string        `json:"phone"` // E.164
+	Phone             *string        `json:"phone" doc:"E.164."` // E.164
 	DateOfBirth       value.Date     `json:"date_of_birth"`
-	Nationality       *string        `json:"nationality"` // ISO 3166-1 alpha-3
+	Nationality       *string        `json:"nationality" doc:"ISO 3166-1 alpha-3."` // ISO 3166-1 alpha-3
 	Address           *Address       `json:"address"`
 	KYCStatus         Status         `json:"kyc_status"`
 	VerificationLevel Level          `json:"verification_level"`
@@ -43,10 +43,10 @@ type Customer struct {
 
 // Address is a postal address. The country is an ISO 3166-1 code of two or three letters, kept as given.
 type Address struct {
-	Street     string `json:"street"`
-	City       string `json:"city"`
-	PostalCode string `json:"postal_code"`
-	Country    string `json:"country"`
+	Street     string `json:"street" maxLength:"200"`
+	City       string `json:"city" maxLength:"100"`
+	PostalCode string `json:"postal_code" maxLength:"20"`
+	Country    string `json:"country" doc:"ISO 3166-1, two or three letters, kept as given."`
 }
 
 // The types of customers.
@@ -87,12 +87,13 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) 
 	c := in.customer
 	c.ID, c.createdBy = store.NewID(), access.From(ctx).UserID
 	c.KYCStatus, c.VerificationLevel, c.version = NotStarted, LevelNone, 1
+	keys := c.derive()
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		c.CreatedAt, c.UpdatedAt = tx.Now(), tx.Now()
-		if err := insertCustomer(ctx, tx, c); err != nil {
+		if err := insertCustomer(ctx, tx, c, keys); err != nil {
 			return err
 		}
-		tx.Audit(store.AuditEntry{Actor: c.createdBy, Action: "customers.create", RecType: access.Customers.Name, RecID: c.ID, After: c})
+		tx.Audit(store.AuditEntry{Actor: c.createdBy, Action: "customers.create", RecType: access.Customers.Name, RecID: c.ID, After: audited(c)})
 		tx.Respond(http.StatusCreated, c)
 		return s.notify.Notify(ctx, tx, notice.Notice{
 			Event: notice.CustomerCreated, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID,
@@ -136,10 +137,17 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Customer, error) 
 			return err
 		}
 		tx.Audit(store.AuditEntry{Actor: access.From(ctx).UserID, Action: "customers.update",
-			RecType: access.Customers.Name, RecID: c.ID, Before: before, After: c})
+			RecType: access.Customers.Name, RecID: c.ID, Before: audited(before), After: audited(c)})
 		return nil
 	})
 	return c, err
+}
+
+// Allow tells other modules whether the caller may do with a customer what is wanted. It returns fault.CustomerNotFound
+// and fault.NoAccess.
+func (s *Service) Allow(ctx context.Context, q store.Querier, id string, wanted access.Permission) error {
+	_, err := table.Get(ctx, q, id, wanted)
+	return err
 }
 
 // Standings answers permission checks: the creator of a customer reads, updates and deletes him.

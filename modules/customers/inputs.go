@@ -37,13 +37,13 @@ type ListInput struct {
 
 // CreateInput are the data of a new customer. Names and e-mail are required; a business has its name in last_name.
 type CreateInput struct {
-	Type        string         `json:"type"`
-	FirstName   string         `json:"first_name"`
-	LastName    string         `json:"last_name"`
+	Type        string         `json:"type" enum:"individual,business" default:"individual"`
+	FirstName   string         `json:"first_name" maxLength:"100" doc:"Needed for an individual."`
+	LastName    string         `json:"last_name" maxLength:"100" doc:"Of a business: its name."`
 	Email       string         `json:"email"`
-	Phone       string         `json:"phone"`
-	DateOfBirth string         `json:"date_of_birth"`
-	Nationality string         `json:"nationality"`
+	Phone       string         `json:"phone" doc:"With the country code; kept as E.164."`
+	DateOfBirth string         `json:"date_of_birth" format:"date"`
+	Nationality string         `json:"nationality" doc:"ISO 3166-1 alpha-3."`
 	Address     *Address       `json:"address"`
 	Metadata    jsontext.Value `json:"metadata"`
 
@@ -122,12 +122,12 @@ func (c Customer) language() string {
 // be missing.
 type UpdateInput struct {
 	ID          string                            `path:"id"`
-	Type        endpoint.Optional[string]         `json:"type"`
-	FirstName   endpoint.Optional[string]         `json:"first_name"`
-	LastName    endpoint.Optional[string]         `json:"last_name"`
+	Type        endpoint.Optional[string]         `json:"type" enum:"individual,business"`
+	FirstName   endpoint.Optional[string]         `json:"first_name" maxLength:"100"`
+	LastName    endpoint.Optional[string]         `json:"last_name" maxLength:"100"`
 	Email       endpoint.Optional[string]         `json:"email"`
 	Phone       endpoint.Optional[string]         `json:"phone"`
-	DateOfBirth endpoint.Optional[string]         `json:"date_of_birth"`
+	DateOfBirth endpoint.Optional[string]         `json:"date_of_birth" format:"date"`
 	Nationality endpoint.Optional[string]         `json:"nationality"`
 	Address     endpoint.Optional[*Address]       `json:"address"`
 	Metadata    endpoint.Optional[jsontext.Value] `json:"metadata"`
@@ -162,10 +162,10 @@ func text(s *string) string {
 
 // DocumentInput is a document that is handed in.
 type DocumentInput struct {
-	Type       string `json:"type"`
-	Number     string `json:"number"`
-	ExpiryDate string `json:"expiry_date"`
-	Country    string `json:"country"`
+	Type       string `json:"type" enum:"passport,identity_card,residence_permit,driving_licence,proof_of_address,other" required:"true"`
+	Number     string `json:"number" maxLength:"64" required:"true"`
+	ExpiryDate string `json:"expiry_date" format:"date" doc:"Needed for documents that prove an identity."`
+	Country    string `json:"country" doc:"ISO 3166-1, two or three letters."`
 }
 
 // submitted is a checked document.
@@ -180,8 +180,8 @@ type submitted struct {
 // SubmitInput are the documents handed in and, from a reviewer, the time at which the customer was verified.
 type SubmitInput struct {
 	ID         string          `path:"id"`
-	VerifiedAt *string         `json:"verified_at"`
-	Documents  []DocumentInput `json:"documents"`
+	VerifiedAt *string         `json:"verified_at" format:"date-time" example:"2026-01-31T08:15:30.123Z" doc:"From a reviewer: the customer was verified then. From others it is ignored."`
+	Documents  []DocumentInput `json:"documents" maxItems:"20" required:"false"`
 
 	verifiedAt *store.Time
 	documents  []submitted
@@ -239,9 +239,9 @@ func (in SubmitInput) checkDates(today value.Date, now store.Time) error {
 // DecideInput is the decision of a reviewer.
 type DecideInput struct {
 	ID                string `path:"id"`
-	KYCStatus         Status `json:"kyc_status"`
-	VerificationLevel Level  `json:"verification_level"`
-	Reason            string `json:"reason"`
+	KYCStatus         Status `json:"kyc_status" required:"false" example:"verified"`
+	VerificationLevel Level  `json:"verification_level" example:"standard"`
+	Reason            string `json:"reason" maxLength:"1000"`
 }
 
 // Validate checks that the decision says something that exists.
@@ -250,12 +250,10 @@ func (in *DecideInput) Validate(v *fault.Fields) {
 		v.Add("kyc_status", "invalid.required")
 	}
 	if in.KYCStatus != "" {
-		input.OneOf(v, "kyc_status", string(in.KYCStatus), string(NotStarted), string(Pending), string(InReview), string(Verified),
-			string(Rejected), string(ActionRequired), string(Expired))
+		input.OneOf(v, "kyc_status", string(in.KYCStatus), in.KYCStatus.Values()...)
 	}
 	if in.VerificationLevel != "" {
-		input.OneOf(v, "verification_level", string(in.VerificationLevel), string(LevelNone), string(LevelBasic), string(LevelStandard),
-			string(LevelEnhanced))
+		input.OneOf(v, "verification_level", string(in.VerificationLevel), in.VerificationLevel.Values()...)
 	}
 	in.Reason = input.Text(v, "reason", in.Reason, maxReason)
 }

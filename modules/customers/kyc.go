@@ -21,6 +21,11 @@ const (
 	Expired        Status = "expired"
 )
 
+// Values lists the states.
+func (Status) Values() []string {
+	return []string{string(NotStarted), string(Pending), string(InReview), string(Verified), string(Rejected), string(ActionRequired), string(Expired)}
+}
+
 // Level is how well a verified customer is known.
 type Level string
 
@@ -31,6 +36,11 @@ const (
 	LevelStandard Level = "standard" // and a proof of address
 	LevelEnhanced Level = "enhanced" // by decision of a reviewer
 )
+
+// Values lists the levels.
+func (Level) Values() []string {
+	return []string{string(LevelNone), string(LevelBasic), string(LevelStandard), string(LevelEnhanced)}
+}
 
 // transitions are the changes of state that a reviewer can make.
 var transitions = map[Status][]Status{
@@ -83,6 +93,9 @@ const (
 var documentTypes = []string{string(Passport), string(IdentityCard), string(ResidencePermit), string(DrivingLicence),
 	string(ProofOfAddress), string(OtherDocument)}
 
+// Values lists the types.
+func (DocumentType) Values() []string { return documentTypes }
+
 // identifies reports whether the document alone proves who somebody is: an official one with a photograph.
 func (t DocumentType) identifies() bool {
 	return t == Passport || t == IdentityCard || t == ResidencePermit || t == DrivingLicence
@@ -92,7 +105,7 @@ func (t DocumentType) identifies() bool {
 type Document struct {
 	ID         string       `json:"id"`
 	Type       DocumentType `json:"type"`
-	Number     string       `json:"number"` // masked for a caller who may not update the customer
+	Number     string       `json:"number" doc:"Masked for a caller who may not update the customer."` // masked for a caller who may not update the customer
 	ExpiryDate value.Date   `json:"expiry_date"`
 	Country    string       `json:"country"`
 	Expired    bool         `json:"expired"`
@@ -107,9 +120,9 @@ func (d Document) validOn(today value.Date) bool {
 // Requirements is what is missing for the next level, by name: identity_document, proof_of_address, decision, or the
 // type of a document that has expired or will.
 type Requirements struct {
-	CurrentlyDue []string `json:"currently_due"`
-	PastDue      []string `json:"past_due"`
-	ExpiringSoon []string `json:"expiring_soon"`
+	CurrentlyDue []string `json:"currently_due" example:"proof_of_address"`
+	PastDue      []string `json:"past_due" example:"passport"`
+	ExpiringSoon []string `json:"expiring_soon" example:"identity_card"`
 }
 
 // What a level needs.

@@ -135,7 +135,7 @@ func TestKYC_EncryptsNumbersAndMasksThem(t *testing.T) {
 		t.Errorf("a reader sees %s", got.Body)
 	}
 	var stored string
-	if err := s.DB.QueryRow(context.Background(), "SELECT number_sealed || number_key FROM kyc_documents").Scan(&stored); err != nil || strings.Contains(stored, "4711") {
+	if err := s.DB.QueryRow(context.Background(), "SELECT number_sealed || number_key FROM kyc_documents").Scan(&stored); err != nil || strings.Contains(stored, "GEHEIM") {
 		t.Errorf("stored as %q: %v", stored, err)
 	}
 }

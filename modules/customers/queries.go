@@ -2,6 +2,7 @@ package customers
 
 import (
 	"context"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -48,7 +49,7 @@ var customerList = list.New(list.Source[Customer]{
 		{Name: "email", Type: list.Text, Column: "email", Key: "email_key"},
 		{Name: "phone", Type: list.Text, Column: "phone", Key: "phone", Null: true},
 		{Name: "date_of_birth", Type: list.Date, Column: "date_of_birth", Null: true},
-		{Name: "nationality", Type: list.Text, Column: "nationality", Null: true},
+		{Name: "nationality", Type: list.Text, Column: "nationality", Key: "nationality", Fold: strings.ToUpper, Null: true},
 		{Name: "city", Type: list.Text, Column: "city", Key: "city_key"},
 		{Name: "postal_code", Type: list.Text, Column: "postal_code"},
 		{Name: "country", Type: list.Text, Column: "country"},
@@ -75,21 +76,28 @@ func scanCustomer(row records.Row) (Customer, error) {
 	return c, err
 }
 
-func insertCustomer(ctx context.Context, tx *store.Tx, c Customer) error {
+// derived are columns that follow from the others, for searching. They are made before the transaction: nobody should
+// wait for it.
+type derived struct{ firstName, lastName, email, city, language string }
+
+func (c Customer) derive() derived {
+	return derived{firstName: value.Fold(c.FirstName), lastName: value.Fold(c.LastName), email: emailKey(c.Email),
+		city: value.Fold(c.address().City), language: c.language()}
+}
+
+func insertCustomer(ctx context.Context, tx *store.Tx, c Customer, d derived) error {
 	a := c.address()
-	_, err := tx.Exec(ctx, insertStatement, c.ID, c.Type, c.FirstName, value.Fold(c.FirstName), c.LastName, value.Fold(c.LastName),
-		c.Email, emailKey(c.Email), c.Phone, dateColumn(c.DateOfBirth), c.Nationality,
-		c.Address != nil, a.Street, a.City, value.Fold(a.City), a.PostalCode, a.Country,
-		string(c.KYCStatus), string(c.VerificationLevel), string(c.Metadata), c.language(), c.CreatedAt, c.createdBy)
+	_, err := tx.Exec(ctx, insertStatement, c.ID, c.Type, c.FirstName, d.firstName, c.LastName, d.lastName, c.Email, d.email,
+		c.Phone, dateColumn(c.DateOfBirth), c.Nationality, c.Address != nil, a.Street, a.City, d.city, a.PostalCode, a.Country,
+		string(c.KYCStatus), string(c.VerificationLevel), string(c.Metadata), d.language, c.CreatedAt, c.createdBy)
 	return err
 }
 
 func updateCustomer(ctx context.Context, tx *store.Tx, c Customer, by string) error {
-	a := c.address()
-	_, err := tx.Exec(ctx, updateStatement, c.ID, c.Type, c.FirstName, value.Fold(c.FirstName), c.LastName, value.Fold(c.LastName),
-		c.Email, emailKey(c.Email), c.Phone, dateColumn(c.DateOfBirth), c.Nationality,
-		c.Address != nil, a.Street, a.City, value.Fold(a.City), a.PostalCode, a.Country,
-		string(c.Metadata), c.language(), c.UpdatedAt, by, c.version)
+	a, d := c.address(), c.derive()
+	_, err := tx.Exec(ctx, updateStatement, c.ID, c.Type, c.FirstName, d.firstName, c.LastName, d.lastName, c.Email, d.email,
+		c.Phone, dateColumn(c.DateOfBirth), c.Nationality, c.Address != nil, a.Street, a.City, d.city, a.PostalCode, a.Country,
+		string(c.Metadata), d.language, c.UpdatedAt, by, c.version)
 	return err
 }
 

@@ -20,8 +20,8 @@ type KYC struct {
 	VerifiedAt        *store.Time         `json:"verified_at"`
 	Documents         []Document          `json:"documents"`
 	Requirements      Requirements        `json:"requirements"`
-	Transitions       map[Status][]string `json:"transitions"` // next state → who may: reviewer, owner, system
-	History           []Change            `json:"history"`     // newest first
+	Transitions       map[Status][]string `json:"transitions" doc:"Next state to who may bring it about: reviewer, owner, system."` // next state → who may: reviewer, owner, system
+	History           []Change            `json:"history" doc:"Newest first."`                                                      // newest first
 
 	version int64
 }
@@ -248,7 +248,8 @@ func (s *Service) change(ctx context.Context, tx *store.Tx, before Customer, c *
 	})
 }
 
-// audited is a customer with what the API does not show of him.
+// audited is a customer as the audit trail knows him, with what the API does not show. Every entry is made of it, so that
+// a change begins with the state that the one before it left.
 func audited(c Customer) any {
 	return struct {
 		Customer

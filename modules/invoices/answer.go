@@ -15,58 +15,58 @@ type ReadResult struct {
 type QRInfo struct {
 	IBAN                  string    `json:"iban"`
 	Creditor              Party     `json:"creditor"`
-	Amount                *float64  `json:"amount"` // null: the payer fills it in
-	Currency              string    `json:"currency"`
-	ReferenceType         string    `json:"reference_type"`
+	Amount                *float64  `json:"amount" doc:"null: the payer fills it in."` // null: the payer fills it in
+	Currency              string    `json:"currency" example:"CHF"`
+	ReferenceType         string    `json:"reference_type" enum:"QRR,SCOR,NON"`
 	Reference             string    `json:"reference"`
-	Message               string    `json:"message"`
+	Message               string    `json:"message" example:"Invoice of 15 June"`
 	Debtor                *Party    `json:"debtor"`
 	BillingInformation    *Billing  `json:"billing_information"`
-	AlternativeProcedures []string  `json:"alternative_procedures"`
+	AlternativeProcedures []string  `json:"alternative_procedures" example:"eBill/B/anna.keller@example.ch"`
 	Page                  int       `json:"page"`
 	Warnings              []Warning `json:"warnings"`
 }
 
 // Party is a creditor or a debtor.
 type Party struct {
-	Name         string   `json:"name"`
+	Name         string   `json:"name" example:"Robert Schneider AG"`
 	Address      string   `json:"address"`
-	Zip          string   `json:"zip"`
-	City         string   `json:"city"`
-	Country      string   `json:"country"`
-	AddressLines []string `json:"address_lines"` // the raw lines of a combined address, else empty
+	Zip          string   `json:"zip" example:"2501"`
+	City         string   `json:"city" example:"Biel"`
+	Country      string   `json:"country" example:"CH"`
+	AddressLines []string `json:"address_lines" example:"" doc:"The raw lines of a combined address, else empty."` // the raw lines of a combined address, else empty
 }
 
 // Billing is information for the payer's bookkeeping.
 type Billing struct {
-	Raw   string `json:"raw"`
+	Raw   string `json:"raw" example:"//S1/10/10201409/11/190512"`
 	Swico *Swico `json:"swico"` // null unless the syntax is S1
 }
 
 // Swico is billing information in the syntax S1.
 type Swico struct {
-	InvoiceNumber     string     `json:"invoice_number"`
-	InvoiceDate       string     `json:"invoice_date"`
-	CustomerReference string     `json:"customer_reference"`
-	UID               string     `json:"uid"`
-	ServiceDate       string     `json:"service_date"`
-	ServiceEnd        string     `json:"service_end"`
+	InvoiceNumber     string     `json:"invoice_number" example:"10201409"`
+	InvoiceDate       string     `json:"invoice_date" example:"190512"`
+	CustomerReference string     `json:"customer_reference" example:"140.000-53"`
+	UID               string     `json:"uid" example:"106017086"`
+	ServiceDate       string     `json:"service_date" example:"180508"`
+	ServiceEnd        string     `json:"service_end" example:""`
 	VATRates          []Rate     `json:"vat_rates"`
 	ImportVAT         []Rate     `json:"import_vat"`
 	Conditions        []Discount `json:"conditions"`
-	DueDate           string     `json:"due_date"`
+	DueDate           string     `json:"due_date" example:""`
 }
 
 // Rate is a VAT rate in per cent and the amount that belongs to it, as written.
 type Rate struct {
-	Rate   string `json:"rate"`
-	Amount string `json:"amount"`
+	Rate   string `json:"rate" example:"8.1"`
+	Amount string `json:"amount" example:"1803.66"`
 }
 
 // Discount is what is taken off for paying within a number of days.
 type Discount struct {
-	Percent string `json:"percent"`
-	Days    int    `json:"days"`
+	Percent string `json:"percent" example:"2"`
+	Days    int    `json:"days" example:"10"`
 }
 
 // Kinds of warnings.
@@ -78,12 +78,12 @@ const (
 
 // Warning is something to know about a bill.
 type Warning struct {
-	Kind    string `json:"kind"`
-	Element string `json:"element"` // part of the bill, "creditor.name"
-	Rule    string `json:"rule"`
-	Value   string `json:"value"` // what stands there; the account of a further bill
+	Kind    string `json:"kind" enum:"violation,notice,other_bill"`
+	Element string `json:"element" example:"creditor.address_type"` // part of the bill, "creditor.name"
+	Rule    string `json:"rule" example:"combined_address"`
+	Value   string `json:"value" example:"K"` // what stands there; the account of a further bill
 	Page    int    `json:"page,omitzero"`
-	Message string `json:"message"` // in the language of the request
+	Message string `json:"message" example:"The address is a combined one."` // in the language of the request
 }
 
 // newQRInfo makes the answer from a result; word says a warning in the right language.

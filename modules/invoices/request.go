@@ -8,7 +8,7 @@ import (
 
 // ReadInput is the body of a request to read a bill.
 type ReadInput struct {
-	File    File    `json:"base64_file"`
+	File    File    `json:"base64_file" required:"true" example:"JVBERi0xLjcKJeLjz9MK" doc:"The file in base64: PDF, PNG, JPEG, WebP, TIFF, GIF, BMP. A data URL is taken, too."`
 	Options Options `json:"options"`
 }
 
@@ -28,8 +28,8 @@ func (f *File) UnmarshalJSON(raw []byte) error {
 
 // Options say what is wanted of the file.
 type Options struct {
-	Page           int  `json:"page"`            // counted from 1; 0 or absent: all pages
-	ValidateFormat bool `json:"validate_format"` // refuse a bill that violates the standard
+	Page           int  `json:"page" minimum:"0" doc:"Counted from 1; 0 or nothing searches all pages."` // counted from 1; 0 or absent: all pages
+	ValidateFormat bool `json:"validate_format" doc:"Refuse a bill that violates the standard."`         // refuse a bill that violates the standard
 	wrong          bool
 }
 

@@ -20,6 +20,11 @@ const (
 	Blank                  // no column: empty on every row, so that no search matches
 )
 
+// typeNames are the types as the API's documentation names them.
+var typeNames = map[Type]string{
+	Text: "text", UUID: "uuid", Bool: "boolean", Number: "number", Time: "date-time", Date: "date", Blank: "text",
+}
+
 // Field is a member of a record by which a list can be searched, sorted, stacked and made distinct.
 type Field struct {
 	Name   string // as in JSON

@@ -44,6 +44,7 @@ import (
 	"context"
 	"fmt"
 
+	"kontor/server/endpoint"
 	"kontor/server/fault"
 	"kontor/store"
 )
@@ -105,6 +106,15 @@ func New[T any](s Source[T]) *List[T] {
 
 // Fields lists the names by which the list can be searched, sorted and stacked.
 func (l *List[T]) Fields() []string { return l.source.Fields.Names() }
+
+// Search lists the fields with their types, for the API's documentation.
+func (l *List[T]) Search() []endpoint.SearchField {
+	fields := make([]endpoint.SearchField, len(l.source.Fields))
+	for i, f := range l.source.Fields {
+		fields[i] = endpoint.SearchField{Name: f.Name, Type: typeNames[f.Type]}
+	}
+	return fields
+}
 
 func (l *List[T]) field(name string) *Field {
 	if i, known := l.byName[name]; known {

@@ -10,11 +10,11 @@ import (
 // Page is the answer of a list, the shared list envelope.
 type Page[T any] struct {
 	Data            Data[T]   `json:"data"`
-	Keys            []string  `json:"keys,omitempty"` // the groups of Data, in the wanted order
-	Metadata        *Metadata `json:"metadata,omitempty"`
-	Total           int64     `json:"total"`            // rows that the caller may see and that match
-	TotalUnfiltered int64     `json:"total_unfiltered"` // rows that the caller may see
-	HasMore         bool      `json:"has_more"`         // there are rows after these
+	Keys            []string  `json:"keys,omitempty" example:"-" doc:"With stack: the members of data, in order."` // the groups of Data, in the wanted order
+	Metadata        *Metadata `json:"metadata,omitempty" example:"-"`
+	Total           int64     `json:"total" doc:"Rows that the caller may see and that match."` // rows that the caller may see and that match
+	TotalUnfiltered int64     `json:"total_unfiltered" doc:"Rows that the caller may see."`     // rows that the caller may see
+	HasMore         bool      `json:"has_more" doc:"There are rows after these."`               // there are rows after these
 }
 
 // Metadata tells more about the rows that match.

@@ -5,8 +5,15 @@ import (
 	"kontor/modules/value"
 )
 
-const deliveryColumns = `id, notification_id, user_id, channel, recipient, subject, text, status, attempts, last_error,
-	next_attempt_at, created_at, sent_at`
+const (
+	// A secret on its way to a gateway is nobody's business.
+	deliveryColumns = `id, notification_id, user_id, channel, recipient, subject,
+	CASE WHEN secret = TRUE AND status <> 'sent' THEN '' ELSE text END,
+	status, attempts, last_error, next_attempt_at, created_at, sent_at`
+
+	claimedColumns = `id, notification_id, user_id, channel, recipient, subject, text,
+	status, attempts, last_error, next_attempt_at, created_at, sent_at, html, secret`
+)
 
 func scanDelivery(row list.Row) (Delivery, error) {
 	var d Delivery
@@ -36,7 +43,13 @@ var deliveryList = list.New(list.Source[Delivery]{
 	Scan: scanDelivery,
 })
 
-const insertDelivery = `
+const deliveryArgs = 14
+
+func insertDeliveriesStatement(n int) string {
+	return statement("deliveries", n, func() string {
+		return `
 	INSERT INTO deliveries (id, notification_id, user_id, channel, recipient, recipient_key, subject, text, html, secret,
 		status, next_attempt_at, created_at, sent_at)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+	VALUES ` + placeholders(n, deliveryArgs, 0)
+	})
+}

@@ -3,24 +3,68 @@ package notifications
 import (
 	"net/http"
 
-	"kontor/modules/list"
 	"kontor/server/access"
 	"kontor/server/endpoint"
+	"kontor/server/fault"
 	"kontor/server/limit"
 )
 
-const tag = "Notifications"
-
-// Endpoints are the operations on deliveries.
+// Endpoints are the rows of the module.
 func (s *Service) Endpoints() []endpoint.Endpoint {
-	return []endpoint.Endpoint{
+	all := []string{access.Advisor, access.Customer}
+	rows := []endpoint.Endpoint{
+		{Name: "notifications.list", Method: http.MethodGet, Path: "/v1/notifications", Roles: all,
+			Access: access.On(access.Notifications, access.Read), Summary: "List the notifications that the caller may see.",
+			Faults: []fault.Kind{fault.QueryInvalidField, fault.QueryInvalidFormat, fault.QueryInvalidSortField, fault.QueryInvalidSearchField},
+			Doc:    endpoint.Doc{Search: notificationList.Search()},
+			Handle: endpoint.JSON(http.StatusOK, s.List)},
+		{Name: "notifications.get", Method: http.MethodGet, Path: "/v1/notifications/{notification_id}", Roles: all,
+			Access: access.On(access.Notifications, access.Read), Summary: "Give one notification.",
+			Faults: []fault.Kind{fault.NotificationNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},
+		{Name: "notifications.mark_read", Method: http.MethodPatch, Path: "/v1/notifications/{notification_id}/read", Roles: all,
+			Access: access.SignedIn, Summary: "Mark a notification of the caller read.",
+			Faults: []fault.Kind{fault.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.MarkRead)},
+		{Name: "notifications.mark_record", Method: http.MethodPost, Path: "/v1/notifications/read", Roles: all,
+			Access: access.SignedIn, Summary: "Mark the caller's notifications of a record read.",
+			Handle: endpoint.JSON(http.StatusOK, s.MarkRecord)},
+		{Name: "notifications.unread_count", Method: http.MethodGet, Path: "/v1/notifications/unread-count", Roles: all,
+			Access: access.SignedIn, Summary: "Count the caller's unread notifications.",
+			Handle: endpoint.JSON(http.StatusOK, s.CountUnread)},
+		// Whoever holds the grant may delete any notification whose source he can name; only the trigger tells that id.
+		{Name: "notifications.delete", Method: http.MethodDelete, Path: "/v1/notifications/{notification_id}", Roles: all,
+			Access: access.SignedIn, Summary: "Hide a notification, named by its source, from all its recipients.",
+			Faults: []fault.Kind{fault.DatabaseError}, Handle: endpoint.JSON(http.StatusOK, s.Delete)},
+		{Name: "notifications.preferences", Method: http.MethodGet, Path: "/v1/notifications/preferences", Roles: all,
+			Access: access.SignedIn, Summary: "Stand in for the preferences of notifications.",
+			Handle: endpoint.JSON(http.StatusOK, s.Preferences)},
+		{Name: "notifications.set_preferences", Method: http.MethodPut, Path: "/v1/notifications/preferences", Roles: all,
+			Access: access.SignedIn, Summary: "Stand in for changing the preferences of notifications.",
+			Handle: endpoint.JSON(http.StatusOK, s.Preferences)},
 		{Name: "notifications.deliveries", Method: http.MethodGet, Path: "/v1/notifications/deliveries",
-			Access: access.On(access.Deliveries, access.ReadAll), Limit: limit.Private, Tag: tag,
-			Summary: "List what was sent by e-mail and SMS, or is waiting to be.",
-			Handle:  endpoint.JSON(http.StatusOK, s.listDeliveries)},
+			Access: access.On(access.Deliveries, access.ReadAll), Summary: "List what was sent by e-mail and SMS, or is waiting to be.",
+			Faults: []fault.Kind{fault.QueryInvalidField, fault.QueryInvalidFormat, fault.QueryInvalidSortField, fault.QueryInvalidSearchField},
+			Doc:    endpoint.Doc{Search: deliveryList.Search()},
+			Handle: endpoint.JSON(http.StatusOK, s.ListDeliveries)},
+		{Name: "notifications.retry_delivery", Method: http.MethodPost, Path: "/v1/notifications/deliveries/{id}/retry",
+			Access: access.On(access.Deliveries, access.Update), Summary: "Send a delivery that was given up again.",
+			Faults: []fault.Kind{fault.DeliveryNotFound, fault.DeliveryNotDead}, Handle: endpoint.JSON(http.StatusOK, s.Retry)},
 	}
-}
-
-type deliveriesInput struct {
-	Query list.Params `query:"*"`
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		name := map[string]string{http.MethodGet: "notifications.stream", http.MethodPost: "notifications.stream_post"}[method]
+		rows = append(rows, endpoint.Endpoint{Name: name, Method: method, Path: streamPath, Roles: all,
+			Access: access.SignedIn, Summary: "Open the stream of the caller's notifications.", Draining: drainingText,
+			Faults: []fault.Kind{fault.TooManyStreams, fault.AuthUnavailable},
+			Doc: endpoint.Doc{Description: streamDescription, Headers: []string{"Last-Event-ID"}, Answers: []endpoint.Answer{
+				{Status: http.StatusOK, Media: "text/event-stream", Says: "The stream; it stays open.", Example: streamExample},
+			}},
+			Handle: endpoint.Raw(nil, s.openStream)})
+	}
+	if !s.options.NoTrigger {
+		rows = append(rows, endpoint.Endpoint{Name: "notifications.trigger", Method: http.MethodPost, Path: "/v1/notifications/trigger",
+			Access: access.APIKey, Summary: "Make a test notification.", Handle: endpoint.JSON(http.StatusOK, s.Trigger)})
+	}
+	for i := range rows {
+		rows[i].Tag, rows[i].Limit = "Notifications", limit.Private
+	}
+	return rows
 }

@@ -28,6 +28,7 @@ func (s *Service) PrepareOTP(m OTPMessage) func(ctx context.Context, tx *store.T
 	}
 	if m.Channel == Email {
 		d.Subject = s.texts.Text(m.Language, key+"subject", args)
+		d.HTML = s.texts.Text(m.Language, key+"html", args)
 	}
 	return func(ctx context.Context, tx *store.Tx) error {
 		_, err := s.Enqueue(ctx, tx, d)

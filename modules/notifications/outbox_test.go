@@ -18,7 +18,7 @@ func newService(t *testing.T) (*notifications.Service, *store.DB) {
 		t.Fatal(err)
 	}
 	db := storetest.OpenWith(t, storetest.NewClock())
-	return notifications.New(db, texts), db
+	return notifications.New(db, texts, notifications.Options{}), db
 }
 
 func TestPrepareOTP_LeavesAMessageInTheLocalOutbox(t *testing.T) {

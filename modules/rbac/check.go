@@ -14,9 +14,9 @@ import (
 
 // Check asks for one permission on a record type, or on one record.
 type Check struct {
-	RecType    string `json:"rec_type"`
-	Permission string `json:"permission"`
-	RecID      string `json:"rec_id"` // nothing or the nil id: the type as a whole
+	RecType    string `json:"rec_type" doc:"Name of a record type."`
+	Permission string `json:"permission" enum:"create,read,update,delete,read_all"`
+	RecID      string `json:"rec_id" doc:"Nothing or the nil id asks about the type as a whole."` // nothing or the nil id: the type as a whole
 }
 
 // Decision answers a check: whether it is allowed, and by what. Where several things allow it, the first of these is
@@ -24,8 +24,8 @@ type Check struct {
 // to a role of his, to the user.
 type Decision struct {
 	Allowed  bool   `json:"allowed"`
-	Source   string `json:"source"`    // role, user, owner or nothing
-	SourceID string `json:"source_id"` // of the role, the user or the record; nil id when refused
+	Source   string `json:"source" enum:"role,user,owner," doc:"What allows it; empty when nothing does."`    // role, user, owner or nothing
+	SourceID string `json:"source_id" doc:"Id of the role, the user or the record; the nil id when refused."` // of the role, the user or the record; nil id when refused
 }
 
 // The sources of a right.
@@ -40,13 +40,13 @@ var refused = Decision{SourceID: store.NilID}
 // maxChecks is how much one request may ask for.
 const maxChecks = 1000
 
-type checkInput struct {
-	Checks []Check `json:"checks"`
-	UserID string  `json:"user_id"` // for administrators: ask for this user instead of oneself
+type checksInput struct {
+	Checks []Check `json:"checks" minItems:"1" maxItems:"1000"`
+	UserID string  `json:"user_id" doc:"For administrators: ask for this user."` // for administrators: ask for this user instead of oneself
 }
 
 // Validate counts the checks and brings ids into their stored form.
-func (in *checkInput) Validate(v *fault.Fields) {
+func (in *checksInput) Validate(v *fault.Fields) {
 	switch {
 	case len(in.Checks) == 0:
 		v.Add("checks", "invalid.min_items", fault.Args{"Min": 1})
@@ -72,7 +72,7 @@ type checkOutput struct {
 }
 
 // check answers for the caller, or for another user when an administrator asks.
-func (s *Service) check(ctx context.Context, in checkInput) (checkOutput, error) {
+func (s *Service) check(ctx context.Context, in checksInput) (checkOutput, error) {
 	caller := access.From(ctx)
 	if in.UserID != "" && in.UserID != caller.UserID {
 		if !caller.Administrator() {

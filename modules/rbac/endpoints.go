@@ -32,6 +32,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(statusCreated, s.postRole)},
 		{Name: "rbac.roles.list", Method: http.MethodGet, Path: "/v1/rbac/roles", Access: access.On(access.Roles, access.Read),
 			Limit: limit.Private, Tag: tag, Summary: "List the roles.", Faults: listFaults,
+			Doc:    endpoint.Doc{Search: roleList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.listRoles)},
 		{Name: "rbac.roles.get", Method: http.MethodGet, Path: "/v1/rbac/roles/{id}", Access: access.On(access.Roles, access.Read),
 			Limit: limit.Private, Tag: tag, Summary: "Read a role.", Faults: []fault.Kind{fault.RoleNotFound},
@@ -51,6 +52,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(statusCreated, s.CreateGrant)},
 		{Name: "rbac.grants.list", Method: http.MethodGet, Path: "/v1/rbac/grants", Access: access.On(access.Grants, access.Read),
 			Limit: limit.Private, Tag: tag, Summary: "List the grants.", Faults: listFaults,
+			Doc:    endpoint.Doc{Search: grantList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.listGrants)},
 		{Name: "rbac.grants.delete", Method: http.MethodDelete, Path: "/v1/rbac/grants/{id}", Access: access.On(access.Grants, access.Delete),
 			Limit: limit.Private, Tag: tag, Summary: "Take a grant away.", Faults: []fault.Kind{fault.GrantNotFound},
@@ -58,13 +60,16 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 
 		{Name: "rbac.endpoints.list", Method: http.MethodGet, Path: "/v1/rbac/endpoints", Access: access.SignedIn,
 			Limit: limit.Private, Tag: tag, Summary: "List the endpoints that can be granted.", Faults: listFaults,
+			Doc:    endpoint.Doc{Search: endpointList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.listEndpoints)},
 		{Name: "rbac.record_types.list", Method: http.MethodGet, Path: "/v1/rbac/record-types", Access: access.SignedIn,
 			Limit: limit.Private, Tag: tag, Summary: "List the record types that can be granted.", Faults: listFaults,
+			Doc:    endpoint.Doc{Search: typeList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.listRecordTypes)},
 
 		{Name: "rbac.rate_limits.list", Method: http.MethodGet, Path: "/v1/rate-limits", Access: access.On(access.RateLimits, access.Read),
 			Limit: limit.Private, Tag: tag, Summary: "List the stored rate-limit rules.", Faults: listFaults,
+			Doc:    endpoint.Doc{Search: limitList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.listRateLimits)},
 		{Name: "rbac.rate_limits.set", Method: http.MethodPut, Path: "/v1/rate-limits", Access: access.On(access.RateLimits, access.Update),
 			Limit: limit.Private, Tag: tag, Summary: "Set or remove the rate-limit rule of an endpoint.",
@@ -83,8 +88,8 @@ type listInput struct {
 
 type putRoleInput struct {
 	ID          string  `path:"id"`
-	Name        *string `json:"name"`
-	Description *string `json:"description"`
+	Name        *string `json:"name" maxLength:"100" example:"Auditor"`
+	Description *string `json:"description" maxLength:"1000" example:"Reads everything, changes nothing"`
 }
 
 // Validate is that of RoleInput.

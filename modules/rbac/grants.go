@@ -19,8 +19,8 @@ type Grant struct {
 	RoleID      *string    `json:"role_id"`
 	UserID      *string    `json:"user_id"`
 	RecType     *string    `json:"rec_type"`
-	RecID       *string    `json:"rec_id"`
-	Permissions []string   `json:"permissions"`
+	RecID       *string    `json:"rec_id" doc:"null: the type as a whole."`
+	Permissions []string   `json:"permissions" enum:"create,read,update,delete,read_all" doc:"Empty for a grant on an endpoint."`
 	Endpoint    *string    `json:"endpoint"`
 	CreatedAt   store.Time `json:"created_at"`
 	CreatedBy   string     `json:"created_by"`
@@ -45,12 +45,12 @@ func (g Grant) recID() string {
 // GrantInput names exactly one of role and user, and either a record type with permissions, perhaps on one record, or
 // an endpoint.
 type GrantInput struct {
-	RoleID      string   `json:"role_id"`
-	UserID      string   `json:"user_id"`
-	RecType     string   `json:"rec_type"`
-	Permissions []string `json:"permissions"`
-	RecID       string   `json:"rec_id"`
-	Endpoint    string   `json:"endpoint"`
+	RoleID      string   `json:"role_id" required:"false" doc:"Either role_id or user_id."`
+	UserID      string   `json:"user_id" required:"false" doc:"Either role_id or user_id."`
+	RecType     string   `json:"rec_type" required:"false" doc:"Either rec_type with permissions, or endpoint."`
+	Permissions []string `json:"permissions" enum:"create,read,update,delete,read_all"`
+	RecID       string   `json:"rec_id" doc:"One record; without it the type as a whole."`
+	Endpoint    string   `json:"endpoint" doc:"As GET /v1/rbac/endpoints lists it."`
 }
 
 // Validate checks that the members fit together and brings ids into their stored form.

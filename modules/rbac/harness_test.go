@@ -24,6 +24,7 @@ import (
 	"kontor/server/endpoint"
 	"kontor/server/fault"
 	"kontor/server/limit"
+	"kontor/server/openapi/openapitest"
 	"kontor/store"
 	"kontor/store/storetest"
 )
@@ -36,6 +37,7 @@ type bank struct {
 	policy   *access.Current
 	users    *users
 	sessions *sessions
+	server   *server.Server
 	address  string
 	root     string // an administrator
 }
@@ -122,7 +124,7 @@ func stored(err error) (server.Stored, bool) {
 
 // thing is a record of the type customers.
 type thing struct {
-	ID string `json:"id"`
+	ID string `json:"id" format:"-"`
 }
 
 var things = &records.Table[thing]{
@@ -145,14 +147,14 @@ func thingEndpoints(db *store.DB) []endpoint.Endpoint {
 	type input struct {
 		ID string `path:"id"`
 	}
-	all := []string{access.Advisor, access.Customer}
+	all, missing := []string{access.Advisor, access.Customer}, []fault.Kind{fault.CustomerNotFound}
 	get := func(p access.Permission) endpoint.Handler {
 		return endpoint.JSON(http.StatusOK, func(ctx context.Context, in input) (thing, error) { return things.Get(ctx, db, in.ID, p) })
 	}
 	rows := []endpoint.Endpoint{
-		{Name: "things.get", Method: "GET", Path: "/v1/customers/{id}", Access: access.On(access.Customers, access.Read), Roles: all, Handle: get(access.Read)},
-		{Name: "things.update", Method: "PUT", Path: "/v1/customers/{id}", Access: access.On(access.Customers, access.Update), Roles: all, Handle: get(access.Update)},
-		{Name: "things.delete", Method: "DELETE", Path: "/v1/customers/{id}", Access: access.On(access.Customers, access.Delete), Roles: all, Handle: get(access.Delete)},
+		{Name: "things.get", Method: "GET", Path: "/v1/customers/{id}", Access: access.On(access.Customers, access.Read), Roles: all, Handle: get(access.Read), Faults: missing},
+		{Name: "things.update", Method: "PUT", Path: "/v1/customers/{id}", Access: access.On(access.Customers, access.Update), Roles: all, Handle: get(access.Update), Faults: missing},
+		{Name: "things.delete", Method: "DELETE", Path: "/v1/customers/{id}", Access: access.On(access.Customers, access.Delete), Roles: all, Handle: get(access.Delete), Faults: missing},
 		{Name: "things.create", Method: "POST", Path: "/v1/customers", Access: access.On(access.Customers, access.Create), Roles: all,
 			Handle: endpoint.JSON(http.StatusOK, func(context.Context, endpoint.None) (thing, error) { return thing{}, nil })},
 		{Name: "things.health", Method: "GET", Path: "/v1/health", Access: access.Public,
@@ -209,6 +211,7 @@ func (b *bank) listen() {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	b.server = s
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.t.Fatal(err)
@@ -316,6 +319,7 @@ func (b *bank) try(user, method, path string, body any, headers ...string) (answ
 	if err != nil {
 		return answer{}, err
 	}
+	openapitest.Hold(b.t, b.server, request, response, text)
 	a := answer{status: response.StatusCode, header: response.Header, text: string(text)}
 	if len(text) > 0 {
 		if err := json.Unmarshal(text, &a.body); err != nil {

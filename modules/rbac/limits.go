@@ -16,7 +16,7 @@ import (
 // the general limits.
 type RateLimit struct {
 	Endpoint   string     `json:"endpoint"`
-	PerMinute  *int       `json:"per_minute"` // null in the answer to a removal
+	PerMinute  *int       `json:"per_minute" doc:"null in the answer to a removal."` // null in the answer to a removal
 	ModifiedAt store.Time `json:"modified_at"`
 	ModifiedBy string     `json:"modified_by"`
 
@@ -40,7 +40,7 @@ const (
 // RateLimitInput sets or, with null, removes the rule of an endpoint.
 type RateLimitInput struct {
 	Endpoint  string                 `json:"endpoint"`
-	PerMinute endpoint.Optional[int] `json:"per_minute"`
+	PerMinute endpoint.Optional[int] `json:"per_minute" minimum:"1" maximum:"1000000" doc:"null removes the rule."`
 }
 
 // Validate checks the number.

@@ -18,9 +18,9 @@ import (
 // descriptions and grants can be changed.
 type Role struct {
 	ID          string     `json:"id"`
-	Name        string     `json:"name"`
-	Description string     `json:"description"`
-	BuiltIn     bool       `json:"built_in"`
+	Name        string     `json:"name" example:"Auditor"`
+	Description string     `json:"description" example:"Reads everything, changes nothing"`
+	BuiltIn     bool       `json:"built_in" example:"false" doc:"A built-in role cannot be changed or deleted."`
 	CreatedAt   store.Time `json:"created_at"`
 	CreatedBy   string     `json:"created_by"`
 	ModifiedAt  store.Time `json:"modified_at"`
@@ -39,8 +39,8 @@ const (
 
 // RoleInput is what a caller may say about a role. What an update leaves out stays as it is.
 type RoleInput struct {
-	Name        *string `json:"name"`
-	Description *string `json:"description"`
+	Name        *string `json:"name" maxLength:"100" example:"Auditor"`
+	Description *string `json:"description" maxLength:"1000" example:"Reads everything, changes nothing"`
 }
 
 // Validate brings name and description into their stored form. A name that looks like an id is refused: where roles are
@@ -76,8 +76,8 @@ func addRule(v *fault.Fields, field string, err error, limit int) {
 
 // createRoleInput is a RoleInput whose name is needed.
 type createRoleInput struct {
-	Name        *string `json:"name"`
-	Description *string `json:"description"`
+	Name        *string `json:"name" maxLength:"100" nullable:"false" example:"Auditor"`
+	Description *string `json:"description" maxLength:"1000" example:"Reads everything, changes nothing"`
 }
 
 // Validate is that of RoleInput with a name.

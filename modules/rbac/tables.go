@@ -15,13 +15,13 @@ import (
 // Endpoint is an operation of the API as grants and rate-limit rules name it.
 type Endpoint struct {
 	Endpoint  string `json:"endpoint"` // GET /v1/customers/{id}
-	Name      string `json:"name"`
+	Name      string `json:"name" example:"customers.get"`
 	Method    string `json:"method"`
 	Path      string `json:"path"`
-	Tag       string `json:"tag"`
+	Tag       string `json:"tag" example:"Customers"`
 	Summary   string `json:"summary"`
-	Access    string `json:"access"`     // public, api-key, bearer, or bearer with record type and permission
-	RateLimit string `json:"rate_limit"` // which general limit holds: none, public or private
+	Access    string `json:"access" example:"bearer customers:read" doc:"public, api-key, or bearer with record type and permission."` // public, api-key, bearer, or bearer with record type and permission
+	RateLimit string `json:"rate_limit" enum:"none,public,private"`                                                                    // which general limit holds: none, public or private
 
 	active bool
 }
@@ -36,7 +36,7 @@ func describe(e endpoint.Endpoint) Endpoint {
 // RecordType is a kind of record that can be granted.
 type RecordType struct {
 	ID   string `json:"id"`
-	Name string `json:"name"`
+	Name string `json:"name" example:"customers"`
 }
 
 // serves reports whether this process has the endpoint.

@@ -22,6 +22,7 @@ import (
 	"kontor/server"
 	"kontor/server/access"
 	"kontor/server/fault"
+	"kontor/server/openapi/openapitest"
 	"kontor/store"
 	"kontor/store/storetest"
 )
@@ -39,6 +40,7 @@ type bank struct {
 	auth    *signIn
 	outbox  *outbox
 	service *users.Service
+	server  *server.Server
 	address string
 }
 
@@ -112,6 +114,7 @@ func (b *bank) serve(texts *locales.Bundle) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	b.server = s
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.t.Fatal(err)
@@ -191,6 +194,7 @@ func (b *bank) call(who, method, path string, body any, headers ...string) reply
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	openapitest.Hold(b.t, b.server, request, response, text)
 	r := reply{Status: response.StatusCode, Header: response.Header, Text: string(text)}
 	if len(text) > 0 {
 		if err := json.Unmarshal(text, &r.Body); err != nil {

@@ -16,8 +16,8 @@ import (
 type Credential struct {
 	ID          string      `json:"id"`
 	UserID      string      `json:"user_id"`
-	Type        string      `json:"type"`
-	Value       string      `json:"value"`
+	Type        string      `json:"type" enum:"email,phone,username"`
+	Value       string      `json:"value" example:"anna.keller@example.ch"`
 	Validated   bool        `json:"validated"`
 	ValidatedAt *store.Time `json:"validated_at"`
 	CreatedAt   store.Time  `json:"created_at"`

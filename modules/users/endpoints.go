@@ -33,6 +33,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.completeRecovery)},
 		{Name: "users.list", Method: http.MethodGet, Path: "/v1/users",
 			Access: access.On(access.Users, access.Read), Roles: advisors, Summary: "List users.",
+			Doc:    endpoint.Doc{Search: userList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.list)},
 		{Name: "users.me", Method: http.MethodGet, Path: "/v1/users/me",
 			Access: access.SignedIn, Roles: members, Summary: "Read the caller's own user.",
@@ -57,6 +58,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "users.credentials.list", Method: http.MethodGet, Path: "/v1/users/{id}/credentials",
 			Access: access.On(access.Credentials, access.Read), Roles: signedUp, Summary: "List the credentials of a user.",
 			Faults: []fault.Kind{fault.UserNotFound},
+			Doc:    endpoint.Doc{Search: credentialList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.listCredentials)},
 		{Name: "users.credentials.create", Method: http.MethodPost, Path: "/v1/users/{id}/credentials",
 			// A user adds his own without a grant on the type, which the rule of creation would ask for.

@@ -29,11 +29,11 @@ type credentialsInput struct {
 }
 
 type registerInput struct {
-	Type     string `json:"credential_type"`
-	Value    string `json:"credential_value"`
-	Password string `json:"password"`
-	Terms    bool   `json:"terms_accepted"`
-	Privacy  bool   `json:"privacy_policy_accepted"`
+	Type     string `json:"credential_type" enum:"email,phone,username" required:"true"`
+	Value    string `json:"credential_value" required:"true"`
+	Password string `json:"password" format:"password" minLength:"12" maxLength:"128" required:"true"`
+	Terms    bool   `json:"terms_accepted" required:"true" doc:"Must be true."`
+	Privacy  bool   `json:"privacy_policy_accepted" required:"true" doc:"Must be true."`
 }
 
 // check checks all but the password. The service calls it, together with the policy for passwords, so that all that is
@@ -51,8 +51,8 @@ func (in *registerInput) check(v *fault.Fields) identifier {
 
 type addCredentialInput struct {
 	UserID string `path:"id"`
-	Type   string `json:"credential_type"`
-	Value  string `json:"credential_value"`
+	Type   string `json:"credential_type" enum:"email,phone,username"`
+	Value  string `json:"credential_value" required:"true"`
 
 	id identifier
 }
@@ -88,7 +88,7 @@ type deleteCredentialInput struct {
 type validateInput struct {
 	UserID       string `path:"id"`
 	CredentialID string `path:"credential_id"`
-	OTP          string `json:"otp"`
+	OTP          string `json:"otp" pattern:"^[0-9]{6}$"`
 }
 
 // Validate asks for a code; whether it looks like one is part of whether it is right.
@@ -101,8 +101,8 @@ type resendOutput struct {
 
 type updateInput struct {
 	UserID   string  `path:"id"`
-	Language *string `json:"language"`
-	Status   *string `json:"status"`
+	Language *string `json:"language" enum:"en,de,fr,it"`
+	Status   *string `json:"status" enum:"active,disabled" doc:"For administrators."`
 }
 
 // Validate checks the members that are given.
@@ -123,13 +123,13 @@ func (in *updateInput) Validate(v *fault.Fields) {
 
 type passwordInput struct {
 	UserID      string `path:"id"`
-	OldPassword string `json:"old_password"`
-	Password    string `json:"password"`
+	OldPassword string `json:"old_password" format:"password" doc:"Needed by everybody who changes his own."`
+	Password    string `json:"password" format:"password" minLength:"12" maxLength:"128" required:"true"`
 }
 
 type rolesInput struct {
 	UserID string    `path:"id"`
-	Roles  *[]string `json:"roles"`
+	Roles  *[]string `json:"roles" maxItems:"50" example:"Customer" doc:"Names or ids; these and no others."`
 }
 
 const maxRoles = 50
@@ -157,9 +157,9 @@ type recoveryInput struct {
 func (in *recoveryInput) Validate(v *fault.Fields) { in.key = checkLogin(v, in.Value) }
 
 type completeRecoveryInput struct {
-	Value    string `json:"credential_value"`
-	OTP      string `json:"otp"`
-	Password string `json:"password"`
+	Value    string `json:"credential_value" required:"true"`
+	OTP      string `json:"otp" required:"true"`
+	Password string `json:"password" format:"password" minLength:"12" maxLength:"128" required:"true"`
 }
 
 // check asks for credential and code. The service calls it together with the policy for passwords.

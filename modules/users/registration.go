@@ -16,8 +16,8 @@ const created = http.StatusCreated
 type Registration struct {
 	UserID      string     `json:"user_id"`
 	Credential  Credential `json:"credential"`
-	AccessToken string     `json:"access_token"`
-	TokenType   string     `json:"token_type"`
+	AccessToken string     `json:"access_token" doc:"A token that can validate the credential, and nothing else."`
+	TokenType   string     `json:"token_type" enum:"Bearer"`
 	ExpiresIn   int        `json:"expires_in"`
 }
 

@@ -32,9 +32,9 @@ const (
 // User is an account.
 type User struct {
 	ID          string      `json:"id"`
-	Status      string      `json:"status"`
-	Language    string      `json:"language"`
-	Roles       []string    `json:"roles"` // names, in alphabetical order
+	Status      string      `json:"status" enum:"pending,active,disabled"`
+	Language    string      `json:"language" enum:"en,de,fr,it"`
+	Roles       []string    `json:"roles" example:"Customer" doc:"Names, in alphabetical order."` // names, in alphabetical order
 	CreatedAt   store.Time  `json:"created_at"`
 	ModifiedAt  store.Time  `json:"modified_at"`
 	LastLoginAt *store.Time `json:"last_login_at"`

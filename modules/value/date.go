@@ -77,6 +77,9 @@ func (d Date) MarshalJSON() ([]byte, error) {
 	return []byte(`"` + d.String() + `"`), nil
 }
 
+// JSONString tells the API's documentation how a date is written: as a string of this format, or as null.
+func (d Date) JSONString() (format string, orNull bool) { return "date", true }
+
 // UnmarshalJSON reads what MarshalJSON writes. An empty string is not null: it is refused.
 func (d *Date) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"strings"
+	"time"
 
 	"kontor/server/access"
 	"kontor/server/fault"
@@ -18,6 +19,7 @@ type Context struct {
 	Address   netip.Addr // of the client, behind trusted proxies
 	DeviceID  string     // X-Device-ID
 	IfMatch   string     // the header as sent
+	Now       time.Time  // when the request came in, by the service's clock
 }
 
 type contextKey struct{}

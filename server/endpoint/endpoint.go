@@ -26,6 +26,7 @@ type Endpoint struct {
 	Faults   []fault.Kind // what may go wrong beyond what can go wrong everywhere
 	MaxBody  int          // bytes; zero means DefaultMaxBody
 	Draining string       // plain text answered with 503 while the service shuts down; empty: the health map
+	Doc      Doc          // what the API document cannot find out from the rest
 	Handle   Handler
 }
 

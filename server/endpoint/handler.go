@@ -43,6 +43,11 @@ type Tagged interface{ ETag() string }
 // validated is implemented by inputs with rules.
 type validated interface{ Validate(v *fault.Fields) }
 
+// validatedNow is implemented by inputs whose rules depend on the request, such as a date that must not be in the future.
+type validatedNow interface {
+	Validate(ctx context.Context, v *fault.Fields)
+}
+
 // None is the input of an operation that reads nothing from the request.
 type None struct{}
 
@@ -59,8 +64,8 @@ type Message struct {
 //	Name  string  `json:"name"`      a member of the body
 //
 // Members are matched by their exact names; unknown ones are ignored; all that do not fit their type are reported at
-// once, together with what the optional method Validate(*fault.Fields) of In finds. Out is encoded as JSON; an Out with
-// a method ETag gets the header and conditional requests.
+// once, together with what the optional method Validate(*fault.Fields) of In finds; it may take the context, too. Out is
+// encoded as JSON; an Out with a method ETag gets the header and conditional requests.
 func JSON[In, Out any](status int, f func(ctx context.Context, in In) (Out, error)) Handler {
 	p := newPlan(reflect.TypeFor[In]())
 	h := Handler{Status: status, In: reflect.TypeFor[In](), Out: reflect.TypeFor[Out](), plan: p}
@@ -73,8 +78,11 @@ func JSON[In, Out any](status int, f func(ctx context.Context, in In) (Out, erro
 		if err := p.bind(r, reflect.ValueOf(&in).Elem(), problems); err != nil {
 			return Result{}, err
 		}
-		if checked, ok := any(&in).(validated); ok {
+		switch checked := any(&in).(type) {
+		case validated:
 			checked.Validate(problems)
+		case validatedNow:
+			checked.Validate(ctx, problems)
 		}
 		if err := problems.Err(); err != nil {
 			return Result{}, err

@@ -20,6 +20,8 @@ import (
 	"kontor/server"
 	"kontor/server/access"
 	"kontor/server/endpoint"
+	"kontor/server/openapi"
+	"kontor/server/openapi/openapitest"
 	"kontor/server/settings"
 	"kontor/store"
 	"kontor/store/storetest"
@@ -89,6 +91,9 @@ func testLog(t testing.TB) *slog.Logger {
 
 func (s *Server) serve() {
 	s.t.Helper()
+	if err := s.Notifications.Start(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
 	web, err := s.Modules.Server()
 	if err != nil {
 		s.t.Fatal(err)
@@ -114,6 +119,9 @@ func (s *Server) serve() {
 
 // Table lists all rows that are served.
 func (s *Server) Table() []endpoint.Endpoint { return s.web.Table() }
+
+// Document makes the API document of the running server.
+func (s *Server) Document() (*openapi.Document, error) { return s.web.Document() }
 
 // Client makes requests as somebody. Without a token it is nobody.
 type Client struct {
@@ -172,7 +180,7 @@ func (c *Client) With(headers ...string) *Client {
 	return &next
 }
 
-// Do makes a request. A body that is text is sent as it is, any other as JSON; nil sends none.
+// Do makes a request and holds its answer against the API document. A body that is text is sent as it is, any other as JSON; nil sends none.
 func (c *Client) Do(method, path string, body any) Response {
 	c.server.t.Helper()
 	request, err := http.NewRequestWithContext(context.Background(), method, "http://"+c.server.Address+path, encode(c.server.t, body))
@@ -197,6 +205,7 @@ func (c *Client) Do(method, path string, body any) Response {
 	if err != nil {
 		c.server.t.Fatalf("%s %s: %v", method, path, err)
 	}
+	openapitest.Hold(c.server.t, c.server.web, request, response, answer)
 	return Response{Status: response.StatusCode, Header: response.Header, Body: string(answer), what: method + " " + path}
 }
 

@@ -127,6 +127,7 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"server.shutdown_seconds":                "3",
 		"server.trusted_proxies":                 "10.0.0.7/32,fd00::/8",
 		"data.dir":                               "/srv/kontor",
+		"server.console_dir":                     "/srv/console",
 		"cors.allowed_origins":                   "https://a.example,http://localhost:3000",
 		"auth.access_token_minutes":              "5",
 		"auth.refresh_token_hours":               "12",

@@ -79,6 +79,9 @@ var registry = []Setting{
 	row("server.trusted_proxies", networks, "",
 		"Addresses or networks of reverse proxies whose X-Forwarded-For is believed; empty: none.",
 		func(s *Settings) *[]netip.Prefix { return &s.Server.TrustedProxies }),
+	row("server.console_dir", optional(path), "",
+		"Directory to serve the console from while working on it; empty: the console inside the executable.",
+		func(s *Settings) *string { return &s.Server.ConsoleDir }),
 
 	row("data.dir", path, "./data",
 		"Directory of the database, the keys and the files; made on the first start.",

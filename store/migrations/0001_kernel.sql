@@ -6,9 +6,10 @@ CREATE TABLE meta (
 	value TEXT NOT NULL
 );
 
--- Who did what to which record. Each row carries the hash of the one before; rows are only appended.
+-- Who did what to which record. Each row carries the hash of the one before; rows are only appended. INTEGER, not BIGINT,
+-- is the row number itself on SQLite, which saves each write an index.
 CREATE TABLE audit_entries (
-	seq         BIGINT NOT NULL PRIMARY KEY,
+	seq         INTEGER NOT NULL PRIMARY KEY,
 	at          BIGINT NOT NULL,
 	actor       TEXT   NOT NULL,
 	action      TEXT   NOT NULL,

@@ -43,6 +43,9 @@ export function ago(value) {
   return new Intl.RelativeTimeFormat(language.get(), { numeric: 'auto' }).format(-Math.max(1, Math.round(seconds / length)), unit);
 }
 
+/** A moment in few letters: the time for today, else the day. */
+export const moment = (value) => (day(value) === day(new Date().toISOString()) ? clock(value) : day(value));
+
 /** A number with the user's separators; decimals fixes the digits behind the point. */
 export function number(value, decimals = 0) {
   const [, group, point] = /^1(.)234(.)56$/.exec(prefs.get().number_format) ?? [null, "'", '.'];

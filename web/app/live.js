@@ -12,12 +12,10 @@ export async function countUnread() {
   const [inbox, chats] = await Promise.allSettled([api.get('/v1/notifications/unread-count'), api.get('/v1/chats')]);
   if (!session.get()) return;
   unread.set((was) => ({
-    notifications: inbox.status === 'fulfilled' ? countOf(inbox.value) : was.notifications,
+    notifications: inbox.status === 'fulfilled' ? inbox.value.unread_count : was.notifications,
     chats: chats.status === 'fulfilled' ? chats.value.reduce((sum, chat) => sum + chat.unreadCount, 0) : was.chats,
   }));
 }
-
-const countOf = (answer) => answer?.unread_count ?? answer?.unread ?? answer?.count ?? 0;
 
 let settle;
 
@@ -56,13 +54,10 @@ export function stopLive() {
 export function useNotifications(fn) {
   const latest = useRef(fn);
   latest.current = fn;
-  useEffect(() => {
-    let opened = 0;
-    return onFrame((frame) => {
-      if (frame.event === 'message') latest.current(frame.data);
-      else if (frame.event === 'reset' || (frame.event === 'open' && opened++)) latest.current(null);
-    });
-  }, []);
+  useEffect(() => onFrame((frame) => {
+    if (frame.event === 'message') latest.current(frame.data);
+    else if (frame.event === 'reset' || frame.again) latest.current(null);
+  }), []);
 }
 
 /** The unread counts, drawn again when they change. */

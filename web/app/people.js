@@ -19,9 +19,8 @@ async function ask(userId) {
   if (asked.has(userId) || !(may('credentials', 'read_all') || may('credentials', 'read') || may('users', 'read_all'))) return;
   asked.add(userId);
   try {
-    const answer = await api.get(`/v1/users/${userId}/credentials`);
-    const all = Array.isArray(answer) ? answer : answer.data ?? answer.credentials ?? [];
-    const best = all.find((one) => one.type === 'email') ?? all[0];
+    const { data } = await api.get(`/v1/users/${userId}/credentials`);
+    const best = data.find((one) => one.type === 'email') ?? data[0];
     learn(userId, best?.value);
   } catch {
     // Without the right to read it the short id has to do.

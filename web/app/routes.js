@@ -1,8 +1,8 @@
-import { may } from './access.js';
+import { may, mayAny } from './access.js';
 
 // Every screen of the console. A screen is fetched when it is first shown. `nav` puts it into the menu under that
 // group; `shown` says whether the caller has any use for it.
-const reads = (type) => () => may(type, 'read') || may(type, 'read_all') || may(type, 'create');
+const reads = (type) => () => mayAny(type);
 const administers = (type) => () => may(type, 'read_all') || may(type, 'update');
 
 /** The screens, in the order of the menu. */

@@ -1,7 +1,7 @@
 import { html, useEffect, useState } from '../lib.js';
 import { api } from '../api.js';
 import { may, myId } from '../access.js';
-import { ago } from '../format.js';
+import { moment } from '../format.js';
 import { t } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { countUnreadSoon, useNotifications } from '../live.js';
@@ -34,7 +34,7 @@ function Entry({ chat, current }) {
   return html`<li><a href=${`/chats/${chat.id}`} aria-current=${current ? 'page' : undefined} class=${chat.unreadCount ? 'unread' : ''}>
     <${Avatar} name=${name} />
     <span class="grow two-lines"><span>${name}</span><span>${last ? `${last.senderId === myId() ? `${t('chats.you')}: ` : ''}${last.content}` : t('chats.no_messages')}</span></span>
-    <span class="chat-side"><time class="fine" dateTime=${chat.updatedAt}>${ago(last?.createdAt ?? chat.updatedAt)}</time>${chat.unreadCount ? html`<span class="count">${chat.unreadCount}<span class="sr"> ${t('nav.unread')}</span></span>` : null}</span>
+    <span class="chat-side"><time class="fine" dateTime=${chat.updatedAt}>${moment(last?.createdAt ?? chat.updatedAt)}</time>${chat.unreadCount ? html`<span class="count">${chat.unreadCount}<span class="sr"> ${t('nav.unread')}</span></span>` : null}</span>
   </a></li>`;
 }
 
@@ -48,7 +48,7 @@ function NewChat({ close, done }) {
   });
   return html`<${Dialog} title=${t('chats.new')} close=${close}>
     <${Form} form=${form}>
-      <${UserPicker} key=${people.length} label=${t('chats.with')} pick=${(one) => setPeople((was) => (was.some(({ id }) => id === one.id) ? was : [...was, one]))} error=${form.errors.participants} />
+      <${UserPicker} others key=${people.length} label=${t('chats.with')} pick=${(one) => setPeople((was) => (was.some(({ id }) => id === one.id) ? was : [...was, one]))} error=${form.errors.participants} />
       ${people.length > 0 && html`<ul class="chips" aria-label=${t('chats.participants')}>${people.map((one) => html`<li key=${one.id}><button type="button" class="chip" aria-label=${t('chats.remove', { name: one.name })} onClick=${() => setPeople(people.filter(({ id }) => id !== one.id))}>${one.name}<${Icon} name="close" size=${12} /></button></li>`)}</ul>`}
       ${people.length > 1 && html`<${Field} form=${form} name="title" label=${t('chats.title')} optional autocomplete="off" />`}
       ${may('chats', 'read_all') && html`<${Field} form=${form} name="support" type="checkbox" label=${t('chats.support')} />`}

@@ -36,10 +36,7 @@ function Prove({ userId, credential, close, done }) {
 /** What a user signs in with. */
 export function Credentials({ userId }) {
   const [dialog, setDialog] = useState(null);
-  const load = useLoad(async () => {
-    const answer = await api.get(`/v1/users/${userId}/credentials`);
-    return Array.isArray(answer) ? answer : answer.data ?? answer.credentials ?? [];
-  }, [userId]);
+  const load = useLoad(async () => (await api.get(`/v1/users/${userId}/credentials`, { limit: 100 })).data, [userId]);
   const done = () => {
     setDialog(null);
     load.reload();

@@ -9,10 +9,10 @@ export const fullName = (customer) => [customer?.first_name, customer?.last_name
 
 const blank = { type: 'individual', first_name: '', last_name: '', email: '', phone: '', date_of_birth: '', nationality: '', address: { street: '', postal_code: '', city: '', country: '' }, metadata: {} };
 
-/** The members a form offers; an empty date is sent as null, because it is none. */
+/** The members that the form offers, with the language beside whatever else the metadata hold. */
 function body(values, before) {
   const { language: spoken, ...rest } = values;
-  return { ...rest, date_of_birth: rest.date_of_birth || null, metadata: { ...before?.metadata, language: spoken } };
+  return { ...rest, metadata: { ...before?.metadata, language: spoken } };
 }
 
 /**

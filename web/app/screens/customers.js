@@ -4,9 +4,8 @@ import { day } from '../format.js';
 import { t, term } from '../i18n.js';
 import { anywhere, useList } from '../list.js';
 import { usePrefs } from '../prefs.js';
-import { go, setQuery } from '../router.js';
+import { go, route, setQuery } from '../router.js';
 import { useStore } from '../store.js';
-import { route } from '../router.js';
 import { Avatar, Badge, Pager, Table } from '../ui/data.js';
 import { Empty, Loaded } from '../ui/feedback.js';
 import { Filter, Filters, Search } from '../ui/filters.js';
@@ -19,11 +18,11 @@ const options = (group, values) => values.map((value) => [value, term(group, val
 
 const columns = () => [
   { key: 'name', label: t('customers.name'), sort: 'last_name', cell: (row) => html`<span class="with-avatar"><${Avatar} name=${fullName(row)} size="s" /><span class="two-lines"><span>${fullName(row)}</span><span class="mail">${row.email}</span></span></span>` },
-  { key: 'type', label: t('customers.type'), cell: (row) => term('customer_type', row.type) },
-  { key: 'place', label: t('customers.place'), cell: (row) => [row.address?.city, row.address?.country].filter(Boolean).join(', ') },
+  { key: 'type', minor: true, label: t('customers.type'), cell: (row) => term('customer_type', row.type) },
+  { key: 'place', minor: true, label: t('customers.place'), cell: (row) => [row.address?.city, row.address?.country].filter(Boolean).join(', ') },
   { key: 'kyc', label: t('customers.kyc'), sort: 'kyc_status', cell: (row) => html`<${Badge} group="kyc_status" value=${row.kyc_status} />` },
-  { key: 'level', label: t('customers.level'), sort: 'verification_level', cell: (row) => term('verification_level', row.verification_level) },
-  { key: 'created', label: t('customers.since'), sort: 'created_at', num: true, cell: (row) => day(row.created_at) },
+  { key: 'level', minor: true, label: t('customers.level'), sort: 'verification_level', cell: (row) => term('verification_level', row.verification_level) },
+  { key: 'created', minor: true, label: t('customers.since'), sort: 'created_at', num: true, cell: (row) => day(row.created_at) },
 ];
 
 /** All customers the caller may see: searched, filtered, sorted, by pages. */

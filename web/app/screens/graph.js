@@ -40,7 +40,7 @@ export function Graph({ persona, links }) {
   const spots = places(links.length);
   const cx = WIDTH / 2;
   const cy = HEIGHT / 2;
-  return html`<div class="graph"><svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label=${t('personas.graph', { name: personaName(persona), n: links.length })}>
+  return html`<div class="graph" tabindex="0" role="group" aria-label=${t('personas.links')}><svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label=${t('personas.graph', { name: personaName(persona), n: links.length })}>
     ${links.map((link, i) => html`<line key=${`l${link.id}`} x1=${cx} y1=${cy} x2=${spots[i].x} y2=${spots[i].y} />`)}
     ${links.map((link, i) => {
       const x = cx + (spots[i].x - cx) * 0.56;

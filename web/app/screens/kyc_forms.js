@@ -5,14 +5,15 @@ import { t, term } from '../i18n.js';
 import { Dialog } from '../ui/dialog.js';
 import { Actions, Field, Form, useForm } from '../ui/form.js';
 
-const TYPES = ['passport', 'identity_card', 'residence_permit', 'driving_licence', 'proof_of_address', 'other'];
+/** The types of documents. */
+export const TYPES = ['passport', 'identity_card', 'residence_permit', 'driving_licence', 'proof_of_address', 'other'];
 const LEVELS = ['none', 'basic', 'standard', 'enhanced'];
 
 /** Adds a document, and lets a reviewer say at once that he has verified the customer by it. */
 export function DocumentDialog({ customer, close, done }) {
   const reviews = may('customers', 'update');
   const form = useForm({ type: 'passport', number: '', expiry_date: '', country: 'CHE', verify: false }, async ({ verify, ...document }) => {
-    const body = { documents: [{ ...document, expiry_date: document.expiry_date || null }] };
+    const body = { documents: [document] };
     if (verify) body.verified_at = new Date().toISOString();
     try {
       done(await api.put(`/v1/customers/${customer.id}/kyc`, body));
@@ -37,11 +38,11 @@ export function DocumentDialog({ customer, close, done }) {
 
 /** A reviewer's decision: only the states that may follow are offered. */
 export function StatusDialog({ customer, kyc, next, close, done }) {
-  const form = useForm({ kyc_status: next[0]?.state ?? '', verification_level: kyc.verification_level ?? customer.verification_level, reason: '' },
+  const form = useForm({ kyc_status: next[0], verification_level: kyc.verification_level, reason: '' },
     async (body) => done(await api.patch(`/v1/customers/${customer.id}/kyc/status`, body)));
   return html`<${Dialog} title=${t('kyc.decide')} close=${close}>
     <${Form} form=${form}>
-      <${Field} form=${form} name="kyc_status" label=${t('kyc.next')} options=${next.map(({ state }) => [state, term('kyc_status', state)])} />
+      <${Field} form=${form} name="kyc_status" label=${t('kyc.next')} options=${next.map((state) => [state, term('kyc_status', state)])} />
       <${Field} form=${form} name="verification_level" label=${t('customers.level')} options=${LEVELS.map((level) => [level, term('verification_level', level)])} />
       <${Field} form=${form} name="reason" label=${t('kyc.reason')} rows=${3} hint=${t('kyc.reason_hint')} />
       <${Actions} form=${form} label=${t('do.save')} cancel=${close} />

@@ -1,6 +1,6 @@
 import { html } from '../lib.js';
 import { api } from '../api.js';
-import { may, useCaller } from '../access.js';
+import { may, mayAny, useCaller } from '../access.js';
 import { ago, number, percent } from '../format.js';
 import { language, t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
@@ -73,7 +73,7 @@ export default function Overview() {
   usePrefs();
   const { me } = useCaller();
   const unread = useUnread();
-  const showsCustomers = may('customers', 'read') || may('customers', 'read_all');
+  const showsCustomers = mayAny('customers');
   const tasks = useLoad(() => api.get('/v1/tasks', { limit: 100 }));
   const activity = useLoad(() => api.get('/v1/notifications', { limit: 8, 'search.user_id': me.id, sort: '-created_at' }));
   const totals = useLoad(() => (showsCustomers ? api.get('/v1/customers', { limit: -1 }) : null));

@@ -1,5 +1,5 @@
 import { html } from '../lib.js';
-import { country, grouped, money, number } from '../format.js';
+import { country, date, grouped, money, number } from '../format.js';
 import { t, term } from '../i18n.js';
 import { usePrefs } from '../prefs.js';
 import { Copy, Facts } from '../ui/data.js';
@@ -9,7 +9,7 @@ import { Card } from '../ui/page.js';
 /** Lines of an address as a bill prints them. */
 function addressLines(party) {
   if (!party) return [];
-  if (party.address_lines?.length) return [party.name, ...party.address_lines].filter(Boolean);
+  if (party.address_lines.length) return [party.name, ...party.address_lines].filter(Boolean);
   const place = [party.zip, party.city].filter(Boolean).join(' ');
   return [party.name, party.address, place && (party.country && party.country !== 'CH' ? `${party.country}-${place}` : place)].filter(Boolean);
 }
@@ -28,21 +28,25 @@ const CodePlace = () => html`<svg class="code-place" viewBox="0 0 46 46" aria-hi
   <rect class="cross" x="18" y="18" width="10" height="10" /><path class="cross-arms" d="M22 19.700h2v2.300h2.300v2H24v2.300h-2V24h-2.300v-2H22z" />
 </svg>`;
 
-/** What a standard's check found: the element, the rule it breaks, and the value. */
-export function Findings({ items, tone = 'warn' }) {
-  return html`<ul class="items findings">${items.map((item, i) => html`<li key=${i}><span class=${`finding ${tone}`}><${Icon} name="warning" size=${16} /></span>
-    <div class="grow">${typeof item === 'string' ? item : html`<strong>${item.message ?? term('violation', item.rule ?? item.code)}</strong>
-      <p class="fine">${[item.element && term('element', item.element), item.rule && item.message && item.rule, item.value !== undefined && item.value !== '' && `«${item.value}»`, item.page && t('invoices.on_page', { page: item.page })].filter(Boolean).join(' · ')}</p>`}</div></li>`)}</ul>`;
+/** What a check against the standard found: in the server's words, then what stands there. */
+export function Findings({ items }) {
+  return html`<ul class="items findings">${items.map((item, i) => html`<li key=${i}><span class=${`finding ${item.kind === 'violation' ? 'bad' : 'warn'}`}><${Icon} name="warning" size=${16} /></span>
+    <div class="grow"><strong>${item.message}</strong>
+      <p class="fine">${[item.value && `«${item.value}»`, item.page && t('invoices.on_page', { page: item.page })].filter(Boolean).join(' · ')}</p></div></li>`)}</ul>`;
 }
 
+const vat = (rates) => rates.map(({ rate, amount }) => (amount ? `${rate} % (${amount})` : `${rate} %`)).join('; ');
+
 function Billing({ info }) {
+  usePrefs();
   if (!info) return null;
-  const parsed = info.swico ?? info.parsed ?? info.s1;
-  const show = (value) => (Array.isArray(value) ? value.map(show).join('; ') : value && typeof value === 'object' ? Object.values(value).map(show).join(' – ') : typeof value === 'number' ? number(value, Number.isInteger(value) ? 0 : 2) : String(value));
-  const rows = parsed ? Object.entries(parsed).filter(([, value]) => value && (!Array.isArray(value) || value.length)).map(([name, value]) => [term('swico', name), show(value)]) : [];
-  const raw = typeof info === 'string' ? info : info.raw;
-  if (!rows.length && !raw) return null;
-  return html`<${Card} title=${t('invoices.billing')}>${rows.length ? html`<${Facts} rows=${rows} />` : null}${raw && html`<p class="code fine">${raw}</p>`}<//>`;
+  const s1 = info.swico;
+  const rows = s1 ? [
+    ['invoice_number', s1.invoice_number], ['invoice_date', date(s1.invoice_date)], ['due_date', date(s1.due_date)], ['customer_reference', s1.customer_reference], ['uid', s1.uid],
+    ['service_date', [date(s1.service_date), date(s1.service_end)].filter(Boolean).join(' – ')], ['vat_rates', vat(s1.vat_rates)], ['import_vat', vat(s1.import_vat)],
+    ['conditions', s1.conditions.map(({ percent, days }) => t('swico.within', { percent, n: days })).join('; ')],
+  ].filter(([, value]) => value).map(([name, value]) => [t(`swico.${name}`), value]) : [];
+  return html`<${Card} title=${t('invoices.billing')}>${rows.length > 0 && html`<${Facts} rows=${rows} />`}<p class="code fine">${info.raw}</p><//>`;
 }
 
 /** A payment part as the Swiss standard lays it out: amount below the code, the account and the parties beside it. */
@@ -50,14 +54,14 @@ export function PaymentPart({ bill }) {
   usePrefs();
   const iban = grouped(bill.iban);
   const reference = grouped(bill.reference, bill.reference_type);
-  const warnings = bill.warnings ?? [];
+  const { warnings } = bill;
   const debtor = addressLines(bill.debtor);
-  const raw = typeof bill.billing_information === 'string' ? bill.billing_information : bill.billing_information?.raw;
+  const raw = bill.billing_information?.raw;
   return html`
     <section class="paper" aria-label=${t('paper.title')}>
       <h2>${t('paper.title')}</h2>
       <div class="paper-code"><${CodePlace} />
-        <dl class="paper-amount"><div><dt>${t('paper.currency')}</dt><dd>${bill.currency}</dd></div><div><dt>${t('paper.amount')}</dt><dd>${bill.amount === null || bill.amount === undefined ? html`<${Blank} /><span class="sr">${t('paper.open')}</span>` : number(bill.amount, 2)}</dd></div></dl>
+        <dl class="paper-amount"><div><dt>${t('paper.currency')}</dt><dd>${bill.currency}</dd></div><div><dt>${t('paper.amount')}</dt><dd>${bill.amount === null ? html`<${Blank} /><span class="sr">${t('paper.open')}</span>` : number(bill.amount, 2)}</dd></div></dl>
       </div>
       <dl class="paper-text">
         <${Part} name=${t('paper.account')}><span class="num">${iban}</span> <${Copy} text=${bill.iban} label=${t('copy.iban')} /><${Lines} lines=${addressLines(bill.creditor)} /><//>
@@ -68,9 +72,9 @@ export function PaymentPart({ bill }) {
     </section>
     ${warnings.length > 0 && html`<${Card} title=${t('invoices.warnings')}><${Findings} items=${warnings} /><//>`}
     <${Card} title=${t('invoices.facts')}><${Facts} rows=${[
-      [t('paper.amount'), bill.amount === null || bill.amount === undefined ? t('paper.open') : html`<strong class="num">${money(bill.amount, bill.currency)}</strong>`],
+      [t('paper.amount'), bill.amount === null ? t('paper.open') : html`<strong class="num">${money(bill.amount, bill.currency)}</strong>`],
       [t('invoices.reference_type'), term('reference_type', bill.reference_type)], [t('field.country'), country(bill.creditor?.country)], bill.page && [t('invoices.found_on'), number(bill.page)],
-      bill.alternative_procedures?.length && [t('invoices.alternatives'), bill.alternative_procedures.map((one) => (typeof one === 'string' ? one : one.raw ?? one.name)).join(' · ')],
+      bill.alternative_procedures.length > 0 && [t('invoices.alternatives'), bill.alternative_procedures.join(' · ')],
     ]} /><//>
     <${Billing} info=${bill.billing_information} />`;
 }

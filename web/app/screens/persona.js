@@ -15,18 +15,14 @@ import { UserPicker } from '../ui/picker.js';
 import { Graph } from './graph.js';
 import { LinkDialog, PersonaDialog, personaName } from './persona_form.js';
 
-const listOf = (answer) => (Array.isArray(answer) ? answer : answer?.data ?? answer?.links ?? answer?.users ?? []);
-const otherEnd = (link, id) => {
-  const ends = [link.persona_id, link.linked_persona_id ?? link.other_persona_id ?? link.to_persona_id ?? link.related_persona_id];
-  return ends.find((end) => end && end !== id);
-};
-
+/** The links of a persona with the persons at their other ends, each with what he is to this one. */
 async function loadLinks(id) {
-  const links = listOf(await api.get(`/v1/personas/${id}/links`));
-  return Promise.all(links.map(async (link) => {
-    const other = otherEnd(link, id);
-    const persona = link.persona ?? link.linked_persona ?? (await api.get(`/v1/personas/${other}`).catch(() => ({ id: other })));
-    return { id: link.id, relation: link.relation, outward: link.persona_id === id, persona };
+  const { data } = await api.get(`/v1/personas/${id}/links`, { limit: 100 });
+  return Promise.all(data.map(async (link) => {
+    const outgoing = link.persona_id === id;
+    const other = outgoing ? link.linked_persona_id : link.persona_id;
+    const persona = await api.get(`/v1/personas/${other}`).catch(() => ({ id: other })); // It may be hidden from the caller.
+    return { id: link.id, relation: outgoing ? link.relation : link.inverse_relation, persona };
   }));
 }
 
@@ -57,8 +53,7 @@ function Links({ persona, rights }) {
 
 function Users({ persona, rights }) {
   usePeople();
-  const load = useLoad(async () => listOf(await api.get(`/v1/personas/${persona.id}/users`)), [persona.id]);
-  const idOf = (row) => row.user_id ?? row.id;
+  const load = useLoad(async () => (await api.get(`/v1/personas/${persona.id}/users`, { limit: 100 })).data, [persona.id]);
   async function add({ id }) {
     try {
       await api.post(`/v1/personas/${persona.id}/users`, { user_id: id });
@@ -68,10 +63,10 @@ function Users({ persona, rights }) {
       toastError(error);
     }
   }
-  const remove = (row) => act({ title: t('personas.unlink_user'), text: nameOf(idOf(row)), action: t('personas.unlink_user') }, () => api.delete(`/v1/personas/${persona.id}/users/${idOf(row)}`), load.reload);
+  const remove = (row) => act({ title: t('personas.unlink_user'), text: nameOf(row.user_id), action: t('personas.unlink_user') }, () => api.delete(`/v1/personas/${persona.id}/users/${row.user_id}`), load.reload);
   return html`<${Card} title=${t('personas.users')}>
     <${Loaded} load=${load} lines=${2}>${(rows) => html`
-      ${rows.length ? html`<ul class="items">${rows.map((row) => html`<li key=${idOf(row)}><span class="grow">${nameOf(idOf(row))}</span>${rights.update && html`<button class="bare" aria-label=${`${t('personas.unlink_user')}: ${nameOf(idOf(row))}`} onClick=${() => remove(row)}><${Icon} name="trash" size=${16} /></button>`}</li>`)}</ul>` : html`<p class="none">${t('personas.no_users')}</p>`}
+      ${rows.length ? html`<ul class="items">${rows.map((row) => html`<li key=${row.user_id}><span class="grow">${nameOf(row.user_id)}</span>${rights.update && html`<button class="bare" aria-label=${`${t('personas.unlink_user')}: ${nameOf(row.user_id)}`} onClick=${() => remove(row)}><${Icon} name="trash" size=${16} /></button>`}</li>`)}</ul>` : html`<p class="none">${t('personas.no_users')}</p>`}
       ${rights.update && html`<${UserPicker} key=${rows.length} label=${t('personas.link_user')} pick=${add} />`}`}<//>
   <//>`;
 }

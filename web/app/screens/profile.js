@@ -4,11 +4,12 @@ import { myId, useCaller } from '../access.js';
 import { chooseLanguage } from '../auth.js';
 import { dateTime, money, number } from '../format.js';
 import { LANGUAGES, language, t, term } from '../i18n.js';
+import { useLoad } from '../load.js';
 import { nameOf, usePeople } from '../people.js';
 import { changePrefs, CHOICES, usePrefs } from '../prefs.js';
 import { Avatar, Facts } from '../ui/data.js';
 import { toast, toastError, useAction } from '../ui/feedback.js';
-import { Field, Form, PasswordField, useForm } from '../ui/form.js';
+import { Form, PasswordField, useForm } from '../ui/form.js';
 import { Card, PageHead } from '../ui/page.js';
 import { Credentials } from './credentials.js';
 import { Sessions } from './sessions.js';
@@ -31,35 +32,32 @@ function Preview({ file }) {
   return broken ? html`<p class="field-error">${t('profile.not_a_picture')}</p>` : html`<canvas ref=${canvas} class="avatar l" width=${PREVIEW} height=${PREVIEW} role="img" aria-label=${t('profile.preview')}></canvas>`;
 }
 
-const PICTURE = 'kontor.avatar';
-
 function Picture() {
   usePeople();
   const input = useRef();
   const [file, setFile] = useState(null);
-  // No route tells the address of the present picture; it is kept beside the user's id when it is uploaded here.
-  const [url, setUrl] = useState(() => JSON.parse(localStorage.getItem(PICTURE) ?? '{}')[myId()] ?? '');
-  const keep = (next) => {
-    localStorage.setItem(PICTURE, JSON.stringify({ [myId()]: next }));
-    setUrl(next);
+  const load = useLoad(() => api.get('/v1/profile'));
+  const url = load.data?.avatar?.url;
+  const keep = (avatar) => {
+    load.setData((was) => ({ ...was, avatar }));
     setFile(null);
     toast(t('saved'));
   };
   const save = useAction(async () => {
     const form = new FormData();
     form.append('file', file);
-    keep((await api.upload('/v1/profile/avatar', form)).url);
+    keep(await api.upload('/v1/profile/avatar', form));
   });
   const remove = useAction(async () => {
     await api.delete('/v1/profile/avatar');
-    keep('');
+    keep(null);
   });
   return html`<${Card} title=${t('profile.picture')}>
     <div class="with-avatar picture">${file ? html`<${Preview} key=${file.name} file=${file} />` : html`<${Avatar} name=${nameOf(myId())} url=${url} size="l" />`}
       <div class="stack"><p class="fine">${t('profile.picture_hint')}</p><div class="row">
         ${file
           ? html`<button disabled=${save.busy} onClick=${save.run}>${t('profile.use')}</button><button class="quiet" onClick=${() => setFile(null)}>${t('do.cancel')}</button>`
-          : html`<button class="quiet" onClick=${() => input.current.click()}>${t('profile.choose')}</button><button class="quiet" disabled=${remove.busy} onClick=${remove.run}>${t('profile.remove')}</button>`}
+          : html`<button class="quiet" onClick=${() => input.current.click()}>${t('profile.choose')}</button>${url && html`<button class="quiet" disabled=${remove.busy} onClick=${remove.run}>${t('profile.remove')}</button>`}`}
       </div></div>
       <input ref=${input} class="sr" type="file" tabindex="-1" accept="image/png,image/jpeg" aria-label=${t('profile.choose')} onChange=${(event) => { setFile(event.target.files[0] ?? null); event.target.value = ''; }} />
     </div>
@@ -88,16 +86,16 @@ function Preferences() {
 }
 
 function Password() {
-  const form = useForm({ current_password: '', new_password: '' }, async ({ current_password: current, new_password: next }) => {
-    await api.put(`/v1/users/${myId()}/password`, { current_password: current, new_password: next });
-    form.set('current_password', '');
-    form.set('new_password', '');
+  const form = useForm({ old_password: '', password: '' }, async (body) => {
+    await api.put(`/v1/users/${myId()}/password`, body);
+    form.set('old_password', '');
+    form.set('password', '');
     toast(t('password.changed'));
   });
   return html`<${Card} title=${t('password.change')}>
     <${Form} form=${form}>
-      <${PasswordField} form=${form} name="current_password" label=${t('password.current')} autocomplete="current-password" />
-      <${PasswordField} form=${form} name="new_password" label=${t('password.new')} autocomplete="new-password" hint=${t('password.rule')} />
+      <${PasswordField} form=${form} name="old_password" label=${t('password.current')} autocomplete="current-password" />
+      <${PasswordField} form=${form} name="password" label=${t('password.new')} autocomplete="new-password" hint=${t('password.rule')} />
       <p class="fine">${t('password.others')}</p>
       <div class="actions"><button type="submit" disabled=${form.busy}>${t('password.change')}</button></div>
     <//>
@@ -111,7 +109,7 @@ export default function Profile() {
     <${PageHead} title=${t('nav.profile')} />
     <div class="grid-2">
       <div class="stack"><${Picture} /><${Preferences} />
-        <${Card} title=${t('profile.account')}><${Facts} rows=${[[t('field.state'), term('user_status', me.status)], [t('field.roles'), (me.roles ?? []).map((role) => role.name ?? role).join(', ')], [t('field.last_login_at'), dateTime(me.last_login_at)], [t('field.id'), html`<span class="code">${me.id}</span>`]]} /><//>
+        <${Card} title=${t('profile.account')}><${Facts} rows=${[[t('field.state'), term('user_status', me.status)], [t('field.roles'), me.roles.join(', ')], [t('field.last_login_at'), dateTime(me.last_login_at)], [t('field.id'), html`<span class="code">${me.id}</span>`]]} /><//>
       </div>
       <div class="stack"><${Credentials} userId=${me.id} /><${Password} /><${Sessions} userId=${me.id} /></div>
     </div>`;

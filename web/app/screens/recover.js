@@ -6,13 +6,11 @@ import { go } from '../router.js';
 import { Door, useApiKey } from '../ui/door.js';
 import { Field, Form, PasswordField, useForm } from '../ui/form.js';
 
-const typeOf = (value) => (value.includes('@') ? 'email' : /^\+?[\d\s]+$/.test(value) ? 'phone' : 'username');
-
 function Ask({ done }) {
   const [key, keepKey] = useApiKey();
   const form = useForm({ api_key: key, credential_value: '' }, async ({ api_key: given, credential_value: typed }) => {
     const value = typed.trim();
-    const body = { credential_type: typeOf(value), credential_value: value };
+    const body = { credential_value: value };
     await api.post('/v1/users/initiate-recovery', body, { open: true, headers: { 'X-API-Key': given } });
     keepKey(given);
     done({ ...body, key: given });

@@ -54,12 +54,13 @@ export const Avatar = ({ name, url, size = 'm' }) => html`<span class=${`avatar 
 
 /**
  * A table that becomes a list of cards on a narrow screen.
- * @param {{caption: string, columns: {key: string, label: string, cell: (row: any) => any, sort?: string, num?: boolean}[], rows: any[], sort?: string, onSort?: (sort: string) => void, link?: (row: any) => string}} props
- *   sort is a field name, with - in front for descending; link makes the first cell of a row a link.
+ * @param {{caption: string, columns: {key: string, label: string, cell: (row: any) => any, sort?: string, num?: boolean, minor?: boolean}[], rows: any[], sort?: string, onSort?: (sort: string) => void, link?: (row: any) => string}} props
+ *   sort is a field name, with - in front for descending; link makes the first cell of a row a link; a
+ *   minor column is left out on a narrow screen.
  */
 export function Table({ caption, columns, rows, sort = '', onSort, link }) {
   const field = sort.replace(/^-/, '');
-  return html`<div class="table-box"><table class="data">
+  return html`<div class="table-box" ...${link ? {} : { tabindex: 0, role: 'group', 'aria-label': caption }}><table class="data">
     <caption class="sr">${caption}</caption>
     <thead><tr>${columns.map((column) => {
       const sorted = column.sort && column.sort === field;
@@ -70,7 +71,7 @@ export function Table({ caption, columns, rows, sort = '', onSort, link }) {
           : column.label || html`<span class="sr">${t('table.actions')}</span>`}
       </th>`;
     })}</tr></thead>
-    <tbody>${rows.map((row) => html`<tr key=${row.id} class=${link ? 'linked' : ''}>${columns.map((column, i) => html`<td key=${column.key} class=${column.num ? 'num' : ''} data-label=${column.label}>
+    <tbody>${rows.map((row) => html`<tr key=${row.id} class=${link ? 'linked' : ''}>${columns.map((column, i) => html`<td key=${column.key} class=${`${column.num ? 'num' : ''}${column.minor ? ' minor' : ''}`} data-label=${column.label}>
       ${i === 0 && link ? html`<a class="row-link" href=${link(row)}>${column.cell(row)}</a>` : column.cell(row)}
     </td>`)}</tr>`)}</tbody>
   </table></div>`;

@@ -1,49 +1,59 @@
 import { html, useState } from '../../lib.js';
+import { api } from '../../api.js';
 import { dateTime, number } from '../../format.js';
 import { t, term } from '../../i18n.js';
+import { useLoad } from '../../load.js';
 import { useList } from '../../list.js';
-import { nameOf, usePeople } from '../../people.js';
+import { learn, nameOf, usePeople } from '../../people.js';
 import { usePrefs } from '../../prefs.js';
-import { TYPES } from '../../access.js';
+import { may, TYPES } from '../../access.js';
 import { Facts, Pager, Table } from '../../ui/data.js';
 import { Dialog } from '../../ui/dialog.js';
-import { Empty, Loaded, Notice } from '../../ui/feedback.js';
+import { Empty, ErrorBox, Loaded, Notice } from '../../ui/feedback.js';
 import { Filter, Filters } from '../../ui/filters.js';
 import { PageHead } from '../../ui/page.js';
 
-/** Whether the chain of hashes holds, as the list's metadata tells. */
-function Chain({ metadata }) {
-  const chain = metadata?.chain ?? metadata;
+/** Whether the chain of hashes holds, as far as the server has walked along it. */
+function Chain() {
+  const load = useLoad(() => api.get('/v1/audit/status'));
+  const { data: chain } = load;
+  if (load.error) return html`<${ErrorBox} error=${load.error} retry=${load.reload} />`;
   if (!chain) return null;
-  const intact = chain.intact ?? chain.ok ?? chain.valid ?? (chain.status ? ['ok', 'intact', 'valid'].includes(chain.status) : undefined);
-  if (intact === undefined) return null;
-  const broken = chain.first_bad ?? chain.broken_at ?? chain.first_bad_id;
-  return intact ? html`<${Notice} tone="good" title=${t('audit.intact')}>${t('audit.intact_text', { n: number(chain.checked ?? chain.entries ?? chain.length ?? 0) })}<//>` : html`<${Notice} tone="bad" title=${t('audit.broken')}>${t('audit.broken_text', { id: broken ?? '?' })}<//>`;
+  if (chain.first_bad) return html`<${Notice} tone="bad" title=${t('audit.broken')}>${t('audit.broken_text', { id: chain.first_bad.seq })} ${chain.first_bad.message}<//>`;
+  const at = { n: number(chain.verified_to), at: dateTime(chain.checked_at) };
+  return chain.complete ? html`<${Notice} tone="good" title=${t('audit.intact')}>${t('audit.intact_text', at)}<//>` : html`<${Notice} title=${t('audit.walking')}>${t('audit.walking_text', { ...at, total: number(chain.entries) })}<//>`;
 }
 
+const NIL = '00000000-0000-0000-0000-000000000000'; // The service itself.
 const short = (hash) => (hash ? html`<span class="code">${String(hash).slice(0, 12)}…</span>` : '');
-const idOf = (row) => row.id ?? row.seq;
-const actorOf = (row) => row.actor ?? row.actor_id ?? row.user_id ?? row.created_by;
+
+/** An API key acts under its own id; its name is learnt like a user's. */
+async function learnKeys() {
+  if (!may('api_keys', 'read')) return;
+  const { data } = await api.get('/v1/api-keys', { limit: 100 });
+  for (const key of data) learn(key.id, t('audit.key', { name: key.name }));
+}
 
 /** Who changed what, and when; the entries are chained by their hashes. */
 export default function Audit() {
   usePrefs();
   usePeople();
   const [open, setOpen] = useState(null);
-  const list = useList('/v1/audit', { filters: ['rec_type'], limit: 50 });
+  const list = useList('/v1/audit', { filters: ['rec_type'], limit: 50, sort: '-seq' });
+  const keys = useLoad(learnKeys); // Before names are asked for: a key is no user.
   const columns = [
-    { key: 'at', label: t('audit.when'), cell: (row) => html`<span class="num">${dateTime(row.created_at ?? row.at)}</span>` },
-    { key: 'who', label: t('audit.who'), cell: (row) => (actorOf(row) ? nameOf(actorOf(row)) : t('audit.system')) },
+    { key: 'at', label: t('audit.when'), cell: (row) => html`<span class="num">${dateTime(row.at)}</span>` },
+    { key: 'who', label: t('audit.who'), cell: (row) => (row.actor === NIL ? t('audit.system') : keys.loading ? '…' : nameOf(row.actor)) },
     { key: 'what', label: t('audit.what'), cell: (row) => html`<button class="link code" onClick=${() => setOpen(row)}>${row.action}</button>` },
     { key: 'type', label: t('why.type'), cell: (row) => term('rec_type', row.rec_type) },
-    { key: 'hash', label: t('audit.hash'), cell: (row) => short(row.hash ?? row.entry_hash ?? row.after_hash) },
+    { key: 'hash', label: t('audit.hash'), cell: (row) => short(row.hash) },
   ];
   return html`
     <${PageHead} title=${t('nav.audit')} note=${t('audit.note')} />
-    ${list.data && html`<${Chain} metadata=${list.data.metadata} />`}
+    <${Chain} />
     <${Filters}><${Filter} label=${t('why.type')} value=${list.state.rec_type} options=${TYPES.map((one) => [one, term('rec_type', one)])} onChange=${(value) => list.set({ rec_type: value })} /><//>
     <section class="card flush" aria-label=${t('nav.audit')}><${Loaded} load=${list} lines=${10}>${(page) => (page.data.length
-      ? html`<${Table} caption=${t('nav.audit')} columns=${columns} rows=${page.data.map((row) => ({ ...row, id: idOf(row) }))} /><${Pager} offset=${list.state.offset} limit=${list.limit} total=${page.total} onMove=${list.move} />`
+      ? html`<${Table} caption=${t('nav.audit')} columns=${columns} rows=${page.data.map((row) => ({ ...row, id: row.seq }))} /><${Pager} offset=${list.state.offset} limit=${list.limit} total=${page.total} onMove=${list.move} />`
       : html`<${Empty} icon="audit" title=${t('list.no_match')} />`)}<//></section>
     ${open && html`<${Dialog} title=${open.action} close=${() => setOpen(null)} wide><${Facts} rows=${Object.entries(open).map(([name, value]) => [name, html`<span class="code">${typeof value === 'object' ? JSON.stringify(value) : String(value)}</span>`])} /><//>`}`;
 }

@@ -22,7 +22,7 @@ function Delivery({ row, close, done }) {
       [t('field.created_at'), dateTime(row.created_at)], [t('deliveries.sent_at'), dateTime(row.sent_at)], row.status === 'retrying' && [t('deliveries.next'), dateTime(row.next_attempt_at)]]} />
     ${row.last_error && html`<div><h3>${t('deliveries.error')}</h3><pre tabindex="0">${row.last_error}</pre></div>`}
     ${row.text && html`<div><h3>${t('deliveries.text')}</h3><pre tabindex="0">${row.text}</pre></div>`}
-    <div class="actions">${['dead', 'retrying'].includes(row.status) && html`<button disabled=${retry.busy} onClick=${retry.run}>${t('deliveries.retry')}</button>`}<button class="quiet" onClick=${close}>${t('do.close')}</button></div>
+    <div class="actions">${row.status === 'dead' || row.status === 'retrying' && html`<button disabled=${retry.busy} onClick=${retry.run}>${t('deliveries.retry')}</button>`}<button class="quiet" onClick=${close}>${t('do.close')}</button></div>
   <//>`;
 }
 

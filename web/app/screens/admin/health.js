@@ -51,7 +51,7 @@ function Metrics() {
         [t('health.files'), sums.process_open_fds && number(sums.process_open_fds)],
         [t('health.cpu'), sums.process_cpu_seconds_total && `${number(sums.process_cpu_seconds_total, 1)} s`],
       ]} /><//>
-      <${Card} title=${t('health.counters')}>${own.length ? html`<div class="table-box metrics"><table class="data"><caption class="sr">${t('health.counters')}</caption><thead><tr><th scope="col">${t('health.counter')}</th><th scope="col" class="num">${t('health.value')}</th></tr></thead>
+      <${Card} title=${t('health.counters')}>${own.length ? html`<div class="table-box metrics" tabindex="0" role="region" aria-label=${t('health.counters')}><table class="data"><caption class="sr">${t('health.counters')}</caption><thead><tr><th scope="col">${t('health.counter')}</th><th scope="col" class="num">${t('health.value')}</th></tr></thead>
         <tbody>${own.slice(0, 60).map((row) => html`<tr key=${row.name + row.labels}><td class="code">${row.name}${row.labels && html`<br /><span class="fine">${row.labels}</span>`}</td><td class="num" data-label=${t('health.value')}>${number(row.value, Number.isInteger(row.value) ? 0 : 2)}</td></tr>`)}</tbody></table></div>` : html`<p class="none">–</p>`}<//>
     </div>`;
   }}<//>`;

@@ -10,8 +10,6 @@ import { Actions, Field, Form, useForm } from '../../ui/form.js';
 import { Icon } from '../../ui/icon.js';
 import { PageHead } from '../../ui/page.js';
 
-const keyOf = (made) => made.key ?? made.api_key ?? made.secret;
-
 function NewKey({ close, done }) {
   const [made, setMade] = useState(null);
   const form = useForm({ name: '' }, async (body) => {
@@ -19,10 +17,10 @@ function NewKey({ close, done }) {
     done();
   });
   if (made) {
-    const link = `${location.origin}/register#key=${encodeURIComponent(keyOf(made))}`;
+    const link = `${location.origin}/register#key=${encodeURIComponent(made.key)}`;
     return html`<${Dialog} title=${t('keys.made')} close=${close}>
       <${Notice} tone="warn">${t('keys.once')}<//>
-      <p class="secret"><span class="code">${keyOf(made)}</span><${Copy} text=${keyOf(made)} label=${t('copy.key')} /></p>
+      <p class="secret"><span class="code">${made.key}</span><${Copy} text=${made.key} label=${t('copy.key')} /></p>
       <p class="fine">${t('keys.link')}</p><p class="secret"><span class="code">${link}</span><${Copy} text=${link} label=${t('copy.link')} /></p>
       <div class="actions"><button onClick=${close}>${t('keys.kept')}</button></div>
     <//>`;
@@ -36,10 +34,7 @@ function NewKey({ close, done }) {
 /** The API keys, with their last use. */
 export default function Keys() {
   const [adding, setAdding] = useState(false);
-  const load = useLoad(async () => {
-    const answer = await api.get('/v1/api-keys', { limit: 100 });
-    return Array.isArray(answer) ? answer : answer.data ?? answer.api_keys ?? [];
-  });
+  const load = useLoad(async () => (await api.get('/v1/api-keys', { limit: 100 })).data);
   async function revoke(row) {
     if (await confirm({ title: t('keys.revoke'), text: t('keys.revoke_text', { name: row.name }), action: t('keys.revoke') })) api.delete(`/v1/api-keys/${row.id}`).then(() => { load.reload(); toast(t('saved')); }, toastError);
   }

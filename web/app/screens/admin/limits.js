@@ -10,13 +10,13 @@ import { Empty, Loaded, toast, toastError } from '../../ui/feedback.js';
 import { Actions, Field, Form, useForm } from '../../ui/form.js';
 import { Icon } from '../../ui/icon.js';
 import { PageHead } from '../../ui/page.js';
-import { EndpointName, endpointName, listEndpoints } from './endpoints.js';
+import { EndpointName, listEndpoints } from './endpoints.js';
 
 function LimitDialog({ rule, close, done }) {
-  const endpoints = useLoad(() => listEndpoints().catch(() => []));
+  const endpoints = useLoad(listEndpoints);
   const form = useForm({ endpoint: rule?.endpoint ?? '', per_minute: rule?.per_minute ?? 60 }, async (values) => done(await api.put('/v1/rate-limits', { endpoint: values.endpoint, per_minute: Number(values.per_minute) })));
   return html`<${Dialog} title=${t('limits.set')} close=${close}><${Form} form=${form}>
-    ${rule ? html`<p><${EndpointName} name=${rule.endpoint} /></p>` : html`<${Field} form=${form} name="endpoint" label=${t('grants.endpoint')} options=${[['', t('grants.choose')], ...(endpoints.data ?? []).map((row) => [endpointName(row), endpointName(row)])]} />`}
+    ${rule ? html`<p><${EndpointName} name=${rule.endpoint} /></p>` : html`<${Field} form=${form} name="endpoint" label=${t('grants.endpoint')} options=${[['', t('grants.choose')], ...(endpoints.data ?? []).map((row) => [row.endpoint, row.endpoint])]} />`}
     <${Field} form=${form} name="per_minute" type="number" min="1" label=${t('limits.per_minute')} />
     <${Actions} form=${form} label=${t('do.save')} cancel=${close} />
   <//><//>`;
@@ -25,10 +25,7 @@ function LimitDialog({ rule, close, done }) {
 /** The stored rate limits; endpoints without one have the default. */
 export default function Limits() {
   const [dialog, setDialog] = useState(null);
-  const load = useLoad(async () => {
-    const answer = await api.get('/v1/rate-limits', { limit: 100 });
-    return Array.isArray(answer) ? answer : answer.data ?? answer.rate_limits ?? [];
-  });
+  const load = useLoad(async () => (await api.get('/v1/rate-limits', { limit: 100, sort: 'endpoint' })).data);
   const done = () => { setDialog(null); load.reload(); toast(t('saved')); };
   const remove = (rule) => api.put('/v1/rate-limits', { endpoint: rule.endpoint, per_minute: null }).then(done, toastError);
   const columns = [

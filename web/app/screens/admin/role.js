@@ -10,8 +10,8 @@ import { Empty, Loaded, toast, toastError } from '../../ui/feedback.js';
 import { Actions, Field, Form, useForm } from '../../ui/form.js';
 import { Icon } from '../../ui/icon.js';
 import { Card, PageHead } from '../../ui/page.js';
-import { endpointName, listEndpoints } from './endpoints.js';
-import { builtIn, RoleDialog } from './roles.js';
+import { listEndpoints } from './endpoints.js';
+import { RoleDialog } from './roles.js';
 
 async function grantsOf(roleId) {
   const rows = [];
@@ -23,7 +23,7 @@ async function grantsOf(roleId) {
 }
 
 function GrantDialog({ role, close, done }) {
-  const endpoints = useLoad(() => listEndpoints().catch(() => []));
+  const endpoints = useLoad(listEndpoints);
   const form = useForm({ kind: 'type', rec_type: 'customers', rec_id: '', endpoint: '', ...Object.fromEntries(PERMISSIONS.map((one) => [`may_${one}`, one === 'read'])) }, async (values) => {
     const body = { role_id: role.id };
     if (values.kind === 'endpoint') body.endpoint = values.endpoint;
@@ -33,7 +33,7 @@ function GrantDialog({ role, close, done }) {
     }
     done(await api.post('/v1/rbac/grants', body));
   });
-  const names = (endpoints.data ?? []).map(endpointName);
+  const names = (endpoints.data ?? []).map((row) => row.endpoint);
   return html`<${Dialog} title=${t('grants.new')} close=${close}><${Form} form=${form}>
     <${Field} form=${form} name="kind" label=${t('grants.kind')} options=${[['type', t('grants.on_type')], ['endpoint', t('grants.on_endpoint')]]} />
     ${form.values.kind === 'endpoint'
@@ -65,11 +65,11 @@ export default function Role({ id }) {
   async function removeRole() {
     if (await confirm({ title: t('roles.remove'), text: t('roles.remove_text', { name: load.data.name }), action: t('roles.remove') })) api.delete(`/v1/rbac/roles/${id}`).then(() => go('/admin/roles'), toastError);
   }
-  const typeText = (grant) => html`<strong>${term('rec_type', grant.rec_type)}</strong>${grant.rec_id && !grant.rec_id.startsWith('00000000') && html` <span class="code">${grant.rec_id}</span>`}<div class="row">${(grant.permissions ?? [grant.permission]).filter(Boolean).map((one) => html`<${Badge} key=${one} group="permission" value=${one} tone="none" />`)}</div>`;
+  const typeText = (grant) => html`<strong>${term('rec_type', grant.rec_type)}</strong>${grant.rec_id && html` <span class="code">${grant.rec_id}</span>`}<div class="row">${grant.permissions.map((one) => html`<${Badge} key=${one} group="permission" value=${one} tone="none" />`)}</div>`;
   return html`<${Loaded} load=${load} lines=${8}>${(role) => html`
     <${PageHead} title=${role.name} back=${['/admin/roles', t('nav.roles')]} note=${role.description}>
-      ${!builtIn(role) && may('roles', 'delete') && html`<button class="quiet danger" onClick=${removeRole}>${t('roles.remove')}</button>`}
-      ${!builtIn(role) && may('roles', 'update') && html`<button class="quiet" onClick=${() => setDialog('edit')}>${t('do.edit')}</button>`}
+      ${!role.built_in && may('roles', 'delete') && html`<button class="quiet danger" onClick=${removeRole}>${t('roles.remove')}</button>`}
+      ${!role.built_in && may('roles', 'update') && html`<button class="quiet" onClick=${() => setDialog('edit')}>${t('do.edit')}</button>`}
       ${may('grants', 'create') && html`<button onClick=${() => setDialog('grant')}><${Icon} name="plus" size=${16} />${t('grants.new')}</button>`}
     <//>
     <${Loaded} load=${grants}>${(rows) => html`<div class="grid-2">

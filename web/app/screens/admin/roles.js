@@ -22,9 +22,6 @@ export function RoleDialog({ role, close, done }) {
   <//><//>`;
 }
 
-/** Whether a role came with the house: such a one cannot be deleted. */
-export const builtIn = (role) => role.built_in ?? role.builtin ?? role.system ?? ['Administrator', 'Advisor', 'Customer', 'Registrant'].includes(role.name);
-
 /** All roles, and the caller's own rights explained. */
 export default function Roles() {
   const { me } = useCaller();
@@ -33,11 +30,11 @@ export default function Roles() {
   const columns = [
     { key: 'name', label: t('field.name'), cell: (row) => row.name },
     { key: 'description', label: t('roles.description'), cell: (row) => row.description },
-    { key: 'kind', label: t('roles.kind'), cell: (row) => (builtIn(row) ? html`<${Badge} value=${t('roles.built_in')} tone="none" />` : html`<${Badge} value=${t('roles.own')} tone="info" />`) },
+    { key: 'kind', label: t('roles.kind'), cell: (row) => (row.built_in ? html`<${Badge} value=${t('roles.built_in')} tone="none" />` : html`<${Badge} value=${t('roles.own')} tone="info" />`) },
   ];
   return html`
     <${PageHead} title=${t('nav.roles')} note=${t('roles.note')}>${may('roles', 'create') && html`<button onClick=${() => setAdding(true)}><${Icon} name="plus" size=${16} />${t('roles.new')}</button>`}<//>
     <div class="grid-main"><section class="card flush" aria-label=${t('nav.roles')}><${Loaded} load=${load}>${({ data }) => html`<${Table} caption=${t('nav.roles')} columns=${columns} rows=${data} link=${(row) => `/admin/roles/${row.id}`} />`}<//></section>
-    <${Why} userId=${me.id} roles=${me.roles ?? []} /></div>
+    <${Why} userId=${me.id} /></div>
     ${adding && html`<${RoleDialog} close=${() => setAdding(false)} done=${(made) => go(`/admin/roles/${made.id}`)} />`}`;
 }

@@ -11,12 +11,11 @@ import { Loaded, toast, useAction } from '../../ui/feedback.js';
 import { Card, PageHead } from '../../ui/page.js';
 import { Credentials } from '../credentials.js';
 import { Sessions } from '../sessions.js';
-import { roleName } from './users.js';
 import { Why } from './why.js';
 
 function Roles({ user, reload }) {
   const all = useLoad(() => api.get('/v1/rbac/roles', { limit: 100 }));
-  const [chosen, setChosen] = useState(() => new Set((user.roles ?? []).map(roleName)));
+  const [chosen, setChosen] = useState(() => new Set(user.roles ?? []));
   const own = user.id === myId();
   const save = useAction(async () => {
     await api.put(`/v1/users/${user.id}/roles`, { roles: [...chosen] });
@@ -30,7 +29,7 @@ function Roles({ user, reload }) {
   });
   return html`<${Card} title=${t('field.roles')}>
     <${Loaded} load=${all} lines=${3}>${({ data }) => html`<fieldset disabled=${own}><legend class="sr">${t('field.roles')}</legend>
-      ${data.map((role) => html`<div key=${role.id} class="field check"><label><input type="checkbox" checked=${chosen.has(role.name) || chosen.has(role.id)} onChange=${() => toggle(chosen.has(role.id) ? role.id : role.name)} /><span>${role.name}${role.description && html`<br /><span class="fine">${role.description}</span>`}</span></label></div>`)}
+      ${data.map((role) => html`<div key=${role.id} class="field check"><label><input type="checkbox" checked=${chosen.has(role.name)} onChange=${() => toggle(role.name)} /><span>${role.name}${role.description && html`<br /><span class="fine">${role.description}</span>`}</span></label></div>`)}
     </fieldset>
     ${own ? html`<p class="fine">${t('admin.own_roles')}</p>` : html`<div class="actions"><button disabled=${save.busy} onClick=${save.run}>${t('do.save')}</button></div>`}`}<//>
   <//>`;
@@ -54,7 +53,7 @@ export default function User({ id }) {
       <div class="stack">
         <${Card}><${Facts} rows=${[[t('language'), LANGUAGES[user.language]], [t('field.created_at'), dateTime(user.created_at)], [t('field.last_login_at'), dateTime(user.last_login_at)], [t('field.id'), html`<span class="code">${user.id}</span>`]]} /><//>
         <${Roles} key=${JSON.stringify(user.roles)} user=${user} reload=${load.reload} />
-        <${Why} userId=${id} roles=${user.roles ?? []} />
+        <${Why} userId=${id} />
       </div>
       <div class="stack"><${Credentials} userId=${id} /><${Sessions} userId=${id} /></div>
     </div>`}<//>`;

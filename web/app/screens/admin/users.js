@@ -7,13 +7,10 @@ import { Empty, Loaded } from '../../ui/feedback.js';
 import { Filter, Filters } from '../../ui/filters.js';
 import { PageHead } from '../../ui/page.js';
 
-/** A role's name, whether the server gives roles as names or as objects. */
-export const roleName = (role) => (typeof role === 'string' ? role : role.name ?? role.id);
-
 const columns = () => [
   { key: 'name', label: t('admin.user'), cell: (row) => html`<span class="with-avatar"><${Avatar} name=${nameOf(row.id)} size="s" /><span>${nameOf(row.id)}</span></span>` },
   { key: 'status', label: t('field.state'), sort: 'status', cell: (row) => html`<${Badge} group="user_status" value=${row.status} />` },
-  { key: 'roles', label: t('field.roles'), cell: (row) => (row.roles ?? []).map(roleName).join(', ') },
+  { key: 'roles', label: t('field.roles'), cell: (row) => row.roles.join(', ') },
   { key: 'language', label: t('language'), cell: (row) => row.language },
   { key: 'login', label: t('field.last_login_at'), num: true, cell: (row) => html`<${When} at=${row.last_login_at} />` },
 ];

@@ -1,0 +1,311 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite" // to damage databases with
+)
+
+// The tests of this package run the program as its users do: built, started, asked over HTTP, killed.
+
+// What every test server is started with.
+const (
+	adminEmail    = "root@kontor.example"
+	adminPassword = "seven plain words nobody else would choose"
+	apiKey        = "a-key-of-our-own-0123456789"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if workDir != "" {
+		os.RemoveAll(workDir)
+	}
+	os.Exit(code)
+}
+
+var workDir string // of the built program
+
+// binary builds the program once for all tests.
+var binary = sync.OnceValues(func() (string, error) {
+	var err error
+	if workDir, err = os.MkdirTemp("", "kontor-test-"); err != nil {
+		return "", err
+	}
+	path := filepath.Join(workDir, "kontor")
+	build := exec.Command("go", "build", "-trimpath", "-o", path, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+})
+
+// command prepares a run of the program with nothing of the tester's own settings in its environment.
+func command(tb testing.TB, environ []string, args ...string) *exec.Cmd {
+	tb.Helper()
+	path, err := binary()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	cmd := exec.Command(path, args...)
+	for _, e := range os.Environ() {
+		if !strings.HasPrefix(e, "KONTOR_") {
+			cmd.Env = append(cmd.Env, e)
+		}
+	}
+	cmd.Env = append(cmd.Env, environ...)
+	return cmd
+}
+
+// ended is what a run of the program left behind.
+type ended struct {
+	code           int
+	stdout, stderr string
+}
+
+// run runs the program to its end.
+func run(tb testing.TB, environ []string, args ...string) ended {
+	tb.Helper()
+	cmd := command(tb, environ, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	kill := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }) // a server that should not have started
+	defer kill.Stop()
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		tb.Fatal(err)
+	}
+	return ended{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// succeeds stops the test unless the run ended with 0 and said nothing on standard error.
+func succeeds(tb testing.TB, e ended) string {
+	tb.Helper()
+	if e.code != 0 || e.stderr != "" {
+		tb.Fatalf("exit code %d, stderr %q", e.code, e.stderr)
+	}
+	return e.stdout
+}
+
+// process is a running server.
+type process struct {
+	tb     testing.TB
+	cmd    *exec.Cmd
+	url    string
+	stdout *output
+	stderr *output
+	code   func() int // waits for the end, whoever asks first
+}
+
+// output collects what a process writes.
+type output struct {
+	mu   sync.Mutex
+	data bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.data.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.data.String()
+}
+
+var givenSecrets = []string{"KONTOR_ADMIN_EMAIL=" + adminEmail, "KONTOR_ADMIN_PASSWORD=" + adminPassword, "KONTOR_API_KEY=" + apiKey}
+
+// start runs a server with secrets that the tests know and without limits on rates.
+func start(tb testing.TB, dir string, args ...string) *process {
+	tb.Helper()
+	return startWith(tb, givenSecrets, append([]string{"--data.dir", dir, "--rate_limits.enabled=false"}, args...)...)
+}
+
+// startWith runs a server on a free port and waits until it listens.
+func startWith(tb testing.TB, environ []string, args ...string) *process {
+	tb.Helper()
+	p := &process{tb: tb, stdout: &output{}, stderr: &output{}}
+	p.cmd = command(tb, environ, append([]string{"serve", "--server.listen=127.0.0.1:0"}, args...)...)
+	p.cmd.Stdout = p.stdout
+	reader, writer := io.Pipe()
+	p.cmd.Stderr = io.MultiWriter(p.stderr, writer)
+	if err := p.cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	p.code = sync.OnceValue(func() int {
+		_ = p.cmd.Wait() // the exit code tells
+		writer.Close()
+		return p.cmd.ProcessState.ExitCode()
+	})
+	tb.Cleanup(p.kill)
+	url := make(chan string, 1)
+	go func() {
+		url <- listening(reader)
+		io.Copy(io.Discard, reader)
+	}()
+	go p.code()
+	if p.url = <-url; p.url == "" {
+		tb.Fatalf("the server ended with %d: %s", p.code(), p.stderr)
+	}
+	return p
+}
+
+// listening reads the log up to the line that says where the server listens; empty when it ended before.
+func listening(log io.Reader) string {
+	for lines := bufio.NewScanner(log); lines.Scan(); {
+		var entry struct{ Msg, Address string }
+		if err := json.Unmarshal(lines.Bytes(), &entry); err == nil && entry.Msg == "listening" {
+			return "http://" + entry.Address
+		}
+	}
+	return ""
+}
+
+// kill ends the process as a loss of power would.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // it may have ended by itself
+	p.code()
+}
+
+// stop asks the process to end and gives its exit code.
+func (p *process) stop() int {
+	p.tb.Helper()
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+		p.tb.Fatal(err)
+	}
+	return p.code()
+}
+
+// answer is a response that was read to its end.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// client makes requests over one connection at most at a time, with a header for each pair of Headers.
+type client struct {
+	http    *http.Client
+	url     string
+	headers []string
+}
+
+func (p *process) client(headers ...string) *client {
+	transport := &http.Transport{MaxIdleConnsPerHost: 1}
+	p.tb.Cleanup(transport.CloseIdleConnections)
+	return &client{http: &http.Client{Transport: transport, Timeout: time.Minute}, url: p.url, headers: headers}
+}
+
+// with gives a client that sends further headers over the same connections.
+func (c *client) with(headers ...string) *client {
+	next := *c
+	next.headers = append(append([]string(nil), c.headers...), headers...)
+	return &next
+}
+
+// try makes a request and may fail as a network does.
+func (c *client) try(method, path, body string) (answer, error) {
+	request, err := http.NewRequestWithContext(context.Background(), method, c.url+path, strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(c.headers); i += 2 {
+		request.Header.Set(c.headers[i], c.headers[i+1])
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	read, err := io.ReadAll(response.Body)
+	return answer{response.StatusCode, response.Header, string(read)}, err
+}
+
+// do makes a request and stops the test unless the answer has the status.
+func (c *client) do(tb testing.TB, method, path, body string, status int) answer {
+	tb.Helper()
+	a, err := c.try(method, path, body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if a.status != status {
+		tb.Fatalf("%s %s: got %d %s, want %d", method, path, a.status, a.body, status)
+	}
+	return a
+}
+
+// into decodes the answer.
+func (a answer) into(tb testing.TB, target any) {
+	tb.Helper()
+	if err := json.Unmarshal([]byte(a.body), target); err != nil {
+		tb.Fatalf("%v in %s", err, a.body)
+	}
+}
+
+// signIn gives a client with a session.
+func (p *process) signIn(login, password string) *client {
+	p.tb.Helper()
+	body, err := json.Marshal(map[string]string{"user_id": login, "password": password})
+	if err != nil {
+		p.tb.Fatal(err)
+	}
+	c := p.client()
+	var tokens struct {
+		AccessToken string `json:"access_token"`
+	}
+	c.do(p.tb, "POST", "/authenticate", string(body), 200).into(p.tb, &tokens)
+	return c.with("Authorization", "Bearer "+tokens.AccessToken)
+}
+
+// admin signs the administrator in.
+func (p *process) admin() *client {
+	p.tb.Helper()
+	return p.signIn(adminEmail, adminPassword)
+}
+
+// page is the envelope of a list.
+type page struct {
+	Data  []json.RawMessage `json:"data"`
+	Total int               `json:"total"`
+}
+
+// total asks a list how many rows match.
+func (c *client) total(tb testing.TB, path string) int {
+	tb.Helper()
+	var p page
+	c.do(tb, "GET", path, "", 200).into(tb, &p)
+	return p.Total
+}
+
+// execSQL changes a database behind the program's back.
+func execSQL(tb testing.TB, path, statement string) {
+	tb.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	_, err = db.Exec(statement)
+	if err := errors.Join(err, db.Close()); err != nil {
+		tb.Fatal(err)
+	}
+}

@@ -1,0 +1,18 @@
+package auth
+
+// FillQueue takes all places before the hash slots, as a flood of sign-ins does.
+func (s *Service) FillQueue() (release func()) {
+	var taken []func()
+	for {
+		leave, err := s.hasher.enter()
+		if err != nil {
+			break
+		}
+		taken = append(taken, leave)
+	}
+	return func() {
+		for _, leave := range taken {
+			leave()
+		}
+	}
+}

@@ -1,0 +1,203 @@
+// Package chats keeps conversations between users: who takes part, what was written, and how far each has read.
+//
+// Messages of a chat are numbered from 1 without gaps. Each participant has a read position, the number of the last
+// message that he has read; unread counts and readBy are derived from it whenever they are asked for.
+//
+// The type of a chat is derived when it is made and stays: support when metadata.support is true, direct for two
+// participants, group for more. There is one direct chat of the same two users. Its participants are fixed; in the other
+// chats every participant may add users and may leave, and its creator may remove others. Who has left reads nothing any
+// more, whoever made the chat; who joins reads all that was written before. Only participants write. Whoever may read
+// all chats reads any of them by its id, but his list has those that he takes part in.
+package chats
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/modules/notice"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+// Chat is a chat as the API shows it to one user.
+type Chat struct {
+	ID           string         `json:"id"`
+	Type         Type           `json:"type" enum:"direct,group,support"`
+	Participants []string       `json:"participants"` // in the order of their ids
+	LastMessage  *Message       `json:"lastMessage"`
+	UnreadCount  int64          `json:"unreadCount" example:"0" doc:"Messages of others that the caller has not read."` // messages of others after the user's read position
+	Metadata     jsontext.Value `json:"metadata"`
+	CreatedAt    store.Time     `json:"createdAt"`
+	UpdatedAt    store.Time     `json:"updatedAt" doc:"The latest activity."` // the latest activity
+
+	takesPart bool
+	readSeq   int64
+	version   int64
+	language  string // of the last message, where it is worded for the reader
+}
+
+// Type says what kind of chat it is.
+type Type string
+
+// The types of chats.
+const (
+	Direct  Type = "direct"
+	Group   Type = "group"
+	Support Type = "support"
+)
+
+// ETag changes with whatever the user sees of the chat.
+func (c Chat) ETag() string {
+	tag := "v" + strconv.FormatInt(c.version, 10)
+	if c.takesPart {
+		tag += "-" + strconv.FormatInt(c.readSeq, 10)
+	}
+	if c.language != "" {
+		tag += "-" + c.language
+	}
+	return tag
+}
+
+// notifications is what chats need of the module of that name.
+type notifications interface {
+	// Notify tells people what happened, in the transaction in which it did.
+	Notify(ctx context.Context, tx *store.Tx, n notice.Notice) error
+	// MarkRead marks the notifications of a user that refer to a record as read.
+	MarkRead(ctx context.Context, tx *store.Tx, userID string, t access.RecordType, recordID string) error
+}
+
+// texts gives the texts of the locale files.
+type texts interface {
+	Text(lang, key string, args map[string]any) string
+}
+
+// Service is the module. Make one with [New].
+type Service struct {
+	db            *store.DB
+	notifications notifications
+	texts         texts
+}
+
+// New makes the module on a database.
+func New(db *store.DB, notifications notifications, texts texts) *Service {
+	return &Service{db: db, notifications: notifications, texts: texts}
+}
+
+// MaxParticipants is how many users can take part in a chat.
+const MaxParticipants = 256
+
+// Create opens a chat of the caller with others. For two who have a direct chat already it gives that one, with 200
+// instead of 201. It returns fault.InvalidInput for participants who do not exist or are not active.
+func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, error) {
+	caller := access.From(ctx).UserID
+	members := append([]string{caller}, without(in.participants, caller)...)
+	if err := checkNumber(len(members)); err != nil {
+		return endpoint.Result{}, err
+	}
+	c := newChat{id: store.NewID(), kind: Group, metadata: in.metadata, createdBy: caller}
+	switch {
+	case in.support:
+		c.kind = Support
+	case len(members) == 2:
+		c.kind, c.pair = Direct, pairOf(members[0], members[1])
+	}
+	result := endpoint.Result{Status: http.StatusCreated}
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := checkActive(ctx, tx, in.participants); err != nil {
+			return err
+		}
+		id, made, err := insertChat(ctx, tx, c, members)
+		if err != nil {
+			return err
+		}
+		chat, err := s.view(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		result.Body = chat
+		if made {
+			tx.Audit(store.AuditEntry{Actor: caller, Action: "chats.create", RecType: access.Chats.Name, RecID: id, After: chat})
+		} else {
+			result.Status = http.StatusOK
+		}
+		tx.Respond(result.Status, chat)
+		return nil
+	})
+	return result, err
+}
+
+// without gives the ids but one, each once.
+func without(ids []string, one string) []string {
+	kept := make([]string, 0, len(ids))
+	for _, id := range ids {
+		if id != one && !slices.Contains(kept, id) {
+			kept = append(kept, id)
+		}
+	}
+	return kept
+}
+
+func checkNumber(members int) error {
+	switch {
+	case members < 2:
+		return fault.Invalid("participants", "chats.nobody_else")
+	case members > MaxParticipants:
+		return fault.Invalid("participants", "invalid.max_items", fault.Args{"Max": MaxParticipants})
+	}
+	return nil
+}
+
+// pairOf names two users, whoever of them comes first.
+func pairOf(one, other string) *string {
+	pair := min(one, other) + " " + max(one, other)
+	return &pair
+}
+
+// Get gives one chat as the caller sees it. It returns fault.ChatNotFound and fault.NoAccess.
+func (s *Service) Get(ctx context.Context, in OneInput) (Chat, error) {
+	chat, err := s.view(ctx, s.db, in.ID)
+	if err != nil || chat.takesPart {
+		return chat, err
+	}
+	// Others need a grant, which is asked for only here: nearly everybody who reads a chat takes part in it.
+	if _, err := conversations.Get(ctx, s.db, in.ID, access.Read); err != nil {
+		return Chat{}, err
+	}
+	return chat, nil
+}
+
+// List gives the chats that the caller takes part in, and those that he may read by a grant on them, the latest activity
+// first.
+func (s *Service) List(ctx context.Context, in ListInput) ([]Chat, error) {
+	chats, err := selectChats(ctx, s.db, access.From(ctx).UserID, in.limit, in.offset)
+	for i := range chats {
+		s.word(ctx, &chats[i])
+	}
+	return chats, err
+}
+
+// view reads a chat as the caller sees it, whoever he is.
+func (s *Service) view(ctx context.Context, q store.Querier, id string) (Chat, error) {
+	chat, err := selectChat(ctx, q, access.From(ctx).UserID, id)
+	s.word(ctx, &chat)
+	return chat, err
+}
+
+// word puts a last message that is Kontor's own into the words of the reader.
+func (s *Service) word(ctx context.Context, c *Chat) {
+	if c.LastMessage != nil && c.LastMessage.Type == System {
+		c.language = endpoint.Language(ctx)
+		s.wordMessage(ctx, c.LastMessage)
+	}
+}
+
+// Standings answers permission checks: participants read a chat and write in it.
+func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
+	return conversations.Standings(ctx, s.db, userID, ids)
+}

@@ -1,0 +1,365 @@
+package chats_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"kontor/server/access"
+	"kontor/server/servertest"
+	"kontor/store"
+)
+
+// chat is a chat as a client reads it.
+type chat struct {
+	ID           string         `json:"id"`
+	Type         string         `json:"type"`
+	Participants []string       `json:"participants"`
+	LastMessage  *message       `json:"lastMessage"`
+	UnreadCount  int            `json:"unreadCount"`
+	Metadata     map[string]any `json:"metadata"`
+}
+
+type message struct {
+	ID       string   `json:"id"`
+	SenderID string   `json:"senderId"`
+	Content  string   `json:"content"`
+	Type     string   `json:"type"`
+	ReadBy   []string `json:"readBy"`
+}
+
+// with is the body of a new chat.
+func with(others ...*servertest.Client) map[string]any {
+	ids := make([]string, len(others))
+	for i, c := range others {
+		ids[i] = c.UserID
+	}
+	return map[string]any{"participants": ids}
+}
+
+func open(t testing.TB, creator *servertest.Client, others ...*servertest.Client) chat {
+	t.Helper()
+	var c chat
+	creator.Do("POST", "/v1/chats", with(others...)).Expect(t, http.StatusCreated).Into(t, &c)
+	return c
+}
+
+func post(t testing.TB, as *servertest.Client, chatID, content string) message {
+	t.Helper()
+	var m message
+	as.Do("POST", "/v1/chats/"+chatID+"/messages", map[string]any{"content": content}).Expect(t, http.StatusCreated).Into(t, &m)
+	return m
+}
+
+func read(t testing.TB, as *servertest.Client, chatID string) {
+	t.Helper()
+	as.Do("POST", "/v1/chats/"+chatID+"/read", nil).Expect(t, http.StatusOK)
+}
+
+func get(t testing.TB, as *servertest.Client, chatID string) chat {
+	t.Helper()
+	var c chat
+	as.Do("GET", "/v1/chats/"+chatID, nil).Expect(t, http.StatusOK).Into(t, &c)
+	return c
+}
+
+func messages(t testing.TB, as *servertest.Client, chatID, query string) []message {
+	t.Helper()
+	var list []message
+	as.Do("GET", "/v1/chats/"+chatID+"/messages"+query, nil).Expect(t, http.StatusOK).Into(t, &list)
+	return list
+}
+
+func contents(list []message) string {
+	texts := make([]string, len(list))
+	for i, m := range list {
+		texts[i] = m.Content
+	}
+	return strings.Join(texts, " ")
+}
+
+func TestCreate_DerivesTheTypeAndAddsTheCreator(t *testing.T) {
+	s := servertest.Start(t)
+	anna, beat, carla := s.User(access.Advisor), s.User(access.Customer), s.User(access.Customer)
+	support := with(beat)
+	support["metadata"] = map[string]any{"support": true}
+	for name, c := range map[string]struct {
+		body map[string]any
+		kind string
+		size int
+	}{
+		"two":                       {with(beat), "direct", 2},
+		"the creator named, too":    {with(carla, anna), "direct", 2},
+		"three":                     {with(beat, carla), "group", 3},
+		"support":                   {support, "support", 2},
+		"one of them named twice":   {with(beat, carla, beat), "group", 3},
+		"an id in capitals":         {map[string]any{"participants": []string{strings.ToUpper(beat.UserID), carla.UserID}}, "group", 3},
+		"members nobody may choose": {map[string]any{"participants": []string{beat.UserID, carla.UserID}, "type": "direct", "createdBy": carla.UserID, "id": "x"}, "group", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := anna.Do("POST", "/v1/chats", c.body).Expect(t, http.StatusCreated)
+			var got chat
+			answer.Into(t, &got)
+			if got.Type != c.kind || len(got.Participants) != c.size || !slices.Contains(got.Participants, anna.UserID) {
+				t.Errorf("got a %s chat of %v, want %s of %d, the creator among them", got.Type, got.Participants, c.kind, c.size)
+			}
+			if !strings.Contains(answer.Body, `"lastMessage":null`) || !strings.Contains(answer.Body, `"unreadCount":0`) || answer.Header.Get("ETag") == "" {
+				t.Errorf("got %s with ETag %q", answer.Body, answer.Header.Get("ETag"))
+			}
+		})
+	}
+}
+
+func TestCreate_RefusesWhoCannotTakePart(t *testing.T) {
+	s := servertest.Start(t)
+	anna, beat := s.User(access.Advisor), s.User(access.Customer)
+	s.Admin().Do("PATCH", "/v1/users/"+beat.UserID, map[string]any{"status": "disabled"}).Expect(t, http.StatusOK)
+	many := make([]string, 257)
+	for i := range many {
+		many[i] = store.NewID()
+	}
+	of := func(ids ...string) map[string]any { return map[string]any{"participants": ids} }
+	servertest.Run(t, s, []servertest.Scenario{
+		{Name: "nobody", As: anna, Method: "POST", Path: "/v1/chats", Body: map[string]any{}, Status: 400, Contains: []string{`"participants"`}},
+		{Name: "only oneself", As: anna, Method: "POST", Path: "/v1/chats", Body: of(anna.UserID), Status: 400, Contains: []string{"At least one other participant"}},
+		{Name: "no id", As: anna, Method: "POST", Path: "/v1/chats", Body: of("beat"), Status: 400, Contains: []string{`"participants.0"`}},
+		{Name: "somebody who does not exist", As: anna, Method: "POST", Path: "/v1/chats", Body: of(store.NewID()), Status: 400,
+			Contains: []string{`"participants.0":"There is no such record."`}},
+		{Name: "somebody who is not active", As: anna, Method: "POST", Path: "/v1/chats", Body: of(beat.UserID), Status: 400, Contains: []string{`"participants.0"`}},
+		{Name: "too many", As: anna, Method: "POST", Path: "/v1/chats", Body: of(many...), Status: 400, Contains: []string{"At most 256"}},
+		{Name: "too many with oneself", As: anna, Method: "POST", Path: "/v1/chats", Body: of(many[:256]...), Status: 400, Contains: []string{"At most 256"}},
+		{Name: "metadata that are no object", As: anna, Method: "POST", Path: "/v1/chats",
+			Body: map[string]any{"participants": []string{store.NewID()}, "metadata": 1}, Status: 400, Contains: []string{`"metadata"`}},
+		{Name: "and no chat is left behind", As: anna, Method: "GET", Path: "/v1/chats", Status: 200, Contains: []string{`[]`}},
+	})
+}
+
+func TestCreate_GivesTheSameTwoTheirOneDirectChat(t *testing.T) {
+	s := servertest.Start(t)
+	anna, beat := s.User(access.Advisor), s.User(access.Customer)
+	first := open(t, anna, beat)
+	post(t, anna, first.ID, "Hallo")
+	keyed := beat.With("Idempotency-Key", "one")
+	for range 2 {
+		var second chat
+		keyed.Do("POST", "/v1/chats", with(anna)).Expect(t, http.StatusOK).Into(t, &second)
+		if second.ID != first.ID || second.UnreadCount != 1 || second.LastMessage == nil {
+			t.Errorf("got %+v, want the first chat as the second user sees it", second)
+		}
+	}
+}
+
+func TestCreate_MakesOneDirectChatOfManyAttempts(t *testing.T) {
+	s := servertest.Start(t)
+	anna, beat := s.User(access.Advisor), s.User(access.Customer)
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	ids, made := map[string]int{}, 0
+	for i := range 64 {
+		wait.Go(func() {
+			from, to := anna, beat
+			if i%2 == 1 {
+				from, to = beat, anna
+			}
+			answer := from.Do("POST", "/v1/chats", with(to))
+			mu.Lock()
+			defer mu.Unlock()
+			ids[answer.JSON(t)["id"].(string)]++
+			if answer.Status == http.StatusCreated {
+				made++
+			}
+		})
+	}
+	wait.Wait()
+	if len(ids) != 1 || made != 1 {
+		t.Errorf("got %d chats, %d of them new, want one", len(ids), made)
+	}
+}
+
+func TestMessages_CountAsUnreadUntilTheyAreRead(t *testing.T) {
+	s := servertest.Start(t)
+	anna, beat, carla := s.User(access.Advisor), s.User(access.Customer), s.User(access.Customer)
+	c := open(t, anna, beat, carla)
+	for i := range 3 {
+		post(t, anna, c.ID, fmt.Sprint("a", i))
+	}
+	if m := post(t, beat, c.ID, "b0"); m.Type != "text" || m.SenderID != beat.UserID || len(m.ReadBy) != 0 {
+		t.Errorf("got %+v", m)
+	}
+	want := func(who *servertest.Client, unread int, readBy ...string) {
+		t.Helper()
+		got := get(t, who, c.ID)
+		slices.Sort(readBy)
+		slices.Sort(got.LastMessage.ReadBy)
+		if got.UnreadCount != unread || got.LastMessage.Content != "b0" || !slices.Equal(got.LastMessage.ReadBy, readBy) {
+			t.Errorf("got %d unread, last message %+v, want %d read by %v", got.UnreadCount, *got.LastMessage, unread, readBy)
+		}
+	}
+	want(anna, 1)
+	want(beat, 3)
+	want(carla, 4)
+	read(t, carla, c.ID)
+	want(carla, 0, carla.UserID)
+	want(beat, 3, carla.UserID)
+	read(t, beat, c.ID)
+	read(t, beat, c.ID)
+	want(beat, 0, carla.UserID, beat.UserID)
+	want(anna, 1, carla.UserID, beat.UserID)
+	var list []chat
+	anna.Do("GET", "/v1/chats", nil).Expect(t, http.StatusOK).Into(t, &list)
+	if len(list) != 1 || list[0].UnreadCount != 1 || list[0].LastMessage.Content != "b0" {
+		t.Errorf("the list has %+v", list)
+	}
+}
+
+func TestMessages_ComeInPagesNewestFirst(t *testing.T) {
+	s := servertest.Start(t)
+	anna, beat := s.User(access.Advisor), s.User(access.Customer)
+	c, other := open(t, anna, beat), open(t, anna, beat, s.User(access.Customer))
+	var written []message
+	for i := range 7 {
+		s.Clock.Advance(1_000_000_000)
+		written = append(written, post(t, anna, c.ID, fmt.Sprint(i)))
+	}
+	foreign := post(t, anna, other.ID, "elsewhere")
+	for query, want := range map[string]string{
+		"":                                 "6 5 4 3 2 1 0",
+		"?limit=3":                         "6 5 4",
+		"?limit=3&before=" + written[4].ID: "3 2 1",
+		"?limit=0":                         "6 5 4 3 2 1 0",
+		"?before=" + written[0].ID:         "",
+		"?before=2026-01-31T08:15:33.123Z": "1 0",
+		"?before=2026-01-31T09:15:33.123%2B01:00":              "1 0",
+		"?before=2020-01-31T08:15:33Z":                         "",
+		"?limit=1000&before=" + strings.ToUpper(written[1].ID): "0",
+	} {
+		if got := contents(messages(t, beat, c.ID, query)); got != want {
+			t.Errorf("%s: got %q, want %q", query, got, want)
+		}
+	}
+	path := "/v1/chats/" + c.ID + "/messages"
+	servertest.Run(t, s, []servertest.Scenario{
+		{Name: "before a message of another chat", As: beat, Method: "GET", Path: path + "?before=" + foreign.ID, Status: 400, Contains: []string{`"before"`}},
+		{Name: "before nothing known", As: beat, Method: "GET", Path: path + "?before=yesterday", Status: 400, Contains: []string{`"before"`}},
+		{Name: "a limit that is no number", As: beat, Method: "GET", Path: path + "?limit=all", Status: 400, Contains: []string{`"limit"`}},
+	})
+}
+
+func TestPost_ChecksTheText(t *testing.T) {
+	s := servertest.Start(t)
+	anna, beat := s.User(access.Advisor), s.User(access.Customer)
+	path := "/v1/chats/" + open(t, anna, beat).ID + "/messages"
+	say := func(content any) map[string]any {
+		return map[string]any{"content": content, "type": "system", "senderId": beat.UserID}
+	}
+	servertest.Run(t, s, []servertest.Scenario{
+		{Name: "the longest", As: anna, Method: "POST", Path: path, Body: say(strings.Repeat("ä", 10_000)), Status: 201,
+			Contains: []string{`"type":"text"`, `"senderId":"` + anna.UserID, `"metadata":{}`, `"readBy":[]`}},
+		{Name: "lines", As: anna, Method: "POST", Path: path, Body: say("a\r\nb"), Status: 201, Contains: []string{`a\nb`}},
+		{Name: "too long", As: anna, Method: "POST", Path: path, Body: say(strings.Repeat("ä", 10_001)), Status: 400, Contains: []string{"10000"}},
+		{Name: "empty", As: anna, Method: "POST", Path: path, Body: say(" \n "), Status: 400, Contains: []string{`"content"`}},
+		{Name: "missing", As: anna, Method: "POST", Path: path, Body: map[string]any{}, Status: 400, Contains: []string{`"content"`}},
+		{Name: "no text", As: anna, Method: "POST", Path: path, Body: say(1), Status: 400, Contains: []string{`"content"`}},
+		{Name: "control characters", As: anna, Method: "POST", Path: path, Body: say("a\u0000b"), Status: 400, Contains: []string{`"content"`}},
+	})
+}
+
+func TestPost_AnswersTheSameKeyWithTheSameMessage(t *testing.T) {
+	s := servertest.Start(t)
+	anna, beat := s.User(access.Advisor), s.User(access.Customer)
+	c := open(t, anna, beat)
+	keyed := anna.With("Idempotency-Key", "one")
+	if one, again := post(t, keyed, c.ID, "once"), post(t, keyed, c.ID, "once"); one.ID != again.ID {
+		t.Errorf("got messages %s and %s", one.ID, again.ID)
+	}
+	if got := get(t, beat, c.ID); got.UnreadCount != 1 {
+		t.Errorf("got %d unread, want 1", got.UnreadCount)
+	}
+}
+
+func TestPost_CountsRightUnderParallelWriters(t *testing.T) {
+	s := servertest.Start(t)
+	anna, beat, carla := s.User(access.Advisor), s.User(access.Customer), s.User(access.Customer)
+	c := open(t, anna, beat, carla)
+	const writers, each = 64, 4
+	var wait sync.WaitGroup
+	for i := range writers {
+		wait.Go(func() {
+			who := []*servertest.Client{anna, beat}[i%2]
+			for range each {
+				post(t, who, c.ID, "x")
+			}
+		})
+	}
+	wait.Wait()
+	half := writers * each / 2
+	if a, b, c := get(t, anna, c.ID).UnreadCount, get(t, beat, c.ID).UnreadCount, get(t, carla, c.ID).UnreadCount; a != half || b != half || c != 2*half {
+		t.Errorf("got %d, %d and %d unread, want %d, %d and %d", a, b, c, half, half, 2*half)
+	}
+}
+
+func TestList_OrdersByLatestActivity(t *testing.T) {
+	s := servertest.Start(t)
+	anna, beat, carla := s.User(access.Advisor), s.User(access.Customer), s.User(access.Customer)
+	var ids []string
+	for _, others := range [][]*servertest.Client{{beat}, {carla}, {beat, carla}} {
+		s.Clock.Advance(1_000_000)
+		ids = append(ids, open(t, anna, others...).ID)
+	}
+	s.Clock.Advance(1_000_000)
+	post(t, beat, ids[0], "Hallo")
+	order := func(as *servertest.Client, query string) []string {
+		var list []chat
+		as.Do("GET", "/v1/chats"+query, nil).Expect(t, http.StatusOK).Into(t, &list)
+		got := []string{}
+		for _, c := range list {
+			got = append(got, c.ID)
+		}
+		return got
+	}
+	for query, want := range map[string][]string{"": {ids[0], ids[2], ids[1]}, "?limit=2": {ids[0], ids[2]}, "?limit=2&offset=2": {ids[1]}} {
+		if got := order(anna, query); !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", query, got, want)
+		}
+	}
+	if got := order(s.Admin(), ""); len(got) != 0 {
+		t.Errorf("the administrator's list has %v, but he takes part in none", got)
+	}
+	for _, query := range []string{"?limit=0", "?limit=1001", "?offset=-1", "?limit=x"} {
+		anna.Do("GET", "/v1/chats"+query, nil).Expect(t, http.StatusBadRequest)
+	}
+}
+
+func TestGet_TellsWhetherAnythingChanged(t *testing.T) {
+	s := servertest.Start(t)
+	anna, beat := s.User(access.Advisor), s.User(access.Customer)
+	c := open(t, anna, beat)
+	path := "/v1/chats/" + c.ID
+	etag := func(as *servertest.Client) string {
+		return as.Do("GET", path, nil).Expect(t, http.StatusOK).Header.Get("ETag")
+	}
+	same := func(as *servertest.Client, tag string) bool {
+		return as.With("If-None-Match", tag).Do("GET", path, nil).Status == http.StatusNotModified
+	}
+	a := etag(anna)
+	if !same(anna, a) {
+		t.Error("nothing changed, and yet it was sent again")
+	}
+	post(t, beat, c.ID, "Hallo")
+	if same(anna, a) {
+		t.Error("a new message went unnoticed")
+	}
+	a = etag(anna)
+	read(t, anna, c.ID)
+	if same(anna, a) {
+		t.Error("one's own reading went unnoticed")
+	}
+	b := etag(beat)
+	read(t, beat, c.ID)
+	if same(beat, b) {
+		t.Error("the other's reading went unnoticed")
+	}
+}

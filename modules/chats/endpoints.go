@@ -1,0 +1,52 @@
+package chats
+
+import (
+	"net/http"
+	"reflect"
+
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/server/limit"
+)
+
+// Endpoints are the rows of the module.
+func (s *Service) Endpoints() []endpoint.Endpoint {
+	create := endpoint.JSON(http.StatusCreated, s.Create)
+	create.Out = reflect.TypeFor[Chat]()
+	rows := []endpoint.Endpoint{
+		{Name: "chats.create", Method: http.MethodPost, Path: "/v1/chats",
+			Access: access.On(access.Chats, access.Create), Summary: "Open a chat, or give the direct chat that the two have already (200).",
+			Doc: endpoint.Doc{Answers: []endpoint.Answer{
+				{Status: http.StatusCreated, Says: "The new chat."}, {Status: http.StatusOK, Says: "The direct chat that the two have already."},
+			}},
+			Handle: create},
+		{Name: "chats.list", Method: http.MethodGet, Path: "/v1/chats",
+			Access: access.On(access.Chats, access.Read), Summary: "List the chats of the caller, the latest activity first.",
+			Handle: endpoint.JSON(http.StatusOK, s.List)},
+		{Name: "chats.get", Method: http.MethodGet, Path: "/v1/chats/{id}",
+			Access: access.On(access.Chats, access.Read), Summary: "Give one chat.",
+			Faults: []fault.Kind{fault.ChatNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},
+		{Name: "chats.messages", Method: http.MethodGet, Path: "/v1/chats/{id}/messages",
+			Access: access.On(access.Chats, access.Read), Summary: "List messages of a chat, the newest first.",
+			Faults: []fault.Kind{fault.ChatNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Messages)},
+		{Name: "chats.post", Method: http.MethodPost, Path: "/v1/chats/{id}/messages",
+			Access: access.On(access.Chats, access.Update), Summary: "Write a message.",
+			Faults: []fault.Kind{fault.ChatNotFound}, Handle: endpoint.JSON(http.StatusCreated, s.Post)},
+		{Name: "chats.read", Method: http.MethodPost, Path: "/v1/chats/{id}/read",
+			Access: access.On(access.Chats, access.Read), Summary: "Mark all messages of a chat, and the notifications of them, as read.",
+			Faults: []fault.Kind{fault.ChatNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Read)},
+		{Name: "chats.add_participants", Method: http.MethodPost, Path: "/v1/chats/{id}/participants",
+			Access: access.On(access.Chats, access.Update), Summary: "Let further users take part in a chat.",
+			Faults: []fault.Kind{fault.ChatNotFound, fault.ChatFixedParticipants, fault.ChatParticipantExists, fault.ChatFull},
+			Handle: endpoint.JSON(http.StatusCreated, s.Add)},
+		{Name: "chats.remove_participant", Method: http.MethodDelete, Path: "/v1/chats/{id}/participants/{user_id}",
+			Access: access.On(access.Chats, access.Update), Summary: "Leave a chat, or remove a participant from it.",
+			Faults: []fault.Kind{fault.ChatNotFound, fault.ChatFixedParticipants, fault.ChatParticipantNotFound},
+			Handle: endpoint.JSON(http.StatusOK, s.Remove)},
+	}
+	for i := range rows {
+		rows[i].Tag, rows[i].Limit, rows[i].Roles = "Chats", limit.Private, []string{access.Advisor, access.Customer}
+	}
+	return rows
+}

@@ -1,0 +1,178 @@
+package chats
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/modules/input"
+	"kontor/modules/value"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+const (
+	maxContent = 10_000 // characters of a message
+	maxChats   = 1000   // in one answer
+	// Messages in one answer.
+	defaultMessages = 50
+	maxMessages     = 100
+)
+
+// OneInput names one chat.
+type OneInput struct {
+	ID string `path:"id"`
+}
+
+// ListInput are the parameters of the list. Without them it has the first thousand chats.
+type ListInput struct {
+	Limit  *int `query:"limit" example:"20"`
+	Offset *int `query:"offset" minimum:"0" example:"0"`
+
+	limit, offset int
+}
+
+// Validate checks the range.
+func (in *ListInput) Validate(v *fault.Fields) {
+	in.limit = maxChats
+	if in.Limit != nil {
+		if in.limit = *in.Limit; in.limit < 1 || in.limit > maxChats {
+			v.Add("limit", "invalid.range", fault.Args{"Min": 1, "Max": maxChats})
+		}
+	}
+	if in.Offset != nil {
+		if in.offset = *in.Offset; in.offset < 0 {
+			v.Add("offset", "invalid.min", fault.Args{"Min": 0})
+		}
+	}
+}
+
+// CreateInput are the data of a new chat. The caller takes part whether he is named or not.
+type CreateInput struct {
+	Participants []string       `json:"participants"`
+	Metadata     jsontext.Value `json:"metadata"`
+
+	participants []string
+	metadata     jsontext.Value
+	support      bool
+}
+
+// Validate checks ids and metadata. Whether the users exist is checked in the transaction.
+func (in *CreateInput) Validate(v *fault.Fields) {
+	in.participants = checkIDs(v, "participants", in.Participants)
+	in.metadata = jsontext.Value(input.Metadata(v, "metadata", in.Metadata))
+	var known struct {
+		Support jsontext.Value `json:"support"`
+	}
+	in.support = json.Unmarshal(in.metadata, &known) == nil && string(known.Support) == "true"
+}
+
+// checkIDs brings ids into their stored form.
+func checkIDs(v *fault.Fields, field string, ids []string) []string {
+	if len(ids) == 0 {
+		v.Add(field, "invalid.required")
+	}
+	if len(ids) > MaxParticipants {
+		v.Add(field, "invalid.max_items", fault.Args{"Max": MaxParticipants})
+		return nil
+	}
+	checked := make([]string, 0, len(ids))
+	for i, id := range ids {
+		id, err := value.ParseID(id)
+		if err != nil {
+			v.Add(field+"."+strconv.Itoa(i), "invalid.uuid")
+		}
+		checked = append(checked, id)
+	}
+	return checked
+}
+
+// AddInput names users who are to take part: several as participants, or one as userId.
+type AddInput struct {
+	ID           string   `path:"id"`
+	Participants []string `json:"participants" required:"false" doc:"Users to add; userId adds a single one."`
+	UserID       string   `json:"userId" doc:"A single user to add."`
+
+	participants []string
+}
+
+// Validate checks the ids.
+func (in *AddInput) Validate(v *fault.Fields) {
+	if in.UserID != "" {
+		in.Participants = append(in.Participants, in.UserID)
+	}
+	in.participants = checkIDs(v, "participants", in.Participants)
+}
+
+// RemoveInput names a participant of a chat.
+type RemoveInput struct {
+	ID     string `path:"id"`
+	UserID string `path:"user_id"`
+}
+
+// PostInput is a new message.
+type PostInput struct {
+	ID       string         `path:"id"`
+	Content  string         `json:"content" minLength:"1" maxLength:"10000"`
+	Metadata jsontext.Value `json:"metadata"`
+
+	metadata jsontext.Value
+}
+
+// Validate checks the text.
+func (in *PostInput) Validate(v *fault.Fields) {
+	in.Content = input.RequiredText(v, "content", in.Content, maxContent)
+	in.metadata = jsontext.Value(input.Metadata(v, "metadata", in.Metadata))
+}
+
+// MessagesInput are the parameters of a list of messages. Before is the id of a message or a time; without it the list
+// begins with the newest. A limit out of range is brought into it, as in the lists of the shared query layer.
+type MessagesInput struct {
+	ID     string `path:"id"`
+	Before string `query:"before" format:"uuid" doc:"Only messages older than the one with this id."`
+	Limit  *int   `query:"limit" example:"20"`
+
+	limit      int
+	beforeID   string
+	beforeTime store.Time
+}
+
+// Validate reads the parameters.
+func (in *MessagesInput) Validate(v *fault.Fields) {
+	in.limit = defaultMessages
+	if in.Limit != nil && *in.Limit > 0 {
+		in.limit = min(*in.Limit, maxMessages)
+	}
+	if in.Before == "" {
+		return
+	}
+	id, err := value.ParseID(in.Before)
+	if err == nil {
+		in.beforeID = id
+		return
+	}
+	if in.beforeTime, err = store.ParseTime(in.Before); err != nil {
+		v.Add("before", "chats.before")
+	}
+}
+
+// end is the number of the first message that is not wanted any more.
+func (in MessagesInput) end(ctx context.Context, q store.Querier) (int64, error) {
+	var seq int64
+	var err error
+	switch {
+	case in.Before == "":
+		return noEnd, nil
+	case in.beforeID == "":
+		seq, err = selectEndByTime(ctx, q, in.ID, in.beforeTime)
+	default:
+		seq, err = selectEndByID(ctx, q, in.ID, in.beforeID)
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, fault.Invalid("before", "invalid.unknown_record")
+	}
+	return seq, err
+}

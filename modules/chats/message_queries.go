@@ -1,0 +1,127 @@
+package chats
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/store"
+)
+
+const (
+	// takeSeq numbers the next message. The row of the chat is the only place where numbers come from.
+	takeSeq = `
+		UPDATE chats SET last_seq = last_seq + 1, updated_at = $2, version = version + 1
+		WHERE id = $1
+		RETURNING last_seq`
+
+	insertMessageStatement = `
+		INSERT INTO chat_messages (id, chat_id, seq, sender_id, sender_seq, type, content, metadata, created_at)
+		VALUES ($1, $2, $3, $4,
+			COALESCE((SELECT s.sender_seq FROM chat_messages s WHERE s.chat_id = $2 AND s.sender_id = $4 ORDER BY s.seq DESC LIMIT 1), 0) + 1,
+			$5, $6, $7, $8)`
+
+	selectMessagesStatement = `
+		SELECT id, chat_id, seq, sender_id, type, content, metadata, created_at
+		FROM chat_messages
+		WHERE chat_id = $1 AND seq < $2
+		ORDER BY seq DESC
+		LIMIT $3`
+
+	selectSeq = `SELECT seq FROM chat_messages WHERE id = $1 AND chat_id = $2`
+
+	// The number after the last message from before the time.
+	selectSeqByTime = `
+		SELECT COALESCE((SELECT seq FROM chat_messages
+			WHERE chat_id = $1 AND created_at < $2
+			ORDER BY created_at DESC, seq DESC LIMIT 1), 0) + 1`
+)
+
+// noEnd is a number that no message has.
+const noEnd = math.MaxInt64
+
+func insertMessage(ctx context.Context, tx *store.Tx, m *Message) error {
+	if err := tx.QueryRow(ctx, takeSeq, m.ChatID, m.CreatedAt).Scan(&m.seq); err != nil {
+		return fmt.Errorf("number a message: %w", err)
+	}
+	_, err := tx.Exec(ctx, insertMessageStatement, m.ID, m.ChatID, m.seq, m.SenderID, string(m.Type), m.Content, string(m.Metadata), m.CreatedAt)
+	return err
+}
+
+func selectMessages(ctx context.Context, q store.Querier, chatID string, end int64, limit int) ([]Message, error) {
+	rows, err := q.Query(ctx, selectMessagesStatement, chatID, end, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read messages: %w", err)
+	}
+	defer rows.Close()
+	messages := make([]Message, 0, limit)
+	for rows.Next() {
+		var m Message
+		var metadata string
+		if err := rows.Scan(&m.ID, &m.ChatID, &m.seq, &m.SenderID, &m.Type, &m.Content, &metadata, &m.CreatedAt); err != nil {
+			return nil, fmt.Errorf("read message: %w", err)
+		}
+		m.Metadata = jsontext.Value(metadata)
+		messages = append(messages, m)
+	}
+	return messages, rows.Err()
+}
+
+func selectEndByID(ctx context.Context, q store.Querier, chatID, id string) (seq int64, err error) {
+	err = q.QueryRow(ctx, selectSeq, id, chatID).Scan(&seq)
+	return seq, err
+}
+
+func selectEndByTime(ctx context.Context, q store.Querier, chatID string, t store.Time) (seq int64, err error) {
+	err = q.QueryRow(ctx, selectSeqByTime, chatID, t).Scan(&seq)
+	return seq, err
+}
+
+// usersAtOnce is how many users one statement looks up; shorter lists are filled up, so that one prepared statement
+// serves all.
+const usersAtOnce = 16
+
+var selectActiveStatement = func() string {
+	places := make([]string, usersAtOnce)
+	for i := range places {
+		places[i] = "$" + strconv.Itoa(i+1)
+	}
+	return `SELECT id FROM users WHERE status = 'active' AND id IN (` + strings.Join(places, ", ") + `)`
+}()
+
+// selectActive finds those of the users who exist and are active.
+func selectActive(ctx context.Context, q store.Querier, ids []string) (map[string]bool, error) {
+	active := make(map[string]bool, len(ids))
+	for len(ids) > 0 {
+		n := min(len(ids), usersAtOnce)
+		args := make([]any, usersAtOnce)
+		for i := range args {
+			args[i] = ids[min(i, n-1)]
+		}
+		if err := collect(ctx, q, active, args); err != nil {
+			return nil, fmt.Errorf("look up users: %w", err)
+		}
+		ids = ids[n:]
+	}
+	return active, nil
+}
+
+func collect(ctx context.Context, q store.Querier, found map[string]bool, args []any) error {
+	rows, err := q.Query(ctx, selectActiveStatement, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return err
+		}
+		found[id] = true
+	}
+	return rows.Err()
+}

@@ -1,0 +1,151 @@
+package chats
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/modules/notice"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+// Message is a message as the API shows it.
+type Message struct {
+	ID        string         `json:"id"`
+	ChatID    string         `json:"chatId"`
+	SenderID  string         `json:"senderId" doc:"Of a system message: who did what it tells."` // of a system message: who did what it tells
+	Content   string         `json:"content" maxLength:"10000"`
+	Type      MessageType    `json:"type" enum:"text,system"`
+	Metadata  jsontext.Value `json:"metadata"`
+	CreatedAt store.Time     `json:"createdAt"`
+	ReadBy    []string       `json:"readBy" doc:"Participants who have read it."` // participants whose read position has come to the message
+
+	seq int64
+}
+
+// MessageType tells what a user wrote from what Kontor tells.
+type MessageType string
+
+// The types of messages.
+const (
+	Text   MessageType = "text"
+	System MessageType = "system"
+)
+
+// The texts of system messages, as keys of the locale files. Their metadata have the member event, with the last part of
+// the key, and userId.
+const (
+	joined  = "joined"
+	left    = "left"
+	removed = "removed"
+)
+
+// Post writes a message and tells the other participants. It returns fault.ChatNotFound and, for a caller who does not
+// take part, fault.NoAccess.
+func (s *Service) Post(ctx context.Context, in PostInput) (Message, error) {
+	m := Message{ID: store.NewID(), ChatID: in.ID, SenderID: access.From(ctx).UserID, Type: Text,
+		Content: in.Content, Metadata: in.metadata, ReadBy: []string{}}
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		c, err := participating(ctx, tx, in.ID)
+		if err != nil {
+			return err
+		}
+		if err := s.write(ctx, tx, c, &m); err != nil {
+			return err
+		}
+		tx.Audit(store.AuditEntry{Actor: m.SenderID, Action: "chats.message", RecType: access.Chats.Name, RecID: in.ID, After: m})
+		tx.Respond(http.StatusCreated, m)
+		return nil
+	})
+	return m, err
+}
+
+// participating reads a chat that the caller takes part in. No grant stands in for that.
+func participating(ctx context.Context, tx *store.Tx, id string) (conversation, error) {
+	c, err := conversations.Any(ctx, tx, id)
+	if err == nil && !c.has(access.From(ctx).UserID) {
+		err = fault.NoAccess
+	}
+	return c, err
+}
+
+// write adds a message to a chat and tells the participants but its sender.
+func (s *Service) write(ctx context.Context, tx *store.Tx, c conversation, m *Message) error {
+	m.CreatedAt = tx.Now()
+	if err := insertMessage(ctx, tx, m); err != nil {
+		return err
+	}
+	recipients := make([]string, 0, len(c.positions))
+	for _, p := range c.positions {
+		if p.userID != m.SenderID {
+			recipients = append(recipients, p.userID)
+		}
+	}
+	return s.notifications.Notify(ctx, tx, notice.Notice{
+		Event: notice.MessageReceived, Type: access.Chats, RecordID: m.ChatID, Recipients: recipients,
+	})
+}
+
+// tell writes a system message about a participant.
+func (s *Service) tell(ctx context.Context, tx *store.Tx, c conversation, event, userID string) error {
+	return s.write(ctx, tx, c, &Message{
+		ID: store.NewID(), ChatID: c.id, SenderID: access.From(ctx).UserID, Type: System, Content: event,
+		Metadata: jsontext.Value(`{"event":"` + event + `","userId":"` + userID + `"}`),
+	})
+}
+
+// wordMessage gives a system message its text in the language of the reader.
+func (s *Service) wordMessage(ctx context.Context, m *Message) {
+	if m.Type == System {
+		m.Content = s.texts.Text(endpoint.Language(ctx), "chats."+m.Content, nil)
+	}
+}
+
+// Messages gives messages of a chat, the newest first. It returns fault.ChatNotFound, fault.NoAccess and, for a before
+// that is no message of the chat, fault.InvalidInput.
+func (s *Service) Messages(ctx context.Context, in MessagesInput) ([]Message, error) {
+	c, err := conversations.Get(ctx, s.db, in.ID, access.Read)
+	if err != nil {
+		return nil, err
+	}
+	end, err := in.end(ctx, s.db)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := selectMessages(ctx, s.db, in.ID, end, in.limit)
+	for i := range messages {
+		messages[i].ReadBy = c.readers(messages[i].seq)
+		s.wordMessage(ctx, &messages[i])
+	}
+	return messages, err
+}
+
+// Read moves the read position of the caller to the last message and marks his notifications of the chat as read. It
+// returns fault.ChatNotFound and fault.NoAccess.
+func (s *Service) Read(ctx context.Context, in OneInput) (Chat, error) {
+	var chat Chat
+	caller := access.From(ctx).UserID
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		c, err := participating(ctx, tx, in.ID)
+		if err != nil {
+			return err
+		}
+		if before := c.position(caller); before.readSeq < c.lastSeq {
+			if err := updateRead(ctx, tx, c, caller); err != nil {
+				return err
+			}
+			tx.Audit(store.AuditEntry{Actor: caller, Action: "chats.read", RecType: access.Chats.Name, RecID: c.id,
+				Before: map[string]int64{"read": before.readSeq}, After: map[string]int64{"read": c.lastSeq}})
+		}
+		if err := s.notifications.MarkRead(ctx, tx, caller, access.Chats, c.id); err != nil {
+			return err
+		}
+		chat, err = s.view(ctx, tx, c.id)
+		return err
+	})
+	return chat, err
+}

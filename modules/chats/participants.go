@@ -1,0 +1,123 @@
+package chats
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+// Add lets further users take part. It returns fault.ChatNotFound, fault.NoAccess, fault.ChatFixedParticipants for a
+// direct chat, fault.ChatParticipantExists, fault.ChatFull and, for users who do not exist or are not active,
+// fault.InvalidInput.
+func (s *Service) Add(ctx context.Context, in AddInput) (Chat, error) {
+	var chat Chat
+	caller := access.From(ctx).UserID
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		c, err := changeable(ctx, tx, in.ID)
+		if err != nil {
+			return err
+		}
+		added := without(in.participants, "")
+		for _, userID := range added {
+			if c.has(userID) {
+				return fault.ChatParticipantExists.Detail("userId", userID)
+			}
+		}
+		if len(c.positions)+len(added) > MaxParticipants {
+			return fault.ChatFull.With(fault.Args{"Max": MaxParticipants})
+		}
+		if err := checkActive(ctx, tx, in.participants); err != nil {
+			return err
+		}
+		before := c
+		for _, userID := range added {
+			p := position{userID: userID, readSeq: c.lastSeq}
+			if err := insertParticipant(ctx, tx, c.id, p, caller); err != nil {
+				return err
+			}
+			c.positions = append(c.positions, p)
+		}
+		for _, userID := range added {
+			if err := s.tell(ctx, tx, c, joined, userID); err != nil {
+				return err
+			}
+		}
+		tx.Audit(store.AuditEntry{Actor: caller, Action: "chats.participants.add", RecType: access.Chats.Name, RecID: c.id,
+			Before: before.members(), After: c.members()})
+		if chat, err = s.view(ctx, tx, c.id); err != nil {
+			return err
+		}
+		tx.Respond(http.StatusCreated, chat)
+		return nil
+	})
+	return chat, err
+}
+
+// Remove ends the part that a user takes: one's own, or as the creator of the chat that of another. It returns
+// fault.ChatNotFound, fault.NoAccess, fault.ChatFixedParticipants for a direct chat and fault.ChatParticipantNotFound.
+func (s *Service) Remove(ctx context.Context, in RemoveInput) (endpoint.Message, error) {
+	caller := access.From(ctx)
+	event := left
+	if in.UserID != caller.UserID {
+		event = removed
+	}
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		c, err := changeable(ctx, tx, in.ID)
+		if err != nil {
+			return err
+		}
+		if event == removed && !c.mayRemoveOthers(caller) {
+			return fault.NoAccess
+		}
+		if !c.has(in.UserID) {
+			return fault.ChatParticipantNotFound
+		}
+		before := c
+		if err := deleteParticipant(ctx, tx, c.id, in.UserID); err != nil {
+			return err
+		}
+		c.positions = c.others(in.UserID)
+		if err := s.tell(ctx, tx, c, event, in.UserID); err != nil {
+			return err
+		}
+		tx.Audit(store.AuditEntry{Actor: caller.UserID, Action: "chats.participants.remove", RecType: access.Chats.Name, RecID: c.id,
+			Before: before.members(), After: c.members()})
+		// What he was told of the chat leads nowhere any more.
+		return s.notifications.MarkRead(ctx, tx, in.UserID, access.Chats, c.id)
+	})
+	return endpoint.Message{Message: s.texts.Text(endpoint.Language(ctx), "chats.done_"+event, nil)}, err
+}
+
+// mayRemoveOthers holds for the creator while he takes part, and for whoever manages chats by a grant.
+func (c conversation) mayRemoveOthers(caller *access.Caller) bool {
+	return caller.UserID == c.createdBy || caller.May(access.Chats, access.Update) || !c.has(caller.UserID)
+}
+
+// changeable reads a chat whose participants the caller is about to change.
+func changeable(ctx context.Context, tx *store.Tx, id string) (conversation, error) {
+	c, err := conversations.Get(ctx, tx, id, access.Update)
+	if err == nil && c.kind == Direct {
+		err = fault.ChatFixedParticipants
+	}
+	return c, err
+}
+
+// checkActive refuses users who do not exist or are not active, all at once.
+func checkActive(ctx context.Context, tx *store.Tx, ids []string) error {
+	active, err := selectActive(ctx, tx, ids)
+	if err != nil {
+		return err
+	}
+	var problems fault.Fields
+	for i, id := range ids {
+		if !active[id] {
+			problems.Add("participants."+strconv.Itoa(i), "invalid.unknown_record")
+		}
+	}
+	return problems.Err()
+}

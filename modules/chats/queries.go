@@ -1,0 +1,266 @@
+package chats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/modules/records"
+	"kontor/server/access"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+// positionsColumn lists the participants of a chat with their read positions: id and number, in turn, with blanks
+// between them, in any order.
+const positionsColumn = `COALESCE((
+	SELECT string_agg(p.user_id || ' ' || p.read_seq, ' ')
+	FROM chat_participants p WHERE p.chat_id = %s.id), '')`
+
+// viewColumns are a chat as the user $1 sees it: his own part, and the last message. Unread is what came after his read
+// position without what he wrote himself, which is the difference between the numbers of his last message and of his
+// last one up to that position.
+var viewColumns = `
+	c.id, c.type, c.metadata, c.created_at, c.updated_at, c.version,
+	own.user_id IS NOT NULL, COALESCE(own.read_seq, 0),
+	CASE WHEN own.user_id IS NULL OR own.read_seq = c.last_seq THEN 0 ELSE
+		c.last_seq - own.read_seq
+		- COALESCE((SELECT s.sender_seq FROM chat_messages s
+			WHERE s.chat_id = c.id AND s.sender_id = $1 ORDER BY s.seq DESC LIMIT 1), 0)
+		+ COALESCE((SELECT s.sender_seq FROM chat_messages s
+			WHERE s.chat_id = c.id AND s.sender_id = $1 AND s.seq <= own.read_seq ORDER BY s.seq DESC LIMIT 1), 0)
+	END,
+	` + fmt.Sprintf(positionsColumn, "c") + `,
+	c.last_seq, COALESCE(m.id, ''), COALESCE(m.sender_id, ''), COALESCE(m.type, ''), COALESCE(m.content, ''), COALESCE(m.metadata, ''),
+	COALESCE(m.created_at, 0)`
+
+const viewJoins = `
+	LEFT JOIN chat_participants own ON own.chat_id = c.id AND own.user_id = $1
+	LEFT JOIN chat_messages m ON m.chat_id = c.id AND m.seq = c.last_seq`
+
+var selectChatStatement = `SELECT ` + viewColumns + ` FROM chats c` + viewJoins + ` WHERE c.id = $2`
+
+// selectChatsStatement finds the chats of a page first, so that only these are read in full.
+var selectChatsStatement = `
+	SELECT ` + viewColumns + `
+	FROM (SELECT f.id FROM chats f
+		WHERE f.id IN (
+			SELECT t.chat_id FROM chat_participants t WHERE t.user_id = $1
+			UNION
+			SELECT g.rec_id FROM grants g
+			WHERE g.rec_type = 'chats' AND g.permission = 'read'
+				AND g.principal_id IN (SELECT $1 UNION ALL SELECT role_id FROM user_roles WHERE user_id = $1))
+		ORDER BY f.updated_at DESC, f.id DESC
+		LIMIT $2 OFFSET $3) AS page
+	JOIN chats c ON c.id = page.id` + viewJoins + `
+	ORDER BY c.updated_at DESC, c.id DESC`
+
+const (
+	insertChatStatement = `
+		INSERT INTO chats (id, type, pair, metadata, created_at, created_by, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $5)
+		ON CONFLICT (pair) DO NOTHING`
+
+	selectPair = `SELECT id FROM chats WHERE pair = $1`
+
+	insertParticipantStatement = `
+		INSERT INTO chat_participants (chat_id, user_id, read_seq, joined_at, added_by)
+		VALUES ($1, $2, $3, $4, $5)`
+
+	deleteParticipantStatement = `DELETE FROM chat_participants WHERE chat_id = $1 AND user_id = $2`
+
+	updateReadStatement = `UPDATE chat_participants SET read_seq = $3 WHERE chat_id = $1 AND user_id = $2`
+
+	touchChat = `UPDATE chats SET version = version + 1 WHERE id = $1`
+)
+
+// conversation is what the rules about a chat are decided by.
+type conversation struct {
+	id        string
+	kind      Type
+	createdBy string
+	lastSeq   int64
+	positions []position
+}
+
+// position is how far a participant has read.
+type position struct {
+	userID  string
+	readSeq int64
+}
+
+var conversations = &records.Table[conversation]{
+	Type: access.Chats, From: "chats",
+	Columns: "id, type, created_by, last_seq, " + fmt.Sprintf(positionsColumn, "chats"),
+	Scan: func(row records.Row) (conversation, error) {
+		var c conversation
+		var positions string
+		err := row.Scan(&c.id, &c.kind, &c.createdBy, &c.lastSeq, &positions)
+		c.positions = parsePositions(positions)
+		return c, err
+	},
+	Relations: []records.Relation{{
+		Allows: access.Read | access.Update, Tables: []string{"chat_participants"},
+		SQL: "EXISTS (SELECT 1 FROM chat_participants t WHERE t.chat_id = chats.id AND t.user_id = $1)",
+	}},
+	Missing: fault.ChatNotFound,
+}
+
+const idLength = 36 // of a UUID
+
+// parsePositions reads the column and puts the participants in the order of their ids.
+func parsePositions(text string) []position {
+	positions := make([]position, 0, strings.Count(text, " ")/2+1)
+	for len(text) > idLength {
+		number, rest, _ := strings.Cut(text[idLength+1:], " ")
+		seq, _ := strconv.ParseInt(number, 10, 64) // the column is a number
+		positions = append(positions, position{userID: text[:idLength], readSeq: seq})
+		text = rest
+	}
+	slices.SortFunc(positions, func(a, b position) int { return strings.Compare(a.userID, b.userID) })
+	return positions
+}
+
+func (c conversation) position(userID string) position {
+	for _, p := range c.positions {
+		if p.userID == userID {
+			return p
+		}
+	}
+	return position{}
+}
+
+func (c conversation) has(userID string) bool {
+	return userID != "" && c.position(userID).userID == userID
+}
+
+// others are the participants but one.
+func (c conversation) others(userID string) []position {
+	others := make([]position, 0, len(c.positions))
+	for _, p := range c.positions {
+		if p.userID != userID {
+			others = append(others, p)
+		}
+	}
+	return others
+}
+
+func (c conversation) members() []string { return members(c.positions) }
+
+func members(positions []position) []string {
+	ids := make([]string, len(positions))
+	for i, p := range positions {
+		ids[i] = p.userID
+	}
+	return ids
+}
+
+// readers are the participants who have read the message with the number.
+func (c conversation) readers(seq int64) []string { return readers(c.positions, seq) }
+
+func readers(positions []position, seq int64) []string {
+	ids := make([]string, 0, len(positions))
+	for _, p := range positions {
+		if p.readSeq >= seq {
+			ids = append(ids, p.userID)
+		}
+	}
+	return ids
+}
+
+func scanChat(row records.Row) (Chat, error) {
+	var c Chat
+	var m Message
+	var kind, metadata, positions, messageType, messageMetadata string
+	err := row.Scan(&c.ID, &kind, &metadata, &c.CreatedAt, &c.UpdatedAt, &c.version, &c.takesPart, &c.readSeq, &c.UnreadCount,
+		&positions, &m.seq, &m.ID, &m.SenderID, &messageType, &m.Content, &messageMetadata, &m.CreatedAt)
+	if err != nil {
+		return c, err
+	}
+	parsed := parsePositions(positions)
+	c.Type, c.Metadata, c.Participants = Type(kind), jsontext.Value(metadata), members(parsed)
+	if m.ID != "" {
+		m.ChatID, m.Type, m.Metadata, m.ReadBy = c.ID, MessageType(messageType), jsontext.Value(messageMetadata), readers(parsed, m.seq)
+		c.LastMessage = &m
+	}
+	return c, nil
+}
+
+func selectChat(ctx context.Context, q store.Querier, userID, id string) (Chat, error) {
+	c, err := scanChat(q.QueryRow(ctx, selectChatStatement, userID, id))
+	if errors.Is(err, store.ErrNotFound) {
+		return c, fault.ChatNotFound
+	}
+	if err != nil {
+		return c, fmt.Errorf("read chat: %w", err)
+	}
+	return c, nil
+}
+
+func selectChats(ctx context.Context, q store.Querier, userID string, limit, offset int) ([]Chat, error) {
+	rows, err := q.Query(ctx, selectChatsStatement, userID, limit, offset)
+	if err != nil {
+		return nil, fmt.Errorf("read chats: %w", err)
+	}
+	defer rows.Close()
+	chats := []Chat{}
+	for rows.Next() {
+		c, err := scanChat(rows)
+		if err != nil {
+			return nil, fmt.Errorf("read chats: %w", err)
+		}
+		chats = append(chats, c)
+	}
+	return chats, rows.Err()
+}
+
+// newChat is a chat that is about to be made.
+type newChat struct {
+	id        string
+	kind      Type
+	pair      *string
+	metadata  jsontext.Value
+	createdBy string
+}
+
+// insertChat makes a chat, or finds the one that the same two have already.
+func insertChat(ctx context.Context, tx *store.Tx, c newChat, members []string) (id string, made bool, err error) {
+	n, err := tx.Exec(ctx, insertChatStatement, c.id, string(c.kind), c.pair, string(c.metadata), tx.Now(), c.createdBy)
+	if err != nil {
+		return "", false, err
+	}
+	if n == 0 {
+		err := tx.QueryRow(ctx, selectPair, c.pair).Scan(&id)
+		return id, false, err
+	}
+	for _, userID := range members {
+		if err := insertParticipant(ctx, tx, c.id, position{userID: userID}, c.createdBy); err != nil {
+			return "", false, err
+		}
+	}
+	return c.id, true, nil
+}
+
+func insertParticipant(ctx context.Context, tx *store.Tx, chatID string, p position, by string) error {
+	_, err := tx.Exec(ctx, insertParticipantStatement, chatID, p.userID, p.readSeq, tx.Now(), by)
+	return err
+}
+
+func deleteParticipant(ctx context.Context, tx *store.Tx, chatID, userID string) error {
+	_, err := tx.Exec(ctx, deleteParticipantStatement, chatID, userID)
+	return err
+}
+
+// updateRead moves a read position to the last message.
+func updateRead(ctx context.Context, tx *store.Tx, c conversation, userID string) error {
+	if _, err := tx.Exec(ctx, updateReadStatement, c.id, userID, c.lastSeq); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, touchChat, c.id)
+	return err
+}

@@ -1,0 +1,134 @@
+package notifications
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+
+	"kontor/modules/notice"
+	"kontor/modules/value"
+	"kontor/server/access"
+	"kontor/store"
+)
+
+// source is a notice on its way into the inboxes.
+type source struct {
+	id         string
+	event      string
+	customerID string
+	recType    string
+	recID      string
+	titleKey   string
+	contentKey string
+	content    string
+	args       map[string]any
+	metadata   string // args as they are stored
+	system     bool
+	channels   []string
+	createdAt  store.Time
+}
+
+// copied is a copy in the inbox of one recipient.
+type copied struct {
+	id, userID string
+}
+
+// Notify tells the recipients of a notice: a row in the inbox of each, a delivery by each channel of the event for
+// which he has an address, and after the commit a frame on his open streams. It belongs into the transaction of the
+// change that it tells of.
+func (s *Service) Notify(ctx context.Context, tx *store.Tx, n notice.Notice) error {
+	k := kinds[n.Event]
+	src := source{
+		event: string(n.Event), customerID: orNil(n.CustomerID), recType: n.Type.Name, recID: orNil(n.RecordID),
+		titleKey: "notification." + string(n.Event) + ".title", contentKey: "notification." + string(n.Event) + ".content",
+		content: n.Content, args: n.Args, system: k.system, channels: k.channels,
+	}
+	_, _, err := s.post(ctx, tx, src, n.Recipients)
+	return err
+}
+
+// post writes a notice with its copies and deliveries. Without recipients it writes nothing.
+func (s *Service) post(ctx context.Context, tx *store.Tx, src source, recipients []string) (noticeID string, rows int, err error) {
+	recipients = unique(recipients)
+	if len(recipients) == 0 {
+		return "", 0, nil
+	}
+	src.id, src.metadata = store.NewID(), "{}"
+	if src.createdAt, err = s.order.next(ctx, tx); err != nil {
+		return "", 0, err
+	}
+	if len(src.args) > 0 {
+		encoded, err := json.Marshal(src.args, json.Deterministic(true))
+		if err != nil {
+			return "", 0, fmt.Errorf("values of %s: %w", src.event, err)
+		}
+		src.metadata = string(encoded)
+	}
+	_, err = tx.Exec(ctx, insertNotice, src.id, src.event, src.customerID, src.recType, src.recID, src.createdAt, actor(access.From(ctx)))
+	if err != nil {
+		return "", 0, fmt.Errorf("write the notice: %w", err)
+	}
+	copies, err := insertCopies(ctx, tx, src, recipients)
+	if err != nil {
+		return "", 0, fmt.Errorf("write the copies of the notice: %w", err)
+	}
+	if err := s.enqueueAll(ctx, tx, src, recipients); err != nil {
+		return "", 0, err
+	}
+	tx.AfterCommit(func() { s.publish(src, copies) })
+	return src.id, len(copies), nil
+}
+
+// orNil is the id, or the nil id for none.
+func orNil(id string) string {
+	if id == "" {
+		return store.NilID
+	}
+	return id
+}
+
+// unique drops empty and repeated ids, in their order.
+func unique(ids []string) []string {
+	seen := make(map[string]bool, len(ids))
+	kept := make([]string, 0, len(ids))
+	for _, id := range ids {
+		if id != "" && !seen[id] {
+			seen[id] = true
+			kept = append(kept, id)
+		}
+	}
+	return kept
+}
+
+// actor names who makes a change: a user, an API key, or Kontor itself.
+func actor(caller *access.Caller) string {
+	switch {
+	case caller.UserID != "":
+		return caller.UserID
+	case caller.KeyID != "":
+		return caller.KeyID
+	default:
+		return store.NilID
+	}
+}
+
+// insertCopies writes a row for each recipient, in few statements.
+func insertCopies(ctx context.Context, tx *store.Tx, src source, recipients []string) ([]copied, error) {
+	copies := make([]copied, len(recipients))
+	for i, userID := range recipients {
+		copies[i] = copied{id: store.NewID(), userID: userID}
+	}
+	shared := []any{src.id, src.customerID, src.event, src.titleKey, src.contentKey, src.content, value.Fold(src.content),
+		src.recType, src.recID, src.metadata, src.system, src.createdAt}
+	for part := range batches(copies) {
+		args := append(make([]any, 0, len(shared)+2*len(part)), shared...)
+		for _, c := range part {
+			args = append(args, c.id, c.userID)
+		}
+		if _, err := tx.Exec(ctx, insertCopiesStatement(len(part)), args...); err != nil {
+			return nil, err
+		}
+	}
+	return copies, nil
+}

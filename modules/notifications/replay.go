@@ -1,0 +1,143 @@
+package notifications
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"kontor/server/sse"
+	"kontor/store"
+)
+
+const (
+	// maxReplayed bounds the notices of the system that a stream without Last-Event-ID begins with.
+	maxReplayed = 100
+	// replayPage is how many copies are read at once when a stream resumes.
+	replayPage = 100
+)
+
+const (
+	selectPosition = `SELECT created_at FROM notifications WHERE id = $1 AND user_id = $2`
+
+	selectLatestOf = `
+	SELECT created_at, id FROM notifications
+	WHERE user_id = $1 AND deleted = FALSE
+	ORDER BY created_at DESC, id DESC
+	LIMIT 1`
+
+	selectAfter = `
+	SELECT ` + columns + ` FROM notifications
+	WHERE user_id = $1 AND deleted = FALSE AND (created_at, id) > ($2, $3)
+	ORDER BY created_at, id
+	LIMIT $4`
+
+	selectUnsent = `
+	SELECT ` + columns + ` FROM notifications
+	WHERE user_id = $1 AND sent_at IS NULL AND system = TRUE AND deleted = FALSE AND (created_at, id) <= ($2, $3)
+	ORDER BY created_at, id
+	LIMIT $4`
+)
+
+// beginning is what a stream begins with.
+type beginning struct {
+	first    []byte       // frames
+	replayed []string     // ids of the copies among them
+	position sse.Position // everything up to here is in them, or is not for this stream
+}
+
+// begin finds out where a stream begins: behind the event that the client has seen last or, if it names none, now, with
+// what the system had to say and never could. An unknown event gets a frame that tells the client to load its list.
+func (s *Service) begin(ctx context.Context, stream *sse.Stream, lastID string) (beginning, error) {
+	b := beginning{first: append([]byte(nil), openFrame...)}
+	if lastID != "" {
+		var at store.Time
+		err := s.db.QueryRow(ctx, selectPosition, clip(lastID), stream.User).Scan(&at)
+		if err == nil {
+			b.position = sse.Position{At: int64(at), ID: lastID}
+			return b, nil
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return b, fmt.Errorf("read the last event of a stream: %w", err)
+		}
+		b.first = append(b.first, resetFrame...)
+	}
+	var at store.Time
+	err := s.db.QueryRow(ctx, selectLatestOf, stream.User).Scan(&at, &b.position.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return b, nil
+	}
+	if err != nil {
+		return b, fmt.Errorf("read the latest notification: %w", err)
+	}
+	b.position.At = int64(at)
+	if lastID != "" {
+		return b, nil
+	}
+	missed, err := s.copies(ctx, selectUnsent, stream.User, b.position, maxReplayed)
+	if err != nil {
+		return b, fmt.Errorf("read what the system had to say: %w", err)
+	}
+	for i := range missed {
+		b.first = s.appendFrame(b.first, stream.Language, &missed[i])
+		b.replayed = append(b.replayed, missed[i].ID)
+	}
+	return b, nil
+}
+
+func clip(id string) string { return id[:min(len(id), maxEventID)] }
+
+// catchUp writes what was committed behind a position, page by page, until nothing newer was published meanwhile; then
+// the stream is live. There is no gap: what is published was committed before, so that the reading after it finds it.
+// And nothing comes twice: the hub drops what lies before the position at which the stream went live.
+func (s *Service) catchUp(stream *sse.Stream, position sse.Position) error {
+	for !stream.Ended() {
+		ctx, cancel := context.WithTimeout(context.Background(), checkTime)
+		newest := stream.Newest()
+		missed, err := s.copies(ctx, selectAfter, stream.User, position, replayPage)
+		cancel()
+		if err != nil {
+			return err
+		}
+		var frames []byte
+		ids := make([]string, len(missed))
+		for i := range missed {
+			frames = s.appendFrame(frames, stream.Language, &missed[i])
+			ids[i] = missed[i].ID
+			position = sse.Position{At: int64(*missed[i].CreatedAt), ID: missed[i].ID}
+		}
+		if len(missed) > 0 {
+			if err := stream.Write(frames); err != nil {
+				return nil // the client left, and the stream has ended
+			}
+			s.sent.add(ids)
+		}
+		if len(missed) == replayPage {
+			continue
+		}
+		if newest.After(position) {
+			position = newest // it was deleted meanwhile
+		}
+		if stream.Live(position) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// copies reads copies of a user on one side of a position.
+func (s *Service) copies(ctx context.Context, statement, userID string, p sse.Position, limit int) ([]Listed, error) {
+	rows, err := s.db.Query(ctx, statement, userID, p.At, p.ID, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var found []Listed
+	for rows.Next() {
+		n, err := scanListed(rows)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, n)
+	}
+	return found, rows.Err()
+}

@@ -1,0 +1,63 @@
+package notifications
+
+import (
+	"context"
+
+	"kontor/modules/notice"
+	"kontor/server/access"
+	"kontor/store"
+)
+
+// Triggered is the answer of the trigger. Without recipients it has only a message.
+type Triggered struct {
+	Message        string `json:"message" example:"Notification queued"`
+	NotificationID string `json:"notification_id,omitzero" doc:"Of the source, by which it can be deleted."` // of the source, by which it can be deleted
+	Recipients     int    `json:"recipients,omitzero" doc:"How many rows were made."`
+}
+
+// Fixed answers of the trigger, in English whatever the language of the request.
+const (
+	messageTriggered = "Notification queued"
+	messageNobody    = "No connected users to notify"
+)
+
+// Trigger makes a test notification for the given users and for all who have a stream open.
+func (s *Service) Trigger(ctx context.Context, in TriggerInput) (Triggered, error) {
+	recipients := unique(append([]string(in.UserIDs), s.hub.Users()...))
+	if len(recipients) == 0 {
+		return Triggered{Message: messageNobody}, nil
+	}
+	src := source{
+		event: string(in.Event), customerID: orNil(string(in.CustomerID)), titleKey: string(in.TitleKey), content: string(in.Content),
+		channels: kinds[notice.Event(in.Event)].channels,
+	}
+	src.recType, src.recID = in.record()
+	answer := Triggered{Message: messageTriggered}
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		var err error
+		if answer.NotificationID, answer.Recipients, err = s.post(ctx, tx, src, recipients); err != nil {
+			return err
+		}
+		tx.Audit(store.AuditEntry{Actor: actor(access.From(ctx)), Action: "notifications.trigger",
+			RecType: access.Notifications.Name, RecID: answer.NotificationID})
+		return nil
+	})
+	return answer, err
+}
+
+// record is what the test notification refers to: the given record if both parts of its name are given, else the record
+// type itself.
+func (in TriggerInput) record() (recType, recID string) {
+	if in.RecType != "" && in.RecID != "" {
+		return string(in.RecType), string(in.RecID)
+	}
+	recType = string(in.Type)
+	if recType == "" {
+		recType = string(in.RecType)
+	}
+	t, known := access.LookupType(string(in.Type))
+	if !known {
+		return recType, store.NilID
+	}
+	return recType, t.ID
+}

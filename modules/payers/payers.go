@@ -1,0 +1,163 @@
+// Package payers keeps the people and companies that pay for a customer.
+//
+// A payer belongs to one customer for ever; whoever may change the customer may add payers to him, and from then on a
+// payer has rights of its own. A payer is never removed: it becomes inactive, and stays readable as such.
+//
+// The list has a shape and parameters of its own, stricter than those of the other lists, and is made by the same
+// query layer.
+package payers
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+// Payer is a payer as the API shows it.
+type Payer struct {
+	ID         string         `json:"id"`
+	CustomerID string         `json:"customer_id"`
+	Email      *string        `json:"email"`
+	Name       *string        `json:"name" doc:"Of the person; there is a name or a company."` // of the person; there is a name or a company
+	Company    *string        `json:"company"`                                                 // its name
+	Country    *string        `json:"country" pattern:"^[A-Z]{3}$" doc:"ISO 3166-1 alpha-3."`  // ISO 3166-1 alpha-3
+	Active     bool           `json:"active"`
+	Metadata   jsontext.Value `json:"metadata"`
+	CreatedAt  store.Time     `json:"created_at"`
+	CreatedBy  string         `json:"created_by"`
+	ModifiedAt store.Time     `json:"modified_at"`
+	ModifiedBy string         `json:"modified_by"`
+
+	version int64
+}
+
+// ETag is the version of the record.
+func (p Payer) ETag() string { return "v" + strconv.FormatInt(p.version, 10) }
+
+// Page is a part of the list of payers.
+type Page struct {
+	Payers  []Payer `json:"payers"`
+	Total   int64   `json:"total" doc:"Payers that the caller may see and that match."` // payers that the caller may see and that match
+	HasMore bool    `json:"has_more" doc:"There are payers after these."`               // there are payers after these
+}
+
+// customers is what payers needs of the customers.
+type customers interface {
+	// Allow returns fault.CustomerNotFound for an unknown customer, and fault.NoAccess unless the caller may do with
+	// him what is wanted.
+	Allow(ctx context.Context, q store.Querier, id string, wanted access.Permission) error
+}
+
+// texts words answers: *locales.Bundle.
+type texts interface {
+	Text(lang, key string, args map[string]any) string
+}
+
+// Service is the module. Make one with [New].
+type Service struct {
+	db        *store.DB
+	customers customers
+	texts     texts
+}
+
+// New makes the module on a database.
+func New(db *store.DB, customers customers, texts texts) *Service {
+	return &Service{db: db, customers: customers, texts: texts}
+}
+
+// Create adds a payer to a customer that the caller may update. It returns fault.CustomerNotFound for an unknown
+// customer and fault.NoAccess for one that is not for the caller to change.
+func (s *Service) Create(ctx context.Context, in CreateInput) (Payer, error) {
+	p := in.payer
+	p.ID, p.CreatedBy, p.Active, p.version = store.NewID(), access.From(ctx).UserID, true, 1
+	p.ModifiedBy = p.CreatedBy
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := s.customers.Allow(ctx, tx, p.CustomerID, access.Update); err != nil {
+			return err
+		}
+		p.CreatedAt, p.ModifiedAt = tx.Now(), tx.Now()
+		if err := insertPayer(ctx, tx, p); err != nil {
+			return err
+		}
+		audit(ctx, tx, "payers.create", p.ID, nil, p)
+		tx.Respond(http.StatusCreated, p)
+		return nil
+	})
+	return p, err
+}
+
+// Get gives one payer. It returns fault.PayerNotFound and fault.NoAccess.
+func (s *Service) Get(ctx context.Context, in OneInput) (Payer, error) {
+	return table.Get(ctx, s.db, in.ID, access.Read)
+}
+
+// List gives the payers that the caller may see, inactive ones among them, newest first.
+func (s *Service) List(ctx context.Context, in ListInput) (Page, error) {
+	page, err := payerList.Page(ctx, s.db, in.query, table.Visible(access.From(ctx)), in.ofCompany())
+	return Page{Payers: page.Data.Rows, Total: page.Total, HasMore: page.HasMore}, err
+}
+
+// Update replaces the data that are given and keeps the others.
+func (s *Service) Update(ctx context.Context, in UpdateInput) (Payer, error) {
+	var p Payer
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		before, err := readForChange(ctx, tx, in.ID, access.Update)
+		if err != nil {
+			return err
+		}
+		if p, err = in.apply(before); err != nil {
+			return err
+		}
+		return change(ctx, tx, "payers.update", before, &p)
+	})
+	return p, err
+}
+
+// Archive makes a payer inactive. One that is inactive already stays as it is.
+func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, error) {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		before, err := readForChange(ctx, tx, in.ID, access.Delete)
+		if err != nil || !before.Active {
+			return err
+		}
+		p := before
+		p.Active = false
+		return change(ctx, tx, "payers.archive", before, &p)
+	})
+	return endpoint.Message{Message: s.texts.Text(endpoint.Language(ctx), "payers.archived", nil)}, err
+}
+
+// readForChange reads a payer that the caller is about to change, in the state that he has seen.
+func readForChange(ctx context.Context, tx *store.Tx, id string, wanted access.Permission) (Payer, error) {
+	p, err := table.Get(ctx, tx, id, wanted)
+	if err != nil {
+		return p, err
+	}
+	return p, endpoint.CheckMatch(ctx, p.ETag())
+}
+
+// change writes the new state of a payer and its audit entry.
+func change(ctx context.Context, tx *store.Tx, action string, before Payer, p *Payer) error {
+	p.ModifiedAt, p.ModifiedBy, p.version = tx.Now(), access.From(ctx).UserID, before.version+1
+	if err := updatePayer(ctx, tx, *p); err != nil {
+		return err
+	}
+	audit(ctx, tx, action, p.ID, before, *p)
+	return nil
+}
+
+func audit(ctx context.Context, tx *store.Tx, action, id string, before, after any) {
+	tx.Audit(store.AuditEntry{Actor: access.From(ctx).UserID, Action: action, RecType: access.Payers.Name, RecID: id,
+		Before: before, After: after})
+}
+
+// Standings answers permission checks: the creator of a payer reads, updates and deletes it.
+func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
+	return table.Standings(ctx, s.db, userID, ids)
+}

@@ -1,0 +1,65 @@
+package payers
+
+import (
+	"context"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/modules/list"
+	"kontor/modules/records"
+	"kontor/modules/value"
+	"kontor/server/access"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+const columns = `
+	id, customer_id, email, name, company, country, active, metadata,
+	created_at, created_by, modified_at, modified_by, version`
+
+const insertStatement = `
+	INSERT INTO payers (
+		id, customer_id, email, name, company, company_key, country, active, metadata,
+		created_at, created_by, modified_at, modified_by, version)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $10, $11, 1)`
+
+const updateStatement = `
+	UPDATE payers SET
+		email = $2, name = $3, company = $4, company_key = $5, country = $6, active = $7, metadata = $8,
+		modified_at = $9, modified_by = $10, version = $11
+	WHERE id = $1`
+
+var table = &records.Table[Payer]{
+	Type: access.Payers, From: "payers", Columns: columns, Scan: scanPayer,
+	Relations: []records.Relation{records.Created}, Missing: fault.PayerNotFound,
+}
+
+var payerList = list.New(list.Source[Payer]{
+	From: "payers", Columns: columns, ID: "id", Created: "created_at", Tables: []string{"payers"}, Scan: scanPayer,
+	Fields: list.Fields{
+		{Name: "country", Type: list.Text, Column: "country", Key: "country", Fold: strings.ToUpper, Null: true},
+		{Name: "active", Type: list.Bool, Column: "active"},
+	},
+})
+
+func scanPayer(row records.Row) (Payer, error) {
+	var p Payer
+	var metadata string
+	err := row.Scan(&p.ID, &p.CustomerID, &p.Email, &p.Name, &p.Company, &p.Country, &p.Active, &metadata,
+		&p.CreatedAt, &p.CreatedBy, &p.ModifiedAt, &p.ModifiedBy, &p.version)
+	p.Metadata = jsontext.Value(metadata)
+	return p, err
+}
+
+func insertPayer(ctx context.Context, tx *store.Tx, p Payer) error {
+	_, err := tx.Exec(ctx, insertStatement, p.ID, p.CustomerID, p.Email, p.Name, p.Company, value.Fold(text(p.Company)), p.Country,
+		p.Active, string(p.Metadata), p.CreatedAt, p.CreatedBy)
+	return err
+}
+
+func updatePayer(ctx context.Context, tx *store.Tx, p Payer) error {
+	_, err := tx.Exec(ctx, updateStatement, p.ID, p.Email, p.Name, p.Company, value.Fold(text(p.Company)), p.Country,
+		p.Active, string(p.Metadata), p.ModifiedAt, p.ModifiedBy, p.version)
+	return err
+}

@@ -1,0 +1,57 @@
+package personas
+
+import (
+	"net/http"
+
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/server/limit"
+)
+
+// Endpoints are the rows of the module.
+func (s *Service) Endpoints() []endpoint.Endpoint {
+	queries := []fault.Kind{fault.QueryInvalidField, fault.QueryInvalidFormat, fault.QueryInvalidSortField, fault.QueryInvalidSearchField}
+	queriesOfOne := append([]fault.Kind{fault.PersonaNotFound}, queries...)
+	create, read := access.On(access.Personas, access.Create), access.On(access.Personas, access.Read)
+	update, remove := access.On(access.Personas, access.Update), access.On(access.Personas, access.Delete)
+	rows := []endpoint.Endpoint{
+		{Name: "personas.create", Method: http.MethodPost, Path: "/v1/personas", Access: create, Tag: "Personal Identity",
+			Summary: "Enter a persona.", Handle: endpoint.JSON(http.StatusCreated, s.Create)},
+		{Name: "personas.list", Method: http.MethodGet, Path: "/v1/personas", Access: read, Tag: "Personal Identity",
+			Summary: "List the personas that the caller may see.", Faults: queries, Doc: endpoint.Doc{Search: personaList.Search()},
+			Handle: endpoint.JSON(http.StatusOK, s.List)},
+		{Name: "personas.get", Method: http.MethodGet, Path: "/v1/personas/{persona_id}", Access: read, Tag: "Personal Identity",
+			Summary: "Give one persona.", Faults: []fault.Kind{fault.PersonaNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},
+		{Name: "personas.update", Method: http.MethodPut, Path: "/v1/personas/{persona_id}", Access: update, Tag: "Personal Identity",
+			Summary: "Replace the data of a persona; metadata and active stay where they are not given.",
+			Faults:  []fault.Kind{fault.PersonaNotFound, fault.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Update)},
+		{Name: "personas.delete", Method: http.MethodDelete, Path: "/v1/personas/{persona_id}", Access: remove, Tag: "Personal Identity",
+			Summary: "Make a persona inactive.",
+			Faults:  []fault.Kind{fault.PersonaNotFound, fault.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Archive)},
+
+		{Name: "personas.users.list", Method: http.MethodGet, Path: "/v1/personas/{persona_id}/users", Access: read, Tag: "User-Persona",
+			Summary: "List the users whose identity a persona is.", Faults: queriesOfOne, Doc: endpoint.Doc{Search: userLinkList.Search()},
+			Handle: endpoint.JSON(http.StatusOK, s.Users)},
+		{Name: "personas.users.add", Method: http.MethodPost, Path: "/v1/personas/{persona_id}/users", Access: update, Tag: "User-Persona",
+			Summary: "Make a persona the identity of a user, who may read it from then on.",
+			Faults:  []fault.Kind{fault.PersonaNotFound, fault.UserNotFound, fault.PersonaUserExists}, Handle: endpoint.JSON(http.StatusCreated, s.AddUser)},
+		{Name: "personas.users.remove", Method: http.MethodDelete, Path: "/v1/personas/{persona_id}/users/{user_id}", Access: update, Tag: "User-Persona",
+			Summary: "End that a persona is the identity of a user.",
+			Faults:  []fault.Kind{fault.PersonaNotFound, fault.PersonaUserNotFound, fault.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.RemoveUser)},
+
+		{Name: "personas.links.list", Method: http.MethodGet, Path: "/v1/personas/{persona_id}/links", Access: read, Tag: "Persona Links",
+			Summary: "List what other personas are to a persona, and it to them.", Faults: queriesOfOne, Doc: endpoint.Doc{Search: linkList.Search()},
+			Handle: endpoint.JSON(http.StatusOK, s.Links)},
+		{Name: "personas.links.add", Method: http.MethodPost, Path: "/v1/personas/{persona_id}/links", Access: update, Tag: "Persona Links",
+			Summary: "Say what another persona is to this one: the relation is that of the linked persona to the one in the path.",
+			Faults:  []fault.Kind{fault.PersonaNotFound, fault.PersonaLinkExists}, Handle: endpoint.JSON(http.StatusCreated, s.Link)},
+		{Name: "personas.links.remove", Method: http.MethodDelete, Path: "/v1/personas/{persona_id}/links/{link_id}", Access: update, Tag: "Persona Links",
+			Summary: "Remove a link between two personas, from either end.",
+			Faults:  []fault.Kind{fault.PersonaNotFound, fault.PersonaLinkNotFound, fault.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Unlink)},
+	}
+	for i := range rows {
+		rows[i].Limit, rows[i].Roles = limit.Private, []string{access.Advisor, access.Customer}
+	}
+	return rows
+}

@@ -1,0 +1,132 @@
+package personas
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/modules/input"
+	"kontor/modules/list"
+	"kontor/modules/value"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+)
+
+// Lengths in characters.
+const (
+	maxName   = 100
+	maxHashID = 256
+)
+
+// OneInput names one persona.
+type OneInput struct {
+	ID string `path:"persona_id"`
+}
+
+// ListInput are the parameters of the list.
+type ListInput struct {
+	Query list.Params `query:"*"`
+}
+
+// CreateInput are the data of a new persona. Names and date of birth are required.
+type CreateInput struct {
+	FirstName   string         `json:"first_name" maxLength:"100"`
+	LastName    string         `json:"last_name" maxLength:"100"`
+	DateOfBirth string         `json:"date_of_birth" format:"date"`
+	DateOfDeath *string        `json:"date_of_death" format:"date"`
+	Nationality *string        `json:"nationality" pattern:"^[A-Z]{3}$"`
+	HashID      *string        `json:"hash_id" format:"-"`
+	Active      *bool          `json:"active"`
+	Metadata    jsontext.Value `json:"metadata"`
+
+	persona Persona
+}
+
+// Validate checks all data and makes the persona of them. The day by which dates are judged is that of the request.
+func (in *CreateInput) Validate(ctx context.Context, v *fault.Fields) {
+	in.persona = in.check(v, value.DateOf(endpoint.Of(ctx).Now.UTC()))
+}
+
+func (in *CreateInput) check(v *fault.Fields, today value.Date) Persona {
+	p := Persona{
+		FirstName: input.Required(v, "first_name", in.FirstName, maxName),
+		LastName:  input.Required(v, "last_name", in.LastName, maxName),
+		Active:    in.Active == nil || *in.Active,
+		Metadata:  jsontext.Value(input.Metadata(v, "metadata", in.Metadata)),
+	}
+	if in.DateOfBirth == "" {
+		v.Add("date_of_birth", "invalid.required")
+	}
+	p.DateOfBirth = input.Parsed(v, "date_of_birth", in.DateOfBirth, value.ParseDate)
+	p.DateOfDeath = given(v, "date_of_death", in.DateOfDeath, value.ParseDate)
+	if p.DateOfBirth.After(today) {
+		v.Add("date_of_birth", "invalid.date_future")
+	}
+	switch {
+	case p.DateOfDeath.IsZero():
+	case p.DateOfDeath.After(today):
+		v.Add("date_of_death", "invalid.date_future")
+	case !p.DateOfBirth.IsZero() && p.DateOfDeath.Before(p.DateOfBirth):
+		v.Add("date_of_death", "personas.death_before_birth")
+	}
+	if nationality := given(v, "nationality", in.Nationality, value.ParseCountry).String(); nationality != "" {
+		p.Nationality = &nationality
+	}
+	if in.HashID != nil {
+		if hash := input.Line(v, "hash_id", *in.HashID, maxHashID); hash != "" {
+			p.HashID = &hash
+		}
+	}
+	return p
+}
+
+// given parses a member that may be missing or null. The empty text is neither a date nor a country.
+func given[T any](v *fault.Fields, field string, text *string, parse func(string) (T, error)) T {
+	var zero T
+	if text == nil {
+		return zero
+	}
+	parsed, err := parse(*text)
+	if err != nil {
+		input.Note(v, field, err)
+		return zero
+	}
+	return parsed
+}
+
+// UpdateInput are the new data of a persona. They replace the old ones: what may be missing and is not given is gone.
+// Only metadata and active stay where they are not given.
+type UpdateInput struct {
+	ID          string                            `path:"persona_id"`
+	FirstName   string                            `json:"first_name" maxLength:"100"`
+	LastName    string                            `json:"last_name" maxLength:"100"`
+	DateOfBirth string                            `json:"date_of_birth" format:"date"`
+	DateOfDeath *string                           `json:"date_of_death" format:"date"`
+	Nationality *string                           `json:"nationality" pattern:"^[A-Z]{3}$"`
+	HashID      *string                           `json:"hash_id" format:"-"`
+	Active      *bool                             `json:"active"`
+	Metadata    endpoint.Optional[jsontext.Value] `json:"metadata"`
+
+	persona Persona
+}
+
+// Validate checks all data.
+func (in *UpdateInput) Validate(ctx context.Context, v *fault.Fields) {
+	data := CreateInput{FirstName: in.FirstName, LastName: in.LastName, DateOfBirth: in.DateOfBirth, DateOfDeath: in.DateOfDeath,
+		Nationality: in.Nationality, HashID: in.HashID, Active: in.Active, Metadata: in.Metadata.Value}
+	data.Validate(ctx, v)
+	in.persona = data.persona
+}
+
+// apply gives the persona with the new data.
+func (in UpdateInput) apply(before Persona) Persona {
+	p := in.persona
+	p.ID, p.CreatedAt, p.CreatedBy = before.ID, before.CreatedAt, before.CreatedBy
+	if in.Active == nil {
+		p.Active = before.Active
+	}
+	if !in.Metadata.Given {
+		p.Metadata = before.Metadata
+	}
+	return p
+}

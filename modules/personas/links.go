@@ -1,0 +1,168 @@
+package personas
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"kontor/modules/input"
+	"kontor/modules/list"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+// relations are what one persona can be to another, with what the other is to it then. An inverse that is a relation
+// itself means that the same fact can be told from either end.
+var relations = []struct{ relation, inverse string }{
+	{"spouse", "spouse"},
+	{"parent", "child"},
+	{"child", "parent"},
+	{"guardian", "ward"},
+	{"legal_representative", "represented"},
+	{"beneficial_owner", "owned"},
+	{"authorised_signatory", "signed_for"},
+	{"other", "other"},
+}
+
+func relationNames() []string {
+	names := make([]string, len(relations))
+	for i, r := range relations {
+		names[i] = r.relation
+	}
+	return names
+}
+
+func inverse(relation string) string {
+	for _, r := range relations {
+		if r.relation == relation {
+			return r.inverse
+		}
+	}
+	return ""
+}
+
+// The directions of a link, seen from one of its ends.
+const (
+	outgoing = "outgoing" // it was entered at this persona
+	incoming = "incoming" // it was entered at the other one
+)
+
+// Link says what a persona is to another one. It is the same record from both ends but for the direction.
+type Link struct {
+	ID              string     `json:"id"`
+	PersonaID       string     `json:"persona_id" doc:"The persona at which the link was entered."`                 // at which the link was entered
+	LinkedPersonaID string     `json:"linked_persona_id" doc:"The other one."`                                      // the other one
+	Relation        string     `json:"relation"`                                                                    // what linked_persona_id is to persona_id
+	InverseRelation string     `json:"inverse_relation"`                                                            // what persona_id is to linked_persona_id
+	Direction       string     `json:"direction" enum:"outgoing,incoming" doc:"Seen from the persona in the path."` // seen from the persona in the path: outgoing or incoming
+	CreatedAt       store.Time `json:"created_at"`
+	CreatedBy       string     `json:"created_by"`
+
+	version int64
+}
+
+// ETag is the version of the record.
+func (l Link) ETag() string { return etag(l.version) }
+
+// seenFrom gives the link as it looks from one of its ends.
+func (l Link) seenFrom(personaID string) Link {
+	l.InverseRelation, l.Direction = inverse(l.Relation), outgoing
+	if l.PersonaID != personaID {
+		l.Direction = incoming
+	}
+	return l
+}
+
+// LinkInput says what another persona is to the one in the path.
+type LinkInput struct {
+	ID              string `path:"persona_id"`
+	LinkedPersonaID string `json:"linked_persona_id"`
+	Relation        string `json:"relation"`
+}
+
+// Validate checks the id and the relation. Nobody is anything to himself.
+func (in *LinkInput) Validate(v *fault.Fields) {
+	in.LinkedPersonaID = requiredID(v, "linked_persona_id", in.LinkedPersonaID)
+	if in.LinkedPersonaID != "" && in.LinkedPersonaID == in.ID {
+		v.Add("linked_persona_id", "personas.link_to_itself")
+	}
+	input.OneOf(v, "relation", in.Relation, relationNames()...)
+}
+
+// UnlinkInput names a link of a persona.
+type UnlinkInput struct {
+	ID     string `path:"persona_id"`
+	LinkID string `path:"link_id"`
+}
+
+// Links lists the links of a persona in both directions for whoever may read it.
+func (s *Service) Links(ctx context.Context, in OfPersonaInput) (list.Page[Link], error) {
+	if _, err := table.Get(ctx, s.db, in.ID, access.Read); err != nil {
+		return list.Page[Link]{}, err
+	}
+	page, err := linkList.Page(ctx, s.db, in.Query, list.Where{
+		Any: []string{"persona_id = $1", "linked_persona_id = $1"}, Args: []any{in.ID},
+	})
+	for i, l := range page.Data.Rows {
+		page.Data.Rows[i] = l.seenFrom(in.ID)
+	}
+	return page, err
+}
+
+// Link enters what a persona is to the one in the path, which the caller must be allowed to change; the other one he
+// must be allowed to read. It returns fault.PersonaLinkExists when that is known already, from whichever end.
+func (s *Service) Link(ctx context.Context, in LinkInput) (Link, error) {
+	l := Link{ID: store.NewID(), PersonaID: in.ID, LinkedPersonaID: in.LinkedPersonaID, Relation: in.Relation,
+		CreatedBy: access.From(ctx).UserID, version: 1}
+	l = l.seenFrom(in.ID)
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if _, err := table.Get(ctx, tx, in.ID, access.Update); err != nil {
+			return err
+		}
+		if _, err := table.Get(ctx, tx, in.LinkedPersonaID, access.Read); err != nil {
+			return err
+		}
+		l.CreatedAt = tx.Now()
+		known, err := linkKnown(ctx, tx, l)
+		if err != nil {
+			return err
+		}
+		if known {
+			return fault.PersonaLinkExists
+		}
+		if err := insertLink(ctx, tx, l); err != nil {
+			return err
+		}
+		audit(ctx, tx, "personas.link", in.ID, nil, l)
+		tx.Respond(http.StatusCreated, l)
+		return nil
+	})
+	return l, err
+}
+
+// Unlink removes a link from either of its ends. It returns fault.PersonaLinkNotFound.
+func (s *Service) Unlink(ctx context.Context, in UnlinkInput) (endpoint.Message, error) {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if _, err := table.Get(ctx, tx, in.ID, access.Update); err != nil {
+			return err
+		}
+		l, err := selectLink(ctx, tx, in.LinkID, in.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			return fault.PersonaLinkNotFound
+		}
+		if err != nil {
+			return err
+		}
+		if err := endpoint.CheckMatch(ctx, l.ETag()); err != nil {
+			return err
+		}
+		if err := deleteLink(ctx, tx, l.ID); err != nil {
+			return err
+		}
+		audit(ctx, tx, "personas.unlink", in.ID, l.seenFrom(in.ID), nil)
+		return nil
+	})
+	return s.message(ctx, "personas.link_removed"), err
+}

@@ -1,0 +1,153 @@
+// Package personas keeps identities: people with their names and dates, the users whose identity they are, and what they
+// are to each other.
+//
+// A persona is never removed: it becomes inactive, and stays readable as such. Users that are linked to a persona read
+// it. A link between two personas is kept once and seen from both ends. What hangs on an identity, such as who may
+// decide about which customer, is the matter of other modules, which ask [Service.IsPerson].
+package personas
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/modules/list"
+	"kontor/modules/value"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+// Persona is an identity as the API shows it.
+type Persona struct {
+	ID          string         `json:"id"`
+	FirstName   string         `json:"first_name"`
+	LastName    string         `json:"last_name"`
+	DateOfBirth value.Date     `json:"date_of_birth" nullable:"false"`
+	DateOfDeath value.Date     `json:"date_of_death"`
+	Nationality *string        `json:"nationality" pattern:"^[A-Z]{3}$"`                                 // ISO 3166-1 alpha-3
+	HashID      *string        `json:"hash_id" format:"-" doc:"The caller's own name for the identity."` // the caller's own name for the identity
+	Active      bool           `json:"active"`
+	Metadata    jsontext.Value `json:"metadata"`
+	CreatedAt   store.Time     `json:"created_at"`
+	CreatedBy   string         `json:"created_by"`
+	ModifiedAt  store.Time     `json:"modified_at"`
+	ModifiedBy  string         `json:"modified_by"`
+
+	version int64
+}
+
+// ETag is the version of the record.
+func (p Persona) ETag() string { return etag(p.version) }
+
+func etag(version int64) string { return "v" + strconv.FormatInt(version, 10) }
+
+// texts words answers: *locales.Bundle.
+type texts interface {
+	Text(lang, key string, args map[string]any) string
+}
+
+// Service is the module. Make one with [New].
+type Service struct {
+	db    *store.DB
+	texts texts
+}
+
+// New makes the module on a database.
+func New(db *store.DB, texts texts) *Service { return &Service{db: db, texts: texts} }
+
+// Create enters a persona.
+func (s *Service) Create(ctx context.Context, in CreateInput) (Persona, error) {
+	p := in.persona
+	p.ID, p.CreatedBy, p.version = store.NewID(), access.From(ctx).UserID, 1
+	p.ModifiedBy = p.CreatedBy
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		p.CreatedAt, p.ModifiedAt = tx.Now(), tx.Now()
+		if err := insertPersona(ctx, tx, p); err != nil {
+			return err
+		}
+		audit(ctx, tx, "personas.create", p.ID, nil, p)
+		tx.Respond(http.StatusCreated, p)
+		return nil
+	})
+	return p, err
+}
+
+// Get gives one persona. It returns fault.PersonaNotFound and fault.NoAccess.
+func (s *Service) Get(ctx context.Context, in OneInput) (Persona, error) {
+	return table.Get(ctx, s.db, in.ID, access.Read)
+}
+
+// List gives the personas that the caller may see, inactive ones among them.
+func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Persona], error) {
+	return personaList.Page(ctx, s.db, in.Query, table.Visible(access.From(ctx)))
+}
+
+// Update replaces the data of a persona. Metadata and active stay as they are where they are not given.
+func (s *Service) Update(ctx context.Context, in UpdateInput) (Persona, error) {
+	var p Persona
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		before, err := readForChange(ctx, tx, in.ID, access.Update)
+		if err != nil {
+			return err
+		}
+		p = in.apply(before)
+		return change(ctx, tx, "personas.update", before, &p)
+	})
+	return p, err
+}
+
+// Archive makes a persona inactive. One that is inactive already stays as it is.
+func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, error) {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		before, err := readForChange(ctx, tx, in.ID, access.Delete)
+		if err != nil || !before.Active {
+			return err
+		}
+		p := before
+		p.Active = false
+		return change(ctx, tx, "personas.archive", before, &p)
+	})
+	return s.message(ctx, "personas.archived"), err
+}
+
+// readForChange reads a persona that the caller is about to change, in the state that he has seen.
+func readForChange(ctx context.Context, tx *store.Tx, id string, wanted access.Permission) (Persona, error) {
+	p, err := table.Get(ctx, tx, id, wanted)
+	if err != nil {
+		return p, err
+	}
+	return p, endpoint.CheckMatch(ctx, p.ETag())
+}
+
+// change writes the new state of a persona and its audit entry.
+func change(ctx context.Context, tx *store.Tx, action string, before Persona, p *Persona) error {
+	p.ModifiedAt, p.ModifiedBy, p.version = tx.Now(), access.From(ctx).UserID, before.version+1
+	if err := updatePersona(ctx, tx, *p); err != nil {
+		return err
+	}
+	audit(ctx, tx, action, p.ID, before, *p)
+	return nil
+}
+
+func audit(ctx context.Context, tx *store.Tx, action, id string, before, after any) {
+	tx.Audit(store.AuditEntry{Actor: access.From(ctx).UserID, Action: action, RecType: access.Personas.Name, RecID: id,
+		Before: before, After: after})
+}
+
+func (s *Service) message(ctx context.Context, key string) endpoint.Message {
+	return endpoint.Message{Message: s.texts.Text(endpoint.Language(ctx), key, nil)}
+}
+
+// IsPerson reports whether a persona linked to the user has these names, compared without regard to case, and was born
+// on this day (YYYY-MM-DD). An inactive persona counts, too: the person is still the same.
+func (s *Service) IsPerson(ctx context.Context, q store.Querier, userID, firstName, lastName, dateOfBirth string) (bool, error) {
+	return isPerson(ctx, q, userID, firstName, lastName, dateOfBirth)
+}
+
+// Standings answers permission checks: the creator of a persona reads, updates and deletes it, its users read it.
+func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
+	return table.Standings(ctx, s.db, userID, ids)
+}

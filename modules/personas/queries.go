@@ -1,0 +1,97 @@
+package personas
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/modules/list"
+	"kontor/modules/records"
+	"kontor/modules/value"
+	"kontor/server/access"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+const columns = `
+	id, first_name, last_name, date_of_birth, date_of_death, nationality, hash_id, active, metadata,
+	created_at, created_by, modified_at, modified_by, version`
+
+const insertStatement = `
+	INSERT INTO personas (
+		id, first_name, first_name_key, last_name, last_name_key, date_of_birth, date_of_death, nationality, hash_id, active, metadata,
+		created_at, created_by, modified_at, modified_by, version)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $12, $13, 1)`
+
+const updateStatement = `
+	UPDATE personas SET
+		first_name = $2, first_name_key = $3, last_name = $4, last_name_key = $5, date_of_birth = $6, date_of_death = $7,
+		nationality = $8, hash_id = $9, active = $10, metadata = $11, modified_at = $12, modified_by = $13, version = $14
+	WHERE id = $1`
+
+const isPersonStatement = `
+	SELECT 1 FROM persona_users u JOIN personas p ON p.id = u.persona_id
+	WHERE u.user_id = $1 AND p.first_name_key = $2 AND p.last_name_key = $3 AND p.date_of_birth = $4
+	LIMIT 1`
+
+// linked is the relation of a user to the personas that are his identities.
+var linked = records.Relation{
+	Allows: access.Read, SQL: "id IN (SELECT persona_id FROM persona_users WHERE user_id = $1)", Tables: []string{"persona_users"},
+}
+
+var table = &records.Table[Persona]{
+	Type: access.Personas, From: "personas", Columns: columns, Scan: scanPersona,
+	Relations: []records.Relation{records.Created, linked}, Missing: fault.PersonaNotFound,
+}
+
+var personaList = list.New(list.Source[Persona]{
+	From: "personas", Columns: columns, ID: "id", Created: "created_at", Tables: []string{"personas"}, Scan: scanPersona,
+	Fields: list.Fields{
+		{Name: "id", Type: list.UUID, Column: "id"},
+		{Name: "first_name", Type: list.Text, Column: "first_name", Key: "first_name_key"},
+		{Name: "last_name", Type: list.Text, Column: "last_name", Key: "last_name_key"},
+		{Name: "date_of_birth", Type: list.Date, Column: "date_of_birth"},
+		{Name: "date_of_death", Type: list.Date, Column: "date_of_death", Null: true},
+		{Name: "nationality", Type: list.Text, Column: "nationality", Null: true},
+		{Name: "hash_id", Type: list.Text, Column: "hash_id", Key: "hash_id", Fold: exactly, Null: true},
+		{Name: "active", Type: list.Bool, Column: "active"},
+		{Name: "created_at", Type: list.Time, Column: "created_at"},
+		{Name: "created_by", Type: list.UUID, Column: "created_by"},
+		{Name: "modified_at", Type: list.Time, Column: "modified_at"},
+		{Name: "modified_by", Type: list.UUID, Column: "modified_by"},
+	},
+})
+
+// exactly leaves a searched hash as it is: hashes that differ in case are different.
+func exactly(text string) string { return text }
+
+func scanPersona(row records.Row) (Persona, error) {
+	var p Persona
+	var metadata string
+	err := row.Scan(&p.ID, &p.FirstName, &p.LastName, &p.DateOfBirth, &p.DateOfDeath, &p.Nationality, &p.HashID, &p.Active, &metadata,
+		&p.CreatedAt, &p.CreatedBy, &p.ModifiedAt, &p.ModifiedBy, &p.version)
+	p.Metadata = jsontext.Value(metadata)
+	return p, err
+}
+
+func insertPersona(ctx context.Context, tx *store.Tx, p Persona) error {
+	_, err := tx.Exec(ctx, insertStatement, p.ID, p.FirstName, value.Fold(p.FirstName), p.LastName, value.Fold(p.LastName),
+		p.DateOfBirth, p.DateOfDeath, p.Nationality, p.HashID, p.Active, string(p.Metadata), p.CreatedAt, p.CreatedBy)
+	return err
+}
+
+func updatePersona(ctx context.Context, tx *store.Tx, p Persona) error {
+	_, err := tx.Exec(ctx, updateStatement, p.ID, p.FirstName, value.Fold(p.FirstName), p.LastName, value.Fold(p.LastName),
+		p.DateOfBirth, p.DateOfDeath, p.Nationality, p.HashID, p.Active, string(p.Metadata), p.ModifiedAt, p.ModifiedBy, p.version)
+	return err
+}
+
+func isPerson(ctx context.Context, q store.Querier, userID, firstName, lastName, dateOfBirth string) (bool, error) {
+	var one int
+	err := q.QueryRow(ctx, isPersonStatement, userID, value.Fold(firstName), value.Fold(lastName), dateOfBirth).Scan(&one)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,143 @@
+package profile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/draw"
+	"image/jpeg"
+	"image/png"
+
+	"github.com/disintegration/imaging"
+
+	"kontor/server/fault"
+)
+
+// The sizes of a picture: width and height in pixels.
+const (
+	largePixels = 512
+	smallPixels = 128
+)
+
+const jpegQuality = 88
+
+// draw makes the two pictures that are served out of a file. It returns fault.InvalidFileType and fault.InvalidImage,
+// and fault.Unavailable when too many pictures are waiting.
+func (s *Service) draw(ctx context.Context, file []byte) ([]picture, error) {
+	f := formatOf(file)
+	if f == "" {
+		return nil, fault.InvalidFileType
+	}
+	size, err := f.size(file)
+	if err != nil {
+		return nil, unusable(err, "profile.damaged")
+	}
+	if size.X < 1 || size.Y < 1 || int64(size.X) > s.MaxPixels/int64(size.Y) {
+		return nil, unusable(nil, "profile.too_many_pixels", fault.Args{"Max": s.MaxPixels})
+	}
+	outline := f.outline(file)
+	if !f.mayFollow(file[outline.end:]) {
+		return nil, unusable(nil, "profile.foreign_data")
+	}
+	leave, err := s.slots.enter(ctx, int64(size.X)*int64(size.Y))
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	square, err := f.square(file)
+	if err != nil {
+		return nil, unusable(err, "profile.damaged")
+	}
+	large := turn(imaging.Resize(square, largePixels, largePixels, imaging.Lanczos), outline.orientation)
+	return encodeAll(large, imaging.Resize(large, smallPixels, smallPixels, imaging.Lanczos))
+}
+
+// unusable says what is wrong with the file. The cause may be nil.
+func unusable(cause error, key string, args ...fault.Args) error {
+	var problems fault.Fields
+	problems.Add(fileMember, key, args...)
+	return &fault.Error{Kind: fault.InvalidImage, Fields: &problems, Cause: cause}
+}
+
+// size reads width and height without decoding the picture.
+func (f format) size(file []byte) (image.Point, error) {
+	decode := jpeg.DecodeConfig
+	if f == pngFormat {
+		decode = png.DecodeConfig
+	}
+	config, err := decode(bytes.NewReader(file))
+	return image.Pt(config.Width, config.Height), err
+}
+
+var errPanic = errors.New("decoder panicked")
+
+// square decodes the picture and gives the square in its middle, as a plain bitmap: what is drawn from here on is no
+// longer of the client's making. Libraries have panicked over pictures before.
+func (f format) square(file []byte) (plain *image.RGBA, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			plain, err = nil, fmt.Errorf("%w: %v", errPanic, cause)
+		}
+	}()
+	decode := jpeg.Decode
+	if f == pngFormat {
+		decode = png.Decode
+	}
+	whole, err := decode(bytes.NewReader(file))
+	if err != nil {
+		return nil, err
+	}
+	bounds := whole.Bounds()
+	side := min(bounds.Dx(), bounds.Dy())
+	from := bounds.Min.Add(image.Pt((bounds.Dx()-side)/2, (bounds.Dy()-side)/2))
+	plain = image.NewRGBA(image.Rect(0, 0, side, side))
+	draw.Draw(plain, plain.Bounds(), whole, from, draw.Src)
+	return plain, nil
+}
+
+// turn makes a picture upright that was stored with an orientation of EXIF (CIPA DC-008, table 3).
+func turn(img *image.NRGBA, orientation int) *image.NRGBA {
+	switch orientation {
+	case 2:
+		return imaging.FlipH(img)
+	case 3:
+		return imaging.Rotate180(img)
+	case 4:
+		return imaging.FlipV(img)
+	case 5:
+		return imaging.Transpose(img)
+	case 6:
+		return imaging.Rotate270(img) // against the clock
+	case 7:
+		return imaging.Transverse(img)
+	case 8:
+		return imaging.Rotate90(img)
+	}
+	return img
+}
+
+// encodeAll encodes the pictures, as PNG where something shines through, else as JPEG.
+func encodeAll(pictures ...*image.NRGBA) ([]picture, error) {
+	opaque := pictures[0].Opaque()
+	encoded := make([]picture, 0, len(pictures))
+	for _, img := range pictures {
+		var b bytes.Buffer
+		p := picture{pixels: int64(img.Bounds().Dx()), mediaType: "image/png"}
+		var err error
+		if opaque {
+			p.mediaType = "image/jpeg"
+			// Without transparency the two kinds of bitmap are the same; the encoder is quick with this one.
+			err = jpeg.Encode(&b, &image.RGBA{Pix: img.Pix, Stride: img.Stride, Rect: img.Rect}, &jpeg.Options{Quality: jpegQuality})
+		} else {
+			err = png.Encode(&b, img)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("encode avatar: %w", err)
+		}
+		p.content = b.Bytes()
+		encoded = append(encoded, p)
+	}
+	return encoded, nil
+}

@@ -1,0 +1,183 @@
+package profile
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// format is a kind of picture that is taken.
+type format string
+
+const (
+	jpegFormat format = "jpeg"
+	pngFormat  format = "png"
+)
+
+const (
+	jpegStart = "\xff\xd8\xff"
+	pngStart  = "\x89PNG\r\n\x1a\n"
+)
+
+// formatOf tells by the first bytes what a file is, whatever it is called. It is empty for all that is not taken.
+func formatOf(file []byte) format {
+	switch {
+	case bytes.HasPrefix(file, []byte(jpegStart)):
+		return jpegFormat
+	case bytes.HasPrefix(file, []byte(pngStart)):
+		return pngFormat
+	}
+	return ""
+}
+
+// outline is what the structure of a file tells without decoding the picture.
+type outline struct {
+	orientation int // of EXIF, from 1 (upright) to 8
+	end         int // of the picture in the file; what follows is something else
+}
+
+func (f format) outline(file []byte) outline {
+	if f == pngFormat {
+		return pngOutline(file)
+	}
+	return jpegOutline(file)
+}
+
+// The markers of JPEG (ITU-T T.81, table B.1).
+const (
+	markerTEM  = 0x01
+	markerRST0 = 0xd0
+	markerSOI  = 0xd8
+	markerEOI  = 0xd9
+	markerSOS  = 0xda
+	markerAPP1 = 0xe1
+)
+
+const exifStart = "Exif\x00\x00"
+
+// jpegOutline walks from marker to marker. Where the structure breaks, the picture is taken to reach to the end of the
+// file: the decoder will find out.
+func jpegOutline(file []byte) outline {
+	o := outline{orientation: upright, end: len(file)}
+	at, known := len(jpegStart)-1, false
+	for {
+		marker, next := nextMarker(file, at)
+		switch {
+		case next == 0:
+			return o
+		case marker == markerEOI:
+			o.end = next
+			return o
+		case marker == markerTEM, marker >= markerRST0 && marker <= markerSOI:
+			at = next
+			continue
+		case next+2 > len(file):
+			return o
+		}
+		length := int(binary.BigEndian.Uint16(file[next:]))
+		if length < 2 || next+length > len(file) {
+			return o
+		}
+		body := file[next+2 : next+length]
+		if marker == markerAPP1 && !known && bytes.HasPrefix(body, []byte(exifStart)) {
+			o.orientation, known = tiffOrientation(body[len(exifStart):]), true
+		}
+		at = next + length
+	}
+}
+
+// nextMarker finds the next marker from a place on, and the place behind it, which is zero where there is none. In
+// compressed data, which follow the header of a scan, 0xFF is followed by a zero.
+func nextMarker(file []byte, at int) (marker byte, next int) {
+	for at < len(file) {
+		found := bytes.IndexByte(file[at:], 0xff)
+		if found < 0 {
+			return 0, 0
+		}
+		for at += found; at < len(file) && file[at] == 0xff; at++ {
+			continue // fill bytes
+		}
+		if at < len(file) && file[at] != 0 {
+			return file[at], at + 1
+		}
+	}
+	return 0, 0
+}
+
+// pngOutline walks from chunk to chunk (PNG, third edition, section 5.3).
+func pngOutline(file []byte) outline {
+	const around = 12 // length, type and checksum
+	o := outline{orientation: upright, end: len(file)}
+	at := len(pngStart)
+	for at+around <= len(file) {
+		length := binary.BigEndian.Uint32(file[at:])
+		if uint64(length) > uint64(len(file)-at-around) {
+			return o
+		}
+		body := file[at+8 : at+8+int(length)]
+		switch string(file[at+4 : at+8]) {
+		case "eXIf":
+			o.orientation = tiffOrientation(body)
+		case "IEND":
+			o.end = at + around + int(length)
+			return o
+		}
+		at += around + int(length)
+	}
+	return o
+}
+
+const upright = 1
+
+// tiffOrientation reads the orientation out of EXIF data, which have the form of a TIFF file (TIFF 6.0, section 2).
+// Whatever is wrong with them means upright.
+func tiffOrientation(data []byte) int {
+	const (
+		header, entry  = 8, 12
+		tag, short     = 0x0112, 3
+		leftHandBottom = 8
+	)
+	var order binary.ByteOrder
+	switch {
+	case len(data) < header:
+		return upright
+	case bytes.HasPrefix(data, []byte("II*\x00")):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(data, []byte("MM\x00*")):
+		order = binary.BigEndian
+	default:
+		return upright
+	}
+	offset := uint64(order.Uint32(data[4:]))
+	if offset+2 > uint64(len(data)) {
+		return upright
+	}
+	entries := int(order.Uint16(data[offset:]))
+	for rest := data[offset+2:]; entries > 0 && len(rest) >= entry; entries-- {
+		if order.Uint16(rest) == tag && order.Uint16(rest[2:]) == short {
+			if o := int(order.Uint16(rest[8:])); o >= upright && o <= leftHandBottom {
+				return o
+			}
+			return upright
+		}
+		rest = rest[entry:]
+	}
+	return upright
+}
+
+// filmStart is within how many bytes a film says what it is (ISO 14496-12): behind its length, of which zeros are cut.
+const filmStart = 8
+
+// mayFollow tells what may stand in a file behind the picture: padding, and behind a JPEG what cameras append: further
+// pictures such as thumbnails and gain maps, the film of a motion photo, the trailer of a Samsung telephone. All of it
+// is left out of the new picture. Anything else is a file that means to be two things at once.
+func (f format) mayFollow(rest []byte) bool {
+	rest = bytes.TrimLeft(rest, "\x00 \t\r\n")
+	if len(rest) == 0 {
+		return true
+	}
+	if f != jpegFormat {
+		return false
+	}
+	film := bytes.Contains(rest[:min(len(rest), filmStart)], []byte("ftyp"))
+	return film || bytes.HasPrefix(rest, []byte(jpegStart)) || bytes.HasSuffix(rest, []byte("SEFT"))
+}

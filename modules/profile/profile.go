@@ -1,0 +1,156 @@
+// Package profile keeps what users choose for themselves: the picture by which others know them, and how the console
+// shows dates, amounts and colours.
+//
+// A picture is decoded and drawn anew in two sizes; nothing of the uploaded file is kept, neither its name nor its EXIF
+// data nor its colour profile. The two are rows of the database, so that a backup has them and a picture is replaced or
+// removed in one transaction: there are no files that could be left behind. Whoever knows the address of a picture sees
+// it; the address is random and new with each upload.
+package profile
+
+import (
+	"context"
+	"crypto/rand"
+
+	"kontor/modules/records"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+// Profile is all that a user has chosen.
+type Profile struct {
+	UserID      string      `json:"user_id"`
+	Avatar      *Avatar     `json:"avatar"`
+	Preferences Preferences `json:"preferences"`
+}
+
+// ETag changes with each of its parts.
+func (p Profile) ETag() string {
+	if p.Avatar == nil {
+		return p.Preferences.ETag()
+	}
+	return p.Preferences.ETag() + "-" + p.Avatar.token
+}
+
+// Avatar tells where the picture of a user is. The addresses are relative to that of the service.
+type Avatar struct {
+	URL          string `json:"url" doc:"512 pixels square."`           // 512 pixels square
+	ThumbnailURL string `json:"thumbnail_url" doc:"128 pixels square."` // 128 pixels square
+
+	token string
+}
+
+// texts words answers: *locales.Bundle.
+type texts interface {
+	Text(lang, key string, args map[string]any) string
+}
+
+// Options are the limits of uploads.
+type Options struct {
+	MaxBytes  int64 // of a file
+	MaxPixels int64 // of a picture, width times height
+}
+
+// Service is the module. Make one with [New].
+type Service struct {
+	Options
+	db    *store.DB
+	texts texts
+	slots *slots
+}
+
+// New makes the module on a database.
+func New(db *store.DB, texts texts, o Options) *Service {
+	return &Service{Options: o, db: db, texts: texts, slots: newSlots(o.MaxPixels)}
+}
+
+// Get gives the profile of the caller.
+func (s *Service) Get(ctx context.Context, _ endpoint.None) (Profile, error) {
+	p := Profile{UserID: access.From(ctx).UserID}
+	stored, err := selectPreferences(ctx, s.db, p.UserID)
+	if err != nil {
+		return p, err
+	}
+	p.Preferences = stored.shown()
+	p.Avatar, err = selectAvatar(ctx, s.db, p.UserID)
+	return p, err
+}
+
+// upload makes the file in the request the picture of the caller. It returns fault.InvalidFileType for what is neither
+// JPEG nor PNG, and fault.InvalidImage with the reason for one that cannot be used.
+func (s *Service) upload(ctx context.Context, r *endpoint.Request) (Avatar, error) {
+	request := r.Fiber.Request()
+	file, err := filePart(string(request.Header.ContentType()), request.Body(), s.MaxBytes)
+	if err != nil {
+		return Avatar{}, err
+	}
+	pictures, err := s.draw(ctx, file)
+	if err != nil {
+		return Avatar{}, err
+	}
+	return s.setAvatar(ctx, pictures)
+}
+
+// setAvatar stores the pictures in place of those before.
+func (s *Service) setAvatar(ctx context.Context, pictures []picture) (Avatar, error) {
+	userID := access.From(ctx).UserID
+	for i := range pictures {
+		pictures[i].token = rand.Text()
+	}
+	avatar := avatarOf(pictures)
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		before, err := selectAvatar(ctx, tx, userID)
+		if err != nil {
+			return err
+		}
+		if err := deleteAvatar(ctx, tx, userID); err != nil {
+			return err
+		}
+		for _, p := range pictures {
+			if err := insertPicture(ctx, tx, userID, p); err != nil {
+				return err
+			}
+		}
+		audit(ctx, tx, "profile.set_avatar", before, avatar)
+		return nil
+	})
+	return avatar, err
+}
+
+// RemoveAvatar removes the picture of the caller. It returns fault.AvatarNotFound where there is none.
+func (s *Service) RemoveAvatar(ctx context.Context, _ endpoint.None) (endpoint.Message, error) {
+	userID := access.From(ctx).UserID
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		before, err := selectAvatar(ctx, tx, userID)
+		if err != nil {
+			return err
+		}
+		if before == nil {
+			return fault.AvatarNotFound
+		}
+		if err := deleteAvatar(ctx, tx, userID); err != nil {
+			return err
+		}
+		audit(ctx, tx, "profile.remove_avatar", before, nil)
+		return nil
+	})
+	return endpoint.Message{Message: s.texts.Text(endpoint.Language(ctx), "profile.avatar_removed", nil)}, err
+}
+
+func audit(ctx context.Context, tx *store.Tx, action string, before, after any) {
+	userID := access.From(ctx).UserID
+	tx.Audit(store.AuditEntry{Actor: userID, Action: action, RecType: access.Profiles.Name, RecID: userID, Before: before, After: after})
+}
+
+// profiles has no rows of its own: everybody who exists has a profile, by the id of the user.
+var profiles = &records.Table[string]{
+	Type: access.Profiles, From: "users", Columns: "id",
+	Relations: []records.Relation{{Allows: access.Read | access.Update, SQL: "id = $1"}},
+	Missing:   fault.UserNotFound,
+}
+
+// Standings answers permission checks: everybody reads and changes his own profile.
+func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
+	return profiles.Standings(ctx, s.db, userID, ids)
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"kontor/server/settings"
+)
+
+var update = flag.Bool("update", false, "write the generated parts of the README anew")
+
+// example is a block of commands in the README with the answer that it shows behind them.
+type example struct {
+	line           int
+	commands, want string
+}
+
+// examples finds the blocks of shell commands, each with the block of JSON that follows it before the next.
+func examples(readme string) []example {
+	var found []example
+	var block strings.Builder
+	fence, begun := "", 0
+	for i, line := range strings.Split(readme, "\n") {
+		switch {
+		case fence == "" && strings.HasPrefix(line, "```"):
+			fence, begun = line, i+2
+			block.Reset()
+		case line == "```":
+			if fence == "```sh" {
+				found = append(found, example{line: begun, commands: block.String()})
+			} else if fence == "```json" {
+				found[len(found)-1].want = block.String()
+			}
+			fence = ""
+		case fence != "":
+			block.WriteString(line + "\n")
+		}
+	}
+	return found
+}
+
+const divider = "=== next example ==="
+
+// TestReadme_ItsCommandsDoWhatItSays runs the commands of the README, as they stand there, in one shell.
+func TestReadme_ItsCommandsDoWhatItSays(t *testing.T) {
+	for _, tool := range []string{"bash", "curl"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("install %s to run this test", tool)
+		}
+	}
+	data, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := examples(string(data))
+	var script strings.Builder
+	for _, e := range all {
+		script.WriteString(e.commands + "echo; echo '" + divider + "'\n")
+	}
+	p := startWith(t, nil, "--data.dir", filepath.Join(t.TempDir(), "data"))
+	shown := p.stdout.String()
+	shell := exec.Command("bash", "-u")
+	shell.Dir = t.TempDir()
+	shell.Env = append(os.Environ(), "KONTOR="+p.url, "PASSWORD="+after(shown, "password"), "API_KEY="+after(shown, "API key"))
+	shell.Stdin = strings.NewReader(script.String())
+	var failures bytes.Buffer
+	shell.Stderr = &failures
+	out, err := shell.Output()
+	if err != nil || failures.Len() > 0 {
+		t.Fatalf("%v: %s", err, failures.String())
+	}
+	answers := strings.Split(string(out), divider)
+	if len(answers) != len(all)+1 {
+		t.Fatalf("%d answers to %d examples", len(answers)-1, len(all))
+	}
+	for i, e := range all {
+		if got := answers[i]; !shows(e.want, got) {
+			t.Errorf("README.md:%d answered %s\nthe README shows %s", e.line, got, e.want)
+		}
+	}
+}
+
+var space = regexp.MustCompile(`\s+`)
+
+// shows compares an answer with how the README shows it: without regard to white space, and with … for any text.
+func shows(shown, got string) bool {
+	parts := strings.Split(space.ReplaceAllString(shown, ""), "…")
+	for i := range parts {
+		parts[i] = regexp.QuoteMeta(parts[i])
+	}
+	return regexp.MustCompile(`^(?s:` + strings.Join(parts, ".*?") + `)$`).MatchString(space.ReplaceAllString(got, ""))
+}
+
+// TestReadme_NamesTheTwoCommands keeps what a stranger types first.
+func TestReadme_NamesTheTwoCommands(t *testing.T) {
+	data, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(data), "```\ngo run .\ngo test ./...\n```") {
+		t.Error("the README does not begin with the command that runs Kontor and the one that tests it")
+	}
+}
+
+// settingsTable is the table of the README.
+func settingsTable() string {
+	var b strings.Builder
+	b.WriteString("| Setting | Default | Meaning |\n|---|---|---|\n")
+	for _, s := range settings.All() {
+		value := "–"
+		if s.Default != "" {
+			value = "`" + s.Default + "`"
+		}
+		name := "`" + s.Name + "`"
+		if s.EnvironmentOnly {
+			name += " (environment only)"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, value, s.Meaning)
+	}
+	return b.String()
+}
+
+var settingsPart = regexp.MustCompile(`(?s)(<!-- settings: [^>]*-->\n).*(<!-- end of settings -->)`)
+
+func TestReadme_ListsTheSettings(t *testing.T) {
+	data, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := settingsPart.ReplaceAllString(string(data), "${1}\n"+strings.ReplaceAll(settingsTable(), "$", "$$")+"\n${2}")
+	if *update {
+		if err := os.WriteFile("README.md", []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(data) != want {
+		t.Error("the table of settings in the README is not that of the program; run this test with -update")
+	}
+}
+
+var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+
+// TestDocs_LinkToFilesThatExist follows the links between the documents.
+func TestDocs_LinkToFilesThatExist(t *testing.T) {
+	documents, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := filepath.Glob("docs/adr/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, document := range append(append(documents, records...), "README.md", "CHANGELOG.md") {
+		data, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range link.FindAllStringSubmatch(string(data), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(document), found[1])); err != nil {
+				t.Errorf("%s links to %s, which is not there", document, found[1])
+			}
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package openapi
+
+import (
+	"cmp"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/server/limit"
+)
+
+const jsonMedia = "application/json"
+
+// responses lists the ways in which a row can end, by status.
+func (b *builder) responses(row endpoint.Endpoint) Map[*Response] {
+	var all Map[*Response]
+	answers := row.Doc.Answers
+	if len(answers) == 0 {
+		if row.Handle.Out == nil || row.Handle.Out == reflect.TypeFor[endpoint.Result]() {
+			b.complain("the types of %s do not say what it answers: give it Doc.Answers", row.Name)
+		}
+		answers = []endpoint.Answer{{Status: row.Handle.Status}}
+	}
+	for _, answer := range answers {
+		b.addAnswer(&all, row, answer)
+	}
+	if row.Method == http.MethodGet && tagged(row.Handle.Out) {
+		all.Set("304", &Response{Ref: b.refer("responses", "NotModified")})
+	}
+	faults := faultsOf(row)
+	statuses := make([]int, 0, len(faults))
+	for status := range faults {
+		statuses = append(statuses, status)
+	}
+	slices.Sort(statuses)
+	for _, status := range statuses {
+		b.addFaults(&all, row, status, faults[status])
+	}
+	slices.SortStableFunc(all, func(x, y Member[*Response]) int { return cmp.Compare(x.Name, y.Name) })
+	return all
+}
+
+// addAnswer adds a success. Several of the same status are one response with several media types.
+func (b *builder) addAnswer(all *Map[*Response], row endpoint.Endpoint, answer endpoint.Answer) {
+	code := strconv.Itoa(answer.Status)
+	if answer.Status == http.StatusNotModified {
+		all.Set(code, &Response{Ref: b.refer("responses", "NotModified")})
+		return
+	}
+	response, known := all.Get(code)
+	if !known {
+		response = &Response{Headers: b.headers(row, answer.Status)}
+		all.Set(code, response)
+	}
+	if says := cmp.Or(answer.Says, statusTexts[answer.Status]); !strings.Contains(response.Description, says) {
+		response.Description = strings.TrimSpace(response.Description + " " + says)
+	}
+	out := row.Handle.Out
+	if answer.Body != nil {
+		out = reflect.TypeOf(answer.Body)
+	}
+	content := &MediaType{Schema: &Schema{}, Example: answer.Example}
+	switch media := cmp.Or(answer.Media, jsonMedia); {
+	case media == jsonMedia && out != nil && out != reflect.TypeFor[endpoint.Result]():
+		content.Schema = b.of(out, false)
+	case media == jsonMedia:
+	case strings.HasPrefix(media, "text/"):
+		content.Schema = &Schema{Type: "string"}
+	default:
+		content.Schema = &Schema{Type: "string", Format: "binary"}
+	}
+	if content.Example == nil && content.Schema.Format != "binary" {
+		content.Example = b.exampleAt(content.Schema, 0)
+	}
+	response.Content.Set(cmp.Or(answer.Media, jsonMedia), content)
+}
+
+// headers are those of every answer and those that the row adds.
+func (b *builder) headers(row endpoint.Endpoint, status int) Map[*Header] {
+	names := []string{"X-Request-ID", "Content-Language"}
+	if status < 300 && tagged(row.Handle.Out) {
+		names = append(names, "ETag")
+	}
+	if row.Limit == limit.Public || row.Limit == limit.Private {
+		names = append(names, "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+	}
+	if status < 300 && creates(row) {
+		names = append(names, "Idempotency-Replayed")
+	}
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		names = append(names, "Retry-After")
+	}
+	return b.headerRefs(names)
+}
+
+func (b *builder) headerRefs(names []string) Map[*Header] {
+	var all Map[*Header]
+	for _, name := range names {
+		all.Set(name, &Header{Ref: b.refer("headers", name)})
+	}
+	return all
+}
+
+// faultsOf gives what can go wrong in a row, by status: what it names, and what can go wrong in every row of its kind.
+func faultsOf(row endpoint.Endpoint) map[int][]fault.Kind {
+	kinds := []fault.Kind{fault.MalformedRequest, fault.UnsupportedMediaType, fault.ServerError}
+	if row.Handle.In != nil && row.Handle.In.NumField() > 0 || !row.Access.IsPublic() {
+		kinds = append(kinds, fault.InvalidInput) // a key beside a bearer token is invalid input, too
+	}
+	if !row.Access.IsPublic() {
+		kinds = append(kinds, fault.Unauthorized, fault.Unavailable)
+	}
+	if row.Access.TakesBearer() {
+		kinds = append(kinds, fault.NoAccess, fault.AuthUnavailable)
+	}
+	if row.Limit != limit.None {
+		kinds = append(kinds, fault.RateLimited)
+	}
+	if row.Handle.ReadsBody() {
+		kinds = append(kinds, fault.PayloadTooLarge)
+	}
+	if creates(row) {
+		kinds = append(kinds, fault.IdempotencyMismatch)
+	}
+	if row.Method != http.MethodGet {
+		kinds = append(kinds, fault.Unavailable)
+	}
+	if len(row.Doc.Search) > 0 {
+		kinds = append(kinds, fault.QueryInvalidField, fault.QueryInvalidFormat, fault.QueryInvalidSortField, fault.QueryInvalidSearchField)
+	}
+	byStatus := map[int][]fault.Kind{}
+	for _, kind := range append(kinds, row.Faults...) {
+		if !slices.Contains(byStatus[kind.Status], kind) {
+			byStatus[kind.Status] = append(byStatus[kind.Status], kind)
+		}
+	}
+	if drains(row) {
+		byStatus[http.StatusServiceUnavailable] = append(byStatus[http.StatusServiceUnavailable], []fault.Kind{}...)
+	}
+	return byStatus
+}
+
+// drains reports whether the row answers with 503 while the service shuts down. Those that tell about the process go on.
+func drains(row endpoint.Endpoint) bool {
+	return row.Name != "operations.health" && row.Name != "operations.metrics"
+}
+
+// addFaults adds the response of an error status: the envelope, with an example for each code.
+func (b *builder) addFaults(all *Map[*Response], row endpoint.Endpoint, status int, kinds []fault.Kind) {
+	code := strconv.Itoa(status)
+	content := &MediaType{Schema: b.schemaRef(errorSchema)}
+	for _, kind := range kinds {
+		content.Examples.Set(kind.Code, &Example{Ref: b.refer("examples", kind.Code)})
+	}
+	response := &Response{Description: statusTexts[status], Headers: b.headers(row, status)}
+	if given, ok := all.Get(code); ok { // a row that answers with the status itself, such as readiness
+		*response = *given
+	}
+	if status == http.StatusServiceUnavailable && drains(row) {
+		if row.Draining == "" {
+			content.Schema = &Schema{AnyOf: []*Schema{b.schemaRef(errorSchema), b.schemaRef(healthSchema)}}
+			content.Examples.Set("shutting_down", &Example{Ref: b.refer("examples", "shutting_down")})
+		} else {
+			response.Content.Set("text/plain", &MediaType{Schema: &Schema{Type: "string"}, Example: row.Draining})
+		}
+	}
+	if len(content.Examples) > 0 {
+		response.Content.Set(jsonMedia, content)
+	}
+	if response.Description == "" {
+		b.complain("%s: status %d has no description", row.Name, status)
+	}
+	all.Set(code, b.share(status, response))
+}
+
+// share makes one component of error responses that are alike, because most operations fail in the same ways. The
+// first of a status has its name, "NotFound"; the others have a number, too.
+func (b *builder) share(status int, response *Response) *Response {
+	text, err := json.Marshal(response, json.Deterministic(true))
+	if err != nil {
+		b.complain("response %d: %w", status, err)
+	}
+	for _, known := range b.failures {
+		if known.Value.text == string(text) {
+			return &Response{Ref: b.refer("responses", known.Name)}
+		}
+	}
+	name := strings.ReplaceAll(http.StatusText(status), " ", "")
+	b.statuses[status]++
+	if n := b.statuses[status]; n > 1 {
+		name += strconv.Itoa(n)
+	}
+	b.failures.Set(name, failure{string(text), response})
+	return &Response{Ref: b.refer("responses", name)}
+}

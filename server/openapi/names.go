@@ -1,0 +1,45 @@
+package openapi
+
+import (
+	"path"
+	"reflect"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// plain are the packages whose types say enough by their own names.
+var plain = map[string]bool{"endpoint": true, "server": true, "auth": true, "rbac": true, "list": true}
+
+// componentName is how the schema of a type is called: its Go name with its module in front, "CustomerCreateInput" for
+// customers.CreateInput and "CustomerPage" for list.Page[customers.Customer]. A type without a name has none.
+func componentName(typ reflect.Type) string {
+	name, argument, generic := strings.Cut(typ.Name(), "[")
+	if name == "" {
+		return ""
+	}
+	if generic {
+		argument = strings.TrimSuffix(argument, "]")
+		dot := strings.LastIndex(argument, ".")
+		return moduleName(argument[:max(dot, 0)], argument[dot+1:]) + title(name)
+	}
+	return moduleName(typ.PkgPath(), name)
+}
+
+func moduleName(pkg, name string) string {
+	name = title(name)
+	module := path.Base(pkg)
+	if plain[module] {
+		return name
+	}
+	module = title(strings.TrimSuffix(module, "s"))
+	if strings.HasPrefix(name, module) {
+		return name
+	}
+	return module + name
+}
+
+func title(name string) string {
+	first, size := utf8.DecodeRuneInString(name)
+	return string(unicode.ToUpper(first)) + name[size:]
+}

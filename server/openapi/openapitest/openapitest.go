@@ -1,0 +1,212 @@
+// Package openapitest holds answers of a running server against its API document, so that every test that makes a
+// request is a test of the document, too.
+package openapitest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+
+	"kontor/server/endpoint"
+	"kontor/server/openapi"
+)
+
+// contract is the API document, ready to hold answers against it.
+type contract struct {
+	document *openapi3.T
+	errors   *openapi3.Schema
+	formats  []openapi3.SchemaValidationOption
+}
+
+// contracts keeps one contract for each table, because nearly all servers of a process have the same one.
+var contracts sync.Map // keys of the table → func() (*contract, error)
+
+// Served is a running server: *server.Server.
+type Served interface {
+	Table() []endpoint.Endpoint
+	Document() (*openapi.Document, error)
+}
+
+// Hold fails the test when an answer is not as the API document of the server says: its status, media type, headers and
+// body, and for an error its code. It may be called from any goroutine.
+func Hold(t testing.TB, s Served, request *http.Request, answer *http.Response, body []byte) {
+	t.Helper()
+	var keys strings.Builder
+	for _, e := range s.Table() {
+		keys.WriteString(e.Key())
+	}
+	made, _ := contracts.LoadOrStore(keys.String(), sync.OnceValues(func() (*contract, error) { return newContract(s) }))
+	document, err := made.(func() (*contract, error))()
+	if err == nil {
+		err = document.check(s.Table(), request, answer, string(body))
+	}
+	if err != nil {
+		t.Errorf("%s %s: the answer is not as the API document says: %v\n%d %s", request.Method, request.URL.Path, err, answer.StatusCode, body)
+	}
+}
+
+func newContract(s Served) (*contract, error) {
+	// What rows leave unsaid is the matter of another test; those that only a test has may say less.
+	built, _ := s.Document()
+	text, err := built.JSON()
+	if err != nil {
+		return nil, err
+	}
+	return loadContract(text)
+}
+
+// loadContract reads a document and makes it stricter than what clients are told: an answer may have no member that
+// the document does not name. What is read as 3.1 is then held against answers by the library's own validator, which
+// knows all that the document uses (lists of types with null, anyOf with null); the one for all of JSON Schema, which
+// the library takes for 3.1, compiles the schema anew for each answer, and the suite would take many times as long.
+func loadContract(text []byte) (*contract, error) {
+	document, err := openapi3.NewLoader().LoadFromData(text)
+	if err != nil {
+		return nil, err
+	}
+	if err := document.Validate(context.Background(), openapi3.EnableExamplesValidation()); err != nil {
+		return nil, err
+	}
+	document.OpenAPI = "3.0.3"
+	for _, schema := range document.Components.Schemas {
+		closeObjects(schema, map[*openapi3.Schema]bool{})
+	}
+	return &contract{
+		document: document, errors: document.Components.Schemas["Error"].Value,
+		formats: []openapi3.SchemaValidationOption{openapi3.WithStringFormatValidators(map[string]openapi3.StringFormatValidator{
+			"uuid":      openapi3.NewRegexpFormatValidator(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`),
+			"date":      openapi3.NewRegexpFormatValidator(`^\d{4}-\d\d-\d\d$`),
+			"date-time": openapi3.NewRegexpFormatValidator(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`),
+			"email":     openapi3.NewRegexpFormatValidator(`^[^@]+@[^@]+$`),
+		})},
+	}, nil
+}
+
+// closeObjects allows no further members in objects that name theirs.
+func closeObjects(ref *openapi3.SchemaRef, seen map[*openapi3.Schema]bool) {
+	if ref == nil || ref.Value == nil || seen[ref.Value] {
+		return
+	}
+	schema := ref.Value
+	seen[schema] = true
+	if len(schema.Properties) > 0 && schema.AdditionalProperties.Schema == nil && schema.AdditionalProperties.Has == nil {
+		closed := false
+		schema.AdditionalProperties.Has = &closed
+	}
+	for _, property := range schema.Properties {
+		closeObjects(property, seen)
+	}
+	closeObjects(schema.Items, seen)
+	closeObjects(schema.AdditionalProperties.Schema, seen)
+	for _, part := range append(append(openapi3.SchemaRefs{}, schema.OneOf...), schema.AnyOf...) {
+		closeObjects(part, seen)
+	}
+}
+
+// check holds an answer against the document: its status, headers, media type and body, and for an error its code.
+func (c *contract) check(table []endpoint.Endpoint, request *http.Request, r *http.Response, body string) error {
+	row := rowOf(table, request.Method, request.URL)
+	if row == nil {
+		if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") && r.StatusCode >= 400 && body != "" {
+			return c.visit(c.errors, body)
+		}
+		return nil
+	}
+	item := c.document.Paths.Value(row.Path)
+	operation := item.GetOperation(row.Method)
+	documented := operation.Responses.Status(r.StatusCode)
+	if documented == nil {
+		return fmt.Errorf("status %d is not documented for %s", r.StatusCode, row.Key())
+	}
+	if request.Method == http.MethodHead || r.StatusCode == http.StatusNotModified {
+		if body != "" {
+			return fmt.Errorf("a body after %s %d", request.Method, r.StatusCode)
+		}
+		return nil
+	}
+	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	content := documented.Value.Content.Get(media)
+	if content == nil {
+		return fmt.Errorf("media type %q of status %d is not documented for %s", media, r.StatusCode, row.Key())
+	}
+	if media != "application/json" {
+		return nil
+	}
+	if err := knownCode(content, r.StatusCode, body); err != nil {
+		return fmt.Errorf("%s: %w", row.Key(), err)
+	}
+	return openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: request,
+			Route: &routers.Route{Spec: c.document, Path: row.Path, PathItem: item, Method: row.Method, Operation: operation}},
+		Status: r.StatusCode, Header: r.Header, Body: io.NopCloser(bytes.NewReader([]byte(body))),
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, SchemaValidationOptions: c.formats},
+	})
+}
+
+// knownCode refuses an error whose code the operation does not name.
+func knownCode(content *openapi3.MediaType, status int, text string) error {
+	var body struct {
+		Code string `json:"code"`
+	}
+	if status < 400 || json.Unmarshal([]byte(text), &body) != nil || body.Code == "" {
+		return nil
+	}
+	if _, known := content.Examples[body.Code]; !known {
+		return fmt.Errorf("code %s of status %s is not documented: name it in the row's Faults", body.Code, strconv.Itoa(status))
+	}
+	return nil
+}
+
+func (c *contract) visit(schema *openapi3.Schema, body string) error {
+	var value any
+	if err := json.Unmarshal([]byte(body), &value); err != nil {
+		return err
+	}
+	return schema.VisitJSON(value, c.formats...)
+}
+
+// rowOf finds the row that a request is for, as the server's router does: a fixed segment wins over a name.
+func rowOf(table []endpoint.Endpoint, method string, target *url.URL) *endpoint.Endpoint {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	segments := strings.Split(target.EscapedPath(), "/")
+	var fits []*endpoint.Endpoint
+	for i := range table {
+		if strings.Count(table[i].Path, "/") == len(segments)-1 {
+			fits = append(fits, &table[i])
+		}
+	}
+	for at, segment := range segments {
+		var fixed, named []*endpoint.Endpoint
+		for _, e := range fits {
+			switch own := strings.Split(e.Path, "/")[at]; {
+			case own == segment:
+				fixed = append(fixed, e)
+			case strings.HasPrefix(own, "{") && segment != "":
+				named = append(named, e)
+			}
+		}
+		if fits = fixed; len(fixed) == 0 {
+			fits = named
+		}
+	}
+	for _, e := range fits {
+		if e.Method == method {
+			return e
+		}
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package openapi
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/server/limit"
+)
+
+func (b *builder) operation(row endpoint.Endpoint) *Operation {
+	o := &Operation{
+		OperationID: row.Name, Summary: row.Summary, Description: describe(row), Tags: []string{row.Tag},
+		RateLimitClass: row.Limit.String(), AccessRule: row.Access.String(),
+	}
+	switch {
+	case row.Access.TakesBearer():
+		o.Security = []map[string][]string{{bearerScheme: {}}}
+	case row.Access.TakesAPIKey():
+		o.Security = []map[string][]string{{apiKeyScheme: {}}}
+	default:
+		o.Security = []map[string][]string{}
+	}
+	o.Parameters = b.parameters(row)
+	o.RequestBody = b.requestBody(row)
+	o.Responses = b.responses(row)
+	return o
+}
+
+// describe says in words what the row says: who may call it, how often, and what else is to be known.
+func describe(row endpoint.Endpoint) string {
+	var parts []string
+	if row.Doc.Description != "" {
+		parts = append(parts, row.Doc.Description)
+	}
+	switch {
+	case row.Access.IsPublic():
+		parts = append(parts, "**Access:** anybody.")
+	case row.Access.TakesAPIKey():
+		parts = append(parts, "**Access:** an API key in the header `X-API-Key`, and no bearer token.")
+	default:
+		parts = append(parts, "**Access:** "+describeBearer(row))
+	}
+	switch row.Limit {
+	case limit.Public:
+		parts = append(parts, "**Rate limit:** the public one, counted by client network.")
+	case limit.Private:
+		parts = append(parts, "**Rate limit:** the private one, counted by user or API key, unless a stored rule says otherwise.")
+	case limit.None, limit.Undecided:
+		parts = append(parts, "**Rate limit:** none.")
+	}
+	if len(row.Doc.Search) > 0 {
+		parts = append(parts, describeList(row.Doc.Search))
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+func describeBearer(row endpoint.Endpoint) string {
+	roles := []string{"Administrator"}
+	for _, role := range []struct{ id, name string }{
+		{access.Advisor, "Advisor"}, {access.Customer, "Customer"}, {access.Registrant, "Registrant"},
+	} {
+		if slices.Contains(row.Roles, role.id) {
+			roles = append(roles, role.name)
+		}
+	}
+	text := "a signed-in user with the grant on this endpoint; built-in roles: " + strings.Join(roles, ", ") + "."
+	if recordType, permission, ok := row.Access.Record(); ok {
+		text += fmt.Sprintf(" The right `%s` on `%s` is checked", permission, recordType)
+		if permission == access.Create {
+			return text + "."
+		}
+		return text + " on each record."
+	}
+	return text
+}
+
+func describeList(fields []endpoint.SearchField) string {
+	var names []string
+	for _, f := range fields {
+		names = append(names, "`"+f.Name+"` ("+f.Type+")")
+	}
+	return "**Fields** for `search.<field>`, `sort`, `stack` and `distinct`: " + strings.Join(names, ", ") + "."
+}
+
+// requestBody describes what the handler reads, or nil.
+func (b *builder) requestBody(row endpoint.Endpoint) *RequestBody {
+	if !row.Handle.ReadsBody() {
+		return nil
+	}
+	body := &RequestBody{Description: fmt.Sprintf("At most %d bytes.", row.BodyLimit())}
+	var schema *Schema
+	switch {
+	case row.Doc.Body != nil:
+		schema, body.Required = b.of(reflect.TypeOf(row.Doc.Body), true), true
+	case row.Handle.In != nil:
+		schema = b.structure(row.Handle.In, true)
+		target := b.resolve(schema)
+		b.require(target, row.Handle.In)
+		body.Required = len(target.Required) > 0
+	default:
+		b.complain("%s reads a body and has no Doc.Body", row.Name)
+		return nil
+	}
+	for _, media := range row.Handle.Media {
+		content := &MediaType{Schema: schema}
+		if media == jsonMedia {
+			content.Example = b.exampleAt(schema, 0)
+		}
+		body.Content.Set(media, content)
+	}
+	return body
+}
+
+// require asks the rules of an input which members it needs: those that an empty input is told to give.
+func (b *builder) require(s *Schema, in reflect.Type) {
+	checked, ok := reflect.New(in).Interface().(interface{ Validate(v *fault.Fields) })
+	if !ok {
+		return
+	}
+	var problems fault.Fields
+	checked.Validate(&problems)
+	for name, text := range problems.All {
+		needed := text.Key == "invalid.required" || text.Key == "invalid.min_items" || text.Key == "invalid.accepted"
+		_, known := s.Properties.Get(name)
+		if needed && known && !slices.Contains(s.Required, name) && requiredTag(in, name) != "false" {
+			s.Required = append(s.Required, name)
+		}
+	}
+}
+
+// requiredTag is what the field of a member says itself: some members are needed only where another one is missing.
+func requiredTag(in reflect.Type, member string) string {
+	for i := range in.NumField() {
+		name, _, _ := strings.Cut(in.Field(i).Tag.Get("json"), ",")
+		if name == member {
+			return in.Field(i).Tag.Get("required")
+		}
+	}
+	return ""
+}
+
+// creates reports whether an Idempotency-Key acts on the row.
+func creates(row endpoint.Endpoint) bool {
+	return row.Method == http.MethodPost && row.Handle.Status == http.StatusCreated
+}
+
+// conditional reports whether If-Match acts on the row.
+func conditional(row endpoint.Endpoint) bool {
+	return slices.Contains(row.Faults, fault.PreconditionFailed)
+}
+
+// tagged reports whether a type has an ETag.
+func tagged(out reflect.Type) bool {
+	return out != nil && out.Implements(reflect.TypeFor[endpoint.Tagged]())
+}

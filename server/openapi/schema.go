@@ -1,0 +1,234 @@
+package openapi
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// What a type can say about how it is written. The interfaces stand here, at their user: the types need not know the
+// document.
+type (
+	// stringer is a type that is written as a string of a format, and perhaps as null.
+	stringer interface {
+		JSONString() (format string, orNull bool)
+	}
+	// enumerated is a text with few values.
+	enumerated interface{ Values() []string }
+	// shapes is a type that is written as one of several others.
+	shapes interface{ JSONSchemaOneOf() []any }
+)
+
+var (
+	typeAny       = reflect.TypeFor[any]()
+	typeRaw       = reflect.TypeFor[jsontext.Value]()
+	typeBytes     = reflect.TypeFor[[]byte]()
+	typeMarshaler = reflect.TypeFor[json.Marshaler]()
+	typeWriter    = reflect.TypeFor[json.MarshalerTo]()
+)
+
+// types makes schemas of Go types and keeps those with a name as components. What is written and what is read differ:
+// an answer has all of its members, a request those that it wants to give.
+type types struct {
+	components Map[*Schema]
+	known      map[string]reflect.Type // component → type
+	problems   []error
+}
+
+func newTypes() *types { return &types{known: map[string]reflect.Type{}} }
+
+// of gives the schema of a type as it stands in a body: a reference for a type with members and a name.
+func (t *types) of(typ reflect.Type, input bool) *Schema {
+	if typ.Kind() == reflect.Pointer {
+		return nullable(t.of(typ.Elem(), input))
+	}
+	if s := t.special(typ, input); s != nil {
+		return s
+	}
+	switch typ.Kind() {
+	case reflect.String:
+		return &Schema{Type: "string"}
+	case reflect.Bool:
+		return &Schema{Type: "boolean"}
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint32, reflect.Uint64:
+		return &Schema{Type: "integer"}
+	case reflect.Float64:
+		return &Schema{Type: "number"}
+	case reflect.Slice, reflect.Array:
+		return &Schema{Type: "array", Items: t.of(typ.Elem(), input)}
+	case reflect.Map:
+		s := &Schema{Type: "object", AdditionalProperties: t.of(typ.Elem(), input)}
+		if keys := t.of(typ.Key(), input); len(keys.Enum) > 0 {
+			s.PropertyNames = keys
+		}
+		return s
+	case reflect.Struct:
+		return t.structure(typ, input)
+	default:
+		t.complain("type %s has no JSON form", typ)
+		return &Schema{}
+	}
+}
+
+// special gives the schemas of types that are not written as their Go form says, or nil.
+func (t *types) special(typ reflect.Type, input bool) *Schema {
+	switch zero := reflect.Zero(typ).Interface().(type) {
+	case stringer:
+		format, orNull := zero.JSONString()
+		s := &Schema{Type: "string", Format: format}
+		if orNull {
+			return nullable(s)
+		}
+		return s
+	case shapes:
+		var all []*Schema
+		for _, shape := range zero.JSONSchemaOneOf() {
+			all = append(all, t.of(reflect.TypeOf(shape), input))
+		}
+		if len(all) == 1 {
+			return all[0]
+		}
+		return &Schema{OneOf: all}
+	case enumerated:
+		s := &Schema{Type: "string"}
+		for _, v := range zero.Values() {
+			s.Enum = append(s.Enum, v)
+		}
+		return s
+	}
+	switch {
+	case typ == typeAny:
+		return &Schema{}
+	case typ == typeRaw:
+		return &Schema{Type: "object", AdditionalProperties: true}
+	case typ == typeBytes:
+		return &Schema{Type: "string", Format: "binary"}
+	case strings.HasPrefix(typ.Name(), "Optional[") && typ.Kind() == reflect.Struct:
+		value, _ := typ.FieldByName("Value")
+		return nullable(t.of(value.Type, input))
+	case typ.Implements(typeMarshaler) || typ.Implements(typeWriter):
+		t.complain("type %s writes itself and does not say how (JSONString, Values or JSONSchemaOneOf)", typ)
+		return &Schema{}
+	}
+	return nil
+}
+
+// structure gives a reference to the component of a struct, or the object itself where the struct has no name.
+func (t *types) structure(typ reflect.Type, input bool) *Schema {
+	name := componentName(typ)
+	if name == "" {
+		return t.object(typ, input)
+	}
+	if input && !strings.HasSuffix(name, "Input") {
+		name += "Input"
+	}
+	if other, taken := t.known[name]; !taken {
+		t.known[name] = typ
+		place := &Schema{}
+		t.components.Set(name, place) // before its members, which may be of the same type
+		*place = *t.object(typ, input)
+	} else if other != typ {
+		t.complain("types %s and %s have the same name %s", typ, other, name)
+	}
+	return &Schema{Ref: "#/components/schemas/" + name}
+}
+
+func (t *types) object(typ reflect.Type, input bool) *Schema {
+	s := &Schema{Type: "object"}
+	t.members(s, typ, input)
+	return s
+}
+
+// members adds the members of a struct, those of embedded structs as its own.
+func (t *types) members(s *Schema, typ reflect.Type, input bool) {
+	for i := range typ.NumField() {
+		field := typ.Field(i)
+		tag, tagged := field.Tag.Lookup("json")
+		if field.Anonymous && !tagged && field.Type.Kind() == reflect.Struct {
+			t.members(s, field.Type, input)
+			continue
+		}
+		name, options, _ := strings.Cut(tag, ",")
+		if !field.IsExported() || name == "-" || !tagged {
+			continue
+		}
+		s.Properties.Set(name, t.member(name, field, input))
+		required := !input && !strings.Contains(options, "omit")
+		if asked, ok := field.Tag.Lookup("required"); ok {
+			required = asked == "true"
+		}
+		if required {
+			s.Required = append(s.Required, name)
+		}
+	}
+}
+
+// member is the schema of a field with what its tags and its name say.
+func (t *types) member(name string, field reflect.StructField, input bool) *Schema {
+	s := &Schema{} // any value
+	if field.Tag.Get("type") != "any" {
+		s = t.of(field.Type, input)
+	}
+	if s.Ref != "" {
+		return s
+	}
+	if err := applyTags(s, field.Tag); err != nil {
+		t.complain("%s: %w", name, err)
+	}
+	suggest(s, name)
+	return s
+}
+
+// resolve follows a reference.
+func (t *types) resolve(s *Schema) *Schema {
+	if name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/"); ok {
+		if target, known := t.components.Get(name); known {
+			return target
+		}
+	}
+	return s
+}
+
+func (t *types) complain(format string, args ...any) {
+	t.problems = append(t.problems, fmt.Errorf(format, args...))
+}
+
+// nullable gives the schema that also allows null.
+func nullable(s *Schema) *Schema {
+	null := &Schema{Type: "null"}
+	switch kind := s.Type.(type) {
+	case string:
+		s.Type = []string{kind, "null"}
+		if s.Enum != nil && !slices.Contains(s.Enum, nil) {
+			s.Enum = append(s.Enum, nil)
+		}
+		return s
+	case []string:
+		return s
+	}
+	switch {
+	case s.Ref != "":
+		return &Schema{AnyOf: []*Schema{s, null}}
+	case s.AnyOf != nil && s.AnyOf[len(s.AnyOf)-1].Type == "null":
+	case s.AnyOf != nil:
+		s.AnyOf = append(s.AnyOf, null)
+	case s.OneOf != nil:
+		s.OneOf = append(s.OneOf, null)
+	}
+	return s
+}
+
+// kind is the type of a schema apart from null.
+func (s *Schema) kind() string {
+	switch kind := s.Type.(type) {
+	case string:
+		return kind
+	case []string:
+		return kind[0]
+	}
+	return ""
+}

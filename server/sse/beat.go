@@ -1,0 +1,60 @@
+package sse
+
+import "time"
+
+// beat gives each stream its sign of life when it is due, and ends those that may not go on.
+func (h *Hub) beat() {
+	tick := min(max(h.options.Heartbeat/25, 10*time.Millisecond), time.Second)
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	keepalive := Frame{Shared: []byte(Keepalive)}
+	for {
+		select {
+		case <-h.stop:
+			return
+		case <-ticker.C:
+		}
+		h.mu.RLock()
+		streams := h.all()
+		h.mu.RUnlock()
+		now, clock := time.Now(), h.options.Now()
+		var woken []*Stream
+		for _, s := range streams {
+			if s.due(now, clock, h.options.Heartbeat) && s.allowed() && s.push(keepalive) {
+				woken = append(woken, s)
+			}
+		}
+		h.ready.add(woken...)
+	}
+}
+
+// due reports whether a heartbeat is due, and notes the next. It ends a stream whose token has expired or that never got
+// a connection.
+func (s *Stream) due(now, clock time.Time, period time.Duration) bool {
+	s.mu.Lock()
+	expired := !s.expires.IsZero() && !clock.Before(s.expires)
+	due := !now.Before(s.beat)
+	unattached := due && s.conn == nil
+	if due {
+		s.beat = now.Add(period)
+	}
+	s.mu.Unlock()
+	switch {
+	case unattached:
+		s.end(left)
+	case expired:
+		s.end(revoked)
+	default:
+		return due
+	}
+	return false
+}
+
+// allowed asks whether the stream may go on, and ends it otherwise.
+func (s *Stream) allowed() bool {
+	if s.hub.options.Check(s) {
+		return true
+	}
+	s.end(revoked)
+	return false
+}

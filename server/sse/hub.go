@@ -1,0 +1,207 @@
+package sse
+
+import (
+	"errors"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// What [Hub.Open] may refuse.
+var (
+	ErrTooMany  = errors.New("sse: the user holds too many streams")
+	ErrDraining = errors.New("sse: the hub is closing")
+)
+
+// Options are what a hub is made of.
+type Options struct {
+	Heartbeat time.Duration // between two signs of life on a stream
+	PerUser   int           // streams that a user may hold
+	Now       func() time.Time
+
+	// Check tells at each heartbeat whether a stream may go on.
+	Check func(s *Stream) bool
+	// Wrote is told which frames with a position have been written for the first time to some stream of the user. It
+	// must be quick.
+	Wrote func(positions []Position)
+	// CloseFrame is the last frame of every stream when the hub closes.
+	CloseFrame []byte
+	Log        *slog.Logger
+}
+
+const (
+	// maxPending and maxPendingBytes bound what waits for one stream: more than one group of commits brings about.
+	maxPending      = 2048
+	maxPendingBytes = 2 << 20
+	// patience is how long a stream that takes nothing is waited for, beside the others.
+	patience = 10 * time.Second
+	// attachTime is how long an opened stream may be without its connection.
+	attachTime = 10 * time.Second
+)
+
+// Hub keeps the open streams.
+type Hub struct {
+	options Options
+	counts  counts
+
+	mu       sync.RWMutex
+	users    map[string][]*Stream
+	total    int
+	draining bool
+	empty    chan struct{} // closed when the hub is draining and its last stream has ended
+
+	ready   queue
+	stop    chan struct{}
+	stopped sync.WaitGroup
+	stopOne sync.Once
+}
+
+// New starts a hub. [Hub.Close] ends it.
+func New(o Options) *Hub {
+	if o.Check == nil {
+		o.Check = func(*Stream) bool { return true }
+	}
+	if o.Wrote == nil {
+		o.Wrote = func([]Position) {}
+	}
+	h := &Hub{options: o, users: map[string][]*Stream{}, empty: make(chan struct{}), stop: make(chan struct{})}
+	h.ready.init()
+	for range runtime.GOMAXPROCS(0) + 1 {
+		h.stopped.Go(h.write)
+	}
+	h.stopped.Go(h.beat)
+	return h
+}
+
+// Open makes a stream for a user, counted from now on but without a connection: [Stream.Attach] brings that. Frames that
+// are published from now on are noted, see [Stream.Live]. data is the caller's own.
+func (h *Hub) Open(user, language string, expires time.Time, data any) (*Stream, error) {
+	s := &Stream{hub: h, User: user, Language: language, Data: data, expires: expires, beat: time.Now().Add(attachTime)}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.draining {
+		return nil, ErrDraining
+	}
+	if len(h.users[user]) >= h.options.PerUser {
+		h.counts.refused.Add(1)
+		return nil, ErrTooMany
+	}
+	h.users[user] = append(h.users[user], s)
+	h.total++
+	return s, nil
+}
+
+// remove takes a stream out of the books.
+func (h *Hub) remove(s *Stream) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	streams := h.users[s.User]
+	for i, other := range streams {
+		if other != s {
+			continue
+		}
+		if len(streams) == 1 {
+			delete(h.users, s.User)
+		} else {
+			streams[i] = streams[len(streams)-1]
+			streams[len(streams)-1] = nil
+			h.users[s.User] = streams[:len(streams)-1]
+		}
+		h.total--
+		break
+	}
+	if h.draining && h.total == 0 {
+		h.signalEmpty()
+	}
+}
+
+func (h *Hub) signalEmpty() {
+	select {
+	case <-h.empty:
+	default:
+		close(h.empty)
+	}
+}
+
+// Users lists who has a stream open.
+func (h *Hub) Users() []string {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	users := make([]string, 0, len(h.users))
+	for user := range h.users {
+		users = append(users, user)
+	}
+	return users
+}
+
+// Publish hands a frame to the streams of each user, in their order. make gives the frame of the i-th user in a
+// language; it is called only where there is a stream. Publish does not wait for any client.
+func (h *Hub) Publish(users []string, make func(i int, language string) Frame) {
+	var woken []*Stream
+	h.mu.RLock()
+	for i, user := range users {
+		var frame Frame
+		language := "" // of frame
+		for _, s := range h.users[user] {
+			if language != s.Language || language == "" {
+				frame, language = make(i, s.Language), s.Language
+			}
+			if s.push(frame) {
+				woken = append(woken, s)
+			}
+		}
+	}
+	h.mu.RUnlock()
+	h.ready.add(woken...)
+}
+
+// Drain says good-bye on all streams and takes no new ones. It does not wait.
+func (h *Hub) Drain() {
+	h.mu.Lock()
+	already := h.draining
+	h.draining = true
+	if h.total == 0 {
+		h.signalEmpty()
+	}
+	streams := h.all()
+	h.mu.Unlock()
+	if already {
+		return
+	}
+	var woken []*Stream
+	for _, s := range streams {
+		if s.finish(h.options.CloseFrame) {
+			woken = append(woken, s)
+		}
+	}
+	h.ready.add(woken...)
+}
+
+// all lists the streams. The lock is held.
+func (h *Hub) all() []*Stream {
+	streams := make([]*Stream, 0, h.total)
+	for _, list := range h.users {
+		streams = append(streams, list...)
+	}
+	return streams
+}
+
+// Drained is closed when the hub drains and no stream is left.
+func (h *Hub) Drained() <-chan struct{} { return h.empty }
+
+// Close cuts the streams that are still open and ends the hub. Drain first, so that the clients know.
+func (h *Hub) Close() {
+	h.Drain()
+	h.stopOne.Do(func() {
+		close(h.stop)
+		h.ready.close()
+	})
+	h.mu.Lock()
+	streams := h.all()
+	h.mu.Unlock()
+	for _, s := range streams {
+		s.end(ended)
+	}
+	h.stopped.Wait()
+}

@@ -1,0 +1,202 @@
+package sse
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+// reason says why a stream ended.
+type reason int
+
+const (
+	ended   reason = iota // by the hub
+	left                  // the client closed it, or its line is dead
+	slow                  // the client did not read
+	revoked               // session or rights ended
+)
+
+// Stream is one open event stream.
+type Stream struct {
+	User     string
+	Language string
+	Data     any // the caller's own
+
+	hub     *Hub
+	expires time.Time // of the token that opened it
+
+	mu      sync.Mutex
+	conn    net.Conn
+	beat    time.Time // of the next heartbeat
+	pending []Frame
+	bytes   int
+	last    Position // of what was handed over or replayed
+	newest  Position // of what was published while the stream was not live
+	live    bool
+	busy    bool // stands in the queue, or is being written to
+	final   bool // nothing more after pending
+	gone    bool
+}
+
+// Attach gives the stream its connection, which belongs to it from now on. The client's leaving is noticed from here.
+// It reports false, and closes the connection, when the stream has ended meanwhile.
+func (s *Stream) Attach(conn net.Conn) bool {
+	s.mu.Lock()
+	gone := s.gone
+	if !gone {
+		s.conn = conn
+		s.beat = time.Now().Add(s.hub.options.Heartbeat)
+	}
+	s.mu.Unlock()
+	if gone {
+		_ = conn.Close() // nobody is left to be told
+		return false
+	}
+	go s.watch(conn)
+	return true
+}
+
+// maxReceived bounds what a client may send on a stream; it has no reason to send anything.
+const maxReceived = 64 << 10
+
+// watch waits for the client to leave.
+func (s *Stream) watch(conn net.Conn) {
+	var sink [32]byte
+	for received := 0; received < maxReceived; {
+		n, err := conn.Read(sink[:])
+		if err != nil {
+			break
+		}
+		received += n
+	}
+	s.end(left)
+}
+
+// Write writes at once, before the stream is live: head, first frames, what was missed.
+func (s *Stream) Write(b []byte) error {
+	s.mu.Lock()
+	conn := s.conn
+	s.mu.Unlock()
+	if err := conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	_, err := conn.Write(b)
+	if err != nil {
+		s.end(left)
+	}
+	return err
+}
+
+// Live puts the stream behind a position up to which everything has been written, so that what is published from now on
+// reaches it. It reports false when something newer was published meanwhile: read that, write it, and try again.
+func (s *Stream) Live(last Position) bool {
+	s.mu.Lock()
+	if s.newest.After(last) && !s.gone && !s.final {
+		s.mu.Unlock()
+		return false
+	}
+	s.live, s.last = true, last
+	wake := s.wake()
+	s.mu.Unlock()
+	if wake {
+		s.hub.ready.add(s)
+	}
+	return true
+}
+
+// Newest is the position of the newest frame that was published while the stream was not live.
+func (s *Stream) Newest() Position {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newest
+}
+
+// Ended reports whether the stream is over.
+func (s *Stream) Ended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gone
+}
+
+// End ends the stream.
+func (s *Stream) End() { s.end(ended) }
+
+// push leaves a frame for the writers. It reports whether the stream has to be put into their queue.
+func (s *Stream) push(f Frame) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone || s.final {
+		return false
+	}
+	ordered := f.Position != Position{}
+	if !s.live {
+		if ordered && f.Position.After(s.newest) {
+			s.newest = f.Position
+		}
+		return false
+	}
+	if ordered {
+		if !f.Position.After(s.last) {
+			return false
+		}
+		s.last = f.Position
+	}
+	if len(s.pending) >= maxPending || s.bytes+f.size() > maxPendingBytes {
+		go s.end(slow)
+		return false
+	}
+	s.pending = append(s.pending, f)
+	s.bytes += f.size()
+	return s.wake()
+}
+
+// finish leaves the last frame. The stream ends behind it.
+func (s *Stream) finish(frame []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone || s.final {
+		return false
+	}
+	s.final = true
+	s.pending = append(s.pending, Frame{Shared: frame})
+	return s.wake()
+}
+
+// wake notes that the stream goes into the queue. The lock is held.
+func (s *Stream) wake() bool {
+	if !s.live || s.busy || s.gone || len(s.pending) == 0 {
+		return false
+	}
+	s.busy = true
+	return true
+}
+
+// take gives the writer everything that waits. Without anything the stream is no longer busy.
+func (s *Stream) take() (frames []Frame, final bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone || len(s.pending) == 0 {
+		s.busy = false
+		return nil, false
+	}
+	frames, s.pending, s.bytes = s.pending, nil, 0
+	return frames, s.final
+}
+
+// end closes the connection and takes the stream out of the hub, once.
+func (s *Stream) end(why reason) {
+	s.mu.Lock()
+	if s.gone {
+		s.mu.Unlock()
+		return
+	}
+	s.gone = true
+	conn := s.conn
+	s.pending = nil
+	s.mu.Unlock()
+	if conn != nil {
+		_ = conn.Close() // the peer may be gone already
+	}
+	s.hub.remove(s)
+	s.hub.counts.end(why)
+}

@@ -1,0 +1,151 @@
+package sse
+
+import (
+	"errors"
+	"net"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// queue holds the streams that have something to be written, each once.
+type queue struct {
+	mu     sync.Mutex
+	more   *sync.Cond
+	list   []*Stream
+	next   int
+	closed bool
+}
+
+func (q *queue) init() { q.more = sync.NewCond(&q.mu) }
+
+func (q *queue) add(streams ...*Stream) {
+	if len(streams) == 0 {
+		return
+	}
+	q.mu.Lock()
+	q.list = append(q.list, streams...)
+	q.mu.Unlock()
+	if len(streams) == 1 {
+		q.more.Signal()
+	} else {
+		q.more.Broadcast()
+	}
+}
+
+// get waits for a stream. It reports false when the queue is closed.
+func (q *queue) get() (*Stream, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.next == len(q.list) && !q.closed {
+		q.more.Wait()
+	}
+	if q.closed {
+		return nil, false
+	}
+	s := q.list[q.next]
+	q.list[q.next] = nil
+	if q.next++; q.next == len(q.list) {
+		const keep = 1 << 12 // entries
+		if q.next = 0; cap(q.list) > keep {
+			q.list = nil
+		}
+		q.list = q.list[:0]
+	}
+	return s, true
+}
+
+func (q *queue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.more.Broadcast()
+}
+
+// instant is how long a writer stays with a client that does not take what is written. Another goroutine then goes on
+// with it, so that nobody waits for a slow one.
+const instant = 5 * time.Millisecond
+
+// write is one of the writers.
+func (h *Hub) write() {
+	defer func() {
+		if cause := recover(); cause != nil {
+			h.options.Log.Error("panic while writing to streams", "cause", cause, "stack", string(debug.Stack()))
+			h.stopped.Go(h.write)
+		}
+	}()
+	var buffer []byte
+	for {
+		s, ok := h.ready.get()
+		if !ok {
+			return
+		}
+		buffer = s.flush(buffer)
+	}
+}
+
+// flush writes everything that waits for the stream with one call. buffer is reused.
+func (s *Stream) flush(buffer []byte) []byte {
+	for {
+		frames, final := s.take()
+		if frames == nil {
+			return buffer
+		}
+		buffer = buffer[:0]
+		for _, f := range frames {
+			buffer = append(append(buffer, f.Own...), f.Shared...)
+		}
+		n, err := writeWithin(s.conn, buffer, instant)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			rest := append([]byte(nil), buffer[n:]...)
+			go s.flushSlowly(rest, frames, final)
+			return buffer
+		}
+		if !s.wrote(frames, final, err) {
+			return buffer
+		}
+	}
+}
+
+// flushSlowly goes on with a client that is slow.
+func (s *Stream) flushSlowly(rest []byte, frames []Frame, final bool) {
+	_, err := writeWithin(s.conn, rest, patience)
+	if s.wrote(frames, final, err) {
+		s.hub.ready.add(s) // still busy: what came meanwhile is written by a writer
+	}
+}
+
+func writeWithin(conn net.Conn, b []byte, d time.Duration) (int, error) {
+	if err := conn.SetWriteDeadline(time.Now().Add(d)); err != nil {
+		return 0, err
+	}
+	return conn.Write(b)
+}
+
+// wrote notes what was written and reports whether the stream goes on.
+func (s *Stream) wrote(frames []Frame, final bool, err error) bool {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		s.end(slow)
+	case err != nil:
+		s.end(left)
+	}
+	if err != nil {
+		return false
+	}
+	s.hub.counts.frames.Add(uint64(len(frames)))
+	positions := make([]Position, 0, len(frames))
+	for _, f := range frames {
+		if f.Position != (Position{}) {
+			positions = append(positions, f.Position)
+		}
+	}
+	if len(positions) > 0 {
+		s.hub.options.Wrote(positions)
+	}
+	if final {
+		s.end(ended)
+	}
+	return !final
+}
