@@ -21,6 +21,7 @@ import (
 	"kontor/modules/personas"
 	"kontor/modules/profile"
 	"kontor/modules/rbac"
+	"kontor/modules/tasks"
 	"kontor/modules/users"
 	"kontor/server/access"
 	"kontor/server/endpoint"
@@ -51,6 +52,7 @@ type Modules struct {
 	Customers     *customers.Service
 	Payers        *payers.Service
 	Chats         *chats.Service
+	Tasks         *tasks.Service
 	Profile       *profile.Service
 	Invoices      *invoices.Service
 	Notifications *notifications.Service
@@ -81,6 +83,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Personas)
 	m.Payers = payers.New(db, m.Customers, texts)
+	m.Tasks = tasks.New(db, m.Notifications, m.Customers, texts)
 	m.Chats = chats.New(db, inbox{m.Notifications}, texts)
 	m.Profile = profile.New(db, texts, profile.Options{MaxBytes: o.Settings.Profile.AvatarMaxBytes, MaxPixels: o.Settings.Profile.AvatarMaxPixels})
 	m.bills = qrbill.NewReader(qrbill.Config{
@@ -100,6 +103,7 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 		access.Customers:     m.Customers,
 		access.Payers:        m.Payers,
 		access.Chats:         m.Chats,
+		access.Tasks:         m.Tasks,
 		access.Profiles:      m.Profile,
 		access.Notifications: m.Notifications,
 	}
@@ -120,6 +124,11 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 		m.Customers,
 		m.Payers,
 		m.Chats,
+		m.Tasks,
+		m.Profile,
+		m.Invoices,
+		m.Notifications,
+		m.Profile,
 		m.Profile,
 		m.Invoices,
 		m.Notifications,

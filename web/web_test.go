@@ -87,7 +87,7 @@ func TestServe_AnswersTheConsolesOwnAddressesWithThePage(t *testing.T) {
 
 func TestServe_LeavesOtherAddressesAlone(t *testing.T) {
 	app := newApp(t, newSite(t))
-	for _, path := range []string{"/v1/customers", "/healthz", "/index.html", "/signin/x", "/customersx", "/assets/x/nothing.js", "/assets/../web.go", "/favicon.ico"} {
+	for _, path := range []string{"/v1/customers", "/healthz", "/index.html", "/signin/x", "/customersx", "/assets/x/nothing.js", "/assets/../web.go"} {
 		if answer, _ := get(t, app, path); answer.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: got %d, want 404", path, answer.StatusCode)
 		}

@@ -29,7 +29,7 @@ import (
 type Chat struct {
 	ID           string         `json:"id"`
 	Type         Type           `json:"type" enum:"direct,group,support"`
-	Participants []string       `json:"participants"`
+	Participants []string       `json:"participants"` // in the order of their ids
 	LastMessage  *Message       `json:"lastMessage"`
 	UnreadCount  int64          `json:"unreadCount" example:"0" doc:"Messages of others that the caller has not read."` // messages of others after the user's read position
 	Metadata     jsontext.Value `json:"metadata"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,9 +17,9 @@ import (
 )
 
 // positionsColumn lists the participants of a chat with their read positions: id and number, in turn, with blanks
-// between them.
+// between them, in any order.
 const positionsColumn = `COALESCE((
-	SELECT string_agg(p.user_id || ' ' || p.read_seq, ' ' ORDER BY p.place, p.user_id)
+	SELECT string_agg(p.user_id || ' ' || p.read_seq, ' ')
 	FROM chat_participants p WHERE p.chat_id = %s.id), '')`
 
 // viewColumns are a chat as the user $1 sees it: his own part, and the last message. Unread is what came after his read
@@ -68,8 +69,8 @@ const (
 	selectPair = `SELECT id FROM chats WHERE pair = $1`
 
 	insertParticipantStatement = `
-		INSERT INTO chat_participants (chat_id, user_id, place, read_seq, joined_at, added_by)
-		SELECT $1, $2, COALESCE(MAX(place), 0) + 1, $3, $4, $5 FROM chat_participants WHERE chat_id = $1`
+		INSERT INTO chat_participants (chat_id, user_id, read_seq, joined_at, added_by)
+		VALUES ($1, $2, $3, $4, $5)`
 
 	deleteParticipantStatement = `DELETE FROM chat_participants WHERE chat_id = $1 AND user_id = $2`
 
@@ -112,6 +113,7 @@ var conversations = &records.Table[conversation]{
 
 const idLength = 36 // of a UUID
 
+// parsePositions reads the column and puts the participants in the order of their ids.
 func parsePositions(text string) []position {
 	positions := make([]position, 0, strings.Count(text, " ")/2+1)
 	for len(text) > idLength {
@@ -120,6 +122,7 @@ func parsePositions(text string) []position {
 		positions = append(positions, position{userID: text[:idLength], readSeq: seq})
 		text = rest
 	}
+	slices.SortFunc(positions, func(a, b position) int { return strings.Compare(a.userID, b.userID) })
 	return positions
 }
 
@@ -173,16 +176,16 @@ func readers(positions []position, seq int64) []string {
 func scanChat(row records.Row) (Chat, error) {
 	var c Chat
 	var m Message
-	var metadata, positions, messageMetadata string
-	err := row.Scan(&c.ID, &c.Type, &metadata, &c.CreatedAt, &c.UpdatedAt, &c.version, &c.takesPart, &c.readSeq, &c.UnreadCount,
-		&positions, &m.seq, &m.ID, &m.SenderID, &m.Type, &m.Content, &messageMetadata, &m.CreatedAt)
+	var kind, metadata, positions, messageType, messageMetadata string
+	err := row.Scan(&c.ID, &kind, &metadata, &c.CreatedAt, &c.UpdatedAt, &c.version, &c.takesPart, &c.readSeq, &c.UnreadCount,
+		&positions, &m.seq, &m.ID, &m.SenderID, &messageType, &m.Content, &messageMetadata, &m.CreatedAt)
 	if err != nil {
 		return c, err
 	}
 	parsed := parsePositions(positions)
-	c.Metadata, c.Participants = jsontext.Value(metadata), members(parsed)
+	c.Type, c.Metadata, c.Participants = Type(kind), jsontext.Value(metadata), members(parsed)
 	if m.ID != "" {
-		m.ChatID, m.Metadata, m.ReadBy = c.ID, jsontext.Value(messageMetadata), readers(parsed, m.seq)
+		m.ChatID, m.Type, m.Metadata, m.ReadBy = c.ID, MessageType(messageType), jsontext.Value(messageMetadata), readers(parsed, m.seq)
 		c.LastMessage = &m
 	}
 	return c, nil

@@ -93,7 +93,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) 
 		if err := insertCustomer(ctx, tx, c, keys); err != nil {
 			return err
 		}
-		tx.Audit(store.AuditEntry{Actor: c.createdBy, Action: "customers.create", RecType: access.Customers.Name, RecID: c.ID, After: c})
+		tx.Audit(store.AuditEntry{Actor: c.createdBy, Action: "customers.create", RecType: access.Customers.Name, RecID: c.ID, After: audited(c)})
 		tx.Respond(http.StatusCreated, c)
 		return s.notify.Notify(ctx, tx, notice.Notice{
 			Event: notice.CustomerCreated, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID,
@@ -137,7 +137,7 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Customer, error) 
 			return err
 		}
 		tx.Audit(store.AuditEntry{Actor: access.From(ctx).UserID, Action: "customers.update",
-			RecType: access.Customers.Name, RecID: c.ID, Before: before, After: c})
+			RecType: access.Customers.Name, RecID: c.ID, Before: audited(before), After: audited(c)})
 		return nil
 	})
 	return c, err

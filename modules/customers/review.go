@@ -248,7 +248,8 @@ func (s *Service) change(ctx context.Context, tx *store.Tx, before Customer, c *
 	})
 }
 
-// audited is a customer with what the API does not show of him.
+// audited is a customer as the audit trail knows him, with what the API does not show. Every entry is made of it, so that
+// a change begins with the state that the one before it left.
 func audited(c Customer) any {
 	return struct {
 		Customer

@@ -84,21 +84,3 @@ func TestNotify_IsUndoneWithItsTransaction(t *testing.T) {
 		t.Errorf("got %v and rows, want nothing to be left", err)
 	}
 }
-
-func BenchmarkNotify(b *testing.B) {
-	for _, n := range []int{1, 1000} {
-		b.Run(fmt.Sprintf("recipients=%d", n), func(b *testing.B) {
-			db := storetest.Open(b)
-			s := service(b, db)
-			users := newIDs(n)
-			notify(b, db, s, customerNotice(users...))
-			commits := db.Stats().Commits
-			rounds := 0
-			for b.Loop() {
-				notify(b, db, s, customerNotice(users...))
-				rounds++
-			}
-			b.ReportMetric(float64(db.Stats().Commits-commits)/float64(rounds), "syncs/op")
-		})
-	}
-}

@@ -3,6 +3,8 @@ package notifications
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +18,8 @@ const (
 	sentPause = 200 * time.Millisecond
 	// sentBatch is how many are noted by one statement. A shorter list is filled up.
 	sentBatch = 64
+	// sentTransaction is how many are noted by one transaction, so that others need not wait long.
+	sentTransaction = 1024
 	// maxSentMarks bounds what is gathered while the database refuses writes. What is beyond it is replayed once more.
 	maxSentMarks = 100_000
 )
@@ -35,7 +39,7 @@ type sentMarks struct {
 	log *slog.Logger
 
 	mu      sync.Mutex
-	ids     []string
+	ids     map[string]struct{}
 	wake    chan struct{}
 	done    chan struct{}
 	ended   chan struct{}
@@ -43,7 +47,7 @@ type sentMarks struct {
 }
 
 func newSentMarks(db *store.DB, log *slog.Logger) *sentMarks {
-	return &sentMarks{db: db, log: log, wake: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{})}
+	return &sentMarks{db: db, log: log, ids: map[string]struct{}{}, wake: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{})}
 }
 
 func (m *sentMarks) add(ids []string) {
@@ -51,8 +55,10 @@ func (m *sentMarks) add(ids []string) {
 		return
 	}
 	m.mu.Lock()
-	if len(m.ids)+len(ids) <= maxSentMarks {
-		m.ids = append(m.ids, ids...)
+	for _, id := range ids {
+		if len(m.ids) < maxSentMarks {
+			m.ids[id] = struct{}{}
+		}
 	}
 	m.mu.Unlock()
 	select {
@@ -102,16 +108,15 @@ func (m *sentMarks) loop() {
 // flush notes what was gathered. What the database refuses is kept for the next time.
 func (m *sentMarks) flush() {
 	m.mu.Lock()
-	ids := m.ids
-	m.ids = nil
+	ids := slices.Collect(maps.Keys(m.ids))
+	m.ids = map[string]struct{}{}
 	m.mu.Unlock()
+	slices.Sort(ids) // rows that lie side by side
 	for len(ids) > 0 {
-		n := min(len(ids), sentBatch)
+		n := min(len(ids), sentTransaction)
 		if err := m.note(ids[:n]); err != nil {
 			m.log.Warn("sent notifications could not be noted", "cause", err)
-			m.mu.Lock()
-			m.ids = append(ids, m.ids...)
-			m.mu.Unlock()
+			m.add(ids)
 			return
 		}
 		ids = ids[n:]
@@ -121,12 +126,16 @@ func (m *sentMarks) flush() {
 func (m *sentMarks) note(ids []string) error {
 	ctx := context.Background()
 	return m.db.InTx(ctx, func(tx *store.Tx) error {
-		args := make([]any, 0, sentBatch+1)
-		args = append(args, tx.Now())
-		for i := range sentBatch {
-			args = append(args, ids[min(i, len(ids)-1)])
+		for part := range slices.Chunk(ids, sentBatch) {
+			args := make([]any, 0, sentBatch+1)
+			args = append(args, tx.Now())
+			for i := range sentBatch {
+				args = append(args, part[min(i, len(part)-1)])
+			}
+			if _, err := tx.Exec(ctx, markSent, args...); err != nil {
+				return err
+			}
 		}
-		_, err := tx.Exec(ctx, markSent, args...)
-		return err
+		return nil
 	})
 }

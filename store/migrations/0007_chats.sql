@@ -18,13 +18,14 @@ CREATE TABLE chats (
 CREATE TABLE chat_participants (
 	chat_id   TEXT   NOT NULL REFERENCES chats (id),
 	user_id   TEXT   NOT NULL REFERENCES users (id),
-	place     BIGINT NOT NULL, -- the order in which they are shown
 	read_seq  BIGINT NOT NULL, -- the number of the last message that the user has read
 	joined_at BIGINT NOT NULL,
 	added_by  TEXT   NOT NULL,
 	PRIMARY KEY (chat_id, user_id)
 );
 CREATE INDEX chat_participants_user_id_idx ON chat_participants (user_id, chat_id);
+-- Everybody's position in a chat, read from the index alone.
+CREATE INDEX chat_participants_read_seq_idx ON chat_participants (chat_id, user_id, read_seq);
 
 -- The messages of a chat are numbered from 1 without gaps, and so are those of each sender in it: what is unread is the
 -- difference of two numbers, however many messages there are.

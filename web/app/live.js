@@ -54,13 +54,10 @@ export function stopLive() {
 export function useNotifications(fn) {
   const latest = useRef(fn);
   latest.current = fn;
-  useEffect(() => {
-    let opened = 0;
-    return onFrame((frame) => {
-      if (frame.event === 'message') latest.current(frame.data);
-      else if (frame.event === 'reset' || (frame.event === 'open' && opened++)) latest.current(null);
-    });
-  }, []);
+  useEffect(() => onFrame((frame) => {
+    if (frame.event === 'message') latest.current(frame.data);
+    else if (frame.event === 'reset' || frame.again) latest.current(null);
+  }), []);
 }
 
 /** The unread counts, drawn again when they change. */

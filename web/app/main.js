@@ -1,7 +1,7 @@
 import { html, render, useEffect, useState } from './lib.js';
 import { caller, useCaller } from './access.js';
 import { enter, leave } from './auth.js';
-import { initialLanguage, useLanguage, useLanguageTexts } from './i18n.js';
+import { initialLanguage, t, useLanguage, useLanguageTexts } from './i18n.js';
 import { session } from './session.js';
 import { useStore } from './store.js';
 import { go, interceptLinks, match, route } from './router.js';
@@ -21,14 +21,15 @@ function Screen({ found }) {
     let current = true;
     setError(null);
     found.row.load().then(
-      (module) => current && setShown({ view: module.default, key }),
+      (module) => current && (performance.mark('screen'), setShown({ view: module.default, key, params: found.params })),
       () => current && setError({ status: 0, message: document.title, code: 'network' }),
     );
     return () => (current = false);
   }, [key, turn]);
   if (error) return html`<${ErrorBox} error=${error} retry=${() => setTurn(turn + 1)} />`;
   if (!shown) return html`<${Skeleton} lines=${6} />`;
-  return html`<${shown.view} key=${shown.key} ...${shown.key === key ? found.params : {}} />`;
+  const params = shown.key === key ? found.params : shown.params; // The former screen keeps its own until it goes.
+  return html`<${shown.view} key=${shown.key} ...${params} />`;
 }
 
 function SignedIn({ path }) {
@@ -41,7 +42,7 @@ function SignedIn({ path }) {
   useEffect(() => {
     if (!known) load();
   }, [known]);
-  if (error) return html`<main class="alone"><${ErrorBox} error=${error} retry=${load} /><button class="quiet" onClick=${leave}>Kontor</button></main>`;
+  if (error) return html`<main class="alone"><${ErrorBox} error=${error} retry=${load} /><p><button class="quiet" onClick=${leave}>${t('nav.signout')}</button></p></main>`;
   if (!known) return null;
   const found = match(ROUTES, path) ?? { row: { path: 'missing', load: () => import('./screens/missing.js') }, params: {} };
   return html`<${Shell} path=${path}><${Screen} found=${found} /><//>`;

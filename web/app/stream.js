@@ -16,10 +16,12 @@ const channel = 'BroadcastChannel' in window ? new BroadcastChannel('kontor.stre
 const listeners = new Set();
 let lastEventID = '';
 let stopper = null;
+let wasOpen = false; // The stream was open before: between then and now frames may have been missed.
 
 /**
- * Calls fn for each frame {event, data, id}; the result ends that.
- * @param {(frame: {event: string, data: any, id?: string}) => void} fn
+ * Calls fn for each frame {event, data, id}; the result ends that. An `open` frame has `again` when the stream was
+ * open before.
+ * @param {(frame: {event: string, data: any, id?: string, again?: boolean}) => void} fn
  */
 export function onFrame(fn) {
   listeners.add(fn);
@@ -28,6 +30,10 @@ export function onFrame(fn) {
 
 function deliver(frame) {
   if (frame.id) lastEventID = frame.id;
+  if (frame.event === 'open') {
+    frame.again = wasOpen;
+    wasOpen = true;
+  }
   for (const fn of [...listeners]) fn(frame);
 }
 
@@ -41,7 +47,10 @@ if (channel) {
   channel.onmessage = ({ data }) => {
     if (!stopper) return;
     if (data.ask && reading) channel.postMessage({ state: connection.get() });
-    if (data.state && !reading) connection.set(data.state);
+    if (data.state && !reading) {
+      connection.set(data.state);
+      wasOpen ||= data.state.state === 'live';
+    }
     if (data.frame) deliver(data.frame);
   };
 }
@@ -51,6 +60,7 @@ export function startStream() {
   stopStream();
   const stop = (stopper = new AbortController());
   lastEventID = '';
+  wasOpen = false;
   connection.set({ state: 'connecting' });
   if (!navigator.locks) return void read(stop.signal);
   channel?.postMessage({ ask: true });

@@ -126,10 +126,17 @@ func (m *machine) within(limit time.Duration, step func() error) (err error) {
 		}
 	}()
 	stop := m.memory.poisonAfter(limit)
+	ended := false
+	defer func() {
+		if !ended { // a panic is on its way
+			stop()
+		}
+	}()
 	err = step()
+	ended = true
 	if stop() {
 		m.broken = true
-		return because(TooComplex, "no result within %s", limit)
+		return because(TooComplex, "no result within %s of computing", limit)
 	}
 	if m.memory.exhausted() {
 		m.broken = true

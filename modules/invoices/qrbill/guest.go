@@ -1,6 +1,7 @@
 package qrbill
 
 import (
+	"runtime"
 	"sync"
 	"time"
 )
@@ -83,10 +84,19 @@ func (g *guestMemory) exhausted() bool {
 	return g.denied
 }
 
-// poisonAfter overwrites the memory after a time, again and again until stopped,
-// because the instance may be growing or writing meanwhile. The returned
-// function stops it and tells whether it came to that.
+// patience is how many times longer than the limit a step may take when other
+// work on the machine keeps it from computing.
+const patience = 8
+
+// poisonAfter overwrites the memory once the calling thread has computed for
+// longer than the limit, again and again until stopped, because the instance may
+// be growing or writing meanwhile. Time spent waiting for a processor does not
+// count, within reason: a busy machine must not make a good file look bad. The
+// returned function stops it and tells whether it came to that.
 func (g *guestMemory) poisonAfter(limit time.Duration) (stop func() bool) {
+	runtime.LockOSThread()
+	clock := threadClock()
+	start, last := clock(), time.Now().Add(patience*limit)
 	done, stopped := make(chan struct{}), make(chan bool, 1)
 	go func() {
 		timer := time.NewTimer(limit)
@@ -98,14 +108,19 @@ func (g *guestMemory) poisonAfter(limit time.Duration) (stop func() bool) {
 				stopped <- poisoned
 				return
 			case <-timer.C:
-				poisoned = true
-				g.overwrite()
-				timer.Reset(poisonInterval)
 			}
+			if left := limit - (clock() - start); left > 0 && time.Now().Before(last) && !poisoned {
+				timer.Reset(max(left, poisonInterval))
+				continue
+			}
+			poisoned = true
+			g.overwrite()
+			timer.Reset(poisonInterval)
 		}
 	}()
 	return func() bool {
 		close(done)
+		runtime.UnlockOSThread()
 		return <-stopped
 	}
 }

@@ -12,7 +12,7 @@ type Limits struct {
 	Pixels int           // of one image, or of one rendered page
 	Memory int           // bytes for the pixels of one decoded image
 	Time   time.Duration // for the whole file
-	Page   time.Duration // for opening a PDF, and for showing one page of it
+	Page   time.Duration // of computing, for opening a PDF and for showing one page of it
 }
 
 // Config sets up a Reader. The zero value has sensible limits.

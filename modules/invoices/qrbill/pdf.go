@@ -87,17 +87,23 @@ func (d *document) page(_ context.Context, index int, finer bool) (gray *symbol.
 		dpi = finerDPI
 	}
 	err = d.within(d.limits.Page, func() error {
-		loaded, err := d.FPDF_LoadPage(&requests.FPDF_LoadPage{Document: d.ref, Index: index})
-		if err != nil {
-			return because(DamagedFile, "load page %d: %w", index+1, err)
-		}
-		gray, err = d.paint(loaded.Page, float64(dpi))
-		if err != nil {
-			return err
-		}
-		_, err = d.FPDF_ClosePage(&requests.FPDF_ClosePage{Page: loaded.Page})
+		gray, err = d.show(index, float64(dpi))
 		return err
 	})
+	return gray, err
+}
+
+// show loads a page and paints it.
+func (d *document) show(index int, dpi float64) (*symbol.Gray, error) {
+	loaded, err := d.FPDF_LoadPage(&requests.FPDF_LoadPage{Document: d.ref, Index: index})
+	if err != nil {
+		return nil, because(DamagedFile, "load page %d: %w", index+1, err)
+	}
+	gray, err := d.paint(loaded.Page, dpi)
+	if err != nil {
+		return nil, err
+	}
+	_, err = d.FPDF_ClosePage(&requests.FPDF_ClosePage{Page: loaded.Page})
 	return gray, err
 }
 

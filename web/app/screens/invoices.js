@@ -1,7 +1,7 @@
 import { html, useRef, useState } from '../lib.js';
 import { api } from '../api.js';
-import { t, term } from '../i18n.js';
-import { Empty, ErrorBox, Notice, Skeleton } from '../ui/feedback.js';
+import { t } from '../i18n.js';
+import { Empty, ErrorBox, Skeleton } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead } from '../ui/page.js';
 import { Camera } from './camera.js';
@@ -36,13 +36,12 @@ function Drop({ onFile, onCamera, busy }) {
   </div>`;
 }
 
-/** Why a bill was not read, as far as the server says: the reason in words, and each rule that is broken. */
+/** Why a bill was not read, what helps, and each rule that is broken. */
 function Refusal({ error, retry }) {
-  const reason = error.details?.reason;
+  const { reason, violations } = error.details ?? {};
   return html`<div class="stack">
-    <${ErrorBox} error=${error} retry=${retry} />
-    ${reason && html`<${Notice} tone="info" title=${term('invoice_reason', reason)}>${t(`invoice_advice.${reason}`)}<//>`}
-    ${error.details?.violations && html`<${Card} title=${t('invoices.violations')}><${Findings} items=${error.details.violations} /><//>`}
+    <${ErrorBox} error=${error} retry=${retry} hint=${reason && t(`invoice_advice.${reason}`)} />
+    ${violations && html`<${Card} title=${t('invoices.violations')}><${Findings} items=${violations} /><//>`}
   </div>`;
 }
 

@@ -50,8 +50,11 @@ export default function Notifications() {
     }
   }
   const all = useAction(async () => {
-    const { data } = await api.get('/v1/notifications', { limit: 100, 'search.user_id': me.id, 'search.read': 'false' });
-    for (const item of data) await api.patch(`/v1/notifications/${item.id}/read`, { read: true });
+    for (let more = true; more;) { // No route marks all at once; what is marked leaves the list of the unread.
+      const page = await api.get('/v1/notifications', { limit: 50, 'search.user_id': me.id, 'search.read': 'false' });
+      await Promise.all(page.data.map((item) => api.patch(`/v1/notifications/${item.id}/read`, { read: true })));
+      more = page.has_more;
+    }
     countUnreadSoon();
     list.reload();
   });

@@ -4,11 +4,12 @@ import { myId, useCaller } from '../access.js';
 import { chooseLanguage } from '../auth.js';
 import { dateTime, money, number } from '../format.js';
 import { LANGUAGES, language, t, term } from '../i18n.js';
+import { useLoad } from '../load.js';
 import { nameOf, usePeople } from '../people.js';
 import { changePrefs, CHOICES, usePrefs } from '../prefs.js';
 import { Avatar, Facts } from '../ui/data.js';
 import { toast, toastError, useAction } from '../ui/feedback.js';
-import { Field, Form, PasswordField, useForm } from '../ui/form.js';
+import { Form, PasswordField, useForm } from '../ui/form.js';
 import { Card, PageHead } from '../ui/page.js';
 import { Credentials } from './credentials.js';
 import { Sessions } from './sessions.js';
@@ -31,35 +32,32 @@ function Preview({ file }) {
   return broken ? html`<p class="field-error">${t('profile.not_a_picture')}</p>` : html`<canvas ref=${canvas} class="avatar l" width=${PREVIEW} height=${PREVIEW} role="img" aria-label=${t('profile.preview')}></canvas>`;
 }
 
-const PICTURE = 'kontor.avatar';
-
 function Picture() {
   usePeople();
   const input = useRef();
   const [file, setFile] = useState(null);
-  // No route tells the address of the present picture; it is kept beside the user's id when it is uploaded here.
-  const [url, setUrl] = useState(() => JSON.parse(localStorage.getItem(PICTURE) ?? '{}')[myId()] ?? '');
-  const keep = (next) => {
-    localStorage.setItem(PICTURE, JSON.stringify({ [myId()]: next }));
-    setUrl(next);
+  const load = useLoad(() => api.get('/v1/profile'));
+  const url = load.data?.avatar?.url;
+  const keep = (avatar) => {
+    load.setData((was) => ({ ...was, avatar }));
     setFile(null);
     toast(t('saved'));
   };
   const save = useAction(async () => {
     const form = new FormData();
     form.append('file', file);
-    keep((await api.upload('/v1/profile/avatar', form)).url);
+    keep(await api.upload('/v1/profile/avatar', form));
   });
   const remove = useAction(async () => {
     await api.delete('/v1/profile/avatar');
-    keep('');
+    keep(null);
   });
   return html`<${Card} title=${t('profile.picture')}>
     <div class="with-avatar picture">${file ? html`<${Preview} key=${file.name} file=${file} />` : html`<${Avatar} name=${nameOf(myId())} url=${url} size="l" />`}
       <div class="stack"><p class="fine">${t('profile.picture_hint')}</p><div class="row">
         ${file
           ? html`<button disabled=${save.busy} onClick=${save.run}>${t('profile.use')}</button><button class="quiet" onClick=${() => setFile(null)}>${t('do.cancel')}</button>`
-          : html`<button class="quiet" onClick=${() => input.current.click()}>${t('profile.choose')}</button><button class="quiet" disabled=${remove.busy} onClick=${remove.run}>${t('profile.remove')}</button>`}
+          : html`<button class="quiet" onClick=${() => input.current.click()}>${t('profile.choose')}</button>${url && html`<button class="quiet" disabled=${remove.busy} onClick=${remove.run}>${t('profile.remove')}</button>`}`}
       </div></div>
       <input ref=${input} class="sr" type="file" tabindex="-1" accept="image/png,image/jpeg" aria-label=${t('profile.choose')} onChange=${(event) => { setFile(event.target.files[0] ?? null); event.target.value = ''; }} />
     </div>

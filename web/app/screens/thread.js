@@ -6,14 +6,13 @@ import { t } from '../i18n.js';
 import { countUnreadSoon, useNotifications } from '../live.js';
 import { nameOf, usePeople } from '../people.js';
 import { usePrefs } from '../prefs.js';
+import { ownPath } from '../router.js';
 import { ErrorBox, Skeleton } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 
 const PAGE = 50;
 const MOST = 10_000; // The longest message the server takes.
 const drafts = new Map(); // What was typed but not sent, by chat, as long as the page lives.
-
-const pageOf = (answer) => (Array.isArray(answer) ? { data: answer, has_more: answer.length === PAGE } : { data: answer.data ?? answer.messages ?? [], has_more: answer.has_more });
 
 /** Newer knowledge about messages put into what is there, in the order of their ids, which is the order of time. */
 function merge(have, more) {
@@ -52,9 +51,9 @@ export function Thread({ id, chat, name, changed }) {
 
   async function refresh() {
     try {
-      const page = pageOf(await api.get(`/v1/chats/${id}/messages`, { limit: PAGE }));
-      setMessages((was) => merge((was ?? []).filter((one) => !one.pending), page.data));
-      setOlder((was) => was || page.has_more);
+      const page = await api.get(`/v1/chats/${id}/messages`, { limit: PAGE });
+      setMessages((was) => merge((was ?? []).filter((one) => !one.pending), page));
+      setOlder((was) => was || page.length === PAGE);
       setError(null);
       if (document.visibilityState === 'visible') {
         await api.post(`/v1/chats/${id}/read`);
@@ -67,10 +66,10 @@ export function Thread({ id, chat, name, changed }) {
   }
   async function loadOlder() {
     const height = box.current.scrollHeight;
-    const page = pageOf(await api.get(`/v1/chats/${id}/messages`, { limit: PAGE, before: messages[0].id }));
+    const page = await api.get(`/v1/chats/${id}/messages`, { limit: PAGE, before: messages[0].id });
     atEnd.current = false;
-    setMessages((was) => merge(was, page.data));
-    setOlder(page.has_more);
+    setMessages((was) => merge(was, page));
+    setOlder(page.length === PAGE);
     requestAnimationFrame(() => (box.current.scrollTop += box.current.scrollHeight - height));
   }
   useEffect(() => {
@@ -79,10 +78,10 @@ export function Thread({ id, chat, name, changed }) {
     document.addEventListener('visibilitychange', seen);
     return () => document.removeEventListener('visibilitychange', seen);
   }, [id]);
-  useNotifications((item) => (!item || item.rec_type === 'chats') && refresh());
+  useNotifications((item) => (!item || ownPath(item.link_url) === `/chats/${id}`) && refresh());
   useLayoutEffect(() => {
     if (atEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
-  }, [messages]);
+  }); // After every drawing: a name that becomes known adds a line, too.
 
   function type(value) {
     setText(value);

@@ -32,14 +32,15 @@ let plot; // The plotting library, fetched once the first chart is shown.
 export function Series({ label, points, height = 150 }) {
   const place = useRef();
   useEffect(() => {
+    const element = place.current;
     let chart;
     let gone = false;
     (async () => {
       plot ??= (await import('../../vendor/uplot.mjs')).default;
-      if (!gone) chart = draw(place.current, points, height);
+      if (!gone) chart = draw(element, points, height);
     })();
-    const fit = new ResizeObserver(() => chart?.setSize({ width: place.current.clientWidth, height }));
-    fit.observe(place.current);
+    const fit = new ResizeObserver(() => chart?.setSize({ width: element.clientWidth, height }));
+    fit.observe(element);
     const scheme = matchMedia('(prefers-color-scheme: dark)');
     const redraw = () => chart?.redraw(false);
     scheme.addEventListener('change', redraw);

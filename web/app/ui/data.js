@@ -60,7 +60,7 @@ export const Avatar = ({ name, url, size = 'm' }) => html`<span class=${`avatar 
  */
 export function Table({ caption, columns, rows, sort = '', onSort, link }) {
   const field = sort.replace(/^-/, '');
-  return html`<div class="table-box" ...${link ? {} : { tabindex: 0, role: 'region', 'aria-label': caption }}><table class="data">
+  return html`<div class="table-box" ...${link ? {} : { tabindex: 0, role: 'group', 'aria-label': caption }}><table class="data">
     <caption class="sr">${caption}</caption>
     <thead><tr>${columns.map((column) => {
       const sorted = column.sort && column.sort === field;

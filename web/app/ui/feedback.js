@@ -6,15 +6,15 @@ import { Icon } from './icon.js';
 
 /**
  * What went wrong, in the server's words, what to do about it, and the button to do it.
- * @param {{error: any, retry?: () => void}} props
+ * @param {{error: any, retry?: () => void, hint?: string}} props hint: what to do, where a screen knows better than advice()
  */
-export function ErrorBox({ error, retry }) {
+export function ErrorBox({ error, retry, hint }) {
   if (!error) return null;
   return html`<div class="notice bad" role="alert">
     <${Icon} name="warning" />
     <div>
       <strong>${error.message}</strong>
-      <p>${advice(error)}</p>
+      <p>${hint ?? advice(error)}</p>
       ${error.details?.allowed?.length > 0 && html`<p>${t('advice.allowed', { what: error.details.allowed.map((state) => term('kyc_status', state)).join(', ') })}</p>`}
       ${error.code && html`<p class="fine">${error.code}${error.requestId && html` · ${t('error.request', { id: error.requestId })}`}</p>`}
     </div>

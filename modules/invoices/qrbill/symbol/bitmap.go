@@ -15,6 +15,9 @@ type bitmap struct {
 
 var errUnsupported = errors.New("not needed by the readers of QR codes")
 
+// Luminance shows a picture to the binarizers of gozxing, without a copy.
+func Luminance(g *Gray) gozxing.LuminanceSource { return luminance{g} }
+
 // luminance hands a Gray to gozxing without its slow conversion of images.
 type luminance struct{ *Gray }
 
@@ -48,12 +51,12 @@ func (l luminance) Invert() gozxing.LuminanceSource { return l }
 
 // hybrid separates dark and light by gozxing's local thresholds.
 func hybrid(g *Gray) (*gozxing.BitMatrix, error) {
-	return gozxing.NewHybridBinarizer(luminance{g}).GetBlackMatrix()
+	return gozxing.NewHybridBinarizer(Luminance(g)).GetBlackMatrix()
 }
 
 // histogram separates dark and light by one threshold for the whole picture.
 func histogram(g *Gray) (*gozxing.BitMatrix, error) {
-	return gozxing.NewGlobalHistgramBinarizer(luminance{g}).GetBlackMatrix()
+	return gozxing.NewGlobalHistgramBinarizer(Luminance(g)).GetBlackMatrix()
 }
 
 // toBitmap unpacks gozxing's matrix.
@@ -66,33 +69,6 @@ func toBitmap(m *gozxing.BitMatrix) *bitmap {
 			if m.Get(x, y) {
 				row[x] = 1
 			}
-		}
-	}
-	return b
-}
-
-// localMean separates by the mean of the surroundings, less an offset.
-func localMean(g *Gray, radius, offset int) *bitmap {
-	in, b := newIntegral(g), &bitmap{bits: make([]byte, len(g.Pix)), w: g.W, h: g.H}
-	for y := range g.H {
-		y0, y1 := max(y-radius, 0), min(y+radius+1, g.H)
-		for x := range g.W {
-			x0, x1 := max(x-radius, 0), min(x+radius+1, g.W)
-			area := uint32((x1 - x0) * (y1 - y0))
-			if (uint32(g.Pix[y*g.W+x])+uint32(offset))*area < in.box(x0, y0, x1, y1) {
-				b.bits[y*g.W+x] = 1
-			}
-		}
-	}
-	return b
-}
-
-// fixed separates at one given threshold.
-func fixed(g *Gray, threshold byte) *bitmap {
-	b := &bitmap{bits: make([]byte, len(g.Pix)), w: g.W, h: g.H}
-	for i, p := range g.Pix {
-		if p < threshold {
-			b.bits[i] = 1
 		}
 	}
 	return b

@@ -138,6 +138,9 @@ func (s *Scan) pass(ctx context.Context, g *Gray, binarize func(*Gray) (*gozxing
 func (s *Scan) read(ctx context.Context, g *Gray, matrix *gozxing.BitMatrix, found []finder, effort int) bool {
 	scale := float64(s.gray.W) / float64(g.W)
 	candidates := triples(found, 6*effort)
+	if effort > 1 {
+		candidates = append(candidates, completed(g, found)...)
+	}
 	s.Evidence += len(candidates)
 	satisfied := false
 	for _, t := range candidates {

@@ -1,0 +1,155 @@
+package qrbill
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/makiuchi-d/gozxing"
+	"github.com/makiuchi-d/gozxing/qrcode"
+
+	"kontor/modules/invoices/qrbill/symbol"
+)
+
+// sheet is a corpus file with the account that must be read from it.
+type sheet struct {
+	file, category, iban string
+	pages                []*symbol.Gray
+}
+
+// sheets opens all files of the corpus that hold a bill, with their pages as grey
+// pictures, PDFs at 200 dpi.
+func sheets(b *testing.B) []sheet {
+	b.Helper()
+	dir := os.Getenv("KONTOR_QR_CORPUS")
+	if dir == "" {
+		dir = "../../../testdata/qr"
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var manifest struct {
+		Entries []struct {
+			File, Category string
+			IsRequest      bool `json:"is_request"`
+			Expected       struct {
+				Info *struct{ IBAN string } `json:"qr_info"`
+				Or   any
+			}
+		}
+	}
+	if err := json.Unmarshal(raw, &manifest); err != nil {
+		b.Fatal(err)
+	}
+	reader := NewReader(Config{})
+	b.Cleanup(reader.Close)
+	var list []sheet
+	for _, e := range manifest.Entries {
+		if e.IsRequest || e.Expected.Info == nil || e.Category == "heic" {
+			continue
+		}
+		file, err := os.ReadFile(filepath.Join(dir, e.File))
+		if err != nil {
+			b.Fatal(err)
+		}
+		src, err := reader.open(context.Background(), file)
+		if err != nil {
+			b.Fatalf("%s: %v", e.File, err)
+		}
+		s := sheet{file: e.File, category: e.Category, iban: e.Expected.Info.IBAN}
+		for page := range src.pages() {
+			gray, err := peerPage(src, page)
+			if err != nil {
+				b.Fatalf("%s: %v", e.File, err)
+			}
+			s.pages = append(s.pages, gray)
+		}
+		src.close()
+		list = append(list, s)
+	}
+	return list
+}
+
+func peerPage(src source, page int) (gray *symbol.Gray, err error) {
+	if d, ok := src.(*document); ok {
+		const dpi = 200
+		err = d.within(d.limits.Page, func() error {
+			gray, err = d.show(page, dpi)
+			return err
+		})
+		return gray, err
+	}
+	return src.page(context.Background(), page, false)
+}
+
+// BenchmarkPeer_Gozxing says what gozxing alone reads: its QR reader with the
+// hybrid thresholds and TRY_HARDER. With KONTOR_QR_DUMP it also writes the pages
+// for testdata/qr/peers.mjs, which asks other readers.
+func BenchmarkPeer_Gozxing(b *testing.B) {
+	all := sheets(b)
+	if dir := os.Getenv("KONTOR_QR_DUMP"); dir != "" {
+		dump(b, dir, all)
+	}
+	for b.Loop() {
+		read, files := map[string]int{}, map[string]int{}
+		for _, s := range all {
+			files[s.category]++
+			if slices.ContainsFunc(s.pages, func(g *symbol.Gray) bool { return plainRead(g, s.iban) }) {
+				read[s.category]++
+			}
+		}
+		var report strings.Builder
+		for _, category := range slices.Sorted(maps.Keys(files)) {
+			fmt.Fprintf(&report, "\n%-26s %3d of %3d", category, read[category], files[category])
+		}
+		b.Log(report.String())
+	}
+}
+
+// plainRead uses gozxing as its documentation shows.
+func plainRead(g *symbol.Gray, iban string) (ok bool) {
+	defer func() { _ = recover() }() // it was not read then
+	bitmap, err := gozxing.NewBinaryBitmap(gozxing.NewHybridBinarizer(symbol.Luminance(g)))
+	if err != nil {
+		return false
+	}
+	hints := map[gozxing.DecodeHintType]any{gozxing.DecodeHintType_TRY_HARDER: true}
+	result, err := qrcode.NewQRCodeReader().Decode(bitmap, hints)
+	return err == nil && strings.Contains(strings.ToUpper(result.GetText()), iban)
+}
+
+// dump writes the pages as PGM files and a list of what they hold.
+func dump(b *testing.B, dir string, all []sheet) {
+	b.Helper()
+	type line struct {
+		Category, IBAN string
+		Pages          []string
+	}
+	var list []line
+	for i, s := range all {
+		l := line{Category: s.category, IBAN: s.iban}
+		for page, g := range s.pages {
+			name := fmt.Sprintf("%03d-%d.pgm", i, page+1)
+			data := append(fmt.Appendf(nil, "P5\n%d %d\n255\n", g.W, g.H), g.Pix...)
+			if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+				b.Fatal(err)
+			}
+			l.Pages = append(l.Pages, name)
+		}
+		list = append(list, l)
+	}
+	raw, err := json.Marshal(list)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "pages.json"), raw, 0o600); err != nil {
+		b.Fatal(err)
+	}
+}

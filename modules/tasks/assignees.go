@@ -1,0 +1,197 @@
+package tasks
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+// Assignee is the part of one user in a task.
+type Assignee struct {
+	ID            string     `json:"id"`
+	Name          string     `json:"name"`
+	TaskID        string     `json:"task_id"`
+	UserID        string     `json:"user_id"`
+	Status        Part       `json:"status"`
+	Weight        int64      `json:"weight"`
+	TaskCompleted bool       `json:"task_completed"`
+	AssignedAt    store.Time `json:"assigned_at"`
+
+	version int64 // of the task
+}
+
+// Part is the state of an assignee's part.
+type Part string
+
+// The states of an assignee's part.
+const (
+	PartAssigned  Part = "assigned"
+	PartAccepted  Part = "accepted"
+	PartCompleted Part = "completed"
+	PartDeclined  Part = "declined"
+)
+
+// partTransitions let an assignee take back what he said as long as the task is open.
+var partTransitions = map[Part][]Part{
+	PartAssigned:  {PartAccepted, PartCompleted, PartDeclined},
+	PartAccepted:  {PartCompleted, PartDeclined},
+	PartCompleted: {PartAccepted},
+	PartDeclined:  {PartAccepted},
+}
+
+// maxAssignees is how many users can be assigned to a task.
+const maxAssignees = 50
+
+// ETag is the version of the task that the part belongs to.
+func (a Assignee) ETag() string { return etag(a.version) }
+
+// Assign gives a user a part of a task. It returns fault.TaskNotFound, fault.NoAccess, fault.TaskAssigneeExists,
+// fault.TaskInvalidTransition at the end of the task and, for a user who does not exist or is not active,
+// fault.InvalidInput.
+func (s *Service) Assign(ctx context.Context, in AssignInput) (Assignee, error) {
+	var id string
+	t, err := s.change(ctx, OneInput{in.CustomerID, in.ID}, "tasks.assignees.add", func(ctx context.Context, tx *store.Tx, t *Task) error {
+		switch {
+		case !t.open():
+			return t.closed()
+		case slices.Contains(t.users(), in.assignee.userID):
+			return fault.TaskAssigneeExists
+		case len(t.Assignees) >= maxAssignees:
+			return fault.Invalid("user_id", "invalid.max_items", fault.Args{"Max": maxAssignees})
+		}
+		if err := checkActive(ctx, tx, []newAssignee{in.assignee}); err != nil {
+			return err
+		}
+		a := in.assignee.assigned(t.ID, tx.Now())
+		if err := insertMember(ctx, tx, *t, a.UserID); err != nil {
+			return err
+		}
+		id = a.ID
+		t.Assignees = append(t.Assignees, a)
+		t.log(logEntry{Action: "assignee_added", AssigneeID: a.ID, UserID: a.UserID})
+		shown := a
+		shown.version = t.version + 1
+		tx.Respond(http.StatusCreated, shown)
+		return s.tellAssigned(ctx, tx, *t, []Assignee{a})
+	})
+	if err != nil {
+		return Assignee{}, err
+	}
+	return *t.assignee(id), nil
+}
+
+// assignee finds an assignee by his id, or nil.
+func (t *Task) assignee(id string) *Assignee {
+	for i := range t.Assignees {
+		if t.Assignees[i].ID == id {
+			return &t.Assignees[i]
+		}
+	}
+	return nil
+}
+
+// Unassign takes a part away. That may complete the task. It returns fault.TaskNotFound, fault.NoAccess,
+// fault.TaskAssigneeNotFound and, at the end of the task, fault.TaskInvalidTransition.
+func (s *Service) Unassign(ctx context.Context, in AssigneeInput) (endpoint.Message, error) {
+	_, err := s.change(ctx, OneInput{in.CustomerID, in.ID}, "tasks.assignees.remove", func(ctx context.Context, tx *store.Tx, t *Task) error {
+		a := t.assignee(in.AssigneeID)
+		if a == nil {
+			return fault.TaskAssigneeNotFound
+		}
+		if !t.open() {
+			return t.closed()
+		}
+		t.log(logEntry{Action: "assignee_removed", AssigneeID: a.ID, UserID: a.UserID})
+		userID := a.UserID
+		t.Assignees = slices.DeleteFunc(t.Assignees, func(a Assignee) bool { return a.ID == in.AssigneeID })
+		return deleteMember(ctx, tx, *t, userID)
+	})
+	return s.message(ctx, "tasks.assignee_removed"), err
+}
+
+// SetPart says how far a part is: the assignee his own, whoever may update the task any. When all parts are completed,
+// so is the task. It returns fault.TaskNotFound, fault.TaskAssigneeNotFound, fault.NoAccess for the part of another, and
+// fault.TaskInvalidTransition with the states that may follow.
+func (s *Service) SetPart(ctx context.Context, in PartInput) (Assignee, error) {
+	var t Task
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		before, err := s.readPart(ctx, tx, in)
+		if err != nil {
+			return err
+		}
+		t = before.clone()
+		a := t.assignee(in.AssigneeID)
+		if a == nil {
+			return fault.TaskAssigneeNotFound
+		}
+		if err := endpoint.CheckMatch(ctx, t.ETag()); err != nil {
+			return err
+		}
+		next := in.target(a.Status)
+		switch {
+		case next == a.Status:
+			return nil
+		case !t.open():
+			return t.closed()
+		case !slices.Contains(partTransitions[a.Status], next):
+			return fault.TaskInvalidTransition.Detail("allowed", partTransitions[a.Status])
+		}
+		t.log(logEntry{Action: "assignee_changed", AssigneeID: a.ID, UserID: a.UserID, From: string(a.Status), To: string(next)})
+		a.Status = next
+		return s.save(ctx, tx, before, &t, "tasks.assignees.update")
+	})
+	if err != nil {
+		return Assignee{}, err
+	}
+	return *t.assignee(in.AssigneeID), nil
+}
+
+// readPart reads a task for a change of a part. Who can read the task changes his own part; for that of another it takes
+// the right to update the task.
+func (s *Service) readPart(ctx context.Context, tx *store.Tx, in PartInput) (Task, error) {
+	one := OneInput{in.CustomerID, in.ID}
+	t, err := read(ctx, tx, one, access.Read)
+	if err != nil {
+		return t, err
+	}
+	if a := t.assignee(in.AssigneeID); a != nil && a.UserID == access.From(ctx).UserID {
+		return t, nil
+	}
+	return read(ctx, tx, one, access.Update)
+}
+
+// newAssignee is an assignee that is asked for.
+type newAssignee struct {
+	userID string
+	name   string
+	weight int64
+	field  string // where the user stands in the request
+}
+
+func (n newAssignee) assigned(taskID string, at store.Time) Assignee {
+	return Assignee{ID: store.NewID(), Name: n.name, TaskID: taskID, UserID: n.userID, Status: PartAssigned, Weight: n.weight, AssignedAt: at}
+}
+
+// checkActive refuses users who do not exist or are not active, all at once.
+func checkActive(ctx context.Context, tx *store.Tx, assignees []newAssignee) error {
+	var problems fault.Fields
+	for _, a := range assignees {
+		active, err := isActive(ctx, tx, a.userID)
+		if err != nil {
+			return err
+		}
+		if !active {
+			problems.Add(a.field, "invalid.unknown_record")
+		}
+	}
+	return problems.Err()
+}
+
+// fieldOf names the member of an assignee in a list of them.
+func fieldOf(i int, member string) string { return "assignees." + strconv.Itoa(i) + "." + member }

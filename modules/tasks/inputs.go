@@ -1,0 +1,248 @@
+package tasks
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/modules/input"
+	"kontor/modules/list"
+	"kontor/modules/value"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+)
+
+const (
+	// Lengths in characters.
+	maxTitle       = 200
+	maxDescription = 5000
+	maxReason      = 1000
+	maxName        = 200
+
+	maxWeight = 1_000_000
+)
+
+// OneInput names a task of a customer.
+type OneInput struct {
+	CustomerID string `path:"customer_id"`
+	ID         string `path:"id"`
+}
+
+// ListInput are the parameters of the list of a customer's tasks.
+type ListInput struct {
+	CustomerID string      `path:"customer_id"`
+	Query      list.Params `query:"*"`
+}
+
+// MineInput are the parameters of the list of one's own tasks.
+type MineInput struct {
+	Query list.Params `query:"*"`
+}
+
+// CreateInput are the data of a new task. Title and category are required; weights are 1 unless given.
+type CreateInput struct {
+	CustomerID  string         `path:"customer_id"`
+	Title       string         `json:"title"`
+	Category    string         `json:"category"`
+	Description string         `json:"description"`
+	IsUrgent    bool           `json:"is_urgent"`
+	Weight      *int64         `json:"weight"`
+	Assignees   []AssigneeData `json:"assignees"`
+	Metadata    jsontext.Value `json:"metadata"`
+
+	task      Task
+	assignees []newAssignee
+}
+
+// AssigneeData are the data of an assignee.
+type AssigneeData struct {
+	UserID string `json:"user_id"`
+	Name   string `json:"name"`
+	Weight *int64 `json:"weight"`
+}
+
+// Validate checks all data. Whether the users exist is checked in the transaction.
+func (in *CreateInput) Validate(v *fault.Fields) {
+	in.task = in.check(v)
+	if len(in.Assignees) > maxAssignees {
+		v.Add("assignees", "invalid.max_items", fault.Args{"Max": maxAssignees})
+		return
+	}
+	seen := map[string]bool{}
+	for i, data := range in.Assignees {
+		a := data.check(v, func(member string) string { return fieldOf(i, member) })
+		if a.userID != "" && seen[a.userID] {
+			v.Add(a.field, "tasks.assignee_twice")
+		}
+		seen[a.userID] = true
+		in.assignees = append(in.assignees, a)
+	}
+}
+
+func (in *CreateInput) check(v *fault.Fields) Task {
+	return Task{
+		Title:       input.Required(v, "title", in.Title, maxTitle),
+		Category:    input.OneOf(v, "category", in.Category, "sign", "approve", "update", "delete"),
+		Description: input.Text(v, "description", in.Description, maxDescription),
+		IsUrgent:    in.IsUrgent,
+		Assignees:   []Assignee{},
+		given:       checkWeight(v, "weight", in.Weight),
+		free:        checkMetadata(v, in.Metadata),
+	}
+}
+
+func checkWeight(v *fault.Fields, field string, weight *int64) int64 {
+	if weight == nil {
+		return 1
+	}
+	if *weight < 0 || *weight > maxWeight {
+		v.Add(field, "invalid.range", fault.Args{"Min": 0, "Max": maxWeight})
+	}
+	return *weight
+}
+
+// checkMetadata gives metadata without logs, which are not the client's, and with the object actions.
+func checkMetadata(v *fault.Fields, raw jsontext.Value) string {
+	members := map[string]jsontext.Value{}
+	if err := json.Unmarshal([]byte(input.Metadata(v, "metadata", raw)), &members); err != nil {
+		v.Add("metadata", "invalid.json")
+	}
+	delete(members, "logs")
+	switch actions := members["actions"]; {
+	case len(actions) == 0 || actions.Kind() == 'n':
+		members["actions"] = jsontext.Value("{}")
+	case actions.Kind() != '{':
+		v.Add("metadata.actions", "invalid.type")
+	}
+	encoded, err := json.Marshal(members, json.Deterministic(true))
+	if err != nil {
+		v.Add("metadata", "invalid.json")
+	}
+	return string(encoded)
+}
+
+func (d AssigneeData) check(v *fault.Fields, field func(member string) string) newAssignee {
+	a := newAssignee{
+		field:  field("user_id"),
+		name:   input.Line(v, field("name"), d.Name, maxName),
+		weight: checkWeight(v, field("weight"), d.Weight),
+	}
+	if d.UserID == "" {
+		v.Add(a.field, "invalid.required")
+	}
+	a.userID = input.Parsed(v, a.field, d.UserID, value.ParseID)
+	return a
+}
+
+// UpdateInput are the data of a task that are to be replaced. What is not given stays.
+type UpdateInput struct {
+	CustomerID  string                            `path:"customer_id"`
+	ID          string                            `path:"id"`
+	Title       endpoint.Optional[string]         `json:"title"`
+	Category    endpoint.Optional[string]         `json:"category"`
+	Description endpoint.Optional[string]         `json:"description"`
+	IsUrgent    endpoint.Optional[bool]           `json:"is_urgent"`
+	Weight      endpoint.Optional[*int64]         `json:"weight"`
+	Metadata    endpoint.Optional[jsontext.Value] `json:"metadata"`
+}
+
+// apply changes the task and names what was given. The rules are those of a new task.
+func (in UpdateInput) apply(t *Task) (changed []string, err error) {
+	merged := CreateInput{
+		Title:       in.Title.Or(t.Title),
+		Category:    in.Category.Or(t.Category),
+		Description: in.Description.Or(t.Description),
+		IsUrgent:    in.IsUrgent.Or(t.IsUrgent),
+		Weight:      in.Weight.Or(&t.given),
+		Metadata:    in.Metadata.Or(jsontext.Value(t.free)),
+	}
+	var problems fault.Fields
+	next := merged.check(&problems)
+	t.Title, t.Category, t.Description, t.IsUrgent, t.given, t.free = next.Title, next.Category, next.Description, next.IsUrgent, next.given, next.free
+	for _, member := range []struct {
+		name  string
+		given bool
+	}{{"title", in.Title.Given}, {"category", in.Category.Given}, {"description", in.Description.Given}, {"is_urgent", in.IsUrgent.Given},
+		{"weight", in.Weight.Given}, {"metadata", in.Metadata.Given}} {
+		if member.given {
+			changed = append(changed, member.name)
+		}
+	}
+	return changed, problems.Err()
+}
+
+// StatusInput is the next state of a task.
+type StatusInput struct {
+	CustomerID string `path:"customer_id"`
+	ID         string `path:"id"`
+	Status     Status `json:"status"`
+	Reason     string `json:"reason"`
+}
+
+// Validate checks that the state exists.
+func (in *StatusInput) Validate(v *fault.Fields) {
+	if in.Status == "" {
+		v.Add("status", "invalid.required")
+	}
+	input.OneOf(v, "status", string(in.Status), string(Pending), string(InProgress), string(Completed), string(Canceled), string(Declined))
+	in.Reason = input.Text(v, "reason", in.Reason, maxReason)
+}
+
+// AssignInput is a new assignee of a task.
+type AssignInput struct {
+	CustomerID string `path:"customer_id"`
+	ID         string `path:"id"`
+	UserID     string `json:"user_id"`
+	Name       string `json:"name"`
+	Weight     *int64 `json:"weight"`
+
+	assignee newAssignee
+}
+
+// Validate checks the data.
+func (in *AssignInput) Validate(v *fault.Fields) {
+	in.assignee = AssigneeData{UserID: in.UserID, Name: in.Name, Weight: in.Weight}.check(v, func(member string) string { return member })
+}
+
+// AssigneeInput names an assignee of a task.
+type AssigneeInput struct {
+	CustomerID string `path:"customer_id"`
+	ID         string `path:"id"`
+	AssigneeID string `path:"assignee_id"`
+}
+
+// PartInput says how far the part of an assignee is, by its state, by whether it is done, or both.
+type PartInput struct {
+	CustomerID    string `path:"customer_id"`
+	ID            string `path:"id"`
+	AssigneeID    string `path:"assignee_id"`
+	Status        *Part  `json:"status"`
+	TaskCompleted *bool  `json:"task_completed"`
+}
+
+// Validate checks that something is said, and no contradiction.
+func (in *PartInput) Validate(v *fault.Fields) {
+	if in.Status == nil {
+		if in.TaskCompleted == nil {
+			v.Add("status", "invalid.required")
+		}
+		return
+	}
+	input.OneOf(v, "status", string(*in.Status), string(PartAssigned), string(PartAccepted), string(PartCompleted), string(PartDeclined))
+	if in.TaskCompleted != nil && *in.TaskCompleted != (*in.Status == PartCompleted) {
+		v.Add("task_completed", "tasks.contradiction")
+	}
+}
+
+// target is the state that is asked for.
+func (in PartInput) target(now Part) Part {
+	switch {
+	case in.Status != nil:
+		return *in.Status
+	case *in.TaskCompleted:
+		return PartCompleted
+	case now == PartCompleted:
+		return PartAccepted
+	default:
+		return now
+	}
+}

@@ -1,0 +1,180 @@
+package tasks
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/modules/notice"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+// change reads a task that the caller may update, changes it and stores what has become of it.
+func (s *Service) change(ctx context.Context, in OneInput, action string, f func(ctx context.Context, tx *store.Tx, t *Task) error) (Task, error) {
+	var t Task
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		before, err := read(ctx, tx, in, access.Update)
+		if err != nil {
+			return err
+		}
+		t = before.clone()
+		if err := endpoint.CheckMatch(ctx, t.ETag()); err != nil {
+			return err
+		}
+		if err := f(ctx, tx, &t); err != nil {
+			return err
+		}
+		return s.save(ctx, tx, before, &t, action)
+	})
+	return t, err
+}
+
+// clone gives a copy whose assignees can be changed without changing those of the original.
+func (t Task) clone() Task {
+	t.Assignees = slices.Clone(t.Assignees)
+	return t
+}
+
+// save stores a task that has changed, which may complete it, and tells those whom a new state concerns.
+func (s *Service) save(ctx context.Context, tx *store.Tx, before Task, t *Task, action string) error {
+	actor := access.From(ctx).UserID
+	if t.open() && t.allDone() {
+		if err := t.moveTo(Completed, ""); err != nil {
+			return err
+		}
+	}
+	t.sign(len(before.entries()), tx.Now(), actor)
+	t.version = before.version + 1
+	t.derive()
+	if err := updateTask(ctx, tx, *t, actor); err != nil {
+		return err
+	}
+	tx.Audit(store.AuditEntry{Actor: actor, Action: action, RecType: access.Tasks.Name, RecID: t.ID, Before: before, After: *t})
+	if t.Status == before.Status {
+		return nil
+	}
+	return s.tell(ctx, tx, notice.TaskStatusChanged, *t, append([]string{t.CreatedBy}, t.users()...),
+		map[string]any{"Title": t.Title, "From": string(before.Status), "To": string(t.Status)})
+}
+
+// tellAssigned tells new assignees.
+func (s *Service) tellAssigned(ctx context.Context, tx *store.Tx, t Task, assignees []Assignee) error {
+	users := make([]string, len(assignees))
+	for i, a := range assignees {
+		users[i] = a.UserID
+	}
+	return s.tell(ctx, tx, notice.TaskAssigned, t, users, map[string]any{"Title": t.Title, "Category": t.Category})
+}
+
+// tell raises a notice for users. Who did it himself knows already.
+func (s *Service) tell(ctx context.Context, tx *store.Tx, event notice.Event, t Task, users []string, args map[string]any) error {
+	actor := access.From(ctx).UserID
+	users = slices.DeleteFunc(users, func(id string) bool { return id == actor })
+	if len(users) == 0 {
+		return nil
+	}
+	return s.notify.Notify(ctx, tx, notice.Notice{Event: event, CustomerID: t.CustomerID, Type: access.Tasks, RecordID: t.ID, Recipients: users, Args: args})
+}
+
+func (t Task) users() []string {
+	users := make([]string, len(t.Assignees))
+	for i, a := range t.Assignees {
+		users[i] = a.UserID
+	}
+	return users
+}
+
+// open holds until the task is at its end.
+func (t Task) open() bool { return len(transitions[t.Status]) > 0 }
+
+// closed is the refusal to change a task at its end.
+func (t Task) closed() error {
+	return fault.TaskInvalidTransition.Detail("allowed", append([]Status{}, transitions[t.Status]...))
+}
+
+// moveTo changes the state if it may follow.
+func (t *Task) moveTo(status Status, reason string) error {
+	if !slices.Contains(transitions[t.Status], status) {
+		return t.closed()
+	}
+	t.log(logEntry{Action: "status_changed", From: string(t.Status), To: string(status), Reason: reason})
+	t.Status = status
+	return nil
+}
+
+// allDone holds for a task with assignees who have all done their parts.
+func (t Task) allDone() bool {
+	for _, a := range t.Assignees {
+		if a.Status != PartCompleted {
+			return false
+		}
+	}
+	return len(t.Assignees) > 0
+}
+
+// derive computes what is not stored but follows.
+func (t *Task) derive() {
+	t.Weight, t.PerformedWeight = t.given, 0
+	if len(t.Assignees) > 0 {
+		t.Weight = 0
+	}
+	for i := range t.Assignees {
+		a := &t.Assignees[i]
+		a.TaskCompleted, a.version = a.Status == PartCompleted, t.version
+		t.Weight += a.Weight
+		if a.TaskCompleted {
+			t.PerformedWeight += a.Weight
+		}
+	}
+	t.Metadata = jsontext.Value(strings.TrimSuffix(t.free, "}") + `,"logs":` + t.logs + "}")
+}
+
+// logEntry is a change, as metadata.logs shows it.
+type logEntry struct {
+	At         store.Time `json:"at"`
+	By         string     `json:"by"`
+	Action     string     `json:"action"`
+	From       string     `json:"from,omitzero"`
+	To         string     `json:"to,omitzero"`
+	Reason     string     `json:"reason,omitzero"`
+	AssigneeID string     `json:"assignee_id,omitzero"`
+	UserID     string     `json:"user_id,omitzero"`
+	Fields     []string   `json:"fields,omitzero"`
+}
+
+// maxLogs is how many changes a task shows. The audit trail has all.
+const maxLogs = 100
+
+func (t Task) entries() []logEntry {
+	var entries []logEntry
+	if json.Unmarshal([]byte(t.logs), &entries) != nil {
+		return nil // a new task, which has none
+	}
+	return entries
+}
+
+// log notes a change; time and author follow when the task is saved.
+func (t *Task) log(e logEntry) { t.setEntries(append(t.entries(), e)) }
+
+// sign completes the entries that were added after the first n and forgets the oldest ones.
+func (t *Task) sign(n int, at store.Time, by string) {
+	entries := t.entries()
+	for i := n; i < len(entries); i++ {
+		entries[i].At, entries[i].By = at, by
+	}
+	t.setEntries(entries[max(0, len(entries)-maxLogs):])
+}
+
+func (t *Task) setEntries(entries []logEntry) {
+	encoded, err := json.Marshal(entries)
+	if err != nil {
+		panic(err) // texts and numbers can always be encoded
+	}
+	t.logs = string(encoded)
+}

@@ -1,0 +1,242 @@
+package tasks_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kontor/modules/notice"
+	"kontor/modules/tasks"
+	"kontor/server/access"
+	"kontor/server/fault"
+	"kontor/store"
+	"kontor/store/storetest"
+)
+
+// ears remember what people were told.
+type ears struct{ notices []notice.Notice }
+
+func (e *ears) Notify(_ context.Context, _ *store.Tx, n notice.Notice) error {
+	e.notices = append(e.notices, n)
+	return nil
+}
+
+// openDoor lets everybody do everything with every customer.
+type openDoor struct{}
+
+func (openDoor) Allow(context.Context, store.Querier, string, access.Permission) error { return nil }
+
+type plain struct{}
+
+func (plain) Text(_, key string, _ map[string]any) string { return key }
+
+// bank is the module on a database with a customer and some users.
+type bank struct {
+	*tasks.Service
+	heard    *ears
+	customer string
+	users    []string
+}
+
+func newBank(t testing.TB, users int) bank {
+	t.Helper()
+	db := storetest.Open(t)
+	b := bank{heard: &ears{}, customer: store.NewID()}
+	b.Service = tasks.New(db, b.heard, openDoor{}, plain{})
+	err := db.InTx(t.Context(), func(tx *store.Tx) error {
+		for range users {
+			id := store.NewID()
+			b.users = append(b.users, id)
+			if _, err := tx.Exec(t.Context(), `INSERT INTO users (id, status, language, created_at, created_by, modified_at, modified_by)
+				VALUES ($1, 'active', 'en', $2, $1, $2, $1)`, id, tx.Now()); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Exec(t.Context(), `INSERT INTO customers (id, type, first_name, first_name_key, last_name, last_name_key, email, email_key, has_address,
+				street, city, city_key, postal_code, country, kyc_status, verification_level, metadata, language, created_at, created_by, updated_at, updated_by)
+			VALUES ($1, 'individual', 'Ada', 'ada', 'Muster', 'muster', 'a@example.ch', 'a@example.ch', FALSE, '', '', '', '', '', 'not_started', 'none', '{}', '', $2, $3, $2, $3)`,
+			b.customer, tx.Now(), b.users[0])
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func as(userID string) context.Context {
+	return access.With(context.Background(), access.Caller{UserID: userID}.Under(access.NewPolicy(access.PolicyData{})))
+}
+
+// validated runs the checks that a request would go through.
+func validated(in interface{ Validate(v *fault.Fields) }) error {
+	var problems fault.Fields
+	in.Validate(&problems)
+	return problems.Err()
+}
+
+// part is an assignee in the model.
+type part struct {
+	id     string
+	weight int64
+	done   bool
+}
+
+// Whoever is assigned, finishes, goes back or is taken away in whatever order: the weights are what adding up would
+// give, and the task is completed as soon as, and not before, all who are assigned are done.
+func TestProgress_IsWhatAddingUpWouldGive(t *testing.T) {
+	b := newBank(t, 6)
+	creator := b.users[0]
+	rapid.Check(t, func(r *rapid.T) {
+		ok := func(err error) {
+			r.Helper()
+			if err != nil {
+				r.Fatal(err)
+			}
+		}
+		given := rapid.Int64Range(0, 9).Draw(r, "given weight")
+		create := tasks.CreateInput{CustomerID: b.customer, Title: "x", Category: "sign", Weight: &given}
+		ok(validated(&create))
+		task, err := b.Create(as(creator), create)
+		ok(err)
+		model := map[string]*part{} // by user
+		completed := false
+		users := func(r *rapid.T) string {
+			if len(model) == 0 {
+				r.Skip("nobody is assigned")
+			}
+			return rapid.SampledFrom(slices.Sorted(maps.Keys(model))).Draw(r, "who")
+		}
+		// At the end of the task everything is refused.
+		over := func(err error) bool {
+			r.Helper()
+			if completed && !errors.Is(err, fault.TaskInvalidTransition) {
+				r.Fatalf("at the end of the task got %v", err)
+			}
+			return completed
+		}
+		settle := func() {
+			completed = len(model) > 0
+			for _, p := range model {
+				completed = completed && p.done
+			}
+		}
+		r.Repeat(map[string]func(*rapid.T){
+			"assign": func(r *rapid.T) {
+				var free []string
+				for _, userID := range b.users {
+					if model[userID] == nil {
+						free = append(free, userID)
+					}
+				}
+				if len(free) == 0 {
+					r.Skip("all are assigned")
+				}
+				weight := rapid.Int64Range(0, 5).Draw(r, "weight")
+				in := tasks.AssignInput{CustomerID: b.customer, ID: task.ID, UserID: rapid.SampledFrom(free).Draw(r, "who"), Weight: &weight}
+				ok(validated(&in))
+				a, err := b.Assign(as(creator), in)
+				if over(err) {
+					return
+				}
+				ok(err)
+				model[in.UserID] = &part{id: a.ID, weight: weight}
+			},
+			"say done or not": func(r *rapid.T) {
+				userID := users(r)
+				done := !model[userID].done
+				_, err := b.SetPart(as(userID), tasks.PartInput{CustomerID: b.customer, ID: task.ID, AssigneeID: model[userID].id, TaskCompleted: &done})
+				if over(err) {
+					return
+				}
+				ok(err)
+				model[userID].done = done
+				settle()
+			},
+			"take away": func(r *rapid.T) {
+				userID := users(r)
+				_, err := b.Unassign(as(creator), tasks.AssigneeInput{CustomerID: b.customer, ID: task.ID, AssigneeID: model[userID].id})
+				if over(err) {
+					return
+				}
+				ok(err)
+				delete(model, userID)
+				settle()
+			},
+			"": func(r *rapid.T) {
+				got, err := b.Get(as(creator), tasks.OneInput{CustomerID: b.customer, ID: task.ID})
+				ok(err)
+				weight, performed := given, int64(0)
+				if len(model) > 0 {
+					weight = 0
+				}
+				for _, p := range model {
+					weight += p.weight
+					if p.done {
+						performed += p.weight
+					}
+				}
+				if got.Weight != weight || got.PerformedWeight != performed || (got.Status == tasks.Completed) != completed {
+					r.Fatalf("got %d of %d, %s; want %d of %d, completed %t", got.PerformedWeight, got.Weight, got.Status, performed, weight, completed)
+				}
+			},
+		})
+	})
+}
+
+func TestNotices_GoToThoseWhomItConcerns(t *testing.T) {
+	b := newBank(t, 4)
+	creator, one, two, late := b.users[0], b.users[1], b.users[2], b.users[3]
+	create := tasks.CreateInput{CustomerID: b.customer, Title: "Vertrag", Category: "sign",
+		Assignees: []tasks.AssigneeData{{UserID: one}, {UserID: two}, {UserID: creator}}}
+	if err := validated(&create); err != nil {
+		t.Fatal(err)
+	}
+	task, err := b.Create(as(creator), create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(event notice.Event, recipients ...string) {
+		t.Helper()
+		if len(b.heard.notices) != 1 {
+			t.Fatalf("got %d notices, want one", len(b.heard.notices))
+		}
+		n := b.heard.notices[0]
+		b.heard.notices = nil
+		if n.Event != event || !slices.Equal(n.Recipients, recipients) || n.RecordID != task.ID || n.Type != access.Tasks ||
+			n.CustomerID != b.customer || n.Args["Title"] != "Vertrag" {
+			t.Errorf("got %+v, want %s for %v", n, event, recipients)
+		}
+	}
+	want(notice.TaskAssigned, one, two)
+	assign := tasks.AssignInput{CustomerID: b.customer, ID: task.ID, UserID: late}
+	if err := validated(&assign); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Assign(as(creator), assign); err != nil {
+		t.Fatal(err)
+	}
+	want(notice.TaskAssigned, late)
+	if _, err := b.SetStatus(as(creator), tasks.StatusInput{CustomerID: b.customer, ID: task.ID, Status: tasks.InProgress}); err != nil {
+		t.Fatal(err)
+	}
+	want(notice.TaskStatusChanged, one, two, late)
+	done := true
+	task, err = b.Get(as(creator), tasks.OneInput{CustomerID: b.customer, ID: task.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range task.Assignees {
+		if i > 0 && len(b.heard.notices) > 0 {
+			t.Fatalf("a part that is done is no new state of the task, but %+v was told", b.heard.notices)
+		}
+		if _, err := b.SetPart(as(a.UserID), tasks.PartInput{CustomerID: b.customer, ID: task.ID, AssigneeID: a.ID, TaskCompleted: &done}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(notice.TaskStatusChanged, creator, one, two, creator)
+}

@@ -1,0 +1,226 @@
+// Package tasks keeps what is to be done about a customer: to sign, approve, update or delete something.
+//
+// A task belongs to one customer for good. It goes from pending to an end (completed, canceled, declined), by way of
+// in_progress or not; at its end nothing of it changes any more, though whoever made it may delete it. Assignees each
+// have a part with a weight: progress is the sum of the weights that are done out of all. Who has finished his part says
+// so himself, or whoever may update the task says so for him; when all parts are done, so is the task.
+//
+// metadata belongs to the client but for two members: actions is an object of his, logs is kept here. It has the last
+// hundred changes; the audit trail has all. The name of an assignee is what the one who assigned him has given: the API
+// does not tell what a user signs in with.
+package tasks
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/modules/list"
+	"kontor/modules/notice"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+// Task is a task as the API shows it.
+type Task struct {
+	ID              string         `json:"id"`
+	Title           string         `json:"title"`
+	Category        string         `json:"category"`
+	Description     string         `json:"description"`
+	IsUrgent        bool           `json:"is_urgent"`
+	Status          Status         `json:"status"`
+	Weight          int64          `json:"weight"`           // of all assignees; as given while there are none
+	PerformedWeight int64          `json:"performed_weight"` // of those who are done
+	CustomerID      string         `json:"customer_id"`
+	Assignees       []Assignee     `json:"assignees"` // in the order in which they were assigned
+	CreatedAt       store.Time     `json:"created_at"`
+	CreatedBy       string         `json:"created_by"`
+	Metadata        jsontext.Value `json:"metadata"`
+
+	given   int64  // the weight
+	free    string // metadata without the logs
+	logs    string // a JSON array
+	version int64
+}
+
+// Status is the state of a task.
+type Status string
+
+// The states of a task.
+const (
+	Pending    Status = "pending"
+	InProgress Status = "in_progress"
+	Completed  Status = "completed"
+	Canceled   Status = "canceled"
+	Declined   Status = "declined"
+)
+
+var transitions = map[Status][]Status{
+	Pending:    {InProgress, Completed, Canceled, Declined},
+	InProgress: {Completed, Canceled, Declined},
+}
+
+// ETag is the version of the record.
+func (t Task) ETag() string { return etag(t.version) }
+
+func etag(version int64) string { return "v" + strconv.FormatInt(version, 10) }
+
+// notifier tells people what happened, in the transaction in which it did.
+type notifier interface {
+	Notify(ctx context.Context, tx *store.Tx, n notice.Notice) error
+}
+
+// customers answers for the customers that tasks belong to.
+type customers interface {
+	// Allow returns fault.CustomerNotFound for an unknown customer, and fault.NoAccess unless the caller may do with
+	// him what is wanted.
+	Allow(ctx context.Context, q store.Querier, id string, wanted access.Permission) error
+}
+
+// texts gives the texts of the locale files.
+type texts interface {
+	Text(lang, key string, args map[string]any) string
+}
+
+// Service is the module. Make one with [New].
+type Service struct {
+	db        *store.DB
+	notify    notifier
+	customers customers
+	texts     texts
+}
+
+// New makes the module on a database.
+func New(db *store.DB, notify notifier, customers customers, texts texts) *Service {
+	return &Service{db: db, notify: notify, customers: customers, texts: texts}
+}
+
+// Create makes a task about a customer that the caller may read. It returns fault.CustomerNotFound, fault.NoAccess and,
+// for assignees who do not exist or are not active, fault.InvalidInput.
+func (s *Service) Create(ctx context.Context, in CreateInput) (Task, error) {
+	var t Task
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := s.customers.Allow(ctx, tx, in.CustomerID, access.Read); err != nil {
+			return err
+		}
+		t = in.task
+		t.ID, t.CustomerID, t.Status, t.version = store.NewID(), in.CustomerID, Pending, 1
+		t.CreatedAt, t.CreatedBy = tx.Now(), access.From(ctx).UserID
+		if err := checkActive(ctx, tx, in.assignees); err != nil {
+			return err
+		}
+		for _, a := range in.assignees {
+			t.Assignees = append(t.Assignees, a.assigned(t.ID, tx.Now()))
+		}
+		t.log(logEntry{At: tx.Now(), By: t.CreatedBy, Action: "created"})
+		t.derive()
+		if err := insertTask(ctx, tx, t); err != nil {
+			return err
+		}
+		tx.Audit(store.AuditEntry{Actor: t.CreatedBy, Action: "tasks.create", RecType: access.Tasks.Name, RecID: t.ID, After: t})
+		tx.Respond(http.StatusCreated, t)
+		return s.tellAssigned(ctx, tx, t, t.Assignees)
+	})
+	return t, err
+}
+
+// Get gives one task of a customer. It returns fault.TaskNotFound and fault.NoAccess.
+func (s *Service) Get(ctx context.Context, in OneInput) (Task, error) {
+	return read(ctx, s.db, in, access.Read)
+}
+
+// read reads a task of a customer that the caller wants to do something with.
+func read(ctx context.Context, q store.Querier, in OneInput, wanted access.Permission) (Task, error) {
+	t, refused := table.Get(ctx, q, in.ID, wanted)
+	found := t
+	if errors.Is(refused, fault.NoAccess) {
+		// Even who may not use the task learns first whether the address is right.
+		var err error
+		if found, err = table.Any(ctx, q, in.ID); err != nil {
+			return Task{}, err
+		}
+	} else if refused != nil {
+		return Task{}, refused
+	}
+	if found.CustomerID != in.CustomerID {
+		return Task{}, fault.TaskNotFound
+	}
+	return t, refused
+}
+
+// List gives those tasks of a customer that the caller may see. It returns fault.CustomerNotFound and fault.NoAccess for
+// the customer.
+func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Task], error) {
+	caller := access.From(ctx)
+	readsAll := caller.May(access.Customers, access.Read)
+	if !readsAll {
+		if err := s.customers.Allow(ctx, s.db, in.CustomerID, access.Read); err != nil {
+			return list.Page[Task]{}, err
+		}
+	}
+	page, err := taskList.Page(ctx, s.db, in.Query, table.Visible(caller), list.Where{SQL: "tasks.customer_id = $1", Args: []any{in.CustomerID}})
+	if err == nil && readsAll && page.TotalUnfiltered == 0 {
+		// A customer with tasks exists; only without tasks he is looked for.
+		err = s.customers.Allow(ctx, s.db, in.CustomerID, access.Read)
+	}
+	return page, err
+}
+
+// Mine gives the tasks that the caller has made or is assigned to, whoever he is.
+func (s *Service) Mine(ctx context.Context, in MineInput) (list.Page[Task], error) {
+	return memberList.Page(ctx, s.db, in.Query, list.Where{SQL: "task_members.user_id = $1", Args: []any{access.From(ctx).UserID}})
+}
+
+// Update replaces the data that are given and keeps the others. It returns fault.TaskNotFound, fault.NoAccess and, at
+// the end of the task, fault.TaskInvalidTransition.
+func (s *Service) Update(ctx context.Context, in UpdateInput) (Task, error) {
+	return s.change(ctx, OneInput{in.CustomerID, in.ID}, "tasks.update", func(_ context.Context, _ *store.Tx, t *Task) error {
+		if !t.open() {
+			return t.closed()
+		}
+		changed, err := in.apply(t)
+		if err != nil {
+			return err
+		}
+		t.log(logEntry{Action: "updated", Fields: changed})
+		return nil
+	})
+}
+
+// SetStatus moves a task on. It returns fault.TaskNotFound, fault.NoAccess and fault.TaskInvalidTransition with the
+// states that may follow.
+func (s *Service) SetStatus(ctx context.Context, in StatusInput) (Task, error) {
+	return s.change(ctx, OneInput{in.CustomerID, in.ID}, "tasks.status", func(_ context.Context, _ *store.Tx, t *Task) error {
+		return t.moveTo(in.Status, in.Reason)
+	})
+}
+
+// Delete removes a task with its assignees. It returns fault.TaskNotFound and fault.NoAccess.
+func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, error) {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		t, err := read(ctx, tx, in, access.Delete)
+		if err != nil {
+			return err
+		}
+		if err := endpoint.CheckMatch(ctx, t.ETag()); err != nil {
+			return err
+		}
+		tx.Audit(store.AuditEntry{Actor: access.From(ctx).UserID, Action: "tasks.delete", RecType: access.Tasks.Name, RecID: t.ID, Before: t})
+		return deleteTask(ctx, tx, t.ID)
+	})
+	return s.message(ctx, "tasks.deleted"), err
+}
+
+func (s *Service) message(ctx context.Context, key string) endpoint.Message {
+	return endpoint.Message{Message: s.texts.Text(endpoint.Language(ctx), key, nil)}
+}
+
+// Standings answers permission checks: the creator of a task reads, updates and deletes it, its assignees read it.
+func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
+	return table.Standings(ctx, s.db, userID, ids)
+}

@@ -1,0 +1,396 @@
+package sse_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"kontor/server/sse"
+)
+
+const heartbeat = 25 * time.Second
+
+func newHub(o sse.Options) *sse.Hub {
+	if o.Heartbeat == 0 {
+		o.Heartbeat = heartbeat
+	}
+	if o.PerUser == 0 {
+		o.PerUser = 10
+	}
+	o.Now, o.Log, o.CloseFrame = time.Now, slog.New(slog.DiscardHandler), sse.Event("", "close", []byte("bye"))
+	return sse.New(o)
+}
+
+// peer is the client's end of a stream.
+type peer struct {
+	net.Conn
+	mu    sync.Mutex
+	lines []string // that are not empty
+	ended time.Time
+	done  chan struct{} // closed at the end; nil where nobody waits for it
+}
+
+// read reads until the end.
+func (p *peer) read() {
+	scanner := bufio.NewScanner(p)
+	for scanner.Scan() {
+		if scanner.Text() != "" {
+			p.mu.Lock()
+			p.lines = append(p.lines, scanner.Text())
+			p.mu.Unlock()
+		}
+	}
+	p.mu.Lock()
+	p.ended = time.Now()
+	p.mu.Unlock()
+	if p.done != nil {
+		close(p.done)
+	}
+}
+
+func (p *peer) got() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.lines)
+}
+
+func (p *peer) over() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.ended.IsZero()
+}
+
+// open gives a live stream and its client.
+func open(t *testing.T, h *sse.Hub, user, language string, expires time.Time) (*sse.Stream, *peer) {
+	t.Helper()
+	s, err := h.Open(user, language, expires, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, client := net.Pipe()
+	p := &peer{Conn: client}
+	if !s.Attach(server) {
+		t.Fatal("the stream had ended")
+	}
+	s.Live(sse.Position{})
+	return s, p
+}
+
+func at(n int) sse.Position { return sse.Position{At: int64(n), ID: fmt.Sprint(n)} }
+
+func publish(h *sse.Hub, n int, users ...string) {
+	h.Publish(users, func(i int, language string) sse.Frame {
+		return sse.Frame{Position: at(n), Own: []byte(users[i] + " " + language + " "), Shared: fmt.Appendln(nil, n)}
+	})
+}
+
+func TestHub_BringsFramesToAllStreamsOfTheirUsersOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(sse.Options{})
+		defer h.Close()
+		_, a1 := open(t, h, "a", "de", time.Time{})
+		_, a2 := open(t, h, "a", "fr", time.Time{})
+		_, b := open(t, h, "b", "de", time.Time{})
+		for _, p := range []*peer{a1, a2, b} {
+			go p.read()
+		}
+		publish(h, 1, "a", "nobody")
+		publish(h, 2, "b", "a")
+		publish(h, 2, "a") // again
+		synctest.Wait()
+		for p, want := range map[*peer][]string{a1: {"a de 1", "a de 2"}, a2: {"a fr 1", "a fr 2"}, b: {"b de 2"}} {
+			if got := p.got(); !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		}
+		if s := h.Stats(); s.Open != 3 || s.Frames != 5 {
+			t.Errorf("got %+v", s)
+		}
+	})
+}
+
+func TestHub_GivesASignOfLifeAtEachHeartbeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(sse.Options{})
+		defer h.Close()
+		_, p := open(t, h, "a", "de", time.Time{})
+		go p.read()
+		time.Sleep(heartbeat - time.Second)
+		synctest.Wait()
+		if got := p.got(); len(got) != 0 {
+			t.Errorf("too early: %q", got)
+		}
+		time.Sleep(9*heartbeat + 10*time.Second)
+		synctest.Wait()
+		got := p.got()
+		if len(got) < 9 || len(got) > 10 || got[0] != ": keepalive" {
+			t.Errorf("got %d in ten heartbeats: %q", len(got), got)
+		}
+	})
+}
+
+func TestHub_EndsStreamsThatMayNotGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		allowed := true
+		h := newHub(sse.Options{Check: func(*sse.Stream) bool { mu.Lock(); defer mu.Unlock(); return allowed }})
+		defer h.Close()
+		_, expiring := open(t, h, "a", "de", time.Now().Add(10*time.Second))
+		_, revoked := open(t, h, "b", "de", time.Time{})
+		go expiring.read()
+		go revoked.read()
+		time.Sleep(12 * time.Second)
+		synctest.Wait()
+		if !expiring.over() || revoked.over() {
+			t.Errorf("expired token: over %t; other: over %t", expiring.over(), revoked.over())
+		}
+		mu.Lock()
+		allowed = false
+		mu.Unlock()
+		time.Sleep(heartbeat)
+		synctest.Wait()
+		if !revoked.over() || len(revoked.got()) != 0 {
+			t.Errorf("over %t with %q, want the end without a sign of life", revoked.over(), revoked.got())
+		}
+		if s := h.Stats(); s.Open != 0 || s.Revoked != 2 {
+			t.Errorf("got %+v", s)
+		}
+	})
+}
+
+func TestHub_DropsAClientThatDoesNotReadAndServesTheOthersMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(sse.Options{})
+		defer h.Close()
+		for i := range 20 { // more than there are writers
+			open(t, h, fmt.Sprint("deaf", i), "de", time.Time{})
+		}
+		_, good := open(t, h, "good", "de", time.Time{})
+		go good.read()
+		began := time.Now()
+		for i := range 20 {
+			publish(h, 1, fmt.Sprint("deaf", i))
+		}
+		publish(h, 1, "good")
+		for len(good.got()) == 0 && time.Since(began) < time.Minute {
+			time.Sleep(time.Millisecond)
+		}
+		if waited := time.Since(began); waited > 200*time.Millisecond {
+			t.Errorf("the good client waited %s for the others", waited)
+		}
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		if s := h.Stats(); s.Open != 1 || s.Slow != 20 {
+			t.Errorf("got %+v, want only the good one to be left", s)
+		}
+	})
+}
+
+func TestHub_DropsAClientForWhomTooMuchWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(sse.Options{})
+		defer h.Close()
+		open(t, h, "deaf", "de", time.Time{})
+		for n := range 3000 {
+			publish(h, n+1, "deaf")
+		}
+		synctest.Wait()
+		if s := h.Stats(); s.Open != 0 || s.Slow != 1 {
+			t.Errorf("got %+v", s)
+		}
+	})
+}
+
+func TestHub_WritesOnWithAClientThatIsOnlySlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(sse.Options{})
+		defer h.Close()
+		_, p := open(t, h, "a", "de", time.Time{})
+		publish(h, 1, "a")
+		time.Sleep(time.Second) // the writer has given it to another goroutine
+		publish(h, 2, "a")
+		publish(h, 3, "a")
+		go p.read()
+		synctest.Wait()
+		if got := p.got(); !slices.Equal(got, []string{"a de 1", "a de 2", "a de 3"}) {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+func TestHub_SaysGoodByeBehindWhatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(sse.Options{})
+		_, p := open(t, h, "a", "de", time.Time{})
+		pending, err := h.Open("b", "de", time.Time{}, nil) // still being brought up to date
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, client := net.Pipe()
+		late := &peer{Conn: client}
+		pending.Attach(server)
+		go p.read()
+		go late.read()
+		publish(h, 1, "a")
+		h.Drain()
+		publish(h, 2, "a")
+		if _, err := h.Open("c", "de", time.Time{}, nil); !errors.Is(err, sse.ErrDraining) {
+			t.Errorf("a new stream: got %v", err)
+		}
+		if !pending.Live(sse.Position{}) {
+			t.Error("the late one may not end its replay")
+		}
+		<-h.Drained()
+		synctest.Wait()
+		bye := []string{"event: close", "data: bye"}
+		if got := p.got(); !slices.Equal(got, append([]string{"a de 1"}, bye...)) || !p.over() {
+			t.Errorf("got %q", got)
+		}
+		if got := late.got(); !slices.Equal(got, bye) || !late.over() {
+			t.Errorf("the late one: got %q", got)
+		}
+		h.Close()
+		h.Close()
+	})
+}
+
+func TestHub_CountsStreamsAndForgetsThoseThatNeverCame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(sse.Options{PerUser: 2})
+		defer h.Close()
+		_, p := open(t, h, "a", "de", time.Time{})
+		if _, err := h.Open("a", "de", time.Time{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Open("a", "de", time.Time{}, nil); !errors.Is(err, sse.ErrTooMany) {
+			t.Errorf("the third: got %v", err)
+		}
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		if s := h.Stats(); s.Open != 1 || s.Refused != 1 {
+			t.Errorf("got %+v, want the one without a connection to be forgotten", s)
+		}
+		_ = p.Close()
+		synctest.Wait()
+		if s := h.Stats(); s.Open != 0 || s.Left != 2 {
+			t.Errorf("got %+v, want a client that left to be noticed at once", s)
+		}
+	})
+}
+
+func TestStream_IsNotOpenedAfterItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(sse.Options{})
+		defer h.Close()
+		s, err := h.Open("a", "de", time.Time{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.End()
+		server, client := net.Pipe()
+		if s.Attach(server) {
+			t.Error("it was attached")
+		}
+		if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("the connection stays open: %v", err)
+		}
+	})
+}
+
+// table is what streams resume from: rows are published after they are in it.
+type table struct {
+	mu   sync.Mutex
+	rows []int
+}
+
+func (b *table) add(h *sse.Hub, n int) {
+	b.mu.Lock()
+	b.rows = append(b.rows, n)
+	b.mu.Unlock()
+	publish(h, n, "a")
+}
+
+func (b *table) after(n int) []int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.rows[n:])
+}
+
+// Whenever a stream begins to resume, and from wherever: it gets every row behind that place once and in order.
+func TestStream_ResumesWithoutGapAndWithoutRepetition(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		rows := rapid.IntRange(1, 60).Draw(r, "rows")
+		starts := rapid.SliceOfN(rapid.IntRange(0, rows), 1, 6).Draw(r, "streams open at")
+		h := newHub(sse.Options{Heartbeat: time.Hour})
+		defer h.Close()
+		var b table
+		type resumed struct {
+			from int
+			*peer
+		}
+		var peers []resumed
+		var resuming sync.WaitGroup
+		for n := range rows {
+			for _, start := range starts {
+				if start != n {
+					continue
+				}
+				from := rapid.IntRange(0, n).Draw(r, "from")
+				s, err := h.Open("a", "de", time.Time{}, nil)
+				if err != nil {
+					r.Fatal(err)
+				}
+				server, client := net.Pipe()
+				p := resumed{from, &peer{Conn: client, done: make(chan struct{})}}
+				peers = append(peers, p)
+				go p.read()
+				resuming.Go(func() { catchUp(s, server, &b, from) })
+			}
+			b.add(h, n+1)
+		}
+		resuming.Wait()
+		h.Drain()
+		for _, p := range peers {
+			var want []string
+			for n := p.from + 1; n <= rows; n++ {
+				want = append(want, fmt.Sprint("a de ", n))
+			}
+			<-p.done
+			if got := p.got(); !slices.Equal(got, append(want, "event: close", "data: bye")) {
+				r.Fatalf("from %d: got %q", p.from, strings.Join(got, ", "))
+			}
+		}
+	})
+}
+
+// catchUp is how a stream is brought up to date.
+func catchUp(s *sse.Stream, server net.Conn, b *table, from int) {
+	s.Attach(server)
+	for {
+		newest := s.Newest()
+		for _, n := range b.after(from) {
+			if s.Write(fmt.Appendf(nil, "a de %d\n", n)) != nil {
+				return
+			}
+			from = n
+		}
+		last := at(from)
+		if newest.After(last) {
+			last = newest
+		}
+		if s.Live(last) {
+			return
+		}
+	}
+}

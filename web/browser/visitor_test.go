@@ -1,0 +1,302 @@
+package browser_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// browser is the one chromium that all tests share; each visitor has a profile of his own in it.
+var browser context.Context
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		fmt.Println("browser tests need chromium: apt-get install chromium")
+		return 0
+	}
+	dir, err := os.MkdirTemp("", "kontor-browser")
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	program = filepath.Join(dir, "kontor")
+	if out, err := exec.Command("go", "build", "-o", program, "kontor").CombinedOutput(); err != nil {
+		fmt.Printf("build: %v\n%s", err, out)
+		return 1
+	}
+	allocator, closeAllocator := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Headless,
+		chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("no-first-run", true),
+		chromedp.Flag("use-fake-ui-for-media-stream", true), chromedp.Flag("use-fake-device-for-media-stream", true))
+	defer closeAllocator()
+	var closeBrowser context.CancelFunc
+	browser, closeBrowser = chromedp.NewContext(allocator)
+	defer closeBrowser()
+	if err := chromedp.Do(browser); err != nil {
+		fmt.Println("start chromium:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+const patience = 15 * time.Second // for one thing to appear on a busy machine
+
+// visitor is somebody with a browser of his own.
+type visitor struct {
+	t    *testing.T
+	bank *bank
+	ctx  context.Context
+
+	mutex    sync.Mutex
+	problems []string // what the console of the browser said that it should not
+	foreign  []string // requests to other origins
+	deaf     bool     // problems are expected from here on
+	expected []string // parts of messages that a test provokes
+}
+
+// look is how a visitor's screen is.
+type look struct {
+	width, height int64
+	dark          bool
+}
+
+var desk = look{width: 1280, height: 900}
+
+// newVisitor opens a browser window on the bank. When the test ends, the console must have been silent and no request
+// may have left the bank.
+func newVisitor(t *testing.T, b *bank, l look) *visitor {
+	t.Helper()
+	ctx, closeTab := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	t.Cleanup(closeTab)
+	return watch(ctx, t, b, l)
+}
+
+// secondTab opens another tab of the same browser profile.
+func (v *visitor) secondTab() *visitor {
+	v.t.Helper()
+	ctx, closeTab := chromedp.NewContext(v.ctx)
+	v.t.Cleanup(closeTab)
+	return watch(ctx, v.t, v.bank, desk)
+}
+
+func watch(ctx context.Context, t *testing.T, b *bank, l look) *visitor {
+	t.Helper()
+	v := &visitor{t: t, bank: b, ctx: ctx}
+	v.quietAbout()
+	if err := chromedp.Listen(ctx, v.hear); err != nil {
+		t.Fatal(err)
+	}
+	scheme := "light"
+	if l.dark {
+		scheme = "dark"
+	}
+	v.do(chromedp.EmulateViewport(l.width, l.height), func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
+		})
+		return chromedp.Void{}, err
+	})
+	t.Cleanup(func() {
+		v.mutex.Lock()
+		defer v.mutex.Unlock()
+		for _, problem := range v.problems {
+			t.Errorf("the browser's console says: %s", problem)
+		}
+		for _, request := range v.foreign {
+			t.Errorf("a request left the origin: %s", request)
+		}
+	})
+	return v
+}
+
+// hear notes what the browser reports.
+func (v *visitor) hear(event any) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		if strings.HasPrefix(e.Request.URL, "http") && !strings.HasPrefix(e.Request.URL, v.bank.url("/")) {
+			v.foreign = append(v.foreign, e.Request.URL)
+		}
+	case *runtime.EventExceptionThrown:
+		v.note(e.ExceptionDetails.Text + " " + e.ExceptionDetails.Exception.Description)
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == "error" || e.Type == "warning" {
+			encoded, _ := json.Marshal(e.Args) // only for the message of a failing test
+			v.note(string(encoded))
+		}
+	case *log.EventEntryAdded:
+		if e.Entry.Level == "error" || e.Entry.Level == "warning" {
+			v.note(e.Entry.Text + " " + e.Entry.URL)
+		}
+	}
+}
+
+func (v *visitor) note(problem string) {
+	if v.deaf {
+		return
+	}
+	for _, part := range v.expected {
+		if strings.Contains(problem, part) {
+			return
+		}
+	}
+	v.problems = append(v.problems, problem)
+}
+
+// expect names a part of a console message that the test provokes.
+func (v *visitor) expect(part string) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	v.expected = append(v.expected, part)
+}
+
+func (v *visitor) do(steps ...chromedp.Action[chromedp.Void]) {
+	v.t.Helper()
+	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		v.t.Fatalf("%v\n%s", err, v.page())
+	}
+}
+
+// open goes to a path of the console by its address.
+func (v *visitor) open(path string) {
+	v.t.Helper()
+	v.do(chromedp.Navigate(v.bank.url(path)))
+}
+
+// click clicks the first element that a CSS selector finds, once it is there.
+func (v *visitor) click(selector string) {
+	v.t.Helper()
+	v.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+}
+
+// clickText clicks the first button or link with a text.
+func (v *visitor) clickText(text string) {
+	v.t.Helper()
+	encoded, _ := json.Marshal(text) // a string always encodes
+	v.until(fmt.Sprintf(`(() => { const all = [...document.querySelectorAll('dialog[open] button, dialog[open] a, button, a')];
+		const found = all.find((one) => one.innerText.trim() === %s && !one.disabled); found?.click(); return Boolean(found); })()`, encoded))
+}
+
+// write replaces the content of a field as a typist does.
+func (v *visitor) write(selector, text string) {
+	v.t.Helper()
+	v.do(chromedp.Focus(chromedp.CSS(selector), chromedp.NodeVisible))
+	v.eval(fmt.Sprintf(`document.querySelector(%q).select?.()`, selector))
+	v.do(chromedp.SendKeys(chromedp.CSS(selector), text))
+}
+
+// choose picks an option of a select.
+func (v *visitor) choose(selector, value string) {
+	v.t.Helper()
+	v.until(fmt.Sprintf(`(() => { const s = document.querySelector(%q); if (!s) return false; s.value = %q;
+		s.dispatchEvent(new Event('input', { bubbles: true })); s.dispatchEvent(new Event('change', { bubbles: true })); return s.value === %q; })()`, selector, value, value))
+}
+
+// keys types keys wherever the focus is.
+func (v *visitor) keys(keys string, options ...chromedp.KeyOption) {
+	v.t.Helper()
+	v.do(chromedp.KeyEvent(keys, options...))
+}
+
+// see waits until a text is on the screen.
+func (v *visitor) see(text string) {
+	v.t.Helper()
+	encoded, _ := json.Marshal(text)
+	v.until(fmt.Sprintf(`document.body.innerText.includes(%s)`, encoded))
+}
+
+// gone waits until nothing fits a selector any more.
+func (v *visitor) gone(selector string) {
+	v.t.Helper()
+	v.until(fmt.Sprintf(`!document.querySelector(%q)`, selector))
+}
+
+// until waits for a JavaScript condition.
+func (v *visitor) until(condition string) {
+	v.t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		ctx, cancel := context.WithTimeout(v.ctx, patience)
+		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+condition+")"))
+		cancel()
+		if err == nil && ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			v.t.Fatalf("still not true: %s (%v)\n%s", condition, err, v.page())
+		}
+		<-time.After(25 * time.Millisecond)
+	}
+}
+
+// eval runs JavaScript for its effect.
+func (v *visitor) eval(script string) {
+	v.t.Helper()
+	ask[string](v, "(() => { "+script+"; return ''; })()")
+}
+
+// ask evaluates JavaScript, promises included.
+func ask[T any](v *visitor, expression string) T {
+	v.t.Helper()
+	ctx, cancel := context.WithTimeout(v.ctx, 2*patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		v.t.Fatalf("%s: %v", expression, err)
+	}
+	return value
+}
+
+// page tells what is on the screen, for the message of a failing test.
+func (v *visitor) page() string {
+	ctx, cancel := context.WithTimeout(v.ctx, time.Second)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`location.pathname + '\n' + document.body.innerText`))
+	if err != nil {
+		return err.Error()
+	}
+	return text
+}
+
+// enter signs in through the door.
+func (v *visitor) enter(login, password string) {
+	v.t.Helper()
+	v.eval(`localStorage.setItem('kontor.language', 'en'); localStorage.setItem('kontor.language.chosen', 'en')`)
+	v.open("/signin")
+	v.write(`input[name=login]`, login)
+	v.write(`input[name=password]`, password)
+	v.click(`button[type=submit]`)
+	v.until(`document.querySelector('.shell h1')`)
+}
+
+// signedIn opens the bank for somebody and signs him in.
+func signedIn(t *testing.T, b *bank, l look, login, password string) *visitor {
+	t.Helper()
+	v := newVisitor(t, b, l)
+	v.open("/signin")
+	v.enter(login, password)
+	return v
+}
