@@ -60,6 +60,10 @@ func drawBill(t testing.TB, r *rand.Rand, text string, w, h, left, top int, size
 	const fine = 4
 	for y := range h {
 		for x := range w {
+			if x < left || y < top || float64(x) > float64(left)+size || float64(y) > float64(top)+size {
+				g.Pix[y*w+x] = 255
+				continue
+			}
 			sum := 0
 			for k := range fine * fine {
 				fx := (float64(x-left) + (float64(k%fine)+0.5)/fine) / size
@@ -330,7 +334,7 @@ func damaged(t testing.TB, kind string, seed uint64, severity float64) (*Gray, s
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 7))
 	text := billText(r)
-	const w, h, left, top, size = 860, 700, 64.0, 96.0, 362.0
+	const w, h, left, top, size = 560, 520, 64.0, 96.0, 362.0
 	g := drawBill(t, r, text, w, h, left, top, size)
 	g = damages[kind](g, r, [4]float64{left, top, size, size}, severity)
 	for i, p := range g.Pix {
@@ -357,15 +361,15 @@ func readAll(g *Gray, want string) (right, wrong, quick bool) {
 // TestDamages measures how many damaged codes are read, and that none is read
 // wrongly. KONTOR_QR_SEEDS makes it larger.
 func TestDamages(t *testing.T) {
-	seeds := 1
+	seeds, severities := 1, []float64{0.6}
 	if n, err := strconv.Atoi(os.Getenv("KONTOR_QR_SEEDS")); err == nil {
-		seeds = n
+		seeds, severities = n, []float64{0, 0.5, 1}
 	}
 	var report strings.Builder
 	total, read := 0, 0
 	for _, kind := range slices.Sorted(maps.Keys(damages)) {
 		fmt.Fprintf(&report, "\n%-12s", kind)
-		for _, severity := range []float64{0, 0.5, 1} {
+		for _, severity := range severities {
 			right, quick := 0, 0
 			for seed := range seeds {
 				g, want := damaged(t, kind, uint64(seed), severity)
@@ -384,7 +388,7 @@ func TestDamages(t *testing.T) {
 			fmt.Fprintf(&report, "  %3d%% (quick %3d%%)", 100*right/seeds, 100*quick/seeds)
 		}
 	}
-	t.Logf("read at low, middle and high severity:%s", report.String())
+	t.Logf("read at severities %v:%s", severities, report.String())
 	if least := 90; 100*read < least*total {
 		t.Errorf("read %d of %d damaged codes, expected %d %%", read, total, least)
 	}
