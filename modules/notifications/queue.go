@@ -27,6 +27,7 @@ const (
 	maxRetryAfter = 24 * time.Hour
 	// noteTries is how often the end of a delivery is noted before it is left to its lease.
 	noteTries = 5
+	notePause = 100 * time.Millisecond // and again as long each time
 )
 
 // queue brings the deliveries of one channel to its gateway. The table is the queue; what is here only works on it.
@@ -224,7 +225,7 @@ func (q *queue) finish(d Delivery, statement string, args ...any) {
 		if err == nil || !store.Temporary(err) {
 			break
 		}
-		time.Sleep(time.Duration(try+1) * 100 * time.Millisecond)
+		<-time.After(time.Duration(try+1) * notePause)
 	}
 	if err != nil {
 		q.options.Log.Error("the end of a delivery could not be noted", "channel", q.channel, "delivery", d.ID, "cause", err)

@@ -72,9 +72,9 @@ func TestStream_AnswersPreflightsLikeAllRoutes(t *testing.T) {
 func TestStream_CarriesNotificationsInTheLanguageOfEachConnection(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat := s.User(access.Customer), s.User(access.Customer)
-	german, italian := open(t, s.Address, "GET", anna.Token, "Accept-Language", "de"), open(t, s.Address, "POST", anna.Token, "Accept-Language", "it")
+	german, french := open(t, s.Address, "GET", anna.Token, "Accept-Language", "de"), open(t, s.Address, "POST", anna.Token, "Accept-Language", "fr")
 	other := open(t, s.Address, "GET", beat.Token)
-	for _, l := range []*line{german, italian, other} {
+	for _, l := range []*line{german, french, other} {
 		l.expect("open")
 	}
 	n := customerNotice(anna.UserID)
@@ -87,7 +87,7 @@ func TestStream_CarriesNotificationsInTheLanguageOfEachConnection(t *testing.T) 
 	if f.Data != want || f.ID != id {
 		t.Errorf("got  %+v\nwant %s", f, want)
 	}
-	if f := italian.expect("message"); f.member(t, "title") != "Cliente Vreni Muster registrato" || f.ID != id {
+	if f := french.expect("message"); f.member(t, "title") != "Client Vreni Muster saisi" || f.ID != id {
 		t.Errorf("got %+v", f)
 	}
 	other.quiet()
@@ -361,5 +361,25 @@ func TestTrigger_TellsEveryoneWhoIsConnected(t *testing.T) {
 	}
 	if p := list(t, carla, ""); p.Total != 1 {
 		t.Errorf("Carla has %d", p.Total)
+	}
+}
+
+func TestStream_AnswersWithTheEnvelopeWhileNothingCanBeRead(t *testing.T) {
+	s := servertest.Start(t)
+	known, unknown := s.User(access.Customer), s.User(access.Customer)
+	known.Do("GET", path, nil).Expect(t, 200)
+	for _, table := range []string{"sessions", "notifications"} {
+		if err := s.DB.InTx(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Exec(t.Context(), "ALTER TABLE "+table+" RENAME TO away_"+table)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		client := map[string]*servertest.Client{"sessions": unknown, "notifications": known}[table]
+		refused := client.Do("GET", path+"/sse", nil).Expect(t, 503)
+		if !strings.Contains(refused.Body, `"code":"auth_m.internal_server_error"`) || !strings.Contains(refused.Body, `"retryable":true`) ||
+			refused.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s: got %s", table, refused.Body)
+		}
 	}
 }
