@@ -125,9 +125,13 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 		m.Payers,
 		m.Chats,
 		m.Tasks,
+		m.Profile,
 		m.Invoices,
 		m.Notifications,
 		m.Profile,
+		m.Profile,
+		m.Invoices,
+		m.Notifications,
 	} {
 		table = append(table, module.Endpoints()...)
 	}
