@@ -206,10 +206,11 @@ func (q *queue) note(d Delivery, r Refusal) {
 // pause is how long to wait after the n-th failed attempt: twice as long each time, times a half to one, so that many
 // that failed together do not come back together.
 func (q *queue) pause(n int) time.Duration {
-	pause := q.options.MaxPause
-	if doublings := n - 1; doublings < 32 {
-		pause = min(pause, q.options.BasePause<<max(doublings, 0))
+	pause := q.options.BasePause
+	for ; n > 1 && pause < q.options.MaxPause; n-- {
+		pause *= 2
 	}
+	pause = min(pause, q.options.MaxPause)
 	return time.Duration(float64(pause) * (0.5 + rand.Float64()/2)) //nolint:gosec // jitter, not a secret
 }
 

@@ -3,7 +3,10 @@ package notifications_test
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -382,4 +385,31 @@ func TestStream_AnswersWithTheEnvelopeWhileNothingCanBeRead(t *testing.T) {
 			t.Errorf("%s: got %s", table, refused.Body)
 		}
 	}
+}
+
+func TestStream_FreesWhatDeadClientsHeld(t *testing.T) {
+	s := servertest.Start(t, func(o *settings.Settings) { o.Notifications.SSE.ConnectionsPerUser = 1000 })
+	anna := s.User(access.Customer)
+	open(t, s.Address, "GET", anna.Token).expect("open")
+	before, files := runtime.NumGoroutine(), openFiles()
+	var lines []*line
+	for range 300 {
+		l := open(t, s.Address, "GET", anna.Token)
+		l.expect("open")
+		lines = append(lines, l)
+	}
+	for i, l := range lines {
+		if i%2 == 0 {
+			_ = l.conn.(*net.TCPConn).SetLinger(0) // a reset instead of an end
+		}
+		_ = l.conn.Close()
+	}
+	eventually(t, func() bool { return strings.Contains(metricsOf(t, s), "kontor_streams_open 1\n") })
+	eventually(t, func() bool { return runtime.NumGoroutine() <= before+10 && openFiles() <= files+10 })
+}
+
+// openFiles counts the descriptors of this process; zero where the system does not tell.
+func openFiles() int {
+	entries, _ := os.ReadDir("/proc/self/fd")
+	return len(entries)
 }

@@ -52,6 +52,7 @@ func (s *Stream) Attach(conn net.Conn) bool {
 		_ = conn.Close() // nobody is left to be told
 		return false
 	}
+	boundSilence(conn, s.hub.options.Heartbeat)
 	go s.watch(conn)
 	return true
 }
