@@ -22,6 +22,6 @@ func boundSilence(conn net.Conn, d time.Duration) {
 	}
 	_ = raw.Control(func(fd uintptr) {
 		// Where the system refuses, the client is noticed later.
-		_ = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout, int(d.Milliseconds())) //nolint:gosec // a file descriptor is a small number
+		_ = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout, int(d.Milliseconds()))
 	})
 }
