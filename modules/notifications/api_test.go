@@ -72,11 +72,11 @@ func TestList_WordsRowsByTemplateInTheLanguageOfTheCustomerOrTheRequest(t *testi
 	anna, admin := s.User(access.Customer), s.Admin()
 	told(t, s, customerNotice(anna.UserID))
 	customer := admin.Do("POST", "/v1/customers", map[string]any{"first_name": "Gina", "last_name": "Rossi", "email": "g@example.ch",
-		"metadata": map[string]any{"language": "it"}}).Expect(t, 201).JSON(t)["id"].(string)
+		"metadata": map[string]any{"language": "fr"}}).Expect(t, 201).JSON(t)["id"].(string)
 
 	for query, want := range map[string][2]string{
 		"?":                             {"Kunde Vreni Muster erfasst", "Kunde öffnen"},
-		"?customer_id=" + customer:      {"Cliente Vreni Muster registrato", "Aprire il cliente"},
+		"?customer_id=" + customer:      {"Client Vreni Muster saisi", "Ouvrir le client"},
 		"?customer_id=" + store.NewID(): {"Kunde Vreni Muster erfasst", "Kunde öffnen"},
 		"?customer_id=" + store.NilID:   {"Kunde Vreni Muster erfasst", "Kunde öffnen"},
 	} {

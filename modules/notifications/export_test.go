@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"kontor/locales"
+	"kontor/modules/list"
 	"kontor/modules/notice"
 	"kontor/server/access"
 	"kontor/store"
@@ -36,4 +37,15 @@ func Word(lang string, event notice.Event, baseURL string, args map[string]any) 
 	s := &Service{texts: texts, words: words{texts}, options: Options{BaseURL: baseURL}}
 	m := s.message(lang, Email, source{event: string(event), recType: access.Customers.Name, recID: store.NewID(), args: args})
 	return m.subject, m.text, m.html
+}
+
+// Visible is the condition of a caller's list.
+func Visible(caller *access.Caller) list.Where { return table.Visible(caller) }
+
+// Statements gives the statements that are run often.
+func Statements() map[string]string {
+	return map[string]string{
+		"unread": countUnread, "mark record": markRecordRead, "delete": deleteCopies, "latest of a user": selectLatestOf,
+		"after": selectAfter, "unsent": selectUnsent, "due": selectDue, "waiting": countWaiting, "dead": countDead, "latest": selectLatest,
+	}
 }

@@ -77,9 +77,8 @@ type loose string
 // UnmarshalJSON takes whatever there is.
 func (l *loose) UnmarshalJSON(data []byte) error {
 	var text string
-	if json.Unmarshal(data, &text) == nil {
-		*l = loose(text)
-	}
+	_ = json.Unmarshal(data, &text) // what is no text is none
+	*l = loose(text)
 	return nil
 }
 
@@ -102,9 +101,7 @@ type looseIDs []string
 // UnmarshalJSON takes whatever there is.
 func (l *looseIDs) UnmarshalJSON(data []byte) error {
 	var all []looseID
-	if json.Unmarshal(data, &all) != nil {
-		return nil
-	}
+	_ = json.Unmarshal(data, &all) // what is no array holds no ids
 	for _, id := range all {
 		if id != "" {
 			*l = append(*l, string(id))

@@ -3,6 +3,8 @@ package notifications
 import (
 	"html"
 	"maps"
+	"strings"
+	"unicode"
 )
 
 // message is what goes out by e-mail or SMS.
@@ -26,8 +28,19 @@ func (s *Service) message(lang, channel string, src source) *message {
 	if m.subject, ok = s.words.template(lang, src.event, "email.subject", args); !ok {
 		return nil
 	}
+	m.subject = oneLine(m.subject)
 	m.html, _ = s.words.template(lang, src.event, "email.html", escaped(args)) // a mail may do without
 	return &m
+}
+
+// oneLine keeps a value from starting another header.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
 }
 
 // escaped makes the values of a template safe within HTML.

@@ -27,12 +27,3 @@ func (o *order) next(ctx context.Context, tx *store.Tx) (store.Time, error) {
 	o.last.Store(int64(now))
 	return now, nil
 }
-
-// position is a place in the order of a user's copies.
-type position struct {
-	at store.Time
-	id string
-}
-
-// after reports whether p comes behind q.
-func (p position) after(q position) bool { return p.at > q.at || p.at == q.at && p.id > q.id }

@@ -27,6 +27,7 @@ const (
 	maxRetryAfter = 24 * time.Hour
 	// noteTries is how often the end of a delivery is noted before it is left to its lease.
 	noteTries = 5
+	notePause = 100 * time.Millisecond // and again as long each time
 )
 
 // queue brings the deliveries of one channel to its gateway. The table is the queue; what is here only works on it.
@@ -205,10 +206,11 @@ func (q *queue) note(d Delivery, r Refusal) {
 // pause is how long to wait after the n-th failed attempt: twice as long each time, times a half to one, so that many
 // that failed together do not come back together.
 func (q *queue) pause(n int) time.Duration {
-	pause := q.options.MaxPause
-	if doublings := n - 1; doublings < 32 {
-		pause = min(pause, q.options.BasePause<<max(doublings, 0))
+	pause := q.options.BasePause
+	for ; n > 1 && pause < q.options.MaxPause; n-- {
+		pause *= 2
 	}
+	pause = min(pause, q.options.MaxPause)
 	return time.Duration(float64(pause) * (0.5 + rand.Float64()/2)) //nolint:gosec // jitter, not a secret
 }
 
@@ -224,7 +226,7 @@ func (q *queue) finish(d Delivery, statement string, args ...any) {
 		if err == nil || !store.Temporary(err) {
 			break
 		}
-		time.Sleep(time.Duration(try+1) * 100 * time.Millisecond)
+		<-time.After(time.Duration(try+1) * notePause)
 	}
 	if err != nil {
 		q.options.Log.Error("the end of a delivery could not be noted", "channel", q.channel, "delivery", d.ID, "cause", err)

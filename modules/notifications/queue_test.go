@@ -169,6 +169,20 @@ func TestQueue_TriesAgainWithGrowingPausesUntilItIsSent(t *testing.T) {
 	}
 }
 
+func TestQueue_PausesStayWithinTheirBounds(t *testing.T) {
+	const base, longest = time.Hour, 7 * 24 * time.Hour
+	h := newHouse(t, notifications.Options{Email: &gate{}, BasePause: base, MaxPause: longest})
+	for n := range 200 {
+		whole := longest
+		if n < 9 {
+			whole = min(longest, base<<max(n-1, 0))
+		}
+		if pause := h.Pause("email", n); pause < whole/2 || pause > whole {
+			t.Errorf("after attempt %d: got %s, want %s to %s", n, pause, whole/2, whole)
+		}
+	}
+}
+
 func TestQueue_GivesUpAfterTheLastAttemptAndAtOnceWhereThatIsFinal(t *testing.T) {
 	g := &gate{answer: func(d notifications.Delivery) error {
 		if d.Text == "refused" {

@@ -106,8 +106,8 @@ func (s *Service) catchUp(stream *sse.Stream, position sse.Position) error {
 			position = sse.Position{At: int64(*missed[i].CreatedAt), ID: missed[i].ID}
 		}
 		if len(missed) > 0 {
-			if err := stream.Write(frames); err != nil {
-				return nil // the client left, and the stream has ended
+			if !stream.Write(frames) {
+				return nil
 			}
 			s.sent.add(ids)
 		}

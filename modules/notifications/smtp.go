@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/wneessen/go-mail"
+	"github.com/wneessen/go-mail/smtp"
 )
 
 // SMTP is the gateway for e-mail.
@@ -103,10 +105,30 @@ func (g *SMTP) client(ctx context.Context) (*mail.Client, error) {
 	default:
 		options = append(options, mail.WithTLSPolicy(mail.TLSOpportunistic))
 	}
-	if g.user != "" {
+	switch {
+	case g.user == "":
+	case g.implicit:
+		// The library's own choice does not know that a connection of ours is encrypted.
+		options = append(options, mail.WithSMTPAuthCustom(&encryptedAuth{gateway: g}))
+	default:
 		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(g.user), mail.WithPassword(g.password))
 	}
 	return mail.NewClient(g.host, options...)
+}
+
+// encryptedAuth signs in on a connection that is encrypted from the first byte, by what the server offers.
+type encryptedAuth struct {
+	gateway *SMTP
+	smtp.Auth
+}
+
+// Start chooses the mechanism.
+func (a *encryptedAuth) Start(server *smtp.ServerInfo) (mechanism string, first []byte, err error) {
+	g := a.gateway
+	if a.Auth = smtp.PlainAuth("", g.user, g.password, g.host, false); !slices.Contains(server.Auth, "PLAIN") {
+		a.Auth = smtp.LoginAuth(g.user, g.password, g.host, false)
+	}
+	return a.Auth.Start(server)
 }
 
 // dialer connects, and cuts the connection when the attempt is over, whatever the protocol waits for. The context that

@@ -43,6 +43,12 @@ type postOffice struct {
 
 func newPostOffice(t testing.TB, secure bool) *postOffice {
 	t.Helper()
+	return openPostOffice(t, secure, false)
+}
+
+// openPostOffice opens one that speaks TLS after STARTTLS, from the first byte, or not at all.
+func openPostOffice(t testing.TB, secure, implicit bool) *postOffice {
+	t.Helper()
 	p := &postOffice{}
 	server := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) { return &desk{p, c}, nil }))
 	server.ErrorLog = log.New(io.Discard, "", 0)
@@ -54,6 +60,9 @@ func newPostOffice(t testing.TB, secure bool) *postOffice {
 		t.Fatal(err)
 	}
 	p.address = listener.Addr().String()
+	if implicit {
+		listener = tls.NewListener(listener, server.TLSConfig)
+	}
 	go func() { _ = server.Serve(listener) }() // ends with the test
 	t.Cleanup(func() { _ = server.Close() })
 	return p
@@ -215,6 +224,14 @@ func TestSMTP_SignsInOnlyBehindSTARTTLS(t *testing.T) {
 	plain := newPostOffice(t, false)
 	if err := send(plain.gateway(t, "smtp://anna:geheim@")); err == nil || plain.signedIn != 0 || len(plain.received()) != 0 {
 		t.Errorf("without TLS: got %v, want the password to stay here", err)
+	}
+}
+
+func TestSMTP_SpeaksTLSFromTheFirstByte(t *testing.T) {
+	p := openPostOffice(t, true, true)
+	p.set(func(p *postOffice) { p.name = "anna:geheim" })
+	if err := send(p.gateway(t, "smtps://anna:geheim@")); err != nil || len(p.received()) != 1 || p.signedIn != 1 {
+		t.Errorf("got %v, %d letters, %d sign-ins", err, len(p.received()), p.signedIn)
 	}
 }
 

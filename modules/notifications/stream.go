@@ -61,7 +61,7 @@ func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 	begun, err := s.begin(ctx, stream, r.Fiber.Get("Last-Event-ID"))
 	if err != nil {
 		stream.End()
-		return err
+		return fault.AuthUnavailable.Because(err) // the one answer of this route while it cannot read
 	}
 	begun.first = append(head, begun.first...)
 	connection := r.Fiber.Context()
@@ -102,7 +102,7 @@ func (s *Service) run(stream *sse.Stream, begun beginning, connection net.Conn) 
 	if tcp, ok := connection.(interface{ SetWriteBuffer(bytes int) error }); ok {
 		_ = tcp.SetWriteBuffer(writeBuffer) // the system's own size does as well
 	}
-	if !stream.Attach(connection) || stream.Write(begun.first) != nil {
+	if !stream.Attach(connection) || !stream.Write(begun.first) {
 		return
 	}
 	s.sent.add(begun.replayed)

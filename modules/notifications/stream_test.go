@@ -3,7 +3,10 @@ package notifications_test
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -72,9 +75,9 @@ func TestStream_AnswersPreflightsLikeAllRoutes(t *testing.T) {
 func TestStream_CarriesNotificationsInTheLanguageOfEachConnection(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat := s.User(access.Customer), s.User(access.Customer)
-	german, italian := open(t, s.Address, "GET", anna.Token, "Accept-Language", "de"), open(t, s.Address, "POST", anna.Token, "Accept-Language", "it")
+	german, french := open(t, s.Address, "GET", anna.Token, "Accept-Language", "de"), open(t, s.Address, "POST", anna.Token, "Accept-Language", "fr")
 	other := open(t, s.Address, "GET", beat.Token)
-	for _, l := range []*line{german, italian, other} {
+	for _, l := range []*line{german, french, other} {
 		l.expect("open")
 	}
 	n := customerNotice(anna.UserID)
@@ -87,7 +90,7 @@ func TestStream_CarriesNotificationsInTheLanguageOfEachConnection(t *testing.T) 
 	if f.Data != want || f.ID != id {
 		t.Errorf("got  %+v\nwant %s", f, want)
 	}
-	if f := italian.expect("message"); f.member(t, "title") != "Cliente Vreni Muster registrato" || f.ID != id {
+	if f := french.expect("message"); f.member(t, "title") != "Client Vreni Muster saisi" || f.ID != id {
 		t.Errorf("got %+v", f)
 	}
 	other.quiet()
@@ -362,4 +365,51 @@ func TestTrigger_TellsEveryoneWhoIsConnected(t *testing.T) {
 	if p := list(t, carla, ""); p.Total != 1 {
 		t.Errorf("Carla has %d", p.Total)
 	}
+}
+
+func TestStream_AnswersWithTheEnvelopeWhileNothingCanBeRead(t *testing.T) {
+	s := servertest.Start(t)
+	known, unknown := s.User(access.Customer), s.User(access.Customer)
+	known.Do("GET", path, nil).Expect(t, 200)
+	for _, table := range []string{"sessions", "notifications"} {
+		if err := s.DB.InTx(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Exec(t.Context(), "ALTER TABLE "+table+" RENAME TO away_"+table)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		client := map[string]*servertest.Client{"sessions": unknown, "notifications": known}[table]
+		refused := client.Do("GET", path+"/sse", nil).Expect(t, 503)
+		if !strings.Contains(refused.Body, `"code":"auth_m.internal_server_error"`) || !strings.Contains(refused.Body, `"retryable":true`) ||
+			refused.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s: got %s", table, refused.Body)
+		}
+	}
+}
+
+func TestStream_FreesWhatDeadClientsHeld(t *testing.T) {
+	s := servertest.Start(t, func(o *settings.Settings) { o.Notifications.SSE.ConnectionsPerUser = 1000 })
+	anna := s.User(access.Customer)
+	open(t, s.Address, "GET", anna.Token).expect("open")
+	before, files := runtime.NumGoroutine(), openFiles()
+	var lines []*line
+	for range 300 {
+		l := open(t, s.Address, "GET", anna.Token)
+		l.expect("open")
+		lines = append(lines, l)
+	}
+	for i, l := range lines {
+		if i%2 == 0 {
+			_ = l.conn.(*net.TCPConn).SetLinger(0) // a reset instead of an end
+		}
+		_ = l.conn.Close()
+	}
+	eventually(t, func() bool { return strings.Contains(metricsOf(t, s), "kontor_streams_open 1\n") })
+	eventually(t, func() bool { return runtime.NumGoroutine() <= before+10 && openFiles() <= files+10 })
+}
+
+// openFiles counts the descriptors of this process; zero where the system does not tell.
+func openFiles() int {
+	entries, _ := os.ReadDir("/proc/self/fd")
+	return len(entries)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -15,17 +16,17 @@ import (
 
 // Webhook is the gateway for SMS: an address that takes each message as a JSON object.
 type Webhook struct {
-	url    string
-	token  string
-	now    func() time.Time
-	client *http.Client
+	address string
+	token   string
+	now     func() time.Time
+	client  *http.Client
 }
 
 const webhookTimeout = 20 * time.Second
 
 // NewWebhook makes a gateway of an address. The token may be empty.
-func NewWebhook(url, token string, now func() time.Time) *Webhook {
-	return &Webhook{url: url, token: token, now: now, client: &http.Client{
+func NewWebhook(address, token string, now func() time.Time) *Webhook {
+	return &Webhook{address: address, token: token, now: now, client: &http.Client{
 		Timeout: webhookTimeout,
 		// The token is for this address only.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -45,7 +46,7 @@ func (g *Webhook) Send(ctx context.Context, d Delivery) error {
 	if err != nil {
 		return &Refusal{Permanent: true, Cause: err}
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, g.url, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, g.address, bytes.NewReader(body))
 	if err != nil {
 		return &Refusal{Permanent: true, Cause: errors.New("the address of the SMS gateway is no URL")}
 	}
@@ -88,9 +89,8 @@ func (g *Webhook) retryAfter(header string) time.Duration {
 
 // withoutURL takes the address, which may hold a secret, out of an error.
 func withoutURL(err error) error {
-	type wrapper interface{ Unwrap() error }
-	if wrapped, ok := err.(wrapper); ok && wrapped.Unwrap() != nil { //nolint:errorlint // the outermost layer is the one to drop
-		return wrapped.Unwrap()
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return failed.Err
 	}
 	return err
 }

@@ -380,7 +380,7 @@ func catchUp(s *sse.Stream, server net.Conn, b *table, from int) {
 	for {
 		newest := s.Newest()
 		for _, n := range b.after(from) {
-			if s.Write(fmt.Appendf(nil, "a de %d\n", n)) != nil {
+			if !s.Write(fmt.Appendf(nil, "a de %d\n", n)) {
 				return
 			}
 			from = n

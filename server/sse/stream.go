@@ -52,6 +52,7 @@ func (s *Stream) Attach(conn net.Conn) bool {
 		_ = conn.Close() // nobody is left to be told
 		return false
 	}
+	boundSilence(conn, s.hub.options.Heartbeat)
 	go s.watch(conn)
 	return true
 }
@@ -72,19 +73,17 @@ func (s *Stream) watch(conn net.Conn) {
 	s.end(left)
 }
 
-// Write writes at once, before the stream is live: head, first frames, what was missed.
-func (s *Stream) Write(b []byte) error {
+// Write writes at once, before the stream is live: head, first frames, what was missed. It reports whether the client
+// has taken it; otherwise the stream has ended.
+func (s *Stream) Write(b []byte) bool {
 	s.mu.Lock()
 	conn := s.conn
 	s.mu.Unlock()
-	if err := conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
-		return err
-	}
-	_, err := conn.Write(b)
-	if err != nil {
+	if _, err := writeWithin(conn, b, patience); err != nil {
 		s.end(left)
+		return false
 	}
-	return err
+	return true
 }
 
 // Live puts the stream behind a position up to which everything has been written, so that what is published from now on

@@ -38,12 +38,12 @@ CREATE TABLE notifications (
 	deleted     BOOLEAN NOT NULL DEFAULT FALSE, -- with its source
 	version     BIGINT  NOT NULL DEFAULT 1
 );
--- Lists: of one user, of his unread ones, of everybody, of one customer.
-CREATE INDEX notifications_user_id_idx ON notifications (user_id, created_at, id) WHERE deleted = FALSE;
-CREATE INDEX notifications_read_idx ON notifications (user_id, read, created_at, id) WHERE deleted = FALSE;
+-- Lists: of one user, of his unread ones, of everybody, of one customer. Those of a user are not partial: a condition
+-- with OR would not use them then.
+CREATE INDEX notifications_user_id_idx ON notifications (user_id, deleted, created_at, id);
+CREATE INDEX notifications_read_idx ON notifications (user_id, deleted, read, created_at, id);
 CREATE INDEX notifications_created_at_idx ON notifications (created_at, id) WHERE deleted = FALSE;
-CREATE INDEX notifications_customer_id_idx ON notifications (customer_id, created_at, id)
-	WHERE deleted = FALSE AND customer_id <> '00000000-0000-0000-0000-000000000000';
+CREATE INDEX notifications_customer_id_idx ON notifications (customer_id, created_at, id);
 -- Marking read what refers to a record. The record comes first: the copies of a notice then lie side by side, and writing
 -- them touches few pages.
 CREATE INDEX notifications_rec_id_idx ON notifications (rec_id, user_id) WHERE read = FALSE;

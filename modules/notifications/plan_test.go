@@ -1,0 +1,58 @@
+package notifications_test
+
+import (
+	"strings"
+	"testing"
+
+	"kontor/modules/notifications"
+	"kontor/server/access"
+	"kontor/store"
+	"kontor/store/storetest"
+)
+
+// Each statement that is run often must find its rows by an index, however many rows there are of others.
+func TestStatements_AreServedByIndexes(t *testing.T) {
+	db := storetest.Open(t)
+	notify(t, db, service(t, db), customerNotice(newIDs(50)...))
+	caller := access.Caller{UserID: store.NewID()}
+	granted := notifications.Visible(&caller)
+	own := " FROM notifications WHERE (deleted = FALSE) AND ((" + granted.Any[0] + ") OR id IN (" + granted.Granted + "))"
+	statements := notifications.Statements()
+	statements["count of a user"] = "SELECT count(*)" + own
+	statements["count of the unread of a user"] = "SELECT count(*)" + own + " AND read = FALSE"
+	statements["of one customer"] = `SELECT id FROM notifications WHERE (deleted = FALSE) AND customer_id = $1 ORDER BY created_at DESC, id DESC LIMIT 10`
+	statements["of all"] = `SELECT id FROM notifications WHERE (deleted = FALSE) ORDER BY created_at DESC, id DESC LIMIT 10`
+	for name, statement := range statements {
+		plan := explain(t, db, statement)
+		for _, step := range plan {
+			whole := strings.HasPrefix(step, "SCAN notifications") || strings.HasPrefix(step, "SCAN deliveries") || strings.Contains(step, "TEMP B-TREE FOR ORDER BY")
+			if whole && name != "of all" && !strings.HasPrefix(name, "due") {
+				t.Errorf("%s: %s\n%s", name, statement, strings.Join(plan, "\n"))
+				break
+			}
+		}
+	}
+}
+
+func explain(t *testing.T, db *store.DB, statement string) []string {
+	t.Helper()
+	args := 0
+	for n := 1; strings.Contains(statement, "$"+string(rune('0'+n))); n++ {
+		args = n
+	}
+	rows, err := db.Query(t.Context(), "EXPLAIN QUERY PLAN "+statement, make([]any, args)...)
+	if err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+	defer rows.Close()
+	var plan []string
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+			t.Fatal(err)
+		}
+		plan = append(plan, step)
+	}
+	return plan
+}
