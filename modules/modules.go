@@ -128,10 +128,6 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 		m.Profile,
 		m.Invoices,
 		m.Notifications,
-		m.Profile,
-		m.Profile,
-		m.Invoices,
-		m.Notifications,
 	} {
 		table = append(table, module.Endpoints()...)
 	}
