@@ -52,10 +52,10 @@ const (
 // Link says what a persona is to another one. It is the same record from both ends but for the direction.
 type Link struct {
 	ID              string     `json:"id"`
-	PersonaID       string     `json:"persona_id" doc:"The persona at which the link was entered."`                 // at which the link was entered
-	LinkedPersonaID string     `json:"linked_persona_id" doc:"The other one."`                                      // the other one
-	Relation        string     `json:"relation"`                                                                    // what linked_persona_id is to persona_id
-	InverseRelation string     `json:"inverse_relation"`                                                            // what persona_id is to linked_persona_id
+	PersonaID       string     `json:"persona_id" doc:"The persona at which the link was entered."` // at which the link was entered
+	LinkedPersonaID string     `json:"linked_persona_id" doc:"The other one."`                      // the other one
+	Relation        string     `json:"relation" enum:"spouse,parent,child,guardian,legal_representative,beneficial_owner,authorised_signatory,other" doc:"What linked_persona_id is to persona_id."`
+	InverseRelation string     `json:"inverse_relation" enum:"spouse,parent,child,ward,represented,owned,signed_for,other" doc:"What persona_id is to linked_persona_id."`
 	Direction       string     `json:"direction" enum:"outgoing,incoming" doc:"Seen from the persona in the path."` // seen from the persona in the path: outgoing or incoming
 	CreatedAt       store.Time `json:"created_at"`
 	CreatedBy       string     `json:"created_by"`
@@ -79,7 +79,7 @@ func (l Link) seenFrom(personaID string) Link {
 type LinkInput struct {
 	ID              string `path:"persona_id"`
 	LinkedPersonaID string `json:"linked_persona_id"`
-	Relation        string `json:"relation"`
+	Relation        string `json:"relation" enum:"spouse,parent,child,guardian,legal_representative,beneficial_owner,authorised_signatory,other" doc:"What linked_persona_id is to the persona in the path."`
 }
 
 // Validate checks the id and the relation. Nobody is anything to himself.

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -119,12 +120,15 @@ func (b *builder) requestBody(row endpoint.Endpoint) *RequestBody {
 
 // require asks the rules of an input which members it needs: those that an empty input is told to give.
 func (b *builder) require(s *Schema, in reflect.Type) {
-	checked, ok := reflect.New(in).Interface().(interface{ Validate(v *fault.Fields) })
-	if !ok {
-		return
-	}
 	var problems fault.Fields
-	checked.Validate(&problems)
+	switch checked := reflect.New(in).Interface().(type) {
+	case interface{ Validate(v *fault.Fields) }:
+		checked.Validate(&problems)
+	case interface {
+		Validate(ctx context.Context, v *fault.Fields)
+	}:
+		checked.Validate(context.Background(), &problems)
+	}
 	for name, text := range problems.All {
 		needed := text.Key == "invalid.required" || text.Key == "invalid.min_items" || text.Key == "invalid.accepted"
 		_, known := s.Properties.Get(name)
