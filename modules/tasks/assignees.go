@@ -18,9 +18,9 @@ type Assignee struct {
 	Name          string     `json:"name"`
 	TaskID        string     `json:"task_id"`
 	UserID        string     `json:"user_id"`
-	Status        Part       `json:"status"`
+	Status        Part       `json:"status" enum:"assigned,accepted,completed,declined"`
 	Weight        int64      `json:"weight"`
-	TaskCompleted bool       `json:"task_completed"`
+	TaskCompleted bool       `json:"task_completed" example:"false"`
 	AssignedAt    store.Time `json:"assigned_at"`
 
 	version int64 // of the task

@@ -30,17 +30,17 @@ import (
 type Task struct {
 	ID              string         `json:"id"`
 	Title           string         `json:"title"`
-	Category        string         `json:"category"`
+	Category        string         `json:"category" enum:"sign,approve,update,delete"`
 	Description     string         `json:"description"`
 	IsUrgent        bool           `json:"is_urgent"`
-	Status          Status         `json:"status"`
-	Weight          int64          `json:"weight"`           // of all assignees; as given while there are none
-	PerformedWeight int64          `json:"performed_weight"` // of those who are done
+	Status          Status         `json:"status" enum:"pending,in_progress,completed,canceled,declined"`
+	Weight          int64          `json:"weight" doc:"Of all assignees; as given while there are none."` // of all assignees; as given while there are none
+	PerformedWeight int64          `json:"performed_weight" example:"0" doc:"Of those who are done."`     // of those who are done
 	CustomerID      string         `json:"customer_id"`
 	Assignees       []Assignee     `json:"assignees"` // in the order in which they were assigned
 	CreatedAt       store.Time     `json:"created_at"`
 	CreatedBy       string         `json:"created_by"`
-	Metadata        jsontext.Value `json:"metadata"`
+	Metadata        jsontext.Value `json:"metadata" doc:"logs tells every change; actions and all else are the caller's."`
 
 	given   int64  // the weight
 	free    string // metadata without the logs
