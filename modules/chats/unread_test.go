@@ -43,7 +43,7 @@ func (m *model) leave(userID string) {
 // list, and the last message is read by exactly those who have read everything.
 func TestUnread_IsWhatCountingWouldGive(t *testing.T) {
 	s := servertest.Start(t)
-	users := people(t, s, 6)
+	users := people(t, s, 4)
 	as := func(userID string) context.Context {
 		caller := access.Caller{UserID: userID}.Under(access.NewPolicy(access.PolicyData{}))
 		return access.With(context.Background(), caller)
