@@ -48,14 +48,22 @@ func examples(readme string) []example {
 
 const divider = "=== next example ==="
 
-// TestReadme_ItsCommandsDoWhatItSays runs the commands of the README, as they stand there, in one shell.
-func TestReadme_ItsCommandsDoWhatItSays(t *testing.T) {
+// TestDocs_TheirCommandsDoWhatTheySay runs the commands of the README and of the API guide, as they stand there, each
+// document in one shell.
+func TestDocs_TheirCommandsDoWhatTheySay(t *testing.T) {
+	for _, document := range []string{"README.md", "docs/api.md"} {
+		t.Run(document, func(t *testing.T) { runExamples(t, document) })
+	}
+}
+
+func runExamples(t *testing.T, document string) {
+	t.Helper()
 	for _, tool := range []string{"bash", "curl"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("install %s to run this test", tool)
 		}
 	}
-	data, err := os.ReadFile("README.md")
+	data, err := os.ReadFile(document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +75,7 @@ func TestReadme_ItsCommandsDoWhatItSays(t *testing.T) {
 	p := startWith(t, nil, "--data.dir", filepath.Join(t.TempDir(), "data"))
 	shown := p.stdout.String()
 	shell := exec.Command("bash", "-u")
-	shell.Dir = t.TempDir()
-	shell.Env = append(os.Environ(), "KONTOR="+p.url, "PASSWORD="+after(shown, "password"), "API_KEY="+after(shown, "API key"))
+	shell.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), "KONTOR="+p.url, "PASSWORD="+after(shown, "password"), "API_KEY="+after(shown, "API key"))
 	shell.Stdin = strings.NewReader(script.String())
 	var failures bytes.Buffer
 	shell.Stderr = &failures
@@ -82,7 +89,7 @@ func TestReadme_ItsCommandsDoWhatItSays(t *testing.T) {
 	}
 	for i, e := range all {
 		if got := answers[i]; !shows(e.want, got) {
-			t.Errorf("README.md:%d answered %s\nthe README shows %s", e.line, got, e.want)
+			t.Errorf("%s:%d answered %s\nthe document shows %s", document, e.line, got, e.want)
 		}
 	}
 }

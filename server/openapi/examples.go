@@ -80,9 +80,7 @@ var byFormat = map[string]string{
 // maxDepth bounds the examples of types that contain themselves.
 const maxDepth = 8
 
-// example makes an example of a schema from those of its members.
-func (t *types) example(s *Schema) any { return t.exampleAt(s, 0) }
-
+// exampleAt makes an example of a schema from those of its members.
 func (t *types) exampleAt(s *Schema, depth int) any {
 	s = t.resolve(s)
 	switch {
