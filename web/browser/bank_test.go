@@ -5,7 +5,6 @@ package browser_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -34,7 +33,6 @@ type bank struct {
 	address string
 	dir     string
 	command *exec.Cmd
-	table   map[string]bool // endpoints that this server has
 }
 
 // openBank starts a server on an empty directory; it stops with the test.
@@ -48,16 +46,6 @@ func openBank(t *testing.T) *bank {
 	listener.Close()
 	b.start()
 	t.Cleanup(b.stop)
-	b.table = map[string]bool{}
-	token := b.signIn(adminLogin, adminPassword)
-	for offset, more := 0, true; more; {
-		page := b.call(token, http.MethodGet, fmt.Sprintf("/v1/rbac/endpoints?limit=100&offset=%d", offset), nil)
-		for _, row := range page["data"].([]any) {
-			b.table[row.(map[string]any)["endpoint"].(string)] = true
-			offset++
-		}
-		more = page["has_more"].(bool)
-	}
 	return b
 }
 
@@ -99,9 +87,6 @@ func (b *bank) stop() {
 }
 
 func (b *bank) url(path string) string { return "http://" + b.address + path }
-
-// has reports whether the server serves an endpoint.
-func (b *bank) has(endpoint string) bool { return b.table[endpoint] }
 
 // call sends a request to the API and gives the decoded answer; any refusal ends the test.
 func (b *bank) call(token, method, path string, body any, headers ...string) map[string]any {

@@ -102,7 +102,6 @@ func (v *visitor) secondTab() *visitor {
 func watch(ctx context.Context, t *testing.T, b *bank, l look) *visitor {
 	t.Helper()
 	v := &visitor{t: t, bank: b, ctx: ctx}
-	v.quietAbout()
 	if err := chromedp.Listen(ctx, v.hear); err != nil {
 		t.Fatal(err)
 	}
