@@ -4,7 +4,7 @@ FUZZTIME ?= 20s
 RELEASE  ?=
 LDFLAGS  := $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
 
-.PHONY: help run test race lint lint-openapi fuzz bench build ci
+.PHONY: help run test race lint lint-openapi fuzz bench golden build image ci
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -38,8 +38,15 @@ fuzz: ## run every fuzz target for FUZZTIME (20s) each
 bench: ## run the benchmarks
 	go test -run='^$$' -bench=. -benchmem ./...
 
+golden: ## write the golden list of endpoints and the README's table of settings anew
+	go test ./modules -run TestTable_IsTheGoldenOne -update
+	go test . -run TestReadme_ListsTheSettings -update
+
 build: ## build ./kontor; RELEASE=1.2.3 names the version
 	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o kontor .
+
+image: ## build the container image "kontor" (needs Docker)
+	docker build --build-arg RELEASE=$(RELEASE) -t kontor .
 
 ci: ## run everything that CI runs
 	.ci/run

@@ -30,6 +30,13 @@ func (r *reader) seen() []string {
 	return slices.Clone(r.ids)
 }
 
+// told reports whether an event came on one of the streams.
+func (r *reader) told(event string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Contains(r.log, event)
+}
+
 // follow opens a stream that goes on behind what was seen last, and gives a channel that is closed at its end.
 func (r *reader) follow(tb testing.TB, c *client) <-chan struct{} {
 	tb.Helper()
@@ -164,18 +171,14 @@ func TestStreams_ResumeAfterTheServerWasKilled(t *testing.T) {
 		if got := r.seen(); !slices.Equal(got, stored) {
 			t.Errorf("stream %d: got %d, want the %d that are stored, in their order", i, len(got), len(stored))
 		}
-		if slices.Contains(r.log, "reset") {
+		if r.told("reset") {
 			t.Errorf("stream %d was told to reload", i)
 		}
 	}
 	if code := p.stop(); code != 0 {
 		t.Errorf("exit code %d: %s", code, p.stderr)
 	}
-	waitUntil(t, func() bool {
-		readers[0].mu.Lock()
-		defer readers[0].mu.Unlock()
-		return slices.Contains(readers[0].log, "close")
-	})
+	waitUntil(t, func() bool { return readers[0].told("close") })
 }
 
 // allNotifications lists the ids of a user's notifications, oldest first.

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"kontor/modules"
 	"kontor/server/settings"
@@ -77,9 +78,15 @@ func run(ctx context.Context, m *modules.Modules, r *settings.Result, log *slog.
 		return err
 	}
 	defer work.Stop()
+	// What the start needed goes back to the system once it is over: most of the time a bank is idle.
+	settling := time.AfterFunc(settled, debug.FreeOSMemory)
+	defer settling.Stop()
 	log.Info("listening", "address", listener.Addr().String(), "url", s.Server.BaseURL, "data", s.Data.Dir, "version", Version())
 	return serveUntil(ctx, web, listener, s.Server.Shutdown, log)
 }
+
+// settled is how long after the start memory is given back: not while the first requests are served.
+const settled = 3 * time.Second
 
 // printFirstBoot shows what nobody can look up later. It goes to the terminal only: the log may be kept for years.
 func printFirstBoot(w io.Writer, made *modules.FirstBoot, s *settings.Settings) error {
