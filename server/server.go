@@ -96,7 +96,7 @@ type Server struct {
 	limiter  *limit.Limiter
 	origins  map[string]bool
 	draining atomic.Bool
-	inFlight atomic.Int64
+	uploads  atomic.Int64 // bytes of long bodies that are in memory
 	metrics  *requestMetrics
 	document func() (document, error) // made when it is first asked for
 }
@@ -139,8 +139,10 @@ func New(o Options) (*Server, error) {
 		IdleTimeout:           idleTimeout,
 		ReadBufferSize:        headerBytes,
 		Concurrency:           s.MaxConnections,
-		BodyLimit:             s.routes.largestBody,
 		ErrorHandler:          s.unexpected,
+		// Else the engine takes memory for what a client declares, before anybody has asked who that is. It holds
+		// a stream to no limit: readBody does.
+		StreamRequestBody: true,
 		// Else the engine reads uploads by itself, into files, before anybody has asked who sends them.
 		DisablePreParseMultipartForm: true,
 	})
@@ -183,15 +185,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return s.app.ShutdownWithContext(ctx)
 }
 
-// headerReceived bounds the body before a byte of it is read: memory is taken for what a route may need, not for what
-// a client declares.
+// headerReceived bounds the time for the body before a byte of it is read.
 func (s *Server) headerReceived(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	config := fasthttp.RequestConfig{ReadTimeout: readTimeout, MaxRequestBodySize: endpoint.DefaultMaxBody}
-	if row := s.routes.peek(header.Method(), header.RequestURI()); row != nil {
-		config.MaxRequestBodySize = row.BodyLimit()
-		if row.BodyLimit() > endpoint.DefaultMaxBody {
-			config.ReadTimeout = uploadTimeout
-		}
+	config := fasthttp.RequestConfig{ReadTimeout: readTimeout}
+	if row := s.routes.peek(header.Method(), header.RequestURI()); row != nil && row.BodyLimit() > endpoint.DefaultMaxBody {
+		config.ReadTimeout = uploadTimeout
 	}
 	return config
 }
