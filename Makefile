@@ -4,10 +4,10 @@ FUZZTIME ?= 20s
 RELEASE  ?=
 LDFLAGS  := $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
 
-.PHONY: help run test race lint fuzz bench build ci
+.PHONY: help run test race lint lint-openapi fuzz bench build ci
 
 help: ## show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 run: ## start Kontor with its data in ./data
 	go run . serve
@@ -23,6 +23,9 @@ lint: ## format check, go vet and the linters
 	.ci/run vet
 	.ci/run staticcheck
 	.ci/run golangci
+
+lint-openapi: ## check the API document with redocly and spectral; needs npm
+	.ci/run openapi
 
 fuzz: ## run every fuzz target for FUZZTIME (20s) each
 	@set -e; grep -rn --include='*_test.go' -oE '^func Fuzz[A-Za-z0-9_]+' . | \

@@ -12,15 +12,11 @@ import (
 	"kontor/web"
 )
 
-// Server builds the HTTP server that serves the modules, and sets the queues going: only who serves also sends. The
-// modules must be started.
+// Server builds an HTTP server that serves the modules. They must be started.
 func (m *Modules) Server() (*server.Server, error) {
 	s := m.Settings
 	console, err := newConsole(s.Server.ConsoleDir)
 	if err != nil {
-		return nil, err
-	}
-	if err := m.Notifications.Start(context.Background()); err != nil {
 		return nil, err
 	}
 	return server.New(server.Options{

@@ -35,6 +35,15 @@ func (m *Modules) Jobs() []Job {
 	}
 }
 
+// Work sets the queues and the regular jobs going: only who serves also sends. Stop the runner before the modules are
+// closed.
+func (m *Modules) Work(ctx context.Context) (*Runner, error) {
+	if err := m.Notifications.Start(ctx); err != nil {
+		return nil, fmt.Errorf("start the queues: %w", err)
+	}
+	return RunJobs(ctx, m.Jobs(), m.Log), nil
+}
+
 // Runner runs jobs until it is stopped.
 type Runner struct {
 	cancel context.CancelFunc

@@ -125,9 +125,9 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 		m.Payers,
 		m.Chats,
 		m.Tasks,
+		m.Profile,
 		m.Invoices,
 		m.Notifications,
-		m.Profile,
 	} {
 		table = append(table, module.Endpoints()...)
 	}

@@ -74,7 +74,9 @@ func (s *Server) fail(r *call, err error) {
 		err = s.Translate(err)
 	}
 	e := fault.Of(err)
-	if e.Status >= http.StatusInternalServerError {
+	// Turning somebody away under load is no failure: the line of the request says it, and a flood must not fill the log.
+	turnedAway := e.Status == http.StatusServiceUnavailable && e.Cause == nil
+	if e.Status >= http.StatusInternalServerError && !turnedAway {
 		s.Log.Error("request failed", "request_id", r.RequestID, "code", e.Code, "cause", e.Error())
 	}
 	s.failHeaders(r, e)

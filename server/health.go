@@ -52,8 +52,9 @@ func (s *Server) ownEndpoints() []endpoint.Endpoint {
 		// The document says nothing that the program's source does not, and is as cheap as a file of the console.
 		{Name: "operations.openapi", Method: http.MethodGet, Path: "/openapi.json", Access: access.Public, Limit: limit.None,
 			Tag: "Operations", Summary: "Give this document.",
-			Doc: endpoint.Doc{Answers: []endpoint.Answer{{Status: http.StatusOK, Says: "The OpenAPI document.",
-				Example: map[string]any{"openapi": "3.1.0"}}}},
+			Doc: endpoint.Doc{Headers: []string{"If-None-Match"}, Answers: []endpoint.Answer{
+				{Status: http.StatusOK, Says: "The OpenAPI document.", Example: map[string]any{"openapi": "3.1.0"}}, {Status: http.StatusNotModified},
+			}},
 			Handle: endpoint.Raw(nil, s.serveDocument)},
 	}
 }

@@ -43,6 +43,9 @@ func (s *Site) Serve(c *fiber.Ctx, path string) bool {
 	if rest, ok := strings.CutPrefix(path, "/assets/"); ok {
 		return s.serveAsset(c, rest)
 	}
+	if rest, ok := strings.CutPrefix(path, docsPath); ok && (rest == "" || rest[0] == '/' && rest != "/") {
+		return s.serveDocs(c, strings.TrimPrefix(rest, "/"))
+	}
 	if path == "/favicon.ico" { // Browsers ask for it on pages that name no icon, such as an answer of the API.
 		s.write(c, s.state(false).assets["style/mark.svg"], askAgain)
 		return true

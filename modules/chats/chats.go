@@ -28,13 +28,13 @@ import (
 // Chat is a chat as the API shows it to one user.
 type Chat struct {
 	ID           string         `json:"id"`
-	Type         Type           `json:"type"`
+	Type         Type           `json:"type" enum:"direct,group,support"`
 	Participants []string       `json:"participants"` // in the order of their ids
 	LastMessage  *Message       `json:"lastMessage"`
-	UnreadCount  int64          `json:"unreadCount"` // messages of others after the user's read position
+	UnreadCount  int64          `json:"unreadCount" example:"0" doc:"Messages of others that the caller has not read."` // messages of others after the user's read position
 	Metadata     jsontext.Value `json:"metadata"`
 	CreatedAt    store.Time     `json:"createdAt"`
-	UpdatedAt    store.Time     `json:"updatedAt"` // the latest activity
+	UpdatedAt    store.Time     `json:"updatedAt" doc:"The latest activity."` // the latest activity
 
 	takesPart bool
 	readSeq   int64

@@ -17,6 +17,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	rows := []endpoint.Endpoint{
 		{Name: "chats.create", Method: http.MethodPost, Path: "/v1/chats",
 			Access: access.On(access.Chats, access.Create), Summary: "Open a chat, or give the direct chat that the two have already (200).",
+			Doc: endpoint.Doc{Answers: []endpoint.Answer{
+				{Status: http.StatusCreated, Says: "The new chat."}, {Status: http.StatusOK, Says: "The direct chat that the two have already."},
+			}},
 			Handle: create},
 		{Name: "chats.list", Method: http.MethodGet, Path: "/v1/chats",
 			Access: access.On(access.Chats, access.Read), Summary: "List the chats of the caller, the latest activity first.",

@@ -29,8 +29,8 @@ type OneInput struct {
 
 // ListInput are the parameters of the list. Without them it has the first thousand chats.
 type ListInput struct {
-	Limit  *int `query:"limit"`
-	Offset *int `query:"offset"`
+	Limit  *int `query:"limit" example:"20"`
+	Offset *int `query:"offset" minimum:"0" example:"0"`
 
 	limit, offset int
 }
@@ -93,8 +93,8 @@ func checkIDs(v *fault.Fields, field string, ids []string) []string {
 // AddInput names users who are to take part: several as participants, or one as userId.
 type AddInput struct {
 	ID           string   `path:"id"`
-	Participants []string `json:"participants"`
-	UserID       string   `json:"userId"`
+	Participants []string `json:"participants" required:"false" doc:"Users to add; userId adds a single one."`
+	UserID       string   `json:"userId" doc:"A single user to add."`
 
 	participants []string
 }
@@ -116,7 +116,7 @@ type RemoveInput struct {
 // PostInput is a new message.
 type PostInput struct {
 	ID       string         `path:"id"`
-	Content  string         `json:"content"`
+	Content  string         `json:"content" minLength:"1" maxLength:"10000"`
 	Metadata jsontext.Value `json:"metadata"`
 
 	metadata jsontext.Value
@@ -132,8 +132,8 @@ func (in *PostInput) Validate(v *fault.Fields) {
 // begins with the newest. A limit out of range is brought into it, as in the lists of the shared query layer.
 type MessagesInput struct {
 	ID     string `path:"id"`
-	Before string `query:"before"`
-	Limit  *int   `query:"limit"`
+	Before string `query:"before" format:"uuid" doc:"Only messages older than the one with this id."`
+	Limit  *int   `query:"limit" example:"20"`
 
 	limit      int
 	beforeID   string

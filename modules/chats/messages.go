@@ -17,12 +17,12 @@ import (
 type Message struct {
 	ID        string         `json:"id"`
 	ChatID    string         `json:"chatId"`
-	SenderID  string         `json:"senderId"` // of a system message: who did what it tells
-	Content   string         `json:"content"`
-	Type      MessageType    `json:"type"`
+	SenderID  string         `json:"senderId" doc:"Of a system message: who did what it tells."` // of a system message: who did what it tells
+	Content   string         `json:"content" maxLength:"10000"`
+	Type      MessageType    `json:"type" enum:"text,system"`
 	Metadata  jsontext.Value `json:"metadata"`
 	CreatedAt store.Time     `json:"createdAt"`
-	ReadBy    []string       `json:"readBy"` // participants whose read position has come to the message
+	ReadBy    []string       `json:"readBy" doc:"Participants who have read it."` // participants whose read position has come to the message
 
 	seq int64
 }

@@ -80,3 +80,26 @@ func TestNotices_GoToTheOthersAndAreMarkedRead(t *testing.T) {
 		t.Errorf("got %d unread and %v, want the one message that was told", got.UnreadCount, err)
 	}
 }
+
+func TestRead_ClearsTheNotificationsOfTheChat(t *testing.T) {
+	s := servertest.Start(t)
+	anna, beat := s.User(access.Advisor), s.User(access.Customer)
+	c, other := open(t, anna, beat), open(t, anna, beat, s.User(access.Customer))
+	post(t, anna, c.ID, "one")
+	post(t, anna, c.ID, "two")
+	post(t, anna, other.ID, "three")
+	unread := func() any {
+		return beat.Do("GET", "/v1/notifications?search.read=false&search.event=message_received", nil).Expect(t, 200).JSON(t)["total"]
+	}
+	if got := unread(); got != 3.0 {
+		t.Errorf("got %v unread notifications, want 3", got)
+	}
+	read(t, beat, c.ID)
+	if got := unread(); got != 1.0 {
+		t.Errorf("got %v unread notifications after reading one chat, want that of the other", got)
+	}
+	beat.Do("DELETE", "/v1/chats/"+other.ID+"/participants/"+beat.UserID, nil).Expect(t, 200)
+	if got := unread(); got != 0.0 {
+		t.Errorf("got %v unread notifications of a chat that he has left", got)
+	}
+}

@@ -19,10 +19,10 @@ import (
 const closeTime = 2 * time.Second
 
 // withModules opens the data directory, which no other process may use meanwhile, builds the modules on it, and closes
-// both in order when work has returned.
-func withModules(ctx context.Context, r *settings.Result, log *slog.Logger, work func(*modules.Modules) error) (err error) {
+// both in order when work has returned. A nil clock is the system's.
+func withModules(ctx context.Context, r *settings.Result, log *slog.Logger, clock store.Clock, work func(*modules.Modules) error) (err error) {
 	options := storeOptions(r)
-	options.Log = log
+	options.Log, options.Clock = log, clock
 	db, err := store.Open(ctx, options)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func administer(ctx context.Context, p Process, r *settings.Result, work func(co
 	}
 	log, closeLog := openLog(s, p.Stderr)
 	defer func() { err = errors.Join(err, closeLog()) }()
-	return withModules(ctx, r, log, func(m *modules.Modules) error {
+	return withModules(ctx, r, log, nil, func(m *modules.Modules) error {
 		operator := access.Caller{UserID: store.NilID, Roles: []string{access.Administrator}}
 		return work(access.With(ctx, operator.Under(m.Policy.Load())), m)
 	})

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"net"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -16,10 +17,12 @@ import (
 	"kontor/server/settings"
 )
 
-type serveCommand struct{}
+type serveCommand struct {
+	Demo bool `help:"Fill an empty data directory with an invented bank, and print how to sign in to it."`
+}
 
 // Run serves until the context ends.
-func (serveCommand) Run(ctx context.Context, p Process, r *settings.Result) (err error) {
+func (c serveCommand) Run(ctx context.Context, p Process, r *settings.Result) (err error) {
 	limitMemory()
 	// The reader of the log may go away without taking the bank with it.
 	signal.Ignore(syscall.SIGPIPE)
@@ -28,7 +31,7 @@ func (serveCommand) Run(ctx context.Context, p Process, r *settings.Result) (err
 	for _, w := range r.Warnings {
 		log.Warn(w)
 	}
-	if err := serve(ctx, p, r, log); err != nil && ctx.Err() == nil {
+	if err := c.serve(ctx, p, r, log); err != nil && ctx.Err() == nil {
 		return err
 	} else if err != nil {
 		log.Warn("stopped before the start was complete", "err", err)
@@ -37,7 +40,7 @@ func (serveCommand) Run(ctx context.Context, p Process, r *settings.Result) (err
 	return nil
 }
 
-func serve(ctx context.Context, p Process, r *settings.Result, log *slog.Logger) error {
+func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, log *slog.Logger) error {
 	s := &r.Settings
 	listener, err := listen(ctx, s.Server.Listen)
 	if err != nil {
@@ -45,12 +48,11 @@ func serve(ctx context.Context, p Process, r *settings.Result, log *slog.Logger)
 	}
 	defer listener.Close()
 	s.Server.BaseURL = s.BaseURLFor(listener.Addr().String())
-	return withModules(ctx, r, log, func(m *modules.Modules) error {
+	if c.Demo {
+		return serveDemo(ctx, p, r, log, listener)
+	}
+	return withModules(ctx, r, log, nil, func(m *modules.Modules) error {
 		made, err := m.Boot(ctx)
-		if err != nil {
-			return err
-		}
-		web, err := m.Server()
 		if err != nil {
 			return err
 		}
@@ -59,11 +61,24 @@ func serve(ctx context.Context, p Process, r *settings.Result, log *slog.Logger)
 				log.Warn("the first administrator could not be printed; set his password with: kontor user password", "err", err)
 			}
 		}
-		jobs := modules.RunJobs(ctx, m.Jobs(), log)
-		defer jobs.Stop()
-		log.Info("listening", "address", listener.Addr().String(), "url", s.Server.BaseURL, "data", s.Data.Dir, "version", Version())
-		return serveUntil(ctx, web, listener, s.Server.Shutdown, log)
+		return run(ctx, m, r, log, listener)
 	})
+}
+
+// run serves the modules until the context ends.
+func run(ctx context.Context, m *modules.Modules, r *settings.Result, log *slog.Logger, listener net.Listener) error {
+	s := r.Settings
+	web, err := m.Server()
+	if err != nil {
+		return err
+	}
+	work, err := m.Work(ctx)
+	if err != nil {
+		return err
+	}
+	defer work.Stop()
+	log.Info("listening", "address", listener.Addr().String(), "url", s.Server.BaseURL, "data", s.Data.Dir, "version", Version())
+	return serveUntil(ctx, web, listener, s.Server.Shutdown, log)
 }
 
 // printFirstBoot shows what nobody can look up later. It goes to the terminal only: the log may be kept for years.

@@ -29,9 +29,22 @@ func body(t testing.TB, name string, options map[string]any) map[string]any {
 	return map[string]any{"base64_file": base64.StdEncoding.EncodeToString(sample(t, name)), "options": options}
 }
 
+// warm waits until the server has compiled its PDF engine, which answers 503 so
+// long on a slow machine.
+func warm(t *testing.T, client *servertest.Client) {
+	t.Helper()
+	for range 50 {
+		if client.Do("POST", path, body(t, "url-b12.pdf", nil)).Status != http.StatusServiceUnavailable {
+			return
+		}
+	}
+	t.Fatal("the PDF engine does not start")
+}
+
 func TestRead(t *testing.T) {
 	s := servertest.Start(t)
 	advisor, customer := s.User(access.Advisor), s.User(access.Customer)
+	warm(t, advisor)
 	strict := map[string]any{"validate_format": true}
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "the payment of a picture", As: advisor, Method: "POST", Path: path, Body: body(t, "png-100-b60-00.png", nil), Status: 200,
@@ -75,6 +88,7 @@ func TestRead_Bodies(t *testing.T) {
 	}
 	s := servertest.Start(t)
 	advisor := s.User(access.Advisor)
+	warm(t, advisor)
 	seen := 0
 	for _, e := range manifest.Entries {
 		if !e.IsRequest {

@@ -32,10 +32,10 @@ type OneInput struct {
 
 // ListInput are the parameters of the list. Unlike those of other lists they are refused where they do not fit.
 type ListInput struct {
-	Limit   *int    `query:"limit"`
-	Offset  *int    `query:"offset"`
+	Limit   *int    `query:"limit" minimum:"1" maximum:"100" default:"20"`
+	Offset  *int    `query:"offset" minimum:"0" default:"0" example:"0"`
 	Company string  `query:"company"` // a part of the name, without regard to case
-	Country *string `query:"country"`
+	Country *string `query:"country" pattern:"^[A-Z]{3}$"`
 	Active  *bool   `query:"active"`
 
 	query   list.Params
@@ -90,9 +90,9 @@ func (in ListInput) ofCompany() list.Where {
 type CreateInput struct {
 	CustomerID string         `json:"customer_id"`
 	Email      string         `json:"email"`
-	Name       string         `json:"name"`
-	Company    string         `json:"company"`
-	Country    string         `json:"country"`
+	Name       string         `json:"name" required:"false" doc:"A name or a company is needed."`
+	Company    string         `json:"company" required:"false"`
+	Country    string         `json:"country" pattern:"^[A-Z]{3}$"`
 	Metadata   jsontext.Value `json:"metadata"`
 
 	payer Payer
@@ -145,7 +145,7 @@ type UpdateInput struct {
 	Email    endpoint.Optional[string]         `json:"email"`
 	Name     endpoint.Optional[string]         `json:"name"`
 	Company  endpoint.Optional[string]         `json:"company"`
-	Country  endpoint.Optional[string]         `json:"country"`
+	Country  endpoint.Optional[string]         `json:"country" pattern:"^[A-Z]{3}$"`
 	Metadata endpoint.Optional[jsontext.Value] `json:"metadata"`
 }
 

@@ -24,9 +24,9 @@ type Payer struct {
 	ID         string         `json:"id"`
 	CustomerID string         `json:"customer_id"`
 	Email      *string        `json:"email"`
-	Name       *string        `json:"name"`    // of the person; there is a name or a company
-	Company    *string        `json:"company"` // its name
-	Country    *string        `json:"country"` // ISO 3166-1 alpha-3
+	Name       *string        `json:"name" doc:"Of the person; there is a name or a company."` // of the person; there is a name or a company
+	Company    *string        `json:"company"`                                                 // its name
+	Country    *string        `json:"country" pattern:"^[A-Z]{3}$" doc:"ISO 3166-1 alpha-3."`  // ISO 3166-1 alpha-3
 	Active     bool           `json:"active"`
 	Metadata   jsontext.Value `json:"metadata"`
 	CreatedAt  store.Time     `json:"created_at"`
@@ -43,8 +43,8 @@ func (p Payer) ETag() string { return "v" + strconv.FormatInt(p.version, 10) }
 // Page is a part of the list of payers.
 type Page struct {
 	Payers  []Payer `json:"payers"`
-	Total   int64   `json:"total"`    // payers that the caller may see and that match
-	HasMore bool    `json:"has_more"` // there are payers after these
+	Total   int64   `json:"total" doc:"Payers that the caller may see and that match."` // payers that the caller may see and that match
+	HasMore bool    `json:"has_more" doc:"There are payers after these."`               // there are payers after these
 }
 
 // customers is what payers needs of the customers.

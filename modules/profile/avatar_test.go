@@ -307,7 +307,7 @@ func TestAvatar_IsOneAfterParallelUploads(t *testing.T) {
 func TestSlots_KeepAFloodOut(t *testing.T) {
 	const pixels = 1000
 	s := profile.NewForDrawing(pixels)
-	leave, err := s.Enter(t, t.Context(), pixels)
+	leave, err := s.Enter(t.Context(), pixels)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +316,7 @@ func TestSlots_KeepAFloodOut(t *testing.T) {
 	refused := make(chan error, 40)
 	for range cap(refused) {
 		wait.Go(func() {
-			_, err := s.Enter(t, patient, 1)
+			_, err := s.Enter(patient, 1)
 			refused <- err
 		})
 	}
@@ -328,7 +328,7 @@ func TestSlots_KeepAFloodOut(t *testing.T) {
 	cancel() // those who wait give up
 	wait.Wait()
 	leave()
-	if leave, err = s.Enter(t, t.Context(), 5*pixels); err != nil {
+	if leave, err = s.Enter(t.Context(), 5*pixels); err != nil {
 		t.Fatalf("after the flood: %v", err)
 	}
 	leave()

@@ -9,6 +9,11 @@ import (
 	"kontor/server/limit"
 )
 
+// avatarForm is the form of an upload, for the API's documentation.
+type avatarForm struct {
+	File []byte `json:"file" required:"true" doc:"A picture, jpg or png by its content."`
+}
+
 // Endpoints are the rows of the module.
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	rows := []endpoint.Endpoint{
@@ -23,6 +28,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "profile.avatar.set", Method: http.MethodPost, Path: "/v1/profile/avatar", MaxBody: int(s.MaxBytes) + multipartOverhead,
 			Summary: "Make a jpg or png, the member file of the form, the picture of the caller.",
 			Faults:  []fault.Kind{fault.InvalidFileType, fault.InvalidImage, fault.PayloadTooLarge, fault.Unavailable},
+			Doc:     endpoint.Doc{Body: avatarForm{}},
 			Handle:  endpoint.Upload(http.StatusOK, []string{multipartMedia}, s.upload)},
 		{Name: "profile.avatar.remove", Method: http.MethodDelete, Path: "/v1/profile/avatar",
 			Summary: "Remove the picture of the caller.",
@@ -34,7 +40,12 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	// Public: browsers send no bearer token for the pictures of a page. The address itself is the secret.
 	rows = append(rows, endpoint.Endpoint{Name: "profile.avatar.get", Method: http.MethodGet, Path: avatarPath + "{file}",
 		Access: access.Public, Limit: limit.Public, Summary: "Give a picture by its address.",
-		Faults: []fault.Kind{fault.AvatarNotFound}, Handle: endpoint.Raw(nil, s.serve)})
+		Faults: []fault.Kind{fault.AvatarNotFound},
+		Doc: endpoint.Doc{Headers: []string{"If-None-Match"}, Answers: []endpoint.Answer{
+			{Status: http.StatusOK, Media: "image/jpeg", Says: "The picture."}, {Status: http.StatusOK, Media: "image/png", Says: "The picture."},
+			{Status: http.StatusNotModified},
+		}},
+		Handle: endpoint.Raw(nil, s.serve)})
 	for i := range rows {
 		rows[i].Tag = "Profile"
 	}

@@ -1,9 +1,6 @@
 package profile
 
-import (
-	"context"
-	"testing"
-)
+import "context"
 
 // NewForDrawing makes a service that can draw, without a database.
 func NewForDrawing(maxPixels int64) *Service {
@@ -26,7 +23,6 @@ func FilePart(contentType string, body []byte, limit int64) ([]byte, error) {
 }
 
 // Enter takes room for a picture.
-func (s *Service) Enter(t testing.TB, ctx context.Context, pixels int64) (leave func(), err error) {
-	t.Helper()
+func (s *Service) Enter(ctx context.Context, pixels int64) (leave func(), err error) {
 	return s.slots.enter(ctx, pixels)
 }

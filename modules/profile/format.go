@@ -109,11 +109,11 @@ func pngOutline(file []byte) outline {
 	o := outline{orientation: upright, end: len(file)}
 	at := len(pngStart)
 	for at+around <= len(file) {
-		length := binary.BigEndian.Uint32(file[at:])
-		if uint64(length) > uint64(len(file)-at-around) {
+		length := int64(binary.BigEndian.Uint32(file[at:]))
+		if length > int64(len(file)-at-around) {
 			return o
 		}
-		body := file[at+8 : at+8+int(length)]
+		body := file[at+8:][:length]
 		switch string(file[at+4 : at+8]) {
 		case "eXIf":
 			o.orientation = tiffOrientation(body)

@@ -14,10 +14,10 @@ import (
 
 // Preferences are how the console shows things to a user.
 type Preferences struct {
-	Theme           string `json:"theme"`            // light, dark or system
-	DateFormat      string `json:"date_format"`      // such as DD.MM.YYYY
-	CurrencyDisplay string `json:"currency_display"` // symbol, code or name
-	NumberFormat    string `json:"number_format"`    // such as 1'234.56
+	Theme           string `json:"theme" enum:"light,dark,system"`                                 // light, dark or system
+	DateFormat      string `json:"date_format" enum:"YYYY-MM-DD|DD.MM.YYYY|DD/MM/YYYY|MM/DD/YYYY"` // such as DD.MM.YYYY
+	CurrencyDisplay string `json:"currency_display" enum:"symbol,code,name"`                       // symbol, code or name
+	NumberFormat    string `json:"number_format" enum:"1'234.56|1,234.56|1.234,56|1 234,56"`       // such as 1'234.56
 
 	etag string
 }
@@ -66,10 +66,10 @@ func (c choice) shown() Preferences {
 
 // PreferencesInput are the preferences that are to change. What is not given stays; null goes back to the default.
 type PreferencesInput struct {
-	Theme           endpoint.Optional[string] `json:"theme"`
-	DateFormat      endpoint.Optional[string] `json:"date_format"`
-	CurrencyDisplay endpoint.Optional[string] `json:"currency_display"`
-	NumberFormat    endpoint.Optional[string] `json:"number_format"`
+	Theme           endpoint.Optional[string] `json:"theme" enum:"light,dark,system"`
+	DateFormat      endpoint.Optional[string] `json:"date_format" enum:"YYYY-MM-DD|DD.MM.YYYY|DD/MM/YYYY|MM/DD/YYYY"`
+	CurrencyDisplay endpoint.Optional[string] `json:"currency_display" enum:"symbol,code,name"`
+	NumberFormat    endpoint.Optional[string] `json:"number_format" enum:"1'234.56|1,234.56|1.234,56|1 234,56"`
 }
 
 // Validate checks that each value is one of those that exist.

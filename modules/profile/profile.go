@@ -35,8 +35,8 @@ func (p Profile) ETag() string {
 
 // Avatar tells where the picture of a user is. The addresses are relative to that of the service.
 type Avatar struct {
-	URL          string `json:"url"`           // 512 pixels square
-	ThumbnailURL string `json:"thumbnail_url"` // 128 pixels square
+	URL          string `json:"url" doc:"512 pixels square."`           // 512 pixels square
+	ThumbnailURL string `json:"thumbnail_url" doc:"128 pixels square."` // 128 pixels square
 
 	token string
 }

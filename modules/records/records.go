@@ -7,7 +7,6 @@
 package records
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +26,6 @@ type Row = list.Row
 type Relation struct {
 	Allows access.Permission
 	SQL    string   // condition on a row of the table; $1 is the user's id
-	Listed string   // the same where rows are to be found by it, if another form has an index to begin with
 	Tables []string // that the condition reads beside the table itself
 }
 
@@ -130,7 +128,7 @@ func (t *Table[T]) Visible(caller *access.Caller) list.Where {
 	}
 	for _, relation := range t.Relations {
 		if relation.Allows.Has(access.Read) {
-			where.Any = append(where.Any, cmp.Or(relation.Listed, relation.SQL))
+			where.Any = append(where.Any, relation.SQL)
 			where.Tables = append(where.Tables, relation.Tables...)
 		}
 	}

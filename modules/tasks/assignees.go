@@ -18,9 +18,9 @@ type Assignee struct {
 	Name          string     `json:"name"`
 	TaskID        string     `json:"task_id"`
 	UserID        string     `json:"user_id"`
-	Status        Part       `json:"status"`
+	Status        Part       `json:"status" enum:"assigned,accepted,completed,declined"`
 	Weight        int64      `json:"weight"`
-	TaskCompleted bool       `json:"task_completed"`
+	TaskCompleted bool       `json:"task_completed" example:"false"`
 	AssignedAt    store.Time `json:"assigned_at"`
 
 	version int64 // of the task
@@ -69,7 +69,7 @@ func (s *Service) Assign(ctx context.Context, in AssignInput) (Assignee, error) 
 			return err
 		}
 		a := in.assignee.assigned(t.ID, tx.Now())
-		if err := insertAssignee(ctx, tx, a, access.From(ctx).UserID); err != nil {
+		if err := insertMember(ctx, tx, *t, a.UserID); err != nil {
 			return err
 		}
 		id = a.ID
@@ -108,8 +108,9 @@ func (s *Service) Unassign(ctx context.Context, in AssigneeInput) (endpoint.Mess
 			return t.closed()
 		}
 		t.log(logEntry{Action: "assignee_removed", AssigneeID: a.ID, UserID: a.UserID})
+		userID := a.UserID
 		t.Assignees = slices.DeleteFunc(t.Assignees, func(a Assignee) bool { return a.ID == in.AssigneeID })
-		return deleteAssignee(ctx, tx, in.AssigneeID)
+		return deleteMember(ctx, tx, *t, userID)
 	})
 	return s.message(ctx, "tasks.assignee_removed"), err
 }
@@ -143,9 +144,6 @@ func (s *Service) SetPart(ctx context.Context, in PartInput) (Assignee, error) {
 		}
 		t.log(logEntry{Action: "assignee_changed", AssigneeID: a.ID, UserID: a.UserID, From: string(a.Status), To: string(next)})
 		a.Status = next
-		if err := updatePart(ctx, tx, *a); err != nil {
-			return err
-		}
 		return s.save(ctx, tx, before, &t, "tasks.assignees.update")
 	})
 	if err != nil {

@@ -41,11 +41,11 @@ type MineInput struct {
 // CreateInput are the data of a new task. Title and category are required; weights are 1 unless given.
 type CreateInput struct {
 	CustomerID  string         `path:"customer_id"`
-	Title       string         `json:"title"`
-	Category    string         `json:"category"`
+	Title       string         `json:"title" maxLength:"200"`
+	Category    string         `json:"category" enum:"sign,approve,update,delete"`
 	Description string         `json:"description"`
 	IsUrgent    bool           `json:"is_urgent"`
-	Weight      *int64         `json:"weight"`
+	Weight      *int64         `json:"weight" minimum:"0"`
 	Assignees   []AssigneeData `json:"assignees"`
 	Metadata    jsontext.Value `json:"metadata"`
 
@@ -55,7 +55,7 @@ type CreateInput struct {
 
 // AssigneeData are the data of an assignee.
 type AssigneeData struct {
-	UserID string `json:"user_id"`
+	UserID string `json:"user_id" required:"true"`
 	Name   string `json:"name"`
 	Weight *int64 `json:"weight"`
 }
@@ -138,7 +138,7 @@ type UpdateInput struct {
 	CustomerID  string                            `path:"customer_id"`
 	ID          string                            `path:"id"`
 	Title       endpoint.Optional[string]         `json:"title"`
-	Category    endpoint.Optional[string]         `json:"category"`
+	Category    endpoint.Optional[string]         `json:"category" enum:"sign,approve,update,delete"`
 	Description endpoint.Optional[string]         `json:"description"`
 	IsUrgent    endpoint.Optional[bool]           `json:"is_urgent"`
 	Weight      endpoint.Optional[*int64]         `json:"weight"`
@@ -174,7 +174,7 @@ func (in UpdateInput) apply(t *Task) (changed []string, err error) {
 type StatusInput struct {
 	CustomerID string `path:"customer_id"`
 	ID         string `path:"id"`
-	Status     Status `json:"status"`
+	Status     Status `json:"status" enum:"pending,in_progress,completed,canceled,declined"`
 	Reason     string `json:"reason"`
 }
 
@@ -215,7 +215,7 @@ type PartInput struct {
 	CustomerID    string `path:"customer_id"`
 	ID            string `path:"id"`
 	AssigneeID    string `path:"assignee_id"`
-	Status        *Part  `json:"status"`
+	Status        *Part  `json:"status" enum:"assigned,accepted,completed,declined"`
 	TaskCompleted *bool  `json:"task_completed"`
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -16,44 +15,32 @@ import (
 	"kontor/store"
 )
 
-// columns end with the assignees, a line for each with blanks between the values. Names have no line breaks and come
-// last.
 const columns = `
-	id, customer_id, title, category, description, is_urgent, status, weight, metadata, logs, created_at, created_by, version,
-	COALESCE((SELECT string_agg(a.id || ' ' || a.user_id || ' ' || a.status || ' ' || a.weight || ' ' || a.assigned_at || ' ' || a.name, '
-')
-		FROM task_assignees a WHERE a.task_id = tasks.id), '')`
-
-// What the user $1 is to a task, as conditions of lists.
-const (
-	createdBy  = `created_by = $1`
-	assignedTo = `id IN (SELECT task_id FROM task_assignees WHERE user_id = $1)`
-)
+	tasks.id, tasks.customer_id, tasks.title, tasks.category, tasks.description, tasks.is_urgent, tasks.status, tasks.given_weight,
+	tasks.assignees, tasks.metadata, tasks.logs, tasks.created_at, tasks.created_by, tasks.version`
 
 const (
 	insertTaskStatement = `
 		INSERT INTO tasks (
-			id, customer_id, title, title_key, category, description, is_urgent, status, weight, metadata, logs,
-			created_at, created_by, updated_at, updated_by)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $12, $13)`
+			id, customer_id, title, title_key, category, description, is_urgent, status, given_weight, weight, performed_weight,
+			assignees, metadata, logs, created_at, created_by, updated_at, updated_by)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $15, $16)`
 
 	updateTaskStatement = `
 		UPDATE tasks SET
-			title = $2, title_key = $3, category = $4, description = $5, is_urgent = $6, status = $7, weight = $8, metadata = $9, logs = $10,
-			updated_at = $11, updated_by = $12, version = $13
+			title = $2, title_key = $3, category = $4, description = $5, is_urgent = $6, status = $7, given_weight = $8, weight = $9,
+			performed_weight = $10, assignees = $11, metadata = $12, logs = $13, updated_at = $14, updated_by = $15, version = $16
 		WHERE id = $1`
 
 	deleteTaskStatement = `DELETE FROM tasks WHERE id = $1`
 
-	deleteAssigneesStatement = `DELETE FROM task_assignees WHERE task_id = $1`
+	deleteMembersStatement = `DELETE FROM task_members WHERE task_id = $1`
 
-	insertAssigneeStatement = `
-		INSERT INTO task_assignees (id, task_id, user_id, name, status, weight, assigned_at, assigned_by)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+	insertMemberStatement = `
+		INSERT INTO task_members (task_id, user_id, created_at) VALUES ($1, $2, $3)
+		ON CONFLICT (task_id, user_id) DO NOTHING`
 
-	updatePartStatement = `UPDATE task_assignees SET status = $2 WHERE id = $1`
-
-	deleteAssigneeStatement = `DELETE FROM task_assignees WHERE id = $1`
+	deleteMemberStatement = `DELETE FROM task_members WHERE task_id = $1 AND user_id = $2`
 
 	selectActive = `SELECT id FROM users WHERE id = $1 AND status = 'active'`
 )
@@ -62,35 +49,41 @@ var table = &records.Table[Task]{
 	Type: access.Tasks, From: "tasks", Columns: columns, Scan: scanTask, Missing: fault.TaskNotFound,
 	Relations: []records.Relation{
 		records.Created,
-		{Allows: access.Read, Tables: []string{"task_assignees"}, Listed: assignedTo,
-			SQL: "EXISTS (SELECT 1 FROM task_assignees t WHERE t.task_id = tasks.id AND t.user_id = $1)"},
+		{Allows: access.Read, SQL: "EXISTS (SELECT 1 FROM task_members t WHERE t.task_id = tasks.id AND t.user_id = $1)", Tables: []string{"task_members"}},
 	},
 }
 
+// taskList lists tasks of a customer.
 var taskList = list.New(list.Source[Task]{
-	From: "tasks", Columns: columns, ID: "id", Created: "created_at", Tables: []string{"tasks", "task_assignees"}, Scan: scanTask,
-	Fields: list.Fields{
-		{Name: "id", Type: list.UUID, Column: "id"},
-		{Name: "title", Type: list.Text, Column: "title", Key: "title_key"},
-		{Name: "category", Type: list.Text, Column: "category", Key: "category"},
-		{Name: "is_urgent", Type: list.Bool, Column: "is_urgent"},
-		{Name: "status", Type: list.Text, Column: "status", Key: "status"},
-		{Name: "weight", Type: list.Number,
-			Column: "CAST(COALESCE((SELECT sum(w.weight) FROM task_assignees w WHERE w.task_id = tasks.id), tasks.weight) AS BIGINT)"},
-		{Name: "performed_weight", Type: list.Number,
-			Column: "CAST(COALESCE((SELECT sum(w.weight) FROM task_assignees w WHERE w.task_id = tasks.id AND w.status = 'completed'), 0) AS BIGINT)"},
-		{Name: "customer_id", Type: list.UUID, Column: "customer_id"},
-		{Name: "created_at", Type: list.Time, Column: "created_at"},
-		{Name: "created_by", Type: list.UUID, Column: "created_by"},
-		{Name: "updated_at", Type: list.Time, Column: "updated_at"},
-	},
+	From: "tasks", Columns: columns, ID: "tasks.id", Created: "tasks.created_at", Tables: []string{"tasks"}, Scan: scanTask, Fields: fields,
 })
+
+// memberList lists tasks by the user whom they concern. Each has its row in tasks; the outer join lets them be counted
+// without it.
+var memberList = list.New(list.Source[Task]{
+	From:    "task_members LEFT JOIN tasks ON tasks.id = task_members.task_id",
+	Columns: columns, ID: "task_members.task_id", Created: "task_members.created_at", Tables: []string{"task_members", "tasks"}, Scan: scanTask, Fields: fields,
+})
+
+var fields = list.Fields{
+	{Name: "id", Type: list.UUID, Column: "tasks.id"},
+	{Name: "title", Type: list.Text, Column: "tasks.title", Key: "tasks.title_key"},
+	{Name: "category", Type: list.Text, Column: "tasks.category", Key: "tasks.category"},
+	{Name: "is_urgent", Type: list.Bool, Column: "tasks.is_urgent"},
+	{Name: "status", Type: list.Text, Column: "tasks.status", Key: "tasks.status"},
+	{Name: "weight", Type: list.Number, Column: "tasks.weight"},
+	{Name: "performed_weight", Type: list.Number, Column: "tasks.performed_weight"},
+	{Name: "customer_id", Type: list.UUID, Column: "tasks.customer_id"},
+	{Name: "created_at", Type: list.Time, Column: "tasks.created_at"},
+	{Name: "created_by", Type: list.UUID, Column: "tasks.created_by"},
+	{Name: "updated_at", Type: list.Time, Column: "tasks.updated_at"},
+}
 
 func scanTask(row records.Row) (Task, error) {
 	var t Task
 	var status, assignees string
-	err := row.Scan(&t.ID, &t.CustomerID, &t.Title, &t.Category, &t.Description, &t.IsUrgent, &status, &t.given, &t.free, &t.logs,
-		&t.CreatedAt, &t.CreatedBy, &t.version, &assignees)
+	err := row.Scan(&t.ID, &t.CustomerID, &t.Title, &t.Category, &t.Description, &t.IsUrgent, &status, &t.given,
+		&assignees, &t.free, &t.logs, &t.CreatedAt, &t.CreatedBy, &t.version)
 	if err != nil {
 		return t, err
 	}
@@ -102,7 +95,17 @@ func scanTask(row records.Row) (Task, error) {
 	return t, nil
 }
 
-// parseAssignees reads the column and puts the assignees in the order of their ids, which is that of time.
+// formatAssignees writes a line for each assignee, with blanks between the values. Names have no line breaks and come
+// last.
+func formatAssignees(assignees []Assignee) string {
+	var b strings.Builder
+	for _, a := range assignees {
+		fmt.Fprintf(&b, "%s %s %s %d %d %s\n", a.ID, a.UserID, a.Status, a.Weight, int64(a.AssignedAt), a.Name)
+	}
+	return b.String()
+}
+
+// parseAssignees reads what formatAssignees has written.
 func parseAssignees(taskID, text string) ([]Assignee, error) {
 	assignees := []Assignee{}
 	for line := range strings.Lines(text) {
@@ -118,45 +121,44 @@ func parseAssignees(taskID, text string) ([]Assignee, error) {
 		assignees = append(assignees, Assignee{ID: parts[0], TaskID: taskID, UserID: parts[1], Status: Part(parts[2]),
 			Weight: weight, AssignedAt: store.Time(at), Name: parts[5]})
 	}
-	slices.SortFunc(assignees, func(a, b Assignee) int { return strings.Compare(a.ID, b.ID) })
 	return assignees, nil
 }
 
 func insertTask(ctx context.Context, tx *store.Tx, t Task) error {
 	_, err := tx.Exec(ctx, insertTaskStatement, t.ID, t.CustomerID, t.Title, value.Fold(t.Title), t.Category, t.Description, t.IsUrgent,
-		string(t.Status), t.given, t.free, t.logs, t.CreatedAt, t.CreatedBy)
-	for i := 0; err == nil && i < len(t.Assignees); i++ {
-		err = insertAssignee(ctx, tx, t.Assignees[i], t.CreatedBy)
+		string(t.Status), t.given, t.Weight, t.PerformedWeight, formatAssignees(t.Assignees), t.free, t.logs, t.CreatedAt, t.CreatedBy)
+	members := append([]string{t.CreatedBy}, t.users()...)
+	for i := 0; err == nil && i < len(members); i++ {
+		err = insertMember(ctx, tx, t, members[i])
 	}
 	return err
 }
 
 func updateTask(ctx context.Context, tx *store.Tx, t Task, by string) error {
 	_, err := tx.Exec(ctx, updateTaskStatement, t.ID, t.Title, value.Fold(t.Title), t.Category, t.Description, t.IsUrgent,
-		string(t.Status), t.given, t.free, t.logs, tx.Now(), by, t.version)
+		string(t.Status), t.given, t.Weight, t.PerformedWeight, formatAssignees(t.Assignees), t.free, t.logs, tx.Now(), by, t.version)
 	return err
 }
 
 func deleteTask(ctx context.Context, tx *store.Tx, id string) error {
-	if _, err := tx.Exec(ctx, deleteAssigneesStatement, id); err != nil {
+	if _, err := tx.Exec(ctx, deleteMembersStatement, id); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, deleteTaskStatement, id)
 	return err
 }
 
-func insertAssignee(ctx context.Context, tx *store.Tx, a Assignee, by string) error {
-	_, err := tx.Exec(ctx, insertAssigneeStatement, a.ID, a.TaskID, a.UserID, a.Name, string(a.Status), a.Weight, a.AssignedAt, by)
+func insertMember(ctx context.Context, tx *store.Tx, t Task, userID string) error {
+	_, err := tx.Exec(ctx, insertMemberStatement, t.ID, userID, t.CreatedAt)
 	return err
 }
 
-func updatePart(ctx context.Context, tx *store.Tx, a Assignee) error {
-	_, err := tx.Exec(ctx, updatePartStatement, a.ID, string(a.Status))
-	return err
-}
-
-func deleteAssignee(ctx context.Context, tx *store.Tx, id string) error {
-	_, err := tx.Exec(ctx, deleteAssigneeStatement, id)
+// deleteMember removes an assignee from those whom the task concerns. Whoever made it stays.
+func deleteMember(ctx context.Context, tx *store.Tx, t Task, userID string) error {
+	if userID == t.CreatedBy {
+		return nil
+	}
+	_, err := tx.Exec(ctx, deleteMemberStatement, t.ID, userID)
 	return err
 }
 

@@ -1,10 +1,17 @@
 package endpoint
 
 // Doc is what the API document tells about a row beyond what its types, faults and rules say themselves. A type says
-// more about its members with these tags: enum, format, pattern, example, minimum, maximum, minLength, maxLength,
-// minItems, maxItems, required, nullable, default, items (format of the entries), type ("any" for any value) and doc (a
-// sentence). A format "-" takes away the one that the name suggests; an example
-// "-" leaves the member out of examples.
+// more about its members with these tags:
+//
+//	enum:"a,b"                    the values; separated by | where they hold commas
+//	format, pattern, default      as in JSON Schema; format:"-" takes away the one that the name suggests
+//	minimum, maximum, minLength, maxLength, minItems, maxItems
+//	items:"uuid"                  the format of the entries of an array
+//	required:"true"               overrules what the rules of the input and omitzero say
+//	nullable:"false"              never null although its type allows it
+//	type:"any"                    any value
+//	example:"Anna"                "-" leaves the member out of examples
+//	doc:"…"                       a sentence
 type Doc struct {
 	Description string        // further sentences, in Markdown
 	Body        any           // a value of the type that describes the body of an Upload or Raw handler

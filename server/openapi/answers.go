@@ -49,6 +49,10 @@ func (b *builder) responses(row endpoint.Endpoint) Map[*Response] {
 // addAnswer adds a success. Several of the same status are one response with several media types.
 func (b *builder) addAnswer(all *Map[*Response], row endpoint.Endpoint, answer endpoint.Answer) {
 	code := strconv.Itoa(answer.Status)
+	if answer.Status == http.StatusNotModified {
+		all.Set(code, &Response{Ref: b.refer("responses", "NotModified")})
+		return
+	}
 	response, known := all.Get(code)
 	if !known {
 		response = &Response{Headers: b.headers(row, answer.Status)}
@@ -63,7 +67,7 @@ func (b *builder) addAnswer(all *Map[*Response], row endpoint.Endpoint, answer e
 	}
 	content := &MediaType{Schema: &Schema{}, Example: answer.Example}
 	switch media := cmp.Or(answer.Media, jsonMedia); {
-	case media == jsonMedia && out != nil && (answer.Body != nil || len(row.Doc.Answers) == 0):
+	case media == jsonMedia && out != nil && out != reflect.TypeFor[endpoint.Result]():
 		content.Schema = b.of(out, false)
 	case media == jsonMedia:
 	case strings.HasPrefix(media, "text/"):

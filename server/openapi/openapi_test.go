@@ -1,21 +1,179 @@
 package openapi_test
 
 import (
+	"flag"
+	"fmt"
+	"net/http"
 	"os"
+	"strings"
 	"testing"
 
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/limit"
+	"kontor/server/openapi"
 	"kontor/server/servertest"
 )
 
-func TestDump(t *testing.T) {
-	s := servertest.Start(t)
-	d, err := s.Document()
+var (
+	update = flag.Bool("update", false, "write the golden file anew")
+	output = flag.String("document", "", "write the document to this file, for other linters")
+)
+
+const golden = "../../testdata/operations.golden"
+
+// document gives the document of all of Kontor.
+func document(t *testing.T) []byte {
+	t.Helper()
+	built, err := servertest.Start(t).Document()
 	if err != nil {
-		t.Error(err)
+		t.Errorf("the document leaves something unsaid: %v", err)
 	}
-	data, err := d.JSON()
+	text, err := built.JSON()
 	if err != nil {
 		t.Fatal(err)
 	}
-	os.WriteFile("/tmp/oa/openapi.json", data, 0o644)
+	return text
+}
+
+// load reads the document as its users do.
+func load(t *testing.T) *openapi3.T {
+	t.Helper()
+	loaded, err := openapi3.NewLoader().LoadFromData(document(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
+
+func TestDocument_IsValidAndTheSameEachTime(t *testing.T) {
+	text := document(t)
+	if *output != "" {
+		if err := os.WriteFile(*output, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if string(document(t)) != string(text) {
+		t.Error("two documents of the same table differ")
+	}
+	if err := load(t).Validate(t.Context(), openapi3.EnableExamplesValidation()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDocument_HasTheGoldenOperations(t *testing.T) {
+	var b strings.Builder
+	loaded := load(t)
+	for _, e := range servertest.Start(t).Table() {
+		operation := loaded.Paths.Value(e.Path).GetOperation(e.Method)
+		if operation == nil {
+			t.Fatalf("%s is not in the document", e.Key())
+		}
+		fmt.Fprintf(&b, "%-32s %-6s %-58s %-18s %s\n", operation.OperationID, e.Method, e.Path, strings.Join(operation.Tags, ","),
+			strings.Join(operation.Responses.Keys(), " "))
+	}
+	if *update {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != string(want) {
+		t.Errorf("the operations have changed; look at the difference and run the test with -update:\n%s", b.String())
+	}
+}
+
+func TestDocument_SaysEverythingAboutEveryOperation(t *testing.T) {
+	loaded := load(t)
+	for path, item := range loaded.Paths.Map() {
+		for method, operation := range item.Operations() {
+			t.Run(method+" "+path, func(t *testing.T) {
+				if operation.OperationID == "" || operation.Summary == "" || operation.Description == "" || len(operation.Tags) != 1 || operation.Security == nil {
+					t.Error("a name, a summary, a description, a tag or the security is missing")
+				}
+				for _, p := range operation.Parameters {
+					if p.Value.Description == "" || p.Value.Schema == nil || p.Value.Example == nil {
+						t.Errorf("parameter %s lacks a description, a schema or an example", p.Value.Name)
+					}
+				}
+				if body := operation.RequestBody; body != nil {
+					complete(t, "request", body.Value.Content)
+				}
+				errors := 0
+				for status, response := range operation.Responses.Map() {
+					if status >= "400" {
+						errors++
+					}
+					if status != "304" {
+						complete(t, status, response.Value.Content)
+					}
+					for _, header := range []string{"X-Request-ID", "Content-Language"} {
+						if response.Value.Headers[header] == nil {
+							t.Errorf("%s does not say that it has the header %s", status, header)
+						}
+					}
+				}
+				if errors == 0 {
+					t.Error("no error is documented")
+				}
+			})
+		}
+	}
+}
+
+// complete looks for schemas and examples. Files have no example.
+func complete(t *testing.T, what string, content openapi3.Content) {
+	t.Helper()
+	if len(content) == 0 {
+		t.Errorf("%s has no content", what)
+	}
+	for media, body := range content {
+		if body.Schema == nil {
+			t.Errorf("%s has no schema for %s", what, media)
+		}
+		text := media == "application/json" || strings.HasPrefix(media, "text/")
+		if text && body.Example == nil && len(body.Examples) == 0 {
+			t.Errorf("%s has no example for %s", what, media)
+		}
+	}
+}
+
+func TestServe_SendsTheDocumentCompressedAndOnlyWhenItHasChanged(t *testing.T) {
+	s := servertest.Start(t)
+	plain := s.Anonymous().Do("GET", "/openapi.json", nil).Expect(t, http.StatusOK)
+	packed := s.Anonymous().With("Accept-Encoding", "gzip").Do("GET", "/openapi.json", nil).Expect(t, http.StatusOK)
+	if packed.Header.Get("Content-Encoding") != "gzip" || len(packed.Body) > len(plain.Body)/4 {
+		t.Errorf("compressed: %q, %d of %d bytes", packed.Header.Get("Content-Encoding"), len(packed.Body), len(plain.Body))
+	}
+	again := s.Anonymous().With("If-None-Match", plain.Header.Get("ETag")).Do("GET", "/openapi.json", nil)
+	if again.Status != http.StatusNotModified || again.Body != "" {
+		t.Errorf("got %d and %d bytes, want 304 without a body", again.Status, len(again.Body))
+	}
+}
+
+// silent writes itself and does not say how.
+type silent struct{}
+
+// MarshalJSON writes a number.
+func (silent) MarshalJSON() ([]byte, error) { return []byte("1"), nil }
+
+func TestBuild_NamesWhatRowsLeaveUnsaid(t *testing.T) {
+	row := func(name, path string, h endpoint.Handler) endpoint.Endpoint {
+		return endpoint.Endpoint{Name: name, Method: "GET", Path: path, Access: access.Public, Limit: limit.None, Tag: "Things", Summary: "Test.", Handle: h}
+	}
+	_, err := openapi.Build(openapi.Options{Text: func(key string) string { return key }, Health: struct{}{}, Table: []endpoint.Endpoint{
+		row("a", "/a/{thing}", endpoint.Raw([]string{"text/plain"}, nil)),
+		{Name: "b", Method: "POST", Path: "/b", Access: access.Public, Tag: "Things", Handle: endpoint.Handler{Status: 200}, Doc: endpoint.Doc{Headers: []string{"X-Nothing"},
+			Answers: []endpoint.Answer{{Status: 200, Body: silent{}}}}},
+	}})
+	for _, gap := range []string{`tag "Things"`, "path parameter thing", "a reads a body", "what it answers", "writes itself", "X-Nothing"} {
+		if err == nil || !strings.Contains(err.Error(), gap) {
+			t.Errorf("got %v, want it to name %s", err, gap)
+		}
+	}
 }

@@ -14,7 +14,11 @@ func applyTags(s *Schema, tag reflect.StructTag) error {
 		target = s.Items // what speaks about texts is about the entries
 	}
 	if values := tag.Get("enum"); values != "" {
-		for value := range strings.SplitSeq(values, ",") {
+		separator := ","
+		if strings.Contains(values, "|") {
+			separator = "|"
+		}
+		for value := range strings.SplitSeq(values, separator) {
 			target.Enum = append(target.Enum, value)
 		}
 		if _, orNull := target.Type.([]string); orNull {

@@ -91,6 +91,9 @@ func testLog(t testing.TB) *slog.Logger {
 
 func (s *Server) serve() {
 	s.t.Helper()
+	if err := s.Notifications.Start(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
 	web, err := s.Modules.Server()
 	if err != nil {
 		s.t.Fatal(err)

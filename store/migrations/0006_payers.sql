@@ -17,7 +17,8 @@ CREATE TABLE payers (
 	CONSTRAINT payers_name_check CHECK (name IS NOT NULL OR company IS NOT NULL)
 );
 
-CREATE INDEX payers_created_idx ON payers (created_at, id);
+-- With the key of the company at its end, a search for a part of it reads this index alone.
+CREATE INDEX payers_created_idx ON payers (created_at, id, company_key);
 CREATE INDEX payers_owner_idx ON payers (created_by, created_at, id);
 CREATE INDEX payers_country_idx ON payers (country, created_at, id);
 CREATE INDEX payers_active_idx ON payers (active, created_at, id);

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -302,4 +303,42 @@ func (b *bank) endSessions() {
 			b.call(token, http.MethodDelete, "/v1/users/"+me+"/sessions/"+session["id"].(string), nil)
 		}
 	}
+}
+
+// Whoever signs in finds in the menu only what he may use: no entry leads to a refusal.
+func TestMenu_ShowsOnlyWhatOneMayDo(t *testing.T) {
+	b := openBank(t)
+	for _, role := range []string{"Advisor", "Customer"} {
+		t.Run(role, func(t *testing.T) {
+			email := strings.ToLower(role) + "@example.ch"
+			b.newUser(email, "four words in a row", role)
+			v := signedIn(t, b, desk, email, "four words in a row")
+			if ask[bool](v, `Boolean(document.querySelector('nav a[href^="/admin/"]'))`) && role == "Customer" {
+				t.Error("a customer sees the administration")
+			}
+			links := ask[[]string](v, `[...document.querySelectorAll('.shell > .side li a')].map((one) => one.getAttribute('href'))`)
+			for _, link := range append(links, "/profile") {
+				if !b.has(serves[link]) {
+					continue
+				}
+				if link == "/" {
+					v.until(`!document.querySelector('.skeleton')`) // Where one begins; its heading greets.
+				} else {
+					v.click(fmt.Sprintf(`a[href=%q]`, link))
+					v.until(fmt.Sprintf(`(() => { const entry = document.querySelector('a[href=%q]'); const name = entry.querySelector('span')?.innerText || entry.ariaLabel;
+						return document.querySelector('main h1').innerText === name && !document.querySelector('.skeleton'); })()`, link))
+				}
+				if text := ask[string](v, `document.querySelector('main [role=alert]')?.innerText ?? ''`); text != "" {
+					t.Errorf("%s shows: %s", link, text)
+				}
+			}
+		})
+	}
+}
+
+// serves names the endpoint behind each entry of the menu.
+var serves = map[string]string{
+	"/": "GET /v1/tasks", "/customers": "GET /v1/customers", "/personas": "GET /v1/personas", "/payers": "GET /v1/payers", "/tasks": "GET /v1/tasks",
+	"/chats": "GET /v1/chats", "/notifications": "GET /v1/notifications", "/invoices": "POST /v1/invoices/qrcode", "/profile": "GET /v1/profile",
+	"/admin/users": "GET /v1/users",
 }

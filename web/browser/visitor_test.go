@@ -88,7 +88,7 @@ func newVisitor(t *testing.T, b *bank, l look) *visitor {
 	t.Helper()
 	ctx, closeTab := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 	t.Cleanup(closeTab)
-	return watch(t, b, ctx, l)
+	return watch(ctx, t, b, l)
 }
 
 // secondTab opens another tab of the same browser profile.
@@ -96,10 +96,10 @@ func (v *visitor) secondTab() *visitor {
 	v.t.Helper()
 	ctx, closeTab := chromedp.NewContext(v.ctx)
 	v.t.Cleanup(closeTab)
-	return watch(v.t, v.bank, ctx, desk)
+	return watch(ctx, v.t, v.bank, desk)
 }
 
-func watch(t *testing.T, b *bank, ctx context.Context, l look) *visitor {
+func watch(ctx context.Context, t *testing.T, b *bank, l look) *visitor {
 	t.Helper()
 	v := &visitor{t: t, bank: b, ctx: ctx}
 	v.quietAbout()

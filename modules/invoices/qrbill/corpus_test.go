@@ -215,9 +215,9 @@ var expectedLoss = map[string]bool{"hard": true, "heic": true}
 
 func checkEntry(t *testing.T, reader *qrbill.Reader, e entry) (time.Duration, bool) {
 	file := readFile(t, e)
-	start := time.Now()
+	elapsed := stopwatch()
 	result, err := reader.Read(context.Background(), file, qrbill.Options{Page: e.Options.Page})
-	took := time.Since(start)
+	took := elapsed()
 	difference, wrong := e.Expected.differs(result, err)
 	switch {
 	case wrong:
@@ -231,7 +231,7 @@ func checkEntry(t *testing.T, reader *qrbill.Reader, e entry) (time.Duration, bo
 		t.Logf("%-45s %6d ms %v", e.File, took.Milliseconds(), err)
 	}
 	if err == nil {
-		checkStrict(t, reader, e, file)
+		checkStrict(t, reader, e, file, result)
 	}
 	for page, want := range e.ByPage {
 		n, _ := strconv.Atoi(page)
@@ -243,13 +243,49 @@ func checkEntry(t *testing.T, reader *qrbill.Reader, e entry) (time.Duration, bo
 	return took, difference == ""
 }
 
-func checkStrict(t *testing.T, reader *qrbill.Reader, e entry, file []byte) {
-	_, err := reader.Read(context.Background(), file, qrbill.Options{Page: e.Options.Page, Strict: true})
-	switch {
-	case e.Strict == "accept" && err != nil:
-		t.Errorf("%s: strict mode refuses: %v", e.File, err)
-	case e.Strict == "reject" && err == nil:
-		t.Errorf("%s: strict mode accepts", e.File)
+// stopwatch measures computing time where one file is read at a time on Linux,
+// so that other work on the machine does not count, and else what a clock shows.
+func stopwatch() func() time.Duration {
+	start := time.Now()
+	computed, ok := processTime()
+	return func() time.Duration {
+		if now, _ := processTime(); ok && workers() == 1 {
+			return now - computed
+		}
+		return time.Since(start)
+	}
+}
+
+// processTime is how long the process has been computing, in steps of 10 ms.
+func processTime() (time.Duration, bool) {
+	stat, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return 0, false
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest) // from the third field on
+	const user, system = 11, 12
+	if len(fields) <= system {
+		return 0, false
+	}
+	u, err1 := strconv.Atoi(fields[user])
+	s, err2 := strconv.Atoi(fields[system])
+	return time.Duration(u+s) * 10 * time.Millisecond, err1 == nil && err2 == nil
+}
+
+// checkStrict reads once more only what must be refused: strict mode is the
+// lenient reading and a look at its violations.
+func checkStrict(t *testing.T, reader *qrbill.Reader, e entry, file []byte, result *qrbill.Result) {
+	switch e.Strict {
+	case "accept":
+		if broken := qrbill.Violations(result.Findings); len(broken) > 0 {
+			t.Errorf("%s: strict mode refuses: %v", e.File, broken)
+		}
+	case "reject":
+		_, err := reader.Read(context.Background(), file, qrbill.Options{Page: e.Options.Page, Strict: true})
+		if qrbill.ReasonOf(err) != qrbill.InvalidPayload {
+			t.Errorf("%s: strict mode: got %v", e.File, err)
+		}
 	}
 }
 

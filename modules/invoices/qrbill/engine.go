@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	engineMemory = 192 << 20 // most that one PDF may take inside the engine
-	engineWait   = 15 * time.Second
+	engineMemory = 192 << 20        // most that one PDF may take inside the engine
+	engineWait   = 15 * time.Second // for an instance, of which there are as many as slots
 )
 
 // engine is PDFium compiled to WebAssembly. It starts with the first PDF: the
@@ -59,13 +59,11 @@ func (e *engine) compile() {
 	}()
 	config := wazero.NewRuntimeConfig() // guestMemory limits the memory and knows when it did
 	if e.cacheDir != "" {
-		cache, err := wazero.NewCompilationCacheWithDir(e.cacheDir)
-		if err != nil {
-			e.err = err
-			return
+		// A folder that cannot be written costs only the time of compiling anew.
+		if cache, err := wazero.NewCompilationCacheWithDir(e.cacheDir); err == nil {
+			e.cache = cache
+			config = config.WithCompilationCache(cache)
 		}
-		e.cache = cache
-		config = config.WithCompilationCache(cache)
 	}
 	ctx := experimental.WithMemoryAllocator(context.Background(), experimental.MemoryAllocatorFunc(
 		func(_, _ uint64) experimental.LinearMemory {
@@ -98,9 +96,10 @@ func (e *engine) machine(ctx context.Context) (*machine, error) {
 	select {
 	case <-e.ready:
 	case <-ctx.Done():
-		return nil, &Error{Reason: TooComplex, cause: ctx.Err()}
-	case <-time.After(engineWait):
-		return nil, ErrBusy
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return nil, ErrBusy // it is the engine that is not ready, the file is not to blame
+		}
+		return nil, ctx.Err()
 	}
 	if e.err != nil {
 		return nil, e.err

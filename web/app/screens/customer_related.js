@@ -47,7 +47,7 @@ export function CustomerPayers({ customer }) {
   const load = useLoad(() => payersOf(customer.id), [customer.id]);
   const columns = [
     { key: 'name', label: t('field.name'), cell: (row) => row.name || row.company },
-    { key: 'company', label: t('field.company'), cell: (row) => row.company },
+    { key: 'company', label: t('field.company'), cell: (row) => row.name && row.company },
     { key: 'country', label: t('field.country'), cell: (row) => row.country },
     { key: 'active', label: t('field.state'), cell: (row) => html`<${Badge} group="active" value=${row.active ? 'active' : 'inactive'} />` },
   ];

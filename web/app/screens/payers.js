@@ -21,7 +21,7 @@ const stateOf = (payer) => html`<${Badge} group="active" value=${payer.active ? 
 
 const columns = () => [
   { key: 'name', label: t('field.name'), cell: (row) => row.name || row.company },
-  { key: 'company', label: t('field.company'), cell: (row) => row.company },
+  { key: 'company', label: t('field.company'), cell: (row) => row.name && row.company },
   { key: 'email', label: t('field.email'), cell: (row) => row.email },
   { key: 'country', label: t('field.country'), cell: (row) => row.country },
   { key: 'active', label: t('field.state'), cell: stateOf },

@@ -5,7 +5,7 @@ import { dateTime, number } from '../format.js';
 import { t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { useNotifications } from '../live.js';
-import { nameOf, usePeople } from '../people.js';
+import { learn, nameOf, usePeople } from '../people.js';
 import { usePrefs } from '../prefs.js';
 import { Avatar, Badge, Facts, Progress } from '../ui/data.js';
 import { Empty, Loaded, toast, useAction } from '../ui/feedback.js';
@@ -36,18 +36,19 @@ function Assignee({ one, base, manages, reload }) {
   </li>`;
 }
 
-const changeOf = (log) => {
-  if (log.message) return log.message;
-  const action = term('task_log', log.action ?? log.event ?? 'changed');
-  const status = log.to ?? log.status;
-  return status ? `${action}: ${term('task_status', status)}` : action;
-};
+/** What a log entry tells, as one line. */
+function changeOf(log) {
+  const action = term('task_log', log.action);
+  if (log.action === 'status_changed') return `${action}: ${term('task_status', log.to)}`;
+  if (log.action === 'assignee_changed') return `${nameOf(log.user_id)}: ${term('assignee_status', log.to)}`;
+  return log.user_id ? `${action}: ${nameOf(log.user_id)}` : action;
+}
 
 function Logs({ logs }) {
   usePeople();
   if (!logs.length) return html`<${Empty} icon="audit" title=${t('tasks.no_logs')} />`;
-  return html`<ol class="timeline">${[...logs].reverse().map((log, i) => html`<li key=${i}>
-    <p>${changeOf(log)}</p><p class="fine">${[dateTime(log.at ?? log.created_at ?? log.time), nameOf(log.by ?? log.user_id ?? log.actor ?? log.created_by)].filter(Boolean).join(' · ')}</p></li>`)}</ol>`;
+  return html`<ol class="timeline">${[...logs].reverse().map((log) => html`<li key=${log.at + log.action + (log.assignee_id ?? '')}>
+    <p>${changeOf(log)}</p>${log.reason && html`<p class="prose">${log.reason}</p>`}<p class="fine">${dateTime(log.at)} · ${nameOf(log.by)}</p></li>`)}</ol>`;
 }
 
 /** One task: what it is, who does which part, what happened so far. */
@@ -55,7 +56,11 @@ export default function Task({ customer: customerId, id }) {
   usePrefs();
   const [dialog, setDialog] = useState('');
   const base = `/v1/customers/${customerId}/tasks/${id}`;
-  const load = useLoad(() => api.get(base), [id]);
+  const load = useLoad(async () => {
+    const found = await api.get(base);
+    for (const one of found.assignees) learn(one.user_id, one.name);
+    return found;
+  }, [id]);
   const customer = useLoad(() => api.get(`/v1/customers/${customerId}`).catch(() => null), [customerId]);
   const rights = useRights('tasks', id);
   useNotifications((item) => (!item || item.rec_type === 'tasks') && load.reload());

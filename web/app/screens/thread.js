@@ -81,7 +81,7 @@ export function Thread({ id, chat, name, changed }) {
   useNotifications((item) => (!item || ownPath(item.link_url) === `/chats/${id}`) && refresh());
   useLayoutEffect(() => {
     if (atEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
-  }, [messages]);
+  }); // After every drawing: a name that becomes known adds a line, too.
 
   function type(value) {
     setText(value);

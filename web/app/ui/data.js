@@ -65,7 +65,7 @@ export function Table({ caption, columns, rows, sort = '', onSort, link }) {
     <thead><tr>${columns.map((column) => {
       const sorted = column.sort && column.sort === field;
       const direction = sorted ? (sort.startsWith('-') ? 'descending' : 'ascending') : undefined;
-      return html`<th key=${column.key} scope="col" class=${column.num ? 'num' : ''} aria-sort=${direction}>
+      return html`<th key=${column.key} scope="col" class=${`${column.num ? 'num' : ''}${column.minor ? ' minor' : ''}`} aria-sort=${direction}>
         ${column.sort && onSort
           ? html`<button class="bare sort" onClick=${() => onSort(sorted && !sort.startsWith('-') ? `-${column.sort}` : column.sort)}>${column.label}${sorted && html`<${Icon} name=${direction === 'ascending' ? 'up' : 'down'} size=${12} />`}</button>`
           : column.label || html`<span class="sr">${t('table.actions')}</span>`}

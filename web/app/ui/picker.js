@@ -1,5 +1,6 @@
 import { html, useEffect, useId, useState } from '../lib.js';
 import { api } from '../api.js';
+import { myId } from '../access.js';
 import { t } from '../i18n.js';
 import { anywhere, useTyped } from '../list.js';
 import { listPeople, nameOf, usePeople } from '../people.js';
@@ -68,13 +69,13 @@ async function findPersonas(text) {
 /** Chooses a persona by name. */
 export const PersonaPicker = ({ form, name }) => html`<${Lookup} label=${t('personas.one')} name=${name} find=${findPersonas} pick=${(row) => form.set(name, row.id)} error=${form.errors[name]} />`;
 
-/** Chooses a user by what is known of him; somebody who may not list users enters an id. */
-export function UserPicker({ label, pick, error, chosen }) {
+/** Chooses a user by what is known of him, with `others` not oneself; somebody who may not list users enters an id. */
+export function UserPicker({ label, pick, error, chosen, others }) {
   usePeople();
   async function find(text) {
     if (isId(text)) return [{ id: text.trim().toLowerCase(), name: nameOf(text.trim().toLowerCase()) }];
     const all = await listPeople();
-    return all.map((one) => ({ ...one, name: nameOf(one.id) })).filter((one) => one.name.toLowerCase().includes(text.toLowerCase()));
+    return all.map((one) => ({ ...one, name: nameOf(one.id) })).filter((one) => one.name.toLowerCase().includes(text.toLowerCase()) && !(others && one.id === myId()));
   }
   return html`<${Lookup} label=${label} find=${find} pick=${pick} error=${error} chosen=${chosen} hint=${t('people.pick_hint')} />`;
 }

@@ -78,7 +78,6 @@ export function Shell({ path, children }) {
   usePeople();
   const unread = useUnread();
   const [open, setOpen] = useState(false);
-  const bell = unread.notifications ? t('nav.unread_notifications', { n: unread.notifications }) : t('nav.notifications');
   return html`<div class="shell">
     <a class="button skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById('main').focus(); }}>${t('nav.skip')}</a>
     <${Side} path=${path} />
@@ -89,7 +88,7 @@ export function Shell({ path, children }) {
         <span class="grow"></span>
         <${Signal} />
         <${LanguageChoice} />
-        <a class="icon-button" href="/notifications" aria-label=${bell} title=${bell}><${Icon} name="bell" size=${20} />${unread.notifications ? html`<span class="count" aria-hidden="true">${shownCount(unread.notifications)}</span>` : null}</a>
+        <a class="icon-button" href="/notifications" title=${t('nav.notifications')}><${Icon} name="bell" size=${20} />${unread.notifications ? html`<span class="count">${shownCount(unread.notifications)}</span>` : null}<span class="sr"> ${unread.notifications ? t('overview.unread_notifications') : t('nav.notifications')}</span></a>
         <a class="icon-button" href="/profile" aria-label=${t('nav.profile')} title=${nameOf(myId())}><${Icon} name="profile" size=${20} /></a>
         <button class="icon-button" aria-label=${t('nav.signout')} title=${t('nav.signout')} onClick=${() => signOut().catch(() => {})}><${Icon} name="logout" size=${20} /></button>
       </header>

@@ -136,29 +136,29 @@ func (q *grid) plausible(g *Gray) bool {
 }
 
 // decode tries several ways to tell dark from light modules.
-func (raw *samples) decode(effort int) ([]byte, bool) {
+func (s *samples) decode(effort int) ([]byte, bool) {
 	radii := []int{3, 6}
 	if effort > 2 {
 		radii = []int{3, 6, 12, 2}
 	}
 	for _, radius := range radii {
-		s := raw.normalize(radius)
-		values := s.centers()
-		if data, ok := decodeBoth(raw.layout, values); ok {
+		level := s.normalize(radius)
+		values := level.centers()
+		if data, ok := decodeBoth(s.layout, values); ok {
 			return data, true
 		}
-		sharper, ok := s.equalize(raw.known)
+		sharper, ok := level.equalize(s.known)
 		if !ok {
 			continue
 		}
-		if data, ok := decodeBoth(raw.layout, sharper); ok {
+		if data, ok := decodeBoth(s.layout, sharper); ok {
 			return data, true
 		}
 		for range effort - 1 {
-			if sharper, ok = s.equalize(raw.decided(sharper, 0.4)); !ok {
+			if sharper, ok = level.equalize(s.decided(sharper, 0.4)); !ok {
 				break
 			}
-			if data, ok := decodeBoth(raw.layout, sharper); ok {
+			if data, ok := decodeBoth(s.layout, sharper); ok {
 				return data, true
 			}
 		}

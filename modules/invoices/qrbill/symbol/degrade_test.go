@@ -357,7 +357,7 @@ func readAll(g *Gray, want string) (right, wrong, quick bool) {
 // TestDamages measures how many damaged codes are read, and that none is read
 // wrongly. KONTOR_QR_SEEDS makes it larger.
 func TestDamages(t *testing.T) {
-	seeds := 2
+	seeds := 1
 	if n, err := strconv.Atoi(os.Getenv("KONTOR_QR_SEEDS")); err == nil {
 		seeds = n
 	}
@@ -385,7 +385,7 @@ func TestDamages(t *testing.T) {
 		}
 	}
 	t.Logf("read at low, middle and high severity:%s", report.String())
-	if least := 80; 100*read < least*total {
+	if least := 90; 100*read < least*total {
 		t.Errorf("read %d of %d damaged codes, expected %d %%", read, total, least)
 	}
 }

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// layer is a group of packages with what they may import of ours, and why no more.
+type layer struct {
+	packages string // a pattern of import paths below the module
+	may      []string
+	because  string
+}
+
+// layers are the arrows of docs/architecture.md. A package belongs to the first pattern that it fits. What stands under
+// every layer's own path (store/internal below store) may be imported by it.
+var layers = []layer{
+	{`\.`, []string{"modules/commands"}, "main only hands over to the commands"},
+	{`store/storetest`, []string{"store"}, "it gives tests a database and knows nothing of what is in it"},
+	{`store`, []string{"store/internal/sqlite"}, "the store knows no module and no HTTP: whoever uses it must be testable without a server"},
+	{`store/internal/.*|locales|web|server/access|server/fault|server/limit|server/sse|server/settings|modules/value`, nil,
+		"leaves import nothing of ours, so that everything may import them"},
+	{`server/endpoint`, []string{"server/access", "server/fault", "server/limit"}, "a row of the table says what an operation is, not how it is served"},
+	{`server/openapi`, []string{"server/endpoint", "server/access", "server/fault", "server/limit"}, "the document is made of the table alone"},
+	{`server`, []string{"server/endpoint", "server/openapi", "server/access", "server/fault", "server/limit", "server/sse", "locales", "web"},
+		"the server serves any table: it knows neither modules nor the database"},
+	{`server/servertest`, []string{"server", "server/access", "server/endpoint", "server/settings", "modules", "modules/auth", "modules/users", "store", "store/storetest"},
+		"it starts everything for tests"},
+	{`modules/commands`, []string{"*"}, "the command line puts everything together"},
+	{`modules/demo`, []string{"*"}, "the demonstration bank uses the modules as an operator would"},
+	{`modules/invoices/qrbill(/.*)?`, nil, "the reader of bills is a library of its own"},
+	{`modules/notice`, []string{"server/access"}, "it names events for siblings that must not import each other"},
+	{`modules/input`, []string{"modules/value", "server/fault"}, "it checks input and decides nothing else"},
+	{`modules/list`, []string{"modules/value", "server/endpoint", "server/fault", "store"}, "lists know no record of any module"},
+	{`modules/records`, []string{"modules/list", "server/access", "server/endpoint", "server/fault", "store"}, "records know no record of any module"},
+	{`modules/[a-z]+`, []string{"modules/value", "modules/input", "modules/list", "modules/records", "modules/notice",
+		"server/access", "server/endpoint", "server/fault", "server/limit", "server/sse", "store"},
+		"siblings never import each other: declare what is needed as an interface, and let modules.go hand it over"},
+	{`modules`, []string{"*"}, "here, and only here, modules meet"},
+}
+
+const modulePath = "kontor"
+
+// TestArrows_PointDown reads the imports of every package, those of its tests aside, and compares them with the layers.
+func TestArrows_PointDown(t *testing.T) {
+	for directory, imports := range importsByPackage(t) {
+		l, ok := layerOf(directory)
+		if !ok {
+			t.Errorf("package %s belongs to no layer: give it one here and in docs/architecture.md", directory)
+			continue
+		}
+		for _, imported := range imports {
+			below := strings.HasPrefix(imported, directory+"/")
+			if !below && !slices.Contains(l.may, imported) && !slices.Contains(l.may, "*") {
+				t.Errorf("%s imports %s and may not: %s", directory, imported, l.because)
+			}
+		}
+	}
+}
+
+func layerOf(directory string) (layer, bool) {
+	for _, l := range layers {
+		if regexp.MustCompile(`^(` + l.packages + `)$`).MatchString(directory) {
+			return l, true
+		}
+	}
+	return layer{}, false
+}
+
+// importsByPackage gives what each package imports of ours, by directory.
+func importsByPackage(t *testing.T) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && name != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		directory := path.Dir(filepath.ToSlash(name))
+		found[directory] = append(found[directory], ours(file.Imports)...)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// ours keeps the imports that are packages of this module.
+func ours(specs []*ast.ImportSpec) []string {
+	var kept []string
+	for _, spec := range specs {
+		name, err := strconv.Unquote(spec.Path.Value)
+		if below, ok := strings.CutPrefix(name, modulePath+"/"); ok && err == nil {
+			kept = append(kept, below)
+		}
+	}
+	return kept
+}
+
+// TestArrows_AreThoseOfTheDocument looks for every package in the description of the architecture.
+func TestArrows_AreThoseOfTheDocument(t *testing.T) {
+	document, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for directory := range importsByPackage(t) {
+		if directory != "." && !strings.Contains(string(document), "`"+directory+"`") {
+			t.Errorf("docs/architecture.md does not name the package `%s`", directory)
+		}
+	}
+}

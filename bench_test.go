@@ -1,0 +1,180 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// BenchmarkColdStart measures from the start of the process to the first 200 of /readyz, on a database that exists, and
+// the memory that the process then holds at rest.
+func BenchmarkColdStart(b *testing.B) {
+	dir := filepath.Join(b.TempDir(), "data")
+	seed(b, dir, 1000)
+	address := freeAddress(b)
+	var slowest time.Duration
+	var memory int
+	for b.Loop() {
+		cmd := command(b, nil, "serve", "--server.listen="+address, "--data.dir", dir)
+		began := time.Now()
+		if err := cmd.Start(); err != nil {
+			b.Fatal(err)
+		}
+		waitReady(b, address, began)
+		took := time.Since(began)
+		slowest = max(slowest, took)
+		memory = max(memory, residentKiB(b, cmd.Process.Pid))
+		if err := cmd.Process.Kill(); err != nil {
+			b.Fatal(err)
+		}
+		_ = cmd.Wait() // it was killed
+	}
+	b.ReportMetric(float64(slowest.Milliseconds()), "slowest-ms")
+	b.ReportMetric(float64(memory)/1024, "RSS-MiB")
+}
+
+// seed fills a data directory with customers.
+func seed(b *testing.B, dir string, customers int) {
+	b.Helper()
+	p := start(b, dir)
+	admin := p.admin()
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range 16 {
+		c := p.client(admin.headers...)
+		wait.Go(func() {
+			for i := next.Add(1); int(i) <= customers; i = next.Add(1) {
+				body := fmt.Sprintf(`{"first_name":"Anna","last_name":"Muster %d","email":"anna%d@example.ch"}`, i, i)
+				if got, err := c.try("POST", "/v1/customers", body); err != nil || got.status != 201 {
+					b.Errorf("%d %s, %v", got.status, got.body, err)
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if code := p.stop(); code != 0 {
+		b.Fatalf("exit code %d: %s", code, p.stderr)
+	}
+}
+
+// freeAddress gives an address that nobody listens on at the moment.
+func freeAddress(b *testing.B) string {
+	b.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// waitReady asks again and again, for there is nothing else to wait for.
+func waitReady(b *testing.B, address string, began time.Time) {
+	b.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
+	for time.Since(began) < time.Minute {
+		response, err := client.Get("http://" + address + "/readyz")
+		if err != nil {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		response.Body.Close()
+		if response.StatusCode == http.StatusOK {
+			return
+		}
+	}
+	b.Fatal("not ready within a minute")
+}
+
+// residentKiB reads how much memory a process holds.
+func residentKiB(b *testing.B, pid int) int { return procNumber(b, pid, "status", "VmRSS:") }
+
+func procNumber(b *testing.B, pid int, file, label string) int {
+	b.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
+	if err != nil {
+		b.Skip("needs the /proc of Linux")
+	}
+	n, err := strconv.Atoi(after(string(data), label))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+// processorTime is what a process has used of the processors so far.
+func processorTime(b *testing.B, pid int) time.Duration {
+	b.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		b.Skip("needs the /proc of Linux")
+	}
+	// The name in parentheses may hold anything; behind it user and system time are the 12th and 13th field, in ticks.
+	const ticksPerSecond = 100
+	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
+	var ticks int
+	for _, field := range fields[11:13] {
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / ticksPerSecond
+}
+
+// BenchmarkCheck100 measures POST /v1/rbac/check with a hundred checks: time by the clock, and what it costs the server's
+// processors.
+func BenchmarkCheck100(b *testing.B) {
+	p := start(b, filepath.Join(b.TempDir(), "data"))
+	admin := p.admin()
+	var checks []string
+	for i := range 100 {
+		var made struct{ ID string }
+		admin.do(b, "POST", "/v1/customers", fmt.Sprintf(`{"first_name":"Anna","last_name":"M","email":"a%d@example.ch"}`, i), 201).into(b, &made)
+		checks = append(checks, fmt.Sprintf(`{"rec_type":"customers","permission":"update","rec_id":%q}`, made.ID))
+	}
+	body := `{"checks":[` + strings.Join(checks, ",") + `]}`
+	before, calls := processorTime(b, p.cmd.Process.Pid), 0
+	for b.Loop() {
+		admin.do(b, "POST", "/v1/rbac/check", body, 200)
+		calls++
+	}
+	used := processorTime(b, p.cmd.Process.Pid) - before
+	b.ReportMetric(used.Seconds()*1000/float64(calls), "cpu-ms/op")
+}
+
+// BenchmarkSignIn measures sign-ins with real hashes, from as many clients as may wait, and how many are turned away.
+func BenchmarkSignIn(b *testing.B) {
+	p := start(b, filepath.Join(b.TempDir(), "data"), "--auth.cooling_off.free_attempts=1000")
+	body := fmt.Sprintf(`{"user_id":%q,"password":%q}`, adminEmail, adminPassword)
+	var away, done atomic.Int64
+	began := time.Now()
+	b.SetParallelism(4)
+	b.RunParallel(func(pb *testing.PB) {
+		c := p.client()
+		for pb.Next() {
+			switch got, err := c.try("POST", "/authenticate", body); {
+			case err != nil:
+				b.Error(err)
+			case got.status == 503:
+				away.Add(1)
+			case got.status != 200:
+				b.Errorf("got %d %s", got.status, got.body)
+			default:
+				done.Add(1)
+			}
+		}
+	})
+	b.ReportMetric(float64(done.Load())/time.Since(began).Seconds(), "sign-ins/s")
+	b.ReportMetric(float64(away.Load()), "turned-away")
+}

@@ -1,0 +1,101 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/valyala/fasthttp/fasthttputil"
+
+	"kontor/modules"
+	"kontor/store"
+)
+
+// object is a JSON object.
+type object map[string]any
+
+// caller makes requests to a server of its own, in memory.
+type caller struct {
+	client   *http.Client
+	listener *fasthttputil.InmemoryListener
+	ended    chan error
+}
+
+func newCaller(m *modules.Modules) (*caller, error) {
+	server, err := m.Server()
+	if err != nil {
+		return nil, err
+	}
+	c := &caller{listener: fasthttputil.NewInmemoryListener(), ended: make(chan error, 1)}
+	c.client = &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return c.listener.Dial()
+	}}}
+	go func() { c.ended <- server.Serve(c.listener) }()
+	return c, nil
+}
+
+// close ends the server. It is not drained: that would end the streams of the modules for good.
+func (c *caller) close() {
+	c.client.CloseIdleConnections()
+	_ = c.listener.Close() // in memory, there is nothing that could fail
+	<-c.ended
+}
+
+// post makes a request as somebody and reads the answer into result, which may be nil.
+func (c *caller) post(as *person, path string, body object, result any, headers ...string) error {
+	return c.do(as, http.MethodPost, path, body, result, headers...)
+}
+
+func (c *caller) do(as *person, method, path string, body object, result any, headers ...string) error {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequest(method, "http://kontor.localhost"+path, strings.NewReader(string(data)))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if as.token != "" {
+		request.Header.Set("Authorization", "Bearer "+as.token)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := c.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode >= http.StatusBadRequest {
+		var refused struct {
+			Code    string         `json:"code"`
+			Details map[string]any `json:"details"`
+		}
+		if err := json.UnmarshalRead(response.Body, &refused); err != nil {
+			return fmt.Errorf("%s %s: %d", method, path, response.StatusCode)
+		}
+		return fmt.Errorf("%s %s: %d %s %v", method, path, response.StatusCode, refused.Code, refused.Details)
+	}
+	if result == nil {
+		result = new(any)
+	}
+	return json.UnmarshalRead(response.Body, result)
+}
+
+// signIn gives everybody a session for the day. It needs no password: the demo is in the house.
+func (b *bank) signIn(int) error {
+	return b.DB.InTx(b.ctx, func(tx *store.Tx) error {
+		for _, p := range append([]*person{b.customer}, b.staff...) {
+			token, _, err := b.Auth.OpenSession(b.ctx, tx, p.id)
+			if err != nil {
+				return err
+			}
+			p.token = token
+		}
+		return nil
+	})
+}

@@ -1,0 +1,81 @@
+package demo
+
+import "fmt"
+
+// meetPersonas enters personas and, from time to time, a family.
+func (b *bank) meetPersonas(day int) error {
+	if day%3 != 0 {
+		return nil
+	}
+	who := b.invent()
+	for who.business {
+		who = b.invent()
+	}
+	head, err := b.persona(who)
+	if err != nil {
+		return err
+	}
+	if day%2 == 0 {
+		return b.family(head, who)
+	}
+	if len(b.personas) > 4 {
+		relation := pick(b, []string{"legal_representative", "beneficial_owner", "authorised_signatory", "guardian"})
+		return b.link(head, b.personas[b.random.IntN(len(b.personas)-1)], relation)
+	}
+	return nil
+}
+
+func (b *bank) persona(who identity) (string, error) {
+	var made idOf
+	err := b.api.post(b.staff[0], "/v1/personas", object{"first_name": who.first, "last_name": who.last, "date_of_birth": who.born,
+		"nationality": who.nationality, "metadata": object{"language": who.language}}, &made)
+	b.personas = append(b.personas, made.ID)
+	return made.ID, err
+}
+
+// family adds a spouse and a child.
+func (b *bank) family(head string, who identity) error {
+	spouse := b.invent()
+	spouse.last, spouse.business = who.last, false
+	if spouse.first == "" {
+		spouse.first = "Robin"
+	}
+	partner, err := b.persona(spouse)
+	if err != nil {
+		return err
+	}
+	child := spouse
+	child.first, child.born = pick(b, regions[0].first), fmt.Sprintf("20%02d-0%d-1%d", 6+b.random.IntN(15), 1+b.random.IntN(9), b.random.IntN(9))
+	young, err := b.persona(child)
+	if err != nil {
+		return err
+	}
+	for _, l := range []struct{ from, to, relation string }{{head, partner, "spouse"}, {head, young, "parent"}, {partner, young, "parent"}} {
+		if err := b.link(l.from, l.to, l.relation); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bank) link(from, to, relation string) error {
+	return b.api.post(b.staff[0], "/v1/personas/"+from+"/links", object{"linked_persona_id": to, "relation": relation}, nil)
+}
+
+// billPayers enters a payer for a customer.
+func (b *bank) billPayers(day int) error {
+	if day%2 == 0 || len(b.customers) == 0 {
+		return nil
+	}
+	c := pick(b, b.customers)
+	who := b.invent()
+	name := who.first + " " + who.last
+	body := object{"customer_id": c.id, "name": name, "email": who.email(day), "country": "CHE", "metadata": object{"terms_days": 30}}
+	if who.business {
+		body["name"], body["company"] = "Buchhaltung", who.last
+	}
+	if who.nationality != "CHE" {
+		body["country"] = who.nationality
+	}
+	return b.api.post(b.staff[0], "/v1/payers", body, nil)
+}

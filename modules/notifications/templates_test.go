@@ -1,0 +1,102 @@
+package notifications_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"kontor/locales"
+	"kontor/modules/notice"
+	"kontor/modules/notifications"
+)
+
+// values are what each event is raised with.
+var values = map[notice.Event]map[string]any{
+	notice.MessageReceived:       {},
+	notice.CustomerCreated:       {"Name": "Vreni Muster"},
+	notice.CustomerStatusChanged: {"Name": "Vreni Muster", "From": "pending", "To": "in_review"},
+	notice.KYCDocumentExpiring:   {"Name": "Vreni Muster", "Document": "passport", "Date": "2026-02-28"},
+	notice.TaskAssigned:          {"Title": "Sign the form"},
+	notice.TaskStatusChanged:     {"Title": "Sign the form", "From": "pending", "To": "completed"},
+	notice.PasswordChanged:       {},
+	notice.NewDeviceLogin:        {"Time": "2026-01-31T08:15:30Z"},
+}
+
+// parts are what an event has on each of its channels.
+var parts = map[string][]string{
+	"":                  {"title", "content", "push.title", "push.content", "push.link_text"},
+	notifications.Email: {"email.subject", "email.text", "email.html"},
+	notifications.SMS:   {"sms.text"},
+}
+
+func TestTemplates_AreCompleteForEveryEventChannelAndLanguage(t *testing.T) {
+	texts, err := locales.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := notifications.Channels()
+	if len(kinds) != len(values) {
+		t.Errorf("%d events are declared, %d are known here", len(kinds), len(values))
+	}
+	for event, channels := range kinds {
+		args := map[string]any{"Link": "https://bank.example/"}
+		for name, value := range values[event] {
+			args[name] = value
+		}
+		for _, channel := range append([]string{""}, channels...) {
+			for _, lang := range locales.Languages() {
+				for _, part := range parts[channel] {
+					text, ok := texts.Lookup(lang, "notification."+string(event)+"."+part, args)
+					if !ok || text == "" || strings.Contains(text, "<no value>") {
+						t.Errorf("%s %s %s: got %q, %t", lang, event, part, text, ok)
+					}
+					if part == "sms.text" && len([]rune(text)) > 160 {
+						t.Errorf("%s %s: an SMS of %d characters", lang, event, len([]rune(text)))
+					}
+				}
+			}
+		}
+	}
+}
+
+var unknownKey = regexp.MustCompile(`^notification\.(\w+)\.`)
+
+func TestTemplates_AreOfKnownEventsOnly(t *testing.T) {
+	data, err := locales.Files().Open("en/notifications.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer data.Close()
+	var texts map[string]string
+	if err := json.UnmarshalRead(data, &texts); err != nil {
+		t.Fatal(err)
+	}
+	kinds := notifications.Channels()
+	for key := range texts {
+		found := unknownKey.FindStringSubmatch(key)
+		if found == nil || found[1] == "term" || found[1] == string(notice.CredentialOTP) {
+			continue
+		}
+		channels, known := kinds[notice.Event(found[1])]
+		channel, _, _ := strings.Cut(strings.TrimPrefix(key, found[0]), ".")
+		if _, ofChannel := parts[channel]; !known || ofChannel && !slices.Contains(channels, channel) {
+			t.Errorf("%s is used by nothing", key)
+		}
+	}
+}
+
+func TestMessages_AreWordedInTheLanguageOfTheRecipientWithTermsAndDates(t *testing.T) {
+	for lang, want := range map[string][3]string{
+		"en": {"A document of A & B <x> expires soon", "The passport of A & B <x> expires on 28 February 2026.", "The passport of A &amp; B &lt;x&gt; expires on 28 February 2026."},
+		"de": {"Ein Dokument von A & B <x> läuft bald ab", "Der Pass von A & B <x> läuft am 28.02.2026 ab.", "Der Pass von A &amp; B &lt;x&gt; läuft am 28.02.2026 ab."},
+	} {
+		subject, text, html := notifications.Word(lang, notice.KYCDocumentExpiring, "https://bank.example",
+			map[string]any{"Name": "A & B <x>", "Document": "passport", "Date": "2026-02-28"})
+		if subject != want[0] || !strings.HasPrefix(text, want[1]) || !strings.Contains(html, want[2]) || !strings.Contains(text, "https://bank.example/customers/") {
+			t.Errorf("%s: got %q, %q, %q", lang, subject, text, html)
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package personas
+
+import (
+	"context"
+	"fmt"
+
+	"kontor/modules/value"
+	"kontor/store"
+)
+
+// Fill stores personas with nationalities in turn, for benchmarks.
+func Fill(ctx context.Context, tx *store.Tx, n int) ([]string, error) {
+	nationalities := []string{"CHE", "DEU", "FRA", "ITA", "LIE"}
+	born, err := value.ParseDate("1990-01-31")
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for i := range n {
+		p := Persona{ID: store.NewID(), FirstName: "Vreni", LastName: fmt.Sprintf("Muster %d", i), DateOfBirth: born,
+			Nationality: &nationalities[i%len(nationalities)], Active: i%len(nationalities) == 0, Metadata: []byte("{}"),
+			CreatedAt: tx.Now(), CreatedBy: store.NilID, ModifiedAt: tx.Now(), ModifiedBy: store.NilID, version: 1}
+		if err := insertPersona(ctx, tx, p); err != nil {
+			return nil, err
+		}
+		ids = append(ids, p.ID)
+	}
+	return ids, nil
+}

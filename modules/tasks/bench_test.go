@@ -1,0 +1,101 @@
+package tasks_test
+
+import (
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"kontor/server/access"
+	"kontor/server/servertest"
+	"kontor/store"
+)
+
+// fill stores tasks of a customer past the rules, each assigned to one of the users, and gives the id of the last.
+func fill(b *testing.B, s *servertest.Server, customerID, creator string, users []string, n int) (id string) {
+	b.Helper()
+	const group = 2000
+	states := []string{"pending", "in_progress", "completed", "canceled"}
+	for from := 0; from < n; from += group {
+		err := s.DB.InTx(b.Context(), func(tx *store.Tx) error {
+			for i := from; i < min(n, from+group); i++ {
+				id = store.NewID()
+				user := users[i%len(users)]
+				assignee := fmt.Sprintf("%s %s assigned 2 %d A. Muster\n", store.NewID(), user, int64(tx.Now()))
+				if _, err := tx.Exec(b.Context(), `INSERT INTO tasks (id, customer_id, title, title_key, category, description, is_urgent, status,
+						given_weight, weight, performed_weight, assignees, metadata, logs, created_at, created_by, updated_at, updated_by)
+					VALUES ($1, $2, 'Vertrag', 'vertrag', 'sign', '', FALSE, $3, 1, 2, 0, $4, '{"actions":{}}', '[]', $5, $6, $5, $6)`,
+					id, customerID, states[i%len(states)], assignee, tx.Now(), creator); err != nil {
+					return err
+				}
+				for _, member := range []string{user, creator} {
+					if _, err := tx.Exec(b.Context(), `INSERT INTO task_members (task_id, user_id, created_at) VALUES ($1, $2, $3)`, id, member, tx.Now()); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	return id
+}
+
+// BenchmarkBesideCustomers compares reading a task and ten tasks with reading a customer and ten customers, in turn on
+// the same server with 10,000 tasks.
+func BenchmarkBesideCustomers(b *testing.B) {
+	s := servertest.Start(b)
+	advisor, assigned := s.User(access.Advisor), s.User(access.Customer)
+	var customer string
+	for i := range 100 {
+		customer = advisor.Do("POST", "/v1/customers", body{"first_name": "Ada", "last_name": fmt.Sprint("Muster ", i), "email": "ada@example.ch"}).
+			Expect(b, 201).JSON(b)["id"].(string)
+	}
+	others := make([]string, 10)
+	for i := range others {
+		others[i] = s.User(access.Customer).UserID
+	}
+	fill(b, s, newCustomer(b, advisor), advisor.UserID, append(others, assigned.UserID), 10_000)
+	id := fill(b, s, customer, advisor.UserID, others, 100)
+	const tenCustomers = "/v1/customers?search.kyc_status=not_started&sort=-created_at&limit=10"
+	for _, c := range []struct {
+		name       string
+		as         *servertest.Client
+		path, base string
+	}{
+		{"get", advisor, "/v1/customers/" + customer + "/tasks/" + id, "/v1/customers/" + customer},
+		{"list", advisor, "/v1/customers/" + customer + "/tasks?search.status=pending&sort=-created_at&limit=10", tenCustomers},
+		{"assigned", assigned, "/v1/tasks?limit=10", tenCustomers},
+		{"made", advisor, "/v1/tasks?limit=10", tenCustomers},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			cost := func(as *servertest.Client, path string) float64 {
+				request := servertest.Request("GET", path, "", "Authorization", "Bearer "+as.Token)
+				before := processorTime(b)
+				servertest.Load(b, s.Address, 1000, 200, func(int) []byte { return request })
+				return (processorTime(b) - before).Seconds()
+			}
+			cost(c.as, c.path)
+			cost(advisor, c.base)
+			var ratios []float64
+			for b.Loop() {
+				ratios = append(ratios, cost(c.as, c.path)/cost(advisor, c.base))
+			}
+			slices.Sort(ratios)
+			b.ReportMetric(ratios[len(ratios)/2], "times")
+		})
+	}
+}
+
+// processorTime is what this process has used of the processors so far.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

@@ -1,0 +1,42 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"kontor/server"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/server/limit"
+)
+
+func TestLog_TellsFailuresFromBeingBusy(t *testing.T) {
+	answers := map[string]error{"/turned-away": fault.Unavailable.RetryAfter(1), "/failed": fault.Unavailable.Because(errors.New("no disk"))}
+	var log bytes.Buffer
+	address, _ := start(t, func(o *server.Options) {
+		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))
+		for path, err := range answers {
+			o.Endpoints = append(o.Endpoints, endpoint.Endpoint{Name: path, Method: "GET", Path: path, Access: access.Public, Limit: limit.None, Tag: "Test", Summary: "Test.",
+				Handle: endpoint.JSON(200, func(context.Context, endpoint.None) (thing, error) { return thing{}, err })})
+		}
+	})
+	for path := range answers {
+		response, err := http.Get("http://" + strings.TrimPrefix(address, "http://") + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != 503 || response.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: got %d, Retry-After %q", path, response.StatusCode, response.Header.Get("Retry-After"))
+		}
+	}
+	if lines := strings.Count(log.String(), "level=ERROR"); lines != 1 || !strings.Contains(log.String(), "no disk") {
+		t.Errorf("the log has %d errors: %s", lines, &log)
+	}
+}

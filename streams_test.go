@@ -1,0 +1,238 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// reader follows the notifications of one user over as many connections as it takes.
+type reader struct {
+	mu  sync.Mutex
+	ids []string // of the message frames, as they came
+	log []string // of other events
+}
+
+func (r *reader) seen() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.ids)
+}
+
+// follow opens a stream that goes on behind what was seen last, and gives a channel that is closed at its end.
+func (r *reader) follow(tb testing.TB, c *client) <-chan struct{} {
+	tb.Helper()
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, c.url+"/v1/notifications/sse", nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for i := 0; i+1 < len(c.headers); i += 2 {
+		request.Header.Set(c.headers[i], c.headers[i+1])
+	}
+	if ids := r.seen(); len(ids) > 0 {
+		request.Header.Set("Last-Event-ID", ids[len(ids)-1])
+	}
+	response, err := new(http.Transport).RoundTrip(request)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if response.StatusCode != http.StatusOK {
+		tb.Fatalf("stream: got %s", response.Status)
+	}
+	ended := make(chan struct{})
+	opened := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer response.Body.Close()
+		r.read(response.Body, opened)
+	}()
+	<-opened
+	return ended
+}
+
+// read takes only whole frames: what is cut off at the end does not count.
+func (r *reader) read(body io.Reader, opened chan struct{}) {
+	lines := bufio.NewScanner(body)
+	var id, event string
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ": ")
+		switch {
+		case name == "id":
+			id = value
+		case name == "event":
+			event = value
+		case lines.Text() == "":
+			r.mu.Lock()
+			if event == "message" {
+				r.ids = append(r.ids, id)
+			} else if event != "" {
+				r.log = append(r.log, event)
+			}
+			r.mu.Unlock()
+			if event == "open" {
+				close(opened)
+			}
+			id, event = "", ""
+		}
+	}
+}
+
+// userID asks who the caller is.
+func (c *client) userID(tb testing.TB) string {
+	tb.Helper()
+	var me struct{ ID string }
+	c.do(tb, "GET", "/v1/users/me", "", 200).into(tb, &me)
+	return me.ID
+}
+
+// waitUntil waits for something that another process does.
+func waitUntil(tb testing.TB, so func() bool) {
+	tb.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	end := time.After(time.Minute)
+	for !so() {
+		select {
+		case <-tick.C:
+		case <-end:
+			tb.Fatal("it did not come about")
+		}
+	}
+}
+
+// TestStreams_ResumeAfterTheServerWasKilled kills the server while it tells streams of notifications. Whoever resumes by
+// the last event that he has seen must get all that were stored behind it, once and in order, and all that were
+// acknowledged must be there.
+func TestStreams_ResumeAfterTheServerWasKilled(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	p := start(t, dir)
+	admin := p.admin()
+	me := admin.userID(t)
+	readers := make([]reader, 5)
+	for i := range readers {
+		readers[i].follow(t, admin)
+	}
+	var acknowledged, posted atomic.Int64
+	post := func(c *client) error {
+		n := posted.Add(1)
+		a, err := c.try("POST", "/v1/notifications/trigger", fmt.Sprintf(`{"event":"test","title_key":"%d","user_ids":[%q]}`, n, me))
+		if err == nil && a.status == 200 {
+			acknowledged.Add(1)
+		}
+		return err
+	}
+	var posting sync.WaitGroup
+	for range 8 {
+		posting.Go(func() {
+			for keyed := p.client("X-API-Key", apiKey); post(keyed) == nil; {
+			}
+		})
+	}
+	waitUntil(t, func() bool { return acknowledged.Load() > 300 && len(readers[len(readers)-1].seen()) > 0 })
+	p.kill()
+	posting.Wait()
+
+	p = start(t, dir)
+	admin = p.admin()
+	for i := range readers {
+		readers[i].follow(t, admin)
+	}
+	keyed := p.client("X-API-Key", apiKey)
+	for range 20 {
+		if err := post(keyed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored := allNotifications(t, admin, me)
+	if int64(len(stored)) < acknowledged.Load() {
+		t.Errorf("%d are stored, %d were acknowledged", len(stored), acknowledged.Load())
+	}
+	for i := range readers {
+		r := &readers[i]
+		waitUntil(t, func() bool { ids := r.seen(); return len(ids) > 0 && ids[len(ids)-1] == stored[len(stored)-1] })
+		if got := r.seen(); !slices.Equal(got, stored) {
+			t.Errorf("stream %d: got %d, want the %d that are stored, in their order", i, len(got), len(stored))
+		}
+		if slices.Contains(r.log, "reset") {
+			t.Errorf("stream %d was told to reload", i)
+		}
+	}
+	if code := p.stop(); code != 0 {
+		t.Errorf("exit code %d: %s", code, p.stderr)
+	}
+	waitUntil(t, func() bool {
+		readers[0].mu.Lock()
+		defer readers[0].mu.Unlock()
+		return slices.Contains(readers[0].log, "close")
+	})
+}
+
+// allNotifications lists the ids of a user's notifications, oldest first.
+func allNotifications(tb testing.TB, c *client, user string) []string {
+	tb.Helper()
+	var ids []string
+	for {
+		var part page
+		c.do(tb, "GET", fmt.Sprintf("/v1/notifications?search.user_id=%s&search.event=test&sort=created_at&limit=100&offset=%d", user, len(ids)), "", 200).into(tb, &part)
+		for _, row := range part.Data {
+			var n struct{ ID string }
+			if err := json.Unmarshal(row, &n); err != nil {
+				tb.Fatal(err)
+			}
+			ids = append(ids, n.ID)
+		}
+		if len(part.Data) == 0 {
+			return ids
+		}
+	}
+}
+
+// TestQueue_LosesNothingWhenTheServerIsKilled kills the server while the SMS gateway has a message and has not answered.
+// After the restart the message must go out again, under the same id, and its code must be gone once it is sent.
+func TestQueue_LosesNothingWhenTheServerIsKilled(t *testing.T) {
+	arrived := make(chan string, 10)
+	var answers atomic.Bool
+	var stop = make(chan struct{})
+	gateway := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		arrived <- r.Header.Get("Idempotency-Key")
+		if !answers.Load() {
+			select {
+			case <-stop:
+			case <-r.Context().Done():
+			}
+		}
+	}))
+	defer gateway.Close()
+	defer close(stop)
+	dir := filepath.Join(t.TempDir(), "data")
+	flag := "--notifications.sms.webhook_url=" + gateway.URL
+	p := start(t, dir, flag)
+	p.client("X-API-Key", apiKey).do(t, "POST", "/v1/users/initiate-registration", `{"credential_type":"phone","credential_value":"+41446681800",
+		"password":"a long enough password 42","terms_accepted":true,"privacy_policy_accepted":true}`, 201)
+	first := <-arrived
+	p.kill()
+	answers.Store(true)
+	p = start(t, dir, flag)
+	if second := <-arrived; second != first || first == "" {
+		t.Errorf("got %q, want %q again", second, first)
+	}
+	admin := p.admin()
+	waitUntil(t, func() bool {
+		return admin.total(t, "/v1/notifications/deliveries?search.status=sent&search.id="+first) == 1
+	})
+	list := admin.do(t, "GET", "/v1/notifications/deliveries", "", 200)
+	if !strings.Contains(list.body, `"attempts":2`) || !strings.Contains(list.body, `"text":""`) {
+		t.Errorf("got %s, want two attempts and no code", list.body)
+	}
+}
