@@ -266,6 +266,28 @@ func TestServe_LimitsUsersApartAndTellsTheRest(t *testing.T) {
 	}
 }
 
+func TestServe_AChangedRuleHoldsForTheNextRequest(t *testing.T) {
+	var policy *access.Current
+	address, _ := start(t, func(o *server.Options) { o.Auth, policy = tokens{cached: true}, o.Policy })
+	things := func() int {
+		response, _ := send(t, address, "GET", thingPath, "", "Authorization", "Bearer user-reader")
+		return response.StatusCode
+	}
+	for _, rule := range []struct{ perMinute, allowed int }{{2, 2}, {4, 4}, {1, 1}} {
+		policy.Store(access.NewPolicy(access.PolicyData{
+			Endpoints: map[string][]string{"user-reader": {"GET /v1/things/{id}"}},
+			Limits:    map[string]int{"GET /v1/things/{id}": rule.perMinute},
+		}))
+		allowed := 0
+		for things() == 200 {
+			allowed++
+		}
+		if allowed != rule.allowed {
+			t.Errorf("%d a minute: %d requests were let in", rule.perMinute, allowed)
+		}
+	}
+}
+
 func TestServe_AnswersInTheLanguageOfTheRequest(t *testing.T) {
 	address, _ := start(t, nil)
 	for lang, want := range map[string]string{"de-CH": "Unter dieser Adresse", "fr;q=0.9,xx": "Il n'y a rien", "it": "A questo indirizzo", "": "nothing at"} {
