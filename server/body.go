@@ -8,6 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"kontor/server/endpoint"
 	"kontor/server/fault"
 )
 
@@ -23,6 +27,38 @@ const (
 	uploadBudget = 512 << 20
 )
 
+// headerReceived bounds the time for a body before a byte of it is read. For one that declares too much it has the engine
+// ask [Server.expect] first, as for a client that asks by itself (RFC 9110, section 10.1.1): the engine would wait for
+// the beginning of the body.
+func (s *Server) headerReceived(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	limit := s.bodyLimit(header)
+	if header.ContentLength() > limit {
+		header.Set(fiber.HeaderExpect, "100-continue")
+	}
+	if limit > endpoint.DefaultMaxBody {
+		return fasthttp.RequestConfig{ReadTimeout: uploadTimeout}
+	}
+	return fasthttp.RequestConfig{ReadTimeout: readTimeout}
+}
+
+func (s *Server) bodyLimit(header *fasthttp.RequestHeader) int {
+	if row := s.routes.peek(header.Method(), header.RequestURI()); row != nil {
+		return row.BodyLimit()
+	}
+	return endpoint.DefaultMaxBody
+}
+
+// expect refuses a body that declares too much and tells other clients to send theirs.
+func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
+	limit := s.bodyLimit(&ctx.Request.Header)
+	if ctx.Request.Header.ContentLength() <= limit {
+		return fasthttp.StatusContinue
+	}
+	s.refuse(ctx, tooLarge(limit))
+	discard(ctx.Conn(), ctx.Conn())
+	return ctx.Response.StatusCode()
+}
+
 // readBody takes in the body of a request that was let in. Memory grows with what arrives, never with what a client
 // declares. It returns fault.PayloadTooLarge, and fault.Unavailable when too much is being uploaded at once.
 func (s *Server) readBody(r *call) error {
@@ -30,14 +66,11 @@ func (s *Server) readBody(r *call) error {
 	if !request.IsBodyStream() {
 		return nil
 	}
-	length, limit := request.Header.ContentLength(), r.row.BodyLimit()
-	switch {
-	case length > limit:
-		return tooLarge(limit)
-	case length >= 0 && length <= firstRead: // all of it is there
+	length := request.Header.ContentLength()
+	if length >= 0 && length <= firstRead { // all of it is there
 		return request.CloseBodyStream()
 	}
-	body, err := s.receive(r, request.BodyStream(), limit)
+	body, err := s.receive(r, request.BodyStream(), r.row.BodyLimit())
 	if err != nil {
 		return err
 	}

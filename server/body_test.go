@@ -129,3 +129,20 @@ func TestServe_RefusesTooMuchWithoutADeclaredLength(t *testing.T) {
 		t.Errorf("got %d %s, want 413", response.StatusCode, body)
 	}
 }
+
+func TestServe_AnswersWhoAsksBeforeSending(t *testing.T) {
+	address, _ := start(t, nil)
+	head := "POST /v1/big HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n"
+	if response, body := read(t, bufio.NewReader(dial(t, address, fmt.Sprintf(head, 4<<20)))); response.StatusCode != 413 || !response.Close {
+		t.Errorf("too much: got %d %s, want 413 at once and the end of the connection", response.StatusCode, body)
+	}
+	connection := dial(t, address, fmt.Sprintf(head, 12))
+	from := bufio.NewReader(connection)
+	if response, _ := read(t, from); response.StatusCode != 100 {
+		t.Fatalf("got %d, want 100", response.StatusCode)
+	}
+	fmt.Fprint(connection, `{"name":"x"}`)
+	if response, body := read(t, from); response.StatusCode != 200 || body != "1" {
+		t.Errorf("got %d %s, want 200", response.StatusCode, body)
+	}
+}

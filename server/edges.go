@@ -27,6 +27,11 @@ func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		kind = fault.RequestTimeout
 	}
+	s.refuse(ctx, kind.Because(err))
+}
+
+// refuse answers for a request that does not come to the pipeline.
+func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	ctx.Response.Reset()
 	ctx.SetConnectionClose()
 	c := s.app.AcquireCtx(ctx)
@@ -34,7 +39,7 @@ func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
 	r := &call{fiber: c}
 	r.Context.Context, r.Caller = context.Background(), &access.Caller{}
 	s.identify(r)
-	s.fail(r, kind.Because(err))
+	s.fail(r, err)
 }
 
 // unexpected answers for an error that Fiber itself makes. The pipeline lets none pass; this is the net below it.

@@ -454,7 +454,8 @@ func TestServe_AnswersBrokenHTTPWithoutQuotingIt(t *testing.T) {
 		"two lengths":       {"POST /v1/things HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}", "400"},
 		"no version":        {"GET /secret-token\r\n\r\n", "400"},
 		"huge header":       {"GET / HTTP/1.1\r\nHost: a\r\nX-Secret: " + strings.Repeat("s", 40_000) + "\r\n\r\n", "431"},
-		"declared too much": {"POST /v1/big HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 999999999\r\n\r\n" + strings.Repeat(" ", 8<<10), "413"},
+		"declared too much": {"POST /v1/big HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 999999999\r\n\r\n", "413"},
+		"unknown version":   {"GET /public HTTP/9.9\r\nHost: a\r\n\r\n", "400"},
 		"unknown method":    {"BREW /v1/things HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "405"},
 		"method elsewhere":  {"BREW /nothing HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "404"},
 	} {
