@@ -105,8 +105,11 @@ func (s *Server) allow(r *call, principal string) error {
 	if rule, ok := s.Policy.Load().Limit(r.row.key); ok {
 		perMinute = rule
 	}
+	// The rule is part of the key: a changed one begins afresh, instead of counting by its own measure what was used up
+	// by that of the old one.
 	var space [96]byte
 	key := append(strconv.AppendInt(space[:0], int64(r.row.index), 36), ' ')
+	key = append(strconv.AppendInt(key, int64(perMinute), 36), ' ')
 	verdict := s.limiter.Allow(append(key, principal...), perMinute)
 
 	header := &r.fiber.Response().Header

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/netip"
 	"strings"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
@@ -16,20 +15,23 @@ import (
 	"kontor/server/fault"
 )
 
-// malformed answers for requests that never became one: broken HTTP, too large, too slow. The engine's own text would
-// quote the request.
+// malformed answers for requests that never became one: broken HTTP, headers too large or too slow. The engine's own
+// text would quote the request.
 func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
 	kind := fault.MalformedRequest
 	var small *fasthttp.ErrSmallBuffer
 	var timeout net.Error
 	switch {
-	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		kind = fault.PayloadTooLarge
 	case errors.As(err, &small):
 		kind = fault.HeadersTooLarge
 	case errors.As(err, &timeout) && timeout.Timeout():
 		kind = fault.RequestTimeout
 	}
+	s.refuse(ctx, kind.Because(err))
+}
+
+// refuse answers for a request that does not come to the pipeline.
+func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	ctx.Response.Reset()
 	ctx.SetConnectionClose()
 	c := s.app.AcquireCtx(ctx)
@@ -37,35 +39,7 @@ func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
 	r := &call{fiber: c}
 	r.Context.Context, r.Caller = context.Background(), &access.Caller{}
 	s.identify(r)
-	e := kind.Because(err)
-	if kind == fault.PayloadTooLarge {
-		discard(ctx.Conn())
-		e.Args = fault.Args{"Max": s.headerReceived(&ctx.Request.Header).MaxRequestBodySize}
-	}
-	s.fail(r, e)
-}
-
-const (
-	discardBytes = 32 << 20
-	discardIdle  = 200 * time.Millisecond
-	discardTime  = 5 * time.Second
-)
-
-// discard reads what a client still sends of a body that is refused, within bounds: were the connection closed at once,
-// the client would see a reset instead of the answer.
-func discard(connection net.Conn) {
-	var sink [16 << 10]byte
-	end := time.Now().Add(discardTime)
-	for read := 0; read < discardBytes && time.Now().Before(end); {
-		if connection.SetReadDeadline(time.Now().Add(discardIdle)) != nil {
-			return
-		}
-		n, err := connection.Read(sink[:])
-		if err != nil {
-			return
-		}
-		read += n
-	}
+	s.fail(r, err)
 }
 
 // unexpected answers for an error that Fiber itself makes. The pipeline lets none pass; this is the net below it.

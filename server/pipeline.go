@@ -23,15 +23,17 @@ type call struct {
 	row    *route // nil until found
 	params []string
 	began  time.Time
+
+	uploaded int // bytes of the body that count against uploadBudget
 }
 
 // serve takes a request through all steps. Whatever happens, the client gets an answer of ours.
 func (s *Server) serve(c *fiber.Ctx) error {
 	r := &call{fiber: c, began: time.Now()}
 	r.Context.Context, r.Caller = context.Background(), &access.Caller{}
-	s.inFlight.Add(1)
-	defer s.inFlight.Add(-1)
 	defer s.finish(r)
+	defer s.leaveBody(r)
+	defer s.release(r)
 	defer func() {
 		if cause := recover(); cause != nil {
 			s.Log.Error("panic in a handler", "request_id", r.RequestID, "cause", cause, "stack", string(debug.Stack()))
@@ -86,6 +88,9 @@ func (s *Server) steps(r *call) error {
 	// What a public POST answers, such as tokens, is for nobody else either (RFC 6749, section 5.1).
 	if !r.row.Access.IsPublic() || r.row.Method == http.MethodPost {
 		r.fiber.Response().Header.Set(fiber.HeaderCacheControl, "no-store")
+	}
+	if err := s.readBody(r); err != nil {
+		return err
 	}
 	if err := acceptsMedia(r); err != nil {
 		return err

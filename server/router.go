@@ -14,8 +14,7 @@ import (
 // router finds the row of a request. A segment of a path matches as it is written: letter case, slashes and all, so
 // that a rule cannot be passed by another spelling. The rules hang on the rows it gives.
 type router struct {
-	root        node
-	largestBody int
+	root node
 }
 
 type node struct {
@@ -32,12 +31,11 @@ type route struct {
 }
 
 func newRouter(table []endpoint.Endpoint) (*router, error) {
-	r := &router{largestBody: endpoint.DefaultMaxBody}
+	r := &router{}
 	for i, e := range table {
 		if err := r.add(&route{Endpoint: e, key: e.Key(), index: i}); err != nil {
 			return nil, err
 		}
-		r.largestBody = max(r.largestBody, e.BodyLimit())
 	}
 	return r, nil
 }

@@ -21,6 +21,7 @@ import (
 	"kontor/locales"
 	"kontor/server/access"
 	"kontor/server/endpoint"
+	"kontor/server/fault"
 	"kontor/server/limit"
 )
 
@@ -96,7 +97,7 @@ type Server struct {
 	limiter  *limit.Limiter
 	origins  map[string]bool
 	draining atomic.Bool
-	inFlight atomic.Int64
+	uploads  atomic.Int64 // bytes of long bodies that are in memory
 	metrics  *requestMetrics
 	document func() (document, error) // made when it is first asked for
 }
@@ -139,8 +140,10 @@ func New(o Options) (*Server, error) {
 		IdleTimeout:           idleTimeout,
 		ReadBufferSize:        headerBytes,
 		Concurrency:           s.MaxConnections,
-		BodyLimit:             s.routes.largestBody,
 		ErrorHandler:          s.unexpected,
+		// Else the engine takes memory for what a client declares, before anybody has asked who that is. It holds
+		// a stream to no limit: readBody does.
+		StreamRequestBody: true,
 		// Else the engine reads uploads by itself, into files, before anybody has asked who sends them.
 		DisablePreParseMultipartForm: true,
 	})
@@ -149,6 +152,7 @@ func New(o Options) (*Server, error) {
 	engine.NoDefaultServerHeader = true
 	engine.KeepHijackedConns = true // an event stream outlives the goroutine that opened it
 	engine.HeaderReceived = s.headerReceived
+	engine.ExpectHandler = s.expect
 	engine.ErrorHandler = s.malformed
 	engine.Logger = engineLog{o.Log}
 	engine.Handler = s.knownMethods(engine.Handler)
@@ -183,26 +187,18 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return s.app.ShutdownWithContext(ctx)
 }
 
-// headerReceived bounds the body before a byte of it is read: memory is taken for what a route may need, not for what
-// a client declares.
-func (s *Server) headerReceived(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	config := fasthttp.RequestConfig{ReadTimeout: readTimeout, MaxRequestBodySize: endpoint.DefaultMaxBody}
-	if row := s.routes.peek(header.Method(), header.RequestURI()); row != nil {
-		config.MaxRequestBodySize = row.BodyLimit()
-		if row.BodyLimit() > endpoint.DefaultMaxBody {
-			config.ReadTimeout = uploadTimeout
-		}
-	}
-	return config
-}
-
-// knownMethods lets Fiber see only methods it knows; it answers others with a text of its own.
+// knownMethods lets Fiber see only methods it knows, which answers others with a text of its own, and only versions of
+// HTTP that are spoken here.
 func (s *Server) knownMethods(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	known := map[string]bool{}
 	for _, method := range fiber.DefaultMethods {
 		known[method] = true
 	}
 	return func(ctx *fasthttp.RequestCtx) {
+		if version := string(ctx.Request.Header.Protocol()); version != "HTTP/1.1" && version != "HTTP/1.0" {
+			s.refuse(ctx, fault.MalformedRequest) // the engine takes any version for one it knows
+			return
+		}
 		if !known[string(ctx.Method())] {
 			// The row decides between 404 and 405; TRACE is served nowhere.
 			ctx.Request.Header.SetMethod(fiber.MethodTrace)

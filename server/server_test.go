@@ -266,6 +266,28 @@ func TestServe_LimitsUsersApartAndTellsTheRest(t *testing.T) {
 	}
 }
 
+func TestServe_AChangedRuleHoldsForTheNextRequest(t *testing.T) {
+	var policy *access.Current
+	address, _ := start(t, func(o *server.Options) { o.Auth, policy = tokens{cached: true}, o.Policy })
+	things := func() int {
+		response, _ := send(t, address, "GET", thingPath, "", "Authorization", "Bearer user-reader")
+		return response.StatusCode
+	}
+	for _, rule := range []struct{ perMinute, allowed int }{{2, 2}, {4, 4}, {1, 1}} {
+		policy.Store(access.NewPolicy(access.PolicyData{
+			Endpoints: map[string][]string{"user-reader": {"GET /v1/things/{id}"}},
+			Limits:    map[string]int{"GET /v1/things/{id}": rule.perMinute},
+		}))
+		allowed := 0
+		for things() == 200 {
+			allowed++
+		}
+		if allowed != rule.allowed {
+			t.Errorf("%d a minute: %d requests were let in", rule.perMinute, allowed)
+		}
+	}
+}
+
 func TestServe_AnswersInTheLanguageOfTheRequest(t *testing.T) {
 	address, _ := start(t, nil)
 	for lang, want := range map[string]string{"de-CH": "Unter dieser Adresse", "fr;q=0.9,xx": "Il n'y a rien", "it": "A questo indirizzo", "": "nothing at"} {
@@ -301,7 +323,7 @@ func TestServe_AnswersPreflightsWithoutABody(t *testing.T) {
 }
 
 func TestServe_RefusesBodiesItDoesNotRead(t *testing.T) {
-	address, _ := start(t, nil)
+	address, _ := start(t, func(o *server.Options) { o.RateLimits = false })
 	creator := []string{"Authorization", "Bearer user-creator"}
 	for name, c := range map[string]struct {
 		body    string
@@ -432,7 +454,8 @@ func TestServe_AnswersBrokenHTTPWithoutQuotingIt(t *testing.T) {
 		"two lengths":       {"POST /v1/things HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}", "400"},
 		"no version":        {"GET /secret-token\r\n\r\n", "400"},
 		"huge header":       {"GET / HTTP/1.1\r\nHost: a\r\nX-Secret: " + strings.Repeat("s", 40_000) + "\r\n\r\n", "431"},
-		"declared too much": {"POST /v1/things HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 999999999\r\n\r\n{}", "413"},
+		"declared too much": {"POST /v1/big HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 999999999\r\n\r\n", "413"},
+		"unknown version":   {"GET /public HTTP/9.9\r\nHost: a\r\n\r\n", "400"},
 		"unknown method":    {"BREW /v1/things HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "405"},
 		"method elsewhere":  {"BREW /nothing HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "404"},
 	} {

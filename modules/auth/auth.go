@@ -97,6 +97,7 @@ type Service struct {
 	signing     ed25519.PrivateKey
 	verifyToken fiber.Handler
 	hasher      *hasher
+	turns       *turns
 
 	generations *generations
 	tokens      *memory[*verified]
@@ -112,6 +113,7 @@ func New(db *store.DB, o Options) (*Service, error) {
 		db: db, options: o,
 		signing:     ed25519.NewKeyFromSeed(db.DeriveKey("access tokens", ed25519.SeedSize)),
 		hasher:      newHasher(o.Hash, o.HashSlots),
+		turns:       newTurns(),
 		generations: newGenerations(),
 	}
 	s.verifyToken = s.newVerifier()

@@ -170,6 +170,28 @@ func TestCoolingOff_ParallelGuesses(t *testing.T) {
 	}
 }
 
+// Who signs in many times at once with the right password has failed at nothing.
+func TestCoolingOff_ParallelSuccesses(t *testing.T) {
+	const clients = 30
+	w := newWorld(t)
+	w.user("anna@example.ch")
+	answers := make(chan answer, clients)
+	for range clients {
+		go func() {
+			a, err := w.try("POST", "/authenticate", map[string]string{"user_id": "anna@example.ch", "password": password})
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- a
+		}()
+	}
+	for range clients {
+		if a := <-answers; a.status != 200 {
+			t.Errorf("got %d %s, want 200", a.status, a.body)
+		}
+	}
+}
+
 // Asking for the password again is no way around the pauses.
 func TestVerifyPassword_CoolsOff(t *testing.T) {
 	w := newWorld(t)

@@ -103,8 +103,8 @@ type hasher struct {
 	made  atomic.Int64
 }
 
-// queuePerSlot is how many callers may wait for each slot: at 22 ms a hash the last one waits a fifth of a second.
-const queuePerSlot = 8
+// queuePerSlot is how many callers may wait for each slot: at 22 ms a hash the last one waits three quarters of a second.
+const queuePerSlot = 32
 
 // retryHashing is what a caller is told to wait when the queue is full.
 const retryHashing = time.Second

@@ -191,8 +191,11 @@ func (s *Service) insertKey(ctx context.Context, tx *store.Tx, k *APIKey, key st
 	return nil
 }
 
-// Keys lists the keys that the caller may see, the revoked ones too.
+// Keys lists the keys that the caller may see, the revoked ones too, with their last use up to now.
 func (s *Service) Keys(ctx context.Context, query list.Params) (list.Page[APIKey], error) {
+	if err := s.FlushKeyUse(ctx); err != nil { // a disk that takes no writes does not keep anybody from reading
+		s.options.Log.Warn("last use of API keys not written", "cause", err)
+	}
 	return keyList.Page(ctx, s.db, query, keyTable.Visible(access.From(ctx)))
 }
 
@@ -214,8 +217,8 @@ func (s *Service) RevokeKey(ctx context.Context, id string) error {
 	})
 }
 
-// FlushKeyUse writes when the keys were last used, to be called about once a minute and at the end: a request with a key
-// writes nothing itself. It is no change that somebody makes, and leaves no audit entry.
+// FlushKeyUse writes when the keys were last used, to be called about once a minute, before they are listed and at the
+// end: a request with a key writes nothing itself. It is no change that somebody makes, and leaves no audit entry.
 func (s *Service) FlushKeyUse(ctx context.Context) error {
 	uses := map[string]int64{}
 	s.keyUse.Range(func(id, used any) bool {
@@ -227,7 +230,7 @@ func (s *Service) FlushKeyUse(ctx context.Context) error {
 	if len(uses) == 0 {
 		return nil
 	}
-	return s.db.InTx(ctx, func(tx *store.Tx) error {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		for id, at := range uses {
 			if _, err := tx.Exec(ctx, updateKeyUse, id, store.Time(at)); err != nil {
 				return err
@@ -235,4 +238,17 @@ func (s *Service) FlushKeyUse(ctx context.Context) error {
 		}
 		return nil
 	})
+	if err != nil {
+		s.keepKeyUse(uses)
+	}
+	return err
+}
+
+// keepKeyUse puts back what could not be written, unless a key was used again since.
+func (s *Service) keepKeyUse(uses map[string]int64) {
+	for id, at := range uses {
+		if used, ok := s.keyUse.Load(id); ok {
+			used.(*atomic.Int64).CompareAndSwap(0, at)
+		}
+	}
 }

@@ -27,6 +27,19 @@ const minValuePart = 4
 // maxRepeatedUnit is the longest string that, repeated, makes a password nobody has to guess for long.
 const maxRepeatedUnit = 3
 
+// maxCommonLength is the longest password of the list in bytes. Nobody tries longer ones first, whatever they are made of.
+const maxCommonLength = 20
+
+// runs are what people type when they are asked for more characters: a password that is one of them, or a common word
+// with one behind it, is as common as the word.
+var runs = [...]string{
+	"12345678901234567890", "01234567890123456789", "98765432109876543210", "abcdefghijklmnopqrstuvwxyz",
+	"qwertyuiopasdfghjklzxcvbnm", "qwertzuiopasdfghjklyxcvbnm", "azertyuiopqsdfghjklmwxcvbn",
+}
+
+// productName is a common word to whoever guesses passwords of this service (NIST SP 800-63B-4, section 3.1.1.2).
+const productName = "kontor"
+
 //go:embed common_passwords.txt.gz
 var commonPasswordsFile []byte
 
@@ -63,7 +76,7 @@ func (s *Service) CheckPassword(problems *fault.Fields, field, password string, 
 		return
 	}
 	lower := strings.ToLower(password)
-	if _, found := slices.BinarySearch(commonPasswords(), lower); found || repeats(lower) {
+	if isCommon(lower) {
 		problems.Add(field, "invalid.password_common")
 		return
 	}
@@ -75,10 +88,37 @@ func (s *Service) CheckPassword(problems *fault.Fields, field, password string, 
 	}
 }
 
-// repeats reports whether the password is a short string over and over.
-func repeats(password string) bool {
-	for unit := 1; unit <= maxRepeatedUnit && unit < len(password); unit++ {
-		if strings.HasPrefix(strings.Repeat(password[:unit], len(password)/unit+1), password) {
+// isCommon reports whether a password in lower case is one of the first that are tried: one of the list, something short
+// or common over and over, a run of the keyboard, or a word of the list with a run of digits behind it.
+func isCommon(password string) bool {
+	if len(password) > maxCommonLength {
+		return false
+	}
+	word := strings.TrimRight(password, "0123456789")
+	digits := password[len(word):]
+	return isListed(password) || repeats(password) || isRun(password) || isListed(word) && (isRun(digits) || repeats(digits))
+}
+
+func isListed(word string) bool {
+	_, found := slices.BinarySearch(commonPasswords(), word)
+	return found || word == productName
+}
+
+// repeats reports whether a text is a short string, or a common word, over and over.
+func repeats(text string) bool {
+	for unit := 1; unit <= len(text)/2; unit++ {
+		again := strings.HasPrefix(strings.Repeat(text[:unit], len(text)/unit+1), text)
+		if again && (unit <= maxRepeatedUnit || isListed(text[:unit]) || isRun(text[:unit])) {
+			return true
+		}
+	}
+	return false
+}
+
+// isRun reports whether a text is the beginning of a run, or a longer part of one.
+func isRun(text string) bool {
+	for _, run := range runs {
+		if strings.HasPrefix(run, text) || len(text) > 2 && strings.Contains(run, text) {
 			return true
 		}
 	}

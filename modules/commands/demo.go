@@ -14,39 +14,41 @@ import (
 // serveDemo serves an invented bank, which it makes where there is none yet.
 func serveDemo(ctx context.Context, p Process, r *settings.Result, log *slog.Logger, listener net.Listener) error {
 	s := &r.Settings
-	mark, err := demo.Prepare(s.Data.Dir, string(s.Secrets.AdminPassword))
+	mark, err := demo.Prepare(s.Data.Dir, s.Secrets.AdminEmail, string(s.Secrets.AdminPassword))
 	if err != nil {
 		return err
 	}
-	s.Secrets.AdminEmail, s.Secrets.AdminPassword = demo.SignIns[0].Email, settings.Secret(mark.Password)
+	s.Secrets.AdminEmail, s.Secrets.AdminPassword = mark.Admin, settings.Secret(mark.Password)
 	clock := &demo.Clock{}
 	return withModules(ctx, r, log, clock, func(m *modules.Modules) error {
+		var key string
 		if !mark.Complete {
-			if err := makeDemo(ctx, m, mark, clock); err != nil {
+			if key, err = makeDemo(ctx, m, mark, clock); err != nil {
 				return err
 			}
 		}
-		if err := demo.PrintSignIns(p.Stdout, s.Server.BaseURL, mark.Password); err != nil {
+		if err := demo.PrintSignIns(p.Stdout, s.Server.BaseURL, mark, key); err != nil {
 			log.Warn("the sign-ins of the demo could not be printed", "err", err)
 		}
 		return run(ctx, m, r, log, listener)
 	})
 }
 
-func makeDemo(ctx context.Context, m *modules.Modules, mark *demo.Mark, clock *demo.Clock) error {
+// makeDemo fills the fresh database. It gives the API key that was made where none was given.
+func makeDemo(ctx context.Context, m *modules.Modules, mark *demo.Mark, clock *demo.Clock) (string, error) {
 	if err := mark.Save(false); err != nil {
-		return err
+		return "", err
 	}
 	made, err := m.Boot(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	key := made.APIKey
 	if key == "" {
 		key = string(m.Settings.Secrets.APIKey)
 	}
 	if err := demo.Load(ctx, m, clock, key, mark.Password); err != nil {
-		return fmt.Errorf("make the demo: %w", err)
+		return "", fmt.Errorf("make the demo: %w", err)
 	}
-	return mark.Save(true)
+	return made.APIKey, mark.Save(true)
 }

@@ -129,7 +129,7 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Customer, error) 
 		if err != nil {
 			return err
 		}
-		if c, err = in.apply(before); err != nil {
+		if c, err = in.apply(before, value.DateOf(tx.Now().Std())); err != nil {
 			return err
 		}
 		c.UpdatedAt, c.version = tx.Now(), before.version+1

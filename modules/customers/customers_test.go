@@ -84,6 +84,17 @@ func TestCreate_ReportsAllWrongFieldsInTheLanguage(t *testing.T) {
 	}
 }
 
+func TestCustomers_AreNotBornInTheFuture(t *testing.T) {
+	s := servertest.Start(t)
+	admin, tomorrow := s.Admin(), s.Clock.Now().AddDate(0, 0, 1).Format("2006-01-02")
+	made := admin.Do("POST", "/v1/customers", ada()).Expect(t, http.StatusCreated)
+	for path, method := range map[string]string{"/v1/customers": "POST", "/v1/customers/" + made.JSON(t)["id"].(string): "PUT"} {
+		if got := admin.Do(method, path, with(ada(), "date_of_birth", tomorrow)); got.Status != 400 || !strings.Contains(got.Body, `"date_of_birth"`) {
+			t.Errorf("%s: got %d %s, want 400", method, got.Status, got.Body)
+		}
+	}
+}
+
 func TestCreate_TakesABusinessByItsName(t *testing.T) {
 	s := servertest.Start(t)
 	s.Admin().Do("POST", "/v1/customers", map[string]any{"type": "business", "last_name": "Muster AG", "email": "info@muster.example"}).Expect(t, http.StatusCreated)

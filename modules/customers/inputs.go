@@ -1,6 +1,7 @@
 package customers
 
 import (
+	"context"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
@@ -50,12 +51,12 @@ type CreateInput struct {
 	customer Customer
 }
 
-// Validate checks all data and makes the customer of them.
-func (in *CreateInput) Validate(v *fault.Fields) {
-	in.customer = in.check(v)
+// Validate checks all data and makes the customer of them. The day by which dates are judged is that of the request.
+func (in *CreateInput) Validate(ctx context.Context, v *fault.Fields) {
+	in.customer = in.check(v, value.DateOf(endpoint.Of(ctx).Now.UTC()))
 }
 
-func (in *CreateInput) check(v *fault.Fields) Customer {
+func (in *CreateInput) check(v *fault.Fields, today value.Date) Customer {
 	if in.Type == "" {
 		in.Type = Individual
 	}
@@ -75,6 +76,9 @@ func (in *CreateInput) check(v *fault.Fields) Customer {
 	c.Email = input.Parsed(v, "email", in.Email, value.ParseEmail).String()
 	c.Phone = optional(input.Parsed(v, "phone", in.Phone, value.ParsePhone).String())
 	c.DateOfBirth = input.Parsed(v, "date_of_birth", in.DateOfBirth, value.ParseDate)
+	if c.DateOfBirth.After(today) {
+		v.Add("date_of_birth", "invalid.date_future")
+	}
 	c.Nationality = optional(input.Parsed(v, "nationality", in.Nationality, value.ParseCountry).String())
 	c.Address = checkAddress(v, in.Address)
 	return c
@@ -134,7 +138,7 @@ type UpdateInput struct {
 }
 
 // apply gives the customer with the changes. The rules are those of a new customer, because they hang together.
-func (in UpdateInput) apply(before Customer) (Customer, error) {
+func (in UpdateInput) apply(before Customer, today value.Date) (Customer, error) {
 	merged := CreateInput{
 		Type:        in.Type.Or(before.Type),
 		FirstName:   in.FirstName.Or(before.FirstName),
@@ -147,7 +151,7 @@ func (in UpdateInput) apply(before Customer) (Customer, error) {
 		Metadata:    in.Metadata.Or(before.Metadata),
 	}
 	var problems fault.Fields
-	c := merged.check(&problems)
+	c := merged.check(&problems, today)
 	c.ID, c.KYCStatus, c.VerificationLevel, c.CreatedAt = before.ID, before.KYCStatus, before.VerificationLevel, before.CreatedAt
 	c.createdBy, c.verifiedAt = before.createdBy, before.verifiedAt
 	return c, problems.Err()

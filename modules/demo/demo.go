@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -58,16 +59,10 @@ type customer struct {
 	day     int // on which he came
 }
 
-// SignIn is how to come in as somebody.
-type SignIn struct{ Role, Email string }
-
-// SignIns lists one user for each role. They share the password.
-var SignIns = []SignIn{
-	{"Administrator", "admin@kontor.localhost"},
-	{"Advisor", "advisor@kontor.localhost"},
-	{"Customer", "customer@kontor.localhost"},
-	{"Registrant", "registrant@kontor.localhost"},
-}
+const (
+	defaultAdmin = "admin@kontor.localhost"
+	registrant   = "registrant"
+)
 
 // Load fills the bank, whose database must be fresh and work by the clock. key is an API key of it, password what all
 // users of the demo sign in with.
@@ -136,21 +131,27 @@ func (b *bank) openDoors(key, password string) error {
 			b.customer = p
 		}
 	}
-	return b.api.post(&person{}, "/v1/users/initiate-registration", object{"credential_type": "email",
-		"credential_value": "registrant@kontor.localhost", "password": password, "terms_accepted": true, "privacy_policy_accepted": true},
+	// By a user name, which needs no code: with an e-mail address that is not validated nobody can sign in.
+	return b.api.post(&person{}, "/v1/users/initiate-registration", object{"credential_type": "username",
+		"credential_value": registrant, "password": password, "terms_accepted": true, "privacy_policy_accepted": true},
 		nil, "X-API-Key", key)
 }
 
-// PrintSignIns tells how to come in.
-func PrintSignIns(w io.Writer, url, password string) error {
-	if _, err := fmt.Fprintf(w, "\nThe demo bank is open at %s. Everybody's password is %s\n\n", url, password); err != nil {
-		return err
+// PrintSignIns tells how to come in, as one user for each role. key is the API key where it is not known otherwise.
+func PrintSignIns(w io.Writer, url string, m *Mark, key string) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "\nThe demo bank is open at %s. Everybody's password is %s\n\n", url, m.Password)
+	for _, s := range [...]struct{ role, login string }{
+		{"Administrator", m.Admin},
+		{"Advisor", "advisor@kontor.localhost"},
+		{"Customer", "customer@kontor.localhost"},
+		{"Registrant", registrant},
+	} {
+		fmt.Fprintf(&text, "    %-14s %s\n", s.role, s.login)
 	}
-	for _, s := range SignIns {
-		if _, err := fmt.Fprintf(w, "    %-14s %s\n", s.Role, s.Email); err != nil {
-			return err
-		}
+	if key != "" {
+		fmt.Fprintf(&text, "\nThe API key, shown this once, is %s\n", key)
 	}
-	_, err := fmt.Fprintln(w)
+	_, err := fmt.Fprintln(w, text.String())
 	return err
 }

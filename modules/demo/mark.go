@@ -16,6 +16,7 @@ const markName = "demo.json"
 
 // Mark says that a data directory is a demo.
 type Mark struct {
+	Admin    string `json:"admin"` // the administrator's e-mail address
 	Password string `json:"password"`
 	Complete bool   `json:"complete"` // everything was loaded
 
@@ -25,10 +26,10 @@ type Mark struct {
 // ErrNotDemo says that a directory holds something else.
 var ErrNotDemo = errors.New("--demo needs an empty data directory or one that --demo has made")
 
-// Prepare finds the mark of a demo in a data directory, or makes one in an empty or missing directory. given is the
-// password for a new demo; empty means a random one.
-func Prepare(dir, given string) (*Mark, error) {
-	m := &Mark{path: filepath.Join(dir, markName)}
+// Prepare finds the mark of a demo in a data directory, or makes one in an empty or missing directory. For a new demo
+// admin is the administrator's e-mail address, given the password; empty means the usual one and a random one.
+func Prepare(dir, admin, given string) (*Mark, error) {
+	m := &Mark{Admin: defaultAdmin, path: filepath.Join(dir, markName)}
 	data, err := os.ReadFile(m.path)
 	switch {
 	case err == nil:
@@ -48,6 +49,9 @@ func Prepare(dir, given string) (*Mark, error) {
 	}
 	if len(entries) > 0 {
 		return nil, fmt.Errorf("%s holds other data: %w", dir, ErrNotDemo)
+	}
+	if admin != "" {
+		m.Admin = admin
 	}
 	if m.Password = given; m.Password == "" {
 		m.Password = rand.Text()

@@ -68,9 +68,11 @@ func checkIdentifier(v *fault.Fields, typeField, valueField, kind, text string) 
 	case Email, Phone, Username:
 	case "":
 		v.Add(typeField, "invalid.required")
+		required(v, valueField, text)
 		return identifier{}
 	default:
 		v.Add(typeField, "invalid.one_of", fault.Args{"Values": strings.Join([]string{Email, Phone, Username}, ", ")})
+		required(v, valueField, text)
 		return identifier{}
 	}
 	id, err := parseIdentifier(kind, text)

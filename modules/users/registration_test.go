@@ -48,6 +48,10 @@ func TestRegister_NamesAllWrongFieldsAtOnce(t *testing.T) {
 			t.Errorf("%s is not named in %s", field, r.Text)
 		}
 	}
+	r = b.call("key", "POST", registerPath, map[string]any{}).want(t, 400, "common.invalid_input")
+	if r.member("details").text("credential_type") == "" || r.member("details").text("credential_value") == "" {
+		t.Errorf("without a type the missing value is not named in %s", r.Text)
+	}
 	r = b.call("key", "POST", registerPath, registration("fax", "1")).want(t, 400, "common.invalid_input")
 	if r.member("details").text("credential_type") == "" {
 		t.Errorf("the type is not named in %s", r.Text)

@@ -1,0 +1,148 @@
+package server_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+
+	"kontor/server"
+	"kontor/server/access"
+)
+
+// dial opens a connection and sends the beginning of a request.
+func dial(t *testing.T, address, request string) net.Conn {
+	t.Helper()
+	connection, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { connection.Close() })
+	if _, err := io.WriteString(connection, request); err != nil {
+		t.Fatal(err)
+	}
+	return connection
+}
+
+// read reads one answer.
+func read(t *testing.T, from *bufio.Reader) (*http.Response, string) {
+	t.Helper()
+	response, err := http.ReadResponse(from, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response, string(body)
+}
+
+// arrivals tells when somebody asks who is calling.
+type arrivals struct {
+	tokens
+	came chan struct{}
+}
+
+func (a arrivals) Bearer(c *fiber.Ctx) (*access.Caller, error) {
+	a.came <- struct{}{}
+	return a.tokens.Bearer(c)
+}
+
+func TestServe_TakesMemoryForWhatArrivesNotForWhatIsDeclared(t *testing.T) {
+	const connections, declared, most = 200, 1 << 20, 64 << 20
+	came := make(chan struct{}, connections)
+	address, _ := start(t, func(o *server.Options) { o.Auth, o.RateLimits = arrivals{came: came}, false })
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range connections {
+		dial(t, address, fmt.Sprintf("POST /v1/things HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"+
+			"Authorization: Bearer user-creator\r\nContent-Length: %d\r\n\r\n", declared)+strings.Repeat(" ", 10<<10))
+	}
+	for range connections {
+		<-came
+	}
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > most {
+		t.Errorf("%d stalled uploads of %d bytes take %d bytes, want at most %d", connections, declared, grown, most)
+	}
+}
+
+func TestServe_AsksWhoIsCallingBeforeItReadsTheBody(t *testing.T) {
+	address, _ := start(t, nil)
+	stalled := dial(t, address, "POST /v1/things HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n"+strings.Repeat(" ", 10<<10))
+	if response, body := read(t, bufio.NewReader(stalled)); response.StatusCode != 401 || !response.Close {
+		t.Errorf("got %d %s, close %t; want 401 and the end of the connection", response.StatusCode, body, response.Close)
+	}
+}
+
+func TestServe_NeverTakesABodyForARequest(t *testing.T) {
+	inner := "GET /public HTTP/1.1\r\nHost: a\r\n\r\n"
+	padding := strings.Repeat(" ", 20<<10)
+	for name, request := range map[string]string{
+		"refused, long":    fmt.Sprintf("POST /v1/things HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s%s", len(padding)+len(inner), padding, inner),
+		"refused, chunked": fmt.Sprintf("POST /v1/things HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(inner), inner),
+		"no such row":      fmt.Sprintf("POST /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s%s", len(padding)+len(inner), padding, inner),
+	} {
+		t.Run(name, func(t *testing.T) {
+			address, _ := start(t, nil)
+			answers, err := io.ReadAll(dial(t, address, request))
+			if got := strings.Count(string(answers), "HTTP/1.1 "); got != 1 || err != nil {
+				t.Errorf("got %d answers and %v, want one: %s", got, err, answers)
+			}
+		})
+	}
+}
+
+func TestServe_KeepsTheConnectionAfterABodyItHasRead(t *testing.T) {
+	address, _ := start(t, nil)
+	long := `{"name":"` + strings.Repeat("x", 2<<20) + `"}`
+	short := `{"name":"x"}`
+	var requests strings.Builder
+	for _, body := range []string{short, long, short} {
+		fmt.Fprintf(&requests, "POST /v1/big HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	}
+	fmt.Fprintf(&requests, "POST /v1/big HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n",
+		len(long)/2, long[:len(long)/2], len(long)-len(long)/2, long[len(long)/2:])
+	from := bufio.NewReader(dial(t, address, requests.String()))
+	for i, want := range []string{"1", "2097152", "1", "2097152"} {
+		if response, body := read(t, from); response.StatusCode != 200 || body != want {
+			t.Errorf("request %d: got %d %.200s, want %s", i, response.StatusCode, body, want)
+		}
+	}
+}
+
+func TestServe_RefusesTooMuchWithoutADeclaredLength(t *testing.T) {
+	address, _ := start(t, nil)
+	chunk := strings.Repeat(" ", 1<<20)
+	connection := dial(t, address, "POST /v1/big HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"+
+		strings.Repeat(fmt.Sprintf("%x\r\n%s\r\n", len(chunk), chunk), 4)+"0\r\n\r\n")
+	if response, body := read(t, bufio.NewReader(connection)); response.StatusCode != 413 {
+		t.Errorf("got %d %s, want 413", response.StatusCode, body)
+	}
+}
+
+func TestServe_AnswersWhoAsksBeforeSending(t *testing.T) {
+	address, _ := start(t, nil)
+	head := "POST /v1/big HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n"
+	if response, body := read(t, bufio.NewReader(dial(t, address, fmt.Sprintf(head, 4<<20)))); response.StatusCode != 413 || !response.Close {
+		t.Errorf("too much: got %d %s, want 413 at once and the end of the connection", response.StatusCode, body)
+	}
+	connection := dial(t, address, fmt.Sprintf(head, 12))
+	from := bufio.NewReader(connection)
+	if response, _ := read(t, from); response.StatusCode != 100 {
+		t.Fatalf("got %d, want 100", response.StatusCode)
+	}
+	fmt.Fprint(connection, `{"name":"x"}`)
+	if response, body := read(t, from); response.StatusCode != 200 || body != "1" {
+		t.Errorf("got %d %s, want 200", response.StatusCode, body)
+	}
+}
