@@ -41,7 +41,7 @@ func newCaller(m *modules.Modules) (*caller, error) {
 func (c *caller) close() {
 	c.client.CloseIdleConnections()
 	_ = c.listener.Close() // in memory, there is nothing that could fail
-	<-c.ended
+	_ = <-c.ended // the listener was closed: that is what it says
 }
 
 // post makes a request as somebody and reads the answer into result, which may be nil.
@@ -54,7 +54,7 @@ func (c *caller) do(as *person, method, path string, body object, result any, he
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequest(method, "http://kontor.localhost"+path, strings.NewReader(string(data)))
+	request, err := http.NewRequestWithContext(context.Background(), method, "http://kontor.localhost"+path, strings.NewReader(string(data)))
 	if err != nil {
 		return err
 	}

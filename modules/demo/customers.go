@@ -58,7 +58,7 @@ func (b *bank) verify(day int) error {
 			}
 		case 3:
 			if i%9 != 0 && i%7 != 0 {
-				err = b.decide(c, "in_review", "", "")
+				err = b.decide(c, "in_review", "")
 			}
 		case 6:
 			err = b.conclude(c, i)
@@ -95,24 +95,21 @@ func (b *bank) conclude(c *customer, i int) error {
 	}
 	switch i % 11 {
 	case 4:
-		return b.decide(c, "rejected", "", "The documents do not belong to the applicant.")
+		return b.decide(c, "rejected", "The documents do not belong to the applicant.")
 	case 6:
-		return b.decide(c, "action_required", "", "The copy of the document cannot be read.")
+		return b.decide(c, "action_required", "The copy of the document cannot be read.")
 	case 8:
 		return nil // still in review
 	}
-	return b.decide(c, "verified", "", "Documents checked against the original.")
+	return b.decide(c, "verified", "Documents checked against the original.")
 }
 
 // decide is the decision of an advisor other than the one who entered the customer.
-func (b *bank) decide(c *customer, status, level, reason string) error {
+func (b *bank) decide(c *customer, status, reason string) error {
 	reviewer := b.staff[0]
 	if reviewer == c.advisor {
 		reviewer = b.staff[1]
 	}
 	body := object{"kyc_status": status, "reason": reason}
-	if level != "" {
-		body["verification_level"] = level
-	}
 	return b.api.do(reviewer, http.MethodPatch, "/v1/customers/"+c.id+"/kyc/status", body, nil)
 }

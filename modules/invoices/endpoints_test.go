@@ -97,12 +97,12 @@ func TestRead_Bodies(t *testing.T) {
 		seen++
 		answer := advisor.Do("POST", path, json.RawMessage(sample(t, strings.TrimPrefix(e.File, "files/"))))
 		if e.Expected.Info == nil {
-			if text := string(answer.Body); answer.Status != http.StatusBadRequest || !strings.Contains(text, `"code":"invalid_input"`) {
+			if text := answer.Body; answer.Status != http.StatusBadRequest || !strings.Contains(text, `"code":"invalid_input"`) {
 				t.Errorf("%s: got %d %s", e.File, answer.Status, text)
 			}
 			continue
 		}
-		if text := string(answer.Body); answer.Status != http.StatusOK || !strings.Contains(text, e.Expected.Info.IBAN) {
+		if text := answer.Body; answer.Status != http.StatusOK || !strings.Contains(text, e.Expected.Info.IBAN) {
 			t.Errorf("%s: got %d %s", e.File, answer.Status, text)
 		}
 	}

@@ -40,8 +40,7 @@ func (o *Options) UnmarshalJSON(raw []byte) error {
 		Page           *int  `json:"page"`
 		ValidateFormat *bool `json:"validate_format"`
 	}
-	if json.Unmarshal(raw, &members) != nil {
-		o.wrong = true
+	if o.wrong = json.Unmarshal(raw, &members) != nil; o.wrong {
 		return nil
 	}
 	if members.Page != nil {

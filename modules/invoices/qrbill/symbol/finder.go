@@ -8,16 +8,15 @@ import (
 
 type point struct{ x, y float64 }
 
-func (p point) minus(q point) point          { return point{p.x - q.x, p.y - q.y} }
-func (p point) plus(q point) point           { return point{p.x + q.x, p.y + q.y} }
-func (p point) times(f float64) point        { return point{p.x * f, p.y * f} }
-func (p point) length() float64              { return math.Hypot(p.x, p.y) }
-func (p point) cross(q point) float64        { return p.x*q.y - p.y*q.x }
-func (p point) dot(q point) float64          { return p.x*q.x + p.y*q.y }
-func between(p, q point, f float64) point    { return p.plus(q.minus(p).times(f)) }
-func distance(p, q point) float64            { return p.minus(q).length() }
-func middle(p, q point) point                { return between(p, q, 0.5) }
-func fourth(corner, right, down point) point { return right.plus(down).minus(corner) }
+func (p point) minus(q point) point       { return point{p.x - q.x, p.y - q.y} }
+func (p point) plus(q point) point        { return point{p.x + q.x, p.y + q.y} }
+func (p point) times(f float64) point     { return point{p.x * f, p.y * f} }
+func (p point) length() float64           { return math.Hypot(p.x, p.y) }
+func (p point) cross(q point) float64     { return p.x*q.y - p.y*q.x }
+func (p point) dot(q point) float64       { return p.x*q.x + p.y*q.y }
+func between(p, q point, f float64) point { return p.plus(q.minus(p).times(f)) }
+func distance(p, q point) float64         { return p.minus(q).length() }
+func middle(p, q point) point             { return between(p, q, 0.5) }
 
 // finder is a place that looks like a finder pattern.
 type finder struct {
@@ -97,11 +96,11 @@ func finderRuns(runs [5]int) bool {
 func confirm(b *bitmap, found []finder, end, y int, runs [5]int) []finder {
 	width := runs[0] + runs[1] + runs[2] + runs[3] + runs[4]
 	x := float64(end-runs[4]-runs[3]) - float64(runs[2])/2
-	cy, height, ok := crossRuns(b, int(x), y, 0, 1, runs[2], width)
+	cy, height, ok := crossRuns(b, int(x), y, 0, 1, width)
 	if !ok {
 		return found
 	}
-	cx, again, ok := crossRuns(b, int(x), int(cy), 1, 0, runs[2], width)
+	cx, again, ok := crossRuns(b, int(x), int(cy), 1, 0, width)
 	if !ok {
 		return found
 	}
@@ -122,7 +121,7 @@ func confirm(b *bitmap, found []finder, end, y int, runs [5]int) []finder {
 
 // crossRuns follows the five runs through a point along an axis and returns the
 // centre on that axis and the whole length.
-func crossRuns(b *bitmap, x, y, dx, dy, heart, total int) (center float64, length int, ok bool) {
+func crossRuns(b *bitmap, x, y, dx, dy, total int) (center float64, length int, ok bool) {
 	if x < 0 || y < 0 || x >= b.w || y >= b.h || b.bits[y*b.w+x] == 0 {
 		return 0, 0, false
 	}
