@@ -41,7 +41,7 @@ func newCaller(m *modules.Modules) (*caller, error) {
 func (c *caller) close() {
 	c.client.CloseIdleConnections()
 	_ = c.listener.Close() // in memory, there is nothing that could fail
-	_ = <-c.ended // the listener was closed: that is what it says
+	_ = <-c.ended          // the listener was closed: that is what it says
 }
 
 // post makes a request as somebody and reads the answer into result, which may be nil.
