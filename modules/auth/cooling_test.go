@@ -170,25 +170,35 @@ func TestCoolingOff_ParallelGuesses(t *testing.T) {
 	}
 }
 
-// Who signs in many times at once with the right password has failed at nothing.
+// Who signs in many times at once with the right password has failed at nothing, nor has a house full of users.
 func TestCoolingOff_ParallelSuccesses(t *testing.T) {
-	const clients = 30
+	const clients = 64
 	w := newWorld(t)
-	w.user("anna@example.ch")
-	answers := make(chan answer, clients)
-	for range clients {
-		go func() {
-			a, err := w.try("POST", "/authenticate", map[string]string{"user_id": "anna@example.ch", "password": password})
-			if err != nil {
-				t.Error(err)
+	for _, c := range []struct {
+		name  string
+		users int
+	}{{"one user", 1}, {"many users of one network", clients}} {
+		t.Run(c.name, func(t *testing.T) {
+			login := func(i int) string { return fmt.Sprintf("user%d-of-%d@example.ch", i%c.users, c.users) }
+			for i := range c.users {
+				w.user(login(i))
 			}
-			answers <- a
-		}()
-	}
-	for range clients {
-		if a := <-answers; a.status != 200 {
-			t.Errorf("got %d %s, want 200", a.status, a.body)
-		}
+			answers := make(chan answer, clients)
+			for i := range clients {
+				go func() {
+					a, err := w.try("POST", "/authenticate", map[string]string{"user_id": login(i), "password": password})
+					if err != nil {
+						t.Error(err)
+					}
+					answers <- a
+				}()
+			}
+			for range clients {
+				if a := <-answers; a.status != 200 {
+					t.Errorf("got %d %s, want 200", a.status, a.body)
+				}
+			}
+		})
 	}
 }
 

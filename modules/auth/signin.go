@@ -68,7 +68,7 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, e
 	}
 	key := s.key(value)
 	tried := s.newAttempt(ctx, key)
-	done, err := s.turns.take(tried.pair)
+	done, err := s.takeTurn(tried)
 	if err != nil {
 		return Tokens{}, err
 	}
@@ -111,7 +111,7 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, e
 // user's id. It returns fault.InvalidCredentials, fault.CoolingOff and fault.Unavailable.
 func (s *Service) VerifyPassword(ctx context.Context, userID, password string) error {
 	tried := s.newAttempt(ctx, userID)
-	done, err := s.turns.take(tried.pair)
+	done, err := s.takeTurn(tried)
 	if err != nil {
 		return err
 	}
