@@ -94,12 +94,16 @@ func (s *Service) reserve(ctx context.Context, a attempt) error {
 		if err := upsertFailures(ctx, tx, a.pair, pair); err != nil {
 			return err
 		}
-		if err := upsertFailures(ctx, tx, a.value, value); err != nil {
-			return err
-		}
-		return upsertNetworkValue(ctx, tx, a.network, a.value)
+		return upsertFailures(ctx, tx, a.value, value)
 	})
 	return coolingOff(wait, err)
+}
+
+// countForNetwork notes that a value has failed from a network. It comes after the password was looked at, so that an
+// office whose people sign in at the same time is not taken for somebody who tries one password on many users; no more
+// can slip through than hashes have a place.
+func (s *Service) countForNetwork(ctx context.Context, a attempt) error {
+	return s.db.InTx(ctx, func(tx *store.Tx) error { return upsertNetworkValue(ctx, tx, a.network, a.value) })
 }
 
 // coolingOff makes an error of a wait.

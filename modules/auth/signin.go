@@ -152,6 +152,9 @@ func (s *Service) verify(ctx context.Context, tried attempt, key, password strin
 	}
 	if matched := s.hasher.matches(hash, password); !matched || !real {
 		s.options.Log.Info("sign-in refused", "request_id", endpoint.Of(ctx).RequestID)
+		if err := s.countForNetwork(ctx, tried); err != nil {
+			return account{}, "", err
+		}
 		return account{}, "", fault.InvalidCredentials
 	}
 	if hash.cost != s.hasher.cost {

@@ -371,6 +371,8 @@ type outbox struct {
 	sent []users.OTPMessage
 }
 
+func (o *outbox) PasswordChanged(context.Context, *store.Tx, string) error { return nil }
+
 func (o *outbox) PrepareOTP(m users.OTPMessage) func(context.Context, *store.Tx) error {
 	return func(_ context.Context, tx *store.Tx) error {
 		tx.AfterCommit(func() {

@@ -95,5 +95,8 @@ func (s *Service) replacePassword(ctx context.Context, tx *store.Tx, userID, has
 		return err
 	}
 	tx.Audit(store.AuditEntry{Actor: by, Action: "users.password", RecType: access.Users.Name, RecID: userID})
+	if err := s.outbox.PasswordChanged(ctx, tx, userID); err != nil {
+		return err
+	}
 	return s.auth.EndSessions(ctx, tx, userID, keepSession)
 }

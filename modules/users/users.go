@@ -77,6 +77,8 @@ type Auth interface {
 type Outbox interface {
 	// PrepareOTP words a message and gives the function that leaves it in the outbox.
 	PrepareOTP(m OTPMessage) func(ctx context.Context, tx *store.Tx) error
+	// PasswordChanged tells a user that his password was replaced.
+	PasswordChanged(ctx context.Context, tx *store.Tx, userID string) error
 }
 
 // OTPMessage is a one-time code on its way to its user.
