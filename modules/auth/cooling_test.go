@@ -170,6 +170,29 @@ func TestCoolingOff_ParallelGuesses(t *testing.T) {
 	}
 }
 
+// However many values one network tries at once, few more are looked at than it may fail with.
+func TestCoolingOff_ParallelValues(t *testing.T) {
+	const values, most = 200, 30 + 15
+	w := newWorld(t)
+	answers := make(chan answer, values)
+	for i := range values {
+		go func() {
+			a, err := w.try("POST", "/authenticate", map[string]string{"user_id": fmt.Sprintf("user%d@example.ch", i), "password": "wrong"})
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- a
+		}()
+	}
+	seen := map[int]int{}
+	for range values {
+		seen[(<-answers).status]++
+	}
+	if seen[401] > most || seen[401]+seen[429] != values {
+		t.Errorf("got %v, want at most %d times 401 and 429 for the others", seen, most)
+	}
+}
+
 // Who signs in many times at once with the right password has failed at nothing, nor has a house full of users.
 func TestCoolingOff_ParallelSuccesses(t *testing.T) {
 	const clients = 64

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// networkAtOnce is how many sign-ins of one network are under way at once. It must stay below valuesPerNetwork, and it
-	// keeps a flood from one network from taking all places in the queue of the hasher.
+	// networkAtOnce is how many sign-ins of one network are under way at once. It bounds what parallel guesses can exceed
+	// valuesPerNetwork by, and keeps one network from taking all places in the queue of the hasher.
 	networkAtOnce = 16
 
 	// maxWaiting is how many more may wait for the same turn.
