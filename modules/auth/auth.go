@@ -97,7 +97,8 @@ type Service struct {
 	signing     ed25519.PrivateKey
 	verifyToken fiber.Handler
 	hasher      *hasher
-	turns       *turns
+	pairs       *turns
+	networks    *turns
 
 	generations *generations
 	tokens      *memory[*verified]
@@ -113,7 +114,8 @@ func New(db *store.DB, o Options) (*Service, error) {
 		db: db, options: o,
 		signing:     ed25519.NewKeyFromSeed(db.DeriveKey("access tokens", ed25519.SeedSize)),
 		hasher:      newHasher(o.Hash, o.HashSlots),
-		turns:       newTurns(),
+		pairs:       newTurns(1),
+		networks:    newTurns(networkAtOnce),
 		generations: newGenerations(),
 	}
 	s.verifyToken = s.newVerifier()

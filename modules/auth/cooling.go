@@ -100,8 +100,8 @@ func (s *Service) reserve(ctx context.Context, a attempt) error {
 }
 
 // countForNetwork notes that a value has failed from a network. It comes after the password was looked at, so that an
-// office whose people sign in at the same time is not taken for somebody who tries one password on many users; no more
-// can slip through than hashes have a place.
+// office whose people sign in at the same time is not taken for somebody who tries one password on many users; fewer than
+// networkAtOnce can slip through.
 func (s *Service) countForNetwork(ctx context.Context, a attempt) error {
 	return s.db.InTx(ctx, func(tx *store.Tx) error { return upsertNetworkValue(ctx, tx, a.network, a.value) })
 }

@@ -68,7 +68,7 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, e
 	}
 	key := s.key(value)
 	tried := s.newAttempt(ctx, key)
-	done, err := s.turns.take(tried.pair)
+	done, err := s.takeTurn(tried)
 	if err != nil {
 		return Tokens{}, err
 	}
@@ -111,7 +111,7 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, e
 // user's id. It returns fault.InvalidCredentials, fault.CoolingOff and fault.Unavailable.
 func (s *Service) VerifyPassword(ctx context.Context, userID, password string) error {
 	tried := s.newAttempt(ctx, userID)
-	done, err := s.turns.take(tried.pair)
+	done, err := s.takeTurn(tried)
 	if err != nil {
 		return err
 	}
@@ -122,8 +122,8 @@ func (s *Service) VerifyPassword(ctx context.Context, userID, password string) e
 	return s.db.InTx(ctx, func(tx *store.Tx) error { return forgive(ctx, tx, tried) })
 }
 
-// verify counts the attempt and then compares the password. The caller has the turn of the attempt. Every failure costs exactly one hash. upgraded is a new hash
-// of the password where the stored one has other parameters than those of today.
+// verify counts the attempt and then compares the password. The caller has the turn of the attempt. Every failure costs
+// exactly one hash. upgraded is a new hash of the password where the stored one has other parameters than those of today.
 func (s *Service) verify(ctx context.Context, tried attempt, key, password string) (user account, upgraded string, err error) {
 	// Most who have to wait are told without a write and without a place in the queue.
 	if err := coolingOff(s.mustWait(ctx, s.db, tried)); err != nil {
