@@ -21,7 +21,7 @@ type object map[string]any
 type caller struct {
 	client   *http.Client
 	listener *fasthttputil.InmemoryListener
-	ended    chan error
+	ended    chan struct{}
 }
 
 func newCaller(m *modules.Modules) (*caller, error) {
@@ -29,11 +29,14 @@ func newCaller(m *modules.Modules) (*caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &caller{listener: fasthttputil.NewInmemoryListener(), ended: make(chan error, 1)}
+	c := &caller{listener: fasthttputil.NewInmemoryListener(), ended: make(chan struct{})}
 	c.client = &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 		return c.listener.Dial()
 	}}}
-	go func() { c.ended <- server.Serve(c.listener) }()
+	go func() {
+		defer close(c.ended)
+		_ = server.Serve(c.listener) // it says that the listener was closed
+	}()
 	return c, nil
 }
 
@@ -41,7 +44,7 @@ func newCaller(m *modules.Modules) (*caller, error) {
 func (c *caller) close() {
 	c.client.CloseIdleConnections()
 	_ = c.listener.Close() // in memory, there is nothing that could fail
-	_ = <-c.ended          // the listener was closed: that is what it says
+	<-c.ended
 }
 
 // post makes a request as somebody and reads the answer into result, which may be nil.
