@@ -67,26 +67,25 @@ type Probe struct {
 
 // Options is what a server is made of.
 type Options struct {
-	Endpoints         []endpoint.Endpoint
-	Auth              Authenticator
-	Policy            *access.Current
-	Replays           Replayer
-	Stored            func(err error) (Stored, bool)                 // recognises an answer that was given before
-	Translate         func(err error) error                          // makes faults of errors of lower layers
-	Fallback          func(c *fiber.Ctx, path string) (handled bool) // files of the console; nil: none
-	Probes            []Probe
-	Texts             *locales.Bundle
-	Log               *slog.Logger
-	Now               func() time.Time
-	BaseURL           string // where clients reach the service, for the API document
-	TrustedProxies    []netip.Prefix
-	AllowedOrigins    []string
-	RateLimits        bool
-	PublicPerMinute   int
-	PrivatePerMinute  int
-	MaxConnections    int
-	OnDrain           []func() // called once when the server starts to drain: streams say good-bye
-	MetricsWithBearer bool
+	Endpoints        []endpoint.Endpoint
+	Auth             Authenticator
+	Policy           *access.Current
+	Replays          Replayer
+	Stored           func(err error) (Stored, bool)                 // recognises an answer that was given before
+	Translate        func(err error) error                          // makes faults of errors of lower layers
+	Fallback         func(c *fiber.Ctx, path string) (handled bool) // files of the console; nil: none
+	Probes           []Probe
+	Texts            *locales.Bundle
+	Log              *slog.Logger
+	Now              func() time.Time
+	BaseURL          string // where clients reach the service, for the API document
+	TrustedProxies   []netip.Prefix
+	AllowedOrigins   []string
+	RateLimits       bool
+	PublicPerMinute  int
+	PrivatePerMinute int
+	MaxConnections   int
+	OnDrain          []func() // called once when the server starts to drain: streams say good-bye
 }
 
 // Server is a running HTTP server.
