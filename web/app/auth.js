@@ -1,5 +1,6 @@
 import { api } from './api.js';
 import { caller, loadCaller } from './access.js';
+import { forgetPeople, loadPicture } from './people.js';
 import { LANGUAGES, language, useLanguageTexts } from './i18n.js';
 import { loadPrefs } from './prefs.js';
 import { startLive, stopLive } from './live.js';
@@ -26,6 +27,7 @@ export async function signOut() {
 export function leave() {
   stopLive();
   forget();
+  forgetPeople();
   caller.set(null);
   go('/signin');
 }
@@ -39,6 +41,7 @@ export function enter() {
       const chosen = caller.get().me.language;
       if (LANGUAGES[chosen] && !localStorage.getItem('kontor.language.chosen')) await useLanguageTexts(chosen);
       startLive();
+      loadPicture().catch(() => {});
     })
     .finally(() => (entering = null));
   return entering;

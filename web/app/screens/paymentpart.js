@@ -1,5 +1,6 @@
 import { html } from '../lib.js';
-import { country, date, grouped, money, number } from '../format.js';
+import { country } from '../countries.js';
+import { date, grouped, money, number } from '../format.js';
 import { t, term } from '../i18n.js';
 import { usePrefs } from '../prefs.js';
 import { Copy, Facts } from '../ui/data.js';

@@ -5,9 +5,9 @@ import { Icon } from './icon.js';
 
 /**
  * A modal dialog; the browser keeps the focus inside and gives it back afterwards.
- * @param {{title: string, close?: () => void, wide?: boolean, children: any}} props without close it cannot be dismissed
+ * @param {{title: string, close?: () => void, wide?: boolean, class?: string, children: any}} props without close it cannot be dismissed
  */
-export function Dialog({ title, close, wide, children }) {
+export function Dialog({ title, close, wide, class: name = '', children }) {
   const element = useRef();
   const id = useId();
   useEffect(() => {
@@ -25,7 +25,7 @@ export function Dialog({ title, close, wide, children }) {
     event.preventDefault();
     close?.();
   };
-  return html`<dialog ref=${element} aria-labelledby=${id} onCancel=${cancel} class=${wide ? 'wide' : ''}>
+  return html`<dialog ref=${element} aria-labelledby=${id} onCancel=${cancel} class=${wide ? 'wide' : name}>
     <article>
       <header>
         <h2 id=${id}>${title}</h2>

@@ -45,7 +45,7 @@ function Metrics() {
   return html`<${Loaded} load=${load}>${({ sums, rows }) => {
     const own = rows.filter((row) => row.name.startsWith('kontor_') && !/_(bucket|sum|vmrange)$/.test(row.name) && !row.labels.includes('vmrange'));
     return html`<div class="grid-2">
-      <${Card} title=${t('health.process')}><${Facts} rows=${[
+      <${Card} title=${t('health.process')}><${Facts} list rows=${[
         [t('health.memory'), sums.process_resident_memory_bytes && `${number(sums.process_resident_memory_bytes / MIB, 1)} MiB`],
         [t('health.goroutines'), sums.go_goroutines && number(sums.go_goroutines)],
         [t('health.files'), sums.process_open_fds && number(sums.process_open_fds)],
