@@ -33,12 +33,14 @@ export function useWords() {
   };
 }
 
-/** Puts messages of one chat that came right after each other into one line: {item, n, unread}. */
+const BUNDLED = new Set(['message_received', 'new_device_login']);
+
+/** Puts messages of one chat, and sign-ins, that came right after each other into one line: {item, n, unread}. */
 export function bundle(items) {
   const lines = [];
   for (const item of items) {
     const last = lines.at(-1);
-    if (last && item.event === 'message_received' && last.item.event === item.event && last.item.link_url === item.link_url) {
+    if (last && BUNDLED.has(item.event) && last.item.event === item.event && last.item.link_url === item.link_url) {
       last.n += 1;
       last.unread ||= !item.read;
     } else lines.push({ item, n: 1, unread: !item.read });

@@ -39,7 +39,7 @@ function Details({ customer }) {
         [t('field.date_of_birth'), date(customer.date_of_birth)], [t('field.nationality'), country(customer.nationality)],
         [t('customers.type'), term('customer_type', customer.type)], [t('customers.language'), LANGUAGES[customer.metadata?.language]],
       ].filter(([, value]) => value || !business)} /><//>
-      <${Card} title=${t('customers.contact')}><${Facts} rows=${[
+      <${Card} title=${t('customers.contact')}><${Facts} list rows=${[
         [t('field.email'), html`<a href=${`mailto:${customer.email}`}>${customer.email}</a>`],
         [t('field.phone'), customer.phone && html`<a class="num" href=${`tel:${customer.phone}`}>${phone(customer.phone)}</a>`],
         [t('field.address'), (address?.street || place) && html`${address.street && html`${address.street}<br />`}${place}${address.country && html`<br />${country(address.country)}`}`],

@@ -2,7 +2,7 @@ import { html, useEffect, useRef, useState } from '../lib.js';
 import { chooseLanguage, signOut } from '../auth.js';
 import { LANGUAGES, language, t } from '../i18n.js';
 import { useUnread } from '../live.js';
-import { useCaller } from '../access.js';
+import { roleName, useCaller } from '../access.js';
 import { nameOf, picture, usePeople } from '../people.js';
 import { menu, ROUTES } from '../routes.js';
 import { match } from '../router.js';
@@ -47,7 +47,7 @@ function Me({ path }) {
   const url = useStore(picture);
   const name = nameOf(me.id);
   return html`<a class="me" href="/profile" aria-current=${path === '/profile' ? 'page' : undefined}><span class="sr">${t('nav.profile')}</span>
-    <${Avatar} name=${name} url=${url} /><span class="two-lines"><span>${name}</span><span>${me.roles.join(', ')}</span></span></a>`;
+    <${Avatar} name=${name} url=${url} /><span class="two-lines"><span>${name}</span><span>${me.roles.map(roleName).join(', ')}</span></span></a>`;
 }
 
 /** The menu of a narrow screen, as a dialog at its left edge. */

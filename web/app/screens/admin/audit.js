@@ -43,7 +43,7 @@ export default function Audit() {
   const keys = useLoad(learnKeys); // Before names are asked for: a key is no user.
   const columns = [
     { key: 'at', label: t('audit.when'), cell: (row) => html`<span class="num">${dateTime(row.at)}</span>` },
-    { key: 'who', label: t('audit.who'), cell: (row) => (row.actor === NIL ? t('audit.system') : keys.loading ? '…' : nameOf(row.actor)) },
+    { key: 'who', label: t('audit.who'), cell: (row) => (!row.actor || row.actor === NIL ? html`<span class="none">${t('audit.system')}</span>` : keys.loading ? '…' : nameOf(row.actor)) },
     { key: 'what', label: t('audit.what'), cell: (row) => html`<button class="link what" onClick=${() => setOpen(row)}>${row.action}</button>` },
     { key: 'type', minor: true, label: t('why.type'), cell: (row) => term('rec_type', row.rec_type) },
     { key: 'hash', label: t('audit.hash'), cell: (row) => short(row.hash) },

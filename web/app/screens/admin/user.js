@@ -1,6 +1,6 @@
 import { html, useState } from '../../lib.js';
 import { api } from '../../api.js';
-import { myId } from '../../access.js';
+import { myId, roleName, roleText } from '../../access.js';
 import { dateTime } from '../../format.js';
 import { LANGUAGES, t } from '../../i18n.js';
 import { useLoad } from '../../load.js';
@@ -29,7 +29,7 @@ function Roles({ user, reload }) {
   });
   return html`<${Card} title=${t('field.roles')}>
     <${Loaded} load=${all} lines=${3}>${({ data }) => html`<fieldset disabled=${own}><legend class="sr">${t('field.roles')}</legend>
-      ${data.map((role) => html`<div key=${role.id} class="field check"><label><input type="checkbox" checked=${chosen.has(role.name)} onChange=${() => toggle(role.name)} /><span>${role.name}${role.description && html`<br /><span class="fine">${role.description}</span>`}</span></label></div>`)}
+      ${data.map((role) => html`<div key=${role.id} class="field check"><label><input type="checkbox" checked=${chosen.has(role.name)} onChange=${() => toggle(role.name)} /><span>${roleName(role.name)}${roleText(role) && html`<br /><span class="fine">${roleText(role)}</span>`}</span></label></div>`)}
     </fieldset>
     ${own ? html`<p class="fine">${t('admin.own_roles')}</p>` : html`<div class="actions"><button disabled=${save.busy} onClick=${save.run}>${t('do.save')}</button></div>`}`}<//>
   <//>`;
