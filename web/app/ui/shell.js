@@ -46,8 +46,8 @@ function Me({ path }) {
   const { me } = useCaller();
   const url = useStore(picture);
   const name = nameOf(me.id);
-  return html`<a class="me" href="/profile" aria-current=${path === '/profile' ? 'page' : undefined}><span class="sr">${t('nav.profile')}</span>
-    <${Avatar} name=${name} url=${url} /><span class="two-lines"><span>${name}</span><span>${me.roles.map(roleName).join(', ')}</span></span></a>`;
+  return html`<nav class="account" aria-label=${t('nav.profile')}><a class="me" href="/profile" aria-current=${path === '/profile' ? 'page' : undefined}><span class="sr">${t('nav.profile')}</span>
+    <${Avatar} name=${name} url=${url} /><span class="two-lines"><span>${name}</span><span>${me.roles.map(roleName).join(', ')}</span></span></a></nav>`;
 }
 
 /** The menu of a narrow screen, as a dialog at its left edge. */
