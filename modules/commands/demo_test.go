@@ -1,6 +1,8 @@
 package commands_test
 
 import (
+	"encoding/json"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,10 +23,57 @@ func TestServeDemo_ShowsHowToComeInAsEachRole(t *testing.T) {
 	if !strings.HasPrefix(key, "kontor_") || strings.Contains(first.stderr.String(), key) {
 		t.Errorf("the API key is not shown, or is in the log: %s", shown)
 	}
+	first.isAlive(t, "root@kontor.example", password)
+	first.isAlive(t, "advisor@kontor.localhost", password)
+	bills, err := filepath.Glob(filepath.Join(after(shown, "try out are in"), "*.pdf"))
+	if err != nil || len(bills) < 3 {
+		t.Errorf("there are %d sample bills where the first start says: %v", len(bills), err)
+	}
 	first.stop()
 
 	again := startBank(t, nil, "--demo", "--data.dir", dir)
 	if shown := again.stdout.String(); after(shown, "Administrator") != "root@kontor.example" || strings.Contains(shown, key) {
 		t.Errorf("the second start printed %s", shown)
+	}
+}
+
+// isAlive checks that somebody finds something on each of his screens, and about as many customers as is promised.
+func (b *bank) isAlive(t *testing.T, login, password string) {
+	t.Helper()
+	body, err := json.Marshal(map[string]string{"user_id": login, "password": password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, answer := b.call(t, http.MethodPost, "/authenticate", string(body))
+	var session struct {
+		Token string `json:"access_token"`
+	}
+	if err := json.Unmarshal([]byte(answer), &session); err != nil {
+		t.Fatalf("%s: %v", login, err)
+	}
+	for path, least := range map[string]int{"/v1/customers?limit=1": 180, "/v1/personas?limit=1": 80, "/v1/payers?limit=1": 60, "/v1/tasks?limit=1": 10,
+		"/v1/tasks?limit=1&search.status=in_progress": 2, "/v1/notifications?limit=1&search.read=false": 3} {
+		var list struct {
+			Total int `json:"total"`
+		}
+		_, answer := b.call(t, http.MethodGet, path, "", "Authorization", "Bearer "+session.Token)
+		if err := json.Unmarshal([]byte(answer), &list); err != nil || list.Total < least || list.Total > 4000 {
+			t.Errorf("%s: %s has %d, want at least %d: %v", login, path, list.Total, least, err)
+		}
+	}
+	var chats []struct {
+		Members []string `json:"participants"`
+		About   struct {
+			Names map[string]string `json:"names"`
+		} `json:"metadata"`
+	}
+	_, answer = b.call(t, http.MethodGet, "/v1/chats", "", "Authorization", "Bearer "+session.Token)
+	if err := json.Unmarshal([]byte(answer), &chats); err != nil || len(chats) < 3 {
+		t.Fatalf("%s has %d chats: %v", login, len(chats), err)
+	}
+	for _, chat := range chats {
+		if len(chat.About.Names) != len(chat.Members) {
+			t.Errorf("%s: a chat of %d names %d", login, len(chat.Members), len(chat.About.Names))
+		}
 	}
 }

@@ -83,14 +83,17 @@ func startBank(t *testing.T, environ []string, args ...string) *bank {
 	return b
 }
 
-// call makes a request and returns status and body.
-func (b *bank) call(t *testing.T, method, path, body string) (int, string) {
+// call makes a request, with headers in pairs, and returns status and body.
+func (b *bank) call(t *testing.T, method, path, body string, headers ...string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+b.address+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
 	request.Close = true
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {

@@ -49,7 +49,7 @@ func (b *bank) lately() error {
 	}{
 		{405 * time.Minute, func() error { return b.meetCustomer(days, b.invent(), s[0]) }},
 		{350 * time.Minute, func() error {
-			return b.give(s[1], []*person{b.admin, s[0]}, errand{"approve", "Approve the new fee schedule", "Valid from January; the committee has agreed."}, true, untouched)
+			return b.give(s[1], []*person{b.admin, s[0]}, pick(b, b.customers), errand{"approve", "Approve the new fee schedule", "Valid from January; the committee has agreed."}, true, untouched)
 		}},
 		{290 * time.Minute, func() error {
 			return b.sayAndRead(team, []line{{3, "Good morning. The quarterly figures go out at noon, please check your verifications."}, {1, "Les miennes sont à jour."}, {0, "Meine auch, zwei sind noch in Prüfung."}})
@@ -59,14 +59,17 @@ func (b *bank) lately() error {
 			return b.sayAndRead(onboarding, []line{{1, "The translation of the Ticino deed has arrived."}, {0, "Perfect. Can you attach it and move the review on?"}, {1, "Done. It waits for your approval now."}})
 		}},
 		{142 * time.Minute, func() error {
-			return b.give(s[2], []*person{s[0], b.admin}, errand{"sign", "Countersign the Ticino deed", "The certified translation is attached to the verification."}, false, begun)
+			return b.give(s[2], []*person{s[0], b.admin}, pick(b, b.customers), errand{"sign", "Countersign the Ticino deed", "The certified translation is attached to the verification."}, false, begun)
+		}},
+		{118 * time.Minute, func() error {
+			return b.give(s[0], []*person{b.customer, s[0]}, b.ownCustomer(), errand{"sign", "Sign the change of address", "Sign once at the branch or in the app; the new proof of address is still needed."}, false, untouched)
 		}},
 		{95 * time.Minute, func() error { return b.meetCustomer(days, b.invent(), b.admin) }},
 		{64 * time.Minute, func() error {
 			return b.say(access, []line{{0, "Lena, an API key for the new website is ready. Who should get it?"}, {1, "Tom takes it over. He is back at two."}})
 		}},
 		{41 * time.Minute, func() error {
-			return b.give(s[3], []*person{s[0], b.admin}, errand{"approve", "Release the first payment of the foundation", "Above the usual limit; two approvals are needed."}, true, halfway)
+			return b.give(s[3], []*person{s[0], b.admin}, pick(b, b.customers), errand{"approve", "Release the first payment of the foundation", "Above the usual limit; two approvals are needed."}, true, halfway)
 		}},
 		{22 * time.Minute, func() error {
 			return b.say(onboarding, []line{{2, "One more for today: a company from Zug, complete."}, {2, "I have put it at the top of the list."}})
@@ -81,6 +84,16 @@ func (b *bank) lately() error {
 		}
 	}
 	return nil
+}
+
+// ownCustomer is the record of the customer who signs in.
+func (b *bank) ownCustomer() customer {
+	for _, c := range b.customers {
+		if c.advisor == b.customer {
+			return c
+		}
+	}
+	return b.customers[0]
 }
 
 func (b *bank) sayAndRead(t *thread, lines []line) error {

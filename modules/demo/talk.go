@@ -92,7 +92,7 @@ func (b *bank) openChats() error {
 		{"onboarding", "Onboarding", []*person{s[0], s[2], s[3]}},
 		{"marc", "", []*person{s[0], s[1]}},
 		{"tom", "", []*person{s[0], s[3]}},
-		{"support", "Nina Keller, Support", []*person{b.customer, s[0]}},
+		{"support", "", []*person{b.customer, s[0]}},
 		{"access", "", []*person{b.admin, s[0]}},
 		{"compliance", "Compliance", []*person{b.admin, s[0], s[1]}},
 	} {

@@ -52,13 +52,13 @@ func (b *bank) work(day int) error {
 	if n%3 == 0 {
 		others[1] = b.admin
 	}
-	return b.give(owner, others, errands[n%len(errands)], n%6 == 1, end)
+	return b.give(owner, others, pick(b, b.customers), errands[n%len(errands)], n%6 == 1, end)
 }
 
-// give makes a task for some customer, assigns it, and takes it as far as it has come.
-func (b *bank) give(owner *person, to []*person, what errand, urgent bool, end int) error {
+// give makes a task for a customer, assigns it, and takes it as far as it has come.
+func (b *bank) give(owner *person, to []*person, of customer, what errand, urgent bool, end int) error {
 	var made idOf
-	path := "/v1/customers/" + pick(b, b.customers).id + "/tasks"
+	path := "/v1/customers/" + of.id + "/tasks"
 	if err := b.api.post(owner, path, object{"title": what.title, "category": what.category, "description": what.description,
 		"is_urgent": urgent, "weight": 1}, &made); err != nil {
 		return err

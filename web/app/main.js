@@ -8,6 +8,7 @@ import { go, interceptLinks, match, route } from './router.js';
 import { DOORS, ROUTES } from './routes.js';
 import { ErrorBox, Skeleton, Toasts } from './ui/feedback.js';
 import { Questions } from './ui/dialog.js';
+import { Door } from './ui/door.js';
 import { Shell } from './ui/shell.js';
 import { SignInAgain } from './ui/again.js';
 
@@ -42,6 +43,7 @@ function SignedIn({ path }) {
   useEffect(() => {
     if (!known) load();
   }, [known]);
+  if (error?.status === 403) return html`<${Door} title=${t('waiting.title')} text=${t('waiting.text')}><button class="quiet" onClick=${leave}>${t('nav.signout')}</button><//>`;
   if (error) return html`<main class="alone"><${ErrorBox} error=${error} retry=${load} /><p><button class="quiet" onClick=${leave}>${t('nav.signout')}</button></p></main>`;
   if (!known) return null;
   const found = match(ROUTES, path) ?? { row: { path: 'missing', load: () => import('./screens/missing.js') }, params: {} };

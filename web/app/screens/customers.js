@@ -20,7 +20,7 @@ const options = (group, values) => values.map((value) => [value, term(group, val
 
 const columns = () => [
   { key: 'name', label: t('customers.name'), sort: 'last_name', cell: (row) => html`<span class="with-avatar"><${Avatar} name=${fullName(row)} size="s" /><span class="two-lines"><span>${fullName(row)}</span><span class="mail">${row.email}</span></span></span>` },
-  { key: 'type', minor: true, label: t('customers.type'), cell: (row) => term('customer_type', row.type) },
+  { key: 'type', minor: true, wide: true, label: t('customers.type'), cell: (row) => term('customer_type', row.type) },
   { key: 'place', minor: true, label: t('customers.place'), cell: (row) => [row.address?.city, row.address?.country !== 'CH' && country(row.address?.country)].filter(Boolean).join(', ') },
   { key: 'kyc', label: t('customers.kyc'), sort: 'kyc_status', cell: (row) => html`<${Badge} group="kyc_status" value=${row.kyc_status} />` },
   { key: 'level', minor: true, label: t('customers.level'), sort: 'verification_level', cell: (row) => (row.verification_level === 'none' ? html`<span class="none">–</span>` : term('verification_level', row.verification_level)) },

@@ -9,7 +9,7 @@ import { conversations, useNotifications, useUnread } from '../live.js';
 import { usePrefs } from '../prefs.js';
 import { useStore } from '../store.js';
 import { Series, ShareBar } from '../ui/chart.js';
-import { Badge, Progress } from '../ui/data.js';
+import { Avatar, Badge, Progress } from '../ui/data.js';
 import { Empty, Loaded } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead } from '../ui/page.js';
@@ -41,6 +41,17 @@ function Verification() {
     <${Loaded} load=${states} lines=${3}>${(data) => (data.total === 0
       ? html`<${Empty} icon="customers" title=${t('customers.none')} action=${may('customers', 'create') && html`<a class="button" href="/customers?new=1">${t('customers.new')}</a>`} />`
       : html`<${ShareBar} label=${t('overview.kyc')} parts=${KYC.map((key) => ({ key, text: term('kyc_status', key), n: data.metadata?.group_totals?.[key] ?? 0, href: `/customers?kyc_status=${key}` }))} />`)}<//>
+  <//>`;
+}
+
+/** What somebody without all customers has instead: his own, with where their verification stands. */
+function Own() {
+  const load = useLoad(() => api.get('/v1/customers', { limit: 5, sort: '-created_at' }));
+  const create = may('customers', 'create') && html`<a class="button" href="/customers?new=1">${t('customers.new')}</a>`;
+  return html`<${Card} title=${t('overview.own')} aside=${allCustomers(t('overview.all_customers'))}>
+    <${Loaded} load=${load} lines=${2}>${({ data }) => (data.length
+      ? html`<ul class="items">${data.map((one) => html`<li key=${one.id}><${Avatar} name=${fullName(one)} /><div class="grow two-lines"><a class="plain" href=${`/customers/${one.id}`}>${fullName(one)}</a><span>${one.email}</span></div><${Badge} group="kyc_status" value=${one.kyc_status} /></li>`)}</ul>`
+      : html`<${Empty} icon="customers" title=${t('customers.none')} action=${create} />`)}<//>
   <//>`;
 }
 
@@ -76,7 +87,7 @@ function Figures({ shows, growth, months, tasks, activity }) {
   const done = percent(all.reduce((sum, task) => sum + task.performed_weight, 0), all.reduce((sum, task) => sum + task.weight, 0));
   const thisMonth = growth.data?.metadata?.group_totals?.[months.at(-1).key] ?? 0;
   return html`<div class="figures">
-    ${shows && html`<${Figure} href="/customers" icon="customers" value=${growth.data && number(growth.data.total_unfiltered)} label=${t('nav.customers')} note=${growth.data && t('overview.this_month', { n: thisMonth })} />`}
+    ${shows && html`<${Figure} href="/customers" icon="customers" value=${growth.data && number(growth.data.total_unfiltered)} label=${t('nav.customers')} note=${growth.data && may('customers', 'read_all') && t('overview.this_month', { n: thisMonth })} />`}
     <${Figure} href="/tasks" icon="tasks" value=${tasks.data && number(open.length)} label=${t('overview.open_tasks')} note=${tasks.data && (urgent ? t('overview.urgent', { n: urgent }) : shows ? t('overview.none_urgent') : t('overview.done_share', { share: done }))} />
     <${Figure} href="/chats" icon="chats" value=${unread.chats === null ? null : number(unread.chats)} label=${t('overview.unread_messages')} note=${waiting ? t('overview.in_chats', { n: waiting }) : chats && t('overview.all_read')} />
     <${Figure} href="/notifications" icon="bell" value=${unread.notifications === null ? null : number(unread.notifications)} label=${t('overview.unread_notifications')} note=${latest && t('overview.latest', { ago: ago(latest.created_at) })} />
@@ -88,6 +99,7 @@ export default function Overview() {
   usePrefs();
   const { me } = useCaller();
   const shows = mayAny('customers');
+  const all = may('customers', 'read_all');
   const months = lastMonths();
   const tasks = useLoad(async () => {
     const page = await api.get('/v1/tasks', { limit: 100, sort: '-created_at' });
@@ -106,8 +118,8 @@ export default function Overview() {
     <${PageHead} title=${t(hour < 11 ? 'overview.morning' : hour < 18 ? 'overview.day' : 'overview.evening')} note=${longDay(new Date())} />
     <${Figures} shows=${shows} growth=${growth} months=${months} tasks=${tasks} activity=${activity} />
     <div class="grid-main">
-      <div class="stack">${shows && html`<${Verification} />`}<${Tasks} load=${tasks} names=${tasks.data?.names ?? {}} /></div>
-      <div class="stack">${shows && html`<${Growth} load=${growth} months=${months} />`}
+      <div class="stack">${shows && (all ? html`<${Verification} />` : html`<${Own} />`)}<${Tasks} load=${tasks} names=${tasks.data?.names ?? {}} /></div>
+      <div class="stack">${all && html`<${Growth} load=${growth} months=${months} />`}
         <${Card} title=${t('overview.activity')} aside=${html`<a class="more" href="/notifications">${t('overview.all_notifications')}<${Icon} name="right" size=${14} /></a>`}>
           <${Loaded} load=${activity} lines=${6}>${({ data }) => (data.length
             ? html`<${Activity} items=${data} most=${SHOWN} />`

@@ -108,7 +108,7 @@ export function Thread({ id, chat, name, changed }) {
     }
     field.current?.focus();
   }
-  const who = chat && (chat.participants.length > 2 ? chat.participants.map((one) => (one === myId() ? t('chats.you') : nameOf(one))).join(', ') : t('chats.direct'));
+  const who = chat && (chat.participants.length > 2 ? chat.participants.map((one) => (one === myId() ? t('chats.you') : nameOf(one))).join(', ') : t(chat.metadata?.support ? 'chats.support_one' : 'chats.direct'));
   const onKeyDown = (event) => event.key === 'Enter' && !event.shiftKey && !event.isComposing && sendMessage(event);
   const onScroll = () => (atEnd.current = box.current.scrollHeight - box.current.scrollTop - box.current.clientHeight < 60);
   return html`<section class="thread" aria-label=${name ?? t('chats.one')}>

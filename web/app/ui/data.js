@@ -52,11 +52,13 @@ export function Copy({ text, label }) {
 /** A person's picture, or his letters where there is none. */
 export const Avatar = ({ name, url, size = 'm' }) => html`<span class=${`avatar ${size}`} aria-hidden="true">${url ? html`<img src=${url} alt="" />` : initials(name)}</span>`;
 
+const classOf = (column) => [column.num && 'num', column.minor && 'minor', column.wide && 'wide'].filter(Boolean).join(' ');
+
 /**
  * A table that becomes a list of cards on a narrow screen.
- * @param {{caption: string, columns: {key: string, label: string, cell: (row: any) => any, sort?: string, num?: boolean, minor?: boolean}[], rows: any[], sort?: string, onSort?: (sort: string) => void, link?: (row: any) => string}} props
+ * @param {{caption: string, columns: {key: string, label: string, cell: (row: any) => any, sort?: string, num?: boolean, minor?: boolean, wide?: boolean}[], rows: any[], sort?: string, onSort?: (sort: string) => void, link?: (row: any) => string}} props
  *   sort is a field name, with - in front for descending; link makes the first cell of a row a link; a
- *   minor column is left out on a narrow screen.
+ *   minor column is left out on a narrow screen, a wide one on a middling screen, too.
  */
 export function Table({ caption, columns, rows, sort = '', onSort, link }) {
   const field = sort.replace(/^-/, '');
@@ -65,13 +67,13 @@ export function Table({ caption, columns, rows, sort = '', onSort, link }) {
     <thead><tr>${columns.map((column) => {
       const sorted = column.sort && column.sort === field;
       const direction = sorted ? (sort.startsWith('-') ? 'descending' : 'ascending') : undefined;
-      return html`<th key=${column.key} scope="col" class=${`${column.num ? 'num' : ''}${column.minor ? ' minor' : ''}`} aria-sort=${direction}>
+      return html`<th key=${column.key} scope="col" class=${classOf(column)} aria-sort=${direction}>
         ${column.sort && onSort
           ? html`<button class="bare sort" onClick=${() => onSort(sorted && !sort.startsWith('-') ? `-${column.sort}` : column.sort)}>${column.label}${sorted && html`<${Icon} name=${direction === 'ascending' ? 'up' : 'down'} size=${12} />`}</button>`
           : column.label || html`<span class="sr">${t('table.actions')}</span>`}
       </th>`;
     })}</tr></thead>
-    <tbody>${rows.map((row) => html`<tr key=${row.id} class=${link ? 'linked' : ''}>${columns.map((column, i) => html`<td key=${column.key} class=${`${column.num ? 'num' : ''}${column.minor ? ' minor' : ''}`} data-label=${column.label}>
+    <tbody>${rows.map((row) => html`<tr key=${row.id} class=${link ? 'linked' : ''}>${columns.map((column, i) => html`<td key=${column.key} class=${classOf(column)} data-label=${column.label}>
       ${i === 0 && link ? html`<a class="row-link" href=${link(row)}>${column.cell(row)}</a>` : column.cell(row)}
     </td>`)}</tr>`)}</tbody>
   </table></div>`;

@@ -10,6 +10,7 @@ export function Door({ title, text, children }) {
     document.title = `${title} · Kontor`;
   }, [title]);
   return html`<div class="door">
+    <aside class="door-side" aria-hidden="true"><${Mark} size=${44} /><p>${t('door.claim')}</p></aside>
     <header><span class="brand"><${Mark} />Kontor</span><${LanguageChoice} /></header>
     <main><div class="door-card"><h1 ref=${heading} tabindex="-1">${title}</h1>${text && html`<p>${text}</p>`}${children}</div></main>
     <footer><span>${t('door.note')}</span><a href="/docs">${t('door.api')}</a></footer>

@@ -43,7 +43,7 @@ export function Lookup({ label, find, pick, chosen = '', error, hint, name }) {
     <label for=${id}>${label}</label>
     <input id=${id} name=${name} role="combobox" autocomplete="off" spellcheck="false" aria-autocomplete="list" aria-expanded=${open && found.length > 0} aria-controls=${`${id}-list`}
       aria-activedescendant=${open && found[at] ? `${id}-${at}` : undefined} aria-invalid=${error ? 'true' : undefined} aria-describedby=${error ? `${id}-error` : hint ? `${id}-hint` : undefined} value=${text}
-      onInput=${(event) => { setText(event.target.value); setOpen(true); type(event.target.value); }} onFocus=${() => { setOpen(true); type(text); }} onBlur=${() => setOpen(false)} onKeyDown=${onKeyDown} />
+      onInput=${(event) => { setText(event.target.value); setOpen(true); type(event.target.value); }} onFocus=${() => type(text)} onClick=${() => setOpen(true)} onBlur=${() => setOpen(false)} onKeyDown=${onKeyDown} />
     <ul id=${`${id}-list`} role="listbox" aria-label=${label} hidden=${!open || !found.length}>
       ${found.map((row, i) => html`<li key=${row.id} id=${`${id}-${i}`} role="option" aria-selected=${i === at} onMouseDown=${(event) => { event.preventDefault(); choose(row); }}><span>${row.name}</span>${row.note && html`<span class="fine">${row.note}</span>`}</li>`)}
     </ul>
@@ -73,9 +73,9 @@ export const PersonaPicker = ({ form, name }) => html`<${Lookup} label=${t('pers
 export function UserPicker({ label, pick, error, chosen, others }) {
   usePeople();
   async function find(text) {
-    if (isId(text)) return [{ id: text.trim().toLowerCase(), name: nameOf(text.trim().toLowerCase()) }];
+    if (isId(text)) return [{ id: text.trim().toLowerCase(), name: nameOf(text.trim().toLowerCase()), note: text.trim() }];
     const all = await listPeople();
-    return all.map((one) => ({ ...one, name: nameOf(one.id) })).filter((one) => one.name.toLowerCase().includes(text.toLowerCase()) && !(others && one.id === myId()));
+    return all.filter((one) => `${one.name} ${one.login}`.toLowerCase().includes(text.toLowerCase()) && !(others && one.id === myId())).map((one) => ({ ...one, note: one.login !== one.name && one.login }));
   }
   return html`<${Lookup} label=${label} find=${find} pick=${pick} error=${error} chosen=${chosen} hint=${t('people.pick_hint')} />`;
 }

@@ -34,6 +34,21 @@ async function learnKeys() {
   for (const key of data) learn(key.id, t('audit.key', { name: key.name }));
 }
 
+const SCREENS = { customers: '/customers/', personas: '/personas/', payers: '/payers/', chats: '/chats/', users: '/admin/users/', roles: '/admin/roles/' };
+
+/** One entry with its hashes: those of the record before and after, and those that chain the entries. */
+function Entry({ entry, close }) {
+  const hash = (value) => value && html`<span class="code">${value}</span>`;
+  const place = SCREENS[entry.rec_type];
+  return html`<${Dialog} title=${entry.action} close=${close} wide><${Facts} list rows=${[
+    [t('audit.seq'), number(entry.seq)], [t('audit.when'), dateTime(entry.at)], [t('audit.who'), whoOf(entry)], [t('why.type'), term('rec_type', entry.rec_type)],
+    [t('audit.record'), place ? html`<a class="code" href=${place + entry.rec_id}>${entry.rec_id}</a>` : hash(entry.rec_id)],
+    [t('audit.before'), hash(entry.before_hash)], [t('audit.after'), hash(entry.after_hash)], [t('audit.previous'), hash(entry.prev_hash)], [t('audit.hash'), hash(entry.hash)],
+  ]} /><//>`;
+}
+
+const whoOf = (entry) => (!entry.actor || entry.actor === NIL ? html`<span class="none">${t('audit.system')}</span>` : nameOf(entry.actor));
+
 /** Who changed what, and when; the entries are chained by their hashes. */
 export default function Audit() {
   usePrefs();
@@ -43,9 +58,9 @@ export default function Audit() {
   const keys = useLoad(learnKeys); // Before names are asked for: a key is no user.
   const columns = [
     { key: 'at', label: t('audit.when'), cell: (row) => html`<span class="num">${dateTime(row.at)}</span>` },
-    { key: 'who', label: t('audit.who'), cell: (row) => (!row.actor || row.actor === NIL ? html`<span class="none">${t('audit.system')}</span>` : keys.loading ? '…' : nameOf(row.actor)) },
+    { key: 'who', label: t('audit.who'), cell: (row) => (keys.loading ? '…' : whoOf(row)) },
     { key: 'what', label: t('audit.what'), cell: (row) => html`<button class="link what" onClick=${() => setOpen(row)}>${row.action}</button>` },
-    { key: 'type', minor: true, label: t('why.type'), cell: (row) => term('rec_type', row.rec_type) },
+    { key: 'type', minor: true, wide: true, label: t('why.type'), cell: (row) => term('rec_type', row.rec_type) },
     { key: 'hash', label: t('audit.hash'), cell: (row) => short(row.hash) },
   ];
   return html`
@@ -55,5 +70,5 @@ export default function Audit() {
     <section class="card flush" aria-label=${t('nav.audit')}><${Loaded} load=${list} lines=${10}>${(page) => (page.data.length
       ? html`<${Table} caption=${t('nav.audit')} columns=${columns} rows=${page.data.map((row) => ({ ...row, id: row.seq }))} /><${Pager} offset=${list.state.offset} limit=${list.limit} total=${page.total} onMove=${list.move} />`
       : html`<${Empty} icon="audit" title=${t('list.no_match')} />`)}<//></section>
-    ${open && html`<${Dialog} title=${open.action} close=${() => setOpen(null)} wide><${Facts} rows=${Object.entries(open).map(([name, value]) => [name, html`<span class="code">${typeof value === 'object' ? JSON.stringify(value) : String(value)}</span>`])} /><//>`}`;
+    ${open && html`<${Entry} entry=${open} close=${() => setOpen(null)} />`}`;
 }

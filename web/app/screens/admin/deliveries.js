@@ -31,11 +31,11 @@ export default function Deliveries() {
   const [open, setOpen] = useState(null);
   const list = useList('/v1/notifications/deliveries', { filters: ['status', 'channel'], sort: '-created_at' });
   const columns = [
-    { key: 'what', label: t('deliveries.message'), cell: (row) => html`<button class="link" onClick=${() => setOpen(row)}>${row.subject || row.text?.slice(0, 60) || row.id}</button>` },
+    { key: 'what', label: t('deliveries.message'), cell: (row) => html`<button class="link what" onClick=${() => setOpen(row)}>${row.subject || row.text?.slice(0, 60) || row.id}</button>` },
     { key: 'to', label: t('deliveries.to'), cell: (row) => row.to },
-    { key: 'channel', label: t('deliveries.channel'), cell: (row) => term('channel', row.channel) },
+    { key: 'channel', wide: true, label: t('deliveries.channel'), cell: (row) => term('channel', row.channel) },
     { key: 'status', label: t('field.state'), sort: 'status', cell: (row) => html`<${Badge} group="delivery_status" value=${row.status} />` },
-    { key: 'attempts', label: t('deliveries.attempts'), num: true, cell: (row) => row.attempts },
+    { key: 'attempts', wide: true, label: t('deliveries.attempts'), num: true, cell: (row) => row.attempts },
     { key: 'created', label: t('field.created_at'), sort: 'created_at', num: true, cell: (row) => html`<${When} at=${row.created_at} />` },
   ];
   return html`

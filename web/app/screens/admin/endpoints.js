@@ -39,7 +39,7 @@ export default function Endpoints() {
     { key: 'name', label: t('grants.endpoint'), cell: (row) => html`<${EndpointName} name=${row.endpoint} />` },
     { key: 'summary', label: t('endpoints.summary'), cell: (row) => row.summary },
     { key: 'access', label: t('endpoints.access'), cell: (row) => accessText(row.access) },
-    { key: 'limit', label: t('endpoints.rate'), minor: true, cell: (row) => term('rate_class', row.rate_limit) },
+    { key: 'limit', wide: true, label: t('endpoints.rate'), minor: true, cell: (row) => term('rate_class', row.rate_limit) },
   ];
   const fits = (row) => `${row.endpoint} ${row.summary} ${row.tag}`.toLowerCase().includes(text.toLowerCase());
   return html`

@@ -53,9 +53,8 @@ export default function User({ id }) {
       <div class="stack">
         <${Card} title=${t('profile.account')}><${Facts} list rows=${[[t('language'), LANGUAGES[user.language]], [t('field.created_at'), dateTime(user.created_at)], [t('field.last_login_at'), dateTime(user.last_login_at)], [t('field.id'), html`<span class="code">${user.id}</span><${Copy} text=${user.id} label=${t('copy.id')} />`]]} /><//>
         <${Roles} key=${JSON.stringify(user.roles)} user=${user} reload=${load.reload} />
-        <${Why} userId=${id} />
       </div>
-      <div class="stack"><${Credentials} userId=${id} /><${Sessions} userId=${id} /></div>
+      <div class="stack"><${Why} userId=${id} /><${Credentials} userId=${id} /><${Sessions} userId=${id} /></div>
     </div>`}<//>`;
 }
 
