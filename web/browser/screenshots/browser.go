@@ -46,7 +46,7 @@ type visitor struct {
 // enter opens a window and signs somebody in, in English.
 func enter(browser context.Context, d *demo, login string) (*visitor, error) {
 	ctx, _ := chromedp.NewContext(browser, chromedp.WithNewBrowserContext()) // it ends with the browser
-	if err := chromedp.Do(ctx); err != nil { // opens the window; a step would take it along when its time is over
+	if err := chromedp.Do(ctx); err != nil {                                 // opens the window; a step would take it along when its time is over
 		return nil, err
 	}
 	v := &visitor{ctx: ctx, demo: d}

@@ -28,7 +28,7 @@ func shrink(picture []byte) ([]byte, error) {
 		}
 	}
 	ordered := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int {
-		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(number(a), number(b)))
+		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(scatter(a), scatter(b)))
 	})
 	var palette color.Palette
 	for _, c := range ordered[:min(len(ordered), mostColours)] {
@@ -52,4 +52,7 @@ func shrink(picture []byte) ([]byte, error) {
 	return written.Bytes(), nil
 }
 
-func number(c color.RGBA) uint32 { return uint32(c.R)<<16 | uint32(c.G)<<8 | uint32(c.B) }
+// scatter orders colours that are equally frequent so that neighbours lie far apart: of many, some of each kind are kept.
+func scatter(c color.RGBA) uint32 {
+	return (uint32(c.R)<<16 | uint32(c.G)<<8 | uint32(c.B)) * 2654435761 // the golden ratio of 2^32
+}
