@@ -31,7 +31,7 @@ func main() {
 	stop()
 	if err != nil {
 		slog.Error("no screenshots", "err", err)
-		os.Exit(1)
+		os.Exit(1) //nolint:forbidigo // this is main
 	}
 }
 
