@@ -33,10 +33,10 @@ function Group({ entries, path, title, unread, children }) {
 function Side({ path: at }) {
   const unread = useUnread();
   const path = match(ROUTES, at)?.row.section ?? at;
-  return html`<div class="side">
+  return html`<div class="side"><div class="side-menu">
     <${Group} entries=${menu('main')} path=${path} unread=${unread}><a class="brand" href="/"><${Mark} />Kontor</a><//>
     <${Group} entries=${menu('admin')} path=${path} title=${t('nav.administration')} unread=${unread} />
-    <${Me} path=${path} />
+    </div><${Me} path=${path} />
   </div>`;
 }
 
@@ -56,6 +56,7 @@ function Drawer({ path, close }) {
   const first = useRef(path);
   useEffect(() => {
     element.current.showModal();
+    element.current.querySelector('a').focus(); // Not the part that scrolls.
     return () => element.current?.close();
   }, []);
   useEffect(() => {
