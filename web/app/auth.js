@@ -3,6 +3,7 @@ import { caller, loadCaller } from './access.js';
 import { LANGUAGES, language, useLanguageTexts } from './i18n.js';
 import { loadPrefs } from './prefs.js';
 import { startLive, stopLive } from './live.js';
+import { startWorker } from './refresh.js';
 import { adopt, forget, session } from './session.js';
 import { go } from './router.js';
 
@@ -39,6 +40,7 @@ export function enter() {
       const chosen = caller.get().me.language;
       if (LANGUAGES[chosen] && !localStorage.getItem('kontor.language.chosen')) await useLanguageTexts(chosen);
       startLive();
+      startWorker(); // Long before the first hour is over.
     })
     .finally(() => (entering = null));
   return entering;

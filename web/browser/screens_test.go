@@ -20,13 +20,13 @@ type screen struct {
 }
 
 func screens(b *bank) []screen {
-	token := b.signIn(adminLogin, adminPassword)
+	token := b.token(boss)
 	customer := b.newCustomer(token, "Luca", "Bernasconi")
 	b.newCustomer(token, "Anna", "Müller")
 	me := b.call(token, http.MethodGet, "/v1/users/me", nil)["id"].(string)
 	role := b.call(token, http.MethodGet, "/v1/rbac/roles?limit=1&search.name=Advisor", nil)["data"].([]any)[0].(map[string]any)["id"].(string)
 	b.call(token, http.MethodPut, "/v1/customers/"+customer+"/kyc", map[string]any{"documents": []any{map[string]any{"type": "passport", "number": "X123", "expiry_date": "2099-01-01", "country": "CHE"}}})
-	b.call(token, http.MethodPut, "/v1/rate-limits", map[string]any{"endpoint": "GET /v1/customers", "per_minute": 600})
+	b.call(token, http.MethodPut, "/v1/rate-limits", map[string]any{"endpoint": "GET /v1/audit", "per_minute": 600})
 	return []screen{
 		{"overview", "/", ".figures"},
 		{"customers", "/customers", "table.data"},
@@ -63,7 +63,7 @@ var doors = []screen{
 // Every screen, on wide and narrow displays, light and dark: axe finds nothing, nothing sticks
 // out at the side, and the browser's console stays silent.
 func TestScreens_AreAccessibleAndFit(t *testing.T) {
-	b := openBank(t)
+	b := sharedBank(t)
 	all := screens(b)
 	for _, l := range []look{{1280, 900, false}, {768, 1000, true}, {360, 740, false}, {360, 740, true}} {
 		t.Run(fmt.Sprintf("%d dark=%v", l.width, l.dark), func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestScreens_AreAccessibleAndFit(t *testing.T) {
 				outside.open(door.path)
 				outside.examine(door)
 			}
-			v := signedIn(t, b, l, adminLogin, adminPassword)
+			v := signedIn(t, b, l, boss)
 			for _, one := range all {
 				v.open(one.path)
 				v.examine(one)

@@ -44,6 +44,12 @@ func run(m *testing.M) int {
 		fmt.Printf("build: %v\n%s", err, out)
 		return 1
 	}
+	house, err = newProcess(filepath.Join(dir, "data"), os.Stderr)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer house.stop()
 	allocator, closeAllocator := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Headless,
 		chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("no-first-run", true),
@@ -280,22 +286,42 @@ func (v *visitor) page() string {
 	return text
 }
 
-// enter signs in through the door.
-func (v *visitor) enter(login, password string) {
+// signedIn opens the bank for somebody who is signed in already, in English.
+func signedIn(t *testing.T, b *bank, l look, p person) *visitor {
+	t.Helper()
+	v := newVisitor(t, b, l)
+	v.open("/healthz") // A page of the same origin without the console.
+	v.enter(p)
+	return v
+}
+
+// enter leaves a fresh session where the console looks for it, and opens the console.
+func (v *visitor) enter(p person) {
 	v.t.Helper()
-	v.eval(`localStorage.setItem('kontor.language', 'en'); localStorage.setItem('kontor.language.chosen', 'en')`)
-	v.open("/signin")
-	v.write(`input[name=login]`, login)
-	v.write(`input[name=password]`, password)
-	v.click(`button[type=submit]`)
+	pair := v.bank.signIn(p)
+	kept, err := json.Marshal(map[string]any{
+		"access_token": pair["access_token"], "refresh_token": pair["refresh_token"], "user_id": pair["user_id"], "login": p.login,
+		"expires_at": time.Now().Add(time.Duration(pair["expires_in"].(float64)) * time.Second).UnixMilli(),
+	})
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.eval(fmt.Sprintf(`localStorage.setItem('kontor.session', %q)`, kept))
+	v.speak("en")
+	v.open("/")
 	v.until(`document.querySelector('.shell h1')`)
 }
 
-// signedIn opens the bank for somebody and signs him in.
-func signedIn(t *testing.T, b *bank, l look, login, password string) *visitor {
-	t.Helper()
-	v := newVisitor(t, b, l)
-	v.open("/signin")
-	v.enter(login, password)
-	return v
+// speak chooses the language of the console before it is opened.
+func (v *visitor) speak(language string) {
+	v.t.Helper()
+	v.eval(fmt.Sprintf(`localStorage.setItem('kontor.language', %q); localStorage.setItem('kontor.language.chosen', %q)`, language, language))
+}
+
+// door opens one of the screens before sign-in, in English.
+func (v *visitor) door(path string) {
+	v.t.Helper()
+	v.open("/healthz")
+	v.speak("en")
+	v.open(path)
 }
