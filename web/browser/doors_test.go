@@ -90,7 +90,7 @@ func TestRecovery_SetsANewPasswordByACode(t *testing.T) {
 	v.click(`button[type=submit]`)
 	v.until(`document.querySelector('[role=alert], [aria-invalid=true]')`)
 	v.until(`document.querySelector('input[name=password]').value === 'another four good words'`) // A wrong code costs nothing else.
-	v.write(`input[name=otp]`, code[:3]+" "+code[3:]) // As one reads it.
+	v.write(`input[name=otp]`, code[:3]+" "+code[3:])                                             // As one reads it.
 	v.click(`button[type=submit]`)
 	v.until(`location.pathname === '/' && document.querySelector('.shell h1')`)
 

@@ -72,6 +72,7 @@ type visitor struct {
 	t    *testing.T
 	bank *bank
 	ctx  context.Context
+	look look
 
 	mutex    sync.Mutex
 	problems []string // what the console of the browser said that it should not
@@ -107,7 +108,7 @@ func (v *visitor) secondTab() *visitor {
 
 func watch(ctx context.Context, t *testing.T, b *bank, l look) *visitor {
 	t.Helper()
-	v := &visitor{t: t, bank: b, ctx: ctx}
+	v := &visitor{t: t, bank: b, ctx: ctx, look: l}
 	if err := chromedp.Listen(ctx, v.hear); err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,6 @@
 import { html, useEffect, useId, useRef } from '../lib.js';
 import { t } from '../i18n.js';
+import { route } from '../router.js';
 import { store, useStore } from '../store.js';
 import { Icon } from './icon.js';
 
@@ -48,11 +49,14 @@ export const confirm = (ask) => new Promise((answer) => question.set({ ...ask, a
 /** The place where questions of confirm() appear. */
 export function Questions() {
   const ask = useStore(question);
-  if (!ask) return null;
+  const { path } = useStore(route);
   const answer = (yes) => {
+    const asked = question.get();
     question.set(null);
-    ask.answer(yes);
+    asked?.answer(yes);
   };
+  useEffect(() => () => answer(false), [path]); // A question goes with its screen.
+  if (!ask) return null;
   return html`<${Dialog} title=${ask.title} close=${() => answer(false)}>
     <p>${ask.text}</p>
     <div class="actions">
