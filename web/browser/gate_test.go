@@ -81,9 +81,15 @@ func (g *gate) next(method, path string, act func(w http.ResponseWriter, r *http
 // cut ends the connection before the bank has heard of the request.
 func cut(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }
 
-// lose lets the bank do what is asked, and cuts the connection instead of answering.
-func lose(_ http.ResponseWriter, r *http.Request, pass http.Handler) {
-	pass.ServeHTTP(httptest.NewRecorder(), r)
+// lose lets the bank do what is asked, and cuts the connection in the middle of the answer. (Without a beginning of an
+// answer the browser would send the request again by itself.)
+func lose(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+	recorded := httptest.NewRecorder()
+	pass.ServeHTTP(recorded, r)
+	maps.Copy(w.Header(), recorded.Header())
+	w.WriteHeader(recorded.Code)
+	w.Write(recorded.Body.Bytes()[:recorded.Body.Len()/2])
+	w.(http.Flusher).Flush()
 	panic(http.ErrAbortHandler)
 }
 

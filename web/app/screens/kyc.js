@@ -10,7 +10,7 @@ import { Badge } from '../ui/data.js';
 import { Empty, Loaded, toast } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { Card } from '../ui/page.js';
-import { DocumentDialog, StatusDialog, TYPES } from './kyc_forms.js';
+import { DocumentDialog, nextStates, StatusDialog, TYPES } from './kyc_forms.js';
 
 const WHEN = [['past_due', 'bad'], ['currently_due', 'warn'], ['expiring_soon', 'info']];
 const ORDER = ['not_started', 'pending', 'in_review', 'verified'];
@@ -59,9 +59,6 @@ function History({ entries }) {
   <//>`;
 }
 
-/** The states that a reviewer may choose now; the others come about by themselves. */
-const nextStates = (transitions) => Object.keys(transitions).filter((state) => transitions[state].includes('reviewer'));
-
 /** Identity verification of one customer: what is there, what is missing, where it may go. */
 export function Kyc({ customer, rights, changed }) {
   usePrefs();
@@ -80,7 +77,7 @@ export function Kyc({ customer, rights, changed }) {
       <div class="row">
         ${!ORDER.includes(kyc.kyc_status) && html`<${Badge} group="kyc_status" value=${kyc.kyc_status} />`}
         <span class="grow fine">${kyc.verified_at ? t('kyc.verified_at', { date: dateTime(kyc.verified_at) }) : t('kyc.not_verified')}</span>
-        ${reviews && nextStates(kyc.transitions).length > 0 && html`<button onClick=${() => setDialog('status')}>${t('kyc.decide')}</button>`}
+        ${reviews && nextStates(kyc).length > 0 && html`<button onClick=${() => setDialog('status')}>${t('kyc.decide')}</button>`}
       </div>
     </section>
     <div class="grid-2">
@@ -89,6 +86,6 @@ export function Kyc({ customer, rights, changed }) {
       <${History} entries=${kyc.history} />
     </div>
     ${dialog === 'document' && html`<${DocumentDialog} customer=${customer} close=${() => setDialog(null)} done=${done} />`}
-    ${dialog === 'status' && html`<${StatusDialog} customer=${customer} kyc=${kyc} next=${nextStates(kyc.transitions)} close=${() => setDialog(null)} done=${done} />`}
+    ${dialog === 'status' && html`<${StatusDialog} customer=${customer} kyc=${kyc} close=${() => setDialog(null)} done=${done} />`}
   `}<//>`;
 }

@@ -57,9 +57,9 @@ export default function Task({ customer: customerId, id }) {
   const [dialog, setDialog] = useState('');
   const base = `/v1/customers/${customerId}/tasks/${id}`;
   const load = useLoad(async () => {
-    const found = await api.get(base);
+    const { record: found, etag } = await api.tagged(base);
     for (const one of found.assignees) learn(one.user_id, one.name);
-    return found;
+    return { ...found, etag };
   }, [id]);
   const customer = useLoad(() => api.get(`/v1/customers/${customerId}`).catch(() => null), [customerId]);
   const rights = useRights('tasks', id);
@@ -97,6 +97,6 @@ export default function Task({ customer: customerId, id }) {
         <${Card} title=${t('tasks.logs')}><${Logs} logs=${task.metadata?.logs ?? []} /><//>
       </div>
     </div>`}<//>
-    ${dialog === 'edit' && html`<${TaskDialog} task=${task} close=${closeDialog} done=${saved} />`}
+    ${dialog === 'edit' && html`<${TaskDialog} task=${task} etag=${task.etag} close=${closeDialog} done=${saved} />`}
     ${dialog === 'assign' && html`<${AssigneeDialog} base=${base} close=${closeDialog} done=${saved} />`}`;
 }
