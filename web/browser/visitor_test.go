@@ -120,6 +120,11 @@ func watch(ctx context.Context, t *testing.T, b *bank, l look) *visitor {
 		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
 		})
+		if err != nil {
+			return chromedp.Void{}, err
+		}
+		// Several windows are open at once; each is to behave as the one in front.
+		_, err = cdp.Call(ctx, tab, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 		return chromedp.Void{}, err
 	})
 	t.Cleanup(func() {

@@ -8,6 +8,7 @@ import { menu, ROUTES } from '../routes.js';
 import { match } from '../router.js';
 import { connection } from '../stream.js';
 import { useStore } from '../store.js';
+import { useModal } from './dialog.js';
 import { toastError } from './feedback.js';
 import { Icon, Mark } from './icon.js';
 
@@ -42,10 +43,7 @@ function Side({ path: at }) {
 function Drawer({ path, close }) {
   const element = useRef();
   const first = useRef(path);
-  useEffect(() => {
-    element.current.showModal();
-    return () => element.current?.close();
-  }, []);
+  useModal(element);
   useEffect(() => {
     if (path !== first.current) close();
   }, [path]);
