@@ -44,6 +44,11 @@ func run(m *testing.M) int {
 		fmt.Printf("build: %v\n%s", err, out)
 		return 1
 	}
+	film := filepath.Join(dir, "camera.y4m")
+	if err := writeFilm(film); err != nil {
+		fmt.Println("film for the camera:", err)
+		return 1
+	}
 	house, err = newProcess(filepath.Join(dir, "data"), os.Stderr)
 	if err != nil {
 		fmt.Println(err)
@@ -53,7 +58,8 @@ func run(m *testing.M) int {
 	allocator, closeAllocator := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Headless,
 		chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("no-first-run", true),
-		chromedp.Flag("use-fake-ui-for-media-stream", true), chromedp.Flag("use-fake-device-for-media-stream", true))
+		chromedp.Flag("use-fake-ui-for-media-stream", true), chromedp.Flag("use-fake-device-for-media-stream", true),
+		chromedp.Flag("use-file-for-fake-video-capture", film))
 	defer closeAllocator()
 	var closeBrowser context.CancelFunc
 	browser, closeBrowser = chromedp.NewContext(allocator)
