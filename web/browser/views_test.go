@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/chromedp/chromedp"
@@ -12,7 +11,7 @@ import (
 
 // view is one thing that the console shows: a screen, a tab, a dialog.
 type view struct {
-	name, path string
+	name, path string // path: empty where the view before it is gone on from
 	steps      []step // what leads from the screen to it
 	drawn      string // a selector that shows that it is there
 	narrow     bool   // only on a narrow display
@@ -86,12 +85,11 @@ func doors() []view {
 func explorer() []view {
 	const tag = `#operations-tag-Customers button`
 	const operation = `.opblock[id*="customers"][id$=".create"] `
-	opened := []step{tap(tag), tap(operation + ".opblock-summary-control")}
-	return []view{
+	return []view{ // One page; each goes on where the one before it has ended.
 		{name: "explorer", path: "/docs", drawn: ".opblock-tag"},
-		{name: "explorer: an operation", path: "/docs", steps: opened, drawn: operation + ".responses-table"},
-		{name: "explorer: trying it", path: "/docs", steps: append(slices.Clone(opened), tap(operation+".try-out__btn"), tap(operation+".execute")), drawn: operation + ".live-responses-table"},
-		{name: "explorer: tokens", path: "/docs", steps: []step{tap(".btn.authorize")}, drawn: ".auth-container"},
+		{name: "explorer: an operation", steps: []step{tap(tag), tap(operation + ".opblock-summary-control")}, drawn: operation + ".responses-table"},
+		{name: "explorer: trying it", steps: []step{tap(operation + ".try-out__btn"), tap(operation + ".execute")}, drawn: operation + ".live-responses-table"},
+		{name: "explorer: tokens", steps: []step{tap(".btn.authorize")}, drawn: ".auth-container"},
 	}
 }
 
