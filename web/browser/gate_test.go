@@ -78,9 +78,6 @@ func (g *gate) next(method, path string, act func(w http.ResponseWriter, r *http
 	g.rules = append(g.rules, &rule{method: method, path: path, left: 1, act: act})
 }
 
-// cut ends the connection before the bank has heard of the request.
-func cut(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }
-
 // lose lets the bank do what is asked, and cuts the connection in the middle of the answer. (Without a beginning of an
 // answer the browser would send the request again by itself.)
 func lose(w http.ResponseWriter, r *http.Request, pass http.Handler) {

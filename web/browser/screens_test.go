@@ -23,39 +23,38 @@ func TestViews_AreAccessibleAndFit(t *testing.T) {
 		t.Run(fmt.Sprintf("%d", l.width), func(t *testing.T) {
 			t.Parallel()
 			b := &bank{t: t, address: b.address}
-			me := b.newPerson("Administrator")
-			views := b.views(me)
 			outside := newVisitor(t, b, l)
 			outside.expect("40") // Refusals are among what is looked at.
-			for _, one := range doors() {
-				outside.open("/healthz")
-				outside.speak(language)
-				outside.open(one.path)
-				outside.examine(one)
-			}
-			for _, one := range explorer() {
+			for _, one := range append(doors(), explorer()...) {
 				if one.path != "" {
+					outside.open("/healthz")
+					outside.speak(language)
 					outside.open(one.path)
 				}
 				outside.examine(one)
 			}
-			v := newVisitor(t, b, l)
+			me := b.newPerson("Administrator")
+			views := b.views(me)
+			v := signedIn(t, b, l, me)
 			v.expect("40")
-			v.open("/healthz")
-			v.enter(me)
 			v.speak(language)
 			v.do(chromedp.Reload())
 			for _, one := range views {
-				if one.narrow && l.width > 400 {
-					continue
+				if !one.narrow || l != desk {
+					v.leaveFor(one.path)
+					v.examine(one)
 				}
-				v.goTo("/admin/nothing") // What was open is closed by another screen.
-				v.until(`document.querySelector('main .empty a[href="/"]') && !document.querySelector('dialog')`)
-				v.goTo(one.path)
-				v.examine(one)
 			}
 		})
 	}
+}
+
+// leaveFor closes whatever is open by going to another screen, and goes on from there.
+func (v *visitor) leaveFor(path string) {
+	v.t.Helper()
+	v.goTo("/admin/nothing")
+	v.until(`document.querySelector('main .empty a[href="/"]') && !document.querySelector('dialog')`)
+	v.goTo(path)
 }
 
 // goTo goes to a path of the console without loading the page again.
@@ -98,8 +97,11 @@ func (v *visitor) examine(one view) {
 		step(v)
 	}
 	v.until(fmt.Sprintf(`document.querySelector(%q) && !(document.querySelector('dialog[open]') ?? document).querySelector('.skeleton')`, one.drawn))
-	if over := ask[int](v, `Math.max(...[document.documentElement, ...document.querySelectorAll('dialog[open] > article')].map((box) => box.scrollWidth - box.clientWidth))`); over > 0 {
-		v.t.Errorf("%s: the page is %d px wider than the window", one.name, over)
+	v.fits(one.name)
+	if v.look == desk { // Once more as on a tablet.
+		v.do(chromedp.EmulateViewport(768, 1000))
+		v.fits(one.name)
+		v.do(chromedp.EmulateViewport(desk.width, desk.height))
 	}
 	if !ask[bool](v, `Boolean(window.axe)`) {
 		v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
@@ -115,6 +117,14 @@ func (v *visitor) examine(one view) {
 	v.otherTheme(false)
 	if len(found) > 0 {
 		v.t.Errorf("%s: axe finds\n  %s", one.name, strings.Join(found, "\n  "))
+	}
+}
+
+// fits compares the width of the page, and of an open dialog, with that of the window.
+func (v *visitor) fits(name string) {
+	v.t.Helper()
+	if over := ask[int](v, `Math.max(...[document.documentElement, ...document.querySelectorAll('dialog[open] > article')].map((box) => box.scrollWidth - box.clientWidth))`); over > 0 {
+		v.t.Errorf("%s: the page is %d px wider than the window", name, over)
 	}
 }
 

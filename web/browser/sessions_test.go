@@ -97,6 +97,29 @@ func TestTwoTabs_RefreshOnce(t *testing.T) {
 	}
 }
 
+func TestTwoTabs_SignInAgainTogether(t *testing.T) {
+	b := sharedBank(t)
+	me := b.newPerson("Advisor")
+	first := signedIn(t, b, desk, me)
+	second := first.secondTab()
+	second.open("/personas")
+	second.until(`document.querySelector('.shell h1')`)
+	for _, v := range []*visitor{first, second} {
+		v.expect("401")
+	}
+	b.endSessions(me)
+	for _, v := range []*visitor{first, second} {
+		v.goTo("/customers")
+		v.until(`document.querySelector('dialog[open] input[type=password]')`)
+	}
+	second.write(`dialog input[name=password]`, me.password)
+	second.click(`dialog button[type=submit]`)
+	for _, v := range []*visitor{first, second} {
+		v.gone(`dialog`)
+		v.until(`document.querySelector('table.data, .empty') && !document.querySelector('[role=alert]')`)
+	}
+}
+
 func TestTwoTabs_SignOutTogether(t *testing.T) {
 	b := sharedBank(t)
 	me, other := b.newPerson("Advisor"), b.newPerson("Advisor")
