@@ -4,7 +4,7 @@ FUZZTIME ?= 20s
 RELEASE  ?=
 LDFLAGS  := $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
 
-.PHONY: help run test race lint lint-openapi fuzz bench golden build image ci
+.PHONY: help run test race lint lint-openapi fuzz bench golden screenshots build image ci
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -41,6 +41,9 @@ bench: ## run the benchmarks
 golden: ## write the golden list of endpoints and the README's table of settings anew
 	go test ./modules -run TestTable_IsTheGoldenOne -update
 	go test . -run TestReadme_ListsTheSettings -update
+
+screenshots: ## take the pictures in docs/images anew, of a fresh demo; needs chromium
+	go run ./web/browser/screenshots
 
 build: ## build ./kontor; RELEASE=1.2.3 names the version
 	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o kontor .

@@ -35,7 +35,7 @@ var layers = []layer{
 	{`server`, []string{"server/endpoint", "server/openapi", "server/access", "server/fault", "server/limit", "server/sse", "locales", "web"},
 		"the server serves any table: it knows neither modules nor the database"},
 	{`server/openapi/openapitest`, []string{"server/openapi", "server/endpoint"}, "it compares answers with the document, whoever gave them"},
-	{`server/servertest|web/browser`, []string{"*"}, "tests start everything"},
+	{`server/servertest|web/browser(/screenshots)?`, []string{"*"}, "tests start everything"},
 	{`modules/commands`, []string{"*"}, "the command line puts everything together"},
 	{`modules/demo`, []string{"*"}, "the demonstration bank uses the modules as an operator would"},
 	{`modules/invoices/qrbill(/.*)?`, nil, "the reader of bills is a library of its own"},

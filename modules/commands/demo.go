@@ -47,7 +47,7 @@ func makeDemo(ctx context.Context, m *modules.Modules, mark *demo.Mark, clock *d
 	if key == "" {
 		key = string(m.Settings.Secrets.APIKey)
 	}
-	if err := demo.Load(ctx, m, clock, key, mark.Password); err != nil {
+	if err := demo.Load(ctx, m, clock, key, mark); err != nil {
 		return "", fmt.Errorf("make the demo: %w", err)
 	}
 	return made.APIKey, mark.Save(true)

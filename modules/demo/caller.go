@@ -1,11 +1,13 @@
 package demo
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
-	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/valyala/fasthttp/fasthttputil"
@@ -17,8 +19,10 @@ import (
 // object is a JSON object.
 type object map[string]any
 
-// caller makes requests to a server of its own, in memory.
+// caller makes requests to a server of its own, in memory. Before somebody's first request of a day, and after a long
+// pause, enter signs him in.
 type caller struct {
+	enter    func(*person) error
 	client   *http.Client
 	listener *fasthttputil.InmemoryListener
 	ended    chan struct{}
@@ -53,15 +57,24 @@ func (c *caller) post(as *person, path string, body object, result any, headers 
 }
 
 func (c *caller) do(as *person, method, path string, body object, result any, headers ...string) error {
-	data, err := json.Marshal(body)
-	if err != nil {
-		return err
+	var sent io.Reader
+	if body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		sent = bytes.NewReader(data)
 	}
-	request, err := http.NewRequestWithContext(context.Background(), method, "http://kontor.localhost"+path, strings.NewReader(string(data)))
+	request, err := http.NewRequestWithContext(context.Background(), method, "http://kontor.localhost"+path, sent)
 	if err != nil {
 		return err
 	}
 	request.Header.Set("Content-Type", "application/json")
+	if as.id != "" {
+		if err := c.enter(as); err != nil {
+			return err
+		}
+	}
 	if as.token != "" {
 		request.Header.Set("Authorization", "Bearer "+as.token)
 	}
@@ -89,16 +102,23 @@ func (c *caller) do(as *person, method, path string, body object, result any, he
 	return json.UnmarshalRead(response.Body, result)
 }
 
-// signIn gives everybody a session for the day. It needs no password: the demo is in the house.
-func (b *bank) signIn(int) error {
-	return b.DB.InTx(b.ctx, func(tx *store.Tx) error {
-		for _, p := range append([]*person{b.customer}, b.staff...) {
-			token, _, err := b.Auth.OpenSession(b.ctx, tx, p.id)
-			if err != nil {
-				return err
-			}
-			p.token = token
-		}
+// get reads the answer to a request as somebody into result.
+func (c *caller) get(as *person, path string, result any) error {
+	return c.do(as, http.MethodGet, path, nil, result)
+}
+
+// worksFor is how long somebody goes on before he signs in anew; no longer than a token lives.
+const worksFor = 5 * time.Minute
+
+// enter gives somebody a session, unless he has just worked. It needs no password: the demo is in the house.
+func (b *bank) enter(p *person) error {
+	now := b.clock.Now()
+	if p.token != "" && now.Sub(p.entered) < worksFor {
 		return nil
+	}
+	return b.DB.InTx(b.ctx, func(tx *store.Tx) error {
+		token, _, err := b.Auth.OpenSession(b.ctx, tx, p.id)
+		p.token, p.entered = token, now
+		return err
 	})
 }

@@ -1,8 +1,8 @@
 // Package demo fills an empty Kontor with an invented bank: customers in four languages with their verification,
 // personas and families, payers, tasks, chats, notifications, one user for each role, and sample bills.
 //
-// Everything comes in through the API, as if people had typed it, over the months before today: the clock of the store
-// is set back and moved on while the bank grows. No person, firm or account in it exists.
+// Everything but the bills, which are files beside the database, comes in through the API, as if people had typed
+// it, over the year before today: the clock of the store is set back and moved on while the bank grows. No person, firm or account in it exists.
 package demo
 
 import (
@@ -27,7 +27,7 @@ type Clock struct{ behind atomic.Int64 }
 func (c *Clock) Now() time.Time { return time.Now().Add(-time.Duration(c.behind.Load())) }
 
 // days is how long the bank has existed.
-const days = 120
+const days = 360
 
 // bank is the demo while it is made.
 type bank struct {
@@ -37,6 +37,7 @@ type bank struct {
 	random *rand.Rand
 	api    *caller
 
+	admin     *person
 	staff     []*person // advisors
 	customer  *person
 	customers []customer
@@ -47,8 +48,8 @@ type bank struct {
 // person is a user of the bank.
 type person struct {
 	id, email, name string
-	language        string
 	token           string
+	entered         time.Time // when he last signed in
 }
 
 // customer is a customer of the bank.
@@ -64,9 +65,9 @@ const (
 	registrant   = "registrant"
 )
 
-// Load fills the bank, whose database must be fresh and work by the clock. key is an API key of it, password what all
-// users of the demo sign in with.
-func Load(ctx context.Context, m *modules.Modules, clock *Clock, key, password string) error {
+// Load fills the bank, whose database must be fresh and work by the clock. key is an API key of it; the mark names its
+// administrator and the password of all its users.
+func Load(ctx context.Context, m *modules.Modules, clock *Clock, key string, mark *Mark) error {
 	settings, log := m.Settings, m.Log
 	m.Settings.RateLimits.Enabled, m.Log = false, slog.New(slog.DiscardHandler)
 	api, err := newCaller(m)
@@ -76,10 +77,14 @@ func Load(ctx context.Context, m *modules.Modules, clock *Clock, key, password s
 	}
 	defer api.close()
 	b := &bank{Modules: m, ctx: ctx, clock: clock, api: api, random: rand.New(rand.NewPCG(1848, 1291))} //nolint:gosec // the same demo each time, no secret
+	api.enter = b.enter
 	defer clock.behind.Store(0)
 	b.goTo(0)
-	if err := b.openDoors(key, password); err != nil {
+	if err := b.openDoors(key, mark); err != nil {
 		return fmt.Errorf("demo users: %w", err)
+	}
+	if err := b.keepHouse(); err != nil {
+		return fmt.Errorf("demo roles and limits: %w", err)
 	}
 	for day := range days {
 		if err := ctx.Err(); err != nil {
@@ -90,8 +95,11 @@ func Load(ctx context.Context, m *modules.Modules, clock *Clock, key, password s
 			return fmt.Errorf("demo day %d: %w", day, err)
 		}
 	}
+	if err := b.lately(); err != nil {
+		return fmt.Errorf("the last hours of the demo: %w", err)
+	}
 	clock.behind.Store(0)
-	return m.Customers.RunExpiry(ctx)
+	return writeBills(m.Settings.Data.Dir)
 }
 
 // goTo sets the clock to the morning of a day, counted from the first.
@@ -99,18 +107,39 @@ func (b *bank) goTo(day int) {
 	b.clock.behind.Store(int64(time.Duration(days-day)*24*time.Hour - time.Duration(b.random.IntN(300))*time.Minute))
 }
 
+// ago sets the clock to some time before now.
+func (b *bank) ago(d time.Duration) { b.clock.behind.Store(int64(d)) }
+
+// pass lets time go by.
+func (b *bank) pass(d time.Duration) { b.clock.behind.Add(-int64(d)) }
+
 // live is what happens on one day.
 func (b *bank) live(day int) error {
-	for _, step := range []func(day int) error{b.signIn, b.meetCustomers, b.verify, b.meetPersonas, b.billPayers, b.work, b.talk} {
+	for _, step := range []func(day int) error{b.meetCustomers, b.verify, b.meetPersonas, b.billPayers, b.work, b.talk} {
 		if err := step(day); err != nil {
 			return err
 		}
 	}
+	if day%10 == 0 {
+		return b.Customers.RunExpiry(b.ctx)
+	}
 	return nil
 }
 
-// openDoors makes the users.
-func (b *bank) openDoors(key, password string) error {
+// openDoors makes the users. The administrator is there already.
+func (b *bank) openDoors(key string, mark *Mark) error {
+	b.admin = &person{email: mark.Admin, name: "Claire Aubry"}
+	var session struct {
+		Token string `json:"access_token"`
+	}
+	if err := b.api.post(&person{}, "/authenticate", object{"user_id": mark.Admin, "password": mark.Password}, &session); err != nil {
+		return err
+	}
+	var me idOf
+	if err := b.api.get(&person{token: session.Token}, "/v1/users/me", &me); err != nil {
+		return err
+	}
+	b.admin.id = me.ID
 	for _, s := range []struct {
 		email, name, language, role string
 	}{
@@ -120,11 +149,11 @@ func (b *bank) openDoors(key, password string) error {
 		{"tom.wright@kontor.localhost", "Tom Wright", "en", access.Advisor},
 		{"customer@kontor.localhost", "Nina Keller", "de", access.Customer},
 	} {
-		made, err := b.Users.Create(b.ctx, users.NewUser{Value: s.email, Password: password, Roles: []string{s.role}, Language: s.language})
+		made, err := b.Users.Create(b.ctx, users.NewUser{Value: s.email, Password: mark.Password, Roles: []string{s.role}, Language: s.language})
 		if err != nil {
 			return err
 		}
-		p := &person{id: made.ID, email: s.email, name: s.name, language: s.language}
+		p := &person{id: made.ID, email: s.email, name: s.name}
 		if s.role == access.Advisor {
 			b.staff = append(b.staff, p)
 		} else {
@@ -133,7 +162,7 @@ func (b *bank) openDoors(key, password string) error {
 	}
 	// By a user name, which needs no code: with an e-mail address that is not validated nobody can sign in.
 	return b.api.post(&person{}, "/v1/users/initiate-registration", object{"credential_type": "username",
-		"credential_value": registrant, "password": password, "terms_accepted": true, "privacy_policy_accepted": true},
+		"credential_value": registrant, "password": mark.Password, "terms_accepted": true, "privacy_policy_accepted": true},
 		nil, "X-API-Key", key)
 }
 
@@ -149,6 +178,7 @@ func PrintSignIns(w io.Writer, url string, m *Mark, key string) error {
 	} {
 		fmt.Fprintf(&text, "    %-14s %s\n", s.role, s.login)
 	}
+	fmt.Fprintf(&text, "\nQR-bills to try out are in %s\n", m.bills())
 	if key != "" {
 		fmt.Fprintf(&text, "\nThe API key, shown this once, is %s\n", key)
 	}

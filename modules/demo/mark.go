@@ -59,6 +59,9 @@ func Prepare(dir, admin, given string) (*Mark, error) {
 	return m, nil
 }
 
+// bills is the directory of the sample bills.
+func (m *Mark) bills() string { return filepath.Join(filepath.Dir(m.path), billsName) }
+
 // Save writes the mark, first when the demo is begun and again when it is complete.
 func (m *Mark) Save(complete bool) error {
 	m.Complete = complete

@@ -1,10 +1,17 @@
 package demo
 
-import "fmt"
+import (
+	"fmt"
+	"net/http"
+	"time"
+)
 
 // meetPersonas enters personas and, from time to time, a family.
 func (b *bank) meetPersonas(day int) error {
-	if day%3 != 0 {
+	if day == 41 {
+		return b.kellers()
+	}
+	if day%6 != 0 {
 		return nil
 	}
 	who := b.invent()
@@ -15,8 +22,12 @@ func (b *bank) meetPersonas(day int) error {
 	if err != nil {
 		return err
 	}
-	if day%2 == 0 {
+	if day%12 == 0 {
 		return b.family(head, who)
+	}
+	if day%42 == 6 { // gone, but still in the books
+		return b.api.do(b.staff[0], http.MethodPut, "/v1/personas/"+head, object{"first_name": who.first, "last_name": who.last, "date_of_birth": "1934-02-11",
+			"date_of_death": b.today().AddDate(0, 0, -9).Format(time.DateOnly), "nationality": who.nationality, "active": false}, nil)
 	}
 	if len(b.personas) > 4 {
 		relation := pick(b, []string{"legal_representative", "beneficial_owner", "authorised_signatory", "guardian"})
@@ -50,7 +61,7 @@ func (b *bank) family(head string, who identity) error {
 	if err != nil {
 		return err
 	}
-	for _, l := range []struct{ from, to, relation string }{{head, partner, "spouse"}, {head, young, "parent"}, {partner, young, "parent"}} {
+	for _, l := range []struct{ from, to, relation string }{{head, partner, "spouse"}, {head, young, "child"}, {partner, young, "child"}} {
 		if err := b.link(l.from, l.to, l.relation); err != nil {
 			return err
 		}
@@ -58,13 +69,37 @@ func (b *bank) family(head string, who identity) error {
 	return nil
 }
 
+// kellers are the family of the customer of the demo, and what she has to do with others.
+func (b *bank) kellers() error {
+	ids := map[string]string{}
+	for _, p := range []identity{
+		{first: "Nina", last: "Keller", born: "1991-05-14"}, {first: "Jonas", last: "Keller", born: "1989-11-02"}, {first: "Mia", last: "Keller", born: "2018-03-27"},
+		{first: "Leo", last: "Keller", born: "2021-08-09"}, {first: "Regula", last: "Wyss", born: "1960-01-30"}, {first: "Mathieu", last: "Aubert", born: "1978-06-17"},
+	} {
+		p.language, p.nationality = "de", "CHE"
+		id, err := b.persona(p)
+		if err != nil {
+			return err
+		}
+		ids[p.first] = id
+	}
+	for _, l := range [][3]string{{"Nina", "Jonas", "spouse"}, {"Nina", "Mia", "child"}, {"Nina", "Leo", "child"}, {"Nina", "Regula", "parent"}, {"Nina", "Mathieu", "authorised_signatory"},
+		{"Jonas", "Mia", "child"}, {"Jonas", "Leo", "child"}, {"Mia", "Regula", "guardian"}} {
+		if err := b.link(ids[l[0]], ids[l[1]], l[2]); err != nil {
+			return err
+		}
+	}
+	return b.api.post(b.staff[0], "/v1/personas/"+ids["Nina"]+"/users", object{"user_id": b.customer.id}, nil)
+}
+
+// link says what a persona is to another: relation is that of the second to the first.
 func (b *bank) link(from, to, relation string) error {
 	return b.api.post(b.staff[0], "/v1/personas/"+from+"/links", object{"linked_persona_id": to, "relation": relation}, nil)
 }
 
 // billPayers enters a payer for a customer.
 func (b *bank) billPayers(day int) error {
-	if day%2 == 0 || len(b.customers) == 0 {
+	if day%3 != 0 || len(b.customers) == 0 {
 		return nil
 	}
 	c := pick(b, b.customers)

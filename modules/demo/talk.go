@@ -1,82 +1,151 @@
 package demo
 
-import "net/http"
+import (
+	"net/http"
+	"time"
+)
 
 // thread is a chat and who takes part in it.
 type thread struct {
 	id     string
 	people []*person
-	lines  []string
+	script []exchange
 }
 
-var conversations = [][]string{
-	{"Guten Morgen! Hast du die Unterlagen von Frau Hürlimann gesehen?", "Ja, der Pass ist gut lesbar. Der Adressnachweis fehlt noch.", "Danke, ich frage nach.",
-		"Sie bringt ihn am Donnerstag vorbei.", "Perfekt, dann schliessen wir es diese Woche ab."},
-	{"Bonjour Lena, as-tu un moment pour le dossier du vignoble?", "Bien sûr. Il manque la signature du second associé.", "Il passe demain à l'agence.", "Très bien, je réserve la salle 2."},
-	{"Ciao! Il cliente di Locarno chiede il nuovo contratto.", "Lo preparo oggi e te lo mando per la verifica.", "Grazie, è urgente: parte in vacanza venerdì."},
-	{"The four-eyes check for the Zug account is still open.", "On it. The beneficial owner form is complete.", "Great, please approve the task then.", "Done. That was the last one for this quarter."},
+// exchange is what is said on one day, counted backwards from today.
+type exchange struct {
+	daysAgo int
+	lines   []line
 }
 
-// talk opens the chats in the first weeks and lets them go on until today.
+// line is said by one of the people of a thread.
+type line struct {
+	by   int
+	text string
+}
+
+// scripts are the conversations of the bank. Those of today are in lately.go.
+var scripts = map[string][]exchange{
+	"team": {
+		{62, []line{{0, "Guten Morgen zusammen. Ab heute gilt die neue Checkliste für Firmenkunden."}, {1, "Merci, je l'ai lue. La partie sur les ayants droit est plus claire."},
+			{2, "Perfetto, la uso già per la prossima apertura."}}},
+		{33, []line{{3, "I'm out until Thursday. Lena covers the Zug mandates."}, {0, "Mache ich. Die Unterlagen liegen bei den Aufgaben."}}},
+		{12, []line{{1, "Quelqu'un a-t-il le formulaire A de la fondation?"}, {0, "Liegt im Dossier, seit gestern auch unterschrieben."}, {1, "Super, merci!"}}},
+		{4, []line{{2, "Domani sono a Bellinzona, raggiungibile dalle 14."}, {3, "Noted, I'll take your calls."}}},
+	},
+	"onboarding": {
+		{20, []line{{0, "Three applications came in overnight. Two have complete documents."}, {1, "I'll take the one from Lugano."}, {2, "Then I do the company. The register extract is already here."}}},
+		{8, []line{{2, "The extract lists two signatories, the form only one."}, {0, "Please set it to “action required” and ask for the second signature."}, {2, "Done, they will come by on Monday."}}},
+		{2, []line{{1, "The residence permit is readable now, I moved the review on."}, {0, "Thank you. Four eyes: I check it this afternoon."}, {0, "Checked and verified."}}},
+	},
+	"marc": {
+		{15, []line{{1, "Bonjour Lena, as-tu un moment pour le dossier du vignoble?"}, {0, "Bien sûr. Il manque la signature du second associé."}, {1, "Il passe demain à l'agence."}, {0, "Très bien, je réserve la salle 2."}}},
+		{3, []line{{1, "La signature est là, je t'ai assigné la validation."}, {0, "Merci, je m'en occupe."}}},
+	},
+	"tom": {
+		{9, []line{{1, "The four-eyes check for the Zug account is still open."}, {0, "On it. The beneficial owner form is complete."}, {1, "Great, please approve the task then."}}},
+		{1, []line{{1, "Could you look at the expiring passports this week? There are five."}, {0, "Yes, I have written to all of them."}}},
+	},
+	"support": {
+		{6, []line{{0, "Guten Tag, ich ziehe im Januar nach Winterthur. Was brauchen Sie von mir?"}, {1, "Guten Tag Frau Keller. Ein neuer Adressnachweis genügt, zum Beispiel die Anmeldebestätigung der Gemeinde."},
+			{0, "Danke, die sende ich Ihnen, sobald ich sie habe."}}},
+	},
+	"access": {
+		{26, []line{{1, "Hello Claire, our new colleague needs the role Advisor from Monday."}, {0, "He registers first, then I give him the role. Please send him the link."}, {1, "Sent, thank you."}}},
+		{5, []line{{0, "The quarterly review of rights is due. Your list is attached to the task."}, {1, "Looks right. Giulia no longer needs the export."}, {0, "Taken away, it is in the audit trail."}}},
+	},
+	"compliance": {
+		{11, []line{{0, "Five verifications have been in review for more than a week."}, {1, "Two wait for a translation, I will chase the others."}, {2, "Mine are done today."}}},
+	},
+}
+
+// talk opens the chats and lets them go on, each by its script.
 func (b *bank) talk(day int) error {
-	if day == 10 {
+	if day == days-70 {
 		if err := b.openChats(); err != nil {
 			return err
 		}
 	}
 	for i := range b.threads {
-		t := &b.threads[i]
-		if (day+i*3)%7 != 0 && day < days-3 {
-			continue
-		}
-		if err := b.say(t, day+i); err != nil {
-			return err
+		for _, e := range b.threads[i].script {
+			if e.daysAgo == days-day {
+				if err := b.say(&b.threads[i], e.lines); err != nil {
+					return err
+				}
+				if err := b.read(&b.threads[i]); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil
 }
 
+// openChats opens the conversations. Users have no names in the API, so a chat says in its metadata who is in it.
 func (b *bank) openChats() error {
 	s := b.staff
-	for n, t := range []struct {
-		people   []*person
-		metadata object
+	for _, t := range []struct {
+		script, title string
+		people        []*person
 	}{
-		{[]*person{s[0], s[1]}, object{}},
-		{[]*person{s[1], s[0]}, object{}}, // the same two: the API answers with the first
-		{[]*person{s[0], s[2], s[3]}, object{"title": "Onboarding"}},
-		{[]*person{s[0], s[1], s[2], s[3]}, object{"title": "Team Zürich"}},
-		{[]*person{b.customer, s[0]}, object{"support": true, "title": "Support"}},
-		{[]*person{s[3], s[0]}, object{}},
+		{"team", "Team Zürich", []*person{s[0], s[1], s[2], s[3], b.admin}},
+		{"onboarding", "Onboarding", []*person{s[0], s[2], s[3]}},
+		{"marc", "", []*person{s[0], s[1]}},
+		{"tom", "", []*person{s[0], s[3]}},
+		{"support", "Nina Keller, Support", []*person{b.customer, s[0]}},
+		{"access", "", []*person{b.admin, s[0]}},
+		{"compliance", "Compliance", []*person{b.admin, s[0], s[1]}},
 	} {
-		var ids []string
-		for _, p := range t.people[1:] {
-			ids = append(ids, p.id)
+		names, ids := object{}, []string{}
+		for i, p := range t.people {
+			names[p.id] = p.name
+			if i > 0 {
+				ids = append(ids, p.id)
+			}
+		}
+		metadata := object{"names": names}
+		if t.title != "" {
+			metadata["title"] = t.title
+		}
+		if t.script == "support" {
+			metadata["support"] = true
 		}
 		var made idOf
-		if err := b.api.post(t.people[0], "/v1/chats", object{"participants": ids, "metadata": t.metadata}, &made); err != nil {
+		if err := b.api.post(t.people[0], "/v1/chats", object{"participants": ids, "metadata": metadata}, &made); err != nil {
 			return err
 		}
-		b.threads = append(b.threads, thread{id: made.ID, people: t.people, lines: conversations[n%len(conversations)]})
+		b.threads = append(b.threads, thread{id: made.ID, people: t.people, script: scripts[t.script]})
 	}
 	return nil
 }
 
-// say writes a few lines, each by the next in the round. All but the last reader have read them, until the last days.
-func (b *bank) say(t *thread, seed int) error {
-	for n := range 2 + seed%3 {
-		author := t.people[(seed+n)%len(t.people)]
-		if err := b.api.post(author, "/v1/chats/"+t.id+"/messages", object{"content": t.lines[(seed+n)%len(t.lines)]}, nil); err != nil {
+// say writes a few lines with a minute or two between them. Whoever writes has read what was written before.
+func (b *bank) say(t *thread, lines []line) error {
+	for i, l := range lines {
+		if i > 0 {
+			b.pass(time.Duration(50+b.random.IntN(90)) * time.Second)
+		}
+		author := t.people[l.by]
+		if err := b.readAs(t, author); err != nil {
 			return err
 		}
-	}
-	for i, p := range t.people {
-		if i == seed%len(t.people) {
-			continue
-		}
-		if err := b.api.do(p, http.MethodPost, "/v1/chats/"+t.id+"/read", object{}, nil); err != nil {
+		if err := b.api.post(author, "/v1/chats/"+t.id+"/messages", object{"content": l.text}, nil); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// read lets everybody in a chat read all of it.
+func (b *bank) read(t *thread) error {
+	for _, p := range t.people {
+		if err := b.readAs(t, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bank) readAs(t *thread, p *person) error {
+	return b.api.do(p, http.MethodPost, "/v1/chats/"+t.id+"/read", object{}, nil)
 }

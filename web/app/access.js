@@ -1,5 +1,6 @@
 import { api } from './api.js';
 import { store, useStore } from './store.js';
+import { t } from './i18n.js';
 import { useLoad } from './load.js';
 
 /** The types of records that rights are given on. */
@@ -7,6 +8,14 @@ export const TYPES = ['customers', 'personas', 'payers', 'users', 'credentials',
   'profiles', 'invoices', 'roles', 'grants', 'rate_limits', 'api_keys', 'audit'];
 /** The five permissions, as the server names them. */
 export const PERMISSIONS = ['create', 'read', 'update', 'delete', 'read_all'];
+
+const BUILT_IN = new Set(['Administrator', 'Advisor', 'Customer', 'Registrant']);
+
+/** A role's name: those that come with Kontor in the user's language, the bank's own as it was given. */
+export const roleName = (name) => (BUILT_IN.has(name) ? t(`role.${name}`) : name);
+
+/** What a role is for, likewise. */
+export const roleText = (role) => (BUILT_IN.has(role.name) && role.built_in !== false ? t(`role_text.${role.name}`) : role.description);
 
 /** The caller: {me, allowed: Set of "type.permission"}; null until it is known. */
 export const caller = store(null);

@@ -1,5 +1,6 @@
 import { api } from './api.js';
 import { caller, loadCaller } from './access.js';
+import { forgetPeople, loadPicture } from './people.js';
 import { LANGUAGES, language, useLanguageTexts } from './i18n.js';
 import { loadPrefs } from './prefs.js';
 import { startLive, stopLive } from './live.js';
@@ -27,6 +28,7 @@ export async function signOut() {
 export function leave() {
   stopLive();
   forget();
+  forgetPeople();
   caller.set(null);
   go('/signin');
 }
@@ -41,6 +43,7 @@ export function enter() {
       if (LANGUAGES[chosen] && !localStorage.getItem('kontor.language.chosen')) await useLanguageTexts(chosen);
       startLive();
       startWorker(); // Long before the first hour is over.
+      loadPicture().catch(() => {});
     })
     .finally(() => (entering = null));
   return entering;

@@ -34,17 +34,34 @@ export const dateTime = (value) => (value ? `${day(value)}, ${clock(value)}` : '
 const STEPS = [['minute', 60], ['hour', 3600], ['day', 86400]];
 
 /** How long ago a timestamp lies, in words; after a week the day itself. */
-export function ago(value) {
+export function ago(value, style = 'long') {
   if (!value) return '';
   const seconds = (Date.now() - new Date(value).getTime()) / 1000;
   if (seconds < 45) return t('time.now');
   if (seconds > 7 * 86400) return day(value);
   const [unit, length] = STEPS.findLast(([, size]) => seconds >= size) ?? STEPS[0];
-  return new Intl.RelativeTimeFormat(language.get(), { numeric: 'auto' }).format(-Math.max(1, Math.round(seconds / length)), unit);
+  return new Intl.RelativeTimeFormat(language.get(), { numeric: 'auto', style }).format(-Math.max(1, Math.round(seconds / length)), unit);
 }
 
-/** A moment in few letters: the time for today, else the day. */
-export const moment = (value) => (day(value) === day(new Date().toISOString()) ? clock(value) : day(value));
+/** A moment in few letters: the time for today, the weekday within a week, else the day. */
+export function moment(value) {
+  if (day(value) === day(new Date().toISOString())) return clock(value);
+  const old = Date.now() - new Date(value).getTime() > 6 * 86_400_000;
+  return old ? day(value) : new Date(value).toLocaleDateString(language.get(), { weekday: 'short' });
+}
+
+/** A day in words: today, yesterday, the weekday with its date, and the year where it is another one. */
+export function dayName(value) {
+  const at = new Date(value);
+  const away = Math.round((new Date().setHours(0, 0, 0, 0) - new Date(value).setHours(0, 0, 0, 0)) / 86_400_000);
+  if (away === 0 || away === 1) return capital(new Intl.RelativeTimeFormat(language.get(), { numeric: 'auto' }).format(-away, 'day'));
+  return capital(at.toLocaleDateString(language.get(), { weekday: 'long', day: 'numeric', month: 'long', ...(at.getFullYear() !== new Date().getFullYear() && { year: 'numeric' }) }));
+}
+
+/** A day with everything that belongs to it. */
+export const longDay = (at) => capital(at.toLocaleDateString(language.get(), { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' }));
+
+const capital = (text) => text.charAt(0).toLocaleUpperCase(language.get()) + text.slice(1);
 
 /** A number with the user's separators; decimals fixes the digits behind the point. */
 export function number(value, decimals = 0) {
@@ -78,15 +95,8 @@ export function grouped(value, type) {
   return value.replace(/(.{4})(?=.)/g, '$1 ');
 }
 
-/** The country's name for a code of two letters; other codes stay as they are. */
-export function country(code) {
-  if (!code || code.length !== 2) return code ?? '';
-  try {
-    return new Intl.DisplayNames(language.get(), { type: 'region' }).of(code.toUpperCase()) ?? code;
-  } catch {
-    return code;
-  }
+/** A telephone number in the groups that one reads; those of other countries only after the code of the country. */
+export function phone(value) {
+  const swiss = /^\+41(\d{2})(\d{3})(\d{2})(\d{2})$/.exec(value ?? '');
+  return swiss ? `+41 ${swiss.slice(1).join(' ')}` : value ?? '';
 }
-
-/** The short form of an id, enough to tell two records apart by eye. */
-export const shortId = (id) => (id ? id.slice(-6) : '');

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from './lib.js';
 import { api } from './api.js';
+import { learnFromChats } from './people.js';
 import { session } from './session.js';
 import { store, useStore } from './store.js';
 import { onFrame, startStream, stopStream } from './stream.js';
@@ -7,10 +8,17 @@ import { onFrame, startStream, stopStream } from './stream.js';
 /** What is unread: {notifications, chats}; null until it is known. */
 export const unread = store({ notifications: null, chats: null });
 
+/** The caller's chats as they were when the unread were last counted; null until then. */
+export const conversations = store(null);
+
 /** Counts again what is unread. */
 export async function countUnread() {
   const [inbox, chats] = await Promise.allSettled([api.get('/v1/notifications/unread-count'), api.get('/v1/chats')]);
   if (!session.get()) return;
+  if (chats.status === 'fulfilled') {
+    learnFromChats(chats.value);
+    conversations.set(chats.value);
+  }
   unread.set((was) => ({
     notifications: inbox.status === 'fulfilled' ? inbox.value.unread_count : was.notifications,
     chats: chats.status === 'fulfilled' ? chats.value.reduce((sum, chat) => sum + chat.unreadCount, 0) : was.chats,
@@ -44,6 +52,7 @@ export function stopLive() {
   clearTimeout(settle);
   stopStream();
   unread.set({ notifications: null, chats: null });
+  conversations.set(null);
 }
 
 /**

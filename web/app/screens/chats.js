@@ -5,7 +5,7 @@ import { moment } from '../format.js';
 import { t } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { countUnreadSoon, useNotifications } from '../live.js';
-import { learn, nameOf, usePeople } from '../people.js';
+import { chatName, learnFromChats, nameOf, usePeople } from '../people.js';
 import { go, route, setQuery } from '../router.js';
 import { useStore } from '../store.js';
 import { Avatar } from '../ui/data.js';
@@ -17,15 +17,10 @@ import { PageHead } from '../ui/page.js';
 import { UserPicker } from '../ui/picker.js';
 import { Thread } from './thread.js';
 
-/** What a chat is called: its own title, else the others who take part in it. */
-export function chatName(chat) {
-  if (chat.metadata?.title) return chat.metadata.title;
-  const others = chat.participants.filter((id) => id !== myId());
-  return others.map((id) => chat.metadata?.names?.[id] ?? nameOf(id)).join(', ') || t('chats.alone');
-}
-
-function learnNames(chats) {
-  for (const chat of chats) for (const [id, name] of Object.entries(chat.metadata?.names ?? {})) learn(id, String(name));
+/** Who said what is shown of a chat: oneself, or one of several others by his first name. */
+function said(chat, message) {
+  if (message.senderId === myId()) return `${t('chats.you')}: `;
+  return chat.participants.length > 2 && message.type !== 'system' ? `${nameOf(message.senderId).split(/[\s@]/)[0]}: ` : '';
 }
 
 function Entry({ chat, current }) {
@@ -33,8 +28,8 @@ function Entry({ chat, current }) {
   const name = chatName(chat);
   return html`<li><a href=${`/chats/${chat.id}`} aria-current=${current ? 'page' : undefined} class=${chat.unreadCount ? 'unread' : ''}>
     <${Avatar} name=${name} />
-    <span class="grow two-lines"><span>${name}</span><span>${last ? `${last.senderId === myId() ? `${t('chats.you')}: ` : ''}${last.content}` : t('chats.no_messages')}</span></span>
-    <span class="chat-side"><time class="fine" dateTime=${chat.updatedAt}>${moment(last?.createdAt ?? chat.updatedAt)}</time>${chat.unreadCount ? html`<span class="count">${chat.unreadCount}<span class="sr"> ${t('nav.unread')}</span></span>` : null}</span>
+    <span class="chat-text"><span class="chat-name">${name}</span><time class="fine" dateTime=${chat.updatedAt}>${moment(last?.createdAt ?? chat.updatedAt)}</time>
+      <span class="chat-last">${last ? `${said(chat, last)}${last.content}` : t('chats.no_messages')}</span>${chat.unreadCount ? html`<span class="count">${chat.unreadCount}<span class="sr"> ${t('nav.unread')}</span></span>` : null}</span>
   </a></li>`;
 }
 
@@ -63,7 +58,7 @@ export default function Chats({ id }) {
   const { query } = useStore(route);
   const load = useLoad(async () => {
     const chats = await api.get('/v1/chats');
-    learnNames(chats);
+    learnFromChats(chats);
     return chats;
   });
   useNotifications((item) => (!item || item.rec_type === 'chats') && load.reload());

@@ -1,37 +1,58 @@
 import { html, useState } from '../lib.js';
 import { api } from '../api.js';
 import { useRights } from '../access.js';
-import { country, date, dateTime } from '../format.js';
+import { country } from '../countries.js';
+import { fullName } from '../customers.js';
+import { date, dateTime, phone } from '../format.js';
 import { LANGUAGES, t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { useNotifications } from '../live.js';
 import { usePrefs } from '../prefs.js';
-import { Badge, Copy, Facts } from '../ui/data.js';
+import { Avatar, Badge, Copy, Facts } from '../ui/data.js';
 import { ErrorBox, Skeleton, toast } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead, Tabs } from '../ui/page.js';
-import { CustomerDialog, fullName } from './customer_form.js';
+import { CustomerDialog } from './customer_form.js';
 import { CustomerNotifications, CustomerPayers, CustomerTasks } from './customer_related.js';
 import { Kyc } from './kyc.js';
+import { needed, Steps, WHEN } from './kyc_parts.js';
+
+/** Where the verification stands and what comes next, with the way to it. */
+function Verification({ customer }) {
+  const load = useLoad(() => api.get(`/v1/customers/${customer.id}/kyc`), [customer.id, customer.kyc_status]);
+  const due = WHEN.flatMap(([when, tone]) => (load.data?.requirements[when] ?? []).map((item) => ({ when, tone, item })));
+  return html`<${Card} title=${t('customers.kyc')} aside=${html`<a class="more" href=${`/customers/${customer.id}/kyc`}>${t('customers.open_kyc')}<${Icon} name="right" size=${14} /></a>`}>
+    <${Steps} status=${customer.kyc_status} down />
+    ${due.length > 0 && html`<ul class="items tight">${due.slice(0, 3).map(({ when, tone, item }) => html`<li key=${when + item}><span class="grow">${needed(item)}</span><${Badge} value=${t(`kyc.${when}`)} tone=${tone} /></li>`)}</ul>`}
+  <//>`;
+}
 
 function Details({ customer }) {
   usePrefs();
   const { address = {} } = customer;
   const place = [address?.postal_code, address?.city].filter(Boolean).join(' ');
-  return html`<div class="grid-2">
-    <${Card} title=${t('customers.person')}><${Facts} rows=${[
-      [t('field.first_name'), customer.first_name], [t('field.last_name'), customer.last_name],
-      [t('field.date_of_birth'), date(customer.date_of_birth)], [t('field.nationality'), customer.nationality],
-      [t('customers.type'), term('customer_type', customer.type)], [t('customers.language'), LANGUAGES[customer.metadata?.language]],
-    ]} /><//>
-    <${Card} title=${t('customers.contact')}><${Facts} rows=${[
-      [t('field.email'), html`<a href=${`mailto:${customer.email}`}>${customer.email}</a>`], [t('field.phone'), customer.phone && html`<a href=${`tel:${customer.phone}`}>${customer.phone}</a>`],
-      [t('field.address'), (address?.street || place) && html`${address.street && html`${address.street}<br />`}${place}${address.country && html`<br />${country(address.country)}`}`],
-    ]} /><//>
-    <${Card} title=${t('customers.record')}><${Facts} rows=${[
-      [t('field.id'), html`<span class="code">${customer.id}</span><${Copy} text=${customer.id} label=${t('copy.id')} />`],
-      [t('field.created_at'), dateTime(customer.created_at)], [t('field.updated_at'), dateTime(customer.updated_at)],
-    ]} /><//>
+  const business = customer.type === 'business';
+  return html`<div class="grid-main">
+    <div class="stack">
+      <${Card} title=${t('customers.person')}><${Facts} rows=${[
+        [t('field.first_name'), customer.first_name], [t('field.last_name'), customer.last_name],
+        [t('field.date_of_birth'), date(customer.date_of_birth)], [t('field.nationality'), country(customer.nationality)],
+        [t('customers.type'), term('customer_type', customer.type)], [t('customers.language'), LANGUAGES[customer.metadata?.language]],
+      ].filter(([, value]) => value || !business)} /><//>
+      <${Card} title=${t('customers.contact')}><${Facts} list rows=${[
+        [t('field.email'), html`<a href=${`mailto:${customer.email}`}>${customer.email}</a>`],
+        [t('field.phone'), customer.phone && html`<a class="num" href=${`tel:${customer.phone}`}>${phone(customer.phone)}</a>`],
+        [t('field.address'), (address?.street || place) && html`${address.street && html`${address.street}<br />`}${place}${address.country && html`<br />${country(address.country)}`}`],
+      ]} /><//>
+      <${CustomerTasks} customer=${customer} brief />
+    </div>
+    <div class="stack">
+      <${Verification} customer=${customer} />
+      <${Card} title=${t('customers.record')}><${Facts} list rows=${[
+        [t('field.created_at'), dateTime(customer.created_at)], [t('field.updated_at'), dateTime(customer.updated_at)],
+        [t('field.id'), html`<span class="code">${customer.id}</span><${Copy} text=${customer.id} label=${t('copy.id')} />`],
+      ]} /><//>
+    </div>
   </div>`;
 }
 
@@ -47,9 +68,11 @@ export default function Customer({ id, tab = '' }) {
   const tabs = [[base, t('customers.details')], [`${base}/kyc`, t('customers.kyc')], [`${base}/tasks`, t('nav.tasks')], [`${base}/payers`, t('nav.payers')], [`${base}/notifications`, t('nav.notifications')]];
   if (load.error && !customer) return html`<${PageHead} title=${t('customers.one')} back=${['/customers', t('nav.customers')]} /><${ErrorBox} error=${load.error} retry=${load.reload} />`;
   if (!customer) return html`<${PageHead} title=${t('customers.one')} back=${['/customers', t('nav.customers')]} /><${Skeleton} lines=${8} />`;
+  const name = fullName(customer);
+  const level = customer.verification_level !== 'none' && t('customers.level_is', { level: term('verification_level', customer.verification_level) });
   return html`
-    <${PageHead} title=${fullName(customer)} back=${['/customers', t('nav.customers')]}
-      note=${html`<span class="row"><${Badge} group="kyc_status" value=${customer.kyc_status} /><span>${t('customers.level_is', { level: term('verification_level', customer.verification_level) })}</span></span>`}>
+    <${PageHead} title=${name} back=${['/customers', t('nav.customers')]} picture=${html`<${Avatar} name=${name} size="xl" />`}
+      note=${html`<span class="row"><${Badge} group="kyc_status" value=${customer.kyc_status} /><span>${[level, term('customer_type', customer.type), customer.address?.city].filter(Boolean).join(' · ')}</span></span>`}>
       ${rights.update && html`<button class="quiet" onClick=${() => setEditing(true)}><${Icon} name="edit" size=${16} />${t('do.edit')}</button>`}
     <//>
     <${Tabs} label=${t('customers.views')} tabs=${tabs} current=${current} />

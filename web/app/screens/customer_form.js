@@ -4,9 +4,6 @@ import { LANGUAGES, language, t, term } from '../i18n.js';
 import { Dialog } from '../ui/dialog.js';
 import { Actions, Field, Form, useForm, useHeld } from '../ui/form.js';
 
-/** A customer's name as one reads it. */
-export const fullName = (customer) => [customer?.first_name, customer?.last_name].filter(Boolean).join(' ') || customer?.email || '';
-
 const blank = { type: 'individual', first_name: '', last_name: '', email: '', phone: '', date_of_birth: '', nationality: '', address: { street: '', postal_code: '', city: '', country: '' }, metadata: {} };
 
 /** The members that the form offers, with the language beside whatever else the metadata hold. */

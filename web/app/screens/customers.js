@@ -1,5 +1,7 @@
 import { html } from '../lib.js';
 import { may } from '../access.js';
+import { fullName } from '../customers.js';
+import { country } from '../countries.js';
 import { day } from '../format.js';
 import { t, term } from '../i18n.js';
 import { anywhere, useList } from '../list.js';
@@ -11,7 +13,7 @@ import { Empty, Loaded } from '../ui/feedback.js';
 import { Filter, Filters, Search } from '../ui/filters.js';
 import { Icon } from '../ui/icon.js';
 import { PageHead } from '../ui/page.js';
-import { CustomerDialog, fullName } from './customer_form.js';
+import { CustomerDialog } from './customer_form.js';
 
 const FIELDS = ['last_name', 'first_name', 'email', 'phone'];
 const options = (group, values) => values.map((value) => [value, term(group, value)]);
@@ -19,10 +21,10 @@ const options = (group, values) => values.map((value) => [value, term(group, val
 const columns = () => [
   { key: 'name', label: t('customers.name'), sort: 'last_name', cell: (row) => html`<span class="with-avatar"><${Avatar} name=${fullName(row)} size="s" /><span class="two-lines"><span>${fullName(row)}</span><span class="mail">${row.email}</span></span></span>` },
   { key: 'type', minor: true, label: t('customers.type'), cell: (row) => term('customer_type', row.type) },
-  { key: 'place', minor: true, label: t('customers.place'), cell: (row) => [row.address?.city, row.address?.country].filter(Boolean).join(', ') },
+  { key: 'place', minor: true, label: t('customers.place'), cell: (row) => [row.address?.city, row.address?.country !== 'CH' && country(row.address?.country)].filter(Boolean).join(', ') },
   { key: 'kyc', label: t('customers.kyc'), sort: 'kyc_status', cell: (row) => html`<${Badge} group="kyc_status" value=${row.kyc_status} />` },
-  { key: 'level', minor: true, label: t('customers.level'), sort: 'verification_level', cell: (row) => term('verification_level', row.verification_level) },
-  { key: 'created', minor: true, label: t('customers.since'), sort: 'created_at', num: true, cell: (row) => day(row.created_at) },
+  { key: 'level', minor: true, label: t('customers.level'), sort: 'verification_level', cell: (row) => (row.verification_level === 'none' ? html`<span class="none">–</span>` : term('verification_level', row.verification_level)) },
+  { key: 'created', minor: true, label: t('customers.since'), sort: 'created_at', cell: (row) => day(row.created_at) },
 ];
 
 /** All customers the caller may see: searched, filtered, sorted, by pages. */
@@ -36,7 +38,7 @@ export default function Customers() {
   const mayCreate = may('customers', 'create');
   const create = mayCreate && html`<button onClick=${() => setQuery({ new: 1 })}><${Icon} name="plus" size=${16} />${t('customers.new')}</button>`;
   return html`
-    <${PageHead} title=${t('nav.customers')}>${create}<//>
+    <${PageHead} title=${t('nav.customers')} note=${t('customers.note')}>${create}<//>
     <${Filters}>
       <${Search} value=${list.state.q} onSearch=${(q) => list.set({ q })} />
       <${Filter} label=${t('list.in')} value=${list.state.in} all=${t('list.auto')} options=${FIELDS.map((name) => [name, t(`field.${name}`)])} onChange=${(value) => list.set({ in: value })} />

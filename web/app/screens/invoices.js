@@ -19,15 +19,15 @@ function base64(file) {
   });
 }
 
-function Drop({ onFile, onCamera, busy }) {
+function Drop({ onFile, onCamera, busy, small }) {
   const input = useRef();
   const [over, setOver] = useState(false);
   const take = (files) => files?.[0] && !busy && onFile(files[0]);
-  return html`<div class=${`drop${over ? ' over' : ''}`} onDragOver=${(event) => { event.preventDefault(); setOver(true); }} onDragLeave=${() => setOver(false)}
+  return html`<div class=${`drop${over ? ' over' : ''}${small ? ' small' : ''}`} onDragOver=${(event) => { event.preventDefault(); setOver(true); }} onDragLeave=${() => setOver(false)}
     onDrop=${(event) => { event.preventDefault(); setOver(false); take(event.dataTransfer.files); }}>
     <${Icon} name="upload" size=${28} />
-    <p><strong>${t('invoices.drop')}</strong></p>
-    <p class="fine">${t('invoices.kinds')}</p>
+    <div class="drop-text"><p><strong>${small ? t('invoices.drop_next') : t('invoices.drop')}</strong></p>
+      <p class="fine">${t('invoices.kinds')}</p></div>
     <div class="row">
       <button type="button" disabled=${busy} onClick=${() => input.current.click()}>${t('invoices.choose')}</button>
       <button type="button" class="quiet" disabled=${busy} onClick=${onCamera}><${Icon} name="camera" size=${16} />${t('invoices.camera')}</button>
@@ -75,20 +75,18 @@ export default function Invoices() {
   };
   return html`
     <${PageHead} title=${t('nav.invoices')} note=${t('invoices.note')} />
-    <div class="invoice-read">
-      <div class="stack">
-        ${camera ? html`<${Camera} take=${read} close=${() => setCamera(false)} />` : html`<${Drop} onFile=${(chosen) => read(chosen)} onCamera=${() => setCamera(true)} busy=${state.busy} />`}
-        <div class="fields invoice-options">
-          <div class="field check"><label><input type="checkbox" checked=${strict} onChange=${(event) => change({ strict: event.target.checked })} /><span>${t('invoices.strict')}<br /><span class="fine">${t('invoices.strict_hint')}</span></span></label></div>
-          <div class="field"><label for="bill-page">${t('invoices.page')}</label><input id="bill-page" type="number" min="1" value=${page} placeholder=${t('invoices.all_pages')} onChange=${(event) => change({ page: event.target.value })} /></div>
-        </div>
+    <div class="invoice-top">
+      ${camera ? html`<${Camera} take=${read} close=${() => setCamera(false)} />` : html`<${Drop} onFile=${(chosen) => read(chosen)} onCamera=${() => setCamera(true)} busy=${state.busy} small=${Boolean(file)} />`}
+      <div class="invoice-options">
+        <div class="field check"><label><input type="checkbox" checked=${strict} onChange=${(event) => change({ strict: event.target.checked })} /><span>${t('invoices.strict')}<br /><span class="fine">${t('invoices.strict_hint')}</span></span></label></div>
+        <div class="filter"><label for="bill-page">${t('invoices.page')}</label><input id="bill-page" type="number" min="1" value=${page} placeholder=${t('invoices.all_pages')} onChange=${(event) => change({ page: event.target.value })} /></div>
       </div>
-      <div ref=${result} aria-live="polite" class="stack">
-        ${file && html`<p class="fine">${state.busy ? t('invoices.reading', { name: file.name }) : file.name}</p>`}
-        ${state.busy && html`<${Card}><${Skeleton} lines=${8} /><//>`}
-        ${state.error && html`<${Refusal} error=${state.error} retry=${() => read()} />`}
-        ${state.bill && html`<${PaymentPart} bill=${state.bill} />`}
-        ${!file && html`<${Card}><${Empty} icon="invoices" title=${t('invoices.empty')}>${t('invoices.empty_text')}<//><//>`}
-      </div>
+    </div>
+    <div ref=${result} aria-live="polite" class="stack">
+      ${file && html`<p class="file-name"><${Icon} name="audit" size=${16} />${state.busy ? t('invoices.reading', { name: file.name }) : file.name}</p>`}
+      ${state.busy && html`<${Card}><${Skeleton} lines=${8} /><//>`}
+      ${state.error && html`<${Refusal} error=${state.error} retry=${() => read()} />`}
+      ${state.bill && html`<${PaymentPart} bill=${state.bill} />`}
+      ${!file && html`<${Card}><${Empty} icon="invoices" title=${t('invoices.empty')}>${t('invoices.empty_text')}<//><//>`}
     </div>`;
 }

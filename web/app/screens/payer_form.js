@@ -1,10 +1,10 @@
 import { html, useMemo } from '../lib.js';
 import { api, idempotencyKey } from '../api.js';
+import { fullName } from '../customers.js';
 import { t } from '../i18n.js';
 import { Dialog } from '../ui/dialog.js';
 import { Actions, Field, Form, useForm, useHeld } from '../ui/form.js';
 import { CustomerPicker } from '../ui/picker.js';
-import { fullName } from './customer_form.js';
 
 const NAMES = { name: '', company: '', email: '', country: 'CHE' };
 const valuesOf = (payer) => Object.fromEntries(Object.entries(NAMES).map(([name, blank]) => [name, payer?.[name] ?? blank]));

@@ -1,5 +1,6 @@
 import { html } from '../lib.js';
-import { country, date, grouped, money, number } from '../format.js';
+import { country } from '../countries.js';
+import { date, grouped, money, number } from '../format.js';
 import { t, term } from '../i18n.js';
 import { usePrefs } from '../prefs.js';
 import { Copy, Facts } from '../ui/data.js';
@@ -23,9 +24,8 @@ const Blank = ({ wide }) => html`<svg class=${wide ? 'blank-box wide' : 'blank-b
 
 /** The place of the code. It is not drawn again: only the code on the bill itself is binding. */
 const CodePlace = () => html`<svg class="code-place" viewBox="0 0 46 46" aria-hidden="true">
-  <path class="finder" d="M1 1h11v11H1zM34 1h11v11H34zM1 34h11v11H1z" /><path class="finder-core" d="M4 4h5v5H4zM37 4h5v5h-5zM4 37h5v5H4z" />
-  <path class="dots" d="M15 2h3v3h-3zM21 2h6v2h-6zM29 5h3v4h-3zM15 8h5v3h-5zM24 8h3v3h-3zM2 15h3v5H2zM8 15h3v3H8zM2 24h4v3H2zM8 22h2v5H8zM14 14h3v3h-3zM35 15h4v3h-4zM42 15h2v5h-2zM36 22h3v4h-3zM41 25h3v6h-3zM15 35h4v3h-4zM22 34h2v5h-2zM28 36h5v2h-5zM15 42h3v2h-3zM21 42h6v2h-6zM35 34h3v4h-3zM41 36h3v3h-3zM36 42h7v2h-7z" />
-  <rect class="cross" x="18" y="18" width="10" height="10" /><path class="cross-arms" d="M22 19.700h2v2.300h2.300v2H24v2.300h-2V24h-2.300v-2H22z" />
+  <rect class="ground" width="46" height="46" /><path class="finder" d="M4 4h9v9H4zM33 4h9v9h-9zM4 33h9v9H4z" /><path class="finder-core" d="M7 7h3v3H7zM36 7h3v3h-3zM7 36h3v3H7z" />
+  <rect class="cross" x="19.5" y="19.5" width="7" height="7" /><path class="cross-arms" d="M22.3 21h1.4v1.3H25v1.4h-1.3V25h-1.4v-1.3H21v-1.4h1.3z" />
 </svg>`;
 
 /** What a check against the standard found: in the server's words, then what stands there. */
@@ -46,10 +46,30 @@ function Billing({ info }) {
     ['service_date', [date(s1.service_date), date(s1.service_end)].filter(Boolean).join(' – ')], ['vat_rates', vat(s1.vat_rates)], ['import_vat', vat(s1.import_vat)],
     ['conditions', s1.conditions.map(({ percent, days }) => t('swico.within', { percent, n: days })).join('; ')],
   ].filter(([, value]) => value).map(([name, value]) => [t(`swico.${name}`), value]) : [];
-  return html`<${Card} title=${t('invoices.billing')}>${rows.length > 0 && html`<${Facts} rows=${rows} />`}<p class="code fine">${info.raw}</p><//>`;
+  return html`<${Card} title=${t('invoices.billing')}>${rows.length > 0 && html`<${Facts} list rows=${rows} />`}<p class="code fine">${info.raw}</p><//>`;
 }
 
-/** A payment part as the Swiss standard lays it out: amount below the code, the account and the parties beside it. */
+/** The amount with its currency, in two small columns. */
+const Amount = ({ bill }) => html`<dl class="paper-amount"><div><dt>${t('paper.currency')}</dt><dd>${bill.currency}</dd></div><div><dt>${t('paper.amount')}</dt><dd>${bill.amount === null ? html`<${Blank} /><span class="sr">${t('paper.open')}</span>` : spaced(bill.amount)}</dd></div></dl>`;
+
+/** An amount as a bill prints it: thousands set off by a space, whatever the user's preferences are. */
+const spaced = (amount) => amount.toFixed(2).replace(/\B(?=(\d{3})+\.)/g, '\u00a0');
+
+/** The receipt to the left of the payment part. It repeats what is beside it, so it is not read out. */
+function Receipt({ bill, iban, reference, debtor }) {
+  return html`<div class="receipt" aria-hidden="true">
+    <h2>${t('paper.receipt')}</h2>
+    <dl class="paper-text">
+      <${Part} name=${t('paper.account')}><span class="num">${iban}</span><${Lines} lines=${addressLines(bill.creditor)} /><//>
+      ${reference && html`<${Part} name=${t('paper.reference')}><span class="num">${reference}</span><//>`}
+      <${Part} name=${debtor.length ? t('paper.debtor') : t('paper.debtor_blank')}>${debtor.length ? html`<${Lines} lines=${debtor} />` : html`<${Blank} wide />`}<//>
+    </dl>
+    <${Amount} bill=${bill} />
+    <p class="acceptance">${t('paper.acceptance')}</p>
+  </div>`;
+}
+
+/** A payment part as the Swiss standard lays it out, with its receipt, and below it what there is to say about it. */
 export function PaymentPart({ bill }) {
   usePrefs();
   const iban = grouped(bill.iban);
@@ -58,23 +78,26 @@ export function PaymentPart({ bill }) {
   const debtor = addressLines(bill.debtor);
   const raw = bill.billing_information?.raw;
   return html`
-    <section class="paper" aria-label=${t('paper.title')}>
-      <h2>${t('paper.title')}</h2>
-      <div class="paper-code"><${CodePlace} />
-        <dl class="paper-amount"><div><dt>${t('paper.currency')}</dt><dd>${bill.currency}</dd></div><div><dt>${t('paper.amount')}</dt><dd>${bill.amount === null ? html`<${Blank} /><span class="sr">${t('paper.open')}</span>` : number(bill.amount, 2)}</dd></div></dl>
+    <div class="sheet"><section class="paper" aria-label=${t('paper.title')}>
+      <${Receipt} bill=${bill} iban=${iban} reference=${reference} debtor=${debtor} />
+      <div class="payment">
+        <h2>${t('paper.title')}</h2>
+        <div class="paper-code"><${CodePlace} /><${Amount} bill=${bill} /></div>
+        <dl class="paper-text">
+          <${Part} name=${t('paper.account')}><span class="num">${iban}</span> <${Copy} text=${bill.iban} label=${t('copy.iban')} /><${Lines} lines=${addressLines(bill.creditor)} /><//>
+          ${reference && html`<${Part} name=${t('paper.reference')} copy=${bill.reference} label=${t('copy.reference')}><span class="num">${reference}</span> <//>`}
+          ${(bill.message || raw) && html`<${Part} name=${t('paper.more')}><${Lines} lines=${[bill.message, raw].filter(Boolean)} /><//>`}
+          <${Part} name=${debtor.length ? t('paper.debtor') : t('paper.debtor_blank')}>${debtor.length ? html`<${Lines} lines=${debtor} />` : html`<${Blank} wide /><span class="sr">${t('paper.open')}</span>`}<//>
+        </dl>
       </div>
-      <dl class="paper-text">
-        <${Part} name=${t('paper.account')}><span class="num">${iban}</span> <${Copy} text=${bill.iban} label=${t('copy.iban')} /><${Lines} lines=${addressLines(bill.creditor)} /><//>
-        ${reference && html`<${Part} name=${t('paper.reference')} copy=${bill.reference} label=${t('copy.reference')}><span class="num">${reference}</span> <//>`}
-        ${(bill.message || raw) && html`<${Part} name=${t('paper.more')}><${Lines} lines=${[bill.message, raw].filter(Boolean)} /><//>`}
-        <${Part} name=${debtor.length ? t('paper.debtor') : t('paper.debtor_blank')}>${debtor.length ? html`<${Lines} lines=${debtor} />` : html`<${Blank} wide /><span class="sr">${t('paper.open')}</span>`}<//>
-      </dl>
-    </section>
-    ${warnings.length > 0 && html`<${Card} title=${t('invoices.warnings')}><${Findings} items=${warnings} /><//>`}
-    <${Card} title=${t('invoices.facts')}><${Facts} rows=${[
-      [t('paper.amount'), bill.amount === null ? t('paper.open') : html`<strong class="num">${money(bill.amount, bill.currency)}</strong>`],
-      [t('invoices.reference_type'), term('reference_type', bill.reference_type)], [t('field.country'), country(bill.creditor?.country)], bill.page && [t('invoices.found_on'), number(bill.page)],
-      bill.alternative_procedures.length > 0 && [t('invoices.alternatives'), bill.alternative_procedures.join(' · ')],
-    ]} /><//>
-    <${Billing} info=${bill.billing_information} />`;
+    </section></div>
+    <div class="grid-2">
+      ${warnings.length > 0 && html`<${Card} title=${t('invoices.warnings')}><${Findings} items=${warnings} /><//>`}
+      <${Card} title=${t('invoices.facts')}><${Facts} list rows=${[
+        [t('paper.amount'), bill.amount === null ? t('paper.open') : html`<strong class="num">${money(bill.amount, bill.currency)}</strong>`],
+        [t('invoices.reference_type'), term('reference_type', bill.reference_type)], [t('field.country'), country(bill.creditor?.country)], bill.page && [t('invoices.found_on'), number(bill.page)],
+        bill.alternative_procedures.length > 0 && [t('invoices.alternatives'), bill.alternative_procedures.join(' · ')],
+      ]} /><//>
+      <${Billing} info=${bill.billing_information} />
+    </div>`;
 }

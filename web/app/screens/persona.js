@@ -1,12 +1,13 @@
 import { html, useState } from '../lib.js';
 import { api } from '../api.js';
 import { useRights } from '../access.js';
+import { country } from '../countries.js';
 import { date, dateTime } from '../format.js';
 import { t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { nameOf, usePeople } from '../people.js';
 import { usePrefs } from '../prefs.js';
-import { Badge, Copy, Facts } from '../ui/data.js';
+import { Avatar, Badge, Copy, Facts } from '../ui/data.js';
 import { confirm } from '../ui/dialog.js';
 import { Empty, Loaded, toast, toastError } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
@@ -44,7 +45,7 @@ function Links({ persona, rights }) {
   return html`<${Card} title=${t('personas.links')} aside=${rights.update && html`<button class="quiet small" onClick=${() => setAdding(true)}><${Icon} name="link" size=${14} />${t('personas.link')}</button>`}>
     <${Loaded} load=${load} lines=${5}>${(links) => (links.length
       ? html`<${Graph} persona=${persona} links=${links} />
-        <ul class="items">${links.map((link) => html`<li key=${link.id}><span class="grow"><a href=${`/personas/${link.persona.id}`}>${personaName(link.persona) || link.persona.id}</a> <span class="fine">${term('relation', link.relation)}</span></span>
+        <ul class="items">${links.map((link) => html`<li key=${link.id}><${Avatar} name=${personaName(link.persona)} size="s" /><span class="grow two-lines"><a class="plain" href=${`/personas/${link.persona.id}`}>${personaName(link.persona) || t('personas.hidden')}</a><span>${[term('relation', link.relation), date(link.persona.date_of_birth)].filter(Boolean).join(' · ')}</span></span>
           ${rights.update && html`<button class="bare" aria-label=${t('personas.unlink_who', { name: personaName(link.persona) })} onClick=${() => remove(link)}><${Icon} name="trash" size=${16} /></button>`}</li>`)}</ul>`
       : html`<${Empty} icon="link" title=${t('personas.no_links')}>${t('personas.no_links_text')}<//>`)}<//>
     ${adding && html`<${LinkDialog} persona=${persona} close=${() => setAdding(false)} done=${() => { setAdding(false); load.reload(); toast(t('saved')); }} />`}
@@ -66,7 +67,7 @@ function Users({ persona, rights }) {
   const remove = (row) => act({ title: t('personas.unlink_user'), text: nameOf(row.user_id), action: t('personas.unlink_user') }, () => api.delete(`/v1/personas/${persona.id}/users/${row.user_id}`), load.reload);
   return html`<${Card} title=${t('personas.users')}>
     <${Loaded} load=${load} lines=${2}>${(rows) => html`
-      ${rows.length ? html`<ul class="items">${rows.map((row) => html`<li key=${row.user_id}><span class="grow">${nameOf(row.user_id)}</span>${rights.update && html`<button class="bare" aria-label=${`${t('personas.unlink_user')}: ${nameOf(row.user_id)}`} onClick=${() => remove(row)}><${Icon} name="trash" size=${16} /></button>`}</li>`)}</ul>` : html`<p class="none">${t('personas.no_users')}</p>`}
+      ${rows.length ? html`<ul class="items">${rows.map((row) => html`<li key=${row.user_id}><${Avatar} name=${nameOf(row.user_id)} size="s" /><span class="grow">${nameOf(row.user_id)}</span>${rights.update && html`<button class="bare" aria-label=${`${t('personas.unlink_user')}: ${nameOf(row.user_id)}`} onClick=${() => remove(row)}><${Icon} name="trash" size=${16} /></button>`}</li>`)}</ul>` : html`<p class="none">${t('personas.no_users')}</p>`}
       ${rights.update && html`<${UserPicker} several label=${t('personas.link_user')} pick=${add} />`}`}<//>
   <//>`;
 }
@@ -79,14 +80,14 @@ export default function Persona({ id }) {
   const rights = useRights('personas', id);
   const persona = load.data?.record;
   return html`
-    <${PageHead} title=${persona ? personaName(persona) : t('personas.one')} back=${['/personas', t('nav.personas')]} note=${persona && html`<${Badge} group="active" value=${persona.active ? 'active' : 'inactive'} />`}>
+    <${PageHead} title=${persona ? personaName(persona) : t('personas.one')} back=${['/personas', t('nav.personas')]} picture=${persona && html`<${Avatar} name=${personaName(persona)} size="xl" />`} note=${persona && html`<${Badge} group="active" value=${persona.active ? 'active' : 'inactive'} />`}>
       ${rights.update && persona && html`<button class="quiet" onClick=${() => setEditing(true)}><${Icon} name="edit" size=${16} />${t('do.edit')}</button>`}
     <//>
     <${Loaded} load=${load} lines=${8}>${() => html`<div class="grid-main">
       <${Links} persona=${persona} rights=${rights} />
       <div class="stack">
-        <${Card} title=${t('customers.person')}><${Facts} rows=${[
-          [t('field.date_of_birth'), date(persona.date_of_birth)], persona.date_of_death && [t('field.date_of_death'), date(persona.date_of_death)], [t('field.nationality'), persona.nationality], [t('field.hash_id'), persona.hash_id],
+        <${Card} title=${t('customers.person')}><${Facts} list rows=${[
+          [t('field.date_of_birth'), date(persona.date_of_birth)], persona.date_of_death && [t('field.date_of_death'), date(persona.date_of_death)], [t('field.nationality'), country(persona.nationality)], persona.hash_id && [t('field.hash_id'), persona.hash_id],
           [t('field.created_at'), dateTime(persona.created_at)], [t('field.id'), html`<span class="code">${persona.id}</span><${Copy} text=${persona.id} label=${t('copy.id')} />`],
         ]} /><//>
         <${Users} persona=${persona} rights=${rights} />

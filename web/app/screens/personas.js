@@ -1,5 +1,6 @@
 import { html } from '../lib.js';
 import { may } from '../access.js';
+import { country } from '../countries.js';
 import { date } from '../format.js';
 import { t } from '../i18n.js';
 import { anywhere, useList } from '../list.js';
@@ -16,8 +17,8 @@ import { PersonaDialog, personaName } from './persona_form.js';
 const columns = () => [
   { key: 'name', label: t('field.name'), sort: 'last_name', cell: (row) => html`<span class="with-avatar"><${Avatar} name=${personaName(row)} size="s" /><span>${personaName(row)}</span></span>` },
   { key: 'born', label: t('field.date_of_birth'), sort: 'date_of_birth', cell: (row) => date(row.date_of_birth) },
-  { key: 'died', label: t('field.date_of_death'), cell: (row) => date(row.date_of_death) },
-  { key: 'nationality', label: t('field.nationality'), sort: 'nationality', cell: (row) => row.nationality },
+  { key: 'died', minor: true, label: t('field.date_of_death'), cell: (row) => date(row.date_of_death) || html`<span class="none">–</span>` },
+  { key: 'nationality', label: t('field.nationality'), sort: 'nationality', cell: (row) => country(row.nationality) },
   { key: 'active', label: t('field.state'), cell: (row) => html`<${Badge} group="active" value=${row.active ? 'active' : 'inactive'} />` },
 ];
 

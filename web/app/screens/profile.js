@@ -1,11 +1,11 @@
 import { html, useEffect, useRef, useState } from '../lib.js';
 import { api } from '../api.js';
-import { myId, useCaller } from '../access.js';
+import { myId, roleName, useCaller } from '../access.js';
 import { chooseLanguage } from '../auth.js';
 import { dateTime, money, number } from '../format.js';
 import { LANGUAGES, language, t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
-import { nameOf, usePeople } from '../people.js';
+import { nameOf, picture, usePeople } from '../people.js';
 import { changePrefs, CHOICES, usePrefs } from '../prefs.js';
 import { Avatar, Facts } from '../ui/data.js';
 import { toast, toastError, useAction } from '../ui/feedback.js';
@@ -40,6 +40,7 @@ function Picture() {
   const url = load.data?.avatar?.url;
   const keep = (avatar) => {
     load.setData((was) => ({ ...was, avatar }));
+    picture.set(avatar?.thumbnail_url ?? null);
     setFile(null);
     toast(t('saved'));
   };
@@ -109,7 +110,7 @@ export default function Profile() {
     <${PageHead} title=${t('nav.profile')} />
     <div class="grid-2">
       <div class="stack"><${Picture} /><${Preferences} />
-        <${Card} title=${t('profile.account')}><${Facts} rows=${[[t('field.state'), term('user_status', me.status)], [t('field.roles'), me.roles.join(', ')], [t('field.last_login_at'), dateTime(me.last_login_at)], [t('field.id'), html`<span class="code">${me.id}</span>`]]} /><//>
+        <${Card} title=${t('profile.account')}><${Facts} list rows=${[[t('field.state'), term('user_status', me.status)], [t('field.roles'), me.roles.map(roleName).join(', ')], [t('field.last_login_at'), dateTime(me.last_login_at)], [t('field.id'), html`<span class="code">${me.id}</span>`]]} /><//>
       </div>
       <div class="stack"><${Credentials} userId=${me.id} /><${Password} /><${Sessions} userId=${me.id} /></div>
     </div>`;

@@ -1,17 +1,17 @@
 import { html, useState } from '../lib.js';
 import { api } from '../api.js';
+import { fullName } from '../customers.js';
 import { myId, useRights } from '../access.js';
 import { dateTime, number } from '../format.js';
 import { t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { useNotifications } from '../live.js';
-import { learn, nameOf, usePeople } from '../people.js';
+import { learnFromTasks, nameOf, usePeople } from '../people.js';
 import { usePrefs } from '../prefs.js';
 import { Avatar, Badge, Facts, Progress } from '../ui/data.js';
 import { Empty, Loaded, toast, useAction } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead } from '../ui/page.js';
-import { fullName } from './customer_form.js';
 import { AssigneeDialog, TaskDialog } from './task_form.js';
 import { NEXT } from './tasks.js';
 
@@ -58,7 +58,7 @@ export default function Task({ customer: customerId, id }) {
   const base = `/v1/customers/${customerId}/tasks/${id}`;
   const load = useLoad(async () => {
     const { record: found, etag } = await api.tagged(base);
-    for (const one of found.assignees) learn(one.user_id, one.name);
+    learnFromTasks([found]);
     return { ...found, etag };
   }, [id]);
   const customer = useLoad(() => api.get(`/v1/customers/${customerId}`).catch(() => null), [customerId]);
@@ -90,7 +90,7 @@ export default function Task({ customer: customerId, id }) {
         <//>
       </div>
       <div class="stack">
-        <${Card}><${Facts} rows=${[
+        <${Card} title=${t('tasks.facts')}><${Facts} list rows=${[
           [t('customers.one'), html`<a href=${`/customers/${customerId}`}>${customer.data ? fullName(customer.data) : t('customers.open')}</a>`],
           [t('field.created_at'), dateTime(task.created_at)], [t('field.created_by'), nameOf(task.created_by)],
         ]} /><//>

@@ -1,10 +1,10 @@
 import { html, useMemo } from '../lib.js';
 import { api, idempotencyKey } from '../api.js';
+import { fullName } from '../customers.js';
 import { t, term } from '../i18n.js';
 import { Dialog } from '../ui/dialog.js';
 import { Actions, Field, Form, useForm, useHeld } from '../ui/form.js';
 import { CustomerPicker, UserPicker } from '../ui/picker.js';
-import { fullName } from './customer_form.js';
 
 const CATEGORIES = ['sign', 'approve', 'update', 'delete'];
 

@@ -1,12 +1,13 @@
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../lib.js';
 import { api, idempotencyKey } from '../api.js';
 import { myId } from '../access.js';
-import { clock, day } from '../format.js';
+import { clock, day, dayName } from '../format.js';
 import { t } from '../i18n.js';
 import { countUnreadSoon, useNotifications } from '../live.js';
 import { nameOf, usePeople } from '../people.js';
 import { usePrefs } from '../prefs.js';
 import { ownPath } from '../router.js';
+import { Avatar } from '../ui/data.js';
 import { ErrorBox, Skeleton } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 
@@ -27,11 +28,11 @@ function Message({ message, before, participants }) {
   const first = newDay || before.senderId !== message.senderId || before.type === 'system';
   const readers = (message.readBy ?? []).filter((id) => id !== message.senderId).length;
   return html`
-    ${newDay && html`<li class="day"><span>${day(message.createdAt)}</span></li>`}
+    ${newDay && html`<li class="day"><span>${dayName(message.createdAt)}</span></li>`}
     ${message.type === 'system'
       ? html`<li class="system"><span>${message.content}</span></li>`
       : html`<li class=${`message${mine ? ' mine' : ''}${first ? ' first' : ''}${message.failed ? ' failed' : ''}`}>
-          ${first && !mine && html`<span class="sender">${nameOf(message.senderId)}</span>`}
+          ${first && !mine && participants > 2 && html`<span class="sender">${nameOf(message.senderId)}</span>`}
           <p>${message.content}</p>
           <span class="stamp"><time dateTime=${message.createdAt}>${clock(message.createdAt)}</time>${mine && html`<span>${message.pending ? t('chats.sending') : readers >= participants - 1 && participants > 1 ? t('chats.read') : readers ? t('chats.read_by', { n: readers }) : t('chats.sent')}</span>`}</span>
         </li>`}`;
@@ -111,10 +112,11 @@ export function Thread({ id, chat, name, changed }) {
     }
     field.current?.focus();
   }
+  const who = chat && (chat.participants.length > 2 ? chat.participants.map((one) => (one === myId() ? t('chats.you') : nameOf(one))).join(', ') : t('chats.direct'));
   const onKeyDown = (event) => event.key === 'Enter' && !event.shiftKey && !event.isComposing && sendMessage(event);
   const onScroll = () => (atEnd.current = box.current.scrollHeight - box.current.scrollTop - box.current.clientHeight < 60);
   return html`<section class="thread" aria-label=${name ?? t('chats.one')}>
-    <header><a class="icon-button to-list" href="/chats" aria-label=${t('chats.back')}><${Icon} name="left" /></a><div class="two-lines grow"><strong>${name ?? '…'}</strong>${chat && html`<span>${t('chats.people', { n: chat.participants.length })}</span>`}</div></header>
+    <header><a class="icon-button to-list" href="/chats" aria-label=${t('chats.back')}><${Icon} name="left" /></a>${name && html`<${Avatar} name=${name} />`}<div class="two-lines grow"><h2>${name ?? '…'}</h2>${chat && html`<span>${who}</span>`}</div></header>
     <div class="messages" ref=${box} onScroll=${onScroll} tabindex="0" role="log" aria-label=${t('chats.messages')}>
       ${error && html`<${ErrorBox} error=${error} retry=${refresh} />`}
       ${messages === null && !error ? html`<${Skeleton} lines=${5} />` : null}

@@ -23,6 +23,7 @@ export function ShareBar({ label, parts }) {
   </div>`;
 }
 
+const ROOM = 26; // pixels for a name below a column; with less, every other one is left out
 let plot; // The plotting library, fetched once the first chart is shown.
 
 /**
@@ -77,7 +78,7 @@ function draw(element, points, height) {
     width: element.clientWidth, height, legend: { show: false }, cursor: { show: false }, padding: [8, 4, 0, 0],
     scales: { x: { time: false, range: (_, min, max) => [min - 0.6, max + 0.6] }, y: { range: (_, min, max) => [0, Math.max(4, max * 1.1)] } },
     axes: [
-      { ...axis, grid: { show: false }, splits: points.map((_, i) => i), values: (_, at) => at.map((i) => points[i]?.[0] ?? ''), size: 26, gap: 6 },
+      { ...axis, grid: { show: false }, splits: points.map((_, i) => i), values: (u, at) => at.map((i) => ((u.bbox?.width / devicePixelRatio || element.clientWidth) / points.length < ROOM && i % 2 ? '' : points[i]?.[0] ?? '')), size: 26, gap: 6 },
       { ...axis, grid: { stroke: () => colour(element, '--line'), width: 1 }, size: 34, values: (_, at) => at.map((n) => (Number.isInteger(n) ? number(n) : '')) },
     ],
     series: [{}, { fill: () => colour(element, '--accent'), stroke: 'transparent', paths: plot.paths.bars({ size: [0.55, 34], radius: 0.15 }), points: { show: false } }],

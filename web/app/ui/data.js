@@ -22,8 +22,8 @@ export function When({ at, exact }) {
   return html`<time dateTime=${at} title=${dateTime(at)}>${exact ? dateTime(at) : ago(at)}</time>`;
 }
 
-/** Terms and their values. Rows are [term, value]; those without a value show a dash. */
-export const Facts = ({ rows }) => html`<dl class="facts">
+/** Terms and their values: in columns, or as a list. Rows are [term, value]; those without a value show a dash. */
+export const Facts = ({ rows, list }) => html`<dl class=${list ? 'facts list' : 'facts'}>
   ${rows.filter(Boolean).map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value || value === 0 ? value : html`<span class="none">–</span>`}</dd></div>`)}
 </dl>`;
 

@@ -25,9 +25,9 @@ export function useModal(element, begin) {
 
 /**
  * A modal dialog; the browser keeps the focus inside and gives it back afterwards.
- * @param {{title: string, close?: () => void, wide?: boolean, children: any}} props without close it cannot be dismissed
+ * @param {{title: string, close?: () => void, wide?: boolean, class?: string, children: any}} props without close it cannot be dismissed
  */
-export function Dialog({ title, close, wide, children }) {
+export function Dialog({ title, close, wide, class: name = '', children }) {
   const element = useRef();
   const id = useId();
   useModal(element, (dialog) => (dialog.querySelector('[autofocus], article input, article select, article textarea') ?? dialog.querySelector('article button'))?.focus());
@@ -38,7 +38,7 @@ export function Dialog({ title, close, wide, children }) {
   };
   // A browser lets Escape be refused once; pressed again it closes the dialog whatever we say.
   const closed = (event) => event.target === element.current && element.current.isConnected && element.current.showModal();
-  return html`<dialog ref=${element} aria-labelledby=${id} onCancel=${cancel} onClose=${closed} class=${wide ? 'wide' : ''}>
+  return html`<dialog ref=${element} aria-labelledby=${id} onCancel=${cancel} onClose=${closed} class=${wide ? 'wide' : name}>
     <article>
       <header>
         <h2 id=${id}>${title}</h2>

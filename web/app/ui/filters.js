@@ -7,15 +7,16 @@ import { Icon } from './icon.js';
 export function Search({ value, onSearch, label = t('list.search') }) {
   const [typed, type] = useTyped(value, onSearch);
   const id = useId();
-  return html`<div class="field search"><label for=${id}>${label}</label><${Icon} name="search" size=${16} /><input id=${id} type="search" value=${typed} onInput=${(event) => type(event.target.value)} /></div>`;
+  return html`<div class="search"><label class="sr" for=${id}>${label}</label><${Icon} name="search" size=${16} /><input id=${id} type="search" placeholder=${label} value=${typed} onInput=${(event) => type(event.target.value)} /></div>`;
 }
 
-/** A filter with a few values; the first means all. */
+/** A filter with a few values; the first means all, unless all is null. */
 export function Filter({ label, value, options, onChange, all = t('list.all') }) {
   const id = useId();
-  return html`<div class="field"><label for=${id}>${label}</label><select id=${id} value=${value} onChange=${(event) => onChange(event.target.value)}>
-    ${all !== null && html`<option value="" selected=${!value}>${all}</option>`}
-    ${options.map(([key, text]) => html`<option key=${key} value=${key} selected=${key === value}>${text}</option>`)}
+  const chosen = value || (all === null ? options[0][0] : '');
+  return html`<div class=${`filter${value ? ' set' : ''}`}><label for=${id}>${label}</label><select id=${id} value=${chosen} onChange=${(event) => onChange(event.target.value)}>
+    ${all !== null && html`<option value="" selected=${!chosen}>${all}</option>`}
+    ${options.map(([key, text]) => html`<option key=${key} value=${key} selected=${key === chosen}>${text}</option>`)}
   </select></div>`;
 }
 

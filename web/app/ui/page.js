@@ -3,9 +3,9 @@ import { Icon } from './icon.js';
 
 /**
  * The head of a screen. It takes the focus when the screen is entered, so that a keyboard or a screen reader starts there.
- * @param {{title: string, note?: any, back?: [string, string], children?: any}} props back: [path, text]; children: the screen's buttons
+ * @param {{title: string, note?: any, back?: [string, string], picture?: any, children?: any}} props back: [path, text]; picture: beside the title; children: the screen's buttons
  */
-export function PageHead({ title, note, back, children }) {
+export function PageHead({ title, note, back, picture, children }) {
   const heading = useRef();
   useEffect(() => {
     document.title = `${title} · Kontor`;
@@ -15,8 +15,8 @@ export function PageHead({ title, note, back, children }) {
   }, []);
   return html`<header class="page-head">
     ${back && html`<a class="back" href=${back[0]}><${Icon} name="left" size=${14} />${back[1]}</a>`}
-    <div class="page-title"><h1 tabindex="-1" ref=${heading}>${title}</h1>${children && html`<div class="page-actions">${children}</div>`}</div>
-    ${note && html`<p class="page-note">${note}</p>`}
+    <div class="page-title">${picture}<div class="grow"><h1 tabindex="-1" ref=${heading}>${title}</h1>${note && html`<p class="page-note">${note}</p>`}</div>
+      ${children && html`<div class="page-actions">${children}</div>`}</div>
   </header>`;
 }
 

@@ -2,12 +2,13 @@ import { html, useEffect, useRef, useState } from '../lib.js';
 import { chooseLanguage, signOut } from '../auth.js';
 import { LANGUAGES, language, t } from '../i18n.js';
 import { useUnread } from '../live.js';
-import { myId } from '../access.js';
-import { nameOf, usePeople } from '../people.js';
+import { roleName, useCaller } from '../access.js';
+import { nameOf, picture, usePeople } from '../people.js';
 import { menu, ROUTES } from '../routes.js';
 import { match } from '../router.js';
 import { connection } from '../stream.js';
 import { useStore } from '../store.js';
+import { Avatar } from './data.js';
 import { useModal } from './dialog.js';
 import { toastError } from './feedback.js';
 import { Icon, Mark } from './icon.js';
@@ -36,7 +37,18 @@ function Side({ path: at }) {
   return html`<div class="side">
     <${Group} entries=${menu('main')} path=${path} unread=${unread}><a class="brand" href="/"><${Mark} />Kontor</a><//>
     <${Group} entries=${menu('admin')} path=${path} title=${t('nav.administration')} unread=${unread} />
+    <${Me} path=${path} />
   </div>`;
+}
+
+/** Who is signed in, and the way to his own settings. */
+function Me({ path }) {
+  usePeople();
+  const { me } = useCaller();
+  const url = useStore(picture);
+  const name = nameOf(me.id);
+  return html`<nav class="account" aria-label=${t('nav.profile')}><a class="me" href="/profile" aria-current=${path === '/profile' ? 'page' : undefined}><span class="sr">${t('nav.profile')}</span>
+    <${Avatar} name=${name} url=${url} /><span class="two-lines"><span>${name}</span><span>${me.roles.map(roleName).join(', ')}</span></span></a></nav>`;
 }
 
 /** The menu of a narrow screen, as a dialog at its left edge. */
@@ -49,6 +61,31 @@ function Drawer({ path, close }) {
   }, [path]);
   const outside = (event) => event.target === element.current && close();
   return html`<dialog class="drawer" ref=${element} aria-label=${t('nav.main')} onCancel=${close} onClose=${close} onClick=${outside}><${Side} path=${path} /></dialog>`;
+}
+
+const MAC = /mac|iphone|ipad/i.test(navigator.userAgentData?.platform ?? navigator.platform);
+
+/** The way to everything by typing: a button, and Ctrl K from anywhere. Its dialog is fetched when it is first wanted. */
+function Finder() {
+  const [Palette, setPalette] = useState(null);
+  const [open, setOpen] = useState(false);
+  async function show() {
+    const module = await import('./palette.js').catch(toastError);
+    if (!module) return;
+    setPalette(() => module.Palette);
+    setOpen(true);
+  }
+  useEffect(() => {
+    const onKey = (event) => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+      event.preventDefault();
+      if (!document.querySelector('dialog[open]')) show();
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+  return html`<button class="finder" aria-haspopup="dialog" aria-keyshortcuts="Control+K" onClick=${show}><${Icon} name="search" size=${16} /><span class="finder-text">${t('finder.open')}</span><kbd aria-hidden="true">${MAC ? '⌘ K' : 'Ctrl K'}</kbd></button>
+    ${open && html`<${Palette} close=${() => setOpen(false)} />`}`;
 }
 
 /** Whether news arrive by themselves now, in the colour of a lamp and in words. */
@@ -73,7 +110,6 @@ export const LanguageChoice = () => html`<select class="language" aria-label=${t
 
 /** What stands around every screen once somebody is signed in. */
 export function Shell({ path, children }) {
-  usePeople();
   const unread = useUnread();
   const [open, setOpen] = useState(false);
   return html`<div class="shell">
@@ -83,11 +119,11 @@ export function Shell({ path, children }) {
     <div class="column">
       <header class="top">
         <button class="icon-button only-narrow" aria-label=${t('nav.open')} aria-expanded=${open} onClick=${() => setOpen(true)}><${Icon} name="menu" size=${20} /></button>
+        <${Finder} />
         <span class="grow"></span>
         <${Signal} />
         <${LanguageChoice} />
         <a class="icon-button" href="/notifications" title=${t('nav.notifications')}><${Icon} name="bell" size=${20} />${unread.notifications ? html`<span class="count">${shownCount(unread.notifications)}</span>` : null}<span class="sr"> ${unread.notifications ? t('overview.unread_notifications') : t('nav.notifications')}</span></a>
-        <a class="icon-button" href="/profile" aria-label=${t('nav.profile')} title=${nameOf(myId())}><${Icon} name="profile" size=${20} /></a>
         <button class="icon-button" aria-label=${t('nav.signout')} title=${t('nav.signout')} onClick=${() => signOut().catch(() => {})}><${Icon} name="logout" size=${20} /></button>
       </header>
       <main id="main" tabindex="-1">${children}</main>

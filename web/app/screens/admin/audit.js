@@ -25,7 +25,7 @@ function Chain() {
 }
 
 const NIL = '00000000-0000-0000-0000-000000000000'; // The service itself.
-const short = (hash) => (hash ? html`<span class="code">${String(hash).slice(0, 12)}…</span>` : '');
+const short = (hash) => (hash ? html`<span class="code hash" title=${hash}>${String(hash).slice(0, 10)}</span>` : '');
 
 /** An API key acts under its own id; its name is learnt like a user's. */
 async function learnKeys() {
@@ -43,9 +43,9 @@ export default function Audit() {
   const keys = useLoad(learnKeys); // Before names are asked for: a key is no user.
   const columns = [
     { key: 'at', label: t('audit.when'), cell: (row) => html`<span class="num">${dateTime(row.at)}</span>` },
-    { key: 'who', label: t('audit.who'), cell: (row) => (row.actor === NIL ? t('audit.system') : keys.loading ? '…' : nameOf(row.actor)) },
-    { key: 'what', label: t('audit.what'), cell: (row) => html`<button class="link code" onClick=${() => setOpen(row)}>${row.action}</button>` },
-    { key: 'type', label: t('why.type'), cell: (row) => term('rec_type', row.rec_type) },
+    { key: 'who', label: t('audit.who'), cell: (row) => (!row.actor || row.actor === NIL ? html`<span class="none">${t('audit.system')}</span>` : keys.loading ? '…' : nameOf(row.actor)) },
+    { key: 'what', label: t('audit.what'), cell: (row) => html`<button class="link what" onClick=${() => setOpen(row)}>${row.action}</button>` },
+    { key: 'type', minor: true, label: t('why.type'), cell: (row) => term('rec_type', row.rec_type) },
     { key: 'hash', label: t('audit.hash'), cell: (row) => short(row.hash) },
   ];
   return html`

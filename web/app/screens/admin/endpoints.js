@@ -1,6 +1,6 @@
 import { html, useState } from '../../lib.js';
 import { api } from '../../api.js';
-import { t } from '../../i18n.js';
+import { t, term } from '../../i18n.js';
 import { useLoad } from '../../load.js';
 import { Badge, Table } from '../../ui/data.js';
 import { Empty, Loaded } from '../../ui/feedback.js';
@@ -23,6 +23,14 @@ export function EndpointName({ name }) {
   return html`<span class="endpoint"><span class=${`method ${method.toLowerCase()}`}>${method}</span> <span class="code">${path}</span></span>`;
 }
 
+/** Who comes in, in words: everybody, an application, whoever is signed in, or whoever holds a permission. */
+function accessText(access) {
+  const [kind, right] = access.split(' ');
+  if (!right) return html`<${Badge} value=${term('endpoint_access', kind.replace('-', '_'))} tone=${kind === 'public' ? 'warn' : 'none'} />`;
+  const [type, permission] = right.split(':');
+  return html`<span class="right">${term('rec_type', type)} <span class="none">${term('permission', permission)}</span></span>`;
+}
+
 /** The table of endpoints that drives the whole server. */
 export default function Endpoints() {
   const [text, setText] = useState('');
@@ -30,8 +38,8 @@ export default function Endpoints() {
   const columns = [
     { key: 'name', label: t('grants.endpoint'), cell: (row) => html`<${EndpointName} name=${row.endpoint} />` },
     { key: 'summary', label: t('endpoints.summary'), cell: (row) => row.summary },
-    { key: 'access', label: t('endpoints.access'), cell: (row) => html`<${Badge} value=${row.access} tone="none" />` },
-    { key: 'limit', label: t('endpoints.rate'), cell: (row) => row.rate_limit },
+    { key: 'access', label: t('endpoints.access'), cell: (row) => accessText(row.access) },
+    { key: 'limit', label: t('endpoints.rate'), minor: true, cell: (row) => term('rate_class', row.rate_limit) },
   ];
   const fits = (row) => `${row.endpoint} ${row.summary} ${row.tag}`.toLowerCase().includes(text.toLowerCase());
   return html`

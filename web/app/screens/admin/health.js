@@ -3,7 +3,7 @@ import { api, send } from '../../api.js';
 import { dateTime, number } from '../../format.js';
 import { t, term } from '../../i18n.js';
 import { useLoad } from '../../load.js';
-import { Badge, Facts } from '../../ui/data.js';
+import { Badge, Facts, Table } from '../../ui/data.js';
 import { ErrorBox, Loaded, Skeleton } from '../../ui/feedback.js';
 import { Card, PageHead } from '../../ui/page.js';
 
@@ -28,7 +28,7 @@ function Probe({ title, path }) {
   useTick(load.reload);
   const failed = load.error;
   return html`<${Card} title=${title} aside=${(load.data || failed) && html`<${Badge} value=${term('health', failed ? 'unhealthy' : load.data.overall_status ?? 'healthy')} tone=${failed ? 'bad' : 'good'} />`}>
-    ${failed ? html`<${ErrorBox} error=${failed} retry=${load.reload} />` : !load.data ? html`<${Skeleton} lines=${2} />` : html`<${Facts} rows=${[...Object.entries(load.data.checks ?? {}).map(([name, state]) => [name, html`<${Badge} value=${state} tone=${state === 'ok' ? 'good' : 'bad'} />`]), [t('health.at'), dateTime(load.data.timestamp)]]} />`}
+    ${failed ? html`<${ErrorBox} error=${failed} retry=${load.reload} />` : !load.data ? html`<${Skeleton} lines=${2} />` : html`<${Facts} list rows=${[...Object.entries(load.data.checks ?? {}).map(([name, state]) => [term('health_check', name), html`<${Badge} value=${state === 'ok' ? t('health.healthy') : state} tone=${state === 'ok' ? 'good' : 'bad'} />`]), [t('health.at'), dateTime(load.data.timestamp)]]} />`}
   <//>`;
 }
 
@@ -39,22 +39,42 @@ function useTick(fn) {
   }, [fn]);
 }
 
+/** What the metrics say of each endpoint: {id, n, mean}, the busiest first; mean in milliseconds. */
+function requests(rows) {
+  const found = new Map();
+  for (const { name, labels, value } of rows) {
+    const part = /^kontor_http_request_seconds_(count|sum)$/.exec(name)?.[1];
+    const id = /endpoint="([^"]*)"/.exec(labels)?.[1];
+    if (part && id) found.set(id, { ...found.get(id), [part]: value });
+  }
+  return [...found].map(([id, { count = 0, sum = 0 }]) => ({ id, n: count, mean: count ? (1000 * sum) / count : 0 })).sort((a, b) => b.n - a.n);
+}
+
+const isOther = (row) => row.name.startsWith('kontor_') && !row.name.startsWith('kontor_http_request_seconds') && !/_(bucket|sum|vmrange)$/.test(row.name) && !row.labels.includes('vmrange');
+
 function Metrics() {
   const load = useLoad(async () => parse(await (await send('GET', '/metrics', { headers: { Accept: 'text/plain' } })).text()));
   useTick(load.reload);
-  return html`<${Loaded} load=${load}>${({ sums, rows }) => {
-    const own = rows.filter((row) => row.name.startsWith('kontor_') && !/_(bucket|sum|vmrange)$/.test(row.name) && !row.labels.includes('vmrange'));
-    return html`<div class="grid-2">
-      <${Card} title=${t('health.process')}><${Facts} rows=${[
+  const columns = [
+    { key: 'endpoint', label: t('health.endpoint'), cell: (row) => html`<span class="code">${row.id === 'none' ? t('health.no_endpoint') : row.id}</span>` },
+    { key: 'n', num: true, label: t('health.requests'), cell: (row) => number(row.n) },
+    { key: 'mean', num: true, label: t('health.mean'), cell: (row) => `${number(row.mean, 1)} ms` },
+  ];
+  const others = [{ key: 'name', label: t('health.counter'), cell: (row) => html`<span class="code">${row.name.replace(/^kontor_/, '')}</span>${row.labels && html`<br /><span class="fine code">${row.labels.replace(/[{}"]/g, '').replaceAll('=', ' ')}</span>`}` },
+    { key: 'value', num: true, label: t('health.value'), cell: (row) => number(row.value, Number.isInteger(row.value) ? 0 : 2) }];
+  return html`<${Loaded} load=${load}>${({ sums, rows }) => html`<div class="grid-main metrics">
+    <${Card} class="flush" title=${t('health.by_endpoint')}><${Table} caption=${t('health.by_endpoint')} columns=${columns} rows=${requests(rows)} /><//>
+    <div class="stack">
+      <${Card} title=${t('health.process')}><${Facts} list rows=${[
+        [t('health.requests'), number(sums.kontor_http_request_seconds_count ?? 0)],
         [t('health.memory'), sums.process_resident_memory_bytes && `${number(sums.process_resident_memory_bytes / MIB, 1)} MiB`],
         [t('health.goroutines'), sums.go_goroutines && number(sums.go_goroutines)],
-        [t('health.files'), sums.process_open_fds && number(sums.process_open_fds)],
+        sums.process_open_fds && [t('health.files'), number(sums.process_open_fds)],
         [t('health.cpu'), sums.process_cpu_seconds_total && `${number(sums.process_cpu_seconds_total, 1)} s`],
       ]} /><//>
-      <${Card} title=${t('health.counters')}>${own.length ? html`<div class="table-box metrics" tabindex="0" role="region" aria-label=${t('health.counters')}><table class="data"><caption class="sr">${t('health.counters')}</caption><thead><tr><th scope="col">${t('health.counter')}</th><th scope="col" class="num">${t('health.value')}</th></tr></thead>
-        <tbody>${own.slice(0, 60).map((row) => html`<tr key=${row.name + row.labels}><td class="code">${row.name}${row.labels && html`<br /><span class="fine">${row.labels}</span>`}</td><td class="num" data-label=${t('health.value')}>${number(row.value, Number.isInteger(row.value) ? 0 : 2)}</td></tr>`)}</tbody></table></div>` : html`<p class="none">–</p>`}<//>
-    </div>`;
-  }}<//>`;
+      <${Card} class="flush" title=${t('health.counters')}><${Table} caption=${t('health.counters')} columns=${others} rows=${rows.filter((row) => isOther(row) && (row.value || !row.labels)).map((row) => ({ ...row, id: row.name + row.labels }))} /><//>
+    </div>
+  </div>`}<//>`;
 }
 
 /** How the service itself is: read anew every ten seconds. */

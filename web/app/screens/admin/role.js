@@ -1,6 +1,6 @@
 import { html, useState } from '../../lib.js';
 import { api } from '../../api.js';
-import { may, PERMISSIONS, TYPES } from '../../access.js';
+import { may, PERMISSIONS, roleName, roleText, TYPES } from '../../access.js';
 import { t, term } from '../../i18n.js';
 import { useLoad } from '../../load.js';
 import { go } from '../../router.js';
@@ -10,7 +10,7 @@ import { Empty, Loaded, toast, toastError } from '../../ui/feedback.js';
 import { Actions, Field, Form, useForm } from '../../ui/form.js';
 import { Icon } from '../../ui/icon.js';
 import { Card, PageHead } from '../../ui/page.js';
-import { listEndpoints } from './endpoints.js';
+import { EndpointName, listEndpoints } from './endpoints.js';
 import { RoleDialog } from './roles.js';
 
 async function grantsOf(roleId) {
@@ -67,14 +67,14 @@ export default function Role({ id }) {
   }
   const typeText = (grant) => html`<strong>${term('rec_type', grant.rec_type)}</strong>${grant.rec_id && html` <span class="code">${grant.rec_id}</span>`}<div class="row">${grant.permissions.map((one) => html`<${Badge} key=${one} group="permission" value=${one} tone="none" />`)}</div>`;
   return html`<${Loaded} load=${load} lines=${8}>${({ record: role, etag }) => html`
-    <${PageHead} title=${role.name} back=${['/admin/roles', t('nav.roles')]} note=${role.description}>
+    <${PageHead} title=${roleName(role.name)} back=${['/admin/roles', t('nav.roles')]} note=${roleText(role)}>
       ${!role.built_in && may('roles', 'delete') && html`<button class="quiet danger" onClick=${removeRole}>${t('roles.remove')}</button>`}
       ${!role.built_in && may('roles', 'update') && html`<button class="quiet" onClick=${() => setDialog('edit')}>${t('do.edit')}</button>`}
       ${may('grants', 'create') && html`<button onClick=${() => setDialog('grant')}><${Icon} name="plus" size=${16} />${t('grants.new')}</button>`}
     <//>
     <${Loaded} load=${grants}>${(rows) => html`<div class="grid-2">
       <${Grants} title=${t('grants.types')} rows=${rows.filter((grant) => !grant.endpoint)} text=${typeText} remove=${may('grants', 'delete') && remove} />
-      <${Grants} title=${t('grants.endpoints')} rows=${rows.filter((grant) => grant.endpoint)} text=${(grant) => html`<span class="code">${grant.endpoint}</span>`} remove=${may('grants', 'delete') && remove} />
+      <${Grants} title=${t('grants.endpoints')} rows=${rows.filter((grant) => grant.endpoint)} text=${(grant) => html`<${EndpointName} name=${grant.endpoint} />`} remove=${may('grants', 'delete') && remove} />
     </div>`}<//>
     ${dialog === 'grant' && html`<${GrantDialog} role=${role} close=${close} done=${saved} />`}
     ${dialog === 'edit' && html`<${RoleDialog} role=${role} etag=${etag} close=${close} done=${saved} />`}`}<//>`;

@@ -1,6 +1,6 @@
 import { html, useState } from '../../lib.js';
 import { api } from '../../api.js';
-import { may, useCaller } from '../../access.js';
+import { may, roleName, roleText, useCaller } from '../../access.js';
 import { t } from '../../i18n.js';
 import { useLoad } from '../../load.js';
 import { go } from '../../router.js';
@@ -32,8 +32,8 @@ export default function Roles() {
   const [adding, setAdding] = useState(false);
   const load = useLoad(() => api.get('/v1/rbac/roles', { limit: 100, sort: 'name' }));
   const columns = [
-    { key: 'name', label: t('field.name'), cell: (row) => row.name },
-    { key: 'description', label: t('roles.description'), cell: (row) => row.description },
+    { key: 'name', label: t('field.name'), cell: (row) => roleName(row.name) },
+    { key: 'description', label: t('roles.description'), cell: (row) => roleText(row) },
     { key: 'kind', label: t('roles.kind'), cell: (row) => (row.built_in ? html`<${Badge} value=${t('roles.built_in')} tone="none" />` : html`<${Badge} value=${t('roles.own')} tone="info" />`) },
   ];
   return html`

@@ -1,6 +1,6 @@
 import { html, useState } from '../../lib.js';
 import { api } from '../../api.js';
-import { myId, PERMISSIONS, TYPES } from '../../access.js';
+import { myId, PERMISSIONS, roleName, TYPES } from '../../access.js';
 import { t, term } from '../../i18n.js';
 import { nameOf } from '../../people.js';
 import { Badge } from '../../ui/data.js';
@@ -13,7 +13,7 @@ async function explain(userId, { rec_type: type, permission, rec_id: id }) {
   const { results: [result] } = await api.post('/v1/rbac/check', { checks, ...(userId !== myId() && { user_id: userId }) });
   if (result.source !== 'role') return result;
   const role = await api.get(`/v1/rbac/roles/${result.source_id}`).catch(() => null);
-  return { ...result, name: role?.name };
+  return { ...result, name: role && roleName(role.name) };
 }
 
 /** The question "why may X do Y", answered with the source of the right. */

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/chromedp/chromedp"
+)
+
+const (
+	wide, high = 1280, 800
+	mostBytes  = 400_000
+)
+
+// look is how a window is.
+type look struct {
+	width, height int64
+	dark          bool
+}
+
+// shot is one picture: where to go, what shows that the screen is drawn, and what to do there first. Each step is a
+// JavaScript condition; its evaluation may click.
+type shot struct {
+	name, path, drawn string
+	look              look
+	steps             []string
+	file              string // a sample bill to choose
+}
+
+// follow clicks the link of a table whose text contains name.
+func follow(name string) string {
+	return fmt.Sprintf(`(() => { const found = [...document.querySelectorAll('.row-link')].find((one) => one.innerText.includes(%q)); found?.click(); return found; })()`, name)
+}
+
+var (
+	desk  = look{width: wide, height: high}
+	night = look{width: wide, height: high, dark: true}
+	phone = look{width: 360, height: 740}
+)
+
+// The overview comes first: what is opened later is read, and would be missing there.
+var asAdvisor = []shot{
+	{name: "overview", path: "/", drawn: `document.querySelector('.series canvas')`, look: desk},
+	{name: "overview-dark", path: "/", drawn: `document.querySelector('.series canvas')`, look: night},
+	{name: "narrow", path: "/", drawn: `document.querySelector('.series canvas')`, look: phone},
+	{name: "customers", path: "/customers", drawn: `document.querySelector('.row-link')`, look: desk},
+	{name: "customer-kyc", path: "/customers?q=Keller", drawn: `document.querySelector('.row-link')`, look: desk,
+		steps: []string{follow("Nina Keller"), `document.querySelector('.tabs a[href$="/kyc"]')?.click() ?? document.querySelector('.tabs')`, `document.querySelector('.timeline')`}},
+	{name: "tasks", path: "/tasks", drawn: `document.querySelector('.task .fine')`, look: desk},
+	{name: "chats", path: "/chats", drawn: `document.querySelector('.chat-list a')`, look: desk,
+		steps: []string{`(() => { const found = [...document.querySelectorAll('.chat-list a')].find((one) => one.innerText.includes('Onboarding')); found?.click(); return found; })()`, `document.querySelector('.message')`}},
+	{name: "persona", path: "/personas?q=Keller", drawn: `document.querySelector('.row-link')`, look: desk,
+		steps: []string{follow("Nina Keller"), `document.querySelector('.graph')`}},
+	{name: "invoice", path: "/invoices", drawn: `document.querySelector('.drop')`, look: desk, file: "baeckerei-zuercher.pdf",
+		steps: []string{`document.querySelector('.paper')`}},
+}
+
+var asAdministrator = []shot{
+	{name: "audit", path: "/admin/audit", drawn: `document.querySelector('.notice.good') && document.querySelector('table.data') && !document.querySelector('main').innerText.includes('…')`, look: desk},
+	{name: "why", path: "/admin/users", drawn: `document.querySelector('.row-link')`, look: desk,
+		steps: []string{follow("Lena Brunner"), `document.querySelector('select[name=permission]')`,
+			`(() => { const form = document.querySelector('select[name=permission]').form; form.requestSubmit(); return true; })()`,
+			`document.querySelector('.card .badge.good + span') ?? true`, `(document.querySelector('select[name=permission]').closest('.card').scrollIntoView({ block: 'center' }), true)`}},
+	{name: "explorer", path: "/docs", drawn: `document.querySelector('.opblock-tag[data-tag=Customers]')`, look: desk,
+		steps: []string{`(document.querySelector('.opblock-tag[data-tag=Customers]').click(), true)`, `document.querySelector('.opblock')`,
+			`(document.querySelector('.opblock-tag[data-tag=Customers]').scrollIntoView(), scrollBy(0, -90), true)`}},
+}
+
+// takeAll takes every picture.
+func takeAll(ctx context.Context, d *demo, out string) error {
+	if err := os.MkdirAll(out, 0o750); err != nil {
+		return err
+	}
+	browser, closing, err := openBrowser(ctx)
+	if err != nil {
+		return err
+	}
+	defer closing()
+	for _, who := range []struct {
+		login string
+		shots []shot
+	}{{"advisor@kontor.localhost", asAdvisor}, {"admin@kontor.localhost", asAdministrator}} {
+		v, err := enter(browser, d, who.login)
+		if err != nil {
+			return err
+		}
+		for _, s := range who.shots {
+			if err := v.take(s, out); err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// take takes one picture and keeps it below the most bytes that a picture may have.
+func (v *visitor) take(s shot, out string) error {
+	if err := v.look(s.look); err != nil {
+		return err
+	}
+	if err := v.open(s.path, s.drawn); err != nil {
+		return err
+	}
+	if s.file != "" {
+		file := []string{filepath.Join(v.demo.bills, s.file)}
+		if err := v.do(chromedp.SetUploadFiles(chromedp.CSS(`input[type=file]`), file, chromedp.NodeReady)); err != nil {
+			return err
+		}
+	}
+	for _, step := range append(s.steps, `!document.querySelector('.skeleton')`, `(document.activeElement?.blur(), true)`) {
+		if err := v.until(step); err != nil {
+			return err
+		}
+	}
+	picture, err := v.settled()
+	if err != nil {
+		return err
+	}
+	small, err := shrink(picture)
+	if err != nil {
+		return err
+	}
+	if len(small) > mostBytes {
+		return errors.New("the picture is too large")
+	}
+	slog.Info("picture", "name", s.name, "bytes", len(small))
+	return os.WriteFile(filepath.Join(out, s.name+".png"), small, 0o600)
+}
