@@ -138,7 +138,7 @@ func TestTwoTabs_SignOutTogether(t *testing.T) {
 	first.click(`button[type=submit]`)
 	for _, v := range []*visitor{first, second} {
 		v.until(`location.pathname === '/' && document.querySelector('.shell h1')`)
-		v.click(`.top a[href="/profile"]`)
+		v.open("/profile")
 		v.see(other.login)
 	}
 }

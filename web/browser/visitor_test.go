@@ -152,7 +152,17 @@ func (v *visitor) open(path string) {
 // click clicks the first element that a CSS selector finds, once it is there.
 func (v *visitor) click(selector string) {
 	v.t.Helper()
-	v.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	defer cancel()
+	for {
+		err := chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil || !strings.Contains(err.Error(), "Could not find node") { // It was drawn anew meanwhile.
+			v.t.Fatalf("click %s: %v\n%s", selector, err, v.page())
+		}
+	}
 }
 
 // clickText clicks the first button or link with a text.
