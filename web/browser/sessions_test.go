@@ -41,7 +41,7 @@ func TestRevokedSession_AsksAgainAndGoesOn(t *testing.T) {
 	v := signedIn(t, b, desk, me)
 	v.expect("401")
 	b.endSessions(me)
-	v.click(`nav a[href="/customers"]`)
+	v.eval(`document.querySelector('nav a[href="/customers"]').click()`) // The stream may have noticed before, and the dialog be there.
 	v.see("Please sign in again")
 	v.see(me.login)
 	v.write(`dialog input[name=password]`, me.password)
