@@ -99,5 +99,6 @@ func (s *Site) serveDocs(c *fiber.Ctx, name string) bool {
 		return false
 	}
 	c.Set(fiber.HeaderContentSecurityPolicy, docsPolicy)
+	c.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
 	return true
 }

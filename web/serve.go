@@ -20,6 +20,10 @@ const (
 	notForLong = "no-store"
 )
 
+// workerPath is where the worker that refreshes tokens lies. Its address must not change with its content: it is what
+// browsers know the worker by.
+const workerPath = "/session-worker.js"
+
 // screens are the console's own addresses. Each answers with the page, as does everything below those that end in a
 // slash.
 var screens = []string{
@@ -45,6 +49,10 @@ func (s *Site) Serve(c *fiber.Ctx, path string) bool {
 	}
 	if rest, ok := strings.CutPrefix(path, docsPath); ok && (rest == "" || rest[0] == '/' && rest != "/") {
 		return s.serveDocs(c, strings.TrimPrefix(rest, "/"))
+	}
+	if path == workerPath {
+		s.write(c, s.state(false).assets["app/session-worker.js"], askAgain)
+		return true
 	}
 	if path == "/favicon.ico" { // Browsers ask for it on pages that name no icon, such as an answer of the API.
 		s.write(c, s.state(false).assets["style/mark.svg"], askAgain)

@@ -115,6 +115,17 @@ func TestServe_HashedFilesAreKeptForEver(t *testing.T) {
 	}
 }
 
+// The worker's address is its identity: it must not change with the content, and a new one must be seen.
+func TestServe_WorkerHasAnAddressOfItsOwn(t *testing.T) {
+	answer, body := get(t, newApp(t, newSite(t)), "/session-worker.js")
+	if answer.StatusCode != http.StatusOK || answer.Header.Get("Cache-Control") != "no-cache" || !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/javascript") {
+		t.Errorf("got %d, %v", answer.StatusCode, answer.Header)
+	}
+	if !strings.Contains(body, "/v1/token/refresh") {
+		t.Error("this is not the worker")
+	}
+}
+
 func TestServe_FileOfAnEarlierVersionIsServedButNotKept(t *testing.T) {
 	answer, _ := get(t, newApp(t, newSite(t)), "/assets/000000000000/app/main.js")
 	if answer.StatusCode != http.StatusOK || answer.Header.Get("Cache-Control") != "no-store" {

@@ -34,7 +34,7 @@ export function advice(error) {
 }
 
 async function failure(answer) {
-  const text = await answer.text();
+  const text = await answer.text().catch(() => '');
   let body = {};
   try {
     body = JSON.parse(text);
@@ -96,9 +96,18 @@ export async function send(method, path, options = {}) {
   }
 }
 
+/** Reads a body to its end; a line that breaks in the middle is a failure of the network like any other. */
+async function textOf(answer) {
+  try {
+    return await answer.text();
+  } catch (error) {
+    if (error instanceof TypeError) throw new ApiError({ message: t('error.network'), code: 'network' });
+    throw error;
+  }
+}
+
 async function json(method, path, options) {
-  const answer = await send(method, path, options);
-  const text = await answer.text();
+  const text = await textOf(await send(method, path, options));
   return text ? JSON.parse(text) : null;
 }
 
@@ -113,7 +122,7 @@ export const api = {
   /** Reads a record together with its ETag, for a later If-Match. */
   async tagged(path) {
     const answer = await send('GET', path);
-    return { record: await answer.json(), etag: answer.headers.get('ETag') };
+    return { record: JSON.parse(await textOf(answer)), etag: answer.headers.get('ETag') };
   },
 };
 

@@ -4,6 +4,7 @@ import { forgetPeople, loadPicture } from './people.js';
 import { LANGUAGES, language, useLanguageTexts } from './i18n.js';
 import { loadPrefs } from './prefs.js';
 import { startLive, stopLive } from './live.js';
+import { startWorker } from './refresh.js';
 import { adopt, forget, session } from './session.js';
 import { go } from './router.js';
 
@@ -41,6 +42,7 @@ export function enter() {
       const chosen = caller.get().me.language;
       if (LANGUAGES[chosen] && !localStorage.getItem('kontor.language.chosen')) await useLanguageTexts(chosen);
       startLive();
+      startWorker(); // Long before the first hour is over.
       loadPicture().catch(() => {});
     })
     .finally(() => (entering = null));

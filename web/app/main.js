@@ -54,12 +54,15 @@ function Console() {
   useLanguage();
   const { path } = useStore(route);
   const signedIn = useStore(session, Boolean);
+  const user = useStore(session, (now) => now?.user_id);
   const door = match(DOORS, path);
   useEffect(() => {
-    if (!signedIn && caller.get()) leave(); // Signed out in another tab.
+    if (!signedIn && caller.get()) return leave(); // Signed out in another tab.
+    if (signedIn && caller.get() && caller.get().me.id !== user) caller.set(null); // Somebody else signed in there.
     if (!signedIn && !door) go(`/signin${path === '/' ? '' : `?next=${encodeURIComponent(path + location.search)}`}`, { replace: true });
     if (signedIn && door?.row.path === '/signin') go(new URLSearchParams(location.search).get('next')?.replace(/^(?!\/(?!\/)).*/, '/') ?? '/', { replace: true });
-  }, [signedIn, path]);
+    return undefined;
+  }, [signedIn, user, path]);
   return html`
     ${door ? html`<${Screen} found=${door} />` : signedIn ? html`<${SignedIn} path=${path} />` : null}
     <${SignInAgain} /><${Questions} /><${Toasts} />

@@ -1,3 +1,4 @@
+import { exchange, forgetExchange } from './refresh.js';
 import { store } from './store.js';
 
 // Where the tokens live. The access token is kept beside the refresh token in localStorage, not in memory only:
@@ -31,12 +32,16 @@ export const session = store(read());
 /** True while the session is over but what is on the screen is kept: the dialog to sign in again shows then. */
 export const expired = store(false);
 
-window.addEventListener('storage', (event) => {
-  if (event.key !== KEY && event.key !== null) return;
+/** Takes over what another tab has written. */
+function follow() {
   const now = read();
+  if (now?.access_token === session.get()?.access_token) return;
   session.set(now);
   if (now && expired.get()) resume();
-});
+}
+
+window.addEventListener('storage', (event) => (event.key === KEY || event.key === null) && follow());
+window.addEventListener('pageshow', (event) => event.persisted && follow()); // A page that was put aside heard nothing.
 
 let waiting = []; // Requests that wait for the user to sign in again.
 
@@ -51,13 +56,14 @@ function resume() {
  * Keeps the pair of tokens of a successful sign-in or refresh.
  * @param {{access_token: string, refresh_token?: string, expires_in: number, user_id?: string}} pair
  * @param {string} [login] what the user typed to sign in
+ * @param {number} [at] when the pair was made
  */
-export function adopt(pair, login) {
+export function adopt(pair, login, at = Date.now()) {
   const before = session.get();
   write({
     access_token: pair.access_token,
     refresh_token: pair.refresh_token,
-    expires_at: Date.now() + pair.expires_in * 1000,
+    expires_at: at + pair.expires_in * 1000,
     user_id: pair.user_id ?? before?.user_id,
     login: login ?? before?.login,
   });
@@ -70,6 +76,7 @@ export function forget() {
   waiting = [];
   expired.set(false);
   write(null);
+  forgetExchange();
   for (const each of all) each.reject(new Error('signed out'));
 }
 
@@ -114,14 +121,10 @@ async function refreshPair(stale) {
     return now.access_token;
   }
   if (!now.refresh_token) return null;
-  const answer = await fetch('/v1/token/refresh', {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', 'X-Device-ID': deviceName() },
-    body: JSON.stringify({ refresh_token: now.refresh_token }),
-    keepalive: true, // The answer is worth a session: it should arrive even when the page is being left.
-  });
+  const { answer, at } = await exchange(now.refresh_token, { 'X-Device-ID': deviceName() });
   if (answer.ok) {
-    adopt(await answer.json());
+    adopt(await answer.json(), undefined, at);
+    forgetExchange();
     return session.get().access_token;
   }
   if (answer.status === 429 || answer.status >= 500) throw new RefreshLater(answer);

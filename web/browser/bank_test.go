@@ -5,6 +5,7 @@ package browser_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,6 +13,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -27,63 +30,102 @@ const (
 // program is the built executable; TestMain makes it.
 var program string
 
-// bank is a running Kontor with a directory and a port of its own.
-type bank struct {
-	t       *testing.T
+// process is a running Kontor with a directory and a port of its own.
+type process struct {
 	address string
 	dir     string
+	said    io.Writer
 	command *exec.Cmd
 }
 
-// openBank starts a server on an empty directory; it stops with the test.
-func openBank(t *testing.T) *bank {
-	t.Helper()
+// newProcess starts a server on an empty directory.
+func newProcess(dir string, said io.Writer) (*process, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	b := &bank{t: t, address: listener.Addr().String(), dir: filepath.Join(t.TempDir(), "data")}
+	p := &process{address: listener.Addr().String(), dir: dir, said: said}
 	listener.Close()
-	b.start()
-	t.Cleanup(b.stop)
-	return b
+	return p, p.start()
 }
 
 // start runs the server and waits until it takes requests.
-func (b *bank) start() {
-	b.t.Helper()
-	b.command = exec.Command(program, "serve", "--server.listen", b.address, "--data.dir", b.dir,
-		"--rate_limits.public_per_minute", "6000", "--log.level", "warn")
-	b.command.Env = append(os.Environ(), "KONTOR_ADMIN_EMAIL="+adminLogin, "KONTOR_ADMIN_PASSWORD="+adminPassword, "KONTOR_API_KEY="+apiKey)
-	b.command.Stderr = b.t.Output()
-	if err := b.command.Start(); err != nil {
-		b.t.Fatal(err)
+func (p *process) start() error {
+	p.command = exec.Command(program, "serve", "--server.listen", p.address, "--data.dir", p.dir,
+		"--rate_limits.public_per_minute", "6000", "--log.level", "error")
+	p.command.Env = append(os.Environ(), "KONTOR_ADMIN_EMAIL="+adminLogin, "KONTOR_ADMIN_PASSWORD="+adminPassword, "KONTOR_API_KEY="+apiKey)
+	p.command.Stderr = p.said
+	if err := p.command.Start(); err != nil {
+		return err
 	}
 	for deadline := time.Now().Add(startLimit); ; {
-		answer, err := http.Get(b.url("/readyz"))
+		answer, err := http.Get("http://" + p.address + "/readyz")
 		if err == nil {
 			answer.Body.Close()
 			if answer.StatusCode == http.StatusOK {
-				return
+				return nil
 			}
 		}
 		if time.Now().After(deadline) {
-			b.t.Fatalf("the server does not start: %v", err)
+			return fmt.Errorf("the server does not start: %w", err)
 		}
 		<-time.After(20 * time.Millisecond)
 	}
 }
 
 // stop asks the server to end, as a service manager does, and waits for it.
-func (b *bank) stop() {
-	if b.command == nil {
-		return
+func (p *process) stop() error {
+	if p.command == nil {
+		return nil
 	}
-	b.command.Process.Signal(syscall.SIGTERM) // a process that has ended needs no signal
-	if err := b.command.Wait(); err != nil {
+	_ = p.command.Process.Signal(syscall.SIGTERM) // a process that has ended needs no signal
+	err := p.command.Wait()
+	p.command = nil
+	return err
+}
+
+// bank is a Kontor as one test sees it.
+type bank struct {
+	t       *testing.T
+	address string
+	own     *process // nil for a test that must not stop the server, because others use it
+}
+
+// house is the server that most tests share; TestMain starts it.
+var house *process
+
+// sharedBank is the bank that tests share which do not stop it. They run beside each other, each with users, customers
+// and browser windows of its own.
+func sharedBank(t *testing.T) *bank {
+	t.Helper()
+	t.Parallel()
+	return &bank{t: t, address: house.address}
+}
+
+// ownBank starts a server on an empty directory; it stops with the test.
+func ownBank(t *testing.T) *bank {
+	t.Helper()
+	p, err := newProcess(filepath.Join(t.TempDir(), "data"), t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bank{t: t, address: p.address, own: p}
+	t.Cleanup(b.stop)
+	return b
+}
+
+func (b *bank) start() {
+	b.t.Helper()
+	if err := b.own.start(); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bank) stop() {
+	b.t.Helper()
+	if err := b.own.stop(); err != nil {
 		b.t.Errorf("the server ended badly: %v", err)
 	}
-	b.command = nil
 }
 
 func (b *bank) url(path string) string { return "http://" + b.address + path }
@@ -129,26 +171,53 @@ func (b *bank) call(token, method, path string, body any, headers ...string) map
 	return decoded
 }
 
-// signIn gives an access token.
-func (b *bank) signIn(login, password string) string {
+// person is somebody who can sign in.
+type person struct {
+	id, login, password string
+}
+
+// boss is the administrator of the first start.
+var boss = person{login: adminLogin, password: adminPassword}
+
+// signIn opens a session for somebody and gives the pair of tokens.
+func (b *bank) signIn(p person) map[string]any {
 	b.t.Helper()
-	return b.call("", http.MethodPost, "/authenticate", map[string]any{"user_id": login, "password": password})["access_token"].(string)
+	return b.call("", http.MethodPost, "/authenticate", map[string]any{"user_id": p.login, "password": p.password})
+}
+
+// token gives an access token of a new session.
+func (b *bank) token(p person) string {
+	b.t.Helper()
+	return b.signIn(p)["access_token"].(string)
 }
 
 var sixDigits = regexp.MustCompile(`\b\d{6}\b`)
 
-// newUser registers a user with an e-mail, confirms it by the code in the outbox, and gives him a role.
-func (b *bank) newUser(email, password, role string) (id string) {
+// people counts those that newPerson has made, so that no two have the same address.
+var people atomic.Int64
+
+// newPerson registers somebody with an e-mail, confirms it by the code in the outbox, and gives him a role.
+func (b *bank) newPerson(role string) person {
 	b.t.Helper()
-	admin := b.signIn(adminLogin, adminPassword)
+	p := person{login: fmt.Sprintf("%s-%d@example.ch", strings.ToLower(role), people.Add(1)), password: "four words in a row"}
+	admin := b.token(boss)
 	made := b.call("", http.MethodPost, "/v1/users/initiate-registration", map[string]any{
-		"credential_type": "email", "credential_value": email, "password": password, "terms_accepted": true, "privacy_policy_accepted": true,
+		"credential_type": "email", "credential_value": p.login, "password": p.password, "terms_accepted": true, "privacy_policy_accepted": true,
 	}, "X-API-Key", apiKey)
-	id = made["user_id"].(string)
+	p.id = made["user_id"].(string)
 	credential := made["credential"].(map[string]any)["id"].(string)
-	b.call(made["access_token"].(string), http.MethodPut, "/v1/users/"+id+"/credentials/"+credential+"/validate", map[string]any{"otp": b.code(admin, email)})
-	b.call(admin, http.MethodPut, "/v1/users/"+id+"/roles", map[string]any{"roles": []string{role}})
-	return id
+	b.call(made["access_token"].(string), http.MethodPut, "/v1/users/"+p.id+"/credentials/"+credential+"/validate", map[string]any{"otp": b.code(admin, p.login)})
+	b.call(admin, http.MethodPut, "/v1/users/"+p.id+"/roles", map[string]any{"roles": []string{role}})
+	return p
+}
+
+// endSessions ends all sessions of somebody, as an administrator does.
+func (b *bank) endSessions(p person) {
+	b.t.Helper()
+	admin := b.token(boss)
+	for _, row := range b.call(admin, http.MethodGet, "/v1/users/"+p.id+"/sessions?limit=100", nil)["data"].([]any) {
+		b.call(admin, http.MethodDelete, "/v1/users/"+p.id+"/sessions/"+row.(map[string]any)["id"].(string), nil)
+	}
 }
 
 // code reads the one-time code that was last sent to an address.

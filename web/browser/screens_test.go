@@ -3,8 +3,9 @@ package browser_test
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"fmt"
-	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -14,94 +15,125 @@ import (
 //go:embed testdata/axe.min.js
 var axe string
 
-// screen is one screen, with what shows that it is drawn.
-type screen struct {
-	name, path, drawn string
-}
-
-func screens(b *bank) []screen {
-	token := b.signIn(adminLogin, adminPassword)
-	customer := b.newCustomer(token, "Luca", "Bernasconi")
-	b.newCustomer(token, "Anna", "Müller")
-	me := b.call(token, http.MethodGet, "/v1/users/me", nil)["id"].(string)
-	role := b.call(token, http.MethodGet, "/v1/rbac/roles?limit=1&search.name=Advisor", nil)["data"].([]any)[0].(map[string]any)["id"].(string)
-	b.call(token, http.MethodPut, "/v1/customers/"+customer+"/kyc", map[string]any{"documents": []any{map[string]any{"type": "passport", "number": "X123", "expiry_date": "2099-01-01", "country": "CHE"}}})
-	b.call(token, http.MethodPut, "/v1/rate-limits", map[string]any{"endpoint": "GET /v1/customers", "per_minute": 600})
-	return []screen{
-		{"overview", "/", ".figures"},
-		{"customers", "/customers", "table.data"},
-		{"customer", "/customers/" + customer, ".facts"},
-		{"customer editing", "/customers?new=1", "dialog form"},
-		{"verification", "/customers/" + customer + "/kyc", ".steps"},
-		{"personas", "/personas", ".card"},
-		{"payers", "/payers", ".card"},
-		{"tasks", "/tasks", "main .card, main .board"},
-		{"chats", "/chats", ".messenger"},
-		{"notifications", "/notifications", ".card"},
-		{"invoices", "/invoices", ".drop"},
-		{"profile", "/profile", ".segments"},
-		{"users", "/admin/users", "table.data"},
-		{"user", "/admin/users/" + me, ".facts"},
-		{"roles", "/admin/roles", "table.data"},
-		{"role", "/admin/roles/" + role, ".items"},
-		{"endpoints", "/admin/endpoints", "table.data"},
-		{"limits", "/admin/limits", "table.data"},
-		{"keys", "/admin/keys", "table.data"},
-		{"deliveries", "/admin/deliveries", ".card"},
-		{"audit", "/admin/audit", "table.data"},
-		{"health", "/admin/health", ".metrics"},
-		{"missing", "/customers/x/y/z", ".empty"},
-	}
-}
-
-var doors = []screen{
-	{"sign in", "/signin", "input[name=login]"},
-	{"register", "/register", "input[name=credential_value]"},
-	{"recover", "/recover", "input[name=credential_value]"},
-}
-
-// Every screen, on wide and narrow displays, light and dark: axe finds nothing, nothing sticks
-// out at the side, and the browser's console stays silent.
-func TestScreens_AreAccessibleAndFit(t *testing.T) {
-	b := openBank(t)
-	all := screens(b)
-	for _, l := range []look{{1280, 900, false}, {768, 1000, true}, {360, 740, false}, {360, 740, true}} {
-		t.Run(fmt.Sprintf("%d dark=%v", l.width, l.dark), func(t *testing.T) {
+// Every screen, tab and dialog, on wide and narrow displays, light and dark: axe finds nothing, nothing sticks out at
+// the side, and the browser's console stays silent.
+func TestViews_AreAccessibleAndFit(t *testing.T) {
+	b := sharedBank(t)
+	for language, l := range map[string]look{"en": desk, "fr": {width: 360, height: 740, dark: true}} {
+		t.Run(fmt.Sprintf("%d", l.width), func(t *testing.T) {
+			t.Parallel()
+			b := &bank{t: t, address: b.address}
 			outside := newVisitor(t, b, l)
-			for _, door := range doors {
-				outside.open(door.path)
-				outside.examine(door)
+			outside.expect("40") // Refusals are among what is looked at.
+			for _, one := range append(doors(), explorer()...) {
+				if one.path != "" {
+					outside.open("/healthz")
+					outside.speak(language)
+					outside.open(one.path)
+				}
+				outside.examine(one)
 			}
-			v := signedIn(t, b, l, adminLogin, adminPassword)
-			for _, one := range all {
-				v.open(one.path)
-				v.examine(one)
+			me := b.newPerson("Administrator")
+			views := b.views(me)
+			v := signedIn(t, b, l, me)
+			v.expect("40")
+			v.speak(language)
+			v.do(chromedp.Reload())
+			for _, one := range views {
+				if !one.narrow || l != desk {
+					v.leaveFor(one.path)
+					v.examine(one)
+				}
 			}
 		})
 	}
 }
 
-// examine waits until a screen is drawn and everything is loaded, and looks at it.
-func (v *visitor) examine(s screen) {
+// leaveFor closes whatever is open by going to another screen, and goes on from there.
+func (v *visitor) leaveFor(path string) {
 	v.t.Helper()
-	v.until(fmt.Sprintf(`document.querySelector(%q) && !document.querySelector('.skeleton')`, s.drawn))
-	if over := ask[int](v, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
-		v.t.Errorf("%s: the page is %d px wider than the window", s.name, over)
+	v.goTo("/admin/nothing")
+	v.until(`document.querySelector('main .empty a[href="/"]') && !document.querySelector('dialog')`)
+	v.goTo(path)
+}
+
+// goTo goes to a path of the console without loading the page again.
+func (v *visitor) goTo(path string) {
+	v.t.Helper()
+	v.eval(fmt.Sprintf(`history.pushState(null, '', %q); dispatchEvent(new PopStateEvent('popstate'))`, path))
+}
+
+// text is what the console says for a key, in the language it has now.
+func (v *visitor) text(key string) string {
+	v.t.Helper()
+	language := ask[string](v, `document.documentElement.lang`)
+	raw, err := os.ReadFile("../i18n/" + language + ".json")
+	if err != nil {
+		v.t.Fatal(err)
 	}
-	v.mutex.Lock()
-	v.deaf = true // axe tries out style sheets of its own, which the policy refuses aloud.
-	v.mutex.Unlock()
-	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
-		_, err := chromedp.Evaluate[bool](axe+"\n;true")(ctx, tab)
-		return chromedp.Void{}, err
-	})
-	found := ask[[]string](v, `axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }).then(({ violations }) =>
-		violations.map((one) => one.id + ': ' + one.nodes.map((node) => node.target.join(' ')).join(' | ')))`)
+	var texts map[string]string
+	if err := json.Unmarshal(raw, &texts); err != nil {
+		v.t.Fatal(err)
+	}
+	if texts[key] == "" {
+		v.t.Fatalf("there is no text %q", key)
+	}
+	return texts[key]
+}
+
+// axeRun runs axe over the page as it is now; with rules, only those.
+const axeRun = `(async (rules) => {
+	scrollTo(0, 0); // What lies half under the bar at the top is no smaller for it.
+	const { violations, passes } = await axe.run(document, { preload: false, resultTypes: ['violations'],
+		runOnly: rules.length ? { type: 'rule', values: rules } : ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] });
+	if (passes.length + violations.length === 0) return ['it has looked at nothing'];
+	return violations.map((one) => one.id + ': ' + one.nodes.map((node) => node.target.join(' ') + ' ' + (node.any[0]?.message ?? '')).join(' | '));
+})`
+
+// examine waits until a view is drawn and everything is loaded, and looks at it in both themes.
+func (v *visitor) examine(one view) {
+	v.t.Helper()
+	for _, step := range one.steps {
+		step(v)
+	}
+	v.until(fmt.Sprintf(`document.querySelector(%q) && !(document.querySelector('dialog[open]') ?? document).querySelector('.skeleton')`, one.drawn))
+	v.fits(one.name)
+	if v.look == desk { // Once more as on a tablet.
+		v.do(chromedp.EmulateViewport(768, 1000))
+		v.fits(one.name)
+		v.do(chromedp.EmulateViewport(desk.width, desk.height))
+	}
+	if !ask[bool](v, `Boolean(window.axe)`) {
+		v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+			_, err := chromedp.Evaluate[bool](axe+"\n;true")(ctx, tab)
+			return chromedp.Void{}, err
+		})
+	}
+	found := ask[[]string](v, axeRun+`([])`)
+	v.otherTheme(true)
+	for _, problem := range ask[[]string](v, axeRun+`(['color-contrast', 'link-in-text-block'])`) {
+		found = append(found, "in the other theme: "+problem)
+	}
+	v.otherTheme(false)
 	if len(found) > 0 {
-		v.t.Errorf("%s: axe finds\n  %s", s.name, strings.Join(found, "\n  "))
+		v.t.Errorf("%s: axe finds\n  %s", one.name, strings.Join(found, "\n  "))
 	}
-	v.open("/healthz") // Leaves the page, and with it what axe has provoked.
-	v.mutex.Lock()
-	v.deaf = false
-	v.mutex.Unlock()
+}
+
+// fits compares the width of the page, and of an open dialog, with that of the window.
+func (v *visitor) fits(name string) {
+	v.t.Helper()
+	if over := ask[int](v, `Math.max(...[document.documentElement, ...document.querySelectorAll('dialog[open] > article')].map((box) => box.scrollWidth - box.clientWidth))`); over > 0 {
+		v.t.Errorf("%s: the page is %d px wider than the window", name, over)
+	}
+}
+
+// otherTheme changes from light to dark or back, as the explorer's button and the preferences do.
+func (v *visitor) otherTheme(on bool) {
+	v.t.Helper()
+	theme := "light"
+	if v.look.dark != on {
+		theme = "dark"
+	}
+	v.eval(fmt.Sprintf(`const own = document.getElementById('theme'); if (own) own.click(); else document.documentElement.dataset.theme = %q`, theme))
 }

@@ -1,6 +1,8 @@
 // Shows the API document. The requests of "Try it out" go to where this page came from, whatever name the service has
 // for itself: the content security policy allows no other place.
 
+import { keepAccessible } from './accessible.js';
+
 const root = document.documentElement;
 const button = document.getElementById('theme');
 
@@ -26,6 +28,8 @@ function leaveOptionalEmpty(parameters) {
 }
 
 const explorer = document.getElementById('explorer');
+
+keepAccessible(explorer);
 
 async function load() {
   const answer = await fetch('/openapi.json', { headers: { Accept: 'application/json' } });

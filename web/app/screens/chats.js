@@ -43,7 +43,7 @@ function NewChat({ close, done }) {
   });
   return html`<${Dialog} title=${t('chats.new')} close=${close}>
     <${Form} form=${form}>
-      <${UserPicker} others key=${people.length} label=${t('chats.with')} pick=${(one) => setPeople((was) => (was.some(({ id }) => id === one.id) ? was : [...was, one]))} error=${form.errors.participants} />
+      <${UserPicker} others several label=${t('chats.with')} pick=${(one) => setPeople((was) => (was.some(({ id }) => id === one.id) ? was : [...was, one]))} error=${form.errors.participants} />
       ${people.length > 0 && html`<ul class="chips" aria-label=${t('chats.participants')}>${people.map((one) => html`<li key=${one.id}><button type="button" class="chip" aria-label=${t('chats.remove', { name: one.name })} onClick=${() => setPeople(people.filter(({ id }) => id !== one.id))}>${one.name}<${Icon} name="close" size=${12} /></button></li>`)}</ul>`}
       ${people.length > 1 && html`<${Field} form=${form} name="title" label=${t('chats.title')} optional autocomplete="off" />`}
       ${may('chats', 'read_all') && html`<${Field} form=${form} name="support" type="checkbox" label=${t('chats.support')} />`}

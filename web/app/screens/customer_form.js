@@ -2,7 +2,7 @@ import { html, useMemo } from '../lib.js';
 import { api, idempotencyKey } from '../api.js';
 import { LANGUAGES, language, t, term } from '../i18n.js';
 import { Dialog } from '../ui/dialog.js';
-import { Actions, Field, Form, useForm } from '../ui/form.js';
+import { Actions, Field, Form, useForm, useHeld } from '../ui/form.js';
 
 const blank = { type: 'individual', first_name: '', last_name: '', email: '', phone: '', date_of_birth: '', nationality: '', address: { street: '', postal_code: '', city: '', country: '' }, metadata: {} };
 
@@ -12,19 +12,26 @@ function body(values, before) {
   return { ...rest, metadata: { ...before?.metadata, language: spoken } };
 }
 
+/** What the form begins with. */
+function valuesOf(customer) {
+  const { metadata: _, ...names } = blank;
+  const values = Object.fromEntries(Object.keys(names).map((name) => [name, name === 'address' ? { ...blank.address, ...customer?.address } : customer?.[name] ?? blank[name]]));
+  return { ...values, language: customer?.metadata?.language ?? language.get() };
+}
+
 /**
  * Creates a customer, or changes one.
  * @param {{customer?: any, etag?: string, close: () => void, done: (customer: any) => void}} props
  */
 export function CustomerDialog({ customer, etag, close, done }) {
   const key = useMemo(idempotencyKey, []);
-  const initial = Object.fromEntries(Object.keys(blank).filter((name) => name !== 'metadata').map((name) => [name, name === 'address' ? { ...blank.address, ...customer?.address } : customer?.[name] ?? blank[name]]));
-  const form = useForm({ ...initial, language: customer?.metadata?.language ?? language.get() }, async (values) => {
-    const sent = body(values, customer);
+  const held = useHeld(`/v1/customers/${customer?.id}`, customer, etag);
+  const form = useForm(valuesOf(customer), async (values) => {
+    const sent = body(values, held.record);
     done(await (customer
-      ? api.put(`/v1/customers/${customer.id}`, sent, { ifMatch: etag })
+      ? api.put(`/v1/customers/${customer.id}`, sent, held.match)
       : api.post('/v1/customers', sent, { headers: { 'Idempotency-Key': key } })));
-  });
+  }, customer && (async () => valuesOf(await held.read())));
   return html`<${Dialog} title=${customer ? t('customers.edit') : t('customers.new')} close=${close} wide>
     <${Form} form=${form}>
       <div class="fields">

@@ -11,7 +11,7 @@ import { Badge } from '../ui/data.js';
 import { Empty, Loaded, toast } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { Card } from '../ui/page.js';
-import { DocumentDialog, StatusDialog } from './kyc_forms.js';
+import { DocumentDialog, nextStates, StatusDialog } from './kyc_forms.js';
 import { needed, Steps, WHEN } from './kyc_parts.js';
 
 function Requirements({ requirements }) {
@@ -49,9 +49,6 @@ function History({ entries }) {
   <//>`;
 }
 
-/** The states that a reviewer may choose now; the others come about by themselves. */
-const nextStates = (transitions) => Object.keys(transitions).filter((state) => transitions[state].includes('reviewer'));
-
 /** Identity verification of one customer: what is there, what is missing, where it may go. */
 export function Kyc({ customer, rights, changed }) {
   usePrefs();
@@ -69,7 +66,7 @@ export function Kyc({ customer, rights, changed }) {
       <${Steps} status=${kyc.kyc_status} />
       <div class="row">
         <span class="grow fine">${kyc.verified_at ? t('kyc.verified_at', { date: dateTime(kyc.verified_at) }) : t('kyc.not_verified')}</span>
-        ${reviews && nextStates(kyc.transitions).length > 0 && html`<button class=${kyc.kyc_status === 'verified' ? 'quiet' : ''} onClick=${() => setDialog('status')}>${t('kyc.decide')}</button>`}
+        ${reviews && nextStates(kyc).length > 0 && html`<button class=${kyc.kyc_status === 'verified' ? 'quiet' : ''} onClick=${() => setDialog('status')}>${t('kyc.decide')}</button>`}
       </div>
     </section>
     <div class="grid-main">
@@ -80,6 +77,6 @@ export function Kyc({ customer, rights, changed }) {
       <${History} entries=${kyc.history} />
     </div>
     ${dialog === 'document' && html`<${DocumentDialog} customer=${customer} close=${() => setDialog(null)} done=${done} />`}
-    ${dialog === 'status' && html`<${StatusDialog} customer=${customer} kyc=${kyc} next=${nextStates(kyc.transitions)} close=${() => setDialog(null)} done=${done} />`}
+    ${dialog === 'status' && html`<${StatusDialog} customer=${customer} kyc=${kyc} close=${() => setDialog(null)} done=${done} />`}
   `}<//>`;
 }

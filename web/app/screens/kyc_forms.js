@@ -1,4 +1,4 @@
-import { html } from '../lib.js';
+import { html, useState } from '../lib.js';
 import { api } from '../api.js';
 import { may } from '../access.js';
 import { t, term } from '../i18n.js';
@@ -36,10 +36,21 @@ export function DocumentDialog({ customer, close, done }) {
   <//>`;
 }
 
+/** The states that a reviewer may choose now; the others come about by themselves. */
+export const nextStates = ({ transitions }) => Object.keys(transitions).filter((state) => transitions[state].includes('reviewer'));
+
 /** A reviewer's decision: only the states that may follow are offered. */
-export function StatusDialog({ customer, kyc, next, close, done }) {
+export function StatusDialog({ customer, kyc, close, done }) {
+  const [next, setNext] = useState(() => nextStates(kyc));
   const form = useForm({ kyc_status: next[0], verification_level: kyc.verification_level, reason: '' },
-    async (body) => done(await api.patch(`/v1/customers/${customer.id}/kyc/status`, body)));
+    async (body) => done(await api.patch(`/v1/customers/${customer.id}/kyc/status`, body)),
+    async () => {
+      const now = await api.get(`/v1/customers/${customer.id}/kyc`);
+      const states = nextStates(now);
+      setNext(states);
+      if (!states.includes(form.values.kyc_status)) form.set('kyc_status', states[0] ?? '');
+      return { verification_level: now.verification_level };
+    });
   return html`<${Dialog} title=${t('kyc.decide')} close=${close}>
     <${Form} form=${form}>
       <${Field} form=${form} name="kyc_status" label=${t('kyc.next')} options=${next.map((state) => [state, term('kyc_status', state)])} />

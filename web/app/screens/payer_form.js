@@ -3,20 +3,25 @@ import { api, idempotencyKey } from '../api.js';
 import { fullName } from '../customers.js';
 import { t } from '../i18n.js';
 import { Dialog } from '../ui/dialog.js';
-import { Actions, Field, Form, useForm } from '../ui/form.js';
+import { Actions, Field, Form, useForm, useHeld } from '../ui/form.js';
 import { CustomerPicker } from '../ui/picker.js';
+
+const NAMES = { name: '', company: '', email: '', country: 'CHE' };
+const valuesOf = (payer) => Object.fromEntries(Object.entries(NAMES).map(([name, blank]) => [name, payer?.[name] ?? blank]));
 
 /**
  * Creates a payer for a customer, or changes one.
- * @param {{payer?: any, customer?: any, close: () => void, done: (payer: any) => void}} props
+ * @param {{payer?: any, etag?: string, customer?: any, close: () => void, done: (payer: any) => void}} props
  */
-export function PayerDialog({ payer, customer, close, done }) {
+export function PayerDialog({ payer, etag, customer, close, done }) {
   const key = useMemo(idempotencyKey, []);
-  const form = useForm({ customer_id: payer?.customer_id ?? customer?.id ?? '', name: payer?.name ?? '', company: payer?.company ?? '', email: payer?.email ?? '', country: payer?.country ?? 'CHE' }, async (values) => {
+  const held = useHeld(`/v1/payers/${payer?.id}`, payer, etag);
+  const form = useForm({ customer_id: payer?.customer_id ?? customer?.id ?? '', ...valuesOf(payer) }, async (values) => {
+    const { customer_id: owner, ...changes } = values;
     done(await (payer
-      ? api.put(`/v1/payers/${payer.id}`, { name: values.name, company: values.company, email: values.email, country: values.country })
-      : api.post('/v1/payers', values, { headers: { 'Idempotency-Key': key } })));
-  });
+      ? api.put(`/v1/payers/${payer.id}`, changes, held.match)
+      : api.post('/v1/payers', { customer_id: owner, ...changes }, { headers: { 'Idempotency-Key': key } })));
+  }, payer && (async () => valuesOf(await held.read())));
   return html`<${Dialog} title=${payer ? t('payers.edit') : t('payers.new')} close=${close}>
     <${Form} form=${form}>
       ${customer ? html`<p><span class="fine">${t('customers.one')}</span><br /><strong>${fullName(customer)}</strong></p>` : !payer && html`<${CustomerPicker} form=${form} name="customer_id" />`}

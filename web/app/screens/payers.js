@@ -59,8 +59,8 @@ function PayerList() {
 function Payer({ id }) {
   usePrefs();
   const [editing, setEditing] = useState(false);
-  const load = useLoad(() => api.get(`/v1/payers/${id}`), [id]);
-  const payer = load.data;
+  const load = useLoad(() => api.tagged(`/v1/payers/${id}`), [id]);
+  const payer = load.data?.record;
   const customer = useLoad(() => (payer ? api.get(`/v1/customers/${payer.customer_id}`).catch(() => null) : null), [payer?.customer_id]);
   const rights = useRights('payers', id);
   const end = useAction(async () => {
@@ -80,7 +80,7 @@ function Payer({ id }) {
       [t('field.created_at'), dateTime(payer.created_at)], [t('field.updated_at'), dateTime(payer.modified_at)],
       [t('field.id'), html`<span class="code">${payer.id}</span><${Copy} text=${payer.id} label=${t('copy.id')} />`],
     ]} /><//>`}<//>
-    ${editing && html`<${PayerDialog} payer=${payer} close=${() => setEditing(false)} done=${() => { setEditing(false); load.reload(); toast(t('saved')); }} />`}`;
+    ${editing && html`<${PayerDialog} payer=${payer} etag=${load.data.etag} close=${() => setEditing(false)} done=${() => { setEditing(false); load.reload(); toast(t('saved')); }} />`}`;
 }
 
 /** The payers, or one of them. */

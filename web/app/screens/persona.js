@@ -68,7 +68,7 @@ function Users({ persona, rights }) {
   return html`<${Card} title=${t('personas.users')}>
     <${Loaded} load=${load} lines=${2}>${(rows) => html`
       ${rows.length ? html`<ul class="items">${rows.map((row) => html`<li key=${row.user_id}><${Avatar} name=${nameOf(row.user_id)} size="s" /><span class="grow">${nameOf(row.user_id)}</span>${rights.update && html`<button class="bare" aria-label=${`${t('personas.unlink_user')}: ${nameOf(row.user_id)}`} onClick=${() => remove(row)}><${Icon} name="trash" size=${16} /></button>`}</li>`)}</ul>` : html`<p class="none">${t('personas.no_users')}</p>`}
-      ${rights.update && html`<${UserPicker} key=${rows.length} label=${t('personas.link_user')} pick=${add} />`}`}<//>
+      ${rights.update && html`<${UserPicker} several label=${t('personas.link_user')} pick=${add} />`}`}<//>
   <//>`;
 }
 

@@ -2,7 +2,7 @@ import { html, useMemo } from '../lib.js';
 import { api, idempotencyKey } from '../api.js';
 import { t, term } from '../i18n.js';
 import { Dialog } from '../ui/dialog.js';
-import { Actions, Field, Form, useForm } from '../ui/form.js';
+import { Actions, Field, Form, useForm, useHeld } from '../ui/form.js';
 import { PersonaPicker } from '../ui/picker.js';
 
 /** A persona's name as one reads it. */
@@ -10,15 +10,18 @@ export const personaName = (persona) => [persona?.first_name, persona?.last_name
 
 const RELATIONS = ['spouse', 'parent', 'child', 'guardian', 'legal_representative', 'beneficial_owner', 'authorised_signatory', 'other'];
 
+const NAMES = ['first_name', 'last_name', 'date_of_birth', 'date_of_death', 'nationality', 'hash_id'];
+const valuesOf = (persona) => ({ ...Object.fromEntries(NAMES.map((name) => [name, persona?.[name] ?? ''])), active: persona?.active ?? true });
+
 /** Creates a persona, or changes one. */
 export function PersonaDialog({ persona, etag, close, done }) {
   const key = useMemo(idempotencyKey, []);
-  const names = ['first_name', 'last_name', 'date_of_birth', 'date_of_death', 'nationality', 'hash_id'];
-  const form = useForm({ ...Object.fromEntries(names.map((name) => [name, persona?.[name] ?? ''])), active: persona?.active ?? true }, async (values) => {
+  const held = useHeld(`/v1/personas/${persona?.id}`, persona, etag);
+  const form = useForm(valuesOf(persona), async (values) => {
     const body = { ...values, date_of_death: values.date_of_death || null };
     for (const name of ['nationality', 'hash_id']) if (!body[name]) delete body[name];
-    done(await (persona ? api.put(`/v1/personas/${persona.id}`, body, { ifMatch: etag }) : api.post('/v1/personas', body, { headers: { 'Idempotency-Key': key } })));
-  });
+    done(await (persona ? api.put(`/v1/personas/${persona.id}`, body, held.match) : api.post('/v1/personas', body, { headers: { 'Idempotency-Key': key } })));
+  }, persona && (async () => valuesOf(await held.read())));
   return html`<${Dialog} title=${persona ? t('personas.edit') : t('personas.new')} close=${close}>
     <${Form} form=${form}>
       <div class="fields">

@@ -3,7 +3,8 @@ import { api } from '../api.js';
 import { signIn } from '../auth.js';
 import { t } from '../i18n.js';
 import { go } from '../router.js';
-import { Door, useApiKey, useCountdown } from '../ui/door.js';
+import { useCountdown } from '../ui/countdown.js';
+import { Door, useApiKey } from '../ui/door.js';
 import { useAction } from '../ui/feedback.js';
 import { Field, Form, PasswordField, useForm } from '../ui/form.js';
 

@@ -1,7 +1,8 @@
 import { html, useState } from '../lib.js';
 import { signIn } from '../auth.js';
 import { t } from '../i18n.js';
-import { Door, useCountdown } from '../ui/door.js';
+import { useCountdown } from '../ui/countdown.js';
+import { Door } from '../ui/door.js';
 import { Notice } from '../ui/feedback.js';
 import { Field, Form, PasswordField, useForm } from '../ui/form.js';
 

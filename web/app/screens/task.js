@@ -57,9 +57,9 @@ export default function Task({ customer: customerId, id }) {
   const [dialog, setDialog] = useState('');
   const base = `/v1/customers/${customerId}/tasks/${id}`;
   const load = useLoad(async () => {
-    const found = await api.get(base);
+    const { record: found, etag } = await api.tagged(base);
     learnFromTasks([found]);
-    return found;
+    return { ...found, etag };
   }, [id]);
   const customer = useLoad(() => api.get(`/v1/customers/${customerId}`).catch(() => null), [customerId]);
   const rights = useRights('tasks', id);
@@ -75,7 +75,7 @@ export default function Task({ customer: customerId, id }) {
   const saved = () => { closeDialog(); load.reload(); toast(t('saved')); };
   return html`
     <${PageHead} title=${task?.title ?? t('tasks.one')} back=${['/tasks', t('nav.tasks')]} note=${task && html`<span class="row"><${Badge} group="task_status" value=${task.status} /><${Badge} group="task_category" value=${task.category} />${task.is_urgent && html`<${Badge} value=${t('tasks.urgent')} tone="warn" />`}</span>`}>
-      ${rights.update && html`<button class="quiet" onClick=${() => setDialog('edit')}><${Icon} name="edit" size=${16} />${t('do.edit')}</button>`}
+      ${task && rights.update && html`<button class="quiet" onClick=${() => setDialog('edit')}><${Icon} name="edit" size=${16} />${t('do.edit')}</button>`}
       ${rights.update && next.map((status) => html`<button key=${status} class=${status === next[0] ? '' : 'quiet'} disabled=${move.busy} onClick=${() => move.run(status)}>${term('task_move', status)}</button>`)}
     <//>
     <${Loaded} load=${load} lines=${8}>${() => html`<div class="grid-main">
@@ -97,6 +97,6 @@ export default function Task({ customer: customerId, id }) {
         <${Card} title=${t('tasks.logs')}><${Logs} logs=${task.metadata?.logs ?? []} /><//>
       </div>
     </div>`}<//>
-    ${dialog === 'edit' && html`<${TaskDialog} task=${task} close=${closeDialog} done=${saved} />`}
+    ${dialog === 'edit' && html`<${TaskDialog} task=${task} etag=${task.etag} close=${closeDialog} done=${saved} />`}
     ${dialog === 'assign' && html`<${AssigneeDialog} base=${base} close=${closeDialog} done=${saved} />`}`;
 }

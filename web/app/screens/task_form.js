@@ -3,20 +3,25 @@ import { api, idempotencyKey } from '../api.js';
 import { fullName } from '../customers.js';
 import { t, term } from '../i18n.js';
 import { Dialog } from '../ui/dialog.js';
-import { Actions, Field, Form, useForm } from '../ui/form.js';
+import { Actions, Field, Form, useForm, useHeld } from '../ui/form.js';
 import { CustomerPicker, UserPicker } from '../ui/picker.js';
 
 const CATEGORIES = ['sign', 'approve', 'update', 'delete'];
 
+const BLANK = { title: '', description: '', category: 'approve', is_urgent: false, weight: 1 };
+const valuesOf = (task) => Object.fromEntries(Object.entries(BLANK).map(([name, blank]) => [name, task?.[name] ?? blank]));
+
 /** Creates a task for a customer, or changes one. */
-export function TaskDialog({ task, customer, close, done }) {
+export function TaskDialog({ task, etag, customer, close, done }) {
   const key = useMemo(idempotencyKey, []);
-  const form = useForm({ customer_id: customer?.id ?? task?.customer_id ?? '', title: task?.title ?? '', description: task?.description ?? '', category: task?.category ?? 'approve', is_urgent: task?.is_urgent ?? false, weight: task?.weight ?? 1 }, async ({ customer_id: owner, ...values }) => {
+  const path = `/v1/customers/${task?.customer_id}/tasks/${task?.id}`;
+  const held = useHeld(path, task, etag);
+  const form = useForm({ customer_id: customer?.id ?? task?.customer_id ?? '', ...valuesOf(task) }, async ({ customer_id: owner, ...values }) => {
     const body = { ...values, is_urgent: Boolean(values.is_urgent), weight: Number(values.weight) };
     done(await (task
-      ? api.put(`/v1/customers/${task.customer_id}/tasks/${task.id}`, body)
+      ? api.put(path, body, held.match)
       : api.post(`/v1/customers/${owner}/tasks`, body, { headers: { 'Idempotency-Key': key } })));
-  });
+  }, task && (async () => valuesOf(await held.read())));
   const ready = Boolean(form.values.customer_id);
   return html`<${Dialog} title=${task ? t('tasks.edit') : t('tasks.new')} close=${close}>
     <${Form} form=${form}>

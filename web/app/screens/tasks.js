@@ -1,4 +1,4 @@
-import { html, useState } from '../lib.js';
+import { html, useEffect, useRef, useState } from '../lib.js';
 import { api } from '../api.js';
 import { may } from '../access.js';
 import { customersOf, fullName } from '../customers.js';
@@ -14,6 +14,7 @@ import { Avatar, Badge, Progress } from '../ui/data.js';
 import { Empty, Loaded, toast, toastError } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { PageHead } from '../ui/page.js';
+import { openByKey } from '../ui/select.js';
 import { TaskDialog } from './task_form.js';
 
 const COLUMNS = ['pending', 'in_progress', 'completed', 'declined', 'canceled'];
@@ -32,7 +33,7 @@ function TaskCard({ task, customer, move, drag }) {
     ${!CLOSED[task.status] && html`<${Progress} part=${task.performed_weight} whole=${task.weight} label=${t('tasks.progress_of', { title: task.title })} />`}
     <div class="task-foot">
       <span class="faces">${people.slice(0, 4).map((one) => html`<span key=${one.id} title=${one.name}><${Avatar} name=${one.name} size="s" /></span>`)}<span class="sr">${people.map((one) => one.name).join(', ')}</span></span>
-      ${next.length > 0 ? html`<span class="move"><${Icon} name="move" size=${16} /><select title=${t('tasks.move_to')} aria-label=${t('tasks.move', { title: task.title })} value="" onChange=${(event) => move(task, event.target.value)}>
+      ${next.length > 0 ? html`<span class="move"><${Icon} name="move" size=${16} /><select title=${t('tasks.move_to')} aria-label=${t('tasks.move', { title: task.title })} value="" onKeyDown=${openByKey} onChange=${(event) => move(task, event.target.value)}>
         <option value="">${t('tasks.move_to')}</option>${next.map((status) => html`<option key=${status} value=${status}>${term('task_status', status)}</option>`)}
       </select></span>` : html`<time class="fine" dateTime=${task.created_at}>${day(task.created_at)}</time>`}
     </div>
@@ -62,9 +63,16 @@ export default function Tasks() {
     return { ...page, names: await customersOf(page.data) };
   });
   useNotifications((item) => (!item || item.rec_type === 'tasks') && load.reload());
+  const moved = useRef('');
+  useEffect(() => { // A card that was moved by the keyboard keeps the focus, in its new lane.
+    if (!moved.current) return;
+    (document.querySelector(`main a[href$="/tasks/${moved.current}"]`) ?? document.querySelector('main h1'))?.focus();
+    moved.current = '';
+  }, [load.data]);
   async function move(task, status) {
     drag(null);
     if (!status) return;
+    if (document.activeElement?.closest('.task')) moved.current = task.id;
     const before = load.data;
     load.setData({ ...before, data: before.data.map((one) => (one.id === task.id ? { ...one, status } : one)) });
     try {

@@ -49,6 +49,7 @@ export function Thread({ id, chat, name, changed }) {
   const box = useRef();
   const atEnd = useRef(true);
   const field = useRef();
+  const unsent = useRef(null); // the message that failed last: sent again under its key, it appears once
 
   async function refresh() {
     try {
@@ -92,16 +93,19 @@ export function Thread({ id, chat, name, changed }) {
     event?.preventDefault();
     const content = text.trim();
     if (!content) return;
-    const pending = { id: `~${idempotencyKey()}`, senderId: myId(), content, type: 'text', createdAt: new Date().toISOString(), readBy: [], pending: true };
+    const key = unsent.current?.content === content ? unsent.current.key : idempotencyKey();
+    const pending = { id: `~${key}`, senderId: myId(), content, type: 'text', createdAt: new Date().toISOString(), readBy: [], pending: true };
     atEnd.current = true;
     setMessages((was) => [...(was ?? []), pending]);
     type('');
     try {
-      const sent = await api.post(`/v1/chats/${id}/messages`, { content, metadata: {} }, { headers: { 'Idempotency-Key': pending.id.slice(1) } });
+      const sent = await api.post(`/v1/chats/${id}/messages`, { content, metadata: {} }, { headers: { 'Idempotency-Key': key } });
       setMessages((was) => merge(was.filter((one) => one.id !== pending.id), [sent]));
       setError(null);
+      unsent.current = null;
       changed();
     } catch (failed) {
+      unsent.current = { content, key };
       setMessages((was) => was.filter((one) => one.id !== pending.id));
       type(content);
       setError(failed);

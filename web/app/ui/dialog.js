@@ -1,7 +1,27 @@
 import { html, useEffect, useId, useRef } from '../lib.js';
 import { t } from '../i18n.js';
+import { route } from '../router.js';
 import { store, useStore } from '../store.js';
 import { Icon } from './icon.js';
+
+/**
+ * Opens a dialog element as a modal one for as long as its component lives. The browser keeps the focus inside; after
+ * that it goes back to where it was.
+ * @param {{current: HTMLDialogElement}} element
+ * @param {(dialog: HTMLDialogElement) => void} [begin] chooses what has the focus first
+ */
+export function useModal(element, begin) {
+  useEffect(() => {
+    const dialog = element.current;
+    const before = document.activeElement;
+    dialog.showModal();
+    begin?.(dialog);
+    return () => {
+      dialog.close();
+      giveBack(before);
+    };
+  }, []);
+}
 
 /**
  * A modal dialog; the browser keeps the focus inside and gives it back afterwards.
@@ -10,22 +30,15 @@ import { Icon } from './icon.js';
 export function Dialog({ title, close, wide, class: name = '', children }) {
   const element = useRef();
   const id = useId();
-  useEffect(() => {
-    const dialog = element.current;
-    const before = document.activeElement;
-    dialog.showModal();
-    (dialog.querySelector('[autofocus], article input, article select, article textarea') ?? dialog.querySelector('article button'))?.focus();
-    return () => {
-      dialog.close();
-      if (before?.isConnected) before.focus();
-    };
-  }, []);
+  useModal(element, (dialog) => (dialog.querySelector('[autofocus], article input, article select, article textarea') ?? dialog.querySelector('article button'))?.focus());
   const cancel = (event) => {
     if (event.target !== element.current) return;
     event.preventDefault();
     close?.();
   };
-  return html`<dialog ref=${element} aria-labelledby=${id} onCancel=${cancel} class=${wide ? 'wide' : name}>
+  // A browser lets Escape be refused once; pressed again it closes the dialog whatever we say.
+  const closed = (event) => event.target === element.current && element.current.isConnected && element.current.showModal();
+  return html`<dialog ref=${element} aria-labelledby=${id} onCancel=${cancel} onClose=${closed} class=${wide ? 'wide' : name}>
     <article>
       <header>
         <h2 id=${id}>${title}</h2>
@@ -34,6 +47,15 @@ export function Dialog({ title, close, wide, class: name = '', children }) {
       ${children}
     </article>
   </dialog>`;
+}
+
+/** Gives the focus back to where it was; where that is gone, the screen's heading takes it. */
+function giveBack(before) {
+  const gone = () => !before?.isConnected || before === document.body;
+  if (!gone()) before.focus();
+  setTimeout(() => {
+    if (gone() && document.activeElement === document.body) document.querySelector('main h1')?.focus({ preventScroll: true });
+  });
 }
 
 const question = store(null);
@@ -48,11 +70,14 @@ export const confirm = (ask) => new Promise((answer) => question.set({ ...ask, a
 /** The place where questions of confirm() appear. */
 export function Questions() {
   const ask = useStore(question);
-  if (!ask) return null;
+  const { path } = useStore(route);
   const answer = (yes) => {
+    const asked = question.get();
     question.set(null);
-    ask.answer(yes);
+    asked?.answer(yes);
   };
+  useEffect(() => () => answer(false), [path]); // A question goes with its screen.
+  if (!ask) return null;
   return html`<${Dialog} title=${ask.title} close=${() => answer(false)}>
     <p>${ask.text}</p>
     <div class="actions">

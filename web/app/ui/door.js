@@ -38,14 +38,3 @@ export function useApiKey() {
   };
   return [key, keep];
 }
-
-/** Counts down the seconds until something may be tried again. */
-export function useCountdown() {
-  const [left, setLeft] = useState(0);
-  useEffect(() => {
-    if (left <= 0) return undefined;
-    const timer = setTimeout(() => setLeft(left - 1), 1000);
-    return () => clearTimeout(timer);
-  }, [left]);
-  return [left, setLeft];
-}

@@ -2,23 +2,39 @@ import { html, useEffect, useRef, useState } from '../lib.js';
 import { advice } from '../api.js';
 import { t, term } from '../i18n.js';
 import { store, useStore } from '../store.js';
+import { useCountdown } from './countdown.js';
 import { Icon } from './icon.js';
+
+/** How long to wait, counted down; aria-live is off, so that nobody has every second read to him. */
+function Wait({ seconds }) {
+  const [left] = useCountdown(seconds);
+  return html`<p aria-live="off">${left > 0 ? t('advice.wait', { n: left }) : t('advice.now')}</p>`;
+}
+
+let nextWait = 1;
+const waits = new WeakMap(); // Each error counts down on its own, however often it is drawn.
+
+function keyOf(error) {
+  if (!waits.has(error)) waits.set(error, nextWait++);
+  return waits.get(error);
+}
 
 /**
  * What went wrong, in the server's words, what to do about it, and the button to do it.
- * @param {{error: any, retry?: () => void, hint?: string}} props hint: what to do, where a screen knows better than advice()
+ * @param {{error: any, retry?: () => void, hint?: string, action?: any}} props hint: what to do, where a screen knows
+ *   better than advice(); action: a button in the place of the one that tries again
  */
-export function ErrorBox({ error, retry, hint }) {
+export function ErrorBox({ error, retry, hint, action }) {
   if (!error) return null;
   return html`<div class="notice bad" role="alert">
     <${Icon} name="warning" />
     <div>
       <strong>${error.message}</strong>
-      <p>${hint ?? advice(error)}</p>
+      ${error.retryAfter && !hint ? html`<${Wait} key=${keyOf(error)} seconds=${error.retryAfter} />` : html`<p>${hint ?? advice(error)}</p>`}
       ${error.details?.allowed?.length > 0 && html`<p>${t('advice.allowed', { what: error.details.allowed.map((state) => term('kyc_status', state)).join(', ') })}</p>`}
       ${error.code && html`<p class="fine">${error.code}${error.requestId && html` · ${t('error.request', { id: error.requestId })}`}</p>`}
     </div>
-    ${retry && html`<button class="quiet" onClick=${retry}>${t('do.retry')}</button>`}
+    ${action ?? (retry && html`<button class="quiet" onClick=${retry}>${t('do.retry')}</button>`)}
   </div>`;
 }
 

@@ -10,9 +10,10 @@ const isId = (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text.
 
 /**
  * A field that looks something up while one types: a combobox as the ARIA practices describe it.
- * @param {{label: string, find: (text: string) => Promise<{id: string, name: string, note?: string}[]>, pick: (found: {id: string, name: string}) => void, chosen?: string, error?: string, hint?: string, name?: string}} props
+ * @param {{label: string, find: (text: string) => Promise<{id: string, name: string, note?: string}[]>, pick: (found: {id: string, name: string}) => void, chosen?: string, error?: string, hint?: string, name?: string, several?: boolean}} props
+ *   several: what was picked is shown elsewhere, and the field is empty for the next
  */
-export function Lookup({ label, find, pick, chosen = '', error, hint, name }) {
+export function Lookup({ label, find, pick, chosen = '', error, hint, name, several }) {
   const id = useId();
   const [text, setText] = useState(chosen);
   const [open, setOpen] = useState(false);
@@ -21,7 +22,7 @@ export function Lookup({ label, find, pick, chosen = '', error, hint, name }) {
   const [, type] = useTyped(text, (wanted) => find(wanted).then((rows) => { setFound(rows.slice(0, SHOWN)); setAt(0); }, () => setFound([])));
   useEffect(() => setText(chosen), [chosen]);
   function choose(row) {
-    setText(row.name);
+    setText(several ? '' : row.name);
     setOpen(false);
     pick(row);
   }
@@ -69,13 +70,13 @@ async function findPersonas(text) {
 /** Chooses a persona by name. */
 export const PersonaPicker = ({ form, name }) => html`<${Lookup} label=${t('personas.one')} name=${name} find=${findPersonas} pick=${(row) => form.set(name, row.id)} error=${form.errors[name]} />`;
 
-/** Chooses a user by what is known of him, with `others` not oneself; somebody who may not list users enters an id. */
-export function UserPicker({ label, pick, error, chosen, others }) {
+/** Chooses a user by what is known of him, with `others` not oneself, with `several` one after another; somebody who may not list users enters an id. */
+export function UserPicker({ label, pick, error, chosen, others, several }) {
   usePeople();
   async function find(text) {
     if (isId(text)) return [{ id: text.trim().toLowerCase(), name: nameOf(text.trim().toLowerCase()), note: text.trim() }];
     const all = await listPeople();
     return all.filter((one) => `${one.name} ${one.login}`.toLowerCase().includes(text.toLowerCase()) && !(others && one.id === myId())).map((one) => ({ ...one, note: one.login !== one.name && one.login }));
   }
-  return html`<${Lookup} label=${label} find=${find} pick=${pick} error=${error} chosen=${chosen} hint=${t('people.pick_hint')} />`;
+  return html`<${Lookup} label=${label} find=${find} pick=${pick} error=${error} chosen=${chosen} several=${several} hint=${t('people.pick_hint')} />`;
 }

@@ -9,6 +9,7 @@ import { match } from '../router.js';
 import { connection } from '../stream.js';
 import { useStore } from '../store.js';
 import { Avatar } from './data.js';
+import { useModal } from './dialog.js';
 import { toastError } from './feedback.js';
 import { Icon, Mark } from './icon.js';
 
@@ -54,11 +55,7 @@ function Me({ path }) {
 function Drawer({ path, close }) {
   const element = useRef();
   const first = useRef(path);
-  useEffect(() => {
-    element.current.showModal();
-    element.current.querySelector('a').focus(); // Not the part that scrolls.
-    return () => element.current?.close();
-  }, []);
+  useModal(element, (dialog) => dialog.querySelector('a').focus()); // Not the part that scrolls.
   useEffect(() => {
     if (path !== first.current) close();
   }, [path]);

@@ -18,14 +18,14 @@ function NewKey({ close, done }) {
   });
   if (made) {
     const link = `${location.origin}/register#key=${encodeURIComponent(made.key)}`;
-    return html`<${Dialog} title=${t('keys.made')} close=${close}>
+    return html`<${Dialog} key="made" title=${t('keys.made')} close=${close}>
       <${Notice} tone="warn">${t('keys.once')}<//>
       <p class="secret"><span class="code">${made.key}</span><${Copy} text=${made.key} label=${t('copy.key')} /></p>
       <p class="fine">${t('keys.link')}</p><p class="secret"><span class="code">${link}</span><${Copy} text=${link} label=${t('copy.link')} /></p>
       <div class="actions"><button onClick=${close}>${t('keys.kept')}</button></div>
     <//>`;
   }
-  return html`<${Dialog} title=${t('keys.new')} close=${close}><${Form} form=${form}>
+  return html`<${Dialog} key="new" title=${t('keys.new')} close=${close}><${Form} form=${form}>
     <${Field} form=${form} name="name" label=${t('field.name')} hint=${t('keys.name_hint')} autocomplete="off" />
     <${Actions} form=${form} label=${t('keys.create')} cancel=${close} />
   <//><//>`;

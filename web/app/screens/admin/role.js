@@ -55,7 +55,7 @@ function Grants({ title, rows, text, remove }) {
 /** One role and everything that is granted to it. */
 export default function Role({ id }) {
   const [dialog, setDialog] = useState('');
-  const load = useLoad(() => api.get(`/v1/rbac/roles/${id}`), [id]);
+  const load = useLoad(() => api.tagged(`/v1/rbac/roles/${id}`), [id]);
   const grants = useLoad(() => grantsOf(id), [id]);
   const close = () => setDialog('');
   const saved = () => { close(); load.reload(); grants.reload(); toast(t('saved')); };
@@ -63,10 +63,10 @@ export default function Role({ id }) {
     if (await confirm({ title: t('grants.remove'), text: t('grants.remove_text'), action: t('grants.remove') })) api.delete(`/v1/rbac/grants/${grant.id}`).then(saved, toastError);
   }
   async function removeRole() {
-    if (await confirm({ title: t('roles.remove'), text: t('roles.remove_text', { name: load.data.name }), action: t('roles.remove') })) api.delete(`/v1/rbac/roles/${id}`).then(() => go('/admin/roles'), toastError);
+    if (await confirm({ title: t('roles.remove'), text: t('roles.remove_text', { name: load.data.record.name }), action: t('roles.remove') })) api.delete(`/v1/rbac/roles/${id}`).then(() => go('/admin/roles'), toastError);
   }
   const typeText = (grant) => html`<strong>${term('rec_type', grant.rec_type)}</strong>${grant.rec_id && html` <span class="code">${grant.rec_id}</span>`}<div class="row">${grant.permissions.map((one) => html`<${Badge} key=${one} group="permission" value=${one} tone="none" />`)}</div>`;
-  return html`<${Loaded} load=${load} lines=${8}>${(role) => html`
+  return html`<${Loaded} load=${load} lines=${8}>${({ record: role, etag }) => html`
     <${PageHead} title=${roleName(role.name)} back=${['/admin/roles', t('nav.roles')]} note=${roleText(role)}>
       ${!role.built_in && may('roles', 'delete') && html`<button class="quiet danger" onClick=${removeRole}>${t('roles.remove')}</button>`}
       ${!role.built_in && may('roles', 'update') && html`<button class="quiet" onClick=${() => setDialog('edit')}>${t('do.edit')}</button>`}
@@ -77,5 +77,5 @@ export default function Role({ id }) {
       <${Grants} title=${t('grants.endpoints')} rows=${rows.filter((grant) => grant.endpoint)} text=${(grant) => html`<${EndpointName} name=${grant.endpoint} />`} remove=${may('grants', 'delete') && remove} />
     </div>`}<//>
     ${dialog === 'grant' && html`<${GrantDialog} role=${role} close=${close} done=${saved} />`}
-    ${dialog === 'edit' && html`<${RoleDialog} role=${role} close=${close} done=${saved} />`}`}<//>`;
+    ${dialog === 'edit' && html`<${RoleDialog} role=${role} etag=${etag} close=${close} done=${saved} />`}`}<//>`;
 }

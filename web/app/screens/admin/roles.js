@@ -7,14 +7,18 @@ import { go } from '../../router.js';
 import { Badge, Table } from '../../ui/data.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Loaded } from '../../ui/feedback.js';
-import { Actions, Field, Form, useForm } from '../../ui/form.js';
+import { Actions, Field, Form, useForm, useHeld } from '../../ui/form.js';
 import { Icon } from '../../ui/icon.js';
 import { PageHead } from '../../ui/page.js';
 import { Why } from './why.js';
 
+const valuesOf = (role) => ({ name: role?.name ?? '', description: role?.description ?? '' });
+
 /** Makes a role, or renames one. */
-export function RoleDialog({ role, close, done }) {
-  const form = useForm({ name: role?.name ?? '', description: role?.description ?? '' }, async (body) => done(await (role ? api.put(`/v1/rbac/roles/${role.id}`, body) : api.post('/v1/rbac/roles', body))));
+export function RoleDialog({ role, etag, close, done }) {
+  const held = useHeld(`/v1/rbac/roles/${role?.id}`, role, etag);
+  const form = useForm(valuesOf(role), async (body) => done(await (role ? api.put(`/v1/rbac/roles/${role.id}`, body, held.match) : api.post('/v1/rbac/roles', body))),
+    role && (async () => valuesOf(await held.read())));
   return html`<${Dialog} title=${role ? t('roles.edit') : t('roles.new')} close=${close}><${Form} form=${form}>
     <${Field} form=${form} name="name" label=${t('field.name')} autocomplete="off" />
     <${Field} form=${form} name="description" label=${t('roles.description')} rows=${2} optional />

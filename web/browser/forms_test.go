@@ -1,0 +1,238 @@
+package browser_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+func TestCustomers_ErrorsStandBesideTheirFields(t *testing.T) {
+	b := sharedBank(t)
+	v := signedIn(t, b, desk, b.newPerson("Administrator"))
+	v.expect("400")
+	v.open("/customers?new=1")
+	v.write(`input[name=first_name]`, "Noëmi")
+	v.write(`input[name="address.country"]`, "QQ")
+	v.click(`dialog button[type=submit]`)
+	for _, field := range []string{"last_name", "email", "address.country"} {
+		v.until(fmt.Sprintf(`document.getElementById(document.getElementsByName(%q)[0].getAttribute('aria-describedby')?.split(' ')[0])?.innerText`, field))
+	}
+	v.until(`document.activeElement.name === 'last_name'`) // The first wrong field has the focus.
+	v.write(`input[name=last_name]`, "Häfliger")
+	v.write(`input[name=email]`, "noemi@example.ch")
+	v.write(`input[name="address.country"]`, "CH")
+	v.click(`dialog button[type=submit]`)
+	v.until(`document.querySelector('h1').innerText === 'Noëmi Häfliger' && !document.querySelector('dialog')`)
+
+	v.click(`.tabs a[href$="/kyc"]`)
+	v.see("No documents")
+	v.clickText("Add document")
+	v.write(`dialog input[name=number]`, "X1234567")
+	v.eval(`const f = document.querySelector('dialog input[name=expiry_date]'); f.value = '2099-01-31'; f.dispatchEvent(new Event('input', { bubbles: true }))`)
+	v.click(`dialog button[type=submit]`)
+	v.see("X1234567")
+	v.see("Pending")
+	v.clickText("Decide")
+	v.choose(`dialog select[name=kyc_status]`, "in_review")
+	v.write(`dialog textarea[name=reason]`, "The passport was seen")
+	v.click(`dialog button[type=submit]`)
+	v.see("The passport was seen") // It is in the history.
+	v.until(`document.querySelector('.steps [aria-current=step]').innerText.includes('In review')`)
+}
+
+// customerForm opens the dialog that changes a customer and gives the customer's id.
+func customerForm(b *bank, v *visitor, token string) (id string) {
+	b.t.Helper()
+	id = b.newCustomer(token, "Lea", "Brunner")
+	v.open("/customers/" + id)
+	v.clickText("Edit")
+	v.until(`document.querySelector('dialog input[name=last_name]').value === 'Brunner'`)
+	return id
+}
+
+// save presses the button that sends the form of the dialog.
+func (v *visitor) save() {
+	v.t.Helper()
+	v.click(`dialog button[type=submit]`)
+}
+
+func TestSave_WhileTheServerIsAwayKeepsWhatWasTyped(t *testing.T) {
+	b := ownBank(t)
+	v := signedIn(t, b, desk, boss)
+	v.expect("ERR_")
+	v.expect("503")
+	v.open("/customers?new=1")
+	v.write(`input[name=first_name]`, "Urs")
+	v.write(`input[name=last_name]`, "Kälin")
+	v.write(`input[name=email]`, "urs@example.ch")
+	b.stop()
+	v.save()
+	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('What you typed is still here')`)
+	v.until(`document.querySelector('input[name=last_name]').value === 'Kälin' && !document.querySelector('dialog button[type=submit]').disabled`)
+	b.start()
+	v.save()
+	v.until(`document.querySelector('h1').innerText === 'Urs Kälin' && !document.querySelector('dialog')`)
+}
+
+// The answer to a creation is lost on its way: sent once more, the form creates nothing twice.
+func TestSave_AgainAfterALostAnswerCreatesOnce(t *testing.T) {
+	g := newGate(t, sharedBank(t))
+	me := g.newPerson("Advisor")
+	v := signedIn(t, g.bank, desk, me)
+	v.expect("ERR_")
+	g.next(http.MethodPost, "/v1/customers", lose)
+	v.open("/customers?new=1")
+	v.write(`input[name=first_name]`, "Ladina")
+	v.write(`input[name=last_name]`, "Onlyonce")
+	v.write(`input[name=email]`, "ladina@example.ch")
+	v.save()
+	v.until(`document.querySelector('dialog [role=alert]')`)
+	v.save()
+	v.until(`document.querySelector('h1').innerText === 'Ladina Onlyonce'`)
+	found := g.call(g.token(me), http.MethodGet, "/v1/customers?search.last_name=Onlyonce", nil)
+	if found["total"].(float64) != 1 {
+		t.Errorf("there are %v customers, want one", found["total"])
+	}
+
+	rahel := g.newPerson("Advisor")
+	chat := g.call(g.token(me), http.MethodPost, "/v1/chats", map[string]any{"participants": []any{rahel.id}})["id"].(string)
+	g.next(http.MethodPost, "/v1/chats/"+chat+"/messages", lose)
+	v.open("/chats/" + chat)
+	v.write(`#composer`, "Is it there?")
+	v.click(`.composer button`)
+	v.until(`document.querySelector('.thread [role=alert]') && document.querySelector('#composer').value === 'Is it there?'`)
+	v.click(`.composer button`)
+	v.until(`document.querySelector('#composer').value === '' && document.querySelectorAll('.message').length === 1`)
+}
+
+func TestRefusals_AreToldKindly(t *testing.T) {
+	g := newGate(t, sharedBank(t))
+	me := g.newPerson("Advisor")
+	v := signedIn(t, g.bank, desk, me)
+	v.expect("429")
+	v.expect("503")
+	customerForm(g.bank, v, g.token(me))
+	v.write(`input[name=last_name]`, "Brunner-Frei")
+	g.next(http.MethodPut, "/v1/customers/", refuse(http.StatusTooManyRequests, `{"status":429,"message":"Too many requests.","code":"common.rate_limited","class":"temporary","retryable":true}`, "Retry-After", "2"))
+	v.save()
+	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('Too many requests')`)
+	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('You can try again now')`) // Counted down.
+	g.next(http.MethodPut, "/v1/customers/", refuse(http.StatusServiceUnavailable, `{"status":503,"message":"Not now.","code":"common.unavailable","class":"temporary","retryable":true}`))
+	v.save()
+	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('This is not your fault')`)
+	g.next(http.MethodPut, "/v1/customers/", refuse(http.StatusBadGateway, `<html>A proxy's own words</html>`))
+	v.expect("502")
+	v.save()
+	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('502')`)
+	v.save()
+	v.until(`document.querySelector('h1').innerText === 'Lea Brunner-Frei'`)
+}
+
+func TestRefusals_AFileThatIsTooLarge(t *testing.T) {
+	b := sharedBank(t)
+	v := signedIn(t, b, desk, b.newPerson("Advisor"))
+	v.expect("413")
+	v.open("/profile")
+	large := filepath.Join(t.TempDir(), "large.png")
+	if err := os.WriteFile(large, make([]byte, 6<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	v.do(chromedp.SetUploadFiles(chromedp.CSS(`input[type=file]`), []string{large}, chromedp.NodeReady))
+	v.clickText("Use this picture")
+	v.until(`document.querySelector('.toast.bad')?.innerText.includes('Choose a smaller file')`)
+}
+
+// Somebody else saves while a form is open: nobody is overwritten, and nothing that was typed is lost.
+func TestConflict_TakesTheNewerValuesAndKeepsWhatWasTyped(t *testing.T) {
+	b := sharedBank(t)
+	me := b.newPerson("Administrator")
+	token := b.token(me)
+	v := signedIn(t, b, desk, me)
+	v.expect("412")
+	customer := "/v1/customers/" + customerForm(b, v, token)
+	v.write(`input[name=last_name]`, "Brunner-Frei")
+	v.write(`input[name=phone]`, "+41791234567")
+	changed := b.call(token, http.MethodGet, customer, nil)
+	changed["first_name"], changed["last_name"], changed["metadata"] = "Lea Maria", "Brunner-Wyss", map[string]any{"branch": "Chur"}
+	b.call(token, http.MethodPut, customer, changed)
+	v.save()
+	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('what you typed stays')`)
+	v.clickText("Fetch the newer values")
+	v.until(`document.querySelector('input[name=first_name]').value === 'Lea Maria'`) // Untouched: the newer one.
+	v.until(`document.querySelector('input[name=last_name]').value === 'Brunner-Frei' && document.querySelector('input[name=phone]').value === '+41791234567'`)
+	v.see("Saved meanwhile: Brunner-Wyss")
+	v.clickText("Use this")
+	v.until(`document.querySelector('input[name=last_name]').value === 'Brunner-Wyss' && !document.body.innerText.includes('Saved meanwhile')`)
+	v.save()
+	v.until(`document.querySelector('h1').innerText === 'Lea Maria Brunner-Wyss' && !document.querySelector('dialog')`)
+	now := b.call(token, http.MethodGet, customer, nil)
+	if now["phone"] != "+41791234567" || now["metadata"].(map[string]any)["branch"] != "Chur" {
+		t.Errorf("saved was %v", now)
+	}
+}
+
+func TestConflict_EveryFormThatChangesARecordNoticesIt(t *testing.T) {
+	b := sharedBank(t)
+	me := b.newPerson("Administrator")
+	token := b.token(me)
+	v := signedIn(t, b, desk, me)
+	v.expect("412")
+	customer := b.newCustomer(token, "Timo", "Egger")
+	made := func(path string, body map[string]any) string {
+		return path + "/" + b.call(token, http.MethodPost, path, body)["id"].(string)
+	}
+	for _, one := range []struct {
+		name, record, screen, field string
+		change                      map[string]any
+	}{
+		{"persona", made("/v1/personas", map[string]any{"first_name": "Timo", "last_name": "Egger", "date_of_birth": "1980-01-01"}), "", "first_name", map[string]any{"first_name": "Timo", "last_name": "Graf", "date_of_birth": "1980-01-01"}},
+		{"payer", made("/v1/payers", map[string]any{"customer_id": customer, "name": "Timo Egger", "country": "CHE"}), "", "company", map[string]any{"name": "Timo Graf", "country": "CHE"}},
+		{"task", made("/v1/customers/"+customer+"/tasks", map[string]any{"title": "Call him", "category": "approve"}), "", "description", map[string]any{"title": "Call him twice", "category": "approve"}},
+		{"role", made("/v1/rbac/roles", map[string]any{"name": "Caller " + me.login}), "/admin", "description", map[string]any{"name": "Caller two " + me.login}},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			v.t, b.t = t, t
+			v.open(one.screen + strings.Replace(strings.TrimPrefix(one.record, "/v1"), "/rbac", "", 1))
+			v.clickText("Edit")
+			v.write(`dialog [name=`+one.field+`]`, "typed")
+			b.call(token, http.MethodPut, one.record, one.change)
+			v.save()
+			v.clickText("Fetch the newer values")
+			v.see("These are the newer values")
+			v.until(fmt.Sprintf(`document.querySelector('dialog [name=%s]').value === 'typed'`, one.field))
+			v.save()
+			v.gone(`dialog`)
+		})
+	}
+	v.t, b.t = t, t
+}
+
+// Two reviewers decide at once: the second is told what is possible now, and decides anew.
+func TestConflict_ADecisionThatIsNoLongerPossible(t *testing.T) {
+	b := sharedBank(t)
+	me := b.newPerson("Administrator")
+	token := b.token(me)
+	v := signedIn(t, b, desk, me)
+	v.expect("409")
+	customer := b.newCustomer(token, "Nina", "Arnold")
+	b.call(token, http.MethodPut, "/v1/customers/"+customer+"/kyc", map[string]any{"documents": []any{map[string]any{"type": "passport", "number": "Z9", "expiry_date": "2099-01-01", "country": "CHE"}}})
+	v.open("/customers/" + customer + "/kyc")
+	v.clickText("Decide")
+	v.choose(`dialog select[name=kyc_status]`, "in_review")
+	v.write(`dialog textarea[name=reason]`, "I look at it")
+	for _, status := range []string{"in_review", "rejected"} {
+		b.call(token, http.MethodPatch, "/v1/customers/"+customer+"/kyc/status", map[string]any{"kyc_status": status, "reason": "Another was faster"})
+	}
+	v.save()
+	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('Possible now')`)
+	v.clickText("Fetch the newer values")
+	v.until(`[...document.querySelector('dialog select[name=kyc_status]').options].every((one) => one.value === 'pending') && document.querySelector('dialog textarea').value === 'I look at it'`)
+	v.save()
+	v.gone(`dialog`)
+	v.see("I look at it") // It is in the history.
+}

@@ -1,0 +1,153 @@
+package browser_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+func TestKeyboard_ReachesEverything(t *testing.T) {
+	b := sharedBank(t)
+	me := b.newPerson("Advisor")
+	v := newVisitor(t, b, desk)
+	v.door("/signin")
+	v.until(`document.activeElement.name === 'login'`)
+	v.keys(me.login + kb.Tab + me.password + kb.Enter)
+	v.until(`document.querySelector('.shell h1')`)
+	v.tabTo(`document.activeElement.classList.contains('skip')`)
+	v.keys(kb.Enter)
+	v.until(`document.activeElement.id === 'main'`) // Past the menu, into the content.
+	v.tabTo(`document.activeElement.getAttribute('href') === '/customers'`)
+	v.keys(kb.Enter)
+	v.until(`document.querySelector('h1').innerText === 'Customers' && document.activeElement.tagName === 'H1'`)
+	v.tabTo(`document.activeElement.innerText?.trim() === 'New customer'`)
+	v.keys(kb.Enter)
+	v.until(`document.querySelector('dialog[open]') && document.activeElement.name === 'first_name'`)
+	v.keys("Reto" + kb.Tab + "Favre" + kb.Tab + "reto@example.ch" + kb.Enter)
+	v.until(`document.querySelector('h1').innerText === 'Reto Favre'`)
+	v.tabTo(`document.activeElement.innerText?.trim() === 'Edit'`)
+	v.keys(kb.Enter)
+	v.until(`document.querySelector('dialog[open]')`)
+	v.keys(kb.Escape)
+	v.gone(`dialog`)
+	v.until(`document.activeElement.innerText?.trim() === 'Edit'`) // The focus goes back to where it was.
+}
+
+// tabTo presses Tab until a condition on the focus holds.
+func (v *visitor) tabTo(condition string) {
+	v.t.Helper()
+	for range 80 {
+		v.keys(kb.Tab)
+		if ask[bool](v, "Boolean("+condition+")") {
+			return
+		}
+	}
+	v.t.Fatalf("Tab never reached: %s\n%s", condition, v.page())
+}
+
+// Every dialog: the focus begins in it, stays in it, and goes back to where it came from when Escape closes it.
+func TestKeyboard_DialogsHoldTheFocusAndGiveItBack(t *testing.T) {
+	b := sharedBank(t)
+	me := b.newPerson("Administrator")
+	views := b.views(me)
+	v := signedIn(t, b, desk, me)
+	v.expect("40")
+	for _, one := range views {
+		if one.narrow || !strings.Contains(one.drawn, "dialog") || len(one.steps) == 0 || one.name == "sign in again" {
+			continue
+		}
+		v.leaveFor(one.path)
+		for _, step := range one.steps {
+			step(v)
+		}
+		v.until(fmt.Sprintf(`document.querySelector(%q)`, one.drawn))
+		within := `document.querySelector('dialog[open]').contains(document.activeElement)`
+		v.until(within)
+		for range 3 { // Past its last control; beyond lies the browser's own frame, never the page behind.
+			v.keys(kb.Tab, chromedp.KeyModifiers(chromedp.ModifierShift))
+			if !ask[bool](v, within+` || document.activeElement === document.body`) {
+				t.Errorf("%s: the focus leaves the dialog for %s", one.name, ask[string](v, `document.activeElement.outerHTML.slice(0, 120)`))
+			}
+		}
+		v.eval(`document.querySelector('dialog[open] article').querySelector('input, button')?.focus()`)
+		v.keys(kb.Escape)
+		if ask[bool](v, `Boolean(document.querySelector('dialog[open]'))`) {
+			v.keys(kb.Escape) // The first one closed a list of suggestions.
+		}
+		v.gone(`dialog`)
+		v.until(`document.querySelector('main').contains(document.activeElement)`)
+	}
+}
+
+// What must be answered cannot be lost by Escape, however often it is pressed.
+func TestKeyboard_SigningInAgainCannotBeDismissed(t *testing.T) {
+	b := sharedBank(t)
+	me := b.newPerson("Advisor")
+	v := signedIn(t, b, desk, me)
+	v.expect("401")
+	b.endSessions(me)
+	v.goTo("/customers")
+	v.until(`document.activeElement.name === 'password'`)
+	for range 4 {
+		v.keys(kb.Escape)
+	}
+	v.until(`document.querySelector('dialog[open]:modal')`)
+	v.write(`dialog input[name=password]`, me.password)
+	v.keys(kb.Enter)
+	v.gone(`dialog`)
+	v.until(`document.querySelector('table.data, .empty')`)
+}
+
+func TestKeyboard_MovesACardOfTheBoard(t *testing.T) {
+	b := sharedBank(t)
+	me := b.newPerson("Advisor")
+	token := b.token(me)
+	task := b.call(token, http.MethodPost, "/v1/customers/"+b.newCustomer(token, "Gian", "Caduff")+"/tasks", map[string]any{"title": "Send the card", "category": "approve"})["id"].(string)
+	v := signedIn(t, b, desk, me)
+	v.open("/tasks")
+	v.until(`document.querySelector('.task select')`)
+	v.tabTo(`document.activeElement.matches('.task select')`)
+	v.keys(kb.ArrowDown) // Opens the list; it must not move the card yet.
+	if got := ask[string](v, `document.querySelector('.task').closest('section').getAttribute('aria-label')`); got != "Pending" {
+		t.Errorf("one key moved the card to %s", got)
+	}
+	v.keys(kb.ArrowDown + kb.ArrowDown + kb.Enter)
+	v.until(`document.querySelector('.task').closest('section').getAttribute('aria-label') === 'Completed'`)
+	v.until(fmt.Sprintf(`document.activeElement.getAttribute('href')?.endsWith(%q)`, task)) // The focus went with it.
+	v.keys(kb.Enter)
+	v.until(`document.querySelector('h1').innerText === 'Send the card'`)
+}
+
+// The menu of a narrow screen, and what shows where the focus is.
+func TestKeyboard_MenuAndRing(t *testing.T) {
+	b := sharedBank(t)
+	v := signedIn(t, b, look{width: 360, height: 740}, b.newPerson("Advisor"))
+	v.tabTo(`document.activeElement.matches('.only-narrow')`)
+	ring := `(() => { const style = getComputedStyle(document.activeElement); return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2; })()`
+	v.until(ring)
+	v.keys(kb.Enter)
+	v.until(`document.querySelector('dialog[open].drawer').contains(document.activeElement)`)
+	v.keys(kb.Escape)
+	v.gone(`dialog`)
+	v.until(`document.activeElement.matches('.only-narrow')`)
+	v.keys(kb.Enter)
+	v.tabTo(`document.activeElement.getAttribute('href') === '/tasks'`)
+	v.until(ring)
+	v.keys(kb.Enter)
+	v.until(`location.pathname === '/tasks' && !document.querySelector('dialog')`)
+
+	// Whatever Tab reaches on a screen full of controls shows that it has been reached.
+	v.open("/customers?new=1")
+	v.until(`document.querySelector('dialog[open]')`)
+	for range 16 {
+		bare := `(() => { const at = document.activeElement; return at === document.body || at.type === 'date' || ` + ring + ` ? '' : at.outerHTML.slice(0, 160); })()` // A date field shows it on its parts.
+		if at := ask[string](v, bare); at != "" {
+			t.Errorf("no ring on %s", at)
+		}
+		v.keys(kb.Tab)
+	}
+}

@@ -1,0 +1,63 @@
+package browser_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// browser is the one chromium that all tests share; each visitor has a profile of his own in it.
+var browser context.Context
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		fmt.Println("browser tests need chromium: apt-get install chromium")
+		return 0
+	}
+	dir, err := os.MkdirTemp("", "kontor-browser")
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	program = filepath.Join(dir, "kontor")
+	if out, err := exec.Command("go", "build", "-o", program, "kontor").CombinedOutput(); err != nil {
+		fmt.Printf("build: %v\n%s", err, out)
+		return 1
+	}
+	film := filepath.Join(dir, "camera.y4m")
+	if err := writeFilm(film); err != nil {
+		fmt.Println("film for the camera:", err)
+		return 1
+	}
+	house, err = newProcess(filepath.Join(dir, "data"), os.Stderr)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer house.stop()
+	allocator, closeAllocator := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Headless,
+		chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("no-first-run", true),
+		chromedp.Flag("use-fake-ui-for-media-stream", true), chromedp.Flag("use-fake-device-for-media-stream", true),
+		chromedp.Flag("use-file-for-fake-video-capture", film))
+	defer closeAllocator()
+	var closeBrowser context.CancelFunc
+	browser, closeBrowser = chromedp.NewContext(allocator)
+	defer closeBrowser()
+	if err := chromedp.Do(browser); err != nil {
+		fmt.Println("start chromium:", err)
+		return 1
+	}
+	return m.Run()
+}

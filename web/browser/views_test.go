@@ -1,0 +1,205 @@
+package browser_test
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// view is one thing that the console shows: a screen, a tab, a dialog.
+type view struct {
+	name, path string // path: empty where the view before it is gone on from
+	steps      []step // what leads from the screen to it
+	drawn      string // a selector that shows that it is there
+	narrow     bool   // only on a narrow display
+}
+
+// step is something that a visitor does.
+type step func(v *visitor)
+
+// press presses the button with the text of a key, in the visitor's language.
+func press(key string) step { return func(v *visitor) { v.clickText(v.text(key)) } }
+
+func click(selector string) step { return func(v *visitor) { v.click(selector) } }
+
+// tap clicks what lies outside of the window or moves.
+func tap(selector string) step {
+	return func(v *visitor) {
+		v.until(fmt.Sprintf(`document.querySelector(%q)`, selector))
+		v.eval(fmt.Sprintf(`document.querySelector(%q).click()`, selector))
+	}
+}
+
+func write(selector, text string) step { return func(v *visitor) { v.write(selector, text) } }
+
+func choose(selector, value string) step { return func(v *visitor) { v.choose(selector, value) } }
+
+func see(selector string) step {
+	return func(v *visitor) { v.until(fmt.Sprintf(`document.querySelector(%q)`, selector)) }
+}
+
+// upload gives a file of the samples to a field of the page.
+func upload(selector, name string) step {
+	return func(v *visitor) {
+		v.t.Helper()
+		path, err := filepath.Abs(filepath.Join("../../testdata/qr/files", name))
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		v.do(chromedp.SetUploadFiles(chromedp.CSS(selector), []string{path}, chromedp.NodeReady))
+	}
+}
+
+const (
+	form    = "dialog[open] form"
+	sure    = "dialog[open] button.danger" // the question before what cannot be undone
+	trash   = "main .items button.bare"
+	someone = "0193a000-0000-7000-8000-000000000001" // the id of nothing
+)
+
+func doors() []view {
+	application := func(kind, value string) []step {
+		return []step{choose(`select[name=credential_type]`, kind), write(`input[name=credential_value]`, value), write(`input[name=password]`, "four words in a row"),
+			click(`input[name=terms_accepted]`), click(`input[name=privacy_policy_accepted]`), click(`button[type=submit]`)}
+	}
+	unique := people.Add(1)
+	return []view{
+		{name: "sign in", path: "/signin", drawn: `input[name=login]`},
+		{name: "sign in refused", path: "/signin", steps: []step{write(`input[name=login]`, fmt.Sprintf("x%d", unique)), write(`input[name=password]`, "x"), click(`button[type=submit]`)}, drawn: `[role=alert]`},
+		{name: "sign in for the first time", path: "/signin", steps: []step{click(`summary`)}, drawn: `details[open]`},
+		{name: "register without a key", path: "/register", drawn: `input[name=api_key]`},
+		{name: "recover without a key", path: "/recover", drawn: `input[name=api_key]`},
+		{name: "register", path: "/register#key=" + apiKey, drawn: `input[name=credential_value]`},
+		{name: "register with errors", path: "/register", steps: []step{click(`button[type=submit]`)}, drawn: `[aria-invalid=true]`},
+		{name: "register: the code", path: "/register", steps: application("email", fmt.Sprintf("view-%d@example.ch", unique)), drawn: `input[name=otp]`},
+		{name: "register: waiting", path: "/register", steps: application("username", fmt.Sprintf("view-%d", unique)), drawn: `a.button[href="/signin"]`},
+		{name: "recover", path: "/recover", drawn: `input[name=credential_value]`},
+		{name: "recover: the code", path: "/recover", steps: []step{write(`input[name=credential_value]`, fmt.Sprintf("x%d@example.ch", unique)), click(`button[type=submit]`)}, drawn: `input[name=otp]`},
+	}
+}
+
+// explorer lists what the pages of the API show.
+func explorer() []view {
+	const tag = `#operations-tag-Customers button`
+	const operation = `.opblock[id*="customers"][id$=".create"] `
+	return []view{ // One page; each goes on where the one before it has ended.
+		{name: "explorer", path: "/docs", drawn: ".opblock-tag"},
+		{name: "explorer: an operation", steps: []step{tap(tag), tap(operation + ".opblock-summary-control")}, drawn: operation + ".responses-table"},
+		{name: "explorer: trying it", steps: []step{tap(operation + ".try-out__btn"), tap(operation + ".execute")}, drawn: operation + ".live-responses-table"},
+		{name: "explorer: tokens", steps: []step{tap(".btn.authorize")}, drawn: ".auth-container"},
+	}
+}
+
+// views makes something of everything for somebody to look at, and lists all that the console shows of it.
+func (b *bank) views(me person) []view {
+	b.t.Helper()
+	token := b.token(me)
+	send := func(method, path string, body any) map[string]any { return b.call(token, method, path, body) }
+	id := func(record map[string]any) string { return record["id"].(string) }
+
+	customer := "/customers/" + b.newCustomer(token, "Luca", "Bernasconi")
+	send(http.MethodPut, "/v1"+customer+"/kyc", map[string]any{"documents": []any{map[string]any{"type": "passport", "number": "X123", "expiry_date": "2099-01-01", "country": "CHE"}}})
+	payer := "/payers/" + id(send(http.MethodPost, "/v1/payers", map[string]any{"customer_id": customer[len("/customers/"):], "name": "Anna Müller", "company": "Müller AG", "country": "CHE"}))
+	task := customer + "/tasks/" + id(send(http.MethodPost, "/v1"+customer+"/tasks", map[string]any{"title": "Sign the contract", "category": "sign", "weight": 1, "is_urgent": true, "assignees": []any{map[string]any{"user_id": me.id, "name": "Anna Müller", "weight": 2}}}))
+	persona := "/personas/" + id(send(http.MethodPost, "/v1/personas", map[string]any{"first_name": "Luca", "last_name": "Bernasconi", "date_of_birth": "1980-02-29", "nationality": "CHE"}))
+	spouse := id(send(http.MethodPost, "/v1/personas", map[string]any{"first_name": "Mia", "last_name": "Bernasconi", "date_of_birth": "1981-03-01", "nationality": "CHE"}))
+	send(http.MethodPost, "/v1"+persona+"/links", map[string]any{"linked_persona_id": spouse, "relation": "spouse"})
+	send(http.MethodPost, "/v1"+persona+"/users", map[string]any{"user_id": me.id})
+	other := b.newPerson("Advisor")
+	chat := "/chats/" + id(send(http.MethodPost, "/v1/chats", map[string]any{"participants": []any{other.id}}))
+	for _, words := range []string{"Grüezi", "Is the contract there?"} {
+		send(http.MethodPost, "/v1"+chat+"/messages", map[string]any{"content": words})
+	}
+	b.call(b.token(other), http.MethodPost, "/v1"+chat+"/messages", map[string]any{"content": "It is."})
+	send(http.MethodPost, "/v1/users/"+me.id+"/credentials", map[string]any{"credential_type": "email", "credential_value": "more-" + me.login})
+	role := id(send(http.MethodPost, "/v1/rbac/roles", map[string]any{"name": "Auditor " + me.login, "description": "Looks at everything"}))
+	for _, grant := range []map[string]any{{"rec_type": "customers", "permissions": []any{"read", "read_all"}}, {"endpoint": "GET /v1/customers"}} {
+		grant["role_id"] = role
+		send(http.MethodPost, "/v1/rbac/grants", grant)
+	}
+	send(http.MethodPut, "/v1/rate-limits", map[string]any{"endpoint": "GET /v1/audit", "per_minute": 600})
+	send(http.MethodPost, "/v1/api-keys", map[string]any{"name": "Branch " + time.Now().Format(time.TimeOnly)})
+
+	return []view{
+		{name: "overview", path: "/", drawn: ".figures"},
+		{name: "menu", path: "/", steps: []step{click(`.only-narrow`)}, drawn: "dialog[open].drawer", narrow: true},
+		{name: "customers", path: "/customers", drawn: "table.data"},
+		{name: "no customers", path: "/customers?q=nobody-is-called-so", drawn: ".empty"},
+		{name: "new customer", path: "/customers?new=1", drawn: form},
+		{name: "new customer with errors", path: "/customers?new=1", steps: []step{click(form + ` button[type=submit]`)}, drawn: form + ` [aria-invalid=true]`},
+		{name: "customer", path: customer, drawn: ".facts"},
+		{name: "customer editing", path: customer, steps: []step{press("do.edit")}, drawn: form},
+		{name: "verification", path: customer + "/kyc", drawn: ".steps"},
+		{name: "document", path: customer + "/kyc", steps: []step{press("kyc.add")}, drawn: form},
+		{name: "decision", path: customer + "/kyc", steps: []step{press("kyc.decide")}, drawn: form},
+		{name: "customer's tasks", path: customer + "/tasks", drawn: "table.data"},
+		{name: "customer's new task", path: customer + "/tasks", steps: []step{press("tasks.new")}, drawn: form},
+		{name: "customer's payers", path: customer + "/payers", drawn: "table.data"},
+		{name: "customer's new payer", path: customer + "/payers", steps: []step{press("payers.new")}, drawn: form},
+		{name: "customer's notifications", path: customer + "/notifications", drawn: "main .card"},
+		{name: "missing customer", path: "/customers/" + someone, drawn: "[role=alert]"},
+		{name: "personas", path: "/personas", drawn: "table.data"},
+		{name: "new persona", path: "/personas?new=1", drawn: form},
+		{name: "persona", path: persona, drawn: ".graph"},
+		{name: "persona editing", path: persona, steps: []step{press("do.edit")}, drawn: form},
+		{name: "persona link", path: persona, steps: []step{press("personas.link"), see(form), click(`dialog input[role=combobox]`)}, drawn: `dialog [role=option]`},
+		{name: "persona unlinking", path: persona, steps: []step{see(".graph"), click(".graph ~ .items button.bare")}, drawn: sure},
+		{name: "payers", path: "/payers", drawn: "table.data"},
+		{name: "new payer", path: "/payers?new=1", steps: []step{see(form), click(`dialog input[role=combobox]`)}, drawn: `dialog [role=option]`},
+		{name: "payer", path: payer, drawn: ".facts"},
+		{name: "payer editing", path: payer, steps: []step{press("do.edit")}, drawn: form},
+		{name: "payer ending", path: payer, steps: []step{press("payers.end")}, drawn: sure},
+		{name: "tasks", path: "/tasks", drawn: ".board"},
+		{name: "new task", path: "/tasks?new=1", drawn: form},
+		{name: "task", path: task, drawn: ".timeline"},
+		{name: "task editing", path: task, steps: []step{press("do.edit")}, drawn: form},
+		{name: "assignee", path: task, steps: []step{press("tasks.assign")}, drawn: form},
+		{name: "chats", path: "/chats", drawn: ".chat-list a"},
+		{name: "chat", path: chat, drawn: ".message"},
+		{name: "new chat", path: "/chats?new=1", steps: []step{write(`dialog input[role=combobox]`, other.id), click(`dialog [role=option]`)}, drawn: "dialog .chip"},
+		{name: "notifications", path: "/notifications", drawn: ".card"},
+		{name: "invoices", path: "/invoices", drawn: ".drop"},
+		{name: "camera", path: "/invoices", steps: []step{press("invoices.camera")}, drawn: ".camera button:not(:disabled)"},
+		{name: "payment part", path: "/invoices", steps: []step{upload(`input[type=file]`, "qr-only-b27-05.png")}, drawn: ".paper"},
+		{name: "payment part with violations", path: "/invoices", steps: []step{upload(`input[type=file]`, "dmg-badcurrency.pdf")}, drawn: ".findings"},
+		{name: "refused invoice", path: "/invoices", steps: []step{upload(`input[type=file]`, "noqr-white.png")}, drawn: "[role=alert]"},
+		{name: "profile", path: "/profile", drawn: ".segments"},
+		{name: "password with errors", path: "/profile", steps: []step{see(`input[name=old_password]`), func(v *visitor) { v.eval(`document.querySelector('input[name=old_password]').form.requestSubmit()`) }}, drawn: "[aria-invalid=true]"},
+		{name: "new credential", path: "/profile", steps: []step{press("credentials.add")}, drawn: form},
+		{name: "credential's code", path: "/profile", steps: []step{press("otp.do")}, drawn: form},
+		{name: "credential removing", path: "/profile", steps: []step{click(trash)}, drawn: sure},
+		{name: "session ending", path: "/profile", steps: []step{press("sessions.end")}, drawn: sure},
+		{name: "users", path: "/admin/users", drawn: "table.data"},
+		{name: "user", path: "/admin/users/" + other.id, drawn: ".facts"},
+		{name: "own user", path: "/admin/users/" + me.id, drawn: "fieldset[disabled]"},
+		{name: "user disabling", path: "/admin/users/" + other.id, steps: []step{press("admin.disable")}, drawn: sure},
+		{name: "why", path: "/admin/users/" + other.id, steps: []step{press("why.ask")}, drawn: "[aria-live] .badge"},
+		{name: "roles", path: "/admin/roles", drawn: "table.data"},
+		{name: "new role", path: "/admin/roles", steps: []step{press("roles.new")}, drawn: form},
+		{name: "role", path: "/admin/roles/" + role, drawn: ".items"},
+		{name: "role editing", path: "/admin/roles/" + role, steps: []step{press("do.edit")}, drawn: form},
+		{name: "role removing", path: "/admin/roles/" + role, steps: []step{press("roles.remove")}, drawn: sure},
+		{name: "grant", path: "/admin/roles/" + role, steps: []step{press("grants.new")}, drawn: form},
+		{name: "grant on an endpoint", path: "/admin/roles/" + role, steps: []step{press("grants.new"), see(form), choose(`dialog select[name=kind]`, "endpoint")}, drawn: `dialog select[name=endpoint]`},
+		{name: "grant removing", path: "/admin/roles/" + role, steps: []step{click(trash)}, drawn: sure},
+		{name: "endpoints", path: "/admin/endpoints", drawn: "table.data"},
+		{name: "limits", path: "/admin/limits", drawn: "table.data"},
+		{name: "new limit", path: "/admin/limits", steps: []step{press("limits.set")}, drawn: form},
+		{name: "limit editing", path: "/admin/limits", steps: []step{press("do.edit")}, drawn: form},
+		{name: "keys", path: "/admin/keys", drawn: "table.data"},
+		{name: "new key", path: "/admin/keys", steps: []step{press("keys.new")}, drawn: form},
+		{name: "the new key", path: "/admin/keys", steps: []step{press("keys.new"), write(`dialog input[name=name]`, "Intranet"), click(form + ` button[type=submit]`)}, drawn: "dialog .secret"},
+		{name: "key revoking", path: "/admin/keys", steps: []step{press("keys.revoke")}, drawn: sure},
+		{name: "deliveries", path: "/admin/deliveries", drawn: "table.data"},
+		{name: "delivery", path: "/admin/deliveries", steps: []step{click(`table.data button.link`)}, drawn: "dialog[open] .facts"},
+		{name: "audit", path: "/admin/audit", drawn: "table.data"},
+		{name: "audit entry", path: "/admin/audit", steps: []step{click(`table.data button.link`)}, drawn: "dialog[open] .facts"},
+		{name: "health", path: "/admin/health", drawn: ".metrics"},
+		{name: "missing", path: "/customers/x/y/z", drawn: ".empty"},
+		{name: "saved", path: "/profile", steps: []step{see(`.segments`), func(v *visitor) { v.eval(`document.querySelector('input[name=date_format]:not(:checked)').click()`) }}, drawn: ".toast"},
+		{name: "sign in again", path: "/profile", steps: []step{func(v *visitor) { v.bank.endSessions(me) }, func(v *visitor) { v.goTo("/customers") }}, drawn: `dialog[open] input[type=password]`},
+	}
+}
