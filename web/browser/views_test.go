@@ -126,6 +126,8 @@ func (b *bank) views(me person) []view {
 	return []view{
 		{name: "overview", path: "/", drawn: ".figures"},
 		{name: "menu", path: "/", steps: []step{click(`.only-narrow`)}, drawn: "dialog[open].drawer", narrow: true},
+		{name: "finder", path: "/", steps: []step{click(`.finder`), write(`dialog input[role=combobox]`, "luc")}, drawn: "dialog.palette [role=option]"},
+		{name: "finder with nothing", path: "/", steps: []step{click(`.finder`), write(`dialog input[role=combobox]`, "nobody-is-called-so")}, drawn: ".palette-none"},
 		{name: "customers", path: "/customers", drawn: "table.data"},
 		{name: "no customers", path: "/customers?q=nobody-is-called-so", drawn: ".empty"},
 		{name: "new customer", path: "/customers?new=1", drawn: form},

@@ -66,9 +66,10 @@ function Drawer({ path, close }) {
 const MAC = /mac|iphone|ipad/i.test(navigator.userAgentData?.platform ?? navigator.platform);
 
 /** The way to everything by typing: a button, and Ctrl K from anywhere. Its dialog is fetched when it is first wanted. */
-function Finder() {
+function Finder({ path }) {
   const [Palette, setPalette] = useState(null);
   const [open, setOpen] = useState(false);
+  useEffect(() => setOpen(false), [path]);
   async function show() {
     const module = await import('./palette.js').catch(toastError);
     if (!module) return;
@@ -119,7 +120,7 @@ export function Shell({ path, children }) {
     <div class="column">
       <header class="top">
         <button class="icon-button only-narrow" aria-label=${t('nav.open')} aria-expanded=${open} onClick=${() => setOpen(true)}><${Icon} name="menu" size=${20} /></button>
-        <${Finder} />
+        <${Finder} path=${path} />
         <span class="grow"></span>
         <${Signal} />
         <${LanguageChoice} />

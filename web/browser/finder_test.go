@@ -1,0 +1,98 @@
+package browser_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// Ctrl K opens the finder from anywhere; typing and Enter lead to a screen or a record, and Escape gives the focus back.
+func TestFinder_LeadsToScreensAndRecords(t *testing.T) {
+	b := sharedBank(t)
+	me := b.newPerson("Administrator")
+	id := b.newCustomer(b.token(me), "Loredana", "Finderli")
+	v := signedIn(t, b, desk, me)
+	v.keys("k", chromedp.KeyModifiers(kb.ModifierCtrl))
+	v.until(`document.querySelector('dialog.palette[open]') && document.activeElement.getAttribute('role') === 'combobox'`)
+	v.keys("finderli")
+	v.until(`document.querySelector('.palette [aria-selected=true]')?.innerText.includes('Loredana Finderli')`)
+	v.keys("k", chromedp.KeyModifiers(kb.ModifierCtrl)) // It is open already.
+	v.keys(kb.Enter)
+	v.until(`location.pathname === '/customers/` + id + `' && document.querySelector('h1').innerText === 'Loredana Finderli' && !document.querySelector('dialog')`)
+
+	v.click(`.finder`)
+	v.until(`document.querySelector('dialog.palette[open]')`)
+	v.keys("audit")
+	v.until(`document.querySelector('.palette [aria-selected=true]')?.innerText === 'Audit trail'`)
+	v.keys(kb.Escape)
+	v.gone(`dialog`)
+	v.until(`document.activeElement.classList.contains('finder')`)
+}
+
+// Codes are for machines: a customer's country is shown by its name, in the language of the reader.
+func TestCustomer_ShowsCountriesByName(t *testing.T) {
+	b := sharedBank(t)
+	me := b.newPerson("Administrator")
+	v := signedIn(t, b, desk, me)
+	v.open("/customers/" + b.newCustomer(b.token(me), "Anna", "Müller"))
+	v.see("Switzerland")
+	v.choose(`select.language`, "it")
+	v.see("Svizzera")
+	if text := ask[string](v, `document.querySelector('main').innerText`); strings.Contains(text, "CHE") {
+		t.Errorf("a code is shown: %s", text)
+	}
+}
+
+// A notification of a message says in which chat it is, and several of one chat are one line of the overview.
+func TestOverview_SaysInWhichChatTheMessagesAre(t *testing.T) {
+	b := sharedBank(t)
+	me, other := b.newPerson("Advisor"), b.newPerson("Advisor")
+	token := b.token(other)
+	chat := b.call(token, http.MethodPost, "/v1/chats", map[string]any{"participants": []string{me.id}, "metadata": map[string]any{"names": map[string]any{other.id: "Rahel Zbinden"}}})["id"].(string)
+	for _, words := range []string{"Good morning", "Is the file complete?"} {
+		b.call(token, http.MethodPost, "/v1/chats/"+chat+"/messages", map[string]any{"content": words})
+	}
+	v := signedIn(t, b, desk, me)
+	v.until(`document.querySelector('.activity')?.innerText.includes('2 new messages from Rahel Zbinden')`)
+	v.until(`document.querySelector('.activity a.plain').getAttribute('href') === '/chats/` + chat + `'`)
+}
+
+// The names that chats and tasks brought along belong to whoever was signed in; the next one does not see them.
+func TestSignOut_ForgetsTheNamesOfOthers(t *testing.T) {
+	b := sharedBank(t)
+	first, second, rahel := b.newPerson("Advisor"), b.newPerson("Advisor"), b.newPerson("Advisor")
+	token := b.token(rahel)
+	b.call(token, http.MethodPost, "/v1/chats", map[string]any{"participants": []string{first.id}, "metadata": map[string]any{"names": map[string]any{rahel.id: "Rahel Zbinden"}}})
+	b.call(token, http.MethodPost, "/v1/chats", map[string]any{"participants": []string{second.id}})
+	v := signedIn(t, b, desk, first)
+	v.click(`nav a[href="/chats"]`)
+	v.see("Rahel Zbinden")
+	v.click(`.top button[title]:last-of-type`)
+	v.until(`location.pathname === '/signin'`)
+	v.write(`input[name=login]`, second.login)
+	v.write(`input[name=password]`, second.password)
+	v.click(`button[type=submit]`)
+	v.click(`nav a[href="/chats"]`)
+	v.until(`document.querySelector('.chat-name')?.innerText === 'Unnamed user'`)
+}
+
+// Whoever has an account and no role yet is told so kindly, and finds the way out.
+func TestRegistrant_IsToldWhatToWaitFor(t *testing.T) {
+	b := sharedBank(t)
+	v := newVisitor(t, b, desk)
+	v.expect("403")
+	v.open("/healthz")
+	p := person{login: "waiting-for-a-role", password: "four words in a row"}
+	b.call("", http.MethodPost, "/v1/users/initiate-registration", map[string]any{"credential_type": "username", "credential_value": p.login, "password": p.password,
+		"terms_accepted": true, "privacy_policy_accepted": true}, "X-API-Key", apiKey)
+	v.door("/signin")
+	v.write(`input[name=login]`, p.login)
+	v.write(`input[name=password]`, p.password)
+	v.click(`button[type=submit]`)
+	v.see("As soon as the bank has given you a role")
+	v.clickText("Sign out")
+	v.until(`location.pathname === '/signin' && document.querySelector('input[name=login]')`)
+}
