@@ -19,7 +19,7 @@ function Requirements({ requirements }) {
   return html`<${Card} title=${t('kyc.requirements')}>
     ${rows.length
       ? html`<ul class="items">${rows.map(({ when, tone, item }, i) => html`<li key=${i}><span class="grow">${needed(item)}</span><${Badge} value=${t(`kyc.${when}`)} tone=${tone} /></li>`)}</ul>`
-      : html`<${Empty} icon="check" title=${t('kyc.nothing_due')} />`}
+      : html`<p class="row none"><${Icon} name="check" size=${16} />${t('kyc.nothing_due')}</p>`}
   <//>`;
 }
 

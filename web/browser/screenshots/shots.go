@@ -48,7 +48,7 @@ var asAdvisor = []shot{
 	{name: "overview-dark", path: "/", drawn: `document.querySelector('.series canvas')`, look: night},
 	{name: "narrow", path: "/", drawn: `document.querySelector('.series canvas')`, look: phone},
 	{name: "customers", path: "/customers", drawn: `document.querySelector('.row-link')`, look: desk},
-	{name: "customer-kyc", path: "/customers?kyc_status=in_review&sort=created_at", drawn: `document.querySelector('.row-link')`, look: desk,
+	{name: "customer-kyc", path: "/customers?kyc_status=in_review&type=individual", drawn: `document.querySelector('.row-link')`, look: desk,
 		steps: []string{follow(""), `document.querySelector('.tabs a[href$="/kyc"]')?.click() ?? document.querySelector('.tabs')`, `document.querySelector('.timeline')`}},
 	{name: "tasks", path: "/tasks", drawn: `document.querySelector('.task .fine')`, look: desk},
 	{name: "chats", path: "/chats", drawn: `document.querySelector('.chat-list a')`, look: desk,
