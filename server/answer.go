@@ -32,7 +32,7 @@ func (s *Server) answer(r *call, result endpoint.Result) error {
 		if etag := tagged.ETag(); etag != "" {
 			response.Header.Set(fiber.HeaderETag, `"`+etag+`"`)
 			reading := r.fiber.Method() == http.MethodGet || r.fiber.Method() == http.MethodHead
-			if reading && endpoint.NoneMatch(string(r.fiber.Request().Header.Peek(fiber.HeaderIfNoneMatch)), etag) {
+			if reading && endpoint.NoneMatch(listHeader(&r.fiber.Request().Header, fiber.HeaderIfNoneMatch), etag) {
 				response.SetStatusCode(http.StatusNotModified)
 				return nil
 			}

@@ -51,10 +51,10 @@ func (s *Server) serve(c *fiber.Ctx) error {
 func (s *Server) identify(r *call) {
 	header := &r.fiber.Request().Header
 	r.RequestID = requestID(header.Peek(fiber.HeaderXRequestID))
-	r.Language = locales.Match(string(header.Peek(fiber.HeaderAcceptLanguage)))
+	r.Language = locales.Match(listHeader(header, fiber.HeaderAcceptLanguage))
 	r.Address = s.clientAddress(r.fiber.Context())
 	r.DeviceID = string(header.Peek("X-Device-ID"))
-	r.IfMatch = string(header.Peek(fiber.HeaderIfMatch))
+	r.IfMatch = listHeader(header, fiber.HeaderIfMatch)
 	r.Context.Now = s.Options.Now()
 
 	answer := &r.fiber.Response().Header
@@ -67,7 +67,11 @@ func (s *Server) identify(r *call) {
 // steps is the order of checks. Each may end the request with an error.
 func (s *Server) steps(r *call) error {
 	header := &r.fiber.Request().Header
-	if encoding := header.Peek(fiber.HeaderContentEncoding); len(encoding) > 0 && !strings.EqualFold(string(encoding), "identity") {
+	if ambiguous(header) {
+		r.fiber.Context().SetConnectionClose()
+		return fault.MalformedRequest
+	}
+	if encoding := listHeader(header, fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return fault.UnsupportedMediaType
 	}
 	if s.preflight(r) {
@@ -130,16 +134,19 @@ func (s *Server) run(r *call) error {
 	return s.answer(r, result)
 }
 
-const maxIdempotencyKey = 255
+const (
+	idempotencyHeader = "Idempotency-Key"
+	maxIdempotencyKey = 255
+)
 
 // beginOnce binds a creating request with an Idempotency-Key to the answer that is or will be stored for it.
 func (s *Server) beginOnce(r *call) (context.Context, error) {
-	key := string(r.fiber.Request().Header.Peek("Idempotency-Key"))
+	key := string(r.fiber.Request().Header.Peek(idempotencyHeader))
 	if key == "" || r.row.Method != http.MethodPost || r.row.Handle.Status != http.StatusCreated || s.Replays == nil {
 		return &r.Context, nil
 	}
-	if len(key) > maxIdempotencyKey || !printable(key) {
-		return nil, fault.Invalid("Idempotency-Key", "invalid.header")
+	if len(key) > maxIdempotencyKey || !printable(key) || repeated(&r.fiber.Request().Header, idempotencyHeader) {
+		return nil, fault.Invalid(idempotencyHeader, "invalid.header")
 	}
 	principal := r.Caller.UserID
 	if r.Caller.KeyID != "" {
@@ -158,7 +165,11 @@ func acceptsMedia(r *call) error {
 	if !handler.ReadsBody() || len(r.fiber.Request().Body()) == 0 {
 		return nil
 	}
-	sent, _, _ := strings.Cut(string(r.fiber.Request().Header.ContentType()), ";")
+	header := &r.fiber.Request().Header
+	if countLines(header.RawHeaders(), fiber.HeaderContentType) > 1 {
+		return fault.UnsupportedMediaType
+	}
+	sent, _, _ := strings.Cut(string(header.ContentType()), ";")
 	for _, media := range handler.Media {
 		if strings.EqualFold(strings.TrimSpace(sent), media) {
 			return nil
