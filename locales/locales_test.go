@@ -77,6 +77,23 @@ func TestText_FallsBackToEnglishAndThenToTheKey(t *testing.T) {
 	}
 }
 
+func TestLoad_CountsReadRightWithAnyNumber(t *testing.T) {
+	b, err := locales.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lang, want := range map[string]string{
+		"en": "The number of entries must be at least 1.",
+		"de": "Die Anzahl der Einträge muss mindestens 1 betragen.",
+		"fr": "Le nombre d'entrées doit être d'au moins 1.",
+		"it": "Il numero di voci deve essere almeno 1.",
+	} {
+		if got := b.Text(lang, "invalid.min_items", map[string]any{"Min": 1}); got != want {
+			t.Errorf("%s: got %q, want %q", lang, got, want)
+		}
+	}
+}
+
 func TestMatch(t *testing.T) {
 	for header, want := range map[string]string{
 		"":                                "en",
