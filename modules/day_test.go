@@ -113,7 +113,7 @@ func (d *day) do(c *servertest.Client, method, path string, body any) servertest
 		return answer
 	}
 	again := c.Do(method, path, body).Expect(d, status)
-	if again.Body != answer.Body || again.Header.Get("Idempotency-Replayed") != "true" {
+	if again.Body != answer.Body || again.Header.Get("Idempotency-Replayed") != "true" || again.Header.Get("ETag") != answer.Header.Get("ETag") {
 		d.Errorf("%s answered %s, and to the same request again %s", e.Key(), answer.Body, again.Body)
 	}
 	return answer

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"kontor/server/endpoint"
 	"kontor/server/fault"
@@ -30,7 +31,7 @@ func (s *Server) answer(r *call, result endpoint.Result) error {
 	response := r.fiber.Response()
 	if tagged, ok := result.Body.(endpoint.Tagged); ok {
 		if etag := tagged.ETag(); etag != "" {
-			response.Header.Set(fiber.HeaderETag, `"`+etag+`"`)
+			setETag(&response.Header, etag)
 			reading := r.fiber.Method() == http.MethodGet || r.fiber.Method() == http.MethodHead
 			if reading && endpoint.NoneMatch(listHeader(&r.fiber.Request().Header, fiber.HeaderIfNoneMatch), etag) {
 				response.SetStatusCode(http.StatusNotModified)
@@ -52,6 +53,13 @@ func (s *Server) answer(r *call, result endpoint.Result) error {
 	return nil
 }
 
+// setETag writes the validator of a record; the empty one is none.
+func setETag(header *fasthttp.ResponseHeader, etag string) {
+	if etag != "" {
+		header.Set(fiber.HeaderETag, `"`+etag+`"`)
+	}
+}
+
 func (s *Server) writeJSON(r *call, status int, body []byte) {
 	response := r.fiber.Response()
 	response.SetStatusCode(status)
@@ -64,7 +72,9 @@ func (s *Server) writeJSON(r *call, status int, body []byte) {
 func (s *Server) fail(r *call, err error) {
 	if stored, ok := s.replay(err); ok {
 		if !stored.Mismatch {
-			r.fiber.Response().Header.Set("Idempotency-Replayed", "true")
+			header := &r.fiber.Response().Header
+			header.Set("Idempotency-Replayed", "true")
+			setETag(header, stored.ETag)
 			s.writeJSON(r, stored.Status, stored.Body)
 			return
 		}

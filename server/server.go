@@ -56,6 +56,7 @@ type Claim struct {
 type Stored struct {
 	Status   int
 	Body     []byte
+	ETag     string
 	Mismatch bool // the earlier request had another body
 }
 
