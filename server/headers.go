@@ -30,6 +30,20 @@ func once(header *fasthttp.RequestHeader, name string) error {
 	return nil
 }
 
+// closes reports whether the client wants the connection closed. The engine understands the option only when it stands
+// alone and in lower case; it is neither bound to be (RFC 9110, section 7.6.1).
+func closes(header *fasthttp.RequestHeader) bool {
+	if header.ConnectionClose() {
+		return true
+	}
+	for option := range strings.SplitSeq(listHeader(header, fasthttp.HeaderConnection), ",") {
+		if strings.EqualFold(strings.TrimSpace(option), "close") {
+			return true
+		}
+	}
+	return false
+}
+
 // ambiguous reports whether the end of the body can be told in two ways: by a length and by chunks, or by a coding that
 // is none any more. What is in front of us may see a body where a second request is seen here, or the other way round
 // (RFC 9112, sections 6.1 and 11.2).

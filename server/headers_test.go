@@ -80,3 +80,13 @@ func TestServe_RefusesBodiesThatEndInTwoWays(t *testing.T) {
 		})
 	}
 }
+
+func TestServe_ClosesTheConnectionHoweverThatIsWritten(t *testing.T) {
+	address, _ := start(t, nil)
+	for _, options := range []string{"close", "Close", "keep-alive, CLOSE", "keep-alive\r\nConnection: close"} {
+		from := bufio.NewReader(dial(t, address, "GET /v1/nothing HTTP/1.1\r\nHost: a\r\nConnection: "+options+"\r\n\r\n"))
+		if response, _ := read(t, from); !response.Close {
+			t.Errorf("%q: the connection goes on", options)
+		}
+	}
+}

@@ -199,6 +199,9 @@ func (s *Server) knownMethods(next fasthttp.RequestHandler) fasthttp.RequestHand
 			s.refuse(ctx, fault.MalformedRequest) // the engine takes any version for one it knows
 			return
 		}
+		if closes(&ctx.Request.Header) {
+			ctx.SetConnectionClose()
+		}
 		if !known[string(ctx.Method())] {
 			// The row decides between 404 and 405; TRACE is served nowhere.
 			ctx.Request.Header.SetMethod(fiber.MethodTrace)
