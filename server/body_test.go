@@ -146,3 +146,31 @@ func TestServe_AnswersWhoAsksBeforeSending(t *testing.T) {
 		t.Errorf("got %d %s, want 200", response.StatusCode, body)
 	}
 }
+
+func TestServe_ChecksInOrderBeforeItRefusesALongBody(t *testing.T) {
+	address, _ := start(t, func(o *server.Options) {
+		o.RateLimits, o.AllowedOrigins = false, []string{"https://app.example"}
+	})
+	for name, c := range map[string]struct {
+		line, header string
+		status       int
+	}{
+		"nobody":             {"POST /v1/things", "", 401},
+		"without the right":  {"POST /v1/things", "Authorization: Bearer user-reader\r\n", 403},
+		"who may":            {"POST /v1/things", "Authorization: Bearer user-creator\r\n", 413},
+		"no such address":    {"POST /v1/nothing", "", 404},
+		"no such method":     {"PUT /v1/things", "", 405},
+		"compressed as well": {"POST /v1/things", "Content-Encoding: gzip\r\n", 415},
+	} {
+		t.Run(name, func(t *testing.T) {
+			response, body := read(t, bufio.NewReader(dial(t, address, c.line+" HTTP/1.1\r\nHost: a\r\nOrigin: https://app.example\r\n"+
+				"Content-Type: application/json\r\n"+c.header+"Content-Length: 99999999\r\n\r\n")))
+			if response.StatusCode != c.status || !response.Close {
+				t.Errorf("got %d %s, want %d and the end of the connection", response.StatusCode, body, c.status)
+			}
+			if c.status != 415 && response.Header.Get("Access-Control-Allow-Origin") != "https://app.example" {
+				t.Error("a page of an allowed origin cannot read the answer")
+			}
+		})
+	}
+}

@@ -29,6 +29,12 @@ type call struct {
 
 // serve takes a request through all steps. Whatever happens, the client gets an answer of ours.
 func (s *Server) serve(c *fiber.Ctx) error {
+	s.handle(c, s.steps)
+	return nil
+}
+
+// handle takes a request through some of the steps.
+func (s *Server) handle(c *fiber.Ctx, steps func(r *call) error) {
 	r := &call{fiber: c, began: time.Now()}
 	r.Context.Context, r.Caller = context.Background(), &access.Caller{}
 	defer s.finish(r)
@@ -41,10 +47,9 @@ func (s *Server) serve(c *fiber.Ctx) error {
 		}
 	}()
 	s.identify(r)
-	if err := s.steps(r); err != nil {
+	if err := steps(r); err != nil {
 		s.fail(r, err)
 	}
-	return nil
 }
 
 // identify gives the request its id, its language, its client's address and the headers that every answer has.
@@ -66,27 +71,7 @@ func (s *Server) identify(r *call) {
 
 // steps is the order of checks. Each may end the request with an error.
 func (s *Server) steps(r *call) error {
-	header := &r.fiber.Request().Header
-	if ambiguous(header) {
-		r.fiber.Context().SetConnectionClose()
-		return fault.MalformedRequest
-	}
-	if encoding := listHeader(header, fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return fault.UnsupportedMediaType
-	}
-	if s.preflight(r) {
-		return nil
-	}
-	s.allowOrigin(r)
-	method, path := r.fiber.Method(), r.fiber.Request().URI().PathOriginal()
-	var allowed []string
-	if r.row, r.params, allowed = s.routes.match(method, path, make([]string, 0, 4)); r.row == nil {
-		return s.noRow(r, method, path, allowed)
-	}
-	if s.draining.Load() && s.refuseDraining(r) {
-		return nil
-	}
-	if err := s.admit(r); err != nil {
+	if answered, err := s.enter(r); answered || err != nil {
 		return err
 	}
 	// What a public POST answers, such as tokens, is for nobody else either (RFC 6749, section 5.1).
@@ -100,6 +85,32 @@ func (s *Server) steps(r *call) error {
 		return err
 	}
 	return s.run(r)
+}
+
+// enter is the order of checks up to the body: what can be told by the head of a request.
+func (s *Server) enter(r *call) (answered bool, err error) {
+	header := &r.fiber.Request().Header
+	if ambiguous(header) {
+		r.fiber.Context().SetConnectionClose()
+		return false, fault.MalformedRequest
+	}
+	if encoding := listHeader(header, fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return false, fault.UnsupportedMediaType
+	}
+	if s.preflight(r) {
+		return true, nil
+	}
+	s.allowOrigin(r)
+	method, path := r.fiber.Method(), r.fiber.Request().URI().PathOriginal()
+	var allowed []string
+	if r.row, r.params, allowed = s.routes.match(method, path, make([]string, 0, 4)); r.row == nil {
+		err := s.noRow(r, method, path, allowed)
+		return err == nil, err
+	}
+	if s.draining.Load() && s.refuseDraining(r) {
+		return true, nil
+	}
+	return false, s.admit(r)
 }
 
 // noRow answers for an address or a method that the table does not have.
