@@ -119,7 +119,11 @@ func (s *Server) failHeaders(r *call, e *fault.Error) {
 		header.Set(fiber.HeaderRetryAfter, retryUnavailable)
 	}
 	if e.Status == http.StatusUnauthorized {
-		header.Set(fiber.HeaderWWWAuthenticate, `Bearer realm="kontor"`)
+		challenge := `Bearer realm="kontor"`
+		if r.row != nil && r.row.Access.TakesBearer() && bearerToken(r.fiber) != "" {
+			challenge += `, error="invalid_token"` // RFC 6750, section 3.1
+		}
+		header.Set(fiber.HeaderWWWAuthenticate, challenge)
 	}
 }
 

@@ -90,3 +90,18 @@ func TestServe_ClosesTheConnectionHoweverThatIsWritten(t *testing.T) {
 		}
 	}
 }
+
+// RFC 6750, section 3.1: who sent nothing learns how, who sent a bad token that it is bad.
+func TestServe_ChallengesAsTheStandardSays(t *testing.T) {
+	address, _ := start(t, func(o *server.Options) { o.RateLimits = false })
+	for header, want := range map[string]string{
+		"":                `Bearer realm="kontor"`,
+		"Basic YTpi":      `Bearer realm="kontor"`,
+		"Bearer no-token": `Bearer realm="kontor", error="invalid_token"`,
+	} {
+		response, body := send(t, address, "GET", thingPath, "", "Authorization", header)
+		if got := response.Header.Get("WWW-Authenticate"); response.StatusCode != 401 || got != want {
+			t.Errorf("%q: got %d %s %q, want %q", header, response.StatusCode, body, got, want)
+		}
+	}
+}
