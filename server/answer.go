@@ -84,9 +84,9 @@ func (s *Server) fail(r *call, err error) {
 		err = s.Translate(err)
 	}
 	e := fault.Of(err)
-	// Turning somebody away under load is no failure: the line of the request says it, and a flood must not fill the log.
-	turnedAway := e.Status == http.StatusServiceUnavailable && e.Cause == nil
-	if e.Status >= http.StatusInternalServerError && !turnedAway {
+	// Without a cause it is no failure of ours: somebody turned away under load, a field that cannot be searched. The line
+	// of the request says it, and a flood must not fill the log.
+	if e.Status >= http.StatusInternalServerError && hasCause(e) {
 		s.Log.Error("request failed", "request_id", r.RequestID, "code", e.Code, "cause", e.Error())
 	}
 	s.failHeaders(r, e)
@@ -96,6 +96,12 @@ func (s *Server) fail(r *call, err error) {
 		body = []byte(`{}`)
 	}
 	s.writeJSON(r, e.Status, body)
+}
+
+// hasCause reports whether a fault has a cause other than its own kind.
+func hasCause(e *fault.Error) bool {
+	_, kind := e.Cause.(fault.Kind)
+	return e.Cause != nil && !kind
 }
 
 func (s *Server) replay(err error) (Stored, bool) {
