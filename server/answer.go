@@ -98,11 +98,8 @@ func (s *Server) fail(r *call, err error) {
 	s.writeJSON(r, e.Status, body)
 }
 
-// hasCause reports whether a fault has a cause other than its own kind.
-func hasCause(e *fault.Error) bool {
-	_, kind := e.Cause.(fault.Kind)
-	return e.Cause != nil && !kind
-}
+// hasCause reports whether a fault has a cause. A bare kind is its own.
+func hasCause(e *fault.Error) bool { return e.Cause != nil && e.Cause.Error() != e.Code }
 
 func (s *Server) replay(err error) (Stored, bool) {
 	if s.Stored == nil {
