@@ -48,7 +48,13 @@ func closes(header *fasthttp.RequestHeader) bool {
 // is none any more. What is in front of us may see a body where a second request is seen here, or the other way round
 // (RFC 9112, sections 6.1 and 11.2).
 func ambiguous(header *fasthttp.RequestHeader) bool {
-	const chunked = -1
+	const (
+		chunked = -1
+		none    = -2
+	)
+	if header.ContentLength() == none && (header.IsGet() || header.IsHead()) {
+		return false // nobody sees a body there
+	}
 	raw := header.RawHeaders()
 	if countLines(raw, fasthttp.HeaderTransferEncoding) == 0 {
 		return false
