@@ -81,6 +81,8 @@ func openError(err error) error {
 func (d *document) pages() int { return d.count }
 func (d *document) close()     { d.engine.release(d.machine) }
 
+func (d *document) down(_ int, code symbol.Code) float64 { return code.Y }
+
 func (d *document) page(_ context.Context, index int, finer bool) (gray *symbol.Gray, err error) {
 	dpi := firstDPI
 	if finer {
