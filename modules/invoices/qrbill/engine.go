@@ -157,9 +157,14 @@ func (e *engine) release(m *machine) {
 	_ = m.Close()
 }
 
-func (e *engine) close() {
+// close ends the engine. One that is still being compiled when the context ends is left alone.
+func (e *engine) close(ctx context.Context) {
 	e.start.Do(func() { close(e.ready) }) // never started: nothing to wait for
-	<-e.ready
+	select {
+	case <-e.ready:
+	case <-ctx.Done():
+		return
+	}
 	if e.pool != nil {
 		_ = e.pool.Close()
 	}

@@ -50,7 +50,7 @@ func sheets(b *testing.B) []sheet {
 		b.Fatal(err)
 	}
 	reader := NewReader(Config{Limits: Limits{Time: time.Hour}})
-	b.Cleanup(reader.Close)
+	b.Cleanup(func() { reader.Close(context.Background()) })
 	var list []sheet
 	for _, e := range manifest.Entries {
 		if e.IsRequest || e.Expected.Info == nil || e.Category == "heic" {
