@@ -81,7 +81,7 @@ func sheets(b *testing.B) []sheet {
 func peerPage(src source, page int) (gray *symbol.Gray, err error) {
 	if d, ok := src.(*document); ok {
 		const dpi = 200
-		err = d.within(d.limits.Page, func() error {
+		err = d.within(context.Background(), d.limits.Page, func() error {
 			gray, err = d.show(page, dpi)
 			return err
 		})

@@ -165,7 +165,7 @@ func (r *Reader) read(ctx context.Context, file []byte, options Options) (result
 	return s.result()
 }
 
-// contextError says why work ended early.
+// contextError says why work ended early, and is nil where it did not.
 func contextError(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &Error{Reason: TooComplex, cause: ctx.Err()}
