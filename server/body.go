@@ -156,7 +156,7 @@ func (s *Server) leaveBody(r *call) {
 }
 
 const (
-	discardBytes = 32 << 20
+	discardBytes = 256 << 20
 	discardIdle  = 200 * time.Millisecond
 	discardTime  = 5 * time.Second
 )

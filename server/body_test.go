@@ -102,6 +102,23 @@ func TestServe_NeverTakesABodyForARequest(t *testing.T) {
 	}
 }
 
+func TestServe_AnswersWhoSendsFarTooMuch(t *testing.T) {
+	address, _ := start(t, nil)
+	const much = 64 << 20
+	connection := dial(t, address, fmt.Sprintf("POST /v1/big HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", much))
+	if _, err := io.CopyN(connection, zeros{}, much); err != nil {
+		t.Fatalf("the server did not take the rest in: %v", err)
+	}
+	if response, body := read(t, bufio.NewReader(connection)); response.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("got %d %s", response.StatusCode, body)
+	}
+}
+
+// zeros is a stream without an end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
 func TestServe_KeepsTheConnectionAfterABodyItHasRead(t *testing.T) {
 	address, _ := start(t, nil)
 	long := `{"name":"` + strings.Repeat("x", 2<<20) + `"}`
