@@ -65,12 +65,7 @@ func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 		if *in.Status == Pending {
 			return fault.Invalid("status", "invalid.one_of", fault.Args{"Values": Active + ", " + Disabled})
 		}
-		if err := s.changeStatus(ctx, tx, &u, *in.Status, actor(caller)); err != nil {
-			return err
-		}
-		u.Roles = []string{}
-		u, err = withRoles(ctx, tx, u, nil)
-		return err
+		return s.changeStatus(ctx, tx, &u, *in.Status, actor(caller))
 	})
 	return u, err
 }
@@ -86,8 +81,15 @@ func (s *Service) save(ctx context.Context, tx *store.Tx, before User, u *User, 
 		return fault.PreconditionFailed // somebody else changed him since he was read
 	}
 	u.version++
-	tx.Audit(store.AuditEntry{Actor: by, Action: action, RecType: access.Users.Name, RecID: u.ID, Before: before, After: u})
+	tx.Audit(store.AuditEntry{Actor: by, Action: action, RecType: access.Users.Name, RecID: u.ID, Before: audited(before), After: audited(*u)})
 	return nil
+}
+
+// audited is a user as the audit trail knows him. A sign-in, which leaves an entry of its session, does not make him
+// another: every change begins with the state that the one before it left.
+func audited(u User) User {
+	u.LastLoginAt = nil
+	return u
 }
 
 // changeStatus moves a user to another state. Who becomes active is no registrant any more; who is disabled is signed
@@ -100,26 +102,32 @@ func (s *Service) changeStatus(ctx context.Context, tx *store.Tx, u *User, statu
 	}
 	before := *u
 	u.Status = status
+	if status == Active {
+		if err := s.promote(ctx, tx, u, by); err != nil {
+			return err
+		}
+	}
 	if err := s.save(ctx, tx, before, u, "users.status", by); err != nil {
 		return err
 	}
 	s.auth.Changed(tx, u.ID)
-	switch status {
-	case Disabled:
+	if status == Disabled {
 		return s.auth.EndSessions(ctx, tx, u.ID, "")
-	case Active:
-		return s.promote(ctx, tx, u.ID, by)
 	}
 	return nil
 }
 
 // promote makes a customer of a registrant.
-func (s *Service) promote(ctx context.Context, tx *store.Tx, userID, by string) error {
-	removed, err := tx.Exec(ctx, deleteUserRole, userID, access.Registrant)
+func (s *Service) promote(ctx context.Context, tx *store.Tx, u *User, by string) error {
+	removed, err := tx.Exec(ctx, deleteUserRole, u.ID, access.Registrant)
 	if err != nil || removed == 0 {
 		return err
 	}
-	_, err = tx.Exec(ctx, insertUserRole, userID, access.Customer, tx.Now(), by)
+	if _, err := tx.Exec(ctx, insertUserRole, u.ID, access.Customer, tx.Now(), by); err != nil {
+		return err
+	}
+	u.Roles = []string{}
+	*u, err = withRoles(ctx, tx, *u, nil)
 	return err
 }
 

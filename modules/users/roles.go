@@ -112,7 +112,7 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []str
 	if u, err = withRoles(ctx, tx, after, err); err != nil {
 		return u, err
 	}
-	tx.Audit(store.AuditEntry{Actor: by, Action: "users.roles", RecType: access.Users.Name, RecID: u.ID, Before: before, After: u})
+	tx.Audit(store.AuditEntry{Actor: by, Action: "users.roles", RecType: access.Users.Name, RecID: u.ID, Before: audited(before), After: audited(u)})
 	s.auth.Changed(tx, u.ID)
 	return u, nil
 }

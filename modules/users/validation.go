@@ -64,6 +64,7 @@ func (s *Service) validated(ctx context.Context, tx *store.Tx, c *Credential, by
 	tx.Audit(store.AuditEntry{Actor: by, Action: "credentials.validate", RecType: access.Credentials.Name, RecID: c.ID, Before: before, After: c})
 
 	user, err := accounts.Any(ctx, tx, c.UserID)
+	user, err = withRoles(ctx, tx, user, err)
 	if err != nil || user.Status != Pending {
 		return err
 	}

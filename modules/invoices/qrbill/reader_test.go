@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	// The engine is compiled once for all tests; with the race detector that takes its time.
 	first := qrbill.NewReader(qrbill.Config{CacheDir: cacheDir, Limits: qrbill.Limits{Time: time.Hour}})
 	_, _ = first.Read(context.Background(), []byte("%PDF-1.4"), qrbill.Options{}) // damaged, but the engine had to look at it
-	first.Close()
+	first.Close(context.Background())
 	code := m.Run()
 	_ = os.RemoveAll(dir) // a temporary directory more does no harm
 	os.Exit(code)
@@ -51,7 +51,7 @@ func newReader(t testing.TB, config qrbill.Config) *qrbill.Reader {
 	t.Helper()
 	config.CacheDir = cacheDir
 	r := qrbill.NewReader(config)
-	t.Cleanup(r.Close)
+	t.Cleanup(func() { r.Close(context.Background()) })
 	return r
 }
 
@@ -230,6 +230,22 @@ func TestRead_EndsARunawayPage(t *testing.T) {
 	}
 }
 
+// TestRead_EndsARunawayPageWithItsTime has a page that may compute for an hour in a file that may take half a second.
+func TestRead_EndsARunawayPageWithItsTime(t *testing.T) {
+	reader := newReader(t, qrbill.Config{Limits: qrbill.Limits{Page: time.Hour, Time: 500 * time.Millisecond}})
+	for range 50 { // until the engine is ready
+		_, err := read(reader, nested(), qrbill.Options{})
+		if errors.Is(err, qrbill.ErrBusy) {
+			continue
+		}
+		if qrbill.ReasonOf(err) != qrbill.TooComplex {
+			t.Errorf("got %v", err)
+		}
+		return
+	}
+	t.Error("the engine does not start")
+}
+
 func TestRead_ServesManyAndTurnsSurplusAway(t *testing.T) {
 	reader := newReader(t, qrbill.Config{Slots: 1, Wait: time.Nanosecond})
 	file := load(t, "hard-stain-b15-0.jpg")
@@ -257,8 +273,75 @@ func TestRead_ServesManyAndTurnsSurplusAway(t *testing.T) {
 	}
 }
 
+func TestClose_EndsWhatIsBeingRead(t *testing.T) {
+	reader := newReader(t, qrbill.Config{Slots: 3, Wait: time.Hour, Limits: qrbill.Limits{Time: time.Hour, Page: time.Minute}})
+	file := load(t, "pair-0.pdf")
+	running := make(chan struct{}, 1)
+	var group sync.WaitGroup
+	for range 6 {
+		group.Go(func() {
+			for {
+				_, err := read(reader, file, qrbill.Options{})
+				switch {
+				case errors.Is(err, qrbill.ErrBusy):
+					return
+				case err != nil:
+					t.Errorf("got %v", err)
+					return
+				}
+				select {
+				case running <- struct{}{}:
+				default:
+				}
+			}
+		})
+	}
+	<-running
+	reader.Close(t.Context())
+	group.Wait()
+	if _, err := read(reader, load(t, "png-150-b42-01.png"), qrbill.Options{}); !errors.Is(err, qrbill.ErrBusy) {
+		t.Errorf("after Close: got %v", err)
+	}
+}
+
+func TestClose_EndsARunawayPage(t *testing.T) {
+	reader := newReader(t, qrbill.Config{Slots: 1, Limits: qrbill.Limits{Page: time.Hour, Time: time.Hour}})
+	if _, err := read(reader, load(t, "pair-0.pdf"), qrbill.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	answer := make(chan error, 1)
+	go func() {
+		_, err := read(reader, nested(), qrbill.Options{})
+		answer <- err
+	}()
+	reader.Close(t.Context())
+	if err := <-answer; !errors.Is(err, qrbill.ErrBusy) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestClose_LeavesTheEngineToARunningComputation closes with no time for that.
+func TestClose_LeavesTheEngineToARunningComputation(t *testing.T) {
+	reader := newReader(t, qrbill.Config{Slots: 1, Limits: qrbill.Limits{Page: 500 * time.Millisecond}})
+	if _, err := read(reader, load(t, "pair-0.pdf"), qrbill.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	answer := make(chan error, 1)
+	go func() {
+		_, err := read(reader, nested(), qrbill.Options{})
+		answer <- err
+	}()
+	reader.Close(ended)
+	if err := <-answer; !errors.Is(err, qrbill.ErrBusy) && qrbill.ReasonOf(err) != qrbill.TooComplex {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestRead_SameAnswerForAllCallers(t *testing.T) {
-	reader := newReader(t, qrbill.Config{Slots: 3, Wait: time.Minute})
+	// A busy machine with the race detector may take its time.
+	reader := newReader(t, qrbill.Config{Slots: 3, Wait: time.Hour, Limits: qrbill.Limits{Time: time.Hour, Page: time.Minute}})
 	files := [][]byte{load(t, "pair-0.pdf"), load(t, "hard-stain-b15-0.jpg"), load(t, "url-b12.pdf"), load(t, "encrypted-user.pdf")}
 	want := make([]string, len(files))
 	describe := func(i int) string {
@@ -323,7 +406,7 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(head + "0123456789"))
 	}
 	reader := qrbill.NewReader(qrbill.Config{Limits: qrbill.Limits{Pixels: 100_000, Time: 5 * time.Second}})
-	f.Cleanup(reader.Close)
+	f.Cleanup(func() { reader.Close(context.Background()) })
 	f.Fuzz(func(t *testing.T, file []byte) {
 		if bytes.Contains(file, []byte("%PDF-")) {
 			return // the engine has its own walls
