@@ -104,9 +104,6 @@ func New[T any](s Source[T]) *List[T] {
 	return l
 }
 
-// Fields lists the names by which the list can be searched, sorted and stacked.
-func (l *List[T]) Fields() []string { return l.source.Fields.Names() }
-
 // Search lists the fields with their types, for the API's documentation.
 func (l *List[T]) Search() []endpoint.SearchField {
 	fields := make([]endpoint.SearchField, len(l.source.Fields))

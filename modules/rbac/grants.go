@@ -79,7 +79,7 @@ func (in *GrantInput) Validate(v *fault.Fields) {
 		v.Add("rec_type", "invalid.unknown_record_type")
 	}
 	canonicalID(v, "rec_id", &in.RecID)
-	if in.RecID == value.NilID {
+	if in.RecID == store.NilID {
 		in.RecID = ""
 	}
 	in.validatePermissions(v)

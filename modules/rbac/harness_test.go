@@ -129,11 +129,18 @@ type thing struct {
 
 var things = &records.Table[thing]{
 	Type: access.Customers, From: "things", Columns: "id", Relations: []records.Relation{records.Created}, Missing: fault.CustomerNotFound,
-	Scan: func(row list.Row) (thing, error) {
-		var t thing
-		err := row.Scan(&t.ID)
-		return t, err
-	},
+	Scan: scanThing,
+}
+
+var thingList = list.New(list.Source[thing]{
+	From: "things", Columns: "id", ID: "id", Tables: []string{"things"}, Scan: scanThing,
+	Fields: list.Fields{{Name: "id", Type: list.UUID, Column: "id"}},
+})
+
+func scanThing(row list.Row) (thing, error) {
+	var t thing
+	err := row.Scan(&t.ID)
+	return t, err
 }
 
 type thingRecords struct{ db *store.DB }
