@@ -55,7 +55,6 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	return []endpoint.Endpoint{
 		{Name: "audit.list", Method: http.MethodGet, Path: "/v1/audit", Access: access.On(access.Audit, access.Read),
 			Limit: limit.Private, Tag: "Operations", Summary: "List the audit trail.",
-			Faults: []fault.Kind{fault.QueryInvalidField, fault.QueryInvalidFormat, fault.QueryInvalidSortField, fault.QueryInvalidSearchField},
 			Doc:    endpoint.Doc{Search: entries.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.list)},
 		{Name: "audit.status", Method: http.MethodGet, Path: "/v1/audit/status", Access: access.On(access.Audit, access.Read),

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -156,7 +157,7 @@ func (s *Service) CreateKey(ctx context.Context, name string) (NewAPIKey, error)
 		if made, err = s.IssueKey(ctx, tx, name); err != nil {
 			return err
 		}
-		tx.Respond(created, made)
+		tx.Respond(http.StatusCreated, made)
 		return nil
 	})
 	return made, err

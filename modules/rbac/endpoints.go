@@ -11,13 +11,7 @@ import (
 	"kontor/server/limit"
 )
 
-const (
-	tag           = "Access control"
-	statusCreated = http.StatusCreated
-)
-
-// listFaults are those of every list.
-var listFaults = []fault.Kind{fault.QueryInvalidField, fault.QueryInvalidFormat, fault.QueryInvalidSortField, fault.QueryInvalidSearchField}
+const tag = "Access control"
 
 // Endpoints are the rows of the module. All but the check are for administrators, until they grant them to others.
 func (s *Service) Endpoints() []endpoint.Endpoint {
@@ -29,9 +23,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 
 		{Name: "rbac.roles.create", Method: http.MethodPost, Path: "/v1/rbac/roles", Access: access.On(access.Roles, access.Create),
 			Limit: limit.Private, Tag: tag, Summary: "Make a role.", Faults: []fault.Kind{fault.RoleExists},
-			Handle: endpoint.JSON(statusCreated, s.postRole)},
+			Handle: endpoint.JSON(http.StatusCreated, s.postRole)},
 		{Name: "rbac.roles.list", Method: http.MethodGet, Path: "/v1/rbac/roles", Access: access.On(access.Roles, access.Read),
-			Limit: limit.Private, Tag: tag, Summary: "List the roles.", Faults: listFaults,
+			Limit: limit.Private, Tag: tag, Summary: "List the roles.",
 			Doc:    endpoint.Doc{Search: roleList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.listRoles)},
 		{Name: "rbac.roles.get", Method: http.MethodGet, Path: "/v1/rbac/roles/{id}", Access: access.On(access.Roles, access.Read),
@@ -49,9 +43,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "rbac.grants.create", Method: http.MethodPost, Path: "/v1/rbac/grants", Access: access.On(access.Grants, access.Create),
 			Limit: limit.Private, Tag: tag, Summary: "Grant a role or a user a record type, one record or an endpoint.",
 			Faults: []fault.Kind{fault.RoleNotFound, fault.UserNotFound, fault.EndpointNotFound, fault.GrantToSelf, fault.GrantNotHeld, fault.GrantExists},
-			Handle: endpoint.JSON(statusCreated, s.CreateGrant)},
+			Handle: endpoint.JSON(http.StatusCreated, s.CreateGrant)},
 		{Name: "rbac.grants.list", Method: http.MethodGet, Path: "/v1/rbac/grants", Access: access.On(access.Grants, access.Read),
-			Limit: limit.Private, Tag: tag, Summary: "List the grants.", Faults: listFaults,
+			Limit: limit.Private, Tag: tag, Summary: "List the grants.",
 			Doc:    endpoint.Doc{Search: grantList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.listGrants)},
 		{Name: "rbac.grants.delete", Method: http.MethodDelete, Path: "/v1/rbac/grants/{id}", Access: access.On(access.Grants, access.Delete),
@@ -59,16 +53,16 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.deleteGrant)},
 
 		{Name: "rbac.endpoints.list", Method: http.MethodGet, Path: "/v1/rbac/endpoints", Access: access.SignedIn,
-			Limit: limit.Private, Tag: tag, Summary: "List the endpoints that can be granted.", Faults: listFaults,
+			Limit: limit.Private, Tag: tag, Summary: "List the endpoints that can be granted.",
 			Doc:    endpoint.Doc{Search: endpointList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.listEndpoints)},
 		{Name: "rbac.record_types.list", Method: http.MethodGet, Path: "/v1/rbac/record-types", Access: access.SignedIn,
-			Limit: limit.Private, Tag: tag, Summary: "List the record types that can be granted.", Faults: listFaults,
+			Limit: limit.Private, Tag: tag, Summary: "List the record types that can be granted.",
 			Doc:    endpoint.Doc{Search: typeList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.listRecordTypes)},
 
 		{Name: "rbac.rate_limits.list", Method: http.MethodGet, Path: "/v1/rate-limits", Access: access.On(access.RateLimits, access.Read),
-			Limit: limit.Private, Tag: tag, Summary: "List the stored rate-limit rules.", Faults: listFaults,
+			Limit: limit.Private, Tag: tag, Summary: "List the stored rate-limit rules.",
 			Doc:    endpoint.Doc{Search: limitList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.listRateLimits)},
 		{Name: "rbac.rate_limits.set", Method: http.MethodPut, Path: "/v1/rate-limits", Access: access.On(access.RateLimits, access.Update),

@@ -3,6 +3,7 @@ package rbac
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"kontor/modules/list"
 	"kontor/modules/value"
@@ -166,7 +167,7 @@ func (s *Service) CreateGrant(ctx context.Context, in GrantInput) (Grant, error)
 			return err
 		}
 		tx.Audit(store.AuditEntry{Actor: caller.UserID, Action: "rbac.grants.create", RecType: access.Grants.Name, RecID: grant.ID, After: grant})
-		tx.Respond(statusCreated, grant)
+		tx.Respond(http.StatusCreated, grant)
 		s.afterGrant(tx, grant)
 		return nil
 	})

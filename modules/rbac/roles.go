@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 
 	"kontor/modules/list"
@@ -99,7 +100,7 @@ func (s *Service) CreateRole(ctx context.Context, in RoleInput) (Role, error) {
 			return err
 		}
 		tx.Audit(store.AuditEntry{Actor: caller.UserID, Action: "rbac.roles.create", RecType: access.Roles.Name, RecID: role.ID, After: role})
-		tx.Respond(statusCreated, role)
+		tx.Respond(http.StatusCreated, role)
 		return nil
 	})
 	return role, roleFault(err)
