@@ -162,15 +162,3 @@ type standings[T any] struct {
 func (r standings[T]) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
 	return r.table.Standings(ctx, r.db, userID, ids)
 }
-
-// actor names who makes a change in the audit trail: a user, an API key, or Kontor itself.
-func actor(caller *access.Caller) string {
-	switch {
-	case caller.UserID != "":
-		return caller.UserID
-	case caller.KeyID != "":
-		return caller.KeyID
-	default:
-		return store.NilID
-	}
-}

@@ -54,7 +54,7 @@ const (
 
 // ETag changes with whatever the user sees of the chat.
 func (c Chat) ETag() string {
-	tag := "v" + strconv.FormatInt(c.version, 10)
+	tag := endpoint.VersionTag(c.version)
 	if c.takesPart {
 		tag += "-" + strconv.FormatInt(c.readSeq, 10)
 	}
@@ -122,7 +122,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, 
 		}
 		result.Body = chat
 		if made {
-			tx.Audit(store.AuditEntry{Actor: caller, Action: "chats.create", RecType: access.Chats.Name, RecID: id, After: chat})
+			conversations.Audit(ctx, tx, "chats.create", id, nil, chat)
 		} else {
 			result.Status = http.StatusOK
 		}

@@ -9,6 +9,7 @@ import (
 
 	"kontor/server/access"
 	"kontor/server/servertest"
+	"kontor/store"
 )
 
 // passport is a request that hands in one, valid long after the clock of the tests.
@@ -190,5 +191,9 @@ func TestRunExpiry_ExpiresWithTheLastIdentityDocument(t *testing.T) {
 		if got := status(); got != step.want {
 			t.Errorf("on %s he is %v, want %s", step.day.Format(time.DateOnly), got, step.want)
 		}
+	}
+	trail := s.SignIn(servertest.AdminEmail, servertest.AdminPassword).Do("GET", "/v1/audit?search.action=customers.kyc_expire", nil)
+	if !strings.Contains(trail.Body, `"actor":"`+store.NilID+`"`) {
+		t.Errorf("the audit trail does not name the service itself: %s", trail.Body)
 	}
 }

@@ -112,7 +112,7 @@ func (s *Service) setAvatar(ctx context.Context, pictures []picture) (Avatar, er
 				return err
 			}
 		}
-		audit(ctx, tx, "profile.set_avatar", before, avatar)
+		profiles.Audit(ctx, tx, "profile.set_avatar", userID, before, avatar)
 		return nil
 	})
 	return avatar, err
@@ -132,15 +132,10 @@ func (s *Service) RemoveAvatar(ctx context.Context, _ endpoint.None) (endpoint.M
 		if err := deleteAvatar(ctx, tx, userID); err != nil {
 			return err
 		}
-		audit(ctx, tx, "profile.remove_avatar", before, nil)
+		profiles.Audit(ctx, tx, "profile.remove_avatar", userID, before, nil)
 		return nil
 	})
 	return endpoint.Message{Message: s.texts.Text(endpoint.Language(ctx), "profile.avatar_removed", nil)}, err
-}
-
-func audit(ctx context.Context, tx *store.Tx, action string, before, after any) {
-	userID := access.From(ctx).UserID
-	tx.Audit(store.AuditEntry{Actor: userID, Action: action, RecType: access.Profiles.Name, RecID: userID, Before: before, After: after})
 }
 
 // profiles has no rows of its own: everybody who exists has a profile, by the id of the user.

@@ -49,7 +49,7 @@ var partTransitions = map[Part][]Part{
 const maxAssignees = 50
 
 // ETag is the version of the task that the part belongs to.
-func (a Assignee) ETag() string { return etag(a.version) }
+func (a Assignee) ETag() string { return endpoint.VersionTag(a.version) }
 
 // Assign gives a user a part of a task. It returns fault.TaskNotFound, fault.NoAccess, fault.TaskAssigneeExists,
 // fault.TaskInvalidTransition at the end of the task and, for a user who does not exist or is not active,

@@ -14,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -66,9 +65,7 @@ var transitions = map[Status][]Status{
 }
 
 // ETag is the version of the record.
-func (t Task) ETag() string { return etag(t.version) }
-
-func etag(version int64) string { return "v" + strconv.FormatInt(version, 10) }
+func (t Task) ETag() string { return endpoint.VersionTag(t.version) }
 
 // notifier tells people what happened, in the transaction in which it did.
 type notifier interface {
@@ -122,7 +119,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Task, error) {
 		if err := insertTask(ctx, tx, t); err != nil {
 			return err
 		}
-		tx.Audit(store.AuditEntry{Actor: t.CreatedBy, Action: "tasks.create", RecType: access.Tasks.Name, RecID: t.ID, After: t})
+		table.Audit(ctx, tx, "tasks.create", t.ID, nil, t)
 		tx.Respond(http.StatusCreated, t)
 		return s.tellAssigned(ctx, tx, t, t.Assignees)
 	})
@@ -210,7 +207,7 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 		if err := endpoint.CheckMatch(ctx, t.ETag()); err != nil {
 			return err
 		}
-		tx.Audit(store.AuditEntry{Actor: access.From(ctx).UserID, Action: "tasks.delete", RecType: access.Tasks.Name, RecID: t.ID, Before: t})
+		table.Audit(ctx, tx, "tasks.delete", t.ID, t, nil)
 		return deleteTask(ctx, tx, t.ID)
 	})
 	return s.message(ctx, "tasks.deleted"), err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"kontor/modules/list"
+	"kontor/modules/records"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/fault"
@@ -55,7 +56,7 @@ func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 		if in.Language != nil && *in.Language != u.Language {
 			before := u
 			u.Language = *in.Language
-			if err := s.save(ctx, tx, before, &u, "users.update", actor(caller)); err != nil {
+			if err := s.save(ctx, tx, before, &u, "users.update"); err != nil {
 				return err
 			}
 		}
@@ -65,7 +66,7 @@ func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 		if *in.Status == Pending {
 			return fault.Invalid("status", "invalid.one_of", fault.Args{"Values": Active + ", " + Disabled})
 		}
-		if err := s.changeStatus(ctx, tx, &u, *in.Status, actor(caller)); err != nil {
+		if err := s.changeStatus(ctx, tx, &u, *in.Status); err != nil {
 			return err
 		}
 		u.Roles = []string{}
@@ -76,9 +77,9 @@ func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 }
 
 // save stores a changed user.
-func (s *Service) save(ctx context.Context, tx *store.Tx, before User, u *User, action, by string) error {
+func (s *Service) save(ctx context.Context, tx *store.Tx, before User, u *User, action string) error {
 	u.ModifiedAt = tx.Now()
-	changed, err := tx.Exec(ctx, updateUser, u.ID, u.Status, u.Language, u.ModifiedAt, by, before.version)
+	changed, err := tx.Exec(ctx, updateUser, u.ID, u.Status, u.Language, u.ModifiedAt, records.Actor(ctx), before.version)
 	if err != nil {
 		return err
 	}
@@ -86,13 +87,13 @@ func (s *Service) save(ctx context.Context, tx *store.Tx, before User, u *User, 
 		return fault.PreconditionFailed // somebody else changed him since he was read
 	}
 	u.version++
-	tx.Audit(store.AuditEntry{Actor: by, Action: action, RecType: access.Users.Name, RecID: u.ID, Before: before, After: u})
+	accounts.Audit(ctx, tx, action, u.ID, before, u)
 	return nil
 }
 
 // changeStatus moves a user to another state. Who becomes active is no registrant any more; who is disabled is signed
 // out everywhere. It returns fault.LastAdministrator.
-func (s *Service) changeStatus(ctx context.Context, tx *store.Tx, u *User, status, by string) error {
+func (s *Service) changeStatus(ctx context.Context, tx *store.Tx, u *User, status string) error {
 	if status == Disabled {
 		if err := s.keepAdministrator(ctx, tx, *u); err != nil {
 			return err
@@ -100,7 +101,7 @@ func (s *Service) changeStatus(ctx context.Context, tx *store.Tx, u *User, statu
 	}
 	before := *u
 	u.Status = status
-	if err := s.save(ctx, tx, before, u, "users.status", by); err != nil {
+	if err := s.save(ctx, tx, before, u, "users.status"); err != nil {
 		return err
 	}
 	s.auth.Changed(tx, u.ID)
@@ -108,18 +109,18 @@ func (s *Service) changeStatus(ctx context.Context, tx *store.Tx, u *User, statu
 	case Disabled:
 		return s.auth.EndSessions(ctx, tx, u.ID, "")
 	case Active:
-		return s.promote(ctx, tx, u.ID, by)
+		return s.promote(ctx, tx, u.ID)
 	}
 	return nil
 }
 
 // promote makes a customer of a registrant.
-func (s *Service) promote(ctx context.Context, tx *store.Tx, userID, by string) error {
+func (s *Service) promote(ctx context.Context, tx *store.Tx, userID string) error {
 	removed, err := tx.Exec(ctx, deleteUserRole, userID, access.Registrant)
 	if err != nil || removed == 0 {
 		return err
 	}
-	_, err = tx.Exec(ctx, insertUserRole, userID, access.Customer, tx.Now(), by)
+	_, err = tx.Exec(ctx, insertUserRole, userID, access.Customer, tx.Now(), records.Actor(ctx))
 	return err
 }
 

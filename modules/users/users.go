@@ -17,7 +17,6 @@ import (
 	"hash/fnv"
 	"time"
 
-	"kontor/server/access"
 	"kontor/server/fault"
 	"kontor/store"
 )
@@ -126,16 +125,4 @@ func New(db *store.DB, auth Auth, outbox Outbox, texts Texts, o Options) *Servic
 		o.OTPAttempts = defaultOTPAttempts
 	}
 	return &Service{Options: o, db: db, auth: auth, outbox: outbox, texts: texts}
-}
-
-// actor names who makes a change in the audit trail: a user, an API key, or Kontor itself.
-func actor(caller *access.Caller) string {
-	switch {
-	case caller.UserID != "":
-		return caller.UserID
-	case caller.KeyID != "":
-		return caller.KeyID
-	default:
-		return store.NilID
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -39,6 +40,9 @@ type Result struct {
 // Tagged is implemented by records. The tag is an opaque validator of the record's state without quotes, usually its
 // version (RFC 9110, section 8.8.3).
 type Tagged interface{ ETag() string }
+
+// VersionTag is the tag of a record that counts its versions.
+func VersionTag(version int64) string { return "v" + strconv.FormatInt(version, 10) }
 
 // validated is implemented by inputs with rules.
 type validated interface{ Validate(v *fault.Fields) }
