@@ -99,7 +99,7 @@ func (s *Service) refresh(ctx context.Context, in refreshInput) (Tokens, error) 
 }
 
 func (s *Service) logout(ctx context.Context, _ endpoint.None) (endpoint.Message, error) {
-	return s.message(ctx, "auth.signed_out"), s.Logout(ctx)
+	return endpoint.Confirm(ctx, s.options.Texts, "auth.signed_out"), s.Logout(ctx)
 }
 
 type sessionsInput struct {
@@ -117,7 +117,7 @@ type sessionInput struct {
 }
 
 func (s *Service) deleteSession(ctx context.Context, in sessionInput) (endpoint.Message, error) {
-	return s.message(ctx, "auth.session_ended"), s.EndSession(ctx, in.UserID, in.SessionID)
+	return endpoint.Confirm(ctx, s.options.Texts, "auth.session_ended"), s.EndSession(ctx, in.UserID, in.SessionID)
 }
 
 type createKeyInput struct {
@@ -145,13 +145,9 @@ type keyInput struct {
 }
 
 func (s *Service) revokeKey(ctx context.Context, in keyInput) (endpoint.Message, error) {
-	return s.message(ctx, "auth.key_revoked"), s.RevokeKey(ctx, in.ID)
+	return endpoint.Confirm(ctx, s.options.Texts, "auth.key_revoked"), s.RevokeKey(ctx, in.ID)
 }
 
 func (s *Service) public(ctx context.Context, _ endpoint.None) (endpoint.Message, error) {
-	return s.message(ctx, "auth.key_valid"), nil
-}
-
-func (s *Service) message(ctx context.Context, key string) endpoint.Message {
-	return endpoint.Message{Message: s.options.Texts.Text(endpoint.Language(ctx), key, nil)}
+	return endpoint.Confirm(ctx, s.options.Texts, "auth.key_valid"), nil
 }

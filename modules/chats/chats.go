@@ -72,20 +72,15 @@ type notifications interface {
 	MarkRead(ctx context.Context, tx *store.Tx, userID string, t access.RecordType, recordID string) error
 }
 
-// texts gives the texts of the locale files.
-type texts interface {
-	Text(lang, key string, args map[string]any) string
-}
-
 // Service is the module. Make one with [New].
 type Service struct {
 	db            *store.DB
 	notifications notifications
-	texts         texts
+	texts         endpoint.Texts
 }
 
 // New makes the module on a database.
-func New(db *store.DB, notifications notifications, texts texts) *Service {
+func New(db *store.DB, notifications notifications, texts endpoint.Texts) *Service {
 	return &Service{db: db, notifications: notifications, texts: texts}
 }
 

@@ -88,7 +88,7 @@ func (s *Service) Remove(ctx context.Context, in RemoveInput) (endpoint.Message,
 		// What he was told of the chat leads nowhere any more.
 		return s.notifications.MarkRead(ctx, tx, in.UserID, access.Chats, c.id)
 	})
-	return endpoint.Message{Message: s.texts.Text(endpoint.Language(ctx), "chats.done_"+event, nil)}, err
+	return endpoint.Confirm(ctx, s.texts, "chats.done_"+event), err
 }
 
 // mayRemoveOthers holds for the creator while he takes part, and for whoever manages chats by a grant.

@@ -54,20 +54,15 @@ type customers interface {
 	Allow(ctx context.Context, q store.Querier, id string, wanted access.Permission) error
 }
 
-// texts words answers: *locales.Bundle.
-type texts interface {
-	Text(lang, key string, args map[string]any) string
-}
-
 // Service is the module. Make one with [New].
 type Service struct {
 	db        *store.DB
 	customers customers
-	texts     texts
+	texts     endpoint.Texts
 }
 
 // New makes the module on a database.
-func New(db *store.DB, customers customers, texts texts) *Service {
+func New(db *store.DB, customers customers, texts endpoint.Texts) *Service {
 	return &Service{db: db, customers: customers, texts: texts}
 }
 
@@ -130,7 +125,7 @@ func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, e
 		p.Active = false
 		return change(ctx, tx, "payers.archive", before, &p)
 	})
-	return endpoint.Message{Message: s.texts.Text(endpoint.Language(ctx), "payers.archived", nil)}, err
+	return endpoint.Confirm(ctx, s.texts, "payers.archived"), err
 }
 
 // change writes the new state of a payer and its audit entry.

@@ -164,5 +164,5 @@ func (s *Service) Unlink(ctx context.Context, in UnlinkInput) (endpoint.Message,
 		table.Audit(ctx, tx, "personas.unlink", in.ID, l.seenFrom(in.ID), nil)
 		return nil
 	})
-	return s.message(ctx, "personas.link_removed"), err
+	return endpoint.Confirm(ctx, s.texts, "personas.link_removed"), err
 }

@@ -42,19 +42,14 @@ type Persona struct {
 // ETag is the version of the record.
 func (p Persona) ETag() string { return endpoint.VersionTag(p.version) }
 
-// texts words answers: *locales.Bundle.
-type texts interface {
-	Text(lang, key string, args map[string]any) string
-}
-
 // Service is the module. Make one with [New].
 type Service struct {
 	db    *store.DB
-	texts texts
+	texts endpoint.Texts
 }
 
 // New makes the module on a database.
-func New(db *store.DB, texts texts) *Service { return &Service{db: db, texts: texts} }
+func New(db *store.DB, texts endpoint.Texts) *Service { return &Service{db: db, texts: texts} }
 
 // Create enters a persona.
 func (s *Service) Create(ctx context.Context, in CreateInput) (Persona, error) {
@@ -108,7 +103,7 @@ func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, e
 		p.Active = false
 		return change(ctx, tx, "personas.archive", before, &p)
 	})
-	return s.message(ctx, "personas.archived"), err
+	return endpoint.Confirm(ctx, s.texts, "personas.archived"), err
 }
 
 // change writes the new state of a persona and its audit entry.
@@ -119,10 +114,6 @@ func change(ctx context.Context, tx *store.Tx, action string, before Persona, p 
 	}
 	table.Audit(ctx, tx, action, p.ID, before, *p)
 	return nil
-}
-
-func (s *Service) message(ctx context.Context, key string) endpoint.Message {
-	return endpoint.Message{Message: s.texts.Text(endpoint.Language(ctx), key, nil)}
 }
 
 // IsPerson reports whether a persona linked to the user has these names, compared without regard to case, and was born

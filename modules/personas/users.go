@@ -117,5 +117,5 @@ func (s *Service) RemoveUser(ctx context.Context, in RemoveUserInput) (endpoint.
 		table.Audit(ctx, tx, "personas.remove_user", in.ID, l, nil)
 		return nil
 	})
-	return s.message(ctx, "personas.user_removed"), err
+	return endpoint.Confirm(ctx, s.texts, "personas.user_removed"), err
 }

@@ -41,11 +41,6 @@ type Avatar struct {
 	token string
 }
 
-// texts words answers: *locales.Bundle.
-type texts interface {
-	Text(lang, key string, args map[string]any) string
-}
-
 // Options are the limits of uploads.
 type Options struct {
 	MaxBytes  int64 // of a file
@@ -56,12 +51,12 @@ type Options struct {
 type Service struct {
 	Options
 	db    *store.DB
-	texts texts
+	texts endpoint.Texts
 	slots *slots
 }
 
 // New makes the module on a database.
-func New(db *store.DB, texts texts, o Options) *Service {
+func New(db *store.DB, texts endpoint.Texts, o Options) *Service {
 	return &Service{Options: o, db: db, texts: texts, slots: newSlots(o.MaxPixels)}
 }
 
@@ -135,7 +130,7 @@ func (s *Service) RemoveAvatar(ctx context.Context, _ endpoint.None) (endpoint.M
 		profiles.Audit(ctx, tx, "profile.remove_avatar", userID, before, nil)
 		return nil
 	})
-	return endpoint.Message{Message: s.texts.Text(endpoint.Language(ctx), "profile.avatar_removed", nil)}, err
+	return endpoint.Confirm(ctx, s.texts, "profile.avatar_removed"), err
 }
 
 // profiles has no rows of its own: everybody who exists has a profile, by the id of the user.

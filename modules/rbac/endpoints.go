@@ -108,7 +108,7 @@ func (s *Service) putRole(ctx context.Context, in putRoleInput) (Role, error) {
 }
 
 func (s *Service) deleteRole(ctx context.Context, in idInput) (endpoint.Message, error) {
-	return s.message(ctx, "rbac.role_deleted"), s.DeleteRole(ctx, in.ID)
+	return endpoint.Confirm(ctx, s.Texts, "rbac.role_deleted"), s.DeleteRole(ctx, in.ID)
 }
 
 func (s *Service) listGrants(ctx context.Context, in listInput) (list.Page[Grant], error) {
@@ -116,13 +116,9 @@ func (s *Service) listGrants(ctx context.Context, in listInput) (list.Page[Grant
 }
 
 func (s *Service) deleteGrant(ctx context.Context, in idInput) (endpoint.Message, error) {
-	return s.message(ctx, "rbac.grant_deleted"), s.DeleteGrant(ctx, in.ID)
+	return endpoint.Confirm(ctx, s.Texts, "rbac.grant_deleted"), s.DeleteGrant(ctx, in.ID)
 }
 
 func (s *Service) listRateLimits(ctx context.Context, in listInput) (list.Page[RateLimit], error) {
 	return s.RateLimits(ctx, in.Query)
-}
-
-func (s *Service) message(ctx context.Context, key string) endpoint.Message {
-	return endpoint.Message{Message: s.Texts.Text(endpoint.Language(ctx), key, nil)}
 }

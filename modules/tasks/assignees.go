@@ -112,7 +112,7 @@ func (s *Service) Unassign(ctx context.Context, in AssigneeInput) (endpoint.Mess
 		t.Assignees = slices.DeleteFunc(t.Assignees, func(a Assignee) bool { return a.ID == in.AssigneeID })
 		return deleteMember(ctx, tx, *t, userID)
 	})
-	return s.message(ctx, "tasks.assignee_removed"), err
+	return endpoint.Confirm(ctx, s.texts, "tasks.assignee_removed"), err
 }
 
 // SetPart says how far a part is: the assignee his own, whoever may update the task any. When all parts are completed,

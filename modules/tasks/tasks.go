@@ -79,21 +79,16 @@ type customers interface {
 	Allow(ctx context.Context, q store.Querier, id string, wanted access.Permission) error
 }
 
-// texts gives the texts of the locale files.
-type texts interface {
-	Text(lang, key string, args map[string]any) string
-}
-
 // Service is the module. Make one with [New].
 type Service struct {
 	db        *store.DB
 	notify    notifier
 	customers customers
-	texts     texts
+	texts     endpoint.Texts
 }
 
 // New makes the module on a database.
-func New(db *store.DB, notify notifier, customers customers, texts texts) *Service {
+func New(db *store.DB, notify notifier, customers customers, texts endpoint.Texts) *Service {
 	return &Service{db: db, notify: notify, customers: customers, texts: texts}
 }
 
@@ -210,11 +205,7 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 		table.Audit(ctx, tx, "tasks.delete", t.ID, t, nil)
 		return deleteTask(ctx, tx, t.ID)
 	})
-	return s.message(ctx, "tasks.deleted"), err
-}
-
-func (s *Service) message(ctx context.Context, key string) endpoint.Message {
-	return endpoint.Message{Message: s.texts.Text(endpoint.Language(ctx), key, nil)}
+	return endpoint.Confirm(ctx, s.texts, "tasks.deleted"), err
 }
 
 // Standings answers permission checks: the creator of a task reads, updates and deletes it, its assignees read it.

@@ -170,9 +170,5 @@ func (s *Service) deleteCredential(ctx context.Context, in deleteCredentialInput
 		}
 		return s.remove(ctx, tx, c, records.Actor(ctx))
 	})
-	return s.message(ctx, "users.credential_deleted"), err
-}
-
-func (s *Service) message(ctx context.Context, key string) endpoint.Message {
-	return endpoint.Message{Message: s.texts.Text(endpoint.Language(ctx), key, nil)}
+	return endpoint.Confirm(ctx, s.texts, "users.credential_deleted"), err
 }

@@ -38,7 +38,7 @@ func (s *Service) changePassword(ctx context.Context, in passwordInput) (endpoin
 		}
 		return s.replacePassword(ctx, tx, in.UserID, hash, keep)
 	})
-	return s.message(ctx, "users.password_changed"), err
+	return endpoint.Confirm(ctx, s.texts, "users.password_changed"), err
 }
 
 // checkNewPassword asks for everything that must be right before a password is hashed.

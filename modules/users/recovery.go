@@ -36,7 +36,7 @@ func (s *Service) initiateRecovery(ctx context.Context, in recoveryInput) (endpo
 		_, err = s.sendCode(ctx, tx, c.ID, c.key, code)
 		return err
 	})
-	return s.message(ctx, "users.recovery_sent"), err
+	return endpoint.Confirm(ctx, s.texts, "users.recovery_sent"), err
 }
 
 // recoverable finds the credential to which a code for a new password may go.
@@ -91,5 +91,5 @@ func (s *Service) completeRecovery(ctx context.Context, in completeRecoveryInput
 	if err == nil && !recovered {
 		err = fault.InvalidOTP
 	}
-	return s.message(ctx, "users.password_changed"), err
+	return endpoint.Confirm(ctx, s.texts, "users.password_changed"), err
 }

@@ -17,6 +17,7 @@ import (
 	"hash/fnv"
 	"time"
 
+	"kontor/server/endpoint"
 	"kontor/server/fault"
 	"kontor/store"
 )
@@ -91,11 +92,6 @@ type OTPMessage struct {
 	Minutes   int // that the code is valid
 }
 
-// Texts gives the texts of the locale files.
-type Texts interface {
-	Text(lang, key string, args map[string]any) string
-}
-
 // Options are the settings of users. The zero value of each means its default.
 type Options struct {
 	OTPLife     time.Duration // how long a code is valid: 10 minutes
@@ -113,11 +109,11 @@ type Service struct {
 	db     *store.DB
 	auth   Auth
 	outbox Outbox
-	texts  Texts
+	texts  endpoint.Texts
 }
 
 // New makes the service.
-func New(db *store.DB, auth Auth, outbox Outbox, texts Texts, o Options) *Service {
+func New(db *store.DB, auth Auth, outbox Outbox, texts endpoint.Texts, o Options) *Service {
 	if o.OTPLife <= 0 {
 		o.OTPLife = defaultOTPLife
 	}

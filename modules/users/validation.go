@@ -84,7 +84,7 @@ func (s *Service) resend(ctx context.Context, in credentialPath) (resendOutput, 
 		return resendOutput{}, err
 	}
 	code := s.prepareCode(c, user.Language, forValidation)
-	out := resendOutput{Message: s.message(ctx, "users.otp_sent").Message}
+	out := resendOutput{Message: endpoint.Confirm(ctx, s.texts, "users.otp_sent").Message}
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		now, err := held.Any(ctx, tx, c.ID)
 		if err != nil {

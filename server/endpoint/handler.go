@@ -55,11 +55,6 @@ type validatedNow interface {
 // None is the input of an operation that reads nothing from the request.
 type None struct{}
 
-// Message is the answer of operations that only confirm.
-type Message struct {
-	Message string `json:"message"`
-}
-
 // JSON makes a handler of a typed function. In is a struct whose fields have exactly one source each, by tag:
 //
 //	ID    string  `path:"id"`        a segment of the path; a UUID unless tagged `path:"id,text"`
