@@ -194,7 +194,7 @@ func BenchmarkStreams(b *testing.B) {
 	}
 	c := newCrowd(b, users, each)
 	var rates, p99s []float64
-	used := cpu(b)
+	used := servertest.ProcessorTime(b)
 	for b.Loop() {
 		n := customerNotice(c.users...)
 		n.Event, n.Content = "measured", fmt.Sprintf("sent %d", time.Now().UnixNano())
@@ -208,7 +208,7 @@ func BenchmarkStreams(b *testing.B) {
 		}
 		rates, p99s = append(rates, float64(c.streams)/time.Duration(last).Seconds()), append(p99s, float64(p99)/1e6)
 	}
-	b.ReportMetric(float64((cpu(b)-used).Microseconds())/float64(len(rates)*c.streams), "cpu-us/frame")
+	b.ReportMetric(float64((servertest.ProcessorTime(b)-used).Microseconds())/float64(len(rates)*c.streams), "cpu-us/frame")
 	slices.Sort(rates)
 	slices.Sort(p99s)
 	b.ReportMetric(rates[len(rates)/2], "frames/s")
@@ -229,15 +229,6 @@ func BenchmarkDeadClients(b *testing.B) {
 	}
 }
 
-func cpu(b *testing.B) time.Duration {
-	b.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // BenchmarkNotify writes notices to few and many recipients.
 func BenchmarkNotify(b *testing.B) {
 	for _, n := range []int{1, 1000} {
@@ -246,12 +237,12 @@ func BenchmarkNotify(b *testing.B) {
 			s := service(b, db)
 			users := newIDs(n)
 			notify(b, db, s, customerNotice(users...))
-			commits, used, rounds := db.Stats().Commits, cpu(b), 0
+			commits, used, rounds := db.Stats().Commits, servertest.ProcessorTime(b), 0
 			for b.Loop() {
 				notify(b, db, s, customerNotice(users...))
 				rounds++
 			}
-			b.ReportMetric(float64((cpu(b)-used).Microseconds())/float64(rounds)/1000, "cpu-ms/op")
+			b.ReportMetric(float64((servertest.ProcessorTime(b)-used).Microseconds())/float64(rounds)/1000, "cpu-ms/op")
 			b.ReportMetric(float64(db.Stats().Commits-commits)/float64(rounds), "syncs/op")
 		})
 	}

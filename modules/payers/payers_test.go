@@ -13,7 +13,7 @@ import (
 )
 
 // newCustomer enters a customer and gives his id.
-func newCustomer(t *testing.T, c *servertest.Client) string {
+func newCustomer(t testing.TB, c *servertest.Client) string {
 	t.Helper()
 	return c.Do("POST", "/v1/customers", map[string]any{"first_name": "Ada", "last_name": "Muster", "email": "ada@example.ch"}).
 		Expect(t, http.StatusCreated).JSON(t)["id"].(string)

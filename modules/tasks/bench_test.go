@@ -2,10 +2,7 @@ package tasks_test
 
 import (
 	"fmt"
-	"slices"
-	"syscall"
 	"testing"
-	"time"
 
 	"kontor/server/access"
 	"kontor/server/servertest"
@@ -72,30 +69,7 @@ func BenchmarkBesideCustomers(b *testing.B) {
 		{"made", advisor, "/v1/tasks?limit=10", tenCustomers},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			cost := func(as *servertest.Client, path string) float64 {
-				request := servertest.Request("GET", path, "", "Authorization", "Bearer "+as.Token)
-				before := processorTime(b)
-				servertest.Load(b, s.Address, 1000, 200, func(int) []byte { return request })
-				return (processorTime(b) - before).Seconds()
-			}
-			cost(c.as, c.path)
-			cost(advisor, c.base)
-			var ratios []float64
-			for b.Loop() {
-				ratios = append(ratios, cost(c.as, c.path)/cost(advisor, c.base))
-			}
-			slices.Sort(ratios)
-			b.ReportMetric(ratios[len(ratios)/2], "times")
+			servertest.Compare(b, s, 1000, 200, c.as.Request("GET", c.path, ""), advisor.Request("GET", c.base, ""))
 		})
 	}
-}
-
-// processorTime is what this process has used of the processors so far.
-func processorTime(b *testing.B) time.Duration {
-	b.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
