@@ -43,8 +43,7 @@ func BenchmarkBesideCustomers(b *testing.B) {
 	fill(b, s, c.ID, []string{anna.UserID, beat.UserID}, 1000)
 	var customer string
 	for i := range 100 {
-		customer = anna.Do("POST", "/v1/customers", map[string]any{"first_name": "Ada", "last_name": fmt.Sprint("Muster ", i), "email": "ada@example.ch"}).
-			Expect(b, 201).JSON(b)["id"].(string)
+		customer = anna.Create("/v1/customers", map[string]any{"first_name": "Ada", "last_name": fmt.Sprint("Muster ", i), "email": "ada@example.ch"})
 	}
 	for name, paths := range map[string][2]string{
 		"get":  {"/v1/chats/" + c.ID, "/v1/customers/" + customer},
@@ -63,7 +62,7 @@ func BenchmarkBigChat(b *testing.B) {
 	anna := s.User(access.Advisor)
 	others := people(b, s, 255)
 	open := func() string {
-		return anna.Do("POST", "/v1/chats", map[string]any{"participants": others}).Expect(b, 201).JSON(b)["id"].(string)
+		return anna.Create("/v1/chats", map[string]any{"participants": others})
 	}
 	big, fresh := open(), open()
 	fill(b, s, big, others, 100_000)
@@ -91,8 +90,7 @@ func BenchmarkList500(b *testing.B) {
 	anna := s.User(access.Advisor)
 	others := people(b, s, 500)
 	for i, other := range others {
-		id := anna.Do("POST", "/v1/chats", map[string]any{"participants": []string{other}, "metadata": map[string]any{"title": fmt.Sprint("Chat ", i)}}).
-			Expect(b, 201).JSON(b)["id"].(string)
+		id := anna.Create("/v1/chats", map[string]any{"participants": []string{other}, "metadata": map[string]any{"title": fmt.Sprint("Chat ", i)}})
 		fill(b, s, id, []string{anna.UserID, other}, 20)
 	}
 	request := anna.Request("GET", "/v1/chats", "")

@@ -71,8 +71,8 @@ func TestList_WordsRowsByTemplateInTheLanguageOfTheCustomerOrTheRequest(t *testi
 	s := servertest.Start(t)
 	anna, admin := s.User(access.Customer), s.Admin()
 	told(t, s, customerNotice(anna.UserID))
-	customer := admin.Do("POST", "/v1/customers", map[string]any{"first_name": "Gina", "last_name": "Rossi", "email": "g@example.ch",
-		"metadata": map[string]any{"language": "fr"}}).Expect(t, 201).JSON(t)["id"].(string)
+	customer := admin.Create("/v1/customers", map[string]any{"first_name": "Gina", "last_name": "Rossi", "email": "g@example.ch",
+		"metadata": map[string]any{"language": "fr"}})
 
 	for query, want := range map[string][2]string{
 		"?":                             {"Kunde Vreni Muster erfasst", "Kunde öffnen"},

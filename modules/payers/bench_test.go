@@ -14,7 +14,7 @@ import (
 // fill stores n payers of one customer and gives their ids.
 func fill(b *testing.B, s *servertest.Server, n int) []string {
 	b.Helper()
-	customer := newCustomer(b, s.Admin())
+	customer := newCustomer(s.Admin())
 	return s.Fill(n, func(ctx context.Context, tx *store.Tx, n int) ([]string, error) {
 		return payers.Fill(ctx, tx, customer, n)
 	})

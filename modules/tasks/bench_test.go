@@ -48,14 +48,13 @@ func BenchmarkBesideCustomers(b *testing.B) {
 	advisor, assigned := s.User(access.Advisor), s.User(access.Customer)
 	var customer string
 	for i := range 100 {
-		customer = advisor.Do("POST", "/v1/customers", body{"first_name": "Ada", "last_name": fmt.Sprint("Muster ", i), "email": "ada@example.ch"}).
-			Expect(b, 201).JSON(b)["id"].(string)
+		customer = advisor.Create("/v1/customers", body{"first_name": "Ada", "last_name": fmt.Sprint("Muster ", i), "email": "ada@example.ch"})
 	}
 	others := make([]string, 10)
 	for i := range others {
 		others[i] = s.User(access.Customer).UserID
 	}
-	fill(b, s, newCustomer(b, advisor), advisor.UserID, append(others, assigned.UserID), 10_000)
+	fill(b, s, newCustomer(advisor), advisor.UserID, append(others, assigned.UserID), 10_000)
 	id := fill(b, s, customer, advisor.UserID, others, 100)
 	const tenCustomers = "/v1/customers?search.kyc_status=not_started&sort=-created_at&limit=10"
 	for _, c := range []struct {

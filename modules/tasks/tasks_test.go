@@ -50,10 +50,8 @@ func contract(assignees ...*servertest.Client) body {
 	return body{"title": "Vertrag", "category": "sign", "assignees": parts}
 }
 
-func newCustomer(t testing.TB, c *servertest.Client) string {
-	t.Helper()
-	return c.Do("POST", "/v1/customers", body{"first_name": "Ada", "last_name": "Muster", "email": "ada@example.ch"}).
-		Expect(t, http.StatusCreated).JSON(t)["id"].(string)
+func newCustomer(c *servertest.Client) string {
+	return c.Create("/v1/customers", body{"first_name": "Ada", "last_name": "Muster", "email": "ada@example.ch"})
 }
 
 // newTask makes a task and gives its path beside it.
@@ -79,7 +77,7 @@ func TestCreate_GivesTheWholeRecord(t *testing.T) {
 		"metadata": body{"actions": body{"document": 1}, "logs": []string{"forged"}, "note": nil}} {
 		data[name] = value
 	}
-	answer := advisor.Do("POST", "/v1/customers/"+newCustomer(t, advisor)+"/tasks", data).Expect(t, http.StatusCreated)
+	answer := advisor.Do("POST", "/v1/customers/"+newCustomer(advisor)+"/tasks", data).Expect(t, http.StatusCreated)
 	for _, want := range []string{`"title":"Vertrag"`, `"category":"sign"`, `"description":"Bitte\nlesen"`, `"is_urgent":true`, `"status":"pending"`, `"weight":2`,
 		`"performed_weight":0`, `"name":"A. Muster"`, `"status":"assigned"`, `"task_completed":false`, `"assigned_at":"2026-01-31T08:15:30.123Z"`,
 		`"created_by":"` + advisor.UserID, `"created_at":"2026-01-31T08:15:30.123Z"`,
@@ -96,7 +94,7 @@ func TestCreate_GivesTheWholeRecord(t *testing.T) {
 func TestCreate_TakesTheGivenWeightWithoutAssignees(t *testing.T) {
 	s := servertest.Start(t)
 	advisor := s.User(access.Advisor)
-	customer := newCustomer(t, advisor)
+	customer := newCustomer(advisor)
 	if got, _ := newTask(t, advisor, customer, contract()); got.Weight != 1 || got.PerformedWeight != 0 || got.Assignees == nil || got.Metadata.Actions == nil {
 		t.Errorf("got %+v", got)
 	}
@@ -116,7 +114,7 @@ func TestCreate_ReportsAllWrongFields(t *testing.T) {
 	s := servertest.Start(t)
 	advisor, disabled := s.User(access.Advisor), s.User(access.Customer)
 	s.Admin().Do("PATCH", "/v1/users/"+disabled.UserID, body{"status": "disabled"}).Expect(t, http.StatusOK)
-	path := "/v1/customers/" + newCustomer(t, advisor) + "/tasks"
+	path := "/v1/customers/" + newCustomer(advisor) + "/tasks"
 	answer := advisor.With("Accept-Language", "de").Do("POST", path, body{
 		"title": " ", "category": "read", "description": "a\u0000", "is_urgent": "yes", "weight": -1, "metadata": body{"actions": 1},
 		"assignees": []body{{"user_id": "nobody", "weight": 2_000_000}, {"name": "a\nb"}, {"user_id": advisor.UserID}, {"user_id": strings.ToUpper(advisor.UserID)}},
@@ -143,7 +141,7 @@ func TestCreate_ReportsAllWrongFields(t *testing.T) {
 func TestCreate_AnswersTheSameKeyWithTheSameTask(t *testing.T) {
 	s := servertest.Start(t)
 	advisor := s.User(access.Advisor)
-	customer := newCustomer(t, advisor)
+	customer := newCustomer(advisor)
 	keyed := advisor.With("Idempotency-Key", "one")
 	first, path := newTask(t, keyed, customer, contract())
 	if again, _ := newTask(t, keyed, customer, contract()); again.ID != first.ID {
@@ -163,7 +161,7 @@ func TestUpdate_KeepsWhatIsNotGiven(t *testing.T) {
 	advisor := s.User(access.Advisor)
 	data := contract()
 	data["metadata"], data["weight"] = body{"actions": body{"a": 1}}, 4
-	_, path := newTask(t, advisor, newCustomer(t, advisor), data)
+	_, path := newTask(t, advisor, newCustomer(advisor), data)
 	tag := advisor.Do("GET", path, nil).Header.Get("ETag")
 	got := advisor.Do("PUT", path, body{"title": "Neu", "is_urgent": true, "status": "completed", "metadata": body{"b": 2}}).Expect(t, http.StatusOK)
 	for _, want := range []string{`"title":"Neu"`, `"category":"sign"`, `"is_urgent":true`, `"status":"pending"`, `"weight":4`, `"actions":{}`, `"b":2`,
@@ -189,7 +187,7 @@ func TestUpdate_KeepsWhatIsNotGiven(t *testing.T) {
 func TestStatus_GoesOnlyWhereItMay(t *testing.T) {
 	s := servertest.Start(t)
 	advisor := s.User(access.Advisor)
-	customer := newCustomer(t, advisor)
+	customer := newCustomer(advisor)
 	all := []string{"pending", "in_progress", "completed", "canceled", "declined"}
 	next := map[string][]string{"pending": all[1:], "in_progress": all[2:]}
 	for _, from := range all {
@@ -227,7 +225,7 @@ func TestStatus_GoesOnlyWhereItMay(t *testing.T) {
 func TestLogs_KeepTheLastHundred(t *testing.T) {
 	s := servertest.Start(t)
 	advisor := s.User(access.Advisor)
-	_, path := newTask(t, advisor, newCustomer(t, advisor), contract())
+	_, path := newTask(t, advisor, newCustomer(advisor), contract())
 	for i := range 105 {
 		advisor.Do("PUT", path, body{"title": fmt.Sprint(i)}).Expect(t, http.StatusOK)
 	}
@@ -240,7 +238,7 @@ func TestLogs_KeepTheLastHundred(t *testing.T) {
 func TestLists_ShowMineAndThoseOfACustomer(t *testing.T) {
 	s := servertest.Start(t)
 	advisor, colleague, customer := s.User(access.Advisor), s.User(access.Advisor), s.User(access.Customer)
-	own, other := newCustomer(t, customer), newCustomer(t, advisor)
+	own, other := newCustomer(customer), newCustomer(advisor)
 	made, _ := newTask(t, advisor, own, contract(customer))
 	urgent := contract(colleague)
 	urgent["is_urgent"], urgent["title"] = true, "Ärger"
@@ -265,7 +263,7 @@ func TestLists_ShowMineAndThoseOfACustomer(t *testing.T) {
 func TestRecords_AreForCreatorAssigneesAndStaff(t *testing.T) {
 	s := servertest.Start(t)
 	creator, assigned, other, colleague := s.User(access.Advisor), s.User(access.Customer), s.User(access.Customer), s.User(access.Advisor)
-	customer := newCustomer(t, creator)
+	customer := newCustomer(creator)
 	for name, c := range map[string]struct {
 		as                                                                *servertest.Client
 		create, get, put, status, assign, unassign, ownPart, part, remove int
@@ -304,7 +302,7 @@ func TestRecords_AreForCreatorAssigneesAndStaff(t *testing.T) {
 func TestRecords_BelongToTheirCustomer(t *testing.T) {
 	s := servertest.Start(t)
 	advisor, stranger := s.User(access.Advisor), s.User(access.Customer)
-	one, other := newCustomer(t, advisor), newCustomer(t, advisor)
+	one, other := newCustomer(advisor), newCustomer(advisor)
 	made, _ := newTask(t, advisor, one, contract(advisor))
 	for _, as := range []*servertest.Client{advisor, stranger} {
 		for _, path := range []string{"/v1/customers/" + other + "/tasks/" + made.ID, "/v1/customers/" + store.NewID() + "/tasks/" + made.ID, "/v1/customers/" + one + "/tasks/" + store.NewID()} {
@@ -327,7 +325,7 @@ func TestRecords_BelongToTheirCustomer(t *testing.T) {
 func TestStandings_AgreeWithWhatHappens(t *testing.T) {
 	s := servertest.Start(t)
 	creator, assigned := s.User(access.Advisor), s.User(access.Customer)
-	made, _ := newTask(t, creator, newCustomer(t, creator), contract(assigned))
+	made, _ := newTask(t, creator, newCustomer(creator), contract(assigned))
 	check := func(permission string) body {
 		return body{"rec_type": "tasks", "permission": permission, "rec_id": made.ID}
 	}
