@@ -24,6 +24,7 @@ import (
 	"kontor/server/endpoint"
 	"kontor/server/fault"
 	"kontor/server/limit"
+	"kontor/server/servertest"
 )
 
 // tokens is an authenticator for which every word that begins with "user-" is the token of that user.
@@ -156,24 +157,8 @@ func start(t testing.TB, change func(*server.Options)) (string, *server.Server) 
 	if change != nil {
 		change(&o)
 	}
-	s, err := server.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(listener) }()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // nothing is running that would have to finish
-		_ = s.Shutdown(ctx)
-		_ = listener.Close()
-		<-done
-	})
-	return listener.Addr().String(), s
+	web, address := servertest.Serve(t, o)
+	return address, web
 }
 
 // send makes one request and reads the whole answer. Headers are given in pairs.

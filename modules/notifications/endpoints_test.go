@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"kontor/server"
 	"kontor/server/access"
 	"kontor/server/fault"
+	"kontor/server/servertest"
 	"kontor/store"
 )
 
@@ -41,26 +41,10 @@ func serve(t *testing.T, s *notifications.Service) func(token, query string) (in
 	policy := &access.Current{}
 	// An advisor who may call the endpoint, and still may not read what he has no right to.
 	policy.Store(access.NewPolicy(access.PolicyData{Endpoints: map[string][]string{access.Advisor: {"GET /v1/notifications/deliveries"}}}))
-	srv, err := server.New(server.Options{Endpoints: s.Endpoints(), Auth: roles{}, Policy: policy, Texts: texts, Now: time.Now,
+	_, address := servertest.Serve(t, server.Options{Endpoints: s.Endpoints(), Auth: roles{}, Policy: policy, Texts: texts, Now: time.Now,
 		Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- srv.Serve(listener) }()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = srv.Shutdown(ctx)
-		_ = listener.Close()
-		<-done
-	})
 	return func(token, query string) (int, map[string]any) {
-		request, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+listener.Addr().String()+"/v1/notifications/deliveries"+query, nil)
+		request, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+address+"/v1/notifications/deliveries"+query, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,11 +3,7 @@ package rbac_test
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"sync"
 	"testing"
@@ -16,6 +12,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"kontor/locales"
+	"kontor/modules"
 	"kontor/modules/list"
 	"kontor/modules/rbac"
 	"kontor/modules/records"
@@ -24,7 +21,7 @@ import (
 	"kontor/server/endpoint"
 	"kontor/server/fault"
 	"kontor/server/limit"
-	"kontor/server/openapi/openapitest"
+	"kontor/server/servertest"
 	"kontor/store"
 	"kontor/store/storetest"
 )
@@ -106,20 +103,6 @@ func (s *sessions) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 
 func (s *sessions) APIKey(context.Context, string) (*access.Caller, error) {
 	return nil, fault.Unauthorized
-}
-
-// Begin and stored bind requests with an Idempotency-Key to the store.
-func (b *bank) Begin(ctx context.Context, claim server.Claim) (context.Context, error) {
-	claimed := store.Idempotency{Key: claim.Key, Caller: claim.Caller, Path: claim.Endpoint, BodyHash: claim.BodyHash[:]}
-	return store.WithIdempotency(ctx, claimed), nil
-}
-
-func stored(err error) (server.Stored, bool) {
-	var replay *store.Replay
-	if !errors.As(err, &replay) {
-		return server.Stored{}, false
-	}
-	return server.Stored{Status: replay.Status, Body: replay.Body, Mismatch: replay.BodyDiffers}, true
 }
 
 // thing is a record of the type customers.
@@ -211,28 +194,10 @@ func (b *bank) listen() {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	s, err := server.New(server.Options{
+	b.server, b.address = servertest.Serve(b.t, server.Options{
 		Endpoints: b.table(), Auth: b.sessions, Policy: b.policy, Texts: texts, Now: b.db.Clock().Now, Log: slog.New(slog.DiscardHandler),
-		Replays: b, Stored: stored, RateLimits: true, PublicPerMinute: 1_000_000, PrivatePerMinute: 1_000_000,
+		Replays: modules.Replays{DB: b.db}, Stored: modules.Stored, RateLimits: true, PublicPerMinute: 1_000_000, PrivatePerMinute: 1_000_000,
 	})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.server = s
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(listener) }()
-	b.t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = s.Shutdown(ctx)
-		_ = listener.Close()
-		<-done
-	})
-	b.address = "http://" + listener.Addr().String()
 }
 
 func (b *bank) exec(statement string, args ...any) {
@@ -298,42 +263,13 @@ func (b *bank) do(user, method, path string, body any, headers ...string) answer
 
 // try is do for other goroutines than the test's.
 func (b *bank) try(user, method, path string, body any, headers ...string) (answer, error) {
-	var reader io.Reader
-	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
-			return answer{}, err
-		}
-		reader = bytes.NewReader(text)
+	client := servertest.NewClient(b.t, b.server, b.address).With("Authorization", "Bearer "+user).With(headers...)
+	r, err := client.Try(method, path, body)
+	a := answer{status: r.Status, header: r.Header, text: r.Body}
+	if err == nil && a.text != "" {
+		err = json.Unmarshal([]byte(a.text), &a.body)
 	}
-	request, err := http.NewRequest(method, b.address+path, reader)
-	if err != nil {
-		return answer{}, err
-	}
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	request.Header.Set("Authorization", "Bearer "+user)
-	for i := 0; i < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return answer{}, err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		return answer{}, err
-	}
-	openapitest.Hold(b.t, b.server, request, response, text)
-	a := answer{status: response.StatusCode, header: response.Header, text: string(text)}
-	if len(text) > 0 {
-		if err := json.Unmarshal(text, &a.body); err != nil {
-			return answer{}, fmt.Errorf("%s %s: %s: %w", method, path, text, err)
-		}
-	}
-	return a, nil
+	return a, err
 }
 
 // want sends a request and expects a status and, for a refusal, a code.

@@ -37,5 +37,5 @@ func RatioOfGets(b *testing.B, c *Client, path string, ids []string) {
 	for i, id := range ids {
 		requests[i] = c.Request("GET", path+id, "")
 	}
-	Ratio(b, c.server.Address, 20_000, 200, func(i int) []byte { return requests[(i+len(requests))%len(requests)] })
+	Ratio(b, c.address, 20_000, 200, func(i int) []byte { return requests[(i+len(requests))%len(requests)] })
 }

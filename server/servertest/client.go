@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"kontor/server"
 	"kontor/server/openapi/openapitest"
 )
 
@@ -19,7 +20,14 @@ type Client struct {
 	Refresh string
 	Headers []string // in pairs, for all requests
 
-	server *Server
+	t       testing.TB
+	web     *server.Server
+	address string
+}
+
+// NewClient gives a client of a server, such as one of [Serve].
+func NewClient(t testing.TB, web *server.Server, address string) *Client {
+	return &Client{t: t, web: web, address: address}
 }
 
 // With gives the same client with further headers, in pairs.
@@ -29,12 +37,26 @@ func (c *Client) With(headers ...string) *Client {
 	return &next
 }
 
-// Do makes a request and holds its answer against the API document. A body that is text is sent as it is, any other as JSON; nil sends none.
+// Do makes a request and holds its answer against the API document. A body that is text is sent as it is, any other as
+// JSON; nil sends none.
 func (c *Client) Do(method, path string, body any) Response {
-	c.server.t.Helper()
-	request, err := http.NewRequestWithContext(context.Background(), method, "http://"+c.server.Address+path, encode(c.server.t, body))
+	c.t.Helper()
+	answer, err := c.Try(method, path, body)
 	if err != nil {
-		c.server.t.Fatal(err)
+		c.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return answer
+}
+
+// Try is Do for other goroutines than the test's, which must not end it.
+func (c *Client) Try(method, path string, body any) (Response, error) {
+	content, err := encode(body)
+	if err != nil {
+		return Response{}, err
+	}
+	request, err := http.NewRequestWithContext(context.Background(), method, "http://"+c.address+path, content)
+	if err != nil {
+		return Response{}, err
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
@@ -47,37 +69,34 @@ func (c *Client) Do(method, path string, body any) Response {
 	}
 	response, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {
-		c.server.t.Fatalf("%s %s: %v", method, path, err)
+		return Response{}, err
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
-		c.server.t.Fatalf("%s %s: %v", method, path, err)
+		return Response{}, err
 	}
-	openapitest.Hold(c.server.t, c.server.web, request, response, answer)
-	return Response{Status: response.StatusCode, Header: response.Header, Body: string(answer), what: method + " " + path}
+	openapitest.Hold(c.t, c.web, request, response, answer)
+	return Response{Status: response.StatusCode, Header: response.Header, Body: string(answer), what: method + " " + path}, nil
 }
 
 // Create makes a record and gives its id.
 func (c *Client) Create(path string, body any) (id string) {
-	c.server.t.Helper()
-	return c.Do("POST", path, body).Expect(c.server.t, http.StatusCreated).JSON(c.server.t)["id"].(string)
+	c.t.Helper()
+	return c.Do("POST", path, body).Expect(c.t, http.StatusCreated).JSON(c.t)["id"].(string)
 }
 
-func encode(t testing.TB, body any) io.Reader {
+func encode(body any) (io.Reader, error) {
 	switch b := body.(type) {
 	case nil:
-		return nil
+		return nil, nil
 	case string:
-		return strings.NewReader(b)
+		return strings.NewReader(b), nil
 	case []byte:
-		return bytes.NewReader(b)
+		return bytes.NewReader(b), nil
 	}
 	data, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bytes.NewReader(data)
+	return bytes.NewReader(data), err
 }
 
 // Response is an answer that was read to its end.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -93,19 +92,10 @@ func (s *Server) serve() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	listener, err := new(net.ListenConfig).Listen(s.t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.web, s.Address = web, listener.Addr().String()
-	ended := make(chan error, 1)
-	go func() { ended <- web.Serve(listener) }()
+	address, stop := Listen(s.t, web)
+	s.web, s.Address = web, address
 	s.t.Cleanup(func() {
-		now, cancel := context.WithCancel(context.Background())
-		cancel() // no grace: nobody is left who would want an answer
-		_ = web.Shutdown(now)
-		_ = listener.Close()
-		<-ended
+		stop()
 		if err := s.Close(context.Background()); err != nil {
 			s.t.Errorf("close the modules: %v", err)
 		}
@@ -119,10 +109,10 @@ func (s *Server) Table() []endpoint.Endpoint { return s.web.Table() }
 func (s *Server) Document() (*openapi.Document, error) { return s.web.Document() }
 
 // Anonymous gives a client that is nobody.
-func (s *Server) Anonymous() *Client { return &Client{server: s} }
+func (s *Server) Anonymous() *Client { return NewClient(s.t, s.web, s.Address) }
 
 // Keyed gives a client that shows the API key.
-func (s *Server) Keyed() *Client { return &Client{server: s, Headers: []string{"X-API-Key", APIKey}} }
+func (s *Server) Keyed() *Client { return s.Anonymous().With("X-API-Key", APIKey) }
 
 // Admin gives the first administrator, signed in.
 func (s *Server) Admin() *Client {
@@ -155,5 +145,7 @@ func (s *Server) SignIn(user, password string) *Client {
 		UserID       string `json:"user_id"`
 	}
 	answer.Expect(s.t, http.StatusOK).Into(s.t, &tokens)
-	return &Client{server: s, Token: tokens.AccessToken, Refresh: tokens.RefreshToken, UserID: tokens.UserID}
+	c := s.Anonymous()
+	c.Token, c.Refresh, c.UserID = tokens.AccessToken, tokens.RefreshToken, tokens.UserID
+	return c
 }
