@@ -5,20 +5,15 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/gofiber/fiber/v2"
 
 	"kontor/locales"
 	"kontor/modules"
 	"kontor/modules/users"
 	"kontor/server"
 	"kontor/server/access"
-	"kontor/server/fault"
 	"kontor/server/servertest"
 	"kontor/store"
 	"kontor/store/storetest"
@@ -188,161 +183,6 @@ func (b *bank) staff(name string, roles ...string) member {
 }
 
 func (b *bank) admin() member { b.t.Helper(); return b.staff("root@bank.example", "Administrator") }
-
-// signIn plays the module of that purpose.
-type signIn struct {
-	db        *store.DB
-	mu        sync.Mutex
-	sessions  map[string]string // token → user
-	passwords map[string]string // user → password
-	changed   []string          // users whose rights changed
-}
-
-func (a *signIn) Known(string) (*access.Caller, bool) { return nil, false }
-
-func (a *signIn) Bearer(c *fiber.Ctx) (*access.Caller, error) {
-	_, token, _ := strings.Cut(c.Get("Authorization"), " ")
-	a.mu.Lock()
-	userID, ok := a.sessions[token]
-	a.mu.Unlock()
-	if !ok {
-		return nil, fault.Unauthorized
-	}
-	caller := access.Caller{UserID: userID, SessionID: token}
-	rows, err := a.db.Query(context.Background(), `SELECT role_id FROM user_roles WHERE user_id = $1`, userID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var role string
-		if err := rows.Scan(&role); err != nil {
-			return nil, err
-		}
-		caller.Roles = append(caller.Roles, role)
-	}
-	return &caller, rows.Err()
-}
-
-func (a *signIn) APIKey(_ context.Context, key string) (*access.Caller, error) {
-	if key != apiKey {
-		return nil, fault.Unauthorized
-	}
-	return &access.Caller{KeyID: "key"}, nil
-}
-
-func (a *signIn) CheckPassword(problems *fault.Fields, field, password string, personal ...string) {
-	switch {
-	case password == "":
-		problems.Add(field, "invalid.required")
-	case len(password) < 12:
-		problems.Add(field, "invalid.min_length", fault.Args{"Min": 12})
-	case slices.Contains(personal, password):
-		problems.Add(field, "invalid.required")
-	}
-}
-
-func (a *signIn) HashPassword(_ context.Context, password string) (string, error) {
-	return "hash of " + password, nil
-}
-
-func (a *signIn) VerifyPassword(_ context.Context, userID, password string) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.passwords[userID] != "hash of "+password {
-		return fault.InvalidCredentials
-	}
-	return nil
-}
-
-func (a *signIn) SetPassword(_ context.Context, tx *store.Tx, userID, hash string) error {
-	a.after(tx, func() { a.passwords[userID] = hash })
-	return nil
-}
-
-func (a *signIn) OpenSession(_ context.Context, tx *store.Tx, userID string) (string, int, error) {
-	token := store.NewID()
-	a.after(tx, func() { a.sessions[token] = userID })
-	return token, 3600, nil
-}
-
-func (a *signIn) EndSessions(_ context.Context, tx *store.Tx, userID, except string) error {
-	a.after(tx, func() {
-		for token, user := range a.sessions {
-			if user == userID && token != except {
-				delete(a.sessions, token)
-			}
-		}
-	})
-	return nil
-}
-
-func (a *signIn) Changed(tx *store.Tx, userID string) {
-	a.after(tx, func() { a.changed = append(a.changed, userID) })
-}
-
-func (a *signIn) after(tx *store.Tx, f func()) {
-	tx.AfterCommit(func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		f()
-	})
-}
-
-func (a *signIn) knows(userID, password string) bool {
-	return a.VerifyPassword(context.Background(), userID, password) == nil
-}
-
-// outbox keeps what was sent.
-type outbox struct {
-	mu   sync.Mutex
-	sent []users.OTPMessage
-}
-
-func (o *outbox) PasswordChanged(context.Context, *store.Tx, string) error { return nil }
-
-func (o *outbox) PrepareOTP(m users.OTPMessage) func(context.Context, *store.Tx) error {
-	return func(_ context.Context, tx *store.Tx) error {
-		tx.AfterCommit(func() {
-			o.mu.Lock()
-			defer o.mu.Unlock()
-			o.sent = append(o.sent, m)
-		})
-		return nil
-	}
-}
-
-// count tells how many messages went to a recipient.
-func (o *outbox) count(recipient string) (n int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, m := range o.sent {
-		if m.Recipient == recipient {
-			n++
-		}
-	}
-	return n
-}
-
-// last is the latest message to a recipient.
-func (o *outbox) last(recipient string) users.OTPMessage {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for i := len(o.sent) - 1; i >= 0; i-- {
-		if o.sent[i].Recipient == recipient {
-			return o.sent[i]
-		}
-	}
-	return users.OTPMessage{}
-}
-
-// wrong is a code that is not the right one.
-func wrong(code string) string {
-	if code == "000000" {
-		return "000001"
-	}
-	return "000000"
-}
 
 // audited tells how many entries of the action the audit trail has for the record.
 func (b *bank) audited(action, recID string) (n int) {
