@@ -11,8 +11,8 @@ import (
 )
 
 // AuditEntry tells of one change: who did what to which record. Before and After are the record as it
-// was and as it is (nil where there is none); only a keyed digest of their JSON is kept, which proves a
-// record without showing it.
+// was and as it is (nil where there is none), or its [Digest]; only a keyed digest of their JSON is
+// kept, which proves a record without showing it.
 type AuditEntry struct {
 	Actor, Action, RecType, RecID string
 	Before, After                 any
@@ -22,15 +22,15 @@ type AuditEntry struct {
 type auditRow struct {
 	at                            Time
 	actor, action, recType, recID string
-	before, after                 string
+	before, after                 Digest
 }
 
 // Audit appends an entry to the audit trail, in the same commit as the change it tells of.
 func (tx *Tx) Audit(e AuditEntry) {
 	row := auditRow{at: tx.now, actor: e.Actor, action: e.Action, recType: e.RecType, recID: e.RecID}
 	var err error
-	if row.before, err = tx.db.recordDigest(e.Before); err == nil {
-		row.after, err = tx.db.recordDigest(e.After)
+	if row.before, err = tx.db.Digest(e.Before); err == nil {
+		row.after, err = tx.db.Digest(e.After)
 	}
 	if err != nil {
 		_ = tx.note(fmt.Errorf("audit %s %s: %w", e.Action, e.RecType, err))
@@ -39,13 +39,20 @@ func (tx *Tx) Audit(e AuditEntry) {
 	tx.entries = append(tx.entries, row)
 }
 
-// recordDigest is the hexadecimal HMAC-SHA-256 of a record's JSON, empty for nil. Bytes are taken for
-// JSON. The key keeps a reader of the trail from guessing a record.
-func (db *DB) recordDigest(record any) (string, error) {
+// Digest is a record as an audit entry keeps it: the hexadecimal HMAC-SHA-256 of its JSON, empty for
+// none.
+type Digest string
+
+// Digest makes the digest of a record, before the transaction where the record is known by then: the
+// others need not wait for it. Bytes are taken for JSON. The key keeps a reader of the trail from
+// guessing a record.
+func (db *DB) Digest(record any) (Digest, error) {
 	var data []byte
 	switch r := record.(type) {
 	case nil:
 		return "", nil
+	case Digest:
+		return r, nil
 	case []byte:
 		data = r
 	case json.RawMessage:
@@ -56,7 +63,7 @@ func (db *DB) recordDigest(record any) (string, error) {
 			return "", err
 		}
 	}
-	return hex.EncodeToString(db.Keyed("audit record", data)), nil
+	return Digest(hex.EncodeToString(db.Keyed("audit record", data))), nil
 }
 
 // chainHash is the hash of an entry: SHA-256 over the hash of the entry before (32 bytes, zero for the
@@ -68,7 +75,7 @@ func chainHash(prev [sha256.Size]byte, seq int64, e *auditRow) [sha256.Size]byte
 	b = append(b, prev[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(seq))
 	b = binary.BigEndian.AppendUint64(b, uint64(e.at))
-	for _, s := range [...]string{e.actor, e.action, e.recType, e.recID, e.before, e.after} {
+	for _, s := range [...]string{e.actor, e.action, e.recType, e.recID, string(e.before), string(e.after)} {
 		b = binary.BigEndian.AppendUint32(b, uint32(len(s)))
 		b = append(b, s...)
 	}
@@ -137,7 +144,7 @@ func (t *trail) append(ctx context.Context, tx *Tx) error {
 		next := head{seq: t.head.seq + 1}
 		next.hash = chainHash(t.head.hash, next.seq, e)
 		_, err := tx.Exec(ctx, insertAudit, next.seq, e.at, e.actor, e.action, e.recType, e.recID,
-			e.before, e.after, hex.EncodeToString(t.head.hash[:]), hex.EncodeToString(next.hash[:]))
+			string(e.before), string(e.after), hex.EncodeToString(t.head.hash[:]), hex.EncodeToString(next.hash[:]))
 		if err != nil {
 			return err
 		}

@@ -32,13 +32,13 @@ const (
 	rollbackTo = "ROLLBACK TO job"
 )
 
-// writerPragmas make an acknowledged write survive a loss of power: in WAL mode only FULL syncs the
-// log at each commit. Checkpoints are run by the store, beside the writer: the hook that tells the
-// length of the log has taken the place of the engine's own (and "PRAGMA wal_autocheckpoint" would
-// remove it).
+// writerPragmas leave the sync of the log, which makes a commit survive a loss of power, to the syncer:
+// NORMAL syncs where the log begins anew, FULL would at each commit and keep the writer waiting.
+// Checkpoints are run by the store, beside the writer: the hook that tells the length of the log has
+// taken the place of the engine's own (and "PRAGMA wal_autocheckpoint" would remove it).
 var writerPragmas = []string{
 	"PRAGMA journal_mode = WAL",
-	"PRAGMA synchronous = FULL",
+	"PRAGMA synchronous = NORMAL",
 	"PRAGMA journal_size_limit = 67108864",
 	"PRAGMA foreign_keys = ON",
 	"PRAGMA trusted_schema = OFF",

@@ -1,5 +1,7 @@
 package store
 
+import "os"
+
 // Pragma changes a setting of the connection that writes, for tests that make it fail. Nobody may be
 // writing.
 func (db *DB) Pragma(text string) error { return db.writer.conn.Run("PRAGMA " + text) }
@@ -9,3 +11,6 @@ var WrittenTables = writtenTables
 
 // QueueLength is how many closures may wait.
 const QueueLength = queueLength
+
+// OnSync puts f in the place of the sync to disk. Nobody may be writing.
+func (db *DB) OnSync(f func() error) { db.writer.syncer.flush = func(*os.File) error { return f() } }

@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 )
 
@@ -12,11 +11,11 @@ const (
 	// not wait for an endless stream of others.
 	groupLength = 512
 	groupTime   = 20 * time.Millisecond
+	// groupEnough is from which size a group does not wait for more, once the disk is free for it.
+	groupEnough = 32
 	// tries is how often a closure runs whose transaction was lost through another closure's failure.
-	tries = 2
+	tries = 3
 )
-
-var errPanic = errors.New("panic in a transaction")
 
 // commitGroup runs, in one transaction, the closures whose transaction was lost, first, and all that
 // waits behind it.
@@ -24,14 +23,15 @@ func (w *writer) commitGroup(first *job) {
 	if first != nil {
 		w.again = append(w.again, first)
 	}
-	if err := runKept(w.conn, beginWrite); err != nil {
+	if err := w.begin(); err != nil {
 		w.refuse(err)
 		return
 	}
+	w.careful = len(w.again) > 1 || w.again[0].runs > 0
 	begun := time.Now()
 	intact := true
 	for n := 0; intact && n < groupLength; n++ {
-		j := w.next(time.Since(begun) < groupTime)
+		j := w.next(begun)
 		if j == nil {
 			break
 		}
@@ -44,22 +44,52 @@ func (w *writer) commitGroup(first *job) {
 	}
 }
 
-// next gives the job to run: one that runs again, else one from the queue as long as more is wanted.
-func (w *writer) next(more bool) *job {
+// begin opens the transaction of a group.
+func (w *writer) begin() error {
+	if lost := w.counters.lost.Load(); lost != nil {
+		return *lost
+	}
+	return runKept(w.conn, beginWrite)
+}
+
+// next gives the job to run: one that runs again, else one from the queue. It gives none when the group is to be
+// committed: when the disk is free and nobody waits, or enough is in the group.
+func (w *writer) next(begun time.Time) *job {
 	if len(w.again) > 0 {
 		j := w.again[0]
 		w.again = w.again[1:]
 		return j
 	}
-	if !more {
-		return nil
+	if len(w.group) >= groupEnough || time.Since(begun) > groupTime {
+		if w.diskFree() {
+			return nil
+		}
 	}
 	select {
 	case j := <-w.queue:
 		return j
 	default:
+	}
+	if w.spare != nil {
 		return nil
 	}
+	select {
+	case j := <-w.queue:
+		return j
+	case w.spare = <-w.syncer.free:
+		return nil
+	}
+}
+
+// diskFree tells whether a commit made now would be synced at once.
+func (w *writer) diskFree() bool {
+	if w.spare == nil {
+		select {
+		case w.spare = <-w.syncer.free:
+		default:
+		}
+	}
+	return w.spare != nil
 }
 
 // refuse answers those whose transaction could not begin.
@@ -73,68 +103,9 @@ func (w *writer) refuse(err error) {
 	w.again = nil
 }
 
-// run runs a job's closure under a savepoint. It tells whether the transaction is still there.
-func (w *writer) run(j *job) bool {
-	if j.runs == 0 && !j.state.CompareAndSwap(waiting, taken) {
-		return true
-	}
-	if j.runs == 0 && j.ctx.Err() != nil {
-		w.answer(j, j.ctx.Err())
-		return true
-	}
-	j.runs++
-	w.group = append(w.group, j)
-	err := runKept(w.conn, savepoint)
-	if err == nil {
-		mark := w.trail
-		j.tx = &Tx{db: w.db, conn: w.conn, now: w.db.Now()}
-		if err = w.call(j); err == nil {
-			err = runKept(w.conn, release)
-		}
-		j.tx.ended = true
-		w.conn.ResetAll()
-		if err != nil {
-			w.trail = mark
-		}
-	}
-	if err == nil {
-		return true
-	}
-	w.group = w.group[:len(w.group)-1]
-	intact := w.conn.InTransaction() &&
-		runKept(w.conn, rollbackTo) == nil && runKept(w.conn, release) == nil
-	w.failed(err)
-	w.answer(j, err)
-	return intact
-}
-
-// call runs the closure and stores what goes with it: the audit entries and the answer to a replay.
-func (w *writer) call(j *job) (err error) {
-	returned := false
-	defer func() {
-		if returned {
-			return
-		}
-		if v := recover(); v != nil {
-			j.panic = &panicked{value: v, stack: debug.Stack()}
-			err = errPanic
-		}
-	}()
-	tx := j.tx
-	if err = tx.begin(j.ctx); err == nil {
-		if err = j.fn(tx); err == nil {
-			err = tx.err // fn went on after a failed statement
-		}
-		if err == nil {
-			err = tx.finish(j.ctx, &w.trail)
-		}
-	}
-	returned = true
-	return err
-}
-
-// commit commits the group and answers everybody in it. The group stays the writer's until then, so
-// that nobody is forgotten, whatever happens here.
+// commit commits the group and hands it to the syncer, who answers everybody in it. That includes those who failed: what
+// they found may be what others in the group have written. The group stays the writer's until then, so that nobody is
+// forgotten, whatever happens here.
 func (w *writer) commit() {
 	if len(w.group) == 0 {
 		if err := runKept(w.conn, rollback); err != nil {
@@ -152,25 +123,41 @@ func (w *writer) commit() {
 		w.answerGroup(err)
 		return
 	}
-	var touched []*table
+	touched := w.count()
+	w.db.versions.bump(touched)
+	w.handOver(len(touched) > 0)
+	w.checkpoints.committed(w.conn)
+}
+
+// count counts a group that is committed, and gives the tables that it wrote to.
+func (w *writer) count() (touched []*table) {
 	for _, j := range w.group {
+		if j.err != nil {
+			continue
+		}
+		w.counters.closures.Add(1)
 		for _, t := range j.tx.touched {
 			touched = appendMissing(touched, t)
 		}
-		j.tx.claim.settle(j.tx.answer)
 	}
-	w.db.versions.bump(touched)
-	w.counters.closures.Add(uint64(len(w.group)))
 	if len(touched) > 0 {
 		w.counters.commits.Add(1)
 		w.counters.failing.Store(nil)
 	}
-	w.answerGroup(nil)
-	w.checkpoints.committed(w.conn)
+	return touched
 }
 
-// lost handles a transaction that a closure's failure took down with it, as a full disk may: the
-// others run once more.
+// handOver gives the group to the syncer, as soon as he is free.
+func (w *writer) handOver(wrote bool) {
+	if w.spare == nil {
+		w.spare = <-w.syncer.free
+	}
+	done := w.group
+	w.group, w.spare = w.spare, nil
+	w.syncer.groups <- committed{jobs: done, wrote: wrote}
+}
+
+// lost handles a transaction that a closure's failure took down with it: the others run once more.
 func (w *writer) lost() {
 	group := w.group
 	w.group = nil

@@ -145,7 +145,11 @@ func (i *Idempotency) rowID() string { return i.Caller + "\n" + i.Path + "\n" + 
 // Replay looks whether a claim has been answered, and gives nil if not. InTx looks again, inside the
 // transaction: this call only saves the work before it.
 func (db *DB) Replay(ctx context.Context, claimed Idempotency) (*Replay, error) {
-	return db.findReplay(ctx, db, claimed)
+	replay, err := db.findReplay(ctx, db, claimed)
+	if replay == nil || err != nil {
+		return nil, err
+	}
+	return replay, db.synced(ctx)
 }
 
 func (db *DB) findReplay(ctx context.Context, q Querier, claimed Idempotency) (*Replay, error) {

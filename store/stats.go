@@ -14,6 +14,7 @@ type counters struct {
 
 	failing atomic.Pointer[error] // of the storage; nil after a commit that succeeded
 	damaged atomic.Pointer[error] // found by the check in the background; stays
+	lost    atomic.Pointer[error] // of a sync; stays
 }
 
 // Stats are counts since the database was opened.
@@ -40,8 +41,10 @@ func (db *DB) Stats() Stats {
 // Ready tells whether the database can read and write. After a write that the storage refused it
 // tries one of its own, so that it notices when there is room again.
 func (db *DB) Ready(ctx context.Context) error {
-	if err := db.writer.counters.damaged.Load(); err != nil {
-		return *err
+	for _, stays := range []*atomic.Pointer[error]{&db.writer.counters.damaged, &db.writer.counters.lost} {
+		if err := stays.Load(); err != nil {
+			return *err
+		}
 	}
 	var one int
 	if err := db.QueryRow(ctx, "SELECT 1").Scan(&one); err != nil {

@@ -4,7 +4,7 @@
 //
 // Reading goes through a pool of read-only connections; all writing goes through one connection whose
 // transactions are committed in groups, each with one sync to disk. A write is acknowledged after that
-// sync and never before.
+// sync and never before; readers may see it a moment earlier.
 //
 // The modules own their tables and statements; what a row means is none of the store's business. Its
 // limits: one process works on a data directory, and a closure that writes holds up all others while it
@@ -80,10 +80,11 @@ func (db *DB) Close() error {
 		db.background()
 		db.running.Wait()
 		db.writer.close()
+		err = db.writer.syncer.close()
 		db.writer.hooks.close()
 		db.writer.checkpoints.close()
 		db.pool.close()
-		err = errors.Join(db.writer.conn.Close(), db.dir.close())
+		err = errors.Join(err, db.writer.conn.Close(), db.dir.close())
 	})
 	return err
 }
@@ -103,6 +104,12 @@ func (db *DB) start(conn *sqlite.Conn) error {
 	if err != nil {
 		pool.close()
 		return fmt.Errorf("open %s for checkpoints: %w", path, err)
+	}
+	w.syncer, err = newSyncer(path, db.log, &w.counters, w.answer)
+	if err != nil {
+		w.checkpoints.close()
+		pool.close()
+		return fmt.Errorf("open the log of %s: %w", path, err)
 	}
 	w.hooks = newHookQueue(db.log)
 	db.pool, db.writer = pool, w

@@ -47,7 +47,7 @@ func (p *panicked) String() string {
 }
 
 // writer owns the connection that writes. One goroutine runs the closures of everybody who waits, one
-// after another, each under its own savepoint, and commits them together with one sync.
+// after another, and commits them together; the syncer makes the commit durable and answers.
 type writer struct {
 	db    *DB
 	log   *slog.Logger
@@ -61,17 +61,20 @@ type writer struct {
 	inflight sync.RWMutex // held for reading while a job is put into the queue
 	closed   bool
 
-	group []*job // of the transaction that is open
-	again []*job // whose transaction was lost; they run first in the next
+	group   []*job // of the transaction that is open
+	careful bool   // each closure of the group has a savepoint
+	spare   []*job // list for the next group; taken from the syncer, whose disk is free then
+	again   []*job // whose transaction was lost; they run first in the next
 
+	syncer      *syncer
 	checkpoints *checkpointer
 	counters    counters
 }
 
-// InTx runs fn in a transaction on the one connection that writes, and returns when what it wrote is
-// safely on disk. An error from fn, or a panic, undoes what this fn did and nothing else. fn may run
-// twice, so it has no effects but through tx; it must be quick, for others wait, and may not call InTx
-// itself.
+// InTx runs fn in a transaction on the one connection that writes, and returns when what it wrote, or
+// was refused for, is safely on disk. An error from fn, or a panic, undoes what this fn did and nothing
+// else. fn may run more than once, so it has no effects but through tx; it must be quick, for others
+// wait, and may not call InTx itself.
 //
 // ErrBusy comes when too many wait already, the context's error when it ended before fn had begun;
 // *Replay when the context carries an idempotency key that has been answered.

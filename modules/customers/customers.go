@@ -88,13 +88,18 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) 
 	c := in.customer
 	c.ID, c.createdBy = store.NewID(), access.From(ctx).UserID
 	c.KYCStatus, c.VerificationLevel, c.version = NotStarted, LevelNone, 1
+	c.CreatedAt = s.db.Now()
+	c.UpdatedAt = c.CreatedAt
 	keys := c.derive()
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		c.CreatedAt, c.UpdatedAt = tx.Now(), tx.Now()
+	after, err := s.db.Digest(audited(c))
+	if err != nil {
+		return c, err
+	}
+	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := insertCustomer(ctx, tx, c, keys); err != nil {
 			return err
 		}
-		table.Audit(ctx, tx, "customers.create", c.ID, nil, audited(c))
+		table.Audit(ctx, tx, "customers.create", c.ID, nil, after)
 		tx.Respond(http.StatusCreated, c)
 		return s.notify.Notify(ctx, tx, notice.Notice{
 			Event: notice.CustomerCreated, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID,

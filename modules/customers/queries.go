@@ -81,7 +81,7 @@ func scanCustomer(row records.Row) (Customer, error) {
 type derived struct{ firstName, lastName, email, city, language string }
 
 func (c Customer) derive() derived {
-	return derived{firstName: value.Fold(c.FirstName), lastName: value.Fold(c.LastName), email: emailKey(c.Email),
+	return derived{firstName: value.Fold(c.FirstName), lastName: value.Fold(c.LastName), email: value.Email(c.Email).Key(),
 		city: value.Fold(c.address().City), language: c.language()}
 }
 
@@ -106,14 +106,6 @@ func (c Customer) address() Address {
 		return Address{}
 	}
 	return *c.Address
-}
-
-func emailKey(email string) string {
-	parsed, err := value.ParseEmail(email)
-	if err != nil {
-		return value.Fold(email)
-	}
-	return parsed.Key()
 }
 
 // dateColumn is a date as text, or NULL for none.

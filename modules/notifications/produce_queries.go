@@ -66,18 +66,21 @@ func placeholders(n, width, used int) string {
 	return b.String()
 }
 
-const sharedCopyArgs = 12
+// What all copies of a notice share is bound once; each has its own id and recipient.
+const (
+	sharedCopyColumns = `notice_id, customer_id, event, title_key, content_key, content, content_low, rec_type, rec_id, metadata,
+		system, created_at`
+	sharedCopyArgs = 12
+)
 
-// insertCopiesStatement writes n copies. What they share is bound once.
+// insertCopiesStatement writes n copies.
 func insertCopiesStatement(n int) string {
 	return statement("copies", n, func() string {
+		shared := strings.Trim(placeholders(1, sharedCopyArgs, 0), "()")
+		rows := strings.ReplaceAll(placeholders(n, 2, sharedCopyArgs), ")", ", "+shared+")")
 		return `
-	INSERT INTO notifications (id, user_id, notice_id, customer_id, event, title_key, content_key, content, content_low,
-		rec_type, rec_id, metadata, system, created_at)
-	WITH r (id, user_id) AS (VALUES ` + placeholders(n, 2, sharedCopyArgs) + `)
-	SELECT r.id, r.user_id, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12
-	FROM r
-	WHERE true`
+	INSERT INTO notifications (id, user_id, ` + sharedCopyColumns + `)
+	VALUES ` + rows
 	})
 }
 

@@ -77,8 +77,8 @@ func forbidden(r rune) bool {
 // "STRASSE"; "Muller" has another. Folding a key again changes nothing. A column that is searched
 // without regard to case holds this key.
 func Fold(s string) string {
-	if isFolded(s) {
-		return s
+	if isASCII(s) {
+		return strings.ToLower(s)
 	}
 	// Folding can leave a text that is no longer in normal form, and composing can bring forth a
 	// letter that folds further; the fixed point comes after very few rounds.
@@ -95,11 +95,10 @@ func Fold(s string) string {
 // maxFoldRounds is far beyond what any letter needs.
 const maxFoldRounds = 8
 
-// isFolded tells an ASCII text without upper-case letters, the most frequent kind, without the cost
-// of the tables.
-func isFolded(s string) bool {
+// isASCII tells the most frequent kind of text, which folds without the tables.
+func isASCII(s string) bool {
 	for i := range len(s) {
-		if c := s[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
+		if s[i] >= utf8.RuneSelf {
 			return false
 		}
 	}

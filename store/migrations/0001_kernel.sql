@@ -1,5 +1,8 @@
 -- +goose Up
 
+-- Here and in all that follows, a CHECK over more than two values is written with OR: for a longer IN, SQLite makes a
+-- table of the values at every write.
+
 -- Facts about the database itself: the check value of the master key, the signed end of the audit trail.
 CREATE TABLE meta (
 	name  TEXT NOT NULL PRIMARY KEY,
@@ -73,7 +76,9 @@ CREATE TABLE grants (
 	created_by     TEXT   NOT NULL,
 	version        BIGINT NOT NULL DEFAULT 1,
 	CONSTRAINT grants_principal_kind_check CHECK (principal_kind IN ('user', 'role')),
-	CONSTRAINT grants_permission_check CHECK (permission IN ('create', 'read', 'update', 'delete', 'read_all')),
+	CONSTRAINT grants_permission_check CHECK (
+		permission = 'create' OR permission = 'read' OR permission = 'update' OR
+		permission = 'delete' OR permission = 'read_all'),
 	-- In this order it also answers who may do what with one record.
 	CONSTRAINT grants_rec_id_key UNIQUE (rec_id, rec_type, permission, principal_id)
 );

@@ -10,8 +10,8 @@ CREATE TABLE users (
 	modified_by   TEXT   NOT NULL,
 	last_login_at BIGINT,
 	version       BIGINT NOT NULL DEFAULT 1,
-	CONSTRAINT users_status_check CHECK (status IN ('pending', 'active', 'disabled')),
-	CONSTRAINT users_language_check CHECK (language IN ('en', 'de', 'fr', 'it'))
+	CONSTRAINT users_status_check CHECK (status = 'pending' OR status = 'active' OR status = 'disabled'),
+	CONSTRAINT users_language_check CHECK (language = 'en' OR language = 'de' OR language = 'fr' OR language = 'it')
 );
 CREATE INDEX users_created_at_idx ON users (created_at, id);
 CREATE INDEX users_status_idx ON users (status, created_at, id);
@@ -32,7 +32,7 @@ CREATE TABLE credentials (
 	created_at   BIGINT  NOT NULL,
 	created_by   TEXT    NOT NULL,
 	version      BIGINT  NOT NULL DEFAULT 1,
-	CONSTRAINT credentials_type_check CHECK (type IN ('email', 'phone', 'username')),
+	CONSTRAINT credentials_type_check CHECK (type = 'email' OR type = 'phone' OR type = 'username'),
 	CONSTRAINT credentials_validated_check CHECK (validated = (validated_at IS NOT NULL)),
 	CONSTRAINT credentials_value_key_key UNIQUE (value_key)
 );
@@ -81,7 +81,9 @@ CREATE TABLE deliveries (
 	sent_at         BIGINT,
 	version         BIGINT  NOT NULL DEFAULT 1,
 	CONSTRAINT deliveries_channel_check CHECK (channel IN ('email', 'sms')),
-	CONSTRAINT deliveries_status_check CHECK (status IN ('queued', 'sending', 'sent', 'retrying', 'dead'))
+	CONSTRAINT deliveries_status_check CHECK (
+		status = 'queued' OR status = 'sending' OR status = 'sent' OR status = 'retrying' OR
+		status = 'dead')
 );
 CREATE INDEX deliveries_created_at_idx ON deliveries (created_at, id);
 CREATE INDEX deliveries_user_id_idx ON deliveries (user_id, created_at, id);

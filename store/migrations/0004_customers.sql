@@ -17,9 +17,13 @@ CREATE TABLE customers (
 	city_key           TEXT    NOT NULL,
 	postal_code        TEXT    NOT NULL,
 	country            TEXT    NOT NULL,
-	kyc_status         TEXT    NOT NULL CHECK (kyc_status IN
-		('not_started', 'pending', 'in_review', 'verified', 'rejected', 'action_required', 'expired')),
-	verification_level TEXT    NOT NULL CHECK (verification_level IN ('none', 'basic', 'standard', 'enhanced')),
+	kyc_status         TEXT    NOT NULL CHECK (
+		kyc_status = 'not_started' OR kyc_status = 'pending' OR kyc_status = 'in_review' OR
+		kyc_status = 'verified' OR kyc_status = 'rejected' OR kyc_status = 'action_required' OR
+		kyc_status = 'expired'),
+	verification_level TEXT    NOT NULL CHECK (
+		verification_level = 'none' OR verification_level = 'basic' OR
+		verification_level = 'standard' OR verification_level = 'enhanced'),
 	verified_at        BIGINT,
 	metadata           TEXT    NOT NULL,
 	language           TEXT    NOT NULL,
@@ -39,8 +43,9 @@ CREATE INDEX customers_email_idx ON customers (email_key, id);
 CREATE TABLE kyc_documents (
 	id            TEXT   NOT NULL PRIMARY KEY,
 	customer_id   TEXT   NOT NULL REFERENCES customers (id),
-	type          TEXT   NOT NULL CHECK (type IN
-		('passport', 'identity_card', 'residence_permit', 'driving_licence', 'proof_of_address', 'other')),
+	type          TEXT   NOT NULL CHECK (
+		type = 'passport' OR type = 'identity_card' OR type = 'residence_permit' OR
+		type = 'driving_licence' OR type = 'proof_of_address' OR type = 'other'),
 	number_sealed TEXT   NOT NULL, -- AES-256-GCM
 	number_key    TEXT   NOT NULL, -- keyed hash, to find the same number again
 	country       TEXT   NOT NULL, -- as given

@@ -48,8 +48,10 @@ CREATE TABLE persona_links (
 	created_at        BIGINT NOT NULL,
 	created_by        TEXT   NOT NULL,
 	version           BIGINT NOT NULL DEFAULT 1,
-	CONSTRAINT persona_links_relation_check CHECK (relation IN ('spouse', 'parent', 'child', 'guardian', 'legal_representative',
-		'beneficial_owner', 'authorised_signatory', 'other')),
+	CONSTRAINT persona_links_relation_check CHECK (
+		relation = 'spouse' OR relation = 'parent' OR relation = 'child' OR relation = 'guardian' OR
+		relation = 'legal_representative' OR relation = 'beneficial_owner' OR
+		relation = 'authorised_signatory' OR relation = 'other'),
 	CONSTRAINT persona_links_ends_check CHECK (persona_id <> linked_persona_id),
 	CONSTRAINT persona_links_persona_id_linked_persona_id_relation_key UNIQUE (persona_id, linked_persona_id, relation)
 );

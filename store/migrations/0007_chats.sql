@@ -10,7 +10,7 @@ CREATE TABLE chats (
 	created_by TEXT   NOT NULL,
 	updated_at BIGINT NOT NULL, -- the latest activity
 	version    BIGINT NOT NULL DEFAULT 1,
-	CONSTRAINT chats_type_check CHECK (type IN ('direct', 'group', 'support')),
+	CONSTRAINT chats_type_check CHECK (type = 'direct' OR type = 'group' OR type = 'support'),
 	CONSTRAINT chats_pair_check CHECK ((type = 'direct') = (pair IS NOT NULL)),
 	CONSTRAINT chats_pair_key UNIQUE (pair)
 );

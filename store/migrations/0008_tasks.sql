@@ -22,8 +22,10 @@ CREATE TABLE tasks (
 	updated_at       BIGINT  NOT NULL,
 	updated_by       TEXT    NOT NULL,
 	version          BIGINT  NOT NULL DEFAULT 1,
-	CONSTRAINT tasks_category_check CHECK (category IN ('sign', 'approve', 'update', 'delete')),
-	CONSTRAINT tasks_status_check CHECK (status IN ('pending', 'in_progress', 'completed', 'canceled', 'declined')),
+	CONSTRAINT tasks_category_check CHECK (category = 'sign' OR category = 'approve' OR category = 'update' OR category = 'delete'),
+	CONSTRAINT tasks_status_check CHECK (
+		status = 'pending' OR status = 'in_progress' OR status = 'completed' OR status = 'canceled' OR
+		status = 'declined'),
 	CONSTRAINT tasks_weight_check CHECK (given_weight >= 0 AND weight >= performed_weight AND performed_weight >= 0)
 );
 CREATE INDEX tasks_customer_id_idx ON tasks (customer_id, created_at, id);

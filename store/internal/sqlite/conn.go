@@ -245,6 +245,10 @@ func (c *Conn) Run(text string) error {
 // Changed tells how many rows the last statement changed.
 func (c *Conn) Changed() int64 { return lib.Xsqlite3_changes64(c.tls, c.db) }
 
+// TotalChanged tells how many rows all statements of the connection changed. A statement that failed counts none: what it
+// had done is undone.
+func (c *Conn) TotalChanged() int64 { return lib.Xsqlite3_total_changes64(c.tls, c.db) }
+
 // InTransaction tells whether a transaction is open. Some failures (a full disk, an I/O error) end it
 // without being asked.
 func (c *Conn) InTransaction() bool { return lib.Xsqlite3_get_autocommit(c.tls, c.db) == 0 }
