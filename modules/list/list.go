@@ -148,7 +148,7 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 		return page, nil
 	}
 	v, refusal := l.view(p)
-	if refusal != nil && p.Limit() != SkipRows {
+	if refusal != nil && p.Limit() != skipRows {
 		return Page[T]{}, refusal
 	}
 	if v.distinct != nil {
@@ -156,7 +156,7 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 			return Page[T]{}, err
 		}
 	}
-	if p.Limit() == SkipRows {
+	if p.Limit() == skipRows {
 		return page, nil
 	}
 	if err := l.read(ctx, db, q, v, p, &page); err != nil {
