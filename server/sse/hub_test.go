@@ -198,8 +198,10 @@ func TestHub_DropsAClientForWhomTooMuchWaits(t *testing.T) {
 		h := newHub(sse.Options{})
 		defer h.Close()
 		open(t, h, "deaf", "de", time.Time{})
+		publish(h, 1, "deaf")
+		synctest.Wait() // a writer has that and comes no further: the rest waits
 		for n := range 3000 {
-			publish(h, n+1, "deaf")
+			publish(h, n+2, "deaf")
 		}
 		synctest.Wait()
 		if s := h.Stats(); s.Open != 0 || s.Slow != 1 {
