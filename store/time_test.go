@@ -2,9 +2,12 @@ package store_test
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"kontor/store"
 )
@@ -30,6 +33,23 @@ func TestTime_JSON(t *testing.T) {
 		var got store.Time
 		if err := json.Unmarshal([]byte(in), &got); err == nil {
 			t.Errorf("%s became %v", in, got)
+		}
+	}
+}
+
+// Both encoders write every moment as the layout of the standard library does.
+func TestTime_IsWrittenAlike(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	first, last := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli(), time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC).UnixMilli()
+	for range 1000 {
+		at := store.Time(first + random.Int64N(last-first))
+		want := `"` + at.Std().Format("2006-01-02T15:04:05.000Z") + `"`
+		one, err := json.Marshal(at)
+		if err != nil || string(one) != want {
+			t.Fatalf("got %s, err %v; want %s", one, err, want)
+		}
+		if two, err := jsonv2.Marshal(at); err != nil || string(two) != want {
+			t.Fatalf("got %s, err %v; want %s", two, err, want)
 		}
 	}
 }

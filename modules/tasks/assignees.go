@@ -2,9 +2,13 @@ package tasks
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/server/access"
 	"kontor/server/endpoint"
@@ -25,6 +29,35 @@ type Assignee struct {
 
 	version int64 // of the task
 }
+
+// Assignees are the assignees of a task as JSON, in the form in which they are stored and shown: who reads tasks need not
+// take it apart and put it together again.
+type Assignees jsontext.Value
+
+// shown puts assignees into the form in which they are stored and shown.
+func shown(parts []Assignee) (Assignees, error) {
+	text, err := json.Marshal(parts)
+	return Assignees(text), err
+}
+
+// Parts takes them apart.
+func (a Assignees) Parts() (parts []Assignee, err error) {
+	if err = json.Unmarshal(a, &parts); err != nil {
+		err = fmt.Errorf("stored assignees: %w", err)
+	}
+	return parts, err
+}
+
+// MarshalJSONTo writes them as they are.
+func (a Assignees) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return enc.WriteValue(jsontext.Value(a))
+}
+
+// MarshalJSON is MarshalJSONTo for the encoder of the standard library.
+func (a Assignees) MarshalJSON() ([]byte, error) { return a, nil }
+
+// JSONSchemaOneOf gives the shape to the API's documentation.
+func (Assignees) JSONSchemaOneOf() []any { return []any{[]Assignee{}} }
 
 // Part is the state of an assignee's part.
 type Part string
@@ -62,7 +95,7 @@ func (s *Service) Assign(ctx context.Context, in AssignInput) (Assignee, error) 
 			return t.closed()
 		case slices.Contains(t.users(), in.assignee.userID):
 			return fault.TaskAssigneeExists
-		case len(t.Assignees) >= maxAssignees:
+		case len(t.parts) >= maxAssignees:
 			return fault.Invalid("user_id", "invalid.max_items", fault.Args{"Max": maxAssignees})
 		}
 		if err := checkActive(ctx, tx, []newAssignee{in.assignee}); err != nil {
@@ -73,7 +106,7 @@ func (s *Service) Assign(ctx context.Context, in AssignInput) (Assignee, error) 
 			return err
 		}
 		id = a.ID
-		t.Assignees = append(t.Assignees, a)
+		t.parts = append(t.parts, a)
 		t.log(logEntry{Action: "assignee_added", AssigneeID: a.ID, UserID: a.UserID})
 		shown := a
 		shown.version = t.version + 1
@@ -88,9 +121,9 @@ func (s *Service) Assign(ctx context.Context, in AssignInput) (Assignee, error) 
 
 // assignee finds an assignee by his id, or nil.
 func (t *Task) assignee(id string) *Assignee {
-	for i := range t.Assignees {
-		if t.Assignees[i].ID == id {
-			return &t.Assignees[i]
+	for i := range t.parts {
+		if t.parts[i].ID == id {
+			return &t.parts[i]
 		}
 	}
 	return nil
@@ -109,7 +142,7 @@ func (s *Service) Unassign(ctx context.Context, in AssigneeInput) (endpoint.Mess
 		}
 		t.log(logEntry{Action: "assignee_removed", AssigneeID: a.ID, UserID: a.UserID})
 		userID := a.UserID
-		t.Assignees = slices.DeleteFunc(t.Assignees, func(a Assignee) bool { return a.ID == in.AssigneeID })
+		t.parts = slices.DeleteFunc(t.parts, func(a Assignee) bool { return a.ID == in.AssigneeID })
 		return deleteMember(ctx, tx, *t, userID)
 	})
 	return endpoint.Confirm(ctx, s.texts, "tasks.assignee_removed"), err
@@ -156,14 +189,14 @@ func (s *Service) SetPart(ctx context.Context, in PartInput) (Assignee, error) {
 // the right to update the task.
 func (s *Service) readPart(ctx context.Context, tx *store.Tx, in PartInput) (Task, error) {
 	one := OneInput{in.CustomerID, in.ID}
-	t, err := read(ctx, tx, one, access.Read)
+	t, err := readForChange(ctx, tx, one, access.Read)
 	if err != nil {
 		return t, err
 	}
 	if a := t.assignee(in.AssigneeID); a != nil && a.UserID == access.From(ctx).UserID {
 		return t, nil
 	}
-	return read(ctx, tx, one, access.Update)
+	return readForChange(ctx, tx, one, access.Update)
 }
 
 // newAssignee is an assignee that is asked for.

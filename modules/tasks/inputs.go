@@ -84,7 +84,6 @@ func (in *CreateInput) check(v *fault.Fields) Task {
 		Category:    input.OneOf(v, "category", in.Category, "sign", "approve", "update", "delete"),
 		Description: input.Text(v, "description", in.Description, maxDescription),
 		IsUrgent:    in.IsUrgent,
-		Assignees:   []Assignee{},
 		given:       checkWeight(v, "weight", in.Weight),
 		free:        checkMetadata(v, in.Metadata),
 	}

@@ -19,7 +19,7 @@ import (
 func (s *Service) change(ctx context.Context, in OneInput, action string, f func(ctx context.Context, tx *store.Tx, t *Task) error) (Task, error) {
 	var t Task
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := read(ctx, tx, in, access.Update)
+		before, err := readForChange(ctx, tx, in, access.Update)
 		if err != nil {
 			return err
 		}
@@ -35,9 +35,18 @@ func (s *Service) change(ctx context.Context, in OneInput, action string, f func
 	return t, err
 }
 
-// clone gives a copy whose assignees can be changed without changing those of the original.
+// readForChange reads a task as [read] does, with its parts.
+func readForChange(ctx context.Context, q store.Querier, in OneInput, wanted access.Permission) (Task, error) {
+	t, err := read(ctx, q, in, wanted)
+	if err == nil {
+		t.parts, err = t.Assignees.Parts()
+	}
+	return t, err
+}
+
+// clone gives a copy whose parts can be changed without changing those of the original.
 func (t Task) clone() Task {
-	t.Assignees = slices.Clone(t.Assignees)
+	t.parts = slices.Clone(t.parts)
 	return t
 }
 
@@ -51,7 +60,9 @@ func (s *Service) save(ctx context.Context, tx *store.Tx, before Task, t *Task, 
 	}
 	t.sign(len(before.entries()), tx.Now(), actor)
 	t.version = before.version + 1
-	t.derive()
+	if err := t.derive(); err != nil {
+		return err
+	}
 	if err := updateTask(ctx, tx, *t, actor); err != nil {
 		return err
 	}
@@ -83,8 +94,8 @@ func (s *Service) tell(ctx context.Context, tx *store.Tx, event notice.Event, t 
 }
 
 func (t Task) users() []string {
-	users := make([]string, len(t.Assignees))
-	for i, a := range t.Assignees {
+	users := make([]string, len(t.parts))
+	for i, a := range t.parts {
 		users[i] = a.UserID
 	}
 	return users
@@ -110,28 +121,35 @@ func (t *Task) moveTo(status Status, reason string) error {
 
 // allDone holds for a task with assignees who have all done their parts.
 func (t Task) allDone() bool {
-	for _, a := range t.Assignees {
+	for _, a := range t.parts {
 		if a.Status != PartCompleted {
 			return false
 		}
 	}
-	return len(t.Assignees) > 0
+	return len(t.parts) > 0
 }
 
-// derive computes what is not stored but follows.
-func (t *Task) derive() {
+// derive computes what follows from the parts.
+func (t *Task) derive() (err error) {
 	t.Weight, t.PerformedWeight = t.given, 0
-	if len(t.Assignees) > 0 {
+	if len(t.parts) > 0 {
 		t.Weight = 0
 	}
-	for i := range t.Assignees {
-		a := &t.Assignees[i]
+	for i := range t.parts {
+		a := &t.parts[i]
 		a.TaskCompleted, a.version = a.Status == PartCompleted, t.version
 		t.Weight += a.Weight
 		if a.TaskCompleted {
 			t.PerformedWeight += a.Weight
 		}
 	}
+	t.showMetadata()
+	t.Assignees, err = shown(t.parts)
+	return err
+}
+
+// showMetadata puts the logs into the metadata.
+func (t *Task) showMetadata() {
 	t.Metadata = jsontext.Value(strings.TrimSuffix(t.free, "}") + `,"logs":` + t.logs + "}")
 }
 

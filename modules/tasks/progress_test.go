@@ -230,7 +230,11 @@ func TestNotices_GoToThoseWhomItConcerns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, a := range task.Assignees {
+	parts, err := task.Assignees.Parts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range parts {
 		if i > 0 && len(b.heard.notices) > 0 {
 			t.Fatalf("a part that is done is no new state of the task, but %+v was told", b.heard.notices)
 		}

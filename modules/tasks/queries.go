@@ -3,9 +3,6 @@ package tasks
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
-	"strings"
 
 	"kontor/modules/list"
 	"kontor/modules/records"
@@ -17,7 +14,7 @@ import (
 
 const columns = `
 	tasks.id, tasks.customer_id, tasks.title, tasks.category, tasks.description, tasks.is_urgent, tasks.status, tasks.given_weight,
-	tasks.assignees, tasks.metadata, tasks.logs, tasks.created_at, tasks.created_by, tasks.version`
+	tasks.weight, tasks.performed_weight, tasks.assignees, tasks.metadata, tasks.logs, tasks.created_at, tasks.created_by, tasks.version`
 
 const (
 	insertTaskStatement = `
@@ -83,50 +80,18 @@ func scanTask(row records.Row) (Task, error) {
 	var t Task
 	var status, assignees string
 	err := row.Scan(&t.ID, &t.CustomerID, &t.Title, &t.Category, &t.Description, &t.IsUrgent, &status, &t.given,
-		&assignees, &t.free, &t.logs, &t.CreatedAt, &t.CreatedBy, &t.version)
+		&t.Weight, &t.PerformedWeight, &assignees, &t.free, &t.logs, &t.CreatedAt, &t.CreatedBy, &t.version)
 	if err != nil {
 		return t, err
 	}
-	t.Status = Status(status)
-	if t.Assignees, err = parseAssignees(t.ID, assignees); err != nil {
-		return t, err
-	}
-	t.derive()
+	t.Status, t.Assignees = Status(status), Assignees(assignees)
+	t.showMetadata()
 	return t, nil
-}
-
-// formatAssignees writes a line for each assignee, with blanks between the values. Names have no line breaks and come
-// last.
-func formatAssignees(assignees []Assignee) string {
-	var b strings.Builder
-	for _, a := range assignees {
-		fmt.Fprintf(&b, "%s %s %s %d %d %s\n", a.ID, a.UserID, a.Status, a.Weight, int64(a.AssignedAt), a.Name)
-	}
-	return b.String()
-}
-
-// parseAssignees reads what formatAssignees has written.
-func parseAssignees(taskID, text string) ([]Assignee, error) {
-	assignees := []Assignee{}
-	for line := range strings.Lines(text) {
-		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 6)
-		if len(parts) != 6 {
-			return nil, fmt.Errorf("an assignee of task %s has %d values", taskID, len(parts))
-		}
-		weight, weightErr := strconv.ParseInt(parts[3], 10, 64)
-		at, timeErr := strconv.ParseInt(parts[4], 10, 64)
-		if err := errors.Join(weightErr, timeErr); err != nil {
-			return nil, fmt.Errorf("an assignee of task %s: %w", taskID, err)
-		}
-		assignees = append(assignees, Assignee{ID: parts[0], TaskID: taskID, UserID: parts[1], Status: Part(parts[2]),
-			Weight: weight, AssignedAt: store.Time(at), Name: parts[5]})
-	}
-	return assignees, nil
 }
 
 func insertTask(ctx context.Context, tx *store.Tx, t Task) error {
 	_, err := tx.Exec(ctx, insertTaskStatement, t.ID, t.CustomerID, t.Title, value.Fold(t.Title), t.Category, t.Description, t.IsUrgent,
-		string(t.Status), t.given, t.Weight, t.PerformedWeight, formatAssignees(t.Assignees), t.free, t.logs, t.CreatedAt, t.CreatedBy)
+		string(t.Status), t.given, t.Weight, t.PerformedWeight, string(t.Assignees), t.free, t.logs, t.CreatedAt, t.CreatedBy)
 	members := append([]string{t.CreatedBy}, t.users()...)
 	for i := 0; err == nil && i < len(members); i++ {
 		err = insertMember(ctx, tx, t, members[i])
@@ -136,7 +101,7 @@ func insertTask(ctx context.Context, tx *store.Tx, t Task) error {
 
 func updateTask(ctx context.Context, tx *store.Tx, t Task, by string) error {
 	_, err := tx.Exec(ctx, updateTaskStatement, t.ID, t.Title, value.Fold(t.Title), t.Category, t.Description, t.IsUrgent,
-		string(t.Status), t.given, t.Weight, t.PerformedWeight, formatAssignees(t.Assignees), t.free, t.logs, tx.Now(), by, t.version)
+		string(t.Status), t.given, t.Weight, t.PerformedWeight, string(t.Assignees), t.free, t.logs, tx.Now(), by, t.version)
 	return err
 }
 

@@ -36,14 +36,15 @@ type Task struct {
 	Weight          int64          `json:"weight" doc:"Of all assignees; as given while there are none."` // of all assignees; as given while there are none
 	PerformedWeight int64          `json:"performed_weight" example:"0" doc:"Of those who are done."`     // of those who are done
 	CustomerID      string         `json:"customer_id"`
-	Assignees       []Assignee     `json:"assignees"` // in the order in which they were assigned
+	Assignees       Assignees      `json:"assignees"` // in the order in which they were assigned
 	CreatedAt       store.Time     `json:"created_at"`
 	CreatedBy       string         `json:"created_by"`
 	Metadata        jsontext.Value `json:"metadata" doc:"logs tells every change; actions and all else are the caller's."`
 
-	given   int64  // the weight
-	free    string // metadata without the logs
-	logs    string // a JSON array
+	given   int64      // the weight
+	parts   []Assignee // what Assignees shows; known to who made the task and to who changes it
+	free    string     // metadata without the logs
+	logs    string     // a JSON array
 	version int64
 }
 
@@ -107,16 +108,18 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Task, error) {
 			return err
 		}
 		for _, a := range in.assignees {
-			t.Assignees = append(t.Assignees, a.assigned(t.ID, tx.Now()))
+			t.parts = append(t.parts, a.assigned(t.ID, tx.Now()))
 		}
 		t.log(logEntry{At: tx.Now(), By: t.CreatedBy, Action: "created"})
-		t.derive()
+		if err := t.derive(); err != nil {
+			return err
+		}
 		if err := insertTask(ctx, tx, t); err != nil {
 			return err
 		}
 		table.Audit(ctx, tx, "tasks.create", t.ID, nil, t)
 		tx.Respond(http.StatusCreated, t)
-		return s.tellAssigned(ctx, tx, t, t.Assignees)
+		return s.tellAssigned(ctx, tx, t, t.parts)
 	})
 	return t, err
 }

@@ -4,6 +4,8 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Date is a day of the calendar, without a time and without a zone: a date of birth, an expiry.
@@ -69,7 +71,15 @@ func (d Date) After(other Date) bool { return d.Compare(other) > 0 }
 // AddDays returns the day n days later; n may be negative.
 func (d Date) AddDays(n int) Date { return DateOf(d.Start().AddDate(0, 0, n)) }
 
-// MarshalJSON writes the date as a string, the zero Date as null.
+// MarshalJSONTo writes the date as a string, the zero Date as null.
+func (d Date) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if d.IsZero() {
+		return enc.WriteToken(jsontext.Null)
+	}
+	return enc.WriteToken(jsontext.String(d.String()))
+}
+
+// MarshalJSON is MarshalJSONTo for the encoder of the standard library.
 func (d Date) MarshalJSON() ([]byte, error) {
 	if d.IsZero() {
 		return []byte("null"), nil

@@ -1,7 +1,7 @@
 -- +goose Up
 
--- The assignees stand in the row of their task, a line for each, so that a task is read in one step. The two weights
--- that follow from them are written for searches only.
+-- The assignees stand in the row of their task, as the JSON that the API shows, so that a task is read in one step. The
+-- two weights follow from them.
 CREATE TABLE tasks (
 	id               TEXT    NOT NULL PRIMARY KEY,
 	customer_id      TEXT    NOT NULL REFERENCES customers (id),
