@@ -1,4 +1,5 @@
-// Package servertest runs all of Kontor on a real listener for tests that come in through the front door.
+// Package servertest runs all of Kontor on a real listener for tests that come in through the front door, or a server with
+// a table of a test's own. For benchmarks it fills tables and makes loads. Every answer is held against the API document.
 package servertest
 
 import (
