@@ -19,7 +19,7 @@ func TestTable_ReadsByIndexes(t *testing.T) {
 		Type: access.Customers, From: "customers", Columns: "id", Relations: []Relation{Created}, Missing: fault.CustomerNotFound,
 		Scan: func(row list.Row) (id string, err error) { return id, row.Scan(&id) },
 	}
-	got := plan(t, db, table.statement(access.Read), store.NewID(), store.NewID())
+	got := strings.Join(storetest.Plan(t, db, table.statement(access.Read), store.NewID(), store.NewID()), "\n")
 	for _, want := range []string{
 		"SEARCH customers USING INDEX sqlite_autoindex_customers_1 (id=?)",
 		"SEARCH g USING COVERING INDEX sqlite_autoindex_grants_2 (rec_id=? AND rec_type=? AND permission=? AND principal_id=?)",
@@ -32,27 +32,4 @@ func TestTable_ReadsByIndexes(t *testing.T) {
 	if strings.Contains(got, "SCAN g") || strings.Contains(got, "SCAN user_roles") {
 		t.Errorf("a table of rights is read as a whole:\n%s", got)
 	}
-}
-
-// plan is what the engine means to do, one step a line.
-func plan(t *testing.T, db *store.DB, sql string, args ...any) string {
-	t.Helper()
-	rows, err := db.Query(t.Context(), "EXPLAIN QUERY PLAN "+sql, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var steps []string
-	for rows.Next() {
-		var step, parent, unused int
-		var detail string
-		if err := rows.Scan(&step, &parent, &unused, &detail); err != nil {
-			t.Fatal(err)
-		}
-		steps = append(steps, detail)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(steps, "\n")
 }
