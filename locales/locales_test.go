@@ -77,6 +77,23 @@ func TestText_FallsBackToEnglishAndThenToTheKey(t *testing.T) {
 	}
 }
 
+func TestLoad_CountsReadRightWithAnyNumber(t *testing.T) {
+	b, err := locales.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lang, want := range map[string]string{
+		"en": "The number of entries must be at least 1.",
+		"de": "Die Anzahl der Einträge muss mindestens 1 betragen.",
+		"fr": "Le nombre d'entrées doit être d'au moins 1.",
+		"it": "Il numero di voci deve essere almeno 1.",
+	} {
+		if got := b.Text(lang, "invalid.min_items", map[string]any{"Min": 1}); got != want {
+			t.Errorf("%s: got %q, want %q", lang, got, want)
+		}
+	}
+}
+
 func TestMatch(t *testing.T) {
 	for header, want := range map[string]string{
 		"":                                "en",
@@ -90,6 +107,13 @@ func TestMatch(t *testing.T) {
 		"es, ja;q=0.9, it;q=0.1":          "it",
 		"es, pt":                          "en",
 		"*":                               "en",
+		"*;q=0.5, it;q=0.2":               "en",
+		"it;q=0.2, *;q=0.1":               "it",
+		"*, fr":                           "fr",
+		"en;q=0, *":                       "de",
+		"en;q=0.1, *;q=0.5":               "de",
+		"en;q=0, *;q=0":                   "en",
+		"es, *;q=0.5, fr;q=0.9":           "fr",
 		"gsw":                             "de",
 		"nonsense header \x00, fr":        "fr",
 		"de;q=abc, it":                    "it",

@@ -1,6 +1,7 @@
 package locales
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -20,7 +21,7 @@ var remembered struct {
 }
 
 // Match chooses the language for an Accept-Language header (RFC 9110, section 12.5.4): the one with the highest weight
-// that we have, the default where there is none. Weight zero means "not this one".
+// that we have, the default where there is none. Weight zero means "not this one", "*" every language that is not named.
 func Match(header string) string {
 	if header == "" {
 		return Default
@@ -46,26 +47,60 @@ func Match(header string) string {
 }
 
 func match(header string) string {
-	// Broken preferences are passed over one by one, so that they do not spoil the good ones beside them.
 	var wanted []language.Tag
 	var weights []float32
+	var others float32           // the weight of "*", which stands for what is not named
+	named := map[string]bool{}   // languages of ours that have a weight of their own
+	refused := map[string]bool{} // languages of ours with weight zero
+	// Broken preferences are passed over one by one, so that they do not spoil the good ones beside them.
 	for preference := range strings.SplitSeq(header, ",") {
 		tags, qs, err := language.ParseAcceptLanguage(preference)
-		if err != nil || len(tags) != 1 || qs[0] <= 0 || tags[0] == language.Und {
+		name, _, _ := strings.Cut(preference, ";")
+		name = strings.ToLower(strings.TrimSpace(name))
+		switch {
+		case err != nil || len(tags) > 1:
+			continue
+		case len(tags) == 0 || qs[0] <= 0: // the parser leaves out what has weight zero
+			refused[name] = true
+			continue
+		case name == "*":
+			others = qs[0]
+			continue
+		case tags[0] == language.Und:
 			continue
 		}
+		named[tags[0].String()] = true
 		at := len(wanted)
 		for at > 0 && weights[at-1] < qs[0] {
 			at--
 		}
-		wanted = append(wanted[:at], append([]language.Tag{tags[0]}, wanted[at:]...)...)
-		weights = append(weights[:at], append([]float32{qs[0]}, weights[at:]...)...)
+		wanted = slices.Insert(wanted, at, tags[0])
+		weights = slices.Insert(weights, at, qs[0])
 	}
 	// One preference after the other: the matcher itself may prefer a later exact match to an earlier near one.
+	for i, tag := range wanted {
+		if weights[i] < others {
+			break
+		}
+		if lang, ok := near(tag); ok {
+			return lang
+		}
+	}
+	for _, lang := range languages {
+		if others > 0 && !named[lang] && !refused[lang] {
+			return lang
+		}
+	}
 	for _, tag := range wanted {
-		if _, index, confidence := matcher.Match(tag); confidence >= language.Low {
-			return languages[index]
+		if lang, ok := near(tag); ok {
+			return lang
 		}
 	}
 	return Default
+}
+
+// near is the language of ours that serves somebody who asks for the tag.
+func near(tag language.Tag) (string, bool) {
+	_, index, confidence := matcher.Match(tag)
+	return languages[index], confidence >= language.Low
 }

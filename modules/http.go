@@ -61,7 +61,7 @@ func Stored(err error) (server.Stored, bool) {
 	if !ok {
 		return server.Stored{}, false
 	}
-	return server.Stored{Status: replay.Status, Body: replay.Body, Mismatch: replay.BodyDiffers}, true
+	return server.Stored{Status: replay.Status, Body: replay.Body, ETag: replay.ETag, Mismatch: replay.BodyDiffers}, true
 }
 
 // translate makes a fault of what the store could not do for the time being.

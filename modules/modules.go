@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"sync"
 
 	"kontor/locales"
 	"kontor/modules/audit"
@@ -142,9 +143,11 @@ func (m *Modules) Start(ctx context.Context) error {
 	return nil
 }
 
-// Close ends streams and queues and writes what is still in memory. The database stays open.
+// Close ends streams, queues and the reading of bills and writes what is still in memory. The database stays open.
 func (m *Modules) Close(ctx context.Context) error {
-	m.bills.Close()
+	var bills sync.WaitGroup
+	bills.Go(func() { m.bills.Close(ctx) }) // a page that is being read may take its time to end
+	defer bills.Wait()
 	return errors.Join(m.Notifications.Close(ctx), m.Auth.Close(ctx))
 }
 

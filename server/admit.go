@@ -26,21 +26,28 @@ func (s *Server) admit(r *call) error {
 	case rule.TakesAPIKey():
 		return s.admitKey(r)
 	}
+	header := &r.fiber.Request().Header
 	token := bearerToken(r.fiber)
 	caller, known := s.Auth.Known(token)
+	if repeated(header, fiber.HeaderAuthorization) {
+		known = false
+	}
 	if !known {
 		// Whoever has not shown a good token yet is counted by his network, so that guessing is limited, too.
 		if err := s.allow(r, endpoint.Network(r.Address)); err != nil {
 			return err
 		}
-		if len(r.fiber.Request().Header.Peek(apiKeyHeader)) > 0 && token != "" {
+		if err := once(header, fiber.HeaderAuthorization); err != nil {
+			return err
+		}
+		if len(header.Peek(apiKeyHeader)) > 0 && token != "" {
 			return fault.Invalid(apiKeyHeader, "invalid.key_and_bearer")
 		}
 		var err error
 		if caller, err = s.Auth.Bearer(r.fiber); err != nil {
 			return err
 		}
-	} else if len(r.fiber.Request().Header.Peek(apiKeyHeader)) > 0 {
+	} else if len(header.Peek(apiKeyHeader)) > 0 {
 		return fault.Invalid(apiKeyHeader, "invalid.key_and_bearer")
 	}
 	r.Caller = caller.Under(s.Policy.Load())
@@ -62,15 +69,19 @@ func (s *Server) permit(r *call) error {
 }
 
 func (s *Server) admitKey(r *call) error {
-	key := string(r.fiber.Request().Header.Peek(apiKeyHeader))
+	header := &r.fiber.Request().Header
+	key := string(header.Peek(apiKeyHeader))
 	if key == "" {
 		if err := s.allow(r, endpoint.Network(r.Address)); err != nil {
 			return err
 		}
 		return fault.Unauthorized
 	}
-	if len(r.fiber.Request().Header.Peek(fiber.HeaderAuthorization)) > 0 {
+	if len(header.Peek(fiber.HeaderAuthorization)) > 0 {
 		return fault.Invalid(apiKeyHeader, "invalid.key_and_bearer")
+	}
+	if err := once(header, apiKeyHeader); err != nil {
+		return err
 	}
 	caller, err := s.Auth.APIKey(&r.Context, key)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"kontor/server/endpoint"
 	"kontor/server/fault"
@@ -30,9 +31,9 @@ func (s *Server) answer(r *call, result endpoint.Result) error {
 	response := r.fiber.Response()
 	if tagged, ok := result.Body.(endpoint.Tagged); ok {
 		if etag := tagged.ETag(); etag != "" {
-			response.Header.Set(fiber.HeaderETag, `"`+etag+`"`)
+			setETag(&response.Header, etag)
 			reading := r.fiber.Method() == http.MethodGet || r.fiber.Method() == http.MethodHead
-			if reading && endpoint.NoneMatch(string(r.fiber.Request().Header.Peek(fiber.HeaderIfNoneMatch)), etag) {
+			if reading && endpoint.NoneMatch(listHeader(&r.fiber.Request().Header, fiber.HeaderIfNoneMatch), etag) {
 				response.SetStatusCode(http.StatusNotModified)
 				return nil
 			}
@@ -52,6 +53,13 @@ func (s *Server) answer(r *call, result endpoint.Result) error {
 	return nil
 }
 
+// setETag writes the validator of a record; the empty one is none.
+func setETag(header *fasthttp.ResponseHeader, etag string) {
+	if etag != "" {
+		header.Set(fiber.HeaderETag, `"`+etag+`"`)
+	}
+}
+
 func (s *Server) writeJSON(r *call, status int, body []byte) {
 	response := r.fiber.Response()
 	response.SetStatusCode(status)
@@ -64,7 +72,9 @@ func (s *Server) writeJSON(r *call, status int, body []byte) {
 func (s *Server) fail(r *call, err error) {
 	if stored, ok := s.replay(err); ok {
 		if !stored.Mismatch {
-			r.fiber.Response().Header.Set("Idempotency-Replayed", "true")
+			header := &r.fiber.Response().Header
+			header.Set("Idempotency-Replayed", "true")
+			setETag(header, stored.ETag)
 			s.writeJSON(r, stored.Status, stored.Body)
 			return
 		}
@@ -74,9 +84,9 @@ func (s *Server) fail(r *call, err error) {
 		err = s.Translate(err)
 	}
 	e := fault.Of(err)
-	// Turning somebody away under load is no failure: the line of the request says it, and a flood must not fill the log.
-	turnedAway := e.Status == http.StatusServiceUnavailable && e.Cause == nil
-	if e.Status >= http.StatusInternalServerError && !turnedAway {
+	// Without a cause it is no failure of ours: somebody turned away under load, a field that cannot be searched. The line
+	// of the request says it, and a flood must not fill the log.
+	if e.Status >= http.StatusInternalServerError && hasCause(e) {
 		s.Log.Error("request failed", "request_id", r.RequestID, "code", e.Code, "cause", e.Error())
 	}
 	s.failHeaders(r, e)
@@ -87,6 +97,9 @@ func (s *Server) fail(r *call, err error) {
 	}
 	s.writeJSON(r, e.Status, body)
 }
+
+// hasCause reports whether a fault has a cause. A bare kind is its own.
+func hasCause(e *fault.Error) bool { return e.Cause != nil && e.Cause.Error() != e.Code }
 
 func (s *Server) replay(err error) (Stored, bool) {
 	if s.Stored == nil {
@@ -109,7 +122,11 @@ func (s *Server) failHeaders(r *call, e *fault.Error) {
 		header.Set(fiber.HeaderRetryAfter, retryUnavailable)
 	}
 	if e.Status == http.StatusUnauthorized {
-		header.Set(fiber.HeaderWWWAuthenticate, `Bearer realm="kontor"`)
+		challenge := `Bearer realm="kontor"`
+		if r.row != nil && r.row.Access.TakesBearer() && bearerToken(r.fiber) != "" {
+			challenge += `, error="invalid_token"` // RFC 6750, section 3.1
+		}
+		header.Set(fiber.HeaderWWWAuthenticate, challenge)
 	}
 }
 

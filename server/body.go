@@ -48,13 +48,23 @@ func (s *Server) bodyLimit(header *fasthttp.RequestHeader) int {
 	return endpoint.DefaultMaxBody
 }
 
-// expect refuses a body that declares too much and tells other clients to send theirs.
+// expect refuses a body that declares too much and tells other clients to send theirs. Who may not come in at all hears
+// that instead: the order of checks is the same for every body.
 func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
 	limit := s.bodyLimit(&ctx.Request.Header)
 	if ctx.Request.Header.ContentLength() <= limit {
 		return fasthttp.StatusContinue
 	}
-	s.refuse(ctx, tooLarge(limit))
+	ctx.Response.Reset()
+	ctx.SetConnectionClose()
+	c := s.app.AcquireCtx(ctx)
+	defer s.app.ReleaseCtx(c)
+	s.handle(c, func(r *call) error {
+		if answered, err := s.enter(r); answered || err != nil {
+			return err
+		}
+		return tooLarge(limit)
+	})
 	discard(ctx.Conn(), ctx.Conn())
 	return ctx.Response.StatusCode()
 }
@@ -146,7 +156,7 @@ func (s *Server) leaveBody(r *call) {
 }
 
 const (
-	discardBytes = 32 << 20
+	discardBytes = 256 << 20
 	discardIdle  = 200 * time.Millisecond
 	discardTime  = 5 * time.Second
 )

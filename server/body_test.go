@@ -103,6 +103,23 @@ func TestServe_NeverTakesABodyForARequest(t *testing.T) {
 	}
 }
 
+func TestServe_AnswersWhoSendsFarTooMuch(t *testing.T) {
+	address, _ := start(t, nil)
+	const much = 64 << 20
+	connection := dial(t, address, fmt.Sprintf("POST /v1/big HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", much))
+	if _, err := io.CopyN(connection, zeros{}, much); err != nil {
+		t.Fatalf("the server did not take the rest in: %v", err)
+	}
+	if response, body := read(t, bufio.NewReader(connection)); response.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("got %d %s", response.StatusCode, body)
+	}
+}
+
+// zeros is a stream without an end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
 func TestServe_KeepsTheConnectionAfterABodyItHasRead(t *testing.T) {
 	address, _ := start(t, nil)
 	long := `{"name":"` + strings.Repeat("x", 2<<20) + `"}`
@@ -145,6 +162,34 @@ func TestServe_AnswersWhoAsksBeforeSending(t *testing.T) {
 	fmt.Fprint(connection, `{"name":"x"}`)
 	if response, body := read(t, from); response.StatusCode != 200 || body != "1" {
 		t.Errorf("got %d %s, want 200", response.StatusCode, body)
+	}
+}
+
+func TestServe_ChecksInOrderBeforeItRefusesALongBody(t *testing.T) {
+	address, _ := start(t, func(o *server.Options) {
+		o.RateLimits, o.AllowedOrigins = false, []string{"https://app.example"}
+	})
+	for name, c := range map[string]struct {
+		line, header string
+		status       int
+	}{
+		"nobody":             {"POST /v1/things", "", 401},
+		"without the right":  {"POST /v1/things", "Authorization: Bearer user-reader\r\n", 403},
+		"who may":            {"POST /v1/things", "Authorization: Bearer user-creator\r\n", 413},
+		"no such address":    {"POST /v1/nothing", "", 404},
+		"no such method":     {"PUT /v1/things", "", 405},
+		"compressed as well": {"POST /v1/things", "Content-Encoding: gzip\r\n", 415},
+	} {
+		t.Run(name, func(t *testing.T) {
+			response, body := read(t, bufio.NewReader(dial(t, address, c.line+" HTTP/1.1\r\nHost: a\r\nOrigin: https://app.example\r\n"+
+				"Content-Type: application/json\r\n"+c.header+"Content-Length: 99999999\r\n\r\n")))
+			if response.StatusCode != c.status || !response.Close {
+				t.Errorf("got %d %s, want %d and the end of the connection", response.StatusCode, body, c.status)
+			}
+			if c.status != 415 && response.Header.Get("Access-Control-Allow-Origin") != "https://app.example" {
+				t.Error("a page of an allowed origin cannot read the answer")
+			}
+		})
 	}
 }
 

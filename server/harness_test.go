@@ -69,7 +69,7 @@ func (r *replays) Begin(ctx context.Context, claim server.Claim) (context.Contex
 			return nil, storedError{stored}
 		}
 	}
-	r.claims[claim] = server.Stored{Status: http.StatusCreated, Body: []byte(`{"id":"first"}`)}
+	r.claims[claim] = server.Stored{Status: http.StatusCreated, Body: []byte(`{"id":"first"}`), ETag: "v1"}
 	return ctx, nil
 }
 

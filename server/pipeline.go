@@ -29,6 +29,12 @@ type call struct {
 
 // serve takes a request through all steps. Whatever happens, the client gets an answer of ours.
 func (s *Server) serve(c *fiber.Ctx) error {
+	s.handle(c, s.steps)
+	return nil
+}
+
+// handle takes a request through some of the steps.
+func (s *Server) handle(c *fiber.Ctx, steps func(r *call) error) {
 	r := &call{fiber: c, began: time.Now()}
 	r.Context.Context, r.Caller = context.Background(), &access.Caller{}
 	defer s.finish(r)
@@ -41,20 +47,19 @@ func (s *Server) serve(c *fiber.Ctx) error {
 		}
 	}()
 	s.identify(r)
-	if err := s.steps(r); err != nil {
+	if err := steps(r); err != nil {
 		s.fail(r, err)
 	}
-	return nil
 }
 
 // identify gives the request its id, its language, its client's address and the headers that every answer has.
 func (s *Server) identify(r *call) {
 	header := &r.fiber.Request().Header
 	r.RequestID = requestID(header.Peek(fiber.HeaderXRequestID))
-	r.Language = locales.Match(string(header.Peek(fiber.HeaderAcceptLanguage)))
+	r.Language = locales.Match(listHeader(header, fiber.HeaderAcceptLanguage))
 	r.Address = s.clientAddress(r.fiber.Context())
 	r.DeviceID = string(header.Peek("X-Device-ID"))
-	r.IfMatch = string(header.Peek(fiber.HeaderIfMatch))
+	r.IfMatch = listHeader(header, fiber.HeaderIfMatch)
 	r.Context.Now = s.Options.Now()
 
 	answer := &r.fiber.Response().Header
@@ -66,23 +71,7 @@ func (s *Server) identify(r *call) {
 
 // steps is the order of checks. Each may end the request with an error.
 func (s *Server) steps(r *call) error {
-	header := &r.fiber.Request().Header
-	if encoding := header.Peek(fiber.HeaderContentEncoding); len(encoding) > 0 && !strings.EqualFold(string(encoding), "identity") {
-		return fault.UnsupportedMediaType
-	}
-	if s.preflight(r) {
-		return nil
-	}
-	s.allowOrigin(r)
-	method, path := r.fiber.Method(), r.fiber.Request().URI().PathOriginal()
-	var allowed []string
-	if r.row, r.params, allowed = s.routes.match(method, path, make([]string, 0, 4)); r.row == nil {
-		return s.noRow(r, method, path, allowed)
-	}
-	if s.draining.Load() && s.refuseDraining(r) {
-		return nil
-	}
-	if err := s.admit(r); err != nil {
+	if answered, err := s.enter(r); answered || err != nil {
 		return err
 	}
 	// What a public POST answers, such as tokens, is for nobody else either (RFC 6749, section 5.1).
@@ -96,6 +85,32 @@ func (s *Server) steps(r *call) error {
 		return err
 	}
 	return s.run(r)
+}
+
+// enter is the order of checks up to the body: what can be told by the head of a request.
+func (s *Server) enter(r *call) (answered bool, err error) {
+	header := &r.fiber.Request().Header
+	if ambiguous(header) {
+		r.fiber.Context().SetConnectionClose()
+		return false, fault.MalformedRequest
+	}
+	if encoding := listHeader(header, fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return false, fault.UnsupportedMediaType
+	}
+	if s.preflight(r) {
+		return true, nil
+	}
+	s.allowOrigin(r)
+	method, path := r.fiber.Method(), r.fiber.Request().URI().PathOriginal()
+	var allowed []string
+	if r.row, r.params, allowed = s.routes.match(method, path, make([]string, 0, 4)); r.row == nil {
+		err := s.noRow(r, method, path, allowed)
+		return err == nil, err
+	}
+	if s.draining.Load() && s.refuseDraining(r) {
+		return true, nil
+	}
+	return false, s.admit(r)
 }
 
 // noRow answers for an address or a method that the table does not have.
@@ -130,16 +145,19 @@ func (s *Server) run(r *call) error {
 	return s.answer(r, result)
 }
 
-const maxIdempotencyKey = 255
+const (
+	idempotencyHeader = "Idempotency-Key"
+	maxIdempotencyKey = 255
+)
 
 // beginOnce binds a creating request with an Idempotency-Key to the answer that is or will be stored for it.
 func (s *Server) beginOnce(r *call) (context.Context, error) {
-	key := string(r.fiber.Request().Header.Peek("Idempotency-Key"))
+	key := string(r.fiber.Request().Header.Peek(idempotencyHeader))
 	if key == "" || r.row.Method != http.MethodPost || r.row.Handle.Status != http.StatusCreated || s.Replays == nil {
 		return &r.Context, nil
 	}
-	if len(key) > maxIdempotencyKey || !printable(key) {
-		return nil, fault.Invalid("Idempotency-Key", "invalid.header")
+	if len(key) > maxIdempotencyKey || !printable(key) || repeated(&r.fiber.Request().Header, idempotencyHeader) {
+		return nil, fault.Invalid(idempotencyHeader, "invalid.header")
 	}
 	principal := r.Caller.UserID
 	if r.Caller.KeyID != "" {
@@ -158,7 +176,11 @@ func acceptsMedia(r *call) error {
 	if !handler.ReadsBody() || len(r.fiber.Request().Body()) == 0 {
 		return nil
 	}
-	sent, _, _ := strings.Cut(string(r.fiber.Request().Header.ContentType()), ";")
+	header := &r.fiber.Request().Header
+	if countLines(header.RawHeaders(), fiber.HeaderContentType) > 1 {
+		return fault.UnsupportedMediaType
+	}
+	sent, _, _ := strings.Cut(string(header.ContentType()), ";")
 	for _, media := range handler.Media {
 		if strings.EqualFold(strings.TrimSpace(sent), media) {
 			return nil

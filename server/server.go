@@ -56,6 +56,7 @@ type Claim struct {
 type Stored struct {
 	Status   int
 	Body     []byte
+	ETag     string
 	Mismatch bool // the earlier request had another body
 }
 
@@ -197,6 +198,9 @@ func (s *Server) knownMethods(next fasthttp.RequestHandler) fasthttp.RequestHand
 		if version := string(ctx.Request.Header.Protocol()); version != "HTTP/1.1" && version != "HTTP/1.0" {
 			s.refuse(ctx, fault.MalformedRequest) // the engine takes any version for one it knows
 			return
+		}
+		if closes(&ctx.Request.Header) {
+			ctx.SetConnectionClose()
 		}
 		if !known[string(ctx.Method())] {
 			// The row decides between 404 and 405; TRACE is served nowhere.

@@ -97,7 +97,7 @@ func TestServe_KeepsEachAnswerToItsKey(t *testing.T) {
 		t.Fatalf("first: got %d %s", response.StatusCode, body)
 	}
 	response, body := send(t, address, "POST", "/v1/things", `{"name":"a"}`, headers...)
-	if response.StatusCode != 201 || body != `{"id":"first"}` || response.Header.Get("Idempotency-Replayed") != "true" {
+	if response.StatusCode != 201 || body != `{"id":"first"}` || response.Header.Get("Idempotency-Replayed") != "true" || response.Header.Get("ETag") != `"v1"` {
 		t.Errorf("again: got %d %s, want the stored answer", response.StatusCode, body)
 	}
 	if response, body := send(t, address, "POST", "/v1/things", `{"name":"b"}`, headers...); response.StatusCode != 422 {

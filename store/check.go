@@ -82,6 +82,9 @@ func openExisting(path string) (*sqlite.Conn, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s cannot be read: %w", path, cause(err))
 	}
+	if info.Size() == 0 {
+		return nil, nil, emptyDatabase(path)
+	}
 	conn, err := connect(path, sqlite.ReadOnly, nil)
 	if err != nil {
 		return nil, nil, explain(path, err)

@@ -79,27 +79,46 @@ func (d *directory) exposed() bool {
 	return err == nil && info.Mode().Perm()&0o077 != 0
 }
 
-// prepareDatabase makes the database file if it is missing and tells whether it is new. The mode of
-// this file is the mode of those that the engine makes beside it.
-func (d *directory) prepareDatabase() (fresh bool, err error) {
+// findDatabase tells whether the database is still to be made. An empty file is one that has lost its content, not one
+// that never had any: see [directory.makeDatabase].
+func (d *directory) findDatabase() (fresh bool, err error) {
 	path := d.file(databaseName)
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
 		return false, fmt.Errorf("%s is a directory", path)
-	case err == nil && info.Size() > 0:
+	case err == nil && info.Size() == 0:
+		return false, emptyDatabase(path)
+	case err == nil:
 		return false, nil
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	case !errors.Is(err, fs.ErrNotExist):
 		return false, err
 	}
 	if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 {
 		return false, fmt.Errorf("%s is missing but its log %s-wal is there: put the database back, or restore a backup", path, databaseName)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, fileMode)
+	return true, nil
+}
+
+func emptyDatabase(path string) error {
+	return fmt.Errorf("%s is empty; restore a backup, or remove the file to begin anew: %w", path, ErrCorrupt)
+}
+
+// makeDatabase makes the file of a new database. Its mode is the mode of the files that the engine makes beside it.
+func (d *directory) makeDatabase() error {
+	f, err := os.OpenFile(d.file(databaseName), os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
-		return false, fmt.Errorf("data directory %s cannot be written: %w", d.path, cause(err))
+		return fmt.Errorf("data directory %s cannot be written: %w", d.path, cause(err))
 	}
-	return true, f.Close()
+	return f.Close()
+}
+
+// dropEmptyDatabase takes away what a start left that failed before anything was written, for want of room perhaps.
+func (d *directory) dropEmptyDatabase() {
+	path := d.file(databaseName)
+	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
+		os.Remove(path)
+	}
 }
 
 // masterKey finds the master key: the one given, else the key file, which is made with a new database.

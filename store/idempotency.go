@@ -26,6 +26,7 @@ type Idempotency struct {
 type Replay struct {
 	Status int
 	Body   []byte
+	ETag   string // of the record in the body, without quotes; empty when it has none
 	// BodyDiffers says that the key came with another body before.
 	BodyDiffers bool
 }
@@ -96,14 +97,14 @@ func (tx *Tx) finish(ctx context.Context, t *trail) error {
 }
 
 const selectReplay = `
-	SELECT body_hash, status, body FROM idempotency_keys
+	SELECT body_hash, status, body, etag FROM idempotency_keys
 	WHERE caller = $1 AND path = $2 AND key = $3 AND expires_at > $4`
 
 const upsertReplay = `
-	INSERT INTO idempotency_keys (caller, path, key, body_hash, status, body, created_at, expires_at)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+	INSERT INTO idempotency_keys (caller, path, key, body_hash, status, body, etag, created_at, expires_at)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 	ON CONFLICT (caller, path, key) DO UPDATE SET
-		body_hash = excluded.body_hash, status = excluded.status, body = excluded.body,
+		body_hash = excluded.body_hash, status = excluded.status, body = excluded.body, etag = excluded.etag,
 		created_at = excluded.created_at, expires_at = excluded.expires_at`
 
 const purgeReplays = `DELETE FROM idempotency_keys WHERE expires_at <= $1`
@@ -120,8 +121,16 @@ func (tx *Tx) storeAnswer(ctx context.Context) error {
 		return err
 	}
 	_, err = tx.Exec(ctx, upsertReplay, c.Caller, c.Path, c.Key, tx.db.bodyDigest(c.BodyHash),
-		tx.answer.status, sealed, tx.now, tx.now.Add(replayFor))
+		tx.answer.status, sealed, etagOf(tx.answer.body), tx.now, tx.now.Add(replayFor))
 	return err
+}
+
+// etagOf is the validator of a record, as the server puts it into the header.
+func etagOf(body any) string {
+	if tagged, ok := body.(interface{ ETag() string }); ok {
+		return tagged.ETag()
+	}
+	return ""
 }
 
 func answerBytes(body any) ([]byte, error) {
@@ -156,7 +165,7 @@ func (db *DB) findReplay(ctx context.Context, q Querier, claimed Idempotency) (*
 	var bodyHash, sealed string
 	replay := &Replay{}
 	err := q.QueryRow(ctx, selectReplay, claimed.Caller, claimed.Path, claimed.Key, q.Now()).
-		Scan(&bodyHash, &replay.Status, &sealed)
+		Scan(&bodyHash, &replay.Status, &sealed, &replay.ETag)
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
 	}

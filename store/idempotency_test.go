@@ -27,6 +27,29 @@ func createRole(ctx context.Context, db *store.DB, name string) error {
 	})
 }
 
+// record has a validator, as the records of the API have.
+type record struct {
+	Name string `json:"name"`
+}
+
+func (record) ETag() string { return "v1" }
+
+func TestIdempotency_KeepsTheETagOfARecord(t *testing.T) {
+	db := storetest.Open(t)
+	ctx := t.Context()
+	err := db.InTx(store.WithIdempotency(ctx, claimed), func(tx *store.Tx) error {
+		tx.Respond(201, record{Name: "a"})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := db.Replay(ctx, claimed)
+	if err != nil || r == nil || r.ETag != "v1" || string(r.Body) != `{"name":"a"}` {
+		t.Errorf("got %+v, %v; want the tag and the body", r, err)
+	}
+}
+
 func TestIdempotency_SecondRequestIsAReplay(t *testing.T) {
 	clock := storetest.NewClock()
 	db := storetest.OpenWith(t, clock)

@@ -49,8 +49,8 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	return db, nil
 }
 
-func (db *DB) open(ctx context.Context, givenKey string) error {
-	fresh, err := db.dir.prepareDatabase()
+func (db *DB) open(ctx context.Context, givenKey string) (err error) {
+	fresh, err := db.dir.findDatabase()
 	if err != nil {
 		return err
 	}
@@ -60,6 +60,16 @@ func (db *DB) open(ctx context.Context, givenKey string) error {
 	}
 	if db.secrets, err = newSecrets(key); err != nil {
 		return err
+	}
+	if fresh {
+		if err := db.dir.makeDatabase(); err != nil {
+			return err
+		}
+		defer func() {
+			if err != nil {
+				db.dir.dropEmptyDatabase()
+			}
+		}()
 	}
 	path := db.dir.file(databaseName)
 	conn, err := connect(path, sqlite.ReadWrite, writerPragmas)

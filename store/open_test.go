@@ -147,6 +147,7 @@ func TestOpen_RefusesADamagedDatabase(t *testing.T) {
 		"middle":          func(b []byte) []byte { copy(b[len(b)/2:], strings.Repeat("\xff", 4096)); return b },
 		"first page":      func(b []byte) []byte { copy(b[100:], strings.Repeat("\xff", 3000)); return b },
 		"cut off":         func(b []byte) []byte { return b[:len(b)/2] },
+		"emptied":         func([]byte) []byte { return nil },
 		"pages exchanged": func(b []byte) []byte { copy(b[4096:8192], b[8192:12288]); return b },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,6 +161,9 @@ func TestOpen_RefusesADamagedDatabase(t *testing.T) {
 				t.Fatal(err)
 			}
 			refuses(t, store.Options{Dir: dir}, store.ErrCorrupt)
+			if _, err := store.Check(t.Context(), store.Options{Dir: dir}); !errors.Is(err, store.ErrCorrupt) {
+				t.Errorf("the check says %v, want %v", err, store.ErrCorrupt)
+			}
 		})
 	}
 }

@@ -19,9 +19,11 @@ const (
 	maxStrangerPause = 60 * time.Second
 
 	// valuesPerNetwork is how many different values may fail from one network within valuesWindow: who tries one
-	// password on many users is stopped, too. A value that succeeds does not count.
+	// password on many users is stopped, too. A value that succeeds does not count, and goes on being looked at for
+	// homeFor: a stranger in the same house must not be able to lock out those who live there.
 	valuesPerNetwork = 30
 	valuesWindow     = 10 * time.Minute
+	homeFor          = 24 * time.Hour
 
 	// forgetAfter is when failures are forgotten without a success.
 	forgetAfter = 24 * time.Hour
@@ -32,6 +34,7 @@ type attempt struct {
 	value   string // what network and value are counted under
 	pair    string
 	network string
+	home    string // under what is kept that the value has succeeded from the network
 }
 
 // newAttempt names what a try counts for. Values that nobody has are counted like all others.
@@ -40,7 +43,8 @@ func (s *Service) newAttempt(ctx context.Context, key string) attempt {
 	hash := func(kind, text string) string {
 		return hex.EncodeToString(s.db.Keyed("sign-in "+kind, []byte(text)))
 	}
-	return attempt{value: hash("value", key), pair: hash("pair", network+" "+key), network: hash("network", network)}
+	return attempt{value: hash("value", key), pair: hash("pair", network+" "+key), network: hash("network", network),
+		home: hash("home", network+" "+key)}
 }
 
 // failures is the count of a subject.
@@ -135,15 +139,17 @@ func (s *Service) mustWait(ctx context.Context, q store.Querier, a attempt) (tim
 	return time.Duration(until-now) * time.Millisecond, nil
 }
 
-// forgive takes back what a success has disproved.
+// forgive takes back what a success has disproved, and notes where the value is at home.
 func forgive(ctx context.Context, tx *store.Tx, a attempt) error {
 	for _, subject := range []string{a.pair, a.value} {
 		if _, err := tx.Exec(ctx, deleteFailures, subject); err != nil {
 			return err
 		}
 	}
-	_, err := tx.Exec(ctx, deleteNetworkValue, a.network, a.value)
-	return err
+	if _, err := tx.Exec(ctx, deleteNetworkValue, a.network, a.value); err != nil {
+		return err
+	}
+	return upsertFailures(ctx, tx, a.home, failures{last: tx.Now(), blockedUntil: tx.Now()})
 }
 
 const (
@@ -191,7 +197,7 @@ func upsertNetworkValue(ctx context.Context, tx *store.Tx, network, value string
 }
 
 // selectNetworkFull gives zero while the network may try the value, else since when the value that has to leave first
-// is counted. A value that is counted already may be tried again.
+// is counted. A value that is counted already may be tried again, and so may one that is at home there.
 func selectNetworkFull(ctx context.Context, q store.Querier, a attempt, since store.Time) (store.Time, error) {
 	var at store.Time
 	err := q.QueryRow(ctx, selectNetworkValue, a.network, since, a.value, valuesPerNetwork-1).Scan(&at)
@@ -203,6 +209,10 @@ func selectNetworkFull(ctx context.Context, q store.Querier, a attempt, since st
 	}
 	var known int
 	if err := q.QueryRow(ctx, selectNetworkKnows, a.network, a.value, since).Scan(&known); err != nil || known > 0 {
+		return 0, err
+	}
+	home, err := selectFailures(ctx, q, a.home)
+	if err != nil || q.Now() < home.last.Add(homeFor) {
 		return 0, err
 	}
 	return at, nil

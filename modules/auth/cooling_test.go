@@ -142,6 +142,36 @@ func TestCoolingOff_ManyValuesFromOneNetwork(t *testing.T) {
 	w.tokens("anna@example.ch")
 }
 
+// A stranger in the same office, or behind the same address of a carrier, does not lock out those who work there.
+func TestCoolingOff_WhoIsAtHomeInANetworkIsNotLockedOutByOthers(t *testing.T) {
+	w := newWorld(t)
+	w.user("anna@example.ch")
+	w.tokens("anna@example.ch")
+	w.user("beat@example.ch")
+	w.tokens("beat@example.ch", from("192.0.2.7")...)
+	w.clock.Advance(24*time.Hour - time.Minute)
+	for i := range 30 {
+		w.fail(1, fmt.Sprintf("guess%d@example.ch", i))
+	}
+	w.wait(w.signIn("beat@example.ch", password)) // is at home elsewhere
+	w.tokens("anna@example.ch")
+	w.fail(5, "anna@example.ch") // and her password is no easier to guess than before
+	if got := w.wait(w.signIn("anna@example.ch", password)); got != 2 {
+		t.Errorf("Retry-After %d, want 2", got)
+	}
+}
+
+func TestCoolingOff_NobodyIsAtHomeAfterADay(t *testing.T) {
+	w := newWorld(t)
+	w.user("anna@example.ch")
+	w.tokens("anna@example.ch")
+	w.clock.Advance(24 * time.Hour)
+	for i := range 30 {
+		w.fail(1, fmt.Sprintf("guess%d@example.ch", i))
+	}
+	w.wait(w.signIn("anna@example.ch", password))
+}
+
 // Asking for the password again is no way around the pauses.
 func TestVerifyPassword_CoolsOff(t *testing.T) {
 	w := newWorld(t)
@@ -200,7 +230,7 @@ func TestPurge(t *testing.T) {
 		after time.Duration
 		want  string
 	}{
-		{0, "11121"}, {10 * time.Minute, "11120"}, {24 * time.Hour, "11100"}, {31 * 24 * time.Hour, "00100"}, {400 * 24 * time.Hour, "00000"},
+		{0, "11131"}, {10 * time.Minute, "11130"}, {24 * time.Hour, "11100"}, {31 * 24 * time.Hour, "00100"}, {400 * 24 * time.Hour, "00000"},
 	} {
 		w.clock.Advance(step.after)
 		if err := w.auth.Purge(ctx); err != nil {

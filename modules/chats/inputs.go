@@ -90,19 +90,23 @@ func checkIDs(v *fault.Fields, field string, ids []string) []string {
 	return checked
 }
 
-// AddInput names users who are to take part: several as participants, or one as userId.
+// AddInput names users who are to take part: several as participants, or one as userId. A single one may also be named as
+// the path of his removal does, user_id.
 type AddInput struct {
 	ID           string   `path:"id"`
 	Participants []string `json:"participants" required:"false" doc:"Users to add; userId adds a single one."`
 	UserID       string   `json:"userId" doc:"A single user to add."`
+	PathUserID   string   `json:"user_id" doc:"Another spelling of userId."`
 
 	participants []string
 }
 
 // Validate checks the ids.
 func (in *AddInput) Validate(v *fault.Fields) {
-	if in.UserID != "" {
-		in.Participants = append(in.Participants, in.UserID)
+	for _, id := range []string{in.UserID, in.PathUserID} {
+		if id != "" {
+			in.Participants = append(in.Participants, id)
+		}
 	}
 	in.participants = checkIDs(v, "participants", in.Participants)
 }

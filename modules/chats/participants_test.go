@@ -49,6 +49,7 @@ func TestParticipants_JoinAndLeaveWithASystemMessage(t *testing.T) {
 	if got := get(t, carla, c.ID); got.UnreadCount != 1 {
 		t.Errorf("who comes back has %d unread, want 1", got.UnreadCount)
 	}
+	anna.Do("POST", path+"/participants", map[string]any{"user_id": dario.UserID}).Expect(t, http.StatusCreated)
 }
 
 func TestParticipants_RefuseWhatCannotBe(t *testing.T) {

@@ -54,6 +54,7 @@ func TestAPIKeyCommands(t *testing.T) {
 	made := run(nil, "", "apikey", "create", "the \x1b[2J web site", in)
 	succeeded(t, made, "kontor_")
 	succeeded(t, run(nil, "", "apikey", "create", "another", in), "kontor_")
+	refused(t, run(nil, "", "apikey", "create", " ", in), "empty")
 
 	listed := run(nil, "", "apikey", "list", in)
 	succeeded(t, listed, `"the \x1b[2J web site"`)

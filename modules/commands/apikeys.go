@@ -3,8 +3,10 @@ package commands
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"kontor/modules"
@@ -27,6 +29,9 @@ type apiKeyCreateCommand struct {
 
 // Run makes a key. Nothing but the key is printed, so that a script can take it.
 func (c apiKeyCreateCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	if strings.TrimSpace(c.Name) == "" {
+		return errors.New("the name of the key is empty: say what it is for")
+	}
 	return administer(ctx, p, r, func(ctx context.Context, m *modules.Modules) error {
 		made, err := m.Auth.CreateKey(ctx, c.Name)
 		if err != nil {

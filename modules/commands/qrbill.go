@@ -35,7 +35,7 @@ func (c qrbillCommand) Run(ctx context.Context, p Process, r *settings.Result) e
 		Limits:   qrbill.Limits{Bytes: int(s.MaxBytes), Pages: s.MaxPages, Time: s.Timeout},
 		CacheDir: engineCache(),
 	})
-	defer reader.Close()
+	defer reader.Close(ctx)
 	return invoices.ReadFiles(ctx, reader, texts, p.Stdout, qrbill.Options{Page: c.Page, Strict: c.Strict}, c.Files...)
 }
 

@@ -67,7 +67,7 @@ type notifier interface {
 // identities knows which personas belong to a user.
 type identities interface {
 	// IsPerson reports whether a persona linked to the user has these names, compared without regard to case, and was
-	// born on this day.
+	// born on this day, which is empty where nobody knows it. A persona that he took from himself or renamed counts, too.
 	IsPerson(ctx context.Context, q store.Querier, userID, firstName, lastName, dateOfBirth string) (bool, error)
 }
 

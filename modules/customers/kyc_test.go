@@ -165,6 +165,52 @@ func TestDecide_RefusesAReviewerWhoIsTheCustomer(t *testing.T) {
 	s.User(access.Advisor).Do("PATCH", path, decide("pending")).Expect(t, http.StatusOK)
 }
 
+func TestDecide_RefusesAReviewerWhoWasTheCustomer(t *testing.T) {
+	s := servertest.Start(t)
+	person := func(first string) map[string]any {
+		return map[string]any{"first_name": first, "last_name": "Lovelace", "date_of_birth": "1990-12-10"}
+	}
+	customer := ada().With("date_of_birth", "1990-12-10", "last_name", "Lovelace")
+	decided := func(reviewer *servertest.Client, customer servertest.Body) servertest.Response {
+		id := s.User(access.Customer).Create("/v1/customers", customer)
+		return reviewer.Do("PATCH", "/v1/customers/"+id+"/kyc/status", decide("pending"))
+	}
+	persona := func(of *servertest.Client) string {
+		path := "/v1/personas/" + s.Admin().Do("POST", "/v1/personas", person(ada()["first_name"].(string))).Expect(t, http.StatusCreated).JSON(t)["id"].(string)
+		s.Admin().Do("POST", path+"/users", map[string]any{"user_id": of.UserID}).Expect(t, http.StatusCreated)
+		return path
+	}
+	for name, c := range map[string]struct {
+		then func(t *testing.T, self *servertest.Client, persona string)
+		want int
+	}{
+		"is": {func(*testing.T, *servertest.Client, string) {}, 403},
+		"unlinked": {func(t *testing.T, self *servertest.Client, persona string) {
+			self.Do("DELETE", persona+"/users/"+self.UserID, nil).Expect(t, 200)
+		}, 403},
+		"renamed": {func(t *testing.T, self *servertest.Client, persona string) {
+			self.Do("PUT", persona, person("Eve")).Expect(t, 200)
+		}, 403},
+		"was a mistake": {func(t *testing.T, self *servertest.Client, persona string) {
+			s.Admin().Do("DELETE", persona+"/users/"+self.UserID, nil).Expect(t, 200)
+		}, 200},
+		"was misspelled": {func(t *testing.T, _ *servertest.Client, persona string) {
+			s.Admin().Do("PUT", persona, person("Eve")).Expect(t, 200)
+		}, 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			self := s.User(access.Advisor)
+			c.then(t, self, persona(self))
+			for born, customer := range map[string]servertest.Body{"on a day": customer, "unknown": customer.With("date_of_birth", nil)} {
+				if answer := decided(self, customer); answer.Status != c.want {
+					t.Errorf("born %s: got %d %s, want %d", born, answer.Status, answer.Body, c.want)
+				}
+			}
+			decided(self, customer.With("date_of_birth", "1990-12-11")).Expect(t, 200) // somebody else of this name
+		})
+	}
+}
+
 func TestRunExpiry_ExpiresWithTheLastIdentityDocument(t *testing.T) {
 	s := servertest.Start(t)
 	advisor := s.User(access.Advisor)

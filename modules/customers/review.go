@@ -197,15 +197,19 @@ func (s *Service) decided(ctx context.Context, tx *store.Tx, c Customer, in Deci
 }
 
 // refuseSelf keeps a reviewer from deciding about himself: about a customer with an e-mail address of his own, or with
-// the name and the day of birth of a persona that is linked to him.
+// the name and, as far as it is known, the day of birth of a persona that is linked to him.
 func (s *Service) refuseSelf(ctx context.Context, tx *store.Tx, c Customer) error {
 	reviewer := access.From(ctx).UserID
 	same, err := ownsEmail(ctx, tx, reviewer, c.Email)
 	if err != nil {
 		return err
 	}
-	if !same && !c.DateOfBirth.IsZero() {
-		if same, err = s.identities.IsPerson(ctx, tx, reviewer, c.FirstName, c.LastName, c.DateOfBirth.String()); err != nil {
+	if !same {
+		born := "" // a customer without a date of birth must not be the way round the rule
+		if !c.DateOfBirth.IsZero() {
+			born = c.DateOfBirth.String()
+		}
+		if same, err = s.identities.IsPerson(ctx, tx, reviewer, c.FirstName, c.LastName, born); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ type QRInfo struct {
 	Creditor              Party     `json:"creditor"`
 	Amount                *float64  `json:"amount" doc:"null: the payer fills it in."` // null: the payer fills it in
 	Currency              string    `json:"currency" example:"CHF"`
-	ReferenceType         string    `json:"reference_type" enum:"QRR,SCOR,NON"`
+	ReferenceType         string    `json:"reference_type" example:"QRR" doc:"QRR, SCOR or NON; what else a bill says stands here, with a warning."`
 	Reference             string    `json:"reference"`
 	Message               string    `json:"message" example:"Invoice of 15 June"`
 	Debtor                *Party    `json:"debtor"`

@@ -1,13 +1,18 @@
 package invoices_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"image/png"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/makiuchi-d/gozxing"
+	"github.com/makiuchi-d/gozxing/qrcode"
 
 	"kontor/server/access"
 	"kontor/server/servertest"
@@ -68,6 +73,34 @@ func TestRead(t *testing.T) {
 		{Name: "no file", As: advisor, Method: "POST", Path: path, Body: map[string]any{}, Status: 400, Contains: []string{`"code":"invalid_input"`, `"reason":"invalid_base64"`}},
 		{Name: "nobody", Method: "POST", Path: path, Body: map[string]any{}, Status: 401},
 		{Name: "without the grant", As: customer, Method: "POST", Path: path, Body: map[string]any{}, Status: 403},
+	})
+}
+
+// symbolOf makes the picture of a code.
+func symbolOf(t *testing.T, text string) string {
+	t.Helper()
+	code, err := qrcode.NewQRCodeWriter().EncodeWithoutHint(text, gozxing.BarcodeFormat_QR_CODE, 400, 400)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, code); err != nil {
+		t.Fatal(err)
+	}
+	return base64.StdEncoding.EncodeToString(picture.Bytes())
+}
+
+// TestRead_ShowsWhatABillSaysAgainstTheStandard has every answer compared with the OpenAPI document.
+func TestRead_ShowsWhatABillSaysAgainstTheStandard(t *testing.T) {
+	s := servertest.Start(t)
+	advisor := s.User(access.Advisor)
+	bill := "SPC\n0200\n1\nCH5800791123000889012\nS\nMuster AG\n\n\n8000\nBern\nCH\n" + strings.Repeat("\n", 7) + "1.00\nUSD\n"
+	servertest.Run(t, s, []servertest.Scenario{
+		{Name: "another type of reference", As: advisor, Method: "POST", Path: path, Status: 200,
+			Body:     map[string]any{"base64_file": symbolOf(t, bill+strings.Repeat("\n", 7)+"XXX\n123\n\nEPD")},
+			Contains: []string{`"reference_type":"XXX"`, `"reference":"123"`, `"currency":"USD"`}},
+		{Name: "none, where the text ends early", As: advisor, Method: "POST", Path: path, Status: 200,
+			Body: map[string]any{"base64_file": symbolOf(t, bill)}, Contains: []string{`"reference_type":""`, `"amount":1,`}},
 	})
 }
 

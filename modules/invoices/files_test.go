@@ -20,7 +20,7 @@ func TestReadFiles_WritesOneLineForEachFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	reader := qrbill.NewReader(qrbill.Config{})
-	t.Cleanup(reader.Close)
+	t.Cleanup(func() { reader.Close(context.Background()) })
 	var out bytes.Buffer
 	good := "../../testdata/qr/files/png-100-b60-00.png"
 	err = invoices.ReadFiles(context.Background(), reader, texts, &out, qrbill.Options{},

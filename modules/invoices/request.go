@@ -2,8 +2,9 @@ package invoices
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 )
 
 // ReadInput is the body of a request to read a bill.
@@ -34,7 +35,7 @@ type Options struct {
 }
 
 // UnmarshalJSON remembers that a member had the wrong type, for the same reason
-// as File. Unknown members are ignored.
+// as File. Unknown members are ignored, other spellings of the known ones among them.
 func (o *Options) UnmarshalJSON(raw []byte) error {
 	var members struct {
 		Page           *int  `json:"page"`
@@ -55,8 +56,9 @@ func (o *Options) UnmarshalJSON(raw []byte) error {
 // decodeFile reads base64 in all the forms in which clients send it: with a
 // data URL in front, with line breaks, without padding, with the alphabet for URLs.
 func decodeFile(text string) ([]byte, bool) {
-	if rest, found := strings.CutPrefix(strings.TrimSpace(text), "data:"); found {
-		header, data, comma := strings.Cut(rest, ",")
+	const scheme = "data:"
+	if text = strings.TrimSpace(text); len(text) >= len(scheme) && strings.EqualFold(text[:len(scheme)], scheme) {
+		header, data, comma := strings.Cut(text[len(scheme):], ",")
 		if !comma || !strings.HasSuffix(strings.ToLower(strings.TrimSpace(header)), ";base64") {
 			return nil, false
 		}

@@ -23,7 +23,7 @@ func TestDecodeFile(t *testing.T) {
 		"blanks and tabs":   " " + standard[:2] + "\t" + standard[2:] + " ",
 		"data URL":          "data:application/pdf;base64," + standard,
 		"data URL, no type": "data:;base64," + standard,
-		"data URL, upper":   "data:image/PNG;name=x;BASE64," + standard,
+		"data URL, upper":   "DATA:image/PNG;name=x;BASE64," + standard,
 		"too much padding":  standard + "==",
 	} {
 		if got, ok := decodeFile(text); !ok || !bytes.Equal(got, file) {
@@ -52,6 +52,7 @@ func TestReadInput_TakesWrongTypesForItsOwnErrors(t *testing.T) {
 	}{
 		`{"base64_file":"YQ==","options":{"page":2,"validate_format":true,"other":1}}`: {"YQ==", false, 2},
 		`{"base64_file":"YQ==","options":null}`:                                        {"YQ==", false, 0},
+		`{"base64_file":"YQ==","options":{"PAGE":99,"Validate_Format":"x"}}`:           {"YQ==", false, 0},
 		`{"base64_file":"YQ==","options":{"page":null}}`:                               {"YQ==", false, 0},
 		`{"base64_file":7}`:                                           {"", false, 0},
 		`{"base64_file":null}`:                                        {"", false, 0},

@@ -141,6 +141,9 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 		table.Audit(ctx, tx, "notifications.delete", in.ID, nil, nil)
 		return nil
 	})
+	if errors.Is(err, store.ErrNotFound) {
+		return endpoint.Message{}, fault.DatabaseError // nothing that an operator would have to look into
+	}
 	if err != nil {
 		// The cause goes to the log as text: this route has one answer to all of them.
 		return endpoint.Message{}, fault.DatabaseError.Because(errors.New("delete a notice: " + err.Error()))

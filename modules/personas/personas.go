@@ -108,7 +108,13 @@ func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, e
 
 // change writes the new state of a persona and its audit entry.
 func change(ctx context.Context, tx *store.Tx, action string, before Persona, p *Persona) error {
-	p.ModifiedAt, p.ModifiedBy, p.version = tx.Now(), access.From(ctx).UserID, before.version+1
+	caller := access.From(ctx).UserID
+	if p.FirstName != before.FirstName || p.LastName != before.LastName || p.DateOfBirth != before.DateOfBirth {
+		if err := keepIdentity(ctx, tx, p.ID, caller); err != nil {
+			return err
+		}
+	}
+	p.ModifiedAt, p.ModifiedBy, p.version = tx.Now(), caller, before.version+1
 	if err := updatePersona(ctx, tx, *p); err != nil {
 		return err
 	}
@@ -117,7 +123,8 @@ func change(ctx context.Context, tx *store.Tx, action string, before Persona, p 
 }
 
 // IsPerson reports whether a persona linked to the user has these names, compared without regard to case, and was born
-// on this day (YYYY-MM-DD). An inactive persona counts, too: the person is still the same.
+// on this day (YYYY-MM-DD), which is empty where nobody knows it. An inactive persona counts, too, and so does one that the user took from himself or renamed:
+// the person is still the same. What somebody else takes away was no identity of his.
 func (s *Service) IsPerson(ctx context.Context, q store.Querier, userID, firstName, lastName, dateOfBirth string) (bool, error) {
 	return isPerson(ctx, q, userID, firstName, lastName, dateOfBirth)
 }

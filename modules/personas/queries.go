@@ -32,8 +32,19 @@ const updateStatement = `
 
 const isPersonStatement = `
 	SELECT 1 FROM persona_users u JOIN personas p ON p.id = u.persona_id
-	WHERE u.user_id = $1 AND p.first_name_key = $2 AND p.last_name_key = $3 AND p.date_of_birth = $4
+	WHERE u.user_id = $1 AND p.first_name_key = $2 AND p.last_name_key = $3 AND ($4 = '' OR p.date_of_birth = $4)
+	UNION ALL
+	SELECT 1 FROM former_identities
+	WHERE user_id = $1 AND first_name_key = $2 AND last_name_key = $3 AND ($4 = '' OR date_of_birth = $4)
 	LIMIT 1`
+
+// keepIdentityStatement remembers who the user is by the persona, if it is linked to him.
+const keepIdentityStatement = `
+	INSERT INTO former_identities (user_id, first_name_key, last_name_key, date_of_birth, until)
+	SELECT u.user_id, p.first_name_key, p.last_name_key, p.date_of_birth, $3
+	FROM persona_users u JOIN personas p ON p.id = u.persona_id
+	WHERE u.persona_id = $1 AND u.user_id = $2
+	ON CONFLICT (user_id, first_name_key, last_name_key, date_of_birth) DO UPDATE SET until = excluded.until`
 
 // linked is the relation of a user to the personas that are his identities.
 var linked = records.Relation{
@@ -94,4 +105,9 @@ func isPerson(ctx context.Context, q store.Querier, userID, firstName, lastName,
 		return false, nil
 	}
 	return err == nil, err
+}
+
+func keepIdentity(ctx context.Context, tx *store.Tx, personaID, userID string) error {
+	_, err := tx.Exec(ctx, keepIdentityStatement, personaID, userID, tx.Now())
+	return err
 }

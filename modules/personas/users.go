@@ -111,6 +111,11 @@ func (s *Service) RemoveUser(ctx context.Context, in RemoveUserInput) (endpoint.
 		if err := endpoint.CheckMatch(ctx, l.ETag()); err != nil {
 			return err
 		}
+		if caller := access.From(ctx).UserID; caller == l.UserID {
+			if err := keepIdentity(ctx, tx, in.ID, caller); err != nil {
+				return err
+			}
+		}
 		if err := deleteUserLink(ctx, tx, l.ID); err != nil {
 			return err
 		}

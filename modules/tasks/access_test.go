@@ -34,6 +34,22 @@ func TestLists_ShowMineAndThoseOfACustomer(t *testing.T) {
 	})
 }
 
+func TestList_ShowsAnAssigneeHisTasksOfAnyCustomer(t *testing.T) {
+	s := servertest.Start(t)
+	advisor, assigned, stranger := s.User(access.Advisor), s.User(access.Customer), s.User(access.Customer)
+	customer := newCustomer(advisor)
+	his, _ := newTask(t, advisor, customer, contract(assigned))
+	other, _ := newTask(t, advisor, customer, contract())
+	tasks := "/v1/customers/" + customer + "/tasks"
+	servertest.Run(t, s, []servertest.Scenario{
+		{Name: "his own", As: assigned, Method: "GET", Path: tasks, Status: 200, Contains: []string{`"total":1,"total_unfiltered":1`, his.ID}, Excludes: []string{other.ID}},
+		{Name: "also when none matches", As: assigned, Method: "GET", Path: tasks + "?search.status=completed", Status: 200, Contains: []string{`"total":0,"total_unfiltered":1`}},
+		{Name: "not the customer", As: assigned, Method: "GET", Path: "/v1/customers/" + customer, Status: 403},
+		{Name: "nothing for a stranger", As: stranger, Method: "GET", Path: tasks, Status: 403},
+		{Name: "nor by a wrong filter", As: stranger, Method: "GET", Path: tasks + "?search.logs=1", Status: 403},
+	})
+}
+
 func TestRecords_AreForCreatorAssigneesAndStaff(t *testing.T) {
 	s := servertest.Start(t)
 	creator, assigned, other, colleague := s.User(access.Advisor), s.User(access.Customer), s.User(access.Customer), s.User(access.Advisor)

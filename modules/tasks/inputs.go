@@ -214,7 +214,7 @@ type PartInput struct {
 	CustomerID    string `path:"customer_id"`
 	ID            string `path:"id"`
 	AssigneeID    string `path:"assignee_id"`
-	Status        *Part  `json:"status" enum:"assigned,accepted,completed,declined"`
+	Status        *Part  `json:"status" required:"false" enum:"assigned,accepted,completed,declined" doc:"One of the two members must be given."`
 	TaskCompleted *bool  `json:"task_completed"`
 }
 

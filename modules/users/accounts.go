@@ -66,12 +66,7 @@ func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 		if *in.Status == Pending {
 			return fault.Invalid("status", "invalid.one_of", fault.Args{"Values": Active + ", " + Disabled})
 		}
-		if err := s.changeStatus(ctx, tx, &u, *in.Status); err != nil {
-			return err
-		}
-		u.Roles = []string{}
-		u, err = withRoles(ctx, tx, u, nil)
-		return err
+		return s.changeStatus(ctx, tx, &u, *in.Status)
 	})
 	return u, err
 }
@@ -87,8 +82,15 @@ func (s *Service) save(ctx context.Context, tx *store.Tx, before User, u *User, 
 		return fault.PreconditionFailed // somebody else changed him since he was read
 	}
 	u.version++
-	accounts.Audit(ctx, tx, action, u.ID, before, u)
+	accounts.Audit(ctx, tx, action, u.ID, audited(before), audited(*u))
 	return nil
+}
+
+// audited is a user as the audit trail knows him. A sign-in, which leaves an entry of its session, does not make him
+// another: every change begins with the state that the one before it left.
+func audited(u User) User {
+	u.LastLoginAt = nil
+	return u
 }
 
 // changeStatus moves a user to another state. Who becomes active is no registrant any more; who is disabled is signed
@@ -101,26 +103,32 @@ func (s *Service) changeStatus(ctx context.Context, tx *store.Tx, u *User, statu
 	}
 	before := *u
 	u.Status = status
+	if status == Active {
+		if err := s.promote(ctx, tx, u); err != nil {
+			return err
+		}
+	}
 	if err := s.save(ctx, tx, before, u, "users.status"); err != nil {
 		return err
 	}
 	s.auth.Changed(tx, u.ID)
-	switch status {
-	case Disabled:
+	if status == Disabled {
 		return s.auth.EndSessions(ctx, tx, u.ID, "")
-	case Active:
-		return s.promote(ctx, tx, u.ID)
 	}
 	return nil
 }
 
 // promote makes a customer of a registrant.
-func (s *Service) promote(ctx context.Context, tx *store.Tx, userID string) error {
-	removed, err := tx.Exec(ctx, deleteUserRole, userID, access.Registrant)
+func (s *Service) promote(ctx context.Context, tx *store.Tx, u *User) error {
+	removed, err := tx.Exec(ctx, deleteUserRole, u.ID, access.Registrant)
 	if err != nil || removed == 0 {
 		return err
 	}
-	_, err = tx.Exec(ctx, insertUserRole, userID, access.Customer, tx.Now(), records.Actor(ctx))
+	if _, err := tx.Exec(ctx, insertUserRole, u.ID, access.Customer, tx.Now(), records.Actor(ctx)); err != nil {
+		return err
+	}
+	u.Roles = []string{}
+	*u, err = withRoles(ctx, tx, *u, nil)
 	return err
 }
 

@@ -82,6 +82,6 @@ func (s *Service) add(ctx context.Context, tx *store.Tx, u *User, c *Credential,
 	if *u, err = withRoles(ctx, tx, *u, nil); err != nil {
 		return err
 	}
-	tx.Audit(store.AuditEntry{Actor: by, Action: "users.create", RecType: access.Users.Name, RecID: u.ID, After: u})
+	tx.Audit(store.AuditEntry{Actor: by, Action: "users.create", RecType: access.Users.Name, RecID: u.ID, After: audited(*u)})
 	return nil
 }

@@ -113,7 +113,7 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []str
 	if u, err = withRoles(ctx, tx, after, err); err != nil {
 		return u, err
 	}
-	accounts.Audit(ctx, tx, "users.roles", u.ID, before, u)
+	accounts.Audit(ctx, tx, "users.roles", u.ID, audited(before), audited(u))
 	s.auth.Changed(tx, u.ID)
 	return u, nil
 }

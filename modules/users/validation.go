@@ -63,6 +63,7 @@ func (s *Service) validated(ctx context.Context, tx *store.Tx, c *Credential) er
 	held.Audit(ctx, tx, "credentials.validate", c.ID, before, c)
 
 	user, err := accounts.Any(ctx, tx, c.UserID)
+	user, err = withRoles(ctx, tx, user, err)
 	if err != nil || user.Status != Pending {
 		return err
 	}

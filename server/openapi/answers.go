@@ -84,7 +84,7 @@ func (b *builder) addAnswer(all *Map[*Response], row endpoint.Endpoint, answer e
 // headers are those of every answer and those that the row adds.
 func (b *builder) headers(row endpoint.Endpoint, status int) Map[*Header] {
 	names := []string{"X-Request-ID", "Content-Language"}
-	if status < 300 && tagged(row.Handle.Out) {
+	if status < 300 && (tagged(row.Handle.Out) || slices.Contains(row.Doc.Headers, "If-None-Match")) {
 		names = append(names, "ETag")
 	}
 	if row.Limit == limit.Public || row.Limit == limit.Private {
@@ -92,6 +92,9 @@ func (b *builder) headers(row endpoint.Endpoint, status int) Map[*Header] {
 	}
 	if status < 300 && creates(row) {
 		names = append(names, "Idempotency-Replayed")
+	}
+	if status == http.StatusUnauthorized {
+		names = append(names, "WWW-Authenticate")
 	}
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		names = append(names, "Retry-After")

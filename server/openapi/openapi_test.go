@@ -143,6 +143,38 @@ func complete(t *testing.T, what string, content openapi3.Content) {
 	}
 }
 
+func TestDocument_NamesTheHeadersOfAnswers(t *testing.T) {
+	loaded := load(t)
+	for _, c := range []struct {
+		method, path string
+		status       int
+		header       string
+	}{
+		{"GET", "/v1/payers/{id}", 200, "ETag"},
+		{"GET", "/v1/avatars/{file}", 200, "ETag"},
+		{"DELETE", "/v1/payers/{id}", 401, "WWW-Authenticate"},
+		{"POST", "/authenticate", 401, "WWW-Authenticate"},
+		{"POST", "/v1/payers", 429, "Retry-After"},
+	} {
+		answer := loaded.Paths.Value(c.path).GetOperation(c.method).Responses.Status(c.status)
+		if answer == nil || answer.Value.Headers[c.header] == nil {
+			t.Errorf("%s %s: %d has no %s", c.method, c.path, c.status, c.header)
+		}
+	}
+}
+
+func TestDocument_AsksOnlyForWhatIsNeeded(t *testing.T) {
+	loaded := load(t)
+	for path, method := range map[string]string{
+		"/v1/customers/{customer_id}/tasks/{id}/assignees/{assignee_id}": "PATCH",
+		"/v1/chats/{id}/participants":                                    "POST",
+	} {
+		if needed := loaded.Paths.Value(path).GetOperation(method).RequestBody.Value.Content["application/json"].Schema.Value.Required; len(needed) > 0 {
+			t.Errorf("%s %s asks for %v", method, path, needed)
+		}
+	}
+}
+
 func TestServe_SendsTheDocumentCompressedAndOnlyWhenItHasChanged(t *testing.T) {
 	s := servertest.Start(t)
 	plain := s.Anonymous().Do("GET", "/openapi.json", nil).Expect(t, http.StatusOK)

@@ -49,6 +49,7 @@ var sharedHeaders = Map[*Header]{
 	{"RateLimit-Remaining", &Header{Description: "Requests that may still come at once.", Schema: &Schema{Type: "integer"}, Example: 1199}},
 	{"RateLimit-Reset", &Header{Description: "Seconds until all of them may come at once again.", Schema: &Schema{Type: "integer"}, Example: 1}},
 	{"Retry-After", &Header{Description: "Seconds to wait before the next try.", Schema: &Schema{Type: "integer"}, Example: 2}},
+	{"WWW-Authenticate", &Header{Description: "How to say who is calling.", Schema: &Schema{Type: "string"}, Example: `Bearer realm="kontor"`}},
 	{"Idempotency-Replayed", &Header{Description: "Present when the answer is that of an earlier request with the same key.",
 		Schema: &Schema{Type: "string", Enum: []any{"true"}}, Example: "true"}},
 }

@@ -3,7 +3,7 @@
 // used on its own:
 //
 //	reader := qrbill.NewReader(qrbill.Config{})
-//	defer reader.Close()
+//	defer reader.Close(ctx)
 //	result, err := reader.Read(ctx, file, qrbill.Options{})
 //
 // Parse takes the text of a code and answers with the bill and with what is

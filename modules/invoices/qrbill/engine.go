@@ -113,18 +113,20 @@ func (e *engine) machine(ctx context.Context) (*machine, error) {
 	return &machine{Pdfium: instance, memory: e.latest}, nil
 }
 
-// within runs one step of the engine and ends it by force when it takes too long.
-func (m *machine) within(limit time.Duration, step func() error) (err error) {
+// within runs one step of the engine and ends it by force when it takes too long, or when the context ends.
+func (m *machine) within(ctx context.Context, limit time.Duration, step func() error) (err error) {
 	if m.broken {
 		return because(TooComplex, "the document was given up before")
 	}
 	defer func() {
 		if p := recover(); p != nil {
 			m.broken = true
-			err = because(DamagedFile, "the PDF engine failed: %v", p)
+			if err = contextError(ctx); err == nil {
+				err = because(DamagedFile, "the PDF engine failed: %v", p)
+			}
 		}
 	}()
-	stop := m.memory.poisonAfter(limit)
+	stop := m.memory.poisonAfter(ctx, limit)
 	ended := false
 	defer func() {
 		if !ended { // a panic is on its way
@@ -135,6 +137,9 @@ func (m *machine) within(limit time.Duration, step func() error) (err error) {
 	ended = true
 	if stop() {
 		m.broken = true
+		if err := contextError(ctx); err != nil {
+			return err
+		}
 		return because(TooComplex, "no result within %s of computing", limit)
 	}
 	if m.memory.exhausted() {
@@ -157,9 +162,14 @@ func (e *engine) release(m *machine) {
 	_ = m.Close()
 }
 
-func (e *engine) close() {
+// close ends the engine. One that is still being compiled when the context ends is left alone.
+func (e *engine) close(ctx context.Context) {
 	e.start.Do(func() { close(e.ready) }) // never started: nothing to wait for
-	<-e.ready
+	select {
+	case <-e.ready:
+	case <-ctx.Done():
+		return
+	}
 	if e.pool != nil {
 		_ = e.pool.Close()
 	}

@@ -1,6 +1,7 @@
 package qrbill
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"time"
@@ -91,9 +92,10 @@ const patience = 8
 // poisonAfter overwrites the memory once the calling thread has computed for
 // longer than the limit, again and again until stopped, because the instance may
 // be growing or writing meanwhile. Time spent waiting for a processor does not
-// count, within reason: a busy machine must not make a good file look bad. The
-// returned function stops it and tells whether it came to that.
-func (g *guestMemory) poisonAfter(limit time.Duration) (stop func() bool) {
+// count, within reason: a busy machine must not make a good file look bad. When the
+// context ends there is nothing to wait for. The returned function stops it and
+// tells whether it came to that.
+func (g *guestMemory) poisonAfter(ctx context.Context, limit time.Duration) (stop func() bool) {
 	runtime.LockOSThread()
 	clock := threadClock()
 	start, last := clock(), time.Now().Add(patience*limit)
@@ -101,15 +103,17 @@ func (g *guestMemory) poisonAfter(limit time.Duration) (stop func() bool) {
 	go func() {
 		timer := time.NewTimer(limit)
 		defer timer.Stop()
-		poisoned := false
+		poisoned, given := false, ctx.Done()
 		for {
 			select {
 			case <-done:
 				stopped <- poisoned
 				return
+			case <-given:
+				given = nil
 			case <-timer.C:
 			}
-			if left := limit - (clock() - start); left > 0 && time.Now().Before(last) && !poisoned {
+			if left := limit - (clock() - start); left > 0 && time.Now().Before(last) && ctx.Err() == nil && !poisoned {
 				timer.Reset(max(left, poisonInterval))
 				continue
 			}

@@ -31,7 +31,7 @@ const (
 	defaultBytes  = 20 << 20
 	defaultPages  = 50
 	defaultPixels = 60_000_000 // photos of common telephones have up to 50 million
-	defaultMemory = 160 << 20  // of pixels, while an image is decoded
+	defaultMemory = 192 << 20  // of pixels, while an image is decoded: 12 megapixels of a progressive JPEG in full colour
 	defaultTime   = 20 * time.Second
 	defaultPage   = 1500 * time.Millisecond
 	defaultWait   = 5 * time.Second

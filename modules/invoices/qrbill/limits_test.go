@@ -90,6 +90,22 @@ func TestRead_EndsARunawayPage(t *testing.T) {
 	}
 }
 
+// TestRead_EndsARunawayPageWithItsTime has a page that may compute for an hour in a file that may take half a second.
+func TestRead_EndsARunawayPageWithItsTime(t *testing.T) {
+	reader := newReader(t, qrbill.Config{Limits: qrbill.Limits{Page: time.Hour, Time: 500 * time.Millisecond}})
+	for range 50 { // until the engine is ready
+		_, err := read(reader, nested(), qrbill.Options{})
+		if errors.Is(err, qrbill.ErrBusy) {
+			continue
+		}
+		if qrbill.ReasonOf(err) != qrbill.TooComplex {
+			t.Errorf("got %v", err)
+		}
+		return
+	}
+	t.Error("the engine does not start")
+}
+
 func TestRead_ServesManyAndTurnsSurplusAway(t *testing.T) {
 	reader := newReader(t, qrbill.Config{Slots: 1, Wait: time.Nanosecond})
 	file := load(t, "hard-stain-b15-0.jpg")

@@ -46,7 +46,7 @@ func (r *Reader) openPDF(ctx context.Context, file []byte) (source, error) {
 		return nil, err
 	}
 	d := &document{engine: r.engine, machine: m, limits: r.limits}
-	err = m.within(r.limits.Page, func() error {
+	err = m.within(ctx, r.limits.Page, func() error {
 		opened, err := m.OpenDocument(&requests.OpenDocument{File: &file})
 		if err != nil {
 			return openError(err)
@@ -81,12 +81,14 @@ func openError(err error) error {
 func (d *document) pages() int { return d.count }
 func (d *document) close()     { d.engine.release(d.machine) }
 
-func (d *document) page(_ context.Context, index int, finer bool) (gray *symbol.Gray, err error) {
+func (d *document) down(_ int, code symbol.Code) float64 { return code.Y }
+
+func (d *document) page(ctx context.Context, index int, finer bool) (gray *symbol.Gray, err error) {
 	dpi := firstDPI
 	if finer {
 		dpi = finerDPI
 	}
-	err = d.within(d.limits.Page, func() error {
+	err = d.within(ctx, d.limits.Page, func() error {
 		gray, err = d.show(index, float64(dpi))
 		return err
 	})

@@ -50,7 +50,7 @@ func sheets(b *testing.B) []sheet {
 		b.Fatal(err)
 	}
 	reader := NewReader(Config{Limits: Limits{Time: time.Hour}})
-	b.Cleanup(reader.Close)
+	b.Cleanup(func() { reader.Close(context.Background()) })
 	var list []sheet
 	for _, e := range manifest.Entries {
 		if e.IsRequest || e.Expected.Info == nil || e.Category == "heic" {
@@ -81,7 +81,7 @@ func sheets(b *testing.B) []sheet {
 func peerPage(src source, page int) (gray *symbol.Gray, err error) {
 	if d, ok := src.(*document); ok {
 		const dpi = 200
-		err = d.within(d.limits.Page, func() error {
+		err = d.within(context.Background(), d.limits.Page, func() error {
 			gray, err = d.show(page, dpi)
 			return err
 		})

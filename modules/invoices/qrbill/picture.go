@@ -13,6 +13,7 @@ import (
 	"io"
 
 	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
 	"golang.org/x/image/webp"
 
 	"kontor/modules/invoices/qrbill/symbol"
@@ -33,10 +34,14 @@ var codecs = map[string]codec{
 }
 
 // picture is a file of one image.
-type picture struct{ gray *symbol.Gray }
+type picture struct {
+	gray *symbol.Gray
+	up   orientation
+}
 
-func (p *picture) pages() int { return 1 }
-func (p *picture) close()     {}
+func (p *picture) pages() int                           { return 1 }
+func (p *picture) close()                               {}
+func (p *picture) down(_ int, code symbol.Code) float64 { return p.up.down(code.X, code.Y) }
 
 func (p *picture) page(_ context.Context, _ int, finer bool) (*symbol.Gray, error) {
 	if finer {
@@ -50,7 +55,11 @@ func openPicture(file []byte, kind string, limits Limits) (source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &picture{gray}, nil
+	p := &picture{gray: gray}
+	if kind == kindJPEG {
+		p.up = outlineJPEG(file).up
+	}
+	return p, nil
 }
 
 // decodePicture decodes an image after its header was found to be within the limits.
@@ -64,7 +73,11 @@ func decodePicture(file []byte, c codec, kind string, limits Limits) (gray *symb
 	if err != nil {
 		return nil, decodeError(kind, err)
 	}
-	if err := limits.checkPicture(config, kind == kindJPEG && isProgressive(file)); err != nil {
+	depth := bytesPerPixel(config.ColorModel)
+	if isJPEG(file) { // whatever it stands in
+		depth = outlineJPEG(file).bytesPerPixel(config.ColorModel)
+	}
+	if err := limits.checkPicture(config, depth); err != nil {
 		return nil, err
 	}
 	img, err := c.decode(bytes.NewReader(file))
@@ -77,14 +90,16 @@ func decodePicture(file []byte, c codec, kind string, limits Limits) (gray *symb
 func decodeError(kind string, err error) error {
 	var jpegUnsupported jpeg.UnsupportedError
 	var pngUnsupported png.UnsupportedError
-	if errors.As(err, &jpegUnsupported) || errors.As(err, &pngUnsupported) || errors.Is(err, bmp.ErrUnsupported) {
+	var tiffUnsupported tiff.UnsupportedError
+	if errors.As(err, &jpegUnsupported) || errors.As(err, &pngUnsupported) || errors.As(err, &tiffUnsupported) ||
+		errors.Is(err, bmp.ErrUnsupported) {
 		return because(UnsupportedFile, "%s: %w", kind, err)
 	}
 	return &Error{Reason: DamagedFile, cause: fmt.Errorf("%s: %w", kind, err)}
 }
 
-// checkPicture refuses what would take too much memory, before any pixel is read.
-func (l Limits) checkPicture(c image.Config, progressive bool) error {
+// checkPicture refuses what would take too much memory, before any pixel is read. Depth is in bytes for each pixel.
+func (l Limits) checkPicture(c image.Config, depth float64) error {
 	if c.Width <= 0 || c.Height <= 0 {
 		return because(DamagedFile, "image of %d x %d", c.Width, c.Height)
 	}
@@ -92,17 +107,13 @@ func (l Limits) checkPicture(c image.Config, progressive bool) error {
 	if pixels > int64(l.Pixels) || c.Width > 1<<16 || c.Height > 1<<16 {
 		return because(TooLarge, "image of %d x %d pixels", c.Width, c.Height)
 	}
-	depth := int64(bytesPerPixel(c.ColorModel))
-	if progressive {
-		depth += 4 * depth // the coefficients of all passes are kept
-	}
-	if pixels*depth > int64(l.Memory) {
-		return because(TooLarge, "image of %d x %d pixels needs %d MB", c.Width, c.Height, pixels*depth>>20)
+	if needs := int64(float64(pixels) * depth); needs > int64(l.Memory) {
+		return because(TooLarge, "image of %d x %d pixels needs %d MB", c.Width, c.Height, needs>>20)
 	}
 	return nil
 }
 
-func bytesPerPixel(m color.Model) int {
+func bytesPerPixel(m color.Model) float64 {
 	switch m {
 	case color.GrayModel, color.AlphaModel:
 		return 1
@@ -117,22 +128,4 @@ func bytesPerPixel(m color.Model) int {
 		return 1
 	}
 	return 4
-}
-
-// isProgressive looks for the mark of a progressive JPEG among its segments.
-func isProgressive(file []byte) bool {
-	for at := 2; at+4 <= len(file) && file[at] == 0xff; {
-		marker := file[at+1]
-		switch {
-		case marker == 0xc2:
-			return true
-		case marker == 0xda:
-			return false
-		case marker == 0xff:
-			at++
-			continue
-		}
-		at += 2 + int(file[at+2])<<8 + int(file[at+3])
-	}
-	return false
 }

@@ -3,6 +3,7 @@ package qrbill
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 )
 
@@ -14,21 +15,38 @@ type Reader struct {
 	slots  chan struct{}
 	engine *engine
 	idle   *idle
+
+	ending context.Context // ends when the Reader is closed
+	end    context.CancelFunc
+	closed sync.Once
 }
 
 // NewReader makes a Reader. The PDF engine starts only with the first PDF.
 func NewReader(config Config) *Reader {
 	config = config.withDefaults()
-	return &Reader{
+	r := &Reader{
 		limits: config.Limits, wait: config.Wait, slots: make(chan struct{}, config.Slots),
 		engine: newEngine(config.CacheDir, config.Slots), idle: &idle{},
 	}
+	r.ending, r.end = context.WithCancel(context.Background())
+	return r
 }
 
-// Close stops the PDF engine. No Read may be running.
-func (r *Reader) Close() {
-	r.idle.close()
-	r.engine.close()
+// Close gives up what is being read, with ErrBusy, and stops the PDF engine. Nothing is read any more. When the context
+// ends before all is given up, the engine stays as it is: nothing may be taken from under a computation.
+func (r *Reader) Close(ctx context.Context) {
+	r.closed.Do(func() {
+		r.end()
+		r.idle.close()
+		for range cap(r.slots) {
+			select {
+			case r.slots <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+		}
+		r.engine.close(ctx)
+	})
 }
 
 // EngineStarted tells whether the PDF engine is in memory.
@@ -63,7 +81,7 @@ type Other struct {
 // Read searches a file for the first QR-bill: by page, then from top to bottom.
 // The error is an *Error that says why there is none, or ErrBusy. With
 // Options.Strict a bill that violates the standard is an Error with
-// InvalidPayload and all violations.
+// InvalidPayload and all violations. After Close the error is ErrBusy.
 func (r *Reader) Read(ctx context.Context, file []byte, options Options) (*Result, error) {
 	if options.Page < 0 {
 		return nil, because(PageOutOfRange, "page %d", options.Page)
@@ -81,7 +99,11 @@ func (r *Reader) Read(ctx context.Context, file []byte, options Options) (*Resul
 	}()
 	ctx, cancel := context.WithTimeout(ctx, r.limits.Time)
 	defer cancel()
+	defer context.AfterFunc(r.ending, cancel)()
 	result, err := r.read(ctx, file, options)
+	if errors.Is(err, context.Canceled) && r.ending.Err() != nil {
+		err = ErrBusy
+	}
 	if err == nil && options.Strict {
 		if broken := Violations(result.Findings); len(broken) > 0 {
 			return nil, &Error{Reason: InvalidPayload, Findings: broken}
@@ -92,6 +114,9 @@ func (r *Reader) Read(ctx context.Context, file []byte, options Options) (*Resul
 
 // enter takes a slot, or gives up after a short wait.
 func (r *Reader) enter(ctx context.Context) error {
+	if r.ending.Err() != nil {
+		return ErrBusy
+	}
 	select {
 	case r.slots <- struct{}{}:
 		return nil
@@ -103,6 +128,8 @@ func (r *Reader) enter(ctx context.Context) error {
 	case r.slots <- struct{}{}:
 		return nil
 	case <-timer.C:
+		return ErrBusy
+	case <-r.ending.Done():
 		return ErrBusy
 	case <-ctx.Done():
 		return ctx.Err()
@@ -138,7 +165,7 @@ func (r *Reader) read(ctx context.Context, file []byte, options Options) (result
 	return s.result()
 }
 
-// contextError says why work ended early.
+// contextError says why work ended early, and is nil where it did not.
 func contextError(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &Error{Reason: TooComplex, cause: ctx.Err()}

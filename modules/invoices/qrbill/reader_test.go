@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	// The engine is compiled once for all tests; with the race detector that takes its time.
 	first := qrbill.NewReader(qrbill.Config{CacheDir: cacheDir, Limits: qrbill.Limits{Time: time.Hour}})
 	_, _ = first.Read(context.Background(), []byte("%PDF-1.4"), qrbill.Options{}) // damaged, but the engine had to look at it
-	first.Close()
+	first.Close(context.Background())
 	code := m.Run()
 	_ = os.RemoveAll(dir) // a temporary directory more does no harm
 	os.Exit(code)
@@ -51,7 +51,7 @@ func newReader(t testing.TB, config qrbill.Config) *qrbill.Reader {
 	t.Helper()
 	config.CacheDir = cacheDir
 	r := qrbill.NewReader(config)
-	t.Cleanup(r.Close)
+	t.Cleanup(func() { r.Close(context.Background()) })
 	return r
 }
 
@@ -219,7 +219,7 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(head + "0123456789"))
 	}
 	reader := qrbill.NewReader(qrbill.Config{Limits: qrbill.Limits{Pixels: 100_000, Time: 5 * time.Second}})
-	f.Cleanup(reader.Close)
+	f.Cleanup(func() { reader.Close(context.Background()) })
 	f.Fuzz(func(t *testing.T, file []byte) {
 		if bytes.Contains(file, []byte("%PDF-")) {
 			return // the engine has its own walls

@@ -26,7 +26,7 @@ type search struct {
 // found is a bill and where it stands.
 type found struct {
 	page     int
-	y        float64
+	down     float64
 	bill     *Bill
 	findings []Finding
 }
@@ -102,7 +102,7 @@ func (s *search) take(page int, scan *symbol.Scan) int {
 		if code.Legacy {
 			findings = append(findings, Finding{"coding", NoteEncoding, ""})
 		}
-		s.bills = append(s.bills, found{page, code.Y, bill, findings})
+		s.bills = append(s.bills, found{page, s.source.down(page, code), bill, findings})
 	}
 	return count
 }
@@ -111,7 +111,7 @@ func (s *search) take(page int, scan *symbol.Scan) int {
 func (s *search) result() (*Result, error) {
 	if len(s.bills) > 0 {
 		slices.SortStableFunc(s.bills, func(a, b found) int {
-			return cmp.Or(cmp.Compare(a.page, b.page), cmp.Compare(a.y, b.y))
+			return cmp.Or(cmp.Compare(a.page, b.page), cmp.Compare(a.down, b.down))
 		})
 		first := s.bills[0]
 		result := &Result{Bill: first.bill, Page: first.page + 1, Findings: first.findings}

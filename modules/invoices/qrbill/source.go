@@ -12,6 +12,9 @@ type source interface {
 	// page shows a page, counted from 0. Finer asks for more detail than the
 	// first look needs; the answer is nil when there is none to be had.
 	page(ctx context.Context, index int, finer bool) (*symbol.Gray, error)
+	// down tells how far down a page a code stands. The page may be stored
+	// turned; only the order of the numbers of one page has a meaning.
+	down(index int, code symbol.Code) float64
 	close()
 }
 

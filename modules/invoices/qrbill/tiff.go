@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"image"
+	"image/color"
 	"image/draw"
 	"io"
 
@@ -40,7 +41,7 @@ type tiffFile struct {
 	limits      Limits
 }
 
-func openTIFF(file []byte, limits Limits) (source, error) {
+func openTIFF(file []byte, limits Limits) (*tiffFile, error) {
 	t := &tiffFile{file: file, order: binary.LittleEndian, limits: limits}
 	if len(file) < 8 {
 		return nil, because(DamagedFile, "TIFF of %d bytes", len(file))
@@ -70,6 +71,10 @@ func openTIFF(file []byte, limits Limits) (source, error) {
 
 func (t *tiffFile) pages() int { return len(t.directories) }
 func (t *tiffFile) close()     {}
+
+func (t *tiffFile) down(index int, code symbol.Code) float64 {
+	return t.orientation(t.directories[index]).down(code.X, code.Y)
+}
 
 // entries tells the size of the directory at an offset, if it lies inside the file.
 func (t *tiffFile) entries(offset uint32) (int, bool) {
@@ -170,7 +175,7 @@ func (t *tiffFile) first(directory uint32, tag uint16, otherwise int) int {
 func (t *tiffFile) jpegPage(directory uint32) (*symbol.Gray, error) {
 	width, height := t.first(directory, tagWidth, 0), t.first(directory, tagHeight, 0)
 	config := image.Config{Width: width, Height: height}
-	if err := t.limits.checkPicture(config, false); err != nil {
+	if err := t.limits.checkPicture(config, bytesPerPixel(color.GrayModel)); err != nil {
 		return nil, err
 	}
 	pieceWidth, pieceHeight := width, t.first(directory, tagRowsPerStrip, height)

@@ -60,10 +60,10 @@ func TestGuestMemory_GrowsToItsLimit(t *testing.T) {
 func TestGuestMemory_PoisonsOnlyWhenTimeIsUp(t *testing.T) {
 	memory := &guestMemory{regions: &regions{}}
 	memory.Reallocate(8)
-	if memory.poisonAfter(time.Hour)() {
+	if memory.poisonAfter(t.Context(), time.Hour)() {
 		t.Error("poisoned before the time")
 	}
-	stop := memory.poisonAfter(0)
+	stop := memory.poisonAfter(t.Context(), 0)
 	for poisoned := false; !poisoned; {
 		memory.mutex.Lock()
 		poisoned = memory.bytes[7] == poison
