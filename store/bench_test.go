@@ -35,6 +35,13 @@ func fill(b *testing.B, db *store.DB, n int) []string {
 	return ids
 }
 
+// BenchmarkOpen opens a new database: directory, key, schema, connections.
+func BenchmarkOpen(b *testing.B) {
+	for b.Loop() {
+		storetest.Open(b).Close()
+	}
+}
+
 // BenchmarkPointRead reads one row of nine columns by its id.
 func BenchmarkPointRead(b *testing.B) {
 	db := storetest.Open(b)

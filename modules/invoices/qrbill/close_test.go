@@ -11,7 +11,7 @@ import (
 )
 
 func TestClose_EndsWhatIsBeingRead(t *testing.T) {
-	reader := newReader(t, qrbill.Config{Slots: 3, Wait: time.Minute})
+	reader := newReader(t, qrbill.Config{Slots: 3, Wait: time.Hour, Limits: qrbill.Limits{Time: time.Hour, Page: time.Minute}})
 	file := load(t, "pair-0.pdf")
 	running := make(chan struct{}, 1)
 	var group sync.WaitGroup
