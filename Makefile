@@ -38,8 +38,9 @@ fuzz: ## run every fuzz target for FUZZTIME (20s) each
 bench: ## run the benchmarks
 	go test -run='^$$' -bench=. -benchmem ./...
 
-golden: ## write the golden list of endpoints and the README's table of settings anew
+golden: ## write the golden lists of endpoints and operations and the README's table of settings anew
 	go test ./modules -run TestTable_IsTheGoldenOne -update
+	go test ./server/openapi -run TestDocument_HasTheGoldenOperations -update
 	go test . -run TestReadme_ListsTheSettings -update
 
 screenshots: ## take the pictures in docs/images anew, of a fresh demo; needs chromium

@@ -22,7 +22,7 @@ func (m *Modules) Server() (*server.Server, error) {
 	return server.New(server.Options{
 		Endpoints: m.Endpoints(), Auth: m.Auth, Policy: m.Policy, Texts: m.Texts, Log: m.Log,
 		Now:     m.DB.Clock().Now,
-		Replays: replays{m.DB}, Stored: stored, Translate: translate, Fallback: console.Serve,
+		Replays: Replays{m.DB}, Stored: Stored, Translate: translate, Fallback: console.Serve,
 		Probes:         []server.Probe{{Name: "database", Check: m.DB.Ready}, {Name: "queue", Check: m.Notifications.Ready}},
 		OnDrain:        []func(){m.Notifications.Drain},
 		BaseURL:        s.Server.BaseURL,
@@ -39,13 +39,13 @@ func newConsole(dir string) (*web.Site, error) {
 	return web.NewDev(os.DirFS(dir))
 }
 
-// replays keeps answers to requests with an Idempotency-Key in the store.
-type replays struct{ db *store.DB }
+// Replays keeps answers to requests with an Idempotency-Key in the store.
+type Replays struct{ DB *store.DB }
 
 // Begin looks for an answer and binds the transactions of the request to the claim.
-func (r replays) Begin(ctx context.Context, claim server.Claim) (context.Context, error) {
+func (r Replays) Begin(ctx context.Context, claim server.Claim) (context.Context, error) {
 	claimed := store.Idempotency{Key: claim.Key, Caller: claim.Caller, Path: claim.Endpoint, BodyHash: claim.BodyHash[:]}
-	replay, err := r.db.Replay(ctx, claimed)
+	replay, err := r.DB.Replay(ctx, claimed)
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +55,8 @@ func (r replays) Begin(ctx context.Context, claim server.Claim) (context.Context
 	return store.WithIdempotency(ctx, claimed), nil
 }
 
-// stored recognises the answer of an earlier request.
-func stored(err error) (server.Stored, bool) {
+// Stored recognises the answer of an earlier request.
+func Stored(err error) (server.Stored, bool) {
 	replay, ok := errors.AsType[*store.Replay](err)
 	if !ok {
 		return server.Stored{}, false

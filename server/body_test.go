@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -189,5 +190,41 @@ func TestServe_ChecksInOrderBeforeItRefusesALongBody(t *testing.T) {
 				t.Error("a page of an allowed origin cannot read the answer")
 			}
 		})
+	}
+}
+
+func TestServe_RefusesBodiesItDoesNotRead(t *testing.T) {
+	address, _ := start(t, func(o *server.Options) { o.RateLimits = false })
+	creator := []string{"Authorization", "Bearer user-creator"}
+	for name, c := range map[string]struct {
+		body    string
+		headers []string
+		status  int
+	}{
+		"another type":         {`name=a`, []string{"Content-Type", "application/x-www-form-urlencoded"}, 415},
+		"an alias type":        {`{"name":"a"}`, []string{"Content-Type", "text/json"}, 415},
+		"compressed":           {`{"name":"a"}`, []string{"Content-Encoding", "gzip"}, 415},
+		"with a charset":       {`{"name":"a"}`, []string{"Content-Type", "application/json; charset=utf-8"}, 201},
+		"more than a mebibyte": {`{"name":"` + strings.Repeat("a", 1<<20) + `"}`, nil, 413},
+	} {
+		t.Run(name, func(t *testing.T) {
+			response, body := send(t, address, "POST", "/v1/things", c.body, append(creator, c.headers...)...)
+			if response.StatusCode != c.status {
+				t.Errorf("got %d %.200s, want %d", response.StatusCode, body, c.status)
+			}
+			if c.status != 201 && !json.Valid([]byte(body)) {
+				t.Errorf("the answer is no JSON: %.200q", body)
+			}
+		})
+	}
+}
+
+func TestServe_BoundsTheBodyByRoute(t *testing.T) {
+	address, _ := start(t, nil)
+	if response, body := send(t, address, "POST", "/v1/big", `{"name":"`+strings.Repeat("a", 2<<20)+`"}`); response.StatusCode != 200 {
+		t.Errorf("2 MiB: got %d %.200s, want 200", response.StatusCode, body)
+	}
+	if response, _ := send(t, address, "POST", "/v1/big", strings.Repeat("a", 4<<20)); response.StatusCode != 413 {
+		t.Errorf("4 MiB: got %d, want 413", response.StatusCode)
 	}
 }

@@ -1,8 +1,8 @@
 // Package server turns the table of endpoints into a running HTTP server.
 //
-// A request takes these steps, in this order: request id, recover, encoding and size, language, CORS, row, draining,
-// rate limit, who is calling, grant on the endpoint, decoding and rules of the input, and then the service behind the
-// row. Errors are written in one place.
+// A request takes these steps, in this order: request id, language and address; encoding; CORS; row; draining; rate
+// limit; who is calling; grant on the endpoint; body; decoding and rules of the input; and then the service behind the
+// row. Errors are written in one place, and so is what a panic leaves.
 package server
 
 import (

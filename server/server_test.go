@@ -2,9 +2,7 @@ package server_test
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,196 +10,17 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-
 	"kontor/locales"
 	"kontor/server"
-	"kontor/server/access"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
-	"kontor/server/limit"
 )
-
-// tokens is an authenticator for which every word that begins with "user-" is the token of that user.
-type tokens struct{ cached bool }
-
-func (a tokens) Known(token string) (*access.Caller, bool) {
-	if a.cached && strings.HasPrefix(token, "user-") {
-		return &access.Caller{UserID: token}, true
-	}
-	return nil, false
-}
-
-func (a tokens) Bearer(c *fiber.Ctx) (*access.Caller, error) {
-	_, token, _ := strings.Cut(c.Get("Authorization"), " ")
-	switch {
-	case token == "outage":
-		return nil, fault.AuthUnavailable.Because(errors.New("no table"))
-	case strings.HasPrefix(token, "user-"):
-		return &access.Caller{UserID: token}, nil
-	case token == "root":
-		return &access.Caller{UserID: token, Roles: []string{access.Administrator}}, nil
-	}
-	return nil, fault.Unauthorized
-}
-
-func (a tokens) APIKey(_ context.Context, key string) (*access.Caller, error) {
-	if key == "good-key" {
-		return &access.Caller{KeyID: key}, nil
-	}
-	return nil, fault.Unauthorized
-}
-
-// replays remembers one answer.
-type replays struct {
-	mu     sync.Mutex
-	claims map[server.Claim]server.Stored
-}
-
-type storedError struct{ server.Stored }
 
 func (storedError) Error() string { return "stored" }
 
-func (r *replays) Begin(ctx context.Context, claim server.Claim) (context.Context, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for known, stored := range r.claims {
-		if known.Key == claim.Key && known.Caller == claim.Caller && known.Endpoint == claim.Endpoint {
-			stored.Mismatch = known.BodyHash != claim.BodyHash
-			return nil, storedError{stored}
-		}
-	}
-	r.claims[claim] = server.Stored{Status: http.StatusCreated, Body: []byte(`{"id":"first"}`), ETag: "v1"}
-	return ctx, nil
-}
-
-type thing struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-}
-
 func (thing) ETag() string { return "v1" }
-
-type thingInput struct {
-	ID string `path:"id"`
-}
-
-type nameInput struct {
-	Name string `json:"name"`
-}
-
-func (in *nameInput) Validate(v *fault.Fields) {
-	if in.Name == "" {
-		v.Add("name", "invalid.required")
-	}
-}
-
-func rows() []endpoint.Endpoint {
-	ok := func(context.Context, endpoint.None) (thing, error) { return thing{}, nil }
-	table := []endpoint.Endpoint{
-		{Name: "public", Method: "GET", Path: "/public", Access: access.Public, Limit: limit.Public,
-			Handle: endpoint.JSON(200, func(ctx context.Context, _ endpoint.None) (map[string]string, error) {
-				return map[string]string{"address": endpoint.Of(ctx).Address.String(), "network": endpoint.Of(ctx).Network()}, nil
-			})},
-		{Name: "things.get", Method: "GET", Path: "/v1/things/{id}", Access: access.On(access.Customers, access.Read), Limit: limit.Private,
-			Handle: endpoint.JSON(200, func(_ context.Context, in thingInput) (thing, error) { return thing{ID: in.ID, Name: "<&>"}, nil })},
-		{Name: "things.create", Method: "POST", Path: "/v1/things", Access: access.On(access.Customers, access.Create), Limit: limit.Private,
-			Handle: endpoint.JSON(201, func(_ context.Context, in nameInput) (thing, error) { return thing{ID: "second", Name: in.Name}, nil })},
-		{Name: "keyed", Method: "POST", Path: "/v1/keyed", Access: access.APIKey, Limit: limit.Private, Handle: endpoint.JSON(200, ok)},
-		{Name: "panics", Method: "GET", Path: "/panics", Access: access.Public, Limit: limit.None,
-			Handle: endpoint.JSON(200, func(context.Context, endpoint.None) (thing, error) { panic("secret detail") })},
-		{Name: "fails", Method: "GET", Path: "/fails", Access: access.Public, Limit: limit.None,
-			Handle: endpoint.JSON(200, func(context.Context, endpoint.None) (thing, error) { return thing{}, errors.New("secret cause") })},
-		{Name: "stream", Method: "GET", Path: "/stream", Access: access.SignedIn, Limit: limit.Private, Draining: "server shutting down",
-			Handle: endpoint.JSON(200, ok)},
-		{Name: "big", Method: "POST", Path: "/v1/big", Access: access.Public, Limit: limit.None, MaxBody: 3 << 20,
-			Handle: endpoint.JSON(200, func(_ context.Context, in nameInput) (int, error) { return len(in.Name), nil })},
-	}
-	for i := range table {
-		table[i].Tag, table[i].Summary = "Test", "Test."
-	}
-	return table
-}
-
-// start runs a server on a free port and gives its address.
-func start(t testing.TB, change func(*server.Options)) (string, *server.Server) {
-	t.Helper()
-	texts, err := locales.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	policy := &access.Current{}
-	policy.Store(access.NewPolicy(access.PolicyData{
-		Types: map[string]map[string]access.Permission{"user-creator": {"customers": access.Create}},
-		Endpoints: map[string][]string{
-			"user-reader":  {"GET /v1/things/{id}", "POST /v1/things"},
-			"user-creator": {"GET /v1/things/{id}", "POST /v1/things"},
-		},
-		Limits: map[string]int{"POST /v1/things": 3},
-	}))
-	o := server.Options{
-		Endpoints: rows(), Auth: tokens{}, Policy: policy, Texts: texts, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-		RateLimits: true, PublicPerMinute: 5, PrivatePerMinute: 100,
-		Replays: &replays{claims: map[server.Claim]server.Stored{}},
-		Stored: func(err error) (server.Stored, bool) {
-			stored, ok := errors.AsType[storedError](err)
-			return stored.Stored, ok
-		},
-		AllowedOrigins: []string{"https://app.example"},
-	}
-	if change != nil {
-		change(&o)
-	}
-	s, err := server.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(listener) }()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // nothing is running that would have to finish
-		_ = s.Shutdown(ctx)
-		_ = listener.Close()
-		<-done
-	})
-	return listener.Addr().String(), s
-}
-
-// send makes one request and reads the whole answer. Headers are given in pairs.
-func send(t testing.TB, address, method, path, body string, headers ...string) (*http.Response, string) {
-	t.Helper()
-	request, err := http.NewRequest(method, "http://"+address+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if body != "" {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response, string(answer)
-}
-
-const thingPath = "/v1/things/0193a000-0000-7000-8000-000000000001"
 
 func TestServe_ChecksInTheSpecifiedOrder(t *testing.T) {
 	address, _ := start(t, nil)
@@ -234,57 +53,6 @@ func TestServe_ChecksInTheSpecifiedOrder(t *testing.T) {
 				t.Errorf("the cause leaked: %s", body)
 			}
 		})
-	}
-}
-
-func TestServe_CountsBeforeItAsksWhoIsCalling(t *testing.T) {
-	address, _ := start(t, nil)
-	for i, want := range []int{401, 401, 401, 429} {
-		response, body := send(t, address, "POST", "/v1/things", `{"name":"a"}`, "Authorization", "Bearer nonsense")
-		if response.StatusCode != want {
-			t.Fatalf("request %d: got %d %s, want %d", i+1, response.StatusCode, body, want)
-		}
-		if want == 429 && (response.Header.Get("Retry-After") != "20" || !strings.Contains(body, `"retryable":true`)) {
-			t.Errorf("got Retry-After %q and %s, want 20 and retryable", response.Header.Get("Retry-After"), body)
-		}
-	}
-}
-
-func TestServe_LimitsUsersApartAndTellsTheRest(t *testing.T) {
-	address, _ := start(t, func(o *server.Options) { o.Auth = tokens{cached: true} })
-	for _, want := range []string{"2", "1", "0"} {
-		response, _ := send(t, address, "POST", "/v1/things", `{"name":"a"}`, "Authorization", "Bearer user-creator")
-		if got := response.Header.Get("RateLimit-Remaining"); response.StatusCode != 201 || got != want {
-			t.Fatalf("got %d with %s remaining, want 201 with %s", response.StatusCode, got, want)
-		}
-	}
-	if response, _ := send(t, address, "POST", "/v1/things", `{}`, "Authorization", "Bearer user-creator"); response.StatusCode != 429 {
-		t.Errorf("the fourth request got %d, want 429", response.StatusCode)
-	}
-	if response, _ := send(t, address, "POST", "/v1/things", `{}`, "Authorization", "Bearer user-reader"); response.StatusCode != 403 {
-		t.Errorf("another user got %d, want 403: the limit of one is not that of the other", response.StatusCode)
-	}
-}
-
-func TestServe_AChangedRuleHoldsForTheNextRequest(t *testing.T) {
-	var policy *access.Current
-	address, _ := start(t, func(o *server.Options) { o.Auth, policy = tokens{cached: true}, o.Policy })
-	things := func() int {
-		response, _ := send(t, address, "GET", thingPath, "", "Authorization", "Bearer user-reader")
-		return response.StatusCode
-	}
-	for _, rule := range []struct{ perMinute, allowed int }{{2, 2}, {4, 4}, {1, 1}} {
-		policy.Store(access.NewPolicy(access.PolicyData{
-			Endpoints: map[string][]string{"user-reader": {"GET /v1/things/{id}"}},
-			Limits:    map[string]int{"GET /v1/things/{id}": rule.perMinute},
-		}))
-		allowed := 0
-		for things() == 200 {
-			allowed++
-		}
-		if allowed != rule.allowed {
-			t.Errorf("%d a minute: %d requests were let in", rule.perMinute, allowed)
-		}
 	}
 }
 
@@ -322,42 +90,6 @@ func TestServe_AnswersPreflightsWithoutABody(t *testing.T) {
 	}
 }
 
-func TestServe_RefusesBodiesItDoesNotRead(t *testing.T) {
-	address, _ := start(t, func(o *server.Options) { o.RateLimits = false })
-	creator := []string{"Authorization", "Bearer user-creator"}
-	for name, c := range map[string]struct {
-		body    string
-		headers []string
-		status  int
-	}{
-		"another type":         {`name=a`, []string{"Content-Type", "application/x-www-form-urlencoded"}, 415},
-		"an alias type":        {`{"name":"a"}`, []string{"Content-Type", "text/json"}, 415},
-		"compressed":           {`{"name":"a"}`, []string{"Content-Encoding", "gzip"}, 415},
-		"with a charset":       {`{"name":"a"}`, []string{"Content-Type", "application/json; charset=utf-8"}, 201},
-		"more than a mebibyte": {`{"name":"` + strings.Repeat("a", 1<<20) + `"}`, nil, 413},
-	} {
-		t.Run(name, func(t *testing.T) {
-			response, body := send(t, address, "POST", "/v1/things", c.body, append(creator, c.headers...)...)
-			if response.StatusCode != c.status {
-				t.Errorf("got %d %.200s, want %d", response.StatusCode, body, c.status)
-			}
-			if c.status != 201 && !json.Valid([]byte(body)) {
-				t.Errorf("the answer is no JSON: %.200q", body)
-			}
-		})
-	}
-}
-
-func TestServe_BoundsTheBodyByRoute(t *testing.T) {
-	address, _ := start(t, nil)
-	if response, body := send(t, address, "POST", "/v1/big", `{"name":"`+strings.Repeat("a", 2<<20)+`"}`); response.StatusCode != 200 {
-		t.Errorf("2 MiB: got %d %.200s, want 200", response.StatusCode, body)
-	}
-	if response, _ := send(t, address, "POST", "/v1/big", strings.Repeat("a", 4<<20)); response.StatusCode != 413 {
-		t.Errorf("4 MiB: got %d, want 413", response.StatusCode)
-	}
-}
-
 func TestServe_KeepsEachAnswerToItsKey(t *testing.T) {
 	address, _ := start(t, nil)
 	headers := []string{"Authorization", "Bearer user-creator", "Idempotency-Key", "k1"}
@@ -388,32 +120,6 @@ func TestServe_AnswersConditionalRequests(t *testing.T) {
 	head, body := send(t, address, "HEAD", thingPath, "", reader...)
 	if head.StatusCode != 200 || body != "" || head.Header.Get("ETag") != `"v1"` {
 		t.Errorf("HEAD: got %d %q", head.StatusCode, body)
-	}
-}
-
-func TestServe_TakesAnAPIKeyOnItsRoutesOnly(t *testing.T) {
-	address, _ := start(t, nil)
-	for name, c := range map[string]struct {
-		method, path string
-		headers      []string
-		status       int
-	}{
-		"good":                 {"POST", "/v1/keyed", []string{"X-API-Key", "good-key"}, 200},
-		"none":                 {"POST", "/v1/keyed", nil, 401},
-		"bad":                  {"POST", "/v1/keyed", []string{"X-API-Key", "bad"}, 401},
-		"key and bearer":       {"POST", "/v1/keyed", []string{"X-API-Key", "good-key", "Authorization", "Bearer user-reader"}, 400},
-		"on a bearer route":    {"GET", thingPath, []string{"X-API-Key", "good-key"}, 401},
-		"beside a good bearer": {"GET", thingPath, []string{"X-API-Key", "good-key", "Authorization", "Bearer user-reader"}, 400},
-	} {
-		t.Run(name, func(t *testing.T) {
-			response, body := send(t, address, c.method, c.path, "", c.headers...)
-			if response.StatusCode != c.status {
-				t.Errorf("got %d %s, want %d", response.StatusCode, body, c.status)
-			}
-			if c.status == 401 && response.Header.Get("WWW-Authenticate") == "" {
-				t.Error("401 without WWW-Authenticate")
-			}
-		})
 	}
 }
 
@@ -482,55 +188,6 @@ func TestServe_AnswersBrokenHTTPWithoutQuotingIt(t *testing.T) {
 				t.Error("there is a server banner")
 			}
 		})
-	}
-}
-
-func TestShutdown_AnswersNewRequestsWithTheHealthMap(t *testing.T) {
-	address, s := start(t, nil)
-	drained := make(chan struct{})
-	s.OnDrain = append(s.OnDrain, func() { close(drained) })
-	go func() { _ = s.Shutdown(context.Background()) }()
-	<-drained
-	response, body := send(t, address, "GET", "/public", "")
-	var health struct {
-		OverallStatus string    `json:"overall_status"`
-		Message       string    `json:"message"`
-		Timestamp     time.Time `json:"timestamp"`
-	}
-	if err := json.Unmarshal([]byte(body), &health); err != nil || response.StatusCode != 503 || health.OverallStatus != "unhealthy" ||
-		health.Message == "" || health.Timestamp.IsZero() {
-		t.Errorf("got %d %s, want the health map", response.StatusCode, body)
-	}
-	if response, body := send(t, address, "GET", "/stream", ""); response.StatusCode != 503 || body != "server shutting down" ||
-		!strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain") {
-		t.Errorf("stream: got %d %q, want the plain text", response.StatusCode, body)
-	}
-	if response, _ := send(t, address, "GET", "/healthz", ""); response.StatusCode != 200 {
-		t.Errorf("healthz: got %d, want 200: the process runs", response.StatusCode)
-	}
-}
-
-func TestReadyz_TellsWhichProbeFailsButNotWhy(t *testing.T) {
-	address, _ := start(t, func(o *server.Options) {
-		o.Probes = []server.Probe{{Name: "database", Check: func(context.Context) error { return nil }},
-			{Name: "queue", Check: func(context.Context) error { return errors.New("secret") }}}
-	})
-	response, body := send(t, address, "GET", "/readyz", "")
-	if response.StatusCode != 503 || !strings.Contains(body, `"queue":"failed"`) || !strings.Contains(body, `"database":"ok"`) || strings.Contains(body, "secret") {
-		t.Errorf("got %d %s", response.StatusCode, body)
-	}
-}
-
-func TestMetrics_AreForLoopbackAndAdministrators(t *testing.T) {
-	address, _ := start(t, nil)
-	if response, body := send(t, address, "GET", "/metrics", ""); response.StatusCode != 200 || !strings.Contains(body, "kontor_http_requests_total") {
-		t.Errorf("loopback: got %d", response.StatusCode)
-	}
-	for token, want := range map[string]int{"": 401, "user-reader": 403, "root": 200} {
-		response, _ := send(t, address, "GET", "/metrics", "", "X-Forwarded-For", "203.0.113.7", "Authorization", "Bearer "+token)
-		if response.StatusCode != want {
-			t.Errorf("proxied with token %q: got %d, want %d", token, response.StatusCode, want)
-		}
 	}
 }
 

@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"strings"
 
 	"kontor/store/internal/sqlite"
 
@@ -73,37 +72,34 @@ func connect(path string, mode sqlite.Mode, pragmas []string) (*sqlite.Conn, err
 	return c, nil
 }
 
-// classify says which constraint an error names, and which kind of failure it is; nil if it is none
-// that a caller acts upon.
-func classify(e *sqlite.Error) (constraint string, kind error) {
-	// "UNIQUE constraint failed: users.email, users.type"
-	_, named, _ := strings.Cut(e.Message, "constraint failed: ")
+// classify says which kind of failure an error is; nil if it is none that a caller acts upon.
+func classify(e *sqlite.Error) error {
 	switch e.Code {
 	case lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_PRIMARYKEY, lib.SQLITE_CONSTRAINT_ROWID:
-		return named, ErrDuplicate
+		return ErrDuplicate
 	case lib.SQLITE_CONSTRAINT_FOREIGNKEY:
-		return "", ErrMissingReference
+		return ErrMissingReference
 	case lib.SQLITE_CONSTRAINT_TRIGGER: // what ON DELETE RESTRICT is made of, and our own triggers
 		if e.Message == "FOREIGN KEY constraint failed" {
-			return "", ErrMissingReference
+			return ErrMissingReference
 		}
 	case lib.SQLITE_IOERR_WRITE, lib.SQLITE_IOERR_FSYNC, lib.SQLITE_IOERR_DIR_FSYNC, lib.SQLITE_IOERR_TRUNCATE,
 		lib.SQLITE_IOERR_SHMSIZE, lib.SQLITE_IOERR_SHMOPEN, lib.SQLITE_IOERR_SHMMAP:
-		return "", ErrFull
+		return ErrFull
 	}
 	switch e.Primary() {
 	case lib.SQLITE_CONSTRAINT:
-		return named, ErrConflict
+		return ErrConflict
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
-		return "", ErrBusy
+		return ErrBusy
 	case lib.SQLITE_FULL:
-		return "", ErrFull
+		return ErrFull
 	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM:
-		return "", ErrReadOnly
+		return ErrReadOnly
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
-		return "", ErrCorrupt
+		return ErrCorrupt
 	}
-	return "", nil
+	return nil
 }
 
 // appendOnly keeps the audit trail from being changed by anything but a look at the file. Triggers

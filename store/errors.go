@@ -13,7 +13,7 @@ import (
 var (
 	// ErrNotFound says that a query for one row found none.
 	ErrNotFound = errors.New("no such row")
-	// ErrDuplicate says that a unique value is taken; Constraint names the rule.
+	// ErrDuplicate says that a unique value is taken.
 	ErrDuplicate = errors.New("duplicate value")
 	// ErrMissingReference says that a row points to one that is missing, or is still pointed to.
 	ErrMissingReference = errors.New("missing reference")
@@ -32,27 +32,6 @@ var (
 	ErrClosed = errors.New("already closed")
 )
 
-// failure is one of the errors above with its cause.
-type failure struct {
-	kind       error
-	constraint string
-	cause      error
-}
-
-func (f *failure) Error() string   { return fmt.Sprintf("%v: %v", f.kind, f.cause) }
-func (f *failure) Unwrap() []error { return []error{f.kind, f.cause} }
-
-// Constraint names what a write violated: for ErrDuplicate the columns ("users.email", several with
-// ", " between them), for ErrConflict the name of the CHECK or the column that may not be NULL. It is
-// empty for every other error.
-func Constraint(err error) string {
-	var f *failure
-	if errors.As(err, &f) {
-		return f.constraint
-	}
-	return ""
-}
-
 // Temporary tells whether the same call may well succeed later: the answer to the client is 503.
 func Temporary(err error) bool {
 	return errors.Is(err, ErrBusy) || errors.Is(err, ErrFull) || errors.Is(err, ErrReadOnly) || errors.Is(err, ErrClosed)
@@ -64,9 +43,8 @@ func translate(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &e) {
 		return err
 	}
-	constraint, kind := classify(e)
-	if kind == nil {
-		return err
+	if kind := classify(e); kind != nil {
+		return fmt.Errorf("%w: %w", kind, err)
 	}
-	return &failure{kind: kind, constraint: constraint, cause: err}
+	return err
 }

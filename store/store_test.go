@@ -55,7 +55,7 @@ func TestInTx_StoresAndReads(t *testing.T) {
 	}
 }
 
-func TestInTx_DuplicateNamesTheConstraint(t *testing.T) {
+func TestInTx_DuplicateUndoesTheClosure(t *testing.T) {
 	db := storetest.Open(t)
 	ctx := t.Context()
 	err := db.InTx(ctx, func(tx *store.Tx) error {
@@ -64,8 +64,8 @@ func TestInTx_DuplicateNamesTheConstraint(t *testing.T) {
 		}
 		return newRole(ctx, tx, "a")
 	})
-	if !errors.Is(err, store.ErrDuplicate) || store.Constraint(err) != "roles.name_key" {
-		t.Errorf("err %v, constraint %q", err, store.Constraint(err))
+	if !errors.Is(err, store.ErrDuplicate) {
+		t.Errorf("got %v, want ErrDuplicate", err)
 	}
 	if n := countRoles(t, db); n != 0 {
 		t.Errorf("%d roles are left of a closure that failed", n)
@@ -88,28 +88,26 @@ func TestInTx_TellsBrokenRulesApart(t *testing.T) {
 	const deleteRole = `DELETE FROM roles WHERE id = $1`
 	const insertRule = `INSERT INTO rate_limit_rules (endpoint, per_minute, modified_at, modified_by) VALUES ('e', $1, 0, '')`
 	for _, c := range []struct {
-		name       string
-		sql        string
-		arg        any
-		want       error
-		constraint string
+		name string
+		sql  string
+		arg  any
+		want error
 	}{
-		{"a role", `INSERT INTO roles (id, name, name_key, created_at, created_by, modified_at, modified_by) VALUES ($1, 'a', 'a', 0, '', 0, '')`, role, nil, ""},
-		{"points to nothing", `INSERT INTO children (role_id) VALUES ($1)`, "missing", store.ErrMissingReference, ""},
-		{"child", `INSERT INTO children (role_id) VALUES ($1)`, role, nil, ""},
-		{"restricted", deleteRole, role, store.ErrMissingReference, ""},
-		{"no child", `DELETE FROM children WHERE role_id = $1`, role, nil, ""},
-		{"member", `INSERT INTO user_roles (user_id, role_id, created_at, created_by) VALUES ('u', $1, 0, '')`, role, nil, ""},
-		{"still pointed to", deleteRole, role, store.ErrMissingReference, ""},
-		{"CHECK", insertRule, 0, store.ErrConflict, "rate_limit_rules_per_minute_check"},
-		{"NOT NULL", insertRule, nil, store.ErrConflict, "rate_limit_rules.per_minute"},
+		{"a role", `INSERT INTO roles (id, name, name_key, created_at, created_by, modified_at, modified_by) VALUES ($1, 'a', 'a', 0, '', 0, '')`, role, nil},
+		{"points to nothing", `INSERT INTO children (role_id) VALUES ($1)`, "missing", store.ErrMissingReference},
+		{"child", `INSERT INTO children (role_id) VALUES ($1)`, role, nil},
+		{"restricted", deleteRole, role, store.ErrMissingReference},
+		{"no child", `DELETE FROM children WHERE role_id = $1`, role, nil},
+		{"member", `INSERT INTO user_roles (user_id, role_id, created_at, created_by) VALUES ('u', $1, 0, '')`, role, nil},
+		{"still pointed to", deleteRole, role, store.ErrMissingReference},
+		{"CHECK", insertRule, 0, store.ErrConflict},
+		{"NOT NULL", insertRule, nil, store.ErrConflict},
 	} {
-		err := exec(c.sql, c.arg)
-		if !errors.Is(err, c.want) || store.Constraint(err) != c.constraint {
-			t.Errorf("%s: got %v (%q), want %v (%q)", c.name, err, store.Constraint(err), c.want, c.constraint)
+		if err := exec(c.sql, c.arg); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
 		}
 	}
-	if err := exec(insertMember, "u", role); !errors.Is(err, store.ErrDuplicate) || store.Constraint(err) != "user_roles.user_id, user_roles.role_id" {
-		t.Errorf("got %v (%q), want ErrDuplicate", err, store.Constraint(err))
+	if err := exec(insertMember, "u", role); !errors.Is(err, store.ErrDuplicate) {
+		t.Errorf("got %v, want ErrDuplicate", err)
 	}
 }

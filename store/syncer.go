@@ -73,7 +73,7 @@ func (s *syncer) sync(group committed) error {
 	if err == nil {
 		return nil
 	}
-	err = &failure{kind: ErrReadOnly, cause: fmt.Errorf("log could not be synced, restart Kontor: %w", err)}
+	err = fmt.Errorf("%w: log could not be synced, restart Kontor: %w", ErrReadOnly, err)
 	s.counters.lost.Store(&err)
 	s.log.Error("a sync to disk failed; nothing is written until a restart", "err", err)
 	return err

@@ -35,7 +35,7 @@ func unanswered(t *testing.T, what string, result chan error) {
 	}
 }
 
-func start(db *store.DB, ctx context.Context, fn func(tx *store.Tx) error) chan error {
+func start(ctx context.Context, db *store.DB, fn func(tx *store.Tx) error) chan error {
 	result := make(chan error, 1)
 	go func() { result <- db.InTx(ctx, fn) }()
 	return result
@@ -46,13 +46,13 @@ func TestSync_ComesBeforeTheAnswerAndBesideTheNextGroup(t *testing.T) {
 	ctx := t.Context()
 	disk := newSlowDisk(db)
 	hooked := false
-	first := start(db, ctx, func(tx *store.Tx) error {
+	first := start(ctx, db, func(tx *store.Tx) error {
 		tx.AfterCommit(func() { hooked = true })
 		return newRole(ctx, tx, "first")
 	})
 	<-disk.asked
 	ran := make(chan struct{})
-	second := start(db, ctx, func(tx *store.Tx) error {
+	second := start(ctx, db, func(tx *store.Tx) error {
 		defer close(ran)
 		return newRole(ctx, tx, "second")
 	})
@@ -86,8 +86,8 @@ func TestSync_ComesBeforeRefusalsAndReplays(t *testing.T) {
 	first := make(chan error, 1)
 	go func() { first <- createRole(ctx, db, "a") }()
 	<-disk.asked
-	duplicate := start(db, t.Context(), func(tx *store.Tx) error { return newRole(t.Context(), tx, "a") })
-	replay := start(db, store.WithIdempotency(t.Context(), claimed), func(*store.Tx) error { return errors.New("closure of a replay ran") })
+	duplicate := start(t.Context(), db, func(tx *store.Tx) error { return newRole(t.Context(), tx, "a") })
+	replay := start(store.WithIdempotency(t.Context(), claimed), db, func(*store.Tx) error { return errors.New("closure of a replay ran") })
 	outside := make(chan error, 1)
 	go func() {
 		r, err := db.Replay(t.Context(), claimed)
@@ -97,7 +97,7 @@ func TestSync_ComesBeforeRefusalsAndReplays(t *testing.T) {
 		outside <- err
 	}()
 	ran := make(chan struct{})
-	last := start(db, t.Context(), func(*store.Tx) error { close(ran); return nil })
+	last := start(t.Context(), db, func(*store.Tx) error { close(ran); return nil })
 	<-ran
 	for what, result := range map[string]chan error{"the duplicate": duplicate, "the replay": replay, "the replay outside": outside} {
 		unanswered(t, what, result)

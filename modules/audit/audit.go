@@ -33,29 +33,23 @@ type Entry struct {
 	Hash       string     `json:"hash" example:"fcde2b2edba56bf4"`
 }
 
-// texts words answers: *locales.Bundle.
-type texts interface {
-	Text(lang, key string, args map[string]any) string
-}
-
 // Service shows the trail.
 type Service struct {
 	db    *store.DB
-	texts texts
+	texts endpoint.Texts
 
 	mu   sync.Mutex // held while the trail is walked
 	walk walk
 }
 
 // New makes a service.
-func New(db *store.DB, texts texts) *Service { return &Service{db: db, texts: texts} }
+func New(db *store.DB, texts endpoint.Texts) *Service { return &Service{db: db, texts: texts} }
 
 // Endpoints are the rows of the module. Both are for administrators, until they grant them to others.
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	return []endpoint.Endpoint{
 		{Name: "audit.list", Method: http.MethodGet, Path: "/v1/audit", Access: access.On(access.Audit, access.Read),
 			Limit: limit.Private, Tag: "Operations", Summary: "List the audit trail.",
-			Faults: []fault.Kind{fault.QueryInvalidField, fault.QueryInvalidFormat, fault.QueryInvalidSortField, fault.QueryInvalidSearchField},
 			Doc:    endpoint.Doc{Search: entries.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.list)},
 		{Name: "audit.status", Method: http.MethodGet, Path: "/v1/audit/status", Access: access.On(access.Audit, access.Read),

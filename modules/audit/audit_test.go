@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"kontor/server"
 	"kontor/server/access"
 	"kontor/server/fault"
+	"kontor/server/servertest"
 	"kontor/store"
 	"kontor/store/storetest"
 )
@@ -65,26 +65,10 @@ func serve(t *testing.T, db *store.DB) string {
 	policy.Store(access.NewPolicy(access.PolicyData{
 		Endpoints: map[string][]string{"clerk": {"GET /v1/audit", "GET /v1/audit/status"}},
 	}))
-	s, err := server.New(server.Options{
+	_, address := servertest.Serve(t, server.Options{
 		Endpoints: audit.New(db, texts).Endpoints(), Auth: tokens{}, Policy: policy, Texts: texts, Now: db.Clock().Now, Log: slog.New(slog.DiscardHandler),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(listener) }()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = s.Shutdown(ctx)
-		_ = listener.Close()
-		<-done
-	})
-	return "http://" + listener.Addr().String()
+	return "http://" + address
 }
 
 func get(t *testing.T, user, url string, into any) int {

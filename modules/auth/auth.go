@@ -22,6 +22,7 @@ import (
 	"kontor/modules/records"
 	"kontor/modules/value"
 	"kontor/server/access"
+	"kontor/server/endpoint"
 	"kontor/store"
 )
 
@@ -30,11 +31,6 @@ type Events interface {
 	// SignedIn is called in the transaction of a sign-in. device is the X-Device-ID, empty when there was none; isNew
 	// says that the user has signed in before, but not from this device.
 	SignedIn(ctx context.Context, tx *store.Tx, userID, device string, isNew bool) error
-}
-
-// Texts words what is shown to the user.
-type Texts interface {
-	Text(lang, key string, args map[string]any) string
 }
 
 // Options are the settings of the module. What is zero has the default of the setting.
@@ -52,7 +48,7 @@ type Options struct {
 	// LoginKey brings a credential value, as it is typed, to the form that credentials.value_key has.
 	LoginKey func(value string) string
 	Events   Events // nil: nobody listens
-	Texts    Texts
+	Texts    endpoint.Texts
 	Log      *slog.Logger
 }
 
@@ -161,16 +157,4 @@ type standings[T any] struct {
 // Standings tells for each id that exists what the user is to the record.
 func (r standings[T]) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
 	return r.table.Standings(ctx, r.db, userID, ids)
-}
-
-// actor names who makes a change in the audit trail: a user, an API key, or Kontor itself.
-func actor(caller *access.Caller) string {
-	switch {
-	case caller.UserID != "":
-		return caller.UserID
-	case caller.KeyID != "":
-		return caller.KeyID
-	default:
-		return store.NilID
-	}
 }

@@ -13,8 +13,6 @@ import (
 	"kontor/server/limit"
 )
 
-const created = http.StatusCreated
-
 // maxLoginValue is longer than any credential value.
 const maxLoginValue = 320
 
@@ -22,7 +20,6 @@ const maxLoginValue = 320
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	everybody := []string{access.Advisor, access.Customer, access.Registrant}
 	users := []string{access.Advisor, access.Customer}
-	queries := []fault.Kind{fault.QueryInvalidField, fault.QueryInvalidFormat, fault.QueryInvalidSortField, fault.QueryInvalidSearchField}
 	rows := []endpoint.Endpoint{
 		// Who signs in or refreshes has no token yet that could be asked for.
 		{Name: "auth.sign_in", Method: http.MethodPost, Path: "/authenticate", Access: access.Public, Limit: limit.Public,
@@ -37,17 +34,17 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Summary: "End the session and all of its tokens.", Handle: endpoint.JSON(http.StatusOK, s.logout)},
 		{Name: "auth.sessions", Method: http.MethodGet, Path: "/v1/users/{id}/sessions", Roles: users,
 			Access: access.On(access.Sessions, access.Read), Summary: "List the active sessions of a user.",
-			Faults: append([]fault.Kind{fault.UserNotFound}, queries...), Doc: endpoint.Doc{Search: sessionList.Search()},
+			Faults: []fault.Kind{fault.UserNotFound}, Doc: endpoint.Doc{Search: sessionList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.listSessions)},
 		{Name: "auth.end_session", Method: http.MethodDelete, Path: "/v1/users/{id}/sessions/{session_id}", Roles: users,
 			Access: access.On(access.Sessions, access.Delete), Summary: "End a session of a user.",
 			Faults: []fault.Kind{fault.UserNotFound, fault.SessionNotFound}, Handle: endpoint.JSON(http.StatusOK, s.deleteSession)},
 		{Name: "auth.create_key", Method: http.MethodPost, Path: "/v1/api-keys",
 			Access: access.On(access.APIKeys, access.Create), Summary: "Make an API key. The answer is the only place that shows it.",
-			Handle: endpoint.JSON(created, s.createKey)},
+			Handle: endpoint.JSON(http.StatusCreated, s.createKey)},
 		{Name: "auth.keys", Method: http.MethodGet, Path: "/v1/api-keys",
 			Access: access.On(access.APIKeys, access.Read), Summary: "List the API keys, the revoked ones too.",
-			Faults: queries, Doc: endpoint.Doc{Search: keyList.Search()},
+			Doc:    endpoint.Doc{Search: keyList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.listKeys)},
 		{Name: "auth.revoke_key", Method: http.MethodDelete, Path: "/v1/api-keys/{id}",
 			Access: access.On(access.APIKeys, access.Delete), Summary: "Revoke an API key.",
@@ -102,7 +99,7 @@ func (s *Service) refresh(ctx context.Context, in refreshInput) (Tokens, error) 
 }
 
 func (s *Service) logout(ctx context.Context, _ endpoint.None) (endpoint.Message, error) {
-	return s.message(ctx, "auth.signed_out"), s.Logout(ctx)
+	return endpoint.Confirm(ctx, s.options.Texts, "auth.signed_out"), s.Logout(ctx)
 }
 
 type sessionsInput struct {
@@ -120,7 +117,7 @@ type sessionInput struct {
 }
 
 func (s *Service) deleteSession(ctx context.Context, in sessionInput) (endpoint.Message, error) {
-	return s.message(ctx, "auth.session_ended"), s.EndSession(ctx, in.UserID, in.SessionID)
+	return endpoint.Confirm(ctx, s.options.Texts, "auth.session_ended"), s.EndSession(ctx, in.UserID, in.SessionID)
 }
 
 type createKeyInput struct {
@@ -148,13 +145,9 @@ type keyInput struct {
 }
 
 func (s *Service) revokeKey(ctx context.Context, in keyInput) (endpoint.Message, error) {
-	return s.message(ctx, "auth.key_revoked"), s.RevokeKey(ctx, in.ID)
+	return endpoint.Confirm(ctx, s.options.Texts, "auth.key_revoked"), s.RevokeKey(ctx, in.ID)
 }
 
 func (s *Service) public(ctx context.Context, _ endpoint.None) (endpoint.Message, error) {
-	return s.message(ctx, "auth.key_valid"), nil
-}
-
-func (s *Service) message(ctx context.Context, key string) endpoint.Message {
-	return endpoint.Message{Message: s.options.Texts.Text(endpoint.Language(ctx), key, nil)}
+	return endpoint.Confirm(ctx, s.options.Texts, "auth.key_valid"), nil
 }

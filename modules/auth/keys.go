@@ -7,13 +7,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strconv"
+	"net/http"
 	"strings"
 	"sync/atomic"
 
 	"kontor/modules/list"
 	"kontor/modules/records"
 	"kontor/server/access"
+	"kontor/server/endpoint"
 	"kontor/server/fault"
 	"kontor/store"
 )
@@ -47,7 +48,7 @@ type APIKey struct {
 }
 
 // ETag names the state of the record.
-func (k APIKey) ETag() string { return strconv.FormatInt(k.version, 10) }
+func (k APIKey) ETag() string { return endpoint.VersionTag(k.version) }
 
 // NewAPIKey is the answer to the making of a key.
 type NewAPIKey struct {
@@ -156,7 +157,7 @@ func (s *Service) CreateKey(ctx context.Context, name string) (NewAPIKey, error)
 		if made, err = s.IssueKey(ctx, tx, name); err != nil {
 			return err
 		}
-		tx.Respond(created, made)
+		tx.Respond(http.StatusCreated, made)
 		return nil
 	})
 	return made, err
@@ -168,7 +169,7 @@ func (s *Service) IssueKey(ctx context.Context, tx *store.Tx, name string) (NewA
 	secret := make([]byte, keySecretBytes)
 	rand.Read(secret) // never fails: it ends the program instead
 	made := NewAPIKey{
-		APIKey: APIKey{ID: id, Name: name, CreatedBy: actor(access.From(ctx)), version: 1},
+		APIKey: APIKey{ID: id, Name: name, CreatedBy: records.Actor(ctx), version: 1},
 		Key:    "kontor_" + strings.ReplaceAll(id, "-", "") + "_" + base64.RawURLEncoding.EncodeToString(secret),
 	}
 	return made, s.insertKey(ctx, tx, &made.APIKey, made.Key)
@@ -211,7 +212,7 @@ func (s *Service) RevokeKey(ctx context.Context, id string) error {
 		if err != nil || changed == 0 {
 			return err
 		}
-		tx.Audit(store.AuditEntry{Actor: actor(access.From(ctx)), Action: actionKeyRevoke, RecType: access.APIKeys.Name, RecID: id, Before: k})
+		keyTable.Audit(ctx, tx, actionKeyRevoke, id, k, nil)
 		tx.AfterCommit(func() { s.generations.end(keyGeneration) })
 		return nil
 	})

@@ -14,8 +14,8 @@ import (
 	"kontor/server/fault"
 )
 
-// MaxPasswordLength is the number of characters that a password may have. The least is a setting.
-const MaxPasswordLength = 128
+// maxPasswordLength is the number of characters that a password may have. The least is a setting.
+const maxPasswordLength = 128
 
 // minRest is how many characters a password must have beside a credential value it contains.
 const minRest = 6
@@ -71,8 +71,8 @@ func (s *Service) CheckPassword(problems *fault.Fields, field, password string, 
 	case length < s.options.PasswordMinLength:
 		problems.Add(field, "invalid.min_length", fault.Args{"Min": s.options.PasswordMinLength})
 		return
-	case length > MaxPasswordLength:
-		problems.Add(field, "invalid.max_length", fault.Args{"Max": MaxPasswordLength})
+	case length > maxPasswordLength:
+		problems.Add(field, "invalid.max_length", fault.Args{"Max": maxPasswordLength})
 		return
 	}
 	lower := strings.ToLower(password)

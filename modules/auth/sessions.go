@@ -146,7 +146,7 @@ func (s *Service) EndSessions(ctx context.Context, tx *store.Tx, userID, exceptI
 		return err
 	}
 	for _, id := range ended {
-		tx.Audit(store.AuditEntry{Actor: actor(access.From(ctx)), Action: actionEnd, RecType: access.Sessions.Name, RecID: id})
+		sessionTable.Audit(ctx, tx, actionEnd, id, nil, nil)
 	}
 	s.Changed(tx, userID)
 	return nil

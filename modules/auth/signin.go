@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"kontor/modules/records"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/fault"
@@ -172,6 +173,6 @@ func (s *Service) SetPassword(ctx context.Context, tx *store.Tx, userID, hash st
 	if _, err := tx.Exec(ctx, upsertPassword, userID, hash, tx.Now()); err != nil {
 		return err
 	}
-	tx.Audit(store.AuditEntry{Actor: actor(access.From(ctx)), Action: actionPassword, RecType: access.Users.Name, RecID: userID})
+	tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: actionPassword, RecType: access.Users.Name, RecID: userID})
 	return nil
 }

@@ -1,12 +1,9 @@
 package auth_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/netip"
 	"testing"
@@ -19,7 +16,7 @@ import (
 	"kontor/server"
 	"kontor/server/access"
 	"kontor/server/fault"
-	"kontor/server/openapi/openapitest"
+	"kontor/server/servertest"
 	"kontor/store"
 	"kontor/store/storetest"
 )
@@ -29,14 +26,14 @@ const password = "a long enough pass phrase"
 // world is a service behind a real listener.
 type world struct {
 	*testing.T
-	clock  *storetest.Clock
-	dir    string
-	db     *store.DB
-	auth   *auth.Service
-	server *server.Server
-	events *recorder
-	url    string
-	stop   func()
+	clock   *storetest.Clock
+	dir     string
+	db      *store.DB
+	auth    *auth.Service
+	server  *server.Server
+	events  *recorder
+	address string
+	stop    func()
 }
 
 // recorder keeps the sign-ins it hears of.
@@ -96,19 +93,10 @@ func (w *world) start(change ...func(*auth.Options)) {
 		w.Fatal(err)
 	}
 	w.server = s
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		w.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(listener) }()
-	w.url = "http://" + listener.Addr().String()
+	address, stop := servertest.Listen(w, s)
+	w.address = address
 	w.stop = func() {
-		closed, cancel := context.WithCancel(ctx)
-		cancel() // nobody is left to wait for
-		_ = s.Shutdown(closed)
-		_ = listener.Close()
-		<-served
+		stop()
 		if err := w.auth.Close(ctx); err != nil {
 			w.Error(err)
 		}
@@ -217,33 +205,9 @@ func (w *world) call(method, path string, body any, headers ...string) answer {
 
 // try is call for goroutines, which must not end the test.
 func (w *world) try(method, path string, body any, headers ...string) (answer, error) {
-	var sent io.Reader
-	if body != nil {
-		data, err := json.Marshal(body)
-		if err != nil {
-			return answer{}, err
-		}
-		sent = bytes.NewReader(data)
-	}
-	request, err := http.NewRequest(method, w.url+path, sent)
-	if err != nil {
-		return answer{}, err
-	}
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return answer{}, err
-	}
-	defer response.Body.Close()
-	data, err := io.ReadAll(response.Body)
-	openapitest.Hold(w, w.server, request, response, data)
-	a := answer{status: response.StatusCode, header: response.Header, body: string(data)}
-	_ = json.Unmarshal(data, &a.json) // what is no object has no members
+	r, err := servertest.NewClient(w, w.server, w.address).With(headers...).Try(method, path, body)
+	a := answer{status: r.Status, header: r.Header, body: r.Body}
+	_ = json.Unmarshal([]byte(a.body), &a.json) // what is no object has no members
 	return a, err
 }
 

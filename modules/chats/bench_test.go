@@ -2,8 +2,6 @@ package chats_test
 
 import (
 	"fmt"
-	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -36,8 +34,6 @@ func fill(b *testing.B, s *servertest.Server, chatID string, senders []string, n
 	}
 }
 
-func bearer(c *servertest.Client) []string { return []string{"Authorization", "Bearer " + c.Token} }
-
 // BenchmarkBesideCustomers compares reading a chat and ten messages with reading a customer and ten customers, in turn
 // on the same server.
 func BenchmarkBesideCustomers(b *testing.B) {
@@ -47,35 +43,16 @@ func BenchmarkBesideCustomers(b *testing.B) {
 	fill(b, s, c.ID, []string{anna.UserID, beat.UserID}, 1000)
 	var customer string
 	for i := range 100 {
-		customer = anna.Do("POST", "/v1/customers", map[string]any{"first_name": "Ada", "last_name": fmt.Sprint("Muster ", i), "email": "ada@example.ch"}).
-			Expect(b, 201).JSON(b)["id"].(string)
+		customer = anna.Create("/v1/customers", map[string]any{"first_name": "Ada", "last_name": fmt.Sprint("Muster ", i), "email": "ada@example.ch"})
 	}
 	for name, paths := range map[string][2]string{
 		"get":  {"/v1/chats/" + c.ID, "/v1/customers/" + customer},
 		"list": {"/v1/chats/" + c.ID + "/messages?limit=10", "/v1/customers?search.kyc_status=not_started&sort=-created_at&limit=10"},
 	} {
 		b.Run(name, func(b *testing.B) {
-			compareRequests(b, s, 2000, 200, servertest.Request("GET", paths[0], "", bearer(anna)...), servertest.Request("GET", paths[1], "", bearer(anna)...))
+			servertest.Compare(b, s, 2000, 200, anna.Request("GET", paths[0], ""), anna.Request("GET", paths[1], ""))
 		})
 	}
-}
-
-// compareRequests reports the processor time of one request by that of another.
-func compareRequests(b *testing.B, s *servertest.Server, n, want int, one, other []byte) {
-	b.Helper()
-	cost := func(request []byte) float64 {
-		before := processorTime(b)
-		servertest.Load(b, s.Address, n, want, func(int) []byte { return request })
-		return (processorTime(b) - before).Seconds()
-	}
-	cost(one)
-	cost(other)
-	var ratios []float64
-	for b.Loop() {
-		ratios = append(ratios, cost(one)/cost(other))
-	}
-	slices.Sort(ratios)
-	b.ReportMetric(ratios[len(ratios)/2], "times")
 }
 
 // BenchmarkBigChat compares a chat of 100,000 messages that its reader has never read with a new one of as many
@@ -85,7 +62,7 @@ func BenchmarkBigChat(b *testing.B) {
 	anna := s.User(access.Advisor)
 	others := people(b, s, 255)
 	open := func() string {
-		return anna.Do("POST", "/v1/chats", map[string]any{"participants": others}).Expect(b, 201).JSON(b)["id"].(string)
+		return anna.Create("/v1/chats", map[string]any{"participants": others})
 	}
 	big, fresh := open(), open()
 	fill(b, s, big, others, 100_000)
@@ -100,9 +77,9 @@ func BenchmarkBigChat(b *testing.B) {
 	} {
 		b.Run(operation.name, func(b *testing.B) {
 			request := func(id string) []byte {
-				return servertest.Request(operation.method, "/v1/chats/"+id+operation.path, operation.body, bearer(anna)...)
+				return anna.Request(operation.method, "/v1/chats/"+id+operation.path, operation.body)
 			}
-			compareRequests(b, s, operation.n, operation.status, request(big), request(fresh))
+			servertest.Compare(b, s, operation.n, operation.status, request(big), request(fresh))
 		})
 	}
 }
@@ -113,31 +90,20 @@ func BenchmarkList500(b *testing.B) {
 	anna := s.User(access.Advisor)
 	others := people(b, s, 500)
 	for i, other := range others {
-		id := anna.Do("POST", "/v1/chats", map[string]any{"participants": []string{other}, "metadata": map[string]any{"title": fmt.Sprint("Chat ", i)}}).
-			Expect(b, 201).JSON(b)["id"].(string)
+		id := anna.Create("/v1/chats", map[string]any{"participants": []string{other}, "metadata": map[string]any{"title": fmt.Sprint("Chat ", i)}})
 		fill(b, s, id, []string{anna.UserID, other}, 20)
 	}
-	request := servertest.Request("GET", "/v1/chats", "", bearer(anna)...)
+	request := anna.Request("GET", "/v1/chats", "")
 	list := func(n int) { servertest.Load(b, s.Address, n, 200, func(int) []byte { return request }) }
 	list(50)
 	const round = 100
 	var cpu time.Duration
 	calls := 0
 	for b.Loop() {
-		before := processorTime(b)
+		before := servertest.ProcessorTime(b)
 		list(round)
-		cpu += processorTime(b) - before
+		cpu += servertest.ProcessorTime(b) - before
 		calls += round
 	}
 	b.ReportMetric(cpu.Seconds()*1000/float64(calls), "cpu-ms/list")
-}
-
-// processorTime is what this process has used of the processors so far.
-func processorTime(b *testing.B) time.Duration {
-	b.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -54,7 +54,7 @@ const (
 
 // ETag changes with whatever the user sees of the chat.
 func (c Chat) ETag() string {
-	tag := "v" + strconv.FormatInt(c.version, 10)
+	tag := endpoint.VersionTag(c.version)
 	if c.takesPart {
 		tag += "-" + strconv.FormatInt(c.readSeq, 10)
 	}
@@ -72,20 +72,15 @@ type notifications interface {
 	MarkRead(ctx context.Context, tx *store.Tx, userID string, t access.RecordType, recordID string) error
 }
 
-// texts gives the texts of the locale files.
-type texts interface {
-	Text(lang, key string, args map[string]any) string
-}
-
 // Service is the module. Make one with [New].
 type Service struct {
 	db            *store.DB
 	notifications notifications
-	texts         texts
+	texts         endpoint.Texts
 }
 
 // New makes the module on a database.
-func New(db *store.DB, notifications notifications, texts texts) *Service {
+func New(db *store.DB, notifications notifications, texts endpoint.Texts) *Service {
 	return &Service{db: db, notifications: notifications, texts: texts}
 }
 
@@ -122,7 +117,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, 
 		}
 		result.Body = chat
 		if made {
-			tx.Audit(store.AuditEntry{Actor: caller, Action: "chats.create", RecType: access.Chats.Name, RecID: id, After: chat})
+			conversations.Audit(ctx, tx, "chats.create", id, nil, chat)
 		} else {
 			result.Status = http.StatusOK
 		}

@@ -57,7 +57,7 @@ func (s *Service) Post(ctx context.Context, in PostInput) (Message, error) {
 		if err := s.write(ctx, tx, c, &m); err != nil {
 			return err
 		}
-		tx.Audit(store.AuditEntry{Actor: m.SenderID, Action: "chats.message", RecType: access.Chats.Name, RecID: in.ID, After: m})
+		conversations.Audit(ctx, tx, "chats.message", in.ID, nil, m)
 		tx.Respond(http.StatusCreated, m)
 		return nil
 	})
@@ -138,8 +138,7 @@ func (s *Service) Read(ctx context.Context, in OneInput) (Chat, error) {
 			if err := updateRead(ctx, tx, c, caller); err != nil {
 				return err
 			}
-			tx.Audit(store.AuditEntry{Actor: caller, Action: "chats.read", RecType: access.Chats.Name, RecID: c.id,
-				Before: map[string]int64{"read": before.readSeq}, After: map[string]int64{"read": c.lastSeq}})
+			conversations.Audit(ctx, tx, "chats.read", c.id, map[string]int64{"read": before.readSeq}, map[string]int64{"read": c.lastSeq})
 		}
 		if err := s.notifications.MarkRead(ctx, tx, caller, access.Chats, c.id); err != nil {
 			return err

@@ -47,8 +47,7 @@ func (s *Service) Add(ctx context.Context, in AddInput) (Chat, error) {
 				return err
 			}
 		}
-		tx.Audit(store.AuditEntry{Actor: caller, Action: "chats.participants.add", RecType: access.Chats.Name, RecID: c.id,
-			Before: before.members(), After: c.members()})
+		conversations.Audit(ctx, tx, "chats.participants.add", c.id, before.members(), c.members())
 		if chat, err = s.view(ctx, tx, c.id); err != nil {
 			return err
 		}
@@ -85,12 +84,11 @@ func (s *Service) Remove(ctx context.Context, in RemoveInput) (endpoint.Message,
 		if err := s.tell(ctx, tx, c, event, in.UserID); err != nil {
 			return err
 		}
-		tx.Audit(store.AuditEntry{Actor: caller.UserID, Action: "chats.participants.remove", RecType: access.Chats.Name, RecID: c.id,
-			Before: before.members(), After: c.members()})
+		conversations.Audit(ctx, tx, "chats.participants.remove", c.id, before.members(), c.members())
 		// What he was told of the chat leads nowhere any more.
 		return s.notifications.MarkRead(ctx, tx, in.UserID, access.Chats, c.id)
 	})
-	return endpoint.Message{Message: s.texts.Text(endpoint.Language(ctx), "chats.done_"+event, nil)}, err
+	return endpoint.Confirm(ctx, s.texts, "chats.done_"+event), err
 }
 
 // mayRemoveOthers holds for the creator while he takes part, and for whoever manages chats by a grant.

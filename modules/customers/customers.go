@@ -8,14 +8,15 @@ package customers
 import (
 	"context"
 	"net/http"
-	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/modules/list"
 	"kontor/modules/notice"
+	"kontor/modules/records"
 	"kontor/modules/value"
 	"kontor/server/access"
+	"kontor/server/endpoint"
 	"kontor/store"
 )
 
@@ -56,7 +57,7 @@ const (
 )
 
 // ETag is the version of the record.
-func (c Customer) ETag() string { return "v" + strconv.FormatInt(c.version, 10) }
+func (c Customer) ETag() string { return endpoint.VersionTag(c.version) }
 
 // notifier tells people what happened, in the transaction in which it did.
 type notifier interface {
@@ -98,7 +99,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) 
 		if err := insertCustomer(ctx, tx, c, keys); err != nil {
 			return err
 		}
-		tx.Audit(store.AuditEntry{Actor: c.createdBy, Action: "customers.create", RecType: access.Customers.Name, RecID: c.ID, After: after})
+		table.Audit(ctx, tx, "customers.create", c.ID, nil, after)
 		tx.Respond(http.StatusCreated, c)
 		return s.notify.Notify(ctx, tx, notice.Notice{
 			Event: notice.CustomerCreated, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID,
@@ -130,7 +131,7 @@ func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Customer], 
 func (s *Service) Update(ctx context.Context, in UpdateInput) (Customer, error) {
 	var c Customer
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := readForChange(ctx, tx, in.ID)
+		before, err := records.ForChange(ctx, tx, table, in.ID, access.Update)
 		if err != nil {
 			return err
 		}
@@ -141,8 +142,7 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Customer, error) 
 		if err := updateCustomer(ctx, tx, c, access.From(ctx).UserID); err != nil {
 			return err
 		}
-		tx.Audit(store.AuditEntry{Actor: access.From(ctx).UserID, Action: "customers.update",
-			RecType: access.Customers.Name, RecID: c.ID, Before: audited(before), After: audited(c)})
+		table.Audit(ctx, tx, "customers.update", c.ID, audited(before), audited(c))
 		return nil
 	})
 	return c, err

@@ -12,26 +12,13 @@ import (
 )
 
 // ada is the least that a customer needs.
-func ada() map[string]any {
-	return map[string]any{"first_name": "Ada", "last_name": "Muster", "email": "ada@example.ch"}
-}
-
-// with gives a copy with further members, in pairs.
-func with(body map[string]any, pairs ...any) map[string]any {
-	next := map[string]any{}
-	for name, value := range body {
-		next[name] = value
-	}
-	for i := 0; i < len(pairs); i += 2 {
-		next[pairs[i].(string)] = pairs[i+1]
-	}
-	return next
+func ada() servertest.Body {
+	return servertest.Body{"first_name": "Ada", "last_name": "Muster", "email": "ada@example.ch"}
 }
 
 // newCustomer enters a customer and gives his id.
-func newCustomer(t *testing.T, c *servertest.Client) string {
-	t.Helper()
-	return c.Do("POST", "/v1/customers", ada()).Expect(t, http.StatusCreated).JSON(t)["id"].(string)
+func newCustomer(c *servertest.Client) string {
+	return c.Create("/v1/customers", ada())
 }
 
 func TestCreate_GivesTheWholeRecord(t *testing.T) {
@@ -89,7 +76,7 @@ func TestCustomers_AreNotBornInTheFuture(t *testing.T) {
 	admin, tomorrow := s.Admin(), s.Clock.Now().AddDate(0, 0, 1).Format("2006-01-02")
 	made := admin.Do("POST", "/v1/customers", ada()).Expect(t, http.StatusCreated)
 	for path, method := range map[string]string{"/v1/customers": "POST", "/v1/customers/" + made.JSON(t)["id"].(string): "PUT"} {
-		if got := admin.Do(method, path, with(ada(), "date_of_birth", tomorrow)); got.Status != 400 || !strings.Contains(got.Body, `"date_of_birth"`) {
+		if got := admin.Do(method, path, ada().With("date_of_birth", tomorrow)); got.Status != 400 || !strings.Contains(got.Body, `"date_of_birth"`) {
 			t.Errorf("%s: got %d %s, want 400", method, got.Status, got.Body)
 		}
 	}
@@ -111,7 +98,7 @@ func TestCreate_AnswersTheSameKeyWithTheSameCustomer(t *testing.T) {
 	if total := s.Admin().Do("GET", "/v1/customers", nil).JSON(t)["total"]; total != 1.0 {
 		t.Errorf("there are %v customers, want 1", total)
 	}
-	if answer := c.Do("POST", "/v1/customers", with(ada(), "phone", "+41446681800")); answer.Status != 422 || answer.JSON(t)["code"] != "common.idempotency_mismatch" {
+	if answer := c.Do("POST", "/v1/customers", ada().With("phone", "+41446681800")); answer.Status != 422 || answer.JSON(t)["code"] != "common.idempotency_mismatch" {
 		t.Errorf("another body: got %d %s", answer.Status, answer.Body)
 	}
 	other := s.User(access.Advisor).With("Idempotency-Key", "one").Do("POST", "/v1/customers", ada()).Expect(t, http.StatusCreated)
@@ -123,7 +110,7 @@ func TestCreate_AnswersTheSameKeyWithTheSameCustomer(t *testing.T) {
 func TestUpdate_KeepsWhatIsNotGiven(t *testing.T) {
 	s := servertest.Start(t)
 	admin := s.Admin()
-	made := admin.Do("POST", "/v1/customers", with(ada(), "phone", "+41446681800", "metadata", map[string]any{"a": 1})).Expect(t, http.StatusCreated)
+	made := admin.Do("POST", "/v1/customers", ada().With("phone", "+41446681800", "metadata", map[string]any{"a": 1})).Expect(t, http.StatusCreated)
 	path := "/v1/customers/" + made.JSON(t)["id"].(string)
 	got := admin.Do("PUT", path, map[string]any{"last_name": "Beispiel", "phone": nil, "kyc_status": "verified"}).Expect(t, http.StatusOK)
 	for _, want := range []string{`"first_name":"Ada"`, `"last_name":"Beispiel"`, `"phone":null`, `"metadata":{"a":1}`, `"kyc_status":"not_started"`} {
@@ -143,7 +130,7 @@ func TestUpdate_KeepsWhatIsNotGiven(t *testing.T) {
 func TestRecords_AreForOwnersGrantsAndStaff(t *testing.T) {
 	s := servertest.Start(t)
 	owner, other, advisor := s.User(access.Customer), s.User(access.Customer), s.User(access.Advisor)
-	id := newCustomer(t, owner)
+	id := newCustomer(owner)
 	path := "/v1/customers/" + id
 	change := map[string]any{"last_name": "Neu"}
 	servertest.Run(t, s, []servertest.Scenario{
@@ -178,9 +165,9 @@ func TestList_FiltersSortsAndCountsWhatTheCallerSees(t *testing.T) {
 	owner := s.User(access.Customer)
 	for i, name := range []string{"Ängst", "ANGST", "Zbinden"} {
 		s.Clock.Advance(1)
-		owner.Do("POST", "/v1/customers", with(ada(), "last_name", name, "email", fmt.Sprintf("a%d@example.ch", i))).Expect(t, http.StatusCreated)
+		owner.Do("POST", "/v1/customers", ada().With("last_name", name, "email", fmt.Sprintf("a%d@example.ch", i))).Expect(t, http.StatusCreated)
 	}
-	newCustomer(t, s.Admin())
+	newCustomer(s.Admin())
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "own ones only", As: owner, Method: "GET", Path: "/v1/customers", Status: 200, Contains: []string{`"total":3,"total_unfiltered":3,"has_more":false`}},
 		{Name: "all for staff", As: s.Admin(), Method: "GET", Path: "/v1/customers?limit=3", Status: 200, Contains: []string{`"total":4,"total_unfiltered":4,"has_more":true`}},

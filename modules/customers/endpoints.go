@@ -18,7 +18,6 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusCreated, s.Create)},
 		{Name: "customers.list", Method: http.MethodGet, Path: "/v1/customers", Roles: all,
 			Access: access.On(access.Customers, access.Read), Summary: "List the customers that the caller may see.",
-			Faults: []fault.Kind{fault.QueryInvalidField, fault.QueryInvalidFormat, fault.QueryInvalidSortField, fault.QueryInvalidSearchField},
 			Doc:    endpoint.Doc{Search: customerList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.List)},
 		{Name: "customers.get", Method: http.MethodGet, Path: "/v1/customers/{id}", Roles: all,

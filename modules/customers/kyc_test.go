@@ -9,35 +9,36 @@ import (
 
 	"kontor/server/access"
 	"kontor/server/servertest"
+	"kontor/store"
 )
 
 // passport is a request that hands in one, valid long after the clock of the tests.
-func passport(number string) map[string]any {
+func passport(number string) servertest.Body {
 	return documents(document("passport", number, "2030-01-01"))
 }
 
-func document(kind, number, expiry string) map[string]any {
-	return map[string]any{"type": kind, "number": number, "expiry_date": expiry, "country": "CHE"}
+func document(kind, number, expiry string) servertest.Body {
+	return servertest.Body{"type": kind, "number": number, "expiry_date": expiry, "country": "CHE"}
 }
 
-func documents(list ...map[string]any) map[string]any { return map[string]any{"documents": list} }
+func documents(list ...servertest.Body) servertest.Body { return servertest.Body{"documents": list} }
 
-func decide(status string) map[string]any { return map[string]any{"kyc_status": status} }
+func decide(status string) servertest.Body { return servertest.Body{"kyc_status": status} }
 
 func TestKYC_GoesFromDocumentsToVerified(t *testing.T) {
 	s := servertest.Start(t)
 	owner, advisor := s.User(access.Customer), s.User(access.Advisor)
-	path := "/v1/customers/" + newCustomer(t, owner) + "/kyc"
+	path := "/v1/customers/" + newCustomer(owner) + "/kyc"
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "at first an identity document is due", As: owner, Method: "GET", Path: path, Status: 200,
 			Contains: []string{`"kyc_status":"not_started"`, `"currently_due":["identity_document"]`, `"documents":[]`, `"history":[]`}},
 		{Name: "documents bring it to pending, the owner's verified_at counts for nothing", As: owner, Method: "PUT", Path: path,
-			Body: with(passport("X1234567"), "verified_at", "2026-01-30T10:00:00Z"), Status: 200,
+			Body: passport("X1234567").With("verified_at", "2026-01-30T10:00:00Z"), Status: 200,
 			Contains: []string{`"kyc_status":"pending"`, `"verification_level":"none"`}},
 		{Name: "a step cannot be left out", As: advisor, Method: "PATCH", Path: path + "/status", Body: decide("verified"), Status: 409,
 			Contains: []string{`"customers.invalid_kyc_transition"`, `"allowed":["in_review"]`}},
 		{Name: "review begins", As: advisor, Method: "PATCH", Path: path + "/status", Body: decide("in_review"), Status: 200},
-		{Name: "and ends well", As: advisor, Method: "PATCH", Path: path + "/status", Body: with(decide("verified"), "reason", "seen in person"), Status: 200,
+		{Name: "and ends well", As: advisor, Method: "PATCH", Path: path + "/status", Body: decide("verified").With("reason", "seen in person"), Status: 200,
 			Contains: []string{`"kyc_status":"verified"`, `"verification_level":"basic"`}},
 		{Name: "the history tells all", As: owner, Method: "GET", Path: path, Status: 200,
 			Contains: []string{`"from":"in_review","to":"verified"`, `"reason":"seen in person"`, `"from":"not_started","to":"pending"`,
@@ -50,19 +51,19 @@ func TestKYC_GoesFromDocumentsToVerified(t *testing.T) {
 func TestKYC_ReviewersVerifyWithTheDocuments(t *testing.T) {
 	s := servertest.Start(t)
 	advisor := s.User(access.Advisor)
-	path := "/v1/customers/" + newCustomer(t, advisor) + "/kyc"
+	path := "/v1/customers/" + newCustomer(advisor) + "/kyc"
 	now := "2026-01-31T08:00:00Z"
 	if answer := advisor.Do("PUT", path, map[string]any{"verified_at": now}); answer.Status != 409 {
 		t.Errorf("without a document: got %d %s, want 409", answer.Status, answer.Body)
 	}
-	if answer := advisor.Do("PUT", path, with(passport("P1"), "verified_at", "2027-01-01T00:00:00Z")); answer.Status != 400 {
+	if answer := advisor.Do("PUT", path, passport("P1").With("verified_at", "2027-01-01T00:00:00Z")); answer.Status != 400 {
 		t.Errorf("in the future: got %d %s, want 400", answer.Status, answer.Body)
 	}
-	answer := advisor.Do("PUT", path, with(passport("P1"), "verified_at", now)).Expect(t, http.StatusOK)
+	answer := advisor.Do("PUT", path, passport("P1").With("verified_at", now)).Expect(t, http.StatusOK)
 	if body := answer.JSON(t); body["kyc_status"] != "verified" || body["verification_level"] != "basic" {
 		t.Errorf("got %s, want verified and basic", answer.Body)
 	}
-	answer = advisor.Do("PUT", path, with(documents(document("proof_of_address", "bill 1", "2026-06-30")), "verified_at", now)).Expect(t, http.StatusOK)
+	answer = advisor.Do("PUT", path, documents(document("proof_of_address", "bill 1", "2026-06-30")).With("verified_at", now)).Expect(t, http.StatusOK)
 	if answer.JSON(t)["verification_level"] != "standard" {
 		t.Errorf("got %s, want standard", answer.Body)
 	}
@@ -75,7 +76,7 @@ func TestKYC_ReviewersVerifyWithTheDocuments(t *testing.T) {
 func TestKYC_AddsDocumentsAndUpdatesTheSameOne(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
-	path := "/v1/customers/" + newCustomer(t, owner) + "/kyc"
+	path := "/v1/customers/" + newCustomer(owner) + "/kyc"
 	owner.Do("PUT", path, passport("ab 12")).Expect(t, http.StatusOK)
 	owner.Do("PUT", path, documents(document("identity_card", "ab 12", "2030-01-01"))).Expect(t, http.StatusOK)
 	same := document("passport", "AB 12", "2031-01-01")
@@ -96,7 +97,7 @@ func TestKYC_AddsDocumentsAndUpdatesTheSameOne(t *testing.T) {
 func TestKYC_RefusesBadDocuments(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
-	path := "/v1/customers/" + newCustomer(t, owner) + "/kyc"
+	path := "/v1/customers/" + newCustomer(owner) + "/kyc"
 	for name, c := range map[string]struct {
 		body  any
 		field string
@@ -108,7 +109,7 @@ func TestKYC_RefusesBadDocuments(t *testing.T) {
 		"nothing":          {map[string]any{}, "documents"},
 		"not a list":       {map[string]any{"documents": "passport"}, "documents"},
 		"a broken instant": {map[string]any{"verified_at": "yesterday"}, "verified_at"},
-		"too many":         {documents(make([]map[string]any, 21)...), "documents"},
+		"too many":         {documents(make([]servertest.Body, 21)...), "documents"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := owner.Do("PUT", path, c.body)
@@ -127,7 +128,7 @@ func TestKYC_RefusesBadDocuments(t *testing.T) {
 func TestKYC_EncryptsNumbersAndMasksThem(t *testing.T) {
 	s := servertest.Start(t)
 	owner, reader := s.User(access.Customer), s.User(access.Customer)
-	id := newCustomer(t, owner)
+	id := newCustomer(owner)
 	owner.Do("PUT", "/v1/customers/"+id+"/kyc", passport("GEHEIM-4711")).Expect(t, http.StatusOK)
 	s.Admin().Do("POST", "/v1/rbac/grants", map[string]any{"user_id": reader.UserID, "rec_type": "customers", "permissions": []string{"read"}, "rec_id": id}).
 		Expect(t, http.StatusCreated)
@@ -143,7 +144,7 @@ func TestKYC_EncryptsNumbersAndMasksThem(t *testing.T) {
 func TestDecide_RefusesWhatIsNoDecision(t *testing.T) {
 	s := servertest.Start(t)
 	advisor := s.User(access.Advisor)
-	path := "/v1/customers/" + newCustomer(t, advisor) + "/kyc/status"
+	path := "/v1/customers/" + newCustomer(advisor) + "/kyc/status"
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "nothing", As: advisor, Method: "PATCH", Path: path, Body: map[string]any{}, Status: 400, Contains: []string{`"kyc_status"`}},
 		{Name: "no such state", As: advisor, Method: "PATCH", Path: path, Body: decide("perfect"), Status: 400, Contains: []string{`"kyc_status"`}},
@@ -155,8 +156,8 @@ func TestDecide_RefusesWhatIsNoDecision(t *testing.T) {
 
 func TestDecide_RefusesAReviewerWhoIsTheCustomer(t *testing.T) {
 	s := servertest.Start(t)
-	body := with(ada(), "email", "ADMIN@kontor.localhost")
-	id := s.User(access.Customer).Do("POST", "/v1/customers", body).Expect(t, http.StatusCreated).JSON(t)["id"].(string)
+	body := ada().With("email", "ADMIN@kontor.localhost")
+	id := s.User(access.Customer).Create("/v1/customers", body)
 	path := "/v1/customers/" + id + "/kyc/status"
 	if answer := s.Admin().Do("PATCH", path, decide("pending")); answer.Status != 403 || !strings.Contains(answer.Body, "customers.self_verification") {
 		t.Errorf("got %d %s, want 403", answer.Status, answer.Body)
@@ -169,9 +170,9 @@ func TestDecide_RefusesAReviewerWhoWasTheCustomer(t *testing.T) {
 	person := func(first string) map[string]any {
 		return map[string]any{"first_name": first, "last_name": "Lovelace", "date_of_birth": "1990-12-10"}
 	}
-	customer := with(with(ada(), "date_of_birth", "1990-12-10"), "last_name", "Lovelace")
-	decided := func(reviewer *servertest.Client, customer map[string]any) servertest.Response {
-		id := s.User(access.Customer).Do("POST", "/v1/customers", customer).Expect(t, http.StatusCreated).JSON(t)["id"].(string)
+	customer := ada().With("date_of_birth", "1990-12-10", "last_name", "Lovelace")
+	decided := func(reviewer *servertest.Client, customer servertest.Body) servertest.Response {
+		id := s.User(access.Customer).Create("/v1/customers", customer)
 		return reviewer.Do("PATCH", "/v1/customers/"+id+"/kyc/status", decide("pending"))
 	}
 	persona := func(of *servertest.Client) string {
@@ -200,12 +201,12 @@ func TestDecide_RefusesAReviewerWhoWasTheCustomer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			self := s.User(access.Advisor)
 			c.then(t, self, persona(self))
-			for born, customer := range map[string]map[string]any{"on a day": customer, "unknown": with(customer, "date_of_birth", nil)} {
+			for born, customer := range map[string]servertest.Body{"on a day": customer, "unknown": customer.With("date_of_birth", nil)} {
 				if answer := decided(self, customer); answer.Status != c.want {
 					t.Errorf("born %s: got %d %s, want %d", born, answer.Status, answer.Body, c.want)
 				}
 			}
-			decided(self, with(customer, "date_of_birth", "1990-12-11")).Expect(t, 200) // somebody else of this name
+			decided(self, customer.With("date_of_birth", "1990-12-11")).Expect(t, 200) // somebody else of this name
 		})
 	}
 }
@@ -213,9 +214,9 @@ func TestDecide_RefusesAReviewerWhoWasTheCustomer(t *testing.T) {
 func TestRunExpiry_ExpiresWithTheLastIdentityDocument(t *testing.T) {
 	s := servertest.Start(t)
 	advisor := s.User(access.Advisor)
-	path := "/v1/customers/" + newCustomer(t, advisor)
+	path := "/v1/customers/" + newCustomer(advisor)
 	body := documents(document("passport", "1", "2026-02-10"), document("identity_card", "2", "2026-02-20"), document("proof_of_address", "3", "2031-01-01"))
-	advisor.Do("PUT", path+"/kyc", with(body, "verified_at", "2026-01-31T08:00:00Z")).Expect(t, http.StatusOK)
+	advisor.Do("PUT", path+"/kyc", body.With("verified_at", "2026-01-31T08:00:00Z")).Expect(t, http.StatusOK)
 	status := func() any {
 		t.Helper()
 		if err := s.Customers.RunExpiry(context.Background()); err != nil {
@@ -236,5 +237,9 @@ func TestRunExpiry_ExpiresWithTheLastIdentityDocument(t *testing.T) {
 		if got := status(); got != step.want {
 			t.Errorf("on %s he is %v, want %s", step.day.Format(time.DateOnly), got, step.want)
 		}
+	}
+	trail := s.SignIn(servertest.AdminEmail, servertest.AdminPassword).Do("GET", "/v1/audit?search.action=customers.kyc_expire", nil)
+	if !strings.Contains(trail.Body, `"actor":"`+store.NilID+`"`) {
+		t.Errorf("the audit trail does not name the service itself: %s", trail.Body)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"kontor/modules/notice"
+	"kontor/modules/records"
 	"kontor/modules/value"
 	"kontor/server/access"
 	"kontor/server/endpoint"
@@ -27,7 +28,7 @@ type KYC struct {
 }
 
 // ETag is the version of the customer.
-func (k KYC) ETag() string { return Customer{version: k.version}.ETag() }
+func (k KYC) ETag() string { return endpoint.VersionTag(k.version) }
 
 // Change is one change of a customer's state.
 type Change struct {
@@ -82,7 +83,7 @@ func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (Customer, erro
 	}
 	var c Customer
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := readForChange(ctx, tx, in.ID)
+		before, err := records.ForChange(ctx, tx, table, in.ID, access.Update)
 		if err != nil {
 			return err
 		}
@@ -139,7 +140,7 @@ func next(status Status) []Status { return append([]Status{}, transitions[status
 func (s *Service) Decide(ctx context.Context, in DecideInput) (Customer, error) {
 	var c Customer
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := readForChange(ctx, tx, in.ID)
+		before, err := records.ForChange(ctx, tx, table, in.ID, access.Update)
 		if err != nil {
 			return err
 		}
@@ -218,25 +219,15 @@ func (s *Service) refuseSelf(ctx context.Context, tx *store.Tx, c Customer) erro
 	return nil
 }
 
-// readForChange reads a customer that the caller is about to change, in the state that he has seen.
-func readForChange(ctx context.Context, tx *store.Tx, id string) (Customer, error) {
-	c, err := table.Get(ctx, tx, id, access.Update)
-	if err != nil {
-		return c, err
-	}
-	return c, endpoint.CheckMatch(ctx, c.ETag())
-}
-
 // change writes a customer whose verification has moved on, its history and its audit entry, and tells his creator when
 // the state is another one.
 func (s *Service) change(ctx context.Context, tx *store.Tx, before Customer, c *Customer, action, reason string) error {
-	actor := access.From(ctx).UserID
+	actor := records.Actor(ctx)
 	c.UpdatedAt, c.version = tx.Now(), before.version+1
 	if err := updateVerification(ctx, tx, *c, actor); err != nil {
 		return err
 	}
-	tx.Audit(store.AuditEntry{Actor: actor, Action: action, RecType: access.Customers.Name, RecID: c.ID,
-		Before: audited(before), After: audited(*c)})
+	table.Audit(ctx, tx, action, c.ID, audited(before), audited(*c))
 	if c.KYCStatus == before.KYCStatus && c.VerificationLevel == before.VerificationLevel {
 		return nil
 	}

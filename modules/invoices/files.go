@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/modules/invoices/qrbill"
+	"kontor/server/endpoint"
 )
 
 // FileAnswer is what ReadFiles says about one file: the bill, or the error.
@@ -34,7 +35,7 @@ var ErrFilesFailed = errors.New("not every file could be read")
 // ReadFiles reads bills from files and writes one line of JSON for each. It is
 // the command "kontor qrbill". The error is ErrFilesFailed when some file gave
 // no bill; the lines say why.
-func ReadFiles(ctx context.Context, reader *qrbill.Reader, texts Texts, out io.Writer, options qrbill.Options, names ...string) error {
+func ReadFiles(ctx context.Context, reader *qrbill.Reader, texts endpoint.Texts, out io.Writer, options qrbill.Options, names ...string) error {
 	service, failed := New(reader, texts), false
 	for _, name := range names {
 		answer := service.readFile(ctx, name, options)

@@ -13,19 +13,14 @@ import (
 	"kontor/server/fault"
 )
 
-// Texts words what the answers say to people.
-type Texts interface {
-	Text(lang, key string, args map[string]any) string
-}
-
 // Service reads QR-bills.
 type Service struct {
 	reader *qrbill.Reader
-	texts  Texts
+	texts  endpoint.Texts
 }
 
 // New makes the service. The reader starts its PDF engine with the first PDF.
-func New(reader *qrbill.Reader, texts Texts) *Service { return &Service{reader, texts} }
+func New(reader *qrbill.Reader, texts endpoint.Texts) *Service { return &Service{reader, texts} }
 
 // retryBusy is how long a client should wait when all places are taken.
 const retryBusy = 2 * time.Second

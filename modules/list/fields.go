@@ -45,15 +45,6 @@ type Field struct {
 // Fields are what a module declares, in the order of its documentation.
 type Fields []Field
 
-// Names lists the names of the fields in their order.
-func (f Fields) Names() []string {
-	names := make([]string, len(f))
-	for i, field := range f {
-		names[i] = field.Name
-	}
-	return names
-}
-
 // complete fills in what a field leaves out.
 func (f Field) complete() (Field, error) {
 	switch {

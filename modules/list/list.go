@@ -104,9 +104,6 @@ func New[T any](s Source[T]) *List[T] {
 	return l
 }
 
-// Fields lists the names by which the list can be searched, sorted and stacked.
-func (l *List[T]) Fields() []string { return l.source.Fields.Names() }
-
 // Search lists the fields with their types, for the API's documentation.
 func (l *List[T]) Search() []endpoint.SearchField {
 	fields := make([]endpoint.SearchField, len(l.source.Fields))
@@ -151,7 +148,7 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 		return page, nil
 	}
 	v, refusal := l.view(p)
-	if refusal != nil && p.Limit() != SkipRows {
+	if refusal != nil && p.Limit() != skipRows {
 		return Page[T]{}, refusal
 	}
 	if v.distinct != nil {
@@ -159,7 +156,7 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 			return Page[T]{}, err
 		}
 	}
-	if p.Limit() == SkipRows {
+	if p.Limit() == skipRows {
 		return page, nil
 	}
 	if err := l.read(ctx, db, q, v, p, &page); err != nil {

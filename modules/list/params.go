@@ -13,8 +13,8 @@ import (
 const (
 	defaultLimit = 10
 	maxLimit     = 100
-	// SkipRows is the limit with which only the totals are wanted.
-	SkipRows = -1
+	// skipRows is the limit with which only the totals are wanted.
+	skipRows = -1
 
 	// maxValues bounds how many values one field may be searched for, and how many fields are sorted by.
 	maxValues = 100
@@ -69,7 +69,7 @@ func (p *Params) BindQuery(query map[string][]string, problems *fault.Fields) {
 	slices.SortFunc(p.search, func(a, b search) int { return strings.Compare(a.name, b.name) })
 }
 
-// Limit is the number of rows wanted, from 1 to 100, or [SkipRows].
+// Limit is the number of rows wanted, from 1 to 100, or -1.
 func (p Params) Limit() int {
 	if p.limit == 0 {
 		return defaultLimit
@@ -105,8 +105,8 @@ func parseLimit(s string, problems *fault.Fields) int {
 		return defaultLimit
 	}
 	switch n := integer("limit", s, problems); {
-	case n == SkipRows:
-		return SkipRows
+	case n == skipRows:
+		return skipRows
 	case n < 1:
 		return defaultLimit
 	case n > maxLimit:

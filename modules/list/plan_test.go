@@ -10,6 +10,7 @@ import (
 
 	"kontor/modules/list"
 	"kontor/store"
+	"kontor/store/storetest"
 )
 
 // recorder notes the statements that a list runs.
@@ -80,7 +81,7 @@ func TestPage_UsesIndexes(t *testing.T) {
 			t.Fatalf("%s: %v", query, err)
 		}
 		for i, sql := range r.statements {
-			plan := explain(t, db, sql, r.args[i])
+			plan := strings.Join(storetest.Plan(t, db, sql, r.args[i]...), "; ")
 			counting := strings.HasPrefix(sql, "SELECT count(*)")
 			if strings.Contains(plan, "TEMP B-TREE") || (counting && !strings.Contains(plan, "COVERING INDEX")) || (!counting && plan != want) {
 				t.Errorf("%s: %s\n got %s\nwant %s", query, sql, plan, want)
@@ -115,7 +116,7 @@ func TestPage_ReadsAlternativesByTheirIndexes(t *testing.T) {
 		t.Fatalf("got %q of %d, %v", shown(p), p.Total, err)
 	}
 	last := len(r.statements) - 1
-	plan := explain(t, db, r.statements[last], r.args[last])
+	plan := strings.Join(storetest.Plan(t, db, r.statements[last], r.args[last]...), "; ")
 	for _, part := range []string{
 		"SEARCH t USING INDEX things_owner_created_at_id (owner=?)",
 		"SEARCH g USING COVERING INDEX sqlite_autoindex_things_granted_1 (user_id=?); SEARCH t USING INDEX sqlite_autoindex_things_1 (id=?)",
@@ -131,28 +132,6 @@ func TestPage_ReadsAlternativesByTheirIndexes(t *testing.T) {
 	if len(deep.statements) > 0 {
 		t.Errorf("a page behind the end was read: %s", deep.statements)
 	}
-}
-
-func explain(t *testing.T, db *store.DB, sql string, args []any) string {
-	t.Helper()
-	rows, err := db.Query(t.Context(), "EXPLAIN QUERY PLAN "+sql, args...)
-	if err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
-	defer rows.Close()
-	var steps []string
-	for rows.Next() {
-		var step, parent, unused int64
-		var detail string
-		if err := rows.Scan(&step, &parent, &unused, &detail); err != nil {
-			t.Fatal(err)
-		}
-		steps = append(steps, detail)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(steps, "; ")
 }
 
 // Totals are counted once, until the table changes.

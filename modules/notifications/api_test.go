@@ -71,8 +71,8 @@ func TestList_WordsRowsByTemplateInTheLanguageOfTheCustomerOrTheRequest(t *testi
 	s := servertest.Start(t)
 	anna, admin := s.User(access.Customer), s.Admin()
 	told(t, s, customerNotice(anna.UserID))
-	customer := admin.Do("POST", "/v1/customers", map[string]any{"first_name": "Gina", "last_name": "Rossi", "email": "g@example.ch",
-		"metadata": map[string]any{"language": "fr"}}).Expect(t, 201).JSON(t)["id"].(string)
+	customer := admin.Create("/v1/customers", map[string]any{"first_name": "Gina", "last_name": "Rossi", "email": "g@example.ch",
+		"metadata": map[string]any{"language": "fr"}})
 
 	for query, want := range map[string][2]string{
 		"?":                             {"Kunde Vreni Muster erfasst", "Kunde öffnen"},
@@ -146,81 +146,6 @@ func TestRoutes_WordEachRowInTheirOwnWay(t *testing.T) {
 	}
 }
 
-func TestMarkRead_IsAPresenceFlag(t *testing.T) {
-	s := servertest.Start(t)
-	anna, beat := s.User(access.Customer), s.User(access.Customer)
-	id := told(t, s, customerNotice(anna.UserID))[0]
-	route := path + "/" + id + "/read"
-	for _, body := range []string{`{}`, `{"read":null}`, ``, `{"other":1}`} {
-		if answer := anna.Do("PATCH", route, body).Expect(t, 200); answer.Body != "null" {
-			t.Errorf("%s: got %s, want null", body, answer.Body)
-		}
-	}
-	if n := count(t, s.DB, "notifications WHERE read = TRUE"); n != 0 {
-		t.Fatalf("%d rows were marked without being asked to", n)
-	}
-	zero := `"id":"00000000-0000-0000-0000-000000000000"`
-	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "another user's is not there", As: beat, Method: "PATCH", Path: route, Body: `{"read":true}`, Status: 200,
-			Contains: []string{zero, `"read":false`, `"created_at":null`, `"read_at":null`, `"channels_sent":[]`, `"event":""`}, Excludes: []string{id}},
-		{Name: "an unknown one neither", As: anna, Method: "PATCH", Path: path + "/" + store.NewID() + "/read", Body: `{"read":true}`, Status: 200, Contains: []string{zero}},
-		{Name: "not even to an administrator", As: s.Admin(), Method: "PATCH", Path: route, Body: `{"read":true}`, Status: 200, Contains: []string{zero}},
-		{Name: "an id that is none", As: anna, Method: "PATCH", Path: path + "/x/read", Body: `{"read":true}`, Status: 400, Contains: []string{"common.invalid_input"}},
-		{Name: "false marks as well", As: anna, Method: "PATCH", Path: route, Body: `{"read":false,"title":"x"}`, Status: 200, Contains: []string{`"read":true`, id}},
-		{Name: "nothing marks it unread", As: anna, Method: "PATCH", Path: route, Body: `{"read":"no"}`, Status: 200, Contains: []string{`"read":true`}},
-	})
-}
-
-func TestGet_HidesWhatTheCallerMayNotSee(t *testing.T) {
-	s := servertest.Start(t)
-	anna, beat := s.User(access.Customer), s.User(access.Customer)
-	id := told(t, s, customerNotice(anna.UserID))[0]
-	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "own", As: anna, Method: "GET", Path: path + "/" + id, Status: 200, Contains: []string{id}},
-		{Name: "foreign", As: beat, Method: "GET", Path: path + "/" + id, Status: 404, Contains: []string{"notifications.notification_not_found"}},
-		{Name: "unknown", As: anna, Method: "GET", Path: path + "/" + store.NewID(), Status: 404},
-		{Name: "nil", As: anna, Method: "GET", Path: path + "/" + store.NilID, Status: 404},
-		{Name: "administrator", As: s.Admin(), Method: "GET", Path: path + "/" + id, Status: 200},
-		{Name: "nobody", Method: "GET", Path: path + "/" + id, Status: 401},
-	})
-}
-
-func TestDelete_TakesTheIdOfTheSource(t *testing.T) {
-	s := servertest.Start(t)
-	anna, beat := s.User(access.Customer), s.User(access.Customer)
-	made := s.Keyed().Do("POST", path+"/trigger", map[string]any{"event": "x", "title_key": "t", "user_ids": []string{anna.UserID, beat.UserID}}).
-		Expect(t, 200).JSON(t)
-	if made["recipients"] != 2.0 {
-		t.Fatalf("got %v, want 2 recipients", made)
-	}
-	source := made["notification_id"].(string)
-	own := list(t, anna, "").Data[0]["id"].(string)
-	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "the id of a copy finds nothing", As: anna, Method: "DELETE", Path: path + "/" + own, Status: 500, Contains: []string{"common.database_error"}},
-		{Name: "an unknown id neither", As: anna, Method: "DELETE", Path: path + "/" + store.NewID(), Status: 500, Contains: []string{"common.database_error"}},
-		{Name: "whoever knows it deletes it", As: beat.With("Accept-Language", "de"), Method: "DELETE", Path: path + "/" + source, Status: 200,
-			Contains: []string{`{"message":"Notification deleted"}`}},
-		{Name: "it is gone for all", As: anna, Method: "GET", Path: path, Status: 200, Contains: []string{`"total":0`}},
-		{Name: "also for itself", As: anna, Method: "GET", Path: path + "/" + own, Status: 404},
-		{Name: "also for marking", As: anna, Method: "PATCH", Path: path + "/" + own + "/read", Body: `{"read":true}`, Status: 200, Contains: []string{store.NilID}},
-		{Name: "and for deleting", As: anna, Method: "DELETE", Path: path + "/" + source, Status: 500},
-	})
-	var by string
-	if err := s.DB.QueryRow(t.Context(), `SELECT deleted_by FROM notices WHERE id = $1 AND deleted = TRUE AND deleted_at IS NOT NULL`, source).Scan(&by); err != nil || by != beat.UserID {
-		t.Errorf("deleted_by is %s, %v, want Beat", by, err)
-	}
-}
-
-func TestPreferences_ReadNothingAndSayNothing(t *testing.T) {
-	s := servertest.Start(t)
-	anna := s.User(access.Customer)
-	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "get", As: anna, Method: "GET", Path: path + "/preferences", Status: 200, Contains: []string{`{"message":"Not implemented"}`}},
-		{Name: "put", As: anna, Method: "PUT", Path: path + "/preferences", Body: `{"email":`, Status: 200, Contains: []string{`{"message":"Not implemented"}`}},
-		{Name: "nobody", Method: "GET", Path: path + "/preferences", Status: 401},
-	})
-}
-
 func TestList_RefusesLateAndCodesAsPromised(t *testing.T) {
 	s := servertest.Start(t)
 	anna, empty := s.User(access.Customer), s.User(access.Customer)
@@ -245,60 +170,6 @@ func TestList_RefusesLateAndCodesAsPromised(t *testing.T) {
 		{Name: "limit that is no number", As: anna, Method: "GET", Path: path + "?limit=ten", Status: 400, Contains: []string{"common.invalid_input"}},
 		{Name: "customer that is no id", As: anna, Method: "GET", Path: path + "?customer_id=x", Status: 400, Contains: []string{"common.invalid_input", "customer_id"}},
 	})
-}
-
-func TestMarkRecord_MarksOwnRowsOfTheRecordAndNeverTestNotifications(t *testing.T) {
-	s := servertest.Start(t)
-	anna, beat := s.User(access.Customer), s.User(access.Customer)
-	n := customerNotice(anna.UserID, beat.UserID)
-	told(t, s, n)
-	told(t, s, customerNotice(anna.UserID))
-	s.Keyed().Do("POST", path+"/trigger", map[string]any{"type": "customers", "rec_id": n.RecordID, "user_ids": []string{anna.UserID}}).Expect(t, 200)
-	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "unread before", As: anna, Method: "GET", Path: path + "/unread-count", Status: 200, Contains: []string{`{"unread_count":3}`}},
-		{Name: "the record", As: anna, Method: "POST", Path: path + "/read", Body: map[string]any{"rec_type": "customers", "rec_id": n.RecordID}, Status: 200, Contains: []string{`{"updated":1}`}},
-		{Name: "again", As: anna, Method: "POST", Path: path + "/read", Body: map[string]any{"rec_type": "customers", "rec_id": n.RecordID}, Status: 200, Contains: []string{`{"updated":0}`}},
-		{Name: "the record type is no record", As: anna, Method: "POST", Path: path + "/read", Body: map[string]any{"rec_type": "customers", "rec_id": access.Customers.ID}, Status: 200, Contains: []string{`{"updated":0}`}},
-		{Name: "unread after", As: anna, Method: "GET", Path: path + "/unread-count", Status: 200, Contains: []string{`{"unread_count":2}`}},
-		{Name: "of others nothing", As: beat, Method: "GET", Path: path + "/unread-count", Status: 200, Contains: []string{`{"unread_count":1}`}},
-		{Name: "incomplete", As: anna, Method: "POST", Path: path + "/read", Body: `{}`, Status: 400, Contains: []string{"rec_type", "rec_id"}},
-	})
-}
-
-func TestTrigger_KeepsItsOddRules(t *testing.T) {
-	s := servertest.Start(t)
-	anna := s.User(access.Customer)
-	keyed, record := s.Keyed(), store.NewID()
-	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "an API key is needed", Method: "POST", Path: path + "/trigger", Body: `{}`, Status: 401},
-		{Name: "a bearer is none", As: s.Admin(), Method: "POST", Path: path + "/trigger", Body: `{}`, Status: 401},
-		{Name: "nobody to tell", As: keyed, Method: "POST", Path: path + "/trigger", Status: 200, Contains: []string{`{"message":"No connected users to notify"}`}},
-		{Name: "nothing is validated", As: keyed, Method: "POST", Path: path + "/trigger", Body: `{"type":7,"user_ids":["x"],"customer_id":{},"is_system":"perhaps"}`, Status: 200,
-			Contains: []string{"No connected users"}},
-	})
-	if n := count(t, s.DB, "notices"); n != 0 {
-		t.Fatalf("%d notices were written for nobody", n)
-	}
-	for i, c := range []struct {
-		body           map[string]any
-		recType, recID string
-	}{
-		{map[string]any{"rec_type": "customers", "rec_id": record, "type": "tasks"}, "customers", record},
-		{map[string]any{"rec_id": record, "type": "chats"}, "chats", access.Chats.ID},
-		{map[string]any{"rec_type": "customers", "type": "chats"}, "chats", access.Chats.ID},
-		{map[string]any{"type": "nothing"}, "nothing", store.NilID},
-		{map[string]any{"is_system": true}, "", store.NilID},
-	} {
-		c.body["user_ids"] = []string{anna.UserID}
-		keyed.Do("POST", path+"/trigger", c.body).Expect(t, 200)
-		row := list(t, anna, "").Data[0]
-		if row["rec_type"] != c.recType || row["rec_id"] != c.recID || row["customer_id"] != store.NilID {
-			t.Errorf("%d: got %v %v, want %s %s", i, row["rec_type"], row["rec_id"], c.recType, c.recID)
-		}
-	}
-	if n := count(t, s.DB, "notifications WHERE system = TRUE"); n != 0 {
-		t.Errorf("is_system was taken over %d times", n)
-	}
 }
 
 func TestNotices_AreRaisedByWhatHappens(t *testing.T) {

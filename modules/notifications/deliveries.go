@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kontor/modules/list"
+	"kontor/modules/records"
 	"kontor/server/access"
 	"kontor/server/fault"
 	"kontor/store"
@@ -56,7 +57,7 @@ func (s *Service) Retry(ctx context.Context, in DeliveryInput) (Delivery, error)
 		if d, err = scanDelivery(tx.QueryRow(ctx, statement, in.ID, tx.Now())); err != nil {
 			return err
 		}
-		tx.Audit(store.AuditEntry{Actor: actor(caller), Action: "notifications.retry", RecType: access.Deliveries.Name, RecID: d.ID})
+		tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: "notifications.retry", RecType: access.Deliveries.Name, RecID: d.ID})
 		tx.AfterCommit(s.nudge)
 		return nil
 	})

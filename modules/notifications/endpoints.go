@@ -15,7 +15,6 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	rows := []endpoint.Endpoint{
 		{Name: "notifications.list", Method: http.MethodGet, Path: "/v1/notifications", Roles: all,
 			Access: access.On(access.Notifications, access.Read), Summary: "List the notifications that the caller may see.",
-			Faults: []fault.Kind{fault.QueryInvalidField, fault.QueryInvalidFormat, fault.QueryInvalidSortField, fault.QueryInvalidSearchField},
 			Doc:    endpoint.Doc{Search: notificationList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.List)},
 		{Name: "notifications.get", Method: http.MethodGet, Path: "/v1/notifications/{notification_id}", Roles: all,
@@ -42,7 +41,6 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.Preferences)},
 		{Name: "notifications.deliveries", Method: http.MethodGet, Path: "/v1/notifications/deliveries",
 			Access: access.On(access.Deliveries, access.ReadAll), Summary: "List what was sent by e-mail and SMS, or is waiting to be.",
-			Faults: []fault.Kind{fault.QueryInvalidField, fault.QueryInvalidFormat, fault.QueryInvalidSortField, fault.QueryInvalidSearchField},
 			Doc:    endpoint.Doc{Search: deliveryList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.ListDeliveries)},
 		{Name: "notifications.retry_delivery", Method: http.MethodPost, Path: "/v1/notifications/deliveries/{id}/retry",

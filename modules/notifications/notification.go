@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/go-json-experiment/json"
 
 	"kontor/modules/list"
 	"kontor/modules/records"
 	"kontor/server/access"
+	"kontor/server/endpoint"
 	"kontor/server/fault"
 	"kontor/store"
 )
@@ -54,7 +54,7 @@ func (n *Notification) ETag() string {
 	if n == nil || n.version == 0 {
 		return ""
 	}
-	return "v" + strconv.FormatInt(n.version, 10) + "-" + n.language
+	return endpoint.VersionTag(n.version) + "-" + n.language
 }
 
 // nothing is what marking read answers for a row that the caller does not have.

@@ -40,19 +40,5 @@ func explain(t *testing.T, db *store.DB, statement string) []string {
 	for n := 1; strings.Contains(statement, "$"+string(rune('0'+n))); n++ {
 		args = n
 	}
-	rows, err := db.Query(t.Context(), "EXPLAIN QUERY PLAN "+statement, make([]any, args)...)
-	if err != nil {
-		t.Fatalf("%s: %v", statement, err)
-	}
-	defer rows.Close()
-	var plan []string
-	for rows.Next() {
-		var id, parent, unused int
-		var step string
-		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
-			t.Fatal(err)
-		}
-		plan = append(plan, step)
-	}
-	return plan
+	return storetest.Plan(t, db, statement, make([]any, args)...)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"kontor/modules/notice"
+	"kontor/modules/records"
 	"kontor/modules/value"
-	"kontor/server/access"
 	"kontor/store"
 )
 
@@ -65,7 +65,7 @@ func (s *Service) post(ctx context.Context, tx *store.Tx, src source, recipients
 		}
 		src.metadata = string(encoded)
 	}
-	_, err = tx.Exec(ctx, insertNotice, src.id, src.event, src.customerID, src.recType, src.recID, src.createdAt, actor(access.From(ctx)))
+	_, err = tx.Exec(ctx, insertNotice, src.id, src.event, src.customerID, src.recType, src.recID, src.createdAt, records.Actor(ctx))
 	if err != nil {
 		return "", 0, fmt.Errorf("write the notice: %w", err)
 	}
@@ -99,18 +99,6 @@ func unique(ids []string) []string {
 		}
 	}
 	return kept
-}
-
-// actor names who makes a change: a user, an API key, or Kontor itself.
-func actor(caller *access.Caller) string {
-	switch {
-	case caller.UserID != "":
-		return caller.UserID
-	case caller.KeyID != "":
-		return caller.KeyID
-	default:
-		return store.NilID
-	}
 }
 
 // insertCopies writes a row for each recipient, in few statements.

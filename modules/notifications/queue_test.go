@@ -3,7 +3,6 @@ package notifications_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,138 +10,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"kontor/locales"
 	"kontor/modules/notifications"
-	"kontor/server/access"
-	"kontor/server/servertest"
 	"kontor/store"
-	"kontor/store/storetest"
 )
-
-// gate is a gateway whose answers a test decides.
-type gate struct {
-	mu     sync.Mutex
-	answer func(d notifications.Delivery) error
-	took   []string // ids that were answered with success
-	tries  map[string]int
-}
-
-func (g *gate) Send(_ context.Context, d notifications.Delivery) error {
-	g.mu.Lock()
-	if g.tries == nil {
-		g.tries = map[string]int{}
-	}
-	g.tries[d.ID]++
-	answer := g.answer
-	g.mu.Unlock()
-	if answer != nil {
-		if err := answer(d); err != nil {
-			return err
-		}
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.took = append(g.took, d.ID)
-	return nil
-}
-
-func (g *gate) taken() []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.Clone(g.took)
-}
-
-// house is a service with queues, on a clock that the test moves.
-type house struct {
-	*notifications.Service
-	t     testing.TB
-	db    *store.DB
-	clock *storetest.Clock
-}
-
-func newHouse(t testing.TB, o notifications.Options) *house {
-	t.Helper()
-	clock := storetest.NewClock()
-	h := &house{t: t, db: storetest.OpenWith(t, clock), clock: clock}
-	h.restart(o)
-	return h
-}
-
-// restart puts another service on the same database, as a new process would.
-func (h *house) restart(o notifications.Options) {
-	h.t.Helper()
-	texts, err := locales.Load()
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	h.Service = notifications.New(h.db, texts, o)
-	if err := h.Start(context.Background()); err != nil {
-		h.t.Fatal(err)
-	}
-	service := h.Service
-	h.t.Cleanup(func() { _ = service.Close(context.Background()) })
-}
-
-func (h *house) enqueue(channel, text string) string {
-	h.t.Helper()
-	var d notifications.Delivery
-	err := h.db.InTx(context.Background(), func(tx *store.Tx) error {
-		var err error
-		d, err = h.Enqueue(context.Background(), tx, notifications.Delivery{UserID: store.NewID(), Channel: channel,
-			Recipient: "anna@example.ch", Subject: "s", Text: text, Secret: strings.HasPrefix(text, "secret")})
-		return err
-	})
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return d.ID
-}
-
-// state is a delivery as it is stored.
-type state struct {
-	status, text string
-	attempts     int
-	lastError    *string
-	next         *store.Time
-}
-
-func (h *house) state(id string) state {
-	h.t.Helper()
-	var s state
-	err := h.db.QueryRow(context.Background(), `SELECT status, text, attempts, last_error, next_attempt_at FROM deliveries WHERE id = $1`, id).
-		Scan(&s.status, &s.text, &s.attempts, &s.lastError, &s.next)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return s
-}
-
-func (h *house) until(id, status string) state {
-	h.t.Helper()
-	eventually(h.t, func() bool { return h.state(id).status == status })
-	return h.state(id)
-}
-
-// pass lets time pass, and the queues notice.
-func (h *house) pass(d time.Duration) {
-	h.clock.Advance(d)
-	h.Nudge()
-}
-
-// untilItEnds lets an hour pass after each failed attempt, and none while the delivery is on its way: its lease would
-// run out.
-func (h *house) untilItEnds(id string) {
-	h.t.Helper()
-	waited := 0
-	eventually(h.t, func() bool {
-		s := h.state(id)
-		if s.status == "retrying" && s.attempts > waited {
-			waited = s.attempts
-			h.pass(time.Hour)
-		}
-		return s.status == "sent" || s.status == "dead"
-	})
-}
 
 func TestQueue_TriesAgainWithGrowingPausesUntilItIsSent(t *testing.T) {
 	g := &gate{answer: func(notifications.Delivery) error { return errors.New("down") }}
@@ -240,73 +110,6 @@ func TestQueue_IsNotHeldUpByAJobThatPanicsNorByASlowChannel(t *testing.T) {
 	}
 }
 
-func TestQueue_TakesUpWhatAGoneProcessHadBegun(t *testing.T) {
-	release := make(chan struct{})
-	dying := &gate{answer: func(notifications.Delivery) error { <-release; return errors.New("too late") }}
-	h := newHouse(t, notifications.Options{Email: dying, MaxAttempts: 3})
-	id := h.enqueue("email", "hello")
-	h.until(id, "sending")
-	crashed := h.Service
-
-	g := &gate{}
-	h.restart(notifications.Options{Email: g, MaxAttempts: 3})
-	if s := h.until(id, "sent"); s.attempts != 2 {
-		t.Errorf("got %+v, want the second attempt to have sent it, with no lease to wait for", s)
-	}
-	close(release)
-	_ = crashed.Close(context.Background())
-	if s := h.state(id); s.status != "sent" {
-		t.Errorf("who had lost the lease changed the delivery: %+v", s)
-	}
-	if n := len(g.taken()); n != 1 {
-		t.Errorf("sent %d times", n)
-	}
-}
-
-func TestQueue_GivesUpWhatTookTheProcessDownEachTime(t *testing.T) {
-	release := make(chan struct{})
-	defer close(release)
-	deadly := &gate{answer: func(notifications.Delivery) error { <-release; return nil }}
-	h := newHouse(t, notifications.Options{Email: deadly, MaxAttempts: 2})
-	id := h.enqueue("email", "deadly")
-	h.until(id, "sending")
-	h.restart(notifications.Options{Email: deadly, MaxAttempts: 2})
-	eventually(t, func() bool { s := h.state(id); return s.status == "sending" && s.attempts == 2 })
-	h.restart(notifications.Options{Email: deadly, MaxAttempts: 2})
-	if s := h.until(id, "dead"); !strings.Contains(*s.lastError, "abandoned") {
-		t.Errorf("got %+v", s)
-	}
-	deadly.mu.Lock()
-	defer deadly.mu.Unlock()
-	if n := deadly.tries[id]; n != 2 {
-		t.Errorf("it was tried %d times, want 2", n)
-	}
-}
-
-func TestQueue_TakesOverALeaseThatRanOut(t *testing.T) {
-	release := make(chan struct{})
-	first := true
-	var mu sync.Mutex
-	g := &gate{answer: func(notifications.Delivery) error {
-		mu.Lock()
-		wait := first
-		first = false
-		mu.Unlock()
-		if wait {
-			<-release
-			return errors.New("too late")
-		}
-		return nil
-	}}
-	h := newHouse(t, notifications.Options{Email: g})
-	id := h.enqueue("email", "x")
-	h.until(id, "sending")
-	h.pass(3 * time.Minute)
-	h.until(id, "sent")
-	close(release)
-	eventually(t, func() bool { return h.state(id).status == "sent" })
-}
-
 func TestQueue_KeepsLocallyWhatWaitsWhenTheGatewayIsTakenAway(t *testing.T) {
 	g := &gate{answer: func(notifications.Delivery) error { return errors.New("down") }}
 	h := newHouse(t, notifications.Options{Email: g})
@@ -396,52 +199,4 @@ func TestQueue_BringsEveryDeliveryToAnEnd(t *testing.T) {
 			r.Fatalf("plan %v: got %+v after %d tries, want %s after %d", plan, s, g.tries[text], want, attempts)
 		}
 	})
-}
-
-func TestDeliveries_AreForAdministratorsAndKeepSecrets(t *testing.T) {
-	s := servertest.Start(t)
-	anna, admin := s.User(access.Customer), s.Admin()
-	const route = path + "/deliveries"
-	id := store.NewID()
-	insert := func(id, status string, secret bool) {
-		err := s.DB.InTx(t.Context(), func(tx *store.Tx) error {
-			_, err := tx.Exec(t.Context(), `INSERT INTO deliveries (id, user_id, channel, recipient, recipient_key, text, secret, status, created_at)
-				VALUES ($1, $2, 'sms', '+41446681800', '+41446681800', 'code 012345', $3, $4, $5)`, id, anna.UserID, secret, status, tx.Now())
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	insert(id, "dead", true)
-	sent := store.NewID()
-	insert(sent, "sent", true)
-	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "not for customers", As: anna, Method: "GET", Path: route, Status: 403},
-		{Name: "nor for advisors", As: s.User(access.Advisor), Method: "GET", Path: route, Status: 403},
-		{Name: "a secret on its way", As: admin, Method: "GET", Path: route + "?search.id=" + id, Status: 200, Contains: []string{id, `"text":""`}, Excludes: []string{"012345"}},
-		{Name: "in the local outbox", As: admin, Method: "GET", Path: route + "?search.id=" + sent, Status: 200, Contains: []string{"012345"}},
-		{Name: "retry by others", As: anna, Method: "POST", Path: route + "/" + id + "/retry", Status: 403},
-		{Name: "retry of an unknown one", As: admin, Method: "POST", Path: route + "/" + store.NewID() + "/retry", Status: 404, Contains: []string{"notifications.delivery_not_found"}},
-		{Name: "retry", As: admin, Method: "POST", Path: route + "/" + id + "/retry", Status: 200, Contains: []string{`"status":"sent"`, id}},
-		{Name: "retry of one that is not dead", As: admin, Method: "POST", Path: route + "/" + id + "/retry", Status: 409, Contains: []string{"notifications.delivery_not_dead"}},
-	})
-}
-
-func TestRetry_GivesADeadDeliveryItsAttemptsAgain(t *testing.T) {
-	g := &gate{answer: func(notifications.Delivery) error {
-		return &notifications.Refusal{Permanent: true, Cause: errors.New("no")}
-	}}
-	h := newHouse(t, notifications.Options{Email: g})
-	id := h.enqueue("email", "x")
-	h.until(id, "dead")
-	g.mu.Lock()
-	g.answer = nil
-	g.mu.Unlock()
-	admin := access.Caller{UserID: store.NewID(), Roles: []string{access.Administrator}}
-	ctx := access.With(t.Context(), admin.Under(access.NewPolicy(access.PolicyData{})))
-	if d, err := h.Retry(ctx, notifications.DeliveryInput{ID: id}); err != nil || d.Status != "queued" || d.Attempts != 0 {
-		t.Fatalf("got %+v, %v", d, err)
-	}
-	h.until(id, "sent")
 }

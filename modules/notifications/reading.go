@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"kontor/modules/records"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/fault"
@@ -56,8 +57,7 @@ func (s *Service) MarkRead(ctx context.Context, in ReadInput) (*Notification, er
 		if n, err = scanNotification(tx.QueryRow(ctx, markRead, in.ID, caller.UserID, tx.Now())); err != nil {
 			return err
 		}
-		tx.Audit(store.AuditEntry{Actor: caller.UserID, Action: "notifications.read", RecType: access.Notifications.Name, RecID: n.ID,
-			Before: before, After: n})
+		table.Audit(ctx, tx, "notifications.read", n.ID, before, n)
 		return nil
 	})
 	if errors.Is(err, store.ErrNotFound) {
@@ -129,7 +129,7 @@ const (
 // Delete hides a notice, named by its own id, from all its recipients. Whoever may call it may delete any. It returns
 // fault.DatabaseError for an unknown id as for every failure.
 func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, error) {
-	by := actor(access.From(ctx))
+	by := records.Actor(ctx)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		var createdAt store.Time
 		if err := tx.QueryRow(ctx, deleteNotice, in.ID, tx.Now(), by).Scan(&createdAt); err != nil {
@@ -138,7 +138,7 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 		if _, err := tx.Exec(ctx, deleteCopies, in.ID, createdAt); err != nil {
 			return err
 		}
-		tx.Audit(store.AuditEntry{Actor: by, Action: "notifications.delete", RecType: access.Notifications.Name, RecID: in.ID})
+		table.Audit(ctx, tx, "notifications.delete", in.ID, nil, nil)
 		return nil
 	})
 	if errors.Is(err, store.ErrNotFound) {

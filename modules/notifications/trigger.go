@@ -38,8 +38,7 @@ func (s *Service) Trigger(ctx context.Context, in TriggerInput) (Triggered, erro
 		if answer.NotificationID, answer.Recipients, err = s.post(ctx, tx, src, recipients); err != nil {
 			return err
 		}
-		tx.Audit(store.AuditEntry{Actor: actor(access.From(ctx)), Action: "notifications.trigger",
-			RecType: access.Notifications.Name, RecID: answer.NotificationID})
+		table.Audit(ctx, tx, "notifications.trigger", answer.NotificationID, nil, nil)
 		return nil
 	})
 	return answer, err

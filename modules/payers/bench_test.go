@@ -11,39 +11,18 @@ import (
 	"kontor/store"
 )
 
-// fill stores n payers in groups and gives their ids.
+// fill stores n payers of one customer and gives their ids.
 func fill(b *testing.B, s *servertest.Server, n int) []string {
 	b.Helper()
-	made := s.Admin().Do("POST", "/v1/customers", map[string]any{"first_name": "Ada", "last_name": "Muster", "email": "ada@example.ch"}).Expect(b, 201)
-	customer := made.JSON(b)["id"].(string)
-	ids := make([]string, 0, n)
-	const group = 1000
-	for len(ids) < n {
-		err := s.DB.InTx(context.Background(), func(tx *store.Tx) error {
-			made, err := payers.Fill(context.Background(), tx, customer, min(group, n-len(ids)))
-			ids = append(ids, made...)
-			return err
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
-	return ids
-}
-
-// advisor gives a caller who goes through the grants of a role.
-func advisor(s *servertest.Server) []string {
-	return []string{"Authorization", "Bearer " + s.User(access.Advisor).Token}
+	customer := newCustomer(s.Admin())
+	return s.Fill(n, func(ctx context.Context, tx *store.Tx, n int) ([]string, error) {
+		return payers.Fill(ctx, tx, customer, n)
+	})
 }
 
 func BenchmarkGet(b *testing.B) {
 	s := servertest.Start(b)
-	ids, headers := fill(b, s, 10_000), advisor(s)
-	requests := make([][]byte, len(ids))
-	for i, id := range ids {
-		requests[i] = servertest.Request("GET", "/v1/payers/"+id, "", headers...)
-	}
-	servertest.Ratio(b, s.Address, 20_000, 200, func(i int) []byte { return requests[(i+len(requests))%len(requests)] })
+	servertest.RatioOfGets(b, s.User(access.Advisor), "/v1/payers/", fill(b, s, 10_000))
 }
 
 func BenchmarkList(b *testing.B) {
@@ -51,7 +30,7 @@ func BenchmarkList(b *testing.B) {
 		b.Run(fmt.Sprint(stored), func(b *testing.B) {
 			s := servertest.Start(b)
 			fill(b, s, stored)
-			request := servertest.Request("GET", "/v1/payers?country=CHE&limit=10", "", advisor(s)...)
+			request := s.User(access.Advisor).Request("GET", "/v1/payers?country=CHE&limit=10", "")
 			servertest.Ratio(b, s.Address, 5_000, 200, func(int) []byte { return request })
 		})
 	}

@@ -10,10 +10,10 @@ package payers
 import (
 	"context"
 	"net/http"
-	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"kontor/modules/records"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/store"
@@ -38,7 +38,7 @@ type Payer struct {
 }
 
 // ETag is the version of the record.
-func (p Payer) ETag() string { return "v" + strconv.FormatInt(p.version, 10) }
+func (p Payer) ETag() string { return endpoint.VersionTag(p.version) }
 
 // Page is a part of the list of payers.
 type Page struct {
@@ -54,20 +54,15 @@ type customers interface {
 	Allow(ctx context.Context, q store.Querier, id string, wanted access.Permission) error
 }
 
-// texts words answers: *locales.Bundle.
-type texts interface {
-	Text(lang, key string, args map[string]any) string
-}
-
 // Service is the module. Make one with [New].
 type Service struct {
 	db        *store.DB
 	customers customers
-	texts     texts
+	texts     endpoint.Texts
 }
 
 // New makes the module on a database.
-func New(db *store.DB, customers customers, texts texts) *Service {
+func New(db *store.DB, customers customers, texts endpoint.Texts) *Service {
 	return &Service{db: db, customers: customers, texts: texts}
 }
 
@@ -85,7 +80,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Payer, error) {
 		if err := insertPayer(ctx, tx, p); err != nil {
 			return err
 		}
-		audit(ctx, tx, "payers.create", p.ID, nil, p)
+		table.Audit(ctx, tx, "payers.create", p.ID, nil, p)
 		tx.Respond(http.StatusCreated, p)
 		return nil
 	})
@@ -107,7 +102,7 @@ func (s *Service) List(ctx context.Context, in ListInput) (Page, error) {
 func (s *Service) Update(ctx context.Context, in UpdateInput) (Payer, error) {
 	var p Payer
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := readForChange(ctx, tx, in.ID, access.Update)
+		before, err := records.ForChange(ctx, tx, table, in.ID, access.Update)
 		if err != nil {
 			return err
 		}
@@ -122,7 +117,7 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Payer, error) {
 // Archive makes a payer inactive. One that is inactive already stays as it is.
 func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := readForChange(ctx, tx, in.ID, access.Delete)
+		before, err := records.ForChange(ctx, tx, table, in.ID, access.Delete)
 		if err != nil || !before.Active {
 			return err
 		}
@@ -130,16 +125,7 @@ func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, e
 		p.Active = false
 		return change(ctx, tx, "payers.archive", before, &p)
 	})
-	return endpoint.Message{Message: s.texts.Text(endpoint.Language(ctx), "payers.archived", nil)}, err
-}
-
-// readForChange reads a payer that the caller is about to change, in the state that he has seen.
-func readForChange(ctx context.Context, tx *store.Tx, id string, wanted access.Permission) (Payer, error) {
-	p, err := table.Get(ctx, tx, id, wanted)
-	if err != nil {
-		return p, err
-	}
-	return p, endpoint.CheckMatch(ctx, p.ETag())
+	return endpoint.Confirm(ctx, s.texts, "payers.archived"), err
 }
 
 // change writes the new state of a payer and its audit entry.
@@ -148,13 +134,8 @@ func change(ctx context.Context, tx *store.Tx, action string, before Payer, p *P
 	if err := updatePayer(ctx, tx, *p); err != nil {
 		return err
 	}
-	audit(ctx, tx, action, p.ID, before, *p)
+	table.Audit(ctx, tx, action, p.ID, before, *p)
 	return nil
-}
-
-func audit(ctx context.Context, tx *store.Tx, action, id string, before, after any) {
-	tx.Audit(store.AuditEntry{Actor: access.From(ctx).UserID, Action: action, RecType: access.Payers.Name, RecID: id,
-		Before: before, After: after})
 }
 
 // Standings answers permission checks: the creator of a payer reads, updates and deletes it.

@@ -13,31 +13,24 @@ import (
 )
 
 // newCustomer enters a customer and gives his id.
-func newCustomer(t *testing.T, c *servertest.Client) string {
-	t.Helper()
-	return c.Do("POST", "/v1/customers", map[string]any{"first_name": "Ada", "last_name": "Muster", "email": "ada@example.ch"}).
-		Expect(t, http.StatusCreated).JSON(t)["id"].(string)
+func newCustomer(c *servertest.Client) string {
+	return c.Create("/v1/customers", map[string]any{"first_name": "Ada", "last_name": "Muster", "email": "ada@example.ch"})
 }
 
 // payer is the least that a payer needs, with further members in pairs.
-func payer(customerID string, pairs ...any) map[string]any {
-	body := map[string]any{"customer_id": customerID, "name": "Hans Zahler"}
-	for i := 0; i < len(pairs); i += 2 {
-		body[pairs[i].(string)] = pairs[i+1]
-	}
-	return body
+func payer(customerID string, pairs ...any) servertest.Body {
+	return servertest.Body{"customer_id": customerID, "name": "Hans Zahler"}.With(pairs...)
 }
 
 // newPayer enters a payer with a customer of the same caller and gives its id.
-func newPayer(t *testing.T, c *servertest.Client, pairs ...any) string {
-	t.Helper()
-	return c.Do("POST", "/v1/payers", payer(newCustomer(t, c), pairs...)).Expect(t, http.StatusCreated).JSON(t)["id"].(string)
+func newPayer(c *servertest.Client, pairs ...any) string {
+	return c.Create("/v1/payers", payer(newCustomer(c), pairs...))
 }
 
 func TestCreate_GivesTheWholeRecord(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
-	customer := newCustomer(t, owner)
+	customer := newCustomer(owner)
 	answer := owner.Do("POST", "/v1/payers", payer(strings.ToUpper(customer), "email", "Hans@Example.CH", "company", " Müller AG ", "country", "CHE",
 		"metadata", map[string]any{"a": 1}, "active", false, "id", "mine", "created_by", "me")).Expect(t, http.StatusCreated)
 	got := answer.JSON(t)
@@ -65,7 +58,7 @@ func TestCreate_GivesTheWholeRecord(t *testing.T) {
 func TestCreate_RefusesWhatCannotBe(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
-	customer, foreign := newCustomer(t, owner), newCustomer(t, s.Admin())
+	customer, foreign := newCustomer(owner), newCustomer(s.Admin())
 	long := strings.Repeat("x", 201)
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "all wrong fields at once", As: owner.With("Accept-Language", "de"), Method: "POST", Path: "/v1/payers", Status: 400,
@@ -89,7 +82,7 @@ func TestCreate_RefusesWhatCannotBe(t *testing.T) {
 func TestCreate_AnswersTheSameKeyWithTheSamePayer(t *testing.T) {
 	s := servertest.Start(t)
 	c := s.Admin().With("Idempotency-Key", "one")
-	body := payer(newCustomer(t, s.Admin()))
+	body := payer(newCustomer(s.Admin()))
 	first, again := c.Do("POST", "/v1/payers", body).Expect(t, 201), c.Do("POST", "/v1/payers", body).Expect(t, 201)
 	if total := s.Admin().Do("GET", "/v1/payers", nil).JSON(t)["total"]; first.Body != again.Body || total != 1.0 {
 		t.Errorf("got %s and then %s; there are %v", first.Body, again.Body, total)
@@ -99,7 +92,7 @@ func TestCreate_AnswersTheSameKeyWithTheSamePayer(t *testing.T) {
 func TestUpdate_KeepsWhatIsNotGiven(t *testing.T) {
 	s := servertest.Start(t)
 	owner, advisor := s.User(access.Customer), s.User(access.Advisor)
-	made := owner.Do("POST", "/v1/payers", payer(newCustomer(t, owner), "company", "Alt AG", "country", "CHE", "email", "a@example.ch", "metadata", map[string]any{"a": 1}))
+	made := owner.Do("POST", "/v1/payers", payer(newCustomer(owner), "company", "Alt AG", "country", "CHE", "email", "a@example.ch", "metadata", map[string]any{"a": 1}))
 	record := made.JSON(t)
 	path := "/v1/payers/" + record["id"].(string)
 	s.Clock.Advance(1e9)
@@ -123,7 +116,7 @@ func TestUpdate_KeepsWhatIsNotGiven(t *testing.T) {
 func TestRecords_AreForOwnersGrantsAndStaff(t *testing.T) {
 	s := servertest.Start(t)
 	owner, other := s.User(access.Customer), s.User(access.Customer)
-	id := newPayer(t, owner, "company", "Geheim AG")
+	id := newPayer(owner, "company", "Geheim AG")
 	path := "/v1/payers/" + id
 	calls := []struct {
 		method string
@@ -173,7 +166,7 @@ func TestRecords_AreForOwnersGrantsAndStaff(t *testing.T) {
 func TestArchive_IsConfirmedInTheLanguage(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
-	path := "/v1/payers/" + newPayer(t, owner)
+	path := "/v1/payers/" + newPayer(owner)
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "confirmed", As: owner.With("Accept-Language", "it"), Method: "DELETE", Path: path, Status: 200, Contains: []string{`{"message":"Il pagatore è ora inattivo."}`}},
 		{Name: "once more changes nothing", As: owner, Method: "DELETE", Path: path, Status: 200},
@@ -188,12 +181,12 @@ func TestArchive_IsConfirmedInTheLanguage(t *testing.T) {
 func TestList_FiltersWhatTheCallerSees(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
-	customer := newCustomer(t, owner)
+	customer := newCustomer(owner)
 	for i, company := range []string{"Müller & Söhne AG", "MÜLLER 100%", "Strasse_1 GmbH", `Back\slash`} {
 		s.Clock.Advance(1e6)
 		owner.Do("POST", "/v1/payers", payer(customer, "company", company, "country", []string{"CHE", "DEU", "CHE", "ITA"}[i])).Expect(t, http.StatusCreated)
 	}
-	newPayer(t, s.Admin())
+	newPayer(s.Admin())
 	find := func(query string) string { return "/v1/payers?" + query }
 	company := func(part string) string { return find("company=" + url.QueryEscape(part)) }
 	servertest.Run(t, s, []servertest.Scenario{
@@ -220,7 +213,7 @@ func TestList_FiltersWhatTheCallerSees(t *testing.T) {
 func TestList_HasTwentyOnAPageUnlessToldOtherwise(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
-	customer := newCustomer(t, owner)
+	customer := newCustomer(owner)
 	for i := range 21 {
 		owner.Do("POST", "/v1/payers", payer(customer, "name", fmt.Sprint("P", i))).Expect(t, http.StatusCreated)
 	}

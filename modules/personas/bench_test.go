@@ -1,55 +1,25 @@
 package personas_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
 	"kontor/modules/personas"
 	"kontor/server/access"
 	"kontor/server/servertest"
-	"kontor/store"
 )
-
-// fill stores n personas in groups and gives their ids.
-func fill(b *testing.B, s *servertest.Server, n int) []string {
-	b.Helper()
-	ids := make([]string, 0, n)
-	const group = 1000
-	for len(ids) < n {
-		err := s.DB.InTx(context.Background(), func(tx *store.Tx) error {
-			made, err := personas.Fill(context.Background(), tx, min(group, n-len(ids)))
-			ids = append(ids, made...)
-			return err
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
-	return ids
-}
-
-// advisor gives a caller who goes through the grants of a role.
-func advisor(s *servertest.Server) []string {
-	return []string{"Authorization", "Bearer " + s.User(access.Advisor).Token}
-}
 
 func BenchmarkGet(b *testing.B) {
 	s := servertest.Start(b)
-	ids, headers := fill(b, s, 10_000), advisor(s)
-	requests := make([][]byte, len(ids))
-	for i, id := range ids {
-		requests[i] = servertest.Request("GET", "/v1/personas/"+id, "", headers...)
-	}
-	servertest.Ratio(b, s.Address, 20_000, 200, func(i int) []byte { return requests[(i+len(requests))%len(requests)] })
+	servertest.RatioOfGets(b, s.User(access.Advisor), "/v1/personas/", s.Fill(10_000, personas.Fill))
 }
 
 func BenchmarkList(b *testing.B) {
 	for _, stored := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprint(stored), func(b *testing.B) {
 			s := servertest.Start(b)
-			fill(b, s, stored)
-			request := servertest.Request("GET", "/v1/personas?search.active=true&sort=-created_at&limit=10", "", advisor(s)...)
+			s.Fill(stored, personas.Fill)
+			request := s.User(access.Advisor).Request("GET", "/v1/personas?search.active=true&sort=-created_at&limit=10", "")
 			servertest.Ratio(b, s.Address, 5_000, 200, func(int) []byte { return request })
 		})
 	}

@@ -11,15 +11,13 @@ import (
 
 // Endpoints are the rows of the module.
 func (s *Service) Endpoints() []endpoint.Endpoint {
-	queries := []fault.Kind{fault.QueryInvalidField, fault.QueryInvalidFormat, fault.QueryInvalidSortField, fault.QueryInvalidSearchField}
-	queriesOfOne := append([]fault.Kind{fault.PersonaNotFound}, queries...)
 	create, read := access.On(access.Personas, access.Create), access.On(access.Personas, access.Read)
 	update, remove := access.On(access.Personas, access.Update), access.On(access.Personas, access.Delete)
 	rows := []endpoint.Endpoint{
 		{Name: "personas.create", Method: http.MethodPost, Path: "/v1/personas", Access: create, Tag: "Personal Identity",
 			Summary: "Enter a persona.", Handle: endpoint.JSON(http.StatusCreated, s.Create)},
 		{Name: "personas.list", Method: http.MethodGet, Path: "/v1/personas", Access: read, Tag: "Personal Identity",
-			Summary: "List the personas that the caller may see.", Faults: queries, Doc: endpoint.Doc{Search: personaList.Search()},
+			Summary: "List the personas that the caller may see.", Doc: endpoint.Doc{Search: personaList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.List)},
 		{Name: "personas.get", Method: http.MethodGet, Path: "/v1/personas/{persona_id}", Access: read, Tag: "Personal Identity",
 			Summary: "Give one persona.", Faults: []fault.Kind{fault.PersonaNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},
@@ -31,7 +29,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Faults:  []fault.Kind{fault.PersonaNotFound, fault.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Archive)},
 
 		{Name: "personas.users.list", Method: http.MethodGet, Path: "/v1/personas/{persona_id}/users", Access: read, Tag: "User-Persona",
-			Summary: "List the users whose identity a persona is.", Faults: queriesOfOne, Doc: endpoint.Doc{Search: userLinkList.Search()},
+			Summary: "List the users whose identity a persona is.", Faults: []fault.Kind{fault.PersonaNotFound}, Doc: endpoint.Doc{Search: userLinkList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.Users)},
 		{Name: "personas.users.add", Method: http.MethodPost, Path: "/v1/personas/{persona_id}/users", Access: update, Tag: "User-Persona",
 			Summary: "Make a persona the identity of a user, who may read it from then on.",
@@ -41,7 +39,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Faults:  []fault.Kind{fault.PersonaNotFound, fault.PersonaUserNotFound, fault.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.RemoveUser)},
 
 		{Name: "personas.links.list", Method: http.MethodGet, Path: "/v1/personas/{persona_id}/links", Access: read, Tag: "Persona Links",
-			Summary: "List what other personas are to a persona, and it to them.", Faults: queriesOfOne, Doc: endpoint.Doc{Search: linkList.Search()},
+			Summary: "List what other personas are to a persona, and it to them.", Faults: []fault.Kind{fault.PersonaNotFound}, Doc: endpoint.Doc{Search: linkList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.Links)},
 		{Name: "personas.links.add", Method: http.MethodPost, Path: "/v1/personas/{persona_id}/links", Access: update, Tag: "Persona Links",
 			Summary: "Say what another persona is to this one: the relation is that of the linked persona to the one in the path.",

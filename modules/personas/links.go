@@ -64,7 +64,7 @@ type Link struct {
 }
 
 // ETag is the version of the record.
-func (l Link) ETag() string { return etag(l.version) }
+func (l Link) ETag() string { return endpoint.VersionTag(l.version) }
 
 // seenFrom gives the link as it looks from one of its ends.
 func (l Link) seenFrom(personaID string) Link {
@@ -135,7 +135,7 @@ func (s *Service) Link(ctx context.Context, in LinkInput) (Link, error) {
 		if err := insertLink(ctx, tx, l); err != nil {
 			return err
 		}
-		audit(ctx, tx, "personas.link", in.ID, nil, l)
+		table.Audit(ctx, tx, "personas.link", in.ID, nil, l)
 		tx.Respond(http.StatusCreated, l)
 		return nil
 	})
@@ -161,8 +161,8 @@ func (s *Service) Unlink(ctx context.Context, in UnlinkInput) (endpoint.Message,
 		if err := deleteLink(ctx, tx, l.ID); err != nil {
 			return err
 		}
-		audit(ctx, tx, "personas.unlink", in.ID, l.seenFrom(in.ID), nil)
+		table.Audit(ctx, tx, "personas.unlink", in.ID, l.seenFrom(in.ID), nil)
 		return nil
 	})
-	return s.message(ctx, "personas.link_removed"), err
+	return endpoint.Confirm(ctx, s.texts, "personas.link_removed"), err
 }

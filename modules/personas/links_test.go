@@ -20,7 +20,7 @@ func relation(id, name string) map[string]any {
 func TestLinks_AreSeenFromBothEnds(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
-	anna, bruno := newPersona(t, owner), newPersona(t, owner)
+	anna, bruno := newPersona(owner), newPersona(owner)
 	for name, inverse := range map[string]string{"spouse": "spouse", "parent": "child", "child": "parent", "guardian": "ward",
 		"legal_representative": "represented", "beneficial_owner": "owned", "authorised_signatory": "signed_for", "other": "other"} {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestLinks_AreSeenFromBothEnds(t *testing.T) {
 func TestLink_KnowsAFactToldFromTheOtherEnd(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
-	anna, bruno := newPersona(t, owner), newPersona(t, owner)
+	anna, bruno := newPersona(owner), newPersona(owner)
 	from, to := "/v1/personas/"+anna+"/links", "/v1/personas/"+bruno+"/links"
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "Bruno is Anna's father", As: owner, Method: "POST", Path: from, Body: relation(bruno, "parent"), Status: 201},
@@ -61,7 +61,7 @@ func TestLink_KnowsAFactToldFromTheOtherEnd(t *testing.T) {
 func TestLink_RefusesWhatIsNoLink(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
-	mine, foreign := newPersona(t, owner), newPersona(t, s.Admin())
+	mine, foreign := newPersona(owner), newPersona(s.Admin())
 	path := "/v1/personas/" + mine + "/links"
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "nothing", As: owner, Method: "POST", Path: path, Body: map[string]any{}, Status: 400, Contains: []string{`"linked_persona_id"`, `"relation"`}},
@@ -78,7 +78,7 @@ func TestLink_RefusesWhatIsNoLink(t *testing.T) {
 func TestLinks_AreMadeOnceInParallel(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
-	anna, bruno := newPersona(t, owner), newPersona(t, owner)
+	anna, bruno := newPersona(owner), newPersona(owner)
 	var made, refused atomic.Int64
 	var wait sync.WaitGroup
 	for i := range 16 {
@@ -106,7 +106,7 @@ func TestLinks_AreMadeOnceInParallel(t *testing.T) {
 func TestUsers_AreLinkedAndSeeThePersona(t *testing.T) {
 	s := servertest.Start(t)
 	owner, user := s.User(access.Customer), s.User(access.Customer)
-	id := newPersona(t, owner)
+	id := newPersona(owner)
 	path := "/v1/personas/" + id + "/users"
 	body := map[string]any{"user_id": strings.ToUpper(user.UserID)}
 	servertest.Run(t, s, []servertest.Scenario{
@@ -131,10 +131,10 @@ func TestUsers_AreLinkedAndSeeThePersona(t *testing.T) {
 func TestUsers_CannotVerifyThemselvesAsCustomers(t *testing.T) {
 	s := servertest.Start(t)
 	advisor := s.User(access.Advisor)
-	persona := newPersona(t, s.Admin())
+	persona := newPersona(s.Admin())
 	s.Admin().Do("POST", "/v1/personas/"+persona+"/users", map[string]any{"user_id": advisor.UserID}).Expect(t, http.StatusCreated)
-	customer := s.Admin().Do("POST", "/v1/customers", map[string]any{"first_name": "ADA", "last_name": "muster", "date_of_birth": "1990-02-28",
-		"email": "ada@example.ch"}).Expect(t, http.StatusCreated).JSON(t)["id"].(string)
+	customer := s.Admin().Create("/v1/customers", map[string]any{"first_name": "ADA", "last_name": "muster", "date_of_birth": "1990-02-28",
+		"email": "ada@example.ch"})
 	path, decision := "/v1/customers/"+customer+"/kyc/status", map[string]any{"kyc_status": "pending"}
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "he is the customer", As: advisor, Method: "PATCH", Path: path, Body: decision, Status: 403, Contains: []string{`"customers.self_verification"`}},

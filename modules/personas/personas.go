@@ -9,11 +9,11 @@ package personas
 import (
 	"context"
 	"net/http"
-	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/modules/list"
+	"kontor/modules/records"
 	"kontor/modules/value"
 	"kontor/server/access"
 	"kontor/server/endpoint"
@@ -40,23 +40,16 @@ type Persona struct {
 }
 
 // ETag is the version of the record.
-func (p Persona) ETag() string { return etag(p.version) }
-
-func etag(version int64) string { return "v" + strconv.FormatInt(version, 10) }
-
-// texts words answers: *locales.Bundle.
-type texts interface {
-	Text(lang, key string, args map[string]any) string
-}
+func (p Persona) ETag() string { return endpoint.VersionTag(p.version) }
 
 // Service is the module. Make one with [New].
 type Service struct {
 	db    *store.DB
-	texts texts
+	texts endpoint.Texts
 }
 
 // New makes the module on a database.
-func New(db *store.DB, texts texts) *Service { return &Service{db: db, texts: texts} }
+func New(db *store.DB, texts endpoint.Texts) *Service { return &Service{db: db, texts: texts} }
 
 // Create enters a persona.
 func (s *Service) Create(ctx context.Context, in CreateInput) (Persona, error) {
@@ -68,7 +61,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Persona, error) {
 		if err := insertPersona(ctx, tx, p); err != nil {
 			return err
 		}
-		audit(ctx, tx, "personas.create", p.ID, nil, p)
+		table.Audit(ctx, tx, "personas.create", p.ID, nil, p)
 		tx.Respond(http.StatusCreated, p)
 		return nil
 	})
@@ -89,7 +82,7 @@ func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Persona], e
 func (s *Service) Update(ctx context.Context, in UpdateInput) (Persona, error) {
 	var p Persona
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := readForChange(ctx, tx, in.ID, access.Update)
+		before, err := records.ForChange(ctx, tx, table, in.ID, access.Update)
 		if err != nil {
 			return err
 		}
@@ -102,7 +95,7 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Persona, error) {
 // Archive makes a persona inactive. One that is inactive already stays as it is.
 func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := readForChange(ctx, tx, in.ID, access.Delete)
+		before, err := records.ForChange(ctx, tx, table, in.ID, access.Delete)
 		if err != nil || !before.Active {
 			return err
 		}
@@ -110,16 +103,7 @@ func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, e
 		p.Active = false
 		return change(ctx, tx, "personas.archive", before, &p)
 	})
-	return s.message(ctx, "personas.archived"), err
-}
-
-// readForChange reads a persona that the caller is about to change, in the state that he has seen.
-func readForChange(ctx context.Context, tx *store.Tx, id string, wanted access.Permission) (Persona, error) {
-	p, err := table.Get(ctx, tx, id, wanted)
-	if err != nil {
-		return p, err
-	}
-	return p, endpoint.CheckMatch(ctx, p.ETag())
+	return endpoint.Confirm(ctx, s.texts, "personas.archived"), err
 }
 
 // change writes the new state of a persona and its audit entry.
@@ -134,17 +118,8 @@ func change(ctx context.Context, tx *store.Tx, action string, before Persona, p 
 	if err := updatePersona(ctx, tx, *p); err != nil {
 		return err
 	}
-	audit(ctx, tx, action, p.ID, before, *p)
+	table.Audit(ctx, tx, action, p.ID, before, *p)
 	return nil
-}
-
-func audit(ctx context.Context, tx *store.Tx, action, id string, before, after any) {
-	tx.Audit(store.AuditEntry{Actor: access.From(ctx).UserID, Action: action, RecType: access.Personas.Name, RecID: id,
-		Before: before, After: after})
-}
-
-func (s *Service) message(ctx context.Context, key string) endpoint.Message {
-	return endpoint.Message{Message: s.texts.Text(endpoint.Language(ctx), key, nil)}
 }
 
 // IsPerson reports whether a persona linked to the user has these names, compared without regard to case, and was born

@@ -26,7 +26,7 @@ type UserLink struct {
 }
 
 // ETag is the version of the record.
-func (l UserLink) ETag() string { return etag(l.version) }
+func (l UserLink) ETag() string { return endpoint.VersionTag(l.version) }
 
 // OfPersonaInput are the parameters of a list that belongs to a persona.
 type OfPersonaInput struct {
@@ -82,7 +82,7 @@ func (s *Service) AddUser(ctx context.Context, in AddUserInput) (UserLink, error
 		if err := insertUserLink(ctx, tx, l); err != nil {
 			return err
 		}
-		audit(ctx, tx, "personas.add_user", in.ID, nil, l)
+		table.Audit(ctx, tx, "personas.add_user", in.ID, nil, l)
 		tx.Respond(http.StatusCreated, l)
 		return nil
 	})
@@ -119,8 +119,8 @@ func (s *Service) RemoveUser(ctx context.Context, in RemoveUserInput) (endpoint.
 		if err := deleteUserLink(ctx, tx, l.ID); err != nil {
 			return err
 		}
-		audit(ctx, tx, "personas.remove_user", in.ID, l, nil)
+		table.Audit(ctx, tx, "personas.remove_user", in.ID, l, nil)
 		return nil
 	})
-	return s.message(ctx, "personas.user_removed"), err
+	return endpoint.Confirm(ctx, s.texts, "personas.user_removed"), err
 }

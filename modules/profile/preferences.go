@@ -2,7 +2,6 @@ package profile
 
 import (
 	"context"
-	"strconv"
 
 	"kontor/modules/input"
 	"kontor/modules/value"
@@ -60,7 +59,7 @@ func (c choice) shown() Preferences {
 			*chosen.target = *chosen.value
 		}
 	}
-	p.etag = "v" + strconv.FormatInt(c.version, 10) + "-" + c.language.String()
+	p.etag = endpoint.VersionTag(c.version) + "-" + c.language.String()
 	return p
 }
 
@@ -130,7 +129,7 @@ func (s *Service) SetPreferences(ctx context.Context, in PreferencesInput) (Pref
 			return err
 		}
 		after = stored.shown()
-		audit(ctx, tx, "profile.set_preferences", before, after)
+		profiles.Audit(ctx, tx, "profile.set_preferences", userID, before, after)
 		return nil
 	})
 	return after, err

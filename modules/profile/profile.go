@@ -41,11 +41,6 @@ type Avatar struct {
 	token string
 }
 
-// texts words answers: *locales.Bundle.
-type texts interface {
-	Text(lang, key string, args map[string]any) string
-}
-
 // Options are the limits of uploads.
 type Options struct {
 	MaxBytes  int64 // of a file
@@ -56,12 +51,12 @@ type Options struct {
 type Service struct {
 	Options
 	db    *store.DB
-	texts texts
+	texts endpoint.Texts
 	slots *slots
 }
 
 // New makes the module on a database.
-func New(db *store.DB, texts texts, o Options) *Service {
+func New(db *store.DB, texts endpoint.Texts, o Options) *Service {
 	return &Service{Options: o, db: db, texts: texts, slots: newSlots(o.MaxPixels)}
 }
 
@@ -112,7 +107,7 @@ func (s *Service) setAvatar(ctx context.Context, pictures []picture) (Avatar, er
 				return err
 			}
 		}
-		audit(ctx, tx, "profile.set_avatar", before, avatar)
+		profiles.Audit(ctx, tx, "profile.set_avatar", userID, before, avatar)
 		return nil
 	})
 	return avatar, err
@@ -132,15 +127,10 @@ func (s *Service) RemoveAvatar(ctx context.Context, _ endpoint.None) (endpoint.M
 		if err := deleteAvatar(ctx, tx, userID); err != nil {
 			return err
 		}
-		audit(ctx, tx, "profile.remove_avatar", before, nil)
+		profiles.Audit(ctx, tx, "profile.remove_avatar", userID, before, nil)
 		return nil
 	})
-	return endpoint.Message{Message: s.texts.Text(endpoint.Language(ctx), "profile.avatar_removed", nil)}, err
-}
-
-func audit(ctx context.Context, tx *store.Tx, action string, before, after any) {
-	userID := access.From(ctx).UserID
-	tx.Audit(store.AuditEntry{Actor: userID, Action: action, RecType: access.Profiles.Name, RecID: userID, Before: before, After: after})
+	return endpoint.Confirm(ctx, s.texts, "profile.avatar_removed"), err
 }
 
 // profiles has no rows of its own: everybody who exists has a profile, by the id of the user.

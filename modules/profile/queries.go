@@ -91,17 +91,23 @@ func deleteAvatar(ctx context.Context, tx *store.Tx, userID string) error {
 	return err
 }
 
-// selectPicture reads a picture by its token; without its content when the client has that already.
-func selectPicture(ctx context.Context, q store.Querier, token string, withContent bool) (picture, error) {
+// selectPicture reads a picture by its token.
+func selectPicture(ctx context.Context, q store.Querier, token string) (picture, error) {
 	p := picture{token: token}
-	var err error
-	if withContent {
-		err = q.QueryRow(ctx, selectPictureStatement, token).Scan(&p.mediaType, &p.content)
-	} else {
-		err = q.QueryRow(ctx, selectMediaStatement, token).Scan(&p.mediaType)
-	}
+	err := q.QueryRow(ctx, selectPictureStatement, token).Scan(&p.mediaType, &p.content)
+	return p, orNoAvatar(err)
+}
+
+// selectMedia reads the type of a picture whose content the client has already.
+func selectMedia(ctx context.Context, q store.Querier, token string) (picture, error) {
+	p := picture{token: token}
+	err := q.QueryRow(ctx, selectMediaStatement, token).Scan(&p.mediaType)
+	return p, orNoAvatar(err)
+}
+
+func orNoAvatar(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return p, fault.AvatarNotFound
+		return fault.AvatarNotFound
 	}
-	return p, err
+	return err
 }

@@ -45,7 +45,11 @@ func (s *Service) serve(ctx context.Context, r *endpoint.Request) error {
 		}
 	}
 	known := endpoint.NoneMatch(string(r.Fiber.Request().Header.Peek(fiber.HeaderIfNoneMatch)), token)
-	p, err := selectPicture(ctx, s.db, token, !known)
+	read := selectPicture
+	if known {
+		read = selectMedia
+	}
+	p, err := read(ctx, s.db, token)
 	if err != nil {
 		return err
 	}

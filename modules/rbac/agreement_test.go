@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kontor/modules/list"
 	"kontor/modules/rbac"
 	"kontor/server/access"
 	"kontor/server/fault"
@@ -108,10 +109,18 @@ func (w *world) decide(user string, permission access.Permission, thing string) 
 	return rbac.Decision{SourceID: store.NilID}
 }
 
-var accessStatement = "SELECT " + store.RecordAccess("c", 2) + " FROM things c WHERE c.id = $1"
+// listed tells whether a list shows the record: read_all opens the list as a whole, read on the type only single records.
+func (w *world) listed(user, thing string) bool {
+	readsAll := w.onType[user].Has(access.ReadAll)
+	for _, role := range w.holds[user] {
+		readsAll = readsAll || w.onType[role].Has(access.ReadAll)
+	}
+	own := w.decide(user, access.Read, thing)
+	return readsAll || own.Source == "owner" || w.onThing[[2]string{own.SourceID, thing}].Has(access.Read)
+}
 
-// TestCheck_AgreesWithWhatIsDone compares the check with the rule, with the store's condition, with the statement that
-// reads a record, and with the pipeline.
+// TestCheck_AgreesWithWhatIsDone compares the check with the rule, and both with the statements that read one record
+// and that list them.
 func TestCheck_AgreesWithWhatIsDone(t *testing.T) {
 	b := newBank(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -137,14 +146,19 @@ func TestCheck_AgreesWithWhatIsDone(t *testing.T) {
 			if c.RecID == "" || !onOne {
 				continue
 			}
-			var accessible bool
-			args := append([]any{c.RecID}, store.Scope{UserID: user, All: caller.May(access.Customers, permission)}.Args("customers", c.Permission)...)
-			if err := b.db.QueryRow(context.Background(), accessStatement, args...).Scan(&accessible); err != nil || accessible != decisions[i].Allowed {
-				t.Fatalf("%+v: the store says %v, %v; the check %+v", c, accessible, err, decisions[i])
-			}
 			_, err := things.Get(access.With(context.Background(), caller), b.db, c.RecID, permission)
 			if (err == nil) != decisions[i].Allowed || err != nil && !errors.Is(err, fault.NoAccess) {
 				t.Fatalf("%+v: reading says %v; the check %+v", c, err, decisions[i])
+			}
+		}
+		for _, id := range w.things {
+			query, err := list.Parse(map[string][]string{"search.id": {id}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			page, err := thingList.Page(context.Background(), b.db, query, things.Visible(caller))
+			if want := w.listed(user, id); err != nil || (page.Total == 1) != want {
+				t.Fatalf("the list shows %d of %s, %v; want it shown: %v", page.Total, id, err, want)
 			}
 		}
 	})

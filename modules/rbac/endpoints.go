@@ -11,71 +11,67 @@ import (
 	"kontor/server/limit"
 )
 
-const (
-	tag           = "Access control"
-	statusCreated = http.StatusCreated
-)
-
-// listFaults are those of every list.
-var listFaults = []fault.Kind{fault.QueryInvalidField, fault.QueryInvalidFormat, fault.QueryInvalidSortField, fault.QueryInvalidSearchField}
-
 // Endpoints are the rows of the module. All but the check are for administrators, until they grant them to others.
 func (s *Service) Endpoints() []endpoint.Endpoint {
-	return []endpoint.Endpoint{
-		{Name: "rbac.check", Method: http.MethodPost, Path: "/v1/rbac/check", Access: access.SignedIn, Limit: limit.Private,
-			Roles: []string{access.Advisor, access.Customer}, Tag: tag,
+	rows := []endpoint.Endpoint{
+		{Name: "rbac.check", Method: http.MethodPost, Path: "/v1/rbac/check", Access: access.SignedIn,
+			Roles:   []string{access.Advisor, access.Customer},
 			Summary: "Tell whether the caller holds permissions on record types or records, and by what.",
 			Faults:  []fault.Kind{fault.UserNotFound}, Handle: endpoint.JSON(http.StatusOK, s.check)},
 
 		{Name: "rbac.roles.create", Method: http.MethodPost, Path: "/v1/rbac/roles", Access: access.On(access.Roles, access.Create),
-			Limit: limit.Private, Tag: tag, Summary: "Make a role.", Faults: []fault.Kind{fault.RoleExists},
-			Handle: endpoint.JSON(statusCreated, s.postRole)},
+			Summary: "Make a role.", Faults: []fault.Kind{fault.RoleExists},
+			Handle: endpoint.JSON(http.StatusCreated, s.postRole)},
 		{Name: "rbac.roles.list", Method: http.MethodGet, Path: "/v1/rbac/roles", Access: access.On(access.Roles, access.Read),
-			Limit: limit.Private, Tag: tag, Summary: "List the roles.", Faults: listFaults,
-			Doc:    endpoint.Doc{Search: roleList.Search()},
-			Handle: endpoint.JSON(http.StatusOK, s.listRoles)},
+			Summary: "List the roles.",
+			Doc:     endpoint.Doc{Search: roleList.Search()},
+			Handle:  endpoint.JSON(http.StatusOK, s.listRoles)},
 		{Name: "rbac.roles.get", Method: http.MethodGet, Path: "/v1/rbac/roles/{id}", Access: access.On(access.Roles, access.Read),
-			Limit: limit.Private, Tag: tag, Summary: "Read a role.", Faults: []fault.Kind{fault.RoleNotFound},
+			Summary: "Read a role.", Faults: []fault.Kind{fault.RoleNotFound},
 			Handle: endpoint.JSON(http.StatusOK, s.getRole)},
 		{Name: "rbac.roles.update", Method: http.MethodPut, Path: "/v1/rbac/roles/{id}", Access: access.On(access.Roles, access.Update),
-			Limit: limit.Private, Tag: tag, Summary: "Change name and description of a role.",
-			Faults: []fault.Kind{fault.RoleNotFound, fault.RoleBuiltIn, fault.RoleExists, fault.PreconditionFailed},
-			Handle: endpoint.JSON(http.StatusOK, s.putRole)},
+			Summary: "Change name and description of a role.",
+			Faults:  []fault.Kind{fault.RoleNotFound, fault.RoleBuiltIn, fault.RoleExists, fault.PreconditionFailed},
+			Handle:  endpoint.JSON(http.StatusOK, s.putRole)},
 		{Name: "rbac.roles.delete", Method: http.MethodDelete, Path: "/v1/rbac/roles/{id}", Access: access.On(access.Roles, access.Delete),
-			Limit: limit.Private, Tag: tag, Summary: "Delete a role with its grants and take it from its holders.",
-			Faults: []fault.Kind{fault.RoleNotFound, fault.RoleBuiltIn, fault.GrantToSelf},
-			Handle: endpoint.JSON(http.StatusOK, s.deleteRole)},
+			Summary: "Delete a role with its grants and take it from its holders.",
+			Faults:  []fault.Kind{fault.RoleNotFound, fault.RoleBuiltIn, fault.GrantToSelf, fault.PreconditionFailed},
+			Handle:  endpoint.JSON(http.StatusOK, s.deleteRole)},
 
 		{Name: "rbac.grants.create", Method: http.MethodPost, Path: "/v1/rbac/grants", Access: access.On(access.Grants, access.Create),
-			Limit: limit.Private, Tag: tag, Summary: "Grant a role or a user a record type, one record or an endpoint.",
-			Faults: []fault.Kind{fault.RoleNotFound, fault.UserNotFound, fault.EndpointNotFound, fault.GrantToSelf, fault.GrantNotHeld, fault.GrantExists},
-			Handle: endpoint.JSON(statusCreated, s.CreateGrant)},
+			Summary: "Grant a role or a user a record type, one record or an endpoint.",
+			Faults:  []fault.Kind{fault.RoleNotFound, fault.UserNotFound, fault.EndpointNotFound, fault.GrantToSelf, fault.GrantNotHeld, fault.GrantExists},
+			Handle:  endpoint.JSON(http.StatusCreated, s.CreateGrant)},
 		{Name: "rbac.grants.list", Method: http.MethodGet, Path: "/v1/rbac/grants", Access: access.On(access.Grants, access.Read),
-			Limit: limit.Private, Tag: tag, Summary: "List the grants.", Faults: listFaults,
-			Doc:    endpoint.Doc{Search: grantList.Search()},
-			Handle: endpoint.JSON(http.StatusOK, s.listGrants)},
+			Summary: "List the grants.",
+			Doc:     endpoint.Doc{Search: grantList.Search()},
+			Handle:  endpoint.JSON(http.StatusOK, s.listGrants)},
 		{Name: "rbac.grants.delete", Method: http.MethodDelete, Path: "/v1/rbac/grants/{id}", Access: access.On(access.Grants, access.Delete),
-			Limit: limit.Private, Tag: tag, Summary: "Take a grant away.", Faults: []fault.Kind{fault.GrantNotFound},
+			Summary: "Take a grant away.", Faults: []fault.Kind{fault.GrantNotFound, fault.PreconditionFailed},
 			Handle: endpoint.JSON(http.StatusOK, s.deleteGrant)},
 
 		{Name: "rbac.endpoints.list", Method: http.MethodGet, Path: "/v1/rbac/endpoints", Access: access.SignedIn,
-			Limit: limit.Private, Tag: tag, Summary: "List the endpoints that can be granted.", Faults: listFaults,
-			Doc:    endpoint.Doc{Search: endpointList.Search()},
-			Handle: endpoint.JSON(http.StatusOK, s.listEndpoints)},
+			Summary: "List the endpoints that can be granted.",
+			Doc:     endpoint.Doc{Search: endpointList.Search()},
+			Handle:  endpoint.JSON(http.StatusOK, s.listEndpoints)},
 		{Name: "rbac.record_types.list", Method: http.MethodGet, Path: "/v1/rbac/record-types", Access: access.SignedIn,
-			Limit: limit.Private, Tag: tag, Summary: "List the record types that can be granted.", Faults: listFaults,
-			Doc:    endpoint.Doc{Search: typeList.Search()},
-			Handle: endpoint.JSON(http.StatusOK, s.listRecordTypes)},
+			Summary: "List the record types that can be granted.",
+			Doc:     endpoint.Doc{Search: typeList.Search()},
+			Handle:  endpoint.JSON(http.StatusOK, s.listRecordTypes)},
 
 		{Name: "rbac.rate_limits.list", Method: http.MethodGet, Path: "/v1/rate-limits", Access: access.On(access.RateLimits, access.Read),
-			Limit: limit.Private, Tag: tag, Summary: "List the stored rate-limit rules.", Faults: listFaults,
-			Doc:    endpoint.Doc{Search: limitList.Search()},
-			Handle: endpoint.JSON(http.StatusOK, s.listRateLimits)},
+			Summary: "List the stored rate-limit rules.",
+			Doc:     endpoint.Doc{Search: limitList.Search()},
+			Handle:  endpoint.JSON(http.StatusOK, s.listRateLimits)},
 		{Name: "rbac.rate_limits.set", Method: http.MethodPut, Path: "/v1/rate-limits", Access: access.On(access.RateLimits, access.Update),
-			Limit: limit.Private, Tag: tag, Summary: "Set or remove the rate-limit rule of an endpoint.",
-			Faults: []fault.Kind{fault.EndpointNotFound, fault.PreconditionFailed},
-			Handle: endpoint.JSON(http.StatusOK, s.SetRateLimit)},
+			Summary: "Set or remove the rate-limit rule of an endpoint.",
+			Faults:  []fault.Kind{fault.EndpointNotFound, fault.PreconditionFailed},
+			Handle:  endpoint.JSON(http.StatusOK, s.SetRateLimit)},
 	}
+	for i := range rows {
+		rows[i].Tag, rows[i].Limit = "Access control", limit.Private
+	}
+	return rows
 }
 
 type idInput struct {
@@ -114,7 +110,7 @@ func (s *Service) putRole(ctx context.Context, in putRoleInput) (Role, error) {
 }
 
 func (s *Service) deleteRole(ctx context.Context, in idInput) (endpoint.Message, error) {
-	return s.message(ctx, "rbac.role_deleted"), s.DeleteRole(ctx, in.ID)
+	return endpoint.Confirm(ctx, s.Texts, "rbac.role_deleted"), s.DeleteRole(ctx, in.ID)
 }
 
 func (s *Service) listGrants(ctx context.Context, in listInput) (list.Page[Grant], error) {
@@ -122,13 +118,9 @@ func (s *Service) listGrants(ctx context.Context, in listInput) (list.Page[Grant
 }
 
 func (s *Service) deleteGrant(ctx context.Context, in idInput) (endpoint.Message, error) {
-	return s.message(ctx, "rbac.grant_deleted"), s.DeleteGrant(ctx, in.ID)
+	return endpoint.Confirm(ctx, s.Texts, "rbac.grant_deleted"), s.DeleteGrant(ctx, in.ID)
 }
 
 func (s *Service) listRateLimits(ctx context.Context, in listInput) (list.Page[RateLimit], error) {
 	return s.RateLimits(ctx, in.Query)
-}
-
-func (s *Service) message(ctx context.Context, key string) endpoint.Message {
-	return endpoint.Message{Message: s.Texts.Text(endpoint.Language(ctx), key, nil)}
 }

@@ -3,6 +3,7 @@ package rbac
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"kontor/modules/list"
 	"kontor/modules/value"
@@ -79,7 +80,7 @@ func (in *GrantInput) Validate(v *fault.Fields) {
 		v.Add("rec_type", "invalid.unknown_record_type")
 	}
 	canonicalID(v, "rec_id", &in.RecID)
-	if in.RecID == value.NilID {
+	if in.RecID == store.NilID {
 		in.RecID = ""
 	}
 	in.validatePermissions(v)
@@ -165,8 +166,8 @@ func (s *Service) CreateGrant(ctx context.Context, in GrantInput) (Grant, error)
 		if err := insertGrant(ctx, tx, grant); err != nil {
 			return err
 		}
-		tx.Audit(store.AuditEntry{Actor: caller.UserID, Action: "rbac.grants.create", RecType: access.Grants.Name, RecID: grant.ID, After: grant})
-		tx.Respond(statusCreated, grant)
+		grantTable.Audit(ctx, tx, "rbac.grants.create", grant.ID, nil, grant)
+		tx.Respond(http.StatusCreated, grant)
 		s.afterGrant(tx, grant)
 		return nil
 	})
@@ -226,7 +227,6 @@ func (s *Service) Grants(ctx context.Context, p list.Params) (list.Page[Grant], 
 // DeleteGrant removes a grant; the right is gone with the next request. It returns fault.GrantNotFound, fault.NoAccess
 // and fault.PreconditionFailed.
 func (s *Service) DeleteGrant(ctx context.Context, id string) error {
-	caller := access.From(ctx)
 	return s.db.InTx(ctx, func(tx *store.Tx) error {
 		grant, err := grantTable.Get(ctx, tx, id, access.Delete)
 		if err != nil {
@@ -238,7 +238,7 @@ func (s *Service) DeleteGrant(ctx context.Context, id string) error {
 		if err := deleteGrant(ctx, tx, grant); err != nil {
 			return err
 		}
-		tx.Audit(store.AuditEntry{Actor: caller.UserID, Action: "rbac.grants.delete", RecType: access.Grants.Name, RecID: id, Before: grant})
+		grantTable.Audit(ctx, tx, "rbac.grants.delete", id, grant, nil)
 		s.afterGrant(tx, grant)
 		return nil
 	})

@@ -22,6 +22,7 @@ func TestGrants_OnATypeAreInForceForTheNextRequest(t *testing.T) {
 		b.want(403, "common.rbac_no_rec_access", user, "GET", path, nil)
 		onType = b.grant(object{"user_id": user, "rec_type": "customers", "permissions": []string{"read"}})
 	}
+	b.want(412, "common.precondition_failed", b.root, "DELETE", "/v1/rbac/grants/"+onEndpoint, nil, "If-Match", `"7"`)
 	b.want(200, "", b.root, "DELETE", "/v1/rbac/grants/"+onEndpoint, nil)
 	b.want(403, "common.rbac_no_rec_access", user, "GET", path, nil)
 	b.want(404, "rbac.grant_not_found", b.root, "DELETE", "/v1/rbac/grants/"+onEndpoint, nil)

@@ -3,11 +3,7 @@ package rbac_test
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"sync"
 	"testing"
@@ -16,15 +12,13 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"kontor/locales"
-	"kontor/modules/list"
+	"kontor/modules"
 	"kontor/modules/rbac"
-	"kontor/modules/records"
 	"kontor/server"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/fault"
-	"kontor/server/limit"
-	"kontor/server/openapi/openapitest"
+	"kontor/server/servertest"
 	"kontor/store"
 	"kontor/store/storetest"
 )
@@ -108,65 +102,6 @@ func (s *sessions) APIKey(context.Context, string) (*access.Caller, error) {
 	return nil, fault.Unauthorized
 }
 
-// Begin and stored bind requests with an Idempotency-Key to the store.
-func (b *bank) Begin(ctx context.Context, claim server.Claim) (context.Context, error) {
-	claimed := store.Idempotency{Key: claim.Key, Caller: claim.Caller, Path: claim.Endpoint, BodyHash: claim.BodyHash[:]}
-	return store.WithIdempotency(ctx, claimed), nil
-}
-
-func stored(err error) (server.Stored, bool) {
-	var replay *store.Replay
-	if !errors.As(err, &replay) {
-		return server.Stored{}, false
-	}
-	return server.Stored{Status: replay.Status, Body: replay.Body, Mismatch: replay.BodyDiffers}, true
-}
-
-// thing is a record of the type customers.
-type thing struct {
-	ID string `json:"id" format:"-"`
-}
-
-var things = &records.Table[thing]{
-	Type: access.Customers, From: "things", Columns: "id", Relations: []records.Relation{records.Created}, Missing: fault.CustomerNotFound,
-	Scan: func(row list.Row) (thing, error) {
-		var t thing
-		err := row.Scan(&t.ID)
-		return t, err
-	},
-}
-
-type thingRecords struct{ db *store.DB }
-
-func (r thingRecords) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return things.Standings(ctx, r.db, userID, ids)
-}
-
-// thingEndpoints ask for each permission on one record, and for the right to create.
-func thingEndpoints(db *store.DB) []endpoint.Endpoint {
-	type input struct {
-		ID string `path:"id"`
-	}
-	all, missing := []string{access.Advisor, access.Customer}, []fault.Kind{fault.CustomerNotFound}
-	get := func(p access.Permission) endpoint.Handler {
-		return endpoint.JSON(http.StatusOK, func(ctx context.Context, in input) (thing, error) { return things.Get(ctx, db, in.ID, p) })
-	}
-	rows := []endpoint.Endpoint{
-		{Name: "things.get", Method: "GET", Path: "/v1/customers/{id}", Access: access.On(access.Customers, access.Read), Roles: all, Handle: get(access.Read), Faults: missing},
-		{Name: "things.update", Method: "PUT", Path: "/v1/customers/{id}", Access: access.On(access.Customers, access.Update), Roles: all, Handle: get(access.Update), Faults: missing},
-		{Name: "things.delete", Method: "DELETE", Path: "/v1/customers/{id}", Access: access.On(access.Customers, access.Delete), Roles: all, Handle: get(access.Delete), Faults: missing},
-		{Name: "things.create", Method: "POST", Path: "/v1/customers", Access: access.On(access.Customers, access.Create), Roles: all,
-			Handle: endpoint.JSON(http.StatusOK, func(context.Context, endpoint.None) (thing, error) { return thing{}, nil })},
-		{Name: "things.health", Method: "GET", Path: "/v1/health", Access: access.Public,
-			Handle: endpoint.JSON(http.StatusOK, func(context.Context, endpoint.None) (thing, error) { return thing{}, nil })},
-	}
-	for i := range rows {
-		rows[i].Tag, rows[i].Summary, rows[i].Limit = "Things", "Test.", limit.Private
-	}
-	rows[len(rows)-1].Limit = limit.None
-	return rows
-}
-
 func (b *bank) table() []endpoint.Endpoint {
 	return append(b.rbac.Endpoints(), thingEndpoints(b.db)...)
 }
@@ -204,28 +139,10 @@ func (b *bank) listen() {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	s, err := server.New(server.Options{
+	b.server, b.address = servertest.Serve(b.t, server.Options{
 		Endpoints: b.table(), Auth: b.sessions, Policy: b.policy, Texts: texts, Now: b.db.Clock().Now, Log: slog.New(slog.DiscardHandler),
-		Replays: b, Stored: stored, RateLimits: true, PublicPerMinute: 1_000_000, PrivatePerMinute: 1_000_000,
+		Replays: modules.Replays{DB: b.db}, Stored: modules.Stored, RateLimits: true, PublicPerMinute: 1_000_000, PrivatePerMinute: 1_000_000,
 	})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.server = s
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(listener) }()
-	b.t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = s.Shutdown(ctx)
-		_ = listener.Close()
-		<-done
-	})
-	b.address = "http://" + listener.Addr().String()
 }
 
 func (b *bank) exec(statement string, args ...any) {
@@ -291,42 +208,13 @@ func (b *bank) do(user, method, path string, body any, headers ...string) answer
 
 // try is do for other goroutines than the test's.
 func (b *bank) try(user, method, path string, body any, headers ...string) (answer, error) {
-	var reader io.Reader
-	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
-			return answer{}, err
-		}
-		reader = bytes.NewReader(text)
+	client := servertest.NewClient(b.t, b.server, b.address).With("Authorization", "Bearer "+user).With(headers...)
+	r, err := client.Try(method, path, body)
+	a := answer{status: r.Status, header: r.Header, text: r.Body}
+	if err == nil && a.text != "" {
+		err = json.Unmarshal([]byte(a.text), &a.body)
 	}
-	request, err := http.NewRequest(method, b.address+path, reader)
-	if err != nil {
-		return answer{}, err
-	}
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	request.Header.Set("Authorization", "Bearer "+user)
-	for i := 0; i < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return answer{}, err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		return answer{}, err
-	}
-	openapitest.Hold(b.t, b.server, request, response, text)
-	a := answer{status: response.StatusCode, header: response.Header, text: string(text)}
-	if len(text) > 0 {
-		if err := json.Unmarshal(text, &a.body); err != nil {
-			return answer{}, fmt.Errorf("%s %s: %s: %w", method, path, text, err)
-		}
-	}
-	return a, nil
+	return a, err
 }
 
 // want sends a request and expects a status and, for a refusal, a code.

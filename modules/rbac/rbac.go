@@ -13,6 +13,7 @@ import (
 	"log/slog"
 
 	"kontor/server/access"
+	"kontor/server/endpoint"
 	"kontor/store"
 )
 
@@ -22,11 +23,6 @@ type sessions interface {
 	Changed(tx *store.Tx, userID string)
 }
 
-// texts words answers: *locales.Bundle.
-type texts interface {
-	Text(lang, key string, args map[string]any) string
-}
-
 // Options are what a service works with beside its database.
 type Options struct {
 	// Policy is where the snapshot is put in force; the server reads it.
@@ -34,7 +30,7 @@ type Options struct {
 	// Sessions hears of users who lose a role.
 	Sessions sessions
 	// Texts are those of the locale files.
-	Texts texts
+	Texts endpoint.Texts
 	// Records answer for the records of each type. The map may be filled until [Service.Start]; a type without an
 	// entry has no records that a grant could name. Roles and grants are answered for by this package.
 	Records map[access.RecordType]access.Records

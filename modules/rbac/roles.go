@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"net/http"
 
 	"kontor/modules/list"
 	"kontor/modules/value"
@@ -30,7 +30,7 @@ type Role struct {
 }
 
 // ETag is the version of the role.
-func (r Role) ETag() string { return strconv.FormatInt(r.version, 10) }
+func (r Role) ETag() string { return endpoint.VersionTag(r.version) }
 
 const (
 	maxRoleName        = 100  // characters
@@ -98,8 +98,8 @@ func (s *Service) CreateRole(ctx context.Context, in RoleInput) (Role, error) {
 		if err := insertRole(ctx, tx, role); err != nil {
 			return err
 		}
-		tx.Audit(store.AuditEntry{Actor: caller.UserID, Action: "rbac.roles.create", RecType: access.Roles.Name, RecID: role.ID, After: role})
-		tx.Respond(statusCreated, role)
+		roleTable.Audit(ctx, tx, "rbac.roles.create", role.ID, nil, role)
+		tx.Respond(http.StatusCreated, role)
 		return nil
 	})
 	return role, roleFault(err)
@@ -157,7 +157,7 @@ func (s *Service) UpdateRole(ctx context.Context, id string, in RoleInput) (Role
 		if err := updateRole(ctx, tx, role); err != nil {
 			return err
 		}
-		tx.Audit(store.AuditEntry{Actor: caller.UserID, Action: "rbac.roles.update", RecType: access.Roles.Name, RecID: id, Before: before, After: role})
+		roleTable.Audit(ctx, tx, "rbac.roles.update", id, before, role)
 		return nil
 	})
 	return role, roleFault(err)
@@ -194,7 +194,7 @@ func (s *Service) DeleteRole(ctx context.Context, id string) error {
 		for _, userID := range holders {
 			s.Sessions.Changed(tx, userID)
 		}
-		tx.Audit(store.AuditEntry{Actor: caller.UserID, Action: "rbac.roles.delete", RecType: access.Roles.Name, RecID: id, Before: role})
+		roleTable.Audit(ctx, tx, "rbac.roles.delete", id, role, nil)
 		tx.AfterCommit(s.policy.changed)
 		return nil
 	})

@@ -25,6 +25,7 @@ func TestRoles_LifeOfARole(t *testing.T) {
 	if changed.body["name"] != "Auditor" || changed.body["description"] != "Reads all." || changed.header.Get("ETag") == read.header.Get("ETag") {
 		t.Errorf("changed role is %s", changed.text)
 	}
+	b.want(412, "common.precondition_failed", b.root, "DELETE", "/v1/rbac/roles/"+id, nil, "If-Match", read.header.Get("ETag"))
 	if message := b.want(200, "", b.root, "DELETE", "/v1/rbac/roles/"+id, nil).body["message"]; message == "" {
 		t.Error("no message")
 	}

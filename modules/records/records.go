@@ -1,6 +1,6 @@
 // Package records reads records for a caller and decides in the same statement whether he may. Each module with records
 // declares one [Table] and gets reading one, the condition of its lists and the answers to permission checks from it,
-// so that they cannot disagree.
+// so that they cannot disagree; and what comes before and after a change, in whichever record.
 //
 // A caller may do something with a record when a grant on its type gives him the permission, when a relation to the
 // record does (he created it, takes part in it), or when a grant on the record does, to him or to one of his roles.

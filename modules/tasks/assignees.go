@@ -82,7 +82,7 @@ var partTransitions = map[Part][]Part{
 const maxAssignees = 50
 
 // ETag is the version of the task that the part belongs to.
-func (a Assignee) ETag() string { return etag(a.version) }
+func (a Assignee) ETag() string { return endpoint.VersionTag(a.version) }
 
 // Assign gives a user a part of a task. It returns fault.TaskNotFound, fault.NoAccess, fault.TaskAssigneeExists,
 // fault.TaskInvalidTransition at the end of the task and, for a user who does not exist or is not active,
@@ -145,7 +145,7 @@ func (s *Service) Unassign(ctx context.Context, in AssigneeInput) (endpoint.Mess
 		t.parts = slices.DeleteFunc(t.parts, func(a Assignee) bool { return a.ID == in.AssigneeID })
 		return deleteMember(ctx, tx, *t, userID)
 	})
-	return s.message(ctx, "tasks.assignee_removed"), err
+	return endpoint.Confirm(ctx, s.texts, "tasks.assignee_removed"), err
 }
 
 // SetPart says how far a part is: the assignee his own, whoever may update the task any. When all parts are completed,

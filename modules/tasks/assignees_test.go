@@ -15,7 +15,7 @@ import (
 func TestAssignees_BringATaskToItsEnd(t *testing.T) {
 	s := servertest.Start(t)
 	advisor, one, two := s.User(access.Advisor), s.User(access.Customer), s.User(access.Customer)
-	made, path := newTask(t, advisor, newCustomer(t, advisor), contract(one, two))
+	made, path := newTask(t, advisor, newCustomer(advisor), contract(one, two))
 	first, second := path+"/assignees/"+made.Assignees[0].ID, path+"/assignees/"+made.Assignees[1].ID
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "accept", As: one, Method: "PATCH", Path: first, Body: body{"status": "accepted"}, Status: 200, Contains: []string{`"status":"accepted"`, `"task_completed":false`}},
@@ -45,7 +45,7 @@ func TestAssignees_BringATaskToItsEnd(t *testing.T) {
 func TestAssignees_ComeAndGo(t *testing.T) {
 	s := servertest.Start(t)
 	advisor, one, two := s.User(access.Advisor), s.User(access.Customer), s.User(access.Customer)
-	made, path := newTask(t, advisor, newCustomer(t, advisor), contract(one))
+	made, path := newTask(t, advisor, newCustomer(advisor), contract(one))
 	tag := advisor.Do("GET", path, nil).Header.Get("ETag")
 	answer := advisor.With("If-Match", tag).Do("POST", path+"/assignees", body{"user_id": strings.ToUpper(two.UserID)}).Expect(t, http.StatusCreated)
 	var added assignee
@@ -83,7 +83,7 @@ func TestAssignees_AllFinishAtOnce(t *testing.T) {
 	for range 16 {
 		users = append(users, s.User(access.Customer))
 	}
-	made, path := newTask(t, advisor, newCustomer(t, advisor), contract(users...))
+	made, path := newTask(t, advisor, newCustomer(advisor), contract(users...))
 	var wait sync.WaitGroup
 	for _, user := range users {
 		part := made.Assignees[slices.IndexFunc(made.Assignees, func(a assignee) bool { return a.UserID == user.UserID })]

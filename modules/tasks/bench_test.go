@@ -2,10 +2,7 @@ package tasks_test
 
 import (
 	"fmt"
-	"slices"
-	"syscall"
 	"testing"
-	"time"
 
 	"kontor/server/access"
 	"kontor/server/servertest"
@@ -52,14 +49,13 @@ func BenchmarkBesideCustomers(b *testing.B) {
 	advisor, assigned := s.User(access.Advisor), s.User(access.Customer)
 	var customer string
 	for i := range 100 {
-		customer = advisor.Do("POST", "/v1/customers", body{"first_name": "Ada", "last_name": fmt.Sprint("Muster ", i), "email": "ada@example.ch"}).
-			Expect(b, 201).JSON(b)["id"].(string)
+		customer = advisor.Create("/v1/customers", body{"first_name": "Ada", "last_name": fmt.Sprint("Muster ", i), "email": "ada@example.ch"})
 	}
 	others := make([]string, 10)
 	for i := range others {
 		others[i] = s.User(access.Customer).UserID
 	}
-	fill(b, s, newCustomer(b, advisor), advisor.UserID, append(others, assigned.UserID), 10_000)
+	fill(b, s, newCustomer(advisor), advisor.UserID, append(others, assigned.UserID), 10_000)
 	id := fill(b, s, customer, advisor.UserID, others, 100)
 	const tenCustomers = "/v1/customers?search.kyc_status=not_started&sort=-created_at&limit=10"
 	for _, c := range []struct {
@@ -73,30 +69,7 @@ func BenchmarkBesideCustomers(b *testing.B) {
 		{"made", advisor, "/v1/tasks?limit=10", tenCustomers},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			cost := func(as *servertest.Client, path string) float64 {
-				request := servertest.Request("GET", path, "", "Authorization", "Bearer "+as.Token)
-				before := processorTime(b)
-				servertest.Load(b, s.Address, 4000, 200, func(int) []byte { return request })
-				return (processorTime(b) - before).Seconds()
-			}
-			cost(c.as, c.path)
-			cost(advisor, c.base)
-			var ratios []float64
-			for b.Loop() {
-				ratios = append(ratios, cost(c.as, c.path)/cost(advisor, c.base))
-			}
-			slices.Sort(ratios)
-			b.ReportMetric(ratios[len(ratios)/2], "times")
+			servertest.Compare(b, s, 4000, 200, c.as.Request("GET", c.path, ""), advisor.Request("GET", c.base, ""))
 		})
 	}
-}
-
-// processorTime is what this process has used of the processors so far.
-func processorTime(b *testing.B) time.Duration {
-	b.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -12,18 +12,17 @@ import (
 // Endpoints are the rows of the module.
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	staff, all := []string{access.Advisor}, []string{access.Advisor, access.Customer}
-	query := []fault.Kind{fault.QueryInvalidField, fault.QueryInvalidFormat, fault.QueryInvalidSortField, fault.QueryInvalidSearchField}
 	rows := []endpoint.Endpoint{
 		{Name: "tasks.create", Method: http.MethodPost, Path: "/v1/customers/{customer_id}/tasks", Roles: staff,
 			Access: access.On(access.Tasks, access.Create), Summary: "Make a task about a customer.",
 			Faults: []fault.Kind{fault.CustomerNotFound}, Handle: endpoint.JSON(http.StatusCreated, s.Create)},
 		{Name: "tasks.list", Method: http.MethodGet, Path: "/v1/customers/{customer_id}/tasks", Roles: all,
 			Access: access.On(access.Tasks, access.Read), Summary: "List the tasks of a customer that the caller may see.",
-			Faults: append([]fault.Kind{fault.CustomerNotFound}, query...), Doc: endpoint.Doc{Search: taskList.Search()},
+			Faults: []fault.Kind{fault.CustomerNotFound}, Doc: endpoint.Doc{Search: taskList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.List)},
 		{Name: "tasks.mine", Method: http.MethodGet, Path: "/v1/tasks", Roles: all,
 			Access: access.On(access.Tasks, access.Read), Summary: "List the tasks that the caller has made or is assigned to.",
-			Faults: query, Doc: endpoint.Doc{Search: taskList.Search()},
+			Doc:    endpoint.Doc{Search: taskList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.Mine)},
 		{Name: "tasks.get", Method: http.MethodGet, Path: "/v1/customers/{customer_id}/tasks/{id}", Roles: all,
 			Access: access.On(access.Tasks, access.Read), Summary: "Give one task.",

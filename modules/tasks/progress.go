@@ -66,7 +66,7 @@ func (s *Service) save(ctx context.Context, tx *store.Tx, before Task, t *Task, 
 	if err := updateTask(ctx, tx, *t, actor); err != nil {
 		return err
 	}
-	tx.Audit(store.AuditEntry{Actor: actor, Action: action, RecType: access.Tasks.Name, RecID: t.ID, Before: before, After: *t})
+	table.Audit(ctx, tx, action, t.ID, before, *t)
 	if t.Status == before.Status {
 		return nil
 	}

@@ -14,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -67,9 +66,7 @@ var transitions = map[Status][]Status{
 }
 
 // ETag is the version of the record.
-func (t Task) ETag() string { return etag(t.version) }
-
-func etag(version int64) string { return "v" + strconv.FormatInt(version, 10) }
+func (t Task) ETag() string { return endpoint.VersionTag(t.version) }
 
 // notifier tells people what happened, in the transaction in which it did.
 type notifier interface {
@@ -83,21 +80,16 @@ type customers interface {
 	Allow(ctx context.Context, q store.Querier, id string, wanted access.Permission) error
 }
 
-// texts gives the texts of the locale files.
-type texts interface {
-	Text(lang, key string, args map[string]any) string
-}
-
 // Service is the module. Make one with [New].
 type Service struct {
 	db        *store.DB
 	notify    notifier
 	customers customers
-	texts     texts
+	texts     endpoint.Texts
 }
 
 // New makes the module on a database.
-func New(db *store.DB, notify notifier, customers customers, texts texts) *Service {
+func New(db *store.DB, notify notifier, customers customers, texts endpoint.Texts) *Service {
 	return &Service{db: db, notify: notify, customers: customers, texts: texts}
 }
 
@@ -125,7 +117,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Task, error) {
 		if err := insertTask(ctx, tx, t); err != nil {
 			return err
 		}
-		tx.Audit(store.AuditEntry{Actor: t.CreatedBy, Action: "tasks.create", RecType: access.Tasks.Name, RecID: t.ID, After: t})
+		table.Audit(ctx, tx, "tasks.create", t.ID, nil, t)
 		tx.Respond(http.StatusCreated, t)
 		return s.tellAssigned(ctx, tx, t, t.parts)
 	})
@@ -208,14 +200,10 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 		if err := endpoint.CheckMatch(ctx, t.ETag()); err != nil {
 			return err
 		}
-		tx.Audit(store.AuditEntry{Actor: access.From(ctx).UserID, Action: "tasks.delete", RecType: access.Tasks.Name, RecID: t.ID, Before: t})
+		table.Audit(ctx, tx, "tasks.delete", t.ID, t, nil)
 		return deleteTask(ctx, tx, t.ID)
 	})
-	return s.message(ctx, "tasks.deleted"), err
-}
-
-func (s *Service) message(ctx context.Context, key string) endpoint.Message {
-	return endpoint.Message{Message: s.texts.Text(endpoint.Language(ctx), key, nil)}
+	return endpoint.Confirm(ctx, s.texts, "tasks.deleted"), err
 }
 
 // Standings answers permission checks: the creator of a task reads, updates and deletes it, its assignees read it.

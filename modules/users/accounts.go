@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"kontor/modules/list"
+	"kontor/modules/records"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/fault"
@@ -55,7 +56,7 @@ func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 		if in.Language != nil && *in.Language != u.Language {
 			before := u
 			u.Language = *in.Language
-			if err := s.save(ctx, tx, before, &u, "users.update", actor(caller)); err != nil {
+			if err := s.save(ctx, tx, before, &u, "users.update"); err != nil {
 				return err
 			}
 		}
@@ -65,15 +66,15 @@ func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 		if *in.Status == Pending {
 			return fault.Invalid("status", "invalid.one_of", fault.Args{"Values": Active + ", " + Disabled})
 		}
-		return s.changeStatus(ctx, tx, &u, *in.Status, actor(caller))
+		return s.changeStatus(ctx, tx, &u, *in.Status)
 	})
 	return u, err
 }
 
 // save stores a changed user.
-func (s *Service) save(ctx context.Context, tx *store.Tx, before User, u *User, action, by string) error {
+func (s *Service) save(ctx context.Context, tx *store.Tx, before User, u *User, action string) error {
 	u.ModifiedAt = tx.Now()
-	changed, err := tx.Exec(ctx, updateUser, u.ID, u.Status, u.Language, u.ModifiedAt, by, before.version)
+	changed, err := tx.Exec(ctx, updateUser, u.ID, u.Status, u.Language, u.ModifiedAt, records.Actor(ctx), before.version)
 	if err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ func (s *Service) save(ctx context.Context, tx *store.Tx, before User, u *User, 
 		return fault.PreconditionFailed // somebody else changed him since he was read
 	}
 	u.version++
-	tx.Audit(store.AuditEntry{Actor: by, Action: action, RecType: access.Users.Name, RecID: u.ID, Before: audited(before), After: audited(*u)})
+	accounts.Audit(ctx, tx, action, u.ID, audited(before), audited(*u))
 	return nil
 }
 
@@ -94,7 +95,7 @@ func audited(u User) User {
 
 // changeStatus moves a user to another state. Who becomes active is no registrant any more; who is disabled is signed
 // out everywhere. It returns fault.LastAdministrator.
-func (s *Service) changeStatus(ctx context.Context, tx *store.Tx, u *User, status, by string) error {
+func (s *Service) changeStatus(ctx context.Context, tx *store.Tx, u *User, status string) error {
 	if status == Disabled {
 		if err := s.keepAdministrator(ctx, tx, *u); err != nil {
 			return err
@@ -103,11 +104,11 @@ func (s *Service) changeStatus(ctx context.Context, tx *store.Tx, u *User, statu
 	before := *u
 	u.Status = status
 	if status == Active {
-		if err := s.promote(ctx, tx, u, by); err != nil {
+		if err := s.promote(ctx, tx, u); err != nil {
 			return err
 		}
 	}
-	if err := s.save(ctx, tx, before, u, "users.status", by); err != nil {
+	if err := s.save(ctx, tx, before, u, "users.status"); err != nil {
 		return err
 	}
 	s.auth.Changed(tx, u.ID)
@@ -118,12 +119,12 @@ func (s *Service) changeStatus(ctx context.Context, tx *store.Tx, u *User, statu
 }
 
 // promote makes a customer of a registrant.
-func (s *Service) promote(ctx context.Context, tx *store.Tx, u *User, by string) error {
+func (s *Service) promote(ctx context.Context, tx *store.Tx, u *User) error {
 	removed, err := tx.Exec(ctx, deleteUserRole, u.ID, access.Registrant)
 	if err != nil || removed == 0 {
 		return err
 	}
-	if _, err := tx.Exec(ctx, insertUserRole, u.ID, access.Customer, tx.Now(), by); err != nil {
+	if _, err := tx.Exec(ctx, insertUserRole, u.ID, access.Customer, tx.Now(), records.Actor(ctx)); err != nil {
 		return err
 	}
 	u.Roles = []string{}

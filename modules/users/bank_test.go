@@ -2,27 +2,19 @@ package users_test
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-
 	"kontor/locales"
+	"kontor/modules"
 	"kontor/modules/users"
 	"kontor/server"
 	"kontor/server/access"
-	"kontor/server/fault"
-	"kontor/server/openapi/openapitest"
+	"kontor/server/servertest"
 	"kontor/store"
 	"kontor/store/storetest"
 )
@@ -55,7 +47,7 @@ func newBank(t testing.TB) *bank {
 	b := &bank{t: t, db: db, clock: clock, auth: &signIn{db: db, sessions: map[string]string{}, passwords: map[string]string{}}, outbox: &outbox{}}
 	b.service = users.New(db, b.auth, b.outbox, texts, users.Options{})
 	b.seedRoles()
-	b.address = b.serve(texts)
+	b.serve(texts)
 	return b
 }
 
@@ -87,7 +79,7 @@ func (b *bank) exec(f func(ctx context.Context, tx *store.Tx) error) {
 }
 
 // serve starts a server in which every built-in role has the grants of the endpoint table.
-func (b *bank) serve(texts *locales.Bundle) string {
+func (b *bank) serve(texts *locales.Bundle) {
 	b.t.Helper()
 	table := b.service.Endpoints()
 	policy := &access.Current{}
@@ -102,33 +94,8 @@ func (b *bank) serve(texts *locales.Bundle) string {
 		"GET /v1/users", "GET /v1/users/{id}/credentials"}
 	policy.Store(access.NewPolicy(access.PolicyData{Endpoints: endpoints, Types: map[string]map[string]access.Permission{
 		personnel: {"users": access.ReadAll | access.Update}}}))
-	s, err := server.New(server.Options{Endpoints: table, Auth: b.auth, Policy: policy, Texts: texts, Now: b.clock.Now,
-		Log: slog.New(slog.NewTextHandler(b.t.Output(), nil)), Replays: replays{b.db},
-		Stored: func(err error) (server.Stored, bool) {
-			replay, ok := errors.AsType[*store.Replay](err)
-			if !ok {
-				return server.Stored{}, false
-			}
-			return server.Stored{Status: replay.Status, Body: replay.Body, Mismatch: replay.BodyDiffers}, true
-		}})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.server = s
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(listener) }()
-	b.t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // nothing is running that would have to finish
-		_ = s.Shutdown(ctx)
-		_ = listener.Close()
-		<-done
-	})
-	return listener.Addr().String()
+	b.server, b.address = servertest.Serve(b.t, server.Options{Endpoints: table, Auth: b.auth, Policy: policy, Texts: texts, Now: b.clock.Now,
+		Log: slog.New(slog.NewTextHandler(b.t.Output(), nil)), Replays: modules.Replays{DB: b.db}, Stored: modules.Stored})
 }
 
 const personnel = "0193b000-0000-7000-8000-0000000000ff"
@@ -160,46 +127,16 @@ func (r reply) want(t testing.TB, status int, code string) reply {
 // call sends a request. who is a bearer token, "key" for the API key, or nobody. Headers are given in pairs.
 func (b *bank) call(who, method, path string, body any, headers ...string) reply {
 	b.t.Helper()
-	var content string
-	if body != nil {
-		encoded, err := json.Marshal(body)
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		content = string(encoded)
+	client := servertest.NewClient(b.t, b.server, b.address).With(headers...)
+	if who == "key" {
+		client = client.With("X-API-Key", apiKey)
+	} else {
+		client.Token = who
 	}
-	request, err := http.NewRequestWithContext(b.t.Context(), method, "http://"+b.address+path, strings.NewReader(content))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	if content != "" {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	switch who {
-	case "":
-	case "key":
-		request.Header.Set("X-API-Key", apiKey)
-	default:
-		request.Header.Set("Authorization", "Bearer "+who)
-	}
-	for i := 0; i < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	openapitest.Hold(b.t, b.server, request, response, text)
-	r := reply{Status: response.StatusCode, Header: response.Header, Text: string(text)}
-	if len(text) > 0 {
-		if err := json.Unmarshal(text, &r.Body); err != nil {
-			b.t.Fatalf("%s %s: %v in %s", method, path, err, text)
-		}
+	answer := client.Do(method, path, body)
+	r := reply{Status: answer.Status, Header: answer.Header, Text: answer.Body}
+	if r.Text != "" {
+		answer.Into(b.t, &r.Body)
 	}
 	return r
 }
@@ -246,175 +183,6 @@ func (b *bank) staff(name string, roles ...string) member {
 }
 
 func (b *bank) admin() member { b.t.Helper(); return b.staff("root@bank.example", "Administrator") }
-
-// replays answers requests with an Idempotency-Key from the store.
-type replays struct{ db *store.DB }
-
-func (r replays) Begin(ctx context.Context, claim server.Claim) (context.Context, error) {
-	claimed := store.Idempotency{Key: claim.Key, Caller: claim.Caller, Path: claim.Endpoint, BodyHash: claim.BodyHash[:]}
-	if replay, err := r.db.Replay(ctx, claimed); err != nil || replay != nil {
-		if err == nil {
-			err = replay
-		}
-		return nil, err
-	}
-	return store.WithIdempotency(ctx, claimed), nil
-}
-
-// signIn plays the module of that purpose.
-type signIn struct {
-	db        *store.DB
-	mu        sync.Mutex
-	sessions  map[string]string // token → user
-	passwords map[string]string // user → password
-	changed   []string          // users whose rights changed
-}
-
-func (a *signIn) Known(string) (*access.Caller, bool) { return nil, false }
-
-func (a *signIn) Bearer(c *fiber.Ctx) (*access.Caller, error) {
-	_, token, _ := strings.Cut(c.Get("Authorization"), " ")
-	a.mu.Lock()
-	userID, ok := a.sessions[token]
-	a.mu.Unlock()
-	if !ok {
-		return nil, fault.Unauthorized
-	}
-	caller := access.Caller{UserID: userID, SessionID: token}
-	rows, err := a.db.Query(context.Background(), `SELECT role_id FROM user_roles WHERE user_id = $1`, userID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var role string
-		if err := rows.Scan(&role); err != nil {
-			return nil, err
-		}
-		caller.Roles = append(caller.Roles, role)
-	}
-	return &caller, rows.Err()
-}
-
-func (a *signIn) APIKey(_ context.Context, key string) (*access.Caller, error) {
-	if key != apiKey {
-		return nil, fault.Unauthorized
-	}
-	return &access.Caller{KeyID: "key"}, nil
-}
-
-func (a *signIn) CheckPassword(problems *fault.Fields, field, password string, personal ...string) {
-	switch {
-	case password == "":
-		problems.Add(field, "invalid.required")
-	case len(password) < 12:
-		problems.Add(field, "invalid.min_length", fault.Args{"Min": 12})
-	case slices.Contains(personal, password):
-		problems.Add(field, "invalid.required")
-	}
-}
-
-func (a *signIn) HashPassword(_ context.Context, password string) (string, error) {
-	return "hash of " + password, nil
-}
-
-func (a *signIn) VerifyPassword(_ context.Context, userID, password string) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.passwords[userID] != "hash of "+password {
-		return fault.InvalidCredentials
-	}
-	return nil
-}
-
-func (a *signIn) SetPassword(_ context.Context, tx *store.Tx, userID, hash string) error {
-	a.after(tx, func() { a.passwords[userID] = hash })
-	return nil
-}
-
-func (a *signIn) OpenSession(_ context.Context, tx *store.Tx, userID string) (string, int, error) {
-	token := store.NewID()
-	a.after(tx, func() { a.sessions[token] = userID })
-	return token, 3600, nil
-}
-
-func (a *signIn) EndSessions(_ context.Context, tx *store.Tx, userID, except string) error {
-	a.after(tx, func() {
-		for token, user := range a.sessions {
-			if user == userID && token != except {
-				delete(a.sessions, token)
-			}
-		}
-	})
-	return nil
-}
-
-func (a *signIn) Changed(tx *store.Tx, userID string) {
-	a.after(tx, func() { a.changed = append(a.changed, userID) })
-}
-
-func (a *signIn) after(tx *store.Tx, f func()) {
-	tx.AfterCommit(func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		f()
-	})
-}
-
-func (a *signIn) knows(userID, password string) bool {
-	return a.VerifyPassword(context.Background(), userID, password) == nil
-}
-
-// outbox keeps what was sent.
-type outbox struct {
-	mu   sync.Mutex
-	sent []users.OTPMessage
-}
-
-func (o *outbox) PasswordChanged(context.Context, *store.Tx, string) error { return nil }
-
-func (o *outbox) PrepareOTP(m users.OTPMessage) func(context.Context, *store.Tx) error {
-	return func(_ context.Context, tx *store.Tx) error {
-		tx.AfterCommit(func() {
-			o.mu.Lock()
-			defer o.mu.Unlock()
-			o.sent = append(o.sent, m)
-		})
-		return nil
-	}
-}
-
-// count tells how many messages went to a recipient.
-func (o *outbox) count(recipient string) (n int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, m := range o.sent {
-		if m.Recipient == recipient {
-			n++
-		}
-	}
-	return n
-}
-
-// last is the latest message to a recipient.
-func (o *outbox) last(recipient string) users.OTPMessage {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for i := len(o.sent) - 1; i >= 0; i-- {
-		if o.sent[i].Recipient == recipient {
-			return o.sent[i]
-		}
-	}
-	return users.OTPMessage{}
-}
-
-// wrong is a code that is not the right one.
-func wrong(code string) string {
-	if code == "000000" {
-		return "000001"
-	}
-	return "000000"
-}
 
 // audited tells how many entries of the action the audit trail has for the record.
 func (b *bank) audited(action, recID string) (n int) {

@@ -3,9 +3,9 @@ package users
 import (
 	"context"
 	"errors"
-	"strconv"
 
 	"kontor/modules/list"
+	"kontor/modules/records"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/fault"
@@ -27,7 +27,7 @@ type Credential struct {
 }
 
 // ETag names the state of the record.
-func (c Credential) ETag() string { return strconv.FormatInt(c.version, 10) }
+func (c Credential) ETag() string { return endpoint.VersionTag(c.version) }
 
 // maxCredentials bounds what one user may have, and with it whom he can have codes sent to.
 const maxCredentials = 10
@@ -137,7 +137,7 @@ func (s *Service) addCredential(ctx context.Context, in addCredentialInput) (Cre
 		if n >= maxCredentials {
 			return fault.TooManyCredentials.With(fault.Args{"Max": maxCredentials})
 		}
-		if err := s.insert(ctx, tx, &c, actor(caller)); err != nil {
+		if err := s.insert(ctx, tx, &c, records.Actor(ctx)); err != nil {
 			return err
 		}
 		if !c.Validated {
@@ -154,7 +154,6 @@ func (s *Service) addCredential(ctx context.Context, in addCredentialInput) (Cre
 // deleteCredential deletes a credential, but not the last validated one of a user. It returns fault.UserNotFound for an
 // unknown one, fault.NoAccess and fault.LastCredential.
 func (s *Service) deleteCredential(ctx context.Context, in deleteCredentialInput) (endpoint.Message, error) {
-	caller := access.From(ctx)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		c, err := held.Get(ctx, tx, in.CredentialID, access.Delete)
 		if err != nil {
@@ -169,11 +168,7 @@ func (s *Service) deleteCredential(ctx context.Context, in deleteCredentialInput
 				return fault.LastCredential
 			}
 		}
-		return s.remove(ctx, tx, c, actor(caller))
+		return s.remove(ctx, tx, c, records.Actor(ctx))
 	})
-	return s.message(ctx, "users.credential_deleted"), err
-}
-
-func (s *Service) message(ctx context.Context, key string) endpoint.Message {
-	return endpoint.Message{Message: s.texts.Text(endpoint.Language(ctx), key, nil)}
+	return endpoint.Confirm(ctx, s.texts, "users.credential_deleted"), err
 }

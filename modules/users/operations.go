@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"kontor/modules/records"
 	"kontor/modules/value"
 	"kontor/server/access"
 	"kontor/server/fault"
@@ -64,7 +65,7 @@ func (s *Service) Store(ctx context.Context, tx *store.Tx, p Prepared) (User, er
 		return User{}, err
 	}
 	u, c := p.user, p.credential
-	err = s.add(ctx, tx, &u, &c, p.hash, roles, actor(access.From(ctx)))
+	err = s.add(ctx, tx, &u, &c, p.hash, roles, records.Actor(ctx))
 	return u, err
 }
 
@@ -103,7 +104,7 @@ func (s *Service) SetPassword(ctx context.Context, login, password string) (User
 		return User{}, err
 	}
 	return u, s.db.InTx(ctx, func(tx *store.Tx) error {
-		return s.replacePassword(ctx, tx, u.ID, hash, "", actor(access.From(ctx)))
+		return s.replacePassword(ctx, tx, u.ID, hash, "")
 	})
 }
 
@@ -128,7 +129,7 @@ func (s *Service) SetRoles(ctx context.Context, login string, namesOrIDs []strin
 				return err
 			}
 		}
-		u, err = s.assign(ctx, tx, u, wanted, actor(access.From(ctx)), func(string) bool { return true })
+		u, err = s.assign(ctx, tx, u, wanted, func(string) bool { return true })
 		return err
 	})
 	return u, err

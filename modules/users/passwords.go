@@ -36,9 +36,9 @@ func (s *Service) changePassword(ctx context.Context, in passwordInput) (endpoin
 		if _, err := s.forChange(ctx, tx, in.UserID); err != nil {
 			return err
 		}
-		return s.replacePassword(ctx, tx, in.UserID, hash, keep, actor(caller))
+		return s.replacePassword(ctx, tx, in.UserID, hash, keep)
 	})
-	return s.message(ctx, "users.password_changed"), err
+	return endpoint.Confirm(ctx, s.texts, "users.password_changed"), err
 }
 
 // checkNewPassword asks for everything that must be right before a password is hashed.
@@ -87,14 +87,14 @@ func (s *Service) values(ctx context.Context, userID string) ([]string, error) {
 }
 
 // replacePassword sets a password and ends all sessions but one. Codes for a recovery that are still on their way die.
-func (s *Service) replacePassword(ctx context.Context, tx *store.Tx, userID, hash, keepSession, by string) error {
+func (s *Service) replacePassword(ctx context.Context, tx *store.Tx, userID, hash, keepSession string) error {
 	if err := s.auth.SetPassword(ctx, tx, userID, hash); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, deleteRecoveryOTPs, userID); err != nil {
 		return err
 	}
-	tx.Audit(store.AuditEntry{Actor: by, Action: "users.password", RecType: access.Users.Name, RecID: userID})
+	accounts.Audit(ctx, tx, "users.password", userID, nil, nil)
 	if err := s.outbox.PasswordChanged(ctx, tx, userID); err != nil {
 		return err
 	}

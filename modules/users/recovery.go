@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/fault"
 	"kontor/store"
@@ -15,7 +14,6 @@ import (
 // a commit is waited for in any case, what differs is two small inserts before that commit, and nobody can ask for one
 // value more than three times in ten minutes. It returns fault.OTPSendLimited.
 func (s *Service) initiateRecovery(ctx context.Context, in recoveryInput) (endpoint.Message, error) {
-	by := actor(access.From(ctx))
 	c, user, known, err := s.recoverable(ctx, s.db, in.key)
 	if err != nil {
 		return endpoint.Message{}, err
@@ -30,17 +28,15 @@ func (s *Service) initiateRecovery(ctx context.Context, in recoveryInput) (endpo
 		if err != nil {
 			return err
 		}
-		entry := store.AuditEntry{Actor: by, Action: "users.recovery_requested", RecType: access.Credentials.Name}
 		if !known || !still || now.ID != c.ID {
-			tx.Audit(entry)
+			held.Audit(ctx, tx, "users.recovery_requested", "", nil, nil)
 			return s.countSend(ctx, tx, in.key)
 		}
-		entry.RecID = c.ID
-		tx.Audit(entry)
+		held.Audit(ctx, tx, "users.recovery_requested", c.ID, nil, nil)
 		_, err = s.sendCode(ctx, tx, c.ID, c.key, code)
 		return err
 	})
-	return s.message(ctx, "users.recovery_sent"), err
+	return endpoint.Confirm(ctx, s.texts, "users.recovery_sent"), err
 }
 
 // recoverable finds the credential to which a code for a new password may go.
@@ -74,7 +70,6 @@ func (s *Service) completeRecovery(ctx context.Context, in completeRecoveryInput
 	if err != nil {
 		return endpoint.Message{}, err
 	}
-	by := actor(access.From(ctx))
 	recovered := false
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		recovered = false
@@ -87,14 +82,14 @@ func (s *Service) completeRecovery(ctx context.Context, in completeRecoveryInput
 			return err
 		}
 		if !ok || outcome != codeRight {
-			tx.Audit(store.AuditEntry{Actor: by, Action: "users.recovery_failed", RecType: access.Credentials.Name, RecID: c.ID})
+			held.Audit(ctx, tx, "users.recovery_failed", c.ID, nil, nil)
 			return nil
 		}
 		recovered = true
-		return s.replacePassword(ctx, tx, c.UserID, hash, "", by)
+		return s.replacePassword(ctx, tx, c.UserID, hash, "")
 	})
 	if err == nil && !recovered {
 		err = fault.InvalidOTP
 	}
-	return s.message(ctx, "users.password_changed"), err
+	return endpoint.Confirm(ctx, s.texts, "users.password_changed"), err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kontor/modules/records"
 	"kontor/modules/value"
 	"kontor/server/access"
 	"kontor/server/fault"
@@ -38,7 +39,7 @@ func (s *Service) setRoles(ctx context.Context, in rolesInput) (User, error) {
 		if err != nil {
 			return err
 		}
-		u, err = s.assign(ctx, tx, u, wanted, actor(caller), func(role string) bool {
+		u, err = s.assign(ctx, tx, u, wanted, func(role string) bool {
 			return slices.Contains(held, access.Administrator) || slices.Contains(held, role)
 		})
 		return err
@@ -71,7 +72,7 @@ func resolveRoles(ctx context.Context, q store.Querier, namesOrIDs []string) ([]
 }
 
 // assign changes the roles of a user to those wanted. may tells which roles may be given and taken.
-func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []string, by string, may func(role string) bool) (User, error) {
+func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []string, may func(role string) bool) (User, error) {
 	now, err := roleIDs(ctx, tx, u.ID)
 	if err != nil {
 		return u, err
@@ -96,7 +97,7 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []str
 		if !may(role) {
 			return u, fault.GrantNotHeld
 		}
-		if _, err := tx.Exec(ctx, insertUserRole, u.ID, role, tx.Now(), by); err != nil {
+		if _, err := tx.Exec(ctx, insertUserRole, u.ID, role, tx.Now(), records.Actor(ctx)); err != nil {
 			return u, err
 		}
 		changed = true
@@ -105,14 +106,14 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []str
 		return u, nil
 	}
 	before := u
-	if _, err := tx.Exec(ctx, touchUser, u.ID, tx.Now(), by); err != nil {
+	if _, err := tx.Exec(ctx, touchUser, u.ID, tx.Now(), records.Actor(ctx)); err != nil {
 		return u, err
 	}
 	after, err := accounts.Any(ctx, tx, u.ID)
 	if u, err = withRoles(ctx, tx, after, err); err != nil {
 		return u, err
 	}
-	tx.Audit(store.AuditEntry{Actor: by, Action: "users.roles", RecType: access.Users.Name, RecID: u.ID, Before: audited(before), After: audited(u)})
+	accounts.Audit(ctx, tx, "users.roles", u.ID, audited(before), audited(u))
 	s.auth.Changed(tx, u.ID)
 	return u, nil
 }

@@ -17,7 +17,7 @@ import (
 	"hash/fnv"
 	"time"
 
-	"kontor/server/access"
+	"kontor/server/endpoint"
 	"kontor/server/fault"
 	"kontor/store"
 )
@@ -92,11 +92,6 @@ type OTPMessage struct {
 	Minutes   int // that the code is valid
 }
 
-// Texts gives the texts of the locale files.
-type Texts interface {
-	Text(lang, key string, args map[string]any) string
-}
-
 // Options are the settings of users. The zero value of each means its default.
 type Options struct {
 	OTPLife     time.Duration // how long a code is valid: 10 minutes
@@ -114,11 +109,11 @@ type Service struct {
 	db     *store.DB
 	auth   Auth
 	outbox Outbox
-	texts  Texts
+	texts  endpoint.Texts
 }
 
 // New makes the service.
-func New(db *store.DB, auth Auth, outbox Outbox, texts Texts, o Options) *Service {
+func New(db *store.DB, auth Auth, outbox Outbox, texts endpoint.Texts, o Options) *Service {
 	if o.OTPLife <= 0 {
 		o.OTPLife = defaultOTPLife
 	}
@@ -126,16 +121,4 @@ func New(db *store.DB, auth Auth, outbox Outbox, texts Texts, o Options) *Servic
 		o.OTPAttempts = defaultOTPAttempts
 	}
 	return &Service{Options: o, db: db, auth: auth, outbox: outbox, texts: texts}
-}
-
-// actor names who makes a change in the audit trail: a user, an API key, or Kontor itself.
-func actor(caller *access.Caller) string {
-	switch {
-	case caller.UserID != "":
-		return caller.UserID
-	case caller.KeyID != "":
-		return caller.KeyID
-	default:
-		return store.NilID
-	}
 }

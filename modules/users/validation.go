@@ -13,7 +13,6 @@ import (
 // fault.CredentialNotFound, fault.NoAccess, fault.CredentialValidated, fault.InvalidOTP, fault.OTPExpired and
 // fault.OTPAttemptsExceeded.
 func (s *Service) validate(ctx context.Context, in validateInput) (Credential, error) {
-	caller := access.From(ctx)
 	digits, wellFormed := parseCode(in.OTP)
 	hash := s.codeHash(in.CredentialID, forValidation, digits)
 	var c Credential
@@ -35,10 +34,10 @@ func (s *Service) validate(ctx context.Context, in validateInput) (Credential, e
 			return err
 		}
 		if outcome != codeRight {
-			tx.Audit(store.AuditEntry{Actor: actor(caller), Action: "credentials.validate_failed", RecType: access.Credentials.Name, RecID: c.ID})
+			held.Audit(ctx, tx, "credentials.validate_failed", c.ID, nil, nil)
 			return nil
 		}
-		return s.validated(ctx, tx, &c, actor(caller))
+		return s.validated(ctx, tx, &c)
 	})
 	switch {
 	case err != nil:
@@ -54,27 +53,26 @@ func (s *Service) validate(ctx context.Context, in validateInput) (Credential, e
 }
 
 // validated marks a credential. The first one makes a pending user an active customer.
-func (s *Service) validated(ctx context.Context, tx *store.Tx, c *Credential, by string) error {
+func (s *Service) validated(ctx context.Context, tx *store.Tx, c *Credential) error {
 	before := *c
 	now := tx.Now()
 	if _, err := tx.Exec(ctx, validateCredential, c.ID, now); err != nil {
 		return err
 	}
 	c.Validated, c.ValidatedAt, c.version = true, &now, c.version+1
-	tx.Audit(store.AuditEntry{Actor: by, Action: "credentials.validate", RecType: access.Credentials.Name, RecID: c.ID, Before: before, After: c})
+	held.Audit(ctx, tx, "credentials.validate", c.ID, before, c)
 
 	user, err := accounts.Any(ctx, tx, c.UserID)
 	user, err = withRoles(ctx, tx, user, err)
 	if err != nil || user.Status != Pending {
 		return err
 	}
-	return s.changeStatus(ctx, tx, &user, Active, by)
+	return s.changeStatus(ctx, tx, &user, Active)
 }
 
 // resend sends a new code for a credential in the place of the one before. It returns fault.UserNotFound,
 // fault.CredentialNotFound, fault.NoAccess, fault.CredentialValidated and fault.OTPSendLimited.
 func (s *Service) resend(ctx context.Context, in credentialPath) (resendOutput, error) {
-	caller := access.From(ctx)
 	c, err := credentialOf(ctx, s.db, in.UserID, in.CredentialID, access.Update)
 	if err != nil {
 		return resendOutput{}, err
@@ -87,7 +85,7 @@ func (s *Service) resend(ctx context.Context, in credentialPath) (resendOutput, 
 		return resendOutput{}, err
 	}
 	code := s.prepareCode(c, user.Language, forValidation)
-	out := resendOutput{Message: s.message(ctx, "users.otp_sent").Message}
+	out := resendOutput{Message: endpoint.Confirm(ctx, s.texts, "users.otp_sent").Message}
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		now, err := held.Any(ctx, tx, c.ID)
 		if err != nil {
@@ -99,7 +97,7 @@ func (s *Service) resend(ctx context.Context, in credentialPath) (resendOutput, 
 		if out.ExpiresAt, err = s.sendCode(ctx, tx, c.ID, c.key, code); err != nil {
 			return err
 		}
-		tx.Audit(store.AuditEntry{Actor: actor(caller), Action: "credentials.send_otp", RecType: access.Credentials.Name, RecID: c.ID})
+		held.Audit(ctx, tx, "credentials.send_otp", c.ID, nil, nil)
 		return nil
 	})
 	return out, err

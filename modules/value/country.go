@@ -13,42 +13,20 @@ func ParseCountry(s string) (Country, error) {
 	return Country(s), nil
 }
 
-// ParseCountryAlpha2 parses an alpha-2 code in upper case, as in an IBAN. It refuses others with
-// RuleCountry.
-func ParseCountryAlpha2(s string) (Country, error) {
-	alpha3, known := alpha3ByAlpha2[s]
-	if !known {
-		return "", RuleCountry
-	}
-	return Country(alpha3), nil
-}
-
 // CountryOf parses an alpha-2 or an alpha-3 code in upper case, as in a postal address, which keeps
 // the code as it was given. It refuses others with RuleCountry.
 func CountryOf(s string) (Country, error) {
-	if len(s) == 2 {
-		return ParseCountryAlpha2(s)
+	if alpha3, known := alpha3ByAlpha2[s]; known {
+		return Country(alpha3), nil
 	}
-	if _, known := alpha2ByAlpha3[s]; !known {
-		return "", RuleCountry
+	if _, known := alpha2ByAlpha3[s]; known {
+		return Country(s), nil
 	}
-	return Country(s), nil
+	return "", RuleCountry
 }
 
 // String returns the alpha-3 code.
 func (c Country) String() string { return string(c) }
-
-// Alpha2 returns the alpha-2 code: CH for CHE.
-func (c Country) Alpha2() string { return alpha2ByAlpha3[string(c)] }
-
-// Countries lists all countries in the order of their alpha-2 codes.
-func Countries() []Country {
-	all := make([]Country, 0, len(countryCodes)/countryCodeStep)
-	for i := 0; i < len(countryCodes); i += countryCodeStep {
-		all = append(all, Country(countryCodes[i+2:i+5]))
-	}
-	return all
-}
 
 var alpha2ByAlpha3, alpha3ByAlpha2 = countryTables()
 

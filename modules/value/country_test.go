@@ -52,7 +52,7 @@ func TestCountries_AgreeWithTheLanguageLibrary(t *testing.T) {
 }
 
 func TestParseLanguage(t *testing.T) {
-	for _, l := range value.Languages() {
+	for _, l := range []value.Language{value.English, value.German, value.French, value.Italian} {
 		if got, err := value.ParseLanguage(l.String()); got != l || err != nil {
 			t.Errorf("ParseLanguage(%q) = %q, %v", l, got, err)
 		}

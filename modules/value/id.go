@@ -1,8 +1,5 @@
 package value
 
-// NilID is the UUID of nothing.
-const NilID = "00000000-0000-0000-0000-000000000000"
-
 // idLength is the length of a UUID as text: 32 digits and four hyphens.
 const idLength = 36
 

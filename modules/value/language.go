@@ -11,9 +11,6 @@ const (
 	Italian Language = "it"
 )
 
-// Languages lists all languages, the default first.
-func Languages() []Language { return []Language{English, German, French, Italian} }
-
 // ParseLanguage parses the two-letter code of a language, in lower case, as it is stored and shown.
 // It refuses others with RuleLanguage. Choosing a language from an Accept-Language header is the
 // server's task.

@@ -38,12 +38,3 @@ func notInPhone(r rune) bool { return !strings.ContainsRune("0123456789+ ()-./\u
 
 // String returns the number in E.164 form.
 func (p Phone) String() string { return string(p) }
-
-// International returns the number as it is written for people: +41 44 668 18 00.
-func (p Phone) International() string {
-	n, err := phonenumbers.Parse(string(p), defaultRegion)
-	if err != nil {
-		return string(p)
-	}
-	return phonenumbers.Format(n, phonenumbers.INTERNATIONAL)
-}

@@ -81,12 +81,12 @@ func TestFold(t *testing.T) {
 
 func TestParseID(t *testing.T) {
 	for in, want := range map[string]string{
-		"0192d3a4-7c1b-7def-8abc-0123456789ab":   "0192d3a4-7c1b-7def-8abc-0123456789ab",
-		"0192D3A4-7C1B-7DEF-8ABC-0123456789AB":   "0192d3a4-7c1b-7def-8abc-0123456789ab",
-		value.NilID:                              value.NilID,
-		"":                                       "",
-		"0192d3a47c1b7def8abc0123456789ab":       "",
-		"{0192d3a4-7c1b-7def-8abc-0123456789ab}": "",
+		"0192d3a4-7c1b-7def-8abc-0123456789ab":          "0192d3a4-7c1b-7def-8abc-0123456789ab",
+		"0192D3A4-7C1B-7DEF-8ABC-0123456789AB":          "0192d3a4-7c1b-7def-8abc-0123456789ab",
+		"00000000-0000-0000-0000-000000000000":          "00000000-0000-0000-0000-000000000000",
+		"":                                              "",
+		"0192d3a47c1b7def8abc0123456789ab":              "",
+		"{0192d3a4-7c1b-7def-8abc-0123456789ab}":        "",
 		"urn:uuid:0192d3a4-7c1b-7def-8abc-0123456789ab": "",
 		"0192d3a4-7c1b-7def-8abc-0123456789ag":          "",
 		"0192d3a4-7c1b-7def-8abc-0123456789a":           "",

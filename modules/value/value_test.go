@@ -9,7 +9,7 @@ import (
 )
 
 func TestRule_HasTextsInEveryLanguage(t *testing.T) {
-	for _, l := range value.Languages() {
+	for _, l := range []value.Language{value.English, value.German, value.French, value.Italian} {
 		data, err := os.ReadFile("../../locales/" + l.String() + "/kernel.json")
 		if err != nil {
 			t.Fatal(err)

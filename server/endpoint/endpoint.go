@@ -23,7 +23,7 @@ type Endpoint struct {
 	Roles    []string     // built-in roles that get the grant at first boot; administrators always hold it
 	Tag      string       // group in the API document
 	Summary  string       // one sentence
-	Faults   []fault.Kind // what may go wrong beyond what can go wrong everywhere
+	Faults   []fault.Kind // what may go wrong beyond what can go wrong in every row of its kind
 	MaxBody  int          // bytes; zero means DefaultMaxBody
 	Draining string       // plain text answered with 503 while the service shuts down; empty: the health map
 	Doc      Doc          // what the API document cannot find out from the rest

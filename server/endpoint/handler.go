@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -40,6 +41,9 @@ type Result struct {
 // version (RFC 9110, section 8.8.3).
 type Tagged interface{ ETag() string }
 
+// VersionTag is the tag of a record that counts its versions.
+func VersionTag(version int64) string { return "v" + strconv.FormatInt(version, 10) }
+
 // validated is implemented by inputs with rules.
 type validated interface{ Validate(v *fault.Fields) }
 
@@ -50,11 +54,6 @@ type validatedNow interface {
 
 // None is the input of an operation that reads nothing from the request.
 type None struct{}
-
-// Message is the answer of operations that only confirm.
-type Message struct {
-	Message string `json:"message"`
-}
 
 // JSON makes a handler of a typed function. In is a struct whose fields have exactly one source each, by tag:
 //

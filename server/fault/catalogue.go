@@ -11,7 +11,6 @@ var (
 	InvalidInput         = kind("common.invalid_input", http.StatusBadRequest)
 	Unauthorized         = kind("common.unauthorized", http.StatusUnauthorized)
 	NoAccess             = kind("common.rbac_no_rec_access", http.StatusForbidden)
-	OriginRefused        = kind("common.origin_not_allowed", http.StatusForbidden)
 	NotFound             = kind("common.not_found", http.StatusNotFound)
 	MethodNotAllowed     = kind("common.method_not_allowed", http.StatusMethodNotAllowed)
 	PreconditionFailed   = kind("common.precondition_failed", http.StatusPreconditionFailed)

@@ -134,7 +134,7 @@ func faultsOf(row endpoint.Endpoint) map[int][]fault.Kind {
 	if row.Method != http.MethodGet {
 		kinds = append(kinds, fault.Unavailable)
 	}
-	if len(row.Doc.Search) > 0 {
+	if len(row.Doc.Search) > 0 { // a list
 		kinds = append(kinds, fault.QueryInvalidField, fault.QueryInvalidFormat, fault.QueryInvalidSortField, fault.QueryInvalidSearchField)
 	}
 	byStatus := map[int][]fault.Kind{}

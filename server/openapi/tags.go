@@ -48,6 +48,11 @@ func applyTags(s *Schema, tag reflect.StructTag) error {
 			return err
 		}
 	}
+	return applyValues(s, tag)
+}
+
+// applyValues reads the tags with a value of the field's own kind.
+func applyValues(s *Schema, tag reflect.StructTag) error {
 	for name, set := range map[string]func(any){
 		"default": func(v any) { s.Default = v },
 		"example": func(v any) { s.Examples = []any{v} },

@@ -1,9 +1,22 @@
 package servertest
 
 import (
+	"maps"
 	"strings"
 	"testing"
 )
+
+// Body is a JSON object to send.
+type Body map[string]any
+
+// With gives a copy with further members, in pairs of name and value.
+func (b Body) With(pairs ...any) Body {
+	next := maps.Clone(b)
+	for i := 0; i < len(pairs); i += 2 {
+		next[pairs[i].(string)] = pairs[i+1]
+	}
+	return next
+}
 
 // Scenario is one request and what must and must not be in its answer.
 type Scenario struct {

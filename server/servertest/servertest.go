@@ -1,16 +1,12 @@
-// Package servertest runs all of Kontor on a real listener for tests that come in through the front door.
+// Package servertest runs all of Kontor on a real listener for tests that come in through the front door, or a server with
+// a table of a test's own. For benchmarks it fills tables and makes loads. Every answer is held against the API document.
 package servertest
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -21,7 +17,6 @@ import (
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/openapi"
-	"kontor/server/openapi/openapitest"
 	"kontor/server/settings"
 	"kontor/store"
 	"kontor/store/storetest"
@@ -98,19 +93,10 @@ func (s *Server) serve() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	listener, err := new(net.ListenConfig).Listen(s.t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.web, s.Address = web, listener.Addr().String()
-	ended := make(chan error, 1)
-	go func() { ended <- web.Serve(listener) }()
+	address, stop := Listen(s.t, web)
+	s.web, s.Address = web, address
 	s.t.Cleanup(func() {
-		now, cancel := context.WithCancel(context.Background())
-		cancel() // no grace: nobody is left who would want an answer
-		_ = web.Shutdown(now)
-		_ = listener.Close()
-		<-ended
+		stop()
 		if err := s.Close(context.Background()); err != nil {
 			s.t.Errorf("close the modules: %v", err)
 		}
@@ -123,21 +109,11 @@ func (s *Server) Table() []endpoint.Endpoint { return s.web.Table() }
 // Document makes the API document of the running server.
 func (s *Server) Document() (*openapi.Document, error) { return s.web.Document() }
 
-// Client makes requests as somebody. Without a token it is nobody.
-type Client struct {
-	UserID  string
-	Token   string
-	Refresh string
-	Headers []string // in pairs, for all requests
-
-	server *Server
-}
-
 // Anonymous gives a client that is nobody.
-func (s *Server) Anonymous() *Client { return &Client{server: s} }
+func (s *Server) Anonymous() *Client { return NewClient(s.t, s.web, s.Address) }
 
 // Keyed gives a client that shows the API key.
-func (s *Server) Keyed() *Client { return &Client{server: s, Headers: []string{"X-API-Key", APIKey}} }
+func (s *Server) Keyed() *Client { return s.Anonymous().With("X-API-Key", APIKey) }
 
 // Admin gives the first administrator, signed in.
 func (s *Server) Admin() *Client {
@@ -170,90 +146,7 @@ func (s *Server) SignIn(user, password string) *Client {
 		UserID       string `json:"user_id"`
 	}
 	answer.Expect(s.t, http.StatusOK).Into(s.t, &tokens)
-	return &Client{server: s, Token: tokens.AccessToken, Refresh: tokens.RefreshToken, UserID: tokens.UserID}
-}
-
-// With gives the same client with further headers, in pairs.
-func (c *Client) With(headers ...string) *Client {
-	next := *c
-	next.Headers = append(append([]string(nil), c.Headers...), headers...)
-	return &next
-}
-
-// Do makes a request and holds its answer against the API document. A body that is text is sent as it is, any other as JSON; nil sends none.
-func (c *Client) Do(method, path string, body any) Response {
-	c.server.t.Helper()
-	request, err := http.NewRequestWithContext(context.Background(), method, "http://"+c.server.Address+path, encode(c.server.t, body))
-	if err != nil {
-		c.server.t.Fatal(err)
-	}
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	if c.Token != "" {
-		request.Header.Set("Authorization", "Bearer "+c.Token)
-	}
-	for i := 0; i+1 < len(c.Headers); i += 2 {
-		request.Header.Set(c.Headers[i], c.Headers[i+1])
-	}
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		c.server.t.Fatalf("%s %s: %v", method, path, err)
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		c.server.t.Fatalf("%s %s: %v", method, path, err)
-	}
-	openapitest.Hold(c.server.t, c.server.web, request, response, answer)
-	return Response{Status: response.StatusCode, Header: response.Header, Body: string(answer), what: method + " " + path}
-}
-
-func encode(t testing.TB, body any) io.Reader {
-	switch b := body.(type) {
-	case nil:
-		return nil
-	case string:
-		return strings.NewReader(b)
-	case []byte:
-		return bytes.NewReader(b)
-	}
-	data, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bytes.NewReader(data)
-}
-
-// Response is an answer that was read to its end.
-type Response struct {
-	Status int
-	Header http.Header
-	Body   string
-	what   string
-}
-
-// Expect stops the test unless the answer has the status.
-func (r Response) Expect(t testing.TB, status int) Response {
-	t.Helper()
-	if r.Status != status {
-		t.Fatalf("%s: got %d %s, want %d", r.what, r.Status, r.Body, status)
-	}
-	return r
-}
-
-// Into decodes the answer.
-func (r Response) Into(t testing.TB, target any) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(r.Body), target); err != nil {
-		t.Fatalf("%s: %v in %s", r.what, err, r.Body)
-	}
-}
-
-// JSON decodes an answer that is an object.
-func (r Response) JSON(t testing.TB) map[string]any {
-	t.Helper()
-	var object map[string]any
-	r.Into(t, &object)
-	return object
+	c := s.Anonymous()
+	c.Token, c.Refresh, c.UserID = tokens.AccessToken, tokens.RefreshToken, tokens.UserID
+	return c
 }

@@ -2,7 +2,7 @@
 // the open streams of all users and writes to them without waiting for any.
 //
 // A stream costs its connection, a goroutine that notices when the client leaves, and a few hundred bytes; writing is
-// done by a handful of goroutines that all streams share. What leaves it to others: which frames there are, who may
+// done by a handful of goroutines that all streams share. What it leaves to others: which frames there are, who may
 // see them, and what was missed before the stream was opened.
 package sse
 

@@ -74,6 +74,29 @@ func open(t testing.TB, o store.Options) *store.DB {
 	return db
 }
 
+// Plan is what the engine means to do for a statement, step by step.
+func Plan(t testing.TB, db *store.DB, sql string, args ...any) []string {
+	t.Helper()
+	rows, err := db.Query(t.Context(), "EXPLAIN QUERY PLAN "+sql, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	defer rows.Close()
+	var steps []string
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, step)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return steps
+}
+
 // Dir gives a data directory with a fresh, migrated, closed database.
 func Dir(t testing.TB) string {
 	t.Helper()

@@ -1,0 +1,140 @@
+package notifications_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"kontor/locales"
+	"kontor/modules/notifications"
+	"kontor/store"
+	"kontor/store/storetest"
+)
+
+// gate is a gateway whose answers a test decides.
+type gate struct {
+	mu     sync.Mutex
+	answer func(d notifications.Delivery) error
+	took   []string // ids that were answered with success
+	tries  map[string]int
+}
+
+func (g *gate) Send(_ context.Context, d notifications.Delivery) error {
+	g.mu.Lock()
+	if g.tries == nil {
+		g.tries = map[string]int{}
+	}
+	g.tries[d.ID]++
+	answer := g.answer
+	g.mu.Unlock()
+	if answer != nil {
+		if err := answer(d); err != nil {
+			return err
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.took = append(g.took, d.ID)
+	return nil
+}
+
+func (g *gate) taken() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.took)
+}
+
+// house is a service with queues, on a clock that the test moves.
+type house struct {
+	*notifications.Service
+	t     testing.TB
+	db    *store.DB
+	clock *storetest.Clock
+}
+
+func newHouse(t testing.TB, o notifications.Options) *house {
+	t.Helper()
+	clock := storetest.NewClock()
+	h := &house{t: t, db: storetest.OpenWith(t, clock), clock: clock}
+	h.restart(o)
+	return h
+}
+
+// restart puts another service on the same database, as a new process would.
+func (h *house) restart(o notifications.Options) {
+	h.t.Helper()
+	texts, err := locales.Load()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.Service = notifications.New(h.db, texts, o)
+	if err := h.Start(context.Background()); err != nil {
+		h.t.Fatal(err)
+	}
+	service := h.Service
+	h.t.Cleanup(func() { _ = service.Close(context.Background()) })
+}
+
+func (h *house) enqueue(channel, text string) string {
+	h.t.Helper()
+	var d notifications.Delivery
+	err := h.db.InTx(context.Background(), func(tx *store.Tx) error {
+		var err error
+		d, err = h.Enqueue(context.Background(), tx, notifications.Delivery{UserID: store.NewID(), Channel: channel,
+			Recipient: "anna@example.ch", Subject: "s", Text: text, Secret: strings.HasPrefix(text, "secret")})
+		return err
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return d.ID
+}
+
+// state is a delivery as it is stored.
+type state struct {
+	status, text string
+	attempts     int
+	lastError    *string
+	next         *store.Time
+}
+
+func (h *house) state(id string) state {
+	h.t.Helper()
+	var s state
+	err := h.db.QueryRow(context.Background(), `SELECT status, text, attempts, last_error, next_attempt_at FROM deliveries WHERE id = $1`, id).
+		Scan(&s.status, &s.text, &s.attempts, &s.lastError, &s.next)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return s
+}
+
+func (h *house) until(id, status string) state {
+	h.t.Helper()
+	eventually(h.t, func() bool { return h.state(id).status == status })
+	return h.state(id)
+}
+
+// pass lets time pass, and the queues notice.
+func (h *house) pass(d time.Duration) {
+	h.clock.Advance(d)
+	h.Nudge()
+}
+
+// untilItEnds lets an hour pass after each failed attempt, and none while the delivery is on its way: its lease would
+// run out.
+func (h *house) untilItEnds(id string) {
+	h.t.Helper()
+	waited := 0
+	eventually(h.t, func() bool {
+		s := h.state(id)
+		if s.status == "retrying" && s.attempts > waited {
+			waited = s.attempts
+			h.pass(time.Hour)
+		}
+		return s.status == "sent" || s.status == "dead"
+	})
+}

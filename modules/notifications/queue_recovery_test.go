@@ -1,0 +1,79 @@
+package notifications_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"kontor/modules/notifications"
+)
+
+func TestQueue_TakesUpWhatAGoneProcessHadBegun(t *testing.T) {
+	release := make(chan struct{})
+	dying := &gate{answer: func(notifications.Delivery) error { <-release; return errors.New("too late") }}
+	h := newHouse(t, notifications.Options{Email: dying, MaxAttempts: 3})
+	id := h.enqueue("email", "hello")
+	h.until(id, "sending")
+	crashed := h.Service
+
+	g := &gate{}
+	h.restart(notifications.Options{Email: g, MaxAttempts: 3})
+	if s := h.until(id, "sent"); s.attempts != 2 {
+		t.Errorf("got %+v, want the second attempt to have sent it, with no lease to wait for", s)
+	}
+	close(release)
+	_ = crashed.Close(context.Background())
+	if s := h.state(id); s.status != "sent" {
+		t.Errorf("who had lost the lease changed the delivery: %+v", s)
+	}
+	if n := len(g.taken()); n != 1 {
+		t.Errorf("sent %d times", n)
+	}
+}
+
+func TestQueue_GivesUpWhatTookTheProcessDownEachTime(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	deadly := &gate{answer: func(notifications.Delivery) error { <-release; return nil }}
+	h := newHouse(t, notifications.Options{Email: deadly, MaxAttempts: 2})
+	id := h.enqueue("email", "deadly")
+	h.until(id, "sending")
+	h.restart(notifications.Options{Email: deadly, MaxAttempts: 2})
+	eventually(t, func() bool { s := h.state(id); return s.status == "sending" && s.attempts == 2 })
+	h.restart(notifications.Options{Email: deadly, MaxAttempts: 2})
+	if s := h.until(id, "dead"); !strings.Contains(*s.lastError, "abandoned") {
+		t.Errorf("got %+v", s)
+	}
+	deadly.mu.Lock()
+	defer deadly.mu.Unlock()
+	if n := deadly.tries[id]; n != 2 {
+		t.Errorf("it was tried %d times, want 2", n)
+	}
+}
+
+func TestQueue_TakesOverALeaseThatRanOut(t *testing.T) {
+	release := make(chan struct{})
+	first := true
+	var mu sync.Mutex
+	g := &gate{answer: func(notifications.Delivery) error {
+		mu.Lock()
+		wait := first
+		first = false
+		mu.Unlock()
+		if wait {
+			<-release
+			return errors.New("too late")
+		}
+		return nil
+	}}
+	h := newHouse(t, notifications.Options{Email: g})
+	id := h.enqueue("email", "x")
+	h.until(id, "sending")
+	h.pass(3 * time.Minute)
+	h.until(id, "sent")
+	close(release)
+	eventually(t, func() bool { return h.state(id).status == "sent" })
+}

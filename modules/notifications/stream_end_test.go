@@ -1,0 +1,142 @@
+package notifications_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"kontor/server/access"
+	"kontor/server/servertest"
+	"kontor/server/settings"
+)
+
+func TestStream_EndsWithSessionRightAndToken(t *testing.T) {
+	s := servertest.Start(t, heartbeat(50*time.Millisecond), func(o *settings.Settings) { o.Auth.AccessToken = 10 * time.Minute })
+	until := func(l *line) {
+		t.Helper()
+		for {
+			if f, ok := l.next(); !ok {
+				return
+			} else if f.Event == "close" {
+				t.Errorf("got %+v, which is for a server that goes down", f)
+			}
+		}
+	}
+	leaving := s.User(access.Customer)
+	l := open(t, s.Address, "GET", leaving.Token)
+	l.expect("open")
+	leaving.Do("POST", "/v1/logout", nil).Expect(t, 200)
+	until(l)
+
+	demoted := s.User(access.Customer)
+	l = open(t, s.Address, "GET", demoted.Token)
+	l.expect("open")
+	s.Admin().Do("PUT", "/v1/users/"+demoted.UserID+"/roles", map[string]any{"roles": []string{"Registrant"}}).Expect(t, 200)
+	until(l)
+
+	l = open(t, s.Address, "GET", s.User(access.Customer).Token)
+	l.expect("open")
+	s.Clock.Advance(10*time.Minute + time.Second)
+	until(l)
+}
+
+func TestStream_IsRefusedBeyondTheLimitOfAUser(t *testing.T) {
+	s := servertest.Start(t, func(o *settings.Settings) { o.Notifications.SSE.ConnectionsPerUser = 3 })
+	anna, beat := s.User(access.Customer), s.User(access.Customer)
+	var lines []*line
+	for range 3 {
+		l := open(t, s.Address, "GET", anna.Token)
+		l.expect("open")
+		lines = append(lines, l)
+	}
+	refused := anna.Do("GET", path+"/sse", nil).Expect(t, http.StatusTooManyRequests)
+	if !strings.Contains(refused.Body, `"notifications.too_many_connections"`) || refused.Header.Get("Retry-After") == "" {
+		t.Errorf("got %s, Retry-After %q", refused.Body, refused.Header.Get("Retry-After"))
+	}
+	open(t, s.Address, "GET", beat.Token).expect("open")
+	_ = lines[0].conn.Close()
+	eventually(t, func() bool {
+		l := open(t, s.Address, "GET", anna.Token)
+		defer l.conn.Close()
+		return l.Response.StatusCode == 200
+	})
+}
+
+func TestStream_SaysGoodByeWhenTheServerGoesDown(t *testing.T) {
+	s := servertest.Start(t)
+	anna := s.User(access.Customer)
+	l := open(t, s.Address, "GET", anna.Token)
+	l.expect("open")
+	s.Notifications.Drain()
+	if f := l.expect("close"); f.member(t, "reason") != "server_shutdown" {
+		t.Errorf("got %+v", f)
+	}
+	if f, ok := l.next(); ok {
+		t.Errorf("got %+v behind the good-bye", f)
+	}
+	refused := anna.Do("GET", path+"/sse", nil).Expect(t, 503)
+	if refused.Body != "server shutting down" || !strings.HasPrefix(refused.Header.Get("Content-Type"), "text/plain") {
+		t.Errorf("got %q, %s", refused.Body, refused.Header.Get("Content-Type"))
+	}
+}
+
+func TestStream_DropsAClientThatNeverReadsAndKeepsTheOthers(t *testing.T) {
+	s := servertest.Start(t, func(o *settings.Settings) { o.Notifications.SSE.ConnectionsPerUser = 200 })
+	anna := s.User(access.Customer)
+	deaf := open(t, s.Address, "GET", anna.Token)
+	var lines []*line
+	for range 100 {
+		l := open(t, s.Address, "GET", anna.Token)
+		l.expect("open")
+		lines = append(lines, l)
+	}
+	big := customerNotice(anna.UserID)
+	big.Event, big.Content = "written", strings.Repeat("x", 32<<10)
+	const notices = 90 // some 3 MB for each
+	for range notices {
+		notify(t, s.DB, s.Notifications, big)
+		for _, l := range lines {
+			l.expect("message")
+		}
+	}
+	eventually(t, func() bool {
+		return strings.Contains(metricsOf(t, s), `kontor_streams_ended_total{reason="slow"} 1`)
+	})
+	_, _ = io.Copy(io.Discard, deaf.reader) // ends: the server has let go
+}
+
+func metricsOf(t testing.TB, s *servertest.Server) string {
+	return s.Anonymous().Do("GET", "/metrics", nil).Expect(t, 200).Body
+}
+
+func TestStream_FreesWhatDeadClientsHeld(t *testing.T) {
+	s := servertest.Start(t, func(o *settings.Settings) { o.Notifications.SSE.ConnectionsPerUser = 1000 })
+	anna := s.User(access.Customer)
+	open(t, s.Address, "GET", anna.Token).expect("open")
+	before, files := runtime.NumGoroutine(), openFiles()
+	var lines []*line
+	for range 300 {
+		l := open(t, s.Address, "GET", anna.Token)
+		l.expect("open")
+		lines = append(lines, l)
+	}
+	for i, l := range lines {
+		if i%2 == 0 {
+			_ = l.conn.(*net.TCPConn).SetLinger(0) // a reset instead of an end
+		}
+		_ = l.conn.Close()
+	}
+	eventually(t, func() bool { return strings.Contains(metricsOf(t, s), "kontor_streams_open 1\n") })
+	eventually(t, func() bool { return runtime.NumGoroutine() <= before+10 && openFiles() <= files+10 })
+}
+
+// openFiles counts the descriptors of this process; zero where the system does not tell.
+func openFiles() int {
+	entries, _ := os.ReadDir("/proc/self/fd")
+	return len(entries)
+}

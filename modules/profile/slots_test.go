@@ -1,0 +1,40 @@
+package profile_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"kontor/modules/profile"
+	"kontor/server/fault"
+)
+
+func TestSlots_KeepAFloodOut(t *testing.T) {
+	const pixels = 1000
+	s := profile.NewForDrawing(pixels)
+	leave, err := s.Enter(t.Context(), pixels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patient, cancel := context.WithCancel(t.Context())
+	var wait sync.WaitGroup
+	refused := make(chan error, 40)
+	for range cap(refused) {
+		wait.Go(func() {
+			_, err := s.Enter(patient, 1)
+			refused <- err
+		})
+	}
+	for range cap(refused) - 16 {
+		if err := <-refused; fault.Of(err).Kind != fault.Unavailable || fault.Of(err).Retry == 0 {
+			t.Errorf("got %v, want to be told to come again", err)
+		}
+	}
+	cancel() // those who wait give up
+	wait.Wait()
+	leave()
+	if leave, err = s.Enter(t.Context(), 5*pixels); err != nil {
+		t.Fatalf("after the flood: %v", err)
+	}
+	leave()
+}

@@ -1,0 +1,60 @@
+package users_test
+
+import (
+	"context"
+	"sync"
+
+	"kontor/modules/users"
+	"kontor/store"
+)
+
+// outbox keeps what was sent.
+type outbox struct {
+	mu   sync.Mutex
+	sent []users.OTPMessage
+}
+
+func (o *outbox) PasswordChanged(context.Context, *store.Tx, string) error { return nil }
+
+func (o *outbox) PrepareOTP(m users.OTPMessage) func(context.Context, *store.Tx) error {
+	return func(_ context.Context, tx *store.Tx) error {
+		tx.AfterCommit(func() {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.sent = append(o.sent, m)
+		})
+		return nil
+	}
+}
+
+// count tells how many messages went to a recipient.
+func (o *outbox) count(recipient string) (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, m := range o.sent {
+		if m.Recipient == recipient {
+			n++
+		}
+	}
+	return n
+}
+
+// last is the latest message to a recipient.
+func (o *outbox) last(recipient string) users.OTPMessage {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := len(o.sent) - 1; i >= 0; i-- {
+		if o.sent[i].Recipient == recipient {
+			return o.sent[i]
+		}
+	}
+	return users.OTPMessage{}
+}
+
+// wrong is a code that is not the right one.
+func wrong(code string) string {
+	if code == "000000" {
+		return "000001"
+	}
+	return "000000"
+}

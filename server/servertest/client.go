@@ -1,0 +1,133 @@
+package servertest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"kontor/server"
+	"kontor/server/openapi/openapitest"
+)
+
+// Client makes requests as somebody. Without a token it is nobody.
+type Client struct {
+	UserID  string
+	Token   string
+	Refresh string
+	Headers []string // in pairs, for all requests
+
+	t       testing.TB
+	web     *server.Server
+	address string
+}
+
+// NewClient gives a client of a server, such as one of [Serve].
+func NewClient(t testing.TB, web *server.Server, address string) *Client {
+	return &Client{t: t, web: web, address: address}
+}
+
+// With gives the same client with further headers, in pairs.
+func (c *Client) With(headers ...string) *Client {
+	next := *c
+	next.Headers = append(append([]string(nil), c.Headers...), headers...)
+	return &next
+}
+
+// Do makes a request and holds its answer against the API document. A body that is text is sent as it is, any other as
+// JSON; nil sends none.
+func (c *Client) Do(method, path string, body any) Response {
+	c.t.Helper()
+	answer, err := c.Try(method, path, body)
+	if err != nil {
+		c.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return answer
+}
+
+// Try is Do for other goroutines than the test's, which must not end it.
+func (c *Client) Try(method, path string, body any) (Response, error) {
+	content, err := encode(body)
+	if err != nil {
+		return Response{}, err
+	}
+	request, err := http.NewRequestWithContext(context.Background(), method, "http://"+c.address+path, content)
+	if err != nil {
+		return Response{}, err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if c.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	for i := 0; i+1 < len(c.Headers); i += 2 {
+		request.Header.Set(c.Headers[i], c.Headers[i+1])
+	}
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		return Response{}, err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		return Response{}, err
+	}
+	openapitest.Hold(c.t, c.web, request, response, answer)
+	return Response{Status: response.StatusCode, Header: response.Header, Body: string(answer), what: method + " " + path}, nil
+}
+
+// Create makes a record and gives its id.
+func (c *Client) Create(path string, body any) (id string) {
+	c.t.Helper()
+	return c.Do("POST", path, body).Expect(c.t, http.StatusCreated).JSON(c.t)["id"].(string)
+}
+
+func encode(body any) (io.Reader, error) {
+	switch b := body.(type) {
+	case nil:
+		return nil, nil
+	case string:
+		return strings.NewReader(b), nil
+	case []byte:
+		return bytes.NewReader(b), nil
+	}
+	data, err := json.Marshal(body)
+	return bytes.NewReader(data), err
+}
+
+// Response is an answer that was read to its end.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   string
+	what   string
+}
+
+// Expect stops the test unless the answer has the status.
+func (r Response) Expect(t testing.TB, status int) Response {
+	t.Helper()
+	if r.Status != status {
+		t.Fatalf("%s: got %d %s, want %d", r.what, r.Status, r.Body, status)
+	}
+	return r
+}
+
+// Into decodes the answer.
+func (r Response) Into(t testing.TB, target any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(r.Body), target); err != nil {
+		t.Fatalf("%s: %v in %s", r.what, err, r.Body)
+	}
+}
+
+// JSON decodes an answer that is an object.
+func (r Response) JSON(t testing.TB) map[string]any {
+	t.Helper()
+	var object map[string]any
+	r.Into(t, &object)
+	return object
+}

@@ -1,0 +1,37 @@
+//go:build unix
+
+package servertest
+
+import (
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Compare reports the processor time of n requests by that of n others, in turn on the same server. All are answered with
+// the status.
+func Compare(b *testing.B, s *Server, n, want int, one, other []byte) {
+	b.Helper()
+	cost := func(request []byte) float64 {
+		before := ProcessorTime(b)
+		Load(b, s.Address, n, want, func(int) []byte { return request })
+		return (ProcessorTime(b) - before).Seconds()
+	}
+	cost(one)
+	cost(other)
+	var ratios []float64
+	for b.Loop() {
+		ratios = append(ratios, cost(one)/cost(other))
+	}
+	b.ReportMetric(median(ratios), "times")
+}
+
+// ProcessorTime is what this process has used of the processors so far.
+func ProcessorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

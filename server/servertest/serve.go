@@ -1,0 +1,39 @@
+package servertest
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"kontor/server"
+)
+
+// Serve runs a server with a table of the test's own until the test ends. The address is host:port.
+func Serve(t testing.TB, o server.Options) (web *server.Server, address string) {
+	t.Helper()
+	web, err := server.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, stop := Listen(t, web)
+	t.Cleanup(stop)
+	return web, address
+}
+
+// Listen runs a server on a free port until it is stopped.
+func Listen(t testing.TB, web *server.Server) (address string, stop func()) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- web.Serve(listener) }()
+	return listener.Addr().String(), func() {
+		now, cancel := context.WithCancel(context.Background())
+		cancel() // no grace: nobody is left who would want an answer
+		_ = web.Shutdown(now)
+		_ = listener.Close()
+		<-ended
+	}
+}

@@ -1,0 +1,110 @@
+package settings_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"kontor/server/settings"
+)
+
+// TestLoad_RoundTrip gives every setting a value that is not its default by every source, and expects to see it again.
+func TestLoad_RoundTrip(t *testing.T) {
+	samples := map[string]string{
+		"server.listen":                          "0.0.0.0:9000",
+		"server.base_url":                        "https://bank.example/kontor",
+		"server.shutdown_seconds":                "3",
+		"server.trusted_proxies":                 "10.0.0.7/32,fd00::/8",
+		"data.dir":                               "/srv/kontor",
+		"server.console_dir":                     "/srv/console",
+		"cors.allowed_origins":                   "https://a.example,http://localhost:3000",
+		"auth.access_token_minutes":              "5",
+		"auth.refresh_token_hours":               "12",
+		"auth.cooling_off.free_attempts":         "3",
+		"auth.cooling_off.base_seconds":          "4",
+		"auth.cooling_off.max_seconds":           "100",
+		"auth.otp_minutes":                       "7",
+		"auth.otp_attempts":                      "4",
+		"auth.password_min_length":               "14",
+		"rate_limits.enabled":                    "false",
+		"rate_limits.public_per_minute":          "90",
+		"rate_limits.private_per_minute":         "3000",
+		"notifications.sse.heartbeat_seconds":    "1",
+		"notifications.sse.connections_per_user": "2",
+		"notifications.trigger.enabled":          "false",
+		"notifications.queue.max_attempts":       "2",
+		"notifications.queue.base_seconds":       "1",
+		"notifications.queue.max_seconds":        "60",
+		"notifications.email.smtp_url":           "smtp://mail.example:587",
+		"notifications.email.from":               "Kontor <bank@kontor.example>",
+		"notifications.sms.webhook_url":          "https://sms.example",
+		"notifications.sms.token":                "t0ken",
+		"profile.avatar_max_bytes":               "2MiB",
+		"profile.avatar_max_pixels":              "12MP",
+		"invoices.max_bytes":                     "1500kB",
+		"invoices.max_pages":                     "9",
+		"invoices.timeout_seconds":               "8",
+		"log.level":                              "debug",
+		"log.format":                             "json",
+		"KONTOR_ADMIN_EMAIL":                     "root@kontor.example",
+		"KONTOR_ADMIN_PASSWORD":                  "a long enough password",
+		"KONTOR_API_KEY":                         "sixteen-characters",
+		"KONTOR_SECRET_KEY":                      "0123456789abcdef0123456789abcdef",
+	}
+	masked := map[string]bool{
+		"notifications.sms.token": true, "KONTOR_ADMIN_PASSWORD": true, "KONTOR_API_KEY": true, "KONTOR_SECRET_KEY": true,
+	}
+	var yaml strings.Builder
+	flags, fromEnv, forEnvironment := map[string][]string{}, []string{}, []string{}
+	for _, s := range settings.All() {
+		sample, ok := samples[s.Name]
+		if !ok {
+			t.Fatalf("no sample for %s", s.Name)
+		}
+		fromEnv = append(fromEnv, s.Env+"="+sample)
+		if s.EnvironmentOnly {
+			forEnvironment = append(forEnvironment, s.Env+"="+sample)
+			continue
+		}
+		flags[s.Name] = []string{sample}
+		fmt.Fprintf(&yaml, "%s: %q\n", s.Name, sample)
+	}
+	sources := map[settings.Source]settings.Input{
+		settings.FromFlag:        {Flags: flags, Environ: forEnvironment},
+		settings.FromEnvironment: {Environ: fromEnv},
+		settings.FromFile:        {File: file(t, yaml.String()), Environ: forEnvironment},
+	}
+	for source, in := range sources {
+		r := load(t, in)
+		for _, l := range r.Lines() {
+			want, wantSource := samples[l.Name], source
+			if masked[l.Name] {
+				want = "********"
+			}
+			if l.Flag == "" {
+				wantSource = settings.FromEnvironment
+			}
+			if l.Text != want || l.Source != wantSource {
+				t.Errorf("%s: %q from %s, want %q from %s", l.Name, l.Text, l.Source, want, wantSource)
+			}
+			if l.Text == l.Default {
+				t.Errorf("%s: the sample is the default and shows nothing", l.Name)
+			}
+		}
+	}
+}
+
+func TestRegistry_EveryRowIsComplete(t *testing.T) {
+	names := map[string]bool{}
+	for _, s := range settings.All() {
+		if s.Meaning == "" || s.Type == "" || strings.Contains(s.Meaning, "\n") || names[s.Name] || names[s.Env] {
+			t.Errorf("%s: incomplete or twice", s.Name)
+		}
+		names[s.Name], names[s.Env] = true, true
+	}
+	for _, l := range load(t, settings.Input{}).Lines() {
+		if l.Text != l.Default {
+			t.Errorf("%s: default %q is shown as %q", l.Name, l.Default, l.Text)
+		}
+	}
+}
