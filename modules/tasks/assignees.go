@@ -189,14 +189,14 @@ func (s *Service) SetPart(ctx context.Context, in PartInput) (Assignee, error) {
 // the right to update the task.
 func (s *Service) readPart(ctx context.Context, tx *store.Tx, in PartInput) (Task, error) {
 	one := OneInput{in.CustomerID, in.ID}
-	t, err := readForChange(ctx, tx, one, access.Read)
+	t, err := readWhole(ctx, tx, one, access.Read)
 	if err != nil {
 		return t, err
 	}
 	if a := t.assignee(in.AssigneeID); a != nil && a.UserID == access.From(ctx).UserID {
 		return t, nil
 	}
-	return readForChange(ctx, tx, one, access.Update)
+	return readWhole(ctx, tx, one, access.Update)
 }
 
 // newAssignee is an assignee that is asked for.

@@ -22,8 +22,8 @@ func fill(b *testing.B, s *servertest.Server, customerID, creator string, users 
 				assignee := fmt.Sprintf(`[{"id":"%s","name":"A. Muster","task_id":"%s","user_id":"%s","status":"assigned","weight":2,"task_completed":false,"assigned_at":"%s"}]`,
 					store.NewID(), id, user, tx.Now())
 				if _, err := tx.Exec(b.Context(), `INSERT INTO tasks (id, customer_id, title, title_key, category, description, is_urgent, status,
-						given_weight, weight, performed_weight, assignees, metadata, logs, created_at, created_by, updated_at, updated_by)
-					VALUES ($1, $2, 'Vertrag', 'vertrag', 'sign', '', FALSE, $3, 1, 2, 0, $4, '{"actions":{}}', '[]', $5, $6, $5, $6)`,
+						given_weight, weight, performed_weight, assignees, metadata, created_at, created_by, updated_at, updated_by)
+					VALUES ($1, $2, 'Vertrag', 'vertrag', 'sign', '', FALSE, $3, 1, 2, 0, $4, '{"actions":{},"logs":[]}', $5, $6, $5, $6)`,
 					id, customerID, states[i%len(states)], assignee, tx.Now(), creator); err != nil {
 					return err
 				}

@@ -3,10 +3,6 @@ package tasks
 import (
 	"context"
 	"slices"
-	"strings"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/modules/notice"
 	"kontor/server/access"
@@ -19,7 +15,7 @@ import (
 func (s *Service) change(ctx context.Context, in OneInput, action string, f func(ctx context.Context, tx *store.Tx, t *Task) error) (Task, error) {
 	var t Task
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := readForChange(ctx, tx, in, access.Update)
+		before, err := readWhole(ctx, tx, in, access.Update)
 		if err != nil {
 			return err
 		}
@@ -35,18 +31,21 @@ func (s *Service) change(ctx context.Context, in OneInput, action string, f func
 	return t, err
 }
 
-// readForChange reads a task as [read] does, with its parts.
-func readForChange(ctx context.Context, q store.Querier, in OneInput, wanted access.Permission) (Task, error) {
+// readWhole reads a task as [read] does, and takes apart what is stored as it is shown.
+func readWhole(ctx context.Context, q store.Querier, in OneInput, wanted access.Permission) (Task, error) {
 	t, err := read(ctx, q, in, wanted)
 	if err == nil {
 		t.parts, err = t.Assignees.Parts()
 	}
+	if err == nil {
+		err = t.splitMetadata()
+	}
 	return t, err
 }
 
-// clone gives a copy whose parts can be changed without changing those of the original.
+// clone gives a copy whose parts and logs can be changed without changing those of the original.
 func (t Task) clone() Task {
-	t.parts = slices.Clone(t.parts)
+	t.parts, t.logs = slices.Clone(t.parts), slices.Clone(t.logs)
 	return t
 }
 
@@ -58,7 +57,7 @@ func (s *Service) save(ctx context.Context, tx *store.Tx, before Task, t *Task, 
 			return err
 		}
 	}
-	t.sign(len(before.entries()), tx.Now(), actor)
+	t.sign(len(before.logs), tx.Now(), actor)
 	t.version = before.version + 1
 	if err := t.derive(); err != nil {
 		return err
@@ -143,56 +142,8 @@ func (t *Task) derive() (err error) {
 			t.PerformedWeight += a.Weight
 		}
 	}
-	t.showMetadata()
-	t.Assignees, err = shown(t.parts)
-	return err
-}
-
-// showMetadata puts the logs into the metadata.
-func (t *Task) showMetadata() {
-	t.Metadata = jsontext.Value(strings.TrimSuffix(t.free, "}") + `,"logs":` + t.logs + "}")
-}
-
-// logEntry is a change, as metadata.logs shows it.
-type logEntry struct {
-	At         store.Time `json:"at"`
-	By         string     `json:"by"`
-	Action     string     `json:"action"`
-	From       string     `json:"from,omitzero"`
-	To         string     `json:"to,omitzero"`
-	Reason     string     `json:"reason,omitzero"`
-	AssigneeID string     `json:"assignee_id,omitzero"`
-	UserID     string     `json:"user_id,omitzero"`
-	Fields     []string   `json:"fields,omitzero"`
-}
-
-// maxLogs is how many changes a task shows. The audit trail has all.
-const maxLogs = 100
-
-func (t Task) entries() []logEntry {
-	var entries []logEntry
-	if json.Unmarshal([]byte(t.logs), &entries) != nil {
-		return nil // a new task, which has none
+	if t.Assignees, err = shown(t.parts); err != nil {
+		return err
 	}
-	return entries
-}
-
-// log notes a change; time and author follow when the task is saved.
-func (t *Task) log(e logEntry) { t.setEntries(append(t.entries(), e)) }
-
-// sign completes the entries that were added after the first n and forgets the oldest ones.
-func (t *Task) sign(n int, at store.Time, by string) {
-	entries := t.entries()
-	for i := n; i < len(entries); i++ {
-		entries[i].At, entries[i].By = at, by
-	}
-	t.setEntries(entries[max(0, len(entries)-maxLogs):])
-}
-
-func (t *Task) setEntries(entries []logEntry) {
-	encoded, err := json.Marshal(entries)
-	if err != nil {
-		panic(err) // texts and numbers can always be encoded
-	}
-	t.logs = string(encoded)
+	return t.joinMetadata()
 }

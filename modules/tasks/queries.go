@@ -14,19 +14,19 @@ import (
 
 const columns = `
 	tasks.id, tasks.customer_id, tasks.title, tasks.category, tasks.description, tasks.is_urgent, tasks.status, tasks.given_weight,
-	tasks.weight, tasks.performed_weight, tasks.assignees, tasks.metadata, tasks.logs, tasks.created_at, tasks.created_by, tasks.version`
+	tasks.weight, tasks.performed_weight, tasks.assignees, tasks.metadata, tasks.created_at, tasks.created_by, tasks.version`
 
 const (
 	insertTaskStatement = `
 		INSERT INTO tasks (
 			id, customer_id, title, title_key, category, description, is_urgent, status, given_weight, weight, performed_weight,
-			assignees, metadata, logs, created_at, created_by, updated_at, updated_by)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $15, $16)`
+			assignees, metadata, created_at, created_by, updated_at, updated_by)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $14, $15)`
 
 	updateTaskStatement = `
 		UPDATE tasks SET
 			title = $2, title_key = $3, category = $4, description = $5, is_urgent = $6, status = $7, given_weight = $8, weight = $9,
-			performed_weight = $10, assignees = $11, metadata = $12, logs = $13, updated_at = $14, updated_by = $15, version = $16
+			performed_weight = $10, assignees = $11, metadata = $12, updated_at = $13, updated_by = $14, version = $15
 		WHERE id = $1`
 
 	deleteTaskStatement = `DELETE FROM tasks WHERE id = $1`
@@ -78,20 +78,14 @@ var fields = list.Fields{
 
 func scanTask(row records.Row) (Task, error) {
 	var t Task
-	var status, assignees string
-	err := row.Scan(&t.ID, &t.CustomerID, &t.Title, &t.Category, &t.Description, &t.IsUrgent, &status, &t.given,
-		&t.Weight, &t.PerformedWeight, &assignees, &t.free, &t.logs, &t.CreatedAt, &t.CreatedBy, &t.version)
-	if err != nil {
-		return t, err
-	}
-	t.Status, t.Assignees = Status(status), Assignees(assignees)
-	t.showMetadata()
-	return t, nil
+	err := row.Scan(&t.ID, &t.CustomerID, &t.Title, &t.Category, &t.Description, &t.IsUrgent, (*string)(&t.Status), &t.given,
+		&t.Weight, &t.PerformedWeight, (*[]byte)(&t.Assignees), (*[]byte)(&t.Metadata), &t.CreatedAt, &t.CreatedBy, &t.version)
+	return t, err
 }
 
 func insertTask(ctx context.Context, tx *store.Tx, t Task) error {
 	_, err := tx.Exec(ctx, insertTaskStatement, t.ID, t.CustomerID, t.Title, value.Fold(t.Title), t.Category, t.Description, t.IsUrgent,
-		string(t.Status), t.given, t.Weight, t.PerformedWeight, string(t.Assignees), t.free, t.logs, t.CreatedAt, t.CreatedBy)
+		string(t.Status), t.given, t.Weight, t.PerformedWeight, string(t.Assignees), string(t.Metadata), t.CreatedAt, t.CreatedBy)
 	members := append([]string{t.CreatedBy}, t.users()...)
 	for i := 0; err == nil && i < len(members); i++ {
 		err = insertMember(ctx, tx, t, members[i])
@@ -101,7 +95,7 @@ func insertTask(ctx context.Context, tx *store.Tx, t Task) error {
 
 func updateTask(ctx context.Context, tx *store.Tx, t Task, by string) error {
 	_, err := tx.Exec(ctx, updateTaskStatement, t.ID, t.Title, value.Fold(t.Title), t.Category, t.Description, t.IsUrgent,
-		string(t.Status), t.given, t.Weight, t.PerformedWeight, string(t.Assignees), t.free, t.logs, tx.Now(), by, t.version)
+		string(t.Status), t.given, t.Weight, t.PerformedWeight, string(t.Assignees), string(t.Metadata), tx.Now(), by, t.version)
 	return err
 }
 

@@ -41,10 +41,12 @@ type Task struct {
 	CreatedBy       string         `json:"created_by"`
 	Metadata        jsontext.Value `json:"metadata" doc:"logs tells every change; actions and all else are the caller's."`
 
-	given   int64      // the weight
-	parts   []Assignee // what Assignees shows; known to who made the task and to who changes it
-	free    string     // metadata without the logs
-	logs    string     // a JSON array
+	given int64 // the weight
+	// What Assignees and Metadata show, known while the task is made or changed.
+	parts []Assignee
+	logs  []logEntry
+	free  string // metadata without the logs, with at least one member
+
 	version int64
 }
 

@@ -1,7 +1,7 @@
 -- +goose Up
 
--- The assignees stand in the row of their task, as the JSON that the API shows, so that a task is read in one step. The
--- two weights follow from them.
+-- The assignees stand in the row of their task, so that a task is read in one step; they and the metadata, with the logs,
+-- as the JSON that the API shows. The two weights follow from the assignees.
 CREATE TABLE tasks (
 	id               TEXT    NOT NULL PRIMARY KEY,
 	customer_id      TEXT    NOT NULL REFERENCES customers (id),
@@ -15,8 +15,7 @@ CREATE TABLE tasks (
 	weight           BIGINT  NOT NULL,
 	performed_weight BIGINT  NOT NULL,
 	assignees        TEXT    NOT NULL,
-	metadata         TEXT    NOT NULL, -- without the logs
-	logs             TEXT    NOT NULL,
+	metadata         TEXT    NOT NULL,
 	created_at       BIGINT  NOT NULL,
 	created_by       TEXT    NOT NULL,
 	updated_at       BIGINT  NOT NULL,
