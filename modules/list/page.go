@@ -41,15 +41,7 @@ type rowGroup struct {
 // MarshalJSONTo writes the rows, or the groups in the order of the keys.
 func (d Data[T]) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if !d.stacked {
-		if err := enc.WriteToken(jsontext.BeginArray); err != nil {
-			return err
-		}
-		for i := range d.Rows {
-			if err := json.MarshalEncode(enc, &d.Rows[i]); err != nil {
-				return err
-			}
-		}
-		return enc.WriteToken(jsontext.EndArray)
+		return json.MarshalEncode(enc, d.Rows)
 	}
 	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
 		return err
