@@ -29,6 +29,8 @@ const (
 	savepoint  = "SAVEPOINT job"
 	release    = "RELEASE job"
 	rollbackTo = "ROLLBACK TO job"
+
+	pragmaCheck = "PRAGMA quick_check(1)"
 )
 
 // writerPragmas leave the sync of the log, which makes a commit survive a loss of power, to the syncer:

@@ -188,7 +188,7 @@ func quickCheck(ctx context.Context, path string) error {
 	defer conn.Close()
 	conn.SetContext(ctx)
 	var verdict string
-	if err := readKept(conn, "PRAGMA quick_check(1)", nil, &verdict); err != nil {
+	if err := readKept(conn, pragmaCheck, nil, &verdict); err != nil {
 		return err
 	}
 	return judge(verdict)

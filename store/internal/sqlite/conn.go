@@ -14,6 +14,8 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -178,6 +180,9 @@ func (c *Conn) Prepare(text string) (*Stmt, error) {
 	c.stmts[text] = s
 	return s, nil
 }
+
+// Texts lists the statements that are kept, in no order.
+func (c *Conn) Texts() []string { return slices.Collect(maps.Keys(c.stmts)) }
 
 // evict drops the older half of the statements that are not running.
 func (c *Conn) evict() {
