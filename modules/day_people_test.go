@@ -84,7 +84,8 @@ func (d *day) access(p people) {
 	d.do(d.admin, "PUT", "/v1/rate-limits", map[string]any{"endpoint": "GET /v1/customers", "per_minute": 600})
 	d.do(d.admin, "GET", "/v1/rate-limits", nil)
 	d.do(d.admin, "PUT", "/v1/rate-limits", map[string]any{"endpoint": "GET /v1/customers", "per_minute": nil})
-	d.do(p.customer, "POST", "/v1/rbac/check", map[string]any{"checks": []map[string]string{{"rec_type": "customers", "permission": "create"}}})
+	d.do(p.customer, "POST", "/v1/rbac/check", map[string]any{"checks": []map[string]string{{"rec_type": "customers", "permission": "create"},
+		{"rec_type": "users", "rec_id": p.customer.UserID, "permission": "read"}}})
 
 	var key struct{ ID, Key string }
 	d.do(d.admin, "POST", "/v1/api-keys", map[string]any{"name": "the <web> site"}).Into(d, &key)

@@ -21,8 +21,7 @@ type postgres struct {
 // startPostgres makes an empty cluster and starts it, or skips the test where PostgreSQL is not installed.
 func startPostgres(t *testing.T) *postgres {
 	t.Helper()
-	// Not t.TempDir: below it nobody but the owner gets in, and its path may be too long for a socket.
-	dir, err := os.MkdirTemp("", "kontor-pg")
+	dir, err := os.MkdirTemp("", "kontor-pg") //nolint:usetesting // below t.TempDir no other user gets in, and its path may be too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
