@@ -7,16 +7,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"time"
 
 	"kontor/modules"
 	"kontor/server/access"
 	"kontor/server/settings"
 	"kontor/store"
 )
-
-// closeTime is how long the modules may take to write what is still in memory.
-const closeTime = 2 * time.Second
 
 // withModules opens the data directory, which no other process may use meanwhile, builds the modules on it, and closes
 // both in order when work has returned. A nil clock is the system's.
@@ -33,7 +29,7 @@ func withModules(ctx context.Context, r *settings.Result, log *slog.Logger, cloc
 		return err
 	}
 	defer func() {
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closingTime(r.Settings.Server.Shutdown))
 		defer cancel()
 		err = errors.Join(err, m.Close(closing))
 	}()

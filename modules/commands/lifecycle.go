@@ -44,8 +44,7 @@ func serveUntil(ctx context.Context, s httpServer, listener net.Listener, limit 
 	case <-ctx.Done():
 	}
 	log.Info("stopping", "limit", limit.String())
-	// The rest of the time is for closing the database.
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit-limit/10)
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime(limit))
 	defer cancel()
 	err := s.Shutdown(stopping)
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -57,3 +56,10 @@ func serveUntil(ctx context.Context, s httpServer, listener net.Listener, limit 
 	}
 	return <-ended
 }
+
+// requestTime is the part of the limit of a stop that running requests have.
+func requestTime(limit time.Duration) time.Duration { return limit - limit/5 }
+
+// closingTime is the part of the limit of a stop that the modules have to end what they do and to write what is still in
+// memory. The rest is for the database.
+func closingTime(limit time.Duration) time.Duration { return limit / 10 }

@@ -48,7 +48,7 @@ func TestServeUntil(t *testing.T) {
 		fails  string
 	}{
 		{"requests finish", fakeServer{takes: 3 * time.Second}, 3 * time.Second, ""},
-		{"requests are cut in time to close the database", fakeServer{takes: time.Hour}, 9 * time.Second, ""},
+		{"requests are cut in time to close the database", fakeServer{takes: time.Hour}, 8 * time.Second, ""},
 		{"the listener breaks", fakeServer{crashed: true, serve: errors.New("broken")}, 0, "serve 127.0.0.1:1: broken"},
 		{"the server ends by itself", fakeServer{crashed: true}, 0, "it ended by itself"},
 	} {
