@@ -22,37 +22,36 @@ type AuditEntry struct {
 type auditRow struct {
 	at                            Time
 	actor, action, recType, recID string
-	before, after                 Digest
+	before, after                 string // digests
 }
 
 // Audit appends an entry to the audit trail, in the same commit as the change it tells of.
 func (tx *Tx) Audit(e AuditEntry) {
-	row := auditRow{at: tx.now, actor: e.Actor, action: e.Action, recType: e.RecType, recID: e.RecID}
-	var err error
-	if row.before, err = tx.db.Digest(e.Before); err == nil {
-		row.after, err = tx.db.Digest(e.After)
-	}
-	if err != nil {
+	before, after := tx.db.Digest(e.Before), tx.db.Digest(e.After)
+	if err := errors.Join(before.err, after.err); err != nil {
 		_ = tx.note(fmt.Errorf("audit %s %s: %w", e.Action, e.RecType, err))
 		return
 	}
-	tx.entries = append(tx.entries, row)
+	tx.entries = append(tx.entries, auditRow{at: tx.now, actor: e.Actor, action: e.Action, recType: e.RecType, recID: e.RecID,
+		before: before.text, after: after.text})
 }
 
 // Digest is a record as an audit entry keeps it: the hexadecimal HMAC-SHA-256 of its JSON, empty for
-// none.
-type Digest string
+// none. The key keeps a reader of the trail from guessing a record.
+type Digest struct {
+	text string
+	err  error // told by Audit
+}
 
-// Digest makes the digest of a record, before the transaction where the record is known by then: the
-// others need not wait for it. Bytes are taken for JSON. The key keeps a reader of the trail from
-// guessing a record.
-func (db *DB) Digest(record any) (Digest, error) {
+// Digest makes the digest of a record before the transaction, where the record is known by then: the
+// others need not wait for it. Bytes are taken for JSON.
+func (db *DB) Digest(record any) Digest {
 	var data []byte
 	switch r := record.(type) {
 	case nil:
-		return "", nil
+		return Digest{}
 	case Digest:
-		return r, nil
+		return r
 	case []byte:
 		data = r
 	case json.RawMessage:
@@ -60,10 +59,10 @@ func (db *DB) Digest(record any) (Digest, error) {
 	default:
 		var err error
 		if data, err = json.Marshal(record); err != nil {
-			return "", err
+			return Digest{err: err}
 		}
 	}
-	return Digest(hex.EncodeToString(db.Keyed("audit record", data))), nil
+	return Digest{text: hex.EncodeToString(db.Keyed("audit record", data))}
 }
 
 // chainHash is the hash of an entry: SHA-256 over the hash of the entry before (32 bytes, zero for the
@@ -75,7 +74,7 @@ func chainHash(prev [sha256.Size]byte, seq int64, e *auditRow) [sha256.Size]byte
 	b = append(b, prev[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(seq))
 	b = binary.BigEndian.AppendUint64(b, uint64(e.at))
-	for _, s := range [...]string{e.actor, e.action, e.recType, e.recID, string(e.before), string(e.after)} {
+	for _, s := range [...]string{e.actor, e.action, e.recType, e.recID, e.before, e.after} {
 		b = binary.BigEndian.AppendUint32(b, uint32(len(s)))
 		b = append(b, s...)
 	}
@@ -144,7 +143,7 @@ func (t *trail) append(ctx context.Context, tx *Tx) error {
 		next := head{seq: t.head.seq + 1}
 		next.hash = chainHash(t.head.hash, next.seq, e)
 		_, err := tx.Exec(ctx, insertAudit, next.seq, e.at, e.actor, e.action, e.recType, e.recID,
-			string(e.before), string(e.after), hex.EncodeToString(t.head.hash[:]), hex.EncodeToString(next.hash[:]))
+			e.before, e.after, hex.EncodeToString(t.head.hash[:]), hex.EncodeToString(next.hash[:]))
 		if err != nil {
 			return err
 		}

@@ -90,12 +90,8 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) 
 	c.KYCStatus, c.VerificationLevel, c.version = NotStarted, LevelNone, 1
 	c.CreatedAt = s.db.Now()
 	c.UpdatedAt = c.CreatedAt
-	keys := c.derive()
-	after, err := s.db.Digest(audited(c))
-	if err != nil {
-		return c, err
-	}
-	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+	keys, after := c.derive(), s.db.Digest(audited(c))
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := insertCustomer(ctx, tx, c, keys); err != nil {
 			return err
 		}

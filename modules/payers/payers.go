@@ -71,16 +71,17 @@ func New(db *store.DB, customers customers, texts endpoint.Texts) *Service {
 func (s *Service) Create(ctx context.Context, in CreateInput) (Payer, error) {
 	p := in.payer
 	p.ID, p.CreatedBy, p.Active, p.version = store.NewID(), access.From(ctx).UserID, true, 1
-	p.ModifiedBy = p.CreatedBy
+	p.ModifiedBy, p.CreatedAt = p.CreatedBy, s.db.Now()
+	p.ModifiedAt = p.CreatedAt
+	after := s.db.Digest(p)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.customers.Allow(ctx, tx, p.CustomerID, access.Update); err != nil {
 			return err
 		}
-		p.CreatedAt, p.ModifiedAt = tx.Now(), tx.Now()
 		if err := insertPayer(ctx, tx, p); err != nil {
 			return err
 		}
-		table.Audit(ctx, tx, "payers.create", p.ID, nil, p)
+		table.Audit(ctx, tx, "payers.create", p.ID, nil, after)
 		tx.Respond(http.StatusCreated, p)
 		return nil
 	})

@@ -55,13 +55,14 @@ func New(db *store.DB, texts endpoint.Texts) *Service { return &Service{db: db, 
 func (s *Service) Create(ctx context.Context, in CreateInput) (Persona, error) {
 	p := in.persona
 	p.ID, p.CreatedBy, p.version = store.NewID(), access.From(ctx).UserID, 1
-	p.ModifiedBy = p.CreatedBy
+	p.ModifiedBy, p.CreatedAt = p.CreatedBy, s.db.Now()
+	p.ModifiedAt = p.CreatedAt
+	after := s.db.Digest(p)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		p.CreatedAt, p.ModifiedAt = tx.Now(), tx.Now()
 		if err := insertPersona(ctx, tx, p); err != nil {
 			return err
 		}
-		table.Audit(ctx, tx, "personas.create", p.ID, nil, p)
+		table.Audit(ctx, tx, "personas.create", p.ID, nil, after)
 		tx.Respond(http.StatusCreated, p)
 		return nil
 	})

@@ -98,28 +98,28 @@ func New(db *store.DB, notify notifier, customers customers, texts endpoint.Text
 // Create makes a task about a customer that the caller may read. It returns fault.CustomerNotFound, fault.NoAccess and,
 // for assignees who do not exist or are not active, fault.InvalidInput.
 func (s *Service) Create(ctx context.Context, in CreateInput) (Task, error) {
-	var t Task
+	t := in.task
+	t.ID, t.CustomerID, t.Status, t.version = store.NewID(), in.CustomerID, Pending, 1
+	t.CreatedAt, t.CreatedBy = s.db.Now(), access.From(ctx).UserID
+	for _, a := range in.assignees {
+		t.parts = append(t.parts, a.assigned(t.ID, t.CreatedAt))
+	}
+	t.log(logEntry{At: t.CreatedAt, By: t.CreatedBy, Action: "created"})
+	if err := t.derive(); err != nil {
+		return t, err
+	}
+	after := s.db.Digest(t)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.customers.Allow(ctx, tx, in.CustomerID, access.Read); err != nil {
 			return err
 		}
-		t = in.task
-		t.ID, t.CustomerID, t.Status, t.version = store.NewID(), in.CustomerID, Pending, 1
-		t.CreatedAt, t.CreatedBy = tx.Now(), access.From(ctx).UserID
 		if err := checkActive(ctx, tx, in.assignees); err != nil {
-			return err
-		}
-		for _, a := range in.assignees {
-			t.parts = append(t.parts, a.assigned(t.ID, tx.Now()))
-		}
-		t.log(logEntry{At: tx.Now(), By: t.CreatedBy, Action: "created"})
-		if err := t.derive(); err != nil {
 			return err
 		}
 		if err := insertTask(ctx, tx, t); err != nil {
 			return err
 		}
-		table.Audit(ctx, tx, "tasks.create", t.ID, nil, t)
+		table.Audit(ctx, tx, "tasks.create", t.ID, nil, after)
 		tx.Respond(http.StatusCreated, t)
 		return s.tellAssigned(ctx, tx, t, t.parts)
 	})
