@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"kontor/store"
 )
 
@@ -61,11 +59,9 @@ func selectMessages(ctx context.Context, q store.Querier, chatID string, end int
 	messages := make([]Message, 0, limit)
 	for rows.Next() {
 		var m Message
-		var metadata string
-		if err := rows.Scan(&m.ID, &m.ChatID, &m.seq, &m.SenderID, &m.Type, &m.Content, &metadata, &m.CreatedAt); err != nil {
+		if err := rows.Scan(&m.ID, &m.ChatID, &m.seq, &m.SenderID, &m.Type, &m.Content, (*[]byte)(&m.Metadata), &m.CreatedAt); err != nil {
 			return nil, fmt.Errorf("read message: %w", err)
 		}
-		m.Metadata = jsontext.Value(metadata)
 		messages = append(messages, m)
 	}
 	return messages, rows.Err()

@@ -4,8 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"kontor/modules/list"
 	"kontor/modules/records"
 	"kontor/modules/value"
@@ -65,11 +63,10 @@ func scanCustomer(row records.Row) (Customer, error) {
 	var c Customer
 	var hasAddress bool
 	var a Address
-	var status, level, metadata string
 	err := row.Scan(&c.ID, &c.Type, &c.FirstName, &c.LastName, &c.Email, &c.Phone, &c.DateOfBirth, &c.Nationality,
 		&hasAddress, &a.Street, &a.City, &a.PostalCode, &a.Country,
-		&status, &level, &c.verifiedAt, &metadata, &c.CreatedAt, &c.createdBy, &c.UpdatedAt, &c.version)
-	c.KYCStatus, c.VerificationLevel, c.Metadata = Status(status), Level(level), jsontext.Value(metadata)
+		(*string)(&c.KYCStatus), (*string)(&c.VerificationLevel), &c.verifiedAt, (*[]byte)(&c.Metadata),
+		&c.CreatedAt, &c.createdBy, &c.UpdatedAt, &c.version)
 	if hasAddress {
 		c.Address = &a
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"kontor/modules/list"
 	"kontor/modules/records"
 	"kontor/modules/value"
@@ -45,10 +43,8 @@ var payerList = list.New(list.Source[Payer]{
 
 func scanPayer(row records.Row) (Payer, error) {
 	var p Payer
-	var metadata string
-	err := row.Scan(&p.ID, &p.CustomerID, &p.Email, &p.Name, &p.Company, &p.Country, &p.Active, &metadata,
+	err := row.Scan(&p.ID, &p.CustomerID, &p.Email, &p.Name, &p.Company, &p.Country, &p.Active, (*[]byte)(&p.Metadata),
 		&p.CreatedAt, &p.CreatedBy, &p.ModifiedAt, &p.ModifiedBy, &p.version)
-	p.Metadata = jsontext.Value(metadata)
 	return p, err
 }
 

@@ -124,8 +124,9 @@ func change(ctx context.Context, tx *store.Tx, action string, before Persona, p 
 }
 
 // IsPerson reports whether a persona linked to the user has these names, compared without regard to case, and was born
-// on this day (YYYY-MM-DD), which is empty where nobody knows it. An inactive persona counts, too, and so does one that the user took from himself or renamed:
-// the person is still the same. What somebody else takes away was no identity of his.
+// on this day (YYYY-MM-DD), which is empty where nobody knows it. An inactive persona counts, too, and so does one that
+// the user took from himself or renamed: the person is still the same. What somebody else takes away was no identity of
+// his.
 func (s *Service) IsPerson(ctx context.Context, q store.Querier, userID, firstName, lastName, dateOfBirth string) (bool, error) {
 	return isPerson(ctx, q, userID, firstName, lastName, dateOfBirth)
 }

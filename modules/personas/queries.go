@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"kontor/modules/list"
 	"kontor/modules/records"
 	"kontor/modules/value"
@@ -79,10 +77,8 @@ func exactly(text string) string { return text }
 
 func scanPersona(row records.Row) (Persona, error) {
 	var p Persona
-	var metadata string
-	err := row.Scan(&p.ID, &p.FirstName, &p.LastName, &p.DateOfBirth, &p.DateOfDeath, &p.Nationality, &p.HashID, &p.Active, &metadata,
+	err := row.Scan(&p.ID, &p.FirstName, &p.LastName, &p.DateOfBirth, &p.DateOfDeath, &p.Nationality, &p.HashID, &p.Active, (*[]byte)(&p.Metadata),
 		&p.CreatedAt, &p.CreatedBy, &p.ModifiedAt, &p.ModifiedBy, &p.version)
-	p.Metadata = jsontext.Value(metadata)
 	return p, err
 }
 
