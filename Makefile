@@ -4,7 +4,7 @@ FUZZTIME ?= 20s
 RELEASE  ?=
 LDFLAGS  := $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
 
-.PHONY: help run test race lint lint-openapi fuzz bench golden screenshots build image ci
+.PHONY: help run test race test-console lint lint-openapi fuzz bench golden screenshots build image ci
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -17,6 +17,9 @@ test: ## run all tests
 
 race: ## run all tests with the race detector, as CI does
 	go test -race ./...
+
+test-console: ## run the unit tests of the console's modules; needs Node.js
+	.ci/run console
 
 lint: ## format check, go vet and the linters
 	.ci/run format

@@ -24,24 +24,6 @@ const (
 // browsers know the worker by.
 const workerPath = "/session-worker.js"
 
-// screens are the console's own addresses. Each answers with the page, as does everything below those that end in a
-// slash.
-var screens = []string{
-	"/", "/signin", "/register", "/recover",
-	"/customers", "/customers/", "/personas", "/personas/", "/payers", "/payers/", "/tasks", "/tasks/",
-	"/chats", "/chats/", "/notifications", "/notifications/", "/invoices", "/profile", "/admin/",
-}
-
-// Screen reports whether a path is one of the console's own addresses.
-func Screen(path string) bool {
-	for _, screen := range screens {
-		if path == screen || screen != "/" && strings.HasSuffix(screen, "/") && strings.HasPrefix(path, screen) {
-			return true
-		}
-	}
-	return false
-}
-
 // Serve answers a GET or HEAD request when its path is the console's; otherwise it does nothing and reports false.
 func (s *Site) Serve(c *fiber.Ctx, path string) bool {
 	if rest, ok := strings.CutPrefix(path, "/assets/"); ok {
@@ -58,11 +40,12 @@ func (s *Site) Serve(c *fiber.Ctx, path string) bool {
 		s.write(c, s.state(false).assets["style/mark.svg"], askAgain)
 		return true
 	}
-	if !Screen(path) {
+	state := s.state(true)
+	if !state.screens.MatchString(path) {
 		return false
 	}
 	c.Set("Permissions-Policy", "camera=(self), microphone=(), geolocation=()")
-	s.write(c, s.state(true).index, askAgain)
+	s.write(c, state.index, askAgain)
 	return true
 }
 

@@ -16,12 +16,13 @@ import (
 	"io/fs"
 	"mime"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 )
 
-//go:embed index.html app style i18n vendor/*.mjs vendor/*.css
+//go:embed index.html screens.json app style i18n vendor/*.mjs vendor/*.css
 var embedded embed.FS
 
 // Site is the console, ready to be served.
@@ -34,9 +35,10 @@ type Site struct {
 
 // snapshot is one state of all files.
 type snapshot struct {
-	hash   string
-	index  file
-	assets map[string]file // by path below /assets/<hash>/
+	hash    string
+	index   file
+	screens *regexp.Regexp  // the addresses that index answers
+	assets  map[string]file // by path below /assets/<hash>/
 }
 
 // file is one answer, plain and compressed.
@@ -105,20 +107,25 @@ func read(files fs.FS) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.hash = hex.EncodeToString(sum.Sum(nil))[:12]
-	s.index = newFile(contentType("index.html"), s.page(page))
+	list, addresses, err := readScreens(files)
+	if err != nil {
+		return nil, err
+	}
+	s.hash, s.screens = hex.EncodeToString(sum.Sum(nil))[:12], addresses
+	s.index = newFile(contentType("index.html"), s.page(page, list))
 	return s, nil
 }
 
-// page fills the address of the assets into index.html, and names the modules that the first screen needs, so that the
-// browser fetches them side by side instead of finding them one behind the other.
-func (s *snapshot) page(template []byte) []byte {
+// page fills index.html: the address of the assets, the list of screens, and the modules that the first screen needs, so
+// that the browser fetches them in parallel instead of discovering them one by one.
+func (s *snapshot) page(template, screens []byte) []byte {
 	base := "/assets/" + s.hash
 	var preload strings.Builder
 	for _, name := range s.closure("app/main.js") {
 		fmt.Fprintf(&preload, "<link rel=\"modulepreload\" href=\"%s/%s\">\n", base, name)
 	}
 	page := bytes.ReplaceAll(template, []byte("{{base}}"), []byte(base))
+	page = bytes.ReplaceAll(page, []byte("{{screens}}"), screens)
 	return bytes.ReplaceAll(page, []byte("{{preload}}"), []byte(strings.TrimSpace(preload.String())))
 }
 

@@ -213,7 +213,7 @@ func TestFirstLoad_IsUnder120KilobytesCompressed(t *testing.T) {
 
 func TestDev_ShowsAChangedFileOnReload(t *testing.T) {
 	files := fstest.MapFS{
-		"index.html": {Data: []byte(`<div id="console">{{base}}{{preload}}</div>`)}, "app/main.js": {Data: []byte("1")},
+		"index.html": {Data: []byte(`<div id="console">{{base}}{{preload}}</div>`)}, "screens.json": {Data: []byte(`[{"path":"/"}]`)}, "app/main.js": {Data: []byte("1")},
 		"style/main.css": {Data: []byte("a{}")}, "i18n/en.json": {Data: []byte("{}")}, "vendor/x.mjs": {Data: []byte("1")},
 	}
 	site, err := web.NewDev(files)

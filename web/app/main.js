@@ -5,7 +5,7 @@ import { initialLanguage, t, useLanguage, useLanguageTexts } from './i18n.js';
 import { session } from './session.js';
 import { useStore } from './store.js';
 import { go, interceptLinks, match, route } from './router.js';
-import { DOORS, ROUTES } from './routes.js';
+import { MISSING, PUBLIC_SCREENS, SCREENS } from './screens.js';
 import { ErrorBox, Skeleton, Toasts } from './ui/feedback.js';
 import { Questions } from './ui/dialog.js';
 import { Door } from './ui/door.js';
@@ -46,7 +46,7 @@ function SignedIn({ path }) {
   if (error?.status === 403) return html`<${Door} title=${t('waiting.title')} text=${t('waiting.text')}><button class="quiet" onClick=${leave}>${t('nav.signout')}</button><//>`;
   if (error) return html`<main class="alone"><${ErrorBox} error=${error} retry=${load} /><p><button class="quiet" onClick=${leave}>${t('nav.signout')}</button></p></main>`;
   if (!known) return null;
-  const found = match(ROUTES, path) ?? { row: { path: 'missing', load: () => import('./screens/missing.js') }, params: {} };
+  const found = match(SCREENS, path) ?? { row: MISSING, params: {} };
   return html`<${Shell} path=${path}><${Screen} found=${found} /><//>`;
 }
 
@@ -55,7 +55,7 @@ function Console() {
   const { path } = useStore(route);
   const signedIn = useStore(session, Boolean);
   const user = useStore(session, (now) => now?.user_id);
-  const door = match(DOORS, path);
+  const door = match(PUBLIC_SCREENS, path);
   useEffect(() => {
     if (!signedIn && caller.get()) return leave(); // Signed out in another tab.
     if (signedIn && caller.get() && caller.get().me.id !== user) caller.set(null); // Somebody else signed in there.

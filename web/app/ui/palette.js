@@ -6,7 +6,7 @@ import { anywhere, useTyped } from '../list.js';
 import { conversations } from '../live.js';
 import { chatName } from '../people.js';
 import { go } from '../router.js';
-import { menu } from '../routes.js';
+import { menu } from '../screens.js';
 import { Dialog } from './dialog.js';
 import { Icon } from './icon.js';
 

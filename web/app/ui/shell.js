@@ -4,7 +4,7 @@ import { LANGUAGES, language, t } from '../i18n.js';
 import { useUnread } from '../live.js';
 import { roleName, useCaller } from '../access.js';
 import { nameOf, picture, usePeople } from '../people.js';
-import { menu, ROUTES } from '../routes.js';
+import { menu, SCREENS } from '../screens.js';
 import { match } from '../router.js';
 import { connection } from '../stream.js';
 import { useStore } from '../store.js';
@@ -33,7 +33,7 @@ function Group({ entries, path, title, unread, children }) {
 
 function Side({ path: at }) {
   const unread = useUnread();
-  const path = match(ROUTES, at)?.row.section ?? at;
+  const path = match(SCREENS, at)?.row.section ?? at;
   return html`<div class="side"><div class="side-menu">
     <${Group} entries=${menu('main')} path=${path} unread=${unread}><a class="brand" href="/"><${Mark} />Kontor</a><//>
     <${Group} entries=${menu('admin')} path=${path} title=${t('nav.administration')} unread=${unread} />

@@ -1,0 +1,73 @@
+package web_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestScreens_AreComplete checks each row of the list: the module exists, and a menu entry has an icon and a title in
+// every language.
+func TestScreens_AreComplete(t *testing.T) {
+	var rows []struct{ Path, Module, Menu, Icon, Title string }
+	readJSON(t, "screens.json", &rows)
+	texts := map[string]map[string]any{}
+	for _, language := range []string{"en", "de", "fr", "it"} {
+		var table map[string]any
+		readJSON(t, filepath.Join("i18n", language+".json"), &table)
+		texts[language] = table
+	}
+	icons, err := os.ReadFile("app/ui/icon.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, row := range rows {
+		if seen[row.Path] {
+			t.Errorf("%s is listed twice", row.Path)
+		}
+		seen[row.Path] = true
+		if _, err := os.Stat(filepath.Join("app", "screens", filepath.FromSlash(row.Module)+".js")); err != nil {
+			t.Errorf("%s: %v", row.Path, err)
+		}
+		if row.Menu == "" {
+			continue
+		}
+		if !strings.Contains(string(icons), row.Icon+":") {
+			t.Errorf("%s: there is no icon %q", row.Path, row.Icon)
+		}
+		for language, table := range texts {
+			if table[row.Title] == nil {
+				t.Errorf("%s: the title %q has no text in %s", row.Path, row.Title, language)
+			}
+		}
+	}
+}
+
+// TestScreens_AnswerTheirAddresses asks for an address of each shape that the list allows, and for some that it does not.
+func TestScreens_AnswerTheirAddresses(t *testing.T) {
+	app := newApp(t, newSite(t))
+	for path, want := range map[string]int{
+		"/payers/1": http.StatusOK, "/payers/": http.StatusOK, "/customers/1": http.StatusOK, "/customers/1/kyc": http.StatusOK,
+		"/customers/1/tasks/2": http.StatusOK, "/chats": http.StatusOK, "/chats/1": http.StatusOK,
+		"/payers/1/2": http.StatusNotFound, "/chats/1/2": http.StatusNotFound, "/admin": http.StatusNotFound, "//": http.StatusNotFound,
+	} {
+		if answer, _ := get(t, app, path); answer.StatusCode != want {
+			t.Errorf("%s: got %d, want %d", path, answer.StatusCode, want)
+		}
+	}
+}
+
+func readJSON(t *testing.T, name string, target any) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, target); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
