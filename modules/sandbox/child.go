@@ -78,8 +78,22 @@ func serve(memory int64, prepare func() (Work, error)) error {
 		if err != nil {
 			return err
 		}
+		if heapHeld() > keepHeap {
+			debug.FreeOSMemory()
+			continue
+		}
 		tidy.Reset(settle)
 	}
+}
+
+// keepHeap is how much of its heap a worker keeps for the next file. Above that it first returns what it can.
+const keepHeap = 48 << 20
+
+// heapHeld is the heap that the worker holds, garbage included.
+func heapHeld() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapSys - m.HeapReleased
 }
 
 // serveOne reads one file, works on it and writes the answer.
