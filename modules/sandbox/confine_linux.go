@@ -14,7 +14,7 @@ import (
 
 // niceness is the priority of workers below that of the server: whoever waits for an answer from the database must not
 // wait for somebody's invoice.
-const niceness = 10
+const niceness = 5
 
 // lifetimeCPU bounds what a worker may compute in all its life, in seconds. LimitCPU bounds each file far below it.
 const lifetimeCPU = 4 * 3600
@@ -25,7 +25,7 @@ func confine(memory int64) error {
 		resource int
 		most     uint64
 	}{
-		{unix.RLIMIT_DATA, uint64(memory)}, // address space is no measure: the Go runtime reserves much and uses little
+		{unix.RLIMIT_DATA, detectorCost * uint64(memory)}, // address space is no measure: the Go runtime reserves much and uses little
 		{unix.RLIMIT_NOFILE, 0},
 		{unix.RLIMIT_FSIZE, 0},
 		{unix.RLIMIT_CORE, 0},

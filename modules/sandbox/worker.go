@@ -36,7 +36,7 @@ func launch(config Config) (*worker, error) {
 
 // awaitReady waits until the worker is confined. An error means that it is gone.
 func (w *worker) awaitReady() error {
-	slow := time.AfterFunc(startLimit, w.kill)
+	slow := time.AfterFunc(detectorCost*startLimit, w.kill)
 	defer slow.Stop()
 	if _, err := expectFrame(w.out, frameReady, 0); err != nil {
 		w.end()
