@@ -145,9 +145,10 @@ func (m *Modules) Start(ctx context.Context) error {
 
 // Close ends streams, queues and the reading of bills and writes what is still in memory. The database stays open.
 func (m *Modules) Close(ctx context.Context) error {
-	var bills sync.WaitGroup
-	bills.Go(func() { m.bills.Close(ctx) }) // a page that is being read may take its time to end
-	defer bills.Wait()
+	var workers sync.WaitGroup
+	workers.Go(func() { m.bills.Close(ctx) })
+	workers.Go(func() { m.Profile.Close(ctx) })
+	defer workers.Wait()
 	return errors.Join(m.Notifications.Close(ctx), m.Auth.Close(ctx))
 }
 

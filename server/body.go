@@ -80,7 +80,7 @@ func (s *Server) readBody(r *call) error {
 	if length >= 0 && length <= firstRead { // all of it is there
 		return request.CloseBodyStream()
 	}
-	body, err := s.receive(r, request.BodyStream(), r.row.BodyLimit())
+	body, err := s.receive(r, request.BodyStream(), length, r.row.BodyLimit())
 	if err != nil {
 		return err
 	}
@@ -96,15 +96,15 @@ func (s *Server) readBody(r *call) error {
 
 func tooLarge(limit int) error { return fault.PayloadTooLarge.With(fault.Args{"Max": limit}) }
 
-// receive reads a stream to its end, at most limit bytes.
-func (s *Server) receive(r *call, stream io.Reader, limit int) ([]byte, error) {
+// receive reads a stream to its end, at most limit bytes. The declared length is negative when it is unknown.
+func (s *Server) receive(r *call, stream io.Reader, declared, limit int) ([]byte, error) {
 	body := make([]byte, 0, chunkBytes)
 	for {
 		if len(body) == cap(body) {
 			if len(body) > limit {
 				return nil, tooLarge(limit)
 			}
-			body = slices.Grow(body, min(len(body), limit+1-len(body)))
+			body = slices.Grow(body, moreRoom(len(body), declared, limit))
 			if err := s.reserve(r, cap(body)-freeBody); err != nil {
 				return nil, err
 			}
@@ -124,6 +124,15 @@ func (s *Server) receive(r *call, stream io.Reader, limit int) ([]byte, error) {
 			return nil, fault.MalformedRequest.Because(err)
 		}
 	}
+}
+
+// moreRoom is by how much the room for a body grows when it is full: to the declared length once a quarter of it is
+// there, and by as much as is there before. One byte more shows the end of the stream.
+func moreRoom(full, declared, limit int) int {
+	if declared >= full && full >= declared/4 {
+		return min(declared, limit) + 1 - full
+	}
+	return min(full, limit+1-full)
 }
 
 // reserve counts what the body of a request takes beyond what is free. [Server.release] gives it back.

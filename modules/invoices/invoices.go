@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kontor/modules/invoices/qrbill"
+	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/fault"
 )
@@ -33,11 +34,15 @@ func (s *Service) Read(ctx context.Context, in ReadInput) (ReadResult, error) {
 	if in.Options.wrong {
 		return ReadResult{}, s.refusal(lang, reasonOptions, "")
 	}
-	file, ok := decodeFile(string(in.File))
-	if !ok || len(file) == 0 {
-		return ReadResult{}, s.refusal(lang, reasonBase64, "")
+	load := func() ([]byte, error) {
+		file, ok := in.File.decode()
+		if !ok || len(file) == 0 {
+			return nil, s.refusal(lang, reasonBase64, "")
+		}
+		return file, nil
 	}
-	result, err := s.reader.Read(ctx, file, qrbill.Options{Page: in.Options.Page, Strict: in.Options.ValidateFormat})
+	options := qrbill.Options{Page: in.Options.Page, Strict: in.Options.ValidateFormat, Caller: access.From(ctx).UserID}
+	result, err := s.reader.ReadFunc(ctx, load, options)
 	if err != nil {
 		return ReadResult{}, s.fault(lang, err)
 	}

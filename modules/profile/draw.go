@@ -3,7 +3,6 @@ package profile
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"image"
 	"image/draw"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/disintegration/imaging"
 
+	"kontor/server/access"
 	"kontor/server/fault"
 )
 
@@ -41,16 +41,21 @@ func (s *Service) draw(ctx context.Context, file []byte) ([]picture, error) {
 	if !f.mayFollow(file[outline.end:]) {
 		return nil, unusable(nil, "profile.foreign_data")
 	}
-	leave, err := s.slots.enter(ctx, int64(size.X)*int64(size.Y))
+	leave, err := s.slots.enter(ctx, access.From(ctx).UserID, int64(size.X)*int64(size.Y))
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	square, err := f.square(file)
+	return s.drawInWorker(ctx, file, order{f, outline.orientation})
+}
+
+// drawAll decodes a file and draws the pictures, in a worker.
+func drawAll(file []byte, o order) ([]drawn, error) {
+	square, err := o.Format.square(file)
 	if err != nil {
-		return nil, unusable(err, "profile.damaged")
+		return nil, err
 	}
-	large := turn(imaging.Resize(square, largePixels, largePixels, imaging.Lanczos), outline.orientation)
+	large := turn(imaging.Resize(square, largePixels, largePixels, imaging.Lanczos), o.Orientation)
 	return encodeAll(large, imaging.Resize(large, smallPixels, smallPixels, imaging.Lanczos))
 }
 
@@ -71,16 +76,9 @@ func (f format) size(file []byte) (image.Point, error) {
 	return image.Pt(config.Width, config.Height), err
 }
 
-var errPanic = errors.New("decoder panicked")
-
 // square decodes the picture and gives the square in its middle, as a plain bitmap: what is drawn from here on is no
-// longer of the client's making. Libraries have panicked over pictures before.
-func (f format) square(file []byte) (plain *image.RGBA, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			plain, err = nil, fmt.Errorf("%w: %v", errPanic, cause)
-		}
-	}()
+// longer of the client's making. Libraries have panicked over pictures before, which ends the worker.
+func (f format) square(file []byte) (*image.RGBA, error) {
 	decode := jpeg.Decode
 	if f == pngFormat {
 		decode = png.Decode
@@ -92,7 +90,7 @@ func (f format) square(file []byte) (plain *image.RGBA, err error) {
 	bounds := whole.Bounds()
 	side := min(bounds.Dx(), bounds.Dy())
 	from := bounds.Min.Add(image.Pt((bounds.Dx()-side)/2, (bounds.Dy()-side)/2))
-	plain = image.NewRGBA(image.Rect(0, 0, side, side))
+	plain := image.NewRGBA(image.Rect(0, 0, side, side))
 	draw.Draw(plain, plain.Bounds(), whole, from, draw.Src)
 	return plain, nil
 }
@@ -119,15 +117,15 @@ func turn(img *image.NRGBA, orientation int) *image.NRGBA {
 }
 
 // encodeAll encodes the pictures, as PNG where something shines through, else as JPEG.
-func encodeAll(pictures ...*image.NRGBA) ([]picture, error) {
+func encodeAll(pictures ...*image.NRGBA) ([]drawn, error) {
 	opaque := pictures[0].Opaque()
-	encoded := make([]picture, 0, len(pictures))
+	encoded := make([]drawn, 0, len(pictures))
 	for _, img := range pictures {
 		var b bytes.Buffer
-		p := picture{pixels: int64(img.Bounds().Dx()), mediaType: "image/png"}
+		p := drawn{Pixels: int64(img.Bounds().Dx()), MediaType: "image/png"}
 		var err error
 		if opaque {
-			p.mediaType = "image/jpeg"
+			p.MediaType = "image/jpeg"
 			// Without transparency the two kinds of bitmap are the same; the encoder is quick with this one.
 			err = jpeg.Encode(&b, &image.RGBA{Pix: img.Pix, Stride: img.Stride, Rect: img.Rect}, &jpeg.Options{Quality: jpegQuality})
 		} else {
@@ -136,7 +134,7 @@ func encodeAll(pictures ...*image.NRGBA) ([]picture, error) {
 		if err != nil {
 			return nil, fmt.Errorf("encode avatar: %w", err)
 		}
-		p.content = b.Bytes()
+		p.Content = b.Bytes()
 		encoded = append(encoded, p)
 	}
 	return encoded, nil

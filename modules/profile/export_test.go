@@ -24,5 +24,5 @@ func FilePart(contentType string, body []byte, limit int64) ([]byte, error) {
 
 // Enter takes room for a picture.
 func (s *Service) Enter(ctx context.Context, pixels int64) (leave func(), err error) {
-	return s.slots.enter(ctx, pixels)
+	return s.slots.enter(ctx, "", pixels)
 }

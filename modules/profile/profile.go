@@ -12,6 +12,7 @@ import (
 	"crypto/rand"
 
 	"kontor/modules/records"
+	"kontor/modules/sandbox"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/fault"
@@ -53,12 +54,16 @@ type Service struct {
 	db    *store.DB
 	texts endpoint.Texts
 	slots *slots
+	pool  *sandbox.Pool
 }
 
 // New makes the module on a database.
 func New(db *store.DB, texts endpoint.Texts, o Options) *Service {
-	return &Service{Options: o, db: db, texts: texts, slots: newSlots(o.MaxPixels)}
+	return &Service{Options: o, db: db, texts: texts, slots: newSlots(o.MaxPixels), pool: newPool(o.MaxPixels)}
 }
+
+// Close ends the workers that decode pictures.
+func (s *Service) Close(ctx context.Context) { s.pool.Close(ctx) }
 
 // Get gives the profile of the caller.
 func (s *Service) Get(ctx context.Context, _ endpoint.None) (Profile, error) {

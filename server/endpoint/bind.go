@@ -149,7 +149,7 @@ func (p *plan) bindBody(body []byte, in reflect.Value, problems *fault.Fields) e
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil
 	}
-	decoder := jsontext.NewDecoder(bytes.NewReader(body))
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(body)) // parsed where it is; of another reader the decoder makes a copy
 	first, err := decoder.ReadToken()
 	if err != nil {
 		return brokenJSON(err)
@@ -169,7 +169,8 @@ func (p *plan) bindBody(body []byte, in reflect.Value, problems *fault.Fields) e
 			return brokenJSON(err)
 		}
 		if known {
-			setMember(in.Field(index), member, value, problems)
+			end := int(decoder.InputOffset())
+			setMember(in.Field(index), member, body[end-len(value):end:end], problems)
 		}
 	}
 	if _, err := decoder.ReadToken(); err != nil {
@@ -181,8 +182,16 @@ func (p *plan) bindBody(body []byte, in reflect.Value, problems *fault.Fields) e
 	return nil
 }
 
+// InPlace is implemented by members that are too large to copy. SetInPlace gets the value as it stands in the body of
+// the request. The member may keep and even overwrite it until the handler returns.
+type InPlace interface{ SetInPlace(value jsontext.Value) }
+
 // setMember decodes one member of the body into its field. null leaves a field that is no pointer as it is.
 func setMember(field reflect.Value, member string, value jsontext.Value, problems *fault.Fields) {
+	if large, ok := field.Addr().Interface().(InPlace); ok {
+		large.SetInPlace(value)
+		return
+	}
 	err := json.Unmarshal(value, field.Addr().Interface())
 	if err == nil {
 		return

@@ -2,85 +2,57 @@ package qrbill
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"io"
-	"runtime/debug"
-	"sync"
-	"time"
+	"os"
 
 	"github.com/klippa-app/go-pdfium"
 	"github.com/klippa-app/go-pdfium/webassembly"
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental"
+
+	"kontor/modules/sandbox"
 )
 
-const (
-	engineMemory = 192 << 20        // most that one PDF may take inside the engine
-	engineWait   = 15 * time.Second // for an instance, of which there are as many as slots
-)
+const engineMemory = 192 << 20 // most that one PDF may take inside the engine
 
-// engine is PDFium compiled to WebAssembly. It starts with the first PDF: the
-// compiler works for some seconds, or for a tenth of one with its cache.
+// engine is PDFium compiled to WebAssembly. It lives in a worker and shows one document at a time.
 type engine struct {
-	cacheDir string
-	slots    int
-
-	start sync.Once
-	ready chan struct{}
-	pool  pdfium.Pool
-	cache wazero.CompilationCache
-	err   error
-
-	creating sync.Mutex // guards latest
-	latest   *guestMemory
-	regions  regions
+	pool   pdfium.Pool
+	memory *guestMemory // of the newest instance
 }
 
-func newEngine(cacheDir string, slots int) *engine {
-	return &engine{cacheDir: cacheDir, slots: slots, ready: make(chan struct{})}
-}
-
-// started tells whether a PDF ever asked for the engine.
-func (e *engine) started() bool {
-	select {
-	case <-e.ready:
-		return e.pool != nil
-	default:
-		return false
-	}
-}
-
-func (e *engine) compile() {
-	defer close(e.ready)
-	defer func() {
-		if p := recover(); p != nil {
-			e.err = errors.New("the PDF engine could not be compiled")
-		}
-	}()
+// newEngine compiles the engine, which takes some seconds, or loads what an earlier one left in cacheDir. Without a
+// directory, or with one that cannot be used, it compiles.
+func newEngine(cacheDir string) (*engine, error) {
+	e := &engine{}
 	config := wazero.NewRuntimeConfig() // guestMemory limits the memory and knows when it did
-	if e.cacheDir != "" {
-		// A folder that cannot be written costs only the time of compiling anew.
-		if cache, err := wazero.NewCompilationCacheWithDir(e.cacheDir); err == nil {
-			e.cache = cache
+	if cacheDir != "" && os.MkdirAll(cacheDir, 0o700) == nil {
+		if cache, err := wazero.NewCompilationCacheWithDir(cacheDir); err == nil {
 			config = config.WithCompilationCache(cache)
 		}
 	}
 	ctx := experimental.WithMemoryAllocator(context.Background(), experimental.MemoryAllocatorFunc(
 		func(_, _ uint64) experimental.LinearMemory {
-			e.latest = &guestMemory{regions: &e.regions}
-			return e.latest
+			e.memory = newGuestMemory()
+			return e.memory
 		}))
-	module, err := withYields(pdfiumWasm)
-	if err != nil {
-		e.err = err
-		return
-	}
-	e.pool, e.err = webassembly.InitWithWASM(webassembly.Config{
-		WASM: module, Context: ctx, MaxTotal: e.slots, RuntimeConfig: config,
+	var err error
+	e.pool, err = webassembly.Init(webassembly.Config{
+		Context: ctx, MaxTotal: 1, RuntimeConfig: config,
 		FSConfig: wazero.NewFSConfig(), // no file of the host is visible inside
 		Stdout:   io.Discard, Stderr: io.Discard,
 	})
-	debug.FreeOSMemory() // the compiler leaves some hundred megabytes behind
+	if err != nil {
+		return nil, fmt.Errorf("compile the PDF engine: %w", err)
+	}
+	// The first instance has the engine do what it does only once.
+	m, err := e.instance()
+	if err != nil {
+		return nil, err
+	}
+	e.release(m)
+	return e, nil
 }
 
 // machine is one instance of the engine, used for one document.
@@ -90,63 +62,33 @@ type machine struct {
 	broken bool
 }
 
-// machine waits for the engine and makes an instance.
-func (e *engine) machine(ctx context.Context) (*machine, error) {
-	e.start.Do(func() { go e.compile() })
-	select {
-	case <-e.ready:
-	case <-ctx.Done():
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return nil, ErrBusy // it is the engine that is not ready, the file is not to blame
-		}
-		return nil, ctx.Err()
-	}
-	if e.err != nil {
-		return nil, e.err
-	}
-	e.creating.Lock()
-	defer e.creating.Unlock()
-	instance, err := e.pool.GetInstance(engineWait)
+// instance makes an instance. There is one at a time.
+func (e *engine) instance() (*machine, error) {
+	instance, err := e.pool.GetInstanceWithContext(context.Background())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("start the PDF engine: %w", err)
 	}
-	return &machine{Pdfium: instance, memory: e.latest}, nil
+	return &machine{Pdfium: instance, memory: e.memory}, nil
 }
 
-// within runs one step of the engine and ends it by force when it takes too long, or when the context ends.
-func (m *machine) within(ctx context.Context, limit time.Duration, step func() error) (err error) {
+// within runs one step of the engine. A step that computes for longer than the limit ends the worker.
+func (m *machine) within(limits Limits, step func() error) (err error) {
 	if m.broken {
 		return because(TooComplex, "the document was given up before")
 	}
+	stop := sandbox.LimitCPU(limits.Page)
+	defer stop()
 	defer func() {
 		if p := recover(); p != nil {
 			m.broken = true
-			if err = contextError(ctx); err == nil {
-				err = because(DamagedFile, "the PDF engine failed: %v", p)
-			}
+			err = because(DamagedFile, "the PDF engine failed: %v", p)
+		}
+		if m.memory.denied {
+			m.broken = true
+			err = because(TooComplex, "more than %d MB needed", engineMemory>>20)
 		}
 	}()
-	stop := m.memory.poisonAfter(ctx, limit)
-	ended := false
-	defer func() {
-		if !ended { // a panic is on its way
-			stop()
-		}
-	}()
-	err = step()
-	ended = true
-	if stop() {
-		m.broken = true
-		if err := contextError(ctx); err != nil {
-			return err
-		}
-		return because(TooComplex, "no result within %s of computing", limit)
-	}
-	if m.memory.exhausted() {
-		m.broken = true
-		return because(TooComplex, "more than %d MB needed", engineMemory>>20)
-	}
-	return err
+	return step()
 }
 
 // release gives the instance and its memory back.
@@ -160,20 +102,4 @@ func (e *engine) release(m *machine) {
 		return
 	}
 	_ = m.Close()
-}
-
-// close ends the engine. One that is still being compiled when the context ends is left alone.
-func (e *engine) close(ctx context.Context) {
-	e.start.Do(func() { close(e.ready) }) // never started: nothing to wait for
-	select {
-	case <-e.ready:
-	case <-ctx.Done():
-		return
-	}
-	if e.pool != nil {
-		_ = e.pool.Close()
-	}
-	if e.cache != nil {
-		_ = e.cache.Close(context.Background())
-	}
 }

@@ -1,20 +1,18 @@
 package qrbill
 
-import "syscall"
+import "golang.org/x/sys/unix"
 
 // reserve takes address space from the system; memory comes with its first use.
-func reserve(size uint64) []byte {
-	region, err := syscall.Mmap(-1, 0, int(size), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE|syscall.MAP_NORESERVE)
+func reserve(size int) []byte {
+	region, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
 	if err != nil {
-		return nil
+		return nil // the engine cannot start then, and says so
 	}
 	return region
 }
 
-// discard gives the memory of a region back to the system. The address space
-// stays: whatever still pointed there would read zeros instead of crashing.
-func discard(region []byte, _ int) {
-	if syscall.Madvise(region, syscall.MADV_DONTNEED) != nil {
-		clear(region)
+func release(region []byte) {
+	if region != nil {
+		_ = unix.Munmap(region) // the only error is one of the arguments
 	}
 }

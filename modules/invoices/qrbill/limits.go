@@ -18,12 +18,12 @@ type Limits struct {
 // Config sets up a Reader. The zero value has sensible limits.
 type Config struct {
 	Limits Limits
-	// Slots is how many files are read at the same time; the others wait.
+	// Slots is how many files are read at the same time, each in a process of its own; the others wait.
 	Slots int
 	// Wait is how long a file waits for a slot before ErrBusy.
 	Wait time.Duration
 	// CacheDir keeps the compiled PDF engine between starts; without it each
-	// start compiles anew at the first PDF, which takes some seconds.
+	// Reader compiles anew at the first PDF, which takes some seconds.
 	CacheDir string
 }
 
@@ -48,6 +48,26 @@ func (c Config) withDefaults() Config {
 	c.Slots = orDefault(c.Slots, runtime.GOMAXPROCS(0))
 	c.Wait = orDefault(c.Wait, defaultWait)
 	return c
+}
+
+// What a worker may take.
+const (
+	// baseMemory is for the program itself, and for the steps in which the Go runtime takes memory (64 MB).
+	baseMemory = 256 << 20
+	// workPixels is how many bytes the search may have for a pixel: the page in several shades and sizes.
+	workPixels = 8
+	// residentAfterFile is more than a worker keeps after all files but the largest.
+	residentAfterFile = 160 << 20
+)
+
+// documentMemory is for the engine, the file, and a page of the largest size.
+func (l Limits) documentMemory() int64 {
+	return baseMemory + engineMemory + 3*int64(l.Bytes) + workPixels*min(maxPagePixels, int64(l.Pixels))
+}
+
+// pictureMemory is for the file, its decoder and a picture of the largest size.
+func (l Limits) pictureMemory() int64 {
+	return baseMemory + 3*int64(l.Bytes) + int64(l.Memory) + workPixels*int64(l.Pixels)
 }
 
 func orDefault[T int | time.Duration](value, otherwise T) T {

@@ -2,7 +2,6 @@ package qrbill
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"math"
 
@@ -36,17 +35,17 @@ type document struct {
 
 // openPDF opens a document without any password. Scripts, actions and
 // attachments are never touched: pages are only painted.
-func (r *Reader) openPDF(ctx context.Context, file []byte) (source, error) {
+func (e *engine) openPDF(file []byte, limits Limits) (source, error) {
 	// Bytes before the header shift all offsets; without them the engine need not repair the file.
 	if at := bytes.Index(file[:min(len(file), pdfHeaderWindow)], []byte("%PDF-")); at > 0 {
 		file = file[at:]
 	}
-	m, err := r.engine.machine(ctx)
+	m, err := e.instance()
 	if err != nil {
 		return nil, err
 	}
-	d := &document{engine: r.engine, machine: m, limits: r.limits}
-	err = m.within(ctx, r.limits.Page, func() error {
+	d := &document{engine: e, machine: m, limits: limits}
+	err = m.within(limits, func() error {
 		opened, err := m.OpenDocument(&requests.OpenDocument{File: &file})
 		if err != nil {
 			return openError(err)
@@ -83,12 +82,12 @@ func (d *document) close()     { d.engine.release(d.machine) }
 
 func (d *document) down(_ int, code symbol.Code) float64 { return code.Y }
 
-func (d *document) page(ctx context.Context, index int, finer bool) (gray *symbol.Gray, err error) {
+func (d *document) page(index int, finer bool) (gray *symbol.Gray, err error) {
 	dpi := firstDPI
 	if finer {
 		dpi = finerDPI
 	}
-	err = d.within(ctx, d.limits.Page, func() error {
+	err = d.within(d.limits, func() error {
 		gray, err = d.show(index, float64(dpi))
 		return err
 	})

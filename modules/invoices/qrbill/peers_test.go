@@ -1,7 +1,6 @@
 package qrbill
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/makiuchi-d/gozxing"
 	"github.com/makiuchi-d/gozxing/qrcode"
@@ -49,8 +47,11 @@ func sheets(b *testing.B) []sheet {
 	if err := json.Unmarshal(raw, &manifest); err != nil {
 		b.Fatal(err)
 	}
-	reader := NewReader(Config{Limits: Limits{Time: time.Hour}})
-	b.Cleanup(func() { reader.Close(context.Background()) })
+	limits := Config{}.withDefaults().Limits
+	pdfs, err := newEngine(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
 	var list []sheet
 	for _, e := range manifest.Entries {
 		if e.IsRequest || e.Expected.Info == nil || e.Category == "heic" {
@@ -60,7 +61,8 @@ func sheets(b *testing.B) []sheet {
 		if err != nil {
 			b.Fatal(err)
 		}
-		src, err := reader.open(b.Context(), file)
+		kind, _ := sniff(file)
+		src, err := open(file, kind, pdfs, limits)
 		if err != nil {
 			b.Fatalf("%s: %v", e.File, err)
 		}
@@ -78,16 +80,12 @@ func sheets(b *testing.B) []sheet {
 	return list
 }
 
-func peerPage(src source, page int) (gray *symbol.Gray, err error) {
+func peerPage(src source, page int) (*symbol.Gray, error) {
 	if d, ok := src.(*document); ok {
 		const dpi = 200
-		err = d.within(context.Background(), d.limits.Page, func() error {
-			gray, err = d.show(page, dpi)
-			return err
-		})
-		return gray, err
+		return d.show(page, dpi)
 	}
-	return src.page(context.Background(), page, false)
+	return src.page(page, false)
 }
 
 // BenchmarkPeer_Gozxing says what gozxing alone reads: its QR reader with the

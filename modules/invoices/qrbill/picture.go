@@ -2,7 +2,6 @@ package qrbill
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"image"
@@ -43,7 +42,7 @@ func (p *picture) pages() int                           { return 1 }
 func (p *picture) close()                               {}
 func (p *picture) down(_ int, code symbol.Code) float64 { return p.up.down(code.X, code.Y) }
 
-func (p *picture) page(_ context.Context, _ int, finer bool) (*symbol.Gray, error) {
+func (p *picture) page(_ int, finer bool) (*symbol.Gray, error) {
 	if finer {
 		return nil, nil // an image has no more detail than it shows at first
 	}

@@ -12,23 +12,23 @@ import (
 // that look most like carrying a code.
 const thoroughPages = 3
 
-// search goes through the pages of one file.
+// search goes through the pages of one file, in a worker.
 type search struct {
 	source   source
 	deadline context.Context
-	bills    []found
-	refused  error // why a Swiss code gave no bill
+	report   func(sighting) error // what is found is reported at once: the next page may end the worker
+	bills    int
 	failed   error // why a page could not be shown
-	foreign  bool  // there are other codes
 	pages    []candidate
 }
 
-// found is a bill and where it stands.
-type found struct {
-	page     int
-	down     float64
-	bill     *Bill
-	findings []Finding
+// sighting is a code on a page.
+type sighting struct {
+	Page    int     `json:"page,omitempty"` // counted from 0
+	Down    float64 `json:"down,omitempty"` // source.down
+	Text    []byte  `json:"text,omitempty"` // only of a Swiss code
+	Legacy  bool    `json:"legacy,omitempty"`
+	Foreign bool    `json:"foreign,omitempty"` // a code of another kind
 }
 
 // candidate is a page without a bill so far.
@@ -37,35 +37,48 @@ type candidate struct {
 	evidence int
 }
 
+// run searches the pages from first to before last. The error is one of report.
+func (s *search) run(first, last int) error {
+	if err := s.quick(first, last); err != nil || s.bills > 0 {
+		return err
+	}
+	return s.thorough()
+}
+
 // quick makes the cheap passes on every page.
-func (s *search) quick(first, last int) {
+func (s *search) quick(first, last int) error {
 	for page := first; page < last && s.deadline.Err() == nil; page++ {
-		gray, err := s.source.page(s.deadline, page, false)
+		gray, err := s.source.page(page, false)
 		if err != nil {
 			s.failed = err
 			continue
 		}
 		scan := symbol.NewScan(gray)
 		scan.Stop = isSwissCode
-		if len(s.bills) == 0 {
+		if s.bills == 0 {
 			scan.Quick(s.deadline)
 		} else {
 			scan.Glance(s.deadline)
 		}
-		if s.take(page, scan) == 0 {
+		swiss, err := s.take(page, scan)
+		if err != nil {
+			return err
+		}
+		if swiss == 0 {
 			s.pages = append(s.pages, candidate{page, scan.Evidence})
 		}
 	}
+	return nil
 }
 
 // thorough makes the dear passes on the pages that promise most.
-func (s *search) thorough() {
+func (s *search) thorough() error {
 	slices.SortStableFunc(s.pages, func(a, b candidate) int { return cmp.Compare(b.evidence, a.evidence) })
 	chosen := s.pages[:min(len(s.pages), thoroughPages)]
 	slices.SortFunc(chosen, func(a, b candidate) int { return cmp.Compare(a.page, b.page) })
 	for _, c := range chosen {
 		for _, finer := range []bool{true, false} {
-			gray, err := s.source.page(s.deadline, c.page, finer)
+			gray, err := s.source.page(c.page, finer)
 			if err != nil || gray == nil {
 				continue
 			}
@@ -76,65 +89,30 @@ func (s *search) thorough() {
 			} else {
 				scan.Thorough(s.deadline)
 			}
-			if s.take(c.page, scan) > 0 {
-				return
+			if swiss, err := s.take(c.page, scan); err != nil || swiss > 0 {
+				return err
 			}
 		}
 	}
+	return nil
 }
 
 func isSwissCode(c symbol.Code) bool { return IsSwiss(c.Text) }
 
-// take keeps the bills among the codes of a page and returns how many there were.
-func (s *search) take(page int, scan *symbol.Scan) int {
-	count := 0
+// take reports the codes of a page and returns how many of them are Swiss.
+func (s *search) take(page int, scan *symbol.Scan) (swiss int, err error) {
 	for _, code := range scan.Codes {
-		if !IsSwiss(code.Text) {
-			s.foreign = true
-			continue
-		}
-		count++
-		bill, findings, err := Parse(code.Text)
-		if err != nil {
-			s.refused = err
-			continue
-		}
-		if code.Legacy {
-			findings = append(findings, Finding{"coding", NoteEncoding, ""})
-		}
-		s.bills = append(s.bills, found{page, s.source.down(page, code), bill, findings})
-	}
-	return count
-}
-
-// result answers with the first bill, or with the most telling reason for none.
-func (s *search) result() (*Result, error) {
-	if len(s.bills) > 0 {
-		slices.SortStableFunc(s.bills, func(a, b found) int {
-			return cmp.Or(cmp.Compare(a.page, b.page), cmp.Compare(a.down, b.down))
-		})
-		first := s.bills[0]
-		result := &Result{Bill: first.bill, Page: first.page + 1, Findings: first.findings}
-		seen := []*Bill{first.bill}
-		for _, other := range s.bills[1:] {
-			if slices.ContainsFunc(seen, other.bill.SamePayment) {
-				continue // the copy page
+		seen := sighting{Foreign: true}
+		if IsSwiss(code.Text) {
+			swiss++
+			seen = sighting{Page: page, Down: s.source.down(page, code), Text: []byte(code.Text), Legacy: code.Legacy}
+			if _, _, err := Parse(code.Text); err == nil {
+				s.bills++
 			}
-			seen = append(seen, other.bill)
-			result.Others = append(result.Others, Other{other.page + 1, other.bill})
 		}
-		return result, nil
+		if err := s.report(seen); err != nil {
+			return swiss, err
+		}
 	}
-	switch {
-	case s.refused != nil:
-		return nil, s.refused
-	case s.deadline.Err() != nil:
-		return nil, contextError(s.deadline)
-	case s.foreign:
-		return nil, &Error{Reason: NotSwissQRBill}
-	case s.failed != nil:
-		return nil, s.failed
-	default:
-		return nil, &Error{Reason: NoQRCode}
-	}
+	return swiss, nil
 }

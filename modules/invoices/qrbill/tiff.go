@@ -2,7 +2,6 @@ package qrbill
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"image"
 	"image/color"
@@ -85,7 +84,7 @@ func (t *tiffFile) entries(offset uint32) (int, bool) {
 	return n, n > 0 && n < maxDirectorySize && int64(offset)+2+12*int64(n) <= int64(len(t.file))
 }
 
-func (t *tiffFile) page(_ context.Context, index int, finer bool) (*symbol.Gray, error) {
+func (t *tiffFile) page(index int, finer bool) (*symbol.Gray, error) {
 	if finer {
 		return nil, nil
 	}
