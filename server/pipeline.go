@@ -59,6 +59,7 @@ func (s *Server) identify(r *call) {
 	r.Language = locales.Match(listHeader(header, fiber.HeaderAcceptLanguage))
 	r.Address = s.clientAddress(r.fiber.Context())
 	r.DeviceID = string(header.Peek("X-Device-ID"))
+	r.DeviceToken = string(header.Peek("X-Device-Token"))
 	r.IfMatch = listHeader(header, fiber.HeaderIfMatch)
 	r.Context.Now = s.Options.Now()
 
