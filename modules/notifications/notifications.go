@@ -166,3 +166,20 @@ func (s *Service) SignedIn(ctx context.Context, tx *store.Tx, userID, _ string, 
 func (s *Service) PasswordChanged(ctx context.Context, tx *store.Tx, userID string) error {
 	return s.Notify(ctx, tx, notice.Notice{Event: notice.PasswordChanged, Type: access.Users, RecordID: userID, Recipients: []string{userID}})
 }
+
+// CredentialAdded tells a user at all validated addresses that another credential, which value hints at, was added. Call it
+// before that one is validated: it is meant for the others.
+func (s *Service) CredentialAdded(ctx context.Context, tx *store.Tx, userID, value string) error {
+	return s.credentialChanged(ctx, tx, notice.CredentialAdded, userID, value)
+}
+
+// CredentialRemoved tells a user at all validated addresses that one of them, which value hints at, is deleted. Call it
+// before it is: its own address is to hear of it.
+func (s *Service) CredentialRemoved(ctx context.Context, tx *store.Tx, userID, value string) error {
+	return s.credentialChanged(ctx, tx, notice.CredentialRemoved, userID, value)
+}
+
+func (s *Service) credentialChanged(ctx context.Context, tx *store.Tx, event notice.Event, userID, value string) error {
+	return s.Notify(ctx, tx, notice.Notice{Event: event, Type: access.Users, RecordID: userID, Recipients: []string{userID},
+		Args: map[string]any{"Value": value}})
+}
