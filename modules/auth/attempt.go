@@ -136,7 +136,9 @@ func pauseOf(ctx context.Context, q store.Querier, a attempt, l lane) (time.Dura
 		if err != nil {
 			return 0, err
 		}
-		until = max(until, f.blockedUntil)
+		if !f.ahead(now) {
+			until = max(until, f.blockedUntil)
+		}
 	}
 	if l.familiar {
 		return time.Duration(until-now) * time.Millisecond, nil

@@ -33,10 +33,14 @@ type failures struct {
 	blockedUntil store.Time
 }
 
+// ahead reports whether the count is of a clock that was set back since. It is forgotten: its pause would last for as long
+// as the clock is behind.
+func (f failures) ahead(now store.Time) bool { return f.last > now+clockLeeway }
+
 // next counts one more failure, which is forgotten after a day, and pauses once the free attempts are used up:
 // base, twice base, … up to the longest.
 func (f failures) next(now store.Time, free int, base, longest time.Duration) failures {
-	if now >= f.last.Add(forgetAfter) {
+	if now >= f.last.Add(forgetAfter) || f.ahead(now) {
 		f = failures{}
 	}
 	f.count++
@@ -132,7 +136,7 @@ const (
 	// The value whose time must run out before another one may fail from the network: the last of as many as may.
 	selectNetworkValue = `
 		SELECT at FROM sign_in_values
-		WHERE network = $1 AND at > $2 AND subject <> $3
+		WHERE network = $1 AND at > $2 AND at <= $5 AND subject <> $3
 		ORDER BY at DESC LIMIT 1 OFFSET $4`
 
 	selectNetworkKnows = `SELECT count(*) FROM sign_in_values WHERE network = $1 AND subject = $2 AND at > $3`
@@ -167,7 +171,7 @@ func upsertNetworkValue(ctx context.Context, tx *store.Tx, network, value string
 // is counted. A value that is counted already may be tried again.
 func selectNetworkFull(ctx context.Context, q store.Querier, n spread, who string, since store.Time) (store.Time, error) {
 	var at store.Time
-	err := q.QueryRow(ctx, selectNetworkValue, n.network, since, who, n.values-1).Scan(&at)
+	err := q.QueryRow(ctx, selectNetworkValue, n.network, since, who, n.values-1, q.Now()+clockLeeway).Scan(&at)
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, nil
 	}

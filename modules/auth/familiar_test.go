@@ -284,3 +284,22 @@ func (w *world) sessionOf(userID, token string) string {
 	w.Fatalf("no current session in %s", page.body)
 	return ""
 }
+
+// After the clock was set back nobody waits until it has caught up.
+func TestCoolingOff_AfterTheClockWasSetBack(t *testing.T) {
+	w := newWorld(t)
+	w.user("anna@example.ch")
+	w.fail(5, "anna@example.ch")
+	for i := range 30 {
+		w.fail(1, fmt.Sprintf("guess%d@example.ch", i))
+	}
+	w.clock.Advance(-time.Second)
+	w.wait(w.signIn("anna@example.ch", password)) // two clocks differ by as much
+	w.clock.Advance(-30 * 24 * time.Hour)
+	w.fail(5, "anna@example.ch")
+	if got := w.wait(w.signIn("anna@example.ch", password)); got != 2 {
+		t.Errorf("Retry-After %d, want 2", got)
+	}
+	w.clock.Advance(seconds(2))
+	w.tokens("anna@example.ch")
+}

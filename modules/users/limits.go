@@ -95,9 +95,14 @@ func (s *Service) tries(ctx context.Context, q store.Querier) (int, error) {
 	return s.OTPAttempts, err
 }
 
-// countFailure notes that somebody has entered a wrong code.
+// countFailure notes that somebody has entered a wrong code. Beyond the budget nothing is noted: a flood of wrong codes
+// must not fill the table.
 func (s *Service) countFailure(ctx context.Context, tx *store.Tx) error {
-	return insertEvent(ctx, tx, s.subject("failed", ""))
+	failed := quota{s.subject("failed", ""), failedCodes, hour}
+	if wait, err := waitFor(ctx, tx, failed); err != nil || wait > 0 {
+		return err
+	}
+	return insertEvent(ctx, tx, failed.subject)
 }
 
 // check refuses an event that would exceed a quota. It writes nothing.
