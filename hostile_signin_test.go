@@ -227,7 +227,7 @@ func TestHostile_AStolenFreshTokenDoesNotTakeTheAccount(t *testing.T) {
 	p.client().do(t, "POST", "/authenticate", object("user_id", anna.email, "password", "nine loud geese swim home"), 200)
 }
 
-// A stranger with a /48, and then with very many of them, guesses for as long as it can: nobody who is known is kept out.
+// An attacker guesses from one /48 and then from very many. Known networks and devices stay able to sign in.
 func TestHostile_StrangersDoNotLockOut(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	p := startHostile(t, dir)
@@ -253,7 +253,7 @@ func TestHostile_StrangersDoNotLockOut(t *testing.T) {
 		}
 	}
 	p.stop()
-	p = startHostile(t, dir) // a restart forgives nothing and forgets nobody
+	p = startHostile(t, dir) // counts, known networks and devices survive a restart
 	if a := p.client().from("198.51.100.1").do(t, "POST", "/authenticate", right, 429); a.header.Get("Retry-After") == "" {
 		t.Error("429 without Retry-After")
 	}
@@ -276,7 +276,7 @@ func TestHostile_StrangersDoNotLockOut(t *testing.T) {
 	}
 }
 
-// Adding an address tells nothing about its owner, and its owner is told.
+// Adding an address does not reveal whether it is taken, and its owner gets a message.
 func TestHostile_AddingTellsNothing(t *testing.T) {
 	p := startHostile(t, filepath.Join(t.TempDir(), "data"))
 	admin := p.admin()

@@ -59,7 +59,6 @@ func (s *Server) identify(r *call) {
 	r.Language = locales.Match(listHeader(header, fiber.HeaderAcceptLanguage))
 	r.Address = s.clientAddress(r.fiber.Context())
 	r.DeviceID = string(header.Peek("X-Device-ID"))
-	r.DeviceToken = string(header.Peek("X-Device-Token"))
 	r.IfMatch = listHeader(header, fiber.HeaderIfMatch)
 	r.Context.Now = s.Options.Now()
 
@@ -78,6 +77,9 @@ func (s *Server) steps(r *call) error {
 	// What a public POST answers, such as tokens, is for nobody else either (RFC 6749, section 5.1).
 	if !r.row.Access.IsPublic() || r.row.Method == http.MethodPost {
 		r.fiber.Response().Header.Set(fiber.HeaderCacheControl, "no-store")
+	}
+	if r.row.Access.IsPublic() {
+		r.DeviceToken = string(r.fiber.Request().Header.Peek("X-Device-Token"))
 	}
 	if err := s.readBody(r); err != nil {
 		return err

@@ -11,9 +11,9 @@ import (
 )
 
 // attempt is a try of one password from one network, by keyed hashes. All values by which a user can sign in are
-// counted as one; a value that nobody has is counted like a user.
+// counted as one. An unknown value is counted like a user.
 type attempt struct {
-	user     string // empty: nobody has the value
+	user     string // empty for an unknown value
 	who      string
 	own      budget   // from the caller's network
 	shared   []budget // from the networks around it and from everywhere

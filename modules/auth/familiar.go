@@ -12,8 +12,8 @@ import (
 	"kontor/store"
 )
 
-// Whoever guesses a password from elsewhere must not be able to keep its user out. The networks from which the user has
-// signed in lately, and devices that hold a token, have attempt budgets of their own; nobody else can use those up.
+// Guessing a password from elsewhere must not lock its user out. Networks from which the user has signed in lately, and
+// devices that hold a token, have attempt budgets of their own, which no other client can use up.
 const (
 	// networkKnownFor is how long after a success a network is known.
 	networkKnownFor = 30 * 24 * time.Hour
@@ -133,8 +133,8 @@ func (s *Service) renewDevice(ctx context.Context, tx *store.Tx, a attempt, sess
 	return s.deviceToken(a.user, id, 1), err
 }
 
-// forgetFamiliar makes strangers of all devices of a user and of all networks but that of the request: with the old
-// password, others may have signed in.
+// forgetFamiliar revokes the device tokens of a user and deletes the known networks but that of the request: others may
+// have signed in with the old password.
 func (s *Service) forgetFamiliar(ctx context.Context, tx *store.Tx, userID string) error {
 	if _, err := tx.Exec(ctx, deleteDeviceTokens, userID); err != nil {
 		return err
@@ -143,8 +143,8 @@ func (s *Service) forgetFamiliar(ctx context.Context, tx *store.Tx, userID strin
 	return err
 }
 
-// TrustNetwork remembers the network of the request as one of the user's, who has proven to be the user by other means
-// than a password.
+// TrustNetwork remembers the network of the request as one of the user's. It is for callers that have authenticated the
+// user by other means than the password.
 func (s *Service) TrustNetwork(ctx context.Context, tx *store.Tx, userID string) error {
 	return noteNetwork(ctx, tx, s.newAttempt(ctx, userID, ""))
 }

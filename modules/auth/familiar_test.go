@@ -12,7 +12,7 @@ import (
 	"kontor/store"
 )
 
-// besiege guesses at a password from ever new networks until everybody who is not known waits for a minute.
+// besiege guesses at a password from ever new networks until unknown networks have to wait for a minute.
 func (w *world) besiege(value string) {
 	w.Helper()
 	for {
@@ -62,7 +62,7 @@ func TestKnownNetwork_HasABudgetOfItsOwn(t *testing.T) {
 	w.tokens("anna@example.ch", from("192.0.2.7")...) // what failed at home is not counted elsewhere
 }
 
-// A success by a lane of its own gives nobody else new guesses.
+// A success from a known network does not reset the shared budgets.
 func TestKnownNetwork_ASuccessDoesNotForgiveOthers(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")
@@ -83,7 +83,7 @@ func TestCoolingOff_NetworksOfIPv6AreCountedTogether(t *testing.T) {
 	w.tokens("anna@example.ch", from("2001:db8:2::1")...)
 }
 
-// Who holds a /48 slows nobody down but for a moment: its own budget pauses first.
+// An attacker with one /48 cannot use up the budget of a user: the budget of the /48 pauses first.
 func TestCoolingOff_OneSubscriberHardlySlowsOthers(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")
@@ -200,7 +200,7 @@ func TestDeviceToken_AUserHasFew(t *testing.T) {
 	w.wait(w.signIn("anna@example.ch", password, append(from("198.51.100.1"), "X-Device-Token", oldest)...))
 }
 
-// A new password makes strangers of the networks that signed in with the old one, but not of the one where it was set.
+// A new password deletes the known networks.
 func TestSetPassword_ForgetsNetworks(t *testing.T) {
 	w := newWorld(t)
 	anna := w.user("anna@example.ch")
@@ -285,7 +285,7 @@ func (w *world) sessionOf(userID, token string) string {
 	return ""
 }
 
-// After the clock was set back nobody waits until it has caught up.
+// After the clock was set back, pauses from before do not last until it has caught up.
 func TestCoolingOff_AfterTheClockWasSetBack(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")

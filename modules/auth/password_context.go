@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Whoever guesses begins with the words that belong to a person and a place, and with what people put behind a word when
-// they are asked for more characters: a year, digits, exclamation marks (NIST SP 800-63B-4, section 3.1.1.2).
+// Attackers first try the words that belong to a person or a service, with the suffixes that people add to reach a minimum
+// length: a year, digits, exclamation marks (NIST SP 800-63B-4, section 3.1.1.2).
 
 // minOther is how many letters of its own a password must have beside a word of its context.
 const minOther = 3

@@ -112,7 +112,7 @@ func (s *Service) EndSession(ctx context.Context, userID, sessionID string) erro
 		case row.UserID != userID || row.ended != nil || tx.Now() >= row.ExpiresAt:
 			return fault.SessionNotFound
 		}
-		// Whoever ends the session of a device takes it for lost.
+		// A user who ends the session of a device may have lost the device.
 		if _, err := tx.Exec(ctx, deleteDeviceOfSession, row.ID); err != nil {
 			return err
 		}

@@ -89,7 +89,7 @@ func TestSignIn_TellsNothingAboutUsers(t *testing.T) {
 		}
 	}
 	before := w.auth.Hashes()
-	w.fail(3, "anna@example.ch") // the address and the id are one user, who has failed twice before
+	w.fail(3, "anna@example.ch") // the address and the id are one user, with two failures from above
 	w.wait(w.signIn("anna@example.ch", password))
 	if made := w.auth.Hashes() - before; made != 3 {
 		t.Errorf("%d hashes: the password was looked at during the pause", made)

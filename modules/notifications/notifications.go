@@ -167,14 +167,14 @@ func (s *Service) PasswordChanged(ctx context.Context, tx *store.Tx, userID stri
 	return s.Notify(ctx, tx, notice.Notice{Event: notice.PasswordChanged, Type: access.Users, RecordID: userID, Recipients: []string{userID}})
 }
 
-// CredentialAdded tells a user at all validated addresses that another credential, which value hints at, was added. Call it
-// before that one is validated: it is meant for the others.
+// CredentialAdded notifies a user at all validated addresses that a credential was added. value hints at it. Call it before
+// the credential is validated, so that only the others get the message.
 func (s *Service) CredentialAdded(ctx context.Context, tx *store.Tx, userID, value string) error {
 	return s.credentialChanged(ctx, tx, notice.CredentialAdded, userID, value)
 }
 
-// CredentialRemoved tells a user at all validated addresses that one of them, which value hints at, is deleted. Call it
-// before it is: its own address is to hear of it.
+// CredentialRemoved notifies a user at all validated addresses that one of them is deleted. value hints at it. Call it before
+// the deletion, so that the deleted address gets the message, too.
 func (s *Service) CredentialRemoved(ctx context.Context, tx *store.Tx, userID, value string) error {
 	return s.credentialChanged(ctx, tx, notice.CredentialRemoved, userID, value)
 }

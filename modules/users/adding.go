@@ -118,7 +118,7 @@ func (s *Service) isTaken(ctx context.Context, q store.Querier, key string) (boo
 }
 
 // prepareProof draws the code that proves that a value belongs to the user. Where it is somebody else's already, the
-// message to the address says so instead, and the code is one that nobody knows.
+// message to the address says so instead, and the code is random and never sent.
 func (s *Service) prepareProof(ctx context.Context, c Credential, language string) (code, error) {
 	owned, err := selectValidated(ctx, s.db, keys{c.target(), c.target()})
 	switch {

@@ -145,7 +145,7 @@ func (s *Service) deleteCredential(ctx context.Context, in deleteCredentialInput
 		if err := checkDeletable(ctx, tx, c); err != nil {
 			return err
 		}
-		// Before it is gone: its address hears of it, too.
+		// Before the deletion, so that the deleted address gets the message, too.
 		if err := s.outbox.CredentialRemoved(ctx, tx, c.UserID, masked(c)); err != nil {
 			return err
 		}
@@ -170,8 +170,8 @@ func checkDeletable(ctx context.Context, q store.Querier, c Credential) error {
 	return nil
 }
 
-// removeUntrusted deletes what was added to an account lately or claimed for it: the user, who recovers it by an older
-// credential, may not be the one who did.
+// removeUntrusted deletes the credentials that were added to an account lately or claimed for it. The user who recovers the
+// account by an older credential may not be the one who added them.
 func (s *Service) removeUntrusted(ctx context.Context, tx *store.Tx, userID string) error {
 	added, err := selectUntrusted(ctx, tx, userID)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"kontor/store"
 )
 
-// Whoever can have messages sent can use them as a weapon: against their recipients, against the bill of whoever sends
-// them, and to find out who has an account. What is counted here stands in rows, so that a restart forgets nothing.
+// Messages can be abused: to annoy their recipients, to run up costs, and to find out which addresses have an account. The
+// counts are rows, so that they survive a restart.
 const (
 	// One target gets few messages, whoever asks for them.
 	otpSends     = 3
@@ -60,8 +60,8 @@ func (s *Service) byCaller(ctx context.Context, kind string, perHour int) (quota
 	return quotas
 }
 
-// sendLimits are those of a message to a target, whether or not the target exists. The day is counted for each purpose: by
-// adding somebody's address to an account nobody can keep its owner from recovering another.
+// sendLimits are those of a message to a target, whether or not the target exists. The day is counted for each purpose, so
+// that adding an address to an account does not block the recovery of the account that has it.
 func (s *Service) sendLimits(ctx context.Context, key, purpose string) limits {
 	l := limits{refusal: fault.OTPSendLimited, quotas: []quota{
 		{s.subject("target", key), otpSends, otpWindow},
@@ -81,7 +81,7 @@ func (s *Service) registrationLimits(ctx context.Context) limits {
 }
 
 // conflictLimits are those of a registration of a taken value. Once they are used up, free values are refused, too:
-// otherwise the refusal would tell what a conflict tells.
+// otherwise the refusal would reveal the same as a conflict.
 func (s *Service) conflictLimits(ctx context.Context) limits {
 	return limits{fault.RateLimited, s.byCaller(ctx, "conflict", s.PerHour/conflictPart)}
 }

@@ -13,7 +13,7 @@ import (
 
 func text(value any) string { return fmt.Sprint(value) }
 
-// Adding and deleting credentials has messages sent to strangers, but few.
+// Adding and deleting credentials sends few messages.
 func TestSendLimits_OfAUser(t *testing.T) {
 	b := newBank(t)
 	m := b.customer(email(1))
@@ -128,8 +128,8 @@ func TestAddUsername_FewCanBeTried(t *testing.T) {
 	}
 }
 
-// After very many wrong codes of everybody a code has one try: guessers go on with a fifth of the chance, and whoever types
-// a code right is not kept out.
+// After very many wrong codes, of all users together, each code has one try: guessing has a fifth of the chance, and a right
+// code is still accepted.
 func TestFailedCodes_LeaveOneTryToEachCode(t *testing.T) {
 	b := newBank(t)
 	b.exec(func(ctx context.Context, tx *store.Tx) error {
@@ -173,7 +173,7 @@ func TestSendLimits_AreExactInParallel(t *testing.T) {
 	}
 }
 
-// A clock that was set back keeps nobody waiting for longer than a window.
+// Events from before the clock was set back do not count.
 func TestSendLimits_AfterTheClockWasSetBack(t *testing.T) {
 	b := newBank(t)
 	m := b.registrant(email(1))

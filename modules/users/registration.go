@@ -84,7 +84,7 @@ func (s *Service) countRegistration(ctx context.Context, tx *store.Tx, c Credent
 	if err := s.checkRegistration(ctx, tx); err != nil {
 		return nil, err
 	}
-	// Before anything tells whether the value is taken.
+	// Checked before the value is looked up, so that the refusal does not depend on it.
 	sending := limits{}
 	if !c.Validated {
 		sending = s.sendLimits(ctx, c.target(), forValidation)

@@ -57,7 +57,7 @@ func TestStolenToken_ChangesNoCredentialWithoutThePassword(t *testing.T) {
 	b.call(m.token, "PUT", m.path("/password"), map[string]string{"old_password": password, "password": newPassword}).want(t, 200, "")
 }
 
-// A registrant, who has only the token of the registration, can take all the time that the codes give.
+// A registrant can validate the first credential for as long as the token of the registration lasts.
 func TestValidate_TheFirstCredentialNeedsNoFreshSession(t *testing.T) {
 	b := newBank(t)
 	m := b.registrant(email(1))
@@ -114,7 +114,7 @@ func TestNewCredential_CanBeDeletedAtOnce(t *testing.T) {
 	b.call(m.token, "DELETE", "/v1/users/credentials/"+m.credential, nil).want(t, 200, "")
 }
 
-// Who recovers the account by the old address throws out what somebody else may have added.
+// A recovery by an older address deletes the credentials that were added lately.
 func TestRecovery_RemovesWhatWasAddedLately(t *testing.T) {
 	b := newBank(t)
 	m := b.customer(email(1))
@@ -166,7 +166,7 @@ func TestAddCredential_TellsNothingBeforeTheCode(t *testing.T) {
 	}
 	// Nothing that was sent to the owner is a code.
 	b.call(m.token, "PUT", m.path("/credentials/"+id+"/validate"), otp(message.Code)).want(t, 400, "users.invalid_otp")
-	// The claim goes to the one who has proven it.
+	// The user who proves the value gets it, in place of the one who claimed it.
 	last := b.call(m.token, "GET", m.path("/credentials?sort=-created_at&search.validated=false"), nil)
 	for _, row := range last.Body["data"].([]any) {
 		if c := row.(map[string]any); c["value"] == email(3) {

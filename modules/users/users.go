@@ -84,9 +84,9 @@ type Outbox interface {
 	PrepareOTP(m OTPMessage) func(ctx context.Context, tx *store.Tx) error
 	// PasswordChanged tells a user that his password was replaced.
 	PasswordChanged(ctx context.Context, tx *store.Tx, userID string) error
-	// CredentialAdded tells a user at all validated addresses that another one, which value hints at, is theirs now.
+	// CredentialAdded notifies a user at all validated addresses that a credential was added. value hints at it.
 	CredentialAdded(ctx context.Context, tx *store.Tx, userID, value string) error
-	// CredentialRemoved tells a user at all validated addresses that one of them was deleted.
+	// CredentialRemoved notifies a user at all validated addresses that one of them is deleted.
 	CredentialRemoved(ctx context.Context, tx *store.Tx, userID, value string) error
 }
 

@@ -69,8 +69,8 @@ func (s *Service) validate(ctx context.Context, in validateInput) (Credential, e
 	}
 }
 
-// takeValue makes the value of a credential free for its user, who has proven to receive what is sent there: whoever only
-// claimed it loses the claim. taken reports that somebody else has validated it.
+// takeValue frees the value of a credential whose user has entered the right code: unvalidated claims of others are
+// deleted. taken reports that another user has validated the value.
 func (s *Service) takeValue(ctx context.Context, tx *store.Tx, c Credential) (taken bool, err error) {
 	owned, err := selectValidated(ctx, tx, keys{c.target(), c.target()})
 	if err == nil {
@@ -89,8 +89,8 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// validated marks a credential. The first one makes a pending user an active customer. A further one is told to the
-// addresses that the user has already, and is trusted later.
+// validated marks a credential. The first one makes a pending user an active customer. A further one is reported to
+// the addresses that the user has already, and is trusted later.
 func (s *Service) validated(ctx context.Context, tx *store.Tx, c *Credential) error {
 	user, err := accounts.Any(ctx, tx, c.UserID)
 	if user, err = withRoles(ctx, tx, user, err); err != nil {
