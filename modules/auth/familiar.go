@@ -45,8 +45,11 @@ func (s *Service) deviceToken(userID, id string, rotation int64) string {
 // parseDevice reads a device token. One that is not of this form, or not of this user, is none.
 func (s *Service) parseDevice(userID, token string) device {
 	const maxLength = 128
+	if len(token) > maxLength || userID == "" {
+		return device{}
+	}
 	parts := strings.Split(token, ".")
-	if len(token) > maxLength || len(parts) != 3 || userID == "" || !isID(parts[0]) {
+	if len(parts) != 3 || !isID(parts[0]) {
 		return device{}
 	}
 	rotation, err := strconv.ParseInt(parts[1], 10, 64)
