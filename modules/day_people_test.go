@@ -108,6 +108,7 @@ func (d *day) sessions(p people) {
 	p.customer = d.s.SignIn(beat, "ein anderer ruhiger Tag")
 	user := "/v1/users/" + p.customer.UserID
 	d.do(p.customer, "PUT", user+"/password", map[string]any{"old_password": "ein anderer ruhiger Tag", "password": beatPassword})
+	d.do(p.customer, "POST", user+"/reauthenticate", map[string]any{"password": beatPassword})
 	var tokens struct {
 		AccessToken  string `json:"access_token"`
 		RefreshToken string `json:"refresh_token"`

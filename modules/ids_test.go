@@ -15,6 +15,7 @@ var validBodies = map[string]string{
 	"PATCH /v1/users/{id}":                                                 `{"language": "de"}`,
 	"PUT /v1/users/{id}/password":                                          `{"old_password": "a long enough password 42", "password": "another long password 43"}`,
 	"PUT /v1/users/{id}/roles":                                             `{"roles": ["Customer"]}`,
+	"POST /v1/users/{id}/reauthenticate":                                   `{"password": "a long enough password 42"}`,
 	"POST /v1/users/{id}/credentials":                                      `{"credential_type": "username", "credential_value": "somebody.new"}`,
 	"PUT /v1/users/{id}/credentials/{credential_id}/validate":              `{"otp": "123456"}`,
 	"PUT /v1/rbac/roles/{id}":                                              `{"name": "Auditor"}`,

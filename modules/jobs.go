@@ -23,6 +23,7 @@ func (m *Modules) Jobs() []Job {
 	return []Job{
 		{"auth.key_use", time.Minute, m.Auth.FlushKeyUse},
 		{"auth.purge", time.Hour, m.Auth.Purge},
+		{"users.purge", time.Hour, m.Users.Purge},
 		{"store.purge_replays", time.Hour, func(ctx context.Context) error {
 			_, err := m.DB.PurgeIdempotency(ctx)
 			return err

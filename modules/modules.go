@@ -75,12 +75,13 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		AccessToken: o.Settings.Auth.AccessToken, RefreshToken: o.Settings.Auth.RefreshToken,
 		FreeAttempts: o.Settings.Auth.CoolingOff.FreeAttempts, BasePause: o.Settings.Auth.CoolingOff.Base, MaxPause: o.Settings.Auth.CoolingOff.Max,
 		PasswordMinLength: o.Settings.Auth.PasswordMinLength, Hash: o.Hash,
-		LoginKey: users.LoginKey, Events: m.Notifications, Texts: texts, Log: o.Log,
+		LoginKey: users.LoginKey, FormerKey: users.FormerKey, Events: m.Notifications, Texts: texts, Log: o.Log,
 	}); err != nil {
 		return nil, err
 	}
 	m.Notifications.Guard(m.Auth)
-	m.Users = users.New(db, m.Auth, outbox{m.Notifications}, texts, users.Options{OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts})
+	m.Users = users.New(db, m.Auth, outbox{m.Notifications}, texts, users.Options{
+		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log})
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Personas)
 	m.Payers = payers.New(db, m.Customers, texts)
@@ -135,8 +136,24 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 	return table
 }
 
+// codesPerHour is how many codes and registrations a network may ask for in an hour: as many as it may make public requests
+// a minute, unless a setting says otherwise. 0: limits are off.
+func codesPerHour(limits settings.RateLimits) int {
+	switch {
+	case !limits.Enabled:
+		return 0
+	case limits.CodesPerHour > 0:
+		return limits.CodesPerHour
+	default:
+		return limits.PublicPerMinute
+	}
+}
+
 // Start puts grants and rules in force.
 func (m *Modules) Start(ctx context.Context) error {
+	if err := m.Users.Start(ctx); err != nil {
+		return fmt.Errorf("start users: %w", err)
+	}
 	if err := m.RBAC.Start(ctx, m.Endpoints()); err != nil {
 		return fmt.Errorf("start access control: %w", err)
 	}

@@ -128,7 +128,13 @@ func (s *Server) failHeaders(r *call, e *fault.Error) {
 	}
 	if e.Status == http.StatusUnauthorized {
 		challenge := `Bearer realm="kontor"`
-		if r.row != nil && r.row.Access.TakesBearer() && bearerToken(r.fiber) != "" {
+		switch {
+		case e.Kind == fault.StaleSession:
+			challenge += `, error="insufficient_user_authentication"` // RFC 9470, section 3
+			if age, ok := e.Details["max_age"].(int); ok {
+				challenge += `, max_age="` + strconv.Itoa(age) + `"`
+			}
+		case r.row != nil && r.row.Access.TakesBearer() && bearerToken(r.fiber) != "":
 			challenge += `, error="invalid_token"` // RFC 6750, section 3.1
 		}
 		header.Set(fiber.HeaderWWWAuthenticate, challenge)

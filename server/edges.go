@@ -68,7 +68,7 @@ func (s *Server) preflight(r *call) bool {
 	response.Header.Set(fiber.HeaderAccessControlAllowOrigin, origin)
 	response.Header.Set(fiber.HeaderAccessControlAllowMethods, "GET, HEAD, POST, PUT, PATCH, DELETE")
 	response.Header.Set(fiber.HeaderAccessControlAllowHeaders, "Authorization, Content-Type, Accept-Language, X-API-Key, "+
-		"X-Device-ID, X-Request-ID, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID")
+		"X-Device-ID, X-Device-Token, X-Request-ID, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID")
 	response.Header.Set(fiber.HeaderAccessControlMaxAge, "600")
 	response.SetStatusCode(fiber.StatusOK)
 	return true

@@ -78,6 +78,9 @@ func (s *Server) steps(r *call) error {
 	if !r.row.Access.IsPublic() || r.row.Method == http.MethodPost {
 		r.fiber.Response().Header.Set(fiber.HeaderCacheControl, "no-store")
 	}
+	if r.row.Access.IsPublic() {
+		r.DeviceToken = string(r.fiber.Request().Header.Peek("X-Device-Token"))
+	}
 	if err := s.readBody(r); err != nil {
 		return err
 	}

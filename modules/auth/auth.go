@@ -47,9 +47,11 @@ type Options struct {
 
 	// LoginKey brings a credential value, as it is typed, to the form that credentials.value_key has.
 	LoginKey func(value string) string
-	Events   Events // nil: nobody listens
-	Texts    endpoint.Texts
-	Log      *slog.Logger
+	// FormerKey is the form that value_key had before look-alikes were made one. nil: the same as LoginKey.
+	FormerKey func(value string) string
+	Events    Events // nil: nobody listens
+	Texts     endpoint.Texts
+	Log       *slog.Logger
 }
 
 func (o *Options) fill() {
@@ -64,6 +66,9 @@ func (o *Options) fill() {
 	setDefault(&o.Audience, "kontor-api")
 	if o.LoginKey == nil {
 		o.LoginKey = func(typed string) string { return value.Fold(strings.TrimSpace(typed)) }
+	}
+	if o.FormerKey == nil {
+		o.FormerKey = o.LoginKey
 	}
 	if o.Texts == nil {
 		o.Texts = keysAsTexts{}

@@ -2,11 +2,9 @@ package auth
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"time"
 
-	"kontor/server/endpoint"
 	"kontor/server/fault"
 	"kontor/store"
 )
@@ -19,33 +17,14 @@ const (
 	maxStrangerPause = 60 * time.Second
 
 	// valuesPerNetwork is how many different values may fail from one network within valuesWindow: who tries one
-	// password on many users is stopped, too. A value that succeeds does not count, and goes on being looked at for
-	// homeFor: a stranger in the same house must not be able to lock out those who live there.
+	// password on many users is stopped, too. A value that succeeds does not count, and is not held up by others that
+	// fail from the same network while the network is known.
 	valuesPerNetwork = 30
 	valuesWindow     = 10 * time.Minute
-	homeFor          = 24 * time.Hour
 
 	// forgetAfter is when failures are forgotten without a success.
 	forgetAfter = 24 * time.Hour
 )
-
-// attempt is a try of one value from one network, by keyed hashes.
-type attempt struct {
-	value   string // what network and value are counted under
-	pair    string
-	network string
-	home    string // under what is kept that the value has succeeded from the network
-}
-
-// newAttempt names what a try counts for. Values that nobody has are counted like all others.
-func (s *Service) newAttempt(ctx context.Context, key string) attempt {
-	network := endpoint.Of(ctx).Network()
-	hash := func(kind, text string) string {
-		return hex.EncodeToString(s.db.Keyed("sign-in "+kind, []byte(text)))
-	}
-	return attempt{value: hash("value", key), pair: hash("pair", network+" "+key), network: hash("network", network),
-		home: hash("home", network+" "+key)}
-}
 
 // failures is the count of a subject.
 type failures struct {
@@ -54,10 +33,14 @@ type failures struct {
 	blockedUntil store.Time
 }
 
+// ahead reports whether the count is of a clock that was set back since. It is forgotten: its pause would last for as long
+// as the clock is behind.
+func (f failures) ahead(now store.Time) bool { return f.last > now+clockLeeway }
+
 // next counts one more failure, which is forgotten after a day, and pauses once the free attempts are used up:
 // base, twice base, … up to the longest.
 func (f failures) next(now store.Time, free int, base, longest time.Duration) failures {
-	if now >= f.last.Add(forgetAfter) {
+	if now >= f.last.Add(forgetAfter) || f.ahead(now) {
 		f = failures{}
 	}
 	f.count++
@@ -77,37 +60,43 @@ func pause(doublings int, base, longest time.Duration) time.Duration {
 }
 
 // reserve counts an attempt as failed before the password is looked at, so that parallel guesses cannot exceed what is
-// free. It returns fault.CoolingOff when the caller has to wait; then nothing is counted.
-func (s *Service) reserve(ctx context.Context, a attempt) error {
+// free. It returns the lane that it counted for, or fault.CoolingOff when the caller has to wait; then nothing is counted.
+func (s *Service) reserve(ctx context.Context, a attempt) (lane, error) {
+	var chosen lane
 	var wait time.Duration
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		if wait, err = s.mustWait(ctx, tx, a); err != nil || wait > 0 {
+		if chosen, wait, err = s.choose(ctx, tx, a); err != nil || wait > 0 {
 			return err
 		}
-		now, o := tx.Now(), s.options
-		pair, err := selectFailures(ctx, tx, a.pair)
-		if err != nil {
-			return err
+		counted := make([]failures, len(chosen.budgets))
+		for i, b := range chosen.budgets {
+			if counted[i], err = selectFailures(ctx, tx, b.subject); err != nil {
+				return err
+			}
+			counted[i] = counted[i].next(tx.Now(), b.free, s.options.BasePause, b.longest)
 		}
-		value, err := selectFailures(ctx, tx, a.value)
-		if err != nil {
-			return err
+		for i, b := range chosen.budgets {
+			if err := upsertFailures(ctx, tx, b.subject, counted[i]); err != nil {
+				return err
+			}
 		}
-		pair = pair.next(now, o.FreeAttempts, o.BasePause, o.MaxPause)
-		value = value.next(now, strangerFactor*o.FreeAttempts, o.BasePause, min(maxStrangerPause, o.MaxPause))
-		if err := upsertFailures(ctx, tx, a.pair, pair); err != nil {
-			return err
-		}
-		return upsertFailures(ctx, tx, a.value, value)
+		return nil
 	})
-	return coolingOff(wait, err)
+	return chosen, coolingOff(wait, err)
 }
 
-// countForNetwork notes that a value has failed from a network. It comes after the password was looked at, so that an
+// countForNetworks notes that a value has failed from the networks. It comes after the password was looked at, so that an
 // office whose people sign in at the same time is not taken for somebody who tries one password on many users; fewer than
 // networkAtOnce can slip through.
-func (s *Service) countForNetwork(ctx context.Context, a attempt) error {
-	return s.db.InTx(ctx, func(tx *store.Tx) error { return upsertNetworkValue(ctx, tx, a.network, a.value) })
+func (s *Service) countForNetworks(ctx context.Context, a attempt) error {
+	return s.db.InTx(ctx, func(tx *store.Tx) error {
+		for _, n := range a.networks {
+			if err := upsertNetworkValue(ctx, tx, n.network, a.who); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // coolingOff makes an error of a wait.
@@ -118,38 +107,20 @@ func coolingOff(wait time.Duration, err error) error {
 	return err
 }
 
-// mustWait is how long nobody looks at what the caller tries.
-func (s *Service) mustWait(ctx context.Context, q store.Querier, a attempt) (time.Duration, error) {
-	now := q.Now()
-	until := now
-	for _, subject := range []string{a.pair, a.value} {
-		f, err := selectFailures(ctx, q, subject)
-		if err != nil {
-			return 0, err
-		}
-		until = max(until, f.blockedUntil)
-	}
-	full, err := selectNetworkFull(ctx, q, a, now.Add(-valuesWindow))
-	if err != nil {
-		return 0, err
-	}
-	if full > 0 {
-		until = max(until, full.Add(valuesWindow))
-	}
-	return time.Duration(until-now) * time.Millisecond, nil
-}
-
-// forgive takes back what a success has disproved, and notes where the value is at home.
-func forgive(ctx context.Context, tx *store.Tx, a attempt) error {
-	for _, subject := range []string{a.pair, a.value} {
-		if _, err := tx.Exec(ctx, deleteFailures, subject); err != nil {
+// forgive takes back what a success has disproved, and remembers the network. What others have used up of the shared
+// budgets stays used up when the user comes by a lane of their own: each of the user's sign-ins would give them new guesses.
+func forgive(ctx context.Context, tx *store.Tx, a attempt, used lane) error {
+	for _, b := range used.budgets {
+		if _, err := tx.Exec(ctx, deleteFailures, b.subject); err != nil {
 			return err
 		}
 	}
-	if _, err := tx.Exec(ctx, deleteNetworkValue, a.network, a.value); err != nil {
-		return err
+	for _, n := range a.networks {
+		if _, err := tx.Exec(ctx, deleteNetworkValue, n.network, a.who); err != nil {
+			return err
+		}
 	}
-	return upsertFailures(ctx, tx, a.home, failures{last: tx.Now(), blockedUntil: tx.Now()})
+	return noteNetwork(ctx, tx, a)
 }
 
 const (
@@ -165,7 +136,7 @@ const (
 	// The value whose time must run out before another one may fail from the network: the last of as many as may.
 	selectNetworkValue = `
 		SELECT at FROM sign_in_values
-		WHERE network = $1 AND at > $2 AND subject <> $3
+		WHERE network = $1 AND at > $2 AND at <= $5 AND subject <> $3
 		ORDER BY at DESC LIMIT 1 OFFSET $4`
 
 	selectNetworkKnows = `SELECT count(*) FROM sign_in_values WHERE network = $1 AND subject = $2 AND at > $3`
@@ -196,23 +167,19 @@ func upsertNetworkValue(ctx context.Context, tx *store.Tx, network, value string
 	return err
 }
 
-// selectNetworkFull gives zero while the network may try the value, else since when the value that has to leave first
-// is counted. A value that is counted already may be tried again, and so may one that is at home there.
-func selectNetworkFull(ctx context.Context, q store.Querier, a attempt, since store.Time) (store.Time, error) {
+// selectNetworkFull returns zero while the network may try the value, else since when the value that has to leave first
+// is counted. A value that is counted already may be tried again.
+func selectNetworkFull(ctx context.Context, q store.Querier, n spread, who string, since store.Time) (store.Time, error) {
 	var at store.Time
-	err := q.QueryRow(ctx, selectNetworkValue, a.network, since, a.value, valuesPerNetwork-1).Scan(&at)
+	err := q.QueryRow(ctx, selectNetworkValue, n.network, since, who, n.values-1, q.Now()+clockLeeway).Scan(&at)
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	var known int
-	if err := q.QueryRow(ctx, selectNetworkKnows, a.network, a.value, since).Scan(&known); err != nil || known > 0 {
-		return 0, err
-	}
-	home, err := selectFailures(ctx, q, a.home)
-	if err != nil || q.Now() < home.last.Add(homeFor) {
+	var counted int
+	if err := q.QueryRow(ctx, selectNetworkKnows, n.network, who, since).Scan(&counted); err != nil || counted > 0 {
 		return 0, err
 	}
 	return at, nil

@@ -149,7 +149,7 @@ func TestCoolingOff_WhoIsAtHomeInANetworkIsNotLockedOutByOthers(t *testing.T) {
 	w.tokens("anna@example.ch")
 	w.user("beat@example.ch")
 	w.tokens("beat@example.ch", from("192.0.2.7")...)
-	w.clock.Advance(24*time.Hour - time.Minute)
+	w.clock.Advance(30*24*time.Hour - time.Minute)
 	for i := range 30 {
 		w.fail(1, fmt.Sprintf("guess%d@example.ch", i))
 	}
@@ -161,11 +161,11 @@ func TestCoolingOff_WhoIsAtHomeInANetworkIsNotLockedOutByOthers(t *testing.T) {
 	}
 }
 
-func TestCoolingOff_NobodyIsAtHomeAfterADay(t *testing.T) {
+func TestCoolingOff_NoNetworkIsKnownAfterAMonth(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")
 	w.tokens("anna@example.ch")
-	w.clock.Advance(24 * time.Hour)
+	w.clock.Advance(30 * 24 * time.Hour)
 	for i := range 30 {
 		w.fail(1, fmt.Sprintf("guess%d@example.ch", i))
 	}
@@ -217,7 +217,7 @@ func TestPurge(t *testing.T) {
 	w.fail(2, "nobody@example.ch")
 	ctx := context.Background()
 	left := func() (text string) {
-		for _, table := range []string{"sessions", "refresh_tokens", "devices", "sign_in_failures", "sign_in_values"} {
+		for _, table := range []string{"sessions", "refresh_tokens", "devices", "sign_in_failures", "sign_in_values", "known_networks", "device_tokens"} {
 			var n int
 			if err := w.db.QueryRow(ctx, "SELECT count(*) FROM "+table).Scan(&n); err != nil {
 				t.Fatal(err)
@@ -230,7 +230,7 @@ func TestPurge(t *testing.T) {
 		after time.Duration
 		want  string
 	}{
-		{0, "11131"}, {10 * time.Minute, "11130"}, {24 * time.Hour, "11100"}, {31 * 24 * time.Hour, "00100"}, {400 * 24 * time.Hour, "00000"},
+		{0, "1112111"}, {10 * time.Minute, "1112011"}, {24 * time.Hour, "1110011"}, {31 * 24 * time.Hour, "0010001"}, {400 * 24 * time.Hour, "0000000"},
 	} {
 		w.clock.Advance(step.after)
 		if err := w.auth.Purge(ctx); err != nil {

@@ -155,6 +155,9 @@ func (s *Service) Hashes() int64 { return s.hasher.made.Load() }
 // HashPassword hashes a new password for [Service.SetPassword]. It takes some 20 ms and is not for use in a transaction. It
 // returns fault.Unavailable when too many wait.
 func (s *Service) HashPassword(_ context.Context, password string) (string, error) {
+	if isTooLong(password) {
+		return "", fault.Invalid("password", "invalid.max_length", fault.Args{"Max": maxPasswordLength})
+	}
 	leave, err := s.hasher.enter()
 	if err != nil {
 		return "", err

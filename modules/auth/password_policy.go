@@ -17,6 +17,12 @@ import (
 // maxPasswordLength is the number of characters that a password may have. The least is a setting.
 const maxPasswordLength = 128
 
+// isTooLong reports whether a text is longer than any password, without counting the characters of one that is far too
+// long.
+func isTooLong(text string) bool {
+	return len(text) > maxPasswordLength*utf8.UTFMax || utf8.RuneCountInString(text) > maxPasswordLength
+}
+
 // minRest is how many characters a password must have beside a credential value it contains.
 const minRest = 6
 
@@ -63,6 +69,10 @@ var commonPasswords = sync.OnceValue(func() []string {
 // CheckPassword notes under the field what is wrong with a new password. personal are values that it must not be: the
 // user's credentials. There are no rules on kinds of characters (NIST SP 800-63B-4, section 3.1.1.2).
 func (s *Service) CheckPassword(problems *fault.Fields, field, password string, personal ...string) {
+	if isTooLong(password) { // before anything else looks at it
+		problems.Add(field, "invalid.max_length", fault.Args{"Max": maxPasswordLength})
+		return
+	}
 	length := utf8.RuneCountInString(password)
 	switch {
 	case password == "":
@@ -71,17 +81,15 @@ func (s *Service) CheckPassword(problems *fault.Fields, field, password string, 
 	case length < s.options.PasswordMinLength:
 		problems.Add(field, "invalid.min_length", fault.Args{"Min": s.options.PasswordMinLength})
 		return
-	case length > maxPasswordLength:
-		problems.Add(field, "invalid.max_length", fault.Args{"Max": maxPasswordLength})
-		return
 	}
 	lower := strings.ToLower(password)
-	if isCommon(lower) {
+	if isCommon(lower) || isDecorated(lower) || isContext(lower, []string{productName}) {
 		problems.Add(field, "invalid.password_common")
 		return
 	}
 	for _, value := range personal {
-		if restatesValue(lower, strings.ToLower(strings.TrimSpace(value))) {
+		value = strings.ToLower(strings.TrimSpace(value))
+		if restatesValue(lower, value) || isContext(lower, valueWords(value)) {
 			problems.Add(field, "invalid.password_credential")
 			return
 		}

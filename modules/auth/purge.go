@@ -32,6 +32,12 @@ const (
 	purgeFailures = `
 		DELETE FROM sign_in_failures WHERE subject IN (
 			SELECT subject FROM sign_in_failures WHERE last_at <= $1 LIMIT $2)`
+	purgeKnownNetworks = `
+		DELETE FROM known_networks WHERE subject IN (
+			SELECT subject FROM known_networks WHERE last_success_at <= $1 LIMIT $2)`
+	purgeDeviceTokens = `
+		DELETE FROM device_tokens WHERE id IN (
+			SELECT id FROM device_tokens WHERE expires_at <= $1 LIMIT $2)`
 	purgeValues = `
 		DELETE FROM sign_in_values WHERE (network, subject) IN (
 			SELECT network, subject FROM sign_in_values WHERE at <= $1 LIMIT $2)`
@@ -49,6 +55,8 @@ func (s *Service) Purge(ctx context.Context) error {
 		{purgeDevices, keepDevices},
 		{purgeFailures, forgetAfter},
 		{purgeValues, valuesWindow},
+		{purgeKnownNetworks, networkKnownFor},
+		{purgeDeviceTokens, 0},
 	} {
 		for deleted := int64(purgeBatch); deleted == purgeBatch; {
 			err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {

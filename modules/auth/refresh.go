@@ -29,6 +29,7 @@ type Tokens struct {
 	ExpiresIn    int64  `json:"expires_in" doc:"Seconds until the access token ends."` // seconds
 	RefreshToken string `json:"refresh_token,omitzero" doc:"Good for one refresh."`
 	UserID       string `json:"user_id"`
+	DeviceToken  string `json:"device_token,omitzero" doc:"Of a sign-in: for the header X-Device-Token of the next one. It keeps others who guess at the password from keeping the device out."`
 }
 
 // mint makes a pair of tokens for a session and moves its expiry to that of the longer one.

@@ -49,8 +49,8 @@ const (
 		ORDER BY r.role_id`
 
 	insertSessionRow = `
-		INSERT INTO sessions (id, user_id, device_id, created_at, last_used_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6)`
+		INSERT INTO sessions (id, user_id, device_id, created_at, last_used_at, expires_at, authenticated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $4)`
 
 	updateSessionUse = `UPDATE sessions SET last_used_at = $2, expires_at = $3 WHERE id = $1`
 

@@ -52,37 +52,37 @@ const (
 // OpenSession starts a session without a refresh token, as registration gives it, from the device of the request. It
 // gives the access token and the seconds it is good, and fault.InvalidInput for an X-Device-ID that is none.
 func (s *Service) OpenSession(ctx context.Context, tx *store.Tx, userID string) (token string, expiresIn int, err error) {
-	tokens, err := s.openSession(ctx, tx, userID, notRenewable)
+	tokens, _, err := s.openSession(ctx, tx, userID, notRenewable)
 	return tokens.AccessToken, int(tokens.ExpiresIn), err
 }
 
-func (s *Service) openSession(ctx context.Context, tx *store.Tx, userID string, kind sessionKind) (Tokens, error) {
+func (s *Service) openSession(ctx context.Context, tx *store.Tx, userID string, kind sessionKind) (tokens Tokens, id string, err error) {
 	device, err := deviceID(ctx)
 	if err != nil {
-		return Tokens{}, err
+		return Tokens{}, "", err
 	}
 	now := tx.Now()
 	row := Session{ID: store.NewID(), UserID: userID, DeviceID: device, CreatedAt: now, LastUsedAt: now}
 	tokens, expires, err := s.mint(&row, now)
 	if err != nil {
-		return Tokens{}, err
+		return Tokens{}, "", err
 	}
 	if kind == notRenewable {
 		tokens.RefreshToken, row.ExpiresAt = "", expires
 	}
 	if err := insertSession(ctx, tx, row); err != nil {
-		return Tokens{}, err
+		return Tokens{}, "", err
 	}
 	if kind == renewable {
 		if err := insertRefreshToken(ctx, tx, tokenHash(tokens.RefreshToken), row.ID, s.refreshUntil(row, now)); err != nil {
-			return Tokens{}, err
+			return Tokens{}, "", err
 		}
 	}
 	if err := s.noteDevice(ctx, tx, userID, device); err != nil {
-		return Tokens{}, err
+		return Tokens{}, "", err
 	}
 	tx.Audit(store.AuditEntry{Actor: userID, Action: actionOpen, RecType: access.Sessions.Name, RecID: row.ID, After: row})
-	return tokens, nil
+	return tokens, row.ID, nil
 }
 
 // Logout ends the caller's session.
@@ -111,6 +111,10 @@ func (s *Service) EndSession(ctx context.Context, userID, sessionID string) erro
 			return err
 		case row.UserID != userID || row.ended != nil || tx.Now() >= row.ExpiresAt:
 			return fault.SessionNotFound
+		}
+		// A user who ends the session of a device may have lost the device.
+		if _, err := tx.Exec(ctx, deleteDeviceOfSession, row.ID); err != nil {
+			return err
 		}
 		return s.endSession(ctx, tx, caller.UserID, row, endedByRequest)
 	})

@@ -25,13 +25,15 @@ type account struct {
 }
 
 const (
-	// A user id wins over a credential that looks like one.
+	// A user id wins over a credential that looks like one, and the former key of a value over the one that it shares
+	// with its look-alikes: it belongs to a credential that collides with an older one.
 	selectAccountByKey = `
 		SELECT u.id, u.status, COALESCE(p.hash, '')
 		FROM users u
 		LEFT JOIN passwords p ON p.user_id = u.id
 		WHERE u.id = COALESCE(
 			(SELECT id FROM users WHERE id = $1),
+			(SELECT user_id FROM credentials WHERE value_key = $2 AND validated = TRUE),
 			(SELECT user_id FROM credentials WHERE value_key = $1 AND validated = TRUE))`
 
 	upsertPassword = `
@@ -43,22 +45,25 @@ const (
 	updateLastLogin = `UPDATE users SET last_login_at = $2 WHERE id = $1`
 )
 
+// login is a value that somebody signs in with, in the forms under which it is looked up.
+type login struct{ key, former string }
+
 // selectAccount finds the user of a value, or nobody.
-func selectAccount(ctx context.Context, q store.Querier, key string) (account, error) {
+func selectAccount(ctx context.Context, q store.Querier, l login) (account, error) {
 	var a account
-	err := q.QueryRow(ctx, selectAccountByKey, key).Scan(&a.id, &a.status, &a.hash)
+	err := q.QueryRow(ctx, selectAccountByKey, l.key, l.former).Scan(&a.id, &a.status, &a.hash)
 	if errors.Is(err, store.ErrNotFound) {
 		return account{}, nil
 	}
 	return a, err
 }
 
-// key is the form under which a value is looked up and counted.
-func (s *Service) key(value string) string {
+// loginOf reads a value as it is typed.
+func (s *Service) loginOf(value string) login {
 	if id, err := uuid.Parse(strings.TrimSpace(value)); err == nil {
-		return id.String()
+		return login{id.String(), id.String()}
 	}
-	return s.options.LoginKey(value)
+	return login{s.options.LoginKey(value), s.options.FormerKey(value)}
 }
 
 // SignIn opens a session for whoever shows the password of a user. It returns fault.InvalidCredentials, the same whether
@@ -67,31 +72,35 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, e
 	if _, err := deviceID(ctx); err != nil {
 		return Tokens{}, err
 	}
-	key := s.key(value)
-	tried := s.newAttempt(ctx, key)
+	typed := s.loginOf(value)
+	found, err := selectAccount(ctx, s.db, typed)
+	if err != nil {
+		return Tokens{}, err
+	}
+	tried := s.newAttempt(ctx, found.id, typed.key)
 	done, err := s.takeTurn(tried)
 	if err != nil {
 		return Tokens{}, err
 	}
 	defer done()
-	user, upgraded, err := s.verify(ctx, tried, key, password)
+	user, upgraded, used, err := s.verify(ctx, tried, typed, password)
 	if err != nil {
 		return Tokens{}, err
 	}
 	var tokens Tokens
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		// What was verified may have been changed since.
-		now, err := selectAccount(ctx, tx, user.id)
+		now, err := selectAccount(ctx, tx, login{user.id, user.id})
 		if err != nil {
 			return err
 		}
 		switch {
-		case now.id != user.id || now.status != user.status:
+		case now.id != user.id || now.status != user.status || tried.user != user.id:
 			return fault.InvalidCredentials
 		case now.hash != user.hash: // a new password, or a parallel sign-in upgraded the hash: the next try will tell
 			return fault.Unavailable
 		}
-		if err := forgive(ctx, tx, tried); err != nil {
+		if err := forgive(ctx, tx, tried, used); err != nil {
 			return err
 		}
 		if upgraded != "" {
@@ -102,7 +111,11 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, e
 		if _, err := tx.Exec(ctx, updateLastLogin, user.id, tx.Now()); err != nil {
 			return err
 		}
-		tokens, err = s.openSession(ctx, tx, user.id, renewable)
+		var session string
+		if tokens, session, err = s.openSession(ctx, tx, user.id, renewable); err != nil {
+			return err
+		}
+		tokens.DeviceToken, err = s.renewDevice(ctx, tx, tried, session)
 		return err
 	})
 	return tokens, err
@@ -111,36 +124,38 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, e
 // VerifyPassword asks for the password of a signed-in user again. Failures count like those of signing in with the
 // user's id. It returns fault.InvalidCredentials, fault.CoolingOff and fault.Unavailable.
 func (s *Service) VerifyPassword(ctx context.Context, userID, password string) error {
-	tried := s.newAttempt(ctx, userID)
+	tried := s.newAttempt(ctx, userID, "")
 	done, err := s.takeTurn(tried)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if _, _, err := s.verify(ctx, tried, userID, password); err != nil {
+	_, _, used, err := s.verify(ctx, tried, login{userID, userID}, password)
+	if err != nil {
 		return err
 	}
-	return s.db.InTx(ctx, func(tx *store.Tx) error { return forgive(ctx, tx, tried) })
+	return s.db.InTx(ctx, func(tx *store.Tx) error { return forgive(ctx, tx, tried, used) })
 }
 
 // verify counts the attempt and then compares the password. The caller has the turn of the attempt. Every failure costs
 // exactly one hash. upgraded is a new hash of the password where the stored one has other parameters than those of today.
-func (s *Service) verify(ctx context.Context, tried attempt, key, password string) (user account, upgraded string, err error) {
+func (s *Service) verify(ctx context.Context, tried attempt, typed login, password string) (user account, upgraded string, used lane, err error) {
 	// Most who have to wait are told without a write and without a place in the queue.
-	if err := coolingOff(s.mustWait(ctx, s.db, tried)); err != nil {
-		return account{}, "", err
+	_, wait, err := s.choose(ctx, s.db, tried)
+	if err := coolingOff(wait, err); err != nil {
+		return account{}, "", lane{}, err
 	}
 	// The place comes before the attempt is counted: who is turned away for want of one has not used it up.
 	leave, err := s.hasher.enter()
 	if err != nil {
-		return account{}, "", err
+		return account{}, "", lane{}, err
 	}
 	defer leave()
-	if err := s.reserve(ctx, tried); err != nil {
-		return account{}, "", err
+	if used, err = s.reserve(ctx, tried); err != nil {
+		return account{}, "", lane{}, err
 	}
-	if user, err = selectAccount(ctx, s.db, key); err != nil {
-		return account{}, "", err
+	if user, err = selectAccount(ctx, s.db, typed); err != nil {
+		return account{}, "", lane{}, err
 	}
 	hash, real := s.hasher.decoy, false
 	if user.hash != "" {
@@ -151,26 +166,32 @@ func (s *Service) verify(ctx context.Context, tried attempt, key, password strin
 			hash, real = stored, user.status != "disabled"
 		}
 	}
+	if isTooLong(password) { // no password is: the cost of looking at it must not depend on its length
+		password, real = "", false
+	}
 	if matched := s.hasher.matches(hash, password); !matched || !real {
 		s.options.Log.Info("sign-in refused", "request_id", endpoint.Of(ctx).RequestID)
-		if err := s.countForNetwork(ctx, tried); err != nil {
-			return account{}, "", err
+		if err := s.countForNetworks(ctx, tried); err != nil {
+			return account{}, "", lane{}, err
 		}
-		return account{}, "", fault.InvalidCredentials
+		return account{}, "", lane{}, fault.InvalidCredentials
 	}
 	if hash.cost != s.hasher.cost {
 		upgraded = s.hasher.hash(password).String()
 	}
-	return user, upgraded, nil
+	return user, upgraded, used, nil
 }
 
-// SetPassword stores a hash from [Service.HashPassword] in place of the one before. Whose sessions end with the old
-// password is for the caller to say.
+// SetPassword stores a hash from [Service.HashPassword] in place of the one before and revokes the device tokens of the
+// user. The caller decides which sessions end with the old password.
 func (s *Service) SetPassword(ctx context.Context, tx *store.Tx, userID, hash string) error {
 	if _, err := parseHash(hash); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, upsertPassword, userID, hash, tx.Now()); err != nil {
+		return err
+	}
+	if err := s.forgetFamiliar(ctx, tx, userID); err != nil {
 		return err
 	}
 	tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: actionPassword, RecType: access.Users.Name, RecID: userID})

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// networkAtOnce is how many sign-ins of one network are under way at once. It bounds what parallel guesses can exceed
+	// networkAtOnce is how many sign-ins of one network (/32, /48) are under way at once. It bounds what parallel guesses can exceed
 	// valuesPerNetwork by, and keeps one network from taking all places in the queue of the hasher.
 	networkAtOnce = 16
 
@@ -58,11 +58,11 @@ func (t *turns) take(key string) (done func(), err error) {
 
 // takeTurn waits until an attempt may be made. Who waits for the same value holds no place of the network.
 func (s *Service) takeTurn(a attempt) (done func(), err error) {
-	leavePair, err := s.pairs.take(a.pair)
+	leavePair, err := s.pairs.take(a.own.subject)
 	if err != nil {
 		return nil, err
 	}
-	leaveNetwork, err := s.networks.take(a.network)
+	leaveNetwork, err := s.networks.take(a.widest())
 	if err != nil {
 		leavePair()
 		return nil, err

@@ -34,6 +34,7 @@ type world struct {
 	events  *recorder
 	address string
 	stop    func()
+	sieges  int // networks that besiege has used
 }
 
 // recorder keeps the sign-ins it hears of.

@@ -19,6 +19,8 @@ const (
 	CredentialOTP         Event = "credential_otp"
 	PasswordChanged       Event = "password_changed"
 	NewDeviceLogin        Event = "new_device_login"
+	CredentialAdded       Event = "credential_added"
+	CredentialRemoved     Event = "credential_removed"
 )
 
 // Notice is one thing that happened, for all who are to hear of it.

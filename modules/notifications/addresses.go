@@ -34,8 +34,8 @@ var selectAddresses = func() string {
 // channelOf is the channel that leads to a type of credential.
 var channelOf = map[string]string{"email": Email, "phone": SMS}
 
-// addresses finds the first validated address of each active user for each of the channels.
-func addresses(ctx context.Context, q store.Querier, userIDs, channels []string) ([]address, error) {
+// addresses finds the first validated address of each active user for each of the channels, or all of them.
+func addresses(ctx context.Context, q store.Querier, userIDs, channels []string, all bool) ([]address, error) {
 	wanted := map[string]bool{}
 	for _, channel := range channels {
 		wanted[channel] = true
@@ -48,7 +48,7 @@ func addresses(ctx context.Context, q store.Querier, userIDs, channels []string)
 			args[i] = userIDs[min(i, n-1)]
 		}
 		userIDs = userIDs[n:]
-		part, err := addressesOf(ctx, q, args, wanted)
+		part, err := addressesOf(ctx, q, args, wanted, all)
 		if err != nil {
 			return nil, fmt.Errorf("read addresses: %w", err)
 		}
@@ -57,7 +57,7 @@ func addresses(ctx context.Context, q store.Querier, userIDs, channels []string)
 	return found, nil
 }
 
-func addressesOf(ctx context.Context, q store.Querier, args []any, wanted map[string]bool) ([]address, error) {
+func addressesOf(ctx context.Context, q store.Querier, args []any, wanted map[string]bool, all bool) ([]address, error) {
 	rows, err := q.Query(ctx, selectAddresses, args...)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func addressesOf(ctx context.Context, q store.Querier, args []any, wanted map[st
 			return nil, err
 		}
 		a.channel = channelOf[credential]
-		if key := (reached{a.userID, a.channel}); wanted[a.channel] && !seen[key] {
+		if key := (reached{a.userID, a.channel}); wanted[a.channel] && (all || !seen[key]) {
 			seen[key] = true
 			found = append(found, a)
 		}

@@ -11,6 +11,8 @@ import (
 type kind struct {
 	system   bool     // told again when it never reached a stream of the recipient
 	channels []string // beside the inbox
+
+	everywhere bool // goes to all addresses of the recipient, not only to the first for each channel
 }
 
 // kinds lists the events that are raised. One-time codes are not among them: they go out by [Service.PrepareOTP] alone.
@@ -21,7 +23,9 @@ var kinds = map[notice.Event]kind{
 	notice.KYCDocumentExpiring:   {system: true, channels: []string{Email}},
 	notice.TaskAssigned:          {channels: []string{Email}},
 	notice.TaskStatusChanged:     {},
-	notice.PasswordChanged:       {system: true, channels: []string{Email, SMS}},
+	notice.PasswordChanged:       {system: true, channels: []string{Email, SMS}, everywhere: true},
+	notice.CredentialAdded:       {system: true, channels: []string{Email, SMS}, everywhere: true},
+	notice.CredentialRemoved:     {system: true, channels: []string{Email, SMS}, everywhere: true},
 	notice.NewDeviceLogin:        {system: true, channels: []string{Email}},
 }
 

@@ -166,3 +166,20 @@ func (s *Service) SignedIn(ctx context.Context, tx *store.Tx, userID, _ string, 
 func (s *Service) PasswordChanged(ctx context.Context, tx *store.Tx, userID string) error {
 	return s.Notify(ctx, tx, notice.Notice{Event: notice.PasswordChanged, Type: access.Users, RecordID: userID, Recipients: []string{userID}})
 }
+
+// CredentialAdded notifies a user at all validated addresses that a credential was added. value hints at it. Call it before
+// the credential is validated, so that only the others get the message.
+func (s *Service) CredentialAdded(ctx context.Context, tx *store.Tx, userID, value string) error {
+	return s.credentialChanged(ctx, tx, notice.CredentialAdded, userID, value)
+}
+
+// CredentialRemoved notifies a user at all validated addresses that one of them is deleted. value hints at it. Call it before
+// the deletion, so that the deleted address gets the message, too.
+func (s *Service) CredentialRemoved(ctx context.Context, tx *store.Tx, userID, value string) error {
+	return s.credentialChanged(ctx, tx, notice.CredentialRemoved, userID, value)
+}
+
+func (s *Service) credentialChanged(ctx context.Context, tx *store.Tx, event notice.Event, userID, value string) error {
+	return s.Notify(ctx, tx, notice.Notice{Event: event, Type: access.Users, RecordID: userID, Recipients: []string{userID},
+		Args: map[string]any{"Value": value}})
+}

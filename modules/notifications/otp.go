@@ -13,7 +13,7 @@ type OTPMessage struct {
 	Channel   string // email or sms
 	Recipient string
 	Language  string
-	Purpose   string // validation or recovery
+	Purpose   string // validation, recovery, or taken for a message without a code
 	Code      string
 	Minutes   int // that the code is valid
 }

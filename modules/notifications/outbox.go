@@ -57,7 +57,7 @@ func (s *Service) enqueueAll(ctx context.Context, tx *store.Tx, src source, reci
 	if len(src.channels) == 0 {
 		return nil
 	}
-	reached, err := addresses(ctx, tx, recipients, src.channels)
+	reached, err := addresses(ctx, tx, recipients, src.channels, src.everywhere)
 	if err != nil {
 		return err
 	}

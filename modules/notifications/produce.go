@@ -26,6 +26,7 @@ type source struct {
 	metadata   string // args as they are stored
 	system     bool
 	channels   []string
+	everywhere bool
 	createdAt  store.Time
 }
 
@@ -42,7 +43,7 @@ func (s *Service) Notify(ctx context.Context, tx *store.Tx, n notice.Notice) err
 	src := source{
 		event: string(n.Event), customerID: orNil(n.CustomerID), recType: n.Type.Name, recID: orNil(n.RecordID),
 		titleKey: "notification." + string(n.Event) + ".title", contentKey: "notification." + string(n.Event) + ".content",
-		content: n.Content, args: n.Args, system: k.system, channels: k.channels,
+		content: n.Content, args: n.Args, system: k.system, channels: k.channels, everywhere: k.everywhere,
 	}
 	_, _, err := s.post(ctx, tx, src, n.Recipients)
 	return err

@@ -23,6 +23,8 @@ var values = map[notice.Event]map[string]any{
 	notice.TaskStatusChanged:     {"Title": "Sign the form", "From": "pending", "To": "completed"},
 	notice.PasswordChanged:       {},
 	notice.NewDeviceLogin:        {"Time": "2026-01-31T08:15:30Z"},
+	notice.CredentialAdded:       {"Value": "a…@a-bank.example.ch"},
+	notice.CredentialRemoved:     {"Value": "a…@a-bank.example.ch"},
 }
 
 // parts are what an event has on each of its channels.

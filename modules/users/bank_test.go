@@ -36,7 +36,9 @@ type bank struct {
 	address string
 }
 
-func newBank(t testing.TB) *bank {
+func newBank(t testing.TB) *bank { t.Helper(); return newBankWith(t, users.Options{}) }
+
+func newBankWith(t testing.TB, o users.Options) *bank {
 	t.Helper()
 	clock := storetest.NewClock()
 	db := storetest.OpenWith(t, clock)
@@ -44,8 +46,8 @@ func newBank(t testing.TB) *bank {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bank{t: t, db: db, clock: clock, auth: &signIn{db: db, sessions: map[string]string{}, passwords: map[string]string{}}, outbox: &outbox{}}
-	b.service = users.New(db, b.auth, b.outbox, texts, users.Options{})
+	b := &bank{t: t, db: db, clock: clock, auth: &signIn{db: db, sessions: map[string]string{}, passwords: map[string]string{}, stale: map[string]bool{}}, outbox: &outbox{}}
+	b.service = users.New(db, b.auth, b.outbox, texts, o)
 	b.seedRoles()
 	b.serve(texts)
 	return b

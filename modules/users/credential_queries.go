@@ -12,11 +12,11 @@ import (
 	"kontor/store"
 )
 
-const credentialColumns = "id, user_id, type, value, value_key, validated, validated_at, created_at, version"
+const credentialColumns = "id, user_id, type, value, value_key, validated, validated_at, created_at, version, trusted_from"
 
 func scanCredential(row records.Row) (Credential, error) {
 	var c Credential
-	err := row.Scan(&c.ID, &c.UserID, &c.Type, &c.Value, &c.key, &c.Validated, &c.ValidatedAt, &c.CreatedAt, &c.version)
+	err := row.Scan(&c.ID, &c.UserID, &c.Type, &c.Value, &c.key, &c.Validated, &c.ValidatedAt, &c.CreatedAt, &c.version, &c.trustedFrom)
 	return c, err
 }
 
@@ -51,29 +51,73 @@ var credentialList = list.New(list.Source[Credential]{
 
 const (
 	insertCredential = `
-		INSERT INTO credentials (id, user_id, type, value, value_key, validated, validated_at, created_at, created_by)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+		INSERT INTO credentials (id, user_id, type, value, value_key, validated, validated_at, created_at, created_by, trusted_from)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 
-	// A claim that lasted longer than its first code was valid gives way.
+	// A claim gives way once it lasted longer than its first code was valid, and to whoever validates the value.
 	selectOldClaim = `
 		SELECT ` + credentialColumns + ` FROM credentials
 		WHERE value_key = $1 AND validated = FALSE AND created_at <= $2`
 
 	validateCredential = `
-		UPDATE credentials SET validated = TRUE, validated_at = $2, version = version + 1
+		UPDATE credentials SET validated = TRUE, validated_at = $2, value_key = $3, trusted_from = $4, version = version + 1
 		WHERE id = $1 AND validated = FALSE`
 
 	deleteCredential = `DELETE FROM credentials WHERE id = $1`
 
-	countValidated = `SELECT count(*) FROM credentials WHERE user_id = $1 AND validated = TRUE`
+	countValidated = `
+		SELECT count(*), COALESCE(max(trusted_from), 0) FROM credentials WHERE user_id = $1 AND validated = TRUE`
 
-	countCredentials = `SELECT count(*) FROM credentials WHERE user_id = $1`
+	countCredentials = `
+		SELECT count(*), COALESCE(sum(CASE WHEN value_key = $2 OR value_key = $2 || ' ' || id THEN 1 ELSE 0 END), 0)
+		FROM credentials WHERE user_id = $1`
+
+	countTaken = `SELECT count(*) FROM credentials WHERE value_key = $1 AND (validated = TRUE OR created_at > $2)`
+
+	selectUntrustedOf = `
+		SELECT ` + credentialColumns + ` FROM credentials
+		WHERE user_id = $1 AND (validated = FALSE OR trusted_from > $2) ORDER BY id`
 
 	selectUserExists = `SELECT count(*) FROM users WHERE id = $1`
 
+	// The former key of a value wins: it belongs to a credential that collides with an older one.
 	selectValidatedByKey = `
-		SELECT ` + credentialColumns + ` FROM credentials WHERE value_key = $1 AND validated = TRUE`
+		SELECT ` + credentialColumns + ` FROM credentials
+		WHERE (value_key = $1 OR value_key = $2) AND validated = TRUE
+		ORDER BY CASE WHEN value_key = $2 THEN 0 ELSE 1 END LIMIT 1`
 )
+
+// keys are the forms under which a value is looked up.
+type keys struct{ key, former string }
+
+func keysOf(text string) keys { return keys{LoginKey(text), FormerKey(text)} }
+
+// selectValidated reads the validated credential of a value. It returns store.ErrNotFound.
+func selectValidated(ctx context.Context, q store.Querier, k keys) (Credential, error) {
+	return scanCredential(q.QueryRow(ctx, selectValidatedByKey, k.key, k.former))
+}
+
+// selectUntrusted reads what was added to a user lately or claimed for one.
+func selectUntrusted(ctx context.Context, q store.Querier, userID string) ([]Credential, error) {
+	rows, err := q.Query(ctx, selectUntrustedOf, userID, q.Now())
+	if err != nil {
+		return nil, err
+	}
+	return readCredentials(rows)
+}
+
+func readCredentials(rows *store.Rows) ([]Credential, error) {
+	defer rows.Close()
+	var found []Credential
+	for rows.Next() {
+		c, err := scanCredential(rows)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, c)
+	}
+	return found, rows.Err()
+}
 
 // userExists returns fault.UserNotFound for an unknown id.
 func userExists(ctx context.Context, q store.Querier, userID string) error {

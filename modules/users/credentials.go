@@ -3,6 +3,8 @@ package users
 import (
 	"context"
 	"errors"
+	"strings"
+	"time"
 
 	"kontor/modules/list"
 	"kontor/modules/records"
@@ -22,8 +24,15 @@ type Credential struct {
 	ValidatedAt *store.Time `json:"validated_at"`
 	CreatedAt   store.Time  `json:"created_at"`
 
-	key     string
-	version int64
+	key         string // value_key: of a claim beside others it ends in a space and the id
+	trustedFrom store.Time
+	version     int64
+}
+
+// target is the key of the value itself.
+func (c Credential) target() string {
+	key, _, _ := strings.Cut(c.key, " ")
+	return key
 }
 
 // ETag names the state of the record.
@@ -50,7 +59,7 @@ func (s *Service) insert(ctx context.Context, tx *store.Tx, c *Credential, by st
 		now := tx.Now()
 		c.ValidatedAt = &now
 	}
-	_, err := tx.Exec(ctx, insertCredential, c.ID, c.UserID, c.Type, c.Value, c.key, c.Validated, c.ValidatedAt, c.CreatedAt, by)
+	_, err := tx.Exec(ctx, insertCredential, c.ID, c.UserID, c.Type, c.Value, c.key, c.Validated, c.ValidatedAt, c.CreatedAt, by, c.trustedFrom)
 	if errors.Is(err, store.ErrDuplicate) {
 		return fault.CredentialExists.Because(err)
 	}
@@ -62,7 +71,12 @@ func (s *Service) insert(ctx context.Context, tx *store.Tx, c *Credential, by st
 
 // releaseClaim takes a value from an account that claimed it and did not validate it in time.
 func (s *Service) releaseClaim(ctx context.Context, tx *store.Tx, key, by string) error {
-	old, err := scanCredential(tx.QueryRow(ctx, selectOldClaim, key, tx.Now().Add(-s.OTPLife)))
+	return s.release(ctx, tx, key, tx.Now().Add(-s.OTPLife), by)
+}
+
+// release takes a value from an account that claimed it until then and did not validate it.
+func (s *Service) release(ctx context.Context, tx *store.Tx, key string, until store.Time, by string) error {
+	old, err := scanCredential(tx.QueryRow(ctx, selectOldClaim, key, until))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -113,62 +127,74 @@ func (s *Service) listCredentials(ctx context.Context, in credentialsInput) (lis
 	return page, err
 }
 
-// addCredential gives a user a further credential and sends the code that validates it. It returns
-// fault.UserNotFound, fault.NoAccess, fault.CredentialExists, fault.TooManyCredentials and fault.OTPSendLimited.
-func (s *Service) addCredential(ctx context.Context, in addCredentialInput) (Credential, error) {
-	caller := access.From(ctx)
-	user, err := accounts.Any(ctx, s.db, in.UserID)
-	if err != nil {
-		return Credential{}, err
-	}
-	if caller.UserID != user.ID && !caller.May(access.Credentials, access.Create) {
-		return Credential{}, fault.NoAccess
-	}
-	c := newCredential(user.ID, in.id)
-	var code code
-	if !c.Validated {
-		code = s.prepareCode(c, user.Language, forValidation)
-	}
-	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		var n int
-		if err := tx.QueryRow(ctx, countCredentials, user.ID).Scan(&n); err != nil {
-			return err
-		}
-		if n >= maxCredentials {
-			return fault.TooManyCredentials.With(fault.Args{"Max": maxCredentials})
-		}
-		if err := s.insert(ctx, tx, &c, records.Actor(ctx)); err != nil {
-			return err
-		}
-		if !c.Validated {
-			if _, err := s.sendCode(ctx, tx, c.ID, c.key, code); err != nil {
-				return err
-			}
-		}
-		tx.Respond(created, c)
-		return nil
-	})
-	return c, err
-}
-
-// deleteCredential deletes a credential, but not the last validated one of a user. It returns fault.UserNotFound for an
-// unknown one, fault.NoAccess and fault.LastCredential.
+// deleteCredential deletes a credential, but not the last validated one of a user, and not an older one beside one that was
+// added lately. It returns fault.UserNotFound for an unknown one, fault.NoAccess, fault.StaleSession, fault.LastCredential
+// and fault.CredentialTooNew.
 func (s *Service) deleteCredential(ctx context.Context, in deleteCredentialInput) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		c, err := held.Get(ctx, tx, in.CredentialID, access.Delete)
 		if err != nil {
 			return err
 		}
-		if c.Validated {
-			var validated int
-			if err := tx.QueryRow(ctx, countValidated, c.UserID).Scan(&validated); err != nil {
-				return err
-			}
-			if validated <= 1 {
-				return fault.LastCredential
-			}
+		if err := s.auth.RequireFresh(ctx, tx); err != nil {
+			return err
+		}
+		if !c.Validated {
+			return s.remove(ctx, tx, c, records.Actor(ctx))
+		}
+		if err := checkDeletable(ctx, tx, c); err != nil {
+			return err
+		}
+		// Before the deletion, so that the deleted address gets the message, too.
+		if err := s.outbox.CredentialRemoved(ctx, tx, c.UserID, masked(c)); err != nil {
+			return err
 		}
 		return s.remove(ctx, tx, c, records.Actor(ctx))
 	})
 	return endpoint.Confirm(ctx, s.texts, "users.credential_deleted"), err
+}
+
+// checkDeletable returns fault.LastCredential or fault.CredentialTooNew for a validated credential that must stay.
+func checkDeletable(ctx context.Context, q store.Querier, c Credential) error {
+	var validated int
+	var newest store.Time
+	if err := q.QueryRow(ctx, countValidated, c.UserID).Scan(&validated, &newest); err != nil {
+		return err
+	}
+	switch now := q.Now(); {
+	case validated <= 1:
+		return fault.LastCredential
+	case now >= c.trustedFrom && now < newest:
+		return (&fault.Error{Kind: fault.CredentialTooNew, Args: fault.Args{"Time": newest.Std().Format(time.RFC3339)}}).Detail("until", newest)
+	}
+	return nil
+}
+
+// removeUntrusted deletes the credentials that were added to an account lately or claimed for it. The user who recovers the
+// account by an older credential may not be the one who added them.
+func (s *Service) removeUntrusted(ctx context.Context, tx *store.Tx, userID string) error {
+	added, err := selectUntrusted(ctx, tx, userID)
+	if err != nil {
+		return err
+	}
+	for _, c := range added {
+		if err := s.remove(ctx, tx, c, records.Actor(ctx)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// masked shows enough of a value for its user to recognise it, and not enough for a text of somebody else's choice.
+func masked(c Credential) string {
+	const ellipsis = "…"
+	runes := []rune(c.Value)
+	switch local, domain, isEmail := strings.Cut(c.Value, "@"); {
+	case isEmail:
+		return string([]rune(local)[:1]) + ellipsis + "@" + domain
+	case c.Type == Phone && len(runes) > 6:
+		return string(runes[:3]) + ellipsis + string(runes[len(runes)-2:])
+	default:
+		return string(runes[:1]) + ellipsis
+	}
 }

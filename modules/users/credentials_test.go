@@ -3,6 +3,7 @@ package users_test
 import (
 	"net/url"
 	"testing"
+	"time"
 )
 
 func credential(kind, value string) map[string]string {
@@ -31,7 +32,7 @@ func TestAddCredential_SendsACodeAndIsListed(t *testing.T) {
 func TestAddCredential_Refuses(t *testing.T) {
 	b := newBank(t)
 	m, other := b.customer(email(1)), b.customer(email(2))
-	b.call(m.token, "POST", m.path("/credentials"), credential("email", email(2))).want(t, 409, "users.credential_exists")
+	b.call(m.token, "POST", m.path("/credentials"), credential("email", email(1))).want(t, 409, "users.credential_exists")
 	b.call(m.token, "POST", other.path("/credentials"), credential("email", email(3))).want(t, 403, "common.rbac_no_rec_access")
 	b.call(m.token, "POST", "/v1/users/0193b000-0000-7000-8000-00000000abcd/credentials", credential("email", email(3))).want(t, 404, "users.user_not_found")
 	b.call(m.token, "POST", m.path("/credentials"), map[string]string{}).want(t, 400, "common.invalid_input")
@@ -79,6 +80,7 @@ func TestDeleteCredential_KeepsTheLastValidatedOne(t *testing.T) {
 	remove(m.token, m.credential).want(t, 409, "users.last_credential") // the other one is not validated
 	remove(m.token, "0193b000-0000-7000-8000-00000000abcd").want(t, 404, "users.user_not_found")
 	b.call(m.token, "PUT", m.path("/credentials/"+extra+"/validate"), otp(b.outbox.last(email(3)).Code)).want(t, 200, "")
+	b.clock.Advance(24 * time.Hour)
 	if r := remove(m.token, m.credential).want(t, 200, ""); r.text("message") == "" {
 		t.Errorf("got %s", r.Text)
 	}

@@ -3,6 +3,8 @@ package users
 import (
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"kontor/modules/value"
 )
 
@@ -36,8 +38,11 @@ func parseIdentifier(kind, text string) (identifier, error) {
 	}
 	switch kind {
 	case Email:
-		email, err := value.ParseEmail(text)
-		return identifier{kind, email.String(), email.Key()}, err
+		if len(text) > maxLogin { // before it is normalised
+			return identifier{}, value.RuleEmail
+		}
+		email, err := value.ParseEmail(norm.NFKC.String(text))
+		return identifier{kind, email.String(), email.LookAlikeKey()}, err
 	case Phone:
 		// Without its country code a number could be read as somebody else's.
 		if !strings.HasPrefix(text, "+") {
@@ -81,6 +86,18 @@ func LoginKey(text string) string {
 		}
 	}
 	return value.Fold(text)
+}
+
+// FormerKey gives the key that a credential value had before look-alikes were made one. Credentials that collided then
+// still have it.
+func FormerKey(text string) string {
+	text = strings.TrimSpace(text)
+	if len(text) <= maxLogin {
+		if email, err := value.ParseEmail(text); err == nil {
+			return email.Key()
+		}
+	}
+	return LoginKey(text)
 }
 
 // LoginKey is the function of that name, for those who know the service through an interface.

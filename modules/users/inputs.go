@@ -152,11 +152,11 @@ const maxLogin = 320
 type recoveryInput struct {
 	Value string `json:"credential_value"`
 
-	key string
+	keys keys
 }
 
 // Validate takes whatever could be typed: what no credential can look like is answered like one that does not exist.
-func (in *recoveryInput) Validate(v *fault.Fields) { in.key = checkLogin(v, in.Value) }
+func (in *recoveryInput) Validate(v *fault.Fields) { in.keys = checkLogin(v, in.Value) }
 
 type completeRecoveryInput struct {
 	Value    string `json:"credential_value" required:"true"`
@@ -165,18 +165,18 @@ type completeRecoveryInput struct {
 }
 
 // check asks for credential and code. The service calls it together with the policy for passwords.
-func (in *completeRecoveryInput) check(v *fault.Fields) (key string) {
+func (in *completeRecoveryInput) check(v *fault.Fields) keys {
 	required(v, "otp", in.OTP)
 	return checkLogin(v, in.Value)
 }
 
-func checkLogin(v *fault.Fields, text string) string {
+func checkLogin(v *fault.Fields, text string) keys {
 	required(v, "credential_value", text)
 	if len(text) > maxLogin {
 		v.Add("credential_value", "invalid.max_length", fault.Args{"Max": maxLogin})
-		return ""
+		return keys{}
 	}
-	return LoginKey(text)
+	return keysOf(text)
 }
 
 func required(v *fault.Fields, field, text string) {

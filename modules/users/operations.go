@@ -139,7 +139,7 @@ func (s *Service) SetRoles(ctx context.Context, login string, namesOrIDs []strin
 func (s *Service) Find(ctx context.Context, q store.Querier, login string) (User, error) {
 	id, err := value.ParseID(strings.TrimSpace(login))
 	if err != nil {
-		c, err := scanCredential(q.QueryRow(ctx, selectValidatedByKey, LoginKey(login)))
+		c, err := selectValidated(ctx, q, keysOf(login))
 		if errors.Is(err, store.ErrNotFound) {
 			return User{}, fault.UserNotFound
 		}

@@ -18,15 +18,12 @@ import (
 const (
 	forValidation = "validation"
 	forRecovery   = "recovery"
+
+	// aboutTaken is the purpose of a message without a code: it goes to the user who has the value already.
+	aboutTaken = "taken"
 )
 
-const (
-	otpDigits = 6
-
-	// Codes are sent to one target at most otpSends times within otpWindow.
-	otpSends  = 3
-	otpWindow = 10 * time.Minute
-)
+const otpDigits = 6
 
 var otpRange = big.NewInt(1_000_000)
 
@@ -77,36 +74,13 @@ func (s *Service) prepareCode(c Credential, language, purpose string) code {
 	}
 }
 
-// sendCode puts a code in the place of the one before and sends it. It returns fault.OTPSendLimited.
-func (s *Service) sendCode(ctx context.Context, tx *store.Tx, credentialID, key string, c code) (expires store.Time, err error) {
-	if err := s.countSend(ctx, tx, key); err != nil {
-		return 0, err
-	}
+// sendCode puts a code in the place of the one before and sends it. The caller has counted it with [Service.sendLimits].
+func (s *Service) sendCode(ctx context.Context, tx *store.Tx, credentialID string, c code) (expires store.Time, err error) {
 	expires = tx.Now().Add(s.OTPLife)
 	if _, err := tx.Exec(ctx, upsertOTP, credentialID, c.purpose, c.hash, expires, tx.Now()); err != nil {
 		return 0, fmt.Errorf("store a code: %w", err)
 	}
 	return expires, c.send(ctx, tx)
-}
-
-// countSend notes that a code was asked for and refuses the fourth within the window. Targets are counted whether or
-// not they exist, by a keyed hash.
-func (s *Service) countSend(ctx context.Context, tx *store.Tx, key string) error {
-	target := hex.EncodeToString(s.db.Keyed("otp target", []byte(key)))
-	since := tx.Now().Add(-otpWindow)
-	if _, err := tx.Exec(ctx, deleteOldSends, since); err != nil {
-		return err
-	}
-	var sent int
-	var first store.Time
-	if err := tx.QueryRow(ctx, selectSends, target).Scan(&sent, &first); err != nil {
-		return err
-	}
-	if sent >= otpSends {
-		return fault.OTPSendLimited.RetryAfter(first.Add(otpWindow).Std().Sub(tx.Now().Std()))
-	}
-	_, err := tx.Exec(ctx, insertSend, store.NewID(), target, tx.Now())
-	return err
 }
 
 // codeRight is the outcome of a try with the right code.
@@ -116,8 +90,12 @@ var codeRight fault.Kind
 // exceed the number allowed. The outcome is codeRight, fault.InvalidOTP, fault.OTPExpired or fault.OTPAttemptsExceeded;
 // the transaction has to be committed with each of them, so that a wrong try counts. err is for everything else.
 func (s *Service) useCode(ctx context.Context, tx *store.Tx, credentialID, purpose, hash string) (outcome fault.Kind, err error) {
+	tries, err := s.tries(ctx, tx)
+	if err != nil {
+		return fault.InvalidOTP, err
+	}
 	var right bool
-	err = tx.QueryRow(ctx, tryOTP, credentialID, purpose, hash, s.OTPAttempts, tx.Now()).Scan(&right)
+	err = tx.QueryRow(ctx, tryOTP, credentialID, purpose, hash, tries, tx.Now()).Scan(&right)
 	switch {
 	case err == nil && right:
 		return codeRight, nil
@@ -134,7 +112,7 @@ func (s *Service) useCode(ctx context.Context, tx *store.Tx, credentialID, purpo
 		return fault.InvalidOTP, nil
 	case err != nil:
 		return fault.InvalidOTP, fmt.Errorf("read a code: %w", err)
-	case attempts >= s.OTPAttempts:
+	case attempts >= tries:
 		return fault.OTPAttemptsExceeded, nil
 	default:
 		return fault.OTPExpired, nil

@@ -18,10 +18,6 @@ const (
 		WHERE credential_id = $1 AND purpose = $2 AND consumed = FALSE`
 
 	deleteOTP = `DELETE FROM otps WHERE credential_id = $1`
-
-	deleteOldSends = `DELETE FROM otp_sends WHERE sent_at <= $1`
-	selectSends    = `SELECT count(*), coalesce(min(sent_at), 0) FROM otp_sends WHERE target = $1`
-	insertSend     = `INSERT INTO otp_sends (id, target, sent_at) VALUES ($1, $2, $3)`
 )
 
 const deleteRecoveryOTPs = `

@@ -12,9 +12,28 @@ import (
 type outbox struct {
 	mu   sync.Mutex
 	sent []users.OTPMessage
+	told []string // changes of credentials
 }
 
 func (o *outbox) PasswordChanged(context.Context, *store.Tx, string) error { return nil }
+
+func (o *outbox) CredentialAdded(_ context.Context, tx *store.Tx, userID, value string) error {
+	return o.tell(tx, "added "+value+" "+userID)
+}
+
+func (o *outbox) CredentialRemoved(_ context.Context, tx *store.Tx, userID, value string) error {
+	return o.tell(tx, "removed "+value+" "+userID)
+}
+
+// tell notes that a user heard of a change.
+func (o *outbox) tell(tx *store.Tx, what string) error {
+	tx.AfterCommit(func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.told = append(o.told, what)
+	})
+	return nil
+}
 
 func (o *outbox) PrepareOTP(m users.OTPMessage) func(context.Context, *store.Tx) error {
 	return func(_ context.Context, tx *store.Tx) error {

@@ -21,6 +21,11 @@ func (s *Service) changePassword(ctx context.Context, in passwordInput) (endpoin
 		}
 		return endpoint.Message{}, fault.NoAccess
 	}
+	if !own {
+		if err := s.auth.RequireFresh(ctx, s.db); err != nil {
+			return endpoint.Message{}, err
+		}
+	}
 	if err := s.checkNewPassword(ctx, in, own); err != nil {
 		return endpoint.Message{}, err
 	}

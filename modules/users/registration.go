@@ -30,6 +30,9 @@ func (s *Service) register(ctx context.Context, in registerInput) (Registration,
 	if err := problems.Err(); err != nil {
 		return Registration{}, err
 	}
+	if err := s.checkRegistration(ctx, s.db); err != nil { // before it costs a hash
+		return Registration{}, err
+	}
 	hash, err := s.auth.HashPassword(ctx, in.Password)
 	if err != nil {
 		return Registration{}, err
@@ -41,24 +44,65 @@ func (s *Service) register(ctx context.Context, in registerInput) (Registration,
 		first = s.prepareCode(c, u.Language, forValidation)
 	}
 	out := Registration{UserID: u.ID, TokenType: "Bearer"}
+	var refused error
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+		if refused, err = s.countRegistration(ctx, tx, c); err != nil || refused != nil {
+			return err // committed, so that the try counts
+		}
 		if err := s.add(ctx, tx, &u, &c, hash, []string{access.Registrant}, u.ID); err != nil {
 			return err
 		}
 		if !c.Validated {
-			if _, err := s.sendCode(ctx, tx, c.ID, c.key, first); err != nil {
+			if _, err := s.sendCode(ctx, tx, c.ID, first); err != nil {
 				return err
 			}
 		}
 		out.Credential = c
-		var err error
 		if out.AccessToken, out.ExpiresIn, err = s.auth.OpenSession(ctx, tx, u.ID); err != nil {
 			return err
 		}
 		tx.Respond(created, out)
 		return nil
 	})
+	if err == nil {
+		err = refused
+	}
 	return out, err
+}
+
+// checkRegistration returns fault.RateLimited when the API key or the network has registered too many.
+func (s *Service) checkRegistration(ctx context.Context, q store.Querier) error {
+	if err := s.conflictLimits(ctx).check(ctx, q); err != nil {
+		return err
+	}
+	return s.registrationLimits(ctx).check(ctx, q)
+}
+
+// countRegistration counts a registration and the message that goes with it. A taken value is refused with
+// fault.CredentialExists, after its try was counted; what exceeds a limit is an error, and nothing is counted.
+func (s *Service) countRegistration(ctx context.Context, tx *store.Tx, c Credential) (refused, err error) {
+	if err := s.checkRegistration(ctx, tx); err != nil {
+		return nil, err
+	}
+	// Checked before the value is looked up, so that the refusal does not depend on it.
+	sending := limits{}
+	if !c.Validated {
+		sending = s.sendLimits(ctx, c.target(), forValidation)
+	}
+	if err := sending.check(ctx, tx); err != nil {
+		return nil, err
+	}
+	taken, err := s.isTaken(ctx, tx, c.key)
+	if err != nil {
+		return nil, err
+	}
+	if taken {
+		return fault.CredentialExists, s.conflictLimits(ctx).count(ctx, tx)
+	}
+	if err := s.registrationLimits(ctx).count(ctx, tx); err != nil {
+		return nil, err
+	}
+	return nil, sending.count(ctx, tx)
 }
 
 // add stores a new user with his credential, password and roles. Whoever registers himself is his own creator.

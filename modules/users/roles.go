@@ -35,6 +35,9 @@ func (s *Service) setRoles(ctx context.Context, in rolesInput) (User, error) {
 		if caller.UserID == u.ID {
 			return fault.NoAccess
 		}
+		if err := s.auth.RequireFresh(ctx, tx); err != nil {
+			return err
+		}
 		held, err := roleIDs(ctx, tx, caller.UserID) // at this moment, not when the request came in
 		if err != nil {
 			return err

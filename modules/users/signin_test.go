@@ -20,6 +20,7 @@ type signIn struct {
 	sessions  map[string]string // token → user
 	passwords map[string]string // user → password
 	changed   []string          // users whose rights changed
+	stale     map[string]bool   // tokens of sessions that ask for the password again
 }
 
 func (a *signIn) Known(string) (*access.Caller, bool) { return nil, false }
@@ -78,6 +79,17 @@ func (a *signIn) VerifyPassword(_ context.Context, userID, password string) erro
 	}
 	return nil
 }
+
+func (a *signIn) RequireFresh(ctx context.Context, _ store.Querier) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stale[access.From(ctx).SessionID] {
+		return fault.StaleSession
+	}
+	return nil
+}
+
+func (a *signIn) TrustNetwork(context.Context, *store.Tx, string) error { return nil }
 
 func (a *signIn) SetPassword(_ context.Context, tx *store.Tx, userID, hash string) error {
 	a.after(tx, func() { a.passwords[userID] = hash })

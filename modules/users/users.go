@@ -15,6 +15,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"log/slog"
 	"time"
 
 	"kontor/server/endpoint"
@@ -63,6 +64,10 @@ type Auth interface {
 	HashPassword(ctx context.Context, password string) (hash string, err error)
 	// VerifyPassword returns fault.InvalidCredentials for a wrong password and fault.CoolingOff after too many.
 	VerifyPassword(ctx context.Context, userID, password string) error
+	// RequireFresh returns fault.StaleSession when the caller's password was shown too long ago.
+	RequireFresh(ctx context.Context, q store.Querier) error
+	// TrustNetwork remembers the network of the request as one from which the user signs in.
+	TrustNetwork(ctx context.Context, tx *store.Tx, userID string) error
 	// SetPassword stores a hash in place of the one before.
 	SetPassword(ctx context.Context, tx *store.Tx, userID, hash string) error
 	// OpenSession starts a session that ends with its access token, which is valid for that many seconds.
@@ -79,6 +84,10 @@ type Outbox interface {
 	PrepareOTP(m OTPMessage) func(ctx context.Context, tx *store.Tx) error
 	// PasswordChanged tells a user that his password was replaced.
 	PasswordChanged(ctx context.Context, tx *store.Tx, userID string) error
+	// CredentialAdded notifies a user at all validated addresses that a credential was added. value hints at it.
+	CredentialAdded(ctx context.Context, tx *store.Tx, userID, value string) error
+	// CredentialRemoved notifies a user at all validated addresses that one of them is deleted.
+	CredentialRemoved(ctx context.Context, tx *store.Tx, userID, value string) error
 }
 
 // OTPMessage is a one-time code on its way to its user.
@@ -87,7 +96,7 @@ type OTPMessage struct {
 	Channel   string // email or sms
 	Recipient string
 	Language  string
-	Purpose   string // validation or recovery
+	Purpose   string // validation, recovery, or taken for a message without a code
 	Code      string
 	Minutes   int // that the code is valid
 }
@@ -96,6 +105,8 @@ type OTPMessage struct {
 type Options struct {
 	OTPLife     time.Duration // how long a code is valid: 10 minutes
 	OTPAttempts int           // how many tries a code has: 5
+	Log         *slog.Logger  // nil: nothing is logged
+	PerHour     int           // codes and registrations of a network in an hour; 0: not limited
 }
 
 const (
@@ -119,6 +130,9 @@ func New(db *store.DB, auth Auth, outbox Outbox, texts endpoint.Texts, o Options
 	}
 	if o.OTPAttempts <= 0 {
 		o.OTPAttempts = defaultOTPAttempts
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Service{Options: o, db: db, auth: auth, outbox: outbox, texts: texts}
 }

@@ -18,8 +18,10 @@ type Context struct {
 	RequestID string
 	Address   netip.Addr // of the client, behind trusted proxies
 	DeviceID  string     // X-Device-ID
-	IfMatch   string     // the header as sent
-	Now       time.Time  // when the request came in, by the service's clock
+
+	DeviceToken string    // X-Device-Token, of a sign-in
+	IfMatch     string    // the header as sent
+	Now         time.Time // when the request came in, by the service's clock
 }
 
 type contextKey struct{}

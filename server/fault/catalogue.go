@@ -40,6 +40,7 @@ var (
 	SessionNotFound    = kind("auth_m.session_not_found", http.StatusNotFound)
 	APIKeyNotFound     = kind("auth_m.api_key_not_found", http.StatusNotFound)
 	InvalidRefresh     = kind("auth_m.invalid_refresh_token", http.StatusUnauthorized)
+	StaleSession       = kind("auth_m.insufficient_user_authentication", http.StatusUnauthorized)
 
 	// Users and credentials.
 	UserNotFound        = kind("users.user_not_found", http.StatusNotFound)
@@ -53,6 +54,7 @@ var (
 	OTPSendLimited      = kind("users.otp_send_limited", http.StatusTooManyRequests)
 	LastAdministrator   = kind("users.last_administrator", http.StatusConflict)
 	TooManyCredentials  = kind("users.too_many_credentials", http.StatusConflict)
+	CredentialTooNew    = kind("users.credential_too_new", http.StatusConflict)
 
 	// Access control.
 	RoleNotFound     = kind("rbac.role_not_found", http.StatusNotFound)

@@ -125,6 +125,9 @@ var registry = []Setting{
 	row("rate_limits.private_per_minute", number(1, 1_000_000), "1200",
 		"Requests a minute to each private endpoint, for each user, where no stored rule says otherwise.",
 		func(s *Settings) *int { return &s.RateLimits.PrivatePerMinute }),
+	row("rate_limits.codes_per_hour", number(0, 1_000_000), "0",
+		"Registrations and one-time codes an hour for each client network, and twice as many for each API key; 0: the number of rate_limits.public_per_minute.",
+		func(s *Settings) *int { return &s.RateLimits.CodesPerHour }),
 
 	row("notifications.sse.heartbeat_seconds", seconds(3600), "25",
 		"Pause between two signs of life on an event stream; keep it below the idle timeout of any proxy.",

@@ -29,6 +29,7 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"rate_limits.enabled":                    "false",
 		"rate_limits.public_per_minute":          "90",
 		"rate_limits.private_per_minute":         "3000",
+		"rate_limits.codes_per_hour":             "500",
 		"notifications.sse.heartbeat_seconds":    "1",
 		"notifications.sse.connections_per_user": "2",
 		"notifications.trigger.enabled":          "false",

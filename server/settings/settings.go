@@ -69,6 +69,7 @@ type RateLimits struct {
 	Enabled          bool
 	PublicPerMinute  int
 	PrivatePerMinute int
+	CodesPerHour     int
 }
 
 // Notifications says how notifications reach people.

@@ -27,6 +27,7 @@ func TestLoad_RefusesWrongValues(t *testing.T) {
 		"rate_limits.enabled":                    {"", "maybe", "2"},
 		"rate_limits.public_per_minute":          {"0", "1000001"},
 		"rate_limits.private_per_minute":         {"0", "1e3"},
+		"rate_limits.codes_per_hour":             {"-1", "many"},
 		"notifications.sse.heartbeat_seconds":    {"0", "3601"},
 		"notifications.sse.connections_per_user": {"0", "10001"},
 		"notifications.trigger.enabled":          {"nope"},

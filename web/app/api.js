@@ -1,4 +1,4 @@
-import { deviceName, freshToken, renew, RefreshLater, session } from './session.js';
+import { deviceName, freshToken, proveAgain, renew, RefreshLater, session } from './session.js';
 import { language, t } from './i18n.js';
 
 /** What the server refused or could not do, in the user's language. */
@@ -79,11 +79,18 @@ export async function send(method, path, options = {}) {
   const url = path + queryString(options.query);
   try {
     let token = options.open ? null : options.token ?? (await freshToken());
-    for (let attempt = 1; ; attempt++) {
+    for (let attempt = 1, asked = false; ; attempt++) {
       if (token) headers.Authorization = `Bearer ${token}`;
       const answer = await fetch(url, init);
       if (answer.ok) return answer;
-      if (answer.status === 401 && token && !options.token && session.get() && attempt === 1) {
+      if (!asked && token && !options.token && session.get() && wantsPassword(answer)) {
+        asked = true;
+        const refused = await failure(answer);
+        if (!(await proveAgain())) throw refused;
+        token = await freshToken();
+        continue;
+      }
+      if (answer.status === 401 && !wantsPassword(answer) && token && !options.token && session.get() && attempt === 1) {
         token = await renew(token);
         continue;
       }
@@ -95,6 +102,9 @@ export async function send(method, path, options = {}) {
     throw error;
   }
 }
+
+/** Whether a request is refused because the password was shown too long ago (RFC 9470); the session itself is good. */
+const wantsPassword = (answer) => answer.status === 401 && (answer.headers.get('WWW-Authenticate') ?? '').includes('insufficient_user_authentication');
 
 /** Reads a body to its end; a line that breaks in the middle is a failure of the network like any other. */
 async function textOf(answer) {

@@ -5,12 +5,13 @@ import { LANGUAGES, language, useLanguageTexts } from './i18n.js';
 import { loadPrefs } from './prefs.js';
 import { startLive, stopLive } from './live.js';
 import { startWorker } from './refresh.js';
-import { adopt, forget, session } from './session.js';
+import { adopt, deviceHeaders, forget, keepDeviceToken, session } from './session.js';
 import { go } from './router.js';
 
 /** Signs in with a credential and a password. */
 export async function signIn(login, password) {
-  const pair = await api.post('/authenticate', { user_id: login, password }, { open: true });
+  const pair = await api.post('/authenticate', { user_id: login, password }, { open: true, headers: deviceHeaders(login) });
+  keepDeviceToken(login, pair.device_token);
   adopt(pair, login);
 }
 

@@ -10,7 +10,7 @@ import { ErrorBox, Skeleton, Toasts } from './ui/feedback.js';
 import { Questions } from './ui/dialog.js';
 import { Door } from './ui/door.js';
 import { Shell } from './ui/shell.js';
-import { SignInAgain } from './ui/again.js';
+import { ProveAgain, SignInAgain } from './ui/again.js';
 
 /** Draws a screen once its module is here; the former one stays until then. */
 function Screen({ found }) {
@@ -65,7 +65,7 @@ function Console() {
   }, [signedIn, user, path]);
   return html`
     ${door ? html`<${Screen} found=${door} />` : signedIn ? html`<${SignedIn} path=${path} />` : null}
-    <${SignInAgain} /><${Questions} /><${Toasts} />
+    <${ProveAgain} /><${SignInAgain} /><${Questions} /><${Toasts} />
   `;
 }
 

@@ -32,6 +32,23 @@ export const session = store(read());
 /** True while the session is over but what is on the screen is kept: the dialog to sign in again shows then. */
 export const expired = store(false);
 
+/** The question for the password of somebody whose session goes on: {answer}, the function that takes it, or null. */
+export const challenge = store(null);
+
+let challenged = null;
+
+/**
+ * Asks for the password again; requests that need it at the same time share one question.
+ * @returns {Promise<boolean>} whether it was given
+ */
+export function proveAgain() {
+  challenged ??= new Promise((answer) => challenge.set({ answer })).finally(() => {
+    challenged = null;
+    challenge.set(null);
+  });
+  return challenged;
+}
+
 /** Takes over what another tab has written. */
 function follow() {
   const now = read();
@@ -72,6 +89,7 @@ export function adopt(pair, login, at = Date.now()) {
 
 /** Forgets the session in all tabs; requests that wait for it fail. */
 export function forget() {
+  challenge.get()?.answer(false);
   const all = waiting;
   waiting = [];
   expired.set(false);
@@ -137,6 +155,31 @@ export class RefreshLater extends Error {
     super('refresh later');
     this.answer = answer;
   }
+}
+
+const DEVICE_TOKENS_KEY = 'kontor.device_tokens';
+const MOST_DEVICE_TOKENS = 3; // Of the people who signed in here last.
+
+function deviceTokens() {
+  try {
+    return JSON.parse(localStorage.getItem(DEVICE_TOKENS_KEY)) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+/** The headers that make this browser known to the server, so that nobody who guesses elsewhere keeps its user out. */
+export function deviceHeaders(login) {
+  const token = deviceTokens()[login.toLowerCase()];
+  return token ? { 'X-Device-Token': token } : {};
+}
+
+/** Keeps the device token of a sign-in; it replaces the one before. */
+export function keepDeviceToken(login, token) {
+  if (!token) return;
+  const { [login.toLowerCase()]: _, ...others } = deviceTokens();
+  const kept = [...Object.entries(others), [login.toLowerCase(), token]].slice(-MOST_DEVICE_TOKENS);
+  localStorage.setItem(DEVICE_TOKENS_KEY, JSON.stringify(Object.fromEntries(kept)));
 }
 
 /** A name for this browser that its owner recognises in the list of his sessions. */

@@ -1,0 +1,97 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"kontor/modules/records"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/store"
+)
+
+// freshFor is how long after the password was shown a session may change how its user signs in. Refreshing a token does
+// not count: whoever stole one must not be able to take the account over with it.
+const freshFor = 10 * time.Minute
+
+const actionReauthenticate = "auth.session_reauthenticated"
+
+const (
+	selectAuthenticated = `SELECT authenticated_at FROM sessions WHERE id = $1 AND user_id = $2 AND ended_at IS NULL`
+	updateAuthenticated = `UPDATE sessions SET authenticated_at = $3 WHERE id = $1 AND user_id = $2 AND ended_at IS NULL`
+)
+
+// RequireFresh returns fault.StaleSession unless the password was shown within the caller's session during the last ten
+// minutes. It reads the session and is meant for the few requests that need it.
+func (s *Service) RequireFresh(ctx context.Context, q store.Querier) error {
+	caller := access.From(ctx)
+	var at store.Time
+	err := q.QueryRow(ctx, selectAuthenticated, caller.SessionID, caller.UserID).Scan(&at)
+	if errors.Is(err, store.ErrNotFound) {
+		return fault.Unauthorized.Because(err)
+	}
+	if err != nil {
+		return err
+	}
+	// A time ahead of the clock is not fresh: after a clock was set back, a session would stay so for as long.
+	if now := q.Now(); at > now+clockLeeway || now >= at.Add(freshFor) {
+		return fault.StaleSession.Detail("max_age", int(freshFor/time.Second))
+	}
+	return nil
+}
+
+// Reauthenticate takes the password of the caller and makes the session fresh again. It returns fault.UserNotFound,
+// fault.NoAccess for another user, fault.InvalidInput for a wrong password, fault.CoolingOff and fault.Unavailable.
+func (s *Service) Reauthenticate(ctx context.Context, userID, password string) (until store.Time, err error) {
+	caller := access.From(ctx)
+	if caller.UserID != userID {
+		if err := userExists(ctx, s.db, userID); err != nil {
+			return 0, err
+		}
+		return 0, fault.NoAccess
+	}
+	err = s.VerifyPassword(ctx, userID, password)
+	if errors.Is(err, fault.InvalidCredentials) {
+		// Not 401: the token is good, and clients take 401 for the end of the session.
+		return 0, fault.Invalid("password", "invalid.wrong_password")
+	}
+	if err != nil {
+		return 0, err
+	}
+	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+		until = tx.Now().Add(freshFor)
+		changed, err := tx.Exec(ctx, updateAuthenticated, caller.SessionID, userID, tx.Now())
+		if err == nil && changed == 0 {
+			err = fault.Unauthorized // it has ended meanwhile
+		}
+		if err == nil {
+			tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: actionReauthenticate, RecType: access.Sessions.Name, RecID: caller.SessionID})
+		}
+		return err
+	})
+	return until, err
+}
+
+type reauthenticateInput struct {
+	UserID   string `path:"id"`
+	Password string `json:"password" format:"password" required:"true"`
+}
+
+// Validate asks for a password.
+func (in *reauthenticateInput) Validate(v *fault.Fields) {
+	if in.Password == "" {
+		v.Add("password", "invalid.required")
+	}
+}
+
+type reauthenticateOutput struct {
+	Message    string     `json:"message"`
+	FreshUntil store.Time `json:"fresh_until" doc:"Until then the session may change credentials, passwords of others and roles."`
+}
+
+func (s *Service) reauthenticate(ctx context.Context, in reauthenticateInput) (reauthenticateOutput, error) {
+	until, err := s.Reauthenticate(ctx, in.UserID, in.Password)
+	return reauthenticateOutput{Message: endpoint.Confirm(ctx, s.options.Texts, "auth.reauthenticated").Message, FreshUntil: until}, err
+}

@@ -1,0 +1,87 @@
+package browser_test
+
+import (
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	_ "modernc.org/sqlite" // to let ten minutes pass for a session
+)
+
+// staleSession is a visitor whose password was shown long ago, on a server of the test's own.
+func staleSession(t *testing.T, path string) (*bank, *visitor) {
+	t.Helper()
+	b := ownBank(t)
+	v := newVisitor(t, b, desk)
+	v.expect("401")
+	v.open("/healthz")
+	v.enter(boss)
+	v.open("/healthz")
+	b.stop()
+	db, err := sql.Open("sqlite", filepath.Join(b.own.dir, "kontor.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.Exec(`UPDATE sessions SET authenticated_at = 0`)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	b.start()
+	v.open(path)
+	return b, v
+}
+
+func TestStaleSession_AsksForThePasswordAndGoesOn(t *testing.T) {
+	_, v := staleSession(t, "/profile")
+	v.expect("400")
+	v.clickText("Add")
+	v.write(`dialog input[name=credential_value]`, "second@example.ch")
+	v.eval(`document.querySelector('dialog input[name=credential_value]').form.requestSubmit()`)
+	v.see("Please enter your password")
+	v.examine(view{name: "password before a change", drawn: `dialog[open] input[name=password]`})
+	v.write(`dialog input[name=password]`, "not the right one")
+	v.eval(`document.querySelector('dialog input[name=password]').form.requestSubmit()`)
+	v.until(`document.querySelector('dialog input[name=password][aria-invalid=true]')`)
+	v.until(`document.querySelector('dialog input[name=credential_value]').value === 'second@example.ch'`)
+	v.write(`dialog input[name=password]`, boss.password)
+	v.eval(`document.querySelector('dialog input[name=password]').form.requestSubmit()`)
+	v.see("second@example.ch")
+	v.see("Confirm that it is you") // the code is on its way: the request was sent again
+	v.gone(`dialog input[name=password]`)
+}
+
+func TestStaleSession_CancelledLosesNothing(t *testing.T) {
+	b, v := staleSession(t, "/profile")
+	v.clickText("Add")
+	v.write(`dialog input[name=credential_value]`, "third@example.ch")
+	v.eval(`document.querySelector('dialog input[name=credential_value]').form.requestSubmit()`)
+	v.see("Please enter your password")
+	v.eval(`document.querySelector('dialog input[name=password]').closest('dialog').querySelector('header button').click()`)
+	v.gone(`dialog input[name=password]`)
+	v.until(`document.querySelector('dialog [role=alert]') && document.querySelector('dialog input[name=credential_value]').value === 'third@example.ch'`)
+	if list := b.call(b.token(boss), "GET", "/v1/users/me", nil); list["id"] == "" {
+		t.Error("the session is lost")
+	}
+}
+
+// The console keeps the device token of a sign-in and sends it with the next one.
+func TestSignIn_MakesTheBrowserKnown(t *testing.T) {
+	b := sharedBank(t)
+	me := b.newPerson("Customer")
+	v := newVisitor(t, b, desk)
+	v.door("/signin")
+	signIn := func() string {
+		v.write(`input[name=login]`, me.login)
+		v.write(`input[name=password]`, me.password)
+		v.click(`button[type=submit]`)
+		v.until(`location.pathname === '/' && document.querySelector('.shell h1')`)
+		return ask[string](v, `Object.values(JSON.parse(localStorage.getItem('kontor.device_tokens')))[0]`)
+	}
+	first := signIn()
+	v.click(`.top button[title]:last-of-type`)
+	v.until(`location.pathname === '/signin'`)
+	if second := signIn(); first == "" || second == first || second[:36] != first[:36] {
+		t.Errorf("got the tokens %q and %q, want one device and two rotations", first, second)
+	}
+}
