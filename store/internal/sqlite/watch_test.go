@@ -53,19 +53,17 @@ func TestWatch_ReportsWhatFails(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.db")
 			var failures []*sqlite.IOError
 			armed, calls := false, 0
-			w := &sqlite.Watch{
-				Failed: func(err *sqlite.IOError) { failures = append(failures, err) },
-				Intercept: func(op sqlite.Op, kind sqlite.Kind, _ int64) syscall.Errno {
-					if !armed || op == sqlite.Read {
-						return 0
-					}
-					calls++
-					if op == c.op && kind == c.kind {
-						return syscall.EIO
-					}
+			w := &sqlite.Watch{Failed: func(err *sqlite.IOError) { failures = append(failures, err) }}
+			w.SetIntercept(func(op sqlite.Op, kind sqlite.Kind, _ int64) syscall.Errno {
+				if !armed || op == sqlite.Read {
 					return 0
-				},
-			}
+				}
+				calls++
+				if op == c.op && kind == c.kind {
+					return syscall.EIO
+				}
+				return 0
+			})
 			remove, err := w.Add(path)
 			if err != nil {
 				t.Fatal(err)
@@ -107,15 +105,13 @@ func TestWatch_PassesAFullDiskOn(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
 		path := filepath.Join(t.TempDir(), "a.db")
 		full := false
-		w := &sqlite.Watch{
-			Failed: func(err *sqlite.IOError) { t.Errorf("reported: %v", err) },
-			Intercept: func(op sqlite.Op, _ sqlite.Kind, _ int64) syscall.Errno {
-				if full && op == sqlite.Write {
-					return errno
-				}
-				return 0
-			},
-		}
+		w := &sqlite.Watch{Failed: func(err *sqlite.IOError) { t.Errorf("reported: %v", err) }}
+		w.SetIntercept(func(op sqlite.Op, _ sqlite.Kind, _ int64) syscall.Errno {
+			if full && op == sqlite.Write {
+				return errno
+			}
+			return 0
+		})
 		remove, err := w.Add(path)
 		if err != nil {
 			t.Fatal(err)
@@ -138,10 +134,11 @@ func TestWatch_PassesAFullDiskOn(t *testing.T) {
 func TestWatch_SeesItsOwnDatabaseOnly(t *testing.T) {
 	dir := t.TempDir()
 	var seen []sqlite.Kind
-	w := &sqlite.Watch{Intercept: func(_ sqlite.Op, kind sqlite.Kind, _ int64) syscall.Errno {
+	w := &sqlite.Watch{}
+	w.SetIntercept(func(_ sqlite.Op, kind sqlite.Kind, _ int64) syscall.Errno {
 		seen = append(seen, kind)
 		return 0
-	}}
+	})
 	remove, err := w.Add(filepath.Join(dir, "a.db"))
 	if err != nil {
 		t.Fatal(err)
