@@ -34,3 +34,30 @@ func (db *DB) Checkpoint() { db.writer.checkpoints.copy(db.writer.conn) }
 
 // OnSync puts f in the place of the sync to disk. Nobody may be writing.
 func (db *DB) OnSync(f func() error) { db.writer.syncer.flush = func(*os.File) error { return f() } }
+
+// HoldCheckpoints ends the checkpoints in the background, so that the test decides when there is one.
+func (db *DB) HoldCheckpoints() {
+	c := db.writer.checkpoints
+	close(c.stop)
+	<-c.ended
+	c.stop = make(chan struct{}) // for close
+}
+
+// EncodedMark is a slot of a mark under a key of the tests, and DecodedMark reads one.
+func EncodedMark(generation uint64, commits int64) []byte {
+	return testSecrets().encodeMark(generation, position{commits: commits})
+}
+
+// DecodedMark reads what EncodedMark has written.
+func DecodedMark(data []byte) (commits int64, ok bool) {
+	_, p, ok := testSecrets().decodeMark(data)
+	return p.commits, ok
+}
+
+func testSecrets() *secrets {
+	s, err := newSecrets(make([]byte, masterKeyBytes))
+	if err != nil {
+		panic(err)
+	}
+	return s
+}

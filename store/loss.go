@@ -24,8 +24,12 @@ type Loss struct {
 	Until   Time  // of the newest commit that was acknowledged; 0 when that is unknown
 }
 
-// Error says what is missing and what to do, in one sentence each.
+// Error says what is missing and what to do.
 func (l *Loss) Error() string {
+	return l.summary() + "; put the files back or restore a backup, or go on without these writes: kontor serve --accept-loss"
+}
+
+func (l *Loss) summary() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", l.File, l.Reason)
 	if l.Commits > 0 || l.Entries > 0 {
@@ -39,7 +43,6 @@ func (l *Loss) Error() string {
 	if l.Until > 0 {
 		fmt.Fprintf(&b, ", up to %s", l.Until.Std().UTC().Format(time.RFC3339))
 	}
-	b.WriteString("; put the files back or restore a backup, or go on without these writes: kontor serve --accept-loss")
 	return b.String()
 }
 

@@ -59,8 +59,8 @@ func (db *DB) compareWithMark(conn *sqlite.Conn, path string, scan sqlite.LogSca
 	case errors.As(err, &loss) && db.acceptLoss:
 		db.accepted = loss
 	case errors.As(err, &broken):
-		// As with every other change to the trail, the bank is served and the check names it.
-		db.log.Error("the audit trail was changed", "err", err)
+		// Going on would put the next entry behind what is left, and the mark after it.
+		return fmt.Errorf("%s was changed behind Kontor's back and was left as it is: %w; keep it as evidence and restore a backup", path, err)
 	case err != nil:
 		return err
 	case !e.marked && e.found.commits > 0:
@@ -109,8 +109,7 @@ func (db *DB) noteAcceptedLoss(ctx context.Context) error {
 	if db.accepted == nil {
 		return nil
 	}
-	db.log.Warn("acknowledged writes are missing, which was accepted", "file", db.accepted.File, "reason", db.accepted.Reason,
-		"commits", db.accepted.Commits, "audit_entries", db.accepted.Entries, "since", db.accepted.Since, "until", db.accepted.Until)
+	db.log.Warn("acknowledged writes are missing, which was accepted", "loss", db.accepted.summary())
 	return db.InTx(ctx, func(tx *Tx) error {
 		tx.Audit(AuditEntry{Actor: NilID, Action: "database.accept_loss", RecType: "database", RecID: NilID, After: db.accepted})
 		return nil

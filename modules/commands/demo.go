@@ -20,7 +20,7 @@ func serveDemo(ctx context.Context, p Process, r *settings.Result, log *slog.Log
 	}
 	s.Secrets.AdminEmail, s.Secrets.AdminPassword = mark.Admin, settings.Secret(mark.Password)
 	clock := &demo.Clock{}
-	return withModules(ctx, r, log, clock, func(m *modules.Modules) error {
+	return withModules(ctx, r, opening{log: log, clock: clock}, func(m *modules.Modules) error {
 		var key string
 		if !mark.Complete {
 			if key, err = makeDemo(ctx, m, mark, clock); err != nil {

@@ -19,7 +19,8 @@ import (
 )
 
 type serveCommand struct {
-	Demo bool `help:"Fill an empty data directory with an invented bank, and print how to sign in to it."`
+	Demo       bool `help:"Fill an empty data directory with an invented bank, and print how to sign in to it."`
+	AcceptLoss bool `help:"Start although acknowledged writes are missing, as the refused start has said. That is logged and audited."`
 }
 
 // Run serves until the context ends.
@@ -52,7 +53,7 @@ func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, 
 	if c.Demo {
 		return serveDemo(ctx, p, r, log, listener)
 	}
-	return withModules(ctx, r, log, nil, func(m *modules.Modules) error {
+	return withModules(ctx, r, opening{log: log, acceptLoss: c.AcceptLoss}, func(m *modules.Modules) error {
 		made, err := m.Boot(ctx)
 		if err != nil {
 			return err
