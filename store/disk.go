@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
-	"time"
 
 	"kontor/store/internal/sqlite"
 )
@@ -64,19 +63,8 @@ func (d *disk) prefer(err error) error {
 	return err
 }
 
-// exitWait bounds how long the last line may take: a standard error that nobody reads must not keep the process alive.
-const exitWait = time.Second
-
 // exit writes one line and ends the process without running anything else.
 func exit(err error) {
-	written := make(chan struct{})
-	go func() {
-		fmt.Fprintf(os.Stderr, "kontor: %v; stopped at once, start again to go on with what the disk has\n", err)
-		close(written)
-	}()
-	select {
-	case <-written:
-	case <-time.After(exitWait):
-	}
+	fmt.Fprintf(os.Stderr, "kontor: %v\n", err)
 	os.Exit(1)
 }

@@ -33,7 +33,7 @@ func (c serveCommand) Run(ctx context.Context, p Process, r *settings.Result) (e
 	for _, w := range r.Warnings {
 		log.Warn(w)
 	}
-	if err := c.serve(ctx, p, r, log); err != nil && ctx.Err() == nil {
+	if err := c.serve(ctx, p, r, opening{log: log, acceptLoss: c.AcceptLoss, fatal: p.fatal(closeLog)}); err != nil && ctx.Err() == nil {
 		return err
 	} else if err != nil {
 		log.Warn("stopped before the start was complete", "err", err)
@@ -42,8 +42,8 @@ func (c serveCommand) Run(ctx context.Context, p Process, r *settings.Result) (e
 	return nil
 }
 
-func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, log *slog.Logger) error {
-	s := &r.Settings
+func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, o opening) error {
+	s, log := &r.Settings, o.log
 	listener, err := listen(ctx, s.Server.Listen)
 	if err != nil {
 		return err
@@ -51,9 +51,9 @@ func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, 
 	defer listener.Close()
 	s.Server.BaseURL = s.BaseURLFor(listener.Addr().String())
 	if c.Demo {
-		return serveDemo(ctx, p, r, log, listener)
+		return serveDemo(ctx, p, r, o, listener)
 	}
-	return withModules(ctx, r, opening{log: log, acceptLoss: c.AcceptLoss}, func(m *modules.Modules) error {
+	return withModules(ctx, r, o, func(m *modules.Modules) error {
 		made, err := m.Boot(ctx)
 		if err != nil {
 			return err
