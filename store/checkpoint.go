@@ -102,11 +102,14 @@ func (c *checkpointer) loop() {
 	}
 }
 
+// uncopied is how many pages of the log are not in the database yet.
+func (c *checkpointer) uncopied() int64 { return c.frames.Load() - c.copied.Load() }
+
 // quiet waits until the log is long or nothing was written for a while; false means the end.
 func (c *checkpointer) quiet() bool {
 	timer := time.NewTimer(checkpointQuiet)
 	defer timer.Stop()
-	for c.frames.Load()-c.copied.Load() < checkpointFrames {
+	for c.uncopied() < checkpointFrames {
 		select {
 		case <-c.wake:
 			timer.Reset(checkpointQuiet)

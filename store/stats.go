@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -47,6 +48,7 @@ type Stats struct {
 	Queued      int // closures that wait now
 
 	LogBytes     int64 // size of the write-ahead log
+	LogUncopied  int64 // pages of it that are not in the database file yet
 	LogLimit     int64 // from which an alarm is raised
 	LogOverLimit bool
 	Sync         Timing // of the log, for a group
@@ -64,6 +66,7 @@ func (db *DB) Stats() Stats {
 		Queued:      len(db.writer.queue),
 
 		LogBytes:     db.writer.syncer.size(),
+		LogUncopied:  db.writer.checkpoints.uncopied(),
 		LogLimit:     db.logLimit,
 		LogOverLimit: db.writer.checkpoints.over.Load(),
 		Sync:         c.synced.read(),
@@ -91,6 +94,14 @@ func (db *DB) Ready(ctx context.Context) error {
 		return nil // others write
 	}
 	return err
+}
+
+// CheckLog returns an error while the write-ahead log is larger than its limit. The database can be used all the same.
+func (db *DB) CheckLog(context.Context) error {
+	if s := db.Stats(); s.LogOverLimit {
+		return fmt.Errorf("the write-ahead log has %d bytes and cannot begin anew, its limit is %d", s.LogBytes, s.LogLimit)
+	}
+	return nil
 }
 
 // probeBytes is the room that there must be after a write failed: some hundred ordinary writes, so that

@@ -223,7 +223,7 @@ func (c *Conn) compile(text string) (*Stmt, error) {
 	out := libc.Xmalloc(c.tls, 16)
 	defer libc.Xfree(c.tls, out)
 
-	rc := lib.Xsqlite3_prepare_v3(c.tls, c.db, sql, int32(len(text))+1, lib.SQLITE_PREPARE_PERSISTENT, out, out+8)
+	rc := c.prepare(sql, int32(len(text))+1, out, out+8)
 	if rc != lib.SQLITE_OK {
 		return nil, c.fail(rc)
 	}

@@ -42,14 +42,15 @@ const (
 	Write
 	Truncate
 	Sync
+	Map // a read through a mapping
 )
 
 // String names the operation as it stands in a message.
-func (op Op) String() string { return [...]string{"read", "write", "truncate", "sync"}[op] }
+func (op Op) String() string { return [...]string{"read", "write", "truncate", "sync", "read"}[op] }
 
 // code is what the engine is told of a failure.
 func (op Op) code() int32 {
-	return [...]int32{lib.SQLITE_IOERR_READ, lib.SQLITE_IOERR_WRITE, lib.SQLITE_IOERR_TRUNCATE, lib.SQLITE_IOERR_FSYNC}[op]
+	return [...]int32{lib.SQLITE_IOERR_READ, lib.SQLITE_IOERR_WRITE, lib.SQLITE_IOERR_TRUNCATE, lib.SQLITE_IOERR_FSYNC, lib.SQLITE_IOERR_READ}[op]
 }
 
 // IOError is a failed operation on a file of a database.

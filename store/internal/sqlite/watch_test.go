@@ -158,3 +158,51 @@ func TestWatch_SeesItsOwnDatabaseOnly(t *testing.T) {
 		again()
 	}
 }
+
+// A page that cannot be read through the mapping is reported, and does not end the process with the stacks of all
+// goroutines.
+func TestWatch_ReportsABusError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	var failures []*sqlite.IOError
+	w := &sqlite.Watch{Failed: func(err *sqlite.IOError) { failures = append(failures, err) }}
+	remove, err := w.Add(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remove()
+	c := open(t, path)
+	for _, text := range []string{
+		"CREATE TABLE b (n INTEGER)",
+		"WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM r WHERE n < 20000) INSERT INTO b SELECT n FROM r",
+	} {
+		if err := c.Run(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := c.Checkpoint(); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := sqlite.Open(path, sqlite.ReadOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"PRAGMA mmap_size = 1000000", "SELECT * FROM a"} { // maps the file
+		if err := reader.Run(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Truncate(path, 8192); err != nil {
+		t.Fatal(err)
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the read did not fail")
+			}
+		}()
+		_ = reader.Run("SELECT SUM(n) FROM b")
+	}()
+	if len(failures) != 1 || failures[0].Op != sqlite.Map || !errors.Is(failures[0], syscall.EIO) || failures[0].Path != path {
+		t.Errorf("reported: %v", failures)
+	}
+}
