@@ -206,7 +206,7 @@ func TestFaults_ALogThatIsGone(t *testing.T) {
 			p := start(t, dir)
 			admin := p.admin()
 			p.waitForCheckpoint()
-			inject(t, p, filepath.Join(dir, "kontor.db"), "pwrite64:delay_enter=60000000") // no checkpoint from here on
+			inject(t, p, filepath.Join(dir, "kontor.db"), "pwrite64:error=ENOSPC") // no checkpoint from here on
 			for range 20 {
 				admin.do(t, "POST", "/v1/customers", newCustomer, 201)
 			}
