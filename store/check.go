@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"kontor/store/internal/sqlite"
 )
@@ -62,9 +63,10 @@ func checkFile(ctx context.Context, path string, key *secrets) (report CheckRepo
 		return report, explain(path, err)
 	}
 	if key != nil {
-		if report.KeyChecked, err = key.checkKey(conn, path); err != nil {
+		if err := checkKeyValue(ctx, v, key, path); err != nil {
 			return report, err
 		}
+		report.KeyChecked = true
 	}
 	if err := checkIntegrity(ctx, v); err != nil {
 		return report, fmt.Errorf("%s: %w", path, err)
@@ -72,8 +74,27 @@ func checkFile(ctx context.Context, path string, key *secrets) (report CheckRepo
 	if err := checkReferences(ctx, v); err != nil {
 		return report, fmt.Errorf("%s: %w", path, err)
 	}
-	report.AuditEntries, err = verifyTrail(ctx, v, key)
+	if report.AuditEntries, err = verifyTrail(ctx, v, key); err != nil {
+		return report, err
+	}
+	missing, err := unguarded(ctx, v)
+	if err == nil && len(missing) > 0 {
+		err = &AuditBreak{Reason: "the triggers that protect it are missing: " + strings.Join(missing, ", ")}
+	}
 	return report, err
+}
+
+// checkKeyValue compares the key with the check value that every database has whose first start came to its end.
+func checkKeyValue(ctx context.Context, v *View, key *secrets, path string) error {
+	state, err := key.checkKey(v.reader.conn, path)
+	if err != nil || state != keyUnset {
+		return err
+	}
+	blank, err := isBlank(ctx, v)
+	if err == nil && !blank {
+		err = &AuditBreak{Reason: "the check value of the secret key is missing"}
+	}
+	return err
 }
 
 // openExisting opens a database file for reading, without the lock of its directory.

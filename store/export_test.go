@@ -14,3 +14,6 @@ const QueueLength = queueLength
 
 // OnSync puts f in the place of the sync to disk. Nobody may be writing.
 func (db *DB) OnSync(f func() error) { db.writer.syncer.flush = func(*os.File) error { return f() } }
+
+// OldKeyCheck is the check value of the key as databases had it before the head was bound to it.
+func (db *DB) OldKeyCheck() string { return db.secrets.check() }

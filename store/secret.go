@@ -81,12 +81,12 @@ func (s *secrets) keyed(purpose string, data []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// check is stored in the database to recognise the master key.
+// check is what recognised the master key before it promised a signed head, see [secrets.boundCheck].
 func (s *secrets) check() string { return hex.EncodeToString(s.keyed("key check", []byte("kontor"))) }
 
 // signHead signs the end of the audit trail.
 func (s *secrets) signHead(h head) string {
-	text := fmt.Sprintf("%d %x", h.seq, h.hash)
+	text := headText(h)
 	return fmt.Sprintf("%s %x", text, s.keyed("audit head", []byte(text)))
 }
 
