@@ -17,7 +17,7 @@ type Status struct {
 	Complete   bool       `json:"complete" doc:"The walk came to the end of the trail and found it signed."` // the walk came to the end of the trail and found it signed
 	FirstBad   *FirstBad  `json:"first_bad"`                                                                 // null while nothing is wrong
 	AppendOnly bool       `json:"append_only" doc:"The triggers that keep entries from being changed or deleted are in place."`
-	Since      store.Time `json:"since"`                                                                     // when the walk began; what was changed behind it later is not seen
+	Since      store.Time `json:"since"` // when the walk began; what was changed behind it later is not seen
 	CheckedAt  store.Time `json:"checked_at"`
 }
 

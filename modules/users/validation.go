@@ -54,13 +54,18 @@ func (s *Service) validate(ctx context.Context, in validateInput) (Credential, e
 
 // validated marks a credential. The first one makes a pending user an active customer.
 func (s *Service) validated(ctx context.Context, tx *store.Tx, c *Credential) error {
-	before := *c
+	was, err := readCredential(ctx, tx, c.ID)
+	if err != nil {
+		return err
+	}
 	now := tx.Now()
 	if _, err := tx.Exec(ctx, validateCredential, c.ID, now); err != nil {
 		return err
 	}
 	c.Validated, c.ValidatedAt, c.version = true, &now, c.version+1
-	held.Audit(ctx, tx, "credentials.validate", c.ID, before, c)
+	if err := credentialProof.Audit(ctx, tx, "credentials.validate", c.ID, was); err != nil {
+		return err
+	}
 
 	user, err := accounts.Any(ctx, tx, c.UserID)
 	user, err = withRoles(ctx, tx, user, err)
