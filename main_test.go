@@ -79,7 +79,19 @@ type ended struct {
 // run runs the program to its end.
 func run(tb testing.TB, environ []string, args ...string) ended {
 	tb.Helper()
-	cmd := command(tb, environ, args...)
+	return toEnd(tb, command(tb, environ, args...))
+}
+
+// runWithInput is run with a text on standard input.
+func runWithInput(tb testing.TB, input string, args ...string) ended {
+	tb.Helper()
+	cmd := command(tb, nil, args...)
+	cmd.Stdin = strings.NewReader(input)
+	return toEnd(tb, cmd)
+}
+
+func toEnd(tb testing.TB, cmd *exec.Cmd) ended {
+	tb.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	kill := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }) // a server that should not have started

@@ -137,6 +137,9 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 
 // Start puts grants and rules in force.
 func (m *Modules) Start(ctx context.Context) error {
+	if err := m.digestAnew(ctx); err != nil {
+		return err
+	}
 	if err := m.RBAC.Start(ctx, m.Endpoints()); err != nil {
 		return fmt.Errorf("start access control: %w", err)
 	}

@@ -24,13 +24,17 @@ type CheckReport struct {
 // Check looks through the whole database in o.Dir: its pages and indexes, its references, the master
 // key and the audit trail. It changes nothing and works beside a process that uses the database. The
 // error says what is wrong first; it is ErrCorrupt, ErrWrongKey or an *AuditBreak.
-func Check(ctx context.Context, o Options) (CheckReport, error) {
+func Check(ctx context.Context, o Options) (CheckReport, error) { return CheckWith(ctx, o, nil) }
+
+// CheckWith is [Check] with a further check of the same state of the database, for what only the modules know. It comes
+// last, and only when the key is there.
+func CheckWith(ctx context.Context, o Options, further func(context.Context, *Evidence) error) (CheckReport, error) {
 	d := &directory{path: o.Dir}
 	key, err := d.existingKey(o.SecretKey)
 	if err != nil {
 		return CheckReport{}, err
 	}
-	return checkFile(ctx, d.file(databaseName), key)
+	return checkFile(ctx, d.file(databaseName), key, further)
 }
 
 // existingKey finds the master key without making one; nil when there is none.
@@ -46,7 +50,7 @@ func (d *directory) existingKey(given string) (*secrets, error) {
 }
 
 // checkFile checks one database file, which may be in use.
-func checkFile(ctx context.Context, path string, key *secrets) (report CheckReport, err error) {
+func checkFile(ctx context.Context, path string, key *secrets, further func(context.Context, *Evidence) error) (report CheckReport, err error) {
 	conn, info, err := openExisting(path)
 	if err != nil {
 		return report, err
@@ -81,7 +85,10 @@ func checkFile(ctx context.Context, path string, key *secrets) (report CheckRepo
 	if err == nil && len(missing) > 0 {
 		err = &AuditBreak{Reason: "the triggers that protect it are missing: " + strings.Join(missing, ", ")}
 	}
-	return report, err
+	if err != nil || key == nil || further == nil {
+		return report, err
+	}
+	return report, further(ctx, &Evidence{View: v, secrets: key})
 }
 
 // checkKeyValue compares the key with the check value that every database has whose first start came to its end.

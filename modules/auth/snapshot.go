@@ -14,7 +14,7 @@ func Proofs() []records.Proof {
 	return []records.Proof{passwordProof, sessionProof(), keyProof}
 }
 
-var passwordProof = records.Proof{Type: "passwords", IDs: records.IDsOf("passwords", "user_id"), Read: readPassword}
+var passwordProof = records.Proof{Type: "passwords", From: "passwords", Key: "user_id", Read: readPassword}
 
 // storedPassword is the hash of a password. The API shows nothing of it.
 type storedPassword struct {
@@ -33,7 +33,7 @@ func readPassword(ctx context.Context, q store.Querier, userID string) (store.Re
 
 func sessionProof() records.Proof {
 	p := sessionTable.Proof()
-	p.Outside, p.Vanishes = []string{"current"}, true
+	p.Outside, p.Vanishes = map[string]string{"current": "false"}, true
 	return p
 }
 
@@ -44,7 +44,7 @@ func auditedSession(s Session) store.Record {
 }
 
 var keyProof = records.Proof{
-	Type: keyTable.Type.Name, IDs: records.IDsOf("api_keys", "id"), Read: readKeyRow, Outside: []string{"last_used_at"},
+	Type: keyTable.Type.Name, From: "api_keys", Key: "id", Read: readKeyRow, Outside: map[string]string{"last_used_at": "null"},
 }
 
 const selectKeyHash = `SELECT key_hash FROM api_keys WHERE id = $1`

@@ -14,8 +14,8 @@ import (
 func Proofs() []records.Proof { return []records.Proof{chatProof, messageProof} }
 
 var chatProof = records.Proof{
-	Type: access.Chats.Name, IDs: records.IDsOf("chats", "id"), Read: readChat,
-	Outside: []string{"lastMessage", "unreadCount", "updatedAt"},
+	Type: access.Chats.Name, From: "chats", Key: "id", Read: readChat,
+	Outside: map[string]string{"lastMessage": "null", "unreadCount": "0", "updatedAt": `"` + store.Time(0).String() + `"`},
 }
 
 const (
@@ -62,7 +62,7 @@ func readChat(ctx context.Context, q store.Querier, id string) (store.Record, er
 
 // messageProof covers the messages. That of Kontor itself is digested with the key of its text, not with its words.
 var messageProof = records.Proof{
-	Type: "chat_messages", IDs: records.IDsOf("chat_messages", "id"), Read: readMessage, Outside: []string{"readBy"},
+	Type: "chat_messages", From: "chat_messages", Key: "id", Read: readMessage, Outside: map[string]string{"readBy": "[]"},
 }
 
 const selectProvenMessage = `

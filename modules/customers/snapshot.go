@@ -52,7 +52,7 @@ func readCustomer(ctx context.Context, q store.Querier, id string) (store.Record
 
 // documentProof covers documents. Their number is proven by its keyed hash, so that nothing has to be decrypted.
 var documentProof = records.Proof{
-	Type: "kyc_documents", IDs: records.IDsOf("kyc_documents", "id"), Read: readDocument, Outside: []string{"number", "expired"},
+	Type: "kyc_documents", From: "kyc_documents", Key: "id", Read: readDocument, Outside: map[string]string{"number": `""`, "expired": "false"},
 }
 
 const selectDocument = `
@@ -93,7 +93,7 @@ func auditDocument(ctx context.Context, tx *store.Tx, d sealedDocument) error {
 }
 
 // changeProof covers the history of the verification.
-var changeProof = records.Proof{Type: "kyc_changes", IDs: records.IDsOf("kyc_changes", "id"), Read: readChange}
+var changeProof = records.Proof{Type: "kyc_changes", From: "kyc_changes", Key: "id", Read: readChange}
 
 const selectChange = `
 	SELECT from_status, to_status, verification_level, reason, changed_at, changed_by, customer_id

@@ -14,7 +14,7 @@ import (
 func Proofs() []records.Proof { return []records.Proof{proof} }
 
 // proof covers a persona with its users and the links that were entered at it.
-var proof = records.Proof{Type: access.Personas.Name, IDs: records.IDsOf("personas", "id"), Read: readPersona}
+var proof = records.Proof{Type: access.Personas.Name, From: "personas", Key: "id", Read: readPersona}
 
 // storedPersona is what the database keeps of a persona and the API does not show with it.
 type storedPersona struct {

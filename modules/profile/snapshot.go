@@ -18,10 +18,9 @@ func Proofs() []records.Proof { return []records.Proof{proof} }
 // proof covers what a user has chosen. The preferences that the API shows follow the language of the user where he has
 // chosen nothing; the choice itself is covered instead.
 var proof = records.Proof{
-	Type: access.Profiles.Name, Read: readProfile, Outside: []string{"preferences"},
-	IDs: `
-	SELECT user_id FROM (SELECT user_id FROM profile_preferences UNION SELECT user_id FROM avatars) AS chosen
-	WHERE user_id > $1 ORDER BY user_id LIMIT $2`,
+	Type: access.Profiles.Name, Read: readProfile,
+	From: "(SELECT user_id FROM profile_preferences UNION SELECT user_id FROM avatars) AS chosen", Key: "user_id",
+	Outside: map[string]string{"preferences": `{"theme":"","date_format":"","currency_display":"","number_format":""}`},
 }
 
 const (

@@ -14,7 +14,7 @@ import (
 // rate-limit rules. Not covered: the tables of endpoints and record types, which follow from the program.
 func Proofs() []records.Proof { return []records.Proof{roleProof, grantProof, limitProof} }
 
-var roleProof = records.Proof{Type: access.Roles.Name, IDs: records.IDsOf("roles", "id"), Read: readRole}
+var roleProof = records.Proof{Type: access.Roles.Name, From: "roles", Key: "id", Read: readRole}
 
 const selectNameKey = `SELECT name_key FROM roles WHERE id = $1`
 
@@ -41,7 +41,7 @@ func readRole(ctx context.Context, q store.Querier, id string) (store.Record, er
 
 // grantProof covers a grant and the rows that are in force by it. A row in force that no grant accounts for is a stray.
 var grantProof = records.Proof{
-	Type: access.Grants.Name, IDs: records.IDsOf("grant_records", "id"), Read: readGrant,
+	Type: access.Grants.Name, From: "grant_records", Key: "id", Read: readGrant,
 	Strays: `
 	SELECT g.id FROM grants g
 	WHERE NOT EXISTS (SELECT 1 FROM grant_records r
@@ -94,7 +94,7 @@ func readGrant(ctx context.Context, q store.Querier, id string) (store.Record, e
 	return store.Record{Answer: g, Stored: inForce}, err
 }
 
-var limitProof = records.Proof{Type: access.RateLimits.Name, IDs: records.IDsOf("rate_limit_rules", "endpoint"), Read: readLimit}
+var limitProof = records.Proof{Type: access.RateLimits.Name, From: "rate_limit_rules", Key: "endpoint", Read: readLimit}
 
 // auditedLimit is a rule as the audit trail knows it.
 func auditedLimit(r RateLimit) store.Record {

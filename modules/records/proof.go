@@ -14,22 +14,18 @@ import (
 type Proof struct {
 	// Type is the record type as audit entries name it.
 	Type string
-	// IDs lists, in their order, at most $2 ids of existing records after $1.
-	IDs string
+	// From is the table, or what stands for one in a statement, that has a row for each existing record; Key is the column
+	// with its id.
+	From, Key string
 	// Read reads a record in the form in which it is digested. It returns store.ErrNotFound.
 	Read func(ctx context.Context, q store.Querier, id string) (store.Record, error)
-	// Outside names members of the answer that its digest does not cover: they depend on the caller or on the time, or change
-	// without an entry. Read sets them to a fixed value.
-	Outside []string
+	// Outside are the members of the answer that its digest does not cover, because they depend on the caller or on the time or
+	// change without an entry. The JSON here takes their place; Read sets them to it.
+	Outside map[string]string
 	// Vanishes says that records may be deleted without an entry: those that have lost their use.
 	Vanishes bool
 	// Strays finds a row that belongs to no record: its id, in one column; empty for none to look for.
 	Strays string
-}
-
-// IDsOf is the [Proof] statement IDs for a table with a key column.
-func IDsOf(table, key string) string {
-	return fmt.Sprintf("SELECT %[2]s FROM %[1]s WHERE %[2]s > $1 ORDER BY %[2]s LIMIT $2", table, key)
 }
 
 // Audit leaves an entry with the record as it now is. before is its state before the change, nil where it is not known.
@@ -53,7 +49,7 @@ func (p Proof) AuditEntry(ctx context.Context, tx *store.Tx, entry store.AuditEn
 
 // Proof is that of records which a row of the table is all of. Types of several tables declare a Read of their own.
 func (t *Table[T]) Proof() Proof {
-	return Proof{Type: t.Type.Name, IDs: IDsOf(t.From, "id"), Read: t.read}
+	return Proof{Type: t.Type.Name, From: t.From, Key: "id", Read: t.read}
 }
 
 // read reads a record for its proof.
@@ -98,8 +94,18 @@ func (p Proof) Each(ctx context.Context, q store.Querier, f func(id string) erro
 	}
 }
 
+// Exists reports whether there is a record with the id.
+func (p Proof) Exists(ctx context.Context, q store.Querier, id string) (bool, error) {
+	var one int
+	err := q.QueryRow(ctx, "SELECT 1 FROM "+p.From+" WHERE "+p.Key+" = $1", id).Scan(&one)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 func (p Proof) next(ctx context.Context, q store.Querier, after string, limit int) ([]string, error) {
-	rows, err := q.Query(ctx, p.IDs, after, limit)
+	rows, err := q.Query(ctx, fmt.Sprintf("SELECT DISTINCT %[2]s FROM %[1]s WHERE %[2]s > $1 ORDER BY %[2]s LIMIT $2", p.From, p.Key), after, limit)
 	if err != nil {
 		return nil, err
 	}

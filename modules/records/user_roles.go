@@ -9,8 +9,7 @@ import (
 // UserRoles proves which roles a user holds. Two modules write them: users, who gives and takes roles, and access control,
 // which takes a role from everybody when it is deleted.
 var UserRoles = Proof{
-	Type: "user_roles", Read: readUserRoles,
-	IDs: "SELECT DISTINCT user_id FROM user_roles WHERE user_id > $1 ORDER BY user_id LIMIT $2",
+	Type: "user_roles", From: "user_roles", Key: "user_id", Read: readUserRoles,
 }
 
 // ActionUserRoles is the action of their entries.

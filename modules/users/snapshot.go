@@ -14,7 +14,7 @@ func Proofs() []records.Proof {
 }
 
 var accountProof = records.Proof{
-	Type: accounts.Type.Name, IDs: records.IDsOf("users", "id"), Read: readAccount, Outside: []string{"roles", "last_login_at"},
+	Type: accounts.Type.Name, From: "users", Key: "id", Read: readAccount, Outside: map[string]string{"roles": "[]", "last_login_at": "null"},
 }
 
 const selectAuthors = `SELECT created_by, modified_by FROM users WHERE id = $1`
@@ -39,7 +39,7 @@ func readAccount(ctx context.Context, q store.Querier, id string) (store.Record,
 }
 
 var credentialProof = records.Proof{
-	Type: held.Type.Name, IDs: records.IDsOf("credentials", "id"), Read: readCredential,
+	Type: held.Type.Name, From: "credentials", Key: "id", Read: readCredential,
 }
 
 const selectCredentialAuthor = `SELECT created_by FROM credentials WHERE id = $1`
