@@ -87,7 +87,7 @@ func readKept(c *sqlite.Conn, sql string, args []any, dest ...any) error {
 // migrate brings the schema up to date.
 func migrate(ctx context.Context, path string) error {
 	// Not "file://": what follows that would be a host when the path is relative.
-	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=foreign_keys(1)&_pragma=synchronous(2)&_txlock=immediate"
+	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=foreign_keys(1)&_pragma=synchronous(2)&_txlock=immediate&vfs=" + sqlite.VFS
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return err

@@ -63,6 +63,9 @@ var (
 
 // Open opens the database file at path, which must exist.
 func Open(path string, mode Mode) (*Conn, error) {
+	if err := Register(); err != nil {
+		return nil, err
+	}
 	c := &Conn{tls: libc.NewTLS(), id: lastID.Add(1), stmts: make(map[string]*Stmt)}
 	name, err := libc.CString(path)
 	if err != nil {
@@ -73,7 +76,7 @@ func Open(path string, mode Mode) (*Conn, error) {
 	handle := libc.Xmalloc(c.tls, 8)
 	defer libc.Xfree(c.tls, handle)
 
-	rc := lib.Xsqlite3_open_v2(c.tls, name, handle, int32(mode)|lib.SQLITE_OPEN_NOMUTEX, 0)
+	rc := lib.Xsqlite3_open_v2(c.tls, name, handle, int32(mode)|lib.SQLITE_OPEN_NOMUTEX, (*lib.Tsqlite3_vfs)(at(layer.vfs)).FzName)
 	c.db = *(*uintptr)(at(handle))
 	if rc != lib.SQLITE_OK {
 		err := c.fail(rc)
