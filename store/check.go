@@ -16,6 +16,8 @@ type CheckReport struct {
 	Schema       int64
 	Bytes        int64
 	AuditEntries int64
+	// Pages is how many pages were compared with their checksums; 0 for a database from before there were any.
+	Pages int64
 	// KeyChecked says that the master key was there: without it the signature of the newest audit entry
 	// is not looked at.
 	KeyChecked bool
@@ -72,6 +74,9 @@ func checkFile(ctx context.Context, path string, key *secrets, further func(cont
 		}
 		report.KeyChecked = true
 	}
+	if err := checkPages(ctx, conn, &report); err != nil {
+		return report, explain(path, err)
+	}
 	if err := checkIntegrity(ctx, v); err != nil {
 		return report, fmt.Errorf("%s: %w", path, err)
 	}
@@ -118,6 +123,15 @@ func openExisting(path string) (*sqlite.Conn, fs.FileInfo, error) {
 		return nil, nil, explain(path, err)
 	}
 	return conn, info, nil
+}
+
+// checkPages compares every page with its checksum, also those that no table uses.
+func checkPages(ctx context.Context, conn *sqlite.Conn, report *CheckReport) (err error) {
+	report.Pages, err = conn.VerifyPages(ctx)
+	if damaged := (*sqlite.PageError)(nil); errors.As(err, &damaged) {
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return translate(err)
 }
 
 func checkIntegrity(ctx context.Context, q Querier) error {

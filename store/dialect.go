@@ -88,6 +88,8 @@ func classify(e *sqlite.Error) error {
 	case lib.SQLITE_IOERR_WRITE, lib.SQLITE_IOERR_FSYNC, lib.SQLITE_IOERR_DIR_FSYNC, lib.SQLITE_IOERR_TRUNCATE,
 		lib.SQLITE_IOERR_SHMSIZE, lib.SQLITE_IOERR_SHMOPEN, lib.SQLITE_IOERR_SHMMAP:
 		return ErrFull
+	case lib.SQLITE_IOERR_DATA: // a page does not have its checksum
+		return ErrCorrupt
 	}
 	switch e.Primary() {
 	case lib.SQLITE_CONSTRAINT:

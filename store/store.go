@@ -46,6 +46,7 @@ type DB struct {
 	memo     memo
 
 	background context.CancelFunc // ends what runs beside
+	undamage   func()             // ends the listening for damaged pages
 	running    sync.WaitGroup
 	closing    sync.Once
 }
@@ -85,8 +86,20 @@ func (db *DB) Close() error {
 		db.writer.checkpoints.close()
 		db.pool.close()
 		err = errors.Join(err, db.writer.conn.Close(), db.dir.close())
+		db.undamage()
 	})
 	return err
+}
+
+// pageDamaged returns what makes the database unready: what a page with a wrong checksum says is never used, and nobody
+// knows how many more there are.
+func pageDamaged(c *counters, log *slog.Logger) func(*sqlite.PageError) {
+	return func(page *sqlite.PageError) {
+		err := fmt.Errorf("%w: %w; restore a backup", ErrCorrupt, page)
+		if c.damaged.CompareAndSwap(nil, &err) {
+			log.Error("the database is damaged", "err", page)
+		}
+	}
 }
 
 // start brings up what serves an opened and migrated database.
@@ -99,6 +112,10 @@ func (db *DB) start(conn *sqlite.Conn) error {
 	w := &writer{
 		db: db, log: db.log, conn: conn,
 		queue: make(chan *job, queueLength), stop: make(chan struct{}), ended: make(chan struct{}),
+	}
+	if db.undamage, err = sqlite.OnDamage(path, pageDamaged(&w.counters, db.log)); err != nil {
+		pool.close()
+		return err
 	}
 	w.checkpoints, err = newCheckpointer(db.dir.path, db.log, &w.counters)
 	if err != nil {
