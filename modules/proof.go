@@ -30,10 +30,11 @@ func Proofs() []records.Proof {
 // formID when all its records have been digested in the present form: what came before it is not compared. The entry is
 // part of the chain, so that nobody can take it away to have changed records digested anew.
 const (
-	formType = "audit"
-	formID   = "record-form-1"
+	formType  = "audit"
+	formID    = "record-form-1"
+	formBegun = formID + "/begun" // the entry before the first that digests a record anew
 
-	selectForm = `SELECT seq FROM audit_entries WHERE rec_id = $1 AND rec_type = $2 LIMIT 1`
+	selectForm = `SELECT COALESCE(MAX(seq), 0) FROM audit_entries WHERE rec_id = $1 AND rec_type = $2`
 )
 
 // ErrOldForm says that the records of a database cannot be compared yet.
@@ -42,23 +43,27 @@ var ErrOldForm = errors.New("the records were digested by an earlier version; st
 // CheckRecords compares every record with the audit trail and reports how many there are. The error is a *records.Break
 // for the first that differs, or ErrOldForm.
 func CheckRecords(ctx context.Context, e *store.Evidence) (compared int64, err error) {
-	known, err := hasForm(ctx, e)
+	since, err := formSince(ctx, e)
 	if err != nil {
 		return 0, err
 	}
-	if !known {
+	if since == 0 {
 		return 0, ErrOldForm
 	}
-	return records.Check(ctx, e, Proofs())
+	return records.Check(ctx, e, Proofs(), since)
 }
 
-func hasForm(ctx context.Context, q store.Querier) (bool, error) {
-	var seq int64
-	err := q.QueryRow(ctx, selectForm, formID, formType).Scan(&seq)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
+// formSince is the entry from which on all entries have the present form, or 0.
+func formSince(ctx context.Context, q store.Querier) (seq int64, err error) {
+	var begun int64
+	if err = q.QueryRow(ctx, selectForm, formID, formType).Scan(&seq); err != nil || seq == 0 {
+		return 0, err
 	}
-	return err == nil, err
+	err = q.QueryRow(ctx, selectForm, formBegun, formType).Scan(&begun)
+	if begun > 0 {
+		seq = begun
+	}
+	return seq, err
 }
 
 // digestBatch is how many records one transaction digests anew.
@@ -67,8 +72,11 @@ const digestBatch = 200
 // digestAnew leaves an entry for each record of a database from an earlier version, once: from then on it is what records
 // are compared with. A new database has none and gets only the note that it needs no more.
 func (m *Modules) digestAnew(ctx context.Context) error {
-	known, err := hasForm(ctx, m.DB)
-	if err != nil || known {
+	since, err := formSince(ctx, m.DB)
+	if err != nil || since > 0 {
+		return err
+	}
+	if err := m.noteForm(ctx, formBegun); err != nil {
 		return err
 	}
 	total := 0
@@ -82,8 +90,12 @@ func (m *Modules) digestAnew(ctx context.Context) error {
 	if total > 0 {
 		m.Log.Info("the records of an earlier version were digested for the audit trail", "records", total)
 	}
+	return m.noteForm(ctx, formID)
+}
+
+func (m *Modules) noteForm(ctx context.Context, id string) error {
 	return m.DB.InTx(ctx, func(tx *store.Tx) error {
-		tx.Audit(store.AuditEntry{Actor: store.NilID, Action: "audit.form", RecType: formType, RecID: formID})
+		tx.Audit(store.AuditEntry{Actor: store.NilID, Action: "audit.form", RecType: formType, RecID: id})
 		return nil
 	})
 }

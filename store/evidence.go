@@ -20,7 +20,7 @@ func (e *Evidence) Digest(r Record) (string, error) {
 
 // AnswerDigest returns the half of a digest that is made of an answer's JSON alone.
 func (e *Evidence) AnswerDigest(answer []byte) string {
-	return hex.EncodeToString(e.secrets.keyed("audit answer", answer)[:digestHalf])
+	return hex.EncodeToString(e.secrets.answers.sum(nil, answer)[:digestHalf])
 }
 
 // Statement is what an audit entry says about the state of a record.
@@ -64,10 +64,10 @@ const selectStated = `
 	ORDER BY seq
 	LIMIT 1000`
 
-// EachStated calls f with every record that an entry says exists, in the order of the entries, again for each entry.
-func (e *Evidence) EachStated(ctx context.Context, f func(recType, id string) error) error {
+// EachStated calls f with every record that an entry after the given one says exists, in the order of the entries, again
+// for each entry.
+func (e *Evidence) EachStated(ctx context.Context, seq int64, f func(recType, id string) error) error {
 	type stated struct{ recType, id string }
-	var seq int64
 	for {
 		rows, err := e.Query(ctx, selectStated, seq)
 		if err != nil {

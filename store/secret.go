@@ -24,10 +24,14 @@ type secrets struct {
 	master  []byte
 	derived sync.Map // purpose → []byte, for Keyed
 	aead    cipher.AEAD
+
+	answers, rests macs // for the halves of digests
 }
 
 func newSecrets(master []byte) (*secrets, error) {
 	s := &secrets{master: master}
+	s.answers.use(s.derive("audit answer", sha256.Size))
+	s.rests.use(s.derive("audit rest", sha256.Size))
 	block, err := aes.NewCipher(s.derive("seal", 32))
 	if err != nil {
 		return nil, err

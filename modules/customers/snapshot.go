@@ -18,8 +18,10 @@ func Proofs() []records.Proof {
 
 // audited is a customer as the audit trail knows it, with what the API does not show. Every entry is made of it, so that
 // a change begins with the state that the one before it left.
-func audited(c Customer) store.Record {
-	d := c.derive()
+func audited(c Customer) store.Record { return auditedWith(c, c.derive()) }
+
+// auditedWith is audited for a customer whose derived columns are known.
+func auditedWith(c Customer, d derived) store.Record {
 	return store.Record{Answer: c, Stored: storedCustomer{c.verifiedAt, c.createdBy, c.version,
 		d.firstName, d.lastName, d.email, d.city, d.language}}
 }

@@ -18,8 +18,8 @@ type Break struct {
 func (b *Break) Error() string { return fmt.Sprintf("%s/%s: %s", b.Type, b.ID, b.Reason) }
 
 // Check compares all records of the types with the newest statements about them in the audit trail, and reports how many
-// there are. The error is a *Break for the first that differs, is missing, or exists without a statement.
-func Check(ctx context.Context, e *store.Evidence, proofs []Proof) (compared int64, err error) {
+// there are. Entries before since are of another form and say nothing about what exists. The error is a *Break for the first that differs, is missing, or exists without a statement.
+func Check(ctx context.Context, e *store.Evidence, proofs []Proof, since int64) (compared int64, err error) {
 	byType := make(map[string]Proof, len(proofs))
 	for _, p := range proofs {
 		byType[p.Type] = p
@@ -34,7 +34,7 @@ func Check(ctx context.Context, e *store.Evidence, proofs []Proof) (compared int
 			return compared, err
 		}
 	}
-	return compared, e.EachStated(ctx, func(recType, id string) error {
+	return compared, e.EachStated(ctx, since, func(recType, id string) error {
 		p, known := byType[recType]
 		if !known || p.Vanishes {
 			return nil
