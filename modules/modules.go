@@ -157,6 +157,9 @@ func (m *Modules) Start(ctx context.Context) error {
 	if err := m.Users.Start(ctx); err != nil {
 		return fmt.Errorf("start users: %w", err)
 	}
+	if err := m.digestAnew(ctx); err != nil {
+		return err
+	}
 	if err := m.RBAC.Start(ctx, m.Endpoints()); err != nil {
 		return fmt.Errorf("start access control: %w", err)
 	}

@@ -5,14 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 )
 
-// AuditEntry tells of one change: who did what to which record. Before and After are the record as it
-// was and as it is (nil where there is none), or its [Digest]; only a keyed digest of their JSON is
-// kept, which proves a record without showing it.
+// AuditEntry reports one change: who did what to which record. Before and After are the record as it was and as it is, a
+// [Record] or its [Digest]. Both are nil in an entry that says nothing about the state of a record; After alone is nil
+// when the record is gone. The newest entry that says something is what a record is compared with.
 type AuditEntry struct {
 	Actor, Action, RecType, RecID string
 	Before, After                 any
@@ -34,35 +33,6 @@ func (tx *Tx) Audit(e AuditEntry) {
 	}
 	tx.entries = append(tx.entries, auditRow{at: tx.now, actor: e.Actor, action: e.Action, recType: e.RecType, recID: e.RecID,
 		before: before.text, after: after.text})
-}
-
-// Digest is a record as an audit entry keeps it: the hexadecimal HMAC-SHA-256 of its JSON, empty for
-// none. The key keeps a reader of the trail from guessing a record.
-type Digest struct {
-	text string
-	err  error // told by Audit
-}
-
-// Digest makes the digest of a record before the transaction, where the record is known by then: the
-// others need not wait for it. Bytes are taken for JSON.
-func (db *DB) Digest(record any) Digest {
-	var data []byte
-	switch r := record.(type) {
-	case nil:
-		return Digest{}
-	case Digest:
-		return r
-	case []byte:
-		data = r
-	case json.RawMessage:
-		data = r
-	default:
-		var err error
-		if data, err = json.Marshal(record); err != nil {
-			return Digest{err: err}
-		}
-	}
-	return Digest{text: hex.EncodeToString(db.Keyed("audit record", data))}
 }
 
 // chainHash is the hash of an entry: SHA-256 over the hash of the entry before (32 bytes, zero for the

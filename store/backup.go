@@ -122,14 +122,9 @@ func copyDatabase(ctx context.Context, from, to string) (schema int64, err error
 		return 0, err
 	}
 	conn.SetContext(ctx)
-	s, err := conn.Prepare("VACUUM INTO $1")
-	if err != nil {
-		return 0, translate(err)
-	}
-	if _, _, err := start(s, []any{to}); err != nil {
+	if err := translate(conn.CopyTo(to)); err != nil {
 		return 0, fmt.Errorf("copy %s: %w", from, err)
 	}
-	s.Reset()
 	return schema, nil
 }
 

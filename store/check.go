@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"kontor/store/internal/sqlite"
 )
@@ -15,6 +16,8 @@ type CheckReport struct {
 	Schema       int64
 	Bytes        int64
 	AuditEntries int64
+	// Pages is how many pages were compared with their checksums; 0 for a database from before there were any.
+	Pages int64
 	// KeyChecked says that the master key was there: without it the signature of the newest audit entry
 	// is not looked at.
 	KeyChecked bool
@@ -25,7 +28,11 @@ type CheckReport struct {
 // Check looks through the whole database in o.Dir: its pages and indexes, its references, the master
 // key and the audit trail. It changes nothing and works beside a process that uses the database. The
 // error says what is wrong first; it is ErrCorrupt, ErrWrongKey or an *AuditBreak.
-func Check(ctx context.Context, o Options) (CheckReport, error) {
+func Check(ctx context.Context, o Options) (CheckReport, error) { return CheckWith(ctx, o, nil) }
+
+// CheckWith is [Check] with a further check of the same state of the database, for what only the modules know. It comes
+// last, and only when the key is there.
+func CheckWith(ctx context.Context, o Options, further func(context.Context, *Evidence) error) (CheckReport, error) {
 	d := &directory{path: o.Dir}
 	key, err := d.existingKey(o.SecretKey)
 	if err != nil {
@@ -35,7 +42,7 @@ func Check(ctx context.Context, o Options) (CheckReport, error) {
 	if err != nil {
 		return CheckReport{}, err
 	}
-	report, err := checkFile(ctx, d.file(databaseName), key)
+	report, err := checkFile(ctx, d.file(databaseName), key, further)
 	if err == nil && marked != nil {
 		report.MarkChecked = true
 		err = d.checkMark(marked, key)
@@ -56,7 +63,7 @@ func (d *directory) existingKey(given string) (*secrets, error) {
 }
 
 // checkFile checks one database file, which may be in use.
-func checkFile(ctx context.Context, path string, key *secrets) (report CheckReport, err error) {
+func checkFile(ctx context.Context, path string, key *secrets, further func(context.Context, *Evidence) error) (report CheckReport, err error) {
 	conn, info, err := openExisting(path)
 	if err != nil {
 		return report, err
@@ -73,9 +80,13 @@ func checkFile(ctx context.Context, path string, key *secrets) (report CheckRepo
 		return report, explain(path, err)
 	}
 	if key != nil {
-		if report.KeyChecked, err = key.checkKey(conn, path); err != nil {
+		if err := checkKeyValue(ctx, v, key, path); err != nil {
 			return report, err
 		}
+		report.KeyChecked = true
+	}
+	if err := checkPages(ctx, conn, &report); err != nil {
+		return report, explain(path, err)
 	}
 	if err := unlessUnread(conn, checkIntegrity(ctx, v)); err != nil {
 		return report, fmt.Errorf("%s: %w", path, err)
@@ -83,8 +94,30 @@ func checkFile(ctx context.Context, path string, key *secrets) (report CheckRepo
 	if err := checkReferences(ctx, v); err != nil {
 		return report, fmt.Errorf("%s: %w", path, err)
 	}
-	report.AuditEntries, err = verifyTrail(ctx, v, key)
-	return report, err
+	if report.AuditEntries, err = verifyTrail(ctx, v, key); err != nil {
+		return report, err
+	}
+	missing, err := unguarded(ctx, v)
+	if err == nil && len(missing) > 0 {
+		err = &AuditBreak{Reason: "the triggers that protect it are missing: " + strings.Join(missing, ", ")}
+	}
+	if err != nil || key == nil || further == nil {
+		return report, err
+	}
+	return report, further(ctx, &Evidence{View: v, secrets: key})
+}
+
+// checkKeyValue compares the key with the check value that every database has whose first start came to its end.
+func checkKeyValue(ctx context.Context, v *View, key *secrets, path string) error {
+	state, err := key.checkKey(v.reader.conn, path)
+	if err != nil || state != keyUnset {
+		return err
+	}
+	blank, err := isBlank(ctx, v)
+	if err == nil && !blank {
+		err = &AuditBreak{Reason: "the check value of the secret key is missing"}
+	}
+	return err
 }
 
 // openExisting opens a database file for reading, without the lock of its directory.
@@ -101,6 +134,15 @@ func openExisting(path string) (*sqlite.Conn, fs.FileInfo, error) {
 		return nil, nil, explain(path, err)
 	}
 	return conn, info, nil
+}
+
+// checkPages compares every page with its checksum, also those that no table uses.
+func checkPages(ctx context.Context, conn *sqlite.Conn, report *CheckReport) (err error) {
+	report.Pages, err = conn.VerifyPages(ctx)
+	if damaged := (*sqlite.PageError)(nil); errors.As(err, &damaged) {
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return translate(err)
 }
 
 func checkIntegrity(ctx context.Context, q Querier) error {

@@ -91,6 +91,8 @@ func classify(e *sqlite.Error) error {
 		}
 	case lib.SQLITE_IOERR_NOMEM:
 		return nil
+	case lib.SQLITE_IOERR_DATA: // a page does not have its checksum
+		return ErrCorrupt
 	}
 	switch e.Primary() {
 	case lib.SQLITE_IOERR:
@@ -126,9 +128,11 @@ func classifyErrno(errno syscall.Errno, otherwise error) error {
 
 // appendOnly keeps the audit trail from being changed by anything but a look at the file. Triggers
 // are written differently for every engine, so they are no migration.
-var appendOnly = []string{
-	`CREATE TRIGGER IF NOT EXISTS audit_entries_no_update BEFORE UPDATE ON audit_entries
-		BEGIN SELECT RAISE(ABORT, 'audit entries are append-only'); END`,
-	`CREATE TRIGGER IF NOT EXISTS audit_entries_no_delete BEFORE DELETE ON audit_entries
-		BEGIN SELECT RAISE(ABORT, 'audit entries are append-only'); END`,
+var appendOnly = []struct{ name, sql string }{
+	{"audit_entries_no_update", `CREATE TRIGGER audit_entries_no_update BEFORE UPDATE ON audit_entries
+		BEGIN SELECT RAISE(ABORT, 'audit entries are append-only'); END`},
+	{"audit_entries_no_delete", `CREATE TRIGGER audit_entries_no_delete BEFORE DELETE ON audit_entries
+		BEGIN SELECT RAISE(ABORT, 'audit entries are append-only'); END`},
 }
+
+const selectTrigger = `SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'audit_entries' AND name = $1`

@@ -61,3 +61,6 @@ func testSecrets() *secrets {
 	}
 	return s
 }
+
+// OldKeyCheck is the check value of the key as databases had it before the head was bound to it.
+func (db *DB) OldKeyCheck() string { return db.secrets.check() }

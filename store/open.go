@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"crypto/hmac"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -97,7 +96,7 @@ func (db *DB) open(ctx context.Context, givenKey string) (err error) {
 	if scan.Bytes > 0 {
 		conn.KeepLog() // until the start has succeeded: a start that is refused changes nothing
 	}
-	checked, err := db.prepare(ctx, conn, path, scan, fresh)
+	checked, missing, err := db.prepare(ctx, conn, path, scan, fresh)
 	if err == nil {
 		err = db.takeUp(ctx, conn, path, scan)
 	}
@@ -113,52 +112,60 @@ func (db *DB) open(ctx context.Context, givenKey string) (err error) {
 	if !checked {
 		db.running.Go(func() { db.checkInBackground(background, path) })
 	}
+	if len(missing) > 0 {
+		if err := db.reportUnguarded(ctx, missing); err != nil {
+			db.log.Error("the missing triggers could not be noted in the audit trail", "err", err)
+		}
+	}
 	return nil
 }
 
-// prepare checks what is there and brings the schema up to date. It tells whether the database was
-// checked to its end.
-func (db *DB) prepare(ctx context.Context, conn *sqlite.Conn, path string, scan sqlite.LogScan, fresh bool) (checked bool, err error) {
+// prepare checks what is there and brings the schema up to date. It reports whether the database was checked to its end,
+// and the triggers of the audit trail that a database in use had lost.
+func (db *DB) prepare(
+	ctx context.Context, conn *sqlite.Conn, path string, scan sqlite.LogScan, fresh bool,
+) (checked bool, unguarded []string, err error) {
 	version, err := schemaVersion(conn)
 	if err != nil {
-		return false, explain(path, err)
+		return false, nil, explain(path, err)
 	}
 	latest, err := latestVersion()
 	if err != nil {
-		return false, err
+		return false, nil, err
 	}
 	if version > latest {
-		return false, fmt.Errorf("%s has schema %d, this program knows %d: %w", path, version, latest, ErrNewerSchema)
+		return false, nil, fmt.Errorf("%s has schema %d, this program knows %d: %w", path, version, latest, ErrNewerSchema)
 	}
-	known := false // the key has been found to be the right one
+	state := keyUnset
 	if version > 0 {
-		if known, err = db.secrets.checkKey(conn, path); err != nil {
-			return false, err
+		if state, err = db.secrets.checkKey(conn, path); err != nil {
+			return false, nil, err
 		}
 	}
 	checked = fresh
 	if !fresh {
 		if checked, err = checkBriefly(ctx, path); err != nil {
-			return false, explain(path, err)
+			return false, nil, explain(path, err)
 		}
 	}
 	if !fresh && version > 0 {
 		if err := db.compareWithMark(conn, path, scan); err != nil {
-			return false, err
+			return false, nil, err
 		}
 	}
-	if version == latest && known {
-		return checked, nil
-	}
-	if err := migrate(ctx, path); err != nil {
-		return false, err
-	}
-	for _, sql := range appendOnly {
-		if err := conn.Run(sql); err != nil {
-			return false, translate(err)
+	if version < latest {
+		if err := migrate(ctx, path); err != nil {
+			return false, nil, err
 		}
 	}
-	return checked, db.storeKeyCheck(conn)
+	if err := db.settle(ctx, conn, path, state); err != nil {
+		return false, nil, err
+	}
+	missing, err := guard(ctx, conn)
+	if err != nil || state == keyUnset {
+		return checked, nil, err
+	}
+	return checked, missing, nil
 }
 
 // explain says in one sentence what is wrong with a database file.
@@ -167,33 +174,6 @@ func explain(path string, err error) error {
 		return fmt.Errorf("%s cannot be used and was left as it is; restore a backup: %w", path, err)
 	}
 	return fmt.Errorf("%s cannot be used: %w", path, err)
-}
-
-// checkKey compares the master key with the one that the database was made with. It is not known when
-// the first start was cut off before the database had a check value.
-func (s *secrets) checkKey(conn *sqlite.Conn, path string) (known bool, err error) {
-	var check string
-	err = readKept(conn, selectMeta, []any{metaKeyCheck}, &check)
-	if errors.Is(err, ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, explain(path, err)
-	}
-	if !hmac.Equal([]byte(check), []byte(s.check())) {
-		return false, fmt.Errorf("%s was made with another secret key than the one given: %w", path, ErrWrongKey)
-	}
-	return true, nil
-}
-
-func (db *DB) storeKeyCheck(conn *sqlite.Conn) error {
-	s, err := conn.Prepare(upsertMeta)
-	if err != nil {
-		return translate(err)
-	}
-	_, _, err = start(s, []any{metaKeyCheck, db.secrets.check()})
-	s.Reset()
-	return err
 }
 
 // checkBriefly gives the check the time that the start has for it, and tells whether that was enough.

@@ -119,7 +119,7 @@ func (db *DB) noteAcceptedLoss(ctx context.Context) error {
 // checkWhatIsLeft looks through all of a database that lacks writes: a log with a gap can leave pages and rows of
 // different times, which nobody must be served.
 func checkWhatIsLeft(ctx context.Context, path string, s *secrets) error {
-	if _, err := checkFile(ctx, path, s); err != nil {
+	if _, err := checkFile(ctx, path, s, nil); err != nil {
 		return fmt.Errorf("what is left of %s does not hold together; restore a backup: %w", path, err)
 	}
 	return nil

@@ -71,7 +71,7 @@ func (d *directory) restore(ctx context.Context, in io.Reader, givenKey string) 
 	if err != nil {
 		return report, err
 	}
-	if report, err = checkFile(ctx, d.file(restoring), key); err != nil {
+	if report, err = checkFile(ctx, d.file(restoring), key, nil); err != nil {
 		return report, err
 	}
 	if report.Schema != m.Schema {

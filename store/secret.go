@@ -24,10 +24,14 @@ type secrets struct {
 	master  []byte
 	derived sync.Map // purpose → []byte, for Keyed
 	aead    cipher.AEAD
+
+	answers, rests macs // for the halves of digests
 }
 
 func newSecrets(master []byte) (*secrets, error) {
 	s := &secrets{master: master}
+	s.answers.use(s.derive("audit answer", sha256.Size))
+	s.rests.use(s.derive("audit rest", sha256.Size))
 	block, err := aes.NewCipher(s.derive("seal", 32))
 	if err != nil {
 		return nil, err
@@ -81,12 +85,12 @@ func (s *secrets) keyed(purpose string, data []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// check is stored in the database to recognise the master key.
+// check is what recognised the master key before it promised a signed head, see [secrets.boundCheck].
 func (s *secrets) check() string { return hex.EncodeToString(s.keyed("key check", []byte("kontor"))) }
 
 // signHead signs the end of the audit trail.
 func (s *secrets) signHead(h head) string {
-	text := fmt.Sprintf("%d %x", h.seq, h.hash)
+	text := headText(h)
 	return fmt.Sprintf("%s %x", text, s.keyed("audit head", []byte(text)))
 }
 

@@ -62,6 +62,7 @@ type DB struct {
 
 	unwatch    func()
 	background context.CancelFunc // ends what runs beside
+	undamage   func()             // ends the listening for damaged pages
 	running    sync.WaitGroup
 	closing    sync.Once
 }
@@ -101,6 +102,7 @@ func (db *DB) Close() error {
 		db.writer.checkpoints.close()
 		db.pool.close()
 		err = errors.Join(err, db.closeFiles(), db.dir.close())
+		db.undamage()
 	})
 	return err
 }
@@ -125,6 +127,17 @@ func (db *DB) closeFiles() error {
 	return err
 }
 
+// pageDamaged returns what makes the database unready: what a page with a wrong checksum says is never used, and nobody
+// knows how many more there are.
+func pageDamaged(c *counters, log *slog.Logger) func(*sqlite.PageError) {
+	return func(page *sqlite.PageError) {
+		err := fmt.Errorf("%w: %w; restore a backup", ErrCorrupt, page)
+		if c.damaged.CompareAndSwap(nil, &err) {
+			log.Error("the database is damaged", "err", page)
+		}
+	}
+}
+
 // start brings up what serves an opened and migrated database.
 func (db *DB) start(conn *sqlite.Conn) error {
 	path := db.dir.file(databaseName)
@@ -135,6 +148,10 @@ func (db *DB) start(conn *sqlite.Conn) error {
 	w := &writer{
 		db: db, log: db.log, conn: conn, position: db.found,
 		queue: make(chan *job, queueLength), stop: make(chan struct{}), ended: make(chan struct{}),
+	}
+	if db.undamage, err = sqlite.OnDamage(path, pageDamaged(&w.counters, db.log)); err != nil {
+		pool.close()
+		return err
 	}
 	w.checkpoints, err = newCheckpointer(db, &w.counters)
 	if err != nil {

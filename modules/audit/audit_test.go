@@ -169,7 +169,7 @@ func TestStatus_NamesTheFirstBadEntry(t *testing.T) {
 		}
 		return s
 	}
-	whole := audit.Status{Entries: 5, VerifiedTo: 5, Complete: true, Since: db.Now(), CheckedAt: db.Now()}
+	whole := audit.Status{Entries: 5, VerifiedTo: 5, Complete: true, AppendOnly: true, Since: db.Now(), CheckedAt: db.Now()}
 	if got := status(""); got != whole {
 		t.Errorf("got %+v, want %+v", got, whole)
 	}
@@ -179,6 +179,9 @@ func TestStatus_NamesTheFirstBadEntry(t *testing.T) {
 	}
 	for _, query := range []string{"?restart=true", ""} {
 		got := status(query)
+		if got.AppendOnly {
+			t.Errorf("%q: a dropped trigger goes unnoticed", query)
+		}
 		if got.FirstBad == nil || got.FirstBad.Seq != 3 || got.FirstBad.Reason == "" || !strings.Contains(got.FirstBad.Message, "3") || got.VerifiedTo != 2 || got.Complete || got.Entries != 5 {
 			t.Errorf("%q: got %+v", query, got)
 		}
@@ -192,9 +195,25 @@ func tamper(t *testing.T, dir, statement string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, dropped := db.Exec("DROP TRIGGER audit_entries_no_update")
+	_, dropped := db.Exec("DROP TRIGGER IF EXISTS audit_entries_no_update")
 	_, changed := db.Exec(statement)
 	if err := errors.Join(dropped, changed, db.Close()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A trail that was erased with its head is no empty trail.
+func TestStatus_NamesAMissingHead(t *testing.T) {
+	db, dir := open(t)
+	url := serve(t, db) + "/v1/audit/status?restart=true"
+	for range 5 {
+		change(t, db, store.AuditEntry{Actor: store.NilID, Action: "test", RecType: "roles", RecID: store.NewID()})
+	}
+	tamper(t, dir, "DROP TRIGGER audit_entries_no_delete")
+	tamper(t, dir, "DELETE FROM audit_entries")
+	tamper(t, dir, "DELETE FROM meta WHERE name = 'audit_head'")
+	var s audit.Status
+	if code := get(t, "root", url, &s); code != 200 || s.Complete || s.AppendOnly || s.FirstBad == nil || !strings.Contains(s.FirstBad.Reason, "head is missing") {
+		t.Errorf("got %d, %+v", code, s)
 	}
 }

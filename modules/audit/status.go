@@ -16,7 +16,8 @@ type Status struct {
 	VerifiedTo int64      `json:"verified_to" example:"42"`                                                  // every entry up to this one is as it was written
 	Complete   bool       `json:"complete" doc:"The walk came to the end of the trail and found it signed."` // the walk came to the end of the trail and found it signed
 	FirstBad   *FirstBad  `json:"first_bad"`                                                                 // null while nothing is wrong
-	Since      store.Time `json:"since"`                                                                     // when the walk began; what was changed behind it later is not seen
+	AppendOnly bool       `json:"append_only" doc:"The triggers that keep entries from being changed or deleted are in place."`
+	Since      store.Time `json:"since"` // when the walk began; what was changed behind it later is not seen
 	CheckedAt  store.Time `json:"checked_at"`
 }
 
@@ -73,5 +74,10 @@ func (s *Service) status(ctx context.Context, in statusInput) (Status, error) {
 		status.FirstBad = &FirstBad{Seq: bad.Seq, Reason: bad.Reason, Message: message}
 		status.VerifiedTo = min(status.VerifiedTo, bad.Seq-1)
 	}
+	missing, err := s.db.AuditUnguarded(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	status.AppendOnly = len(missing) == 0
 	return status, s.db.QueryRow(ctx, countEntries).Scan(&status.Entries)
 }

@@ -188,8 +188,7 @@ func (s *Service) insertKey(ctx context.Context, tx *store.Tx, k *APIKey, key st
 	if _, err := tx.Exec(ctx, insertKey, k.ID, k.Name, s.keyHash(key), k.CreatedAt, k.CreatedBy); err != nil {
 		return fmt.Errorf("store an API key: %w", err)
 	}
-	tx.Audit(store.AuditEntry{Actor: k.CreatedBy, Action: actionKeyCreate, RecType: access.APIKeys.Name, RecID: k.ID, After: *k})
-	return nil
+	return keyProof.AuditEntry(ctx, tx, store.AuditEntry{Actor: k.CreatedBy, Action: actionKeyCreate, RecType: keyProof.Type, RecID: k.ID})
 }
 
 // Keys lists the keys that the caller may see, the revoked ones too, with their last use up to now.
@@ -204,7 +203,10 @@ func (s *Service) Keys(ctx context.Context, query list.Params) (list.Page[APIKey
 // fault.APIKeyNotFound and fault.NoAccess.
 func (s *Service) RevokeKey(ctx context.Context, id string) error {
 	return s.db.InTx(ctx, func(tx *store.Tx) error {
-		k, err := keyTable.Get(ctx, tx, id, access.Delete)
+		if _, err := keyTable.Get(ctx, tx, id, access.Delete); err != nil {
+			return err
+		}
+		was, err := readKeyRow(ctx, tx, id)
 		if err != nil {
 			return err
 		}
@@ -212,9 +214,8 @@ func (s *Service) RevokeKey(ctx context.Context, id string) error {
 		if err != nil || changed == 0 {
 			return err
 		}
-		keyTable.Audit(ctx, tx, actionKeyRevoke, id, k, nil)
 		tx.AfterCommit(func() { s.generations.end(keyGeneration) })
-		return nil
+		return keyProof.Audit(ctx, tx, actionKeyRevoke, id, was)
 	})
 }
 

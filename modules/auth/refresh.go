@@ -112,6 +112,6 @@ func (s *Service) rotate(ctx context.Context, tx *store.Tx, usedHash string, row
 	}
 	// The remembered expiry is out of date.
 	s.Changed(tx, row.UserID)
-	tx.Audit(store.AuditEntry{Actor: row.UserID, Action: actionRefresh, RecType: access.Sessions.Name, RecID: row.ID, Before: before, After: row})
+	tx.Audit(store.AuditEntry{Actor: row.UserID, Action: actionRefresh, RecType: access.Sessions.Name, RecID: row.ID, Before: auditedSession(before), After: auditedSession(row)})
 	return tokens, nil
 }

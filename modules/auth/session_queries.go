@@ -23,6 +23,7 @@ var sessionTable = records.Table[Session]{
 	Type: access.Sessions, From: "sessions", Columns: sessionColumns, Scan: scanSession,
 	Relations: []records.Relation{{Allows: access.Read | access.Delete, SQL: "user_id = $1"}},
 	Missing:   fault.SessionNotFound,
+	Record:    auditedSession,
 }
 
 var sessionList = list.New(list.Source[Session]{

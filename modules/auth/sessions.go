@@ -81,7 +81,7 @@ func (s *Service) openSession(ctx context.Context, tx *store.Tx, userID string, 
 	if err := s.noteDevice(ctx, tx, userID, device); err != nil {
 		return Tokens{}, "", err
 	}
-	tx.Audit(store.AuditEntry{Actor: userID, Action: actionOpen, RecType: access.Sessions.Name, RecID: row.ID, After: row})
+	tx.Audit(store.AuditEntry{Actor: userID, Action: actionOpen, RecType: access.Sessions.Name, RecID: row.ID, After: auditedSession(row)})
 	return tokens, row.ID, nil
 }
 
@@ -150,7 +150,9 @@ func (s *Service) EndSessions(ctx context.Context, tx *store.Tx, userID, exceptI
 		return err
 	}
 	for _, id := range ended {
-		sessionTable.Audit(ctx, tx, actionEnd, id, nil, nil)
+		if err := sessionProof().Audit(ctx, tx, actionEnd, id, nil); err != nil {
+			return err
+		}
 	}
 	s.Changed(tx, userID)
 	return nil
@@ -167,7 +169,9 @@ func (s *Service) endSession(ctx context.Context, tx *store.Tx, actor string, ro
 	if err != nil || !ended {
 		return err
 	}
-	tx.Audit(store.AuditEntry{Actor: actor, Action: actionEnd, RecType: access.Sessions.Name, RecID: row.ID, Before: row})
+	before, now := auditedSession(row), tx.Now()
+	row.ended = &now
+	tx.Audit(store.AuditEntry{Actor: actor, Action: actionEnd, RecType: access.Sessions.Name, RecID: row.ID, Before: before, After: auditedSession(row)})
 	s.Changed(tx, row.UserID)
 	return nil
 }

@@ -8,14 +8,15 @@ import (
 
 	"github.com/google/uuid"
 
-	"kontor/modules/records"
-	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/fault"
 	"kontor/store"
 )
 
-const actionPassword = "auth.password_set"
+const (
+	actionPassword = "auth.password_set"
+	actionRehash   = "auth.password_rehash" // the same password, hashed with the parameters of today
+)
 
 // account is what sign-in knows of a user. The zero account is nobody.
 type account struct {
@@ -107,6 +108,10 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, e
 			if _, err := tx.Exec(ctx, updatePasswordHash, user.id, upgraded, user.hash); err != nil {
 				return err
 			}
+			entry := store.AuditEntry{Actor: user.id, Action: actionRehash, RecType: passwordProof.Type, RecID: user.id}
+			if err := passwordProof.AuditEntry(ctx, tx, entry); err != nil {
+				return err
+			}
 		}
 		if _, err := tx.Exec(ctx, updateLastLogin, user.id, tx.Now()); err != nil {
 			return err
@@ -194,6 +199,5 @@ func (s *Service) SetPassword(ctx context.Context, tx *store.Tx, userID, hash st
 	if err := s.forgetFamiliar(ctx, tx, userID); err != nil {
 		return err
 	}
-	tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: actionPassword, RecType: access.Users.Name, RecID: userID})
-	return nil
+	return passwordProof.Audit(ctx, tx, actionPassword, userID, nil)
 }

@@ -117,7 +117,9 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, 
 		}
 		result.Body = chat
 		if made {
-			conversations.Audit(ctx, tx, "chats.create", id, nil, chat)
+			if err := chatProof.Audit(ctx, tx, "chats.create", id, nil); err != nil {
+				return err
+			}
 		} else {
 			result.Status = http.StatusOK
 		}

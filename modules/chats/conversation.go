@@ -82,8 +82,6 @@ func (c conversation) others(userID string) []position {
 	return others
 }
 
-func (c conversation) members() []string { return members(c.positions) }
-
 func members(positions []position) []string {
 	ids := make([]string, len(positions))
 	for i, p := range positions {

@@ -57,7 +57,6 @@ func (s *Service) Post(ctx context.Context, in PostInput) (Message, error) {
 		if err := s.write(ctx, tx, c, &m); err != nil {
 			return err
 		}
-		conversations.Audit(ctx, tx, "chats.message", in.ID, nil, m)
 		tx.Respond(http.StatusCreated, m)
 		return nil
 	})
@@ -79,6 +78,7 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, c conversation, m *Me
 	if err := insertMessage(ctx, tx, m); err != nil {
 		return err
 	}
+	auditMessage(ctx, tx, *m)
 	recipients := make([]string, 0, len(c.positions))
 	for _, p := range c.positions {
 		if p.userID != m.SenderID {
@@ -138,7 +138,7 @@ func (s *Service) Read(ctx context.Context, in OneInput) (Chat, error) {
 			if err := updateRead(ctx, tx, c, caller); err != nil {
 				return err
 			}
-			conversations.Audit(ctx, tx, "chats.read", c.id, map[string]int64{"read": before.readSeq}, map[string]int64{"read": c.lastSeq})
+			conversations.Audit(ctx, tx, "chats.read", c.id, nil, nil)
 		}
 		if err := s.notifications.MarkRead(ctx, tx, caller, access.Chats, c.id); err != nil {
 			return err

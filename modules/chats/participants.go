@@ -34,7 +34,10 @@ func (s *Service) Add(ctx context.Context, in AddInput) (Chat, error) {
 		if err := checkActive(ctx, tx, in.participants); err != nil {
 			return err
 		}
-		before := c
+		before, err := readChat(ctx, tx, c.id)
+		if err != nil {
+			return err
+		}
 		for _, userID := range added {
 			p := position{userID: userID, readSeq: c.lastSeq}
 			if err := insertParticipant(ctx, tx, c.id, p, caller); err != nil {
@@ -47,7 +50,9 @@ func (s *Service) Add(ctx context.Context, in AddInput) (Chat, error) {
 				return err
 			}
 		}
-		conversations.Audit(ctx, tx, "chats.participants.add", c.id, before.members(), c.members())
+		if err := chatProof.Audit(ctx, tx, "chats.participants.add", c.id, before); err != nil {
+			return err
+		}
 		if chat, err = s.view(ctx, tx, c.id); err != nil {
 			return err
 		}
@@ -76,7 +81,10 @@ func (s *Service) Remove(ctx context.Context, in RemoveInput) (endpoint.Message,
 		if !c.has(in.UserID) {
 			return fault.ChatParticipantNotFound
 		}
-		before := c
+		before, err := readChat(ctx, tx, c.id)
+		if err != nil {
+			return err
+		}
 		if err := deleteParticipant(ctx, tx, c.id, in.UserID); err != nil {
 			return err
 		}
@@ -84,7 +92,9 @@ func (s *Service) Remove(ctx context.Context, in RemoveInput) (endpoint.Message,
 		if err := s.tell(ctx, tx, c, event, in.UserID); err != nil {
 			return err
 		}
-		conversations.Audit(ctx, tx, "chats.participants.remove", c.id, before.members(), c.members())
+		if err := chatProof.Audit(ctx, tx, "chats.participants.remove", c.id, before); err != nil {
+			return err
+		}
 		// What he was told of the chat leads nowhere any more.
 		return s.notifications.MarkRead(ctx, tx, in.UserID, access.Chats, c.id)
 	})

@@ -2,8 +2,10 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"kontor/modules"
 	"kontor/server/settings"
 	"kontor/store"
 )
@@ -48,21 +50,41 @@ func (c restoreCommand) Run(ctx context.Context, p Process, r *settings.Result) 
 	return err
 }
 
-type checkCommand struct{}
+type checkCommand struct {
+	Record string `help:"Instead of all records, prove one that the API answered: its type and id, with its JSON on standard input." placeholder:"TYPE/ID"`
+}
 
 // Help is shown by "kontor check --help".
 func (checkCommand) Help() string {
 	return "A running server need not be stopped. Nothing is changed. The first thing that is wrong is named, and the exit code is 1 then."
 }
 
-// Run checks the database and the audit trail.
-func (checkCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+// Run checks the database, the audit trail, and the records by it.
+func (c checkCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
-	report, err := store.Check(ctx, storeOptions(r))
+	if c.Record != "" {
+		return c.prove(ctx, p, r)
+	}
+	var compared int64
+	var old error
+	report, err := store.CheckWith(ctx, storeOptions(r), func(ctx context.Context, e *store.Evidence) (err error) {
+		compared, err = modules.CheckRecords(ctx, e)
+		if errors.Is(err, modules.ErrOldForm) {
+			old, err = err, nil
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.Stdout, "%s is whole: %s\n", r.Settings.Data.Dir, describeCheck(report))
+	text := describeCheck(report)
+	switch {
+	case old != nil:
+		text += "; " + old.Error()
+	case report.KeyChecked:
+		text += fmt.Sprintf(", %d records as the audit trail knows them", compared)
+	}
+	_, err = fmt.Fprintf(p.Stdout, "%s is whole: %s\n", r.Settings.Data.Dir, text)
 	return err
 }
 
@@ -76,7 +98,7 @@ func describeCheck(c store.CheckReport) string {
 		text += ", nothing that was acknowledged is missing"
 	}
 	if !c.KeyChecked {
-		text += "; the end of the audit trail is unproven, because the master key is not here (set KONTOR_SECRET_KEY)"
+		text += "; the end of the audit trail and the records are unproven, because the master key is not here (set KONTOR_SECRET_KEY)"
 	}
 	return text
 }

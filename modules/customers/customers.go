@@ -90,7 +90,8 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) 
 	c.KYCStatus, c.VerificationLevel, c.version = NotStarted, LevelNone, 1
 	c.CreatedAt = s.db.Now()
 	c.UpdatedAt = c.CreatedAt
-	keys, after := c.derive(), s.db.Digest(audited(c))
+	keys := c.derive()
+	after := s.db.Digest(auditedWith(c, keys))
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := insertCustomer(ctx, tx, c, keys); err != nil {
 			return err

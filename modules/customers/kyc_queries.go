@@ -77,13 +77,20 @@ func updateVerification(ctx context.Context, tx *store.Tx, c Customer, by string
 func upsertDocument(ctx context.Context, tx *store.Tx, d sealedDocument, by string) error {
 	_, err := tx.Exec(ctx, upsertDocumentStatement, d.id, d.customerID, string(d.kind), d.number, d.numberKey, d.country, d.countryKey,
 		dateColumn(d.expiryDate), tx.Now(), by)
-	return err
+	if err != nil {
+		return err
+	}
+	return auditDocument(ctx, tx, d)
 }
 
 func insertChange(ctx context.Context, tx *store.Tx, before, after Customer, reason, by string) error {
-	_, err := tx.Exec(ctx, insertChangeStatement, store.NewID(), after.ID, string(before.KYCStatus), string(after.KYCStatus),
+	id := store.NewID()
+	_, err := tx.Exec(ctx, insertChangeStatement, id, after.ID, string(before.KYCStatus), string(after.KYCStatus),
 		string(after.VerificationLevel), reason, tx.Now(), by)
-	return err
+	if err != nil {
+		return err
+	}
+	return changeProof.Audit(ctx, tx, "customers.kyc_change", id, nil)
 }
 
 func selectChanges(ctx context.Context, q store.Querier, customerID string) ([]Change, error) {

@@ -242,12 +242,3 @@ func (s *Service) change(ctx context.Context, tx *store.Tx, before Customer, c *
 		Args: map[string]any{"Name": c.name(), "From": string(before.KYCStatus), "To": string(c.KYCStatus)},
 	})
 }
-
-// audited is a customer as the audit trail knows him, with what the API does not show. Every entry is made of it, so that
-// a change begins with the state that the one before it left.
-func audited(c Customer) any {
-	return struct {
-		Customer
-		VerifiedAt *store.Time `json:"verified_at"`
-	}{c, c.verifiedAt}
-}

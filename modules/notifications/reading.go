@@ -57,7 +57,7 @@ func (s *Service) MarkRead(ctx context.Context, in ReadInput) (*Notification, er
 		if n, err = scanNotification(tx.QueryRow(ctx, markRead, in.ID, caller.UserID, tx.Now())); err != nil {
 			return err
 		}
-		table.Audit(ctx, tx, "notifications.read", n.ID, before, n)
+		table.Audit(ctx, tx, "notifications.read", n.ID, nil, nil)
 		return nil
 	})
 	if errors.Is(err, store.ErrNotFound) {

@@ -73,7 +73,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Payer, error) {
 	p.ID, p.CreatedBy, p.Active, p.version = store.NewID(), access.From(ctx).UserID, true, 1
 	p.ModifiedBy, p.CreatedAt = p.CreatedBy, s.db.Now()
 	p.ModifiedAt = p.CreatedAt
-	after := s.db.Digest(p)
+	after := table.Digest(s.db, p)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.customers.Allow(ctx, tx, p.CustomerID, access.Update); err != nil {
 			return err

@@ -30,7 +30,7 @@ const updateStatement = `
 
 var table = &records.Table[Payer]{
 	Type: access.Payers, From: "payers", Columns: columns, Scan: scanPayer,
-	Relations: []records.Relation{records.Created}, Missing: fault.PayerNotFound,
+	Relations: []records.Relation{records.Created}, Missing: fault.PayerNotFound, Record: audited,
 }
 
 var payerList = list.New(list.Source[Payer]{

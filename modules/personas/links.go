@@ -135,9 +135,8 @@ func (s *Service) Link(ctx context.Context, in LinkInput) (Link, error) {
 		if err := insertLink(ctx, tx, l); err != nil {
 			return err
 		}
-		table.Audit(ctx, tx, "personas.link", in.ID, nil, l)
 		tx.Respond(http.StatusCreated, l)
-		return nil
+		return proof.Audit(ctx, tx, "personas.link", in.ID, nil)
 	})
 	return l, err
 }
@@ -161,8 +160,10 @@ func (s *Service) Unlink(ctx context.Context, in UnlinkInput) (endpoint.Message,
 		if err := deleteLink(ctx, tx, l.ID); err != nil {
 			return err
 		}
-		table.Audit(ctx, tx, "personas.unlink", in.ID, l.seenFrom(in.ID), nil)
-		return nil
+		if in.ID != l.PersonaID { // the link was entered at the other end, and is part of that persona's record
+			table.Audit(ctx, tx, "personas.unlink", in.ID, nil, nil)
+		}
+		return proof.Audit(ctx, tx, "personas.unlink", l.PersonaID, nil)
 	})
 	return endpoint.Confirm(ctx, s.texts, "personas.link_removed"), err
 }

@@ -57,7 +57,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Persona, error) {
 	p.ID, p.CreatedBy, p.version = store.NewID(), access.From(ctx).UserID, 1
 	p.ModifiedBy, p.CreatedAt = p.CreatedBy, s.db.Now()
 	p.ModifiedAt = p.CreatedAt
-	after := s.db.Digest(p)
+	after := s.db.Digest(audited(p, nil, nil))
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := insertPersona(ctx, tx, p); err != nil {
 			return err
@@ -115,12 +115,15 @@ func change(ctx context.Context, tx *store.Tx, action string, before Persona, p 
 			return err
 		}
 	}
+	was, err := proof.Read(ctx, tx, p.ID)
+	if err != nil {
+		return err
+	}
 	p.ModifiedAt, p.ModifiedBy, p.version = tx.Now(), caller, before.version+1
 	if err := updatePersona(ctx, tx, *p); err != nil {
 		return err
 	}
-	table.Audit(ctx, tx, action, p.ID, before, *p)
-	return nil
+	return proof.Audit(ctx, tx, action, p.ID, was)
 }
 
 // IsPerson reports whether a persona linked to the user has these names, compared without regard to case, and was born

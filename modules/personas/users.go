@@ -82,9 +82,8 @@ func (s *Service) AddUser(ctx context.Context, in AddUserInput) (UserLink, error
 		if err := insertUserLink(ctx, tx, l); err != nil {
 			return err
 		}
-		table.Audit(ctx, tx, "personas.add_user", in.ID, nil, l)
 		tx.Respond(http.StatusCreated, l)
-		return nil
+		return proof.Audit(ctx, tx, "personas.add_user", in.ID, nil)
 	})
 	switch {
 	case errors.Is(err, store.ErrDuplicate):
@@ -119,8 +118,7 @@ func (s *Service) RemoveUser(ctx context.Context, in RemoveUserInput) (endpoint.
 		if err := deleteUserLink(ctx, tx, l.ID); err != nil {
 			return err
 		}
-		table.Audit(ctx, tx, "personas.remove_user", in.ID, l, nil)
-		return nil
+		return proof.Audit(ctx, tx, "personas.remove_user", in.ID, nil)
 	})
 	return endpoint.Confirm(ctx, s.texts, "personas.user_removed"), err
 }

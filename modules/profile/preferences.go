@@ -124,13 +124,16 @@ func (s *Service) SetPreferences(ctx context.Context, in PreferencesInput) (Pref
 		if err := endpoint.CheckMatch(ctx, before.ETag()); err != nil {
 			return err
 		}
+		was, err := readProfile(ctx, tx, userID)
+		if err != nil {
+			return err
+		}
 		stored = in.apply(stored)
 		if err := upsertPreferences(ctx, tx, userID, stored); err != nil {
 			return err
 		}
 		after = stored.shown()
-		profiles.Audit(ctx, tx, "profile.set_preferences", userID, before, after)
-		return nil
+		return proof.Audit(ctx, tx, "profile.set_preferences", userID, was)
 	})
 	return after, err
 }

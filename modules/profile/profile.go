@@ -100,7 +100,7 @@ func (s *Service) setAvatar(ctx context.Context, pictures []picture) (Avatar, er
 	}
 	avatar := avatarOf(pictures)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := selectAvatar(ctx, tx, userID)
+		before, err := readProfile(ctx, tx, userID)
 		if err != nil {
 			return err
 		}
@@ -112,8 +112,7 @@ func (s *Service) setAvatar(ctx context.Context, pictures []picture) (Avatar, er
 				return err
 			}
 		}
-		profiles.Audit(ctx, tx, "profile.set_avatar", userID, before, avatar)
-		return nil
+		return proof.Audit(ctx, tx, "profile.set_avatar", userID, before)
 	})
 	return avatar, err
 }
@@ -122,18 +121,21 @@ func (s *Service) setAvatar(ctx context.Context, pictures []picture) (Avatar, er
 func (s *Service) RemoveAvatar(ctx context.Context, _ endpoint.None) (endpoint.Message, error) {
 	userID := access.From(ctx).UserID
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := selectAvatar(ctx, tx, userID)
+		avatar, err := selectAvatar(ctx, tx, userID)
 		if err != nil {
 			return err
 		}
-		if before == nil {
+		if avatar == nil {
 			return fault.AvatarNotFound
+		}
+		before, err := readProfile(ctx, tx, userID)
+		if err != nil {
+			return err
 		}
 		if err := deleteAvatar(ctx, tx, userID); err != nil {
 			return err
 		}
-		profiles.Audit(ctx, tx, "profile.remove_avatar", userID, before, nil)
-		return nil
+		return proof.Audit(ctx, tx, "profile.remove_avatar", userID, before)
 	})
 	return endpoint.Confirm(ctx, s.texts, "profile.avatar_removed"), err
 }

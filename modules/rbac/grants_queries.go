@@ -16,7 +16,7 @@ const grantColumns = "id, role_id, user_id, rec_type, rec_id, permissions, endpo
 
 var grantTable = &records.Table[Grant]{
 	Type: access.Grants, From: "grant_records", Columns: grantColumns, Scan: scanGrant,
-	Relations: []records.Relation{records.Created}, Missing: fault.GrantNotFound,
+	Relations: []records.Relation{records.Created}, Missing: fault.GrantNotFound, Record: auditedGrant,
 }
 
 var grantList = list.New(list.Source[Grant]{
@@ -139,13 +139,31 @@ func deleteGrant(ctx context.Context, tx *store.Tx, g Grant) error {
 	return err
 }
 
+// auditVanishing leaves an entry for each grant that a statement finds: they are about to be deleted with something else.
+func auditVanishing(ctx context.Context, tx *store.Tx, statement string, args ...any) error {
+	var found []Grant
+	err := each(ctx, tx, func(rows *store.Rows) error {
+		g, err := scanGrant(rows)
+		found = append(found, g)
+		return err
+	}, statement, args...)
+	for _, g := range found {
+		grantTable.Audit(ctx, tx, "rbac.grants.vanish", g.ID, g, nil)
+	}
+	return err
+}
+
 const (
+	selectGrantsOnRecord       = `SELECT ` + grantColumns + ` FROM grant_records WHERE rec_id = $1 AND rec_type = $2`
 	deletePermissionsOnRecord  = `DELETE FROM grants WHERE rec_id = $1 AND rec_type = $2`
 	deleteGrantRecordsOnRecord = `DELETE FROM grant_records WHERE rec_id = $1 AND rec_type = $2`
 )
 
 // forgetRecord removes the grants on a record.
 func forgetRecord(ctx context.Context, tx *store.Tx, recType, recID string) error {
+	if err := auditVanishing(ctx, tx, selectGrantsOnRecord, recID, recType); err != nil {
+		return err
+	}
 	if _, err := tx.Exec(ctx, deletePermissionsOnRecord, recID, recType); err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func (s *Service) SetRateLimit(ctx context.Context, in RateLimitInput) (RateLimi
 		rule = RateLimit{Endpoint: in.Endpoint, ModifiedAt: tx.Now(), ModifiedBy: caller.UserID}
 		entry := store.AuditEntry{Actor: caller.UserID, Action: "rbac.rate_limits.set", RecType: access.RateLimits.Name, RecID: in.Endpoint}
 		if before.PerMinute != nil {
-			entry.Before = before
+			entry.Before = auditedLimit(before)
 		}
 		if in.PerMinute.Null {
 			if before.PerMinute == nil {
@@ -100,7 +100,7 @@ func (s *Service) SetRateLimit(ctx context.Context, in RateLimitInput) (RateLimi
 			err = deleteLimit(ctx, tx, in.Endpoint)
 		} else {
 			rule.PerMinute, rule.version = &in.PerMinute.Value, before.version+1
-			entry.After = rule
+			entry.After = auditedLimit(rule)
 			err = upsertLimit(ctx, tx, rule)
 		}
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"kontor/modules/list"
+	"kontor/modules/records"
 	"kontor/modules/value"
 	"kontor/server/access"
 	"kontor/server/endpoint"
@@ -193,6 +194,9 @@ func (s *Service) DeleteRole(ctx context.Context, id string) error {
 		}
 		for _, userID := range holders {
 			s.Sessions.Changed(tx, userID)
+			if err := records.UserRoles.Audit(ctx, tx, records.ActionUserRoles, userID, nil); err != nil {
+				return err
+			}
 		}
 		roleTable.Audit(ctx, tx, "rbac.roles.delete", id, role, nil)
 		tx.AfterCommit(s.policy.changed)

@@ -15,7 +15,7 @@ const roleColumns = "id, name, description, builtin, created_at, created_by, mod
 
 var roleTable = &records.Table[Role]{
 	Type: access.Roles, From: "roles", Columns: roleColumns, Scan: scanRole,
-	Relations: []records.Relation{records.Created}, Missing: fault.RoleNotFound,
+	Relations: []records.Relation{records.Created}, Missing: fault.RoleNotFound, Record: auditedRole,
 }
 
 var roleList = list.New(list.Source[Role]{
@@ -80,8 +80,14 @@ var deleteRoleRows = []string{
 	`DELETE FROM roles WHERE id = $1`,
 }
 
+// selectGrantsOfRole finds the grants that go with a role.
+const selectGrantsOfRole = `SELECT ` + grantColumns + ` FROM grant_records WHERE role_id = $1`
+
 func deleteRole(ctx context.Context, tx *store.Tx, id string) error {
 	if err := forgetRecord(ctx, tx, access.Roles.Name, id); err != nil {
+		return err
+	}
+	if err := auditVanishing(ctx, tx, selectGrantsOfRole, id); err != nil {
 		return err
 	}
 	for _, statement := range deleteRoleRows {

@@ -91,27 +91,9 @@ func (s *Service) seed(ctx context.Context, table []endpoint.Endpoint) error {
 				return fmt.Errorf("endpoint %s: %w", e.Endpoint, err)
 			}
 		}
-		tx.Audit(store.AuditEntry{Actor: store.NilID, Action: "rbac.seed", RecType: access.Grants.Name, RecID: store.NilID, After: found.summary()})
+		tx.Audit(store.AuditEntry{Actor: store.NilID, Action: "rbac.seed", RecType: access.Grants.Name, RecID: store.NilID})
 		return nil
 	})
-}
-
-// summary names what was new, for the audit trail.
-func (u unseen) summary() map[string][]string {
-	text := map[string][]string{}
-	for _, role := range u.roles {
-		text["roles"] = append(text["roles"], role.Name)
-	}
-	for _, t := range u.types {
-		text["record_types"] = append(text["record_types"], t.Name)
-	}
-	for _, e := range u.endpoints {
-		text["endpoints"] = append(text["endpoints"], e.Key())
-	}
-	for _, e := range u.changed {
-		text["changed"] = append(text["changed"], e.Endpoint)
-	}
-	return text
 }
 
 func (s *Service) unseen(ctx context.Context, table []endpoint.Endpoint) (unseen, error) {
@@ -159,6 +141,8 @@ func (s *Service) unseen(ctx context.Context, table []endpoint.Endpoint) (unseen
 
 func seedRole(ctx context.Context, tx *store.Tx, role Role) error {
 	role.BuiltIn, role.CreatedAt, role.CreatedBy = true, tx.Now(), store.NilID
+	role.ModifiedAt, role.ModifiedBy, role.version = role.CreatedAt, role.CreatedBy, 1
+	auditSeed(tx, access.Roles.Name, role.ID, auditedRole(role))
 	return insertRole(ctx, tx, role)
 }
 
@@ -195,14 +179,20 @@ func seedEndpoint(ctx context.Context, tx *store.Tx, e endpoint.Endpoint) error 
 	if _, err := selectLimit(ctx, tx, key); !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	return upsertLimit(ctx, tx, RateLimit{Endpoint: key, PerMinute: &perMinute, ModifiedAt: tx.Now(), ModifiedBy: store.NilID, version: 1})
+	rule := RateLimit{Endpoint: key, PerMinute: &perMinute, ModifiedAt: tx.Now(), ModifiedBy: store.NilID, version: 1}
+	auditSeed(tx, access.RateLimits.Name, key, auditedLimit(rule))
+	return upsertLimit(ctx, tx, rule)
 }
 
 // seedGrant makes a first grant, unless a part of it is there already.
 func seedGrant(ctx context.Context, tx *store.Tx, g Grant) error {
 	g.ID, g.CreatedAt, g.CreatedBy = store.NewID(), tx.Now(), store.NilID
-	if err := insertGrant(ctx, tx, g); !errors.Is(err, fault.GrantExists) {
-		return err
+	err := insertGrant(ctx, tx, g)
+	if errors.Is(err, fault.GrantExists) {
+		return nil
 	}
-	return nil
+	if err == nil {
+		auditSeed(tx, access.Grants.Name, g.ID, auditedGrant(g))
+	}
+	return err
 }

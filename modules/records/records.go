@@ -40,6 +40,8 @@ type Table[T any] struct {
 	Scan      func(row Row) (T, error)
 	Relations []Relation
 	Missing   fault.Kind // what to answer for an id that does not exist
+	// Record is a row as the audit trail knows it; nil where that is what the API answers.
+	Record func(row T) store.Record
 
 	statements sync.Map // what for → statement text
 }

@@ -43,7 +43,7 @@ const (
 )
 
 var table = &records.Table[Task]{
-	Type: access.Tasks, From: "tasks", Columns: columns, Scan: scanTask, Missing: fault.TaskNotFound,
+	Type: access.Tasks, From: "tasks", Columns: columns, Scan: scanTask, Missing: fault.TaskNotFound, Record: audited,
 	Relations: []records.Relation{
 		records.Created,
 		{Allows: access.Read, SQL: "EXISTS (SELECT 1 FROM task_members t WHERE t.task_id = tasks.id AND t.user_id = $1)", Tables: []string{"task_members"}},

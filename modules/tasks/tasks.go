@@ -108,7 +108,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Task, error) {
 	if err := t.derive(); err != nil {
 		return t, err
 	}
-	after := s.db.Digest(t)
+	after := table.Digest(s.db, t)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.customers.Allow(ctx, tx, in.CustomerID, access.Read); err != nil {
 			return err
@@ -202,7 +202,11 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 		if err := endpoint.CheckMatch(ctx, t.ETag()); err != nil {
 			return err
 		}
-		table.Audit(ctx, tx, "tasks.delete", t.ID, t, nil)
+		was, err := readProven(ctx, tx, t.ID)
+		if err != nil {
+			return err
+		}
+		table.Audit(ctx, tx, "tasks.delete", t.ID, was, nil)
 		return deleteTask(ctx, tx, t.ID)
 	})
 	return endpoint.Confirm(ctx, s.texts, "tasks.deleted"), err

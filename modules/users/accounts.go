@@ -73,6 +73,10 @@ func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 
 // save stores a changed user.
 func (s *Service) save(ctx context.Context, tx *store.Tx, before User, u *User, action string) error {
+	was, err := readAccount(ctx, tx, u.ID)
+	if err != nil {
+		return err
+	}
 	u.ModifiedAt = tx.Now()
 	changed, err := tx.Exec(ctx, updateUser, u.ID, u.Status, u.Language, u.ModifiedAt, records.Actor(ctx), before.version)
 	if err != nil {
@@ -82,15 +86,7 @@ func (s *Service) save(ctx context.Context, tx *store.Tx, before User, u *User, 
 		return fault.PreconditionFailed // somebody else changed him since he was read
 	}
 	u.version++
-	accounts.Audit(ctx, tx, action, u.ID, audited(before), audited(*u))
-	return nil
-}
-
-// audited is a user as the audit trail knows him. A sign-in, which leaves an entry of its session, does not make him
-// another: every change begins with the state that the one before it left.
-func audited(u User) User {
-	u.LastLoginAt = nil
-	return u
+	return accountProof.Audit(ctx, tx, action, u.ID, was)
 }
 
 // changeStatus moves a user to another state. Who becomes active is no registrant any more; who is disabled is signed
@@ -125,6 +121,9 @@ func (s *Service) promote(ctx context.Context, tx *store.Tx, u *User) error {
 		return err
 	}
 	if _, err := tx.Exec(ctx, insertUserRole, u.ID, access.Customer, tx.Now(), records.Actor(ctx)); err != nil {
+		return err
+	}
+	if err := records.UserRoles.Audit(ctx, tx, records.ActionUserRoles, u.ID, nil); err != nil {
 		return err
 	}
 	u.Roles = []string{}

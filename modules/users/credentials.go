@@ -63,10 +63,10 @@ func (s *Service) insert(ctx context.Context, tx *store.Tx, c *Credential, by st
 	if errors.Is(err, store.ErrDuplicate) {
 		return fault.CredentialExists.Because(err)
 	}
-	if err == nil {
-		tx.Audit(store.AuditEntry{Actor: by, Action: "credentials.create", RecType: access.Credentials.Name, RecID: c.ID, After: c})
+	if err != nil {
+		return err
 	}
-	return err
+	return credentialProof.AuditEntry(ctx, tx, store.AuditEntry{Actor: by, Action: "credentials.create", RecType: credentialProof.Type, RecID: c.ID})
 }
 
 // releaseClaim takes a value from an account that claimed it and did not validate it in time.
@@ -90,7 +90,10 @@ func (s *Service) release(ctx context.Context, tx *store.Tx, key string, until s
 	if err != nil || disabled == 0 {
 		return err
 	}
-	tx.Audit(store.AuditEntry{Actor: by, Action: "users.abandon", RecType: access.Users.Name, RecID: old.UserID})
+	err = accountProof.AuditEntry(ctx, tx, store.AuditEntry{Actor: by, Action: "users.abandon", RecType: accountProof.Type, RecID: old.UserID})
+	if err != nil {
+		return err
+	}
 	if err := s.auth.EndSessions(ctx, tx, old.UserID, ""); err != nil {
 		return err
 	}
@@ -99,13 +102,17 @@ func (s *Service) release(ctx context.Context, tx *store.Tx, key string, until s
 }
 
 func (s *Service) remove(ctx context.Context, tx *store.Tx, c Credential, by string) error {
+	was, err := readCredential(ctx, tx, c.ID)
+	if err != nil {
+		return err
+	}
 	if _, err := tx.Exec(ctx, deleteOTP, c.ID); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, deleteCredential, c.ID); err != nil {
 		return err
 	}
-	tx.Audit(store.AuditEntry{Actor: by, Action: "credentials.delete", RecType: access.Credentials.Name, RecID: c.ID, Before: c})
+	tx.Audit(store.AuditEntry{Actor: by, Action: "credentials.delete", RecType: access.Credentials.Name, RecID: c.ID, Before: was})
 	return nil
 }
 

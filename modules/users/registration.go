@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"kontor/modules/records"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/fault"
@@ -126,6 +127,10 @@ func (s *Service) add(ctx context.Context, tx *store.Tx, u *User, c *Credential,
 	if *u, err = withRoles(ctx, tx, *u, nil); err != nil {
 		return err
 	}
-	tx.Audit(store.AuditEntry{Actor: by, Action: "users.create", RecType: access.Users.Name, RecID: u.ID, After: audited(*u)})
-	return nil
+	entry := store.AuditEntry{Actor: by, Action: "users.create", RecType: accountProof.Type, RecID: u.ID}
+	if err := accountProof.AuditEntry(ctx, tx, entry); err != nil {
+		return err
+	}
+	entry.RecType, entry.Action = records.UserRoles.Type, records.ActionUserRoles
+	return records.UserRoles.AuditEntry(ctx, tx, entry)
 }

@@ -108,7 +108,10 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []str
 	if !changed {
 		return u, nil
 	}
-	before := u
+	was, err := readAccount(ctx, tx, u.ID)
+	if err != nil {
+		return u, err
+	}
 	if _, err := tx.Exec(ctx, touchUser, u.ID, tx.Now(), records.Actor(ctx)); err != nil {
 		return u, err
 	}
@@ -116,9 +119,11 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []str
 	if u, err = withRoles(ctx, tx, after, err); err != nil {
 		return u, err
 	}
-	accounts.Audit(ctx, tx, "users.roles", u.ID, audited(before), audited(u))
+	if err := accountProof.Audit(ctx, tx, "users.roles", u.ID, was); err != nil {
+		return u, err
+	}
 	s.auth.Changed(tx, u.ID)
-	return u, nil
+	return u, records.UserRoles.Audit(ctx, tx, records.ActionUserRoles, u.ID, nil)
 }
 
 // keepAdministrator refuses to lose the last active administrator: somebody must be able to give the role again. It

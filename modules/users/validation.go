@@ -96,7 +96,10 @@ func (s *Service) validated(ctx context.Context, tx *store.Tx, c *Credential) er
 	if user, err = withRoles(ctx, tx, user, err); err != nil {
 		return err
 	}
-	before := *c
+	was, err := readCredential(ctx, tx, c.ID)
+	if err != nil {
+		return err
+	}
 	now := tx.Now()
 	if user.Status != Pending {
 		c.trustedFrom = now.Add(trustedAfter)
@@ -108,7 +111,9 @@ func (s *Service) validated(ctx context.Context, tx *store.Tx, c *Credential) er
 		return err
 	}
 	c.key, c.Validated, c.ValidatedAt, c.version = c.target(), true, &now, c.version+1
-	held.Audit(ctx, tx, "credentials.validate", c.ID, before, c)
+	if err := credentialProof.Audit(ctx, tx, "credentials.validate", c.ID, was); err != nil {
+		return err
+	}
 	if user.Status != Pending {
 		return nil
 	}

@@ -83,6 +83,9 @@ func Open(path string, mode Mode) (*Conn, error) {
 		c.Close()
 		return nil, err
 	}
+	if mode == ReadWrite {
+		c.reserveChecksums()
+	}
 	lib.Xsqlite3_extended_result_codes(c.tls, c.db, 1)
 	conns.Store(c.id, c)
 	lib.Xsqlite3_progress_handler(c.tls, c.db, progressSteps, funcPointer(progress), c.id)

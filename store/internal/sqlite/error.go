@@ -36,6 +36,9 @@ func (c *Conn) fail(rc int32) error {
 	if c.db != 0 && lib.Xsqlite3_extended_errcode(c.tls, c.db)&0xff == rc&0xff {
 		message = libc.GoString(lib.Xsqlite3_errmsg(c.tls, c.db))
 	}
+	if found := lastDamage.Load(); rc == lib.SQLITE_IOERR_DATA && found != nil {
+		message = found.Error()
+	}
 	e := &Error{Code: int(rc), Message: message}
 	if primary := rc & 0xff; c.db != 0 && (primary == lib.SQLITE_IOERR || primary == lib.SQLITE_CANTOPEN) {
 		e.Errno = syscall.Errno(lib.Xsqlite3_system_errno(c.tls, c.db))

@@ -20,6 +20,9 @@ type methods struct {
 	truncate func(tls *libc.TLS, p uintptr, size int64) int32
 	sync     func(tls *libc.TLS, p uintptr, flags int32) int32
 	control  func(tls *libc.TLS, p uintptr, op int32, argument uintptr) int32
+	traits   func(tls *libc.TLS, p uintptr) int32
+	fetch    func(tls *libc.TLS, p uintptr, offset int64, n int32, result uintptr) int32
+	unfetch  func(tls *libc.TLS, p uintptr, offset int64, page uintptr) int32
 }
 
 // methods returns the methods for files that have the engine's table. A method that is to be replaced is replaced here;
@@ -39,6 +42,11 @@ func (s *shim) methods(tls *libc.TLS, engine uintptr) *methods {
 		sync:     function[func(*libc.TLS, uintptr, int32) int32](of.FxSync),
 		control:  function[func(*libc.TLS, uintptr, int32, uintptr) int32](of.FxFileControl),
 	}
+	m.traits = function[func(*libc.TLS, uintptr) int32](of.FxDeviceCharacteristics)
+	if of.FiVersion >= 3 {
+		m.fetch = function[func(*libc.TLS, uintptr, int64, int32, uintptr) int32](of.FxFetch)
+		m.unfetch = function[func(*libc.TLS, uintptr, int64, uintptr) int32](of.FxUnfetch)
+	}
 	m.ours = libc.Xmalloc(tls, types.Size_t(unsafe.Sizeof(*of)))
 	if m.ours == 0 {
 		panic("out of memory")
@@ -50,6 +58,10 @@ func (s *shim) methods(tls *libc.TLS, engine uintptr) *methods {
 	ours.FxWrite = funcPointer(writeFile)
 	ours.FxTruncate = funcPointer(truncateFile)
 	ours.FxSync = funcPointer(syncFile)
+	ours.FxDeviceCharacteristics = funcPointer(fileTraits)
+	if of.FiVersion >= 3 {
+		ours.FxFetch = funcPointer(fetchPage)
+	}
 	s.tables[engine] = m
 	return m
 }
@@ -57,6 +69,12 @@ func (s *shim) methods(tls *libc.TLS, engine uintptr) *methods {
 func closeFile(tls *libc.TLS, p uintptr) int32 {
 	f := state(p)
 	rc := f.engine.close(tls, p)
+	if f.pages != nil {
+		f.pages.close()
+	}
+	if f.frames != nil {
+		f.frames.close()
+	}
 	f.pin.Unpin()
 	return rc
 }
@@ -66,7 +84,16 @@ func readFile(tls *libc.TLS, p, buffer uintptr, n int32, offset int64) int32 {
 	if rc := f.before(Read, offset); rc != lib.SQLITE_OK {
 		return rc
 	}
-	return f.after(tls, p, Read, offset, f.engine.read(tls, p, buffer, n, offset))
+	rc := f.after(tls, p, Read, offset, f.engine.read(tls, p, buffer, n, offset))
+	switch {
+	case rc != lib.SQLITE_OK:
+		return rc
+	case f.pages != nil:
+		return f.pages.afterRead(buffer, n, offset)
+	case f.frames != nil:
+		return f.frameHolds(tls, p, buffer, n, offset)
+	}
+	return rc
 }
 
 func writeFile(tls *libc.TLS, p, buffer uintptr, n int32, offset int64) int32 {
@@ -74,13 +101,23 @@ func writeFile(tls *libc.TLS, p, buffer uintptr, n int32, offset int64) int32 {
 	if rc := f.before(Write, offset); rc != lib.SQLITE_OK {
 		return rc
 	}
-	return f.after(tls, p, Write, offset, f.engine.write(tls, p, buffer, n, offset))
+	if f.pages != nil {
+		f.pages.beforeWrite(buffer, n, offset)
+	}
+	rc := f.after(tls, p, Write, offset, f.engine.write(tls, p, buffer, n, offset))
+	if f.frames != nil {
+		f.frames.afterWrite(f.frameSize(tls, p), buffer, n, offset)
+	}
+	return rc
 }
 
 func truncateFile(tls *libc.TLS, p uintptr, size int64) int32 {
 	f := state(p)
 	if rc := f.before(Truncate, size); rc != lib.SQLITE_OK {
 		return rc
+	}
+	if f.pages != nil {
+		f.pages.forgetAll()
 	}
 	return f.after(tls, p, Truncate, size, f.engine.truncate(tls, p, size))
 }

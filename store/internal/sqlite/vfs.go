@@ -90,6 +90,10 @@ type file struct {
 	engine *methods // the engine's
 	unread *IOError // of the last read that failed
 	pin    runtime.Pinner
+
+	pages   *pages  // of the database file
+	frames  *frames // of the log
+	logPage int64   // size of the pages in the log, once it is known
 }
 
 // state returns the shim's part of an open file.
@@ -109,6 +113,12 @@ func openFile(tls *libc.TLS, _, name, p uintptr, flags int32, outFlags uintptr) 
 	}
 	f := &file{path: libc.GoString(name), kind: kind, engine: s.methods(tls, table.FpMethods)}
 	f.watch = watched(f.path, kind)
+	switch kind {
+	case Database:
+		f.pages = openPages(f.path)
+	case Log:
+		f.frames = openFrames(f.path)
+	}
 	// The address is kept where the collector does not look; the pin keeps the state alive and in its place.
 	f.pin.Pin(f)
 	*(**file)(at(p + s.stateOffset)) = f

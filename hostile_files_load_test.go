@@ -113,7 +113,7 @@ func measure(p *process, other *client, done <-chan struct{}) (f figures) {
 		}
 		f.took = append(f.took, time.Since(began))
 		if n%50 == 0 {
-			memory, _ := account(p.cmd.Process.Pid)
+			memory, _ := usage(p.cmd.Process.Pid)
 			f.memory = max(f.memory, memory)
 		}
 	}
@@ -123,15 +123,15 @@ func measure(p *process, other *client, done <-chan struct{}) (f figures) {
 // afterwards waits until idle workers have ended, and measures what the server does then.
 func afterwards(p *process) (f figures) {
 	time.Sleep(75 * time.Second) // measured runs only
-	_, before := account(p.cmd.Process.Pid)
+	_, before := usage(p.cmd.Process.Pid)
 	time.Sleep(10 * time.Second)
-	memory, now := account(p.cmd.Process.Pid)
+	memory, now := usage(p.cmd.Process.Pid)
 	return figures{memory: memory, computed: now - before, workers: len(workers(p.cmd.Process.Pid))}
 }
 
-// account adds up the memory of a process and its workers, without the pages of the program, and what they and their
+// usage adds up the memory of a process and its workers, without the pages of the program, and what they and their
 // ended children have computed.
-func account(pid int) (megabytes int, computed time.Duration) {
+func usage(pid int) (megabytes int, computed time.Duration) {
 	for _, id := range append(workers(pid), pid) {
 		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", id)) // it may have ended
 		for line := range strings.Lines(string(status)) {

@@ -1,0 +1,67 @@
+package auth
+
+import (
+	"context"
+
+	"kontor/modules/records"
+	"kontor/store"
+)
+
+// Proofs declare how the audit trail knows what this module keeps: passwords, sessions and API keys. Not covered: refresh
+// tokens and devices, which go with a session, counts of failed attempts, why a session ended, and the last use of a key.
+// Sessions that have lost their use are deleted without an entry.
+func Proofs() []records.Proof {
+	return []records.Proof{passwordProof, sessionProof(), keyProof}
+}
+
+var passwordProof = records.Proof{Type: "passwords", From: "passwords", Key: "user_id", Read: readPassword}
+
+// storedPassword is the hash of a password. The API shows nothing of it.
+type storedPassword struct {
+	UserID    string     `json:"user_id"`
+	Hash      string     `json:"hash"`
+	ChangedAt store.Time `json:"changed_at"`
+}
+
+const selectPasswordRow = `SELECT user_id, hash, changed_at FROM passwords WHERE user_id = $1`
+
+func readPassword(ctx context.Context, q store.Querier, userID string) (store.Record, error) {
+	var s storedPassword
+	err := q.QueryRow(ctx, selectPasswordRow, userID).Scan(&s.UserID, &s.Hash, &s.ChangedAt)
+	return store.Record{Stored: s}, err
+}
+
+func sessionProof() records.Proof {
+	p := sessionTable.Proof()
+	p.Outside, p.Vanishes = map[string]string{"current": "false"}, true
+	return p
+}
+
+// auditedSession is a session as the audit trail knows it.
+func auditedSession(s Session) store.Record {
+	s.Current = false
+	return store.Record{Answer: s, Stored: map[string]*store.Time{"ended_at": s.ended}}
+}
+
+var keyProof = records.Proof{
+	Type: keyTable.Type.Name, From: "api_keys", Key: "id", Read: readKeyRow, Outside: map[string]string{"last_used_at": "null"},
+}
+
+const selectKeyHash = `SELECT key_hash FROM api_keys WHERE id = $1`
+
+// storedKey is what the database keeps of an API key and the API does not show.
+type storedKey struct {
+	Hash    string `json:"key_hash"`
+	Version int64  `json:"version"`
+}
+
+func readKeyRow(ctx context.Context, q store.Querier, id string) (store.Record, error) {
+	k, err := scanKey(q.QueryRow(ctx, `SELECT `+keyColumns+` FROM api_keys WHERE id = $1`, id))
+	if err != nil {
+		return store.Record{}, err
+	}
+	k.LastUsedAt = nil
+	s := storedKey{Version: k.version}
+	err = q.QueryRow(ctx, selectKeyHash, id).Scan(&s.Hash)
+	return store.Record{Answer: k, Stored: s}, err
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// demoBank makes a data directory with records of all types. answers are what the API answered for some of them, by the
+// name that "kontor check --record" has for each.
+func demoBank(t *testing.T) (dir string, answers map[string]string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "demo")
+	p := startWith(t, nil, "--demo", "--data.dir", dir, "--rate_limits.enabled=false")
+	password := regexp.MustCompile(`password is (\S+)`).FindStringSubmatch(p.stdout.String())
+	if password == nil {
+		t.Fatalf("no password in %q", p.stdout.String())
+	}
+	root := p.signIn("admin@kontor.localhost", password[1])
+	customer := p.signIn("customer@kontor.localhost", password[1])
+	var me struct {
+		ID string `json:"id"`
+	}
+	customer.do(t, "GET", "/v1/users/me", "", 200).into(t, &me)
+	p.signIn("customer@kontor.localhost", password[1]).do(t, "POST", "/v1/logout", "", 200)
+	customer.do(t, "PUT", "/v1/profile/preferences", `{"theme":"dark"}`, 200)
+	root.do(t, "POST", "/v1/personas/"+idOf(t, firstRow(t, root, "/v1/personas"))+"/users", `{"user_id":"`+me.ID+`"}`, 201)
+
+	answers = map[string]string{"profiles/" + me.ID: customer.do(t, "GET", "/v1/profile", "", 200).body}
+	for recType, path := range map[string]string{"customers": "/v1/customers", "personas": "/v1/personas", "users": "/v1/users", "roles": "/v1/rbac/roles"} {
+		id := idOf(t, firstRow(t, root, path))
+		answers[recType+"/"+id] = root.do(t, "GET", path+"/"+id, "", 200).body
+	}
+	for recType, path := range map[string]string{"api_keys": "/v1/api-keys", "grants": "/v1/rbac/grants", "tasks": "/v1/tasks",
+		"sessions": "/v1/users/" + me.ID + "/sessions", "credentials": "/v1/users/" + me.ID + "/credentials"} {
+		by := root
+		if recType == "tasks" {
+			by = p.signIn("advisor@kontor.localhost", password[1])
+		}
+		row := firstRow(t, by, path)
+		answers[recType+"/"+idOf(t, row)] = row
+	}
+	chat := firstRow(t, customer, "/v1/chats")
+	answers["chats/"+idOf(t, chat)] = chat
+	for _, row := range rows(t, customer.do(t, "GET", "/v1/chats/"+idOf(t, chat)+"/messages", "", 200).body) {
+		if !strings.Contains(row, `"type":"system"`) {
+			answers["chat_messages/"+idOf(t, row)] = row
+		}
+	}
+	if code := p.stop(); code != 0 {
+		t.Fatalf("exit code %d: %s", code, p.stderr)
+	}
+	return dir, answers
+}
+
+// rows takes the rows of a list apart, each as the API wrote it.
+func rows(t *testing.T, body string) (all []string) {
+	t.Helper()
+	var found []json.RawMessage
+	if !strings.HasPrefix(body, "[") {
+		var list struct {
+			Data []json.RawMessage `json:"data"`
+		}
+		answer{body: body}.into(t, &list)
+		found = list.Data
+	} else {
+		answer{body: body}.into(t, &found)
+	}
+	for _, row := range found {
+		all = append(all, string(row))
+	}
+	return all
+}
+
+func firstRow(t *testing.T, c *client, path string) string {
+	t.Helper()
+	all := rows(t, c.do(t, "GET", path, "", 200).body)
+	if len(all) == 0 {
+		t.Fatalf("%s lists nothing", path)
+	}
+	return all[0]
+}
+
+func idOf(t *testing.T, row string) string {
+	t.Helper()
+	var record struct {
+		ID string `json:"id"`
+	}
+	answer{body: row}.into(t, &record)
+	return record.ID
+}
+
+// copyOf copies a data directory to a new one, which nobody uses yet.
+func copyOf(t *testing.T, dir string) string {
+	t.Helper()
+	copied := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(copied, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return copied
+}
+
+const anyID = "0192aaaa-0000-7000-8000-000000000001"
+
+// Every change of a record behind Kontor's back is found, and the record is named.
+func TestCheck_FindsChangedRecords(t *testing.T) {
+	dir, _ := demoBank(t)
+	if out := succeeds(t, run(t, nil, "check", "--data.dir", dir)); !strings.Contains(out, "records as the audit trail knows them") {
+		t.Fatalf("a whole bank: %q", out)
+	}
+	for _, c := range []struct{ statement, says string }{
+		{"UPDATE users SET status = 'active' WHERE status = 'pending'", "users/"},
+		{"UPDATE users SET created_by = id", "users/"},
+		{"UPDATE credentials SET value = 'x' || value", "credentials/"},
+		{"UPDATE credentials SET value_key = 'x' || value_key", "credentials/"},
+		{"UPDATE passwords SET hash = (SELECT hash FROM passwords LIMIT 1)", "passwords/"},
+		{"UPDATE user_roles SET role_id = '" + administratorRole + "'", "user_roles/"},
+		{"DELETE FROM user_roles", "user_roles/"},
+		{"INSERT INTO user_roles SELECT user_id, '" + administratorRole + "', 0, user_id FROM user_roles WHERE role_id <> '" + administratorRole + "'", "user_roles/"},
+		{"UPDATE sessions SET expires_at = expires_at + 1", "sessions/"},
+		{"UPDATE sessions SET ended_at = NULL", "sessions/"},
+		{"UPDATE api_keys SET key_hash = 'x' || key_hash", "api_keys/"},
+		{"UPDATE api_keys SET revoked_at = 1", "api_keys/"},
+		{"UPDATE roles SET name = name || 'x'", "roles/"},
+		{"UPDATE roles SET name_key = name_key || 'x'", "roles/"},
+		{"UPDATE grants SET permission = 'delete' WHERE permission = 'update'", "grants/"},
+		{"DELETE FROM grants WHERE permission = 'create'", "grants/"},
+		{"DELETE FROM endpoint_grants", "grants/"},
+		{"UPDATE grant_records SET permissions = permissions || ',delete' WHERE permissions <> ''", "grants/"},
+		{"INSERT INTO grants VALUES ('" + anyID + "', 'user', 'u', 'customers', 'read_all', '', 0, 'u', 1)", "grants/" + anyID + ": no record accounts"},
+		{"INSERT INTO endpoint_grants VALUES ('" + anyID + "', 'user', 'u', 'GET /v1/audit', 0, 'u', 1)", "grants/" + anyID + ": no record accounts"},
+		{"UPDATE rate_limit_rules SET per_minute = per_minute + 1", "rate_limits/"},
+		{"UPDATE customers SET kyc_status = 'verified' WHERE kyc_status <> 'verified'", "customers/"},
+		{"UPDATE customers SET created_by = (SELECT id FROM users LIMIT 1) WHERE created_by <> (SELECT id FROM users LIMIT 1)", "customers/"},
+		{"UPDATE customers SET last_name_key = 'x'", "customers/"},
+		{"UPDATE customers SET metadata = '{\"vip\":true}'", "customers/"},
+		{"UPDATE customers SET version = version + 1", "customers/"},
+		{"UPDATE kyc_documents SET expiry_date = '2999-01-01'", "kyc_documents/"},
+		{"UPDATE kyc_documents SET number_key = 'x' || number_key", "kyc_documents/"},
+		{"UPDATE kyc_changes SET changed_by = changed_by || 'x'", "kyc_changes/"},
+		{"DELETE FROM kyc_changes", "kyc_changes/"},
+		{"UPDATE personas SET date_of_birth = '1990-01-01'", "personas/"},
+		{"UPDATE personas SET first_name_key = first_name_key || 'x'", "personas/"},
+		{"DELETE FROM persona_users", "personas/"},
+		{"UPDATE persona_links SET relation = 'other' WHERE relation <> 'other'", "personas/"},
+		{"UPDATE payers SET active = NOT active", "payers/"},
+		{"UPDATE payers SET company_key = company_key || 'x'", "payers/"},
+		{"UPDATE chats SET metadata = '{\"a\":1}'", "chats/"},
+		{"DELETE FROM chat_participants", "chats/"},
+		{"UPDATE chat_messages SET content = content || '!'", "chat_messages/"},
+		{"DELETE FROM chat_messages", "chat_messages/"},
+		{"UPDATE tasks SET title = title || '!'", "tasks/"},
+		{"DELETE FROM task_members", "tasks/"},
+		{"INSERT INTO task_members SELECT id, (SELECT u.id FROM users u WHERE u.id NOT IN (SELECT user_id FROM task_members m WHERE m.task_id = tasks.id) LIMIT 1), 0 FROM tasks LIMIT 1", "tasks/"},
+		{"UPDATE profile_preferences SET theme = 'light'", "profiles/"},
+		{"INSERT INTO avatars SELECT user_id, 512, 'token', 'image/png', x'00', 0, user_id FROM profile_preferences", "profiles/"},
+		{"DELETE FROM payers", "payers/"},
+		{"INSERT INTO payers SELECT '" + anyID + "', customer_id, email, name, company, company_key, country, active, metadata, created_at, created_by, modified_at, modified_by, version FROM payers LIMIT 1",
+			"payers/" + anyID + ": it exists, and no audit entry knows of it"},
+	} {
+		t.Run(c.statement, func(t *testing.T) {
+			tampered := copyOf(t, dir)
+			execSQL(t, filepath.Join(tampered, "kontor.db"), c.statement)
+			refused(t, run(t, nil, "check", "--data.dir", tampered), c.says)
+		})
+	}
+}
+
+const administratorRole = "0193b000-0000-7000-8000-000000000001"
+
+// A record that the API answered can be proven with the key, and a changed one cannot.
+func TestCheck_ProvesARecordOfTheAPI(t *testing.T) {
+	dir, answers := demoBank(t)
+	types := map[string]bool{}
+	for name, body := range answers {
+		recType, _, _ := strings.Cut(name, "/")
+		types[recType] = true
+		if out := succeeds(t, prove(t, dir, name, body)); !strings.Contains(out, name+" is as audit entry") || !strings.Contains(out, "has not been changed since") {
+			t.Errorf("%s: %q", name, out)
+		}
+		_, id, _ := strings.Cut(name, "/")
+		changed := strings.Replace(body, id, anyID, 1)
+		refused(t, prove(t, dir, name, changed), name+": no audit entry holds this record")
+	}
+	if len(types) < 12 {
+		t.Errorf("only %v were proven", types)
+	}
+	for _, c := range []struct{ record, body, says string }{
+		{"nothing/1", "{}", "give TYPE/ID"},
+		{"customers", "{}", "give TYPE/ID"},
+		{"customers/" + anyID, "{}", "no audit entry holds"},
+		{"customers/" + anyID, "[]", "no JSON object"},
+		{"customers/" + anyID, `{"id":`, "no JSON object"},
+		{"customers/" + anyID, "", "no JSON object"},
+	} {
+		refused(t, prove(t, dir, c.record, c.body), c.says)
+	}
+}
+
+// prove runs the proof of a record.
+func prove(t *testing.T, dir, record, body string) ended {
+	t.Helper()
+	return runWithInput(t, body, "check", "--record", record, "--data.dir", dir)
+}
