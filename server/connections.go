@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -98,10 +99,14 @@ func (g *gate) Accept() (net.Conn, error) {
 			g.turnAway(connection)
 			continue
 		}
-		if g.isClosed() || errors.Is(err, net.ErrClosed) {
+		if g.isClosed() {
 			return nil, net.ErrClosed
 		}
-		// No files left (EMFILE, ENFILE), no memory, a client that has gone (ECONNABORTED): all of it passes.
+		// No files left (EMFILE, ENFILE), no memory, a client that has gone (ECONNABORTED): all that the system refuses
+		// passes. What it does not come from is the end of the listener.
+		if _, ok := errors.AsType[syscall.Errno](err); !ok || errors.Is(err, net.ErrClosed) {
+			return nil, err
+		}
 		if pause == maxAcceptPause || pause == acceptPause {
 			g.log.Warn("a connection could not be accepted", "err", err, "pause", pause.String())
 		}

@@ -54,6 +54,16 @@ func (db *DB) open(ctx context.Context, givenKey string) (err error) {
 	if err != nil {
 		return err
 	}
+	if fresh {
+		if err := db.dir.beginSetup(); err != nil {
+			return err
+		}
+		defer func() {
+			if err != nil {
+				db.dir.abandonSetup()
+			}
+		}()
+	}
 	key, err := db.dir.masterKey(givenKey, fresh)
 	if err != nil {
 		return err
@@ -62,14 +72,9 @@ func (db *DB) open(ctx context.Context, givenKey string) (err error) {
 		return err
 	}
 	if fresh {
-		if err := db.dir.makeDatabase(); err != nil {
+		if err := db.setUp(ctx); err != nil {
 			return err
 		}
-		defer func() {
-			if err != nil {
-				db.dir.dropEmptyDatabase()
-			}
-		}()
 	}
 	path := db.dir.file(databaseName)
 	conn, err := connect(path, sqlite.ReadWrite, writerPragmas)
@@ -140,8 +145,8 @@ func explain(path string, err error) error {
 	return fmt.Errorf("%s cannot be used: %w", path, err)
 }
 
-// checkKey compares the master key with the one that the database was made with. It is not known when
-// the first start was cut off before the database had a check value.
+// checkKey compares the master key with the one that the database was made with. It is not known while the database is
+// being set up.
 func (s *secrets) checkKey(conn *sqlite.Conn, path string) (known bool, err error) {
 	var check string
 	err = readKept(conn, selectMeta, []any{metaKeyCheck}, &check)

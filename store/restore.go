@@ -11,16 +11,14 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 )
-
-// restoring is the name of the database until it is found whole.
-const restoring = databaseName + ".restoring"
 
 // ErrNotEmpty says that a backup would have to overwrite something.
 var ErrNotEmpty = errors.New("a backup is only restored into an empty directory")
 
-// Restore brings a backup back into o.Dir, which must be missing or empty. The database is checked
-// before it takes its name; when anything is wrong, nothing of it stays.
+// Restore brings a backup back into o.Dir, which must be missing or empty; what an interrupted restore left does not count.
+// The database is checked before it takes its name; when anything is wrong, nothing of it stays.
 func Restore(ctx context.Context, file string, o Options) (CheckReport, error) {
 	in, err := os.Open(file)
 	if err != nil {
@@ -35,14 +33,37 @@ func Restore(ctx context.Context, file string, o Options) (CheckReport, error) {
 		return CheckReport{}, err
 	}
 	defer d.close()
+	if err := emptyDirectory(o.Dir); err != nil { // another restore may have been faster
+		return CheckReport{}, err
+	}
+	if err := d.dropRestore(); err != nil {
+		return CheckReport{}, err
+	}
 	report, err := d.restore(ctx, in, o.SecretKey)
 	if err != nil {
-		for _, name := range []string{restoring, restoring + "-wal", restoring + "-shm", keyName, lockName} {
-			os.Remove(d.file(name)) // made here: the directory was empty
+		if !d.has(databaseName) {
+			err = errors.Join(err, d.dropRestore(), os.Remove(d.file(lockName))) // made here: the directory was empty
 		}
 		return CheckReport{}, fmt.Errorf("restore %s: %w", file, err)
 	}
 	return report, nil
+}
+
+// dropRestore removes what a restore left that did not come to its end.
+func (d *directory) dropRestore() error {
+	err := d.removeDatabase(restoring)
+	if removed := os.Remove(d.file(restoringKey)); !errors.Is(removed, fs.ErrNotExist) {
+		err = errors.Join(err, removed)
+	}
+	return err
+}
+
+// finishRestore gives the key of a restore its name where only the database has it yet.
+func (d *directory) finishRestore() error {
+	if !d.has(restoringKey) || d.has(keyName) {
+		return nil
+	}
+	return d.rename(restoringKey, keyName)
 }
 
 func emptyDirectory(path string) error {
@@ -53,21 +74,26 @@ func emptyDirectory(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s cannot be read: %w", path, cause(err))
 	}
+	passedOver := []string{lockName, "lost+found", restoringKey}
+	for _, ending := range besides {
+		passedOver = append(passedOver, restoring+ending)
+	}
 	for _, e := range entries {
-		if e.Name() != lockName && e.Name() != "lost+found" {
+		if !slices.Contains(passedOver, e.Name()) {
 			return fmt.Errorf("%s holds %s: %w", path, e.Name(), ErrNotEmpty)
 		}
 	}
 	return nil
 }
 
-// restore unpacks, checks, and gives the database its name last.
+// restore unpacks, checks, and then gives the files their names: the database first, which decides that the restore
+// happened. A process that opens the directory between the two names the key.
 func (d *directory) restore(ctx context.Context, in io.Reader, givenKey string) (report CheckReport, err error) {
 	m, err := d.unpack(in)
 	if err != nil {
 		return report, err
 	}
-	key, err := d.existingKey(givenKey)
+	key, err := d.restoredKey(givenKey)
 	if err != nil {
 		return report, err
 	}
@@ -77,10 +103,36 @@ func (d *directory) restore(ctx context.Context, in io.Reader, givenKey string) 
 	if report.Schema != m.Schema {
 		return report, fmt.Errorf("%w: schema %d in the database, %d in the manifest", ErrCorrupt, report.Schema, m.Schema)
 	}
-	if err := os.Rename(d.file(restoring), d.file(databaseName)); err != nil {
+	if err := d.removeSideFiles(restoring); err != nil { // of the check, which has read only
 		return report, err
 	}
-	return report, syncDirectory(d.path)
+	if err := syncDirectory(d.path); err != nil { // the key is there before the database counts
+		return report, err
+	}
+	if err := d.rename(restoring, databaseName); err != nil {
+		return report, err
+	}
+	return report, d.finishRestore()
+}
+
+// restoredKey finds the key of a database that is being restored: the one given, else that of the backup; nil when there
+// is none.
+func (d *directory) restoredKey(given string) (*secrets, error) {
+	if given == "" {
+		text, err := os.ReadFile(d.file(restoringKey))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		given = string(text)
+	}
+	key, err := parseMasterKey(given)
+	if err != nil {
+		return nil, err
+	}
+	return newSecrets(key)
 }
 
 // unpack writes the files of a backup and compares the database with its manifest. Names it does not
@@ -104,7 +156,7 @@ func (d *directory) unpack(in io.Reader) (m manifest, err error) {
 		case h.Name == keyName && h.Size <= maxSmallEntry:
 			var key []byte
 			if key, err = io.ReadAll(archive); err == nil {
-				err = writeDurably(d.file(keyName), key)
+				err = writeDurably(d.file(restoringKey), key)
 			}
 		case h.Name == databaseName && sum == "":
 			sum, err = d.unpackDatabase(archive)

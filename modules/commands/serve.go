@@ -53,14 +53,8 @@ func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, 
 		return serveDemo(ctx, p, r, log, listener)
 	}
 	return withModules(ctx, r, log, nil, func(m *modules.Modules) error {
-		made, err := m.Boot(ctx)
-		if err != nil {
+		if err := firstBoot(ctx, p.Stdout, m, s); err != nil {
 			return err
-		}
-		if made != nil {
-			if err := printFirstBoot(p.Stdout, made, s); err != nil {
-				log.Warn("the first administrator could not be printed; set his password with: kontor user password", "err", err)
-			}
 		}
 		return run(ctx, m, r, log, listener)
 	})
@@ -87,6 +81,21 @@ func run(ctx context.Context, m *modules.Modules, r *settings.Result, log *slog.
 
 // settled is how long after the start memory is given back: not while the first requests are served.
 const settled = 3 * time.Second
+
+// firstBoot sets up an empty database and shows its secrets. They stay to be shown until standard output has taken them.
+func firstBoot(ctx context.Context, stdout io.Writer, m *modules.Modules, s *settings.Settings) error {
+	made, err := m.Boot(ctx)
+	if made == nil || err != nil {
+		return err
+	}
+	if err := printFirstBoot(stdout, made, s); err != nil {
+		return fmt.Errorf("the secrets of the first start cannot be printed: %w; start again with a standard output that can be written", err)
+	}
+	if file, ok := stdout.(interface{ Sync() error }); ok {
+		_ = file.Sync() // only a file can be synced, not a terminal or a pipe
+	}
+	return m.Shown(ctx)
+}
 
 // printFirstBoot shows what nobody can look up later. It goes to the terminal only: the log may be kept for years.
 func printFirstBoot(w io.Writer, made *modules.FirstBoot, s *settings.Settings) error {
