@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 )
 
@@ -28,15 +29,12 @@ func Restore(ctx context.Context, file string, o Options) (CheckReport, error) {
 	if err := emptyDirectory(o.Dir); err != nil {
 		return CheckReport{}, err
 	}
-	d, err := openDirectory(o.Dir)
+	d, err := announceRestore(o.Dir)
 	if err != nil {
 		return CheckReport{}, err
 	}
 	defer d.close()
 	if err := emptyDirectory(o.Dir); err != nil { // another restore may have been faster
-		return CheckReport{}, err
-	}
-	if err := d.dropRestore(); err != nil {
 		return CheckReport{}, err
 	}
 	report, err := d.restore(ctx, in, o.SecretKey)
@@ -47,6 +45,28 @@ func Restore(ctx context.Context, file string, o Options) (CheckReport, error) {
 		return CheckReport{}, fmt.Errorf("restore %s: %w", file, err)
 	}
 	return report, nil
+}
+
+// announceRestore makes the file by which a start knows that a restore was interrupted, before anything else, and locks the
+// directory.
+func announceRestore(path string) (*directory, error) {
+	if err := makeDirectory(path); err != nil {
+		return nil, fmt.Errorf("data directory %s cannot be made: %w", path, cause(err))
+	}
+	sign := filepath.Join(path, restoring)
+	f, err := os.OpenFile(sign, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	first := err == nil
+	if first {
+		err = f.Close()
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("data directory %s cannot be written: %w", path, cause(err))
+	}
+	d, err := openDirectory(path)
+	if err != nil && first {
+		err = errors.Join(err, os.Remove(sign))
+	}
+	return d, err
 }
 
 // dropRestore removes what a restore left that did not come to its end.
@@ -89,6 +109,12 @@ func emptyDirectory(path string) error {
 // restore unpacks, checks, and then gives the files their names: the database first, which decides that the restore
 // happened. A process that opens the directory between the two names the key.
 func (d *directory) restore(ctx context.Context, in io.Reader, givenKey string) (report CheckReport, err error) {
+	if err := d.removeSideFiles(restoring); err != nil { // of an interrupted restore
+		return report, err
+	}
+	if err := os.Remove(d.file(restoringKey)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return report, err
+	}
 	m, err := d.unpack(in)
 	if err != nil {
 		return report, err
@@ -179,7 +205,7 @@ func (d *directory) unpack(in io.Reader) (m manifest, err error) {
 }
 
 func (d *directory) unpackDatabase(in io.Reader) (sum string, err error) {
-	out, err := os.OpenFile(d.file(restoring), os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	out, err := os.OpenFile(d.file(restoring), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
 	if err != nil {
 		return "", err
 	}
