@@ -34,7 +34,7 @@ func serveDemo(ctx context.Context, p Process, r *settings.Result, log *slog.Log
 		if err := demo.PrintSignIns(p.Stdout, s.Server.BaseURL, mark); err != nil {
 			log.Warn("the sign-ins of the demo could not be printed", "err", err)
 		}
-		return run(ctx, m, r, log, listener)
+		return run(ctx, p, m, r, log, listener)
 	})
 }
 

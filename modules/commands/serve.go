@@ -56,12 +56,12 @@ func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, 
 		if err := firstBoot(ctx, p.Stdout, m, s); err != nil {
 			return err
 		}
-		return run(ctx, m, r, log, listener)
+		return run(ctx, p, m, r, log, listener)
 	})
 }
 
 // run serves the modules until the context ends.
-func run(ctx context.Context, m *modules.Modules, r *settings.Result, log *slog.Logger, listener net.Listener) error {
+func run(ctx context.Context, p Process, m *modules.Modules, r *settings.Result, log *slog.Logger, listener net.Listener) error {
 	s := r.Settings
 	web, err := m.Server()
 	if err != nil {
@@ -75,9 +75,46 @@ func run(ctx context.Context, m *modules.Modules, r *settings.Result, log *slog.
 	// What the start needed goes back to the system once it is over: most of the time a bank is idle.
 	settling := time.AfterFunc(settled, debug.FreeOSMemory)
 	defer settling.Stop()
+	watched, err := superviseRun(ctx, p, m, log, listener)
+	if err != nil {
+		return err
+	}
+	defer watched()
 	log.Info("listening", "address", listener.Addr().String(), "url", s.Server.BaseURL, "data", s.Data.Dir, "version", Version())
 	return serveUntil(ctx, web, listener, s.Server.Shutdown, log)
 }
+
+// superviseRun starts what reports to the service manager. stop ends it.
+func superviseRun(ctx context.Context, p Process, m *modules.Modules, log *slog.Logger, listener net.Listener) (stop func(), err error) {
+	served := answers(listener.Addr(), probeTimeout)
+	probe := func(ctx context.Context) error {
+		if err := served(ctx); err != nil {
+			return err
+		}
+		return m.Alive(ctx)
+	}
+	s, closeSocket, err := newSupervisor(p.Environ, probe, log)
+	if s == nil || err != nil {
+		return func() {}, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer closeSocket()
+		s.run(ctx)
+	}()
+	return func() {
+		cancel()
+		select {
+		case <-ended:
+		case <-time.After(probeTimeout): // a writer that hangs holds up nothing else
+		}
+	}, nil
+}
+
+// probeTimeout is how long the listener has to answer the watchdog.
+const probeTimeout = 5 * time.Second
 
 // settled is how long after the start memory is given back: not while the first requests are served.
 const settled = 3 * time.Second
