@@ -19,7 +19,8 @@ import (
 )
 
 type serveCommand struct {
-	Demo bool `help:"Fill an empty data directory with an invented bank, and print how to sign in to it."`
+	Demo       bool `help:"Fill an empty data directory with an invented bank, and print how to sign in to it."`
+	DemoPublic bool `help:"Let other machines reach the demo, whose passwords are printed at every start."`
 }
 
 // Run serves until the context ends.
@@ -48,6 +49,9 @@ func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, 
 		return err
 	}
 	defer listener.Close()
+	if c.Demo && !c.DemoPublic && !settings.IsLoopback(listener.Addr()) {
+		return fmt.Errorf("--demo is for this machine, and other machines reach %s: listen on 127.0.0.1, or add --demo-public", listener.Addr())
+	}
 	s.Server.BaseURL = s.BaseURLFor(listener.Addr().String())
 	if c.Demo {
 		return serveDemo(ctx, p, r, log, listener)
