@@ -3,6 +3,7 @@ package commands_test
 import (
 	"encoding/json"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -43,6 +44,20 @@ func TestServeDemo_ShowsHowToComeInAsEachRole(t *testing.T) {
 	if shown := again.stdout.String(); after(shown, "Administrator") != "root@kontor.example" || after(shown, "API key is") != key {
 		t.Errorf("the second start printed %s", shown)
 	}
+}
+
+func TestServeDemo_IsMadeAnewWhereItWasCutOff(t *testing.T) {
+	t.Parallel()
+	dir := newDatabase(t) // with a database that is not the demo's whole one
+	if err := os.WriteFile(filepath.Join(dir, "demo.json"), []byte(`{"admin":"admin@kontor.localhost","password":"of the first try","complete":false}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := startBank(t, nil, "--demo", "--data.dir", dir)
+	shown := b.stdout.String()
+	if b.signsIn(t, "admin@kontor.localhost", "of the first try") || !b.signsIn(t, "admin@kontor.localhost", after(shown, "admin@kontor.localhost")) {
+		t.Errorf("the demo shows %s", shown)
+	}
+	b.isAlive(t, "advisor@kontor.localhost", after(shown, "advisor@kontor.localhost"))
 }
 
 // isAlive checks that somebody finds something on each of his screens, and about as many customers as is promised.
