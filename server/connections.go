@@ -15,8 +15,12 @@ import (
 const (
 	// maxConnections is the number of connections where the system would allow more.
 	maxConnections = 60_000
-	// maxFileReserve is what is left for database, log, avatars, gateways and backups. Kontor itself uses about 30.
+	// A quarter of the files is left for database, log, avatars, gateways and backups, within these bounds. Kontor at rest
+	// has about 25 open.
+	minFileReserve = 48
 	maxFileReserve = 128
+	// leastConnections are taken even where that leaves too few files: a failed accept is waited over.
+	leastConnections = 8
 	// unknownFileLimit is assumed where the system does not say.
 	unknownFileLimit = 1024
 
@@ -37,11 +41,8 @@ var (
 
 // connectionsFor returns how many connections a process may hold that may open so many files.
 func connectionsFor(files int) int {
-	reserve := min(maxFileReserve, files/4)
-	if files < 4*32 {
-		reserve = min(files/2, 32) // below that the database has no room
-	}
-	return max(1, min(files-reserve, maxConnections))
+	reserve := max(minFileReserve, min(files/4, maxFileReserve))
+	return max(leastConnections, min(files-reserve, maxConnections))
 }
 
 // gate is a listener that keeps the number of open connections below a limit and one network below its share. It answers
@@ -68,7 +69,7 @@ type gate struct {
 
 // maxLingering bounds the refused connections that are kept until the client has read the answer. They take files of the
 // reserve.
-const maxLingering = 16
+const maxLingering = minFileReserve / 6
 
 func newGate(listener net.Listener, limit int, exempt func(netip.Addr) bool, refuse []byte, log *slog.Logger) *gate {
 	g := &gate{

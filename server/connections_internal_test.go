@@ -198,7 +198,7 @@ func TestGate_SurplusReadsItsAnswer(t *testing.T) {
 }
 
 func TestConnectionsFor(t *testing.T) {
-	for files, want := range map[int]int{0: 1, 16: 8, 64: 32, 100: 68, 128: 96, 256: 192, 1024: 896, 4096: 3968, 65536: maxConnections, 1 << 30: maxConnections} {
+	for files, want := range map[int]int{0: 8, 16: 8, 64: 16, 100: 52, 128: 80, 256: 192, 1024: 896, 4096: 3968, 65536: maxConnections, 1 << 30: maxConnections} {
 		if got := connectionsFor(files); got != want {
 			t.Errorf("%d files: %d connections, want %d", files, got, want)
 		}
