@@ -157,7 +157,8 @@ func (g *gate) network(address net.Addr) (network netip.Prefix, shared bool) {
 	if peer = peer.Unmap(); !ok || g.exempt(peer) {
 		return network, false
 	}
-	const v4, v6 = 32, 64
+	// A /48 is what one subscriber can get: one /64 for each connection would make shares worthless.
+	const v4, v6 = 32, 48
 	bits := v4
 	if peer.Is6() {
 		bits = v6

@@ -105,7 +105,7 @@ func TestGate_Shares(t *testing.T) {
 	const limit = 100
 	var feedIn []any
 	count := map[string]int{}
-	for _, address := range []string{"192.0.2.1", "2001:db8::1", "2001:db8::2", "::ffff:192.0.2.1", "127.0.0.1", "198.51.100.9"} {
+	for _, address := range []string{"192.0.2.1", "2001:db8::1", "2001:db8:0:2::2", "::ffff:192.0.2.1", "127.0.0.1", "198.51.100.9"} {
 		for range 30 {
 			feedIn = append(feedIn, &from{address: address})
 		}
@@ -128,8 +128,8 @@ func TestGate_Shares(t *testing.T) {
 			break
 		}
 	}
-	// A quarter for each network: one IPv4 address, also when it is written as IPv6, and one /64. Loopback has no share.
-	if count["192.0.2.1"] != 25 || count["2001:db8::1"]+count["2001:db8::2"] != 25 || count["127.0.0.1"] != 30 || count["198.51.100.9"] != 20 {
+	// A quarter for each network: one IPv4 address, also when it is written as IPv6, and one /48. Loopback has no share.
+	if count["192.0.2.1"] != 25 || count["2001:db8::1"]+count["2001:db8:0:2::2"] != 25 || count["127.0.0.1"] != 30 || count["198.51.100.9"] != 20 {
 		t.Errorf("accepted %v", count)
 	}
 	refused := 0
