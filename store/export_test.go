@@ -14,6 +14,3 @@ const QueueLength = queueLength
 
 // OnSync puts f in the place of the sync to disk. Nobody may be writing.
 func (db *DB) OnSync(f func() error) { db.writer.syncer.flush = func(*os.File) error { return f() } }
-
-// WorkDirectory makes the directory of a backup.
-var WorkDirectory = workDirectory

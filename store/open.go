@@ -145,8 +145,8 @@ func explain(path string, err error) error {
 	return fmt.Errorf("%s cannot be used: %w", path, err)
 }
 
-// checkKey compares the master key with the one that the database was made with. It is not known while the database is
-// being set up.
+// checkKey compares the master key with the one that the database was made with. It is not known when
+// the first start was cut off before the database had a check value.
 func (s *secrets) checkKey(conn *sqlite.Conn, path string) (known bool, err error) {
 	var check string
 	err = readKept(conn, selectMeta, []any{metaKeyCheck}, &check)
