@@ -62,6 +62,10 @@ func command(tb testing.TB, environ []string, args ...string) *exec.Cmd {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return commandOf(path, environ, args...)
+}
+
+func commandOf(path string, environ []string, args ...string) *exec.Cmd {
 	cmd := exec.Command(path, args...)
 	for _, e := range os.Environ() {
 		if !strings.HasPrefix(e, "KONTOR_") {
@@ -153,8 +157,18 @@ func start(tb testing.TB, dir string, args ...string) *process {
 // startWith runs a server on a free port and waits until it listens.
 func startWith(tb testing.TB, environ []string, args ...string) *process {
 	tb.Helper()
+	path, err := binary()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return startProgram(tb, path, environ, args...)
+}
+
+// startProgram is startWith for a program that runs the server in circumstances of its own.
+func startProgram(tb testing.TB, path string, environ []string, args ...string) *process {
+	tb.Helper()
 	p := &process{tb: tb, stdout: &output{}, stderr: &output{}}
-	p.cmd = command(tb, environ, append([]string{"serve", "--server.listen=127.0.0.1:0"}, args...)...)
+	p.cmd = commandOf(path, environ, append([]string{"serve", "--server.listen=127.0.0.1:0"}, args...)...)
 	p.cmd.Stdout = p.stdout
 	reader, writer := io.Pipe()
 	p.cmd.Stderr = io.MultiWriter(p.stderr, writer)

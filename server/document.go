@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
-	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -15,6 +14,7 @@ import (
 	"kontor/server/endpoint"
 	"kontor/server/fault"
 	"kontor/server/openapi"
+	"kontor/web"
 )
 
 // document is the API document as it is sent.
@@ -68,7 +68,7 @@ func (s *Server) serveDocument(_ context.Context, r *endpoint.Request) error {
 	header, answer := &r.Fiber.Request().Header, r.Fiber.Response()
 	body, etag := d.plain, d.etag
 	answer.Header.Add(fiber.HeaderVary, fiber.HeaderAcceptEncoding)
-	if strings.Contains(string(header.Peek(fiber.HeaderAcceptEncoding)), "gzip") {
+	if web.TakesGzip(listHeader(header, fiber.HeaderAcceptEncoding)) {
 		body, etag = d.gzip, d.etag+"-gzip"
 		answer.Header.Set(fiber.HeaderContentEncoding, "gzip")
 	}

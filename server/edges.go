@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/netip"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -104,47 +103,6 @@ func requestID(sent []byte) string {
 }
 
 func newRequestID() string { return uuid.Must(uuid.NewV7()).String() }
-
-// clientAddress is the address that is counted: the peer, or, behind trusted proxies, the right-most address of
-// X-Forwarded-For that is not one of them. What stands further left is whatever the client wrote.
-func (s *Server) clientAddress(ctx *fasthttp.RequestCtx) netip.Addr {
-	peer, _ := netip.AddrFromSlice(addressBytes(ctx.RemoteAddr()))
-	peer = peer.Unmap()
-	if len(s.TrustedProxies) == 0 || !s.trusted(peer) {
-		return peer
-	}
-	var forwarded []string
-	for _, line := range ctx.Request.Header.PeekAll(fiber.HeaderXForwardedFor) {
-		forwarded = append(forwarded, strings.Split(string(line), ",")...)
-	}
-	for i := len(forwarded) - 1; i >= 0; i-- {
-		address, err := netip.ParseAddr(strings.TrimSpace(forwarded[i]))
-		if err != nil {
-			return peer
-		}
-		if address = address.Unmap(); !s.trusted(address) {
-			return address
-		}
-		peer = address
-	}
-	return peer
-}
-
-func addressBytes(address net.Addr) []byte {
-	if tcp, ok := address.(*net.TCPAddr); ok {
-		return tcp.IP
-	}
-	return nil
-}
-
-func (s *Server) trusted(address netip.Addr) bool {
-	for _, prefix := range s.TrustedProxies {
-		if prefix.Contains(address) {
-			return true
-		}
-	}
-	return false
-}
 
 // printable reports whether a header's value is visible ASCII.
 func printable(text string) bool {

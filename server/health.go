@@ -110,12 +110,11 @@ func (s *Server) refuseDraining(r *call) bool {
 	return true
 }
 
-// writeMetrics answers loopback peers and administrators. A proxy on the same machine is no loopback peer: it names
-// the client.
+// writeMetrics answers loopback peers and administrators. What comes through a proxy on the same machine is no loopback
+// peer, whatever the proxy says of the client.
 func (s *Server) writeMetrics(ctx context.Context, r *endpoint.Request) error {
 	request := endpoint.Of(ctx)
-	forwarded := len(r.Fiber.Request().Header.Peek(fiber.HeaderXForwardedFor)) > 0
-	if !request.Address.IsLoopback() || forwarded && len(s.TrustedProxies) == 0 {
+	if !request.Address.IsLoopback() || proxied(&r.Fiber.Request().Header) {
 		caller, err := s.Auth.Bearer(r.Fiber)
 		if err != nil {
 			return err

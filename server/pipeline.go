@@ -67,6 +67,9 @@ func (s *Server) identify(r *call) {
 	answer.Set(fiber.HeaderContentLanguage, r.Language)
 	answer.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	answer.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+	if s.overTLS(r.fiber.Context()) {
+		answer.Set(fiber.HeaderStrictTransportSecurity, strictTransport)
+	}
 }
 
 // steps is the order of checks. Each may end the request with an error.

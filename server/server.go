@@ -11,10 +11,12 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
@@ -87,7 +89,7 @@ type Options struct {
 	RateLimits       bool
 	PublicPerMinute  int
 	PrivatePerMinute int
-	MaxConnections   int
+	MaxConnections   int      // open at once, streams included; 0: what the limit of open files allows
 	OnDrain          []func() // called once when the server starts to drain: streams say good-bye
 }
 
@@ -105,12 +107,11 @@ type Server struct {
 }
 
 const (
-	readTimeout    = 10 * time.Second // a request of ordinary size must have arrived by then
-	uploadTimeout  = 60 * time.Second // one of more than DefaultMaxBody
-	writeTimeout   = 60 * time.Second
-	idleTimeout    = 60 * time.Second
-	headerBytes    = 16 << 10
-	maxConnections = 60_000
+	readTimeout   = 10 * time.Second // a request of ordinary size must have arrived by then
+	uploadTimeout = 60 * time.Second // one of more than DefaultMaxBody
+	writeTimeout  = 60 * time.Second
+	idleTimeout   = 60 * time.Second
+	headerBytes   = 16 << 10
 )
 
 // New builds a server. It fails when a row of the table is incomplete or stands twice.
@@ -130,7 +131,7 @@ func New(o Options) (*Server, error) {
 		s.origins[origin] = true
 	}
 	if s.MaxConnections == 0 {
-		s.MaxConnections = maxConnections
+		s.MaxConnections = connectionsFor(fileLimit())
 	}
 	s.app = fiber.New(fiber.Config{
 		DisableStartupMessage: true,
@@ -141,8 +142,9 @@ func New(o Options) (*Server, error) {
 		WriteTimeout:          writeTimeout,
 		IdleTimeout:           idleTimeout,
 		ReadBufferSize:        headerBytes,
-		Concurrency:           s.MaxConnections,
-		ErrorHandler:          s.unexpected,
+		// The gate counts a connection out as it closes, a moment before its goroutine is free.
+		Concurrency:  2*s.MaxConnections + 1,
+		ErrorHandler: s.unexpected,
 		// Else the engine takes memory for what a client declares, before anybody has asked who that is. It holds
 		// a stream to no limit: readBody does.
 		StreamRequestBody: true,
@@ -165,7 +167,22 @@ func New(o Options) (*Server, error) {
 func (s *Server) Table() []endpoint.Endpoint { return s.Endpoints }
 
 // Serve answers requests on the listener until [Server.Shutdown] has ended them.
-func (s *Server) Serve(listener net.Listener) error { return s.app.Listener(listener) }
+func (s *Server) Serve(listener net.Listener) error {
+	exempt := func(peer netip.Addr) bool { return peer.IsLoopback() || s.trusted(peer) }
+	return s.app.Listener(newGate(listener, s.MaxConnections, exempt, s.refusal(), s.Log))
+}
+
+// refusal returns the answer to a connection that there is no room for, in English: nothing was read of its request.
+func (s *Server) refusal() []byte {
+	body, _ := json.Marshal(s.word(locales.Default, fault.Of(fault.Unavailable)), json.Deterministic(true)) // strings cannot fail
+	return refusalOf(string(body))
+}
+
+func refusalOf(body string) []byte {
+	head := "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) +
+		"\r\nRetry-After: " + retryUnavailable + "\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n"
+	return []byte(head + body)
+}
 
 // drainGrace is how long new requests are still answered, with 503, before the listener closes: a load balancer that
 // probes once a second sees it.

@@ -142,7 +142,11 @@ func TestServe_BelievesOnlyTrustedProxies(t *testing.T) {
 		"nobody is trusted": {nil, "203.0.113.7", "127.0.0.1"},
 		"the right-most":    {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "6.6.6.6, 203.0.113.7", "203.0.113.7"},
 		"past a proxy":      {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}, "203.0.113.7, 10.1.1.1", "203.0.113.7"},
-		"nonsense":          {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "unknown", "127.0.0.1"},
+		"nonsense":          {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "unknown", "unknown"},
+		"nothing":           {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "", "unknown"},
+		"nonsense beside":   {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "203.0.113.7, unknown, 127.0.0.1", "unknown"},
+		"with a port":       {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "203.0.113.7:4711", "203.0.113.7"},
+		"IPv6 with a port":  {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "[2001:db8:1:2::9]:443", "2001:db8:1:2::/64"},
 		"IPv6":              {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"},
 	} {
 		t.Run(name, func(t *testing.T) {

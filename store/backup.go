@@ -56,7 +56,7 @@ func Backup(ctx context.Context, o Options, file string, choice BackupOptions) e
 	var key []byte
 	if !choice.WithoutKey && o.SecretKey == "" {
 		var err error
-		if key, err = os.ReadFile(d.file(keyName)); err != nil {
+		if key, err = d.readKey(); err != nil {
 			return fmt.Errorf("%s cannot be read: %w", d.file(keyName), cause(err))
 		}
 	}
@@ -66,7 +66,7 @@ func Backup(ctx context.Context, o Options, file string, choice BackupOptions) e
 // Backup writes the present state of the database to a new file, beside all that goes on.
 func (db *DB) Backup(ctx context.Context, file string, choice BackupOptions) error {
 	o := Options{Dir: db.dir.path, Clock: db.clock}
-	if _, err := os.Stat(db.dir.file(keyName)); errors.Is(err, fs.ErrNotExist) {
+	if !db.dir.has(keyName) {
 		choice.WithoutKey = true // the key was given to Open and is kept elsewhere
 	}
 	return Backup(ctx, o, file, choice)
@@ -76,11 +76,11 @@ func backup(ctx context.Context, path string, key []byte, now Time, file string)
 	if _, err := os.Lstat(file); err == nil {
 		return fmt.Errorf("%s exists: %w", file, fs.ErrExist)
 	}
-	work, err := os.MkdirTemp(filepath.Dir(file), ".kontor-backup-")
+	work, done, err := workDirectory(filepath.Dir(file))
 	if err != nil {
 		return fmt.Errorf("%s cannot be written: %w", file, cause(err))
 	}
-	defer os.RemoveAll(work)
+	defer done()
 
 	if err := syncMark(path); err != nil {
 		return fmt.Errorf("%s cannot be synced: %w", markName, cause(err))

@@ -27,7 +27,7 @@ type directory struct {
 
 // openDirectory makes the data directory if it is missing and locks it.
 func openDirectory(path string) (*directory, error) {
-	if err := os.MkdirAll(path, dirMode); err != nil {
+	if err := makeDirectory(path); err != nil {
 		return nil, fmt.Errorf("data directory %s cannot be made: %w", path, cause(err))
 	}
 	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE, fileMode)
@@ -46,6 +46,22 @@ func openDirectory(path string) (*directory, error) {
 		fmt.Fprintf(lock, "%d\n", os.Getpid())
 	}
 	return &directory{path: path, lock: lock}, nil
+}
+
+// makeDirectory makes a directory that is missing, and those above it, so that they are there after a loss of power.
+func makeDirectory(path string) error {
+	path = filepath.Clean(path)
+	if _, err := os.Stat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return os.MkdirAll(path, dirMode) // says what is wrong with what is there
+	}
+	above := filepath.Dir(path)
+	if err := makeDirectory(above); err != nil {
+		return err
+	}
+	if err := os.Mkdir(path, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDirectory(above)
 }
 
 // ErrInUse says that another process works on the data directory.
@@ -79,8 +95,8 @@ func (d *directory) exposed() bool {
 	return err == nil && info.Mode().Perm()&0o077 != 0
 }
 
-// findDatabase tells whether the database is still to be made. An empty file is one that has lost its content, not one
-// that never had any: see [directory.makeDatabase].
+// findDatabase reports whether the database is still to be made. It refuses to begin a new bank where there are signs of
+// another one.
 func (d *directory) findDatabase() (fresh bool, err error) {
 	path := d.file(databaseName)
 	info, err := os.Stat(path)
@@ -90,36 +106,26 @@ func (d *directory) findDatabase() (fresh bool, err error) {
 	case err == nil && info.Size() == 0:
 		return false, emptyDatabase(path)
 	case err == nil:
-		return false, nil
+		return false, d.finishRestore()
 	case !errors.Is(err, fs.ErrNotExist):
 		return false, err
 	}
 	if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 {
 		return false, fmt.Errorf("%s is missing but its log %s-wal is there: put the database back, or restore a backup", path, databaseName)
 	}
+	if d.has(restoring) || d.has(restoringKey) {
+		return false, fmt.Errorf("a restore into %s was interrupted: run it again (kontor restore FILE --data.dir %[1]s)", d.path)
+	}
+	if d.has(keyName) && !d.has(settingUp) {
+		return false, fmt.Errorf("%s is missing but its key %s is there: put the database back, or move the key away and restore a backup; "+
+			"without either a new bank begins", path, keyName)
+	}
 	return true, nil
 }
 
+// An empty file is a database that has lost its content: a new one gets its name when it is whole.
 func emptyDatabase(path string) error {
 	return fmt.Errorf("%s is empty; restore a backup, or remove the file to begin anew: %w", path, ErrCorrupt)
-}
-
-// makeDatabase makes the file of a new database. Its mode is the mode of the files that the engine makes beside it.
-func (d *directory) makeDatabase() error {
-	f, err := os.OpenFile(d.file(databaseName), os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
-	if err != nil {
-		return fmt.Errorf("data directory %s cannot be written: %w", d.path, cause(err))
-	}
-	return f.Close()
-}
-
-// dropEmptyDatabase takes away what a start left that failed before anything was written, for want of room perhaps.
-func (d *directory) dropEmptyDatabase() {
-	path := d.file(databaseName)
-	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
-		os.Remove(path)
-		os.Remove(d.file(markName))
-	}
 }
 
 // masterKey finds the master key: the one given, else the key file, which is made with a new database.
@@ -128,7 +134,7 @@ func (d *directory) masterKey(given string, fresh bool) ([]byte, error) {
 		return parseMasterKey(given)
 	}
 	path := d.file(keyName)
-	text, err := os.ReadFile(path)
+	text, err := d.readKey()
 	switch {
 	case err == nil:
 		key, err := parseMasterKey(string(text))
@@ -142,26 +148,38 @@ func (d *directory) masterKey(given string, fresh bool) ([]byte, error) {
 		return nil, fmt.Errorf("%s is missing, and without its key the database cannot be used: %w", path, fs.ErrNotExist)
 	}
 	key := newMasterKey()
-	return key, writeDurably(path, fmt.Appendf(nil, "%x\n", key))
+	if err := writeDurably(d.file(newKey), fmt.Appendf(nil, "%x\n", key)); err != nil {
+		return nil, err
+	}
+	return key, d.rename(newKey, keyName)
 }
 
-// writeDurably writes a new file so that it is there whole after a loss of power.
+// readKey reads the key file. Without the lock of the directory it may meet a restore that has named its database and not
+// yet its key.
+func (d *directory) readKey() ([]byte, error) {
+	text, err := os.ReadFile(d.file(keyName))
+	if !errors.Is(err, fs.ErrNotExist) || !d.has(databaseName) {
+		return text, err
+	}
+	if text, restored := os.ReadFile(d.file(restoringKey)); restored == nil {
+		return text, nil
+	}
+	return os.ReadFile(d.file(keyName))
+}
+
+// writeDurably writes a file that does not count before it is renamed. It is whole after a loss of power.
 func writeDurably(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
 	if err != nil {
 		return err
 	}
 	if _, err = f.Write(data); err == nil {
 		err = f.Sync()
 	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
+	if err := errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
 	}
-	if err != nil {
-		os.Remove(path) // whose content is incomplete
-		return err
-	}
-	return syncDirectory(filepath.Dir(path))
+	return nil
 }
 
 func syncDirectory(path string) error {

@@ -56,6 +56,16 @@ func (db *DB) open(ctx context.Context, givenKey string) (err error) {
 	if err != nil {
 		return err
 	}
+	if fresh {
+		if err := db.dir.beginSetup(); err != nil {
+			return err
+		}
+		defer func() {
+			if err != nil {
+				db.dir.abandonSetup()
+			}
+		}()
+	}
 	key, err := db.dir.masterKey(givenKey, fresh)
 	if err != nil {
 		return err
@@ -67,14 +77,9 @@ func (db *DB) open(ctx context.Context, givenKey string) (err error) {
 		if err := db.dir.neverHadDatabase(db.secrets); err != nil {
 			return err
 		}
-		if err := db.dir.makeDatabase(); err != nil {
+		if err := db.setUp(ctx); err != nil {
 			return err
 		}
-		defer func() {
-			if err != nil {
-				db.dir.dropEmptyDatabase()
-			}
-		}()
 	}
 	path := db.dir.file(databaseName)
 	if db.unwatch, err = db.disk.watch.Add(path); err != nil {

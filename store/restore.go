@@ -11,16 +11,15 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 )
-
-// restoring is the name of the database until it is found whole.
-const restoring = databaseName + ".restoring"
 
 // ErrNotEmpty says that a backup would have to overwrite something.
 var ErrNotEmpty = errors.New("a backup is only restored into an empty directory")
 
-// Restore brings a backup back into o.Dir, which must be missing or empty. The database is checked
-// before it takes its name; when anything is wrong, nothing of it stays.
+// Restore brings a backup back into o.Dir, which must be missing or empty; what an interrupted restore left does not count.
+// The database is checked before it takes its name; when anything is wrong, nothing of it stays.
 func Restore(ctx context.Context, file string, o Options) (CheckReport, error) {
 	in, err := os.Open(file)
 	if err != nil {
@@ -30,19 +29,61 @@ func Restore(ctx context.Context, file string, o Options) (CheckReport, error) {
 	if err := emptyDirectory(o.Dir); err != nil {
 		return CheckReport{}, err
 	}
-	d, err := openDirectory(o.Dir)
+	d, err := announceRestore(o.Dir)
 	if err != nil {
 		return CheckReport{}, err
 	}
 	defer d.close()
+	if err := emptyDirectory(o.Dir); err != nil { // another restore may have been faster
+		return CheckReport{}, err
+	}
 	report, err := d.restore(ctx, in, o.SecretKey)
 	if err != nil {
-		for _, name := range []string{restoring, restoring + "-wal", restoring + "-shm", markName, keyName, lockName} {
-			os.Remove(d.file(name)) // made here: the directory was empty
+		if !d.has(databaseName) {
+			err = errors.Join(err, d.dropRestore(), os.Remove(d.file(lockName))) // made here: the directory was empty
 		}
 		return CheckReport{}, fmt.Errorf("restore %s: %w", file, err)
 	}
 	return report, nil
+}
+
+// announceRestore makes the file by which a start knows that a restore was interrupted, before anything else, and locks the
+// directory.
+func announceRestore(path string) (*directory, error) {
+	if err := makeDirectory(path); err != nil {
+		return nil, fmt.Errorf("data directory %s cannot be made: %w", path, cause(err))
+	}
+	sign := filepath.Join(path, restoring)
+	f, err := os.OpenFile(sign, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	first := err == nil
+	if first {
+		err = f.Close()
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("data directory %s cannot be written: %w", path, cause(err))
+	}
+	d, err := openDirectory(path)
+	if err != nil && first {
+		err = errors.Join(err, os.Remove(sign))
+	}
+	return d, err
+}
+
+// dropRestore removes what a restore left that did not come to its end.
+func (d *directory) dropRestore() error {
+	err := d.removeDatabase(restoring)
+	if removed := os.Remove(d.file(restoringKey)); !errors.Is(removed, fs.ErrNotExist) {
+		err = errors.Join(err, removed)
+	}
+	return err
+}
+
+// finishRestore gives the key of a restore its name where only the database has it yet.
+func (d *directory) finishRestore() error {
+	if !d.has(restoringKey) || d.has(keyName) {
+		return nil
+	}
+	return d.rename(restoringKey, keyName)
 }
 
 func emptyDirectory(path string) error {
@@ -53,21 +94,32 @@ func emptyDirectory(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s cannot be read: %w", path, cause(err))
 	}
+	passedOver := []string{lockName, "lost+found", restoringKey}
+	for _, ending := range besides {
+		passedOver = append(passedOver, restoring+ending)
+	}
 	for _, e := range entries {
-		if e.Name() != lockName && e.Name() != "lost+found" {
+		if !slices.Contains(passedOver, e.Name()) {
 			return fmt.Errorf("%s holds %s: %w", path, e.Name(), ErrNotEmpty)
 		}
 	}
 	return nil
 }
 
-// restore unpacks, checks, and gives the database its name last.
+// restore unpacks, checks, and then gives the files their names: the database first, which decides that the restore
+// happened. A process that opens the directory between the two names the key.
 func (d *directory) restore(ctx context.Context, in io.Reader, givenKey string) (report CheckReport, err error) {
+	if err := d.removeSideFiles(restoring); err != nil { // of an interrupted restore
+		return report, err
+	}
+	if err := os.Remove(d.file(restoringKey)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return report, err
+	}
 	m, err := d.unpack(in)
 	if err != nil {
 		return report, err
 	}
-	key, err := d.existingKey(givenKey)
+	key, err := d.restoredKey(givenKey)
 	if err != nil {
 		return report, err
 	}
@@ -77,13 +129,39 @@ func (d *directory) restore(ctx context.Context, in io.Reader, givenKey string) 
 	if report.Schema != m.Schema {
 		return report, fmt.Errorf("%w: schema %d in the database, %d in the manifest", ErrCorrupt, report.Schema, m.Schema)
 	}
-	if err := d.markRestored(d.file(restoring), key, TimeOf(systemClock{}.Now())); err != nil {
+	if err := d.removeSideFiles(restoring); err != nil { // of the check, which has read only
 		return report, err
 	}
-	if err := os.Rename(d.file(restoring), d.file(databaseName)); err != nil {
+	if err := syncDirectory(d.path); err != nil { // the key is there before the database counts
 		return report, err
 	}
-	return report, syncDirectory(d.path)
+	if err := d.rename(restoring, databaseName); err != nil {
+		return report, err
+	}
+	if err := d.finishRestore(); err != nil {
+		return report, err
+	}
+	return report, d.markRestored(d.file(databaseName), key, TimeOf(systemClock{}.Now()))
+}
+
+// restoredKey finds the key of a database that is being restored: the one given, else that of the backup; nil when there
+// is none.
+func (d *directory) restoredKey(given string) (*secrets, error) {
+	if given == "" {
+		text, err := os.ReadFile(d.file(restoringKey))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		given = string(text)
+	}
+	key, err := parseMasterKey(given)
+	if err != nil {
+		return nil, err
+	}
+	return newSecrets(key)
 }
 
 // unpack writes the files of a backup and compares the database with its manifest. Names it does not
@@ -107,7 +185,7 @@ func (d *directory) unpack(in io.Reader) (m manifest, err error) {
 		case h.Name == keyName && h.Size <= maxSmallEntry:
 			var key []byte
 			if key, err = io.ReadAll(archive); err == nil {
-				err = writeDurably(d.file(keyName), key)
+				err = writeDurably(d.file(restoringKey), key)
 			}
 		case h.Name == databaseName && sum == "":
 			sum, err = d.unpackDatabase(archive)
@@ -130,7 +208,7 @@ func (d *directory) unpack(in io.Reader) (m manifest, err error) {
 }
 
 func (d *directory) unpackDatabase(in io.Reader) (sum string, err error) {
-	out, err := os.OpenFile(d.file(restoring), os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	out, err := os.OpenFile(d.file(restoring), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
 	if err != nil {
 		return "", err
 	}

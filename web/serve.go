@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"net/http"
 	"regexp"
 	"strings"
@@ -73,7 +74,7 @@ func (s *Site) write(c *fiber.Ctx, f file, caching string) {
 	body, etag := f.plain, f.etag
 	if f.gzip != nil {
 		c.Vary(fiber.HeaderAcceptEncoding)
-		if takesGzip(c.Get(fiber.HeaderAcceptEncoding)) {
+		if TakesGzip(acceptEncoding(c)) {
 			body, etag = f.gzip, strings.TrimSuffix(f.etag, `"`)+`-gzip"`
 			c.Set(fiber.HeaderContentEncoding, "gzip")
 		}
@@ -93,17 +94,9 @@ func (s *Site) write(c *fiber.Ctx, f file, caching string) {
 	c.Status(http.StatusOK).Response().SetBodyRaw(body) // The engine leaves the body out for HEAD.
 }
 
-// takesGzip reads Accept-Encoding: gzip must be named, or *, and not with q=0.
-func takesGzip(header string) bool {
-	for part := range strings.SplitSeq(header, ",") {
-		coding, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
-		if coding = strings.ToLower(strings.TrimSpace(coding)); coding != "gzip" && coding != "*" {
-			continue
-		}
-		weight = strings.TrimLeft(strings.ReplaceAll(weight, " ", ""), "q=")
-		return weight == "" || strings.Trim(weight, "0.") != ""
-	}
-	return false
+// acceptEncoding joins the lines of the header, which are one list.
+func acceptEncoding(c *fiber.Ctx) string {
+	return string(bytes.Join(c.Request().Header.PeekAll(fiber.HeaderAcceptEncoding), []byte(",")))
 }
 
 // matches compares If-None-Match with an ETag, weakly, as the standard asks for GET.

@@ -33,9 +33,21 @@ type claims struct {
 	UserID    string           `json:"sub"`
 	SessionID string           `json:"sid"`
 	ID        string           `json:"jti"`
-	IssuedAt  *jwt.NumericDate `json:"iat"`
-	NotBefore *jwt.NumericDate `json:"nbf"`
-	ExpiresAt *jwt.NumericDate `json:"exp"`
+	IssuedAt  *numericDate     `json:"iat"`
+	NotBefore *numericDate     `json:"nbf"`
+	ExpiresAt *numericDate     `json:"exp"`
+}
+
+// numericDate is a time as a JSON number, which it must be (RFC 7519, section 2). The library takes a text with a number
+// in it, too.
+type numericDate struct{ jwt.NumericDate }
+
+// UnmarshalJSON refuses everything but a number.
+func (d *numericDate) UnmarshalJSON(data []byte) error {
+	if len(data) == 0 || data[0] != '-' && (data[0] < '0' || data[0] > '9') {
+		return errTokenClaims
+	}
+	return d.NumericDate.UnmarshalJSON(data)
 }
 
 // The library would compare the times with the system's clock, accept a missing exp and a future iat. It is told that
@@ -62,8 +74,8 @@ func (v *verified) good(now store.Time) bool {
 
 // issue signs an access token. Its times are whole seconds, as other readers of JWT expect them.
 func (s *Service) issue(userID, sessionID string, now store.Time) (token string, expires store.Time, err error) {
-	issued := jwt.NewNumericDate(now.Std())
-	until := jwt.NewNumericDate(now.Std().Add(s.options.AccessToken))
+	issued := &numericDate{*jwt.NewNumericDate(now.Std())}
+	until := &numericDate{*jwt.NewNumericDate(now.Std().Add(s.options.AccessToken))}
 	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, &claims{
 		Issuer: issuer, Audience: jwt.ClaimStrings{s.options.Audience},
 		UserID: userID, SessionID: sessionID, ID: store.NewID(),
@@ -74,7 +86,7 @@ func (s *Service) issue(userID, sessionID string, now store.Time) (token string,
 	return token, millis(until), err
 }
 
-func millis(d *jwt.NumericDate) store.Time { return store.TimeOf(d.Time) }
+func millis(d *numericDate) store.Time { return store.TimeOf(d.Time) }
 
 var (
 	errTokenForm   = errors.New("token is not of the form of ours")

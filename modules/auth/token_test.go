@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"log/slog"
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -148,6 +149,11 @@ func TestToken_Refusals(t *testing.T) {
 		"aud missing":                   claim("aud", nil),
 		"exp past":                      claim("exp", now),
 		"exp missing":                   claim("exp", nil),
+		"exp as text":                   claim("exp", strconv.FormatInt(now+3600, 10)),
+		"nbf as text":                   claim("nbf", strconv.FormatInt(now, 10)),
+		"iat as text":                   claim("iat", strconv.FormatInt(now, 10)),
+		"exp as a list":                 claim("exp", []int64{now + 3600}),
+		"exp true":                      claim("exp", true),
 		"exp a string":                  claim("exp", "tomorrow"),
 		"exp zero":                      claim("exp", 0),
 		"iat in the future":             claim("iat", now+60),

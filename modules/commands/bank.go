@@ -63,6 +63,9 @@ func administer(ctx context.Context, p Process, r *settings.Result, work func(co
 	log, closeLog := openLog(s, p.Stderr)
 	defer func() { err = errors.Join(err, closeLog()) }()
 	return withModules(ctx, r, opening{log: log, fatal: p.fatal(closeLog)}, func(m *modules.Modules) error {
+		if _, err := m.DB.Unshown(ctx); !errors.Is(err, store.ErrNotFound) {
+			return errors.Join(err, fmt.Errorf("the first start in %s was cut off before it showed its secrets; start the server once", r.Settings.Data.Dir))
+		}
 		operator := access.Caller{UserID: store.NilID, Roles: []string{access.Administrator}}
 		return work(access.With(ctx, operator.Under(m.Policy.Load())), m)
 	})

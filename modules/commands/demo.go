@@ -17,38 +17,42 @@ func serveDemo(ctx context.Context, p Process, r *settings.Result, o opening, li
 	if err != nil {
 		return err
 	}
+	if !mark.Complete {
+		if err := mark.Begin(); err != nil {
+			return err
+		}
+	}
 	s.Secrets.AdminEmail, s.Secrets.AdminPassword = mark.Admin, settings.Secret(mark.Password)
 	clock := &demo.Clock{}
 	o.clock = clock
 	return withModules(ctx, r, o, func(m *modules.Modules) error {
-		var key string
 		if !mark.Complete {
-			if key, err = makeDemo(ctx, m, mark, clock); err != nil {
+			if err := makeDemo(ctx, m, mark, clock); err != nil {
 				return err
 			}
 		}
-		if err := demo.PrintSignIns(p.Stdout, s.Server.BaseURL, mark, key); err != nil {
+		if err := demo.PrintSignIns(p.Stdout, s.Server.BaseURL, mark); err != nil {
 			o.log.Warn("the sign-ins of the demo could not be printed", "err", err)
 		}
-		return run(ctx, m, r, o.log, listener)
+		return run(ctx, p, m, r, o.log, listener)
 	})
 }
 
-// makeDemo fills the fresh database. It gives the API key that was made where none was given.
-func makeDemo(ctx context.Context, m *modules.Modules, mark *demo.Mark, clock *demo.Clock) (string, error) {
-	if err := mark.Save(false); err != nil {
-		return "", err
-	}
+// makeDemo fills the fresh database. Its secrets are in the mark, which every start prints.
+func makeDemo(ctx context.Context, m *modules.Modules, mark *demo.Mark, clock *demo.Clock) error {
 	made, err := m.Boot(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
 	key := made.APIKey
-	if key == "" {
+	if mark.APIKey = key; key == "" {
 		key = string(m.Settings.Secrets.APIKey)
 	}
 	if err := demo.Load(ctx, m, clock, key, mark); err != nil {
-		return "", fmt.Errorf("make the demo: %w", err)
+		return fmt.Errorf("make the demo: %w", err)
 	}
-	return made.APIKey, mark.Save(true)
+	if err := m.Shown(ctx); err != nil {
+		return err
+	}
+	return mark.Save(true)
 }

@@ -3,6 +3,7 @@ package commands_test
 import (
 	"encoding/json"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,18 +14,26 @@ func TestServeDemo_ShowsHowToComeInAsEachRole(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	first := startBank(t, []string{"KONTOR_ADMIN_EMAIL=root@kontor.example"}, "--demo", "--data.dir", dir)
 	shown := first.stdout.String()
-	password := after(shown, "password is")
+	passwords := map[string]string{}
 	for role, email := range map[string]string{"Administrator": "root@kontor.example", "Advisor": "", "Customer": "", "Registrant": ""} {
-		if login := after(shown, role); email != "" && login != email || !first.signsIn(t, login, password) {
+		login := after(shown, role)
+		password := after(shown, login)
+		if email != "" && login != email || !first.signsIn(t, login, password) {
 			t.Errorf("%s: %q cannot sign in with what was shown: %s", role, login, shown)
 		}
+		for other, taken := range passwords {
+			if taken == password {
+				t.Errorf("%s and %s have the same password", role, other)
+			}
+		}
+		passwords[role] = password
 	}
-	key := after(shown, "shown this once, is")
+	key := after(shown, "API key is")
 	if !strings.HasPrefix(key, "kontor_") || strings.Contains(first.stderr.String(), key) {
 		t.Errorf("the API key is not shown, or is in the log: %s", shown)
 	}
-	first.isAlive(t, "root@kontor.example", password)
-	first.isAlive(t, "advisor@kontor.localhost", password)
+	first.isAlive(t, "root@kontor.example", passwords["Administrator"])
+	first.isAlive(t, "advisor@kontor.localhost", passwords["Advisor"])
 	bills, err := filepath.Glob(filepath.Join(after(shown, "try out are in"), "*.pdf"))
 	if err != nil || len(bills) < 3 {
 		t.Errorf("there are %d sample bills where the first start says: %v", len(bills), err)
@@ -32,9 +41,23 @@ func TestServeDemo_ShowsHowToComeInAsEachRole(t *testing.T) {
 	first.stop()
 
 	again := startBank(t, nil, "--demo", "--data.dir", dir)
-	if shown := again.stdout.String(); after(shown, "Administrator") != "root@kontor.example" || strings.Contains(shown, key) {
+	if shown := again.stdout.String(); after(shown, "Administrator") != "root@kontor.example" || after(shown, "API key is") != key {
 		t.Errorf("the second start printed %s", shown)
 	}
+}
+
+func TestServeDemo_IsMadeAnewWhereItWasCutOff(t *testing.T) {
+	t.Parallel()
+	dir := newDatabase(t) // with a database that is not the demo's whole one
+	if err := os.WriteFile(filepath.Join(dir, "demo.json"), []byte(`{"admin":"admin@kontor.localhost","password":"of the first try","complete":false}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := startBank(t, nil, "--demo", "--data.dir", dir)
+	shown := b.stdout.String()
+	if b.signsIn(t, "admin@kontor.localhost", "of the first try") || !b.signsIn(t, "admin@kontor.localhost", after(shown, "admin@kontor.localhost")) {
+		t.Errorf("the demo shows %s", shown)
+	}
+	b.isAlive(t, "advisor@kontor.localhost", after(shown, "advisor@kontor.localhost"))
 }
 
 // isAlive checks that somebody finds something on each of his screens, and about as many customers as is promised.

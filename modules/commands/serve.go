@@ -21,6 +21,7 @@ import (
 type serveCommand struct {
 	Demo       bool `help:"Fill an empty data directory with an invented bank, and print how to sign in to it."`
 	AcceptLoss bool `help:"Start although acknowledged writes are missing, as the refused start has said. That is logged and audited."`
+	DemoPublic bool `help:"Let other machines reach the demo, whose passwords are printed at every start."`
 }
 
 // Run serves until the context ends.
@@ -49,26 +50,23 @@ func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, 
 		return err
 	}
 	defer listener.Close()
+	if c.Demo && !c.DemoPublic && !settings.IsLoopback(listener.Addr()) {
+		return fmt.Errorf("--demo is for this machine, and other machines reach %s: listen on 127.0.0.1, or add --demo-public", listener.Addr())
+	}
 	s.Server.BaseURL = s.BaseURLFor(listener.Addr().String())
 	if c.Demo {
 		return serveDemo(ctx, p, r, o, listener)
 	}
 	return withModules(ctx, r, o, func(m *modules.Modules) error {
-		made, err := m.Boot(ctx)
-		if err != nil {
+		if err := firstBoot(ctx, p.Stdout, m, s); err != nil {
 			return err
 		}
-		if made != nil {
-			if err := printFirstBoot(p.Stdout, made, s); err != nil {
-				log.Warn("the first administrator could not be printed; set his password with: kontor user password", "err", err)
-			}
-		}
-		return run(ctx, m, r, log, listener)
+		return run(ctx, p, m, r, log, listener)
 	})
 }
 
 // run serves the modules until the context ends.
-func run(ctx context.Context, m *modules.Modules, r *settings.Result, log *slog.Logger, listener net.Listener) error {
+func run(ctx context.Context, p Process, m *modules.Modules, r *settings.Result, log *slog.Logger, listener net.Listener) error {
 	s := r.Settings
 	web, err := m.Server()
 	if err != nil {
@@ -82,12 +80,64 @@ func run(ctx context.Context, m *modules.Modules, r *settings.Result, log *slog.
 	// What the start needed goes back to the system once it is over: most of the time a bank is idle.
 	settling := time.AfterFunc(settled, debug.FreeOSMemory)
 	defer settling.Stop()
+	watched, err := superviseRun(ctx, p, m, log, listener)
+	if err != nil {
+		return err
+	}
+	defer watched()
 	log.Info("listening", "address", listener.Addr().String(), "url", s.Server.BaseURL, "data", s.Data.Dir, "version", Version())
 	return serveUntil(ctx, web, listener, s.Server.Shutdown, log)
 }
 
+// superviseRun starts what reports to the service manager. stop ends it.
+func superviseRun(ctx context.Context, p Process, m *modules.Modules, log *slog.Logger, listener net.Listener) (stop func(), err error) {
+	served := answers(listener.Addr(), probeTimeout)
+	probe := func(ctx context.Context) error {
+		if err := served(ctx); err != nil {
+			return err
+		}
+		return m.Alive(ctx)
+	}
+	s, closeSocket, err := newSupervisor(p.Environ, probe, log)
+	if s == nil || err != nil {
+		return func() {}, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer closeSocket()
+		s.run(ctx)
+	}()
+	return func() {
+		cancel()
+		select {
+		case <-ended:
+		case <-time.After(probeTimeout): // a writer that hangs holds up nothing else
+		}
+	}, nil
+}
+
+// probeTimeout is how long the listener has to answer the watchdog.
+const probeTimeout = 5 * time.Second
+
 // settled is how long after the start memory is given back: not while the first requests are served.
 const settled = 3 * time.Second
+
+// firstBoot sets up an empty database and shows its secrets. They stay to be shown until standard output has taken them.
+func firstBoot(ctx context.Context, stdout io.Writer, m *modules.Modules, s *settings.Settings) error {
+	made, err := m.Boot(ctx)
+	if made == nil || err != nil {
+		return err
+	}
+	if err := printFirstBoot(stdout, made, s); err != nil {
+		return fmt.Errorf("the secrets of the first start cannot be printed: %w; start again with a standard output that can be written", err)
+	}
+	if file, ok := stdout.(interface{ Sync() error }); ok {
+		_ = file.Sync() // only a file can be synced, not a terminal or a pipe
+	}
+	return m.Shown(ctx)
+}
 
 // printFirstBoot shows what nobody can look up later. It goes to the terminal only: the log may be kept for years.
 func printFirstBoot(w io.Writer, made *modules.FirstBoot, s *settings.Settings) error {

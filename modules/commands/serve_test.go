@@ -183,6 +183,8 @@ func TestServe_Refused(t *testing.T) {
 	}
 	refused(t, run(nil, "", "serve", "--server.listen=127.0.0.1:0", "--data.dir", file), file)
 	refused(t, run(nil, "", "serve", "--server.listen=127.0.0.1:0", "--auth.otp_minutes=0"), "auth.otp_minutes")
+	refused(t, run(nil, "", "serve", "--demo", "--server.listen=0.0.0.0:0", "--data.dir", fresh), "--demo-public")
+	refused(t, run(nil, "", "serve", "--demo", "--server.listen=:0", "--data.dir", fresh), "--demo-public")
 	refused(t, run(nil, "", "--data.dir", fresh, "serve", "more"), "unexpected argument more")
 
 	broken := newDatabase(t)

@@ -126,6 +126,8 @@ func (b *bank) live(day int) error {
 	return nil
 }
 
+var roleNames = map[string]string{access.Advisor: "Advisor", access.Customer: "Customer"}
+
 // openDoors makes the users. The administrator is there already.
 func (b *bank) openDoors(key string, mark *Mark) error {
 	b.admin = &person{email: mark.Admin, name: "Claire Aubry"}
@@ -149,7 +151,7 @@ func (b *bank) openDoors(key string, mark *Mark) error {
 		{"tom.wright@kontor.localhost", "Tom Wright", "en", access.Advisor},
 		{"customer@kontor.localhost", "Nina Keller", "de", access.Customer},
 	} {
-		made, err := b.Users.Create(b.ctx, users.NewUser{Value: s.email, Password: mark.Password, Roles: []string{s.role}, Language: s.language})
+		made, err := b.Users.Create(b.ctx, users.NewUser{Value: s.email, Password: mark.PasswordOf(roleNames[s.role]), Roles: []string{s.role}, Language: s.language})
 		if err != nil {
 			return err
 		}
@@ -162,25 +164,25 @@ func (b *bank) openDoors(key string, mark *Mark) error {
 	}
 	// By a user name, which needs no code: with an e-mail address that is not validated nobody can sign in.
 	return b.api.post(&person{}, "/v1/users/initiate-registration", object{"credential_type": "username",
-		"credential_value": registrant, "password": mark.Password, "terms_accepted": true, "privacy_policy_accepted": true},
+		"credential_value": registrant, "password": mark.PasswordOf("Registrant"), "terms_accepted": true, "privacy_policy_accepted": true},
 		nil, "X-API-Key", key)
 }
 
-// PrintSignIns tells how to come in, as one user for each role. key is the API key where it is not known otherwise.
-func PrintSignIns(w io.Writer, url string, m *Mark, key string) error {
+// PrintSignIns writes how to sign in, as one user for each role, and the API key where it is not known otherwise.
+func PrintSignIns(w io.Writer, url string, m *Mark) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "\nThe demo bank is open at %s. Everybody's password is %s\n\n", url, m.Password)
+	fmt.Fprintf(&text, "\nThe demo bank is open at %s. Sign in with:\n\n", url)
 	for _, s := range [...]struct{ role, login string }{
 		{"Administrator", m.Admin},
 		{"Advisor", "advisor@kontor.localhost"},
 		{"Customer", "customer@kontor.localhost"},
 		{"Registrant", registrant},
 	} {
-		fmt.Fprintf(&text, "    %-14s %s\n", s.role, s.login)
+		fmt.Fprintf(&text, "    %-14s %-26s %s\n", s.role, s.login, m.PasswordOf(s.role))
 	}
-	fmt.Fprintf(&text, "\nQR-bills to try out are in %s\n", m.bills())
-	if key != "" {
-		fmt.Fprintf(&text, "\nThe API key, shown this once, is %s\n", key)
+	fmt.Fprintf(&text, "\nAll advisors have the same password. QR-bills to try out are in %s\n", m.bills())
+	if m.APIKey != "" {
+		fmt.Fprintf(&text, "\nThe API key is %s\n", m.APIKey)
 	}
 	_, err := fmt.Fprintln(w, text.String())
 	return err

@@ -43,7 +43,7 @@ func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 	if !ok {
 		return fault.Unauthorized
 	}
-	head := sse.Head(&r.Fiber.Response().Header, r.Fiber.Get(fiber.HeaderOrigin))
+	head := sse.Head(&r.Fiber.Response().Header)
 	if r.Fiber.Method() == http.MethodHead {
 		s.answerHead(r)
 		return nil

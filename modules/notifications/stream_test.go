@@ -25,7 +25,7 @@ func systemNotice(recipients ...string) notice.Notice {
 }
 
 func TestStream_HasTheHeadThatIsPromised(t *testing.T) {
-	s := servertest.Start(t)
+	s := servertest.Start(t, func(o *settings.Settings) { o.CORS.AllowedOrigins = []string{"https://app.example"} })
 	anna := s.User(access.Customer)
 	for _, method := range []string{"GET", "POST"} {
 		l := open(t, s.Address, method, anna.Token, "Origin", "https://app.example", "X-Request-ID", "r1")
@@ -45,6 +45,11 @@ func TestStream_HasTheHeadThatIsPromised(t *testing.T) {
 	}
 	if l := open(t, s.Address, "GET", anna.Token); l.Response.Header.Get("Access-Control-Allow-Origin") != "" {
 		t.Error("an origin is allowed without one in the request")
+	}
+	for _, origin := range []string{"https://evil.example", "https://app.example.evil.example", "null", "http://app.example", "https://app.example:444"} {
+		if l := open(t, s.Address, "GET", anna.Token, "Origin", origin); l.Response.StatusCode != 200 || l.Response.Header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s: got %s and %q", origin, l.Response.Status, l.Response.Header.Get("Access-Control-Allow-Origin"))
+		}
 	}
 	head := anna.Do("HEAD", path+"/sse", nil).Expect(t, 200)
 	if head.Header.Get("Content-Type") != "text/event-stream" {

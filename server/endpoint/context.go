@@ -54,9 +54,15 @@ func Language(ctx context.Context) string { return Of(ctx).Language }
 // Network is the part of the client's address that is counted as one client: /32 for IPv4, /64 for IPv6.
 func (c *Context) Network() string { return Network(c.Address) }
 
+// unknownNetwork is where clients count whose address a proxy does not name.
+const unknownNetwork = "unknown"
+
 // Network is the part of an address that is counted as one client: /32 for IPv4, /64 for IPv6, where a single
 // subscriber usually holds the whole prefix.
 func Network(address netip.Addr) string {
+	if !address.IsValid() {
+		return unknownNetwork
+	}
 	address = address.Unmap()
 	if address.Is6() {
 		if prefix, err := address.WithZone("").Prefix(64); err == nil {

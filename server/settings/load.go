@@ -112,6 +112,9 @@ func (s *Settings) check() error {
 	case s.Notifications.Email.SMTPURL != "" && s.Notifications.Email.From == "":
 		return errors.New("notifications.email.from must be set together with notifications.email.smtp_url")
 	}
+	if err := s.checkPlaintext(); err != nil {
+		return err
+	}
 	return s.checkAdminPassword()
 }
 

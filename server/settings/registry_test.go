@@ -38,6 +38,8 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"notifications.queue.max_seconds":        "60",
 		"notifications.email.smtp_url":           "smtp://mail.example:587",
 		"notifications.email.from":               "Kontor <bank@kontor.example>",
+		"notifications.email.allow_plaintext":    "true",
+		"notifications.sms.allow_plaintext":      "true",
 		"notifications.sms.webhook_url":          "https://sms.example",
 		"notifications.sms.token":                "t0ken",
 		"profile.avatar_max_bytes":               "2MiB",

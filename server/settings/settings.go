@@ -101,14 +101,16 @@ type Queue struct {
 
 // Email is the way to the mail server; without SMTPURL mail goes to the local outbox.
 type Email struct {
-	SMTPURL Secret
-	From    string
+	SMTPURL        Secret
+	From           string
+	AllowPlaintext bool // to another machine without TLS
 }
 
 // SMS is the way to the SMS gateway; without WebhookURL messages go to the local outbox.
 type SMS struct {
-	WebhookURL Secret
-	Token      Secret
+	WebhookURL     Secret
+	Token          Secret
+	AllowPlaintext bool // to another machine without TLS
 }
 
 // Profile limits the pictures that users upload.

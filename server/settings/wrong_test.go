@@ -36,6 +36,8 @@ func TestLoad_RefusesWrongValues(t *testing.T) {
 		"notifications.queue.max_seconds":        {"0", "1" /* less than base */},
 		"notifications.email.smtp_url":           {"mail.example:25", "http://mail.example", "smtp://", "smtp://mail.example" /* without a sender */},
 		"notifications.email.from":               {"nobody", "a@", "a@b.example, c@d.example"},
+		"notifications.email.allow_plaintext":    {"", "maybe"},
+		"notifications.sms.allow_plaintext":      {"", "2"},
 		"notifications.sms.webhook_url":          {"sms.example", "smtp://sms.example"},
 		"notifications.sms.token":                {"a\nb", " a"},
 		"profile.avatar_max_bytes":               {"", "0", "MiB", "5XB", "-5MiB", "1.5MiB", "101MiB", "9223372036854775807GiB", "5MiBMiB"},

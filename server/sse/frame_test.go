@@ -52,14 +52,15 @@ func TestHead_KeepsWhatTheResponseHasAndSaysTheRestItself(t *testing.T) {
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Type", "application/json")
 	header.SetContentLength(7)
-	head := string(sse.Head(&header, "https://a.example\r\nX-Evil: 1"))
+	header.Set("Access-Control-Allow-Origin", "https://a.example")
+	head := string(sse.Head(&header))
 	for _, want := range []string{"HTTP/1.1 200 OK\r\n", "\r\nContent-Type: text/event-stream\r\n", "\r\nX-Request-Id: r1\r\n",
-		"\r\nAccess-Control-Allow-Origin: https://a.exampleX-Evil: 1\r\n", "\r\nCache-Control: no-cache, no-transform\r\n"} {
+		"\r\nAccess-Control-Allow-Origin: https://a.example\r\n", "\r\nCache-Control: no-cache, no-transform\r\n"} {
 		if !strings.Contains(head, want) {
 			t.Errorf("%q lacks %q", head, want)
 		}
 	}
-	for _, unwanted := range []string{"no-store", "json", "Content-Length", "\r\nX-Evil"} {
+	for _, unwanted := range []string{"no-store", "json", "Content-Length"} {
 		if strings.Contains(head, unwanted) {
 			t.Errorf("%q has %q", head, unwanted)
 		}

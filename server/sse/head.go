@@ -9,22 +9,18 @@ import (
 // ownHeaders are what a stream says itself; what the response says of them is passed over.
 var ownHeaders = map[string]bool{
 	"Content-Type": true, "Content-Length": true, "Content-Encoding": true, "Transfer-Encoding": true, "Cache-Control": true,
-	"Connection": true, "X-Accel-Buffering": true, "Access-Control-Allow-Origin": true, "Vary": true, "Etag": true,
+	"Connection": true, "X-Accel-Buffering": true, "Vary": true, "Etag": true,
 }
 
 // Head is the head of the response, with what the response has got so far. The body has no length: it ends with the
-// connection. origin is the Origin of the request, whose pages may read the stream: it takes a bearer token, which no
-// browser adds by itself.
-func Head(response *fasthttp.ResponseHeader, origin string) []byte {
+// connection. Which origins may read it, the response says already, as for every other answer.
+func Head(response *fasthttp.ResponseHeader) []byte {
 	b := []byte("HTTP/1.1 200 OK\r\n" +
 		"Content-Type: text/event-stream\r\n" +
 		"Cache-Control: no-cache, no-transform\r\n" +
 		"Connection: keep-alive\r\n" +
 		"X-Accel-Buffering: no\r\n" +
 		"Vary: Origin\r\n")
-	if origin != "" {
-		b = appendHeader(b, "Access-Control-Allow-Origin", origin)
-	}
 	for name, value := range response.All() {
 		if canonical := textproto.CanonicalMIMEHeaderKey(string(name)); !ownHeaders[canonical] {
 			b = appendHeader(b, string(name), string(value))

@@ -58,9 +58,20 @@ export function match(table, path) {
       return optional ? '(?:/([^/]+))?' : '/([^/]+)';
     });
     const found = new RegExp(`^${source}/?$`).exec(path);
-    if (found) return { row, params: Object.fromEntries(names.map((name, i) => [name, found[i + 1] && decodeURIComponent(found[i + 1])])) };
+    if (!found) continue;
+    const values = found.slice(1).map(decoded);
+    return values.includes(null) ? null : { row, params: Object.fromEntries(names.map((name, i) => [name, values[i]])) };
   }
   return null;
+}
+
+/** A part of a path without its escapes, or null when they are malformed: no page has such an address. */
+function decoded(part) {
+  try {
+    return part && decodeURIComponent(part);
+  } catch {
+    return null;
+  }
 }
 
 /** The path of the console behind a link of a notification, or null for a foreign address. */

@@ -201,6 +201,7 @@ func (b *bank) views(me person) []view {
 		{name: "audit entry", path: "/admin/audit", steps: []step{click(`table.data button.link`)}, drawn: "dialog[open] .facts"},
 		{name: "health", path: "/admin/health", drawn: ".metrics"},
 		{name: "missing", path: "/customers/x/y/z", drawn: ".empty"},
+		{name: "malformed escape", path: "/customers/%", drawn: ".empty"},
 		{name: "saved", path: "/profile", steps: []step{see(`.segments`), func(v *visitor) { v.eval(`document.querySelector('input[name=date_format]:not(:checked)').click()`) }}, drawn: ".toast"},
 		{name: "sign in again", path: "/profile", steps: []step{func(v *visitor) { v.bank.endSessions(me) }, func(v *visitor) { v.goTo("/customers") }}, drawn: `dialog[open] input[type=password]`},
 	}

@@ -59,7 +59,7 @@ func enter(browser context.Context, d *demo, login string) (*visitor, error) {
 		func() error { return v.open("/signin", `document.activeElement.name === 'login'`) },
 		func() error {
 			return v.do(chromedp.Focus(chromedp.CSS(`input[name=login]`), chromedp.NodeVisible), chromedp.SendKeys(chromedp.CSS(`input[name=login]`), login),
-				chromedp.Focus(chromedp.CSS(`input[name=password]`), chromedp.NodeVisible), chromedp.SendKeys(chromedp.CSS(`input[name=password]`), password+kb.Enter))
+				chromedp.Focus(chromedp.CSS(`input[name=password]`), chromedp.NodeVisible), chromedp.SendKeys(chromedp.CSS(`input[name=password]`), d.passwords[login]+kb.Enter))
 		},
 		func() error { return v.until(`document.querySelector('.signal.live')`) },
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -18,10 +19,7 @@ import (
 	"time"
 )
 
-const (
-	password   = "correct horse battery"
-	startLimit = 60 * time.Second
-)
+const startLimit = 60 * time.Second
 
 func main() {
 	out := flag.String("out", "docs/images", "directory of the pictures")
@@ -54,6 +52,8 @@ type demo struct {
 	address string
 	bills   string // the directory of its sample bills
 	command *exec.Cmd
+
+	passwords map[string]string // by login
 }
 
 // openDemo builds Kontor and starts it with a fresh demo below dir.
@@ -69,7 +69,6 @@ func openDemo(ctx context.Context, dir string) (*demo, error) {
 	d := &demo{address: listener.Addr().String(), bills: filepath.Join(dir, "data", "sample-bills")}
 	listener.Close()
 	d.command = exec.CommandContext(ctx, program, "serve", "--demo", "--server.listen", d.address, "--data.dir", filepath.Join(dir, "data"), "--log.level", "warn") //nolint:gosec // as above
-	d.command.Env = append(os.Environ(), "KONTOR_ADMIN_PASSWORD="+password)
 	d.command.Stderr = os.Stderr
 	if err := d.command.Start(); err != nil {
 		return nil, err
@@ -78,7 +77,25 @@ func openDemo(ctx context.Context, dir string) (*demo, error) {
 		d.close()
 		return nil, err
 	}
+	if err := d.readPasswords(filepath.Join(dir, "data", "demo.json")); err != nil {
+		d.close()
+		return nil, err
+	}
 	return d, nil
+}
+
+// readPasswords reads what the demo has noted of its passwords: one for the administrator, one for each role.
+func (d *demo) readPasswords(path string) error {
+	var mark struct {
+		Password  string            `json:"password"`
+		Passwords map[string]string `json:"passwords"`
+	}
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &mark)
+	}
+	d.passwords = map[string]string{"admin@kontor.localhost": mark.Password, "advisor@kontor.localhost": mark.Passwords["Advisor"]}
+	return err
 }
 
 func (d *demo) url(path string) string { return "http://" + d.address + path }

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// startLimited runs a server that may open so many files.
+func startLimited(t *testing.T, files int, dir string) *process {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(t.TempDir(), "limited")
+	text := fmt.Sprintf("#!/bin/sh\nulimit -n %d\nexec %s \"$@\"\n", files, path)
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return startProgram(t, script, givenSecrets, "--data.dir", dir, "--rate_limits.enabled=false")
+}
+
+// descriptors counts the open files of a process.
+func descriptors(t *testing.T, p *process) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// TestConnections_TooManyDoNotEndTheServer opens far more connections than the server may have files, some idle and some
+// in the midst of a request, and looks at the service during the flood and after it.
+func TestConnections_TooManyDoNotEndTheServer(t *testing.T) {
+	for _, files := range []int{256, 1024} {
+		t.Run(strconv.Itoa(files), func(t *testing.T) {
+			p := startLimited(t, files, filepath.Join(t.TempDir(), "data"))
+			admin := p.admin()
+			admin.do(t, "GET", "/v1/users/me", "", 200)
+			before := descriptors(t, p)
+			address := strings.TrimPrefix(p.url, "http://")
+			var flood []net.Conn
+			defer func() {
+				for _, c := range flood {
+					c.Close()
+				}
+			}()
+			for n := range 2000 {
+				c, err := net.Dial("tcp", address)
+				if err != nil {
+					t.Fatalf("connection %d: %v", n, err)
+				}
+				flood = append(flood, c)
+				if n%2 == 0 {
+					fmt.Fprint(c, "POST /authenticate HTTP/1.1\r\nHost: x\r\nContent-Le") // a slow one; it may be refused already
+				}
+			}
+			// The connection that was open before goes on working, and writes too: the database has files left.
+			admin.do(t, "GET", "/v1/customers", "", 200)
+			admin.do(t, "POST", "/v1/customers", `{"first_name":"Anna","last_name":"Flut","email":"anna@example.ch"}`, 201)
+			last := bufio.NewReader(flood[len(flood)-1])
+			status, err := last.ReadString('\n')
+			if err != nil || !strings.Contains(status, " 503 ") {
+				t.Errorf("a surplus connection read %q, %v", status, err)
+			}
+			head := status
+			for line := "-"; line != "\r\n" && err == nil; head += line {
+				line, err = last.ReadString('\n')
+			}
+			if !strings.Contains(head, "\r\nRetry-After: ") || !strings.Contains(head, "application/json") {
+				t.Errorf("a surplus connection read %q", head)
+			}
+			for _, c := range flood {
+				c.Close()
+			}
+			for descriptors(t, p) > before+4 {
+				admin.do(t, "GET", "/healthz", "", 200)
+			}
+			p.client().do(t, "GET", "/readyz", "", 200)
+			if code := p.stop(); code != 0 {
+				t.Errorf("exit code %d: %s", code, p.stderr)
+			}
+		})
+	}
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestHostile_Proxies sends what a careless or hostile proxy sends. The client address of a request decides about /metrics
+// and about limits.
+func TestHostile_Proxies(t *testing.T) {
+	behind := start(t, filepath.Join(t.TempDir(), "behind"), "--server.trusted_proxies=127.0.0.1", "--server.base_url=https://bank.example")
+	direct := start(t, filepath.Join(t.TempDir(), "direct"))
+	var attacks []attack
+	for _, forwarded := range []string{
+		"unknown", "", " ", "_secret", "127.0.0.1", "127.0.0.1:80", "::1", "[::1]", "[::1]:443", "::ffff:127.0.0.1", "localhost", "203.0.113.7:51234",
+		"127.0.0.1, unknown", "unknown, 127.0.0.1", ",", "0.0.0.0", "[::1", "127.1", "fe80::1%lo",
+	} {
+		for name, p := range map[string]*process{"behind a proxy": behind, "without a proxy": direct} {
+			attacks = append(attacks, attack{name: name + ", X-Forwarded-For: " + forwarded, by: p.client("X-Forwarded-For", forwarded), method: "GET", path: "/metrics",
+				status: 401, code: "common.unauthorized", excludes: []string{"kontor_http"}})
+		}
+	}
+	for _, header := range []string{"Forwarded", "X-Real-IP", "X-Forwarded-Host", "X-Forwarded-Proto", "Via"} {
+		attacks = append(attacks, attack{name: header, by: direct.client(header, "127.0.0.1"), method: "GET", path: "/metrics", status: 401, excludes: []string{"kontor_http"}})
+	}
+	attacks = append(attacks, attack{name: "the machine itself", by: direct.client(), method: "GET", path: "/metrics", status: 200, contains: []string{"kontor_connections_open"}})
+	repel(t, attacks)
+
+	if got := behind.client("X-Forwarded-For", "203.0.113.7", "X-Forwarded-Proto", "https").do(t, "GET", "/healthz", "", 200); got.header.Get("Strict-Transport-Security") == "" {
+		t.Error("a client that speaks TLS is not kept from plain HTTP")
+	}
+	for name, c := range map[string]*client{"no TLS anywhere": direct.client(), "the proxy says http": behind.client("X-Forwarded-For", "203.0.113.7", "X-Forwarded-Proto", "http")} {
+		if got := c.do(t, "GET", "/healthz", "", 200); got.header.Get("Strict-Transport-Security") != "" {
+			t.Errorf("%s: Strict-Transport-Security is sent", name)
+		}
+	}
+}
+
+// TestHostile_UnknownClientsShareALimit guesses from behind a proxy that names nobody.
+func TestHostile_UnknownClientsShareALimit(t *testing.T) {
+	p := startWith(t, givenSecrets, "--data.dir", filepath.Join(t.TempDir(), "data"), "--server.trusted_proxies=127.0.0.1", "--rate_limits.public_per_minute=5")
+	names := []string{"unknown", "", "_a", "_b", "nobody", "[::1", "127.1", "x"}
+	limited := false
+	for _, name := range names {
+		got, err := p.client("X-Forwarded-For", name).try("POST", "/authenticate", `{"user_id":"nobody@kontor.example","password":"wrong wrong wrong"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		limited = limited || got.status == http.StatusTooManyRequests
+	}
+	if !limited {
+		t.Errorf("%d clients without an address have a limit each", len(names))
+	}
+	if got, err := p.client("X-Forwarded-For", "203.0.113.7").try("POST", "/authenticate", `{"user_id":"nobody@kontor.example","password":"wrong wrong wrong"}`); err != nil || got.status == http.StatusTooManyRequests {
+		t.Errorf("a client with an address shares their limit: %d, %v", got.status, err)
+	}
+}
+
+// TestHostile_Origins opens event streams from pages of other origins.
+func TestHostile_Origins(t *testing.T) {
+	p := start(t, filepath.Join(t.TempDir(), "data"), "--cors.allowed_origins=https://app.example")
+	admin := p.admin()
+	for origin, allowed := range map[string]bool{
+		"https://app.example": true, "https://evil.example": false, "null": false, "http://app.example": false, "https://app.example.evil.example": false,
+		"https://app.example:8443": false, "https://APP.example": false, "*": false,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/v1/notifications/sse", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Origin", origin)
+		request.Header.Set("Authorization", admin.headers[1])
+		answer, err := admin.http.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		got, want := answer.Header.Get("Access-Control-Allow-Origin"), ""
+		if allowed {
+			want = origin
+		}
+		if answer.StatusCode != 200 || got != want || answer.Header.Get("Vary") != "Origin" {
+			t.Errorf("%s: got %d, Access-Control-Allow-Origin %q, Vary %q", origin, answer.StatusCode, got, answer.Header.Get("Vary"))
+		}
+	}
+}
+
+// TestHostile_Encodings asks for answers that exist compressed in every way that forbids it.
+func TestHostile_Encodings(t *testing.T) {
+	p := start(t, filepath.Join(t.TempDir(), "data"))
+	for accept, want := range map[string]string{
+		"gzip;q=0": "", "*;q=0": "", "identity;q=1, gzip;q=0.5": "", "br;q=1, gzip;q=0": "", "gzip;q=0, *": "", "identity": "", "br": "", "gzip;q=nonsense": "",
+		"gzip": "gzip", "*": "gzip", "gzip;q=0.001, identity;q=0": "gzip", "br, gzip;q=0.9": "gzip",
+	} {
+		for _, path := range []string{"/openapi.json", "/", "/docs"} {
+			answer := p.client("Accept-Encoding", accept).do(t, "GET", path, "", 200)
+			if got := answer.header.Get("Content-Encoding"); got != want || answer.header.Get("Vary") == "" {
+				t.Errorf("%s, Accept-Encoding: %s: got Content-Encoding %q, Vary %q", path, accept, got, answer.header.Get("Vary"))
+			}
+		}
+	}
+}
+
+// TestHostile_Paths asks for addresses of the console whose escapes are broken.
+func TestHostile_Paths(t *testing.T) {
+	p := start(t, filepath.Join(t.TempDir(), "data"))
+	for path, want := range map[string]string{
+		"/customers/%": " 200 ", "/customers/%zz": " 200 ", "/customers/%c3%28": " 200 ", "/chats/%%%": " 200 ", "/%": " 404 ", "/v1/customers/%": " 404 ",
+		"/assets/%2e%2e/main.go": " 404 ", "/customers/%00": " 200 ",
+	} {
+		connection, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(connection, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(bufio.NewReader(connection))
+		connection.Close()
+		line, rest, _ := strings.Cut(string(answer), "\r\n")
+		if err != nil || !strings.Contains(line, want) || want == " 200 " && !strings.Contains(rest, "<!doctype html>") {
+			t.Errorf("%s: got %q, %v", path, line, err)
+		}
+	}
+}
+
+// TestHostile_Starts gives settings that would open the service more than anybody means to.
+func TestHostile_Starts(t *testing.T) {
+	for says, args := range map[string][]string{
+		"--demo-public":                       {"serve", "--demo", "--server.listen=0.0.0.0:0"},
+		"notifications.email.allow_plaintext": {"serve", "--server.listen=127.0.0.1:0", "--notifications.email.smtp_url=smtp://mail.example", "--notifications.email.from=a@b.example"},
+		"notifications.sms.allow_plaintext":   {"serve", "--server.listen=127.0.0.1:0", "--notifications.sms.webhook_url=http://sms.example/"},
+	} {
+		got := run(t, nil, append(args, "--data.dir", filepath.Join(t.TempDir(), "data"))...)
+		if got.code == 0 || !strings.Contains(got.stderr, says) || strings.Count(strings.TrimSpace(got.stderr), "\n") > 0 {
+			t.Errorf("%v: ended with %d: %s", args, got.code, got.stderr)
+		}
+	}
+}

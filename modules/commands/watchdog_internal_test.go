@@ -1,0 +1,116 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestSupervisor_ReportsOnlyProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		var failure error
+		hold := make(chan struct{}, 1)
+		hold <- struct{}{}
+		s := &supervisor{
+			send:  func(state string) error { told = append(told, state); return nil },
+			every: 10 * time.Second,
+			probe: func(context.Context) error {
+				<-hold
+				hold <- struct{}{}
+				return failure
+			},
+			log: slog.New(slog.DiscardHandler),
+		}
+		expect := func(when string, want ...string) {
+			t.Helper()
+			synctest.Wait()
+			if !slices.Equal(told, want) {
+				t.Errorf("%s: told %v, want %v", when, told, want)
+			}
+			told = nil
+		}
+		failure = errors.New("not yet")
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); s.run(ctx) }()
+		expect("before the first success")
+		failure = nil
+		time.Sleep(10 * time.Second)
+		expect("at the first success", "READY=1", "WATCHDOG=1")
+		time.Sleep(20 * time.Second)
+		expect("while all is well", "WATCHDOG=1", "WATCHDOG=1")
+		<-hold // the writer hangs
+		time.Sleep(time.Minute)
+		expect("while the probe hangs")
+		hold <- struct{}{}
+		expect("when it goes on", "WATCHDOG=1")
+		failure = errors.New("no answer")
+		time.Sleep(time.Minute)
+		expect("while the probe fails")
+		cancel()
+		<-ended
+		expect("at the end", "STOPPING=1")
+	})
+}
+
+func TestNewSupervisor_ReadsTheEnvironment(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notify")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	for environ, want := range map[string]time.Duration{"": 0, "WATCHDOG_USEC=30000000": 10 * time.Second, "WATCHDOG_USEC=x": 0, "WATCHDOG_USEC=-5": 0} {
+		s, closeSocket, err := newSupervisor([]string{"NOTIFY_SOCKET=" + path, environ}, nil, nil)
+		if err != nil || s.every != want {
+			t.Fatalf("%s: %v, %v", environ, s, err)
+		}
+		closeSocket()
+	}
+	if s, _, err := newSupervisor([]string{"NOTIFY_SOCKET=" + path, "WATCHDOG_USEC=30000000", "WATCHDOG_PID=1"}, nil, nil); err != nil || s.every != 0 {
+		t.Errorf("the watchdog of another process: %v, %v", s, err)
+	}
+	if s, _, err := newSupervisor([]string{"HOME=/"}, nil, nil); s != nil || err != nil {
+		t.Errorf("without a manager: %v, %v", s, err)
+	}
+	if _, _, err := newSupervisor([]string{"NOTIFY_SOCKET=" + path + "-gone"}, nil, nil); err == nil {
+		t.Error("a socket that is not there was taken")
+	}
+}
+
+func TestAnswers_WantsAnAnswer(t *testing.T) {
+	listener, err := net.Listen("tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := http.StatusOK
+	web := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })}
+	go func() { _ = web.Serve(listener) }()
+	probe := answers(listener.Addr(), time.Minute)
+	for code, want := range map[int]bool{200: true, 503: true, 500: false, 404: false} {
+		if status = code; (probe(t.Context()) == nil) != want {
+			t.Errorf("%d: a sign of life is not %s", code, strconv.FormatBool(want))
+		}
+	}
+	web.Close()
+	if probe(t.Context()) == nil {
+		t.Error("a closed listener counts as alive")
+	}
+	mute, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	if answers(mute.Addr(), 10*time.Millisecond)(t.Context()) == nil {
+		t.Error("a listener that does not answer counts as alive")
+	}
+}

@@ -1,0 +1,41 @@
+package settings
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// checkPlaintext refuses gateways to which messages, one-time codes among them, might travel unencrypted. On this machine they
+// may: nobody listens in, and test servers speak no TLS.
+func (s *Settings) checkPlaintext() error {
+	mail, err := url.Parse(string(s.Notifications.Email.SMTPURL))
+	// With a user name, STARTTLS is a must: see modules/notifications.
+	if err == nil && mail.Scheme == "smtp" && mail.User.Username() == "" && !local(mail) && !s.Notifications.Email.AllowPlaintext {
+		return errors.New("notifications.email.smtp_url sends mail unencrypted to a server without TLS: use smtps://, or a user and a password, " +
+			"with which STARTTLS is required, or set notifications.email.allow_plaintext")
+	}
+	gateway, err := url.Parse(string(s.Notifications.SMS.WebhookURL))
+	if err == nil && strings.EqualFold(gateway.Scheme, "http") && !local(gateway) && !s.Notifications.SMS.AllowPlaintext {
+		return errors.New("notifications.sms.webhook_url sends codes unencrypted: use https://, or set notifications.sms.allow_plaintext")
+	}
+	return nil
+}
+
+// local reports whether a URL is of this machine.
+func local(u *url.URL) bool {
+	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Unmap().IsLoopback()
+}
+
+// IsLoopback reports whether only this machine can reach an address that is listened on.
+func IsLoopback(address net.Addr) bool {
+	tcp, ok := address.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}

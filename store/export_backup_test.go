@@ -1,0 +1,4 @@
+package store
+
+// WorkDirectory makes the directory of a backup.
+var WorkDirectory = workDirectory

@@ -1,0 +1,169 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"unsafe"
+)
+
+// A program that is traced stops before each system call, so that it can be killed there. strace can do that, too, but
+// counts the calls of each thread by itself.
+
+// changing are the calls that change files, or the names of files, or what a caller has been shown.
+var changing = []uint64{
+	syscall.SYS_OPEN, syscall.SYS_OPENAT, syscall.SYS_WRITE, syscall.SYS_PWRITE64, syscall.SYS_PWRITEV, syscall.SYS_WRITEV,
+	syscall.SYS_FSYNC, syscall.SYS_FDATASYNC, syscall.SYS_TRUNCATE, syscall.SYS_FTRUNCATE, syscall.SYS_FALLOCATE,
+	syscall.SYS_RENAME, syscall.SYS_RENAMEAT, sysRenameat2, syscall.SYS_LINK, syscall.SYS_LINKAT, syscall.SYS_UNLINK, syscall.SYS_UNLINKAT,
+	syscall.SYS_MKDIR, syscall.SYS_MKDIRAT, syscall.SYS_RMDIR, syscall.SYS_FLOCK, syscall.SYS_FCHMOD, syscall.SYS_CHMOD, sysCopyFileRange,
+}
+
+// naming are those by which something takes effect at once.
+var naming = []uint64{
+	syscall.SYS_RENAME, syscall.SYS_RENAMEAT, sysRenameat2, syscall.SYS_LINK, syscall.SYS_LINKAT, syscall.SYS_MKDIR, syscall.SYS_MKDIRAT, syscall.SYS_RMDIR,
+}
+
+const (
+	sysRenameat2     = 316
+	sysCopyFileRange = 326
+
+	ptraceGetSyscallInfo = 0x420e
+	ptraceExitKill       = 1 << 20
+	syscallStop          = syscall.SIGTRAP | 0x80
+	syscallEntry         = 1
+	waitAll              = 0x40000000 // __WALL: threads, too
+	waitOwn              = 0x20000000 // __WNOTHREAD: not what other tests have started
+)
+
+// traced is what a traced run did.
+type traced struct {
+	calls          []uint64 // those of changing, in their order
+	shown          []int    // indexes of calls that wrote to standard output
+	killed         bool
+	stdout, stderr string
+}
+
+// trace runs a command and kills it before call number n of those that change something (from 0), or when standard error
+// contains the text until. A negative n kills at no call.
+func trace(t *testing.T, cmd *exec.Cmd, n int, until string) traced {
+	t.Helper()
+	dir := t.TempDir()
+	stdout, err := os.Create(filepath.Join(dir, "stdout"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdout.Close()
+	stderr, err := os.Create(filepath.Join(dir, "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stderr.Close()
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+
+	var done traced
+	ended := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // the tracer is a thread; it ends with the goroutine
+		ended <- done.follow(cmd, n, func() bool {
+			if until == "" {
+				return false
+			}
+			said, _ := os.ReadFile(stderr.Name())
+			return bytes.Contains(said, []byte(until))
+		})
+	}()
+	if err := <-ended; err != nil {
+		t.Fatalf("trace: %v", err)
+	}
+	for _, out := range []struct {
+		from *os.File
+		to   *string
+	}{{stdout, &done.stdout}, {stderr, &done.stderr}} {
+		text, err := os.ReadFile(out.from.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		*out.to = string(text)
+	}
+	return done
+}
+
+// follow starts the command and follows all its threads to their end.
+func (d *traced) follow(cmd *exec.Cmd, n int, enough func() bool) error {
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	leader := cmd.Process.Pid
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(leader, &status, 0, nil); err != nil {
+		return err
+	}
+	if err := syscall.PtraceSetOptions(leader, syscall.PTRACE_O_TRACESYSGOOD|syscall.PTRACE_O_TRACECLONE|ptraceExitKill); err != nil {
+		return err
+	}
+	if err := syscall.PtraceSyscall(leader, 0); err != nil {
+		return err
+	}
+	for {
+		thread, err := syscall.Wait4(-1, &status, waitAll|waitOwn, nil)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if !status.Stopped() {
+			if thread == leader {
+				return nil
+			}
+			continue
+		}
+		signal := 0
+		switch stop := status.StopSignal(); stop {
+		case syscallStop:
+			if d.called(thread, n) || enough() {
+				d.killed = true
+				_ = syscall.Kill(leader, syscall.SIGKILL) // it may have ended by itself
+				continue
+			}
+		case syscall.SIGTRAP, syscall.SIGSTOP: // a new thread
+		default:
+			signal = int(stop)
+		}
+		_ = syscall.PtraceSyscall(thread, signal) // a thread that was killed meanwhile is reported next
+	}
+}
+
+// called notes a call before it happens, and reports whether it is the one to be killed at.
+func (d *traced) called(thread, n int) bool {
+	var info struct {
+		op     uint8
+		_      [3]uint8
+		_      uint32
+		_, _   uint64
+		number uint64
+		args   [6]uint64
+	}
+	size, _, errno := syscall.Syscall6(syscall.SYS_PTRACE, ptraceGetSyscallInfo, uintptr(thread), unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)), 0, 0)
+	if errno != 0 || size == 0 || info.op != syscallEntry || !slices.Contains(changing, info.number) {
+		return false
+	}
+	if info.number == syscall.SYS_WRITE {
+		switch info.args[0] {
+		case 1:
+			d.shown = append(d.shown, len(d.calls))
+		case 2: // the log
+			return false
+		}
+	}
+	d.calls = append(d.calls, info.number)
+	return len(d.calls)-1 == n
+}
