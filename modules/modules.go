@@ -75,7 +75,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		AccessToken: o.Settings.Auth.AccessToken, RefreshToken: o.Settings.Auth.RefreshToken,
 		FreeAttempts: o.Settings.Auth.CoolingOff.FreeAttempts, BasePause: o.Settings.Auth.CoolingOff.Base, MaxPause: o.Settings.Auth.CoolingOff.Max,
 		PasswordMinLength: o.Settings.Auth.PasswordMinLength, Hash: o.Hash,
-		LoginKey: users.LoginKey, Events: m.Notifications, Texts: texts, Log: o.Log,
+		LoginKey: users.LoginKey, Events: m.Notifications, Changed: m.Notifications.SessionsChanged, Texts: texts, Log: o.Log,
 	}); err != nil {
 		return nil, err
 	}

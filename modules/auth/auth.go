@@ -48,8 +48,11 @@ type Options struct {
 	// LoginKey brings a credential value, as it is typed, to the form that credentials.value_key has.
 	LoginKey func(value string) string
 	Events   Events // nil: nobody listens
-	Texts    endpoint.Texts
-	Log      *slog.Logger
+	// Changed is called after the commit of a change to a user's status, roles or sessions and before its answer: what
+	// outlives a request, such as an event stream, ends there. nil: nothing does.
+	Changed func(userID string)
+	Texts   endpoint.Texts
+	Log     *slog.Logger
 }
 
 func (o *Options) fill() {
@@ -64,6 +67,9 @@ func (o *Options) fill() {
 	setDefault(&o.Audience, "kontor-api")
 	if o.LoginKey == nil {
 		o.LoginKey = func(typed string) string { return value.Fold(strings.TrimSpace(typed)) }
+	}
+	if o.Changed == nil {
+		o.Changed = func(string) {}
 	}
 	if o.Texts == nil {
 		o.Texts = keysAsTexts{}

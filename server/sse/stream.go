@@ -120,11 +120,12 @@ func (s *Stream) Ended() bool {
 // End ends the stream.
 func (s *Stream) End() { s.end(ended) }
 
-// push leaves a frame for the writers. It reports whether the stream has to be put into their queue.
-func (s *Stream) push(f Frame) bool {
+// push leaves a frame for the writers. It reports whether the stream has to be put into their queue. After the end of
+// the token nothing is taken; the next beat ends the stream.
+func (s *Stream) push(f Frame, clock time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.gone || s.final {
+	if s.gone || s.final || s.expired(clock) {
 		return false
 	}
 	ordered := f.Position != Position{}
@@ -182,7 +183,9 @@ func (s *Stream) take() (frames []Frame, final bool) {
 	return frames, s.final
 }
 
-// end closes the connection and takes the stream out of the hub, once.
+// end closes the connection and takes the stream out of the hub, once. When end returns, whoever has ended the stream,
+// nothing more is written to it: Close waits for a write that is being made, and the lock makes a second caller wait for
+// the first.
 func (s *Stream) end(why reason) {
 	s.mu.Lock()
 	if s.gone {
@@ -190,12 +193,14 @@ func (s *Stream) end(why reason) {
 		return
 	}
 	s.gone = true
-	conn := s.conn
 	s.pending = nil
-	s.mu.Unlock()
-	if conn != nil {
-		_ = conn.Close() // the peer may be gone already
+	if s.conn != nil {
+		if why == revoked {
+			discardUnsent(s.conn)
+		}
+		_ = s.conn.Close() // the peer may be gone already
 	}
+	s.mu.Unlock()
 	s.hub.remove(s)
 	s.hub.counts.end(why)
 }
