@@ -94,7 +94,19 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Invoices = invoices.New(m.bills, texts)
 	m.Audit = audit.New(db, texts)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Sessions: m.Auth, Records: m.records(), Texts: texts, Log: o.Log})
+	m.Auth.SetScopes(keyScopes(m.Endpoints()))
 	return m, nil
+}
+
+// keyScopes returns the names of the endpoints that take an API key.
+func keyScopes(table []endpoint.Endpoint) []string {
+	var names []string
+	for _, e := range table {
+		if e.Access.TakesAPIKey() {
+			names = append(names, e.Name)
+		}
+	}
+	return names
 }
 
 // records are who answers for the records of each type.

@@ -107,6 +107,7 @@ type Service struct {
 	sessions    *memory[*session]
 	keys        *memory[*keyEntry]
 	keyUse      sync.Map // id of an API key → *atomic.Int64, its latest use
+	scopes      []string // that an API key may have
 }
 
 // New builds the module on a database. Close it when the server has stopped.
