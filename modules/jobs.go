@@ -22,6 +22,7 @@ type Job struct {
 func (m *Modules) Jobs() []Job {
 	return []Job{
 		{"auth.key_use", time.Minute, m.Auth.FlushKeyUse},
+		{"audit.events", 2 * time.Second, m.Audit.WriteEvents},
 		{"auth.purge", time.Hour, m.Auth.Purge},
 		{"store.purge_replays", time.Hour, func(ctx context.Context) error {
 			_, err := m.DB.PurgeIdempotency(ctx)

@@ -67,6 +67,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	if err != nil {
 		return nil, err
 	}
+	db.SetOrigin(origin)
 	m := &Modules{Options: o, DB: db, Texts: texts, Policy: &access.Current{}}
 	if m.Notifications, err = newNotifications(m); err != nil {
 		return nil, err
@@ -92,7 +93,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		CacheDir: o.CacheDir,
 	})
 	m.Invoices = invoices.New(m.bills, texts)
-	m.Audit = audit.New(db, texts)
+	m.Audit = audit.New(db, texts, o.Log)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Sessions: m.Auth, Records: m.records(), Texts: texts, Log: o.Log})
 	m.Auth.SetScopes(keyScopes(m.Endpoints()))
 	return m, nil
@@ -160,7 +161,7 @@ func (m *Modules) Close(ctx context.Context) error {
 	var bills sync.WaitGroup
 	bills.Go(func() { m.bills.Close(ctx) }) // a page that is being read may take its time to end
 	defer bills.Wait()
-	return errors.Join(m.Notifications.Close(ctx), m.Auth.Close(ctx))
+	return errors.Join(m.Notifications.Close(ctx), m.Auth.Close(ctx), m.Audit.Close(ctx))
 }
 
 // outbox is what users needs of notifications.

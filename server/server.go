@@ -86,7 +86,8 @@ type Options struct {
 	PublicPerMinute  int
 	PrivatePerMinute int
 	MaxConnections   int
-	OnDrain          []func() // called once when the server starts to drain: streams say good-bye
+	Observe          func(endpoint.Event) // takes security events for the audit trail; must be quick; nil: nobody
+	OnDrain          []func()             // called once when the server starts to drain: streams say good-bye
 }
 
 // Server is a running HTTP server.

@@ -44,6 +44,7 @@ type DB struct {
 	writer   *writer
 	versions versions
 	memo     memo
+	origin   func(ctx context.Context) Origin
 
 	background context.CancelFunc // ends what runs beside
 	running    sync.WaitGroup

@@ -19,7 +19,7 @@ type AuditBreak struct {
 func (b *AuditBreak) Error() string { return fmt.Sprintf("audit entry %d: %s", b.Seq, b.Reason) }
 
 const selectTrail = `
-	SELECT seq, at, actor, action, rec_type, rec_id, before_hash, after_hash, prev_hash, hash
+	SELECT ` + trailColumns + `
 	FROM audit_entries
 	ORDER BY seq`
 
@@ -36,6 +36,9 @@ func (db *DB) VerifyAudit(ctx context.Context) (entries int64, err error) {
 // verifyTrail walks the chain row by row. Without secrets the signature of its end is not looked at.
 func verifyTrail(ctx context.Context, q Querier, s *secrets) (int64, error) {
 	rows, err := q.Query(ctx, selectTrail)
+	if err != nil {
+		rows, err = q.Query(ctx, selectTrailOfForm1) // a backup from before migration 28 is checked as it is
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -59,12 +62,12 @@ func verifyTrail(ctx context.Context, q Querier, s *secrets) (int64, error) {
 
 // verifyEntry compares one row with what has to follow on the last.
 func verifyEntry(rows *Rows, last head) (head, error) {
-	var e auditRow
-	var prev, hash string
 	next := head{}
-	if err := rows.Scan(&next.seq, &e.at, &e.actor, &e.action, &e.recType, &e.recID, &e.before, &e.after, &prev, &hash); err != nil {
+	seq, e, prev, hash, err := scanTrail(rows)
+	if err != nil {
 		return head{}, err
 	}
+	next.seq = seq
 	if next.seq != last.seq+1 {
 		return head{}, &AuditBreak{Seq: last.seq + 1, Reason: "it is missing"}
 	}

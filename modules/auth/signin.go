@@ -128,6 +128,9 @@ func (s *Service) VerifyPassword(ctx context.Context, userID, password string) e
 func (s *Service) verify(ctx context.Context, tried attempt, key, password string) (user account, upgraded string, err error) {
 	// Most who have to wait are told without a write and without a place in the queue.
 	if err := coolingOff(s.mustWait(ctx, s.db, tried)); err != nil {
+		if errors.Is(err, fault.CoolingOff) {
+			reportFailure(ctx, endpoint.Throttling, "auth.cooling_off", tried, "")
+		}
 		return account{}, "", err
 	}
 	// The place comes before the attempt is counted: who is turned away for want of one has not used it up.
@@ -153,6 +156,7 @@ func (s *Service) verify(ctx context.Context, tried attempt, key, password strin
 	}
 	if matched := s.hasher.matches(hash, password); !matched || !real {
 		s.options.Log.Info("sign-in refused", "request_id", endpoint.Of(ctx).RequestID)
+		reportFailure(ctx, endpoint.FailedSignIn, "auth.sign_in_failed", tried, user.id)
 		if err := s.countForNetwork(ctx, tried); err != nil {
 			return account{}, "", err
 		}
@@ -162,6 +166,13 @@ func (s *Service) verify(ctx context.Context, tried attempt, key, password strin
 		upgraded = s.hasher.hash(password).String()
 	}
 	return user, upgraded, nil
+}
+
+// reportFailure tells the audit trail of a failed attempt. What was tried stands there under its keyed hash only: a password
+// typed into the wrong field must not be kept.
+func reportFailure(ctx context.Context, kind endpoint.EventKind, action string, tried attempt, userID string) {
+	const shown = 16 // digits of the hash: enough to recognise a value again
+	endpoint.Report(ctx, endpoint.Event{Kind: kind, Action: action, RecType: access.Users.Name, RecID: userID, Subject: tried.value[:shown]})
 }
 
 // SetPassword stores a hash from [Service.HashPassword] in place of the one before. Whose sessions end with the old

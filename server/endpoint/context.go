@@ -20,6 +20,8 @@ type Context struct {
 	DeviceID  string     // X-Device-ID
 	IfMatch   string     // the header as sent
 	Now       time.Time  // when the request came in, by the service's clock
+
+	events []Event // see Report
 }
 
 type contextKey struct{}
