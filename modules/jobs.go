@@ -42,6 +42,9 @@ func (m *Modules) Work(ctx context.Context) (*Runner, error) {
 	if err := m.Notifications.Start(ctx); err != nil {
 		return nil, fmt.Errorf("start the queues: %w", err)
 	}
+	if err := m.Audit.StartExport(m.Settings.Audit.ExportFile, m.Settings.Audit.SyslogURL); err != nil {
+		return nil, fmt.Errorf("start the export of the audit trail: %w", err)
+	}
 	return RunJobs(ctx, m.Jobs(), m.Log), nil
 }
 

@@ -54,6 +54,8 @@ type Service struct {
 	log      *slog.Logger
 	recorder *recorder
 
+	exporters []*exporter
+
 	mu   sync.Mutex // held while the trail is walked
 	walk walk
 }

@@ -150,7 +150,9 @@ func (r *recorder) take(all bool) (list []pending, dropped map[endpoint.EventKin
 		dropped = map[endpoint.EventKind]int64{endpoint.Reading: lost}
 		delete(r.dropped, endpoint.Reading)
 	}
-	slices.SortFunc(list, func(a, b pending) int { return cmp.Or(a.first.Compare(b.first), cmp.Compare(a.sig.action, b.sig.action)) })
+	slices.SortFunc(list, func(a, b pending) int {
+		return cmp.Or(a.first.Compare(b.first), cmp.Compare(a.sig.action, b.sig.action))
+	})
 	return list, dropped
 }
 
@@ -181,8 +183,17 @@ func (r *recorder) putBack(list []pending, dropped map[endpoint.EventKind]int64)
 // few seconds.
 func (s *Service) WriteEvents(ctx context.Context) error { return s.recorder.write(ctx, false) }
 
-// Close writes all events that wait. The database stays open.
-func (s *Service) Close(ctx context.Context) error { return s.recorder.write(ctx, true) }
+// Close writes all events that wait, exports what is left as long as the context lasts, and ends the exports. The
+// database stays open.
+func (s *Service) Close(ctx context.Context) error {
+	err := s.recorder.write(ctx, true)
+	var stopping sync.WaitGroup
+	for _, e := range s.exporters {
+		stopping.Go(func() { e.stop(ctx) })
+	}
+	stopping.Wait()
+	return err
+}
 
 func (r *recorder) write(ctx context.Context, all bool) error {
 	r.writing.Lock()

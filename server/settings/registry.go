@@ -174,6 +174,13 @@ var registry = []Setting{
 		"Longest time spent on one invoice file.",
 		func(s *Settings) *time.Duration { return &s.Invoices.Timeout }),
 
+	row("audit.export_file", optional(path), "",
+		"File that every entry of the audit trail is appended to, with signed heads; empty: none.",
+		func(s *Settings) *string { return &s.Audit.ExportFile }),
+	row("audit.syslog_url", optional(syslogURL), "",
+		"Syslog server that gets every entry of the audit trail, such as tls://logs.example:6514 (udp, tcp or tls); empty: none.",
+		func(s *Settings) *string { return &s.Audit.SyslogURL }),
+
 	row("log.level", logLevel, "info",
 		"Least important messages that are logged.",
 		func(s *Settings) *slog.Level { return &s.Log.Level }),

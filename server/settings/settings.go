@@ -24,6 +24,7 @@ type Settings struct {
 	Notifications Notifications
 	Profile       Profile
 	Invoices      Invoices
+	Audit         Audit
 	Log           Log
 	Secrets       Secrets
 }
