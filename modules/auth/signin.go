@@ -36,7 +36,9 @@ const (
 
 	upsertPassword = `
 		INSERT INTO passwords (user_id, hash, changed_at) VALUES ($1, $2, $3)
-		ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, changed_at = excluded.changed_at`
+		ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, changed_at = excluded.changed_at, printed = FALSE`
+
+	updatePasswordPrinted = `UPDATE passwords SET printed = TRUE WHERE user_id = $1`
 
 	updatePasswordHash = `UPDATE passwords SET hash = $2 WHERE user_id = $1 AND hash = $3`
 
@@ -166,6 +168,12 @@ func (s *Service) verify(ctx context.Context, tried attempt, key, password strin
 		upgraded = s.hasher.hash(password).String()
 	}
 	return user, upgraded, nil
+}
+
+// MarkPrinted notes that the password of a user was printed, until it is replaced: the user is reminded to do so.
+func (s *Service) MarkPrinted(ctx context.Context, tx *store.Tx, userID string) error {
+	_, err := tx.Exec(ctx, updatePasswordPrinted, userID)
+	return err
 }
 
 // reportFailure tells the audit trail of a failed attempt. What was tried stands there under its keyed hash only: a password
