@@ -26,10 +26,11 @@ func (h *Hub) streamsOf(user string) []*Stream {
 	return append([]*Stream(nil), h.users[user]...)
 }
 
-// discardUnsent makes the system drop what it has taken but not sent yet, so that closing the connection of a client
-// that reads slowly does not deliver it after all.
+// discardUnsent makes the system drop what it has taken and the client has not received, so that closing the connection
+// of a client that reads slowly does not deliver it after all. A client that has received everything sees an ordinary end.
 func discardUnsent(conn net.Conn) {
-	if tcp, ok := conn.(interface{ SetLinger(sec int) error }); ok {
+	tcp, ok := conn.(interface{ SetLinger(sec int) error })
+	if ok && hasUnsent(conn) {
 		_ = tcp.SetLinger(0) // a connection that is gone has nothing left to send
 	}
 }

@@ -70,7 +70,7 @@ export default function Audit() {
     { key: 'what', label: t('audit.what'), cell: (row) => html`<button class="link what" onClick=${() => setOpen(row)}><${What} row=${row} /></button>` },
     { key: 'kind', minor: true, label: t('audit.kind'), cell: (row) => html`<${Badge} value=${term('audit_kind', row.kind)} tone=${row.kind === 'change' ? 'none' : row.kind === 'read' ? 'info' : 'warn'} />` },
     { key: 'type', minor: true, wide: true, label: t('why.type'), cell: (row) => term('rec_type', row.rec_type) },
-    { key: 'hash', label: t('audit.hash'), cell: (row) => short(row.hash) },
+    { key: 'hash', minor: true, label: t('audit.hash'), cell: (row) => short(row.hash) },
   ];
   return html`
     <${PageHead} title=${t('nav.audit')} note=${t('audit.note')} />
