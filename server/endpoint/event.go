@@ -58,7 +58,7 @@ func AuditNetwork(address netip.Addr) string {
 		bits = ipv4Bits
 	}
 	prefix, err := address.Prefix(bits)
-	if err != nil {
+	if err != nil || !prefix.IsValid() {
 		return ""
 	}
 	return prefix.String()
