@@ -72,7 +72,7 @@ const originTag = "kontor audit entry 2\n"
 //
 // An unknown form has the hash zero, which no entry has.
 func chainHash(prev [sha256.Size]byte, seq int64, e *auditRow) [sha256.Size]byte {
-	b := make([]byte, 0, 768)
+	b := make([]byte, 0, 512)
 	switch e.form {
 	case formChange:
 	case formOrigin:
