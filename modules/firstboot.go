@@ -55,7 +55,11 @@ func (m *Modules) Boot(ctx context.Context) (*FirstBoot, error) {
 		return nil, fmt.Errorf("first administrator: %w", err)
 	}
 	err = m.DB.InTx(ctx, func(tx *store.Tx) error {
-		if _, err := m.Users.Store(ctx, tx, admin); err != nil {
+		user, err := m.Users.Store(ctx, tx, admin)
+		if err == nil && made.AdminPassword != "" {
+			err = m.Auth.MarkPrinted(ctx, tx, user.ID)
+		}
+		if err != nil {
 			return fmt.Errorf("first administrator: %w", err)
 		}
 		if err := m.storeFirstKey(ctx, tx, made); err != nil {

@@ -9,7 +9,7 @@ func newNotifications(m *Modules) (*notifications.Service, error) {
 	s, now := m.Settings.Notifications, m.DB.Clock().Now
 	o := notifications.Options{
 		BaseURL: m.Settings.Server.BaseURL, Heartbeat: s.SSE.Heartbeat, ConnectionsPerUser: s.SSE.ConnectionsPerUser,
-		NoTrigger: !s.Trigger.Enabled, MaxAttempts: s.Queue.MaxAttempts, BasePause: s.Queue.Base, MaxPause: s.Queue.Max,
+		NoTrigger: !m.Settings.TriggerEnabled(), MaxAttempts: s.Queue.MaxAttempts, BasePause: s.Queue.Base, MaxPause: s.Queue.Max,
 		Policy: m.Policy, Log: m.Log,
 	}
 	if address := string(s.Email.SMTPURL); address != "" {

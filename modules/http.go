@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"kontor/server"
+	"kontor/server/access"
+	"kontor/server/endpoint"
 	"kontor/server/fault"
 	"kontor/store"
 	"kontor/web"
@@ -25,6 +27,7 @@ func (m *Modules) Server() (*server.Server, error) {
 		Replays: Replays{m.DB}, Stored: Stored, Translate: translate, Fallback: console.Serve,
 		Probes: []server.Probe{{Name: "database", Check: m.DB.Ready}, {Name: "queue", Check: m.Notifications.Ready},
 			{Name: "log_size", Check: m.DB.CheckLog, Advisory: true}},
+		Observe:        m.Audit.Observe,
 		OnDrain:        []func(){m.Notifications.Drain},
 		BaseURL:        s.Server.BaseURL,
 		TrustedProxies: s.Server.TrustedProxies, AllowedOrigins: s.CORS.AllowedOrigins,
@@ -38,6 +41,12 @@ func newConsole(dir string) (*web.Site, error) {
 		return web.New()
 	}
 	return web.NewDev(os.DirFS(dir))
+}
+
+// origin says where a request comes from, for the audit entries of its changes.
+func origin(ctx context.Context) store.Origin {
+	request := endpoint.Of(ctx)
+	return store.Origin{Session: access.From(ctx).SessionID, Network: endpoint.AuditNetwork(request.Address), RequestID: request.RequestID}
 }
 
 // Replays keeps answers to requests with an Idempotency-Key in the store.

@@ -22,6 +22,7 @@ type Job struct {
 func (m *Modules) Jobs() []Job {
 	return []Job{
 		{"auth.key_use", time.Minute, m.Auth.FlushKeyUse},
+		{"audit.events", 2 * time.Second, m.Audit.WriteEvents},
 		{"auth.purge", time.Hour, m.Auth.Purge},
 		{"users.purge", time.Hour, m.Users.Purge},
 		{"store.purge_replays", time.Hour, func(ctx context.Context) error {
@@ -41,6 +42,9 @@ func (m *Modules) Jobs() []Job {
 func (m *Modules) Work(ctx context.Context) (*Runner, error) {
 	if err := m.Notifications.Start(ctx); err != nil {
 		return nil, fmt.Errorf("start the queues: %w", err)
+	}
+	if err := m.Audit.StartExport(m.Settings.Audit.ExportFile, m.Settings.Audit.SyslogURL); err != nil {
+		return nil, fmt.Errorf("start the export of the audit trail: %w", err)
 	}
 	return RunJobs(ctx, m.Jobs(), m.Log), nil
 }

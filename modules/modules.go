@@ -70,6 +70,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	if err != nil {
 		return nil, err
 	}
+	db.SetOrigin(origin)
 	m := &Modules{Options: o, DB: db, Texts: texts, Policy: &access.Current{}}
 	if m.Notifications, err = newNotifications(m); err != nil {
 		return nil, err
@@ -78,7 +79,8 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		AccessToken: o.Settings.Auth.AccessToken, RefreshToken: o.Settings.Auth.RefreshToken,
 		FreeAttempts: o.Settings.Auth.CoolingOff.FreeAttempts, BasePause: o.Settings.Auth.CoolingOff.Base, MaxPause: o.Settings.Auth.CoolingOff.Max,
 		PasswordMinLength: o.Settings.Auth.PasswordMinLength, Hash: o.Hash,
-		LoginKey: users.LoginKey, FormerKey: users.FormerKey, Events: m.Notifications, Texts: texts, Log: o.Log,
+		LoginKey: users.LoginKey, FormerKey: users.FormerKey, Events: m.Notifications, Changed: m.Notifications.SessionsChanged,
+		Texts: texts, Log: o.Log,
 	}); err != nil {
 		return nil, err
 	}
@@ -96,9 +98,21 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		CacheDir: o.CacheDir,
 	})
 	m.Invoices = invoices.New(m.bills, texts)
-	m.Audit = audit.New(db, texts)
+	m.Audit = audit.New(db, texts, o.Log)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Sessions: m.Auth, Records: m.records(), Texts: texts, Log: o.Log})
+	m.Auth.SetScopes(keyScopes(m.Endpoints()))
 	return m, nil
+}
+
+// keyScopes returns the names of the endpoints that take an API key.
+func keyScopes(table []endpoint.Endpoint) []string {
+	var names []string
+	for _, e := range table {
+		if e.Access.TakesAPIKey() {
+			names = append(names, e.Name)
+		}
+	}
+	return names
 }
 
 // records are who answers for the records of each type.
@@ -177,7 +191,7 @@ func (m *Modules) Close(ctx context.Context) error {
 	workers.Go(func() { m.bills.Close(ctx) })
 	workers.Go(func() { m.Profile.Close(ctx) })
 	defer workers.Wait()
-	return errors.Join(m.Notifications.Close(ctx), m.Auth.Close(ctx))
+	return errors.Join(m.Notifications.Close(ctx), m.Auth.Close(ctx), m.Audit.Close(ctx))
 }
 
 // outbox is what users needs of notifications.

@@ -68,13 +68,18 @@ func (s *Server) permit(r *call) error {
 	return nil
 }
 
+// admitKey counts before it looks at the key. An attempt takes a place of the client's network, which a good key gives
+// back: what is left is the count of wrong keys. A network that has used up its places is refused whatever it sends, or
+// the difference between the answers would go on telling whether a guess was right. A good key has a count of its own,
+// which nobody without the key can use up.
 func (s *Server) admitKey(r *call) error {
 	header := &r.fiber.Request().Header
 	key := string(header.Peek(apiKeyHeader))
+	network := endpoint.Network(r.Address)
+	if err := s.allow(r, network); err != nil {
+		return err
+	}
 	if key == "" {
-		if err := s.allow(r, endpoint.Network(r.Address)); err != nil {
-			return err
-		}
 		return fault.Unauthorized
 	}
 	if len(header.Peek(fiber.HeaderAuthorization)) > 0 {
@@ -85,13 +90,17 @@ func (s *Server) admitKey(r *call) error {
 	}
 	caller, err := s.Auth.APIKey(&r.Context, key)
 	if err != nil {
-		if limited := s.allow(r, endpoint.Network(r.Address)); limited != nil {
-			return limited
-		}
 		return err
 	}
+	s.giveBack(r, network)
 	r.Caller = caller
-	return s.allow(r, caller.KeyID)
+	if err := s.allow(r, caller.KeyID); err != nil {
+		return err
+	}
+	if !caller.InScope(r.row.Name) {
+		return fault.NoAccess
+	}
+	return nil
 }
 
 // bearerToken is the token of the Authorization header, or nothing (RFC 6750, section 2.1).
@@ -109,19 +118,9 @@ func (s *Server) allow(r *call, principal string) error {
 	if !s.RateLimits || r.row.Limit == limit.None {
 		return nil
 	}
-	perMinute := s.PrivatePerMinute
-	if r.row.Limit == limit.Public {
-		perMinute = s.PublicPerMinute
-	}
-	if rule, ok := s.Policy.Load().Limit(r.row.key); ok {
-		perMinute = rule
-	}
-	// The rule is part of the key: a changed one begins afresh, instead of counting by its own measure what was used up
-	// by that of the old one.
+	perMinute := s.perMinute(r)
 	var space [96]byte
-	key := append(strconv.AppendInt(space[:0], int64(r.row.index), 36), ' ')
-	key = append(strconv.AppendInt(key, int64(perMinute), 36), ' ')
-	verdict := s.limiter.Allow(append(key, principal...), perMinute)
+	verdict := s.limiter.Allow(appendCounted(space[:0], r, perMinute, principal), perMinute)
 
 	header := &r.fiber.Response().Header
 	header.Set("RateLimit-Limit", strconv.Itoa(verdict.Limit))
@@ -131,6 +130,35 @@ func (s *Server) allow(r *call, principal string) error {
 		return nil
 	}
 	return fault.RateLimited.RetryAfter(verdict.RetryAfter)
+}
+
+// giveBack takes a request out of the count of a principal.
+func (s *Server) giveBack(r *call, principal string) {
+	if !s.RateLimits || r.row.Limit == limit.None {
+		return
+	}
+	perMinute := s.perMinute(r)
+	var space [96]byte
+	s.limiter.GiveBack(appendCounted(space[:0], r, perMinute, principal), perMinute)
+}
+
+// perMinute is the limit of the row.
+func (s *Server) perMinute(r *call) int {
+	if rule, ok := s.Policy.Load().Limit(r.row.key); ok {
+		return rule
+	}
+	if r.row.Limit == limit.Public {
+		return s.PublicPerMinute
+	}
+	return s.PrivatePerMinute
+}
+
+// appendCounted appends the key under which the requests of a principal to a row are counted. The rule is part of it: a
+// changed one begins afresh, instead of counting by its own measure what was used up by that of the old one.
+func appendCounted(b []byte, r *call, perMinute int, principal string) []byte {
+	b = append(strconv.AppendInt(b, int64(r.row.index), 36), ' ')
+	b = append(strconv.AppendInt(b, int64(perMinute), 36), ' ')
+	return append(b, principal...)
 }
 
 // seconds rounds up to whole seconds, as headers want them.

@@ -84,3 +84,27 @@ func TestServe_TakesAnAPIKeyOnItsRoutesOnly(t *testing.T) {
 		})
 	}
 }
+
+// A network that has guessed too often is refused before its key is looked at, so that its answers tell nothing; good
+// keys take nothing from the network's count, and others cannot use up theirs.
+func TestServe_CountsBeforeItLooksAtAKey(t *testing.T) {
+	address, _ := start(t, func(o *server.Options) { o.PrivatePerMinute = 3 })
+	use := func(key string) int {
+		t.Helper()
+		response, _ := send(t, address, "POST", "/v1/keyed", "", "X-API-Key", key)
+		return response.StatusCode
+	}
+	for i, want := range []int{200, 200, 200, 429} {
+		if got := use("good-key"); got != want {
+			t.Fatalf("good key, request %d: got %d, want %d", i+1, got, want)
+		}
+	}
+	for i, want := range []int{401, 401, 401, 429} {
+		if got := use("bad"); got != want {
+			t.Fatalf("bad key, request %d: got %d, want %d: good ones must have left the count as it was", i+1, got, want)
+		}
+	}
+	if got := use("another-good-key"); got != 429 {
+		t.Errorf("a good key from a network that has guessed too often got %d, want 429", got)
+	}
+}

@@ -89,6 +89,7 @@ func (s *Server) fail(r *call, err error) {
 		err = s.Translate(err)
 	}
 	e := fault.Of(err)
+	r.refused = e.Code
 	// Without a cause it is no failure of ours: somebody turned away under load, a field that cannot be searched. The line
 	// of the request says it, and a flood must not fill the log.
 	if e.Status >= http.StatusInternalServerError && hasCause(e) {

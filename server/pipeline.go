@@ -24,6 +24,8 @@ type call struct {
 	params []string
 	began  time.Time
 
+	refused string // code of the error that was answered
+
 	uploaded int // bytes of the body that count against uploadBudget
 }
 
@@ -200,6 +202,7 @@ func (s *Server) finish(r *call) {
 	took := time.Since(r.began)
 	status := r.fiber.Response().StatusCode()
 	s.metrics.count(r.row, status, took)
+	s.observe(r, status)
 	name := "-"
 	if r.row != nil {
 		name = r.row.key

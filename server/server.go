@@ -89,8 +89,9 @@ type Options struct {
 	RateLimits       bool
 	PublicPerMinute  int
 	PrivatePerMinute int
-	MaxConnections   int      // open at once, streams included; 0: what the limit of open files allows
-	OnDrain          []func() // called once when the server starts to drain: streams say good-bye
+	MaxConnections   int                  // open at once, streams included; 0: what the limit of open files allows
+	Observe          func(endpoint.Event) // takes security events for the audit trail; must be quick; nil: nobody
+	OnDrain          []func()             // called once when the server starts to drain: streams say good-bye
 }
 
 // Server is a running HTTP server.

@@ -3,26 +3,10 @@ package store
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 )
-
-// AuditEntry reports one change: who did what to which record. Before and After are the record as it was and as it is, a
-// [Record] or its [Digest]. Both are nil in an entry that says nothing about the state of a record; After alone is nil
-// when the record is gone. The newest entry that says something is what a record is compared with.
-type AuditEntry struct {
-	Actor, Action, RecType, RecID string
-	Before, After                 any
-}
-
-// auditRow is an entry as it is stored, apart from its place in the chain.
-type auditRow struct {
-	at                            Time
-	actor, action, recType, recID string
-	before, after                 string // digests
-}
 
 // Audit appends an entry to the audit trail, in the same commit as the change it tells of.
 func (tx *Tx) Audit(e AuditEntry) {
@@ -31,24 +15,12 @@ func (tx *Tx) Audit(e AuditEntry) {
 		_ = tx.note(fmt.Errorf("audit %s %s: %w", e.Action, e.RecType, err))
 		return
 	}
-	tx.entries = append(tx.entries, auditRow{at: tx.now, actor: e.Actor, action: e.Action, recType: e.RecType, recID: e.RecID,
-		before: before.text, after: after.text})
-}
-
-// chainHash is the hash of an entry: SHA-256 over the hash of the entry before (32 bytes, zero for the
-// first), the sequence number and the time in milliseconds (8 bytes each, big endian), and then actor,
-// action, record type, record id and the two digests as they are stored, each led by its length in
-// bytes (4 bytes, big endian).
-func chainHash(prev [sha256.Size]byte, seq int64, e *auditRow) [sha256.Size]byte {
-	b := make([]byte, 0, 512)
-	b = append(b, prev[:]...)
-	b = binary.BigEndian.AppendUint64(b, uint64(seq))
-	b = binary.BigEndian.AppendUint64(b, uint64(e.at))
-	for _, s := range [...]string{e.actor, e.action, e.recType, e.recID, e.before, e.after} {
-		b = binary.BigEndian.AppendUint32(b, uint32(len(s)))
-		b = append(b, s...)
+	row := auditRow{form: formOrigin, at: tx.now, actor: e.Actor, action: e.Action, recType: e.RecType, recID: e.RecID,
+		before: before.text, after: after.text, kind: e.Kind, detail: e.Detail, fromContext: e.Origin == nil}
+	if e.Origin != nil {
+		row.origin = *e.Origin
 	}
-	return sha256.Sum256(b)
+	tx.entries = append(tx.entries, row)
 }
 
 // head is the end of the chain.
@@ -97,8 +69,9 @@ func parseHash(s string) (h [sha256.Size]byte, err error) {
 
 const insertAudit = `
 	INSERT INTO audit_entries
-		(seq, at, actor, action, rec_type, rec_id, before_hash, after_hash, prev_hash, hash)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+		(seq, form, at, actor, action, rec_type, rec_id, before_hash, after_hash, kind, session_id, network, request_id, detail,
+		prev_hash, hash)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
 
 // append writes the entries of a closure that succeeded.
 func (t *trail) append(ctx context.Context, tx *Tx) error {
@@ -108,12 +81,20 @@ func (t *trail) append(ctx context.Context, tx *Tx) error {
 	if err := t.load(ctx, tx); err != nil {
 		return err
 	}
+	origin := tx.db.originOf(ctx)
 	for i := range tx.entries {
 		e := &tx.entries[i]
+		if e.fromContext {
+			e.origin = origin
+		}
+		var kind any // NULL for a change
+		if e.kind != "" {
+			kind = e.kind
+		}
 		next := head{seq: t.head.seq + 1}
 		next.hash = chainHash(t.head.hash, next.seq, e)
-		_, err := tx.Exec(ctx, insertAudit, next.seq, e.at, e.actor, e.action, e.recType, e.recID,
-			e.before, e.after, hex.EncodeToString(t.head.hash[:]), hex.EncodeToString(next.hash[:]))
+		_, err := tx.Exec(ctx, insertAudit, next.seq, e.form, e.at, e.actor, e.action, e.recType, e.recID, e.before, e.after,
+			kind, e.origin.Session, e.origin.Network, e.origin.RequestID, e.detail, hex.EncodeToString(t.head.hash[:]), hex.EncodeToString(next.hash[:]))
 		if err != nil {
 			return err
 		}

@@ -54,6 +54,7 @@ type DB struct {
 	memo     memo
 	disk     *disk
 	mark     *mark
+	origin   func(ctx context.Context) Origin
 
 	acceptLoss bool
 	accepted   *Loss    // at this start

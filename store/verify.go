@@ -21,7 +21,7 @@ func (b *AuditBreak) Error() string {
 }
 
 const selectTrail = `
-	SELECT seq, at, actor, action, rec_type, rec_id, before_hash, after_hash, prev_hash, hash
+	SELECT ` + trailColumns + `
 	FROM audit_entries
 	ORDER BY seq`
 
@@ -38,6 +38,9 @@ func (db *DB) VerifyAudit(ctx context.Context) (entries int64, err error) {
 // verifyTrail walks the chain row by row. Without secrets the signature of its end is not verified.
 func verifyTrail(ctx context.Context, q Querier, s *secrets) (int64, error) {
 	rows, err := q.Query(ctx, selectTrail)
+	if err != nil {
+		rows, err = q.Query(ctx, selectTrailOfForm1) // a backup from before migration 28 is checked as it is
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -58,12 +61,12 @@ func verifyTrail(ctx context.Context, q Querier, s *secrets) (int64, error) {
 
 // verifyEntry compares one row with what has to follow on the last.
 func verifyEntry(rows *Rows, last head) (head, error) {
-	var e auditRow
-	var prev, hash string
 	next := head{}
-	if err := rows.Scan(&next.seq, &e.at, &e.actor, &e.action, &e.recType, &e.recID, &e.before, &e.after, &prev, &hash); err != nil {
+	seq, e, prev, hash, err := scanTrail(rows)
+	if err != nil {
 		return head{}, err
 	}
+	next.seq = seq
 	if next.seq != last.seq+1 {
 		return head{}, &AuditBreak{Seq: last.seq + 1, Reason: "it is missing"}
 	}

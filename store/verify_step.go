@@ -9,7 +9,7 @@ type AuditPosition struct{ last head }
 func (p AuditPosition) Seq() int64 { return p.last.seq }
 
 const selectTrailFrom = `
-	SELECT seq, at, actor, action, rec_type, rec_id, before_hash, after_hash, prev_hash, hash
+	SELECT ` + trailColumns + `
 	FROM audit_entries
 	WHERE seq > $1
 	ORDER BY seq

@@ -66,7 +66,7 @@ func serve(t *testing.T, db *store.DB) string {
 		Endpoints: map[string][]string{"clerk": {"GET /v1/audit", "GET /v1/audit/status"}},
 	}))
 	_, address := servertest.Serve(t, server.Options{
-		Endpoints: audit.New(db, texts).Endpoints(), Auth: tokens{}, Policy: policy, Texts: texts, Now: db.Clock().Now, Log: slog.New(slog.DiscardHandler),
+		Endpoints: audit.New(db, texts, slog.New(slog.DiscardHandler)).Endpoints(), Auth: tokens{}, Policy: policy, Texts: texts, Now: db.Clock().Now, Log: slog.New(slog.DiscardHandler),
 	})
 	return "http://" + address
 }

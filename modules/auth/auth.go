@@ -50,8 +50,11 @@ type Options struct {
 	// FormerKey is the form that value_key had before look-alikes were made one. nil: the same as LoginKey.
 	FormerKey func(value string) string
 	Events    Events // nil: nobody listens
-	Texts     endpoint.Texts
-	Log       *slog.Logger
+	// Changed is called after the commit of a change to a user's status, roles or sessions and before its answer: what
+	// outlives a request, such as an event stream, ends there. nil: nothing does.
+	Changed func(userID string)
+	Texts   endpoint.Texts
+	Log     *slog.Logger
 }
 
 func (o *Options) fill() {
@@ -69,6 +72,9 @@ func (o *Options) fill() {
 	}
 	if o.FormerKey == nil {
 		o.FormerKey = o.LoginKey
+	}
+	if o.Changed == nil {
+		o.Changed = func(string) {}
 	}
 	if o.Texts == nil {
 		o.Texts = keysAsTexts{}
@@ -106,6 +112,7 @@ type Service struct {
 	sessions    *memory[*session]
 	keys        *memory[*keyEntry]
 	keyUse      sync.Map // id of an API key → *atomic.Int64, its latest use
+	scopes      []string // that an API key may have
 }
 
 // New builds the module on a database. Close it when the server has stopped.

@@ -11,7 +11,11 @@ import (
 	"kontor/server/endpoint"
 	"kontor/server/fault"
 	"kontor/server/limit"
+	"kontor/store"
 )
+
+// maxScopes is how many scopes an API key may be given.
+const maxScopes = 100
 
 // maxLoginValue is longer than any credential value.
 const maxLoginValue = 320
@@ -126,15 +130,20 @@ func (s *Service) deleteSession(ctx context.Context, in sessionInput) (endpoint.
 }
 
 type createKeyInput struct {
-	Name string `json:"name" maxLength:"100" example:"Registration form"`
+	Name    string      `json:"name" maxLength:"100" example:"Registration form"`
+	Scopes  []string    `json:"scopes" required:"false" maxItems:"100" example:"users.register" doc:"Names of the endpoints that the key may call; without it, or with * alone, all that take a key."`
+	Expires *store.Time `json:"expires_at" doc:"When the key ends; without it, it does not."`
 }
 
 func (in *createKeyInput) Validate(v *fault.Fields) {
 	in.Name = input.Required(v, "name", in.Name, maxKeyName)
+	if len(in.Scopes) > maxScopes {
+		v.Add("scopes", "invalid.max_items", fault.Args{"Max": maxScopes})
+	}
 }
 
 func (s *Service) createKey(ctx context.Context, in createKeyInput) (NewAPIKey, error) {
-	return s.CreateKey(ctx, in.Name)
+	return s.CreateKey(ctx, in.Name, KeyLimits{Scopes: in.Scopes, Expires: in.Expires})
 }
 
 type keysInput struct {

@@ -43,6 +43,8 @@ type APIKey struct {
 	CreatedBy  string      `json:"created_by" doc:"The nil id for the key of the first start."`
 	LastUsedAt *store.Time `json:"last_used_at"`
 	RevokedAt  *store.Time `json:"revoked_at"`
+	Scopes     []string    `json:"scopes" example:"users.register" doc:"Names of the endpoints that the key may call; * for all that take a key."`
+	ExpiresAt  *store.Time `json:"expires_at" doc:"From then on the key is refused; null for one that does not expire."`
 
 	version int64
 }
@@ -58,16 +60,19 @@ type NewAPIKey struct {
 
 // keyEntry is what is remembered of a valid key.
 type keyEntry struct {
-	caller *access.Caller
-	read   generation
-	used   *atomic.Int64
+	caller  *access.Caller
+	expires *store.Time
+	read    generation
+	used    *atomic.Int64
 }
 
-const keyColumns = "id, name, created_at, created_by, last_used_at, revoked_at, version"
+const keyColumns = "id, name, created_at, created_by, last_used_at, revoked_at, scopes, expires_at, version"
 
 func scanKey(row records.Row) (APIKey, error) {
 	var k APIKey
-	err := row.Scan(&k.ID, &k.Name, &k.CreatedAt, &k.CreatedBy, &k.LastUsedAt, &k.RevokedAt, &k.version)
+	var scopes string
+	err := row.Scan(&k.ID, &k.Name, &k.CreatedAt, &k.CreatedBy, &k.LastUsedAt, &k.RevokedAt, &scopes, &k.ExpiresAt, &k.version)
+	k.Scopes = shownScopes(scopes)
 	return k, err
 }
 
@@ -85,20 +90,23 @@ var keyList = list.New(list.Source[APIKey]{
 		{Name: "created_by", Type: list.UUID, Column: "created_by"},
 		{Name: "last_used_at", Type: list.Time, Column: "last_used_at", Null: true},
 		{Name: "revoked_at", Type: list.Time, Column: "revoked_at", Null: true},
+		{Name: "expires_at", Type: list.Time, Column: "expires_at", Null: true},
 	},
 })
 
 const (
-	insertKey = `INSERT INTO api_keys (id, name, key_hash, created_at, created_by) VALUES ($1, $2, $3, $4, $5)`
+	insertKey = `
+		INSERT INTO api_keys (id, name, key_hash, created_at, created_by, scopes, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`
 
-	selectKeyByHash = `SELECT id FROM api_keys WHERE key_hash = $1 AND revoked_at IS NULL`
+	selectKeyByHash = `SELECT id, scopes, expires_at FROM api_keys WHERE key_hash = $1 AND revoked_at IS NULL`
 
 	updateKeyRevoked = `UPDATE api_keys SET revoked_at = $2, version = version + 1 WHERE id = $1 AND revoked_at IS NULL`
 
 	updateKeyUse = `UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`
 )
 
-// APIKey gives the holder of a key. It returns fault.Unauthorized for one that is unknown or revoked, and
+// APIKey returns the holder of a key. It returns fault.Unauthorized for one that is unknown, revoked or expired, and
 // fault.AuthUnavailable when the key stands neither in memory nor can be read.
 func (s *Service) APIKey(ctx context.Context, key string) (*access.Caller, error) {
 	entry, ok := s.keys.get(key)
@@ -107,6 +115,9 @@ func (s *Service) APIKey(ctx context.Context, key string) (*access.Caller, error
 		if entry, err = s.readKey(ctx, key); err != nil {
 			return nil, err
 		}
+	}
+	if entry.expires != nil && s.db.Now() >= *entry.expires {
+		return nil, fault.Unauthorized
 	}
 	entry.used.Store(int64(s.db.Now()))
 	return entry.caller, nil
@@ -117,8 +128,9 @@ func (s *Service) readKey(ctx context.Context, key string) (*keyEntry, error) {
 		return nil, fault.Unauthorized
 	}
 	read := s.generations.now(keyGeneration)
-	var id string
-	err := s.db.QueryRow(ctx, selectKeyByHash, s.keyHash(key)).Scan(&id)
+	var id, scopes string
+	var expires *store.Time
+	err := s.db.QueryRow(ctx, selectKeyByHash, s.keyHash(key)).Scan(&id, &scopes, &expires)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, fault.Unauthorized
 	}
@@ -126,7 +138,8 @@ func (s *Service) readKey(ctx context.Context, key string) (*keyEntry, error) {
 		return nil, fault.AuthUnavailable.Because(err)
 	}
 	used, _ := s.keyUse.LoadOrStore(id, new(atomic.Int64))
-	entry := &keyEntry{caller: &access.Caller{KeyID: id}, read: read, used: used.(*atomic.Int64)}
+	caller := &access.Caller{KeyID: id, Scopes: callerScopes(scopes)}
+	entry := &keyEntry{caller: caller, expires: expires, read: read, used: used.(*atomic.Int64)}
 	s.keys.put(strings.Clone(key), entry)
 	return entry, nil
 }
@@ -149,12 +162,16 @@ func isKeyForm(key string) bool {
 	return true
 }
 
-// CreateKey makes a key: kontor_<id>_<secret>.
-func (s *Service) CreateKey(ctx context.Context, name string) (NewAPIKey, error) {
+// CreateKey makes a key: kontor_<id>_<secret>. It returns fault.InvalidInput for limits that cannot be.
+func (s *Service) CreateKey(ctx context.Context, name string, limits KeyLimits) (NewAPIKey, error) {
+	limits, err := s.checkLimits(limits)
+	if err != nil {
+		return NewAPIKey{}, err
+	}
 	var made NewAPIKey
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		var err error
-		if made, err = s.IssueKey(ctx, tx, name); err != nil {
+		if made, err = s.issueKey(ctx, tx, name, limits); err != nil {
 			return err
 		}
 		tx.Respond(http.StatusCreated, made)
@@ -163,16 +180,21 @@ func (s *Service) CreateKey(ctx context.Context, name string) (NewAPIKey, error)
 	return made, err
 }
 
-// IssueKey is [Service.CreateKey] as a part of a transaction.
+// IssueKey makes a key without limits as a part of a transaction.
 func (s *Service) IssueKey(ctx context.Context, tx *store.Tx, name string) (NewAPIKey, error) {
+	return s.issueKey(ctx, tx, name, KeyLimits{})
+}
+
+func (s *Service) issueKey(ctx context.Context, tx *store.Tx, name string, limits KeyLimits) (NewAPIKey, error) {
+	scopes := strings.Join(limits.Scopes, ",")
 	id := store.NewID()
 	secret := make([]byte, keySecretBytes)
 	rand.Read(secret) // never fails: it ends the program instead
 	made := NewAPIKey{
-		APIKey: APIKey{ID: id, Name: name, CreatedBy: records.Actor(ctx), version: 1},
+		APIKey: APIKey{ID: id, Name: name, CreatedBy: records.Actor(ctx), Scopes: shownScopes(scopes), ExpiresAt: limits.Expires, version: 1},
 		Key:    "kontor_" + strings.ReplaceAll(id, "-", "") + "_" + base64.RawURLEncoding.EncodeToString(secret),
 	}
-	return made, s.insertKey(ctx, tx, &made.APIKey, made.Key)
+	return made, s.insertKey(ctx, tx, &made.APIKey, scopes, made.Key)
 }
 
 // StoreKey stores a key that the operator chose, at the first start. It returns ErrKeyForm.
@@ -180,12 +202,12 @@ func (s *Service) StoreKey(ctx context.Context, tx *store.Tx, name, key string) 
 	if !isKeyForm(key) {
 		return ErrKeyForm
 	}
-	return s.insertKey(ctx, tx, &APIKey{ID: store.NewID(), Name: name, CreatedBy: store.NilID}, key)
+	return s.insertKey(ctx, tx, &APIKey{ID: store.NewID(), Name: name, CreatedBy: store.NilID, Scopes: shownScopes("")}, "", key)
 }
 
-func (s *Service) insertKey(ctx context.Context, tx *store.Tx, k *APIKey, key string) error {
+func (s *Service) insertKey(ctx context.Context, tx *store.Tx, k *APIKey, scopes, key string) error {
 	k.CreatedAt = tx.Now()
-	if _, err := tx.Exec(ctx, insertKey, k.ID, k.Name, s.keyHash(key), k.CreatedAt, k.CreatedBy); err != nil {
+	if _, err := tx.Exec(ctx, insertKey, k.ID, k.Name, s.keyHash(key), k.CreatedAt, k.CreatedBy, scopes, k.ExpiresAt); err != nil {
 		return fmt.Errorf("store an API key: %w", err)
 	}
 	return keyProof.AuditEntry(ctx, tx, store.AuditEntry{Actor: k.CreatedBy, Action: actionKeyCreate, RecType: keyProof.Type, RecID: k.ID})

@@ -74,7 +74,7 @@ func TestAPIKeys_AreForAdministrators(t *testing.T) {
 func TestAPIKeys_Refusals(t *testing.T) {
 	w := newWorld(t)
 	token := w.administrator()
-	made, err := w.auth.CreateKey(context.Background(), "test")
+	made, err := w.auth.CreateKey(context.Background(), "test", auth.KeyLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestStoreKey_OfAnyForm(t *testing.T) {
 func TestAPIKeys_LastUse(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
-	made, err := w.auth.CreateKey(ctx, "test")
+	made, err := w.auth.CreateKey(ctx, "test", auth.KeyLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func FuzzAPIKey(f *testing.F) {
 		f.Fatal(err)
 	}
 	ctx := context.Background()
-	made, err := service.CreateKey(ctx, "test")
+	made, err := service.CreateKey(ctx, "test", auth.KeyLimits{})
 	if err != nil {
 		f.Fatal(err)
 	}

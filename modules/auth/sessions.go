@@ -158,9 +158,13 @@ func (s *Service) EndSessions(ctx context.Context, tx *store.Tx, userID, exceptI
 	return nil
 }
 
-// Changed makes the next request of a user see what the transaction changes about him: status, roles, sessions.
+// Changed makes the next request of a user see what the transaction changes about them: status, roles, sessions. Open
+// streams that lose their session or right end before the change is answered.
 func (s *Service) Changed(tx *store.Tx, userID string) {
-	tx.AfterCommit(func() { s.generations.end(userID) })
+	tx.AfterCommit(func() {
+		s.generations.end(userID)
+		s.options.Changed(userID)
+	})
 }
 
 // endSession ends a session. One that has ended before stays as it is.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/fault"
 	"kontor/store"
@@ -39,7 +40,9 @@ const (
 
 	upsertPassword = `
 		INSERT INTO passwords (user_id, hash, changed_at) VALUES ($1, $2, $3)
-		ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, changed_at = excluded.changed_at`
+		ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, changed_at = excluded.changed_at, printed = FALSE`
+
+	updatePasswordPrinted = `UPDATE passwords SET printed = TRUE WHERE user_id = $1`
 
 	updatePasswordHash = `UPDATE passwords SET hash = $2 WHERE user_id = $1 AND hash = $3`
 
@@ -148,6 +151,9 @@ func (s *Service) verify(ctx context.Context, tried attempt, typed login, passwo
 	// Most who have to wait are told without a write and without a place in the queue.
 	_, wait, err := s.choose(ctx, s.db, tried)
 	if err := coolingOff(wait, err); err != nil {
+		if errors.Is(err, fault.CoolingOff) {
+			reportFailure(ctx, endpoint.Throttling, "auth.cooling_off", tried, "")
+		}
 		return account{}, "", lane{}, err
 	}
 	// The place comes before the attempt is counted: who is turned away for want of one has not used it up.
@@ -176,6 +182,7 @@ func (s *Service) verify(ctx context.Context, tried attempt, typed login, passwo
 	}
 	if matched := s.hasher.matches(hash, password); !matched || !real {
 		s.options.Log.Info("sign-in refused", "request_id", endpoint.Of(ctx).RequestID)
+		reportFailure(ctx, endpoint.FailedSignIn, "auth.sign_in_failed", tried, user.id)
 		if err := s.countForNetworks(ctx, tried); err != nil {
 			return account{}, "", lane{}, err
 		}
@@ -185,6 +192,19 @@ func (s *Service) verify(ctx context.Context, tried attempt, typed login, passwo
 		upgraded = s.hasher.hash(password).String()
 	}
 	return user, upgraded, used, nil
+}
+
+// MarkPrinted notes that the password of a user was printed, until it is replaced: the user is reminded to do so.
+func (s *Service) MarkPrinted(ctx context.Context, tx *store.Tx, userID string) error {
+	_, err := tx.Exec(ctx, updatePasswordPrinted, userID)
+	return err
+}
+
+// reportFailure reports a failed attempt to the audit trail. What was tried is named by its keyed hash only: a password
+// typed into the wrong field must not be kept.
+func reportFailure(ctx context.Context, kind endpoint.EventKind, action string, tried attempt, userID string) {
+	const shown = 16 // digits of the hash: enough to recognise a value again
+	endpoint.Report(ctx, endpoint.Event{Kind: kind, Action: action, RecType: access.Users.Name, RecID: userID, Subject: tried.who[:shown]})
 }
 
 // SetPassword stores a hash from [Service.HashPassword] in place of the one before and revokes the device tokens of the

@@ -166,7 +166,13 @@ func (s *Service) Get(ctx context.Context, in OneInput) (Chat, error) {
 	if _, err := conversations.Get(ctx, s.db, in.ID, access.Read); err != nil {
 		return Chat{}, err
 	}
+	reportLook(ctx, in.ID)
 	return chat, nil
+}
+
+// reportLook tells the audit trail that somebody reads a chat of others by a grant.
+func reportLook(ctx context.Context, chatID string) {
+	endpoint.Report(ctx, endpoint.Event{Kind: endpoint.Reading, Action: "chats.read_of_others", RecType: access.Chats.Name, RecID: chatID})
 }
 
 // List gives the chats that the caller takes part in, and those that he may read by a grant on them, the latest activity

@@ -112,6 +112,9 @@ func (s *Service) Messages(ctx context.Context, in MessagesInput) ([]Message, er
 	if err != nil {
 		return nil, err
 	}
+	if !c.has(access.From(ctx).UserID) {
+		reportLook(ctx, in.ID)
+	}
 	end, err := in.end(ctx, s.db)
 	if err != nil {
 		return nil, err

@@ -82,6 +82,16 @@ func TestAPIKeyCommands(t *testing.T) {
 	}
 }
 
+func TestAPIKeyCommands_LimitAKey(t *testing.T) {
+	t.Parallel()
+	in := newBank(t)
+	succeeded(t, run(nil, "", "apikey", "create", "form", "--scope=users.register", "--scope=auth.public", "--expires=2099-01-31", in), "kontor_")
+	succeeded(t, run(nil, "", "apikey", "list", in), "2099-01-31T00:00:00.000Z  auth.public,users.register  form")
+	refused(t, run(nil, "", "apikey", "create", "form", "--scope=audit.list", in), "users.register")
+	refused(t, run(nil, "", "apikey", "create", "form", "--expires=2001-01-31", in), "past")
+	refused(t, run(nil, "", "apikey", "create", "form", "--expires=soon", in), "neither a date")
+}
+
 func TestAdminister_RefusesADirectoryWithoutData(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "data")

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"kontor/modules"
 	"kontor/modules/auth"
@@ -24,7 +25,27 @@ type apiKeyCommand struct {
 }
 
 type apiKeyCreateCommand struct {
-	Name string `arg:"" help:"What the key is for."`
+	Name    string   `arg:"" help:"What the key is for."`
+	Scope   []string `help:"Endpoint that the key may call, such as users.register; may be repeated. Without it: all that take a key." placeholder:"NAME"`
+	Expires string   `help:"When the key ends, such as 2027-01-31 (UTC) or 2027-01-31T08:00:00Z. Without it: never." placeholder:"TIME"`
+}
+
+// limits reads the flags.
+func (c apiKeyCreateCommand) limits() (l auth.KeyLimits, err error) {
+	l.Scopes = c.Scope
+	if c.Expires == "" {
+		return l, nil
+	}
+	at, err := time.Parse(time.DateOnly, c.Expires)
+	if err != nil {
+		at, err = time.Parse(time.RFC3339, c.Expires)
+	}
+	if err != nil {
+		return l, fmt.Errorf("--expires=%s is neither a date such as 2027-01-31 nor a time such as 2027-01-31T08:00:00Z", c.Expires)
+	}
+	end := store.TimeOf(at)
+	l.Expires = &end
+	return l, nil
 }
 
 // Run makes a key. Nothing but the key is printed, so that a script can take it.
@@ -32,8 +53,12 @@ func (c apiKeyCreateCommand) Run(ctx context.Context, p Process, r *settings.Res
 	if strings.TrimSpace(c.Name) == "" {
 		return errors.New("the name of the key is empty: say what it is for")
 	}
+	limits, err := c.limits()
+	if err != nil {
+		return err
+	}
 	return administer(ctx, p, r, func(ctx context.Context, m *modules.Modules) error {
-		made, err := m.Auth.CreateKey(ctx, c.Name)
+		made, err := m.Auth.CreateKey(ctx, c.Name, limits)
 		if err != nil {
 			return err
 		}
@@ -59,9 +84,10 @@ func (c apiKeyListCommand) Run(ctx context.Context, p Process, r *settings.Resul
 			return out.Encode(keys)
 		}
 		table := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "ID\tCREATED\tLAST USED\tREVOKED\tNAME")
+		fmt.Fprintln(table, "ID\tCREATED\tLAST USED\tREVOKED\tEXPIRES\tSCOPES\tNAME")
 		for _, k := range keys {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", k.ID, k.CreatedAt, moment(k.LastUsedAt), moment(k.RevokedAt), printable(k.Name))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.CreatedAt, moment(k.LastUsedAt), moment(k.RevokedAt),
+				moment(k.ExpiresAt), strings.Join(k.Scopes, ","), printable(k.Name))
 		}
 		return table.Flush()
 	})

@@ -37,6 +37,7 @@ type tree struct {
 	Backup     backupCommand     `cmd:"" help:"Write everything to one file."`
 	Restore    restoreCommand    `cmd:"" help:"Bring a backup back into an empty data directory."`
 	Check      checkCommand      `cmd:"" help:"Check the database and the chain of the audit trail."`
+	Audit      auditCommand      `cmd:"" help:"Export the audit trail, and verify an export."`
 	Settings   settingsCommand   `cmd:"" help:"Show every setting: its value, where that comes from and what it means."`
 	Completion completionCommand `cmd:"" help:"Print a script that completes commands and flags in a shell."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`

@@ -66,6 +66,11 @@ func (s *Service) GetKYC(ctx context.Context, in OneInput) (KYC, error) {
 		return KYC{}, err
 	}
 	k.Requirements = requirements(c, k.Documents, today)
+	looked := endpoint.Event{Kind: endpoint.Reading, Action: "customers.kyc_read", RecType: access.Customers.Name, RecID: c.ID}
+	if !masked && len(k.Documents) > 0 {
+		looked.Note = "document_numbers"
+	}
+	endpoint.Report(ctx, looked)
 	if masked {
 		for i := range k.Documents {
 			k.Documents[i].Number = mask(k.Documents[i].Number)

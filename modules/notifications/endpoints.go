@@ -41,7 +41,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.Preferences)},
 		{Name: "notifications.deliveries", Method: http.MethodGet, Path: "/v1/notifications/deliveries",
 			Access: access.On(access.Deliveries, access.ReadAll), Summary: "List what was sent by e-mail and SMS, or is waiting to be.",
-			Doc:    endpoint.Doc{Search: deliveryList.Search()},
+			Doc: endpoint.Doc{Search: deliveryList.Search()}, Reports: endpoint.Event{Kind: endpoint.Reading, Action: "notifications.outbox_read"},
 			Handle: endpoint.JSON(http.StatusOK, s.ListDeliveries)},
 		{Name: "notifications.retry_delivery", Method: http.MethodPost, Path: "/v1/notifications/deliveries/{id}/retry",
 			Access: access.On(access.Deliveries, access.Update), Summary: "Send a delivery that was given up again.",

@@ -18,6 +18,7 @@ type common struct {
 	LinkURL           string      `json:"link_url"`
 	LinkText          string      `json:"link_text"`
 	Read              bool        `json:"read"`
+	Test              bool        `json:"test,omitzero"`
 	CreatedAt         *store.Time `json:"created_at"`
 	SentAt            *store.Time `json:"sent_at"`
 	ChannelsAttempted *[]string   `json:"channels_attempted"` // null on streams
@@ -34,7 +35,7 @@ func (s *Service) tail(language string, n *Listed, sentAt store.Time) []byte {
 	}
 	b, err := json.Marshal(common{
 		CustomerID: n.CustomerID, Event: n.Event, Title: n.Title, Content: n.Content, RecType: n.RecType,
-		LinkURL: n.LinkURL, LinkText: n.LinkText, Read: n.Read, CreatedAt: n.CreatedAt, SentAt: &sentAt,
+		LinkURL: n.LinkURL, LinkText: n.LinkText, Read: n.Read, Test: n.Test, CreatedAt: n.CreatedAt, SentAt: &sentAt,
 	})
 	if err != nil {
 		s.options.Log.Error("a notification cannot be encoded", "cause", err)
@@ -71,7 +72,7 @@ func (s *Service) publish(src source, copies []copied) {
 		if !known {
 			n := Listed{Notification: Notification{
 				CustomerID: src.customerID, Event: src.event, Content: src.content, RecType: src.recType, RecID: src.recID,
-				CreatedAt: &src.createdAt, titleKey: src.titleKey, contentKey: src.contentKey, metadata: src.metadata,
+				CreatedAt: &src.createdAt, Test: src.metadata == testMetadata, titleKey: src.titleKey, contentKey: src.contentKey, metadata: src.metadata,
 			}}
 			tail = s.tail(language, &n, now)
 			tails[language] = tail

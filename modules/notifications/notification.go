@@ -29,6 +29,7 @@ type Notification struct {
 	SentAt            *store.Time `json:"sent_at" doc:"When it was first written to a stream."` // first written to a stream
 	ReadAt            *store.Time `json:"read_at"`
 	Read              bool        `json:"read"`
+	Test              bool        `json:"test,omitzero" doc:"Made by the trigger for tests; missing from all others."`
 	ChannelsAttempted []string    `json:"channels_attempted" example:""`
 	ChannelsSent      []string    `json:"channels_sent" example:""`
 	ChannelsDelivered []string    `json:"channels_delivered" example:""`
@@ -71,7 +72,7 @@ func scanNotification(row records.Row) (Notification, error) {
 	var createdAt store.Time
 	err := row.Scan(&n.ID, &n.UserID, &n.CustomerID, &n.Event, &n.titleKey, &n.contentKey, &n.Content, &n.RecID, &n.RecType,
 		&n.metadata, &createdAt, &n.SentAt, &n.ReadAt, &n.Read, &n.deleted, &n.version)
-	n.CreatedAt = &createdAt
+	n.CreatedAt, n.Test = &createdAt, n.metadata == testMetadata
 	return n, err
 }
 

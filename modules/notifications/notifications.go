@@ -96,6 +96,7 @@ func New(db *store.DB, texts Texts, o Options) *Service {
 		Heartbeat: o.Heartbeat, PerUser: o.ConnectionsPerUser, Now: db.Clock().Now, Check: s.mayGoOn, Wrote: s.wrote,
 		CloseFrame: closeFrame, Log: o.Log,
 	})
+	o.Policy.OnChange(s.policyChanged)
 	owner := store.NewID()
 	for channel, gateway := range map[string]Gateway{Email: o.Email, SMS: o.SMS} {
 		if gateway != nil {

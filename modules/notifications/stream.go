@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -30,9 +31,10 @@ var (
 	resetFrame = sse.Event("", "reset", []byte(`{"reason":"unknown_event_id"}`))
 )
 
-// watched is what is known of a stream beside its user: who opened it, and by which endpoint.
+// watched is what is known of a stream beside its user: who opened it, as they stood at the last check, and by which
+// endpoint.
 type watched struct {
-	caller   *access.Caller
+	caller   atomic.Pointer[access.Caller]
 	endpoint string
 }
 
@@ -48,7 +50,8 @@ func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 		s.answerHead(r)
 		return nil
 	}
-	opened := watched{caller: request.Caller, endpoint: r.Fiber.Method() + " " + streamPath}
+	opened := &watched{endpoint: r.Fiber.Method() + " " + streamPath}
+	opened.caller.Store(request.Caller)
 	stream, err := s.hub.Open(request.Caller.UserID, request.Language, expires.Std(), opened)
 	switch {
 	case errors.Is(err, sse.ErrDraining):
@@ -56,6 +59,11 @@ func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 		return r.Fiber.Status(http.StatusServiceUnavailable).SendString(drainingText)
 	case err != nil:
 		return fault.TooManyStreams.Because(err)
+	}
+	// The session may have ended between the check of the request and now; from here on its end also ends the stream.
+	if err := s.check(stream); err != nil {
+		stream.End()
+		return err
 	}
 	// What is published from here on is noted by the hub; what was before is read from the table.
 	begun, err := s.begin(ctx, stream, r.Fiber.Get("Last-Event-ID"))
@@ -115,15 +123,38 @@ func (s *Service) run(stream *sse.Stream, begun beginning, connection net.Conn) 
 // checkTime is how long the check of one stream may take.
 const checkTime = 2 * time.Second
 
-// mayGoOn asks at each heartbeat whether session and right still stand. What cannot be read counts as ended: the client
-// comes back and is told.
-func (s *Service) mayGoOn(stream *sse.Stream) bool {
-	opened := stream.Data.(watched)
+// mayGoOn reports whether the session of a stream and the right to it still stand. A session that cannot be read counts
+// as ended: the client comes back and gets the reason.
+func (s *Service) mayGoOn(stream *sse.Stream) bool { return s.check(stream) == nil }
+
+// check returns why a stream may not go on: fault.Unauthorized, fault.AuthUnavailable or fault.NoAccess.
+func (s *Service) check(stream *sse.Stream) error {
+	opened := stream.Data.(*watched)
 	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 	defer cancel()
-	caller, err := s.sessions.Session(ctx, opened.caller)
-	return err == nil && caller.Under(s.options.Policy.Load()).MayCall(opened.endpoint)
+	caller, err := s.sessions.Session(ctx, opened.caller.Load())
+	if err != nil {
+		return err
+	}
+	opened.caller.Store(caller)
+	if !s.mayListen(stream) {
+		return fault.NoAccess
+	}
+	return nil
 }
+
+// mayListen reports whether the policy in force lets the caller of a stream have it, from memory alone.
+func (s *Service) mayListen(stream *sse.Stream) bool {
+	opened := stream.Data.(*watched)
+	return opened.caller.Load().Under(s.options.Policy.Load()).MayCall(opened.endpoint)
+}
+
+// SessionsChanged ends the streams of a user whose session or right is gone. Call it after the commit of the change and
+// before its answer: nothing is delivered to those streams once it has returned.
+func (s *Service) SessionsChanged(userID string) { s.hub.Revoke(userID, s.mayGoOn) }
+
+// policyChanged ends the streams of all callers who lost the right to them.
+func (s *Service) policyChanged() { s.hub.Revoke("", s.mayListen) }
 
 // wrote hears which frames were written to a stream.
 func (s *Service) wrote(positions []sse.Position) {

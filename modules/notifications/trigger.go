@@ -3,7 +3,6 @@ package notifications
 import (
 	"context"
 
-	"kontor/modules/notice"
 	"kontor/server/access"
 	"kontor/store"
 )
@@ -21,7 +20,11 @@ const (
 	messageNobody    = "No connected users to notify"
 )
 
-// Trigger makes a test notification for the given users and for all who have a stream open.
+// testMetadata marks the copies of a test notification. Only the trigger writes it.
+const testMetadata = `{"test":true}`
+
+// Trigger makes a test notification for the given users and for all who have a stream open. Its copies are marked as a
+// test, and nothing leaves by e-mail or SMS.
 func (s *Service) Trigger(ctx context.Context, in TriggerInput) (Triggered, error) {
 	recipients := unique(append([]string(in.UserIDs), s.hub.Users()...))
 	if len(recipients) == 0 {
@@ -29,7 +32,7 @@ func (s *Service) Trigger(ctx context.Context, in TriggerInput) (Triggered, erro
 	}
 	src := source{
 		event: string(in.Event), customerID: orNil(string(in.CustomerID)), titleKey: string(in.TitleKey), content: string(in.Content),
-		channels: kinds[notice.Event(in.Event)].channels,
+		args: map[string]any{"test": true},
 	}
 	src.recType, src.recID = in.record()
 	answer := Triggered{Message: messageTriggered}

@@ -3,6 +3,7 @@ package notifications_test
 import (
 	"testing"
 
+	"kontor/modules/notifications"
 	"kontor/server/access"
 	"kontor/server/servertest"
 	"kontor/store"
@@ -20,12 +21,32 @@ func TestTrigger_TellsEveryoneWhoIsConnected(t *testing.T) {
 		t.Errorf("got %v, want the two who are connected and Carla", made)
 	}
 	for _, l := range []*line{first, second} {
-		if f := l.expect("message"); f.member(t, "title") != "a \n title" || f.member(t, "event") != "test" {
+		if f := l.expect("message"); f.member(t, "title") != "a \n title" || f.member(t, "event") != "test" || f.member(t, "test") != true {
 			t.Errorf("got %+v", f)
 		}
 	}
-	if p := list(t, carla, ""); p.Total != 1 {
-		t.Errorf("Carla has %d", p.Total)
+	p := list(t, carla, "")
+	if p.Total != 1 || p.Data[0]["test"] != true {
+		t.Errorf("Carla has %v", p)
+	}
+	told(t, s, systemNotice(carla.UserID))
+	if row := list(t, carla, "").Data[0]; row["test"] != nil {
+		t.Errorf("a real notification is marked as a test: %v", row)
+	}
+}
+
+// The genuine mail of an event must not be had by its name: neither a gateway nor the local outbox gets one.
+func TestTrigger_SendsNothingByMailOrSMS(t *testing.T) {
+	s := servertest.Start(t)
+	anna := s.User(access.Customer)
+	for event, channels := range notifications.Channels() {
+		made := s.Keyed().Do("POST", path+"/trigger", map[string]any{"event": event, "user_ids": []string{anna.UserID}}).Expect(t, 200).JSON(t)
+		if made["recipients"] != 1.0 {
+			t.Errorf("%s: got %v", event, made)
+		}
+		if n := count(t, s.DB, "deliveries"); n != 0 {
+			t.Fatalf("%s with the channels %v made %d deliveries", event, channels, n)
+		}
 	}
 }
 

@@ -25,11 +25,6 @@ func (s *Service) get(ctx context.Context, in userPath) (User, error) {
 	return s.read(ctx, s.db, in.UserID, access.Read)
 }
 
-// me reads the caller's own user.
-func (s *Service) me(ctx context.Context, _ endpoint.None) (User, error) {
-	return s.read(ctx, s.db, access.From(ctx).UserID, access.Read)
-}
-
 func (s *Service) read(ctx context.Context, q store.Querier, userID string, wanted access.Permission) (User, error) {
 	u, err := accounts.Get(ctx, q, userID, wanted)
 	return withRoles(ctx, q, u, err)

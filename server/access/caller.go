@@ -11,6 +11,7 @@ type Caller struct {
 	UserID    string
 	SessionID string
 	KeyID     string   // the API key, on routes that take one
+	Scopes    []string // names of the endpoints that the API key may call; nil: all that take a key
 	Roles     []string // role ids of the user
 
 	policy *Policy
@@ -21,6 +22,9 @@ func (c Caller) Under(p *Policy) *Caller {
 	c.policy = p
 	return &c
 }
+
+// InScope reports whether the API key of the caller may call the endpoint with the name.
+func (c *Caller) InScope(name string) bool { return c.Scopes == nil || slices.Contains(c.Scopes, name) }
 
 // Permissions are what the caller holds on a type by grants on the type, himself or through his roles.
 func (c *Caller) Permissions(t RecordType) Permission {

@@ -78,7 +78,10 @@ func (p *Policy) Limit(endpoint string) (perMinute int, ok bool) {
 }
 
 // Current holds the policy in force. The zero value refuses everything.
-type Current struct{ policy atomic.Pointer[Policy] }
+type Current struct {
+	policy  atomic.Pointer[Policy]
+	changed []func()
+}
 
 var nobody = NewPolicy(PolicyData{})
 
@@ -90,5 +93,14 @@ func (c *Current) Load() *Policy {
 	return nobody
 }
 
+// OnChange registers a function that runs after each new policy is in force and before Store returns. It must be quick.
+// Call it before the first request.
+func (c *Current) OnChange(f func()) { c.changed = append(c.changed, f) }
+
 // Store puts a new policy in force for the next request.
-func (c *Current) Store(p *Policy) { c.policy.Store(p) }
+func (c *Current) Store(p *Policy) {
+	c.policy.Store(p)
+	for _, f := range c.changed {
+		f()
+	}
+}

@@ -22,6 +22,8 @@ type Context struct {
 	DeviceToken string    // X-Device-Token, of a sign-in
 	IfMatch     string    // the header as sent
 	Now         time.Time // when the request came in, by the service's clock
+
+	events []Event // see Report
 }
 
 type contextKey struct{}

@@ -27,6 +27,7 @@ type Endpoint struct {
 	MaxBody  int          // bytes; zero means DefaultMaxBody
 	Draining string       // plain text answered with 503 while the service shuts down; empty: the health map
 	Doc      Doc          // what the API document cannot find out from the rest
+	Reports  Event        // the security event that a success is; one without an action is none
 	Handle   Handler
 }
 

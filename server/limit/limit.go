@@ -94,6 +94,23 @@ func (l *Limiter) Allow(key []byte, perMinute int) Verdict {
 	return verdict
 }
 
+// GiveBack undoes the count of one request of the key that was allowed, for a count of failures that has to come before
+// the outcome is known.
+func (l *Limiter) GiveBack(key []byte, perMinute int) {
+	if perMinute <= 0 {
+		return
+	}
+	interval := int64(period) / int64(perMinute)
+	s := &l.shards[maphash.Bytes(l.seed, key)%shards]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if arrival, known := s.arrivals[string(key)]; known {
+		s.arrivals[string(key)] = arrival - interval
+	} else {
+		s.overflow -= interval
+	}
+}
+
 // conform is the algorithm itself: it decides about a request at now and gives the new theoretical arrival time.
 func conform(now, arrival int64, perMinute int) (Verdict, int64) {
 	interval := int64(period) / int64(perMinute)

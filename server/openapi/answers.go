@@ -119,6 +119,9 @@ func faultsOf(row endpoint.Endpoint) map[int][]fault.Kind {
 	if !row.Access.IsPublic() {
 		kinds = append(kinds, fault.Unauthorized, fault.Unavailable)
 	}
+	if row.Access.TakesAPIKey() {
+		kinds = append(kinds, fault.NoAccess) // beyond the scopes of the key
+	}
 	if row.Access.TakesBearer() {
 		kinds = append(kinds, fault.NoAccess, fault.AuthUnavailable)
 	}

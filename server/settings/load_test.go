@@ -58,7 +58,7 @@ func TestLoad_Defaults(t *testing.T) {
 		RateLimits: settings.RateLimits{Enabled: true, PublicPerMinute: 60, PrivatePerMinute: 1200},
 		Notifications: settings.Notifications{
 			SSE:     settings.SSE{Heartbeat: 25 * time.Second, ConnectionsPerUser: 10},
-			Trigger: settings.Trigger{Enabled: true},
+			Trigger: settings.Trigger{Enabled: settings.TriggerAuto},
 			Queue:   settings.Queue{MaxAttempts: 8, Base: 2 * time.Second, Max: time.Hour},
 		},
 		Profile:  settings.Profile{AvatarMaxBytes: 5 << 20, AvatarMaxPixels: 40_000_000},

@@ -24,6 +24,7 @@ type Settings struct {
 	Notifications Notifications
 	Profile       Profile
 	Invoices      Invoices
+	Audit         Audit
 	Log           Log
 	Secrets       Secrets
 }
@@ -89,8 +90,15 @@ type SSE struct {
 
 // Trigger switches the route that makes test notifications.
 type Trigger struct {
-	Enabled bool
+	Enabled string // TriggerAuto, TriggerOn or TriggerOff
 }
+
+// The values of Trigger.Enabled. TriggerAuto means on for a development machine only, see [Settings.TriggerEnabled].
+const (
+	TriggerAuto = "auto"
+	TriggerOn   = "true"
+	TriggerOff  = "false"
+)
 
 // Queue says how often and at what pace a delivery is tried.
 type Queue struct {

@@ -20,7 +20,7 @@ func (h *Hub) beat() {
 		now, clock := time.Now(), h.options.Now()
 		var woken []*Stream
 		for _, s := range streams {
-			if s.due(now, clock, h.options.Heartbeat) && s.allowed() && s.push(keepalive) {
+			if s.due(now, clock, h.options.Heartbeat) && s.allowed() && s.push(keepalive, clock) {
 				woken = append(woken, s)
 			}
 		}
@@ -32,7 +32,7 @@ func (h *Hub) beat() {
 // a connection.
 func (s *Stream) due(now, clock time.Time, period time.Duration) bool {
 	s.mu.Lock()
-	expired := !s.expires.IsZero() && !clock.Before(s.expires)
+	expired := s.expired(clock)
 	due := !now.Before(s.beat)
 	unattached := due && s.conn == nil
 	if due {
@@ -48,6 +48,11 @@ func (s *Stream) due(now, clock time.Time, period time.Duration) bool {
 		return due
 	}
 	return false
+}
+
+// expired reports whether the token that opened the stream has ended.
+func (s *Stream) expired(clock time.Time) bool {
+	return !s.expires.IsZero() && !clock.Before(s.expires)
 }
 
 // allowed asks whether the stream may go on, and ends it otherwise.

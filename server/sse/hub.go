@@ -139,6 +139,7 @@ func (h *Hub) Users() []string {
 // language; it is called only where there is a stream. Publish does not wait for any client.
 func (h *Hub) Publish(users []string, make func(i int, language string) Frame) {
 	var woken []*Stream
+	clock := h.options.Now()
 	h.mu.RLock()
 	for i, user := range users {
 		var frame Frame
@@ -147,7 +148,7 @@ func (h *Hub) Publish(users []string, make func(i int, language string) Frame) {
 			if language != s.Language || language == "" {
 				frame, language = make(i, s.Language), s.Language
 			}
-			if s.push(frame) {
+			if s.push(frame, clock) {
 				woken = append(woken, s)
 			}
 		}

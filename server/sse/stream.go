@@ -25,6 +25,8 @@ type Stream struct {
 	hub     *Hub
 	expires time.Time // of the token that opened it
 
+	writing sync.Mutex // held during a write; taken before mu
+
 	mu      sync.Mutex
 	conn    net.Conn
 	beat    time.Time // of the next heartbeat
@@ -76,10 +78,7 @@ func (s *Stream) watch(conn net.Conn) {
 // Write writes at once, before the stream is live: head, first frames, what was missed. It reports whether the client
 // has taken it; otherwise the stream has ended.
 func (s *Stream) Write(b []byte) bool {
-	s.mu.Lock()
-	conn := s.conn
-	s.mu.Unlock()
-	if _, err := writeWithin(conn, b, patience); err != nil {
+	if _, err := s.write(b, patience); err != nil {
 		s.end(left)
 		return false
 	}
@@ -120,11 +119,12 @@ func (s *Stream) Ended() bool {
 // End ends the stream.
 func (s *Stream) End() { s.end(ended) }
 
-// push leaves a frame for the writers. It reports whether the stream has to be put into their queue.
-func (s *Stream) push(f Frame) bool {
+// push leaves a frame for the writers. It reports whether the stream has to be put into their queue. After the end of
+// the token nothing is taken; the next beat ends the stream.
+func (s *Stream) push(f Frame, clock time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.gone || s.final {
+	if s.gone || s.final || s.expired(clock) {
 		return false
 	}
 	ordered := f.Position != Position{}
@@ -182,20 +182,46 @@ func (s *Stream) take() (frames []Frame, final bool) {
 	return frames, s.final
 }
 
-// end closes the connection and takes the stream out of the hub, once.
+// end closes the connection and takes the stream out of the hub, once. When end returns, whoever has ended the stream,
+// nothing more is written to it: a write that is under way is cut short, and end waits for it.
 func (s *Stream) end(why reason) {
+	s.mu.Lock()
+	first, conn := !s.gone, s.conn
+	s.gone, s.pending = true, nil
+	if conn != nil {
+		_ = conn.SetWriteDeadline(longAgo) // a connection that is closed needs none
+	}
+	s.mu.Unlock()
+	s.writing.Lock() // a writer that comes later sees that the stream is gone
+	if conn != nil {
+		if why == revoked {
+			discardUnsent(conn)
+		}
+		_ = conn.Close() // the peer may be gone already
+	}
+	s.writing.Unlock()
+	if first {
+		s.hub.remove(s)
+		s.hub.counts.end(why)
+	}
+}
+
+// longAgo is a deadline that has passed.
+var longAgo = time.Unix(1, 0)
+
+// write writes within a time. It returns net.ErrClosed when the stream has ended.
+func (s *Stream) write(b []byte, d time.Duration) (int, error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	s.mu.Lock()
 	if s.gone {
 		s.mu.Unlock()
-		return
+		return 0, net.ErrClosed
 	}
-	s.gone = true
-	conn := s.conn
-	s.pending = nil
+	conn, err := s.conn, s.conn.SetWriteDeadline(time.Now().Add(d))
 	s.mu.Unlock()
-	if conn != nil {
-		_ = conn.Close() // the peer may be gone already
+	if err != nil {
+		return 0, err
 	}
-	s.hub.remove(s)
-	s.hub.counts.end(why)
+	return conn.Write(b)
 }

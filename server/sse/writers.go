@@ -2,7 +2,6 @@ package sse
 
 import (
 	"errors"
-	"net"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -96,7 +95,7 @@ func (s *Stream) flush(buffer []byte) []byte {
 		for _, f := range frames {
 			buffer = append(append(buffer, f.Own...), f.Shared...)
 		}
-		n, err := writeWithin(s.conn, buffer, instant)
+		n, err := s.write(buffer, instant)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			rest := append([]byte(nil), buffer[n:]...)
 			go s.flushSlowly(rest, frames, final)
@@ -110,17 +109,10 @@ func (s *Stream) flush(buffer []byte) []byte {
 
 // flushSlowly goes on with a client that is slow.
 func (s *Stream) flushSlowly(rest []byte, frames []Frame, final bool) {
-	_, err := writeWithin(s.conn, rest, patience)
+	_, err := s.write(rest, patience)
 	if s.wrote(frames, final, err) {
 		s.hub.ready.add(s) // still busy: what came meanwhile is written by a writer
 	}
-}
-
-func writeWithin(conn net.Conn, b []byte, d time.Duration) (int, error) {
-	if err := conn.SetWriteDeadline(time.Now().Add(d)); err != nil {
-		return 0, err
-	}
-	return conn.Write(b)
 }
 
 // wrote notes what was written and reports whether the stream goes on.

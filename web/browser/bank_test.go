@@ -35,6 +35,7 @@ type process struct {
 	address string
 	dir     string
 	said    io.Writer
+	printed *bytes.Buffer // takes what a first start prints, with a password of its own; nil: the password is given
 	command *exec.Cmd
 }
 
@@ -53,7 +54,12 @@ func newProcess(dir string, said io.Writer) (*process, error) {
 func (p *process) start() error {
 	p.command = exec.Command(program, "serve", "--server.listen", p.address, "--data.dir", p.dir,
 		"--rate_limits.public_per_minute", "6000", "--log.level", "error")
-	p.command.Env = append(os.Environ(), "KONTOR_ADMIN_EMAIL="+adminLogin, "KONTOR_ADMIN_PASSWORD="+adminPassword, "KONTOR_API_KEY="+apiKey)
+	p.command.Env = append(os.Environ(), "KONTOR_ADMIN_EMAIL="+adminLogin, "KONTOR_API_KEY="+apiKey)
+	if p.printed == nil {
+		p.command.Env = append(p.command.Env, "KONTOR_ADMIN_PASSWORD="+adminPassword)
+	} else {
+		p.command.Stdout = p.printed
+	}
 	p.command.Stderr = p.said
 	if err := p.command.Start(); err != nil {
 		return err

@@ -28,7 +28,7 @@ function Item({ item, words, read }) {
   return html`<li class=${item.read ? '' : 'unread'}>
     <${EventIcon} item=${item} />
     <div class="grow">
-      <p>${path ? html`<a class="plain" href=${path} onClick=${open}>${title}</a>` : html`<span>${title}</span>`}${!item.read && html`<span class="sr"> (${t('nav.unread')})</span>`}</p>
+      <p>${path ? html`<a class="plain" href=${path} onClick=${open}>${title}</a>` : html`<span>${title}</span>`}${item.test && html` <span class="badge none">${t('notifications.test')}</span>`}${!item.read && html`<span class="sr"> (${t('nav.unread')})</span>`}</p>
       ${content && html`<p class="fine">${content}</p>`}
       ${item.link_url && !path && html`<p class="fine"><a href=${item.link_url} rel="noopener noreferrer" target="_blank">${item.link_text || t('notifications.open')}</a></p>`}
     </div>

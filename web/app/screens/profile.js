@@ -1,6 +1,6 @@
 import { html, useEffect, useRef, useState } from '../lib.js';
 import { api } from '../api.js';
-import { myId, roleName, useCaller } from '../access.js';
+import { caller, myId, roleName, useCaller } from '../access.js';
 import { chooseLanguage } from '../auth.js';
 import { dateTime, money, number } from '../format.js';
 import { LANGUAGES, language, t, term } from '../i18n.js';
@@ -89,6 +89,7 @@ function Preferences() {
 function Password() {
   const form = useForm({ old_password: '', password: '' }, async (body) => {
     await api.put(`/v1/users/${myId()}/password`, body);
+    caller.set((was) => ({ ...was, me: { ...was.me, password_printed: false } }));
     form.set('old_password', '');
     form.set('password', '');
     toast(t('password.changed'));

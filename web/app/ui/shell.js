@@ -10,7 +10,7 @@ import { connection } from '../stream.js';
 import { useStore } from '../store.js';
 import { Avatar } from './data.js';
 import { useModal } from './dialog.js';
-import { toastError } from './feedback.js';
+import { Notice, toastError } from './feedback.js';
 import { Icon, Mark } from './icon.js';
 
 const within = (path, base) => path === base || (base !== '/' && path.startsWith(`${base}/`));
@@ -109,6 +109,12 @@ export const LanguageChoice = () => html`<select class="language" aria-label=${t
   ${Object.entries(LANGUAGES).map(([tag, name]) => html`<option key=${tag} value=${tag} lang=${tag} selected=${tag === language.get()}>${name}</option>`)}
 </select>`;
 
+/** Reminds the administrator of the first start that somebody may have read the password on the terminal. */
+function PrintedPassword() {
+  if (!useCaller()?.me.password_printed) return null;
+  return html`<${Notice} tone="warn" title=${t('printed.title')} action=${html`<a class="button quiet" href="/profile">${t('printed.change')}</a>`}>${t('printed.text')}<//>`;
+}
+
 /** What stands around every screen once somebody is signed in. */
 export function Shell({ path, children }) {
   const unread = useUnread();
@@ -127,7 +133,7 @@ export function Shell({ path, children }) {
         <a class="icon-button" href="/notifications" title=${t('nav.notifications')}><${Icon} name="bell" size=${20} />${unread.notifications ? html`<span class="count">${shownCount(unread.notifications)}</span>` : null}<span class="sr"> ${unread.notifications ? t('overview.unread_notifications') : t('nav.notifications')}</span></a>
         <button class="icon-button" aria-label=${t('nav.signout')} title=${t('nav.signout')} onClick=${() => signOut().catch(() => {})}><${Icon} name="logout" size=${20} /></button>
       </header>
-      <main id="main" tabindex="-1">${children}</main>
+      <main id="main" tabindex="-1"><${PrintedPassword} />${children}</main>
     </div>
   </div>`;
 }

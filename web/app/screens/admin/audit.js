@@ -7,7 +7,7 @@ import { useList } from '../../list.js';
 import { learn, nameOf, usePeople } from '../../people.js';
 import { usePrefs } from '../../prefs.js';
 import { may, TYPES } from '../../access.js';
-import { Facts, Pager, Table } from '../../ui/data.js';
+import { Badge, Facts, Pager, Table } from '../../ui/data.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Empty, ErrorBox, Loaded, Notice } from '../../ui/feedback.js';
 import { Filter, Filters } from '../../ui/filters.js';
@@ -40,33 +40,42 @@ const SCREENS = { customers: '/customers/', personas: '/personas/', payers: '/pa
 function Entry({ entry, close }) {
   const hash = (value) => value && html`<span class="code">${value}</span>`;
   const place = SCREENS[entry.rec_type];
-  return html`<${Dialog} title=${entry.action} close=${close} wide><${Facts} list rows=${[
-    [t('audit.seq'), number(entry.seq)], [t('audit.when'), dateTime(entry.at)], [t('audit.who'), whoOf(entry)], [t('why.type'), term('rec_type', entry.rec_type)],
-    [t('audit.record'), place ? html`<a class="code" href=${place + entry.rec_id}>${entry.rec_id}</a>` : hash(entry.rec_id)],
+  const { detail } = entry;
+  return html`<${Dialog} title=${term('audit_action', entry.action)} close=${close} wide><${Facts} list rows=${[
+    [t('audit.seq'), number(entry.seq)], [t('audit.when'), dateTime(entry.at)], [t('audit.kind'), term('audit_kind', entry.kind)], [t('audit.who'), whoOf(entry)],
+    ...(detail ? [[t('audit.count'), number(detail.count)], [t('audit.first_at'), dateTime(detail.first_at)], [t('audit.last_at'), dateTime(detail.last_at)], [t('audit.endpoint'), hash(detail.endpoint)], [t('audit.subject'), hash(detail.subject)]] : []),
+    [t('audit.network'), hash(entry.network)], [t('audit.session'), hash(entry.session_id)], [t('audit.request'), hash(entry.request_id)], [t('why.type'), term('rec_type', entry.rec_type)],
+    [t('audit.record'), place && entry.rec_id ? html`<a class="code" href=${place + entry.rec_id}>${entry.rec_id}</a>` : hash(entry.rec_id)],
     [t('audit.before'), hash(entry.before_hash)], [t('audit.after'), hash(entry.after_hash)], [t('audit.previous'), hash(entry.prev_hash)], [t('audit.hash'), hash(entry.hash)],
   ]} /><//>`;
 }
 
 const whoOf = (entry) => (!entry.actor || entry.actor === NIL ? html`<span class="none">${t('audit.system')}</span>` : nameOf(entry.actor));
 
-/** Who changed what, and when; the entries are chained by their hashes. */
+const KINDS = ['change', 'sign_in', 'denial', 'throttle', 'recovery', 'read'];
+
+/** What an entry is about, in words where it is a security event. */
+const What = ({ row }) => html`${term('audit_action', row.action)}${row.detail?.note === 'document_numbers' && html` ${t('audit.note_document_numbers')}`}${row.detail?.count > 1 && html` × ${number(row.detail.count)}`}`;
+
+/** Who changed what or looked at it, what was refused, and when; the entries are chained by their hashes. */
 export default function Audit() {
   usePrefs();
   usePeople();
   const [open, setOpen] = useState(null);
-  const list = useList('/v1/audit', { filters: ['rec_type'], limit: 50, sort: '-seq' });
+  const list = useList('/v1/audit', { filters: ['rec_type', 'kind'], limit: 50, sort: '-seq' });
   const keys = useLoad(learnKeys); // Before names are asked for: a key is no user.
   const columns = [
     { key: 'at', label: t('audit.when'), cell: (row) => html`<span class="num">${dateTime(row.at)}</span>` },
     { key: 'who', label: t('audit.who'), cell: (row) => (keys.loading ? '…' : whoOf(row)) },
-    { key: 'what', label: t('audit.what'), cell: (row) => html`<button class="link what" onClick=${() => setOpen(row)}>${row.action}</button>` },
+    { key: 'what', label: t('audit.what'), cell: (row) => html`<button class="link what" onClick=${() => setOpen(row)}><${What} row=${row} /></button>` },
+    { key: 'kind', minor: true, label: t('audit.kind'), cell: (row) => html`<${Badge} value=${term('audit_kind', row.kind)} tone=${row.kind === 'change' ? 'none' : row.kind === 'read' ? 'info' : 'warn'} />` },
     { key: 'type', minor: true, wide: true, label: t('why.type'), cell: (row) => term('rec_type', row.rec_type) },
-    { key: 'hash', label: t('audit.hash'), cell: (row) => short(row.hash) },
+    { key: 'hash', minor: true, label: t('audit.hash'), cell: (row) => short(row.hash) },
   ];
   return html`
     <${PageHead} title=${t('nav.audit')} note=${t('audit.note')} />
     <${Chain} />
-    <${Filters}><${Filter} label=${t('why.type')} value=${list.state.rec_type} options=${TYPES.map((one) => [one, term('rec_type', one)])} onChange=${(value) => list.set({ rec_type: value })} /><//>
+    <${Filters}><${Filter} label=${t('audit.kind')} value=${list.state.kind} options=${KINDS.map((one) => [one, term('audit_kind', one)])} onChange=${(value) => list.set({ kind: value })} /><${Filter} label=${t('why.type')} value=${list.state.rec_type} options=${TYPES.map((one) => [one, term('rec_type', one)])} onChange=${(value) => list.set({ rec_type: value })} /><//>
     <section class="card flush" aria-label=${t('nav.audit')}><${Loaded} load=${list} lines=${10}>${(page) => (page.data.length
       ? html`<${Table} caption=${t('nav.audit')} columns=${columns} rows=${page.data.map((row) => ({ ...row, id: row.seq }))} /><${Pager} offset=${list.state.offset} limit=${list.limit} total=${page.total} onMove=${list.move} />`
       : html`<${Empty} icon="audit" title=${t('list.no_match')} />`)}<//></section>

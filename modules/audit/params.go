@@ -1,0 +1,48 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kontor/modules/list"
+	"kontor/server/fault"
+)
+
+// params are the parameters of the list. A change has no kind in the table, where most entries are changes, so that the
+// index of kinds holds events only; a search for changes therefore becomes a condition of its own.
+type params struct {
+	list.Params
+	where []list.Where
+}
+
+const searchKind = "search.kind"
+
+// BindQuery reads the parameters.
+func (p *params) BindQuery(query map[string][]string, problems *fault.Fields) {
+	var kinds []string
+	for _, value := range query[searchKind] {
+		kinds = append(kinds, strings.Split(strings.ToLower(value), ",")...)
+	}
+	if !slices.Contains(kinds, kindChange) || len(kinds) > maxKinds {
+		p.Params.BindQuery(query, problems)
+		return
+	}
+	others := map[string][]string{}
+	for name, values := range query {
+		if name != searchKind {
+			others[name] = values
+		}
+	}
+	p.Params.BindQuery(others, problems)
+	where := list.Where{SQL: "(kind IS NULL"}
+	for _, kind := range kinds {
+		where.Args = append(where.Args, kind)
+		where.SQL += fmt.Sprintf(" OR kind = $%d", len(where.Args))
+	}
+	where.SQL += ")"
+	p.where = []list.Where{where}
+}
+
+// maxKinds bounds how many kinds are searched for together with changes; more than there are is a mistake.
+const maxKinds = 10

@@ -1,0 +1,32 @@
+package commands_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestAuditCommands(t *testing.T) {
+	t.Parallel()
+	in := newBank(t)
+	key := run(nil, "", "audit", "key", in)
+	succeeded(t, key, "=")
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	succeeded(t, run(nil, "", "audit", "export", file, in), "audit entries were exported to")
+	refused(t, run(nil, "", "audit", "export", file, in), "exists")
+	succeeded(t, run(nil, "", "audit", "verify", file), strings.TrimSpace(key.stdout))
+	succeeded(t, run(nil, "", "audit", "verify", file, "--key", strings.TrimSpace(key.stdout)), "holds: entries 1 to")
+	refused(t, run(nil, "", "audit", "verify", file, "--key", strings.Repeat("A", 43)+"="), "signed with another key")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := run(nil, "", "audit", "export", in); out.stdout == "" || strings.Count(out.stdout, "\n") != strings.Count(string(text), "\n") {
+		t.Errorf("to standard output: got %d lines, want %d", strings.Count(out.stdout, "\n"), strings.Count(string(text), "\n"))
+	}
+	changed := strings.Replace(string(text), `"rec_type":"users"`, `"rec_type":"roles"`, 1)
+	refused(t, run(nil, changed, "audit", "verify", "-"), "was changed")
+	refused(t, run(nil, "", "audit", "verify", filepath.Join(t.TempDir(), "nothing")), "no such file")
+	refused(t, run(nil, "", "audit", "export", "--data.dir="+t.TempDir()), "secret key")
+}

@@ -1,0 +1,144 @@
+package notifications_test
+
+import (
+	"sync"
+	"testing"
+
+	"kontor/server/access"
+	"kontor/server/servertest"
+)
+
+// revocations are the changes that take a stream away, each with the role of the user who has it. The change is made by
+// the user or an administrator; restore undoes what would stand in the way of the next round.
+var revocations = map[string]struct {
+	role    string
+	change  func(t *testing.T, s *servertest.Server, admin, user *servertest.Client)
+	restore func(t *testing.T, s *servertest.Server, admin *servertest.Client)
+}{
+	"sign-out": {role: access.Customer, change: func(t *testing.T, _ *servertest.Server, _, user *servertest.Client) {
+		user.Do("POST", "/v1/logout", nil).Expect(t, 200)
+	}},
+	"the user is disabled": {role: access.Advisor, change: func(t *testing.T, _ *servertest.Server, admin, user *servertest.Client) {
+		admin.Do("PATCH", "/v1/users/"+user.UserID, `{"status":"disabled"}`).Expect(t, 200)
+	}},
+	"the password is set by an administrator": {role: access.Customer, change: func(t *testing.T, _ *servertest.Server, admin, user *servertest.Client) {
+		admin.Do("PUT", "/v1/users/"+user.UserID+"/password", `{"password":"eight other words that nobody chooses"}`).Expect(t, 200)
+	}},
+	"the session is ended": {role: access.Customer, change: func(t *testing.T, s *servertest.Server, admin, user *servertest.Client) {
+		var id string
+		if err := s.DB.QueryRow(t.Context(), `SELECT id FROM sessions WHERE user_id = $1 AND ended_at IS NULL`, user.UserID).Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		admin.Do("DELETE", "/v1/users/"+user.UserID+"/sessions/"+id, nil).Expect(t, 200)
+	}},
+	// read_all on notifications and everything else goes with the role.
+	"an administrator loses the role": {role: access.Administrator, change: func(t *testing.T, _ *servertest.Server, admin, user *servertest.Client) {
+		admin.Do("PUT", "/v1/users/"+user.UserID+"/roles", map[string]any{"roles": []string{"Registrant"}}).Expect(t, 200)
+	}},
+	"the grant on the endpoint is removed": {role: access.Customer, change: func(t *testing.T, s *servertest.Server, admin, _ *servertest.Client) {
+		var id string
+		if err := s.DB.QueryRow(t.Context(), `SELECT id FROM grant_records WHERE role_id = $1 AND endpoint = $2`, access.Customer, "GET /v1/notifications/sse").Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		admin.Do("DELETE", "/v1/rbac/grants/"+id, nil).Expect(t, 200)
+	}, restore: func(t *testing.T, _ *servertest.Server, admin *servertest.Client) {
+		admin.Do("POST", "/v1/rbac/grants", map[string]any{"role_id": access.Customer, "endpoint": "GET /v1/notifications/sse"}).Expect(t, 201)
+	}},
+}
+
+// Four publishers write to a stream while it is revoked. What is published once the revocation was answered never comes,
+// and the stream is over; another user's stream goes on.
+func TestStream_DeliversNothingAfterARevocationWasAnswered(t *testing.T) {
+	const rounds = 12
+	s := servertest.Start(t)
+	admin, witness := s.Admin(), s.User(access.Advisor)
+	watching := open(t, s.Address, "GET", witness.Token)
+	watching.expect("open")
+	for name, r := range revocations {
+		t.Run(name, func(t *testing.T) {
+			for range rounds {
+				user := s.User(r.role)
+				l := open(t, s.Address, "GET", user.Token)
+				l.expect("open")
+				late := publishWhile(t, s, user.UserID, func() { r.change(t, s, admin, user) })
+				for {
+					f, ok := l.next()
+					if !ok {
+						break
+					}
+					if late[f.ID] {
+						t.Fatalf("%s was published after the answer and delivered", f.ID)
+					}
+				}
+				if r.restore != nil {
+					r.restore(t, s, admin)
+				}
+			}
+		})
+	}
+	id := told(t, s, systemNotice(witness.UserID))[0]
+	if f := watching.expect("message"); f.ID != id {
+		t.Errorf("the witness got %+v", f)
+	}
+}
+
+// publishWhile publishes to a user before, during and after a change, and returns the ids of what was
+// stored after the change was answered.
+func publishWhile(t *testing.T, s *servertest.Server, userID string, change func()) map[string]bool {
+	t.Helper()
+	const publishers, before, after = 4, 5, 5
+	var begun, ended sync.WaitGroup
+	begun.Add(publishers)
+	stop := make(chan struct{})
+	for range publishers {
+		ended.Go(func() {
+			for n, left := 0, after; left > 0; n++ {
+				select {
+				case <-stop:
+					left--
+				default:
+				}
+				notify(t, s.DB, s.Notifications, systemNotice(userID))
+				if n == before {
+					begun.Done()
+				}
+			}
+		})
+	}
+	finish := sync.OnceFunc(func() { close(stop); ended.Wait() })
+	defer finish() // also when the change fails
+	begun.Wait()
+	change()
+	known := ids(t, s, userID)
+	finish()
+	late := ids(t, s, userID)
+	for id := range known {
+		delete(late, id)
+	}
+	if len(late) == 0 {
+		t.Fatal("nothing was published after the change")
+	}
+	return late
+}
+
+// ids are those of a user's notifications.
+func ids(t *testing.T, s *servertest.Server, userID string) map[string]bool {
+	t.Helper()
+	rows, err := s.DB.Query(t.Context(), `SELECT id FROM notifications WHERE user_id = $1`, userID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	found := map[string]bool{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		found[id] = true
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

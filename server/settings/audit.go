@@ -1,0 +1,18 @@
+package settings
+
+import "errors"
+
+// Audit says where the audit trail is exported to, entry by entry.
+type Audit struct {
+	ExportFile string // empty: to no file
+	SyslogURL  string // empty: to no server
+}
+
+// syslogURL is the address of a syslog server.
+var syslogURL = text("syslog address", func(raw string) (string, error) {
+	u, ok := parseURL(raw, "udp", "tcp", "tls")
+	if !ok || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
+		return "", errors.New("must be an address such as tls://logs.example:6514, with udp, tcp or tls")
+	}
+	return raw, nil
+})

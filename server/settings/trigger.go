@@ -1,0 +1,56 @@
+package settings
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// triggerMode takes auto and what a switch takes, which is what the setting was before.
+var triggerMode = func() kind[string] {
+	k := text("auto, true or false", func(raw string) (string, error) {
+		if strings.EqualFold(raw, TriggerAuto) {
+			return TriggerAuto, nil
+		}
+		on, err := toggle.parse(raw)
+		if err != nil {
+			return "", errors.New("must be auto, true or false")
+		}
+		return strconv.FormatBool(on), nil
+	})
+	k.choices = []string{TriggerAuto, TriggerOn, TriggerOff}
+	return k
+}()
+
+// TriggerEnabled reports whether the route for test notifications exists. TriggerAuto leaves it out wherever others may
+// reach the service: on any address but a loopback one, and behind a proxy, which shows as a trusted proxy or as a public
+// address that is not this machine.
+func (s *Settings) TriggerEnabled() bool {
+	switch s.Notifications.Trigger.Enabled {
+	case TriggerOn:
+		return true
+	case TriggerOff:
+		return false
+	}
+	host, _, err := net.SplitHostPort(s.Server.Listen)
+	if err != nil || !loopback(host) || len(s.Server.TrustedProxies) > 0 {
+		return false
+	}
+	if s.Server.BaseURL == "" {
+		return true
+	}
+	base, err := url.Parse(s.Server.BaseURL)
+	return err == nil && loopback(base.Hostname())
+}
+
+// loopback reports whether a host can be reached from this machine only.
+func loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Unmap().IsLoopback()
+}
