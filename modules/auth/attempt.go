@@ -136,9 +136,7 @@ func pauseOf(ctx context.Context, q store.Querier, a attempt, l lane) (time.Dura
 		if err != nil {
 			return 0, err
 		}
-		if !f.ahead(now) {
-			until = max(until, f.blockedUntil)
-		}
+		until = max(until, f.blocked(now))
 	}
 	if l.familiar {
 		return time.Duration(until-now) * time.Millisecond, nil

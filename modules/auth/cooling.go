@@ -33,14 +33,20 @@ type failures struct {
 	blockedUntil store.Time
 }
 
-// ahead reports whether the count is of a clock that was set back since. It is forgotten: its pause would last for as long
-// as the clock is behind.
-func (f failures) ahead(now store.Time) bool { return f.last > now+clockLeeway }
+// blocked is until when attempts stay rejected. A failure that lies ahead was counted before the clock was set back: how
+// much of its pause has passed nobody knows, and to wait for the old time could last for days. The count stays, so that
+// the next failure brings the next pause.
+func (f failures) blocked(now store.Time) store.Time {
+	if f.last > now {
+		return now
+	}
+	return f.blockedUntil
+}
 
 // next counts one more failure, which is forgotten after a day, and pauses once the free attempts are used up:
 // base, twice base, … up to the longest.
 func (f failures) next(now store.Time, free int, base, longest time.Duration) failures {
-	if now >= f.last.Add(forgetAfter) || f.ahead(now) {
+	if now >= f.last.Add(forgetAfter) {
 		f = failures{}
 	}
 	f.count++
@@ -134,6 +140,7 @@ const (
 	deleteFailures = `DELETE FROM sign_in_failures WHERE subject = $1`
 
 	// The value whose time must run out before another one may fail from the network: the last of as many as may.
+	// What lies ahead was counted before the clock was set back and counts no more.
 	selectNetworkValue = `
 		SELECT at FROM sign_in_values
 		WHERE network = $1 AND at > $2 AND at <= $5 AND subject <> $3
@@ -171,7 +178,7 @@ func upsertNetworkValue(ctx context.Context, tx *store.Tx, network, value string
 // is counted. A value that is counted already may be tried again.
 func selectNetworkFull(ctx context.Context, q store.Querier, n spread, who string, since store.Time) (store.Time, error) {
 	var at store.Time
-	err := q.QueryRow(ctx, selectNetworkValue, n.network, since, who, n.values-1, q.Now()+clockLeeway).Scan(&at)
+	err := q.QueryRow(ctx, selectNetworkValue, n.network, since, who, n.values-1, q.Now()).Scan(&at)
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, nil
 	}

@@ -16,8 +16,8 @@ import (
 // long enough for its user to read of it at an older address.
 const trustedAfter = 24 * time.Hour
 
-// addCredential gives a user a further credential and sends the code that validates it. Whether somebody else has the
-// value shows only once its code is entered: until then an answer and its time are alike. It returns fault.UserNotFound,
+// addCredential gives a user a further credential and sends the code that validates it. The answer does not
+// reveal whether another user has the value; entering the right code does. It returns fault.UserNotFound,
 // fault.NoAccess, fault.StaleSession, fault.CredentialExists for a value that the user has already and for a user name
 // that anybody has, fault.TooManyCredentials and fault.OTPSendLimited.
 func (s *Service) addCredential(ctx context.Context, in addCredentialInput) (Credential, error) {
@@ -36,7 +36,7 @@ func (s *Service) addCredential(ctx context.Context, in addCredentialInput) (Cre
 	if c.Validated {
 		return s.addUsername(ctx, c)
 	}
-	c.key += " " + c.ID // beside whoever has or claims the value
+	c.key += " " + c.ID // keeps the key unique beside that of another user with the value
 	code, err := s.prepareProof(ctx, c, user.Language)
 	if err != nil {
 		return Credential{}, err

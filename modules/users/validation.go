@@ -21,6 +21,7 @@ func (s *Service) validate(ctx context.Context, in validateInput) (Credential, e
 	var outcome fault.Kind
 	var taken bool
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
+		taken = false // the closure may run more than once
 		if c, err = credentialOf(ctx, tx, in.UserID, in.CredentialID, access.Update); err != nil {
 			return err
 		}
@@ -37,7 +38,7 @@ func (s *Service) validate(ctx context.Context, in validateInput) (Credential, e
 		if err != nil {
 			return err
 		}
-		if user.Status != Pending { // the first credential of an account takes nothing from anybody
+		if user.Status != Pending { // a pending account has no owner yet whom a thief could displace
 			if err := s.auth.RequireFresh(ctx, tx); err != nil {
 				return err
 			}

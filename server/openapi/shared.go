@@ -29,7 +29,7 @@ var sharedParameters = Map[*Parameter]{
 		Description: "An id of the client's for this request. It comes back in the answer and stands in the log."}},
 	{"X-Device-ID", &Parameter{Name: "X-Device-ID", In: "header", Schema: &Schema{Type: "string", MaxLength: new(int64(128))}, Example: "office-laptop",
 		Description: "Names the device of the session, so that its user recognises it."}},
-	{"X-Device-Token", &Parameter{Name: "X-Device-Token", In: "header", Schema: &Schema{Type: "string", MaxLength: new(int64(128))}, Example: "eyJhbGciOi…",
+	{"X-Device-Token", &Parameter{Name: "X-Device-Token", In: "header", Schema: &Schema{Type: "string", MaxLength: new(int64(128))}, Example: exampleID + ".1.x2Zp0v4bJm1qT8",
 		Description: "The `device_token` of the last sign-in of this user on this device. Attempts with it have a budget of their own."}},
 	{"Idempotency-Key", &Parameter{Name: "Idempotency-Key", In: "header", Schema: &Schema{Type: "string", MaxLength: new(int64(255))}, Example: exampleID,
 		Description: "Makes the request happen once: the same key, caller, path and body within 24 hours get the first answer again."}},
