@@ -23,6 +23,8 @@ func (w *writer) commitGroup(first *job) {
 	if first != nil {
 		w.again = append(w.again, first)
 	}
+	w.progress.begin(&w.progress.writer)
+	defer w.progress.end(&w.progress.writer)
 	if err := w.begin(); err != nil {
 		w.refuse(err)
 		return

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // counters are what the store counts of itself.
@@ -23,24 +24,42 @@ type Stats struct {
 	Commits     uint64 // commits that wrote, each of them one sync of the log
 	Refused     uint64 // calls of InTx refused because too many waited
 	Checkpoints uint64
-	Queued      int // closures that wait now
+	Queued      int           // closures that wait now
+	Readers     int           // queries and views that wait for a connection now
+	Revoked     uint64        // queries ended because their caller held more than its share while others waited
+	Working     time.Duration // how long the work at hand has taken; near 0 while all goes well
+	Stalled     bool          // that is too long: Ready fails
 }
 
 // Stats gives the counts of the moment.
 func (db *DB) Stats() Stats {
 	c := &db.writer.counters
+	working, _ := db.writer.progress.oldest()
 	return Stats{
 		Writes:      c.closures.Load(),
 		Commits:     c.commits.Load(),
 		Refused:     c.refused.Load(),
 		Checkpoints: c.checkpoints.Load(),
 		Queued:      len(db.writer.queue),
+		Readers:     db.pool.waits(),
+		Revoked:     db.pool.revoked.Load(),
+		Working:     working,
+		Stalled:     working > stallAfter,
 	}
 }
 
-// Ready tells whether the database can read and write. After a write that the storage refused it
-// tries one of its own, so that it notices when there is room again.
+// readyWait is how long Ready waits for a read and for a write of its own. A probe that does not answer tells less than
+// one that fails.
+const readyWait = 3 * time.Second
+
+// Ready reports whether the database can read and write, and whether writes make progress. After a write that the
+// storage refused it tries one of its own, so that it notices when there is room again.
 func (db *DB) Ready(ctx context.Context) error {
+	if err := db.writer.progress.stalled(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyWait)
+	defer cancel()
 	for _, stays := range []*atomic.Pointer[error]{&db.writer.counters.damaged, &db.writer.counters.lost} {
 		if err := stays.Load(); err != nil {
 			return *err

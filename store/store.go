@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"kontor/store/internal/sqlite"
 )
@@ -92,26 +93,26 @@ func (db *DB) Close() error {
 // start brings up what serves an opened and migrated database.
 func (db *DB) start(conn *sqlite.Conn) error {
 	path := db.dir.file(databaseName)
-	pool, err := openPool(path)
+	w := &writer{
+		db: db, log: db.log, conn: conn, progress: progress{start: time.Now()},
+		queue: make(chan *job, queueLength), stop: make(chan struct{}), ended: make(chan struct{}),
+	}
+	pool, err := openPool(path, w.notInClosure)
 	if err != nil {
 		return fmt.Errorf("open %s for reading: %w", path, err)
-	}
-	w := &writer{
-		db: db, log: db.log, conn: conn,
-		queue: make(chan *job, queueLength), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	w.checkpoints, err = newCheckpointer(db.dir.path, db.log, &w.counters)
 	if err != nil {
 		pool.close()
 		return fmt.Errorf("open %s for checkpoints: %w", path, err)
 	}
-	w.syncer, err = newSyncer(path, db.log, &w.counters, w.answer)
+	w.syncer, err = newSyncer(path, db.log, &w.counters, &w.progress, w.answer)
 	if err != nil {
 		w.checkpoints.close()
 		pool.close()
 		return fmt.Errorf("open the log of %s: %w", path, err)
 	}
-	w.hooks = newHookQueue(db.log)
+	w.hooks = newHookQueue(db.log, &w.progress)
 	db.pool, db.writer = pool, w
 	go w.loop()
 	return nil

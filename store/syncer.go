@@ -15,6 +15,7 @@ type syncer struct {
 	flush    func(*os.File) error
 	answer   func(*job, error)
 	counters *counters
+	progress *progress
 
 	groups chan committed
 	// free holds an empty list for the next group while nothing is being synced.
@@ -29,13 +30,13 @@ type committed struct {
 }
 
 // newSyncer opens the log of the database at path. answer is called for each job of a group, in order.
-func newSyncer(path string, log *slog.Logger, counted *counters, answer func(*job, error)) (*syncer, error) {
+func newSyncer(path string, log *slog.Logger, counted *counters, progress *progress, answer func(*job, error)) (*syncer, error) {
 	file, err := os.OpenFile(path+"-wal", os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
 	s := &syncer{
-		log: log, file: file, flush: syncFile, answer: answer, counters: counted,
+		log: log, file: file, flush: syncFile, answer: answer, counters: counted, progress: progress,
 		groups: make(chan committed), free: make(chan []*job, 1), ended: make(chan struct{}),
 	}
 	s.free <- make([]*job, 0, groupEnough)
@@ -69,7 +70,9 @@ func (s *syncer) sync(group committed) error {
 	if !group.wrote {
 		return nil
 	}
+	s.progress.begin(&s.progress.syncer)
 	err := s.flush(s.file)
+	s.progress.end(&s.progress.syncer)
 	if err == nil {
 		return nil
 	}
