@@ -88,6 +88,7 @@ func (s *Server) fail(r *call, err error) {
 	if s.Translate != nil {
 		err = s.Translate(err)
 	}
+	err = late(err)
 	e := fault.Of(err)
 	// Without a cause it is no failure of ours: somebody turned away under load, a field that cannot be searched. The line
 	// of the request says it, and a flood must not fill the log.

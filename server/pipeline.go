@@ -24,6 +24,7 @@ type call struct {
 	params []string
 	began  time.Time
 
+	deadline deadline
 	uploaded int // bytes of the body that count against uploadBudget
 }
 
@@ -36,7 +37,9 @@ func (s *Server) serve(c *fiber.Ctx) error {
 // handle takes a request through some of the steps.
 func (s *Server) handle(c *fiber.Ctx, steps func(r *call) error) {
 	r := &call{fiber: c, began: time.Now()}
-	r.Context.Context, r.Caller = context.Background(), &access.Caller{}
+	r.Caller = &access.Caller{}
+	s.begin(r)
+	defer r.deadline.end()
 	defer s.finish(r)
 	defer s.leaveBody(r)
 	defer s.release(r)
@@ -84,6 +87,7 @@ func (s *Server) steps(r *call) error {
 	if err := acceptsMedia(r); err != nil {
 		return err
 	}
+	s.arrived(r)
 	return s.run(r)
 }
 
