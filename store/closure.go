@@ -37,6 +37,7 @@ func (w *writer) run(j *job) (intact bool) {
 	j.err = w.mark()
 	if j.err == nil {
 		j.tx = &Tx{db: w.db, conn: w.conn, now: w.db.Now()}
+		w.noteTime(j.tx.now)
 		if j.err = w.call(j); j.err == nil {
 			j.err = w.unmark()
 		}

@@ -54,6 +54,10 @@ type DB struct {
 // Now is the time by the store's clock.
 func (db *DB) Now() Time { return TimeOf(db.clock.Now()) }
 
+// Latest is the latest time that the clock has shown to a transaction, of this process or to the last audit entry of an
+// earlier one. While it lies ahead of Now, the clock was set back since.
+func (db *DB) Latest() Time { return Time(db.writer.latest.Load()) }
+
 // Clock is the clock that the store was opened with.
 func (db *DB) Clock() Clock { return db.clock }
 
@@ -100,6 +104,10 @@ func (db *DB) start(conn *sqlite.Conn) error {
 	pool, err := openPool(path, w.notInClosure)
 	if err != nil {
 		return fmt.Errorf("open %s for reading: %w", path, err)
+	}
+	if err := w.loadLatest(); err != nil {
+		pool.close()
+		return fmt.Errorf("read the time of the last audit entry of %s: %w", path, err)
 	}
 	w.checkpoints, err = newCheckpointer(db.dir.path, db.log, &w.counters)
 	if err != nil {

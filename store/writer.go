@@ -64,6 +64,7 @@ type writer struct {
 	hooks *hookQueue
 	trail trail
 
+	latest    atomic.Int64 // see DB.Latest
 	goroutine worker
 	progress  progress
 

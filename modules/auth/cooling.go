@@ -54,6 +54,16 @@ type failures struct {
 	blockedUntil store.Time
 }
 
+// blocked is until when attempts stay rejected. A failure that lies ahead was counted before the clock was set back: how
+// much of its pause has passed nobody knows, and to wait for the old time could last for days. The count stays, so that
+// the next failure brings the next pause.
+func (f failures) blocked(now store.Time) store.Time {
+	if f.last > now {
+		return now
+	}
+	return f.blockedUntil
+}
+
 // next counts one more failure, which is forgotten after a day, and pauses once the free attempts are used up:
 // base, twice base, … up to the longest.
 func (f failures) next(now store.Time, free int, base, longest time.Duration) failures {
@@ -127,7 +137,7 @@ func (s *Service) mustWait(ctx context.Context, q store.Querier, a attempt) (tim
 		if err != nil {
 			return 0, err
 		}
-		until = max(until, f.blockedUntil)
+		until = max(until, f.blocked(now))
 	}
 	full, err := selectNetworkFull(ctx, q, a, now.Add(-valuesWindow))
 	if err != nil {
@@ -163,9 +173,10 @@ const (
 	deleteFailures = `DELETE FROM sign_in_failures WHERE subject = $1`
 
 	// The value whose time must run out before another one may fail from the network: the last of as many as may.
+	// What lies ahead was counted before the clock was set back and counts no more.
 	selectNetworkValue = `
 		SELECT at FROM sign_in_values
-		WHERE network = $1 AND at > $2 AND subject <> $3
+		WHERE network = $1 AND at > $2 AND at <= $5 AND subject <> $3
 		ORDER BY at DESC LIMIT 1 OFFSET $4`
 
 	selectNetworkKnows = `SELECT count(*) FROM sign_in_values WHERE network = $1 AND subject = $2 AND at > $3`
@@ -200,7 +211,7 @@ func upsertNetworkValue(ctx context.Context, tx *store.Tx, network, value string
 // is counted. A value that is counted already may be tried again, and so may one that is at home there.
 func selectNetworkFull(ctx context.Context, q store.Querier, a attempt, since store.Time) (store.Time, error) {
 	var at store.Time
-	err := q.QueryRow(ctx, selectNetworkValue, a.network, since, a.value, valuesPerNetwork-1).Scan(&at)
+	err := q.QueryRow(ctx, selectNetworkValue, a.network, since, a.value, valuesPerNetwork-1, q.Now()).Scan(&at)
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, nil
 	}

@@ -94,7 +94,7 @@ func (s *Service) sendCode(ctx context.Context, tx *store.Tx, credentialID, key 
 func (s *Service) countSend(ctx context.Context, tx *store.Tx, key string) error {
 	target := hex.EncodeToString(s.db.Keyed("otp target", []byte(key)))
 	since := tx.Now().Add(-otpWindow)
-	if _, err := tx.Exec(ctx, deleteOldSends, since); err != nil {
+	if _, err := tx.Exec(ctx, deleteOldSends, since, tx.Now()); err != nil {
 		return err
 	}
 	var sent int

@@ -19,7 +19,8 @@ const (
 
 	deleteOTP = `DELETE FROM otps WHERE credential_id = $1`
 
-	deleteOldSends = `DELETE FROM otp_sends WHERE sent_at <= $1`
+	// What lies ahead was sent before the clock was set back. It would count until the old time comes again.
+	deleteOldSends = `DELETE FROM otp_sends WHERE sent_at <= $1 OR sent_at > $2`
 	selectSends    = `SELECT count(*), coalesce(min(sent_at), 0) FROM otp_sends WHERE target = $1`
 	insertSend     = `INSERT INTO otp_sends (id, target, sent_at) VALUES ($1, $2, $3)`
 )
