@@ -58,7 +58,8 @@ type Modules struct {
 	Invoices      *invoices.Service
 	Notifications *notifications.Service
 
-	bills *qrbill.Reader
+	bills  *qrbill.Reader
+	gauges *gauges
 }
 
 // New builds the modules. Nobody may do anything before [Modules.Start].
@@ -93,6 +94,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	})
 	m.Invoices = invoices.New(m.bills, texts)
 	m.Audit = audit.New(db, texts)
+	m.gauges = newGauges(db)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Sessions: m.Auth, Records: m.records(), Texts: texts, Log: o.Log})
 	return m, nil
 }
@@ -145,6 +147,7 @@ func (m *Modules) Start(ctx context.Context) error {
 
 // Close ends streams, queues and the reading of bills and writes what is still in memory. The database stays open.
 func (m *Modules) Close(ctx context.Context) error {
+	m.gauges.stop()
 	var bills sync.WaitGroup
 	bills.Go(func() { m.bills.Close(ctx) }) // a page that is being read may take its time to end
 	defer bills.Wait()

@@ -81,7 +81,7 @@ func (p *Params) boundPatterns(problems *fault.Fields) {
 			total += patterns(v)
 		}
 		if total > maxPatterns {
-			problems.Add(clip(s.name), "invalid.max_patterns", fault.Args{"Max": maxPatterns})
+			problems.Add(clip(searchPrefix+s.name), "invalid.max_patterns", fault.Args{"Max": maxPatterns})
 			return
 		}
 	}

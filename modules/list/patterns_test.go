@@ -60,7 +60,7 @@ func checkParse(t *testing.T, query url.Values, field string) {
 			wrong[name] = text.Key
 		}
 	}
-	if e.Kind != fault.InvalidInput || len(wrong) != 1 || wrong[field] != "invalid.max_patterns" {
+	if e.Kind != fault.InvalidInput || len(wrong) != 1 || wrong["search."+field] != "invalid.max_patterns" {
 		t.Errorf("got %v %v, want max_patterns for %s", e.Kind, wrong, field)
 	}
 }
