@@ -57,6 +57,7 @@ func (db *DB) Digest(record any) Digest {
 	case json.RawMessage:
 		data = r
 	default:
+		db.Heavy("digest")
 		var err error
 		if data, err = json.Marshal(record); err != nil {
 			return Digest{err: err}

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kontor/store/internal/sqlite"
@@ -45,6 +46,7 @@ type DB struct {
 	writer   *writer
 	versions versions
 	memo     memo
+	watch    atomic.Pointer[func(work string)]
 
 	background context.CancelFunc // ends what runs beside
 	running    sync.WaitGroup

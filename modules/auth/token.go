@@ -64,6 +64,7 @@ func (v *verified) good(now, latest store.Time) bool {
 
 // issue signs an access token. Its times are whole seconds, as other readers of JWT expect them.
 func (s *Service) issue(userID, sessionID string, now store.Time) (token string, expires store.Time, err error) {
+	s.db.Heavy("token")
 	issued := jwt.NewNumericDate(now.Std())
 	until := jwt.NewNumericDate(now.Std().Add(s.options.AccessToken))
 	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, &claims{

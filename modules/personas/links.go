@@ -116,7 +116,9 @@ func (s *Service) Links(ctx context.Context, in OfPersonaInput) (list.Page[Link]
 func (s *Service) Link(ctx context.Context, in LinkInput) (Link, error) {
 	l := Link{ID: store.NewID(), PersonaID: in.ID, LinkedPersonaID: in.LinkedPersonaID, Relation: in.Relation,
 		CreatedBy: access.From(ctx).UserID, version: 1}
+	l.CreatedAt = s.db.Now()
 	l = l.seenFrom(in.ID)
+	after, answer := s.db.Digest(l), s.db.Answer(ctx, l)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if _, err := table.Get(ctx, tx, in.ID, access.Update); err != nil {
 			return err
@@ -124,7 +126,6 @@ func (s *Service) Link(ctx context.Context, in LinkInput) (Link, error) {
 		if _, err := table.Get(ctx, tx, in.LinkedPersonaID, access.Read); err != nil {
 			return err
 		}
-		l.CreatedAt = tx.Now()
 		known, err := linkKnown(ctx, tx, l)
 		if err != nil {
 			return err
@@ -135,8 +136,8 @@ func (s *Service) Link(ctx context.Context, in LinkInput) (Link, error) {
 		if err := insertLink(ctx, tx, l); err != nil {
 			return err
 		}
-		table.Audit(ctx, tx, "personas.link", in.ID, nil, l)
-		tx.Respond(http.StatusCreated, l)
+		table.Audit(ctx, tx, "personas.link", in.ID, nil, after)
+		tx.Respond(http.StatusCreated, answer)
 		return nil
 	})
 	return l, err

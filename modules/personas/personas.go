@@ -57,13 +57,13 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Persona, error) {
 	p.ID, p.CreatedBy, p.version = store.NewID(), access.From(ctx).UserID, 1
 	p.ModifiedBy, p.CreatedAt = p.CreatedBy, s.db.Now()
 	p.ModifiedAt = p.CreatedAt
-	after := s.db.Digest(p)
+	after, answer := s.db.Digest(p), s.db.Answer(ctx, p)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := insertPersona(ctx, tx, p); err != nil {
 			return err
 		}
 		table.Audit(ctx, tx, "personas.create", p.ID, nil, after)
-		tx.Respond(http.StatusCreated, p)
+		tx.Respond(http.StatusCreated, answer)
 		return nil
 	})
 	return p, err
@@ -81,46 +81,38 @@ func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Persona], e
 
 // Update replaces the data of a persona. Metadata and active stay as they are where they are not given.
 func (s *Service) Update(ctx context.Context, in UpdateInput) (Persona, error) {
-	var p Persona
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := records.ForChange(ctx, tx, table, in.ID, access.Update)
-		if err != nil {
-			return err
-		}
-		p = in.apply(before)
-		return change(ctx, tx, "personas.update", before, &p)
-	})
-	return p, err
+	return s.change(ctx, in.ID, "personas.update", access.Update, func(before Persona) (Persona, bool) { return in.apply(before), true })
 }
 
 // Archive makes a persona inactive. One that is inactive already stays as it is.
 func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, error) {
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := records.ForChange(ctx, tx, table, in.ID, access.Delete)
-		if err != nil || !before.Active {
-			return err
-		}
-		p := before
+	_, err := s.change(ctx, in.ID, "personas.archive", access.Delete, func(p Persona) (Persona, bool) {
+		changed := p.Active
 		p.Active = false
-		return change(ctx, tx, "personas.archive", before, &p)
+		return p, changed
 	})
 	return endpoint.Confirm(ctx, s.texts, "personas.archived"), err
 }
 
-// change writes the new state of a persona and its audit entry.
-func change(ctx context.Context, tx *store.Tx, action string, before Persona, p *Persona) error {
+// change changes a persona by apply and writes its new state.
+func (s *Service) change(ctx context.Context, id, action string, wanted access.Permission, apply func(before Persona) (Persona, bool)) (Persona, error) {
 	caller := access.From(ctx).UserID
-	if p.FirstName != before.FirstName || p.LastName != before.LastName || p.DateOfBirth != before.DateOfBirth {
-		if err := keepIdentity(ctx, tx, p.ID, caller); err != nil {
-			return err
-		}
-	}
-	p.ModifiedAt, p.ModifiedBy, p.version = tx.Now(), caller, before.version+1
-	if err := updatePersona(ctx, tx, *p); err != nil {
-		return err
-	}
-	table.Audit(ctx, tx, action, p.ID, before, *p)
-	return nil
+	return records.Change(ctx, s.db, table, id, records.Changing[Persona]{
+		Action: action, Wanted: wanted,
+		Apply: func(before Persona, now store.Time) (Persona, bool, error) {
+			p, changed := apply(before)
+			p.ModifiedAt, p.ModifiedBy, p.version = now, caller, before.version+1
+			return p, changed, nil
+		},
+		Write: func(ctx context.Context, tx *store.Tx, before, p Persona) error {
+			if p.FirstName != before.FirstName || p.LastName != before.LastName || p.DateOfBirth != before.DateOfBirth {
+				if err := keepIdentity(ctx, tx, p.ID, caller); err != nil {
+					return err
+				}
+			}
+			return updatePersona(ctx, tx, p)
+		},
+	})
 }
 
 // IsPerson reports whether a persona linked to the user has these names, compared without regard to case, and was born

@@ -73,17 +73,17 @@ func (s *Service) Users(ctx context.Context, in OfPersonaInput) (list.Page[UserL
 // AddUser makes a persona the identity of a user, who may read it from then on. It returns fault.PersonaUserExists for a
 // user who is linked already and fault.UserNotFound for one who does not exist.
 func (s *Service) AddUser(ctx context.Context, in AddUserInput) (UserLink, error) {
-	l := UserLink{ID: store.NewID(), PersonaID: in.ID, UserID: in.UserID, CreatedBy: access.From(ctx).UserID, version: 1}
+	l := UserLink{ID: store.NewID(), PersonaID: in.ID, UserID: in.UserID, CreatedBy: access.From(ctx).UserID, CreatedAt: s.db.Now(), version: 1}
+	after, answer := s.db.Digest(l), s.db.Answer(ctx, l)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if _, err := table.Get(ctx, tx, in.ID, access.Update); err != nil {
 			return err
 		}
-		l.CreatedAt = tx.Now()
 		if err := insertUserLink(ctx, tx, l); err != nil {
 			return err
 		}
-		table.Audit(ctx, tx, "personas.add_user", in.ID, nil, l)
-		tx.Respond(http.StatusCreated, l)
+		table.Audit(ctx, tx, "personas.add_user", in.ID, nil, after)
+		tx.Respond(http.StatusCreated, answer)
 		return nil
 	})
 	switch {
