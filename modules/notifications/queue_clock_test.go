@@ -20,25 +20,26 @@ func TestClockStep_DeliveriesDoNotWaitForTheOldTime(t *testing.T) {
 				h := newHouse(t, options)
 				failed := h.enqueue("email", "failed")
 				h.until(failed, "retrying")
+				waiting := failed
 				if restarted {
 					_ = h.Close(t.Context())
+					waiting = h.enqueue("email", "waiting") // nobody takes it before the step
 				}
-				waiting := h.enqueue("email", "waiting")
 				h.clock.Advance(step)
 				g.mu.Lock()
 				g.answer = nil
 				g.mu.Unlock()
+				pause := options.BasePause
 				if restarted {
 					h.restart(options)
-				} else {
-					h.Nudge()
+					h.until(waiting, "sent")
+					pause = 24 * time.Hour // the longest that a gateway may have asked for
 				}
-				h.until(waiting, "sent")
-				if restarted && step < 0 {
-					h.pass(24 * time.Hour) // the longest that a gateway may have asked for
-				} else {
-					h.pass(2 * time.Minute)
-				}
+				eventually(t, func() bool { // until the queue has seen the step
+					s := h.state(failed)
+					return s.next == nil || s.status == "sending" || !s.next.Std().After(h.clock.Now().Add(pause))
+				})
+				h.pass(pause)
 				h.until(failed, "sent")
 			})
 		}
