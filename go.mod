@@ -25,6 +25,7 @@ require (
 	github.com/makiuchi-d/gozxing v0.1.1
 	github.com/nicksnyder/go-i18n/v2 v2.7.0
 	github.com/nyaruka/phonenumbers v1.8.1
+	github.com/petermattis/goid v0.0.0-20260820044319-269ab09b5261
 	github.com/pressly/goose/v3 v3.29.0
 	github.com/tetratelabs/wazero v1.12.0
 	github.com/valyala/fasthttp v1.74.0

@@ -31,6 +31,7 @@ func (m *Modules) Server() (*server.Server, error) {
 		OnDrain:        []func(){m.Notifications.Drain},
 		BaseURL:        s.Server.BaseURL,
 		TrustedProxies: s.Server.TrustedProxies, AllowedOrigins: s.CORS.AllowedOrigins,
+		RequestTime: s.Server.RequestTime, CallerKey: store.CallerKey{},
 		RateLimits: s.RateLimits.Enabled, PublicPerMinute: s.RateLimits.PublicPerMinute, PrivatePerMinute: s.RateLimits.PrivatePerMinute,
 	})
 }
@@ -76,8 +77,14 @@ func Stored(err error) (server.Stored, bool) {
 
 // translate makes a fault of what the store could not do for the time being.
 func translate(err error) error {
-	known := fault.Of(err)
-	if known.Status == http.StatusInternalServerError && store.Temporary(err) {
+	switch {
+	case fault.Of(err).Status != http.StatusInternalServerError:
+		return err
+	case errors.Is(err, store.ErrOutcomeUnknown):
+		return fault.OutcomeUnknown.Because(err)
+	case errors.Is(err, store.ErrBusy):
+		return fault.Unavailable // without a cause, since a flood must not fill the log
+	case store.Temporary(err):
 		return fault.Unavailable.Because(err)
 	}
 	return err

@@ -10,8 +10,6 @@ import (
 	"maps"
 	"sync"
 
-	"github.com/VictoriaMetrics/metrics"
-
 	"kontor/locales"
 	"kontor/modules/audit"
 	"kontor/modules/auth"
@@ -61,7 +59,7 @@ type Modules struct {
 	Notifications *notifications.Service
 
 	bills  *qrbill.Reader
-	gauges *metrics.Set // of the store
+	gauges *gauges
 }
 
 // New builds the modules. Nobody may do anything before [Modules.Start].
@@ -99,6 +97,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	})
 	m.Invoices = invoices.New(m.bills, texts)
 	m.Audit = audit.New(db, texts, o.Log)
+	m.gauges = newGauges(db)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Sessions: m.Auth, Records: m.records(), Texts: texts, Log: o.Log})
 	m.Auth.SetScopes(keyScopes(m.Endpoints()))
 	return m, nil
@@ -168,25 +167,21 @@ func codesPerHour(limits settings.RateLimits) int {
 
 // Start puts grants and rules in force.
 func (m *Modules) Start(ctx context.Context) error {
-	if err := m.Users.Start(ctx); err != nil {
-		return fmt.Errorf("start users: %w", err)
-	}
 	if err := m.digestAnew(ctx); err != nil {
 		return err
+	}
+	if err := m.Users.Start(ctx); err != nil {
+		return fmt.Errorf("start users: %w", err)
 	}
 	if err := m.RBAC.Start(ctx, m.Endpoints()); err != nil {
 		return fmt.Errorf("start access control: %w", err)
 	}
-	m.gauges = storeGauges(m.DB)
 	return nil
 }
 
 // Close ends streams, queues and the reading of bills and writes what is still in memory. The database stays open.
 func (m *Modules) Close(ctx context.Context) error {
-	if m.gauges != nil {
-		metrics.UnregisterSet(m.gauges, true)
-		m.gauges = nil
-	}
+	m.gauges.stop()
 	var workers sync.WaitGroup
 	workers.Go(func() { m.bills.Close(ctx) })
 	workers.Go(func() { m.Profile.Close(ctx) })

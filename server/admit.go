@@ -43,6 +43,7 @@ func (s *Server) admit(r *call) error {
 		if len(header.Peek(apiKeyHeader)) > 0 && token != "" {
 			return fault.Invalid(apiKeyHeader, "invalid.key_and_bearer")
 		}
+		r.fiber.SetUserContext(&r.Context)
 		var err error
 		if caller, err = s.Auth.Bearer(r.fiber); err != nil {
 			return err
@@ -113,8 +114,10 @@ func bearerToken(c *fiber.Ctx) string {
 	return strings.TrimSpace(token)
 }
 
-// allow counts the request for the principal and writes the RateLimit headers.
+// allow counts the request for the principal and writes the RateLimit headers. From here on the database, too, does the
+// request's work for that principal.
 func (s *Server) allow(r *call, principal string) error {
+	r.deadline.caller = principal
 	if !s.RateLimits || r.row.Limit == limit.None {
 		return nil
 	}

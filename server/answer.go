@@ -88,6 +88,7 @@ func (s *Server) fail(r *call, err error) {
 	if s.Translate != nil {
 		err = s.Translate(err)
 	}
+	err = late(err)
 	e := fault.Of(err)
 	r.refused = e.Code
 	// Without a cause it is no failure of ours: somebody turned away under load, a field that cannot be searched. The line

@@ -26,6 +26,7 @@ type call struct {
 
 	refused string // code of the error that was answered
 
+	deadline deadline
 	uploaded int // bytes of the body that count against uploadBudget
 }
 
@@ -38,7 +39,9 @@ func (s *Server) serve(c *fiber.Ctx) error {
 // handle takes a request through some of the steps.
 func (s *Server) handle(c *fiber.Ctx, steps func(r *call) error) {
 	r := &call{fiber: c, began: time.Now()}
-	r.Context.Context, r.Caller = context.Background(), &access.Caller{}
+	r.Caller = &access.Caller{}
+	s.begin(r)
+	defer r.deadline.end()
 	defer s.finish(r)
 	defer s.leaveBody(r)
 	defer s.release(r)
@@ -92,6 +95,7 @@ func (s *Server) steps(r *call) error {
 	if err := acceptsMedia(r); err != nil {
 		return err
 	}
+	s.arrived(r)
 	return s.run(r)
 }
 

@@ -1,6 +1,6 @@
 // Package server turns the table of endpoints into a running HTTP server.
 //
-// A request takes these steps, in this order: request id, language and address; encoding; CORS; row; draining; rate
+// A request takes these steps, in this order: deadline; request id, language and address; encoding; CORS; row; draining; rate
 // limit; who is calling; grant on the endpoint; body; decoding and rules of the input; and then the service behind the
 // row. Errors are written in one place, and so is what a panic leaves.
 package server
@@ -90,6 +90,8 @@ type Options struct {
 	PublicPerMinute  int
 	PrivatePerMinute int
 	MaxConnections   int                  // open at once, streams included; 0: what the limit of open files allows
+	RequestTime      time.Duration        // for the service behind a row; zero: 10 s
+	CallerKey        any                  // under which the context of a request names its caller, as a string; nil: nowhere
 	Observe          func(endpoint.Event) // takes security events for the audit trail; must be quick; nil: nobody
 	OnDrain          []func()             // called once when the server starts to drain: streams say good-bye
 }
@@ -133,6 +135,9 @@ func New(o Options) (*Server, error) {
 	}
 	if s.MaxConnections == 0 {
 		s.MaxConnections = connectionsFor(fileLimit())
+	}
+	if s.RequestTime == 0 {
+		s.RequestTime = requestTime
 	}
 	s.app = fiber.New(fiber.Config{
 		DisableStartupMessage: true,

@@ -73,11 +73,11 @@ func (s *secrets) publicExportKey() string {
 func (s *secrets) head(first, last ExportedEntry, at Time) ([]byte, error) {
 	key := s.exportKey()
 	h := ExportHead{From: first.Seq, To: last.Seq, PrevHash: first.PrevHash, Hash: last.Hash, At: at, PublicKey: s.publicExportKey()}
-	return line(headLine{Head: h, Signature: base64.StdEncoding.EncodeToString(ed25519.Sign(key, h.signed()))})
+	return encodeLine(headLine{Head: h, Signature: base64.StdEncoding.EncodeToString(ed25519.Sign(key, h.signed()))})
 }
 
-// line encodes one line of an export.
-func line(v any) ([]byte, error) {
+// encodeLine encodes one line of an export.
+func encodeLine(v any) ([]byte, error) {
 	b, err := json.Marshal(v)
 	return append(b, '\n'), err
 }
@@ -93,7 +93,7 @@ type ExportBatch struct {
 func (db *DB) ExportAfter(ctx context.Context, seq int64, limit int) (ExportBatch, error) {
 	var b ExportBatch
 	err := readExport(ctx, db, seq, limit, func(e ExportedEntry) error {
-		l, err := line(e)
+		l, err := encodeLine(e)
 		b.Entries, b.Lines = append(b.Entries, e), append(b.Lines, l)
 		return err
 	})
@@ -178,7 +178,7 @@ func writeExport(ctx context.Context, q Querier, key *secrets, from int64, now T
 		}
 		last = e
 		n++
-		l, err := line(e)
+		l, err := encodeLine(e)
 		if err == nil {
 			_, err = out.Write(l)
 		}

@@ -14,9 +14,17 @@ var errPanic = errors.New("panic in a transaction")
 // but at every write it copies the pages that change, and closures that fail nearly always do so before they write. The
 // others run once more, each under a savepoint then.
 func (w *writer) run(j *job) (intact bool) {
-	if j.runs == 0 && !j.state.CompareAndSwap(waiting, taken) {
+	before := ran
+	if j.runs == 0 {
+		before = waiting
+	}
+	if !j.state.CompareAndSwap(before, taken) {
+		if j.runs > 0 { // undone, and nobody waits for it any more
+			w.answer(j, ErrOutcomeUnknown)
+		}
 		return true
 	}
+	defer j.state.Store(ran)
 	if j.runs == 0 && j.ctx.Err() != nil {
 		w.answer(j, j.ctx.Err())
 		return true
@@ -25,9 +33,11 @@ func (w *writer) run(j *job) (intact bool) {
 	j.err, j.panic = nil, nil
 	w.group = append(w.group, j)
 	trail, changed := w.trail, w.conn.TotalChanged()
+	w.progress.begin(&w.progress.writer)
 	j.err = w.mark()
 	if j.err == nil {
 		j.tx = &Tx{db: w.db, conn: w.conn, now: w.db.Now()}
+		w.noteTime(j.tx.now)
 		if j.err = w.call(j); j.err == nil {
 			j.err = w.unmark()
 		}

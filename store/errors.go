@@ -31,14 +31,26 @@ var (
 	ErrReadOnly = errors.New("database cannot be written")
 	// ErrCorrupt says that the database file is damaged or no database.
 	ErrCorrupt = errors.New("database is damaged")
+	// ErrNested says that a transaction, or a function that runs after a commit, called the database instead of its own
+	// transaction. It is a mistake in the program: the call would wait for itself.
+	ErrNested = errors.New("database was called from within a transaction")
+	// ErrOutcomeUnknown says that a write was run but could not be confirmed in time. It may still become durable.
+	// Repeating it with the same idempotency key is safe.
+	ErrOutcomeUnknown = errors.New("outcome of the write is not known yet")
+	// ErrStalled says that the database makes no progress although work waits.
+	ErrStalled = errors.New("database makes no progress")
 	// ErrClosed says that the database, the transaction or the rows were closed before.
 	ErrClosed = errors.New("already closed")
 )
 
 // Temporary tells whether the same call may well succeed later: the answer to the client is 503.
 func Temporary(err error) bool {
-	return errors.Is(err, ErrBusy) || errors.Is(err, ErrFull) || errors.Is(err, ErrIO) ||
-		errors.Is(err, ErrReadOnly) || errors.Is(err, ErrClosed)
+	for _, kind := range []error{ErrBusy, ErrFull, ErrIO, ErrReadOnly, ErrStalled, ErrOutcomeUnknown, ErrClosed} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
 }
 
 // isFull reports whether an error says that there is no room for a write.

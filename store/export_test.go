@@ -71,3 +71,15 @@ func SignHead(ctx context.Context, tx *Tx, seq int64, hash [32]byte) error {
 	_, err := tx.Exec(ctx, upsertMeta, metaAuditHead, tx.db.secrets.signHead(head{seq: seq, hash: hash}))
 	return err
 }
+
+// Readers is the number of readers in the pool.
+const Readers = readers
+
+// OnRollback puts f in the place of the rollback of readers.
+func (db *DB) OnRollback(f func() error) { db.pool.rollback = func(*reader) error { return f() } }
+
+// LineLength is how many queries of one caller may wait for a reader.
+const LineLength = lineLength
+
+// EnforceShares does what a query of the caller does when it has waited for a while.
+func (db *DB) EnforceShares(caller string) { db.pool.enforceShares(&waiter{caller: caller}) }

@@ -23,6 +23,8 @@ func (w *writer) commitGroup(first *job) {
 	if first != nil {
 		w.again = append(w.again, first)
 	}
+	w.progress.begin(&w.progress.writer)
+	defer w.progress.end(&w.progress.writer)
 	if err := w.begin(); err != nil {
 		w.refuse(err)
 		return
@@ -146,7 +148,7 @@ func (w *writer) advance() (position, error) {
 		next.head = w.trail.head
 	}
 	next.commits, next.clean, next.at = next.commits+1, false, w.db.Now()
-	return next, storeMeta(w.conn, metaCommits, w.db.secrets.signCommits(next))
+	return next, putMeta(w.conn, metaCommits, w.db.secrets.signCommits(next))
 }
 
 // count counts a group that is committed, and gives the tables that it wrote to.

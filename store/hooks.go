@@ -9,7 +9,10 @@ import (
 // hookQueue calls what closures left to be done after their commit, in the order of the commits,
 // beside the writer. It is unbounded: each entry is a caller who waits, and those are bounded.
 type hookQueue struct {
-	log   *slog.Logger
+	log       *slog.Logger
+	progress  *progress
+	goroutine worker
+
 	mu    sync.Mutex
 	more  *sync.Cond
 	jobs  []*job
@@ -17,8 +20,8 @@ type hookQueue struct {
 	ended chan struct{}
 }
 
-func newHookQueue(log *slog.Logger) *hookQueue {
-	q := &hookQueue{log: log, ended: make(chan struct{})}
+func newHookQueue(log *slog.Logger, progress *progress) *hookQueue {
+	q := &hookQueue{log: log, progress: progress, ended: make(chan struct{})}
 	q.more = sync.NewCond(&q.mu)
 	go q.loop()
 	return q
@@ -42,6 +45,7 @@ func (q *hookQueue) close() {
 
 func (q *hookQueue) loop() {
 	defer close(q.ended)
+	q.goroutine.here()
 	for {
 		q.mu.Lock()
 		for len(q.jobs) == 0 && !q.done {
@@ -54,11 +58,13 @@ func (q *hookQueue) loop() {
 			return
 		}
 		for _, j := range jobs {
+			q.progress.begin(&q.progress.hooks)
 			for _, f := range j.tx.hooks {
 				q.call(f)
 			}
 			close(j.done)
 		}
+		q.progress.end(&q.progress.hooks)
 	}
 }
 

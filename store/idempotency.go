@@ -69,6 +69,34 @@ func (tx *Tx) Respond(status int, body any) {
 	}
 }
 
+// Answer prepares a body for Respond before the transaction: where the request has an idempotency key, it is encoded and
+// sealed. It must be the same body that the transaction would answer with.
+func (db *DB) Answer(ctx context.Context, body any) any {
+	c, ok := ctx.Value(claimKey{}).(*claim)
+	if !ok || c.settled.Load() {
+		return body
+	}
+	return db.sealAnswer(c, body)
+}
+
+// sealedAnswer is the body of an answer as it is stored.
+type sealedAnswer struct {
+	text, etag string
+	err        error
+}
+
+func (db *DB) sealAnswer(c *claim, body any) *sealedAnswer {
+	if sealed, ok := body.(*sealedAnswer); ok {
+		return sealed
+	}
+	encoded, err := answerBytes(body)
+	if err != nil {
+		return &sealedAnswer{err: fmt.Errorf("idempotency answer: %w", err)}
+	}
+	text, err := db.Seal("idempotency_keys", "body", c.rowID(), encoded)
+	return &sealedAnswer{text: text, etag: etagOf(body), err: err}
+}
+
 // begin refuses a closure whose request has been answered.
 func (tx *Tx) begin(ctx context.Context) error {
 	c, ok := ctx.Value(claimKey{}).(*claim)
@@ -112,16 +140,12 @@ const purgeReplays = `DELETE FROM idempotency_keys WHERE expires_at <= $1`
 // storeAnswer keeps the answer, sealed: it may hold what is shown only once, such as a new API key.
 func (tx *Tx) storeAnswer(ctx context.Context) error {
 	c := tx.claim
-	body, err := answerBytes(tx.answer.body)
-	if err != nil {
-		return fmt.Errorf("idempotency answer: %w", err)
+	sealed := tx.db.sealAnswer(c, tx.answer.body)
+	if sealed.err != nil {
+		return sealed.err
 	}
-	sealed, err := tx.db.Seal("idempotency_keys", "body", c.rowID(), body)
-	if err != nil {
-		return err
-	}
-	_, err = tx.Exec(ctx, upsertReplay, c.Caller, c.Path, c.Key, tx.db.bodyDigest(c.BodyHash),
-		tx.answer.status, sealed, etagOf(tx.answer.body), tx.now, tx.now.Add(replayFor))
+	_, err := tx.Exec(ctx, upsertReplay, c.Caller, c.Path, c.Key, tx.db.bodyDigest(c.BodyHash),
+		tx.answer.status, sealed.text, sealed.etag, tx.now, tx.now.Add(replayFor))
 	return err
 }
 

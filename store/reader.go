@@ -2,7 +2,7 @@ package store
 
 import (
 	"context"
-	"fmt"
+	"sync/atomic"
 	"time"
 
 	"kontor/store/internal/sqlite"
@@ -17,78 +17,49 @@ const (
 	readerWait = 10 * time.Second
 )
 
-// reader is a read-only connection of the pool.
+// reader is a read-only connection of the pool. While it is held it is also what the connection asks, as the query runs,
+// whether to go on.
 type reader struct {
 	conn *sqlite.Conn
 	pool *pool
+
+	// Of the one who holds it; changed under the pool's mutex.
+	ctx     context.Context
+	turn    uint64 // counts up: the reader that is held for longest has the lowest
+	revoked atomic.Bool
 }
 
-// pool holds the readers that are free.
-type pool struct {
-	free   chan *reader
-	opened int
-	closed chan struct{}
+// Err ends the running query: with the error of its context, or because its caller holds more than its share.
+func (r *reader) Err() error {
+	if r.revoked.Load() {
+		return errRevoked
+	}
+	return r.ctx.Err()
 }
 
-func openPool(path string) (*pool, error) {
-	p := &pool{free: make(chan *reader, readers), closed: make(chan struct{})}
-	for range readers {
-		c, err := connect(path, sqlite.ReadOnly, readerPragmas)
-		if err != nil {
-			p.close()
-			return nil, err
-		}
-		p.opened++
-		p.free <- &reader{conn: c, pool: p}
+// open connects a reader that is new or whose connection had to be closed.
+func (r *reader) open() error {
+	conn, err := connect(r.pool.path, sqlite.ReadOnly, readerPragmas)
+	if err != nil {
+		return err
 	}
-	return p, nil
+	r.conn = conn
+	return nil
 }
 
-// take waits for a free reader and binds it to the context.
-func (p *pool) take(ctx context.Context) (*reader, error) {
-	select {
-	case <-p.closed:
-		return nil, ErrClosed
-	default:
-	}
-	select {
-	case r := <-p.free:
-		r.conn.SetContext(ctx)
-		return r, nil
-	default:
-	}
-	timeout := time.NewTimer(readerWait)
-	defer timeout.Stop()
-	select {
-	case r := <-p.free:
-		r.conn.SetContext(ctx)
-		return r, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-p.closed:
-		return nil, ErrClosed
-	case <-timeout.C:
-		return nil, fmt.Errorf("%w: no reader became free", ErrBusy)
-	}
-}
-
+// release gives the reader back, without a transaction. One that is still in a transaction would show its next holders
+// an old state of the database and keep the log from starting again: its connection is closed.
 func (r *reader) release() {
 	r.conn.ResetAll()
-	r.conn.SetContext(context.Background())
-	r.pool.free <- r
-}
-
-// close waits for the readers in use and closes all of them.
-func (p *pool) close() {
-	close(p.closed)
-	for range p.opened {
-		select {
-		case r := <-p.free:
-			r.conn.Close()
-		case <-time.After(readerWait):
-			return
-		}
+	r.conn.SetContext(nil) // else a context that has ended would end the rollback, too
+	if r.conn.InTransaction() {
+		_ = r.pool.rollback(r) // nothing was written, so that its failure loses nothing
 	}
+	if r.conn.InTransaction() {
+		_ = r.conn.Close()
+		r.conn = nil
+	}
+	r.pool.put(r)
 }
 
 // statement takes a reader from the pool and compiles sql on it.
@@ -126,16 +97,12 @@ func (db *DB) View(ctx context.Context, fn func(v *View) error) error {
 	if err != nil {
 		return err
 	}
-	v := &View{reader: r, now: db.Now()}
 	defer r.release()
 	if err := runKept(r.conn, beginRead); err != nil {
 		return err
 	}
-	defer func() {
-		v.reader = nil
-		r.conn.ResetAll()
-		_ = runKept(r.conn, rollback) // nothing was written, so that its failure loses nothing
-	}()
+	v := &View{reader: r, now: db.Now()}
+	defer func() { v.reader = nil }()
 	return fn(v)
 }
 

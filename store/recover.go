@@ -157,19 +157,9 @@ func (db *DB) closeInOrder(conn *sqlite.Conn) {
 		return
 	}
 	p.clean = true
-	if err := storeMeta(conn, metaCommits, db.secrets.signCommits(p)); err != nil {
+	if err := putMeta(conn, metaCommits, db.secrets.signCommits(p)); err != nil {
 		db.log.Warn("the end could not be noted in the database", "err", err)
 	}
-}
-
-func storeMeta(conn *sqlite.Conn, name, value string) error {
-	s, err := conn.Prepare(upsertMeta)
-	if err != nil {
-		return translate(err)
-	}
-	_, _, err = start(s, []any{name, value})
-	s.Reset()
-	return err
 }
 
 // markRestored makes the mark of a database that was restored.

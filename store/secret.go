@@ -100,12 +100,14 @@ const sealVersion = "1."
 // Seal encrypts a value for one place, with AES-256-GCM: it opens nowhere but in this table, column
 // and row.
 func (db *DB) Seal(table, column, rowID string, plain []byte) (string, error) {
+	db.Heavy("seal")
 	sealed := db.secrets.aead.Seal(nil, nil, plain, sealPlace(table, column, rowID))
 	return sealVersion + base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
 // Unseal gives back what Seal was given for the same place.
 func (db *DB) Unseal(table, column, rowID, sealed string) ([]byte, error) {
+	db.Heavy("unseal")
 	text, ok := strings.CutPrefix(sealed, sealVersion)
 	if !ok {
 		return nil, fmt.Errorf("unseal %s.%s: unknown form", table, column)

@@ -45,7 +45,11 @@ type Stats struct {
 	Commits     uint64 // commits that wrote, each of them one sync of the log
 	Refused     uint64 // calls of InTx refused because too many waited
 	Checkpoints uint64
-	Queued      int // closures that wait now
+	Queued      int           // closures that wait now
+	Readers     int           // queries and views that wait for a connection now
+	Revoked     uint64        // queries ended because their caller held more than its share while others waited
+	Working     time.Duration // how long the work at hand has taken; near 0 while all goes well
+	Stalled     bool          // that is too long: Ready fails
 
 	LogBytes     int64 // size of the write-ahead log
 	LogUncopied  int64 // pages of it that are not in the database file yet
@@ -58,12 +62,17 @@ type Stats struct {
 // Stats gives the counts of the moment.
 func (db *DB) Stats() Stats {
 	c := &db.writer.counters
+	working, _ := db.writer.progress.oldest()
 	return Stats{
 		Writes:      c.closures.Load(),
 		Commits:     c.commits.Load(),
 		Refused:     c.refused.Load(),
 		Checkpoints: c.checkpoints.Load(),
 		Queued:      len(db.writer.queue),
+		Readers:     db.pool.waits(),
+		Revoked:     db.pool.revoked.Load(),
+		Working:     working,
+		Stalled:     working > stallAfter,
 
 		LogBytes:     db.writer.syncer.size(),
 		LogUncopied:  db.writer.checkpoints.uncopied(),
@@ -74,9 +83,18 @@ func (db *DB) Stats() Stats {
 	}
 }
 
-// Ready tells whether the database can read and write. After a write that the storage refused it
-// tries one of its own, so that it notices when there is room again.
+// readyWait is how long Ready waits for a read and for a write of its own. A probe that does not answer tells less than
+// one that fails.
+const readyWait = 3 * time.Second
+
+// Ready reports whether the database can read and write, and whether writes make progress. After a write that the
+// storage refused it tries one of its own, so that it notices when there is room again.
 func (db *DB) Ready(ctx context.Context) error {
+	if err := db.writer.progress.stalled(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyWait)
+	defer cancel()
 	for _, stays := range []*atomic.Pointer[error]{&db.writer.counters.damaged, &db.disk.lost} {
 		if err := stays.Load(); err != nil {
 			return *err

@@ -17,6 +17,8 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"kontor/store/internal/sqlite"
 )
@@ -55,6 +57,7 @@ type DB struct {
 	disk     *disk
 	mark     *mark
 	origin   func(ctx context.Context) Origin
+	watch    atomic.Pointer[func(work string)]
 
 	acceptLoss bool
 	accepted   *Loss    // at this start
@@ -70,6 +73,10 @@ type DB struct {
 
 // Now is the time by the store's clock.
 func (db *DB) Now() Time { return TimeOf(db.clock.Now()) }
+
+// Latest is the latest time that the clock has shown to a transaction, of this process or to the last audit entry of an
+// earlier one. While it lies ahead of Now, the clock was set back since.
+func (db *DB) Latest() Time { return Time(db.writer.latest.Load()) }
 
 // Clock is the clock that the store was opened with.
 func (db *DB) Clock() Clock { return db.clock }
@@ -142,13 +149,18 @@ func pageDamaged(c *counters, log *slog.Logger) func(*sqlite.PageError) {
 // start brings up what serves an opened and migrated database.
 func (db *DB) start(conn *sqlite.Conn) error {
 	path := db.dir.file(databaseName)
-	pool, err := openPool(path)
+	w := &writer{
+		db: db, log: db.log, conn: conn, progress: progress{start: time.Now()},
+		queue: make(chan *job, queueLength), stop: make(chan struct{}), ended: make(chan struct{}),
+	}
+	pool, err := openPool(path, w.notInClosure)
 	if err != nil {
 		return fmt.Errorf("open %s for reading: %w", path, err)
 	}
-	w := &writer{
-		db: db, log: db.log, conn: conn, position: db.found,
-		queue: make(chan *job, queueLength), stop: make(chan struct{}), ended: make(chan struct{}),
+	w.position = db.found
+	if err := w.loadLatest(); err != nil {
+		pool.close()
+		return fmt.Errorf("read the time of the last audit entry of %s: %w", path, err)
 	}
 	if db.undamage, err = sqlite.OnDamage(path, pageDamaged(&w.counters, db.log)); err != nil {
 		pool.close()
@@ -159,13 +171,13 @@ func (db *DB) start(conn *sqlite.Conn) error {
 		pool.close()
 		return fmt.Errorf("open %s for checkpoints: %w", path, err)
 	}
-	w.syncer, err = newSyncer(path, db, &w.counters, w.answer)
+	w.syncer, err = newSyncer(path, db, &w.counters, &w.progress, w.answer)
 	if err != nil {
 		w.checkpoints.close()
 		pool.close()
 		return fmt.Errorf("open the log of %s: %w", path, err)
 	}
-	w.hooks = newHookQueue(db.log)
+	w.hooks = newHookQueue(db.log, &w.progress)
 	db.pool, db.writer = pool, w
 	go w.loop()
 	return nil

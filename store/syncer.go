@@ -16,6 +16,7 @@ type syncer struct {
 	flush    func(*os.File) error
 	answer   func(*job, error)
 	counters *counters
+	progress *progress
 
 	groups chan committed
 	// free holds an empty list for the next group while nothing is being synced.
@@ -31,13 +32,13 @@ type committed struct {
 }
 
 // newSyncer opens the log of the database at path. answer is called for each job of a group, in order.
-func newSyncer(path string, db *DB, counted *counters, answer func(*job, error)) (*syncer, error) {
+func newSyncer(path string, db *DB, counted *counters, progress *progress, answer func(*job, error)) (*syncer, error) {
 	file, err := os.OpenFile(path+logSuffix, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
 	s := &syncer{
-		disk: db.disk, mark: db.mark, file: file, flush: syncFile, answer: answer, counters: counted,
+		disk: db.disk, mark: db.mark, file: file, flush: syncFile, answer: answer, counters: counted, progress: progress,
 		groups: make(chan committed), free: make(chan []*job, 1), ended: make(chan struct{}),
 	}
 	s.free <- make([]*job, 0, groupEnough)
@@ -69,7 +70,10 @@ func (s *syncer) sync(group committed) error {
 		return err
 	}
 	begun := time.Now()
-	if err := s.flush(s.file); err != nil {
+	s.progress.begin(&s.progress.syncer)
+	err := s.flush(s.file)
+	s.progress.end(&s.progress.syncer)
+	if err != nil {
 		return s.disk.fail(fmt.Errorf("sync %s: %w", s.file.Name(), cause(err)))
 	}
 	s.counters.synced.add(time.Since(begun))

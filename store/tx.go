@@ -63,7 +63,7 @@ func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (changed int64,
 
 // AfterCommit calls f once, when what the closure wrote is safely stored: events, cache entries to
 // drop. Functions run in the order of the commits, before InTx returns to the caller. f must be quick
-// and may not call InTx.
+// and may read the database; InTx returns ErrNested within f.
 func (tx *Tx) AfterCommit(f func()) { tx.hooks = append(tx.hooks, f) }
 
 func (tx *Tx) note(err error) error {

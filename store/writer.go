@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"kontor/store/internal/sqlite"
 )
@@ -17,10 +18,15 @@ const queueLength = 1024
 
 // The states of a job.
 const (
-	waiting int32 = iota
-	taken         // by the writer: it will be answered
-	abandoned
+	waiting   int32 = iota
+	taken           // by the writer, which is running the closure or is about to run it again
+	ran             // the closure has returned; its commit or sync is under way
+	abandoned       // by the caller, which may have left before or after the closure ran
 )
+
+// outcomeWait is how long a caller whose context has ended still waits for the outcome of a closure that has run. It is
+// there within milliseconds, unless the disk hangs.
+const outcomeWait = 5 * time.Second
 
 // job is one call of InTx.
 type job struct {
@@ -58,8 +64,11 @@ type writer struct {
 	hooks *hookQueue
 	trail trail
 
-	position position // of the newest commit
-	changed  int64    // rows that the connection had changed when the group began
+	position  position     // of the newest commit
+	changed   int64        // rows that the connection had changed when the group began
+	latest    atomic.Int64 // see DB.Latest
+	goroutine worker
+	progress  progress
 
 	inflight sync.RWMutex // held for reading while a job is put into the queue
 	closed   bool
@@ -77,12 +86,16 @@ type writer struct {
 // InTx runs fn in a transaction on the one connection that writes, and returns when what it wrote, or
 // was refused for, is safely on disk. An error from fn, or a panic, undoes what this fn did and nothing
 // else. fn may run more than once, so it has no effects but through tx; it must be quick, for others
-// wait, and may not call InTx itself.
+// wait. It must use only tx: InTx, View and the queries of DB return ErrNested within fn.
 //
-// ErrBusy comes when too many wait already, the context's error when it ended before fn had begun;
-// *Replay when the context carries an idempotency key that has been answered.
+// InTx returns ErrBusy when too many wait already, the context's error when it ended before fn had begun, *Replay when
+// the context carries an idempotency key that has been answered, and ErrOutcomeUnknown when the context has ended and
+// the disk does not answer.
 func (db *DB) InTx(ctx context.Context, fn func(tx *Tx) error) error {
 	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := db.writer.notNested(); err != nil {
 		return err
 	}
 	j := &job{ctx: ctx, fn: fn, done: make(chan struct{})}
@@ -95,12 +108,32 @@ func (db *DB) InTx(ctx context.Context, fn func(tx *Tx) error) error {
 		if j.state.CompareAndSwap(waiting, abandoned) {
 			return ctx.Err()
 		}
-		<-j.done
+		if !j.outcome() {
+			return fmt.Errorf("%w: %w", ErrOutcomeUnknown, ctx.Err())
+		}
 	}
 	if j.panic != nil {
 		panic(j.panic.String())
 	}
 	return j.err
+}
+
+// outcome waits for the outcome of a job that the writer has taken, and reports false when there is none in time. A
+// closure that is running is waited for without end: it may still use what belongs to its caller.
+func (j *job) outcome() bool {
+	timer := time.NewTimer(outcomeWait)
+	defer timer.Stop()
+	for {
+		select {
+		case <-j.done:
+			return true
+		case <-timer.C:
+			if j.state.CompareAndSwap(ran, abandoned) {
+				return false
+			}
+			timer.Reset(outcomeWait)
+		}
+	}
 }
 
 func (w *writer) enqueue(j *job) error {
@@ -122,7 +155,9 @@ func (w *writer) enqueue(j *job) error {
 // runtime.Goexit in a closure), everybody in the open group is answered and another goroutine goes on.
 func (w *writer) loop() {
 	finished := false
+	w.goroutine.here()
 	defer func() {
+		w.progress.end(&w.progress.writer)
 		if finished {
 			close(w.ended)
 			return

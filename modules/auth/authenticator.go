@@ -27,7 +27,7 @@ func (s *Service) Known(token string) (*access.Caller, bool) {
 		return nil, false
 	}
 	now := s.db.Now()
-	if !v.good(now) {
+	if !v.good(now, s.db.Latest()) {
 		return nil, false
 	}
 	return s.remembered(v.userID, v.sessionID, now)
@@ -51,7 +51,7 @@ func (s *Service) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 // Session gives the caller as he stands now, for streams that outlive their request: roles may have changed. What he may
 // do follows from the policy that he is put [access.Caller.Under]. It returns fault.Unauthorized when the session has ended and fault.AuthUnavailable when it cannot be read.
 func (s *Service) Session(ctx context.Context, caller *access.Caller) (*access.Caller, error) {
-	return s.active(ctx, caller.UserID, caller.SessionID, func(store.Time) bool { return true })
+	return s.active(ctx, caller.UserID, caller.SessionID, func(store.Time, store.Time) bool { return true })
 }
 
 // Expiry tells when a bearer token that was let in ends.
@@ -66,9 +66,9 @@ func (s *Service) Expiry(c *fiber.Ctx) (store.Time, bool) {
 	return v.expires, true
 }
 
-func (s *Service) active(ctx context.Context, userID, sessionID string, good func(now store.Time) bool) (*access.Caller, error) {
+func (s *Service) active(ctx context.Context, userID, sessionID string, good func(now, latest store.Time) bool) (*access.Caller, error) {
 	now := s.db.Now()
-	if !good(now) {
+	if !good(now, s.db.Latest()) {
 		return nil, fault.Unauthorized
 	}
 	if caller, ok := s.remembered(userID, sessionID, now); ok {

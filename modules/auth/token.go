@@ -20,7 +20,7 @@ const (
 	tokenType = "at+jwt"
 	// maxTokenLength is more than twice what our own tokens have.
 	maxTokenLength = 1024
-	// clockLeeway is how far clocks of two nodes, or one clock set back, may differ.
+	// clockLeeway is how far a clock may be set back unnoticed.
 	clockLeeway = 5000 // milliseconds
 
 	verifiedLocal = "kontor.verified" // where the verifier leaves its result
@@ -68,12 +68,15 @@ type verified struct {
 	expires   store.Time
 }
 
-func (v *verified) good(now store.Time) bool {
-	return now < v.expires && now+clockLeeway >= v.notBefore
+// good reports whether the token is within its time. latest is the latest time that the clock has shown: a token from
+// before the clock was set back is one of ours and still valid, one from a time that never was is not.
+func (v *verified) good(now, latest store.Time) bool {
+	return now < v.expires && max(now, latest)+clockLeeway >= v.notBefore
 }
 
 // issue signs an access token. Its times are whole seconds, as other readers of JWT expect them.
 func (s *Service) issue(userID, sessionID string, now store.Time) (token string, expires store.Time, err error) {
+	s.db.Heavy("token")
 	issued := &numericDate{*jwt.NewNumericDate(now.Std())}
 	until := &numericDate{*jwt.NewNumericDate(now.Std().Add(s.options.AccessToken))}
 	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, &claims{
@@ -108,7 +111,7 @@ func (s *Service) newVerifier() fiber.Handler {
 		},
 		SuccessHandler: func(c *fiber.Ctx) error {
 			token := c.Locals("user").(*jwt.Token)
-			v, err := s.checkClaims(token.Claims.(*claims), s.db.Now())
+			v, err := s.checkClaims(token.Claims.(*claims), s.db.Now(), s.db.Latest())
 			if err != nil {
 				return fault.Unauthorized.Because(err)
 			}
@@ -148,7 +151,7 @@ func checkHeader(header map[string]any) error {
 }
 
 // checkClaims checks what the signature does not say.
-func (s *Service) checkClaims(c *claims, now store.Time) (*verified, error) {
+func (s *Service) checkClaims(c *claims, now, latest store.Time) (*verified, error) {
 	if c.Issuer != issuer || len(c.Audience) != 1 || c.Audience[0] != s.options.Audience {
 		return nil, errTokenClaims
 	}
@@ -164,7 +167,7 @@ func (s *Service) checkClaims(c *claims, now store.Time) (*verified, error) {
 		userID: c.UserID, sessionID: c.SessionID,
 		notBefore: max(millis(c.NotBefore), millis(c.IssuedAt)), expires: millis(c.ExpiresAt),
 	}
-	if !v.good(now) {
+	if !v.good(now, latest) {
 		return nil, errTokenClaims
 	}
 	return v, nil

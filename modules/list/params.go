@@ -20,6 +20,9 @@ const (
 	maxValues = 100
 	// maxValueBytes bounds one searched value. No field that is searched for equality holds more.
 	maxValueBytes = 1000
+	// maxPatterns bounds the patterns of a request, in all fields together. Each is compared with the text of every row
+	// that the caller may see, and no index helps.
+	maxPatterns = 20
 
 	searchPrefix = "search."
 )
@@ -67,6 +70,36 @@ func (p *Params) BindQuery(query map[string][]string, problems *fault.Fields) {
 		}
 	}
 	slices.SortFunc(p.search, func(a, b search) int { return strings.Compare(a.name, b.name) })
+	p.boundPatterns(problems)
+}
+
+// boundPatterns rejects a search with too many patterns and names the field at which they become too many.
+func (p *Params) boundPatterns(problems *fault.Fields) {
+	total := 0
+	for _, s := range p.search {
+		for _, v := range s.values {
+			total += patterns(v)
+		}
+		if total > maxPatterns {
+			problems.Add(clip(searchPrefix+s.name), "invalid.max_patterns", fault.Args{"Max": maxPatterns})
+			return
+		}
+	}
+}
+
+// patterns is what a searched value counts: nothing without an asterisk, else a pattern for each text between asterisks,
+// since each is looked for by itself.
+func patterns(value string) int {
+	if !strings.Contains(value, "*") {
+		return 0
+	}
+	n := 0
+	for text := range strings.SplitSeq(value, "*") {
+		if text != "" {
+			n++
+		}
+	}
+	return max(1, n)
 }
 
 // Limit is the number of rows wanted, from 1 to 100, or -1.

@@ -32,4 +32,7 @@ type Notice struct {
 	Recipients []string       // user ids; one who stands twice hears it once
 	Args       map[string]any // values of the templates: texts, numbers, no secrets
 	Content    string         // text written by a person, shown as it is; empty: the templates speak
+
+	// Worded are the messages that the notice sends, prepared before the transaction; nil: made in it.
+	Worded any
 }

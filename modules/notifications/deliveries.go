@@ -83,6 +83,9 @@ func (s *Service) recover(ctx context.Context) error {
 			if _, err := tx.Exec(ctx, statement, tx.Now(), channel); err != nil {
 				return err
 			}
+			if _, err := tx.Exec(ctx, limitWaits, tx.Now(), channel, tx.Now().Add(max(maxRetryAfter, s.options.MaxPause))); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
@@ -99,7 +102,7 @@ const stuckTime = 5 * time.Minute
 func (s *Service) Ready(ctx context.Context) error {
 	now := s.db.Now()
 	for channel, q := range s.queues {
-		if now < store.Time(q.moved.Load()).Add(stuckTime) {
+		if moved := store.Time(q.moved.Load()); now >= moved && now < moved.Add(stuckTime) {
 			continue
 		}
 		var id string

@@ -3,6 +3,7 @@ package notifications
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"kontor/modules/value"
 	"kontor/store"
@@ -61,13 +62,16 @@ func (s *Service) enqueueAll(ctx context.Context, tx *store.Tx, src source, reci
 	if err != nil {
 		return err
 	}
-	type wording struct{ lang, channel string }
-	worded := map[wording]*message{}
+	worded := maps.Clone(src.worded)
+	if worded == nil {
+		worded = map[wording]*message{}
+	}
 	deliveries := make([]Delivery, 0, len(reached))
 	for _, a := range reached {
 		key := wording{a.language, a.channel}
 		m, known := worded[key]
 		if !known {
+			s.db.Heavy("template")
 			m = s.message(a.language, a.channel, src)
 			worded[key] = m
 		}

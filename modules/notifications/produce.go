@@ -27,6 +27,7 @@ type source struct {
 	system     bool
 	channels   []string
 	everywhere bool
+	worded     map[wording]*message
 	createdAt  store.Time
 }
 
@@ -39,14 +40,19 @@ type copied struct {
 // which he has an address, and after the commit a frame on his open streams. It belongs into the transaction of the
 // change that it tells of.
 func (s *Service) Notify(ctx context.Context, tx *store.Tx, n notice.Notice) error {
+	_, _, err := s.post(ctx, tx, sourceOf(n), n.Recipients)
+	return err
+}
+
+// sourceOf is the notice as it is written.
+func sourceOf(n notice.Notice) source {
 	k := kinds[n.Event]
-	src := source{
+	worded, _ := n.Worded.(map[wording]*message)
+	return source{
 		event: string(n.Event), customerID: orNil(n.CustomerID), recType: n.Type.Name, recID: orNil(n.RecordID),
 		titleKey: "notification." + string(n.Event) + ".title", contentKey: "notification." + string(n.Event) + ".content",
-		content: n.Content, args: n.Args, system: k.system, channels: k.channels, everywhere: k.everywhere,
+		content: n.Content, args: n.Args, system: k.system, channels: k.channels, everywhere: k.everywhere, worded: worded,
 	}
-	_, _, err := s.post(ctx, tx, src, n.Recipients)
-	return err
 }
 
 // post writes a notice with its copies and deliveries. Without recipients it writes nothing.

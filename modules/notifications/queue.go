@@ -124,7 +124,9 @@ func (q *queue) claim(n int) ([]Delivery, error) {
 		return nil, nil
 	}
 	ctx := context.Background()
-	q.moved.Store(int64(q.db.Now()))
+	if err := q.follow(ctx, store.Time(q.moved.Load())); err != nil {
+		return nil, err
+	}
 	var any string
 	err := q.db.QueryRow(ctx, selectDue, q.channel, q.db.Now(), 1).Scan(&any)
 	if errors.Is(err, store.ErrNotFound) {

@@ -35,6 +35,7 @@ func (s *Service) Trigger(ctx context.Context, in TriggerInput) (Triggered, erro
 		args: map[string]any{"test": true},
 	}
 	src.recType, src.recID = in.record()
+	src.worded = s.worded(ctx, src, recipients)
 	answer := Triggered{Message: messageTriggered}
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		var err error

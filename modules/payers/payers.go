@@ -73,7 +73,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Payer, error) {
 	p.ID, p.CreatedBy, p.Active, p.version = store.NewID(), access.From(ctx).UserID, true, 1
 	p.ModifiedBy, p.CreatedAt = p.CreatedBy, s.db.Now()
 	p.ModifiedAt = p.CreatedAt
-	after := table.Digest(s.db, p)
+	after, answer := table.Digest(s.db, p), s.db.Answer(ctx, p)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.customers.Allow(ctx, tx, p.CustomerID, access.Update); err != nil {
 			return err
@@ -82,7 +82,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Payer, error) {
 			return err
 		}
 		table.Audit(ctx, tx, "payers.create", p.ID, nil, after)
-		tx.Respond(http.StatusCreated, p)
+		tx.Respond(http.StatusCreated, answer)
 		return nil
 	})
 	return p, err
@@ -101,42 +101,33 @@ func (s *Service) List(ctx context.Context, in ListInput) (Page, error) {
 
 // Update replaces the data that are given and keeps the others.
 func (s *Service) Update(ctx context.Context, in UpdateInput) (Payer, error) {
-	var p Payer
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := records.ForChange(ctx, tx, table, in.ID, access.Update)
-		if err != nil {
-			return err
-		}
-		if p, err = in.apply(before); err != nil {
-			return err
-		}
-		return change(ctx, tx, "payers.update", before, &p)
+	return s.change(ctx, in.ID, "payers.update", access.Update, func(before Payer) (Payer, bool, error) {
+		p, err := in.apply(before)
+		return p, true, err
 	})
-	return p, err
 }
 
 // Archive makes a payer inactive. One that is inactive already stays as it is.
 func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, error) {
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := records.ForChange(ctx, tx, table, in.ID, access.Delete)
-		if err != nil || !before.Active {
-			return err
-		}
-		p := before
+	_, err := s.change(ctx, in.ID, "payers.archive", access.Delete, func(p Payer) (Payer, bool, error) {
+		changed := p.Active
 		p.Active = false
-		return change(ctx, tx, "payers.archive", before, &p)
+		return p, changed, nil
 	})
 	return endpoint.Confirm(ctx, s.texts, "payers.archived"), err
 }
 
-// change writes the new state of a payer and its audit entry.
-func change(ctx context.Context, tx *store.Tx, action string, before Payer, p *Payer) error {
-	p.ModifiedAt, p.ModifiedBy, p.version = tx.Now(), access.From(ctx).UserID, before.version+1
-	if err := updatePayer(ctx, tx, *p); err != nil {
-		return err
-	}
-	table.Audit(ctx, tx, action, p.ID, before, *p)
-	return nil
+// change changes a payer by apply and writes its new state.
+func (s *Service) change(ctx context.Context, id, action string, wanted access.Permission, apply func(before Payer) (Payer, bool, error)) (Payer, error) {
+	return records.Change(ctx, s.db, table, id, records.Changing[Payer]{
+		Action: action, Wanted: wanted,
+		Apply: func(before Payer, now store.Time) (Payer, bool, error) {
+			p, changed, err := apply(before)
+			p.ModifiedAt, p.ModifiedBy, p.version = now, access.From(ctx).UserID, before.version+1
+			return p, changed, err
+		},
+		Write: func(ctx context.Context, tx *store.Tx, _, after Payer) error { return updatePayer(ctx, tx, after) },
+	})
 }
 
 // Standings answers permission checks: the creator of a payer reads, updates and deletes it.

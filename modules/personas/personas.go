@@ -57,13 +57,13 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Persona, error) {
 	p.ID, p.CreatedBy, p.version = store.NewID(), access.From(ctx).UserID, 1
 	p.ModifiedBy, p.CreatedAt = p.CreatedBy, s.db.Now()
 	p.ModifiedAt = p.CreatedAt
-	after := s.db.Digest(audited(p, nil, nil))
+	after, answer := s.db.Digest(audited(p, nil, nil)), s.db.Answer(ctx, p)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := insertPersona(ctx, tx, p); err != nil {
 			return err
 		}
 		table.Audit(ctx, tx, "personas.create", p.ID, nil, after)
-		tx.Respond(http.StatusCreated, p)
+		tx.Respond(http.StatusCreated, answer)
 		return nil
 	})
 	return p, err

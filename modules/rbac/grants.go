@@ -152,9 +152,9 @@ func (s *Service) CreateGrant(ctx context.Context, in GrantInput) (Grant, error)
 		return Grant{}, err
 	}
 	grant := in.grant()
-	grant.CreatedBy = caller.UserID
+	grant.CreatedBy, grant.CreatedAt = caller.UserID, s.db.Now()
+	after, answer := s.db.Digest(grant), s.db.Answer(ctx, grant)
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		grant.CreatedAt = tx.Now()
 		if in.RoleID != "" {
 			if _, err := roleTable.Any(ctx, tx, in.RoleID); err != nil {
 				return err
@@ -166,8 +166,8 @@ func (s *Service) CreateGrant(ctx context.Context, in GrantInput) (Grant, error)
 		if err := insertGrant(ctx, tx, grant); err != nil {
 			return err
 		}
-		grantTable.Audit(ctx, tx, "rbac.grants.create", grant.ID, nil, grant)
-		tx.Respond(http.StatusCreated, grant)
+		grantTable.Audit(ctx, tx, "rbac.grants.create", grant.ID, nil, after)
+		tx.Respond(http.StatusCreated, answer)
 		s.afterGrant(tx, grant)
 		return nil
 	})

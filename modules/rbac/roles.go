@@ -94,13 +94,15 @@ func (s *Service) CreateRole(ctx context.Context, in RoleInput) (Role, error) {
 	caller := access.From(ctx)
 	role := Role{ID: store.NewID(), CreatedBy: caller.UserID, ModifiedBy: caller.UserID, version: 1}
 	role.apply(in)
+	role.CreatedAt = s.db.Now()
+	role.ModifiedAt = role.CreatedAt
+	after, answer := s.db.Digest(role), s.db.Answer(ctx, role)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		role.CreatedAt, role.ModifiedAt = tx.Now(), tx.Now()
 		if err := insertRole(ctx, tx, role); err != nil {
 			return err
 		}
-		roleTable.Audit(ctx, tx, "rbac.roles.create", role.ID, nil, role)
-		tx.Respond(http.StatusCreated, role)
+		roleTable.Audit(ctx, tx, "rbac.roles.create", role.ID, nil, after)
+		tx.Respond(http.StatusCreated, answer)
 		return nil
 	})
 	return role, roleFault(err)
@@ -136,30 +138,19 @@ func (s *Service) Roles(ctx context.Context, p list.Params) (list.Page[Role], er
 // UpdateRole changes name and description. It returns fault.RoleNotFound, fault.NoAccess, fault.RoleBuiltIn for
 // another name of a built-in role, fault.RoleExists and fault.PreconditionFailed.
 func (s *Service) UpdateRole(ctx context.Context, id string, in RoleInput) (Role, error) {
-	caller := access.From(ctx)
-	var role Role
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := roleTable.Get(ctx, tx, id, access.Update)
-		if err != nil {
-			return err
-		}
-		if err := endpoint.CheckMatch(ctx, before.ETag()); err != nil {
-			return err
-		}
-		role = before
-		role.apply(in)
-		if role.BuiltIn && role.Name != before.Name {
-			return fault.RoleBuiltIn
-		}
-		if role == before {
-			return nil
-		}
-		role.ModifiedAt, role.ModifiedBy, role.version = tx.Now(), caller.UserID, before.version+1
-		if err := updateRole(ctx, tx, role); err != nil {
-			return err
-		}
-		roleTable.Audit(ctx, tx, "rbac.roles.update", id, before, role)
-		return nil
+	role, err := records.Change(ctx, s.db, roleTable, id, records.Changing[Role]{
+		Action: "rbac.roles.update", Wanted: access.Update,
+		Apply: func(before Role, now store.Time) (Role, bool, error) {
+			role := before
+			role.apply(in)
+			if role.BuiltIn && role.Name != before.Name {
+				return role, false, fault.RoleBuiltIn
+			}
+			changed := role != before
+			role.ModifiedAt, role.ModifiedBy, role.version = now, access.From(ctx).UserID, before.version+1
+			return role, changed, nil
+		},
+		Write: func(ctx context.Context, tx *store.Tx, _, after Role) error { return updateRole(ctx, tx, after) },
 	})
 	return role, roleFault(err)
 }

@@ -10,8 +10,8 @@ import (
 
 // ForChange reads a record that the caller is about to change, in the state that he has seen. It returns Missing,
 // fault.NoAccess and fault.PreconditionFailed.
-func ForChange[T endpoint.Tagged](ctx context.Context, tx *store.Tx, t *Table[T], id string, wanted access.Permission) (T, error) {
-	record, err := t.Get(ctx, tx, id, wanted)
+func ForChange[T endpoint.Tagged](ctx context.Context, q store.Querier, t *Table[T], id string, wanted access.Permission) (T, error) {
+	record, err := t.Get(ctx, q, id, wanted)
 	if err != nil {
 		return record, err
 	}

@@ -89,7 +89,7 @@ func (a Assignee) ETag() string { return endpoint.VersionTag(a.version) }
 // fault.InvalidInput.
 func (s *Service) Assign(ctx context.Context, in AssignInput) (Assignee, error) {
 	var id string
-	t, err := s.change(ctx, OneInput{in.CustomerID, in.ID}, "tasks.assignees.add", func(ctx context.Context, tx *store.Tx, t *Task) error {
+	t, err := s.change(ctx, OneInput{in.CustomerID, in.ID}, "tasks.assignees.add", func(t *Task, p *plan) error {
 		switch {
 		case !t.open():
 			return t.closed()
@@ -98,20 +98,23 @@ func (s *Service) Assign(ctx context.Context, in AssignInput) (Assignee, error) 
 		case len(t.parts) >= maxAssignees:
 			return fault.Invalid("user_id", "invalid.max_items", fault.Args{"Max": maxAssignees})
 		}
-		if err := checkActive(ctx, tx, []newAssignee{in.assignee}); err != nil {
-			return err
-		}
-		a := in.assignee.assigned(t.ID, tx.Now())
-		if err := insertMember(ctx, tx, *t, a.UserID); err != nil {
-			return err
-		}
+		a := in.assignee.assigned(t.ID, p.now)
 		id = a.ID
-		t.parts = append(t.parts, a)
-		t.log(logEntry{Action: "assignee_added", AssigneeID: a.ID, UserID: a.UserID})
 		shown := a
 		shown.version = t.version + 1
-		tx.Respond(http.StatusCreated, shown)
-		return s.tellAssigned(ctx, tx, *t, []Assignee{a})
+		answer := s.db.Answer(ctx, shown)
+		before := *t
+		p.later(func(ctx context.Context, tx *store.Tx) error {
+			if err := checkActive(ctx, tx, []newAssignee{in.assignee}); err != nil {
+				return err
+			}
+			tx.Respond(http.StatusCreated, answer)
+			return insertMember(ctx, tx, before, a.UserID)
+		})
+		t.parts = append(t.parts, a)
+		t.log(logEntry{Action: "assignee_added", AssigneeID: a.ID, UserID: a.UserID})
+		p.tell = append(p.tell, s.assigned(ctx, *t, []Assignee{a}))
+		return nil
 	})
 	if err != nil {
 		return Assignee{}, err
@@ -132,7 +135,7 @@ func (t *Task) assignee(id string) *Assignee {
 // Unassign takes a part away. That may complete the task. It returns fault.TaskNotFound, fault.NoAccess,
 // fault.TaskAssigneeNotFound and, at the end of the task, fault.TaskInvalidTransition.
 func (s *Service) Unassign(ctx context.Context, in AssigneeInput) (endpoint.Message, error) {
-	_, err := s.change(ctx, OneInput{in.CustomerID, in.ID}, "tasks.assignees.remove", func(ctx context.Context, tx *store.Tx, t *Task) error {
+	_, err := s.change(ctx, OneInput{in.CustomerID, in.ID}, "tasks.assignees.remove", func(t *Task, p *plan) error {
 		a := t.assignee(in.AssigneeID)
 		if a == nil {
 			return fault.TaskAssigneeNotFound
@@ -143,7 +146,9 @@ func (s *Service) Unassign(ctx context.Context, in AssigneeInput) (endpoint.Mess
 		t.log(logEntry{Action: "assignee_removed", AssigneeID: a.ID, UserID: a.UserID})
 		userID := a.UserID
 		t.parts = slices.DeleteFunc(t.parts, func(a Assignee) bool { return a.ID == in.AssigneeID })
-		return deleteMember(ctx, tx, *t, userID)
+		after := *t
+		p.later(func(ctx context.Context, tx *store.Tx) error { return deleteMember(ctx, tx, after, userID) })
+		return nil
 	})
 	return endpoint.Confirm(ctx, s.texts, "tasks.assignee_removed"), err
 }
@@ -152,24 +157,15 @@ func (s *Service) Unassign(ctx context.Context, in AssigneeInput) (endpoint.Mess
 // so is the task. It returns fault.TaskNotFound, fault.TaskAssigneeNotFound, fault.NoAccess for the part of another, and
 // fault.TaskInvalidTransition with the states that may follow.
 func (s *Service) SetPart(ctx context.Context, in PartInput) (Assignee, error) {
-	var t Task
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := s.readPart(ctx, tx, in)
-		if err != nil {
-			return err
-		}
-		t = before.clone()
+	t, err := s.changeAs(ctx, in.ID, "tasks.assignees.update", func(t *Task, _ *plan) error {
 		a := t.assignee(in.AssigneeID)
 		if a == nil {
 			return fault.TaskAssigneeNotFound
 		}
-		if err := endpoint.CheckMatch(ctx, t.ETag()); err != nil {
-			return err
-		}
 		next := in.target(a.Status)
 		switch {
 		case next == a.Status:
-			return nil
+			return errUnchanged
 		case !t.open():
 			return t.closed()
 		case !slices.Contains(partTransitions[a.Status], next):
@@ -177,8 +173,8 @@ func (s *Service) SetPart(ctx context.Context, in PartInput) (Assignee, error) {
 		}
 		t.log(logEntry{Action: "assignee_changed", AssigneeID: a.ID, UserID: a.UserID, From: string(a.Status), To: string(next)})
 		a.Status = next
-		return s.save(ctx, tx, before, &t, "tasks.assignees.update")
-	})
+		return nil
+	}, func(ctx context.Context, q store.Querier) (Task, error) { return s.readPart(ctx, q, in) })
 	if err != nil {
 		return Assignee{}, err
 	}
@@ -187,16 +183,22 @@ func (s *Service) SetPart(ctx context.Context, in PartInput) (Assignee, error) {
 
 // readPart reads a task for a change of a part. Who can read the task changes his own part; for that of another it takes
 // the right to update the task.
-func (s *Service) readPart(ctx context.Context, tx *store.Tx, in PartInput) (Task, error) {
+func (s *Service) readPart(ctx context.Context, q store.Querier, in PartInput) (Task, error) {
 	one := OneInput{in.CustomerID, in.ID}
-	t, err := readWhole(ctx, tx, one, access.Read)
+	t, err := read(ctx, q, one, access.Read)
 	if err != nil {
 		return t, err
 	}
-	if a := t.assignee(in.AssigneeID); a != nil && a.UserID == access.From(ctx).UserID {
-		return t, nil
+	parts, err := t.Assignees.Parts()
+	if err != nil {
+		return t, err
 	}
-	return readWhole(ctx, tx, one, access.Update)
+	for _, a := range parts {
+		if a.ID == in.AssigneeID && a.UserID == access.From(ctx).UserID {
+			return t, nil
+		}
+	}
+	return read(ctx, q, one, access.Update)
 }
 
 // newAssignee is an assignee that is asked for.

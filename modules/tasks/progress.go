@@ -2,38 +2,71 @@ package tasks
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"kontor/modules/notice"
+	"kontor/modules/records"
 	"kontor/server/access"
-	"kontor/server/endpoint"
 	"kontor/server/fault"
 	"kontor/store"
 )
 
-// change reads a task that the caller may update, changes it and stores what has become of it.
-func (s *Service) change(ctx context.Context, in OneInput, action string, f func(ctx context.Context, tx *store.Tx, t *Task) error) (Task, error) {
-	var t Task
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := readWhole(ctx, tx, in, access.Update)
-		if err != nil {
-			return err
-		}
-		t = before.clone()
-		if err := endpoint.CheckMatch(ctx, t.ETag()); err != nil {
-			return err
-		}
-		if err := f(ctx, tx, &t); err != nil {
-			return err
-		}
-		return s.save(ctx, tx, before, &t, action)
-	})
-	return t, err
+// errUnchanged ends a change after which a task is as it was.
+var errUnchanged = errors.New("nothing changes")
+
+// plan is what a change writes beside the task. It is made before the transaction, perhaps several times.
+type plan struct {
+	now   store.Time
+	write []func(ctx context.Context, tx *store.Tx) error
+	tell  []notice.Notice
 }
 
-// readWhole reads a task as [read] does, and takes apart what is stored as it is shown.
-func readWhole(ctx context.Context, q store.Querier, in OneInput, wanted access.Permission) (Task, error) {
-	t, err := read(ctx, q, in, wanted)
+func (p *plan) later(f func(ctx context.Context, tx *store.Tx) error) { p.write = append(p.write, f) }
+
+// change reads a task that the caller may update, changes it and stores what has become of it.
+func (s *Service) change(ctx context.Context, in OneInput, action string, f func(t *Task, p *plan) error) (Task, error) {
+	return s.changeAs(ctx, in.ID, action, f, func(ctx context.Context, q store.Querier) (Task, error) { return read(ctx, q, in, access.Update) })
+}
+
+// changeAs is change with another way to find out whether the caller may change the task.
+func (s *Service) changeAs(ctx context.Context, id, action string, f func(t *Task, p *plan) error,
+	look func(ctx context.Context, q store.Querier) (Task, error)) (Task, error) {
+	var p plan
+	return records.Change(ctx, s.db, table, id, records.Changing[Task]{
+		Action: action, Look: look,
+		Read: func(ctx context.Context, q store.Querier) (Task, error) { return whole(look(ctx, q)) },
+		Apply: func(before Task, now store.Time) (Task, bool, error) {
+			p = plan{now: now}
+			t := before.clone()
+			if err := f(&t, &p); errors.Is(err, errUnchanged) {
+				return t, false, nil
+			} else if err != nil {
+				return t, false, err
+			}
+			return t, true, s.finish(ctx, before, &t, &p)
+		},
+		Write: func(ctx context.Context, tx *store.Tx, _, after Task) error {
+			for _, write := range p.write {
+				if err := write(ctx, tx); err != nil {
+					return err
+				}
+			}
+			if err := updateTask(ctx, tx, after, access.From(ctx).UserID); err != nil {
+				return err
+			}
+			for _, n := range p.tell {
+				if err := s.notify.Notify(ctx, tx, n); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	})
+}
+
+// whole takes apart what is stored as it is shown.
+func whole(t Task, err error) (Task, error) {
 	if err == nil {
 		t.parts, err = t.Assignees.Parts()
 	}
@@ -49,47 +82,39 @@ func (t Task) clone() Task {
 	return t
 }
 
-// save stores a task that has changed, which may complete it, and tells those whom a new state concerns.
-func (s *Service) save(ctx context.Context, tx *store.Tx, before Task, t *Task, action string) error {
-	actor := access.From(ctx).UserID
+// finish makes a changed task ready to be stored, which may complete it, and tells those whom a new state concerns.
+func (s *Service) finish(ctx context.Context, before Task, t *Task, p *plan) error {
 	if t.open() && t.allDone() {
 		if err := t.moveTo(Completed, ""); err != nil {
 			return err
 		}
 	}
-	t.sign(len(before.logs), tx.Now(), actor)
+	t.sign(len(before.logs), p.now, access.From(ctx).UserID)
 	t.version = before.version + 1
 	if err := t.derive(); err != nil {
 		return err
 	}
-	if err := updateTask(ctx, tx, *t, actor); err != nil {
-		return err
+	if t.Status != before.Status {
+		p.tell = append(p.tell, s.notice(ctx, notice.TaskStatusChanged, *t, append([]string{t.CreatedBy}, t.users()...),
+			map[string]any{"Title": t.Title, "From": string(before.Status), "To": string(t.Status)}))
 	}
-	table.Audit(ctx, tx, action, t.ID, before, *t)
-	if t.Status == before.Status {
-		return nil
-	}
-	return s.tell(ctx, tx, notice.TaskStatusChanged, *t, append([]string{t.CreatedBy}, t.users()...),
-		map[string]any{"Title": t.Title, "From": string(before.Status), "To": string(t.Status)})
+	return nil
 }
 
-// tellAssigned tells new assignees.
-func (s *Service) tellAssigned(ctx context.Context, tx *store.Tx, t Task, assignees []Assignee) error {
+// assigned is the notice for new assignees.
+func (s *Service) assigned(ctx context.Context, t Task, assignees []Assignee) notice.Notice {
 	users := make([]string, len(assignees))
 	for i, a := range assignees {
 		users[i] = a.UserID
 	}
-	return s.tell(ctx, tx, notice.TaskAssigned, t, users, map[string]any{"Title": t.Title, "Category": t.Category})
+	return s.notice(ctx, notice.TaskAssigned, t, users, map[string]any{"Title": t.Title, "Category": t.Category})
 }
 
-// tell raises a notice for users. Who did it himself knows already.
-func (s *Service) tell(ctx context.Context, tx *store.Tx, event notice.Event, t Task, users []string, args map[string]any) error {
+// notice words a notice for users. Who did it himself knows already.
+func (s *Service) notice(ctx context.Context, event notice.Event, t Task, users []string, args map[string]any) notice.Notice {
 	actor := access.From(ctx).UserID
 	users = slices.DeleteFunc(users, func(id string) bool { return id == actor })
-	if len(users) == 0 {
-		return nil
-	}
-	return s.notify.Notify(ctx, tx, notice.Notice{Event: event, CustomerID: t.CustomerID, Type: access.Tasks, RecordID: t.ID, Recipients: users, Args: args})
+	return s.notify.Word(ctx, notice.Notice{Event: event, CustomerID: t.CustomerID, Type: access.Tasks, RecordID: t.ID, Recipients: users, Args: args})
 }
 
 func (t Task) users() []string {

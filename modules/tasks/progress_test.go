@@ -20,6 +20,8 @@ import (
 // ears remember what people were told.
 type ears struct{ notices []notice.Notice }
 
+func (e *ears) Word(_ context.Context, n notice.Notice) notice.Notice { return n }
+
 func (e *ears) Notify(_ context.Context, _ *store.Tx, n notice.Notice) error {
 	e.notices = append(e.notices, n)
 	return nil

@@ -72,6 +72,8 @@ func (t Task) ETag() string { return endpoint.VersionTag(t.version) }
 
 // notifier tells people what happened, in the transaction in which it did.
 type notifier interface {
+	// Word prepares a notice before the transaction.
+	Word(ctx context.Context, n notice.Notice) notice.Notice
 	Notify(ctx context.Context, tx *store.Tx, n notice.Notice) error
 }
 
@@ -108,7 +110,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Task, error) {
 	if err := t.derive(); err != nil {
 		return t, err
 	}
-	after := table.Digest(s.db, t)
+	after, answer, told := table.Digest(s.db, t), s.db.Answer(ctx, t), s.assigned(ctx, t, t.parts)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.customers.Allow(ctx, tx, in.CustomerID, access.Read); err != nil {
 			return err
@@ -120,8 +122,8 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Task, error) {
 			return err
 		}
 		table.Audit(ctx, tx, "tasks.create", t.ID, nil, after)
-		tx.Respond(http.StatusCreated, t)
-		return s.tellAssigned(ctx, tx, t, t.parts)
+		tx.Respond(http.StatusCreated, answer)
+		return s.notify.Notify(ctx, tx, told)
 	})
 	return t, err
 }
@@ -171,7 +173,7 @@ func (s *Service) Mine(ctx context.Context, in MineInput) (list.Page[Task], erro
 // Update replaces the data that are given and keeps the others. It returns fault.TaskNotFound, fault.NoAccess and, at
 // the end of the task, fault.TaskInvalidTransition.
 func (s *Service) Update(ctx context.Context, in UpdateInput) (Task, error) {
-	return s.change(ctx, OneInput{in.CustomerID, in.ID}, "tasks.update", func(_ context.Context, _ *store.Tx, t *Task) error {
+	return s.change(ctx, OneInput{in.CustomerID, in.ID}, "tasks.update", func(t *Task, _ *plan) error {
 		if !t.open() {
 			return t.closed()
 		}
@@ -187,7 +189,7 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Task, error) {
 // SetStatus moves a task on. It returns fault.TaskNotFound, fault.NoAccess and fault.TaskInvalidTransition with the
 // states that may follow.
 func (s *Service) SetStatus(ctx context.Context, in StatusInput) (Task, error) {
-	return s.change(ctx, OneInput{in.CustomerID, in.ID}, "tasks.status", func(_ context.Context, _ *store.Tx, t *Task) error {
+	return s.change(ctx, OneInput{in.CustomerID, in.ID}, "tasks.status", func(t *Task, _ *plan) error {
 		return t.moveTo(in.Status, in.Reason)
 	})
 }

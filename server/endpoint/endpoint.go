@@ -25,6 +25,7 @@ type Endpoint struct {
 	Summary  string       // one sentence
 	Faults   []fault.Kind // what may go wrong beyond what can go wrong in every row of its kind
 	MaxBody  int          // bytes; zero means DefaultMaxBody
+	OwnTime  bool         // the service bounds its own time, so that the deadline of all requests does not hold
 	Draining string       // plain text answered with 503 while the service shuts down; empty: the health map
 	Doc      Doc          // what the API document cannot find out from the rest
 	Reports  Event        // the security event that a success is; one without an action is none

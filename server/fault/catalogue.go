@@ -23,6 +23,8 @@ var (
 	ServerError          = kind("common.server_error", http.StatusInternalServerError)
 	DatabaseError        = kind("common.database_error", http.StatusInternalServerError)
 	Unavailable          = kind("common.unavailable", http.StatusServiceUnavailable)
+	DeadlineExceeded     = kind("common.deadline_exceeded", http.StatusServiceUnavailable)
+	OutcomeUnknown       = kind("common.outcome_unknown", http.StatusServiceUnavailable)
 
 	// Rate limits.
 	RateLimited = kind("rate_limits_m.exceeded", http.StatusTooManyRequests)

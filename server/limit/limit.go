@@ -45,22 +45,26 @@ const (
 
 // Limiter counts requests by key. It is bounded: an entry is only forgotten once it equals a fresh one, and when there
 // is no room all new keys of a shard share one bucket. It never answers "allowed" for want of room.
+//
+// It measures time from its beginning, with the monotonic clock where now has one, and never believes in an arrival that
+// is further ahead than a whole burst: a clock that is set back keeps nobody waiting for longer than a minute.
 type Limiter struct {
 	now    func() time.Time
+	began  time.Time
 	seed   maphash.Seed
 	shards [shards]shard
 }
 
 type shard struct {
 	mu       sync.Mutex
-	arrivals map[string]int64 // key → theoretical arrival time, Unix nanoseconds
+	arrivals map[string]int64 // key → theoretical arrival time, nanoseconds since the limiter began
 	overflow int64
 	nextTidy int64
 }
 
 // New gives a limiter that reads the time from now.
 func New(now func() time.Time) *Limiter {
-	l := &Limiter{now: now, seed: maphash.MakeSeed()}
+	l := &Limiter{now: now, began: now(), seed: maphash.MakeSeed()}
 	for i := range l.shards {
 		l.shards[i].arrivals = map[string]int64{}
 	}
@@ -73,18 +77,21 @@ func (l *Limiter) Allow(key []byte, perMinute int) Verdict {
 	if perMinute <= 0 {
 		return Verdict{RetryAfter: period, Reset: period}
 	}
-	now := l.now().UnixNano()
+	now := l.now().Sub(l.began).Nanoseconds()
 	s := &l.shards[maphash.Bytes(l.seed, key)%shards]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
 	arrival, known := s.arrivals[string(key)]
 	shared := !known && !s.room(now)
-	if shared {
+	switch {
+	case shared:
 		arrival = s.overflow
+	case !known:
+		arrival = now
 	}
 	verdict, next := conform(now, arrival, perMinute)
-	if verdict.Allowed {
+	if verdict.Allowed || next < arrival { // or the clock was set back, and the wait begins anew
 		if shared {
 			s.overflow = next
 		} else {
@@ -115,7 +122,7 @@ func (l *Limiter) GiveBack(key []byte, perMinute int) {
 func conform(now, arrival int64, perMinute int) (Verdict, int64) {
 	interval := int64(period) / int64(perMinute)
 	burst := interval * int64(perMinute)
-	arrival = max(arrival, now)
+	arrival = min(max(arrival, now), now+burst)
 	next := arrival + interval
 	ahead := next - now
 	if ahead > burst {
@@ -129,10 +136,10 @@ func (s *shard) room(now int64) bool {
 	if len(s.arrivals) < sweepThreshold {
 		return true
 	}
-	if now >= s.nextTidy {
+	if now >= s.nextTidy || now < s.nextTidy-int64(time.Second) { // due, or the clock was set back
 		s.nextTidy = now + int64(time.Second) // a full shard is not walked for every request of a flood
 		for key, arrival := range s.arrivals {
-			if arrival <= now {
+			if arrival <= now || arrival > now+int64(period) {
 				delete(s.arrivals, key)
 			}
 		}

@@ -117,3 +117,42 @@ func BenchmarkAllow(b *testing.B) {
 		l.Allow(key, 1_000_000)
 	}
 }
+
+// A step of the clock back keeps nobody waiting for longer than the burst, and a step forward ends the wait.
+func TestClockStep_KeepsNobodyOut(t *testing.T) {
+	for name, step := range map[string]time.Duration{"back a second": -time.Second, "back an hour": -time.Hour, "back a day": -24 * time.Hour,
+		"forward an hour": time.Hour, "forward a day": 24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			c := newClock()
+			l := limit.New(c.now)
+			for range 60 {
+				l.Allow([]byte("k"), 60)
+			}
+			c.advance(step)
+			v := l.Allow([]byte("k"), 60)
+			if step > 0 != v.Allowed || v.RetryAfter > time.Minute || v.Reset > time.Minute {
+				t.Errorf("after the step: %+v", v)
+			}
+			c.advance(v.RetryAfter)
+			if v := l.Allow([]byte("k"), 60); !v.Allowed {
+				t.Errorf("once Retry-After has passed: %+v", v)
+			}
+			if v := l.Allow([]byte("other"), 60); !v.Allowed || v.Remaining != 59 {
+				t.Errorf("another key: %+v", v)
+			}
+		})
+	}
+}
+
+// A table that was full before a step back has room again once its keys equal fresh ones.
+func TestClockStep_AFullTableIsTidied(t *testing.T) {
+	c := newClock()
+	l := limit.New(c.now)
+	for i := range 400_000 {
+		l.Allow(fmt.Appendf(nil, "flood-%d", i), 1)
+	}
+	c.advance(-24 * time.Hour)
+	if !l.Allow([]byte("late"), 1).Allowed {
+		t.Fatal("there is no room after the step")
+	}
+}

@@ -14,6 +14,7 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"server.listen":                          "0.0.0.0:9000",
 		"server.base_url":                        "https://bank.example/kontor",
 		"server.shutdown_seconds":                "3",
+		"server.request_seconds":                 "4",
 		"server.trusted_proxies":                 "10.0.0.7/32,fd00::/8",
 		"data.dir":                               "/srv/kontor",
 		"server.console_dir":                     "/srv/console",

@@ -34,6 +34,7 @@ type Server struct {
 	Listen         string
 	BaseURL        string // empty: derived from the address that is listened on, see BaseURLFor
 	Shutdown       time.Duration
+	RequestTime    time.Duration
 	ConsoleDir     string // empty: the console inside the executable
 	TrustedProxies []netip.Prefix
 }

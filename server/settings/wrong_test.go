@@ -12,6 +12,7 @@ func TestLoad_RefusesWrongValues(t *testing.T) {
 		"server.listen":                          {"", "8080", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "host name:80", "1.2.3.4.5:80", ":-1", "::1:80", ":+80"},
 		"server.base_url":                        {"bank.example", "ftp://bank.example", "https://", "https://u:p@bank.example", "https://bank.example?x=1", "https://bank.example#x", "https://bank.example:99999", "https://bank.example:", "http:bank.example", "https://bank .example"},
 		"server.shutdown_seconds":                {"", "0", "-1", "abc", "1.5", "10s", "3601", "99999999999999999999"},
+		"server.request_seconds":                 {"", "0", "-1", "abc", "1.5", "10s", "601"},
 		"server.trusted_proxies":                 {"10.0.0.0/33", "10.1.2.3/8", "proxy.example", "10.0.0", "*", "10.0.0.1,nonsense", "fe80::1%eth0", "::ffff:10.0.0.0/104"},
 		"data.dir":                               {"", "a\nb"},
 		"server.console_dir":                     {"a\nb"},

@@ -12,7 +12,6 @@
 package sqlite
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,7 +47,7 @@ type Conn struct {
 	tls   *libc.TLS
 	db    uintptr
 	id    uintptr
-	ctx   context.Context // of the statement that is running, or nil
+	ctx   ender // of the statement that is running, or nil
 	stmts map[string]*Stmt
 	clock uint64 // counts uses, to find the statement that was not used for longest
 
@@ -134,14 +133,12 @@ func (c *Conn) ResetAll() {
 	}
 }
 
-// SetContext makes the statements that follow end with the context's error once it is done. A context
-// that cannot end switches that off.
-func (c *Conn) SetContext(ctx context.Context) {
-	c.ctx = nil
-	if ctx.Done() != nil {
-		c.ctx = ctx
-	}
-}
+// ender is the part of a context that a running statement needs: Err reports why it must stop, or nil. Done is not
+// asked for, because a context may have to start a timer for it.
+type ender interface{ Err() error }
+
+// SetContext makes the statements that follow end with the context's error once it is done; nil switches that off.
+func (c *Conn) SetContext(ctx ender) { c.ctx = ctx }
 
 // Close finalizes the statements and closes the connection. A second Close does nothing.
 func (c *Conn) Close() error {

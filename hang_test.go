@@ -1,0 +1,95 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// hangSyncs makes each fdatasync of the process hang until the function it gives is called.
+func (p *process) hangSyncs() (release func()) {
+	p.tb.Helper()
+	tracer := exec.Command("strace", "-f", "-p", fmt.Sprint(p.cmd.Process.Pid), "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=600s")
+	said, err := tracer.StderrPipe()
+	if err != nil {
+		p.tb.Fatal(err)
+	}
+	if err := tracer.Start(); err != nil {
+		p.tb.Fatalf("install strace: %v", err)
+	}
+	release = func() {
+		_ = tracer.Process.Kill() // the kernel lets go of what it held
+		_ = tracer.Wait()
+	}
+	p.tb.Cleanup(release)
+	var line [4096]byte
+	n, err := said.Read(line[:]) // "Process … attached"
+	if err != nil || !strings.Contains(string(line[:n]), "attached") {
+		p.tb.Fatalf("strace says %q, %v", line[:n], err)
+	}
+	go io.Copy(io.Discard, said)
+	return release
+}
+
+// TestHang_TellsTheTruthWhileTheDiskHangs lets the disk accept nothing for a while. Reads go on; a write is told that its
+// outcome is not known, readiness fails and says so, and the same key finds the outcome once the disk is back.
+func TestHang_TellsTheTruthWhileTheDiskHangs(t *testing.T) {
+	p := start(t, filepath.Join(t.TempDir(), "data"), "--server.request_seconds=1")
+	admin := p.admin()
+	create := func(name string) (*client, string) {
+		return p.client(admin.headers...).with("Idempotency-Key", "key-"+name), fmt.Sprintf(`{"type":"individual","first_name":"A","last_name":%q,"email":"a@example.ch"}`, name)
+	}
+	release := p.hangSyncs()
+	names := []string{"first", "second", "third"}
+	results := make(chan string, len(names))
+	for _, name := range names {
+		by, body := create(name)
+		go func() {
+			got, err := by.try("POST", "/v1/customers", body)
+			if err != nil || got.status != 503 || got.header.Get("Retry-After") == "" {
+				results <- fmt.Sprintf("%s: got %d %s, %v", name, got.status, got.body, err)
+				return
+			}
+			results <- got.code()
+		}()
+	}
+	probe := p.client()
+	for ready := 200; ready == 200; { // it takes some seconds to be sure of it
+		got, err := probe.try("GET", "/readyz", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ready = got.status; ready != 200 && (ready != 503 || !strings.Contains(got.body, `"database":"failed"`)) {
+			t.Fatalf("readiness got %d %s", got.status, got.body)
+		}
+	}
+	repel(t, []attack{
+		{name: "metrics", by: probe, method: "GET", path: "/metrics", status: 200, contains: []string{"kontor_store_stalled 1"}},
+		{name: "reading", by: admin, method: "GET", path: "/v1/customers", status: 200},
+	})
+	for range names {
+		if code := <-results; code != "common.outcome_unknown" {
+			t.Errorf("a write got %s", code)
+		}
+	}
+	release()
+	for _, name := range names {
+		by, body := create(name)
+		got, err := by.try("POST", "/v1/customers", body)
+		for err == nil && got.status == 503 { // the disk is coming back
+			got, err = by.try("POST", "/v1/customers", body)
+		}
+		if err != nil || got.status != 201 || got.header.Get("Idempotency-Replayed") != "true" {
+			t.Errorf("%s: the same key got %d %s, %v", name, got.status, got.body, err)
+		}
+	}
+	if n := admin.total(t, "/v1/customers?limit=-1"); n != len(names) {
+		t.Errorf("%d customers, want %d", n, len(names))
+	}
+	admin.do(t, "GET", "/readyz", "", 200)
+}

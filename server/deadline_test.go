@@ -1,0 +1,120 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"kontor/server"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/fault"
+	"kontor/server/limit"
+)
+
+// waits is a handler that returns when its context ends.
+func waits(ctx context.Context, _ endpoint.None) (thing, error) {
+	<-ctx.Done()
+	return thing{}, ctx.Err()
+}
+
+func TestDeadline_EndsARequestWithATemporaryError(t *testing.T) {
+	var log bytes.Buffer
+	address, _ := start(t, func(o *server.Options) {
+		o.RequestTime = time.Millisecond
+		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))
+		o.Endpoints = append(o.Endpoints, endpoint.Endpoint{Name: "waits", Method: "GET", Path: "/waits", Access: access.Public, Limit: limit.None,
+			Tag: "Test", Summary: "Test.", Handle: endpoint.JSON(200, waits)})
+	})
+	texts := map[string]bool{}
+	for _, language := range []string{"en", "de", "fr", "it"} {
+		response, body := send(t, address, "GET", "/waits", "", "Accept-Language", language)
+		var answer struct {
+			Code, Class, Message string
+			Retryable            bool
+		}
+		if err := json.Unmarshal([]byte(body), &answer); err != nil {
+			t.Fatal(err)
+		}
+		if response.StatusCode != 503 || response.Header.Get("Retry-After") == "" || answer.Code != fault.DeadlineExceeded.Code ||
+			answer.Class != "temporary" || !answer.Retryable || response.Header.Get("Content-Language") != language {
+			t.Errorf("%s: got %d %s", language, response.StatusCode, body)
+		}
+		texts[answer.Message] = true
+	}
+	if len(texts) != 4 {
+		t.Errorf("the texts are %v", texts)
+	}
+	if log.Len() > 0 {
+		t.Errorf("the log has %s", &log)
+	}
+}
+
+// slowTokens verifies a token only when the request has no time left.
+type slowTokens struct{ tokens }
+
+func (a slowTokens) Bearer(c *fiber.Ctx) (*access.Caller, error) {
+	<-c.UserContext().Done()
+	return a.tokens.Bearer(c)
+}
+
+// What comes before the service does not use up the time of an upload, and a service that bounds its own time has no
+// deadline. Other requests have one deadline for all.
+func TestDeadline_LeavesUploadsTheirTime(t *testing.T) {
+	serve := func(ctx context.Context, _ nameInput) (string, error) {
+		if at, ok := ctx.Deadline(); !ok {
+			return "none", nil
+		} else if time.Until(at) > 0 {
+			return "ahead", ctx.Err()
+		}
+		return "over", nil
+	}
+	address, _ := start(t, func(o *server.Options) {
+		o.RequestTime, o.Auth = 300*time.Millisecond, slowTokens{}
+		for path, row := range map[string]endpoint.Endpoint{"/small": {}, "/upload": {MaxBody: 3 << 20}, "/own": {OwnTime: true}} {
+			row.Name, row.Method, row.Path, row.Tag, row.Summary = path, "POST", path, "Test", "Test."
+			row.Access, row.Limit, row.Handle = access.SignedIn, limit.None, endpoint.JSON(200, serve)
+			o.Endpoints = append(o.Endpoints, row)
+		}
+		policy := &access.Current{}
+		policy.Store(access.NewPolicy(access.PolicyData{Endpoints: map[string][]string{"user-a": {"POST /small", "POST /upload", "POST /own"}}}))
+		o.Policy = policy
+	})
+	for path, want := range map[string]string{"/small": `"over"`, "/upload": `"ahead"`, "/own": `"none"`} {
+		if _, body := send(t, address, "POST", path, `{"name":"x"}`, "Authorization", "Bearer user-a"); strings.TrimSpace(body) != want {
+			t.Errorf("%s: the deadline is %s, want %s", path, body, want)
+		}
+	}
+}
+
+type testKey struct{}
+
+func TestDeadline_NamesTheCallerToTheDatabase(t *testing.T) {
+	who := func(ctx context.Context, _ endpoint.None) (string, error) {
+		name, _ := ctx.Value(testKey{}).(string)
+		return name, nil
+	}
+	address, _ := start(t, func(o *server.Options) {
+		o.CallerKey = testKey{}
+		for path, rule := range map[string]access.Rule{"/by-user": access.SignedIn, "/by-key": access.APIKey, "/by-network": access.Public} {
+			o.Endpoints = append(o.Endpoints, endpoint.Endpoint{Name: path, Method: "GET", Path: path, Access: rule, Limit: limit.None,
+				Tag: "Test", Summary: "Test.", Handle: endpoint.JSON(http.StatusOK, who)})
+		}
+		policy := &access.Current{}
+		policy.Store(access.NewPolicy(access.PolicyData{Endpoints: map[string][]string{"user-a": {"GET /by-user"}}}))
+		o.Policy = policy
+	})
+	for path, want := range map[string]string{"/by-user": "user-a", "/by-key": "good-key", "/by-network": "127.0.0.1"} {
+		headers := map[string][]string{"/by-user": {"Authorization", "Bearer user-a"}, "/by-key": {"X-API-Key", "good-key"}}[path]
+		if _, body := send(t, address, "GET", path, "", headers...); strings.TrimSpace(body) != `"`+want+`"` {
+			t.Errorf("%s: the database works for %s, want %s", path, body, want)
+		}
+	}
+}
