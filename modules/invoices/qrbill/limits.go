@@ -20,7 +20,7 @@ type Config struct {
 	Limits Limits
 	// Slots is how many files are read at the same time, each in a process of its own; the others wait.
 	Slots int
-	// Wait is how long a file waits for a slot before ErrBusy.
+	// Wait is how long a file waits for a slot before ErrBusy, and at least for a process that is being started.
 	Wait time.Duration
 	// CacheDir keeps the compiled PDF engine between starts; without it each
 	// Reader compiles anew at the first PDF, which takes some seconds.
