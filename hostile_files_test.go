@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -51,28 +50,30 @@ func advisors(tb testing.TB, dir string, count int) []string {
 	return names
 }
 
-// compiled is a directory with the compiled PDF engine, which takes seconds to make.
-var compiled = sync.OnceValues(func() (string, error) {
-	path, err := binary()
-	if err != nil {
-		return "", err
-	}
+var compiling sync.Mutex
+
+// compiled returns a directory with the compiled PDF engine, which takes seconds to make.
+func compiled(tb testing.TB) string {
+	tb.Helper()
+	compiling.Lock()
+	defer compiling.Unlock()
+	cmd := command(tb, nil, "qrbill", goodPDF)
 	home := filepath.Join(workDir, "home")
-	cmd := exec.Command(path, "qrbill", goodPDF)
-	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+home, "HOME="+home)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
+	engine := filepath.Join(home, "kontor", "pdf-engine")
+	if _, err := os.Stat(engine); err == nil {
+		return engine
 	}
-	return filepath.Join(home, "kontor", "pdf-engine"), nil
-})
+	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+home, "HOME="+home)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		tb.Fatalf("%v: %s", err, out)
+	}
+	return engine
+}
 
 // dataDir is a new data directory with the compiled PDF engine.
 func dataDir(tb testing.TB) string {
 	tb.Helper()
-	engine, err := compiled()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	engine := compiled(tb)
 	dir := tb.TempDir()
 	if err := os.Chmod(dir, 0o700); err != nil {
 		tb.Fatal(err)

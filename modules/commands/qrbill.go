@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"time"
 
 	"kontor/locales"
 	"kontor/modules/invoices"
@@ -33,11 +34,15 @@ func (c qrbillCommand) Run(ctx context.Context, p Process, r *settings.Result) e
 	s := r.Settings.Invoices
 	reader := qrbill.NewReader(qrbill.Config{
 		Limits:   qrbill.Limits{Bytes: int(s.MaxBytes), Pages: s.MaxPages, Time: s.Timeout},
+		Wait:     engineWait,
 		CacheDir: engineCache(),
 	})
 	defer reader.Close(ctx)
 	return invoices.ReadFiles(ctx, reader, texts, p.Stdout, qrbill.Options{Page: c.Page, Strict: c.Strict}, c.Files...)
 }
+
+// engineWait is far more than compiling the PDF engine takes: nobody else wants anything of this process.
+const engineWait = 10 * time.Minute
 
 // engineCache is where the compiled PDF engine is kept for the next time; empty where the user has no such place.
 func engineCache() string {

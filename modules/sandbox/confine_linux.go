@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,11 +22,15 @@ const lifetimeCPU = 4 * 3600
 
 // confine gives up everything that reading a file does not need. What is already open, mapped and compiled stays usable.
 func confine(memory int64) error {
+	prepared, err := dataBytes()
+	if err != nil {
+		return err
+	}
 	for _, limit := range []struct {
 		resource int
 		most     uint64
 	}{
-		{unix.RLIMIT_DATA, detectorCost * uint64(memory)}, // address space is no measure: the Go runtime reserves much and uses little
+		{unix.RLIMIT_DATA, prepared + detectorCost*uint64(memory)}, // address space is no measure: the Go runtime reserves much and uses little
 		{unix.RLIMIT_NOFILE, 0},
 		{unix.RLIMIT_FSIZE, 0},
 		{unix.RLIMIT_CORE, 0},
@@ -44,6 +49,22 @@ func confine(memory int64) error {
 		return err
 	}
 	return filterSystemCalls()
+}
+
+// dataBytes is what RLIMIT_DATA limits. A worker that had to compile has mapped some hundred megabytes, which it has
+// given back and may take again.
+func dataBytes() (uint64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		var kilobytes uint64
+		if _, err := fmt.Sscanf(line, "VmData: %d kB", &kilobytes); err == nil {
+			return kilobytes << 10, nil
+		}
+	}
+	return 0, errors.New("the kernel does not say how much memory is mapped")
 }
 
 // lowerPriority is for all threads of the worker, which is a process group of its own: the kernel keeps a priority for

@@ -12,8 +12,6 @@ func failureOfExit(state *os.ProcessState, said string) Failure {
 		return OutOfTime
 	case strings.Contains(said, "out of memory"), strings.Contains(said, "allocate"): // the last is what the race detector says
 		return OutOfMemory
-	case state.ExitCode() == 0: // it saw the end of its input: somebody closed it
-		return Killed
 	}
 	return Crashed
 }

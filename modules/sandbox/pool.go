@@ -38,8 +38,10 @@ type Lease struct {
 // Acquire takes an idle worker, or starts one. When the context ends before a worker is ready, the start goes on for
 // whoever comes next. The caller must use the lease for one [Lease.Run], or [Lease.Release] it.
 func (p *Pool) Acquire(ctx context.Context) (*Lease, error) {
-	if w, err := p.takeIdle(); w != nil || err != nil {
-		return &Lease{p, w}, err
+	if w, err := p.takeIdle(); err != nil {
+		return nil, err
+	} else if w != nil {
+		return &Lease{p, w}, nil
 	}
 	type outcome struct {
 		worker *worker
@@ -58,7 +60,10 @@ func (p *Pool) Acquire(ctx context.Context) (*Lease, error) {
 	}()
 	select {
 	case o := <-ready:
-		return &Lease{p, o.worker}, o.err
+		if o.err != nil {
+			return nil, o.err
+		}
+		return &Lease{p, o.worker}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

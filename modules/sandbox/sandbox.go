@@ -29,7 +29,7 @@ type Work func(request, file []byte, send func(part []byte) error) (answer []byt
 type Config struct {
 	Kind string   // as given to Serve
 	Args []string // for the preparation of each worker
-	// Memory is how many bytes of data a worker may have while it reads a file.
+	// Memory is how many bytes of data a worker may take for a file, beside what it has after its preparation.
 	Memory int64
 	// Resident is the memory in bytes above which a worker is replaced after a file.
 	Resident int64

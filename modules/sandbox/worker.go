@@ -3,12 +3,15 @@ package sandbox
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -127,13 +130,13 @@ func (w *worker) serve(ctx context.Context, request, file []byte, part func([]by
 		w.end()
 		return nil, ctx.Err()
 	}
-	// It has ended, or is about to; one that talks nonsense is ended.
-	broken := w.endsItself()
-	w.end()
-	if !broken {
-		return nil, &CrashError{Crashed, err.Error()}
+	ending := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE)
+	if ending && w.endsItself() {
+		w.closePipes()
+		return nil, &CrashError{failureOf(w.command.ProcessState, w.said.String()), w.said.String()}
 	}
-	return nil, &CrashError{failureOf(w.command.ProcessState, w.said.String()), w.said.String()}
+	w.end() // it talks nonsense, or too much
+	return nil, &CrashError{Crashed, err.Error()}
 }
 
 // exitDelay is how long a process may take from closing its output to its end.

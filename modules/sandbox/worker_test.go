@@ -62,7 +62,7 @@ var jobs = map[string]sandbox.Work{
 		return nil, nil
 	},
 	"interrupted frame": func(_, _ []byte, _ func([]byte) error) ([]byte, error) {
-		fmt.Print("a\x00\x00\x10\x00short")
+		fmt.Print("a\x00\x00\x00\x64short")
 		os.Exit(0)
 		return nil, nil
 	},
@@ -140,7 +140,7 @@ func TestRun_SaysHowAWorkerEnded(t *testing.T) {
 	pool := newPool(t, nil)
 	for job, want := range map[string]sandbox.Failure{
 		"part and panic": sandbox.Crashed, "fail": sandbox.Crashed, "flood": sandbox.Crashed, "compute": sandbox.OutOfTime,
-		"memory": sandbox.OutOfMemory, "interrupted frame": sandbox.Killed,
+		"memory": sandbox.OutOfMemory, "interrupted frame": sandbox.Crashed,
 	} {
 		parts, _, err := run(t.Context(), t, pool, job, "")
 		crash, ok := errors.AsType[*sandbox.CrashError](err)

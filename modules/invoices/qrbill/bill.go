@@ -82,7 +82,7 @@ const (
 
 // The remarks: worth a warning, accepted even in strict mode.
 const (
-	NoteCombinedAddress Rule = "combined_address"     // type K, which banks may refuse from 30 September 2026 on
+	NoteCombinedAddress Rule = "combined_address"     // type K, which banks may refuse since 30 September 2026
 	NoteBillingLine     Rule = "billing_line_missing" // an alternative procedure stands in the line of the billing information
 	NoteNoPayment       Rule = "not_for_payment"      // the amount is zero: a notice
 	NoteDecimals        Rule = "amount_decimals"      // the amount is not written with two decimals

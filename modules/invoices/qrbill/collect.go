@@ -3,6 +3,7 @@ package qrbill
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -23,6 +24,11 @@ type found struct {
 	findings []Finding
 }
 
+// maxBills is more than any document has. Without a bound a worker that was taken over could fill our memory.
+const maxBills = 2000
+
+var errTooManyBills = errors.New("too many bills")
+
 // add takes in a part of the worker's answer.
 func (c *collection) add(part []byte) error {
 	var seen sighting
@@ -32,6 +38,9 @@ func (c *collection) add(part []byte) error {
 	if seen.Foreign {
 		c.foreign = true
 		return nil
+	}
+	if len(c.bills) == maxBills {
+		return errTooManyBills
 	}
 	bill, findings, err := Parse(string(seen.Text))
 	if err != nil {

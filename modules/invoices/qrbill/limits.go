@@ -20,7 +20,7 @@ type Config struct {
 	Limits Limits
 	// Slots is how many files are read at the same time, each in a process of its own; the others wait.
 	Slots int
-	// Wait is how long a file waits for a slot before ErrBusy.
+	// Wait is how long a file waits for a slot before ErrBusy, and at least for a process that is being started.
 	Wait time.Duration
 	// CacheDir keeps the compiled PDF engine between starts; without it each
 	// Reader compiles anew at the first PDF, which takes some seconds.
@@ -52,8 +52,8 @@ func (c Config) withDefaults() Config {
 
 // What a worker may take.
 const (
-	// baseMemory is for the program itself, and for the steps in which the Go runtime takes memory (64 MB).
-	baseMemory = 256 << 20
+	// baseMemory is for the steps in which the Go runtime takes memory, of 64 MB.
+	baseMemory = 128 << 20
 	// workPixels is how many bytes the search may have for a pixel: the page in several shades and sizes.
 	workPixels = 8
 	// residentAfterFile is more than a worker keeps after all files but the largest.

@@ -5,10 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/makiuchi-d/gozxing"
+	"github.com/makiuchi-d/gozxing/qrcode"
 
 	"kontor/modules/invoices/qrbill"
 )
@@ -40,31 +44,24 @@ func TestRead_EndsWithItsContext(t *testing.T) {
 	}
 }
 
-// nested is a PDF whose forms call each other ten times each, ten levels deep: a
-// small file that would keep a computer busy for hours.
-func nested() []byte {
+// pdf is a document of pages with the contents, and of further objects.
+func pdf(contents []string, further ...string) []byte {
+	objects := []string{"<</Type/Catalog/Pages 2 0 R>>", ""}
+	var kids strings.Builder
+	for _, content := range contents {
+		page := len(objects) + 1
+		fmt.Fprintf(&kids, "%d 0 R ", page)
+		objects = append(objects,
+			fmt.Sprintf("<</Type/Page/Parent 2 0 R/MediaBox[0 0 500 500]/Contents %d 0 R/Resources<</XObject<</F %d 0 R>>>>>>", page+1, 3+2*len(contents)),
+			fmt.Sprintf("<</Length %d>>\nstream\n%s\nendstream", len(content), content))
+	}
+	objects[1] = fmt.Sprintf("<</Type/Pages/Kids[%s]/Count %d>>", kids.String(), len(contents))
 	var b bytes.Buffer
 	var offsets []int
-	object := func(text string) {
-		offsets = append(offsets, b.Len())
-		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", len(offsets), text)
-	}
-	stream := func(dict, data string) {
-		object(fmt.Sprintf("<<%s/Length %d>>\nstream\n%s\nendstream", dict, len(data), data))
-	}
 	b.WriteString("%PDF-1.4\n")
-	object("<</Type/Catalog/Pages 2 0 R>>")
-	object("<</Type/Pages/Kids[3 0 R]/Count 1>>")
-	object("<</Type/Page/Parent 2 0 R/MediaBox[0 0 500 500]/Contents 4 0 R/Resources<</XObject<</F 5 0 R>>>>>>")
-	stream("", "/F Do")
-	const levels = 10
-	for level := range levels {
-		resources, content := "", "0 0 1 1 re f"
-		if level < levels-1 {
-			resources = fmt.Sprintf("/Resources<</XObject<</F %d 0 R>>>>", 6+level)
-			content = strings.Repeat("/F Do ", 10)
-		}
-		stream("/Type/XObject/Subtype/Form/BBox[0 0 500 500]"+resources, content)
+	for i, object := range append(objects, further...) {
+		offsets = append(offsets, b.Len())
+		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, object)
 	}
 	start := b.Len()
 	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(offsets)+1)
@@ -73,6 +70,87 @@ func nested() []byte {
 	}
 	fmt.Fprintf(&b, "trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF", len(offsets)+1, start)
 	return b.Bytes()
+}
+
+// nested is a PDF whose forms call each other ten times each, ten levels deep: a
+// small file that would keep a computer busy for hours.
+func nested() []byte {
+	const levels = 10
+	var forms []string
+	for level := range levels {
+		resources, content := "", "0 0 1 1 re f"
+		if level < levels-1 {
+			resources = fmt.Sprintf("/Resources<</XObject<</F %d 0 R>>>>", 6+level)
+			content = strings.Repeat("/F Do ", 10)
+		}
+		forms = append(forms, fmt.Sprintf("<</Type/XObject/Subtype/Form/BBox[0 0 500 500]%s/Length %d>>\nstream\n%s\nendstream", resources, len(content), content))
+	}
+	return pdf([]string{"/F Do"}, forms...)
+}
+
+// endless paints one path of so many lines that the engine never returns, in a loop without calls of functions.
+var endless = strings.Repeat("0 0 m 500 500 l S ", 400_000)
+
+// painted is the content of a page that shows a code.
+func painted(t *testing.T, text string) string {
+	t.Helper()
+	const side = 400
+	code, err := qrcode.NewQRCodeWriter().EncodeWithoutHint(text, gozxing.BarcodeFormat_QR_CODE, side, side)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var content strings.Builder
+	for y := range side {
+		for x := range side {
+			if code.Get(x, y) {
+				fmt.Fprintf(&content, "%d %d 1.1 1.1 re ", 50+x, 450-y)
+			}
+		}
+	}
+	return content.String() + "f"
+}
+
+func TestRead_EndsAPageWithoutCallsOfFunctions(t *testing.T) {
+	reader := newReader(t, qrbill.Config{Slots: 1, Wait: time.Hour})
+	for range 3 {
+		if _, err := read(reader, pdf([]string{endless}), qrbill.Options{}); qrbill.ReasonOf(err) != qrbill.TooComplex {
+			t.Errorf("got %v", err)
+		}
+		runtime.GC() // it stopped here for ever, with every other goroutine
+	}
+	if _, err := read(reader, load(t, "pair-0.pdf"), qrbill.Options{}); err != nil {
+		t.Errorf("the next document: %v", err)
+	}
+}
+
+func TestRead_KeepsTheBillOfAnEarlierPage(t *testing.T) {
+	reader := newReader(t, qrbill.Config{Wait: time.Hour, Limits: qrbill.Limits{Time: time.Hour}})
+	text := "SPC\n0200\n1\nCH5800791123000889012\nS\nMuster AG\n\n\n8000\nBern\nCH\n" + strings.Repeat("\n", 7) + "1.00\nCHF\n" +
+		strings.Repeat("\n", 7) + "NON\n\n\nEPD"
+	result, err := read(reader, pdf([]string{painted(t, text), endless}), qrbill.Options{})
+	if err != nil || result.Page != 1 || result.Bill.IBAN != "CH5800791123000889012" {
+		t.Errorf("got %+v, %v", result, err)
+	}
+}
+
+func TestRead_SharesTheWorkersAmongCallers(t *testing.T) {
+	reader := newReader(t, qrbill.Config{Slots: 2, Wait: time.Hour})
+	hold, held := make(chan struct{}), make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		_, _ = reader.ReadFunc(t.Context(), func() ([]byte, error) { close(held); <-hold; return nil, nil }, qrbill.Options{Caller: "greedy"})
+	})
+	<-held
+	refused, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := reader.Read(refused, load(t, "url-b12.pdf"), qrbill.Options{Caller: "greedy"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("the same caller did not have to wait: %v", err)
+	}
+	if _, err := reader.Read(t.Context(), load(t, "pair-0.pdf"), qrbill.Options{Caller: "modest"}); err != nil {
+		t.Errorf("another caller: %v", err)
+	}
+	close(hold)
+	group.Wait()
 }
 
 func TestRead_EndsARunawayPage(t *testing.T) {

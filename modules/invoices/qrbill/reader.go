@@ -17,6 +17,7 @@ import (
 // the same executable, see package sandbox.
 type Reader struct {
 	limits    Limits
+	wait      time.Duration
 	queue     *sandbox.Queue
 	documents *sandbox.Pool
 	pictures  *sandbox.Pool
@@ -30,7 +31,7 @@ type Reader struct {
 // NewReader makes a Reader. Processes start with the first files.
 func NewReader(config Config) *Reader {
 	config = config.withDefaults()
-	r := &Reader{limits: config.Limits, queue: sandbox.NewQueue(config.Slots, config.Wait)}
+	r := &Reader{limits: config.Limits, wait: config.Wait, queue: sandbox.NewQueue(config.Slots, config.Wait)}
 	cache := config.CacheDir
 	if cache == "" {
 		// Workers come and go, and none must have to compile what another one has compiled. Without such a place they do.
@@ -158,7 +159,7 @@ const startWait = 15 * time.Second
 
 // acquire takes a worker. When none becomes ready, the file is not to blame.
 func (r *Reader) acquire(ctx context.Context, pool *sandbox.Pool) (*sandbox.Lease, error) {
-	starting, cancel := context.WithTimeout(ctx, max(startWait, r.limits.Time))
+	starting, cancel := context.WithTimeout(ctx, max(startWait, r.limits.Time, r.wait))
 	defer cancel()
 	lease, err := pool.Acquire(starting)
 	switch {

@@ -122,6 +122,15 @@ func TestRead_StartsNoEngineBeforeTheFirstPDF(t *testing.T) {
 	}
 }
 
+// TestRead_WithoutACacheDirectory has a worker compile the engine, which takes far more memory than a file may.
+func TestRead_WithoutACacheDirectory(t *testing.T) {
+	reader := qrbill.NewReader(qrbill.Config{Wait: time.Hour, Limits: qrbill.Limits{Time: time.Hour}})
+	t.Cleanup(func() { reader.Close(context.Background()) })
+	if _, err := read(reader, load(t, "pair-0.pdf"), qrbill.Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRead_NamesFurtherBills(t *testing.T) {
 	reader := newReader(t, qrbill.Config{})
 	result, err := read(reader, load(t, "pair-0.pdf"), qrbill.Options{})
