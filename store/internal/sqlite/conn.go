@@ -223,7 +223,7 @@ func (c *Conn) compile(text string) (*Stmt, error) {
 	out := libc.Xmalloc(c.tls, 16)
 	defer libc.Xfree(c.tls, out)
 
-	rc := lib.Xsqlite3_prepare_v3(c.tls, c.db, sql, int32(len(text))+1, lib.SQLITE_PREPARE_PERSISTENT, out, out+8)
+	rc := c.prepare(sql, int32(len(text))+1, out, out+8)
 	if rc != lib.SQLITE_OK {
 		return nil, c.fail(rc)
 	}
@@ -271,6 +271,46 @@ func (c *Conn) Checkpoint() (frames, copied int, err error) {
 		return 0, 0, c.fail(rc)
 	}
 	return int(*(*int32)(at(out))), int(*(*int32)(at(out + 4))), nil
+}
+
+// EmptyLog copies the whole log into the database and cuts it to nothing, waiting for others no longer than the busy
+// timeout.
+func (c *Conn) EmptyLog() error {
+	rc := lib.Xsqlite3_wal_checkpoint_v2(c.tls, c.db, 0, lib.SQLITE_CHECKPOINT_TRUNCATE, 0, 0)
+	if rc != lib.SQLITE_OK {
+		return c.fail(rc)
+	}
+	return nil
+}
+
+// KeepLog makes Close leave the log as it is. Otherwise the last connection copies the log into the database and removes
+// it.
+func (c *Conn) KeepLog() { c.keepLog(1) }
+
+// DropLog takes KeepLog back.
+func (c *Conn) DropLog() { c.keepLog(0) }
+
+func (c *Conn) keepLog(on int32) {
+	const arguments = 16 // bytes: an int and a pointer
+	at := c.tls.Alloc(arguments)
+	defer c.tls.Free(arguments)
+	lib.Xsqlite3_db_config(c.tls, c.db, lib.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, libc.VaList(at, on, uintptr(0)))
+}
+
+// ReadError returns the last failed read of the database file by this connection, or nil. The engine's own checks report
+// such a page as damaged.
+func (c *Conn) ReadError() error {
+	out := libc.Xmalloc(c.tls, 8)
+	defer libc.Xfree(c.tls, out)
+	rc := lib.Xsqlite3_file_control(c.tls, c.db, 0, lib.SQLITE_FCNTL_FILE_POINTER, out)
+	p := *(*uintptr)(at(out))
+	if rc != lib.SQLITE_OK || p == 0 {
+		return nil
+	}
+	if f := state(p); f != nil && f.unread != nil {
+		return f.unread
+	}
+	return nil
 }
 
 // BusyTimeout sets for how long a statement waits for a lock of another connection.

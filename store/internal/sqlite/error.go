@@ -1,18 +1,26 @@
 package sqlite
 
 import (
+	"syscall"
+
 	"modernc.org/libc"
 	lib "modernc.org/sqlite/lib"
 )
 
 // Error is a failure that SQLite reported.
 type Error struct {
-	Code    int // extended result code
+	Code    int           // extended result code
+	Errno   syscall.Errno // what the system said to an operation on a file; 0 otherwise
 	Message string
 }
 
-// Error gives SQLite's own words.
-func (e *Error) Error() string { return e.Message }
+// Error returns SQLite's own words, and those of the system where there are some.
+func (e *Error) Error() string {
+	if e.Errno == 0 {
+		return e.Message
+	}
+	return e.Message + ": " + e.Errno.Error()
+}
 
 // Primary is the result code without its extension.
 func (e *Error) Primary() int { return e.Code & 0xff }
@@ -28,5 +36,9 @@ func (c *Conn) fail(rc int32) error {
 	if c.db != 0 && lib.Xsqlite3_extended_errcode(c.tls, c.db)&0xff == rc&0xff {
 		message = libc.GoString(lib.Xsqlite3_errmsg(c.tls, c.db))
 	}
-	return &Error{Code: int(rc), Message: message}
+	e := &Error{Code: int(rc), Message: message}
+	if primary := rc & 0xff; c.db != 0 && (primary == lib.SQLITE_IOERR || primary == lib.SQLITE_CANTOPEN) {
+		e.Errno = syscall.Errno(lib.Xsqlite3_system_errno(c.tls, c.db))
+	}
+	return e
 }

@@ -102,11 +102,10 @@ func (f *file) before(op Op, offset int64) int32 {
 	if op != Read && w.failed.Load() {
 		return op.code()
 	}
-	if w.Intercept == nil {
-		return lib.SQLITE_OK
-	}
-	if errno := w.Intercept(op, f.kind, offset); errno != 0 {
-		return f.report(op, offset, errno)
+	if intercept := w.intercept.Load(); intercept != nil {
+		if errno := (*intercept)(op, f.kind, offset); errno != 0 {
+			return f.report(op, offset, errno)
+		}
 	}
 	return lib.SQLITE_OK
 }
@@ -132,8 +131,12 @@ func (f *file) report(op Op, offset int64, errno syscall.Errno) int32 {
 	if op == Write && noRoom(errno) {
 		return lib.SQLITE_FULL
 	}
+	err := &IOError{Op: op, Kind: f.kind, Path: f.path, Offset: offset, Errno: errno}
+	if op == Read {
+		f.unread = err
+	}
 	if f.watch != nil {
-		f.watch.report(&IOError{Op: op, Kind: f.kind, Path: f.path, Offset: offset, Errno: errno})
+		f.watch.report(err)
 	}
 	return op.code()
 }

@@ -159,7 +159,7 @@ func (s *Stmt) reserve(n uintptr) uintptr {
 
 // Step runs the statement up to its next row and tells whether there is one.
 func (s *Stmt) Step() (bool, error) {
-	switch rc := lib.Xsqlite3_step(s.c.tls, s.p); rc {
+	switch rc := s.c.step(s.p); rc {
 	case lib.SQLITE_ROW:
 		return true, nil
 	case lib.SQLITE_DONE:

@@ -88,6 +88,7 @@ type file struct {
 	kind   Kind
 	watch  *Watch   // nil when nobody watches the database
 	engine *methods // the engine's
+	unread *IOError // of the last read that failed
 	pin    runtime.Pinner
 }
 

@@ -42,14 +42,15 @@ const (
 	Write
 	Truncate
 	Sync
+	Map // a read through a mapping
 )
 
 // String names the operation as it stands in a message.
-func (op Op) String() string { return [...]string{"read", "write", "truncate", "sync"}[op] }
+func (op Op) String() string { return [...]string{"read", "write", "truncate", "sync", "read"}[op] }
 
 // code is what the engine is told of a failure.
 func (op Op) code() int32 {
-	return [...]int32{lib.SQLITE_IOERR_READ, lib.SQLITE_IOERR_WRITE, lib.SQLITE_IOERR_TRUNCATE, lib.SQLITE_IOERR_FSYNC}[op]
+	return [...]int32{lib.SQLITE_IOERR_READ, lib.SQLITE_IOERR_WRITE, lib.SQLITE_IOERR_TRUNCATE, lib.SQLITE_IOERR_FSYNC, lib.SQLITE_IOERR_READ}[op]
 }
 
 // IOError is a failed operation on a file of a database.
@@ -82,11 +83,16 @@ type Watch struct {
 	// Failed is called when an operation failed, on the goroutine that was at it and before the engine
 	// hears of it. It is not called when there is no room, which is no failure of the disk.
 	Failed func(*IOError)
-	// Intercept, when it is set, may let an operation fail with the error that it returns. It is for tests.
-	Intercept func(op Op, kind Kind, offset int64) syscall.Errno
 
-	failed atomic.Bool
+	intercept atomic.Pointer[Intercept]
+	failed    atomic.Bool
 }
+
+// An Intercept may make an operation fail, with the error number that it returns, before it reaches the disk.
+type Intercept func(op Op, kind Kind, offset int64) syscall.Errno
+
+// SetIntercept puts f before all operations. It is for tests of what happens when a disk fails.
+func (w *Watch) SetIntercept(f Intercept) { w.intercept.Store(&f) }
 
 // Stop makes everything fail from now on that would change a file: after a write or a sync that failed nobody knows what
 // the disk has, and a checkpoint on the way out could make that worse.

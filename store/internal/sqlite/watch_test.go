@@ -53,19 +53,17 @@ func TestWatch_ReportsWhatFails(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.db")
 			var failures []*sqlite.IOError
 			armed, calls := false, 0
-			w := &sqlite.Watch{
-				Failed: func(err *sqlite.IOError) { failures = append(failures, err) },
-				Intercept: func(op sqlite.Op, kind sqlite.Kind, _ int64) syscall.Errno {
-					if !armed || op == sqlite.Read {
-						return 0
-					}
-					calls++
-					if op == c.op && kind == c.kind {
-						return syscall.EIO
-					}
+			w := &sqlite.Watch{Failed: func(err *sqlite.IOError) { failures = append(failures, err) }}
+			w.SetIntercept(func(op sqlite.Op, kind sqlite.Kind, _ int64) syscall.Errno {
+				if !armed || op == sqlite.Read {
 					return 0
-				},
-			}
+				}
+				calls++
+				if op == c.op && kind == c.kind {
+					return syscall.EIO
+				}
+				return 0
+			})
 			remove, err := w.Add(path)
 			if err != nil {
 				t.Fatal(err)
@@ -107,15 +105,13 @@ func TestWatch_PassesAFullDiskOn(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
 		path := filepath.Join(t.TempDir(), "a.db")
 		full := false
-		w := &sqlite.Watch{
-			Failed: func(err *sqlite.IOError) { t.Errorf("reported: %v", err) },
-			Intercept: func(op sqlite.Op, _ sqlite.Kind, _ int64) syscall.Errno {
-				if full && op == sqlite.Write {
-					return errno
-				}
-				return 0
-			},
-		}
+		w := &sqlite.Watch{Failed: func(err *sqlite.IOError) { t.Errorf("reported: %v", err) }}
+		w.SetIntercept(func(op sqlite.Op, _ sqlite.Kind, _ int64) syscall.Errno {
+			if full && op == sqlite.Write {
+				return errno
+			}
+			return 0
+		})
 		remove, err := w.Add(path)
 		if err != nil {
 			t.Fatal(err)
@@ -138,10 +134,11 @@ func TestWatch_PassesAFullDiskOn(t *testing.T) {
 func TestWatch_SeesItsOwnDatabaseOnly(t *testing.T) {
 	dir := t.TempDir()
 	var seen []sqlite.Kind
-	w := &sqlite.Watch{Intercept: func(_ sqlite.Op, kind sqlite.Kind, _ int64) syscall.Errno {
+	w := &sqlite.Watch{}
+	w.SetIntercept(func(_ sqlite.Op, kind sqlite.Kind, _ int64) syscall.Errno {
 		seen = append(seen, kind)
 		return 0
-	}}
+	})
 	remove, err := w.Add(filepath.Join(dir, "a.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -159,5 +156,53 @@ func TestWatch_SeesItsOwnDatabaseOnly(t *testing.T) {
 		t.Error(err)
 	} else {
 		again()
+	}
+}
+
+// A page that cannot be read through the mapping is reported, and does not end the process with the stacks of all
+// goroutines.
+func TestWatch_ReportsABusError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	var failures []*sqlite.IOError
+	w := &sqlite.Watch{Failed: func(err *sqlite.IOError) { failures = append(failures, err) }}
+	remove, err := w.Add(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remove()
+	c := open(t, path)
+	for _, text := range []string{
+		"CREATE TABLE b (n INTEGER)",
+		"WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM r WHERE n < 20000) INSERT INTO b SELECT n FROM r",
+	} {
+		if err := c.Run(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := c.Checkpoint(); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := sqlite.Open(path, sqlite.ReadOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"PRAGMA mmap_size = 1000000", "SELECT * FROM a"} { // maps the file
+		if err := reader.Run(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Truncate(path, 8192); err != nil {
+		t.Fatal(err)
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the read did not fail")
+			}
+		}()
+		_ = reader.Run("SELECT SUM(n) FROM b")
+	}()
+	if len(failures) != 1 || failures[0].Op != sqlite.Map || !errors.Is(failures[0], syscall.EIO) || failures[0].Path != path {
+		t.Errorf("reported: %v", failures)
 	}
 }
