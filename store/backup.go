@@ -82,6 +82,9 @@ func backup(ctx context.Context, path string, key []byte, now Time, file string)
 	}
 	defer os.RemoveAll(work)
 
+	if err := syncMark(path); err != nil {
+		return fmt.Errorf("%s cannot be synced: %w", markName, cause(err))
+	}
 	copied := filepath.Join(work, databaseName)
 	m := manifest{Format: backupFormat, CreatedAt: now, WithKey: key != nil}
 	if m.Schema, err = copyDatabase(ctx, path, copied); err != nil {

@@ -18,6 +18,8 @@ type CheckReport struct {
 	// KeyChecked says that the master key was there: without it the signature of the newest audit entry
 	// is not looked at.
 	KeyChecked bool
+	// MarkChecked says that the database was compared with the mark beside it.
+	MarkChecked bool
 }
 
 // Check looks through the whole database in o.Dir: its pages and indexes, its references, the master
@@ -29,7 +31,16 @@ func Check(ctx context.Context, o Options) (CheckReport, error) {
 	if err != nil {
 		return CheckReport{}, err
 	}
-	return checkFile(ctx, d.file(databaseName), key)
+	marked, err := d.findMark(key)
+	if err != nil {
+		return CheckReport{}, err
+	}
+	report, err := checkFile(ctx, d.file(databaseName), key)
+	if err == nil && marked != nil {
+		report.MarkChecked = true
+		err = d.checkMark(marked, key)
+	}
+	return report, err
 }
 
 // existingKey finds the master key without making one; nil when there is none.
@@ -66,7 +77,7 @@ func checkFile(ctx context.Context, path string, key *secrets) (report CheckRepo
 			return report, err
 		}
 	}
-	if err := checkIntegrity(ctx, v); err != nil {
+	if err := unlessUnread(conn, checkIntegrity(ctx, v)); err != nil {
 		return report, fmt.Errorf("%s: %w", path, err)
 	}
 	if err := checkReferences(ctx, v); err != nil {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"syscall"
 
 	"kontor/store/internal/sqlite"
 
@@ -31,6 +32,9 @@ const (
 	rollbackTo = "ROLLBACK TO job"
 
 	pragmaCheck = "PRAGMA quick_check(1)"
+
+	// logSuffix is what the name of the database becomes the name of its log with.
+	logSuffix = "-wal"
 )
 
 // writerPragmas leave the sync of the log, which makes a commit survive a loss of power, to the syncer:
@@ -85,23 +89,39 @@ func classify(e *sqlite.Error) error {
 		if e.Message == "FOREIGN KEY constraint failed" {
 			return ErrMissingReference
 		}
-	case lib.SQLITE_IOERR_WRITE, lib.SQLITE_IOERR_FSYNC, lib.SQLITE_IOERR_DIR_FSYNC, lib.SQLITE_IOERR_TRUNCATE,
-		lib.SQLITE_IOERR_SHMSIZE, lib.SQLITE_IOERR_SHMOPEN, lib.SQLITE_IOERR_SHMMAP:
-		return ErrFull
+	case lib.SQLITE_IOERR_NOMEM:
+		return nil
 	}
 	switch e.Primary() {
+	case lib.SQLITE_IOERR:
+		return classifyErrno(e.Errno, ErrIO)
+	case lib.SQLITE_CANTOPEN:
+		return classifyErrno(e.Errno, ErrReadOnly)
 	case lib.SQLITE_CONSTRAINT:
 		return ErrConflict
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
 		return ErrBusy
 	case lib.SQLITE_FULL:
 		return ErrFull
-	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM:
+	case lib.SQLITE_READONLY, lib.SQLITE_PERM:
 		return ErrReadOnly
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
 		return ErrCorrupt
 	}
 	return nil
+}
+
+// classifyErrno says which kind of failure an error number stands for; otherwise it is that of the result code.
+func classifyErrno(errno syscall.Errno, otherwise error) error {
+	switch errno {
+	case syscall.ENOSPC, syscall.EDQUOT:
+		return ErrFull
+	case syscall.EIO:
+		return ErrIO
+	case syscall.EROFS, syscall.EACCES, syscall.EPERM:
+		return ErrReadOnly
+	}
+	return otherwise
 }
 
 // appendOnly keeps the audit trail from being changed by anything but a look at the file. Triggers

@@ -118,6 +118,7 @@ func (d *directory) dropEmptyDatabase() {
 	path := d.file(databaseName)
 	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
 		os.Remove(path)
+		os.Remove(d.file(markName))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"kontor/store/internal/sqlite"
 )
@@ -24,6 +25,8 @@ var (
 	// ErrFull says that there is no room for a write. Reading goes on, and so does writing as soon as
 	// there is room.
 	ErrFull = errors.New("no room to write")
+	// ErrIO says that the disk failed. After a write or a sync that failed the process ends, see Options.Fatal.
+	ErrIO = errors.New("the disk failed")
 	// ErrReadOnly says that the files cannot be written.
 	ErrReadOnly = errors.New("database cannot be written")
 	// ErrCorrupt says that the database file is damaged or no database.
@@ -34,8 +37,12 @@ var (
 
 // Temporary tells whether the same call may well succeed later: the answer to the client is 503.
 func Temporary(err error) bool {
-	return errors.Is(err, ErrBusy) || errors.Is(err, ErrFull) || errors.Is(err, ErrReadOnly) || errors.Is(err, ErrClosed)
+	return errors.Is(err, ErrBusy) || errors.Is(err, ErrFull) || errors.Is(err, ErrIO) ||
+		errors.Is(err, ErrReadOnly) || errors.Is(err, ErrClosed)
 }
+
+// isFull reports whether an error says that there is no room for a write.
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // translate gives an error of the engine its kind.
 func translate(err error) error {

@@ -46,9 +46,10 @@ func (w *writer) commitGroup(first *job) {
 
 // begin opens the transaction of a group.
 func (w *writer) begin() error {
-	if lost := w.counters.lost.Load(); lost != nil {
-		return *lost
+	if err := w.db.disk.err(); err != nil {
+		return err
 	}
+	w.changed = w.conn.TotalChanged()
 	return runKept(w.conn, beginWrite)
 }
 
@@ -113,20 +114,39 @@ func (w *writer) commit() {
 		}
 		return
 	}
-	err := w.trail.sign(w)
+	next, err := w.advance()
 	if err == nil {
 		err = runKept(w.conn, commit)
 	}
 	if err != nil {
 		w.undo()
+		err = w.db.disk.prefer(err)
 		w.failed(err)
 		w.answerGroup(err)
 		return
 	}
+	w.position = next
 	touched := w.count()
 	w.db.versions.bump(touched)
 	w.handOver(len(touched) > 0)
 	w.checkpoints.committed(w.conn)
+}
+
+// advance writes, once for each group that has changed something, the signed end of the audit trail and the number of the
+// commit, and returns where the database will be.
+func (w *writer) advance() (position, error) {
+	if err := w.trail.sign(w); err != nil {
+		return position{}, err
+	}
+	next := w.position
+	if w.conn.TotalChanged() == w.changed {
+		return next, nil
+	}
+	if w.trail.known {
+		next.head = w.trail.head
+	}
+	next.commits, next.clean, next.at = next.commits+1, false, w.db.Now()
+	return next, storeMeta(w.conn, metaCommits, w.db.secrets.signCommits(next))
 }
 
 // count counts a group that is committed, and gives the tables that it wrote to.
@@ -154,7 +174,7 @@ func (w *writer) handOver(wrote bool) {
 	}
 	done := w.group
 	w.group, w.spare = w.spare, nil
-	w.syncer.groups <- committed{jobs: done, wrote: wrote}
+	w.syncer.groups <- committed{jobs: done, wrote: wrote, position: w.position}
 }
 
 // lost handles a transaction that a closure's failure took down with it: the others run once more.
@@ -190,7 +210,7 @@ func (w *writer) answerGroup(err error) {
 func (w *writer) undo() {
 	w.trail.forget()
 	if w.conn.InTransaction() {
-		if err := runKept(w.conn, rollback); err != nil {
+		if err := runKept(w.conn, rollback); err != nil && w.db.disk.err() == nil {
 			w.log.Error("rollback failed", "err", err)
 		}
 	}
@@ -198,7 +218,7 @@ func (w *writer) undo() {
 
 // failed remembers a failure of the storage, as opposed to one of a closure.
 func (w *writer) failed(err error) {
-	if errors.Is(err, ErrFull) || errors.Is(err, ErrReadOnly) || errors.Is(err, ErrCorrupt) {
+	if errors.Is(err, ErrFull) || errors.Is(err, ErrIO) || errors.Is(err, ErrReadOnly) || errors.Is(err, ErrCorrupt) {
 		w.counters.failing.Store(&err)
 	}
 }

@@ -5,6 +5,8 @@ const (
 	metaKeyCheck  = "key_check"  // recognises the master key
 	metaAuditHead = "audit_head" // the newest audit entry, signed
 
+	metaCommits = "commits" // the number of the newest commit, compared with the mark
+
 	metaWriteProbe = "write_probe" // empty but for a moment
 )
 

@@ -28,7 +28,10 @@ const checkAtStart = 25 * time.Millisecond
 // damaged (ErrCorrupt) or newer than the program (ErrNewerSchema), or the key is not its own
 // (ErrWrongKey).
 func Open(ctx context.Context, o Options) (*DB, error) {
-	db := &DB{clock: o.Clock, log: o.Log}
+	db := &DB{clock: o.Clock, log: o.Log, disk: newDisk(o.Fatal), acceptLoss: o.AcceptLoss, logLimit: o.LogLimit}
+	if db.logLimit == 0 {
+		db.logLimit = defaultLogLimit
+	}
 	if db.clock == nil {
 		db.clock = systemClock{}
 	}
@@ -62,6 +65,9 @@ func (db *DB) open(ctx context.Context, givenKey string) (err error) {
 		return err
 	}
 	if fresh {
+		if err := db.dir.neverHadDatabase(db.secrets); err != nil {
+			return err
+		}
 		if err := db.dir.makeDatabase(); err != nil {
 			return err
 		}
@@ -72,20 +78,38 @@ func (db *DB) open(ctx context.Context, givenKey string) (err error) {
 		}()
 	}
 	path := db.dir.file(databaseName)
+	if db.unwatch, err = db.disk.watch.Add(path); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			db.unwatch()
+		}
+	}()
+	scan, err := fromDisk(path)
+	if err != nil {
+		return err
+	}
 	conn, err := connect(path, sqlite.ReadWrite, writerPragmas)
 	if err != nil {
 		return explain(path, err)
 	}
-	checked, err := db.prepare(ctx, conn, path, fresh)
+	if scan.Bytes > 0 {
+		conn.KeepLog() // until the start has succeeded: a start that is refused changes nothing
+	}
+	checked, err := db.prepare(ctx, conn, path, scan, fresh)
 	if err == nil {
-		err = db.start(conn)
+		err = db.takeUp(ctx, conn, path, scan)
 	}
 	if err != nil {
 		conn.Close()
-		return err
+		return db.disk.prefer(err)
 	}
 	background, cancel := context.WithCancel(context.Background())
 	db.background = cancel
+	if err := db.noteAcceptedLoss(ctx); err != nil {
+		return errors.Join(err, db.Close())
+	}
 	if !checked {
 		db.running.Go(func() { db.checkInBackground(background, path) })
 	}
@@ -94,7 +118,7 @@ func (db *DB) open(ctx context.Context, givenKey string) (err error) {
 
 // prepare checks what is there and brings the schema up to date. It tells whether the database was
 // checked to its end.
-func (db *DB) prepare(ctx context.Context, conn *sqlite.Conn, path string, fresh bool) (checked bool, err error) {
+func (db *DB) prepare(ctx context.Context, conn *sqlite.Conn, path string, scan sqlite.LogScan, fresh bool) (checked bool, err error) {
 	version, err := schemaVersion(conn)
 	if err != nil {
 		return false, explain(path, err)
@@ -116,6 +140,11 @@ func (db *DB) prepare(ctx context.Context, conn *sqlite.Conn, path string, fresh
 	if !fresh {
 		if checked, err = checkBriefly(ctx, path); err != nil {
 			return false, explain(path, err)
+		}
+	}
+	if !fresh && version > 0 {
+		if err := db.compareWithMark(conn, path, scan); err != nil {
+			return false, err
 		}
 	}
 	if version == latest && known {
@@ -191,7 +220,15 @@ func quickCheck(ctx context.Context, path string) error {
 	if err := readKept(conn, pragmaCheck, nil, &verdict); err != nil {
 		return err
 	}
-	return judge(verdict)
+	return unlessUnread(conn, judge(verdict))
+}
+
+// unlessUnread returns the verdict of a check, unless that comes of a read that failed: what was not read is not damaged.
+func unlessUnread(conn *sqlite.Conn, verdict error) error {
+	if unread := conn.ReadError(); verdict != nil && unread != nil {
+		return fmt.Errorf("%w: %w", ErrIO, unread)
+	}
+	return verdict
 }
 
 // judge reads the first line of an integrity check.
@@ -206,7 +243,7 @@ func judge(verdict string) error {
 // database unready and is told to the log.
 func (db *DB) checkInBackground(ctx context.Context, path string) {
 	err := quickCheck(ctx, path)
-	if err == nil || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil || db.disk.err() != nil {
 		return
 	}
 	if errors.Is(err, ErrCorrupt) {

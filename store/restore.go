@@ -37,7 +37,7 @@ func Restore(ctx context.Context, file string, o Options) (CheckReport, error) {
 	defer d.close()
 	report, err := d.restore(ctx, in, o.SecretKey)
 	if err != nil {
-		for _, name := range []string{restoring, restoring + "-wal", restoring + "-shm", keyName, lockName} {
+		for _, name := range []string{restoring, restoring + "-wal", restoring + "-shm", markName, keyName, lockName} {
 			os.Remove(d.file(name)) // made here: the directory was empty
 		}
 		return CheckReport{}, fmt.Errorf("restore %s: %w", file, err)
@@ -76,6 +76,9 @@ func (d *directory) restore(ctx context.Context, in io.Reader, givenKey string) 
 	}
 	if report.Schema != m.Schema {
 		return report, fmt.Errorf("%w: schema %d in the database, %d in the manifest", ErrCorrupt, report.Schema, m.Schema)
+	}
+	if err := d.markRestored(d.file(restoring), key, TimeOf(systemClock{}.Now())); err != nil {
+		return report, err
 	}
 	if err := os.Rename(d.file(restoring), d.file(databaseName)); err != nil {
 		return report, err

@@ -32,6 +32,14 @@ type Options struct {
 	// SecretKey is the master key in hexadecimal or base64. Without it the key is in the file
 	// secret.key of the directory, which a new database makes.
 	SecretKey string
+	// Fatal is called once when a write or a sync of a data file has failed, with an error that names the
+	// file. Nothing is written any more from then on and no write is acknowledged. It should not return;
+	// nil prints one line to standard error and ends the process with 1.
+	Fatal func(error)
+	// AcceptLoss opens a database that lacks acknowledged writes (ErrLoss). That is logged and audited.
+	AcceptLoss bool
+	// LogLimit is the size of the write-ahead log in bytes from which an alarm is raised; 0 is 256 MiB.
+	LogLimit int64
 }
 
 // DB is an open database. All its methods may be called from any goroutine.
@@ -44,7 +52,15 @@ type DB struct {
 	writer   *writer
 	versions versions
 	memo     memo
+	disk     *disk
+	mark     *mark
 
+	acceptLoss bool
+	accepted   *Loss    // at this start
+	found      position // at this start
+	logLimit   int64
+
+	unwatch    func()
 	background context.CancelFunc // ends what runs beside
 	running    sync.WaitGroup
 	closing    sync.Once
@@ -84,8 +100,28 @@ func (db *DB) Close() error {
 		db.writer.hooks.close()
 		db.writer.checkpoints.close()
 		db.pool.close()
-		err = errors.Join(err, db.writer.conn.Close(), db.dir.close())
+		err = errors.Join(err, db.closeFiles(), db.dir.close())
 	})
+	return err
+}
+
+// closeFiles closes the last connection, which copies the log into the database and removes it, and the mark. After a
+// failure of the disk it changes nothing more.
+func (db *DB) closeFiles() error {
+	defer db.unwatch()
+	if db.disk.err() == nil {
+		db.closeInOrder(db.writer.conn)
+	}
+	if lost := db.disk.err(); lost != nil {
+		db.writer.conn.KeepLog()
+	}
+	err := db.writer.conn.Close()
+	if lost := db.disk.err(); lost != nil {
+		return errors.Join(lost, db.mark.file.Close())
+	}
+	if markErr := db.mark.finish(); markErr != nil && !isFull(markErr) {
+		err = errors.Join(err, db.disk.fail(markErr))
+	}
 	return err
 }
 
@@ -97,15 +133,15 @@ func (db *DB) start(conn *sqlite.Conn) error {
 		return fmt.Errorf("open %s for reading: %w", path, err)
 	}
 	w := &writer{
-		db: db, log: db.log, conn: conn,
+		db: db, log: db.log, conn: conn, position: db.found,
 		queue: make(chan *job, queueLength), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
-	w.checkpoints, err = newCheckpointer(db.dir.path, db.log, &w.counters)
+	w.checkpoints, err = newCheckpointer(db, &w.counters)
 	if err != nil {
 		pool.close()
 		return fmt.Errorf("open %s for checkpoints: %w", path, err)
 	}
-	w.syncer, err = newSyncer(path, db.log, &w.counters, w.answer)
+	w.syncer, err = newSyncer(path, db, &w.counters, w.answer)
 	if err != nil {
 		w.checkpoints.close()
 		pool.close()

@@ -3,14 +3,15 @@ package store
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
+	"time"
 )
 
 // syncer makes commits durable beside the writer: while the log of one group is on its way to the disk,
 // the writer runs the closures of the next. Nobody is answered before the sync that covers him.
 type syncer struct {
-	log      *slog.Logger
+	disk     *disk
+	mark     *mark
 	file     *os.File // the write-ahead log
 	flush    func(*os.File) error
 	answer   func(*job, error)
@@ -24,18 +25,19 @@ type syncer struct {
 
 // committed is a group whose commit is in the log.
 type committed struct {
-	jobs  []*job
-	wrote bool // there is something to sync
+	jobs     []*job
+	wrote    bool     // there is something to sync
+	position position // after it
 }
 
 // newSyncer opens the log of the database at path. answer is called for each job of a group, in order.
-func newSyncer(path string, log *slog.Logger, counted *counters, answer func(*job, error)) (*syncer, error) {
-	file, err := os.OpenFile(path+"-wal", os.O_RDWR, 0)
+func newSyncer(path string, db *DB, counted *counters, answer func(*job, error)) (*syncer, error) {
+	file, err := os.OpenFile(path+logSuffix, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
 	s := &syncer{
-		log: log, file: file, flush: syncFile, answer: answer, counters: counted,
+		disk: db.disk, mark: db.mark, file: file, flush: syncFile, answer: answer, counters: counted,
 		groups: make(chan committed), free: make(chan []*job, 1), ended: make(chan struct{}),
 	}
 	s.free <- make([]*job, 0, groupEnough)
@@ -60,23 +62,30 @@ func (s *syncer) loop() {
 	}
 }
 
-// sync waits for the disk. After a failure nobody knows which pages of the log it has, and a second try would
-// report success without them: nothing is written any more until a restart has read the log again.
+// sync waits for the disk, and notes in the mark what it has. After a failure, here or in a checkpoint meanwhile, nobody
+// is told that a write succeeded: see [disk].
 func (s *syncer) sync(group committed) error {
-	if lost := s.counters.lost.Load(); lost != nil {
-		return *lost
+	if err := s.disk.err(); err != nil || !group.wrote {
+		return err
 	}
-	if !group.wrote {
-		return nil
+	begun := time.Now()
+	if err := s.flush(s.file); err != nil {
+		return s.disk.fail(fmt.Errorf("sync %s: %w", s.file.Name(), cause(err)))
 	}
-	err := s.flush(s.file)
-	if err == nil {
-		return nil
+	s.counters.synced.add(time.Since(begun))
+	if err := s.mark.write(group.position); err != nil && !isFull(err) {
+		return s.disk.fail(err)
 	}
-	err = fmt.Errorf("%w: log could not be synced, restart Kontor: %w", ErrReadOnly, err)
-	s.counters.lost.Store(&err)
-	s.log.Error("a sync to disk failed; nothing is written until a restart", "err", err)
-	return err
+	return s.disk.err()
+}
+
+// size is the size of the log.
+func (s *syncer) size() int64 {
+	info, err := s.file.Stat()
+	if err != nil {
+		return 0 // it was closed
+	}
+	return info.Size()
 }
 
 // synced waits until what can be read now is on the disk: readers see a commit a moment before.

@@ -115,28 +115,6 @@ func TestSync_ComesBeforeRefusalsAndReplays(t *testing.T) {
 	}
 }
 
-// After a sync that failed nobody knows what the disk has: nothing is acknowledged any more.
-func TestSync_FailureEndsAllWriting(t *testing.T) {
-	db := storetest.Open(t)
-	ctx := t.Context()
-	broken := errors.New("input/output error")
-	db.OnSync(func() error { return broken })
-	write := func() error { return db.InTx(ctx, func(tx *store.Tx) error { return newRole(ctx, tx, "a") }) }
-	if err := write(); !errors.Is(err, broken) || !errors.Is(err, store.ErrReadOnly) || !store.Temporary(err) {
-		t.Errorf("the write got %v, want the cause as ErrReadOnly", err)
-	}
-	db.OnSync(func() error {
-		t.Error("a second sync was tried")
-		return nil
-	})
-	if err := write(); !errors.Is(err, broken) {
-		t.Errorf("a later write got %v", err)
-	}
-	if err := db.Ready(ctx); !errors.Is(err, broken) {
-		t.Errorf("ready says %v", err)
-	}
-}
-
 // Closures that fail, before or after they have written, leave nothing, whoever shares the group with them.
 func TestInTx_FailuresLeaveNothing(t *testing.T) {
 	db := storetest.Open(t)

@@ -58,6 +58,9 @@ type writer struct {
 	hooks *hookQueue
 	trail trail
 
+	position position // of the newest commit
+	changed  int64    // rows that the connection had changed when the group began
+
 	inflight sync.RWMutex // held for reading while a job is put into the queue
 	closed   bool
 

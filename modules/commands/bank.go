@@ -14,11 +14,20 @@ import (
 	"kontor/store"
 )
 
+// opening is how a command opens the data directory.
+type opening struct {
+	log        *slog.Logger
+	clock      store.Clock // nil is the system's
+	acceptLoss bool
+	fatal      func(error) // see [Process.fatal]
+}
+
 // withModules opens the data directory, which no other process may use meanwhile, builds the modules on it, and closes
-// both in order when work has returned. A nil clock is the system's.
-func withModules(ctx context.Context, r *settings.Result, log *slog.Logger, clock store.Clock, work func(*modules.Modules) error) (err error) {
+// both in order when work has returned.
+func withModules(ctx context.Context, r *settings.Result, o opening, work func(*modules.Modules) error) (err error) {
+	log := o.log
 	options := storeOptions(r)
-	options.Log, options.Clock = log, clock
+	options.Log, options.Clock, options.AcceptLoss, options.Fatal = log, o.clock, o.acceptLoss, o.fatal
 	db, err := store.Open(ctx, options)
 	if err != nil {
 		return err
@@ -53,7 +62,7 @@ func administer(ctx context.Context, p Process, r *settings.Result, work func(co
 	}
 	log, closeLog := openLog(s, p.Stderr)
 	defer func() { err = errors.Join(err, closeLog()) }()
-	return withModules(ctx, r, log, nil, func(m *modules.Modules) error {
+	return withModules(ctx, r, opening{log: log, fatal: p.fatal(closeLog)}, func(m *modules.Modules) error {
 		operator := access.Caller{UserID: store.NilID, Roles: []string{access.Administrator}}
 		return work(access.With(ctx, operator.Under(m.Policy.Load())), m)
 	})

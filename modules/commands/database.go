@@ -72,6 +72,9 @@ func storeOptions(r *settings.Result) store.Options {
 
 func describeCheck(c store.CheckReport) string {
 	text := fmt.Sprintf("schema %d, %d bytes, %d audit entries", c.Schema, c.Bytes, c.AuditEntries)
+	if c.MarkChecked {
+		text += ", nothing that was acknowledged is missing"
+	}
 	if !c.KeyChecked {
 		text += "; the end of the audit trail is unproven, because the master key is not here (set KONTOR_SECRET_KEY)"
 	}

@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 
 	"kontor/modules"
@@ -12,7 +11,7 @@ import (
 )
 
 // serveDemo serves an invented bank, which it makes where there is none yet.
-func serveDemo(ctx context.Context, p Process, r *settings.Result, log *slog.Logger, listener net.Listener) error {
+func serveDemo(ctx context.Context, p Process, r *settings.Result, o opening, listener net.Listener) error {
 	s := &r.Settings
 	mark, err := demo.Prepare(s.Data.Dir, s.Secrets.AdminEmail, string(s.Secrets.AdminPassword))
 	if err != nil {
@@ -20,7 +19,8 @@ func serveDemo(ctx context.Context, p Process, r *settings.Result, log *slog.Log
 	}
 	s.Secrets.AdminEmail, s.Secrets.AdminPassword = mark.Admin, settings.Secret(mark.Password)
 	clock := &demo.Clock{}
-	return withModules(ctx, r, log, clock, func(m *modules.Modules) error {
+	o.clock = clock
+	return withModules(ctx, r, o, func(m *modules.Modules) error {
 		var key string
 		if !mark.Complete {
 			if key, err = makeDemo(ctx, m, mark, clock); err != nil {
@@ -28,9 +28,9 @@ func serveDemo(ctx context.Context, p Process, r *settings.Result, log *slog.Log
 			}
 		}
 		if err := demo.PrintSignIns(p.Stdout, s.Server.BaseURL, mark, key); err != nil {
-			log.Warn("the sign-ins of the demo could not be printed", "err", err)
+			o.log.Warn("the sign-ins of the demo could not be printed", "err", err)
 		}
-		return run(ctx, m, r, log, listener)
+		return run(ctx, m, r, o.log, listener)
 	})
 }
 

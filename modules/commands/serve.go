@@ -19,7 +19,8 @@ import (
 )
 
 type serveCommand struct {
-	Demo bool `help:"Fill an empty data directory with an invented bank, and print how to sign in to it."`
+	Demo       bool `help:"Fill an empty data directory with an invented bank, and print how to sign in to it."`
+	AcceptLoss bool `help:"Start although acknowledged writes are missing, as the refused start has said. That is logged and audited."`
 }
 
 // Run serves until the context ends.
@@ -32,7 +33,7 @@ func (c serveCommand) Run(ctx context.Context, p Process, r *settings.Result) (e
 	for _, w := range r.Warnings {
 		log.Warn(w)
 	}
-	if err := c.serve(ctx, p, r, log); err != nil && ctx.Err() == nil {
+	if err := c.serve(ctx, p, r, opening{log: log, acceptLoss: c.AcceptLoss, fatal: p.fatal(closeLog)}); err != nil && ctx.Err() == nil {
 		return err
 	} else if err != nil {
 		log.Warn("stopped before the start was complete", "err", err)
@@ -41,8 +42,8 @@ func (c serveCommand) Run(ctx context.Context, p Process, r *settings.Result) (e
 	return nil
 }
 
-func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, log *slog.Logger) error {
-	s := &r.Settings
+func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, o opening) error {
+	s, log := &r.Settings, o.log
 	listener, err := listen(ctx, s.Server.Listen)
 	if err != nil {
 		return err
@@ -50,9 +51,9 @@ func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, 
 	defer listener.Close()
 	s.Server.BaseURL = s.BaseURLFor(listener.Addr().String())
 	if c.Demo {
-		return serveDemo(ctx, p, r, log, listener)
+		return serveDemo(ctx, p, r, o, listener)
 	}
-	return withModules(ctx, r, log, nil, func(m *modules.Modules) error {
+	return withModules(ctx, r, o, func(m *modules.Modules) error {
 		made, err := m.Boot(ctx)
 		if err != nil {
 			return err
