@@ -10,6 +10,8 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/VictoriaMetrics/metrics"
+
 	"kontor/locales"
 	"kontor/modules/audit"
 	"kontor/modules/auth"
@@ -58,7 +60,8 @@ type Modules struct {
 	Invoices      *invoices.Service
 	Notifications *notifications.Service
 
-	bills *qrbill.Reader
+	bills  *qrbill.Reader
+	gauges *metrics.Set // of the store
 }
 
 // New builds the modules. Nobody may do anything before [Modules.Start].
@@ -140,11 +143,16 @@ func (m *Modules) Start(ctx context.Context) error {
 	if err := m.RBAC.Start(ctx, m.Endpoints()); err != nil {
 		return fmt.Errorf("start access control: %w", err)
 	}
+	m.gauges = storeGauges(m.DB)
 	return nil
 }
 
 // Close ends streams, queues and the reading of bills and writes what is still in memory. The database stays open.
 func (m *Modules) Close(ctx context.Context) error {
+	if m.gauges != nil {
+		metrics.UnregisterSet(m.gauges, true)
+		m.gauges = nil
+	}
 	var bills sync.WaitGroup
 	bills.Go(func() { m.bills.Close(ctx) }) // a page that is being read may take its time to end
 	defer bills.Wait()

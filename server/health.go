@@ -22,7 +22,7 @@ type health struct {
 	OverallStatus string            `json:"overall_status" enum:"healthy,unhealthy"`
 	Message       string            `json:"message" example:"The service is ready."`
 	Timestamp     string            `json:"timestamp" format:"date-time"`
-	Checks        map[string]string `json:"checks,omitzero" doc:"ok or failed for each condition of readiness."`
+	Checks        map[string]string `json:"checks,omitzero" doc:"ok or failed for each condition of readiness; warning for one that does not hold and needs somebody's attention."`
 }
 
 const timestampFormat = "2006-01-02T15:04:05.000Z07:00"
@@ -69,6 +69,10 @@ func (s *Server) readyz(ctx context.Context, _ endpoint.None) (endpoint.Result, 
 	for _, probe := range s.Probes {
 		body.Checks[probe.Name] = "ok"
 		if err := probe.Check(ctx); err != nil {
+			if probe.Advisory {
+				body.Checks[probe.Name] = "warning"
+				continue
+			}
 			s.Log.Warn("not ready", "check", probe.Name, "cause", err)
 			body.Checks[probe.Name] = "failed"
 			status, body.OverallStatus = http.StatusServiceUnavailable, "unhealthy"

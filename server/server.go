@@ -64,6 +64,8 @@ type Stored struct {
 type Probe struct {
 	Name  string
 	Check func(ctx context.Context) error
+	// Advisory is a condition that somebody should look at: when it fails, readiness says so and stays.
+	Advisory bool
 }
 
 // Options is what a server is made of.

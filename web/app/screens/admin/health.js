@@ -28,7 +28,7 @@ function Probe({ title, path }) {
   useTick(load.reload);
   const failed = load.error;
   return html`<${Card} title=${title} aside=${(load.data || failed) && html`<${Badge} value=${term('health', failed ? 'unhealthy' : load.data.overall_status ?? 'healthy')} tone=${failed ? 'bad' : 'good'} />`}>
-    ${failed ? html`<${ErrorBox} error=${failed} retry=${load.reload} />` : !load.data ? html`<${Skeleton} lines=${2} />` : html`<${Facts} list rows=${[...Object.entries(load.data.checks ?? {}).map(([name, state]) => [term('health_check', name), html`<${Badge} value=${state === 'ok' ? t('health.healthy') : state} tone=${state === 'ok' ? 'good' : 'bad'} />`]), [t('health.at'), dateTime(load.data.timestamp)]]} />`}
+    ${failed ? html`<${ErrorBox} error=${failed} retry=${load.reload} />` : !load.data ? html`<${Skeleton} lines=${2} />` : html`<${Facts} list rows=${[...Object.entries(load.data.checks ?? {}).map(([name, state]) => [term('health_check', name), html`<${Badge} value=${state === 'ok' ? t('health.healthy') : state} tone=${state === 'ok' ? 'good' : state === 'warning' ? 'warn' : 'bad'} />`]), [t('health.at'), dateTime(load.data.timestamp)]]} />`}
   <//>`;
 }
 
