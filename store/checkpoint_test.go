@@ -13,7 +13,7 @@ import (
 
 // A log that somebody keeps in use raises one alarm, and takes it back when it begins anew.
 func TestLog_AlarmAboutItsSize(t *testing.T) {
-	var log strings.Builder
+	var log lockedLog
 	const limit = 200 << 10
 	db, err := store.Open(t.Context(), store.Options{Dir: storetest.Dir(t), LogLimit: limit, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -20,9 +21,27 @@ type failingDisk struct {
 	dir   string
 	fatal atomic.Pointer[error] // what Options.Fatal was called with
 	calls atomic.Int64          // of Options.Fatal
-	log   strings.Builder
+	log   lockedLog
 	fail  atomic.Pointer[failure]
 	after atomic.Int64 // operations that changed a file after the failure
+}
+
+// lockedLog is a log that is read while the database is open.
+type lockedLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 type failure struct {

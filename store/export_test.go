@@ -29,8 +29,18 @@ func (db *DB) Intercept(f func(op, file string) syscall.Errno) {
 	})
 }
 
-// Checkpoint copies the log into the database on the connection that writes. Nobody may be writing.
-func (db *DB) Checkpoint() { db.writer.checkpoints.copy(db.writer.conn) }
+// Checkpoint copies the log into the database, on a connection of its own: the writer may be busy behind its answers.
+func (db *DB) Checkpoint() {
+	if db.disk.err() != nil {
+		return
+	}
+	conn, err := connect(db.dir.file(databaseName), sqlite.ReadWrite, writerPragmas)
+	if err != nil {
+		panic(err)
+	}
+	defer conn.Close()
+	db.writer.checkpoints.copy(conn)
+}
 
 // OnSync puts f in the place of the sync to disk. Nobody may be writing.
 func (db *DB) OnSync(f func() error) { db.writer.syncer.flush = func(*os.File) error { return f() } }
