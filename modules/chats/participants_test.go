@@ -88,6 +88,7 @@ func TestParticipants_AreAtMost256(t *testing.T) {
 // people makes active users without a way to sign in.
 func people(t testing.TB, s *servertest.Server, n int) []string {
 	t.Helper()
+	s.WritesBehind()
 	ids := make([]string, n)
 	err := s.DB.InTx(context.Background(), func(tx *store.Tx) error {
 		for i := range ids {

@@ -100,5 +100,8 @@ func describeCheck(c store.CheckReport) string {
 	if !c.KeyChecked {
 		text += "; the end of the audit trail and the records are unproven, because the master key is not here (set KONTOR_SECRET_KEY)"
 	}
+	if c.Pages == 0 {
+		text += "; its pages have no checksums (a backup that is restored has them)"
+	}
 	return text
 }

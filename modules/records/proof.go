@@ -105,7 +105,7 @@ func (p Proof) Exists(ctx context.Context, q store.Querier, id string) (bool, er
 }
 
 func (p Proof) next(ctx context.Context, q store.Querier, after string, limit int) ([]string, error) {
-	rows, err := q.Query(ctx, fmt.Sprintf("SELECT DISTINCT %[2]s FROM %[1]s WHERE %[2]s > $1 ORDER BY %[2]s LIMIT $2", p.From, p.Key), after, limit)
+	rows, err := q.Query(ctx, "SELECT DISTINCT "+p.Key+" FROM "+p.From+" WHERE "+p.Key+" > $1 ORDER BY "+p.Key+" LIMIT $2", after, limit)
 	if err != nil {
 		return nil, err
 	}

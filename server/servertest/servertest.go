@@ -39,6 +39,8 @@ type Server struct {
 	t     testing.TB
 	admin *Client
 	users atomic.Int64
+
+	behind bool // the test writes records past the modules
 }
 
 // Option changes the settings of a test server.
@@ -97,6 +99,7 @@ func (s *Server) serve() {
 	s.web, s.Address = web, address
 	s.t.Cleanup(func() {
 		stop()
+		s.prove()
 		if err := s.Close(context.Background()); err != nil {
 			s.t.Errorf("close the modules: %v", err)
 		}
