@@ -120,8 +120,8 @@ func (d *directory) findDatabase() (fresh bool, err error) {
 		return false, fmt.Errorf("a restore into %s was interrupted: run it again (kontor restore FILE --data.dir %[1]s)", d.path)
 	}
 	if d.has(keyName) && !d.has(settingUp) {
-		return false, fmt.Errorf("%s is missing but its key %s is there: put the database back, or move the key away and restore a backup; "+
-			"without either a new bank begins", path, keyName)
+		return false, fmt.Errorf("%s is missing but its key %s is there: put the database back, or restore a backup into an empty directory; "+
+			"to begin an empty bank here, move the key away", path, keyName)
 	}
 	return true, nil
 }
