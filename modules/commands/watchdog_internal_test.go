@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,12 +93,13 @@ func TestAnswers_WantsAnAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	status := http.StatusOK
-	web := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })}
+	var status atomic.Int64
+	web := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) })}
 	go func() { _ = web.Serve(listener) }()
 	probe := answers(listener.Addr(), time.Minute)
 	for code, want := range map[int]bool{200: true, 503: true, 500: false, 404: false} {
-		if status = code; (probe(t.Context()) == nil) != want {
+		status.Store(int64(code))
+		if (probe(t.Context()) == nil) != want {
 			t.Errorf("%d: a sign of life is not %s", code, strconv.FormatBool(want))
 		}
 	}
