@@ -61,7 +61,10 @@ func makeDirectory(path string) error {
 	if err := os.Mkdir(path, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncDirectory(above)
+	if err := syncDirectory(above); !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil // a directory that may be passed through and not be read
 }
 
 // ErrInUse says that another process works on the data directory.
@@ -117,13 +120,13 @@ func (d *directory) findDatabase() (fresh bool, err error) {
 		return false, fmt.Errorf("a restore into %s was interrupted: run it again (kontor restore FILE --data.dir %[1]s)", d.path)
 	}
 	if d.has(keyName) && !d.has(settingUp) {
-		return false, fmt.Errorf("%s is missing but its key %s is there: put the database back, or move the key away and restore a backup; "+
-			"without either a new bank begins", path, keyName)
+		return false, fmt.Errorf("%s is missing but its key %s is there: put the database back, or restore a backup into an empty directory; "+
+			"to begin an empty bank here, move the key away", path, keyName)
 	}
 	return true, nil
 }
 
-// An empty file is a database that has lost its content: a new one gets its name when it is whole.
+// emptyDatabase says that a database has lost its content: a new one gets its name when it is whole.
 func emptyDatabase(path string) error {
 	return fmt.Errorf("%s is empty; restore a backup, or remove the file to begin anew: %w", path, ErrCorrupt)
 }

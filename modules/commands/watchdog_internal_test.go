@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,16 +18,29 @@ import (
 
 func TestSupervisor_ReportsOnlyProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var told []string
 		var failure error
+		fail := func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			failure = err
+		}
 		hold := make(chan struct{}, 1)
 		hold <- struct{}{}
 		s := &supervisor{
-			send:  func(state string) error { told = append(told, state); return nil },
+			send: func(state string) error {
+				mu.Lock()
+				defer mu.Unlock()
+				told = append(told, state)
+				return nil
+			},
 			every: 10 * time.Second,
 			probe: func(context.Context) error {
 				<-hold
 				hold <- struct{}{}
+				mu.Lock()
+				defer mu.Unlock()
 				return failure
 			},
 			log: slog.New(slog.DiscardHandler),
@@ -33,17 +48,19 @@ func TestSupervisor_ReportsOnlyProgress(t *testing.T) {
 		expect := func(when string, want ...string) {
 			t.Helper()
 			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
 			if !slices.Equal(told, want) {
 				t.Errorf("%s: told %v, want %v", when, told, want)
 			}
 			told = nil
 		}
-		failure = errors.New("not yet")
+		fail(errors.New("not yet"))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { defer close(ended); s.run(ctx) }()
 		expect("before the first success")
-		failure = nil
+		fail(nil)
 		time.Sleep(10 * time.Second)
 		expect("at the first success", "READY=1", "WATCHDOG=1")
 		time.Sleep(20 * time.Second)
@@ -53,7 +70,7 @@ func TestSupervisor_ReportsOnlyProgress(t *testing.T) {
 		expect("while the probe hangs")
 		hold <- struct{}{}
 		expect("when it goes on", "WATCHDOG=1")
-		failure = errors.New("no answer")
+		fail(errors.New("no answer"))
 		time.Sleep(time.Minute)
 		expect("while the probe fails")
 		cancel()
@@ -92,12 +109,13 @@ func TestAnswers_WantsAnAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	status := http.StatusOK
-	web := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })}
+	var status atomic.Int64
+	web := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) })}
 	go func() { _ = web.Serve(listener) }()
 	probe := answers(listener.Addr(), time.Minute)
 	for code, want := range map[int]bool{200: true, 503: true, 500: false, 404: false} {
-		if status = code; (probe(t.Context()) == nil) != want {
+		status.Store(int64(code))
+		if (probe(t.Context()) == nil) != want {
 			t.Errorf("%d: a sign of life is not %s", code, strconv.FormatBool(want))
 		}
 	}
