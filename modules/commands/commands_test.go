@@ -125,6 +125,30 @@ func TestSettings_SwitchAlone(t *testing.T) {
 	}
 }
 
+// What was a switch before has a third value, and takes all that it took.
+func TestSettings_TriggerIsASwitchWithAThirdValue(t *testing.T) {
+	const name = "notifications.trigger.enabled"
+	config := filepath.Join(t.TempDir(), "kontor.yaml")
+	if err := os.WriteFile(config, []byte("notifications:\n  trigger:\n    enabled: false\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][][]string{
+		"true":  {{"--" + name}, {"--" + name, "true"}, {"--" + name + "=yes"}},
+		"false": {{"--" + name, "false"}, {"--" + name + "=off"}, {"--config", config}},
+		"auto":  {{}, {"--" + name, "auto"}, {"--config", config, "--" + name + "=auto"}},
+	} {
+		for _, line := range args {
+			o := run(nil, "", append(line, "settings")...)
+			succeeded(t, o, name)
+			for shown := range strings.Lines(o.stdout) {
+				if f := strings.Fields(shown); f[0] == name && f[1] != want {
+					t.Errorf("%q: got %q, want %s", line, shown, want)
+				}
+			}
+		}
+	}
+}
+
 func TestSettings_Refused(t *testing.T) {
 	refused(t, run(nil, "", "settings", "--log.level=loud"), `log.level must be one of debug, info, warn, error, not "loud" (flag --log.level)`)
 	refused(t, run([]string{"KONTOR_SERVER_LISTEN=nowhere"}, "", "settings"), "environment variable KONTOR_SERVER_LISTEN")

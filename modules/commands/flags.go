@@ -3,6 +3,7 @@ package commands
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -77,14 +78,15 @@ func (f *settingFlags) given() map[string][]string {
 	return given
 }
 
-// switchFlag is a flag that may stand alone, which means true, or have a value: --name=false or --name false.
+// switchFlag is a flag that may stand alone, which means true, or have a value: --name=false, --name false or, where the
+// setting takes it, --name auto.
 type switchFlag []string
 
 // Decode implements kong.MapperValue.
 func (s *switchFlag) Decode(ctx *kong.DecodeContext) error {
 	next := ctx.Scan.Peek()
 	value := "true"
-	if next.Type == kong.FlagValueToken || next.IsValue() && (next.String() == "true" || next.String() == "false") {
+	if next.Type == kong.FlagValueToken || next.IsValue() && slices.Contains([]string{"true", "false", settings.TriggerAuto}, next.String()) {
 		value = ctx.Scan.Pop().String()
 	}
 	*s = append(*s, value)

@@ -21,7 +21,13 @@ var triggerMode = func() kind[string] {
 		}
 		return strconv.FormatBool(on), nil
 	})
-	k.choices = []string{TriggerAuto, TriggerOn, TriggerOff}
+	k.json = func(mode string) any {
+		if mode == TriggerAuto {
+			return mode
+		}
+		return mode == TriggerOn
+	}
+	k.choices, k.isSwitch = []string{TriggerAuto, TriggerOn, TriggerOff}, true
 	return k
 }()
 
