@@ -66,9 +66,8 @@ type notifier interface {
 
 // identities knows which personas belong to a user.
 type identities interface {
-	// IsPerson reports whether a persona linked to the user has these names, compared without regard to case, and was
-	// born on this day, which is empty where nobody knows it. A persona that he took from himself or renamed counts, too.
-	IsPerson(ctx context.Context, q store.Querier, userID, firstName, lastName, dateOfBirth string) (bool, error)
+	// Identities returns who a user is, or ever was, by the personas that are linked to them.
+	Identities(ctx context.Context, q store.Querier, userID string) ([]value.Identity, error)
 }
 
 // Service is the module. Make one with [New].
@@ -123,25 +122,18 @@ func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Customer], 
 	return customerList.Page(ctx, s.db, in.Query, table.Visible(access.From(ctx)))
 }
 
-// Update replaces the data that are given and keeps the others. What verification has found stays as it is.
+// Update replaces the data that are given and keeps the others. A verified customer whose identity changes goes back to
+// review. It returns fault.SelfVerification for a reviewer who would become the customer whose case they have decided.
 func (s *Service) Update(ctx context.Context, in UpdateInput) (Customer, error) {
-	var c Customer
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := records.ForChange(ctx, tx, table, in.ID, access.Update)
+	prepare := func(ctx context.Context, q store.Querier, before Customer) (step, error) {
+		after, err := in.apply(before, value.DateOf(s.db.Now().Std()))
 		if err != nil {
-			return err
+			return step{}, err
 		}
-		if c, err = in.apply(before, value.DateOf(tx.Now().Std())); err != nil {
-			return err
-		}
-		c.UpdatedAt, c.version = tx.Now(), before.version+1
-		if err := updateCustomer(ctx, tx, c, access.From(ctx).UserID); err != nil {
-			return err
-		}
-		table.Audit(ctx, tx, "customers.update", c.ID, audited(before), audited(c))
-		return nil
-	})
-	return c, err
+		return s.revision(ctx, q, before, after)
+	}
+	st, err := records.Revise(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
+	return st.after, err
 }
 
 // Allow tells other modules whether the caller may do with a customer what is wanted. It returns fault.CustomerNotFound

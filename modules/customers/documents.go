@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"slices"
+	"strings"
 
 	"kontor/modules/value"
 	"kontor/store"
@@ -40,6 +42,37 @@ func (s *Service) sealDocuments(customerID string, documents []submitted) ([]sea
 			country: d.country, countryKey: d.countryKey, expiryDate: d.expiryDate})
 	}
 	return sealed, nil
+}
+
+// validity reads what kinds of documents a customer has and until when, without their numbers. Those that are being
+// handed in count, too, and take the place of the same ones from before.
+func validity(ctx context.Context, q store.Querier, customerID string, submitted []sealedDocument, today value.Date) ([]Document, error) {
+	rows, err := q.Query(ctx, selectValidity, customerID)
+	if err != nil {
+		return nil, fmt.Errorf("read documents: %w", err)
+	}
+	defer rows.Close()
+	type key struct{ kind, number, country string }
+	documents := map[key]Document{}
+	for rows.Next() {
+		var d Document
+		var k key
+		if err := rows.Scan(&d.ID, &k.kind, &k.number, &k.country, &d.ExpiryDate); err != nil {
+			return nil, fmt.Errorf("read document: %w", err)
+		}
+		d.Type = DocumentType(k.kind)
+		documents[k] = d
+	}
+	for _, s := range submitted {
+		documents[key{string(s.kind), s.numberKey, s.countryKey}] = Document{ID: s.id, Type: s.kind, ExpiryDate: s.expiryDate}
+	}
+	all := make([]Document, 0, len(documents))
+	for _, d := range documents {
+		d.Expired = !d.validOn(today)
+		all = append(all, d)
+	}
+	slices.SortFunc(all, func(a, b Document) int { return strings.Compare(a.ID, b.ID) })
+	return all, rows.Err()
 }
 
 // documents reads the documents of a customer with their numbers.

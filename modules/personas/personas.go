@@ -3,7 +3,11 @@
 //
 // A persona is never removed: it becomes inactive, and stays readable as such. Users that are linked to a persona read
 // it. A link between two personas is kept once and seen from both ends. What hangs on an identity, such as who may
-// decide about which customer, is the matter of other modules, which ask [Service.IsPerson].
+// decide about which customer, is the matter of other modules, which ask [Service.Identities].
+//
+// A link to a user counts only when staff or the user entered it, or when the user has accepted it; until then it is
+// pending and gives no rights. The same holds for relations that carry trust, such as a legal representative: what others
+// than staff enter is pending until staff or the other side accept it.
 package personas
 
 import (
@@ -109,26 +113,17 @@ func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, e
 
 // change writes the new state of a persona and its audit entry.
 func change(ctx context.Context, tx *store.Tx, action string, before Persona, p *Persona) error {
-	caller := access.From(ctx).UserID
 	if p.FirstName != before.FirstName || p.LastName != before.LastName || p.DateOfBirth != before.DateOfBirth {
-		if err := keepIdentity(ctx, tx, p.ID, caller); err != nil {
+		if err := keepNames(ctx, tx, before, *p); err != nil {
 			return err
 		}
 	}
-	p.ModifiedAt, p.ModifiedBy, p.version = tx.Now(), caller, before.version+1
+	p.ModifiedAt, p.ModifiedBy, p.version = tx.Now(), access.From(ctx).UserID, before.version+1
 	if err := updatePersona(ctx, tx, *p); err != nil {
 		return err
 	}
 	table.Audit(ctx, tx, action, p.ID, before, *p)
 	return nil
-}
-
-// IsPerson reports whether a persona linked to the user has these names, compared without regard to case, and was born
-// on this day (YYYY-MM-DD), which is empty where nobody knows it. An inactive persona counts, too, and so does one that
-// the user took from himself or renamed: the person is still the same. What somebody else takes away was no identity of
-// his.
-func (s *Service) IsPerson(ctx context.Context, q store.Querier, userID, firstName, lastName, dateOfBirth string) (bool, error) {
-	return isPerson(ctx, q, userID, firstName, lastName, dateOfBirth)
 }
 
 // Standings answers permission checks: the creator of a persona reads, updates and deletes it, its users read it.
