@@ -40,6 +40,9 @@ func (s *Server) answer(r *call, result endpoint.Result) error {
 			}
 		}
 	}
+	if result.Next != "" {
+		response.Header.Set(fiber.HeaderLink, "<"+result.Next+`>; rel="next"`)
+	}
 	if result.Raw != nil {
 		s.writeJSON(r, result.Status, result.Raw)
 		return nil

@@ -167,15 +167,6 @@ func (s *Service) Get(ctx context.Context, in OneInput) (Chat, error) {
 	return chat, nil
 }
 
-// List gives the chats that the caller takes part in, and those that he may read by a grant on them, the latest activity
-// first.
-func (s *Service) List(ctx context.Context, in ListInput) ([]Chat, error) {
-	chats, err := selectChats(ctx, s.db, access.From(ctx).UserID, in.limit, in.offset)
-	for i := range chats {
-		s.word(ctx, &chats[i])
-	}
-	return chats, err
-}
 
 // view reads a chat as the caller sees it, whoever he is.
 func (s *Service) view(ctx context.Context, q store.Querier, id string) (Chat, error) {

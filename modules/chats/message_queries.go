@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 
 	"kontor/store"
 )
@@ -50,7 +48,8 @@ func insertMessage(ctx context.Context, tx *store.Tx, m *Message) error {
 	return err
 }
 
-func selectMessages(ctx context.Context, q store.Querier, chatID string, end int64, limit int) ([]Message, error) {
+// selectMessages reads messages, the newest first, until one does not fit any more; the first always does.
+func selectMessages(ctx context.Context, q store.Querier, chatID string, end int64, limit int, fits func(m *Message) bool) ([]Message, error) {
 	rows, err := q.Query(ctx, selectMessagesStatement, chatID, end, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read messages: %w", err)
@@ -61,6 +60,9 @@ func selectMessages(ctx context.Context, q store.Querier, chatID string, end int
 		var m Message
 		if err := rows.Scan(&m.ID, &m.ChatID, &m.seq, &m.SenderID, &m.Type, &m.Content, (*[]byte)(&m.Metadata), &m.CreatedAt); err != nil {
 			return nil, fmt.Errorf("read message: %w", err)
+		}
+		if !fits(&m) && len(messages) > 0 {
+			break
 		}
 		messages = append(messages, m)
 	}
@@ -81,13 +83,7 @@ func selectEndByTime(ctx context.Context, q store.Querier, chatID string, t stor
 // serves all.
 const usersAtOnce = 16
 
-var selectActiveStatement = func() string {
-	places := make([]string, usersAtOnce)
-	for i := range places {
-		places[i] = "$" + strconv.Itoa(i+1)
-	}
-	return `SELECT id FROM users WHERE status = 'active' AND id IN (` + strings.Join(places, ", ") + `)`
-}()
+var selectActiveStatement = `SELECT id FROM users WHERE status = 'active' AND id IN (` + placeholders(1, usersAtOnce) + `)`
 
 // selectActive finds those of the users who exist and are active.
 func selectActive(ctx context.Context, q store.Querier, ids []string) (map[string]bool, error) {

@@ -3,6 +3,8 @@ package chats
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -107,21 +109,41 @@ func (s *Service) wordMessage(ctx context.Context, m *Message) {
 
 // Messages gives messages of a chat, the newest first. It returns fault.ChatNotFound, fault.NoAccess and, for a before
 // that is no message of the chat, fault.InvalidInput.
-func (s *Service) Messages(ctx context.Context, in MessagesInput) ([]Message, error) {
+//
+// A page ends where [endpoint.PageBytes] are full; the rest is where the answer's Next says.
+func (s *Service) Messages(ctx context.Context, in MessagesInput) (endpoint.Result, error) {
 	c, err := conversations.Get(ctx, s.db, in.ID, access.Read)
 	if err != nil {
-		return nil, err
+		return endpoint.Result{}, err
 	}
 	end, err := in.end(ctx, s.db)
 	if err != nil {
-		return nil, err
+		return endpoint.Result{}, err
 	}
-	messages, err := selectMessages(ctx, s.db, in.ID, end, in.limit)
-	for i := range messages {
-		messages[i].ReadBy = c.readers(messages[i].seq)
-		s.wordMessage(ctx, &messages[i])
+	room := endpoint.PageBytes
+	messages, err := selectMessages(ctx, s.db, in.ID, end, in.limit, func(m *Message) bool {
+		m.ReadBy = c.readers(m.seq)
+		s.wordMessage(ctx, m)
+		room -= m.size()
+		return room >= 0
+	})
+	if err != nil {
+		return endpoint.Result{}, err
 	}
-	return messages, err
+	result := endpoint.Result{Body: messages}
+	if n := len(messages); n > 0 && messages[n-1].seq > 1 { // They are numbered from 1 without gaps.
+		result.Next = in.rest(messages[n-1])
+	}
+	return result, nil
+}
+
+// rest is the address of the messages before one.
+func (in MessagesInput) rest(last Message) string {
+	query := url.Values{"before": {last.ID}}
+	if in.Limit != nil {
+		query.Set("limit", strconv.Itoa(in.limit))
+	}
+	return "/v1/chats/" + in.ID + "/messages?" + query.Encode()
 }
 
 // Read moves the read position of the caller to the last message and marks his notifications of the chat as read. It

@@ -96,7 +96,9 @@ func (s *Service) hash(i value.Identity) identityHash {
 	return h
 }
 
-func (s *Service) keyed(purpose, text string) string { return hex.EncodeToString(s.db.Keyed(purpose, []byte(text))) }
+func (s *Service) keyed(purpose, text string) string {
+	return hex.EncodeToString(s.db.Keyed(purpose, []byte(text)))
+}
 
 func (s *Service) hashOf(c Customer) identityHash {
 	return s.hash(value.Identity{FirstName: c.FirstName, LastName: c.LastName, DateOfBirth: c.DateOfBirth.String()})

@@ -134,4 +134,3 @@ func audited(c Customer) any {
 		VerifiedAt *store.Time `json:"verified_at"`
 	}{c, c.verifiedAt}
 }
-

@@ -34,6 +34,7 @@ type Result struct {
 	Status int // zero: the status of the handler
 	Body   any // encoded as JSON; nil is the JSON null
 	Raw    []byte
+	Next   string // path and query of the rest of a list, for the header Link (RFC 8288); empty: there is none
 	Sent   bool // the handler has written the response itself
 }
 

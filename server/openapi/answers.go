@@ -87,6 +87,9 @@ func (b *builder) headers(row endpoint.Endpoint, status int) Map[*Header] {
 	if status < 300 && (tagged(row.Handle.Out) || slices.Contains(row.Doc.Headers, "If-None-Match")) {
 		names = append(names, "ETag")
 	}
+	if status < 300 && row.Doc.Linked {
+		names = append(names, "Link")
+	}
 	if row.Limit == limit.Public || row.Limit == limit.Private {
 		names = append(names, "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 	}
