@@ -8,6 +8,7 @@ import (
 
 	"kontor/server"
 	"kontor/server/fault"
+	"kontor/server/settings"
 	"kontor/store"
 	"kontor/web"
 )
@@ -28,7 +29,16 @@ func (m *Modules) Server() (*server.Server, error) {
 		BaseURL:        s.Server.BaseURL,
 		TrustedProxies: s.Server.TrustedProxies, AllowedOrigins: s.CORS.AllowedOrigins,
 		RateLimits: s.RateLimits.Enabled, PublicPerMinute: s.RateLimits.PublicPerMinute, PrivatePerMinute: s.RateLimits.PrivatePerMinute,
+		PerCaller: perCaller(s.RateLimits),
 	})
+}
+
+// perCaller is how many requests of one caller may run at once; zero, without a bound, when limits are off.
+func perCaller(limits settings.RateLimits) int {
+	if !limits.Enabled {
+		return 0
+	}
+	return limits.PerCaller
 }
 
 // newConsole takes the console out of the executable, or, for whoever works on it, from a directory.

@@ -22,7 +22,11 @@ func (s *Server) admit(r *call) error {
 	rule := r.row.Access
 	switch {
 	case rule.IsPublic():
-		return s.allow(r, endpoint.Network(r.Address))
+		network := endpoint.Network(r.Address)
+		if err := s.allow(r, network); err != nil {
+			return err
+		}
+		return s.occupy(r, network)
 	case rule.TakesAPIKey():
 		return s.admitKey(r)
 	}
@@ -52,6 +56,9 @@ func (s *Server) admit(r *call) error {
 	}
 	r.Caller = caller.Under(s.Policy.Load())
 	if err := s.allow(r, caller.UserID); err != nil {
+		return err
+	}
+	if err := s.occupy(r, caller.UserID); err != nil {
 		return err
 	}
 	return s.permit(r)
@@ -91,7 +98,10 @@ func (s *Server) admitKey(r *call) error {
 		return err
 	}
 	r.Caller = caller
-	return s.allow(r, caller.KeyID)
+	if err := s.allow(r, caller.KeyID); err != nil {
+		return err
+	}
+	return s.occupy(r, caller.KeyID)
 }
 
 // bearerToken is the token of the Authorization header, or nothing (RFC 6750, section 2.1).

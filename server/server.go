@@ -85,6 +85,8 @@ type Options struct {
 	RateLimits       bool
 	PublicPerMinute  int
 	PrivatePerMinute int
+	PerCaller        int           // requests of one caller that run at once; zero: no bound
+	WriteTimeout     time.Duration // for an answer to leave; zero: writeTimeout
 	MaxConnections   int
 	OnDrain          []func() // called once when the server starts to drain: streams say good-bye
 }
@@ -92,20 +94,21 @@ type Options struct {
 // Server is a running HTTP server.
 type Server struct {
 	Options
-	app      *fiber.App
-	routes   *router
-	limiter  *limit.Limiter
-	origins  map[string]bool
-	draining atomic.Bool
-	uploads  atomic.Int64 // bytes of long bodies that are in memory
-	metrics  *requestMetrics
-	document func() (document, error) // made when it is first asked for
+	app         *fiber.App
+	routes      *router
+	limiter     *limit.Limiter
+	concurrency *concurrency
+	origins     map[string]bool
+	draining    atomic.Bool
+	uploads     atomic.Int64 // bytes of long bodies that are in memory
+	metrics     *requestMetrics
+	document    func() (document, error) // made when it is first asked for
 }
 
 const (
 	readTimeout    = 10 * time.Second // a request of ordinary size must have arrived by then
 	uploadTimeout  = 60 * time.Second // one of more than DefaultMaxBody
-	writeTimeout   = 60 * time.Second
+	writeTimeout   = 30 * time.Second // an answer that a client has not taken by then is dropped with its connection
 	idleTimeout    = 60 * time.Second
 	headerBytes    = 16 << 10
 	maxConnections = 60_000
@@ -113,7 +116,7 @@ const (
 
 // New builds a server. It fails when a row of the table is incomplete or stands twice.
 func New(o Options) (*Server, error) {
-	s := &Server{Options: o, limiter: limit.New(o.Now), origins: map[string]bool{}}
+	s := &Server{Options: o, limiter: limit.New(o.Now), concurrency: newConcurrency(o.PerCaller), origins: map[string]bool{}}
 	s.Endpoints = append(append([]endpoint.Endpoint(nil), o.Endpoints...), s.ownEndpoints()...)
 	s.document = sync.OnceValues(s.makeDocument)
 	if err := endpoint.CheckAll(s.Endpoints); err != nil {
@@ -130,13 +133,16 @@ func New(o Options) (*Server, error) {
 	if s.MaxConnections == 0 {
 		s.MaxConnections = maxConnections
 	}
+	if s.WriteTimeout == 0 {
+		s.WriteTimeout = writeTimeout
+	}
 	s.app = fiber.New(fiber.Config{
 		DisableStartupMessage: true,
 		Immutable:             true,
 		CaseSensitive:         true,
 		StrictRouting:         true,
 		ReadTimeout:           readTimeout,
-		WriteTimeout:          writeTimeout,
+		WriteTimeout:          s.WriteTimeout,
 		IdleTimeout:           idleTimeout,
 		ReadBufferSize:        headerBytes,
 		Concurrency:           s.MaxConnections,
@@ -150,6 +156,7 @@ func New(o Options) (*Server, error) {
 	s.app.Use(s.serve)
 	engine := s.app.Server()
 	engine.NoDefaultServerHeader = true
+	engine.ConnState = s.concurrency.connState
 	engine.KeepHijackedConns = true // an event stream outlives the goroutine that opened it
 	engine.HeaderReceived = s.headerReceived
 	engine.ExpectHandler = s.expect

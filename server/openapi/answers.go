@@ -126,7 +126,7 @@ func faultsOf(row endpoint.Endpoint) map[int][]fault.Kind {
 		kinds = append(kinds, fault.NoAccess, fault.AuthUnavailable)
 	}
 	if row.Limit != limit.None {
-		kinds = append(kinds, fault.RateLimited)
+		kinds = append(kinds, fault.RateLimited, fault.TooManyAtOnce)
 	}
 	if row.Handle.ReadsBody() {
 		kinds = append(kinds, fault.PayloadTooLarge)

@@ -125,6 +125,16 @@ var registry = []Setting{
 	row("rate_limits.private_per_minute", number(1, 1_000_000), "1200",
 		"Requests a minute to each private endpoint, for each user, where no stored rule says otherwise.",
 		func(s *Settings) *int { return &s.RateLimits.PrivatePerMinute }),
+	row("rate_limits.concurrent_per_caller", number(1, 100_000), "128",
+		"Requests of one user, API key or client address that may run at the same time; event streams have their own limit.",
+		func(s *Settings) *int { return &s.RateLimits.PerCaller }),
+
+	row("quotas.records_per_user", number(1, 1_000_000_000), "100000",
+		"Records that a user without rights on all of them may create: customers, documents, personas, payers, chats, messages, tasks.",
+		func(s *Settings) *int { return &s.Quotas.Records }),
+	row("quotas.megabytes_per_user", number(1, 1_000_000), "256",
+		"What these records of one user may take, in MB.",
+		func(s *Settings) *int { return &s.Quotas.Megabytes }),
 
 	row("notifications.sse.heartbeat_seconds", seconds(3600), "25",
 		"Pause between two signs of life on an event stream; keep it below the idle timeout of any proxy.",
