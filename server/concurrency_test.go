@@ -47,7 +47,11 @@ func TestConcurrency_IsBoundedForEachCaller(t *testing.T) {
 		o.PerCaller = most
 		allowAll(o, "/held", "/quick")
 		o.Endpoints = append(o.Endpoints,
-			row("/held", func(context.Context, endpoint.None) (thing, error) { running <- struct{}{}; <-release; return thing{}, nil }),
+			row("/held", func(context.Context, endpoint.None) (thing, error) {
+				running <- struct{}{}
+				<-release
+				return thing{}, nil
+			}),
 			row("/quick", func(context.Context, endpoint.None) (thing, error) { return thing{}, nil }))
 	})
 	done := make(chan int)
@@ -115,8 +119,12 @@ func TestAnswer_HasABound(t *testing.T) {
 	address, _ := start(t, func(o *server.Options) {
 		allowAll(o, "/fits", "/too-large")
 		o.Endpoints = append(o.Endpoints,
-			row("/fits", func(context.Context, endpoint.None) (thing, error) { return thing{Name: strings.Repeat("x", 7<<20)}, nil }),
-			row("/too-large", func(context.Context, endpoint.None) (thing, error) { return thing{Name: strings.Repeat("x", 8<<20)}, nil }))
+			row("/fits", func(context.Context, endpoint.None) (thing, error) {
+				return thing{Name: strings.Repeat("x", 7<<20)}, nil
+			}),
+			row("/too-large", func(context.Context, endpoint.None) (thing, error) {
+				return thing{Name: strings.Repeat("x", 8<<20)}, nil
+			}))
 	})
 	if status, _ := ask(t, address, "user-a", "/fits"); status != http.StatusOK {
 		t.Errorf("7 MiB got %d, want 200", status)

@@ -9,11 +9,12 @@ import (
 )
 
 const (
-	// takeSeq numbers the next message. The row of the chat is the only place where numbers come from.
+	// takeSeq numbers the next message. The row of the chat is the only place where numbers come from, and where times
+	// do: they never go back, whatever the clock does.
 	takeSeq = `
-		UPDATE chats SET last_seq = last_seq + 1, updated_at = $2, version = version + 1
+		UPDATE chats SET last_seq = last_seq + 1, updated_at = CASE WHEN updated_at > $2 THEN updated_at ELSE $2 END, version = version + 1
 		WHERE id = $1
-		RETURNING last_seq`
+		RETURNING last_seq, updated_at`
 
 	insertMessageStatement = `
 		INSERT INTO chat_messages (id, chat_id, seq, sender_id, sender_seq, type, content, metadata, created_at)
@@ -41,7 +42,7 @@ const (
 const noEnd = math.MaxInt64
 
 func insertMessage(ctx context.Context, tx *store.Tx, m *Message) error {
-	if err := tx.QueryRow(ctx, takeSeq, m.ChatID, m.CreatedAt).Scan(&m.seq); err != nil {
+	if err := tx.QueryRow(ctx, takeSeq, m.ChatID, m.CreatedAt).Scan(&m.seq, &m.CreatedAt); err != nil {
 		return fmt.Errorf("number a message: %w", err)
 	}
 	_, err := tx.Exec(ctx, insertMessageStatement, m.ID, m.ChatID, m.seq, m.SenderID, string(m.Type), m.Content, string(m.Metadata), m.CreatedAt)

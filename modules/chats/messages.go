@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/modules/notice"
+	"kontor/modules/records"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/fault"
@@ -50,16 +51,24 @@ const (
 // take part, fault.NoAccess.
 func (s *Service) Post(ctx context.Context, in PostInput) (Message, error) {
 	m := Message{ID: store.NewID(), ChatID: in.ID, SenderID: access.From(ctx).UserID, Type: Text,
-		Content: in.Content, Metadata: in.metadata, ReadBy: []string{}}
+		Content: in.Content, Metadata: in.metadata, ReadBy: []string{}, CreatedAt: s.db.Now()}
+	foreseen := foresee(s.db, nil, m)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		c, err := participating(ctx, tx, in.ID)
 		if err != nil {
 			return err
 		}
+		weight := records.Weight(m.Content, string(m.Metadata)) + int64(len(c.positions))*participantBytes
+		if err := s.quota.Charge(ctx, tx, access.Chats, m.SenderID, 1, weight); err != nil {
+			return err
+		}
 		if err := s.write(ctx, tx, c, &m); err != nil {
 			return err
 		}
-		conversations.Audit(ctx, tx, "chats.message", in.ID, nil, m)
+		written := m
+		written.seq = 0
+		_, after := foreseen.of(nil, written)
+		conversations.Audit(ctx, tx, "chats.message", in.ID, nil, after)
 		tx.Respond(http.StatusCreated, m)
 		return nil
 	})
@@ -77,7 +86,6 @@ func participating(ctx context.Context, tx *store.Tx, id string) (conversation, 
 
 // write adds a message to a chat and tells the participants but its sender.
 func (s *Service) write(ctx context.Context, tx *store.Tx, c conversation, m *Message) error {
-	m.CreatedAt = tx.Now()
 	if err := insertMessage(ctx, tx, m); err != nil {
 		return err
 	}
@@ -95,7 +103,7 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, c conversation, m *Me
 // tell writes a system message about a participant.
 func (s *Service) tell(ctx context.Context, tx *store.Tx, c conversation, event, userID string) error {
 	return s.write(ctx, tx, c, &Message{
-		ID: store.NewID(), ChatID: c.id, SenderID: access.From(ctx).UserID, Type: System, Content: event,
+		ID: store.NewID(), ChatID: c.id, SenderID: access.From(ctx).UserID, Type: System, Content: event, CreatedAt: tx.Now(),
 		Metadata: jsontext.Value(`{"event":"` + event + `","userId":"` + userID + `"}`),
 	})
 }
@@ -146,12 +154,20 @@ func (in MessagesInput) rest(last Message) string {
 	return "/v1/chats/" + in.ID + "/messages?" + query.Encode()
 }
 
+// readUpTo is a read position as the audit trail knows it.
+func readUpTo(seq int64) map[string]int64 { return map[string]int64{"read": seq} }
+
 // Read moves the read position of the caller to the last message and marks his notifications of the chat as read. It
 // returns fault.ChatNotFound and fault.NoAccess.
 func (s *Service) Read(ctx context.Context, in OneInput) (Chat, error) {
 	var chat Chat
 	caller := access.From(ctx).UserID
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+	seen, err := conversations.Any(ctx, s.db, in.ID)
+	if err != nil {
+		return chat, err
+	}
+	foreseen := foresee(s.db, readUpTo(seen.position(caller).readSeq), readUpTo(seen.lastSeq))
+	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		c, err := participating(ctx, tx, in.ID)
 		if err != nil {
 			return err
@@ -160,7 +176,8 @@ func (s *Service) Read(ctx context.Context, in OneInput) (Chat, error) {
 			if err := updateRead(ctx, tx, c, caller); err != nil {
 				return err
 			}
-			conversations.Audit(ctx, tx, "chats.read", c.id, map[string]int64{"read": before.readSeq}, map[string]int64{"read": c.lastSeq})
+			old, new := foreseen.of(readUpTo(before.readSeq), readUpTo(c.lastSeq))
+			conversations.Audit(ctx, tx, "chats.read", c.id, old, new)
 		}
 		if err := s.notifications.MarkRead(ctx, tx, caller, access.Chats, c.id); err != nil {
 			return err

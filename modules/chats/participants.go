@@ -17,7 +17,12 @@ import (
 func (s *Service) Add(ctx context.Context, in AddInput) (Chat, error) {
 	var chat Chat
 	caller := access.From(ctx).UserID
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+	seen, err := conversations.Any(ctx, s.db, in.ID)
+	if err != nil {
+		return chat, err
+	}
+	foreseen := foresee(s.db, seen.members(), append(seen.members(), without(in.participants, "")...))
+	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		c, err := changeable(ctx, tx, in.ID)
 		if err != nil {
 			return err
@@ -47,7 +52,8 @@ func (s *Service) Add(ctx context.Context, in AddInput) (Chat, error) {
 				return err
 			}
 		}
-		conversations.Audit(ctx, tx, "chats.participants.add", c.id, before.members(), c.members())
+		old, new := foreseen.of(before.members(), c.members())
+		conversations.Audit(ctx, tx, "chats.participants.add", c.id, old, new)
 		if chat, err = s.view(ctx, tx, c.id); err != nil {
 			return err
 		}
@@ -65,13 +71,20 @@ func (s *Service) Remove(ctx context.Context, in RemoveInput) (endpoint.Message,
 	if in.UserID != caller.UserID {
 		event = removed
 	}
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+	seen, err := conversations.Any(ctx, s.db, in.ID)
+	if err != nil {
+		return endpoint.Message{}, err
+	}
+	foreseen := foresee(s.db, seen.members(), members(seen.others(in.UserID)))
+	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		c, err := changeable(ctx, tx, in.ID)
 		if err != nil {
 			return err
 		}
-		if event == removed && !c.mayRemoveOthers(caller) {
-			return fault.NoAccess
+		if event == removed {
+			if err := mayRemoveOthers(ctx, tx, c); err != nil {
+				return err
+			}
 		}
 		if !c.has(in.UserID) {
 			return fault.ChatParticipantNotFound
@@ -84,16 +97,26 @@ func (s *Service) Remove(ctx context.Context, in RemoveInput) (endpoint.Message,
 		if err := s.tell(ctx, tx, c, event, in.UserID); err != nil {
 			return err
 		}
-		conversations.Audit(ctx, tx, "chats.participants.remove", c.id, before.members(), c.members())
-		// What he was told of the chat leads nowhere any more.
+		old, new := foreseen.of(before.members(), c.members())
+		conversations.Audit(ctx, tx, "chats.participants.remove", c.id, old, new)
+		// Mark the removed user's notifications about the chat as read: they lead nowhere any more.
 		return s.notifications.MarkRead(ctx, tx, in.UserID, access.Chats, c.id)
 	})
 	return endpoint.Confirm(ctx, s.texts, "chats.done_"+event), err
 }
 
-// mayRemoveOthers holds for the creator while he takes part, and for whoever manages chats by a grant.
-func (c conversation) mayRemoveOthers(caller *access.Caller) bool {
-	return caller.UserID == c.createdBy || caller.May(access.Chats, access.Update) || !c.has(caller.UserID)
+// mayRemoveOthers returns nil for the creator while they take part, and for whoever may update the chat by a grant on it
+// or on all chats, whether they take part or not. It returns fault.NoAccess for other participants and for a creator who
+// has left.
+func mayRemoveOthers(ctx context.Context, tx *store.Tx, c conversation) error {
+	if caller := access.From(ctx).UserID; caller == c.createdBy && c.has(caller) {
+		return nil
+	}
+	granted, err := conversations.Granted(ctx, tx, c.id, access.Update)
+	if err == nil && !granted {
+		err = fault.NoAccess
+	}
+	return err
 }
 
 // changeable reads a chat whose participants the caller is about to change.

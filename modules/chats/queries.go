@@ -75,8 +75,7 @@ func placeholders(from, n int) string {
 const (
 	insertChatStatement = `
 		INSERT INTO chats (id, type, pair, metadata, created_at, created_by, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $5)
-		ON CONFLICT (pair) DO NOTHING`
+		VALUES ($1, $2, $3, $4, $5, $6, $5)`
 
 	selectPair = `SELECT id FROM chats WHERE pair = $1`
 
@@ -171,24 +170,27 @@ type newChat struct {
 	pair      *string
 	metadata  jsontext.Value
 	createdBy string
+	at        store.Time
 }
 
-// insertChat makes a chat, or finds the one that the same two have already.
-func insertChat(ctx context.Context, tx *store.Tx, c newChat, members []string) (id string, made bool, err error) {
-	n, err := tx.Exec(ctx, insertChatStatement, c.id, string(c.kind), c.pair, string(c.metadata), tx.Now(), c.createdBy)
+// findPair finds the direct chat of two users. There is one writer, so that none appears between this and inserting one.
+func findPair(ctx context.Context, q store.Querier, pair string) (id string, err error) {
+	err = q.QueryRow(ctx, selectPair, pair).Scan(&id)
+	return id, err
+}
+
+// insertChat makes a chat.
+func insertChat(ctx context.Context, tx *store.Tx, c newChat, members []string) error {
+	_, err := tx.Exec(ctx, insertChatStatement, c.id, string(c.kind), c.pair, string(c.metadata), c.at, c.createdBy)
 	if err != nil {
-		return "", false, err
-	}
-	if n == 0 {
-		err := tx.QueryRow(ctx, selectPair, c.pair).Scan(&id)
-		return id, false, err
+		return err
 	}
 	for _, userID := range members {
 		if err := insertParticipant(ctx, tx, c.id, position{userID: userID}, c.createdBy); err != nil {
-			return "", false, err
+			return err
 		}
 	}
-	return c.id, true, nil
+	return nil
 }
 
 func insertParticipant(ctx context.Context, tx *store.Tx, chatID string, p position, by string) error {

@@ -75,12 +75,16 @@ type Service struct {
 	db         *store.DB
 	notify     notifier
 	identities identities
+	quota      records.Quota
 }
 
 // New makes the module on a database.
 func New(db *store.DB, notify notifier, identities identities) *Service {
 	return &Service{db: db, notify: notify, identities: identities}
 }
+
+// SetQuota bounds what one user may store. Without it nothing is counted.
+func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 
 // Create enters a customer. His verification has not started.
 func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) {
@@ -91,6 +95,9 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) 
 	c.UpdatedAt = c.CreatedAt
 	keys, after := c.derive(), s.db.Digest(audited(c))
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := s.quota.Charge(ctx, tx, access.Customers, c.createdBy, 1, c.weight()); err != nil {
+			return err
+		}
 		if err := insertCustomer(ctx, tx, c, keys); err != nil {
 			return err
 		}
@@ -102,6 +109,12 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) 
 		})
 	})
 	return c, err
+}
+
+// weight is what the customer takes of the quota of its creator.
+func (c Customer) weight() int64 {
+	a := c.address()
+	return records.Weight(c.FirstName, c.LastName, c.Email, a.Street, a.City, string(c.Metadata))
 }
 
 // name is how the customer is called in notifications.

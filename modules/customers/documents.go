@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kontor/modules/value"
+	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -73,6 +74,25 @@ func validity(ctx context.Context, q store.Querier, customerID string, submitted
 	}
 	slices.SortFunc(all, func(a, b Document) int { return strings.Compare(a.ID, b.ID) })
 	return all, rows.Err()
+}
+
+// maxStored is how many documents a customer can have: they are all in one answer.
+const maxStored = 200
+
+// newDocuments counts those of the documents that the customer does not have yet.
+func newDocuments(ctx context.Context, q store.Querier, customerID string, submitted []sealedDocument) (int64, error) {
+	have, err := validity(ctx, q, customerID, nil, value.Date{})
+	if err != nil {
+		return 0, err
+	}
+	all, err := validity(ctx, q, customerID, submitted, value.Date{})
+	if err != nil {
+		return 0, err
+	}
+	if len(all) > maxStored && len(all) > len(have) {
+		return 0, fault.Invalid("documents", "invalid.max_items", fault.Args{"Max": maxStored})
+	}
+	return int64(len(all) - len(have)), nil
 }
 
 // documents reads the documents of a customer with their numbers.

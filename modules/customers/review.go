@@ -120,6 +120,9 @@ func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (Customer, erro
 		}
 		st := s.verification(before, c, "customers.kyc_submit", "")
 		st.documents = sealed
+		if st.added, err = newDocuments(ctx, q, before.ID, sealed); err != nil {
+			return step{}, err
+		}
 		return st, nil
 	}
 	st, err := records.Revise(ctx, s.db, table, in.ID, access.Update, prepare, s.write)

@@ -22,6 +22,7 @@ type step struct {
 	entry         *historyEntry
 	former        *identityHash // who the customer was, when that changed
 	documents     []sealedDocument
+	added         int64 // of the documents, those that were not known
 }
 
 // auditStep is an audit entry to be.
@@ -89,6 +90,10 @@ func (s *Service) unseal(customerID, entryID, sealed string) ([]FieldChange, err
 // state is another one.
 func (s *Service) write(ctx context.Context, tx *store.Tx, st step) error {
 	actor, c := records.Actor(ctx), st.after
+	added, bytes := st.growth()
+	if err := s.quota.Charge(ctx, tx, access.Customers, st.before.createdBy, added, bytes); err != nil {
+		return err
+	}
 	for _, d := range st.documents {
 		if err := upsertDocument(ctx, tx, d, actor); err != nil {
 			return err
@@ -124,6 +129,18 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, st step) error {
 		Event: notice.CustomerStatusChanged, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID, Recipients: []string{c.createdBy},
 		Args: map[string]any{"Name": c.name(), "From": string(st.before.KYCStatus), "To": string(c.KYCStatus)},
 	})
+}
+
+// growth is what a step adds to the quota of the customer's creator.
+func (st step) growth() (added, bytes int64) {
+	bytes = st.after.weight() - st.before.weight()
+	if st.added > 0 {
+		bytes += st.added * records.Weight(st.documents[0].number)
+	}
+	if st.entry != nil && st.entry.changes != "" {
+		bytes += records.Weight(st.entry.changes)
+	}
+	return st.added, bytes
 }
 
 // audited is a customer as the audit trail knows it, with what the API does not show. Every entry is made of it, so that

@@ -59,12 +59,16 @@ type Service struct {
 	db        *store.DB
 	customers customers
 	texts     endpoint.Texts
+	quota     records.Quota
 }
 
 // New makes the module on a database.
 func New(db *store.DB, customers customers, texts endpoint.Texts) *Service {
 	return &Service{db: db, customers: customers, texts: texts}
 }
+
+// SetQuota bounds what one user may store. Without it nothing is counted.
+func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 
 // Create adds a payer to a customer that the caller may update. It returns fault.CustomerNotFound for an unknown
 // customer and fault.NoAccess for one that is not for the caller to change.
@@ -76,6 +80,9 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Payer, error) {
 	after := s.db.Digest(p)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.customers.Allow(ctx, tx, p.CustomerID, access.Update); err != nil {
+			return err
+		}
+		if err := s.quota.Charge(ctx, tx, access.Payers, p.CreatedBy, 1, p.weight()); err != nil {
 			return err
 		}
 		if err := insertPayer(ctx, tx, p); err != nil {
@@ -110,7 +117,7 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Payer, error) {
 		if p, err = in.apply(before); err != nil {
 			return err
 		}
-		return change(ctx, tx, "payers.update", before, &p)
+		return s.change(ctx, tx, "payers.update", before, &p)
 	})
 	return p, err
 }
@@ -124,20 +131,26 @@ func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, e
 		}
 		p := before
 		p.Active = false
-		return change(ctx, tx, "payers.archive", before, &p)
+		return s.change(ctx, tx, "payers.archive", before, &p)
 	})
 	return endpoint.Confirm(ctx, s.texts, "payers.archived"), err
 }
 
 // change writes the new state of a payer and its audit entry.
-func change(ctx context.Context, tx *store.Tx, action string, before Payer, p *Payer) error {
+func (s *Service) change(ctx context.Context, tx *store.Tx, action string, before Payer, p *Payer) error {
 	p.ModifiedAt, p.ModifiedBy, p.version = tx.Now(), access.From(ctx).UserID, before.version+1
+	if err := s.quota.Charge(ctx, tx, access.Payers, before.CreatedBy, 0, p.weight()-before.weight()); err != nil {
+		return err
+	}
 	if err := updatePayer(ctx, tx, *p); err != nil {
 		return err
 	}
 	table.Audit(ctx, tx, action, p.ID, before, *p)
 	return nil
 }
+
+// weight is what the payer takes of the quota of its creator.
+func (p Payer) weight() int64 { return records.Weight(string(p.Metadata)) }
 
 // Standings answers permission checks: the creator of a payer reads, updates and deletes it.
 func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {

@@ -50,10 +50,14 @@ func (p Persona) ETag() string { return endpoint.VersionTag(p.version) }
 type Service struct {
 	db    *store.DB
 	texts endpoint.Texts
+	quota records.Quota
 }
 
 // New makes the module on a database.
 func New(db *store.DB, texts endpoint.Texts) *Service { return &Service{db: db, texts: texts} }
+
+// SetQuota bounds what one user may store. Without it nothing is counted.
+func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 
 // Create enters a persona.
 func (s *Service) Create(ctx context.Context, in CreateInput) (Persona, error) {
@@ -63,6 +67,9 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Persona, error) {
 	p.ModifiedAt = p.CreatedAt
 	after := s.db.Digest(p)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := s.quota.Charge(ctx, tx, access.Personas, p.CreatedBy, 1, p.weight()); err != nil {
+			return err
+		}
 		if err := insertPersona(ctx, tx, p); err != nil {
 			return err
 		}
@@ -92,7 +99,7 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Persona, error) {
 			return err
 		}
 		p = in.apply(before)
-		return change(ctx, tx, "personas.update", before, &p)
+		return s.change(ctx, tx, "personas.update", before, &p)
 	})
 	return p, err
 }
@@ -106,13 +113,16 @@ func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, e
 		}
 		p := before
 		p.Active = false
-		return change(ctx, tx, "personas.archive", before, &p)
+		return s.change(ctx, tx, "personas.archive", before, &p)
 	})
 	return endpoint.Confirm(ctx, s.texts, "personas.archived"), err
 }
 
 // change writes the new state of a persona and its audit entry.
-func change(ctx context.Context, tx *store.Tx, action string, before Persona, p *Persona) error {
+func (s *Service) change(ctx context.Context, tx *store.Tx, action string, before Persona, p *Persona) error {
+	if err := s.quota.Charge(ctx, tx, access.Personas, before.CreatedBy, 0, p.weight()-before.weight()); err != nil {
+		return err
+	}
 	if p.FirstName != before.FirstName || p.LastName != before.LastName || p.DateOfBirth != before.DateOfBirth {
 		if err := keepNames(ctx, tx, before, *p); err != nil {
 			return err
@@ -125,6 +135,9 @@ func change(ctx context.Context, tx *store.Tx, action string, before Persona, p 
 	table.Audit(ctx, tx, action, p.ID, before, *p)
 	return nil
 }
+
+// weight is what the persona takes of the quota of its creator.
+func (p Persona) weight() int64 { return records.Weight(p.FirstName, p.LastName, string(p.Metadata)) }
 
 // Standings answers permission checks: the creator of a persona reads, updates and deletes it, its users read it.
 func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {

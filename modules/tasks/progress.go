@@ -62,6 +62,9 @@ func (s *Service) save(ctx context.Context, tx *store.Tx, before Task, t *Task, 
 	if err := t.derive(); err != nil {
 		return err
 	}
+	if err := s.quota.Charge(ctx, tx, access.Tasks, t.CreatedBy, 0, t.weight()-before.weight()); err != nil {
+		return err
+	}
 	if err := updateTask(ctx, tx, *t, actor); err != nil {
 		return err
 	}
