@@ -39,6 +39,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.Decide)},
 	}
 	for i := range rows {
+		if m := rows[i].Method; m == http.MethodPost || m == http.MethodPut { // these can add to what the owner stores
+			rows[i].Faults = append(rows[i].Faults, fault.QuotaExceeded)
+		}
 		rows[i].Tag, rows[i].Limit = "Customers", limit.Private
 	}
 	return rows

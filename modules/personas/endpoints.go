@@ -59,6 +59,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Faults:  []fault.Kind{fault.PersonaNotFound, fault.PersonaLinkNotFound, fault.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Unlink)},
 	}
 	for i := range rows {
+		if m := rows[i].Method; m == http.MethodPost || m == http.MethodPut { // these can add to what the owner stores
+			rows[i].Faults = append(rows[i].Faults, fault.QuotaExceeded)
+		}
 		rows[i].Limit, rows[i].Roles = limit.Private, []string{access.Advisor, access.Customer}
 	}
 	return rows

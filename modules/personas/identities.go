@@ -28,11 +28,11 @@ const identitiesStatement = `
 // keepIdentityStatement remembers who the user $2 is by the persona, unless the link is pending.
 const keepIdentityStatement = `
 	INSERT INTO former_identities (user_id, first_name_key, last_name_key, date_of_birth, until)
-	SELECT u.user_id, p.first_name_key, p.last_name_key, p.date_of_birth, $3
+	SELECT u.user_id, p.first_name_key, p.last_name_key, p.date_of_birth, CAST($3 AS BIGINT)
 	FROM persona_users u JOIN personas p ON p.id = u.persona_id
 	WHERE u.persona_id = $1 AND u.user_id = $2 AND u.accepted_at IS NOT NULL
 	UNION
-	SELECT u.user_id, n.first_name_key, n.last_name_key, n.date_of_birth, $3
+	SELECT u.user_id, n.first_name_key, n.last_name_key, n.date_of_birth, CAST($3 AS BIGINT)
 	FROM persona_users u JOIN persona_names n ON n.persona_id = u.persona_id
 	WHERE u.persona_id = $1 AND u.user_id = $2 AND u.accepted_at IS NOT NULL
 		AND (n.until >= u.accepted_at OR n.by_staff = TRUE OR n.renamed_by = $2)

@@ -58,8 +58,7 @@ func (q Quota) Charge(ctx context.Context, tx *store.Tx, t access.RecordType, ow
 		if owner == caller.UserID {
 			return nil
 		}
-		_, err := tx.Exec(ctx, changeUsage, owner, records, bytes)
-		return err
+		return q.Count(ctx, tx, owner, records, bytes)
 	}
 	if records > 0 || bytes > 0 {
 		if err := q.check(ctx, tx, owner, records, bytes); err != nil {
@@ -67,6 +66,16 @@ func (q Quota) Charge(ctx context.Context, tx *store.Tx, t access.RecordType, ow
 		}
 	}
 	_, err := tx.Exec(ctx, addUsage, owner, records, bytes)
+	return err
+}
+
+// Count is Charge without a refusal, for changes that others than the owner bring about, or that make room. Of users of
+// whom nothing was counted yet, it counts nothing.
+func (q Quota) Count(ctx context.Context, tx *store.Tx, owner string, records, bytes int64) error {
+	if q == (Quota{}) || records == 0 && bytes == 0 {
+		return nil
+	}
+	_, err := tx.Exec(ctx, changeUsage, owner, records, bytes)
 	return err
 }
 

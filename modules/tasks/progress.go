@@ -62,7 +62,7 @@ func (s *Service) save(ctx context.Context, tx *store.Tx, before Task, t *Task, 
 	if err := t.derive(); err != nil {
 		return err
 	}
-	if err := s.quota.Charge(ctx, tx, access.Tasks, t.CreatedBy, 0, t.weight()-before.weight()); err != nil {
+	if err := s.quota.Count(ctx, tx, t.CreatedBy, 0, t.weight()-before.weight()); err != nil {
 		return err
 	}
 	if err := updateTask(ctx, tx, *t, actor); err != nil {

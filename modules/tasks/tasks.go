@@ -210,7 +210,7 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 		if err := endpoint.CheckMatch(ctx, t.ETag()); err != nil {
 			return err
 		}
-		if err := s.quota.Charge(ctx, tx, access.Tasks, t.CreatedBy, -1, -t.weight()); err != nil {
+		if err := s.quota.Count(ctx, tx, t.CreatedBy, -1, -t.weight()); err != nil {
 			return err
 		}
 		table.Audit(ctx, tx, "tasks.delete", t.ID, t, nil)
