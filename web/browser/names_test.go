@@ -115,3 +115,32 @@ func (v *visitor) picture(name string) {
 		v.t.Fatal(err)
 	}
 }
+
+// Somebody who is linked to a persona sees who they are said to be before they accept it; a reviewer sees what changed of
+// an identity that was verified.
+func TestIdentity_IsConfirmedByTheUserAndReviewedAgain(t *testing.T) {
+	b := sharedBank(t)
+	owner, user, reviewer := b.newPerson("Customer"), b.newPerson("Customer"), b.newPerson("Advisor")
+	token := b.token(owner)
+	persona := b.call(token, http.MethodPost, "/v1/personas", map[string]any{"first_name": "Vreni", "last_name": "Zbinden", "date_of_birth": "1980-02-29"})["id"].(string)
+	b.call(token, http.MethodPost, "/v1/personas/"+persona+"/users", map[string]any{"user_id": user.id})
+	customer := b.newCustomer(token, "Vreni", "Zbinden")
+	b.call(b.token(reviewer), http.MethodPut, "/v1/customers/"+customer+"/kyc", map[string]any{"verified_at": "2020-01-01T00:00:00Z",
+		"documents": []any{map[string]any{"type": "passport", "number": "X123", "expiry_date": "2099-01-01", "country": "CHE"}}})
+	b.call(token, http.MethodPut, "/v1/customers/"+customer, map[string]any{"last_name": "Moser", "nationality": "DEU"})
+
+	v := signedIn(t, b, desk, user)
+	v.open("/personas")
+	v.see("Is this you?")
+	v.examine(view{name: "offers", drawn: "main .items button"})
+	v.picture("identity-offer")
+	v.clickText("Yes, this is me")
+	v.until(`!document.body.innerText.includes('Is this you?') && document.querySelector('main table')?.innerText.includes('Zbinden')`)
+
+	v = signedIn(t, b, desk, reviewer)
+	v.open("/customers/" + customer + "/kyc")
+	v.see("Last name: “Zbinden” is now “Moser”")
+	v.see("Nationality: “Switzerland” is now “Germany”")
+	v.examine(view{name: "changed identity", drawn: ".timeline"})
+	v.picture("identity-changed")
+}

@@ -56,17 +56,29 @@ function NewChat({ close, done }) {
 export default function Chats({ id }) {
   usePeople();
   const { query } = useStore(route);
-  const load = useLoad(() => api.get('/v1/chats'));
+  const [parts, setParts] = useState(1); // of the list that are shown; one answer holds only so many chats
+  const load = useLoad(async () => {
+    let { data, next } = await api.linked('/v1/chats');
+    for (let part = 1; next && part < parts; part++) {
+      const more = await api.linked(next);
+      data = [...data, ...more.data];
+      next = more.next;
+    }
+    return Object.assign(data, { next });
+  }, [parts]);
   useNotifications((item) => (!item || item.rec_type === 'chats') && load.reload());
   useEffect(() => countUnreadSoon(), [load.data]);
-  const chat = load.data?.find((one) => one.id === id);
+  const listed = load.data?.find((one) => one.id === id);
+  const missing = Boolean(id && load.data && !listed); // It is further down the list, or the caller only reads it.
+  const single = useLoad(() => (missing ? api.get(`/v1/chats/${id}`).catch(() => undefined) : undefined), [id, missing]);
+  const chat = listed ?? (missing ? single.data : undefined);
   const create = html`<button onClick=${() => setQuery({ new: 1 })}><${Icon} name="plus" size=${16} />${t('chats.new')}</button>`;
   return html`
     <${PageHead} title=${t('nav.chats')}>${create}<//>
     <div class=${`messenger${id ? ' open' : ''}`}>
       <section class="chat-list" aria-label=${t('chats.all')}>
         <${Loaded} load=${load} lines=${6}>${(chats) => (chats.length
-          ? html`<ul>${chats.map((one) => html`<${Entry} key=${one.id} chat=${one} current=${one.id === id} />`)}</ul>`
+          ? html`<ul>${chats.map((one) => html`<${Entry} key=${one.id} chat=${one} current=${one.id === id} />`)}</ul>${chats.next && html`<button class="quiet small older" onClick=${() => setParts(parts + 1)}>${t('chats.more')}</button>`}`
           : html`<${Empty} icon="chats" title=${t('chats.none')}>${t('chats.none_text')}<//>`)}<//>
       </section>
       ${id ? html`<${Thread} key=${id} id=${id} chat=${chat} changed=${load.reload} />` : html`<section class="thread blank"><${Empty} icon="chats" title=${t('chats.choose')} /></section>`}

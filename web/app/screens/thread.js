@@ -55,9 +55,9 @@ export function Thread({ id, chat, changed }) {
 
   async function refresh() {
     try {
-      const page = await api.get(`/v1/chats/${id}/messages`, { limit: PAGE });
+      const { data: page, next } = await api.linked(`/v1/chats/${id}/messages`, { limit: PAGE });
       setMessages((was) => merge((was ?? []).filter((one) => !one.pending), page));
-      setOlder((was) => was || page.length === PAGE);
+      setOlder((was) => was || Boolean(next));
       setError(null);
       if (document.visibilityState === 'visible') {
         await api.post(`/v1/chats/${id}/read`);
@@ -70,10 +70,10 @@ export function Thread({ id, chat, changed }) {
   }
   async function loadOlder() {
     const height = box.current.scrollHeight;
-    const page = await api.get(`/v1/chats/${id}/messages`, { limit: PAGE, before: messages[0].id });
+    const { data: page, next } = await api.linked(`/v1/chats/${id}/messages`, { limit: PAGE, before: messages[0].id });
     atEnd.current = false;
     setMessages((was) => merge(was, page));
-    setOlder(page.length === PAGE);
+    setOlder(Boolean(next));
     requestAnimationFrame(() => (box.current.scrollTop += box.current.scrollHeight - height));
   }
   useEffect(() => {
