@@ -10,6 +10,7 @@ import (
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/fault"
+	"kontor/server/settings"
 	"kontor/store"
 	"kontor/web"
 )
@@ -33,7 +34,16 @@ func (m *Modules) Server() (*server.Server, error) {
 		TrustedProxies: s.Server.TrustedProxies, AllowedOrigins: s.CORS.AllowedOrigins,
 		RequestTime: s.Server.RequestTime, CallerKey: store.CallerKey{},
 		RateLimits: s.RateLimits.Enabled, PublicPerMinute: s.RateLimits.PublicPerMinute, PrivatePerMinute: s.RateLimits.PrivatePerMinute,
+		PerCaller: perCaller(s.RateLimits),
 	})
+}
+
+// perCaller is how many requests of one caller may run at once; zero, without a bound, when limits are off.
+func perCaller(limits settings.RateLimits) int {
+	if !limits.Enabled {
+		return 0
+	}
+	return limits.PerCaller
 }
 
 // newConsole takes the console out of the executable, or, for whoever works on it, from a directory.

@@ -22,6 +22,7 @@ import (
 	"kontor/modules/personas"
 	"kontor/modules/profile"
 	"kontor/modules/rbac"
+	"kontor/modules/records"
 	"kontor/modules/tasks"
 	"kontor/modules/users"
 	"kontor/server/access"
@@ -90,6 +91,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Payers = payers.New(db, m.Customers, texts)
 	m.Tasks = tasks.New(db, m.Notifications, m.Customers, texts)
 	m.Chats = chats.New(db, inbox{m.Notifications}, texts)
+	m.setQuota(records.Quota{Records: int64(o.Settings.Quotas.Records), Bytes: int64(o.Settings.Quotas.Megabytes) << 20})
 	m.Profile = profile.New(db, texts, profile.Options{MaxBytes: o.Settings.Profile.AvatarMaxBytes, MaxPixels: o.Settings.Profile.AvatarMaxPixels})
 	m.bills = qrbill.NewReader(qrbill.Config{
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
@@ -114,9 +116,16 @@ func keyScopes(table []endpoint.Endpoint) []string {
 	return names
 }
 
+// setQuota bounds what one user may store in all modules together.
+func (m *Modules) setQuota(q records.Quota) {
+	for _, module := range []interface{ SetQuota(q records.Quota) }{m.Customers, m.Personas, m.Payers, m.Tasks, m.Chats} {
+		module.SetQuota(q)
+	}
+}
+
 // records are who answers for the records of each type.
 func (m *Modules) records() map[access.RecordType]access.Records {
-	records := map[access.RecordType]access.Records{
+	answering := map[access.RecordType]access.Records{
 		access.Personas:      m.Personas,
 		access.Customers:     m.Customers,
 		access.Payers:        m.Payers,
@@ -125,9 +134,9 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 		access.Profiles:      m.Profile,
 		access.Notifications: m.Notifications,
 	}
-	maps.Copy(records, m.Auth.Records())
-	maps.Copy(records, m.Users.Records())
-	return records
+	maps.Copy(answering, m.Auth.Records())
+	maps.Copy(answering, m.Users.Records())
+	return answering
 }
 
 // Endpoints joins the rows of all modules.

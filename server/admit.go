@@ -22,7 +22,11 @@ func (s *Server) admit(r *call) error {
 	rule := r.row.Access
 	switch {
 	case rule.IsPublic():
-		return s.allow(r, endpoint.Network(r.Address))
+		network := endpoint.Network(r.Address)
+		if err := s.allow(r, network); err != nil {
+			return err
+		}
+		return s.occupy(r, network)
 	case rule.TakesAPIKey():
 		return s.admitKey(r)
 	}
@@ -53,6 +57,9 @@ func (s *Server) admit(r *call) error {
 	}
 	r.Caller = caller.Under(s.Policy.Load())
 	if err := s.allow(r, caller.UserID); err != nil {
+		return err
+	}
+	if err := s.occupy(r, caller.UserID); err != nil {
 		return err
 	}
 	return s.permit(r)
@@ -101,7 +108,7 @@ func (s *Server) admitKey(r *call) error {
 	if !caller.InScope(r.row.Name) {
 		return fault.NoAccess
 	}
-	return nil
+	return s.occupy(r, caller.KeyID)
 }
 
 // bearerToken is the token of the Authorization header, or nothing (RFC 6750, section 2.1).

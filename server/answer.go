@@ -40,19 +40,38 @@ func (s *Server) answer(r *call, result endpoint.Result) error {
 			}
 		}
 	}
+	if result.Next != "" {
+		response.Header.Set(fiber.HeaderLink, "<"+result.Next+`>; rel="next"`)
+	}
 	if result.Raw != nil {
 		s.writeJSON(r, result.Status, result.Raw)
 		return nil
 	}
 	buffer := buffers.Get().(*bytes.Buffer)
-	defer buffers.Put(buffer)
 	buffer.Reset()
 	if err := json.MarshalWrite(buffer, result.Body, encoding); err != nil {
 		return fault.ServerError.Because(err)
 	}
+	if buffer.Len() > maxAnswer {
+		return fault.AnswerTooLarge
+	}
+	if buffer.Cap() > keptBuffer { // It goes out as it is, and then it is gone: nothing large stays in a pool.
+		s.writeHead(r, result.Status)
+		response.SetBodyRaw(buffer.Bytes())
+		return nil
+	}
 	s.writeJSON(r, result.Status, buffer.Bytes())
+	buffers.Put(buffer)
 	return nil
 }
+
+const (
+	// maxAnswer is what any answer of JSON may have in bytes. Arrays and lists end long before, at [endpoint.PageBytes];
+	// this is for what has no pages.
+	maxAnswer = 8 << 20
+	// keptBuffer is the largest buffer that is kept for other answers.
+	keptBuffer = 128 << 10
+)
 
 // encoding is how answers are written. That no member comes twice in an object is a matter of our types, and was checked
 // of the JSON of clients when it came in: looking again would cost a twentieth of a list.
@@ -66,10 +85,14 @@ func setETag(header *fasthttp.ResponseHeader, etag string) {
 }
 
 func (s *Server) writeJSON(r *call, status int, body []byte) {
+	s.writeHead(r, status)
+	r.fiber.Response().SetBody(body)
+}
+
+func (s *Server) writeHead(r *call, status int) {
 	response := r.fiber.Response()
 	response.SetStatusCode(status)
 	response.Header.SetContentType(fiber.MIMEApplicationJSON)
-	response.SetBody(body)
 }
 
 // fail is the one place that writes errors. The client gets the code and a text in its language; the log gets the

@@ -82,7 +82,7 @@ func (s *Server) allowOrigin(r *call) {
 	response.Header.Add(fiber.HeaderVary, fiber.HeaderOrigin)
 	if origin := string(r.fiber.Request().Header.Peek(fiber.HeaderOrigin)); s.origins[origin] {
 		response.Header.Set(fiber.HeaderAccessControlAllowOrigin, origin)
-		response.Header.Set(fiber.HeaderAccessControlExposeHeaders, "ETag, Content-Language, X-Request-ID, Retry-After, "+
+		response.Header.Set(fiber.HeaderAccessControlExposeHeaders, "ETag, Link, Content-Language, X-Request-ID, Retry-After, "+
 			"RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Idempotency-Replayed")
 	}
 }

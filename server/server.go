@@ -89,6 +89,8 @@ type Options struct {
 	RateLimits       bool
 	PublicPerMinute  int
 	PrivatePerMinute int
+	PerCaller        int                  // requests of one caller that run at once; zero: no bound
+	WriteTimeout     time.Duration        // for an answer to leave; zero: writeTimeout
 	MaxConnections   int                  // open at once, streams included; 0: what the limit of open files allows
 	RequestTime      time.Duration        // for the service behind a row; zero: 10 s
 	CallerKey        any                  // under which the context of a request names its caller, as a string; nil: nowhere
@@ -99,27 +101,28 @@ type Options struct {
 // Server is a running HTTP server.
 type Server struct {
 	Options
-	app      *fiber.App
-	routes   *router
-	limiter  *limit.Limiter
-	origins  map[string]bool
-	draining atomic.Bool
-	uploads  atomic.Int64 // bytes of long bodies that are in memory
-	metrics  *requestMetrics
-	document func() (document, error) // made when it is first asked for
+	app         *fiber.App
+	routes      *router
+	limiter     *limit.Limiter
+	concurrency *concurrency
+	origins     map[string]bool
+	draining    atomic.Bool
+	uploads     atomic.Int64 // bytes of long bodies that are in memory
+	metrics     *requestMetrics
+	document    func() (document, error) // made when it is first asked for
 }
 
 const (
 	readTimeout   = 10 * time.Second // a request of ordinary size must have arrived by then
 	uploadTimeout = 60 * time.Second // one of more than DefaultMaxBody
-	writeTimeout  = 60 * time.Second
+	writeTimeout  = 30 * time.Second // an answer that a client has not taken by then is dropped with its connection
 	idleTimeout   = 60 * time.Second
 	headerBytes   = 16 << 10
 )
 
 // New builds a server. It fails when a row of the table is incomplete or stands twice.
 func New(o Options) (*Server, error) {
-	s := &Server{Options: o, limiter: limit.New(o.Now), origins: map[string]bool{}}
+	s := &Server{Options: o, limiter: limit.New(o.Now), concurrency: newConcurrency(o.PerCaller), origins: map[string]bool{}}
 	s.Endpoints = append(append([]endpoint.Endpoint(nil), o.Endpoints...), s.ownEndpoints()...)
 	s.document = sync.OnceValues(s.makeDocument)
 	if err := endpoint.CheckAll(s.Endpoints); err != nil {
@@ -139,13 +142,16 @@ func New(o Options) (*Server, error) {
 	if s.RequestTime == 0 {
 		s.RequestTime = requestTime
 	}
+	if s.WriteTimeout == 0 {
+		s.WriteTimeout = writeTimeout
+	}
 	s.app = fiber.New(fiber.Config{
 		DisableStartupMessage: true,
 		Immutable:             true,
 		CaseSensitive:         true,
 		StrictRouting:         true,
 		ReadTimeout:           readTimeout,
-		WriteTimeout:          writeTimeout,
+		WriteTimeout:          s.WriteTimeout,
 		IdleTimeout:           idleTimeout,
 		ReadBufferSize:        headerBytes,
 		// The gate counts a connection out as it closes, a moment before its goroutine is free.
@@ -160,6 +166,7 @@ func New(o Options) (*Server, error) {
 	s.app.Use(s.serve)
 	engine := s.app.Server()
 	engine.NoDefaultServerHeader = true
+	engine.ConnState = s.concurrency.connState
 	engine.KeepHijackedConns = true // an event stream outlives the goroutine that opened it
 	engine.HeaderReceived = s.headerReceived
 	engine.ExpectHandler = s.expect

@@ -41,7 +41,7 @@ func (db *DB) originOf(ctx context.Context) Origin {
 
 // The forms of an entry's hash.
 const (
-	formChange = 1 // up to migration 28
+	formChange = 1 // up to migration 21
 	formOrigin = 2 // with kind, origin and detail
 )
 

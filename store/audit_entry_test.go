@@ -26,7 +26,7 @@ func begin(tag string, prev [32]byte, seq, at int64) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, uint64(seq)), uint64(at))
 }
 
-// Entries as they were written before migration 28 hold, and so do those that follow on them. The bytes of both forms
+// Entries as they were written before migration 21 hold, and so do those that follow on them. The bytes of both forms
 // are written here as the documentation says.
 func TestVerifyAudit_TakesBothForms(t *testing.T) {
 	ctx := t.Context()

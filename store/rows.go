@@ -70,6 +70,18 @@ func (r *Rows) Scan(dest ...any) error {
 	return scan(r.stmt, dest)
 }
 
+// Size is how many bytes the texts in some columns of the current row take, counted from 0.
+func (r *Rows) Size(columns []int) int {
+	if !r.open() {
+		return 0
+	}
+	size := 0
+	for _, i := range columns {
+		size += r.stmt.Size(i)
+	}
+	return size
+}
+
 // open tells whether the rows can be read. Rows that outlive their transaction cannot.
 func (r *Rows) open() bool {
 	if r.stmt == nil {

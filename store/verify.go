@@ -39,7 +39,7 @@ func (db *DB) VerifyAudit(ctx context.Context) (entries int64, err error) {
 func verifyTrail(ctx context.Context, q Querier, s *secrets) (int64, error) {
 	rows, err := q.Query(ctx, selectTrail)
 	if err != nil {
-		rows, err = q.Query(ctx, selectTrailOfForm1) // a backup from before migration 28 is checked as it is
+		rows, err = q.Query(ctx, selectTrailOfForm1) // a backup from before migration 21 is checked as it is
 	}
 	if err != nil {
 		return 0, err

@@ -12,6 +12,7 @@ package chats
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/modules/notice"
+	"kontor/modules/records"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/fault"
@@ -77,12 +79,16 @@ type Service struct {
 	db            *store.DB
 	notifications notifications
 	texts         endpoint.Texts
+	quota         records.Quota
 }
 
 // New makes the module on a database.
 func New(db *store.DB, notifications notifications, texts endpoint.Texts) *Service {
 	return &Service{db: db, notifications: notifications, texts: texts}
 }
+
+// SetQuota bounds what one user may store. Without it nothing is counted.
+func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 
 // MaxParticipants is how many users can take part in a chat.
 const MaxParticipants = 256
@@ -95,39 +101,73 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, 
 	if err := checkNumber(len(members)); err != nil {
 		return endpoint.Result{}, err
 	}
-	c := newChat{id: store.NewID(), kind: Group, metadata: in.metadata, createdBy: caller}
+	c := newChat{id: store.NewID(), kind: Group, metadata: in.metadata, createdBy: caller, at: s.db.Now()}
 	switch {
 	case in.support:
 		c.kind = Support
 	case len(members) == 2:
 		c.kind, c.pair = Direct, pairOf(members[0], members[1])
 	}
+	chat := c.view(members)
 	result := endpoint.Result{Status: http.StatusCreated}
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := checkActive(ctx, tx, in.participants); err != nil {
 			return err
 		}
-		id, made, err := insertChat(ctx, tx, c, members)
+		known, err := s.known(ctx, tx, c)
 		if err != nil {
 			return err
 		}
-		chat, err := s.view(ctx, tx, id)
-		if err != nil {
+		if known != nil {
+			result.Status, result.Body = http.StatusOK, *known
+			tx.Respond(result.Status, *known)
+			return nil
+		}
+		if err := s.quota.Charge(ctx, tx, access.Chats, caller, 1, c.weight(members)); err != nil {
+			return err
+		}
+		if err := insertChat(ctx, tx, c, members); err != nil {
+			return err
+		}
+		if err := chatProof.Audit(ctx, tx, "chats.create", c.id, nil); err != nil {
 			return err
 		}
 		result.Body = chat
-		if made {
-			if err := chatProof.Audit(ctx, tx, "chats.create", id, nil); err != nil {
-				return err
-			}
-		} else {
-			result.Status = http.StatusOK
-		}
 		tx.Respond(result.Status, chat)
 		return nil
 	})
 	return result, err
 }
+
+// known returns the direct chat that the same two have already, or nil.
+func (s *Service) known(ctx context.Context, tx *store.Tx, c newChat) (*Chat, error) {
+	if c.pair == nil {
+		return nil, nil
+	}
+	id, err := findPair(ctx, tx, *c.pair)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	chat, err := s.view(ctx, tx, id)
+	return &chat, err
+}
+
+// view is the new chat as its creator sees it.
+func (c newChat) view(members []string) Chat {
+	return Chat{ID: c.id, Type: c.kind, Participants: slices.Sorted(slices.Values(members)), Metadata: c.metadata, CreatedAt: c.at, UpdatedAt: c.at,
+		takesPart: true, version: 1}
+}
+
+// weight is what the chat takes of the quota of its creator, the participants among it.
+func (c newChat) weight(members []string) int64 {
+	return records.Weight(string(c.metadata)) + int64(len(members))*participantBytes
+}
+
+// participantBytes is what a participant of a chat, or a copy of the notification of a message, takes about.
+const participantBytes = 128
 
 // without gives the ids but one, each once.
 func without(ids []string, one string) []string {
@@ -170,19 +210,9 @@ func (s *Service) Get(ctx context.Context, in OneInput) (Chat, error) {
 	return chat, nil
 }
 
-// reportLook tells the audit trail that somebody reads a chat of others by a grant.
+// reportLook reports to the audit trail that a caller reads a chat of others by a grant.
 func reportLook(ctx context.Context, chatID string) {
 	endpoint.Report(ctx, endpoint.Event{Kind: endpoint.Reading, Action: "chats.read_of_others", RecType: access.Chats.Name, RecID: chatID})
-}
-
-// List gives the chats that the caller takes part in, and those that he may read by a grant on them, the latest activity
-// first.
-func (s *Service) List(ctx context.Context, in ListInput) ([]Chat, error) {
-	chats, err := selectChats(ctx, s.db, access.From(ctx).UserID, in.limit, in.offset)
-	for i := range chats {
-		s.word(ctx, &chats[i])
-	}
-	return chats, err
 }
 
 // view reads a chat as the caller sees it, whoever he is.

@@ -14,6 +14,10 @@ import (
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	create := endpoint.JSON(http.StatusCreated, s.Create)
 	create.Out = reflect.TypeFor[Chat]()
+	list := endpoint.JSON(http.StatusOK, s.List)
+	list.Out = reflect.TypeFor[[]Chat]()
+	messages := endpoint.JSON(http.StatusOK, s.Messages)
+	messages.Out = reflect.TypeFor[[]Message]()
 	rows := []endpoint.Endpoint{
 		{Name: "chats.create", Method: http.MethodPost, Path: "/v1/chats",
 			Access: access.On(access.Chats, access.Create), Summary: "Open a chat, or give the direct chat that the two have already (200).",
@@ -22,14 +26,14 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			}},
 			Handle: create},
 		{Name: "chats.list", Method: http.MethodGet, Path: "/v1/chats",
-			Access: access.On(access.Chats, access.Read), Summary: "List the chats of the caller, the latest activity first.",
-			Handle: endpoint.JSON(http.StatusOK, s.List)},
+			Access: access.On(access.Chats, access.Read), Summary: "List the chats of the caller, the latest activity first: as many as fit into 1 MiB.",
+			Doc: endpoint.Doc{Linked: true}, Handle: list},
 		{Name: "chats.get", Method: http.MethodGet, Path: "/v1/chats/{id}",
 			Access: access.On(access.Chats, access.Read), Summary: "Give one chat.",
 			Faults: []fault.Kind{fault.ChatNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},
 		{Name: "chats.messages", Method: http.MethodGet, Path: "/v1/chats/{id}/messages",
 			Access: access.On(access.Chats, access.Read), Summary: "List messages of a chat, the newest first.",
-			Faults: []fault.Kind{fault.ChatNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Messages)},
+			Faults: []fault.Kind{fault.ChatNotFound}, Doc: endpoint.Doc{Linked: true}, Handle: messages},
 		{Name: "chats.post", Method: http.MethodPost, Path: "/v1/chats/{id}/messages",
 			Access: access.On(access.Chats, access.Update), Summary: "Write a message.",
 			Faults: []fault.Kind{fault.ChatNotFound}, Handle: endpoint.JSON(http.StatusCreated, s.Post)},
@@ -46,6 +50,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.Remove)},
 	}
 	for i := range rows {
+		if m := rows[i].Method; m == http.MethodPost || m == http.MethodPut { // these can add to what the owner stores
+			rows[i].Faults = append(rows[i].Faults, fault.QuotaExceeded)
+		}
 		rows[i].Tag, rows[i].Limit, rows[i].Roles = "Chats", limit.Private, []string{access.Advisor, access.Customer}
 	}
 	return rows

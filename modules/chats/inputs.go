@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,6 +18,8 @@ import (
 const (
 	maxContent = 10_000 // characters of a message
 	maxChats   = 1000   // in one answer
+	// maxMetadata is the size in bytes of the metadata of a chat or message: lists carry them all.
+	maxMetadata = 4 << 10
 	// Messages in one answer.
 	defaultMessages = 50
 	maxMessages     = 100
@@ -27,12 +30,34 @@ type OneInput struct {
 	ID string `path:"id"`
 }
 
-// ListInput are the parameters of the list. Without them it has the first thousand chats.
+// ListInput are the parameters of the list. Without them it has the newest chats, as many as fit into an answer.
 type ListInput struct {
-	Limit  *int `query:"limit" example:"20"`
-	Offset *int `query:"offset" minimum:"0" example:"0"`
+	Limit  *int   `query:"limit" example:"20"`
+	Offset *int   `query:"offset" minimum:"0" example:"0"`
+	Before string `query:"before" example:"1769847330123.0193a000-0000-7000-8000-000000000001" doc:"Only chats after this place of the list, as the header Link of the page before names it."`
 
 	limit, offset int
+	before        place
+}
+
+// place is where a chat stands in the list: by its latest activity, then by its id. The zero place is before all.
+type place struct {
+	at store.Time
+	id string
+}
+
+// String is the place as the parameter before has it.
+func (p place) String() string { return strconv.FormatInt(int64(p.at), 10) + "." + p.id }
+
+// parsePlace reads a place.
+func parsePlace(text string) (place, bool) {
+	at, id, _ := strings.Cut(text, ".")
+	millis, err := strconv.ParseInt(at, 10, 64)
+	if err != nil || millis < 0 {
+		return place{}, false
+	}
+	id, err = value.ParseID(id)
+	return place{store.Time(millis), id}, err == nil
 }
 
 // Validate checks the range.
@@ -46,6 +71,12 @@ func (in *ListInput) Validate(v *fault.Fields) {
 	if in.Offset != nil {
 		if in.offset = *in.Offset; in.offset < 0 {
 			v.Add("offset", "invalid.min", fault.Args{"Min": 0})
+		}
+	}
+	if in.Before != "" {
+		var ok bool
+		if in.before, ok = parsePlace(in.Before); !ok {
+			v.Add("before", "chats.place")
 		}
 	}
 }
@@ -63,7 +94,7 @@ type CreateInput struct {
 // Validate checks ids and metadata. Whether the users exist is checked in the transaction.
 func (in *CreateInput) Validate(v *fault.Fields) {
 	in.participants = checkIDs(v, "participants", in.Participants)
-	in.metadata = jsontext.Value(input.Metadata(v, "metadata", in.Metadata))
+	in.metadata = jsontext.Value(input.MetadataUpTo(v, "metadata", in.Metadata, maxMetadata))
 	var known struct {
 		Support jsontext.Value `json:"support"`
 	}
@@ -129,7 +160,7 @@ type PostInput struct {
 // Validate checks the text.
 func (in *PostInput) Validate(v *fault.Fields) {
 	in.Content = input.RequiredText(v, "content", in.Content, maxContent)
-	in.metadata = jsontext.Value(input.Metadata(v, "metadata", in.Metadata))
+	in.metadata = jsontext.Value(input.MetadataUpTo(v, "metadata", in.Metadata, maxMetadata))
 }
 
 // MessagesInput are the parameters of a list of messages. Before is the id of a message or a time; without it the list

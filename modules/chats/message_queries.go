@@ -4,18 +4,17 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 
 	"kontor/store"
 )
 
 const (
-	// takeSeq numbers the next message. The row of the chat is the only place where numbers come from.
+	// takeSeq numbers the next message. The row of the chat is the only place where numbers come from, and where times
+	// do: they never go back, whatever the clock does.
 	takeSeq = `
-		UPDATE chats SET last_seq = last_seq + 1, updated_at = $2, version = version + 1
+		UPDATE chats SET last_seq = last_seq + 1, updated_at = CASE WHEN updated_at > $2 THEN updated_at ELSE $2 END, version = version + 1
 		WHERE id = $1
-		RETURNING last_seq`
+		RETURNING last_seq, updated_at`
 
 	insertMessageStatement = `
 		INSERT INTO chat_messages (id, chat_id, seq, sender_id, sender_seq, type, content, metadata, created_at)
@@ -43,14 +42,15 @@ const (
 const noEnd = math.MaxInt64
 
 func insertMessage(ctx context.Context, tx *store.Tx, m *Message) error {
-	if err := tx.QueryRow(ctx, takeSeq, m.ChatID, m.CreatedAt).Scan(&m.seq); err != nil {
+	if err := tx.QueryRow(ctx, takeSeq, m.ChatID, m.CreatedAt).Scan(&m.seq, &m.CreatedAt); err != nil {
 		return fmt.Errorf("number a message: %w", err)
 	}
 	_, err := tx.Exec(ctx, insertMessageStatement, m.ID, m.ChatID, m.seq, m.SenderID, string(m.Type), m.Content, string(m.Metadata), m.CreatedAt)
 	return err
 }
 
-func selectMessages(ctx context.Context, q store.Querier, chatID string, end int64, limit int) ([]Message, error) {
+// selectMessages reads messages, the newest first, until one does not fit any more; the first always does.
+func selectMessages(ctx context.Context, q store.Querier, chatID string, end int64, limit int, fits func(m *Message) bool) ([]Message, error) {
 	rows, err := q.Query(ctx, selectMessagesStatement, chatID, end, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read messages: %w", err)
@@ -61,6 +61,9 @@ func selectMessages(ctx context.Context, q store.Querier, chatID string, end int
 		var m Message
 		if err := rows.Scan(&m.ID, &m.ChatID, &m.seq, &m.SenderID, &m.Type, &m.Content, (*[]byte)(&m.Metadata), &m.CreatedAt); err != nil {
 			return nil, fmt.Errorf("read message: %w", err)
+		}
+		if !fits(&m) && len(messages) > 0 {
+			break
 		}
 		messages = append(messages, m)
 	}
@@ -81,13 +84,7 @@ func selectEndByTime(ctx context.Context, q store.Querier, chatID string, t stor
 // serves all.
 const usersAtOnce = 16
 
-var selectActiveStatement = func() string {
-	places := make([]string, usersAtOnce)
-	for i := range places {
-		places[i] = "$" + strconv.Itoa(i+1)
-	}
-	return `SELECT id FROM users WHERE status = 'active' AND id IN (` + strings.Join(places, ", ") + `)`
-}()
+var selectActiveStatement = `SELECT id FROM users WHERE status = 'active' AND id IN (` + placeholders(1, usersAtOnce) + `)`
 
 // selectActive finds those of the users who exist and are active.
 func selectActive(ctx context.Context, q store.Querier, ids []string) (map[string]bool, error) {

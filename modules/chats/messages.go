@@ -3,10 +3,13 @@ package chats
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/modules/notice"
+	"kontor/modules/records"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/fault"
@@ -48,10 +51,14 @@ const (
 // take part, fault.NoAccess.
 func (s *Service) Post(ctx context.Context, in PostInput) (Message, error) {
 	m := Message{ID: store.NewID(), ChatID: in.ID, SenderID: access.From(ctx).UserID, Type: Text,
-		Content: in.Content, Metadata: in.metadata, ReadBy: []string{}}
+		Content: in.Content, Metadata: in.metadata, ReadBy: []string{}, CreatedAt: s.db.Now()}
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		c, err := participating(ctx, tx, in.ID)
 		if err != nil {
+			return err
+		}
+		weight := records.Weight(m.Content, string(m.Metadata)) + int64(len(c.positions))*participantBytes
+		if err := s.quota.Charge(ctx, tx, access.Chats, m.SenderID, 1, weight); err != nil {
 			return err
 		}
 		if err := s.write(ctx, tx, c, &m); err != nil {
@@ -74,7 +81,6 @@ func participating(ctx context.Context, tx *store.Tx, id string) (conversation, 
 
 // write adds a message to a chat and tells the participants but its sender.
 func (s *Service) write(ctx context.Context, tx *store.Tx, c conversation, m *Message) error {
-	m.CreatedAt = tx.Now()
 	if err := insertMessage(ctx, tx, m); err != nil {
 		return err
 	}
@@ -93,7 +99,7 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, c conversation, m *Me
 // tell writes a system message about a participant.
 func (s *Service) tell(ctx context.Context, tx *store.Tx, c conversation, event, userID string) error {
 	return s.write(ctx, tx, c, &Message{
-		ID: store.NewID(), ChatID: c.id, SenderID: access.From(ctx).UserID, Type: System, Content: event,
+		ID: store.NewID(), ChatID: c.id, SenderID: access.From(ctx).UserID, Type: System, Content: event, CreatedAt: tx.Now(),
 		Metadata: jsontext.Value(`{"event":"` + event + `","userId":"` + userID + `"}`),
 	})
 }
@@ -107,24 +113,44 @@ func (s *Service) wordMessage(ctx context.Context, m *Message) {
 
 // Messages gives messages of a chat, the newest first. It returns fault.ChatNotFound, fault.NoAccess and, for a before
 // that is no message of the chat, fault.InvalidInput.
-func (s *Service) Messages(ctx context.Context, in MessagesInput) ([]Message, error) {
+//
+// A page ends where [endpoint.PageBytes] are full; the rest is where the answer's Next says.
+func (s *Service) Messages(ctx context.Context, in MessagesInput) (endpoint.Result, error) {
 	c, err := conversations.Get(ctx, s.db, in.ID, access.Read)
 	if err != nil {
-		return nil, err
+		return endpoint.Result{}, err
 	}
 	if !c.has(access.From(ctx).UserID) {
 		reportLook(ctx, in.ID)
 	}
 	end, err := in.end(ctx, s.db)
 	if err != nil {
-		return nil, err
+		return endpoint.Result{}, err
 	}
-	messages, err := selectMessages(ctx, s.db, in.ID, end, in.limit)
-	for i := range messages {
-		messages[i].ReadBy = c.readers(messages[i].seq)
-		s.wordMessage(ctx, &messages[i])
+	room := endpoint.PageBytes
+	messages, err := selectMessages(ctx, s.db, in.ID, end, in.limit, func(m *Message) bool {
+		m.ReadBy = c.readers(m.seq)
+		s.wordMessage(ctx, m)
+		room -= m.size()
+		return room >= 0
+	})
+	if err != nil {
+		return endpoint.Result{}, err
 	}
-	return messages, err
+	result := endpoint.Result{Body: messages}
+	if n := len(messages); n > 0 && messages[n-1].seq > 1 { // They are numbered from 1 without gaps.
+		result.Next = in.rest(messages[n-1])
+	}
+	return result, nil
+}
+
+// rest is the address of the messages before one.
+func (in MessagesInput) rest(last Message) string {
+	query := url.Values{"before": {last.ID}}
+	if in.Limit != nil {
+		query.Set("limit", strconv.Itoa(in.limit))
+	}
+	return "/v1/chats/" + in.ID + "/messages?" + query.Encode()
 }
 
 // Read moves the read position of the caller to the last message and marks his notifications of the chat as read. It

@@ -75,8 +75,10 @@ func (s *Service) Remove(ctx context.Context, in RemoveInput) (endpoint.Message,
 		if err != nil {
 			return err
 		}
-		if event == removed && !c.mayRemoveOthers(caller) {
-			return fault.NoAccess
+		if event == removed {
+			if err := mayRemoveOthers(ctx, tx, c); err != nil {
+				return err
+			}
 		}
 		if !c.has(in.UserID) {
 			return fault.ChatParticipantNotFound
@@ -95,15 +97,24 @@ func (s *Service) Remove(ctx context.Context, in RemoveInput) (endpoint.Message,
 		if err := chatProof.Audit(ctx, tx, "chats.participants.remove", c.id, before); err != nil {
 			return err
 		}
-		// What he was told of the chat leads nowhere any more.
+		// Mark the removed user's notifications about the chat as read: they lead nowhere any more.
 		return s.notifications.MarkRead(ctx, tx, in.UserID, access.Chats, c.id)
 	})
 	return endpoint.Confirm(ctx, s.texts, "chats.done_"+event), err
 }
 
-// mayRemoveOthers holds for the creator while he takes part, and for whoever manages chats by a grant.
-func (c conversation) mayRemoveOthers(caller *access.Caller) bool {
-	return caller.UserID == c.createdBy || caller.May(access.Chats, access.Update) || !c.has(caller.UserID)
+// mayRemoveOthers returns nil for the creator while they take part, and for whoever may update the chat by a grant on it
+// or on all chats, whether they take part or not. It returns fault.NoAccess for other participants and for a creator who
+// has left.
+func mayRemoveOthers(ctx context.Context, tx *store.Tx, c conversation) error {
+	if caller := access.From(ctx).UserID; caller == c.createdBy && c.has(caller) {
+		return nil
+	}
+	granted, err := conversations.Granted(ctx, tx, c.id, access.Update)
+	if err == nil && !granted {
+		err = fault.NoAccess
+	}
+	return err
 }
 
 // changeable reads a chat whose participants the caller is about to change.

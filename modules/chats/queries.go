@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -41,26 +43,39 @@ const viewJoins = `
 
 var selectChatStatement = `SELECT ` + viewColumns + ` FROM chats c` + viewJoins + ` WHERE c.id = $2`
 
-// selectChatsStatement finds the chats of a page first, so that only these are read in full.
-var selectChatsStatement = `
-	SELECT ` + viewColumns + `
-	FROM (SELECT f.id FROM chats f
-		WHERE f.id IN (
+// selectPlaces finds the chats of a page in their order, before any of them is read in full: those after the place ($4, $5),
+// or all where $5 is empty.
+const selectPlaces = `
+	SELECT f.id, f.updated_at FROM chats f
+	WHERE f.id IN (
 			SELECT t.chat_id FROM chat_participants t WHERE t.user_id = $1
 			UNION
 			SELECT g.rec_id FROM grants g
 			WHERE g.rec_type = 'chats' AND g.permission = 'read'
 				AND g.principal_id IN (SELECT $1 UNION ALL SELECT role_id FROM user_roles WHERE user_id = $1))
-		ORDER BY f.updated_at DESC, f.id DESC
-		LIMIT $2 OFFSET $3) AS page
-	JOIN chats c ON c.id = page.id` + viewJoins + `
-	ORDER BY c.updated_at DESC, c.id DESC`
+		AND ($5 = '' OR f.updated_at < $4 OR (f.updated_at = $4 AND f.id < $5))
+	ORDER BY f.updated_at DESC, f.id DESC
+	LIMIT $2 OFFSET $3`
+
+// chatsAtOnce is how many chats one statement reads in full, and thereby how much is read beyond the end of a page.
+const chatsAtOnce = 24
+
+// selectChatsStatement reads chats in full, in any order.
+var selectChatsStatement = `SELECT ` + viewColumns + ` FROM chats c` + viewJoins + ` WHERE c.id IN (` + placeholders(2, chatsAtOnce) + `)`
+
+// placeholders are n of them, from a number on.
+func placeholders(from, n int) string {
+	places := make([]string, n)
+	for i := range places {
+		places[i] = "$" + strconv.Itoa(from+i)
+	}
+	return strings.Join(places, ", ")
+}
 
 const (
 	insertChatStatement = `
 		INSERT INTO chats (id, type, pair, metadata, created_at, created_by, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $5)
-		ON CONFLICT (pair) DO NOTHING`
+		VALUES ($1, $2, $3, $4, $5, $6, $5)`
 
 	selectPair = `SELECT id FROM chats WHERE pair = $1`
 
@@ -104,19 +119,46 @@ func selectChat(ctx context.Context, q store.Querier, userID, id string) (Chat, 
 	return c, nil
 }
 
-func selectChats(ctx context.Context, q store.Querier, userID string, limit, offset int) ([]Chat, error) {
-	rows, err := q.Query(ctx, selectChatsStatement, userID, limit, offset)
+func readPlaces(ctx context.Context, q store.Querier, userID string, limit, offset int, after place) ([]place, error) {
+	rows, err := q.Query(ctx, selectPlaces, userID, limit, offset, after.at, after.id)
+	if err != nil {
+		return nil, fmt.Errorf("list chats: %w", err)
+	}
+	defer rows.Close()
+	var places []place
+	for rows.Next() {
+		var p place
+		if err := rows.Scan(&p.id, &p.at); err != nil {
+			return nil, fmt.Errorf("list chats: %w", err)
+		}
+		places = append(places, p)
+	}
+	return places, rows.Err()
+}
+
+// selectChats reads at most chatsAtOnce chats as the user sees them.
+func selectChats(ctx context.Context, q store.Querier, userID string, places []place) ([]Chat, error) {
+	args := make([]any, 1, chatsAtOnce+1)
+	args[0] = userID
+	position := make(map[string]int, len(places))
+	for i := range chatsAtOnce { // Shorter lists are filled up, so that one prepared statement serves all.
+		args = append(args, places[min(i, len(places)-1)].id)
+	}
+	for i, p := range places {
+		position[p.id] = i
+	}
+	rows, err := q.Query(ctx, selectChatsStatement, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read chats: %w", err)
 	}
 	defer rows.Close()
-	chats := []Chat{}
+	chats := make([]Chat, len(places))
 	for rows.Next() {
 		c, err := scanChat(rows)
 		if err != nil {
 			return nil, fmt.Errorf("read chats: %w", err)
 		}
-		chats = append(chats, c)
+		chats[position[c.ID]] = c
 	}
 	return chats, rows.Err()
 }
@@ -128,24 +170,27 @@ type newChat struct {
 	pair      *string
 	metadata  jsontext.Value
 	createdBy string
+	at        store.Time
 }
 
-// insertChat makes a chat, or finds the one that the same two have already.
-func insertChat(ctx context.Context, tx *store.Tx, c newChat, members []string) (id string, made bool, err error) {
-	n, err := tx.Exec(ctx, insertChatStatement, c.id, string(c.kind), c.pair, string(c.metadata), tx.Now(), c.createdBy)
+// findPair finds the direct chat of two users. There is one writer, so that none appears between this and inserting one.
+func findPair(ctx context.Context, q store.Querier, pair string) (id string, err error) {
+	err = q.QueryRow(ctx, selectPair, pair).Scan(&id)
+	return id, err
+}
+
+// insertChat makes a chat.
+func insertChat(ctx context.Context, tx *store.Tx, c newChat, members []string) error {
+	_, err := tx.Exec(ctx, insertChatStatement, c.id, string(c.kind), c.pair, string(c.metadata), c.at, c.createdBy)
 	if err != nil {
-		return "", false, err
-	}
-	if n == 0 {
-		err := tx.QueryRow(ctx, selectPair, c.pair).Scan(&id)
-		return id, false, err
+		return err
 	}
 	for _, userID := range members {
 		if err := insertParticipant(ctx, tx, c.id, position{userID: userID}, c.createdBy); err != nil {
-			return "", false, err
+			return err
 		}
 	}
-	return c.id, true, nil
+	return nil
 }
 
 func insertParticipant(ctx context.Context, tx *store.Tx, chatID string, p position, by string) error {

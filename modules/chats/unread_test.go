@@ -116,8 +116,9 @@ func compare(r *rapid.T, s *servertest.Server, as func(string) context.Context, 
 	for i, userID := range m.in {
 		list := chats.ListInput{Limit: &latest}
 		ok(r, validated(&list))
-		all, err := s.Chats.List(as(userID), list)
+		listed, err := s.Chats.List(as(userID), list)
 		ok(r, err)
+		all := listed.Body.([]chats.Chat)
 		want := int64(len(m.unread[userID]))
 		if len(all) != 1 || all[0].ID != id || all[0].UnreadCount != want {
 			r.Fatalf("the list of %s has %+v, want %d unread", userID, all, want)

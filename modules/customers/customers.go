@@ -66,9 +66,8 @@ type notifier interface {
 
 // identities knows which personas belong to a user.
 type identities interface {
-	// IsPerson reports whether a persona linked to the user has these names, compared without regard to case, and was
-	// born on this day, which is empty where nobody knows it. A persona that he took from himself or renamed counts, too.
-	IsPerson(ctx context.Context, q store.Querier, userID, firstName, lastName, dateOfBirth string) (bool, error)
+	// Identities returns who a user is, or ever was, by the personas that are linked to them.
+	Identities(ctx context.Context, q store.Querier, userID string) ([]value.Identity, error)
 }
 
 // Service is the module. Make one with [New].
@@ -76,12 +75,16 @@ type Service struct {
 	db         *store.DB
 	notify     notifier
 	identities identities
+	quota      records.Quota
 }
 
 // New makes the module on a database.
 func New(db *store.DB, notify notifier, identities identities) *Service {
 	return &Service{db: db, notify: notify, identities: identities}
 }
+
+// SetQuota bounds what one user may store. Without it nothing is counted.
+func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 
 // Create enters a customer. His verification has not started.
 func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) {
@@ -93,6 +96,9 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) 
 	keys := c.derive()
 	after := s.db.Digest(auditedWith(c, keys))
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := s.quota.Charge(ctx, tx, access.Customers, c.createdBy, 1, c.weight()); err != nil {
+			return err
+		}
 		if err := insertCustomer(ctx, tx, c, keys); err != nil {
 			return err
 		}
@@ -104,6 +110,12 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) 
 		})
 	})
 	return c, err
+}
+
+// weight is what the customer takes of the quota of its creator.
+func (c Customer) weight() int64 {
+	a := c.address()
+	return records.Weight(c.FirstName, c.LastName, c.Email, a.Street, a.City, string(c.Metadata))
 }
 
 // name is how the customer is called in notifications.
@@ -124,25 +136,18 @@ func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Customer], 
 	return customerList.Page(ctx, s.db, in.Query, table.Visible(access.From(ctx)))
 }
 
-// Update replaces the data that are given and keeps the others. What verification has found stays as it is.
+// Update replaces the data that are given and keeps the others. A verified customer whose identity changes goes back to
+// review. It returns fault.SelfVerification for a reviewer who would become the customer whose case they have decided.
 func (s *Service) Update(ctx context.Context, in UpdateInput) (Customer, error) {
-	var c Customer
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := records.ForChange(ctx, tx, table, in.ID, access.Update)
+	prepare := func(ctx context.Context, q store.Querier, before Customer) (step, error) {
+		after, err := in.apply(before, value.DateOf(s.db.Now().Std()))
 		if err != nil {
-			return err
+			return step{}, err
 		}
-		if c, err = in.apply(before, value.DateOf(tx.Now().Std())); err != nil {
-			return err
-		}
-		c.UpdatedAt, c.version = tx.Now(), before.version+1
-		if err := updateCustomer(ctx, tx, c, access.From(ctx).UserID); err != nil {
-			return err
-		}
-		table.Audit(ctx, tx, "customers.update", c.ID, audited(before), audited(c))
-		return nil
-	})
-	return c, err
+		return s.revision(ctx, q, before, after)
+	}
+	st, err := records.Revise(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
+	return st.after, err
 }
 
 // Allow tells other modules whether the caller may do with a customer what is wanted. It returns fault.CustomerNotFound

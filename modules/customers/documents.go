@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"slices"
+	"strings"
 
 	"kontor/modules/value"
+	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -40,6 +43,56 @@ func (s *Service) sealDocuments(customerID string, documents []submitted) ([]sea
 			country: d.country, countryKey: d.countryKey, expiryDate: d.expiryDate})
 	}
 	return sealed, nil
+}
+
+// validity reads what kinds of documents a customer has and until when, without their numbers. Those that are being
+// handed in count, too, and take the place of the same ones from before.
+func validity(ctx context.Context, q store.Querier, customerID string, submitted []sealedDocument, today value.Date) ([]Document, error) {
+	rows, err := q.Query(ctx, selectValidity, customerID)
+	if err != nil {
+		return nil, fmt.Errorf("read documents: %w", err)
+	}
+	defer rows.Close()
+	type key struct{ kind, number, country string }
+	documents := map[key]Document{}
+	for rows.Next() {
+		var d Document
+		var k key
+		if err := rows.Scan(&d.ID, &k.kind, &k.number, &k.country, &d.ExpiryDate); err != nil {
+			return nil, fmt.Errorf("read document: %w", err)
+		}
+		d.Type = DocumentType(k.kind)
+		documents[k] = d
+	}
+	for _, s := range submitted {
+		documents[key{string(s.kind), s.numberKey, s.countryKey}] = Document{ID: s.id, Type: s.kind, ExpiryDate: s.expiryDate}
+	}
+	all := make([]Document, 0, len(documents))
+	for _, d := range documents {
+		d.Expired = !d.validOn(today)
+		all = append(all, d)
+	}
+	slices.SortFunc(all, func(a, b Document) int { return strings.Compare(a.ID, b.ID) })
+	return all, rows.Err()
+}
+
+// maxStored is how many documents a customer can have: they are all in one answer.
+const maxStored = 200
+
+// newDocuments counts those of the documents that the customer does not have yet.
+func newDocuments(ctx context.Context, q store.Querier, customerID string, submitted []sealedDocument) (int64, error) {
+	have, err := validity(ctx, q, customerID, nil, value.Date{})
+	if err != nil {
+		return 0, err
+	}
+	all, err := validity(ctx, q, customerID, submitted, value.Date{})
+	if err != nil {
+		return 0, err
+	}
+	if len(all) > maxStored && len(all) > len(have) {
+		return 0, fault.Invalid("documents", "invalid.max_items", fault.Args{"Max": maxStored})
+	}
+	return int64(len(all) - len(have)), nil
 }
 
 // documents reads the documents of a customer with their numbers.

@@ -25,7 +25,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Faults: []fault.Kind{fault.CustomerNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},
 		{Name: "customers.update", Method: http.MethodPut, Path: "/v1/customers/{id}", Roles: all,
 			Access: access.On(access.Customers, access.Update), Summary: "Replace the given data of a customer.",
-			Faults: []fault.Kind{fault.CustomerNotFound, fault.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Update)},
+			Faults: []fault.Kind{fault.CustomerNotFound, fault.SelfVerification, fault.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Update)},
 		{Name: "customers.kyc", Method: http.MethodGet, Path: "/v1/customers/{id}/kyc", Roles: all,
 			Access: access.On(access.Customers, access.Read), Summary: "Tell how far the verification of a customer has come.",
 			Faults: []fault.Kind{fault.CustomerNotFound}, Handle: endpoint.JSON(http.StatusOK, s.GetKYC)},
@@ -39,6 +39,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.Decide)},
 	}
 	for i := range rows {
+		if m := rows[i].Method; m == http.MethodPost || m == http.MethodPut { // these can add to what the owner stores
+			rows[i].Faults = append(rows[i].Faults, fault.QuotaExceeded)
+		}
 		rows[i].Tag, rows[i].Limit = "Customers", limit.Private
 	}
 	return rows

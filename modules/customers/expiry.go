@@ -17,20 +17,53 @@ const expiryBatch = 100
 // the creators of customers once for each document that expires soon. It may run at any time and again.
 func (s *Service) RunExpiry(ctx context.Context) error {
 	today := value.DateOf(s.db.Now().Std())
-	if err := s.inBatches(ctx, today, selectExpired, s.expire); err != nil {
+	ahead := map[string]step{} // of the customers of a batch: digests are made before its transaction
+	prepare := func(ids []string) error {
+		clear(ahead)
+		for _, id := range ids {
+			before, err := table.Any(ctx, s.db, id)
+			if err != nil {
+				return err
+			}
+			ahead[id] = s.expiry(before)
+		}
+		return nil
+	}
+	expire := func(ctx context.Context, tx *store.Tx, id string) error {
+		before, err := table.Any(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		st, prepared := ahead[id]
+		if !prepared || st.before.version != before.version {
+			st = s.expiry(before)
+		}
+		return s.write(ctx, tx, st)
+	}
+	if err := s.inBatches(ctx, today, selectExpired, prepare, expire); err != nil {
 		return fmt.Errorf("expire customers: %w", err)
 	}
-	if err := s.inBatches(ctx, today.AddDays(expiringSoonDays), selectExpiring, s.warn); err != nil {
+	if err := s.inBatches(ctx, today.AddDays(expiringSoonDays), selectExpiring, nil, s.warn); err != nil {
 		return fmt.Errorf("warn of expiring documents: %w", err)
 	}
 	return nil
 }
 
-// inBatches runs a change over the customers that a statement finds until it finds none.
-func (s *Service) inBatches(ctx context.Context, day value.Date, statement string,
+// inBatches runs a change over the rows that a statement finds until it finds none. prepare, unless it is nil, sees each
+// batch before its transaction.
+func (s *Service) inBatches(ctx context.Context, day value.Date, statement string, prepare func(ids []string) error,
 	change func(ctx context.Context, tx *store.Tx, id string) error,
 ) error {
 	for ctx.Err() == nil {
+		if prepare != nil {
+			ids, err := selectIDs(ctx, s.db, statement, day.String(), value.DateOf(s.db.Now().Std()).String(), expiryBatch)
+			if err != nil {
+				return err
+			}
+			if err := prepare(ids); err != nil {
+				return err
+			}
+		}
 		found := 0
 		err := s.db.InTx(ctx, func(tx *store.Tx) error {
 			ids, err := selectIDs(ctx, tx, statement, day.String(), value.DateOf(tx.Now().Std()).String(), expiryBatch)
@@ -52,14 +85,11 @@ func (s *Service) inBatches(ctx context.Context, day value.Date, statement strin
 	return ctx.Err()
 }
 
-func (s *Service) expire(ctx context.Context, tx *store.Tx, id string) error {
-	before, err := table.Any(ctx, tx, id)
-	if err != nil {
-		return err
-	}
-	c := before
-	c.KYCStatus, c.VerificationLevel = Expired, LevelNone
-	return s.change(ctx, tx, before, &c, "customers.kyc_expire", "")
+// expiry makes the step of a customer that expires.
+func (s *Service) expiry(before Customer) step {
+	after := before
+	after.KYCStatus, after.VerificationLevel = Expired, LevelNone
+	return s.verification(before, after, "customers.kyc_expire", "")
 }
 
 func (s *Service) warn(ctx context.Context, tx *store.Tx, documentID string) error {

@@ -42,7 +42,8 @@ func (Level) Values() []string {
 	return []string{string(LevelNone), string(LevelBasic), string(LevelStandard), string(LevelEnhanced)}
 }
 
-// transitions are the changes of state that a reviewer can make.
+// transitions are the changes of state that a reviewer can make. A change of a verified identity also leads from
+// verified to in_review, by itself.
 var transitions = map[Status][]Status{
 	NotStarted:     {Pending},
 	Pending:        {InReview},
@@ -57,7 +58,7 @@ var transitions = map[Status][]Status{
 const (
 	byReviewer = "reviewer" // holds the permission to update all customers
 	byOwner    = "owner"    // may update this customer: by handing in documents
-	bySystem   = "system"   // the daily job
+	bySystem   = "system"   // the daily job, and a change of the identity that was verified
 )
 
 // whoMay lists for each next state who may bring it about.
@@ -71,6 +72,9 @@ func whoMay(status Status) map[Status][]string {
 		case next == Expired:
 			who[next] = append(who[next], bySystem)
 		}
+	}
+	if status == Verified {
+		who[InReview] = []string{bySystem}
 	}
 	return who
 }

@@ -28,15 +28,43 @@ const upsertDocumentStatement = `
 		warned_at = NULL, updated_at = excluded.updated_at, version = kyc_documents.version + 1`
 
 const insertChangeStatement = `
-	INSERT INTO kyc_changes (id, customer_id, from_status, to_status, verification_level, reason, changed_at, changed_by)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+	INSERT INTO kyc_changes (id, customer_id, from_status, to_status, verification_level, reason, changed_at, changed_by, changes_sealed)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 
+// selectChangesStatement reads the newest 100 changes of the state and the newest 100 that concern the identity alone:
+// whoever changes an identity again and again does not push the decisions out of sight.
 const selectChangesStatement = `
-	SELECT from_status, to_status, verification_level, reason, changed_at, changed_by
-	FROM kyc_changes
-	WHERE customer_id = $1
-	ORDER BY changed_at DESC, id DESC
-	LIMIT 100`
+	SELECT id, from_status, to_status, verification_level, reason, changed_at, changed_by, changes_sealed
+	FROM (SELECT id, from_status, to_status, verification_level, reason, changed_at, changed_by, changes_sealed
+		FROM kyc_changes
+		WHERE customer_id = $1 AND (from_status <> to_status OR changes_sealed = '')
+		ORDER BY changed_at DESC, id DESC
+		LIMIT 100) AS decisions
+	UNION ALL
+	SELECT id, from_status, to_status, verification_level, reason, changed_at, changed_by, changes_sealed
+	FROM (SELECT id, from_status, to_status, verification_level, reason, changed_at, changed_by, changes_sealed
+		FROM kyc_changes
+		WHERE customer_id = $1 AND from_status = to_status AND changes_sealed <> ''
+		ORDER BY changed_at DESC, id DESC
+		LIMIT 100) AS identities
+	ORDER BY changed_at DESC, id DESC`
+
+// hasDecidedStatement finds a decision of a reviewer about a customer.
+const hasDecidedStatement = `
+	SELECT 1 FROM kyc_changes
+	WHERE customer_id = $1 AND changed_by = $2 AND to_status IN ('verified', 'rejected', 'action_required', 'expired')
+		AND (from_status <> to_status OR changes_sealed = '')
+	LIMIT 1`
+
+const selectValidity = `
+	SELECT id, type, number_key, country_key, expiry_date FROM kyc_documents WHERE customer_id = $1`
+
+const selectIdentitiesStatement = `SELECT name_hash, birth_hash FROM customer_identities WHERE customer_id = $1`
+
+const insertIdentityStatement = `
+	INSERT INTO customer_identities (customer_id, name_hash, birth_hash, until)
+	VALUES ($1, $2, $3, $4)
+	ON CONFLICT (customer_id, name_hash, birth_hash) DO UPDATE SET until = excluded.until`
 
 // ownsEmailStatement finds a validated e-mail address of a user.
 const ownsEmailStatement = `
@@ -83,14 +111,45 @@ func upsertDocument(ctx context.Context, tx *store.Tx, d sealedDocument, by stri
 	return auditDocument(ctx, tx, d)
 }
 
-func insertChange(ctx context.Context, tx *store.Tx, before, after Customer, reason, by string) error {
-	id := store.NewID()
-	_, err := tx.Exec(ctx, insertChangeStatement, id, after.ID, string(before.KYCStatus), string(after.KYCStatus),
-		string(after.VerificationLevel), reason, tx.Now(), by)
+func insertChange(ctx context.Context, tx *store.Tx, st step, by string) error {
+	_, err := tx.Exec(ctx, insertChangeStatement, st.entry.id, st.after.ID, string(st.before.KYCStatus), string(st.after.KYCStatus),
+		string(st.after.VerificationLevel), st.entry.reason, tx.Now(), by, st.entry.changes)
 	if err != nil {
 		return err
 	}
-	return changeProof.Audit(ctx, tx, "customers.kyc_change", id, nil)
+	return changeProof.Audit(ctx, tx, "customers.kyc_change", st.entry.id, nil)
+}
+
+func hasDecided(ctx context.Context, q store.Querier, customerID, userID string) (bool, error) {
+	var one int
+	err := q.QueryRow(ctx, hasDecidedStatement, customerID, userID).Scan(&one)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func insertIdentity(ctx context.Context, tx *store.Tx, customerID string, h identityHash) error {
+	_, err := tx.Exec(ctx, insertIdentityStatement, customerID, h.name, h.birth, tx.Now())
+	return err
+}
+
+// selectIdentities reads who a customer was before.
+func selectIdentities(ctx context.Context, q store.Querier, customerID string) ([]identityHash, error) {
+	rows, err := q.Query(ctx, selectIdentitiesStatement, customerID)
+	if err != nil {
+		return nil, fmt.Errorf("read former identities: %w", err)
+	}
+	defer rows.Close()
+	var former []identityHash
+	for rows.Next() {
+		var h identityHash
+		if err := rows.Scan(&h.name, &h.birth); err != nil {
+			return nil, fmt.Errorf("read former identity: %w", err)
+		}
+		former = append(former, h)
+	}
+	return former, rows.Err()
 }
 
 func selectChanges(ctx context.Context, q store.Querier, customerID string) ([]Change, error) {
@@ -103,7 +162,7 @@ func selectChanges(ctx context.Context, q store.Querier, customerID string) ([]C
 	for rows.Next() {
 		var c Change
 		var from, to, level string
-		if err := rows.Scan(&from, &to, &level, &c.Reason, &c.ChangedAt, &c.ChangedBy); err != nil {
+		if err := rows.Scan(&c.id, &from, &to, &level, &c.Reason, &c.ChangedAt, &c.ChangedBy, &c.sealed); err != nil {
 			return nil, fmt.Errorf("read KYC change: %w", err)
 		}
 		c.From, c.To, c.VerificationLevel = Status(from), Status(to), Level(level)

@@ -42,7 +42,7 @@ func TestKYC_GoesFromDocumentsToVerified(t *testing.T) {
 			Contains: []string{`"kyc_status":"verified"`, `"verification_level":"basic"`}},
 		{Name: "the history tells all", As: owner, Method: "GET", Path: path, Status: 200,
 			Contains: []string{`"from":"in_review","to":"verified"`, `"reason":"seen in person"`, `"from":"not_started","to":"pending"`,
-				`"transitions":{"expired":["reviewer","system"]}`, `"X1234567"`}},
+				`"transitions":{"expired":["reviewer","system"],"in_review":["system"]}`, `"X1234567"`}},
 		{Name: "a proof of address is due for the next level", As: owner, Method: "GET", Path: path, Status: 200,
 			Contains: []string{`"currently_due":["proof_of_address"]`}},
 	})
@@ -196,7 +196,10 @@ func TestDecide_RefusesAReviewerWhoWasTheCustomer(t *testing.T) {
 		}, 200},
 		"was misspelled": {func(t *testing.T, _ *servertest.Client, persona string) {
 			s.Admin().Do("PUT", persona, person("Eve")).Expect(t, 200)
-		}, 200},
+		}, 403},
+		"was unlinked by a colleague": {func(t *testing.T, self *servertest.Client, persona string) {
+			s.User(access.Advisor).Do("DELETE", persona+"/users/"+self.UserID, nil).Expect(t, 200)
+		}, 403},
 	} {
 		t.Run(name, func(t *testing.T) {
 			self := s.User(access.Advisor)

@@ -90,8 +90,8 @@ func insertCustomer(ctx context.Context, tx *store.Tx, c Customer, d derived) er
 	return err
 }
 
-func updateCustomer(ctx context.Context, tx *store.Tx, c Customer, by string) error {
-	a, d := c.address(), c.derive()
+func updateCustomer(ctx context.Context, tx *store.Tx, c Customer, d derived, by string) error {
+	a := c.address()
 	_, err := tx.Exec(ctx, updateStatement, c.ID, c.Type, c.FirstName, d.firstName, c.LastName, d.lastName, c.Email, d.email,
 		c.Phone, dateColumn(c.DateOfBirth), c.Nationality, c.Address != nil, a.Street, a.City, d.city, a.PostalCode, a.Country,
 		string(c.Metadata), d.language, c.UpdatedAt, by, c.version)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"kontor/modules/notice"
 	"kontor/modules/records"
 	"kontor/modules/value"
 	"kontor/server/access"
@@ -30,22 +29,25 @@ type KYC struct {
 // ETag is the version of the customer.
 func (k KYC) ETag() string { return endpoint.VersionTag(k.version) }
 
-// Change is one change of a customer's state.
+// Change is one change of a customer's state or identity.
 type Change struct {
-	From              Status     `json:"from"`
-	To                Status     `json:"to"`
-	VerificationLevel Level      `json:"verification_level"`
-	Reason            string     `json:"reason"`
-	ChangedAt         store.Time `json:"changed_at"`
-	ChangedBy         string     `json:"changed_by"`
+	From              Status        `json:"from"`
+	To                Status        `json:"to"`
+	VerificationLevel Level         `json:"verification_level"`
+	Reason            string        `json:"reason"`
+	ChangedAt         store.Time    `json:"changed_at"`
+	ChangedBy         string        `json:"changed_by"`
+	Changes           []FieldChange `json:"changes" doc:"What changed of the customer's identity; empty for callers who may not review."`
+
+	id, sealed string
 }
 
-// mayReview reports whether the caller decides about customers: he holds the permission to update all of them. The
+// mayReview reports whether the caller decides about customers: they hold the permission to update all of them. The
 // owner of a single customer does not.
 func mayReview(caller *access.Caller) bool { return caller.May(access.Customers, access.Update) }
 
-// GetKYC tells how far the verification of a customer has come. Numbers of documents are masked for a caller who may
-// not update the customer.
+// GetKYC returns how far the verification of a customer has come. Numbers of documents are masked for a caller who may
+// not update the customer; what changed of an identity is for reviewers.
 func (s *Service) GetKYC(ctx context.Context, in OneInput) (KYC, error) {
 	c, err := table.Get(ctx, s.db, in.ID, access.Read)
 	if err != nil {
@@ -62,7 +64,7 @@ func (s *Service) GetKYC(ctx context.Context, in OneInput) (KYC, error) {
 	if k.Documents, err = s.documents(ctx, s.db, c.ID, today); err != nil {
 		return KYC{}, err
 	}
-	if k.History, err = selectChanges(ctx, s.db, c.ID); err != nil {
+	if k.History, err = s.history(ctx, c.ID); err != nil {
 		return KYC{}, err
 	}
 	k.Requirements = requirements(c, k.Documents, today)
@@ -79,48 +81,66 @@ func (s *Service) GetKYC(ctx context.Context, in OneInput) (KYC, error) {
 	return k, nil
 }
 
-// SubmitKYC adds documents to a customer. It moves him to pending where that is the way on and, with verified_at from a
-// caller who may review, to verified. It returns fault.InvalidKYCTransition when the documents do not carry that.
+// history reads the newest changes of a customer's state and identity.
+func (s *Service) history(ctx context.Context, customerID string) ([]Change, error) {
+	changes, err := selectChanges(ctx, s.db, customerID)
+	if err != nil {
+		return nil, err
+	}
+	reviews := mayReview(access.From(ctx))
+	for i := range changes {
+		c := &changes[i]
+		c.Changes = []FieldChange{}
+		if !reviews {
+			continue
+		}
+		if c.Changes, err = s.unseal(customerID, c.id, c.sealed); err != nil {
+			return nil, err
+		}
+	}
+	return changes, nil
+}
+
+// SubmitKYC adds documents to a customer. It moves the customer to pending where that is the way on and, with verified_at
+// from a caller who may review, to verified: that is a decision like any other. It returns fault.InvalidKYCTransition when
+// the documents do not support that and fault.SelfVerification for a reviewer who is the customer.
 func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (Customer, error) {
 	sealed, err := s.sealDocuments(in.ID, in.documents)
 	if err != nil {
 		return Customer{}, err
 	}
-	var c Customer
-	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := records.ForChange(ctx, tx, table, in.ID, access.Update)
-		if err != nil {
-			return err
+	prepare := func(ctx context.Context, q store.Querier, before Customer) (step, error) {
+		now := s.db.Now()
+		if err := in.checkDates(value.DateOf(now.Std()), now); err != nil {
+			return step{}, err
 		}
-		if err := in.checkDates(value.DateOf(tx.Now().Std()), tx.Now()); err != nil {
-			return err
-		}
-		for _, d := range sealed {
-			if err := upsertDocument(ctx, tx, d, access.From(ctx).UserID); err != nil {
-				return err
-			}
-		}
-		c = before
+		c := before
 		if c.KYCStatus == NotStarted || c.KYCStatus == Rejected || c.KYCStatus == Expired {
 			c.KYCStatus, c.VerificationLevel = Pending, LevelNone
 		}
 		if in.verifiedAt != nil && mayReview(access.From(ctx)) {
-			if err := s.verify(ctx, tx, &c, *in.verifiedAt); err != nil {
-				return err
+			if err := s.verify(ctx, q, &c, sealed, *in.verifiedAt); err != nil {
+				return step{}, err
 			}
 		}
-		return s.change(ctx, tx, before, &c, "customers.kyc_submit", "")
-	})
-	return c, err
+		st := s.verification(before, c, "customers.kyc_submit", "")
+		st.documents = sealed
+		if st.added, err = newDocuments(ctx, q, before.ID, sealed); err != nil {
+			return step{}, err
+		}
+		return st, nil
+	}
+	st, err := records.Revise(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
+	return st.after, err
 }
 
-// verify makes a customer verified at the best level that his documents carry.
-func (s *Service) verify(ctx context.Context, tx *store.Tx, c *Customer, at store.Time) error {
-	if err := s.refuseSelf(ctx, tx, *c); err != nil {
+// verify makes a customer verified at the best level that the documents support, those just handed in among them.
+func (s *Service) verify(ctx context.Context, q store.Querier, c *Customer, submitted []sealedDocument, at store.Time) error {
+	if err := s.refuseSelf(ctx, q, *c); err != nil {
 		return err
 	}
-	today := value.DateOf(tx.Now().Std())
-	documents, err := s.documents(ctx, tx, c.ID, today)
+	today := value.DateOf(s.db.Now().Std())
+	documents, err := validity(ctx, q, c.ID, submitted, today)
 	if err != nil {
 		return err
 	}
@@ -136,36 +156,33 @@ func (s *Service) verify(ctx context.Context, tx *store.Tx, c *Customer, at stor
 	return nil
 }
 
-// next lists the states that may follow, never nil.
+// next lists the states that a reviewer may choose, never nil.
 func next(status Status) []Status { return append([]Status{}, transitions[status]...) }
 
 // Decide changes the state or the level of a customer by decision of a reviewer. It returns fault.NoAccess for anybody
 // else, fault.SelfVerification for a reviewer who is the customer, and fault.InvalidKYCTransition with the states that
 // may follow.
 func (s *Service) Decide(ctx context.Context, in DecideInput) (Customer, error) {
-	var c Customer
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := records.ForChange(ctx, tx, table, in.ID, access.Update)
-		if err != nil {
-			return err
-		}
+	prepare := func(ctx context.Context, q store.Querier, before Customer) (step, error) {
 		if !mayReview(access.From(ctx)) {
-			return fault.NoAccess
+			return step{}, fault.NoAccess
 		}
-		if err := s.refuseSelf(ctx, tx, before); err != nil {
-			return err
+		if err := s.refuseSelf(ctx, q, before); err != nil {
+			return step{}, err
 		}
-		if c, err = s.decided(ctx, tx, before, in); err != nil {
-			return err
+		c, err := s.decided(ctx, q, before, in)
+		if err != nil {
+			return step{}, err
 		}
-		return s.change(ctx, tx, before, &c, "customers.kyc_decide", in.Reason)
-	})
-	return c, err
+		return s.verification(before, c, "customers.kyc_decide", in.Reason), nil
+	}
+	st, err := records.Revise(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
+	return st.after, err
 }
 
-// decided is the customer after a decision. A level belongs to a verified customer only; without one in the decision it
-// is what his documents carry, and at least basic: the reviewer has seen what he has seen.
-func (s *Service) decided(ctx context.Context, tx *store.Tx, c Customer, in DecideInput) (Customer, error) {
+// decided is the customer after a decision. Only a verified customer has a level. Without a level in the decision, use the
+// level that the documents support, and at least basic: reviewers may have seen more than was handed in.
+func (s *Service) decided(ctx context.Context, q store.Querier, c Customer, in DecideInput) (Customer, error) {
 	if in.KYCStatus != "" {
 		if !c.KYCStatus.allows(in.KYCStatus) {
 			return c, fault.InvalidKYCTransition.Detail("allowed", next(c.KYCStatus))
@@ -178,8 +195,8 @@ func (s *Service) decided(ctx context.Context, tx *store.Tx, c Customer, in Deci
 		}
 		return c, nil
 	}
+	now := s.db.Now()
 	if in.KYCStatus == Verified {
-		now := tx.Now()
 		c.verifiedAt = &now
 	}
 	switch {
@@ -190,8 +207,8 @@ func (s *Service) decided(ctx context.Context, tx *store.Tx, c Customer, in Deci
 		c.VerificationLevel = in.VerificationLevel
 		return c, nil
 	}
-	today := value.DateOf(tx.Now().Std())
-	documents, err := s.documents(ctx, tx, c.ID, today)
+	today := value.DateOf(now.Std())
+	documents, err := validity(ctx, q, c.ID, nil, today)
 	if err != nil {
 		return c, err
 	}
@@ -199,51 +216,4 @@ func (s *Service) decided(ctx context.Context, tx *store.Tx, c Customer, in Deci
 		c.VerificationLevel = LevelBasic
 	}
 	return c, nil
-}
-
-// refuseSelf keeps a reviewer from deciding about himself: about a customer with an e-mail address of his own, or with
-// the name and, as far as it is known, the day of birth of a persona that is linked to him.
-func (s *Service) refuseSelf(ctx context.Context, tx *store.Tx, c Customer) error {
-	reviewer := access.From(ctx).UserID
-	same, err := ownsEmail(ctx, tx, reviewer, c.Email)
-	if err != nil {
-		return err
-	}
-	if !same {
-		born := "" // a customer without a date of birth must not be the way round the rule
-		if !c.DateOfBirth.IsZero() {
-			born = c.DateOfBirth.String()
-		}
-		if same, err = s.identities.IsPerson(ctx, tx, reviewer, c.FirstName, c.LastName, born); err != nil {
-			return err
-		}
-	}
-	if same {
-		return fault.SelfVerification
-	}
-	return nil
-}
-
-// change writes a customer whose verification has moved on, its history and its audit entry, and tells his creator when
-// the state is another one.
-func (s *Service) change(ctx context.Context, tx *store.Tx, before Customer, c *Customer, action, reason string) error {
-	actor := records.Actor(ctx)
-	c.UpdatedAt, c.version = tx.Now(), before.version+1
-	if err := updateVerification(ctx, tx, *c, actor); err != nil {
-		return err
-	}
-	table.Audit(ctx, tx, action, c.ID, audited(before), audited(*c))
-	if c.KYCStatus == before.KYCStatus && c.VerificationLevel == before.VerificationLevel {
-		return nil
-	}
-	if err := insertChange(ctx, tx, before, *c, reason, actor); err != nil {
-		return err
-	}
-	if c.KYCStatus == before.KYCStatus {
-		return nil
-	}
-	return s.notify.Notify(ctx, tx, notice.Notice{
-		Event: notice.CustomerStatusChanged, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID, Recipients: []string{c.createdBy},
-		Args: map[string]any{"Name": c.name(), "From": string(before.KYCStatus), "To": string(c.KYCStatus)},
-	})
 }

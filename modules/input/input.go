@@ -89,8 +89,13 @@ func OneOf(v *fault.Fields, field, text string, values ...string) string {
 	return ""
 }
 
-// Metadata checks a free-form object and gives it in a compact form, "{}" for none.
+// Metadata checks a free-form object of at most [MaxMetadata] and returns it in a compact form, "{}" for none.
 func Metadata(v *fault.Fields, field string, raw jsontext.Value) string {
+	return MetadataUpTo(v, field, raw, MaxMetadata)
+}
+
+// MetadataUpTo is [Metadata] with another limit in bytes.
+func MetadataUpTo(v *fault.Fields, field string, raw jsontext.Value, limit int) string {
 	if len(raw) == 0 || raw.Kind() == 'n' {
 		return "{}"
 	}
@@ -103,8 +108,8 @@ func Metadata(v *fault.Fields, field string, raw jsontext.Value) string {
 		v.Add(field, "invalid.json")
 		return "{}"
 	}
-	if len(compact) > MaxMetadata {
-		v.Add(field, "invalid.metadata_size", fault.Args{"Max": MaxMetadata})
+	if len(compact) > limit {
+		v.Add(field, "invalid.metadata_size", fault.Args{"Max": limit})
 		return "{}"
 	}
 	return string(compact)

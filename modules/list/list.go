@@ -43,6 +43,8 @@ package list
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"kontor/server/endpoint"
 	"kontor/server/fault"
@@ -71,6 +73,7 @@ type List[T any] struct {
 	fields Fields
 	byName map[string]int
 	newest []order
+	long   []int // columns that count for the size of a page
 }
 
 // Store is what a list reads from: *store.DB.
@@ -85,7 +88,7 @@ func New[T any](s Source[T]) *List[T] {
 	if s.From == "" || s.Columns == "" || s.ID == "" || s.Scan == nil || len(s.Tables) == 0 {
 		panic("list: a source needs From, Columns, ID, Tables and Scan")
 	}
-	l := &List[T]{source: s, byName: make(map[string]int, len(s.Fields))}
+	l := &List[T]{source: s, byName: make(map[string]int, len(s.Fields)), long: long(s.Columns)}
 	for _, declared := range s.Fields {
 		f, err := declared.complete()
 		if err != nil {
@@ -229,11 +232,16 @@ func (l *List[T]) rows(ctx context.Context, db store.Querier, b *builder, stacke
 	}
 	defer rows.Close()
 	found = make([]T, 0, defaultLimit)
+	room := endpoint.PageBytes
 	withValue := stackedRow{rows: rows}
 	for rows.Next() {
 		var row Row = rows
 		if stacked {
 			row = &withValue
+		}
+		// A page ends before the row that is too much, and has_more says that there is more; the first row always fits.
+		if room -= rowBytes + rows.Size(l.long); room < 0 && len(found) > 0 {
+			return found, stored, nil
 		}
 		item, err := l.source.Scan(row)
 		if err != nil {
@@ -245,6 +253,24 @@ func (l *List[T]) rows(ctx context.Context, db store.Querier, b *builder, stacke
 		}
 	}
 	return found, stored, rows.Err()
+}
+
+// rowBytes is what a row takes in an answer beside its long columns, generously.
+const rowBytes = 1500
+
+// longColumns are the columns, in any list, whose texts may be long enough to matter for the size of an answer.
+var longColumns = []string{"metadata", "description", "assignees", "content", "text"}
+
+// long finds the places of the long columns among those that a list reads.
+func long(columns string) (places []int) {
+	for i, column := range strings.Split(columns, ",") {
+		if slices.ContainsFunc(strings.Fields(column), func(word string) bool {
+			return slices.Contains(longColumns, word[strings.LastIndexByte(word, '.')+1:])
+		}) {
+			places = append(places, i)
+		}
+	}
+	return places
 }
 
 // stackedRow gives the module's scanner the columns that it knows and keeps the one after them.

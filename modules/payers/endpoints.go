@@ -29,6 +29,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Faults: []fault.Kind{fault.PayerNotFound, fault.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Archive)},
 	}
 	for i := range rows {
+		if m := rows[i].Method; m == http.MethodPost || m == http.MethodPut { // these can add to what the owner stores
+			rows[i].Faults = append(rows[i].Faults, fault.QuotaExceeded)
+		}
 		rows[i].Tag, rows[i].Limit, rows[i].Roles = "Payers", limit.Private, []string{access.Advisor, access.Customer}
 	}
 	return rows

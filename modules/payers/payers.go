@@ -59,12 +59,16 @@ type Service struct {
 	db        *store.DB
 	customers customers
 	texts     endpoint.Texts
+	quota     records.Quota
 }
 
 // New makes the module on a database.
 func New(db *store.DB, customers customers, texts endpoint.Texts) *Service {
 	return &Service{db: db, customers: customers, texts: texts}
 }
+
+// SetQuota bounds what one user may store. Without it nothing is counted.
+func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 
 // Create adds a payer to a customer that the caller may update. It returns fault.CustomerNotFound for an unknown
 // customer and fault.NoAccess for one that is not for the caller to change.
@@ -76,6 +80,9 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Payer, error) {
 	after, answer := table.Digest(s.db, p), s.db.Answer(ctx, p)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.customers.Allow(ctx, tx, p.CustomerID, access.Update); err != nil {
+			return err
+		}
+		if err := s.quota.Charge(ctx, tx, access.Payers, p.CreatedBy, 1, p.weight()); err != nil {
 			return err
 		}
 		if err := insertPayer(ctx, tx, p); err != nil {
@@ -126,9 +133,17 @@ func (s *Service) change(ctx context.Context, id, action string, wanted access.P
 			p.ModifiedAt, p.ModifiedBy, p.version = now, access.From(ctx).UserID, before.version+1
 			return p, changed, err
 		},
-		Write: func(ctx context.Context, tx *store.Tx, _, after Payer) error { return updatePayer(ctx, tx, after) },
+		Write: func(ctx context.Context, tx *store.Tx, before, after Payer) error {
+			if err := s.quota.Charge(ctx, tx, access.Payers, before.CreatedBy, 0, after.weight()-before.weight()); err != nil {
+				return err
+			}
+			return updatePayer(ctx, tx, after)
+		},
 	})
 }
+
+// weight is what the payer takes of the quota of its creator.
+func (p Payer) weight() int64 { return records.Weight(string(p.Metadata)) }
 
 // Standings answers permission checks: the creator of a payer reads, updates and deletes it.
 func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {

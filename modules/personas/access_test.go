@@ -16,7 +16,7 @@ func TestRecords_AreForOwnersUsersGrantsAndStaff(t *testing.T) {
 	owner, other, linked, advisor := s.User(access.Customer), s.User(access.Customer), s.User(access.Customer), s.User(access.Advisor)
 	id, another := newPersona(owner), newPersona(s.Admin())
 	path, missing := "/v1/personas/"+id, "/v1/personas/"+store.NewID()
-	owner.Do("POST", path+"/users", map[string]any{"user_id": linked.UserID}).Expect(t, http.StatusCreated)
+	s.Admin().Do("POST", path+"/users", map[string]any{"user_id": linked.UserID}).Expect(t, http.StatusCreated)
 	link := map[string]any{"linked_persona_id": another, "relation": "spouse"}
 	user := map[string]any{"user_id": other.UserID}
 	type call struct {
@@ -83,7 +83,7 @@ func TestCheck_TellsWhatSomebodyIsToAPersona(t *testing.T) {
 	s := servertest.Start(t)
 	owner, linked := s.User(access.Customer), s.User(access.Customer)
 	id := newPersona(owner)
-	owner.Do("POST", "/v1/personas/"+id+"/users", map[string]any{"user_id": linked.UserID}).Expect(t, http.StatusCreated)
+	s.Admin().Do("POST", "/v1/personas/"+id+"/users", map[string]any{"user_id": linked.UserID}).Expect(t, http.StatusCreated)
 	var checks []map[string]any
 	for _, permission := range []string{"read", "update", "delete"} {
 		checks = append(checks, map[string]any{"rec_type": "personas", "permission": permission, "rec_id": id})

@@ -15,15 +15,18 @@ import (
 
 // relations are what one persona can be to another, with what the other is to it then. An inverse that is a relation
 // itself means that the same fact can be told from either end.
-var relations = []struct{ relation, inverse string }{
-	{"spouse", "spouse"},
-	{"parent", "child"},
-	{"child", "parent"},
-	{"guardian", "ward"},
-	{"legal_representative", "represented"},
-	{"beneficial_owner", "owned"},
-	{"authorised_signatory", "signed_for"},
-	{"other", "other"},
+var relations = []struct {
+	relation, inverse string
+	trust             bool // it says that somebody may act or decide for another
+}{
+	{"spouse", "spouse", false},
+	{"parent", "child", false},
+	{"child", "parent", false},
+	{"guardian", "ward", true},
+	{"legal_representative", "represented", true},
+	{"beneficial_owner", "owned", true},
+	{"authorised_signatory", "signed_for", true},
+	{"other", "other", false},
 }
 
 func relationNames() []string {
@@ -43,6 +46,16 @@ func inverse(relation string) string {
 	return ""
 }
 
+// carriesTrust reports whether a relation says that somebody may act or decide for another.
+func carriesTrust(relation string) bool {
+	for _, r := range relations {
+		if r.relation == relation {
+			return r.trust
+		}
+	}
+	return false
+}
+
 // The directions of a link, seen from one of its ends.
 const (
 	outgoing = "outgoing" // it was entered at this persona
@@ -57,10 +70,12 @@ type Link struct {
 	Relation        string     `json:"relation" enum:"spouse,parent,child,guardian,legal_representative,beneficial_owner,authorised_signatory,other" doc:"What linked_persona_id is to persona_id."`
 	InverseRelation string     `json:"inverse_relation" enum:"spouse,parent,child,ward,represented,owned,signed_for,other" doc:"What persona_id is to linked_persona_id."`
 	Direction       string     `json:"direction" enum:"outgoing,incoming" doc:"Seen from the persona in the path."` // seen from the persona in the path: outgoing or incoming
+	Status          LinkStatus `json:"status" enum:"pending,active" doc:"A pending link is what somebody says; staff or the other side accept it."`
 	CreatedAt       store.Time `json:"created_at"`
 	CreatedBy       string     `json:"created_by"`
 
-	version int64
+	acceptedAt *store.Time
+	version    int64
 }
 
 // ETag is the version of the record.
@@ -112,10 +127,15 @@ func (s *Service) Links(ctx context.Context, in OfPersonaInput) (list.Page[Link]
 }
 
 // Link enters what a persona is to the one in the path, which the caller must be allowed to change; the other one he
-// must be allowed to read. It returns fault.PersonaLinkExists when that is known already, from whichever end.
+// must be allowed to read. A relation that carries trust is pending unless staff enter it. It returns fault.PersonaLinkExists when that is known already, from whichever end.
 func (s *Service) Link(ctx context.Context, in LinkInput) (Link, error) {
+	caller := access.From(ctx)
 	l := Link{ID: store.NewID(), PersonaID: in.ID, LinkedPersonaID: in.LinkedPersonaID, Relation: in.Relation,
-		CreatedBy: access.From(ctx).UserID, version: 1}
+		CreatedBy: caller.UserID, CreatedAt: s.db.Now(), version: 1}
+	if isStaff(caller) || !carriesTrust(l.Relation) {
+		l.acceptedAt = &l.CreatedAt
+	}
+	l.Status = statusOf(l.acceptedAt)
 	l = l.seenFrom(in.ID)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if _, err := table.Get(ctx, tx, in.ID, access.Update); err != nil {
@@ -124,7 +144,6 @@ func (s *Service) Link(ctx context.Context, in LinkInput) (Link, error) {
 		if _, err := table.Get(ctx, tx, in.LinkedPersonaID, access.Read); err != nil {
 			return err
 		}
-		l.CreatedAt = tx.Now()
 		known, err := linkKnown(ctx, tx, l)
 		if err != nil {
 			return err
@@ -141,16 +160,58 @@ func (s *Service) Link(ctx context.Context, in LinkInput) (Link, error) {
 	return l, err
 }
 
+// AcceptLink confirms a pending link, seen from the persona in the path: staff may, and whoever may update the other persona
+// than the one at which it was entered, unless they entered it. A link that is active already stays as it is. It returns
+// fault.PersonaNotFound, fault.PersonaLinkNotFound and fault.NoAccess.
+func (s *Service) AcceptLink(ctx context.Context, in UnlinkInput) (Link, error) {
+	var accepted Link
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if _, err := table.Get(ctx, tx, in.ID, access.Update); err != nil {
+			return err
+		}
+		l, err := findLink(ctx, tx, in)
+		if err != nil {
+			return err
+		}
+		if err := endpoint.CheckMatch(ctx, l.ETag()); err != nil {
+			return err
+		}
+		accepted = l.seenFrom(in.ID)
+		if l.acceptedAt != nil {
+			return nil
+		}
+		if caller := access.From(ctx); !isStaff(caller) && (in.ID != l.LinkedPersonaID || caller.UserID == l.CreatedBy) {
+			return fault.NoAccess
+		}
+		now := tx.Now()
+		accepted.acceptedAt, accepted.Status, accepted.version = &now, LinkActive, l.version+1
+		if err := acceptLink(ctx, tx, accepted); err != nil {
+			return err
+		}
+		if in.ID != l.PersonaID { // the link was entered at the other end, and is part of that persona's record
+			table.Audit(ctx, tx, "personas.accept_link", in.ID, nil, nil)
+		}
+		return proof.Audit(ctx, tx, "personas.accept_link", l.PersonaID, nil)
+	})
+	return accepted, err
+}
+
+// findLink reads a link of a persona, or returns fault.PersonaLinkNotFound.
+func findLink(ctx context.Context, q store.Querier, in UnlinkInput) (Link, error) {
+	l, err := selectLink(ctx, q, in.LinkID, in.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		err = fault.PersonaLinkNotFound
+	}
+	return l, err
+}
+
 // Unlink removes a link from either of its ends. It returns fault.PersonaLinkNotFound.
 func (s *Service) Unlink(ctx context.Context, in UnlinkInput) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if _, err := table.Get(ctx, tx, in.ID, access.Update); err != nil {
 			return err
 		}
-		l, err := selectLink(ctx, tx, in.LinkID, in.ID)
-		if errors.Is(err, store.ErrNotFound) {
-			return fault.PersonaLinkNotFound
-		}
+		l, err := findLink(ctx, tx, in)
 		if err != nil {
 			return err
 		}

@@ -9,11 +9,13 @@ import (
 	"kontor/store"
 )
 
-const userLinkColumns = `id, persona_id, user_id, created_at, created_by, version`
+const userLinkColumns = `id, persona_id, user_id, accepted_at, created_at, created_by, version`
 
 const insertUserLinkStatement = `
-	INSERT INTO persona_users (id, persona_id, user_id, created_at, created_by)
-	VALUES ($1, $2, $3, $4, $5)`
+	INSERT INTO persona_users (id, persona_id, user_id, accepted_at, created_at, created_by)
+	VALUES ($1, $2, $3, $4, $5, $6)`
+
+const acceptUserLinkStatement = `UPDATE persona_users SET accepted_at = $2, version = $3 WHERE id = $1`
 
 const selectUserLinkStatement = `
 	SELECT ` + userLinkColumns + ` FROM persona_users
@@ -21,11 +23,13 @@ const selectUserLinkStatement = `
 
 const deleteUserLinkStatement = `DELETE FROM persona_users WHERE id = $1`
 
-const linkColumns = `id, persona_id, linked_persona_id, relation, created_at, created_by, version`
+const linkColumns = `id, persona_id, linked_persona_id, relation, accepted_at, created_at, created_by, version`
 
 const insertLinkStatement = `
-	INSERT INTO persona_links (id, persona_id, linked_persona_id, relation, created_at, created_by)
-	VALUES ($1, $2, $3, $4, $5, $6)`
+	INSERT INTO persona_links (id, persona_id, linked_persona_id, relation, accepted_at, created_at, created_by)
+	VALUES ($1, $2, $3, $4, $5, $6, $7)`
+
+const acceptLinkStatement = `UPDATE persona_links SET accepted_at = $2, version = $3 WHERE id = $1`
 
 const selectLinkStatement = `
 	SELECT ` + linkColumns + ` FROM persona_links
@@ -63,12 +67,18 @@ var linkList = list.New(list.Source[Link]{
 
 func scanUserLink(row records.Row) (UserLink, error) {
 	var l UserLink
-	err := row.Scan(&l.ID, &l.PersonaID, &l.UserID, &l.CreatedAt, &l.CreatedBy, &l.version)
+	err := row.Scan(&l.ID, &l.PersonaID, &l.UserID, &l.acceptedAt, &l.CreatedAt, &l.CreatedBy, &l.version)
+	l.Status = statusOf(l.acceptedAt)
 	return l, err
 }
 
 func insertUserLink(ctx context.Context, tx *store.Tx, l UserLink) error {
-	_, err := tx.Exec(ctx, insertUserLinkStatement, l.ID, l.PersonaID, l.UserID, l.CreatedAt, l.CreatedBy)
+	_, err := tx.Exec(ctx, insertUserLinkStatement, l.ID, l.PersonaID, l.UserID, l.acceptedAt, l.CreatedAt, l.CreatedBy)
+	return err
+}
+
+func acceptUserLink(ctx context.Context, tx *store.Tx, l UserLink) error {
+	_, err := tx.Exec(ctx, acceptUserLinkStatement, l.ID, l.acceptedAt, l.version)
 	return err
 }
 
@@ -83,12 +93,18 @@ func deleteUserLink(ctx context.Context, tx *store.Tx, id string) error {
 
 func scanLink(row records.Row) (Link, error) {
 	var l Link
-	err := row.Scan(&l.ID, &l.PersonaID, &l.LinkedPersonaID, &l.Relation, &l.CreatedAt, &l.CreatedBy, &l.version)
+	err := row.Scan(&l.ID, &l.PersonaID, &l.LinkedPersonaID, &l.Relation, &l.acceptedAt, &l.CreatedAt, &l.CreatedBy, &l.version)
+	l.Status = statusOf(l.acceptedAt)
 	return l, err
 }
 
 func insertLink(ctx context.Context, tx *store.Tx, l Link) error {
-	_, err := tx.Exec(ctx, insertLinkStatement, l.ID, l.PersonaID, l.LinkedPersonaID, l.Relation, l.CreatedAt, l.CreatedBy)
+	_, err := tx.Exec(ctx, insertLinkStatement, l.ID, l.PersonaID, l.LinkedPersonaID, l.Relation, l.acceptedAt, l.CreatedAt, l.CreatedBy)
+	return err
+}
+
+func acceptLink(ctx context.Context, tx *store.Tx, l Link) error {
+	_, err := tx.Exec(ctx, acceptLinkStatement, l.ID, l.acceptedAt, l.version)
 	return err
 }
 

@@ -118,6 +118,8 @@ func TestUsers_AreLinkedAndSeeThePersona(t *testing.T) {
 			Contains: []string{`"user_id":"` + user.UserID, `"persona_id":"` + id, `"created_by":"` + owner.UserID}},
 		{Name: "the same request again", As: owner.With("Idempotency-Key", "k"), Method: "POST", Path: path, Body: body, Status: 201},
 		{Name: "another one is refused", As: owner, Method: "POST", Path: path, Body: body, Status: 409, Contains: []string{`"personas.user_link_exists"`}},
+		{Name: "pending, the link gives no rights", As: user, Method: "GET", Path: "/v1/personas", Status: 200, Contains: []string{`"total":0`}},
+		{Name: "he accepts it", As: user, Method: "POST", Path: path + "/" + user.UserID + "/accept", Status: 200, Contains: []string{`"status":"active"`}},
 		{Name: "he sees the persona", As: user, Method: "GET", Path: "/v1/personas", Status: 200, Contains: []string{id, `"total":1`}},
 		{Name: "and its users", As: user, Method: "GET", Path: path + "?search.user_id=" + user.UserID, Status: 200, Contains: []string{user.UserID, `"total":1,"total_unfiltered":1`}},
 		{Name: "but may not leave", As: user, Method: "DELETE", Path: path + "/" + user.UserID, Status: 403},

@@ -3,7 +3,11 @@
 //
 // A persona is never removed: it becomes inactive, and stays readable as such. Users that are linked to a persona read
 // it. A link between two personas is kept once and seen from both ends. What hangs on an identity, such as who may
-// decide about which customer, is the matter of other modules, which ask [Service.IsPerson].
+// decide about which customer, is the matter of other modules, which ask [Service.Identities].
+//
+// A link to a user counts only when staff or the user entered it, or when the user has accepted it; until then it is
+// pending and gives no rights. The same holds for relations that carry trust, such as a legal representative: what others
+// than staff enter is pending until staff or the other side accept it.
 package personas
 
 import (
@@ -46,10 +50,14 @@ func (p Persona) ETag() string { return endpoint.VersionTag(p.version) }
 type Service struct {
 	db    *store.DB
 	texts endpoint.Texts
+	quota records.Quota
 }
 
 // New makes the module on a database.
 func New(db *store.DB, texts endpoint.Texts) *Service { return &Service{db: db, texts: texts} }
+
+// SetQuota bounds what one user may store. Without it nothing is counted.
+func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 
 // Create enters a persona.
 func (s *Service) Create(ctx context.Context, in CreateInput) (Persona, error) {
@@ -59,6 +67,9 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Persona, error) {
 	p.ModifiedAt = p.CreatedAt
 	after, answer := s.db.Digest(audited(p, nil, nil)), s.db.Answer(ctx, p)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := s.quota.Charge(ctx, tx, access.Personas, p.CreatedBy, 1, p.weight()); err != nil {
+			return err
+		}
 		if err := insertPersona(ctx, tx, p); err != nil {
 			return err
 		}
@@ -88,7 +99,7 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Persona, error) {
 			return err
 		}
 		p = in.apply(before)
-		return change(ctx, tx, "personas.update", before, &p)
+		return s.change(ctx, tx, "personas.update", before, &p)
 	})
 	return p, err
 }
@@ -102,37 +113,34 @@ func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, e
 		}
 		p := before
 		p.Active = false
-		return change(ctx, tx, "personas.archive", before, &p)
+		return s.change(ctx, tx, "personas.archive", before, &p)
 	})
 	return endpoint.Confirm(ctx, s.texts, "personas.archived"), err
 }
 
 // change writes the new state of a persona and its audit entry.
-func change(ctx context.Context, tx *store.Tx, action string, before Persona, p *Persona) error {
-	caller := access.From(ctx).UserID
-	if p.FirstName != before.FirstName || p.LastName != before.LastName || p.DateOfBirth != before.DateOfBirth {
-		if err := keepIdentity(ctx, tx, p.ID, caller); err != nil {
-			return err
-		}
-	}
+func (s *Service) change(ctx context.Context, tx *store.Tx, action string, before Persona, p *Persona) error {
 	was, err := proof.Read(ctx, tx, p.ID)
 	if err != nil {
 		return err
 	}
-	p.ModifiedAt, p.ModifiedBy, p.version = tx.Now(), caller, before.version+1
+	if err := s.quota.Charge(ctx, tx, access.Personas, before.CreatedBy, 0, p.weight()-before.weight()); err != nil {
+		return err
+	}
+	if p.FirstName != before.FirstName || p.LastName != before.LastName || p.DateOfBirth != before.DateOfBirth {
+		if err := keepNames(ctx, tx, before, *p); err != nil {
+			return err
+		}
+	}
+	p.ModifiedAt, p.ModifiedBy, p.version = tx.Now(), access.From(ctx).UserID, before.version+1
 	if err := updatePersona(ctx, tx, *p); err != nil {
 		return err
 	}
 	return proof.Audit(ctx, tx, action, p.ID, was)
 }
 
-// IsPerson reports whether a persona linked to the user has these names, compared without regard to case, and was born
-// on this day (YYYY-MM-DD), which is empty where nobody knows it. An inactive persona counts, too, and so does one that
-// the user took from himself or renamed: the person is still the same. What somebody else takes away was no identity of
-// his.
-func (s *Service) IsPerson(ctx context.Context, q store.Querier, userID, firstName, lastName, dateOfBirth string) (bool, error) {
-	return isPerson(ctx, q, userID, firstName, lastName, dateOfBirth)
-}
+// weight is what the persona takes of the quota of its creator.
+func (p Persona) weight() int64 { return records.Weight(p.FirstName, p.LastName, string(p.Metadata)) }
 
 // Standings answers permission checks: the creator of a persona reads, updates and deletes it, its users read it.
 func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {

@@ -2,7 +2,6 @@ package personas
 
 import (
 	"context"
-	"errors"
 
 	"kontor/modules/list"
 	"kontor/modules/records"
@@ -28,25 +27,9 @@ const updateStatement = `
 		nationality = $8, hash_id = $9, active = $10, metadata = $11, modified_at = $12, modified_by = $13, version = $14
 	WHERE id = $1`
 
-const isPersonStatement = `
-	SELECT 1 FROM persona_users u JOIN personas p ON p.id = u.persona_id
-	WHERE u.user_id = $1 AND p.first_name_key = $2 AND p.last_name_key = $3 AND ($4 = '' OR p.date_of_birth = $4)
-	UNION ALL
-	SELECT 1 FROM former_identities
-	WHERE user_id = $1 AND first_name_key = $2 AND last_name_key = $3 AND ($4 = '' OR date_of_birth = $4)
-	LIMIT 1`
-
-// keepIdentityStatement remembers who the user is by the persona, if it is linked to him.
-const keepIdentityStatement = `
-	INSERT INTO former_identities (user_id, first_name_key, last_name_key, date_of_birth, until)
-	SELECT u.user_id, p.first_name_key, p.last_name_key, p.date_of_birth, $3
-	FROM persona_users u JOIN personas p ON p.id = u.persona_id
-	WHERE u.persona_id = $1 AND u.user_id = $2
-	ON CONFLICT (user_id, first_name_key, last_name_key, date_of_birth) DO UPDATE SET until = excluded.until`
-
-// linked is the relation of a user to the personas that are his identities.
+// linked is the relation of a user to the personas that are their identities. A pending link gives no rights.
 var linked = records.Relation{
-	Allows: access.Read, SQL: "id IN (SELECT persona_id FROM persona_users WHERE user_id = $1)", Tables: []string{"persona_users"},
+	Allows: access.Read, SQL: "id IN (SELECT persona_id FROM persona_users WHERE user_id = $1 AND accepted_at IS NOT NULL)", Tables: []string{"persona_users"},
 }
 
 var table = &records.Table[Persona]{
@@ -91,19 +74,5 @@ func insertPersona(ctx context.Context, tx *store.Tx, p Persona) error {
 func updatePersona(ctx context.Context, tx *store.Tx, p Persona) error {
 	_, err := tx.Exec(ctx, updateStatement, p.ID, p.FirstName, value.Fold(p.FirstName), p.LastName, value.Fold(p.LastName),
 		p.DateOfBirth, p.DateOfDeath, p.Nationality, p.HashID, p.Active, string(p.Metadata), p.ModifiedAt, p.ModifiedBy, p.version)
-	return err
-}
-
-func isPerson(ctx context.Context, q store.Querier, userID, firstName, lastName, dateOfBirth string) (bool, error) {
-	var one int
-	err := q.QueryRow(ctx, isPersonStatement, userID, value.Fold(firstName), value.Fold(lastName), dateOfBirth).Scan(&one)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-func keepIdentity(ctx context.Context, tx *store.Tx, personaID, userID string) error {
-	_, err := tx.Exec(ctx, keepIdentityStatement, personaID, userID, tx.Now())
 	return err
 }

@@ -19,10 +19,29 @@ type UserLink struct {
 	ID        string     `json:"id"`
 	PersonaID string     `json:"persona_id"`
 	UserID    string     `json:"user_id"`
+	Status    LinkStatus `json:"status" enum:"pending,active" doc:"A pending link gives no rights; the user accepts it."`
 	CreatedAt store.Time `json:"created_at"`
 	CreatedBy string     `json:"created_by"`
 
-	version int64
+	acceptedAt *store.Time
+	version    int64
+}
+
+// LinkStatus says whether a link counts.
+type LinkStatus string
+
+// The states of a link.
+const (
+	LinkPending LinkStatus = "pending"
+	LinkActive  LinkStatus = "active"
+)
+
+// statusOf is the state of a link by the time at which it was accepted.
+func statusOf(acceptedAt *store.Time) LinkStatus {
+	if acceptedAt == nil {
+		return LinkPending
+	}
+	return LinkActive
 }
 
 // ETag is the version of the record.
@@ -70,15 +89,20 @@ func (s *Service) Users(ctx context.Context, in OfPersonaInput) (list.Page[UserL
 	return userLinkList.Page(ctx, s.db, in.Query, in.ofPersona())
 }
 
-// AddUser makes a persona the identity of a user, who may read it from then on. It returns fault.PersonaUserExists for a
-// user who is linked already and fault.UserNotFound for one who does not exist.
+// AddUser makes a persona the identity of a user, who may read it from then on. Entered by others than staff or the user,
+// the link is pending until the user accepts it. It returns fault.PersonaUserExists for a user who is linked already and
+// fault.UserNotFound for one who does not exist.
 func (s *Service) AddUser(ctx context.Context, in AddUserInput) (UserLink, error) {
-	l := UserLink{ID: store.NewID(), PersonaID: in.ID, UserID: in.UserID, CreatedBy: access.From(ctx).UserID, version: 1}
+	caller := access.From(ctx)
+	l := UserLink{ID: store.NewID(), PersonaID: in.ID, UserID: in.UserID, CreatedBy: caller.UserID, CreatedAt: s.db.Now(), version: 1}
+	if caller.UserID == in.UserID || isStaff(caller) {
+		l.acceptedAt = &l.CreatedAt
+	}
+	l.Status = statusOf(l.acceptedAt)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if _, err := table.Get(ctx, tx, in.ID, access.Update); err != nil {
 			return err
 		}
-		l.CreatedAt = tx.Now()
 		if err := insertUserLink(ctx, tx, l); err != nil {
 			return err
 		}
@@ -94,24 +118,74 @@ func (s *Service) AddUser(ctx context.Context, in AddUserInput) (UserLink, error
 	return l, err
 }
 
-// RemoveUser ends that a persona is the identity of a user. It returns fault.PersonaUserNotFound.
-func (s *Service) RemoveUser(ctx context.Context, in RemoveUserInput) (endpoint.Message, error) {
+// AcceptUser confirms a pending link: the user says that the persona is their identity, or staff say so. A link that is
+// active already stays as it is. It returns fault.PersonaNotFound, fault.PersonaUserNotFound and, for anybody else,
+// fault.NoAccess.
+func (s *Service) AcceptUser(ctx context.Context, in RemoveUserInput) (UserLink, error) {
+	caller := access.From(ctx)
+	var link UserLink
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		if _, err := table.Get(ctx, tx, in.ID, access.Update); err != nil {
+		if _, err := table.Any(ctx, tx, in.ID); err != nil {
 			return err
 		}
-		l, err := selectUserLink(ctx, tx, in.ID, in.UserID)
-		if errors.Is(err, store.ErrNotFound) {
-			return fault.PersonaUserNotFound
+		if caller.UserID != in.UserID && !isStaff(caller) {
+			return fault.NoAccess
 		}
+		var err error
+		if link, err = findUserLink(ctx, tx, in.ID, in.UserID); err != nil {
+			return err
+		}
+		if err := endpoint.CheckMatch(ctx, link.ETag()); err != nil || link.acceptedAt != nil {
+			return err
+		}
+		now := tx.Now()
+		link.acceptedAt, link.Status, link.version = &now, LinkActive, link.version+1
+		if err := acceptUserLink(ctx, tx, link); err != nil {
+			return err
+		}
+		return proof.Audit(ctx, tx, "personas.accept_user", in.ID, nil)
+	})
+	return link, err
+}
+
+// findUserLink reads a link, or returns fault.PersonaUserNotFound.
+func findUserLink(ctx context.Context, q store.Querier, personaID, userID string) (UserLink, error) {
+	l, err := selectUserLink(ctx, q, personaID, userID)
+	if errors.Is(err, store.ErrNotFound) {
+		err = fault.PersonaUserNotFound
+	}
+	return l, err
+}
+
+// mayUnlink lets whoever may update a persona end a link, and the linked user reject a pending one.
+func mayUnlink(ctx context.Context, q store.Querier, in RemoveUserInput) error {
+	_, err := table.Get(ctx, q, in.ID, access.Update)
+	if !errors.Is(err, fault.NoAccess) || access.From(ctx).UserID != in.UserID {
+		return err
+	}
+	if l, found := findUserLink(ctx, q, in.ID, in.UserID); found != nil || l.acceptedAt != nil {
+		return err
+	}
+	return nil
+}
+
+// RemoveUser ends that a persona is the identity of a user, or rejects a pending link. Who the user was by it is
+// remembered, unless somebody who may delete personas corrects a mistake. It returns fault.PersonaUserNotFound.
+func (s *Service) RemoveUser(ctx context.Context, in RemoveUserInput) (endpoint.Message, error) {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := mayUnlink(ctx, tx, in); err != nil {
+			return err
+		}
+		l, err := findUserLink(ctx, tx, in.ID, in.UserID)
 		if err != nil {
 			return err
 		}
 		if err := endpoint.CheckMatch(ctx, l.ETag()); err != nil {
 			return err
 		}
-		if caller := access.From(ctx).UserID; caller == l.UserID {
-			if err := keepIdentity(ctx, tx, in.ID, caller); err != nil {
+		caller := access.From(ctx)
+		if corrects := caller.May(access.Personas, access.Delete) && caller.UserID != l.UserID; !corrects {
+			if err := keepIdentity(ctx, tx, in.ID, l.UserID); err != nil {
 				return err
 			}
 		}

@@ -67,6 +67,29 @@ func (t *Table[T]) Get(ctx context.Context, q store.Querier, id string, wanted a
 	return record, nil
 }
 
+// Granted reports whether a grant on the type or on the record lets the caller do what is wanted, relations to the record
+// aside.
+func (t *Table[T]) Granted(ctx context.Context, q store.Querier, id string, wanted access.Permission) (bool, error) {
+	caller := access.From(ctx)
+	if caller.May(t.Type, wanted) {
+		return true, nil
+	}
+	var one int
+	err := q.QueryRow(ctx, selectGrant, caller.UserID, id, t.Type.Name, wanted.String()).Scan(&one)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read a grant on %s: %w", t.Type.Name, err)
+	}
+	return true, nil
+}
+
+const selectGrant = `
+	SELECT 1 FROM grants g
+	WHERE g.rec_id = $2 AND g.rec_type = $3 AND g.permission = $4 AND ` + granteeSQL + `
+	LIMIT 1`
+
 // Any reads one record whoever asks. It returns Missing for an unknown id.
 func (t *Table[T]) Any(ctx context.Context, q store.Querier, id string) (T, error) {
 	record, err := t.Scan(q.QueryRow(ctx, t.statement(access.None), id))

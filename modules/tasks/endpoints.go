@@ -50,6 +50,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.SetPart)},
 	}
 	for i := range rows {
+		if rows[i].Name == "tasks.create" {
+			rows[i].Faults = append(rows[i].Faults, fault.QuotaExceeded)
+		}
 		rows[i].Tag, rows[i].Limit = "Tasks", limit.Private
 	}
 	return rows

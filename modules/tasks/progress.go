@@ -46,7 +46,10 @@ func (s *Service) changeAs(ctx context.Context, id, action string, f func(t *Tas
 			}
 			return t, true, s.finish(ctx, before, &t, &p)
 		},
-		Write: func(ctx context.Context, tx *store.Tx, _, after Task) error {
+		Write: func(ctx context.Context, tx *store.Tx, before, after Task) error {
+			if err := s.quota.Count(ctx, tx, after.CreatedBy, 0, after.weight()-before.weight()); err != nil {
+				return err
+			}
 			for _, write := range p.write {
 				if err := write(ctx, tx); err != nil {
 					return err

@@ -19,6 +19,7 @@ import (
 
 	"kontor/modules/list"
 	"kontor/modules/notice"
+	"kontor/modules/records"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/fault"
@@ -90,12 +91,16 @@ type Service struct {
 	notify    notifier
 	customers customers
 	texts     endpoint.Texts
+	quota     records.Quota
 }
 
 // New makes the module on a database.
 func New(db *store.DB, notify notifier, customers customers, texts endpoint.Texts) *Service {
 	return &Service{db: db, notify: notify, customers: customers, texts: texts}
 }
+
+// SetQuota bounds what one user may store. Without it nothing is counted.
+func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 
 // Create makes a task about a customer that the caller may read. It returns fault.CustomerNotFound, fault.NoAccess and,
 // for assignees who do not exist or are not active, fault.InvalidInput.
@@ -116,6 +121,9 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Task, error) {
 			return err
 		}
 		if err := checkActive(ctx, tx, in.assignees); err != nil {
+			return err
+		}
+		if err := s.quota.Charge(ctx, tx, access.Tasks, t.CreatedBy, 1, t.weight()); err != nil {
 			return err
 		}
 		if err := insertTask(ctx, tx, t); err != nil {
@@ -204,6 +212,9 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 		if err := endpoint.CheckMatch(ctx, t.ETag()); err != nil {
 			return err
 		}
+		if err := s.quota.Count(ctx, tx, t.CreatedBy, -1, -t.weight()); err != nil {
+			return err
+		}
 		was, err := readProven(ctx, tx, t.ID)
 		if err != nil {
 			return err
@@ -212,6 +223,11 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 		return deleteTask(ctx, tx, t.ID)
 	})
 	return endpoint.Confirm(ctx, s.texts, "tasks.deleted"), err
+}
+
+// weight is what the task takes of the quota of its creator.
+func (t Task) weight() int64 {
+	return records.Weight(t.Title, t.Description, string(t.Assignees), string(t.Metadata))
 }
 
 // Standings answers permission checks: the creator of a task reads, updates and deletes it, its assignees read it.

@@ -17,6 +17,7 @@ type Doc struct {
 	Body        any           // a value of the type that describes the body of an Upload or Raw handler
 	Answers     []Answer      // successes in place of the one that the handler's type gives
 	Search      []SearchField // the fields of a list, by which it is searched, sorted and stacked
+	Linked      bool          // an array whose rest the header Link names
 	Headers     []string      // request headers that act here and nowhere else, such as X-Device-ID
 }
 

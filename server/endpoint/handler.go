@@ -34,7 +34,8 @@ type Result struct {
 	Status int // zero: the status of the handler
 	Body   any // encoded as JSON; nil is the JSON null
 	Raw    []byte
-	Sent   bool // the handler has written the response itself
+	Next   string // path and query of the rest of a list, for the header Link (RFC 8288); empty: there is none
+	Sent   bool   // the handler has written the response itself
 }
 
 // Tagged is implemented by records. The tag is an opaque validator of the record's state without quotes, usually its

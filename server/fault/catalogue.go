@@ -25,9 +25,12 @@ var (
 	Unavailable          = kind("common.unavailable", http.StatusServiceUnavailable)
 	DeadlineExceeded     = kind("common.deadline_exceeded", http.StatusServiceUnavailable)
 	OutcomeUnknown       = kind("common.outcome_unknown", http.StatusServiceUnavailable)
+	AnswerTooLarge       = kind("common.answer_too_large", http.StatusInternalServerError)
+	QuotaExceeded        = kind("common.quota_exceeded", http.StatusConflict)
 
 	// Rate limits.
-	RateLimited = kind("rate_limits_m.exceeded", http.StatusTooManyRequests)
+	RateLimited   = kind("rate_limits_m.exceeded", http.StatusTooManyRequests)
+	TooManyAtOnce = kind("rate_limits_m.too_many_at_once", http.StatusTooManyRequests)
 
 	// The shared query layer.
 	QueryInvalidField       = kind("query_m.invalid_field", http.StatusBadRequest)

@@ -87,6 +87,9 @@ func (b *builder) headers(row endpoint.Endpoint, status int) Map[*Header] {
 	if status < 300 && (tagged(row.Handle.Out) || slices.Contains(row.Doc.Headers, "If-None-Match")) {
 		names = append(names, "ETag")
 	}
+	if status < 300 && row.Doc.Linked {
+		names = append(names, "Link")
+	}
 	if row.Limit == limit.Public || row.Limit == limit.Private {
 		names = append(names, "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 	}
@@ -126,7 +129,7 @@ func faultsOf(row endpoint.Endpoint) map[int][]fault.Kind {
 		kinds = append(kinds, fault.NoAccess, fault.AuthUnavailable)
 	}
 	if row.Limit != limit.None {
-		kinds = append(kinds, fault.RateLimited)
+		kinds = append(kinds, fault.RateLimited, fault.TooManyAtOnce)
 	}
 	if row.Handle.ReadsBody() {
 		kinds = append(kinds, fault.PayloadTooLarge)

@@ -47,6 +47,8 @@ var sharedHeaders = Map[*Header]{
 	{"Content-Language", &Header{Description: "The language of the texts in the answer.",
 		Schema: &Schema{Type: "string", Enum: []any{"en", "de", "fr", "it"}}, Example: "en"}},
 	{"ETag", &Header{Description: "The state of the record, for `If-Match` and `If-None-Match`.", Schema: &Schema{Type: "string"}, Example: `"v3"`}},
+	{"Link", &Header{Description: "Where the rest of the list is, as `rel=\"next\"` (RFC 8288); missing when there is no more.", Schema: &Schema{Type: "string"},
+		Example: `</v1/chats?before=1769847330123.` + exampleID + `>; rel="next"`}},
 	{"RateLimit-Limit", &Header{Description: "Requests that are allowed in a minute.", Schema: &Schema{Type: "integer"}, Example: 1200}},
 	{"RateLimit-Remaining", &Header{Description: "Requests that may still come at once.", Schema: &Schema{Type: "integer"}, Example: 1199}},
 	{"RateLimit-Reset", &Header{Description: "Seconds until all of them may come at once again.", Schema: &Schema{Type: "integer"}, Example: 1}},

@@ -55,7 +55,8 @@ func TestLoad_Defaults(t *testing.T) {
 			AccessToken: time.Hour, RefreshToken: 24 * time.Hour, OTP: 10 * time.Minute, OTPAttempts: 5, PasswordMinLength: 12,
 			CoolingOff: settings.CoolingOff{FreeAttempts: 5, Base: 2 * time.Second, Max: 15 * time.Minute},
 		},
-		RateLimits: settings.RateLimits{Enabled: true, PublicPerMinute: 60, PrivatePerMinute: 1200},
+		RateLimits: settings.RateLimits{Enabled: true, PublicPerMinute: 60, PerCaller: 128, PrivatePerMinute: 1200},
+		Quotas:     settings.Quotas{Records: 100_000, Megabytes: 256},
 		Notifications: settings.Notifications{
 			SSE:     settings.SSE{Heartbeat: 25 * time.Second, ConnectionsPerUser: 10},
 			Trigger: settings.Trigger{Enabled: settings.TriggerAuto},

@@ -131,6 +131,16 @@ var registry = []Setting{
 	row("rate_limits.codes_per_hour", number(0, 1_000_000), "0",
 		"Registrations and one-time codes an hour for each client network, and twice as many for each API key; 0: the number of rate_limits.public_per_minute.",
 		func(s *Settings) *int { return &s.RateLimits.CodesPerHour }),
+	row("rate_limits.concurrent_per_caller", number(1, 100_000), "128",
+		"Requests of one user, API key or client address that may run at the same time; event streams have their own limit.",
+		func(s *Settings) *int { return &s.RateLimits.PerCaller }),
+
+	row("quotas.records_per_user", number(1, 1_000_000_000), "100000",
+		"Records that a user without rights on all of them may create: customers, documents, personas, payers, chats, messages, tasks.",
+		func(s *Settings) *int { return &s.Quotas.Records }),
+	row("quotas.megabytes_per_user", number(1, 1_000_000), "256",
+		"What these records of one user may take, in MB.",
+		func(s *Settings) *int { return &s.Quotas.Megabytes }),
 
 	row("notifications.sse.heartbeat_seconds", seconds(3600), "25",
 		"Pause between two signs of life on an event stream; keep it below the idle timeout of any proxy.",

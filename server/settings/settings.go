@@ -21,12 +21,19 @@ type Settings struct {
 	CORS          CORS
 	Auth          Auth
 	RateLimits    RateLimits
+	Quotas        Quotas
 	Notifications Notifications
 	Profile       Profile
 	Invoices      Invoices
 	Audit         Audit
 	Log           Log
 	Secrets       Secrets
+}
+
+// Quotas bound what one user may store.
+type Quotas struct {
+	Records   int
+	Megabytes int
 }
 
 // Server says where and how requests are taken.
@@ -70,6 +77,7 @@ type CoolingOff struct {
 type RateLimits struct {
 	Enabled          bool
 	PublicPerMinute  int
+	PerCaller        int
 	PrivatePerMinute int
 	CodesPerHour     int
 }

@@ -129,6 +129,11 @@ export const api = {
   patch: (path, body = {}, options) => json('PATCH', path, { body, ...options }),
   delete: (path, options) => json('DELETE', path, options),
   upload: (path, form) => json('POST', path, { form }),
+  /** Reads a part of a list together with the address of the rest, null where there is none. */
+  async linked(path, query) {
+    const answer = await send('GET', path, { query });
+    return { data: JSON.parse(await textOf(answer)), next: /<([^>]*)>; rel="next"/.exec(answer.headers.get('Link') ?? '')?.[1] ?? null };
+  },
   /** Reads a record together with its ETag, for a later If-Match. */
   async tagged(path) {
     const answer = await send('GET', path);

@@ -1,6 +1,5 @@
 import { useEffect, useRef } from './lib.js';
 import { api } from './api.js';
-import { learnFromChats } from './people.js';
 import { session } from './session.js';
 import { store, useStore } from './store.js';
 import { onFrame, startStream, stopStream } from './stream.js';
@@ -16,7 +15,6 @@ export async function countUnread() {
   const [inbox, chats] = await Promise.allSettled([api.get('/v1/notifications/unread-count'), api.get('/v1/chats')]);
   if (!session.get()) return;
   if (chats.status === 'fulfilled') {
-    learnFromChats(chats.value);
     conversations.set(chats.value);
   }
   unread.set((was) => ({

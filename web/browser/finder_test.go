@@ -49,14 +49,14 @@ func TestCustomer_ShowsCountriesByName(t *testing.T) {
 // A notification of a message says in which chat it is, and several of one chat are one line of the overview.
 func TestOverview_SaysInWhichChatTheMessagesAre(t *testing.T) {
 	b := sharedBank(t)
-	me, other := b.newPerson("Advisor"), b.newPerson("Advisor")
+	me, other := b.newPerson("Administrator"), b.newPerson("Advisor") // an administrator may read what users sign in with
 	token := b.token(other)
 	chat := b.call(token, http.MethodPost, "/v1/chats", map[string]any{"participants": []string{me.id}, "metadata": map[string]any{"names": map[string]any{other.id: "Rahel Zbinden"}}})["id"].(string)
 	for _, words := range []string{"Good morning", "Is the file complete?"} {
 		b.call(token, http.MethodPost, "/v1/chats/"+chat+"/messages", map[string]any{"content": words})
 	}
 	v := signedIn(t, b, desk, me)
-	v.until(`document.querySelector('.activity')?.innerText.includes('2 new messages from Rahel Zbinden')`)
+	v.until(`document.querySelector('.activity')?.innerText.includes('2 new messages from ` + other.login + `')`)
 	v.until(`document.querySelector('.activity a.plain').getAttribute('href') === '/chats/` + chat + `'`)
 }
 

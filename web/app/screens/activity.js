@@ -2,7 +2,7 @@ import { html } from '../lib.js';
 import { t, term } from '../i18n.js';
 import { ago } from '../format.js';
 import { conversations } from '../live.js';
-import { chatName, usePeople } from '../people.js';
+import { chatLabel, usePeople } from '../people.js';
 import { ownPath } from '../router.js';
 import { useStore } from '../store.js';
 import { Icon } from '../ui/icon.js';
@@ -28,7 +28,9 @@ export function useWords() {
   const chats = useStore(conversations);
   return (item, n = 1) => {
     const chat = chatOf(item, chats);
-    if (chat) return { title: t(chat.participants.length > 2 ? 'activity.messages' : 'activity.direct', { n, chat: chatName(chat) }), content: n === 1 && chat.lastMessage?.createdAt <= item.created_at ? chat.lastMessage.content : '' };
+    const name = chat && chatLabel(chat);
+    const kind = !name ? 'activity.unnamed' : chat?.participants.length > 2 ? 'activity.messages' : 'activity.direct';
+    if (chat) return { title: t(kind, { n, chat: name }), content: n === 1 && chat.lastMessage?.createdAt <= item.created_at ? chat.lastMessage.content : '' };
     return { title: item.title || term('event', item.event), content: item.content };
   };
 }

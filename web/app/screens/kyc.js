@@ -36,13 +36,20 @@ function Documents({ documents, add }) {
   <//>`;
 }
 
+/** What changed of an identity, as one sentence. */
+function changed({ field, from, to }) {
+  const shown = (value) => (field === 'type' ? term('customer_type', value) : field === 'date_of_birth' ? date(value) : field === 'nationality' ? country(value) : value) || '–';
+  return t('kyc.changed', { field: t(`field.${field}`), from: shown(from), to: shown(to) });
+}
+
 function History({ entries }) {
   usePeople();
   return html`<${Card} title=${t('kyc.history')}>
     ${entries.length
-      ? html`<ol class="timeline">${entries.map((entry) => html`<li key=${entry.changed_at + entry.to}>
+      ? html`<ol class="timeline">${entries.map((entry) => html`<li key=${entry.changed_at + entry.to + (entry.changes?.[0]?.to ?? '')}>
           <p class="row"><${Badge} group="kyc_status" value=${entry.to} />${entry.verification_level && entry.verification_level !== 'none' && html`<span class="fine">${t('customers.level_is', { level: term('verification_level', entry.verification_level) })}</span>`}</p>
           ${entry.reason && html`<p>${entry.reason}</p>`}
+          ${entry.changes?.map((one) => html`<p key=${one.field} class="fine">${changed(one)}</p>`)}
           <p class="fine">${dateTime(entry.changed_at)}${entry.changed_by && ` · ${nameOf(entry.changed_by)}`}</p>
         </li>`)}</ol>`
       : html`<${Empty} icon="audit" title=${t('kyc.no_history')} />`}

@@ -1,6 +1,6 @@
 import { html, useState } from '../lib.js';
 import { api } from '../api.js';
-import { useRights } from '../access.js';
+import { may, useRights } from '../access.js';
 import { country } from '../countries.js';
 import { date, dateTime } from '../format.js';
 import { t, term } from '../i18n.js';
@@ -23,7 +23,7 @@ async function loadLinks(id) {
     const outgoing = link.persona_id === id;
     const other = outgoing ? link.linked_persona_id : link.persona_id;
     const persona = await api.get(`/v1/personas/${other}`).catch(() => ({ id: other })); // It may be hidden from the caller.
-    return { id: link.id, relation: outgoing ? link.relation : link.inverse_relation, persona };
+    return { id: link.id, pending: link.status === 'pending', relation: outgoing ? link.relation : link.inverse_relation, persona };
   }));
 }
 
@@ -41,11 +41,14 @@ async function act(question, run, done) {
 function Links({ persona, rights }) {
   const [adding, setAdding] = useState(false);
   const load = useLoad(() => loadLinks(persona.id), [persona.id]);
+  const accept = (link) => act({ title: t('personas.accept_link'), text: t('personas.accept_link_text', { name: personaName(link.persona), relation: term('relation', link.relation) }), action: t('personas.accept_link') }, () => api.post(`/v1/personas/${persona.id}/links/${link.id}/accept`), load.reload);
   const remove = (link) => act({ title: t('personas.unlink'), text: t('personas.unlink_text', { name: personaName(link.persona) }), action: t('personas.unlink') }, () => api.delete(`/v1/personas/${persona.id}/links/${link.id}`), load.reload);
   return html`<${Card} title=${t('personas.links')} aside=${rights.update && html`<button class="quiet small" onClick=${() => setAdding(true)}><${Icon} name="link" size=${14} />${t('personas.link')}</button>`}>
     <${Loaded} load=${load} lines=${5}>${(links) => (links.length
       ? html`<${Graph} persona=${persona} links=${links} />
         <ul class="items">${links.map((link) => html`<li key=${link.id}><${Avatar} name=${personaName(link.persona)} size="s" /><span class="grow two-lines"><a class="plain" href=${`/personas/${link.persona.id}`}>${personaName(link.persona) || t('personas.hidden')}</a><span>${[term('relation', link.relation), date(link.persona.date_of_birth)].filter(Boolean).join(' · ')}</span></span>
+          ${link.pending && html`<${Badge} value=${t('personas.pending')} tone="warn" />`}
+          ${link.pending && may('personas', 'update') && html`<button class="quiet small" onClick=${() => accept(link)}>${t('personas.accept_link')}</button>`}
           ${rights.update && html`<button class="bare" aria-label=${t('personas.unlink_who', { name: personaName(link.persona) })} onClick=${() => remove(link)}><${Icon} name="trash" size=${16} /></button>`}</li>`)}</ul>`
       : html`<${Empty} icon="link" title=${t('personas.no_links')}>${t('personas.no_links_text')}<//>`)}<//>
     ${adding && html`<${LinkDialog} persona=${persona} close=${() => setAdding(false)} done=${() => { setAdding(false); load.reload(); toast(t('saved')); }} />`}
@@ -67,7 +70,7 @@ function Users({ persona, rights }) {
   const remove = (row) => act({ title: t('personas.unlink_user'), text: nameOf(row.user_id), action: t('personas.unlink_user') }, () => api.delete(`/v1/personas/${persona.id}/users/${row.user_id}`), load.reload);
   return html`<${Card} title=${t('personas.users')}>
     <${Loaded} load=${load} lines=${2}>${(rows) => html`
-      ${rows.length ? html`<ul class="items">${rows.map((row) => html`<li key=${row.user_id}><${Avatar} name=${nameOf(row.user_id)} size="s" /><span class="grow">${nameOf(row.user_id)}</span>${rights.update && html`<button class="bare" aria-label=${`${t('personas.unlink_user')}: ${nameOf(row.user_id)}`} onClick=${() => remove(row)}><${Icon} name="trash" size=${16} /></button>`}</li>`)}</ul>` : html`<p class="none">${t('personas.no_users')}</p>`}
+      ${rows.length ? html`<ul class="items">${rows.map((row) => html`<li key=${row.user_id}><${Avatar} name=${nameOf(row.user_id)} size="s" /><span class="grow">${nameOf(row.user_id)}</span>${row.status === 'pending' && html`<${Badge} value=${t('personas.pending')} tone="warn" />`}${rights.update && html`<button class="bare" aria-label=${`${t('personas.unlink_user')}: ${nameOf(row.user_id)}`} onClick=${() => remove(row)}><${Icon} name="trash" size=${16} /></button>`}</li>`)}</ul>` : html`<p class="none">${t('personas.no_users')}</p>`}
       ${rights.update && html`<${UserPicker} several label=${t('personas.link_user')} pick=${add} />`}`}<//>
   <//>`;
 }

@@ -6,12 +6,13 @@ import { dateTime, number } from '../format.js';
 import { t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { useNotifications } from '../live.js';
-import { learnFromTasks, nameOf, usePeople } from '../people.js';
+import { nameOf, usePeople } from '../people.js';
 import { usePrefs } from '../prefs.js';
 import { Avatar, Badge, Facts, Progress } from '../ui/data.js';
 import { Empty, Loaded, toast, useAction } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead } from '../ui/page.js';
+import { AssigneeName } from '../ui/person.js';
 import { AssigneeDialog, TaskDialog } from './task_form.js';
 import { NEXT } from './tasks.js';
 
@@ -27,12 +28,12 @@ function Assignee({ one, base, manages, reload }) {
   });
   const open = (mine || manages) && !one.task_completed && one.status !== 'declined';
   return html`<li>
-    <${Avatar} name=${one.name} />
-    <div class="grow two-lines"><span>${one.name || nameOf(one.user_id)}</span><span>${t('tasks.share', { n: number(one.weight) })}</span></div>
+    <${Avatar} name=${nameOf(one.user_id)} />
+    <div class="grow two-lines"><span><${AssigneeName} one=${one} /></span><span>${t('tasks.share', { n: number(one.weight) })}</span></div>
     <${Badge} group="assignee_status" value=${one.status} />
     ${open && one.status === 'assigned' && html`<button class="quiet small" disabled=${set.busy} onClick=${() => set.run({ status: 'accepted' })}>${t('tasks.accept')}</button>`}
     ${open && html`<button class="small" disabled=${set.busy} onClick=${() => set.run({ status: 'completed', task_completed: true })}>${t('tasks.done')}</button>`}
-    ${manages && html`<button class="bare" aria-label=${t('tasks.unassign', { name: one.name })} disabled=${remove.busy} onClick=${remove.run}><${Icon} name="trash" size=${16} /></button>`}
+    ${manages && html`<button class="bare" aria-label=${t('tasks.unassign', { name: nameOf(one.user_id) })} disabled=${remove.busy} onClick=${remove.run}><${Icon} name="trash" size=${16} /></button>`}
   </li>`;
 }
 
@@ -54,11 +55,11 @@ function Logs({ logs }) {
 /** One task: what it is, who does which part, what happened so far. */
 export default function Task({ customer: customerId, id }) {
   usePrefs();
+  usePeople();
   const [dialog, setDialog] = useState('');
   const base = `/v1/customers/${customerId}/tasks/${id}`;
   const load = useLoad(async () => {
     const { record: found, etag } = await api.tagged(base);
-    learnFromTasks([found]);
     return { ...found, etag };
   }, [id]);
   const customer = useLoad(() => api.get(`/v1/customers/${customerId}`).catch(() => null), [customerId]);

@@ -2,6 +2,7 @@ import { html, useMemo } from '../lib.js';
 import { api, idempotencyKey } from '../api.js';
 import { fullName } from '../customers.js';
 import { t, term } from '../i18n.js';
+import { isKnown } from '../people.js';
 import { Dialog } from '../ui/dialog.js';
 import { Actions, Field, Form, useForm, useHeld } from '../ui/form.js';
 import { CustomerPicker, UserPicker } from '../ui/picker.js';
@@ -43,7 +44,7 @@ export function AssigneeDialog({ base, close, done }) {
   const form = useForm({ user_id: '', name: '', weight: 1 }, async (values) => done(await api.post(`${base}/assignees`, { ...values, weight: Number(values.weight) })));
   const pick = ({ id, name }) => {
     form.set('user_id', id);
-    form.set('name', name);
+    form.set('name', isKnown(id) ? name : '');
   };
   return html`<${Dialog} title=${t('tasks.assign')} close=${close}>
     <${Form} form=${form}>

@@ -6,7 +6,7 @@ import { day } from '../format.js';
 import { t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { useNotifications } from '../live.js';
-import { learnFromTasks } from '../people.js';
+import { nameOf, usePeople } from '../people.js';
 import { usePrefs } from '../prefs.js';
 import { go, route, setQuery } from '../router.js';
 import { useStore } from '../store.js';
@@ -14,6 +14,7 @@ import { Avatar, Badge, Progress } from '../ui/data.js';
 import { Empty, Loaded, toast, toastError } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { PageHead } from '../ui/page.js';
+import { AssigneeName } from '../ui/person.js';
 import { openByKey } from '../ui/select.js';
 import { TaskDialog } from './task_form.js';
 
@@ -32,7 +33,7 @@ function TaskCard({ task, customer, move, drag }) {
     <p><a class="plain" href=${`/customers/${task.customer_id}/tasks/${task.id}`}>${task.title}</a>${customer && html`<span class="fine clip">${fullName(customer)}</span>`}</p>
     ${!CLOSED[task.status] && html`<${Progress} part=${task.performed_weight} whole=${task.weight} label=${t('tasks.progress_of', { title: task.title })} />`}
     <div class="task-foot">
-      <span class="faces">${people.slice(0, 4).map((one) => html`<span key=${one.id} title=${one.name}><${Avatar} name=${one.name} size="s" /></span>`)}<span class="sr">${people.map((one) => one.name).join(', ')}</span></span>
+      <span class="faces">${people.slice(0, 4).map((one) => html`<span key=${one.id} title=${nameOf(one.user_id)}><${Avatar} name=${nameOf(one.user_id)} size="s" /></span>`)}<span class="sr">${people.map((one, i) => html`${i ? ', ' : ''}<${AssigneeName} key=${one.id} one=${one} />`)}</span></span>
       ${next.length > 0 ? html`<span class="move"><${Icon} name="move" size=${16} /><select title=${t('tasks.move_to')} aria-label=${t('tasks.move', { title: task.title })} value="" onKeyDown=${openByKey} onChange=${(event) => move(task, event.target.value)}>
         <option value="">${t('tasks.move_to')}</option>${next.map((status) => html`<option key=${status} value=${status}>${term('task_status', status)}</option>`)}
       </select></span>` : html`<time class="fine" dateTime=${task.created_at}>${day(task.created_at)}</time>`}
@@ -55,11 +56,11 @@ function Column({ status, tasks, names, move, dragged, drag }) {
 /** The caller's tasks as a board: one lane for each status. */
 export default function Tasks() {
   usePrefs();
+  usePeople();
   const { query } = useStore(route);
   const [dragged, drag] = useState(null);
   const load = useLoad(async () => {
     const page = await api.get('/v1/tasks', { limit: 100, sort: '-created_at' });
-    learnFromTasks(page.data);
     return { ...page, names: await customersOf(page.data) };
   });
   useNotifications((item) => (!item || item.rec_type === 'tasks') && load.reload());

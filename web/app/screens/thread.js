@@ -4,12 +4,13 @@ import { myId } from '../access.js';
 import { clock, day, dayName } from '../format.js';
 import { t } from '../i18n.js';
 import { countUnreadSoon, useNotifications } from '../live.js';
-import { nameOf, usePeople } from '../people.js';
+import { usePeople } from '../people.js';
 import { usePrefs } from '../prefs.js';
 import { ownPath } from '../router.js';
 import { Avatar } from '../ui/data.js';
 import { ErrorBox, Skeleton } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
+import { ChatName, Participant, plainChatName } from '../ui/person.js';
 
 const PAGE = 50;
 const MOST = 10_000; // The longest message the server takes.
@@ -22,8 +23,9 @@ function merge(have, more) {
   return [...byId.values()].sort((a, b) => (a.createdAt < b.createdAt || (a.createdAt === b.createdAt && a.id < b.id) ? -1 : 1));
 }
 
-function Message({ message, before, participants }) {
+function Message({ message, before, chat }) {
   const mine = message.senderId === myId();
+  const participants = chat?.participants.length ?? 0;
   const newDay = !before || day(before.createdAt) !== day(message.createdAt);
   const first = newDay || before.senderId !== message.senderId || before.type === 'system';
   const readers = (message.readBy ?? []).filter((id) => id !== message.senderId).length;
@@ -32,14 +34,14 @@ function Message({ message, before, participants }) {
     ${message.type === 'system'
       ? html`<li class="system"><span>${message.content}</span></li>`
       : html`<li class=${`message${mine ? ' mine' : ''}${first ? ' first' : ''}${message.failed ? ' failed' : ''}`}>
-          ${first && !mine && participants > 2 && html`<span class="sender">${nameOf(message.senderId)}</span>`}
+          ${first && !mine && participants > 2 && html`<span class="sender"><${Participant} chat=${chat} id=${message.senderId} /></span>`}
           <p>${message.content}</p>
           <span class="stamp"><time dateTime=${message.createdAt}>${clock(message.createdAt)}</time>${mine && html`<span>${message.pending ? t('chats.sending') : readers >= participants - 1 && participants > 1 ? t('chats.read') : readers ? t('chats.read_by', { n: readers }) : t('chats.sent')}</span>`}</span>
         </li>`}`;
 }
 
 /** One conversation, newest at the bottom, with the field to write in. */
-export function Thread({ id, chat, name, changed }) {
+export function Thread({ id, chat, changed }) {
   usePeople();
   usePrefs();
   const [messages, setMessages] = useState(null);
@@ -53,9 +55,9 @@ export function Thread({ id, chat, name, changed }) {
 
   async function refresh() {
     try {
-      const page = await api.get(`/v1/chats/${id}/messages`, { limit: PAGE });
+      const { data: page, next } = await api.linked(`/v1/chats/${id}/messages`, { limit: PAGE });
       setMessages((was) => merge((was ?? []).filter((one) => !one.pending), page));
-      setOlder((was) => was || page.length === PAGE);
+      setOlder((was) => was || Boolean(next));
       setError(null);
       if (document.visibilityState === 'visible') {
         await api.post(`/v1/chats/${id}/read`);
@@ -68,10 +70,10 @@ export function Thread({ id, chat, name, changed }) {
   }
   async function loadOlder() {
     const height = box.current.scrollHeight;
-    const page = await api.get(`/v1/chats/${id}/messages`, { limit: PAGE, before: messages[0].id });
+    const { data: page, next } = await api.linked(`/v1/chats/${id}/messages`, { limit: PAGE, before: messages[0].id });
     atEnd.current = false;
     setMessages((was) => merge(was, page));
-    setOlder(page.length === PAGE);
+    setOlder(Boolean(next));
     requestAnimationFrame(() => (box.current.scrollTop += box.current.scrollHeight - height));
   }
   useEffect(() => {
@@ -112,16 +114,16 @@ export function Thread({ id, chat, name, changed }) {
     }
     field.current?.focus();
   }
-  const who = chat && (chat.participants.length > 2 ? chat.participants.map((one) => (one === myId() ? t('chats.you') : nameOf(one))).join(', ') : t(chat.metadata?.support ? 'chats.support_one' : 'chats.direct'));
+  const who = chat && (chat.participants.length > 2 ? chat.participants.map((one, i) => html`${i ? ', ' : ''}${one === myId() ? t('chats.you') : html`<${Participant} key=${one} chat=${chat} id=${one} />`}`) : t(chat.metadata?.support ? 'chats.support_one' : 'chats.direct'));
   const onKeyDown = (event) => event.key === 'Enter' && !event.shiftKey && !event.isComposing && sendMessage(event);
   const onScroll = () => (atEnd.current = box.current.scrollHeight - box.current.scrollTop - box.current.clientHeight < 60);
-  return html`<section class="thread" aria-label=${name ?? t('chats.one')}>
-    <header><a class="icon-button to-list" href="/chats" aria-label=${t('chats.back')}><${Icon} name="left" /></a>${name && html`<${Avatar} name=${name} />`}<div class="two-lines grow"><h2>${name ?? '…'}</h2>${chat && html`<span>${who}</span>`}</div></header>
+  return html`<section class="thread" aria-label=${chat ? plainChatName(chat) : t('chats.one')}>
+    <header><a class="icon-button to-list" href="/chats" aria-label=${t('chats.back')}><${Icon} name="left" /></a>${chat && html`<${Avatar} name=${plainChatName(chat)} />`}<div class="two-lines grow"><h2>${chat ? html`<${ChatName} chat=${chat} />` : '…'}</h2>${chat && html`<span>${who}</span>`}</div></header>
     <div class="messages" ref=${box} onScroll=${onScroll} tabindex="0" role="log" aria-label=${t('chats.messages')}>
       ${error && html`<${ErrorBox} error=${error} retry=${refresh} />`}
       ${messages === null && !error ? html`<${Skeleton} lines=${5} />` : null}
       ${messages && older && messages.length ? html`<button class="quiet small older" onClick=${() => loadOlder().catch(setError)}>${t('chats.older')}</button>` : null}
-      ${messages && html`<ol>${messages.map((message, i) => html`<${Message} key=${message.id} message=${message} before=${messages[i - 1]} participants=${chat?.participants.length ?? 0} />`)}</ol>`}
+      ${messages && html`<ol>${messages.map((message, i) => html`<${Message} key=${message.id} message=${message} before=${messages[i - 1]} chat=${chat} />`)}</ol>`}
       ${messages?.length === 0 && html`<p class="none">${t('chats.first')}</p>`}
     </div>
     <form class="composer" onSubmit=${sendMessage}>

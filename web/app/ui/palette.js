@@ -4,11 +4,12 @@ import { mayAny } from '../access.js';
 import { t, term } from '../i18n.js';
 import { anywhere, useTyped } from '../list.js';
 import { conversations } from '../live.js';
-import { chatName } from '../people.js';
+import { usePeople } from '../people.js';
 import { go } from '../router.js';
 import { menu } from '../screens.js';
 import { Dialog } from './dialog.js';
 import { Icon } from './icon.js';
+import { plainChatName } from './person.js';
 
 const SHOWN = 5;
 const fits = (name, text) => name.toLowerCase().includes(text.toLowerCase());
@@ -17,7 +18,7 @@ const nameOf = (row) => [row.first_name, row.last_name].filter(Boolean).join(' '
 /** The screens, found by their names without asking the server. */
 const screens = (text) => [...menu('main'), ...menu('admin')].map((row) => ({ path: row.path.replace(/\/:.*/, '') || '/', name: t(row.title), icon: row.icon })).filter((row) => fits(row.name, text));
 
-const chats = (text) => (conversations.get() ?? []).map((chat) => ({ path: `/chats/${chat.id}`, name: chatName(chat), icon: 'chats', note: t('chats.one') })).filter((row) => fits(row.name, text));
+const chats = (text) => (conversations.get() ?? []).map((chat) => ({ path: `/chats/${chat.id}`, name: plainChatName(chat), icon: 'chats', note: t('chats.one') })).filter((row) => fits(row.name, text));
 
 /** Records whose last name, or whose first name, contains the word typed last. */
 async function records(type, text, row) {
@@ -33,6 +34,7 @@ const personas = (text) => records('personas', text, (one) => ({ path: `/persona
 
 /** Goes anywhere by typing: screens and chats at once, customers and personas as the server finds them. */
 export function Palette({ close }) {
+  usePeople();
   const id = useId();
   const [text, setText] = useState('');
   const [remote, setRemote] = useState([]);

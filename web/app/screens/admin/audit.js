@@ -4,7 +4,7 @@ import { dateTime, number } from '../../format.js';
 import { t, term } from '../../i18n.js';
 import { useLoad } from '../../load.js';
 import { useList } from '../../list.js';
-import { learn, nameOf, usePeople } from '../../people.js';
+import { learnKey, nameOf, usePeople } from '../../people.js';
 import { usePrefs } from '../../prefs.js';
 import { may, TYPES } from '../../access.js';
 import { Badge, Facts, Pager, Table } from '../../ui/data.js';
@@ -27,11 +27,11 @@ function Chain() {
 const NIL = '00000000-0000-0000-0000-000000000000'; // The service itself.
 const short = (hash) => (hash ? html`<span class="code hash" title=${hash}>${String(hash).slice(0, 10)}</span>` : '');
 
-/** An API key acts under its own id; its name is learnt like a user's. */
+/** An API key acts under its own id; its name comes from the list of keys. */
 async function learnKeys() {
   if (!may('api_keys', 'read')) return;
   const { data } = await api.get('/v1/api-keys', { limit: 100 });
-  for (const key of data) learn(key.id, t('audit.key', { name: key.name }));
+  for (const key of data) learnKey(key.id, t('audit.key', { name: key.name }));
 }
 
 const SCREENS = { customers: '/customers/', personas: '/personas/', payers: '/payers/', chats: '/chats/', users: '/admin/users/', roles: '/admin/roles/' };
