@@ -15,7 +15,7 @@ func demoBank(t *testing.T) (dir string, answers map[string]string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "demo")
 	p := startWith(t, nil, "--demo", "--data.dir", dir, "--rate_limits.enabled=false")
-	password := regexp.MustCompile(`password is (\S+)`).FindStringSubmatch(p.stdout.String())
+	password := regexp.MustCompile(`Administrator\s+\S+\s+(\S+)`).FindStringSubmatch(p.stdout.String())
 	if password == nil {
 		t.Fatalf("no password in %q", p.stdout.String())
 	}

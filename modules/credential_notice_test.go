@@ -15,6 +15,7 @@ import (
 // its value.
 func TestCredentials_AllAddressesGetAMessage(t *testing.T) {
 	s := servertest.Start(t)
+	s.WritesBehind()
 	u := s.User(access.Customer)
 	ctx := context.Background()
 	err := s.DB.InTx(ctx, func(tx *store.Tx) error {

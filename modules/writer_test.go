@@ -61,7 +61,9 @@ func closureOf() (place, stack string) {
 		frame, more := frames.Next()
 		if name, ok := strings.CutPrefix(frame.Function, "kontor/modules/"); ok {
 			way = append(way, name)
-			place, _, _ = strings.Cut(name, ".")
+			if module, _, _ := strings.Cut(name, "."); module != "records" { // it runs the closures of the others
+				place = module
+			}
 		} else if strings.HasSuffix(frame.Function, "(*writer).call") || !more {
 			return place, strings.Join(way, "\n")
 		}

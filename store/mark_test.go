@@ -226,7 +226,12 @@ func TestMark_NamesADatabaseThatWasRolledBack(t *testing.T) {
 
 	gone := copyDir(t, dir)
 	edit(t, filepath.Join(gone, "kontor.db"), remove)
-	refuses(t, store.Options{Dir: gone}, store.ErrLoss, "kontor.db is missing")
+	key, err := os.ReadFile(filepath.Join(gone, "secret.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit(t, filepath.Join(gone, "secret.key"), remove)
+	refuses(t, store.Options{Dir: gone, SecretKey: string(key)}, store.ErrLoss, "kontor.db is missing")
 }
 
 // Without mark and log, nobody can say whether a database that was in use is whole.

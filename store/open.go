@@ -153,6 +153,11 @@ func (db *DB) prepare(
 			return false, nil, explain(path, err)
 		}
 	}
+	if version == latest { // a trail that was tampered with is named before what it lacks
+		if err := db.settle(ctx, conn, path, state); err != nil {
+			return false, nil, err
+		}
+	}
 	if !fresh && version > 0 {
 		if err := db.compareWithMark(conn, path, scan); err != nil {
 			return false, nil, err
@@ -162,9 +167,9 @@ func (db *DB) prepare(
 		if err := migrate(ctx, path); err != nil {
 			return false, nil, err
 		}
-	}
-	if err := db.settle(ctx, conn, path, state); err != nil {
-		return false, nil, err
+		if err := db.settle(ctx, conn, path, state); err != nil {
+			return false, nil, err
+		}
 	}
 	missing, err := guard(ctx, conn)
 	if err != nil || state == keyUnset {

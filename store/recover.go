@@ -60,7 +60,7 @@ func (db *DB) compareWithMark(conn *sqlite.Conn, path string, scan sqlite.LogSca
 		db.accepted = loss
 	case errors.As(err, &broken):
 		// Going on would put the next entry behind what is left, and the mark after it.
-		return fmt.Errorf("%s was changed behind Kontor's back and was left as it is: %w; keep it as evidence and restore a backup", path, err)
+		return refuseTampered(path, err)
 	case err != nil:
 		return err
 	case !e.marked && e.found.commits > 0:

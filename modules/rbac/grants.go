@@ -153,7 +153,7 @@ func (s *Service) CreateGrant(ctx context.Context, in GrantInput) (Grant, error)
 	}
 	grant := in.grant()
 	grant.CreatedBy, grant.CreatedAt = caller.UserID, s.db.Now()
-	after, answer := s.db.Digest(grant), s.db.Answer(ctx, grant)
+	after, answer := grantTable.Digest(s.db, grant), s.db.Answer(ctx, grant)
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		if in.RoleID != "" {
 			if _, err := roleTable.Any(ctx, tx, in.RoleID); err != nil {

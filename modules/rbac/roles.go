@@ -96,7 +96,7 @@ func (s *Service) CreateRole(ctx context.Context, in RoleInput) (Role, error) {
 	role.apply(in)
 	role.CreatedAt = s.db.Now()
 	role.ModifiedAt = role.CreatedAt
-	after, answer := s.db.Digest(role), s.db.Answer(ctx, role)
+	after, answer := roleTable.Digest(s.db, role), s.db.Answer(ctx, role)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := insertRole(ctx, tx, role); err != nil {
 			return err
