@@ -27,7 +27,7 @@ func newDisk(fatal func(error)) *disk {
 	}
 	d.watch.Failed = func(err *sqlite.IOError) {
 		if err.Op != sqlite.Read {
-			d.fail(err)
+			_ = d.fail(err) // the engine reports its own error to the caller
 		}
 	}
 	return d

@@ -57,7 +57,7 @@ func (p *pool) take(ctx context.Context) (*reader, error) {
 	if n := len(p.free); n > 0 { // then nobody waits
 		r := p.free[n-1]
 		p.free = p.free[:n-1]
-		p.hold(r, ctx)
+		p.hold(ctx, r)
 		p.mu.Unlock()
 		return r, r.ready()
 	}
@@ -100,7 +100,7 @@ func (p *pool) wait(w *waiter) (*reader, error) {
 }
 
 // hold binds a reader to its new holder.
-func (p *pool) hold(r *reader, ctx context.Context) {
+func (p *pool) hold(ctx context.Context, r *reader) {
 	p.turns++
 	r.ctx, r.turn = ctx, p.turns
 	r.revoked.Store(false)
@@ -129,7 +129,7 @@ func (p *pool) put(r *reader) {
 		return
 	}
 	if w := p.line.next(p.share); w != nil {
-		p.hold(r, w.ctx)
+		p.hold(w.ctx, r)
 		w.served <- r
 		return
 	}

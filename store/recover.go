@@ -129,7 +129,7 @@ func checkWhatIsLeft(ctx context.Context, path string, s *secrets) error {
 func (d *directory) neverHadDatabase(s *secrets) error {
 	_, p, err := d.readMark(s)
 	if err != nil || p.commits == 0 {
-		return nil // no mark, or none that matters; a file that cannot be read is reported when it is made
+		return nil //nolint:nilerr // no mark, or none that matters; a file that cannot be read is reported when it is made
 	}
 	return fmt.Errorf("%s is missing, and %s says that it held %d commits: put it back, or restore a backup into an empty directory: %w",
 		d.file(databaseName), markName, p.commits, ErrLoss)

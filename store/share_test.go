@@ -18,7 +18,7 @@ func by(t *testing.T, caller string) context.Context {
 }
 
 // slow runs n endless queries of a caller and returns when each has a reader. The results come as the queries end.
-func slow(t *testing.T, db *store.DB, ctx context.Context, n int) (results chan error) {
+func slow(ctx context.Context, t *testing.T, db *store.DB, n int) (results chan error) {
 	t.Helper()
 	results = make(chan error, n)
 	var running sync.WaitGroup
@@ -40,7 +40,7 @@ func TestReaders_OneCallerKeepsAtMostHalfWhileOthersWait(t *testing.T) {
 	db := storetest.Open(t)
 	greedy, cancel := context.WithCancel(by(t, "greedy"))
 	defer cancel()
-	results := slow(t, db, greedy, store.Readers)
+	results := slow(greedy, t, db, store.Readers)
 	for i := range 20 {
 		if err := db.QueryRow(by(t, fmt.Sprint("user ", i)), "SELECT 1").Scan(new(int)); err != nil {
 			t.Fatalf("another caller got %v", err)
@@ -69,7 +69,7 @@ func TestReaders_ShareBindsOnlyCallersThatKeepOthersWaiting(t *testing.T) {
 		t.Run("held by "+holder, func(t *testing.T) {
 			db := storetest.Open(t)
 			ctx, cancel := context.WithCancel(by(t, holder))
-			results := slow(t, db, ctx, store.Readers)
+			results := slow(ctx, t, db, store.Readers)
 			further := make(chan error, 1)
 			waiting, leave := context.WithCancel(by(t, waits))
 			go func() { further <- db.QueryRow(waiting, "SELECT 1").Scan(new(int)) }()

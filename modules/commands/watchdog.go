@@ -56,7 +56,7 @@ func newSupervisor(environ []string, probe func(ctx context.Context) error, log 
 			s.every = time.Duration(microseconds) * time.Microsecond / pingsPerTimeout
 		}
 	}
-	return s, func() { socket.Close() }, nil
+	return s, func() { _ = socket.Close() }, nil // nothing is buffered
 }
 
 // run reports readiness once and then a sign of life after each probe that succeeds, until the context ends.

@@ -63,7 +63,7 @@ func readProfile(ctx context.Context, q store.Querier, userID string) (store.Rec
 			return store.Record{}, fmt.Errorf("read picture: %w", err)
 		}
 		sum := sha256.Sum256(p.content)
-		s.Pictures = append(s.Pictures, storedPicture{int64(p.pixels), p.mediaType, hex.EncodeToString(sum[:])})
+		s.Pictures = append(s.Pictures, storedPicture{p.pixels, p.mediaType, hex.EncodeToString(sum[:])})
 		pictures = append(pictures, picture{pixels: p.pixels, token: p.token, mediaType: p.mediaType})
 	}
 	answer := Profile{UserID: userID}

@@ -45,7 +45,7 @@ func (c *collection) add(part []byte) error {
 	bill, findings, err := Parse(string(seen.Text))
 	if err != nil {
 		c.refused = err
-		return nil
+		return nil //nolint:nilerr // the search goes on: another code may be a bill
 	}
 	if seen.Legacy {
 		findings = append(findings, Finding{"coding", NoteEncoding, ""})
