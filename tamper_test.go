@@ -15,17 +15,17 @@ func demoBank(t *testing.T) (dir string, answers map[string]string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "demo")
 	p := startWith(t, nil, "--demo", "--data.dir", dir, "--rate_limits.enabled=false")
-	password := regexp.MustCompile(`Administrator\s+\S+\s+(\S+)`).FindStringSubmatch(p.stdout.String())
-	if password == nil {
-		t.Fatalf("no password in %q", p.stdout.String())
+	passwords := map[string]string{}
+	for _, row := range regexp.MustCompile(`(\w+)@kontor\.localhost\s+(\S+)`).FindAllStringSubmatch(p.stdout.String(), -1) {
+		passwords[row[1]] = row[2]
 	}
-	root := p.signIn("admin@kontor.localhost", password[1])
-	customer := p.signIn("customer@kontor.localhost", password[1])
+	signIn := func(name string) *client { return p.signIn(name+"@kontor.localhost", passwords[name]) }
+	root, customer := signIn("admin"), signIn("customer")
 	var me struct {
 		ID string `json:"id"`
 	}
 	customer.do(t, "GET", "/v1/users/me", "", 200).into(t, &me)
-	p.signIn("customer@kontor.localhost", password[1]).do(t, "POST", "/v1/logout", "", 200)
+	signIn("customer").do(t, "POST", "/v1/logout", "", 200)
 	customer.do(t, "PUT", "/v1/profile/preferences", `{"theme":"dark"}`, 200)
 	root.do(t, "POST", "/v1/personas/"+idOf(t, firstRow(t, root, "/v1/personas"))+"/users", `{"user_id":"`+me.ID+`"}`, 201)
 
@@ -38,7 +38,7 @@ func demoBank(t *testing.T) (dir string, answers map[string]string) {
 		"sessions": "/v1/users/" + me.ID + "/sessions", "credentials": "/v1/users/" + me.ID + "/credentials"} {
 		by := root
 		if recType == "tasks" {
-			by = p.signIn("advisor@kontor.localhost", password[1])
+			by = signIn("advisor")
 		}
 		row := firstRow(t, by, path)
 		answers[recType+"/"+idOf(t, row)] = row

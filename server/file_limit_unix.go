@@ -17,5 +17,5 @@ func fileLimit() int {
 			limit = raised
 		}
 	}
-	return int(min(uint64(limit.Cur), uint64(maxConnections+maxFileReserve))) //nolint:gosec,unconvert // bounded; signed on some systems
+	return int(min(uint64(limit.Cur), uint64(maxConnections+maxFileReserve))) //nolint:unconvert // signed on some systems
 }
