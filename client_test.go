@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	_ "modernc.org/sqlite" // to damage databases with
 )
 
 // answer is a response that was read to its end.

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"kontor/store/storetest"
 )
 
 const customerPassword = "eight quiet ducks cross lakes"
@@ -120,7 +122,7 @@ func TestHostile_SignIn(t *testing.T) {
 	if status := p.stop(); status != 0 {
 		t.Fatalf("the server ended with %d", status)
 	}
-	execSQL(t, filepath.Join(dir, "kontor.db"), `UPDATE sessions SET authenticated_at = authenticated_at - 600000`)
+	storetest.Tamper(t, filepath.Join(dir, "kontor.db"), `UPDATE sessions SET authenticated_at = authenticated_at - 600000`)
 	p = startHostile(t, dir)
 	stolen, stolenAdmin, key, nobody := anna.session.at(p), admin.at(p), p.keyed(), p.client()
 	const stale = "auth_m.insufficient_user_authentication"
@@ -184,7 +186,7 @@ func TestHostile_ARefreshIsNoPassword(t *testing.T) {
 	}
 	p.client().do(t, "POST", "/authenticate", object("user_id", anna.email, "password", customerPassword), 200).into(t, &tokens)
 	p.stop()
-	execSQL(t, filepath.Join(dir, "kontor.db"), `UPDATE sessions SET authenticated_at = authenticated_at - 600000`)
+	storetest.Tamper(t, filepath.Join(dir, "kontor.db"), `UPDATE sessions SET authenticated_at = authenticated_at - 600000`)
 	p = startHostile(t, dir)
 	p.client().do(t, "POST", "/v1/token/refresh", object("refresh_token", tokens.Refresh), 200).into(t, &tokens)
 	session := p.client("Authorization", "Bearer "+tokens.Access)

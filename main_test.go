@@ -3,8 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"database/sql"
-	little "encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,9 +14,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/cespare/xxhash/v2"
-	_ "modernc.org/sqlite" // to damage databases with
 )
 
 // The tests of this package run the program as its users do: built, started, asked over HTTP, killed.
@@ -217,40 +212,4 @@ func (p *process) stop() int {
 		p.tb.Fatal(err)
 	}
 	return p.code()
-}
-
-// execSQL changes a database behind the program's back.
-func execSQL(tb testing.TB, path, statement string) {
-	tb.Helper()
-	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	_, err = db.Exec(statement)
-	if err := errors.Join(err, db.Close()); err != nil {
-		tb.Fatal(err)
-	}
-	reseal(tb, path)
-}
-
-// reseal gives the pages of a database the checksums that they should have, as docs/security.md describes them: whoever
-// changes a database with care does it, too.
-func reseal(tb testing.TB, path string) {
-	tb.Helper()
-	const pageSize, reserved = 4096, 20
-	data, err := os.ReadFile(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if len(data) < pageSize || data[reserved] != 8 {
-		return
-	}
-	for at := 0; at < len(data); at += pageSize {
-		page := data[at : at+pageSize]
-		sum := xxhash.Sum64(page[:pageSize-8]) ^ uint64(at/pageSize+1)*0x9e3779b97f4a7c15
-		little.LittleEndian.PutUint64(page[pageSize-8:], sum)
-	}
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		tb.Fatal(err)
-	}
 }

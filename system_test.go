@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"kontor/store/storetest"
 )
 
 // newData makes a data directory that a server has used.
@@ -81,7 +83,7 @@ func TestStart_RefusedInOneLine(t *testing.T) {
 			}
 		}},
 		{name: "database of a newer program", want: "newer version", prepare: func(dir string) {
-			execSQL(t, filepath.Join(dir, "kontor.db"), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)")
+			storetest.Tamper(t, filepath.Join(dir, "kontor.db"), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)")
 		}},
 		{name: "wrong key", want: "key", environ: []string{"KONTOR_SECRET_KEY=" + strings.Repeat("0", 64)}},
 		{name: "key of another form", want: "key", environ: []string{"KONTOR_SECRET_KEY=not a key but long enough to be one"}},

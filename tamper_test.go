@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"kontor/store/storetest"
 )
 
 // demoBank makes a data directory with records of all types. answers are what the API answered for some of them, by the
@@ -166,7 +168,7 @@ func TestCheck_FindsChangedRecords(t *testing.T) {
 	} {
 		t.Run(c.statement, func(t *testing.T) {
 			tampered := copyOf(t, dir)
-			execSQL(t, filepath.Join(tampered, "kontor.db"), c.statement)
+			storetest.Tamper(t, filepath.Join(tampered, "kontor.db"), c.statement)
 			refused(t, run(t, nil, "check", "--data.dir", tampered), c.says)
 		})
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kontor/store/storetest"
 )
 
 // A trail that was erased without the key is no empty trail: neither the check nor the start takes it for one.
@@ -20,7 +22,7 @@ func TestStart_RefusesAnErasedTrail(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tampered := copyOf(t, dir)
-			execSQL(t, filepath.Join(tampered, "kontor.db"), c.statement)
+			storetest.Tamper(t, filepath.Join(tampered, "kontor.db"), c.statement)
 			refused(t, run(t, nil, "check", "--data.dir", tampered), c.says)
 			start := run(t, nil, "--data.dir", tampered, "--server.listen", "127.0.0.1:0")
 			refused(t, start, c.says)
@@ -58,12 +60,12 @@ func TestCheck_SaysWhatIsSoAboutTheKey(t *testing.T) {
 	}
 
 	erased := copyOf(t, dir)
-	execSQL(t, filepath.Join(erased, "kontor.db"), "DELETE FROM meta WHERE name = 'key_check'")
+	storetest.Tamper(t, filepath.Join(erased, "kontor.db"), "DELETE FROM meta WHERE name = 'key_check'")
 	e := run(t, nil, "check", "--data.dir", erased)
 	refused(t, e, "the check value of the secret key is missing")
 	if strings.Contains(e.stderr, absent) {
 		t.Errorf("the key is there: %q", e.stderr)
 	}
-	execSQL(t, filepath.Join(without, "kontor.db"), "DELETE FROM meta WHERE name = 'audit_head'")
+	storetest.Tamper(t, filepath.Join(without, "kontor.db"), "DELETE FROM meta WHERE name = 'audit_head'")
 	refused(t, run(t, nil, "check", "--data.dir", without), "its signed head is missing")
 }

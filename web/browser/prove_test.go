@@ -1,12 +1,10 @@
 package browser_test
 
 import (
-	"database/sql"
-	"errors"
 	"path/filepath"
 	"testing"
 
-	_ "modernc.org/sqlite" // to let ten minutes pass for a session
+	"kontor/store/storetest"
 )
 
 // staleSession is a visitor whose password was shown long ago, on a server of the test's own.
@@ -19,14 +17,7 @@ func staleSession(t *testing.T, path string) (*bank, *visitor) {
 	v.enter(boss)
 	v.open("/healthz")
 	b.stop()
-	db, err := sql.Open("sqlite", filepath.Join(b.own.dir, "kontor.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = db.Exec(`UPDATE sessions SET authenticated_at = 0`)
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Tamper(t, filepath.Join(b.own.dir, "kontor.db"), `UPDATE sessions SET authenticated_at = 0`)
 	b.start()
 	v.open(path)
 	return b, v

@@ -120,11 +120,16 @@ func (v *visitor) examine(one view) {
 	}
 }
 
-// fits compares the width of the page, and of an open dialog, with that of the window.
+// fits compares the width of the page, and of an open dialog, with that of the window, and names what is too wide.
 func (v *visitor) fits(name string) {
 	v.t.Helper()
-	if over := ask[int](v, `Math.max(...[document.documentElement, ...document.querySelectorAll('dialog[open] > article')].map((box) => box.scrollWidth - box.clientWidth))`); over > 0 {
-		v.t.Errorf("%s: the page is %d px wider than the window", name, over)
+	wide := ask[string](v, `[document.documentElement, ...document.querySelectorAll('dialog[open] > article')]
+		.filter((box) => box.scrollWidth > box.clientWidth)
+		.map((box) => [...box.querySelectorAll('*')]
+			.filter((one) => one.getBoundingClientRect().right > box.getBoundingClientRect().left + box.clientWidth)
+			.map((one) => one.outerHTML.slice(0, 160)).join('\n  ') || box.tagName).join('\n  ')`)
+	if wide != "" {
+		v.t.Errorf("%s: the page is wider than the window, by\n  %s", name, wide)
 	}
 }
 
