@@ -22,52 +22,64 @@ var errStale = errors.New("the record changed meanwhile")
 func Revise[T endpoint.Tagged, P any](ctx context.Context, db *store.DB, t *Table[T], id string, wanted access.Permission,
 	prepare func(ctx context.Context, q store.Querier, before T) (P, error), write func(ctx context.Context, tx *store.Tx, prepared P) error,
 ) (P, error) {
-	read := func(ctx context.Context, q store.Querier) (T, error) {
-		record, err := t.Get(ctx, q, id, wanted)
-		if err != nil {
-			return record, err
-		}
-		return record, endpoint.CheckMatch(ctx, record.ETag())
-	}
-	same := func(a, b T) bool { return a.ETag() == b.ETag() }
-	return Prepared(ctx, db, read, same, prepare, write)
+	read := func(ctx context.Context, q store.Querier) (T, error) { return t.Get(ctx, q, id, wanted) }
+	return revision[T, P]{
+		read: read, look: read, write: write,
+		prepare: func(ctx context.Context, q store.Querier, before T) (P, bool, error) {
+			p, err := prepare(ctx, q, before)
+			return p, true, err
+		},
+	}.run(ctx, db)
 }
 
-// Prepared is [Revise] for a state that the caller of it reads and compares.
-func Prepared[T, P any](ctx context.Context, db *store.DB, read func(ctx context.Context, q store.Querier) (T, error), same func(a, b T) bool,
-	prepare func(ctx context.Context, q store.Querier, state T) (P, error), write func(ctx context.Context, tx *store.Tx, prepared P) error,
-) (prepared P, err error) {
+// revision is a change of a record that is prepared before the transaction that writes it.
+type revision[T endpoint.Tagged, P any] struct {
+	// read reads the record to prepare for. look reads, in the transaction, what tells whether it is still the same.
+	read, look func(ctx context.Context, q store.Querier) (T, error)
+	// prepare returns what is to be written, and false when nothing is. It may run several times.
+	prepare func(ctx context.Context, q store.Querier, before T) (P, bool, error)
+	write   func(ctx context.Context, tx *store.Tx, prepared P) error
+}
+
+func (r revision[T, P]) run(ctx context.Context, db *store.DB) (P, error) {
 	for range reviseTries {
-		state, err := read(ctx, db)
-		if err != nil {
-			return prepared, err
-		}
-		if prepared, err = prepare(ctx, db, state); err != nil {
-			return prepared, err
+		before, p, changed, err := r.make(ctx, db)
+		if err != nil || !changed {
+			return p, err
 		}
 		err = db.InTx(ctx, func(tx *store.Tx) error {
-			now, err := read(ctx, tx)
+			now, err := r.look(ctx, tx)
 			if err != nil {
 				return err
 			}
-			if !same(state, now) {
+			if now.ETag() != before.ETag() {
 				return errStale
 			}
-			return write(ctx, tx, prepared)
+			return r.write(ctx, tx, p)
 		})
 		if !errors.Is(err, errStale) {
-			return prepared, err
+			return p, err
 		}
 	}
-	err = db.InTx(ctx, func(tx *store.Tx) error {
-		state, err := read(ctx, tx)
-		if err != nil {
+	var p P
+	err := db.InTx(ctx, func(tx *store.Tx) (err error) {
+		var changed bool
+		if _, p, changed, err = r.make(ctx, tx); err != nil || !changed {
 			return err
 		}
-		if prepared, err = prepare(ctx, tx, state); err != nil {
-			return err
-		}
-		return write(ctx, tx, prepared)
+		return r.write(ctx, tx, p)
 	})
-	return prepared, err
+	return p, err
+}
+
+// make prepares the change from what q reads.
+func (r revision[T, P]) make(ctx context.Context, q store.Querier) (before T, p P, changed bool, err error) {
+	if before, err = r.read(ctx, q); err != nil {
+		return before, p, false, err
+	}
+	if err = endpoint.CheckMatch(ctx, before.ETag()); err != nil {
+		return before, p, false, err
+	}
+	p, changed, err = r.prepare(ctx, q, before)
+	return before, p, changed, err
 }
