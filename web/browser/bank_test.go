@@ -35,7 +35,7 @@ type process struct {
 	address string
 	dir     string
 	said    io.Writer
-	printed *bytes.Buffer // takes what a first start prints, with a password of its own; nil: the password is given
+	printed *os.File // takes what a first start prints, with a password of its own; nil: the password is given
 	command *exec.Cmd
 }
 

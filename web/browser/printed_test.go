@@ -1,8 +1,8 @@
 package browser_test
 
 import (
-	"bytes"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,17 +17,26 @@ func printedBank(t *testing.T) (*bank, person) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{address: listener.Addr().String(), dir: filepath.Join(t.TempDir(), "data"), said: t.Output(), printed: &bytes.Buffer{}}
 	listener.Close()
+	printed, err := os.Create(filepath.Join(t.TempDir(), "printed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer printed.Close()
+	p := &process{address: listener.Addr().String(), dir: filepath.Join(t.TempDir(), "data"), said: t.Output(), printed: printed}
 	if err := p.start(); err != nil {
 		t.Fatal(err)
 	}
 	b := &bank{t: t, address: p.address, own: p}
 	t.Cleanup(b.stop)
-	_, rest, _ := strings.Cut(p.printed.String(), "password")
+	text, err := os.ReadFile(printed.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "password")
 	words := strings.Fields(rest)
 	if len(words) == 0 {
-		t.Fatalf("no password in %q", p.printed)
+		t.Fatalf("no password in %q", text)
 	}
 	return b, person{login: adminLogin, password: words[0]}
 }
