@@ -50,6 +50,10 @@ func TestStolenToken_ChangesNoCredentialWithoutThePassword(t *testing.T) {
 			t.Errorf("%s %s: WWW-Authenticate %q", c.method, c.path, got)
 		}
 	}
+	// Roles but that of administrators are no credentials.
+	b.call(admin.token, "PUT", other.path("/roles"), map[string]any{"roles": []string{"Advisor"}}).want(t, 200, "")
+	b.call(admin.token, "PUT", other.path("/roles"), map[string]any{"roles": []string{"Advisor", "Administrator"}}).
+		want(t, 401, "auth_m.insufficient_user_authentication")
 	if list := b.call(m.token, "GET", m.path("/credentials?search.validated=true"), nil); list.Body["total"] != 2.0 {
 		t.Errorf("got %s", list.Text)
 	}
