@@ -213,10 +213,6 @@ func TestHostile_AStolenFreshTokenDoesNotTakeTheAccount(t *testing.T) {
 	if after := len(messages(t, admin, "thief@example.ch")); after != before {
 		t.Error("the new address got a code for a new password")
 	}
-	refused := anna.session.do(t, "DELETE", "/v1/users/credentials/"+anna.credential, "", 409)
-	if refused.code() != "users.credential_too_new" {
-		t.Errorf("got %s", refused.body)
-	}
 	told := messages(t, admin, anna.email)
 	if !strings.Contains(told[0], "t…@example.ch") || strings.Contains(told[0], "thief") {
 		t.Errorf("the old address was told %q", told[0])
@@ -360,8 +356,8 @@ func TestHostile_MessagesAndProbesAreLimited(t *testing.T) {
 	if got := count("recoveries from one network", one("192.0.2.50"), recover); got[200] != 20 || got[429] != 80 {
 		t.Errorf("recoveries from one network: %v", got)
 	}
-	// The registration of the customer and twenty recoveries have used up some of what the key has.
-	if got := count("recoveries from many networks", many, recover); got[200] != 40-20-1 {
+	// Twenty recoveries have used up some of what the key has; the e-mail of a registration does not count.
+	if got := count("recoveries from many networks", many, recover); got[200] != 40-20 {
 		t.Errorf("recoveries from many networks: %v", got)
 	}
 	p.stop()

@@ -161,7 +161,7 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 	return table
 }
 
-// codesPerHour is how many codes and registrations a network may ask for in an hour: as many as it may make public requests
+// codesPerHour is how many codes a network may ask for in an hour: as many as it may make public requests
 // a minute, unless a setting says otherwise. 0: limits are off.
 func codesPerHour(limits settings.RateLimits) int {
 	switch {

@@ -23,7 +23,11 @@ const (
 	failedCodes  = 1000 // wrong codes of everybody in an hour; after that each code has one try
 	hour, day    = time.Hour, 24 * time.Hour
 	keyFactor    = 2 // an API key serves many networks
-	conflictPart = 2 // half as many registrations of taken values as registrations
+	conflictPart = 2 // half as many registrations of taken values as messages
+
+	// registrationFactor is how many free values can be registered for each message. They reveal nothing, and one
+	// application may register all users of a bank from one network.
+	registrationFactor = 5
 )
 
 // dailySends are the messages that one target gets in a day for a purpose.
@@ -63,6 +67,13 @@ func (s *Service) byCaller(ctx context.Context, kind string, perHour int) (quota
 // sendLimits are those of a message to a target, whether or not the target exists. The day is counted for each purpose, so
 // that adding an address to an account does not block the recovery of the account that has it.
 func (s *Service) sendLimits(ctx context.Context, key, purpose string) limits {
+	l := s.targetLimits(ctx, key, purpose)
+	l.quotas = append(l.quotas, s.byCaller(ctx, "send", s.PerHour)...)
+	return l
+}
+
+// targetLimits are those of a target and of the user who asks.
+func (s *Service) targetLimits(ctx context.Context, key, purpose string) limits {
 	l := limits{refusal: fault.OTPSendLimited, quotas: []quota{
 		{s.subject("target", key), otpSends, otpWindow},
 		{s.subject("target for "+purpose, key), dailySends[purpose], day},
@@ -71,13 +82,25 @@ func (s *Service) sendLimits(ctx context.Context, key, purpose string) limits {
 		subject := s.subject("user", user)
 		l.quotas = append(l.quotas, quota{subject, userSends, hour}, quota{subject, dailyOfUser, day})
 	}
-	l.quotas = append(l.quotas, s.byCaller(ctx, "send", s.PerHour)...)
 	return l
 }
 
 // registrationLimits are those of a registration.
 func (s *Service) registrationLimits(ctx context.Context) limits {
-	return limits{fault.RateLimited, s.byCaller(ctx, "registration", s.PerHour)}
+	return limits{fault.RateLimited, s.byCaller(ctx, "registration", registrationFactor*s.PerHour)}
+}
+
+// firstCodeLimits are those of the message that goes with a registration. An SMS costs money and counts like any other; an
+// e-mail is bounded by its target and by the registrations.
+func (s *Service) firstCodeLimits(ctx context.Context, c Credential) limits {
+	switch c.Type {
+	case Phone:
+		return s.sendLimits(ctx, c.target(), forValidation)
+	case Email:
+		return s.targetLimits(ctx, c.target(), forValidation)
+	default:
+		return limits{}
+	}
 }
 
 // conflictLimits are those of a registration of a taken value. Once they are used up, free values are refused, too:

@@ -86,10 +86,7 @@ func (s *Service) countRegistration(ctx context.Context, tx *store.Tx, c Credent
 		return nil, err
 	}
 	// Checked before the value is looked up, so that the refusal does not depend on it.
-	sending := limits{}
-	if !c.Validated {
-		sending = s.sendLimits(ctx, c.target(), forValidation)
-	}
+	sending := s.firstCodeLimits(ctx, c)
 	if err := sending.check(ctx, tx); err != nil {
 		return nil, err
 	}
