@@ -213,6 +213,10 @@ func TestHostile_AStolenFreshTokenDoesNotTakeTheAccount(t *testing.T) {
 	if after := len(messages(t, admin, "thief@example.ch")); after != before {
 		t.Error("the new address got a code for a new password")
 	}
+	refused := anna.session.do(t, "DELETE", "/v1/users/credentials/"+anna.credential, "", 409)
+	if refused.code() != "users.credential_too_new" {
+		t.Errorf("got %s", refused.body)
+	}
 	told := messages(t, admin, anna.email)
 	if !strings.Contains(told[0], "t…@example.ch") || strings.Contains(told[0], "thief") {
 		t.Errorf("the old address was told %q", told[0])

@@ -134,8 +134,8 @@ func (s *Service) listCredentials(ctx context.Context, in credentialsInput) (lis
 	return page, err
 }
 
-// deleteCredential deletes a credential, but not the last validated one of a user, and not an established one beside one that
-// was added lately. It returns fault.UserNotFound for an unknown one, fault.NoAccess, fault.StaleSession, fault.LastCredential
+// deleteCredential deletes a credential, but not the last validated one of a user, and not an older one beside one that was
+// added lately. It returns fault.UserNotFound for an unknown one, fault.NoAccess, fault.StaleSession, fault.LastCredential
 // and fault.CredentialTooNew.
 func (s *Service) deleteCredential(ctx context.Context, in deleteCredentialInput) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
@@ -171,16 +171,10 @@ func checkDeletable(ctx context.Context, q store.Querier, c Credential) error {
 	switch now := q.Now(); {
 	case validated <= 1:
 		return fault.LastCredential
-	case c.established(now) && now < newest:
+	case now >= c.trustedFrom && now < newest:
 		return (&fault.Error{Kind: fault.CredentialTooNew, Args: fault.Args{"Time": newest.Std().Format(time.RFC3339)}}).Detail("until", newest)
 	}
 	return nil
-}
-
-// established reports whether a credential has been the user's for as long as a new one is on probation. A younger one protects
-// no account: in its first day a user can still replace what was registered.
-func (c Credential) established(now store.Time) bool {
-	return now >= c.trustedFrom && c.ValidatedAt != nil && now >= c.ValidatedAt.Add(trustedAfter)
 }
 
 // removeUntrusted deletes the credentials that were added to an account lately or claimed for it. The user who recovers the
