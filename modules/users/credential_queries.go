@@ -66,7 +66,9 @@ const (
 	deleteCredential = `DELETE FROM credentials WHERE id = $1`
 
 	countValidated = `
-		SELECT count(*), COALESCE(max(trusted_from), 0) FROM credentials WHERE user_id = $1 AND validated = TRUE`
+		SELECT count(*), COALESCE(max(CASE WHEN type <> 'username' THEN trusted_from END), 0)
+		FROM credentials
+		WHERE user_id = $1 AND validated = TRUE`
 
 	countCredentials = `
 		SELECT count(*), COALESCE(sum(CASE WHEN value_key = $2 OR value_key = $2 || ' ' || id THEN 1 ELSE 0 END), 0)

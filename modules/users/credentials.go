@@ -161,7 +161,8 @@ func (s *Service) deleteCredential(ctx context.Context, in deleteCredentialInput
 	return endpoint.Confirm(ctx, s.texts, "users.credential_deleted"), err
 }
 
-// checkDeletable returns fault.LastCredential or fault.CredentialTooNew for a validated credential that must stay.
+// checkDeletable returns fault.LastCredential or fault.CredentialTooNew for a validated credential that must stay. A new
+// user name keeps none: it cannot recover the account.
 func checkDeletable(ctx context.Context, q store.Querier, c Credential) error {
 	var validated int
 	var newest store.Time

@@ -25,9 +25,9 @@ const (
 	keyFactor    = 2 // an API key serves many networks
 	conflictPart = 2 // half as many registrations of taken values as messages
 
-	// registrationFactor is how many free values can be registered for each message. They reveal nothing, and one
-	// application may register all users of a bank from one network.
-	registrationFactor = 5
+	// registrationPercent is how many free values can be registered for 100 messages: their first e-mail does not count as
+	// one, but a refusal must come before a list of 100 addresses has been probed.
+	registrationPercent = 150
 )
 
 // dailySends are the messages that one target gets in a day for a purpose.
@@ -87,7 +87,7 @@ func (s *Service) targetLimits(ctx context.Context, key, purpose string) limits 
 
 // registrationLimits are those of a registration.
 func (s *Service) registrationLimits(ctx context.Context) limits {
-	return limits{fault.RateLimited, s.byCaller(ctx, "registration", registrationFactor*s.PerHour)}
+	return limits{fault.RateLimited, s.byCaller(ctx, "registration", registrationPercent*s.PerHour/100)}
 }
 
 // firstCodeLimits are those of the message that goes with a registration. An SMS costs money and counts like any other; an

@@ -105,9 +105,9 @@ func TestRegistrationLimits_StopProbing(t *testing.T) {
 	// Nor does a free value tell anything now.
 	b.call("key", "POST", registerPath, registration("username", "free.name")).want(t, 429, "rate_limits_m.exceeded")
 	b.clock.Advance(time.Hour)
-	for i := range 110 {
+	for i := range 40 {
 		r := b.call("key", "POST", registerPath, registration("username", fmt.Sprintf("name%d", i)))
-		if want := map[bool]int{true: 201, false: 429}[i < 100]; r.Status != want {
+		if want := map[bool]int{true: 201, false: 429}[i < 30]; r.Status != want {
 			t.Fatalf("registration %d: got %d, want %d", i, r.Status, want)
 		}
 	}
@@ -116,13 +116,14 @@ func TestRegistrationLimits_StopProbing(t *testing.T) {
 // One application registers many users, who all confirm their address. An SMS is dearer than an e-mail.
 func TestRegistrationLimits_LetAnApplicationRegisterManyUsers(t *testing.T) {
 	b := newBankWith(t, users.Options{PerHour: 20})
-	for i := range 60 {
+	for i := range 25 {
 		b.call("key", "POST", registerPath, registration("email", email(i))).want(t, 201, "")
 	}
 	b.recover("somebody@bank.example").want(t, 200, "")
-	for i := range 30 {
+	b = newBankWith(t, users.Options{PerHour: 20})
+	for i := range 25 {
 		r := b.call("key", "POST", registerPath, registration("phone", fmt.Sprintf("+4179%07d", 5550000+i)))
-		if want := map[bool]int{true: 201, false: 429}[i < 19]; r.Status != want {
+		if want := map[bool]int{true: 201, false: 429}[i < 20]; r.Status != want {
 			t.Fatalf("registration %d by phone: got %d, want %d", i, r.Status, want)
 		}
 	}

@@ -106,7 +106,7 @@ type Options struct {
 	OTPLife     time.Duration // how long a code is valid: 10 minutes
 	OTPAttempts int           // how many tries a code has: 5
 	Log         *slog.Logger  // nil: nothing is logged
-	PerHour     int           // codes of a network in an hour, and a fifth of the registrations; 0: not limited
+	PerHour     int           // codes of a network in an hour; registrations are half as many again; 0: not limited
 }
 
 const (

@@ -129,7 +129,7 @@ var registry = []Setting{
 		"Requests a minute to each private endpoint, for each user, where no stored rule says otherwise.",
 		func(s *Settings) *int { return &s.RateLimits.PrivatePerMinute }),
 	row("rate_limits.codes_per_hour", number(0, 1_000_000), "0",
-		"One-time codes an hour for each client network, five times as many registrations, and twice as many of both for each API key; 0: the number of rate_limits.public_per_minute.",
+		"One-time codes an hour for each client network, half as many again registrations, and twice as many of both for each API key; 0: the number of rate_limits.public_per_minute.",
 		func(s *Settings) *int { return &s.RateLimits.CodesPerHour }),
 	row("rate_limits.concurrent_per_caller", number(1, 100_000), "128",
 		"Requests of one user, API key or client address that may run at the same time; event streams have their own limit.",
