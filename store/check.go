@@ -43,8 +43,8 @@ func CheckWith(ctx context.Context, o Options, further func(context.Context, *Ev
 		return CheckReport{}, err
 	}
 	report, err := checkFile(ctx, d.file(databaseName), key, further)
-	if err == nil && marked != nil {
-		report.MarkChecked = true
+	if err == nil && key != nil && report.Schema > 0 {
+		report.MarkChecked = marked != nil
 		err = d.checkMark(marked, key)
 	}
 	return report, err
