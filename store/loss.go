@@ -207,21 +207,28 @@ func (d *directory) checkMark(mark *position, s *secrets) error {
 	return e.compare()
 }
 
-// scanStillLog scans a log that a running server may append to or begin anew. A scan during which the log began anew
-// mixes frames of two generations; it is repeated.
+// scanStillLog scans a log that a running server may append to or begin anew. A scan beside a write may read half a frame
+// and what follows it; damage is what two scans of one generation find in the same place.
 func scanStillLog(path string) (scan sqlite.LogScan, err error) {
-	const tries = 5
+	const (
+		tries = 10
+		pause = 20 * time.Millisecond
+	)
+	var header []byte
+	found := -1
 	for range tries {
-		var before, after []byte
-		if before, err = logHeader(path); err != nil {
+		before := header
+		if header, err = logHeader(path); err != nil {
 			return scan, err
 		}
 		if scan, err = sqlite.ScanLog(path); err != nil || scan.CommitsBeyond == 0 {
 			return scan, err
 		}
-		if after, err = logHeader(path); err != nil || bytes.Equal(before, after) {
-			return scan, err
+		if scan.Frames == found && bytes.Equal(before, header) {
+			return scan, nil
 		}
+		found = scan.Frames
+		time.Sleep(pause)
 	}
 	scan.Beyond, scan.CommitsBeyond = 0, 0
 	return scan, nil
