@@ -53,6 +53,9 @@ func Backup(ctx context.Context, o Options, file string, choice BackupOptions) e
 		clock = systemClock{}
 	}
 	d := &directory{path: o.Dir}
+	if !d.has(databaseName) {
+		return d.missing()
+	}
 	var key []byte
 	if !choice.WithoutKey && o.SecretKey == "" {
 		var err error

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
+
+	lib "modernc.org/sqlite/lib"
 
 	"kontor/store/internal/sqlite"
 )
@@ -43,8 +46,11 @@ func CheckWith(ctx context.Context, o Options, further func(context.Context, *Ev
 		return CheckReport{}, err
 	}
 	report, err := checkFile(ctx, d.file(databaseName), key, further)
-	if err == nil && marked != nil {
-		report.MarkChecked = true
+	if errors.Is(err, ErrCorrupt) && key != nil {
+		err = nameChange(ctx, d.file(databaseName), key, further, err)
+	}
+	if err == nil && key != nil && report.Schema > 0 {
+		report.MarkChecked = marked != nil
 		err = d.checkMark(marked, key)
 	}
 	return report, err
@@ -62,6 +68,22 @@ func (d *directory) existingKey(given string) (*secrets, error) {
 	return newSecrets(key)
 }
 
+// nameChange adds to what is wrong with a page what differs from the audit trail, if the database can be read without its
+// checksums: a program that writes the file without them leaves such pages.
+func nameChange(ctx context.Context, path string, key *secrets, further func(context.Context, *Evidence) error, damage error) error {
+	conn, info, err := openExisting(path)
+	if err != nil {
+		return damage
+	}
+	defer conn.Close()
+	conn.IgnoreChecksums()
+	_, err = checkConn(ctx, conn, info, path, key, further)
+	if err == nil || errors.Is(err, ErrCorrupt) || errors.Is(err, ErrIO) || ctx.Err() != nil {
+		return damage
+	}
+	return fmt.Errorf("%w; the file differs from the audit trail: %w", damage, err)
+}
+
 // checkFile checks one database file, which may be in use.
 func checkFile(ctx context.Context, path string, key *secrets, further func(context.Context, *Evidence) error) (report CheckReport, err error) {
 	conn, info, err := openExisting(path)
@@ -69,6 +91,12 @@ func checkFile(ctx context.Context, path string, key *secrets, further func(cont
 		return report, err
 	}
 	defer conn.Close()
+	return checkConn(ctx, conn, info, path, key, further)
+}
+
+func checkConn(
+	ctx context.Context, conn *sqlite.Conn, info fs.FileInfo, path string, key *secrets, further func(context.Context, *Evidence) error,
+) (report CheckReport, err error) {
 	report.Bytes = info.Size()
 	conn.SetContext(ctx)
 	// One state for all that is looked at.
@@ -123,6 +151,9 @@ func checkKeyValue(ctx context.Context, v *View, key *secrets, path string) erro
 // openExisting opens a database file for reading, without the lock of its directory.
 func openExisting(path string) (*sqlite.Conn, fs.FileInfo, error) {
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, (&directory{path: filepath.Dir(path)}).missing()
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s cannot be read: %w", path, cause(err))
 	}
@@ -133,7 +164,25 @@ func openExisting(path string) (*sqlite.Conn, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, explain(path, err)
 	}
+	if isClosed(path) && cannotOpen(conn.Run("PRAGMA schema_version")) {
+		// The engine wants to make a log, and nobody can write here.
+		conn.Close()
+		if conn, err = connect(path, sqlite.Immutable, nil); err != nil {
+			return nil, nil, explain(path, err)
+		}
+	}
 	return conn, info, nil
+}
+
+// isClosed reports whether a database has no log, so that all of it is in its file.
+func isClosed(path string) bool {
+	log, err := os.Stat(path + logSuffix)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && log.Size() == 0
+}
+
+func cannotOpen(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && (e.Primary() == lib.SQLITE_CANTOPEN || e.Primary() == lib.SQLITE_READONLY)
 }
 
 // checkPages compares every page with its checksum, also those that no table uses.

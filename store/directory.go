@@ -117,13 +117,24 @@ func (d *directory) findDatabase() (fresh bool, err error) {
 		return false, fmt.Errorf("%s is missing but its log %s-wal is there: put the database back, or restore a backup", path, databaseName)
 	}
 	if d.has(restoring) || d.has(restoringKey) {
-		return false, fmt.Errorf("a restore into %s was interrupted: run it again (kontor restore FILE --data.dir %[1]s)", d.path)
+		return false, d.missing()
 	}
 	if d.has(keyName) && !d.has(settingUp) {
 		return false, fmt.Errorf("%s is missing but its key %s is there: put the database back, or restore a backup into an empty directory; "+
 			"to begin an empty bank here, move the key away", path, keyName)
 	}
 	return true, nil
+}
+
+// missing says why there is no database, for a command that needs one.
+func (d *directory) missing() error {
+	if d.has(restoring) || d.has(restoringKey) {
+		return fmt.Errorf("a restore into %s was interrupted: run it again (kontor restore FILE --data.dir %[1]s)", d.path)
+	}
+	if d.has(settingUp) {
+		return fmt.Errorf("the first start in %s was cut off: start the server once", d.path)
+	}
+	return fmt.Errorf("%s cannot be read: %w", d.file(databaseName), fs.ErrNotExist)
 }
 
 // emptyDatabase says that a database has lost its content: a new one gets its name when it is whole.

@@ -1,9 +1,13 @@
 package store
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -185,7 +189,7 @@ func (d *directory) findMark(s *secrets) (*position, error) {
 	return &p, err
 }
 
-// checkMark compares a database, which may be in use, with a mark that was read before.
+// checkMark compares a database, which may be in use, with a mark that was read before, or with none.
 func (d *directory) checkMark(mark *position, s *secrets) error {
 	path := d.file(databaseName)
 	conn, _, err := openExisting(path)
@@ -193,12 +197,59 @@ func (d *directory) checkMark(mark *position, s *secrets) error {
 		return err
 	}
 	defer conn.Close()
-	// The log of a running server changes while it is read, so that its frames are not looked at.
 	e, err := gather(conn, path, s, mark)
 	if err != nil {
 		return err
 	}
+	if e.log, err = scanStillLog(path); err != nil {
+		return fmt.Errorf("%w: %w", ErrIO, err)
+	}
 	return e.compare()
+}
+
+// scanStillLog scans a log that a running server may append to or begin anew. A scan beside a write may read half a frame
+// and what follows it; damage is what two scans of one generation find in the same place.
+func scanStillLog(path string) (scan sqlite.LogScan, err error) {
+	const (
+		tries = 10
+		pause = 20 * time.Millisecond
+	)
+	var header []byte
+	found := -1
+	for range tries {
+		before := header
+		if header, err = logHeader(path); err != nil {
+			return scan, err
+		}
+		if scan, err = sqlite.ScanLog(path); err != nil || scan.CommitsBeyond == 0 {
+			return scan, err
+		}
+		if scan.Frames == found && bytes.Equal(before, header) {
+			return scan, nil
+		}
+		found = scan.Frames
+		time.Sleep(pause)
+	}
+	scan.Beyond, scan.CommitsBeyond = 0, 0
+	return scan, nil
+}
+
+// logHeader reads the part of a log that changes when it begins anew. It returns nil when there is no log.
+func logHeader(path string) ([]byte, error) {
+	f, err := os.Open(path + logSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	header := make([]byte, 32)
+	n, err := io.ReadFull(f, header)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return header[:n], err
 }
 
 // gather reads what there is to compare with a mark.

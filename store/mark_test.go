@@ -112,8 +112,8 @@ func TestMark_NamesWhatIsLost(t *testing.T) {
 					t.Errorf("the refused start has changed %s", name)
 				}
 			}
-			if _, err := store.Check(t.Context(), store.Options{Dir: dir}); !errors.Is(err, store.ErrLoss) {
-				t.Errorf("the check says %v", err)
+			if _, err := store.Check(t.Context(), store.Options{Dir: dir}); !errors.Is(err, store.ErrLoss) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("the check says %v, want %q", err, c.says)
 			}
 
 			db, err := store.Open(t.Context(), store.Options{Dir: dir, AcceptLoss: true})
@@ -240,6 +240,20 @@ func TestMark_RefusesADatabaseWithoutMarkAndLog(t *testing.T) {
 	edit(t, filepath.Join(dir, "kontor.db-wal"), remove)
 	edit(t, filepath.Join(dir, "kontor.mark"), remove)
 	refuses(t, store.Options{Dir: dir}, store.ErrLoss, "kontor.mark is missing")
+	if _, err := store.Check(t.Context(), store.Options{Dir: dir}); !errors.Is(err, store.ErrLoss) || !strings.Contains(err.Error(), "kontor.mark is missing") {
+		t.Errorf("the check says %v", err)
+	}
+}
+
+// The check finds a damaged log even when the mark, as after a loss of power, is older than the damage.
+func TestCheck_FindsADamagedLogWithoutTheMark(t *testing.T) {
+	dir := crashed(t, 0)
+	edit(t, filepath.Join(dir, "kontor.mark"), remove)
+	edit(t, filepath.Join(dir, "kontor.db-wal"), flip(func(n int) int { return n / 2 }))
+	refuses(t, store.Options{Dir: dir}, store.ErrLoss, "intact frames")
+	if _, err := store.Check(t.Context(), store.Options{Dir: dir}); !errors.Is(err, store.ErrLoss) || !strings.Contains(err.Error(), "intact frames") {
+		t.Errorf("the check says %v", err)
+	}
 }
 
 // The two slots are written in turn: one that was cut off leaves the other.

@@ -16,7 +16,7 @@ import (
 
 	"kontor/store/internal/sqlite"
 
-	_ "modernc.org/sqlite" // goose speaks to the database through database/sql
+	driver "modernc.org/sqlite" // goose speaks to the database through database/sql
 )
 
 //go:embed migrations/*.sql
@@ -102,7 +102,19 @@ func migrate(ctx context.Context, path string) error {
 		return err
 	}
 	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("migrate the schema: %w", err)
+		return fmt.Errorf("migrate the schema: %w", translateDriver(err))
 	}
 	return nil
+}
+
+// translateDriver is [translate] for an error of the driver that goose uses. The error number of the system is not known.
+func translateDriver(err error) error {
+	var e *driver.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	if kind := classify(&sqlite.Error{Code: e.Code()}); kind != nil {
+		return fmt.Errorf("%w: %w", kind, err)
+	}
+	return err
 }

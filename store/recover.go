@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"kontor/store/internal/sqlite"
 )
@@ -183,8 +184,8 @@ func (d *directory) markRestored(path string, s *secrets, now Time) error {
 // syncMark makes the mark beside the database at path durable, whoever writes it.
 func syncMark(path string) error {
 	f, err := os.OpenFile(filepath.Join(filepath.Dir(path), markName), os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return nil
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return nil // nothing that this process could make durable
 	}
 	if err != nil {
 		return err

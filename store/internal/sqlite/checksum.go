@@ -182,6 +182,20 @@ func (p *pages) forgetAll() {
 	p.verified.Store(nil)
 }
 
+// IgnoreChecksums makes a connection that only reads accept pages whose checksum is wrong. Call it before the first
+// statement.
+func (c *Conn) IgnoreChecksums() {
+	argument := c.tls.Alloc(8)
+	defer c.tls.Free(8)
+	if lib.Xsqlite3_file_control(c.tls, c.db, 0, lib.SQLITE_FCNTL_FILE_POINTER, argument) != lib.SQLITE_OK {
+		return
+	}
+	if f := state(*(*uintptr)(at(argument))); f != nil && f.pages != nil {
+		f.pages.close()
+		f.pages = nil
+	}
+}
+
 // memory is a part of C memory.
 func memory(address uintptr, n int64) []byte { return unsafe.Slice((*byte)(at(address)), n) }
 

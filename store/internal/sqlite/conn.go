@@ -14,6 +14,7 @@ package sqlite
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +33,8 @@ const (
 	ReadWrite = Mode(lib.SQLITE_OPEN_READWRITE)
 	// ReadOnly opens an existing file for reading.
 	ReadOnly = Mode(lib.SQLITE_OPEN_READONLY)
+	// Immutable opens a file that nobody can change, on a read-only file system for example. It needs no log.
+	Immutable = Mode(lib.SQLITE_OPEN_READONLY | lib.SQLITE_OPEN_URI)
 )
 
 // progressSteps is how many virtual machine instructions run between two looks at the context: about
@@ -66,7 +69,11 @@ func Open(path string, mode Mode) (*Conn, error) {
 		return nil, err
 	}
 	c := &Conn{tls: libc.NewTLS(), id: lastID.Add(1), stmts: make(map[string]*Stmt)}
-	name, err := libc.CString(path)
+	filename := path
+	if mode == Immutable {
+		filename = "file:" + (&url.URL{Path: path}).EscapedPath() + "?immutable=1"
+	}
+	name, err := libc.CString(filename)
 	if err != nil {
 		c.tls.Close()
 		return nil, err

@@ -40,7 +40,7 @@ func (c *Conn) fail(rc int32) error {
 		message = found.Error()
 	}
 	e := &Error{Code: int(rc), Message: message}
-	if primary := rc & 0xff; c.db != 0 && (primary == lib.SQLITE_IOERR || primary == lib.SQLITE_CANTOPEN) {
+	if primary := rc & 0xff; c.db != 0 && rc != lib.SQLITE_IOERR_DATA && (primary == lib.SQLITE_IOERR || primary == lib.SQLITE_CANTOPEN) {
 		e.Errno = syscall.Errno(lib.Xsqlite3_system_errno(c.tls, c.db))
 	}
 	return e

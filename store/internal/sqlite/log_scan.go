@@ -24,6 +24,8 @@ type LogScan struct {
 	// Beyond and CommitsBeyond are intact frames of the same generation, and commits among them, behind one that is
 	// damaged: the engine does not read them.
 	Beyond, CommitsBeyond int
+
+	pages map[int64]bool // that the engine reads from the log
 }
 
 // ScanLog looks at the log of the database at path without the engine, which takes everything behind the first damaged
@@ -86,6 +88,8 @@ func (s *LogScan) read(in io.Reader) error {
 	sum.set(header[24:])
 	salts := [8]byte(header[16:])
 
+	s.pages = map[int64]bool{}
+	var uncommitted []int64
 	frame := make([]byte, frameHeader+size)
 	for n := 1; ; n++ {
 		more, err := fill(in, frame)
@@ -98,7 +102,17 @@ func (s *LogScan) read(in io.Reader) error {
 		intact := ours && sum.is(frame[16:]) && binary.BigEndian.Uint32(frame) != 0
 		sum.set(frame[16:])
 		whole = whole && intact
-		s.count(n, intact, whole, binary.BigEndian.Uint32(frame[4:]) != 0)
+		commit := binary.BigEndian.Uint32(frame[4:]) != 0
+		s.count(n, intact, whole, commit)
+		if whole {
+			uncommitted = append(uncommitted, int64(binary.BigEndian.Uint32(frame)))
+		}
+		if whole && commit {
+			for _, page := range uncommitted {
+				s.pages[page] = true
+			}
+			uncommitted = uncommitted[:0]
+		}
 	}
 }
 

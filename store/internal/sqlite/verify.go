@@ -47,10 +47,15 @@ func (c *Conn) VerifyPages(ctx context.Context) (compared int64, err error) {
 	if f == nil || f.pages == nil || f.pages.size.Load() == 0 {
 		return 0, nil
 	}
+	last, err := c.pageCount()
+	if err != nil {
+		return 0, err
+	}
+	var logged map[int64]bool
 	size := f.pages.size.Load()
 	buffer := libc.Xmalloc(c.tls, types.Size_t(size))
 	defer libc.Xfree(c.tls, buffer)
-	for number := int64(1); ctx.Err() == nil; number++ {
+	for number := int64(1); number <= last && ctx.Err() == nil; number++ {
 		offset := (number - 1) * size
 		if offset == pendingByte { // the engine never uses the page that its locks lie on
 			continue
@@ -67,6 +72,16 @@ func (c *Conn) VerifyPages(ctx context.Context) (compared int64, err error) {
 				break
 			}
 			if try == readTries {
+				if logged == nil {
+					scan, err := ScanLog(f.path)
+					if err != nil {
+						return compared, err
+					}
+					logged = scan.pages
+				}
+				if logged[number] {
+					break
+				}
 				damaged(&PageError{Path: f.path, Page: number})
 				return compared, &PageError{Path: f.path, Page: number}
 			}
@@ -75,4 +90,18 @@ func (c *Conn) VerifyPages(ctx context.Context) (compared int64, err error) {
 		compared++
 	}
 	return compared, ctx.Err()
+}
+
+// pageCount returns how many pages the database has in the running transaction.
+func (c *Conn) pageCount() (n int64, err error) {
+	s, err := c.Prepare("PRAGMA page_count")
+	if err != nil {
+		return 0, err
+	}
+	s.Begin()
+	if _, err = s.Step(); err == nil {
+		n = s.Int(0)
+	}
+	s.Reset()
+	return n, err
 }
