@@ -33,7 +33,12 @@ const digestHalf = 16
 
 // Digest makes the digest of a record before the transaction, where the record is known by then: the others need not wait
 // for it. Anything but a Record is taken for an answer without a rest.
-func (db *DB) Digest(record any) Digest { return db.secrets.digest(record) }
+func (db *DB) Digest(record any) Digest {
+	if _, made := record.(Digest); record != nil && !made {
+		db.Heavy("digest")
+	}
+	return db.secrets.digest(record)
+}
 
 func (s *secrets) digest(record any) Digest {
 	switch r := record.(type) {
