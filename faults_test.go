@@ -12,12 +12,21 @@ import (
 
 const newCustomer = `{"first_name":"Anna","last_name":"Muster","email":"anna@example.ch"}`
 
+// strace prepares a run of strace, which makes system calls fail or hang. A machine without it leaves the test out.
+func strace(tb testing.TB, args ...string) *exec.Cmd {
+	tb.Helper()
+	if _, err := exec.LookPath("strace"); err != nil {
+		tb.Skip("install strace to run this test")
+	}
+	return exec.Command("strace", args...)
+}
+
 // inject makes system calls of a running server fail, on one file, until the server has ended or release is called.
 // fault is what strace calls an injection.
 func inject(t *testing.T, p *process, file, fault string) (release func()) {
 	t.Helper()
 	call, _, _ := strings.Cut(fault, ":")
-	trace := exec.Command("strace", "-f", "-p", fmt.Sprint(p.cmd.Process.Pid), "-P", file, "-o", os.DevNull, "-e", "trace="+call, "-e", "inject="+fault)
+	trace := strace(t, "-f", "-p", fmt.Sprint(p.cmd.Process.Pid), "-P", file, "-o", os.DevNull, "-e", "trace="+call, "-e", "inject="+fault)
 	out, err := trace.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +178,7 @@ func TestFaults_TheStartReadsTheDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	db, log := filepath.Join(dir, "kontor.db"), filepath.Join(dir, "kontor.db-wal")
-	trace := exec.Command("strace", "-f", "-y", "-P", db, "-P", log, "-e", "trace=fsync,fadvise64,pread64,read,mmap", "-o", out,
+	trace := strace(t, "-f", "-y", "-P", db, "-P", log, "-e", "trace=fsync,fadvise64,pread64,read,mmap", "-o", out,
 		path, "user", "role", adminEmail, "--data.dir", dir)
 	if said, err := trace.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)

@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,13 +13,13 @@ import (
 // hangSyncs makes each fdatasync of the process hang until the function it gives is called.
 func (p *process) hangSyncs() (release func()) {
 	p.tb.Helper()
-	tracer := exec.Command("strace", "-f", "-p", fmt.Sprint(p.cmd.Process.Pid), "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=600s")
+	tracer := strace(p.tb, "-f", "-p", fmt.Sprint(p.cmd.Process.Pid), "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=600s")
 	said, err := tracer.StderrPipe()
 	if err != nil {
 		p.tb.Fatal(err)
 	}
 	if err := tracer.Start(); err != nil {
-		p.tb.Fatalf("install strace: %v", err)
+		p.tb.Fatal(err)
 	}
 	release = func() {
 		_ = tracer.Process.Kill() // the kernel lets go of what it held
