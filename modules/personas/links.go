@@ -188,12 +188,18 @@ func (s *Service) AcceptLink(ctx context.Context, in UnlinkInput) (Link, error) 
 		if err := acceptLink(ctx, tx, accepted); err != nil {
 			return err
 		}
-		if in.ID != l.PersonaID { // the link was entered at the other end, and is part of that persona's record
-			table.Audit(ctx, tx, "personas.accept_link", in.ID, nil, nil)
-		}
-		return proof.Audit(ctx, tx, "personas.accept_link", l.PersonaID, nil)
+		return auditLink(ctx, tx, "personas.accept_link", in.ID, l)
 	})
 	return accepted, err
+}
+
+// auditLink leaves the entry of a changed link. The link is part of the record of the persona at which it was entered; a
+// change from the other end leaves an entry there, too.
+func auditLink(ctx context.Context, tx *store.Tx, action, from string, l Link) error {
+	if from != l.PersonaID {
+		table.Audit(ctx, tx, action, from, nil, nil)
+	}
+	return proof.Audit(ctx, tx, action, l.PersonaID, nil)
 }
 
 // findLink reads a link of a persona, or returns fault.PersonaLinkNotFound.
@@ -221,10 +227,7 @@ func (s *Service) Unlink(ctx context.Context, in UnlinkInput) (endpoint.Message,
 		if err := deleteLink(ctx, tx, l.ID); err != nil {
 			return err
 		}
-		if in.ID != l.PersonaID { // the link was entered at the other end, and is part of that persona's record
-			table.Audit(ctx, tx, "personas.unlink", in.ID, nil, nil)
-		}
-		return proof.Audit(ctx, tx, "personas.unlink", l.PersonaID, nil)
+		return auditLink(ctx, tx, "personas.unlink", in.ID, l)
 	})
 	return endpoint.Confirm(ctx, s.texts, "personas.link_removed"), err
 }
