@@ -102,7 +102,7 @@ var kills = []func(t *testing.T, p *process){
 }
 
 // TestKill_LosesNoAcknowledgedWrite kills the server in the midst of a load, some times, and then looks for every customer
-// that somebody was told of, with the audit entry and the answer that belong to it. The log does not grow from start to
+// that was acknowledged, with the audit entry and the answer that belong to it. The log does not grow from start to
 // start.
 func TestKill_LosesNoAcknowledgedWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
