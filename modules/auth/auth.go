@@ -19,8 +19,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"kontor/modules/records"
-	"kontor/modules/value"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/store"
@@ -68,7 +68,7 @@ func (o *Options) fill() {
 	setDefault(&o.HashSlots, runtime.NumCPU())
 	setDefault(&o.Audience, "kontor-api")
 	if o.LoginKey == nil {
-		o.LoginKey = func(typed string) string { return value.Fold(strings.TrimSpace(typed)) }
+		o.LoginKey = func(typed string) string { return types.Fold(strings.TrimSpace(typed)) }
 	}
 	if o.FormerKey == nil {
 		o.FormerKey = o.LoginKey

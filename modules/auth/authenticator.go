@@ -8,7 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -69,7 +69,7 @@ func (s *Service) Expiry(c *fiber.Ctx) (store.Time, bool) {
 func (s *Service) active(ctx context.Context, userID, sessionID string, good func(now, latest store.Time) bool) (*access.Caller, error) {
 	now := s.db.Now()
 	if !good(now, s.db.Latest()) {
-		return nil, fault.Unauthorized
+		return nil, apierr.Unauthorized
 	}
 	if caller, ok := s.remembered(userID, sessionID, now); ok {
 		return caller, nil
@@ -78,11 +78,11 @@ func (s *Service) active(ctx context.Context, userID, sessionID string, good fun
 	caller, expires, err := selectActive(ctx, s.db, userID, sessionID)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil, fault.Unauthorized.Because(err)
+		return nil, apierr.Unauthorized.Because(err)
 	case err != nil:
-		return nil, fault.AuthUnavailable.Because(err)
+		return nil, apierr.AuthUnavailable.Because(err)
 	case now >= expires:
-		return nil, fault.Unauthorized
+		return nil, apierr.Unauthorized
 	}
 	s.sessions.put(sessionID, &session{caller: caller, expires: expires, read: read})
 	return caller, nil

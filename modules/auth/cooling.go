@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -108,7 +108,7 @@ func (s *Service) countForNetworks(ctx context.Context, a attempt) error {
 // coolingOff makes an error of a wait.
 func coolingOff(wait time.Duration, err error) error {
 	if err == nil && wait > 0 {
-		return fault.CoolingOff.RetryAfter(wait)
+		return apierr.CoolingOff.RetryAfter(wait)
 	}
 	return err
 }

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/crypto/argon2"
 
-	"kontor/server/fault"
+	"kontor/server/apierr"
 )
 
 // HashCost is what one Argon2id hash costs.
@@ -129,7 +129,7 @@ func (h *hasher) enter() (leave func(), err error) {
 	case h.queue <- struct{}{}:
 		return func() { <-h.queue }, nil
 	default:
-		return nil, fault.Unavailable.RetryAfter(retryHashing)
+		return nil, apierr.Unavailable.RetryAfter(retryHashing)
 	}
 }
 
@@ -156,7 +156,7 @@ func (s *Service) Hashes() int64 { return s.hasher.made.Load() }
 // returns fault.Unavailable when too many wait.
 func (s *Service) HashPassword(_ context.Context, password string) (string, error) {
 	if isTooLong(password) {
-		return "", fault.Invalid("password", "invalid.max_length", fault.Args{"Max": maxPasswordLength})
+		return "", apierr.Invalid("password", "invalid.max_length", apierr.Args{"Max": maxPasswordLength})
 	}
 	leave, err := s.hasher.enter()
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"kontor/modules/list"
-	"kontor/modules/records"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -78,7 +78,7 @@ func scanKey(row records.Row) (APIKey, error) {
 
 var keyTable = records.Table[APIKey]{
 	Type: access.APIKeys, From: "api_keys", Columns: keyColumns, Scan: scanKey,
-	Relations: []records.Relation{records.Created}, Missing: fault.APIKeyNotFound,
+	Relations: []records.Relation{records.Created}, Missing: apierr.APIKeyNotFound,
 }
 
 var keyList = list.New(list.Source[APIKey]{
@@ -117,7 +117,7 @@ func (s *Service) APIKey(ctx context.Context, key string) (*access.Caller, error
 		}
 	}
 	if entry.expires != nil && s.db.Now() >= *entry.expires {
-		return nil, fault.Unauthorized
+		return nil, apierr.Unauthorized
 	}
 	entry.used.Store(int64(s.db.Now()))
 	return entry.caller, nil
@@ -125,17 +125,17 @@ func (s *Service) APIKey(ctx context.Context, key string) (*access.Caller, error
 
 func (s *Service) readKey(ctx context.Context, key string) (*keyEntry, error) {
 	if !isKeyForm(key) {
-		return nil, fault.Unauthorized
+		return nil, apierr.Unauthorized
 	}
 	read := s.generations.now(keyGeneration)
 	var id, scopes string
 	var expires *store.Time
 	err := s.db.QueryRow(ctx, selectKeyByHash, s.keyHash(key)).Scan(&id, &scopes, &expires)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, fault.Unauthorized
+		return nil, apierr.Unauthorized
 	}
 	if err != nil {
-		return nil, fault.AuthUnavailable.Because(err)
+		return nil, apierr.AuthUnavailable.Because(err)
 	}
 	used, _ := s.keyUse.LoadOrStore(id, new(atomic.Int64))
 	caller := &access.Caller{KeyID: id, Scopes: callerScopes(scopes)}

@@ -6,10 +6,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"kontor/modules/list"
+	"kontor/modules/kit/list"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -110,7 +110,7 @@ func (s *Service) EndSession(ctx context.Context, userID, sessionID string) erro
 		case err != nil:
 			return err
 		case row.UserID != userID || row.ended != nil || tx.Now() >= row.ExpiresAt:
-			return fault.SessionNotFound
+			return apierr.SessionNotFound
 		}
 		// A user who ends the session of a device may have lost the device.
 		if _, err := tx.Exec(ctx, deleteDeviceOfSession, row.ID); err != nil {
@@ -135,7 +135,7 @@ func (s *Service) Sessions(ctx context.Context, userID string, query list.Params
 		return page, err
 	}
 	if page.TotalUnfiltered == 0 && caller.UserID != userID && !caller.May(access.Sessions, access.ReadAll) {
-		return list.Page[Session]{}, fault.NoAccess
+		return list.Page[Session]{}, apierr.NoAccess
 	}
 	for i := range page.Data.Rows {
 		page.Data.Rows[i].Current = page.Data.Rows[i].ID == caller.SessionID
@@ -199,11 +199,11 @@ func (s *Service) noteDevice(ctx context.Context, tx *store.Tx, userID, device s
 func deviceID(ctx context.Context) (string, error) {
 	id := endpoint.Of(ctx).DeviceID
 	if !utf8.ValidString(id) || utf8.RuneCountInString(id) > maxDeviceID {
-		return "", fault.Invalid("X-Device-ID", "invalid.device_id", fault.Args{"Max": maxDeviceID})
+		return "", apierr.Invalid("X-Device-ID", "invalid.device_id", apierr.Args{"Max": maxDeviceID})
 	}
 	for _, r := range id {
 		if !unicode.IsPrint(r) {
-			return "", fault.Invalid("X-Device-ID", "invalid.device_id", fault.Args{"Max": maxDeviceID})
+			return "", apierr.Invalid("X-Device-ID", "invalid.device_id", apierr.Args{"Max": maxDeviceID})
 		}
 	}
 	return id, nil

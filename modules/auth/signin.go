@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -100,9 +100,9 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, e
 		}
 		switch {
 		case now.id != user.id || now.status != user.status || tried.user != user.id:
-			return fault.InvalidCredentials
+			return apierr.InvalidCredentials
 		case now.hash != user.hash: // a new password, or a parallel sign-in upgraded the hash: the next try will tell
-			return fault.Unavailable
+			return apierr.Unavailable
 		}
 		if err := forgive(ctx, tx, tried, used); err != nil {
 			return err
@@ -151,7 +151,7 @@ func (s *Service) verify(ctx context.Context, tried attempt, typed login, passwo
 	// Most who have to wait are told without a write and without a place in the queue.
 	_, wait, err := s.choose(ctx, s.db, tried)
 	if err := coolingOff(wait, err); err != nil {
-		if errors.Is(err, fault.CoolingOff) {
+		if errors.Is(err, apierr.CoolingOff) {
 			reportFailure(ctx, endpoint.Throttling, "auth.cooling_off", tried, "")
 		}
 		return account{}, "", lane{}, err
@@ -186,7 +186,7 @@ func (s *Service) verify(ctx context.Context, tried attempt, typed login, passwo
 		if err := s.countForNetworks(ctx, tried); err != nil {
 			return account{}, "", lane{}, err
 		}
-		return account{}, "", lane{}, fault.InvalidCredentials
+		return account{}, "", lane{}, apierr.InvalidCredentials
 	}
 	if hash.cost != s.hasher.cost {
 		upgraded = s.hasher.hash(password).String()

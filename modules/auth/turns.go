@@ -3,7 +3,7 @@ package auth
 import (
 	"sync"
 
-	"kontor/server/fault"
+	"kontor/server/apierr"
 )
 
 const (
@@ -41,7 +41,7 @@ func (t *turns) take(key string) (done func(), err error) {
 	}
 	if own.users >= t.atOnce+maxWaiting {
 		t.mu.Unlock()
-		return nil, fault.Unavailable.RetryAfter(retryHashing)
+		return nil, apierr.Unavailable.RetryAfter(retryHashing)
 	}
 	own.users++
 	t.mu.Unlock()

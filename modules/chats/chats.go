@@ -19,11 +19,11 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"kontor/modules/notice"
-	"kontor/modules/records"
+	"kontor/modules/kit/event"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -69,7 +69,7 @@ func (c Chat) ETag() string {
 // notifications is what chats need of the module of that name.
 type notifications interface {
 	// Notify tells people what happened, in the transaction in which it did.
-	Notify(ctx context.Context, tx *store.Tx, n notice.Notice) error
+	Notify(ctx context.Context, tx *store.Tx, n event.Event) error
 	// MarkRead marks the notifications of a user that refer to a record as read.
 	MarkRead(ctx context.Context, tx *store.Tx, userID string, t access.RecordType, recordID string) error
 }
@@ -183,9 +183,9 @@ func without(ids []string, one string) []string {
 func checkNumber(members int) error {
 	switch {
 	case members < 2:
-		return fault.Invalid("participants", "chats.nobody_else")
+		return apierr.Invalid("participants", "chats.nobody_else")
 	case members > MaxParticipants:
-		return fault.Invalid("participants", "invalid.max_items", fault.Args{"Max": MaxParticipants})
+		return apierr.Invalid("participants", "invalid.max_items", apierr.Args{"Max": MaxParticipants})
 	}
 	return nil
 }

@@ -8,11 +8,11 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"kontor/modules/notice"
-	"kontor/modules/records"
+	"kontor/modules/kit/event"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -74,7 +74,7 @@ func (s *Service) Post(ctx context.Context, in PostInput) (Message, error) {
 func participating(ctx context.Context, tx *store.Tx, id string) (conversation, error) {
 	c, err := conversations.Any(ctx, tx, id)
 	if err == nil && !c.has(access.From(ctx).UserID) {
-		err = fault.NoAccess
+		err = apierr.NoAccess
 	}
 	return c, err
 }
@@ -91,8 +91,8 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, c conversation, m *Me
 			recipients = append(recipients, p.userID)
 		}
 	}
-	return s.notifications.Notify(ctx, tx, notice.Notice{
-		Event: notice.MessageReceived, Type: access.Chats, RecordID: m.ChatID, Recipients: recipients,
+	return s.notifications.Notify(ctx, tx, event.Event{
+		Kind: event.MessageReceived, Type: access.Chats, RecordID: m.ChatID, Recipients: recipients,
 	})
 }
 

@@ -6,8 +6,8 @@ import (
 	"strconv"
 
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -25,11 +25,11 @@ func (s *Service) Add(ctx context.Context, in AddInput) (Chat, error) {
 		added := without(in.participants, "")
 		for _, userID := range added {
 			if c.has(userID) {
-				return fault.ChatParticipantExists.Detail("userId", userID)
+				return apierr.ChatParticipantExists.Detail("userId", userID)
 			}
 		}
 		if len(c.positions)+len(added) > MaxParticipants {
-			return fault.ChatFull.With(fault.Args{"Max": MaxParticipants})
+			return apierr.ChatFull.With(apierr.Args{"Max": MaxParticipants})
 		}
 		if err := checkActive(ctx, tx, in.participants); err != nil {
 			return err
@@ -81,7 +81,7 @@ func (s *Service) Remove(ctx context.Context, in RemoveInput) (endpoint.Message,
 			}
 		}
 		if !c.has(in.UserID) {
-			return fault.ChatParticipantNotFound
+			return apierr.ChatParticipantNotFound
 		}
 		before, err := readChat(ctx, tx, c.id)
 		if err != nil {
@@ -112,7 +112,7 @@ func mayRemoveOthers(ctx context.Context, tx *store.Tx, c conversation) error {
 	}
 	granted, err := conversations.Granted(ctx, tx, c.id, access.Update)
 	if err == nil && !granted {
-		err = fault.NoAccess
+		err = apierr.NoAccess
 	}
 	return err
 }
@@ -121,7 +121,7 @@ func mayRemoveOthers(ctx context.Context, tx *store.Tx, c conversation) error {
 func changeable(ctx context.Context, tx *store.Tx, id string) (conversation, error) {
 	c, err := conversations.Get(ctx, tx, id, access.Update)
 	if err == nil && c.kind == Direct {
-		err = fault.ChatFixedParticipants
+		err = apierr.ChatFixedParticipants
 	}
 	return c, err
 }
@@ -132,7 +132,7 @@ func checkActive(ctx context.Context, tx *store.Tx, ids []string) error {
 	if err != nil {
 		return err
 	}
-	var problems fault.Fields
+	var problems apierr.Fields
 	for i, id := range ids {
 		if !active[id] {
 			problems.Add("participants."+strconv.Itoa(i), "invalid.unknown_record")

@@ -9,7 +9,7 @@ import (
 
 	"kontor/modules/chats"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/server/servertest"
 )
 
@@ -143,8 +143,8 @@ func compare(r *rapid.T, s *servertest.Server, as func(string) context.Context, 
 }
 
 // validated runs the checks that a request would go through.
-func validated(in interface{ Validate(v *fault.Fields) }) error {
-	var problems fault.Fields
+func validated(in interface{ Validate(v *apierr.Fields) }) error {
+	var problems apierr.Fields
 	in.Validate(&problems)
 	return problems.Err()
 }

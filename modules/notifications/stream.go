@@ -12,8 +12,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/server/sse"
 )
 
@@ -43,7 +43,7 @@ func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 	request := endpoint.Of(ctx)
 	expires, ok := s.sessions.Expiry(r.Fiber)
 	if !ok {
-		return fault.Unauthorized
+		return apierr.Unauthorized
 	}
 	head := sse.Head(&r.Fiber.Response().Header)
 	if r.Fiber.Method() == http.MethodHead {
@@ -58,7 +58,7 @@ func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 		r.Fiber.Response().Header.SetContentType(fiber.MIMETextPlainCharsetUTF8)
 		return r.Fiber.Status(http.StatusServiceUnavailable).SendString(drainingText)
 	case err != nil:
-		return fault.TooManyStreams.Because(err)
+		return apierr.TooManyStreams.Because(err)
 	}
 	// The session may have ended between the check of the request and now; from here on its end also ends the stream.
 	if err := s.check(stream); err != nil {
@@ -69,7 +69,7 @@ func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 	begun, err := s.begin(ctx, stream, r.Fiber.Get("Last-Event-ID"))
 	if err != nil {
 		stream.End()
-		return fault.AuthUnavailable.Because(err) // the one answer of this route while it cannot read
+		return apierr.AuthUnavailable.Because(err) // the one answer of this route while it cannot read
 	}
 	begun.first = append(head, begun.first...)
 	connection := r.Fiber.Context()
@@ -138,7 +138,7 @@ func (s *Service) check(stream *sse.Stream) error {
 	}
 	opened.caller.Store(caller)
 	if !s.mayListen(stream) {
-		return fault.NoAccess
+		return apierr.NoAccess
 	}
 	return nil
 }

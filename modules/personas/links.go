@@ -5,11 +5,11 @@ import (
 	"errors"
 	"net/http"
 
-	"kontor/modules/input"
-	"kontor/modules/list"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/validate"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -98,12 +98,12 @@ type LinkInput struct {
 }
 
 // Validate checks the id and the relation. Nobody is anything to himself.
-func (in *LinkInput) Validate(v *fault.Fields) {
+func (in *LinkInput) Validate(v *apierr.Fields) {
 	in.LinkedPersonaID = requiredID(v, "linked_persona_id", in.LinkedPersonaID)
 	if in.LinkedPersonaID != "" && in.LinkedPersonaID == in.ID {
 		v.Add("linked_persona_id", "personas.link_to_itself")
 	}
-	input.OneOf(v, "relation", in.Relation, relationNames()...)
+	validate.OneOf(v, "relation", in.Relation, relationNames()...)
 }
 
 // UnlinkInput names a link of a persona.
@@ -149,7 +149,7 @@ func (s *Service) Link(ctx context.Context, in LinkInput) (Link, error) {
 			return err
 		}
 		if known {
-			return fault.PersonaLinkExists
+			return apierr.PersonaLinkExists
 		}
 		if err := insertLink(ctx, tx, l); err != nil {
 			return err
@@ -181,7 +181,7 @@ func (s *Service) AcceptLink(ctx context.Context, in UnlinkInput) (Link, error) 
 			return nil
 		}
 		if caller := access.From(ctx); !isStaff(caller) && (in.ID != l.LinkedPersonaID || caller.UserID == l.CreatedBy) {
-			return fault.NoAccess
+			return apierr.NoAccess
 		}
 		now := tx.Now()
 		accepted.acceptedAt, accepted.Status, accepted.version = &now, LinkActive, l.version+1
@@ -206,7 +206,7 @@ func auditLink(ctx context.Context, tx *store.Tx, action, from string, l Link) e
 func findLink(ctx context.Context, q store.Querier, in UnlinkInput) (Link, error) {
 	l, err := selectLink(ctx, q, in.LinkID, in.ID)
 	if errors.Is(err, store.ErrNotFound) {
-		err = fault.PersonaLinkNotFound
+		err = apierr.PersonaLinkNotFound
 	}
 	return l, err
 }

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"net/http"
 
-	"kontor/modules/input"
-	"kontor/modules/list"
-	"kontor/modules/value"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/types"
+	"kontor/modules/kit/validate"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -65,14 +65,14 @@ type AddUserInput struct {
 }
 
 // Validate checks the id.
-func (in *AddUserInput) Validate(v *fault.Fields) { in.UserID = requiredID(v, "user_id", in.UserID) }
+func (in *AddUserInput) Validate(v *apierr.Fields) { in.UserID = requiredID(v, "user_id", in.UserID) }
 
 // requiredID checks a required id.
-func requiredID(v *fault.Fields, field, text string) string {
+func requiredID(v *apierr.Fields, field, text string) string {
 	if text == "" {
 		v.Add(field, "invalid.required")
 	}
-	return input.Parsed(v, field, text, value.ParseID)
+	return validate.Parsed(v, field, text, types.ParseID)
 }
 
 // RemoveUserInput names one link between a persona and a user.
@@ -111,9 +111,9 @@ func (s *Service) AddUser(ctx context.Context, in AddUserInput) (UserLink, error
 	})
 	switch {
 	case errors.Is(err, store.ErrDuplicate):
-		return l, fault.PersonaUserExists.Because(err)
+		return l, apierr.PersonaUserExists.Because(err)
 	case errors.Is(err, store.ErrMissingReference): // the persona was just read
-		return l, fault.UserNotFound.Because(err)
+		return l, apierr.UserNotFound.Because(err)
 	}
 	return l, err
 }
@@ -129,7 +129,7 @@ func (s *Service) AcceptUser(ctx context.Context, in RemoveUserInput) (UserLink,
 			return err
 		}
 		if caller.UserID != in.UserID && !isStaff(caller) {
-			return fault.NoAccess
+			return apierr.NoAccess
 		}
 		var err error
 		if link, err = findUserLink(ctx, tx, in.ID, in.UserID); err != nil {
@@ -152,7 +152,7 @@ func (s *Service) AcceptUser(ctx context.Context, in RemoveUserInput) (UserLink,
 func findUserLink(ctx context.Context, q store.Querier, personaID, userID string) (UserLink, error) {
 	l, err := selectUserLink(ctx, q, personaID, userID)
 	if errors.Is(err, store.ErrNotFound) {
-		err = fault.PersonaUserNotFound
+		err = apierr.PersonaUserNotFound
 	}
 	return l, err
 }
@@ -160,7 +160,7 @@ func findUserLink(ctx context.Context, q store.Querier, personaID, userID string
 // mayUnlink lets whoever may update a persona end a link, and the linked user reject a pending one.
 func mayUnlink(ctx context.Context, q store.Querier, in RemoveUserInput) error {
 	_, err := table.Get(ctx, q, in.ID, access.Update)
-	if !errors.Is(err, fault.NoAccess) || access.From(ctx).UserID != in.UserID {
+	if !errors.Is(err, apierr.NoAccess) || access.From(ctx).UserID != in.UserID {
 		return err
 	}
 	if l, found := findUserLink(ctx, q, in.ID, in.UserID); found != nil || l.acceptedAt != nil {

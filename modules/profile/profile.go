@@ -11,11 +11,11 @@ import (
 	"context"
 	"crypto/rand"
 
-	"kontor/modules/records"
+	"kontor/modules/kit/records"
 	"kontor/modules/sandbox"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -126,7 +126,7 @@ func (s *Service) RemoveAvatar(ctx context.Context, _ endpoint.None) (endpoint.M
 			return err
 		}
 		if avatar == nil {
-			return fault.AvatarNotFound
+			return apierr.AvatarNotFound
 		}
 		before, err := readProfile(ctx, tx, userID)
 		if err != nil {
@@ -144,7 +144,7 @@ func (s *Service) RemoveAvatar(ctx context.Context, _ endpoint.None) (endpoint.M
 var profiles = &records.Table[string]{
 	Type: access.Profiles, From: "users", Columns: "id",
 	Relations: []records.Relation{{Allows: access.Read | access.Update, SQL: "id = $1"}},
-	Missing:   fault.UserNotFound,
+	Missing:   apierr.UserNotFound,
 }
 
 // Standings answers permission checks: everybody reads and changes his own profile.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"kontor/modules/sandbox"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 )
 
 // pictureWorker is the kind of the processes that decode and draw. See package sandbox.
@@ -89,7 +89,7 @@ func (s *Service) drawInWorker(ctx context.Context, file []byte, o order) ([]pic
 }
 
 func unavailable(cause error) error {
-	return &fault.Error{Kind: fault.Unavailable, Cause: cause, Retry: retryDraw}
+	return &apierr.Error{Kind: apierr.Unavailable, Cause: cause, Retry: retryDraw}
 }
 
 // picturesOf reads the answer of a worker. One that was taken over by a file may send anything; but nothing is served

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -43,11 +43,11 @@ func mayGrant(ctx context.Context, q store.Querier, userID string, own access.Pe
 		return err
 	}
 	if in.UserID == userID || slices.Contains(grantor.Roles, in.RoleID) {
-		return fault.GrantToSelf
+		return apierr.GrantToSelf
 	}
 	if in.Endpoint != "" {
 		if !grantor.MayCall(in.Endpoint) {
-			return fault.GrantNotHeld
+			return apierr.GrantNotHeld
 		}
 		return nil
 	}
@@ -65,7 +65,7 @@ func mayGrant(ctx context.Context, q store.Querier, userID string, own access.Pe
 			return err
 		}
 		if !held {
-			return fault.GrantNotHeld.Detail("permission", name)
+			return apierr.GrantNotHeld.Detail("permission", name)
 		}
 	}
 	return nil

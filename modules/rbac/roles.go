@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"net/http"
 
-	"kontor/modules/list"
-	"kontor/modules/records"
-	"kontor/modules/value"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -46,29 +46,29 @@ type RoleInput struct {
 
 // Validate brings name and description into their stored form. A name that looks like an id is refused: where roles are
 // given by name or id, nobody could tell them apart.
-func (in *RoleInput) Validate(v *fault.Fields) {
+func (in *RoleInput) Validate(v *apierr.Fields) {
 	if in.Name != nil {
-		name, err := value.Required(*in.Name, maxRoleName)
-		if err == nil && value.IsID(name) {
+		name, err := types.Required(*in.Name, maxRoleName)
+		if err == nil && types.IsID(name) {
 			v.Add("name", "invalid.role_name_is_id")
 		}
 		addRule(v, "name", err, maxRoleName)
 		in.Name = &name
 	}
 	if in.Description != nil {
-		description, err := value.Text(*in.Description, maxRoleDescription)
+		description, err := types.Text(*in.Description, maxRoleDescription)
 		addRule(v, "description", err, maxRoleDescription)
 		in.Description = &description
 	}
 }
 
 // addRule words what a text breaks.
-func addRule(v *fault.Fields, field string, err error, limit int) {
+func addRule(v *apierr.Fields, field string, err error, limit int) {
 	switch {
 	case err == nil:
-	case errors.Is(err, value.RuleTooLong):
-		v.Add(field, "invalid.max_length", fault.Args{"Max": limit})
-	case errors.Is(err, value.RuleRequired):
+	case errors.Is(err, types.RuleTooLong):
+		v.Add(field, "invalid.max_length", apierr.Args{"Max": limit})
+	case errors.Is(err, types.RuleRequired):
 		v.Add(field, "invalid.required")
 	default:
 		v.Add(field, "invalid.control_characters")
@@ -82,7 +82,7 @@ type createRoleInput struct {
 }
 
 // Validate is that of RoleInput with a name.
-func (in *createRoleInput) Validate(v *fault.Fields) {
+func (in *createRoleInput) Validate(v *apierr.Fields) {
 	if in.Name == nil {
 		v.Add("name", "invalid.required")
 	}
@@ -120,7 +120,7 @@ func (r *Role) apply(in RoleInput) {
 // roleFault says what a failed write to roles means.
 func roleFault(err error) error {
 	if errors.Is(err, store.ErrDuplicate) {
-		return fault.RoleExists.Because(err)
+		return apierr.RoleExists.Because(err)
 	}
 	return err
 }
@@ -144,7 +144,7 @@ func (s *Service) UpdateRole(ctx context.Context, id string, in RoleInput) (Role
 			role := before
 			role.apply(in)
 			if role.BuiltIn && role.Name != before.Name {
-				return role, false, fault.RoleBuiltIn
+				return role, false, apierr.RoleBuiltIn
 			}
 			changed := role != before
 			role.ModifiedAt, role.ModifiedBy, role.version = now, access.From(ctx).UserID, before.version+1
@@ -169,7 +169,7 @@ func (s *Service) DeleteRole(ctx context.Context, id string) error {
 			return err
 		}
 		if role.BuiltIn {
-			return fault.RoleBuiltIn
+			return apierr.RoleBuiltIn
 		}
 		holders, err := holdersOf(ctx, tx, id)
 		if err != nil {
@@ -177,7 +177,7 @@ func (s *Service) DeleteRole(ctx context.Context, id string) error {
 		}
 		for _, userID := range holders {
 			if userID == caller.UserID {
-				return fault.GrantToSelf
+				return apierr.GrantToSelf
 			}
 		}
 		if err := deleteRole(ctx, tx, id); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -94,9 +94,9 @@ func (s *Service) Assign(ctx context.Context, in AssignInput) (Assignee, error) 
 		case !t.open():
 			return t.closed()
 		case slices.Contains(t.users(), in.assignee.userID):
-			return fault.TaskAssigneeExists
+			return apierr.TaskAssigneeExists
 		case len(t.parts) >= maxAssignees:
-			return fault.Invalid("user_id", "invalid.max_items", fault.Args{"Max": maxAssignees})
+			return apierr.Invalid("user_id", "invalid.max_items", apierr.Args{"Max": maxAssignees})
 		}
 		a := in.assignee.assigned(t.ID, p.now)
 		id = a.ID
@@ -138,7 +138,7 @@ func (s *Service) Unassign(ctx context.Context, in AssigneeInput) (endpoint.Mess
 	_, err := s.change(ctx, OneInput{in.CustomerID, in.ID}, "tasks.assignees.remove", func(t *Task, p *plan) error {
 		a := t.assignee(in.AssigneeID)
 		if a == nil {
-			return fault.TaskAssigneeNotFound
+			return apierr.TaskAssigneeNotFound
 		}
 		if !t.open() {
 			return t.closed()
@@ -160,7 +160,7 @@ func (s *Service) SetPart(ctx context.Context, in PartInput) (Assignee, error) {
 	t, err := s.changeAs(ctx, in.ID, "tasks.assignees.update", func(t *Task, _ *plan) error {
 		a := t.assignee(in.AssigneeID)
 		if a == nil {
-			return fault.TaskAssigneeNotFound
+			return apierr.TaskAssigneeNotFound
 		}
 		next := in.target(a.Status)
 		switch {
@@ -169,7 +169,7 @@ func (s *Service) SetPart(ctx context.Context, in PartInput) (Assignee, error) {
 		case !t.open():
 			return t.closed()
 		case !slices.Contains(partTransitions[a.Status], next):
-			return fault.TaskInvalidTransition.Detail("allowed", partTransitions[a.Status])
+			return apierr.TaskInvalidTransition.Detail("allowed", partTransitions[a.Status])
 		}
 		t.log(logEntry{Action: "assignee_changed", AssigneeID: a.ID, UserID: a.UserID, From: string(a.Status), To: string(next)})
 		a.Status = next
@@ -215,7 +215,7 @@ func (n newAssignee) assigned(taskID string, at store.Time) Assignee {
 
 // checkActive refuses users who do not exist or are not active, all at once.
 func checkActive(ctx context.Context, tx *store.Tx, assignees []newAssignee) error {
-	var problems fault.Fields
+	var problems apierr.Fields
 	for _, a := range assignees {
 		active, err := isActive(ctx, tx, a.userID)
 		if err != nil {

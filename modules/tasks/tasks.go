@@ -17,12 +17,12 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"kontor/modules/list"
-	"kontor/modules/notice"
-	"kontor/modules/records"
+	"kontor/modules/kit/event"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -74,8 +74,8 @@ func (t Task) ETag() string { return endpoint.VersionTag(t.version) }
 // notifier tells people what happened, in the transaction in which it did.
 type notifier interface {
 	// Word prepares a notice before the transaction.
-	Word(ctx context.Context, n notice.Notice) notice.Notice
-	Notify(ctx context.Context, tx *store.Tx, n notice.Notice) error
+	Word(ctx context.Context, n event.Event) event.Event
+	Notify(ctx context.Context, tx *store.Tx, n event.Event) error
 }
 
 // customers answers for the customers that tasks belong to.
@@ -145,7 +145,7 @@ func (s *Service) Get(ctx context.Context, in OneInput) (Task, error) {
 func read(ctx context.Context, q store.Querier, in OneInput, wanted access.Permission) (Task, error) {
 	t, refused := table.Get(ctx, q, in.ID, wanted)
 	found := t
-	if errors.Is(refused, fault.NoAccess) {
+	if errors.Is(refused, apierr.NoAccess) {
 		// Even who may not use the task learns first whether the address is right.
 		var err error
 		if found, err = table.Any(ctx, q, in.ID); err != nil {
@@ -155,7 +155,7 @@ func read(ctx context.Context, q store.Querier, in OneInput, wanted access.Permi
 		return Task{}, refused
 	}
 	if found.CustomerID != in.CustomerID {
-		return Task{}, fault.TaskNotFound
+		return Task{}, apierr.TaskNotFound
 	}
 	return t, refused
 }

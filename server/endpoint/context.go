@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 )
 
 // Context is the context of one request. Its strings are copies: it may outlive the request.
@@ -82,7 +82,7 @@ func CheckMatch(ctx context.Context, etag string) error {
 	if header == "" || matches(header, etag, false) {
 		return nil
 	}
-	return fault.PreconditionFailed
+	return apierr.PreconditionFailed
 }
 
 // NoneMatch reports whether If-None-Match names the tag, so that 304 is the answer (RFC 9110, section 13.1.2).

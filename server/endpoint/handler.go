@@ -10,7 +10,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"kontor/server/fault"
+	"kontor/server/apierr"
 )
 
 // Handler is what an endpoint does. Make one with [JSON] or [Raw].
@@ -46,11 +46,11 @@ type Tagged interface{ ETag() string }
 func VersionTag(version int64) string { return "v" + strconv.FormatInt(version, 10) }
 
 // validated is implemented by inputs with rules.
-type validated interface{ Validate(v *fault.Fields) }
+type validated interface{ Validate(v *apierr.Fields) }
 
 // validatedNow is implemented by inputs whose rules depend on the request, such as a date that must not be in the future.
 type validatedNow interface {
-	Validate(ctx context.Context, v *fault.Fields)
+	Validate(ctx context.Context, v *apierr.Fields)
 }
 
 // None is the input of an operation that reads nothing from the request.
@@ -74,7 +74,7 @@ func JSON[In, Out any](status int, f func(ctx context.Context, in In) (Out, erro
 	}
 	h.serve = func(ctx context.Context, r *Request) (Result, error) {
 		var in In
-		problems := &fault.Fields{}
+		problems := &apierr.Fields{}
 		if err := p.bind(r, reflect.ValueOf(&in).Elem(), problems); err != nil {
 			return Result{}, err
 		}
