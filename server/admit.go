@@ -55,7 +55,7 @@ func (s *Server) admit(r *call) error {
 	} else if len(header.Peek(apiKeyHeader)) > 0 {
 		return apierr.Invalid(apiKeyHeader, "invalid.key_and_bearer")
 	}
-	r.Caller = caller.Under(s.Policy.Load())
+	r.Caller = caller.WithPolicy(s.Policy.Load())
 	if err := s.allow(r, caller.UserID); err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (s *Server) giveBack(r *call, principal string) {
 	}
 	perMinute := s.perMinute(r)
 	var space [96]byte
-	s.limiter.GiveBack(appendCounted(space[:0], r, perMinute, principal), perMinute)
+	s.limiter.Refund(appendCounted(space[:0], r, perMinute, principal), perMinute)
 }
 
 // perMinute is the limit of the row.

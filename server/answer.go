@@ -50,7 +50,7 @@ func (s *Server) answer(r *call, result endpoint.Result) error {
 	buffer := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
 	if err := json.MarshalWrite(buffer, result.Body, encoding); err != nil {
-		return apierr.ServerError.Because(err)
+		return apierr.ServerError.Wrap(err)
 	}
 	if buffer.Len() > maxAnswer {
 		return apierr.AnswerTooLarge
@@ -106,7 +106,7 @@ func (s *Server) fail(r *call, err error) {
 			s.writeJSON(r, stored.Status, stored.Body)
 			return
 		}
-		err = apierr.IdempotencyMismatch.Because(err)
+		err = apierr.IdempotencyMismatch.Wrap(err)
 	}
 	if s.Translate != nil {
 		err = s.Translate(err)

@@ -70,7 +70,7 @@ func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
 }
 
 // readBody takes in the body of a request that was let in. Memory grows with what arrives, never with what a client
-// declares. It returns fault.PayloadTooLarge, and fault.Unavailable when too much is being uploaded at once.
+// declares. It returns apierr.PayloadTooLarge, and apierr.Unavailable when too much is being uploaded at once.
 func (s *Server) readBody(r *call) error {
 	request := r.fiber.Request()
 	if !request.IsBodyStream() {
@@ -85,10 +85,10 @@ func (s *Server) readBody(r *call) error {
 		return err
 	}
 	if length >= 0 && len(body) != length {
-		return apierr.MalformedRequest.Because(io.ErrUnexpectedEOF)
+		return apierr.MalformedRequest.Wrap(io.ErrUnexpectedEOF)
 	}
 	if err := request.CloseBodyStream(); err != nil {
-		return apierr.MalformedRequest.Because(err)
+		return apierr.MalformedRequest.Wrap(err)
 	}
 	request.SetBodyRaw(body)
 	return nil
@@ -119,9 +119,9 @@ func (s *Server) receive(r *call, stream io.Reader, declared, limit int) ([]byte
 		case errors.Is(err, io.EOF):
 			return body, nil
 		case errors.As(err, &timeout) && timeout.Timeout():
-			return nil, apierr.RequestTimeout.Because(err)
+			return nil, apierr.RequestTimeout.Wrap(err)
 		default:
-			return nil, apierr.MalformedRequest.Because(err)
+			return nil, apierr.MalformedRequest.Wrap(err)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (s *Server) reserve(r *call, taken int) error {
 	more := int64(taken - r.uploaded)
 	if used := s.uploads.Add(more); used > uploadBudget {
 		s.uploads.Add(-more)
-		return apierr.Unavailable.Because(fmt.Errorf("%d bytes are being uploaded", used))
+		return apierr.Unavailable.Wrap(fmt.Errorf("%d bytes are being uploaded", used))
 	}
 	r.uploaded = taken
 	return nil

@@ -18,7 +18,7 @@ import (
 
 func TestLog_TellsFailuresFromBeingBusyAndFromBadQuestions(t *testing.T) {
 	answers := map[string]error{"/turned-away": apierr.Unavailable.RetryAfter(1), "/not-searched": apierr.QueryInvalidSearchField.Detail("field", "x"),
-		"/bare": apierr.DatabaseError, "/failed": apierr.Unavailable.Because(errors.New("no disk"))}
+		"/bare": apierr.DatabaseError, "/failed": apierr.Unavailable.Wrap(errors.New("no disk"))}
 	var log bytes.Buffer
 	address, _ := start(t, func(o *server.Options) {
 		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))

@@ -26,7 +26,7 @@ func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		kind = apierr.RequestTimeout
 	}
-	s.refuse(ctx, kind.Because(err))
+	s.refuse(ctx, kind.Wrap(err))
 }
 
 // refuse answers for a request that does not come to the pipeline.
@@ -46,7 +46,7 @@ func (s *Server) unexpected(c *fiber.Ctx, err error) error {
 	r := &call{fiber: c}
 	r.Context.Context, r.Caller = context.Background(), &access.Caller{}
 	s.identify(r)
-	s.fail(r, apierr.ServerError.Because(err))
+	s.fail(r, apierr.ServerError.Wrap(err))
 	return nil
 }
 

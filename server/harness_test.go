@@ -36,7 +36,7 @@ func (a tokens) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 	_, token, _ := strings.Cut(c.Get("Authorization"), " ")
 	switch {
 	case token == "outage":
-		return nil, apierr.AuthUnavailable.Because(errors.New("no table"))
+		return nil, apierr.AuthUnavailable.Wrap(errors.New("no table"))
 	case strings.HasPrefix(token, "user-"):
 		return &access.Caller{UserID: token}, nil
 	case token == "root":

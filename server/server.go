@@ -32,10 +32,10 @@ type Authenticator interface {
 	// Known gives the caller of a bearer token that was verified before and whose session is active, from memory
 	// alone; ok is false where memory does not say.
 	Known(token string) (caller *access.Caller, ok bool)
-	// Bearer verifies the bearer token of a request and its session. It returns fault.Unauthorized, or
-	// fault.AuthUnavailable when neither cache nor table can answer.
+	// Bearer verifies the bearer token of a request and its session. It returns apierr.Unauthorized, or
+	// apierr.AuthUnavailable when neither cache nor table can answer.
 	Bearer(c *fiber.Ctx) (*access.Caller, error)
-	// APIKey verifies an API key. It returns fault.Unauthorized.
+	// APIKey verifies an API key. It returns apierr.Unauthorized.
 	APIKey(ctx context.Context, key string) (*access.Caller, error)
 }
 

@@ -83,7 +83,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	}); err != nil {
 		return nil, err
 	}
-	m.Notifications.Guard(m.Auth)
+	m.Notifications.SetSessions(m.Auth)
 	m.Users = directory.New(db, m.Auth, outbox{m.Notifications}, texts, directory.Options{
 		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log})
 	m.Personas = personas.New(db, texts)

@@ -91,11 +91,11 @@ func translate(err error) error {
 	case apierr.Of(err).Status != http.StatusInternalServerError:
 		return err
 	case errors.Is(err, store.ErrOutcomeUnknown):
-		return apierr.OutcomeUnknown.Because(err)
+		return apierr.OutcomeUnknown.Wrap(err)
 	case errors.Is(err, store.ErrBusy):
 		return apierr.Unavailable // without a cause, since a flood must not fill the log
 	case store.Temporary(err):
-		return apierr.Unavailable.Because(err)
+		return apierr.Unavailable.Wrap(err)
 	}
 	return err
 }

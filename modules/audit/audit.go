@@ -86,7 +86,7 @@ func (s *Service) list(ctx context.Context, in listInput) (list.Page[Entry], err
 	return s.Entries(ctx, in.Query.Params, in.Query.where...)
 }
 
-// Entries lists the trail, newest first, with the events up to now. It returns fault.NoAccess.
+// Entries lists the trail, newest first, with the events up to now. It returns apierr.NoAccess.
 func (s *Service) Entries(ctx context.Context, p list.Params, where ...list.Where) (list.Page[Entry], error) {
 	if !access.From(ctx).May(access.Audit, access.Read) {
 		return list.Page[Entry]{}, apierr.NoAccess

@@ -45,7 +45,7 @@ type statusInput struct {
 
 const countEntries = `SELECT COALESCE(MAX(seq), 0) FROM audit_entries`
 
-// status takes the next step along the trail and tells what is known. It returns fault.NoAccess.
+// status takes the next step along the trail and tells what is known. It returns apierr.NoAccess.
 func (s *Service) status(ctx context.Context, in statusInput) (Status, error) {
 	if !access.From(ctx).May(access.Audit, access.Read) {
 		return Status{}, apierr.NoAccess

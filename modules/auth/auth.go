@@ -140,8 +140,8 @@ func New(db *store.DB, o Options) (*Service, error) {
 	return s, nil
 }
 
-// Hear names who is told of sign-ins, for one who needs the service himself to be built. Call it before the first request.
-func (s *Service) Hear(events Events) { s.options.Events = events }
+// SetEvents names who is told of sign-ins, for one who needs the service himself to be built. Call it before the first request.
+func (s *Service) SetEvents(events Events) { s.options.Events = events }
 
 // Close writes what is still in memory and ends the caches.
 func (s *Service) Close(ctx context.Context) error {

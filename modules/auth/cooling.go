@@ -66,7 +66,7 @@ func pause(doublings int, base, longest time.Duration) time.Duration {
 }
 
 // reserve counts an attempt as failed before the password is looked at, so that parallel guesses cannot exceed what is
-// free. It returns the lane that it counted for, or fault.CoolingOff when the caller has to wait; then nothing is counted.
+// free. It returns the lane that it counted for, or apierr.CoolingOff when the caller has to wait; then nothing is counted.
 func (s *Service) reserve(ctx context.Context, a attempt) (lane, error) {
 	var chosen lane
 	var wait time.Duration

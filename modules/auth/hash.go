@@ -153,7 +153,7 @@ func (h *hasher) matches(stored storedHash, password string) bool {
 func (s *Service) Hashes() int64 { return s.hasher.made.Load() }
 
 // HashPassword hashes a new password for [Service.SetPassword]. It takes some 20 ms and is not for use in a transaction. It
-// returns fault.Unavailable when too many wait.
+// returns apierr.Unavailable when too many wait.
 func (s *Service) HashPassword(_ context.Context, password string) (string, error) {
 	if isTooLong(password) {
 		return "", apierr.Invalid("password", "invalid.max_length", apierr.Args{"Max": maxPasswordLength})

@@ -20,7 +20,7 @@ const allScopes = "*"
 // SetScopes registers the names of all endpoints that take an API key. Call it before the first request.
 func (s *Service) SetScopes(names []string) { s.scopes = names }
 
-// checkLimits brings the scopes into the form that is stored. It returns fault.InvalidInput for an unknown scope, none
+// checkLimits brings the scopes into the form that is stored. It returns apierr.InvalidInput for an unknown scope, none
 // at all, and a time of expiry that has passed.
 func (s *Service) checkLimits(l KeyLimits) (KeyLimits, error) {
 	var problems apierr.Fields

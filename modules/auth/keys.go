@@ -106,8 +106,8 @@ const (
 	updateKeyUse = `UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`
 )
 
-// APIKey returns the holder of a key. It returns fault.Unauthorized for one that is unknown, revoked or expired, and
-// fault.AuthUnavailable when the key stands neither in memory nor can be read.
+// APIKey returns the holder of a key. It returns apierr.Unauthorized for one that is unknown, revoked or expired, and
+// apierr.AuthUnavailable when the key stands neither in memory nor can be read.
 func (s *Service) APIKey(ctx context.Context, key string) (*access.Caller, error) {
 	entry, ok := s.keys.get(key)
 	if !ok || !entry.read.stands() {
@@ -135,7 +135,7 @@ func (s *Service) readKey(ctx context.Context, key string) (*keyEntry, error) {
 		return nil, apierr.Unauthorized
 	}
 	if err != nil {
-		return nil, apierr.AuthUnavailable.Because(err)
+		return nil, apierr.AuthUnavailable.Wrap(err)
 	}
 	used, _ := s.keyUse.LoadOrStore(id, new(atomic.Int64))
 	caller := &access.Caller{KeyID: id, Scopes: callerScopes(scopes)}
@@ -162,7 +162,7 @@ func isKeyForm(key string) bool {
 	return true
 }
 
-// CreateKey makes a key: kontor_<id>_<secret>. It returns fault.InvalidInput for limits that cannot be.
+// CreateKey makes a key: kontor_<id>_<secret>. It returns apierr.InvalidInput for limits that cannot be.
 func (s *Service) CreateKey(ctx context.Context, name string, limits KeyLimits) (NewAPIKey, error) {
 	limits, err := s.checkLimits(limits)
 	if err != nil {
@@ -222,7 +222,7 @@ func (s *Service) Keys(ctx context.Context, query list.Params) (list.Page[APIKey
 }
 
 // RevokeKey makes a key worthless from the next request on. Revoking it again changes nothing. It returns
-// fault.APIKeyNotFound and fault.NoAccess.
+// apierr.APIKeyNotFound and apierr.NoAccess.
 func (s *Service) RevokeKey(ctx context.Context, id string) error {
 	return s.db.InTx(ctx, func(tx *store.Tx) error {
 		if _, err := keyTable.Get(ctx, tx, id, access.Delete); err != nil {

@@ -23,14 +23,14 @@ const (
 	updateAuthenticated = `UPDATE sessions SET authenticated_at = $3 WHERE id = $1 AND user_id = $2 AND ended_at IS NULL`
 )
 
-// RequireFresh returns fault.StaleSession unless the password was shown within the caller's session during the last ten
+// RequireFresh returns apierr.StaleSession unless the password was shown within the caller's session during the last ten
 // minutes. It reads the session and is meant for the few requests that need it.
 func (s *Service) RequireFresh(ctx context.Context, q store.Querier) error {
 	caller := access.From(ctx)
 	var at store.Time
 	err := q.QueryRow(ctx, selectAuthenticated, caller.SessionID, caller.UserID).Scan(&at)
 	if errors.Is(err, store.ErrNotFound) {
-		return apierr.Unauthorized.Because(err)
+		return apierr.Unauthorized.Wrap(err)
 	}
 	if err != nil {
 		return err
@@ -42,8 +42,8 @@ func (s *Service) RequireFresh(ctx context.Context, q store.Querier) error {
 	return nil
 }
 
-// Reauthenticate takes the password of the caller and makes the session fresh again. It returns fault.UserNotFound,
-// fault.NoAccess for another user, fault.InvalidInput for a wrong password, fault.CoolingOff and fault.Unavailable.
+// Reauthenticate takes the password of the caller and makes the session fresh again. It returns apierr.UserNotFound,
+// apierr.NoAccess for another user, apierr.InvalidInput for a wrong password, apierr.CoolingOff and apierr.Unavailable.
 func (s *Service) Reauthenticate(ctx context.Context, userID, password string) (until store.Time, err error) {
 	caller := access.From(ctx)
 	if caller.UserID != userID {

@@ -58,7 +58,7 @@ func tokenHash(token string) string {
 }
 
 // Refresh exchanges a refresh token for a new pair. Who shows one that was used before has a copy, or was copied: the
-// whole session ends. It returns fault.InvalidRefresh.
+// whole session ends. It returns apierr.InvalidRefresh.
 func (s *Service) Refresh(ctx context.Context, token string) (Tokens, error) {
 	if _, err := deviceID(ctx); err != nil {
 		return Tokens{}, err

@@ -188,7 +188,7 @@ func upsertDevice(ctx context.Context, tx *store.Tx, userID, device string) erro
 	return err
 }
 
-// userExists returns fault.UserNotFound for an unknown id.
+// userExists returns apierr.UserNotFound for an unknown id.
 func userExists(ctx context.Context, q store.Querier, userID string) error {
 	var n int
 	if err := q.QueryRow(ctx, selectUser, userID).Scan(&n); err != nil {

@@ -70,8 +70,8 @@ func (s *Service) loginOf(value string) login {
 	return login{s.options.LoginKey(value), s.options.FormerKey(value)}
 }
 
-// SignIn opens a session for whoever shows the password of a user. It returns fault.InvalidCredentials, the same whether
-// or not the user exists, fault.CoolingOff after too many failures, and fault.Unavailable when too many sign in at once.
+// SignIn opens a session for whoever shows the password of a user. It returns apierr.InvalidCredentials, the same whether
+// or not the user exists, apierr.CoolingOff after too many failures, and apierr.Unavailable when too many sign in at once.
 func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, error) {
 	if _, err := deviceID(ctx); err != nil {
 		return Tokens{}, err
@@ -130,7 +130,7 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, e
 }
 
 // VerifyPassword asks for the password of a signed-in user again. Failures count like those of signing in with the
-// user's id. It returns fault.InvalidCredentials, fault.CoolingOff and fault.Unavailable.
+// user's id. It returns apierr.InvalidCredentials, apierr.CoolingOff and apierr.Unavailable.
 func (s *Service) VerifyPassword(ctx context.Context, userID, password string) error {
 	tried := s.newAttempt(ctx, userID, "")
 	done, err := s.takeTurn(tried)

@@ -113,13 +113,13 @@ func (s *Service) newVerifier() fiber.Handler {
 			token := c.Locals("user").(*jwt.Token)
 			v, err := s.checkClaims(token.Claims.(*claims), s.db.Now(), s.db.Latest())
 			if err != nil {
-				return apierr.Unauthorized.Because(err)
+				return apierr.Unauthorized.Wrap(err)
 			}
 			s.tokens.put(strings.Clone(token.Raw), v)
 			c.Locals(verifiedLocal, v)
 			return nil
 		},
-		ErrorHandler: func(_ *fiber.Ctx, err error) error { return apierr.Unauthorized.Because(err) },
+		ErrorHandler: func(_ *fiber.Ctx, err error) error { return apierr.Unauthorized.Wrap(err) },
 	})
 }
 

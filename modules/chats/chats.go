@@ -94,7 +94,7 @@ func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 const MaxParticipants = 256
 
 // Create opens a chat of the caller with others. For two who have a direct chat already it gives that one, with 200
-// instead of 201. It returns fault.InvalidInput for participants who do not exist or are not active.
+// instead of 201. It returns apierr.InvalidInput for participants who do not exist or are not active.
 func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, error) {
 	caller := access.From(ctx).UserID
 	members := append([]string{caller}, without(in.participants, caller)...)
@@ -196,7 +196,7 @@ func pairOf(one, other string) *string {
 	return &pair
 }
 
-// Get gives one chat as the caller sees it. It returns fault.ChatNotFound and fault.NoAccess.
+// Get gives one chat as the caller sees it. It returns apierr.ChatNotFound and apierr.NoAccess.
 func (s *Service) Get(ctx context.Context, in OneInput) (Chat, error) {
 	chat, err := s.view(ctx, s.db, in.ID)
 	if err != nil || chat.takesPart {

@@ -11,9 +11,9 @@ import (
 	"kontor/store"
 )
 
-// Add lets further users take part. It returns fault.ChatNotFound, fault.NoAccess, fault.ChatFixedParticipants for a
-// direct chat, fault.ChatParticipantExists, fault.ChatFull and, for users who do not exist or are not active,
-// fault.InvalidInput.
+// Add lets further users take part. It returns apierr.ChatNotFound, apierr.NoAccess, apierr.ChatFixedParticipants for a
+// direct chat, apierr.ChatParticipantExists, apierr.ChatFull and, for users who do not exist or are not active,
+// apierr.InvalidInput.
 func (s *Service) Add(ctx context.Context, in AddInput) (Chat, error) {
 	var chat Chat
 	caller := access.From(ctx).UserID
@@ -63,7 +63,7 @@ func (s *Service) Add(ctx context.Context, in AddInput) (Chat, error) {
 }
 
 // Remove ends the part that a user takes: one's own, or as the creator of the chat that of another. It returns
-// fault.ChatNotFound, fault.NoAccess, fault.ChatFixedParticipants for a direct chat and fault.ChatParticipantNotFound.
+// apierr.ChatNotFound, apierr.NoAccess, apierr.ChatFixedParticipants for a direct chat and apierr.ChatParticipantNotFound.
 func (s *Service) Remove(ctx context.Context, in RemoveInput) (endpoint.Message, error) {
 	caller := access.From(ctx)
 	event := left
@@ -104,7 +104,7 @@ func (s *Service) Remove(ctx context.Context, in RemoveInput) (endpoint.Message,
 }
 
 // mayRemoveOthers returns nil for the creator while they take part, and for whoever may update the chat by a grant on it
-// or on all chats, whether they take part or not. It returns fault.NoAccess for other participants and for a creator who
+// or on all chats, whether they take part or not. It returns apierr.NoAccess for other participants and for a creator who
 // has left.
 func mayRemoveOthers(ctx context.Context, tx *store.Tx, c conversation) error {
 	if caller := access.From(ctx).UserID; caller == c.createdBy && c.has(caller) {

@@ -45,7 +45,7 @@ func TestUnread_IsWhatCountingWouldGive(t *testing.T) {
 	s := servertest.Start(t)
 	users := people(t, s, 4)
 	as := func(userID string) context.Context {
-		caller := access.Caller{UserID: userID}.Under(access.NewPolicy(access.PolicyData{}))
+		caller := access.Caller{UserID: userID}.WithPolicy(access.NewPolicy(access.PolicyData{}))
 		return access.With(context.Background(), caller)
 	}
 	rapid.Check(t, func(r *rapid.T) {

@@ -67,7 +67,7 @@ func administer(ctx context.Context, p Process, r *settings.Result, work func(co
 			return errors.Join(err, fmt.Errorf("the first start in %s was cut off before it showed its secrets; start the server once", r.Settings.Data.Dir))
 		}
 		operator := access.Caller{UserID: store.NilID, Roles: []string{access.Administrator}}
-		return work(access.With(ctx, operator.Under(m.Policy.Load())), m)
+		return work(access.With(ctx, operator.WithPolicy(m.Policy.Load())), m)
 	})
 }
 

@@ -159,7 +159,7 @@ func TestExplain(t *testing.T) {
 	for want, err := range map[string]error{
 		"open x: no such file":                                errors.New("open x:\n  no such file"),
 		"There is nothing at this address.":                   apierr.NotFound,
-		"There is nothing at this address. (while reading x)": apierr.NotFound.Because(errors.New("while reading x")),
+		"There is nothing at this address. (while reading x)": apierr.NotFound.Wrap(errors.New("while reading x")),
 		"name:": fields.Err(),
 	} {
 		if got := explain(err); !strings.Contains(got, want) || strings.Contains(got, "\n") {

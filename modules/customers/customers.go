@@ -126,7 +126,7 @@ func (c Customer) name() string {
 	return c.FirstName + " " + c.LastName
 }
 
-// Get gives one customer. It returns fault.CustomerNotFound and fault.NoAccess.
+// Get gives one customer. It returns apierr.CustomerNotFound and apierr.NoAccess.
 func (s *Service) Get(ctx context.Context, in OneInput) (Customer, error) {
 	return table.Get(ctx, s.db, in.ID, access.Read)
 }
@@ -137,7 +137,7 @@ func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Customer], 
 }
 
 // Update replaces the data that are given and keeps the others. A verified customer whose identity changes goes back to
-// review. It returns fault.SelfVerification for a reviewer who would become the customer whose case they have decided.
+// review. It returns apierr.SelfVerification for a reviewer who would become the customer whose case they have decided.
 func (s *Service) Update(ctx context.Context, in UpdateInput) (Customer, error) {
 	prepare := func(ctx context.Context, q store.Querier, before Customer) (step, error) {
 		after, err := in.apply(before, types.DateOf(s.db.Now().Std()))
@@ -150,8 +150,8 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Customer, error) 
 	return st.after, err
 }
 
-// Allow tells other modules whether the caller may do with a customer what is wanted. It returns fault.CustomerNotFound
-// and fault.NoAccess.
+// Allow tells other modules whether the caller may do with a customer what is wanted. It returns apierr.CustomerNotFound
+// and apierr.NoAccess.
 func (s *Service) Allow(ctx context.Context, q store.Querier, id string, wanted access.Permission) error {
 	_, err := table.Get(ctx, q, id, wanted)
 	return err

@@ -21,7 +21,7 @@ func (s *Service) RunExpiry(ctx context.Context) error {
 	prepare := func(ids []string) error {
 		clear(ahead)
 		for _, id := range ids {
-			before, err := table.Any(ctx, s.db, id)
+			before, err := table.GetUnchecked(ctx, s.db, id)
 			if err != nil {
 				return err
 			}
@@ -30,7 +30,7 @@ func (s *Service) RunExpiry(ctx context.Context) error {
 		return nil
 	}
 	expire := func(ctx context.Context, tx *store.Tx, id string) error {
-		before, err := table.Any(ctx, tx, id)
+		before, err := table.GetUnchecked(ctx, tx, id)
 		if err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (s *Service) warn(ctx context.Context, tx *store.Tx, documentID string) err
 	if err != nil {
 		return err
 	}
-	c, err := table.Any(ctx, tx, customerID)
+	c, err := table.GetUnchecked(ctx, tx, customerID)
 	if err != nil {
 		return err
 	}

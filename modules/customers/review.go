@@ -102,8 +102,8 @@ func (s *Service) history(ctx context.Context, customerID string) ([]Change, err
 }
 
 // SubmitKYC adds documents to a customer. It moves the customer to pending where that is the way on and, with verified_at
-// from a caller who may review, to verified: that is a decision like any other. It returns fault.InvalidKYCTransition when
-// the documents do not support that and fault.SelfVerification for a reviewer who is the customer.
+// from a caller who may review, to verified: that is a decision like any other. It returns apierr.InvalidKYCTransition when
+// the documents do not support that and apierr.SelfVerification for a reviewer who is the customer.
 func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (Customer, error) {
 	sealed, err := s.sealDocuments(in.ID, in.documents)
 	if err != nil {
@@ -159,8 +159,8 @@ func (s *Service) verify(ctx context.Context, q store.Querier, c *Customer, subm
 // next lists the states that a reviewer may choose, never nil.
 func next(status Status) []Status { return append([]Status{}, transitions[status]...) }
 
-// Decide changes the state or the level of a customer by decision of a reviewer. It returns fault.NoAccess for anybody
-// else, fault.SelfVerification for a reviewer who is the customer, and fault.InvalidKYCTransition with the states that
+// Decide changes the state or the level of a customer by decision of a reviewer. It returns apierr.NoAccess for anybody
+// else, apierr.SelfVerification for a reviewer who is the customer, and apierr.InvalidKYCTransition with the states that
 // may follow.
 func (s *Service) Decide(ctx context.Context, in DecideInput) (Customer, error) {
 	prepare := func(ctx context.Context, q store.Querier, before Customer) (step, error) {

@@ -20,7 +20,7 @@ func (s *Service) list(ctx context.Context, in listInput) (list.Page[User], erro
 	return page, fillRoles(ctx, s.db, page.Data.Rows)
 }
 
-// get reads a user. It returns fault.UserNotFound and fault.NoAccess.
+// get reads a user. It returns apierr.UserNotFound and apierr.NoAccess.
 func (s *Service) get(ctx context.Context, in userPath) (User, error) {
 	return s.read(ctx, s.db, in.UserID, access.Read)
 }
@@ -40,7 +40,7 @@ func (s *Service) forChange(ctx context.Context, tx *store.Tx, userID string) (U
 }
 
 // update changes the language of a user and, for administrators, his status; from others a status is passed over. It
-// returns fault.UserNotFound, fault.NoAccess and fault.LastAdministrator.
+// returns apierr.UserNotFound, apierr.NoAccess and apierr.LastAdministrator.
 func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 	caller := access.From(ctx)
 	var u User
@@ -85,7 +85,7 @@ func (s *Service) save(ctx context.Context, tx *store.Tx, before User, u *User, 
 }
 
 // changeStatus moves a user to another state. Who becomes active is no registrant any more; who is disabled is signed
-// out everywhere. It returns fault.LastAdministrator.
+// out everywhere. It returns apierr.LastAdministrator.
 func (s *Service) changeStatus(ctx context.Context, tx *store.Tx, u *User, status string) error {
 	if status == Disabled {
 		if err := s.keepAdministrator(ctx, tx, *u); err != nil {

@@ -17,12 +17,12 @@ import (
 const trustedAfter = 24 * time.Hour
 
 // addCredential gives a user a further credential and sends the code that validates it. The answer does not
-// reveal whether another user has the value; entering the right code does. It returns fault.UserNotFound,
-// fault.NoAccess, fault.StaleSession, fault.CredentialExists for a value that the user has already and for a user name
-// that anybody has, fault.TooManyCredentials and fault.OTPSendLimited.
+// reveal whether another user has the value; entering the right code does. It returns apierr.UserNotFound,
+// apierr.NoAccess, apierr.StaleSession, apierr.CredentialExists for a value that the user has already and for a user name
+// that anybody has, apierr.TooManyCredentials and apierr.OTPSendLimited.
 func (s *Service) addCredential(ctx context.Context, in addCredentialInput) (Credential, error) {
 	caller := access.From(ctx)
-	user, err := accounts.Any(ctx, s.db, in.UserID)
+	user, err := accounts.GetUnchecked(ctx, s.db, in.UserID)
 	if err != nil {
 		return Credential{}, err
 	}
@@ -95,7 +95,7 @@ func (s *Service) addUsername(ctx context.Context, c Credential) (Credential, er
 	return c, err
 }
 
-// checkRoom returns fault.TooManyCredentials, or fault.CredentialExists for a value that the user has already.
+// checkRoom returns apierr.TooManyCredentials, or apierr.CredentialExists for a value that the user has already.
 func checkRoom(ctx context.Context, q store.Querier, c Credential) error {
 	var all, same int
 	if err := q.QueryRow(ctx, countCredentials, c.UserID, c.target()).Scan(&all, &same); err != nil {
@@ -127,7 +127,7 @@ func (s *Service) prepareProof(ctx context.Context, c Credential, language strin
 	case err != nil:
 		return code{}, err
 	}
-	owner, err := accounts.Any(ctx, s.db, owned.UserID)
+	owner, err := accounts.GetUnchecked(ctx, s.db, owned.UserID)
 	if err != nil {
 		return code{}, err
 	}

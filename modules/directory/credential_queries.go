@@ -121,7 +121,7 @@ func readCredentials(rows *store.Rows) ([]Credential, error) {
 	return found, rows.Err()
 }
 
-// userExists returns fault.UserNotFound for an unknown id.
+// userExists returns apierr.UserNotFound for an unknown id.
 func userExists(ctx context.Context, q store.Querier, userID string) error {
 	var n int
 	if err := q.QueryRow(ctx, selectUserExists, userID).Scan(&n); err != nil {
@@ -134,7 +134,7 @@ func userExists(ctx context.Context, q store.Querier, userID string) error {
 }
 
 // credentialOf reads a credential of a user for the caller, who wants to do something with it. It returns
-// fault.UserNotFound, fault.CredentialNotFound or fault.NoAccess.
+// apierr.UserNotFound, apierr.CredentialNotFound or apierr.NoAccess.
 func credentialOf(ctx context.Context, q store.Querier, userID, credentialID string, wanted access.Permission) (Credential, error) {
 	c, err := held.Get(ctx, q, credentialID, wanted)
 	if err == nil && c.UserID == userID {

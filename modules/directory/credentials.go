@@ -49,7 +49,7 @@ func newCredential(userID string, id identifier) Credential {
 }
 
 // insert stores a credential, in the place of an old claim of the same value if there is one. It returns
-// fault.CredentialExists.
+// apierr.CredentialExists.
 func (s *Service) insert(ctx context.Context, tx *store.Tx, c *Credential, by string) error {
 	if err := s.releaseClaim(ctx, tx, c.key, by); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (s *Service) insert(ctx context.Context, tx *store.Tx, c *Credential, by st
 	}
 	_, err := tx.Exec(ctx, insertCredential, c.ID, c.UserID, c.Type, c.Value, c.key, c.Validated, c.ValidatedAt, c.CreatedAt, by, c.trustedFrom)
 	if errors.Is(err, store.ErrDuplicate) {
-		return apierr.CredentialExists.Because(err)
+		return apierr.CredentialExists.Wrap(err)
 	}
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (s *Service) remove(ctx context.Context, tx *store.Tx, c Credential, by str
 }
 
 // listCredentials lists the credentials of a user, for himself and for who may read credentials. It returns
-// fault.UserNotFound and fault.NoAccess.
+// apierr.UserNotFound and apierr.NoAccess.
 func (s *Service) listCredentials(ctx context.Context, in credentialsInput) (list.Page[Credential], error) {
 	caller := access.From(ctx)
 	if err := userExists(ctx, s.db, in.UserID); err != nil {
@@ -135,8 +135,8 @@ func (s *Service) listCredentials(ctx context.Context, in credentialsInput) (lis
 }
 
 // deleteCredential deletes a credential, but not the last validated one of a user, and not an older one beside one that was
-// added lately. It returns fault.UserNotFound for an unknown one, fault.NoAccess, fault.StaleSession, fault.LastCredential
-// and fault.CredentialTooNew.
+// added lately. It returns apierr.UserNotFound for an unknown one, apierr.NoAccess, apierr.StaleSession, apierr.LastCredential
+// and apierr.CredentialTooNew.
 func (s *Service) deleteCredential(ctx context.Context, in deleteCredentialInput) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		c, err := held.Get(ctx, tx, in.CredentialID, access.Delete)
@@ -161,7 +161,7 @@ func (s *Service) deleteCredential(ctx context.Context, in deleteCredentialInput
 	return endpoint.Confirm(ctx, s.texts, "users.credential_deleted"), err
 }
 
-// checkDeletable returns fault.LastCredential or fault.CredentialTooNew for a validated credential that must stay. A new
+// checkDeletable returns apierr.LastCredential or apierr.CredentialTooNew for a validated credential that must stay. A new
 // user name keeps none: it cannot recover the account.
 func checkDeletable(ctx context.Context, q store.Querier, c Credential) error {
 	var validated int

@@ -30,7 +30,7 @@ type Prepared struct {
 }
 
 // Prepare checks a new user and hashes his password, which takes long and therefore comes before the transaction. It
-// returns fault.InvalidInput.
+// returns apierr.InvalidInput.
 func (s *Service) Prepare(ctx context.Context, n NewUser) (Prepared, error) {
 	if n.Type == "" {
 		n.Type = guessType(n.Value)
@@ -57,8 +57,8 @@ func (s *Service) Prepare(ctx context.Context, n NewUser) (Prepared, error) {
 	return Prepared{user: u, credential: c, roles: n.Roles, hash: hash}, nil
 }
 
-// Store writes a prepared user with credential, password, roles and audit entries. It returns fault.CredentialExists
-// and, for a role that does not exist, fault.InvalidInput.
+// Store writes a prepared user with credential, password, roles and audit entries. It returns apierr.CredentialExists
+// and, for a role that does not exist, apierr.InvalidInput.
 func (s *Service) Store(ctx context.Context, tx *store.Tx, p Prepared) (User, error) {
 	roles, err := resolveRoles(ctx, tx, p.roles)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Service) Create(ctx context.Context, n NewUser) (User, error) {
 }
 
 // SetPassword gives the user with the id or credential a new password and ends all his sessions. It returns
-// fault.UserNotFound and fault.InvalidInput.
+// apierr.UserNotFound and apierr.InvalidInput.
 func (s *Service) SetPassword(ctx context.Context, login, password string) (User, error) {
 	u, err := s.Find(ctx, s.db, login)
 	if err != nil {
@@ -108,8 +108,8 @@ func (s *Service) SetPassword(ctx context.Context, login, password string) (User
 	})
 }
 
-// SetRoles gives the user with the id or credential exactly the roles named. It returns fault.UserNotFound,
-// fault.LastAdministrator and, for a role that does not exist, fault.InvalidInput.
+// SetRoles gives the user with the id or credential exactly the roles named. It returns apierr.UserNotFound,
+// apierr.LastAdministrator and, for a role that does not exist, apierr.InvalidInput.
 func (s *Service) SetRoles(ctx context.Context, login string, namesOrIDs []string) (User, error) {
 	var u User
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
@@ -135,7 +135,7 @@ func (s *Service) SetRoles(ctx context.Context, login string, namesOrIDs []strin
 	return u, err
 }
 
-// Find gives the user with the id or the validated credential. It returns fault.UserNotFound.
+// Find gives the user with the id or the validated credential. It returns apierr.UserNotFound.
 func (s *Service) Find(ctx context.Context, q store.Querier, login string) (User, error) {
 	id, err := types.ParseID(strings.TrimSpace(login))
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *Service) Find(ctx context.Context, q store.Querier, login string) (User
 		}
 		id = c.UserID
 	}
-	u, err := accounts.Any(ctx, q, id)
+	u, err := accounts.GetUnchecked(ctx, q, id)
 	return withRoles(ctx, q, u, err)
 }
 

@@ -87,7 +87,7 @@ func (s *Service) sendCode(ctx context.Context, tx *store.Tx, credentialID strin
 var codeRight apierr.Kind
 
 // useCode counts a try and uses the code up when it is right, in one statement, so that tries at the same time cannot
-// exceed the number allowed. The outcome is codeRight, fault.InvalidOTP, fault.OTPExpired or fault.OTPAttemptsExceeded;
+// exceed the number allowed. The outcome is codeRight, apierr.InvalidOTP, apierr.OTPExpired or apierr.OTPAttemptsExceeded;
 // the transaction has to be committed with each of them, so that a wrong try counts. err is for everything else.
 func (s *Service) useCode(ctx context.Context, tx *store.Tx, credentialID, purpose, hash string) (outcome apierr.Kind, err error) {
 	tries, err := s.tries(ctx, tx)

@@ -11,7 +11,7 @@ import (
 )
 
 // changePassword sets a new password and ends the user's other sessions. He himself shows the old one; administrators
-// set that of others without. It returns fault.UserNotFound, fault.NoAccess and fault.CoolingOff.
+// set that of others without. It returns apierr.UserNotFound, apierr.NoAccess and apierr.CoolingOff.
 func (s *Service) changePassword(ctx context.Context, in passwordInput) (endpoint.Message, error) {
 	caller := access.From(ctx)
 	own := caller.UserID == in.UserID
@@ -70,7 +70,7 @@ func (s *Service) checkNewPassword(ctx context.Context, in passwordInput, own bo
 
 const selectValues = `SELECT value FROM credentials WHERE user_id = $1`
 
-// values are the credentials of a user, which may not be his password. It returns fault.UserNotFound.
+// values are the credentials of a user, which may not be his password. It returns apierr.UserNotFound.
 func (s *Service) values(ctx context.Context, userID string) ([]string, error) {
 	if err := userExists(ctx, s.db, userID); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 // initiateRecovery sends a code to a validated e-mail address or phone number of a user who is not disabled. The answer
 // does not tell whether there is one, and its time hardly can: a message is worded, a request is counted and audited and
 // a commit is waited for in any case, what differs is two small inserts before that commit, and nobody can ask for one
-// value more than three times in ten minutes. It returns fault.OTPSendLimited.
+// value more than three times in ten minutes. It returns apierr.OTPSendLimited.
 func (s *Service) initiateRecovery(ctx context.Context, in recoveryInput) (endpoint.Message, error) {
 	c, user, known, err := s.recoverable(ctx, s.db, in.keys)
 	if err != nil {
@@ -52,12 +52,12 @@ func (s *Service) recoverable(ctx context.Context, q store.Querier, typed keys) 
 	if err != nil {
 		return c, u, false, err
 	}
-	u, err = accounts.Any(ctx, q, c.UserID)
+	u, err = accounts.GetUnchecked(ctx, q, c.UserID)
 	return c, u, err == nil && channel(c.Type) != "" && u.Status != Disabled && q.Now() >= c.trustedFrom, err
 }
 
 // completeRecovery sets a new password for who has the code, and ends all sessions of the user. Everything that does
-// not fit together is fault.InvalidOTP, whether the credential exists or not, whether the code is wrong, used, too old
+// not fit together is apierr.InvalidOTP, whether the credential exists or not, whether the code is wrong, used, too old
 // or tried too often; a password is hashed each time.
 func (s *Service) completeRecovery(ctx context.Context, in completeRecoveryInput) (endpoint.Message, error) {
 	var problems apierr.Fields

@@ -23,7 +23,7 @@ type Registration struct {
 }
 
 // register makes a pending user with one credential and sends the code that validates it. It returns
-// fault.CredentialExists and fault.OTPSendLimited.
+// apierr.CredentialExists and apierr.OTPSendLimited.
 func (s *Service) register(ctx context.Context, in registerInput) (Registration, error) {
 	var problems apierr.Fields
 	id := in.check(&problems)
@@ -71,7 +71,7 @@ func (s *Service) register(ctx context.Context, in registerInput) (Registration,
 	return out, err
 }
 
-// checkRegistration returns fault.RateLimited when the API key or the network has registered too many.
+// checkRegistration returns apierr.RateLimited when the API key or the network has registered too many.
 func (s *Service) checkRegistration(ctx context.Context, q store.Querier) error {
 	if err := s.conflictLimits(ctx).check(ctx, q); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (s *Service) checkRegistration(ctx context.Context, q store.Querier) error 
 }
 
 // countRegistration counts a registration and the message that goes with it. A taken value is refused with
-// fault.CredentialExists, after its try was counted; what exceeds a limit is an error, and nothing is counted.
+// apierr.CredentialExists, after its try was counted; what exceeds a limit is an error, and nothing is counted.
 func (s *Service) countRegistration(ctx context.Context, tx *store.Tx, c Credential) (refused, err error) {
 	if err := s.checkRegistration(ctx, tx); err != nil {
 		return nil, err

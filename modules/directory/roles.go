@@ -14,8 +14,8 @@ import (
 )
 
 // setRoles gives a user exactly the roles named. Nobody changes his own, and nobody gives or takes a role that he does
-// not hold himself; administrators hold all. It returns fault.UserNotFound, fault.NoAccess, fault.GrantNotHeld and
-// fault.LastAdministrator.
+// not hold himself; administrators hold all. It returns apierr.UserNotFound, apierr.NoAccess, apierr.GrantNotHeld and
+// apierr.LastAdministrator.
 func (s *Service) setRoles(ctx context.Context, in rolesInput) (User, error) {
 	caller := access.From(ctx)
 	var u User
@@ -51,7 +51,7 @@ func (s *Service) setRoles(ctx context.Context, in rolesInput) (User, error) {
 }
 
 // requireFreshFor asks for the password again before somebody becomes an administrator: a stolen token must not leave one
-// behind. Any other role can be taken back by those who are left. It returns fault.StaleSession.
+// behind. Any other role can be taken back by those who are left. It returns apierr.StaleSession.
 func (s *Service) requireFreshFor(ctx context.Context, q store.Querier, wanted []string) error {
 	if !slices.Contains(wanted, access.Administrator) {
 		return nil
@@ -59,7 +59,7 @@ func (s *Service) requireFreshFor(ctx context.Context, q store.Querier, wanted [
 	return s.auth.RequireFresh(ctx, q)
 }
 
-// resolveRoles turns names and ids into ids, each once. It returns fault.InvalidInput with the entries that are no
+// resolveRoles turns names and ids into ids, each once. It returns apierr.InvalidInput with the entries that are no
 // role.
 func resolveRoles(ctx context.Context, q store.Querier, namesOrIDs []string) ([]string, error) {
 	var problems apierr.Fields
@@ -124,7 +124,7 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []str
 	if _, err := tx.Exec(ctx, touchUser, u.ID, tx.Now(), records.Actor(ctx)); err != nil {
 		return u, err
 	}
-	after, err := accounts.Any(ctx, tx, u.ID)
+	after, err := accounts.GetUnchecked(ctx, tx, u.ID)
 	if u, err = withRoles(ctx, tx, after, err); err != nil {
 		return u, err
 	}
@@ -136,7 +136,7 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []str
 }
 
 // keepAdministrator refuses to lose the last active administrator: somebody must be able to give the role again. It
-// returns fault.LastAdministrator.
+// returns apierr.LastAdministrator.
 func (s *Service) keepAdministrator(ctx context.Context, tx *store.Tx, u User) error {
 	if u.Status != Active {
 		return nil

@@ -11,9 +11,9 @@ import (
 	"kontor/store"
 )
 
-// validate takes the code that proves that a credential is the user's. It returns fault.UserNotFound,
-// fault.CredentialNotFound, fault.NoAccess, fault.CredentialValidated, fault.StaleSession, fault.InvalidOTP,
-// fault.OTPExpired, fault.OTPAttemptsExceeded and, once the right code is entered, fault.CredentialExists.
+// validate takes the code that proves that a credential is the user's. It returns apierr.UserNotFound,
+// apierr.CredentialNotFound, apierr.NoAccess, apierr.CredentialValidated, apierr.StaleSession, apierr.InvalidOTP,
+// apierr.OTPExpired, apierr.OTPAttemptsExceeded and, once the right code is entered, apierr.CredentialExists.
 func (s *Service) validate(ctx context.Context, in validateInput) (Credential, error) {
 	digits, wellFormed := parseCode(in.OTP)
 	hash := s.codeHash(in.CredentialID, forValidation, digits)
@@ -34,7 +34,7 @@ func (s *Service) validate(ctx context.Context, in validateInput) (Credential, e
 		if !wellFormed {
 			return apierr.InvalidOTP // no code looks like this: it cannot be a guess
 		}
-		user, err := accounts.Any(ctx, tx, c.UserID)
+		user, err := accounts.GetUnchecked(ctx, tx, c.UserID)
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func ignoreNotFound(err error) error {
 // validated marks a credential. The first one makes a pending user an active customer. A further one is reported to
 // the addresses that the user has already, and is trusted later.
 func (s *Service) validated(ctx context.Context, tx *store.Tx, c *Credential) error {
-	user, err := accounts.Any(ctx, tx, c.UserID)
+	user, err := accounts.GetUnchecked(ctx, tx, c.UserID)
 	if user, err = withRoles(ctx, tx, user, err); err != nil {
 		return err
 	}
@@ -121,8 +121,8 @@ func (s *Service) validated(ctx context.Context, tx *store.Tx, c *Credential) er
 	return s.changeStatus(ctx, tx, &user, Active)
 }
 
-// resend sends a new code for a credential in the place of the one before. It returns fault.UserNotFound,
-// fault.CredentialNotFound, fault.NoAccess, fault.CredentialValidated and fault.OTPSendLimited.
+// resend sends a new code for a credential in the place of the one before. It returns apierr.UserNotFound,
+// apierr.CredentialNotFound, apierr.NoAccess, apierr.CredentialValidated and apierr.OTPSendLimited.
 func (s *Service) resend(ctx context.Context, in credentialPath) (resendOutput, error) {
 	c, err := credentialOf(ctx, s.db, in.UserID, in.CredentialID, access.Update)
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *Service) resend(ctx context.Context, in credentialPath) (resendOutput, 
 	if c.Validated {
 		return resendOutput{}, apierr.CredentialValidated
 	}
-	user, err := accounts.Any(ctx, s.db, c.UserID)
+	user, err := accounts.GetUnchecked(ctx, s.db, c.UserID)
 	if err != nil {
 		return resendOutput{}, err
 	}
@@ -141,7 +141,7 @@ func (s *Service) resend(ctx context.Context, in credentialPath) (resendOutput, 
 	}
 	out := resendOutput{Message: endpoint.Confirm(ctx, s.texts, "users.otp_sent").Message}
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		now, err := held.Any(ctx, tx, c.ID)
+		now, err := held.GetUnchecked(ctx, tx, c.ID)
 		if err != nil {
 			return err
 		}

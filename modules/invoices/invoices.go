@@ -27,8 +27,8 @@ func New(reader *qrbill.Reader, texts endpoint.Texts) *Service { return &Service
 const retryBusy = 2 * time.Second
 
 // Read answers with the payment of the invoice in the request. It returns
-// fault.InvoiceInvalid with details.reason for a file without one, and
-// fault.Unavailable while too many files are being read.
+// apierr.InvoiceInvalid with details.reason for a file without one, and
+// apierr.Unavailable while too many files are being read.
 func (s *Service) Read(ctx context.Context, in ReadInput) (ReadResult, error) {
 	lang := endpoint.Language(ctx)
 	if in.Options.wrong {

@@ -23,7 +23,7 @@ type DeliveryInput struct {
 	ID string `path:"id"`
 }
 
-// ListDeliveries lists the outbox for callers who may read all of it. It returns fault.NoAccess.
+// ListDeliveries lists the outbox for callers who may read all of it. It returns apierr.NoAccess.
 func (s *Service) ListDeliveries(ctx context.Context, in DeliveriesInput) (list.Page[Delivery], error) {
 	if !access.From(ctx).May(access.Deliveries, access.ReadAll) {
 		return list.Page[Delivery]{}, apierr.NoAccess
@@ -31,8 +31,8 @@ func (s *Service) ListDeliveries(ctx context.Context, in DeliveriesInput) (list.
 	return deliveryList.Page(ctx, s.db, in.Query)
 }
 
-// Retry gives a delivery that was given up all its attempts again. It returns fault.DeliveryNotFound, and
-// fault.DeliveryNotDead for one that was not given up.
+// Retry gives a delivery that was given up all its attempts again. It returns apierr.DeliveryNotFound, and
+// apierr.DeliveryNotDead for one that was not given up.
 func (s *Service) Retry(ctx context.Context, in DeliveryInput) (Delivery, error) {
 	caller := access.From(ctx)
 	if !caller.May(access.Deliveries, access.Update) {

@@ -121,7 +121,7 @@ func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Listed], er
 	return page, err
 }
 
-// Get gives one notification, worded by its keys. It returns fault.NotificationNotFound also for one that the caller
+// Get gives one notification, worded by its keys. It returns apierr.NotificationNotFound also for one that the caller
 // may not see.
 func (s *Service) Get(ctx context.Context, in OneInput) (*Notification, error) {
 	n, err := table.Get(ctx, s.db, in.ID, access.Read)

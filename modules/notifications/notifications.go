@@ -106,8 +106,8 @@ func New(db *store.DB, texts Texts, o Options) *Service {
 	return s
 }
 
-// Guard says who knows about sessions. Call it before the first stream is opened.
-func (s *Service) Guard(sessions Sessions) { s.sessions = sessions }
+// SetSessions says who knows about sessions. Call it before the first stream is opened.
+func (s *Service) SetSessions(sessions Sessions) { s.sessions = sessions }
 
 // Start sets the queues going. What an earlier process had begun and not finished is taken up again.
 func (s *Service) Start(ctx context.Context) error {

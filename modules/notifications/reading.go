@@ -127,7 +127,7 @@ const (
 )
 
 // Delete hides a notice, named by its own id, from all its recipients. Whoever may call it may delete any. It returns
-// fault.DatabaseError for an unknown id as for every failure.
+// apierr.DatabaseError for an unknown id as for every failure.
 func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, error) {
 	by := records.Actor(ctx)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
@@ -146,7 +146,7 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 	}
 	if err != nil {
 		// The cause goes to the log as text: this route has one answer to all of them.
-		return endpoint.Message{}, apierr.DatabaseError.Because(errors.New("delete a notice: " + err.Error()))
+		return endpoint.Message{}, apierr.DatabaseError.Wrap(errors.New("delete a notice: " + err.Error()))
 	}
 	return endpoint.Message{Message: messageDeleted}, nil
 }

@@ -80,7 +80,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Persona, error) {
 	return p, err
 }
 
-// Get gives one persona. It returns fault.PersonaNotFound and fault.NoAccess.
+// Get gives one persona. It returns apierr.PersonaNotFound and apierr.NoAccess.
 func (s *Service) Get(ctx context.Context, in OneInput) (Persona, error) {
 	return table.Get(ctx, s.db, in.ID, access.Read)
 }

@@ -23,8 +23,8 @@ const (
 
 const jpegQuality = 88
 
-// draw makes the two pictures that are served out of a file. It returns fault.InvalidFileType and fault.InvalidImage,
-// and fault.Unavailable when too many pictures are waiting.
+// draw makes the two pictures that are served out of a file. It returns apierr.InvalidFileType and apierr.InvalidImage,
+// and apierr.Unavailable when too many pictures are waiting.
 func (s *Service) draw(ctx context.Context, file []byte) ([]picture, error) {
 	f := formatOf(file)
 	if f == "" {

@@ -21,8 +21,8 @@ const (
 	multipartOverhead = 64 << 10
 )
 
-// filePart finds the one file in a multipart body. It returns fault.InvalidInput where there is none or more than one,
-// and fault.PayloadTooLarge for a file of more than limit bytes. What the client calls it, and of what type it says it
+// filePart finds the one file in a multipart body. It returns apierr.InvalidInput where there is none or more than one,
+// and apierr.PayloadTooLarge for a file of more than limit bytes. What the client calls it, and of what type it says it
 // is, does not count.
 func filePart(contentType string, body []byte, limit int64) ([]byte, error) {
 	if len(body) == 0 {

@@ -65,8 +65,8 @@ func work(request, file []byte, _ func([]byte) error) ([]byte, error) {
 
 var errDamaged = errors.New("the worker could not decode the picture")
 
-// drawInWorker has a worker draw the pictures. It returns fault.InvalidImage for a file that cannot be decoded within
-// the limits, and fault.Unavailable when there is no worker.
+// drawInWorker has a worker draw the pictures. It returns apierr.InvalidImage for a file that cannot be decoded within
+// the limits, and apierr.Unavailable when there is no worker.
 func (s *Service) drawInWorker(ctx context.Context, file []byte, o order) ([]picture, error) {
 	request, err := json.Marshal(o)
 	if err != nil {

@@ -126,7 +126,7 @@ func TestCheck_AgreesWithWhatIsDone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, b)
 		user := rapid.SampledFrom(w.users).Draw(t, "user")
-		caller := access.Caller{UserID: user, Roles: w.holds[user]}.Under(b.policy.Load())
+		caller := access.Caller{UserID: user, Roles: w.holds[user]}.WithPolicy(b.policy.Load())
 		var checks []rbac.Check
 		for _, permission := range single {
 			for _, thing := range append(slices.Clone(w.things), "") {

@@ -89,7 +89,7 @@ func (s *Service) check(ctx context.Context, in checksInput) (checkOutput, error
 		if err != nil {
 			return checkOutput{}, err
 		}
-		caller = access.Caller{UserID: in.UserID, Roles: roles}.Under(s.Policy.Load())
+		caller = access.Caller{UserID: in.UserID, Roles: roles}.WithPolicy(s.Policy.Load())
 	}
 	results, err := s.Decide(ctx, caller, in.Checks)
 	return checkOutput{results}, err

@@ -139,9 +139,9 @@ func optional(text string) *string {
 }
 
 // CreateGrant makes a grant, in force for the next request. Nobody grants what he does not hold, and nobody grants
-// anything to himself or to a role of his own. It returns fault.RoleNotFound, fault.UserNotFound,
-// fault.EndpointNotFound, fault.InvalidInput for a record that does not exist, fault.GrantToSelf, fault.GrantNotHeld,
-// and fault.GrantExists when a part of it was granted before.
+// anything to himself or to a role of his own. It returns apierr.RoleNotFound, apierr.UserNotFound,
+// apierr.EndpointNotFound, apierr.InvalidInput for a record that does not exist, apierr.GrantToSelf, apierr.GrantNotHeld,
+// and apierr.GrantExists when a part of it was granted before.
 func (s *Service) CreateGrant(ctx context.Context, in GrantInput) (Grant, error) {
 	caller := access.From(ctx)
 	if err := s.checkObjects(ctx, in); err != nil {
@@ -156,7 +156,7 @@ func (s *Service) CreateGrant(ctx context.Context, in GrantInput) (Grant, error)
 	after, answer := grantTable.Digest(s.db, grant), s.db.Answer(ctx, grant)
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		if in.RoleID != "" {
-			if _, err := roleTable.Any(ctx, tx, in.RoleID); err != nil {
+			if _, err := roleTable.GetUnchecked(ctx, tx, in.RoleID); err != nil {
 				return err
 			}
 		}
@@ -224,8 +224,8 @@ func (s *Service) Grants(ctx context.Context, p list.Params) (list.Page[Grant], 
 	return grantList.Page(ctx, s.db, p, grantTable.Visible(access.From(ctx)))
 }
 
-// DeleteGrant removes a grant; the right is gone with the next request. It returns fault.GrantNotFound, fault.NoAccess
-// and fault.PreconditionFailed.
+// DeleteGrant removes a grant; the right is gone with the next request. It returns apierr.GrantNotFound, apierr.NoAccess
+// and apierr.PreconditionFailed.
 func (s *Service) DeleteGrant(ctx context.Context, id string) error {
 	return s.db.InTx(ctx, func(tx *store.Tx) error {
 		grant, err := grantTable.Get(ctx, tx, id, access.Delete)

@@ -64,7 +64,7 @@ const (
 )
 
 // insertGrant stores a grant and what it allows. Each permission is granted to somebody at most once, so that removing
-// the grant that names it takes it away; it returns fault.GrantExists with the permissions that are granted already.
+// the grant that names it takes it away; it returns apierr.GrantExists with the permissions that are granted already.
 func insertGrant(ctx context.Context, tx *store.Tx, g Grant) error {
 	kind, principal := g.principal()
 	if g.Endpoint != nil {

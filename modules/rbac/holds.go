@@ -23,7 +23,7 @@ func holder(ctx context.Context, q store.Querier, userID string) (*access.Caller
 	if err := readEndpointGrants(ctx, q, data.Endpoints, selectEndpointGrantsOf, userID); err != nil {
 		return nil, err
 	}
-	return access.Caller{UserID: userID, Roles: roles}.Under(access.NewPolicy(data)), nil
+	return access.Caller{UserID: userID, Roles: roles}.WithPolicy(access.NewPolicy(data)), nil
 }
 
 // ownRight is what the user may do with the record of a grant by his relation to it.
@@ -36,7 +36,7 @@ func (s *Service) ownRight(ctx context.Context, userID string, in GrantInput) (a
 	return found[in.RecID].Own, err
 }
 
-// mayGrant decides whether the user may make a grant. It returns fault.GrantToSelf and fault.GrantNotHeld.
+// mayGrant decides whether the user may make a grant. It returns apierr.GrantToSelf and apierr.GrantNotHeld.
 func mayGrant(ctx context.Context, q store.Querier, userID string, own access.Permission, in GrantInput) error {
 	grantor, err := holder(ctx, q, userID)
 	if err != nil {

@@ -60,7 +60,7 @@ func (in *RateLimitInput) Validate(v *apierr.Fields) {
 	}
 }
 
-// RateLimits lists the stored rules. It returns fault.NoAccess.
+// RateLimits lists the stored rules. It returns apierr.NoAccess.
 func (s *Service) RateLimits(ctx context.Context, p list.Params) (list.Page[RateLimit], error) {
 	if !access.From(ctx).May(access.RateLimits, access.Read) {
 		return list.Page[RateLimit]{}, apierr.NoAccess
@@ -68,8 +68,8 @@ func (s *Service) RateLimits(ctx context.Context, p list.Params) (list.Page[Rate
 	return limitList.Page(ctx, s.db, p)
 }
 
-// SetRateLimit stores or removes a rule, in force for the next request. It returns fault.NoAccess,
-// fault.EndpointNotFound, fault.InvalidInput for an endpoint that is never limited, and fault.PreconditionFailed.
+// SetRateLimit stores or removes a rule, in force for the next request. It returns apierr.NoAccess,
+// apierr.EndpointNotFound, apierr.InvalidInput for an endpoint that is never limited, and apierr.PreconditionFailed.
 func (s *Service) SetRateLimit(ctx context.Context, in RateLimitInput) (RateLimit, error) {
 	caller := access.From(ctx)
 	if !caller.May(access.RateLimits, access.Update) {

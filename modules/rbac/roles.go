@@ -89,7 +89,7 @@ func (in *createRoleInput) Validate(v *apierr.Fields) {
 	(*RoleInput)(in).Validate(v)
 }
 
-// CreateRole adds a role without any rights. It returns fault.RoleExists when the name is taken, whatever its case.
+// CreateRole adds a role without any rights. It returns apierr.RoleExists when the name is taken, whatever its case.
 func (s *Service) CreateRole(ctx context.Context, in RoleInput) (Role, error) {
 	caller := access.From(ctx)
 	role := Role{ID: store.NewID(), CreatedBy: caller.UserID, ModifiedBy: caller.UserID, version: 1}
@@ -120,12 +120,12 @@ func (r *Role) apply(in RoleInput) {
 // roleFault says what a failed write to roles means.
 func roleFault(err error) error {
 	if errors.Is(err, store.ErrDuplicate) {
-		return apierr.RoleExists.Because(err)
+		return apierr.RoleExists.Wrap(err)
 	}
 	return err
 }
 
-// Role reads a role. It returns fault.RoleNotFound and fault.NoAccess.
+// Role reads a role. It returns apierr.RoleNotFound and apierr.NoAccess.
 func (s *Service) Role(ctx context.Context, id string) (Role, error) {
 	return roleTable.Get(ctx, s.db, id, access.Read)
 }
@@ -135,8 +135,8 @@ func (s *Service) Roles(ctx context.Context, p list.Params) (list.Page[Role], er
 	return roleList.Page(ctx, s.db, p, roleTable.Visible(access.From(ctx)))
 }
 
-// UpdateRole changes name and description. It returns fault.RoleNotFound, fault.NoAccess, fault.RoleBuiltIn for
-// another name of a built-in role, fault.RoleExists and fault.PreconditionFailed.
+// UpdateRole changes name and description. It returns apierr.RoleNotFound, apierr.NoAccess, apierr.RoleBuiltIn for
+// another name of a built-in role, apierr.RoleExists and apierr.PreconditionFailed.
 func (s *Service) UpdateRole(ctx context.Context, id string, in RoleInput) (Role, error) {
 	role, err := records.Change(ctx, s.db, roleTable, id, records.Changing[Role]{
 		Action: "rbac.roles.update", Wanted: access.Update,
@@ -156,8 +156,8 @@ func (s *Service) UpdateRole(ctx context.Context, id string, in RoleInput) (Role
 }
 
 // DeleteRole removes a role, its grants, and takes it from everybody who holds it, from their next request on. Nobody
-// deletes a role that he holds himself: that would change his own roles. It returns fault.RoleNotFound,
-// fault.NoAccess, fault.RoleBuiltIn, fault.GrantToSelf and fault.PreconditionFailed.
+// deletes a role that he holds himself: that would change his own roles. It returns apierr.RoleNotFound,
+// apierr.NoAccess, apierr.RoleBuiltIn, apierr.GrantToSelf and apierr.PreconditionFailed.
 func (s *Service) DeleteRole(ctx context.Context, id string) error {
 	caller := access.From(ctx)
 	return s.db.InTx(ctx, func(tx *store.Tx) error {

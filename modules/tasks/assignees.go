@@ -84,9 +84,9 @@ const maxAssignees = 50
 // ETag is the version of the task that the part belongs to.
 func (a Assignee) ETag() string { return endpoint.VersionTag(a.version) }
 
-// Assign gives a user a part of a task. It returns fault.TaskNotFound, fault.NoAccess, fault.TaskAssigneeExists,
-// fault.TaskInvalidTransition at the end of the task and, for a user who does not exist or is not active,
-// fault.InvalidInput.
+// Assign gives a user a part of a task. It returns apierr.TaskNotFound, apierr.NoAccess, apierr.TaskAssigneeExists,
+// apierr.TaskInvalidTransition at the end of the task and, for a user who does not exist or is not active,
+// apierr.InvalidInput.
 func (s *Service) Assign(ctx context.Context, in AssignInput) (Assignee, error) {
 	var id string
 	t, err := s.change(ctx, OneInput{in.CustomerID, in.ID}, "tasks.assignees.add", func(t *Task, p *plan) error {
@@ -132,8 +132,8 @@ func (t *Task) assignee(id string) *Assignee {
 	return nil
 }
 
-// Unassign takes a part away. That may complete the task. It returns fault.TaskNotFound, fault.NoAccess,
-// fault.TaskAssigneeNotFound and, at the end of the task, fault.TaskInvalidTransition.
+// Unassign takes a part away. That may complete the task. It returns apierr.TaskNotFound, apierr.NoAccess,
+// apierr.TaskAssigneeNotFound and, at the end of the task, apierr.TaskInvalidTransition.
 func (s *Service) Unassign(ctx context.Context, in AssigneeInput) (endpoint.Message, error) {
 	_, err := s.change(ctx, OneInput{in.CustomerID, in.ID}, "tasks.assignees.remove", func(t *Task, p *plan) error {
 		a := t.assignee(in.AssigneeID)
@@ -154,8 +154,8 @@ func (s *Service) Unassign(ctx context.Context, in AssigneeInput) (endpoint.Mess
 }
 
 // SetPart says how far a part is: the assignee his own, whoever may update the task any. When all parts are completed,
-// so is the task. It returns fault.TaskNotFound, fault.TaskAssigneeNotFound, fault.NoAccess for the part of another, and
-// fault.TaskInvalidTransition with the states that may follow.
+// so is the task. It returns apierr.TaskNotFound, apierr.TaskAssigneeNotFound, apierr.NoAccess for the part of another, and
+// apierr.TaskInvalidTransition with the states that may follow.
 func (s *Service) SetPart(ctx context.Context, in PartInput) (Assignee, error) {
 	t, err := s.changeAs(ctx, in.ID, "tasks.assignees.update", func(t *Task, _ *plan) error {
 		a := t.assignee(in.AssigneeID)

@@ -71,7 +71,7 @@ func newBank(t testing.TB, users int) bank {
 }
 
 func as(userID string) context.Context {
-	return access.With(context.Background(), access.Caller{UserID: userID}.Under(access.NewPolicy(access.PolicyData{})))
+	return access.With(context.Background(), access.Caller{UserID: userID}.WithPolicy(access.NewPolicy(access.PolicyData{})))
 }
 
 // validated runs the checks that a request would go through.

@@ -24,8 +24,8 @@ func (k Kind) Error() string { return k.Code }
 // Temporary reports whether the same request may succeed later: 429 and every 5xx but those that blame the request.
 func (k Kind) Temporary() bool { return k.Status == 429 || k.Status >= 500 }
 
-// Because gives the kind a cause. The cause is for the log only.
-func (k Kind) Because(cause error) *Error { return &Error{Kind: k, Cause: cause} }
+// Wrap gives the kind a cause. The cause is for the log only.
+func (k Kind) Wrap(cause error) *Error { return &Error{Kind: k, Cause: cause} }
 
 // Detail gives the kind one member of the details object.
 func (k Kind) Detail(name string, value any) *Error { return (&Error{Kind: k}).Detail(name, value) }
@@ -60,7 +60,7 @@ func (e *Error) Error() string {
 // Unwrap gives the cause to errors.Is and errors.As.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Is makes errors.Is(err, fault.TaskNotFound) true for every error of that kind.
+// Is makes errors.Is(err, apierr.TaskNotFound) true for every error of that kind.
 func (e *Error) Is(target error) bool {
 	kind, ok := target.(Kind)
 	return ok && kind == e.Kind
@@ -85,5 +85,5 @@ func Of(err error) *Error {
 	if kind, ok := errors.AsType[Kind](err); ok {
 		return &Error{Kind: kind, Cause: err}
 	}
-	return ServerError.Because(err)
+	return ServerError.Wrap(err)
 }

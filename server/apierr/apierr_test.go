@@ -24,7 +24,7 @@ func TestCatalogue_NamesEachCodeOnce(t *testing.T) {
 
 func TestError_IsItsKindHoweverItIsWrapped(t *testing.T) {
 	cause := errors.New("disk")
-	err := fmt.Errorf("write: %w", apierr.DatabaseError.Because(cause))
+	err := fmt.Errorf("write: %w", apierr.DatabaseError.Wrap(cause))
 	if !errors.Is(err, apierr.DatabaseError) || !errors.Is(err, cause) || errors.Is(err, apierr.ServerError) {
 		t.Errorf("%v is not what it was made from", err)
 	}

@@ -76,7 +76,7 @@ func Network(address netip.Addr) string {
 
 // CheckMatch compares If-Match with the state of the record that is about to change (RFC 9110, section 13.1.1). Call it
 // in the transaction that changes the record. Without the header everything matches. It returns
-// [fault.PreconditionFailed].
+// [apierr.PreconditionFailed].
 func CheckMatch(ctx context.Context, etag string) error {
 	header := Of(ctx).IfMatch
 	if header == "" || matches(header, etag, false) {

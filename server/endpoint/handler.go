@@ -64,7 +64,7 @@ type None struct{}
 //	Name  string  `json:"name"`      a member of the body
 //
 // Members are matched by their exact names; unknown ones are ignored; all that do not fit their type are reported at
-// once, together with what the optional method Validate(*fault.Fields) of In finds; it may take the context, too. Out is
+// once, together with what the optional method Validate(*apierr.Fields) of In finds; it may take the context, too. Out is
 // encoded as JSON; an Out with a method ETag gets the header and conditional requests.
 func JSON[In, Out any](status int, f func(ctx context.Context, in In) (Out, error)) Handler {
 	p := newPlan(reflect.TypeFor[In]())

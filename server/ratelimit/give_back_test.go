@@ -14,7 +14,7 @@ func TestGiveBack_UndoesOneCount(t *testing.T) {
 		if !l.Allow([]byte("k"), 3).Allowed {
 			t.Fatal("a request that was given back is counted")
 		}
-		l.GiveBack([]byte("k"), 3)
+		l.Refund([]byte("k"), 3)
 	}
 	for i, want := range []bool{true, true, true, false} {
 		if got := l.Allow([]byte("k"), 3).Allowed; got != want {
@@ -22,8 +22,8 @@ func TestGiveBack_UndoesOneCount(t *testing.T) {
 		}
 	}
 	c.advance(time.Minute)
-	l.GiveBack([]byte("unknown"), 3)
-	l.GiveBack([]byte("k"), 0)
+	l.Refund([]byte("unknown"), 3)
+	l.Refund([]byte("k"), 0)
 	if v := l.Allow([]byte("k"), 3); !v.Allowed || v.Remaining != 2 {
 		t.Errorf("got %+v", v)
 	}

@@ -101,9 +101,9 @@ func (l *Limiter) Allow(key []byte, perMinute int) Verdict {
 	return verdict
 }
 
-// GiveBack undoes the count of one request of the key that was allowed, for a count of failures that has to come before
+// Refund undoes the count of one request of the key that was allowed, for a count of failures that has to come before
 // the outcome is known.
-func (l *Limiter) GiveBack(key []byte, perMinute int) {
+func (l *Limiter) Refund(key []byte, perMinute int) {
 	if perMinute <= 0 {
 		return
 	}

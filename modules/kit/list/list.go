@@ -126,8 +126,8 @@ func (l *List[T]) field(name string) *Field {
 // Page reads the page that the parameters ask for. The conditions are those of the caller: his
 // rights, the record that the path names; they hold for both totals.
 //
-// The faults are fault.QueryInvalidSearchField, and once rows are read fault.QueryInvalidSortField,
-// fault.QueryInvalidField (stack and distinct) and fault.QueryInvalidFormat.
+// The faults are apierr.QueryInvalidSearchField, and once rows are read apierr.QueryInvalidSortField,
+// apierr.QueryInvalidField (stack and distinct) and apierr.QueryInvalidFormat.
 func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Where) (Page[T], error) {
 	q, err := l.query(p, conditions)
 	if err != nil {

@@ -36,7 +36,7 @@ func terms(orders []order) string {
 
 // orders turns the sort parameter into terms. The id comes last, in the direction of the term before
 // it, so that the order is total and one index serves both directions. The fault is
-// fault.QueryInvalidSortField.
+// apierr.QueryInvalidSortField.
 func (l *List[T]) orders(keys []string) ([]order, error) {
 	orders := make([]order, 0, len(keys)+1)
 	for _, key := range keys {

@@ -45,7 +45,7 @@ type search struct {
 	values []string
 }
 
-// Parse reads the decoded parameters of a query string. The fault is fault.InvalidInput and names the
+// Parse reads the decoded parameters of a query string. The fault is apierr.InvalidInput and names the
 // parameters that are wrong.
 func Parse(query map[string][]string) (Params, error) {
 	var p Params

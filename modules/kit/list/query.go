@@ -24,7 +24,7 @@ type query struct {
 	begin, end int
 }
 
-// query puts the conditions together. The fault is fault.QueryInvalidSearchField.
+// query puts the conditions together. The fault is apierr.QueryInvalidSearchField.
 func (l *List[T]) query(p Params, conditions []Where) (*query, error) {
 	for _, s := range p.search {
 		if l.field(s.name) == nil {

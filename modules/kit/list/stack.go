@@ -19,8 +19,8 @@ type stack struct {
 	format     timeFormat
 }
 
-// parseStack reads [-]field[format]. The faults are fault.QueryInvalidFormat for brackets that do not
-// match and formats that do not exist, and fault.QueryInvalidField.
+// parseStack reads [-]field[format]. The faults are apierr.QueryInvalidFormat for brackets that do not
+// match and formats that do not exist, and apierr.QueryInvalidField.
 func (l *List[T]) parseStack(s string) (stack, error) {
 	name, descending := strings.CutPrefix(s, "-")
 	name, format, bracket := strings.Cut(name, "[")

@@ -9,7 +9,7 @@ import (
 )
 
 // ForChange reads a record that the caller is about to change, in the state that he has seen. It returns Missing,
-// fault.NoAccess and fault.PreconditionFailed.
+// apierr.NoAccess and apierr.PreconditionFailed.
 func ForChange[T endpoint.Tagged](ctx context.Context, q store.Querier, t *Table[T], id string, wanted access.Permission) (T, error) {
 	record, err := t.Get(ctx, q, id, wanted)
 	if err != nil {

@@ -23,7 +23,7 @@ type Changing[T any] struct {
 }
 
 // Change changes a record of a table that a row is all of, as [Revise] does, with the audit entry of both states. It
-// returns Missing, fault.NoAccess, fault.PreconditionFailed and what Apply and Write return.
+// returns Missing, apierr.NoAccess, apierr.PreconditionFailed and what Apply and Write return.
 func Change[T endpoint.Tagged](ctx context.Context, db *store.DB, t *Table[T], id string, c Changing[T]) (T, error) {
 	if c.Read == nil {
 		c.Read = func(ctx context.Context, q store.Querier) (T, error) { return t.Get(ctx, q, id, c.Wanted) }

@@ -46,7 +46,7 @@ const (
 )
 
 // Charge counts what the caller adds to the records of an owner, or takes away with negative numbers, in the transaction
-// of the change and before its other writes. It returns fault.QuotaExceeded, which names the limit, when the owner would
+// of the change and before its other writes. It returns apierr.QuotaExceeded, which names the limit, when the owner would
 // have more than allowed. Callers who may read all records of the type, or all customers, are staff: what they add to
 // the records of others is counted and never refused, what they make themselves is not counted.
 func (q Quota) Charge(ctx context.Context, tx *store.Tx, t access.RecordType, owner string, records, bytes int64) error {

@@ -47,11 +47,11 @@ type Table[T any] struct {
 }
 
 // Get reads one record for the caller of the context, who wants to do something with it. It returns Missing for an
-// unknown id and fault.NoAccess for a record that he may not use so.
+// unknown id and apierr.NoAccess for a record that he may not use so.
 func (t *Table[T]) Get(ctx context.Context, q store.Querier, id string, wanted access.Permission) (T, error) {
 	caller := access.From(ctx)
 	if caller.May(t.Type, wanted) {
-		return t.Any(ctx, q, id)
+		return t.GetUnchecked(ctx, q, id)
 	}
 	var zero T
 	row := checked{Row: q.QueryRow(ctx, t.statement(wanted), caller.UserID, id)}
@@ -90,8 +90,8 @@ const selectGrant = `
 	WHERE g.rec_id = $2 AND g.rec_type = $3 AND g.permission = $4 AND ` + granteeSQL + `
 	LIMIT 1`
 
-// Any reads one record whoever asks. It returns Missing for an unknown id.
-func (t *Table[T]) Any(ctx context.Context, q store.Querier, id string) (T, error) {
+// GetUnchecked reads one record whoever asks. It returns Missing for an unknown id.
+func (t *Table[T]) GetUnchecked(ctx context.Context, q store.Querier, id string) (T, error) {
 	record, err := t.Scan(q.QueryRow(ctx, t.statement(access.None), id))
 	if errors.Is(err, store.ErrNotFound) {
 		return record, t.Missing

@@ -18,7 +18,7 @@ var errStale = errors.New("the record changed meanwhile")
 
 // Revise changes a record that the caller may change. prepare does everything slow, such as digests, encryption and JSON,
 // before the transaction; write stores it when the record is still the same, and otherwise both begin again. Revise
-// returns Missing, fault.NoAccess, fault.PreconditionFailed and what the two functions return.
+// returns Missing, apierr.NoAccess, apierr.PreconditionFailed and what the two functions return.
 func Revise[T endpoint.Tagged, P any](ctx context.Context, db *store.DB, t *Table[T], id string, wanted access.Permission,
 	prepare func(ctx context.Context, q store.Querier, before T) (P, error), write func(ctx context.Context, tx *store.Tx, prepared P) error,
 ) (P, error) {
