@@ -146,7 +146,7 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Customer, error) 
 		}
 		return s.revision(ctx, q, before, after)
 	}
-	st, err := records.Revise(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
+	st, err := records.UpdatePrepared(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
 	return st.after, err
 }
 
@@ -157,7 +157,7 @@ func (s *Service) Allow(ctx context.Context, q store.Querier, id string, wanted 
 	return err
 }
 
-// Standings answers permission checks: the creator of a customer reads, updates and deletes him.
-func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return table.Standings(ctx, s.db, userID, ids)
+// Relations answers permission checks: the creator of a customer reads, updates and deletes him.
+func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return table.RelationsOf(ctx, s.db, userID, ids)
 }

@@ -94,7 +94,7 @@ func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Persona], e
 func (s *Service) Update(ctx context.Context, in UpdateInput) (Persona, error) {
 	var p Persona
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := records.ForChange(ctx, tx, table, in.ID, access.Update)
+		before, err := records.GetForUpdate(ctx, tx, table, in.ID, access.Update)
 		if err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Persona, error) {
 // Archive makes a persona inactive. One that is inactive already stays as it is.
 func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := records.ForChange(ctx, tx, table, in.ID, access.Delete)
+		before, err := records.GetForUpdate(ctx, tx, table, in.ID, access.Delete)
 		if err != nil || !before.Active {
 			return err
 		}
@@ -142,7 +142,7 @@ func (s *Service) change(ctx context.Context, tx *store.Tx, action string, befor
 // weight is what the persona takes of the quota of its creator.
 func (p Persona) weight() int64 { return records.Weight(p.FirstName, p.LastName, string(p.Metadata)) }
 
-// Standings answers permission checks: the creator of a persona reads, updates and deletes it, its users read it.
-func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return table.Standings(ctx, s.db, userID, ids)
+// Relations answers permission checks: the creator of a persona reads, updates and deletes it, its users read it.
+func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return table.RelationsOf(ctx, s.db, userID, ids)
 }
