@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"context"
@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"kontor/store"
+	"kontor/store/sqlite"
 	"kontor/store/storetest"
 )
 
 // A view whose context ends leaves its reader as it was: outside a transaction. The engine asks for the context only
 // every few thousand steps, so that it takes many views until a rollback is the step that asks.
 func TestView_CancelledLeavesItsReaderUsable(t *testing.T) {
-	db := storetest.Open(t)
+	db := open(t)
 	for range 8000 {
 		ctx, cancel := context.WithCancel(t.Context())
 		err := db.View(ctx, func(v *store.View) error {
@@ -30,7 +31,7 @@ func TestView_CancelledLeavesItsReaderUsable(t *testing.T) {
 
 // A query that is ended in the middle of a view, and one whose rows nobody closed, leave nothing behind either.
 func TestView_EndedInAQueryLeavesItsReaderUsable(t *testing.T) {
-	db := storetest.Open(t)
+	db := open(t)
 	for range 20 {
 		ctx, cancel := context.WithCancel(t.Context())
 		err := db.View(ctx, func(v *store.View) error {
@@ -52,9 +53,9 @@ func TestView_EndedInAQueryLeavesItsReaderUsable(t *testing.T) {
 
 // A reader that cannot leave its transaction is replaced.
 func TestView_ReaderThatKeepsItsTransactionIsReplaced(t *testing.T) {
-	db := storetest.Open(t)
-	db.OnRollback(func() error { return errors.New("rollback failed") })
-	for range 2 * store.Readers {
+	db := open(t)
+	engineOf(db).OnRollback(func() error { return errors.New("rollback failed") })
+	for range 2 * sqlite.Readers {
 		err := db.View(t.Context(), func(v *store.View) error {
 			return v.QueryRow(t.Context(), "SELECT count(*) FROM roles").Scan(new(int))
 		})
@@ -71,10 +72,10 @@ const endless = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
 // allReadersSeeWrites writes a row and reads it with each reader at the same time.
 func allReadersSeeWrites(t *testing.T, db *store.DB, when string) {
 	t.Helper()
-	if err := db.InTx(t.Context(), func(tx *store.Tx) error { return newRole(t.Context(), tx, when) }); err != nil {
+	if err := db.InTx(t.Context(), func(tx *store.Tx) error { return storetest.InsertRole(t.Context(), tx, when) }); err != nil {
 		t.Fatal(err)
 	}
-	for i := range store.Readers {
+	for i := range sqlite.Readers {
 		rows, err := db.Query(t.Context(), "SELECT name FROM roles WHERE name = $1 UNION ALL SELECT 'more'", when)
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ type slowDisk struct{ asked, done chan struct{} }
 
 func newSlowDisk(db *store.DB) slowDisk {
 	d := slowDisk{asked: make(chan struct{}), done: make(chan struct{})}
-	db.OnSync(func() error {
+	engineOf(db).OnSync(func() error {
 		d.asked <- struct{}{}
 		<-d.done
 		return nil
@@ -42,19 +42,19 @@ func start(ctx context.Context, db *store.DB, fn func(tx *store.Tx) error) chan 
 }
 
 func TestSync_ComesBeforeTheAnswerAndBesideTheNextGroup(t *testing.T) {
-	db := storetest.Open(t)
+	db := open(t)
 	ctx := t.Context()
 	disk := newSlowDisk(db)
 	hooked := false
 	first := start(ctx, db, func(tx *store.Tx) error {
 		tx.AfterCommit(func() { hooked = true })
-		return newRole(ctx, tx, "first")
+		return storetest.InsertRole(ctx, tx, "first")
 	})
 	<-disk.asked
 	ran := make(chan struct{})
 	second := start(ctx, db, func(tx *store.Tx) error {
 		defer close(ran)
-		return newRole(ctx, tx, "second")
+		return storetest.InsertRole(ctx, tx, "second")
 	})
 	<-ran // while the first is being synced
 	unanswered(t, "the first", first)
@@ -80,13 +80,18 @@ func TestSync_ComesBeforeTheAnswerAndBesideTheNextGroup(t *testing.T) {
 // Whoever fails because of what another has just written, or gets the other's answer, hears of it when that is on the
 // disk.
 func TestSync_ComesBeforeRefusalsAndReplays(t *testing.T) {
-	db := storetest.Open(t)
+	db := open(t)
 	ctx := store.WithIdempotency(t.Context(), claimed)
 	disk := newSlowDisk(db)
 	first := make(chan error, 1)
-	go func() { first <- createRole(ctx, db, "a") }()
+	go func() {
+		first <- db.InTx(ctx, func(tx *store.Tx) error {
+			tx.Respond(201, map[string]string{"name": "a"})
+			return storetest.InsertRole(ctx, tx, "a")
+		})
+	}()
 	<-disk.asked
-	duplicate := start(t.Context(), db, func(tx *store.Tx) error { return newRole(t.Context(), tx, "a") })
+	duplicate := start(t.Context(), db, func(tx *store.Tx) error { return storetest.InsertRole(t.Context(), tx, "a") })
 	replay := start(store.WithIdempotency(t.Context(), claimed), db, func(*store.Tx) error { return errors.New("closure of a replay ran") })
 	outside := make(chan error, 1)
 	go func() {
@@ -117,7 +122,7 @@ func TestSync_ComesBeforeRefusalsAndReplays(t *testing.T) {
 
 // Closures that fail, before or after they have written, leave nothing, whoever shares the group with them.
 func TestInTx_FailuresLeaveNothing(t *testing.T) {
-	db := storetest.Open(t)
+	db := open(t)
 	ctx := t.Context()
 	refused := errors.New("refused")
 	var wg sync.WaitGroup
@@ -131,7 +136,7 @@ func TestInTx_FailuresLeaveNothing(t *testing.T) {
 						return refused
 					}
 					name := fmt.Sprint(i, "-", n)
-					if err := newRole(ctx, tx, name); err != nil {
+					if err := storetest.InsertRole(ctx, tx, name); err != nil {
 						return err
 					}
 					tx.Audit(store.AuditEntry{Action: "create", RecID: name})
@@ -147,7 +152,7 @@ func TestInTx_FailuresLeaveNothing(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	roles := int64(countRoles(t, db))
+	roles := int64(storetest.CountRoles(t, db))
 	if n, err := db.VerifyAudit(ctx); n != roles || err != nil {
 		t.Errorf("%d audit entries for %d roles, err %v", n, roles, err)
 	}

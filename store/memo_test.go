@@ -3,8 +3,6 @@ package store_test
 import (
 	"context"
 	"errors"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,59 +11,19 @@ import (
 	"kontor/store/storetest"
 )
 
-func TestWrittenTables(t *testing.T) {
-	for sql, want := range map[string]string{
-		`SELECT * FROM a`:                                                       "",
-		`INSERT INTO a (x) VALUES ($1)`:                                         "a",
-		"insert\n\tinto A(x) select x from b where true":                        "a",
-		`INSERT INTO a (x) VALUES ($1) ON CONFLICT (x) DO UPDATE SET y = 1`:     "a",
-		`INSERT OR REPLACE INTO a VALUES (1)`:                                   "a",
-		`UPDATE a SET x = (SELECT 1 FROM b)`:                                    "a",
-		`UPDATE OR IGNORE a SET x = 1`:                                          "a",
-		`UPDATE "a" SET x = 'delete from c'`:                                    "a",
-		`DELETE FROM a WHERE x IN (SELECT y FROM b)`:                            "a",
-		`WITH old AS (SELECT id FROM b) DELETE FROM a WHERE id IN (TABLE old)`:  "a",
-		`WITH d AS (DELETE FROM a RETURNING x) INSERT INTO b SELECT * FROM d`:   "a b",
-		"-- update c set\n/* delete from d */ UPDATE a SET x = 'it''s', y = $1": "a",
-		``: "", `update`: "", `'`: "", `/*`: "",
-	} {
-		if got := strings.Join(store.WrittenTables(sql), " "); got != want {
-			t.Errorf("%s\n\tgot %q, want %q", sql, got, want)
-		}
-	}
-}
-
-func FuzzWrittenTables(f *testing.F) {
-	for _, s := range []string{`UPDATE a SET x = 'y'`, `/* */ insert into "a"`, `--`, `update or`, `'' "`} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, sql string) {
-		found := store.WrittenTables(sql)
-		sorted := slices.Clone(found)
-		slices.Sort(sorted)
-		if len(slices.Compact(sorted)) != len(found) {
-			t.Errorf("a table is named twice: %q", found)
-		}
-		// A statement behind it is found all the same, unless it is inside a comment or a quote.
-		if !strings.ContainsAny(sql, `'"/-`) && !slices.Contains(store.WrittenTables(sql+" ; DELETE FROM zz"), "zz") {
-			t.Errorf("%q hides what follows", sql)
-		}
-	})
-}
-
 func TestVersion_ChangesWithItsTablesOnly(t *testing.T) {
 	db := storetest.Open(t)
 	ctx := t.Context()
 	roles, both, grants := db.Version("roles"), db.Version("grants", "roles"), db.Version("grants")
 	refused := errors.New("refused")
 	err := db.InTx(ctx, func(tx *store.Tx) error {
-		newRole(ctx, tx, "a")
+		storetest.InsertRole(ctx, tx, "a")
 		return refused
 	})
 	if !errors.Is(err, refused) || db.Version("roles") != roles {
 		t.Errorf("a closure that failed changed the version, err %v", err)
 	}
-	if err := db.InTx(ctx, func(tx *store.Tx) error { return newRole(ctx, tx, "a") }); err != nil {
+	if err := db.InTx(ctx, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "a") }); err != nil {
 		t.Fatal(err)
 	}
 	if db.Version("roles") == roles || db.Version("grants", "roles") == both || db.Version("grants") != grants {
@@ -93,7 +51,7 @@ func TestMemo_LoadsOncePerVersion(t *testing.T) {
 	if loads != 1 {
 		t.Errorf("%d loads, want 1", loads)
 	}
-	if err := db.InTx(ctx, func(tx *store.Tx) error { return newRole(ctx, tx, "a") }); err != nil {
+	if err := db.InTx(ctx, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "a") }); err != nil {
 		t.Fatal(err)
 	}
 	if n := count(); n != 1 || loads != 2 {
@@ -142,7 +100,7 @@ func TestMemo_NeverOlderThanTheCallersOwnCommit(t *testing.T) {
 	for range 4 {
 		writers.Go(func() {
 			for range 25 {
-				if err := db.InTx(ctx, func(tx *store.Tx) error { return newRole(ctx, tx, store.NewID()) }); err != nil {
+				if err := db.InTx(ctx, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, store.NewID()) }); err != nil {
 					t.Error(err)
 				}
 				least := committed.Add(1)

@@ -1,65 +1,20 @@
-package store_test
+package audittrail_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"path/filepath"
 	"testing"
 
 	"kontor/store"
-	"kontor/store/internal/sqlite"
+	"kontor/store/audittrail"
+	"kontor/store/inspect"
 	"kontor/store/storetest"
 )
-
-// audited stores n audit entries, each in a transaction of its own.
-func audited(t testing.TB, db *store.DB, n int) {
-	t.Helper()
-	ctx := t.Context()
-	for i := range n {
-		err := db.InTx(ctx, func(tx *store.Tx) error {
-			tx.Audit(store.AuditEntry{
-				Actor: store.NilID, Action: fmt.Sprintf("marked.%04d", i+1), RecType: "roles", RecID: store.NewID(),
-				Before: map[string]int{"n": i}, After: map[string]int{"n": i + 1},
-			})
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func openDir(t testing.TB, dir string) *store.DB {
-	t.Helper()
-	db, err := store.Open(context.Background(), store.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
-}
-
-// run changes a closed database behind the store's back.
-func run(t testing.TB, dir string, statements ...string) {
-	t.Helper()
-	conn, err := sqlite.Open(filepath.Join(dir, "kontor.db"), sqlite.ReadWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	for _, s := range statements {
-		if err := conn.Run(s); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 func TestVerifyAudit_HoldsAcrossRestarts(t *testing.T) {
 	dir := storetest.Dir(t)
 	for want := int64(3); want <= 9; want += 3 {
-		db := openDir(t, dir)
-		audited(t, db, 3)
+		db := storetest.OpenDir(t, dir)
+		storetest.Audit(t, db, 3)
 		if n, err := db.VerifyAudit(t.Context()); n != want || err != nil {
 			t.Errorf("%d entries, err %v; want %d", n, err, want)
 		}
@@ -70,7 +25,7 @@ func TestVerifyAudit_HoldsAcrossRestarts(t *testing.T) {
 func TestAudit_IsAppendOnly(t *testing.T) {
 	db := storetest.Open(t)
 	ctx := t.Context()
-	audited(t, db, 1)
+	storetest.Audit(t, db, 1)
 	for _, sql := range []string{`UPDATE audit_entries SET actor = 'x'`, `DELETE FROM audit_entries`} {
 		err := db.InTx(ctx, func(tx *store.Tx) error {
 			_, err := tx.Exec(ctx, sql)
@@ -101,12 +56,12 @@ func TestVerifyAudit_NamesTheFirstBadEntry(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := storetest.Dir(t)
-			db := openDir(t, dir)
-			audited(t, db, 10)
+			db := storetest.OpenDir(t, dir)
+			storetest.Audit(t, db, 10)
 			db.Close()
 			run(t, dir, c.tamper...)
-			_, err := store.Check(t.Context(), store.Options{Dir: dir})
-			var broken *store.AuditBreak
+			_, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil)
+			var broken *audittrail.Break
 			if !errors.As(err, &broken) || broken.Seq != c.wantSeq {
 				t.Errorf("got %v, want entry %d", err, c.wantSeq)
 			}

@@ -1,4 +1,4 @@
-package store_test
+package backup_test
 
 import (
 	"archive/tar"
@@ -12,13 +12,15 @@ import (
 	"testing"
 
 	"kontor/store"
+	"kontor/store/backup"
+	"kontor/store/inspect"
 	"kontor/store/storetest"
 )
 
 func TestBackup_RestoresOnAnotherMachine(t *testing.T) {
 	dir := storetest.Dir(t)
-	db := openDir(t, dir)
-	audited(t, db, 20)
+	db := storetest.OpenDir(t, dir)
+	storetest.Audit(t, db, 20)
 	sealed, err := db.Seal("t", "c", "r", []byte("secret"))
 	if err != nil {
 		t.Fatal(err)
@@ -34,11 +36,11 @@ func TestBackup_RestoresOnAnotherMachine(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				audited(t, db, 1)
+				storetest.Audit(t, db, 1)
 			}
 		}
 	})
-	err = db.Backup(t.Context(), file, store.BackupOptions{})
+	err = backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{})
 	close(stop)
 	wg.Wait()
 	if err != nil {
@@ -47,7 +49,7 @@ func TestBackup_RestoresOnAnotherMachine(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("backup has mode %v, err %v", info.Mode(), err)
 	}
-	if err := db.Backup(t.Context(), file, store.BackupOptions{}); !errors.Is(err, fs.ErrExist) {
+	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a backup was overwritten: %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".*")); left != nil {
@@ -55,18 +57,18 @@ func TestBackup_RestoresOnAnotherMachine(t *testing.T) {
 	}
 
 	target := filepath.Join(t.TempDir(), "data")
-	report, err := store.Restore(t.Context(), file, store.Options{Dir: target})
+	report, err := backup.Restore(t.Context(), file, inspect.Source{Dir: target})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if report.AuditEntries < 20 || !report.KeyChecked {
 		t.Errorf("report %+v", report)
 	}
-	restored := openDir(t, target)
+	restored := storetest.OpenDir(t, target)
 	if got, err := restored.Unseal("t", "c", "r", sealed); err != nil || string(got) != "secret" {
 		t.Errorf("sealed value is %q, err %v", got, err)
 	}
-	if _, err := store.Restore(t.Context(), file, store.Options{Dir: target}); !errors.Is(err, store.ErrNotEmpty) {
+	if _, err := backup.Restore(t.Context(), file, inspect.Source{Dir: target}); !errors.Is(err, backup.ErrNotEmpty) {
 		t.Errorf("restored over data: %v", err)
 	}
 }
@@ -78,7 +80,7 @@ func TestBackup_WithoutKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "kontor.backup")
-	if err := store.Backup(t.Context(), store.Options{Dir: dir}, file, store.BackupOptions{WithoutKey: true}); err != nil {
+	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{WithoutKey: true}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(file)
@@ -89,10 +91,12 @@ func TestBackup_WithoutKey(t *testing.T) {
 		t.Error("the key is in the backup")
 	}
 	target := filepath.Join(t.TempDir(), "data")
-	if report, err := store.Restore(t.Context(), file, store.Options{Dir: target}); err != nil || report.KeyChecked {
+	if report, err := backup.Restore(t.Context(), file, inspect.Source{Dir: target}); err != nil || report.KeyChecked {
 		t.Fatalf("report %+v, err %v", report, err)
 	}
-	refuses(t, store.Options{Dir: target}, fs.ErrNotExist)
+	if _, err := store.Open(t.Context(), store.Options{Dir: target}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without the key the start says %v", err)
+	}
 	db, err := store.Open(t.Context(), store.Options{Dir: target, SecretKey: string(key)})
 	if err != nil {
 		t.Fatal(err)
@@ -102,10 +106,10 @@ func TestBackup_WithoutKey(t *testing.T) {
 
 func TestRestore_RefusesWhatIsNotWhole(t *testing.T) {
 	dir := storetest.Dir(t)
-	db := openDir(t, dir)
-	audited(t, db, 20)
+	db := storetest.OpenDir(t, dir)
+	storetest.Audit(t, db, 20)
 	good := filepath.Join(t.TempDir(), "good")
-	if err := db.Backup(t.Context(), good, store.BackupOptions{}); err != nil {
+	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, good, backup.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(good)
@@ -129,14 +133,14 @@ func TestRestore_RefusesWhatIsNotWhole(t *testing.T) {
 				t.Fatal(err)
 			}
 			target := filepath.Join(t.TempDir(), "data")
-			_, err := store.Restore(t.Context(), file, store.Options{Dir: target})
+			_, err := backup.Restore(t.Context(), file, inspect.Source{Dir: target})
 			if err == nil {
 				t.Fatal("restored")
 			}
 			if left, _ := os.ReadDir(target); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}
-			if _, err := store.Restore(t.Context(), good, store.Options{Dir: target}); err != nil {
+			if _, err := backup.Restore(t.Context(), good, inspect.Source{Dir: target}); err != nil {
 				t.Errorf("a good backup afterwards: %v", err)
 			}
 		})
@@ -164,9 +168,9 @@ func tarOf(t *testing.T, pairs ...string) []byte {
 
 func TestCheck_WorksBesideARunningProcess(t *testing.T) {
 	dir := storetest.Dir(t)
-	db := openDir(t, dir)
-	audited(t, db, 5)
-	report, err := store.Check(t.Context(), store.Options{Dir: dir})
+	db := storetest.OpenDir(t, dir)
+	storetest.Audit(t, db, 5)
+	report, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil)
 	if err != nil || report.AuditEntries != 5 || report.Schema < 1 || report.Bytes == 0 || !report.KeyChecked {
 		t.Errorf("report %+v, err %v", report, err)
 	}
@@ -174,14 +178,14 @@ func TestCheck_WorksBesideARunningProcess(t *testing.T) {
 
 func TestCheck_NamesWhatIsWrong(t *testing.T) {
 	dir := storetest.Dir(t)
-	run(t, dir, `INSERT INTO user_roles (user_id, role_id, created_at, created_by) VALUES ('u', 'missing', 0, '')`)
-	if _, err := store.Check(t.Context(), store.Options{Dir: dir}); !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), "user_roles") {
+	storetest.Tamper(t, filepath.Join(dir, "kontor.db"), `INSERT INTO user_roles (user_id, role_id, created_at, created_by) VALUES ('u', 'missing', 0, '')`)
+	if _, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), "user_roles") {
 		t.Errorf("got %v, want the row of user_roles", err)
 	}
-	if _, err := store.Check(t.Context(), store.Options{Dir: t.TempDir()}); err == nil {
+	if _, err := inspect.Check(t.Context(), inspect.Source{Dir: t.TempDir()}, nil); err == nil {
 		t.Error("an empty directory was found good")
 	}
-	if _, err := store.Check(t.Context(), store.Options{Dir: dir, SecretKey: strings.Repeat("ab", 32)}); !errors.Is(err, store.ErrWrongKey) {
+	if _, err := inspect.Check(t.Context(), inspect.Source{Dir: dir, SecretKey: strings.Repeat("ab", 32)}, nil); !errors.Is(err, store.ErrWrongKey) {
 		t.Errorf("got %v, want ErrWrongKey", err)
 	}
 }

@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"bytes"
@@ -12,7 +12,9 @@ import (
 	"testing"
 
 	"kontor/store"
-	"kontor/store/internal/sqlite"
+	"kontor/store/backup"
+	"kontor/store/inspect"
+	"kontor/store/sqlite/internal/binding"
 	"kontor/store/storetest"
 )
 
@@ -21,7 +23,7 @@ func filled(t *testing.T) string {
 	t.Helper()
 	dir := storetest.Dir(t)
 	db := openDir(t, dir)
-	audited(t, db, 400)
+	storetest.Audit(t, db, 400)
 	err := db.InTx(t.Context(), func(tx *store.Tx) error {
 		for i := range 300 { // texts of several pages, each on pages of their own
 			_, err := tx.Exec(t.Context(), `INSERT INTO roles (id, name, name_key, description, created_at, created_by, modified_at, modified_by)
@@ -44,7 +46,7 @@ func filled(t *testing.T) string {
 
 // content reads all that the database holds, through a mapping or without.
 func content(path string, mapped bool) (string, error) {
-	conn, err := sqlite.Open(path, sqlite.ReadOnly)
+	conn, err := binding.Open(path, binding.ReadOnly)
 	if err != nil {
 		return "", err
 	}
@@ -88,7 +90,7 @@ func TestDatabase_FlippedByteIsAnErrorNeverAnAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := store.Check(t.Context(), store.Options{Dir: dir})
+	report, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil)
 	if err != nil || report.Pages != int64(len(data)/4096) {
 		t.Fatalf("the check compared %d pages of %d: %v", report.Pages, len(data)/4096, err)
 	}
@@ -117,7 +119,7 @@ func TestDatabase_FlippedByteIsAnErrorNeverAnAnswer(t *testing.T) {
 				failed++
 			}
 		}
-		if _, err := store.Check(t.Context(), store.Options{Dir: dir}); !errors.Is(err, store.ErrCorrupt) {
+		if _, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("byte %d of page %d: the check says %v", at%4096, at/4096+1, err)
 		}
 		setByte(t, f, at, data[at])
@@ -148,7 +150,7 @@ func TestDatabase_ExchangedPagesAreNoticed(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = store.Check(t.Context(), store.Options{Dir: dir})
+	_, err = inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil)
 	if !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), "kontor.db: page 11 does not have the checksum") {
 		t.Errorf("got %v", err)
 	}
@@ -234,7 +236,7 @@ func TestDB_FlippedByteInTheLog(t *testing.T) {
 		at := 32 + random.IntN(frames)*frame + 24 + random.IntN(4096)
 		setByte(t, f, at, data[at]^(1<<random.IntN(8)))
 		var text string
-		conn, err := sqlite.Open(filepath.Join(dir, "kontor.db"), sqlite.ReadOnly)
+		conn, err := binding.Open(filepath.Join(dir, "kontor.db"), binding.ReadOnly)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +282,7 @@ func TestCheck_PassesAPageThatTheLogHolds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := openDir(t, filled(t))
-			db.HoldCheckpoints()
+			engineOf(db).HoldCheckpoints()
 			err := db.InTx(t.Context(), func(tx *store.Tx) error {
 				_, err := tx.Exec(t.Context(), "UPDATE roles SET description = replace(description, 'page', 'PAGE') WHERE id = 'role 250'")
 				return err
@@ -290,13 +292,13 @@ func TestCheck_PassesAPageThatTheLogHolds(t *testing.T) {
 			}
 			dir := copyDir(t, db.Dir())
 			edit(t, filepath.Join(dir, "kontor.db"), change)
-			if _, err := store.Check(t.Context(), store.Options{Dir: dir}); err != nil {
+			if _, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); err != nil {
 				t.Errorf("before the start: %v", err)
 			}
 			if err := openDir(t, dir).Close(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := store.Check(t.Context(), store.Options{Dir: dir}); err != nil {
+			if _, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); err != nil {
 				t.Errorf("after the start: %v", err)
 			}
 		})
@@ -307,10 +309,10 @@ func TestCheck_PassesAPageThatTheLogHolds(t *testing.T) {
 func TestBackup_GivesPagesChecksums(t *testing.T) {
 	dir := filled(t)
 	file := filepath.Join(t.TempDir(), "x.backup")
-	if err := store.Backup(t.Context(), store.Options{Dir: dir}, file, store.BackupOptions{}); err != nil {
+	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	report, err := store.Restore(t.Context(), file, store.Options{Dir: filepath.Join(t.TempDir(), "restored")})
+	report, err := backup.Restore(t.Context(), file, inspect.Source{Dir: filepath.Join(t.TempDir(), "restored")})
 	if err != nil || report.Pages == 0 {
 		t.Errorf("%+v, %v", report, err)
 	}

@@ -1,7 +1,6 @@
-package store_test
+package sqlite_test
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,6 +9,8 @@ import (
 	"testing"
 
 	"kontor/store"
+	"kontor/store/backup"
+	"kontor/store/inspect"
 	"kontor/store/storetest"
 )
 
@@ -56,7 +57,7 @@ func TestOpen_BeginsAnewWhereAFirstStartWasCutOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
 			put(t, dir, left)
-			audited(t, openDir(t, dir), 1)
+			storetest.Audit(t, openDir(t, dir), 1)
 			if now, err := os.ReadFile(filepath.Join(dir, "secret.key")); err != nil || left["secret.key"] != "" && string(now) != key {
 				t.Errorf("the key is %q, %v", now, err)
 			}
@@ -69,7 +70,7 @@ func TestOpen_BeginsAnewWhereAFirstStartWasCutOff(t *testing.T) {
 
 func TestRestore_GoesOnWhereOneWasCutOff(t *testing.T) {
 	source, file := storetest.Dir(t), filepath.Join(t.TempDir(), "kontor.backup")
-	if err := store.Backup(t.Context(), store.Options{Dir: source}, file, store.BackupOptions{}); err != nil {
+	if err := backup.Create(t.Context(), inspect.Source{Dir: source}, file, backup.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for name, left := range map[string]map[string]string{
@@ -81,7 +82,7 @@ func TestRestore_GoesOnWhereOneWasCutOff(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
 			put(t, dir, left)
 			refuses(t, store.Options{Dir: dir}, nil, "was interrupted: run it again")
-			if _, err := store.Restore(t.Context(), file, store.Options{Dir: dir}); err != nil {
+			if _, err := backup.Restore(t.Context(), file, inspect.Source{Dir: dir}); err != nil {
 				t.Fatal(err)
 			}
 			openDir(t, dir)
@@ -95,63 +96,15 @@ func TestRestore_GoesOnWhereOneWasCutOff(t *testing.T) {
 func TestOpen_NamesTheKeyOfARestoreThatWasCutOff(t *testing.T) {
 	dir := storetest.Dir(t)
 	move(t, dir, "secret.key", "secret.key.restoring")
-	if report, err := store.Check(t.Context(), store.Options{Dir: dir}); err != nil || !report.KeyChecked {
+	if report, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); err != nil || !report.KeyChecked {
 		t.Errorf("the check beside it: %+v, %v", report, err)
 	}
 	file := filepath.Join(t.TempDir(), "kontor.backup")
-	if err := store.Backup(t.Context(), store.Options{Dir: dir}, file, store.BackupOptions{}); err != nil {
+	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{}); err != nil {
 		t.Errorf("the backup beside it: %v", err)
 	}
 	openDir(t, dir)
 	if _, err := os.Stat(filepath.Join(dir, "secret.key")); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestBackup_SweepsWhatKilledOnesHaveLeft(t *testing.T) {
-	source, work := storetest.Dir(t), t.TempDir()
-	stale, bare := filepath.Join(work, ".kontor-backup-1"), filepath.Join(work, ".kontor-backup-2")
-	put(t, stale, map[string]string{"kontor.lock": "", "kontor.db": "part of a copy", "backup.tar": "part"})
-	put(t, bare, nil)
-	put(t, work, map[string]string{".kontor-backup-file": "not ours"})
-	running, done, err := store.WorkDirectory(work) // of a backup that is still running
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Backup(t.Context(), store.Options{Dir: source}, filepath.Join(work, "kontor.backup"), store.BackupOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string]bool{stale: false, bare: false, running: true, filepath.Join(work, ".kontor-backup-file"): true} {
-		if _, err := os.Lstat(path); (err == nil) != want {
-			t.Errorf("%s: %v", path, err)
-		}
-	}
-	done()
-	if _, err := os.Lstat(running); err == nil {
-		t.Error("a finished backup leaves its directory")
-	}
-}
-
-func TestShown_ForgetsWhatAFirstStartMade(t *testing.T) {
-	dir := storetest.Dir(t)
-	db := openDir(t, dir)
-	if _, err := db.Unshown(t.Context()); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("nothing was made: %v", err)
-	}
-	secret := []byte("a secret of the first start")
-	err := db.InTx(t.Context(), func(tx *store.Tx) error { return tx.KeepUnshown(t.Context(), secret) })
-	if got, readErr := db.Unshown(t.Context()); err != nil || readErr != nil || !bytes.Equal(got, secret) {
-		t.Errorf("got %q, %v, %v", got, err, readErr)
-	}
-	for _, name := range []string{"kontor.db", "kontor.db-wal"} {
-		if data, err := os.ReadFile(filepath.Join(dir, name)); err == nil && bytes.Contains(data, secret) {
-			t.Errorf("%s holds it in clear", name)
-		}
-	}
-	if err := db.Shown(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if _, err := db.Unshown(t.Context()); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("after it was shown: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package store_test
+package audittrail_test
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"kontor/store"
+	"kontor/store/audittrail"
+	"kontor/store/inspect"
 	"kontor/store/storetest"
 )
 
@@ -32,16 +34,16 @@ func TestOpen_RefusesATrailWithoutItsHead(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := storetest.Dir(t)
-			db := openDir(t, dir)
-			audited(t, db, c.entries)
+			db := storetest.OpenDir(t, dir)
+			storetest.Audit(t, db, c.entries)
 			db.Close()
 			run(t, dir, strings.Split(strings.Join(c.statements, "; "), "; ")...)
 			_, err := store.Open(context.Background(), store.Options{Dir: dir})
 			if !errors.Is(err, store.ErrTampered) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("the start says %v, want one line with %q", err, c.says)
 			}
-			_, err = store.Check(context.Background(), store.Options{Dir: dir})
-			if broken := (*store.AuditBreak)(nil); !errors.As(err, &broken) || !strings.Contains(err.Error(), c.says) {
+			_, err = inspect.Check(context.Background(), inspect.Source{Dir: dir}, nil)
+			if broken := (*audittrail.Break)(nil); !errors.As(err, &broken) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("the check says %v, want %q", err, c.says)
 			}
 		})
@@ -51,19 +53,19 @@ func TestOpen_RefusesATrailWithoutItsHead(t *testing.T) {
 func TestOpen_BindsTheHeadOfAnEarlierVersion(t *testing.T) {
 	for _, entries := range []int{0, 3} {
 		dir := storetest.Dir(t)
-		db := openDir(t, dir)
-		audited(t, db, entries)
-		old := db.OldKeyCheck()
+		db := storetest.OpenDir(t, dir)
+		storetest.Audit(t, db, entries)
+		old := audittrail.OldKeyCheck(masterKey(t, dir))
 		db.Close()
 		statements := []string{"UPDATE meta SET value = '" + old + "' WHERE name = 'key_check'"}
 		if entries == 0 {
 			statements = append(statements, "DELETE FROM meta WHERE name = 'audit_head'") // it had none
 		}
 		run(t, dir, statements...)
-		if report, err := store.Check(context.Background(), store.Options{Dir: dir}); err != nil || !report.KeyChecked {
+		if report, err := inspect.Check(context.Background(), inspect.Source{Dir: dir}, nil); err != nil || !report.KeyChecked {
 			t.Errorf("before the start: %+v, %v", report, err)
 		}
-		openDir(t, dir).Close()
+		storetest.OpenDir(t, dir).Close()
 		run(t, dir, "DELETE FROM meta WHERE name = 'audit_head'")
 		if _, err := store.Open(context.Background(), store.Options{Dir: dir}); !errors.Is(err, store.ErrTampered) {
 			t.Errorf("%d entries: a head that was bound and removed: %v", entries, err)
@@ -74,9 +76,9 @@ func TestOpen_BindsTheHeadOfAnEarlierVersion(t *testing.T) {
 // The check value of before must not open the way back to a database without a head.
 func TestOpen_RefusesAnEarlierVersionWhoseHeadIsGone(t *testing.T) {
 	dir := storetest.Dir(t)
-	db := openDir(t, dir)
-	audited(t, db, 3)
-	old := db.OldKeyCheck()
+	db := storetest.OpenDir(t, dir)
+	storetest.Audit(t, db, 3)
+	old := audittrail.OldKeyCheck(masterKey(t, dir))
 	db.Close()
 	run(t, dir, "UPDATE meta SET value = '"+old+"' WHERE name = 'key_check'", "DELETE FROM meta WHERE name = 'audit_head'")
 	if _, err := store.Open(context.Background(), store.Options{Dir: dir}); !errors.Is(err, store.ErrTampered) {
@@ -90,18 +92,18 @@ func TestOpen_PutsTriggersBackAndSaysSo(t *testing.T) {
 		"replaced": {"DROP TRIGGER audit_entries_no_update", "CREATE TRIGGER audit_entries_no_update BEFORE UPDATE ON audit_entries BEGIN SELECT 1; END"},
 	} {
 		dir := storetest.Dir(t)
-		db := openDir(t, dir)
-		audited(t, db, 2)
-		run(t, dir, statements...)
+		db := storetest.OpenDir(t, dir)
+		storetest.Audit(t, db, 2)
+		exec(t, db, statements...)
 		if missing, err := db.AuditUnguarded(t.Context()); len(missing) != 1 || err != nil {
 			t.Errorf("%s: %v, %v", name, missing, err)
 		}
 		db.Close()
-		_, err := store.Check(t.Context(), store.Options{Dir: dir})
-		if broken := (*store.AuditBreak)(nil); !errors.As(err, &broken) || !strings.Contains(err.Error(), "triggers that protect it are missing: audit_entries_no_") {
+		_, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil)
+		if broken := (*audittrail.Break)(nil); !errors.As(err, &broken) || !strings.Contains(err.Error(), "triggers that protect it are missing: audit_entries_no_") {
 			t.Errorf("%s: the check says %v", name, err)
 		}
-		db = openDir(t, dir)
+		db = storetest.OpenDir(t, dir)
 		if missing, err := db.AuditUnguarded(t.Context()); len(missing) != 0 || err != nil {
 			t.Errorf("%s: after the start %v, %v", name, missing, err)
 		}
@@ -115,9 +117,9 @@ func TestOpen_PutsTriggersBackAndSaysSo(t *testing.T) {
 // The key is there, whatever the database has lost: the check must not say otherwise.
 func TestCheck_DoesNotDenyTheKey(t *testing.T) {
 	dir := storetest.Dir(t)
-	db := openDir(t, dir)
+	db := storetest.OpenDir(t, dir)
 	db.Close()
-	if report, err := store.Check(t.Context(), store.Options{Dir: dir}); err != nil || !report.KeyChecked {
+	if report, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); err != nil || !report.KeyChecked {
 		t.Errorf("an empty trail: %+v, %v", report, err)
 	}
 }

@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"errors"
@@ -11,11 +11,11 @@ import (
 )
 
 func TestInTx_DiskFull(t *testing.T) {
-	db := storetest.Open(t)
+	db := open(t)
 	ctx := t.Context()
 	pages := func(n int) {
 		t.Helper()
-		if err := db.Pragma(fmt.Sprint("max_page_count = ", n)); err != nil {
+		if err := engineOf(db).Pragma(fmt.Sprint("max_page_count = ", n)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -25,10 +25,10 @@ func TestInTx_DiskFull(t *testing.T) {
 	runs := 0
 	first := enqueue(db, func(tx *store.Tx) error {
 		runs++
-		return newRole(ctx, tx, "first")
+		return storetest.InsertRole(ctx, tx, "first")
 	})
-	full := enqueue(db, func(tx *store.Tx) error { return newRole(ctx, tx, big) })
-	last := enqueue(db, func(tx *store.Tx) error { return newRole(ctx, tx, "last") })
+	full := enqueue(db, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, big) })
+	last := enqueue(db, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "last") })
 	free()
 	if err := <-full; !errors.Is(err, store.ErrFull) || !store.Temporary(err) {
 		t.Errorf("got %v, want ErrFull", err)
@@ -41,11 +41,11 @@ func TestInTx_DiskFull(t *testing.T) {
 	if runs != 2 {
 		t.Errorf("the closure whose transaction was lost ran %d times, want 2", runs)
 	}
-	if n := countRoles(t, db); n != 2 {
+	if n := storetest.CountRoles(t, db); n != 2 {
 		t.Errorf("%d rows, want 2", n)
 	}
 
-	if err := db.InTx(ctx, func(tx *store.Tx) error { return newRole(ctx, tx, big) }); !errors.Is(err, store.ErrFull) {
+	if err := db.InTx(ctx, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, big) }); !errors.Is(err, store.ErrFull) {
 		t.Errorf("got %v, want ErrFull", err)
 	}
 	if err := db.Ready(ctx); !errors.Is(err, store.ErrFull) {
@@ -56,17 +56,17 @@ func TestInTx_DiskFull(t *testing.T) {
 	if err := db.Ready(ctx); err != nil {
 		t.Errorf("ready with room again: %v", err)
 	}
-	if err := db.InTx(ctx, func(tx *store.Tx) error { return newRole(ctx, tx, big) }); err != nil {
+	if err := db.InTx(ctx, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, big) }); err != nil {
 		t.Errorf("with room again: %v", err)
 	}
 }
 
 func TestReady_FollowsTheStorage(t *testing.T) {
-	db := storetest.Open(t)
+	db := open(t)
 	ctx := t.Context()
 	queryOnly := func(value string) {
 		t.Helper()
-		if err := db.Pragma("query_only = " + value); err != nil {
+		if err := engineOf(db).Pragma("query_only = " + value); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -74,11 +74,11 @@ func TestReady_FollowsTheStorage(t *testing.T) {
 		t.Errorf("at first: %v", err)
 	}
 	queryOnly("ON")
-	err := db.InTx(ctx, func(tx *store.Tx) error { return newRole(ctx, tx, "a") })
+	err := db.InTx(ctx, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "a") })
 	if !errors.Is(err, store.ErrReadOnly) {
 		t.Errorf("got %v, want ErrReadOnly", err)
 	}
-	if n := countRoles(t, db); n != 0 {
+	if n := storetest.CountRoles(t, db); n != 0 {
 		t.Errorf("%d rows, want none", n)
 	}
 	if err := db.Ready(ctx); !errors.Is(err, store.ErrReadOnly) {

@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"bytes"
@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"kontor/store"
+	"kontor/store/backup"
+	"kontor/store/inspect"
+	"kontor/store/sqlite"
 	"kontor/store/storetest"
 )
 
@@ -17,15 +20,15 @@ import (
 func crashed(t *testing.T, copied int) string {
 	t.Helper()
 	db := openDir(t, storetest.Dir(t))
-	db.HoldCheckpoints()
+	engineOf(db).HoldCheckpoints()
 	for n := range 10 {
 		if n == copied {
-			db.Checkpoint()
+			engineOf(db).Checkpoint()
 		}
-		audited(t, db, 1)
+		storetest.Audit(t, db, 1)
 	}
 	if copied == 10 {
-		db.Checkpoint()
+		engineOf(db).Checkpoint()
 	}
 	return copyDir(t, db.Dir())
 }
@@ -112,7 +115,7 @@ func TestMark_NamesWhatIsLost(t *testing.T) {
 					t.Errorf("the refused start has changed %s", name)
 				}
 			}
-			if _, err := store.Check(t.Context(), store.Options{Dir: dir}); !errors.Is(err, store.ErrLoss) || !strings.Contains(err.Error(), c.says) {
+			if _, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); !errors.Is(err, store.ErrLoss) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("the check says %v, want %q", err, c.says)
 			}
 
@@ -147,13 +150,13 @@ func TestMark_PassesWhatWasNotAcknowledged(t *testing.T) {
 		},
 		"torn tail": func(t *testing.T) string {
 			db := openDir(t, storetest.Dir(t))
-			audited(t, db, 3)
-			db.HoldCheckpoints()
+			storetest.Audit(t, db, 3)
+			engineOf(db).HoldCheckpoints()
 			marked, err := os.ReadFile(filepath.Join(db.Dir(), "kontor.mark"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			audited(t, db, 1) // the process dies before the sync of this one is over
+			storetest.Audit(t, db, 1) // the process dies before the sync of this one is over
 			dir := copyDir(t, db.Dir())
 			edit(t, filepath.Join(dir, "kontor.mark"), func([]byte) []byte { return marked })
 			edit(t, filepath.Join(dir, "kontor.db-wal"), func(b []byte) []byte { return b[:len(b)-3000] })
@@ -165,7 +168,7 @@ func TestMark_PassesWhatWasNotAcknowledged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			audited(t, db, 5)
+			storetest.Audit(t, db, 5)
 			dir := copyDir(t, db.Dir())
 			edit(t, filepath.Join(dir, "kontor.mark"), func([]byte) []byte { return marked })
 			return dir
@@ -178,7 +181,7 @@ func TestMark_PassesWhatWasNotAcknowledged(t *testing.T) {
 		"closed in order and copied without its mark": func(t *testing.T) string {
 			dir := storetest.Dir(t)
 			db := openDir(t, dir)
-			audited(t, db, 3)
+			storetest.Audit(t, db, 3)
 			db.Close()
 			edit(t, filepath.Join(dir, "kontor.mark"), remove)
 			return dir
@@ -187,11 +190,11 @@ func TestMark_PassesWhatWasNotAcknowledged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := prepare(t)
 			db := openDir(t, dir)
-			audited(t, db, 1)
+			storetest.Audit(t, db, 1)
 			if err := db.Close(); err != nil {
 				t.Error(err)
 			}
-			if report, err := store.Check(t.Context(), store.Options{Dir: dir}); err != nil || !report.MarkChecked {
+			if report, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); err != nil || !report.MarkChecked {
 				t.Errorf("check: %+v, %v", report, err)
 			}
 		})
@@ -202,11 +205,11 @@ func TestMark_PassesWhatWasNotAcknowledged(t *testing.T) {
 func TestMark_NamesADatabaseThatWasRolledBack(t *testing.T) {
 	dir := storetest.Dir(t)
 	db := openDir(t, dir)
-	audited(t, db, 3)
+	storetest.Audit(t, db, 3)
 	db.Close()
 	old := copyDir(t, dir)
 	db = openDir(t, dir)
-	audited(t, db, 4)
+	storetest.Audit(t, db, 4)
 	db.Close()
 	roll := func(t *testing.T, statements ...string) string {
 		t.Helper()
@@ -240,7 +243,7 @@ func TestMark_RefusesADatabaseWithoutMarkAndLog(t *testing.T) {
 	edit(t, filepath.Join(dir, "kontor.db-wal"), remove)
 	edit(t, filepath.Join(dir, "kontor.mark"), remove)
 	refuses(t, store.Options{Dir: dir}, store.ErrLoss, "kontor.mark is missing")
-	if _, err := store.Check(t.Context(), store.Options{Dir: dir}); !errors.Is(err, store.ErrLoss) || !strings.Contains(err.Error(), "kontor.mark is missing") {
+	if _, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); !errors.Is(err, store.ErrLoss) || !strings.Contains(err.Error(), "kontor.mark is missing") {
 		t.Errorf("the check says %v", err)
 	}
 }
@@ -251,7 +254,7 @@ func TestCheck_FindsADamagedLogWithoutTheMark(t *testing.T) {
 	edit(t, filepath.Join(dir, "kontor.mark"), remove)
 	edit(t, filepath.Join(dir, "kontor.db-wal"), flip(func(n int) int { return n / 2 }))
 	refuses(t, store.Options{Dir: dir}, store.ErrLoss, "intact frames")
-	if _, err := store.Check(t.Context(), store.Options{Dir: dir}); !errors.Is(err, store.ErrLoss) || !strings.Contains(err.Error(), "intact frames") {
+	if _, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); !errors.Is(err, store.ErrLoss) || !strings.Contains(err.Error(), "intact frames") {
 		t.Errorf("the check says %v", err)
 	}
 }
@@ -270,27 +273,27 @@ func TestMark_OneSlotIsEnough(t *testing.T) {
 }
 
 func TestMark_IsRestoredWithABackup(t *testing.T) {
-	db := storetest.Open(t)
-	audited(t, db, 5)
+	db := open(t)
+	storetest.Audit(t, db, 5)
 	file := filepath.Join(t.TempDir(), "a.backup")
-	if err := db.Backup(t.Context(), file, store.BackupOptions{}); err != nil {
+	if err := backup.Create(t.Context(), inspect.Source{Dir: db.Dir()}, file, backup.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "data")
-	if _, err := store.Restore(t.Context(), file, store.Options{Dir: dir}); err != nil {
+	if _, err := backup.Restore(t.Context(), file, inspect.Source{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
-	if report, err := store.Check(t.Context(), store.Options{Dir: dir}); err != nil || !report.MarkChecked {
+	if report, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); err != nil || !report.MarkChecked {
 		t.Errorf("check: %+v, %v", report, err)
 	}
-	audited(t, openDir(t, dir), 1)
+	storetest.Audit(t, openDir(t, dir), 1)
 }
 
 func FuzzMark(f *testing.F) {
 	f.Add([]byte("kontorm1"))
-	f.Add(store.EncodedMark(7, 3))
+	f.Add(sqlite.EncodedMark(7, 3))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if commits, ok := store.DecodedMark(data); ok && (commits != 3 || !bytes.HasPrefix(data, store.EncodedMark(7, 3))) {
+		if commits, ok := sqlite.DecodedMark(data); ok && (commits != 3 || !bytes.HasPrefix(data, sqlite.EncodedMark(7, 3))) {
 			t.Errorf("a mark that nobody has written was taken: %d commits", commits)
 		}
 	})

@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"bufio"
@@ -41,10 +41,10 @@ func writeUntilKilled(dir string) {
 				name := store.NewID()
 				err := db.InTx(ctx, func(tx *store.Tx) error {
 					tx.Audit(store.AuditEntry{Action: "roles.create", RecID: name})
-					if err := newRole(ctx, tx, name+" a"); err != nil {
+					if err := storetest.InsertRole(ctx, tx, name+" a"); err != nil {
 						return err
 					}
-					return newRole(ctx, tx, name+" b")
+					return storetest.InsertRole(ctx, tx, name+" b")
 				})
 				if err != nil {
 					fmt.Fprintln(os.Stderr, err)

@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 // hang makes each sync wait until the test lets it go.
 func hang(db *store.DB) (release func()) {
 	end := make(chan struct{})
-	db.OnSync(func() error { <-end; return nil })
+	engineOf(db).OnSync(func() error { <-end; return nil })
 	return func() { close(end) }
 }
 
@@ -33,9 +33,9 @@ func isStalled(t *testing.T, db *store.DB, when string, want bool) {
 
 func TestReady_FailsWhileASyncHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db := storetest.Open(t)
+		db := open(t)
 		release := hang(db)
-		first := start(t.Context(), db, func(tx *store.Tx) error { return newRole(t.Context(), tx, "a") })
+		first := start(t.Context(), db, func(tx *store.Tx) error { return storetest.InsertRole(t.Context(), tx, "a") })
 		synctest.Wait()
 		isStalled(t, db, "at once", false)
 		time.Sleep(6 * time.Second)
@@ -52,7 +52,7 @@ func TestReady_FailsWhileAClosureOrAHookNeverReturns(t *testing.T) {
 	for _, where := range []string{"closure", "hook"} {
 		t.Run(where, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				db := storetest.Open(t)
+				db := open(t)
 				end := make(chan struct{})
 				first := start(t.Context(), db, func(tx *store.Tx) error {
 					if where == "closure" {
@@ -79,7 +79,7 @@ func TestReady_FailsWhileAClosureOrAHookNeverReturns(t *testing.T) {
 // Idleness is no stall, however long it lasts.
 func TestReady_HoldsWhileNothingIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db := storetest.Open(t)
+		db := open(t)
 		time.Sleep(time.Hour)
 		isStalled(t, db, "after an hour", false)
 	})
@@ -89,7 +89,7 @@ func TestReady_HoldsWhileNothingIsWritten(t *testing.T) {
 // The idempotency key finds out.
 func TestInTx_TellsWhatBecameOfAWriteWhileASyncHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db := storetest.Open(t)
+		db := open(t)
 		release := hang(db)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
@@ -97,11 +97,11 @@ func TestInTx_TellsWhatBecameOfAWriteWhileASyncHangs(t *testing.T) {
 		ran := start(store.WithIdempotency(ctx, claimed), db, func(tx *store.Tx) error {
 			tx.AfterCommit(func() { hooked.Store(true) })
 			tx.Respond(201, []byte("made"))
-			return newRole(t.Context(), tx, "ran")
+			return storetest.InsertRole(t.Context(), tx, "ran")
 		})
 		synctest.Wait()
 		// The next two share the group that follows; its closures run while the disk is busy.
-		second := start(ctx, db, func(tx *store.Tx) error { return newRole(t.Context(), tx, "second") })
+		second := start(ctx, db, func(tx *store.Tx) error { return storetest.InsertRole(t.Context(), tx, "second") })
 		synctest.Wait()
 		begun := time.Now()
 		for what, result := range map[string]chan error{"a write in the sync": ran, "a write behind it": second} {
@@ -122,7 +122,7 @@ func TestInTx_TellsWhatBecameOfAWriteWhileASyncHangs(t *testing.T) {
 			t.Errorf("the key finds %v, %v", replay, err)
 		}
 		synctest.Wait()
-		if n := countRoles(t, db); n != 2 || !hooked.Load() {
+		if n := storetest.CountRoles(t, db); n != 2 || !hooked.Load() {
 			t.Errorf("%d rows, hook ran: %t", n, hooked.Load())
 		}
 	})
@@ -131,7 +131,7 @@ func TestInTx_TellsWhatBecameOfAWriteWhileASyncHangs(t *testing.T) {
 // A caller that waits in the queue leaves at its deadline, and its closure never runs.
 func TestInTx_LeavesTheQueueWhileAClosureHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db := storetest.Open(t)
+		db := open(t)
 		end := make(chan struct{})
 		first := start(t.Context(), db, func(*store.Tx) error { <-end; return nil })
 		synctest.Wait()

@@ -1,4 +1,4 @@
-package store_test
+package audittrail_test
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"kontor/store"
+	"kontor/store/audittrail"
+	"kontor/store/inspect"
 	"kontor/store/storetest"
 )
 
@@ -27,7 +29,7 @@ func exportedWith(t testing.TB, o store.Options, entries int) (dir, text, key st
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	audited(t, db, entries-1)
+	storetest.Audit(t, db, entries-1)
 	err = db.InTx(t.Context(), func(tx *store.Tx) error {
 		tx.Audit(store.AuditEntry{Actor: store.NilID, Action: "access.denied", Kind: "denial", Detail: `{"count":2}`, Origin: &store.Origin{Network: "192.0.2.0/24"}})
 		return nil
@@ -36,14 +38,14 @@ func exportedWith(t testing.TB, o store.Options, entries int) (dir, text, key st
 		t.Fatal(err)
 	}
 	key = db.ExportKey()
-	return dir, export(t, o, 1), key
+	return dir, export(t, inspect.Source{Dir: o.Dir, SecretKey: o.SecretKey}, 1), key
 }
 
 // export reads the trail beside whoever has the database open.
-func export(t testing.TB, o store.Options, from int64) string {
+func export(t testing.TB, from inspect.Source, first int64) string {
 	t.Helper()
 	var b bytes.Buffer
-	if _, err := store.ExportAudit(t.Context(), o, from, &b); err != nil {
+	if _, err := inspect.ExportAudit(t.Context(), from, first, &b); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -52,25 +54,25 @@ func export(t testing.TB, o store.Options, from int64) string {
 func TestVerifyExport_HoldsForWhatWasExported(t *testing.T) {
 	dir, text, key := exported(t, 5)
 	for _, given := range []string{key, ""} {
-		r, err := store.VerifyExport(strings.NewReader(text), given)
+		r, err := audittrail.VerifyExport(strings.NewReader(text), given)
 		if err != nil || r.From != 1 || r.To != 5 || r.SignedTo != 5 || r.Heads != 1 || r.PublicKey != key {
 			t.Errorf("key %q: got %+v, %v", given, r, err)
 		}
 	}
-	if printed, err := store.PublicExportKey(store.Options{Dir: dir}); err != nil || printed != key {
+	if printed, err := inspect.PublicExportKey(inspect.Source{Dir: dir}); err != nil || printed != key {
 		t.Errorf("got %q, %v", printed, err)
 	}
-	tail := export(t, store.Options{Dir: dir}, 3)
-	if r, err := store.VerifyExport(strings.NewReader(tail), key); err != nil || r.From != 3 || r.To != 5 {
+	tail := export(t, inspect.Source{Dir: dir}, 3)
+	if r, err := audittrail.VerifyExport(strings.NewReader(tail), key); err != nil || r.From != 3 || r.To != 5 {
 		t.Errorf("from 3: got %+v, %v", r, err)
 	}
-	if r, err := store.VerifyExport(strings.NewReader(export(t, store.Options{Dir: dir}, 99)), key); err != nil || r.To != 0 || r.Heads != 1 {
+	if r, err := audittrail.VerifyExport(strings.NewReader(export(t, inspect.Source{Dir: dir}, 99)), key); err != nil || r.To != 0 || r.Heads != 1 {
 		t.Errorf("an empty export: got %+v, %v", r, err)
 	}
 	// An exporter that was restarted repeats itself.
 	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
 	again := strings.Join(lines[:3], "") + strings.Join(lines[1:], "") + "\n"
-	if r, err := store.VerifyExport(strings.NewReader(again), key); err != nil || r.Repeated != 2 || r.To != 5 {
+	if r, err := audittrail.VerifyExport(strings.NewReader(again), key); err != nil || r.Repeated != 2 || r.To != 5 {
 		t.Errorf("with repetitions: got %+v, %v", r, err)
 	}
 }
@@ -109,8 +111,8 @@ func TestVerifyExport_NamesTheLineThatDoesNotHold(t *testing.T) {
 		"an unknown form":                    {strings.Replace(text, `"form":2`, `"form":3`, 1), key, 1},
 		"a form that covers less":            {strings.Replace(text, `"form":2`, `"form":1`, 1), key, 1},
 	} {
-		r, err := store.VerifyExport(strings.NewReader(c.text), c.key)
-		bad, ok := errors.AsType[*store.ExportError](err)
+		r, err := audittrail.VerifyExport(strings.NewReader(c.text), c.key)
+		bad, ok := errors.AsType[*audittrail.ExportError](err)
 		if !ok || bad.Line != c.line {
 			t.Errorf("%s: got %+v, %v, want line %d", name, r, err, c.line)
 		}
@@ -120,7 +122,7 @@ func TestVerifyExport_NamesTheLineThatDoesNotHold(t *testing.T) {
 func TestExportAudit_NeedsTheKey(t *testing.T) {
 	dir, _, _ := exported(t, 3)
 	var b bytes.Buffer
-	if _, err := store.ExportAudit(t.Context(), store.Options{Dir: dir + "/nothing"}, 1, &b); err == nil || b.Len() > 0 {
+	if _, err := inspect.ExportAudit(t.Context(), inspect.Source{Dir: dir + "/nothing"}, 1, &b); err == nil || b.Len() > 0 {
 		t.Errorf("got %v and %d bytes", err, b.Len())
 	}
 }
@@ -131,7 +133,7 @@ func FuzzVerifyExport(f *testing.F) {
 	f.Add(strings.Replace(text, `"form":2`, `"form":1`, 1))
 	f.Add(`{"head":{}}`)
 	f.Fuzz(func(t *testing.T, changed string) {
-		if r, err := store.VerifyExport(strings.NewReader(changed), key); err == nil && r.To > 3 {
+		if r, err := audittrail.VerifyExport(strings.NewReader(changed), key); err == nil && r.To > 3 {
 			t.Errorf("%q passes as an export of %d entries", changed, r.To)
 		}
 	})

@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kontor/store"
+	"kontor/store/sqlite"
 	"kontor/store/storetest"
 )
 
@@ -47,13 +48,13 @@ func enqueue(db *store.DB, fn func(tx *store.Tx) error) (result chan error) {
 }
 
 func TestInTx_CommitsInGroups(t *testing.T) {
-	db := storetest.Open(t)
+	db := open(t)
 	ctx := t.Context()
 	var wg sync.WaitGroup
 	for i := range 64 {
 		wg.Go(func() {
 			for n := range 20 {
-				err := db.InTx(ctx, func(tx *store.Tx) error { return newRole(ctx, tx, fmt.Sprint(i, "-", n)) })
+				err := db.InTx(ctx, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, fmt.Sprint(i, "-", n)) })
 				if err != nil {
 					t.Error(err)
 				}
@@ -61,7 +62,7 @@ func TestInTx_CommitsInGroups(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := countRoles(t, db); n != 64*20 {
+	if n := storetest.CountRoles(t, db); n != 64*20 {
 		t.Errorf("%d rows, want %d", n, 64*20)
 	}
 	s := db.Stats()
@@ -71,19 +72,19 @@ func TestInTx_CommitsInGroups(t *testing.T) {
 }
 
 func TestInTx_RefusesWhenTooManyWait(t *testing.T) {
-	db := storetest.Open(t)
+	db := open(t)
 	ctx := t.Context()
 	free := hold(t, db)
 	defer free()
 	var wg sync.WaitGroup
-	for range store.QueueLength {
+	for range sqlite.QueueLength {
 		wg.Go(func() {
 			if err := db.InTx(ctx, func(*store.Tx) error { return nil }); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	for db.Stats().Queued < store.QueueLength {
+	for db.Stats().Queued < sqlite.QueueLength {
 		runtime.Gosched()
 	}
 	err := db.InTx(ctx, func(*store.Tx) error { return nil })
@@ -98,7 +99,7 @@ func TestInTx_RefusesWhenTooManyWait(t *testing.T) {
 }
 
 func TestInTx_CancelledBeforeItsTurnNeverRuns(t *testing.T) {
-	db := storetest.Open(t)
+	db := open(t)
 	free := hold(t, db)
 	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan error)
@@ -123,7 +124,7 @@ func TestInTx_CancelledBeforeItsTurnNeverRuns(t *testing.T) {
 }
 
 func TestAfterCommit_RunsInOrderOfTheCommits(t *testing.T) {
-	db := storetest.Open(t)
+	db := open(t)
 	ctx := t.Context()
 	free := hold(t, db)
 	var mu sync.Mutex
@@ -139,7 +140,7 @@ func TestAfterCommit_RunsInOrderOfTheCommits(t *testing.T) {
 					panic("a hook that panics")
 				}
 			})
-			return newRole(ctx, tx, fmt.Sprint(i))
+			return storetest.InsertRole(ctx, tx, fmt.Sprint(i))
 		}))
 	}
 	free()

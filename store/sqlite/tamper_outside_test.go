@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"context"
@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"kontor/store"
+	"kontor/store/audittrail"
+	"kontor/store/backup"
+	"kontor/store/inspect"
 )
 
 // runOutside changes a closed database with a program that writes no checksums.
@@ -39,7 +42,7 @@ func TestCheck_NamesWhatAnotherProgramChanged(t *testing.T) {
 	} {
 		dir := filled(t)
 		runOutside(t, dir, c.statement)
-		_, err := store.CheckWith(t.Context(), store.Options{Dir: dir}, func(ctx context.Context, e *store.Evidence) error {
+		_, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, func(ctx context.Context, e *audittrail.Evidence) error {
 			var name string
 			if err := e.QueryRow(ctx, "SELECT name FROM roles WHERE id = 'role 250'").Scan(&name); err != nil {
 				return err
@@ -49,7 +52,7 @@ func TestCheck_NamesWhatAnotherProgramChanged(t *testing.T) {
 			}
 			return nil
 		})
-		var broken *store.AuditBreak
+		var broken *audittrail.Break
 		if !errors.Is(err, store.ErrCorrupt) || c.want != nil && !errors.Is(err, c.want) || c.want == nil && !errors.As(err, &broken) {
 			t.Errorf("%s: the check says %v", c.statement, err)
 		}
@@ -69,10 +72,10 @@ func TestCheck_NamesWhatWasInterrupted(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.Check(t.Context(), store.Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("the check says %v", err)
 		}
-		err := store.Backup(t.Context(), store.Options{Dir: dir}, filepath.Join(t.TempDir(), "x.backup"), store.BackupOptions{})
+		err := backup.Create(t.Context(), inspect.Source{Dir: dir}, filepath.Join(t.TempDir(), "x.backup"), backup.Options{})
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("the backup says %v", err)
 		}
@@ -90,10 +93,10 @@ func TestCheck_InADirectoryThatCannotBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.Chmod(dir, 0o700)
-	if _, err := store.Check(t.Context(), store.Options{Dir: dir}); err != nil {
+	if _, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); err != nil {
 		t.Errorf("check: %v", err)
 	}
-	if err := store.Backup(t.Context(), store.Options{Dir: dir}, filepath.Join(t.TempDir(), "x.backup"), store.BackupOptions{}); err != nil {
+	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, filepath.Join(t.TempDir(), "x.backup"), backup.Options{}); err != nil {
 		t.Errorf("backup: %v", err)
 	}
 }

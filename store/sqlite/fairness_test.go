@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"kontor/store"
-	"kontor/store/storetest"
+	"kontor/store/sqlite"
 )
 
 // by gives a context of a caller.
@@ -37,25 +37,25 @@ func slow(ctx context.Context, t *testing.T, db *store.DB, n int) (results chan 
 
 // One caller with slow queries on every reader gives half of them up as soon as somebody else waits.
 func TestReaders_OneCallerKeepsAtMostHalfWhileOthersWait(t *testing.T) {
-	db := storetest.Open(t)
+	db := open(t)
 	greedy, cancel := context.WithCancel(by(t, "greedy"))
 	defer cancel()
-	results := slow(greedy, t, db, store.Readers)
+	results := slow(greedy, t, db, sqlite.Readers)
 	for i := range 20 {
 		if err := db.QueryRow(by(t, fmt.Sprint("user ", i)), "SELECT 1").Scan(new(int)); err != nil {
 			t.Fatalf("another caller got %v", err)
 		}
 	}
-	for range store.Readers / 2 {
+	for range sqlite.Readers / 2 {
 		if err := <-results; !errors.Is(err, store.ErrBusy) || !store.Temporary(err) {
 			t.Errorf("a query beyond the share got %v, want ErrBusy", err)
 		}
 	}
-	if n := db.Stats().Revoked; n != store.Readers/2 {
-		t.Errorf("%d queries were ended, want %d", n, store.Readers/2)
+	if n := db.Stats().Revoked; n != sqlite.Readers/2 {
+		t.Errorf("%d queries were ended, want %d", n, sqlite.Readers/2)
 	}
 	cancel()
-	for range store.Readers / 2 {
+	for range sqlite.Readers / 2 {
 		if err := <-results; !errors.Is(err, context.Canceled) {
 			t.Errorf("a query within the share got %v, want the end of its context", err)
 		}
@@ -67,22 +67,22 @@ func TestReaders_OneCallerKeepsAtMostHalfWhileOthersWait(t *testing.T) {
 func TestReaders_ShareBindsOnlyCallersThatKeepOthersWaiting(t *testing.T) {
 	for holder, waits := range map[string]string{"greedy": "greedy", "": "user"} {
 		t.Run("held by "+holder, func(t *testing.T) {
-			db := storetest.Open(t)
+			db := open(t)
 			ctx, cancel := context.WithCancel(by(t, holder))
-			results := slow(ctx, t, db, store.Readers)
+			results := slow(ctx, t, db, sqlite.Readers)
 			further := make(chan error, 1)
 			waiting, leave := context.WithCancel(by(t, waits))
 			go func() { further <- db.QueryRow(waiting, "SELECT 1").Scan(new(int)) }()
 			for db.Stats().Readers == 0 {
 				runtime.Gosched()
 			}
-			db.EnforceShares(waits)
+			engineOf(db).EnforceShares(waits)
 			leave()
 			cancel()
 			if err := <-further; !errors.Is(err, context.Canceled) {
 				t.Errorf("the query that waited got %v", err)
 			}
-			for range store.Readers {
+			for range sqlite.Readers {
 				if err := <-results; !errors.Is(err, context.Canceled) {
 					t.Errorf("got %v, want context.Canceled", err)
 				}
@@ -96,9 +96,9 @@ func TestReaders_ShareBindsOnlyCallersThatKeepOthersWaiting(t *testing.T) {
 
 // Callers are served by turns, however many queries one of them has in line before the others came.
 func TestReaders_ServeCallersByTurns(t *testing.T) {
-	db := storetest.Open(t)
+	db := open(t)
 	var held []*store.Rows
-	for i := range store.Readers {
+	for i := range sqlite.Readers {
 		rows, err := db.Query(by(t, fmt.Sprint("holder ", i)), endless)
 		if err != nil {
 			t.Fatal(err)
@@ -142,9 +142,9 @@ func TestReaders_ServeCallersByTurns(t *testing.T) {
 
 // The queries of one caller that may wait are bounded, and those of others are not refused for them.
 func TestReaders_BoundTheLineOfOneCaller(t *testing.T) {
-	db := storetest.Open(t)
+	db := open(t)
 	var held []*store.Rows
-	for range store.Readers {
+	for range sqlite.Readers {
 		rows, err := db.Query(by(t, "flood"), "SELECT 1 UNION ALL SELECT 2")
 		if err != nil {
 			t.Fatal(err)
@@ -152,14 +152,14 @@ func TestReaders_BoundTheLineOfOneCaller(t *testing.T) {
 		held = append(held, rows)
 	}
 	var wg sync.WaitGroup
-	for range store.LineLength {
+	for range sqlite.MaxWaitingPerCaller {
 		wg.Go(func() {
 			if err := db.QueryRow(by(t, "flood"), "SELECT 1").Scan(new(int)); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	for db.Stats().Readers < store.LineLength {
+	for db.Stats().Readers < sqlite.MaxWaitingPerCaller {
 		runtime.Gosched()
 	}
 	if err := db.QueryRow(by(t, "flood"), "SELECT 1").Scan(new(int)); !errors.Is(err, store.ErrBusy) {
@@ -170,7 +170,7 @@ func TestReaders_BoundTheLineOfOneCaller(t *testing.T) {
 			t.Errorf("another caller got %v", err)
 		}
 	})
-	for db.Stats().Readers <= store.LineLength {
+	for db.Stats().Readers <= sqlite.MaxWaitingPerCaller {
 		runtime.Gosched()
 	}
 	for _, rows := range held {

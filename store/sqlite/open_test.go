@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kontor/store"
+	"kontor/store/inspect"
 	"kontor/store/storetest"
 )
 
@@ -55,7 +56,7 @@ func contents(t *testing.T, dir string) map[string]string {
 func TestOpen_MakesAPrivateDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "data")
 	db := openDir(t, dir)
-	audited(t, db, 1)
+	storetest.Audit(t, db, 1)
 	info, err := os.Stat(dir)
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("directory has mode %v, err %v", info.Mode(), err)
@@ -150,7 +151,7 @@ func TestOpen_RefusesADamagedDatabase(t *testing.T) {
 				t.Fatal(err)
 			}
 			refuses(t, store.Options{Dir: dir}, store.ErrCorrupt)
-			if _, err := store.Check(t.Context(), store.Options{Dir: dir}); !errors.Is(err, store.ErrCorrupt) {
+			if _, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); !errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("the check says %v, want %v", err, store.ErrCorrupt)
 			}
 		})

@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"log/slog"
@@ -15,21 +15,21 @@ import (
 func TestLog_AlarmAboutItsSize(t *testing.T) {
 	var log lockedLog
 	const limit = 200 << 10
-	db, err := store.Open(t.Context(), store.Options{Dir: storetest.Dir(t), LogLimit: limit, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	db, err := openWith(t.Context(), store.Options{Dir: storetest.Dir(t), LogLimit: limit, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	db.HoldCheckpoints()
-	audited(t, db, 1)
+	engineOf(db).HoldCheckpoints()
+	storetest.Audit(t, db, 1)
 	err = db.View(t.Context(), func(v *store.View) error {
 		var n int
 		if err := v.QueryRow(t.Context(), "SELECT COUNT(*) FROM roles").Scan(&n); err != nil {
 			return err
 		}
 		for range 50 {
-			audited(t, db, 1)
-			db.Checkpoint()
+			storetest.Audit(t, db, 1)
+			engineOf(db).Checkpoint()
 		}
 		s := db.Stats()
 		if err := db.CheckLog(t.Context()); err == nil || !s.LogOverLimit || s.LogBytes <= limit || s.LogUncopied == 0 {
@@ -43,8 +43,8 @@ func TestLog_AlarmAboutItsSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.Checkpoint()
-	audited(t, db, 1)
+	engineOf(db).Checkpoint()
+	storetest.Audit(t, db, 1)
 	s := db.Stats()
 	if err := db.CheckLog(t.Context()); err != nil || s.LogOverLimit {
 		t.Errorf("without the reader: %+v, check %v", s, err)

@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"errors"
@@ -14,20 +14,20 @@ import (
 )
 
 func TestInTx_FailingClosureRollsBackAlone(t *testing.T) {
-	db := storetest.Open(t)
+	db := open(t)
 	ctx := t.Context()
 	refused := errors.New("refused")
 	free := hold(t, db)
-	good := enqueue(db, func(tx *store.Tx) error { return newRole(ctx, tx, "good") })
+	good := enqueue(db, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "good") })
 	bad := enqueue(db, func(tx *store.Tx) error {
-		if err := newRole(ctx, tx, "bad"); err != nil {
+		if err := storetest.InsertRole(ctx, tx, "bad"); err != nil {
 			return err
 		}
 		tx.Audit(store.AuditEntry{Action: "bad"})
 		tx.AfterCommit(func() { t.Error("hook of a closure that failed was called") })
 		return refused
 	})
-	alsoGood := enqueue(db, func(tx *store.Tx) error { return newRole(ctx, tx, "also good") })
+	alsoGood := enqueue(db, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "also good") })
 	before := db.Stats().Commits
 	free()
 	if err := <-good; err != nil {
@@ -42,7 +42,7 @@ func TestInTx_FailingClosureRollsBackAlone(t *testing.T) {
 	if n := db.Stats().Commits - before; n != 1 {
 		t.Errorf("%d commits, want one for the group", n)
 	}
-	if n := countRoles(t, db); n != 2 {
+	if n := storetest.CountRoles(t, db); n != 2 {
 		t.Errorf("%d rows, want 2", n)
 	}
 	if n, err := db.VerifyAudit(ctx); n != 0 || err != nil {
@@ -51,15 +51,15 @@ func TestInTx_FailingClosureRollsBackAlone(t *testing.T) {
 }
 
 func TestInTx_PanicReachesItsCallerOnly(t *testing.T) {
-	db := storetest.Open(t)
+	db := open(t)
 	ctx := t.Context()
 	free := hold(t, db)
-	good := enqueue(db, func(tx *store.Tx) error { return newRole(ctx, tx, "good") })
+	good := enqueue(db, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "good") })
 	caught := make(chan any, 1)
 	go func() {
 		defer func() { caught <- recover() }()
 		db.InTx(ctx, func(tx *store.Tx) error {
-			newRole(ctx, tx, "bad")
+			storetest.InsertRole(ctx, tx, "bad")
 			panic("boom")
 		})
 	}()
@@ -70,52 +70,52 @@ func TestInTx_PanicReachesItsCallerOnly(t *testing.T) {
 	if err := <-good; err != nil {
 		t.Error(err)
 	}
-	if n := countRoles(t, db); n != 1 {
+	if n := storetest.CountRoles(t, db); n != 1 {
 		t.Errorf("%d rows, want 1", n)
 	}
 }
 
 func TestInTx_SurvivesGoexit(t *testing.T) {
-	db := storetest.Open(t)
+	db := open(t)
 	ctx := t.Context()
 	err := db.InTx(ctx, func(tx *store.Tx) error {
-		newRole(ctx, tx, "lost")
+		storetest.InsertRole(ctx, tx, "lost")
 		runtime.Goexit() // as t.FailNow does
 		return nil
 	})
 	if err == nil {
 		t.Error("no error for a closure that never returned")
 	}
-	if err := db.InTx(ctx, func(tx *store.Tx) error { return newRole(ctx, tx, "later") }); err != nil {
+	if err := db.InTx(ctx, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "later") }); err != nil {
 		t.Errorf("the writer is gone: %v", err)
 	}
-	if n := countRoles(t, db); n != 1 {
+	if n := storetest.CountRoles(t, db); n != 1 {
 		t.Errorf("%d rows, want 1", n)
 	}
 }
 
 func TestInTx_FailedStatementFailsTheClosure(t *testing.T) {
-	db := storetest.Open(t)
+	db := open(t)
 	ctx := t.Context()
 	err := db.InTx(ctx, func(tx *store.Tx) error {
-		newRole(ctx, tx, "a")
-		newRole(ctx, tx, "a") // its error is dropped
+		storetest.InsertRole(ctx, tx, "a")
+		storetest.InsertRole(ctx, tx, "a") // its error is dropped
 		return nil
 	})
 	if !errors.Is(err, store.ErrDuplicate) {
 		t.Errorf("got %v, want ErrDuplicate", err)
 	}
-	if n := countRoles(t, db); n != 0 {
+	if n := storetest.CountRoles(t, db); n != 0 {
 		t.Errorf("%d rows, want none", n)
 	}
 }
 
 func TestClose_AnswersWhatItTookInAndRefusesTheRest(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	db := storetest.Open(t)
+	db := open(t)
 	ctx := t.Context()
 	free := hold(t, db)
-	waiting := enqueue(db, func(tx *store.Tx) error { return newRole(ctx, tx, "a") })
+	waiting := enqueue(db, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "a") })
 	closed := make(chan error)
 	go func() { closed <- db.Close() }()
 	free()
@@ -137,9 +137,9 @@ func TestClose_AnswersWhatItTookInAndRefusesTheRest(t *testing.T) {
 }
 
 func TestCheckpoint_ComesWhenNothingIsWritten(t *testing.T) {
-	db := storetest.Open(t)
+	db := open(t)
 	ctx := t.Context()
-	if err := db.InTx(ctx, func(tx *store.Tx) error { return newRole(ctx, tx, "a") }); err != nil {
+	if err := db.InTx(ctx, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "a") }); err != nil {
 		t.Fatal(err)
 	}
 	for db.Stats().Checkpoints == 0 {

@@ -1,4 +1,4 @@
-package store_test
+package audittrail_test
 
 import (
 	"context"
@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"kontor/store"
+	"kontor/store/audittrail"
+	"kontor/store/engine"
+	"kontor/store/inspect"
 	"kontor/store/storetest"
 )
 
@@ -48,7 +51,8 @@ func TestVerifyAudit_TakesBothForms(t *testing.T) {
 				return err
 			}
 		}
-		return store.SignHead(ctx, tx, 3, head)
+		_, err := tx.Exec(ctx, engine.UpsertMeta, audittrail.MetaHead, audittrail.SignedHead(masterKey(t, db.Dir()), 3, head))
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -96,12 +100,12 @@ func TestVerifyAudit_CoversEachColumn(t *testing.T) {
 		"actor = 'x'", "action = 'x'", "rec_type = 'x'", "rec_id = 'x'", "before_hash = 'x'", "after_hash = 'x'", "at = at + 1",
 	} {
 		dir := storetest.Dir(t)
-		db := openDir(t, dir)
-		audited(t, db, 3)
+		db := storetest.OpenDir(t, dir)
+		storetest.Audit(t, db, 3)
 		db.Close()
 		run(t, dir, `DROP TRIGGER audit_entries_no_update`, `UPDATE audit_entries SET `+change+` WHERE seq = 2`)
-		_, err := store.Check(t.Context(), store.Options{Dir: dir})
-		if bad, ok := errors.AsType[*store.AuditBreak](err); !ok || bad.Seq != 2 {
+		_, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil)
+		if bad, ok := errors.AsType[*audittrail.Break](err); !ok || bad.Seq != 2 {
 			t.Errorf("%s: got %v", change, err)
 		}
 	}

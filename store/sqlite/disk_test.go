@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"kontor/store"
+	"kontor/store/inspect"
 	"kontor/store/storetest"
 )
 
@@ -58,14 +59,14 @@ func newFailingDisk(t *testing.T) *failingDisk {
 
 func (d *failingDisk) open(t *testing.T) {
 	t.Helper()
-	db, err := store.Open(t.Context(), store.Options{Dir: d.dir, Log: slog.New(slog.NewTextHandler(&d.log, nil)), Fatal: func(err error) {
+	db, err := openWith(t.Context(), store.Options{Dir: d.dir, Log: slog.New(slog.NewTextHandler(&d.log, nil)), Fatal: func(err error) {
 		d.calls.Add(1)
 		d.fatal.Store(&err)
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.Intercept(func(op, file string) syscall.Errno {
+	engineOf(db).Intercept(func(op, file string) syscall.Errno {
 		if d.fatal.Load() != nil && op != "read" {
 			d.after.Add(1)
 		}
@@ -81,14 +82,14 @@ func (d *failingDisk) open(t *testing.T) {
 func (d *failingDisk) write(t *testing.T, name string) error {
 	return d.InTx(t.Context(), func(tx *store.Tx) error {
 		tx.Audit(store.AuditEntry{Action: "roles.create", RecID: name})
-		return newRole(t.Context(), tx, name)
+		return storetest.InsertRole(t.Context(), tx, name)
 	})
 }
 
 // Whatever write or sync of a data file fails ends everything: the process in earnest, here all writing. Nothing is
 // acknowledged, nothing is changed any more, not even at the end, and the next start has all that was acknowledged.
 func TestDisk_AFailureEndsEverything(t *testing.T) {
-	checkpoint := func(t *testing.T, d *failingDisk) { d.Checkpoint() }
+	checkpoint := func(t *testing.T, d *failingDisk) { engineOf(d.DB).Checkpoint() }
 	closing := func(t *testing.T, d *failingDisk) {
 		if err := d.Close(); !errors.Is(err, store.ErrIO) {
 			t.Errorf("close reports %v", err)
@@ -134,7 +135,7 @@ func TestDisk_AFailureEndsEverything(t *testing.T) {
 			if err := d.Ready(t.Context()); err == nil {
 				t.Error("ready after the failure")
 			}
-			d.Checkpoint()
+			engineOf(d.DB).Checkpoint()
 			d.Close()
 			if n := d.after.Load(); n != 0 {
 				t.Errorf("%d operations reached the files after the failure", n)
@@ -158,11 +159,11 @@ func TestDisk_AFailureEndsEverything(t *testing.T) {
 // After a sync of the syncer that failed nobody is told that a write succeeded, whatever a second sync would say.
 func TestDisk_AFailedSyncOfAGroup(t *testing.T) {
 	d := newFailingDisk(t)
-	d.OnSync(func() error { return syscall.EIO })
+	engineOf(d.DB).OnSync(func() error { return syscall.EIO })
 	if err := d.write(t, "a"); !errors.Is(err, store.ErrIO) || !errors.Is(err, syscall.EIO) || !store.Temporary(err) {
 		t.Errorf("the write got %v", err)
 	}
-	d.OnSync(func() error {
+	engineOf(d.DB).OnSync(func() error {
 		t.Error("a second sync was tried")
 		return nil
 	})
@@ -180,9 +181,9 @@ func TestDisk_AFailureDuringASync(t *testing.T) {
 	if err := d.write(t, "first"); err != nil {
 		t.Fatal(err)
 	}
-	d.OnSync(func() error {
+	engineOf(d.DB).OnSync(func() error {
 		d.fail.Store(&failure{"sync", "kontor.db", syscall.EIO})
-		d.Checkpoint() // as the background does; the writer has nothing to do meanwhile
+		engineOf(d.DB).Checkpoint() // as the background does; the writer has nothing to do meanwhile
 		return nil
 	})
 	if err := d.write(t, "second"); !errors.Is(err, store.ErrIO) {
@@ -198,7 +199,7 @@ func TestDisk_NoRoomIsNoFailure(t *testing.T) {
 		if err := d.write(t, "a"); !errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrIO) {
 			t.Errorf("%v: the write got %v", errno, err)
 		}
-		if n := countRoles(t, d.DB); n != 0 {
+		if n := storetest.CountRoles(t, d.DB); n != 0 {
 			t.Errorf("%d rows", n)
 		}
 		d.fail.Store(&failure{"write", "kontor.db", errno})
@@ -206,10 +207,10 @@ func TestDisk_NoRoomIsNoFailure(t *testing.T) {
 			if err := d.write(t, store.NewID()); err != nil {
 				t.Errorf("%v: %v", errno, err)
 			}
-			d.Checkpoint()
+			engineOf(d.DB).Checkpoint()
 		}
 		d.fail.Store(nil)
-		d.Checkpoint()
+		engineOf(d.DB).Checkpoint()
 		if n := strings.Count(d.log.String(), "checkpoints fail"); n != 1 {
 			t.Errorf("the log says %d times that checkpoints fail: %s", n, d.log.String())
 		}
@@ -236,7 +237,7 @@ func TestDisk_AFailedReadIsNamed(t *testing.T) {
 	if !errors.Is(err, store.ErrIO) || errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("the closure got %v, want ErrIO", err)
 	}
-	if _, err := store.Check(t.Context(), store.Options{Dir: d.dir}); !errors.Is(err, store.ErrIO) || errors.Is(err, store.ErrCorrupt) {
+	if _, err := inspect.Check(t.Context(), inspect.Source{Dir: d.dir}, nil); !errors.Is(err, store.ErrIO) || errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("the check says %v, want ErrIO", err)
 	}
 	d.fail.Store(nil)
