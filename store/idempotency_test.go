@@ -19,7 +19,7 @@ var claimed = store.Idempotency{Key: "k1", Caller: "user", Path: "POST /v1/roles
 // createRole is a request that creates a role and says what its replay answers.
 func createRole(ctx context.Context, db *store.DB, name string) error {
 	return db.InTx(ctx, func(tx *store.Tx) error {
-		if err := newRole(ctx, tx, name); err != nil {
+		if err := storetest.InsertRole(ctx, tx, name); err != nil {
 			return err
 		}
 		tx.Respond(map[string]string{"name": name})
@@ -86,7 +86,7 @@ func TestIdempotency_SecondRequestIsAReplay(t *testing.T) {
 			t.Errorf("claim %v: %v, %v", different, r, err)
 		}
 	}
-	if n := countRoles(t, db); n != 1 {
+	if n := storetest.CountRoles(t, db); n != 1 {
 		t.Errorf("%d rows, want 1", n)
 	}
 }
@@ -152,14 +152,14 @@ func TestIdempotency_OneOfManyAtTheSameTime(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := countRoles(t, db); n != 1 {
+	if n := storetest.CountRoles(t, db); n != 1 {
 		t.Errorf("%d rows, want 1", n)
 	}
 }
 
 func TestIdempotency_AnswerIsNotReadableInTheFile(t *testing.T) {
 	dir := storetest.Dir(t)
-	db := openDir(t, dir)
+	db := storetest.OpenDir(t, dir)
 	ctx := store.WithIdempotency(t.Context(), claimed)
 	err := db.InTx(ctx, func(tx *store.Tx) error {
 		tx.Respond([]byte(`{"key":"kontor_shown_only_once"}`))
