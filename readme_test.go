@@ -48,10 +48,10 @@ func examples(readme string) []example {
 
 const divider = "=== next example ==="
 
-// TestDocs_TheirCommandsDoWhatTheySay runs the commands of the README and of the API guide, as they stand there, each
-// document in one shell.
+// TestDocs_TheirCommandsDoWhatTheySay runs the commands of the README and of the guides. Each document runs in one shell,
+// against a new Kontor.
 func TestDocs_TheirCommandsDoWhatTheySay(t *testing.T) {
-	for _, document := range []string{"README.md", "docs/api.md"} {
+	for _, document := range []string{"README.md", "docs/api.md", "docs/access.md"} {
 		t.Run(document, func(t *testing.T) { runExamples(t, document) })
 	}
 }
@@ -165,7 +165,7 @@ func TestDocs_LinkToFilesThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, document := range append(append(documents, records...), "README.md", "CHANGELOG.md") {
+	for _, document := range append(append(documents, records...), "README.md", "CHANGELOG.md", "CONTRIBUTING.md") {
 		data, err := os.ReadFile(document)
 		if err != nil {
 			t.Fatal(err)
