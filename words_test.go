@@ -37,7 +37,7 @@ var wordRules = []wordRule{
 	{regexp.MustCompile(`(?i)\b(told|hears|heard)\b`), 1, "use an ordinary verb: return, report, notify, send, reject"},
 	{regexp.MustCompile(`(?i)\b(he|his|him|himself)\b`), 2, `a program or a record is "it", people are "they"`},
 	{regexp.MustCompile(`(?i)\b(whoever|(somebody|someone|anybody|nobody|one) who)\b`), 3, "name the subject: the caller, former participants"},
-	{regexp.MustCompile(`(?i)\b((is|are) none|there is (no )?room|turn(s|ed)? away|for want of|hand(s|ed|ing)? over)\b`), 4,
+	{regexp.MustCompile(`(?i)\b((it|that|which|they) (is|are) none|there is (no )?room|turn(s|ed)? away|for want of|hand(s|ed|ing)? over)\b`), 4,
 		"use the field's term: rejected, missing, invalid, full, passes"},
 	{regexp.MustCompile(`(?i)\b(doors?|neighbours?|strangers?)\b`), 8, "no metaphors"},
 }
