@@ -70,7 +70,7 @@ func TestWords_ArePlainEnglish(t *testing.T) {
 				continue
 			}
 			perFolder[folderOf(f.file)]++
-			t.Errorf("%s:%d: %q: %s (CONTRIBUTING.md, Plain English, rule %d)", f.file, f.line, f.word, f.problem, f.rule)
+			t.Errorf("%s:%d: %q (rule %d: %s)", f.file, f.line, f.word, f.rule, f.problem)
 		}
 	}
 	for i, e := range wordExceptions {
@@ -80,6 +80,9 @@ func TestWords_ArePlainEnglish(t *testing.T) {
 	}
 	for _, folder := range slices.Sorted(mapKeys(perFolder)) {
 		t.Logf("%5d findings in %s", perFolder[folder], folder)
+	}
+	if t.Failed() {
+		t.Log(`the rules are in CONTRIBUTING.md under "Plain English"`)
 	}
 }
 
@@ -342,8 +345,8 @@ func paragraphs(name string, first int, lines []string) []passage {
 		block = nil
 	}
 	for i, line := range lines {
-		item := listItem.MatchString(line)
-		code := !item && (strings.HasPrefix(line, "\t") || strings.HasPrefix(line, "    ")) && len(block) == 0
+		item := listItem.MatchString(line) || strings.HasPrefix(line, "  ") // such as a list of fields
+		code := strings.HasPrefix(line, "\t")
 		if strings.TrimSpace(line) == "" || item || code {
 			flush()
 		}
@@ -422,6 +425,8 @@ func commentLines(name, text string, start *regexp.Regexp) []passage {
 	return all
 }
 
+var tag = regexp.MustCompile(`<[^>]*>`)
+
 // jsonPassages reads the texts of a locale file, each on the line of its key.
 func jsonPassages(name, text string) ([]passage, error) {
 	var texts map[string]string
@@ -434,7 +439,7 @@ func jsonPassages(name, text string) ([]passage, error) {
 		if len(parts) < 2 {
 			continue
 		}
-		for _, paragraph := range strings.Split(texts[parts[1]], "\n\n") {
+		for _, paragraph := range strings.Split(tag.ReplaceAllString(texts[parts[1]], "\n\n"), "\n\n") {
 			all = append(all, newPassage(name, i+1, []string{paragraph}))
 		}
 	}
