@@ -44,8 +44,8 @@ fuzz: ## run every fuzz target for FUZZTIME (20s) each
 bench: ## run the benchmarks
 	go test -run='^$$' -bench=. -benchmem ./...
 
-golden: ## update the golden lists of endpoints and operations and the README's table of settings
-	go test ./modules/app -run TestTable_IsTheGoldenOne -update
+golden: ## update the golden lists of endpoints, operations and record forms, and the README's table of settings
+	go test ./modules/app -run 'TestTable_IsTheGoldenOne|TestForms_AreTheGoldenOnes' -update
 	go test ./server/openapi -run TestDocument_HasTheGoldenOperations -update
 	go test . -run TestReadme_ListsTheSettings -update
 
