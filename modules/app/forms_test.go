@@ -15,9 +15,9 @@ import (
 
 const goldenForms = "../../testdata/forms.golden"
 
-// TestForms_AreTheGoldenOnes lists the members that the digest of each record type covers. Another list makes the digests of
+// TestForms_MatchTheGoldenFile lists the members that the digest of each record type covers. Another list makes the digests of
 // existing databases invalid, so it needs another form identifier.
-func TestForms_AreTheGoldenOnes(t *testing.T) {
+func TestForms_MatchTheGoldenFile(t *testing.T) {
 	d := newDay(t)
 	d.passes()
 	customer := d.id(d.admin, "/v1/customers", map[string]any{"first_name": "Anna", "last_name": "Muster", "email": "anna@example.ch"})
