@@ -23,7 +23,7 @@ const golden = "../../testdata/endpoints.golden"
 // roleNames are how the golden file names the built-in roles.
 var roleNames = map[string]string{access.Advisor: "advisor", access.Customer: "customer", access.Registrant: "registrant"}
 
-func TestTable_IsTheGoldenOne(t *testing.T) {
+func TestTable_MatchesTheGoldenFile(t *testing.T) {
 	s := servertest.Start(t)
 	var b strings.Builder
 	for _, e := range s.Table() {
@@ -128,7 +128,7 @@ func TestCatalogue_IsWordedInEveryLanguage(t *testing.T) {
 	for _, kind := range apierr.All() {
 		for _, lang := range locales.Languages() {
 			if !texts.Has(lang, "error."+kind.Code) {
-				t.Errorf("%s has no text in %s", kind.Code, lang)
+				t.Errorf("no file in locales/%s has the text error.%s", lang, kind.Code)
 			}
 		}
 	}

@@ -168,7 +168,7 @@ func TestArchive_IsConfirmedInTheLanguage(t *testing.T) {
 	owner := s.User(access.Customer)
 	path := "/v1/payers/" + newPayer(owner)
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "confirmed", As: owner.With("Accept-Language", "it"), Method: "DELETE", Path: path, Status: 200, Contains: []string{`{"message":"Il pagatore è ora inattivo."}`}},
+		{Name: "confirmed", As: owner.With("Accept-Language", "it"), Method: "DELETE", Path: path, Status: 200, Contains: []string{`{"message":"Il pagatore è stato disattivato."}`}},
 		{Name: "once more changes nothing", As: owner, Method: "DELETE", Path: path, Status: 200},
 		{Name: "a stale copy is refused", As: owner.With("If-Match", `"v1"`), Method: "DELETE", Path: path, Status: 412},
 	})

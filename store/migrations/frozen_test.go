@@ -27,7 +27,7 @@ func TestMigrations_AreFrozen(t *testing.T) {
 		want, ok := landed[path.Base(name)]
 		switch {
 		case !ok:
-			t.Errorf("%s has no line in migrations/FROZEN.sha256: add it when the migration is final", name)
+			t.Errorf("%s has no line in migrations/FROZEN.sha256; when it is final, add:\n%x  %s", name, sum, path.Base(name))
 		case want != hex.EncodeToString(sum[:]):
 			t.Errorf("%s was edited: databases have run it; write a new migration", name)
 		}
