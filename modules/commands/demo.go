@@ -10,8 +10,8 @@ import (
 	"kontor/server/settings"
 )
 
-// serveDemo serves an invented bank, which it makes where there is none yet.
-func serveDemo(ctx context.Context, p Process, r *settings.Result, o opening, listener net.Listener) error {
+// serveDemo serves the demo data. It creates the data at the first start.
+func serveDemo(ctx context.Context, p Process, r *settings.Result, o openOptions, listener net.Listener) error {
 	s := &r.Settings
 	mark, err := demo.Prepare(s.Data.Dir, s.Secrets.AdminEmail, string(s.Secrets.AdminPassword))
 	if err != nil {
@@ -27,7 +27,7 @@ func serveDemo(ctx context.Context, p Process, r *settings.Result, o opening, li
 	o.clock = clock
 	return withModules(ctx, r, o, func(m *app.Modules) error {
 		if !mark.Complete {
-			if err := makeDemo(ctx, m, mark, clock); err != nil {
+			if err := loadDemo(ctx, m, mark, clock); err != nil {
 				return err
 			}
 		}
@@ -38,18 +38,18 @@ func serveDemo(ctx context.Context, p Process, r *settings.Result, o opening, li
 	})
 }
 
-// makeDemo fills the fresh database. Its secrets are in the mark, which every start prints.
-func makeDemo(ctx context.Context, m *app.Modules, mark *demo.Mark, clock *demo.Clock) error {
-	made, err := m.Boot(ctx)
+// loadDemo fills the empty database. The mark holds its secrets, which every start prints.
+func loadDemo(ctx context.Context, m *app.Modules, mark *demo.Mark, clock *demo.Clock) error {
+	boot, err := m.Boot(ctx)
 	if err != nil {
 		return err
 	}
-	key := made.APIKey
+	key := boot.APIKey
 	if mark.APIKey = key; key == "" {
 		key = string(m.Settings.Secrets.APIKey)
 	}
 	if err := demo.Load(ctx, m, clock, key, mark); err != nil {
-		return fmt.Errorf("make the demo: %w", err)
+		return fmt.Errorf("create the demo data: %w", err)
 	}
 	if err := m.Shown(ctx); err != nil {
 		return err

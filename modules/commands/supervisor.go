@@ -13,32 +13,31 @@ import (
 	"time"
 )
 
-// supervisor tells the service manager that the process is ready and that it still makes progress, as sd_notify(3)
-// describes it. It says so only after the probe has succeeded: a process that is frozen, or whose probe hangs, is silent and
-// is replaced.
+// supervisor reports to the service manager that the process is ready and makes progress, as sd_notify(3) describes. It
+// reports only after the probe has succeeded: the manager restarts a process that is frozen or whose probe hangs.
 type supervisor struct {
 	send  func(state string) error
-	every time.Duration // between two signs of life; 0: only readiness is awaited
+	every time.Duration // interval of keep-alive messages; 0 means only readiness is reported
 	probe func(ctx context.Context) error
 	log   *slog.Logger
 }
 
 const (
-	// pingsPerTimeout is how many signs of life fall into the time after which the manager gives up.
+	// pingsPerTimeout is the number of keep-alive messages per watchdog timeout.
 	pingsPerTimeout = 3
-	// readyRetry is the pause between probes until the first one succeeds, where no watchdog sets it.
+	// readyRetry is the interval of probes until the first success where no watchdog is configured.
 	readyRetry = time.Second
 )
 
-// newSupervisor reads what the service manager wants to know; nil where there is none.
-func newSupervisor(environ []string, probe func(ctx context.Context) error, log *slog.Logger) (*supervisor, func(), error) {
-	given := map[string]string{}
+// newSupervisor reads the configuration of the service manager from the environment. It returns nil where no manager runs.
+func newSupervisor(environ []string, probe func(ctx context.Context) error, log *slog.Logger) (s *supervisor, closeSocket func(), err error) {
+	environment := map[string]string{}
 	for _, entry := range environ {
 		if name, value, ok := strings.Cut(entry, "="); ok {
-			given[name] = value
+			environment[name] = value
 		}
 	}
-	path := given["NOTIFY_SOCKET"]
+	path := environment["NOTIFY_SOCKET"]
 	if path == "" {
 		return nil, func() {}, nil
 	}
@@ -46,20 +45,20 @@ func newSupervisor(environ []string, probe func(ctx context.Context) error, log 
 	if err != nil {
 		return nil, nil, fmt.Errorf("NOTIFY_SOCKET: %w", err)
 	}
-	s := &supervisor{probe: probe, log: log}
+	s = &supervisor{probe: probe, log: log}
 	s.send = func(state string) error {
 		_, err := io.WriteString(socket, state)
 		return err
 	}
-	if pid := given["WATCHDOG_PID"]; pid == "" || pid == strconv.Itoa(os.Getpid()) {
-		if microseconds, err := strconv.ParseInt(given["WATCHDOG_USEC"], 10, 64); err == nil && microseconds > 0 {
+	if pid := environment["WATCHDOG_PID"]; pid == "" || pid == strconv.Itoa(os.Getpid()) {
+		if microseconds, err := strconv.ParseInt(environment["WATCHDOG_USEC"], 10, 64); err == nil && microseconds > 0 {
 			s.every = time.Duration(microseconds) * time.Microsecond / pingsPerTimeout
 		}
 	}
 	return s, func() { _ = socket.Close() }, nil // nothing is buffered
 }
 
-// run reports readiness once and then a sign of life after each probe that succeeds, until the context ends.
+// run reports readiness once, and then sends a keep-alive message after each probe that succeeds, until the context ends.
 func (s *supervisor) run(ctx context.Context) {
 	pause := s.every
 	if pause == 0 {
@@ -70,37 +69,37 @@ func (s *supervisor) run(ctx context.Context) {
 	for ready := false; ; timer.Reset(pause) {
 		select {
 		case <-ctx.Done():
-			s.tell("STOPPING=1")
+			s.notify("STOPPING=1")
 			return
 		case <-timer.C:
 		}
 		if err := s.probe(ctx); err != nil {
 			if ctx.Err() == nil {
-				s.log.Warn("the service manager gets no sign of life", "cause", err)
+				s.log.Warn("the probe failed; no keep-alive message is sent to the service manager", "cause", err)
 			}
 			continue
 		}
 		if !ready {
 			ready = true
-			s.tell("READY=1")
+			s.notify("READY=1")
 		}
 		if s.every == 0 {
 			<-ctx.Done()
 			continue
 		}
-		s.tell("WATCHDOG=1")
+		s.notify("WATCHDOG=1")
 	}
 }
 
-func (s *supervisor) tell(state string) {
+func (s *supervisor) notify(state string) {
 	if err := s.send(state); err != nil {
-		s.log.Warn("the service manager could not be told", "state", state, "err", err)
+		s.log.Warn("the service manager could not be notified", "state", state, "err", err)
 	}
 }
 
-// answers returns a probe that makes a request on a connection of its own, as a client would. Being turned away for want of
-// room is an answer: a flood must not end the process.
-func answers(listener net.Addr, timeout time.Duration) func(ctx context.Context) error {
+// httpProbe returns a probe that sends a request on a new connection. A response of 503 counts as success, so that an
+// overload does not end the process.
+func httpProbe(listener net.Addr, timeout time.Duration) func(ctx context.Context) error {
 	address := listener.String()
 	if tcp, ok := listener.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
 		host := "127.0.0.1"
@@ -121,7 +120,7 @@ func answers(listener net.Addr, timeout time.Duration) func(ctx context.Context)
 		}
 		defer answer.Body.Close()
 		if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusServiceUnavailable {
-			return fmt.Errorf("/healthz answered %d", answer.StatusCode)
+			return fmt.Errorf("/healthz returned status %d", answer.StatusCode)
 		}
 		return nil
 	}

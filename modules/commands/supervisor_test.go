@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-func TestSupervisor_ReportsOnlyProgress(t *testing.T) {
+func TestSupervisor_ReportsOnlyAfterASuccessfulProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
-		var told []string
+		var sent []string
 		var failure error
 		fail := func(err error) {
 			mu.Lock()
@@ -32,7 +32,7 @@ func TestSupervisor_ReportsOnlyProgress(t *testing.T) {
 			send: func(state string) error {
 				mu.Lock()
 				defer mu.Unlock()
-				told = append(told, state)
+				sent = append(sent, state)
 				return nil
 			},
 			every: 10 * time.Second,
@@ -50,10 +50,10 @@ func TestSupervisor_ReportsOnlyProgress(t *testing.T) {
 			synctest.Wait()
 			mu.Lock()
 			defer mu.Unlock()
-			if !slices.Equal(told, want) {
-				t.Errorf("%s: told %v, want %v", when, told, want)
+			if !slices.Equal(sent, want) {
+				t.Errorf("%s: sent %v, want %v", when, sent, want)
 			}
-			told = nil
+			sent = nil
 		}
 		fail(errors.New("not yet"))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -64,12 +64,12 @@ func TestSupervisor_ReportsOnlyProgress(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		expect("at the first success", "READY=1", "WATCHDOG=1")
 		time.Sleep(20 * time.Second)
-		expect("while all is well", "WATCHDOG=1", "WATCHDOG=1")
+		expect("while the probe succeeds", "WATCHDOG=1", "WATCHDOG=1")
 		<-hold // the writer hangs
 		time.Sleep(time.Minute)
 		expect("while the probe hangs")
 		hold <- struct{}{}
-		expect("when it goes on", "WATCHDOG=1")
+		expect("when the probe returns", "WATCHDOG=1")
 		fail(errors.New("no answer"))
 		time.Sleep(time.Minute)
 		expect("while the probe fails")
@@ -100,11 +100,11 @@ func TestNewSupervisor_ReadsTheEnvironment(t *testing.T) {
 		t.Errorf("without a manager: %v, %v", s, err)
 	}
 	if _, _, err := newSupervisor([]string{"NOTIFY_SOCKET=" + path + "-gone"}, nil, nil); err == nil {
-		t.Error("a socket that is not there was taken")
+		t.Error("a missing socket was accepted")
 	}
 }
 
-func TestAnswers_WantsAnAnswer(t *testing.T) {
+func TestHTTPProbe_RequiresAResponse(t *testing.T) {
 	listener, err := net.Listen("tcp", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)
@@ -112,23 +112,23 @@ func TestAnswers_WantsAnAnswer(t *testing.T) {
 	var status atomic.Int64
 	web := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) })}
 	go func() { _ = web.Serve(listener) }()
-	probe := answers(listener.Addr(), time.Minute)
+	probe := httpProbe(listener.Addr(), time.Minute)
 	for code, want := range map[int]bool{200: true, 503: true, 500: false, 404: false} {
 		status.Store(int64(code))
 		if (probe(t.Context()) == nil) != want {
-			t.Errorf("%d: a sign of life is not %s", code, strconv.FormatBool(want))
+			t.Errorf("status %d: success of the probe is not %s", code, strconv.FormatBool(want))
 		}
 	}
 	web.Close()
 	if probe(t.Context()) == nil {
-		t.Error("a closed listener counts as alive")
+		t.Error("the probe of a closed listener succeeded")
 	}
-	mute, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never responds
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer mute.Close()
-	if answers(mute.Addr(), 10*time.Millisecond)(t.Context()) == nil {
-		t.Error("a listener that does not answer counts as alive")
+	defer silent.Close()
+	if httpProbe(silent.Addr(), 10*time.Millisecond)(t.Context()) == nil {
+		t.Error("the probe of a silent listener succeeded")
 	}
 }
