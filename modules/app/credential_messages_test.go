@@ -11,9 +11,8 @@ import (
 	"kontor/store"
 )
 
-// All addresses that a user has get a message about a changed credential, in the language of the user, and not the whole of
-// its value.
-func TestCredentials_AllAddressesGetAMessage(t *testing.T) {
+// A message about a new credential goes to all addresses of the user, in their language, and masks the value.
+func TestCredentials_NotifyAllAddressesOfTheUser(t *testing.T) {
 	s := servertest.Start(t)
 	s.WritesBehind()
 	u := s.User(access.Customer)

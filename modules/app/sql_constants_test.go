@@ -17,12 +17,12 @@ import (
 var (
 	spaces    = regexp.MustCompile(`\s+`)
 	statement = regexp.MustCompile(`^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\s`)
-	verbs     = regexp.MustCompile(`%[a-z]`) // of fmt: what is put together at run time is no constant
+	verbs     = regexp.MustCompile(`%[a-z]`) // of fmt: a text that is completed at run time
 )
 
-// constantStatements gives the statements that the sources of the modules hold as constants, without those that are
-// already part of a known one: what a day does not come to, such as the way through a failure. One that ends within a
-// parenthesis goes on at run time and is left out.
+// constantStatements returns the statements that the modules declare as constants, without those that known contains. The
+// scenario of a day does not reach them; most handle failures. Texts that are completed at run time, such as those that end
+// inside a parenthesis, are left out.
 func constantStatements(t *testing.T, known []string) []string {
 	t.Helper()
 	all := oneLine(strings.Join(known, ";"))
@@ -41,7 +41,7 @@ func constantStatements(t *testing.T, known []string) []string {
 					found[text] = true
 				}
 				_, sum := e.(*ast.BinaryExpr)
-				return !sum // a part of a sum is no statement
+				return !sum // an operand of a concatenation is no statement
 			})
 		}
 	}
@@ -50,11 +50,11 @@ func constantStatements(t *testing.T, known []string) []string {
 
 func oneLine(text string) string { return strings.TrimSpace(spaces.ReplaceAllString(text, " ")) }
 
-// sources parses the packages of this directory and below it, tests aside.
+// sources parses the packages of all modules, without tests.
 func sources(t *testing.T) map[string][]*ast.File {
 	t.Helper()
 	packages, set := map[string][]*ast.File{}, token.NewFileSet()
-	err := filepath.WalkDir(".", func(name string, _ fs.DirEntry, err error) error {
+	err := filepath.WalkDir("..", func(name string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			return err
 		}
@@ -90,7 +90,7 @@ func constantsOf(files []*ast.File) constants {
 	return c
 }
 
-// text is the value of an expression of literals and constants.
+// text returns the value of an expression of literals and constants.
 func (c constants) text(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:

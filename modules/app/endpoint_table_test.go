@@ -16,14 +16,14 @@ import (
 	"kontor/store"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "refresh the golden file")
 
 const golden = "../../testdata/endpoints.golden"
 
-// roleNames are how the golden file names the built-in roles.
+// roleNames maps the built-in roles to their names in the golden file.
 var roleNames = map[string]string{access.Advisor: "advisor", access.Customer: "customer", access.Registrant: "registrant"}
 
-func TestTable_IsTheGoldenOne(t *testing.T) {
+func TestTable_MatchesTheGoldenFile(t *testing.T) {
 	s := servertest.Start(t)
 	var b strings.Builder
 	for _, e := range s.Table() {
@@ -43,18 +43,18 @@ func TestTable_IsTheGoldenOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b.String() != string(want) {
-		t.Errorf("the table of endpoints has changed; look at the difference and run the test with -update:\n%s", b.String())
+		t.Errorf("the table of endpoints has changed; run \"make golden\" and review the difference:\n%s", b.String())
 	}
 }
 
 var pathName = regexp.MustCompile(`\{\w+\}`)
 
-// somewhere fills the names of a path with ids that do not exist.
-func somewhere(path string) string { return pathName.ReplaceAllString(path, store.NewID()) }
+// withUnknownIDs replaces the parameters of a path with ids that do not exist.
+func withUnknownIDs(path string) string { return pathName.ReplaceAllString(path, store.NewID()) }
 
-func TestTable_RefusesStrangersAndUsersWithoutAGrant(t *testing.T) {
+func TestTable_RejectsAnonymousCallersAndUsersWithoutAGrant(t *testing.T) {
 	s := servertest.Start(t)
-	powerless := s.User()
+	ungranted := s.User()
 	for _, e := range s.Table() {
 		t.Run(e.Key(), func(t *testing.T) {
 			switch {
@@ -63,18 +63,18 @@ func TestTable_RefusesStrangersAndUsersWithoutAGrant(t *testing.T) {
 			case e.Access.TakesAPIKey():
 				expect(t, s.Anonymous(), e, 401, apierr.Unauthorized)
 				expect(t, s.Anonymous().With("X-API-Key", "nobody-made-this-key"), e, 401, apierr.Unauthorized)
-				expect(t, powerless, e, 401, apierr.Unauthorized)
+				expect(t, ungranted, e, 401, apierr.Unauthorized)
 				return
 			}
 			expect(t, s.Anonymous(), e, 401, apierr.Unauthorized)
 			expect(t, s.Anonymous().With("Authorization", "Bearer nonsense"), e, 401, apierr.Unauthorized)
 			expect(t, s.Keyed(), e, 401, apierr.Unauthorized)
-			expect(t, powerless, e, 403, apierr.NoAccess)
+			expect(t, ungranted, e, 403, apierr.NoAccess)
 		})
 	}
 }
 
-// expect asks for the error in every language.
+// expect checks that an endpoint returns the error in every language.
 func expect(t *testing.T, c *servertest.Client, e endpoint.Endpoint, status int, kind apierr.Kind) {
 	t.Helper()
 	texts, err := locales.Load()
@@ -82,7 +82,7 @@ func expect(t *testing.T, c *servertest.Client, e endpoint.Endpoint, status int,
 		t.Fatal(err)
 	}
 	for _, lang := range locales.Languages() {
-		answer := c.With("Accept-Language", lang).Do(e.Method, somewhere(e.Path), nil)
+		answer := c.With("Accept-Language", lang).Do(e.Method, withUnknownIDs(e.Path), nil)
 		body := answer.JSON(t)
 		if answer.Status != status || body["code"] != kind.Code || body["status"] != float64(status) || body["class"] != "business" {
 			t.Errorf("%s: got %d %s, want %d %s", lang, answer.Status, answer.Body, status, kind.Code)
@@ -93,7 +93,7 @@ func expect(t *testing.T, c *servertest.Client, e endpoint.Endpoint, status int,
 	}
 }
 
-func TestTable_TellsTheRightMethods(t *testing.T) {
+func TestTable_ListsTheAllowedMethods(t *testing.T) {
 	s := servertest.Start(t)
 	methods := map[string]map[string]bool{}
 	for _, e := range s.Table() {
@@ -107,7 +107,7 @@ func TestTable_TellsTheRightMethods(t *testing.T) {
 			if known[method] {
 				continue
 			}
-			answer := s.Anonymous().Do(method, somewhere(path), nil)
+			answer := s.Anonymous().Do(method, withUnknownIDs(path), nil)
 			if answer.Status != 405 {
 				t.Errorf("%s %s: got %d %s, want 405", method, path, answer.Status, answer.Body)
 			}
@@ -120,7 +120,7 @@ func TestTable_TellsTheRightMethods(t *testing.T) {
 	}
 }
 
-func TestCatalogue_IsWordedInEveryLanguage(t *testing.T) {
+func TestCatalogue_HasTextsInEveryLanguage(t *testing.T) {
 	texts, err := locales.Load()
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ func TestAlive_HangsWithTheWriter(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-alive:
-			t.Fatalf("alive while the writer is held: %v", err)
+			t.Fatalf("Alive returned %v while the writer hangs", err)
 		default:
 		}
 		close(hold)

@@ -19,29 +19,27 @@ import (
 	"kontor/store"
 )
 
-// Proofs are the record types that the audit trail proves. Notices, notifications and deliveries are messages about records
-// and not covered; neither is what a module lists at its own Proofs.
+// Proofs returns the record types that the audit trail covers. Notifications and deliveries are messages about records and
+// are not covered; nor are the exceptions that the Proofs of a module lists.
 func Proofs() []records.Proof {
 	return slices.Concat(directory.Proofs(), auth.Proofs(), rbac.Proofs(), customers.Proofs(), personas.Proofs(), payers.Proofs(),
 		chats.Proofs(), tasks.Proofs(), profile.Proofs())
 }
 
-// Entries of an earlier version digest records in another form, or say nothing about them. A database has an entry with
-// formID when all its records have been digested in the present form: what came before it is not compared. The entry is
-// part of the chain, so that nobody can take it away to have changed records digested anew.
+// Earlier versions digested records in another form, or not at all. An upgrade writes an entry with the digest of each
+// record, between an entry with formBegun and one with formID. Entries before these are not compared. Both are part of the
+// hash chain: they cannot be deleted to have manipulated records digested again.
 const (
 	formType  = "audit"
 	formID    = "record-form-1"
-	formBegun = formID + "/begun" // the entry before the first that digests a record anew
-
-	selectForm = `SELECT COALESCE(MAX(seq), 0) FROM audit_entries WHERE rec_id = $1 AND rec_type = $2`
+	formBegun = formID + "/begun"
 )
 
-// ErrOldForm says that the records of a database cannot be compared yet.
-var ErrOldForm = errors.New("the records were digested by an earlier version; start Kontor once, which digests them anew")
+// ErrOldForm reports that the records of a database cannot be compared before the upgrade of their digests.
+var ErrOldForm = errors.New("the records were digested by an earlier version; start the server once to upgrade the digests")
 
-// CheckRecords compares every record with the audit trail and reports how many there are. The error is a *records.Break
-// for the first that differs, or ErrOldForm.
+// CheckRecords compares every record with the audit trail and returns the number of records. The error is a *records.Break
+// for the first record that differs, or ErrOldForm.
 func CheckRecords(ctx context.Context, e *store.Evidence) (compared int64, err error) {
 	since, err := formSince(ctx, e)
 	if err != nil {
@@ -53,47 +51,47 @@ func CheckRecords(ctx context.Context, e *store.Evidence) (compared int64, err e
 	return records.Check(ctx, e, Proofs(), since)
 }
 
-// formSince is the entry from which on all entries have the present form, or 0.
+// formSince returns the number of the entry since which all entries have the present form, or 0 before the upgrade.
 func formSince(ctx context.Context, q store.Querier) (seq int64, err error) {
-	var begun int64
-	if err = q.QueryRow(ctx, selectForm, formID, formType).Scan(&seq); err != nil || seq == 0 {
+	seq, err = store.LastAuditEntry(ctx, q, formType, formID)
+	if err != nil || seq == 0 {
 		return 0, err
 	}
-	err = q.QueryRow(ctx, selectForm, formBegun, formType).Scan(&begun)
+	begun, err := store.LastAuditEntry(ctx, q, formType, formBegun)
 	if begun > 0 {
 		seq = begun
 	}
 	return seq, err
 }
 
-// digestBatch is how many records one transaction digests anew.
+// digestBatch is the number of records that one transaction of the upgrade digests.
 const digestBatch = 200
 
-// digestAnew leaves an entry for each record of a database from an earlier version, once: from then on it is what records
-// are compared with. A new database has none and gets only the note that it needs no more.
-func (m *Modules) digestAnew(ctx context.Context) error {
+// upgradeDigests writes an audit entry with the digest of each record of a database from an earlier version. It does so
+// once. For a new database it writes only the entries that mark the upgrade as done.
+func (m *Modules) upgradeDigests(ctx context.Context) error {
 	since, err := formSince(ctx, m.DB)
 	if err != nil || since > 0 {
 		return err
 	}
-	if err := m.noteForm(ctx, formBegun); err != nil {
+	if err := m.auditForm(ctx, formBegun); err != nil {
 		return err
 	}
 	total := 0
 	for _, p := range Proofs() {
 		n, err := m.digestType(ctx, p)
 		if err != nil {
-			return fmt.Errorf("digest %s anew: %w", p.Type, err)
+			return fmt.Errorf("upgrade the digests of %s: %w", p.Type, err)
 		}
 		total += n
 	}
 	if total > 0 {
-		m.Log.Info("the records of an earlier version were digested for the audit trail", "records", total)
+		m.Log.Info("upgraded the digests of the records of an earlier version", "records", total)
 	}
-	return m.noteForm(ctx, formID)
+	return m.auditForm(ctx, formID)
 }
 
-func (m *Modules) noteForm(ctx context.Context, id string) error {
+func (m *Modules) auditForm(ctx context.Context, id string) error {
 	return m.DB.InTx(ctx, func(tx *store.Tx) error {
 		tx.Audit(store.AuditEntry{Actor: store.NilID, Action: "audit.form", RecType: formType, RecID: id})
 		return nil

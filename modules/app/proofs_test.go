@@ -13,8 +13,8 @@ import (
 	"kontor/store/storetest"
 )
 
-// checked compares the records of a database in use, and returns how many there are.
-func checked(t *testing.T, dir string) (compared int64, err error) {
+// checkRecords compares the records of a database with its audit trail and returns their number.
+func checkRecords(t *testing.T, dir string) (compared int64, err error) {
 	t.Helper()
 	_, err = store.CheckWith(t.Context(), store.Options{Dir: dir}, func(ctx context.Context, e *store.Evidence) (err error) {
 		compared, err = app.CheckRecords(ctx, e)
@@ -23,15 +23,15 @@ func checked(t *testing.T, dir string) (compared int64, err error) {
 	return compared, err
 }
 
-// A database of an earlier version has its records digested once. What is changed afterwards is not digested anew.
-func TestStart_DigestsTheRecordsOfAnEarlierVersion(t *testing.T) {
+// The upgrade runs once: a record that is manipulated afterwards is not digested again.
+func TestStart_UpgradesTheDigestsOfAnEarlierVersion(t *testing.T) {
 	dir := storetest.Dir(t)
 	db, err := store.Open(t.Context(), store.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	userID, gone := store.NewID(), store.NewID()
+	userID, deletedID := store.NewID(), store.NewID()
 	exec := func(statements ...string) {
 		t.Helper()
 		err := db.InTx(t.Context(), func(tx *store.Tx) error {
@@ -40,9 +40,9 @@ func TestStart_DigestsTheRecordsOfAnEarlierVersion(t *testing.T) {
 					return err
 				}
 			}
-			// As earlier versions did: another form, and nothing about most.
+			// Earlier versions digested in another form, and most records not at all.
 			tx.Audit(store.AuditEntry{Action: "users.create", RecType: "users", RecID: userID, After: "another form"})
-			tx.Audit(store.AuditEntry{Action: "tasks.create", RecType: "tasks", RecID: gone, After: "another form"})
+			tx.Audit(store.AuditEntry{Action: "tasks.create", RecType: "tasks", RecID: deletedID, After: "another form"})
 			return nil
 		})
 		if err != nil {
@@ -50,7 +50,7 @@ func TestStart_DigestsTheRecordsOfAnEarlierVersion(t *testing.T) {
 		}
 	}
 	exec(`INSERT INTO users (id, status, language, created_at, created_by, modified_at, modified_by) VALUES ('` + userID + `', 'active', 'en', 0, '', 0, '')`)
-	if _, err := checked(t, dir); !errors.Is(err, app.ErrOldForm) {
+	if _, err := checkRecords(t, dir); !errors.Is(err, app.ErrOldForm) {
 		t.Fatalf("before the start: %v", err)
 	}
 	start := func() {
@@ -65,7 +65,7 @@ func TestStart_DigestsTheRecordsOfAnEarlierVersion(t *testing.T) {
 		}
 	}
 	start()
-	if n, err := checked(t, dir); err != nil || n < 100 { // the user, the roles and their first grants
+	if n, err := checkRecords(t, dir); err != nil || n < 100 { // the user, the roles and their first grants
 		t.Fatalf("after the start: %d records, %v", n, err)
 	}
 	err = db.InTx(t.Context(), func(tx *store.Tx) error {
@@ -77,7 +77,7 @@ func TestStart_DigestsTheRecordsOfAnEarlierVersion(t *testing.T) {
 	}
 	start()
 	var broken *records.Break
-	if _, err := checked(t, dir); !errors.As(err, &broken) || broken.Type != "users" || broken.ID != userID {
-		t.Errorf("a record that was changed between two starts: %v", err)
+	if _, err := checkRecords(t, dir); !errors.As(err, &broken) || broken.Type != "users" || broken.ID != userID {
+		t.Errorf("a record was manipulated between two starts: got %v", err)
 	}
 }

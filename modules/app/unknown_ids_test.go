@@ -10,7 +10,7 @@ import (
 	"kontor/server/servertest"
 )
 
-// validBodies are bodies that are right in every respect, for rows that read one: what is wrong is the id.
+// validBodies are valid bodies of requests, so that only the ids are wrong.
 var validBodies = map[string]string{
 	"PATCH /v1/users/{id}":                                                 `{"language": "de"}`,
 	"PUT /v1/users/{id}/password":                                          `{"old_password": "a long enough password 42", "password": "another long password 43"}`,
@@ -36,8 +36,8 @@ var validBodies = map[string]string{
 	"PATCH /v1/customers/{customer_id}/tasks/{id}/assignees/{assignee_id}": `{"status": "accepted"}`,
 }
 
-// otherwise are the rows that the specification lets answer an unknown id otherwise than with 404.
-var otherwise = map[string]struct {
+// exceptions are the endpoints whose answer for an unknown id is not 404 by the specification.
+var exceptions = map[string]struct {
 	status int
 	code   string // empty: no error
 }{
@@ -45,10 +45,10 @@ var otherwise = map[string]struct {
 	"DELETE /v1/notifications/{notification_id}":     {500, "common.database_error"},
 }
 
-// textNames are the {names} of paths that are no UUIDs.
+// textNames are the parameters of paths that are not UUIDs.
 var textNames = map[string]bool{"{name}": true, "{file}": true, "{size}": true}
 
-func TestIDs_MalformedOnesAreNamed(t *testing.T) {
+func TestIDs_MalformedOnesAreReported(t *testing.T) {
 	s := servertest.Start(t)
 	texts, err := locales.Load()
 	if err != nil {
@@ -60,7 +60,7 @@ func TestIDs_MalformedOnesAreNamed(t *testing.T) {
 				continue
 			}
 			for _, malformed := range []string{"17", "01a1fba6a53974768ef22ae6188b879c", "01a1fba6-a539-7476-8ef2-2ae6188b879z", "%7B01a1fba6-a539-7476-8ef2-2ae6188b879c%7D"} {
-				path := somewhere(strings.Replace(e.Path, "{"+name+"}", malformed, 1))
+				path := withUnknownIDs(strings.Replace(e.Path, "{"+name+"}", malformed, 1))
 				for _, lang := range locales.Languages() {
 					answer := s.Admin().With("Accept-Language", lang).Do(e.Method, path, validBody(e))
 					details, _ := answer.JSON(t)["details"].(map[string]any)
@@ -91,17 +91,17 @@ func TestIDs_UnknownOnesAreNotFound(t *testing.T) {
 		if len(endpoint.PathNames(e.Path)) == 0 || !e.Access.TakesBearer() || textNames[lastName(e.Path)] {
 			continue
 		}
-		// Everything unknown, and then only the last id, below a record that exists.
-		paths := []string{somewhere(e.Path)}
+		// First all ids are unknown, then only the last one, below an existing record.
+		paths := []string{withUnknownIDs(e.Path)}
 		for prefix, id := range known {
 			if below, ok := strings.CutPrefix(e.Path, prefix); ok && strings.Contains(below, "{") {
-				paths = append(paths, strings.Replace(prefix, lastName(prefix), id, 1)+somewhere(below))
+				paths = append(paths, strings.Replace(prefix, lastName(prefix), id, 1)+withUnknownIDs(below))
 			}
 		}
 		for _, path := range paths {
 			for _, lang := range locales.Languages() {
 				answer := s.Admin().With("Accept-Language", lang).Do(e.Method, path, validBody(e))
-				if special, ok := otherwise[e.Key()]; ok {
+				if special, ok := exceptions[e.Key()]; ok {
 					if answer.Status != special.status || special.code != "" && !strings.Contains(answer.Body, special.code) {
 						t.Errorf("%s %s: got %d %s, want %d %s", e.Method, path, answer.Status, answer.Body, special.status, special.code)
 					}
@@ -117,7 +117,7 @@ func TestIDs_UnknownOnesAreNotFound(t *testing.T) {
 	}
 }
 
-// declares reports whether a code is one of the faults of a row that mean "not found".
+// declares reports whether an endpoint declares an error code for status 404.
 func declares(e endpoint.Endpoint, code string) bool {
 	for _, kind := range e.Faults {
 		if kind.Status == 404 && kind.Code == code && kind != apierr.NotFound {
@@ -127,13 +127,13 @@ func declares(e endpoint.Endpoint, code string) bool {
 	return false
 }
 
-// lastName is the last {name} of a path.
+// lastName returns the last parameter of a path, with its braces.
 func lastName(path string) string {
 	all := pathName.FindAllString(path, -1)
 	return all[len(all)-1]
 }
 
-// existing makes records with others below them and gives their ids by the path of the record.
+// existing creates records that have sub-records, and returns their ids by path.
 func existing(t *testing.T, s *servertest.Server) map[string]string {
 	t.Helper()
 	made := func(path string, body any) string {
