@@ -4,15 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"golang.org/x/text/runes"
 	"golang.org/x/text/transform"
 	"golang.org/x/text/unicode/norm"
-
-	"unicode"
 )
 
-// region is a part of the country with its names. All are common; put together at random they are nobody's.
+// region is a part of the country with its common names. Random combinations of them are fictitious.
 type region struct {
 	language   string
 	first      []string
@@ -60,7 +59,7 @@ var regions = []region{
 	},
 }
 
-// identity is an invented person or business.
+// identity is a fictitious person or business.
 type identity struct {
 	language    string
 	first, last string
@@ -71,11 +70,11 @@ type identity struct {
 	business    bool
 }
 
-// pick gives one of several at random.
-func pick[T any](b *bank, list []T) T { return list[b.random.IntN(len(list))] }
+// pick returns a random element of a list.
+func pick[T any](b *builder, list []T) T { return list[b.random.IntN(len(list))] }
 
-// invent makes up somebody. German comes most often, as in the country.
-func (b *bank) invent() identity {
+// randomIdentity returns a random identity. Languages are as frequent as in the country.
+func (b *builder) randomIdentity() identity {
 	r := regions[[]int{0, 0, 0, 0, 0, 1, 1, 1, 2, 3}[b.random.IntN(10)]]
 	who := identity{language: r.language, first: pick(b, r.first), last: pick(b, r.last), nationality: "CHE",
 		street: fmt.Sprintf("%s %d", pick(b, r.streets), 1+b.random.IntN(80)), place: pick(b, r.places),
@@ -89,13 +88,13 @@ func (b *bank) invent() identity {
 	return who
 }
 
-// email is an address that reaches nobody (RFC 2606).
+// email returns an address in a reserved domain, which receives no mail (RFC 2606).
 func (i identity) email(n int) string {
 	local := strings.Trim(plain(i.first)+"."+plain(strings.Fields(i.last)[0]), ".")
 	return fmt.Sprintf("%s.%d@example.ch", local, n)
 }
 
-// plain takes accents off a name.
+// plain returns a name in lower case without accents, spaces and punctuation.
 func plain(name string) string {
 	folded, _, err := transform.String(transform.Chain(norm.NFD, runes.Remove(runes.In(unicode.Mn)), norm.NFC), strings.ToLower(name))
 	if err != nil {

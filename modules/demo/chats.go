@@ -1,30 +1,31 @@
 package demo
 
 import (
+	"context"
 	"net/http"
 	"time"
 )
 
-// thread is a chat and who takes part in it.
+// thread is a chat with its participants and its script.
 type thread struct {
 	id     string
 	people []*person
 	script []exchange
 }
 
-// exchange is what is said on one day, counted backwards from today.
+// exchange is the messages of one day.
 type exchange struct {
 	daysAgo int
 	lines   []line
 }
 
-// line is said by one of the people of a thread.
+// line is a message. Its author is an index into the people of the thread.
 type line struct {
 	by   int
 	text string
 }
 
-// scripts are the conversations of the bank. Those of today are in lately.go.
+// scripts are the messages of the chats. Those of today are in recent.go.
 var scripts = map[string][]exchange{
 	"team": {
 		{62, []line{{0, "Guten Morgen zusammen. Ab heute gilt die neue Checkliste für Firmenkunden."}, {1, "Merci, je l'ai lue. La partie sur les ayants droit est plus claire."},
@@ -59,20 +60,20 @@ var scripts = map[string][]exchange{
 	},
 }
 
-// talk opens the chats and lets them go on, each by its script.
-func (b *bank) talk(day int) error {
+// continueChats creates the chats, and sends the messages of a day by their scripts.
+func (b *builder) continueChats(ctx context.Context, day int) error {
 	if day == days-70 {
-		if err := b.openChats(); err != nil {
+		if err := b.createChats(ctx); err != nil {
 			return err
 		}
 	}
 	for i := range b.threads {
 		for _, e := range b.threads[i].script {
 			if e.daysAgo == days-day {
-				if err := b.say(&b.threads[i], e.lines); err != nil {
+				if err := b.sendMessages(ctx, &b.threads[i], e.lines); err != nil {
 					return err
 				}
-				if err := b.read(&b.threads[i]); err != nil {
+				if err := b.markRead(ctx, &b.threads[i]); err != nil {
 					return err
 				}
 			}
@@ -81,8 +82,8 @@ func (b *bank) talk(day int) error {
 	return nil
 }
 
-// openChats opens the conversations. Users have no names in the API, so a chat says in its metadata who is in it.
-func (b *bank) openChats() error {
+// createChats creates the chats. Their metadata hold the names of the participants.
+func (b *builder) createChats(ctx context.Context) error {
 	s := b.staff
 	for _, t := range []struct {
 		script, title string
@@ -110,42 +111,42 @@ func (b *bank) openChats() error {
 		if t.script == "support" {
 			metadata["support"] = true
 		}
-		var made idOf
-		if err := b.api.post(t.people[0], "/v1/chats", object{"participants": ids, "metadata": metadata}, &made); err != nil {
+		var created record
+		if err := b.api.post(ctx, t.people[0], "/v1/chats", object{"participants": ids, "metadata": metadata}, &created); err != nil {
 			return err
 		}
-		b.threads = append(b.threads, thread{id: made.ID, people: t.people, script: scripts[t.script]})
+		b.threads = append(b.threads, thread{id: created.ID, people: t.people, script: scripts[t.script]})
 	}
 	return nil
 }
 
-// say writes a few lines with a minute or two between them. Whoever writes has read what was written before.
-func (b *bank) say(t *thread, lines []line) error {
+// sendMessages sends messages at intervals of one to two minutes. Authors read the chat before they write.
+func (b *builder) sendMessages(ctx context.Context, t *thread, lines []line) error {
 	for i, l := range lines {
 		if i > 0 {
-			b.pass(time.Duration(50+b.random.IntN(90)) * time.Second)
+			b.advanceClock(time.Duration(50+b.random.IntN(90)) * time.Second)
 		}
 		author := t.people[l.by]
-		if err := b.readAs(t, author); err != nil {
+		if err := b.markReadAs(ctx, t, author); err != nil {
 			return err
 		}
-		if err := b.api.post(author, "/v1/chats/"+t.id+"/messages", object{"content": l.text}, nil); err != nil {
+		if err := b.api.post(ctx, author, "/v1/chats/"+t.id+"/messages", object{"content": l.text}, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// read lets everybody in a chat read all of it.
-func (b *bank) read(t *thread) error {
+// markRead marks a chat as read by all participants.
+func (b *builder) markRead(ctx context.Context, t *thread) error {
 	for _, p := range t.people {
-		if err := b.readAs(t, p); err != nil {
+		if err := b.markReadAs(ctx, t, p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *bank) readAs(t *thread, p *person) error {
-	return b.api.do(p, http.MethodPost, "/v1/chats/"+t.id+"/read", object{}, nil)
+func (b *builder) markReadAs(ctx context.Context, t *thread, p *person) error {
+	return b.api.do(ctx, p, http.MethodPost, "/v1/chats/"+t.id+"/read", object{}, nil)
 }

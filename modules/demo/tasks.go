@@ -1,15 +1,16 @@
 package demo
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 )
 
-// errand is something there is to do for a customer.
-type errand struct{ category, title, description string }
+// taskTemplate is the text of a task.
+type taskTemplate struct{ category, title, description string }
 
-// errands are what there is to do.
-var errands = []errand{
+// taskTemplates are the texts of the tasks.
+var taskTemplates = []taskTemplate{
 	{"sign", "Sign the framework agreement", "Two signatures are needed; the original stays with us."},
 	{"approve", "Approve the credit limit", "The request is for CHF 25'000; see the assessment in the file."},
 	{"update", "Bring the address up to date", "A letter came back from the post."},
@@ -28,6 +29,7 @@ var errands = []errand{
 	{"sign", "Sign the mortgage extension", "Five years fixed; the offer is valid until the end of the month."},
 }
 
+// The states that the tasks of the demo reach.
 const (
 	untouched = iota
 	begun
@@ -37,45 +39,45 @@ const (
 	canceled
 )
 
-// work gives out a task every few days. What is older has come to an end, what is recent is under way.
-func (b *bank) work(day int) error {
+// createTasks creates a task on every fifth day. Old tasks are closed, recent ones are open.
+func (b *builder) createTasks(ctx context.Context, day int) error {
 	if day < 20 || day%5 != 0 {
 		return nil
 	}
 	n := day / 5
-	end := []int{completed, completed, completed, declined, completed, completed, canceled}[n%7]
+	state := []int{completed, completed, completed, declined, completed, completed, canceled}[n%7]
 	if day > days-55 {
-		end = []int{halfway, untouched, begun, completed, untouched, halfway}[n%6]
+		state = []int{halfway, untouched, begun, completed, untouched, halfway}[n%6]
 	}
 	owner := b.staff[n%len(b.staff)]
 	others := []*person{b.staff[0], b.staff[1+n%3]}
 	if n%3 == 0 {
 		others[1] = b.admin
 	}
-	return b.give(owner, others, pick(b, b.customers), errands[n%len(errands)], n%6 == 1, end)
+	return b.createTask(ctx, owner, others, pick(b, b.customers), taskTemplates[n%len(taskTemplates)], n%6 == 1, state)
 }
 
-// give makes a task for a customer, assigns it, and takes it as far as it has come.
-func (b *bank) give(owner *person, to []*person, of customer, what errand, urgent bool, end int) error {
-	var made idOf
+// createTask creates a task for a customer, assigns it, and brings it to a state.
+func (b *builder) createTask(ctx context.Context, owner *person, to []*person, of customer, what taskTemplate, urgent bool, state int) error {
+	var created record
 	path := "/v1/customers/" + of.id + "/tasks"
-	if err := b.api.post(owner, path, object{"title": what.title, "category": what.category, "description": what.description,
-		"is_urgent": urgent, "weight": 1}, &made); err != nil {
+	if err := b.api.post(ctx, owner, path, object{"title": what.title, "category": what.category, "description": what.description,
+		"is_urgent": urgent, "weight": 1}, &created); err != nil {
 		return err
 	}
-	path += "/" + made.ID
+	path += "/" + created.ID
 	parts := make([]string, len(to))
 	for n, p := range to {
 		var assigned assignment
-		if err := b.api.post(owner, path+"/assignees", object{"user_id": p.id, "name": p.name, "weight": 2 + n*3}, &assigned); err != nil {
+		if err := b.api.post(ctx, owner, path+"/assignees", object{"user_id": p.id, "name": p.name, "weight": 2 + n*3}, &assigned); err != nil {
 			return err
 		}
 		parts[n] = path + "/assignees/" + assigned.find(p.id)
 	}
-	return b.proceed(owner, path, to, parts, end)
+	return b.advanceTask(ctx, owner, path, to, parts, state)
 }
 
-// assignment is the answer to an assignment: the assignee, or the task with all of them.
+// assignment is the response to an assignment: the assignee, or the task with all assignees.
 type assignment struct {
 	ID        string `json:"id"`
 	Assignees []struct {
@@ -93,15 +95,15 @@ func (a assignment) find(userID string) string {
 	return a.ID
 }
 
-// proceed lets a task come as far as it has come; parts are the assignments, one for each of the people.
-func (b *bank) proceed(owner *person, path string, people []*person, parts []string, end int) error {
+// advanceTask brings a task to a state. parts are the paths of the assignments, one per person.
+func (b *builder) advanceTask(ctx context.Context, owner *person, path string, people []*person, parts []string, state int) error {
 	status := func(s string) error {
-		return b.api.do(owner, http.MethodPatch, path+"/status", object{"status": s}, nil)
+		return b.api.do(ctx, owner, http.MethodPatch, path+"/status", object{"status": s}, nil)
 	}
 	part := func(n int, s string) error {
-		return b.api.do(people[n], http.MethodPatch, parts[n], object{"status": s, "task_completed": s == "completed"}, nil)
+		return b.api.do(ctx, people[n], http.MethodPatch, parts[n], object{"status": s, "task_completed": s == "completed"}, nil)
 	}
-	switch end {
+	switch state {
 	case untouched:
 		return nil
 	case declined:
@@ -112,7 +114,7 @@ func (b *bank) proceed(owner *person, path string, people []*person, parts []str
 	if err := status("in_progress"); err != nil {
 		return err
 	}
-	switch end {
+	switch state {
 	case begun:
 		return part(0, "accepted")
 	case halfway:
