@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"testing"
 
@@ -95,66 +94,5 @@ func TestInTx_RefusesWhenTooManyWait(t *testing.T) {
 	wg.Wait()
 	if n := db.Stats().Refused; n != 1 {
 		t.Errorf("%d refused, want 1", n)
-	}
-}
-
-func TestInTx_CancelledBeforeItsTurnNeverRuns(t *testing.T) {
-	db := open(t)
-	free := hold(t, db)
-	ctx, cancel := context.WithCancel(t.Context())
-	result := make(chan error)
-	go func() {
-		result <- db.InTx(ctx, func(*store.Tx) error {
-			t.Error("closure ran")
-			return nil
-		})
-	}()
-	for db.Stats().Queued == 0 {
-		runtime.Gosched()
-	}
-	cancel()
-	if err := <-result; !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
-	}
-	free()
-	// A later closure shows that the queue was worked through.
-	if err := db.InTx(t.Context(), func(*store.Tx) error { return nil }); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestAfterCommit_RunsInOrderOfTheCommits(t *testing.T) {
-	db := open(t)
-	ctx := t.Context()
-	free := hold(t, db)
-	var mu sync.Mutex
-	var order []int
-	var results []chan error
-	for i := range 20 {
-		results = append(results, enqueue(db, func(tx *store.Tx) error {
-			tx.AfterCommit(func() {
-				mu.Lock()
-				defer mu.Unlock()
-				order = append(order, i)
-				if i == 7 {
-					panic("a hook that panics")
-				}
-			})
-			return storetest.InsertRole(ctx, tx, fmt.Sprint(i))
-		}))
-	}
-	free()
-	for i, r := range results {
-		if err := <-r; err != nil {
-			t.Error(err)
-		}
-		mu.Lock()
-		if !slices.Contains(order, i) {
-			t.Errorf("InTx %d returned before its hook ran", i)
-		}
-		mu.Unlock()
-	}
-	if !slices.IsSorted(order) || len(order) != 20 {
-		t.Errorf("hooks ran in the order %v", order)
 	}
 }

@@ -2,9 +2,7 @@ package sqlite_test
 
 import (
 	"errors"
-	"fmt"
 	"runtime"
-	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -47,66 +45,6 @@ func TestInTx_FailingClosureRollsBackAlone(t *testing.T) {
 	}
 	if n, err := db.VerifyAudit(ctx); n != 0 || err != nil {
 		t.Errorf("%d audit entries, err %v: the failed closure left one", n, err)
-	}
-}
-
-func TestInTx_PanicReachesItsCallerOnly(t *testing.T) {
-	db := open(t)
-	ctx := t.Context()
-	free := hold(t, db)
-	good := enqueue(db, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "good") })
-	caught := make(chan any, 1)
-	go func() {
-		defer func() { caught <- recover() }()
-		db.InTx(ctx, func(tx *store.Tx) error {
-			storetest.InsertRole(ctx, tx, "bad")
-			panic("boom")
-		})
-	}()
-	free()
-	if v := <-caught; !strings.HasPrefix(fmt.Sprint(v), "boom") {
-		t.Errorf("caller got %v, want the panic", v)
-	}
-	if err := <-good; err != nil {
-		t.Error(err)
-	}
-	if n := storetest.CountRoles(t, db); n != 1 {
-		t.Errorf("%d rows, want 1", n)
-	}
-}
-
-func TestInTx_SurvivesGoexit(t *testing.T) {
-	db := open(t)
-	ctx := t.Context()
-	err := db.InTx(ctx, func(tx *store.Tx) error {
-		storetest.InsertRole(ctx, tx, "lost")
-		runtime.Goexit() // as t.FailNow does
-		return nil
-	})
-	if err == nil {
-		t.Error("no error for a closure that never returned")
-	}
-	if err := db.InTx(ctx, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "later") }); err != nil {
-		t.Errorf("the writer is gone: %v", err)
-	}
-	if n := storetest.CountRoles(t, db); n != 1 {
-		t.Errorf("%d rows, want 1", n)
-	}
-}
-
-func TestInTx_FailedStatementFailsTheClosure(t *testing.T) {
-	db := open(t)
-	ctx := t.Context()
-	err := db.InTx(ctx, func(tx *store.Tx) error {
-		storetest.InsertRole(ctx, tx, "a")
-		storetest.InsertRole(ctx, tx, "a") // its error is dropped
-		return nil
-	})
-	if !errors.Is(err, store.ErrDuplicate) {
-		t.Errorf("got %v, want ErrDuplicate", err)
-	}
-	if n := storetest.CountRoles(t, db); n != 0 {
-		t.Errorf("%d rows, want none", n)
 	}
 }
 
