@@ -49,7 +49,7 @@ func TestMemo_LoadsOncePerVersion(t *testing.T) {
 	}
 }
 
-// Whoever committed a row and then asks must be told of it, whatever others load at the same time.
+// A caller that has committed a row gets a number that includes it, whatever others load at the same time.
 func TestMemo_NeverOlderThanTheCallersOwnCommit(t *testing.T) {
 	db := storetest.Open(t)
 	ctx := t.Context()

@@ -20,7 +20,7 @@ type upper struct{ value any }
 
 func (u *upper) Scan(v any) error { u.value = v; return nil }
 
-func TestScan_Kinds(t *testing.T) {
+func TestScan_Types(t *testing.T) {
 	db := storetest.Open(t)
 	ctx := t.Context()
 	var (
@@ -83,7 +83,7 @@ func TestQueryRow_NoRow(t *testing.T) {
 	}
 }
 
-func TestQuery_RefusesWrongArguments(t *testing.T) {
+func TestQuery_RejectsWrongArguments(t *testing.T) {
 	db := storetest.Open(t)
 	ctx := t.Context()
 	for name, run := range map[string]func() error{
@@ -111,7 +111,7 @@ func TestQuery_RepeatedParameterAndLargeArguments(t *testing.T) {
 	for i := range long {
 		long[i] = byte('a' + i%26)
 	}
-	for range 3 { // with a buffer that grows, is dropped and grows again
+	for range 3 { // the buffer grows, is freed and grows again
 		var a, b, c, empty string
 		err := db.QueryRow(t.Context(), `SELECT $1, $2, $1, $3`, string(long), "short", "").Scan(&a, &b, &c, &empty)
 		if err != nil || a != string(long) || c != a || b != "short" || empty != "" {
@@ -137,7 +137,7 @@ func TestQuery_EndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestRows_GiveTheReaderBack(t *testing.T) {
+func TestRows_ReturnTheReader(t *testing.T) {
 	db := storetest.Open(t)
 	ctx := t.Context()
 	for range 50 { // far more than there are readers
@@ -154,7 +154,7 @@ func TestRows_GiveTheReaderBack(t *testing.T) {
 	}
 }
 
-func TestTx_IsDeadAfterItsClosure(t *testing.T) {
+func TestTx_IsClosedAfterItsFunction(t *testing.T) {
 	db := storetest.Open(t)
 	ctx := t.Context()
 	var kept *store.Tx

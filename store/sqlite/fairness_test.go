@@ -11,7 +11,7 @@ import (
 	"kontor/store/sqlite"
 )
 
-// by gives a context of a caller.
+// by returns a context of a caller.
 func by(t *testing.T, caller string) context.Context {
 	return context.WithValue(t.Context(), store.CallerKey{}, caller)
 }
@@ -34,9 +34,8 @@ func slow(ctx context.Context, t *testing.T, db *store.DB, n int) (results chan 
 	return results
 }
 
-// Alone, a caller may use all readers for as long as it likes. What the program does for itself, without a caller, is
-// never ended for others.
-func TestReaders_ShareBindsOnlyCallersThatKeepOthersWaiting(t *testing.T) {
+// While no other caller waits, one caller may use all readers without a limit. Queries without a caller are never ended.
+func TestReaders_OnlyCallersThatBlockOthersAreLimited(t *testing.T) {
 	for holder, waits := range map[string]string{"greedy": "greedy", "": "user"} {
 		t.Run("held by "+holder, func(t *testing.T) {
 			db := open(t)
@@ -66,8 +65,8 @@ func TestReaders_ShareBindsOnlyCallersThatKeepOthersWaiting(t *testing.T) {
 	}
 }
 
-// The queries of one caller that may wait are bounded, and those of others are not refused for them.
-func TestReaders_BoundTheLineOfOneCaller(t *testing.T) {
+// The waiting queries of one caller are bounded, which does not affect other callers.
+func TestReaders_BoundTheWaitingQueriesOfOneCaller(t *testing.T) {
 	db := open(t)
 	var held []*store.Rows
 	for range sqlite.Readers {

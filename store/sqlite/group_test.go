@@ -13,12 +13,11 @@ import (
 	"kontor/store/storetest"
 )
 
-// hold keeps the writer busy in a closure until the function it gives is called, which waits for the
-// closure's end.
+// hold keeps the writer busy in a job until the returned function is called, which waits for the end of the job.
 func hold(t *testing.T, db *store.DB) (free func()) {
 	t.Helper()
 	begun, end, done := make(chan struct{}), make(chan struct{}), make(chan error)
-	begin := sync.OnceFunc(func() { close(begun) }) // the closure may run twice
+	begin := sync.OnceFunc(func() { close(begun) }) // the job may run twice
 	go func() {
 		done <- db.InTx(context.Background(), func(*store.Tx) error {
 			begin()
@@ -30,12 +29,12 @@ func hold(t *testing.T, db *store.DB) (free func()) {
 	return sync.OnceFunc(func() {
 		close(end)
 		if err := <-done; err != nil {
-			t.Errorf("closure that held the writer: %v", err)
+			t.Errorf("job that held the writer: %v", err)
 		}
 	})
 }
 
-// enqueue calls InTx in a goroutine of its own and returns once the closure waits in the queue.
+// enqueue calls InTx in a goroutine of its own and returns when the job waits in the queue.
 func enqueue(db *store.DB, fn func(tx *store.Tx) error) (result chan error) {
 	result = make(chan error, 1)
 	before := db.Stats().Queued
@@ -70,7 +69,7 @@ func TestInTx_CommitsInGroups(t *testing.T) {
 	}
 }
 
-func TestInTx_RefusesWhenTooManyWait(t *testing.T) {
+func TestInTx_RejectsWhenTooManyWait(t *testing.T) {
 	db := open(t)
 	ctx := t.Context()
 	free := hold(t, db)

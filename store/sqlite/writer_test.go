@@ -11,7 +11,7 @@ import (
 	"kontor/store/storetest"
 )
 
-func TestInTx_FailingClosureRollsBackAlone(t *testing.T) {
+func TestInTx_FailedJobIsUndoneAlone(t *testing.T) {
 	db := open(t)
 	ctx := t.Context()
 	refused := errors.New("refused")
@@ -22,7 +22,7 @@ func TestInTx_FailingClosureRollsBackAlone(t *testing.T) {
 			return err
 		}
 		tx.Audit(store.AuditEntry{Action: "bad"})
-		tx.AfterCommit(func() { t.Error("hook of a closure that failed was called") })
+		tx.AfterCommit(func() { t.Error("hook of a job that failed was called") })
 		return refused
 	})
 	alsoGood := enqueue(db, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "also good") })
@@ -32,7 +32,7 @@ func TestInTx_FailingClosureRollsBackAlone(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-bad; !errors.Is(err, refused) {
-		t.Errorf("got %v, want the closure's own error", err)
+		t.Errorf("got %v, want the job's own error", err)
 	}
 	if err := <-alsoGood; err != nil {
 		t.Error(err)
@@ -44,11 +44,11 @@ func TestInTx_FailingClosureRollsBackAlone(t *testing.T) {
 		t.Errorf("%d rows, want 2", n)
 	}
 	if n, err := db.VerifyAudit(ctx); n != 0 || err != nil {
-		t.Errorf("%d audit entries, err %v: the failed closure left one", n, err)
+		t.Errorf("%d audit entries, err %v: the failed job left one", n, err)
 	}
 }
 
-func TestClose_AnswersWhatItTookInAndRefusesTheRest(t *testing.T) {
+func TestClose_AnswersAcceptedJobsAndRejectsOthers(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	db := open(t)
 	ctx := t.Context()
@@ -74,7 +74,7 @@ func TestClose_AnswersWhatItTookInAndRefusesTheRest(t *testing.T) {
 	}
 }
 
-func TestCheckpoint_ComesWhenNothingIsWritten(t *testing.T) {
+func TestCheckpoint_RunsWhenNothingIsWritten(t *testing.T) {
 	db := open(t)
 	ctx := t.Context()
 	if err := db.InTx(ctx, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "a") }); err != nil {
