@@ -145,11 +145,16 @@ var values = map[string]func(*testing.T, *database){
 		}
 	},
 	"LIKE distinguishes case": func(t *testing.T, db *database) {
-		var same, other bool
-		none(t, "read", db.queryRow(t.Context(), `SELECT 'abc' LIKE 'ab%', 'ABC' LIKE 'ab%'`).Scan(&same, &other))
-		if !same || other {
-			t.Errorf("same case %v, other case %v", same, other)
+		compare := func(s engine.Source) error {
+			var same, other bool
+			err := query.NewRow(t.Context(), s, `SELECT 'abc' LIKE 'ab%', 'ABC' LIKE 'ab%'`, nil).Scan(&same, &other)
+			if !same || other {
+				t.Errorf("same case %v, other case %v", same, other)
+			}
+			return err
 		}
+		none(t, "read", compare(db.Engine))
+		none(t, "read in a job", db.Write(t.Context(), func(tx engine.Tx) error { return compare(tx) }))
 	},
 }
 

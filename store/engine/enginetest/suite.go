@@ -29,7 +29,7 @@ type Open func(context.Context, engine.Config) (engine.Engine, engine.Report, er
 // Run runs all tests of the contract, each on a database of its own.
 func Run(t *testing.T, open Open) {
 	for _, group := range []map[string]func(*testing.T, *database){
-		atomicity, durability, groups, hooks, deadlines, nesting, errorKinds, values, reading, fairness, versions, lifecycle, ledgers,
+		atomicity, durability, groups, hooks, deadlines, nesting, errorKinds, values, reading, fairness, versions, lifecycle, opening, ledgers,
 	} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) { test(t, newDatabase(t, open)) })
