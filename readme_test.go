@@ -18,13 +18,13 @@ import (
 
 var update = flag.Bool("update", false, "write the generated parts of the README anew")
 
-// example is a block of commands in the README with the answer that it shows behind them.
+// example is a block of commands in a document with the response that the document shows.
 type example struct {
 	line           int
 	commands, want string
 }
 
-// examples finds the blocks of shell commands, each with the block of JSON that follows it before the next.
+// examples returns the blocks of shell commands. The block of JSON after a block is its expected response.
 func examples(readme string) []example {
 	var found []example
 	var block strings.Builder
@@ -98,7 +98,7 @@ func runExamples(t *testing.T, document string) {
 
 var space = regexp.MustCompile(`\s+`)
 
-// shows compares an answer with how the README shows it: without regard to white space, and with … for any text.
+// shows compares a response with its form in a document. White space is ignored, and … matches any text.
 func shows(shown, got string) bool {
 	parts := strings.Split(space.ReplaceAllString(shown, ""), "…")
 	for i := range parts {
@@ -118,7 +118,7 @@ func TestReadme_NamesTheTwoCommands(t *testing.T) {
 	}
 }
 
-// settingsTable is the table of the README.
+// settingsTable returns the table of settings for the README.
 func settingsTable() string {
 	var b strings.Builder
 	b.WriteString("| Setting | Default | Meaning |\n|---|---|---|\n")
