@@ -46,7 +46,7 @@ func TestInTx_RejectsCallsFromWithinItself(t *testing.T) {
 				var nested error
 				err := db.InTx(outer, func(tx *store.Tx) error {
 					nested = run(ctx)
-					return newRole(outer, tx, call+which)
+					return storetest.InsertRole(outer, tx, call+which)
 				})
 				if !errors.Is(nested, store.ErrNested) || store.Temporary(nested) {
 					t.Errorf("got %v, want ErrNested", nested)
@@ -57,7 +57,7 @@ func TestInTx_RejectsCallsFromWithinItself(t *testing.T) {
 			})
 		}
 	}
-	if n := countRoles(t, db); n != len(calls)*len(contexts) {
+	if n := storetest.CountRoles(t, db); n != len(calls)*len(contexts) {
 		t.Errorf("%d rows, want %d", n, len(calls)*len(contexts))
 	}
 }
@@ -74,7 +74,7 @@ func TestAfterCommit_RejectsWritesAndLetsRead(t *testing.T) {
 			})
 			read = db.QueryRow(context.Background(), "SELECT 1").Scan(new(int))
 		})
-		return newRole(t.Context(), tx, "a")
+		return storetest.InsertRole(t.Context(), tx, "a")
 	})
 	if err != nil || read != nil {
 		t.Errorf("the write: %v, the read after it: %v", err, read)
@@ -82,7 +82,7 @@ func TestAfterCommit_RejectsWritesAndLetsRead(t *testing.T) {
 	if !errors.Is(written, store.ErrNested) {
 		t.Errorf("the write after the commit got %v, want ErrNested", written)
 	}
-	if err := db.InTx(t.Context(), func(tx *store.Tx) error { return newRole(t.Context(), tx, "b") }); err != nil {
+	if err := db.InTx(t.Context(), func(tx *store.Tx) error { return storetest.InsertRole(t.Context(), tx, "b") }); err != nil {
 		t.Errorf("a later write: %v", err)
 	}
 }

@@ -161,7 +161,7 @@ func TestTx_NestedRunsOfOneStatement(t *testing.T) {
 	var leaked *store.Rows
 	err := db.InTx(ctx, func(tx *store.Tx) error {
 		for i := range 3 {
-			if err := newRole(ctx, tx, fmt.Sprint(i)); err != nil {
+			if err := storetest.InsertRole(ctx, tx, fmt.Sprint(i)); err != nil {
 				return err
 			}
 		}
@@ -212,8 +212,8 @@ func TestTx_ReturningAndChanged(t *testing.T) {
 	ctx := t.Context()
 	before := db.Version("roles")
 	err := db.InTx(ctx, func(tx *store.Tx) error {
-		newRole(ctx, tx, "a")
-		newRole(ctx, tx, "b")
+		storetest.InsertRole(ctx, tx, "a")
+		storetest.InsertRole(ctx, tx, "b")
 		n, err := tx.Exec(ctx, `UPDATE roles SET version = version + 1 WHERE version = $1`, 1)
 		if n != 2 {
 			t.Errorf("%d changed, want 2", n)
@@ -247,7 +247,7 @@ func TestView_SeesOneState(t *testing.T) {
 			return n
 		}
 		before := count()
-		if err := db.InTx(ctx, func(tx *store.Tx) error { return newRole(ctx, tx, "a") }); err != nil {
+		if err := db.InTx(ctx, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "a") }); err != nil {
 			return err
 		}
 		if n := count(); n != before {
@@ -258,7 +258,7 @@ func TestView_SeesOneState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := countRoles(t, db); n != 1 {
+	if n := storetest.CountRoles(t, db); n != 1 {
 		t.Errorf("%d rows after the view, want 1", n)
 	}
 }

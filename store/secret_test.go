@@ -43,13 +43,13 @@ func TestSeal_OpensInItsPlaceOnly(t *testing.T) {
 
 func TestKeys_DifferByPurposeAndStayTheSame(t *testing.T) {
 	dir := storetest.Dir(t)
-	db := openDir(t, dir)
+	db := storetest.OpenDir(t, dir)
 	a, b, d := db.Keyed("a", []byte("x")), db.Keyed("b", []byte("x")), db.DeriveKey("a", 32)
 	if bytes.Equal(a, b) || bytes.Equal(a, d) || len(d) != 32 || len(db.DeriveKey("a", 64)) != 64 {
 		t.Error("keys of different purposes are the same")
 	}
 	db.Close()
-	db = openDir(t, dir)
+	db = storetest.OpenDir(t, dir)
 	if !bytes.Equal(a, db.Keyed("a", []byte("x"))) || !bytes.Equal(d, db.DeriveKey("a", 32)) {
 		t.Error("keys changed with a restart")
 	}

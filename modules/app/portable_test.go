@@ -18,7 +18,7 @@ import (
 // sqliteOnly are the statements that PostgreSQL refuses, by words of theirs that no other has, with the reason why they
 // stay as they are.
 var sqliteOnly = map[string]string{
-	"sqlite_schema": "triggers are written differently for every engine, and so is the look at them; both are in store/dialect.go",
+	"sqlite_schema": "triggers are written differently for every engine, and so is the look at them; both are in store/sqlite/triggers.go",
 }
 
 // TestPortable_PostgreSQLTakesTheSQL has PostgreSQL run all migrations and compile every statement of a day, and

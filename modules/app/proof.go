@@ -17,6 +17,7 @@ import (
 	"kontor/modules/rbac"
 	"kontor/modules/tasks"
 	"kontor/store"
+	"kontor/store/audittrail"
 )
 
 // Proofs are the record types that the audit trail proves. Notices, notifications and deliveries are messages about records
@@ -42,7 +43,7 @@ var ErrOldForm = errors.New("the records were digested by an earlier version; st
 
 // CheckRecords compares every record with the audit trail and reports how many there are. The error is a *records.Break
 // for the first that differs, or ErrOldForm.
-func CheckRecords(ctx context.Context, e *store.Evidence) (compared int64, err error) {
+func CheckRecords(ctx context.Context, e *audittrail.Evidence) (compared int64, err error) {
 	since, err := formSince(ctx, e)
 	if err != nil {
 		return 0, err

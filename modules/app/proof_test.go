@@ -10,13 +10,15 @@ import (
 	"kontor/modules/kit/records"
 	"kontor/server/settings"
 	"kontor/store"
+	"kontor/store/audittrail"
+	"kontor/store/inspect"
 	"kontor/store/storetest"
 )
 
 // checked compares the records of a database in use, and returns how many there are.
 func checked(t *testing.T, dir string) (compared int64, err error) {
 	t.Helper()
-	_, err = store.CheckWith(t.Context(), store.Options{Dir: dir}, func(ctx context.Context, e *store.Evidence) (err error) {
+	_, err = inspect.Check(t.Context(), inspect.Source{Dir: dir}, func(ctx context.Context, e *audittrail.Evidence) (err error) {
 		compared, err = app.CheckRecords(ctx, e)
 		return err
 	})

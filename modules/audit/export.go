@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kontor/store"
+	"kontor/store/audittrail"
 )
 
 const (
@@ -27,7 +28,7 @@ type sink interface {
 	// target names the sink, so that its position is found again.
 	target() string
 	// write hands a batch over. After an error the whole batch comes again.
-	write(ctx context.Context, b store.ExportBatch) error
+	write(ctx context.Context, b audittrail.ExportBatch) error
 	// close gives up what is open.
 	close()
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"kontor/store"
+	"kontor/store/audittrail"
 )
 
 // exporting runs an export until the returned function is called, which carries over what is left.
@@ -41,14 +42,14 @@ func changes(t *testing.T, db *store.DB, n int) {
 }
 
 // verified wants a file to hold, from one entry to another.
-func verified(t *testing.T, db *store.DB, path string, from, to int64) store.ExportReport {
+func verified(t *testing.T, db *store.DB, path string, from, to int64) audittrail.ExportReport {
 	t.Helper()
 	file, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	r, err := store.VerifyExport(file, db.ExportKey())
+	r, err := audittrail.VerifyExport(file, db.ExportKey())
 	if err != nil || r.From != from || r.To != to {
 		t.Fatalf("%s: got %+v, %v, want entries %d to %d", path, r, err, from, to)
 	}
@@ -229,7 +230,7 @@ func TestExportSyslog_OverTCPHoldsAndGoesOn(t *testing.T) {
 	changes(t, db, 2)
 	exporting(t, db, "", address)()
 	text := server.lines(t, 4+1+2+1)
-	if r, err := store.VerifyExport(strings.NewReader(text), db.ExportKey()); err != nil || r.To != 6 || r.Heads != 2 || r.Repeated != 0 {
+	if r, err := audittrail.VerifyExport(strings.NewReader(text), db.ExportKey()); err != nil || r.To != 6 || r.Heads != 2 || r.Repeated != 0 {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	server.mu.Lock()
@@ -265,7 +266,7 @@ func TestExportSyslog_OverUDP(t *testing.T) {
 	t.Cleanup(func() { _ = conn.Close(); running.Wait() })
 	changes(t, db, 3)
 	exporting(t, db, "", "udp://"+conn.LocalAddr().String())()
-	if r, err := store.VerifyExport(strings.NewReader(server.lines(t, 4)), db.ExportKey()); err != nil || r.To != 3 {
+	if r, err := audittrail.VerifyExport(strings.NewReader(server.lines(t, 4)), db.ExportKey()); err != nil || r.To != 3 {
 		t.Errorf("got %+v, %v", r, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/store"
+	"kontor/store/audittrail"
 )
 
 // Status tells how far the chain has been verified since the walk began.
@@ -35,8 +36,8 @@ const stepLength = 10_000
 // walk is how far the trail has been verified.
 type walk struct {
 	began    store.Time
-	position store.AuditPosition
-	bad      *store.AuditBreak
+	position audittrail.Position
+	bad      *audittrail.Break
 }
 
 type statusInput struct {
@@ -59,7 +60,7 @@ func (s *Service) status(ctx context.Context, in statusInput) (Status, error) {
 	ended := false
 	if s.walk.bad == nil {
 		position, reached, err := s.db.VerifyAuditStep(ctx, s.walk.position, stepLength)
-		var broken *store.AuditBreak
+		var broken *audittrail.Break
 		switch {
 		case errors.As(err, &broken):
 			s.walk.bad = broken

@@ -26,7 +26,7 @@ type opening struct {
 // both in order when work has returned.
 func withModules(ctx context.Context, r *settings.Result, o opening, work func(*app.Modules) error) (err error) {
 	log := o.log
-	options := storeOptions(r)
+	options := store.Options{Dir: r.Settings.Data.Dir, SecretKey: string(r.Settings.Secrets.SecretKey)}
 	options.Log, options.Clock, options.AcceptLoss, options.Fatal = log, o.clock, o.acceptLoss, o.fatal
 	db, err := store.Open(ctx, options)
 	if err != nil {

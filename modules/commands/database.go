@@ -7,7 +7,9 @@ import (
 
 	"kontor/modules/app"
 	"kontor/server/settings"
-	"kontor/store"
+	"kontor/store/audittrail"
+	"kontor/store/backup"
+	"kontor/store/inspect"
 )
 
 type backupCommand struct {
@@ -23,7 +25,7 @@ func (backupCommand) Help() string {
 // Run writes the backup.
 func (c backupCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
-	if err := store.Backup(ctx, storeOptions(r), c.File, store.BackupOptions{WithoutKey: c.WithoutKey}); err != nil {
+	if err := backup.Create(ctx, databaseOf(r), c.File, backup.Options{WithoutKey: c.WithoutKey}); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(p.Stdout, "%s was backed up to %s\n", r.Settings.Data.Dir, c.File)
@@ -42,7 +44,7 @@ func (restoreCommand) Help() string {
 // Run brings the backup back.
 func (c restoreCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
-	report, err := store.Restore(ctx, c.File, storeOptions(r))
+	report, err := backup.Restore(ctx, c.File, databaseOf(r))
 	if err != nil {
 		return err
 	}
@@ -67,7 +69,7 @@ func (c checkCommand) Run(ctx context.Context, p Process, r *settings.Result) er
 	}
 	var compared int64
 	var old error
-	report, err := store.CheckWith(ctx, storeOptions(r), func(ctx context.Context, e *store.Evidence) (err error) {
+	report, err := inspect.Check(ctx, databaseOf(r), func(ctx context.Context, e *audittrail.Evidence) (err error) {
 		compared, err = app.CheckRecords(ctx, e)
 		if errors.Is(err, app.ErrOldForm) {
 			old, err = err, nil
@@ -88,11 +90,11 @@ func (c checkCommand) Run(ctx context.Context, p Process, r *settings.Result) er
 	return err
 }
 
-func storeOptions(r *settings.Result) store.Options {
-	return store.Options{Dir: r.Settings.Data.Dir, SecretKey: string(r.Settings.Secrets.SecretKey)}
+func databaseOf(r *settings.Result) inspect.Source {
+	return inspect.Source{Dir: r.Settings.Data.Dir, SecretKey: string(r.Settings.Secrets.SecretKey)}
 }
 
-func describeCheck(c store.CheckReport) string {
+func describeCheck(c inspect.Report) string {
 	text := fmt.Sprintf("schema %d, %d bytes, %d audit entries", c.Schema, c.Bytes, c.AuditEntries)
 	if c.MarkChecked {
 		text += ", nothing that was acknowledged is missing"

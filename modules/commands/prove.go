@@ -11,7 +11,8 @@ import (
 	"kontor/modules/app"
 	"kontor/modules/kit/records"
 	"kontor/server/settings"
-	"kontor/store"
+	"kontor/store/audittrail"
+	"kontor/store/inspect"
 )
 
 // maxProven is the largest record that is read from standard input.
@@ -33,8 +34,8 @@ func (c checkCommand) prove(ctx context.Context, p Process, r *settings.Result) 
 	if err != nil {
 		return fmt.Errorf("read the record from standard input: %w", err)
 	}
-	var found, newest store.Statement
-	report, err := store.CheckWith(ctx, storeOptions(r), func(ctx context.Context, e *store.Evidence) error {
+	var found, newest audittrail.Statement
+	report, err := inspect.Check(ctx, databaseOf(r), func(ctx context.Context, e *audittrail.Evidence) error {
 		found, newest, err = proofs[i].Prove(ctx, e, id, answer)
 		return err
 	})
