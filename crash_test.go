@@ -145,7 +145,7 @@ func TestKill_LosesNoAcknowledgedWrite(t *testing.T) {
 	if code := p.stop(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	if said := succeeds(t, run(t, nil, "check", "--data.dir", dir)); !strings.Contains(said, "is whole") {
+	if said := succeeds(t, run(t, nil, "check", "--data.dir", dir)); !strings.Contains(said, "is intact") {
 		t.Errorf("check says %q", said)
 	}
 }

@@ -268,7 +268,7 @@ func TestBackup_BringsARunningServerBackElsewhere(t *testing.T) {
 
 	succeeds(t, run(t, nil, "restore", file, "--data.dir", elsewhere))
 	refused(t, run(t, nil, "restore", file, "--data.dir", elsewhere), "only restored into an empty directory")
-	if said := succeeds(t, run(t, nil, "check", "--data.dir", elsewhere)); !strings.Contains(said, "is whole") {
+	if said := succeeds(t, run(t, nil, "check", "--data.dir", elsewhere)); !strings.Contains(said, "is intact") {
 		t.Errorf("check says %q", said)
 	}
 	restored := start(t, elsewhere)

@@ -184,7 +184,7 @@ func TestCheck_ProvesARecordOfTheAPI(t *testing.T) {
 	for name, body := range answers {
 		recType, _, _ := strings.Cut(name, "/")
 		types[recType] = true
-		if out := succeeds(t, prove(t, dir, name, body)); !strings.Contains(out, name+" is as audit entry") || !strings.Contains(out, "has not been changed since") {
+		if out := succeeds(t, prove(t, dir, name, body)); !strings.Contains(out, name+" matches audit entry") || !strings.Contains(out, "has not changed since") {
 			t.Errorf("%s: %q", name, out)
 		}
 		_, id, _ := strings.Cut(name, "/")
@@ -195,8 +195,8 @@ func TestCheck_ProvesARecordOfTheAPI(t *testing.T) {
 		t.Errorf("only %v were proven", types)
 	}
 	for _, c := range []struct{ record, body, says string }{
-		{"nothing/1", "{}", "give TYPE/ID"},
-		{"customers", "{}", "give TYPE/ID"},
+		{"nothing/1", "{}", "want TYPE/ID"},
+		{"customers", "{}", "want TYPE/ID"},
 		{"customers/" + anyID, "{}", "no audit entry holds"},
 		{"customers/" + anyID, "[]", "no JSON object"},
 		{"customers/" + anyID, `{"id":`, "no JSON object"},

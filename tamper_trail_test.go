@@ -37,7 +37,7 @@ func TestStart_RefusesAnErasedTrail(t *testing.T) {
 func TestCheck_ReportsTheStateOfTheKey(t *testing.T) {
 	const absent = "master key is not here"
 	dir := newData(t)
-	if out := succeeds(t, run(t, nil, "check", "--data.dir", dir)); strings.Contains(out, absent) || !strings.Contains(out, "records as the audit trail knows them") {
+	if out := succeeds(t, run(t, nil, "check", "--data.dir", dir)); strings.Contains(out, absent) || !strings.Contains(out, "records match the audit trail") {
 		t.Errorf("with its key: %q", out)
 	}
 	key, err := os.ReadFile(filepath.Join(dir, "secret.key"))

@@ -18,16 +18,16 @@ const goldenForms = "../../testdata/forms.golden"
 // TestForms_MatchTheGoldenFile lists the members that the digest of each record type covers. Another list makes the digests of
 // existing databases invalid, so it needs another form identifier.
 func TestForms_MatchTheGoldenFile(t *testing.T) {
-	d := newDay(t)
-	d.passes()
-	customer := d.id(d.admin, "/v1/customers", map[string]any{"first_name": "Anna", "last_name": "Muster", "email": "anna@example.ch"})
-	d.id(d.admin, "/v1/customers/"+customer+"/tasks", map[string]any{"title": "Sign", "category": "sign"}) // the day has deleted its tasks
+	s := newScenario(t)
+	s.run()
+	customer := s.id(s.admin, "/v1/customers", map[string]any{"first_name": "Anna", "last_name": "Muster", "email": "anna@example.ch"})
+	s.id(s.admin, "/v1/customers/"+customer+"/tasks", map[string]any{"title": "Sign", "category": "sign"}) // the scenario has deleted its tasks
 	var b strings.Builder
 	b.WriteString(app.FormID + "\n")
 	for _, p := range app.Proofs() {
 		found := errors.New("found")
-		err := p.Each(t.Context(), d.s.DB, func(id string) error {
-			record, err := p.Read(context.Background(), d.s.DB, id)
+		err := p.Each(t.Context(), s.server.DB, func(id string) error {
+			record, err := p.Read(context.Background(), s.server.DB, id)
 			if err != nil {
 				return err
 			}
@@ -48,7 +48,7 @@ func TestForms_MatchTheGoldenFile(t *testing.T) {
 		return
 	}
 	if id, _, _ := strings.Cut(want, "\n"); id == app.FormID {
-		t.Errorf("the members of a record have changed, but formID in modules/app/proof.go has not. Without a new formID, "+
+		t.Errorf("the members of a record have changed, but formID in modules/app/proofs.go has not. Without a new formID, "+
 			"\"kontor check\" reports every existing record as changed. Increase its number, then run \"make golden\".\n%s", changedLines(want, got))
 		return
 	}

@@ -33,7 +33,7 @@ func newSlots(pixels int64) *slots {
 func (s *slots) enter(ctx context.Context, caller string, pixels int64) (leave func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, longestWait)
 	defer cancel()
-	leaveQueue, err := s.queue.Enter(ctx, caller)
+	leaveQueue, err := s.queue.Acquire(ctx, caller)
 	if err != nil {
 		return nil, unavailable(err)
 	}

@@ -124,7 +124,7 @@ func (r *Reader) ReadFunc(ctx context.Context, load func() ([]byte, error), opti
 
 // inSlot waits for a slot and reads the file there.
 func (r *Reader) inSlot(ctx context.Context, load func() ([]byte, error), options Options) (*Result, error) {
-	leave, err := r.queue.Enter(ctx, options.Caller)
+	leave, err := r.queue.Acquire(ctx, options.Caller)
 	if errors.Is(err, sandbox.ErrBusy) {
 		err = ErrBusy
 	}
