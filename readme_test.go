@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -217,6 +218,24 @@ func TestDocs_NameFilesThatExist(t *testing.T) {
 				continue
 			}
 			if !slices.ContainsFunc(all, func(file string) bool { return strings.HasSuffix(file, "/"+name) }) {
+				t.Errorf("%s names %s, which does not exist", document, name)
+			}
+		}
+	}
+}
+
+var testName = regexp.MustCompile(`\bTest[A-Z]\w+`)
+
+// TestDocs_NameTestsThatExist looks for the tests that documents and scripts name. The beginning of a name is enough.
+func TestDocs_NameTestsThatExist(t *testing.T) {
+	known := slices.Collect(maps.Keys(testNames(t)))
+	for _, document := range append(documents(t), "Makefile", ".ci/run") {
+		data, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range testName.FindAllString(string(data), -1) {
+			if !slices.ContainsFunc(known, func(test string) bool { return strings.HasPrefix(test, name) }) {
 				t.Errorf("%s names %s, which does not exist", document, name)
 			}
 		}
