@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// BenchmarkColdStart measures from the start of the process to the first 200 of /readyz, on a database that exists, by the
-// clock and in processor time, which a busy machine changes less.
+// BenchmarkColdStart measures the time from the start of the process to the first 200 of /readyz, on an existing database. It
+// also reports processor time, which a busy machine affects less.
 func BenchmarkColdStart(b *testing.B) {
 	dir := filepath.Join(b.TempDir(), "data")
 	seed(b, dir, 1000)
@@ -37,13 +37,13 @@ func BenchmarkColdStart(b *testing.B) {
 		if err := cmd.Process.Kill(); err != nil {
 			b.Fatal(err)
 		}
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // the process was killed
 	}
 	b.ReportMetric(float64(slowest.Milliseconds()), "slowest-ms")
 	b.ReportMetric(used.Seconds()*1000/float64(starts), "cpu-ms/op")
 }
 
-// BenchmarkIdleMemory measures what a server on an existing database holds once it has settled.
+// BenchmarkIdleMemory measures the memory of a server on an existing database after its start has settled.
 func BenchmarkIdleMemory(b *testing.B) {
 	dir := filepath.Join(b.TempDir(), "data")
 	seed(b, dir, 1000)
@@ -58,7 +58,7 @@ func BenchmarkIdleMemory(b *testing.B) {
 	b.ReportMetric(float64(memory)/1024, "RSS-MiB")
 }
 
-// settling is when a server has given back what its start needed.
+// settling is the time after which a server has released the memory of its start.
 const settling = 5 * time.Second
 
 // seed fills a data directory with customers.
@@ -86,7 +86,7 @@ func seed(b *testing.B, dir string, customers int) {
 	}
 }
 
-// freeAddress gives an address that nobody listens on at the moment.
+// freeAddress returns an address on which no process listens at the moment.
 func freeAddress(b *testing.B) string {
 	b.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -97,7 +97,7 @@ func freeAddress(b *testing.B) string {
 	return listener.Addr().String()
 }
 
-// waitReady asks again and again, for there is nothing else to wait for.
+// waitReady polls the server until it is ready, because there is no event to wait for.
 func waitReady(b *testing.B, address string, began time.Time) {
 	b.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
@@ -115,7 +115,7 @@ func waitReady(b *testing.B, address string, began time.Time) {
 	b.Fatal("not ready within a minute")
 }
 
-// residentKiB reads how much memory a process holds.
+// residentKiB returns the resident memory of a process.
 func residentKiB(b *testing.B, pid int) int { return procNumber(b, pid, "status", "VmRSS:") }
 
 func procNumber(b *testing.B, pid int, file, label string) int {
@@ -131,14 +131,14 @@ func procNumber(b *testing.B, pid int, file, label string) int {
 	return n
 }
 
-// processorTime is what a process has used of the processors so far.
+// processorTime returns the processor time that a process has used so far.
 func processorTime(b *testing.B, pid int) time.Duration {
 	b.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		b.Skip("needs the /proc of Linux")
 	}
-	// The name in parentheses may hold anything; behind it user and system time are the 12th and 13th field, in ticks.
+	// The name in parentheses may contain any character. User and system time are the 12th and 13th field after it, in ticks.
 	const ticksPerSecond = 100
 	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
 	var ticks int
@@ -152,8 +152,7 @@ func processorTime(b *testing.B, pid int) time.Duration {
 	return time.Duration(ticks) * time.Second / ticksPerSecond
 }
 
-// BenchmarkCheck100 measures POST /v1/rbac/check with a hundred checks: time by the clock, and what it costs the server's
-// processors.
+// BenchmarkCheck100 measures POST /v1/rbac/check with a hundred checks: elapsed time, and processor time of the server.
 func BenchmarkCheck100(b *testing.B) {
 	p := start(b, filepath.Join(b.TempDir(), "data"))
 	admin := p.admin()
@@ -173,7 +172,7 @@ func BenchmarkCheck100(b *testing.B) {
 	b.ReportMetric(used.Seconds()*1000/float64(calls), "cpu-ms/op")
 }
 
-// BenchmarkSignIn measures sign-ins with real hashes, from as many clients as may wait, and how many are turned away.
+// BenchmarkSignIn measures sign-ins with real hashes, from as many clients as may wait. It reports how many are rejected.
 func BenchmarkSignIn(b *testing.B) {
 	p := start(b, filepath.Join(b.TempDir(), "data"), "--auth.cooling_off.free_attempts=1000")
 	body := fmt.Sprintf(`{"user_id":%q,"password":%q}`, adminEmail, adminPassword)

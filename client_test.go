@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// answer is a response that was read to its end.
+// answer is a response with its complete body.
 type answer struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// client makes requests over one connection at most at a time, with a header for each pair of Headers.
+// client sends requests over at most one connection at a time, with a header for each pair of Headers.
 type client struct {
 	http    *http.Client
 	url     string
@@ -30,14 +30,14 @@ func (p *process) client(headers ...string) *client {
 	return &client{http: &http.Client{Transport: transport, Timeout: time.Minute}, url: p.url, headers: headers}
 }
 
-// with gives a client that sends further headers over the same connections.
+// with returns a client that sends further headers over the same connections.
 func (c *client) with(headers ...string) *client {
 	next := *c
 	next.headers = append(append([]string(nil), c.headers...), headers...)
 	return &next
 }
 
-// try makes a request and may fail as a network does.
+// try sends a request and returns network errors.
 func (c *client) try(method, path, body string) (answer, error) {
 	request, err := http.NewRequestWithContext(context.Background(), method, c.url+path, strings.NewReader(body))
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *client) try(method, path, body string) (answer, error) {
 	return answer{response.StatusCode, response.Header, string(read)}, err
 }
 
-// do makes a request and stops the test unless the answer has the status.
+// do sends a request and stops the test unless the response has the status.
 func (c *client) do(tb testing.TB, method, path, body string, status int) answer {
 	tb.Helper()
 	a, err := c.try(method, path, body)
@@ -71,7 +71,7 @@ func (c *client) do(tb testing.TB, method, path, body string, status int) answer
 	return a
 }
 
-// into decodes the answer.
+// into decodes the response.
 func (a answer) into(tb testing.TB, target any) {
 	tb.Helper()
 	if err := json.Unmarshal([]byte(a.body), target); err != nil {
@@ -79,7 +79,7 @@ func (a answer) into(tb testing.TB, target any) {
 	}
 }
 
-// signIn gives a client with a session.
+// signIn returns a client with a session.
 func (p *process) signIn(login, password string) *client {
 	p.tb.Helper()
 	body, err := json.Marshal(map[string]string{"user_id": login, "password": password})
@@ -94,7 +94,7 @@ func (p *process) signIn(login, password string) *client {
 	return c.with("Authorization", "Bearer "+tokens.AccessToken)
 }
 
-// admin signs the administrator in.
+// admin returns a client of the administrator.
 func (p *process) admin() *client {
 	p.tb.Helper()
 	return p.signIn(adminEmail, adminPassword)
@@ -106,7 +106,7 @@ type page struct {
 	Total int               `json:"total"`
 }
 
-// total asks a list how many rows match.
+// total returns the number of rows of a list that match.
 func (c *client) total(tb testing.TB, path string) int {
 	tb.Helper()
 	var p page

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// startLimited runs a server that may open so many files.
+// startLimited runs a server with a limit of open files.
 func startLimited(t *testing.T, files int, dir string) *process {
 	t.Helper()
 	path, err := binary()
@@ -36,8 +36,8 @@ func descriptors(t *testing.T, p *process) int {
 	return len(entries)
 }
 
-// TestConnections_TooManyDoNotEndTheServer opens far more connections than the server may have files, some idle and some
-// in the midst of a request, and looks at the service during the flood and after it.
+// TestConnections_TooManyDoNotEndTheServer opens far more connections than the server may have files. Some are idle, some are
+// within a request. It checks the service during the flood and after it.
 func TestConnections_TooManyDoNotEndTheServer(t *testing.T) {
 	for _, files := range []int{256, 1024} {
 		t.Run(strconv.Itoa(files), func(t *testing.T) {
@@ -59,10 +59,10 @@ func TestConnections_TooManyDoNotEndTheServer(t *testing.T) {
 				}
 				flood = append(flood, c)
 				if n%2 == 0 {
-					fmt.Fprint(c, "POST /authenticate HTTP/1.1\r\nHost: x\r\nContent-Le") // a slow one; it may be refused already
+					fmt.Fprint(c, "POST /authenticate HTTP/1.1\r\nHost: x\r\nContent-Le") // a slow request; it may have been rejected already
 				}
 			}
-			// The connection that was open before goes on working, and writes too: the database has files left.
+			// The earlier connection still works, also for writes: the database has descriptors left.
 			admin.do(t, "GET", "/v1/customers", "", 200)
 			admin.do(t, "POST", "/v1/customers", `{"first_name":"Anna","last_name":"Flut","email":"anna@example.ch"}`, 201)
 			last := bufio.NewReader(flood[len(flood)-1])

@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// write is a request to create a customer and what came of it.
+// write is a request to create a customer, with its outcome.
 type write struct {
 	key, body    string
-	acknowledged string // the answer; empty when none came
+	acknowledged string // the response; empty if there was none
 }
 
-// writeUntilDead creates customers from many connections until the server is gone, and tells of every request. enough
-// is called once, when that many were acknowledged.
+// writeUntilDead creates customers from many connections until the server has ended, and returns every request. It calls
+// enough once, when that many were acknowledged.
 func writeUntilDead(tb testing.TB, p *process, admin *client, round, enough int, kill func()) []write {
 	tb.Helper()
 	const writers = 32
@@ -35,7 +35,7 @@ func writeUntilDead(tb testing.TB, p *process, admin *client, round, enough int,
 				sent := write{key: "key-" + name, body: fmt.Sprintf(`{"first_name":"Anna <& Co>","last_name":%q,"email":"%s@example.ch","metadata":{"round":%d}}`, name, name, round)}
 				got, err := connection.with("Idempotency-Key", sent.key).try("POST", "/v1/customers", sent.body)
 				if err == nil && got.status == 503 {
-					return // it stops
+					return // the server stops
 				}
 				if err == nil && got.status != 201 {
 					tb.Errorf("got %d %s", got.status, got.body)
@@ -60,7 +60,7 @@ func writeUntilDead(tb testing.TB, p *process, admin *client, round, enough int,
 	return all
 }
 
-// killRounds is how often the server is killed: KONTOR_TEST_KILL_ROUNDS, or a few times.
+// killRounds returns how often the server is killed: KONTOR_TEST_KILL_ROUNDS, or a few times.
 func killRounds(t *testing.T) int {
 	t.Helper()
 	given := os.Getenv("KONTOR_TEST_KILL_ROUNDS")
@@ -77,11 +77,11 @@ func killRounds(t *testing.T) int {
 // The ways in which a server under load is killed.
 var kills = []func(t *testing.T, p *process){
 	func(_ *testing.T, p *process) { p.kill() },
-	func(_ *testing.T, p *process) { // while it stops
+	func(_ *testing.T, p *process) { // during a shutdown
 		_ = p.cmd.Process.Signal(os.Interrupt)
 		p.kill()
 	},
-	func(t *testing.T, p *process) { // and again while it starts
+	func(t *testing.T, p *process) { // and again during a start
 		p.kill()
 		again := command(t, givenSecrets, "serve", "--server.listen=127.0.0.1:0", "--data.dir", p.dir())
 		if err := again.Start(); err != nil {
@@ -97,13 +97,12 @@ var kills = []func(t *testing.T, p *process){
 			}
 		}
 		_ = again.Process.Kill()
-		_ = again.Wait() // it was killed
+		_ = again.Wait() // the process was killed
 	},
 }
 
-// TestKill_LosesNoAcknowledgedWrite kills the server in the midst of a load, some times, and then looks for every customer
-// that was acknowledged, with the audit entry and the answer that belong to it. The log does not grow from start to
-// start.
+// TestKill_LosesNoAcknowledgedWrite kills the server under load several times. Then it looks for every acknowledged customer
+// with its audit entry and stored response. The log must not grow from start to start.
 func TestKill_LosesNoAcknowledgedWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	var all []write
@@ -113,7 +112,7 @@ func TestKill_LosesNoAcknowledgedWrite(t *testing.T) {
 		p := start(t, dir)
 		kill := func() { kills[round%len(kills)](t, p) }
 		all = append(all, writeUntilDead(t, p, p.admin(), round, enough, kill)...)
-		p.kill() // ends what a stop was in time to finish
+		p.kill() // ends the process unless the shutdown has completed
 		if round < len(kills) || round%20 == 0 {
 			succeeds(t, run(t, nil, "check", "--data.dir", dir))
 		}
@@ -136,7 +135,7 @@ func TestKill_LosesNoAcknowledgedWrite(t *testing.T) {
 	if acknowledged < 600 {
 		t.Fatalf("only %d writes were acknowledged", acknowledged)
 	}
-	// Each request was sent twice by now, and those that nobody had heard of were made good: every one happened once.
+	// Each request was sent twice by now, and unacknowledged ones were completed. So each took effect exactly once.
 	if got := admin.total(t, "/v1/customers?limit=-1"); got != len(all) {
 		t.Errorf("%d customers for %d requests", got, len(all))
 	}
@@ -151,7 +150,7 @@ func TestKill_LosesNoAcknowledgedWrite(t *testing.T) {
 	}
 }
 
-// checkWrite sends the request again, with its key, and looks at the record and its audit entry.
+// checkWrite sends the request again with its key, and checks the record and its audit entry.
 func checkWrite(t *testing.T, admin *client, w write) {
 	t.Helper()
 	again := admin.with("Idempotency-Key", w.key).do(t, "POST", "/v1/customers", w.body, 201)

@@ -12,7 +12,7 @@ import (
 
 const newCustomer = `{"first_name":"Anna","last_name":"Muster","email":"anna@example.ch"}`
 
-// strace prepares a run of strace, which makes system calls fail or hang. A machine without it leaves the test out.
+// strace prepares a run of strace, which makes system calls fail or hang. Without strace the test is skipped.
 func strace(tb testing.TB, args ...string) *exec.Cmd {
 	tb.Helper()
 	if _, err := exec.LookPath("strace"); err != nil {
@@ -21,8 +21,8 @@ func strace(tb testing.TB, args ...string) *exec.Cmd {
 	return exec.Command("strace", args...)
 }
 
-// inject makes system calls of a running server fail, on one file, until the server has ended or release is called.
-// fault is what strace calls an injection.
+// inject makes system calls of a running server on one file fail, until the server has ended or release is called. fault is
+// an injection in the syntax of strace.
 func inject(t *testing.T, p *process, file, fault string) (release func()) {
 	t.Helper()
 	call, _, _ := strings.Cut(fault, ":")
@@ -43,7 +43,7 @@ func inject(t *testing.T, p *process, file, fault string) (release func()) {
 		t.Fatal("strace did not attach")
 	}
 	go func() {
-		for lines.Scan() { // so that it never waits for a reader
+		for lines.Scan() { // drain the output so that strace never blocks
 		}
 	}()
 	ended := false
@@ -58,7 +58,7 @@ func inject(t *testing.T, p *process, file, fault string) (release func()) {
 	return release
 }
 
-// lastWords returns the lines on standard error that are none of the log.
+// lastWords returns the lines on standard error that do not belong to the log.
 func (p *process) lastWords() (said []string) {
 	for line := range strings.Lines(p.stderr.String()) {
 		if !strings.HasPrefix(line, "{") {
@@ -68,7 +68,7 @@ func (p *process) lastWords() (said []string) {
 	return said
 }
 
-// diesOf expects that the server ends by itself with 1 and one line that names the file and the error.
+// diesOf expects that the server ends by itself with status 1 and one line that names the file and the error.
 func diesOf(t *testing.T, p *process, file, cause string) {
 	t.Helper()
 	if code := p.code(); code != 1 {
@@ -80,12 +80,12 @@ func diesOf(t *testing.T, p *process, file, cause string) {
 	}
 }
 
-// TestFaults_AFailedSyncOrWriteEndsTheProcess lets single system calls of the running server fail. The write that was
-// acknowledged before is there after the next start.
+// TestFaults_AFailedSyncOrWriteEndsTheProcess makes single system calls of the running server fail. Earlier acknowledged
+// writes must exist after the next start.
 func TestFaults_AFailedSyncOrWriteEndsTheProcess(t *testing.T) {
 	for _, c := range []struct {
 		name, file, fault string
-		stop              bool // the failure comes at the end
+		stop              bool // the failure occurs during shutdown
 	}{
 		{name: "sync of the log", file: "kontor.db-wal", fault: "fdatasync:error=EIO"},
 		{name: "write of the log", file: "kontor.db-wal", fault: "pwrite64:error=EIO"},
@@ -110,7 +110,7 @@ func TestFaults_AFailedSyncOrWriteEndsTheProcess(t *testing.T) {
 			}
 			inject(t, p, path, c.fault)
 			if c.stop {
-				_ = p.cmd.Process.Signal(os.Interrupt) // it notes in the database that it ends in order, and fails
+				_ = p.cmd.Process.Signal(os.Interrupt) // the shutdown writes a note to the database and fails
 			} else if got, err := admin.try("POST", "/v1/customers", newCustomer); err == nil && got.status == 201 &&
 				!strings.Contains(c.name, "checkpoint") && !strings.Contains(c.name, "sync of the mark") {
 				t.Errorf("a write that the disk does not have was acknowledged: %s", got.body)
@@ -129,15 +129,15 @@ func TestFaults_AFailedSyncOrWriteEndsTheProcess(t *testing.T) {
 	}
 }
 
-// waitForCheckpoint waits until what was written is in the database file, by reading the counter.
+// waitForCheckpoint waits until all writes are in the database file, by polling the counter.
 func (p *process) waitForCheckpoint() {
 	p.tb.Helper()
 	for !strings.Contains(p.client().do(p.tb, "GET", "/metrics", "", 200).body, "kontor_store_log_uncopied_pages 0\n") {
 	}
 }
 
-// TestFaults_NoRoomIsOverWhenThereIsRoom keeps the server going: reads succeed, writes are refused and succeed again.
-func TestFaults_NoRoomIsOverWhenThereIsRoom(t *testing.T) {
+// TestFaults_FullDiskRejectsWritesUntilSpaceIsFree checks that reads succeed on a full disk, and writes succeed again later.
+func TestFaults_FullDiskRejectsWritesUntilSpaceIsFree(t *testing.T) {
 	p := start(t, filepath.Join(t.TempDir(), "data"))
 	admin := p.admin()
 	release := inject(t, p, filepath.Join(p.dir(), "kontor.db-wal"), "pwrite64:error=ENOSPC")
@@ -165,8 +165,8 @@ func (p *process) dir() string {
 	return ""
 }
 
-// TestFaults_TheStartReadsTheDisk looks at the system calls of a start: both files are written out and dropped from the
-// cache before the first page is read.
+// TestFaults_TheStartReadsTheDisk checks the system calls of a start. Both files must be synced and dropped from the cache
+// before the first page is read.
 func TestFaults_TheStartReadsTheDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	p := start(t, dir)
@@ -200,8 +200,9 @@ func TestFaults_TheStartReadsTheDisk(t *testing.T) {
 	}
 }
 
-// TestFaults_ALogThatIsGone is named, served only when the loss is accepted, and then in the audit trail.
-func TestFaults_ALogThatIsGone(t *testing.T) {
+// TestFaults_AMissingLogIsRefused checks that the start names the missing log. It serves only if the loss is accepted, and
+// then records the loss in the audit trail.
+func TestFaults_AMissingLogIsRefused(t *testing.T) {
 	for name, damage := range map[string]func(log string) error{
 		"missing":  os.Remove,
 		"emptied":  func(log string) error { return os.Truncate(log, 0) },

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestFirstBoot_ShowsItsSecretsOnce looks for the secrets of the first start everywhere that something is written.
+// TestFirstBoot_ShowsItsSecretsOnce searches all output and files for the secrets of the first start.
 func TestFirstBoot_ShowsItsSecretsOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	first := startWith(t, nil, "--data.dir", dir)
@@ -41,7 +41,7 @@ func TestFirstBoot_ShowsItsSecretsOnce(t *testing.T) {
 	lookFor(t, "a second start", dir, secrets, second.stderr.String())
 }
 
-// after gives the word behind a label.
+// after returns the word after a label.
 func after(text, label string) string {
 	_, rest, _ := strings.Cut(text, label)
 	if words := strings.Fields(rest); len(words) > 0 {
@@ -50,7 +50,7 @@ func after(text, label string) string {
 	return ""
 }
 
-// lookFor searches log and files for secrets, and for modes that let others read.
+// lookFor searches log and files for secrets, and for file modes that permit others to read.
 func lookFor(t *testing.T, when, dir string, secrets map[string]string, log string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// hangSyncs makes each fdatasync of the process hang until the function it gives is called.
+// hangSyncs makes each fdatasync of the process hang until the returned function is called.
 func (p *process) hangSyncs() (release func()) {
 	p.tb.Helper()
 	tracer := strace(p.tb, "-f", "-p", fmt.Sprint(p.cmd.Process.Pid), "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=600s")
@@ -22,7 +22,7 @@ func (p *process) hangSyncs() (release func()) {
 		p.tb.Fatal(err)
 	}
 	release = func() {
-		_ = tracer.Process.Kill() // the kernel lets go of what it held
+		_ = tracer.Process.Kill() // the kernel then resumes the held calls
 		_ = tracer.Wait()
 	}
 	p.tb.Cleanup(release)
@@ -35,9 +35,9 @@ func (p *process) hangSyncs() (release func()) {
 	return release
 }
 
-// TestHang_TellsTheTruthWhileTheDiskHangs lets the disk accept nothing for a while. Reads go on; a write is told that its
-// outcome is not known, readiness fails and says so, and the same key finds the outcome once the disk is back.
-func TestHang_TellsTheTruthWhileTheDiskHangs(t *testing.T) {
+// TestHang_ReportsUnknownOutcomes blocks all syncs for a while. Reads continue. Writes return an unknown outcome, and
+// readiness fails. The same idempotency key returns the outcome once the disk works again.
+func TestHang_ReportsUnknownOutcomes(t *testing.T) {
 	p := start(t, filepath.Join(t.TempDir(), "data"), "--server.request_seconds=1")
 	admin := p.admin()
 	create := func(name string) (*client, string) {
@@ -58,7 +58,7 @@ func TestHang_TellsTheTruthWhileTheDiskHangs(t *testing.T) {
 		}()
 	}
 	probe := p.client()
-	for ready := 200; ready == 200; { // it takes some seconds to be sure of it
+	for ready := 200; ready == 200; { // readiness reports a stall after some seconds
 		got, err := probe.try("GET", "/readyz", "")
 		if err != nil {
 			t.Fatal(err)
@@ -80,7 +80,7 @@ func TestHang_TellsTheTruthWhileTheDiskHangs(t *testing.T) {
 	for _, name := range names {
 		by, body := create(name)
 		got, err := by.try("POST", "/v1/customers", body)
-		for err == nil && got.status == 503 { // the disk is coming back
+		for err == nil && got.status == 503 { // the syncs resume
 			got, err = by.try("POST", "/v1/customers", body)
 		}
 		if err != nil || got.status != 201 || got.header.Get("Idempotency-Replayed") != "true" {

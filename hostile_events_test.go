@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// made decodes the answer to a creation.
+// made decodes the response to a creation.
 func (c *client) made(tb testing.TB, path, body string) (id, key string) {
 	tb.Helper()
 	var m struct{ ID, Key string }
@@ -20,7 +20,7 @@ func (c *client) made(tb testing.TB, path, body string) (id, key string) {
 	return m.ID, m.Key
 }
 
-// TestHostile_KeysAndEvents is what somebody tries with an API key, or to get around the audit trail.
+// TestHostile_KeysAndEvents abuses API keys and tries to evade the audit trail.
 func TestHostile_KeysAndEvents(t *testing.T) {
 	p := start(t, filepath.Join(t.TempDir(), "data"))
 	admin, keyed, nobody := p.admin(), p.client("X-API-Key", apiKey), p.client()
@@ -66,7 +66,7 @@ func TestHostile_KeysAndEvents(t *testing.T) {
 		{name: "the trigger names the genuine event", by: keyed, method: "POST", path: "/v1/notifications/trigger", body: `{"event":"password_changed","user_ids":["` + me + `"]}`, status: 200},
 	})
 
-	// What was tried stands in the trail, and nothing left by mail.
+	// The attempts are in the trail, and no mail was sent.
 	if n := admin.total(t, "/v1/notifications/deliveries?search.user_id="+me); n != 0 {
 		t.Errorf("the trigger made %d deliveries", n)
 	}
@@ -87,9 +87,8 @@ func TestHostile_KeysAndEvents(t *testing.T) {
 	}
 }
 
-// TestHostile_TheTriggerIsMissingWhereOthersListen starts servers as an operator would who has not thought of the
-// trigger.
-func TestHostile_TheTriggerIsMissingWhereOthersListen(t *testing.T) {
+// TestHostile_NoTriggerOnPublicAddresses starts public servers without a setting for the trigger.
+func TestHostile_NoTriggerOnPublicAddresses(t *testing.T) {
 	for name, args := range map[string][]string{
 		"a proxy in front":        {"--server.trusted_proxies", "127.0.0.1"},
 		"a public address":        {"--server.base_url", "https://bank.example"},
@@ -97,16 +96,16 @@ func TestHostile_TheTriggerIsMissingWhereOthersListen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := start(t, filepath.Join(t.TempDir(), "data"), args...)
-			p.client("X-API-Key", apiKey).do(t, "POST", "/v1/notifications/trigger", `{}`, 405) // the path is that of a notification
+			p.client("X-API-Key", apiKey).do(t, "POST", "/v1/notifications/trigger", `{}`, 405) // the path matches that of a notification
 		})
 	}
 	p := start(t, filepath.Join(t.TempDir(), "data"), "--server.base_url", "https://bank.example", "--notifications.trigger.enabled=true")
 	p.client("X-API-Key", apiKey).do(t, "POST", "/v1/notifications/trigger", `{}`, 200)
 }
 
-// TestHostile_AnAnswerNeverTellsWhetherAGuessedKeyIsRight guesses keys until the network is throttled; then even the
-// right one is refused.
-func TestHostile_AnAnswerNeverTellsWhetherAGuessedKeyIsRight(t *testing.T) {
+// TestHostile_ResponsesDoNotRevealGuessedKeys guesses keys until the network is throttled. Then even a correct key is
+// rejected.
+func TestHostile_ResponsesDoNotRevealGuessedKeys(t *testing.T) {
 	p := startWith(t, givenSecrets, "--data.dir", filepath.Join(t.TempDir(), "data"), "--rate_limits.private_per_minute", "20")
 	right, wrong := p.client("X-API-Key", apiKey), p.client("X-API-Key", "a-key-that-nobody-has-made")
 	for range 15 {
@@ -130,9 +129,8 @@ func TestHostile_AnAnswerNeverTellsWhetherAGuessedKeyIsRight(t *testing.T) {
 	right.do(t, "GET", "/v1/public-endpoint", "", http.StatusTooManyRequests)
 }
 
-// TestHostile_AStreamThatWasRevokedGetsNothingMore keeps a stream of a user open, with frames under way, while the user
-// is disabled.
-func TestHostile_AStreamThatWasRevokedGetsNothingMore(t *testing.T) {
+// TestHostile_ARevokedStreamReceivesNothing disables a user while a stream of that user is open and frames are sent.
+func TestHostile_ARevokedStreamReceivesNothing(t *testing.T) {
 	p := start(t, filepath.Join(t.TempDir(), "data"))
 	admin := p.admin()
 	keyed := p.client("X-API-Key", apiKey)
@@ -170,9 +168,9 @@ func TestHostile_AStreamThatWasRevokedGetsNothingMore(t *testing.T) {
 	}
 }
 
-// TestHostile_AuditTrailLeavesTheHouse follows the trail out of the built program: into a file that is rotated and to a
-// syslog server, across a kill, and verifies both without the master key.
-func TestHostile_AuditTrailLeavesTheHouse(t *testing.T) {
+// TestHostile_AuditTrailIsExported exports the trail to a rotated file and to a syslog server, across a kill. It verifies
+// both without the master key.
+func TestHostile_AuditTrailIsExported(t *testing.T) {
 	home := t.TempDir()
 	dir, file := filepath.Join(home, "data"), filepath.Join(home, "audit.jsonl")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -217,7 +215,7 @@ func TestHostile_AuditTrailLeavesTheHouse(t *testing.T) {
 	}
 }
 
-// swallow takes all that comes over the connections of a listener.
+// swallow reads and discards all data of the connections of a listener.
 func swallow(listener net.Listener) {
 	for {
 		conn, err := listener.Accept()
@@ -226,7 +224,7 @@ func swallow(listener net.Listener) {
 		}
 		go func() {
 			defer conn.Close()
-			_, _ = bufio.NewReader(conn).WriteTo(discard{}) // until the other end leaves
+			_, _ = bufio.NewReader(conn).WriteTo(discard{}) // until the peer closes
 		}()
 	}
 }
@@ -235,7 +233,7 @@ type discard struct{}
 
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
-// TestHostile_PrintedPasswordIsShownToItsOwnerOnly asks for the flag as its owner and as another administrator.
+// TestHostile_PrintedPasswordIsShownToItsOwnerOnly reads the flag as the user and as another administrator.
 func TestHostile_PrintedPasswordIsShownToItsOwnerOnly(t *testing.T) {
 	p := startWith(t, nil, "--data.dir", filepath.Join(t.TempDir(), "data"), "--rate_limits.enabled=false")
 	shown := p.stdout.String()

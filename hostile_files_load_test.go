@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// hostileLoad is how many hostile files are sent: a few, or as many as KONTOR_HOSTILE_FILES says. Only then are times
-// measured, which takes a machine that does nothing else.
+// hostileLoad returns the number of hostile files to send: a few, or KONTOR_HOSTILE_FILES. Times are measured only with the
+// latter, on an otherwise idle machine.
 func hostileLoad() (count int, measured bool) {
 	if n, err := strconv.Atoi(os.Getenv("KONTOR_HOSTILE_FILES")); err == nil && n > 0 {
 		return n, true
@@ -21,13 +21,13 @@ func hostileLoad() (count int, measured bool) {
 	return 12, false
 }
 
-// TestHostileFiles_DoNotDisturbOthers sends hostile files by six users while another one reads. No answer is an error
-// of the server, others are served, and at the end nothing of it remains.
+// TestHostileFiles_DoNotDisturbOthers sends hostile files of six users while another user reads. No response is a server
+// error, other users are served, and no process or memory remains at the end.
 func TestHostileFiles_DoNotDisturbOthers(t *testing.T) {
 	const clients = 6
 	count, measured := hostileLoad()
 	dir := dataDir(t)
-	start(t, dir).stop() // the first start makes the administrator
+	start(t, dir).stop() // the first start creates the administrator
 	names := advisors(t, dir, clients)
 	p := start(t, dir)
 	admin := p.admin()
@@ -81,10 +81,10 @@ func TestHostileFiles_DoNotDisturbOthers(t *testing.T) {
 	expectGone(t, pids)
 }
 
-// figures are what was measured during a time.
+// figures are the measurements of a period.
 type figures struct {
-	took     []time.Duration // of the requests of others
-	memory   int             // of the server and its workers at most, in megabytes
+	took     []time.Duration // durations of the requests of others
+	memory   int             // peak of the server and its workers, in megabytes
 	computed time.Duration
 	workers  int
 }
@@ -97,7 +97,7 @@ func (f figures) p95() time.Duration {
 	return f.took[len(f.took)*95/100].Round(10 * time.Microsecond)
 }
 
-// measure reads as another user until done is closed, or a thousand times without it.
+// measure reads as another user until done is closed, or a thousand times if done is nil.
 func measure(p *process, other *client, done <-chan struct{}) (f figures) {
 	for n := 0; done != nil || n < 1000; n++ {
 		select {
@@ -120,20 +120,20 @@ func measure(p *process, other *client, done <-chan struct{}) (f figures) {
 	return f
 }
 
-// afterwards waits until idle workers have ended, and measures what the server does then.
+// afterwards waits until idle workers have ended, and measures the server then.
 func afterwards(p *process) (f figures) {
-	time.Sleep(75 * time.Second) // measured runs only
+	time.Sleep(75 * time.Second) // only in measured runs
 	_, before := usage(p.cmd.Process.Pid)
 	time.Sleep(10 * time.Second)
 	memory, now := usage(p.cmd.Process.Pid)
 	return figures{memory: memory, computed: now - before, workers: len(workers(p.cmd.Process.Pid))}
 }
 
-// usage adds up the memory of a process and its workers, without the pages of the program, and what they and their
-// ended children have computed.
+// usage returns the memory of a process and its workers, without the pages of the program, and their processor time,
+// including ended children.
 func usage(pid int) (megabytes int, computed time.Duration) {
 	for _, id := range append(workers(pid), pid) {
-		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", id)) // it may have ended
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", id)) // the process may have ended
 		for line := range strings.Lines(string(status)) {
 			var kilobytes int
 			if _, err := fmt.Sscanf(line, "RssAnon: %d kB", &kilobytes); err == nil {

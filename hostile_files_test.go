@@ -21,7 +21,7 @@ const (
 
 // upload is the body of a request to read a bill.
 func upload(file []byte) string {
-	body, _ := json.Marshal(map[string]string{"base64_file": base64.StdEncoding.EncodeToString(file)}) // texts only
+	body, _ := json.Marshal(map[string]string{"base64_file": base64.StdEncoding.EncodeToString(file)}) // cannot fail for texts
 	return string(body)
 }
 
@@ -34,7 +34,7 @@ func sample(tb testing.TB, name string) []byte {
 	return file
 }
 
-// advisors makes users in a data directory before a server runs on it, and returns their names.
+// advisors creates users in a data directory before a server uses it, and returns their names.
 func advisors(tb testing.TB, dir string, count int) []string {
 	tb.Helper()
 	var names []string
@@ -52,7 +52,7 @@ func advisors(tb testing.TB, dir string, count int) []string {
 
 var compiling sync.Mutex
 
-// compiled returns a directory with the compiled PDF engine, which takes seconds to make.
+// compiled returns a directory with the compiled PDF engine. Compiling takes seconds.
 func compiled(tb testing.TB) string {
 	tb.Helper()
 	compiling.Lock()
@@ -70,7 +70,7 @@ func compiled(tb testing.TB) string {
 	return engine
 }
 
-// dataDir is a new data directory with the compiled PDF engine.
+// dataDir returns a new data directory with the compiled PDF engine.
 func dataDir(tb testing.TB) string {
 	tb.Helper()
 	engine := compiled(tb)
@@ -84,9 +84,9 @@ func dataDir(tb testing.TB) string {
 	return dir
 }
 
-// workers lists the processes that a process has started.
+// workers returns the child processes of a process.
 func workers(pid int) []int {
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // the pattern is right
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // the pattern is valid
 	var all []int
 	for _, list := range lists {
 		children, _ := os.ReadFile(list) // the thread may have ended
@@ -100,7 +100,7 @@ func workers(pid int) []int {
 	return all
 }
 
-// expectGone fails the test while one of the processes, which have been killed, is still there.
+// expectGone fails the test if one of the killed processes still exists.
 func expectGone(tb testing.TB, pids []int) {
 	tb.Helper()
 	for _, pid := range pids {
@@ -110,7 +110,7 @@ func expectGone(tb testing.TB, pids []int) {
 				break
 			}
 			_, rest, _ := strings.Cut(string(state), ") ")
-			if strings.HasPrefix(rest, "Z") { // dead; whoever inherited it has not taken note yet
+			if strings.HasPrefix(rest, "Z") { // a zombie: its new parent has not reaped it yet
 				break
 			}
 			runtime.Gosched()
@@ -155,7 +155,7 @@ func TestWorkers_EndWithTheServer(t *testing.T) {
 			admin.do(t, "POST", readBill, upload(sample(t, goodPDF)), 200)
 			_, endless := hostileFile(0)
 			var group sync.WaitGroup
-			group.Go(func() { _, _ = admin.try("POST", readBill, upload(endless)) }) // cut, or 503
+			group.Go(func() { _, _ = admin.try("POST", readBill, upload(endless)) }) // a closed connection, or 503
 			pids := workers(p.cmd.Process.Pid)
 			if len(pids) == 0 {
 				t.Error("the server has no worker")
@@ -180,7 +180,7 @@ func TestWorkers_KilledFromOutsideAreReplaced(t *testing.T) {
 		go func() {
 			defer close(killed)
 			for _, pid := range workers(p.cmd.Process.Pid) {
-				_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
 			}
 		}()
 		got, err := admin.try("POST", readBill, bill)
@@ -189,7 +189,7 @@ func TestWorkers_KilledFromOutsideAreReplaced(t *testing.T) {
 			t.Fatalf("got %d %s, %v", got.status, got.body, err)
 		}
 	}
-	for range 3 { // at most the idle workers whose end has not been seen
+	for range 3 { // at most the idle workers whose end was not noticed yet
 		if got, err := admin.try("POST", readBill, bill); err == nil && got.status == 200 {
 			return
 		}

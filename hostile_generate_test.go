@@ -3,14 +3,14 @@ package main
 import (
 	"bytes"
 	"compress/zlib"
-	endian "encoding/binary" // the program has the name
+	endian "encoding/binary" // the name binary is taken by the package
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
 	"strings"
 )
 
-// hostileKinds make files that mean harm, each one of a kind, in variations by the random numbers.
+// hostileKinds generate hostile files, each of one kind, with random variations.
 var hostileKinds = []struct {
 	name string
 	make func(*rand.Rand) []byte
@@ -113,13 +113,13 @@ var hostileKinds = []struct {
 	}},
 }
 
-// hostileFile is the file with a number: always the same one.
+// hostileFile returns the file with a number. The same number returns the same file.
 func hostileFile(n int) (kind string, file []byte) {
 	k := hostileKinds[n%len(hostileKinds)]
 	return k.name, k.make(rand.New(rand.NewPCG(uint64(n), 11)))
 }
 
-// paths are operators that keep a painter busy.
+// paths returns drawing operators that take long to render.
 var paths = []string{"0 0 m 500 500 l S ", "0 0 500 500 re f ", "0 0 m 500 0 500 500 0 500 c B* ", "9 w 0 0 m 500 1 l 1 500 l s "}
 
 const (
@@ -133,26 +133,26 @@ func resourcesOf(resources string) string {
 
 func repeated(text string, n int) string { return strings.Repeat(text, n) }
 
-// deflate compresses as PDF and PNG want it.
+// deflate compresses data in the format of PDF and PNG.
 func deflate[T string | []byte](data T) []byte {
 	var b bytes.Buffer
-	w, _ := zlib.NewWriterLevel(&b, zlib.BestSpeed) // the level is right
-	_, _ = w.Write([]byte(data))                    // a buffer takes everything
+	w, _ := zlib.NewWriterLevel(&b, zlib.BestSpeed) // the level is valid
+	_, _ = w.Write([]byte(data))                    // a buffer never fails
 	_ = w.Close()
 	return b.Bytes()
 }
 
-// stream is the end of a dictionary and the data that it describes.
+// stream returns the end of a dictionary and the described data.
 func stream(data []byte) string {
 	return fmt.Sprintf("/Length %d>>\nstream\n%s\nendstream", len(data), data)
 }
 
-// onePager is a document of one page with compressed content.
+// onePager returns a document of one page with compressed content.
 func onePager(content []byte) []byte {
 	return document("<</Type/Catalog/Pages 2 0 R>>", onePage, pageObject, "<</Filter/FlateDecode"+stream(content))
 }
 
-// document is a PDF of objects, the first of which is its root.
+// document returns a PDF of objects. The first object is its root.
 func document(objects ...string) []byte {
 	var b bytes.Buffer
 	b.WriteString("%PDF-1.7\n")
@@ -170,7 +170,7 @@ func document(objects ...string) []byte {
 	return b.Bytes()
 }
 
-// nestedForms is a document whose forms call each other, the last one itself.
+// nestedForms returns a document with forms that call each other. The last one calls itself.
 func nestedForms(levels, calls int) []byte {
 	objects := []string{"<</Type/Catalog/Pages 2 0 R>>", onePage, resourcesOf("/XObject<</F 5 0 R>>"), "<<" + stream([]byte("/F Do"))}
 	for level := range levels {
@@ -181,7 +181,7 @@ func nestedForms(levels, calls int) []byte {
 	return document(objects...)
 }
 
-// shading runs a program of a thousand steps for each pixel.
+// shading returns a document that runs a program of a thousand steps for each pixel.
 func shading(r *rand.Rand) []byte {
 	program := "{" + repeated("dup mul 1 add sqrt ", 200+r.IntN(800)) + "exch pop dup dup}"
 	return document("<</Type/Catalog/Pages 2 0 R>>", onePage, resourcesOf("/Shading<</S 5 0 R>>"), "<<"+stream([]byte("500 0 0 500 0 0 cm /S sh")),
@@ -189,7 +189,7 @@ func shading(r *rand.Rand) []byte {
 		"<</FunctionType 4/Domain[0 1 0 1]/Range[0 1 0 1 0 1]"+stream([]byte(program)))
 }
 
-// pattern fills the page with tiles that are much smaller than a pixel.
+// pattern returns a document that fills the page with tiles much smaller than a pixel.
 func pattern(r *rand.Rand) []byte {
 	step := 0.0001 * float64(1+r.IntN(100))
 	tile := fmt.Sprintf("<</Type/Pattern/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 1 1]/XStep %f/YStep %f/Resources<<>>", step, step)
@@ -197,7 +197,7 @@ func pattern(r *rand.Rand) []byte {
 		"<<"+stream([]byte("/Pattern cs /P scn 0 0 500 500 re f")), tile+stream([]byte("0 0 1 1 re f")))
 }
 
-// pngFile is a grey PNG whose header says what it wants.
+// pngFile returns a grey PNG with an arbitrary header.
 func pngFile(width, height uint32, depth byte, pixels []byte) []byte {
 	file := []byte("\x89PNG\r\n\x1a\n")
 	chunk := func(kind string, body []byte) {

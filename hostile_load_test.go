@@ -12,8 +12,8 @@ import (
 	"kontor/store"
 )
 
-// manyCustomers copies the only customer so often that a search for many patterns takes much longer than the deadline of
-// the tests. The names are such that each pattern is compared again from each of their letters.
+// manyCustomers copies the only customer so often that a search for many patterns takes much longer than the deadline of the
+// tests. The names make each pattern start a comparison at each letter.
 const manyCustomers = `
 	INSERT INTO customers (id, type, first_name, first_name_key, last_name, last_name_key, email, email_key, phone, date_of_birth,
 		nationality, has_address, street, city, city_key, postal_code, country, kyc_status, verification_level, verified_at,
@@ -65,7 +65,7 @@ func loaded(t *testing.T) (p *process, customerID string) {
 	return start(t, dir, "--server.request_seconds=1"), made.ID
 }
 
-// values gives n values of a search, made by a format.
+// values returns n values of a search, made with a format.
 func values(n int, format string) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -74,7 +74,7 @@ func values(n int, format string) []string {
 	return all
 }
 
-// slowSearch has as many patterns as are allowed, none of which matches.
+// slowSearch has the maximum number of patterns. None of them matches.
 var slowSearch = url.Values{"search.first_name": values(20, "*"+strings.Repeat("a", 90)+"b%d*"), "limit": {"1"}}
 
 func TestHostile_PatternsAndSlowSearches(t *testing.T) {
@@ -118,9 +118,9 @@ func TestHostile_PatternsAndSlowSearches(t *testing.T) {
 	}
 }
 
-// One caller with many slow searches at once keeps nobody else from reading, writing or signing in, and leaves every
-// reader as it was.
-func TestHostile_SlowSearchesOfOneCallerLeaveOthersTheirShare(t *testing.T) {
+// TestHostile_SlowSearchesDoNotBlockOthers runs many slow searches of one caller at once. Other callers can read, write and
+// sign in, and every reader stays usable.
+func TestHostile_SlowSearchesDoNotBlockOthers(t *testing.T) {
 	p, customerID := loaded(t)
 	greedy, other := p.admin(), p.signIn(otherUser, otherPassword)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// TestHostile_Proxies sends what a careless or hostile proxy sends. The client address of a request decides about /metrics
-// and about limits.
+// TestHostile_Proxies sends the headers of careless and hostile proxies. The client address decides about /metrics and limits.
 func TestHostile_Proxies(t *testing.T) {
 	behind := start(t, filepath.Join(t.TempDir(), "behind"), "--server.trusted_proxies=127.0.0.1", "--server.base_url=https://bank.example")
 	direct := start(t, filepath.Join(t.TempDir(), "direct"))
@@ -41,7 +40,7 @@ func TestHostile_Proxies(t *testing.T) {
 	}
 }
 
-// TestHostile_UnknownClientsShareALimit guesses from behind a proxy that names nobody.
+// TestHostile_UnknownClientsShareALimit guesses through a proxy that names no client address.
 func TestHostile_UnknownClientsShareALimit(t *testing.T) {
 	p := startWith(t, givenSecrets, "--data.dir", filepath.Join(t.TempDir(), "data"), "--server.trusted_proxies=127.0.0.1", "--rate_limits.public_per_minute=5")
 	names := []string{"unknown", "", "_a", "_b", "nobody", "[::1", "127.1", "x"}
@@ -90,7 +89,7 @@ func TestHostile_Origins(t *testing.T) {
 	}
 }
 
-// TestHostile_Encodings asks for answers that exist compressed in every way that forbids it.
+// TestHostile_Encodings requests compressible responses with every header that forbids compression.
 func TestHostile_Encodings(t *testing.T) {
 	p := start(t, filepath.Join(t.TempDir(), "data"))
 	for accept, want := range map[string]string{
@@ -106,7 +105,7 @@ func TestHostile_Encodings(t *testing.T) {
 	}
 }
 
-// TestHostile_Paths asks for addresses of the console whose escapes are broken.
+// TestHostile_Paths requests addresses of the console with invalid escapes.
 func TestHostile_Paths(t *testing.T) {
 	p := start(t, filepath.Join(t.TempDir(), "data"))
 	for path, want := range map[string]string{
@@ -129,7 +128,7 @@ func TestHostile_Paths(t *testing.T) {
 	}
 }
 
-// TestHostile_Starts gives settings that would open the service more than anybody means to.
+// TestHostile_Starts uses settings that would expose the service by mistake.
 func TestHostile_Starts(t *testing.T) {
 	for says, args := range map[string][]string{
 		"--demo-public":                       {"serve", "--demo", "--server.listen=0.0.0.0:0"},

@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// member is somebody with a session in the built program.
+// member is a user with a session in the built program.
 type member struct {
 	*client
 	id, email string
 }
 
-// account registers somebody with an e-mail address, confirms it by the code in the outbox, and gives them a role.
+// account registers a user with an e-mail address, confirms it by the code in the outbox, and assigns a role.
 func (p *process) account(admin *client, email, role string) member {
 	p.tb.Helper()
 	const password = "four words in a row"
@@ -43,7 +43,7 @@ func (p *process) account(admin *client, email, role string) member {
 	return member{client: p.signIn(email, password), id: made.UserID, email: email}
 }
 
-// sixDigits finds a code in a text.
+// sixDigits matches a code in a text.
 func sixDigits(text string) string {
 	for _, word := range strings.Fields(text) {
 		word = strings.Trim(word, ".,:;")
@@ -66,7 +66,7 @@ func (a member) make(tb testing.TB, path, body string) string {
 
 const passportBody = `{"verified_at":"2020-01-01T00:00:00Z","documents":[{"type":"passport","number":"P1","expiry_date":"2099-01-01","country":"CHE"}]}`
 
-// What customers and reviewers try with records of persons.
+// TestHostile_IdentitiesAndLinks manipulates records of persons as customers and reviewers.
 func TestHostile_IdentitiesAndLinks(t *testing.T) {
 	t.Parallel()
 	p := start(t, t.TempDir())
@@ -137,8 +137,8 @@ func TestHostile_IdentitiesAndLinks(t *testing.T) {
 	})
 }
 
-// What one customer does to take memory, and room on the disk.
-func TestHostile_RecordsThatTakeRoom(t *testing.T) {
+// TestHostile_RecordsThatTakeSpace tries to exhaust memory and disk space as one customer.
+func TestHostile_RecordsThatTakeSpace(t *testing.T) {
 	t.Parallel()
 	p := start(t, t.TempDir(), "--quotas.records_per_user", "90", "--rate_limits.concurrent_per_caller", "8")
 	admin := p.admin()
@@ -184,11 +184,11 @@ func TestHostile_RecordsThatTakeRoom(t *testing.T) {
 	holdAnswers(t, p, mallory)
 }
 
-// mostMemory is what the program may have in memory at its peak in this test, in kB.
+// mostMemory is the permitted peak memory of the program in this test, in kB.
 const mostMemory = 400_000
 
-// holdAnswers opens many connections that ask for a large answer and do not read it: the others are served, and the
-// program has not kept much.
+// holdAnswers opens many connections that request a large response and do not read it. Other clients are served, and the
+// program keeps little memory.
 func holdAnswers(t *testing.T, p *process, mallory member) {
 	t.Helper()
 	token := mallory.headers[len(mallory.headers)-1]

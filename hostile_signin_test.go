@@ -20,7 +20,7 @@ type account struct {
 	session                            *client
 }
 
-// object writes a JSON object of names and values in turn.
+// object returns a JSON object of alternating names and values.
 func object(pairs ...any) string {
 	members := map[string]any{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -41,15 +41,15 @@ func credentialOf(kind, value string) string {
 	return object("credential_type", kind, "credential_value", value)
 }
 
-// from is a client of another network, behind the proxy that the test plays.
+// from returns a client on another network, behind the simulated proxy.
 func (c *client) from(address string) *client { return c.with("X-Forwarded-For", address) }
 
-// keyed is a client with the API key.
+// keyed returns a client with the API key.
 func (p *process) keyed() *client { return p.client("X-API-Key", apiKey) }
 
 var hostileCode = regexp.MustCompile(`\b\d{6}\b`)
 
-// messages are the texts that were sent to an address, newest first.
+// messages returns the texts that were sent to an address, newest first.
 func messages(t *testing.T, admin *client, to string) (texts []string) {
 	t.Helper()
 	var sent struct {
@@ -62,7 +62,7 @@ func messages(t *testing.T, admin *client, to string) (texts []string) {
 	return texts
 }
 
-// code is the code that was last sent to an address.
+// code returns the code that was last sent to an address.
 func code(t *testing.T, admin *client, to string) string {
 	t.Helper()
 	for _, text := range messages(t, admin, to) {
@@ -74,7 +74,7 @@ func code(t *testing.T, admin *client, to string) string {
 	return ""
 }
 
-// customer registers somebody, validates the address and signs in from a network.
+// customer registers a user, validates the address and signs in from a network.
 func (p *process) customer(t *testing.T, admin *client, email, network string) account {
 	t.Helper()
 	var made struct {
@@ -100,7 +100,7 @@ func startHostile(t *testing.T, dir string, args ...string) *process {
 	return start(t, dir, append([]string{"--server.trusted_proxies=127.0.0.0/8"}, args...)...)
 }
 
-// at moves a client to another process on the same data.
+// at returns the client for another process on the same data.
 func (c *client) at(p *process) *client {
 	next := *c
 	next.url = p.url
@@ -174,8 +174,8 @@ func TestHostile_SignIn(t *testing.T) {
 	}
 }
 
-// A refresh makes no session fresh; the password does.
-func TestHostile_ARefreshIsNoPassword(t *testing.T) {
+// TestHostile_ARefreshDoesNotReauthenticate checks that only the password re-authenticates a session.
+func TestHostile_ARefreshDoesNotReauthenticate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	p := startHostile(t, dir)
 	admin := p.admin()
@@ -194,12 +194,13 @@ func TestHostile_ARefreshIsNoPassword(t *testing.T) {
 	if got := refused.header.Get("WWW-Authenticate"); got != `Bearer realm="kontor", error="insufficient_user_authentication", max_age="600"` {
 		t.Errorf("WWW-Authenticate %q", got)
 	}
-	session.do(t, "GET", "/v1/users/me", "", 200) // the session itself is good
+	session.do(t, "GET", "/v1/users/me", "", 200) // the session itself is valid
 	session.do(t, "POST", "/v1/users/"+anna.id+"/reauthenticate", object("password", customerPassword), 200)
 	session.do(t, "POST", "/v1/users/"+anna.id+"/credentials", credentialOf("username", "anna"), 201)
 }
 
-// A token that is stolen right after the sign-in, to its end: the attacker's address gets in, and nowhere from there.
+// TestHostile_AStolenFreshTokenDoesNotTakeTheAccount uses a token that was stolen right after the sign-in. The attacker can add
+// an address, but cannot take over the account with it.
 func TestHostile_AStolenFreshTokenDoesNotTakeTheAccount(t *testing.T) {
 	p := startHostile(t, filepath.Join(t.TempDir(), "data"))
 	admin := p.admin()
@@ -217,11 +218,11 @@ func TestHostile_AStolenFreshTokenDoesNotTakeTheAccount(t *testing.T) {
 	if refused.code() != "users.credential_too_new" {
 		t.Errorf("got %s", refused.body)
 	}
-	told := messages(t, admin, anna.email)
-	if !strings.Contains(told[0], "t…@example.ch") || strings.Contains(told[0], "thief") {
-		t.Errorf("the old address was told %q", told[0])
+	sent := messages(t, admin, anna.email)
+	if !strings.Contains(sent[0], "t…@example.ch") || strings.Contains(sent[0], "thief") {
+		t.Errorf("the old address got %q", sent[0])
 	}
-	// Its owner recovers the account, and the intruder's address is gone.
+	// The user recovers the account, which removes the attacker's address.
 	p.keyed().do(t, "POST", "/v1/users/initiate-recovery", object("credential_value", anna.email), 200)
 	p.keyed().do(t, "POST", "/v1/users/complete-recovery", object("credential_value", anna.email, "otp", code(t, admin, anna.email), "password", "nine loud geese swim home"), 200)
 	anna.session.do(t, "GET", "/v1/users/me", "", 401)
@@ -229,8 +230,9 @@ func TestHostile_AStolenFreshTokenDoesNotTakeTheAccount(t *testing.T) {
 	p.client().do(t, "POST", "/authenticate", object("user_id", anna.email, "password", "nine loud geese swim home"), 200)
 }
 
-// An attacker guesses from one /48 and then from very many. Known networks and devices stay able to sign in.
-func TestHostile_StrangersDoNotLockOut(t *testing.T) {
+// TestHostile_GuessingDoesNotLockOutTheUser guesses from one /48 and then from many. Known networks and devices can still
+// sign in.
+func TestHostile_GuessingDoesNotLockOutTheUser(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	p := startHostile(t, dir)
 	admin := p.admin()
@@ -247,7 +249,7 @@ func TestHostile_StrangersDoNotLockOut(t *testing.T) {
 		}
 	}
 	if looked > 20+2 {
-		t.Errorf("%d passwords of a stranger with a /48 were looked at", looked)
+		t.Errorf("%d passwords from a /48 were checked", looked)
 	}
 	for i := range 200 {
 		if _, err := p.client().from(fmt.Sprintf("2001:db8:%x::1", 0x1000+i)).try("POST", "/authenticate", guess); err != nil {
@@ -261,7 +263,7 @@ func TestHostile_StrangersDoNotLockOut(t *testing.T) {
 	}
 	p.client().from("198.51.100.1").with("X-Device-Token", anna.deviceToken).do(t, "POST", "/authenticate", right, 200)
 	p.client().from("2001:db8:1:1::8").do(t, "POST", "/authenticate", right, 200)
-	// From the known network guessing is bounded, too; all names of the user are one.
+	// Guessing from the known network is bounded, too. All sign-in names of the user share one budget.
 	names := []string{anna.email, anna.id, strings.ToUpper(anna.email), "аnna@example.ch"}
 	looked = 0
 	for i := range 40 {
@@ -274,12 +276,13 @@ func TestHostile_StrangersDoNotLockOut(t *testing.T) {
 		}
 	}
 	if looked > 5+2 {
-		t.Errorf("%d passwords were looked at from a known network", looked)
+		t.Errorf("%d passwords from a known network were checked", looked)
 	}
 }
 
-// Adding an address does not reveal whether it is taken, and its owner gets a message.
-func TestHostile_AddingTellsNothing(t *testing.T) {
+// TestHostile_AddingAnAddressRevealsNothing checks that the response does not reveal whether an address is taken. Its owner
+// gets a message.
+func TestHostile_AddingAnAddressRevealsNothing(t *testing.T) {
 	p := startHostile(t, filepath.Join(t.TempDir(), "data"))
 	admin := p.admin()
 	anna, thief := p.customer(t, admin, "anna@example.ch", "192.0.2.1"), p.customer(t, admin, "thief@example.ch", "192.0.2.2")
@@ -303,12 +306,12 @@ func TestHostile_AddingTellsNothing(t *testing.T) {
 	if shapes[0] != shapes[1] {
 		t.Errorf("a taken address is answered with %s, a free one with %s", shapes[0], shapes[1])
 	}
-	if told := messages(t, admin, anna.email)[0]; hostileCode.MatchString(told) || !strings.Contains(told, "nothing has changed") {
-		t.Errorf("the owner was told %q", told)
+	if sent := messages(t, admin, anna.email)[0]; hostileCode.MatchString(sent) || !strings.Contains(sent, "nothing has changed") {
+		t.Errorf("the owner got %q", sent)
 	}
 }
 
-// Messages are no weapon, and registration no directory: what was counted survives a restart.
+// TestHostile_MessagesAndProbesAreLimited checks the limits of messages and registrations. Counts survive a restart.
 func TestHostile_MessagesAndProbesAreLimited(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	limited := func() *process {
@@ -332,7 +335,7 @@ func TestHostile_MessagesAndProbesAreLimited(t *testing.T) {
 		thief.session.do(t, "DELETE", "/v1/users/credentials/"+made.ID, "", 200)
 	}
 	if sent != 10 {
-		t.Errorf("%d messages went to strangers, want 10", sent)
+		t.Errorf("%d messages went to other addresses, want 10", sent)
 	}
 	count := func(what string, network func(i int) string, request func(i int) (path, body string)) map[int]int {
 		seen := map[int]int{}
@@ -360,7 +363,7 @@ func TestHostile_MessagesAndProbesAreLimited(t *testing.T) {
 	if got := count("recoveries from one network", one("192.0.2.50"), recover); got[200] != 20 || got[429] != 80 {
 		t.Errorf("recoveries from one network: %v", got)
 	}
-	// Twenty recoveries have used up some of what the key has; the e-mail of a registration does not count.
+	// Twenty recoveries consumed part of the key's limit. The e-mail of a registration does not count.
 	if got := count("recoveries from many networks", many, recover); got[200] != 40-20 {
 		t.Errorf("recoveries from many networks: %v", got)
 	}

@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// The tests of this file kill the program before one system call after the other and expect that nobody has to lend a hand
-// afterwards. KONTOR_KILL_POINTS=all kills at every call, which takes a quarter of an hour; without it a choice must do.
+// The tests of this file kill the program before one system call after the other. Afterwards no manual repair may be needed.
+// KONTOR_KILL_POINTS=all kills at every call, which takes a quarter of an hour. Without it, a selection of calls is used.
 
-// choose returns the calls of a run to kill at: those that name something or show something, and the ones after them, and
-// others spread evenly up to the limit.
+// choose returns the calls of a run to kill at. These are calls that name or show something, the calls after them, and others
+// evenly spread up to the limit.
 func choose(run traced, limit int) []int {
 	var points []int
 	if os.Getenv("KONTOR_KILL_POINTS") == "all" {
@@ -42,7 +42,7 @@ func choose(run traced, limit int) []int {
 	return slices.Compact(points)
 }
 
-// eachPoint runs f for each call that a run is to be killed at, some at a time: most of it is waiting.
+// eachPoint runs f for each selected call, several at the same time, because most of the time is spent waiting.
 func eachPoint(t *testing.T, run traced, limit int, f func(t *testing.T, n int)) {
 	t.Helper()
 	points := choose(run, limit)
@@ -55,7 +55,7 @@ func eachPoint(t *testing.T, run traced, limit int, f func(t *testing.T, n int))
 	}
 }
 
-// serveOn is a first start on a directory, to be traced.
+// serveOn returns the command of a first start in a directory, for tracing.
 func serveOn(t *testing.T, dir string, n int) traced {
 	t.Helper()
 	return trace(t, command(t, nil, "serve", "--server.listen=127.0.0.1:0", "--data.dir", dir), n, `"msg":"listening"`)
@@ -77,7 +77,7 @@ func TestKillPoints_FirstStart(t *testing.T) {
 			}
 		}
 		if len(shown) == 0 {
-			t.Fatalf("killed at call %d: nobody was shown the secrets", n)
+			t.Fatalf("killed at call %d: the secrets were never shown", n)
 		}
 		for _, secrets := range shown {
 			next.signIn("admin@kontor.localhost", secrets[0])
@@ -87,7 +87,7 @@ func TestKillPoints_FirstStart(t *testing.T) {
 			t.Fatalf("killed at call %d: the next start ended with %d: %s", n, code, next.stderr)
 		}
 		succeeds(t, run(t, nil, "check", "--data.dir", dir))
-		if slices.Contains(whole.shown, n) { // and the secrets are shown no more
+		if slices.Contains(whole.shown, n) { // and the secrets are not shown again
 			third := startWith(t, nil, "--data.dir", dir)
 			if third.stop(); third.stdout.String() != "" {
 				t.Errorf("a third start printed %q", third.stdout)
@@ -97,7 +97,7 @@ func TestKillPoints_FirstStart(t *testing.T) {
 	})
 }
 
-// expectOnly fails when a data directory holds anything but what belongs there.
+// expectOnly fails if a data directory holds unexpected files.
 func expectOnly(t *testing.T, dir string, n int) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -113,7 +113,7 @@ func expectOnly(t *testing.T, dir string, n int) {
 	}
 }
 
-// newBackup makes a bank with a customer and backs it up.
+// newBackup creates a bank with a customer and backs it up.
 func newBackup(t *testing.T) (dir, file string) {
 	t.Helper()
 	dir, file = filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "kontor.backup")
@@ -147,7 +147,7 @@ func TestKillPoints_Restore(t *testing.T) {
 		restore(dir, n)
 		_, err := os.Stat(filepath.Join(dir, "kontor.db"))
 		if entries, _ := os.ReadDir(dir); err != nil && len(entries) > 0 {
-			// No empty bank begins here.
+			// The start does not create an empty bank here.
 			refused := run(t, nil, "serve", "--server.listen=127.0.0.1:0", "--data.dir", dir)
 			if refused.code == 0 || !strings.Contains(refused.stderr, "a restore into "+dir+" was interrupted: run it again") || strings.Count(strings.TrimSpace(refused.stderr), "\n") > 0 {
 				t.Errorf("killed at call %d: the start ended with %d: %s", n, refused.code, refused.stderr)

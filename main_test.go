@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// The tests of this package run the program as its users do: built, started, asked over HTTP, killed.
+// The tests of this package run the built program as users do: they start it, send HTTP requests, and kill it.
 
-// What every test server is started with.
+// Secrets of every test server.
 const (
 	adminEmail    = "root@kontor.example"
 	adminPassword = "seven plain words nobody else would choose"
@@ -50,7 +50,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// command prepares a run of the program with nothing of the tester's own settings in its environment.
+// command prepares a run of the program without the settings in the environment of the tester.
 func command(tb testing.TB, environ []string, args ...string) *exec.Cmd {
 	tb.Helper()
 	path, err := binary()
@@ -71,13 +71,13 @@ func commandOf(path string, environ []string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// ended is what a run of the program left behind.
+// ended is the result of a run of the program.
 type ended struct {
 	code           int
 	stdout, stderr string
 }
 
-// run runs the program to its end.
+// run runs the program until it ends.
 func run(tb testing.TB, environ []string, args ...string) ended {
 	tb.Helper()
 	return toEnd(tb, command(tb, environ, args...))
@@ -95,7 +95,7 @@ func toEnd(tb testing.TB, cmd *exec.Cmd) ended {
 	tb.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	kill := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }) // a server that should not have started
+	kill := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }) // in case a server starts unexpectedly
 	defer kill.Stop()
 	err := cmd.Run()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
@@ -104,7 +104,7 @@ func toEnd(tb testing.TB, cmd *exec.Cmd) ended {
 	return ended{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// succeeds stops the test unless the run ended with 0 and said nothing on standard error.
+// succeeds stops the test unless the run ended with 0 and without output on standard error.
 func succeeds(tb testing.TB, e ended) string {
 	tb.Helper()
 	if e.code != 0 || e.stderr != "" {
@@ -120,10 +120,10 @@ type process struct {
 	url    string
 	stdout *output
 	stderr *output
-	code   func() int // waits for the end, whoever asks first
+	code   func() int // waits for the end; may be called several times
 }
 
-// output collects what a process writes.
+// output collects the output of a process.
 type output struct {
 	mu   sync.Mutex
 	data bytes.Buffer
@@ -143,7 +143,7 @@ func (o *output) String() string {
 
 var givenSecrets = []string{"KONTOR_ADMIN_EMAIL=" + adminEmail, "KONTOR_ADMIN_PASSWORD=" + adminPassword, "KONTOR_API_KEY=" + apiKey}
 
-// start runs a server with secrets that the tests know and without limits on rates.
+// start runs a server with fixed secrets and without rate limits.
 func start(tb testing.TB, dir string, args ...string) *process {
 	tb.Helper()
 	return startWith(tb, givenSecrets, append([]string{"--data.dir", dir, "--rate_limits.enabled=false"}, args...)...)
@@ -159,7 +159,7 @@ func startWith(tb testing.TB, environ []string, args ...string) *process {
 	return startProgram(tb, path, environ, args...)
 }
 
-// startProgram is startWith for a program that runs the server in circumstances of its own.
+// startProgram is startWith for a program that wraps the server.
 func startProgram(tb testing.TB, path string, environ []string, args ...string) *process {
 	tb.Helper()
 	p := &process{tb: tb, stdout: &output{}, stderr: &output{}}
@@ -171,7 +171,7 @@ func startProgram(tb testing.TB, path string, environ []string, args ...string) 
 		tb.Fatal(err)
 	}
 	p.code = sync.OnceValue(func() int {
-		_ = p.cmd.Wait() // the exit code tells
+		_ = p.cmd.Wait() // the exit code has the result
 		writer.Close()
 		return p.cmd.ProcessState.ExitCode()
 	})
@@ -188,7 +188,7 @@ func startProgram(tb testing.TB, path string, environ []string, args ...string) 
 	return p
 }
 
-// listening reads the log up to the line that says where the server listens; empty when it ended before.
+// listening reads the log up to the line with the address of the server. It returns "" if the server ended before.
 func listening(log io.Reader) string {
 	for lines := bufio.NewScanner(log); lines.Scan(); {
 		var entry struct{ Msg, Address string }
@@ -199,13 +199,13 @@ func listening(log io.Reader) string {
 	return ""
 }
 
-// kill ends the process as a loss of power would.
+// kill ends the process abruptly, as a loss of power would.
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // it may have ended by itself
+	_ = p.cmd.Process.Kill() // the process may have ended by itself
 	p.code()
 }
 
-// stop asks the process to end and gives its exit code.
+// stop asks the process to end and returns its exit code.
 func (p *process) stop() int {
 	p.tb.Helper()
 	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,13 +19,13 @@ import (
 
 var update = flag.Bool("update", false, "write the generated parts of the README anew")
 
-// example is a block of commands in the README with the answer that it shows behind them.
+// example is a block of commands in a document with the response that the document shows.
 type example struct {
 	line           int
 	commands, want string
 }
 
-// examples finds the blocks of shell commands, each with the block of JSON that follows it before the next.
+// examples returns the blocks of shell commands. The block of JSON after a block is its expected response.
 func examples(readme string) []example {
 	var found []example
 	var block strings.Builder
@@ -98,7 +99,7 @@ func runExamples(t *testing.T, document string) {
 
 var space = regexp.MustCompile(`\s+`)
 
-// shows compares an answer with how the README shows it: without regard to white space, and with … for any text.
+// shows compares a response with its form in a document. White space is ignored, and … matches any text.
 func shows(shown, got string) bool {
 	parts := strings.Split(space.ReplaceAllString(shown, ""), "…")
 	for i := range parts {
@@ -118,7 +119,7 @@ func TestReadme_NamesTheTwoCommands(t *testing.T) {
 	}
 }
 
-// settingsTable is the table of the README.
+// settingsTable returns the table of settings for the README.
 func settingsTable() string {
 	var b strings.Builder
 	b.WriteString("| Setting | Default | Meaning |\n|---|---|---|\n")
@@ -217,6 +218,24 @@ func TestDocs_NameFilesThatExist(t *testing.T) {
 				continue
 			}
 			if !slices.ContainsFunc(all, func(file string) bool { return strings.HasSuffix(file, "/"+name) }) {
+				t.Errorf("%s names %s, which does not exist", document, name)
+			}
+		}
+	}
+}
+
+var testName = regexp.MustCompile(`\bTest[A-Z]\w+`)
+
+// TestDocs_NameTestsThatExist looks for the tests that documents and scripts name. The beginning of a name is enough.
+func TestDocs_NameTestsThatExist(t *testing.T) {
+	known := slices.Collect(maps.Keys(testNames(t)))
+	for _, document := range append(documents(t), "Makefile", ".ci/run") {
+		data, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range testName.FindAllString(string(data), -1) {
+			if !slices.ContainsFunc(known, func(test string) bool { return strings.HasPrefix(test, name) }) {
 				t.Errorf("%s names %s, which does not exist", document, name)
 			}
 		}

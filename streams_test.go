@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// reader follows the notifications of one user over as many connections as it takes.
+// reader follows the notifications of one user over any number of connections.
 type reader struct {
 	mu  sync.Mutex
-	ids []string // of the message frames, as they came
+	ids []string // of the message frames, in the order of arrival
 	log []string // of other events
 }
 
@@ -30,14 +30,14 @@ func (r *reader) seen() []string {
 	return slices.Clone(r.ids)
 }
 
-// told reports whether an event came on one of the streams.
-func (r *reader) told(event string) bool {
+// received reports whether an event arrived on one of the streams.
+func (r *reader) received(event string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Contains(r.log, event)
 }
 
-// follow opens a stream that goes on behind what was seen last, and gives a channel that is closed at its end.
+// follow opens a stream that resumes after the last seen event. It returns a channel that is closed when the stream ends.
 func (r *reader) follow(tb testing.TB, c *client) <-chan struct{} {
 	tb.Helper()
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, c.url+"/v1/notifications/sse", nil)
@@ -68,7 +68,7 @@ func (r *reader) follow(tb testing.TB, c *client) <-chan struct{} {
 	return ended
 }
 
-// read takes only whole frames: what is cut off at the end does not count.
+// read counts only complete frames. A truncated frame at the end is ignored.
 func (r *reader) read(body io.Reader, opened chan struct{}) {
 	lines := bufio.NewScanner(body)
 	var id, event string
@@ -95,7 +95,7 @@ func (r *reader) read(body io.Reader, opened chan struct{}) {
 	}
 }
 
-// userID asks who the caller is.
+// userID returns the id of the caller.
 func (c *client) userID(tb testing.TB) string {
 	tb.Helper()
 	var me struct{ ID string }
@@ -103,7 +103,7 @@ func (c *client) userID(tb testing.TB) string {
 	return me.ID
 }
 
-// waitUntil waits for something that another process does.
+// waitUntil polls for a result of another process.
 func waitUntil(tb testing.TB, so func() bool) {
 	tb.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -113,14 +113,13 @@ func waitUntil(tb testing.TB, so func() bool) {
 		select {
 		case <-tick.C:
 		case <-end:
-			tb.Fatal("it did not come about")
+			tb.Fatal("the condition was not met in time")
 		}
 	}
 }
 
-// TestStreams_ResumeAfterTheServerWasKilled kills the server while it tells streams of notifications. Whoever resumes by
-// the last event that he has seen must get all that were stored behind it, once and in order, and all that were
-// acknowledged must be there.
+// TestStreams_ResumeAfterTheServerWasKilled kills the server while it sends notifications to streams. A client that resumes
+// after its last event must get all later stored ones, once and in order. All acknowledged ones must exist.
 func TestStreams_ResumeAfterTheServerWasKilled(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	p := start(t, dir)
@@ -171,14 +170,14 @@ func TestStreams_ResumeAfterTheServerWasKilled(t *testing.T) {
 		if got := r.seen(); !slices.Equal(got, stored) {
 			t.Errorf("stream %d: got %d, want the %d that are stored, in their order", i, len(got), len(stored))
 		}
-		if r.told("reset") {
-			t.Errorf("stream %d was told to reload", i)
+		if r.received("reset") {
+			t.Errorf("stream %d received a reload event", i)
 		}
 	}
 	if code := p.stop(); code != 0 {
 		t.Errorf("exit code %d: %s", code, p.stderr)
 	}
-	waitUntil(t, func() bool { return readers[0].told("close") })
+	waitUntil(t, func() bool { return readers[0].received("close") })
 }
 
 // allNotifications lists the ids of a user's notifications, oldest first.
@@ -201,8 +200,8 @@ func allNotifications(tb testing.TB, c *client, user string) []string {
 	}
 }
 
-// TestQueue_LosesNothingWhenTheServerIsKilled kills the server while the SMS gateway has a message and has not answered.
-// After the restart the message must go out again, under the same id, and its code must be gone once it is sent.
+// TestQueue_LosesNothingWhenTheServerIsKilled kills the server while the SMS gateway has a message and has not responded.
+// After the restart the message must be sent again, under the same id. Its code must be blanked once it is sent.
 func TestQueue_LosesNothingWhenTheServerIsKilled(t *testing.T) {
 	arrived := make(chan string, 10)
 	var answers atomic.Bool

@@ -18,7 +18,7 @@ import (
 	"kontor/store/storetest"
 )
 
-// newData makes a data directory that a server has used.
+// newData returns a data directory that a server has used.
 func newData(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -30,7 +30,7 @@ func newData(t *testing.T) string {
 	return dir
 }
 
-// contents gives a digest of every file below a path, but for the lock, which says who used the directory last.
+// contents returns a digest of every file below a path, except the lock, which names the last process.
 func contents(t *testing.T, path string) map[string][sha256.Size]byte {
 	t.Helper()
 	all := map[string][sha256.Size]byte{}
@@ -55,8 +55,8 @@ func writeFile(t *testing.T, path string, data []byte) {
 	}
 }
 
-// TestStart_RefusedInOneLine starts the program where it cannot run. It must say why in one line, end with 1, and leave
-// everything as it was.
+// TestStart_RefusedInOneLine starts the program where it cannot run. It must print the reason in one line, end with 1, and
+// change nothing.
 func TestStart_RefusedInOneLine(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -67,7 +67,7 @@ func TestStart_RefusedInOneLine(t *testing.T) {
 		name    string
 		environ []string
 		args    []string
-		prepare func(dir string) // a data directory that was used
+		prepare func(dir string) // changes a data directory that was used
 		want    string
 	}{
 		{name: "wrong setting", args: []string{"--auth.otp_minutes=soon"}, want: "auth.otp_minutes"},
@@ -123,7 +123,7 @@ func equal(a, b map[string][sha256.Size]byte) bool {
 	return len(a) == len(b)
 }
 
-// refused expects one line on standard error that contains want, nothing on standard output, and 1.
+// refused expects one line on standard error that contains want, no standard output, and exit status 1.
 func refused(t *testing.T, e ended, want string) {
 	t.Helper()
 	if e.code != 1 || strings.Count(e.stderr, "\n") != 1 || !strings.HasPrefix(e.stderr, "kontor: ") || !strings.Contains(e.stderr, want) {
@@ -162,8 +162,8 @@ func TestStart_RefusesASecondProcess(t *testing.T) {
 	}
 }
 
-// TestStop_LetsRequestsFinish stops a server under load: until it says that it is shutting down, every request is
-// answered as ever, and none is cut.
+// TestStop_LetsRequestsFinish stops a server under load. Until it reports the shutdown, every request gets its normal
+// response. No connection is cut.
 func TestStop_LetsRequestsFinish(t *testing.T) {
 	const limit = 5 * time.Second
 	p := start(t, filepath.Join(t.TempDir(), "data"), "--server.shutdown_seconds=5", "--auth.cooling_off.free_attempts=1000")
@@ -174,7 +174,7 @@ func TestStop_LetsRequestsFinish(t *testing.T) {
 	var done, refusals atomic.Int64
 	begun := make(chan struct{}, 1024)
 	var wait sync.WaitGroup
-	for range 8 { // signing in takes longest of all requests
+	for range 8 { // a sign-in takes longer than other requests
 		c := p.client("Accept-Language", "de")
 		wait.Go(func() {
 			for {
@@ -222,14 +222,14 @@ func TestStop_LetsRequestsFinish(t *testing.T) {
 		t.Errorf("the stop took %v", took)
 	}
 	if refusals.Load() == 0 || done.Load() < 8 {
-		t.Errorf("%d requests were answered, %d were told of the shutdown", done.Load(), refusals.Load())
+		t.Errorf("%d requests were answered, %d were rejected for the shutdown", done.Load(), refusals.Load())
 	}
 	if log := p.stderr.String(); !strings.Contains(log, `"msg":"stopped"`) {
 		t.Errorf("the end is missing in the log: %s", log)
 	}
 }
 
-// TestBackup_BringsARunningServerBackElsewhere backs a server up while it is written to.
+// TestBackup_BringsARunningServerBackElsewhere backs up a server under write load and restores the backup elsewhere.
 func TestBackup_BringsARunningServerBackElsewhere(t *testing.T) {
 	work := t.TempDir()
 	dir, file, elsewhere := filepath.Join(work, "data"), filepath.Join(work, "kontor.backup"), filepath.Join(work, "elsewhere")
@@ -264,7 +264,7 @@ func TestBackup_BringsARunningServerBackElsewhere(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the backup has mode %v, %v", info.Mode(), err)
 	}
-	p.kill() // as if the machine were lost
+	p.kill() // simulates the loss of the machine
 
 	succeeds(t, run(t, nil, "restore", file, "--data.dir", elsewhere))
 	refused(t, run(t, nil, "restore", file, "--data.dir", elsewhere), "only restored into an empty directory")
@@ -276,6 +276,6 @@ func TestBackup_BringsARunningServerBackElsewhere(t *testing.T) {
 	if customers < least || customers > made.Load() {
 		t.Errorf("%d customers, want %d to %d", customers, least, made.Load())
 	}
-	// A session of the lost machine goes on: its token was signed with the same key.
+	// A session of the lost machine stays valid: its token was signed with the same key.
 	restored.client(admin.headers...).do(t, "GET", "/v1/users/me", "", 200)
 }

@@ -11,8 +11,8 @@ import (
 	"kontor/store/storetest"
 )
 
-// demoBank makes a data directory with records of all types. answers are what the API answered for some of them, by the
-// name that "kontor check --record" has for each.
+// demoBank creates a data directory with records of all types. answers holds the API's responses for some of them, by the
+// name that "kontor check --record" uses.
 func demoBank(t *testing.T) (dir string, answers map[string]string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "demo")
@@ -58,7 +58,7 @@ func demoBank(t *testing.T) (dir string, answers map[string]string) {
 	return dir, answers
 }
 
-// rows takes the rows of a list apart, each as the API wrote it.
+// rows splits a list into its rows, each exactly as the API wrote it.
 func rows(t *testing.T, body string) (all []string) {
 	t.Helper()
 	var found []json.RawMessage
@@ -95,7 +95,7 @@ func idOf(t *testing.T, row string) string {
 	return record.ID
 }
 
-// copyOf copies a data directory to a new one, which nobody uses yet.
+// copyOf copies a data directory to a new one that no process uses.
 func copyOf(t *testing.T, dir string) string {
 	t.Helper()
 	copied := filepath.Join(t.TempDir(), "copy")
@@ -110,7 +110,7 @@ func copyOf(t *testing.T, dir string) string {
 
 const anyID = "0192aaaa-0000-7000-8000-000000000001"
 
-// Every change of a record behind Kontor's back is found, and the record is named.
+// TestCheck_FindsChangedRecords changes records with SQL. The check must find each change and name the record.
 func TestCheck_FindsChangedRecords(t *testing.T) {
 	dir, _ := demoBank(t)
 	if out := succeeds(t, run(t, nil, "check", "--data.dir", dir)); !strings.Contains(out, "records as the audit trail knows them") {
@@ -177,7 +177,7 @@ func TestCheck_FindsChangedRecords(t *testing.T) {
 
 const administratorRole = "0193b000-0000-7000-8000-000000000001"
 
-// A record that the API answered can be proven with the key, and a changed one cannot.
+// TestCheck_ProvesARecordOfTheAPI proves records that the API returned. A changed record must not be proven.
 func TestCheck_ProvesARecordOfTheAPI(t *testing.T) {
 	dir, answers := demoBank(t)
 	types := map[string]bool{}
@@ -206,7 +206,7 @@ func TestCheck_ProvesARecordOfTheAPI(t *testing.T) {
 	}
 }
 
-// prove runs the proof of a record.
+// prove runs "kontor check --record" for a record.
 func prove(t *testing.T, dir, record, body string) ended {
 	t.Helper()
 	return runWithInput(t, body, "check", "--record", record, "--data.dir", dir)

@@ -9,7 +9,7 @@ import (
 	"kontor/store/storetest"
 )
 
-// A trail that was erased without the key is no empty trail: neither the check nor the start takes it for one.
+// TestStart_RefusesAnErasedTrail erases the trail without the key. The check and the start must not accept it as empty.
 func TestStart_RefusesAnErasedTrail(t *testing.T) {
 	dir := newData(t)
 	const unguarded = "DROP TRIGGER audit_entries_no_update; DROP TRIGGER audit_entries_no_delete; "
@@ -33,8 +33,8 @@ func TestStart_RefusesAnErasedTrail(t *testing.T) {
 	}
 }
 
-// The check says about the key what is so: there, not there, or another one.
-func TestCheck_SaysWhatIsSoAboutTheKey(t *testing.T) {
+// TestCheck_ReportsTheStateOfTheKey checks the report for a present, a missing and a different key.
+func TestCheck_ReportsTheStateOfTheKey(t *testing.T) {
 	const absent = "master key is not here"
 	dir := newData(t)
 	if out := succeeds(t, run(t, nil, "check", "--data.dir", dir)); strings.Contains(out, absent) || !strings.Contains(out, "records match the audit trail") {

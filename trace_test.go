@@ -14,10 +14,10 @@ import (
 	"unsafe"
 )
 
-// A program that is traced stops before each system call, so that it can be killed there. strace can do that, too, but
-// counts the calls of each thread by itself.
+// A traced program stops before each system call and can be killed there. strace can do that, too, but counts the calls of
+// each thread separately.
 
-// changing are the calls that change files, or the names of files, or what a caller has been shown.
+// changing are the calls that change files or file names, or that write output.
 var changing = []uint64{
 	syscall.SYS_OPEN, syscall.SYS_OPENAT, syscall.SYS_WRITE, syscall.SYS_PWRITE64, syscall.SYS_PWRITEV, syscall.SYS_WRITEV,
 	syscall.SYS_FSYNC, syscall.SYS_FDATASYNC, syscall.SYS_TRUNCATE, syscall.SYS_FTRUNCATE, syscall.SYS_FALLOCATE,
@@ -25,7 +25,7 @@ var changing = []uint64{
 	syscall.SYS_MKDIR, syscall.SYS_MKDIRAT, syscall.SYS_RMDIR, syscall.SYS_FLOCK, syscall.SYS_FCHMOD, syscall.SYS_CHMOD, sysCopyFileRange,
 }
 
-// naming are those by which something takes effect at once.
+// naming are the calls that create, rename or delete a name.
 var naming = []uint64{
 	syscall.SYS_RENAME, syscall.SYS_RENAMEAT, sysRenameat2, syscall.SYS_LINK, syscall.SYS_LINKAT, syscall.SYS_MKDIR, syscall.SYS_MKDIRAT, syscall.SYS_RMDIR,
 }
@@ -39,10 +39,10 @@ const (
 	syscallStop          = syscall.SIGTRAP | 0x80
 	syscallEntry         = 1
 	waitAll              = 0x40000000 // __WALL: threads, too
-	waitOwn              = 0x20000000 // __WNOTHREAD: not what other tests have started
+	waitOwn              = 0x20000000 // __WNOTHREAD: not the processes of other tests
 )
 
-// traced is what a traced run did.
+// traced is the result of a traced run.
 type traced struct {
 	calls          []uint64 // those of changing, in their order
 	shown          []int    // indexes of calls that wrote to standard output
@@ -131,18 +131,18 @@ func (d *traced) follow(cmd *exec.Cmd, n int, enough func() bool) error {
 		case syscallStop:
 			if d.called(thread, n) || enough() {
 				d.killed = true
-				_ = syscall.Kill(leader, syscall.SIGKILL) // it may have ended by itself
+				_ = syscall.Kill(leader, syscall.SIGKILL) // the process may have ended by itself
 				continue
 			}
 		case syscall.SIGTRAP, syscall.SIGSTOP: // a new thread
 		default:
 			signal = int(stop)
 		}
-		_ = syscall.PtraceSyscall(thread, signal) // a thread that was killed meanwhile is reported next
+		_ = syscall.PtraceSyscall(thread, signal) // a thread that was killed in between is reported next
 	}
 }
 
-// called notes a call before it happens, and reports whether it is the one to be killed at.
+// called records a call before it runs, and reports whether the process must be killed there.
 func (d *traced) called(thread, n int) bool {
 	var info struct {
 		op     uint8

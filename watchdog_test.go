@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestWatchdog_FailsWhenTheProcessIsFrozen runs the program as systemd does, with a socket that it reports to.
+// TestWatchdog_FailsWhenTheProcessIsFrozen runs the program as systemd does, with a notification socket.
 func TestWatchdog_FailsWhenTheProcessIsFrozen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notify")
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
@@ -42,14 +42,14 @@ func TestWatchdog_FailsWhenTheProcessIsFrozen(t *testing.T) {
 		t.Fatal(err)
 	}
 	silent := false
-	for range 5 { // what was sent before it froze
+	for range 5 { // messages from before the freeze
 		if _, err := next(5 * interval); errors.Is(err, os.ErrDeadlineExceeded) {
 			silent = true
 			break
 		}
 	}
 	if !silent {
-		t.Error("a frozen process gives signs of life")
+		t.Error("a frozen process reports to the watchdog")
 	}
 	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
