@@ -91,8 +91,9 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, c conversation, m *Me
 			recipients = append(recipients, p.userID)
 		}
 	}
+	message := m.forFrame()
 	return s.notifications.Notify(ctx, tx, event.Event{
-		Kind: event.MessageReceived, Type: access.Chats, RecordID: m.ChatID, Recipients: recipients,
+		Kind: event.MessageReceived, Type: access.Chats, RecordID: m.ChatID, Recipients: recipients, ChatMessage: &message,
 	})
 }
 

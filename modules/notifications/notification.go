@@ -39,6 +39,7 @@ type Notification struct {
 	titleKey, contentKey string
 	metadata             string
 	deleted              bool
+	chatMessageID        string // of the message that a stream frame carries; empty for none
 	version              int64
 	language             string // in which it is worded
 }
@@ -65,13 +66,13 @@ func nothing() *Notification {
 
 const columns = `
 	id, user_id, customer_id, event, title_key, content_key, content, rec_id, rec_type, metadata,
-	created_at, sent_at, read_at, read, deleted, version`
+	chat_message_id, created_at, sent_at, read_at, read, deleted, version`
 
 func scanNotification(row records.Row) (Notification, error) {
 	var n Notification
 	var createdAt store.Time
 	err := row.Scan(&n.ID, &n.UserID, &n.CustomerID, &n.Event, &n.titleKey, &n.contentKey, &n.Content, &n.RecID, &n.RecType,
-		&n.metadata, &createdAt, &n.SentAt, &n.ReadAt, &n.Read, &n.deleted, &n.version)
+		&n.metadata, &n.chatMessageID, &createdAt, &n.SentAt, &n.ReadAt, &n.Read, &n.deleted, &n.version)
 	n.CreatedAt, n.Test = &createdAt, n.metadata == testMetadata
 	return n, err
 }

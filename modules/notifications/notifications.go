@@ -79,6 +79,8 @@ type Service struct {
 	words    words
 	order    order
 	sessions Sessions
+	chats    Chats  // nil: frames carry no messages
+	people   People // nil as well then
 	hub      *sse.Hub
 	sent     *sentMarks
 	queues   map[string]*queue // channel → its queue, where there is a gateway

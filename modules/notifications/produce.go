@@ -29,6 +29,17 @@ type source struct {
 	everywhere bool
 	worded     map[wording]*message
 	createdAt  store.Time
+
+	chatMessage *event.ChatMessage // nil for none
+	people      peopleByID         // the author of the message; nil until looked up
+}
+
+// chatMessageID returns the id of the chat message that the event is about, or an empty text.
+func (src source) chatMessageID() string {
+	if src.chatMessage == nil {
+		return ""
+	}
+	return src.chatMessage.ID
 }
 
 // copied is a copy in the inbox of one recipient.
@@ -52,6 +63,7 @@ func sourceOf(n event.Event) source {
 		event: string(n.Kind), customerID: orNil(n.CustomerID), recType: n.Type.Name, recID: orNil(n.RecordID),
 		titleKey: "notification." + string(n.Kind) + ".title", contentKey: "notification." + string(n.Kind) + ".content",
 		content: n.Content, args: n.Args, system: k.system, channels: k.channels, everywhere: k.everywhere, worded: worded,
+		chatMessage: n.ChatMessage,
 	}
 }
 
@@ -81,6 +93,9 @@ func (s *Service) post(ctx context.Context, tx *store.Tx, src source, recipients
 		return "", 0, fmt.Errorf("write the copies of the notice: %w", err)
 	}
 	if err := s.enqueueAll(ctx, tx, src, recipients); err != nil {
+		return "", 0, err
+	}
+	if src.people, err = s.authorForFrames(ctx, tx, src, recipients); err != nil {
 		return "", 0, err
 	}
 	tx.AfterCommit(func() { s.publish(src, copies) })
@@ -115,7 +130,7 @@ func insertCopies(ctx context.Context, tx *store.Tx, src source, recipients []st
 		copies[i] = copied{id: store.NewID(), userID: userID}
 	}
 	shared := []any{src.id, src.customerID, src.event, src.titleKey, src.contentKey, src.content, types.Fold(src.content),
-		src.recType, src.recID, src.metadata, src.system, src.createdAt}
+		src.recType, src.recID, src.metadata, src.chatMessageID(), src.system, src.createdAt}
 	for part := range batches(copies) {
 		args := append(make([]any, 0, len(shared)+2*len(part)), shared...)
 		for _, c := range part {

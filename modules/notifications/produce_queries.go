@@ -69,8 +69,8 @@ func placeholders(n, width, used int) string {
 // What all copies of a notice share is bound once; each has its own id and recipient.
 const (
 	sharedCopyColumns = `notice_id, customer_id, event, title_key, content_key, content, content_low, rec_type, rec_id, metadata,
-		system, created_at`
-	sharedCopyArgs = 12
+		chat_message_id, system, created_at`
+	sharedCopyArgs = 13
 )
 
 // insertCopiesStatement writes n copies.

@@ -77,9 +77,8 @@ func (s *Service) begin(ctx context.Context, stream *sse.Stream, lastID string) 
 	if err != nil {
 		return b, fmt.Errorf("read what the system had to say: %w", err)
 	}
-	for i := range missed {
-		b.first = s.appendFrame(b.first, stream.Language, &missed[i])
-		b.replayed = append(b.replayed, missed[i].ID)
+	if b.first, b.replayed, err = s.appendFrames(ctx, b.first, stream, missed); err != nil {
+		return b, err
 	}
 	return b, nil
 }
@@ -93,19 +92,14 @@ func (s *Service) catchUp(stream *sse.Stream, position sse.Position) error {
 	for !stream.Ended() {
 		ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 		newest := stream.Newest()
-		missed, err := s.copies(ctx, selectAfter, stream.User, position, replayPage)
+		missed, frames, ids, err := s.missed(ctx, stream, position)
 		cancel()
 		if err != nil {
 			return err
 		}
-		var frames []byte
-		ids := make([]string, len(missed))
-		for i := range missed {
-			frames = s.appendFrame(frames, stream.Language, &missed[i])
-			ids[i] = missed[i].ID
-			position = sse.Position{At: int64(*missed[i].CreatedAt), ID: missed[i].ID}
-		}
 		if len(missed) > 0 {
+			last := missed[len(missed)-1]
+			position = sse.Position{At: int64(*last.CreatedAt), ID: last.ID}
 			if !stream.Write(frames) {
 				return nil
 			}
@@ -122,6 +116,15 @@ func (s *Service) catchUp(stream *sse.Stream, position sse.Position) error {
 		}
 	}
 	return nil
+}
+
+// missed reads a page of copies after a position, and their frames.
+func (s *Service) missed(ctx context.Context, stream *sse.Stream, position sse.Position) (copies []Listed, frames []byte, ids []string, err error) {
+	if copies, err = s.copies(ctx, selectAfter, stream.User, position, replayPage); err != nil {
+		return nil, nil, nil, err
+	}
+	frames, ids, err = s.appendFrames(ctx, nil, stream, copies)
+	return copies, frames, ids, err
 }
 
 // copies reads copies of a user on one side of a position.

@@ -145,8 +145,12 @@ func (s *Service) check(stream *sse.Stream) error {
 
 // mayListen reports whether the policy in force lets the caller of a stream have it, from memory alone.
 func (s *Service) mayListen(stream *sse.Stream) bool {
-	opened := stream.Data.(*watched)
-	return opened.caller.Load().WithPolicy(s.options.Policy.Load()).MayCall(opened.endpoint)
+	return s.callerOf(stream).MayCall(stream.Data.(*watched).endpoint)
+}
+
+// callerOf returns the caller of a stream as of the last check, with the policy in force.
+func (s *Service) callerOf(stream *sse.Stream) *access.Caller {
+	return stream.Data.(*watched).caller.Load().WithPolicy(s.options.Policy.Load())
 }
 
 // SessionsChanged ends the streams of a user whose session or right is gone. Call it after the commit of the change and
