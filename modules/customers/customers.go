@@ -1,8 +1,11 @@
-// Package customers keeps the customers of the bank and the verification of their identity (KYC).
+// Package customers stores the customers of the bank and the verification of their identity (KYC).
 //
-// A customer is entered with his data; documents are added to him; reviewers decide. Who is to hear of a change is
-// told to the notifier inside the transaction of the change. What happens to a customer's payers, tasks and chats is
-// the matter of their modules.
+// A caller creates a customer, somebody adds documents, and reviewers decide. The module sends notifications in the
+// transaction of the change. Payers, tasks and chats of a customer belong to their own modules.
+//
+// The module owns the tables customers, kyc_documents, kyc_changes and customer_identities. It publishes one view:
+//
+//   - customer_languages (id, language): the language for messages to a customer, empty for none.
 package customers
 
 import (
