@@ -102,7 +102,7 @@ func (s *Service) changeStatus(ctx context.Context, tx *store.Tx, u *User, statu
 	if err := s.save(ctx, tx, before, u, "users.status"); err != nil {
 		return err
 	}
-	s.auth.Changed(tx, u.ID)
+	s.changed(tx, u.ID)
 	if status == Disabled {
 		return s.auth.EndSessions(ctx, tx, u.ID, "")
 	}
@@ -118,7 +118,7 @@ func (s *Service) promote(ctx context.Context, tx *store.Tx, u *User) error {
 	if _, err := tx.Exec(ctx, insertUserRole, u.ID, access.Customer, tx.Now(), records.Actor(ctx)); err != nil {
 		return err
 	}
-	if err := records.UserRoles.Audit(ctx, tx, records.ActionUserRoles, u.ID, nil); err != nil {
+	if err := userRolesProof.Audit(ctx, tx, actionUserRoles, u.ID, nil); err != nil {
 		return err
 	}
 	u.Roles = []string{}

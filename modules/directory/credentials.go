@@ -97,7 +97,7 @@ func (s *Service) release(ctx context.Context, tx *store.Tx, key string, until s
 	if err := s.auth.EndSessions(ctx, tx, old.UserID, ""); err != nil {
 		return err
 	}
-	s.auth.Changed(tx, old.UserID)
+	s.changed(tx, old.UserID)
 	return nil
 }
 

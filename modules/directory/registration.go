@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"kontor/modules/kit/records"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -128,6 +127,6 @@ func (s *Service) add(ctx context.Context, tx *store.Tx, u *User, c *Credential,
 	if err := accountProof.AuditEntry(ctx, tx, entry); err != nil {
 		return err
 	}
-	entry.RecType, entry.Action = records.UserRoles.Type, records.ActionUserRoles
-	return records.UserRoles.AuditEntry(ctx, tx, entry)
+	entry.RecType, entry.Action = userRolesProof.Type, actionUserRoles
+	return userRolesProof.AuditEntry(ctx, tx, entry)
 }

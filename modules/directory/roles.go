@@ -131,8 +131,8 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []str
 	if err := accountProof.Audit(ctx, tx, "users.roles", u.ID, was); err != nil {
 		return u, err
 	}
-	s.auth.Changed(tx, u.ID)
-	return u, records.UserRoles.Audit(ctx, tx, records.ActionUserRoles, u.ID, nil)
+	s.changed(tx, u.ID)
+	return u, userRolesProof.Audit(ctx, tx, actionUserRoles, u.ID, nil)
 }
 
 // keepAdministrator refuses to lose the last active administrator: somebody must be able to give the role again. It

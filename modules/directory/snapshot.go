@@ -10,7 +10,7 @@ import (
 // Proofs declare how the audit trail knows what this module keeps: accounts, credentials and who holds which roles. Not
 // covered: the last sign-in, which leaves an entry of its session, one-time codes and the counts of those sent.
 func Proofs() []records.Proof {
-	return []records.Proof{accountProof, credentialProof, records.UserRoles}
+	return []records.Proof{accountProof, credentialProof, userRolesProof}
 }
 
 var accountProof = records.Proof{
