@@ -89,8 +89,10 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Personas)
 	m.Payers = payers.New(db, m.Customers, texts)
-	m.Tasks = tasks.New(db, m.Notifications, m.Customers, texts)
-	m.Chats = chats.New(db, inbox{m.Notifications}, texts)
+	m.Tasks = tasks.New(db, m.Notifications, m.Customers, m.Users, texts)
+	m.Chats = chats.New(db, inbox{m.Notifications}, m.Users, texts)
+	m.Notifications.SetDirectory(m.Users)
+	m.Notifications.SetChats(m.Chats)
 	m.setQuota(records.Quota{Records: int64(o.Settings.Quotas.Records), Bytes: int64(o.Settings.Quotas.Megabytes) << 20})
 	m.Profile = profile.New(db, texts, profile.Options{MaxBytes: o.Settings.Profile.AvatarMaxBytes, MaxPixels: o.Settings.Profile.AvatarMaxPixels})
 	m.bills = qrbill.NewReader(qrbill.Config{

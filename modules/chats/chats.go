@@ -74,17 +74,24 @@ type notifications interface {
 	MarkRead(ctx context.Context, tx *store.Tx, userID string, t access.RecordType, recordID string) error
 }
 
+// directory is what chats need to know about users.
+type directory interface {
+	// Active reports which of the users exist and are active.
+	Active(ctx context.Context, q store.Querier, userIDs ...string) (map[string]bool, error)
+}
+
 // Service is the module. Make one with [New].
 type Service struct {
 	db            *store.DB
 	notifications notifications
+	directory     directory
 	texts         endpoint.Texts
 	quota         records.Quota
 }
 
 // New makes the module on a database.
-func New(db *store.DB, notifications notifications, texts endpoint.Texts) *Service {
-	return &Service{db: db, notifications: notifications, texts: texts}
+func New(db *store.DB, notifications notifications, directory directory, texts endpoint.Texts) *Service {
+	return &Service{db: db, notifications: notifications, directory: directory, texts: texts}
 }
 
 // SetQuota bounds what one user may store. Without it nothing is counted.
@@ -111,7 +118,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, 
 	chat := c.view(members)
 	result := endpoint.Result{Status: http.StatusCreated}
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		if err := checkActive(ctx, tx, in.participants); err != nil {
+		if err := s.checkActive(ctx, tx, in.participants); err != nil {
 			return err
 		}
 		known, err := s.known(ctx, tx, c)

@@ -37,7 +37,7 @@ func TestNotices_GoToTheOthersAndAreMarkedRead(t *testing.T) {
 	s := servertest.Start(t)
 	users := people(t, s, 3)
 	heard := &ears{}
-	module := chats.New(s.DB, heard, s.Texts)
+	module := chats.New(s.DB, heard, s.Users, s.Texts)
 	as := func(userID string) context.Context {
 		return access.With(t.Context(), &access.Caller{UserID: userID})
 	}

@@ -31,7 +31,7 @@ func (s *Service) Add(ctx context.Context, in AddInput) (Chat, error) {
 		if len(c.positions)+len(added) > MaxParticipants {
 			return apierr.ChatFull.With(apierr.Args{"Max": MaxParticipants})
 		}
-		if err := checkActive(ctx, tx, in.participants); err != nil {
+		if err := s.checkActive(ctx, tx, in.participants); err != nil {
 			return err
 		}
 		before, err := readChat(ctx, tx, c.id)
@@ -126,9 +126,9 @@ func changeable(ctx context.Context, tx *store.Tx, id string) (conversation, err
 	return c, err
 }
 
-// checkActive refuses users who do not exist or are not active, all at once.
-func checkActive(ctx context.Context, tx *store.Tx, ids []string) error {
-	active, err := selectActive(ctx, tx, ids)
+// checkActive rejects users who do not exist or are not active, all at once.
+func (s *Service) checkActive(ctx context.Context, tx *store.Tx, ids []string) error {
+	active, err := s.directory.Active(ctx, tx, ids...)
 	if err != nil {
 		return err
 	}

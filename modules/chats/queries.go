@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -50,9 +48,9 @@ const selectPlaces = `
 	WHERE f.id IN (
 			SELECT t.chat_id FROM chat_participants t WHERE t.user_id = $1
 			UNION
-			SELECT g.rec_id FROM grants g
+			SELECT g.rec_id FROM permissions g
 			WHERE g.rec_type = 'chats' AND g.permission = 'read'
-				AND g.principal_id IN (SELECT $1 UNION ALL SELECT role_id FROM user_roles WHERE user_id = $1))
+				AND g.principal_id IN (SELECT $1 UNION ALL SELECT role_id FROM held_roles WHERE user_id = $1))
 		AND ($5 = '' OR f.updated_at < $4 OR (f.updated_at = $4 AND f.id < $5))
 	ORDER BY f.updated_at DESC, f.id DESC
 	LIMIT $2 OFFSET $3`
@@ -60,17 +58,8 @@ const selectPlaces = `
 // chatsAtOnce is how many chats one statement reads in full, and thereby how much is read beyond the end of a page.
 const chatsAtOnce = 24
 
-// selectChatsStatement reads chats in full, in any order.
-var selectChatsStatement = `SELECT ` + viewColumns + ` FROM chats c` + viewJoins + ` WHERE c.id IN (` + placeholders(2, chatsAtOnce) + `)`
-
-// placeholders are n of them, from a number on.
-func placeholders(from, n int) string {
-	places := make([]string, n)
-	for i := range places {
-		places[i] = "$" + strconv.Itoa(from+i)
-	}
-	return strings.Join(places, ", ")
-}
+// selectChatsStatement reads chats in full, in any order. The list of ids and a closing bracket follow.
+var selectChatsStatement = `SELECT ` + viewColumns + ` FROM chats c` + viewJoins + ` WHERE c.id IN (`
 
 const (
 	insertChatStatement = `
@@ -138,16 +127,11 @@ func readPlaces(ctx context.Context, q store.Querier, userID string, limit, offs
 
 // selectChats reads at most chatsAtOnce chats as the user sees them.
 func selectChats(ctx context.Context, q store.Querier, userID string, places []place) ([]Chat, error) {
-	args := make([]any, 1, chatsAtOnce+1)
-	args[0] = userID
-	position := make(map[string]int, len(places))
-	for i := range chatsAtOnce { // Shorter lists are filled up, so that one prepared statement serves all.
-		args = append(args, places[min(i, len(places)-1)].id)
-	}
+	ids, position := make([]string, len(places)), make(map[string]int, len(places))
 	for i, p := range places {
-		position[p.id] = i
+		ids[i], position[p.id] = p.id, i
 	}
-	rows, err := q.Query(ctx, selectChatsStatement, args...)
+	rows, err := q.Query(ctx, selectChatsStatement+store.In(2, len(ids))+")", store.AppendIn([]any{userID}, ids)...)
 	if err != nil {
 		return nil, fmt.Errorf("read chats: %w", err)
 	}

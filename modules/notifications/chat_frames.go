@@ -18,15 +18,9 @@ type Chats interface {
 	FrameMessages(ctx context.Context, q store.Querier, userID string, ids []string) (map[string]event.ChatMessage, error)
 }
 
-// People provides the names of users.
-type People interface {
-	// People returns those of the users that exist, by id.
-	People(ctx context.Context, q store.Querier, ids []string) (map[string]endpoint.Person, error)
-}
-
-// SetFrameSources registers where the data of frames come from, which breaks an initialisation cycle. Without them frames
-// carry no chat messages. Call it before the first stream is opened.
-func (s *Service) SetFrameSources(chats Chats, people People) { s.chats, s.people = chats, people }
+// SetChats registers the chats whose messages frames carry. Chats are built later. Call it before the first stream is
+// opened.
+func (s *Service) SetChats(chats Chats) { s.chats = chats }
 
 // maxFrameText is how many characters of a message a frame carries. Streams keep frames in memory until their clients
 // have read them; clients read the rest of a long message from the chat.
@@ -117,14 +111,14 @@ func truncate(text string, n int) (string, bool) {
 // authorForFrames looks up the author of a message once for all its recipients, if one of them has an open stream. It does
 // so in the transaction: a look-up after the commit would wait for a reader while other commits wait for it.
 func (s *Service) authorForFrames(ctx context.Context, q store.Querier, src source, recipients []string) (peopleByID, error) {
-	if src.chatMessage == nil || s.people == nil || !s.hub.Connected(recipients) {
+	if src.chatMessage == nil || s.directory == nil || !s.hub.Connected(recipients) {
 		return nil, nil
 	}
 	return s.lookUpPeople(ctx, q, []string{src.chatMessage.CreatedBy})
 }
 
 func (s *Service) lookUpPeople(ctx context.Context, q store.Querier, ids []string) (peopleByID, error) {
-	people, err := s.people.People(ctx, q, ids)
+	people, err := s.directory.People(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("look up people for frames: %w", err)
 	}
@@ -135,7 +129,7 @@ func (s *Service) lookUpPeople(ctx context.Context, q store.Querier, ids []strin
 // opened since authorForFrames found none: then the function looks the author up.
 func (s *Service) liveMessage(src source) func() *frameMessage {
 	return sync.OnceValue(func() *frameMessage {
-		if src.chatMessage == nil || s.people == nil {
+		if src.chatMessage == nil || s.directory == nil {
 			return nil
 		}
 		m := frameMessage{ChatMessage: *src.chatMessage, people: src.people}

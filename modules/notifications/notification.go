@@ -170,7 +170,7 @@ func (w words) resolve(language string, n *Notification) {
 	}
 }
 
-const selectCustomerLanguage = `SELECT language FROM customers WHERE id = $1`
+const selectCustomerLanguage = `SELECT language FROM customer_languages WHERE id = $1`
 
 // language is that of the customer, where one is named and has one, else that of the request.
 func (s *Service) language(ctx context.Context, customerID string) (string, error) {

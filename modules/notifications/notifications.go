@@ -20,7 +20,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"kontor/modules/kit/event"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
+	"kontor/server/endpoint"
 	"kontor/server/sse"
 	"kontor/store"
 )
@@ -79,12 +81,14 @@ type Service struct {
 	words    words
 	order    order
 	sessions Sessions
-	chats    Chats  // nil: frames carry no messages
-	people   People // nil as well then
-	hub      *sse.Hub
-	sent     *sentMarks
-	queues   map[string]*queue // channel → its queue, where there is a gateway
-	metrics  *gauges
+
+	directory Directory // nil: nobody has an address
+	chats     Chats     // nil: frames carry no messages
+
+	hub     *sse.Hub
+	sent    *sentMarks
+	queues  map[string]*queue // channel → its queue, where there is a gateway
+	metrics *gauges
 
 	closeOnce sync.Once
 }
@@ -107,6 +111,17 @@ func New(db *store.DB, texts Texts, o Options) *Service {
 	}
 	return s
 }
+
+// Directory provides what the module needs to know about users.
+type Directory interface {
+	// Addresses returns the validated addresses of those of the users who are active, the oldest of each user first.
+	Addresses(ctx context.Context, q store.Querier, userIDs ...string) ([]types.Address, error)
+	// People returns those of the users that exist, by id.
+	People(ctx context.Context, userIDs []string) (map[string]endpoint.Person, error)
+}
+
+// SetDirectory registers the directory of users, which is built later. Call it before the first event.
+func (s *Service) SetDirectory(directory Directory) { s.directory = directory }
 
 // SetSessions says who knows about sessions. Call it before the first stream is opened.
 func (s *Service) SetSessions(sessions Sessions) { s.sessions = sessions }

@@ -58,7 +58,7 @@ func (s *Service) enqueueAll(ctx context.Context, tx *store.Tx, src source, reci
 	if len(src.channels) == 0 {
 		return nil
 	}
-	reached, err := addresses(ctx, tx, recipients, src.channels, src.everywhere)
+	reached, err := s.addresses(ctx, tx, recipients, src.channels, src.everywhere)
 	if err != nil {
 		return err
 	}
@@ -68,17 +68,17 @@ func (s *Service) enqueueAll(ctx context.Context, tx *store.Tx, src source, reci
 	}
 	deliveries := make([]Delivery, 0, len(reached))
 	for _, a := range reached {
-		key := wording{a.language, a.channel}
+		key := wording{a.Language, a.Channel}
 		m, known := worded[key]
 		if !known {
 			s.db.Heavy("template")
-			m = s.message(a.language, a.channel, src)
+			m = s.message(a.Language, a.Channel, src)
 			worded[key] = m
 		}
 		if m == nil {
 			continue
 		}
-		deliveries = append(deliveries, Delivery{NotificationID: &src.id, UserID: a.userID, Channel: a.channel, Recipient: a.value,
+		deliveries = append(deliveries, Delivery{NotificationID: &src.id, UserID: a.UserID, Channel: a.Channel, Recipient: a.Value,
 			Subject: m.subject, Text: m.text, HTML: m.html})
 	}
 	return s.enqueue(ctx, tx, deliveries)

@@ -22,15 +22,15 @@ func (s *Service) worded(ctx context.Context, src source, recipients []string) m
 	if len(src.channels) == 0 || len(recipients) == 0 {
 		return nil
 	}
-	reached, err := addresses(ctx, s.db, unique(recipients), src.channels, src.everywhere)
+	reached, err := s.addresses(ctx, s.db, unique(recipients), src.channels, src.everywhere)
 	if err != nil {
 		return nil
 	}
 	worded := map[wording]*message{}
 	for _, a := range reached {
-		key := wording{a.language, a.channel}
+		key := wording{a.Language, a.Channel}
 		if _, known := worded[key]; !known {
-			worded[key] = s.message(a.language, a.channel, src)
+			worded[key] = s.message(a.Language, a.Channel, src)
 		}
 	}
 	return worded

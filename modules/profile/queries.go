@@ -12,7 +12,7 @@ import (
 
 const selectPreferencesStatement = `
 	SELECT u.language, p.theme, p.date_format, p.currency_display, p.number_format, COALESCE(p.version, 0)
-	FROM users u LEFT JOIN profile_preferences p ON p.user_id = u.id
+	FROM people u LEFT JOIN profile_preferences p ON p.user_id = u.id
 	WHERE u.id = $1`
 
 const upsertPreferencesStatement = `

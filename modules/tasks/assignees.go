@@ -105,7 +105,7 @@ func (s *Service) Assign(ctx context.Context, in AssignInput) (Assignee, error) 
 		answer := s.db.Answer(ctx, shown)
 		before := *t
 		p.later(func(ctx context.Context, tx *store.Tx) error {
-			if err := checkActive(ctx, tx, []newAssignee{in.assignee}); err != nil {
+			if err := s.checkActive(ctx, tx, []newAssignee{in.assignee}); err != nil {
 				return err
 			}
 			tx.Respond(http.StatusCreated, answer)
@@ -213,15 +213,19 @@ func (n newAssignee) assigned(taskID string, at store.Time) Assignee {
 	return Assignee{ID: store.NewID(), Name: n.name, TaskID: taskID, UserID: n.userID, Status: PartAssigned, Weight: n.weight, AssignedAt: at}
 }
 
-// checkActive refuses users who do not exist or are not active, all at once.
-func checkActive(ctx context.Context, tx *store.Tx, assignees []newAssignee) error {
+// checkActive rejects users who do not exist or are not active, all at once.
+func (s *Service) checkActive(ctx context.Context, tx *store.Tx, assignees []newAssignee) error {
+	ids := make([]string, len(assignees))
+	for i, a := range assignees {
+		ids[i] = a.userID
+	}
+	active, err := s.directory.Active(ctx, tx, ids...)
+	if err != nil {
+		return err
+	}
 	var problems apierr.Fields
 	for _, a := range assignees {
-		active, err := isActive(ctx, tx, a.userID)
-		if err != nil {
-			return err
-		}
-		if !active {
+		if !active[a.userID] {
 			problems.Add(a.field, "invalid.unknown_record")
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kontor/modules/directory"
 	"kontor/modules/kit/event"
 	"kontor/modules/tasks"
 	"kontor/server/access"
@@ -48,7 +49,7 @@ func newBank(t testing.TB, users int) bank {
 	t.Helper()
 	db := storetest.Open(t)
 	b := bank{heard: &ears{}, customer: store.NewID()}
-	b.Service = tasks.New(db, b.heard, openDoor{}, plain{})
+	b.Service = tasks.New(db, b.heard, openDoor{}, directory.New(db, nil, nil, nil, directory.Options{}), plain{})
 	err := db.InTx(t.Context(), func(tx *store.Tx) error {
 		for range users {
 			id := store.NewID()

@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"context"
-	"errors"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
@@ -38,8 +37,6 @@ const (
 		ON CONFLICT (task_id, user_id) DO NOTHING`
 
 	deleteMemberStatement = `DELETE FROM task_members WHERE task_id = $1 AND user_id = $2`
-
-	selectActive = `SELECT id FROM users WHERE id = $1 AND status = 'active'`
 )
 
 var table = &records.Table[Task]{
@@ -119,12 +116,4 @@ func deleteMember(ctx context.Context, tx *store.Tx, t Task, userID string) erro
 	}
 	_, err := tx.Exec(ctx, deleteMemberStatement, t.ID, userID)
 	return err
-}
-
-func isActive(ctx context.Context, q store.Querier, userID string) (bool, error) {
-	err := q.QueryRow(ctx, selectActive, userID).Scan(&userID)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
 }

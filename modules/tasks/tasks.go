@@ -85,18 +85,25 @@ type customers interface {
 	Allow(ctx context.Context, q store.Querier, id string, wanted access.Permission) error
 }
 
+// directory is what tasks need to know about users.
+type directory interface {
+	// Active reports which of the users exist and are active.
+	Active(ctx context.Context, q store.Querier, userIDs ...string) (map[string]bool, error)
+}
+
 // Service is the module. Make one with [New].
 type Service struct {
 	db        *store.DB
 	notify    notifier
 	customers customers
+	directory directory
 	texts     endpoint.Texts
 	quota     records.Quota
 }
 
 // New makes the module on a database.
-func New(db *store.DB, notify notifier, customers customers, texts endpoint.Texts) *Service {
-	return &Service{db: db, notify: notify, customers: customers, texts: texts}
+func New(db *store.DB, notify notifier, customers customers, directory directory, texts endpoint.Texts) *Service {
+	return &Service{db: db, notify: notify, customers: customers, directory: directory, texts: texts}
 }
 
 // SetQuota bounds what one user may store. Without it nothing is counted.
@@ -120,7 +127,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Task, error) {
 		if err := s.customers.Allow(ctx, tx, in.CustomerID, access.Read); err != nil {
 			return err
 		}
-		if err := checkActive(ctx, tx, in.assignees); err != nil {
+		if err := s.checkActive(ctx, tx, in.assignees); err != nil {
 			return err
 		}
 		if err := s.quota.Charge(ctx, tx, access.Tasks, t.CreatedBy, 1, t.weight()); err != nil {
