@@ -3,7 +3,6 @@ package notifications
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"kontor/modules/kit/event"
 	"kontor/server/access"
@@ -108,42 +107,19 @@ func truncate(text string, n int) (string, bool) {
 	return text, false
 }
 
-// authorForFrames looks up the author of a message once for all its recipients, if one of them has an open stream. It does
-// so in the transaction: a look-up after the commit would wait for a reader while other commits wait for it.
-func (s *Service) authorForFrames(ctx context.Context, q store.Querier, src source, recipients []string) (peopleByID, error) {
+// liveMessage returns the message of an event for the frames of its recipients, or nil. It looks the author up once for all
+// of them, and only if one of them has an open stream.
+func (s *Service) liveMessage(src source, recipients []string) *frameMessage {
 	if src.chatMessage == nil || s.directory == nil || !s.hub.Connected(recipients) {
-		return nil, nil
+		return nil
 	}
-	return s.lookUpPeople(ctx, q, []string{src.chatMessage.CreatedBy})
-}
-
-func (s *Service) lookUpPeople(ctx context.Context, q store.Querier, ids []string) (peopleByID, error) {
-	people, err := s.directory.People(ctx, ids)
+	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
+	defer cancel()
+	people, err := s.directory.People(ctx, []string{src.chatMessage.CreatedBy})
 	if err != nil {
-		return nil, fmt.Errorf("look up people for frames: %w", err)
+		s.options.Log.Warn("the frames of a message lack the name of its author", "cause", err)
 	}
-	return people, nil
-}
-
-// liveMessage returns a function that returns the message of an event for its frames; nil for none. A stream may have been
-// opened since authorForFrames found none: then the function looks the author up.
-func (s *Service) liveMessage(src source) func() *frameMessage {
-	return sync.OnceValue(func() *frameMessage {
-		if src.chatMessage == nil || s.directory == nil {
-			return nil
-		}
-		m := frameMessage{ChatMessage: *src.chatMessage, people: src.people}
-		if m.people == nil {
-			ctx, cancel := context.WithTimeout(context.Background(), checkTime)
-			defer cancel()
-			var err error
-			if m.people, err = s.lookUpPeople(ctx, s.db, []string{m.CreatedBy}); err != nil {
-				s.options.Log.Warn("a frame lacks the message that it is about", "cause", err)
-				return nil
-			}
-		}
-		return &m
-	})
+	return &frameMessage{ChatMessage: *src.chatMessage, people: people}
 }
 
 // replayedMessages reads the messages that copies of one user are about, with their authors, by the ids of the messages.
@@ -166,9 +142,9 @@ func (s *Service) replayedMessages(ctx context.Context, stream *sse.Stream, copi
 	for _, m := range messages {
 		authors = append(authors, m.CreatedBy)
 	}
-	people, err := s.lookUpPeople(ctx, s.db, unique(authors))
+	people, err := s.directory.People(ctx, unique(authors))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("look up the authors of messages: %w", err)
 	}
 	found := make(map[string]*frameMessage, len(messages))
 	for id, m := range messages {

@@ -84,7 +84,7 @@ func (s *Service) publish(src source, copies []copied) {
 		users[i] = c.userID
 	}
 	now := s.db.Now()
-	message := s.liveMessage(src)
+	message := s.liveMessage(src, users)
 	ends := map[audience][]byte{}
 	var start []byte // of the frames of one copy: users often have several streams
 	startOf := -1
@@ -96,7 +96,7 @@ func (s *Service) publish(src source, copies []copied) {
 				CustomerID: src.customerID, Event: src.event, Content: src.content, RecType: src.recType, RecID: src.recID,
 				CreatedAt: &src.createdAt, Test: src.metadata == testMetadata, titleKey: src.titleKey, contentKey: src.contentKey, metadata: src.metadata,
 			}}
-			end = s.frameEnd(a, &n, message(), now)
+			end = s.frameEnd(a, &n, message, now)
 			ends[a] = end
 		}
 		c := copies[i]

@@ -31,7 +31,6 @@ type source struct {
 	createdAt  store.Time
 
 	chatMessage *event.ChatMessage // nil for none
-	people      peopleByID         // the author of the message; nil until looked up
 }
 
 // chatMessageID returns the id of the chat message that the event is about, or an empty text.
@@ -93,9 +92,6 @@ func (s *Service) post(ctx context.Context, tx *store.Tx, src source, recipients
 		return "", 0, fmt.Errorf("write the copies of the notice: %w", err)
 	}
 	if err := s.enqueueAll(ctx, tx, src, recipients); err != nil {
-		return "", 0, err
-	}
-	if src.people, err = s.authorForFrames(ctx, tx, src, recipients); err != nil {
 		return "", 0, err
 	}
 	tx.AfterCommit(func() { s.publish(src, copies) })
