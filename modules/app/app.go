@@ -100,7 +100,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Invoices = invoices.New(m.bills, texts)
 	m.Audit = audit.New(db, texts, o.Log)
 	m.gauges = newGauges(db)
-	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Sessions: m.Auth, Records: m.records(), Texts: texts, Log: o.Log})
+	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), Texts: texts, Log: o.Log})
 	m.Auth.SetScopes(keyScopes(m.Endpoints()))
 	return m, nil
 }
