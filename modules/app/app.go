@@ -87,7 +87,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Users = directory.New(db, m.Auth, outbox{m.Notifications}, texts, directory.Options{
 		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log})
 	m.Personas = personas.New(db, texts)
-	m.Customers = customers.New(db, m.Notifications, m.Personas)
+	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas)
 	m.Payers = payers.New(db, m.Customers, texts)
 	m.Tasks = tasks.New(db, m.Notifications, m.Customers, texts)
 	m.Chats = chats.New(db, inbox{m.Notifications}, texts)
