@@ -87,7 +87,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Users = directory.New(db, m.Auth, outbox{m.Notifications}, texts, directory.Options{
 		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log})
 	m.Personas = personas.New(db, texts)
-	m.Customers = customers.New(db, m.Notifications, m.Personas)
+	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas)
 	m.Payers = payers.New(db, m.Customers, texts)
 	m.Tasks = tasks.New(db, m.Notifications, m.Customers, m.Users, texts)
 	m.Chats = chats.New(db, inbox{m.Notifications}, m.Users, texts)
@@ -102,7 +102,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Invoices = invoices.New(m.bills, texts)
 	m.Audit = audit.New(db, texts, o.Log)
 	m.gauges = newGauges(db)
-	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Sessions: m.Auth, Records: m.records(), Texts: texts, Log: o.Log})
+	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), Texts: texts, Log: o.Log})
 	m.Auth.SetScopes(keyScopes(m.Endpoints()))
 	return m, nil
 }

@@ -98,7 +98,7 @@ func (s *Service) Entries(ctx context.Context, p list.Params, where ...list.Wher
 }
 
 var entries = list.New(list.Source[Entry]{
-	From:    "audit_entries",
+	From:    "audit_trail",
 	Columns: "seq, at, actor, kind, action, rec_type, rec_id, session_id, network, request_id, detail, before_hash, after_hash, prev_hash, hash, form",
 	ID:      "seq", Tables: []string{"audit_entries"},
 	Fields: list.Fields{

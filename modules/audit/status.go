@@ -43,7 +43,7 @@ type statusInput struct {
 	Restart bool `query:"restart" doc:"Begin again at the first entry."` // begin again at the first entry
 }
 
-const countEntries = `SELECT COALESCE(MAX(seq), 0) FROM audit_entries`
+const countEntries = `SELECT COALESCE(MAX(seq), 0) FROM audit_trail`
 
 // status takes the next step along the trail and tells what is known. It returns apierr.NoAccess.
 func (s *Service) status(ctx context.Context, in statusInput) (Status, error) {

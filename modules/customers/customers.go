@@ -67,6 +67,12 @@ type notifier interface {
 	Notify(ctx context.Context, tx *store.Tx, n event.Event) error
 }
 
+// users is implemented by the module directory.
+type users interface {
+	// OwnsEmail reports whether the user has validated the e-mail address.
+	OwnsEmail(ctx context.Context, q store.Querier, userID, address string) (bool, error)
+}
+
 // identities is implemented by the module personas.
 type identities interface {
 	// Identities returns the present and former identities of a user, from the personas linked to them.
@@ -77,13 +83,14 @@ type identities interface {
 type Service struct {
 	db         *store.DB
 	notify     notifier
+	users      users
 	identities identities
 	quota      records.Quota
 }
 
 // New returns a service on a database.
-func New(db *store.DB, notify notifier, identities identities) *Service {
-	return &Service{db: db, notify: notify, identities: identities}
+func New(db *store.DB, notify notifier, users users, identities identities) *Service {
+	return &Service{db: db, notify: notify, users: users, identities: identities}
 }
 
 // SetQuota limits the storage of each user. Without a quota nothing is counted.

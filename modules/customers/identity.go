@@ -115,7 +115,7 @@ func (h identityHash) matches(other identityHash) bool {
 // the reviewer's personas: the names, and the date of birth unless one of them is unknown.
 func (s *Service) rejectSelfReview(ctx context.Context, q store.Querier, c Customer) error {
 	reviewer := access.From(ctx).UserID
-	same, err := ownsEmail(ctx, q, reviewer, c.Email)
+	same, err := s.users.OwnsEmail(ctx, q, reviewer, c.Email)
 	if err != nil {
 		return err
 	}

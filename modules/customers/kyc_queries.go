@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"kontor/modules/kit/types"
 	"kontor/store"
 )
 
@@ -65,11 +64,6 @@ const insertIdentityStatement = `
 	INSERT INTO customer_identities (customer_id, name_hash, birth_hash, until)
 	VALUES ($1, $2, $3, $4)
 	ON CONFLICT (customer_id, name_hash, birth_hash) DO UPDATE SET until = excluded.until`
-
-// ownsEmailStatement finds a validated e-mail address of a user.
-const ownsEmailStatement = `
-	SELECT 1 FROM user_credentials
-	WHERE user_id = $1 AND type = 'email' AND value_key = $2 AND validated = TRUE`
 
 // selectExpired finds verified customers that have identity documents, all of which expired before the day $2. It does not
 // use $1; it has the same parameters as selectExpiring.
@@ -169,15 +163,6 @@ func selectChanges(ctx context.Context, q store.Querier, customerID string) ([]C
 		changes = append(changes, c)
 	}
 	return changes, rows.Err()
-}
-
-func ownsEmail(ctx context.Context, q store.Querier, userID, email string) (bool, error) {
-	var one int
-	err := q.QueryRow(ctx, ownsEmailStatement, userID, types.Email(email).LookAlikeKey()).Scan(&one)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // selectIDs runs a statement of the daily job.

@@ -85,7 +85,7 @@ func (s *Service) check(ctx context.Context, in checksInput) (checkOutput, error
 		if !known {
 			return checkOutput{}, apierr.UserNotFound
 		}
-		roles, err := rolesOf(ctx, s.db, in.UserID)
+		roles, err := s.Users.RolesOf(ctx, s.db, in.UserID)
 		if err != nil {
 			return checkOutput{}, err
 		}
@@ -130,7 +130,7 @@ func (s *Service) Decide(ctx context.Context, caller *access.Caller, checks []Ch
 	known := knowledge{caller: caller, standings: make([]map[string]access.Standing, len(byType))}
 	for _, t := range access.RecordTypes() {
 		ids := byType[t.Index()]
-		records := s.records(t)
+		records := s.recordsOf(t)
 		if len(ids) == 0 || records == nil {
 			continue
 		}

@@ -147,7 +147,7 @@ func (s *Service) CreateGrant(ctx context.Context, in GrantInput) (Grant, error)
 	if err := s.checkObjects(ctx, in); err != nil {
 		return Grant{}, err
 	}
-	own, err := s.ownRight(ctx, caller.UserID, in)
+	own, err := s.ownPermissions(ctx, caller.UserID, in)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -160,7 +160,7 @@ func (s *Service) CreateGrant(ctx context.Context, in GrantInput) (Grant, error)
 				return err
 			}
 		}
-		if err := mayGrant(ctx, tx, caller.UserID, own, in); err != nil {
+		if err := s.checkDelegation(ctx, tx, caller.UserID, own, in); err != nil {
 			return err
 		}
 		if err := insertGrant(ctx, tx, grant); err != nil {
@@ -207,7 +207,7 @@ func (s *Service) checkObjects(ctx context.Context, in GrantInput) error {
 }
 
 func (s *Service) exists(ctx context.Context, t access.RecordType, id string) (bool, error) {
-	records := s.records(t)
+	records := s.recordsOf(t)
 	if records == nil {
 		return false, nil
 	}

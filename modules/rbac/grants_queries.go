@@ -121,7 +121,7 @@ const (
 )
 
 func deleteGrant(ctx context.Context, tx *store.Tx, g Grant) error {
-	if err := forgetRecord(ctx, tx, access.Grants.Name, g.ID); err != nil {
+	if err := deleteRecordGrants(ctx, tx, access.Grants.Name, g.ID); err != nil {
 		return err
 	}
 	if g.Endpoint != nil {
@@ -139,8 +139,8 @@ func deleteGrant(ctx context.Context, tx *store.Tx, g Grant) error {
 	return err
 }
 
-// auditVanishing leaves an entry for each grant that a statement finds: they are about to be deleted with something else.
-func auditVanishing(ctx context.Context, tx *store.Tx, statement string, args ...any) error {
+// auditDeletion leaves an entry for each grant that a statement finds: they are about to be deleted with something else.
+func auditDeletion(ctx context.Context, tx *store.Tx, statement string, args ...any) error {
 	var found []Grant
 	err := each(ctx, tx, func(rows *store.Rows) error {
 		g, err := scanGrant(rows)
@@ -159,9 +159,9 @@ const (
 	deleteGrantRecordsOnRecord = `DELETE FROM grant_records WHERE rec_id = $1 AND rec_type = $2`
 )
 
-// forgetRecord removes the grants on a record.
-func forgetRecord(ctx context.Context, tx *store.Tx, recType, recID string) error {
-	if err := auditVanishing(ctx, tx, selectGrantsOnRecord, recID, recType); err != nil {
+// deleteRecordGrants removes the grants on a record.
+func deleteRecordGrants(ctx context.Context, tx *store.Tx, recType, recID string) error {
+	if err := auditDeletion(ctx, tx, selectGrantsOnRecord, recID, recType); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, deletePermissionsOnRecord, recID, recType); err != nil {

@@ -75,7 +75,7 @@ func (s *Service) SetRateLimit(ctx context.Context, in RateLimitInput) (RateLimi
 	if !caller.May(access.RateLimits, access.Update) {
 		return RateLimit{}, apierr.NoAccess
 	}
-	if err := s.limited(in.Endpoint); err != nil {
+	if err := s.checkLimitable(in.Endpoint); err != nil {
 		return RateLimit{}, err
 	}
 	var rule RateLimit

@@ -16,7 +16,7 @@ import (
 var policyTables = []string{"grants", "endpoint_grants", "rate_limit_rules"}
 
 // snapshot loads the policy from its tables and puts it in force.
-type snapshot struct {
+type policyLoader struct {
 	db      *store.DB
 	current *access.Current
 	log     *slog.Logger
@@ -28,7 +28,7 @@ type snapshot struct {
 
 // load puts the policy of now in force. Loads run one after another, and each takes the version before it reads, so
 // that an older policy never replaces a newer one; a load that another one has made unnecessary does nothing.
-func (p *snapshot) load(ctx context.Context) error {
+func (p *policyLoader) load(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	version := p.db.Version(policyTables...)
@@ -57,7 +57,7 @@ const (
 // changed puts what a transaction has changed in force. It runs after the commit and before the change is
 // acknowledged. When the tables cannot be read, nobody but administrators may do anything until they can: a right that
 // was just taken away must not live on.
-func (p *snapshot) changed() {
+func (p *policyLoader) changed() {
 	var err error
 	for range loadTries {
 		if err = p.load(context.Background()); err == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
@@ -155,9 +156,9 @@ func (s *Service) UpdateRole(ctx context.Context, id string, in RoleInput) (Role
 	return role, roleFault(err)
 }
 
-// DeleteRole removes a role, its grants, and takes it from everybody who holds it, from their next request on. Nobody
-// deletes a role that he holds himself: that would change his own roles. It returns apierr.RoleNotFound,
-// apierr.NoAccess, apierr.RoleBuiltIn, apierr.GrantToSelf and apierr.PreconditionFailed.
+// DeleteRole deletes a role and its grants and takes it from its holders, in force for their next request. Callers cannot
+// delete a role that they hold, because that would change their own roles. It returns apierr.RoleNotFound, apierr.NoAccess,
+// apierr.RoleBuiltIn, apierr.GrantToSelf and apierr.PreconditionFailed.
 func (s *Service) DeleteRole(ctx context.Context, id string) error {
 	caller := access.From(ctx)
 	return s.db.InTx(ctx, func(tx *store.Tx) error {
@@ -171,23 +172,18 @@ func (s *Service) DeleteRole(ctx context.Context, id string) error {
 		if role.BuiltIn {
 			return apierr.RoleBuiltIn
 		}
-		holders, err := holdersOf(ctx, tx, id)
+		own, err := s.Users.RolesOf(ctx, tx, caller.UserID)
 		if err != nil {
 			return err
 		}
-		for _, userID := range holders {
-			if userID == caller.UserID {
-				return apierr.GrantToSelf
-			}
+		if slices.Contains(own, id) {
+			return apierr.GrantToSelf
+		}
+		if err := s.Users.RemoveRole(ctx, tx, id); err != nil {
+			return fmt.Errorf("take role %s from its holders: %w", id, err)
 		}
 		if err := deleteRole(ctx, tx, id); err != nil {
 			return fmt.Errorf("delete role %s: %w", id, err)
-		}
-		for _, userID := range holders {
-			s.Sessions.Changed(tx, userID)
-			if err := records.UserRoles.Audit(ctx, tx, records.ActionUserRoles, userID, nil); err != nil {
-				return err
-			}
 		}
 		roleTable.Audit(ctx, tx, "rbac.roles.delete", id, role, nil)
 		tx.AfterCommit(s.policy.changed)

@@ -42,9 +42,9 @@ var firstLimits = map[string]int{
 // Start makes the database know the endpoints of this version and puts the policy in force. Roles, record types and
 // endpoints that the database has not seen get their first grants, once: what an administrator takes away stays away.
 func (s *Service) Start(ctx context.Context, table []endpoint.Endpoint) error {
-	s.table = make(map[string]Endpoint, len(table))
+	s.endpoints = make(map[string]Endpoint, len(table))
 	for _, e := range table {
-		s.table[e.Key()] = describe(e)
+		s.endpoints[e.Key()] = describe(e)
 	}
 	if err := s.seed(ctx, table); err != nil {
 		return fmt.Errorf("first grants: %w", err)
@@ -122,7 +122,7 @@ func (s *Service) unseen(ctx context.Context, table []endpoint.Endpoint) (unseen
 	}
 	for _, e := range table {
 		before, seen := known[e.Key()]
-		switch now := s.table[e.Key()]; {
+		switch now := s.endpoints[e.Key()]; {
 		case !seen:
 			u.endpoints = append(u.endpoints, e)
 		case before != now:

@@ -86,7 +86,7 @@ func (t *Table[T]) Granted(ctx context.Context, q store.Querier, id string, want
 }
 
 const selectGrant = `
-	SELECT 1 FROM grants g
+	SELECT 1 FROM permissions g
 	WHERE g.rec_id = $2 AND g.rec_type = $3 AND g.permission = $4 AND ` + granteeSQL + `
 	LIMIT 1`
 
@@ -123,8 +123,11 @@ func (t *Table[T]) statement(wanted access.Permission) string {
 	return text
 }
 
-// granteeSQL holds for a grant g to the user $1 or to one of his roles.
-const granteeSQL = `g.principal_id IN (SELECT $1 UNION ALL SELECT role_id FROM user_roles WHERE user_id = $1)`
+// Principals selects the principals whose grants a user has: the user $1 and the roles they hold.
+const Principals = `SELECT $1 UNION ALL SELECT role_id FROM held_roles WHERE user_id = $1`
+
+// granteeSQL is true for a permission g of the user $1 or of one of their roles.
+const granteeSQL = `g.principal_id IN (` + Principals + `)`
 
 // condition holds for the rows with which the user $1 may do what is wanted, by relation or by a grant on the record.
 func (t *Table[T]) condition(wanted access.Permission) string {
@@ -135,7 +138,7 @@ func (t *Table[T]) condition(wanted access.Permission) string {
 			b.WriteString(" OR ")
 		}
 	}
-	fmt.Fprintf(&b, `EXISTS (SELECT 1 FROM grants g WHERE g.rec_id = %s.id AND g.rec_type = '%s' AND g.permission = '%s'
+	fmt.Fprintf(&b, `EXISTS (SELECT 1 FROM permissions g WHERE g.rec_id = %s.id AND g.rec_type = '%s' AND g.permission = '%s'
 		AND `+granteeSQL+`)`, t.From, t.Type.Name, wanted)
 	return b.String()
 }
@@ -147,7 +150,7 @@ func (t *Table[T]) Visible(caller *access.Caller) list.Where {
 		return list.Where{}
 	}
 	where := list.Where{
-		Granted: fmt.Sprintf(`SELECT g.rec_id FROM grants g WHERE g.rec_type = '%s' AND g.permission = '%s' AND `+granteeSQL, t.Type.Name, access.Read),
+		Granted: fmt.Sprintf(`SELECT g.rec_id FROM permissions g WHERE g.rec_type = '%s' AND g.permission = '%s' AND `+granteeSQL, t.Type.Name, access.Read),
 		Args:    []any{caller.UserID},
 		Tables:  []string{"grants", "user_roles"},
 	}

@@ -27,6 +27,19 @@ func (t *Table[T]) Standings(ctx context.Context, q store.Querier, userID string
 	return found, nil
 }
 
+// Records returns an [access.Records] that answers from the table in a database.
+func (t *Table[T]) Records(db *store.DB) access.Records { return tableRecords[T]{t, db} }
+
+type tableRecords[T any] struct {
+	table *Table[T]
+	db    *store.DB
+}
+
+// Standings is that of the table.
+func (r tableRecords[T]) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
+	return r.table.Standings(ctx, r.db, userID, ids)
+}
+
 func (t *Table[T]) standings(ctx context.Context, q store.Querier, userID string, ids []string, found map[string]access.Standing) error {
 	args := make([]any, standingsChunk+1)
 	args[0] = userID

@@ -41,13 +41,13 @@ type RecordType struct {
 
 // serves reports whether this process has the endpoint.
 func (s *Service) serves(key string) bool {
-	_, known := s.table[key]
+	_, known := s.endpoints[key]
 	return known
 }
 
 // limited returns nil for an endpoint that can have a rate-limit rule.
-func (s *Service) limited(key string) error {
-	e, known := s.table[key]
+func (s *Service) checkLimitable(key string) error {
+	e, known := s.endpoints[key]
 	if !known {
 		return apierr.EndpointNotFound
 	}

@@ -11,7 +11,7 @@ import (
 // Forget removes the grants on a record that is deleted in the same transaction. What a module does not tell,
 // [Service.Sweep] finds later; until then such a grant allows nothing, for ids are never used again.
 func (s *Service) Forget(ctx context.Context, tx *store.Tx, t access.RecordType, id string) error {
-	if err := forgetRecord(ctx, tx, t.Name, id); err != nil {
+	if err := deleteRecordGrants(ctx, tx, t.Name, id); err != nil {
 		return fmt.Errorf("forget grants on %s %s: %w", t, id, err)
 	}
 	return nil
@@ -27,7 +27,7 @@ const selectGrantedRecords = `
 // small steps, so that it may run at any time.
 func (s *Service) Sweep(ctx context.Context) (removed int, err error) {
 	for _, t := range access.RecordTypes() {
-		if s.records(t) == nil {
+		if s.recordsOf(t) == nil {
 			continue
 		}
 		n, err := s.sweepType(ctx, t)
@@ -51,7 +51,7 @@ func (s *Service) sweepType(ctx context.Context, t access.RecordType) (removed i
 		if err != nil || len(ids) == 0 {
 			return removed, err
 		}
-		found, err := s.records(t).Standings(ctx, store.NilID, ids)
+		found, err := s.recordsOf(t).Standings(ctx, store.NilID, ids)
 		if err != nil {
 			return removed, err
 		}
@@ -74,7 +74,7 @@ func (s *Service) forgetAll(ctx context.Context, t access.RecordType, ids []stri
 	}
 	return s.db.InTx(ctx, func(tx *store.Tx) error {
 		for _, id := range ids {
-			if err := forgetRecord(ctx, tx, t.Name, id); err != nil {
+			if err := deleteRecordGrants(ctx, tx, t.Name, id); err != nil {
 				return err
 			}
 			tx.Audit(store.AuditEntry{Actor: store.NilID, Action: "rbac.grants.sweep", RecType: t.Name, RecID: id})
