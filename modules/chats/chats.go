@@ -78,6 +78,8 @@ type notifications interface {
 type directory interface {
 	// Active reports which of the users exist and are active.
 	Active(ctx context.Context, q store.Querier, userIDs ...string) (map[string]bool, error)
+	// People returns those of the users that exist, by id.
+	People(ctx context.Context, userIDs []string) (map[string]endpoint.Person, error)
 }
 
 // Service is the module. Make one with [New].

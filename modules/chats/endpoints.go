@@ -15,9 +15,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	create := endpoint.JSON(http.StatusCreated, s.Create)
 	create.Out = reflect.TypeFor[Chat]()
 	list := endpoint.JSON(http.StatusOK, s.List)
-	list.Out = reflect.TypeFor[[]Chat]()
+	list.Out = reflect.TypeFor[[]ListedChat]()
 	messages := endpoint.JSON(http.StatusOK, s.Messages)
-	messages.Out = reflect.TypeFor[[]Message]()
+	messages.Out = reflect.TypeFor[[]ListedMessage]()
 	rows := []endpoint.Endpoint{
 		{Name: "chats.create", Method: http.MethodPost, Path: "/v1/chats",
 			Access: access.On(access.Chats, access.Create), Summary: "Open a chat, or give the direct chat that the two have already (200).",

@@ -26,7 +26,11 @@ func (s *Service) List(ctx context.Context, in ListInput) (endpoint.Result, erro
 		}
 		return err
 	})
-	return endpoint.Result{Body: chats, Next: next}, err
+	if err != nil {
+		return endpoint.Result{}, err
+	}
+	listed, err := s.listChats(ctx, chats)
+	return endpoint.Result{Body: listed, Next: next}, err
 }
 
 // rest is the address of the chats after a place.

@@ -138,7 +138,11 @@ func (s *Service) Messages(ctx context.Context, in MessagesInput) (endpoint.Resu
 	if err != nil {
 		return endpoint.Result{}, err
 	}
-	result := endpoint.Result{Body: messages}
+	listed, err := s.listMessages(ctx, messages)
+	if err != nil {
+		return endpoint.Result{}, err
+	}
+	result := endpoint.Result{Body: listed}
 	if n := len(messages); n > 0 && messages[n-1].seq > 1 { // They are numbered from 1 without gaps.
 		result.Next = in.rest(messages[n-1])
 	}

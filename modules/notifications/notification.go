@@ -44,6 +44,13 @@ type Notification struct {
 	language             string // in which it is worded
 }
 
+// EachUser calls add with the recipient.
+func (n *Notification) EachUser(add func(id string)) {
+	if n != nil {
+		add(n.UserID)
+	}
+}
+
 // Listed is a notification as lists show it, with a link to what it is about.
 type Listed struct {
 	Notification

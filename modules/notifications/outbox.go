@@ -44,6 +44,9 @@ type Delivery struct {
 	Secret bool   `json:"-"` // the text holds what only the recipient may know, and is blanked once a gateway has it
 }
 
+// EachUser calls add with the recipient.
+func (d Delivery) EachUser(add func(id string)) { add(d.UserID) }
+
 // Enqueue leaves a delivery in the outbox, with the transaction of what it tells of. The caller fills in recipient,
 // channel and texts; the rest is set here.
 func (s *Service) Enqueue(ctx context.Context, tx *store.Tx, d Delivery) (Delivery, error) {

@@ -34,6 +34,9 @@ func (p Profile) ETag() string {
 	return p.Preferences.ETag() + "-" + p.Avatar.token
 }
 
+// EachUser calls add with the user.
+func (p Profile) EachUser(add func(id string)) { add(p.UserID) }
+
 // Avatar tells where the picture of a user is. The addresses are relative to that of the service.
 type Avatar struct {
 	URL          string `json:"url" doc:"512 pixels square."`           // 512 pixels square

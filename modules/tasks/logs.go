@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -37,13 +38,16 @@ func (t *Task) sign(n int, at store.Time, by string) {
 	t.logs = t.logs[max(0, len(t.logs)-maxLogs):]
 }
 
+// logsMember begins the last member of the metadata.
+var logsMember = []byte(`,"logs":[`)
+
 // joinMetadata makes the metadata of what the client gave and the logs.
 func (t *Task) joinMetadata() error {
 	logs, err := json.Marshal(t.logs)
 	if err != nil {
 		return fmt.Errorf("logs of task %s: %w", t.ID, err)
 	}
-	t.Metadata = jsontext.Value(strings.TrimSuffix(t.free, "}") + `,"logs":` + string(logs) + "}")
+	t.Metadata = slices.Concat([]byte(strings.TrimSuffix(t.free, "}")), logsMember, logs[1:], []byte("}"))
 	return nil
 }
 
