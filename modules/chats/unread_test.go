@@ -118,12 +118,12 @@ func compare(r *rapid.T, s *servertest.Server, as func(string) context.Context, 
 		ok(r, validated(&list))
 		listed, err := s.Chats.List(as(userID), list)
 		ok(r, err)
-		all := listed.Body.([]chats.Chat)
+		all := listed.Body.([]chats.ListedChat)
 		want := int64(len(m.unread[userID]))
 		if len(all) != 1 || all[0].ID != id || all[0].UnreadCount != want {
 			r.Fatalf("the list of %s has %+v, want %d unread", userID, all, want)
 		}
-		got := all[0]
+		got := all[0].Chat
 		if i == 0 {
 			got, err = s.Chats.Get(as(userID), chats.OneInput{ID: id})
 			ok(r, err)

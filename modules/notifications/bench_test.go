@@ -24,11 +24,11 @@ func BenchmarkStreams(b *testing.B) {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < users*each+1000 {
 		b.Skip("ulimit -n 12000 is needed")
 	}
-	c := newCrowd(b, users, each)
+	c := newStreamLoad(b, users, each)
 	var rates, p99s []float64
 	used := servertest.ProcessorTime(b)
 	for b.Loop() {
-		n := customerNotice(c.users...)
+		n := customerEvent(c.users...)
 		n.Kind, n.Content = "measured", fmt.Sprintf("sent %d", time.Now().UnixNano())
 		notify(b, c.DB, c.Notifications, n)
 		if !c.out.Scan() {
@@ -51,7 +51,7 @@ func BenchmarkStreams(b *testing.B) {
 // BenchmarkDeadClients kills 5,000 clients at once and measures how long the server holds on to their streams.
 func BenchmarkDeadClients(b *testing.B) {
 	for b.Loop() {
-		c := newCrowd(b, 500, 10)
+		c := newStreamLoad(b, 500, 10)
 		before := runtime.NumGoroutine()
 		began := time.Now()
 		c.kill()
@@ -68,10 +68,10 @@ func BenchmarkNotify(b *testing.B) {
 			db := storetest.Open(b)
 			s := service(b, db)
 			users := newIDs(n)
-			notify(b, db, s, customerNotice(users...))
+			notify(b, db, s, customerEvent(users...))
 			commits, used, rounds := db.Stats().Commits, servertest.ProcessorTime(b), 0
 			for b.Loop() {
-				notify(b, db, s, customerNotice(users...))
+				notify(b, db, s, customerEvent(users...))
 				rounds++
 			}
 			b.ReportMetric(float64((servertest.ProcessorTime(b)-used).Microseconds())/float64(rounds)/1000, "cpu-ms/op")
@@ -111,16 +111,16 @@ func fill(tb testing.TB, db *store.DB, user string, n int) {
 		VALUES ($1, $2, $3, $4, 'customer_created', 't', 'c', 'customers', $5, '{"Name":"Vreni Muster"}', FALSE, $6)`
 	s := service(tb, db)
 	notify(tb, db, s, event.Event{Kind: "filled", Recipients: []string{user}})
-	var source string
+	var parentEvent string
 	ctx := context.Background()
-	if err := db.QueryRow(ctx, `SELECT MAX(id) FROM notices`).Scan(&source); err != nil {
+	if err := db.QueryRow(ctx, `SELECT MAX(id) FROM notices`).Scan(&parentEvent); err != nil {
 		tb.Fatal(err)
 	}
 	const batch = 1000
 	for written := 0; written < n; written += batch {
 		err := db.InTx(ctx, func(tx *store.Tx) error {
 			for i := range min(batch, n-written) {
-				if _, err := tx.Exec(ctx, insert, store.NewID(), source, user, store.NilID, store.NewID(), tx.Now().Add(time.Duration(written+i)*time.Millisecond)); err != nil {
+				if _, err := tx.Exec(ctx, insert, store.NewID(), parentEvent, user, store.NilID, store.NewID(), tx.Now().Add(time.Duration(written+i)*time.Millisecond)); err != nil {
 					return err
 				}
 			}

@@ -109,17 +109,17 @@ func truncate(text string, n int) (string, bool) {
 
 // liveMessage returns the message of an event for the frames of its recipients, or nil. It looks the author up once for all
 // of them, and only if one of them has an open stream.
-func (s *Service) liveMessage(src source, recipients []string) *frameMessage {
-	if src.chatMessage == nil || s.directory == nil || !s.hub.Connected(recipients) {
+func (s *Service) liveMessage(parent parentEvent, recipients []string) *frameMessage {
+	if parent.chatMessage == nil || s.directory == nil || !s.hub.Connected(recipients) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 	defer cancel()
-	people, err := s.directory.People(ctx, []string{src.chatMessage.CreatedBy})
+	people, err := s.directory.People(ctx, []string{parent.chatMessage.CreatedBy})
 	if err != nil {
 		s.options.Log.Warn("the frames of a message lack the name of its author", "cause", err)
 	}
-	return &frameMessage{ChatMessage: *src.chatMessage, people: people}
+	return &frameMessage{ChatMessage: *parent.chatMessage, people: people}
 }
 
 // replayedMessages reads the messages that copies of one user are about, with their authors, by the ids of the messages.

@@ -88,8 +88,8 @@ func TestStream_CarriesTheMessageToTheOtherParticipantsOnly(t *testing.T) {
 			t.Errorf("the reader is staff: %t; the user name is shown: %t", staff, shown)
 		}
 	}
-	lines[anna].quiet()
-	lines[stranger].quiet()
+	lines[anna].expectNothing()
+	lines[stranger].expectNothing()
 }
 
 func TestStream_ReplaysMessagesAsItSentThem(t *testing.T) {
@@ -97,7 +97,7 @@ func TestStream_ReplaysMessagesAsItSentThem(t *testing.T) {
 	anna, beat, carla := s.User(access.Advisor), s.User(access.Customer), s.User(access.Customer)
 	chatID := newChat(t, anna, beat)
 	group := newChat(t, anna, beat, carla)
-	first := told(t, s, customerNotice(beat.UserID))[0]
+	first := notified(t, s, customerEvent(beat.UserID))[0]
 	live := open(t, s.Address, "GET", beat.Token, "Accept-Language", "de")
 	live.expect("open")
 	postMessage(t, anna, chatID, "one")
@@ -116,15 +116,15 @@ func TestStream_ReplaysMessagesAsItSentThem(t *testing.T) {
 			t.Errorf("frame %d: got %+v, want %q", i, got, text)
 		}
 	}
-	live.quiet()
-	again.quiet()
+	live.expectNothing()
+	again.expectNothing()
 }
 
 func TestStream_HidesMessagesFromFormerParticipants(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat, carla := s.User(access.Advisor), s.User(access.Customer), s.User(access.Customer)
 	chatID := newChat(t, anna, beat, carla)
-	first := told(t, s, customerNotice(beat.UserID))[0]
+	first := notified(t, s, customerEvent(beat.UserID))[0]
 	live := open(t, s.Address, "GET", beat.Token)
 	live.expect("open")
 	postMessage(t, anna, chatID, "before")
@@ -133,21 +133,21 @@ func TestStream_HidesMessagesFromFormerParticipants(t *testing.T) {
 	}
 	anna.Do("DELETE", "/v1/chats/"+chatID+"/participants/"+beat.UserID, nil).Expect(t, http.StatusOK)
 	postMessage(t, anna, chatID, "after")
-	live.quiet()
+	live.expectNothing()
 
 	again := open(t, s.Address, "GET", beat.Token, "Last-Event-ID", first)
 	again.expect("open")
 	if f := again.expect("message"); f.message(t).Chat != nil || strings.Contains(f.Data, "before") || strings.Contains(f.Data, anna.UserID) {
 		t.Errorf("a former participant got %s", f.Data)
 	}
-	again.quiet()
+	again.expectNothing()
 }
 
 func TestStream_HidesMessagesWithoutTheRightToReadThem(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat := s.User(access.Advisor), s.User(access.Customer)
 	chatID := newChat(t, anna, beat)
-	first := told(t, s, customerNotice(beat.UserID))[0]
+	first := notified(t, s, customerEvent(beat.UserID))[0]
 	live := open(t, s.Address, "GET", beat.Token)
 	live.expect("open")
 	var grant string

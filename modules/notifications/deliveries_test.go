@@ -85,10 +85,10 @@ func TestDeliveries_KeepSecretsAndAreRetried(t *testing.T) {
 }
 
 func TestRetry_GivesADeadDeliveryItsAttemptsAgain(t *testing.T) {
-	g := &gate{answer: func(notifications.Delivery) error {
-		return &notifications.Refusal{Permanent: true, Cause: errors.New("no")}
+	g := &fakeGateway{answer: func(notifications.Delivery) error {
+		return &notifications.SendError{Permanent: true, Cause: errors.New("no")}
 	}}
-	h := newHouse(t, notifications.Options{Email: g})
+	h := newQueueTest(t, notifications.Options{Email: g})
 	id := h.enqueue("email", "x")
 	h.until(id, "dead")
 	g.mu.Lock()

@@ -10,8 +10,8 @@ import (
 	"kontor/store"
 )
 
-// Nudge wakes the queues, for tests whose clock jumps.
-func (s *Service) Nudge() { s.nudge() }
+// WakeUp wakes the queues, for tests whose clock jumps.
+func (s *Service) WakeUp() { s.wakeUp() }
 
 // Pause is the pause after the n-th failed attempt.
 func (s *Service) Pause(channel string, n int) time.Duration { return s.queues[channel].pause(n) }
@@ -28,14 +28,14 @@ func Channels() map[event.Kind][]string {
 	return channels
 }
 
-// Word words a mail about a customer.
-func Word(lang string, event event.Kind, baseURL string, args map[string]any) (subject, text, html string) {
+// Prerender words a mail about a customer.
+func Prerender(lang string, event event.Kind, baseURL string, args map[string]any) (subject, text, html string) {
 	texts, err := locales.Load()
 	if err != nil {
 		return "", "", ""
 	}
-	s := &Service{texts: texts, words: words{texts}, options: Options{BaseURL: baseURL}}
-	m := s.message(lang, Email, source{event: string(event), recType: access.Customers.Name, recID: store.NewID(), args: args})
+	s := &Service{texts: texts, templates: templates{texts}, options: Options{BaseURL: baseURL}}
+	m := s.message(lang, Email, parentEvent{event: string(event), recType: access.Customers.Name, recID: store.NewID(), args: args})
 	return m.subject, m.text, m.html
 }
 
@@ -45,7 +45,7 @@ func Visible(caller *access.Caller) list.Where { return table.Visible(caller) }
 // Statements gives the statements that are run often.
 func Statements() map[string]string {
 	return map[string]string{
-		"unread": countUnread, "mark record": markRecordRead, "delete": deleteCopies, "latest of a user": selectLatestOf,
+		"unread": countUnread, "mark record": markRecordRead, "delete": deleteNotifications, "latest of a user": selectLatestOf,
 		"after": selectAfter, "unsent": selectUnsent, "due": selectDue, "waiting": countWaiting, "dead": countDead, "latest": selectLatest,
 	}
 }

@@ -34,7 +34,7 @@ type frameData struct {
 // frameEnd returns the end of a frame: a comma, the members of frameData, and the end of the frame. m is the chat message
 // that the notification is about, or nil.
 func (s *Service) frameEnd(a audience, n *Listed, m *frameMessage, sentAt store.Time) []byte {
-	s.words.render(a.language, n)
+	s.templates.renderListed(a.language, n)
 	if n.SentAt != nil {
 		sentAt = *n.SentAt
 	}
@@ -78,23 +78,23 @@ func (s *Service) appendFrames(ctx context.Context, b []byte, stream *sse.Stream
 }
 
 // publish passes the copies of an event to the open streams of their recipients. Call it after the commit.
-func (s *Service) publish(src source, copies []copied) {
+func (s *Service) publish(parent parentEvent, copies []recipientCopy) {
 	users := make([]string, len(copies))
 	for i, c := range copies {
 		users[i] = c.userID
 	}
 	now := s.db.Now()
-	message := s.liveMessage(src, users)
+	message := s.liveMessage(parent, users)
 	ends := map[audience][]byte{}
 	var start []byte // of the frames of one copy: users often have several streams
 	startOf := -1
 	s.hub.Publish(users, func(i int, stream *sse.Stream) sse.Frame {
-		a := s.audienceOf(stream, src.chatMessage != nil)
+		a := s.audienceOf(stream, parent.chatMessage != nil)
 		end, known := ends[a]
 		if !known {
 			n := Listed{Notification: Notification{
-				CustomerID: src.customerID, Event: src.event, Content: src.content, RecType: src.recType, RecID: src.recID,
-				CreatedAt: &src.createdAt, Test: src.metadata == testMetadata, titleKey: src.titleKey, contentKey: src.contentKey, metadata: src.metadata,
+				CustomerID: parent.customerID, Event: parent.event, Content: parent.content, RecType: parent.recType, RecID: parent.recID,
+				CreatedAt: &parent.createdAt, Test: parent.metadata == testMetadata, titleKey: parent.titleKey, contentKey: parent.contentKey, metadata: parent.metadata,
 			}}
 			end = s.frameEnd(a, &n, message, now)
 			ends[a] = end
@@ -103,6 +103,6 @@ func (s *Service) publish(src source, copies []copied) {
 		if startOf != i {
 			start, startOf = appendFrameStart(nil, c.id, c.userID), i
 		}
-		return sse.Frame{Position: sse.Position{At: int64(src.createdAt), ID: c.id}, Own: start, Shared: end}
+		return sse.Frame{Position: sse.Position{At: int64(parent.createdAt), ID: c.id}, Own: start, Shared: end}
 	})
 }

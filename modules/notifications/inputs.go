@@ -61,46 +61,46 @@ const maxRecType = 100
 
 // TriggerInput makes a test notification. Nothing in it is validated: what does not fit counts as not given.
 type TriggerInput struct {
-	Type       loose    `json:"type" example:"customers" doc:"Name of a record type, used when rec_type and rec_id are not both given."` // name of a record type
-	Event      loose    `json:"event" example:"customer_status_changed"`
-	TitleKey   loose    `json:"title_key" example:"notice.customer_status_changed.title"`
-	Content    loose    `json:"content"`
-	CustomerID looseID  `json:"customer_id"`
-	UserIDs    looseIDs `json:"user_ids"`
-	RecType    loose    `json:"rec_type"`
-	RecID      looseID  `json:"rec_id"`
+	Type       lenientText `json:"type" example:"customers" doc:"Name of a record type, used when rec_type and rec_id are not both given."` // name of a record type
+	Event      lenientText `json:"event" example:"customer_status_changed"`
+	TitleKey   lenientText `json:"title_key" example:"notice.customer_status_changed.title"`
+	Content    lenientText `json:"content"`
+	CustomerID lenientID   `json:"customer_id"`
+	UserIDs    lenientIDs  `json:"user_ids"`
+	RecType    lenientText `json:"rec_type"`
+	RecID      lenientID   `json:"rec_id"`
 }
 
-// loose is a text, or nothing where another thing was given.
-type loose string
+// lenientText is a text, or nothing where another thing was given.
+type lenientText string
 
 // UnmarshalJSON takes whatever there is.
-func (l *loose) UnmarshalJSON(data []byte) error {
+func (l *lenientText) UnmarshalJSON(data []byte) error {
 	var text string
 	_ = json.Unmarshal(data, &text) // what is no text is none
-	*l = loose(text)
+	*l = lenientText(text)
 	return nil
 }
 
-// looseID is an id, or nothing.
-type looseID string
+// lenientID is an id, or nothing.
+type lenientID string
 
 // UnmarshalJSON takes whatever there is.
-func (l *looseID) UnmarshalJSON(data []byte) error {
-	var text loose
+func (l *lenientID) UnmarshalJSON(data []byte) error {
+	var text lenientText
 	_ = text.UnmarshalJSON(data) // never fails
 	if id, err := types.ParseID(string(text)); err == nil {
-		*l = looseID(id)
+		*l = lenientID(id)
 	}
 	return nil
 }
 
-// looseIDs are the ids among what was given.
-type looseIDs []string
+// lenientIDs are the ids among what was given.
+type lenientIDs []string
 
 // UnmarshalJSON takes whatever there is.
-func (l *looseIDs) UnmarshalJSON(data []byte) error {
-	var all []looseID
+func (l *lenientIDs) UnmarshalJSON(data []byte) error {
+	var all []lenientID
 	_ = json.Unmarshal(data, &all) // what is no array holds no ids
 	for _, id := range all {
 		if id != "" {

@@ -57,31 +57,31 @@ func (s *Service) Enqueue(ctx context.Context, tx *store.Tx, d Delivery) (Delive
 
 // enqueueAll leaves the mails and messages of a notice in the outbox, each in the language of its recipient. A channel
 // for which the event has no template is left out.
-func (s *Service) enqueueAll(ctx context.Context, tx *store.Tx, src source, recipients []string) error {
-	if len(src.channels) == 0 {
+func (s *Service) enqueueAll(ctx context.Context, tx *store.Tx, parent parentEvent, recipients []string) error {
+	if len(parent.channels) == 0 {
 		return nil
 	}
-	reached, err := s.addresses(ctx, tx, recipients, src.channels, src.everywhere)
+	reached, err := s.addresses(ctx, tx, recipients, parent.channels, parent.everywhere)
 	if err != nil {
 		return err
 	}
-	worded := maps.Clone(src.worded)
-	if worded == nil {
-		worded = map[wording]*message{}
+	rendered := maps.Clone(parent.rendered)
+	if rendered == nil {
+		rendered = map[messageKey]*message{}
 	}
 	deliveries := make([]Delivery, 0, len(reached))
 	for _, a := range reached {
-		key := wording{a.Language, a.Channel}
-		m, known := worded[key]
+		key := messageKey{a.Language, a.Channel}
+		m, known := rendered[key]
 		if !known {
 			s.db.Heavy("template")
-			m = s.message(a.Language, a.Channel, src)
-			worded[key] = m
+			m = s.message(a.Language, a.Channel, parent)
+			rendered[key] = m
 		}
 		if m == nil {
 			continue
 		}
-		deliveries = append(deliveries, Delivery{NotificationID: &src.id, UserID: a.UserID, Channel: a.Channel, Recipient: a.Value,
+		deliveries = append(deliveries, Delivery{NotificationID: &parent.id, UserID: a.UserID, Channel: a.Channel, Recipient: a.Value,
 			Subject: m.subject, Text: m.text, HTML: m.html})
 	}
 	return s.enqueue(ctx, tx, deliveries)
@@ -100,7 +100,7 @@ func (s *Service) enqueue(ctx context.Context, tx *store.Tx, deliveries []Delive
 		}
 	}
 	if len(deliveries) > 0 {
-		tx.AfterCommit(s.nudge)
+		tx.AfterCommit(s.wakeUp)
 	}
 	for part := range batches(deliveries) {
 		args := make([]any, 0, deliveryArgs*len(part))

@@ -15,9 +15,9 @@ func TestClockStep_DeliveriesDoNotWaitForTheOldTime(t *testing.T) {
 		"forward an hour": time.Hour, "forward a day": 24 * time.Hour} {
 		for _, restarted := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: " over a restart"}[restarted], func(t *testing.T) {
-				g := &gate{answer: func(notifications.Delivery) error { return errors.New("down") }}
+				g := &fakeGateway{answer: func(notifications.Delivery) error { return errors.New("down") }}
 				options := notifications.Options{Email: g, MaxAttempts: 8, BasePause: 2 * time.Minute, MaxPause: 10 * time.Minute}
-				h := newHouse(t, options)
+				h := newQueueTest(t, options)
 				failed := h.enqueue("email", "failed")
 				h.until(failed, "retrying")
 				waiting := failed

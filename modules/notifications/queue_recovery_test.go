@@ -13,13 +13,13 @@ import (
 
 func TestQueue_TakesUpWhatAGoneProcessHadBegun(t *testing.T) {
 	release := make(chan struct{})
-	dying := &gate{answer: func(notifications.Delivery) error { <-release; return errors.New("too late") }}
-	h := newHouse(t, notifications.Options{Email: dying, MaxAttempts: 3})
+	dying := &fakeGateway{answer: func(notifications.Delivery) error { <-release; return errors.New("too late") }}
+	h := newQueueTest(t, notifications.Options{Email: dying, MaxAttempts: 3})
 	id := h.enqueue("email", "hello")
 	h.until(id, "sending")
 	crashed := h.Service
 
-	g := &gate{}
+	g := &fakeGateway{}
 	h.restart(notifications.Options{Email: g, MaxAttempts: 3})
 	if s := h.until(id, "sent"); s.attempts != 2 {
 		t.Errorf("got %+v, want the second attempt to have sent it, with no lease to wait for", s)
@@ -29,7 +29,7 @@ func TestQueue_TakesUpWhatAGoneProcessHadBegun(t *testing.T) {
 	if s := h.state(id); s.status != "sent" {
 		t.Errorf("who had lost the lease changed the delivery: %+v", s)
 	}
-	if n := len(g.taken()); n != 1 {
+	if n := len(g.accepted()); n != 1 {
 		t.Errorf("sent %d times", n)
 	}
 }
@@ -37,8 +37,8 @@ func TestQueue_TakesUpWhatAGoneProcessHadBegun(t *testing.T) {
 func TestQueue_GivesUpWhatTookTheProcessDownEachTime(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
-	deadly := &gate{answer: func(notifications.Delivery) error { <-release; return nil }}
-	h := newHouse(t, notifications.Options{Email: deadly, MaxAttempts: 2})
+	deadly := &fakeGateway{answer: func(notifications.Delivery) error { <-release; return nil }}
+	h := newQueueTest(t, notifications.Options{Email: deadly, MaxAttempts: 2})
 	id := h.enqueue("email", "deadly")
 	h.until(id, "sending")
 	h.restart(notifications.Options{Email: deadly, MaxAttempts: 2})
@@ -58,7 +58,7 @@ func TestQueue_TakesOverALeaseThatRanOut(t *testing.T) {
 	release := make(chan struct{})
 	first := true
 	var mu sync.Mutex
-	g := &gate{answer: func(notifications.Delivery) error {
+	g := &fakeGateway{answer: func(notifications.Delivery) error {
 		mu.Lock()
 		wait := first
 		first = false
@@ -69,7 +69,7 @@ func TestQueue_TakesOverALeaseThatRanOut(t *testing.T) {
 		}
 		return nil
 	}}
-	h := newHouse(t, notifications.Options{Email: g})
+	h := newQueueTest(t, notifications.Options{Email: g})
 	id := h.enqueue("email", "x")
 	h.until(id, "sending")
 	h.pass(3 * time.Minute)

@@ -15,8 +15,8 @@ import (
 )
 
 func TestQueue_TriesAgainWithGrowingPausesUntilItIsSent(t *testing.T) {
-	g := &gate{answer: func(notifications.Delivery) error { return errors.New("down") }}
-	h := newHouse(t, notifications.Options{Email: g, MaxAttempts: 8, BasePause: 2 * time.Second, MaxPause: 10 * time.Second})
+	g := &fakeGateway{answer: func(notifications.Delivery) error { return errors.New("down") }}
+	h := newQueueTest(t, notifications.Options{Email: g, MaxAttempts: 8, BasePause: 2 * time.Second, MaxPause: 10 * time.Second})
 	id := h.enqueue("email", "hello")
 	for n, whole := range []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Second, 10 * time.Second} {
 		eventually(t, func() bool { s := h.state(id); return s.status == "retrying" && s.attempts == n+1 })
@@ -34,14 +34,14 @@ func TestQueue_TriesAgainWithGrowingPausesUntilItIsSent(t *testing.T) {
 	if s := h.until(id, "sent"); s.text != "" || s.lastError != nil || s.next != nil {
 		t.Errorf("got %+v, want nothing to be kept of what a gateway has", s)
 	}
-	if got := g.taken(); len(got) != 1 {
+	if got := g.accepted(); len(got) != 1 {
 		t.Errorf("it was sent %d times", len(got))
 	}
 }
 
 func TestQueue_PausesStayWithinTheirBounds(t *testing.T) {
 	const base, longest = time.Hour, 7 * 24 * time.Hour
-	h := newHouse(t, notifications.Options{Email: &gate{}, BasePause: base, MaxPause: longest})
+	h := newQueueTest(t, notifications.Options{Email: &fakeGateway{}, BasePause: base, MaxPause: longest})
 	for n := range 200 {
 		whole := longest
 		if n < 9 {
@@ -54,13 +54,13 @@ func TestQueue_PausesStayWithinTheirBounds(t *testing.T) {
 }
 
 func TestQueue_GivesUpAfterTheLastAttemptAndAtOnceWhereThatIsFinal(t *testing.T) {
-	g := &gate{answer: func(d notifications.Delivery) error {
+	g := &fakeGateway{answer: func(d notifications.Delivery) error {
 		if d.Text == "refused" {
-			return &notifications.Refusal{Permanent: true, Cause: errors.New("no such mailbox")}
+			return &notifications.SendError{Permanent: true, Cause: errors.New("no such mailbox")}
 		}
 		return errors.New("down")
 	}}
-	h := newHouse(t, notifications.Options{Email: g, MaxAttempts: 3})
+	h := newQueueTest(t, notifications.Options{Email: g, MaxAttempts: 3})
 	refused, down := h.enqueue("email", "refused"), h.enqueue("email", "down")
 	if s := h.until(refused, "dead"); s.attempts != 1 || s.next != nil {
 		t.Errorf("refused for good: %+v, want one attempt", s)
@@ -72,10 +72,10 @@ func TestQueue_GivesUpAfterTheLastAttemptAndAtOnceWhereThatIsFinal(t *testing.T)
 }
 
 func TestQueue_WaitsAsLongAsTheGatewayAsks(t *testing.T) {
-	g := &gate{answer: func(notifications.Delivery) error {
-		return &notifications.Refusal{RetryAfter: 10 * time.Minute, Cause: errors.New("busy")}
+	g := &fakeGateway{answer: func(notifications.Delivery) error {
+		return &notifications.SendError{RetryAfter: 10 * time.Minute, Cause: errors.New("busy")}
 	}}
-	h := newHouse(t, notifications.Options{SMS: g})
+	h := newQueueTest(t, notifications.Options{SMS: g})
 	s := h.until(h.enqueue("sms", "x"), "retrying")
 	if pause := s.next.Std().Sub(h.clock.Now()); pause != 10*time.Minute {
 		t.Errorf("got a pause of %s, want 10 minutes", pause)
@@ -85,14 +85,14 @@ func TestQueue_WaitsAsLongAsTheGatewayAsks(t *testing.T) {
 func TestQueue_IsNotHeldUpByAJobThatPanicsNorByASlowChannel(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
-	poison := &gate{answer: func(d notifications.Delivery) error {
+	poison := &fakeGateway{answer: func(d notifications.Delivery) error {
 		if d.Text == "poison" {
 			panic("no")
 		}
 		return nil
 	}}
-	stuck := &gate{answer: func(notifications.Delivery) error { <-release; return nil }}
-	h := newHouse(t, notifications.Options{SMS: poison, Email: stuck})
+	stuck := &fakeGateway{answer: func(notifications.Delivery) error { <-release; return nil }}
+	h := newQueueTest(t, notifications.Options{SMS: poison, Email: stuck})
 	for range 20 {
 		h.enqueue("email", "slow")
 	}
@@ -111,8 +111,8 @@ func TestQueue_IsNotHeldUpByAJobThatPanicsNorByASlowChannel(t *testing.T) {
 }
 
 func TestQueue_KeepsLocallyWhatWaitsWhenTheGatewayIsTakenAway(t *testing.T) {
-	g := &gate{answer: func(notifications.Delivery) error { return errors.New("down") }}
-	h := newHouse(t, notifications.Options{Email: g})
+	g := &fakeGateway{answer: func(notifications.Delivery) error { return errors.New("down") }}
+	h := newQueueTest(t, notifications.Options{Email: g})
 	id := h.enqueue("email", "hello")
 	h.until(id, "retrying")
 	_ = h.Close(context.Background())
@@ -124,8 +124,8 @@ func TestQueue_KeepsLocallyWhatWaitsWhenTheGatewayIsTakenAway(t *testing.T) {
 
 func TestReady_TellsThatAQueueStandsStill(t *testing.T) {
 	release := make(chan struct{})
-	g := &gate{answer: func(notifications.Delivery) error { <-release; return nil }}
-	h := newHouse(t, notifications.Options{Email: g})
+	g := &fakeGateway{answer: func(notifications.Delivery) error { <-release; return nil }}
+	h := newQueueTest(t, notifications.Options{Email: g})
 	defer close(release)
 	if err := h.Ready(t.Context()); err != nil {
 		t.Errorf("an empty queue: %v", err)
@@ -163,7 +163,7 @@ func (g *script) Send(_ context.Context, d notifications.Delivery) error {
 	case isDown:
 		return errors.New("down")
 	case refuses:
-		return &notifications.Refusal{Permanent: true, Cause: errors.New("no")}
+		return &notifications.SendError{Permanent: true, Cause: errors.New("no")}
 	default:
 		panic("no")
 	}
@@ -174,7 +174,7 @@ func (g *script) Send(_ context.Context, d notifications.Delivery) error {
 func TestQueue_BringsEveryDeliveryToAnEnd(t *testing.T) {
 	const maxAttempts = 4
 	g := &script{plans: map[string][]int{}, tries: map[string]int{}}
-	h := newHouse(t, notifications.Options{Email: g, MaxAttempts: maxAttempts})
+	h := newQueueTest(t, notifications.Options{Email: g, MaxAttempts: maxAttempts})
 	rapid.Check(t, func(r *rapid.T) {
 		plan := rapid.SliceOfN(rapid.IntRange(takes, panics), maxAttempts, maxAttempts).Draw(r, "answers")
 		want, attempts := "dead", maxAttempts

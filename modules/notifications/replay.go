@@ -39,7 +39,7 @@ const (
 )
 
 // beginning is what a stream begins with.
-type beginning struct {
+type streamStart struct {
 	first    []byte       // frames
 	replayed []string     // ids of the copies among them
 	position sse.Position // everything up to here is in them, or is not for this stream
@@ -47,11 +47,11 @@ type beginning struct {
 
 // begin finds out where a stream begins: behind the event that the client has seen last or, if it names none, now, with
 // what the system had to say and never could. An unknown event gets a frame that tells the client to load its list.
-func (s *Service) begin(ctx context.Context, stream *sse.Stream, lastID string) (beginning, error) {
-	b := beginning{first: append([]byte(nil), openFrame...)}
+func (s *Service) begin(ctx context.Context, stream *sse.Stream, lastID string) (streamStart, error) {
+	b := streamStart{first: append([]byte(nil), openFrame...)}
 	if lastID != "" {
 		var at store.Time
-		err := s.db.QueryRow(ctx, selectPosition, clip(lastID), stream.User).Scan(&at)
+		err := s.db.QueryRow(ctx, selectPosition, truncateID(lastID), stream.User).Scan(&at)
 		if err == nil {
 			b.position = sse.Position{At: int64(at), ID: lastID}
 			return b, nil
@@ -83,7 +83,7 @@ func (s *Service) begin(ctx context.Context, stream *sse.Stream, lastID string) 
 	return b, nil
 }
 
-func clip(id string) string { return id[:min(len(id), maxEventID)] }
+func truncateID(id string) string { return id[:min(len(id), maxEventID)] }
 
 // catchUp writes what was committed behind a position, page by page, until nothing newer was published meanwhile; then
 // the stream is live. There is no gap: what is published was committed before, so that the reading after it finds it.

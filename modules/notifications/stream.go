@@ -33,7 +33,7 @@ var (
 
 // watched is what is known of a stream beside its user: who opened it, as they stood at the last check, and by which
 // endpoint.
-type watched struct {
+type streamState struct {
 	caller   atomic.Pointer[access.Caller]
 	endpoint string
 }
@@ -50,7 +50,7 @@ func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 		s.answerHead(r)
 		return nil
 	}
-	opened := &watched{endpoint: r.Fiber.Method() + " " + streamPath}
+	opened := &streamState{endpoint: r.Fiber.Method() + " " + streamPath}
 	opened.caller.Store(request.Caller)
 	stream, err := s.hub.Open(request.Caller.UserID, request.Language, expires.Std(), opened)
 	switch {
@@ -66,15 +66,15 @@ func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 		return err
 	}
 	// What is published from here on is noted by the hub; what was before is read from the table.
-	begun, err := s.begin(ctx, stream, r.Fiber.Get("Last-Event-ID"))
+	start, err := s.begin(ctx, stream, r.Fiber.Get("Last-Event-ID"))
 	if err != nil {
 		stream.End()
 		return apierr.AuthUnavailable.Wrap(err) // the one answer of this route while it cannot read
 	}
-	begun.first = append(head, begun.first...)
+	start.first = append(head, start.first...)
 	connection := r.Fiber.Context()
 	connection.HijackSetNoResponse(true)
-	connection.Hijack(func(hijacked net.Conn) { s.run(stream, begun, unwrapped(hijacked)) })
+	connection.Hijack(func(hijacked net.Conn) { s.run(stream, start, unwrapped(hijacked)) })
 	return nil
 }
 
@@ -99,7 +99,7 @@ func unwrapped(hijacked net.Conn) net.Conn {
 const writeBuffer = 64 << 10
 
 // run brings a stream up to date and hands it over to the hub. It is a goroutine's outermost function.
-func (s *Service) run(stream *sse.Stream, begun beginning, connection net.Conn) {
+func (s *Service) run(stream *sse.Stream, start streamStart, connection net.Conn) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			s.options.Log.Error("panic while opening a stream", "cause", cause, "stack", string(debug.Stack()))
@@ -110,11 +110,11 @@ func (s *Service) run(stream *sse.Stream, begun beginning, connection net.Conn) 
 	if tcp, ok := connection.(interface{ SetWriteBuffer(bytes int) error }); ok {
 		_ = tcp.SetWriteBuffer(writeBuffer) // the system's own size does as well
 	}
-	if !stream.Attach(connection) || !stream.Write(begun.first) {
+	if !stream.Attach(connection) || !stream.Write(start.first) {
 		return
 	}
-	s.sent.add(begun.replayed)
-	if err := s.catchUp(stream, begun.position); err != nil {
+	s.sent.add(start.replayed)
+	if err := s.catchUp(stream, start.position); err != nil {
 		s.options.Log.Warn("a stream could not be brought up to date", "cause", err)
 		stream.End()
 	}
@@ -123,13 +123,13 @@ func (s *Service) run(stream *sse.Stream, begun beginning, connection net.Conn) 
 // checkTime is how long the check of one stream may take.
 const checkTime = 2 * time.Second
 
-// mayGoOn reports whether the session of a stream and the right to it still stand. A session that cannot be read counts
+// mayContinue reports whether the session of a stream and the right to it still stand. A session that cannot be read counts
 // as ended: the client comes back and gets the reason.
-func (s *Service) mayGoOn(stream *sse.Stream) bool { return s.check(stream) == nil }
+func (s *Service) mayContinue(stream *sse.Stream) bool { return s.check(stream) == nil }
 
 // check returns why a stream may not go on: apierr.Unauthorized, apierr.AuthUnavailable or apierr.NoAccess.
 func (s *Service) check(stream *sse.Stream) error {
-	opened := stream.Data.(*watched)
+	opened := stream.Data.(*streamState)
 	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 	defer cancel()
 	caller, err := s.sessions.Session(ctx, opened.caller.Load())
@@ -137,31 +137,31 @@ func (s *Service) check(stream *sse.Stream) error {
 		return err
 	}
 	opened.caller.Store(caller)
-	if !s.mayListen(stream) {
+	if !s.mayOpen(stream) {
 		return apierr.NoAccess
 	}
 	return nil
 }
 
-// mayListen reports whether the policy in force lets the caller of a stream have it, from memory alone.
-func (s *Service) mayListen(stream *sse.Stream) bool {
-	return s.callerOf(stream).MayCall(stream.Data.(*watched).endpoint)
+// mayOpen reports whether the policy in force lets the caller of a stream have it, from memory alone.
+func (s *Service) mayOpen(stream *sse.Stream) bool {
+	return s.callerOf(stream).MayCall(stream.Data.(*streamState).endpoint)
 }
 
 // callerOf returns the caller of a stream as of the last check, with the policy in force.
 func (s *Service) callerOf(stream *sse.Stream) *access.Caller {
-	return stream.Data.(*watched).caller.Load().WithPolicy(s.options.Policy.Load())
+	return stream.Data.(*streamState).caller.Load().WithPolicy(s.options.Policy.Load())
 }
 
 // SessionsChanged ends the streams of a user whose session or right is gone. Call it after the commit of the change and
 // before its answer: nothing is delivered to those streams once it has returned.
-func (s *Service) SessionsChanged(userID string) { s.hub.Revoke(userID, s.mayGoOn) }
+func (s *Service) SessionsChanged(userID string) { s.hub.Revoke(userID, s.mayContinue) }
 
 // policyChanged ends the streams of all callers who lost the right to them.
-func (s *Service) policyChanged() { s.hub.Revoke("", s.mayListen) }
+func (s *Service) policyChanged() { s.hub.Revoke("", s.mayOpen) }
 
 // wrote hears which frames were written to a stream.
-func (s *Service) wrote(positions []sse.Position) {
+func (s *Service) recordSent(positions []sse.Position) {
 	ids := make([]string, len(positions))
 	for i, p := range positions {
 		ids[i] = p.ID

@@ -95,7 +95,7 @@ func TestStream_DropsAClientThatNeverReadsAndKeepsTheOthers(t *testing.T) {
 		l.expect("open")
 		lines = append(lines, l)
 	}
-	big := customerNotice(anna.UserID)
+	big := customerEvent(anna.UserID)
 	big.Kind, big.Content = "written", strings.Repeat("x", 32<<10)
 	const notices = 90 // some 3 MB for each
 	for range notices {

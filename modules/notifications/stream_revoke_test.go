@@ -76,7 +76,7 @@ func TestStream_DeliversNothingAfterARevocationWasAnswered(t *testing.T) {
 			}
 		})
 	}
-	id := told(t, s, systemNotice(witness.UserID))[0]
+	id := notified(t, s, systemEvent(witness.UserID))[0]
 	if f := watching.expect("message"); f.ID != id {
 		t.Errorf("the witness got %+v", f)
 	}
@@ -87,8 +87,8 @@ func TestStream_DeliversNothingAfterARevocationWasAnswered(t *testing.T) {
 func publishWhile(t *testing.T, s *servertest.Server, userID string, change func()) map[string]bool {
 	t.Helper()
 	const publishers, before, after = 4, 5, 5
-	var begun, ended sync.WaitGroup
-	begun.Add(publishers)
+	var start, ended sync.WaitGroup
+	start.Add(publishers)
 	stop := make(chan struct{})
 	for range publishers {
 		ended.Go(func() {
@@ -98,16 +98,16 @@ func publishWhile(t *testing.T, s *servertest.Server, userID string, change func
 					left--
 				default:
 				}
-				notify(t, s.DB, s.Notifications, systemNotice(userID))
+				notify(t, s.DB, s.Notifications, systemEvent(userID))
 				if n == before {
-					begun.Done()
+					start.Done()
 				}
 			}
 		})
 	}
 	finish := sync.OnceFunc(func() { close(stop); ended.Wait() })
 	defer finish() // also when the change fails
-	begun.Wait()
+	start.Wait()
 	change()
 	known := ids(t, s, userID)
 	finish()

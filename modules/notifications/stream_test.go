@@ -17,8 +17,8 @@ func heartbeat(d time.Duration) servertest.Option {
 	return func(s *settings.Settings) { s.Notifications.SSE.Heartbeat = d }
 }
 
-// systemNotice is one that is told again when it never reached a stream.
-func systemNotice(recipients ...string) event.Event {
+// systemEvent is one that is told again when it never reached a stream.
+func systemEvent(recipients ...string) event.Event {
 	id := store.NewID()
 	return event.Event{Kind: event.CustomerStatusChanged, CustomerID: id, Type: access.Customers, RecordID: id,
 		Recipients: recipients, Args: map[string]any{"Name": "Vreni Muster", "From": "pending", "To": "in_review"}}
@@ -41,7 +41,7 @@ func TestStream_HasTheHeadThatIsPromised(t *testing.T) {
 		if got := l.expect("open"); got.Data != `{"message":"Connection established"}` || got.ID != "" {
 			t.Errorf("got %+v", got)
 		}
-		l.quiet()
+		l.expectNothing()
 	}
 	if l := open(t, s.Address, "GET", anna.Token); l.Response.Header.Get("Access-Control-Allow-Origin") != "" {
 		t.Error("an origin is allowed without one in the request")
@@ -80,8 +80,8 @@ func TestStream_CarriesNotificationsInTheLanguageOfEachConnection(t *testing.T) 
 	for _, l := range []*line{german, french, other} {
 		l.expect("open")
 	}
-	n := customerNotice(anna.UserID)
-	id := told(t, s, n)[0]
+	n := customerEvent(anna.UserID)
+	id := notified(t, s, n)[0]
 	f := german.expect("message")
 	want := fmt.Sprintf(`{"id":%q,"user_id":%q,"customer_id":%q,"event":"customer_created","title":"Kunde Vreni Muster erfasst",`+
 		`"content":"Der Kunde Vreni Muster wurde erfasst.","rec_type":"customers","link_url":"/customers/%s","link_text":"Kunde öffnen","read":false,`+
@@ -93,8 +93,8 @@ func TestStream_CarriesNotificationsInTheLanguageOfEachConnection(t *testing.T) 
 	if f := french.expect("message"); f.member(t, "title") != "Client Vreni Muster saisi" || f.ID != id {
 		t.Errorf("got %+v", f)
 	}
-	other.quiet()
-	german.quiet()
+	other.expectNothing()
+	german.expectNothing()
 	eventually(t, func() bool { return list(t, anna, "").Data[0]["sent_at"] != nil })
 }
 

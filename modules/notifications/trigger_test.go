@@ -29,7 +29,7 @@ func TestTrigger_TellsEveryoneWhoIsConnected(t *testing.T) {
 	if p.Total != 1 || p.Data[0]["test"] != true {
 		t.Errorf("Carla has %v", p)
 	}
-	told(t, s, systemNotice(carla.UserID))
+	notified(t, s, systemEvent(carla.UserID))
 	if row := list(t, carla, "").Data[0]; row["test"] != nil {
 		t.Errorf("a real notification is marked as a test: %v", row)
 	}

@@ -61,7 +61,7 @@ func TestWebhook_ReadsTheAnswer(t *testing.T) {
 			defer server.Close()
 			g := notifications.NewWebhook(server.URL, "", func() time.Time { return now })
 			err := g.Send(t.Context(), notifications.Delivery{ID: "id1"})
-			r, ok := err.(*notifications.Refusal)
+			r, ok := err.(*notifications.SendError)
 			if !ok || r.Permanent != c.permanent || r.RetryAfter != c.wait {
 				t.Errorf("got %+v", err)
 			}

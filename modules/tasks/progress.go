@@ -117,7 +117,7 @@ func (s *Service) assigned(ctx context.Context, t Task, assignees []Assignee) ev
 func (s *Service) notice(ctx context.Context, kind event.Kind, t Task, users []string, args map[string]any) event.Event {
 	actor := access.From(ctx).UserID
 	users = slices.DeleteFunc(users, func(id string) bool { return id == actor })
-	return s.notify.Word(ctx, event.Event{Kind: kind, CustomerID: t.CustomerID, Type: access.Tasks, RecordID: t.ID, Recipients: users, Args: args})
+	return s.notify.Prerender(ctx, event.Event{Kind: kind, CustomerID: t.CustomerID, Type: access.Tasks, RecordID: t.ID, Recipients: users, Args: args})
 }
 
 func (t Task) users() []string {

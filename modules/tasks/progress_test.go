@@ -21,7 +21,7 @@ import (
 // ears remember what people were told.
 type ears struct{ notices []event.Event }
 
-func (e *ears) Word(_ context.Context, n event.Event) event.Event { return n }
+func (e *ears) Prerender(_ context.Context, n event.Event) event.Event { return n }
 
 func (e *ears) Notify(_ context.Context, _ *store.Tx, n event.Event) error {
 	e.notices = append(e.notices, n)

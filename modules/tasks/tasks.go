@@ -74,7 +74,7 @@ func (t Task) ETag() string { return endpoint.VersionTag(t.version) }
 // notifier tells people what happened, in the transaction in which it did.
 type notifier interface {
 	// Word prepares a notice before the transaction.
-	Word(ctx context.Context, n event.Event) event.Event
+	Prerender(ctx context.Context, n event.Event) event.Event
 	Notify(ctx context.Context, tx *store.Tx, n event.Event) error
 }
 

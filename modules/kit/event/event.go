@@ -40,8 +40,8 @@ type Event struct {
 	// ChatMessage is the chat message that the event is about; nil for none. The recipients must be allowed to read it.
 	ChatMessage *ChatMessage
 
-	// Worded holds messages that were rendered before the transaction. If nil, Notify renders them in the transaction.
-	Worded any
+	// Rendered holds messages that were rendered before the transaction. If nil, Notify renders them in the transaction.
+	Rendered any
 }
 
 // ChatMessage is a message of a chat as stream frames carry it.

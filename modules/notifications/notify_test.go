@@ -47,8 +47,8 @@ func count(t testing.TB, db *store.DB, what string, args ...any) int {
 	return n
 }
 
-// customerNotice is what happens when a customer is entered.
-func customerNotice(recipients ...string) event.Event {
+// customerEvent is what happens when a customer is entered.
+func customerEvent(recipients ...string) event.Event {
 	id := store.NewID()
 	return event.Event{Kind: event.CustomerCreated, CustomerID: id, Type: access.Customers, RecordID: id,
 		Recipients: recipients, Args: map[string]any{"Name": "Vreni Muster"}}
@@ -60,7 +60,7 @@ func TestNotify_WritesOneCopyForEachRecipient(t *testing.T) {
 	for _, n := range []int{0, 1, 3, 4, 21, 300} {
 		before, notices := count(t, db, "notifications"), count(t, db, "notices")
 		users := newIDs(n)
-		notify(t, db, s, customerNotice(append(users, users...)...))
+		notify(t, db, s, customerEvent(append(users, users...)...))
 		if got := count(t, db, "notifications") - before; got != n {
 			t.Errorf("%d recipients, each named twice: got %d rows", n, got)
 		}
@@ -75,7 +75,7 @@ func TestNotify_IsUndoneWithItsTransaction(t *testing.T) {
 	s := service(t, db)
 	ctx := context.Background()
 	err := db.InTx(ctx, func(tx *store.Tx) error {
-		if err := s.Notify(ctx, tx, customerNotice(newIDs(3)...)); err != nil {
+		if err := s.Notify(ctx, tx, customerEvent(newIDs(3)...)); err != nil {
 			return err
 		}
 		return fmt.Errorf("no")

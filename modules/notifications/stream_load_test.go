@@ -21,12 +21,12 @@ import (
 	"kontor/server/settings"
 )
 
-// swarmEnv makes the test binary the clients of a benchmark: they are not to be measured with the server.
-const swarmEnv = "KONTOR_TEST_SWARM"
+// loadClientsEnv makes the test binary the clients of a benchmark: they are not to be measured with the server.
+const loadClientsEnv = "KONTOR_TEST_SWARM"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(swarmEnv) != "" {
-		if err := swarm(os.Stdin, os.Stdout); err != nil {
+	if os.Getenv(loadClientsEnv) != "" {
+		if err := loadClients(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 
 // swarm opens a stream for each line "address token" up to an empty line, says "ready", and then for each round of
 // events, one to every stream, how long they were under way: the data holds when they were sent.
-func swarm(in io.Reader, out io.Writer) error {
+func loadClients(in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	arrived := make(chan time.Duration, 1<<16)
 	n := 0
@@ -108,7 +108,7 @@ func listen(conn net.Conn, opened chan<- error, arrived chan<- time.Duration) {
 }
 
 // crowd is a running server with many streams, whose clients are another process.
-type crowd struct {
+type streamLoad struct {
 	*servertest.Server
 	users   []string
 	process *exec.Cmd
@@ -118,9 +118,9 @@ type crowd struct {
 	perStream float64 // bytes of memory
 }
 
-func newCrowd(b *testing.B, users, each int) *crowd {
+func newStreamLoad(b *testing.B, users, each int) *streamLoad {
 	b.Helper()
-	c := &crowd{Server: servertest.Start(b, func(s *settings.Settings) {
+	c := &streamLoad{Server: servertest.Start(b, func(s *settings.Settings) {
 		s.Notifications.SSE.ConnectionsPerUser, s.Auth.CoolingOff.FreeAttempts = each, 1000
 	}), streams: users * each}
 	var tokens []string
@@ -129,7 +129,7 @@ func newCrowd(b *testing.B, users, each int) *crowd {
 		c.users, tokens = append(c.users, u.UserID), append(tokens, u.Token)
 	}
 	c.process = exec.Command(os.Args[0])
-	c.process.Env = append(os.Environ(), swarmEnv+"=1")
+	c.process.Env = append(os.Environ(), loadClientsEnv+"=1")
 	c.process.Stderr = os.Stderr
 	in, err := c.process.StdinPipe()
 	if err != nil {
@@ -158,7 +158,7 @@ func newCrowd(b *testing.B, users, each int) *crowd {
 	return c
 }
 
-func (c *crowd) kill() {
+func (c *streamLoad) kill() {
 	_ = c.process.Process.Kill()
 	_ = c.process.Wait()
 }

@@ -20,14 +20,14 @@ import (
 	"kontor/modules/notifications"
 )
 
-// postOffice is a real SMTP server that does what a test wants.
-type postOffice struct {
+// mailServer is a real SMTP server that does what a test wants.
+type mailServer struct {
 	mu       sync.Mutex
-	letters  []string
+	mails    []string
 	rcpt     error         // answer to RCPT
 	data     error         // answer to DATA
 	hold     chan struct{} // DATA waits for it
-	die      bool          // the line is cut once the letter is in
+	die      bool          // the line is cut once the mail is in
 	signedIn int
 	name     string // user and password, where they are needed
 
@@ -35,16 +35,16 @@ type postOffice struct {
 	trust   *tls.Config
 }
 
-func newPostOffice(t testing.TB, secure bool) *postOffice {
+func newMailServer(t testing.TB, secure bool) *mailServer {
 	t.Helper()
-	return openPostOffice(t, secure, false)
+	return openMailServer(t, secure, false)
 }
 
-// openPostOffice opens one that speaks TLS after STARTTLS, from the first byte, or not at all.
-func openPostOffice(t testing.TB, secure, implicit bool) *postOffice {
+// openMailServer opens one that speaks TLS after STARTTLS, from the first byte, or not at all.
+func openMailServer(t testing.TB, secure, implicit bool) *mailServer {
 	t.Helper()
-	p := &postOffice{}
-	server := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) { return &desk{p, c}, nil }))
+	p := &mailServer{}
+	server := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) { return &mailSession{p, c}, nil }))
 	server.ErrorLog = log.New(io.Discard, "", 0)
 	if secure {
 		server.TLSConfig, p.trust = certificate(t)
@@ -84,19 +84,19 @@ func certificate(t testing.TB) (server, client *tls.Config) {
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"}
 }
 
-// desk is one session.
-type desk struct {
-	office *postOffice
+// mailSession is one session.
+type mailSession struct {
+	office *mailServer
 	conn   *smtp.Conn
 }
 
-func (d *desk) Reset() {}
+func (d *mailSession) Reset() {}
 
-func (d *desk) Logout() error { return nil }
+func (d *mailSession) Logout() error { return nil }
 
-func (d *desk) AuthMechanisms() []string { return []string{sasl.Plain} }
+func (d *mailSession) AuthMechanisms() []string { return []string{sasl.Plain} }
 
-func (d *desk) Auth(string) (sasl.Server, error) {
+func (d *mailSession) Auth(string) (sasl.Server, error) {
 	return sasl.NewPlainServer(func(_, user, password string) error {
 		d.office.mu.Lock()
 		defer d.office.mu.Unlock()
@@ -108,23 +108,23 @@ func (d *desk) Auth(string) (sasl.Server, error) {
 	}), nil
 }
 
-func (d *desk) Mail(string, *smtp.MailOptions) error { return nil }
+func (d *mailSession) Mail(string, *smtp.MailOptions) error { return nil }
 
-func (d *desk) Rcpt(string, *smtp.RcptOptions) error {
+func (d *mailSession) Rcpt(string, *smtp.RcptOptions) error {
 	d.office.mu.Lock()
 	defer d.office.mu.Unlock()
 	return d.office.rcpt
 }
 
-func (d *desk) Data(r io.Reader) error {
-	letter, err := io.ReadAll(r)
+func (d *mailSession) Data(r io.Reader) error {
+	mail, err := io.ReadAll(r)
 	if err != nil {
 		return err
 	}
 	d.office.mu.Lock()
 	hold, die, answer := d.office.hold, d.office.die, d.office.data
 	if answer == nil {
-		d.office.letters = append(d.office.letters, string(letter))
+		d.office.mails = append(d.office.mails, string(mail))
 	}
 	d.office.mu.Unlock()
 	if hold != nil {
@@ -136,19 +136,19 @@ func (d *desk) Data(r io.Reader) error {
 	return answer
 }
 
-func (p *postOffice) set(change func(p *postOffice)) {
+func (p *mailServer) set(change func(p *mailServer)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change(p)
 }
 
-func (p *postOffice) received() []string {
+func (p *mailServer) received() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]string(nil), p.letters...)
+	return append([]string(nil), p.mails...)
 }
 
-func (p *postOffice) gateway(t testing.TB, scheme string) *notifications.SMTP {
+func (p *mailServer) gateway(t testing.TB, scheme string) *notifications.SMTP {
 	t.Helper()
 	g, err := notifications.NewSMTP(scheme+p.address, "bank@kontor.example", time.Now, p.trust)
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-const insertNotice = `
+const insertParent = `
 	INSERT INTO notices (id, event, customer_id, rec_type, rec_id, created_at, created_by)
 	VALUES ($1, $2, $3, $4, $5, $6, $7)`
 
-// batchSizes are how many rows one statement writes. Few sizes make few statements to be compiled and kept.
+// batchSizes are the numbers of rows that one statement writes. Few sizes mean few statements to compile and keep.
 var batchSizes = [...]int{128, 16, 4, 1}
 
-// batches cuts a list into parts of these sizes.
+// batches splits a list into parts of these sizes.
 func batches[T any](all []T) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		for _, size := range batchSizes {
@@ -28,14 +28,14 @@ func batches[T any](all []T) iter.Seq[[]T] {
 	}
 }
 
-var statements sync.Map // kind and size → text
+var statements sync.Map // texts by statementKey
 
 type statementKey struct {
 	name string
 	size int
 }
 
-// statement makes the text of a statement over n rows once.
+// statement returns the text of a statement for n rows, which it builds once.
 func statement(name string, n int, build func() string) string {
 	key := statementKey{name, n}
 	if text, ok := statements.Load(key); ok {
@@ -46,7 +46,7 @@ func statement(name string, n int, build func() string) string {
 	return text
 }
 
-// placeholders are n rows of width placeholders each, after the first used ones: ($3, $4), ($5, $6).
+// placeholders returns n rows of width placeholders each, numbered after the first used ones: ($3, $4), ($5, $6).
 func placeholders(n, width, used int) string {
 	var b strings.Builder
 	for row := range n {
@@ -66,20 +66,20 @@ func placeholders(n, width, used int) string {
 	return b.String()
 }
 
-// What all copies of a notice share is bound once; each has its own id and recipient.
+// The values that all notifications of an event share are bound once.
 const (
-	sharedCopyColumns = `notice_id, customer_id, event, title_key, content_key, content, content_low, rec_type, rec_id, metadata,
+	sharedColumns = `notice_id, customer_id, event, title_key, content_key, content, content_low, rec_type, rec_id, metadata,
 		chat_message_id, system, created_at`
-	sharedCopyArgs = 13
+	sharedArgs = 13
 )
 
-// insertCopiesStatement writes n copies.
-func insertCopiesStatement(n int) string {
+// insertNotificationsStatement returns the statement that writes n notifications.
+func insertNotificationsStatement(n int) string {
 	return statement("copies", n, func() string {
-		shared := strings.Trim(placeholders(1, sharedCopyArgs, 0), "()")
-		rows := strings.ReplaceAll(placeholders(n, 2, sharedCopyArgs), ")", ", "+shared+")")
+		shared := strings.Trim(placeholders(1, sharedArgs, 0), "()")
+		rows := strings.ReplaceAll(placeholders(n, 2, sharedArgs), ")", ", "+shared+")")
 		return `
-	INSERT INTO notifications (id, user_id, ` + sharedCopyColumns + `)
+	INSERT INTO notifications (id, user_id, ` + sharedColumns + `)
 	VALUES ` + rows
 	})
 }

@@ -95,7 +95,7 @@ func TestMessages_AreWordedInTheLanguageOfTheRecipientWithTermsAndDates(t *testi
 		"en": {"A document of A & B <x> expires soon", "The passport of A & B <x> expires on 28 February 2026.", "The passport of A &amp; B &lt;x&gt; expires on 28 February 2026."},
 		"de": {"Ein Dokument von A & B <x> läuft bald ab", "Der Pass von A & B <x> läuft am 28.02.2026 ab.", "Der Pass von A &amp; B &lt;x&gt; läuft am 28.02.2026 ab."},
 	} {
-		subject, text, html := notifications.Word(lang, event.KYCDocumentExpiring, "https://bank.example",
+		subject, text, html := notifications.Prerender(lang, event.KYCDocumentExpiring, "https://bank.example",
 			map[string]any{"Name": "A & B <x>", "Document": "passport", "Date": "2026-02-28"})
 		if subject != want[0] || !strings.HasPrefix(text, want[1]) || !strings.Contains(html, want[2]) || !strings.Contains(text, "https://bank.example/customers/") {
 			t.Errorf("%s: got %q, %q, %q", lang, subject, text, html)

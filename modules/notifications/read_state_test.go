@@ -11,7 +11,7 @@ import (
 func TestMarkRead_IsAPresenceFlag(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat := s.User(access.Customer), s.User(access.Customer)
-	id := told(t, s, customerNotice(anna.UserID))[0]
+	id := notified(t, s, customerEvent(anna.UserID))[0]
 	route := path + "/" + id + "/read"
 	for _, body := range []string{`{}`, `{"read":null}`, ``, `{"other":1}`} {
 		if answer := anna.Do("PATCH", route, body).Expect(t, 200); answer.Body != "null" {
@@ -36,7 +36,7 @@ func TestMarkRead_IsAPresenceFlag(t *testing.T) {
 func TestGet_HidesWhatTheCallerMayNotSee(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat := s.User(access.Customer), s.User(access.Customer)
-	id := told(t, s, customerNotice(anna.UserID))[0]
+	id := notified(t, s, customerEvent(anna.UserID))[0]
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "own", As: anna, Method: "GET", Path: path + "/" + id, Status: 200, Contains: []string{id}},
 		{Name: "foreign", As: beat, Method: "GET", Path: path + "/" + id, Status: 404, Contains: []string{"notifications.notification_not_found"}},
@@ -55,20 +55,20 @@ func TestDelete_TakesTheIdOfTheSource(t *testing.T) {
 	if made["recipients"] != 2.0 {
 		t.Fatalf("got %v, want 2 recipients", made)
 	}
-	source := made["notification_id"].(string)
+	parentEvent := made["notification_id"].(string)
 	own := list(t, anna, "").Data[0]["id"].(string)
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "the id of a copy finds nothing", As: anna, Method: "DELETE", Path: path + "/" + own, Status: 500, Contains: []string{"common.database_error"}},
 		{Name: "an unknown id neither", As: anna, Method: "DELETE", Path: path + "/" + store.NewID(), Status: 500, Contains: []string{"common.database_error"}},
-		{Name: "whoever knows it deletes it", As: beat.With("Accept-Language", "de"), Method: "DELETE", Path: path + "/" + source, Status: 200,
+		{Name: "whoever knows it deletes it", As: beat.With("Accept-Language", "de"), Method: "DELETE", Path: path + "/" + parentEvent, Status: 200,
 			Contains: []string{`{"message":"Notification deleted"}`}},
 		{Name: "it is gone for all", As: anna, Method: "GET", Path: path, Status: 200, Contains: []string{`"total":0`}},
 		{Name: "also for itself", As: anna, Method: "GET", Path: path + "/" + own, Status: 404},
 		{Name: "also for marking", As: anna, Method: "PATCH", Path: path + "/" + own + "/read", Body: `{"read":true}`, Status: 200, Contains: []string{store.NilID}},
-		{Name: "and for deleting", As: anna, Method: "DELETE", Path: path + "/" + source, Status: 500},
+		{Name: "and for deleting", As: anna, Method: "DELETE", Path: path + "/" + parentEvent, Status: 500},
 	})
 	var by string
-	if err := s.DB.QueryRow(t.Context(), `SELECT deleted_by FROM notices WHERE id = $1 AND deleted = TRUE AND deleted_at IS NOT NULL`, source).Scan(&by); err != nil || by != beat.UserID {
+	if err := s.DB.QueryRow(t.Context(), `SELECT deleted_by FROM notices WHERE id = $1 AND deleted = TRUE AND deleted_at IS NOT NULL`, parentEvent).Scan(&by); err != nil || by != beat.UserID {
 		t.Errorf("deleted_by is %s, %v, want Beat", by, err)
 	}
 }
@@ -86,9 +86,9 @@ func TestPreferences_ReadNothingAndSayNothing(t *testing.T) {
 func TestMarkRecord_MarksOwnRowsOfTheRecordAndNeverTestNotifications(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat := s.User(access.Customer), s.User(access.Customer)
-	n := customerNotice(anna.UserID, beat.UserID)
-	told(t, s, n)
-	told(t, s, customerNotice(anna.UserID))
+	n := customerEvent(anna.UserID, beat.UserID)
+	notified(t, s, n)
+	notified(t, s, customerEvent(anna.UserID))
 	s.Keyed().Do("POST", path+"/trigger", map[string]any{"type": "customers", "rec_id": n.RecordID, "user_ids": []string{anna.UserID}}).Expect(t, 200)
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "unread before", As: anna, Method: "GET", Path: path + "/unread-count", Status: 200, Contains: []string{`{"unread_count":3}`}},

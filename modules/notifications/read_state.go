@@ -26,13 +26,13 @@ const (
 
 	countUnread = `SELECT COUNT(*) FROM notifications WHERE user_id = $1 AND read = FALSE AND deleted = FALSE`
 
-	deleteNotice = `
+	deleteParent = `
 	UPDATE notices SET deleted = TRUE, deleted_at = $2, deleted_by = $3, version = version + 1
 	WHERE id = $1 AND deleted = FALSE
 	RETURNING created_at`
 
 	// The copies of a notice were made at its moment.
-	deleteCopies = `
+	deleteNotifications = `
 	UPDATE notifications SET deleted = TRUE, version = version + 1
 	WHERE created_at = $2 AND notice_id = $1 AND deleted = FALSE`
 )
@@ -61,7 +61,7 @@ func (s *Service) MarkRead(ctx context.Context, in ReadInput) (*Notification, er
 		return nil
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		return nothing(), nil
+		return emptyNotification(), nil
 	}
 	if err != nil {
 		return nil, err
@@ -132,10 +132,10 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 	by := records.Actor(ctx)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		var createdAt store.Time
-		if err := tx.QueryRow(ctx, deleteNotice, in.ID, tx.Now(), by).Scan(&createdAt); err != nil {
+		if err := tx.QueryRow(ctx, deleteParent, in.ID, tx.Now(), by).Scan(&createdAt); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, deleteCopies, in.ID, createdAt); err != nil {
+		if _, err := tx.Exec(ctx, deleteNotifications, in.ID, createdAt); err != nil {
 			return err
 		}
 		table.Audit(ctx, tx, "notifications.delete", in.ID, nil, nil)

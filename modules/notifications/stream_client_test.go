@@ -92,7 +92,7 @@ func (l *line) expect(event string) frame {
 }
 
 // quiet wants nothing to come for a while.
-func (l *line) quiet() {
+func (l *line) expectNothing() {
 	l.t.Helper()
 	l.wait(150 * time.Millisecond)
 	f, err := readFrame(l.reader)
