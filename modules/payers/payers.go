@@ -9,7 +9,6 @@ package payers
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -77,7 +76,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Payer, error) {
 	p.ID, p.CreatedBy, p.Active, p.version = store.NewID(), access.From(ctx).UserID, true, 1
 	p.ModifiedBy, p.CreatedAt = p.CreatedBy, s.db.Now()
 	p.ModifiedAt = p.CreatedAt
-	after, answer := table.Digest(s.db, p), s.db.Answer(ctx, p)
+	after, answer := table.Answer(ctx, s.db, p)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.customers.Allow(ctx, tx, p.CustomerID, access.Update); err != nil {
 			return err
@@ -89,7 +88,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Payer, error) {
 			return err
 		}
 		table.Audit(ctx, tx, "payers.create", p.ID, nil, after)
-		tx.Respond(http.StatusCreated, answer)
+		tx.Respond(answer)
 		return nil
 	})
 	return p, err

@@ -3,7 +3,6 @@ package rbac
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	"kontor/modules/kit/list"
 	"kontor/server/access"
@@ -65,7 +64,7 @@ func (s *Service) CreateGrant(ctx context.Context, in GrantInput) (Grant, error)
 	}
 	grant := in.grant()
 	grant.CreatedBy, grant.CreatedAt = caller.UserID, s.db.Now()
-	after, answer := grantTable.Digest(s.db, grant), s.db.Answer(ctx, grant)
+	after, answer := grantTable.Answer(ctx, s.db, grant)
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		if in.RoleID != "" {
 			if _, err := roleTable.GetUnchecked(ctx, tx, in.RoleID); err != nil {
@@ -79,7 +78,7 @@ func (s *Service) CreateGrant(ctx context.Context, in GrantInput) (Grant, error)
 			return err
 		}
 		grantTable.Audit(ctx, tx, "rbac.grants.create", grant.ID, nil, after)
-		tx.Respond(http.StatusCreated, answer)
+		tx.Respond(answer)
 		s.applyGrant(tx, grant)
 		return nil
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"kontor/modules/kit/list"
@@ -103,13 +102,13 @@ func (s *Service) CreateRole(ctx context.Context, in RoleInput) (Role, error) {
 	role.apply(in)
 	role.CreatedAt = s.db.Now()
 	role.ModifiedAt = role.CreatedAt
-	after, answer := roleTable.Digest(s.db, role), s.db.Answer(ctx, role)
+	after, answer := roleTable.Answer(ctx, s.db, role)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := insertRole(ctx, tx, role); err != nil {
 			return err
 		}
 		roleTable.Audit(ctx, tx, "rbac.roles.create", role.ID, nil, after)
-		tx.Respond(http.StatusCreated, answer)
+		tx.Respond(answer)
 		return nil
 	})
 	return role, roleError(err)
