@@ -90,14 +90,8 @@ func canonicalID(v *apierr.Fields, field string, id *string) {
 
 func (in GrantInput) grant() Grant {
 	return Grant{
-		ID: store.NewID(), RoleID: optional(in.RoleID), UserID: optional(in.UserID), RecType: optional(in.RecType),
-		RecID: optional(in.RecID), Permissions: in.Permissions, Endpoint: optional(in.Endpoint),
+		ID: store.NewID(), RoleID: types.NilIfEmpty(in.RoleID), UserID: types.NilIfEmpty(in.UserID), RecType: types.NilIfEmpty(in.RecType),
+		RecID: types.NilIfEmpty(in.RecID), Permissions: in.Permissions, Endpoint: types.NilIfEmpty(in.Endpoint),
 	}
 }
 
-func optional(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
-}
