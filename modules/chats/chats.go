@@ -118,7 +118,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, 
 		c.kind, c.pair = Direct, pairOf(members[0], members[1])
 	}
 	chat := c.view(members)
-	result := endpoint.Result{Status: http.StatusCreated}
+	var result endpoint.Result
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.checkActive(ctx, tx, in.participants); err != nil {
 			return err
@@ -128,8 +128,8 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, 
 			return err
 		}
 		if known != nil {
-			result.Status, result.Body = http.StatusOK, *known
-			tx.Respond(result.Status, *known)
+			result = endpoint.Result{Status: http.StatusOK, Body: *known}
+			tx.Respond(result)
 			return nil
 		}
 		if err := s.quota.Charge(ctx, tx, access.Chats, caller, 1, c.weight(members)); err != nil {
@@ -141,8 +141,8 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, 
 		if err := chatProof.Audit(ctx, tx, "chats.create", c.id, nil); err != nil {
 			return err
 		}
-		result.Body = chat
-		tx.Respond(result.Status, chat)
+		result = endpoint.Result{Body: chat}
+		tx.Respond(result)
 		return nil
 	})
 	return result, err

@@ -10,7 +10,6 @@ package customers
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -104,7 +103,8 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) 
 	c.CreatedAt = s.db.Now()
 	c.UpdatedAt = c.CreatedAt
 	keys := c.searchKeys()
-	after := s.db.Digest(auditedWith(c, keys))
+	answer := s.db.Answer(ctx, c)
+	after := s.db.Digest(auditedWith(c, keys).As(answer))
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.quota.Charge(ctx, tx, access.Customers, c.createdBy, 1, c.weight()); err != nil {
 			return err
@@ -113,7 +113,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) 
 			return err
 		}
 		table.Audit(ctx, tx, "customers.create", c.ID, nil, after)
-		tx.Respond(http.StatusCreated, c)
+		tx.Respond(answer)
 		return s.notify.Notify(ctx, tx, event.Event{
 			Kind: event.CustomerCreated, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID,
 			Recipients: []string{c.createdBy}, Args: map[string]any{"Name": c.name()},

@@ -29,7 +29,7 @@ func identityChanges(before, after Customer) []FieldChange {
 		{"first_name", before.FirstName, after.FirstName},
 		{"last_name", before.LastName, after.LastName},
 		{"date_of_birth", before.DateOfBirth.String(), after.DateOfBirth.String()},
-		{"nationality", text(before.Nationality), text(after.Nationality)},
+		{"nationality", types.EmptyIfNil(before.Nationality), types.EmptyIfNil(after.Nationality)},
 	} {
 		if normalized(f.From) != normalized(f.To) {
 			changes = append(changes, f)

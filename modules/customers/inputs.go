@@ -69,12 +69,12 @@ func (in *CreateInput) check(v *apierr.Fields, today types.Date) Customer {
 		v.Add("email", "invalid.required")
 	}
 	c.Email = validate.Parsed(v, "email", in.Email, types.ParseEmail).String()
-	c.Phone = optional(validate.Parsed(v, "phone", in.Phone, types.ParsePhone).String())
+	c.Phone = types.NilIfEmpty(validate.Parsed(v, "phone", in.Phone, types.ParsePhone).String())
 	c.DateOfBirth = validate.Parsed(v, "date_of_birth", in.DateOfBirth, types.ParseDate)
 	if c.DateOfBirth.After(today) {
 		v.Add("date_of_birth", "invalid.date_future")
 	}
-	c.Nationality = optional(validate.Parsed(v, "nationality", in.Nationality, types.ParseCountry).String())
+	c.Nationality = types.NilIfEmpty(validate.Parsed(v, "nationality", in.Nationality, types.ParseCountry).String())
 	c.Address = checkAddress(v, in.Address)
 	return c
 }
@@ -91,14 +91,6 @@ func checkAddress(v *apierr.Fields, a *Address) *Address {
 	}
 	validate.Parsed(v, "address.country", a.Country, types.CountryOf)
 	return &checked
-}
-
-// optional is nil for the empty text.
-func optional(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }
 
 // language returns metadata.language if it is a supported language, and an empty text otherwise.
@@ -140,9 +132,9 @@ func (in UpdateInput) apply(before Customer, today types.Date) (Customer, error)
 		FirstName:   in.FirstName.Or(before.FirstName),
 		LastName:    in.LastName.Or(before.LastName),
 		Email:       in.Email.Or(before.Email),
-		Phone:       in.Phone.Or(text(before.Phone)),
+		Phone:       in.Phone.Or(types.EmptyIfNil(before.Phone)),
 		DateOfBirth: in.DateOfBirth.Or(before.DateOfBirth.String()),
-		Nationality: in.Nationality.Or(text(before.Nationality)),
+		Nationality: in.Nationality.Or(types.EmptyIfNil(before.Nationality)),
 		Address:     in.Address.Or(before.Address),
 		Metadata:    in.Metadata.Or(before.Metadata),
 	}
@@ -153,9 +145,3 @@ func (in UpdateInput) apply(before Customer, today types.Date) (Customer, error)
 	return c, problems.Err()
 }
 
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}

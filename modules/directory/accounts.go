@@ -5,6 +5,7 @@ import (
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -39,18 +40,27 @@ func (s *Service) forChange(ctx context.Context, tx *store.Tx, userID string) (U
 	return u, endpoint.CheckMatch(ctx, u.ETag())
 }
 
-// update changes the language of a user and, for administrators, his status; from others a status is passed over. It
-// returns apierr.UserNotFound, apierr.NoAccess and apierr.LastAdministrator.
+// update changes the display name and language of a user and, for administrators, the status. It ignores a status from
+// other callers. It returns apierr.UserNotFound, apierr.NoAccess, apierr.DisplayNameReserved and apierr.LastAdministrator.
 func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 	caller := access.From(ctx)
 	var u User
+	var refused error
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
+		refused = nil
 		if u, err = s.forChange(ctx, tx, in.UserID); err != nil {
 			return err
 		}
-		if in.Language != nil && *in.Language != u.Language {
-			before := u
+		before := u
+		if in.Language != nil {
 			u.Language = *in.Language
+		}
+		if in.DisplayName != nil && in.displayName != u.DisplayName {
+			if refused, err = s.rename(ctx, tx, &u, in.displayName); err != nil || refused != nil {
+				return err
+			}
+		}
+		if u.Language != before.Language || u.DisplayName != before.DisplayName {
 			if err := s.save(ctx, tx, before, &u, "users.update"); err != nil {
 				return err
 			}
@@ -63,6 +73,9 @@ func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 		}
 		return s.changeStatus(ctx, tx, &u, *in.Status)
 	})
+	if err == nil {
+		err = refused
+	}
 	return u, err
 }
 
@@ -73,7 +86,8 @@ func (s *Service) save(ctx context.Context, tx *store.Tx, before User, u *User, 
 		return err
 	}
 	u.ModifiedAt = tx.Now()
-	changed, err := tx.Exec(ctx, updateUser, u.ID, u.Status, u.Language, u.ModifiedAt, records.Actor(ctx), before.version)
+	changed, err := tx.Exec(ctx, updateUser, u.ID, u.Status, u.Language, u.ModifiedAt, records.Actor(ctx), before.version,
+		u.DisplayName, types.SearchKey(u.DisplayName), types.NameSkeleton(u.DisplayName))
 	if err != nil {
 		return err
 	}
@@ -81,6 +95,7 @@ func (s *Service) save(ctx context.Context, tx *store.Tx, before User, u *User, 
 		return apierr.PreconditionFailed // somebody else changed him since he was read
 	}
 	u.version++
+	s.forget(tx, u.ID)
 	return accountProof.Audit(ctx, tx, action, u.ID, was)
 }
 

@@ -11,12 +11,12 @@ func TestGet_IsForTheUserAndWhoMayRead(t *testing.T) {
 	b := newBank(t)
 	m, other, clerk := b.customer(email(1)), b.customer(email(2)), b.personnel()
 	r := b.call(m.token, "GET", m.path(""), nil).want(t, 200, "")
-	for _, member := range []string{"id", "status", "language", "roles", "created_at", "modified_at", "last_login_at"} {
+	for _, member := range []string{"id", "display_name", "status", "language", "roles", "created_at", "modified_at", "last_login_at"} {
 		if _, ok := r.Body[member]; !ok {
 			t.Errorf("%s is missing in %s", member, r.Text)
 		}
 	}
-	if len(r.Body) != 7 || r.Header.Get("ETag") == "" {
+	if len(r.Body) != 8 || r.Header.Get("ETag") == "" {
 		t.Errorf("got %s with ETag %s", r.Text, r.Header.Get("ETag"))
 	}
 	if s := b.call(m.token, "GET", m.path(""), nil, "If-None-Match", r.Header.Get("ETag")).Status; s != 304 {

@@ -51,8 +51,8 @@ var credentialList = list.New(list.Source[Credential]{
 
 const (
 	insertCredential = `
-		INSERT INTO credentials (id, user_id, type, value, value_key, validated, validated_at, created_at, created_by, trusted_from)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+		INSERT INTO credentials (id, user_id, type, value, value_key, validated, validated_at, created_at, created_by, trusted_from, value_skeleton)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
 
 	// A claim gives way once it lasted longer than its first code was valid, and to whoever validates the value.
 	selectOldClaim = `

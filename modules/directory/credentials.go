@@ -8,6 +8,7 @@ import (
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -59,13 +60,15 @@ func (s *Service) insert(ctx context.Context, tx *store.Tx, c *Credential, by st
 		now := tx.Now()
 		c.ValidatedAt = &now
 	}
-	_, err := tx.Exec(ctx, insertCredential, c.ID, c.UserID, c.Type, c.Value, c.key, c.Validated, c.ValidatedAt, c.CreatedAt, by, c.trustedFrom)
+	_, err := tx.Exec(ctx, insertCredential, c.ID, c.UserID, c.Type, c.Value, c.key, c.Validated, c.ValidatedAt, c.CreatedAt, by, c.trustedFrom,
+		types.NameSkeleton(c.Value))
 	if errors.Is(err, store.ErrDuplicate) {
 		return apierr.CredentialExists.Wrap(err)
 	}
 	if err != nil {
 		return err
 	}
+	s.forget(tx, c.UserID)
 	return credentialProof.AuditEntry(ctx, tx, store.AuditEntry{Actor: by, Action: "credentials.create", RecType: credentialProof.Type, RecID: c.ID})
 }
 
@@ -112,6 +115,7 @@ func (s *Service) remove(ctx context.Context, tx *store.Tx, c Credential, by str
 	if _, err := tx.Exec(ctx, deleteCredential, c.ID); err != nil {
 		return err
 	}
+	s.forget(tx, c.UserID)
 	tx.Audit(store.AuditEntry{Actor: by, Action: "credentials.delete", RecType: access.Credentials.Name, RecID: c.ID, Before: was})
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"time"
 
+	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/store"
@@ -33,6 +34,7 @@ const (
 // User is an account.
 type User struct {
 	ID          string      `json:"id"`
+	DisplayName string      `json:"display_name" maxLength:"100" example:"Anna Keller" doc:"The name that the user or an administrator chose; empty for none."`
 	Status      string      `json:"status" enum:"pending,active,disabled"`
 	Language    string      `json:"language" enum:"en,de,fr,it"`
 	Roles       []string    `json:"roles" example:"Customer" doc:"Names, in alphabetical order."` // names, in alphabetical order
@@ -103,10 +105,11 @@ type OTPMessage struct {
 
 // Options are the settings of users. The zero value of each means its default.
 type Options struct {
-	OTPLife     time.Duration // how long a code is valid: 10 minutes
-	OTPAttempts int           // how many tries a code has: 5
-	Log         *slog.Logger  // nil: nothing is logged
-	PerHour     int           // codes of a network in an hour; registrations are half as many again; 0: not limited
+	OTPLife     time.Duration   // how long a code is valid: 10 minutes
+	OTPAttempts int             // how many tries a code has: 5
+	Log         *slog.Logger    // nil: nothing is logged
+	PerHour     int             // codes of a network in an hour; registrations are half as many again; 0: not limited
+	Policy      *access.Current // decides who is staff; nil: only administrators are
 }
 
 const (
@@ -121,6 +124,7 @@ type Service struct {
 	auth   Auth
 	outbox Outbox
 	texts  endpoint.Texts
+	people *peopleCache
 }
 
 // New makes the service.
@@ -134,5 +138,8 @@ func New(db *store.DB, auth Auth, outbox Outbox, texts endpoint.Texts, o Options
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Service{Options: o, db: db, auth: auth, outbox: outbox, texts: texts}
+	if o.Policy == nil {
+		o.Policy = &access.Current{}
+	}
+	return &Service{Options: o, db: db, auth: auth, outbox: outbox, texts: texts, people: newPeopleCache()}
 }

@@ -21,7 +21,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	rows := []endpoint.Endpoint{
 		{Name: "users.register", Method: http.MethodPost, Path: "/v1/users/initiate-registration",
 			Access: access.APIKey, Summary: "Register a user with a credential and a password; a one-time code goes out.",
-			Faults: []apierr.Kind{apierr.CredentialExists, apierr.OTPSendLimited},
+			Faults: []apierr.Kind{apierr.CredentialExists, apierr.DisplayNameReserved, apierr.OTPSendLimited},
 			Handle: endpoint.JSON(http.StatusCreated, s.register)},
 		{Name: "users.recover", Method: http.MethodPost, Path: "/v1/users/initiate-recovery",
 			Access: access.APIKey, Summary: "Ask for a one-time code with which a forgotten password can be replaced.",
@@ -45,7 +45,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "users.update", Method: http.MethodPatch, Path: "/v1/users/{id}",
 			Access: access.On(access.Users, access.Update), Roles: members,
 			Summary: "Change the language of a user and, as an administrator, the status.",
-			Faults:  []apierr.Kind{apierr.UserNotFound, apierr.LastAdministrator, apierr.PreconditionFailed},
+			Faults:  []apierr.Kind{apierr.UserNotFound, apierr.DisplayNameReserved, apierr.LastAdministrator, apierr.PreconditionFailed},
 			Handle:  endpoint.JSON(http.StatusOK, s.update)},
 		{Name: "users.password", Method: http.MethodPut, Path: "/v1/users/{id}/password",
 			Access: access.SignedIn, Roles: members, Summary: "Change a password; the other sessions of the user end.",

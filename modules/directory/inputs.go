@@ -34,6 +34,8 @@ type registerInput struct {
 	Password string `json:"password" format:"password" minLength:"12" maxLength:"128" required:"true"`
 	Terms    bool   `json:"terms_accepted" required:"true" doc:"Must be true."`
 	Privacy  bool   `json:"privacy_policy_accepted" required:"true" doc:"Must be true."`
+
+	DisplayName string `json:"display_name" maxLength:"100" example:"Anna Keller" doc:"How others see the user. It must not resemble the name of a staff member."`
 }
 
 // check checks all but the password. The service calls it, together with the policy for passwords, so that all that is
@@ -46,6 +48,7 @@ func (in *registerInput) check(v *apierr.Fields) identifier {
 	if !in.Privacy {
 		v.Add("privacy_policy_accepted", "invalid.accepted")
 	}
+	in.DisplayName = checkDisplayName(v, "display_name", in.DisplayName)
 	return id
 }
 
@@ -105,10 +108,16 @@ type updateInput struct {
 	UserID   string  `path:"id"`
 	Language *string `json:"language" enum:"en,de,fr,it"`
 	Status   *string `json:"status" enum:"active,disabled" doc:"For administrators."`
+
+	DisplayName *string `json:"display_name" maxLength:"100" example:"Anna Keller" doc:"For the user and administrators; an empty text removes it. A user must not choose a name that resembles that of a staff member."`
+	displayName string
 }
 
 // Validate checks the members that are given.
 func (in *updateInput) Validate(v *apierr.Fields) {
+	if in.DisplayName != nil {
+		in.displayName = checkDisplayName(v, "display_name", *in.DisplayName)
+	}
 	if in.Language != nil {
 		if _, err := types.ParseLanguage(*in.Language); err != nil {
 			v.Add("language", "invalid.language")

@@ -140,6 +140,7 @@ func (s *Service) SetLastLogin(ctx context.Context, tx *store.Tx, userID string)
 // changed makes the next request of a user, and of everybody who reads their name, see what the transaction changes.
 func (s *Service) changed(tx *store.Tx, userID string) {
 	s.auth.Changed(tx, userID)
+	s.forget(tx, userID)
 }
 
 // selectTexts reads the one column of a statement.

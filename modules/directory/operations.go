@@ -19,6 +19,8 @@ type NewUser struct {
 	Password string
 	Roles    []string // names or ids
 	Language string   // empty: English
+
+	DisplayName string // may be empty
 }
 
 // Prepared is a user who is ready to be stored.
@@ -43,6 +45,7 @@ func (s *Service) Prepare(ctx context.Context, n NewUser) (Prepared, error) {
 	if _, err := types.ParseLanguage(n.Language); err != nil {
 		problems.Add("language", "invalid.language")
 	}
+	name := checkDisplayName(&problems, "display_name", n.DisplayName)
 	s.auth.CheckPassword(&problems, "password", n.Password, id.value)
 	if err := problems.Err(); err != nil {
 		return Prepared{}, err
@@ -51,7 +54,7 @@ func (s *Service) Prepare(ctx context.Context, n NewUser) (Prepared, error) {
 	if err != nil {
 		return Prepared{}, err
 	}
-	u := User{ID: store.NewID(), Status: Active, Language: n.Language}
+	u := User{ID: store.NewID(), DisplayName: name, Status: Active, Language: n.Language}
 	c := newCredential(u.ID, id)
 	c.Validated = true
 	return Prepared{user: u, credential: c, roles: n.Roles, hash: hash}, nil

@@ -2,15 +2,13 @@ package directory
 
 import (
 	"context"
-	"net/http"
 
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/store"
 )
-
-const created = http.StatusCreated
 
 // Registration is what a new user gets: his first credential and a token with which he can do nothing but validate it.
 type Registration struct {
@@ -37,7 +35,7 @@ func (s *Service) register(ctx context.Context, in registerInput) (Registration,
 	if err != nil {
 		return Registration{}, err
 	}
-	u := User{ID: store.NewID(), Status: Pending, Language: endpoint.Language(ctx)}
+	u := User{ID: store.NewID(), DisplayName: in.DisplayName, Status: Pending, Language: endpoint.Language(ctx)}
 	c := newCredential(u.ID, id)
 	var first code
 	if !c.Validated {
@@ -46,7 +44,7 @@ func (s *Service) register(ctx context.Context, in registerInput) (Registration,
 	out := Registration{UserID: u.ID, TokenType: "Bearer"}
 	var refused error
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		if refused, err = s.countRegistration(ctx, tx, c); err != nil || refused != nil {
+		if refused, err = s.countRegistration(ctx, tx, u, c); err != nil || refused != nil {
 			return err // committed, so that the try counts
 		}
 		if err := s.add(ctx, tx, &u, &c, hash, []string{access.Registrant}, u.ID); err != nil {
@@ -61,7 +59,7 @@ func (s *Service) register(ctx context.Context, in registerInput) (Registration,
 		if out.AccessToken, out.ExpiresIn, err = s.auth.OpenSession(ctx, tx, u.ID); err != nil {
 			return err
 		}
-		tx.Respond(created, out)
+		tx.Respond(out)
 		return nil
 	})
 	if err == nil {
@@ -78,9 +76,10 @@ func (s *Service) checkRegistration(ctx context.Context, q store.Querier) error 
 	return s.registrationLimits(ctx).check(ctx, q)
 }
 
-// countRegistration counts a registration and the message that goes with it. A taken value is refused with
-// apierr.CredentialExists, after its try was counted; what exceeds a limit is an error, and nothing is counted.
-func (s *Service) countRegistration(ctx context.Context, tx *store.Tx, c Credential) (refused, err error) {
+// countRegistration counts a registration and the message that goes with it. It refuses a taken value with
+// apierr.CredentialExists and a reserved name with apierr.DisplayNameReserved, and counts the try. It returns an error for
+// what exceeds a limit, and counts nothing.
+func (s *Service) countRegistration(ctx context.Context, tx *store.Tx, u User, c Credential) (refused, err error) {
 	if err := s.checkRegistration(ctx, tx); err != nil {
 		return nil, err
 	}
@@ -96,6 +95,13 @@ func (s *Service) countRegistration(ctx context.Context, tx *store.Tx, c Credent
 	if taken {
 		return apierr.CredentialExists, s.conflictLimits(ctx).count(ctx, tx)
 	}
+	reserved, err := s.isReserved(ctx, tx, u.ID, u.DisplayName)
+	if err != nil {
+		return nil, err
+	}
+	if reserved {
+		return apierr.DisplayNameReserved, s.conflictLimits(ctx).count(ctx, tx)
+	}
 	if err := s.registrationLimits(ctx).count(ctx, tx); err != nil {
 		return nil, err
 	}
@@ -105,7 +111,8 @@ func (s *Service) countRegistration(ctx context.Context, tx *store.Tx, c Credent
 // add stores a new user with his credential, password and roles. Whoever registers himself is his own creator.
 func (s *Service) add(ctx context.Context, tx *store.Tx, u *User, c *Credential, hash string, roles []string, by string) error {
 	u.CreatedAt, u.ModifiedAt, u.Roles, u.version = tx.Now(), tx.Now(), []string{}, 1
-	if _, err := tx.Exec(ctx, insertUser, u.ID, u.Status, u.Language, u.CreatedAt, by); err != nil {
+	if _, err := tx.Exec(ctx, insertUser, u.ID, u.Status, u.Language, u.CreatedAt, by,
+		u.DisplayName, types.SearchKey(u.DisplayName), types.NameSkeleton(u.DisplayName)); err != nil {
 		return err
 	}
 	for _, role := range roles {
@@ -119,6 +126,7 @@ func (s *Service) add(ctx context.Context, tx *store.Tx, u *User, c *Credential,
 	if err := s.auth.SetPassword(ctx, tx, u.ID, hash); err != nil {
 		return err
 	}
+	s.forget(tx, u.ID)
 	var err error
 	if *u, err = withRoles(ctx, tx, *u, nil); err != nil {
 		return err

@@ -8,16 +8,17 @@ import (
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/store"
 )
 
-const userColumns = "id, status, language, created_at, modified_at, last_login_at, version"
+const userColumns = "id, display_name, status, language, created_at, modified_at, last_login_at, version"
 
 func scanUser(row records.Row) (User, error) {
 	u := User{Roles: []string{}}
-	err := row.Scan(&u.ID, &u.Status, &u.Language, &u.CreatedAt, &u.ModifiedAt, &u.LastLoginAt, &u.version)
+	err := row.Scan(&u.ID, &u.DisplayName, &u.Status, &u.Language, &u.CreatedAt, &u.ModifiedAt, &u.LastLoginAt, &u.version)
 	return u, err
 }
 
@@ -40,6 +41,7 @@ var userList = list.New(list.Source[User]{
 	Tables:  []string{"users"},
 	Fields: list.Fields{
 		{Name: "id", Type: list.UUID, Column: "id"},
+		{Name: "display_name", Type: list.Text, Column: "display_name", Key: "display_name_key", Fold: types.SearchKey},
 		{Name: "status", Type: list.Text, Column: "status", Key: "status"},
 		{Name: "language", Type: list.Text, Column: "language", Key: "language"},
 		{Name: "created_at", Type: list.Time, Column: "created_at"},
@@ -51,11 +53,14 @@ var userList = list.New(list.Source[User]{
 
 const (
 	insertUser = `
-		INSERT INTO users (id, status, language, created_at, created_by, modified_at, modified_by)
-		VALUES ($1, $2, $3, $4, $5, $4, $5)`
+		INSERT INTO users (
+			id, status, language, created_at, created_by, modified_at, modified_by, display_name, display_name_key, display_name_skeleton)
+		VALUES ($1, $2, $3, $4, $5, $4, $5, $6, $7, $8)`
 
 	updateUser = `
-		UPDATE users SET status = $2, language = $3, modified_at = $4, modified_by = $5, version = version + 1
+		UPDATE users SET
+			status = $2, language = $3, modified_at = $4, modified_by = $5, version = version + 1,
+			display_name = $7, display_name_key = $8, display_name_skeleton = $9
 		WHERE id = $1 AND version = $6`
 
 	// What nothing is left of: a registration whose only claim somebody else took over.

@@ -111,6 +111,7 @@ func (s *Service) validated(ctx context.Context, tx *store.Tx, c *Credential) er
 	if _, err := tx.Exec(ctx, validateCredential, c.ID, now, c.target(), c.trustedFrom); err != nil {
 		return err
 	}
+	s.forget(tx, c.UserID)
 	c.key, c.Validated, c.ValidatedAt, c.version = c.target(), true, &now, c.version+1
 	if err := credentialProof.Audit(ctx, tx, "credentials.validate", c.ID, was); err != nil {
 		return err

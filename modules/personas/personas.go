@@ -12,7 +12,6 @@ package personas
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -65,7 +64,8 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Persona, error) {
 	p.ID, p.CreatedBy, p.version = store.NewID(), access.From(ctx).UserID, 1
 	p.ModifiedBy, p.CreatedAt = p.CreatedBy, s.db.Now()
 	p.ModifiedAt = p.CreatedAt
-	after, answer := s.db.Digest(audited(p, nil, nil)), s.db.Answer(ctx, p)
+	answer := s.db.Answer(ctx, p)
+	after := s.db.Digest(audited(p, nil, nil).As(answer))
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.quota.Charge(ctx, tx, access.Personas, p.CreatedBy, 1, p.weight()); err != nil {
 			return err
@@ -74,7 +74,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Persona, error) {
 			return err
 		}
 		table.Audit(ctx, tx, "personas.create", p.ID, nil, after)
-		tx.Respond(http.StatusCreated, answer)
+		tx.Respond(answer)
 		return nil
 	})
 	return p, err

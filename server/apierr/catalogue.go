@@ -60,6 +60,7 @@ var (
 	LastAdministrator   = kind("users.last_administrator", http.StatusConflict)
 	TooManyCredentials  = kind("users.too_many_credentials", http.StatusConflict)
 	CredentialTooNew    = kind("users.credential_too_new", http.StatusConflict)
+	DisplayNameReserved = kind("users.display_name_reserved", http.StatusConflict)
 
 	// Access control.
 	RoleNotFound     = kind("rbac.role_not_found", http.StatusNotFound)

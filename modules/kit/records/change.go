@@ -36,6 +36,13 @@ func (t *Table[T]) known(state any) any {
 // Digest makes the digest of a row before the transaction that stores it.
 func (t *Table[T]) Digest(db *store.DB, row T) store.Digest { return db.Digest(t.record(row)) }
 
+// Answer encodes a new row once, for the answer of the request and for the digest in the audit trail. It is for types whose
+// digests cover the answer as it is: Record must not replace members.
+func (t *Table[T]) Answer(ctx context.Context, db *store.DB, row T) (store.Digest, *store.Answer) {
+	answer := db.Answer(ctx, row)
+	return db.Digest(t.record(row).As(answer)), answer
+}
+
 // Actor names who makes a change: a user, an API key, or Kontor itself.
 func Actor(ctx context.Context) string {
 	caller := access.From(ctx)

@@ -16,8 +16,16 @@ type Identity struct{ FirstName, LastName, DateOfBirth string }
 // letters, German transliteration (Müller, Mueller), and Cyrillic and Greek letters that look like Latin ones. Different
 // people can share a key; one person with two spellings seldom has two.
 func PersonKey(names ...string) string {
+	words := strings.Fields(transliterated.Replace(plainLetters(strings.Join(names, " "))))
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
+// plainLetters returns a text with its letters and digits folded, without accents, and with a Latin letter for each that
+// looks like one. It drops joiners and apostrophes; everything else becomes a space.
+func plainLetters(text string) string {
 	var b strings.Builder
-	for _, r := range norm.NFKD.String(Fold(strings.Join(names, " "))) {
+	for _, r := range norm.NFKD.String(Fold(text)) {
 		switch {
 		case unicode.Is(unicode.Mn, r), unicode.Is(unicode.Cf, r): // accents, joiners
 		case r == '\'', r == '’': // O'Neill, O’Neill and ONeill
@@ -33,9 +41,7 @@ func PersonKey(names ...string) string {
 			b.WriteByte(' ')
 		}
 	}
-	words := strings.Fields(transliterated.Replace(b.String()))
-	slices.Sort(words)
-	return strings.Join(words, " ")
+	return b.String()
 }
 
 // transliterated makes the German spelling without umlauts the same as the letters without their dots.

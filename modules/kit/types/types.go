@@ -24,6 +24,8 @@ const (
 	RulePhone    Rule = "phone"              // a phone number that can be dialled
 	RuleEmail    Rule = "email"              // a well-formed e-mail address
 	RuleID       Rule = "uuid"               // a UUID
+
+	RuleDisplayName Rule = "display_name" // a name of visible characters with at least one letter or digit
 )
 
 // Error returns the name of the rule.
