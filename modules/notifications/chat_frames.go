@@ -62,19 +62,9 @@ func (s *Service) audienceOf(stream *sse.Stream, aboutMessage bool) audience {
 	a := audience{language: stream.Language}
 	if aboutMessage {
 		caller := s.callerOf(stream)
-		a.messages, a.staff = caller.MayCall(readMessagesEndpoint), isStaff(caller)
+		a.messages, a.staff = caller.MayCall(readMessagesEndpoint), caller.Staff()
 	}
 	return a
-}
-
-// isStaff reports whether the caller works for the bank: they or one of their roles may read all records of a type.
-func isStaff(caller *access.Caller) bool {
-	for _, t := range access.RecordTypes() {
-		if caller.Permissions(t)&access.ReadAll != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // addMessage adds the members chat and people for an audience.
@@ -115,11 +105,18 @@ func (s *Service) liveMessage(parent parentEvent, recipients []string) *frameMes
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 	defer cancel()
-	people, err := s.directory.People(ctx, []string{parent.chatMessage.CreatedBy})
+	people, err := s.peopleForStaff(ctx, parent.chatMessage.CreatedBy)
 	if err != nil {
 		s.options.Log.Warn("the frames of a message lack the name of its author", "cause", err)
 	}
 	return &frameMessage{ChatMessage: *parent.chatMessage, people: people}
+}
+
+// peopleForStaff looks users up with the user names that only staff may see: frames for staff and for others are made of the
+// same look-up. [Service.addMessage] removes the user names for others.
+func (s *Service) peopleForStaff(ctx context.Context, ids ...string) (peopleByID, error) {
+	staff := access.Caller{Roles: []string{access.Administrator}, UserID: store.NilID}.WithPolicy(s.options.Policy.Load())
+	return s.directory.People(access.With(ctx, staff), ids)
 }
 
 // replayedMessages reads the messages that copies of one user are about, with their authors, by the ids of the messages.
@@ -142,7 +139,7 @@ func (s *Service) replayedMessages(ctx context.Context, stream *sse.Stream, copi
 	for _, m := range messages {
 		authors = append(authors, m.CreatedBy)
 	}
-	people, err := s.directory.People(ctx, unique(authors))
+	people, err := s.peopleForStaff(ctx, unique(authors)...)
 	if err != nil {
 		return nil, fmt.Errorf("look up the authors of messages: %w", err)
 	}
