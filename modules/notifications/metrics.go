@@ -10,7 +10,7 @@ import (
 	"kontor/store"
 )
 
-// gauges are the module's part of /metrics, from start to stop.
+// gauges are the metrics of the module. They are registered from start to stop.
 type gauges struct {
 	set  *metrics.Set
 	once sync.Once
@@ -47,8 +47,8 @@ func (g *gauges) stop() {
 	}
 }
 
-// waiting is how many deliveries of a channel wait, and for how many seconds the oldest of them. What cannot be read is
-// shown as nothing: readiness tells of it.
+// waiting returns how many deliveries of a channel wait, and the age of the oldest in seconds. It returns zeros if they
+// cannot be read; /readyz reports that.
 func (s *Service) waiting(channel string) (depth, age float64) {
 	var n int64
 	var oldest store.Time

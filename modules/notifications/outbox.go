@@ -9,7 +9,7 @@ import (
 	"kontor/store"
 )
 
-// The channels that leave Kontor.
+// The channels of deliveries.
 const (
 	Email = "email"
 	SMS   = "sms"
@@ -17,14 +17,14 @@ const (
 
 // The states of a delivery.
 const (
-	Queued   = "queued"   // waits for its first attempt
-	Sending  = "sending"  // somebody holds the lease
-	Sent     = "sent"     // the gateway has it, or the local outbox keeps it
-	Retrying = "retrying" // an attempt failed, another will follow
-	Dead     = "dead"     // given up
+	Queued   = "queued"   // waiting for the first attempt
+	Sending  = "sending"  // leased by a worker
+	Sent     = "sent"     // accepted by the gateway, or kept in the local outbox
+	Retrying = "retrying" // an attempt failed, another follows
+	Dead     = "dead"     // not tried again by itself
 )
 
-// Delivery is one message to one recipient by one channel.
+// Delivery is one message to one address.
 type Delivery struct {
 	ID             string      `json:"id"`
 	NotificationID *string     `json:"notification_id"`
@@ -41,27 +41,26 @@ type Delivery struct {
 	SentAt         *store.Time `json:"sent_at"`
 
 	HTML   string `json:"-"`
-	Secret bool   `json:"-"` // the text holds what only the recipient may know, and is blanked once a gateway has it
+	Secret bool   `json:"-"` // the text is for the recipient alone, and is removed once it was sent
 }
 
 // EachUser calls add with the recipient.
 func (d Delivery) EachUser(add func(id string)) { add(d.UserID) }
 
-// Enqueue leaves a delivery in the outbox, with the transaction of what it tells of. The caller fills in recipient,
-// channel and texts; the rest is set here.
+// Enqueue writes a delivery to the outbox. The caller sets recipient, channel and texts; Enqueue sets the rest.
 func (s *Service) Enqueue(ctx context.Context, tx *store.Tx, d Delivery) (Delivery, error) {
 	deliveries := []Delivery{d}
 	err := s.enqueue(ctx, tx, deliveries)
 	return deliveries[0], err
 }
 
-// enqueueAll leaves the mails and messages of a notice in the outbox, each in the language of its recipient. A channel
-// for which the event has no template is left out.
+// enqueueAll writes the deliveries of an event to the outbox, each in the language of its recipient. It omits channels for
+// which the event has no template.
 func (s *Service) enqueueAll(ctx context.Context, tx *store.Tx, parent parentEvent, recipients []string) error {
 	if len(parent.channels) == 0 {
 		return nil
 	}
-	reached, err := s.addresses(ctx, tx, recipients, parent.channels, parent.everywhere)
+	addresses, err := s.addresses(ctx, tx, recipients, parent.channels, parent.everywhere)
 	if err != nil {
 		return err
 	}
@@ -69,8 +68,8 @@ func (s *Service) enqueueAll(ctx context.Context, tx *store.Tx, parent parentEve
 	if rendered == nil {
 		rendered = map[messageKey]*message{}
 	}
-	deliveries := make([]Delivery, 0, len(reached))
-	for _, a := range reached {
+	deliveries := make([]Delivery, 0, len(addresses))
+	for _, a := range addresses {
 		key := messageKey{a.Language, a.Channel}
 		m, known := rendered[key]
 		if !known {
@@ -94,7 +93,7 @@ func (s *Service) enqueue(ctx context.Context, tx *store.Tx, deliveries []Delive
 		d := &deliveries[i]
 		d.ID, d.CreatedAt = store.NewID(), now
 		if s.queues[d.Channel] == nil {
-			d.Status, d.SentAt = Sent, &now // the local outbox
+			d.Status, d.SentAt = Sent, &now // kept in the local outbox
 		} else {
 			d.Status, d.NextAttemptAt = Queued, &now
 		}

@@ -31,14 +31,14 @@ const (
 	WHERE id = $1 AND deleted = FALSE
 	RETURNING created_at`
 
-	// The copies of a notice were made at its moment.
+	// Notifications have the creation time of their event, which has an index.
 	deleteNotifications = `
 	UPDATE notifications SET deleted = TRUE, version = version + 1
 	WHERE created_at = $2 AND notice_id = $1 AND deleted = FALSE`
 )
 
-// MarkRead marks a notification of the caller read and gives the row as it is stored. For an id that is none of his it
-// gives a notification without anything in it, and nil when the input does not ask for it.
+// MarkRead marks a notification of the caller as read and returns it as it is stored, without rendered texts. It returns an
+// empty notification for an id that is not one of theirs, and nil if the input does not ask for the change.
 func (s *Service) MarkRead(ctx context.Context, in ReadInput) (*Notification, error) {
 	if !in.Read.Given || in.Read.Null {
 		return nil, nil
@@ -70,12 +70,12 @@ func (s *Service) MarkRead(ctx context.Context, in ReadInput) (*Notification, er
 	return &n, nil
 }
 
-// Updated tells how many notifications were marked read.
+// Updated is the number of notifications that were marked as read.
 type Updated struct {
-	Updated int64 `json:"updated" example:"3" doc:"How many rows were changed."`
+	Updated int64 `json:"updated" example:"3" doc:"How many notifications were changed."`
 }
 
-// MarkRecord marks the caller's notifications of a record read.
+// MarkRecord marks the caller's notifications about a record as read.
 func (s *Service) MarkRecord(ctx context.Context, in RecordInput) (Updated, error) {
 	var n int64
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
@@ -86,8 +86,8 @@ func (s *Service) MarkRecord(ctx context.Context, in RecordInput) (Updated, erro
 	return Updated{Updated: n}, err
 }
 
-// MarkRecordRead marks the notifications of a user that refer to a record read, in the transaction of whatever tells
-// that he has seen it. A record type is no record: what a test notification refers to instead of a record is left alone.
+// MarkRecordRead marks the notifications of a user about a record as read and returns their number. It ignores the id of a
+// record type, to which test notifications refer in place of a record.
 func (s *Service) MarkRecordRead(ctx context.Context, tx *store.Tx, userID, recType, recID string) (int64, error) {
 	for _, t := range access.RecordTypes() {
 		if t.ID == recID {
@@ -96,7 +96,7 @@ func (s *Service) MarkRecordRead(ctx context.Context, tx *store.Tx, userID, recT
 	}
 	n, err := tx.Exec(ctx, markRecordRead, recID, userID, recType, tx.Now())
 	if err != nil {
-		return 0, fmt.Errorf("mark the notifications of a record read: %w", err)
+		return 0, fmt.Errorf("mark the notifications of a record as read: %w", err)
 	}
 	if n > 0 {
 		tx.Audit(store.AuditEntry{Actor: userID, Action: "notifications.read_record", RecType: recType, RecID: recID})
@@ -104,12 +104,12 @@ func (s *Service) MarkRecordRead(ctx context.Context, tx *store.Tx, userID, recT
 	return n, nil
 }
 
-// Unread tells how many notifications wait for the caller.
+// Unread is the number of the caller's unread notifications.
 type Unread struct {
 	UnreadCount int64 `json:"unread_count" example:"3"`
 }
 
-// CountUnread counts the caller's notifications that are not read.
+// CountUnread returns the number of the caller's unread notifications.
 func (s *Service) CountUnread(ctx context.Context, _ endpoint.None) (Unread, error) {
 	userID := access.From(ctx).UserID
 	n, err := s.db.Memo(ctx, "unread notifications "+userID, []string{notificationsTable}, func() (int64, error) {
@@ -126,8 +126,8 @@ const (
 	messageNotImplemented = "Not implemented"
 )
 
-// Delete hides a notice, named by its own id, from all its recipients. Whoever may call it may delete any. It returns
-// apierr.DatabaseError for an unknown id as for every failure.
+// Delete hides an event, identified by its parent row, from all its recipients. Callers of the endpoint may delete any event.
+// It returns apierr.DatabaseError for an unknown id as for every failure.
 func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, error) {
 	by := records.Actor(ctx)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
@@ -142,16 +142,16 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 		return nil
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		return endpoint.Message{}, apierr.DatabaseError // nothing that an operator would have to look into
+		return endpoint.Message{}, apierr.DatabaseError // expected: no cause for the log
 	}
 	if err != nil {
-		// The cause goes to the log as text: this route has one answer to all of them.
-		return endpoint.Message{}, apierr.DatabaseError.Wrap(errors.New("delete a notice: " + err.Error()))
+		// As text, so that the answer stays the one of this route whatever the cause is.
+		return endpoint.Message{}, apierr.DatabaseError.Wrap(errors.New("delete an event: " + err.Error()))
 	}
 	return endpoint.Message{Message: messageDeleted}, nil
 }
 
-// Preferences stands in for the preferences that do not exist yet.
+// Preferences answers requests for the preferences of notifications, which do not exist yet.
 func (s *Service) Preferences(context.Context, endpoint.None) (endpoint.Message, error) {
 	return endpoint.Message{Message: messageNotImplemented}, nil
 }
