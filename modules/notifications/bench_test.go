@@ -16,7 +16,7 @@ import (
 	"kontor/store/storetest"
 )
 
-// BenchmarkStreams opens 10,000 streams, ten for each of 1,000 users, and tells all of them of one event after another.
+// BenchmarkStreams opens 10,000 streams, ten for each of 1,000 users, and sends one event after another to all of them.
 // Server and clients share the machine.
 func BenchmarkStreams(b *testing.B) {
 	const users, each = 1000, 10
@@ -32,7 +32,7 @@ func BenchmarkStreams(b *testing.B) {
 		n.Kind, n.Content = "measured", fmt.Sprintf("sent %d", time.Now().UnixNano())
 		notify(b, c.DB, c.Notifications, n)
 		if !c.out.Scan() {
-			b.Fatal("the clients are gone")
+			b.Fatal("the clients have ended")
 		}
 		var p50, p99, last int64
 		if _, err := fmt.Sscan(c.out.Text(), &p50, &p99, &last); err != nil {
@@ -48,7 +48,7 @@ func BenchmarkStreams(b *testing.B) {
 	b.ReportMetric(c.perStream, "rss-B/stream")
 }
 
-// BenchmarkDeadClients kills 5,000 clients at once and measures how long the server holds on to their streams.
+// BenchmarkDeadClients kills 5,000 clients at once and measures how long the server keeps their streams.
 func BenchmarkDeadClients(b *testing.B) {
 	for b.Loop() {
 		c := newStreamLoad(b, 500, 10)
@@ -61,7 +61,7 @@ func BenchmarkDeadClients(b *testing.B) {
 	}
 }
 
-// BenchmarkNotify writes notices to few and many recipients.
+// BenchmarkNotify writes events for few and many recipients.
 func BenchmarkNotify(b *testing.B) {
 	for _, n := range []int{1, 1000} {
 		b.Run(fmt.Sprintf("recipients=%d", n), func(b *testing.B) {
@@ -80,7 +80,7 @@ func BenchmarkNotify(b *testing.B) {
 	}
 }
 
-// BenchmarkList reads ten of a user's notifications, of which there are few or many.
+// BenchmarkList reads ten notifications of a user who has few or many.
 func BenchmarkList(b *testing.B) {
 	s := servertest.Start(b)
 	few, many := s.User(access.Customer), s.User(access.Customer)
@@ -103,7 +103,7 @@ func BenchmarkList(b *testing.B) {
 	b.ReportMetric(ratios[len(ratios)/2], "ratio")
 }
 
-// fill writes copies for one user.
+// fill writes notifications for one user.
 func fill(tb testing.TB, db *store.DB, user string, n int) {
 	tb.Helper()
 	const insert = `

@@ -66,7 +66,7 @@ func TestStream_CarriesTheMessageToTheOtherParticipantsOnly(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat, carla, stranger := s.User(access.Advisor), s.User(access.Customer), s.User(access.Advisor), s.User(access.Advisor)
 	chatID := newChat(t, anna, beat, carla)
-	lines := map[*servertest.Client]*line{}
+	lines := map[*servertest.Client]*streamClient{}
 	for _, user := range []*servertest.Client{anna, beat, carla, stranger} {
 		lines[user] = open(t, s.Address, "GET", user.Token)
 		lines[user].expect("open")
@@ -160,7 +160,7 @@ func TestStream_HidesMessagesWithoutTheRightToReadThem(t *testing.T) {
 	postMessage(t, anna, chatID, "confidential")
 	again := open(t, s.Address, "GET", beat.Token, "Last-Event-ID", first)
 	again.expect("open")
-	for name, l := range map[string]*line{"live": live, "replayed": again} {
+	for name, l := range map[string]*streamClient{"live": live, "replayed": again} {
 		if f := l.expect("message"); f.message(t).Chat != nil || strings.Contains(f.Data, "confidential") {
 			t.Errorf("%s: got %s", name, f.Data)
 		}

@@ -20,16 +20,16 @@ import (
 	"kontor/modules/notifications"
 )
 
-// mailServer is a real SMTP server that does what a test wants.
+// mailServer is a real SMTP server whose answers a test sets.
 type mailServer struct {
 	mu       sync.Mutex
 	mails    []string
 	rcpt     error         // answer to RCPT
 	data     error         // answer to DATA
 	hold     chan struct{} // DATA waits for it
-	die      bool          // the line is cut once the mail is in
+	die      bool          // the connection is closed once the mail was received
 	signedIn int
-	name     string // user and password, where they are needed
+	name     string // user and password, if the server requires them
 
 	address string
 	trust   *tls.Config
@@ -40,7 +40,7 @@ func newMailServer(t testing.TB, secure bool) *mailServer {
 	return openMailServer(t, secure, false)
 }
 
-// openMailServer opens one that speaks TLS after STARTTLS, from the first byte, or not at all.
+// openMailServer starts a server with TLS after STARTTLS, from the first byte, or not at all.
 func openMailServer(t testing.TB, secure, implicit bool) *mailServer {
 	t.Helper()
 	p := &mailServer{}
@@ -62,7 +62,7 @@ func openMailServer(t testing.TB, secure, implicit bool) *mailServer {
 	return p
 }
 
-// certificate gives a server a certificate and a client the trust in it.
+// certificate returns a configuration for a server, and one for a client that trusts it.
 func certificate(t testing.TB) (server, client *tls.Config) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -84,7 +84,7 @@ func certificate(t testing.TB) (server, client *tls.Config) {
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"}
 }
 
-// mailSession is one session.
+// mailSession is one SMTP session.
 type mailSession struct {
 	office *mailServer
 	conn   *smtp.Conn

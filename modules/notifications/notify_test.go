@@ -47,14 +47,14 @@ func count(t testing.TB, db *store.DB, what string, args ...any) int {
 	return n
 }
 
-// customerEvent is what happens when a customer is entered.
+// customerEvent returns the event of a new customer.
 func customerEvent(recipients ...string) event.Event {
 	id := store.NewID()
 	return event.Event{Kind: event.CustomerCreated, CustomerID: id, Type: access.Customers, RecordID: id,
 		Recipients: recipients, Args: map[string]any{"Name": "Vreni Muster"}}
 }
 
-func TestNotify_WritesOneCopyForEachRecipient(t *testing.T) {
+func TestNotify_WritesOneNotificationForEachRecipient(t *testing.T) {
 	db := storetest.Open(t)
 	s := service(t, db)
 	for _, n := range []int{0, 1, 3, 4, 21, 300} {
@@ -65,12 +65,12 @@ func TestNotify_WritesOneCopyForEachRecipient(t *testing.T) {
 			t.Errorf("%d recipients, each named twice: got %d rows", n, got)
 		}
 		if got := count(t, db, "notices") - notices; got != min(n, 1) {
-			t.Errorf("%d recipients: got %d sources", n, got)
+			t.Errorf("%d recipients: got %d parent rows", n, got)
 		}
 	}
 }
 
-func TestNotify_IsUndoneWithItsTransaction(t *testing.T) {
+func TestNotify_IsRolledBackWithItsTransaction(t *testing.T) {
 	db := storetest.Open(t)
 	s := service(t, db)
 	ctx := context.Background()
@@ -81,6 +81,6 @@ func TestNotify_IsUndoneWithItsTransaction(t *testing.T) {
 		return fmt.Errorf("no")
 	})
 	if err == nil || count(t, db, "notifications")+count(t, db, "notices")+count(t, db, "deliveries") != 0 {
-		t.Errorf("got %v and rows, want nothing to be left", err)
+		t.Errorf("got %v and rows, want no rows", err)
 	}
 }

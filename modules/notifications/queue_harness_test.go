@@ -14,11 +14,11 @@ import (
 	"kontor/store/storetest"
 )
 
-// gate is a gateway whose answers a test decides.
+// fakeGateway is a gateway whose answers a test sets.
 type fakeGateway struct {
 	mu     sync.Mutex
 	answer func(d notifications.Delivery) error
-	took   []string // ids that were answered with success
+	took   []string // ids of the deliveries that it accepted
 	tries  map[string]int
 }
 
@@ -47,7 +47,7 @@ func (g *fakeGateway) accepted() []string {
 	return slices.Clone(g.took)
 }
 
-// house is a service with queues, on a clock that the test moves.
+// queueTest is a service with queues on a clock that the test sets.
 type queueTest struct {
 	*notifications.Service
 	t     testing.TB
@@ -63,7 +63,7 @@ func newQueueTest(t testing.TB, o notifications.Options) *queueTest {
 	return h
 }
 
-// restart puts another service on the same database, as a new process would.
+// restart starts another service on the same database, as a new process would.
 func (h *queueTest) restart(o notifications.Options) {
 	h.t.Helper()
 	texts, err := locales.Load()
@@ -118,14 +118,14 @@ func (h *queueTest) until(id, status string) state {
 	return h.state(id)
 }
 
-// pass lets time pass, and the queues notice.
+// pass advances the clock and wakes the queues.
 func (h *queueTest) pass(d time.Duration) {
 	h.clock.Advance(d)
 	h.WakeUp()
 }
 
-// untilItEnds lets an hour pass after each failed attempt, and none while the delivery is on its way: its lease would
-// run out.
+// untilItEnds advances the clock by an hour after each failed attempt. It waits while the delivery is being sent, whose lease
+// would expire otherwise.
 func (h *queueTest) untilItEnds(id string) {
 	h.t.Helper()
 	waited := 0

@@ -11,7 +11,7 @@ import (
 	"kontor/modules/notifications"
 )
 
-func TestQueue_TakesUpWhatAGoneProcessHadBegun(t *testing.T) {
+func TestQueue_ResumesDeliveriesOfAnEarlierProcess(t *testing.T) {
 	release := make(chan struct{})
 	dying := &fakeGateway{answer: func(notifications.Delivery) error { <-release; return errors.New("too late") }}
 	h := newQueueTest(t, notifications.Options{Email: dying, MaxAttempts: 3})
@@ -22,19 +22,19 @@ func TestQueue_TakesUpWhatAGoneProcessHadBegun(t *testing.T) {
 	g := &fakeGateway{}
 	h.restart(notifications.Options{Email: g, MaxAttempts: 3})
 	if s := h.until(id, "sent"); s.attempts != 2 {
-		t.Errorf("got %+v, want the second attempt to have sent it, with no lease to wait for", s)
+		t.Errorf("got %+v, want it to be sent by the second attempt, without waiting for the lease", s)
 	}
 	close(release)
 	_ = crashed.Close(context.Background())
 	if s := h.state(id); s.status != "sent" {
-		t.Errorf("who had lost the lease changed the delivery: %+v", s)
+		t.Errorf("a worker without the lease changed the delivery: %+v", s)
 	}
 	if n := len(g.accepted()); n != 1 {
 		t.Errorf("sent %d times", n)
 	}
 }
 
-func TestQueue_GivesUpWhatTookTheProcessDownEachTime(t *testing.T) {
+func TestQueue_AbandonsADeliveryThatEndsTheProcessEachTime(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	deadly := &fakeGateway{answer: func(notifications.Delivery) error { <-release; return nil }}
@@ -54,7 +54,7 @@ func TestQueue_GivesUpWhatTookTheProcessDownEachTime(t *testing.T) {
 	}
 }
 
-func TestQueue_TakesOverALeaseThatRanOut(t *testing.T) {
+func TestQueue_ResumesDeliveriesWithAnExpiredLease(t *testing.T) {
 	release := make(chan struct{})
 	first := true
 	var mu sync.Mutex

@@ -14,7 +14,7 @@ import (
 	"kontor/store"
 )
 
-func TestQueue_TriesAgainWithGrowingPausesUntilItIsSent(t *testing.T) {
+func TestQueue_RetriesWithGrowingPauses(t *testing.T) {
 	g := &fakeGateway{answer: func(notifications.Delivery) error { return errors.New("down") }}
 	h := newQueueTest(t, notifications.Options{Email: g, MaxAttempts: 8, BasePause: 2 * time.Second, MaxPause: 10 * time.Second})
 	id := h.enqueue("email", "hello")
@@ -32,14 +32,14 @@ func TestQueue_TriesAgainWithGrowingPausesUntilItIsSent(t *testing.T) {
 	g.mu.Unlock()
 	h.pass(10 * time.Second)
 	if s := h.until(id, "sent"); s.text != "" || s.lastError != nil || s.next != nil {
-		t.Errorf("got %+v, want nothing to be kept of what a gateway has", s)
+		t.Errorf("got %+v, want no text after it was sent", s)
 	}
 	if got := g.accepted(); len(got) != 1 {
 		t.Errorf("it was sent %d times", len(got))
 	}
 }
 
-func TestQueue_PausesStayWithinTheirBounds(t *testing.T) {
+func TestQueue_BoundsPauses(t *testing.T) {
 	const base, longest = time.Hour, 7 * 24 * time.Hour
 	h := newQueueTest(t, notifications.Options{Email: &fakeGateway{}, BasePause: base, MaxPause: longest})
 	for n := range 200 {
@@ -53,17 +53,17 @@ func TestQueue_PausesStayWithinTheirBounds(t *testing.T) {
 	}
 }
 
-func TestQueue_GivesUpAfterTheLastAttemptAndAtOnceWhereThatIsFinal(t *testing.T) {
+func TestQueue_StopsAfterTheLastAttemptOrAPermanentError(t *testing.T) {
 	g := &fakeGateway{answer: func(d notifications.Delivery) error {
-		if d.Text == "refused" {
+		if d.Text == "rejected" {
 			return &notifications.SendError{Permanent: true, Cause: errors.New("no such mailbox")}
 		}
 		return errors.New("down")
 	}}
 	h := newQueueTest(t, notifications.Options{Email: g, MaxAttempts: 3})
-	refused, down := h.enqueue("email", "refused"), h.enqueue("email", "down")
-	if s := h.until(refused, "dead"); s.attempts != 1 || s.next != nil {
-		t.Errorf("refused for good: %+v, want one attempt", s)
+	rejected, down := h.enqueue("email", "rejected"), h.enqueue("email", "down")
+	if s := h.until(rejected, "dead"); s.attempts != 1 || s.next != nil {
+		t.Errorf("permanent error: %+v, want one attempt", s)
 	}
 	h.untilItEnds(down)
 	if s := h.state(down); s.attempts != 3 {
@@ -71,7 +71,7 @@ func TestQueue_GivesUpAfterTheLastAttemptAndAtOnceWhereThatIsFinal(t *testing.T)
 	}
 }
 
-func TestQueue_WaitsAsLongAsTheGatewayAsks(t *testing.T) {
+func TestQueue_HonoursRetryAfter(t *testing.T) {
 	g := &fakeGateway{answer: func(notifications.Delivery) error {
 		return &notifications.SendError{RetryAfter: 10 * time.Minute, Cause: errors.New("busy")}
 	}}
@@ -82,7 +82,7 @@ func TestQueue_WaitsAsLongAsTheGatewayAsks(t *testing.T) {
 	}
 }
 
-func TestQueue_IsNotHeldUpByAJobThatPanicsNorByASlowChannel(t *testing.T) {
+func TestQueue_ContinuesDespiteAPanicAndASlowChannel(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	poison := &fakeGateway{answer: func(d notifications.Delivery) error {
@@ -110,7 +110,7 @@ func TestQueue_IsNotHeldUpByAJobThatPanicsNorByASlowChannel(t *testing.T) {
 	}
 }
 
-func TestQueue_KeepsLocallyWhatWaitsWhenTheGatewayIsTakenAway(t *testing.T) {
+func TestQueue_MovesWaitingDeliveriesToTheLocalOutboxWithoutAGateway(t *testing.T) {
 	g := &fakeGateway{answer: func(notifications.Delivery) error { return errors.New("down") }}
 	h := newQueueTest(t, notifications.Options{Email: g})
 	id := h.enqueue("email", "hello")
@@ -118,11 +118,11 @@ func TestQueue_KeepsLocallyWhatWaitsWhenTheGatewayIsTakenAway(t *testing.T) {
 	_ = h.Close(context.Background())
 	h.restart(notifications.Options{})
 	if s := h.until(id, "sent"); s.text != "hello" {
-		t.Errorf("got %+v, want the text to be in the local outbox", s)
+		t.Errorf("got %+v, want its text in the local outbox", s)
 	}
 }
 
-func TestReady_TellsThatAQueueStandsStill(t *testing.T) {
+func TestReady_ReportsAStalledQueue(t *testing.T) {
 	release := make(chan struct{})
 	g := &fakeGateway{answer: func(notifications.Delivery) error { <-release; return nil }}
 	h := newQueueTest(t, notifications.Options{Email: g})
@@ -130,7 +130,7 @@ func TestReady_TellsThatAQueueStandsStill(t *testing.T) {
 	if err := h.Ready(t.Context()); err != nil {
 		t.Errorf("an empty queue: %v", err)
 	}
-	for range 20 { // more than are sent at the same time
+	for range 20 { // more than parallelSends
 		h.enqueue("email", "x")
 	}
 	eventually(t, func() bool { return count(t, h.db, "deliveries WHERE status = 'sending'") == 8 })
@@ -138,50 +138,49 @@ func TestReady_TellsThatAQueueStandsStill(t *testing.T) {
 	eventually(t, func() bool { return h.Ready(context.Background()) != nil })
 }
 
-// script is a gateway that answers each delivery as its plan says, attempt by attempt.
-type script struct {
+// scriptedGateway answers the attempts of each delivery according to a plan.
+type scriptedGateway struct {
 	mu    sync.Mutex
 	plans map[string][]int // text → answers
 	tries map[string]int
 }
 
 const (
-	takes = iota
+	accepts = iota
 	isDown
-	refuses
+	rejects
 	panics
 )
 
-func (g *script) Send(_ context.Context, d notifications.Delivery) error {
+func (g *scriptedGateway) Send(_ context.Context, d notifications.Delivery) error {
 	g.mu.Lock()
 	plan, n := g.plans[d.Text], g.tries[d.Text]
 	g.tries[d.Text]++
 	g.mu.Unlock()
 	switch plan[min(n, len(plan)-1)] {
-	case takes:
+	case accepts:
 		return nil
 	case isDown:
 		return errors.New("down")
-	case refuses:
+	case rejects:
 		return &notifications.SendError{Permanent: true, Cause: errors.New("no")}
 	default:
 		panic("no")
 	}
 }
 
-// Whatever a gateway answers, each delivery ends: taken by the gateway once and noted as sent, or dead, never tried more
-// often than allowed and never again after the end.
-func TestQueue_BringsEveryDeliveryToAnEnd(t *testing.T) {
+// Whatever a gateway answers, each delivery ends as sent or dead. It is not tried more often than allowed, nor after its end.
+func TestQueue_EndsEveryDelivery(t *testing.T) {
 	const maxAttempts = 4
-	g := &script{plans: map[string][]int{}, tries: map[string]int{}}
+	g := &scriptedGateway{plans: map[string][]int{}, tries: map[string]int{}}
 	h := newQueueTest(t, notifications.Options{Email: g, MaxAttempts: maxAttempts})
 	rapid.Check(t, func(r *rapid.T) {
-		plan := rapid.SliceOfN(rapid.IntRange(takes, panics), maxAttempts, maxAttempts).Draw(r, "answers")
+		plan := rapid.SliceOfN(rapid.IntRange(accepts, panics), maxAttempts, maxAttempts).Draw(r, "answers")
 		want, attempts := "dead", maxAttempts
 		for n, answer := range plan {
-			if answer == takes || answer == refuses {
+			if answer == accepts || answer == rejects {
 				attempts = n + 1
-				if answer == takes {
+				if answer == accepts {
 					want = "sent"
 				}
 				break

@@ -10,12 +10,12 @@ import (
 	"kontor/store"
 )
 
-func TestStream_ReplaysWhatTheSystemHadToSayOldestFirst(t *testing.T) {
+func TestStream_ReplaysUnsentSystemNotificationsOldestFirst(t *testing.T) {
 	s := servertest.Start(t)
 	anna := s.User(access.Customer)
 	var missed []string
 	for range 3 {
-		notified(t, s, customerEvent(anna.UserID)) // not of the system: the list has it
+		notified(t, s, customerEvent(anna.UserID)) // not a system notification: only the list has it
 		missed = append(missed, notified(t, s, systemEvent(anna.UserID))[0])
 	}
 	l := open(t, s.Address, "GET", anna.Token)
@@ -32,7 +32,7 @@ func TestStream_ReplaysWhatTheSystemHadToSayOldestFirst(t *testing.T) {
 	again.expectNothing()
 }
 
-func TestStream_ReplaysAtMostAHundred(t *testing.T) {
+func TestStream_ReplaysAtMost100(t *testing.T) {
 	s := servertest.Start(t)
 	anna := s.User(access.Customer)
 	for range 103 {
@@ -46,7 +46,7 @@ func TestStream_ReplaysAtMostAHundred(t *testing.T) {
 	l.expectNothing()
 }
 
-func TestStream_ResumesBehindTheLastEvent(t *testing.T) {
+func TestStream_ResumesAfterTheLastEvent(t *testing.T) {
 	s := servertest.Start(t)
 	anna := s.User(access.Customer)
 	var ids []string
@@ -71,7 +71,7 @@ func TestStream_ResumesBehindTheLastEvent(t *testing.T) {
 	}
 }
 
-func TestStream_TellsToReloadForAnEventThatIsNoneOfTheUser(t *testing.T) {
+func TestStream_SendsResetForAnUnknownEvent(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat := s.User(access.Customer), s.User(access.Customer)
 	foreign := notified(t, s, systemEvent(beat.UserID))[0]
@@ -87,7 +87,7 @@ func TestStream_TellsToReloadForAnEventThatIsNoneOfTheUser(t *testing.T) {
 	}
 }
 
-func TestStream_LosesAndDoublesNothingWhileNoticesAreWritten(t *testing.T) {
+func TestStream_SendsEachNotificationOnceWhileOthersAreWritten(t *testing.T) {
 	s := servertest.Start(t, func(o *settings.Settings) { o.Notifications.SSE.ConnectionsPerUser = 100 })
 	anna := s.User(access.Customer)
 	first := notified(t, s, customerEvent(anna.UserID))[0]
@@ -99,7 +99,7 @@ func TestStream_LosesAndDoublesNothingWhileNoticesAreWritten(t *testing.T) {
 			notify(t, s.DB, s.Notifications, customerEvent(anna.UserID))
 		}
 	}()
-	var lines []*line
+	var lines []*streamClient
 	for range 12 {
 		lines = append(lines, open(t, s.Address, "GET", anna.Token, "Last-Event-ID", first))
 	}
@@ -116,7 +116,7 @@ func TestStream_LosesAndDoublesNothingWhileNoticesAreWritten(t *testing.T) {
 	}
 }
 
-// allIDs are the copies of a user in their order.
+// allIDs returns the ids of a user's notifications in their order.
 func allIDs(t testing.TB, db *store.DB, user string) []string {
 	t.Helper()
 	rows, err := db.Query(t.Context(), `SELECT id FROM notifications WHERE user_id = $1 ORDER BY created_at, id`, user)

@@ -64,7 +64,7 @@ func TestSMTP_SendsTextAndHTMLInUTF8(t *testing.T) {
 	}
 }
 
-func TestSMTP_SignsInOnlyBehindSTARTTLS(t *testing.T) {
+func TestSMTP_AuthenticatesOnlyAfterSTARTTLS(t *testing.T) {
 	p := newMailServer(t, true)
 	p.set(func(p *mailServer) { p.name = "anna:geheim" })
 	if err := send(p.gateway(t, "smtp://anna:geheim@")); err != nil {
@@ -74,15 +74,15 @@ func TestSMTP_SignsInOnlyBehindSTARTTLS(t *testing.T) {
 		t.Errorf("got %d mails, %d sign-ins", len(p.received()), p.signedIn)
 	}
 	if err := send(p.gateway(t, "smtp://anna:falsch@")); err == nil || permanent(err) {
-		t.Errorf("a wrong password: got %v, want an error that passes once the operator has put it right", err)
+		t.Errorf("a wrong password: got %v, want a temporary error", err)
 	}
 	plain := newMailServer(t, false)
 	if err := send(plain.gateway(t, "smtp://anna:geheim@")); err == nil || plain.signedIn != 0 || len(plain.received()) != 0 {
-		t.Errorf("without TLS: got %v, want the password to stay here", err)
+		t.Errorf("without TLS: got %v, want no password to be sent", err)
 	}
 }
 
-func TestSMTP_SpeaksTLSFromTheFirstByte(t *testing.T) {
+func TestSMTP_UsesImplicitTLS(t *testing.T) {
 	p := openMailServer(t, true, true)
 	p.set(func(p *mailServer) { p.name = "anna:geheim" })
 	if err := send(p.gateway(t, "smtps://anna:geheim@")); err != nil || len(p.received()) != 1 || p.signedIn != 1 {
@@ -95,7 +95,7 @@ func permanent(err error) bool {
 	return ok && r.Permanent
 }
 
-func TestSMTP_TellsRefusalsForGoodFromOthers(t *testing.T) {
+func TestSMTP_TellsPermanentErrorsFromTemporaryOnes(t *testing.T) {
 	p := newMailServer(t, false)
 	g := p.gateway(t, "smtp://")
 	for name, c := range map[string]struct {
@@ -113,11 +113,11 @@ func TestSMTP_TellsRefusalsForGoodFromOthers(t *testing.T) {
 		}
 	}
 	if len(p.received()) != 0 {
-		t.Error("a mail came through")
+		t.Error("a mail was accepted")
 	}
 }
 
-func TestSMTP_IsCutWhenTheServerIsTooSlow(t *testing.T) {
+func TestSMTP_StopsWhenTheServerIsTooSlow(t *testing.T) {
 	p := newMailServer(t, false)
 	hold := make(chan struct{})
 	defer close(hold)
@@ -131,7 +131,7 @@ func TestSMTP_IsCutWhenTheServerIsTooSlow(t *testing.T) {
 	}
 }
 
-func TestQueue_ComesThroughWithAMailServerThatIsDownRefusesOrDies(t *testing.T) {
+func TestQueue_SendsDespiteAMailServerThatIsDownRejectsOrDisconnects(t *testing.T) {
 	p := newMailServer(t, false)
 	down, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -145,7 +145,7 @@ func TestQueue_ComesThroughWithAMailServerThatIsDownRefusesOrDies(t *testing.T) 
 	h := newQueueTest(t, notifications.Options{Email: nobody})
 	id := h.enqueue("email", "secret 012345")
 	if s := h.until(id, "retrying"); s.text == "" {
-		t.Error("the text is gone before anybody has it")
+		t.Error("the text was removed before it was sent")
 	}
 	_ = h.Close(context.Background())
 
@@ -156,7 +156,7 @@ func TestQueue_ComesThroughWithAMailServerThatIsDownRefusesOrDies(t *testing.T) 
 	p.set(func(p *mailServer) { p.die = false })
 	h.untilItEnds(id)
 	if s := h.state(id); s.status != "sent" || s.text != "" {
-		t.Errorf("got %+v, want it to be sent and its secret gone", s)
+		t.Errorf("got %+v, want it to be sent and its secret removed", s)
 	}
 	mails := p.received()
 	if len(mails) < 2 {
@@ -177,7 +177,7 @@ func idOf(t testing.TB, text string) string {
 	return m.Header.Get("Message-ID")
 }
 
-func TestNewSMTP_RefusesOtherAddressesWithoutRepeatingThem(t *testing.T) {
+func TestNewSMTP_RejectsOtherURLsWithoutRepeatingThem(t *testing.T) {
 	for _, address := range []string{"http://user:geheim@mail.example", "smtp://", "smtp://user:geheim@mail.example:x", "%"} {
 		if _, err := notifications.NewSMTP(address, "a@b.ch", time.Now, nil); err == nil || strings.Contains(err.Error(), "geheim") {
 			t.Errorf("%s: got %v", address, err)

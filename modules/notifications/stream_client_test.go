@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// frame is one frame of a stream; a comment has only that.
+// frame is one frame of a stream. A comment has only its text.
 type frame struct {
 	ID, Event, Data, Comment string
 }
 
-// member gives a member of a frame's data.
+// member returns a member of a frame's data.
 func (f frame) member(t testing.TB, name string) any {
 	t.Helper()
 	var object map[string]any
@@ -28,16 +28,16 @@ func (f frame) member(t testing.TB, name string) any {
 	return object[name]
 }
 
-// line is an open stream as its client sees it.
-type line struct {
+// streamClient is the client of an open stream.
+type streamClient struct {
 	t        testing.TB
 	conn     net.Conn
 	reader   *bufio.Reader
 	Response *http.Response
 }
 
-// open sends a request for a stream and reads the head of the answer.
-func open(t testing.TB, address, method, token string, headers ...string) *line {
+// open requests a stream and reads the head of the answer.
+func open(t testing.TB, address, method, token string, headers ...string) *streamClient {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -53,7 +53,7 @@ func open(t testing.TB, address, method, token string, headers ...string) *line 
 	if _, err := io.WriteString(conn, b.String()); err != nil {
 		t.Fatal(err)
 	}
-	l := &line{t: t, conn: conn, reader: bufio.NewReader(conn)}
+	l := &streamClient{t: t, conn: conn, reader: bufio.NewReader(conn)}
 	l.wait(10 * time.Second)
 	if l.Response, err = http.ReadResponse(l.reader, nil); err != nil {
 		t.Fatal(err)
@@ -61,14 +61,14 @@ func open(t testing.TB, address, method, token string, headers ...string) *line 
 	return l
 }
 
-func (l *line) wait(d time.Duration) {
+func (l *streamClient) wait(d time.Duration) {
 	if err := l.conn.SetReadDeadline(time.Now().Add(d)); err != nil {
 		l.t.Fatal(err)
 	}
 }
 
 // next reads a frame; ok is false at the end of the stream.
-func (l *line) next() (f frame, ok bool) {
+func (l *streamClient) next() (f frame, ok bool) {
 	l.t.Helper()
 	l.wait(10 * time.Second)
 	f, err := readFrame(l.reader)
@@ -81,8 +81,8 @@ func (l *line) next() (f frame, ok bool) {
 	return f, true
 }
 
-// expect reads a frame and wants it to be of an event.
-func (l *line) expect(event string) frame {
+// expect reads a frame and fails unless it has the event.
+func (l *streamClient) expect(event string) frame {
 	l.t.Helper()
 	f, ok := l.next()
 	if !ok || f.Event != event {
@@ -91,13 +91,13 @@ func (l *line) expect(event string) frame {
 	return f
 }
 
-// quiet wants nothing to come for a while.
-func (l *line) expectNothing() {
+// expectNothing fails if a frame arrives within a short time.
+func (l *streamClient) expectNothing() {
 	l.t.Helper()
 	l.wait(150 * time.Millisecond)
 	f, err := readFrame(l.reader)
 	if timeout, ok := errors.AsType[net.Error](err); !ok || !timeout.Timeout() {
-		l.t.Fatalf("got %+v, %v, want silence", f, err)
+		l.t.Fatalf("got %+v, %v, want no frame", f, err)
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 	"kontor/server/settings"
 )
 
-// loadClientsEnv makes the test binary the clients of a benchmark: they are not to be measured with the server.
+// loadClientsEnv makes the test binary run the clients of a benchmark, so that they are not measured with the server.
 const loadClientsEnv = "KONTOR_TEST_SWARM"
 
 func TestMain(m *testing.M) {
@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// swarm opens a stream for each line "address token" up to an empty line, says "ready", and then for each round of
-// events, one to every stream, how long they were under way: the data holds when they were sent.
+// loadClients opens a stream for each line "address token" up to an empty line and writes "ready". Then it writes the median,
+// 99th percentile and maximum of the latencies of each round of events, one on every stream. The data hold the send times.
 func loadClients(in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	arrived := make(chan time.Duration, 1<<16)
@@ -107,7 +107,7 @@ func listen(conn net.Conn, opened chan<- error, arrived chan<- time.Duration) {
 	}
 }
 
-// crowd is a running server with many streams, whose clients are another process.
+// streamLoad is a running server with many streams, whose clients run in another process.
 type streamLoad struct {
 	*servertest.Server
 	users   []string
@@ -152,7 +152,7 @@ func newStreamLoad(b *testing.B, users, each int) *streamLoad {
 	}
 	fmt.Fprintln(in)
 	if !c.out.Scan() || c.out.Text() != "ready" {
-		b.Fatalf("the clients said %q", c.out.Text())
+		b.Fatalf("the clients wrote %q", c.out.Text())
 	}
 	c.perStream = float64(rss(b)-before) / float64(c.streams)
 	return c
@@ -163,14 +163,14 @@ func (c *streamLoad) kill() {
 	_ = c.process.Wait()
 }
 
-// rss is the memory that the system has given to this process, after what is not needed has been given back.
+// rss returns the resident memory of this process after a garbage collection.
 func rss(b *testing.B) int {
 	b.Helper()
 	runtime.GC()
 	debug.FreeOSMemory()
 	status, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
-		b.Skip("the memory of a process is read from /proc")
+		b.Skip("needs /proc")
 	}
 	pages, err := strconv.Atoi(strings.Fields(string(status))[1])
 	if err != nil {
