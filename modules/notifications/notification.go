@@ -44,8 +44,8 @@ type Notification struct {
 }
 
 // EachUser calls add with the recipient.
-func (n *Notification) EachUser(add func(id string)) {
-	if n != nil {
+func (n Notification) EachUser(add func(id string)) {
+	if n.UserID != store.NilID {
 		add(n.UserID)
 	}
 }
