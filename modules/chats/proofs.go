@@ -9,8 +9,8 @@ import (
 	"kontor/store"
 )
 
-// Proofs declare how the audit trail knows what this module keeps: a chat with its participants, and each message. Not
-// covered: how far each has read, and the numbers and times that follow from the messages.
+// Proofs returns how the audit trail digests the records of this module: chats with their participants, and messages. Read
+// positions are not covered, nor values that follow from the messages.
 func Proofs() []records.Proof { return []records.Proof{chatProof, messageProof} }
 
 var chatProof = records.Proof{
@@ -23,7 +23,7 @@ const (
 	selectJoined     = `SELECT user_id, joined_at, added_by FROM chat_participants WHERE chat_id = $1 ORDER BY user_id`
 )
 
-// storedChat is what the database keeps of a chat and the API does not show.
+// storedChat holds the columns of a chat that the API does not show.
 type storedChat struct {
 	Pair      *string      `json:"pair"`
 	CreatedBy string       `json:"created_by"`
@@ -60,7 +60,7 @@ func readChat(ctx context.Context, q store.Querier, id string) (store.Record, er
 	return store.Record{Answer: c, Stored: s}, rows.Err()
 }
 
-// messageProof covers the messages. That of Kontor itself is digested with the key of its text, not with its words.
+// messageProof covers messages. A system message is digested with the key of its text.
 var messageProof = records.Proof{
 	Type: "chat_messages", From: "chat_messages", Key: "id", Read: readMessage, Outside: map[string]string{"readBy": "[]"},
 }
@@ -76,13 +76,13 @@ func readMessage(ctx context.Context, q store.Querier, id string) (store.Record,
 	return auditedMessage(m), err
 }
 
-// auditedMessage is a message as the audit trail knows it.
+// auditedMessage returns a message as the audit trail digests it.
 func auditedMessage(m Message) store.Record {
 	m.ReadBy = []string{}
 	return store.Record{Answer: m, Stored: map[string]int64{"seq": m.seq}}
 }
 
-// auditMessage leaves the entry of a new message.
+// auditMessage writes the audit entry of a new message.
 func auditMessage(ctx context.Context, tx *store.Tx, m Message) {
 	tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: "chats.message", RecType: messageProof.Type, RecID: m.ID, After: auditedMessage(m)})
 }

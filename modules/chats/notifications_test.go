@@ -13,31 +13,31 @@ import (
 	"kontor/store"
 )
 
-// ears remember what notifications were asked for.
-type ears struct {
-	notices []event.Event
-	marked  []string
-	deaf    bool
+// recorder records calls to the module notifications.
+type recorder struct {
+	events []event.Event
+	marked []string
+	fails  bool
 }
 
-func (e *ears) Notify(_ context.Context, _ *store.Tx, n event.Event) error {
-	if e.deaf {
+func (r *recorder) Notify(_ context.Context, _ *store.Tx, n event.Event) error {
+	if r.fails {
 		return apierr.Unavailable
 	}
-	e.notices = append(e.notices, n)
+	r.events = append(r.events, n)
 	return nil
 }
 
-func (e *ears) MarkRead(_ context.Context, _ *store.Tx, userID string, t access.RecordType, recordID string) error {
-	e.marked = append(e.marked, userID+" "+t.Name+" "+recordID)
+func (r *recorder) MarkRead(_ context.Context, _ *store.Tx, userID string, t access.RecordType, recordID string) error {
+	r.marked = append(r.marked, userID+" "+t.Name+" "+recordID)
 	return nil
 }
 
-func TestNotices_GoToTheOthersAndAreMarkedRead(t *testing.T) {
+func TestNotifications_GoToOtherParticipantsAndAreMarkedAsRead(t *testing.T) {
 	s := servertest.Start(t)
 	users := people(t, s, 3)
-	heard := &ears{}
-	module := chats.New(s.DB, heard, s.Users, s.Texts)
+	recorded := &recorder{}
+	module := chats.New(s.DB, recorded, s.Users, s.Texts)
 	as := func(userID string) context.Context {
 		return access.With(t.Context(), &access.Caller{UserID: userID})
 	}
@@ -57,31 +57,31 @@ func TestNotices_GoToTheOthersAndAreMarkedRead(t *testing.T) {
 	if _, err := module.Post(as(users[1]), post); err != nil {
 		t.Fatal(err)
 	}
-	if len(heard.notices) != 1 {
-		t.Fatalf("got %d notices, want one", len(heard.notices))
+	if len(recorded.events) != 1 {
+		t.Fatalf("got %d events, want one", len(recorded.events))
 	}
-	n := heard.notices[0]
+	n := recorded.events[0]
 	if n.Kind != event.MessageReceived || n.Type != access.Chats || n.RecordID != post.ID || !slices.Equal(n.Recipients, []string{users[0], users[2]}) {
 		t.Errorf("got %+v", n)
 	}
-	if _, err := module.Read(as(users[2]), chats.OneInput{ID: post.ID}); err != nil {
+	if _, err := module.MarkRead(as(users[2]), chats.OneInput{ID: post.ID}); err != nil {
 		t.Fatal(err)
 	}
-	if want := users[2] + " chats " + post.ID; !slices.Equal(heard.marked, []string{want}) {
-		t.Errorf("marked %v, want %s", heard.marked, want)
+	if want := users[2] + " chats " + post.ID; !slices.Equal(recorded.marked, []string{want}) {
+		t.Errorf("marked %v, want %s", recorded.marked, want)
 	}
 
-	heard.deaf = true
+	recorded.fails = true
 	if _, err := module.Post(as(users[1]), post); err == nil {
-		t.Error("a message was written that nobody is told of")
+		t.Error("a message was written without its notifications")
 	}
 	got, err := module.Get(as(users[0]), chats.OneInput{ID: post.ID})
 	if err != nil || got.UnreadCount != 1 {
-		t.Errorf("got %d unread and %v, want the one message that was told", got.UnreadCount, err)
+		t.Errorf("got %d unread and %v, want the one message that was notified of", got.UnreadCount, err)
 	}
 }
 
-func TestRead_ClearsTheNotificationsOfTheChat(t *testing.T) {
+func TestMarkRead_MarksTheNotificationsOfTheChat(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat := s.User(access.Advisor), s.User(access.Customer)
 	c, other := open(t, anna, beat), open(t, anna, beat, s.User(access.Customer))
@@ -100,6 +100,6 @@ func TestRead_ClearsTheNotificationsOfTheChat(t *testing.T) {
 	}
 	beat.Do("DELETE", "/v1/chats/"+other.ID+"/participants/"+beat.UserID, nil).Expect(t, 200)
 	if got := unread(); got != 0.0 {
-		t.Errorf("got %v unread notifications of a chat that he has left", got)
+		t.Errorf("got %v unread notifications of a chat that the user has left", got)
 	}
 }
