@@ -51,7 +51,7 @@ func TestAccess_OwnersUsersGranteesAndStaff(t *testing.T) {
 					t.Errorf("%s %s: got %d %s, want %d", call.method, call.path, answer.Status, answer.Body, c.status[i])
 				}
 				if answer.Status == 403 && (!strings.Contains(answer.Body, `"common.rbac_no_rec_access"`) || strings.Contains(answer.Body, "Muster")) {
-					t.Errorf("%s %s: refused with %s", call.method, call.path, answer.Body)
+					t.Errorf("%s %s: rejected with %s", call.method, call.path, answer.Body)
 				}
 			}
 		})

@@ -79,7 +79,7 @@ func TestLink_CreatesOneOfManyParallelLinks(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
 	anna, bruno := newPersona(owner), newPersona(owner)
-	var made, refused atomic.Int64
+	var made, rejected atomic.Int64
 	var wait sync.WaitGroup
 	for i := range 16 {
 		from, to := anna, bruno
@@ -91,15 +91,15 @@ func TestLink_CreatesOneOfManyParallelLinks(t *testing.T) {
 			case http.StatusCreated:
 				made.Add(1)
 			case http.StatusConflict:
-				refused.Add(1)
+				rejected.Add(1)
 			default:
 				t.Errorf("got %d %s", answer.Status, answer.Body)
 			}
 		})
 	}
 	wait.Wait()
-	if made.Load() != 1 || refused.Load() != 15 {
-		t.Errorf("%d links were made and %d refused, want 1 and 15", made.Load(), refused.Load())
+	if made.Load() != 1 || rejected.Load() != 15 {
+		t.Errorf("%d links were made and %d rejected, want 1 and 15", made.Load(), rejected.Load())
 	}
 }
 

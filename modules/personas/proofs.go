@@ -31,9 +31,9 @@ func audited(p Persona, users []UserLink, links []Link) store.Record {
 }
 
 const (
-	selectNameKeys       = `SELECT first_name_key, last_name_key FROM personas WHERE id = $1`
-	selectAllUserLinks   = `SELECT ` + userLinkColumns + ` FROM persona_users WHERE persona_id = $1 ORDER BY id`
-	selectAllLinks       = `SELECT ` + linkColumns + ` FROM persona_links WHERE persona_id = $1 ORDER BY id`
+	selectNameKeys     = `SELECT first_name_key, last_name_key FROM personas WHERE id = $1`
+	selectAllUserLinks = `SELECT ` + userLinkColumns + ` FROM persona_users WHERE persona_id = $1 ORDER BY id`
+	selectAllLinks     = `SELECT ` + linkColumns + ` FROM persona_links WHERE persona_id = $1 ORDER BY id`
 )
 
 // readPersona reads a persona with its users and links, and with its search keys as they are stored.
