@@ -230,7 +230,7 @@ func (s *Service) word(ctx context.Context, c *Chat) {
 	}
 }
 
-// Standings answers permission checks: participants read a chat and write in it.
-func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return conversations.Standings(ctx, s.db, userID, ids)
+// Relations answers permission checks: participants read a chat and write in it.
+func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return conversations.RelationsOf(ctx, s.db, userID, ids)
 }
