@@ -2,6 +2,8 @@ package server
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"net/http"
 	"strconv"
 	"sync"
@@ -47,10 +49,18 @@ func (s *Server) answer(r *call, result endpoint.Result) error {
 		s.writeJSON(r, result.Status, result.Raw)
 		return nil
 	}
+	if sent := r.answered.Load(); sent != nil {
+		s.writeHead(r, sent.Status)
+		response.SetBodyRaw(sent.Sent)
+		return nil
+	}
 	buffer := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
 	if err := json.MarshalWrite(buffer, result.Body, encoding); err != nil {
 		return apierr.ServerError.Wrap(err)
+	}
+	if people := s.peopleOf(&r.Context, result.Body); people != nil {
+		*buffer = *bytes.NewBuffer(appendPeople(buffer.Bytes(), people))
 	}
 	if buffer.Len() > maxAnswer {
 		return apierr.AnswerTooLarge
@@ -64,6 +74,35 @@ func (s *Server) answer(r *call, result endpoint.Result) error {
 	buffers.Put(buffer)
 	return nil
 }
+
+// responder encodes the answer of a call.
+type responder struct {
+	server *Server
+	call   *call
+}
+
+// Encode encodes an answer. An [endpoint.Result] may have a status of its own.
+func (r responder) Encode(ctx context.Context, body any) (Encoded, error) {
+	encoded := Encoded{Status: r.call.row.Handle.Status}
+	if result, ok := body.(endpoint.Result); ok {
+		body, encoded.Status = result.Body, cmp.Or(result.Status, encoded.Status)
+	}
+	if tagged, ok := body.(endpoint.Tagged); ok {
+		encoded.ETag = tagged.ETag()
+	}
+	var err error
+	if encoded.Record, err = json.Marshal(body, encoding); err != nil {
+		return encoded, err
+	}
+	encoded.Sent = encoded.Record
+	if people := r.server.peopleOf(ctx, body); people != nil {
+		encoded.Sent = appendPeople(bytes.Clone(encoded.Record), people)
+	}
+	return encoded, nil
+}
+
+// Answered keeps the answer for the client.
+func (r responder) Answered(e Encoded) { r.call.answered.Store(&e) }
 
 const (
 	// maxAnswer is what any answer of JSON may have in bytes. Arrays and lists end long before, at [endpoint.PageBytes];

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -27,7 +28,8 @@ type call struct {
 	refused string // code of the error that was answered
 
 	deadline deadline
-	uploaded int // bytes of the body that count against uploadBudget
+	answered atomic.Pointer[Encoded] // what the transaction of the request has answered
+	uploaded int                     // bytes of the body that count against uploadBudget
 }
 
 // serve takes a request through all steps. Whatever happens, the client gets an answer of ours.
@@ -162,11 +164,15 @@ const (
 	maxIdempotencyKey = 255
 )
 
-// beginOnce binds a creating request with an Idempotency-Key to the answer that is or will be stored for it.
+// beginOnce lets the transactions of a creating request encode its answer. With an Idempotency-Key it binds the request to
+// the answer that is or will be stored for it.
 func (s *Server) beginOnce(r *call) (context.Context, error) {
-	key := string(r.fiber.Request().Header.Peek(idempotencyHeader))
-	if key == "" || r.row.Method != http.MethodPost || r.row.Handle.Status != http.StatusCreated || s.Replays == nil {
+	if r.row.Method != http.MethodPost || r.row.Handle.Status != http.StatusCreated || s.Replays == nil {
 		return &r.Context, nil
+	}
+	key := string(r.fiber.Request().Header.Peek(idempotencyHeader))
+	if key == "" {
+		return s.Replays.Begin(&r.Context, Claim{}, responder{s, r})
 	}
 	if len(key) > maxIdempotencyKey || !printable(key) || repeated(&r.fiber.Request().Header, idempotencyHeader) {
 		return nil, apierr.Invalid(idempotencyHeader, "invalid.header")
@@ -179,7 +185,7 @@ func (s *Server) beginOnce(r *call) (context.Context, error) {
 		Key: key, Caller: principal,
 		Endpoint: r.row.Method + " " + string(r.fiber.Request().URI().PathOriginal()),
 		BodyHash: sha256.Sum256(r.fiber.Request().Body()),
-	})
+	}, responder{s, r})
 }
 
 // acceptsMedia refuses a body of another type than the handler reads. Without a body there is nothing to refuse.

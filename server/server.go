@@ -39,19 +39,35 @@ type Authenticator interface {
 	APIKey(ctx context.Context, key string) (*access.Caller, error)
 }
 
-// Replayer remembers the answers to requests with an Idempotency-Key.
+// Replayer keeps the answers to requests with an Idempotency-Key.
 type Replayer interface {
-	// Begin gives a context in which the first answer of the claim is stored with its transaction, or an error that
-	// [Options.Stored] recognises when there already is one.
-	Begin(ctx context.Context, claim Claim) (context.Context, error)
+	// Begin returns a context whose transactions encode the answer with the responder. With a key in the claim, the first
+	// answer is stored with its transaction; where there is one already, Begin returns an error that [Options.Stored] recognises.
+	Begin(ctx context.Context, claim Claim, r Responder) (context.Context, error)
 }
 
-// Claim names a request that must happen once.
+// Claim names a request that must happen once. Without a key it claims nothing.
 type Claim struct {
 	Key      string
 	Caller   string
 	Endpoint string // method and path as called
 	BodyHash [32]byte
+}
+
+// Responder encodes the answer of one request, once for the client, for repetitions and for the digest in the audit trail.
+type Responder interface {
+	// Encode encodes an answer with its status.
+	Encode(ctx context.Context, body any) (Encoded, error)
+	// Answered reports that the transaction that answers so is stored. It may be called from any goroutine.
+	Answered(Encoded)
+}
+
+// Encoded is an answer in the forms in which it is digested and sent.
+type Encoded struct {
+	Status int
+	Record []byte // JSON of the record alone
+	Sent   []byte // JSON with the users whom the record names
+	ETag   string
 }
 
 // Stored is an answer from an earlier request with the same claim.
@@ -75,6 +91,7 @@ type Options struct {
 	Endpoints        []endpoint.Endpoint
 	Auth             Authenticator
 	Policy           *access.Current
+	People           People // resolves the users whom answers name; nil: answers have no member people
 	Replays          Replayer
 	Stored           func(err error) (Stored, bool)                 // recognises an answer that was given before
 	Translate        func(err error) error                          // makes faults of errors of lower layers

@@ -64,7 +64,10 @@ func origin(ctx context.Context) store.Origin {
 type Replays struct{ DB *store.DB }
 
 // Begin looks for an answer and binds the transactions of the request to the claim.
-func (r Replays) Begin(ctx context.Context, claim server.Claim) (context.Context, error) {
+func (r Replays) Begin(ctx context.Context, claim server.Claim, to server.Responder) (context.Context, error) {
+	if claim.Key == "" {
+		return store.WithResponder(ctx, store.Idempotency{}, responder{to}), nil
+	}
 	claimed := store.Idempotency{Key: claim.Key, Caller: claim.Caller, Path: claim.Endpoint, BodyHash: claim.BodyHash[:]}
 	replay, err := r.DB.Replay(ctx, claimed)
 	if err != nil {
@@ -73,8 +76,20 @@ func (r Replays) Begin(ctx context.Context, claim server.Claim) (context.Context
 	if replay != nil {
 		return nil, replay
 	}
-	return store.WithIdempotency(ctx, claimed), nil
+	return store.WithResponder(ctx, claimed, responder{to}), nil
 }
+
+// responder is the request of the server as the store needs it.
+type responder struct{ server.Responder }
+
+// Encode encodes what the request answers with.
+func (r responder) Encode(ctx context.Context, body any) (store.Encoded, error) {
+	encoded, err := r.Responder.Encode(ctx, body)
+	return store.Encoded(encoded), err
+}
+
+// Answered hands the answer of a stored transaction to the client.
+func (r responder) Answered(e store.Encoded) { r.Responder.Answered(server.Encoded(e)) }
 
 // Stored recognises the answer of an earlier request.
 func Stored(err error) (server.Stored, bool) {

@@ -155,18 +155,7 @@ func (s *Service) Close(ctx context.Context) error {
 // Records tells for the record types of the module what a user is to a record.
 func (s *Service) Records() map[access.RecordType]access.Records {
 	return map[access.RecordType]access.Records{
-		access.Sessions: standings[Session]{s.db, &sessionTable},
-		access.APIKeys:  standings[APIKey]{s.db, &keyTable},
+		access.Sessions: records.Of(s.db, &sessionTable),
+		access.APIKeys:  records.Of(s.db, &keyTable),
 	}
-}
-
-// standings answers for the records of one table.
-type standings[T any] struct {
-	db    *store.DB
-	table *records.Table[T]
-}
-
-// Standings tells for each id that exists what the user is to the record.
-func (r standings[T]) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return r.table.Standings(ctx, r.db, userID, ids)
 }

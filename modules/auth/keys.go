@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync/atomic"
 
@@ -174,7 +173,7 @@ func (s *Service) CreateKey(ctx context.Context, name string, limits KeyLimits) 
 		if made, err = s.issueKey(ctx, tx, name, limits); err != nil {
 			return err
 		}
-		tx.Respond(http.StatusCreated, made)
+		tx.Respond(made)
 		return nil
 	})
 	return made, err

@@ -109,7 +109,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, 
 		c.kind, c.pair = Direct, pairOf(members[0], members[1])
 	}
 	chat := c.view(members)
-	result := endpoint.Result{Status: http.StatusCreated}
+	var result endpoint.Result
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := checkActive(ctx, tx, in.participants); err != nil {
 			return err
@@ -119,8 +119,8 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, 
 			return err
 		}
 		if known != nil {
-			result.Status, result.Body = http.StatusOK, *known
-			tx.Respond(result.Status, *known)
+			result = endpoint.Result{Status: http.StatusOK, Body: *known}
+			tx.Respond(result)
 			return nil
 		}
 		if err := s.quota.Charge(ctx, tx, access.Chats, caller, 1, c.weight(members)); err != nil {
@@ -132,8 +132,8 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, 
 		if err := chatProof.Audit(ctx, tx, "chats.create", c.id, nil); err != nil {
 			return err
 		}
-		result.Body = chat
-		tx.Respond(result.Status, chat)
+		result = endpoint.Result{Body: chat}
+		tx.Respond(result)
 		return nil
 	})
 	return result, err
@@ -230,7 +230,7 @@ func (s *Service) word(ctx context.Context, c *Chat) {
 	}
 }
 
-// Standings answers permission checks: participants read a chat and write in it.
-func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return conversations.Standings(ctx, s.db, userID, ids)
+// Relations answers permission checks: participants read a chat and write in it.
+func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return conversations.RelationsOf(ctx, s.db, userID, ids)
 }

@@ -2,7 +2,6 @@ package chats
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strconv"
 
@@ -64,7 +63,7 @@ func (s *Service) Post(ctx context.Context, in PostInput) (Message, error) {
 		if err := s.write(ctx, tx, c, &m); err != nil {
 			return err
 		}
-		tx.Respond(http.StatusCreated, m)
+		tx.Respond(m)
 		return nil
 	})
 	return m, err

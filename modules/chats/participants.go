@@ -2,7 +2,6 @@ package chats
 
 import (
 	"context"
-	"net/http"
 	"strconv"
 
 	"kontor/server/access"
@@ -56,7 +55,7 @@ func (s *Service) Add(ctx context.Context, in AddInput) (Chat, error) {
 		if chat, err = s.view(ctx, tx, c.id); err != nil {
 			return err
 		}
-		tx.Respond(http.StatusCreated, chat)
+		tx.Respond(chat)
 		return nil
 	})
 	return chat, err

@@ -7,7 +7,6 @@ package customers
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -94,7 +93,8 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) 
 	c.CreatedAt = s.db.Now()
 	c.UpdatedAt = c.CreatedAt
 	keys := c.derive()
-	after := s.db.Digest(auditedWith(c, keys))
+	answer := s.db.Answer(ctx, c)
+	after := s.db.Digest(auditedWith(c, keys).As(answer))
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.quota.Charge(ctx, tx, access.Customers, c.createdBy, 1, c.weight()); err != nil {
 			return err
@@ -103,7 +103,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) 
 			return err
 		}
 		table.Audit(ctx, tx, "customers.create", c.ID, nil, after)
-		tx.Respond(http.StatusCreated, c)
+		tx.Respond(answer)
 		return s.notify.Notify(ctx, tx, event.Event{
 			Kind: event.CustomerCreated, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID,
 			Recipients: []string{c.createdBy}, Args: map[string]any{"Name": c.name()},
@@ -146,7 +146,7 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Customer, error) 
 		}
 		return s.revision(ctx, q, before, after)
 	}
-	st, err := records.Revise(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
+	st, err := records.UpdatePrepared(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
 	return st.after, err
 }
 
@@ -157,7 +157,7 @@ func (s *Service) Allow(ctx context.Context, q store.Querier, id string, wanted 
 	return err
 }
 
-// Standings answers permission checks: the creator of a customer reads, updates and deletes him.
-func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return table.Standings(ctx, s.db, userID, ids)
+// Relations answers permission checks: the creator of a customer reads, updates and deletes him.
+func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return table.RelationsOf(ctx, s.db, userID, ids)
 }

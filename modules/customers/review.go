@@ -130,7 +130,7 @@ func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (Customer, erro
 		}
 		return st, nil
 	}
-	st, err := records.Revise(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
+	st, err := records.UpdatePrepared(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
 	return st.after, err
 }
 
@@ -176,7 +176,7 @@ func (s *Service) Decide(ctx context.Context, in DecideInput) (Customer, error) 
 		}
 		return s.verification(before, c, "customers.kyc_decide", in.Reason), nil
 	}
-	st, err := records.Revise(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
+	st, err := records.UpdatePrepared(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
 	return st.after, err
 }
 

@@ -54,7 +54,7 @@ func (s *Service) addCredential(ctx context.Context, in addCredentialInput) (Cre
 		if _, err := s.sendCode(ctx, tx, c.ID, code); err != nil {
 			return err
 		}
-		tx.Respond(created, c)
+		tx.Respond(c)
 		return nil
 	})
 	return c, err
@@ -86,7 +86,7 @@ func (s *Service) addUsername(ctx context.Context, c Credential) (Credential, er
 		if err := s.insert(ctx, tx, &c, records.Actor(ctx)); err != nil {
 			return err
 		}
-		tx.Respond(created, c)
+		tx.Respond(c)
 		return nil
 	})
 	if err == nil {

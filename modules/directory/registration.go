@@ -2,7 +2,6 @@ package directory
 
 import (
 	"context"
-	"net/http"
 
 	"kontor/modules/kit/types"
 	"kontor/server/access"
@@ -10,8 +9,6 @@ import (
 	"kontor/server/endpoint"
 	"kontor/store"
 )
-
-const created = http.StatusCreated
 
 // Registration is what a new user gets: his first credential and a token with which he can do nothing but validate it.
 type Registration struct {
@@ -62,7 +59,7 @@ func (s *Service) register(ctx context.Context, in registerInput) (Registration,
 		if out.AccessToken, out.ExpiresIn, err = s.auth.OpenSession(ctx, tx, u.ID); err != nil {
 			return err
 		}
-		tx.Respond(created, out)
+		tx.Respond(out)
 		return nil
 	})
 	if err == nil {

@@ -9,7 +9,6 @@ package payers
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -77,7 +76,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Payer, error) {
 	p.ID, p.CreatedBy, p.Active, p.version = store.NewID(), access.From(ctx).UserID, true, 1
 	p.ModifiedBy, p.CreatedAt = p.CreatedBy, s.db.Now()
 	p.ModifiedAt = p.CreatedAt
-	after, answer := table.Digest(s.db, p), s.db.Answer(ctx, p)
+	after, answer := table.Answer(ctx, s.db, p)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.customers.Allow(ctx, tx, p.CustomerID, access.Update); err != nil {
 			return err
@@ -89,7 +88,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Payer, error) {
 			return err
 		}
 		table.Audit(ctx, tx, "payers.create", p.ID, nil, after)
-		tx.Respond(http.StatusCreated, answer)
+		tx.Respond(answer)
 		return nil
 	})
 	return p, err
@@ -126,7 +125,7 @@ func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, e
 
 // change changes a payer by apply and writes its new state.
 func (s *Service) change(ctx context.Context, id, action string, wanted access.Permission, apply func(before Payer) (Payer, bool, error)) (Payer, error) {
-	return records.Change(ctx, s.db, table, id, records.Changing[Payer]{
+	return records.Update(ctx, s.db, table, id, records.Edit[Payer]{
 		Action: action, Wanted: wanted,
 		Apply: func(before Payer, now store.Time) (Payer, bool, error) {
 			p, changed, err := apply(before)
@@ -145,7 +144,7 @@ func (s *Service) change(ctx context.Context, id, action string, wanted access.P
 // weight is what the payer takes of the quota of its creator.
 func (p Payer) weight() int64 { return records.Weight(string(p.Metadata)) }
 
-// Standings answers permission checks: the creator of a payer reads, updates and deletes it.
-func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return table.Standings(ctx, s.db, userID, ids)
+// Relations answers permission checks: the creator of a payer reads, updates and deletes it.
+func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return table.RelationsOf(ctx, s.db, userID, ids)
 }

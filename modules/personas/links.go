@@ -3,7 +3,6 @@ package personas
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/validate"
@@ -154,7 +153,7 @@ func (s *Service) Link(ctx context.Context, in LinkInput) (Link, error) {
 		if err := insertLink(ctx, tx, l); err != nil {
 			return err
 		}
-		tx.Respond(http.StatusCreated, l)
+		tx.Respond(l)
 		return proof.Audit(ctx, tx, "personas.link", in.ID, nil)
 	})
 	return l, err

@@ -12,7 +12,6 @@ package personas
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -65,7 +64,8 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Persona, error) {
 	p.ID, p.CreatedBy, p.version = store.NewID(), access.From(ctx).UserID, 1
 	p.ModifiedBy, p.CreatedAt = p.CreatedBy, s.db.Now()
 	p.ModifiedAt = p.CreatedAt
-	after, answer := s.db.Digest(audited(p, nil, nil)), s.db.Answer(ctx, p)
+	answer := s.db.Answer(ctx, p)
+	after := s.db.Digest(audited(p, nil, nil).As(answer))
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.quota.Charge(ctx, tx, access.Personas, p.CreatedBy, 1, p.weight()); err != nil {
 			return err
@@ -74,7 +74,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Persona, error) {
 			return err
 		}
 		table.Audit(ctx, tx, "personas.create", p.ID, nil, after)
-		tx.Respond(http.StatusCreated, answer)
+		tx.Respond(answer)
 		return nil
 	})
 	return p, err
@@ -94,7 +94,7 @@ func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Persona], e
 func (s *Service) Update(ctx context.Context, in UpdateInput) (Persona, error) {
 	var p Persona
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := records.ForChange(ctx, tx, table, in.ID, access.Update)
+		before, err := records.GetForUpdate(ctx, tx, table, in.ID, access.Update)
 		if err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Persona, error) {
 // Archive makes a persona inactive. One that is inactive already stays as it is.
 func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := records.ForChange(ctx, tx, table, in.ID, access.Delete)
+		before, err := records.GetForUpdate(ctx, tx, table, in.ID, access.Delete)
 		if err != nil || !before.Active {
 			return err
 		}
@@ -142,7 +142,7 @@ func (s *Service) change(ctx context.Context, tx *store.Tx, action string, befor
 // weight is what the persona takes of the quota of its creator.
 func (p Persona) weight() int64 { return records.Weight(p.FirstName, p.LastName, string(p.Metadata)) }
 
-// Standings answers permission checks: the creator of a persona reads, updates and deletes it, its users read it.
-func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return table.Standings(ctx, s.db, userID, ids)
+// Relations answers permission checks: the creator of a persona reads, updates and deletes it, its users read it.
+func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return table.RelationsOf(ctx, s.db, userID, ids)
 }

@@ -3,7 +3,6 @@ package personas
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/types"
@@ -106,7 +105,7 @@ func (s *Service) AddUser(ctx context.Context, in AddUserInput) (UserLink, error
 		if err := insertUserLink(ctx, tx, l); err != nil {
 			return err
 		}
-		tx.Respond(http.StatusCreated, l)
+		tx.Respond(l)
 		return proof.Audit(ctx, tx, "personas.add_user", in.ID, nil)
 	})
 	switch {

@@ -127,7 +127,7 @@ func (s *Service) Decide(ctx context.Context, caller *access.Caller, checks []Ch
 			all = append(all, q.recID)
 		}
 	}
-	known := knowledge{caller: caller, standings: make([]map[string]access.Standing, len(byType))}
+	known := knowledge{caller: caller, relations: make([]map[string]access.Permission, len(byType))}
 	for _, t := range access.RecordTypes() {
 		ids := byType[t.Index()]
 		records := s.records(t)
@@ -135,8 +135,8 @@ func (s *Service) Decide(ctx context.Context, caller *access.Caller, checks []Ch
 			continue
 		}
 		var err error
-		if known.standings[t.Index()], err = records.Standings(ctx, caller.UserID, unique(ids)); err != nil {
-			return nil, fmt.Errorf("standings of %s: %w", t, err)
+		if known.relations[t.Index()], err = records.Relations(ctx, caller.UserID, unique(ids)); err != nil {
+			return nil, fmt.Errorf("relations to %s: %w", t, err)
 		}
 	}
 	var err error
@@ -159,7 +159,7 @@ func unique(ids []string) []string {
 // knowledge is what the decisions of one request are made from.
 type knowledge struct {
 	caller    *access.Caller
-	standings []map[string]access.Standing // by record type
+	relations []map[string]access.Permission // by record type
 	grants    map[recordRight]holders
 }
 
@@ -180,11 +180,11 @@ func (k *knowledge) decide(q question) Decision {
 		return refused
 	}
 	if q.recID != "" {
-		standing, exists := k.standings[q.recordType.Index()][q.recID]
+		allowed, exists := k.relations[q.recordType.Index()][q.recID]
 		if !exists {
 			return refused
 		}
-		if standing.Own.Has(q.permission) {
+		if allowed.Has(q.permission) {
 			return Decision{Allowed: true, Source: sourceOwner, SourceID: q.recID}
 		}
 		held := k.grants[recordRight{q.recID, q.recordType.Name, q.permission}]

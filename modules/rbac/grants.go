@@ -3,7 +3,6 @@ package rbac
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/types"
@@ -153,7 +152,7 @@ func (s *Service) CreateGrant(ctx context.Context, in GrantInput) (Grant, error)
 	}
 	grant := in.grant()
 	grant.CreatedBy, grant.CreatedAt = caller.UserID, s.db.Now()
-	after, answer := grantTable.Digest(s.db, grant), s.db.Answer(ctx, grant)
+	after, answer := grantTable.Answer(ctx, s.db, grant)
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		if in.RoleID != "" {
 			if _, err := roleTable.GetUnchecked(ctx, tx, in.RoleID); err != nil {
@@ -167,7 +166,7 @@ func (s *Service) CreateGrant(ctx context.Context, in GrantInput) (Grant, error)
 			return err
 		}
 		grantTable.Audit(ctx, tx, "rbac.grants.create", grant.ID, nil, after)
-		tx.Respond(http.StatusCreated, answer)
+		tx.Respond(answer)
 		s.afterGrant(tx, grant)
 		return nil
 	})
@@ -211,7 +210,7 @@ func (s *Service) exists(ctx context.Context, t access.RecordType, id string) (b
 	if records == nil {
 		return false, nil
 	}
-	found, err := records.Standings(ctx, access.From(ctx).UserID, []string{id})
+	found, err := records.Relations(ctx, access.From(ctx).UserID, []string{id})
 	if err != nil {
 		return false, fmt.Errorf("look for %s %s: %w", t, id, err)
 	}

@@ -39,13 +39,13 @@ type bank struct {
 // users knows which users exist.
 type users struct{ ids sync.Map }
 
-func (u *users) Standings(_ context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	found := map[string]access.Standing{}
+func (u *users) Relations(_ context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	found := map[string]access.Permission{}
 	for _, id := range ids {
 		if _, known := u.ids.Load(id); known {
-			found[id] = access.Standing{}
+			found[id] = access.None
 			if id == userID {
-				found[id] = access.Standing{Own: access.Read | access.Update}
+				found[id] = access.Read | access.Update
 			}
 		}
 	}

@@ -32,8 +32,8 @@ func (s *Service) ownRight(ctx context.Context, userID string, in GrantInput) (a
 		return access.None, nil
 	}
 	t, _ := access.LookupType(in.RecType)
-	found, err := s.records(t).Standings(ctx, userID, []string{in.RecID})
-	return found[in.RecID].Own, err
+	found, err := s.records(t).Relations(ctx, userID, []string{in.RecID})
+	return found[in.RecID], err
 }
 
 // mayGrant decides whether the user may make a grant. It returns apierr.GrantToSelf and apierr.GrantNotHeld.

@@ -9,9 +9,9 @@
 package rbac
 
 import (
-	"context"
 	"log/slog"
 
+	"kontor/modules/kit/records"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/store"
@@ -61,21 +61,9 @@ func New(db *store.DB, o Options) *Service {
 func (s *Service) records(t access.RecordType) access.Records {
 	switch t {
 	case access.Roles:
-		return standings(func(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-			return roleTable.Standings(ctx, s.db, userID, ids)
-		})
+		return records.Of(s.db, roleTable)
 	case access.Grants:
-		return standings(func(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-			return grantTable.Standings(ctx, s.db, userID, ids)
-		})
+		return records.Of(s.db, grantTable)
 	}
 	return s.Records[t]
-}
-
-// standings makes a function answer for records.
-type standings func(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error)
-
-// Standings calls the function.
-func (f standings) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return f(ctx, userID, ids)
 }

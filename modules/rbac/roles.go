@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
@@ -96,13 +95,13 @@ func (s *Service) CreateRole(ctx context.Context, in RoleInput) (Role, error) {
 	role.apply(in)
 	role.CreatedAt = s.db.Now()
 	role.ModifiedAt = role.CreatedAt
-	after, answer := roleTable.Digest(s.db, role), s.db.Answer(ctx, role)
+	after, answer := roleTable.Answer(ctx, s.db, role)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := insertRole(ctx, tx, role); err != nil {
 			return err
 		}
 		roleTable.Audit(ctx, tx, "rbac.roles.create", role.ID, nil, after)
-		tx.Respond(http.StatusCreated, answer)
+		tx.Respond(answer)
 		return nil
 	})
 	return role, roleFault(err)
@@ -138,7 +137,7 @@ func (s *Service) Roles(ctx context.Context, p list.Params) (list.Page[Role], er
 // UpdateRole changes name and description. It returns apierr.RoleNotFound, apierr.NoAccess, apierr.RoleBuiltIn for
 // another name of a built-in role, apierr.RoleExists and apierr.PreconditionFailed.
 func (s *Service) UpdateRole(ctx context.Context, id string, in RoleInput) (Role, error) {
-	role, err := records.Change(ctx, s.db, roleTable, id, records.Changing[Role]{
+	role, err := records.Update(ctx, s.db, roleTable, id, records.Edit[Role]{
 		Action: "rbac.roles.update", Wanted: access.Update,
 		Apply: func(before Role, now store.Time) (Role, bool, error) {
 			role := before

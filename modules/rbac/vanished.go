@@ -51,7 +51,7 @@ func (s *Service) sweepType(ctx context.Context, t access.RecordType) (removed i
 		if err != nil || len(ids) == 0 {
 			return removed, err
 		}
-		found, err := s.records(t).Standings(ctx, store.NilID, ids)
+		found, err := s.records(t).Relations(ctx, store.NilID, ids)
 		if err != nil {
 			return removed, err
 		}

@@ -3,7 +3,6 @@ package tasks
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 
@@ -108,7 +107,7 @@ func (s *Service) Assign(ctx context.Context, in AssignInput) (Assignee, error) 
 			if err := checkActive(ctx, tx, []newAssignee{in.assignee}); err != nil {
 				return err
 			}
-			tx.Respond(http.StatusCreated, answer)
+			tx.Respond(answer)
 			return insertMember(ctx, tx, before, a.UserID)
 		})
 		t.parts = append(t.parts, a)

@@ -13,7 +13,6 @@ package tasks
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -115,7 +114,8 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Task, error) {
 	if err := t.derive(); err != nil {
 		return t, err
 	}
-	after, answer, told := table.Digest(s.db, t), s.db.Answer(ctx, t), s.assigned(ctx, t, t.parts)
+	after, answer := table.Answer(ctx, s.db, t)
+	told := s.assigned(ctx, t, t.parts)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.customers.Allow(ctx, tx, in.CustomerID, access.Read); err != nil {
 			return err
@@ -130,7 +130,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Task, error) {
 			return err
 		}
 		table.Audit(ctx, tx, "tasks.create", t.ID, nil, after)
-		tx.Respond(http.StatusCreated, answer)
+		tx.Respond(answer)
 		return s.notify.Notify(ctx, tx, told)
 	})
 	return t, err
@@ -230,7 +230,7 @@ func (t Task) weight() int64 {
 	return records.Weight(t.Title, t.Description, string(t.Assignees), string(t.Metadata))
 }
 
-// Standings answers permission checks: the creator of a task reads, updates and deletes it, its assignees read it.
-func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return table.Standings(ctx, s.db, userID, ids)
+// Relations answers permission checks: the creator of a task reads, updates and deletes it, its assignees read it.
+func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return table.RelationsOf(ctx, s.db, userID, ids)
 }
