@@ -2,6 +2,7 @@ package directory_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -93,6 +94,25 @@ func TestPeople_SeesChanges(t *testing.T) {
 	b.policy.Store(access.NewPolicy(access.PolicyData{Types: map[string]map[string]access.Permission{m.id: {"tasks": access.ReadAll}}}))
 	p.Staff = true
 	check("with a grant of their own", p)
+}
+
+// What a transaction has not committed is read in it and kept nowhere.
+func TestPeople_KeepsNothingOfATransaction(t *testing.T) {
+	b := newBank(t)
+	m := b.customer(email(1))
+	rolledBack := errors.New("rolled back")
+	err := b.db.InTx(t.Context(), func(tx *store.Tx) error {
+		if _, err := tx.Exec(t.Context(), `UPDATE users SET display_name = 'Nobody' WHERE id = $1`, m.id); err != nil {
+			return err
+		}
+		if got := b.people(store.WithQuerier(t.Context(), tx), m.id)[m.id].DisplayName; got != "Nobody" {
+			t.Errorf("the transaction reads %q", got)
+		}
+		return rolledBack
+	})
+	if got := b.people(t.Context(), m.id)[m.id].DisplayName; got != "" || !errors.Is(err, rolledBack) {
+		t.Errorf("after the transaction: %q, %v", got, err)
+	}
 }
 
 func TestPeople_ReadsManyAndForgetsSome(t *testing.T) {
