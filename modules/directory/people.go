@@ -48,13 +48,15 @@ func (s *Service) People(ctx context.Context, ids []string) (map[string]endpoint
 		people[id] = shown
 	}
 	var missing []string
+	asked := map[string]bool{}
 	for _, id := range ids {
-		if _, twice := people[id]; twice || id == "" || id == store.NilID {
+		if asked[id] || id == "" || id == store.NilID {
 			continue
 		}
+		asked[id] = true
 		if p, ok := s.people.get(id); ok {
 			add(id, p)
-		} else if !slices.Contains(missing, id) {
+		} else {
 			missing = append(missing, id)
 		}
 	}
@@ -68,14 +70,16 @@ func (s *Service) People(ctx context.Context, ids []string) (map[string]endpoint
 	return people, err
 }
 
-// readPeople reads people from the database and keeps them in memory.
+// readPeople reads people from the database and keeps them in memory. Within a transaction it keeps nothing: what it reads
+// there may never be committed.
 func (s *Service) readPeople(ctx context.Context, ids []string) (map[string]person, error) {
 	before := make([]uint64, len(ids))
 	for i, id := range ids {
 		before[i] = s.people.changes(id)
 	}
 	read := make(map[string]person, len(ids))
-	err := eachByID(ctx, s.db, selectPeople, ids, func(rows *store.Rows) error {
+	q := store.QuerierFrom(ctx, s.db)
+	err := eachByID(ctx, q, selectPeople, ids, func(rows *store.Rows) error {
 		var id, displayName, role, signInName string
 		if err := rows.Scan(&id, &displayName, &role, &signInName); err != nil {
 			return err
@@ -93,6 +97,9 @@ func (s *Service) readPeople(ctx context.Context, ids []string) (map[string]pers
 	})
 	if err != nil {
 		return nil, err
+	}
+	if q != store.Querier(s.db) {
+		return read, nil
 	}
 	for i, id := range ids {
 		s.people.put(id, read[id], before[i])
