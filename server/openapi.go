@@ -23,17 +23,17 @@ type document struct {
 	etag        string
 }
 
-// Document makes the API document anew. The error names everything that a row or a type leaves unsaid.
+// Document builds the API document. The error lists everything that rows and types do not describe.
 func (s *Server) Document() (*openapi.Document, error) {
 	return openapi.Build(openapi.Options{Table: s.Endpoints, BaseURL: s.BaseURL, Health: health{}, Text: s.documentText})
 }
 
-// makeDocument makes the document from the table. What a row leaves unsaid is a mistake in the program that the tests
-// find; the document is of use without it.
+// makeDocument builds and compresses the document. Gaps are programming errors that tests find; the document is useful
+// without them.
 func (s *Server) makeDocument() (document, error) {
 	built, err := s.Document()
 	if err != nil {
-		s.Log.Warn("the API document is not complete", "cause", err)
+		s.Log.Warn("the API document is incomplete", "cause", err)
 	}
 	plain, err := built.JSON()
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Server) makeDocument() (document, error) {
 	return document{plain, compressed.Bytes(), hex.EncodeToString(sum[:8])}, nil
 }
 
-// documentText words an error for the examples, with a number where the text has a bound.
+// documentText returns the text of an error for the examples, with values for its placeholders.
 func (s *Server) documentText(key string) string {
 	return s.Texts.Text(locales.Default, key, map[string]any{"Max": endpoint.DefaultMaxBody, "Explanation": "The file holds no QR code."})
 }
@@ -74,7 +74,7 @@ func (s *Server) serveDocument(_ context.Context, r *endpoint.Request) error {
 	}
 	answer.Header.SetContentType(fiber.MIMEApplicationJSON)
 	answer.Header.Set(fiber.HeaderCacheControl, "no-cache")
-	answer.Header.Set(fiber.HeaderETag, `"`+etag+`"`)
+	setETag(&answer.Header, etag)
 	if endpoint.NoneMatch(string(header.Peek(fiber.HeaderIfNoneMatch)), etag) {
 		answer.Header.Del(fiber.HeaderContentEncoding)
 		answer.SetStatusCode(http.StatusNotModified)
