@@ -13,6 +13,7 @@ import (
 
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
+	"kontor/server/etag"
 )
 
 const (
@@ -32,9 +33,9 @@ var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 func (s *Server) answer(r *call, result endpoint.Result) error {
 	response := r.fiber.Response()
 	if tagged, ok := result.Body.(endpoint.Tagged); ok {
-		etag := tagged.ETag()
-		setETag(&response.Header, etag)
-		if etag != "" && r.reads() && endpoint.NoneMatch(listHeader(&r.fiber.Request().Header, fiber.HeaderIfNoneMatch), etag) {
+		tag := tagged.ETag()
+		setETag(&response.Header, tag)
+		if tag != "" && r.reads() && etag.NoneMatch(listHeader(&r.fiber.Request().Header, fiber.HeaderIfNoneMatch), tag) {
 			response.SetStatusCode(http.StatusNotModified)
 			return nil
 		}

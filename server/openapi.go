@@ -13,6 +13,7 @@ import (
 	"kontor/locales"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
+	"kontor/server/etag"
 	"kontor/server/openapi"
 	"kontor/web"
 )
@@ -66,16 +67,16 @@ func (s *Server) serveDocument(_ context.Context, r *endpoint.Request) error {
 		return apierr.ServerError.Wrap(err)
 	}
 	header, answer := &r.Fiber.Request().Header, r.Fiber.Response()
-	body, etag := d.plain, d.etag
+	body, tag := d.plain, d.etag
 	answer.Header.Add(fiber.HeaderVary, fiber.HeaderAcceptEncoding)
 	if web.TakesGzip(listHeader(header, fiber.HeaderAcceptEncoding)) {
-		body, etag = d.gzip, d.etag+"-gzip"
+		body, tag = d.gzip, d.etag+"-gzip"
 		answer.Header.Set(fiber.HeaderContentEncoding, "gzip")
 	}
 	answer.Header.SetContentType(fiber.MIMEApplicationJSON)
 	answer.Header.Set(fiber.HeaderCacheControl, "no-cache")
-	setETag(&answer.Header, etag)
-	if endpoint.NoneMatch(string(header.Peek(fiber.HeaderIfNoneMatch)), etag) {
+	setETag(&answer.Header, tag)
+	if etag.NoneMatch(string(header.Peek(fiber.HeaderIfNoneMatch)), tag) {
 		answer.Header.Del(fiber.HeaderContentEncoding)
 		answer.SetStatusCode(http.StatusNotModified)
 		return nil

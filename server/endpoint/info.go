@@ -10,6 +10,7 @@ import (
 
 	"kontor/server/access"
 	"kontor/server/apierr"
+	"kontor/server/etag"
 )
 
 // Info is what is known about one request. Its strings are copies: it may outlive the request.
@@ -82,30 +83,10 @@ func BearerToken(c *fiber.Ctx) string {
 // CheckMatch compares If-Match with the tag of the record that is about to change (RFC 9110, section 13.1.1). It must be
 // called in the transaction of the change, or before it if the transaction compares the tag again. Without the header, every
 // tag matches. It returns [apierr.PreconditionFailed].
-func CheckMatch(ctx context.Context, etag string) error {
+func CheckMatch(ctx context.Context, tag string) error {
 	header := Of(ctx).IfMatch
-	if header == "" || matches(header, etag, false) {
+	if header == "" || etag.Match(header, tag) {
 		return nil
 	}
 	return apierr.PreconditionFailed
-}
-
-// NoneMatch reports whether If-None-Match contains the tag, so that the answer is 304 (RFC 9110, section 13.1.2).
-func NoneMatch(header, etag string) bool { return header != "" && matches(header, etag, true) }
-
-// matches looks for a tag in a list of quoted tags. The weak comparison ignores W/.
-func matches(header, etag string, weak bool) bool {
-	for candidate := range strings.SplitSeq(header, ",") {
-		candidate = strings.TrimSpace(candidate)
-		if candidate == "*" {
-			return true
-		}
-		if weak {
-			candidate = strings.TrimPrefix(candidate, "W/")
-		}
-		if candidate == `"`+etag+`"` {
-			return true
-		}
-	}
-	return false
 }
