@@ -149,7 +149,7 @@ func (b *bank) listen() {
 	}
 	b.server, b.address = servertest.Serve(b.t, server.Options{
 		Endpoints: b.table(), Auth: b.sessions, Policy: b.policy, Texts: texts, Now: b.db.Clock().Now, Log: slog.New(slog.DiscardHandler),
-		Replays: app.Replays{DB: b.db}, Stored: app.Stored, RateLimits: true, PublicPerMinute: 1_000_000, PrivatePerMinute: 1_000_000,
+		Idempotency: app.Idempotency{DB: b.db}, Stored: app.Stored, RateLimits: true, PublicPerMinute: 1_000_000, PrivatePerMinute: 1_000_000,
 	})
 }
 
