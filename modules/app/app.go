@@ -86,6 +86,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Notifications.SetSessions(m.Auth)
 	m.Users = directory.New(db, m.Auth, outbox{m.Notifications}, texts, directory.Options{
 		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log, Policy: m.Policy})
+	m.Auth.SetUsers(m.Users)
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas)
 	m.Payers = payers.New(db, m.Customers, texts)

@@ -33,6 +33,12 @@ type Events interface {
 	SignedIn(ctx context.Context, tx *store.Tx, userID, device string, isNew bool) error
 }
 
+// Users is what sign-in needs from the directory.
+type Users interface {
+	// SetLastLogin records the time of a sign-in in its transaction.
+	SetLastLogin(ctx context.Context, tx *store.Tx, userID string) error
+}
+
 // Options are the settings of the module. What is zero has the default of the setting.
 type Options struct {
 	AccessToken       time.Duration // how long an access token is good
@@ -100,6 +106,7 @@ func (keysAsTexts) Text(_, key string, _ map[string]any) string { return key }
 type Service struct {
 	db      *store.DB
 	options Options
+	users   Users
 
 	signing     ed25519.PrivateKey
 	verifyToken fiber.Handler
@@ -140,7 +147,11 @@ func New(db *store.DB, o Options) (*Service, error) {
 	return s, nil
 }
 
-// SetEvents names who is told of sign-ins, for one who needs the service himself to be built. Call it before the first request.
+// SetUsers registers the directory after construction; it breaks an initialisation cycle. Call it before the first request.
+func (s *Service) SetUsers(users Users) { s.users = users }
+
+// SetEvents registers the sign-in listener after construction; it breaks an initialisation cycle. Call it before the first
+// request.
 func (s *Service) SetEvents(events Events) { s.options.Events = events }
 
 // Close writes what is still in memory and ends the caches.
@@ -155,18 +166,7 @@ func (s *Service) Close(ctx context.Context) error {
 // Records tells for the record types of the module what a user is to a record.
 func (s *Service) Records() map[access.RecordType]access.Records {
 	return map[access.RecordType]access.Records{
-		access.Sessions: standings[Session]{s.db, &sessionTable},
-		access.APIKeys:  standings[APIKey]{s.db, &keyTable},
+		access.Sessions: records.Of(s.db, &sessionTable),
+		access.APIKeys:  records.Of(s.db, &keyTable),
 	}
-}
-
-// standings answers for the records of one table.
-type standings[T any] struct {
-	db    *store.DB
-	table *records.Table[T]
-}
-
-// Standings tells for each id that exists what the user is to the record.
-func (r standings[T]) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return r.table.Standings(ctx, r.db, userID, ids)
 }

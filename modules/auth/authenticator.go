@@ -3,12 +3,12 @@ package auth
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
 	"kontor/server/access"
 	"kontor/server/apierr"
+	"kontor/server/endpoint"
 	"kontor/store"
 )
 
@@ -38,7 +38,7 @@ func (s *Service) Known(token string) (*access.Caller, bool) {
 func (s *Service) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 	// A token that is known needs no second look at its signature, only its session has to be read. The middleware's
 	// own Filter would call the next handler of a chain; here is none.
-	v, ok := s.tokens.get(bearerToken(c))
+	v, ok := s.tokens.get(endpoint.BearerToken(c))
 	if !ok {
 		if err := s.verifyToken(c); err != nil {
 			return nil, err
@@ -56,7 +56,7 @@ func (s *Service) Session(ctx context.Context, caller *access.Caller) (*access.C
 
 // Expiry tells when a bearer token that was let in ends.
 func (s *Service) Expiry(c *fiber.Ctx) (store.Time, bool) {
-	v, ok := s.tokens.get(bearerToken(c))
+	v, ok := s.tokens.get(endpoint.BearerToken(c))
 	if !ok {
 		if err := s.verifyToken(c); err != nil {
 			return 0, false
@@ -94,13 +94,4 @@ func (s *Service) remembered(userID, sessionID string, now store.Time) (*access.
 		return nil, false
 	}
 	return known.caller, true
-}
-
-// bearerToken is the token of the Authorization header as the server reads it.
-func bearerToken(c *fiber.Ctx) string {
-	scheme, token, ok := strings.Cut(c.Get(fiber.HeaderAuthorization), " ")
-	if !ok || !strings.EqualFold(scheme, "Bearer") {
-		return ""
-	}
-	return strings.TrimSpace(token)
 }

@@ -166,8 +166,8 @@ func TestRecords_OwnersOnly(t *testing.T) {
 	}
 	sessions := w.auth.Records()[access.Sessions]
 	for user, want := range map[string]access.Permission{anna: access.Read | access.Delete, store.NewID(): access.None} {
-		got, err := sessions.Standings(ctx, user, []string{id, store.NewID()})
-		if err != nil || len(got) != 1 || got[id].Own != want {
+		got, err := sessions.Relations(ctx, user, []string{id, store.NewID()})
+		if err != nil || len(got) != 1 || got[id] != want {
 			t.Errorf("%s: got %v, %v", user, got, err)
 		}
 	}

@@ -44,8 +44,8 @@ const (
 	selectActiveSession = `
 		SELECT s.expires_at, u.status, COALESCE(r.role_id, '')
 		FROM sessions s
-		JOIN users u ON u.id = s.user_id
-		LEFT JOIN user_roles r ON r.user_id = s.user_id
+		JOIN people u ON u.id = s.user_id
+		LEFT JOIN held_roles r ON r.user_id = s.user_id
 		WHERE s.id = $1 AND s.user_id = $2 AND s.ended_at IS NULL AND u.status <> 'disabled'
 		ORDER BY r.role_id`
 
@@ -72,7 +72,7 @@ const (
 			s.id, s.user_id, s.device_id, s.created_at, s.last_used_at, s.expires_at, s.ended_at
 		FROM refresh_tokens t
 		JOIN sessions s ON s.id = t.session_id
-		JOIN users u ON u.id = s.user_id
+		JOIN people u ON u.id = s.user_id
 		WHERE t.token_hash = $1 AND s.ended_at IS NULL AND u.status <> 'disabled'`
 
 	countDevices = `
@@ -82,7 +82,7 @@ const (
 		INSERT INTO devices (user_id, device_id, first_use_at, last_use_at) VALUES ($1, $2, $3, $3)
 		ON CONFLICT (user_id, device_id) DO UPDATE SET last_use_at = excluded.last_use_at`
 
-	selectUser = `SELECT count(*) FROM users WHERE id = $1`
+	selectUser = `SELECT count(*) FROM people WHERE id = $1`
 )
 
 // selectActive reads an active session as its caller. A user who is pending acts as a registrant, whatever else he may

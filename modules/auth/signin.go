@@ -31,12 +31,12 @@ const (
 	// with its look-alikes: it belongs to a credential that collides with an older one.
 	selectAccountByKey = `
 		SELECT u.id, u.status, COALESCE(p.hash, '')
-		FROM users u
+		FROM people u
 		LEFT JOIN passwords p ON p.user_id = u.id
 		WHERE u.id = COALESCE(
-			(SELECT id FROM users WHERE id = $1),
-			(SELECT user_id FROM credentials WHERE value_key = $2 AND validated = TRUE),
-			(SELECT user_id FROM credentials WHERE value_key = $1 AND validated = TRUE))`
+			(SELECT id FROM people WHERE id = $1),
+			(SELECT user_id FROM user_credentials WHERE value_key = $2 AND validated = TRUE),
+			(SELECT user_id FROM user_credentials WHERE value_key = $1 AND validated = TRUE))`
 
 	upsertPassword = `
 		INSERT INTO passwords (user_id, hash, changed_at) VALUES ($1, $2, $3)
@@ -46,7 +46,7 @@ const (
 
 	updatePasswordHash = `UPDATE passwords SET hash = $2 WHERE user_id = $1 AND hash = $3`
 
-	updateLastLogin = `UPDATE users SET last_login_at = $2 WHERE id = $1`
+	selectPrinted = `SELECT printed FROM passwords WHERE user_id = $1`
 )
 
 // login is a value that somebody signs in with, in the forms under which it is looked up.
@@ -116,7 +116,7 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, e
 				return err
 			}
 		}
-		if _, err := tx.Exec(ctx, updateLastLogin, user.id, tx.Now()); err != nil {
+		if err := s.users.SetLastLogin(ctx, tx, user.id); err != nil {
 			return err
 		}
 		var session string
@@ -198,6 +198,15 @@ func (s *Service) verify(ctx context.Context, tried attempt, typed login, passwo
 func (s *Service) MarkPrinted(ctx context.Context, tx *store.Tx, userID string) error {
 	_, err := tx.Exec(ctx, updatePasswordPrinted, userID)
 	return err
+}
+
+// PasswordPrinted reports whether the password of a user is still the one that the first start printed.
+func (s *Service) PasswordPrinted(ctx context.Context, q store.Querier, userID string) (printed bool, err error) {
+	err = q.QueryRow(ctx, selectPrinted, userID).Scan(&printed)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return printed, err
 }
 
 // reportFailure reports a failed attempt to the audit trail. What was tried is named by its keyed hash only: a password

@@ -239,7 +239,7 @@ func (s *Service) renderLastMessage(ctx context.Context, c *Chat) {
 	}
 }
 
-// Standings answers permission checks: participants read a chat and write in it.
-func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return chatTable.Standings(ctx, s.db, userID, ids)
+// Relations answers permission checks: participants may read a chat and write in it.
+func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return chatTable.RelationsOf(ctx, s.db, userID, ids)
 }

@@ -156,7 +156,7 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Customer, error) 
 		}
 		return s.prepareUpdate(ctx, q, before, after)
 	}
-	change, err := records.Revise(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
+	change, err := records.UpdatePrepared(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
 	return change.after, err
 }
 
@@ -167,7 +167,7 @@ func (s *Service) Allow(ctx context.Context, q store.Querier, id string, wanted 
 	return err
 }
 
-// Standings answers permission checks. The creator of a customer may read, update and delete it.
-func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return table.Standings(ctx, s.db, userID, ids)
+// Relations answers permission checks. The creator of a customer may read, update and delete it.
+func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return table.RelationsOf(ctx, s.db, userID, ids)
 }

@@ -144,4 +144,3 @@ func (in UpdateInput) apply(before Customer, today types.Date) (Customer, error)
 	c.createdBy, c.verifiedAt = before.createdBy, before.verifiedAt
 	return c, problems.Err()
 }
-

@@ -138,7 +138,7 @@ func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (Customer, erro
 		}
 		return change, nil
 	}
-	change, err := records.Revise(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
+	change, err := records.UpdatePrepared(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
 	return change.after, err
 }
 
@@ -183,7 +183,7 @@ func (s *Service) Decide(ctx context.Context, in DecideInput) (Customer, error) 
 		}
 		return s.prepareVerification(before, c, "customers.kyc_decide", in.Reason), nil
 	}
-	change, err := records.Revise(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
+	change, err := records.UpdatePrepared(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
 	return change.after, err
 }
 

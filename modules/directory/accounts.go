@@ -144,18 +144,7 @@ func (s *Service) promote(ctx context.Context, tx *store.Tx, u *User) error {
 // Records answers permission checks for users and credentials.
 func (s *Service) Records() map[access.RecordType]access.Records {
 	return map[access.RecordType]access.Records{
-		access.Users: standings(func(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-			return accounts.Standings(ctx, s.db, userID, ids)
-		}),
-		access.Credentials: standings(func(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-			return held.Standings(ctx, s.db, userID, ids)
-		}),
+		access.Users:       records.Of(s.db, &accounts),
+		access.Credentials: records.Of(s.db, &held),
 	}
-}
-
-type standings func(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error)
-
-// Standings tells what the user is to each of the records.
-func (f standings) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return f(ctx, userID, ids)
 }

@@ -119,11 +119,11 @@ func TestStandings_TellWhatIsOnesOwn(t *testing.T) {
 	for recType, ids := range map[access.RecordType][]string{
 		access.Users: {m.id, other.id, missing}, access.Credentials: {m.credential, other.credential, missing},
 	} {
-		found, err := b.service.Records()[recType].Standings(t.Context(), m.id, ids)
+		found, err := b.service.Records()[recType].Relations(t.Context(), m.id, ids)
 		if err != nil || len(found) != 2 {
 			t.Fatalf("%s: got %v, %v", recType, found, err)
 		}
-		if !found[ids[0]].Own.Has(access.Read|access.Update) || found[ids[1]].Own != access.None {
+		if !found[ids[0]].Has(access.Read|access.Update) || found[ids[1]] != access.None {
 			t.Errorf("%s: got %v", recType, found)
 		}
 	}

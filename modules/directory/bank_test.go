@@ -32,6 +32,7 @@ type bank struct {
 	auth    *signIn
 	outbox  *outbox
 	service *directory.Service
+	policy  *access.Current
 	server  *server.Server
 	address string
 }
@@ -47,6 +48,8 @@ func newBankWith(t testing.TB, o directory.Options) *bank {
 		t.Fatal(err)
 	}
 	b := &bank{t: t, db: db, clock: clock, auth: &signIn{db: db, sessions: map[string]string{}, passwords: map[string]string{}, stale: map[string]bool{}}, outbox: &outbox{}}
+	b.policy = &access.Current{}
+	o.Policy = b.policy
 	b.service = directory.New(db, b.auth, b.outbox, texts, o)
 	b.seedRoles()
 	b.serve(texts)
@@ -84,7 +87,6 @@ func (b *bank) exec(f func(ctx context.Context, tx *store.Tx) error) {
 func (b *bank) serve(texts *locales.Bundle) {
 	b.t.Helper()
 	table := b.service.Endpoints()
-	policy := &access.Current{}
 	endpoints := map[string][]string{}
 	for _, row := range table {
 		for _, role := range row.Roles {
@@ -94,10 +96,11 @@ func (b *bank) serve(texts *locales.Bundle) {
 	// A role of the house: may change users and their roles.
 	endpoints[personnel] = []string{"PUT /v1/users/{id}/roles", "PATCH /v1/users/{id}", "GET /v1/users/{id}", "PUT /v1/users/{id}/password",
 		"GET /v1/users", "GET /v1/users/{id}/credentials"}
-	policy.Store(access.NewPolicy(access.PolicyData{Endpoints: endpoints, Types: map[string]map[string]access.Permission{
-		personnel: {"users": access.ReadAll | access.Update}}}))
-	b.server, b.address = servertest.Serve(b.t, server.Options{Endpoints: table, Auth: b.auth, Policy: policy, Texts: texts, Now: b.clock.Now,
-		Log: slog.New(slog.NewTextHandler(b.t.Output(), nil)), Replays: app.Replays{DB: b.db}, Stored: app.Stored})
+	b.policy.Store(access.NewPolicy(access.PolicyData{Endpoints: endpoints, Types: map[string]map[string]access.Permission{
+		personnel:      {"users": access.ReadAll | access.Update},
+		access.Advisor: {"customers": access.ReadAll}}}))
+	b.server, b.address = servertest.Serve(b.t, server.Options{Endpoints: table, Auth: b.auth, Policy: b.policy, Texts: texts, Now: b.clock.Now,
+		Log: slog.New(slog.NewTextHandler(b.t.Output(), nil)), Idempotency: app.Idempotency{DB: b.db}, Stored: app.Stored})
 }
 
 const personnel = "0193b000-0000-7000-8000-0000000000ff"

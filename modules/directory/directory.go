@@ -1,14 +1,23 @@
-// Package directory keeps the people who use Kontor: their accounts, the credentials by which they are known, the one-time
-// codes that prove a credential is theirs, and the roles they hold.
+// Package directory owns the people who use Kontor: users, their credentials, the one-time codes that validate credentials,
+// the roles that users hold, and the names under which others see them.
 //
-// Passwords, sessions and tokens belong to sign-in, the meaning of a role to access control; this package asks the one
-// through [Auth] and writes only the assignment of roles to users. What is sent goes through [Outbox], in the
-// transaction of the change.
+// Passwords, sessions and tokens belong to the module auth, the meaning of roles to rbac. This package calls auth through
+// [Auth] and sends messages through [Outbox], in the transaction of the change.
 //
-// A value that nobody has validated is a claim. It keeps others from registering the same value for as long as the first
-// code is valid, counted from the claim and not from later codes; after that the next who asks for the value takes it
-// over, and the account that consisted of nothing else is disabled. So nobody can hold a stranger's address by claiming
-// it, and whoever validated a value keeps it.
+// An unvalidated credential is a claim. It reserves the value while its first code is valid, counted from the claim and not
+// from later codes. After that the next user who asks for the value takes it over. A pending user without any other credential
+// is disabled then. So nobody can block a value that belongs to somebody else, and a validated value stays with its user.
+//
+// # Published views
+//
+// Other modules may name these views in their statements, but none of the tables:
+//
+//   - people: users by id, with display_name, status and language.
+//   - held_roles: one row for each role of a user.
+//   - user_credentials: credentials with their type, value, value_key (see [LoginKey]), and whether and since when they are
+//     validated and trusted.
+//
+// What a statement cannot join, they ask the functions of lookup.go.
 package directory
 
 import (
@@ -72,6 +81,8 @@ type Auth interface {
 	TrustNetwork(ctx context.Context, tx *store.Tx, userID string) error
 	// SetPassword stores a hash in place of the one before.
 	SetPassword(ctx context.Context, tx *store.Tx, userID, hash string) error
+	// PasswordPrinted reports whether the password of a user is still the one that the first start printed.
+	PasswordPrinted(ctx context.Context, q store.Querier, userID string) (bool, error)
 	// OpenSession starts a session that ends with its access token, which is valid for that many seconds.
 	OpenSession(ctx context.Context, tx *store.Tx, userID string) (token string, expiresIn int, err error)
 	// EndSessions ends all sessions of the user but one, which may be empty.

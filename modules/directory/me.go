@@ -23,8 +23,6 @@ func (m Me) ETag() string {
 	return m.User.ETag()
 }
 
-const countPrinted = `SELECT COUNT(*) FROM passwords WHERE user_id = $1 AND printed = TRUE`
-
 // me reads the caller's own user.
 func (s *Service) me(ctx context.Context, _ endpoint.None) (Me, error) {
 	userID := access.From(ctx).UserID
@@ -32,9 +30,9 @@ func (s *Service) me(ctx context.Context, _ endpoint.None) (Me, error) {
 	if err != nil {
 		return Me{}, err
 	}
-	var printed int
-	if err := s.db.QueryRow(ctx, countPrinted, userID).Scan(&printed); err != nil {
+	printed, err := s.auth.PasswordPrinted(ctx, s.db, userID)
+	if err != nil {
 		return Me{}, fmt.Errorf("read whether the password was printed: %w", err)
 	}
-	return Me{User: u, PasswordPrinted: printed > 0}, nil
+	return Me{User: u, PasswordPrinted: printed}, nil
 }

@@ -48,13 +48,15 @@ func (s *Service) People(ctx context.Context, ids []string) (map[string]endpoint
 		people[id] = shown
 	}
 	var missing []string
+	asked := map[string]bool{}
 	for _, id := range ids {
-		if _, twice := people[id]; twice || id == "" || id == store.NilID {
+		if asked[id] || id == "" || id == store.NilID {
 			continue
 		}
+		asked[id] = true
 		if p, ok := s.people.get(id); ok {
 			add(id, p)
-		} else if !slices.Contains(missing, id) {
+		} else {
 			missing = append(missing, id)
 		}
 	}

@@ -56,6 +56,10 @@ func (a *signIn) APIKey(_ context.Context, key string) (*access.Caller, error) {
 	return &access.Caller{KeyID: "key"}, nil
 }
 
+func (a *signIn) PasswordPrinted(context.Context, store.Querier, string) (bool, error) {
+	return false, nil
+}
+
 func (a *signIn) CheckPassword(problems *apierr.Fields, field, password string, personal ...string) {
 	switch {
 	case password == "":

@@ -71,12 +71,12 @@ const (
 	touchUser = `UPDATE users SET modified_at = $2, modified_by = $3, version = version + 1 WHERE id = $1`
 
 	selectRoleNames = `
-		SELECT ur.user_id, r.name FROM user_roles ur JOIN roles r ON r.id = ur.role_id
+		SELECT ur.user_id, r.name FROM user_roles ur JOIN role_names r ON r.id = ur.role_id
 		WHERE ur.user_id IN (%s) ORDER BY r.name_key`
 
 	selectRoleIDs = `SELECT role_id FROM user_roles WHERE user_id = $1`
 
-	selectRole = `SELECT id FROM roles WHERE id = $1 OR name_key = $2`
+	selectRole = `SELECT id FROM role_names WHERE id = $1 OR name_key = $2`
 
 	// The assignment of roles is the one thing of access control that users write.
 	insertUserRole = `

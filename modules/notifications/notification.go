@@ -161,7 +161,7 @@ func (s *Service) language(ctx context.Context, customerID string) (string, erro
 	return language, nil
 }
 
-// Standings answers permission checks: the recipient of a notification may read it.
-func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return table.Standings(ctx, s.db, userID, ids)
+// Relations answers permission checks: the recipient of a notification may read it.
+func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return table.RelationsOf(ctx, s.db, userID, ids)
 }

@@ -144,7 +144,7 @@ func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, e
 // weight returns how many bytes of its creator's quota the payer uses.
 func (p Payer) weight() int64 { return records.Weight(string(p.Metadata)) }
 
-// Standings answers permission checks. The creator of a payer may read, update and delete it.
-func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return table.Standings(ctx, s.db, userID, ids)
+// Relations answers permission checks. The creator of a payer may read, update and delete it.
+func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return table.RelationsOf(ctx, s.db, userID, ids)
 }

@@ -45,7 +45,7 @@ func TestCreate_ReturnsTheWholeRecord(t *testing.T) {
 	}
 	read := owner.Do("GET", "/v1/payers/"+got["id"].(string), nil).Expect(t, http.StatusOK)
 	if read.Body != answer.Body || read.Header.Get("ETag") == "" || read.Header.Get("ETag") != answer.Header.Get("ETag") {
-		t.Errorf("read as %s, made as %s", read.Body, answer.Body)
+		t.Errorf("read %s, created %s", read.Body, answer.Body)
 	}
 	bare := owner.Do("POST", "/v1/payers", map[string]any{"customer_id": customer, "company": "Bund"}).Expect(t, http.StatusCreated)
 	for _, want := range []string{`"email":null`, `"name":null`, `"country":null`, `"metadata":{}`} {

@@ -150,7 +150,7 @@ var profiles = &records.Table[string]{
 	Missing:   apierr.UserNotFound,
 }
 
-// Standings answers permission checks: everybody reads and changes his own profile.
-func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return profiles.Standings(ctx, s.db, userID, ids)
+// Relations answers permission checks: everybody reads and changes his own profile.
+func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return profiles.RelationsOf(ctx, s.db, userID, ids)
 }

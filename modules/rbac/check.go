@@ -136,7 +136,7 @@ func (s *Service) Decide(ctx context.Context, caller *access.Caller, checks []Ch
 			all = append(all, q.recID)
 		}
 	}
-	known := facts{caller: caller, standings: make([]map[string]access.Standing, len(byType))}
+	known := facts{caller: caller, relations: make([]map[string]access.Permission, len(byType))}
 	for _, t := range access.RecordTypes() {
 		ids := byType[t.Index()]
 		records := s.recordsOf(t)
@@ -144,8 +144,8 @@ func (s *Service) Decide(ctx context.Context, caller *access.Caller, checks []Ch
 			continue
 		}
 		var err error
-		if known.standings[t.Index()], err = records.Standings(ctx, caller.UserID, unique(ids)); err != nil {
-			return nil, fmt.Errorf("standings of %s: %w", t, err)
+		if known.relations[t.Index()], err = records.Relations(ctx, caller.UserID, unique(ids)); err != nil {
+			return nil, fmt.Errorf("relations to %s: %w", t, err)
 		}
 	}
 	var err error
@@ -168,7 +168,7 @@ func unique(ids []string) []string {
 // facts holds the relations and grants that decide the checks of one request.
 type facts struct {
 	caller    *access.Caller
-	standings []map[string]access.Standing // by record type
+	relations []map[string]access.Permission // by record type
 	grants    map[recordPermission]grantHolders
 }
 
@@ -189,11 +189,11 @@ func (k *facts) decide(q parsedCheck) Decision {
 		return denied
 	}
 	if q.recID != "" {
-		standing, exists := k.standings[q.recordType.Index()][q.recID]
+		allowed, exists := k.relations[q.recordType.Index()][q.recID]
 		if !exists {
 			return denied
 		}
-		if standing.Own.Has(q.permission) {
+		if allowed.Has(q.permission) {
 			return Decision{Allowed: true, Source: sourceOwner, SourceID: q.recID}
 		}
 		held := k.grants[recordPermission{q.recID, q.recordType.Name, q.permission}]

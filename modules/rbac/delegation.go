@@ -33,8 +33,8 @@ func (s *Service) ownPermissions(ctx context.Context, userID string, in GrantInp
 		return access.None, nil
 	}
 	t, _ := access.LookupType(in.RecType)
-	found, err := s.recordsOf(t).Standings(ctx, userID, []string{in.RecID})
-	return found[in.RecID].Own, err
+	found, err := s.recordsOf(t).Relations(ctx, userID, []string{in.RecID})
+	return found[in.RecID], err
 }
 
 // checkDelegation checks that a user may create a grant: users can only grant permissions that they hold, and not to

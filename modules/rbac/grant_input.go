@@ -94,4 +94,3 @@ func (in GrantInput) grant() Grant {
 		RecID: types.NilIfEmpty(in.RecID), Permissions: in.Permissions, Endpoint: types.NilIfEmpty(in.Endpoint),
 	}
 }
-

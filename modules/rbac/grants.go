@@ -123,7 +123,7 @@ func (s *Service) exists(ctx context.Context, t access.RecordType, id string) (b
 	if records == nil {
 		return false, nil
 	}
-	found, err := records.Standings(ctx, access.From(ctx).UserID, []string{id})
+	found, err := records.Relations(ctx, access.From(ctx).UserID, []string{id})
 	if err != nil {
 		return false, fmt.Errorf("look up %s %s: %w", t, id, err)
 	}

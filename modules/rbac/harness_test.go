@@ -39,13 +39,13 @@ type bank struct {
 // users knows which users exist.
 type users struct{ ids sync.Map }
 
-func (u *users) Standings(_ context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	found := map[string]access.Standing{}
+func (u *users) Relations(_ context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	found := map[string]access.Permission{}
 	for _, id := range ids {
 		if _, known := u.ids.Load(id); known {
-			found[id] = access.Standing{}
+			found[id] = access.None
 			if id == userID {
-				found[id] = access.Standing{Own: access.Read | access.Update}
+				found[id] = access.Read | access.Update
 			}
 		}
 	}
@@ -149,7 +149,7 @@ func (b *bank) listen() {
 	}
 	b.server, b.address = servertest.Serve(b.t, server.Options{
 		Endpoints: b.table(), Auth: b.sessions, Policy: b.policy, Texts: texts, Now: b.db.Clock().Now, Log: slog.New(slog.DiscardHandler),
-		Replays: app.Replays{DB: b.db}, Stored: app.Stored, RateLimits: true, PublicPerMinute: 1_000_000, PrivatePerMinute: 1_000_000,
+		Idempotency: app.Idempotency{DB: b.db}, Stored: app.Stored, RateLimits: true, PublicPerMinute: 1_000_000, PrivatePerMinute: 1_000_000,
 	})
 }
 

@@ -52,7 +52,7 @@ func (s *Service) sweepType(ctx context.Context, t access.RecordType) (removed i
 		if err != nil || len(ids) == 0 {
 			return removed, err
 		}
-		found, err := s.recordsOf(t).Standings(ctx, store.NilID, ids)
+		found, err := s.recordsOf(t).Relations(ctx, store.NilID, ids)
 		if err != nil {
 			return removed, err
 		}

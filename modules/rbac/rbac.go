@@ -19,6 +19,7 @@ import (
 	"context"
 	"log/slog"
 
+	"kontor/modules/kit/records"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/store"
@@ -70,9 +71,9 @@ func New(db *store.DB, o Options) *Service {
 func (s *Service) recordsOf(t access.RecordType) access.Records {
 	switch t {
 	case access.Roles:
-		return roleTable.Records(s.db)
+		return records.Of(s.db, roleTable)
 	case access.Grants:
-		return grantTable.Records(s.db)
+		return records.Of(s.db, grantTable)
 	}
 	return s.Records[t]
 }

@@ -144,7 +144,7 @@ func (s *Service) Roles(ctx context.Context, p list.Params) (list.Page[Role], er
 // UpdateRole changes the name and description of a role. It returns apierr.RoleNotFound, apierr.NoAccess, apierr.RoleBuiltIn
 // for a new name of a built-in role, apierr.RoleExists and apierr.PreconditionFailed.
 func (s *Service) UpdateRole(ctx context.Context, id string, in RoleInput) (Role, error) {
-	role, err := records.Change(ctx, s.db, roleTable, id, records.Changing[Role]{
+	role, err := records.Update(ctx, s.db, roleTable, id, records.Edit[Role]{
 		Action: "rbac.roles.update", Wanted: access.Update,
 		Apply: func(before Role, now store.Time) (Role, bool, error) {
 			role := before

@@ -33,7 +33,7 @@ func (s *Service) change(ctx context.Context, in OneInput, action string, f func
 func (s *Service) changeAs(ctx context.Context, id, action string, f func(t *Task, p *plan) error,
 	look func(ctx context.Context, q store.Querier) (Task, error)) (Task, error) {
 	var p plan
-	return records.Change(ctx, s.db, table, id, records.Changing[Task]{
+	return records.Update(ctx, s.db, table, id, records.Edit[Task]{
 		Action: action, Look: look,
 		Read: func(ctx context.Context, q store.Querier) (Task, error) { return whole(look(ctx, q)) },
 		Apply: func(before Task, now store.Time) (Task, bool, error) {

@@ -237,7 +237,7 @@ func (t Task) weight() int64 {
 	return records.Weight(t.Title, t.Description, string(t.Assignees), string(t.Metadata))
 }
 
-// Standings answers permission checks: the creator of a task reads, updates and deletes it, its assignees read it.
-func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return table.Standings(ctx, s.db, userID, ids)
+// Relations answers permission checks: the creator of a task reads, updates and deletes it, its assignees read it.
+func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return table.RelationsOf(ctx, s.db, userID, ids)
 }

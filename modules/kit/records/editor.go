@@ -24,7 +24,7 @@ type Editor[T endpoint.Tagged] struct {
 	Write func(ctx context.Context, tx *store.Tx, before, after T) error
 }
 
-// Update changes a record that the caller may update. It returns what [Change] returns, and apierr.QuotaExceeded.
+// Update changes a record that the caller may update. It returns what [Update] returns, and apierr.QuotaExceeded.
 func (e *Editor[T]) Update(ctx context.Context, db *store.DB, quota Quota, id, action string, apply func(before T) (T, error)) (T, error) {
 	return e.change(ctx, db, quota, id, action, access.Update, func(before T) (T, bool, error) {
 		after, err := apply(before)
@@ -32,7 +32,7 @@ func (e *Editor[T]) Update(ctx context.Context, db *store.DB, quota Quota, id, a
 	})
 }
 
-// Archive makes a record inactive that the caller may delete. An inactive record stays unchanged. It returns what [Change]
+// Archive makes a record inactive that the caller may delete. An inactive record stays unchanged. It returns what [Update]
 // returns.
 func (e *Editor[T]) Archive(ctx context.Context, db *store.DB, quota Quota, id, action string) error {
 	_, err := e.change(ctx, db, quota, id, action, access.Delete, func(record T) (T, bool, error) {
@@ -47,7 +47,7 @@ func (e *Editor[T]) Archive(ctx context.Context, db *store.DB, quota Quota, id, 
 func (e *Editor[T]) change(ctx context.Context, db *store.DB, quota Quota, id, action string, wanted access.Permission,
 	apply func(before T) (T, bool, error),
 ) (T, error) {
-	c := Changing[T]{
+	c := Edit[T]{
 		Action: action, Wanted: wanted,
 		Apply: func(before T, now store.Time) (T, bool, error) {
 			after, changed, err := apply(before)
@@ -63,13 +63,13 @@ func (e *Editor[T]) change(ctx context.Context, db *store.DB, quota Quota, id, a
 	if e.Proof != nil {
 		return e.changeInTx(ctx, db, id, c)
 	}
-	return Change(ctx, db, e.Table, id, c)
+	return Update(ctx, db, e.Table, id, c)
 }
 
-// changeInTx is [Change] for records of several tables: it reads their state for the audit entry within the transaction.
-func (e *Editor[T]) changeInTx(ctx context.Context, db *store.DB, id string, c Changing[T]) (after T, err error) {
+// changeInTx is [Update] for records of several tables: it reads their state for the audit entry within the transaction.
+func (e *Editor[T]) changeInTx(ctx context.Context, db *store.DB, id string, c Edit[T]) (after T, err error) {
 	err = db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := ForChange(ctx, tx, e.Table, id, c.Wanted)
+		before, err := GetForUpdate(ctx, tx, e.Table, id, c.Wanted)
 		if err != nil {
 			return err
 		}
