@@ -18,38 +18,38 @@ import (
 	"kontor/store/storetest"
 )
 
-// ears remember what people were told.
-type ears struct{ notices []event.Event }
+// recorder records events.
+type recorder struct{ events []event.Event }
 
-func (e *ears) Prerender(_ context.Context, n event.Event) event.Event { return n }
+func (r *recorder) Prerender(_ context.Context, n event.Event) event.Event { return n }
 
-func (e *ears) Notify(_ context.Context, _ *store.Tx, n event.Event) error {
-	e.notices = append(e.notices, n)
+func (r *recorder) Notify(_ context.Context, _ *store.Tx, n event.Event) error {
+	r.events = append(r.events, n)
 	return nil
 }
 
-// openDoor lets everybody do everything with every customer.
-type openDoor struct{}
+// allowAll allows everything with every customer.
+type allowAll struct{}
 
-func (openDoor) Allow(context.Context, store.Querier, string, access.Permission) error { return nil }
+func (allowAll) Allow(context.Context, store.Querier, string, access.Permission) error { return nil }
 
-type plain struct{}
+type keysAsTexts struct{}
 
-func (plain) Text(_, key string, _ map[string]any) string { return key }
+func (keysAsTexts) Text(_, key string, _ map[string]any) string { return key }
 
-// bank is the module on a database with a customer and some users.
-type bank struct {
+// fixture is the module on a database with a customer and some users.
+type fixture struct {
 	*tasks.Service
-	heard    *ears
+	recorded *recorder
 	customer string
 	users    []string
 }
 
-func newBank(t testing.TB, users int) bank {
+func newFixture(t testing.TB, users int) fixture {
 	t.Helper()
 	db := storetest.Open(t)
-	b := bank{heard: &ears{}, customer: store.NewID()}
-	b.Service = tasks.New(db, b.heard, openDoor{}, directory.New(db, nil, nil, nil, directory.Options{}), plain{})
+	b := fixture{recorded: &recorder{}, customer: store.NewID()}
+	b.Service = tasks.New(db, b.recorded, allowAll{}, directory.New(db, nil, nil, nil, directory.Options{}), keysAsTexts{})
 	err := db.InTx(t.Context(), func(tx *store.Tx) error {
 		for range users {
 			id := store.NewID()
@@ -75,7 +75,7 @@ func as(userID string) context.Context {
 	return access.With(context.Background(), access.Caller{UserID: userID}.WithPolicy(access.NewPolicy(access.PolicyData{})))
 }
 
-// validated runs the checks that a request would go through.
+// validated runs the validation of a request.
 func validated(in interface{ Validate(v *apierr.Fields) }) error {
 	var problems apierr.Fields
 	in.Validate(&problems)
@@ -89,10 +89,10 @@ type part struct {
 	done   bool
 }
 
-// Whoever is assigned, finishes, goes back or is taken away in whatever order: the weights are what adding up would
-// give, and the task is completed as soon as, and not before, all who are assigned are done.
-func TestProgress_IsWhatAddingUpWouldGive(t *testing.T) {
-	b := newBank(t, 6)
+// In any order of changes of the assignees, the weights equal those of the model. The task is completed as soon as all
+// assignees have completed their parts, and not before.
+func TestProgress_EqualsTheModel(t *testing.T) {
+	b := newFixture(t, 6)
 	creator := b.users[0]
 	rapid.Check(t, func(r *rapid.T) {
 		ok := func(err error) {
@@ -114,7 +114,7 @@ func TestProgress_IsWhatAddingUpWouldGive(t *testing.T) {
 			}
 			return rapid.SampledFrom(slices.Sorted(maps.Keys(model))).Draw(r, "who")
 		}
-		// At the end of the task everything is refused.
+		// A task that has ended rejects all changes.
 		over := func(err error) bool {
 			r.Helper()
 			if completed && !errors.Is(err, apierr.TaskInvalidTransition) {
@@ -152,7 +152,7 @@ func TestProgress_IsWhatAddingUpWouldGive(t *testing.T) {
 			"say done or not": func(r *rapid.T) {
 				userID := users(r)
 				done := !model[userID].done
-				_, err := b.SetPart(as(userID), tasks.PartInput{CustomerID: b.customer, ID: task.ID, AssigneeID: model[userID].id, TaskCompleted: &done})
+				_, err := b.SetAssigneeStatus(as(userID), tasks.AssigneeStatusInput{CustomerID: b.customer, ID: task.ID, AssigneeID: model[userID].id, TaskCompleted: &done})
 				if over(err) {
 					return
 				}
@@ -191,8 +191,8 @@ func TestProgress_IsWhatAddingUpWouldGive(t *testing.T) {
 	})
 }
 
-func TestNotices_GoToThoseWhomItConcerns(t *testing.T) {
-	b := newBank(t, 4)
+func TestEvents_GoToCreatorAndAssigneesExceptTheCaller(t *testing.T) {
+	b := newFixture(t, 4)
 	creator, one, two, late := b.users[0], b.users[1], b.users[2], b.users[3]
 	create := tasks.CreateInput{CustomerID: b.customer, Title: "Vertrag", Category: "sign",
 		Assignees: []tasks.AssigneeData{{UserID: one}, {UserID: two}, {UserID: creator}}}
@@ -205,11 +205,11 @@ func TestNotices_GoToThoseWhomItConcerns(t *testing.T) {
 	}
 	want := func(event event.Kind, recipients ...string) {
 		t.Helper()
-		if len(b.heard.notices) != 1 {
-			t.Fatalf("got %d notices, want one", len(b.heard.notices))
+		if len(b.recorded.events) != 1 {
+			t.Fatalf("got %d events, want one", len(b.recorded.events))
 		}
-		n := b.heard.notices[0]
-		b.heard.notices = nil
+		n := b.recorded.events[0]
+		b.recorded.events = nil
 		if n.Kind != event || !slices.Equal(n.Recipients, recipients) || n.RecordID != task.ID || n.Type != access.Tasks ||
 			n.CustomerID != b.customer || n.Args["Title"] != "Vertrag" {
 			t.Errorf("got %+v, want %s for %v", n, event, recipients)
@@ -233,15 +233,15 @@ func TestNotices_GoToThoseWhomItConcerns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, err := task.Assignees.Parts()
+	assignees, err := task.Assignees.List()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, a := range parts {
-		if i > 0 && len(b.heard.notices) > 0 {
-			t.Fatalf("a part that is done is no new state of the task, but %+v was told", b.heard.notices)
+	for i, a := range assignees {
+		if i > 0 && len(b.recorded.events) > 0 {
+			t.Fatalf("a completed part is no new status of the task, but got %+v", b.recorded.events)
 		}
-		if _, err := b.SetPart(as(a.UserID), tasks.PartInput{CustomerID: b.customer, ID: task.ID, AssigneeID: a.ID, TaskCompleted: &done}); err != nil {
+		if _, err := b.SetAssigneeStatus(as(a.UserID), tasks.AssigneeStatusInput{CustomerID: b.customer, ID: task.ID, AssigneeID: a.ID, TaskCompleted: &done}); err != nil {
 			t.Fatal(err)
 		}
 	}

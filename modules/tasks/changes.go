@@ -12,30 +12,31 @@ import (
 	"kontor/store"
 )
 
-// errUnchanged ends a change after which a task is as it was.
+// errUnchanged ends a change that leaves the task as it is.
 var errUnchanged = errors.New("nothing changes")
 
-// plan is what a change writes beside the task. It is made before the transaction, perhaps several times.
+// plan holds what a change writes beside the task. It is built before the transaction, and again if the task has changed
+// meanwhile.
 type plan struct {
-	now   store.Time
-	write []func(ctx context.Context, tx *store.Tx) error
-	tell  []event.Event
+	now    store.Time
+	write  []func(ctx context.Context, tx *store.Tx) error
+	events []event.Event
 }
 
-func (p *plan) later(f func(ctx context.Context, tx *store.Tx) error) { p.write = append(p.write, f) }
+func (p *plan) onWrite(f func(ctx context.Context, tx *store.Tx) error) { p.write = append(p.write, f) }
 
-// change reads a task that the caller may update, changes it and stores what has become of it.
+// change changes a task that the caller may update, and stores it.
 func (s *Service) change(ctx context.Context, in OneInput, action string, f func(t *Task, p *plan) error) (Task, error) {
 	return s.changeAs(ctx, in.ID, action, f, func(ctx context.Context, q store.Querier) (Task, error) { return read(ctx, q, in, access.Update) })
 }
 
-// changeAs is change with another way to find out whether the caller may change the task.
+// changeAs is change with another check of access.
 func (s *Service) changeAs(ctx context.Context, id, action string, f func(t *Task, p *plan) error,
 	look func(ctx context.Context, q store.Querier) (Task, error)) (Task, error) {
 	var p plan
 	return records.Update(ctx, s.db, table, id, records.Edit[Task]{
 		Action: action, Look: look,
-		Read: func(ctx context.Context, q store.Querier) (Task, error) { return whole(look(ctx, q)) },
+		Read: func(ctx context.Context, q store.Querier) (Task, error) { return decoded(look(ctx, q)) },
 		Apply: func(before Task, now store.Time) (Task, bool, error) {
 			p = plan{now: now}
 			t := before.clone()
@@ -58,7 +59,7 @@ func (s *Service) changeAs(ctx context.Context, id, action string, f func(t *Tas
 			if err := updateTask(ctx, tx, after, access.From(ctx).UserID); err != nil {
 				return err
 			}
-			for _, n := range p.tell {
+			for _, n := range p.events {
 				if err := s.notify.Notify(ctx, tx, n); err != nil {
 					return err
 				}
@@ -68,10 +69,10 @@ func (s *Service) changeAs(ctx context.Context, id, action string, f func(t *Tas
 	})
 }
 
-// whole takes apart what is stored as it is shown.
-func whole(t Task, err error) (Task, error) {
+// decoded returns the task with its assignees, logs and metadata decoded.
+func decoded(t Task, err error) (Task, error) {
 	if err == nil {
-		t.parts, err = t.Assignees.Parts()
+		t.assignees, err = t.Assignees.List()
 	}
 	if err == nil {
 		err = t.splitMetadata()
@@ -79,13 +80,14 @@ func whole(t Task, err error) (Task, error) {
 	return t, err
 }
 
-// clone gives a copy whose parts and logs can be changed without changing those of the original.
+// clone returns a copy with its own assignees and logs.
 func (t Task) clone() Task {
-	t.parts, t.logs = slices.Clone(t.parts), slices.Clone(t.logs)
+	t.assignees, t.logs = slices.Clone(t.assignees), slices.Clone(t.logs)
 	return t
 }
 
-// finish makes a changed task ready to be stored, which may complete it, and tells those whom a new state concerns.
+// finish prepares a changed task for storing. It completes the task when all assignees have, and adds the event of a new
+// status.
 func (s *Service) finish(ctx context.Context, before Task, t *Task, p *plan) error {
 	if t.open() && t.allDone() {
 		if err := t.moveTo(Completed, ""); err != nil {
@@ -98,45 +100,45 @@ func (s *Service) finish(ctx context.Context, before Task, t *Task, p *plan) err
 		return err
 	}
 	if t.Status != before.Status {
-		p.tell = append(p.tell, s.notice(ctx, event.TaskStatusChanged, *t, append([]string{t.CreatedBy}, t.users()...),
+		p.events = append(p.events, s.event(ctx, event.TaskStatusChanged, *t, append([]string{t.CreatedBy}, t.users()...),
 			map[string]any{"Title": t.Title, "From": string(before.Status), "To": string(t.Status)}))
 	}
 	return nil
 }
 
-// assigned is the notice for new assignees.
+// assigned returns the event for new assignees.
 func (s *Service) assigned(ctx context.Context, t Task, assignees []Assignee) event.Event {
 	users := make([]string, len(assignees))
 	for i, a := range assignees {
 		users[i] = a.UserID
 	}
-	return s.notice(ctx, event.TaskAssigned, t, users, map[string]any{"Title": t.Title, "Category": t.Category})
+	return s.event(ctx, event.TaskAssigned, t, users, map[string]any{"Title": t.Title, "Category": t.Category})
 }
 
-// notice words a notice for users. Who did it himself knows already.
-func (s *Service) notice(ctx context.Context, kind event.Kind, t Task, users []string, args map[string]any) event.Event {
+// event returns an event for users except the caller, who caused it.
+func (s *Service) event(ctx context.Context, kind event.Kind, t Task, users []string, args map[string]any) event.Event {
 	actor := access.From(ctx).UserID
 	users = slices.DeleteFunc(users, func(id string) bool { return id == actor })
 	return s.notify.Prerender(ctx, event.Event{Kind: kind, CustomerID: t.CustomerID, Type: access.Tasks, RecordID: t.ID, Recipients: users, Args: args})
 }
 
 func (t Task) users() []string {
-	users := make([]string, len(t.parts))
-	for i, a := range t.parts {
+	users := make([]string, len(t.assignees))
+	for i, a := range t.assignees {
 		users[i] = a.UserID
 	}
 	return users
 }
 
-// open holds until the task is at its end.
+// open reports whether the task has not ended.
 func (t Task) open() bool { return len(transitions[t.Status]) > 0 }
 
-// closed is the refusal to change a task at its end.
+// closed returns the error for a change of a task that has ended.
 func (t Task) closed() error {
 	return apierr.TaskInvalidTransition.Detail("allowed", append([]Status{}, transitions[t.Status]...))
 }
 
-// moveTo changes the state if it may follow.
+// moveTo sets the status if it may follow the present one.
 func (t *Task) moveTo(status Status, reason string) error {
 	if !slices.Contains(transitions[t.Status], status) {
 		return t.closed()
@@ -146,31 +148,31 @@ func (t *Task) moveTo(status Status, reason string) error {
 	return nil
 }
 
-// allDone holds for a task with assignees who have all done their parts.
+// allDone reports whether the task has assignees and all of them have completed their parts.
 func (t Task) allDone() bool {
-	for _, a := range t.parts {
-		if a.Status != PartCompleted {
+	for _, a := range t.assignees {
+		if a.Status != AssigneeCompleted {
 			return false
 		}
 	}
-	return len(t.parts) > 0
+	return len(t.assignees) > 0
 }
 
-// derive computes what follows from the parts.
+// derive computes the values that follow from the assignees and logs.
 func (t *Task) derive() (err error) {
-	t.Weight, t.PerformedWeight = t.given, 0
-	if len(t.parts) > 0 {
+	t.Weight, t.PerformedWeight = t.givenWeight, 0
+	if len(t.assignees) > 0 {
 		t.Weight = 0
 	}
-	for i := range t.parts {
-		a := &t.parts[i]
-		a.TaskCompleted, a.version = a.Status == PartCompleted, t.version
+	for i := range t.assignees {
+		a := &t.assignees[i]
+		a.TaskCompleted, a.version = a.Status == AssigneeCompleted, t.version
 		t.Weight += a.Weight
 		if a.TaskCompleted {
 			t.PerformedWeight += a.Weight
 		}
 	}
-	if t.Assignees, err = shown(t.parts); err != nil {
+	if t.Assignees, err = encodeAssignees(t.assignees); err != nil {
 		return err
 	}
 	return t.joinMetadata()
