@@ -12,11 +12,11 @@ import (
 	"kontor/store"
 )
 
-// Proofs declare how the audit trail knows what this module keeps.
+// Proofs returns how the audit trail digests the records of this module.
 func Proofs() []records.Proof { return []records.Proof{proof} }
 
-// proof covers what a user has chosen. The preferences that the API shows follow the language of the user where he has
-// chosen nothing; the choice itself is covered instead.
+// proof covers what a user has set. The preferences that the API shows depend on the language of the user, so the stored
+// preferences are covered instead.
 var proof = records.Proof{
 	Type: access.Profiles.Name, Read: readProfile,
 	From: "(SELECT user_id FROM profile_preferences UNION SELECT user_id FROM avatars) AS chosen", Key: "user_id",
@@ -24,11 +24,11 @@ var proof = records.Proof{
 }
 
 const (
-	selectChoice   = `SELECT theme, date_format, currency_display, number_format, version FROM profile_preferences WHERE user_id = $1`
-	selectPictures = `SELECT pixels, token, media_type, content FROM avatars WHERE user_id = $1 ORDER BY pixels DESC`
+	selectStoredPreferences = `SELECT theme, date_format, currency_display, number_format, version FROM profile_preferences WHERE user_id = $1`
+	selectPictures          = `SELECT pixels, token, media_type, content FROM avatars WHERE user_id = $1 ORDER BY pixels DESC`
 )
 
-// storedProfile is what the database keeps of a profile and the API does not show.
+// storedProfile holds the columns of a profile that the API does not show.
 type storedProfile struct {
 	Theme           *string         `json:"theme"`
 	DateFormat      *string         `json:"date_format"`
@@ -44,10 +44,10 @@ type storedPicture struct {
 	SHA256    string `json:"sha256"`
 }
 
-// readProfile reads what a user has chosen, who may have chosen nothing.
+// readProfile reads what a user has set, which may be nothing.
 func readProfile(ctx context.Context, q store.Querier, userID string) (store.Record, error) {
 	var s storedProfile
-	err := q.QueryRow(ctx, selectChoice, userID).Scan(&s.Theme, &s.DateFormat, &s.CurrencyDisplay, &s.NumberFormat, &s.Version)
+	err := q.QueryRow(ctx, selectStoredPreferences, userID).Scan(&s.Theme, &s.DateFormat, &s.CurrencyDisplay, &s.NumberFormat, &s.Version)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return store.Record{}, err
 	}

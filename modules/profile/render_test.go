@@ -60,24 +60,24 @@ func expectQuarters(t *testing.T, img image.Image, side int) {
 
 func far(a, b uint8) bool { return max(a, b)-min(a, b) > 12 }
 
-func TestAvatar_KeepsWhatShinesThrough(t *testing.T) {
+func TestAvatar_KeepsTransparency(t *testing.T) {
 	s := servertest.Start(t)
 	img := upright(40)
 	img.SetNRGBA(0, 0, color.NRGBA{})
 	for i, address := range addresses(t, upload(t, s.User(access.Customer), asPNG(t, img))) {
 		answer := s.Anonymous().Do("GET", address, nil).Expect(t, http.StatusOK)
-		shown, err := png.Decode(strings.NewReader(answer.Body))
+		picture, err := png.Decode(strings.NewReader(answer.Body))
 		if err != nil || !strings.HasSuffix(address, ".png") || answer.Header.Get("Content-Type") != "image/png" {
 			t.Fatalf("%s: %v", address, err)
 		}
-		expectQuarters(t, shown, []int{512, 128}[i])
-		if _, _, _, alpha := shown.At(0, 0).RGBA(); alpha > 0x1000 {
-			t.Errorf("nothing shines through: %x", alpha)
+		expectQuarters(t, picture, []int{512, 128}[i])
+		if _, _, _, alpha := picture.At(0, 0).RGBA(); alpha > 0x1000 {
+			t.Errorf("got alpha %x, want transparency", alpha)
 		}
 	}
 }
 
-func TestAvatar_TakesWhatCamerasAndProgramsWrite(t *testing.T) {
+func TestAvatar_AcceptsFilesOfCamerasAndPrograms(t *testing.T) {
 	s := servertest.Start(t)
 	user := s.User(access.Customer)
 	jpg, pic := asJPEG(t, upright(64)), asPNG(t, upright(64))
@@ -102,14 +102,14 @@ func TestAvatar_TakesWhatCamerasAndProgramsWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, address := range addresses(t, upload(t, user, file)) {
 				if answer := s.Anonymous().Do("GET", address, nil).Expect(t, http.StatusOK); strings.Contains(answer.Body, "script") {
-					t.Error("the upload itself is served")
+					t.Error("the uploaded file itself is served")
 				}
 			}
 		})
 	}
 }
 
-func FuzzDraw(f *testing.F) {
+func FuzzRender(f *testing.F) {
 	jpg := asJPEG(f, upright(8))
 	f.Add(withEXIF(jpg, exif(binary.BigEndian, 6)))
 	f.Add(withChunk(asPNG(f, upright(8)), "eXIf", exif(binary.LittleEndian, 3)))
@@ -117,9 +117,9 @@ func FuzzDraw(f *testing.F) {
 	f.Add(sample(f, "progressive.jpg"))
 	f.Add(sample(f, "interlaced.png"))
 	f.Add(append(jpg, "PK"...))
-	s := profile.NewForDrawing(10_000)
+	s := profile.NewForRendering(10_000)
 	f.Fuzz(func(t *testing.T, file []byte) {
-		pictures, err := s.Draw(file)
+		pictures, err := s.Render(file)
 		if err != nil {
 			if kind := apierr.Of(err).Kind; kind != apierr.InvalidFileType && kind != apierr.InvalidImage {
 				t.Fatalf("got %v", err)

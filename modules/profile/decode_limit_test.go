@@ -10,10 +10,10 @@ import (
 	"kontor/server/apierr"
 )
 
-func TestSlots_KeepAFloodOut(t *testing.T) {
+func TestDecodeLimit_RejectsAFlood(t *testing.T) {
 	const pixels = 1000
-	s := profile.NewForDrawing(pixels)
-	leave, err := s.Enter(t.Context(), pixels)
+	s := profile.NewForRendering(pixels)
+	release, err := s.Acquire(t.Context(), pixels)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,21 +22,21 @@ func TestSlots_KeepAFloodOut(t *testing.T) {
 	refused := make(chan error, 40)
 	for range cap(refused) {
 		wait.Go(func() {
-			_, err := s.Enter(patient, 1)
+			_, err := s.Acquire(patient, 1)
 			refused <- err
 		})
 	}
 	const queue = 16
 	for range cap(refused) - queue - (runtime.GOMAXPROCS(0) - 1) {
 		if err := <-refused; apierr.Of(err).Kind != apierr.Unavailable || apierr.Of(err).Retry == 0 {
-			t.Errorf("got %v, want to be told to come again", err)
+			t.Errorf("got %v, want apierr.Unavailable", err)
 		}
 	}
 	cancel() // those who wait give up
 	wait.Wait()
-	leave()
-	if leave, err = s.Enter(t.Context(), 5*pixels); err != nil {
+	release()
+	if release, err = s.Acquire(t.Context(), 5*pixels); err != nil {
 		t.Fatalf("after the flood: %v", err)
 	}
-	leave()
+	release()
 }

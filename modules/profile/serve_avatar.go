@@ -11,7 +11,7 @@ import (
 	"kontor/server/etag"
 )
 
-// avatarPath is where pictures are served; the name of the file follows.
+// avatarPath is the path of pictures; the name of the file follows.
 const avatarPath = "/v1/avatars/"
 
 // picture is one size of a user's picture.
@@ -22,21 +22,20 @@ type picture struct {
 	content   []byte
 }
 
-// extensions of the types that are served.
+// extensions are the file extensions by media type.
 var extensions = map[string]string{"image/jpeg": ".jpg", "image/png": ".png"}
 
-// file is the name under which the picture is served.
+// file returns the last part of the URL of the picture.
 func (p picture) file() string { return p.token + extensions[p.mediaType] }
 
-// avatarOf gives the addresses of a user's pictures, the large one first.
+// avatarOf returns the URLs of a user's pictures, the large one first.
 func avatarOf(pictures []picture) Avatar {
 	large, small := pictures[0], pictures[len(pictures)-1]
 	return Avatar{URL: avatarPath + large.file(), ThumbnailURL: avatarPath + small.file(), token: large.token}
 }
 
-// serve gives a picture to whoever knows its address. What is at an address never changes, so that it may be kept for
-// good; by the one who asked, because a picture that is removed should not live on in a cache for all. Opened as a page
-// it may do nothing.
+// serve serves a picture. The content of a URL never changes, so clients may cache it for good. Shared caches must not keep it:
+// it may be removed. A restrictive content security policy protects readers who open the URL as a page.
 func (s *Service) serve(ctx context.Context, r *endpoint.Request) error {
 	file := r.Params[0]
 	token := file

@@ -23,34 +23,34 @@ const (
 
 const jpegQuality = 88
 
-// draw makes the two pictures that are served out of a file. It returns apierr.InvalidFileType and apierr.InvalidImage,
-// and apierr.Unavailable when too many pictures are waiting.
-func (s *Service) draw(ctx context.Context, file []byte) ([]picture, error) {
+// render renders the pictures that are served from a file. It returns apierr.InvalidFileType and apierr.InvalidImage, and
+// apierr.Unavailable if too many pictures are waiting.
+func (s *Service) render(ctx context.Context, file []byte) ([]picture, error) {
 	f := formatOf(file)
 	if f == "" {
 		return nil, apierr.InvalidFileType
 	}
 	size, err := f.size(file)
 	if err != nil {
-		return nil, unusable(err, "profile.damaged")
+		return nil, invalidImage(err, "profile.damaged")
 	}
 	if size.X < 1 || size.Y < 1 || int64(size.X) > s.MaxPixels/int64(size.Y) {
-		return nil, unusable(nil, "profile.too_many_pixels", apierr.Args{"Max": s.MaxPixels})
+		return nil, invalidImage(nil, "profile.too_many_pixels", apierr.Args{"Max": s.MaxPixels})
 	}
-	outline := f.outline(file)
-	if !f.mayFollow(file[outline.end:]) {
-		return nil, unusable(nil, "profile.foreign_data")
+	found := f.structure(file)
+	if !f.allowedAfter(file[found.end:]) {
+		return nil, invalidImage(nil, "profile.foreign_data")
 	}
-	leave, err := s.slots.enter(ctx, access.From(ctx).UserID, int64(size.X)*int64(size.Y))
+	release, err := s.decodeLimit.acquire(ctx, access.From(ctx).UserID, int64(size.X)*int64(size.Y))
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
-	return s.drawInWorker(ctx, file, order{f, outline.orientation})
+	defer release()
+	return s.renderInWorker(ctx, file, workerRequest{f, found.orientation})
 }
 
-// drawAll decodes a file and draws the pictures, in a worker.
-func drawAll(file []byte, o order) ([]drawn, error) {
+// renderAll decodes a file and renders the pictures, in a worker process.
+func renderAll(file []byte, o workerRequest) ([]renderedPicture, error) {
 	square, err := o.Format.square(file)
 	if err != nil {
 		return nil, err
@@ -59,8 +59,8 @@ func drawAll(file []byte, o order) ([]drawn, error) {
 	return encodeAll(large, imaging.Resize(large, smallPixels, smallPixels, imaging.Lanczos))
 }
 
-// unusable says what is wrong with the file. The cause may be nil.
-func unusable(cause error, key string, args ...apierr.Args) error {
+// invalidImage returns the error for a file that cannot be used, with the key of its reason. The cause may be nil.
+func invalidImage(cause error, key string, args ...apierr.Args) error {
 	var problems apierr.Fields
 	problems.Add(fileMember, key, args...)
 	return &apierr.Error{Kind: apierr.InvalidImage, Fields: &problems, Cause: cause}
@@ -76,8 +76,8 @@ func (f format) size(file []byte) (image.Point, error) {
 	return image.Pt(config.Width, config.Height), err
 }
 
-// square decodes the picture and gives the square in its middle, as a plain bitmap: what is drawn from here on is no
-// longer of the client's making. Libraries have panicked over pictures before, which ends the worker.
+// square decodes the picture and returns the square in its middle as a plain bitmap, so that later steps do not depend on the
+// client's data. Decoders have panicked over pictures before, which ends the worker.
 func (f format) square(file []byte) (*image.RGBA, error) {
 	decode := jpeg.Decode
 	if f == pngFormat {
@@ -95,7 +95,7 @@ func (f format) square(file []byte) (*image.RGBA, error) {
 	return plain, nil
 }
 
-// turn makes a picture upright that was stored with an orientation of EXIF (CIPA DC-008, table 3).
+// turn returns a picture upright that was stored with an orientation of EXIF (CIPA DC-008, table 3).
 func turn(img *image.NRGBA, orientation int) *image.NRGBA {
 	switch orientation {
 	case 2:
@@ -107,7 +107,7 @@ func turn(img *image.NRGBA, orientation int) *image.NRGBA {
 	case 5:
 		return imaging.Transpose(img)
 	case 6:
-		return imaging.Rotate270(img) // against the clock
+		return imaging.Rotate270(img) // counter-clockwise
 	case 7:
 		return imaging.Transverse(img)
 	case 8:
@@ -116,17 +116,17 @@ func turn(img *image.NRGBA, orientation int) *image.NRGBA {
 	return img
 }
 
-// encodeAll encodes the pictures, as PNG where something shines through, else as JPEG.
-func encodeAll(pictures ...*image.NRGBA) ([]drawn, error) {
+// encodeAll encodes the pictures, as JPEG if they are opaque, and otherwise as PNG.
+func encodeAll(pictures ...*image.NRGBA) ([]renderedPicture, error) {
 	opaque := pictures[0].Opaque()
-	encoded := make([]drawn, 0, len(pictures))
+	encoded := make([]renderedPicture, 0, len(pictures))
 	for _, img := range pictures {
 		var b bytes.Buffer
-		p := drawn{Pixels: int64(img.Bounds().Dx()), MediaType: "image/png"}
+		p := renderedPicture{Pixels: int64(img.Bounds().Dx()), MediaType: "image/png"}
 		var err error
 		if opaque {
 			p.MediaType = "image/jpeg"
-			// Without transparency the two kinds of bitmap are the same; the encoder is quick with this one.
+			// Opaque bitmaps of both kinds are equal, and the encoder is faster with this one.
 			err = jpeg.Encode(&b, &image.RGBA{Pix: img.Pix, Stride: img.Stride, Rect: img.Rect}, &jpeg.Options{Quality: jpegQuality})
 		} else {
 			err = png.Encode(&b, img)
