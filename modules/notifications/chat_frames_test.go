@@ -65,6 +65,7 @@ func postMessage(t testing.TB, as *servertest.Client, chatID, text string) map[s
 func TestStream_CarriesTheMessageToTheOtherParticipantsOnly(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat, carla, stranger := s.User(access.Advisor), s.User(access.Customer), s.User(access.Advisor), s.User(access.Advisor)
+	anna.Do("PATCH", "/v1/users/"+anna.UserID, map[string]any{"display_name": "Anna Keller"}).Expect(t, http.StatusOK)
 	chatID := newChat(t, anna, beat, carla)
 	lines := map[*servertest.Client]*streamClient{}
 	for _, user := range []*servertest.Client{anna, beat, carla, stranger} {
@@ -83,6 +84,9 @@ func TestStream_CarriesTheMessageToTheOtherParticipantsOnly(t *testing.T) {
 		}
 		if len(got.People) != 1 || got.People[anna.UserID] == nil {
 			t.Fatalf("got people %v, want Anna alone", got.People)
+		}
+		if author := got.People[anna.UserID]; author["display_name"] != "Anna Keller" || author["staff"] != true {
+			t.Errorf("got author %v", author)
 		}
 		if _, shown := got.People[anna.UserID]["user_name"]; shown != staff {
 			t.Errorf("the reader is staff: %t; the user name is shown: %t", staff, shown)
@@ -177,5 +181,22 @@ func TestNotify_DoesNotStoreTheTextOfAMessage(t *testing.T) {
 	}
 	if got := count(t, s.DB, "notifications WHERE content LIKE '%secret%' OR content_low LIKE '%secret%' OR metadata LIKE '%secret%'"); got != 0 {
 		t.Errorf("%d notifications hold the text", got)
+	}
+}
+
+func TestPeople_AreTheRecipientsOfNotificationsAndDeliveries(t *testing.T) {
+	s := servertest.Start(t)
+	beat := s.User(access.Customer)
+	beat.Do("PATCH", "/v1/users/"+beat.UserID, map[string]any{"display_name": "Beat Muster"}).Expect(t, http.StatusOK)
+	id := notified(t, s, systemEvent(beat.UserID))[0]
+	for name, answer := range map[string]servertest.Response{
+		"list": beat.Do("GET", path, nil), "get": beat.Do("GET", path+"/"+id, nil), "deliveries": s.Admin().Do("GET", path+"/deliveries", nil),
+		"mark as read": beat.Do("PATCH", path+"/"+id+"/read", map[string]any{"read": true}),
+	} {
+		var got messageFrame
+		answer.Expect(t, http.StatusOK).Into(t, &got)
+		if len(got.People) != 1 || got.People[beat.UserID]["display_name"] != "Beat Muster" {
+			t.Errorf("%s: got %v, want Beat", name, got.People)
+		}
 	}
 }
