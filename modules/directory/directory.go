@@ -73,7 +73,7 @@ type Auth interface {
 	CheckPassword(problems *apierr.Fields, field, password string, personal ...string)
 	// HashPassword hashes a password for SetPassword. It takes long and waits in a bounded queue.
 	HashPassword(ctx context.Context, password string) (hash string, err error)
-	// VerifyPassword returns apierr.InvalidCredentials for a wrong password and apierr.CoolingOff after too many.
+	// VerifyPassword returns apierr.InvalidCredentials for a wrong password and apierr.LockedOut after too many.
 	VerifyPassword(ctx context.Context, userID, password string) error
 	// RequireFresh returns apierr.StaleSession when the caller's password was shown too long ago.
 	RequireFresh(ctx context.Context, q store.Querier) error

@@ -49,7 +49,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle:  endpoint.JSON(http.StatusOK, s.update)},
 		{Name: "users.password", Method: http.MethodPut, Path: "/v1/users/{id}/password",
 			Access: access.SignedIn, Roles: members, Summary: "Change a password; the other sessions of the user end.",
-			Faults: []apierr.Kind{apierr.UserNotFound, apierr.CoolingOff, apierr.PreconditionFailed, apierr.StaleSession},
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.LockedOut, apierr.PreconditionFailed, apierr.StaleSession},
 			Handle: endpoint.JSON(http.StatusOK, s.changePassword)},
 		{Name: "users.roles", Method: http.MethodPut, Path: "/v1/users/{id}/roles",
 			Access: access.On(access.Users, access.Update), Summary: "Give a user exactly these roles, by name or id.",

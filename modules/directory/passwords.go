@@ -11,7 +11,7 @@ import (
 )
 
 // changePassword sets a new password and ends the user's other sessions. He himself shows the old one; administrators
-// set that of others without. It returns apierr.UserNotFound, apierr.NoAccess and apierr.CoolingOff.
+// set that of others without. It returns apierr.UserNotFound, apierr.NoAccess and apierr.LockedOut.
 func (s *Service) changePassword(ctx context.Context, in passwordInput) (endpoint.Message, error) {
 	caller := access.From(ctx)
 	own := caller.UserID == in.UserID
