@@ -88,7 +88,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log, Policy: m.Policy})
 	m.Auth.SetUsers(m.Users)
 	m.Personas = personas.New(db, texts)
-	m.Customers = customers.New(db, m.Notifications, m.Personas)
+	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas)
 	m.Payers = payers.New(db, m.Customers, texts)
 	m.Tasks = tasks.New(db, m.Notifications, m.Customers, texts)
 	m.Chats = chats.New(db, inbox{m.Notifications}, texts)
@@ -101,7 +101,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Invoices = invoices.New(m.bills, texts)
 	m.Audit = audit.New(db, texts, o.Log)
 	m.gauges = newGauges(db)
-	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Sessions: m.Auth, Records: m.records(), Texts: texts, Log: o.Log})
+	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), Texts: texts, Log: o.Log})
 	m.Auth.SetScopes(keyScopes(m.Endpoints()))
 	return m, nil
 }

@@ -3,12 +3,12 @@ package auth
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
 	"kontor/server/access"
 	"kontor/server/apierr"
+	"kontor/server/endpoint"
 	"kontor/store"
 )
 
@@ -37,7 +37,7 @@ func (s *Service) Known(token string) (*access.Caller, bool) {
 func (s *Service) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 	// The signature of a cached token is not verified again. The Filter of the middleware cannot do this: it calls the next
 	// handler of a chain, and there is none.
-	v, ok := s.tokens.get(bearerToken(c))
+	v, ok := s.tokens.get(endpoint.BearerToken(c))
 	if !ok {
 		if err := s.verifyToken(c); err != nil {
 			return nil, err
@@ -56,7 +56,7 @@ func (s *Service) Session(ctx context.Context, caller *access.Caller) (*access.C
 
 // Expiry returns the time at which the verified bearer token of a request expires.
 func (s *Service) Expiry(c *fiber.Ctx) (store.Time, bool) {
-	v, ok := s.tokens.get(bearerToken(c))
+	v, ok := s.tokens.get(endpoint.BearerToken(c))
 	if !ok {
 		if err := s.verifyToken(c); err != nil {
 			return 0, false
@@ -96,13 +96,4 @@ func (s *Service) cachedCaller(userID, sessionID string, now store.Time) (*acces
 		return nil, false
 	}
 	return known.caller, true
-}
-
-// bearerToken returns the token of the Authorization header as the server reads it.
-func bearerToken(c *fiber.Ctx) string {
-	scheme, token, ok := strings.Cut(c.Get(fiber.HeaderAuthorization), " ")
-	if !ok || !strings.EqualFold(scheme, "Bearer") {
-		return ""
-	}
-	return strings.TrimSpace(token)
 }

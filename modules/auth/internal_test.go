@@ -13,6 +13,7 @@ import (
 
 	"kontor/server/access"
 	"kontor/server/apierr"
+	"kontor/server/endpoint"
 	"kontor/store"
 	"kontor/store/storetest"
 )
@@ -114,7 +115,7 @@ func FuzzBearer(f *testing.F) {
 		c := app.AcquireCtx(&fasthttp.RequestCtx{})
 		defer app.ReleaseCtx(c)
 		c.Request().Header.Set(fiber.HeaderAuthorization, "Bearer "+token)
-		if bearerToken(c) == good {
+		if endpoint.BearerToken(c) == good {
 			return
 		}
 		if err := s.verifyToken(c); apierr.Of(err).Kind != apierr.Unauthorized {

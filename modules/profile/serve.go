@@ -8,6 +8,7 @@ import (
 
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
+	"kontor/server/etag"
 )
 
 // avatarPath is where pictures are served; the name of the file follows.
@@ -44,7 +45,7 @@ func (s *Service) serve(ctx context.Context, r *endpoint.Request) error {
 			token = file[:cut]
 		}
 	}
-	known := endpoint.NoneMatch(string(r.Fiber.Request().Header.Peek(fiber.HeaderIfNoneMatch)), token)
+	known := etag.NoneMatch(string(r.Fiber.Request().Header.Peek(fiber.HeaderIfNoneMatch)), token)
 	read := selectPicture
 	if known {
 		read = selectMedia

@@ -9,8 +9,8 @@ import (
 	"kontor/server/endpoint"
 )
 
-// failedSignIns are the errors that a wrong secret is answered with, with the action that the audit trail names.
-// Handlers that know more about it report it themselves.
+// failedSignIns maps the errors for wrong secrets to the action of the audit trail. Handlers that know more about a failure
+// report it themselves.
 var failedSignIns = map[string]string{
 	apierr.InvalidRefresh.Code:      "auth.refresh_refused",
 	apierr.InvalidOTP.Code:          "users.otp_refused",
@@ -18,9 +18,8 @@ var failedSignIns = map[string]string{
 	apierr.OTPAttemptsExceeded.Code: "users.otp_refused",
 }
 
-// observe hands over what the request means for the security of the service: what the handler reported, what the row says
-// of a success, and refusals.
-func (s *Server) observe(r *call, status int) {
+// reportEvents reports the security events of a request: those of the handler, that of the row for a success, and rejections.
+func (s *Server) reportEvents(r *call, status int) {
 	if s.Observe == nil || r.row == nil {
 		return
 	}
@@ -33,7 +32,7 @@ func (s *Server) observe(r *call, status int) {
 		if r.row.Reports.Action != "" {
 			s.report(r, r.row.Reports)
 		}
-	case len(reported) > 0: // the handler knew better
+	case len(reported) > 0: // the handler reported the cause
 	case failedSignIns[r.refused] != "":
 		s.report(r, endpoint.Event{Kind: endpoint.FailedSignIn, Action: failedSignIns[r.refused]})
 	case status == http.StatusForbidden:
@@ -45,9 +44,9 @@ func (s *Server) observe(r *call, status int) {
 	}
 }
 
-// report completes an event with who, where and what, and hands it over.
+// report completes an event with time, actor, origin and record, and passes it on.
 func (s *Server) report(r *call, e endpoint.Event) {
-	e.At, e.RequestID, e.Endpoint = r.Context.Now, r.RequestID, r.row.key
+	e.At, e.RequestID, e.Endpoint = r.Now, r.RequestID, r.row.key
 	e.Network, e.Session = endpoint.AuditNetwork(r.Address), r.Caller.SessionID
 	if e.Actor = r.Caller.UserID; e.Actor == "" {
 		e.Actor = r.Caller.KeyID
@@ -56,7 +55,7 @@ func (s *Server) report(r *call, e endpoint.Event) {
 		e.RecType = t.Name
 	}
 	if e.RecID == "" && len(r.params) > 0 {
-		if id, err := uuid.Parse(r.params[len(r.params)-1]); err == nil { // anything else is what the client made up
+		if id, err := uuid.Parse(r.params[len(r.params)-1]); err == nil { // other values may be anything that a client sent
 			e.RecID = id.String()
 		}
 	}

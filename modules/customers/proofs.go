@@ -8,30 +8,30 @@ import (
 	"kontor/store"
 )
 
-// Proofs declare how the audit trail knows what this module keeps. Not covered: who updated a customer last, which the
-// entry of the update names, and when somebody was told that a document expires.
+// Proofs declares how the audit trail reads the records of this module. Not covered are the columns updated_by of customers,
+// because the audit entry of the update names the actor, and warned_at of documents.
 func Proofs() []records.Proof {
 	customers := table.Proof()
 	customers.Read = readCustomer
 	return []records.Proof{customers, documentProof, changeProof}
 }
 
-// audited is a customer as the audit trail knows it, with what the API does not show. Every entry is made of it, so that
-// a change begins with the state that the one before it left.
-func audited(c Customer) store.Record { return auditedWith(c, c.derive()) }
+// audited returns the record that audit entries digest: the customer, and the columns that the API does not show. All
+// entries use it, so that each change begins with the state that the previous one left.
+func audited(c Customer) store.Record { return auditedWith(c, c.searchKeys()) }
 
-// auditedWith is audited for a customer whose derived columns are known.
-func auditedWith(c Customer, d derived) store.Record {
+// auditedWith is audited for a customer whose search keys are already computed.
+func auditedWith(c Customer, k searchKeys) store.Record {
 	return store.Record{Answer: c, Stored: storedCustomer{c.verifiedAt, c.createdBy, c.version,
-		d.firstName, d.lastName, d.email, d.city, d.language}}
+		k.firstName, k.lastName, k.email, k.city, k.language}}
 }
 
-// storedCustomer is what the database keeps of a customer and the API does not show.
+// storedCustomer holds the columns of a customer that the API does not show.
 type storedCustomer struct {
 	VerifiedAt *store.Time `json:"verified_at"`
 	CreatedBy  string      `json:"created_by"`
 	Version    int64       `json:"version"`
-	// Derived from what the API shows: searches and the comparison of persons read these.
+	// Derived from the members that the API shows; searches and the comparison of persons read these.
 	FirstName string `json:"first_name_key"`
 	LastName  string `json:"last_name_key"`
 	Email     string `json:"email_key"`
@@ -39,20 +39,21 @@ type storedCustomer struct {
 	Language  string `json:"language"`
 }
 
-const selectDerived = `SELECT first_name_key, last_name_key, email_key, city_key, language FROM customers WHERE id = $1`
+const selectSearchKeys = `SELECT first_name_key, last_name_key, email_key, city_key, language FROM customers WHERE id = $1`
 
-// readCustomer reads a customer with the derived columns as they are stored, not as they should be.
+// readCustomer reads a customer with its search keys as they are stored. It does not compute them, so that a check finds
+// wrong ones.
 func readCustomer(ctx context.Context, q store.Querier, id string) (store.Record, error) {
 	c, err := table.Scan(q.QueryRow(ctx, `SELECT `+columns+` FROM customers WHERE id = $1`, id))
 	if err != nil {
 		return store.Record{}, err
 	}
 	s := storedCustomer{VerifiedAt: c.verifiedAt, CreatedBy: c.createdBy, Version: c.version}
-	err = q.QueryRow(ctx, selectDerived, id).Scan(&s.FirstName, &s.LastName, &s.Email, &s.City, &s.Language)
+	err = q.QueryRow(ctx, selectSearchKeys, id).Scan(&s.FirstName, &s.LastName, &s.Email, &s.City, &s.Language)
 	return store.Record{Answer: c, Stored: s}, err
 }
 
-// documentProof covers documents. Their number is proven by its keyed hash, so that nothing has to be decrypted.
+// documentProof covers documents. A keyed hash proves their numbers, so that a check decrypts nothing.
 var documentProof = records.Proof{
 	Type: "kyc_documents", From: "kyc_documents", Key: "id", Read: readDocument, Outside: map[string]string{"number": `""`, "expired": "false"},
 }
@@ -66,7 +67,7 @@ const selectDocumentID = `
 	SELECT id FROM kyc_documents
 	WHERE customer_id = $1 AND type = $2 AND number_key = $3 AND country_key = $4`
 
-// storedDocument is what the database keeps of a document and the API does not show.
+// storedDocument holds the columns of a document that the API does not show.
 type storedDocument struct {
 	CustomerID string     `json:"customer_id"`
 	NumberKey  string     `json:"number_key"`
@@ -85,7 +86,7 @@ func readDocument(ctx context.Context, q store.Querier, id string) (store.Record
 	return store.Record{Answer: d, Stored: s}, err
 }
 
-// auditDocument leaves the entry of a document that was handed in, which may have been known before.
+// auditDocument writes the audit entry of a submitted document. The document may have existed before.
 func auditDocument(ctx context.Context, tx *store.Tx, d sealedDocument) error {
 	var id string
 	if err := tx.QueryRow(ctx, selectDocumentID, d.customerID, string(d.kind), d.numberKey, d.countryKey).Scan(&id); err != nil {
@@ -94,7 +95,7 @@ func auditDocument(ctx context.Context, tx *store.Tx, d sealedDocument) error {
 	return documentProof.Audit(ctx, tx, "customers.kyc_document", id, nil)
 }
 
-// changeProof covers the history of the verification.
+// changeProof covers the KYC history.
 var changeProof = records.Proof{Type: "kyc_changes", From: "kyc_changes", Key: "id", Read: readChange}
 
 const selectChange = `

@@ -10,21 +10,21 @@ import (
 	"kontor/store"
 )
 
-// Proofs declare how the audit trail knows what this module keeps: roles, grants with the permissions they stand for, and
-// rate-limit rules. Not covered: the tables of endpoints and record types, which follow from the program.
+// Proofs declares how the audit trail reads the records of this module: roles, grants with their permissions, and rate-limit
+// rules. Endpoints and record types are not covered, because the program defines them.
 func Proofs() []records.Proof { return []records.Proof{roleProof, grantProof, limitProof} }
 
 var roleProof = records.Proof{Type: access.Roles.Name, From: "roles", Key: "id", Read: readRole}
 
 const selectNameKey = `SELECT name_key FROM roles WHERE id = $1`
 
-// storedRole is what the database keeps of a role and the API does not show.
+// storedRole holds the columns of a role that the API does not show.
 type storedRole struct {
 	Version int64  `json:"version"`
 	NameKey string `json:"name_key"`
 }
 
-// auditedRole is a role as the audit trail knows it.
+// auditedRole returns the record that audit entries of a role digest.
 func auditedRole(r Role) store.Record {
 	return store.Record{Answer: r, Stored: storedRole{r.version, types.Fold(r.Name)}}
 }
@@ -39,7 +39,7 @@ func readRole(ctx context.Context, q store.Querier, id string) (store.Record, er
 	return store.Record{Answer: r, Stored: s}, err
 }
 
-// grantProof covers a grant and the rows that are in force by it. A row in force that no grant accounts for is a stray.
+// grantProof covers a grant and its rows in the tables of permissions. A row there that belongs to no grant is a stray.
 var grantProof = records.Proof{
 	Type: access.Grants.Name, From: "grant_records", Key: "id", Read: readGrant,
 	Strays: `
@@ -59,7 +59,8 @@ const (
 	selectEndpointKindOf = `SELECT endpoint, principal_kind FROM endpoint_grants WHERE id = $1 AND principal_id = $2`
 )
 
-// auditedGrant is a grant as the audit trail knows it: with what is in force by it.
+// auditedGrant returns the record that audit entries of a grant digest: the grant, and its permissions or endpoint with the
+// kind of the principal.
 func auditedGrant(g Grant) store.Record {
 	kind, _ := g.principal()
 	inForce := map[string]string{}
@@ -86,7 +87,7 @@ func readGrant(ctx context.Context, q store.Querier, id string) (store.Record, e
 	err = each(ctx, q, func(rows *store.Rows) error {
 		var what, kind string
 		err := rows.Scan(&what, &kind)
-		if g.RecType == nil || slices.Contains(g.Permissions, what) { // the others are of another grant
+		if g.RecType == nil || slices.Contains(g.Permissions, what) { // the other permissions belong to another grant
 			inForce[what] = kind
 		}
 		return err
@@ -96,7 +97,7 @@ func readGrant(ctx context.Context, q store.Querier, id string) (store.Record, e
 
 var limitProof = records.Proof{Type: access.RateLimits.Name, From: "rate_limit_rules", Key: "endpoint", Read: readLimit}
 
-// auditedLimit is a rule as the audit trail knows it.
+// auditedLimit returns the record that audit entries of a rule digest.
 func auditedLimit(r RateLimit) store.Record {
 	return store.Record{Answer: r, Stored: map[string]int64{"version": r.version}}
 }
@@ -106,7 +107,7 @@ func readLimit(ctx context.Context, q store.Querier, key string) (store.Record, 
 	return auditedLimit(r), err
 }
 
-// auditSeed leaves the entry of something that a database gets the first time it sees it.
+// auditSeed writes the audit entry of an initial role, grant or rule.
 func auditSeed(tx *store.Tx, recType, id string, after store.Record) {
 	tx.Audit(store.AuditEntry{Actor: store.NilID, Action: "rbac.seed", RecType: recType, RecID: id, After: after})
 }

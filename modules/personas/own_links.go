@@ -9,7 +9,8 @@ import (
 	"kontor/server/access"
 )
 
-// OwnLink is a link to the caller with the names that the persona has, so that they know what they accept.
+// OwnLink is a link to the caller, with the names and date of birth of the persona. Callers need them to decide whether to
+// accept the link.
 type OwnLink struct {
 	UserLink
 	FirstName   string     `json:"first_name"`
@@ -17,8 +18,8 @@ type OwnLink struct {
 	DateOfBirth types.Date `json:"date_of_birth" nullable:"false"`
 }
 
-// Mine lists the links between personas and the caller, pending ones among them.
-func (s *Service) Mine(ctx context.Context, in ListInput) (list.Page[OwnLink], error) {
+// OwnLinks returns the caller's links to personas, including pending ones.
+func (s *Service) OwnLinks(ctx context.Context, in ListInput) (list.Page[OwnLink], error) {
 	return ownLinkList.Page(ctx, s.db, in.Query, list.Where{SQL: "persona_users.user_id = $1", Args: []any{access.From(ctx).UserID}})
 }
 

@@ -52,17 +52,17 @@ func (c *from) SetDeadline(time.Time) error { return nil }
 func (c *from) Close() error                { c.closed = true; return nil }
 func loopback(a netip.Addr) bool            { return a.IsLoopback() }
 func newFeed(next ...any) *feed             { return &feed{next: next, closed: make(chan struct{})} }
-func quietGate(l net.Listener, max int) *gate {
-	return newGate(l, max, loopback, []byte("busy"), slog.New(slog.DiscardHandler))
+func newQuietLimiter(l net.Listener, max int) *connectionLimiter {
+	return newConnectionLimiter(l, max, loopback, []byte("busy"), slog.New(slog.DiscardHandler))
 }
 
-func TestGate_OutlivesFailedAccepts(t *testing.T) {
+func TestConnectionLimiter_SurvivesFailedAccepts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var failures []any
 		for _, no := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED, syscall.ENOBUFS, syscall.EPERM, syscall.EMFILE, syscall.EMFILE, syscall.EMFILE, syscall.EMFILE, syscall.EMFILE} {
 			failures = append(failures, &net.OpError{Op: "accept", Err: no})
 		}
-		g := quietGate(newFeed(append(failures, &from{address: "192.0.2.1"})...), 10)
+		g := newQuietLimiter(newFeed(append(failures, &from{address: "192.0.2.1"})...), 10)
 		began := time.Now()
 		if _, err := g.Accept(); err != nil {
 			t.Fatalf("a failed accept ended the listener: %v", err)
@@ -82,13 +82,13 @@ func TestGate_OutlivesFailedAccepts(t *testing.T) {
 	})
 }
 
-func TestGate_CloseEndsAPause(t *testing.T) {
+func TestConnectionLimiter_CloseEndsAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failing := newFeed()
 		for range 1000 {
 			failing.next = append(failing.next, &net.OpError{Op: "accept", Err: syscall.EMFILE})
 		}
-		g := quietGate(failing, 10)
+		g := newQuietLimiter(failing, 10)
 		ended := make(chan error)
 		go func() { _, err := g.Accept(); ended <- err }()
 		time.Sleep(time.Minute)
@@ -101,7 +101,7 @@ func TestGate_CloseEndsAPause(t *testing.T) {
 	})
 }
 
-func TestGate_Shares(t *testing.T) {
+func TestConnectionLimiter_LimitsEachNetwork(t *testing.T) {
 	const limit = 100
 	var feedIn []any
 	count := map[string]int{}
@@ -111,7 +111,7 @@ func TestGate_Shares(t *testing.T) {
 		}
 	}
 	all := append([]any(nil), feedIn...)
-	g := quietGate(newFeed(append(feedIn, &from{address: "203.0.113.7"})...), limit)
+	g := newQuietLimiter(newFeed(append(feedIn, &from{address: "203.0.113.7"})...), limit)
 	var open []net.Conn
 	for {
 		connection, err := g.Accept()
@@ -153,12 +153,12 @@ func TestGate_Shares(t *testing.T) {
 	}
 }
 
-func TestGate_SurplusReadsItsAnswer(t *testing.T) {
+func TestConnectionLimiter_SurplusClientsReadTheAnswer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := newGate(listener, 1, loopback, refusalOf("{}"), slog.New(slog.DiscardHandler))
+	g := newConnectionLimiter(listener, 1, loopback, overloadedWith("{}"), slog.New(slog.DiscardHandler))
 	defer g.Close()
 	accepted := make(chan net.Conn, 3)
 	go func() {

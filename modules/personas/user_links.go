@@ -13,12 +13,12 @@ import (
 	"kontor/store"
 )
 
-// UserLink says that a persona is the identity of a user.
+// UserLink links a user to the persona that is their identity.
 type UserLink struct {
 	ID        string     `json:"id"`
 	PersonaID string     `json:"persona_id"`
 	UserID    string     `json:"user_id"`
-	Status    LinkStatus `json:"status" enum:"pending,active" doc:"A pending link gives no rights; the user accepts it."`
+	Status    LinkStatus `json:"status" enum:"pending,active" doc:"A pending link has no effect until the user accepts it."`
 	CreatedAt store.Time `json:"created_at"`
 	CreatedBy string     `json:"created_by"`
 
@@ -26,7 +26,7 @@ type UserLink struct {
 	version    int64
 }
 
-// LinkStatus says whether a link counts.
+// LinkStatus is the state of a link.
 type LinkStatus string
 
 // The states of a link.
@@ -35,7 +35,7 @@ const (
 	LinkActive  LinkStatus = "active"
 )
 
-// statusOf is the state of a link by the time at which it was accepted.
+// statusOf returns the state of a link with a time of acceptance.
 func statusOf(acceptedAt *store.Time) LinkStatus {
 	if acceptedAt == nil {
 		return LinkPending
@@ -43,21 +43,27 @@ func statusOf(acceptedAt *store.Time) LinkStatus {
 	return LinkActive
 }
 
-// ETag is the version of the record.
+// ETag returns the version of the record.
 func (l UserLink) ETag() string { return endpoint.VersionTag(l.version) }
 
-// OfPersonaInput are the parameters of a list that belongs to a persona.
+// EachUser names the linked user and the creator.
+func (l UserLink) EachUser(add func(id string)) {
+	add(l.UserID)
+	add(l.CreatedBy)
+}
+
+// OfPersonaInput contains the parameters of a list that belongs to a persona.
 type OfPersonaInput struct {
 	ID    string      `path:"persona_id"`
 	Query list.Params `query:"*"`
 }
 
-// ofPersona is the condition of the lists that belong to a persona.
+// ofPersona returns the condition of the list.
 func (in OfPersonaInput) ofPersona() list.Where {
 	return list.Where{SQL: "persona_id = $1", Args: []any{in.ID}}
 }
 
-// AddUserInput names the user whose identity a persona is.
+// AddUserInput is the user to link to a persona.
 type AddUserInput struct {
 	ID     string `path:"persona_id"`
 	UserID string `json:"user_id"`
@@ -74,13 +80,13 @@ func requiredID(v *apierr.Fields, field, text string) string {
 	return validate.Parsed(v, field, text, types.ParseID)
 }
 
-// RemoveUserInput names one link between a persona and a user.
-type RemoveUserInput struct {
+// UserLinkInput identifies the link between a persona and a user.
+type UserLinkInput struct {
 	ID     string `path:"persona_id"`
 	UserID string `path:"user_id"`
 }
 
-// Users lists the users of a persona for whoever may read it.
+// Users returns the links of a persona to users, for callers who may read the persona.
 func (s *Service) Users(ctx context.Context, in OfPersonaInput) (list.Page[UserLink], error) {
 	if _, err := table.Get(ctx, s.db, in.ID, access.Read); err != nil {
 		return list.Page[UserLink]{}, err
@@ -88,9 +94,9 @@ func (s *Service) Users(ctx context.Context, in OfPersonaInput) (list.Page[UserL
 	return userLinkList.Page(ctx, s.db, in.Query, in.ofPersona())
 }
 
-// AddUser makes a persona the identity of a user, who may read it from then on. Entered by others than staff or the user,
-// the link is pending until the user accepts it. It returns apierr.PersonaUserExists for a user who is linked already and
-// apierr.UserNotFound for one who does not exist.
+// AddUser links a user to a persona. The link is pending until the user accepts it, unless staff or the user create it.
+// Users of active links may read the persona. AddUser returns apierr.PersonaUserExists for a linked user and
+// apierr.UserNotFound for an unknown one.
 func (s *Service) AddUser(ctx context.Context, in AddUserInput) (UserLink, error) {
 	caller := access.From(ctx)
 	l := UserLink{ID: store.NewID(), PersonaID: in.ID, UserID: in.UserID, CreatedBy: caller.UserID, CreatedAt: s.db.Now(), version: 1}
@@ -111,16 +117,15 @@ func (s *Service) AddUser(ctx context.Context, in AddUserInput) (UserLink, error
 	switch {
 	case errors.Is(err, store.ErrDuplicate):
 		return l, apierr.PersonaUserExists.Wrap(err)
-	case errors.Is(err, store.ErrMissingReference): // the persona was just read
+	case errors.Is(err, store.ErrMissingReference): // of the user: the persona exists
 		return l, apierr.UserNotFound.Wrap(err)
 	}
 	return l, err
 }
 
-// AcceptUser confirms a pending link: the user says that the persona is their identity, or staff say so. A link that is
-// active already stays as it is. It returns apierr.PersonaNotFound, apierr.PersonaUserNotFound and, for anybody else,
-// apierr.NoAccess.
-func (s *Service) AcceptUser(ctx context.Context, in RemoveUserInput) (UserLink, error) {
+// AcceptUser activates a pending link. Only the linked user and staff may do so; other callers get apierr.NoAccess. An active
+// link stays unchanged. AcceptUser also returns apierr.PersonaNotFound and apierr.PersonaUserNotFound.
+func (s *Service) AcceptUser(ctx context.Context, in UserLinkInput) (UserLink, error) {
 	caller := access.From(ctx)
 	var link UserLink
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
@@ -147,7 +152,7 @@ func (s *Service) AcceptUser(ctx context.Context, in RemoveUserInput) (UserLink,
 	return link, err
 }
 
-// findUserLink reads a link, or returns apierr.PersonaUserNotFound.
+// findUserLink returns a link, or apierr.PersonaUserNotFound.
 func findUserLink(ctx context.Context, q store.Querier, personaID, userID string) (UserLink, error) {
 	l, err := selectUserLink(ctx, q, personaID, userID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -156,8 +161,8 @@ func findUserLink(ctx context.Context, q store.Querier, personaID, userID string
 	return l, err
 }
 
-// mayUnlink lets whoever may update a persona end a link, and the linked user reject a pending one.
-func mayUnlink(ctx context.Context, q store.Querier, in RemoveUserInput) error {
+// checkUnlink checks that the caller may remove a link: callers who may update the persona, and the user of a pending link.
+func checkUnlink(ctx context.Context, q store.Querier, in UserLinkInput) error {
 	_, err := table.Get(ctx, q, in.ID, access.Update)
 	if !errors.Is(err, apierr.NoAccess) || access.From(ctx).UserID != in.UserID {
 		return err
@@ -168,11 +173,11 @@ func mayUnlink(ctx context.Context, q store.Querier, in RemoveUserInput) error {
 	return nil
 }
 
-// RemoveUser ends that a persona is the identity of a user, or rejects a pending link. Who the user was by it is
-// remembered, unless somebody who may delete personas corrects a mistake. It returns apierr.PersonaUserNotFound.
-func (s *Service) RemoveUser(ctx context.Context, in RemoveUserInput) (endpoint.Message, error) {
+// RemoveUser removes the link between a persona and a user. It stores the user's former identity, unless another caller who
+// may delete personas corrects a mistake. It returns apierr.PersonaUserNotFound.
+func (s *Service) RemoveUser(ctx context.Context, in UserLinkInput) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		if err := mayUnlink(ctx, tx, in); err != nil {
+		if err := checkUnlink(ctx, tx, in); err != nil {
 			return err
 		}
 		l, err := findUserLink(ctx, tx, in.ID, in.UserID)
@@ -183,7 +188,7 @@ func (s *Service) RemoveUser(ctx context.Context, in RemoveUserInput) (endpoint.
 			return err
 		}
 		caller := access.From(ctx)
-		if corrects := caller.May(access.Personas, access.Delete) && caller.UserID != l.UserID; !corrects {
+		if correction := caller.May(access.Personas, access.Delete) && caller.UserID != l.UserID; !correction {
 			if err := keepIdentity(ctx, tx, in.ID, l.UserID); err != nil {
 				return err
 			}

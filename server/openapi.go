@@ -13,6 +13,7 @@ import (
 	"kontor/locales"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
+	"kontor/server/etag"
 	"kontor/server/openapi"
 	"kontor/web"
 )
@@ -23,17 +24,17 @@ type document struct {
 	etag        string
 }
 
-// Document makes the API document anew. The error names everything that a row or a type leaves unsaid.
+// Document builds the API document. The error lists everything that rows and types do not describe.
 func (s *Server) Document() (*openapi.Document, error) {
 	return openapi.Build(openapi.Options{Table: s.Endpoints, BaseURL: s.BaseURL, Health: health{}, Text: s.documentText})
 }
 
-// makeDocument makes the document from the table. What a row leaves unsaid is a mistake in the program that the tests
-// find; the document is of use without it.
+// makeDocument builds and compresses the document. Gaps are programming errors that tests find; the document is useful
+// without them.
 func (s *Server) makeDocument() (document, error) {
 	built, err := s.Document()
 	if err != nil {
-		s.Log.Warn("the API document is not complete", "cause", err)
+		s.Log.Warn("the API document is incomplete", "cause", err)
 	}
 	plain, err := built.JSON()
 	if err != nil {
@@ -54,7 +55,7 @@ func (s *Server) makeDocument() (document, error) {
 	return document{plain, compressed.Bytes(), hex.EncodeToString(sum[:8])}, nil
 }
 
-// documentText words an error for the examples, with a number where the text has a bound.
+// documentText returns the text of an error for the examples, with values for its placeholders.
 func (s *Server) documentText(key string) string {
 	return s.Texts.Text(locales.Default, key, map[string]any{"Max": endpoint.DefaultMaxBody, "Explanation": "The file holds no QR code."})
 }
@@ -66,16 +67,16 @@ func (s *Server) serveDocument(_ context.Context, r *endpoint.Request) error {
 		return apierr.ServerError.Wrap(err)
 	}
 	header, answer := &r.Fiber.Request().Header, r.Fiber.Response()
-	body, etag := d.plain, d.etag
+	body, tag := d.plain, d.etag
 	answer.Header.Add(fiber.HeaderVary, fiber.HeaderAcceptEncoding)
 	if web.TakesGzip(listHeader(header, fiber.HeaderAcceptEncoding)) {
-		body, etag = d.gzip, d.etag+"-gzip"
+		body, tag = d.gzip, d.etag+"-gzip"
 		answer.Header.Set(fiber.HeaderContentEncoding, "gzip")
 	}
 	answer.Header.SetContentType(fiber.MIMEApplicationJSON)
 	answer.Header.Set(fiber.HeaderCacheControl, "no-cache")
-	answer.Header.Set(fiber.HeaderETag, `"`+etag+`"`)
-	if endpoint.NoneMatch(string(header.Peek(fiber.HeaderIfNoneMatch)), etag) {
+	setETag(&answer.Header, tag)
+	if etag.NoneMatch(string(header.Peek(fiber.HeaderIfNoneMatch)), tag) {
 		answer.Header.Del(fiber.HeaderContentEncoding)
 		answer.SetStatusCode(http.StatusNotModified)
 		return nil
