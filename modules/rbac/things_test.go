@@ -40,7 +40,7 @@ func (r thingRecords) Relations(ctx context.Context, userID string, ids []string
 	return things.RelationsOf(ctx, r.db, userID, ids)
 }
 
-// thingEndpoints ask for each permission on one record, and for the right to create.
+// thingEndpoints returns endpoints that require each permission on one record, and one that creates a record.
 func thingEndpoints(db *store.DB) []endpoint.Endpoint {
 	type input struct {
 		ID string `path:"id"`

@@ -14,6 +14,9 @@ func (b *builder) answer(out reflect.Type) *Schema {
 	if !endpoint.TypeNamesUsers(out) {
 		return b.of(out, false)
 	}
+	if out.Kind() == reflect.Pointer {
+		return nullable(b.answer(out.Elem()))
+	}
 	if out.Kind() != reflect.Struct || b.special(out, false) != nil {
 		b.complain("type %s names users and is no JSON object, so that it cannot have the member people", out)
 		return b.of(out, false)
