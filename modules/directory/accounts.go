@@ -12,9 +12,9 @@ import (
 	"kontor/store"
 )
 
-// list lists the users that the caller may read.
+// list lists the users whom the caller may read.
 func (s *Service) list(ctx context.Context, in listInput) (list.Page[User], error) {
-	page, err := userList.Page(ctx, s.db, in.Query, accounts.Visible(access.From(ctx)))
+	page, err := userList.Page(ctx, s.db, in.Query, userTable.Visible(access.From(ctx)))
 	if err != nil {
 		return page, err
 	}
@@ -27,12 +27,12 @@ func (s *Service) get(ctx context.Context, in userPath) (User, error) {
 }
 
 func (s *Service) read(ctx context.Context, q store.Querier, userID string, wanted access.Permission) (User, error) {
-	u, err := accounts.Get(ctx, q, userID, wanted)
+	u, err := userTable.Get(ctx, q, userID, wanted)
 	return withRoles(ctx, q, u, err)
 }
 
-// forChange reads a user who is about to be changed and compares If-Match with him.
-func (s *Service) forChange(ctx context.Context, tx *store.Tx, userID string) (User, error) {
+// getForUpdate reads a user whom the caller may update and compares If-Match with their ETag.
+func (s *Service) getForUpdate(ctx context.Context, tx *store.Tx, userID string) (User, error) {
 	u, err := s.read(ctx, tx, userID, access.Update)
 	if err != nil {
 		return User{}, err
@@ -48,7 +48,7 @@ func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 	var refused error
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
 		refused = nil
-		if u, err = s.forChange(ctx, tx, in.UserID); err != nil {
+		if u, err = s.getForUpdate(ctx, tx, in.UserID); err != nil {
 			return err
 		}
 		before := u
@@ -79,7 +79,7 @@ func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 	return u, err
 }
 
-// save stores a changed user.
+// save writes a changed user.
 func (s *Service) save(ctx context.Context, tx *store.Tx, before User, u *User, action string) error {
 	was, err := readAccount(ctx, tx, u.ID)
 	if err != nil {
@@ -92,15 +92,15 @@ func (s *Service) save(ctx context.Context, tx *store.Tx, before User, u *User, 
 		return err
 	}
 	if changed != 1 {
-		return apierr.PreconditionFailed // somebody else changed him since he was read
+		return apierr.PreconditionFailed // changed by another request since
 	}
 	u.version++
-	s.forget(tx, u.ID)
+	s.invalidate(tx, u.ID)
 	return accountProof.Audit(ctx, tx, action, u.ID, was)
 }
 
-// changeStatus moves a user to another state. Who becomes active is no registrant any more; who is disabled is signed
-// out everywhere. It returns apierr.LastAdministrator.
+// changeStatus changes the status of a user. Activated users lose the role Registrant. All sessions of disabled users end. It
+// returns apierr.LastAdministrator.
 func (s *Service) changeStatus(ctx context.Context, tx *store.Tx, u *User, status string) error {
 	if status == Disabled {
 		if err := s.keepAdministrator(ctx, tx, *u); err != nil {
@@ -124,7 +124,7 @@ func (s *Service) changeStatus(ctx context.Context, tx *store.Tx, u *User, statu
 	return nil
 }
 
-// promote makes a customer of a registrant.
+// promote replaces the role Registrant by Customer.
 func (s *Service) promote(ctx context.Context, tx *store.Tx, u *User) error {
 	removed, err := tx.Exec(ctx, deleteUserRole, u.ID, access.Registrant)
 	if err != nil || removed == 0 {
@@ -144,7 +144,7 @@ func (s *Service) promote(ctx context.Context, tx *store.Tx, u *User) error {
 // Records answers permission checks for users and credentials.
 func (s *Service) Records() map[access.RecordType]access.Records {
 	return map[access.RecordType]access.Records{
-		access.Users:       records.Of(s.db, &accounts),
-		access.Credentials: records.Of(s.db, &held),
+		access.Users:       records.Of(s.db, &userTable),
+		access.Credentials: records.Of(s.db, &credentialTable),
 	}
 }

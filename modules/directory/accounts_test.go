@@ -7,7 +7,7 @@ import (
 	"kontor/server/access"
 )
 
-func TestGet_IsForTheUserAndWhoMayRead(t *testing.T) {
+func TestGet_RequiresTheUserOrAGrant(t *testing.T) {
 	b := newBank(t)
 	m, other, clerk := b.customer(email(1)), b.customer(email(2)), b.personnel()
 	r := b.call(m.token, "GET", m.path(""), nil).want(t, 200, "")
@@ -29,7 +29,7 @@ func TestGet_IsForTheUserAndWhoMayRead(t *testing.T) {
 	b.call(other.token, "GET", m.path(""), nil).want(t, 200, "")
 }
 
-func TestList_ShowsWhatTheCallerMayRead(t *testing.T) {
+func TestList_ShowsReadableUsersOnly(t *testing.T) {
 	b := newBank(t)
 	for i := range 25 {
 		b.customer(email(i))
@@ -73,7 +73,7 @@ func TestUpdate_ChangesTheLanguage(t *testing.T) {
 	}
 }
 
-func TestUpdate_PassesOverWhatIsNotTheCallersToSet(t *testing.T) {
+func TestUpdate_IgnoresMembersThatTheCallerMayNotSet(t *testing.T) {
 	b := newBank(t)
 	m, clerk := b.customer(email(1)), b.personnel()
 	body := map[string]any{"id": clerk.id, "status": "disabled", "roles": []string{"Administrator"}, "role_ids": []string{access.Administrator},
@@ -108,11 +108,11 @@ func TestUpdate_KeepsTheLastAdministrator(t *testing.T) {
 	b.call(admin.token, "PATCH", admin.path(""), map[string]any{"status": "disabled"}).want(t, 409, "users.last_administrator")
 	second := b.staff("second", "Administrator")
 	b.call(admin.token, "PATCH", second.path(""), map[string]any{"status": "disabled"}).want(t, 200, "")
-	// One who is disabled does not count.
+	// Disabled administrators do not count.
 	b.call(admin.token, "PATCH", admin.path(""), map[string]any{"status": "disabled"}).want(t, 409, "users.last_administrator")
 }
 
-func TestStandings_TellWhatIsOnesOwn(t *testing.T) {
+func TestRelations_OfUsersAndCredentials(t *testing.T) {
 	b := newBank(t)
 	m, other := b.customer(email(1)), b.customer(email(2))
 	missing := "0193b000-0000-7000-8000-00000000abcd"

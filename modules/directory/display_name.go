@@ -16,11 +16,11 @@ import (
 // A display name must not deceive. Its bearer may not choose one that resembles the display name or a sign-in name of a
 // staff member, or that contains a word of reservedWords. Administrators may give any well-formed name.
 //
-// The check is made when a name is chosen. A user who becomes staff later keeps their name, and so do users whose names
-// resemble it: the names of others are left alone, and answers mark who is staff.
+// Limit: the check runs when a user chooses a name. When somebody becomes staff later, users with similar names keep them. The
+// member people of answers marks staff.
 
-// reservedWords claim to speak for the bank, in the four languages. Whoever has one as a family name asks the bank to
-// enter the name.
+// reservedWords are words in names that claim to be the bank's, in the four languages. People with such a family name can
+// ask an administrator to enter it.
 var reservedWords = []string{
 	"Kontor", "bank", "banque", "banca",
 	"admin", "administrator", "Administratorin", "administrateur", "amministratore",
@@ -28,7 +28,7 @@ var reservedWords = []string{
 	"security", "Sicherheit", "sécurité", "sicurezza",
 }
 
-// checkDisplayName parses a display name, which may be empty, and notes what is wrong with it.
+// checkDisplayName parses an optional display name and adds what is wrong with it to v.
 func checkDisplayName(v *apierr.Fields, field, text string) string {
 	if text == "" {
 		return ""
@@ -54,8 +54,8 @@ const selectResembling = `
 		OR EXISTS (SELECT 1 FROM user_roles r WHERE r.user_id = named.id AND r.role_id IN (%[1]s)))
 	LIMIT 1`
 
-// isReserved reports whether a user may not choose a display name: it resembles a name of another user who is staff, or it
-// claims to be the bank's.
+// isReserved reports whether users may not choose a display name: it resembles the display name or sign-in name of another
+// user who is staff, or contains a reserved word.
 func (s *Service) isReserved(ctx context.Context, q store.Querier, userID, name string) (bool, error) {
 	if name == "" {
 		return false, nil
@@ -78,11 +78,11 @@ func (s *Service) isReserved(ctx context.Context, q store.Querier, userID, name 
 	return false, nil
 }
 
-// refusedNames is how many reserved names a user may try in an hour. The refusals tell which names staff have.
+// refusedNames is the number of reserved names that a user may try in an hour, because each refusal reveals a name of staff.
 const refusedNames = 10
 
 // rename sets the display name of a user. refused is apierr.DisplayNameReserved for a name that its bearer may not choose;
-// the transaction has to be committed with it, so that the try counts. It returns apierr.NoAccess for a caller who is
+// the transaction must be committed with it, so that the attempt counts. It returns apierr.NoAccess for a caller who is
 // neither the bearer nor an administrator, and apierr.RateLimited after too many refused names.
 func (s *Service) rename(ctx context.Context, tx *store.Tx, u *User, name string) (refused, err error) {
 	caller := access.From(ctx)

@@ -159,7 +159,7 @@ func TestUpdate_AllowsAdministratorsAnyName(t *testing.T) {
 	b.rename(admin, admin, "Kontor Administrator").want(t, 200, "")
 }
 
-func TestUpdate_RenamesNobodyElse(t *testing.T) {
+func TestUpdate_RequiresTheBearerOrAnAdministrator(t *testing.T) {
 	b := newBank(t)
 	m, other, clerk := b.customer(email(1)), b.customer(email(2)), b.personnel()
 	b.rename(other, m, "Peter Müller").want(t, 403, "common.rbac_no_rec_access")

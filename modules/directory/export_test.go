@@ -6,7 +6,7 @@ import (
 	"kontor/store"
 )
 
-// CountFailure notes a wrong code.
+// CountFailure counts a wrong code.
 func (s *Service) CountFailure(ctx context.Context, tx *store.Tx) error {
 	return s.countFailure(ctx, tx)
 }

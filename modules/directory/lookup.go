@@ -137,10 +137,10 @@ func (s *Service) SetLastLogin(ctx context.Context, tx *store.Tx, userID string)
 	return err
 }
 
-// changed makes the next request of a user, and of everybody who reads their name, see what the transaction changes.
+// changed invalidates what is cached of a user after the commit: their sessions, and their name and roles.
 func (s *Service) changed(tx *store.Tx, userID string) {
 	s.auth.Changed(tx, userID)
-	s.forget(tx, userID)
+	s.invalidate(tx, userID)
 }
 
 // selectTexts reads the one column of a statement.

@@ -107,8 +107,8 @@ func (s *Service) readPeople(ctx context.Context, ids []string) (map[string]pers
 	return read, nil
 }
 
-// forget drops a user from memory once the transaction is committed: their name, roles or sign-in names change with it.
-func (s *Service) forget(tx *store.Tx, userID string) {
+// invalidate drops a user from the cache after the commit: the transaction changes their name, roles or sign-in names.
+func (s *Service) invalidate(tx *store.Tx, userID string) {
 	tx.AfterCommit(func() { s.people.drop(userID) })
 }
 

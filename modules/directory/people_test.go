@@ -62,7 +62,7 @@ func TestPeople(t *testing.T) {
 	}
 }
 
-// Every change is visible to the next look-up, also of people who are in memory.
+// Every change is visible to the next look-up, also of cached people.
 func TestPeople_SeesChanges(t *testing.T) {
 	b := newBank(t)
 	admin, m := b.admin(), b.customer(email(1))
@@ -96,8 +96,8 @@ func TestPeople_SeesChanges(t *testing.T) {
 	check("with a grant of their own", p)
 }
 
-// What a transaction has not committed is read in it and kept nowhere.
-func TestPeople_KeepsNothingOfATransaction(t *testing.T) {
+// Uncommitted changes are visible in their transaction and are not cached.
+func TestPeople_CachesNothingOfATransaction(t *testing.T) {
 	b := newBank(t)
 	m := b.customer(email(1))
 	rolledBack := errors.New("rolled back")
@@ -115,7 +115,7 @@ func TestPeople_KeepsNothingOfATransaction(t *testing.T) {
 	}
 }
 
-func TestPeople_ReadsManyAndForgetsSome(t *testing.T) {
+func TestPeople_LimitsTheCache(t *testing.T) {
 	b := newBank(t)
 	const many = 20_000 // more than are kept in memory
 	ids := make([]string, many)
@@ -145,8 +145,8 @@ func TestPeople_ReadsManyAndForgetsSome(t *testing.T) {
 	}
 }
 
-// A look-up that runs beside renames never keeps a name that was replaced.
-func TestPeople_KeepsNoStaleName(t *testing.T) {
+// A look-up that runs concurrently with renames never caches a name that was replaced.
+func TestPeople_CachesNoStaleName(t *testing.T) {
 	b := newBank(t)
 	m := b.customer(email(1))
 	var readers sync.WaitGroup

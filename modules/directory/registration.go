@@ -10,7 +10,7 @@ import (
 	"kontor/store"
 )
 
-// Registration is what a new user gets: his first credential and a token with which he can do nothing but validate it.
+// Registration is the response to a registration: the first credential, and a token that can only validate it.
 type Registration struct {
 	UserID      string     `json:"user_id"`
 	Credential  Credential `json:"credential"`
@@ -19,8 +19,8 @@ type Registration struct {
 	ExpiresIn   int        `json:"expires_in"`
 }
 
-// register makes a pending user with one credential and sends the code that validates it. It returns
-// apierr.CredentialExists and apierr.OTPSendLimited.
+// register creates a pending user with one credential and sends the code that validates it. It returns
+// apierr.CredentialExists, apierr.DisplayNameReserved, apierr.RateLimited and apierr.OTPSendLimited.
 func (s *Service) register(ctx context.Context, in registerInput) (Registration, error) {
 	var problems apierr.Fields
 	id := in.check(&problems)
@@ -28,7 +28,7 @@ func (s *Service) register(ctx context.Context, in registerInput) (Registration,
 	if err := problems.Err(); err != nil {
 		return Registration{}, err
 	}
-	if err := s.checkRegistration(ctx, s.db); err != nil { // before it costs a hash
+	if err := s.checkRegistration(ctx, s.db); err != nil { // before the password is hashed
 		return Registration{}, err
 	}
 	hash, err := s.auth.HashPassword(ctx, in.Password)
@@ -45,7 +45,7 @@ func (s *Service) register(ctx context.Context, in registerInput) (Registration,
 	var refused error
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		if refused, err = s.countRegistration(ctx, tx, u, c); err != nil || refused != nil {
-			return err // committed, so that the try counts
+			return err // committed, so that the attempt counts
 		}
 		if err := s.add(ctx, tx, &u, &c, hash, []string{access.Registrant}, u.ID); err != nil {
 			return err
@@ -68,7 +68,7 @@ func (s *Service) register(ctx context.Context, in registerInput) (Registration,
 	return out, err
 }
 
-// checkRegistration returns apierr.RateLimited when the API key or the network has registered too many.
+// checkRegistration returns apierr.RateLimited after too many registrations by the API key or from the network.
 func (s *Service) checkRegistration(ctx context.Context, q store.Querier) error {
 	if err := s.conflictLimits(ctx).check(ctx, q); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (s *Service) countRegistration(ctx context.Context, tx *store.Tx, u User, c
 	if err := s.checkRegistration(ctx, tx); err != nil {
 		return nil, err
 	}
-	// Checked before the value is looked up, so that the refusal does not depend on it.
+	// Checked before the value is looked up, so that the rejection does not depend on it.
 	sending := s.firstCodeLimits(ctx, c)
 	if err := sending.check(ctx, tx); err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (s *Service) countRegistration(ctx context.Context, tx *store.Tx, u User, c
 	return nil, sending.count(ctx, tx)
 }
 
-// add stores a new user with his credential, password and roles. Whoever registers himself is his own creator.
+// add stores a new user with credential, password and roles. by is the creator; registered users create themselves.
 func (s *Service) add(ctx context.Context, tx *store.Tx, u *User, c *Credential, hash string, roles []string, by string) error {
 	u.CreatedAt, u.ModifiedAt, u.Roles, u.version = tx.Now(), tx.Now(), []string{}, 1
 	if _, err := tx.Exec(ctx, insertUser, u.ID, u.Status, u.Language, u.CreatedAt, by,
@@ -126,7 +126,7 @@ func (s *Service) add(ctx context.Context, tx *store.Tx, u *User, c *Credential,
 	if err := s.auth.SetPassword(ctx, tx, u.ID, hash); err != nil {
 		return err
 	}
-	s.forget(tx, u.ID)
+	s.invalidate(tx, u.ID)
 	var err error
 	if *u, err = withRoles(ctx, tx, *u, nil); err != nil {
 		return err

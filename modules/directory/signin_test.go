@@ -13,7 +13,7 @@ import (
 	"kontor/store"
 )
 
-// signIn plays the module of that purpose.
+// signIn stands in for the module auth.
 type signIn struct {
 	db        *store.DB
 	mu        sync.Mutex

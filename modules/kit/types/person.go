@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Identity is who somebody is for others: names, and a day of birth as YYYY-MM-DD, empty where it is unknown.
+// Identity identifies a person by names and date of birth (YYYY-MM-DD, empty if unknown).
 type Identity struct{ FirstName, LastName, DateOfBirth string }
 
 // PersonKey returns the key under which two names may belong to the same person. It is stricter than any search: it
@@ -47,8 +47,8 @@ func plainLetters(text string) string {
 // transliterated makes the German spelling without umlauts the same as the letters without their dots.
 var transliterated = strings.NewReplacer("ae", "a", "oe", "o", "ue", "u")
 
-// latinOf are folded letters that do not decompose, and letters of names that stand for a Latin one. [likeASCII] has the
-// others that look like one.
+// latinOf maps folded letters that do not decompose, and letters of names, to the Latin letter that they stand for. likeASCII
+// has the other letters that look like a Latin one.
 var latinOf = map[rune]string{
 	'æ': "a", 'œ': "o", 'ø': "o", 'đ': "d", 'ð': "d", 'ł': "l", 'ħ': "h", 'ı': "i", 'ŧ': "t", 'þ': "th", 'ƒ': "f", 'ŋ': "n",
 	// Cyrillic

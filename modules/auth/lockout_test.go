@@ -35,7 +35,7 @@ func (w *world) fail(n int, value string, headers ...string) {
 	}
 }
 
-func TestCoolingOff_DoublesUpToTheLongest(t *testing.T) {
+func TestLockout_DoublesUpToTheLongest(t *testing.T) {
 	for _, value := range []string{"anna@example.ch", "nobody@example.ch"} {
 		t.Run(value, func(t *testing.T) {
 			w := newWorld(t)
@@ -56,7 +56,7 @@ func TestCoolingOff_DoublesUpToTheLongest(t *testing.T) {
 	}
 }
 
-func TestCoolingOff_EndsWithASuccess(t *testing.T) {
+func TestLockout_EndsWithASuccess(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")
 	w.fail(5, "anna@example.ch")
@@ -69,14 +69,14 @@ func TestCoolingOff_EndsWithASuccess(t *testing.T) {
 	}
 }
 
-func TestCoolingOff_SpellingsOfAValueAreOne(t *testing.T) {
+func TestLockout_CountsSpellingsOfAValueTogether(t *testing.T) {
 	w := newWorld(t)
 	w.fail(2, "anna@example.ch")
 	w.fail(3, " ANNA@example.ch")
 	w.wait(w.signIn("Anna@Example.ch", password))
 }
 
-func TestCoolingOff_SurvivesARestartAndIsForgottenAfterADay(t *testing.T) {
+func TestLockout_SurvivesARestartAndExpiresAfterADay(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")
 	w.fail(5, "anna@example.ch")
@@ -92,8 +92,8 @@ func TestCoolingOff_SurvivesARestartAndIsForgottenAfterADay(t *testing.T) {
 	}
 }
 
-// A stranger slows a user down, at most by a minute, and other networks of one attacker do not help him.
-func TestCoolingOff_ByValueAlone(t *testing.T) {
+// Failures from other networks lock a user out for a minute at most, and further networks of an attacker do not help them.
+func TestLockout_CountsAValueFromAllNetworks(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")
 	for i := range 20 {
@@ -111,7 +111,7 @@ func TestCoolingOff_ByValueAlone(t *testing.T) {
 	w.tokens("anna@example.ch")
 }
 
-func TestCoolingOff_OneSubscriberOfIPv6IsOneNetwork(t *testing.T) {
+func TestLockout_CountsAnIPv6SubscriberOnce(t *testing.T) {
 	w := newWorld(t)
 	for i := range 5 {
 		w.fail(1, "anna@example.ch", from(fmt.Sprintf("2001:db8:1:1::%d", i+1))...)
@@ -120,7 +120,7 @@ func TestCoolingOff_OneSubscriberOfIPv6IsOneNetwork(t *testing.T) {
 	w.fail(1, "anna@example.ch", from("2001:db8:1:2::1")...)
 }
 
-func TestCoolingOff_ManyValuesFromOneNetwork(t *testing.T) {
+func TestLockout_RejectsPasswordSpraying(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")
 	for i := range 31 { // those who sign in are not counted
@@ -142,8 +142,8 @@ func TestCoolingOff_ManyValuesFromOneNetwork(t *testing.T) {
 	w.tokens("anna@example.ch")
 }
 
-// A stranger in the same office, or behind the same address of a carrier, does not lock out those who work there.
-func TestCoolingOff_WhoIsAtHomeInANetworkIsNotLockedOutByOthers(t *testing.T) {
+// Failures of others from the same office or carrier address do not lock out users who have signed in from there.
+func TestLockout_SparesKnownUsersOfASharedNetwork(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")
 	w.tokens("anna@example.ch")
@@ -161,7 +161,7 @@ func TestCoolingOff_WhoIsAtHomeInANetworkIsNotLockedOutByOthers(t *testing.T) {
 	}
 }
 
-func TestCoolingOff_NoNetworkIsKnownAfterAMonth(t *testing.T) {
+func TestLockout_KnownNetworksExpireAfterAMonth(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")
 	w.tokens("anna@example.ch")
@@ -172,8 +172,8 @@ func TestCoolingOff_NoNetworkIsKnownAfterAMonth(t *testing.T) {
 	w.wait(w.signIn("anna@example.ch", password))
 }
 
-// Asking for the password again is no way around the pauses.
-func TestVerifyPassword_CoolsOff(t *testing.T) {
+// Reauthentication does not bypass lockouts.
+func TestVerifyPassword_LocksOut(t *testing.T) {
 	w := newWorld(t)
 	id := w.user("anna@example.ch")
 	ctx := access.With(context.Background(), &access.Caller{UserID: id})
@@ -182,7 +182,7 @@ func TestVerifyPassword_CoolsOff(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 	}
-	if err := w.auth.VerifyPassword(ctx, id, password); !isFault(err, apierr.CoolingOff) {
+	if err := w.auth.VerifyPassword(ctx, id, password); !isFault(err, apierr.LockedOut) {
 		t.Fatalf("got %v", err)
 	}
 	w.clock.Advance(seconds(2))
@@ -191,7 +191,7 @@ func TestVerifyPassword_CoolsOff(t *testing.T) {
 	}
 }
 
-func TestCoolingOff_StoresNoValue(t *testing.T) {
+func TestLockout_StoresNoSignInValue(t *testing.T) {
 	w := newWorld(t)
 	w.fail(1, "secret-person@example.ch")
 	rows, err := w.db.Query(context.Background(), `SELECT subject FROM sign_in_failures UNION ALL SELECT network || subject FROM sign_in_values`)

@@ -9,33 +9,31 @@ import (
 	"kontor/store"
 )
 
-// How many guesses there are before somebody has to wait.
 const (
-	// strangerFactor times the free attempts go to one value from all networks together, and the pause after them stays
-	// short: a stranger can slow a user down but not lock him out.
-	strangerFactor   = 4
-	maxStrangerPause = 60 * time.Second
+	// sharedFactor times the free attempts are allowed for one value from all networks together. The lockout after them
+	// stays short: others can delay a user's sign-in but not prevent it.
+	sharedFactor   = 4
+	maxSharedPause = 60 * time.Second
 
-	// valuesPerNetwork is how many different values may fail from one network within valuesWindow: who tries one
-	// password on many users is stopped, too. A value that succeeds does not count, and is not held up by others that
-	// fail from the same network while the network is known.
+	// valuesPerNetwork is the number of different values that may fail from one network within valuesWindow. It stops
+	// password spraying: one password tried on many users. A value that succeeds does not count. Failures of other values do
+	// not reject it while the network is known.
 	valuesPerNetwork = 30
 	valuesWindow     = 10 * time.Minute
 
-	// forgetAfter is when failures are forgotten without a success.
+	// forgetAfter is the time after which failures expire without a success.
 	forgetAfter = 24 * time.Hour
 )
 
-// failures is the count of a subject.
+// failures is the failure count of a subject.
 type failures struct {
 	count        int
 	last         store.Time
 	blockedUntil store.Time
 }
 
-// blocked is until when attempts stay rejected. A failure that lies ahead was counted before the clock was set back: how
-// much of its pause has passed nobody knows, and to wait for the old time could last for days. The count stays, so that
-// the next failure brings the next pause.
+// blocked returns the end of the lockout. A failure in the future was counted before the clock was set back. Its lockout is
+// ignored, because waiting for the old time could take days. The count stays, so that the next failure causes the next lockout.
 func (f failures) blocked(now store.Time) store.Time {
 	if f.last > now {
 		return now
@@ -43,8 +41,8 @@ func (f failures) blocked(now store.Time) store.Time {
 	return f.blockedUntil
 }
 
-// next counts one more failure, which is forgotten after a day, and pauses once the free attempts are used up:
-// base, twice base, … up to the longest.
+// next counts one more failure. Once the free attempts are used up, the lockout is base, twice base, … up to longest. The
+// count restarts a day after the last failure.
 func (f failures) next(now store.Time, free int, base, longest time.Duration) failures {
 	if now >= f.last.Add(forgetAfter) {
 		f = failures{}
@@ -57,7 +55,7 @@ func (f failures) next(now store.Time, free int, base, longest time.Duration) fa
 	return f
 }
 
-// pause is base doubled some times, at most the longest.
+// pause returns base doubled the given number of times, at most longest.
 func pause(doublings int, base, longest time.Duration) time.Duration {
 	for ; doublings > 0 && base < longest; doublings-- {
 		base *= 2
@@ -65,10 +63,10 @@ func pause(doublings int, base, longest time.Duration) time.Duration {
 	return min(base, longest)
 }
 
-// reserve counts an attempt as failed before the password is looked at, so that parallel guesses cannot exceed what is
-// free. It returns the lane that it counted for, or apierr.CoolingOff when the caller has to wait; then nothing is counted.
-func (s *Service) reserve(ctx context.Context, a attempt) (lane, error) {
-	var chosen lane
+// reserve counts an attempt as failed before the password is compared, so that parallel guesses cannot exceed the budget.
+// It returns the set that it counted for. It returns apierr.LockedOut and counts nothing during a lockout.
+func (s *Service) reserve(ctx context.Context, a attempt) (budgetSet, error) {
+	var chosen budgetSet
 	var wait time.Duration
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
 		if chosen, wait, err = s.choose(ctx, tx, a); err != nil || wait > 0 {
@@ -88,13 +86,13 @@ func (s *Service) reserve(ctx context.Context, a attempt) (lane, error) {
 		}
 		return nil
 	})
-	return chosen, coolingOff(wait, err)
+	return chosen, lockedOut(wait, err)
 }
 
-// countForNetworks notes that a value has failed from the networks. It comes after the password was looked at, so that an
-// office whose people sign in at the same time is not taken for somebody who tries one password on many users; fewer than
-// networkAtOnce can slip through.
-func (s *Service) countForNetworks(ctx context.Context, a attempt) error {
+// countNetworkFailure records that a value has failed from the networks. It runs after the comparison of the password, so
+// that simultaneous sign-ins from one office do not look like password spraying. Fewer than networkAtOnce attempts can exceed
+// the limit.
+func (s *Service) countNetworkFailure(ctx context.Context, a attempt) error {
 	return s.db.InTx(ctx, func(tx *store.Tx) error {
 		for _, n := range a.networks {
 			if err := upsertNetworkValue(ctx, tx, n.network, a.who); err != nil {
@@ -105,17 +103,17 @@ func (s *Service) countForNetworks(ctx context.Context, a attempt) error {
 	})
 }
 
-// coolingOff makes an error of a wait.
-func coolingOff(wait time.Duration, err error) error {
+// lockedOut returns apierr.LockedOut for a positive wait.
+func lockedOut(wait time.Duration, err error) error {
 	if err == nil && wait > 0 {
-		return apierr.CoolingOff.RetryAfter(wait)
+		return apierr.LockedOut.RetryAfter(wait)
 	}
 	return err
 }
 
-// forgive takes back what a success has disproved, and remembers the network. What others have used up of the shared
-// budgets stays used up when the user comes by a lane of their own: each of the user's sign-ins would give them new guesses.
-func forgive(ctx context.Context, tx *store.Tx, a attempt, used lane) error {
+// resetFailures deletes the failures that a success has disproved, and stores the network as known. Shared budgets are not
+// reset when the user signs in from a known network or device: each sign-in would give an attacker new guesses.
+func resetFailures(ctx context.Context, tx *store.Tx, a attempt, used budgetSet) error {
 	for _, b := range used.budgets {
 		if _, err := tx.Exec(ctx, deleteFailures, b.subject); err != nil {
 			return err
@@ -126,7 +124,7 @@ func forgive(ctx context.Context, tx *store.Tx, a attempt, used lane) error {
 			return err
 		}
 	}
-	return noteNetwork(ctx, tx, a)
+	return rememberNetwork(ctx, tx, a)
 }
 
 const (
@@ -139,8 +137,8 @@ const (
 
 	deleteFailures = `DELETE FROM sign_in_failures WHERE subject = $1`
 
-	// The value whose time must run out before another one may fail from the network: the last of as many as may.
-	// What lies ahead was counted before the clock was set back and counts no more.
+	// The value that must expire before another one may fail from the network. Values in the future were counted before
+	// the clock was set back; they are ignored.
 	selectNetworkValue = `
 		SELECT at FROM sign_in_values
 		WHERE network = $1 AND at > $2 AND at <= $5 AND subject <> $3
@@ -174,9 +172,9 @@ func upsertNetworkValue(ctx context.Context, tx *store.Tx, network, value string
 	return err
 }
 
-// selectNetworkFull returns zero while the network may try the value, else since when the value that has to leave first
-// is counted. A value that is counted already may be tried again.
-func selectNetworkFull(ctx context.Context, q store.Querier, n spread, who string, since store.Time) (store.Time, error) {
+// selectNetworkFull returns zero while the value may be tried from the network, or the time at which the value that expires
+// first was counted. A value that is already counted may be tried again.
+func selectNetworkFull(ctx context.Context, q store.Querier, n networkLimit, who string, since store.Time) (store.Time, error) {
 	var at store.Time
 	err := q.QueryRow(ctx, selectNetworkValue, n.network, since, who, n.values-1, q.Now()).Scan(&at)
 	if errors.Is(err, store.ErrNotFound) {

@@ -8,7 +8,7 @@ import (
 	"kontor/server/apierr"
 )
 
-func TestCreate_MakesAnActiveUser(t *testing.T) {
+func TestCreate_CreatesAnActiveUser(t *testing.T) {
 	b := newBank(t)
 	u, err := b.service.Create(t.Context(), directory.NewUser{Value: "Boss@bank.example", Password: password, Roles: []string{"administrator", "Advisor"}, Language: "de"})
 	if err != nil || u.Status != "active" || u.Language != "de" || len(u.Roles) != 2 || !b.auth.knows(u.ID, password) {
@@ -23,7 +23,7 @@ func TestCreate_MakesAnActiveUser(t *testing.T) {
 	}
 }
 
-func TestCreate_Refuses(t *testing.T) {
+func TestCreate_RejectsInvalidInput(t *testing.T) {
 	b := newBank(t)
 	b.admin()
 	for want, n := range map[apierr.Kind]directory.NewUser{
@@ -43,7 +43,7 @@ func TestCreate_Refuses(t *testing.T) {
 	}
 }
 
-func TestSetPassword_AndRolesByAnOperator(t *testing.T) {
+func TestSetPassword_AndSetRoles(t *testing.T) {
 	b := newBank(t)
 	admin := b.admin()
 	if _, err := b.service.SetPassword(t.Context(), "root@bank.example", newPassword); err != nil || !b.auth.knows(admin.id, newPassword) {

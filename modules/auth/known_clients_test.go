@@ -29,7 +29,7 @@ func (w *world) besiege(value string) {
 	}
 }
 
-func TestKnownNetwork_IsNotKeptOutByOthers(t *testing.T) {
+func TestKnownNetwork_IsNotLockedOutByOthers(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")
 	home := from("2001:db8:1:1::7")
@@ -44,7 +44,7 @@ func TestKnownNetwork_IsNotKeptOutByOthers(t *testing.T) {
 	w.wait(w.signIn("anna@example.ch", password, from("2001:db8:1:2::7")...))
 }
 
-func TestKnownNetwork_HasABudgetOfItsOwn(t *testing.T) {
+func TestKnownNetwork_HasItsOwnBudget(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")
 	w.tokens("anna@example.ch")
@@ -63,7 +63,7 @@ func TestKnownNetwork_HasABudgetOfItsOwn(t *testing.T) {
 }
 
 // A success from a known network does not reset the shared budgets.
-func TestKnownNetwork_ASuccessDoesNotForgiveOthers(t *testing.T) {
+func TestKnownNetwork_SuccessKeepsSharedBudgets(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")
 	w.tokens("anna@example.ch")
@@ -72,7 +72,7 @@ func TestKnownNetwork_ASuccessDoesNotForgiveOthers(t *testing.T) {
 	w.wait(w.signIn("anna@example.ch", "wrong", from("203.0.113.1")...))
 }
 
-func TestCoolingOff_NetworksOfIPv6AreCountedTogether(t *testing.T) {
+func TestLockout_CountsNetworksOfAnIPv6SubscriberTogether(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")
 	for i := range 10 { // two for each /64, ten for the /56
@@ -83,8 +83,8 @@ func TestCoolingOff_NetworksOfIPv6AreCountedTogether(t *testing.T) {
 	w.tokens("anna@example.ch", from("2001:db8:2::1")...)
 }
 
-// An attacker with one /48 cannot use up the budget of a user: the budget of the /48 pauses first.
-func TestCoolingOff_OneSubscriberHardlySlowsOthers(t *testing.T) {
+// An attacker with one /48 cannot use up the budget of a user: the /48 is locked out first.
+func TestLockout_OneSubscriberCannotUseUpTheBudgetOfAUser(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")
 	tried := 0
@@ -101,7 +101,7 @@ func TestCoolingOff_OneSubscriberHardlySlowsOthers(t *testing.T) {
 	w.tokens("anna@example.ch", from("192.0.2.7")...)
 }
 
-func TestCoolingOff_ManyValuesFromNetworksOfOneSubscriber(t *testing.T) {
+func TestLockout_RejectsSprayingFromOneIPv6Subscriber(t *testing.T) {
 	w := newWorld(t)
 	for i := range 60 {
 		w.fail(1, fmt.Sprintf("guess%d@example.ch", i), from(fmt.Sprintf("2001:db8:1:%x::1", i))...)
@@ -110,7 +110,7 @@ func TestCoolingOff_ManyValuesFromNetworksOfOneSubscriber(t *testing.T) {
 	w.fail(1, "another@example.ch", from("2001:db8:1:100::1")...)
 }
 
-func TestCoolingOff_NamesOfAUserAreOne(t *testing.T) {
+func TestLockout_CountsAllSignInValuesOfAUserTogether(t *testing.T) {
 	w := newWorld(t)
 	anna := w.user("anna@example.ch")
 	w.inTx(func(tx *store.Tx) error { return w.addCredential(tx, anna, "anna@second.example", true) })
@@ -124,7 +124,7 @@ func TestCoolingOff_NamesOfAUserAreOne(t *testing.T) {
 	}
 }
 
-func TestDeviceToken_HasABudgetOfItsOwn(t *testing.T) {
+func TestDeviceToken_HasItsOwnBudget(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")
 	token := w.tokens("anna@example.ch", from("192.0.2.1")...).text("device_token")
@@ -140,8 +140,8 @@ func TestDeviceToken_HasABudgetOfItsOwn(t *testing.T) {
 	w.tokens("anna@example.ch", away...) // a known network by now
 }
 
-// Other tokens leave a sign-in from an unknown network where it is without one.
-func TestDeviceToken_IsWorthNothingElsewhere(t *testing.T) {
+// Invalid tokens do not change a sign-in from an unknown network.
+func TestDeviceToken_IsInvalidForOthers(t *testing.T) {
 	w := newWorld(t)
 	anna := w.user("anna@example.ch")
 	w.user("beat@example.ch")
@@ -163,7 +163,7 @@ func TestDeviceToken_IsWorthNothingElsewhere(t *testing.T) {
 	w.tokens("anna@example.ch", append(from("198.51.100.1"), "X-Device-Token", current)...)
 }
 
-func TestDeviceToken_Ends(t *testing.T) {
+func TestDeviceToken_IsRevoked(t *testing.T) {
 	for name, end := range map[string]func(w *world, anna, access, session string){
 		"with time": func(w *world, _, _, _ string) { w.clock.Advance(180 * 24 * time.Hour) },
 		"with its session, ended as a lost one": func(w *world, anna, token, session string) {
@@ -184,7 +184,7 @@ func TestDeviceToken_Ends(t *testing.T) {
 	}
 }
 
-func TestDeviceToken_AUserHasFew(t *testing.T) {
+func TestDeviceToken_LimitsTheirNumber(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")
 	oldest := w.tokens("anna@example.ch").text("device_token")
@@ -201,7 +201,7 @@ func TestDeviceToken_AUserHasFew(t *testing.T) {
 }
 
 // A new password deletes the known networks.
-func TestSetPassword_ForgetsNetworks(t *testing.T) {
+func TestSetPassword_DeletesKnownNetworks(t *testing.T) {
 	w := newWorld(t)
 	anna := w.user("anna@example.ch")
 	w.tokens("anna@example.ch", from("192.0.2.1")...)
@@ -219,8 +219,8 @@ func (w *world) setPassword(userID string) {
 	w.inTx(func(tx *store.Tx) error { return w.auth.SetPassword(context.Background(), tx, userID, hash) })
 }
 
-// A password of a megabyte costs one hash of an ordinary one and is answered like any other wrong one.
-func TestSignIn_AnEndlessPasswordCostsNoMore(t *testing.T) {
+// A password of a megabyte costs one hash and gets the answer of a wrong password.
+func TestSignIn_LongPasswordsCostNoMore(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")
 	ordinary := w.signIn("anna@example.ch", "wrong", "X-Request-ID", "same")
@@ -285,8 +285,8 @@ func (w *world) sessionOf(userID, token string) string {
 	return ""
 }
 
-// After the clock was set back, pauses from before do not last until it has caught up.
-func TestCoolingOff_AfterTheClockWasSetBack(t *testing.T) {
+// After the clock was set back, earlier lockouts do not last until it has caught up.
+func TestLockout_StaysShortAfterTheClockWasSetBack(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")
 	w.fail(5, "anna@example.ch")

@@ -12,17 +12,17 @@ import (
 	"kontor/store"
 )
 
-// trustedAfter is how long a credential that is added to an account can neither recover it nor stand in for an older one:
-// long enough for its user to read of it at an older address.
+// trustedAfter is the time for which a new credential of an existing account can neither recover the account nor replace an
+// older credential. It is long enough for the user to read a notification at an older address.
 const trustedAfter = 24 * time.Hour
 
-// addCredential gives a user a further credential and sends the code that validates it. The answer does not
-// reveal whether another user has the value; entering the right code does. It returns apierr.UserNotFound,
-// apierr.NoAccess, apierr.StaleSession, apierr.CredentialExists for a value that the user has already and for a user name
-// that anybody has, apierr.TooManyCredentials and apierr.OTPSendLimited.
+// addCredential adds a credential to a user and sends the code that validates it. The response does not reveal whether another
+// user has the value; validation with the right code does. It returns apierr.UserNotFound, apierr.NoAccess,
+// apierr.StaleSession, apierr.CredentialExists for a value that the user already has and for a taken user name,
+// apierr.TooManyCredentials and apierr.OTPSendLimited.
 func (s *Service) addCredential(ctx context.Context, in addCredentialInput) (Credential, error) {
 	caller := access.From(ctx)
-	user, err := accounts.GetUnchecked(ctx, s.db, in.UserID)
+	user, err := userTable.GetUnchecked(ctx, s.db, in.UserID)
 	if err != nil {
 		return Credential{}, err
 	}
@@ -36,16 +36,16 @@ func (s *Service) addCredential(ctx context.Context, in addCredentialInput) (Cre
 	if c.Validated {
 		return s.addUsername(ctx, c)
 	}
-	c.key += " " + c.ID // keeps the key unique beside that of another user with the value
+	c.key += " " + c.ID // unique beside the key of another user with the value
 	code, err := s.prepareProof(ctx, c, user.Language)
 	if err != nil {
 		return Credential{}, err
 	}
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		if err := checkRoom(ctx, tx, c); err != nil {
+		if err := checkCount(ctx, tx, c); err != nil {
 			return err
 		}
-		if err := s.sendLimits(ctx, c.target(), forValidation).take(ctx, tx); err != nil {
+		if err := s.sendLimits(ctx, c.target(), forValidation).consume(ctx, tx); err != nil {
 			return err
 		}
 		if err := s.insert(ctx, tx, &c, records.Actor(ctx)); err != nil {
@@ -60,15 +60,16 @@ func (s *Service) addCredential(ctx context.Context, in addCredentialInput) (Cre
 	return c, err
 }
 
-// addUsername gives a user a name. It has no code that could keep secret whether it is taken, so that few may be tried.
+// addUsername adds a user name to a user. User names have no code, so that the response reveals whether a name is taken.
+// Therefore the number of attempts is limited.
 func (s *Service) addUsername(ctx context.Context, c Credential) (Credential, error) {
 	tried := limits{apierr.RateLimited, []quota{{s.subject("names", access.From(ctx).UserID), userSends, hour}}}
 	var refused error
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		if err := checkRoom(ctx, tx, c); err != nil {
+		if err := checkCount(ctx, tx, c); err != nil {
 			return err
 		}
-		if err := tried.take(ctx, tx); err != nil {
+		if err := tried.consume(ctx, tx); err != nil {
 			return err
 		}
 		taken, err := s.isTaken(ctx, tx, c.key)
@@ -77,7 +78,7 @@ func (s *Service) addUsername(ctx context.Context, c Credential) (Credential, er
 		}
 		if refused = nil; taken {
 			refused = apierr.CredentialExists
-			return nil // committed, so that the try counts
+			return nil // committed, so that the attempt counts
 		}
 		if err := s.outbox.CredentialAdded(ctx, tx, c.UserID, masked(c)); err != nil {
 			return err
@@ -95,8 +96,8 @@ func (s *Service) addUsername(ctx context.Context, c Credential) (Credential, er
 	return c, err
 }
 
-// checkRoom returns apierr.TooManyCredentials, or apierr.CredentialExists for a value that the user has already.
-func checkRoom(ctx context.Context, q store.Querier, c Credential) error {
+// checkCount returns apierr.TooManyCredentials, or apierr.CredentialExists for a value that the user already has.
+func checkCount(ctx context.Context, q store.Querier, c Credential) error {
 	var all, same int
 	if err := q.QueryRow(ctx, countCredentials, c.UserID, c.target()).Scan(&all, &same); err != nil {
 		return err
@@ -110,28 +111,28 @@ func checkRoom(ctx context.Context, q store.Querier, c Credential) error {
 	return nil
 }
 
-// isTaken reports whether a value is somebody's, validated or claimed lately.
+// isTaken reports whether a user has validated the value or recently claimed it.
 func (s *Service) isTaken(ctx context.Context, q store.Querier, key string) (bool, error) {
 	var n int
 	err := q.QueryRow(ctx, countTaken, key, q.Now().Add(-s.OTPLife)).Scan(&n)
 	return n > 0, err
 }
 
-// prepareProof draws the code that proves that a value belongs to the user. Where it is somebody else's already, the
-// message to the address says so instead, and the code is random and never sent.
+// prepareProof prepares the code that validates a value. If another user has already validated the value, the message says so
+// instead, and the stored code is random and is never sent.
 func (s *Service) prepareProof(ctx context.Context, c Credential, language string) (code, error) {
-	owned, err := selectValidated(ctx, s.db, keys{c.target(), c.target()})
+	owned, err := selectValidated(ctx, s.db, loginKeys{c.target(), c.target()})
 	switch {
 	case errors.Is(err, store.ErrNotFound), err == nil && owned.UserID == c.UserID:
 		return s.prepareCode(c, language, forValidation), nil
 	case err != nil:
 		return code{}, err
 	}
-	owner, err := accounts.GetUnchecked(ctx, s.db, owned.UserID)
+	owner, err := userTable.GetUnchecked(ctx, s.db, owned.UserID)
 	if err != nil {
 		return code{}, err
 	}
-	told := s.prepareCode(owned, owner.Language, aboutTaken)
-	told.hash, told.purpose = s.codeHash(c.ID, forValidation, rand.Text()), forValidation
-	return told, nil
+	notice := s.prepareCode(owned, owner.Language, forTakenValue)
+	notice.hash, notice.purpose = s.codeHash(c.ID, forValidation, rand.Text()), forValidation
+	return notice, nil
 }

@@ -12,37 +12,37 @@ import (
 	"kontor/store"
 )
 
-// Guessing a password from elsewhere must not lock its user out. Networks from which the user has signed in lately, and
-// devices that hold a token, have attempt budgets of their own, which no other client can use up.
+// Guesses from other networks must not lock a user out. Networks from which the user has signed in recently, and devices with
+// a device token, have budgets of their own, which no other client can use up (OWASP: device cookies).
 const (
-	// networkKnownFor is how long after a success a network is known.
+	// networkKnownFor is the time after the last success for which a network is known.
 	networkKnownFor = 30 * 24 * time.Hour
 
-	// deviceFor is how long after its last use a device token is good.
+	// deviceFor is the validity of a device token after its last use.
 	deviceFor = 180 * 24 * time.Hour
 
-	// maxDevices is how many device tokens a user can have; the one unused for longest gives way.
+	// maxDevices is the number of device tokens of a user. A further one replaces the token that was unused for longest.
 	maxDevices = 20
 )
 
-// device is a device token that was read. Its row says whether it is still good.
+// device is a parsed device token. Its row decides whether it is still valid.
 type device struct {
 	id       string
 	rotation int64
 	subject  string // under which its attempts are counted
 }
 
-// deviceMark signs a device token for a user.
+// deviceMark returns the signature of a device token for a user.
 func (s *Service) deviceMark(userID, id string, rotation int64) []byte {
 	return s.db.Keyed("device token", []byte(userID+" "+id+" "+strconv.FormatInt(rotation, 10)))
 }
 
-// deviceToken writes a device token: an id, a rotation and a signature, which is also over the user.
+// deviceToken returns a device token: an id, a rotation and a signature that also covers the user.
 func (s *Service) deviceToken(userID, id string, rotation int64) string {
 	return id + "." + strconv.FormatInt(rotation, 10) + "." + base64.RawURLEncoding.EncodeToString(s.deviceMark(userID, id, rotation))
 }
 
-// parseDevice reads a device token. One that is not of this form, or not of this user, is none.
+// parseDevice parses a device token. It returns the zero device for a malformed token and for a token of another user.
 func (s *Service) parseDevice(userID, token string) device {
 	const maxLength = 128
 	if len(token) > maxLength || userID == "" {
@@ -93,14 +93,14 @@ const (
 	deleteDeviceOfSession = `DELETE FROM device_tokens WHERE session_id = $1`
 )
 
-// selectKnown reports whether the user has signed in from the network lately.
+// selectKnown reports whether the user has recently signed in from the network.
 func selectKnown(ctx context.Context, q store.Querier, a attempt) (bool, error) {
 	var n int
 	err := q.QueryRow(ctx, selectKnownNetwork, a.known, q.Now().Add(-networkKnownFor)).Scan(&n)
 	return n > 0, err
 }
 
-// selectDevice reports whether the device token of the attempt is good.
+// selectDevice reports whether the device token of the attempt is valid.
 func selectDevice(ctx context.Context, q store.Querier, a attempt) (bool, error) {
 	if a.device.id == "" {
 		return false, nil
@@ -110,13 +110,13 @@ func selectDevice(ctx context.Context, q store.Querier, a attempt) (bool, error)
 	return n > 0, err
 }
 
-// noteNetwork remembers that the user has signed in from the network.
-func noteNetwork(ctx context.Context, tx *store.Tx, a attempt) error {
+// rememberNetwork stores the network of the attempt as known to the user.
+func rememberNetwork(ctx context.Context, tx *store.Tx, a attempt) error {
 	_, err := tx.Exec(ctx, upsertKnownNetwork, a.known, a.user, tx.Now())
 	return err
 }
 
-// renewDevice gives the device of a sign-in a token, in the place of the one that came with the attempt if that is good.
+// renewDevice returns a new device token for a sign-in. It replaces the token of the attempt if that is valid.
 func (s *Service) renewDevice(ctx context.Context, tx *store.Tx, a attempt, sessionID string) (token string, err error) {
 	now := tx.Now()
 	if a.device.id != "" {
@@ -136,9 +136,9 @@ func (s *Service) renewDevice(ctx context.Context, tx *store.Tx, a attempt, sess
 	return s.deviceToken(a.user, id, 1), err
 }
 
-// forgetFamiliar revokes the device tokens of a user and deletes the known networks but that of the request: others may
-// have signed in with the old password.
-func (s *Service) forgetFamiliar(ctx context.Context, tx *store.Tx, userID string) error {
+// forgetKnownClients revokes the device tokens of a user and deletes their known networks except that of the request. Others
+// may have signed in with the old password.
+func (s *Service) forgetKnownClients(ctx context.Context, tx *store.Tx, userID string) error {
 	if _, err := tx.Exec(ctx, deleteDeviceTokens, userID); err != nil {
 		return err
 	}
@@ -146,8 +146,8 @@ func (s *Service) forgetFamiliar(ctx context.Context, tx *store.Tx, userID strin
 	return err
 }
 
-// TrustNetwork remembers the network of the request as one of the user's. It is for callers that have authenticated the
-// user by other means than the password.
+// TrustNetwork stores the network of the request as known to the user. It is for callers that have authenticated the user by
+// other means than the password.
 func (s *Service) TrustNetwork(ctx context.Context, tx *store.Tx, userID string) error {
-	return noteNetwork(ctx, tx, s.newAttempt(ctx, userID, ""))
+	return rememberNetwork(ctx, tx, s.newAttempt(ctx, userID, ""))
 }

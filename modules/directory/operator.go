@@ -12,9 +12,9 @@ import (
 	"kontor/store"
 )
 
-// NewUser describes a user whom an operator makes: active at once, with a credential that needs no validation.
+// NewUser describes a user whom an operator creates: active at once, with a validated credential.
 type NewUser struct {
-	Type     string // email, phone or username; empty: told by the value
+	Type     string // email, phone or username; empty: derived from the value
 	Value    string
 	Password string
 	Roles    []string // names or ids
@@ -23,7 +23,7 @@ type NewUser struct {
 	DisplayName string // may be empty
 }
 
-// Prepared is a user who is ready to be stored.
+// Prepared is a user that is ready to be stored.
 type Prepared struct {
 	user       User
 	credential Credential
@@ -31,8 +31,8 @@ type Prepared struct {
 	hash       string
 }
 
-// Prepare checks a new user and hashes his password, which takes long and therefore comes before the transaction. It
-// returns apierr.InvalidInput.
+// Prepare checks a new user and hashes their password. Callers must not call it from within a transaction, because hashing
+// is slow. It returns apierr.InvalidInput.
 func (s *Service) Prepare(ctx context.Context, n NewUser) (Prepared, error) {
 	if n.Type == "" {
 		n.Type = guessType(n.Value)
@@ -60,8 +60,8 @@ func (s *Service) Prepare(ctx context.Context, n NewUser) (Prepared, error) {
 	return Prepared{user: u, credential: c, roles: n.Roles, hash: hash}, nil
 }
 
-// Store writes a prepared user with credential, password, roles and audit entries. It returns apierr.CredentialExists
-// and, for a role that does not exist, apierr.InvalidInput.
+// Store writes a prepared user with credential, password, roles and audit entries. It returns apierr.CredentialExists, and
+// apierr.InvalidInput for an unknown role.
 func (s *Service) Store(ctx context.Context, tx *store.Tx, p Prepared) (User, error) {
 	roles, err := resolveRoles(ctx, tx, p.roles)
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Service) Store(ctx context.Context, tx *store.Tx, p Prepared) (User, er
 	return u, err
 }
 
-// Create is Prepare and Store in a transaction of its own.
+// Create calls Prepare, and Store in a transaction of its own.
 func (s *Service) Create(ctx context.Context, n NewUser) (User, error) {
 	p, err := s.Prepare(ctx, n)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Service) Create(ctx context.Context, n NewUser) (User, error) {
 	return u, err
 }
 
-// SetPassword gives the user with the id or credential a new password and ends all his sessions. It returns
+// SetPassword replaces the password of the user with the id or credential and ends all their sessions. It returns
 // apierr.UserNotFound and apierr.InvalidInput.
 func (s *Service) SetPassword(ctx context.Context, login, password string) (User, error) {
 	u, err := s.Find(ctx, s.db, login)
@@ -111,8 +111,8 @@ func (s *Service) SetPassword(ctx context.Context, login, password string) (User
 	})
 }
 
-// SetRoles gives the user with the id or credential exactly the roles named. It returns apierr.UserNotFound,
-// apierr.LastAdministrator and, for a role that does not exist, apierr.InvalidInput.
+// SetRoles replaces the roles of the user with the id or credential. It returns apierr.UserNotFound,
+// apierr.LastAdministrator, and apierr.InvalidInput for an unknown role.
 func (s *Service) SetRoles(ctx context.Context, login string, namesOrIDs []string) (User, error) {
 	var u User
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
@@ -138,7 +138,7 @@ func (s *Service) SetRoles(ctx context.Context, login string, namesOrIDs []strin
 	return u, err
 }
 
-// Find gives the user with the id or the validated credential. It returns apierr.UserNotFound.
+// Find returns the user with the id or the validated credential. It returns apierr.UserNotFound.
 func (s *Service) Find(ctx context.Context, q store.Querier, login string) (User, error) {
 	id, err := types.ParseID(strings.TrimSpace(login))
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *Service) Find(ctx context.Context, q store.Querier, login string) (User
 		}
 		id = c.UserID
 	}
-	u, err := accounts.GetUnchecked(ctx, q, id)
+	u, err := userTable.GetUnchecked(ctx, q, id)
 	return withRoles(ctx, q, u, err)
 }
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// However many guess at once, no more passwords are looked at than are free.
-func TestCoolingOff_ParallelGuesses(t *testing.T) {
+// However many guesses are concurrent, no more passwords are compared than the budget allows.
+func TestLockout_BoundsParallelGuesses(t *testing.T) {
 	const guesses = 60
 	w := newWorld(t)
 	w.user("anna@example.ch")
@@ -33,8 +33,8 @@ func TestCoolingOff_ParallelGuesses(t *testing.T) {
 	}
 }
 
-// However many values one network tries at once, few more are looked at than it may fail with.
-func TestCoolingOff_ParallelValues(t *testing.T) {
+// However many values one network tries concurrently, few more are compared than the limit allows.
+func TestLockout_BoundsParallelSpraying(t *testing.T) {
 	const values, most = 200, 30 + 15
 	w := newWorld(t)
 	answers := make(chan answer, values)
@@ -56,8 +56,8 @@ func TestCoolingOff_ParallelValues(t *testing.T) {
 	}
 }
 
-// Who signs in many times at once with the right password has failed at nothing, nor has a house full of users.
-func TestCoolingOff_ParallelSuccesses(t *testing.T) {
+// Concurrent sign-ins with the right password are no failures, neither of one user nor of many users of one network.
+func TestLockout_SparesParallelSuccesses(t *testing.T) {
 	const clients = 64
 	w := newWorld(t)
 	for _, c := range []struct {

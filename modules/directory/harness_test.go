@@ -24,7 +24,7 @@ const (
 	password = "correct horse battery"
 )
 
-// bank is a running server with users and nothing else: sign-in and the outbox are played by the test.
+// bank is a running server with the directory alone. The test stands in for sign-in and the outbox.
 type bank struct {
 	t       testing.TB
 	db      *store.DB
@@ -93,7 +93,7 @@ func (b *bank) serve(texts *locales.Bundle) {
 			endpoints[role] = append(endpoints[role], row.Key())
 		}
 	}
-	// A role of the house: may change users and their roles.
+	// A custom role that may update users and their roles.
 	endpoints[personnel] = []string{"PUT /v1/users/{id}/roles", "PATCH /v1/users/{id}", "GET /v1/users/{id}", "PUT /v1/users/{id}/password",
 		"GET /v1/users", "GET /v1/users/{id}/credentials"}
 	b.policy.Store(access.NewPolicy(access.PolicyData{Endpoints: endpoints, Types: map[string]map[string]access.Permission{
