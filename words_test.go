@@ -101,6 +101,7 @@ func TestWords_FindsTellTales(t *testing.T) {
 		"| Name | What it holds | He reads |":                            "What He",
 		"## What is measured":                                            "What",
 		"* Who reads it\n* The reader":                                   "Who",
+		"> He is quoted.":                                                "",
 		"See [the page](what-he-said.md) and https://told.example/he.\n": "",
 	} {
 		var got []string
@@ -362,7 +363,7 @@ func paragraphs(name string, first int, lines []string) []passage {
 	return all
 }
 
-// markdownPassages reads paragraphs, headings, list items and table cells; code and HTML comments are left out.
+// markdownPassages reads paragraphs, headings, list items and table cells; code, quotations and HTML comments are left out.
 func markdownPassages(name, text string) []passage {
 	var all []passage
 	var block []string
@@ -383,7 +384,7 @@ func markdownPassages(name, text string) []passage {
 			for _, cell := range strings.Split(strings.Trim(trimmed, "|"), "|") {
 				all = append(all, newPassage(name, i+1, []string{strings.TrimSpace(cell)}))
 			}
-		case trimmed == "", strings.HasPrefix(trimmed, "#"), strings.HasPrefix(trimmed, "<!--"):
+		case trimmed == "", strings.HasPrefix(trimmed, "#"), strings.HasPrefix(trimmed, "<!--"), strings.HasPrefix(trimmed, ">"):
 			flush()
 			if strings.HasPrefix(trimmed, "#") {
 				all = append(all, newPassage(name, i+1, []string{strings.TrimLeft(trimmed, "# ")}))
