@@ -11,26 +11,6 @@ import (
 	"kontor/store/storetest"
 )
 
-func TestVersion_ChangesWithItsTablesOnly(t *testing.T) {
-	db := storetest.Open(t)
-	ctx := t.Context()
-	roles, both, grants := db.Version("roles"), db.Version("grants", "roles"), db.Version("grants")
-	refused := errors.New("refused")
-	err := db.InTx(ctx, func(tx *store.Tx) error {
-		storetest.InsertRole(ctx, tx, "a")
-		return refused
-	})
-	if !errors.Is(err, refused) || db.Version("roles") != roles {
-		t.Errorf("a closure that failed changed the version, err %v", err)
-	}
-	if err := db.InTx(ctx, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "a") }); err != nil {
-		t.Fatal(err)
-	}
-	if db.Version("roles") == roles || db.Version("grants", "roles") == both || db.Version("grants") != grants {
-		t.Error("versions do not follow the commit")
-	}
-}
-
 func TestMemo_LoadsOncePerVersion(t *testing.T) {
 	db := storetest.Open(t)
 	ctx := t.Context()
@@ -69,7 +49,7 @@ func TestMemo_LoadsOncePerVersion(t *testing.T) {
 	}
 }
 
-// Whoever committed a row and then asks must be told of it, whatever others load at the same time.
+// A caller that has committed a row gets a number that includes it, whatever others load at the same time.
 func TestMemo_NeverOlderThanTheCallersOwnCommit(t *testing.T) {
 	db := storetest.Open(t)
 	ctx := t.Context()

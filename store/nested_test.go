@@ -10,9 +10,9 @@ import (
 	"kontor/store/storetest"
 )
 
-// A call of the database from within a transaction, or from within a function that runs after a commit, would wait for
-// itself. It fails at once, whatever context it passes, and all that comes later is served.
-func TestInTx_RejectsCallsFromWithinItself(t *testing.T) {
+// A call of the database within a transaction or an after-commit function would wait for itself. It fails at once, whatever
+// context it passes, and later calls are served.
+func TestInTx_RejectsNestedCalls(t *testing.T) {
 	db := storetest.Open(t)
 	type key struct{}
 	outer := t.Context()
@@ -23,7 +23,7 @@ func TestInTx_RejectsCallsFromWithinItself(t *testing.T) {
 		"InTx":                   func(ctx context.Context) error { return db.InTx(ctx, nothing) },
 		"InTx of another module": func(ctx context.Context) error { return another(ctx) },
 		"a replay": func(ctx context.Context) error {
-			_, err := db.Replay(ctx, claimed)
+			_, err := db.Replay(ctx, store.Idempotency{Key: "k1", Caller: "user", Path: "POST /v1/roles"})
 			return err
 		},
 		"View": func(ctx context.Context) error { return db.View(ctx, func(*store.View) error { return nil }) },
@@ -62,12 +62,12 @@ func TestInTx_RejectsCallsFromWithinItself(t *testing.T) {
 	}
 }
 
-func TestAfterCommit_RejectsWritesAndLetsRead(t *testing.T) {
+func TestAfterCommit_RejectsWritesAndAllowsReads(t *testing.T) {
 	db := storetest.Open(t)
 	var written, read error
 	err := db.InTx(t.Context(), func(tx *store.Tx) error {
 		tx.AfterCommit(func() {
-			// The closure of a write that leaves a function of its own is what would never be answered.
+			// A nested write with an after-commit function of its own would never be answered.
 			written = db.InTx(context.Background(), func(tx *store.Tx) error {
 				tx.AfterCommit(func() {})
 				return nil
@@ -87,8 +87,8 @@ func TestAfterCommit_RejectsWritesAndLetsRead(t *testing.T) {
 	}
 }
 
-// The mark stays right when another goroutine takes over the queue.
-func TestInTx_RejectsCallsFromWithinItselfAfterTheWriterWasReplaced(t *testing.T) {
+// The recorded goroutine stays correct when another one takes over the queue.
+func TestInTx_RejectsNestedCallsAfterTheWriterWasReplaced(t *testing.T) {
 	db := storetest.Open(t)
 	_ = db.InTx(t.Context(), func(*store.Tx) error { runtime.Goexit(); return nil })
 	var nested error

@@ -37,7 +37,7 @@ func TestInTx_StoresAndReads(t *testing.T) {
 	}
 }
 
-func TestInTx_DuplicateUndoesTheClosure(t *testing.T) {
+func TestInTx_DuplicateUndoesTheTransaction(t *testing.T) {
 	db := storetest.Open(t)
 	ctx := t.Context()
 	err := db.InTx(ctx, func(tx *store.Tx) error {
@@ -50,11 +50,11 @@ func TestInTx_DuplicateUndoesTheClosure(t *testing.T) {
 		t.Errorf("got %v, want ErrDuplicate", err)
 	}
 	if n := storetest.CountRoles(t, db); n != 0 {
-		t.Errorf("%d roles are left of a closure that failed", n)
+		t.Errorf("%d roles are left of a job that failed", n)
 	}
 }
 
-func TestInTx_TellsBrokenRulesApart(t *testing.T) {
+func TestInTx_DistinguishesBrokenRules(t *testing.T) {
 	dir := storetest.Dir(t)
 	storetest.Tamper(t, filepath.Join(dir, "kontor.db"), `CREATE TABLE children (role_id TEXT REFERENCES roles (id) ON DELETE RESTRICT)`)
 	db := storetest.OpenDir(t, dir)

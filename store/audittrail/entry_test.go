@@ -15,7 +15,7 @@ import (
 	"kontor/store/storetest"
 )
 
-// measured are texts as the hash of an entry covers them.
+// measured appends texts as the hash of an entry covers them.
 func measured(b []byte, texts ...string) []byte {
 	for _, s := range texts {
 		b = append(binary.BigEndian.AppendUint32(b, uint32(len(s))), s...)
@@ -23,15 +23,15 @@ func measured(b []byte, texts ...string) []byte {
 	return b
 }
 
-// begin is what the hashes of both forms begin with.
+// begin returns the bytes that the hashes of both forms begin with.
 func begin(tag string, prev [32]byte, seq, at int64) []byte {
 	b := append([]byte(tag), prev[:]...)
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, uint64(seq)), uint64(at))
 }
 
-// Entries as they were written before migration 21 hold, and so do those that follow on them. The bytes of both forms
-// are written here as the documentation says.
-func TestVerifyAudit_TakesBothForms(t *testing.T) {
+// Entries from before migration 21 are valid, and so are those after them. The test writes the bytes of both forms as they
+// are documented.
+func TestVerify_AcceptsBothForms(t *testing.T) {
 	ctx := t.Context()
 	db := storetest.Open(t)
 	type origin struct{}
@@ -93,8 +93,8 @@ func TestVerifyAudit_TakesBothForms(t *testing.T) {
 	}
 }
 
-// What form 1 does not cover must not be put into an entry of form 1, and no other column may change either.
-func TestVerifyAudit_CoversEachColumn(t *testing.T) {
+// No column of an entry can be changed unnoticed, also not by turning an entry into one of form 1, which covers less.
+func TestVerify_CoversEachColumn(t *testing.T) {
 	for _, change := range []string{
 		"form = 1", "form = 3", "kind = 'denial'", "kind = ''", "session_id = 's2'", "network = '203.0.113.0/24'", "request_id = 'x'", `detail = '{}'`,
 		"actor = 'x'", "action = 'x'", "rec_type = 'x'", "rec_id = 'x'", "before_hash = 'x'", "after_hash = 'x'", "at = at + 1",

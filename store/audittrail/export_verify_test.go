@@ -14,13 +14,13 @@ import (
 	"kontor/store/storetest"
 )
 
-// exported makes a database with some entries and returns its directory, an export and the public key.
+// exported creates a database with some entries and returns its directory, an export and the public key.
 func exported(t testing.TB, entries int) (dir, text, key string) {
 	t.Helper()
 	return exportedWith(t, store.Options{Dir: storetest.Dir(t)}, entries)
 }
 
-// exportedWith is exported with a key of the test's choice.
+// exportedWith does the same with the options of the test.
 func exportedWith(t testing.TB, o store.Options, entries int) (dir, text, key string) {
 	t.Helper()
 	dir = o.Dir
@@ -41,7 +41,7 @@ func exportedWith(t testing.TB, o store.Options, entries int) (dir, text, key st
 	return dir, export(t, inspect.Source{Dir: o.Dir, SecretKey: o.SecretKey}, 1), key
 }
 
-// export reads the trail beside whoever has the database open.
+// export exports the trail of a database that may be open.
 func export(t testing.TB, from inspect.Source, first int64) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -51,7 +51,7 @@ func export(t testing.TB, from inspect.Source, first int64) string {
 	return b.String()
 }
 
-func TestVerifyExport_HoldsForWhatWasExported(t *testing.T) {
+func TestVerifyExport_AcceptsAnExport(t *testing.T) {
 	dir, text, key := exported(t, 5)
 	for _, given := range []string{key, ""} {
 		r, err := audittrail.VerifyExport(strings.NewReader(text), given)
@@ -69,7 +69,7 @@ func TestVerifyExport_HoldsForWhatWasExported(t *testing.T) {
 	if r, err := audittrail.VerifyExport(strings.NewReader(export(t, inspect.Source{Dir: dir}, 99)), key); err != nil || r.To != 0 || r.Heads != 1 {
 		t.Errorf("an empty export: got %+v, %v", r, err)
 	}
-	// An exporter that was restarted repeats itself.
+	// An exporter that was restarted repeats entries.
 	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
 	again := strings.Join(lines[:3], "") + strings.Join(lines[1:], "") + "\n"
 	if r, err := audittrail.VerifyExport(strings.NewReader(again), key); err != nil || r.Repeated != 2 || r.To != 5 {
@@ -77,7 +77,7 @@ func TestVerifyExport_HoldsForWhatWasExported(t *testing.T) {
 	}
 }
 
-func TestVerifyExport_NamesTheLineThatDoesNotHold(t *testing.T) {
+func TestVerifyExport_NamesTheWrongLine(t *testing.T) {
 	_, text, key := exported(t, 5)
 	_, foreign, foreignKey := exportedWith(t, store.Options{Dir: filepath.Join(t.TempDir(), "data"), SecretKey: strings.Repeat("5a", 32)}, 5)
 	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")

@@ -14,8 +14,8 @@ import (
 
 const dropGuards = "DROP TRIGGER audit_entries_no_update; DROP TRIGGER audit_entries_no_delete"
 
-// A trail that was erased, cut or exchanged is refused by the start and named by the check.
-func TestOpen_RefusesATrailWithoutItsHead(t *testing.T) {
+// The start rejects a trail that was erased, cut or replaced, and the check names it.
+func TestOpen_RejectsATrailWithoutItsHead(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		entries    int
@@ -50,7 +50,7 @@ func TestOpen_RefusesATrailWithoutItsHead(t *testing.T) {
 	}
 }
 
-func TestOpen_BindsTheHeadOfAnEarlierVersion(t *testing.T) {
+func TestOpen_SignsTheHeadOfAnEarlierVersion(t *testing.T) {
 	for _, entries := range []int{0, 3} {
 		dir := storetest.Dir(t)
 		db := storetest.OpenDir(t, dir)
@@ -73,8 +73,8 @@ func TestOpen_BindsTheHeadOfAnEarlierVersion(t *testing.T) {
 	}
 }
 
-// The check value of before must not open the way back to a database without a head.
-func TestOpen_RefusesAnEarlierVersionWhoseHeadIsGone(t *testing.T) {
+// Restoring the old check value must not make a database without a head acceptable.
+func TestOpen_RejectsAnEarlierVersionWithoutItsHead(t *testing.T) {
 	dir := storetest.Dir(t)
 	db := storetest.OpenDir(t, dir)
 	storetest.Audit(t, db, 3)
@@ -86,7 +86,7 @@ func TestOpen_RefusesAnEarlierVersionWhoseHeadIsGone(t *testing.T) {
 	}
 }
 
-func TestOpen_PutsTriggersBackAndSaysSo(t *testing.T) {
+func TestOpen_RestoresTriggersAndAuditsIt(t *testing.T) {
 	for name, statements := range map[string][]string{
 		"dropped":  {"DROP TRIGGER audit_entries_no_delete"},
 		"replaced": {"DROP TRIGGER audit_entries_no_update", "CREATE TRIGGER audit_entries_no_update BEFORE UPDATE ON audit_entries BEGIN SELECT 1; END"},
@@ -114,8 +114,8 @@ func TestOpen_PutsTriggersBackAndSaysSo(t *testing.T) {
 	}
 }
 
-// The key is there, whatever the database has lost: the check must not say otherwise.
-func TestCheck_DoesNotDenyTheKey(t *testing.T) {
+// An empty trail does not mean that there was no key.
+func TestCheck_ReportsThatTheKeyWasChecked(t *testing.T) {
 	dir := storetest.Dir(t)
 	db := storetest.OpenDir(t, dir)
 	db.Close()

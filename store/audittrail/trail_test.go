@@ -10,7 +10,7 @@ import (
 	"kontor/store/storetest"
 )
 
-func TestVerifyAudit_HoldsAcrossRestarts(t *testing.T) {
+func TestVerify_AcceptsATrailOfSeveralProcesses(t *testing.T) {
 	dir := storetest.Dir(t)
 	for want := int64(3); want <= 9; want += 3 {
 		db := storetest.OpenDir(t, dir)
@@ -37,7 +37,7 @@ func TestAudit_IsAppendOnly(t *testing.T) {
 	}
 }
 
-func TestVerifyAudit_NamesTheFirstBadEntry(t *testing.T) {
+func TestVerify_NamesTheFirstWrongEntry(t *testing.T) {
 	const free = `DROP TRIGGER audit_entries_no_update`
 	const freeDelete = `DROP TRIGGER audit_entries_no_delete`
 	for _, c := range []struct {
@@ -69,7 +69,7 @@ func TestVerifyAudit_NamesTheFirstBadEntry(t *testing.T) {
 	}
 }
 
-func TestAudit_EntryThatHasNoJSONFailsTheClosure(t *testing.T) {
+func TestAudit_EntryWithoutJSONFailsTheTransaction(t *testing.T) {
 	db := storetest.Open(t)
 	err := db.InTx(t.Context(), func(tx *store.Tx) error {
 		tx.Audit(store.AuditEntry{Action: "a", After: func() {}})

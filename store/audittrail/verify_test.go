@@ -8,7 +8,7 @@ import (
 	"kontor/store/storetest"
 )
 
-func TestVerifyAuditStep_ComesToTheEndAndGoesOn(t *testing.T) {
+func TestVerifyStep_ReachesTheEndAndContinues(t *testing.T) {
 	db := storetest.Open(t)
 	var at audittrail.Position
 	step := func(limit int, wantSeq int64, wantEnded bool) {
@@ -25,11 +25,11 @@ func TestVerifyAuditStep_ComesToTheEndAndGoesOn(t *testing.T) {
 	step(4, 8, false)
 	step(4, 10, true)
 	storetest.Audit(t, db, 1)
-	step(1, 11, false) // whether more follow is only seen by looking
+	step(1, 11, false) // only the next step finds out that no entry follows
 	step(1, 11, true)
 }
 
-func TestVerifyAuditStep_NamesTheFirstBadEntry(t *testing.T) {
+func TestVerifyStep_NamesTheFirstWrongEntry(t *testing.T) {
 	for name, c := range map[string]struct {
 		statement string
 		want      int64

@@ -17,7 +17,7 @@ import (
 	"kontor/store/storetest"
 )
 
-func TestBackup_RestoresOnAnotherMachine(t *testing.T) {
+func TestCreate_IsRestoredOnAnotherMachine(t *testing.T) {
 	dir := storetest.Dir(t)
 	db := storetest.OpenDir(t, dir)
 	storetest.Audit(t, db, 20)
@@ -27,7 +27,7 @@ func TestBackup_RestoresOnAnotherMachine(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "kontor.backup")
 
-	// It goes on being written meanwhile.
+	// Writes continue during the backup.
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -73,7 +73,7 @@ func TestBackup_RestoresOnAnotherMachine(t *testing.T) {
 	}
 }
 
-func TestBackup_WithoutKey(t *testing.T) {
+func TestCreate_WithoutKey(t *testing.T) {
 	dir := storetest.Dir(t)
 	key, err := os.ReadFile(filepath.Join(dir, "secret.key"))
 	if err != nil {
@@ -104,7 +104,7 @@ func TestBackup_WithoutKey(t *testing.T) {
 	db.Close()
 }
 
-func TestRestore_RefusesWhatIsNotWhole(t *testing.T) {
+func TestRestore_RejectsDamagedBackups(t *testing.T) {
 	dir := storetest.Dir(t)
 	db := storetest.OpenDir(t, dir)
 	storetest.Audit(t, db, 20)
@@ -147,7 +147,7 @@ func TestRestore_RefusesWhatIsNotWhole(t *testing.T) {
 	}
 }
 
-// tarOf makes a tar file of pairs of name and content.
+// tarOf returns a tar file of pairs of name and content.
 func tarOf(t *testing.T, pairs ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -164,28 +164,4 @@ func tarOf(t *testing.T, pairs ...string) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
-}
-
-func TestCheck_WorksBesideARunningProcess(t *testing.T) {
-	dir := storetest.Dir(t)
-	db := storetest.OpenDir(t, dir)
-	storetest.Audit(t, db, 5)
-	report, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil)
-	if err != nil || report.AuditEntries != 5 || report.Schema < 1 || report.Bytes == 0 || !report.KeyChecked {
-		t.Errorf("report %+v, err %v", report, err)
-	}
-}
-
-func TestCheck_NamesWhatIsWrong(t *testing.T) {
-	dir := storetest.Dir(t)
-	storetest.Tamper(t, filepath.Join(dir, "kontor.db"), `INSERT INTO user_roles (user_id, role_id, created_at, created_by) VALUES ('u', 'missing', 0, '')`)
-	if _, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), "user_roles") {
-		t.Errorf("got %v, want the row of user_roles", err)
-	}
-	if _, err := inspect.Check(t.Context(), inspect.Source{Dir: t.TempDir()}, nil); err == nil {
-		t.Error("an empty directory was found good")
-	}
-	if _, err := inspect.Check(t.Context(), inspect.Source{Dir: dir, SecretKey: strings.Repeat("ab", 32)}, nil); !errors.Is(err, store.ErrWrongKey) {
-		t.Errorf("got %v, want ErrWrongKey", err)
-	}
 }

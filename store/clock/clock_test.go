@@ -36,8 +36,8 @@ func TestTime_JSON(t *testing.T) {
 	}
 }
 
-// Both encoders write every moment as the layout of the standard library does.
-func TestTime_IsWrittenAlike(t *testing.T) {
+// Both encoders write every moment like the layout of the standard library.
+func TestTime_BothEncodersAgree(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	first, last := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli(), time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC).UnixMilli()
 	for range 1000 {
@@ -62,7 +62,7 @@ func FuzzParseTime(f *testing.F) {
 			return
 		}
 		if year := at.Std().Year(); year < 0 || year > 9999 {
-			return // an offset moved it out of what RFC 3339 can write
+			return // an offset moved it out of the range of RFC 3339
 		}
 		if again, err := clock.Parse(at.String()); err != nil || again != at {
 			t.Errorf("%q became %v, then %v, err %v", s, at, again, err)

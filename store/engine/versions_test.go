@@ -41,7 +41,7 @@ func FuzzWrittenTables(f *testing.F) {
 		if len(slices.Compact(sorted)) != len(found) {
 			t.Errorf("a table is named twice: %q", found)
 		}
-		// A statement behind it is found all the same, unless it is inside a comment or a quote.
+		// A statement after it is found, unless it is inside a comment or a quote.
 		if !strings.ContainsAny(sql, `'"/-`) && !slices.Contains(engine.WrittenTables(sql+" ; DELETE FROM zz"), "zz") {
 			t.Errorf("%q hides what follows", sql)
 		}

@@ -11,7 +11,7 @@ import (
 	"kontor/store/storetest"
 )
 
-// A log that somebody keeps in use raises one alarm, and takes it back when it begins anew.
+// A log that another program keeps in use is logged once, and again when it is within its limit.
 func TestLog_AlarmAboutItsSize(t *testing.T) {
 	var log lockedLog
 	const limit = 200 << 10
@@ -59,7 +59,7 @@ func TestLog_AlarmAboutItsSize(t *testing.T) {
 	}
 }
 
-// A start copies what the log holds and empties it, before anybody is served.
+// A start copies the log into the database and empties it before it serves.
 func TestOpen_EmptiesTheLog(t *testing.T) {
 	dir := crashed(t, 0)
 	path := filepath.Join(dir, "kontor.db-wal")

@@ -14,7 +14,7 @@ import (
 	"kontor/store/storetest"
 )
 
-// crashDir tells the test binary to be the process that is killed.
+// crashDir is set for the process that is killed.
 const crashDir = "KONTOR_TEST_CRASH_DIR"
 
 func TestMain(m *testing.M) {
@@ -24,8 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writeUntilKilled stores pairs of rows from many goroutines and prints the name of each pair that was
-// acknowledged.
+// writeUntilKilled inserts pairs of rows from many goroutines and prints the name of each acknowledged pair.
 func writeUntilKilled(dir string) {
 	ctx := context.Background()
 	db, err := store.Open(ctx, store.Options{Dir: dir})

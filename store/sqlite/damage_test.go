@@ -18,7 +18,7 @@ import (
 	"kontor/store/storetest"
 )
 
-// filled makes a closed database of some hundred pages, some of them free, and returns its directory.
+// filled creates a closed database of some hundred pages, some of them free, and returns its directory.
 func filled(t *testing.T) string {
 	t.Helper()
 	dir := storetest.Dir(t)
@@ -44,7 +44,7 @@ func filled(t *testing.T) string {
 	return dir
 }
 
-// content reads all that the database holds, through a mapping or without.
+// content reads all rows of the database, through a mapping or without.
 func content(path string, mapped bool) (string, error) {
 	conn, err := binding.Open(path, binding.ReadOnly)
 	if err != nil {
@@ -78,8 +78,9 @@ func content(path string, mapped bool) (string, error) {
 	return b.String(), nil
 }
 
-// Whatever byte of the file is flipped, no answer changes: it is read as it was, or an error. The check finds each.
-func TestDatabase_FlippedByteIsAnErrorNeverAnAnswer(t *testing.T) {
+// A flipped byte anywhere in the file never changes an answer: the rows are read unchanged, or there is an error. The check
+// finds each.
+func TestDatabase_FlippedByteIsAnError(t *testing.T) {
 	dir := filled(t)
 	path := filepath.Join(dir, "kontor.db")
 	whole, err := content(path, true)
@@ -136,7 +137,7 @@ func setByte(t *testing.T, f *os.File, at int, to byte) {
 	}
 }
 
-// Two pages that changed places have sound content, each, and are noticed all the same.
+// Two exchanged pages are noticed although the content of each is correct.
 func TestDatabase_ExchangedPagesAreNoticed(t *testing.T) {
 	dir := filled(t)
 	path := filepath.Join(dir, "kontor.db")
@@ -156,7 +157,7 @@ func TestDatabase_ExchangedPagesAreNoticed(t *testing.T) {
 	}
 }
 
-// A damaged page makes a database unready that is in use, names file and page, and does no harm to what else is read.
+// A damaged page makes an open database unready. The error names file and page. Other pages are read as before.
 func TestDB_DamagedPageMakesUnready(t *testing.T) {
 	dir := filled(t)
 	path := filepath.Join(dir, "kontor.db")
@@ -194,7 +195,7 @@ func TestDB_DamagedPageMakesUnready(t *testing.T) {
 	}
 }
 
-// A page of the log whose byte was flipped is an error, too.
+// A flipped byte in a page of the log is an error, too.
 func TestDB_FlippedByteInTheLog(t *testing.T) {
 	dir := filled(t)
 	db := openDir(t, dir)
@@ -270,8 +271,8 @@ func TestDB_FlippedByteInTheLog(t *testing.T) {
 }
 
 // A loss of power during a checkpoint leaves a torn page in the file and the whole page in the log. The start uses the
-// log, so the check must not report damage. Bytes behind the last page belong to nobody.
-func TestCheck_PassesAPageThatTheLogHolds(t *testing.T) {
+// log, so the check must not report damage. Bytes after the last page do not count.
+func TestCheck_AcceptsATornPageThatTheLogHolds(t *testing.T) {
 	for name, change := range map[string]func([]byte) []byte{
 		"torn page that the log holds": func(b []byte) []byte {
 			at := bytes.LastIndex(b, []byte("page 250 page 250"))
@@ -306,7 +307,7 @@ func TestCheck_PassesAPageThatTheLogHolds(t *testing.T) {
 }
 
 // A backup of a database without checksums has them.
-func TestBackup_GivesPagesChecksums(t *testing.T) {
+func TestBackup_AddsChecksums(t *testing.T) {
 	dir := filled(t)
 	file := filepath.Join(t.TempDir(), "x.backup")
 	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{}); err != nil {

@@ -16,7 +16,7 @@ import (
 	"kontor/store/storetest"
 )
 
-// failingDisk is a database whose files fail on demand, and what came of it.
+// failingDisk is a database whose files fail on demand.
 type failingDisk struct {
 	*store.DB
 	dir   string
@@ -86,9 +86,9 @@ func (d *failingDisk) write(t *testing.T, name string) error {
 	})
 }
 
-// Whatever write or sync of a data file fails ends everything: the process in earnest, here all writing. Nothing is
-// acknowledged, nothing is changed any more, not even at the end, and the next start has all that was acknowledged.
-func TestDisk_AFailureEndsEverything(t *testing.T) {
+// A failed write or sync of a data file ends the process; here, where Fatal returns, it stops all writes. No write is
+// acknowledged and no file is changed, not even by Close. The next start has all acknowledged writes.
+func TestDisk_FailureStopsAllWrites(t *testing.T) {
 	checkpoint := func(t *testing.T, d *failingDisk) { engineOf(d.DB).Checkpoint() }
 	closing := func(t *testing.T, d *failingDisk) {
 		if err := d.Close(); !errors.Is(err, store.ErrIO) {
@@ -128,7 +128,7 @@ func TestDisk_AFailureEndsEverything(t *testing.T) {
 			if !strings.Contains(said, filepath.Join(d.dir, c.file)+":") || !strings.Contains(said, c.errno.Error()) || strings.Contains(said, "\n") {
 				t.Errorf("it says %q", said)
 			}
-			d.fail.Store(nil) // the disk works again, which must not tempt anybody
+			d.fail.Store(nil) // the disk works again, which must not matter
 			if err := d.write(t, "later"); err == nil {
 				t.Error("a write after the failure was acknowledged")
 			}
@@ -156,8 +156,8 @@ func TestDisk_AFailureEndsEverything(t *testing.T) {
 	}
 }
 
-// After a sync of the syncer that failed nobody is told that a write succeeded, whatever a second sync would say.
-func TestDisk_AFailedSyncOfAGroup(t *testing.T) {
+// After a failed sync no write is acknowledged, and no second sync is tried.
+func TestDisk_FailedSyncOfAGroup(t *testing.T) {
 	d := newFailingDisk(t)
 	engineOf(d.DB).OnSync(func() error { return syscall.EIO })
 	if err := d.write(t, "a"); !errors.Is(err, store.ErrIO) || !errors.Is(err, syscall.EIO) || !store.Temporary(err) {
@@ -176,14 +176,14 @@ func TestDisk_AFailedSyncOfAGroup(t *testing.T) {
 }
 
 // A checkpoint that fails while a group is being synced keeps that group from being acknowledged.
-func TestDisk_AFailureDuringASync(t *testing.T) {
+func TestDisk_FailureDuringASync(t *testing.T) {
 	d := newFailingDisk(t)
 	if err := d.write(t, "first"); err != nil {
 		t.Fatal(err)
 	}
 	engineOf(d.DB).OnSync(func() error {
 		d.fail.Store(&failure{"sync", "kontor.db", syscall.EIO})
-		engineOf(d.DB).Checkpoint() // as the background does; the writer has nothing to do meanwhile
+		engineOf(d.DB).Checkpoint() // as in the background; the writer is idle
 		return nil
 	})
 	if err := d.write(t, "second"); !errors.Is(err, store.ErrIO) {
@@ -191,8 +191,8 @@ func TestDisk_AFailureDuringASync(t *testing.T) {
 	}
 }
 
-// A full disk is no failure: reads go on, writes are refused and go on when there is room.
-func TestDisk_NoRoomIsNoFailure(t *testing.T) {
+// A full disk is no failure: reads continue, writes are rejected and succeed again when there is space.
+func TestDisk_FullDiskIsNoFailure(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
 		d := newFailingDisk(t)
 		d.fail.Store(&failure{"write", "kontor.db-wal", errno})
@@ -226,8 +226,8 @@ func TestDisk_NoRoomIsNoFailure(t *testing.T) {
 	}
 }
 
-// A read that fails is told as that: the pages are not damaged, and there is room.
-func TestDisk_AFailedReadIsNamed(t *testing.T) {
+// A failed read is reported as ErrIO, not as damage and not as a full disk.
+func TestDisk_FailedReadIsReported(t *testing.T) {
 	d := newFailingDisk(t)
 	d.fail.Store(&failure{"read", "kontor.db", syscall.EIO})
 	err := d.InTx(t.Context(), func(tx *store.Tx) error {
@@ -235,7 +235,7 @@ func TestDisk_AFailedReadIsNamed(t *testing.T) {
 		return tx.QueryRow(t.Context(), "SELECT COUNT(*) FROM audit_entries a, idempotency_keys k").Scan(&n)
 	})
 	if !errors.Is(err, store.ErrIO) || errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrCorrupt) {
-		t.Errorf("the closure got %v, want ErrIO", err)
+		t.Errorf("the job got %v, want ErrIO", err)
 	}
 	if _, err := inspect.Check(t.Context(), inspect.Source{Dir: d.dir}, nil); !errors.Is(err, store.ErrIO) || errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("the check says %v, want ErrIO", err)

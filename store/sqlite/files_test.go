@@ -34,7 +34,7 @@ func move(t *testing.T, dir, from, to string) {
 	}
 }
 
-func TestOpen_BeginsNoBankInThePlaceOfALostOne(t *testing.T) {
+func TestOpen_DoesNotReplaceALostDatabase(t *testing.T) {
 	dir := storetest.Dir(t)
 	move(t, dir, "kontor.db", "elsewhere")
 	refuses(t, store.Options{Dir: dir}, nil, "kontor.db is missing but its key secret.key is there", "put the database back")
@@ -46,7 +46,7 @@ func TestOpen_BeginsNoBankInThePlaceOfALostOne(t *testing.T) {
 	openDir(t, dir)
 }
 
-func TestOpen_BeginsAnewWhereAFirstStartWasCutOff(t *testing.T) {
+func TestOpen_RepeatsAnInterruptedFirstStart(t *testing.T) {
 	key := strings.Repeat("0f", 32) + "\n"
 	for name, left := range map[string]map[string]string{
 		"announced":       {"kontor.db.new": ""},
@@ -68,7 +68,7 @@ func TestOpen_BeginsAnewWhereAFirstStartWasCutOff(t *testing.T) {
 	}
 }
 
-func TestRestore_GoesOnWhereOneWasCutOff(t *testing.T) {
+func TestRestore_RepeatsAnInterruptedRestore(t *testing.T) {
 	source, file := storetest.Dir(t), filepath.Join(t.TempDir(), "kontor.backup")
 	if err := backup.Create(t.Context(), inspect.Source{Dir: source}, file, backup.Options{}); err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestRestore_GoesOnWhereOneWasCutOff(t *testing.T) {
 	}
 }
 
-func TestOpen_NamesTheKeyOfARestoreThatWasCutOff(t *testing.T) {
+func TestOpen_RenamesTheKeyOfAnInterruptedRestore(t *testing.T) {
 	dir := storetest.Dir(t)
 	move(t, dir, "secret.key", "secret.key.restoring")
 	if report, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); err != nil || !report.KeyChecked {

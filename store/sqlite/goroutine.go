@@ -25,7 +25,7 @@ func (g *goroutine) isCurrent() bool { return g.id.Load() == goid.Get() }
 func (w *writer) rejectNestedWrite() error {
 	switch {
 	case w.goroutine.isCurrent():
-		return fmt.Errorf("%w: a closure of InTx called InTx", engine.ErrNested)
+		return fmt.Errorf("%w: a function of InTx called InTx", engine.ErrNested)
 	case w.hooks.goroutine.isCurrent():
 		return fmt.Errorf("%w: a function of AfterCommit called InTx", engine.ErrNested)
 	}
@@ -36,7 +36,7 @@ func (w *writer) rejectNestedWrite() error {
 // readers are held by callers that wait for the writer, it would block the writer.
 func (w *writer) rejectNestedRead() error {
 	if w.goroutine.isCurrent() {
-		return fmt.Errorf("%w: a closure of InTx read without its transaction", engine.ErrNested)
+		return fmt.Errorf("%w: a function of InTx read without its transaction", engine.ErrNested)
 	}
 	return nil
 }

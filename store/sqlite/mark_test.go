@@ -15,8 +15,8 @@ import (
 	"kontor/store/storetest"
 )
 
-// crashed makes a data directory that a process has left without closing the database: 10 commits are in it, and for as
-// many of them as copied says in the database file, not only in the log.
+// crashed creates a data directory whose process has not closed the database. It has 10 commits; the first ones, as many as
+// copied says, are in the database file and not only in the log.
 func crashed(t *testing.T, copied int) string {
 	t.Helper()
 	db := openDir(t, storetest.Dir(t))
@@ -33,7 +33,7 @@ func crashed(t *testing.T, copied int) string {
 	return copyDir(t, db.Dir())
 }
 
-// copyDir copies a data directory as it is, without what only a running process needs.
+// copyDir copies a data directory, without the files that only a running process needs.
 func copyDir(t *testing.T, from string) string {
 	t.Helper()
 	to := t.TempDir()
@@ -59,7 +59,7 @@ func copyDir(t *testing.T, from string) string {
 	return to
 }
 
-// edit changes a file; nil removes it.
+// edit changes a file, or deletes it when change returns nil.
 func edit(t *testing.T, path string, change func([]byte) []byte) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -85,7 +85,7 @@ func flip(at func(length int) int) func([]byte) []byte {
 	}
 }
 
-func TestMark_NamesWhatIsLost(t *testing.T) {
+func TestMark_NamesTheLoss(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		copied  int // commits that are in the database file
@@ -134,13 +134,13 @@ func TestMark_NamesWhatIsLost(t *testing.T) {
 			if err := db.Close(); err != nil {
 				t.Error(err)
 			}
-			openDir(t, dir) // once accepted, it is over
+			openDir(t, dir) // a loss is accepted once
 		})
 	}
 }
 
-// What no process was told of may be missing: a commit that was cut off, and a log whose content is in the database.
-func TestMark_PassesWhatWasNotAcknowledged(t *testing.T) {
+// Unacknowledged writes may be missing: an interrupted commit, and a log whose content is in the database.
+func TestMark_AcceptsTheLossOfUnacknowledgedWrites(t *testing.T) {
 	for name, prepare := range map[string]func(t *testing.T) (dir string){
 		"nothing happened": func(t *testing.T) string { return crashed(t, 3) },
 		"log of which everything was copied": func(t *testing.T) string {
@@ -156,7 +156,7 @@ func TestMark_PassesWhatWasNotAcknowledged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			storetest.Audit(t, db, 1) // the process dies before the sync of this one is over
+			storetest.Audit(t, db, 1) // the process ends before this one is synced
 			dir := copyDir(t, db.Dir())
 			edit(t, filepath.Join(dir, "kontor.mark"), func([]byte) []byte { return marked })
 			edit(t, filepath.Join(dir, "kontor.db-wal"), func(b []byte) []byte { return b[:len(b)-3000] })
@@ -201,8 +201,8 @@ func TestMark_PassesWhatWasNotAcknowledged(t *testing.T) {
 	}
 }
 
-// A database in the place of a newer one is named, whatever it says of itself.
-func TestMark_NamesADatabaseThatWasRolledBack(t *testing.T) {
+// A database that replaces a newer one is rejected, whatever it contains.
+func TestMark_RejectsARolledBackDatabase(t *testing.T) {
 	dir := storetest.Dir(t)
 	db := openDir(t, dir)
 	storetest.Audit(t, db, 3)
@@ -237,8 +237,8 @@ func TestMark_NamesADatabaseThatWasRolledBack(t *testing.T) {
 	refuses(t, store.Options{Dir: gone, SecretKey: string(key)}, store.ErrLoss, "kontor.db is missing")
 }
 
-// Without mark and log, nobody can say whether a database that was in use is whole.
-func TestMark_RefusesADatabaseWithoutMarkAndLog(t *testing.T) {
+// Without mark and log it is unknown whether a database that was in use is complete.
+func TestMark_RejectsADatabaseWithoutMarkAndLog(t *testing.T) {
 	dir := crashed(t, 4)
 	edit(t, filepath.Join(dir, "kontor.db-wal"), remove)
 	edit(t, filepath.Join(dir, "kontor.mark"), remove)
@@ -259,7 +259,7 @@ func TestCheck_FindsADamagedLogWithoutTheMark(t *testing.T) {
 	}
 }
 
-// The two slots are written in turn: one that was cut off leaves the other.
+// The two slots are written in turn: a damaged one leaves the other.
 func TestMark_OneSlotIsEnough(t *testing.T) {
 	for _, at := range []int{20, 4096 + 20} {
 		dir := crashed(t, 4)

@@ -4,5 +4,5 @@ package sqlite_test
 
 import "testing"
 
-// runAsNobody is not called: there is no superuser here.
+// runAsNobody is not called on systems without a superuser.
 func runAsNobody(*testing.T) {}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// runAsNobody runs the calling test again in a process of a user without rights.
+// runAsNobody runs the calling test again in a process of an unprivileged user.
 func runAsNobody(t *testing.T) {
 	t.Helper()
 	const nobody = 65534

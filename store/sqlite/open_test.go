@@ -14,7 +14,7 @@ import (
 	"kontor/store/storetest"
 )
 
-// refuses opens dir, expects one line of error and an unchanged directory.
+// refuses opens a directory and expects one line of error and unchanged files.
 func refuses(t *testing.T, o store.Options, kind error, says ...string) {
 	t.Helper()
 	before := contents(t, o.Dir)
@@ -41,7 +41,7 @@ func refuses(t *testing.T, o store.Options, kind error, says ...string) {
 	}
 }
 
-// contents reads the files that hold data.
+// contents reads the data files.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -53,7 +53,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-func TestOpen_MakesAPrivateDirectory(t *testing.T) {
+func TestOpen_CreatesAPrivateDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "data")
 	db := openDir(t, dir)
 	storetest.Audit(t, db, 1)
@@ -75,7 +75,7 @@ func TestOpen_MakesAPrivateDirectory(t *testing.T) {
 	}
 }
 
-func TestOpen_RefusesASecondProcess(t *testing.T) {
+func TestOpen_RejectsASecondProcess(t *testing.T) {
 	dir := storetest.Dir(t)
 	db := openDir(t, dir)
 	refuses(t, store.Options{Dir: dir}, store.ErrInUse, fmt.Sprintf("process %d", os.Getpid()))
@@ -83,7 +83,7 @@ func TestOpen_RefusesASecondProcess(t *testing.T) {
 	openDir(t, dir)
 }
 
-func TestOpen_RefusesAnUnwritableDirectory(t *testing.T) {
+func TestOpen_RejectsAnUnwritableDirectory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestOpen_RefusesAnUnwritableDirectory(t *testing.T) {
 	refuses(t, store.Options{Dir: filepath.Join(file, "data")}, nil)
 }
 
-func TestOpen_RefusesAnotherKey(t *testing.T) {
+func TestOpen_RejectsAnotherKey(t *testing.T) {
 	dir := storetest.Dir(t)
 	refuses(t, store.Options{Dir: dir, SecretKey: strings.Repeat("ab", 32)}, store.ErrWrongKey)
 	refuses(t, store.Options{Dir: dir, SecretKey: strings.Repeat("ab", 32)}, store.ErrWrongKey)
@@ -106,7 +106,7 @@ func TestOpen_RefusesAnotherKey(t *testing.T) {
 	}
 }
 
-func TestOpen_RefusesAKeyOfTheWrongLength(t *testing.T) {
+func TestOpen_RejectsAKeyOfTheWrongLength(t *testing.T) {
 	for _, key := range []string{"short", strings.Repeat("ab", 31), strings.Repeat("xy", 32)} {
 		if db, err := store.Open(t.Context(), store.Options{Dir: storetest.Dir(t), SecretKey: key}); err == nil {
 			db.Close()
@@ -115,7 +115,7 @@ func TestOpen_RefusesAKeyOfTheWrongLength(t *testing.T) {
 	}
 }
 
-func TestOpen_KeepsAGivenKeyOffTheDisk(t *testing.T) {
+func TestOpen_DoesNotStoreAGivenKey(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	key := strings.Repeat("0f", 32)
 	for range 2 {
@@ -130,7 +130,7 @@ func TestOpen_KeepsAGivenKeyOffTheDisk(t *testing.T) {
 	}
 }
 
-func TestOpen_RefusesADamagedDatabase(t *testing.T) {
+func TestOpen_RejectsADamagedDatabase(t *testing.T) {
 	for name, damage := range map[string]func(data []byte) []byte{
 		"no database":     func([]byte) []byte { return []byte("hello, this is no database at all") },
 		"header":          func(b []byte) []byte { copy(b, strings.Repeat("\xff", 100)); return b },
@@ -158,7 +158,7 @@ func TestOpen_RefusesADamagedDatabase(t *testing.T) {
 	}
 }
 
-func TestOpen_RefusesALogWithoutItsDatabase(t *testing.T) {
+func TestOpen_RejectsALogWithoutItsDatabase(t *testing.T) {
 	dir := storetest.Dir(t)
 	path := filepath.Join(dir, "kontor.db")
 	if err := os.Rename(path, path+"-wal"); err != nil {
@@ -167,7 +167,7 @@ func TestOpen_RefusesALogWithoutItsDatabase(t *testing.T) {
 	refuses(t, store.Options{Dir: dir}, nil, "kontor.db-wal")
 }
 
-func TestOpen_RefusesOtherDatabases(t *testing.T) {
+func TestOpen_RejectsOtherDatabases(t *testing.T) {
 	dir := storetest.Dir(t)
 	run(t, dir, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, TRUE)`)
 	refuses(t, store.Options{Dir: dir}, store.ErrNewerSchema, "9999")
@@ -177,7 +177,7 @@ func TestOpen_RefusesOtherDatabases(t *testing.T) {
 	refuses(t, store.Options{Dir: dir}, nil, "another program")
 }
 
-func TestOpen_TakesARelativePath(t *testing.T) {
+func TestOpen_AcceptsARelativePath(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"data", "./other", "a b?c#d%20"} {
 		db, err := store.Open(t.Context(), store.Options{Dir: dir})

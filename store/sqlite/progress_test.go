@@ -12,14 +12,14 @@ import (
 	"kontor/store/storetest"
 )
 
-// hang makes each sync wait until the test lets it go.
+// hang makes each sync wait until the test releases it.
 func hang(db *store.DB) (release func()) {
 	end := make(chan struct{})
 	engineOf(db).OnSync(func() error { <-end; return nil })
 	return func() { close(end) }
 }
 
-// isStalled compares what Ready and Stats say.
+// isStalled compares the results of Ready and Stats.
 func isStalled(t *testing.T, db *store.DB, when string, want bool) {
 	t.Helper()
 	err := db.Ready(t.Context())
@@ -48,14 +48,14 @@ func TestReady_FailsWhileASyncHangs(t *testing.T) {
 	})
 }
 
-func TestReady_FailsWhileAClosureOrAHookNeverReturns(t *testing.T) {
-	for _, where := range []string{"closure", "hook"} {
+func TestReady_FailsWhileAJobOrAHookHangs(t *testing.T) {
+	for _, where := range []string{"job", "hook"} {
 		t.Run(where, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				db := open(t)
 				end := make(chan struct{})
 				first := start(t.Context(), db, func(tx *store.Tx) error {
-					if where == "closure" {
+					if where == "job" {
 						<-end
 					} else {
 						tx.AfterCommit(func() { <-end })
@@ -76,8 +76,8 @@ func TestReady_FailsWhileAClosureOrAHookNeverReturns(t *testing.T) {
 	}
 }
 
-// Idleness is no stall, however long it lasts.
-func TestReady_HoldsWhileNothingIsWritten(t *testing.T) {
+// An idle database never counts as stalled.
+func TestReady_SucceedsWhileNothingIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := open(t)
 		time.Sleep(time.Hour)
@@ -85,9 +85,9 @@ func TestReady_HoldsWhileNothingIsWritten(t *testing.T) {
 	})
 }
 
-// While the disk hangs, a caller with a deadline is told the truth: that its write was not run, or that nobody knows.
-// The idempotency key finds out.
-func TestInTx_TellsWhatBecameOfAWriteWhileASyncHangs(t *testing.T) {
+// While the disk hangs, a caller with a deadline learns that its write did not run, or that the outcome is unknown. A
+// repetition with the idempotency key finds the outcome.
+func TestInTx_ReturnsErrOutcomeUnknownWhileASyncHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := open(t)
 		release := hang(db)
@@ -100,7 +100,7 @@ func TestInTx_TellsWhatBecameOfAWriteWhileASyncHangs(t *testing.T) {
 			return storetest.InsertRole(t.Context(), tx, "ran")
 		})
 		synctest.Wait()
-		// The next two share the group that follows; its closures run while the disk is busy.
+		// The next two share the following group; its jobs run while the disk is busy.
 		second := start(ctx, db, func(tx *store.Tx) error { return storetest.InsertRole(t.Context(), tx, "second") })
 		synctest.Wait()
 		begun := time.Now()
@@ -128,8 +128,8 @@ func TestInTx_TellsWhatBecameOfAWriteWhileASyncHangs(t *testing.T) {
 	})
 }
 
-// A caller that waits in the queue leaves at its deadline, and its closure never runs.
-func TestInTx_LeavesTheQueueWhileAClosureHangs(t *testing.T) {
+// A caller that waits in the queue leaves at its deadline, and its job never runs.
+func TestInTx_LeavesTheQueueAtItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := open(t)
 		end := make(chan struct{})
@@ -138,7 +138,7 @@ func TestInTx_LeavesTheQueueWhileAClosureHangs(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		err := db.InTx(ctx, func(*store.Tx) error {
-			t.Error("the closure ran")
+			t.Error("the job ran")
 			return nil
 		})
 		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrOutcomeUnknown) {

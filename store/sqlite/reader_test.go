@@ -10,8 +10,8 @@ import (
 	"kontor/store/storetest"
 )
 
-// A view whose context ends leaves its reader as it was: outside a transaction. The engine asks for the context only
-// every few thousand steps, so that it takes many views until a rollback is the step that asks.
+// A view whose context ends leaves its reader outside a transaction. SQLite checks the context only every few thousand
+// steps, so it takes many views until a rollback is the step that checks.
 func TestView_CancelledLeavesItsReaderUsable(t *testing.T) {
 	db := open(t)
 	for range 8000 {
@@ -29,7 +29,7 @@ func TestView_CancelledLeavesItsReaderUsable(t *testing.T) {
 	allReadersSeeWrites(t, db, "after the cancelled views")
 }
 
-// A query that is ended in the middle of a view, and one whose rows nobody closed, leave nothing behind either.
+// The same holds for a query that is interrupted in a view, and for rows that were never closed.
 func TestView_EndedInAQueryLeavesItsReaderUsable(t *testing.T) {
 	db := open(t)
 	for range 20 {
@@ -66,7 +66,7 @@ func TestView_ReaderThatKeepsItsTransactionIsReplaced(t *testing.T) {
 	allReadersSeeWrites(t, db, "after the failed rollbacks")
 }
 
-// endless counts up without an end.
+// endless returns rows without an end.
 const endless = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n`
 
 // allReadersSeeWrites writes a row and reads it with each reader at the same time.

@@ -19,7 +19,7 @@ func TestInTx_DiskFull(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	pages(1) // SQLite takes the present size then
+	pages(1) // SQLite uses the present size instead
 	big := strings.Repeat("x", 1<<20)
 	free := hold(t, db)
 	runs := 0
@@ -39,7 +39,7 @@ func TestInTx_DiskFull(t *testing.T) {
 		}
 	}
 	if runs != 2 {
-		t.Errorf("the closure whose transaction was lost ran %d times, want 2", runs)
+		t.Errorf("the job whose transaction was lost ran %d times, want 2", runs)
 	}
 	if n := storetest.CountRoles(t, db); n != 2 {
 		t.Errorf("%d rows, want 2", n)
@@ -61,7 +61,7 @@ func TestInTx_DiskFull(t *testing.T) {
 	}
 }
 
-func TestReady_FollowsTheStorage(t *testing.T) {
+func TestReady_FollowsTheStateOfTheStorage(t *testing.T) {
 	db := open(t)
 	ctx := t.Context()
 	queryOnly := func(value string) {

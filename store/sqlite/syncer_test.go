@@ -12,7 +12,7 @@ import (
 	"kontor/store/storetest"
 )
 
-// slowDisk makes each sync wait until the test lets it go.
+// slowDisk makes each sync wait until the test releases it.
 type slowDisk struct{ asked, done chan struct{} }
 
 func newSlowDisk(db *store.DB) slowDisk {
@@ -41,7 +41,7 @@ func start(ctx context.Context, db *store.DB, fn func(tx *store.Tx) error) chan 
 	return result
 }
 
-func TestSync_ComesBeforeTheAnswerAndBesideTheNextGroup(t *testing.T) {
+func TestSync_PrecedesTheAnswerAndOverlapsTheNextGroup(t *testing.T) {
 	db := open(t)
 	ctx := t.Context()
 	disk := newSlowDisk(db)
@@ -77,9 +77,8 @@ func TestSync_ComesBeforeTheAnswerAndBesideTheNextGroup(t *testing.T) {
 	}
 }
 
-// Whoever fails because of what another has just written, or gets the other's answer, hears of it when that is on the
-// disk.
-func TestSync_ComesBeforeRefusalsAndReplays(t *testing.T) {
+// A job that fails because of another's write, or that gets its answer, is answered after that write is on the disk.
+func TestSync_PrecedesRejectionsAndReplays(t *testing.T) {
 	db := open(t)
 	ctx := store.WithIdempotency(t.Context(), claimed)
 	disk := newSlowDisk(db)
@@ -92,7 +91,7 @@ func TestSync_ComesBeforeRefusalsAndReplays(t *testing.T) {
 	}()
 	<-disk.asked
 	duplicate := start(t.Context(), db, func(tx *store.Tx) error { return storetest.InsertRole(t.Context(), tx, "a") })
-	replay := start(store.WithIdempotency(t.Context(), claimed), db, func(*store.Tx) error { return errors.New("closure of a replay ran") })
+	replay := start(store.WithIdempotency(t.Context(), claimed), db, func(*store.Tx) error { return errors.New("job of a replay ran") })
 	outside := make(chan error, 1)
 	go func() {
 		r, err := db.Replay(t.Context(), claimed)
@@ -120,7 +119,7 @@ func TestSync_ComesBeforeRefusalsAndReplays(t *testing.T) {
 	}
 }
 
-// Closures that fail, before or after they have written, leave nothing, whoever shares the group with them.
+// Jobs that fail, before or after they have written, leave neither rows nor audit entries.
 func TestInTx_FailuresLeaveNothing(t *testing.T) {
 	db := open(t)
 	ctx := t.Context()

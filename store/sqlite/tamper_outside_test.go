@@ -16,7 +16,7 @@ import (
 	"kontor/store/inspect"
 )
 
-// runOutside changes a closed database with a program that writes no checksums.
+// runOutside changes a closed database without updating the checksums.
 func runOutside(t *testing.T, dir, statement string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "kontor.db"))
@@ -29,8 +29,8 @@ func runOutside(t *testing.T, dir, statement string) {
 	}
 }
 
-// A change by another program leaves a page without its checksum. The check names the change as well as the page.
-func TestCheck_NamesWhatAnotherProgramChanged(t *testing.T) {
+// A change by another program leaves a page with a wrong checksum. The check names the change as well as the page.
+func TestCheck_NamesChangesByAnotherProgram(t *testing.T) {
 	errChanged := errors.New("the record differs")
 	for _, c := range []struct {
 		statement string
@@ -62,8 +62,8 @@ func TestCheck_NamesWhatAnotherProgramChanged(t *testing.T) {
 	}
 }
 
-// A check and a backup say what to do where a restore or a first start was cut off.
-func TestCheck_NamesWhatWasInterrupted(t *testing.T) {
+// A check and a backup say what to do after an interrupted restore or first start.
+func TestCheck_NamesAnInterruptedRestore(t *testing.T) {
 	for name, says := range map[string]string{
 		"kontor.db.restoring": "was interrupted: run it again",
 		"kontor.db.new":       "was cut off: start the server once",
@@ -82,9 +82,9 @@ func TestCheck_NamesWhatWasInterrupted(t *testing.T) {
 	}
 }
 
-// A database that was closed can be checked and backed up where nothing can be written.
+// A closed database in a read-only directory can be checked and backed up.
 func TestCheck_InADirectoryThatCannotBeWritten(t *testing.T) {
-	if os.Geteuid() == 0 { // permissions do not bind the superuser
+	if os.Geteuid() == 0 { // permissions do not apply to the superuser
 		runAsNobody(t)
 		return
 	}

@@ -2,9 +2,7 @@ package sqlite_test
 
 import (
 	"errors"
-	"fmt"
 	"runtime"
-	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -13,7 +11,7 @@ import (
 	"kontor/store/storetest"
 )
 
-func TestInTx_FailingClosureRollsBackAlone(t *testing.T) {
+func TestInTx_FailedJobIsUndoneAlone(t *testing.T) {
 	db := open(t)
 	ctx := t.Context()
 	refused := errors.New("refused")
@@ -24,7 +22,7 @@ func TestInTx_FailingClosureRollsBackAlone(t *testing.T) {
 			return err
 		}
 		tx.Audit(store.AuditEntry{Action: "bad"})
-		tx.AfterCommit(func() { t.Error("hook of a closure that failed was called") })
+		tx.AfterCommit(func() { t.Error("hook of a job that failed was called") })
 		return refused
 	})
 	alsoGood := enqueue(db, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "also good") })
@@ -34,7 +32,7 @@ func TestInTx_FailingClosureRollsBackAlone(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-bad; !errors.Is(err, refused) {
-		t.Errorf("got %v, want the closure's own error", err)
+		t.Errorf("got %v, want the job's own error", err)
 	}
 	if err := <-alsoGood; err != nil {
 		t.Error(err)
@@ -46,71 +44,11 @@ func TestInTx_FailingClosureRollsBackAlone(t *testing.T) {
 		t.Errorf("%d rows, want 2", n)
 	}
 	if n, err := db.VerifyAudit(ctx); n != 0 || err != nil {
-		t.Errorf("%d audit entries, err %v: the failed closure left one", n, err)
+		t.Errorf("%d audit entries, err %v: the failed job left one", n, err)
 	}
 }
 
-func TestInTx_PanicReachesItsCallerOnly(t *testing.T) {
-	db := open(t)
-	ctx := t.Context()
-	free := hold(t, db)
-	good := enqueue(db, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "good") })
-	caught := make(chan any, 1)
-	go func() {
-		defer func() { caught <- recover() }()
-		db.InTx(ctx, func(tx *store.Tx) error {
-			storetest.InsertRole(ctx, tx, "bad")
-			panic("boom")
-		})
-	}()
-	free()
-	if v := <-caught; !strings.HasPrefix(fmt.Sprint(v), "boom") {
-		t.Errorf("caller got %v, want the panic", v)
-	}
-	if err := <-good; err != nil {
-		t.Error(err)
-	}
-	if n := storetest.CountRoles(t, db); n != 1 {
-		t.Errorf("%d rows, want 1", n)
-	}
-}
-
-func TestInTx_SurvivesGoexit(t *testing.T) {
-	db := open(t)
-	ctx := t.Context()
-	err := db.InTx(ctx, func(tx *store.Tx) error {
-		storetest.InsertRole(ctx, tx, "lost")
-		runtime.Goexit() // as t.FailNow does
-		return nil
-	})
-	if err == nil {
-		t.Error("no error for a closure that never returned")
-	}
-	if err := db.InTx(ctx, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "later") }); err != nil {
-		t.Errorf("the writer is gone: %v", err)
-	}
-	if n := storetest.CountRoles(t, db); n != 1 {
-		t.Errorf("%d rows, want 1", n)
-	}
-}
-
-func TestInTx_FailedStatementFailsTheClosure(t *testing.T) {
-	db := open(t)
-	ctx := t.Context()
-	err := db.InTx(ctx, func(tx *store.Tx) error {
-		storetest.InsertRole(ctx, tx, "a")
-		storetest.InsertRole(ctx, tx, "a") // its error is dropped
-		return nil
-	})
-	if !errors.Is(err, store.ErrDuplicate) {
-		t.Errorf("got %v, want ErrDuplicate", err)
-	}
-	if n := storetest.CountRoles(t, db); n != 0 {
-		t.Errorf("%d rows, want none", n)
-	}
-}
-
-func TestClose_AnswersWhatItTookInAndRefusesTheRest(t *testing.T) {
+func TestClose_AnswersAcceptedJobsAndRejectsOthers(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	db := open(t)
 	ctx := t.Context()
@@ -136,7 +74,7 @@ func TestClose_AnswersWhatItTookInAndRefusesTheRest(t *testing.T) {
 	}
 }
 
-func TestCheckpoint_ComesWhenNothingIsWritten(t *testing.T) {
+func TestCheckpoint_RunsWhenNothingIsWritten(t *testing.T) {
 	db := open(t)
 	ctx := t.Context()
 	if err := db.InTx(ctx, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "a") }); err != nil {

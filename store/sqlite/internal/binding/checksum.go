@@ -13,25 +13,24 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// Every page of a database with checksums ends in reserved bytes that the engine does not use: the xxHash64 of the page
-// before them, mixed with the number of the page, little endian. So a flipped byte shows, and so does a page in the place
-// of another. The engine keeps the number of reserved bytes at byte 20 of the file; 8 of them mean checksums.
+// Every page of a database with checksums ends in 8 reserved bytes that SQLite does not use: the xxHash64 of the rest of the
+// page, mixed with the number of the page, little endian. So a flipped byte is noticed, and so is a page in the place of
+// another. SQLite stores the number of reserved bytes at byte 20 of the file; 8 of them mean checksums.
 //
-// They are computed where pages are written to the database file, by a checkpoint nearly always, and compared where pages
-// are read. A page that is read through the mapping of the file is compared when it is first fetched since it was last
-// written; all connections of the process share what they know about that. Pages in the log have checksums of the
-// engine's own, see [frames].
+// They are computed when pages are written to the database file, nearly always by a checkpoint, and compared when pages are
+// read. A page that is read through the mapping of the file is compared when it is first fetched after a write; all
+// connections of the process share that knowledge. Pages in the log have SQLite's own checksums, see [frames].
 const (
 	checksumBytes   = 8
 	reservedAt      = 20
 	headerBytes     = 100
-	defaultPageSize = 4096 // of the databases that this program makes
+	defaultPageSize = 4096 // of new databases
 	pendingByte     = 0x40000000
 )
 
 var magic = []byte("SQLite format 3\x00")
 
-// PageError is a page whose content is not what was written.
+// PageError says that a page does not have the content that was written.
 type PageError struct {
 	Path string
 	Page int64 // counted from 1; in a log, the number of the frame
@@ -46,7 +45,7 @@ func (e *PageError) Error() string {
 	return fmt.Sprintf("%s: page %d does not have the checksum that it was written with", e.Path, e.Page)
 }
 
-// pageSum is the checksum of a page, without its last bytes.
+// pageSum returns the checksum of a page, without its reserved bytes.
 func pageSum(page []byte, number int64) uint64 {
 	return xxhash.Sum64(page[:len(page)-checksumBytes]) ^ uint64(number)*0x9e3779b97f4a7c15
 }
@@ -59,10 +58,10 @@ func pageHolds(page []byte, number int64) bool {
 	return binary.LittleEndian.Uint64(page[len(page)-checksumBytes:]) == pageSum(page, number)
 }
 
-// pages is what the process knows of the pages of a database file, shared by all connections.
+// pages holds which pages of a database file were compared. All connections share it.
 type pages struct {
 	path  string
-	size  atomic.Int64 // of a page; 0 while the file has no checksums, or is empty
+	size  atomic.Int64 // of a page; 0 while the file is empty or has no checksums
 	users int          // open files; under pagesMu
 
 	mu       sync.Mutex // for growing
@@ -74,7 +73,7 @@ var (
 	pagesOf = map[string]*pages{}
 )
 
-// openPages returns what is known of the file at the path.
+// openPages returns the shared state of the file at a path.
 func openPages(path string) *pages {
 	pagesMu.Lock()
 	defer pagesMu.Unlock()
@@ -95,8 +94,8 @@ func (p *pages) close() {
 	}
 }
 
-// ExpectChecksums makes the pages of a file have checksums before its first page, which says so, is written: the engine may
-// write others first. Call done when the file is complete.
+// ExpectChecksums makes all pages of a new file have checksums, also those that SQLite writes before the first page, which
+// says so. Call done when the file is complete.
 func ExpectChecksums(path string) (done func(), err error) {
 	full, err := fullPath(path)
 	if err != nil {
@@ -107,8 +106,8 @@ func ExpectChecksums(path string) (done func(), err error) {
 	return p.close, nil
 }
 
-// learn looks at the beginning of the file, as it is read or about to be written. A header that has lost its number of
-// reserved bytes, and with it the checksums, is noticed by the checksum of its page.
+// learn finds out from the beginning of the file whether its pages have checksums. If the header has lost its number of
+// reserved bytes, the checksum of the first page shows it, see lostHeader.
 func (p *pages) learn(start []byte) {
 	if len(start) < headerBytes || !bytes.Equal(start[:len(magic)], magic) {
 		return
@@ -122,7 +121,7 @@ func (p *pages) learn(start []byte) {
 	}
 }
 
-// lostHeader reports whether a first page would have its checksum if it said that it has one.
+// lostHeader reports whether a first page has a correct checksum and does not say so.
 func lostHeader(page []byte) bool {
 	if len(page) < 512 || page[reservedAt] == checksumBytes {
 		return false
@@ -132,7 +131,7 @@ func lostHeader(page []byte) bool {
 	return pageHolds(whole, 1)
 }
 
-// number is the page at an offset, if all of one page was read or written there.
+// number returns the page at an offset. ok is false unless one whole page was read or written.
 func (p *pages) number(n int32, offset int64) (number int64, ok bool) {
 	size := p.size.Load()
 	if size == 0 || int64(n) != size || offset%size != 0 {
@@ -148,7 +147,7 @@ func (p *pages) known(number int64) bool {
 	return words != nil && i < int64(len(*words)) && (*words)[i].Load()&(1<<(number%64)) != 0
 }
 
-// note remembers that a page was compared.
+// note records that a page was compared.
 func (p *pages) note(number int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,8 +181,7 @@ func (p *pages) forgetAll() {
 	p.verified.Store(nil)
 }
 
-// IgnoreChecksums makes a connection that only reads accept pages whose checksum is wrong. Call it before the first
-// statement.
+// IgnoreChecksums makes a read-only connection accept pages whose checksum is wrong. Call it before the first statement.
 func (c *Conn) IgnoreChecksums() {
 	argument := c.tls.Alloc(8)
 	defer c.tls.Free(8)
@@ -196,10 +194,10 @@ func (c *Conn) IgnoreChecksums() {
 	}
 }
 
-// memory is a part of C memory.
+// memory returns n bytes of C memory.
 func memory(address uintptr, n int64) []byte { return unsafe.Slice((*byte)(at(address)), n) }
 
-// beforeWrite gives a page that is about to be written its checksum.
+// beforeWrite writes the checksum into a page that is about to be written.
 func (p *pages) beforeWrite(buffer uintptr, n int32, offset int64) {
 	if offset == 0 {
 		p.learn(memory(buffer, int64(n)))
@@ -225,7 +223,7 @@ func (p *pages) afterRead(buffer uintptr, n int32, offset int64) int32 {
 	return lib.SQLITE_OK
 }
 
-// fetchPage is xFetch: it gives a page in the mapping of the file, or none.
+// fetchPage is xFetch: it returns a page in the mapping of the file, or none.
 func fetchPage(tls *libc.TLS, p uintptr, offset int64, n int32, result uintptr) int32 {
 	f := state(p)
 	rc := f.engine.fetch(tls, p, offset, n, result)
@@ -249,8 +247,8 @@ func fetchPage(tls *libc.TLS, p uintptr, offset int64, n int32, result uintptr) 
 	return damaged(&PageError{Path: f.path, Page: number})
 }
 
-// fileTraits is xDeviceCharacteristics. Without SUBPAGE_READ the engine always reads whole pages, which can be compared; it
-// would else read the pages of long values in part.
+// fileTraits is xDeviceCharacteristics. Without SUBPAGE_READ, SQLite always reads whole pages, which can be compared.
+// Otherwise it reads the pages of long values in part.
 func fileTraits(tls *libc.TLS, p uintptr) int32 {
 	f := state(p)
 	traits := f.engine.traits(tls, p)

@@ -1,14 +1,12 @@
-// Package sqlite is a thin statement-level binding of the SQLite that is compiled into
-// modernc.org/sqlite.
+// Package binding is a thin statement-level binding of the SQLite that is compiled into modernc.org/sqlite.
 //
-// It exists because the driver's own database/sql face costs more than the queries it runs: every
-// run there reads the name and the declared type of each column into fresh strings, allocates each
-// text argument twice and boxes every value read. Here a statement is compiled once, its text
-// arguments are copied into a buffer it keeps, and columns are read one at a time into the type
-// the caller asks for.
+// It exists because the driver's database/sql interface costs more than the queries that it runs: each run reads the name
+// and the declared type of each column into new strings, allocates each text argument twice and boxes every value. Here a
+// statement is compiled once, its text arguments are copied into a buffer that it keeps, and columns are read one at a time
+// into the type that the caller asks for.
 //
-// Nothing in this package may be used by two goroutines at once: connections are opened without
-// SQLite's own mutexes, and the store hands each of them to one goroutine at a time.
+// A connection and its statements must not be used by two goroutines at once: connections are opened without SQLite's own
+// mutexes.
 package binding
 
 import (
@@ -33,16 +31,16 @@ const (
 	ReadWrite = Mode(lib.SQLITE_OPEN_READWRITE)
 	// ReadOnly opens an existing file for reading.
 	ReadOnly = Mode(lib.SQLITE_OPEN_READONLY)
-	// Immutable opens a file that nobody can change, on a read-only file system for example. It needs no log.
+	// Immutable opens a file that no process can change, on a read-only file system for example. It needs no log.
 	Immutable = Mode(lib.SQLITE_OPEN_READONLY | lib.SQLITE_OPEN_URI)
 )
 
-// progressSteps is how many virtual machine instructions run between two looks at the context: about
-// a tenth of a millisecond, so that a cancelled query ends at once and an ordinary one never asks.
+// progressSteps is how many virtual machine instructions run between two checks of the context: about a tenth of a
+// millisecond, so that a cancelled query ends at once and an ordinary one never checks.
 const progressSteps = 4096
 
-// maxStatements bounds the compiled statements that a connection keeps. Filters and sort orders make
-// many texts; each compiled one takes a few kilobytes.
+// maxStatements bounds the compiled statements that a connection keeps. Filters and sort orders produce many texts; each
+// compiled statement takes a few kilobytes.
 const maxStatements = 400
 
 // Conn is one connection.
@@ -52,7 +50,7 @@ type Conn struct {
 	id    uintptr
 	ctx   ender // of the statement that is running, or nil
 	stmts map[string]*Stmt
-	clock uint64 // counts uses, to find the statement that was not used for longest
+	clock uint64 // counts uses, to find the least recently used statements
 
 	running []*Stmt // between Begin and Reset
 	frames  int     // in the log after the last commit
@@ -101,13 +99,13 @@ func Open(path string, mode Mode) (*Conn, error) {
 	return c, nil
 }
 
-// funcPointer gives a top-level Go function the form in which translated C code holds callbacks.
+// funcPointer returns the function pointer of a top-level Go function, as translated C code holds callbacks.
 func funcPointer[F any](f F) uintptr {
 	return *(*uintptr)(unsafe.Pointer(&struct{ f F }{f}))
 }
 
-// at turns an address in C memory into a pointer. That memory is not Go's: it is neither moved nor
-// collected, so that the rules about such conversions do not concern it.
+// at converts an address in C memory to a pointer. Go neither moves nor collects that memory, so the rules about such
+// conversions do not apply.
 func at(p uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
 
 // progress stops the running statement when its context has ended.
@@ -122,7 +120,7 @@ func progress(_ *libc.TLS, id uintptr) int32 {
 	return 0
 }
 
-// committed notes the length of the log after a commit. It replaces SQLite's own checkpoints.
+// committed records the length of the log after a commit. As the hook it replaces SQLite's own checkpoints.
 func committed(_ *libc.TLS, id, _, _ uintptr, frames int32) int32 {
 	if v, ok := conns.Load(id); ok {
 		v.(*Conn).frames = int(frames)
@@ -130,21 +128,21 @@ func committed(_ *libc.TLS, id, _, _ uintptr, frames int32) int32 {
 	return lib.SQLITE_OK
 }
 
-// LogFrames is the number of pages in the write-ahead log after this connection's last commit.
+// LogFrames returns the number of pages in the write-ahead log after this connection's last commit.
 func (c *Conn) LogFrames() int { return c.frames }
 
-// ResetAll ends the statements that somebody left running.
+// ResetAll ends the statements that were left running.
 func (c *Conn) ResetAll() {
 	for len(c.running) > 0 {
 		c.running[len(c.running)-1].Reset()
 	}
 }
 
-// ender is the part of a context that a running statement needs: Err reports why it must stop, or nil. Done is not
-// asked for, because a context may have to start a timer for it.
+// ender is the part of a context that a running statement needs: Err returns why it must stop, or nil. Done is not used,
+// because some contexts start a timer for it.
 type ender interface{ Err() error }
 
-// SetContext makes the statements that follow end with the context's error once it is done; nil switches that off.
+// SetContext makes later statements end with the context's error once it has ended. nil removes the context.
 func (c *Conn) SetContext(ctx ender) { c.ctx = ctx }
 
 // Close finalizes the statements and closes the connection. A second Close does nothing.
@@ -169,8 +167,8 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// Prepare gives the compiled form of one statement. It is kept and found again by its text; while
-// that one is still running, the caller gets a second one of its own.
+// Prepare returns the compiled form of one statement, which is kept and found again by its text. While it is running, Prepare
+// compiles another that is not kept.
 func (c *Conn) Prepare(text string) (*Stmt, error) {
 	c.clock++
 	if s, ok := c.stmts[text]; ok && !s.busy {
@@ -191,10 +189,10 @@ func (c *Conn) Prepare(text string) (*Stmt, error) {
 	return s, nil
 }
 
-// Texts lists the statements that are kept, in no order.
+// Texts returns the texts of the kept statements, in no order.
 func (c *Conn) Texts() []string { return slices.Collect(maps.Keys(c.stmts)) }
 
-// evict drops the older half of the statements that are not running.
+// evict drops the less recently used half of the statements that are not running.
 func (c *Conn) evict() {
 	limit := c.clock
 	if n := uint64(maxStatements / 2); limit > n {
@@ -243,7 +241,7 @@ func (c *Conn) compile(text string) (*Stmt, error) {
 	return newStmt(c, p)
 }
 
-// Run compiles and runs a statement that gives no rows and is needed once.
+// Run compiles a statement, runs it once and ignores its rows.
 func (c *Conn) Run(text string) error {
 	s, err := c.compile(text)
 	if err != nil {
@@ -257,19 +255,18 @@ func (c *Conn) Run(text string) error {
 	}
 }
 
-// Changed tells how many rows the last statement changed.
+// Changed returns how many rows the last statement changed.
 func (c *Conn) Changed() int64 { return lib.Xsqlite3_changes64(c.tls, c.db) }
 
-// TotalChanged tells how many rows all statements of the connection changed. A statement that failed counts none: what it
-// had done is undone.
+// TotalChanged returns how many rows all statements of the connection changed. A failed statement counts none, because it
+// was undone.
 func (c *Conn) TotalChanged() int64 { return lib.Xsqlite3_total_changes64(c.tls, c.db) }
 
-// InTransaction tells whether a transaction is open. Some failures (a full disk, an I/O error) end it
-// without being asked.
+// InTransaction reports whether a transaction is open. Some failures (a full disk, an I/O error) end it by themselves.
 func (c *Conn) InTransaction() bool { return lib.Xsqlite3_get_autocommit(c.tls, c.db) == 0 }
 
-// Checkpoint copies what it can from the log into the database without waiting for anybody, and tells
-// how many frames the log has and how many of them are copied.
+// Checkpoint copies what it can from the log into the database without waiting for other connections. It returns how many
+// frames the log has and how many of them are copied.
 func (c *Conn) Checkpoint() (frames, copied int, err error) {
 	out := libc.Xmalloc(c.tls, 8)
 	defer libc.Xfree(c.tls, out)
@@ -280,7 +277,7 @@ func (c *Conn) Checkpoint() (frames, copied int, err error) {
 	return int(*(*int32)(at(out))), int(*(*int32)(at(out + 4))), nil
 }
 
-// EmptyLog copies the whole log into the database and cuts it to nothing, waiting for others no longer than the busy
+// EmptyLog copies the whole log into the database and truncates it. It waits for other connections no longer than the busy
 // timeout.
 func (c *Conn) EmptyLog() error {
 	rc := lib.Xsqlite3_wal_checkpoint_v2(c.tls, c.db, 0, lib.SQLITE_CHECKPOINT_TRUNCATE, 0, 0)
@@ -290,11 +287,10 @@ func (c *Conn) EmptyLog() error {
 	return nil
 }
 
-// KeepLog makes Close leave the log as it is. Otherwise the last connection copies the log into the database and removes
-// it.
+// KeepLog makes Close leave the log unchanged. Otherwise the last connection copies the log into the database and deletes it.
 func (c *Conn) KeepLog() { c.keepLog(1) }
 
-// DropLog takes KeepLog back.
+// DropLog reverses KeepLog.
 func (c *Conn) DropLog() { c.keepLog(0) }
 
 func (c *Conn) keepLog(on int32) {
@@ -304,8 +300,8 @@ func (c *Conn) keepLog(on int32) {
 	lib.Xsqlite3_db_config(c.tls, c.db, lib.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, libc.VaList(at, on, uintptr(0)))
 }
 
-// ReadError returns the last failed read of the database file by this connection, or nil. The engine's own checks report
-// such a page as damaged.
+// ReadError returns the last failed read of the database file by this connection, or nil. SQLite's own checks report such a
+// page as damaged.
 func (c *Conn) ReadError() error {
 	out := libc.Xmalloc(c.tls, 8)
 	defer libc.Xfree(c.tls, out)

@@ -8,13 +8,13 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// lastDamage is what the engine, which has only a code for it, cannot say.
+// lastDamage is the last damaged page. SQLite has only a result code for it.
 var lastDamage atomic.Pointer[PageError]
 
-var damageListeners sync.Map // path of a database, as the engine writes it → func(*PageError)
+var damageListeners sync.Map // path of a database, as SQLite writes it → func(*PageError)
 
-// OnDamage has f called for each page of the database at path, or of its log, that is found damaged, on the goroutine that
-// was at it. Call remove when the database is closed.
+// OnDamage registers f, which is called for each damaged page of the database at path or of its log, on the goroutine that
+// read it. Call remove when the database is closed.
 func OnDamage(path string, f func(*PageError)) (remove func(), err error) {
 	full, err := fullPath(path)
 	if err != nil {
@@ -24,7 +24,7 @@ func OnDamage(path string, f func(*PageError)) (remove func(), err error) {
 	return func() { damageListeners.Delete(full) }, nil
 }
 
-// damaged reports a page, and returns what the engine is told.
+// damaged reports a page and returns the result code for SQLite.
 func damaged(e *PageError) int32 {
 	lastDamage.Store(e)
 	if f, ok := damageListeners.Load(strings.TrimSuffix(e.Path, Log.suffix())); ok {

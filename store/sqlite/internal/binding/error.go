@@ -10,11 +10,11 @@ import (
 // Error is a failure that SQLite reported.
 type Error struct {
 	Code    int           // extended result code
-	Errno   syscall.Errno // what the system said to an operation on a file; 0 otherwise
+	Errno   syscall.Errno // of a failed operation on a file; 0 otherwise
 	Message string
 }
 
-// Error returns SQLite's own words, and those of the system where there are some.
+// Error returns SQLite's message, and that of the system if there is one.
 func (e *Error) Error() string {
 	if e.Errno == 0 {
 		return e.Message
@@ -22,10 +22,10 @@ func (e *Error) Error() string {
 	return e.Message + ": " + e.Errno.Error()
 }
 
-// Primary is the result code without its extension.
+// Primary returns the result code without its extension.
 func (e *Error) Primary() int { return e.Code & 0xff }
 
-// fail makes the error for a result code; an interrupted statement fails with its context's error.
+// fail returns the error of a result code. An interrupted statement fails with its context's error.
 func (c *Conn) fail(rc int32) error {
 	if rc&0xff == lib.SQLITE_INTERRUPT && c.ctx != nil {
 		if err := c.ctx.Err(); err != nil {

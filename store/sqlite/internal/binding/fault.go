@@ -9,11 +9,11 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// Readers see the database file through a mapping. A page of it that the disk cannot read, or that was cut off, is no
-// error of a call then but a bus error in the midst of the engine, which would end the process with the stacks of all
-// goroutines. The functions here turn it into a failure that the watch hears of.
+// Readers map the database file. When the disk cannot read a mapped page, or the file was truncated, no call fails. Instead
+// there is a bus error inside SQLite, which would end the process with the stacks of all goroutines. The functions here
+// convert it to a failure that is reported to the watch.
 
-// step is the engine's step, with bus errors reported as IOERR.
+// step is SQLite's step, with bus errors reported as IOERR.
 func (c *Conn) step(p uintptr) (rc int32) {
 	before := debug.SetPanicOnFault(true)
 	returned := false
@@ -28,7 +28,7 @@ func (c *Conn) step(p uintptr) (rc int32) {
 	return rc
 }
 
-// prepare is the engine's prepare, which may read the schema, in the same way.
+// prepare is SQLite's prepare, which may read the schema, with the same treatment.
 func (c *Conn) prepare(sql uintptr, bytes int32, stmt, tail uintptr) (rc int32) {
 	before := debug.SetPanicOnFault(true)
 	returned := false
@@ -43,8 +43,8 @@ func (c *Conn) prepare(sql uintptr, bytes int32, stmt, tail uintptr) (rc int32) 
 	return rc
 }
 
-// faulted reports a bus error and passes every other panic on. The engine was left in the midst of something, so that the
-// connection must not be used again: the watch ends the process, and where there is none the panic goes on.
+// faulted reports a bus error, and repeats every other panic. SQLite was interrupted in the middle of an operation, so the
+// connection must not be used again: the watch ends the process. Without a watch, the panic continues.
 func (c *Conn) faulted(cause any) int32 {
 	fault, ok := cause.(interface{ Addr() uintptr })
 	path := libc.GoString(lib.Xsqlite3_db_filename(c.tls, c.db, 0))

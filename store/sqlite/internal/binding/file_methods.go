@@ -9,8 +9,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// methods are those of the engine's methods for a kind of file that ours call, and the table that has ours in their
-// place. There is one for each table of the engine, for as long as the process lives.
+// methods holds the methods of SQLite that ours call, and a table with ours in their place. There is one for each table of
+// SQLite; it is never freed.
 type methods struct {
 	ours uintptr // in C memory
 
@@ -25,8 +25,7 @@ type methods struct {
 	unfetch  func(tls *libc.TLS, p uintptr, offset int64, page uintptr) int32
 }
 
-// methods returns the methods for files that have the engine's table. A method that is to be replaced is replaced here;
-// the others stay the engine's and cost nothing.
+// methods returns the methods for files that have a table of SQLite. All replacements are made here.
 func (s *shim) methods(tls *libc.TLS, engine uintptr) *methods {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +129,7 @@ func syncFile(tls *libc.TLS, p uintptr, flags int32) int32 {
 	return f.after(tls, p, Sync, 0, f.engine.sync(tls, p, flags))
 }
 
-// before reports, to be given to the engine, why an operation must not reach the disk.
+// before returns the result code of an operation that must not reach the disk, or SQLITE_OK.
 func (f *file) before(op Op, offset int64) int32 {
 	w := f.watch
 	if w == nil {
@@ -147,7 +146,7 @@ func (f *file) before(op Op, offset int64) int32 {
 	return lib.SQLITE_OK
 }
 
-// after looks at the result of an operation and returns what the engine is told.
+// after reports a failed operation and returns the result code for SQLite.
 func (f *file) after(tls *libc.TLS, p uintptr, op Op, offset int64, rc int32) int32 {
 	if rc == lib.SQLITE_OK || rc == lib.SQLITE_IOERR_SHORT_READ || rc == lib.SQLITE_FULL {
 		return rc
@@ -162,8 +161,8 @@ func (f *file) after(tls *libc.TLS, p uintptr, op Op, offset int64, rc int32) in
 	return f.report(op, offset, syscall.Errno(errno))
 }
 
-// report tells the watcher of a failure, and returns what the engine is told. That there is no room is no failure of the
-// disk: what was not written is not there, and what was there stays.
+// report reports a failure to the watch and returns the result code for SQLite. A write without space is no failure of the
+// disk: nothing was written, and the old content stays.
 func (f *file) report(op Op, offset int64, errno syscall.Errno) int32 {
 	if op == Write && noRoom(errno) {
 		return lib.SQLITE_FULL

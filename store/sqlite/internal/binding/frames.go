@@ -9,22 +9,22 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// The log has a header and then frames, each a header and a page. The engine computes a checksum for each frame but compares
-// it only after a crash. The layout is part of the documented file format.
+// The log has a header and then frames; each frame has a header and a page. SQLite computes a checksum for each frame but
+// compares it only after a crash. The format is in https://www.sqlite.org/fileformat2.html#the_write_ahead_log.
 const (
 	logHeaderBytes   = 32
 	frameHeaderBytes = 24
 )
 
-// frames is what the process knows of the frames of a log, shared by all connections: the hash of each page that it wrote or
-// has compared. A frame that it does not know, or that somebody else may have written since, is compared with the engine's
-// checksum in its header; while a transaction rewrites its own frames, only the hash is right.
+// frames holds the hash of each page in a log that this process has written or compared. All connections share it. A frame
+// without a hash, or that another process may have rewritten, is compared with SQLite's checksum in its header. While a
+// transaction rewrites its own frames, only the hash is correct.
 type frames struct {
 	path  string
 	users int // open files; under framesMu
 
 	mu   sync.Mutex
-	sums []uint64 // by frame; 0 for not known
+	sums []uint64 // by frame; 0 when it is not known
 }
 
 var (
@@ -73,7 +73,7 @@ func (l *frames) remember(i int64, sum uint64) {
 	l.sums[i] = sum
 }
 
-// index is the frame whose page was read or written at an offset, all of it.
+// index returns the frame whose page was read or written at an offset. ok is false unless it was one whole page.
 func index(size int64, n int32, offset int64) (i int64, ok bool) {
 	at := offset - logHeaderBytes
 	if size == 0 || int64(n) != size || at < 0 || at%(size+frameHeaderBytes) != frameHeaderBytes {
@@ -82,7 +82,7 @@ func index(size int64, n int32, offset int64) (i int64, ok bool) {
 	return at / (size + frameHeaderBytes), true
 }
 
-// afterWrite remembers a page that was written, and forgets what a part of it was written to.
+// afterWrite remembers the hash of a page that was written, and forgets those of pages that were written in part.
 func (l *frames) afterWrite(size int64, buffer uintptr, n int32, offset int64) {
 	if i, ok := index(size, n, offset); ok {
 		l.remember(i, xxhash.Sum64(memory(buffer, int64(n))))
@@ -98,7 +98,7 @@ func (l *frames) afterWrite(size int64, buffer uintptr, n int32, offset int64) {
 	}
 }
 
-// afterRead compares the page of a frame that was read.
+// frameHolds compares the page of a frame that was read.
 func (f *file) frameHolds(tls *libc.TLS, p, buffer uintptr, n int32, offset int64) int32 {
 	size := f.frameSize(tls, p)
 	i, ok := index(size, n, offset)
@@ -121,7 +121,7 @@ func (f *file) frameHolds(tls *libc.TLS, p, buffer uintptr, n int32, offset int6
 	return lib.SQLITE_OK
 }
 
-// frameSize is the size of the pages in a log, which its header says.
+// frameSize returns the size of the pages in a log, from its header, or 0.
 func (f *file) frameSize(tls *libc.TLS, p uintptr) int64 {
 	if f.logPage != 0 {
 		return f.logPage
@@ -138,16 +138,14 @@ func (f *file) frameSize(tls *libc.TLS, p uintptr) int64 {
 	return size
 }
 
-// matchesHeader compares a page with the checksum in the header of its frame, which goes on from that of the frame before.
+// matchesHeader compares a page with the checksum in the header of its frame. That checksum continues the one of the frame
+// before.
 func (f *file) matchesHeader(tls *libc.TLS, p uintptr, page []byte, i, offset int64) (bool, int32) {
 	var start [logHeaderBytes]byte
 	if rc := f.readAt(tls, p, start[:], 0); rc != lib.SQLITE_OK {
 		return false, rc
 	}
-	var order binary.ByteOrder = binary.LittleEndian
-	if binary.BigEndian.Uint32(start[:])&1 != 0 {
-		order = binary.BigEndian
-	}
+	sum := newChecksum(binary.BigEndian.Uint32(start[:]))
 	before := start[24:32]
 	if i > 0 {
 		var header [frameHeaderBytes]byte
@@ -160,22 +158,13 @@ func (f *file) matchesHeader(tls *libc.TLS, p uintptr, page []byte, i, offset in
 	if rc := f.readAt(tls, p, header[:], offset-frameHeaderBytes); rc != lib.SQLITE_OK {
 		return false, rc
 	}
-	a, b := binary.BigEndian.Uint32(before), binary.BigEndian.Uint32(before[4:])
-	a, b = logSum(order, header[:8], a, b)
-	a, b = logSum(order, page, a, b)
-	return a == binary.BigEndian.Uint32(header[16:]) && b == binary.BigEndian.Uint32(header[20:]), lib.SQLITE_OK
+	sum.set(before)
+	sum.add(header[:8])
+	sum.add(page)
+	return sum.equals(header[16:]), lib.SQLITE_OK
 }
 
-// logSum is the checksum of the file format of the log.
-func logSum(order binary.ByteOrder, data []byte, a, b uint32) (uint32, uint32) {
-	for ; len(data) >= 8; data = data[8:] {
-		a += order.Uint32(data) + b
-		b += order.Uint32(data[4:]) + a
-	}
-	return a, b
-}
-
-// readAt reads by the engine's own method.
+// readAt reads with SQLite's own method.
 func (f *file) readAt(tls *libc.TLS, p uintptr, to []byte, offset int64) int32 {
 	buffer := tls.Alloc(len(to))
 	defer tls.Free(len(to))

@@ -27,7 +27,7 @@ const (
 type Stmt struct {
 	c       *Conn
 	p       uintptr
-	params  []int32 // by argument number less 1: the engine's number of the parameter $n, or 0 when no parameter names it
+	params  []int32 // by argument number less 1: SQLite's number of the parameter $n, or 0 when no parameter names it
 	columns int
 
 	buffer, size, filled uintptr   // C memory for the text and blob arguments of the run

@@ -10,8 +10,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// reserveChecksums asks for the bytes in which pages have their checksums. It is heard by a database that is still empty and
-// by a copy that VACUUM INTO makes; an existing database stays as it is.
+// reserveChecksums reserves the bytes of the checksums in each page. It affects empty databases and the copies that VACUUM
+// INTO makes; an existing database stays as it is.
 func (c *Conn) reserveChecksums() {
 	argument := c.tls.Alloc(8)
 	defer c.tls.Free(8)
@@ -30,12 +30,12 @@ func (c *Conn) CopyTo(path string) error {
 	return c.Run("VACUUM INTO '" + strings.ReplaceAll(path, "'", "''") + "'")
 }
 
-// readTries is how often a page is read whose checksum is wrong: beside a running server, a checkpoint may just be writing it.
+// readTries is how often a page with a wrong checksum is read: beside a running server, a checkpoint may be writing it.
 const readTries = 5
 
-// VerifyPages compares all pages of the database file with their checksums, also those that no table uses, and reports how
-// many there are; 0 for a database without checksums. The error is a *PageError for the first that is wrong. The connection
-// must have read something before.
+// VerifyPages compares all pages of the database file with their checksums, also those that no table uses. It returns how
+// many it compared, and 0 for a database without checksums. The error is a *PageError for the first wrong page. The
+// connection must have read something before.
 func (c *Conn) VerifyPages(ctx context.Context) (compared int64, err error) {
 	argument := c.tls.Alloc(8)
 	defer c.tls.Free(8)
@@ -57,7 +57,7 @@ func (c *Conn) VerifyPages(ctx context.Context) (compared int64, err error) {
 	defer libc.Xfree(c.tls, buffer)
 	for number := int64(1); number <= last && ctx.Err() == nil; number++ {
 		offset := (number - 1) * size
-		if offset == pendingByte { // the engine never uses the page that its locks lie on
+		if offset == pendingByte { // SQLite never uses the page with its locks
 			continue
 		}
 		for try := 1; ; try++ {

@@ -12,28 +12,27 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// VFS is the name of the file layer that every connection to a database of ours goes through. It is the engine's own
-// layer, with some of its methods replaced: see shim.
+// VFS is the name of the file layer that all connections use. It is SQLite's own layer with some methods replaced, see
+// [shim].
 const VFS = "kontor"
 
-// A shim lies between the engine and its own file layer, to see which writes and syncs fail and why: the engine reports
-// that to the statement at hand, and a checkpoint that fails on the way to closing a connection to nobody.
+// A shim between SQLite and its own file layer observes which writes and syncs fail, and why. SQLite itself reports a failure
+// only to the current statement, and a failed checkpoint during the close of a connection not at all.
 //
-// It wraps nothing. A file is opened by the engine's layer as ever; then the pointer to its table of methods is replaced
-// by one to a copy of that table, in which some methods are ours ([file_methods.go]). All others, and among them
-// xFetch, by which readers get at mapped pages, are called by the engine as if there were no shim. What we know of the
-// file is behind the engine's own part of the file's structure, at stateOffset.
+// The shim does not wrap files. SQLite's layer opens a file; then the pointer to the file's table of methods is replaced by
+// one to a copy of that table, in which some methods are ours (file_methods.go). SQLite calls all other methods directly. The
+// shim's own state of a file follows SQLite's part of the file structure, at stateOffset.
 type shim struct {
 	vfs         uintptr // ours, in C memory
-	below       uintptr // the engine's
+	below       uintptr // SQLite's
 	belowOpen   func(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32
 	stateOffset uintptr
 
 	mu     sync.Mutex
-	tables map[uintptr]*methods // by the engine's table
+	tables map[uintptr]*methods // by SQLite's table
 }
 
-// layer is the shim of the process: the engine's registry is one for the process, too.
+// layer is the shim of the process, because SQLite's registry of layers is one for the process.
 var layer = shim{tables: map[uintptr]*methods{}}
 
 var registration struct {
@@ -41,7 +40,7 @@ var registration struct {
 	err  error
 }
 
-// Register makes the file layer known to the engine. [Open] does it by itself.
+// Register registers the file layer with SQLite. [Open] calls it.
 func Register() error {
 	registration.once.Do(func() { registration.err = layer.register() })
 	return registration.err
@@ -53,7 +52,7 @@ func (s *shim) register() error {
 	defer tls.Close()
 	s.below = lib.Xsqlite3_vfs_find(tls, 0)
 	if s.below == 0 {
-		return errors.New("the engine has no file layer")
+		return errors.New("SQLite has no file layer")
 	}
 	engine := (*lib.Tsqlite3_vfs)(at(s.below))
 	s.belowOpen = function[func(*libc.TLS, uintptr, uintptr, uintptr, int32, uintptr) int32](engine.FxOpen)
@@ -64,7 +63,7 @@ func (s *shim) register() error {
 	if err != nil {
 		return err
 	}
-	s.vfs = libc.Xmalloc(tls, types.Size_t(unsafe.Sizeof(lib.Tsqlite3_vfs{}))) // neither is ever freed
+	s.vfs = libc.Xmalloc(tls, types.Size_t(unsafe.Sizeof(lib.Tsqlite3_vfs{}))) // never freed, like the name
 	if s.vfs == 0 {
 		return errors.New("out of memory")
 	}
@@ -79,15 +78,15 @@ func (s *shim) register() error {
 	return nil
 }
 
-// function makes a Go function of the form in which translated C code holds it.
+// function returns the Go function behind a function pointer of translated C code.
 func function[F any](p uintptr) F { return *(*F)(unsafe.Pointer(&p)) }
 
-// A file is what the shim knows of an open file of a database.
+// A file is the shim's state of an open file of a database.
 type file struct {
 	path   string
 	kind   Kind
-	watch  *Watch   // nil when nobody watches the database
-	engine *methods // the engine's
+	watch  *Watch   // nil when the database is not watched
+	engine *methods // SQLite's
 	unread *IOError // of the last read that failed
 	pin    runtime.Pinner
 
@@ -101,7 +100,7 @@ func state(p uintptr) *file {
 	return *(**file)(at(p + layer.stateOffset))
 }
 
-// openFile is xOpen. The files of a database get our methods; temporary files keep the engine's.
+// openFile is xOpen. The files of a database get our methods; temporary files keep SQLite's.
 func openFile(tls *libc.TLS, _, name, p uintptr, flags int32, outFlags uintptr) int32 {
 	s := &layer
 	*(*uintptr)(at(p + s.stateOffset)) = 0
@@ -119,7 +118,7 @@ func openFile(tls *libc.TLS, _, name, p uintptr, flags int32, outFlags uintptr) 
 	case Log:
 		f.frames = openFrames(f.path)
 	}
-	// The address is kept where the collector does not look; the pin keeps the state alive and in its place.
+	// C memory holds the address, which the garbage collector does not see. The pin keeps the state alive and in place.
 	f.pin.Pin(f)
 	*(**file)(at(p + s.stateOffset)) = f
 	table.FpMethods = f.engine.ours

@@ -12,17 +12,17 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// Kind is which of the files of a database a file is.
+// Kind says which of the files of a database a file is.
 type Kind int32
 
 // The files of a database.
 const (
 	Database = Kind(lib.SQLITE_OPEN_MAIN_DB)
-	Journal  = Kind(lib.SQLITE_OPEN_MAIN_JOURNAL) // while a database is made
+	Journal  = Kind(lib.SQLITE_OPEN_MAIN_JOURNAL) // while a database is created
 	Log      = Kind(lib.SQLITE_OPEN_WAL)
 )
 
-// suffix is what is appended to the name of the database.
+// suffix follows the name of the database in the name of the file.
 func (k Kind) suffix() string {
 	switch k {
 	case Log:
@@ -33,7 +33,7 @@ func (k Kind) suffix() string {
 	return ""
 }
 
-// Op is what was done with a file.
+// Op is an operation on a file.
 type Op int
 
 // The operations that are watched.
@@ -45,10 +45,10 @@ const (
 	Map // a read through a mapping
 )
 
-// String names the operation as it stands in a message.
+// String returns the name of the operation for messages.
 func (op Op) String() string { return [...]string{"read", "write", "truncate", "sync", "read"}[op] }
 
-// code is what the engine is told of a failure.
+// code returns the result code of a failed operation.
 func (op Op) code() int32 {
 	return [...]int32{lib.SQLITE_IOERR_READ, lib.SQLITE_IOERR_WRITE, lib.SQLITE_IOERR_TRUNCATE, lib.SQLITE_IOERR_FSYNC, lib.SQLITE_IOERR_READ}[op]
 }
@@ -59,10 +59,10 @@ type IOError struct {
 	Kind   Kind
 	Path   string
 	Offset int64
-	Errno  syscall.Errno // 0 when the system did not say
+	Errno  syscall.Errno // 0 when it is not known
 }
 
-// Error names the file and what the system said.
+// Error names the file and the system's error.
 func (e *IOError) Error() string {
 	if e.Errno == 0 {
 		return fmt.Sprintf("%s %s: the system reports an error", e.Op, e.Path)
@@ -78,27 +78,27 @@ func (e *IOError) Unwrap() error {
 	return e.Errno
 }
 
-// A Watch sees what fails on the files of one database, whichever connection is at it.
+// A Watch observes failed operations on the files of one database, on all connections.
 type Watch struct {
-	// Failed is called when an operation failed, on the goroutine that was at it and before the engine
-	// hears of it. It is not called when there is no room, which is no failure of the disk.
+	// Failed is called when an operation has failed, on the same goroutine and before SQLite returns. It is not called when
+	// there is no space, which is no failure of the disk.
 	Failed func(*IOError)
 
 	intercept atomic.Pointer[Intercept]
 	failed    atomic.Bool
 }
 
-// An Intercept may make an operation fail, with the error number that it returns, before it reaches the disk.
+// An Intercept may return an error number, which makes an operation fail before it reaches the disk.
 type Intercept func(op Op, kind Kind, offset int64) syscall.Errno
 
-// SetIntercept puts f before all operations. It is for tests of what happens when a disk fails.
+// SetIntercept calls f before all operations. It is for tests of a failing disk.
 func (w *Watch) SetIntercept(f Intercept) { w.intercept.Store(&f) }
 
-// Stop makes everything fail from now on that would change a file: after a write or a sync that failed nobody knows what
-// the disk has, and a checkpoint on the way out could make that worse.
+// Stop makes all later operations fail that would change a file. After a failed write or sync the content of the disk is
+// unknown, and a checkpoint at exit could make the damage worse.
 func (w *Watch) Stop() { w.failed.Store(true) }
 
-// report stops what follows a failed change, and tells of the failure.
+// report reports a failure, and stops all changes after a failed one.
 func (w *Watch) report(err *IOError) {
 	if err.Op != Read {
 		w.Stop()
@@ -108,14 +108,14 @@ func (w *Watch) report(err *IOError) {
 	}
 }
 
-// noRoom reports whether an error number says that a write has no room.
+// noRoom reports whether an error number says that there is no space for a write.
 func noRoom(errno syscall.Errno) bool {
 	return errors.Is(errno, syscall.ENOSPC) || errors.Is(errno, syscall.EDQUOT)
 }
 
-var watches sync.Map // path of a database, as the engine writes it → *Watch
+var watches sync.Map // path of a database, as SQLite writes it → *Watch
 
-// Add makes w watch the database at path, in files that are opened from now on. Call remove when all of them are closed.
+// Add makes w watch the database at path, in all files that are opened later. Call remove when all of them are closed.
 func (w *Watch) Add(path string) (remove func(), err error) {
 	full, err := fullPath(path)
 	if err != nil {
@@ -127,7 +127,7 @@ func (w *Watch) Add(path string) (remove func(), err error) {
 	return func() { watches.CompareAndDelete(full, w) }, nil
 }
 
-// watched returns the watch of a file's database.
+// watched returns the watch of a file's database, or nil.
 func watched(path string, kind Kind) *Watch {
 	suffix := kind.suffix()
 	if len(path) <= len(suffix) {
@@ -138,7 +138,7 @@ func watched(path string, kind Kind) *Watch {
 	return found
 }
 
-// fullPath returns a path in the form in which the engine opens it.
+// fullPath returns a path in the form in which SQLite opens it.
 func fullPath(path string) (string, error) {
 	if err := Register(); err != nil {
 		return "", err

@@ -30,8 +30,8 @@ func open(t *testing.T, path string) *binding.Conn {
 	return c
 }
 
-// A failure is reported with operation, file and error, and nothing is written any more.
-func TestWatch_ReportsWhatFails(t *testing.T) {
+// A failure is reported with operation, file and error, and nothing is written afterwards.
+func TestWatch_ReportsFailures(t *testing.T) {
 	insert := func(c *binding.Conn) error { return c.Run("INSERT INTO a VALUES (1)") }
 	checkpoint := func(c *binding.Conn) error {
 		_, _, err := c.Checkpoint()
@@ -100,8 +100,8 @@ func TestWatch_ReportsWhatFails(t *testing.T) {
 	}
 }
 
-// A full disk is no failure: it is over when there is room.
-func TestWatch_PassesAFullDiskOn(t *testing.T) {
+// A full disk is no failure: writes succeed again when there is space.
+func TestWatch_IgnoresAFullDisk(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
 		path := filepath.Join(t.TempDir(), "a.db")
 		full := false
@@ -130,8 +130,8 @@ func TestWatch_PassesAFullDiskOn(t *testing.T) {
 	}
 }
 
-// A database that is not watched, and one at another path, are none of a watch's business.
-func TestWatch_SeesItsOwnDatabaseOnly(t *testing.T) {
+// A watch does not observe databases at other paths.
+func TestWatch_ObservesOnlyItsDatabase(t *testing.T) {
 	dir := t.TempDir()
 	var seen []binding.Kind
 	w := &binding.Watch{}

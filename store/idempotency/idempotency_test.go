@@ -1,4 +1,4 @@
-package store_test
+package idempotency_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 var claimed = store.Idempotency{Key: "k1", Caller: "user", Path: "POST /v1/roles", BodyHash: []byte("hash of the body"), Status: 201}
 
-// createRole is a request that creates a role and says what its replay answers.
+// createRole runs a request that creates a role and sets the answer to its repetitions.
 func createRole(ctx context.Context, db *store.DB, name string) error {
 	return db.InTx(ctx, func(tx *store.Tx) error {
 		if err := storetest.InsertRole(ctx, tx, name); err != nil {
@@ -27,7 +27,7 @@ func createRole(ctx context.Context, db *store.DB, name string) error {
 	})
 }
 
-// record has a validator, as the records of the API have.
+// record has an ETag, like the records of the API.
 type record struct {
 	Name string `json:"name"`
 }
@@ -139,7 +139,7 @@ func TestIdempotency_OneRequestMayWriteTwice(t *testing.T) {
 	}
 }
 
-func TestIdempotency_OneOfManyAtTheSameTime(t *testing.T) {
+func TestIdempotency_OneOfManyConcurrentRequestsRuns(t *testing.T) {
 	db := storetest.Open(t)
 	var wg sync.WaitGroup
 	for range 20 {

@@ -1,10 +1,9 @@
-package store_test
+package query_test
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -21,7 +20,7 @@ type upper struct{ value any }
 
 func (u *upper) Scan(v any) error { u.value = v; return nil }
 
-func TestScan_Kinds(t *testing.T) {
+func TestScan_Types(t *testing.T) {
 	db := storetest.Open(t)
 	ctx := t.Context()
 	var (
@@ -84,7 +83,7 @@ func TestQueryRow_NoRow(t *testing.T) {
 	}
 }
 
-func TestQuery_RefusesWrongArguments(t *testing.T) {
+func TestQuery_RejectsWrongArguments(t *testing.T) {
 	db := storetest.Open(t)
 	ctx := t.Context()
 	for name, run := range map[string]func() error{
@@ -112,7 +111,7 @@ func TestQuery_RepeatedParameterAndLargeArguments(t *testing.T) {
 	for i := range long {
 		long[i] = byte('a' + i%26)
 	}
-	for range 3 { // with a buffer that grows, is dropped and grows again
+	for range 3 { // the buffer grows, is freed and grows again
 		var a, b, c, empty string
 		err := db.QueryRow(t.Context(), `SELECT $1, $2, $1, $3`, string(long), "short", "").Scan(&a, &b, &c, &empty)
 		if err != nil || a != string(long) || c != a || b != "short" || empty != "" {
@@ -138,7 +137,7 @@ func TestQuery_EndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestRows_GiveTheReaderBack(t *testing.T) {
+func TestRows_ReturnTheReader(t *testing.T) {
 	db := storetest.Open(t)
 	ctx := t.Context()
 	for range 50 { // far more than there are readers
@@ -155,47 +154,7 @@ func TestRows_GiveTheReaderBack(t *testing.T) {
 	}
 }
 
-func TestTx_NestedRunsOfOneStatement(t *testing.T) {
-	db := storetest.Open(t)
-	ctx := t.Context()
-	var leaked *store.Rows
-	err := db.InTx(ctx, func(tx *store.Tx) error {
-		for i := range 3 {
-			if err := storetest.InsertRole(ctx, tx, fmt.Sprint(i)); err != nil {
-				return err
-			}
-		}
-		const names = `SELECT name FROM roles ORDER BY name`
-		seen := 0
-		outer, err := tx.Query(ctx, names)
-		if err != nil {
-			return err
-		}
-		defer outer.Close()
-		for outer.Next() {
-			inner, err := tx.Query(ctx, names)
-			if err != nil {
-				return err
-			}
-			for inner.Next() {
-				seen++
-			}
-		}
-		if seen != 9 {
-			t.Errorf("saw %d rows, want 9", seen)
-		}
-		leaked, err = tx.Query(ctx, names)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if leaked.Next() || !errors.Is(leaked.Err(), store.ErrClosed) {
-		t.Errorf("rows outlive their transaction: %v", leaked.Err())
-	}
-}
-
-func TestTx_IsDeadAfterItsClosure(t *testing.T) {
+func TestTx_IsClosedAfterItsFunction(t *testing.T) {
 	db := storetest.Open(t)
 	ctx := t.Context()
 	var kept *store.Tx
@@ -204,81 +163,5 @@ func TestTx_IsDeadAfterItsClosure(t *testing.T) {
 	}
 	if _, err := kept.Exec(ctx, `DELETE FROM roles`); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("got %v, want ErrClosed", err)
-	}
-}
-
-func TestTx_ReturningAndChanged(t *testing.T) {
-	db := storetest.Open(t)
-	ctx := t.Context()
-	before := db.Version("roles")
-	err := db.InTx(ctx, func(tx *store.Tx) error {
-		storetest.InsertRole(ctx, tx, "a")
-		storetest.InsertRole(ctx, tx, "b")
-		n, err := tx.Exec(ctx, `UPDATE roles SET version = version + 1 WHERE version = $1`, 1)
-		if n != 2 {
-			t.Errorf("%d changed, want 2", n)
-		}
-		if err != nil {
-			return err
-		}
-		var name string
-		err = tx.QueryRow(ctx, `UPDATE roles SET description = 'x' WHERE name = $1 RETURNING name`, "b").Scan(&name)
-		if name != "b" {
-			t.Errorf("returned %q, want b", name)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if db.Version("roles") == before {
-		t.Error("the version of roles did not change")
-	}
-}
-
-func TestView_SeesOneState(t *testing.T) {
-	db := storetest.Open(t)
-	ctx := t.Context()
-	err := db.View(ctx, func(v *store.View) error {
-		count := func() (n int) {
-			if err := v.QueryRow(ctx, `SELECT COUNT(*) FROM roles`).Scan(&n); err != nil {
-				t.Error(err)
-			}
-			return n
-		}
-		before := count()
-		if err := db.InTx(ctx, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, "a") }); err != nil {
-			return err
-		}
-		if n := count(); n != before {
-			t.Errorf("the view saw a commit: %d rows, then %d", before, n)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := storetest.CountRoles(t, db); n != 1 {
-		t.Errorf("%d rows after the view, want 1", n)
-	}
-}
-
-// Other engines compare so, and statements are written for all of them.
-func TestLike_MindsTheCase(t *testing.T) {
-	db := storetest.Open(t)
-	ctx := t.Context()
-	look := func(q store.Querier) error {
-		var same, other bool
-		err := q.QueryRow(ctx, `SELECT 'abc' LIKE $1, 'ABC' LIKE $1`, "ab%").Scan(&same, &other)
-		if !same || other {
-			t.Errorf("same case %v, other case %v", same, other)
-		}
-		return err
-	}
-	if err := look(db); err != nil {
-		t.Error(err)
-	}
-	if err := db.InTx(ctx, func(tx *store.Tx) error { return look(tx) }); err != nil {
-		t.Error(err)
 	}
 }
