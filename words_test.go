@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -78,7 +79,7 @@ func TestWords_ArePlainEnglish(t *testing.T) {
 			t.Errorf("the exception for %q in %s matches nothing; delete it", e.word, e.file)
 		}
 	}
-	for _, folder := range slices.Sorted(mapKeys(perFolder)) {
+	for _, folder := range slices.Sorted(maps.Keys(perFolder)) {
 		t.Logf("%5d findings in %s", perFolder[folder], folder)
 	}
 	if t.Failed() {
@@ -129,16 +130,6 @@ func exceptionOf(f finding) int {
 func folderOf(file string) string {
 	parts := strings.Split(path.Dir(file), "/")
 	return path.Join(parts[:min(len(parts), 2)]...)
-}
-
-func mapKeys[V any](m map[string]V) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for key := range m {
-			if !yield(key) {
-				return
-			}
-		}
-	}
 }
 
 // A passage is a paragraph, a heading, a list item or a table cell: sentences do not continue beyond it.
