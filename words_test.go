@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -78,7 +79,7 @@ func TestWords_ArePlainEnglish(t *testing.T) {
 			t.Errorf("the exception for %q in %s matches nothing; delete it", e.word, e.file)
 		}
 	}
-	for _, folder := range slices.Sorted(mapKeys(perFolder)) {
+	for _, folder := range slices.Sorted(maps.Keys(perFolder)) {
 		t.Logf("%5d findings in %s", perFolder[folder], folder)
 	}
 	if t.Failed() {
@@ -101,6 +102,7 @@ func TestWords_FindsTellTales(t *testing.T) {
 		"| Name | What it holds | He reads |":                            "What He",
 		"## What is measured":                                            "What",
 		"* Who reads it\n* The reader":                                   "Who",
+		"> He is quoted.":                                                "",
 		"See [the page](what-he-said.md) and https://told.example/he.\n": "",
 	} {
 		var got []string
@@ -128,16 +130,6 @@ func exceptionOf(f finding) int {
 func folderOf(file string) string {
 	parts := strings.Split(path.Dir(file), "/")
 	return path.Join(parts[:min(len(parts), 2)]...)
-}
-
-func mapKeys[V any](m map[string]V) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for key := range m {
-			if !yield(key) {
-				return
-			}
-		}
-	}
 }
 
 // A passage is a paragraph, a heading, a list item or a table cell: sentences do not continue beyond it.
@@ -362,7 +354,7 @@ func paragraphs(name string, first int, lines []string) []passage {
 	return all
 }
 
-// markdownPassages reads paragraphs, headings, list items and table cells; code and HTML comments are left out.
+// markdownPassages reads paragraphs, headings, list items and table cells; code, quotations and HTML comments are left out.
 func markdownPassages(name, text string) []passage {
 	var all []passage
 	var block []string
@@ -383,7 +375,7 @@ func markdownPassages(name, text string) []passage {
 			for _, cell := range strings.Split(strings.Trim(trimmed, "|"), "|") {
 				all = append(all, newPassage(name, i+1, []string{strings.TrimSpace(cell)}))
 			}
-		case trimmed == "", strings.HasPrefix(trimmed, "#"), strings.HasPrefix(trimmed, "<!--"):
+		case trimmed == "", strings.HasPrefix(trimmed, "#"), strings.HasPrefix(trimmed, "<!--"), strings.HasPrefix(trimmed, ">"):
 			flush()
 			if strings.HasPrefix(trimmed, "#") {
 				all = append(all, newPassage(name, i+1, []string{strings.TrimLeft(trimmed, "# ")}))
