@@ -15,17 +15,17 @@ import (
 	"testing"
 )
 
-// layer is a group of packages with what they may import of ours, and why no more.
+// layer is a group of packages, with the packages of this module that they may import, and the reason.
 type layer struct {
 	packages string // a pattern of import paths below the module
 	may      []string
 	because  string
 }
 
-// layers are the arrows of docs/architecture.md. A package belongs to the first pattern that it fits. What stands under
-// every layer's own path (store/internal below store) may be imported by it.
+// layers are the layers of docs/architecture.md. A package belongs to the first pattern that it matches. Every package may
+// import the packages below its own path, such as store/internal below store.
 var layers = []layer{
-	{`\.`, []string{"modules/commands"}, "main only hands over to the commands"},
+	{`\.`, []string{"modules/commands"}, "main only calls the commands"},
 	{`store/storetest`, []string{"store"}, "it gives tests a database and knows nothing of what is in it"},
 	{`store`, []string{"store/internal/sqlite"}, "the store knows no module and no HTTP: whoever uses it must be testable without a server"},
 	{`store/internal/.*|locales|web|server/access|server/apierr|server/ratelimit|server/sse|server/settings|modules/kit/types|modules/sandbox`, nil,
@@ -37,21 +37,21 @@ var layers = []layer{
 	{`server/openapi/openapitest`, []string{"server/openapi", "server/endpoint"}, "it compares answers with the document, whoever gave them"},
 	{`server/servertest|web/browser(/screenshots)?`, []string{"*"}, "tests start everything"},
 	{`modules/commands`, []string{"*"}, "the command line puts everything together"},
-	{`modules/demo`, []string{"*"}, "the demonstration bank uses the modules as an operator would"},
+	{`modules/demo`, []string{"*"}, "the demo uses the modules as their users do"},
 	{`modules/invoices/qrbill(/.*)?`, []string{"modules/sandbox"}, "the reader of bills is a library of its own"},
-	{`modules/app`, []string{"*"}, "here, and only here, modules meet"},
+	{`modules/app`, []string{"*"}, "it assembles all modules; no other package may"},
 	{`modules/kit/event`, []string{"server/access"}, "it names events for siblings that must not import each other"},
 	{`modules/kit/validate`, []string{"modules/kit/types", "server/apierr"}, "it checks input and decides nothing else"},
 	{`modules/kit/list`, []string{"modules/kit/types", "server/endpoint", "server/apierr", "store"}, "lists know no record of any module"},
 	{`modules/kit/records`, []string{"modules/kit/list", "server/access", "server/endpoint", "server/apierr", "store"}, "records know no record of any module"},
 	{`modules/[a-z]+`, []string{"modules/kit/types", "modules/kit/validate", "modules/kit/list", "modules/kit/records", "modules/kit/event", "modules/sandbox",
 		"server/access", "server/endpoint", "server/apierr", "server/ratelimit", "server/sse", "store"},
-		"siblings never import each other: declare what is needed as an interface, and let modules.go hand it over"},
+		"modules never import each other: declare an interface for what is needed, and let modules/app pass the implementation"},
 }
 
 const modulePath = "kontor"
 
-// TestArrows_PointDown reads the imports of every package, those of its tests aside, and compares them with the layers.
+// TestArrows_PointDown compares the imports of every package, without those of its tests, with the layers.
 func TestArrows_PointDown(t *testing.T) {
 	for directory, imports := range importsByPackage(t) {
 		l, ok := layerOf(directory)
@@ -77,7 +77,7 @@ func layerOf(directory string) (layer, bool) {
 	return layer{}, false
 }
 
-// importsByPackage gives what each package imports of ours, by directory.
+// importsByPackage returns the imports of each package that are packages of this module, by directory.
 func importsByPackage(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
@@ -96,7 +96,7 @@ func importsByPackage(t *testing.T) map[string][]string {
 			return err
 		}
 		directory := path.Dir(filepath.ToSlash(name))
-		found[directory] = append(found[directory], ours(file.Imports)...)
+		found[directory] = append(found[directory], ownImports(file.Imports)...)
 		return nil
 	})
 	if err != nil {
@@ -105,8 +105,8 @@ func importsByPackage(t *testing.T) map[string][]string {
 	return found
 }
 
-// ours keeps the imports that are packages of this module.
-func ours(specs []*ast.ImportSpec) []string {
+// ownImports returns the imports that are packages of this module.
+func ownImports(specs []*ast.ImportSpec) []string {
 	var kept []string
 	for _, spec := range specs {
 		name, err := strconv.Unquote(spec.Path.Value)
@@ -117,8 +117,7 @@ func ours(specs []*ast.ImportSpec) []string {
 	return kept
 }
 
-// TestArrows_AreThoseOfTheDocument looks for every package in the description of the architecture.
-func TestArrows_AreThoseOfTheDocument(t *testing.T) {
+func TestArrows_TheDocumentNamesEveryPackage(t *testing.T) {
 	document, err := os.ReadFile("docs/architecture.md")
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ var asvsRequirements = map[string][]int{
 	"17.1": {1}, "17.2": to(4), "17.3": to(2),
 }
 
-// to lists the numbers from 1 to n.
+// to returns the numbers from 1 to n.
 func to(n int) []int {
 	list := make([]int, n)
 	for i := range list {
@@ -41,7 +41,7 @@ func to(n int) []int {
 
 var asvsRow = regexp.MustCompile(`(?m)^\| (\d+\.\d+\.\d+) \| ([12]) \| [^|]+ \| ([a-z/]+) \| ([^|]+) \|$`)
 
-// TestASVS_MapsEveryRequirementOnce compares docs/asvs.md with the list, and the tests that it names with those there are.
+// TestASVS_MapsEveryRequirementOnce compares docs/asvs.md with the list, and checks that the tests in the document exist.
 func TestASVS_MapsEveryRequirementOnce(t *testing.T) {
 	text, err := os.ReadFile("docs/asvs.md")
 	if err != nil {
@@ -76,7 +76,7 @@ func TestASVS_MapsEveryRequirementOnce(t *testing.T) {
 	}
 }
 
-// testNames lists the tests of all packages.
+// testNames returns the names of the tests in all packages.
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}

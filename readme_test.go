@@ -14,15 +14,15 @@ import (
 	"kontor/server/settings"
 )
 
-var update = flag.Bool("update", false, "write the generated parts of the README anew")
+var update = flag.Bool("update", false, "refresh the generated parts of the README")
 
-// example is a block of commands in the README with the answer that it shows behind them.
+// example is a block of commands in a document, with the output that the document shows.
 type example struct {
 	line           int
 	commands, want string
 }
 
-// examples finds the blocks of shell commands, each with the block of JSON that follows it before the next.
+// examples returns the blocks of shell commands, each with the following block of JSON, if any.
 func examples(readme string) []example {
 	var found []example
 	var block strings.Builder
@@ -48,9 +48,8 @@ func examples(readme string) []example {
 
 const divider = "=== next example ==="
 
-// TestDocs_TheirCommandsDoWhatTheySay runs the commands of the README and of the API guide, as they stand there, each
-// document in one shell.
-func TestDocs_TheirCommandsDoWhatTheySay(t *testing.T) {
+// TestDocs_CommandsPrintTheShownOutput runs the commands of the README and of the API guide, each document in one shell.
+func TestDocs_CommandsPrintTheShownOutput(t *testing.T) {
 	for _, document := range []string{"README.md", "docs/api.md"} {
 		t.Run(document, func(t *testing.T) { runExamples(t, document) })
 	}
@@ -75,7 +74,7 @@ func runExamples(t *testing.T, document string) {
 	p := startWith(t, nil, "--data.dir", filepath.Join(t.TempDir(), "data"))
 	shown := p.stdout.String()
 	shell := exec.Command("bash", "-u")
-	shell.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), "KONTOR="+p.url, "PASSWORD="+after(shown, "password"), "API_KEY="+after(shown, "API key"))
+	shell.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), "KONTOR="+p.url, "PASSWORD="+wordAfter(shown, "password"), "API_KEY="+wordAfter(shown, "API key"))
 	shell.Stdin = strings.NewReader(script.String())
 	var failures bytes.Buffer
 	shell.Stderr = &failures
@@ -89,14 +88,14 @@ func runExamples(t *testing.T, document string) {
 	}
 	for i, e := range all {
 		if got := answers[i]; !shows(e.want, got) {
-			t.Errorf("%s:%d answered %s\nthe document shows %s", document, e.line, got, e.want)
+			t.Errorf("%s:%d printed %s\nthe document shows %s", document, e.line, got, e.want)
 		}
 	}
 }
 
 var space = regexp.MustCompile(`\s+`)
 
-// shows compares an answer with how the README shows it: without regard to white space, and with … for any text.
+// shows reports whether an output matches the shown one. White space is ignored, and … matches any text.
 func shows(shown, got string) bool {
 	parts := strings.Split(space.ReplaceAllString(shown, ""), "…")
 	for i := range parts {
@@ -105,18 +104,18 @@ func shows(shown, got string) bool {
 	return regexp.MustCompile(`^(?s:` + strings.Join(parts, ".*?") + `)$`).MatchString(space.ReplaceAllString(got, ""))
 }
 
-// TestReadme_NamesTheTwoCommands keeps what a stranger types first.
-func TestReadme_NamesTheTwoCommands(t *testing.T) {
+// New contributors need the command that runs Kontor, and the one that tests it.
+func TestReadme_BeginsWithTheTwoCommands(t *testing.T) {
 	data, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(data), "```\ngo run .\ngo test ./...\n```") {
-		t.Error("the README does not begin with the command that runs Kontor and the one that tests it")
+		t.Error("the README does not show the command that runs Kontor and the one that tests it")
 	}
 }
 
-// settingsTable is the table of the README.
+// settingsTable returns the table of settings for the README.
 func settingsTable() string {
 	var b strings.Builder
 	b.WriteString("| Setting | Default | Meaning |\n|---|---|---|\n")
@@ -149,13 +148,13 @@ func TestReadme_ListsTheSettings(t *testing.T) {
 		return
 	}
 	if string(data) != want {
-		t.Error("the table of settings in the README is not that of the program; run this test with -update")
+		t.Error("the table of settings in the README is outdated; run \"make golden\"")
 	}
 }
 
 var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
 
-// TestDocs_LinkToFilesThatExist follows the links between the documents.
+// TestDocs_LinkToFilesThatExist checks the links between the documents.
 func TestDocs_LinkToFilesThatExist(t *testing.T) {
 	documents, err := filepath.Glob("docs/*.md")
 	if err != nil {
@@ -172,7 +171,7 @@ func TestDocs_LinkToFilesThatExist(t *testing.T) {
 		}
 		for _, found := range link.FindAllStringSubmatch(string(data), -1) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(document), found[1])); err != nil {
-				t.Errorf("%s links to %s, which is not there", document, found[1])
+				t.Errorf("%s links to %s, which does not exist", document, found[1])
 			}
 		}
 	}
