@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// encodeBlock appends check symbols the slow way: it divides by the generator.
+// encodeBlock appends check symbols by polynomial division.
 func encodeBlock(data []byte, checks int) []byte {
 	generator := []byte{1}
 	for i := range checks {
@@ -23,7 +23,7 @@ func encodeBlock(data []byte, checks int) []byte {
 	return append(append([]byte(nil), data...), rest[len(data):]...)
 }
 
-func TestCorrect_RepairsUpToTheLimitAndNoFurther(t *testing.T) {
+func TestCorrect_CorrectsUpToTheLimit(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 2000 {
 		checks := 10 + random.IntN(20)
@@ -52,7 +52,7 @@ func TestCorrect_RepairsUpToTheLimitAndNoFurther(t *testing.T) {
 	}
 }
 
-func TestCorrect_LeavesHopelessBlocksAlone(t *testing.T) {
+func TestCorrect_LeavesUncorrectableBlocksUnchanged(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 500 {
 		block := make([]byte, 60)
@@ -61,10 +61,10 @@ func TestCorrect_LeavesHopelessBlocksAlone(t *testing.T) {
 		}
 		before := append([]byte(nil), block...)
 		if _, ok := field.correct(block, 26, nil); ok {
-			t.Fatal("random bytes were 'repaired'")
+			t.Fatal("random bytes were corrected")
 		}
 		if !bytes.Equal(block, before) {
-			t.Fatal("a block beyond repair was changed")
+			t.Fatal("an uncorrectable block was changed")
 		}
 	}
 }

@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// triple are three finder patterns that may belong to one symbol. Seen in the
-// picture, right lies clockwise of down.
+// triple is three finder patterns that may belong to one symbol. In the picture, right is clockwise of down.
 type triple struct {
 	corner, right, down finder
 	badness             float64
@@ -20,8 +19,8 @@ func (t triple) size() float64 {
 	return (a + b) / 2
 }
 
-// triples lists the plausible combinations of finder patterns, the best first.
-func triples(found []finder, most int) []triple {
+// triples returns the plausible combinations of finder patterns, the best first.
+func triples(found []finder, limit int) []triple {
 	var list []triple
 	for i, corner := range found {
 		for j, a := range found {
@@ -36,14 +35,14 @@ func triples(found []finder, most int) []triple {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b triple) int { return cmp.Compare(a.badness, b.badness) })
-	if len(list) > most {
-		list = list[:most]
+	if len(list) > limit {
+		list = list[:limit]
 	}
 	return list
 }
 
-// newTriple judges three patterns with the first at the right angle.
-func newTriple(corner, a, b finder) (triple, bool) {
+// newTriple rates three patterns, of which the first is at the right angle. ok is false for an implausible combination.
+func newTriple(corner, a, b finder) (t triple, ok bool) {
 	va, vb := a.minus(corner.point), b.minus(corner.point)
 	la, lb := va.length(), vb.length()
 	if la == 0 || lb == 0 {
@@ -55,7 +54,7 @@ func newTriple(corner, a, b finder) (triple, bool) {
 	if large > 2*small || cosine > 0.55 || la > 1.9*lb || lb > 1.9*la {
 		return triple{}, false
 	}
-	t := triple{corner: corner, right: a, down: b}
+	t = triple{corner: corner, right: a, down: b}
 	if va.cross(vb) < 0 {
 		t.right, t.down = b, a
 	}

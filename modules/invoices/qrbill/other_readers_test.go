@@ -16,14 +16,13 @@ import (
 	"kontor/modules/invoices/qrbill/symbol"
 )
 
-// sheet is a corpus file with the account that must be read from it.
+// sheet is a corpus file with the IBAN of its bill.
 type sheet struct {
 	file, category, iban string
 	pages                []*symbol.Gray
 }
 
-// sheets opens all files of the corpus that hold a bill, with their pages as grey
-// pictures, PDFs at 200 dpi.
+// sheets renders all files of the corpus that contain a bill in shades of grey, PDFs at 200 dpi.
 func sheets(b *testing.B) []sheet {
 	b.Helper()
 	dir := os.Getenv("KONTOR_QR_CORPUS")
@@ -68,7 +67,7 @@ func sheets(b *testing.B) []sheet {
 		}
 		s := sheet{file: e.File, category: e.Category, iban: e.Expected.Info.IBAN}
 		for page := range src.pages() {
-			gray, err := peerPage(src, page)
+			gray, err := renderAt200DPI(src, page)
 			if err != nil {
 				b.Fatalf("%s: %v", e.File, err)
 			}
@@ -80,17 +79,16 @@ func sheets(b *testing.B) []sheet {
 	return list
 }
 
-func peerPage(src source, page int) (*symbol.Gray, error) {
+func renderAt200DPI(src source, page int) (*symbol.Gray, error) {
 	if d, ok := src.(*document); ok {
 		const dpi = 200
-		return d.show(page, dpi)
+		return d.renderPage(page, dpi)
 	}
 	return src.page(page, false)
 }
 
-// BenchmarkPeer_Gozxing says what gozxing alone reads: its QR reader with the
-// hybrid thresholds and TRY_HARDER. With KONTOR_QR_DUMP it also writes the pages
-// for testdata/qr/peers.mjs, which asks other readers.
+// BenchmarkPeer_Gozxing reports what the QR reader of gozxing reads with hybrid thresholds and TRY_HARDER. With
+// KONTOR_QR_DUMP it also writes the pages for testdata/qr/peers.mjs, which runs other readers.
 func BenchmarkPeer_Gozxing(b *testing.B) {
 	all := sheets(b)
 	if dir := os.Getenv("KONTOR_QR_DUMP"); dir != "" {
@@ -112,9 +110,9 @@ func BenchmarkPeer_Gozxing(b *testing.B) {
 	}
 }
 
-// plainRead uses gozxing as its documentation shows.
+// plainRead reads a picture with gozxing, as its documentation describes.
 func plainRead(g *symbol.Gray, iban string) (ok bool) {
-	defer func() { _ = recover() }() // it was not read then
+	defer func() { _ = recover() }() // a panic means not read
 	bitmap, err := gozxing.NewBinaryBitmap(gozxing.NewHybridBinarizer(symbol.Luminance(g)))
 	if err != nil {
 		return false
@@ -124,7 +122,7 @@ func plainRead(g *symbol.Gray, iban string) (ok bool) {
 	return err == nil && strings.Contains(strings.ToUpper(result.GetText()), iban)
 }
 
-// dump writes the pages as PGM files and a list of what they hold.
+// dump writes the pages as PGM files, with a list of their IBANs.
 func dump(b *testing.B, dir string, all []sheet) {
 	b.Helper()
 	type line struct {

@@ -1,6 +1,6 @@
 package symbol
 
-// gf holds the tables of GF(256) with the polynomial of QR codes, x^8+x^4+x^3+x^2+1.
+// gf holds the tables of the field GF(256) with the polynomial of QR codes, x^8+x^4+x^3+x^2+1.
 type gf struct {
 	exp [512]byte
 	log [256]int
@@ -35,7 +35,7 @@ func (f *gf) div(a, b byte) byte {
 	return f.exp[f.log[a]+255-f.log[b]]
 }
 
-// eval computes a polynomial whose coefficient of x^i is p[i].
+// eval evaluates a polynomial whose coefficient of x^i is p[i].
 func (f *gf) eval(p []byte, x byte) byte {
 	var y byte
 	for i := len(p) - 1; i >= 0; i-- {
@@ -54,10 +54,9 @@ func (f *gf) product(a, b []byte) []byte {
 	return out
 }
 
-// correct repairs a Reed-Solomon block with check symbols at its end, in place.
-// Erasures are positions known to be doubtful: one of them costs half of an
-// unknown error. It returns the number of errors outside the erasures, and
-// false (the block unchanged) when the block is beyond repair.
+// correct corrects a Reed-Solomon block, which ends with its check symbols, in place. Erasures are positions that are known
+// to be unreliable; an erasure uses one check symbol, an unknown error two. It returns the number of errors outside the
+// erasures. It returns false, and leaves the block unchanged, when the block has too many errors.
 func (f *gf) correct(block []byte, checks int, erasures []int) (errors int, ok bool) {
 	n := len(block)
 	syndromes, clean := f.syndromes(block, checks)
@@ -67,7 +66,7 @@ func (f *gf) correct(block []byte, checks int, erasures []int) (errors int, ok b
 	if len(erasures) > checks {
 		return 0, false
 	}
-	// The erasure locator has a factor (1 - x·X) for each erased place X.
+	// The erasure locator has a factor (1 - x·X) for each erased position X.
 	locator := []byte{1}
 	for _, position := range erasures {
 		locator = f.product(locator, []byte{1, f.exp[n-1-position]})

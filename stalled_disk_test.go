@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// hangSyncs makes each fdatasync of the process hang until the returned function is called.
-func (p *process) hangSyncs() (release func()) {
+// stallSyncs makes each fdatasync of the process hang until release is called.
+func (p *process) stallSyncs() (release func()) {
 	p.tb.Helper()
 	tracer := strace(p.tb, "-f", "-p", fmt.Sprint(p.cmd.Process.Pid), "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=600s")
-	said, err := tracer.StderrPipe()
+	output, err := tracer.StderrPipe()
 	if err != nil {
 		p.tb.Fatal(err)
 	}
@@ -22,28 +22,28 @@ func (p *process) hangSyncs() (release func()) {
 		p.tb.Fatal(err)
 	}
 	release = func() {
-		_ = tracer.Process.Kill() // the kernel then resumes the held calls
+		_ = tracer.Process.Kill() // the kernel resumes the stalled calls
 		_ = tracer.Wait()
 	}
 	p.tb.Cleanup(release)
 	var line [4096]byte
-	n, err := said.Read(line[:]) // "Process … attached"
+	n, err := output.Read(line[:]) // "Process … attached"
 	if err != nil || !strings.Contains(string(line[:n]), "attached") {
-		p.tb.Fatalf("strace says %q, %v", line[:n], err)
+		p.tb.Fatalf("strace printed %q, %v", line[:n], err)
 	}
-	go io.Copy(io.Discard, said)
+	go io.Copy(io.Discard, output)
 	return release
 }
 
-// TestHang_ReportsUnknownOutcomes blocks all syncs for a while. Reads continue. Writes return an unknown outcome, and
-// readiness fails. The same idempotency key returns the outcome once the disk works again.
-func TestHang_ReportsUnknownOutcomes(t *testing.T) {
+// TestStalledDisk_ReportsUnknownOutcomes stalls all syncs. Reads must work, writes must report an unknown outcome, and
+// readiness must fail. Once syncs work, a retry with the same idempotency key must return the outcome.
+func TestStalledDisk_ReportsUnknownOutcomes(t *testing.T) {
 	p := start(t, filepath.Join(t.TempDir(), "data"), "--server.request_seconds=1")
 	admin := p.admin()
 	create := func(name string) (*client, string) {
 		return p.client(admin.headers...).with("Idempotency-Key", "key-"+name), fmt.Sprintf(`{"type":"individual","first_name":"A","last_name":%q,"email":"a@example.ch"}`, name)
 	}
-	release := p.hangSyncs()
+	release := p.stallSyncs()
 	names := []string{"first", "second", "third"}
 	results := make(chan string, len(names))
 	for _, name := range names {
@@ -58,7 +58,7 @@ func TestHang_ReportsUnknownOutcomes(t *testing.T) {
 		}()
 	}
 	probe := p.client()
-	for ready := 200; ready == 200; { // readiness reports a stall after some seconds
+	for ready := 200; ready == 200; { // the server detects a stall after some seconds
 		got, err := probe.try("GET", "/readyz", "")
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +67,7 @@ func TestHang_ReportsUnknownOutcomes(t *testing.T) {
 			t.Fatalf("readiness got %d %s", got.status, got.body)
 		}
 	}
-	repel(t, []attack{
+	runAttacks(t, []attack{
 		{name: "metrics", by: probe, method: "GET", path: "/metrics", status: 200, contains: []string{"kontor_store_stalled 1"}},
 		{name: "reading", by: admin, method: "GET", path: "/v1/customers", status: 200},
 	})
@@ -80,11 +80,11 @@ func TestHang_ReportsUnknownOutcomes(t *testing.T) {
 	for _, name := range names {
 		by, body := create(name)
 		got, err := by.try("POST", "/v1/customers", body)
-		for err == nil && got.status == 503 { // the syncs resume
+		for err == nil && got.status == 503 { // until the syncs have completed
 			got, err = by.try("POST", "/v1/customers", body)
 		}
 		if err != nil || got.status != 201 || got.header.Get("Idempotency-Replayed") != "true" {
-			t.Errorf("%s: the same key got %d %s, %v", name, got.status, got.body, err)
+			t.Errorf("%s: the retry returned %d %s, %v", name, got.status, got.body, err)
 		}
 	}
 	if n := admin.total(t, "/v1/customers?limit=-1"); n != len(names) {

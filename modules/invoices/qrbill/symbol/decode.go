@@ -7,12 +7,12 @@ import (
 	"github.com/makiuchi-d/gozxing/qrcode/decoder"
 )
 
-// spareChecks is how many check symbols must remain unused when doubtful
-// codewords were declared erased: each divides the odds of a false repair by 256.
+// spareChecks is the number of check symbols that must remain unused when uncertain codewords are declared as erasures. Each
+// reduces the probability of a wrong correction by a factor of 256.
 const spareChecks = 4
 
-// decodeSoft decodes a symbol from values that are positive for dark modules
-// and whose size tells how certain each one is.
+// decodeSoft decodes a symbol from values (soft decisions): the sign is positive for dark modules, the magnitude is the
+// certainty.
 func decodeSoft(l *layout, values []float32) ([]byte, bool) {
 	for _, format := range bestFormats(l, values, 2) {
 		if data, ok := decodeFormat(l, values, format); ok {
@@ -22,7 +22,7 @@ func decodeSoft(l *layout, values []float32) ([]byte, bool) {
 	return nil, false
 }
 
-// formatBits returns the 15 bits of format information for level and mask.
+// formatBits returns the 15 bits of format information for 5 bits of level and mask.
 func formatBits(data int) int {
 	rest := data << 10
 	for i := 14; i >= 10; i-- {
@@ -65,8 +65,8 @@ func bestFormats(l *layout, values []float32, count int) []int {
 
 // codeword is a byte of the symbol with its certainty.
 type codeword struct {
-	value byte
-	sure  float32
+	value     byte
+	certainty float32
 }
 
 func decodeFormat(l *layout, values []float32, format int) ([]byte, bool) {
@@ -90,7 +90,7 @@ func decodeFormat(l *layout, values []float32, format int) ([]byte, bool) {
 func readCodewords(l *layout, values []float32, mask int) []codeword {
 	words := make([]codeword, l.version.GetTotalCodewords())
 	for i := range words {
-		sure := float32(1e9)
+		certainty := float32(1e9)
 		var value byte
 		for _, at := range l.data[8*i : 8*i+8] {
 			v := values[at]
@@ -103,9 +103,9 @@ func readCodewords(l *layout, values []float32, mask int) []codeword {
 			} else {
 				v = -v
 			}
-			sure = min(sure, v)
+			certainty = min(certainty, v)
 		}
-		words[i] = codeword{value, sure}
+		words[i] = codeword{value, certainty}
 	}
 	return words
 }
@@ -115,7 +115,7 @@ type block struct {
 	checks int
 }
 
-// deinterleave deals the codewords out to the error correction blocks.
+// deinterleave distributes the codewords to the error correction blocks.
 func deinterleave(ec *decoder.ECBlocks, words []codeword) []block {
 	var blocks []block
 	var lengths []int
@@ -126,7 +126,7 @@ func deinterleave(ec *decoder.ECBlocks, words []codeword) []block {
 		}
 	}
 	next := 0
-	deal := func(b int) {
+	appendNext := func(b int) {
 		if next < len(words) {
 			blocks[b].words = append(blocks[b].words, words[next])
 			next++
@@ -136,20 +136,20 @@ func deinterleave(ec *decoder.ECBlocks, words []codeword) []block {
 	for i := range longest {
 		for b := range blocks {
 			if i < lengths[b] {
-				deal(b)
+				appendNext(b)
 			}
 		}
 	}
 	for range ec.GetECCodewordsPerBlock() {
 		for b := range blocks {
-			deal(b)
+			appendNext(b)
 		}
 	}
 	return blocks
 }
 
-// repair corrects a block, first as it is, then with more and more of its least
-// certain codewords declared erased.
+// repair corrects a block: first without erasures, then with an increasing number of its least certain codewords as
+// erasures.
 func repair(words []codeword, checks int) ([]byte, bool) {
 	bytes := make([]byte, len(words))
 	for i, w := range words {
@@ -158,17 +158,17 @@ func repair(words []codeword, checks int) ([]byte, bool) {
 	if _, ok := field.correct(bytes, checks, nil); ok {
 		return bytes, true
 	}
-	doubtful := make([]int, len(words))
-	for i := range doubtful {
-		doubtful[i] = i
+	uncertain := make([]int, len(words))
+	for i := range uncertain {
+		uncertain[i] = i
 	}
-	slices.SortFunc(doubtful, func(a, b int) int { return cmp.Compare(words[a].sure, words[b].sure) })
+	slices.SortFunc(uncertain, func(a, b int) int { return cmp.Compare(words[a].certainty, words[b].certainty) })
 	for erased := 2; erased <= checks-spareChecks; erased += 2 {
-		errors, ok := field.correct(bytes, checks, doubtful[:erased])
+		errors, ok := field.correct(bytes, checks, uncertain[:erased])
 		if ok && erased+2*errors <= checks-spareChecks {
 			return bytes, true
 		}
-		if ok { // repaired with nothing to spare: do not believe it
+		if ok { // too few spare check symbols: the correction may be wrong
 			for i, w := range words {
 				bytes[i] = w.value
 			}

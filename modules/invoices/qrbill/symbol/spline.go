@@ -2,7 +2,7 @@ package symbol
 
 import "math"
 
-// projection maps module coordinates to the picture: a plane seen in perspective.
+// projection is the perspective mapping (homography) from module coordinates to the picture.
 type projection [8]float64
 
 func (h *projection) to(u, v float64) point {
@@ -10,17 +10,16 @@ func (h *projection) to(u, v float64) point {
 	return point{(h[0]*u + h[1]*v + h[2]) / w, (h[3]*u + h[4]*v + h[5]) / w}
 }
 
-// match says that a place in the symbol was seen at a place in the picture.
+// match is a place in the symbol with the point of the picture at which it was found.
 type match struct {
 	u, v   float64
 	seen   point
 	weight float64
 }
 
-// fitProjection finds the projection that explains the matches best.
+// fitProjection returns the projection that fits the matches best.
 func fitProjection(matches []match) (*projection, bool) {
-	// Normal equations of the linear form, with a second round that weighs by the
-	// denominator, so that errors count in pixels.
+	// Least squares of the linear form. The second round weights by the denominator, so that errors are in pixels.
 	h := projection{}
 	for round := range 2 {
 		system := newSystem(8)
@@ -41,7 +40,7 @@ func fitProjection(matches []match) (*projection, bool) {
 	return &h, true
 }
 
-// system collects linear equations for a least-squares solution.
+// system is a system of linear equations for a least-squares solution.
 type system struct {
 	n int
 	a []float64 // n rows of n+1 columns
@@ -63,7 +62,7 @@ func (s *system) add(row []float64, value, weight float64) {
 	}
 }
 
-// solve uses Gauss elimination with pivots.
+// solve solves the system by Gaussian elimination with pivoting.
 func (s *system) solve() ([]float64, bool) {
 	n, width := s.n, s.n+1
 	for col := range n {
@@ -102,10 +101,10 @@ func (s *system) solve() ([]float64, bool) {
 	return solution, true
 }
 
-// warp is a projection with a smooth correction for paper that is not flat.
+// warp is a projection with a thin-plate spline that corrects for paper that is not flat.
 type warp struct {
 	projection
-	knots  []match // where the correction is anchored
+	knots  []match // the knots of the spline
 	dx, dy []float64
 }
 
@@ -125,7 +124,7 @@ func (w *warp) to(u, v float64) point {
 	return p
 }
 
-// radial is the kernel of a thin plate: r² log r.
+// radial is the kernel of a thin-plate spline: r² log r.
 func radial(du, dv float64) float64 {
 	square := du*du + dv*dv
 	if square == 0 {
@@ -134,9 +133,8 @@ func radial(du, dv float64) float64 {
 	return square * math.Log(square) / 2
 }
 
-// bend fits a thin-plate spline through what the projection leaves unexplained.
-// Stiffness smooths it.
-func (w *warp) bend(knots []match, stiffness float64) {
+// fitSpline fits a thin-plate spline to the residuals of the projection. Stiffness smooths it.
+func (w *warp) fitSpline(knots []match, stiffness float64) {
 	n := len(knots)
 	w.knots, w.dx, w.dy = nil, nil, nil
 	if n < 5 {

@@ -17,7 +17,7 @@ import (
 	"github.com/makiuchi-d/gozxing/qrcode/encoder"
 )
 
-// billText makes a payload of usual length that is different for every seed.
+// billText returns a random payload of a common length.
 func billText(r *rand.Rand) string {
 	words := strings.Fields("Müller Zürich Genève Söhne Treuhand Rechnung Fattura Bahnhofstrasse Auftrag Grünenfelder Café Verein Gemeinde")
 	pick := func(n int) string {
@@ -42,8 +42,7 @@ func billText(r *rand.Rand) string {
 	return text
 }
 
-// drawBill paints a slip with a code of the given size in pixels: the code with
-// its Swiss cross, and lines that stand for text.
+// drawBill draws a bill with a code of the given size in pixels: the code with its Swiss cross, and lines in place of text.
 func drawBill(t testing.TB, r *rand.Rand, text string, w, h, left, top int, size float64) *Gray {
 	t.Helper()
 	hints := map[gozxing.EncodeHintType]any{gozxing.EncodeHintType_CHARACTER_SET: "UTF-8"}
@@ -92,7 +91,7 @@ func darkAt(get func(x, y int) int8, n int, fx, fy float64) bool {
 	if fx < 0 || fy < 0 || fx >= 1 || fy >= 1 {
 		return false
 	}
-	const cross = 7.0 / 46 // its share of the code's width
+	const cross = 7.0 / 46 // width of the cross relative to the code
 	if cx, cy := math.Abs(fx-0.5), math.Abs(fy-0.5); cx < cross/2 && cy < cross/2 {
 		if cx > cross/2*0.92 || cy > cross/2*0.92 {
 			return false
@@ -103,7 +102,7 @@ func darkAt(get func(x, y int) int8, n int, fx, fy float64) bool {
 	return get(int(fx*float64(n)), int(fy*float64(n))) == 1
 }
 
-// damaged makes one damaged slip and the text that its code holds.
+// damaged returns a damaged bill and the text of its code.
 func damaged(t testing.TB, kind string, seed uint64, severity float64) (*Gray, string) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 7))
@@ -132,8 +131,8 @@ func readAll(g *Gray, want string) (right, wrong, quick bool) {
 	return right, wrong, quick
 }
 
-// TestDamages measures how many damaged codes are read, and that none is read
-// wrongly. KONTOR_QR_SEEDS makes it larger.
+// TestDamages measures how many damaged codes are read, and checks that none is misread. KONTOR_QR_SEEDS sets the number of
+// samples.
 func TestDamages(t *testing.T) {
 	seeds, severities := 1, []float64{0.6}
 	if n, err := strconv.Atoi(os.Getenv("KONTOR_QR_SEEDS")); err == nil {
@@ -149,7 +148,7 @@ func TestDamages(t *testing.T) {
 				g, want := damaged(t, kind, uint64(seed), severity)
 				ok, wrong, early := readAll(g, want)
 				if wrong {
-					t.Errorf("%s %d %.1f: read a wrong text", kind, seed, severity)
+					t.Errorf("%s %d %.1f: misread", kind, seed, severity)
 				}
 				if ok {
 					right++

@@ -13,33 +13,33 @@ import (
 	"kontor/modules/invoices/qrbill"
 )
 
-// reportMemory logs how much memory the process and its workers ever had at most, each for itself, and what is left
-// now. What a worker shares with the others, the program above all, is counted for each.
+// reportMemory logs the sum of the peak memory of the process and its workers, and the sum of their present memory. It
+// counts shared pages, mainly the program, for each process.
 func reportMemory(t *testing.T) {
-	most, left, count := 0, 0, 0
+	peak, now, count := 0, 0, 0
 	for _, pid := range processes() {
 		if hwm, ok := memory(pid, "VmHWM"); ok {
 			rss, _ := memory(pid, "VmRSS")
-			most, left, count = most+hwm, left+rss, count+1
+			peak, now, count = peak+hwm, now+rss, count+1
 		}
 	}
-	t.Logf("memory of %d processes: at most %d MB, now %d MB", count, most, left)
+	t.Logf("memory of %d processes: peak %d MB, now %d MB", count, peak, now)
 }
 
-// processes are this process and its workers.
+// processes returns the ids of this process and its workers.
 func processes() []string {
 	pids := []string{"self"}
 	lists, _ := filepath.Glob("/proc/self/task/*/children") // the pattern is right
 	for _, list := range lists {
 		children, err := os.ReadFile(list)
-		if err == nil { // else the thread is gone
+		if err == nil { // otherwise the thread has ended
 			pids = append(pids, strings.Fields(string(children))...)
 		}
 	}
 	return pids
 }
 
-// memory reads a line of the kernel's account of a process, in megabytes.
+// memory returns a line of /proc/PID/status in megabytes.
 func memory(pid, name string) (int, bool) {
 	status, err := os.ReadFile(filepath.Join("/proc", pid, "status"))
 	if err != nil {
@@ -61,7 +61,7 @@ func workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// warm starts the PDF engine, so that times are those of a running service.
+// warm starts the PDF engine, so that the first file is not slower than the others.
 func warm(t *testing.T, reader *qrbill.Reader, entries []entry) {
 	for _, e := range entries {
 		if e.Category == "pdf-vector" {
@@ -71,8 +71,8 @@ func warm(t *testing.T, reader *qrbill.Reader, entries []entry) {
 	}
 }
 
-// stopwatch measures computing time where one file is read at a time on Linux,
-// so that other work on the machine does not count, and else what a clock shows.
+// stopwatch measures processor time on Linux with one worker, so that other processes do not count. Otherwise it measures
+// elapsed time.
 func stopwatch() func() time.Duration {
 	start := time.Now()
 	computed, ok := processTime()
@@ -84,8 +84,8 @@ func stopwatch() func() time.Duration {
 	}
 }
 
-// processTime is how long the process and its workers have been computing, in steps of 10 ms. Workers that ended are in
-// the account of their parent.
+// processTime returns the processor time of the process and its workers, in steps of 10 ms. The time of the parent includes
+// workers that have ended.
 func processTime() (sum time.Duration, ok bool) {
 	for _, pid := range processes() {
 		stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
@@ -94,7 +94,7 @@ func processTime() (sum time.Duration, ok bool) {
 		}
 		_, rest, _ := strings.Cut(string(stat), ") ")
 		fields := strings.Fields(rest) // from the third field on
-		const user, ends = 11, 15      // user and system time, then those of ended children
+		const user, ends = 11, 15      // user and system time of the process, and of ended children
 		if len(fields) < ends {
 			return 0, false
 		}
