@@ -36,9 +36,11 @@ type job struct {
 	fn    func(engine.Tx) error
 	state atomic.Int32
 	runs  int
-	tx    *tx
+	tx    *tx // of the last run
 	err   error
 	panic *panicked
+
+	firstTx tx // of the first run, so that most jobs need no further allocation
 
 	answered bool // or handed to the hooks, which then close done
 	done     chan struct{}
