@@ -92,7 +92,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		db.auditUnprotected(ctx, report.Unprotected)
 	}
 	if db.dir.Exposed() {
-		db.log.Warn("others on this machine may look into the data directory; chmod 700 is enough for Kontor", "dir", db.dir.Path())
+		db.log.Warn("other users of this machine can read the data directory; run chmod 700 on it", "dir", db.dir.Path())
 	}
 	return db, nil
 }
@@ -132,7 +132,7 @@ func (db *DB) auditLoss(ctx context.Context, loss *Loss) error {
 	if loss == nil {
 		return nil
 	}
-	db.log.Warn("acknowledged writes are missing, which was accepted", "loss", loss.Summary())
+	db.log.Warn("acknowledged writes are missing; opened because the loss was accepted", "loss", loss.Summary())
 	return db.InTx(ctx, func(tx *Tx) error {
 		tx.Audit(AuditEntry{Actor: NilID, Action: "database.accept_loss", RecType: "database", RecID: NilID, After: loss})
 		return nil
@@ -142,14 +142,14 @@ func (db *DB) auditLoss(ctx context.Context, loss *Loss) error {
 // auditUnprotected logs and audits that the protection of the audit trail was missing. Whoever removed it could change
 // entries; verifying the trail shows whether they did.
 func (db *DB) auditUnprotected(ctx context.Context, missing []string) {
-	db.log.Error("triggers that protect the audit trail were missing and are back; run \"kontor check\" to see whether entries were changed",
+	db.log.Error("triggers that protect the audit trail were missing and have been restored; run \"kontor check\" to see whether entries were changed",
 		"triggers", missing)
 	err := db.InTx(ctx, func(tx *Tx) error {
 		tx.Audit(AuditEntry{Actor: NilID, Action: "audit.triggers_restored", RecType: "audit", RecID: NilID})
 		return nil
 	})
 	if err != nil {
-		db.log.Error("the missing triggers could not be noted in the audit trail", "err", err)
+		db.log.Error("the missing triggers could not be recorded in the audit trail", "err", err)
 	}
 }
 

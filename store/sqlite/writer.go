@@ -168,7 +168,7 @@ func (w *writer) loop() {
 		if cause == nil {
 			cause = "its goroutine was ended"
 		}
-		w.log.Error("writer stopped; it goes on", "cause", cause, "stack", string(debug.Stack()))
+		w.log.Error("the goroutine of the writer ended; another one continues", "cause", cause, "stack", string(debug.Stack()))
 		w.abandonGroup(fmt.Errorf("transaction was not finished: %v", cause))
 		go w.loop()
 	}()
