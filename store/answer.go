@@ -65,7 +65,8 @@ func (tx *Tx) storeAnswer(ctx context.Context) error {
 	return idempotency.Store(ctx, tx, tx.db.keys, tx.claim, tx.answer.status, tx.db.sealAnswer(tx.claim, tx.answer.body))
 }
 
-// Replay returns the stored answer to a request, or nil when there is none. InTx looks again, inside the transaction; this call only saves the work before it.
+// Replay returns the stored answer to a request, or nil when there is none. InTx looks again, inside the transaction;
+// this call only saves the work before it.
 func (db *DB) Replay(ctx context.Context, claimed Idempotency) (*Replay, error) {
 	replay, err := db.findReplay(ctx, db, claimed)
 	if replay == nil || err != nil {

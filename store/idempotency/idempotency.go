@@ -76,8 +76,8 @@ type SealedAnswer struct {
 	err        error // reported by Store
 }
 
-// SealAnswer encodes and encrypts the body of an answer: the answer may contain secrets that are shown once, such as a new API
-// key. It returns a SealedAnswer unchanged.
+// SealAnswer encodes and encrypts the body of an answer: the answer may contain secrets that are shown once, such as a
+// new API key. It returns a SealedAnswer unchanged.
 func SealAnswer(keys *sealing.Keys, c *Claim, body any) *SealedAnswer {
 	if sealed, ok := body.(*SealedAnswer); ok {
 		return sealed
