@@ -1,8 +1,8 @@
 // Package engine is the contract between the store and a database engine. Nothing above it depends on a particular engine.
 //
 // An engine stores tables and runs SQL statements. It reads through a bounded pool of readers and writes jobs in groups.
-// What rows mean, the audit trail, idempotency keys and encryption belong to the layers above; an engine calls them through
-// [Guard].
+// The meaning of rows, the audit trail, idempotency keys and encryption belong to the layers above; an engine calls them
+// through [Guard].
 //
 // The words must, may and does not have their ordinary meaning. [kontor/store/engine/enginetest] proves every must and
 // every does not of this package that can be shown from outside. The package kontor/store/sqlite implements the contract.
@@ -39,7 +39,7 @@ type Engine interface {
 	// AfterCommit it is allowed. The statements cannot write.
 	Source
 
-	// View calls fn with a source whose statements all see the same state of the database, whatever is committed meanwhile.
+	// View calls fn with a source whose statements all see the same state of the database, whatever is committed.
 	// The source holds one reader. It is closed when fn returns, and its statements return ErrClosed from then on. The
 	// errors are those of Source, and the error of fn.
 	View(ctx context.Context, fn func(Source) error) error
@@ -68,8 +68,8 @@ type Engine interface {
 	//
 	// Backpressure. When too many jobs wait, Write returns ErrBusy at once, and the job does not run.
 	//
-	// Panics. A panic of the job reaches the caller of Write, as a text with the stack of the job. It reaches nobody
-	// else.
+	// Panics. A panic of the job reaches the caller of Write, as a text with the stack of the job. It must not
+	// affect other callers.
 	//
 	// Nesting. Within a job and within a function of AfterCommit, Write fails at once with ErrNested, whatever context
 	// is passed. An engine need not recognise a goroutine that a job started.
