@@ -8,10 +8,10 @@ const WIDTH = 640;
 const HEIGHT = 400;
 
 /**
- * Where the linked persons stand: on an ellipse around the one looked at. Nobody stands straight below him, where his
- * own name is.
+ * Returns the positions of the linked personas: on an ellipse around the centre. No position is straight below the
+ * centre, because the name of the persona in the centre stands there.
  */
-export function places(count) {
+export function positions(count) {
   const first = -Math.PI / 2 + (count % 2 ? 0 : Math.PI / count);
   return Array.from({ length: count }, (_, i) => {
     const angle = first + (2 * Math.PI * i) / count;
@@ -33,23 +33,28 @@ function Node({ x, y, persona, centre }) {
 }
 
 /**
- * A person in the middle and those linked with him around, with the relation on each line. The list below says the
- * same in words, so the drawing itself is one image to a screen reader.
+ * A persona in the centre and the linked personas around it, with the relation on each line. The list below the drawing
+ * contains the same in words, so the drawing is a single image to screen readers.
  */
-export function Graph({ persona, links }) {
-  const spots = places(links.length);
+export function PersonaGraph({ persona, links }) {
+  const at = positions(links.length);
   const cx = WIDTH / 2;
   const cy = HEIGHT / 2;
-  return html`<div class="graph" tabindex="0" role="group" aria-label=${t('personas.links')}><svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label=${t('personas.graph', { name: personaName(persona), n: links.length })}>
-    ${links.map((link, i) => html`<line key=${`l${link.id}`} x1=${cx} y1=${cy} x2=${spots[i].x} y2=${spots[i].y} />`)}
+  const label = t('personas.graph', { name: personaName(persona), n: links.length });
+  return html`<div class="graph" tabindex="0" role="group" aria-label=${t('personas.links')}>
+  <svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label=${label}>
+    ${links.map((link, i) => html`<line key=${`l${link.id}`} x1=${cx} y1=${cy} x2=${at[i].x} y2=${at[i].y} />`)}
     ${links.map((link, i) => {
-      const x = cx + (spots[i].x - cx) * 0.56;
-      const y = cy + (spots[i].y - cy) * 0.56;
+      const x = cx + (at[i].x - cx) * 0.56;
+      const y = cy + (at[i].y - cy) * 0.56;
       const text = term('relation', link.relation);
       const width = text.length * 6.6 + 16;
-      return html`<g key=${`t${link.id}`} class="relation"><rect x=${x - width / 2} y=${y - 11} width=${width} height="22" rx="11" /><text x=${x} y=${y + 4}>${text}</text></g>`;
+      return html`<g key=${`t${link.id}`} class="relation">
+        <rect x=${x - width / 2} y=${y - 11} width=${width} height="22" rx="11" /><text x=${x} y=${y + 4}>${text}</text>
+      </g>`;
     })}
-    ${links.map((link, i) => html`<${Node} key=${link.id} x=${spots[i].x} y=${spots[i].y} persona=${link.persona} />`)}
+    ${links.map((link, i) => html`<${Node} key=${link.id} x=${at[i].x} y=${at[i].y} persona=${link.persona} />`)}
     <${Node} x=${cx} y=${cy} persona=${persona} centre />
-  </svg></div>`;
+  </svg>
+  </div>`;
 }
