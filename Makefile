@@ -45,7 +45,7 @@ bench: ## run the benchmarks
 	go test -run='^$$' -bench=. -benchmem ./...
 
 golden: ## write the golden lists of endpoints and operations and the README's table of settings anew
-	go test ./modules -run TestTable_IsTheGoldenOne -update
+	go test ./modules/app -run TestTable_IsTheGoldenOne -update
 	go test ./server/openapi -run TestDocument_HasTheGoldenOperations -update
 	go test . -run TestReadme_ListsTheSettings -update
 

@@ -9,9 +9,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
-	"kontor/server/limit"
+	"kontor/server/ratelimit"
 )
 
 const apiKeyHeader = "X-API-Key"
@@ -45,7 +45,7 @@ func (s *Server) admit(r *call) error {
 			return err
 		}
 		if len(header.Peek(apiKeyHeader)) > 0 && token != "" {
-			return fault.Invalid(apiKeyHeader, "invalid.key_and_bearer")
+			return apierr.Invalid(apiKeyHeader, "invalid.key_and_bearer")
 		}
 		r.fiber.SetUserContext(&r.Context)
 		var err error
@@ -53,9 +53,9 @@ func (s *Server) admit(r *call) error {
 			return err
 		}
 	} else if len(header.Peek(apiKeyHeader)) > 0 {
-		return fault.Invalid(apiKeyHeader, "invalid.key_and_bearer")
+		return apierr.Invalid(apiKeyHeader, "invalid.key_and_bearer")
 	}
-	r.Caller = caller.Under(s.Policy.Load())
+	r.Caller = caller.WithPolicy(s.Policy.Load())
 	if err := s.allow(r, caller.UserID); err != nil {
 		return err
 	}
@@ -68,10 +68,10 @@ func (s *Server) admit(r *call) error {
 // permit asks for the grant on the endpoint and, for a row that creates, for the right to create such records.
 func (s *Server) permit(r *call) error {
 	if !r.Caller.MayCall(r.row.key) {
-		return fault.NoAccess
+		return apierr.NoAccess
 	}
 	if t, permission, ok := r.row.Access.Record(); ok && permission == access.Create && !r.Caller.May(t, access.Create) {
-		return fault.NoAccess
+		return apierr.NoAccess
 	}
 	return nil
 }
@@ -88,10 +88,10 @@ func (s *Server) admitKey(r *call) error {
 		return err
 	}
 	if key == "" {
-		return fault.Unauthorized
+		return apierr.Unauthorized
 	}
 	if len(header.Peek(fiber.HeaderAuthorization)) > 0 {
-		return fault.Invalid(apiKeyHeader, "invalid.key_and_bearer")
+		return apierr.Invalid(apiKeyHeader, "invalid.key_and_bearer")
 	}
 	if err := once(header, apiKeyHeader); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (s *Server) admitKey(r *call) error {
 		return err
 	}
 	if !caller.InScope(r.row.Name) {
-		return fault.NoAccess
+		return apierr.NoAccess
 	}
 	return s.occupy(r, caller.KeyID)
 }
@@ -125,7 +125,7 @@ func bearerToken(c *fiber.Ctx) string {
 // request's work for that principal.
 func (s *Server) allow(r *call, principal string) error {
 	r.deadline.caller = principal
-	if !s.RateLimits || r.row.Limit == limit.None {
+	if !s.RateLimits || r.row.Limit == ratelimit.None {
 		return nil
 	}
 	perMinute := s.perMinute(r)
@@ -139,17 +139,17 @@ func (s *Server) allow(r *call, principal string) error {
 	if verdict.Allowed {
 		return nil
 	}
-	return fault.RateLimited.RetryAfter(verdict.RetryAfter)
+	return apierr.RateLimited.RetryAfter(verdict.RetryAfter)
 }
 
 // giveBack takes a request out of the count of a principal.
 func (s *Server) giveBack(r *call, principal string) {
-	if !s.RateLimits || r.row.Limit == limit.None {
+	if !s.RateLimits || r.row.Limit == ratelimit.None {
 		return
 	}
 	perMinute := s.perMinute(r)
 	var space [96]byte
-	s.limiter.GiveBack(appendCounted(space[:0], r, perMinute, principal), perMinute)
+	s.limiter.Refund(appendCounted(space[:0], r, perMinute, principal), perMinute)
 }
 
 // perMinute is the limit of the row.
@@ -157,7 +157,7 @@ func (s *Server) perMinute(r *call) int {
 	if rule, ok := s.Policy.Load().Limit(r.row.key); ok {
 		return rule
 	}
-	if r.row.Limit == limit.Public {
+	if r.row.Limit == ratelimit.Public {
 		return s.PublicPerMinute
 	}
 	return s.PrivatePerMinute

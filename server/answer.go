@@ -11,8 +11,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 )
 
 // envelope is the body of every error.
@@ -50,10 +50,10 @@ func (s *Server) answer(r *call, result endpoint.Result) error {
 	buffer := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
 	if err := json.MarshalWrite(buffer, result.Body, encoding); err != nil {
-		return fault.ServerError.Because(err)
+		return apierr.ServerError.Wrap(err)
 	}
 	if buffer.Len() > maxAnswer {
-		return fault.AnswerTooLarge
+		return apierr.AnswerTooLarge
 	}
 	if buffer.Cap() > keptBuffer { // It goes out as it is, and then it is gone: nothing large stays in a pool.
 		s.writeHead(r, result.Status)
@@ -106,13 +106,13 @@ func (s *Server) fail(r *call, err error) {
 			s.writeJSON(r, stored.Status, stored.Body)
 			return
 		}
-		err = fault.IdempotencyMismatch.Because(err)
+		err = apierr.IdempotencyMismatch.Wrap(err)
 	}
 	if s.Translate != nil {
 		err = s.Translate(err)
 	}
 	err = late(err)
-	e := fault.Of(err)
+	e := apierr.Of(err)
 	r.refused = e.Code
 	// Without a cause it is no failure of ours: somebody turned away under load, a field that cannot be searched. The line
 	// of the request says it, and a flood must not fill the log.
@@ -129,7 +129,7 @@ func (s *Server) fail(r *call, err error) {
 }
 
 // hasCause reports whether a fault has a cause. A bare kind is its own.
-func hasCause(e *fault.Error) bool { return e.Cause != nil && e.Cause.Error() != e.Code }
+func hasCause(e *apierr.Error) bool { return e.Cause != nil && e.Cause.Error() != e.Code }
 
 func (s *Server) replay(err error) (Stored, bool) {
 	if s.Stored == nil {
@@ -141,7 +141,7 @@ func (s *Server) replay(err error) (Stored, bool) {
 // retryUnavailable is what a client of a busy service is told to wait when nothing better is known.
 const retryUnavailable = "1"
 
-func (s *Server) failHeaders(r *call, e *fault.Error) {
+func (s *Server) failHeaders(r *call, e *apierr.Error) {
 	header := &r.fiber.Response().Header
 	header.Set(fiber.HeaderCacheControl, "no-store")
 	header.Del(fiber.HeaderETag)
@@ -154,7 +154,7 @@ func (s *Server) failHeaders(r *call, e *fault.Error) {
 	if e.Status == http.StatusUnauthorized {
 		challenge := `Bearer realm="kontor"`
 		switch {
-		case e.Kind == fault.StaleSession:
+		case e.Kind == apierr.StaleSession:
 			challenge += `, error="insufficient_user_authentication"` // RFC 9470, section 3
 			if age, ok := e.Details["max_age"].(int); ok {
 				challenge += `, max_age="` + strconv.Itoa(age) + `"`
@@ -167,7 +167,7 @@ func (s *Server) failHeaders(r *call, e *fault.Error) {
 }
 
 // word makes the envelope of an error in a language.
-func (s *Server) word(lang string, e *fault.Error) envelope {
+func (s *Server) word(lang string, e *apierr.Error) envelope {
 	body := envelope{
 		Status: e.Status, Code: e.Code, Class: "business",
 		Message: s.Texts.Text(lang, "error."+e.Code, e.Args),

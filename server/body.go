@@ -11,8 +11,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 )
 
 const (
@@ -70,7 +70,7 @@ func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
 }
 
 // readBody takes in the body of a request that was let in. Memory grows with what arrives, never with what a client
-// declares. It returns fault.PayloadTooLarge, and fault.Unavailable when too much is being uploaded at once.
+// declares. It returns apierr.PayloadTooLarge, and apierr.Unavailable when too much is being uploaded at once.
 func (s *Server) readBody(r *call) error {
 	request := r.fiber.Request()
 	if !request.IsBodyStream() {
@@ -85,16 +85,16 @@ func (s *Server) readBody(r *call) error {
 		return err
 	}
 	if length >= 0 && len(body) != length {
-		return fault.MalformedRequest.Because(io.ErrUnexpectedEOF)
+		return apierr.MalformedRequest.Wrap(io.ErrUnexpectedEOF)
 	}
 	if err := request.CloseBodyStream(); err != nil {
-		return fault.MalformedRequest.Because(err)
+		return apierr.MalformedRequest.Wrap(err)
 	}
 	request.SetBodyRaw(body)
 	return nil
 }
 
-func tooLarge(limit int) error { return fault.PayloadTooLarge.With(fault.Args{"Max": limit}) }
+func tooLarge(limit int) error { return apierr.PayloadTooLarge.With(apierr.Args{"Max": limit}) }
 
 // receive reads a stream to its end, at most limit bytes. The declared length is negative when it is unknown.
 func (s *Server) receive(r *call, stream io.Reader, declared, limit int) ([]byte, error) {
@@ -119,9 +119,9 @@ func (s *Server) receive(r *call, stream io.Reader, declared, limit int) ([]byte
 		case errors.Is(err, io.EOF):
 			return body, nil
 		case errors.As(err, &timeout) && timeout.Timeout():
-			return nil, fault.RequestTimeout.Because(err)
+			return nil, apierr.RequestTimeout.Wrap(err)
 		default:
-			return nil, fault.MalformedRequest.Because(err)
+			return nil, apierr.MalformedRequest.Wrap(err)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (s *Server) reserve(r *call, taken int) error {
 	more := int64(taken - r.uploaded)
 	if used := s.uploads.Add(more); used > uploadBudget {
 		s.uploads.Add(-more)
-		return fault.Unavailable.Because(fmt.Errorf("%d bytes are being uploaded", used))
+		return apierr.Unavailable.Wrap(fmt.Errorf("%d bytes are being uploaded", used))
 	}
 	r.uploaded = taken
 	return nil

@@ -11,19 +11,19 @@ import (
 
 	"kontor/server"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
-	"kontor/server/limit"
+	"kontor/server/ratelimit"
 )
 
 func TestLog_TellsFailuresFromBeingBusyAndFromBadQuestions(t *testing.T) {
-	answers := map[string]error{"/turned-away": fault.Unavailable.RetryAfter(1), "/not-searched": fault.QueryInvalidSearchField.Detail("field", "x"),
-		"/bare": fault.DatabaseError, "/failed": fault.Unavailable.Because(errors.New("no disk"))}
+	answers := map[string]error{"/turned-away": apierr.Unavailable.RetryAfter(1), "/not-searched": apierr.QueryInvalidSearchField.Detail("field", "x"),
+		"/bare": apierr.DatabaseError, "/failed": apierr.Unavailable.Wrap(errors.New("no disk"))}
 	var log bytes.Buffer
 	address, _ := start(t, func(o *server.Options) {
 		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))
 		for path, err := range answers {
-			o.Endpoints = append(o.Endpoints, endpoint.Endpoint{Name: path, Method: "GET", Path: path, Access: access.Public, Limit: limit.None, Tag: "Test", Summary: "Test.",
+			o.Endpoints = append(o.Endpoints, endpoint.Endpoint{Name: path, Method: "GET", Path: path, Access: access.Public, Limit: ratelimit.None, Tag: "Test", Summary: "Test.",
 				Handle: endpoint.JSON(200, func(context.Context, endpoint.None) (thing, error) { return thing{}, err })})
 		}
 	})

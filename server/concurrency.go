@@ -6,8 +6,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"kontor/server/fault"
-	"kontor/server/limit"
+	"kontor/server/apierr"
+	"kontor/server/ratelimit"
 )
 
 // concurrency bounds how many requests of one caller run at once. A request counts until its answer has left for the
@@ -65,11 +65,11 @@ func (c *concurrency) connState(conn net.Conn, state fasthttp.ConnState) {
 
 // occupy counts a request for its caller: a user, an API key, or the network of a client without either.
 func (s *Server) occupy(r *call, caller string) error {
-	if s.concurrency.most == 0 || r.row.Limit == limit.None {
+	if s.concurrency.most == 0 || r.row.Limit == ratelimit.None {
 		return nil
 	}
 	if !s.concurrency.enter(r.fiber.Context().Conn(), caller) {
-		return fault.TooManyAtOnce
+		return apierr.TooManyAtOnce
 	}
 	return nil
 }

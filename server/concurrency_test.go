@@ -13,12 +13,12 @@ import (
 	"kontor/server"
 	"kontor/server/access"
 	"kontor/server/endpoint"
-	"kontor/server/limit"
+	"kontor/server/ratelimit"
 )
 
 // row is an endpoint of a test, for callers with a token.
 func row(path string, handle func(ctx context.Context, in endpoint.None) (thing, error)) endpoint.Endpoint {
-	return endpoint.Endpoint{Name: path, Method: "GET", Path: path, Access: access.SignedIn, Limit: limit.Private, Tag: "Test", Summary: "Test.",
+	return endpoint.Endpoint{Name: path, Method: "GET", Path: path, Access: access.SignedIn, Limit: ratelimit.Private, Tag: "Test", Summary: "Test.",
 		Handle: endpoint.JSON(200, handle)}
 }
 

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 )
 
 // requestTime is how long the service behind a row may take when Options do not say otherwise.
@@ -110,8 +110,8 @@ func (s *Server) arrived(r *call) {
 
 // late makes a fault of a request that has reached its deadline. It has no cause: a flood must not fill the log.
 func late(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) && fault.Of(err).Status == http.StatusInternalServerError {
-		return fault.DeadlineExceeded
+	if errors.Is(err, context.DeadlineExceeded) && apierr.Of(err).Status == http.StatusInternalServerError {
+		return apierr.DeadlineExceeded
 	}
 	return err
 }

@@ -14,9 +14,9 @@ import (
 
 	"kontor/server"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
-	"kontor/server/limit"
+	"kontor/server/ratelimit"
 )
 
 // waits is a handler that returns when its context ends.
@@ -30,7 +30,7 @@ func TestDeadline_EndsARequestWithATemporaryError(t *testing.T) {
 	address, _ := start(t, func(o *server.Options) {
 		o.RequestTime = time.Millisecond
 		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))
-		o.Endpoints = append(o.Endpoints, endpoint.Endpoint{Name: "waits", Method: "GET", Path: "/waits", Access: access.Public, Limit: limit.None,
+		o.Endpoints = append(o.Endpoints, endpoint.Endpoint{Name: "waits", Method: "GET", Path: "/waits", Access: access.Public, Limit: ratelimit.None,
 			Tag: "Test", Summary: "Test.", Handle: endpoint.JSON(200, waits)})
 	})
 	texts := map[string]bool{}
@@ -43,7 +43,7 @@ func TestDeadline_EndsARequestWithATemporaryError(t *testing.T) {
 		if err := json.Unmarshal([]byte(body), &answer); err != nil {
 			t.Fatal(err)
 		}
-		if response.StatusCode != 503 || response.Header.Get("Retry-After") == "" || answer.Code != fault.DeadlineExceeded.Code ||
+		if response.StatusCode != 503 || response.Header.Get("Retry-After") == "" || answer.Code != apierr.DeadlineExceeded.Code ||
 			answer.Class != "temporary" || !answer.Retryable || response.Header.Get("Content-Language") != language {
 			t.Errorf("%s: got %d %s", language, response.StatusCode, body)
 		}
@@ -80,7 +80,7 @@ func TestDeadline_LeavesUploadsTheirTime(t *testing.T) {
 		o.RequestTime, o.Auth = 300*time.Millisecond, slowTokens{}
 		for path, row := range map[string]endpoint.Endpoint{"/small": {}, "/upload": {MaxBody: 3 << 20}, "/own": {OwnTime: true}} {
 			row.Name, row.Method, row.Path, row.Tag, row.Summary = path, "POST", path, "Test", "Test."
-			row.Access, row.Limit, row.Handle = access.SignedIn, limit.None, endpoint.JSON(200, serve)
+			row.Access, row.Limit, row.Handle = access.SignedIn, ratelimit.None, endpoint.JSON(200, serve)
 			o.Endpoints = append(o.Endpoints, row)
 		}
 		policy := &access.Current{}
@@ -104,7 +104,7 @@ func TestDeadline_NamesTheCallerToTheDatabase(t *testing.T) {
 	address, _ := start(t, func(o *server.Options) {
 		o.CallerKey = testKey{}
 		for path, rule := range map[string]access.Rule{"/by-user": access.SignedIn, "/by-key": access.APIKey, "/by-network": access.Public} {
-			o.Endpoints = append(o.Endpoints, endpoint.Endpoint{Name: path, Method: "GET", Path: path, Access: rule, Limit: limit.None,
+			o.Endpoints = append(o.Endpoints, endpoint.Endpoint{Name: path, Method: "GET", Path: path, Access: rule, Limit: ratelimit.None,
 				Tag: "Test", Summary: "Test.", Handle: endpoint.JSON(http.StatusOK, who)})
 		}
 		policy := &access.Current{}

@@ -11,8 +11,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"kontor/locales"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/server/openapi"
 	"kontor/web"
 )
@@ -63,7 +63,7 @@ func (s *Server) documentText(key string) string {
 func (s *Server) serveDocument(_ context.Context, r *endpoint.Request) error {
 	d, err := s.document()
 	if err != nil {
-		return fault.ServerError.Because(err)
+		return apierr.ServerError.Wrap(err)
 	}
 	header, answer := &r.Fiber.Request().Header, r.Fiber.Response()
 	body, etag := d.plain, d.etag

@@ -11,22 +11,22 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 )
 
 // malformed answers for requests that never became one: broken HTTP, headers too large or too slow. The engine's own
 // text would quote the request.
 func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
-	kind := fault.MalformedRequest
+	kind := apierr.MalformedRequest
 	var small *fasthttp.ErrSmallBuffer
 	var timeout net.Error
 	switch {
 	case errors.As(err, &small):
-		kind = fault.HeadersTooLarge
+		kind = apierr.HeadersTooLarge
 	case errors.As(err, &timeout) && timeout.Timeout():
-		kind = fault.RequestTimeout
+		kind = apierr.RequestTimeout
 	}
-	s.refuse(ctx, kind.Because(err))
+	s.refuse(ctx, kind.Wrap(err))
 }
 
 // refuse answers for a request that does not come to the pipeline.
@@ -46,7 +46,7 @@ func (s *Server) unexpected(c *fiber.Ctx, err error) error {
 	r := &call{fiber: c}
 	r.Context.Context, r.Caller = context.Background(), &access.Caller{}
 	s.identify(r)
-	s.fail(r, fault.ServerError.Because(err))
+	s.fail(r, apierr.ServerError.Wrap(err))
 	return nil
 }
 

@@ -16,9 +16,9 @@ import (
 	"kontor/locales"
 	"kontor/server"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
-	"kontor/server/limit"
+	"kontor/server/ratelimit"
 	"kontor/server/servertest"
 )
 
@@ -36,20 +36,20 @@ func (a tokens) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 	_, token, _ := strings.Cut(c.Get("Authorization"), " ")
 	switch {
 	case token == "outage":
-		return nil, fault.AuthUnavailable.Because(errors.New("no table"))
+		return nil, apierr.AuthUnavailable.Wrap(errors.New("no table"))
 	case strings.HasPrefix(token, "user-"):
 		return &access.Caller{UserID: token}, nil
 	case token == "root":
 		return &access.Caller{UserID: token, Roles: []string{access.Administrator}}, nil
 	}
-	return nil, fault.Unauthorized
+	return nil, apierr.Unauthorized
 }
 
 func (a tokens) APIKey(_ context.Context, key string) (*access.Caller, error) {
 	if strings.HasSuffix(key, "good-key") {
 		return &access.Caller{KeyID: key}, nil
 	}
-	return nil, fault.Unauthorized
+	return nil, apierr.Unauthorized
 }
 
 // replays remembers one answer.
@@ -86,7 +86,7 @@ type nameInput struct {
 	Name string `json:"name"`
 }
 
-func (in *nameInput) Validate(v *fault.Fields) {
+func (in *nameInput) Validate(v *apierr.Fields) {
 	if in.Name == "" {
 		v.Add("name", "invalid.required")
 	}
@@ -95,22 +95,22 @@ func (in *nameInput) Validate(v *fault.Fields) {
 func rows() []endpoint.Endpoint {
 	ok := func(context.Context, endpoint.None) (thing, error) { return thing{}, nil }
 	table := []endpoint.Endpoint{
-		{Name: "public", Method: "GET", Path: "/public", Access: access.Public, Limit: limit.Public,
+		{Name: "public", Method: "GET", Path: "/public", Access: access.Public, Limit: ratelimit.Public,
 			Handle: endpoint.JSON(200, func(ctx context.Context, _ endpoint.None) (map[string]string, error) {
 				return map[string]string{"address": endpoint.Of(ctx).Address.String(), "network": endpoint.Of(ctx).Network()}, nil
 			})},
-		{Name: "things.get", Method: "GET", Path: "/v1/things/{id}", Access: access.On(access.Customers, access.Read), Limit: limit.Private,
+		{Name: "things.get", Method: "GET", Path: "/v1/things/{id}", Access: access.On(access.Customers, access.Read), Limit: ratelimit.Private,
 			Handle: endpoint.JSON(200, func(_ context.Context, in thingInput) (thing, error) { return thing{ID: in.ID, Name: "<&>"}, nil })},
-		{Name: "things.create", Method: "POST", Path: "/v1/things", Access: access.On(access.Customers, access.Create), Limit: limit.Private,
+		{Name: "things.create", Method: "POST", Path: "/v1/things", Access: access.On(access.Customers, access.Create), Limit: ratelimit.Private,
 			Handle: endpoint.JSON(201, func(_ context.Context, in nameInput) (thing, error) { return thing{ID: "second", Name: in.Name}, nil })},
-		{Name: "keyed", Method: "POST", Path: "/v1/keyed", Access: access.APIKey, Limit: limit.Private, Handle: endpoint.JSON(200, ok)},
-		{Name: "panics", Method: "GET", Path: "/panics", Access: access.Public, Limit: limit.None,
+		{Name: "keyed", Method: "POST", Path: "/v1/keyed", Access: access.APIKey, Limit: ratelimit.Private, Handle: endpoint.JSON(200, ok)},
+		{Name: "panics", Method: "GET", Path: "/panics", Access: access.Public, Limit: ratelimit.None,
 			Handle: endpoint.JSON(200, func(context.Context, endpoint.None) (thing, error) { panic("secret detail") })},
-		{Name: "fails", Method: "GET", Path: "/fails", Access: access.Public, Limit: limit.None,
+		{Name: "fails", Method: "GET", Path: "/fails", Access: access.Public, Limit: ratelimit.None,
 			Handle: endpoint.JSON(200, func(context.Context, endpoint.None) (thing, error) { return thing{}, errors.New("secret cause") })},
-		{Name: "stream", Method: "GET", Path: "/stream", Access: access.SignedIn, Limit: limit.Private, Draining: "server shutting down",
+		{Name: "stream", Method: "GET", Path: "/stream", Access: access.SignedIn, Limit: ratelimit.Private, Draining: "server shutting down",
 			Handle: endpoint.JSON(200, ok)},
-		{Name: "big", Method: "POST", Path: "/v1/big", Access: access.Public, Limit: limit.None, MaxBody: 3 << 20,
+		{Name: "big", Method: "POST", Path: "/v1/big", Access: access.Public, Limit: ratelimit.None, MaxBody: 3 << 20,
 			Handle: endpoint.JSON(200, func(_ context.Context, in nameInput) (int, error) { return len(in.Name), nil })},
 	}
 	for i := range table {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"kontor/server/fault"
+	"kontor/server/apierr"
 )
 
 // listHeader is the value of a header that is a list. Several lines of it are one list (RFC 9110, section 5.3).
@@ -25,7 +25,7 @@ func repeated(header *fasthttp.RequestHeader, name string) bool { return len(hea
 // front of us may have looked at the other (RFC 9110, section 5.3; RFC 6750, section 3.1).
 func once(header *fasthttp.RequestHeader, name string) error {
 	if repeated(header, name) {
-		return fault.Invalid(name, "invalid.header_twice")
+		return apierr.Invalid(name, "invalid.header_twice")
 	}
 	return nil
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
-	"kontor/server/limit"
+	"kontor/server/ratelimit"
 )
 
 // health is the map that tells whether the service takes requests.
@@ -31,18 +31,18 @@ const timestampFormat = "2006-01-02T15:04:05.000Z07:00"
 // look at the caller themselves.
 func (s *Server) ownEndpoints() []endpoint.Endpoint {
 	return []endpoint.Endpoint{
-		{Name: "operations.health", Method: http.MethodGet, Path: "/healthz", Access: access.Public, Limit: limit.None,
+		{Name: "operations.health", Method: http.MethodGet, Path: "/healthz", Access: access.Public, Limit: ratelimit.None,
 			Tag: "Operations", Summary: "Tell that the process runs.",
 			Handle: endpoint.JSON(http.StatusOK, s.healthz)},
-		{Name: "operations.ready", Method: http.MethodGet, Path: "/readyz", Access: access.Public, Limit: limit.None,
+		{Name: "operations.ready", Method: http.MethodGet, Path: "/readyz", Access: access.Public, Limit: ratelimit.None,
 			Tag: "Operations", Summary: "Tell whether database and queue are ready for requests.",
 			Doc: endpoint.Doc{Answers: []endpoint.Answer{
 				{Status: http.StatusOK, Body: health{}, Says: "Ready."}, {Status: http.StatusServiceUnavailable, Body: health{}, Says: "Not ready, or shutting down."},
 			}},
 			Handle: endpoint.JSON(http.StatusOK, s.readyz)},
-		{Name: "operations.metrics", Method: http.MethodGet, Path: "/metrics", Access: access.Public, Limit: limit.None,
+		{Name: "operations.metrics", Method: http.MethodGet, Path: "/metrics", Access: access.Public, Limit: ratelimit.None,
 			Tag: "Operations", Summary: "Give counters in the Prometheus text format, to loopback or to administrators.",
-			Faults: []fault.Kind{fault.Unauthorized, fault.NoAccess},
+			Faults: []apierr.Kind{apierr.Unauthorized, apierr.NoAccess},
 			Doc: endpoint.Doc{
 				Description: "A request from another machine needs the bearer token of an administrator.",
 				Answers: []endpoint.Answer{{Status: http.StatusOK, Media: "text/plain", Says: "The counters.",
@@ -50,7 +50,7 @@ func (s *Server) ownEndpoints() []endpoint.Endpoint {
 			},
 			Handle: endpoint.Raw(nil, s.writeMetrics)},
 		// The document says nothing that the program's source does not, and is as cheap as a file of the console.
-		{Name: "operations.openapi", Method: http.MethodGet, Path: "/openapi.json", Access: access.Public, Limit: limit.None,
+		{Name: "operations.openapi", Method: http.MethodGet, Path: "/openapi.json", Access: access.Public, Limit: ratelimit.None,
 			Tag: "Operations", Summary: "Give this document.",
 			Doc: endpoint.Doc{Headers: []string{"If-None-Match"}, Answers: []endpoint.Answer{
 				{Status: http.StatusOK, Says: "The OpenAPI document.", Example: map[string]any{"openapi": "3.1.0"}}, {Status: http.StatusNotModified},
@@ -120,7 +120,7 @@ func (s *Server) writeMetrics(ctx context.Context, r *endpoint.Request) error {
 			return err
 		}
 		if !caller.Administrator() {
-			return fault.NoAccess
+			return apierr.NoAccess
 		}
 	}
 	response := r.Fiber.Response()

@@ -5,17 +5,17 @@ import (
 
 	"github.com/google/uuid"
 
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 )
 
 // failedSignIns are the errors that a wrong secret is answered with, with the action that the audit trail names.
 // Handlers that know more about it report it themselves.
 var failedSignIns = map[string]string{
-	fault.InvalidRefresh.Code:      "auth.refresh_refused",
-	fault.InvalidOTP.Code:          "users.otp_refused",
-	fault.OTPExpired.Code:          "users.otp_refused",
-	fault.OTPAttemptsExceeded.Code: "users.otp_refused",
+	apierr.InvalidRefresh.Code:      "auth.refresh_refused",
+	apierr.InvalidOTP.Code:          "users.otp_refused",
+	apierr.OTPExpired.Code:          "users.otp_refused",
+	apierr.OTPAttemptsExceeded.Code: "users.otp_refused",
 }
 
 // observe hands over what the request means for the security of the service: what the handler reported, what the row says

@@ -12,8 +12,8 @@ import (
 
 	"kontor/locales"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 )
 
 // call is one request on its way through the pipeline.
@@ -48,7 +48,7 @@ func (s *Server) handle(c *fiber.Ctx, steps func(r *call) error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			s.Log.Error("panic in a handler", "request_id", r.RequestID, "cause", cause, "stack", string(debug.Stack()))
-			s.fail(r, fault.ServerError)
+			s.fail(r, apierr.ServerError)
 		}
 	}()
 	s.identify(r)
@@ -104,10 +104,10 @@ func (s *Server) enter(r *call) (answered bool, err error) {
 	header := &r.fiber.Request().Header
 	if ambiguous(header) {
 		r.fiber.Context().SetConnectionClose()
-		return false, fault.MalformedRequest
+		return false, apierr.MalformedRequest
 	}
 	if encoding := listHeader(header, fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return false, fault.UnsupportedMediaType
+		return false, apierr.UnsupportedMediaType
 	}
 	if s.preflight(r) {
 		return true, nil
@@ -129,13 +129,13 @@ func (s *Server) enter(r *call) (answered bool, err error) {
 func (s *Server) noRow(r *call, method string, path []byte, allowed []string) error {
 	if allowed != nil {
 		r.fiber.Response().Header.Set(fiber.HeaderAllow, strings.Join(allowed, ", "))
-		return fault.MethodNotAllowed
+		return apierr.MethodNotAllowed
 	}
 	reading := method == http.MethodGet || method == http.MethodHead
 	if reading && s.Fallback != nil && s.Fallback(r.fiber, string(path)) {
 		return nil
 	}
-	return fault.NotFound
+	return apierr.NotFound
 }
 
 // run decodes the input, calls the service and writes what it gives.
@@ -169,7 +169,7 @@ func (s *Server) beginOnce(r *call) (context.Context, error) {
 		return &r.Context, nil
 	}
 	if len(key) > maxIdempotencyKey || !printable(key) || repeated(&r.fiber.Request().Header, idempotencyHeader) {
-		return nil, fault.Invalid(idempotencyHeader, "invalid.header")
+		return nil, apierr.Invalid(idempotencyHeader, "invalid.header")
 	}
 	principal := r.Caller.UserID
 	if r.Caller.KeyID != "" {
@@ -190,7 +190,7 @@ func acceptsMedia(r *call) error {
 	}
 	header := &r.fiber.Request().Header
 	if countLines(header.RawHeaders(), fiber.HeaderContentType) > 1 {
-		return fault.UnsupportedMediaType
+		return apierr.UnsupportedMediaType
 	}
 	sent, _, _ := strings.Cut(string(header.ContentType()), ";")
 	for _, media := range handler.Media {
@@ -198,7 +198,7 @@ func acceptsMedia(r *call) error {
 			return nil
 		}
 	}
-	return fault.UnsupportedMediaType
+	return apierr.UnsupportedMediaType
 }
 
 // finish counts and logs the request. The log names the row, never the path as called, and nobody's data.

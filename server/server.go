@@ -22,9 +22,9 @@ import (
 
 	"kontor/locales"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
-	"kontor/server/limit"
+	"kontor/server/ratelimit"
 )
 
 // Authenticator knows who is calling.
@@ -32,10 +32,10 @@ type Authenticator interface {
 	// Known gives the caller of a bearer token that was verified before and whose session is active, from memory
 	// alone; ok is false where memory does not say.
 	Known(token string) (caller *access.Caller, ok bool)
-	// Bearer verifies the bearer token of a request and its session. It returns fault.Unauthorized, or
-	// fault.AuthUnavailable when neither cache nor table can answer.
+	// Bearer verifies the bearer token of a request and its session. It returns apierr.Unauthorized, or
+	// apierr.AuthUnavailable when neither cache nor table can answer.
 	Bearer(c *fiber.Ctx) (*access.Caller, error)
-	// APIKey verifies an API key. It returns fault.Unauthorized.
+	// APIKey verifies an API key. It returns apierr.Unauthorized.
 	APIKey(ctx context.Context, key string) (*access.Caller, error)
 }
 
@@ -103,7 +103,7 @@ type Server struct {
 	Options
 	app         *fiber.App
 	routes      *router
-	limiter     *limit.Limiter
+	limiter     *ratelimit.Limiter
 	concurrency *concurrency
 	origins     map[string]bool
 	draining    atomic.Bool
@@ -122,7 +122,7 @@ const (
 
 // New builds a server. It fails when a row of the table is incomplete or stands twice.
 func New(o Options) (*Server, error) {
-	s := &Server{Options: o, limiter: limit.New(o.Now), concurrency: newConcurrency(o.PerCaller), origins: map[string]bool{}}
+	s := &Server{Options: o, limiter: ratelimit.New(o.Now), concurrency: newConcurrency(o.PerCaller), origins: map[string]bool{}}
 	s.Endpoints = append(append([]endpoint.Endpoint(nil), o.Endpoints...), s.ownEndpoints()...)
 	s.document = sync.OnceValues(s.makeDocument)
 	if err := endpoint.CheckAll(s.Endpoints); err != nil {
@@ -187,7 +187,7 @@ func (s *Server) Serve(listener net.Listener) error {
 
 // refusal returns the answer to a connection that there is no room for, in English: nothing was read of its request.
 func (s *Server) refusal() []byte {
-	body, _ := json.Marshal(s.word(locales.Default, fault.Of(fault.Unavailable)), json.Deterministic(true)) // strings cannot fail
+	body, _ := json.Marshal(s.word(locales.Default, apierr.Of(apierr.Unavailable)), json.Deterministic(true)) // strings cannot fail
 	return refusalOf(string(body))
 }
 
@@ -228,7 +228,7 @@ func (s *Server) knownMethods(next fasthttp.RequestHandler) fasthttp.RequestHand
 	}
 	return func(ctx *fasthttp.RequestCtx) {
 		if version := string(ctx.Request.Header.Protocol()); version != "HTTP/1.1" && version != "HTTP/1.0" {
-			s.refuse(ctx, fault.MalformedRequest) // the engine takes any version for one it knows
+			s.refuse(ctx, apierr.MalformedRequest) // the engine takes any version for one it knows
 			return
 		}
 		if closes(&ctx.Request.Header) {

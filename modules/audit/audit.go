@@ -15,12 +15,12 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"kontor/modules/list"
-	"kontor/modules/value"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
-	"kontor/server/limit"
+	"kontor/server/ratelimit"
 	"kontor/store"
 )
 
@@ -69,11 +69,11 @@ func New(db *store.DB, texts endpoint.Texts, log *slog.Logger) *Service {
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	return []endpoint.Endpoint{
 		{Name: "audit.list", Method: http.MethodGet, Path: "/v1/audit", Access: access.On(access.Audit, access.Read),
-			Limit: limit.Private, Tag: "Operations", Summary: "List the audit trail.",
+			Limit: ratelimit.Private, Tag: "Operations", Summary: "List the audit trail.",
 			Doc:    endpoint.Doc{Search: entries.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.list)},
 		{Name: "audit.status", Method: http.MethodGet, Path: "/v1/audit/status", Access: access.On(access.Audit, access.Read),
-			Limit: limit.Private, Tag: "Operations", Summary: "Tell how far the audit trail is verified, and where it is broken.",
+			Limit: ratelimit.Private, Tag: "Operations", Summary: "Tell how far the audit trail is verified, and where it is broken.",
 			Handle: endpoint.JSON(http.StatusOK, s.status)},
 	}
 }
@@ -86,10 +86,10 @@ func (s *Service) list(ctx context.Context, in listInput) (list.Page[Entry], err
 	return s.Entries(ctx, in.Query.Params, in.Query.where...)
 }
 
-// Entries lists the trail, newest first, with the events up to now. It returns fault.NoAccess.
+// Entries lists the trail, newest first, with the events up to now. It returns apierr.NoAccess.
 func (s *Service) Entries(ctx context.Context, p list.Params, where ...list.Where) (list.Page[Entry], error) {
 	if !access.From(ctx).May(access.Audit, access.Read) {
-		return list.Page[Entry]{}, fault.NoAccess
+		return list.Page[Entry]{}, apierr.NoAccess
 	}
 	if err := s.recorder.write(ctx, true); err != nil { // a disk that takes no writes does not keep anybody from reading
 		s.log.Warn("security events not written", "cause", err)
@@ -140,7 +140,7 @@ var entries = list.New(list.Source[Entry]{
 
 // foldID brings a UUID into its stored form and leaves anything else as it is.
 func foldID(text string) string {
-	if id, err := value.ParseID(text); err == nil {
+	if id, err := types.ParseID(text); err == nil {
 		return id
 	}
 	return text

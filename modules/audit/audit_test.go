@@ -18,7 +18,7 @@ import (
 	"kontor/modules/audit"
 	"kontor/server"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/server/servertest"
 	"kontor/store"
 	"kontor/store/storetest"
@@ -30,7 +30,7 @@ type tokens struct{}
 func (tokens) Known(string) (*access.Caller, bool) { return nil, false }
 
 func (tokens) APIKey(context.Context, string) (*access.Caller, error) {
-	return nil, fault.Unauthorized
+	return nil, apierr.Unauthorized
 }
 
 func (tokens) Bearer(c *fiber.Ctx) (*access.Caller, error) {
@@ -40,7 +40,7 @@ func (tokens) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 	case "clerk", "stranger":
 		return &access.Caller{UserID: user}, nil
 	}
-	return nil, fault.Unauthorized
+	return nil, apierr.Unauthorized
 }
 
 func open(t *testing.T) (db *store.DB, dir string) {

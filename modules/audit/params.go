@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"kontor/modules/list"
-	"kontor/server/fault"
+	"kontor/modules/kit/list"
+	"kontor/server/apierr"
 )
 
 // params are the parameters of the list. A change has no kind in the table, where most entries are changes, so that the
@@ -19,7 +19,7 @@ type params struct {
 const searchKind = "search.kind"
 
 // BindQuery reads the parameters.
-func (p *params) BindQuery(query map[string][]string, problems *fault.Fields) {
+func (p *params) BindQuery(query map[string][]string, problems *apierr.Fields) {
 	var kinds []string
 	for _, value := range query[searchKind] {
 		kinds = append(kinds, strings.Split(strings.ToLower(value), ",")...)

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -45,10 +45,10 @@ type statusInput struct {
 
 const countEntries = `SELECT COALESCE(MAX(seq), 0) FROM audit_entries`
 
-// status takes the next step along the trail and tells what is known. It returns fault.NoAccess.
+// status takes the next step along the trail and tells what is known. It returns apierr.NoAccess.
 func (s *Service) status(ctx context.Context, in statusInput) (Status, error) {
 	if !access.From(ctx).May(access.Audit, access.Read) {
-		return Status{}, fault.NoAccess
+		return Status{}, apierr.NoAccess
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"kontor/modules/records"
-	"kontor/modules/value"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/store"
@@ -68,7 +68,7 @@ func (o *Options) fill() {
 	setDefault(&o.HashSlots, runtime.NumCPU())
 	setDefault(&o.Audience, "kontor-api")
 	if o.LoginKey == nil {
-		o.LoginKey = func(typed string) string { return value.Fold(strings.TrimSpace(typed)) }
+		o.LoginKey = func(typed string) string { return types.Fold(strings.TrimSpace(typed)) }
 	}
 	if o.FormerKey == nil {
 		o.FormerKey = o.LoginKey
@@ -140,8 +140,8 @@ func New(db *store.DB, o Options) (*Service, error) {
 	return s, nil
 }
 
-// Hear names who is told of sign-ins, for one who needs the service himself to be built. Call it before the first request.
-func (s *Service) Hear(events Events) { s.options.Events = events }
+// SetEvents names who is told of sign-ins, for one who needs the service himself to be built. Call it before the first request.
+func (s *Service) SetEvents(events Events) { s.options.Events = events }
 
 // Close writes what is still in memory and ends the caches.
 func (s *Service) Close(ctx context.Context) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -33,8 +33,8 @@ func (s *Service) Known(token string) (*access.Caller, bool) {
 	return s.remembered(v.userID, v.sessionID, now)
 }
 
-// Bearer verifies the token in the Authorization header and its session. It returns fault.Unauthorized, or
-// fault.AuthUnavailable on whatever route when the session stands neither in memory nor can be read.
+// Bearer verifies the token in the Authorization header and its session. It returns apierr.Unauthorized, or
+// apierr.AuthUnavailable on whatever route when the session stands neither in memory nor can be read.
 func (s *Service) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 	// A token that is known needs no second look at its signature, only its session has to be read. The middleware's
 	// own Filter would call the next handler of a chain; here is none.
@@ -49,7 +49,7 @@ func (s *Service) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 }
 
 // Session gives the caller as he stands now, for streams that outlive their request: roles may have changed. What he may
-// do follows from the policy that he is put [access.Caller.Under]. It returns fault.Unauthorized when the session has ended and fault.AuthUnavailable when it cannot be read.
+// do follows from the policy that he is put [access.Caller.WithPolicy]. It returns apierr.Unauthorized when the session has ended and apierr.AuthUnavailable when it cannot be read.
 func (s *Service) Session(ctx context.Context, caller *access.Caller) (*access.Caller, error) {
 	return s.active(ctx, caller.UserID, caller.SessionID, func(store.Time, store.Time) bool { return true })
 }
@@ -69,7 +69,7 @@ func (s *Service) Expiry(c *fiber.Ctx) (store.Time, bool) {
 func (s *Service) active(ctx context.Context, userID, sessionID string, good func(now, latest store.Time) bool) (*access.Caller, error) {
 	now := s.db.Now()
 	if !good(now, s.db.Latest()) {
-		return nil, fault.Unauthorized
+		return nil, apierr.Unauthorized
 	}
 	if caller, ok := s.remembered(userID, sessionID, now); ok {
 		return caller, nil
@@ -78,11 +78,11 @@ func (s *Service) active(ctx context.Context, userID, sessionID string, good fun
 	caller, expires, err := selectActive(ctx, s.db, userID, sessionID)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil, fault.Unauthorized.Because(err)
+		return nil, apierr.Unauthorized.Wrap(err)
 	case err != nil:
-		return nil, fault.AuthUnavailable.Because(err)
+		return nil, apierr.AuthUnavailable.Wrap(err)
 	case now >= expires:
-		return nil, fault.Unauthorized
+		return nil, apierr.Unauthorized
 	}
 	s.sessions.put(sessionID, &session{caller: caller, expires: expires, read: read})
 	return caller, nil

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -66,7 +66,7 @@ func pause(doublings int, base, longest time.Duration) time.Duration {
 }
 
 // reserve counts an attempt as failed before the password is looked at, so that parallel guesses cannot exceed what is
-// free. It returns the lane that it counted for, or fault.CoolingOff when the caller has to wait; then nothing is counted.
+// free. It returns the lane that it counted for, or apierr.CoolingOff when the caller has to wait; then nothing is counted.
 func (s *Service) reserve(ctx context.Context, a attempt) (lane, error) {
 	var chosen lane
 	var wait time.Duration
@@ -108,7 +108,7 @@ func (s *Service) countForNetworks(ctx context.Context, a attempt) error {
 // coolingOff makes an error of a wait.
 func coolingOff(wait time.Duration, err error) error {
 	if err == nil && wait > 0 {
-		return fault.CoolingOff.RetryAfter(wait)
+		return apierr.CoolingOff.RetryAfter(wait)
 	}
 	return err
 }

@@ -10,7 +10,7 @@ import (
 
 	"kontor/modules/auth"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 )
 
 // wait reads the seconds of a 429.
@@ -178,11 +178,11 @@ func TestVerifyPassword_CoolsOff(t *testing.T) {
 	id := w.user("anna@example.ch")
 	ctx := access.With(context.Background(), &access.Caller{UserID: id})
 	for range 5 {
-		if err := w.auth.VerifyPassword(ctx, id, "wrong"); !isFault(err, fault.InvalidCredentials) {
+		if err := w.auth.VerifyPassword(ctx, id, "wrong"); !isFault(err, apierr.InvalidCredentials) {
 			t.Fatalf("got %v", err)
 		}
 	}
-	if err := w.auth.VerifyPassword(ctx, id, password); !isFault(err, fault.CoolingOff) {
+	if err := w.auth.VerifyPassword(ctx, id, password); !isFault(err, apierr.CoolingOff) {
 		t.Fatalf("got %v", err)
 	}
 	w.clock.Advance(seconds(2))

@@ -5,12 +5,12 @@ import (
 	"net/http"
 	"unicode/utf8"
 
-	"kontor/modules/input"
-	"kontor/modules/list"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/validate"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
-	"kontor/server/limit"
+	"kontor/server/ratelimit"
 	"kontor/store"
 )
 
@@ -26,28 +26,28 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	users := []string{access.Advisor, access.Customer}
 	rows := []endpoint.Endpoint{
 		// Who signs in or refreshes has no token yet that could be asked for.
-		{Name: "auth.sign_in", Method: http.MethodPost, Path: "/authenticate", Access: access.Public, Limit: limit.Public,
+		{Name: "auth.sign_in", Method: http.MethodPost, Path: "/authenticate", Access: access.Public, Limit: ratelimit.Public,
 			Summary: "Sign in with a credential and a password.",
-			Faults:  []fault.Kind{fault.InvalidCredentials, fault.CoolingOff},
+			Faults:  []apierr.Kind{apierr.InvalidCredentials, apierr.CoolingOff},
 			Doc:     endpoint.Doc{Headers: []string{"X-Device-Token"}},
 			Handle:  endpoint.JSON(http.StatusOK, s.signIn)},
-		{Name: "auth.refresh", Method: http.MethodPost, Path: "/v1/token/refresh", Access: access.Public, Limit: limit.Public,
+		{Name: "auth.refresh", Method: http.MethodPost, Path: "/v1/token/refresh", Access: access.Public, Limit: ratelimit.Public,
 			Summary: "Exchange a refresh token for a new pair of tokens.",
-			Faults:  []fault.Kind{fault.InvalidRefresh},
+			Faults:  []apierr.Kind{apierr.InvalidRefresh},
 			Handle:  endpoint.JSON(http.StatusOK, s.refresh)},
 		{Name: "auth.logout", Method: http.MethodPost, Path: "/v1/logout", Access: access.SignedIn, Roles: everybody,
 			Summary: "End the session and all of its tokens.", Handle: endpoint.JSON(http.StatusOK, s.logout)},
 		{Name: "auth.reauthenticate", Method: http.MethodPost, Path: "/v1/users/{id}/reauthenticate", Access: access.SignedIn, Roles: everybody,
 			Summary: "Show the password again within a session, to change credentials in the next ten minutes.",
-			Faults:  []fault.Kind{fault.UserNotFound, fault.CoolingOff},
+			Faults:  []apierr.Kind{apierr.UserNotFound, apierr.CoolingOff},
 			Handle:  endpoint.JSON(http.StatusOK, s.reauthenticate)},
 		{Name: "auth.sessions", Method: http.MethodGet, Path: "/v1/users/{id}/sessions", Roles: users,
 			Access: access.On(access.Sessions, access.Read), Summary: "List the active sessions of a user.",
-			Faults: []fault.Kind{fault.UserNotFound}, Doc: endpoint.Doc{Search: sessionList.Search()},
+			Faults: []apierr.Kind{apierr.UserNotFound}, Doc: endpoint.Doc{Search: sessionList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.listSessions)},
 		{Name: "auth.end_session", Method: http.MethodDelete, Path: "/v1/users/{id}/sessions/{session_id}", Roles: users,
 			Access: access.On(access.Sessions, access.Delete), Summary: "End a session of a user.",
-			Faults: []fault.Kind{fault.UserNotFound, fault.SessionNotFound}, Handle: endpoint.JSON(http.StatusOK, s.deleteSession)},
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.SessionNotFound}, Handle: endpoint.JSON(http.StatusOK, s.deleteSession)},
 		{Name: "auth.create_key", Method: http.MethodPost, Path: "/v1/api-keys",
 			Access: access.On(access.APIKeys, access.Create), Summary: "Make an API key. The answer is the only place that shows it.",
 			Handle: endpoint.JSON(http.StatusCreated, s.createKey)},
@@ -57,14 +57,14 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.listKeys)},
 		{Name: "auth.revoke_key", Method: http.MethodDelete, Path: "/v1/api-keys/{id}",
 			Access: access.On(access.APIKeys, access.Delete), Summary: "Revoke an API key.",
-			Faults: []fault.Kind{fault.APIKeyNotFound}, Handle: endpoint.JSON(http.StatusOK, s.revokeKey)},
+			Faults: []apierr.Kind{apierr.APIKeyNotFound}, Handle: endpoint.JSON(http.StatusOK, s.revokeKey)},
 		{Name: "auth.public", Method: http.MethodGet, Path: "/v1/public-endpoint", Access: access.APIKey,
 			Summary: "Answer to a valid API key, to try one out.", Handle: endpoint.JSON(http.StatusOK, s.public)},
 	}
 	for i := range rows {
 		rows[i].Tag = "Authentication"
-		if rows[i].Limit == limit.Undecided {
-			rows[i].Limit = limit.Private
+		if rows[i].Limit == ratelimit.Undecided {
+			rows[i].Limit = ratelimit.Private
 		}
 	}
 	return rows
@@ -77,12 +77,12 @@ type signInInput struct {
 
 // Validate asks for both members. The rules for new passwords do not hold here: what does not match is wrong, not
 // malformed.
-func (in *signInInput) Validate(v *fault.Fields) {
+func (in *signInInput) Validate(v *apierr.Fields) {
 	if in.UserID == "" {
 		v.Add("user_id", "invalid.required")
 	}
 	if utf8.RuneCountInString(in.UserID) > maxLoginValue {
-		v.Add("user_id", "invalid.max_length", fault.Args{"Max": maxLoginValue})
+		v.Add("user_id", "invalid.max_length", apierr.Args{"Max": maxLoginValue})
 	}
 	if in.Password == "" {
 		v.Add("password", "invalid.required")
@@ -97,7 +97,7 @@ type refreshInput struct {
 	RefreshToken string `json:"refresh_token"`
 }
 
-func (in *refreshInput) Validate(v *fault.Fields) {
+func (in *refreshInput) Validate(v *apierr.Fields) {
 	if in.RefreshToken == "" {
 		v.Add("refresh_token", "invalid.required")
 	}
@@ -135,10 +135,10 @@ type createKeyInput struct {
 	Expires *store.Time `json:"expires_at" doc:"When the key ends; without it, it does not."`
 }
 
-func (in *createKeyInput) Validate(v *fault.Fields) {
-	in.Name = input.Required(v, "name", in.Name, maxKeyName)
+func (in *createKeyInput) Validate(v *apierr.Fields) {
+	in.Name = validate.Required(v, "name", in.Name, maxKeyName)
 	if len(in.Scopes) > maxScopes {
-		v.Add("scopes", "invalid.max_items", fault.Args{"Max": maxScopes})
+		v.Add("scopes", "invalid.max_items", apierr.Args{"Max": maxScopes})
 	}
 }
 

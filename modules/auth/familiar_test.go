@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -240,20 +240,20 @@ func TestRequireFresh(t *testing.T) {
 	first := w.tokens("anna@example.ch")
 	token := first.text("access_token")
 	ctx := access.With(context.Background(), &access.Caller{UserID: anna, SessionID: w.sessionOf(anna, token)})
-	check := func(what string, want fault.Kind) {
+	check := func(what string, want apierr.Kind) {
 		t.Helper()
 		if err := w.auth.RequireFresh(ctx, w.db); want.Code == "" && err != nil || want.Code != "" && !isFault(err, want) {
 			t.Errorf("%s: got %v", what, err)
 		}
 	}
-	check("right after signing in", fault.Kind{})
+	check("right after signing in", apierr.Kind{})
 	w.clock.Advance(10*time.Minute - time.Millisecond)
-	check("in the last moment", fault.Kind{})
+	check("in the last moment", apierr.Kind{})
 	w.clock.Advance(time.Millisecond)
-	check("after ten minutes", fault.StaleSession)
+	check("after ten minutes", apierr.StaleSession)
 	refreshed := w.call("POST", "/v1/token/refresh", map[string]string{"refresh_token": first.text("refresh_token")})
 	token = refreshed.text("access_token")
-	check("after a refresh", fault.StaleSession)
+	check("after a refresh", apierr.StaleSession)
 	if refreshed.text("device_token") != "" {
 		t.Error("a refresh gives a device token")
 	}
@@ -265,11 +265,11 @@ func TestRequireFresh(t *testing.T) {
 	w.expect("no password", again(anna, ""), 400, "common.invalid_input")
 	w.expect("another user", again(beat, password), 403, "common.rbac_no_rec_access")
 	w.expect("nobody", again(store.NewID(), password), 404, "users.user_not_found")
-	check("after refusals", fault.StaleSession)
+	check("after refusals", apierr.StaleSession)
 	w.expect("the password", again(anna, password), 200, "")
-	check("after the password", fault.Kind{})
+	check("after the password", apierr.Kind{})
 	w.clock.Advance(-time.Hour)
-	check("after the clock was set back", fault.StaleSession)
+	check("after the clock was set back", apierr.StaleSession)
 }
 
 // sessionOf is the session of an access token.

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/crypto/argon2"
 
-	"kontor/server/fault"
+	"kontor/server/apierr"
 )
 
 // HashCost is what one Argon2id hash costs.
@@ -129,7 +129,7 @@ func (h *hasher) enter() (leave func(), err error) {
 	case h.queue <- struct{}{}:
 		return func() { <-h.queue }, nil
 	default:
-		return nil, fault.Unavailable.RetryAfter(retryHashing)
+		return nil, apierr.Unavailable.RetryAfter(retryHashing)
 	}
 }
 
@@ -153,10 +153,10 @@ func (h *hasher) matches(stored storedHash, password string) bool {
 func (s *Service) Hashes() int64 { return s.hasher.made.Load() }
 
 // HashPassword hashes a new password for [Service.SetPassword]. It takes some 20 ms and is not for use in a transaction. It
-// returns fault.Unavailable when too many wait.
+// returns apierr.Unavailable when too many wait.
 func (s *Service) HashPassword(_ context.Context, password string) (string, error) {
 	if isTooLong(password) {
-		return "", fault.Invalid("password", "invalid.max_length", fault.Args{"Max": maxPasswordLength})
+		return "", apierr.Invalid("password", "invalid.max_length", apierr.Args{"Max": maxPasswordLength})
 	}
 	leave, err := s.hasher.enter()
 	if err != nil {

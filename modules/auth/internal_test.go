@@ -12,7 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 	"kontor/store/storetest"
 )
@@ -117,7 +117,7 @@ func FuzzBearer(f *testing.F) {
 		if bearerToken(c) == good {
 			return
 		}
-		if err := s.verifyToken(c); fault.Of(err).Kind != fault.Unauthorized {
+		if err := s.verifyToken(c); apierr.Of(err).Kind != apierr.Unauthorized {
 			t.Errorf("%q: %v", token, err)
 		}
 	})

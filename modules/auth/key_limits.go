@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -20,20 +20,20 @@ const allScopes = "*"
 // SetScopes registers the names of all endpoints that take an API key. Call it before the first request.
 func (s *Service) SetScopes(names []string) { s.scopes = names }
 
-// checkLimits brings the scopes into the form that is stored. It returns fault.InvalidInput for an unknown scope, none
+// checkLimits brings the scopes into the form that is stored. It returns apierr.InvalidInput for an unknown scope, none
 // at all, and a time of expiry that has passed.
 func (s *Service) checkLimits(l KeyLimits) (KeyLimits, error) {
-	var problems fault.Fields
+	var problems apierr.Fields
 	switch {
 	case l.Scopes == nil || slices.Equal(l.Scopes, []string{allScopes}):
 		l.Scopes = nil
 	case len(l.Scopes) == 0:
-		problems.Add("scopes", "invalid.min_items", fault.Args{"Min": 1})
+		problems.Add("scopes", "invalid.min_items", apierr.Args{"Min": 1})
 	default:
 		l.Scopes = slices.Compact(slices.Sorted(slices.Values(l.Scopes)))
 		for _, scope := range l.Scopes {
 			if !slices.Contains(s.scopes, scope) {
-				problems.Add("scopes", "invalid.one_of", fault.Args{"Values": strings.Join(s.scopes, ", ")})
+				problems.Add("scopes", "invalid.one_of", apierr.Args{"Values": strings.Join(s.scopes, ", ")})
 			}
 		}
 	}
@@ -41,7 +41,7 @@ func (s *Service) checkLimits(l KeyLimits) (KeyLimits, error) {
 		problems.Add("expires_at", "invalid.date_past")
 	}
 	if !problems.Empty() {
-		return l, &fault.Error{Kind: fault.InvalidInput, Fields: &problems}
+		return l, &apierr.Error{Kind: apierr.InvalidInput, Fields: &problems}
 	}
 	return l, nil
 }

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"kontor/modules/list"
-	"kontor/modules/records"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -78,7 +78,7 @@ func scanKey(row records.Row) (APIKey, error) {
 
 var keyTable = records.Table[APIKey]{
 	Type: access.APIKeys, From: "api_keys", Columns: keyColumns, Scan: scanKey,
-	Relations: []records.Relation{records.Created}, Missing: fault.APIKeyNotFound,
+	Relations: []records.Relation{records.Created}, Missing: apierr.APIKeyNotFound,
 }
 
 var keyList = list.New(list.Source[APIKey]{
@@ -106,8 +106,8 @@ const (
 	updateKeyUse = `UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`
 )
 
-// APIKey returns the holder of a key. It returns fault.Unauthorized for one that is unknown, revoked or expired, and
-// fault.AuthUnavailable when the key stands neither in memory nor can be read.
+// APIKey returns the holder of a key. It returns apierr.Unauthorized for one that is unknown, revoked or expired, and
+// apierr.AuthUnavailable when the key stands neither in memory nor can be read.
 func (s *Service) APIKey(ctx context.Context, key string) (*access.Caller, error) {
 	entry, ok := s.keys.get(key)
 	if !ok || !entry.read.stands() {
@@ -117,7 +117,7 @@ func (s *Service) APIKey(ctx context.Context, key string) (*access.Caller, error
 		}
 	}
 	if entry.expires != nil && s.db.Now() >= *entry.expires {
-		return nil, fault.Unauthorized
+		return nil, apierr.Unauthorized
 	}
 	entry.used.Store(int64(s.db.Now()))
 	return entry.caller, nil
@@ -125,17 +125,17 @@ func (s *Service) APIKey(ctx context.Context, key string) (*access.Caller, error
 
 func (s *Service) readKey(ctx context.Context, key string) (*keyEntry, error) {
 	if !isKeyForm(key) {
-		return nil, fault.Unauthorized
+		return nil, apierr.Unauthorized
 	}
 	read := s.generations.now(keyGeneration)
 	var id, scopes string
 	var expires *store.Time
 	err := s.db.QueryRow(ctx, selectKeyByHash, s.keyHash(key)).Scan(&id, &scopes, &expires)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, fault.Unauthorized
+		return nil, apierr.Unauthorized
 	}
 	if err != nil {
-		return nil, fault.AuthUnavailable.Because(err)
+		return nil, apierr.AuthUnavailable.Wrap(err)
 	}
 	used, _ := s.keyUse.LoadOrStore(id, new(atomic.Int64))
 	caller := &access.Caller{KeyID: id, Scopes: callerScopes(scopes)}
@@ -162,7 +162,7 @@ func isKeyForm(key string) bool {
 	return true
 }
 
-// CreateKey makes a key: kontor_<id>_<secret>. It returns fault.InvalidInput for limits that cannot be.
+// CreateKey makes a key: kontor_<id>_<secret>. It returns apierr.InvalidInput for limits that cannot be.
 func (s *Service) CreateKey(ctx context.Context, name string, limits KeyLimits) (NewAPIKey, error) {
 	limits, err := s.checkLimits(limits)
 	if err != nil {
@@ -222,7 +222,7 @@ func (s *Service) Keys(ctx context.Context, query list.Params) (list.Page[APIKey
 }
 
 // RevokeKey makes a key worthless from the next request on. Revoking it again changes nothing. It returns
-// fault.APIKeyNotFound and fault.NoAccess.
+// apierr.APIKeyNotFound and apierr.NoAccess.
 func (s *Service) RevokeKey(ctx context.Context, id string) error {
 	return s.db.InTx(ctx, func(tx *store.Tx) error {
 		if _, err := keyTable.Get(ctx, tx, id, access.Delete); err != nil {

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"kontor/modules/auth"
-	"kontor/modules/list"
+	"kontor/modules/kit/list"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 	"kontor/store/storetest"
 )
@@ -192,7 +192,7 @@ func FuzzAPIKey(f *testing.F) {
 		switch {
 		case key == made.Key && (err != nil || caller.KeyID != made.ID):
 			t.Errorf("the key: %v", err)
-		case key != made.Key && (!isFault(err, fault.Unauthorized) || caller != nil):
+		case key != made.Key && (!isFault(err, apierr.Unauthorized) || caller != nil):
 			t.Errorf("%q: got %v, %v", key, caller, err)
 		}
 	})

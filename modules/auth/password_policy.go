@@ -11,7 +11,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"kontor/server/fault"
+	"kontor/server/apierr"
 )
 
 // maxPasswordLength is the number of characters that a password may have. The least is a setting.
@@ -68,9 +68,9 @@ var commonPasswords = sync.OnceValue(func() []string {
 
 // CheckPassword notes under the field what is wrong with a new password. personal are values that it must not be: the
 // user's credentials. There are no rules on kinds of characters (NIST SP 800-63B-4, section 3.1.1.2).
-func (s *Service) CheckPassword(problems *fault.Fields, field, password string, personal ...string) {
+func (s *Service) CheckPassword(problems *apierr.Fields, field, password string, personal ...string) {
 	if isTooLong(password) { // before anything else looks at it
-		problems.Add(field, "invalid.max_length", fault.Args{"Max": maxPasswordLength})
+		problems.Add(field, "invalid.max_length", apierr.Args{"Max": maxPasswordLength})
 		return
 	}
 	length := utf8.RuneCountInString(password)
@@ -79,7 +79,7 @@ func (s *Service) CheckPassword(problems *fault.Fields, field, password string, 
 		problems.Add(field, "invalid.required")
 		return
 	case length < s.options.PasswordMinLength:
-		problems.Add(field, "invalid.min_length", fault.Args{"Min": s.options.PasswordMinLength})
+		problems.Add(field, "invalid.min_length", apierr.Args{"Min": s.options.PasswordMinLength})
 		return
 	}
 	lower := strings.ToLower(password)

@@ -7,7 +7,7 @@ import (
 
 	"kontor/modules/auth"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 	"kontor/store/storetest"
 )
@@ -69,7 +69,7 @@ func TestCheckPassword(t *testing.T) {
 		{"the phone number", "+41791234567", service, "invalid.password_credential"},
 		{"contains a short name", "bo and his friends", service, ""},
 	} {
-		var problems fault.Fields
+		var problems apierr.Fields
 		test.service.CheckPassword(&problems, "password", test.password, "anna.muster@example.ch", "+41791234567", "bo", "")
 		got := ""
 		for _, text := range problems.All {

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"kontor/modules/records"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -23,39 +23,39 @@ const (
 	updateAuthenticated = `UPDATE sessions SET authenticated_at = $3 WHERE id = $1 AND user_id = $2 AND ended_at IS NULL`
 )
 
-// RequireFresh returns fault.StaleSession unless the password was shown within the caller's session during the last ten
+// RequireFresh returns apierr.StaleSession unless the password was shown within the caller's session during the last ten
 // minutes. It reads the session and is meant for the few requests that need it.
 func (s *Service) RequireFresh(ctx context.Context, q store.Querier) error {
 	caller := access.From(ctx)
 	var at store.Time
 	err := q.QueryRow(ctx, selectAuthenticated, caller.SessionID, caller.UserID).Scan(&at)
 	if errors.Is(err, store.ErrNotFound) {
-		return fault.Unauthorized.Because(err)
+		return apierr.Unauthorized.Wrap(err)
 	}
 	if err != nil {
 		return err
 	}
 	// A time ahead of the clock is not fresh: after a clock was set back, a session would stay so for as long.
 	if now := q.Now(); at > now+clockLeeway || now >= at.Add(freshFor) {
-		return fault.StaleSession.Detail("max_age", int(freshFor/time.Second))
+		return apierr.StaleSession.Detail("max_age", int(freshFor/time.Second))
 	}
 	return nil
 }
 
-// Reauthenticate takes the password of the caller and makes the session fresh again. It returns fault.UserNotFound,
-// fault.NoAccess for another user, fault.InvalidInput for a wrong password, fault.CoolingOff and fault.Unavailable.
+// Reauthenticate takes the password of the caller and makes the session fresh again. It returns apierr.UserNotFound,
+// apierr.NoAccess for another user, apierr.InvalidInput for a wrong password, apierr.CoolingOff and apierr.Unavailable.
 func (s *Service) Reauthenticate(ctx context.Context, userID, password string) (until store.Time, err error) {
 	caller := access.From(ctx)
 	if caller.UserID != userID {
 		if err := userExists(ctx, s.db, userID); err != nil {
 			return 0, err
 		}
-		return 0, fault.NoAccess
+		return 0, apierr.NoAccess
 	}
 	err = s.VerifyPassword(ctx, userID, password)
-	if errors.Is(err, fault.InvalidCredentials) {
+	if errors.Is(err, apierr.InvalidCredentials) {
 		// Not 401: the token is good, and clients take 401 for the end of the session.
-		return 0, fault.Invalid("password", "invalid.wrong_password")
+		return 0, apierr.Invalid("password", "invalid.wrong_password")
 	}
 	if err != nil {
 		return 0, err
@@ -64,7 +64,7 @@ func (s *Service) Reauthenticate(ctx context.Context, userID, password string) (
 		until = tx.Now().Add(freshFor)
 		changed, err := tx.Exec(ctx, updateAuthenticated, caller.SessionID, userID, tx.Now())
 		if err == nil && changed == 0 {
-			err = fault.Unauthorized // it has ended meanwhile
+			err = apierr.Unauthorized // it has ended meanwhile
 		}
 		if err == nil {
 			tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: actionReauthenticate, RecType: access.Sessions.Name, RecID: caller.SessionID})
@@ -80,7 +80,7 @@ type reauthenticateInput struct {
 }
 
 // Validate asks for a password.
-func (in *reauthenticateInput) Validate(v *fault.Fields) {
+func (in *reauthenticateInput) Validate(v *apierr.Fields) {
 	if in.Password == "" {
 		v.Add("password", "invalid.required")
 	}

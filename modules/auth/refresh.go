@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -58,19 +58,19 @@ func tokenHash(token string) string {
 }
 
 // Refresh exchanges a refresh token for a new pair. Who shows one that was used before has a copy, or was copied: the
-// whole session ends. It returns fault.InvalidRefresh.
+// whole session ends. It returns apierr.InvalidRefresh.
 func (s *Service) Refresh(ctx context.Context, token string) (Tokens, error) {
 	if _, err := deviceID(ctx); err != nil {
 		return Tokens{}, err
 	}
 	secret, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(secret) != refreshBytes {
-		return Tokens{}, fault.InvalidRefresh
+		return Tokens{}, apierr.InvalidRefresh
 	}
 	var tokens Tokens
 	var refused error
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		tokens, refused = Tokens{}, fault.InvalidRefresh
+		tokens, refused = Tokens{}, apierr.InvalidRefresh
 		found, err := selectRefreshToken(ctx, tx, tokenHash(token))
 		if errors.Is(err, store.ErrNotFound) {
 			return nil

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"kontor/modules/list"
-	"kontor/modules/records"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -22,7 +22,7 @@ func scanSession(row records.Row) (Session, error) {
 var sessionTable = records.Table[Session]{
 	Type: access.Sessions, From: "sessions", Columns: sessionColumns, Scan: scanSession,
 	Relations: []records.Relation{{Allows: access.Read | access.Delete, SQL: "user_id = $1"}},
-	Missing:   fault.SessionNotFound,
+	Missing:   apierr.SessionNotFound,
 	Record:    auditedSession,
 }
 
@@ -188,14 +188,14 @@ func upsertDevice(ctx context.Context, tx *store.Tx, userID, device string) erro
 	return err
 }
 
-// userExists returns fault.UserNotFound for an unknown id.
+// userExists returns apierr.UserNotFound for an unknown id.
 func userExists(ctx context.Context, q store.Querier, userID string) error {
 	var n int
 	if err := q.QueryRow(ctx, selectUser, userID).Scan(&n); err != nil {
 		return fmt.Errorf("look for a user: %w", err)
 	}
 	if n == 0 {
-		return fault.UserNotFound
+		return apierr.UserNotFound
 	}
 	return nil
 }

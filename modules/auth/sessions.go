@@ -6,10 +6,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"kontor/modules/list"
+	"kontor/modules/kit/list"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -50,7 +50,7 @@ const (
 )
 
 // OpenSession starts a session without a refresh token, as registration gives it, from the device of the request. It
-// gives the access token and the seconds it is good, and fault.InvalidInput for an X-Device-ID that is none.
+// gives the access token and the seconds it is good, and apierr.InvalidInput for an X-Device-ID that is none.
 func (s *Service) OpenSession(ctx context.Context, tx *store.Tx, userID string) (token string, expiresIn int, err error) {
 	tokens, _, err := s.openSession(ctx, tx, userID, notRenewable)
 	return tokens.AccessToken, int(tokens.ExpiresIn), err
@@ -89,7 +89,7 @@ func (s *Service) openSession(ctx context.Context, tx *store.Tx, userID string, 
 func (s *Service) Logout(ctx context.Context) error {
 	caller := access.From(ctx)
 	return s.db.InTx(ctx, func(tx *store.Tx) error {
-		row, err := sessionTable.Any(ctx, tx, caller.SessionID)
+		row, err := sessionTable.GetUnchecked(ctx, tx, caller.SessionID)
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (s *Service) Logout(ctx context.Context) error {
 }
 
 // EndSession ends one session of a user, for himself or for a caller who may delete it. It returns
-// fault.UserNotFound, fault.NoAccess and fault.SessionNotFound.
+// apierr.UserNotFound, apierr.NoAccess and apierr.SessionNotFound.
 func (s *Service) EndSession(ctx context.Context, userID, sessionID string) error {
 	caller := access.From(ctx)
 	return s.db.InTx(ctx, func(tx *store.Tx) error {
@@ -110,7 +110,7 @@ func (s *Service) EndSession(ctx context.Context, userID, sessionID string) erro
 		case err != nil:
 			return err
 		case row.UserID != userID || row.ended != nil || tx.Now() >= row.ExpiresAt:
-			return fault.SessionNotFound
+			return apierr.SessionNotFound
 		}
 		// A user who ends the session of a device may have lost the device.
 		if _, err := tx.Exec(ctx, deleteDeviceOfSession, row.ID); err != nil {
@@ -120,8 +120,8 @@ func (s *Service) EndSession(ctx context.Context, userID, sessionID string) erro
 	})
 }
 
-// Sessions lists the active sessions of a user, for himself and for who may read them. It returns fault.UserNotFound
-// and fault.NoAccess.
+// Sessions lists the active sessions of a user, for himself and for who may read them. It returns apierr.UserNotFound
+// and apierr.NoAccess.
 func (s *Service) Sessions(ctx context.Context, userID string, query list.Params) (list.Page[Session], error) {
 	caller := access.From(ctx)
 	if err := userExists(ctx, s.db, userID); err != nil {
@@ -135,7 +135,7 @@ func (s *Service) Sessions(ctx context.Context, userID string, query list.Params
 		return page, err
 	}
 	if page.TotalUnfiltered == 0 && caller.UserID != userID && !caller.May(access.Sessions, access.ReadAll) {
-		return list.Page[Session]{}, fault.NoAccess
+		return list.Page[Session]{}, apierr.NoAccess
 	}
 	for i := range page.Data.Rows {
 		page.Data.Rows[i].Current = page.Data.Rows[i].ID == caller.SessionID
@@ -199,11 +199,11 @@ func (s *Service) noteDevice(ctx context.Context, tx *store.Tx, userID, device s
 func deviceID(ctx context.Context) (string, error) {
 	id := endpoint.Of(ctx).DeviceID
 	if !utf8.ValidString(id) || utf8.RuneCountInString(id) > maxDeviceID {
-		return "", fault.Invalid("X-Device-ID", "invalid.device_id", fault.Args{"Max": maxDeviceID})
+		return "", apierr.Invalid("X-Device-ID", "invalid.device_id", apierr.Args{"Max": maxDeviceID})
 	}
 	for _, r := range id {
 		if !unicode.IsPrint(r) {
-			return "", fault.Invalid("X-Device-ID", "invalid.device_id", fault.Args{"Max": maxDeviceID})
+			return "", apierr.Invalid("X-Device-ID", "invalid.device_id", apierr.Args{"Max": maxDeviceID})
 		}
 	}
 	return id, nil

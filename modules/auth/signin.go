@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -70,8 +70,8 @@ func (s *Service) loginOf(value string) login {
 	return login{s.options.LoginKey(value), s.options.FormerKey(value)}
 }
 
-// SignIn opens a session for whoever shows the password of a user. It returns fault.InvalidCredentials, the same whether
-// or not the user exists, fault.CoolingOff after too many failures, and fault.Unavailable when too many sign in at once.
+// SignIn opens a session for whoever shows the password of a user. It returns apierr.InvalidCredentials, the same whether
+// or not the user exists, apierr.CoolingOff after too many failures, and apierr.Unavailable when too many sign in at once.
 func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, error) {
 	if _, err := deviceID(ctx); err != nil {
 		return Tokens{}, err
@@ -100,9 +100,9 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, e
 		}
 		switch {
 		case now.id != user.id || now.status != user.status || tried.user != user.id:
-			return fault.InvalidCredentials
+			return apierr.InvalidCredentials
 		case now.hash != user.hash: // a new password, or a parallel sign-in upgraded the hash: the next try will tell
-			return fault.Unavailable
+			return apierr.Unavailable
 		}
 		if err := forgive(ctx, tx, tried, used); err != nil {
 			return err
@@ -130,7 +130,7 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, e
 }
 
 // VerifyPassword asks for the password of a signed-in user again. Failures count like those of signing in with the
-// user's id. It returns fault.InvalidCredentials, fault.CoolingOff and fault.Unavailable.
+// user's id. It returns apierr.InvalidCredentials, apierr.CoolingOff and apierr.Unavailable.
 func (s *Service) VerifyPassword(ctx context.Context, userID, password string) error {
 	tried := s.newAttempt(ctx, userID, "")
 	done, err := s.takeTurn(tried)
@@ -151,7 +151,7 @@ func (s *Service) verify(ctx context.Context, tried attempt, typed login, passwo
 	// Most who have to wait are told without a write and without a place in the queue.
 	_, wait, err := s.choose(ctx, s.db, tried)
 	if err := coolingOff(wait, err); err != nil {
-		if errors.Is(err, fault.CoolingOff) {
+		if errors.Is(err, apierr.CoolingOff) {
 			reportFailure(ctx, endpoint.Throttling, "auth.cooling_off", tried, "")
 		}
 		return account{}, "", lane{}, err
@@ -186,7 +186,7 @@ func (s *Service) verify(ctx context.Context, tried attempt, typed login, passwo
 		if err := s.countForNetworks(ctx, tried); err != nil {
 			return account{}, "", lane{}, err
 		}
-		return account{}, "", lane{}, fault.InvalidCredentials
+		return account{}, "", lane{}, apierr.InvalidCredentials
 	}
 	if hash.cost != s.hasher.cost {
 		upgraded = s.hasher.hash(password).String()

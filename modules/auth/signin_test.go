@@ -9,7 +9,7 @@ import (
 
 	"kontor/modules/auth"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -169,7 +169,7 @@ func TestSignIn_FloodIsTurnedAway(t *testing.T) {
 			t.Fatalf("503 without its marks: %s", a.body)
 		}
 	}
-	if _, err := w.auth.HashPassword(context.Background(), password); !isFault(err, fault.Unavailable) {
+	if _, err := w.auth.HashPassword(context.Background(), password); !isFault(err, apierr.Unavailable) {
 		t.Errorf("a new password in the flood: %v", err)
 	}
 	release()

@@ -3,7 +3,7 @@ package auth
 import (
 	"context"
 
-	"kontor/modules/records"
+	"kontor/modules/kit/records"
 	"kontor/store"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -113,13 +113,13 @@ func (s *Service) newVerifier() fiber.Handler {
 			token := c.Locals("user").(*jwt.Token)
 			v, err := s.checkClaims(token.Claims.(*claims), s.db.Now(), s.db.Latest())
 			if err != nil {
-				return fault.Unauthorized.Because(err)
+				return apierr.Unauthorized.Wrap(err)
 			}
 			s.tokens.put(strings.Clone(token.Raw), v)
 			c.Locals(verifiedLocal, v)
 			return nil
 		},
-		ErrorHandler: func(_ *fiber.Ctx, err error) error { return fault.Unauthorized.Because(err) },
+		ErrorHandler: func(_ *fiber.Ctx, err error) error { return apierr.Unauthorized.Wrap(err) },
 	})
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"kontor/modules/auth"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 	"kontor/store/storetest"
 )
@@ -245,10 +245,10 @@ func TestBearer_UnavailableIsNotAllowed(t *testing.T) {
 	w.auth = fresh
 	_, err = w.bearer(token)
 	w.auth = old
-	if !isFault(err, fault.AuthUnavailable) {
+	if !isFault(err, apierr.AuthUnavailable) {
 		t.Errorf("got %v for %s", err, anna)
 	}
-	if _, err := fresh.APIKey(context.Background(), "kontor_some_key_nobody_knows"); !isFault(err, fault.AuthUnavailable) {
+	if _, err := fresh.APIKey(context.Background(), "kontor_some_key_nobody_knows"); !isFault(err, apierr.AuthUnavailable) {
 		t.Errorf("API key: got %v", err)
 	}
 }

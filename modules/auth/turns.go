@@ -3,7 +3,7 @@ package auth
 import (
 	"sync"
 
-	"kontor/server/fault"
+	"kontor/server/apierr"
 )
 
 const (
@@ -31,7 +31,7 @@ type turn struct {
 
 func newTurns(atOnce int) *turns { return &turns{atOnce: atOnce, taken: map[string]*turn{}} }
 
-// take waits for the turn of a key, or returns fault.Unavailable when too many wait. Call done when the outcome is stored.
+// take waits for the turn of a key, or returns apierr.Unavailable when too many wait. Call done when the outcome is stored.
 func (t *turns) take(key string) (done func(), err error) {
 	t.mu.Lock()
 	own := t.taken[key]
@@ -41,7 +41,7 @@ func (t *turns) take(key string) (done func(), err error) {
 	}
 	if own.users >= t.atOnce+maxWaiting {
 		t.mu.Unlock()
-		return nil, fault.Unavailable.RetryAfter(retryHashing)
+		return nil, apierr.Unavailable.RetryAfter(retryHashing)
 	}
 	own.users++
 	t.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"kontor/modules/auth"
 	"kontor/server"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/server/servertest"
 	"kontor/store"
 	"kontor/store/storetest"
@@ -245,4 +245,4 @@ func from(network string) []string { return []string{"X-Forwarded-For", network}
 
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
-func isFault(err error, kind fault.Kind) bool { return errors.Is(fault.Of(err), kind) && err != nil }
+func isFault(err error, kind apierr.Kind) bool { return errors.Is(apierr.Of(err), kind) && err != nil }

@@ -19,11 +19,11 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"kontor/modules/notice"
-	"kontor/modules/records"
+	"kontor/modules/kit/event"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -69,7 +69,7 @@ func (c Chat) ETag() string {
 // notifications is what chats need of the module of that name.
 type notifications interface {
 	// Notify tells people what happened, in the transaction in which it did.
-	Notify(ctx context.Context, tx *store.Tx, n notice.Notice) error
+	Notify(ctx context.Context, tx *store.Tx, n event.Event) error
 	// MarkRead marks the notifications of a user that refer to a record as read.
 	MarkRead(ctx context.Context, tx *store.Tx, userID string, t access.RecordType, recordID string) error
 }
@@ -94,7 +94,7 @@ func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 const MaxParticipants = 256
 
 // Create opens a chat of the caller with others. For two who have a direct chat already it gives that one, with 200
-// instead of 201. It returns fault.InvalidInput for participants who do not exist or are not active.
+// instead of 201. It returns apierr.InvalidInput for participants who do not exist or are not active.
 func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, error) {
 	caller := access.From(ctx).UserID
 	members := append([]string{caller}, without(in.participants, caller)...)
@@ -183,9 +183,9 @@ func without(ids []string, one string) []string {
 func checkNumber(members int) error {
 	switch {
 	case members < 2:
-		return fault.Invalid("participants", "chats.nobody_else")
+		return apierr.Invalid("participants", "chats.nobody_else")
 	case members > MaxParticipants:
-		return fault.Invalid("participants", "invalid.max_items", fault.Args{"Max": MaxParticipants})
+		return apierr.Invalid("participants", "invalid.max_items", apierr.Args{"Max": MaxParticipants})
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func pairOf(one, other string) *string {
 	return &pair
 }
 
-// Get gives one chat as the caller sees it. It returns fault.ChatNotFound and fault.NoAccess.
+// Get gives one chat as the caller sees it. It returns apierr.ChatNotFound and apierr.NoAccess.
 func (s *Service) Get(ctx context.Context, in OneInput) (Chat, error) {
 	chat, err := s.view(ctx, s.db, in.ID)
 	if err != nil || chat.takesPart {

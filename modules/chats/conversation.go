@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"kontor/modules/records"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 )
 
 // conversation is what the rules about a chat are decided by.
@@ -40,7 +40,7 @@ var conversations = &records.Table[conversation]{
 		Allows: access.Read | access.Update, Tables: []string{"chat_participants"},
 		SQL: "EXISTS (SELECT 1 FROM chat_participants t WHERE t.chat_id = chats.id AND t.user_id = $1)",
 	}},
-	Missing: fault.ChatNotFound,
+	Missing: apierr.ChatNotFound,
 }
 
 const idLength = 36 // of a UUID

@@ -5,9 +5,9 @@ import (
 	"reflect"
 
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
-	"kontor/server/limit"
+	"kontor/server/ratelimit"
 )
 
 // Endpoints are the rows of the module.
@@ -30,30 +30,30 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Doc: endpoint.Doc{Linked: true}, Handle: list},
 		{Name: "chats.get", Method: http.MethodGet, Path: "/v1/chats/{id}",
 			Access: access.On(access.Chats, access.Read), Summary: "Give one chat.",
-			Faults: []fault.Kind{fault.ChatNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},
+			Faults: []apierr.Kind{apierr.ChatNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},
 		{Name: "chats.messages", Method: http.MethodGet, Path: "/v1/chats/{id}/messages",
 			Access: access.On(access.Chats, access.Read), Summary: "List messages of a chat, the newest first.",
-			Faults: []fault.Kind{fault.ChatNotFound}, Doc: endpoint.Doc{Linked: true}, Handle: messages},
+			Faults: []apierr.Kind{apierr.ChatNotFound}, Doc: endpoint.Doc{Linked: true}, Handle: messages},
 		{Name: "chats.post", Method: http.MethodPost, Path: "/v1/chats/{id}/messages",
 			Access: access.On(access.Chats, access.Update), Summary: "Write a message.",
-			Faults: []fault.Kind{fault.ChatNotFound}, Handle: endpoint.JSON(http.StatusCreated, s.Post)},
+			Faults: []apierr.Kind{apierr.ChatNotFound}, Handle: endpoint.JSON(http.StatusCreated, s.Post)},
 		{Name: "chats.read", Method: http.MethodPost, Path: "/v1/chats/{id}/read",
 			Access: access.On(access.Chats, access.Read), Summary: "Mark all messages of a chat, and the notifications of them, as read.",
-			Faults: []fault.Kind{fault.ChatNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Read)},
+			Faults: []apierr.Kind{apierr.ChatNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Read)},
 		{Name: "chats.add_participants", Method: http.MethodPost, Path: "/v1/chats/{id}/participants",
 			Access: access.On(access.Chats, access.Update), Summary: "Let further users take part in a chat.",
-			Faults: []fault.Kind{fault.ChatNotFound, fault.ChatFixedParticipants, fault.ChatParticipantExists, fault.ChatFull},
+			Faults: []apierr.Kind{apierr.ChatNotFound, apierr.ChatFixedParticipants, apierr.ChatParticipantExists, apierr.ChatFull},
 			Handle: endpoint.JSON(http.StatusCreated, s.Add)},
 		{Name: "chats.remove_participant", Method: http.MethodDelete, Path: "/v1/chats/{id}/participants/{user_id}",
 			Access: access.On(access.Chats, access.Update), Summary: "Leave a chat, or remove a participant from it.",
-			Faults: []fault.Kind{fault.ChatNotFound, fault.ChatFixedParticipants, fault.ChatParticipantNotFound},
+			Faults: []apierr.Kind{apierr.ChatNotFound, apierr.ChatFixedParticipants, apierr.ChatParticipantNotFound},
 			Handle: endpoint.JSON(http.StatusOK, s.Remove)},
 	}
 	for i := range rows {
 		if m := rows[i].Method; m == http.MethodPost || m == http.MethodPut { // these can add to what the owner stores
-			rows[i].Faults = append(rows[i].Faults, fault.QuotaExceeded)
+			rows[i].Faults = append(rows[i].Faults, apierr.QuotaExceeded)
 		}
-		rows[i].Tag, rows[i].Limit, rows[i].Roles = "Chats", limit.Private, []string{access.Advisor, access.Customer}
+		rows[i].Tag, rows[i].Limit, rows[i].Roles = "Chats", ratelimit.Private, []string{access.Advisor, access.Customer}
 	}
 	return rows
 }

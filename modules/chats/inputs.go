@@ -9,9 +9,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"kontor/modules/input"
-	"kontor/modules/value"
-	"kontor/server/fault"
+	"kontor/modules/kit/types"
+	"kontor/modules/kit/validate"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -56,21 +56,21 @@ func parsePlace(text string) (place, bool) {
 	if err != nil || millis < 0 {
 		return place{}, false
 	}
-	id, err = value.ParseID(id)
+	id, err = types.ParseID(id)
 	return place{store.Time(millis), id}, err == nil
 }
 
 // Validate checks the range.
-func (in *ListInput) Validate(v *fault.Fields) {
+func (in *ListInput) Validate(v *apierr.Fields) {
 	in.limit = maxChats
 	if in.Limit != nil {
 		if in.limit = *in.Limit; in.limit < 1 || in.limit > maxChats {
-			v.Add("limit", "invalid.range", fault.Args{"Min": 1, "Max": maxChats})
+			v.Add("limit", "invalid.range", apierr.Args{"Min": 1, "Max": maxChats})
 		}
 	}
 	if in.Offset != nil {
 		if in.offset = *in.Offset; in.offset < 0 {
-			v.Add("offset", "invalid.min", fault.Args{"Min": 0})
+			v.Add("offset", "invalid.min", apierr.Args{"Min": 0})
 		}
 	}
 	if in.Before != "" {
@@ -92,9 +92,9 @@ type CreateInput struct {
 }
 
 // Validate checks ids and metadata. Whether the users exist is checked in the transaction.
-func (in *CreateInput) Validate(v *fault.Fields) {
+func (in *CreateInput) Validate(v *apierr.Fields) {
 	in.participants = checkIDs(v, "participants", in.Participants)
-	in.metadata = jsontext.Value(input.MetadataUpTo(v, "metadata", in.Metadata, maxMetadata))
+	in.metadata = jsontext.Value(validate.MetadataUpTo(v, "metadata", in.Metadata, maxMetadata))
 	var known struct {
 		Support jsontext.Value `json:"support"`
 	}
@@ -102,17 +102,17 @@ func (in *CreateInput) Validate(v *fault.Fields) {
 }
 
 // checkIDs brings ids into their stored form.
-func checkIDs(v *fault.Fields, field string, ids []string) []string {
+func checkIDs(v *apierr.Fields, field string, ids []string) []string {
 	if len(ids) == 0 {
 		v.Add(field, "invalid.required")
 	}
 	if len(ids) > MaxParticipants {
-		v.Add(field, "invalid.max_items", fault.Args{"Max": MaxParticipants})
+		v.Add(field, "invalid.max_items", apierr.Args{"Max": MaxParticipants})
 		return nil
 	}
 	checked := make([]string, 0, len(ids))
 	for i, id := range ids {
-		id, err := value.ParseID(id)
+		id, err := types.ParseID(id)
 		if err != nil {
 			v.Add(field+"."+strconv.Itoa(i), "invalid.uuid")
 		}
@@ -133,7 +133,7 @@ type AddInput struct {
 }
 
 // Validate checks the ids.
-func (in *AddInput) Validate(v *fault.Fields) {
+func (in *AddInput) Validate(v *apierr.Fields) {
 	for _, id := range []string{in.UserID, in.PathUserID} {
 		if id != "" {
 			in.Participants = append(in.Participants, id)
@@ -158,9 +158,9 @@ type PostInput struct {
 }
 
 // Validate checks the text.
-func (in *PostInput) Validate(v *fault.Fields) {
-	in.Content = input.RequiredText(v, "content", in.Content, maxContent)
-	in.metadata = jsontext.Value(input.MetadataUpTo(v, "metadata", in.Metadata, maxMetadata))
+func (in *PostInput) Validate(v *apierr.Fields) {
+	in.Content = validate.RequiredText(v, "content", in.Content, maxContent)
+	in.metadata = jsontext.Value(validate.MetadataUpTo(v, "metadata", in.Metadata, maxMetadata))
 }
 
 // MessagesInput are the parameters of a list of messages. Before is the id of a message or a time; without it the list
@@ -176,7 +176,7 @@ type MessagesInput struct {
 }
 
 // Validate reads the parameters.
-func (in *MessagesInput) Validate(v *fault.Fields) {
+func (in *MessagesInput) Validate(v *apierr.Fields) {
 	in.limit = defaultMessages
 	if in.Limit != nil && *in.Limit > 0 {
 		in.limit = min(*in.Limit, maxMessages)
@@ -184,7 +184,7 @@ func (in *MessagesInput) Validate(v *fault.Fields) {
 	if in.Before == "" {
 		return
 	}
-	id, err := value.ParseID(in.Before)
+	id, err := types.ParseID(in.Before)
 	if err == nil {
 		in.beforeID = id
 		return
@@ -207,7 +207,7 @@ func (in MessagesInput) end(ctx context.Context, q store.Querier) (int64, error)
 		seq, err = selectEndByID(ctx, q, in.ID, in.beforeID)
 	}
 	if errors.Is(err, store.ErrNotFound) {
-		return 0, fault.Invalid("before", "invalid.unknown_record")
+		return 0, apierr.Invalid("before", "invalid.unknown_record")
 	}
 	return seq, err
 }

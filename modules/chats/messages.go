@@ -8,11 +8,11 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"kontor/modules/notice"
-	"kontor/modules/records"
+	"kontor/modules/kit/event"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -47,8 +47,8 @@ const (
 	removed = "removed"
 )
 
-// Post writes a message and tells the other participants. It returns fault.ChatNotFound and, for a caller who does not
-// take part, fault.NoAccess.
+// Post writes a message and tells the other participants. It returns apierr.ChatNotFound and, for a caller who does not
+// take part, apierr.NoAccess.
 func (s *Service) Post(ctx context.Context, in PostInput) (Message, error) {
 	m := Message{ID: store.NewID(), ChatID: in.ID, SenderID: access.From(ctx).UserID, Type: Text,
 		Content: in.Content, Metadata: in.metadata, ReadBy: []string{}, CreatedAt: s.db.Now()}
@@ -72,9 +72,9 @@ func (s *Service) Post(ctx context.Context, in PostInput) (Message, error) {
 
 // participating reads a chat that the caller takes part in. No grant stands in for that.
 func participating(ctx context.Context, tx *store.Tx, id string) (conversation, error) {
-	c, err := conversations.Any(ctx, tx, id)
+	c, err := conversations.GetUnchecked(ctx, tx, id)
 	if err == nil && !c.has(access.From(ctx).UserID) {
-		err = fault.NoAccess
+		err = apierr.NoAccess
 	}
 	return c, err
 }
@@ -91,8 +91,8 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, c conversation, m *Me
 			recipients = append(recipients, p.userID)
 		}
 	}
-	return s.notifications.Notify(ctx, tx, notice.Notice{
-		Event: notice.MessageReceived, Type: access.Chats, RecordID: m.ChatID, Recipients: recipients,
+	return s.notifications.Notify(ctx, tx, event.Event{
+		Kind: event.MessageReceived, Type: access.Chats, RecordID: m.ChatID, Recipients: recipients,
 	})
 }
 
@@ -111,8 +111,8 @@ func (s *Service) wordMessage(ctx context.Context, m *Message) {
 	}
 }
 
-// Messages gives messages of a chat, the newest first. It returns fault.ChatNotFound, fault.NoAccess and, for a before
-// that is no message of the chat, fault.InvalidInput.
+// Messages gives messages of a chat, the newest first. It returns apierr.ChatNotFound, apierr.NoAccess and, for a before
+// that is no message of the chat, apierr.InvalidInput.
 //
 // A page ends where [endpoint.PageBytes] are full; the rest is where the answer's Next says.
 func (s *Service) Messages(ctx context.Context, in MessagesInput) (endpoint.Result, error) {
@@ -154,7 +154,7 @@ func (in MessagesInput) rest(last Message) string {
 }
 
 // Read moves the read position of the caller to the last message and marks his notifications of the chat as read. It
-// returns fault.ChatNotFound and fault.NoAccess.
+// returns apierr.ChatNotFound and apierr.NoAccess.
 func (s *Service) Read(ctx context.Context, in OneInput) (Chat, error) {
 	var chat Chat
 	caller := access.From(ctx).UserID

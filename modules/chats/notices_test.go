@@ -6,23 +6,23 @@ import (
 	"testing"
 
 	"kontor/modules/chats"
-	"kontor/modules/notice"
+	"kontor/modules/kit/event"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/server/servertest"
 	"kontor/store"
 )
 
 // ears remember what notifications were asked for.
 type ears struct {
-	notices []notice.Notice
+	notices []event.Event
 	marked  []string
 	deaf    bool
 }
 
-func (e *ears) Notify(_ context.Context, _ *store.Tx, n notice.Notice) error {
+func (e *ears) Notify(_ context.Context, _ *store.Tx, n event.Event) error {
 	if e.deaf {
-		return fault.Unavailable
+		return apierr.Unavailable
 	}
 	e.notices = append(e.notices, n)
 	return nil
@@ -61,7 +61,7 @@ func TestNotices_GoToTheOthersAndAreMarkedRead(t *testing.T) {
 		t.Fatalf("got %d notices, want one", len(heard.notices))
 	}
 	n := heard.notices[0]
-	if n.Event != notice.MessageReceived || n.Type != access.Chats || n.RecordID != post.ID || !slices.Equal(n.Recipients, []string{users[0], users[2]}) {
+	if n.Kind != event.MessageReceived || n.Type != access.Chats || n.RecordID != post.ID || !slices.Equal(n.Recipients, []string{users[0], users[2]}) {
 		t.Errorf("got %+v", n)
 	}
 	if _, err := module.Read(as(users[2]), chats.OneInput{ID: post.ID}); err != nil {

@@ -6,14 +6,14 @@ import (
 	"strconv"
 
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
-// Add lets further users take part. It returns fault.ChatNotFound, fault.NoAccess, fault.ChatFixedParticipants for a
-// direct chat, fault.ChatParticipantExists, fault.ChatFull and, for users who do not exist or are not active,
-// fault.InvalidInput.
+// Add lets further users take part. It returns apierr.ChatNotFound, apierr.NoAccess, apierr.ChatFixedParticipants for a
+// direct chat, apierr.ChatParticipantExists, apierr.ChatFull and, for users who do not exist or are not active,
+// apierr.InvalidInput.
 func (s *Service) Add(ctx context.Context, in AddInput) (Chat, error) {
 	var chat Chat
 	caller := access.From(ctx).UserID
@@ -25,11 +25,11 @@ func (s *Service) Add(ctx context.Context, in AddInput) (Chat, error) {
 		added := without(in.participants, "")
 		for _, userID := range added {
 			if c.has(userID) {
-				return fault.ChatParticipantExists.Detail("userId", userID)
+				return apierr.ChatParticipantExists.Detail("userId", userID)
 			}
 		}
 		if len(c.positions)+len(added) > MaxParticipants {
-			return fault.ChatFull.With(fault.Args{"Max": MaxParticipants})
+			return apierr.ChatFull.With(apierr.Args{"Max": MaxParticipants})
 		}
 		if err := checkActive(ctx, tx, in.participants); err != nil {
 			return err
@@ -63,7 +63,7 @@ func (s *Service) Add(ctx context.Context, in AddInput) (Chat, error) {
 }
 
 // Remove ends the part that a user takes: one's own, or as the creator of the chat that of another. It returns
-// fault.ChatNotFound, fault.NoAccess, fault.ChatFixedParticipants for a direct chat and fault.ChatParticipantNotFound.
+// apierr.ChatNotFound, apierr.NoAccess, apierr.ChatFixedParticipants for a direct chat and apierr.ChatParticipantNotFound.
 func (s *Service) Remove(ctx context.Context, in RemoveInput) (endpoint.Message, error) {
 	caller := access.From(ctx)
 	event := left
@@ -81,7 +81,7 @@ func (s *Service) Remove(ctx context.Context, in RemoveInput) (endpoint.Message,
 			}
 		}
 		if !c.has(in.UserID) {
-			return fault.ChatParticipantNotFound
+			return apierr.ChatParticipantNotFound
 		}
 		before, err := readChat(ctx, tx, c.id)
 		if err != nil {
@@ -104,7 +104,7 @@ func (s *Service) Remove(ctx context.Context, in RemoveInput) (endpoint.Message,
 }
 
 // mayRemoveOthers returns nil for the creator while they take part, and for whoever may update the chat by a grant on it
-// or on all chats, whether they take part or not. It returns fault.NoAccess for other participants and for a creator who
+// or on all chats, whether they take part or not. It returns apierr.NoAccess for other participants and for a creator who
 // has left.
 func mayRemoveOthers(ctx context.Context, tx *store.Tx, c conversation) error {
 	if caller := access.From(ctx).UserID; caller == c.createdBy && c.has(caller) {
@@ -112,7 +112,7 @@ func mayRemoveOthers(ctx context.Context, tx *store.Tx, c conversation) error {
 	}
 	granted, err := conversations.Granted(ctx, tx, c.id, access.Update)
 	if err == nil && !granted {
-		err = fault.NoAccess
+		err = apierr.NoAccess
 	}
 	return err
 }
@@ -121,7 +121,7 @@ func mayRemoveOthers(ctx context.Context, tx *store.Tx, c conversation) error {
 func changeable(ctx context.Context, tx *store.Tx, id string) (conversation, error) {
 	c, err := conversations.Get(ctx, tx, id, access.Update)
 	if err == nil && c.kind == Direct {
-		err = fault.ChatFixedParticipants
+		err = apierr.ChatFixedParticipants
 	}
 	return c, err
 }
@@ -132,7 +132,7 @@ func checkActive(ctx context.Context, tx *store.Tx, ids []string) error {
 	if err != nil {
 		return err
 	}
-	var problems fault.Fields
+	var problems apierr.Fields
 	for i, id := range ids {
 		if !active[id] {
 			problems.Add("participants."+strconv.Itoa(i), "invalid.unknown_record")

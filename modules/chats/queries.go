@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"kontor/modules/records"
-	"kontor/server/fault"
+	"kontor/modules/kit/records"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -111,7 +111,7 @@ func scanChat(row records.Row) (Chat, error) {
 func selectChat(ctx context.Context, q store.Querier, userID, id string) (Chat, error) {
 	c, err := scanChat(q.QueryRow(ctx, selectChatStatement, userID, id))
 	if errors.Is(err, store.ErrNotFound) {
-		return c, fault.ChatNotFound
+		return c, apierr.ChatNotFound
 	}
 	if err != nil {
 		return c, fmt.Errorf("read chat: %w", err)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"kontor/modules/records"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
 	"kontor/store"
 )

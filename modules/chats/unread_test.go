@@ -9,7 +9,7 @@ import (
 
 	"kontor/modules/chats"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/server/servertest"
 )
 
@@ -45,7 +45,7 @@ func TestUnread_IsWhatCountingWouldGive(t *testing.T) {
 	s := servertest.Start(t)
 	users := people(t, s, 4)
 	as := func(userID string) context.Context {
-		caller := access.Caller{UserID: userID}.Under(access.NewPolicy(access.PolicyData{}))
+		caller := access.Caller{UserID: userID}.WithPolicy(access.NewPolicy(access.PolicyData{}))
 		return access.With(context.Background(), caller)
 	}
 	rapid.Check(t, func(r *rapid.T) {
@@ -143,8 +143,8 @@ func compare(r *rapid.T, s *servertest.Server, as func(string) context.Context, 
 }
 
 // validated runs the checks that a request would go through.
-func validated(in interface{ Validate(v *fault.Fields) }) error {
-	var problems fault.Fields
+func validated(in interface{ Validate(v *apierr.Fields) }) error {
+	var problems apierr.Fields
 	in.Validate(&problems)
 	return problems.Err()
 }

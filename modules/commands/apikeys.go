@@ -10,9 +10,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"kontor/modules"
+	"kontor/modules/app"
 	"kontor/modules/auth"
-	"kontor/modules/list"
+	"kontor/modules/kit/list"
 	"kontor/server/settings"
 	"kontor/store"
 )
@@ -57,7 +57,7 @@ func (c apiKeyCreateCommand) Run(ctx context.Context, p Process, r *settings.Res
 	if err != nil {
 		return err
 	}
-	return administer(ctx, p, r, func(ctx context.Context, m *modules.Modules) error {
+	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
 		made, err := m.Auth.CreateKey(ctx, c.Name, limits)
 		if err != nil {
 			return err
@@ -73,7 +73,7 @@ type apiKeyListCommand struct {
 
 // Run lists the keys.
 func (c apiKeyListCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	return administer(ctx, p, r, func(ctx context.Context, m *modules.Modules) error {
+	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
 		keys, err := allKeys(ctx, m.Auth)
 		if err != nil {
 			return err
@@ -137,7 +137,7 @@ type apiKeyRevokeCommand struct {
 
 // Run revokes the key.
 func (c apiKeyRevokeCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	return administer(ctx, p, r, func(ctx context.Context, m *modules.Modules) error {
+	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
 		if err := m.Auth.RevokeKey(ctx, c.ID); err != nil {
 			return err
 		}

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"kontor/modules"
+	"kontor/modules/app"
 	"kontor/server/access"
 	"kontor/server/settings"
 	"kontor/store"
@@ -24,7 +24,7 @@ type opening struct {
 
 // withModules opens the data directory, which no other process may use meanwhile, builds the modules on it, and closes
 // both in order when work has returned.
-func withModules(ctx context.Context, r *settings.Result, o opening, work func(*modules.Modules) error) (err error) {
+func withModules(ctx context.Context, r *settings.Result, o opening, work func(*app.Modules) error) (err error) {
 	log := o.log
 	options := storeOptions(r)
 	options.Log, options.Clock, options.AcceptLoss, options.Fatal = log, o.clock, o.acceptLoss, o.fatal
@@ -33,7 +33,7 @@ func withModules(ctx context.Context, r *settings.Result, o opening, work func(*
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	m, err := modules.New(db, modules.Options{Settings: r.Settings, Log: log, CacheDir: filepath.Join(r.Settings.Data.Dir, "cache")})
+	m, err := app.New(db, app.Options{Settings: r.Settings, Log: log, CacheDir: filepath.Join(r.Settings.Data.Dir, "cache")})
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func withModules(ctx context.Context, r *settings.Result, o opening, work func(*
 
 // administer runs the work of a command that changes users or keys, with the rights of an administrator: whoever can read
 // the data directory has them in any case.
-func administer(ctx context.Context, p Process, r *settings.Result, work func(context.Context, *modules.Modules) error) (err error) {
+func administer(ctx context.Context, p Process, r *settings.Result, work func(context.Context, *app.Modules) error) (err error) {
 	p.warn(r)
 	if err := inhabited(r.Settings.Data.Dir); err != nil {
 		return err
@@ -62,12 +62,12 @@ func administer(ctx context.Context, p Process, r *settings.Result, work func(co
 	}
 	log, closeLog := openLog(s, p.Stderr)
 	defer func() { err = errors.Join(err, closeLog()) }()
-	return withModules(ctx, r, opening{log: log, fatal: p.fatal(closeLog)}, func(m *modules.Modules) error {
+	return withModules(ctx, r, opening{log: log, fatal: p.fatal(closeLog)}, func(m *app.Modules) error {
 		if _, err := m.DB.Unshown(ctx); !errors.Is(err, store.ErrNotFound) {
 			return errors.Join(err, fmt.Errorf("the first start in %s was cut off before it showed its secrets; start the server once", r.Settings.Data.Dir))
 		}
 		operator := access.Caller{UserID: store.NilID, Roles: []string{access.Administrator}}
-		return work(access.With(ctx, operator.Under(m.Policy.Load())), m)
+		return work(access.With(ctx, operator.WithPolicy(m.Policy.Load())), m)
 	})
 }
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"kontor/modules"
+	"kontor/modules/app"
 	"kontor/server/settings"
 	"kontor/store"
 )
@@ -68,8 +68,8 @@ func (c checkCommand) Run(ctx context.Context, p Process, r *settings.Result) er
 	var compared int64
 	var old error
 	report, err := store.CheckWith(ctx, storeOptions(r), func(ctx context.Context, e *store.Evidence) (err error) {
-		compared, err = modules.CheckRecords(ctx, e)
-		if errors.Is(err, modules.ErrOldForm) {
+		compared, err = app.CheckRecords(ctx, e)
+		if errors.Is(err, app.ErrOldForm) {
 			old, err = err, nil
 		}
 		return err

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net"
 
-	"kontor/modules"
+	"kontor/modules/app"
 	"kontor/modules/demo"
 	"kontor/server/settings"
 )
@@ -25,7 +25,7 @@ func serveDemo(ctx context.Context, p Process, r *settings.Result, o opening, li
 	s.Secrets.AdminEmail, s.Secrets.AdminPassword = mark.Admin, settings.Secret(mark.Password)
 	clock := &demo.Clock{}
 	o.clock = clock
-	return withModules(ctx, r, o, func(m *modules.Modules) error {
+	return withModules(ctx, r, o, func(m *app.Modules) error {
 		if !mark.Complete {
 			if err := makeDemo(ctx, m, mark, clock); err != nil {
 				return err
@@ -39,7 +39,7 @@ func serveDemo(ctx context.Context, p Process, r *settings.Result, o opening, li
 }
 
 // makeDemo fills the fresh database. Its secrets are in the mark, which every start prints.
-func makeDemo(ctx context.Context, m *modules.Modules, mark *demo.Mark, clock *demo.Clock) error {
+func makeDemo(ctx context.Context, m *app.Modules, mark *demo.Mark, clock *demo.Clock) error {
 	made, err := m.Boot(ctx)
 	if err != nil {
 		return err

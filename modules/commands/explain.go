@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"kontor/locales"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 )
 
 // explain words an error for the operator: a fault of a service in the words that a client would read, with what is wrong
@@ -16,12 +16,12 @@ func explain(err error) string {
 }
 
 func explainFault(err error) string {
-	if _, kind := errors.AsType[fault.Kind](err); !kind {
-		if _, is := errors.AsType[*fault.Error](err); !is {
+	if _, kind := errors.AsType[apierr.Kind](err); !kind {
+		if _, is := errors.AsType[*apierr.Error](err); !is {
 			return err.Error()
 		}
 	}
-	f := fault.Of(err)
+	f := apierr.Of(err)
 	texts, loadErr := locales.Load()
 	if loadErr != nil {
 		return err.Error()

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/server/settings"
 )
 
@@ -154,12 +154,12 @@ func TestMemoryLimit(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	fields := &fault.Fields{}
+	fields := &apierr.Fields{}
 	fields.Add("name", "invalid.required")
 	for want, err := range map[string]error{
 		"open x: no such file":                                errors.New("open x:\n  no such file"),
-		"There is nothing at this address.":                   fault.NotFound,
-		"There is nothing at this address. (while reading x)": fault.NotFound.Because(errors.New("while reading x")),
+		"There is nothing at this address.":                   apierr.NotFound,
+		"There is nothing at this address. (while reading x)": apierr.NotFound.Wrap(errors.New("while reading x")),
 		"name:": fields.Err(),
 	} {
 		if got := explain(err); !strings.Contains(got, want) || strings.Contains(got, "\n") {

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"kontor/modules"
-	"kontor/modules/records"
+	"kontor/modules/app"
+	"kontor/modules/kit/records"
 	"kontor/server/settings"
 	"kontor/store"
 )
@@ -20,7 +20,7 @@ const maxProven = 16 << 20
 // prove compares a record that the API answered with the audit trail.
 func (c checkCommand) prove(ctx context.Context, p Process, r *settings.Result) error {
 	recType, id, ok := strings.Cut(c.Record, "/")
-	proofs := modules.Proofs()
+	proofs := app.Proofs()
 	i := slices.IndexFunc(proofs, func(p records.Proof) bool { return p.Type == recType })
 	if !ok || i < 0 {
 		var known []string

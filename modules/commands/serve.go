@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"kontor/modules"
+	"kontor/modules/app"
 	"kontor/server/settings"
 )
 
@@ -57,7 +57,7 @@ func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, 
 	if c.Demo {
 		return serveDemo(ctx, p, r, o, listener)
 	}
-	return withModules(ctx, r, o, func(m *modules.Modules) error {
+	return withModules(ctx, r, o, func(m *app.Modules) error {
 		if err := firstBoot(ctx, p.Stdout, m, s); err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, 
 }
 
 // run serves the modules until the context ends.
-func run(ctx context.Context, p Process, m *modules.Modules, r *settings.Result, log *slog.Logger, listener net.Listener) error {
+func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, log *slog.Logger, listener net.Listener) error {
 	s := r.Settings
 	web, err := m.Server()
 	if err != nil {
@@ -90,7 +90,7 @@ func run(ctx context.Context, p Process, m *modules.Modules, r *settings.Result,
 }
 
 // superviseRun starts what reports to the service manager. stop ends it.
-func superviseRun(ctx context.Context, p Process, m *modules.Modules, log *slog.Logger, listener net.Listener) (stop func(), err error) {
+func superviseRun(ctx context.Context, p Process, m *app.Modules, log *slog.Logger, listener net.Listener) (stop func(), err error) {
 	served := answers(listener.Addr(), probeTimeout)
 	probe := func(ctx context.Context) error {
 		if err := served(ctx); err != nil {
@@ -125,7 +125,7 @@ const probeTimeout = 5 * time.Second
 const settled = 3 * time.Second
 
 // firstBoot sets up an empty database and shows its secrets. They stay to be shown until standard output has taken them.
-func firstBoot(ctx context.Context, stdout io.Writer, m *modules.Modules, s *settings.Settings) error {
+func firstBoot(ctx context.Context, stdout io.Writer, m *app.Modules, s *settings.Settings) error {
 	made, err := m.Boot(ctx)
 	if made == nil || err != nil {
 		return err
@@ -140,7 +140,7 @@ func firstBoot(ctx context.Context, stdout io.Writer, m *modules.Modules, s *set
 }
 
 // printFirstBoot shows what nobody can look up later. It goes to the terminal only: the log may be kept for years.
-func printFirstBoot(w io.Writer, made *modules.FirstBoot, s *settings.Settings) error {
+func printFirstBoot(w io.Writer, made *app.FirstBoot, s *settings.Settings) error {
 	password, key := made.AdminPassword, made.APIKey
 	if password == "" {
 		password = "as given by KONTOR_ADMIN_PASSWORD"

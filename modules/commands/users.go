@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"kontor/modules"
-	"kontor/modules/users"
+	"kontor/modules/app"
+	"kontor/modules/directory"
 	"kontor/server/settings"
 )
 
@@ -37,8 +37,8 @@ func (c userCreateCommand) Run(ctx context.Context, p Process, r *settings.Resul
 	if err != nil {
 		return err
 	}
-	return administer(ctx, p, r, func(ctx context.Context, m *modules.Modules) error {
-		u, err := m.Users.Create(ctx, users.NewUser{Value: c.Login, Password: password, Roles: c.Role, Language: c.Language})
+	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
+		u, err := m.Users.Create(ctx, directory.NewUser{Value: c.Login, Password: password, Roles: c.Role, Language: c.Language})
 		if err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func (c userPasswordCommand) Run(ctx context.Context, p Process, r *settings.Res
 	if err != nil {
 		return err
 	}
-	return administer(ctx, p, r, func(ctx context.Context, m *modules.Modules) error {
+	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
 		if _, err := m.Users.SetPassword(ctx, c.Login, password); err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func (c userRoleCommand) Run(ctx context.Context, p Process, r *settings.Result)
 	if c.None && len(c.Roles) > 0 {
 		return errors.New("--none and roles do not go together")
 	}
-	return administer(ctx, p, r, func(ctx context.Context, m *modules.Modules) error {
+	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
 		if len(c.Roles) == 0 && !c.None {
 			u, err := m.Users.Find(ctx, m.DB, c.Login)
 			if err != nil {
@@ -95,7 +95,7 @@ func (c userRoleCommand) Run(ctx context.Context, p Process, r *settings.Result)
 	})
 }
 
-func (p Process) printUser(login string, u users.User) error {
+func (p Process) printUser(login string, u directory.User) error {
 	roles := strings.Join(u.Roles, ", ")
 	if roles == "" {
 		roles = "none"

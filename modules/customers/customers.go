@@ -11,10 +11,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"kontor/modules/list"
-	"kontor/modules/notice"
-	"kontor/modules/records"
-	"kontor/modules/value"
+	"kontor/modules/kit/event"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/store"
@@ -28,7 +28,7 @@ type Customer struct {
 	LastName          string         `json:"last_name" doc:"Of a business: its name."` // of a business: its name
 	Email             string         `json:"email"`
 	Phone             *string        `json:"phone" doc:"E.164."` // E.164
-	DateOfBirth       value.Date     `json:"date_of_birth"`
+	DateOfBirth       types.Date     `json:"date_of_birth"`
 	Nationality       *string        `json:"nationality" doc:"ISO 3166-1 alpha-3."` // ISO 3166-1 alpha-3
 	Address           *Address       `json:"address"`
 	KYCStatus         Status         `json:"kyc_status"`
@@ -61,13 +61,13 @@ func (c Customer) ETag() string { return endpoint.VersionTag(c.version) }
 
 // notifier tells people what happened, in the transaction in which it did.
 type notifier interface {
-	Notify(ctx context.Context, tx *store.Tx, n notice.Notice) error
+	Notify(ctx context.Context, tx *store.Tx, n event.Event) error
 }
 
 // identities knows which personas belong to a user.
 type identities interface {
 	// Identities returns who a user is, or ever was, by the personas that are linked to them.
-	Identities(ctx context.Context, q store.Querier, userID string) ([]value.Identity, error)
+	Identities(ctx context.Context, q store.Querier, userID string) ([]types.Identity, error)
 }
 
 // Service is the module. Make one with [New].
@@ -104,8 +104,8 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) 
 		}
 		table.Audit(ctx, tx, "customers.create", c.ID, nil, after)
 		tx.Respond(http.StatusCreated, c)
-		return s.notify.Notify(ctx, tx, notice.Notice{
-			Event: notice.CustomerCreated, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID,
+		return s.notify.Notify(ctx, tx, event.Event{
+			Kind: event.CustomerCreated, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID,
 			Recipients: []string{c.createdBy}, Args: map[string]any{"Name": c.name()},
 		})
 	})
@@ -126,7 +126,7 @@ func (c Customer) name() string {
 	return c.FirstName + " " + c.LastName
 }
 
-// Get gives one customer. It returns fault.CustomerNotFound and fault.NoAccess.
+// Get gives one customer. It returns apierr.CustomerNotFound and apierr.NoAccess.
 func (s *Service) Get(ctx context.Context, in OneInput) (Customer, error) {
 	return table.Get(ctx, s.db, in.ID, access.Read)
 }
@@ -137,10 +137,10 @@ func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Customer], 
 }
 
 // Update replaces the data that are given and keeps the others. A verified customer whose identity changes goes back to
-// review. It returns fault.SelfVerification for a reviewer who would become the customer whose case they have decided.
+// review. It returns apierr.SelfVerification for a reviewer who would become the customer whose case they have decided.
 func (s *Service) Update(ctx context.Context, in UpdateInput) (Customer, error) {
 	prepare := func(ctx context.Context, q store.Querier, before Customer) (step, error) {
-		after, err := in.apply(before, value.DateOf(s.db.Now().Std()))
+		after, err := in.apply(before, types.DateOf(s.db.Now().Std()))
 		if err != nil {
 			return step{}, err
 		}
@@ -150,8 +150,8 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Customer, error) 
 	return st.after, err
 }
 
-// Allow tells other modules whether the caller may do with a customer what is wanted. It returns fault.CustomerNotFound
-// and fault.NoAccess.
+// Allow tells other modules whether the caller may do with a customer what is wanted. It returns apierr.CustomerNotFound
+// and apierr.NoAccess.
 func (s *Service) Allow(ctx context.Context, q store.Querier, id string, wanted access.Permission) error {
 	_, err := table.Get(ctx, q, id, wanted)
 	return err

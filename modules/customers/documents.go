@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"kontor/modules/value"
-	"kontor/server/fault"
+	"kontor/modules/kit/types"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -21,7 +21,7 @@ type sealedDocument struct {
 	numberKey      string
 	country        string
 	countryKey     string
-	expiryDate     value.Date
+	expiryDate     types.Date
 }
 
 const (
@@ -34,7 +34,7 @@ const (
 func (s *Service) sealDocuments(customerID string, documents []submitted) ([]sealedDocument, error) {
 	sealed := make([]sealedDocument, 0, len(documents))
 	for _, d := range documents {
-		key := hex.EncodeToString(s.db.Keyed("kyc document number", []byte(string(d.kind)+"\x00"+value.Fold(d.number))))
+		key := hex.EncodeToString(s.db.Keyed("kyc document number", []byte(string(d.kind)+"\x00"+types.Fold(d.number))))
 		number, err := s.db.Seal(documentsTable, numberColumn, customerID+"/"+key, []byte(d.number))
 		if err != nil {
 			return nil, fmt.Errorf("seal document number: %w", err)
@@ -47,7 +47,7 @@ func (s *Service) sealDocuments(customerID string, documents []submitted) ([]sea
 
 // validity reads what kinds of documents a customer has and until when, without their numbers. Those that are being
 // handed in count, too, and take the place of the same ones from before.
-func validity(ctx context.Context, q store.Querier, customerID string, submitted []sealedDocument, today value.Date) ([]Document, error) {
+func validity(ctx context.Context, q store.Querier, customerID string, submitted []sealedDocument, today types.Date) ([]Document, error) {
 	rows, err := q.Query(ctx, selectValidity, customerID)
 	if err != nil {
 		return nil, fmt.Errorf("read documents: %w", err)
@@ -81,22 +81,22 @@ const maxStored = 200
 
 // newDocuments counts those of the documents that the customer does not have yet.
 func newDocuments(ctx context.Context, q store.Querier, customerID string, submitted []sealedDocument) (int64, error) {
-	have, err := validity(ctx, q, customerID, nil, value.Date{})
+	have, err := validity(ctx, q, customerID, nil, types.Date{})
 	if err != nil {
 		return 0, err
 	}
-	all, err := validity(ctx, q, customerID, submitted, value.Date{})
+	all, err := validity(ctx, q, customerID, submitted, types.Date{})
 	if err != nil {
 		return 0, err
 	}
 	if len(all) > maxStored && len(all) > len(have) {
-		return 0, fault.Invalid("documents", "invalid.max_items", fault.Args{"Max": maxStored})
+		return 0, apierr.Invalid("documents", "invalid.max_items", apierr.Args{"Max": maxStored})
 	}
 	return int64(len(all) - len(have)), nil
 }
 
 // documents reads the documents of a customer with their numbers.
-func (s *Service) documents(ctx context.Context, q store.Querier, customerID string, today value.Date) ([]Document, error) {
+func (s *Service) documents(ctx context.Context, q store.Querier, customerID string, today types.Date) ([]Document, error) {
 	rows, err := q.Query(ctx, selectDocuments, customerID)
 	if err != nil {
 		return nil, fmt.Errorf("read documents: %w", err)

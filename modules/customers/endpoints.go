@@ -4,9 +4,9 @@ import (
 	"net/http"
 
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
-	"kontor/server/limit"
+	"kontor/server/ratelimit"
 )
 
 // Endpoints are the rows of the module.
@@ -22,27 +22,27 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.List)},
 		{Name: "customers.get", Method: http.MethodGet, Path: "/v1/customers/{id}", Roles: all,
 			Access: access.On(access.Customers, access.Read), Summary: "Give one customer.",
-			Faults: []fault.Kind{fault.CustomerNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},
+			Faults: []apierr.Kind{apierr.CustomerNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},
 		{Name: "customers.update", Method: http.MethodPut, Path: "/v1/customers/{id}", Roles: all,
 			Access: access.On(access.Customers, access.Update), Summary: "Replace the given data of a customer.",
-			Faults: []fault.Kind{fault.CustomerNotFound, fault.SelfVerification, fault.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Update)},
+			Faults: []apierr.Kind{apierr.CustomerNotFound, apierr.SelfVerification, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Update)},
 		{Name: "customers.kyc", Method: http.MethodGet, Path: "/v1/customers/{id}/kyc", Roles: all,
 			Access: access.On(access.Customers, access.Read), Summary: "Tell how far the verification of a customer has come.",
-			Faults: []fault.Kind{fault.CustomerNotFound}, Handle: endpoint.JSON(http.StatusOK, s.GetKYC)},
+			Faults: []apierr.Kind{apierr.CustomerNotFound}, Handle: endpoint.JSON(http.StatusOK, s.GetKYC)},
 		{Name: "customers.kyc_submit", Method: http.MethodPut, Path: "/v1/customers/{id}/kyc", Roles: all,
 			Access: access.On(access.Customers, access.Update), Summary: "Add documents to a customer; a reviewer may verify him with it.",
-			Faults: []fault.Kind{fault.CustomerNotFound, fault.InvalidKYCTransition, fault.SelfVerification, fault.PreconditionFailed},
+			Faults: []apierr.Kind{apierr.CustomerNotFound, apierr.InvalidKYCTransition, apierr.SelfVerification, apierr.PreconditionFailed},
 			Handle: endpoint.JSON(http.StatusOK, s.SubmitKYC)},
 		{Name: "customers.kyc_decide", Method: http.MethodPatch, Path: "/v1/customers/{id}/kyc/status", Roles: staff,
 			Access: access.On(access.Customers, access.Update), Summary: "Decide about the verification of a customer.",
-			Faults: []fault.Kind{fault.CustomerNotFound, fault.InvalidKYCTransition, fault.SelfVerification, fault.PreconditionFailed},
+			Faults: []apierr.Kind{apierr.CustomerNotFound, apierr.InvalidKYCTransition, apierr.SelfVerification, apierr.PreconditionFailed},
 			Handle: endpoint.JSON(http.StatusOK, s.Decide)},
 	}
 	for i := range rows {
 		if m := rows[i].Method; m == http.MethodPost || m == http.MethodPut { // these can add to what the owner stores
-			rows[i].Faults = append(rows[i].Faults, fault.QuotaExceeded)
+			rows[i].Faults = append(rows[i].Faults, apierr.QuotaExceeded)
 		}
-		rows[i].Tag, rows[i].Limit = "Customers", limit.Private
+		rows[i].Tag, rows[i].Limit = "Customers", ratelimit.Private
 	}
 	return rows
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"kontor/modules/notice"
-	"kontor/modules/value"
+	"kontor/modules/kit/event"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/store"
 )
@@ -16,12 +16,12 @@ const expiryBatch = 100
 // RunExpiry is the daily job: it expires verified customers whose last valid identity document has expired, and tells
 // the creators of customers once for each document that expires soon. It may run at any time and again.
 func (s *Service) RunExpiry(ctx context.Context) error {
-	today := value.DateOf(s.db.Now().Std())
+	today := types.DateOf(s.db.Now().Std())
 	ahead := map[string]step{} // of the customers of a batch: digests are made before its transaction
 	prepare := func(ids []string) error {
 		clear(ahead)
 		for _, id := range ids {
-			before, err := table.Any(ctx, s.db, id)
+			before, err := table.GetUnchecked(ctx, s.db, id)
 			if err != nil {
 				return err
 			}
@@ -30,7 +30,7 @@ func (s *Service) RunExpiry(ctx context.Context) error {
 		return nil
 	}
 	expire := func(ctx context.Context, tx *store.Tx, id string) error {
-		before, err := table.Any(ctx, tx, id)
+		before, err := table.GetUnchecked(ctx, tx, id)
 		if err != nil {
 			return err
 		}
@@ -51,12 +51,12 @@ func (s *Service) RunExpiry(ctx context.Context) error {
 
 // inBatches runs a change over the rows that a statement finds until it finds none. prepare, unless it is nil, sees each
 // batch before its transaction.
-func (s *Service) inBatches(ctx context.Context, day value.Date, statement string, prepare func(ids []string) error,
+func (s *Service) inBatches(ctx context.Context, day types.Date, statement string, prepare func(ids []string) error,
 	change func(ctx context.Context, tx *store.Tx, id string) error,
 ) error {
 	for ctx.Err() == nil {
 		if prepare != nil {
-			ids, err := selectIDs(ctx, s.db, statement, day.String(), value.DateOf(s.db.Now().Std()).String(), expiryBatch)
+			ids, err := selectIDs(ctx, s.db, statement, day.String(), types.DateOf(s.db.Now().Std()).String(), expiryBatch)
 			if err != nil {
 				return err
 			}
@@ -66,7 +66,7 @@ func (s *Service) inBatches(ctx context.Context, day value.Date, statement strin
 		}
 		found := 0
 		err := s.db.InTx(ctx, func(tx *store.Tx) error {
-			ids, err := selectIDs(ctx, tx, statement, day.String(), value.DateOf(tx.Now().Std()).String(), expiryBatch)
+			ids, err := selectIDs(ctx, tx, statement, day.String(), types.DateOf(tx.Now().Std()).String(), expiryBatch)
 			if err != nil {
 				return err
 			}
@@ -97,12 +97,12 @@ func (s *Service) warn(ctx context.Context, tx *store.Tx, documentID string) err
 	if err != nil {
 		return err
 	}
-	c, err := table.Any(ctx, tx, customerID)
+	c, err := table.GetUnchecked(ctx, tx, customerID)
 	if err != nil {
 		return err
 	}
-	return s.notify.Notify(ctx, tx, notice.Notice{
-		Event: notice.KYCDocumentExpiring, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID, Recipients: []string{c.createdBy},
+	return s.notify.Notify(ctx, tx, event.Event{
+		Kind: event.KYCDocumentExpiring, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID, Recipients: []string{c.createdBy},
 		Args: map[string]any{"Name": c.name(), "Document": documentType, "Date": expiry},
 	})
 }

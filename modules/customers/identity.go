@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"kontor/modules/value"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -38,7 +38,7 @@ func identityChanges(before, after Customer) []FieldChange {
 	return changes
 }
 
-func spelling(text string) string { return strings.Join(strings.Fields(value.Fold(text)), " ") }
+func spelling(text string) string { return strings.Join(strings.Fields(types.Fold(text)), " ") }
 
 const (
 	updateAction = "customers.update"
@@ -88,8 +88,8 @@ func (s *Service) refuseTakeover(ctx context.Context, q store.Querier, after Cus
 // identityHash is an identity as keyed hashes: names by [value.PersonKey], and the day of birth, empty where unknown.
 type identityHash struct{ name, birth string }
 
-func (s *Service) hash(i value.Identity) identityHash {
-	h := identityHash{name: s.keyed("customer name", value.PersonKey(i.FirstName, i.LastName))}
+func (s *Service) hash(i types.Identity) identityHash {
+	h := identityHash{name: s.keyed("customer name", types.PersonKey(i.FirstName, i.LastName))}
 	if i.DateOfBirth != "" {
 		h.birth = s.keyed("customer birth", i.DateOfBirth)
 	}
@@ -101,7 +101,7 @@ func (s *Service) keyed(purpose, text string) string {
 }
 
 func (s *Service) hashOf(c Customer) identityHash {
-	return s.hash(value.Identity{FirstName: c.FirstName, LastName: c.LastName, DateOfBirth: c.DateOfBirth.String()})
+	return s.hash(types.Identity{FirstName: c.FirstName, LastName: c.LastName, DateOfBirth: c.DateOfBirth.String()})
 }
 
 // fits reports whether two identities may be one person: the same names and, where both are known, the same birth.
@@ -118,7 +118,7 @@ func (s *Service) refuseSelf(ctx context.Context, q store.Querier, c Customer) e
 		return err
 	}
 	if same {
-		return fault.SelfVerification
+		return apierr.SelfVerification
 	}
 	mine, err := s.identities.Identities(ctx, q, reviewer)
 	if err != nil || len(mine) == 0 {
@@ -131,7 +131,7 @@ func (s *Service) refuseSelf(ctx context.Context, q store.Querier, c Customer) e
 	customer = append(customer, s.hashOf(c))
 	for _, identity := range mine {
 		if slices.ContainsFunc(customer, s.hash(identity).fits) {
-			return fault.SelfVerification
+			return apierr.SelfVerification
 		}
 	}
 	return nil

@@ -7,11 +7,11 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"kontor/modules/input"
-	"kontor/modules/list"
-	"kontor/modules/value"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/types"
+	"kontor/modules/kit/validate"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -52,49 +52,49 @@ type CreateInput struct {
 }
 
 // Validate checks all data and makes the customer of them. The day by which dates are judged is that of the request.
-func (in *CreateInput) Validate(ctx context.Context, v *fault.Fields) {
-	in.customer = in.check(v, value.DateOf(endpoint.Of(ctx).Now.UTC()))
+func (in *CreateInput) Validate(ctx context.Context, v *apierr.Fields) {
+	in.customer = in.check(v, types.DateOf(endpoint.Of(ctx).Now.UTC()))
 }
 
-func (in *CreateInput) check(v *fault.Fields, today value.Date) Customer {
+func (in *CreateInput) check(v *apierr.Fields, today types.Date) Customer {
 	if in.Type == "" {
 		in.Type = Individual
 	}
 	c := Customer{
-		Type:     input.OneOf(v, "type", in.Type, Individual, Business),
-		LastName: input.Required(v, "last_name", in.LastName, maxName),
-		Metadata: jsontext.Value(input.Metadata(v, "metadata", in.Metadata)),
+		Type:     validate.OneOf(v, "type", in.Type, Individual, Business),
+		LastName: validate.Required(v, "last_name", in.LastName, maxName),
+		Metadata: jsontext.Value(validate.Metadata(v, "metadata", in.Metadata)),
 	}
 	if in.Type == Business {
-		c.FirstName = input.Line(v, "first_name", in.FirstName, maxName)
+		c.FirstName = validate.Line(v, "first_name", in.FirstName, maxName)
 	} else {
-		c.FirstName = input.Required(v, "first_name", in.FirstName, maxName)
+		c.FirstName = validate.Required(v, "first_name", in.FirstName, maxName)
 	}
 	if in.Email == "" {
 		v.Add("email", "invalid.required")
 	}
-	c.Email = input.Parsed(v, "email", in.Email, value.ParseEmail).String()
-	c.Phone = optional(input.Parsed(v, "phone", in.Phone, value.ParsePhone).String())
-	c.DateOfBirth = input.Parsed(v, "date_of_birth", in.DateOfBirth, value.ParseDate)
+	c.Email = validate.Parsed(v, "email", in.Email, types.ParseEmail).String()
+	c.Phone = optional(validate.Parsed(v, "phone", in.Phone, types.ParsePhone).String())
+	c.DateOfBirth = validate.Parsed(v, "date_of_birth", in.DateOfBirth, types.ParseDate)
 	if c.DateOfBirth.After(today) {
 		v.Add("date_of_birth", "invalid.date_future")
 	}
-	c.Nationality = optional(input.Parsed(v, "nationality", in.Nationality, value.ParseCountry).String())
+	c.Nationality = optional(validate.Parsed(v, "nationality", in.Nationality, types.ParseCountry).String())
 	c.Address = checkAddress(v, in.Address)
 	return c
 }
 
-func checkAddress(v *fault.Fields, a *Address) *Address {
+func checkAddress(v *apierr.Fields, a *Address) *Address {
 	if a == nil {
 		return nil
 	}
 	checked := Address{
-		Street:     input.Line(v, "address.street", a.Street, maxStreet),
-		City:       input.Line(v, "address.city", a.City, maxCity),
-		PostalCode: input.Line(v, "address.postal_code", a.PostalCode, maxPostalCode),
+		Street:     validate.Line(v, "address.street", a.Street, maxStreet),
+		City:       validate.Line(v, "address.city", a.City, maxCity),
+		PostalCode: validate.Line(v, "address.postal_code", a.PostalCode, maxPostalCode),
 		Country:    a.Country,
 	}
-	input.Parsed(v, "address.country", a.Country, value.CountryOf)
+	validate.Parsed(v, "address.country", a.Country, types.CountryOf)
 	return &checked
 }
 
@@ -115,7 +115,7 @@ func (c Customer) language() string {
 	if json.Unmarshal(c.Metadata, &metadata) != nil || json.Unmarshal(metadata.Language, &text) != nil {
 		return ""
 	}
-	parsed, err := value.ParseLanguage(text)
+	parsed, err := types.ParseLanguage(text)
 	if err != nil {
 		return ""
 	}
@@ -138,7 +138,7 @@ type UpdateInput struct {
 }
 
 // apply gives the customer with the changes. The rules are those of a new customer, because they hang together.
-func (in UpdateInput) apply(before Customer, today value.Date) (Customer, error) {
+func (in UpdateInput) apply(before Customer, today types.Date) (Customer, error) {
 	merged := CreateInput{
 		Type:        in.Type.Or(before.Type),
 		FirstName:   in.FirstName.Or(before.FirstName),
@@ -150,7 +150,7 @@ func (in UpdateInput) apply(before Customer, today value.Date) (Customer, error)
 		Address:     in.Address.Or(before.Address),
 		Metadata:    in.Metadata.Or(before.Metadata),
 	}
-	var problems fault.Fields
+	var problems apierr.Fields
 	c := merged.check(&problems, today)
 	c.ID, c.KYCStatus, c.VerificationLevel, c.CreatedAt = before.ID, before.KYCStatus, before.VerificationLevel, before.CreatedAt
 	c.createdBy, c.verifiedAt = before.createdBy, before.verifiedAt
@@ -176,7 +176,7 @@ type DocumentInput struct {
 type submitted struct {
 	kind       DocumentType
 	number     string
-	expiryDate value.Date
+	expiryDate types.Date
 	country    string
 	countryKey string
 }
@@ -192,7 +192,7 @@ type SubmitInput struct {
 }
 
 // Validate checks the documents. Whether they have expired is checked in the transaction, by the store's clock.
-func (in *SubmitInput) Validate(v *fault.Fields) {
+func (in *SubmitInput) Validate(v *apierr.Fields) {
 	if in.VerifiedAt != nil && *in.VerifiedAt != "" {
 		at, err := store.ParseTime(*in.VerifiedAt)
 		if err != nil {
@@ -204,7 +204,7 @@ func (in *SubmitInput) Validate(v *fault.Fields) {
 		v.Add("documents", "invalid.required")
 	}
 	if len(in.Documents) > maxDocuments {
-		v.Add("documents", "invalid.max_items", fault.Args{"Max": maxDocuments})
+		v.Add("documents", "invalid.max_items", apierr.Args{"Max": maxDocuments})
 		return
 	}
 	for i, d := range in.Documents {
@@ -212,13 +212,13 @@ func (in *SubmitInput) Validate(v *fault.Fields) {
 	}
 }
 
-func (d DocumentInput) check(v *fault.Fields, at string) submitted {
+func (d DocumentInput) check(v *apierr.Fields, at string) submitted {
 	checked := submitted{
-		kind:       DocumentType(input.OneOf(v, at+"type", d.Type, documentTypes...)),
-		number:     input.Required(v, at+"number", d.Number, maxNumber),
-		expiryDate: input.Parsed(v, at+"expiry_date", d.ExpiryDate, value.ParseDate),
+		kind:       DocumentType(validate.OneOf(v, at+"type", d.Type, documentTypes...)),
+		number:     validate.Required(v, at+"number", d.Number, maxNumber),
+		expiryDate: validate.Parsed(v, at+"expiry_date", d.ExpiryDate, types.ParseDate),
 		country:    d.Country,
-		countryKey: input.Parsed(v, at+"country", d.Country, value.CountryOf).String(),
+		countryKey: validate.Parsed(v, at+"country", d.Country, types.CountryOf).String(),
 	}
 	if checked.kind.identifies() && d.ExpiryDate == "" {
 		v.Add(at+"expiry_date", "invalid.required")
@@ -227,8 +227,8 @@ func (d DocumentInput) check(v *fault.Fields, at string) submitted {
 }
 
 // checkDates refuses expired documents and a verification in the future.
-func (in SubmitInput) checkDates(today value.Date, now store.Time) error {
-	var problems fault.Fields
+func (in SubmitInput) checkDates(today types.Date, now store.Time) error {
+	var problems apierr.Fields
 	for i, d := range in.documents {
 		if !d.expiryDate.IsZero() && d.expiryDate.Before(today) {
 			problems.Add("documents."+strconv.Itoa(i)+".expiry_date", "customers.document_expired")
@@ -249,15 +249,15 @@ type DecideInput struct {
 }
 
 // Validate checks that the decision says something that exists.
-func (in *DecideInput) Validate(v *fault.Fields) {
+func (in *DecideInput) Validate(v *apierr.Fields) {
 	if in.KYCStatus == "" && in.VerificationLevel == "" {
 		v.Add("kyc_status", "invalid.required")
 	}
 	if in.KYCStatus != "" {
-		input.OneOf(v, "kyc_status", string(in.KYCStatus), in.KYCStatus.Values()...)
+		validate.OneOf(v, "kyc_status", string(in.KYCStatus), in.KYCStatus.Values()...)
 	}
 	if in.VerificationLevel != "" {
-		input.OneOf(v, "verification_level", string(in.VerificationLevel), in.VerificationLevel.Values()...)
+		validate.OneOf(v, "verification_level", string(in.VerificationLevel), in.VerificationLevel.Values()...)
 	}
-	in.Reason = input.Text(v, "reason", in.Reason, maxReason)
+	in.Reason = validate.Text(v, "reason", in.Reason, maxReason)
 }

@@ -3,7 +3,7 @@ package customers
 import (
 	"slices"
 
-	"kontor/modules/value"
+	"kontor/modules/kit/types"
 	"kontor/store"
 )
 
@@ -110,14 +110,14 @@ type Document struct {
 	ID         string       `json:"id"`
 	Type       DocumentType `json:"type"`
 	Number     string       `json:"number" doc:"Masked for a caller who may not update the customer."` // masked for a caller who may not update the customer
-	ExpiryDate value.Date   `json:"expiry_date"`
+	ExpiryDate types.Date   `json:"expiry_date"`
 	Country    string       `json:"country"`
 	Expired    bool         `json:"expired"`
 	CreatedAt  store.Time   `json:"created_at"`
 }
 
 // validOn reports whether the document has not expired: its last day counts.
-func (d Document) validOn(today value.Date) bool {
+func (d Document) validOn(today types.Date) bool {
 	return d.ExpiryDate.IsZero() || !d.ExpiryDate.Before(today)
 }
 
@@ -141,7 +141,7 @@ const expiringSoonDays = 30
 
 // requirements looks at the documents on a day. For a verified customer what a better document does not replace is
 // past due once it has expired.
-func requirements(c Customer, documents []Document, today value.Date) Requirements {
+func requirements(c Customer, documents []Document, today types.Date) Requirements {
 	r := Requirements{CurrentlyDue: []string{}, PastDue: []string{}, ExpiringSoon: []string{}}
 	reached := reachable(documents, today)
 	switch {
@@ -167,7 +167,7 @@ func requirements(c Customer, documents []Document, today value.Date) Requiremen
 }
 
 // replaced reports whether another document of the same use is valid on the day.
-func replaced(d Document, documents []Document, day value.Date) bool {
+func replaced(d Document, documents []Document, day types.Date) bool {
 	return slices.ContainsFunc(documents, func(other Document) bool {
 		sameUse := other.Type == d.Type || other.Type.identifies() && d.Type.identifies()
 		return other.ID != d.ID && sameUse && other.validOn(day)
@@ -175,7 +175,7 @@ func replaced(d Document, documents []Document, day value.Date) bool {
 }
 
 // reachable is the best level that the documents carry on a day without a reviewer's own decision.
-func reachable(documents []Document, today value.Date) Level {
+func reachable(documents []Document, today types.Date) Level {
 	identified := slices.ContainsFunc(documents, func(d Document) bool { return d.Type.identifies() && d.validOn(today) })
 	switch {
 	case !identified:
@@ -187,7 +187,7 @@ func reachable(documents []Document, today value.Date) Level {
 	}
 }
 
-func hasAddressProof(documents []Document, today value.Date) bool {
+func hasAddressProof(documents []Document, today types.Date) bool {
 	return slices.ContainsFunc(documents, func(d Document) bool { return d.Type == ProofOfAddress && d.validOn(today) })
 }
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"kontor/modules/value"
+	"kontor/modules/kit/types"
 	"kontor/store"
 )
 
@@ -173,7 +173,7 @@ func selectChanges(ctx context.Context, q store.Querier, customerID string) ([]C
 
 func ownsEmail(ctx context.Context, q store.Querier, userID, email string) (bool, error) {
 	var one int
-	err := q.QueryRow(ctx, ownsEmailStatement, userID, value.Email(email).LookAlikeKey()).Scan(&one)
+	err := q.QueryRow(ctx, ownsEmailStatement, userID, types.Email(email).LookAlikeKey()).Scan(&one)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}

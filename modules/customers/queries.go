@@ -4,11 +4,11 @@ import (
 	"context"
 	"strings"
 
-	"kontor/modules/list"
-	"kontor/modules/records"
-	"kontor/modules/value"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -34,7 +34,7 @@ const updateStatement = `
 
 var table = &records.Table[Customer]{
 	Type: access.Customers, From: "customers", Columns: columns, Scan: scanCustomer,
-	Relations: []records.Relation{records.Created}, Missing: fault.CustomerNotFound,
+	Relations: []records.Relation{records.Created}, Missing: apierr.CustomerNotFound,
 }
 
 var customerList = list.New(list.Source[Customer]{
@@ -78,8 +78,8 @@ func scanCustomer(row records.Row) (Customer, error) {
 type derived struct{ firstName, lastName, email, city, language string }
 
 func (c Customer) derive() derived {
-	return derived{firstName: value.Fold(c.FirstName), lastName: value.Fold(c.LastName), email: value.Email(c.Email).Key(),
-		city: value.Fold(c.address().City), language: c.language()}
+	return derived{firstName: types.Fold(c.FirstName), lastName: types.Fold(c.LastName), email: types.Email(c.Email).Key(),
+		city: types.Fold(c.address().City), language: c.language()}
 }
 
 func insertCustomer(ctx context.Context, tx *store.Tx, c Customer, d derived) error {
@@ -106,7 +106,7 @@ func (c Customer) address() Address {
 }
 
 // dateColumn is a date as text, or NULL for none.
-func dateColumn(d value.Date) *string {
+func dateColumn(d types.Date) *string {
 	if d.IsZero() {
 		return nil
 	}

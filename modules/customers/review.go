@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 
-	"kontor/modules/records"
-	"kontor/modules/value"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -54,13 +54,13 @@ func (s *Service) GetKYC(ctx context.Context, in OneInput) (KYC, error) {
 		return KYC{}, err
 	}
 	_, err = table.Get(ctx, s.db, in.ID, access.Update)
-	masked := errors.Is(err, fault.NoAccess)
+	masked := errors.Is(err, apierr.NoAccess)
 	if err != nil && !masked {
 		return KYC{}, err
 	}
 	k := KYC{CustomerID: c.ID, KYCStatus: c.KYCStatus, VerificationLevel: c.VerificationLevel, VerifiedAt: c.verifiedAt,
 		Transitions: whoMay(c.KYCStatus), version: c.version}
-	today := value.DateOf(s.db.Now().Std())
+	today := types.DateOf(s.db.Now().Std())
 	if k.Documents, err = s.documents(ctx, s.db, c.ID, today); err != nil {
 		return KYC{}, err
 	}
@@ -102,8 +102,8 @@ func (s *Service) history(ctx context.Context, customerID string) ([]Change, err
 }
 
 // SubmitKYC adds documents to a customer. It moves the customer to pending where that is the way on and, with verified_at
-// from a caller who may review, to verified: that is a decision like any other. It returns fault.InvalidKYCTransition when
-// the documents do not support that and fault.SelfVerification for a reviewer who is the customer.
+// from a caller who may review, to verified: that is a decision like any other. It returns apierr.InvalidKYCTransition when
+// the documents do not support that and apierr.SelfVerification for a reviewer who is the customer.
 func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (Customer, error) {
 	sealed, err := s.sealDocuments(in.ID, in.documents)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (Customer, erro
 	}
 	prepare := func(ctx context.Context, q store.Querier, before Customer) (step, error) {
 		now := s.db.Now()
-		if err := in.checkDates(value.DateOf(now.Std()), now); err != nil {
+		if err := in.checkDates(types.DateOf(now.Std()), now); err != nil {
 			return step{}, err
 		}
 		c := before
@@ -139,14 +139,14 @@ func (s *Service) verify(ctx context.Context, q store.Querier, c *Customer, subm
 	if err := s.refuseSelf(ctx, q, *c); err != nil {
 		return err
 	}
-	today := value.DateOf(s.db.Now().Std())
+	today := types.DateOf(s.db.Now().Std())
 	documents, err := validity(ctx, q, c.ID, submitted, today)
 	if err != nil {
 		return err
 	}
 	level := reachable(documents, today)
 	if level == LevelNone {
-		return fault.InvalidKYCTransition.Detail("allowed", next(c.KYCStatus)).
+		return apierr.InvalidKYCTransition.Detail("allowed", next(c.KYCStatus)).
 			Detail("requirements", requirements(*c, documents, today))
 	}
 	if c.VerificationLevel == LevelEnhanced {
@@ -159,13 +159,13 @@ func (s *Service) verify(ctx context.Context, q store.Querier, c *Customer, subm
 // next lists the states that a reviewer may choose, never nil.
 func next(status Status) []Status { return append([]Status{}, transitions[status]...) }
 
-// Decide changes the state or the level of a customer by decision of a reviewer. It returns fault.NoAccess for anybody
-// else, fault.SelfVerification for a reviewer who is the customer, and fault.InvalidKYCTransition with the states that
+// Decide changes the state or the level of a customer by decision of a reviewer. It returns apierr.NoAccess for anybody
+// else, apierr.SelfVerification for a reviewer who is the customer, and apierr.InvalidKYCTransition with the states that
 // may follow.
 func (s *Service) Decide(ctx context.Context, in DecideInput) (Customer, error) {
 	prepare := func(ctx context.Context, q store.Querier, before Customer) (step, error) {
 		if !mayReview(access.From(ctx)) {
-			return step{}, fault.NoAccess
+			return step{}, apierr.NoAccess
 		}
 		if err := s.refuseSelf(ctx, q, before); err != nil {
 			return step{}, err
@@ -185,13 +185,13 @@ func (s *Service) Decide(ctx context.Context, in DecideInput) (Customer, error) 
 func (s *Service) decided(ctx context.Context, q store.Querier, c Customer, in DecideInput) (Customer, error) {
 	if in.KYCStatus != "" {
 		if !c.KYCStatus.allows(in.KYCStatus) {
-			return c, fault.InvalidKYCTransition.Detail("allowed", next(c.KYCStatus))
+			return c, apierr.InvalidKYCTransition.Detail("allowed", next(c.KYCStatus))
 		}
 		c.KYCStatus, c.VerificationLevel = in.KYCStatus, LevelNone
 	}
 	if c.KYCStatus != Verified {
 		if in.VerificationLevel != "" && in.VerificationLevel != LevelNone {
-			return c, fault.InvalidKYCTransition.Detail("allowed", next(c.KYCStatus))
+			return c, apierr.InvalidKYCTransition.Detail("allowed", next(c.KYCStatus))
 		}
 		return c, nil
 	}
@@ -201,13 +201,13 @@ func (s *Service) decided(ctx context.Context, q store.Querier, c Customer, in D
 	}
 	switch {
 	case in.VerificationLevel == LevelNone:
-		return c, fault.Invalid("verification_level", "invalid.one_of",
-			fault.Args{"Values": string(LevelBasic + ", " + LevelStandard + ", " + LevelEnhanced)})
+		return c, apierr.Invalid("verification_level", "invalid.one_of",
+			apierr.Args{"Values": string(LevelBasic + ", " + LevelStandard + ", " + LevelEnhanced)})
 	case in.VerificationLevel != "":
 		c.VerificationLevel = in.VerificationLevel
 		return c, nil
 	}
-	today := value.DateOf(now.Std())
+	today := types.DateOf(now.Std())
 	documents, err := validity(ctx, q, c.ID, nil, today)
 	if err != nil {
 		return c, err

@@ -6,8 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"kontor/modules/notice"
-	"kontor/modules/records"
+	"kontor/modules/kit/event"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
 	"kontor/store"
 )
@@ -125,8 +125,8 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, st step) error {
 	if c.KYCStatus == st.before.KYCStatus {
 		return nil
 	}
-	return s.notify.Notify(ctx, tx, notice.Notice{
-		Event: notice.CustomerStatusChanged, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID, Recipients: []string{c.createdBy},
+	return s.notify.Notify(ctx, tx, event.Event{
+		Kind: event.CustomerStatusChanged, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID, Recipients: []string{c.createdBy},
 		Args: map[string]any{"Name": c.name(), "From": string(st.before.KYCStatus), "To": string(c.KYCStatus)},
 	})
 }

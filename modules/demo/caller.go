@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/valyala/fasthttp/fasthttputil"
 
-	"kontor/modules"
+	"kontor/modules/app"
 	"kontor/store"
 )
 
@@ -28,7 +28,7 @@ type caller struct {
 	ended    chan struct{}
 }
 
-func newCaller(m *modules.Modules) (*caller, error) {
+func newCaller(m *app.Modules) (*caller, error) {
 	server, err := m.Server()
 	if err != nil {
 		return nil, err

@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kontor/modules"
-	"kontor/modules/users"
+	"kontor/modules/app"
+	"kontor/modules/directory"
 	"kontor/server/access"
 )
 
@@ -31,7 +31,7 @@ const days = 360
 
 // bank is the demo while it is made.
 type bank struct {
-	*modules.Modules
+	*app.Modules
 	ctx    context.Context
 	clock  *Clock
 	random *rand.Rand
@@ -67,7 +67,7 @@ const (
 
 // Load fills the bank, whose database must be fresh and work by the clock. key is an API key of it; the mark names its
 // administrator and the password of all its users.
-func Load(ctx context.Context, m *modules.Modules, clock *Clock, key string, mark *Mark) error {
+func Load(ctx context.Context, m *app.Modules, clock *Clock, key string, mark *Mark) error {
 	settings, log := m.Settings, m.Log
 	m.Settings.RateLimits.Enabled, m.Log = false, slog.New(slog.DiscardHandler)
 	api, err := newCaller(m)
@@ -151,7 +151,7 @@ func (b *bank) openDoors(key string, mark *Mark) error {
 		{"tom.wright@kontor.localhost", "Tom Wright", "en", access.Advisor},
 		{"customer@kontor.localhost", "Nina Keller", "de", access.Customer},
 	} {
-		made, err := b.Users.Create(b.ctx, users.NewUser{Value: s.email, Password: mark.PasswordOf(roleNames[s.role]), Roles: []string{s.role}, Language: s.language})
+		made, err := b.Users.Create(b.ctx, directory.NewUser{Value: s.email, Password: mark.PasswordOf(roleNames[s.role]), Roles: []string{s.role}, Language: s.language})
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,7 @@ import (
 	"crypto/rand"
 	"net/http"
 
-	"kontor/modules/users"
+	"kontor/modules/directory"
 )
 
 // keepHouse is what the administrator does when the bank opens: a role of the bank's own, keys for its applications, and
@@ -53,6 +53,6 @@ func (b *bank) addAuditor() error {
 		}
 	}
 	// Nobody is told this user's password: the four of the demo are enough to come in.
-	_, err := b.Users.Create(b.ctx, users.NewUser{Value: "audit@kontor.localhost", Password: rand.Text(), Roles: []string{"Auditor"}, Language: "de"})
+	_, err := b.Users.Create(b.ctx, directory.NewUser{Value: "audit@kontor.localhost", Password: rand.Text(), Roles: []string{"Auditor"}, Language: "de"})
 	return err
 }

@@ -4,9 +4,9 @@ import (
 	"net/http"
 
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
-	"kontor/server/limit"
+	"kontor/server/ratelimit"
 )
 
 // bodyRoom is what a request may need beside the base64 of the file.
@@ -18,9 +18,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	return []endpoint.Endpoint{
 		// Nothing is stored, so there is no record to hold a right on: the grant on the endpoint decides.
 		{Name: "invoices.read_qr_code", Method: http.MethodPost, Path: "/v1/invoices/qrcode", Roles: []string{access.Advisor},
-			Access: access.SignedIn, Limit: limit.Private, Tag: "Invoices", MaxBody: encoded + encoded/16 + bodyRoom, OwnTime: true,
+			Access: access.SignedIn, Limit: ratelimit.Private, Tag: "Invoices", MaxBody: encoded + encoded/16 + bodyRoom, OwnTime: true,
 			Summary: "Read the payment from the Swiss QR-bill in an invoice.",
-			Faults:  []fault.Kind{fault.InvoiceInvalid, fault.Unavailable, fault.PayloadTooLarge},
+			Faults:  []apierr.Kind{apierr.InvoiceInvalid, apierr.Unavailable, apierr.PayloadTooLarge},
 			Handle:  endpoint.JSON(http.StatusOK, s.Read)},
 	}
 }

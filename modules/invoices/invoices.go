@@ -10,8 +10,8 @@ import (
 
 	"kontor/modules/invoices/qrbill"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 )
 
 // Service reads QR-bills.
@@ -27,8 +27,8 @@ func New(reader *qrbill.Reader, texts endpoint.Texts) *Service { return &Service
 const retryBusy = 2 * time.Second
 
 // Read answers with the payment of the invoice in the request. It returns
-// fault.InvoiceInvalid with details.reason for a file without one, and
-// fault.Unavailable while too many files are being read.
+// apierr.InvoiceInvalid with details.reason for a file without one, and
+// apierr.Unavailable while too many files are being read.
 func (s *Service) Read(ctx context.Context, in ReadInput) (ReadResult, error) {
 	lang := endpoint.Language(ctx)
 	if in.Options.wrong {
@@ -58,7 +58,7 @@ const (
 // fault makes the error of the API from one of the reader.
 func (s *Service) fault(lang string, err error) error {
 	if errors.Is(err, qrbill.ErrBusy) {
-		return &fault.Error{Kind: fault.Unavailable, Cause: err, Retry: retryBusy}
+		return &apierr.Error{Kind: apierr.Unavailable, Cause: err, Retry: retryBusy}
 	}
 	problem, ok := errors.AsType[*qrbill.Error](err)
 	if !ok {
@@ -78,8 +78,8 @@ func (s *Service) fault(lang string, err error) error {
 }
 
 // refusal is invalid_input with a reason, and the sentence that explains it.
-func (s *Service) refusal(lang string, reason qrbill.Reason, format string) *fault.Error {
-	e := fault.InvoiceInvalid.With(fault.Args{"Explanation": s.explain(lang, reason, format)}).Detail("reason", string(reason))
+func (s *Service) refusal(lang string, reason qrbill.Reason, format string) *apierr.Error {
+	e := apierr.InvoiceInvalid.With(apierr.Args{"Explanation": s.explain(lang, reason, format)}).Detail("reason", string(reason))
 	if format != "" {
 		e = e.Detail("format", format)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"kontor/modules/notice"
+	"kontor/modules/kit/event"
 	"kontor/server/access"
 	"kontor/server/servertest"
 	"kontor/store"
@@ -16,7 +16,7 @@ import (
 const path = "/v1/notifications"
 
 // told makes a notice through the module and gives the ids of the copies in the order of the recipients.
-func told(t testing.TB, s *servertest.Server, n notice.Notice) []string {
+func told(t testing.TB, s *servertest.Server, n event.Event) []string {
 	t.Helper()
 	notify(t, s.DB, s.Notifications, n)
 	ids := make([]string, len(n.Recipients))
@@ -136,7 +136,7 @@ func TestRoutes_WordEachRowInTheirOwnWay(t *testing.T) {
 		}
 	}
 	written := customerNotice(anna.UserID)
-	written.Event, written.Content = "written", "Grüezi"
+	written.Kind, written.Content = "written", "Grüezi"
 	id = told(t, s, written)[0]
 	if one := german.Do("GET", path+"/"+id, nil).JSON(t); one["content"] != "Grüezi" {
 		t.Errorf("read one: got content %v, want what somebody wrote", one["content"])

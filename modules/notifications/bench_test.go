@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"kontor/modules/notice"
+	"kontor/modules/kit/event"
 	"kontor/server/access"
 	"kontor/server/servertest"
 	"kontor/store"
@@ -29,7 +29,7 @@ func BenchmarkStreams(b *testing.B) {
 	used := servertest.ProcessorTime(b)
 	for b.Loop() {
 		n := customerNotice(c.users...)
-		n.Event, n.Content = "measured", fmt.Sprintf("sent %d", time.Now().UnixNano())
+		n.Kind, n.Content = "measured", fmt.Sprintf("sent %d", time.Now().UnixNano())
 		notify(b, c.DB, c.Notifications, n)
 		if !c.out.Scan() {
 			b.Fatal("the clients are gone")
@@ -110,7 +110,7 @@ func fill(tb testing.TB, db *store.DB, user string, n int) {
 		INSERT INTO notifications (id, notice_id, user_id, customer_id, event, title_key, content_key, rec_type, rec_id, metadata, system, created_at)
 		VALUES ($1, $2, $3, $4, 'customer_created', 't', 'c', 'customers', $5, '{"Name":"Vreni Muster"}', FALSE, $6)`
 	s := service(tb, db)
-	notify(tb, db, s, notice.Notice{Event: "filled", Recipients: []string{user}})
+	notify(tb, db, s, event.Event{Kind: "filled", Recipients: []string{user}})
 	var source string
 	ctx := context.Background()
 	if err := db.QueryRow(ctx, `SELECT MAX(id) FROM notices`).Scan(&source); err != nil {

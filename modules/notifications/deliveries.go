@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"kontor/modules/list"
-	"kontor/modules/records"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -23,32 +23,32 @@ type DeliveryInput struct {
 	ID string `path:"id"`
 }
 
-// ListDeliveries lists the outbox for callers who may read all of it. It returns fault.NoAccess.
+// ListDeliveries lists the outbox for callers who may read all of it. It returns apierr.NoAccess.
 func (s *Service) ListDeliveries(ctx context.Context, in DeliveriesInput) (list.Page[Delivery], error) {
 	if !access.From(ctx).May(access.Deliveries, access.ReadAll) {
-		return list.Page[Delivery]{}, fault.NoAccess
+		return list.Page[Delivery]{}, apierr.NoAccess
 	}
 	return deliveryList.Page(ctx, s.db, in.Query)
 }
 
-// Retry gives a delivery that was given up all its attempts again. It returns fault.DeliveryNotFound, and
-// fault.DeliveryNotDead for one that was not given up.
+// Retry gives a delivery that was given up all its attempts again. It returns apierr.DeliveryNotFound, and
+// apierr.DeliveryNotDead for one that was not given up.
 func (s *Service) Retry(ctx context.Context, in DeliveryInput) (Delivery, error) {
 	caller := access.From(ctx)
 	if !caller.May(access.Deliveries, access.Update) {
-		return Delivery{}, fault.NoAccess
+		return Delivery{}, apierr.NoAccess
 	}
 	var d Delivery
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		before, err := scanDelivery(tx.QueryRow(ctx, selectDelivery, in.ID))
 		if errors.Is(err, store.ErrNotFound) {
-			return fault.DeliveryNotFound
+			return apierr.DeliveryNotFound
 		}
 		if err != nil {
 			return err
 		}
 		if before.Status != Dead {
-			return fault.DeliveryNotDead
+			return apierr.DeliveryNotDead
 		}
 		statement := retryDeadLocally
 		if s.queues[before.Channel] != nil {

@@ -1,8 +1,8 @@
 package notifications
 
 import (
-	"kontor/modules/list"
-	"kontor/modules/value"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/types"
 )
 
 const (
@@ -33,7 +33,7 @@ var deliveryList = list.New(list.Source[Delivery]{
 		{Name: "notification_id", Type: list.UUID, Column: "notification_id", Null: true},
 		{Name: "user_id", Type: list.UUID, Column: "user_id"},
 		{Name: "channel", Type: list.Text, Column: "channel", Key: "channel"},
-		{Name: "to", Type: list.Text, Column: "recipient", Key: "recipient_key", Fold: value.Fold},
+		{Name: "to", Type: list.Text, Column: "recipient", Key: "recipient_key", Fold: types.Fold},
 		{Name: "status", Type: list.Text, Column: "status", Key: "status"},
 		{Name: "attempts", Type: list.Number, Column: "attempts"},
 		{Name: "next_attempt_at", Type: list.Time, Column: "next_attempt_at", Null: true},

@@ -95,7 +95,7 @@ func TestRetry_GivesADeadDeliveryItsAttemptsAgain(t *testing.T) {
 	g.answer = nil
 	g.mu.Unlock()
 	admin := access.Caller{UserID: store.NewID(), Roles: []string{access.Administrator}}
-	ctx := access.With(t.Context(), admin.Under(access.NewPolicy(access.PolicyData{})))
+	ctx := access.With(t.Context(), admin.WithPolicy(access.NewPolicy(access.PolicyData{})))
 	if d, err := h.Retry(ctx, notifications.DeliveryInput{ID: id}); err != nil || d.Status != "queued" || d.Attempts != 0 {
 		t.Fatalf("got %+v, %v", d, err)
 	}

@@ -4,9 +4,9 @@ import (
 	"net/http"
 
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
-	"kontor/server/limit"
+	"kontor/server/ratelimit"
 )
 
 // Endpoints are the rows of the module.
@@ -19,10 +19,10 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.List)},
 		{Name: "notifications.get", Method: http.MethodGet, Path: "/v1/notifications/{notification_id}", Roles: all,
 			Access: access.On(access.Notifications, access.Read), Summary: "Give one notification.",
-			Faults: []fault.Kind{fault.NotificationNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},
+			Faults: []apierr.Kind{apierr.NotificationNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},
 		{Name: "notifications.mark_read", Method: http.MethodPatch, Path: "/v1/notifications/{notification_id}/read", Roles: all,
 			Access: access.SignedIn, Summary: "Mark a notification of the caller read.",
-			Faults: []fault.Kind{fault.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.MarkRead)},
+			Faults: []apierr.Kind{apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.MarkRead)},
 		{Name: "notifications.mark_record", Method: http.MethodPost, Path: "/v1/notifications/read", Roles: all,
 			Access: access.SignedIn, Summary: "Mark the caller's notifications of a record read.",
 			Handle: endpoint.JSON(http.StatusOK, s.MarkRecord)},
@@ -32,7 +32,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		// Whoever holds the grant may delete any notification whose source he can name; only the trigger tells that id.
 		{Name: "notifications.delete", Method: http.MethodDelete, Path: "/v1/notifications/{notification_id}", Roles: all,
 			Access: access.SignedIn, Summary: "Hide a notification, named by its source, from all its recipients.",
-			Faults: []fault.Kind{fault.DatabaseError}, Handle: endpoint.JSON(http.StatusOK, s.Delete)},
+			Faults: []apierr.Kind{apierr.DatabaseError}, Handle: endpoint.JSON(http.StatusOK, s.Delete)},
 		{Name: "notifications.preferences", Method: http.MethodGet, Path: "/v1/notifications/preferences", Roles: all,
 			Access: access.SignedIn, Summary: "Stand in for the preferences of notifications.",
 			Handle: endpoint.JSON(http.StatusOK, s.Preferences)},
@@ -45,13 +45,13 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.ListDeliveries)},
 		{Name: "notifications.retry_delivery", Method: http.MethodPost, Path: "/v1/notifications/deliveries/{id}/retry",
 			Access: access.On(access.Deliveries, access.Update), Summary: "Send a delivery that was given up again.",
-			Faults: []fault.Kind{fault.DeliveryNotFound, fault.DeliveryNotDead}, Handle: endpoint.JSON(http.StatusOK, s.Retry)},
+			Faults: []apierr.Kind{apierr.DeliveryNotFound, apierr.DeliveryNotDead}, Handle: endpoint.JSON(http.StatusOK, s.Retry)},
 	}
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		name := map[string]string{http.MethodGet: "notifications.stream", http.MethodPost: "notifications.stream_post"}[method]
 		rows = append(rows, endpoint.Endpoint{Name: name, Method: method, Path: streamPath, Roles: all,
 			Access: access.SignedIn, Summary: "Open the stream of the caller's notifications.", Draining: drainingText,
-			Faults: []fault.Kind{fault.TooManyStreams, fault.AuthUnavailable},
+			Faults: []apierr.Kind{apierr.TooManyStreams, apierr.AuthUnavailable},
 			Doc: endpoint.Doc{Description: streamDescription, Headers: []string{"Last-Event-ID"}, Answers: []endpoint.Answer{
 				{Status: http.StatusOK, Media: "text/event-stream", Says: "The stream; it stays open.", Example: streamExample},
 			}},
@@ -62,7 +62,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Access: access.APIKey, Summary: "Make a test notification.", Handle: endpoint.JSON(http.StatusOK, s.Trigger)})
 	}
 	for i := range rows {
-		rows[i].Tag, rows[i].Limit = "Notifications", limit.Private
+		rows[i].Tag, rows[i].Limit = "Notifications", ratelimit.Private
 	}
 	return rows
 }

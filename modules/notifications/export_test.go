@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"kontor/locales"
-	"kontor/modules/list"
-	"kontor/modules/notice"
+	"kontor/modules/kit/event"
+	"kontor/modules/kit/list"
 	"kontor/server/access"
 	"kontor/store"
 )
@@ -20,8 +20,8 @@ func (s *Service) Pause(channel string, n int) time.Duration { return s.queues[c
 func (s *Service) Connected() []string { return s.hub.Users() }
 
 // Channels gives the channels of each event beside the inbox.
-func Channels() map[notice.Event][]string {
-	channels := map[notice.Event][]string{}
+func Channels() map[event.Kind][]string {
+	channels := map[event.Kind][]string{}
 	for event, k := range kinds {
 		channels[event] = k.channels
 	}
@@ -29,7 +29,7 @@ func Channels() map[notice.Event][]string {
 }
 
 // Word words a mail about a customer.
-func Word(lang string, event notice.Event, baseURL string, args map[string]any) (subject, text, html string) {
+func Word(lang string, event event.Kind, baseURL string, args map[string]any) (subject, text, html string) {
 	texts, err := locales.Load()
 	if err != nil {
 		return "", "", ""

@@ -6,11 +6,11 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"kontor/modules/input"
-	"kontor/modules/list"
-	"kontor/modules/value"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/types"
+	"kontor/modules/kit/validate"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 )
 
 func requestLanguage(ctx context.Context) string { return endpoint.Language(ctx) }
@@ -24,11 +24,11 @@ type ListInput struct {
 }
 
 // Validate checks the customer's id.
-func (in *ListInput) Validate(v *fault.Fields) {
+func (in *ListInput) Validate(v *apierr.Fields) {
 	if in.CustomerID == "" {
 		return
 	}
-	in.customerID = input.Parsed(v, "customer_id", in.CustomerID, value.ParseID)
+	in.customerID = validate.Parsed(v, "customer_id", in.CustomerID, types.ParseID)
 }
 
 // OneInput names a notification; to delete one, its source.
@@ -49,12 +49,12 @@ type RecordInput struct {
 }
 
 // Validate checks both parts of the name.
-func (in *RecordInput) Validate(v *fault.Fields) {
-	in.RecType = input.Required(v, "rec_type", in.RecType, maxRecType)
+func (in *RecordInput) Validate(v *apierr.Fields) {
+	in.RecType = validate.Required(v, "rec_type", in.RecType, maxRecType)
 	if in.RecID == "" {
 		v.Add("rec_id", "invalid.required")
 	}
-	in.RecID = input.Parsed(v, "rec_id", in.RecID, value.ParseID)
+	in.RecID = validate.Parsed(v, "rec_id", in.RecID, types.ParseID)
 }
 
 const maxRecType = 100
@@ -89,7 +89,7 @@ type looseID string
 func (l *looseID) UnmarshalJSON(data []byte) error {
 	var text loose
 	_ = text.UnmarshalJSON(data) // never fails
-	if id, err := value.ParseID(string(text)); err == nil {
+	if id, err := types.ParseID(string(text)); err == nil {
 		*l = looseID(id)
 	}
 	return nil

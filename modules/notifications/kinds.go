@@ -1,7 +1,7 @@
 package notifications
 
 import (
-	"kontor/modules/notice"
+	"kontor/modules/kit/event"
 	"kontor/server/access"
 	"kontor/store"
 )
@@ -16,17 +16,17 @@ type kind struct {
 }
 
 // kinds lists the events that are raised. One-time codes are not among them: they go out by [Service.PrepareOTP] alone.
-var kinds = map[notice.Event]kind{
-	notice.MessageReceived:       {},
-	notice.CustomerCreated:       {},
-	notice.CustomerStatusChanged: {system: true, channels: []string{Email}},
-	notice.KYCDocumentExpiring:   {system: true, channels: []string{Email}},
-	notice.TaskAssigned:          {channels: []string{Email}},
-	notice.TaskStatusChanged:     {},
-	notice.PasswordChanged:       {system: true, channels: []string{Email, SMS}, everywhere: true},
-	notice.CredentialAdded:       {system: true, channels: []string{Email, SMS}, everywhere: true},
-	notice.CredentialRemoved:     {system: true, channels: []string{Email, SMS}, everywhere: true},
-	notice.NewDeviceLogin:        {system: true, channels: []string{Email}},
+var kinds = map[event.Kind]kind{
+	event.MessageReceived:       {},
+	event.CustomerCreated:       {},
+	event.CustomerStatusChanged: {system: true, channels: []string{Email}},
+	event.KYCDocumentExpiring:   {system: true, channels: []string{Email}},
+	event.TaskAssigned:          {channels: []string{Email}},
+	event.TaskStatusChanged:     {},
+	event.PasswordChanged:       {system: true, channels: []string{Email, SMS}, everywhere: true},
+	event.CredentialAdded:       {system: true, channels: []string{Email, SMS}, everywhere: true},
+	event.CredentialRemoved:     {system: true, channels: []string{Email, SMS}, everywhere: true},
+	event.NewDeviceLogin:        {system: true, channels: []string{Email}},
 }
 
 // linkPath is the screen of the console that shows what a notification is about, or nothing.

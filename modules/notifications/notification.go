@@ -7,11 +7,11 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"kontor/modules/list"
-	"kontor/modules/records"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -86,7 +86,7 @@ const notificationsTable = "notifications"
 // table reads one row. Its recipient reads it; a grant on the row or on the type lets others.
 var table = &records.Table[Notification]{
 	Type: access.Notifications, From: notificationsTable, Columns: columns, Scan: scanNotification,
-	Relations: []records.Relation{{Allows: access.Read, SQL: "user_id = $1"}}, Missing: fault.NotificationNotFound,
+	Relations: []records.Relation{{Allows: access.Read, SQL: "user_id = $1"}}, Missing: apierr.NotificationNotFound,
 }
 
 var notificationList = list.New(list.Source[Listed]{
@@ -121,12 +121,12 @@ func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Listed], er
 	return page, err
 }
 
-// Get gives one notification, worded by its keys. It returns fault.NotificationNotFound also for one that the caller
+// Get gives one notification, worded by its keys. It returns apierr.NotificationNotFound also for one that the caller
 // may not see.
 func (s *Service) Get(ctx context.Context, in OneInput) (*Notification, error) {
 	n, err := table.Get(ctx, s.db, in.ID, access.Read)
-	if errors.Is(err, fault.NoAccess) || err == nil && n.deleted {
-		return nil, fault.NotificationNotFound
+	if errors.Is(err, apierr.NoAccess) || err == nil && n.deleted {
+		return nil, apierr.NotificationNotFound
 	}
 	if err != nil {
 		return nil, err

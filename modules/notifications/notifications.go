@@ -19,7 +19,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"kontor/modules/notice"
+	"kontor/modules/kit/event"
 	"kontor/server/access"
 	"kontor/server/sse"
 	"kontor/store"
@@ -106,8 +106,8 @@ func New(db *store.DB, texts Texts, o Options) *Service {
 	return s
 }
 
-// Guard says who knows about sessions. Call it before the first stream is opened.
-func (s *Service) Guard(sessions Sessions) { s.sessions = sessions }
+// SetSessions says who knows about sessions. Call it before the first stream is opened.
+func (s *Service) SetSessions(sessions Sessions) { s.sessions = sessions }
 
 // Start sets the queues going. What an earlier process had begun and not finished is taken up again.
 func (s *Service) Start(ctx context.Context) error {
@@ -157,30 +157,30 @@ func (s *Service) SignedIn(ctx context.Context, tx *store.Tx, userID, _ string, 
 	if !isNew {
 		return nil
 	}
-	return s.Notify(ctx, tx, notice.Notice{
-		Event: notice.NewDeviceLogin, Type: access.Users, RecordID: userID, Recipients: []string{userID},
+	return s.Notify(ctx, tx, event.Event{
+		Kind: event.NewDeviceLogin, Type: access.Users, RecordID: userID, Recipients: []string{userID},
 		Args: map[string]any{"Time": tx.Now().Std().Format(time.RFC3339)},
 	})
 }
 
 // PasswordChanged tells a user that his password was changed, in the transaction that does.
 func (s *Service) PasswordChanged(ctx context.Context, tx *store.Tx, userID string) error {
-	return s.Notify(ctx, tx, notice.Notice{Event: notice.PasswordChanged, Type: access.Users, RecordID: userID, Recipients: []string{userID}})
+	return s.Notify(ctx, tx, event.Event{Kind: event.PasswordChanged, Type: access.Users, RecordID: userID, Recipients: []string{userID}})
 }
 
 // CredentialAdded notifies a user at all validated addresses that a credential was added. value hints at it. Call it before
 // the credential is validated, so that only the others get the message.
 func (s *Service) CredentialAdded(ctx context.Context, tx *store.Tx, userID, value string) error {
-	return s.credentialChanged(ctx, tx, notice.CredentialAdded, userID, value)
+	return s.credentialChanged(ctx, tx, event.CredentialAdded, userID, value)
 }
 
 // CredentialRemoved notifies a user at all validated addresses that one of them is deleted. value hints at it. Call it before
 // the deletion, so that the deleted address gets the message, too.
 func (s *Service) CredentialRemoved(ctx context.Context, tx *store.Tx, userID, value string) error {
-	return s.credentialChanged(ctx, tx, notice.CredentialRemoved, userID, value)
+	return s.credentialChanged(ctx, tx, event.CredentialRemoved, userID, value)
 }
 
-func (s *Service) credentialChanged(ctx context.Context, tx *store.Tx, event notice.Event, userID, value string) error {
-	return s.Notify(ctx, tx, notice.Notice{Event: event, Type: access.Users, RecordID: userID, Recipients: []string{userID},
+func (s *Service) credentialChanged(ctx context.Context, tx *store.Tx, kind event.Kind, userID, value string) error {
+	return s.Notify(ctx, tx, event.Event{Kind: kind, Type: access.Users, RecordID: userID, Recipients: []string{userID},
 		Args: map[string]any{"Value": value}})
 }

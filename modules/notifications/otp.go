@@ -3,7 +3,7 @@ package notifications
 import (
 	"context"
 
-	"kontor/modules/notice"
+	"kontor/modules/kit/event"
 	"kontor/store"
 )
 
@@ -20,7 +20,7 @@ type OTPMessage struct {
 
 // PrepareOTP words a message and gives the function that leaves it in the outbox.
 func (s *Service) PrepareOTP(m OTPMessage) func(ctx context.Context, tx *store.Tx) error {
-	key := "notification." + string(notice.CredentialOTP) + "." + m.Channel + "." + m.Purpose + "."
+	key := "notification." + string(event.CredentialOTP) + "." + m.Channel + "." + m.Purpose + "."
 	args := map[string]any{"Code": m.Code, "Minutes": m.Minutes}
 	d := Delivery{
 		UserID: m.UserID, Channel: m.Channel, Recipient: m.Recipient, Secret: true,

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"maps"
 
-	"kontor/modules/value"
+	"kontor/modules/kit/types"
 	"kontor/store"
 )
 
@@ -102,7 +102,7 @@ func (s *Service) enqueue(ctx context.Context, tx *store.Tx, deliveries []Delive
 	for part := range batches(deliveries) {
 		args := make([]any, 0, deliveryArgs*len(part))
 		for _, d := range part {
-			args = append(args, d.ID, d.NotificationID, d.UserID, d.Channel, d.Recipient, value.Fold(d.Recipient),
+			args = append(args, d.ID, d.NotificationID, d.UserID, d.Channel, d.Recipient, types.Fold(d.Recipient),
 				d.Subject, d.Text, d.HTML, d.Secret, d.Status, d.NextAttemptAt, d.CreatedAt, d.SentAt)
 		}
 		if _, err := tx.Exec(ctx, insertDeliveriesStatement(len(part)), args...); err != nil {

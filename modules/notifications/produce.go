@@ -6,9 +6,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"kontor/modules/notice"
-	"kontor/modules/records"
-	"kontor/modules/value"
+	"kontor/modules/kit/event"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/store"
 )
 
@@ -39,18 +39,18 @@ type copied struct {
 // Notify tells the recipients of a notice: a row in the inbox of each, a delivery by each channel of the event for
 // which he has an address, and after the commit a frame on his open streams. It belongs into the transaction of the
 // change that it tells of.
-func (s *Service) Notify(ctx context.Context, tx *store.Tx, n notice.Notice) error {
+func (s *Service) Notify(ctx context.Context, tx *store.Tx, n event.Event) error {
 	_, _, err := s.post(ctx, tx, sourceOf(n), n.Recipients)
 	return err
 }
 
 // sourceOf is the notice as it is written.
-func sourceOf(n notice.Notice) source {
-	k := kinds[n.Event]
+func sourceOf(n event.Event) source {
+	k := kinds[n.Kind]
 	worded, _ := n.Worded.(map[wording]*message)
 	return source{
-		event: string(n.Event), customerID: orNil(n.CustomerID), recType: n.Type.Name, recID: orNil(n.RecordID),
-		titleKey: "notification." + string(n.Event) + ".title", contentKey: "notification." + string(n.Event) + ".content",
+		event: string(n.Kind), customerID: orNil(n.CustomerID), recType: n.Type.Name, recID: orNil(n.RecordID),
+		titleKey: "notification." + string(n.Kind) + ".title", contentKey: "notification." + string(n.Kind) + ".content",
 		content: n.Content, args: n.Args, system: k.system, channels: k.channels, everywhere: k.everywhere, worded: worded,
 	}
 }
@@ -114,7 +114,7 @@ func insertCopies(ctx context.Context, tx *store.Tx, src source, recipients []st
 	for i, userID := range recipients {
 		copies[i] = copied{id: store.NewID(), userID: userID}
 	}
-	shared := []any{src.id, src.customerID, src.event, src.titleKey, src.contentKey, src.content, value.Fold(src.content),
+	shared := []any{src.id, src.customerID, src.event, src.titleKey, src.contentKey, src.content, types.Fold(src.content),
 		src.recType, src.recID, src.metadata, src.system, src.createdAt}
 	for part := range batches(copies) {
 		args := append(make([]any, 0, len(shared)+2*len(part)), shared...)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"kontor/locales"
-	"kontor/modules/notice"
+	"kontor/modules/kit/event"
 	"kontor/modules/notifications"
 	"kontor/server/access"
 	"kontor/store"
@@ -22,7 +22,7 @@ func service(t testing.TB, db *store.DB) *notifications.Service {
 	return notifications.New(db, texts, notifications.Options{})
 }
 
-func notify(t testing.TB, db *store.DB, s *notifications.Service, n notice.Notice) {
+func notify(t testing.TB, db *store.DB, s *notifications.Service, n event.Event) {
 	t.Helper()
 	ctx := context.Background()
 	if err := db.InTx(ctx, func(tx *store.Tx) error { return s.Notify(ctx, tx, n) }); err != nil {
@@ -48,9 +48,9 @@ func count(t testing.TB, db *store.DB, what string, args ...any) int {
 }
 
 // customerNotice is what happens when a customer is entered.
-func customerNotice(recipients ...string) notice.Notice {
+func customerNotice(recipients ...string) event.Event {
 	id := store.NewID()
-	return notice.Notice{Event: notice.CustomerCreated, CustomerID: id, Type: access.Customers, RecordID: id,
+	return event.Event{Kind: event.CustomerCreated, CustomerID: id, Type: access.Customers, RecordID: id,
 		Recipients: recipients, Args: map[string]any{"Name": "Vreni Muster"}}
 }
 

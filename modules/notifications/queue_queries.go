@@ -1,6 +1,6 @@
 package notifications
 
-import "kontor/modules/list"
+import "kontor/modules/kit/list"
 
 // due are the ids of deliveries of channel $1 whose time has come, or whose lease has run out, at $2. Each state is read
 // from the beginning of its own index.

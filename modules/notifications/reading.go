@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"kontor/modules/records"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -127,7 +127,7 @@ const (
 )
 
 // Delete hides a notice, named by its own id, from all its recipients. Whoever may call it may delete any. It returns
-// fault.DatabaseError for an unknown id as for every failure.
+// apierr.DatabaseError for an unknown id as for every failure.
 func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, error) {
 	by := records.Actor(ctx)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
@@ -142,11 +142,11 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 		return nil
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		return endpoint.Message{}, fault.DatabaseError // nothing that an operator would have to look into
+		return endpoint.Message{}, apierr.DatabaseError // nothing that an operator would have to look into
 	}
 	if err != nil {
 		// The cause goes to the log as text: this route has one answer to all of them.
-		return endpoint.Message{}, fault.DatabaseError.Because(errors.New("delete a notice: " + err.Error()))
+		return endpoint.Message{}, apierr.DatabaseError.Wrap(errors.New("delete a notice: " + err.Error()))
 	}
 	return endpoint.Message{Message: messageDeleted}, nil
 }

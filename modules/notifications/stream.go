@@ -12,8 +12,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/server/sse"
 )
 
@@ -38,12 +38,12 @@ type watched struct {
 	endpoint string
 }
 
-// openStream opens an event stream. It returns fault.TooManyStreams beyond what a user may hold.
+// openStream opens an event stream. It returns apierr.TooManyStreams beyond what a user may hold.
 func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 	request := endpoint.Of(ctx)
 	expires, ok := s.sessions.Expiry(r.Fiber)
 	if !ok {
-		return fault.Unauthorized
+		return apierr.Unauthorized
 	}
 	head := sse.Head(&r.Fiber.Response().Header)
 	if r.Fiber.Method() == http.MethodHead {
@@ -58,7 +58,7 @@ func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 		r.Fiber.Response().Header.SetContentType(fiber.MIMETextPlainCharsetUTF8)
 		return r.Fiber.Status(http.StatusServiceUnavailable).SendString(drainingText)
 	case err != nil:
-		return fault.TooManyStreams.Because(err)
+		return apierr.TooManyStreams.Wrap(err)
 	}
 	// The session may have ended between the check of the request and now; from here on its end also ends the stream.
 	if err := s.check(stream); err != nil {
@@ -69,7 +69,7 @@ func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 	begun, err := s.begin(ctx, stream, r.Fiber.Get("Last-Event-ID"))
 	if err != nil {
 		stream.End()
-		return fault.AuthUnavailable.Because(err) // the one answer of this route while it cannot read
+		return apierr.AuthUnavailable.Wrap(err) // the one answer of this route while it cannot read
 	}
 	begun.first = append(head, begun.first...)
 	connection := r.Fiber.Context()
@@ -127,7 +127,7 @@ const checkTime = 2 * time.Second
 // as ended: the client comes back and gets the reason.
 func (s *Service) mayGoOn(stream *sse.Stream) bool { return s.check(stream) == nil }
 
-// check returns why a stream may not go on: fault.Unauthorized, fault.AuthUnavailable or fault.NoAccess.
+// check returns why a stream may not go on: apierr.Unauthorized, apierr.AuthUnavailable or apierr.NoAccess.
 func (s *Service) check(stream *sse.Stream) error {
 	opened := stream.Data.(*watched)
 	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
@@ -138,7 +138,7 @@ func (s *Service) check(stream *sse.Stream) error {
 	}
 	opened.caller.Store(caller)
 	if !s.mayListen(stream) {
-		return fault.NoAccess
+		return apierr.NoAccess
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (s *Service) check(stream *sse.Stream) error {
 // mayListen reports whether the policy in force lets the caller of a stream have it, from memory alone.
 func (s *Service) mayListen(stream *sse.Stream) bool {
 	opened := stream.Data.(*watched)
-	return opened.caller.Load().Under(s.options.Policy.Load()).MayCall(opened.endpoint)
+	return opened.caller.Load().WithPolicy(s.options.Policy.Load()).MayCall(opened.endpoint)
 }
 
 // SessionsChanged ends the streams of a user whose session or right is gone. Call it after the commit of the change and

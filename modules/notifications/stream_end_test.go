@@ -96,7 +96,7 @@ func TestStream_DropsAClientThatNeverReadsAndKeepsTheOthers(t *testing.T) {
 		lines = append(lines, l)
 	}
 	big := customerNotice(anna.UserID)
-	big.Event, big.Content = "written", strings.Repeat("x", 32<<10)
+	big.Kind, big.Content = "written", strings.Repeat("x", 32<<10)
 	const notices = 90 // some 3 MB for each
 	for range notices {
 		notify(t, s.DB, s.Notifications, big)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"kontor/modules/notice"
+	"kontor/modules/kit/event"
 	"kontor/server/access"
 	"kontor/server/servertest"
 	"kontor/server/settings"
@@ -18,9 +18,9 @@ func heartbeat(d time.Duration) servertest.Option {
 }
 
 // systemNotice is one that is told again when it never reached a stream.
-func systemNotice(recipients ...string) notice.Notice {
+func systemNotice(recipients ...string) event.Event {
 	id := store.NewID()
-	return notice.Notice{Event: notice.CustomerStatusChanged, CustomerID: id, Type: access.Customers, RecordID: id,
+	return event.Event{Kind: event.CustomerStatusChanged, CustomerID: id, Type: access.Customers, RecordID: id,
 		Recipients: recipients, Args: map[string]any{"Name": "Vreni Muster", "From": "pending", "To": "in_review"}}
 }
 

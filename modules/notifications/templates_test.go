@@ -9,22 +9,22 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"kontor/locales"
-	"kontor/modules/notice"
+	"kontor/modules/kit/event"
 	"kontor/modules/notifications"
 )
 
 // values are what each event is raised with.
-var values = map[notice.Event]map[string]any{
-	notice.MessageReceived:       {},
-	notice.CustomerCreated:       {"Name": "Vreni Muster"},
-	notice.CustomerStatusChanged: {"Name": "Vreni Muster", "From": "pending", "To": "in_review"},
-	notice.KYCDocumentExpiring:   {"Name": "Vreni Muster", "Document": "passport", "Date": "2026-02-28"},
-	notice.TaskAssigned:          {"Title": "Sign the form"},
-	notice.TaskStatusChanged:     {"Title": "Sign the form", "From": "pending", "To": "completed"},
-	notice.PasswordChanged:       {},
-	notice.NewDeviceLogin:        {"Time": "2026-01-31T08:15:30Z"},
-	notice.CredentialAdded:       {"Value": "a…@a-bank.example.ch"},
-	notice.CredentialRemoved:     {"Value": "a…@a-bank.example.ch"},
+var values = map[event.Kind]map[string]any{
+	event.MessageReceived:       {},
+	event.CustomerCreated:       {"Name": "Vreni Muster"},
+	event.CustomerStatusChanged: {"Name": "Vreni Muster", "From": "pending", "To": "in_review"},
+	event.KYCDocumentExpiring:   {"Name": "Vreni Muster", "Document": "passport", "Date": "2026-02-28"},
+	event.TaskAssigned:          {"Title": "Sign the form"},
+	event.TaskStatusChanged:     {"Title": "Sign the form", "From": "pending", "To": "completed"},
+	event.PasswordChanged:       {},
+	event.NewDeviceLogin:        {"Time": "2026-01-31T08:15:30Z"},
+	event.CredentialAdded:       {"Value": "a…@a-bank.example.ch"},
+	event.CredentialRemoved:     {"Value": "a…@a-bank.example.ch"},
 }
 
 // parts are what an event has on each of its channels.
@@ -79,10 +79,10 @@ func TestTemplates_AreOfKnownEventsOnly(t *testing.T) {
 	kinds := notifications.Channels()
 	for key := range texts {
 		found := unknownKey.FindStringSubmatch(key)
-		if found == nil || found[1] == "term" || found[1] == string(notice.CredentialOTP) {
+		if found == nil || found[1] == "term" || found[1] == string(event.CredentialOTP) {
 			continue
 		}
-		channels, known := kinds[notice.Event(found[1])]
+		channels, known := kinds[event.Kind(found[1])]
 		channel, _, _ := strings.Cut(strings.TrimPrefix(key, found[0]), ".")
 		if _, ofChannel := parts[channel]; !known || ofChannel && !slices.Contains(channels, channel) {
 			t.Errorf("%s is used by nothing", key)
@@ -95,7 +95,7 @@ func TestMessages_AreWordedInTheLanguageOfTheRecipientWithTermsAndDates(t *testi
 		"en": {"A document of A & B <x> expires soon", "The passport of A & B <x> expires on 28 February 2026.", "The passport of A &amp; B &lt;x&gt; expires on 28 February 2026."},
 		"de": {"Ein Dokument von A & B <x> läuft bald ab", "Der Pass von A & B <x> läuft am 28.02.2026 ab.", "Der Pass von A &amp; B &lt;x&gt; läuft am 28.02.2026 ab."},
 	} {
-		subject, text, html := notifications.Word(lang, notice.KYCDocumentExpiring, "https://bank.example",
+		subject, text, html := notifications.Word(lang, event.KYCDocumentExpiring, "https://bank.example",
 			map[string]any{"Name": "A & B <x>", "Document": "passport", "Date": "2026-02-28"})
 		if subject != want[0] || !strings.HasPrefix(text, want[1]) || !strings.Contains(html, want[2]) || !strings.Contains(text, "https://bank.example/customers/") {
 			t.Errorf("%s: got %q, %q, %q", lang, subject, text, html)

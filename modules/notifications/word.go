@@ -3,7 +3,7 @@ package notifications
 import (
 	"context"
 
-	"kontor/modules/notice"
+	"kontor/modules/kit/event"
 )
 
 // wording names the messages that are the same for many recipients.
@@ -12,7 +12,7 @@ type wording struct{ lang, channel string }
 // Word prepares a notice before the transaction that tells of it: it renders the messages in the languages that the
 // recipients have now. What is missing then, because a recipient has just changed the language, is rendered in the
 // transaction. Recipients and Args must not change after it.
-func (s *Service) Word(ctx context.Context, n notice.Notice) notice.Notice {
+func (s *Service) Word(ctx context.Context, n event.Event) event.Event {
 	n.Worded = s.worded(ctx, sourceOf(n), n.Recipients)
 	return n
 }

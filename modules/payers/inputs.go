@@ -6,11 +6,11 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"kontor/modules/input"
-	"kontor/modules/list"
-	"kontor/modules/value"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/types"
+	"kontor/modules/kit/validate"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 )
 
 // Lengths in characters.
@@ -43,17 +43,17 @@ type ListInput struct {
 }
 
 // Validate checks the parameters and makes those of the query layer of them.
-func (in *ListInput) Validate(v *fault.Fields) {
+func (in *ListInput) Validate(v *apierr.Fields) {
 	query := map[string][]string{"limit": {strconv.Itoa(defaultLimit)}}
 	if in.Limit != nil {
 		if *in.Limit < 1 || *in.Limit > maxLimit {
-			v.Add("limit", "invalid.range", fault.Args{"Min": 1, "Max": maxLimit})
+			v.Add("limit", "invalid.range", apierr.Args{"Min": 1, "Max": maxLimit})
 		}
 		query["limit"] = []string{strconv.Itoa(*in.Limit)}
 	}
 	if in.Offset != nil {
 		if *in.Offset < 0 {
-			v.Add("offset", "invalid.min", fault.Args{"Min": 0})
+			v.Add("offset", "invalid.min", apierr.Args{"Min": 0})
 		}
 		query["offset"] = []string{strconv.Itoa(*in.Offset)}
 	}
@@ -66,7 +66,7 @@ func (in *ListInput) Validate(v *fault.Fields) {
 	if in.Active != nil {
 		query["search.active"] = []string{strconv.FormatBool(*in.Active)}
 	}
-	in.company = value.Fold(input.Line(v, "company", in.Company, maxCompany))
+	in.company = types.Fold(validate.Line(v, "company", in.Company, maxCompany))
 	in.query.BindQuery(query, v)
 }
 
@@ -99,23 +99,23 @@ type CreateInput struct {
 }
 
 // Validate checks all data and makes the payer of them. Whether the customer exists is checked in the transaction.
-func (in *CreateInput) Validate(v *fault.Fields) {
+func (in *CreateInput) Validate(v *apierr.Fields) {
 	if in.CustomerID == "" {
 		v.Add("customer_id", "invalid.required")
 	}
-	customerID := input.Parsed(v, "customer_id", in.CustomerID, value.ParseID)
+	customerID := validate.Parsed(v, "customer_id", in.CustomerID, types.ParseID)
 	in.payer = in.check(v)
 	in.payer.CustomerID = customerID
 }
 
 // check checks what an update may change, too.
-func (in CreateInput) check(v *fault.Fields) Payer {
+func (in CreateInput) check(v *apierr.Fields) Payer {
 	p := Payer{
-		Email:    optional(input.Parsed(v, "email", in.Email, value.ParseEmail).String()),
-		Name:     optional(input.Line(v, "name", in.Name, maxName)),
-		Company:  optional(input.Line(v, "company", in.Company, maxCompany)),
-		Country:  optional(input.Parsed(v, "country", in.Country, value.ParseCountry).String()),
-		Metadata: jsontext.Value(input.Metadata(v, "metadata", in.Metadata)),
+		Email:    optional(validate.Parsed(v, "email", in.Email, types.ParseEmail).String()),
+		Name:     optional(validate.Line(v, "name", in.Name, maxName)),
+		Company:  optional(validate.Line(v, "company", in.Company, maxCompany)),
+		Country:  optional(validate.Parsed(v, "country", in.Country, types.ParseCountry).String()),
+		Metadata: jsontext.Value(validate.Metadata(v, "metadata", in.Metadata)),
 	}
 	if p.Name == nil && p.Company == nil {
 		v.Add("name", "payers.name_or_company") // unless something else is wrong with it
@@ -151,7 +151,7 @@ type UpdateInput struct {
 
 // apply gives the payer with the changes. The rules are those of a new payer, because name and company hang together.
 func (in UpdateInput) apply(before Payer) (Payer, error) {
-	var problems fault.Fields
+	var problems apierr.Fields
 	p := CreateInput{
 		Email:    in.Email.Or(text(before.Email)),
 		Name:     in.Name.Or(text(before.Name)),

@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"kontor/modules/records"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/store"
@@ -49,7 +49,7 @@ type Page struct {
 
 // customers is what payers needs of the customers.
 type customers interface {
-	// Allow returns fault.CustomerNotFound for an unknown customer, and fault.NoAccess unless the caller may do with
+	// Allow returns apierr.CustomerNotFound for an unknown customer, and apierr.NoAccess unless the caller may do with
 	// him what is wanted.
 	Allow(ctx context.Context, q store.Querier, id string, wanted access.Permission) error
 }
@@ -70,8 +70,8 @@ func New(db *store.DB, customers customers, texts endpoint.Texts) *Service {
 // SetQuota bounds what one user may store. Without it nothing is counted.
 func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 
-// Create adds a payer to a customer that the caller may update. It returns fault.CustomerNotFound for an unknown
-// customer and fault.NoAccess for one that is not for the caller to change.
+// Create adds a payer to a customer that the caller may update. It returns apierr.CustomerNotFound for an unknown
+// customer and apierr.NoAccess for one that is not for the caller to change.
 func (s *Service) Create(ctx context.Context, in CreateInput) (Payer, error) {
 	p := in.payer
 	p.ID, p.CreatedBy, p.Active, p.version = store.NewID(), access.From(ctx).UserID, true, 1
@@ -95,7 +95,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Payer, error) {
 	return p, err
 }
 
-// Get gives one payer. It returns fault.PayerNotFound and fault.NoAccess.
+// Get gives one payer. It returns apierr.PayerNotFound and apierr.NoAccess.
 func (s *Service) Get(ctx context.Context, in OneInput) (Payer, error) {
 	return table.Get(ctx, s.db, in.ID, access.Read)
 }

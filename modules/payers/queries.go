@@ -4,11 +4,11 @@ import (
 	"context"
 	"strings"
 
-	"kontor/modules/list"
-	"kontor/modules/records"
-	"kontor/modules/value"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -30,7 +30,7 @@ const updateStatement = `
 
 var table = &records.Table[Payer]{
 	Type: access.Payers, From: "payers", Columns: columns, Scan: scanPayer,
-	Relations: []records.Relation{records.Created}, Missing: fault.PayerNotFound, Record: audited,
+	Relations: []records.Relation{records.Created}, Missing: apierr.PayerNotFound, Record: audited,
 }
 
 var payerList = list.New(list.Source[Payer]{
@@ -49,13 +49,13 @@ func scanPayer(row records.Row) (Payer, error) {
 }
 
 func insertPayer(ctx context.Context, tx *store.Tx, p Payer) error {
-	_, err := tx.Exec(ctx, insertStatement, p.ID, p.CustomerID, p.Email, p.Name, p.Company, value.Fold(text(p.Company)), p.Country,
+	_, err := tx.Exec(ctx, insertStatement, p.ID, p.CustomerID, p.Email, p.Name, p.Company, types.Fold(text(p.Company)), p.Country,
 		p.Active, string(p.Metadata), p.CreatedAt, p.CreatedBy)
 	return err
 }
 
 func updatePayer(ctx context.Context, tx *store.Tx, p Payer) error {
-	_, err := tx.Exec(ctx, updateStatement, p.ID, p.Email, p.Name, p.Company, value.Fold(text(p.Company)), p.Country,
+	_, err := tx.Exec(ctx, updateStatement, p.ID, p.Email, p.Name, p.Company, types.Fold(text(p.Company)), p.Country,
 		p.Active, string(p.Metadata), p.ModifiedAt, p.ModifiedBy, p.version)
 	return err
 }

@@ -3,8 +3,8 @@ package payers
 import (
 	"context"
 
-	"kontor/modules/records"
-	"kontor/modules/value"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/store"
 )
 
@@ -23,7 +23,7 @@ type storedPayer struct {
 
 // audited is a payer as the audit trail knows it.
 func audited(p Payer) store.Record {
-	return store.Record{Answer: p, Stored: storedPayer{p.version, value.Fold(text(p.Company))}}
+	return store.Record{Answer: p, Stored: storedPayer{p.version, types.Fold(text(p.Company))}}
 }
 
 const selectCompanyKey = `SELECT company_key FROM payers WHERE id = $1`

@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	"kontor/modules/value"
+	"kontor/modules/kit/types"
 	"kontor/store"
 )
 
 // Fill stores personas with nationalities in turn, for benchmarks.
 func Fill(ctx context.Context, tx *store.Tx, n int) ([]string, error) {
 	nationalities := []string{"CHE", "DEU", "FRA", "ITA", "LIE"}
-	born, err := value.ParseDate("1990-01-31")
+	born, err := types.ParseDate("1990-01-31")
 	if err != nil {
 		return nil, err
 	}

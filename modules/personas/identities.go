@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"kontor/modules/value"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/store"
 )
@@ -52,15 +52,15 @@ const suspendStatement = `UPDATE persona_users SET accepted_at = NULL, version =
 
 // Identities returns who a user is, or ever was, by the personas that are linked to them. Inactive personas count, and so
 // do names that a persona no longer has and links that have ended: the person is still the same. Pending links do not.
-func (s *Service) Identities(ctx context.Context, q store.Querier, userID string) ([]value.Identity, error) {
+func (s *Service) Identities(ctx context.Context, q store.Querier, userID string) ([]types.Identity, error) {
 	rows, err := q.Query(ctx, identitiesStatement, userID)
 	if err != nil {
 		return nil, fmt.Errorf("read identities: %w", err)
 	}
 	defer rows.Close()
-	var identities []value.Identity
+	var identities []types.Identity
 	for rows.Next() {
-		var i value.Identity
+		var i types.Identity
 		if err := rows.Scan(&i.FirstName, &i.LastName, &i.DateOfBirth); err != nil {
 			return nil, fmt.Errorf("read identity: %w", err)
 		}
@@ -101,7 +101,7 @@ func keepNames(ctx context.Context, tx *store.Tx, before, after Persona) error {
 }
 
 func samePerson(a, b Persona) bool {
-	return value.PersonKey(a.FirstName, a.LastName) == value.PersonKey(b.FirstName, b.LastName) && a.DateOfBirth == b.DateOfBirth
+	return types.PersonKey(a.FirstName, a.LastName) == types.PersonKey(b.FirstName, b.LastName) && a.DateOfBirth == b.DateOfBirth
 }
 
 // usersBut reads the accepted links of a persona to users, but one.

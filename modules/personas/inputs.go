@@ -5,11 +5,11 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"kontor/modules/input"
-	"kontor/modules/list"
-	"kontor/modules/value"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/types"
+	"kontor/modules/kit/validate"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 )
 
 // Lengths in characters.
@@ -43,22 +43,22 @@ type CreateInput struct {
 }
 
 // Validate checks all data and makes the persona of them. The day by which dates are judged is that of the request.
-func (in *CreateInput) Validate(ctx context.Context, v *fault.Fields) {
-	in.persona = in.check(v, value.DateOf(endpoint.Of(ctx).Now.UTC()))
+func (in *CreateInput) Validate(ctx context.Context, v *apierr.Fields) {
+	in.persona = in.check(v, types.DateOf(endpoint.Of(ctx).Now.UTC()))
 }
 
-func (in *CreateInput) check(v *fault.Fields, today value.Date) Persona {
+func (in *CreateInput) check(v *apierr.Fields, today types.Date) Persona {
 	p := Persona{
-		FirstName: input.Required(v, "first_name", in.FirstName, maxName),
-		LastName:  input.Required(v, "last_name", in.LastName, maxName),
+		FirstName: validate.Required(v, "first_name", in.FirstName, maxName),
+		LastName:  validate.Required(v, "last_name", in.LastName, maxName),
 		Active:    in.Active == nil || *in.Active,
-		Metadata:  jsontext.Value(input.Metadata(v, "metadata", in.Metadata)),
+		Metadata:  jsontext.Value(validate.Metadata(v, "metadata", in.Metadata)),
 	}
 	if in.DateOfBirth == "" {
 		v.Add("date_of_birth", "invalid.required")
 	}
-	p.DateOfBirth = input.Parsed(v, "date_of_birth", in.DateOfBirth, value.ParseDate)
-	p.DateOfDeath = given(v, "date_of_death", in.DateOfDeath, value.ParseDate)
+	p.DateOfBirth = validate.Parsed(v, "date_of_birth", in.DateOfBirth, types.ParseDate)
+	p.DateOfDeath = given(v, "date_of_death", in.DateOfDeath, types.ParseDate)
 	if p.DateOfBirth.After(today) {
 		v.Add("date_of_birth", "invalid.date_future")
 	}
@@ -69,11 +69,11 @@ func (in *CreateInput) check(v *fault.Fields, today value.Date) Persona {
 	case !p.DateOfBirth.IsZero() && p.DateOfDeath.Before(p.DateOfBirth):
 		v.Add("date_of_death", "personas.death_before_birth")
 	}
-	if nationality := given(v, "nationality", in.Nationality, value.ParseCountry).String(); nationality != "" {
+	if nationality := given(v, "nationality", in.Nationality, types.ParseCountry).String(); nationality != "" {
 		p.Nationality = &nationality
 	}
 	if in.HashID != nil {
-		if hash := input.Line(v, "hash_id", *in.HashID, maxHashID); hash != "" {
+		if hash := validate.Line(v, "hash_id", *in.HashID, maxHashID); hash != "" {
 			p.HashID = &hash
 		}
 	}
@@ -81,14 +81,14 @@ func (in *CreateInput) check(v *fault.Fields, today value.Date) Persona {
 }
 
 // given parses a member that may be missing or null. The empty text is neither a date nor a country.
-func given[T any](v *fault.Fields, field string, text *string, parse func(string) (T, error)) T {
+func given[T any](v *apierr.Fields, field string, text *string, parse func(string) (T, error)) T {
 	var zero T
 	if text == nil {
 		return zero
 	}
 	parsed, err := parse(*text)
 	if err != nil {
-		input.Note(v, field, err)
+		validate.Note(v, field, err)
 		return zero
 	}
 	return parsed
@@ -111,7 +111,7 @@ type UpdateInput struct {
 }
 
 // Validate checks all data.
-func (in *UpdateInput) Validate(ctx context.Context, v *fault.Fields) {
+func (in *UpdateInput) Validate(ctx context.Context, v *apierr.Fields) {
 	data := CreateInput{FirstName: in.FirstName, LastName: in.LastName, DateOfBirth: in.DateOfBirth, DateOfDeath: in.DateOfDeath,
 		Nationality: in.Nationality, HashID: in.HashID, Active: in.Active, Metadata: in.Metadata.Value}
 	data.Validate(ctx, v)

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"net/http"
 
-	"kontor/modules/input"
-	"kontor/modules/list"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/validate"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -98,12 +98,12 @@ type LinkInput struct {
 }
 
 // Validate checks the id and the relation. Nobody is anything to himself.
-func (in *LinkInput) Validate(v *fault.Fields) {
+func (in *LinkInput) Validate(v *apierr.Fields) {
 	in.LinkedPersonaID = requiredID(v, "linked_persona_id", in.LinkedPersonaID)
 	if in.LinkedPersonaID != "" && in.LinkedPersonaID == in.ID {
 		v.Add("linked_persona_id", "personas.link_to_itself")
 	}
-	input.OneOf(v, "relation", in.Relation, relationNames()...)
+	validate.OneOf(v, "relation", in.Relation, relationNames()...)
 }
 
 // UnlinkInput names a link of a persona.
@@ -127,7 +127,7 @@ func (s *Service) Links(ctx context.Context, in OfPersonaInput) (list.Page[Link]
 }
 
 // Link enters what a persona is to the one in the path, which the caller must be allowed to change; the other one he
-// must be allowed to read. A relation that carries trust is pending unless staff enter it. It returns fault.PersonaLinkExists when that is known already, from whichever end.
+// must be allowed to read. A relation that carries trust is pending unless staff enter it. It returns apierr.PersonaLinkExists when that is known already, from whichever end.
 func (s *Service) Link(ctx context.Context, in LinkInput) (Link, error) {
 	caller := access.From(ctx)
 	l := Link{ID: store.NewID(), PersonaID: in.ID, LinkedPersonaID: in.LinkedPersonaID, Relation: in.Relation,
@@ -149,7 +149,7 @@ func (s *Service) Link(ctx context.Context, in LinkInput) (Link, error) {
 			return err
 		}
 		if known {
-			return fault.PersonaLinkExists
+			return apierr.PersonaLinkExists
 		}
 		if err := insertLink(ctx, tx, l); err != nil {
 			return err
@@ -162,7 +162,7 @@ func (s *Service) Link(ctx context.Context, in LinkInput) (Link, error) {
 
 // AcceptLink confirms a pending link, seen from the persona in the path: staff may, and whoever may update the other persona
 // than the one at which it was entered, unless they entered it. A link that is active already stays as it is. It returns
-// fault.PersonaNotFound, fault.PersonaLinkNotFound and fault.NoAccess.
+// apierr.PersonaNotFound, apierr.PersonaLinkNotFound and apierr.NoAccess.
 func (s *Service) AcceptLink(ctx context.Context, in UnlinkInput) (Link, error) {
 	var accepted Link
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
@@ -181,7 +181,7 @@ func (s *Service) AcceptLink(ctx context.Context, in UnlinkInput) (Link, error) 
 			return nil
 		}
 		if caller := access.From(ctx); !isStaff(caller) && (in.ID != l.LinkedPersonaID || caller.UserID == l.CreatedBy) {
-			return fault.NoAccess
+			return apierr.NoAccess
 		}
 		now := tx.Now()
 		accepted.acceptedAt, accepted.Status, accepted.version = &now, LinkActive, l.version+1
@@ -202,16 +202,16 @@ func auditLink(ctx context.Context, tx *store.Tx, action, from string, l Link) e
 	return proof.Audit(ctx, tx, action, l.PersonaID, nil)
 }
 
-// findLink reads a link of a persona, or returns fault.PersonaLinkNotFound.
+// findLink reads a link of a persona, or returns apierr.PersonaLinkNotFound.
 func findLink(ctx context.Context, q store.Querier, in UnlinkInput) (Link, error) {
 	l, err := selectLink(ctx, q, in.LinkID, in.ID)
 	if errors.Is(err, store.ErrNotFound) {
-		err = fault.PersonaLinkNotFound
+		err = apierr.PersonaLinkNotFound
 	}
 	return l, err
 }
 
-// Unlink removes a link from either of its ends. It returns fault.PersonaLinkNotFound.
+// Unlink removes a link from either of its ends. It returns apierr.PersonaLinkNotFound.
 func (s *Service) Unlink(ctx context.Context, in UnlinkInput) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if _, err := table.Get(ctx, tx, in.ID, access.Update); err != nil {

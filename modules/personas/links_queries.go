@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"kontor/modules/list"
-	"kontor/modules/records"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
 	"kontor/store"
 )
 

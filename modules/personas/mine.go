@@ -3,9 +3,9 @@ package personas
 import (
 	"context"
 
-	"kontor/modules/list"
-	"kontor/modules/records"
-	"kontor/modules/value"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 )
 
@@ -14,7 +14,7 @@ type OwnLink struct {
 	UserLink
 	FirstName   string     `json:"first_name"`
 	LastName    string     `json:"last_name"`
-	DateOfBirth value.Date `json:"date_of_birth" nullable:"false"`
+	DateOfBirth types.Date `json:"date_of_birth" nullable:"false"`
 }
 
 // Mine lists the links between personas and the caller, pending ones among them.

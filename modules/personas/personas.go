@@ -16,9 +16,9 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"kontor/modules/list"
-	"kontor/modules/records"
-	"kontor/modules/value"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/store"
@@ -29,8 +29,8 @@ type Persona struct {
 	ID          string         `json:"id"`
 	FirstName   string         `json:"first_name"`
 	LastName    string         `json:"last_name"`
-	DateOfBirth value.Date     `json:"date_of_birth" nullable:"false"`
-	DateOfDeath value.Date     `json:"date_of_death"`
+	DateOfBirth types.Date     `json:"date_of_birth" nullable:"false"`
+	DateOfDeath types.Date     `json:"date_of_death"`
 	Nationality *string        `json:"nationality" pattern:"^[A-Z]{3}$"`                                 // ISO 3166-1 alpha-3
 	HashID      *string        `json:"hash_id" format:"-" doc:"The caller's own name for the identity."` // the caller's own name for the identity
 	Active      bool           `json:"active"`
@@ -80,7 +80,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Persona, error) {
 	return p, err
 }
 
-// Get gives one persona. It returns fault.PersonaNotFound and fault.NoAccess.
+// Get gives one persona. It returns apierr.PersonaNotFound and apierr.NoAccess.
 func (s *Service) Get(ctx context.Context, in OneInput) (Persona, error) {
 	return table.Get(ctx, s.db, in.ID, access.Read)
 }

@@ -3,11 +3,11 @@ package personas
 import (
 	"context"
 
-	"kontor/modules/list"
-	"kontor/modules/records"
-	"kontor/modules/value"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -34,7 +34,7 @@ var linked = records.Relation{
 
 var table = &records.Table[Persona]{
 	Type: access.Personas, From: "personas", Columns: columns, Scan: scanPersona,
-	Relations: []records.Relation{records.Created, linked}, Missing: fault.PersonaNotFound,
+	Relations: []records.Relation{records.Created, linked}, Missing: apierr.PersonaNotFound,
 }
 
 var personaList = list.New(list.Source[Persona]{
@@ -66,13 +66,13 @@ func scanPersona(row records.Row) (Persona, error) {
 }
 
 func insertPersona(ctx context.Context, tx *store.Tx, p Persona) error {
-	_, err := tx.Exec(ctx, insertStatement, p.ID, p.FirstName, value.Fold(p.FirstName), p.LastName, value.Fold(p.LastName),
+	_, err := tx.Exec(ctx, insertStatement, p.ID, p.FirstName, types.Fold(p.FirstName), p.LastName, types.Fold(p.LastName),
 		p.DateOfBirth, p.DateOfDeath, p.Nationality, p.HashID, p.Active, string(p.Metadata), p.CreatedAt, p.CreatedBy)
 	return err
 }
 
 func updatePersona(ctx context.Context, tx *store.Tx, p Persona) error {
-	_, err := tx.Exec(ctx, updateStatement, p.ID, p.FirstName, value.Fold(p.FirstName), p.LastName, value.Fold(p.LastName),
+	_, err := tx.Exec(ctx, updateStatement, p.ID, p.FirstName, types.Fold(p.FirstName), p.LastName, types.Fold(p.LastName),
 		p.DateOfBirth, p.DateOfDeath, p.Nationality, p.HashID, p.Active, string(p.Metadata), p.ModifiedAt, p.ModifiedBy, p.version)
 	return err
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"kontor/modules/records"
-	"kontor/modules/value"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/store"
 )
@@ -27,7 +27,7 @@ type storedPersona struct {
 
 // audited is a persona as the audit trail knows it.
 func audited(p Persona, users []UserLink, links []Link) store.Record {
-	return store.Record{Answer: p, Stored: storedPersona{p.version, value.Fold(p.FirstName), value.Fold(p.LastName), users, links}}
+	return store.Record{Answer: p, Stored: storedPersona{p.version, types.Fold(p.FirstName), types.Fold(p.LastName), users, links}}
 }
 
 const (

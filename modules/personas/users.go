@@ -5,12 +5,12 @@ import (
 	"errors"
 	"net/http"
 
-	"kontor/modules/input"
-	"kontor/modules/list"
-	"kontor/modules/value"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/types"
+	"kontor/modules/kit/validate"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -65,14 +65,14 @@ type AddUserInput struct {
 }
 
 // Validate checks the id.
-func (in *AddUserInput) Validate(v *fault.Fields) { in.UserID = requiredID(v, "user_id", in.UserID) }
+func (in *AddUserInput) Validate(v *apierr.Fields) { in.UserID = requiredID(v, "user_id", in.UserID) }
 
 // requiredID checks a required id.
-func requiredID(v *fault.Fields, field, text string) string {
+func requiredID(v *apierr.Fields, field, text string) string {
 	if text == "" {
 		v.Add(field, "invalid.required")
 	}
-	return input.Parsed(v, field, text, value.ParseID)
+	return validate.Parsed(v, field, text, types.ParseID)
 }
 
 // RemoveUserInput names one link between a persona and a user.
@@ -90,8 +90,8 @@ func (s *Service) Users(ctx context.Context, in OfPersonaInput) (list.Page[UserL
 }
 
 // AddUser makes a persona the identity of a user, who may read it from then on. Entered by others than staff or the user,
-// the link is pending until the user accepts it. It returns fault.PersonaUserExists for a user who is linked already and
-// fault.UserNotFound for one who does not exist.
+// the link is pending until the user accepts it. It returns apierr.PersonaUserExists for a user who is linked already and
+// apierr.UserNotFound for one who does not exist.
 func (s *Service) AddUser(ctx context.Context, in AddUserInput) (UserLink, error) {
 	caller := access.From(ctx)
 	l := UserLink{ID: store.NewID(), PersonaID: in.ID, UserID: in.UserID, CreatedBy: caller.UserID, CreatedAt: s.db.Now(), version: 1}
@@ -111,25 +111,25 @@ func (s *Service) AddUser(ctx context.Context, in AddUserInput) (UserLink, error
 	})
 	switch {
 	case errors.Is(err, store.ErrDuplicate):
-		return l, fault.PersonaUserExists.Because(err)
+		return l, apierr.PersonaUserExists.Wrap(err)
 	case errors.Is(err, store.ErrMissingReference): // the persona was just read
-		return l, fault.UserNotFound.Because(err)
+		return l, apierr.UserNotFound.Wrap(err)
 	}
 	return l, err
 }
 
 // AcceptUser confirms a pending link: the user says that the persona is their identity, or staff say so. A link that is
-// active already stays as it is. It returns fault.PersonaNotFound, fault.PersonaUserNotFound and, for anybody else,
-// fault.NoAccess.
+// active already stays as it is. It returns apierr.PersonaNotFound, apierr.PersonaUserNotFound and, for anybody else,
+// apierr.NoAccess.
 func (s *Service) AcceptUser(ctx context.Context, in RemoveUserInput) (UserLink, error) {
 	caller := access.From(ctx)
 	var link UserLink
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		if _, err := table.Any(ctx, tx, in.ID); err != nil {
+		if _, err := table.GetUnchecked(ctx, tx, in.ID); err != nil {
 			return err
 		}
 		if caller.UserID != in.UserID && !isStaff(caller) {
-			return fault.NoAccess
+			return apierr.NoAccess
 		}
 		var err error
 		if link, err = findUserLink(ctx, tx, in.ID, in.UserID); err != nil {
@@ -148,11 +148,11 @@ func (s *Service) AcceptUser(ctx context.Context, in RemoveUserInput) (UserLink,
 	return link, err
 }
 
-// findUserLink reads a link, or returns fault.PersonaUserNotFound.
+// findUserLink reads a link, or returns apierr.PersonaUserNotFound.
 func findUserLink(ctx context.Context, q store.Querier, personaID, userID string) (UserLink, error) {
 	l, err := selectUserLink(ctx, q, personaID, userID)
 	if errors.Is(err, store.ErrNotFound) {
-		err = fault.PersonaUserNotFound
+		err = apierr.PersonaUserNotFound
 	}
 	return l, err
 }
@@ -160,7 +160,7 @@ func findUserLink(ctx context.Context, q store.Querier, personaID, userID string
 // mayUnlink lets whoever may update a persona end a link, and the linked user reject a pending one.
 func mayUnlink(ctx context.Context, q store.Querier, in RemoveUserInput) error {
 	_, err := table.Get(ctx, q, in.ID, access.Update)
-	if !errors.Is(err, fault.NoAccess) || access.From(ctx).UserID != in.UserID {
+	if !errors.Is(err, apierr.NoAccess) || access.From(ctx).UserID != in.UserID {
 		return err
 	}
 	if l, found := findUserLink(ctx, q, in.ID, in.UserID); found != nil || l.acceptedAt != nil {
@@ -170,7 +170,7 @@ func mayUnlink(ctx context.Context, q store.Querier, in RemoveUserInput) error {
 }
 
 // RemoveUser ends that a persona is the identity of a user, or rejects a pending link. Who the user was by it is
-// remembered, unless somebody who may delete personas corrects a mistake. It returns fault.PersonaUserNotFound.
+// remembered, unless somebody who may delete personas corrects a mistake. It returns apierr.PersonaUserNotFound.
 func (s *Service) RemoveUser(ctx context.Context, in RemoveUserInput) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := mayUnlink(ctx, tx, in); err != nil {

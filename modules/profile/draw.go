@@ -12,7 +12,7 @@ import (
 	"github.com/disintegration/imaging"
 
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 )
 
 // The sizes of a picture: width and height in pixels.
@@ -23,19 +23,19 @@ const (
 
 const jpegQuality = 88
 
-// draw makes the two pictures that are served out of a file. It returns fault.InvalidFileType and fault.InvalidImage,
-// and fault.Unavailable when too many pictures are waiting.
+// draw makes the two pictures that are served out of a file. It returns apierr.InvalidFileType and apierr.InvalidImage,
+// and apierr.Unavailable when too many pictures are waiting.
 func (s *Service) draw(ctx context.Context, file []byte) ([]picture, error) {
 	f := formatOf(file)
 	if f == "" {
-		return nil, fault.InvalidFileType
+		return nil, apierr.InvalidFileType
 	}
 	size, err := f.size(file)
 	if err != nil {
 		return nil, unusable(err, "profile.damaged")
 	}
 	if size.X < 1 || size.Y < 1 || int64(size.X) > s.MaxPixels/int64(size.Y) {
-		return nil, unusable(nil, "profile.too_many_pixels", fault.Args{"Max": s.MaxPixels})
+		return nil, unusable(nil, "profile.too_many_pixels", apierr.Args{"Max": s.MaxPixels})
 	}
 	outline := f.outline(file)
 	if !f.mayFollow(file[outline.end:]) {
@@ -60,10 +60,10 @@ func drawAll(file []byte, o order) ([]drawn, error) {
 }
 
 // unusable says what is wrong with the file. The cause may be nil.
-func unusable(cause error, key string, args ...fault.Args) error {
-	var problems fault.Fields
+func unusable(cause error, key string, args ...apierr.Args) error {
+	var problems apierr.Fields
 	problems.Add(fileMember, key, args...)
-	return &fault.Error{Kind: fault.InvalidImage, Fields: &problems, Cause: cause}
+	return &apierr.Error{Kind: apierr.InvalidImage, Fields: &problems, Cause: cause}
 }
 
 // size reads width and height without decoding the picture.

@@ -15,7 +15,7 @@ import (
 
 	"kontor/modules/profile"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/server/servertest"
 )
 
@@ -121,7 +121,7 @@ func FuzzDraw(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file []byte) {
 		pictures, err := s.Draw(file)
 		if err != nil {
-			if kind := fault.Of(err).Kind; kind != fault.InvalidFileType && kind != fault.InvalidImage {
+			if kind := apierr.Of(err).Kind; kind != apierr.InvalidFileType && kind != apierr.InvalidImage {
 				t.Fatalf("got %v", err)
 			}
 			return

@@ -4,9 +4,9 @@ import (
 	"net/http"
 
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
-	"kontor/server/limit"
+	"kontor/server/ratelimit"
 )
 
 // avatarForm is the form of an upload, for the API's documentation.
@@ -24,23 +24,23 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle:  endpoint.JSON(http.StatusOK, s.Preferences)},
 		{Name: "profile.preferences.set", Method: http.MethodPut, Path: "/v1/profile/preferences",
 			Summary: "Change the given preferences of the caller; null goes back to the default.",
-			Faults:  []fault.Kind{fault.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.SetPreferences)},
+			Faults:  []apierr.Kind{apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.SetPreferences)},
 		{Name: "profile.avatar.set", Method: http.MethodPost, Path: "/v1/profile/avatar", MaxBody: int(s.MaxBytes) + multipartOverhead,
 			Summary: "Make a jpg or png, the member file of the form, the picture of the caller.",
-			Faults:  []fault.Kind{fault.InvalidFileType, fault.InvalidImage, fault.PayloadTooLarge, fault.Unavailable},
+			Faults:  []apierr.Kind{apierr.InvalidFileType, apierr.InvalidImage, apierr.PayloadTooLarge, apierr.Unavailable},
 			Doc:     endpoint.Doc{Body: avatarForm{}},
 			Handle:  endpoint.Upload(http.StatusOK, []string{multipartMedia}, s.upload)},
 		{Name: "profile.avatar.remove", Method: http.MethodDelete, Path: "/v1/profile/avatar",
 			Summary: "Remove the picture of the caller.",
-			Faults:  []fault.Kind{fault.AvatarNotFound}, Handle: endpoint.JSON(http.StatusOK, s.RemoveAvatar)},
+			Faults:  []apierr.Kind{apierr.AvatarNotFound}, Handle: endpoint.JSON(http.StatusOK, s.RemoveAvatar)},
 	}
 	for i := range rows {
-		rows[i].Access, rows[i].Limit, rows[i].Roles = access.SignedIn, limit.Private, []string{access.Advisor, access.Customer}
+		rows[i].Access, rows[i].Limit, rows[i].Roles = access.SignedIn, ratelimit.Private, []string{access.Advisor, access.Customer}
 	}
 	// Public: browsers send no bearer token for the pictures of a page. The address itself is the secret.
 	rows = append(rows, endpoint.Endpoint{Name: "profile.avatar.get", Method: http.MethodGet, Path: avatarPath + "{file}",
-		Access: access.Public, Limit: limit.Public, Summary: "Give a picture by its address.",
-		Faults: []fault.Kind{fault.AvatarNotFound},
+		Access: access.Public, Limit: ratelimit.Public, Summary: "Give a picture by its address.",
+		Faults: []apierr.Kind{apierr.AvatarNotFound},
 		Doc: endpoint.Doc{Headers: []string{"If-None-Match"}, Answers: []endpoint.Answer{
 			{Status: http.StatusOK, Media: "image/jpeg", Says: "The picture."}, {Status: http.StatusOK, Media: "image/png", Says: "The picture."},
 			{Status: http.StatusNotModified},

@@ -3,11 +3,11 @@ package profile
 import (
 	"context"
 
-	"kontor/modules/input"
-	"kontor/modules/value"
+	"kontor/modules/kit/types"
+	"kontor/modules/kit/validate"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -33,18 +33,18 @@ var (
 
 // defaults are those of each language as it is written in Switzerland (CLDR: de-CH, fr-CH, it-CH). Readers of English
 // do not agree on the order of day and month, so that they get the one form that nobody mistakes.
-var defaults = map[value.Language]Preferences{
-	value.English: {Theme: "system", DateFormat: "YYYY-MM-DD", CurrencyDisplay: "code", NumberFormat: "1,234.56"},
-	value.German:  {Theme: "system", DateFormat: "DD.MM.YYYY", CurrencyDisplay: "code", NumberFormat: "1'234.56"},
-	value.French:  {Theme: "system", DateFormat: "DD.MM.YYYY", CurrencyDisplay: "code", NumberFormat: "1 234,56"},
-	value.Italian: {Theme: "system", DateFormat: "DD.MM.YYYY", CurrencyDisplay: "code", NumberFormat: "1'234.56"},
+var defaults = map[types.Language]Preferences{
+	types.English: {Theme: "system", DateFormat: "YYYY-MM-DD", CurrencyDisplay: "code", NumberFormat: "1,234.56"},
+	types.German:  {Theme: "system", DateFormat: "DD.MM.YYYY", CurrencyDisplay: "code", NumberFormat: "1'234.56"},
+	types.French:  {Theme: "system", DateFormat: "DD.MM.YYYY", CurrencyDisplay: "code", NumberFormat: "1 234,56"},
+	types.Italian: {Theme: "system", DateFormat: "DD.MM.YYYY", CurrencyDisplay: "code", NumberFormat: "1'234.56"},
 }
 
 // choice is what a user has chosen himself. nil stands for the default.
 type choice struct {
 	theme, dateFormat, currencyDisplay, numberFormat *string
 
-	language value.Language
+	language types.Language
 	version  int64 // zero: he has chosen nothing yet
 }
 
@@ -72,7 +72,7 @@ type PreferencesInput struct {
 }
 
 // Validate checks that each value is one of those that exist.
-func (in *PreferencesInput) Validate(v *fault.Fields) {
+func (in *PreferencesInput) Validate(v *apierr.Fields) {
 	for _, member := range []struct {
 		name   string
 		given  endpoint.Optional[string]
@@ -82,7 +82,7 @@ func (in *PreferencesInput) Validate(v *fault.Fields) {
 		{"currency_display", in.CurrencyDisplay, currencyDisplays}, {"number_format", in.NumberFormat, numberFormats},
 	} {
 		if member.given.Given && !member.given.Null {
-			input.OneOf(v, member.name, member.given.Value, member.values...)
+			validate.OneOf(v, member.name, member.given.Value, member.values...)
 		}
 	}
 }

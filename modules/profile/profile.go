@@ -11,11 +11,11 @@ import (
 	"context"
 	"crypto/rand"
 
-	"kontor/modules/records"
+	"kontor/modules/kit/records"
 	"kontor/modules/sandbox"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -77,8 +77,8 @@ func (s *Service) Get(ctx context.Context, _ endpoint.None) (Profile, error) {
 	return p, err
 }
 
-// upload makes the file in the request the picture of the caller. It returns fault.InvalidFileType for what is neither
-// JPEG nor PNG, and fault.InvalidImage with the reason for one that cannot be used.
+// upload makes the file in the request the picture of the caller. It returns apierr.InvalidFileType for what is neither
+// JPEG nor PNG, and apierr.InvalidImage with the reason for one that cannot be used.
 func (s *Service) upload(ctx context.Context, r *endpoint.Request) (Avatar, error) {
 	request := r.Fiber.Request()
 	file, err := filePart(string(request.Header.ContentType()), request.Body(), s.MaxBytes)
@@ -117,7 +117,7 @@ func (s *Service) setAvatar(ctx context.Context, pictures []picture) (Avatar, er
 	return avatar, err
 }
 
-// RemoveAvatar removes the picture of the caller. It returns fault.AvatarNotFound where there is none.
+// RemoveAvatar removes the picture of the caller. It returns apierr.AvatarNotFound where there is none.
 func (s *Service) RemoveAvatar(ctx context.Context, _ endpoint.None) (endpoint.Message, error) {
 	userID := access.From(ctx).UserID
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
@@ -126,7 +126,7 @@ func (s *Service) RemoveAvatar(ctx context.Context, _ endpoint.None) (endpoint.M
 			return err
 		}
 		if avatar == nil {
-			return fault.AvatarNotFound
+			return apierr.AvatarNotFound
 		}
 		before, err := readProfile(ctx, tx, userID)
 		if err != nil {
@@ -144,7 +144,7 @@ func (s *Service) RemoveAvatar(ctx context.Context, _ endpoint.None) (endpoint.M
 var profiles = &records.Table[string]{
 	Type: access.Profiles, From: "users", Columns: "id",
 	Relations: []records.Relation{{Allows: access.Read | access.Update, SQL: "id = $1"}},
-	Missing:   fault.UserNotFound,
+	Missing:   apierr.UserNotFound,
 }
 
 // Standings answers permission checks: everybody reads and changes his own profile.

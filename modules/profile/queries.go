@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"kontor/modules/value"
-	"kontor/server/fault"
+	"kontor/modules/kit/types"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -44,9 +44,9 @@ func selectPreferences(ctx context.Context, q store.Querier, userID string) (cho
 	var language string
 	err := q.QueryRow(ctx, selectPreferencesStatement, userID).
 		Scan(&language, &c.theme, &c.dateFormat, &c.currencyDisplay, &c.numberFormat, &c.version)
-	c.language = value.Language(language)
+	c.language = types.Language(language)
 	if errors.Is(err, store.ErrNotFound) {
-		return c, fault.UserNotFound
+		return c, apierr.UserNotFound
 	}
 	if err != nil {
 		return c, fmt.Errorf("read preferences: %w", err)
@@ -107,7 +107,7 @@ func selectMedia(ctx context.Context, q store.Querier, token string) (picture, e
 
 func orNoAvatar(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return fault.AvatarNotFound
+		return apierr.AvatarNotFound
 	}
 	return err
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 )
 
 // avatarPath is where pictures are served; the name of the file follows.
@@ -54,7 +54,7 @@ func (s *Service) serve(ctx context.Context, r *endpoint.Request) error {
 		return err
 	}
 	if p.file() != file {
-		return fault.AvatarNotFound
+		return apierr.AvatarNotFound
 	}
 	response := r.Fiber.Response()
 	response.Header.Set(fiber.HeaderETag, `"`+p.token+`"`)

@@ -29,7 +29,7 @@ func newSlots(pixels int64) *slots {
 }
 
 // enter waits for room to decode a picture of a caller. Call the function it returns when done. It returns
-// fault.Unavailable when too many wait, or for too long.
+// apierr.Unavailable when too many wait, or for too long.
 func (s *slots) enter(ctx context.Context, caller string, pixels int64) (leave func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, longestWait)
 	defer cancel()

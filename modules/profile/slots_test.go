@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"kontor/modules/profile"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 )
 
 func TestSlots_KeepAFloodOut(t *testing.T) {
@@ -28,7 +28,7 @@ func TestSlots_KeepAFloodOut(t *testing.T) {
 	}
 	const queue = 16
 	for range cap(refused) - queue - (runtime.GOMAXPROCS(0) - 1) {
-		if err := <-refused; fault.Of(err).Kind != fault.Unavailable || fault.Of(err).Retry == 0 {
+		if err := <-refused; apierr.Of(err).Kind != apierr.Unavailable || apierr.Of(err).Retry == 0 {
 			t.Errorf("got %v, want to be told to come again", err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"kontor/modules/records"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
 	"kontor/store"
 )

@@ -7,7 +7,7 @@ import (
 	"mime"
 	"mime/multipart"
 
-	"kontor/server/fault"
+	"kontor/server/apierr"
 )
 
 // multipartMedia is the type of body that an upload has.
@@ -21,16 +21,16 @@ const (
 	multipartOverhead = 64 << 10
 )
 
-// filePart finds the one file in a multipart body. It returns fault.InvalidInput where there is none or more than one,
-// and fault.PayloadTooLarge for a file of more than limit bytes. What the client calls it, and of what type it says it
+// filePart finds the one file in a multipart body. It returns apierr.InvalidInput where there is none or more than one,
+// and apierr.PayloadTooLarge for a file of more than limit bytes. What the client calls it, and of what type it says it
 // is, does not count.
 func filePart(contentType string, body []byte, limit int64) ([]byte, error) {
 	if len(body) == 0 {
-		return nil, fault.Invalid(fileMember, "invalid.required")
+		return nil, apierr.Invalid(fileMember, "invalid.required")
 	}
 	_, params, err := mime.ParseMediaType(contentType)
 	if err != nil || params["boundary"] == "" {
-		return nil, fault.Invalid(fileMember, "profile.invalid_multipart")
+		return nil, apierr.Invalid(fileMember, "profile.invalid_multipart")
 	}
 	reader := multipart.NewReader(bytes.NewReader(body), params["boundary"])
 	var file []byte
@@ -39,23 +39,23 @@ func filePart(contentType string, body []byte, limit int64) ([]byte, error) {
 		part, err := reader.NextPart()
 		switch {
 		case errors.Is(err, io.EOF) && len(file) == 0:
-			return nil, fault.Invalid(fileMember, "invalid.required")
+			return nil, apierr.Invalid(fileMember, "invalid.required")
 		case errors.Is(err, io.EOF):
 			return file, nil
 		case err != nil:
-			return nil, fault.Invalid(fileMember, "profile.invalid_multipart")
+			return nil, apierr.Invalid(fileMember, "profile.invalid_multipart")
 		case part.FormName() != fileMember:
 			continue
 		case found:
-			return nil, fault.Invalid(fileMember, "profile.one_file")
+			return nil, apierr.Invalid(fileMember, "profile.one_file")
 		}
 		found = true
 		if file, err = io.ReadAll(io.LimitReader(part, limit+1)); err != nil {
-			return nil, fault.Invalid(fileMember, "profile.invalid_multipart")
+			return nil, apierr.Invalid(fileMember, "profile.invalid_multipart")
 		}
 		if int64(len(file)) > limit {
-			return nil, fault.PayloadTooLarge.With(fault.Args{"Max": limit})
+			return nil, apierr.PayloadTooLarge.With(apierr.Args{"Max": limit})
 		}
 	}
-	return nil, fault.Invalid(fileMember, "profile.invalid_multipart")
+	return nil, apierr.Invalid(fileMember, "profile.invalid_multipart")
 }

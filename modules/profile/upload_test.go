@@ -8,7 +8,7 @@ import (
 
 	"kontor/modules/profile"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/server/servertest"
 	"kontor/server/settings"
 )
@@ -124,7 +124,7 @@ func FuzzFilePart(f *testing.F) {
 		if err == nil && (len(file) == 0 || len(file) > limit) {
 			t.Fatalf("%d bytes came through", len(file))
 		}
-		if err != nil && fault.Of(err).Status >= 500 {
+		if err != nil && apierr.Of(err).Status >= 500 {
 			t.Fatalf("got %v", err)
 		}
 	})

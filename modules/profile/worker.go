@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"kontor/modules/sandbox"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 )
 
 // pictureWorker is the kind of the processes that decode and draw. See package sandbox.
@@ -65,8 +65,8 @@ func work(request, file []byte, _ func([]byte) error) ([]byte, error) {
 
 var errDamaged = errors.New("the worker could not decode the picture")
 
-// drawInWorker has a worker draw the pictures. It returns fault.InvalidImage for a file that cannot be decoded within
-// the limits, and fault.Unavailable when there is no worker.
+// drawInWorker has a worker draw the pictures. It returns apierr.InvalidImage for a file that cannot be decoded within
+// the limits, and apierr.Unavailable when there is no worker.
 func (s *Service) drawInWorker(ctx context.Context, file []byte, o order) ([]picture, error) {
 	request, err := json.Marshal(o)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Service) drawInWorker(ctx context.Context, file []byte, o order) ([]pic
 }
 
 func unavailable(cause error) error {
-	return &fault.Error{Kind: fault.Unavailable, Cause: cause, Retry: retryDraw}
+	return &apierr.Error{Kind: apierr.Unavailable, Cause: cause, Retry: retryDraw}
 }
 
 // picturesOf reads the answer of a worker. One that was taken over by a file may send anything; but nothing is served

@@ -10,10 +10,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"kontor/modules/list"
+	"kontor/modules/kit/list"
 	"kontor/modules/rbac"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -67,7 +67,7 @@ func (w *world) grant(t *rapid.T, b *bank) {
 	permission := rapid.SampledFrom(possible).Draw(t, "permission")
 	in.Permissions = []string{permission.String()}
 	_, err := b.rbac.CreateGrant(access.With(context.Background(), &access.Caller{UserID: b.root}), in)
-	if err != nil && !errors.Is(err, fault.GrantExists) {
+	if err != nil && !errors.Is(err, apierr.GrantExists) {
 		t.Fatal(err)
 	}
 	if in.RecID == "" {
@@ -126,7 +126,7 @@ func TestCheck_AgreesWithWhatIsDone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, b)
 		user := rapid.SampledFrom(w.users).Draw(t, "user")
-		caller := access.Caller{UserID: user, Roles: w.holds[user]}.Under(b.policy.Load())
+		caller := access.Caller{UserID: user, Roles: w.holds[user]}.WithPolicy(b.policy.Load())
 		var checks []rbac.Check
 		for _, permission := range single {
 			for _, thing := range append(slices.Clone(w.things), "") {
@@ -147,7 +147,7 @@ func TestCheck_AgreesWithWhatIsDone(t *testing.T) {
 				continue
 			}
 			_, err := things.Get(access.With(context.Background(), caller), b.db, c.RecID, permission)
-			if (err == nil) != decisions[i].Allowed || err != nil && !errors.Is(err, fault.NoAccess) {
+			if (err == nil) != decisions[i].Allowed || err != nil && !errors.Is(err, apierr.NoAccess) {
 				t.Fatalf("%+v: reading says %v; the check %+v", c, err, decisions[i])
 			}
 		}

@@ -39,7 +39,7 @@ func BenchmarkCheck100(b *testing.B) {
 		b.Fatal(err)
 	}
 	checks[7] = rbac.Check{RecType: "roles", Permission: "read", RecID: access.Advisor}
-	caller := access.Caller{UserID: user, Roles: []string{access.Customer}}.Under(bank.policy.Load())
+	caller := access.Caller{UserID: user, Roles: []string{access.Customer}}.WithPolicy(bank.policy.Load())
 	b.ResetTimer()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -82,7 +82,7 @@ func BenchmarkPolicyLoad(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	root := access.With(b.Context(), access.Caller{UserID: bank.root, Roles: []string{access.Administrator}}.Under(bank.policy.Load()))
+	root := access.With(b.Context(), access.Caller{UserID: bank.root, Roles: []string{access.Administrator}}.WithPolicy(bank.policy.Load()))
 	in := rbac.RateLimitInput{Endpoint: "GET /v1/customers/{id}"}
 	in.PerMinute.Given = true
 	for b.Loop() {

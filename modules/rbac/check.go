@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 
-	"kontor/modules/value"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -46,12 +46,12 @@ type checksInput struct {
 }
 
 // Validate counts the checks and brings ids into their stored form.
-func (in *checksInput) Validate(v *fault.Fields) {
+func (in *checksInput) Validate(v *apierr.Fields) {
 	switch {
 	case len(in.Checks) == 0:
-		v.Add("checks", "invalid.min_items", fault.Args{"Min": 1})
+		v.Add("checks", "invalid.min_items", apierr.Args{"Min": 1})
 	case len(in.Checks) > maxChecks:
-		v.Add("checks", "invalid.max_items", fault.Args{"Max": maxChecks})
+		v.Add("checks", "invalid.max_items", apierr.Args{"Max": maxChecks})
 		return
 	}
 	for i := range in.Checks {
@@ -63,7 +63,7 @@ func (in *checksInput) Validate(v *fault.Fields) {
 }
 
 func isCanonical(id string) bool {
-	parsed, err := value.ParseID(id)
+	parsed, err := types.ParseID(id)
 	return err == nil && parsed == id
 }
 
@@ -76,20 +76,20 @@ func (s *Service) check(ctx context.Context, in checksInput) (checkOutput, error
 	caller := access.From(ctx)
 	if in.UserID != "" && in.UserID != caller.UserID {
 		if !caller.Administrator() {
-			return checkOutput{}, fault.NoAccess
+			return checkOutput{}, apierr.NoAccess
 		}
 		known, err := s.exists(ctx, access.Users, in.UserID)
 		if err != nil {
 			return checkOutput{}, err
 		}
 		if !known {
-			return checkOutput{}, fault.UserNotFound
+			return checkOutput{}, apierr.UserNotFound
 		}
 		roles, err := rolesOf(ctx, s.db, in.UserID)
 		if err != nil {
 			return checkOutput{}, err
 		}
-		caller = access.Caller{UserID: in.UserID, Roles: roles}.Under(s.Policy.Load())
+		caller = access.Caller{UserID: in.UserID, Roles: roles}.WithPolicy(s.Policy.Load())
 	}
 	results, err := s.Decide(ctx, caller, in.Checks)
 	return checkOutput{results}, err

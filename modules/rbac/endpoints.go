@@ -4,11 +4,11 @@ import (
 	"context"
 	"net/http"
 
-	"kontor/modules/list"
+	"kontor/modules/kit/list"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
-	"kontor/server/limit"
+	"kontor/server/ratelimit"
 )
 
 // Endpoints are the rows of the module. All but the check are for administrators, until they grant them to others.
@@ -17,37 +17,37 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "rbac.check", Method: http.MethodPost, Path: "/v1/rbac/check", Access: access.SignedIn,
 			Roles:   []string{access.Advisor, access.Customer},
 			Summary: "Tell whether the caller holds permissions on record types or records, and by what.",
-			Faults:  []fault.Kind{fault.UserNotFound}, Handle: endpoint.JSON(http.StatusOK, s.check)},
+			Faults:  []apierr.Kind{apierr.UserNotFound}, Handle: endpoint.JSON(http.StatusOK, s.check)},
 
 		{Name: "rbac.roles.create", Method: http.MethodPost, Path: "/v1/rbac/roles", Access: access.On(access.Roles, access.Create),
-			Summary: "Make a role.", Faults: []fault.Kind{fault.RoleExists},
+			Summary: "Make a role.", Faults: []apierr.Kind{apierr.RoleExists},
 			Handle: endpoint.JSON(http.StatusCreated, s.postRole)},
 		{Name: "rbac.roles.list", Method: http.MethodGet, Path: "/v1/rbac/roles", Access: access.On(access.Roles, access.Read),
 			Summary: "List the roles.",
 			Doc:     endpoint.Doc{Search: roleList.Search()},
 			Handle:  endpoint.JSON(http.StatusOK, s.listRoles)},
 		{Name: "rbac.roles.get", Method: http.MethodGet, Path: "/v1/rbac/roles/{id}", Access: access.On(access.Roles, access.Read),
-			Summary: "Read a role.", Faults: []fault.Kind{fault.RoleNotFound},
+			Summary: "Read a role.", Faults: []apierr.Kind{apierr.RoleNotFound},
 			Handle: endpoint.JSON(http.StatusOK, s.getRole)},
 		{Name: "rbac.roles.update", Method: http.MethodPut, Path: "/v1/rbac/roles/{id}", Access: access.On(access.Roles, access.Update),
 			Summary: "Change name and description of a role.",
-			Faults:  []fault.Kind{fault.RoleNotFound, fault.RoleBuiltIn, fault.RoleExists, fault.PreconditionFailed},
+			Faults:  []apierr.Kind{apierr.RoleNotFound, apierr.RoleBuiltIn, apierr.RoleExists, apierr.PreconditionFailed},
 			Handle:  endpoint.JSON(http.StatusOK, s.putRole)},
 		{Name: "rbac.roles.delete", Method: http.MethodDelete, Path: "/v1/rbac/roles/{id}", Access: access.On(access.Roles, access.Delete),
 			Summary: "Delete a role with its grants and take it from its holders.",
-			Faults:  []fault.Kind{fault.RoleNotFound, fault.RoleBuiltIn, fault.GrantToSelf, fault.PreconditionFailed},
+			Faults:  []apierr.Kind{apierr.RoleNotFound, apierr.RoleBuiltIn, apierr.GrantToSelf, apierr.PreconditionFailed},
 			Handle:  endpoint.JSON(http.StatusOK, s.deleteRole)},
 
 		{Name: "rbac.grants.create", Method: http.MethodPost, Path: "/v1/rbac/grants", Access: access.On(access.Grants, access.Create),
 			Summary: "Grant a role or a user a record type, one record or an endpoint.",
-			Faults:  []fault.Kind{fault.RoleNotFound, fault.UserNotFound, fault.EndpointNotFound, fault.GrantToSelf, fault.GrantNotHeld, fault.GrantExists},
+			Faults:  []apierr.Kind{apierr.RoleNotFound, apierr.UserNotFound, apierr.EndpointNotFound, apierr.GrantToSelf, apierr.GrantNotHeld, apierr.GrantExists},
 			Handle:  endpoint.JSON(http.StatusCreated, s.CreateGrant)},
 		{Name: "rbac.grants.list", Method: http.MethodGet, Path: "/v1/rbac/grants", Access: access.On(access.Grants, access.Read),
 			Summary: "List the grants.",
 			Doc:     endpoint.Doc{Search: grantList.Search()},
 			Handle:  endpoint.JSON(http.StatusOK, s.listGrants)},
 		{Name: "rbac.grants.delete", Method: http.MethodDelete, Path: "/v1/rbac/grants/{id}", Access: access.On(access.Grants, access.Delete),
-			Summary: "Take a grant away.", Faults: []fault.Kind{fault.GrantNotFound, fault.PreconditionFailed},
+			Summary: "Take a grant away.", Faults: []apierr.Kind{apierr.GrantNotFound, apierr.PreconditionFailed},
 			Handle: endpoint.JSON(http.StatusOK, s.deleteGrant)},
 
 		{Name: "rbac.endpoints.list", Method: http.MethodGet, Path: "/v1/rbac/endpoints", Access: access.SignedIn,
@@ -65,11 +65,11 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle:  endpoint.JSON(http.StatusOK, s.listRateLimits)},
 		{Name: "rbac.rate_limits.set", Method: http.MethodPut, Path: "/v1/rate-limits", Access: access.On(access.RateLimits, access.Update),
 			Summary: "Set or remove the rate-limit rule of an endpoint.",
-			Faults:  []fault.Kind{fault.EndpointNotFound, fault.PreconditionFailed},
+			Faults:  []apierr.Kind{apierr.EndpointNotFound, apierr.PreconditionFailed},
 			Handle:  endpoint.JSON(http.StatusOK, s.SetRateLimit)},
 	}
 	for i := range rows {
-		rows[i].Tag, rows[i].Limit = "Access control", limit.Private
+		rows[i].Tag, rows[i].Limit = "Access control", ratelimit.Private
 	}
 	return rows
 }
@@ -89,7 +89,7 @@ type putRoleInput struct {
 }
 
 // Validate is that of RoleInput.
-func (in *putRoleInput) Validate(v *fault.Fields) {
+func (in *putRoleInput) Validate(v *apierr.Fields) {
 	role := RoleInput{in.Name, in.Description}
 	role.Validate(v)
 	in.Name, in.Description = role.Name, role.Description

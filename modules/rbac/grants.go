@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"net/http"
 
-	"kontor/modules/list"
-	"kontor/modules/value"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -55,7 +55,7 @@ type GrantInput struct {
 }
 
 // Validate checks that the members fit together and brings ids into their stored form.
-func (in *GrantInput) Validate(v *fault.Fields) {
+func (in *GrantInput) Validate(v *apierr.Fields) {
 	if (in.RoleID == "") == (in.UserID == "") {
 		v.Add("role_id", "invalid.role_or_user")
 	}
@@ -90,7 +90,7 @@ func (in *GrantInput) Validate(v *fault.Fields) {
 // reading all says nothing about one.
 const onRecord = access.Read | access.Update | access.Delete
 
-func (in *GrantInput) validatePermissions(v *fault.Fields) {
+func (in *GrantInput) validatePermissions(v *apierr.Fields) {
 	if len(in.Permissions) == 0 {
 		v.Add("permissions", "invalid.required")
 		return
@@ -103,7 +103,7 @@ func (in *GrantInput) validatePermissions(v *fault.Fields) {
 	for _, name := range in.Permissions {
 		permission, known := access.ParsePermission(name)
 		if !known || permission&possible == 0 {
-			v.Add("permissions", "invalid.one_of", fault.Args{"Values": names(possible)})
+			v.Add("permissions", "invalid.one_of", apierr.Args{"Values": names(possible)})
 			return
 		}
 		wanted |= permission
@@ -112,11 +112,11 @@ func (in *GrantInput) validatePermissions(v *fault.Fields) {
 }
 
 // canonicalID brings an id into its stored form.
-func canonicalID(v *fault.Fields, field string, id *string) {
+func canonicalID(v *apierr.Fields, field string, id *string) {
 	if *id == "" {
 		return
 	}
-	parsed, err := value.ParseID(*id)
+	parsed, err := types.ParseID(*id)
 	if err != nil {
 		v.Add(field, "invalid.uuid")
 		return
@@ -139,9 +139,9 @@ func optional(text string) *string {
 }
 
 // CreateGrant makes a grant, in force for the next request. Nobody grants what he does not hold, and nobody grants
-// anything to himself or to a role of his own. It returns fault.RoleNotFound, fault.UserNotFound,
-// fault.EndpointNotFound, fault.InvalidInput for a record that does not exist, fault.GrantToSelf, fault.GrantNotHeld,
-// and fault.GrantExists when a part of it was granted before.
+// anything to himself or to a role of his own. It returns apierr.RoleNotFound, apierr.UserNotFound,
+// apierr.EndpointNotFound, apierr.InvalidInput for a record that does not exist, apierr.GrantToSelf, apierr.GrantNotHeld,
+// and apierr.GrantExists when a part of it was granted before.
 func (s *Service) CreateGrant(ctx context.Context, in GrantInput) (Grant, error) {
 	caller := access.From(ctx)
 	if err := s.checkObjects(ctx, in); err != nil {
@@ -156,7 +156,7 @@ func (s *Service) CreateGrant(ctx context.Context, in GrantInput) (Grant, error)
 	after, answer := grantTable.Digest(s.db, grant), s.db.Answer(ctx, grant)
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		if in.RoleID != "" {
-			if _, err := roleTable.Any(ctx, tx, in.RoleID); err != nil {
+			if _, err := roleTable.GetUnchecked(ctx, tx, in.RoleID); err != nil {
 				return err
 			}
 		}
@@ -189,11 +189,11 @@ func (s *Service) checkObjects(ctx context.Context, in GrantInput) error {
 			return err
 		}
 		if !known {
-			return fault.UserNotFound
+			return apierr.UserNotFound
 		}
 	}
 	if in.Endpoint != "" && !s.serves(in.Endpoint) {
-		return fault.EndpointNotFound
+		return apierr.EndpointNotFound
 	}
 	if in.RecID == "" {
 		return nil
@@ -201,7 +201,7 @@ func (s *Service) checkObjects(ctx context.Context, in GrantInput) error {
 	t, _ := access.LookupType(in.RecType)
 	known, err := s.exists(ctx, t, in.RecID)
 	if err == nil && !known {
-		err = fault.Invalid("rec_id", "invalid.unknown_record")
+		err = apierr.Invalid("rec_id", "invalid.unknown_record")
 	}
 	return err
 }
@@ -224,8 +224,8 @@ func (s *Service) Grants(ctx context.Context, p list.Params) (list.Page[Grant], 
 	return grantList.Page(ctx, s.db, p, grantTable.Visible(access.From(ctx)))
 }
 
-// DeleteGrant removes a grant; the right is gone with the next request. It returns fault.GrantNotFound, fault.NoAccess
-// and fault.PreconditionFailed.
+// DeleteGrant removes a grant; the right is gone with the next request. It returns apierr.GrantNotFound, apierr.NoAccess
+// and apierr.PreconditionFailed.
 func (s *Service) DeleteGrant(ctx context.Context, id string) error {
 	return s.db.InTx(ctx, func(tx *store.Tx) error {
 		grant, err := grantTable.Get(ctx, tx, id, access.Delete)

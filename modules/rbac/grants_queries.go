@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"kontor/modules/list"
-	"kontor/modules/records"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -16,7 +16,7 @@ const grantColumns = "id, role_id, user_id, rec_type, rec_id, permissions, endpo
 
 var grantTable = &records.Table[Grant]{
 	Type: access.Grants, From: "grant_records", Columns: grantColumns, Scan: scanGrant,
-	Relations: []records.Relation{records.Created}, Missing: fault.GrantNotFound, Record: auditedGrant,
+	Relations: []records.Relation{records.Created}, Missing: apierr.GrantNotFound, Record: auditedGrant,
 }
 
 var grantList = list.New(list.Source[Grant]{
@@ -64,7 +64,7 @@ const (
 )
 
 // insertGrant stores a grant and what it allows. Each permission is granted to somebody at most once, so that removing
-// the grant that names it takes it away; it returns fault.GrantExists with the permissions that are granted already.
+// the grant that names it takes it away; it returns apierr.GrantExists with the permissions that are granted already.
 func insertGrant(ctx context.Context, tx *store.Tx, g Grant) error {
 	kind, principal := g.principal()
 	if g.Endpoint != nil {
@@ -73,7 +73,7 @@ func insertGrant(ctx context.Context, tx *store.Tx, g Grant) error {
 			return err
 		}
 		if n > 0 {
-			return fault.GrantExists
+			return apierr.GrantExists
 		}
 		if _, err := tx.Exec(ctx, insertEndpointGrant, g.ID, kind, principal, *g.Endpoint, g.CreatedAt, g.CreatedBy); err != nil {
 			return err
@@ -103,7 +103,7 @@ func insertPermissions(ctx context.Context, tx *store.Tx, g Grant, kind, princip
 	}
 	if len(twice) > 0 {
 		slices.Sort(twice)
-		return fault.GrantExists.Detail("permissions", twice)
+		return apierr.GrantExists.Detail("permissions", twice)
 	}
 	for _, permission := range g.Permissions {
 		_, err := tx.Exec(ctx, insertPermission, store.NewID(), kind, principal, *g.RecType, permission, g.recID(), g.CreatedAt, g.CreatedBy)

@@ -12,12 +12,12 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"kontor/locales"
-	"kontor/modules"
+	"kontor/modules/app"
 	"kontor/modules/rbac"
 	"kontor/server"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/server/servertest"
 	"kontor/store"
 	"kontor/store/storetest"
@@ -74,7 +74,7 @@ func (s *sessions) Known(string) (*access.Caller, bool) { return nil, false }
 func (s *sessions) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 	userID := string(bytes.TrimPrefix([]byte(c.Get("Authorization")), []byte("Bearer ")))
 	if _, known := s.users.ids.Load(userID); !known {
-		return nil, fault.Unauthorized
+		return nil, apierr.Unauthorized
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *sessions) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 }
 
 func (s *sessions) APIKey(context.Context, string) (*access.Caller, error) {
-	return nil, fault.Unauthorized
+	return nil, apierr.Unauthorized
 }
 
 func (b *bank) table() []endpoint.Endpoint {
@@ -141,7 +141,7 @@ func (b *bank) listen() {
 	}
 	b.server, b.address = servertest.Serve(b.t, server.Options{
 		Endpoints: b.table(), Auth: b.sessions, Policy: b.policy, Texts: texts, Now: b.db.Clock().Now, Log: slog.New(slog.DiscardHandler),
-		Replays: modules.Replays{DB: b.db}, Stored: modules.Stored, RateLimits: true, PublicPerMinute: 1_000_000, PrivatePerMinute: 1_000_000,
+		Replays: app.Replays{DB: b.db}, Stored: app.Stored, RateLimits: true, PublicPerMinute: 1_000_000, PrivatePerMinute: 1_000_000,
 	})
 }
 

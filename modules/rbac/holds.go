@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -23,7 +23,7 @@ func holder(ctx context.Context, q store.Querier, userID string) (*access.Caller
 	if err := readEndpointGrants(ctx, q, data.Endpoints, selectEndpointGrantsOf, userID); err != nil {
 		return nil, err
 	}
-	return access.Caller{UserID: userID, Roles: roles}.Under(access.NewPolicy(data)), nil
+	return access.Caller{UserID: userID, Roles: roles}.WithPolicy(access.NewPolicy(data)), nil
 }
 
 // ownRight is what the user may do with the record of a grant by his relation to it.
@@ -36,18 +36,18 @@ func (s *Service) ownRight(ctx context.Context, userID string, in GrantInput) (a
 	return found[in.RecID].Own, err
 }
 
-// mayGrant decides whether the user may make a grant. It returns fault.GrantToSelf and fault.GrantNotHeld.
+// mayGrant decides whether the user may make a grant. It returns apierr.GrantToSelf and apierr.GrantNotHeld.
 func mayGrant(ctx context.Context, q store.Querier, userID string, own access.Permission, in GrantInput) error {
 	grantor, err := holder(ctx, q, userID)
 	if err != nil {
 		return err
 	}
 	if in.UserID == userID || slices.Contains(grantor.Roles, in.RoleID) {
-		return fault.GrantToSelf
+		return apierr.GrantToSelf
 	}
 	if in.Endpoint != "" {
 		if !grantor.MayCall(in.Endpoint) {
-			return fault.GrantNotHeld
+			return apierr.GrantNotHeld
 		}
 		return nil
 	}
@@ -65,7 +65,7 @@ func mayGrant(ctx context.Context, q store.Querier, userID string, own access.Pe
 			return err
 		}
 		if !held {
-			return fault.GrantNotHeld.Detail("permission", name)
+			return apierr.GrantNotHeld.Detail("permission", name)
 		}
 	}
 	return nil

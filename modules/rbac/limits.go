@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"kontor/modules/list"
+	"kontor/modules/kit/list"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -44,7 +44,7 @@ type RateLimitInput struct {
 }
 
 // Validate checks the number.
-func (in *RateLimitInput) Validate(v *fault.Fields) {
+func (in *RateLimitInput) Validate(v *apierr.Fields) {
 	if in.Endpoint == "" {
 		v.Add("endpoint", "invalid.required")
 	}
@@ -56,24 +56,24 @@ func (in *RateLimitInput) Validate(v *fault.Fields) {
 		return
 	}
 	if n := in.PerMinute.Value; n < minPerMinute || n > maxPerMinute {
-		v.Add("per_minute", "invalid.range", fault.Args{"Min": minPerMinute, "Max": maxPerMinute})
+		v.Add("per_minute", "invalid.range", apierr.Args{"Min": minPerMinute, "Max": maxPerMinute})
 	}
 }
 
-// RateLimits lists the stored rules. It returns fault.NoAccess.
+// RateLimits lists the stored rules. It returns apierr.NoAccess.
 func (s *Service) RateLimits(ctx context.Context, p list.Params) (list.Page[RateLimit], error) {
 	if !access.From(ctx).May(access.RateLimits, access.Read) {
-		return list.Page[RateLimit]{}, fault.NoAccess
+		return list.Page[RateLimit]{}, apierr.NoAccess
 	}
 	return limitList.Page(ctx, s.db, p)
 }
 
-// SetRateLimit stores or removes a rule, in force for the next request. It returns fault.NoAccess,
-// fault.EndpointNotFound, fault.InvalidInput for an endpoint that is never limited, and fault.PreconditionFailed.
+// SetRateLimit stores or removes a rule, in force for the next request. It returns apierr.NoAccess,
+// apierr.EndpointNotFound, apierr.InvalidInput for an endpoint that is never limited, and apierr.PreconditionFailed.
 func (s *Service) SetRateLimit(ctx context.Context, in RateLimitInput) (RateLimit, error) {
 	caller := access.From(ctx)
 	if !caller.May(access.RateLimits, access.Update) {
-		return RateLimit{}, fault.NoAccess
+		return RateLimit{}, apierr.NoAccess
 	}
 	if err := s.limited(in.Endpoint); err != nil {
 		return RateLimit{}, err

@@ -3,7 +3,7 @@ package rbac
 import (
 	"context"
 
-	"kontor/modules/list"
+	"kontor/modules/kit/list"
 	"kontor/store"
 )
 

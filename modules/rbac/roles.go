@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"net/http"
 
-	"kontor/modules/list"
-	"kontor/modules/records"
-	"kontor/modules/value"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -46,29 +46,29 @@ type RoleInput struct {
 
 // Validate brings name and description into their stored form. A name that looks like an id is refused: where roles are
 // given by name or id, nobody could tell them apart.
-func (in *RoleInput) Validate(v *fault.Fields) {
+func (in *RoleInput) Validate(v *apierr.Fields) {
 	if in.Name != nil {
-		name, err := value.Required(*in.Name, maxRoleName)
-		if err == nil && value.IsID(name) {
+		name, err := types.Required(*in.Name, maxRoleName)
+		if err == nil && types.IsID(name) {
 			v.Add("name", "invalid.role_name_is_id")
 		}
 		addRule(v, "name", err, maxRoleName)
 		in.Name = &name
 	}
 	if in.Description != nil {
-		description, err := value.Text(*in.Description, maxRoleDescription)
+		description, err := types.Text(*in.Description, maxRoleDescription)
 		addRule(v, "description", err, maxRoleDescription)
 		in.Description = &description
 	}
 }
 
 // addRule words what a text breaks.
-func addRule(v *fault.Fields, field string, err error, limit int) {
+func addRule(v *apierr.Fields, field string, err error, limit int) {
 	switch {
 	case err == nil:
-	case errors.Is(err, value.RuleTooLong):
-		v.Add(field, "invalid.max_length", fault.Args{"Max": limit})
-	case errors.Is(err, value.RuleRequired):
+	case errors.Is(err, types.RuleTooLong):
+		v.Add(field, "invalid.max_length", apierr.Args{"Max": limit})
+	case errors.Is(err, types.RuleRequired):
 		v.Add(field, "invalid.required")
 	default:
 		v.Add(field, "invalid.control_characters")
@@ -82,14 +82,14 @@ type createRoleInput struct {
 }
 
 // Validate is that of RoleInput with a name.
-func (in *createRoleInput) Validate(v *fault.Fields) {
+func (in *createRoleInput) Validate(v *apierr.Fields) {
 	if in.Name == nil {
 		v.Add("name", "invalid.required")
 	}
 	(*RoleInput)(in).Validate(v)
 }
 
-// CreateRole adds a role without any rights. It returns fault.RoleExists when the name is taken, whatever its case.
+// CreateRole adds a role without any rights. It returns apierr.RoleExists when the name is taken, whatever its case.
 func (s *Service) CreateRole(ctx context.Context, in RoleInput) (Role, error) {
 	caller := access.From(ctx)
 	role := Role{ID: store.NewID(), CreatedBy: caller.UserID, ModifiedBy: caller.UserID, version: 1}
@@ -120,12 +120,12 @@ func (r *Role) apply(in RoleInput) {
 // roleFault says what a failed write to roles means.
 func roleFault(err error) error {
 	if errors.Is(err, store.ErrDuplicate) {
-		return fault.RoleExists.Because(err)
+		return apierr.RoleExists.Wrap(err)
 	}
 	return err
 }
 
-// Role reads a role. It returns fault.RoleNotFound and fault.NoAccess.
+// Role reads a role. It returns apierr.RoleNotFound and apierr.NoAccess.
 func (s *Service) Role(ctx context.Context, id string) (Role, error) {
 	return roleTable.Get(ctx, s.db, id, access.Read)
 }
@@ -135,8 +135,8 @@ func (s *Service) Roles(ctx context.Context, p list.Params) (list.Page[Role], er
 	return roleList.Page(ctx, s.db, p, roleTable.Visible(access.From(ctx)))
 }
 
-// UpdateRole changes name and description. It returns fault.RoleNotFound, fault.NoAccess, fault.RoleBuiltIn for
-// another name of a built-in role, fault.RoleExists and fault.PreconditionFailed.
+// UpdateRole changes name and description. It returns apierr.RoleNotFound, apierr.NoAccess, apierr.RoleBuiltIn for
+// another name of a built-in role, apierr.RoleExists and apierr.PreconditionFailed.
 func (s *Service) UpdateRole(ctx context.Context, id string, in RoleInput) (Role, error) {
 	role, err := records.Change(ctx, s.db, roleTable, id, records.Changing[Role]{
 		Action: "rbac.roles.update", Wanted: access.Update,
@@ -144,7 +144,7 @@ func (s *Service) UpdateRole(ctx context.Context, id string, in RoleInput) (Role
 			role := before
 			role.apply(in)
 			if role.BuiltIn && role.Name != before.Name {
-				return role, false, fault.RoleBuiltIn
+				return role, false, apierr.RoleBuiltIn
 			}
 			changed := role != before
 			role.ModifiedAt, role.ModifiedBy, role.version = now, access.From(ctx).UserID, before.version+1
@@ -156,8 +156,8 @@ func (s *Service) UpdateRole(ctx context.Context, id string, in RoleInput) (Role
 }
 
 // DeleteRole removes a role, its grants, and takes it from everybody who holds it, from their next request on. Nobody
-// deletes a role that he holds himself: that would change his own roles. It returns fault.RoleNotFound,
-// fault.NoAccess, fault.RoleBuiltIn, fault.GrantToSelf and fault.PreconditionFailed.
+// deletes a role that he holds himself: that would change his own roles. It returns apierr.RoleNotFound,
+// apierr.NoAccess, apierr.RoleBuiltIn, apierr.GrantToSelf and apierr.PreconditionFailed.
 func (s *Service) DeleteRole(ctx context.Context, id string) error {
 	caller := access.From(ctx)
 	return s.db.InTx(ctx, func(tx *store.Tx) error {
@@ -169,7 +169,7 @@ func (s *Service) DeleteRole(ctx context.Context, id string) error {
 			return err
 		}
 		if role.BuiltIn {
-			return fault.RoleBuiltIn
+			return apierr.RoleBuiltIn
 		}
 		holders, err := holdersOf(ctx, tx, id)
 		if err != nil {
@@ -177,7 +177,7 @@ func (s *Service) DeleteRole(ctx context.Context, id string) error {
 		}
 		for _, userID := range holders {
 			if userID == caller.UserID {
-				return fault.GrantToSelf
+				return apierr.GrantToSelf
 			}
 		}
 		if err := deleteRole(ctx, tx, id); err != nil {

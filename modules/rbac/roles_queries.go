@@ -3,11 +3,11 @@ package rbac
 import (
 	"context"
 
-	"kontor/modules/list"
-	"kontor/modules/records"
-	"kontor/modules/value"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -15,7 +15,7 @@ const roleColumns = "id, name, description, builtin, created_at, created_by, mod
 
 var roleTable = &records.Table[Role]{
 	Type: access.Roles, From: "roles", Columns: roleColumns, Scan: scanRole,
-	Relations: []records.Relation{records.Created}, Missing: fault.RoleNotFound, Record: auditedRole,
+	Relations: []records.Relation{records.Created}, Missing: apierr.RoleNotFound, Record: auditedRole,
 }
 
 var roleList = list.New(list.Source[Role]{
@@ -43,7 +43,7 @@ const insertRoleRow = `
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $6, $7, 1)`
 
 func insertRole(ctx context.Context, tx *store.Tx, r Role) error {
-	_, err := tx.Exec(ctx, insertRoleRow, r.ID, r.Name, value.Fold(r.Name), r.Description, r.BuiltIn, r.CreatedAt, r.CreatedBy)
+	_, err := tx.Exec(ctx, insertRoleRow, r.ID, r.Name, types.Fold(r.Name), r.Description, r.BuiltIn, r.CreatedAt, r.CreatedBy)
 	return err
 }
 
@@ -52,7 +52,7 @@ const updateRoleRow = `
 	WHERE id = $1`
 
 func updateRole(ctx context.Context, tx *store.Tx, r Role) error {
-	_, err := tx.Exec(ctx, updateRoleRow, r.ID, r.Name, value.Fold(r.Name), r.Description, r.ModifiedAt, r.ModifiedBy, r.version)
+	_, err := tx.Exec(ctx, updateRoleRow, r.ID, r.Name, types.Fold(r.Name), r.Description, r.ModifiedAt, r.ModifiedBy, r.version)
 	return err
 }
 

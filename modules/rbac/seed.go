@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -188,7 +188,7 @@ func seedEndpoint(ctx context.Context, tx *store.Tx, e endpoint.Endpoint) error 
 func seedGrant(ctx context.Context, tx *store.Tx, g Grant) error {
 	g.ID, g.CreatedAt, g.CreatedBy = store.NewID(), tx.Now(), store.NilID
 	err := insertGrant(ctx, tx, g)
-	if errors.Is(err, fault.GrantExists) {
+	if errors.Is(err, apierr.GrantExists) {
 		return nil
 	}
 	if err == nil {

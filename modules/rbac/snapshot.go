@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"kontor/modules/records"
-	"kontor/modules/value"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/store"
 )
@@ -26,7 +26,7 @@ type storedRole struct {
 
 // auditedRole is a role as the audit trail knows it.
 func auditedRole(r Role) store.Record {
-	return store.Record{Answer: r, Stored: storedRole{r.version, value.Fold(r.Name)}}
+	return store.Record{Answer: r, Stored: storedRole{r.version, types.Fold(r.Name)}}
 }
 
 func readRole(ctx context.Context, q store.Querier, id string) (store.Record, error) {

@@ -5,10 +5,10 @@ import (
 	"maps"
 	"strconv"
 
-	"kontor/modules/list"
+	"kontor/modules/kit/list"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
-	"kontor/server/limit"
+	"kontor/server/ratelimit"
 	"kontor/store"
 )
 
@@ -49,10 +49,10 @@ func (s *Service) serves(key string) bool {
 func (s *Service) limited(key string) error {
 	e, known := s.table[key]
 	if !known {
-		return fault.EndpointNotFound
+		return apierr.EndpointNotFound
 	}
-	if e.RateLimit == limit.None.String() {
-		return fault.Invalid("endpoint", "invalid.endpoint_unlimited")
+	if e.RateLimit == ratelimit.None.String() {
+		return apierr.Invalid("endpoint", "invalid.endpoint_unlimited")
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ const wholeTable = 100
 type endpointParams struct{ list.Params }
 
 // BindQuery reads the query string.
-func (p *endpointParams) BindQuery(query map[string][]string, problems *fault.Fields) {
+func (p *endpointParams) BindQuery(query map[string][]string, problems *apierr.Fields) {
 	p.Params.BindQuery(withDefaults(query, "path,method"), problems)
 }
 
@@ -85,7 +85,7 @@ func (p *endpointParams) BindQuery(query map[string][]string, problems *fault.Fi
 type typeParams struct{ list.Params }
 
 // BindQuery reads the query string.
-func (p *typeParams) BindQuery(query map[string][]string, problems *fault.Fields) {
+func (p *typeParams) BindQuery(query map[string][]string, problems *apierr.Fields) {
 	p.Params.BindQuery(withDefaults(query, "name"), problems)
 }
 

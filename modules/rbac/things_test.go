@@ -4,12 +4,12 @@ import (
 	"context"
 	"net/http"
 
-	"kontor/modules/list"
-	"kontor/modules/records"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
-	"kontor/server/limit"
+	"kontor/server/ratelimit"
 	"kontor/store"
 )
 
@@ -19,7 +19,7 @@ type thing struct {
 }
 
 var things = &records.Table[thing]{
-	Type: access.Customers, From: "things", Columns: "id", Relations: []records.Relation{records.Created}, Missing: fault.CustomerNotFound,
+	Type: access.Customers, From: "things", Columns: "id", Relations: []records.Relation{records.Created}, Missing: apierr.CustomerNotFound,
 	Scan: scanThing,
 }
 
@@ -45,7 +45,7 @@ func thingEndpoints(db *store.DB) []endpoint.Endpoint {
 	type input struct {
 		ID string `path:"id"`
 	}
-	all, missing := []string{access.Advisor, access.Customer}, []fault.Kind{fault.CustomerNotFound}
+	all, missing := []string{access.Advisor, access.Customer}, []apierr.Kind{apierr.CustomerNotFound}
 	get := func(p access.Permission) endpoint.Handler {
 		return endpoint.JSON(http.StatusOK, func(ctx context.Context, in input) (thing, error) { return things.Get(ctx, db, in.ID, p) })
 	}
@@ -59,8 +59,8 @@ func thingEndpoints(db *store.DB) []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, func(context.Context, endpoint.None) (thing, error) { return thing{}, nil })},
 	}
 	for i := range rows {
-		rows[i].Tag, rows[i].Summary, rows[i].Limit = "Things", "Test.", limit.Private
+		rows[i].Tag, rows[i].Summary, rows[i].Limit = "Things", "Test.", ratelimit.Private
 	}
-	rows[len(rows)-1].Limit = limit.None
+	rows[len(rows)-1].Limit = ratelimit.None
 	return rows
 }

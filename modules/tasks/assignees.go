@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -84,9 +84,9 @@ const maxAssignees = 50
 // ETag is the version of the task that the part belongs to.
 func (a Assignee) ETag() string { return endpoint.VersionTag(a.version) }
 
-// Assign gives a user a part of a task. It returns fault.TaskNotFound, fault.NoAccess, fault.TaskAssigneeExists,
-// fault.TaskInvalidTransition at the end of the task and, for a user who does not exist or is not active,
-// fault.InvalidInput.
+// Assign gives a user a part of a task. It returns apierr.TaskNotFound, apierr.NoAccess, apierr.TaskAssigneeExists,
+// apierr.TaskInvalidTransition at the end of the task and, for a user who does not exist or is not active,
+// apierr.InvalidInput.
 func (s *Service) Assign(ctx context.Context, in AssignInput) (Assignee, error) {
 	var id string
 	t, err := s.change(ctx, OneInput{in.CustomerID, in.ID}, "tasks.assignees.add", func(t *Task, p *plan) error {
@@ -94,9 +94,9 @@ func (s *Service) Assign(ctx context.Context, in AssignInput) (Assignee, error) 
 		case !t.open():
 			return t.closed()
 		case slices.Contains(t.users(), in.assignee.userID):
-			return fault.TaskAssigneeExists
+			return apierr.TaskAssigneeExists
 		case len(t.parts) >= maxAssignees:
-			return fault.Invalid("user_id", "invalid.max_items", fault.Args{"Max": maxAssignees})
+			return apierr.Invalid("user_id", "invalid.max_items", apierr.Args{"Max": maxAssignees})
 		}
 		a := in.assignee.assigned(t.ID, p.now)
 		id = a.ID
@@ -132,13 +132,13 @@ func (t *Task) assignee(id string) *Assignee {
 	return nil
 }
 
-// Unassign takes a part away. That may complete the task. It returns fault.TaskNotFound, fault.NoAccess,
-// fault.TaskAssigneeNotFound and, at the end of the task, fault.TaskInvalidTransition.
+// Unassign takes a part away. That may complete the task. It returns apierr.TaskNotFound, apierr.NoAccess,
+// apierr.TaskAssigneeNotFound and, at the end of the task, apierr.TaskInvalidTransition.
 func (s *Service) Unassign(ctx context.Context, in AssigneeInput) (endpoint.Message, error) {
 	_, err := s.change(ctx, OneInput{in.CustomerID, in.ID}, "tasks.assignees.remove", func(t *Task, p *plan) error {
 		a := t.assignee(in.AssigneeID)
 		if a == nil {
-			return fault.TaskAssigneeNotFound
+			return apierr.TaskAssigneeNotFound
 		}
 		if !t.open() {
 			return t.closed()
@@ -154,13 +154,13 @@ func (s *Service) Unassign(ctx context.Context, in AssigneeInput) (endpoint.Mess
 }
 
 // SetPart says how far a part is: the assignee his own, whoever may update the task any. When all parts are completed,
-// so is the task. It returns fault.TaskNotFound, fault.TaskAssigneeNotFound, fault.NoAccess for the part of another, and
-// fault.TaskInvalidTransition with the states that may follow.
+// so is the task. It returns apierr.TaskNotFound, apierr.TaskAssigneeNotFound, apierr.NoAccess for the part of another, and
+// apierr.TaskInvalidTransition with the states that may follow.
 func (s *Service) SetPart(ctx context.Context, in PartInput) (Assignee, error) {
 	t, err := s.changeAs(ctx, in.ID, "tasks.assignees.update", func(t *Task, _ *plan) error {
 		a := t.assignee(in.AssigneeID)
 		if a == nil {
-			return fault.TaskAssigneeNotFound
+			return apierr.TaskAssigneeNotFound
 		}
 		next := in.target(a.Status)
 		switch {
@@ -169,7 +169,7 @@ func (s *Service) SetPart(ctx context.Context, in PartInput) (Assignee, error) {
 		case !t.open():
 			return t.closed()
 		case !slices.Contains(partTransitions[a.Status], next):
-			return fault.TaskInvalidTransition.Detail("allowed", partTransitions[a.Status])
+			return apierr.TaskInvalidTransition.Detail("allowed", partTransitions[a.Status])
 		}
 		t.log(logEntry{Action: "assignee_changed", AssigneeID: a.ID, UserID: a.UserID, From: string(a.Status), To: string(next)})
 		a.Status = next
@@ -215,7 +215,7 @@ func (n newAssignee) assigned(taskID string, at store.Time) Assignee {
 
 // checkActive refuses users who do not exist or are not active, all at once.
 func checkActive(ctx context.Context, tx *store.Tx, assignees []newAssignee) error {
-	var problems fault.Fields
+	var problems apierr.Fields
 	for _, a := range assignees {
 		active, err := isActive(ctx, tx, a.userID)
 		if err != nil {

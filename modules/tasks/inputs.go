@@ -4,11 +4,11 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"kontor/modules/input"
-	"kontor/modules/list"
-	"kontor/modules/value"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/types"
+	"kontor/modules/kit/validate"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 )
 
 const (
@@ -61,10 +61,10 @@ type AssigneeData struct {
 }
 
 // Validate checks all data. Whether the users exist is checked in the transaction.
-func (in *CreateInput) Validate(v *fault.Fields) {
+func (in *CreateInput) Validate(v *apierr.Fields) {
 	in.task = in.check(v)
 	if len(in.Assignees) > maxAssignees {
-		v.Add("assignees", "invalid.max_items", fault.Args{"Max": maxAssignees})
+		v.Add("assignees", "invalid.max_items", apierr.Args{"Max": maxAssignees})
 		return
 	}
 	seen := map[string]bool{}
@@ -78,31 +78,31 @@ func (in *CreateInput) Validate(v *fault.Fields) {
 	}
 }
 
-func (in *CreateInput) check(v *fault.Fields) Task {
+func (in *CreateInput) check(v *apierr.Fields) Task {
 	return Task{
-		Title:       input.Required(v, "title", in.Title, maxTitle),
-		Category:    input.OneOf(v, "category", in.Category, "sign", "approve", "update", "delete"),
-		Description: input.Text(v, "description", in.Description, maxDescription),
+		Title:       validate.Required(v, "title", in.Title, maxTitle),
+		Category:    validate.OneOf(v, "category", in.Category, "sign", "approve", "update", "delete"),
+		Description: validate.Text(v, "description", in.Description, maxDescription),
 		IsUrgent:    in.IsUrgent,
 		given:       checkWeight(v, "weight", in.Weight),
 		free:        checkMetadata(v, in.Metadata),
 	}
 }
 
-func checkWeight(v *fault.Fields, field string, weight *int64) int64 {
+func checkWeight(v *apierr.Fields, field string, weight *int64) int64 {
 	if weight == nil {
 		return 1
 	}
 	if *weight < 0 || *weight > maxWeight {
-		v.Add(field, "invalid.range", fault.Args{"Min": 0, "Max": maxWeight})
+		v.Add(field, "invalid.range", apierr.Args{"Min": 0, "Max": maxWeight})
 	}
 	return *weight
 }
 
 // checkMetadata gives metadata without logs, which are not the client's, and with the object actions.
-func checkMetadata(v *fault.Fields, raw jsontext.Value) string {
+func checkMetadata(v *apierr.Fields, raw jsontext.Value) string {
 	members := map[string]jsontext.Value{}
-	if err := json.Unmarshal([]byte(input.Metadata(v, "metadata", raw)), &members); err != nil {
+	if err := json.Unmarshal([]byte(validate.Metadata(v, "metadata", raw)), &members); err != nil {
 		v.Add("metadata", "invalid.json")
 	}
 	delete(members, "logs")
@@ -119,16 +119,16 @@ func checkMetadata(v *fault.Fields, raw jsontext.Value) string {
 	return string(encoded)
 }
 
-func (d AssigneeData) check(v *fault.Fields, field func(member string) string) newAssignee {
+func (d AssigneeData) check(v *apierr.Fields, field func(member string) string) newAssignee {
 	a := newAssignee{
 		field:  field("user_id"),
-		name:   input.Line(v, field("name"), d.Name, maxName),
+		name:   validate.Line(v, field("name"), d.Name, maxName),
 		weight: checkWeight(v, field("weight"), d.Weight),
 	}
 	if d.UserID == "" {
 		v.Add(a.field, "invalid.required")
 	}
-	a.userID = input.Parsed(v, a.field, d.UserID, value.ParseID)
+	a.userID = validate.Parsed(v, a.field, d.UserID, types.ParseID)
 	return a
 }
 
@@ -154,7 +154,7 @@ func (in UpdateInput) apply(t *Task) (changed []string, err error) {
 		Weight:      in.Weight.Or(&t.given),
 		Metadata:    in.Metadata.Or(jsontext.Value(t.free)),
 	}
-	var problems fault.Fields
+	var problems apierr.Fields
 	next := merged.check(&problems)
 	t.Title, t.Category, t.Description, t.IsUrgent, t.given, t.free = next.Title, next.Category, next.Description, next.IsUrgent, next.given, next.free
 	for _, member := range []struct {
@@ -178,12 +178,12 @@ type StatusInput struct {
 }
 
 // Validate checks that the state exists.
-func (in *StatusInput) Validate(v *fault.Fields) {
+func (in *StatusInput) Validate(v *apierr.Fields) {
 	if in.Status == "" {
 		v.Add("status", "invalid.required")
 	}
-	input.OneOf(v, "status", string(in.Status), string(Pending), string(InProgress), string(Completed), string(Canceled), string(Declined))
-	in.Reason = input.Text(v, "reason", in.Reason, maxReason)
+	validate.OneOf(v, "status", string(in.Status), string(Pending), string(InProgress), string(Completed), string(Canceled), string(Declined))
+	in.Reason = validate.Text(v, "reason", in.Reason, maxReason)
 }
 
 // AssignInput is a new assignee of a task.
@@ -198,7 +198,7 @@ type AssignInput struct {
 }
 
 // Validate checks the data.
-func (in *AssignInput) Validate(v *fault.Fields) {
+func (in *AssignInput) Validate(v *apierr.Fields) {
 	in.assignee = AssigneeData{UserID: in.UserID, Name: in.Name, Weight: in.Weight}.check(v, func(member string) string { return member })
 }
 
@@ -219,14 +219,14 @@ type PartInput struct {
 }
 
 // Validate checks that something is said, and no contradiction.
-func (in *PartInput) Validate(v *fault.Fields) {
+func (in *PartInput) Validate(v *apierr.Fields) {
 	if in.Status == nil {
 		if in.TaskCompleted == nil {
 			v.Add("status", "invalid.required")
 		}
 		return
 	}
-	input.OneOf(v, "status", string(*in.Status), string(PartAssigned), string(PartAccepted), string(PartCompleted), string(PartDeclined))
+	validate.OneOf(v, "status", string(*in.Status), string(PartAssigned), string(PartAccepted), string(PartCompleted), string(PartDeclined))
 	if in.TaskCompleted != nil && *in.TaskCompleted != (*in.Status == PartCompleted) {
 		v.Add("task_completed", "tasks.contradiction")
 	}

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"slices"
 
-	"kontor/modules/notice"
-	"kontor/modules/records"
+	"kontor/modules/kit/event"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -19,7 +19,7 @@ var errUnchanged = errors.New("nothing changes")
 type plan struct {
 	now   store.Time
 	write []func(ctx context.Context, tx *store.Tx) error
-	tell  []notice.Notice
+	tell  []event.Event
 }
 
 func (p *plan) later(f func(ctx context.Context, tx *store.Tx) error) { p.write = append(p.write, f) }
@@ -98,26 +98,26 @@ func (s *Service) finish(ctx context.Context, before Task, t *Task, p *plan) err
 		return err
 	}
 	if t.Status != before.Status {
-		p.tell = append(p.tell, s.notice(ctx, notice.TaskStatusChanged, *t, append([]string{t.CreatedBy}, t.users()...),
+		p.tell = append(p.tell, s.notice(ctx, event.TaskStatusChanged, *t, append([]string{t.CreatedBy}, t.users()...),
 			map[string]any{"Title": t.Title, "From": string(before.Status), "To": string(t.Status)}))
 	}
 	return nil
 }
 
 // assigned is the notice for new assignees.
-func (s *Service) assigned(ctx context.Context, t Task, assignees []Assignee) notice.Notice {
+func (s *Service) assigned(ctx context.Context, t Task, assignees []Assignee) event.Event {
 	users := make([]string, len(assignees))
 	for i, a := range assignees {
 		users[i] = a.UserID
 	}
-	return s.notice(ctx, notice.TaskAssigned, t, users, map[string]any{"Title": t.Title, "Category": t.Category})
+	return s.notice(ctx, event.TaskAssigned, t, users, map[string]any{"Title": t.Title, "Category": t.Category})
 }
 
 // notice words a notice for users. Who did it himself knows already.
-func (s *Service) notice(ctx context.Context, event notice.Event, t Task, users []string, args map[string]any) notice.Notice {
+func (s *Service) notice(ctx context.Context, kind event.Kind, t Task, users []string, args map[string]any) event.Event {
 	actor := access.From(ctx).UserID
 	users = slices.DeleteFunc(users, func(id string) bool { return id == actor })
-	return s.notify.Word(ctx, notice.Notice{Event: event, CustomerID: t.CustomerID, Type: access.Tasks, RecordID: t.ID, Recipients: users, Args: args})
+	return s.notify.Word(ctx, event.Event{Kind: kind, CustomerID: t.CustomerID, Type: access.Tasks, RecordID: t.ID, Recipients: users, Args: args})
 }
 
 func (t Task) users() []string {
@@ -133,7 +133,7 @@ func (t Task) open() bool { return len(transitions[t.Status]) > 0 }
 
 // closed is the refusal to change a task at its end.
 func (t Task) closed() error {
-	return fault.TaskInvalidTransition.Detail("allowed", append([]Status{}, transitions[t.Status]...))
+	return apierr.TaskInvalidTransition.Detail("allowed", append([]Status{}, transitions[t.Status]...))
 }
 
 // moveTo changes the state if it may follow.

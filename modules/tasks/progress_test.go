@@ -9,20 +9,20 @@ import (
 
 	"pgregory.net/rapid"
 
-	"kontor/modules/notice"
+	"kontor/modules/kit/event"
 	"kontor/modules/tasks"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 	"kontor/store/storetest"
 )
 
 // ears remember what people were told.
-type ears struct{ notices []notice.Notice }
+type ears struct{ notices []event.Event }
 
-func (e *ears) Word(_ context.Context, n notice.Notice) notice.Notice { return n }
+func (e *ears) Word(_ context.Context, n event.Event) event.Event { return n }
 
-func (e *ears) Notify(_ context.Context, _ *store.Tx, n notice.Notice) error {
+func (e *ears) Notify(_ context.Context, _ *store.Tx, n event.Event) error {
 	e.notices = append(e.notices, n)
 	return nil
 }
@@ -71,12 +71,12 @@ func newBank(t testing.TB, users int) bank {
 }
 
 func as(userID string) context.Context {
-	return access.With(context.Background(), access.Caller{UserID: userID}.Under(access.NewPolicy(access.PolicyData{})))
+	return access.With(context.Background(), access.Caller{UserID: userID}.WithPolicy(access.NewPolicy(access.PolicyData{})))
 }
 
 // validated runs the checks that a request would go through.
-func validated(in interface{ Validate(v *fault.Fields) }) error {
-	var problems fault.Fields
+func validated(in interface{ Validate(v *apierr.Fields) }) error {
+	var problems apierr.Fields
 	in.Validate(&problems)
 	return problems.Err()
 }
@@ -116,7 +116,7 @@ func TestProgress_IsWhatAddingUpWouldGive(t *testing.T) {
 		// At the end of the task everything is refused.
 		over := func(err error) bool {
 			r.Helper()
-			if completed && !errors.Is(err, fault.TaskInvalidTransition) {
+			if completed && !errors.Is(err, apierr.TaskInvalidTransition) {
 				r.Fatalf("at the end of the task got %v", err)
 			}
 			return completed
@@ -202,19 +202,19 @@ func TestNotices_GoToThoseWhomItConcerns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := func(event notice.Event, recipients ...string) {
+	want := func(event event.Kind, recipients ...string) {
 		t.Helper()
 		if len(b.heard.notices) != 1 {
 			t.Fatalf("got %d notices, want one", len(b.heard.notices))
 		}
 		n := b.heard.notices[0]
 		b.heard.notices = nil
-		if n.Event != event || !slices.Equal(n.Recipients, recipients) || n.RecordID != task.ID || n.Type != access.Tasks ||
+		if n.Kind != event || !slices.Equal(n.Recipients, recipients) || n.RecordID != task.ID || n.Type != access.Tasks ||
 			n.CustomerID != b.customer || n.Args["Title"] != "Vertrag" {
 			t.Errorf("got %+v, want %s for %v", n, event, recipients)
 		}
 	}
-	want(notice.TaskAssigned, one, two)
+	want(event.TaskAssigned, one, two)
 	assign := tasks.AssignInput{CustomerID: b.customer, ID: task.ID, UserID: late}
 	if err := validated(&assign); err != nil {
 		t.Fatal(err)
@@ -222,11 +222,11 @@ func TestNotices_GoToThoseWhomItConcerns(t *testing.T) {
 	if _, err := b.Assign(as(creator), assign); err != nil {
 		t.Fatal(err)
 	}
-	want(notice.TaskAssigned, late)
+	want(event.TaskAssigned, late)
 	if _, err := b.SetStatus(as(creator), tasks.StatusInput{CustomerID: b.customer, ID: task.ID, Status: tasks.InProgress}); err != nil {
 		t.Fatal(err)
 	}
-	want(notice.TaskStatusChanged, one, two, late)
+	want(event.TaskStatusChanged, one, two, late)
 	done := true
 	task, err = b.Get(as(creator), tasks.OneInput{CustomerID: b.customer, ID: task.ID})
 	if err != nil {
@@ -244,5 +244,5 @@ func TestNotices_GoToThoseWhomItConcerns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want(notice.TaskStatusChanged, creator, one, two, creator)
+	want(event.TaskStatusChanged, creator, one, two, creator)
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 
-	"kontor/modules/list"
-	"kontor/modules/records"
-	"kontor/modules/value"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -43,7 +43,7 @@ const (
 )
 
 var table = &records.Table[Task]{
-	Type: access.Tasks, From: "tasks", Columns: columns, Scan: scanTask, Missing: fault.TaskNotFound, Record: audited,
+	Type: access.Tasks, From: "tasks", Columns: columns, Scan: scanTask, Missing: apierr.TaskNotFound, Record: audited,
 	Relations: []records.Relation{
 		records.Created,
 		{Allows: access.Read, SQL: "EXISTS (SELECT 1 FROM task_members t WHERE t.task_id = tasks.id AND t.user_id = $1)", Tables: []string{"task_members"}},
@@ -84,7 +84,7 @@ func scanTask(row records.Row) (Task, error) {
 }
 
 func insertTask(ctx context.Context, tx *store.Tx, t Task) error {
-	_, err := tx.Exec(ctx, insertTaskStatement, t.ID, t.CustomerID, t.Title, value.Fold(t.Title), t.Category, t.Description, t.IsUrgent,
+	_, err := tx.Exec(ctx, insertTaskStatement, t.ID, t.CustomerID, t.Title, types.Fold(t.Title), t.Category, t.Description, t.IsUrgent,
 		string(t.Status), t.given, t.Weight, t.PerformedWeight, string(t.Assignees), string(t.Metadata), t.CreatedAt, t.CreatedBy)
 	members := append([]string{t.CreatedBy}, t.users()...)
 	for i := 0; err == nil && i < len(members); i++ {
@@ -94,7 +94,7 @@ func insertTask(ctx context.Context, tx *store.Tx, t Task) error {
 }
 
 func updateTask(ctx context.Context, tx *store.Tx, t Task, by string) error {
-	_, err := tx.Exec(ctx, updateTaskStatement, t.ID, t.Title, value.Fold(t.Title), t.Category, t.Description, t.IsUrgent,
+	_, err := tx.Exec(ctx, updateTaskStatement, t.ID, t.Title, types.Fold(t.Title), t.Category, t.Description, t.IsUrgent,
 		string(t.Status), t.given, t.Weight, t.PerformedWeight, string(t.Assignees), string(t.Metadata), tx.Now(), by, t.version)
 	return err
 }

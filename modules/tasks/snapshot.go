@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"kontor/modules/records"
-	"kontor/modules/value"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/store"
 )
 
@@ -31,7 +31,7 @@ type storedTask struct {
 func audited(t Task) store.Record {
 	members := append(t.users(), t.CreatedBy)
 	slices.Sort(members)
-	return store.Record{Answer: t, Stored: storedTask{t.version, t.given, value.Fold(t.Title), slices.Compact(members)}}
+	return store.Record{Answer: t, Stored: storedTask{t.version, t.given, types.Fold(t.Title), slices.Compact(members)}}
 }
 
 const (

@@ -17,12 +17,12 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"kontor/modules/list"
-	"kontor/modules/notice"
-	"kontor/modules/records"
+	"kontor/modules/kit/event"
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 	"kontor/store"
 )
 
@@ -74,13 +74,13 @@ func (t Task) ETag() string { return endpoint.VersionTag(t.version) }
 // notifier tells people what happened, in the transaction in which it did.
 type notifier interface {
 	// Word prepares a notice before the transaction.
-	Word(ctx context.Context, n notice.Notice) notice.Notice
-	Notify(ctx context.Context, tx *store.Tx, n notice.Notice) error
+	Word(ctx context.Context, n event.Event) event.Event
+	Notify(ctx context.Context, tx *store.Tx, n event.Event) error
 }
 
 // customers answers for the customers that tasks belong to.
 type customers interface {
-	// Allow returns fault.CustomerNotFound for an unknown customer, and fault.NoAccess unless the caller may do with
+	// Allow returns apierr.CustomerNotFound for an unknown customer, and apierr.NoAccess unless the caller may do with
 	// him what is wanted.
 	Allow(ctx context.Context, q store.Querier, id string, wanted access.Permission) error
 }
@@ -102,8 +102,8 @@ func New(db *store.DB, notify notifier, customers customers, texts endpoint.Text
 // SetQuota bounds what one user may store. Without it nothing is counted.
 func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 
-// Create makes a task about a customer that the caller may read. It returns fault.CustomerNotFound, fault.NoAccess and,
-// for assignees who do not exist or are not active, fault.InvalidInput.
+// Create makes a task about a customer that the caller may read. It returns apierr.CustomerNotFound, apierr.NoAccess and,
+// for assignees who do not exist or are not active, apierr.InvalidInput.
 func (s *Service) Create(ctx context.Context, in CreateInput) (Task, error) {
 	t := in.task
 	t.ID, t.CustomerID, t.Status, t.version = store.NewID(), in.CustomerID, Pending, 1
@@ -136,7 +136,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Task, error) {
 	return t, err
 }
 
-// Get gives one task of a customer. It returns fault.TaskNotFound and fault.NoAccess.
+// Get gives one task of a customer. It returns apierr.TaskNotFound and apierr.NoAccess.
 func (s *Service) Get(ctx context.Context, in OneInput) (Task, error) {
 	return read(ctx, s.db, in, access.Read)
 }
@@ -145,23 +145,23 @@ func (s *Service) Get(ctx context.Context, in OneInput) (Task, error) {
 func read(ctx context.Context, q store.Querier, in OneInput, wanted access.Permission) (Task, error) {
 	t, refused := table.Get(ctx, q, in.ID, wanted)
 	found := t
-	if errors.Is(refused, fault.NoAccess) {
+	if errors.Is(refused, apierr.NoAccess) {
 		// Even who may not use the task learns first whether the address is right.
 		var err error
-		if found, err = table.Any(ctx, q, in.ID); err != nil {
+		if found, err = table.GetUnchecked(ctx, q, in.ID); err != nil {
 			return Task{}, err
 		}
 	} else if refused != nil {
 		return Task{}, refused
 	}
 	if found.CustomerID != in.CustomerID {
-		return Task{}, fault.TaskNotFound
+		return Task{}, apierr.TaskNotFound
 	}
 	return t, refused
 }
 
 // List gives those tasks of a customer that the caller may see: an assignee sees his, whether or not he may read the
-// customer. Where there are none it returns fault.CustomerNotFound and fault.NoAccess for the customer.
+// customer. Where there are none it returns apierr.CustomerNotFound and apierr.NoAccess for the customer.
 func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Task], error) {
 	page, err := taskList.Page(ctx, s.db, in.Query, table.Visible(access.From(ctx)), list.Where{SQL: "tasks.customer_id = $1", Args: []any{in.CustomerID}})
 	if page.TotalUnfiltered == 0 {
@@ -178,8 +178,8 @@ func (s *Service) Mine(ctx context.Context, in MineInput) (list.Page[Task], erro
 	return memberList.Page(ctx, s.db, in.Query, list.Where{SQL: "task_members.user_id = $1", Args: []any{access.From(ctx).UserID}})
 }
 
-// Update replaces the data that are given and keeps the others. It returns fault.TaskNotFound, fault.NoAccess and, at
-// the end of the task, fault.TaskInvalidTransition.
+// Update replaces the data that are given and keeps the others. It returns apierr.TaskNotFound, apierr.NoAccess and, at
+// the end of the task, apierr.TaskInvalidTransition.
 func (s *Service) Update(ctx context.Context, in UpdateInput) (Task, error) {
 	return s.change(ctx, OneInput{in.CustomerID, in.ID}, "tasks.update", func(t *Task, _ *plan) error {
 		if !t.open() {
@@ -194,7 +194,7 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Task, error) {
 	})
 }
 
-// SetStatus moves a task on. It returns fault.TaskNotFound, fault.NoAccess and fault.TaskInvalidTransition with the
+// SetStatus moves a task on. It returns apierr.TaskNotFound, apierr.NoAccess and apierr.TaskInvalidTransition with the
 // states that may follow.
 func (s *Service) SetStatus(ctx context.Context, in StatusInput) (Task, error) {
 	return s.change(ctx, OneInput{in.CustomerID, in.ID}, "tasks.status", func(t *Task, _ *plan) error {
@@ -202,7 +202,7 @@ func (s *Service) SetStatus(ctx context.Context, in StatusInput) (Task, error) {
 	})
 }
 
-// Delete removes a task with its assignees. It returns fault.TaskNotFound and fault.NoAccess.
+// Delete removes a task with its assignees. It returns apierr.TaskNotFound and apierr.NoAccess.
 func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		t, err := read(ctx, tx, in, access.Delete)

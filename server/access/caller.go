@@ -17,8 +17,8 @@ type Caller struct {
 	policy *Policy
 }
 
-// Under gives a caller whose rights are those of the policy.
-func (c Caller) Under(p *Policy) *Caller {
+// WithPolicy gives a caller whose rights are those of the policy.
+func (c Caller) WithPolicy(p *Policy) *Caller {
 	c.policy = p
 	return &c
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
-	"kontor/server/fault"
+	"kontor/server/apierr"
 )
 
 // QueryBinder is a type that reads the whole query string, as the parameters of a list do.
 type QueryBinder interface {
 	// BindQuery reads the decoded parameters and says what is wrong with them.
-	BindQuery(query map[string][]string, problems *fault.Fields)
+	BindQuery(query map[string][]string, problems *apierr.Fields)
 }
 
 // plan is how an input is filled, made once for each type at start.
@@ -72,7 +72,7 @@ func newPlan(t reflect.Type) *plan {
 func (p *plan) hasBody() bool { return len(p.body) > 0 }
 
 // bind fills the input. What does not fit goes into problems; the error is for a body that cannot be read at all.
-func (p *plan) bind(r *Request, in reflect.Value, problems *fault.Fields) error {
+func (p *plan) bind(r *Request, in reflect.Value, problems *apierr.Fields) error {
 	for _, field := range p.path {
 		value := r.Params[field.position]
 		if !field.text {
@@ -94,7 +94,7 @@ func (p *plan) bind(r *Request, in reflect.Value, problems *fault.Fields) error 
 	return p.bindBody(r.Fiber.Request().Body(), in, problems)
 }
 
-func (p *plan) bindQuery(r *Request, in reflect.Value, problems *fault.Fields) {
+func (p *plan) bindQuery(r *Request, in reflect.Value, problems *apierr.Fields) {
 	query := map[string][]string{}
 	for key, value := range r.Fiber.Request().URI().QueryArgs().All() {
 		query[string(key)] = append(query[string(key)], string(value))
@@ -110,7 +110,7 @@ func (p *plan) bindQuery(r *Request, in reflect.Value, problems *fault.Fields) {
 }
 
 // setQuery parses one query parameter into its field. Given twice, the last one counts, but for a list.
-func setQuery(field reflect.Value, name string, values []string, problems *fault.Fields) {
+func setQuery(field reflect.Value, name string, values []string, problems *apierr.Fields) {
 	if field.Kind() == reflect.Pointer {
 		field.Set(reflect.New(field.Type().Elem()))
 		field = field.Elem()
@@ -145,7 +145,7 @@ func setQuery(field reflect.Value, name string, values []string, problems *fault
 // bindBody reads a JSON object member by member. An empty body counts as an empty object. Duplicate members, invalid
 // UTF-8 and anything after the object are refused (RFC 8259, section 4, leaves duplicates open; two readers that
 // disagree about them are an attack).
-func (p *plan) bindBody(body []byte, in reflect.Value, problems *fault.Fields) error {
+func (p *plan) bindBody(body []byte, in reflect.Value, problems *apierr.Fields) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (p *plan) bindBody(body []byte, in reflect.Value, problems *fault.Fields) e
 		return brokenJSON(err)
 	}
 	if first.Kind() != '{' {
-		return fault.Invalid("body", "invalid.json_object")
+		return apierr.Invalid("body", "invalid.json_object")
 	}
 	for decoder.PeekKind() == '"' {
 		name, err := decoder.ReadToken()
@@ -187,7 +187,7 @@ func (p *plan) bindBody(body []byte, in reflect.Value, problems *fault.Fields) e
 type InPlace interface{ SetInPlace(value jsontext.Value) }
 
 // setMember decodes one member of the body into its field. null leaves a field that is no pointer as it is.
-func setMember(field reflect.Value, member string, value jsontext.Value, problems *fault.Fields) {
+func setMember(field reflect.Value, member string, value jsontext.Value, problems *apierr.Fields) {
 	if large, ok := field.Addr().Interface().(InPlace); ok {
 		large.SetInPlace(value)
 		return
@@ -220,11 +220,11 @@ func pointerSuffix(err error) string {
 }
 
 func brokenJSON(err error) error {
-	var problems fault.Fields
+	var problems apierr.Fields
 	if errors.Is(err, jsontext.ErrDuplicateName) {
 		problems.Add("body", "invalid.json_duplicate")
 	} else {
 		problems.Add("body", "invalid.json")
 	}
-	return &fault.Error{Kind: fault.InvalidInput, Fields: &problems, Cause: err}
+	return &apierr.Error{Kind: apierr.InvalidInput, Fields: &problems, Cause: err}
 }

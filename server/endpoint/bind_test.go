@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/valyala/fasthttp"
 
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
 )
 
 type address struct {
@@ -35,7 +35,7 @@ type input struct {
 	Amount   endpoint.Optional[float64] `json:"amount"`
 }
 
-func (in *input) Validate(v *fault.Fields) {
+func (in *input) Validate(v *apierr.Fields) {
 	if in.Name == "" {
 		v.Add("name", "invalid.required")
 	}
@@ -79,7 +79,7 @@ func TestJSON_FillsEachFieldFromItsOneSource(t *testing.T) {
 func TestJSON_ReportsAllWrongFieldsAtOnce(t *testing.T) {
 	_, err := bind(t, "/x/nothing?limit=many&active=perhaps", `{"age":"three","address":{"city":4},"parts":[{"street":"a"},{"street":1}]}`)
 	got := map[string]string{}
-	for field, text := range fault.Of(err).Fields.All {
+	for field, text := range apierr.Of(err).Fields.All {
 		got[field] = text.Key
 	}
 	want := map[string]string{"id": "invalid.uuid", "limit": "invalid.integer", "active": "invalid.boolean", "age": "invalid.type",
@@ -107,8 +107,8 @@ func TestJSON_RefusesWhatTwoReadersCouldReadDifferently(t *testing.T) {
 		"a form in place of JSON": "name=a",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := bind(t, "/x/"+id, body); !errors.Is(err, fault.InvalidInput) {
-				t.Errorf("got %v, want %s", err, fault.InvalidInput.Code)
+			if _, err := bind(t, "/x/"+id, body); !errors.Is(err, apierr.InvalidInput) {
+				t.Errorf("got %v, want %s", err, apierr.InvalidInput.Code)
 			}
 		})
 	}
@@ -116,14 +116,14 @@ func TestJSON_RefusesWhatTwoReadersCouldReadDifferently(t *testing.T) {
 
 func TestJSON_MatchesNamesExactly(t *testing.T) {
 	_, err := bind(t, "/x/"+id, `{"NAME":"a","Name":"b"}`)
-	if !fault.Of(err).Fields.Has("name") {
+	if !apierr.Of(err).Fields.Has("name") {
 		t.Errorf("got %v, want the name to be missing", err)
 	}
 }
 
 func TestJSON_TakesAnEmptyBodyForAnEmptyObject(t *testing.T) {
 	for _, body := range []string{"", " \n"} {
-		if _, err := bind(t, "/x/"+id, body); !fault.Of(err).Fields.Has("name") {
+		if _, err := bind(t, "/x/"+id, body); !apierr.Of(err).Fields.Has("name") {
 			t.Errorf("body %q: got %v, want only the name to be missing", body, err)
 		}
 	}
@@ -147,7 +147,7 @@ func FuzzJSON(f *testing.F) {
 			return
 		}
 		in, err := bind(t, target, body)
-		if err != nil && fault.Of(err).Status != http.StatusBadRequest {
+		if err != nil && apierr.Of(err).Status != http.StatusBadRequest {
 			t.Errorf("got %v, want a refusal with 400", err)
 		}
 		if err == nil && in.Name == "" {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"kontor/server/access"
-	"kontor/server/fault"
+	"kontor/server/apierr"
 )
 
 // Context is the context of one request. Its strings are copies: it may outlive the request.
@@ -76,13 +76,13 @@ func Network(address netip.Addr) string {
 
 // CheckMatch compares If-Match with the state of the record that is about to change (RFC 9110, section 13.1.1). Call it
 // in the transaction that changes the record. Without the header everything matches. It returns
-// [fault.PreconditionFailed].
+// [apierr.PreconditionFailed].
 func CheckMatch(ctx context.Context, etag string) error {
 	header := Of(ctx).IfMatch
 	if header == "" || matches(header, etag, false) {
 		return nil
 	}
-	return fault.PreconditionFailed
+	return apierr.PreconditionFailed
 }
 
 // NoneMatch reports whether If-None-Match names the tag, so that 304 is the answer (RFC 9110, section 13.1.2).

@@ -9,26 +9,26 @@ import (
 	"strings"
 
 	"kontor/server/access"
-	"kontor/server/fault"
-	"kontor/server/limit"
+	"kontor/server/apierr"
+	"kontor/server/ratelimit"
 )
 
 // Endpoint is a row of the table.
 type Endpoint struct {
-	Name     string       // "customers.create": module and operation, unique
-	Method   string       // GET, POST, PUT, PATCH or DELETE; HEAD is answered as GET
-	Path     string       // "/v1/customers/{id}"; {name} stands for one segment
-	Access   access.Rule  // who may come in; there is no default
-	Limit    limit.Class  // which rate limit holds; there is no default
-	Roles    []string     // built-in roles that get the grant at first boot; administrators always hold it
-	Tag      string       // group in the API document
-	Summary  string       // one sentence
-	Faults   []fault.Kind // what may go wrong beyond what can go wrong in every row of its kind
-	MaxBody  int          // bytes; zero means DefaultMaxBody
-	OwnTime  bool         // the service bounds its own time, so that the deadline of all requests does not hold
-	Draining string       // plain text answered with 503 while the service shuts down; empty: the health map
-	Doc      Doc          // what the API document cannot find out from the rest
-	Reports  Event        // the security event that a success is; one without an action is none
+	Name     string          // "customers.create": module and operation, unique
+	Method   string          // GET, POST, PUT, PATCH or DELETE; HEAD is answered as GET
+	Path     string          // "/v1/customers/{id}"; {name} stands for one segment
+	Access   access.Rule     // who may come in; there is no default
+	Limit    ratelimit.Class // which rate limit holds; there is no default
+	Roles    []string        // built-in roles that get the grant at first boot; administrators always hold it
+	Tag      string          // group in the API document
+	Summary  string          // one sentence
+	Faults   []apierr.Kind   // what may go wrong beyond what can go wrong in every row of its kind
+	MaxBody  int             // bytes; zero means DefaultMaxBody
+	OwnTime  bool            // the service bounds its own time, so that the deadline of all requests does not hold
+	Draining string          // plain text answered with 503 while the service shuts down; empty: the health map
+	Doc      Doc             // what the API document cannot find out from the rest
+	Reports  Event           // the security event that a success is; one without an action is none
 	Handle   Handler
 }
 
@@ -68,7 +68,7 @@ func (e Endpoint) Check() error {
 	if !e.Access.Decided() {
 		complain("access is not decided")
 	}
-	if e.Limit == limit.Undecided {
+	if e.Limit == ratelimit.Undecided {
 		complain("the rate limit is not decided")
 	}
 	if e.Handle.serve == nil {

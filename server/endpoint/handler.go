@@ -10,7 +10,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"kontor/server/fault"
+	"kontor/server/apierr"
 )
 
 // Handler is what an endpoint does. Make one with [JSON] or [Raw].
@@ -46,11 +46,11 @@ type Tagged interface{ ETag() string }
 func VersionTag(version int64) string { return "v" + strconv.FormatInt(version, 10) }
 
 // validated is implemented by inputs with rules.
-type validated interface{ Validate(v *fault.Fields) }
+type validated interface{ Validate(v *apierr.Fields) }
 
 // validatedNow is implemented by inputs whose rules depend on the request, such as a date that must not be in the future.
 type validatedNow interface {
-	Validate(ctx context.Context, v *fault.Fields)
+	Validate(ctx context.Context, v *apierr.Fields)
 }
 
 // None is the input of an operation that reads nothing from the request.
@@ -64,7 +64,7 @@ type None struct{}
 //	Name  string  `json:"name"`      a member of the body
 //
 // Members are matched by their exact names; unknown ones are ignored; all that do not fit their type are reported at
-// once, together with what the optional method Validate(*fault.Fields) of In finds; it may take the context, too. Out is
+// once, together with what the optional method Validate(*apierr.Fields) of In finds; it may take the context, too. Out is
 // encoded as JSON; an Out with a method ETag gets the header and conditional requests.
 func JSON[In, Out any](status int, f func(ctx context.Context, in In) (Out, error)) Handler {
 	p := newPlan(reflect.TypeFor[In]())
@@ -74,7 +74,7 @@ func JSON[In, Out any](status int, f func(ctx context.Context, in In) (Out, erro
 	}
 	h.serve = func(ctx context.Context, r *Request) (Result, error) {
 		var in In
-		problems := &fault.Fields{}
+		problems := &apierr.Fields{}
 		if err := p.bind(r, reflect.ValueOf(&in).Elem(), problems); err != nil {
 			return Result{}, err
 		}

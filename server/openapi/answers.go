@@ -10,9 +10,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
-	"kontor/server/limit"
+	"kontor/server/ratelimit"
 )
 
 const jsonMedia = "application/json"
@@ -90,7 +90,7 @@ func (b *builder) headers(row endpoint.Endpoint, status int) Map[*Header] {
 	if status < 300 && row.Doc.Linked {
 		names = append(names, "Link")
 	}
-	if row.Limit == limit.Public || row.Limit == limit.Private {
+	if row.Limit == ratelimit.Public || row.Limit == ratelimit.Private {
 		names = append(names, "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 	}
 	if status < 300 && creates(row) {
@@ -114,43 +114,43 @@ func (b *builder) headerRefs(names []string) Map[*Header] {
 }
 
 // faultsOf gives what can go wrong in a row, by status: what it names, and what can go wrong in every row of its kind.
-func faultsOf(row endpoint.Endpoint) map[int][]fault.Kind {
-	kinds := []fault.Kind{fault.MalformedRequest, fault.UnsupportedMediaType, fault.ServerError}
+func faultsOf(row endpoint.Endpoint) map[int][]apierr.Kind {
+	kinds := []apierr.Kind{apierr.MalformedRequest, apierr.UnsupportedMediaType, apierr.ServerError}
 	if row.Handle.In != nil && row.Handle.In.NumField() > 0 || !row.Access.IsPublic() {
-		kinds = append(kinds, fault.InvalidInput) // a key beside a bearer token is invalid input, too
+		kinds = append(kinds, apierr.InvalidInput) // a key beside a bearer token is invalid input, too
 	}
 	if !row.Access.IsPublic() {
-		kinds = append(kinds, fault.Unauthorized, fault.Unavailable)
+		kinds = append(kinds, apierr.Unauthorized, apierr.Unavailable)
 	}
 	if row.Access.TakesAPIKey() {
-		kinds = append(kinds, fault.NoAccess) // beyond the scopes of the key
+		kinds = append(kinds, apierr.NoAccess) // beyond the scopes of the key
 	}
 	if row.Access.TakesBearer() {
-		kinds = append(kinds, fault.NoAccess, fault.AuthUnavailable)
+		kinds = append(kinds, apierr.NoAccess, apierr.AuthUnavailable)
 	}
-	if row.Limit != limit.None {
-		kinds = append(kinds, fault.RateLimited, fault.TooManyAtOnce)
+	if row.Limit != ratelimit.None {
+		kinds = append(kinds, apierr.RateLimited, apierr.TooManyAtOnce)
 	}
 	if row.Handle.ReadsBody() {
-		kinds = append(kinds, fault.PayloadTooLarge)
+		kinds = append(kinds, apierr.PayloadTooLarge)
 	}
 	if creates(row) {
-		kinds = append(kinds, fault.IdempotencyMismatch)
+		kinds = append(kinds, apierr.IdempotencyMismatch)
 	}
 	if row.Method != http.MethodGet {
-		kinds = append(kinds, fault.Unavailable)
+		kinds = append(kinds, apierr.Unavailable)
 	}
 	if len(row.Doc.Search) > 0 { // a list
-		kinds = append(kinds, fault.QueryInvalidField, fault.QueryInvalidFormat, fault.QueryInvalidSortField, fault.QueryInvalidSearchField)
+		kinds = append(kinds, apierr.QueryInvalidField, apierr.QueryInvalidFormat, apierr.QueryInvalidSortField, apierr.QueryInvalidSearchField)
 	}
-	byStatus := map[int][]fault.Kind{}
+	byStatus := map[int][]apierr.Kind{}
 	for _, kind := range append(kinds, row.Faults...) {
 		if !slices.Contains(byStatus[kind.Status], kind) {
 			byStatus[kind.Status] = append(byStatus[kind.Status], kind)
 		}
 	}
 	if drains(row) {
-		byStatus[http.StatusServiceUnavailable] = append(byStatus[http.StatusServiceUnavailable], []fault.Kind{}...)
+		byStatus[http.StatusServiceUnavailable] = append(byStatus[http.StatusServiceUnavailable], []apierr.Kind{}...)
 	}
 	return byStatus
 }
@@ -161,7 +161,7 @@ func drains(row endpoint.Endpoint) bool {
 }
 
 // addFaults adds the response of an error status: the envelope, with an example for each code.
-func (b *builder) addFaults(all *Map[*Response], row endpoint.Endpoint, status int, kinds []fault.Kind) {
+func (b *builder) addFaults(all *Map[*Response], row endpoint.Endpoint, status int, kinds []apierr.Kind) {
 	code := strconv.Itoa(status)
 	content := &MediaType{Schema: b.schemaRef(errorSchema)}
 	for _, kind := range kinds {

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"strings"
 
-	"kontor/server/fault"
+	"kontor/server/apierr"
 )
 
 const (
@@ -119,7 +119,7 @@ func (b *builder) components() Components {
 	for _, known := range b.failures {
 		c.Responses.Set(known.Name, known.Value.response)
 	}
-	for _, kind := range fault.All() {
+	for _, kind := range apierr.All() {
 		if b.used["examples/"+kind.Code] {
 			c.Examples.Set(kind.Code, &Example{Summary: kind.Code, Value: b.envelope(kind)})
 		}
@@ -138,13 +138,13 @@ func (b *builder) components() Components {
 }
 
 // envelope is the example of an error.
-func (b *builder) envelope(kind fault.Kind) Map[any] {
+func (b *builder) envelope(kind apierr.Kind) Map[any] {
 	example := Map[any]{{"status", kind.Status}, {"message", b.Text("error." + kind.Code)}, {"code", kind.Code}, {"class", "business"}}
 	if kind.Temporary() {
 		example.Set("class", "temporary")
 		example.Set("retryable", true)
 	}
-	if kind == fault.InvalidInput {
+	if kind == apierr.InvalidInput {
 		example.Set("details", Map[any]{{"email", b.Text("invalid.email")}})
 	}
 	return example

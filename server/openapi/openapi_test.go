@@ -12,8 +12,8 @@ import (
 
 	"kontor/server/access"
 	"kontor/server/endpoint"
-	"kontor/server/limit"
 	"kontor/server/openapi"
+	"kontor/server/ratelimit"
 	"kontor/server/servertest"
 )
 
@@ -196,7 +196,7 @@ func (silent) MarshalJSON() ([]byte, error) { return []byte("1"), nil }
 
 func TestBuild_NamesWhatRowsLeaveUnsaid(t *testing.T) {
 	row := func(name, path string, h endpoint.Handler) endpoint.Endpoint {
-		return endpoint.Endpoint{Name: name, Method: "GET", Path: path, Access: access.Public, Limit: limit.None, Tag: "Things", Summary: "Test.", Handle: h}
+		return endpoint.Endpoint{Name: name, Method: "GET", Path: path, Access: access.Public, Limit: ratelimit.None, Tag: "Things", Summary: "Test.", Handle: h}
 	}
 	_, err := openapi.Build(openapi.Options{Text: func(key string) string { return key }, Health: struct{}{}, Table: []endpoint.Endpoint{
 		row("a", "/a/{thing}", endpoint.Raw([]string{"text/plain"}, nil)),

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
-	"kontor/server/limit"
+	"kontor/server/ratelimit"
 )
 
 func (b *builder) operation(row endpoint.Endpoint) *Operation {
@@ -48,11 +48,11 @@ func describe(row endpoint.Endpoint) string {
 		parts = append(parts, "**Access:** "+describeBearer(row))
 	}
 	switch row.Limit {
-	case limit.Public:
+	case ratelimit.Public:
 		parts = append(parts, "**Rate limit:** the public one, counted by client network.")
-	case limit.Private:
+	case ratelimit.Private:
 		parts = append(parts, "**Rate limit:** the private one, counted by user or API key, unless a stored rule says otherwise.")
-	case limit.None, limit.Undecided:
+	case ratelimit.None, ratelimit.Undecided:
 		parts = append(parts, "**Rate limit:** none.")
 	}
 	if len(row.Doc.Search) > 0 {
@@ -120,12 +120,12 @@ func (b *builder) requestBody(row endpoint.Endpoint) *RequestBody {
 
 // require asks the rules of an input which members it needs: those that an empty input is told to give.
 func (b *builder) require(s *Schema, in reflect.Type) {
-	var problems fault.Fields
+	var problems apierr.Fields
 	switch checked := reflect.New(in).Interface().(type) {
-	case interface{ Validate(v *fault.Fields) }:
+	case interface{ Validate(v *apierr.Fields) }:
 		checked.Validate(&problems)
 	case interface {
-		Validate(ctx context.Context, v *fault.Fields)
+		Validate(ctx context.Context, v *apierr.Fields)
 	}:
 		checked.Validate(context.Background(), &problems)
 	}
@@ -156,7 +156,7 @@ func creates(row endpoint.Endpoint) bool {
 
 // conditional reports whether If-Match acts on the row.
 func conditional(row endpoint.Endpoint) bool {
-	return slices.Contains(row.Faults, fault.PreconditionFailed)
+	return slices.Contains(row.Faults, apierr.PreconditionFailed)
 }
 
 // tagged reports whether a type has an ETag.

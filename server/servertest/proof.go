@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"kontor/modules"
-	"kontor/modules/records"
+	"kontor/modules/app"
+	"kontor/modules/kit/records"
 	"kontor/store"
 )
 
@@ -20,7 +20,7 @@ func (s *Server) prove() {
 		return
 	}
 	_, err := store.CheckWith(context.Background(), store.Options{Dir: s.DB.Dir()}, func(ctx context.Context, e *store.Evidence) error {
-		_, err := modules.CheckRecords(ctx, e)
+		_, err := app.CheckRecords(ctx, e)
 		return err
 	})
 	if broken := (*records.Break)(nil); errors.As(err, &broken) {

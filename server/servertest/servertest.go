@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"kontor/modules"
+	"kontor/modules/app"
 	"kontor/modules/auth"
-	"kontor/modules/users"
+	"kontor/modules/directory"
 	"kontor/server"
 	"kontor/server/access"
 	"kontor/server/endpoint"
@@ -31,7 +31,7 @@ const (
 
 // Server is a running Kontor with a database and a clock of its own.
 type Server struct {
-	*modules.Modules
+	*app.Modules
 	Address string // host:port
 	Clock   *storetest.Clock
 
@@ -66,7 +66,7 @@ func startOn(t testing.TB, db *store.DB, clock *storetest.Clock, options []Optio
 		change(&s)
 	}
 	ctx := context.Background()
-	m, err := modules.New(db, modules.Options{Settings: s, Log: testLog(t), Hash: auth.HashCost{MemoryKiB: 8, Passes: 1, Threads: 1}})
+	m, err := app.New(db, app.Options{Settings: s, Log: testLog(t), Hash: auth.HashCost{MemoryKiB: 8, Passes: 1, Threads: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func (s *Server) User(roles ...string) *Client {
 	email := fmt.Sprintf("user%d@example.ch", s.users.Add(1))
 	const password = "a long enough password 42"
 	if _, err := s.Users.Create(access.With(context.Background(), &access.Caller{UserID: store.NilID}),
-		users.NewUser{Value: email, Password: password, Roles: roles}); err != nil {
+		directory.NewUser{Value: email, Password: password, Roles: roles}); err != nil {
 		s.t.Fatalf("make a user: %v", err)
 	}
 	return s.SignIn(email, password)

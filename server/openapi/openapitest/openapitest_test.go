@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
-	"kontor/server/fault"
-	"kontor/server/limit"
 	"kontor/server/openapi"
+	"kontor/server/ratelimit"
 )
 
 type thing struct {
@@ -28,8 +28,8 @@ type health struct {
 	OverallStatus string `json:"overall_status"`
 }
 
-var table = []endpoint.Endpoint{{Name: "things.get", Method: "GET", Path: "/v1/things/{id}", Access: access.Public, Limit: limit.None, Tag: "Things", Summary: "Test.",
-	Faults: []fault.Kind{fault.TaskNotFound},
+var table = []endpoint.Endpoint{{Name: "things.get", Method: "GET", Path: "/v1/things/{id}", Access: access.Public, Limit: ratelimit.None, Tag: "Things", Summary: "Test.",
+	Faults: []apierr.Kind{apierr.TaskNotFound},
 	Handle: endpoint.JSON(http.StatusOK, func(context.Context, input) (thing, error) { return thing{}, nil })}}
 
 type served struct{}

@@ -1,0 +1,216 @@
+// Package app builds the modules of Kontor on one database, hands each what it needs of the others, and joins their
+// rows into the table of endpoints. It is the only place where modules meet.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+
+	"kontor/locales"
+	"kontor/modules/audit"
+	"kontor/modules/auth"
+	"kontor/modules/chats"
+	"kontor/modules/customers"
+	"kontor/modules/directory"
+	"kontor/modules/invoices"
+	"kontor/modules/invoices/qrbill"
+	"kontor/modules/kit/records"
+	"kontor/modules/notifications"
+	"kontor/modules/payers"
+	"kontor/modules/personas"
+	"kontor/modules/profile"
+	"kontor/modules/rbac"
+	"kontor/modules/tasks"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/server/settings"
+	"kontor/store"
+)
+
+// Options are what the modules are built with beside the database.
+type Options struct {
+	Settings settings.Settings
+	Log      *slog.Logger
+	Hash     auth.HashCost // zero: the cost of real passwords
+	CacheDir string        // for what can be made again, such as the compiled PDF engine; empty: nothing is kept
+}
+
+// Modules are all modules on one database.
+type Modules struct {
+	Options
+	DB     *store.DB
+	Texts  *locales.Bundle
+	Policy *access.Current
+
+	Auth          *auth.Service
+	Users         *directory.Service
+	RBAC          *rbac.Service
+	Audit         *audit.Service
+	Personas      *personas.Service
+	Customers     *customers.Service
+	Payers        *payers.Service
+	Chats         *chats.Service
+	Tasks         *tasks.Service
+	Profile       *profile.Service
+	Invoices      *invoices.Service
+	Notifications *notifications.Service
+
+	bills  *qrbill.Reader
+	gauges *gauges
+}
+
+// New builds the modules. Nobody may do anything before [Modules.Start].
+func New(db *store.DB, o Options) (*Modules, error) {
+	texts, err := locales.Load()
+	if err != nil {
+		return nil, err
+	}
+	db.SetOrigin(origin)
+	m := &Modules{Options: o, DB: db, Texts: texts, Policy: &access.Current{}}
+	if m.Notifications, err = newNotifications(m); err != nil {
+		return nil, err
+	}
+	if m.Auth, err = auth.New(db, auth.Options{
+		AccessToken: o.Settings.Auth.AccessToken, RefreshToken: o.Settings.Auth.RefreshToken,
+		FreeAttempts: o.Settings.Auth.CoolingOff.FreeAttempts, BasePause: o.Settings.Auth.CoolingOff.Base, MaxPause: o.Settings.Auth.CoolingOff.Max,
+		PasswordMinLength: o.Settings.Auth.PasswordMinLength, Hash: o.Hash,
+		LoginKey: directory.LoginKey, FormerKey: directory.FormerKey, Events: m.Notifications, Changed: m.Notifications.SessionsChanged,
+		Texts: texts, Log: o.Log,
+	}); err != nil {
+		return nil, err
+	}
+	m.Notifications.SetSessions(m.Auth)
+	m.Users = directory.New(db, m.Auth, outbox{m.Notifications}, texts, directory.Options{
+		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log})
+	m.Personas = personas.New(db, texts)
+	m.Customers = customers.New(db, m.Notifications, m.Personas)
+	m.Payers = payers.New(db, m.Customers, texts)
+	m.Tasks = tasks.New(db, m.Notifications, m.Customers, texts)
+	m.Chats = chats.New(db, inbox{m.Notifications}, texts)
+	m.setQuota(records.Quota{Records: int64(o.Settings.Quotas.Records), Bytes: int64(o.Settings.Quotas.Megabytes) << 20})
+	m.Profile = profile.New(db, texts, profile.Options{MaxBytes: o.Settings.Profile.AvatarMaxBytes, MaxPixels: o.Settings.Profile.AvatarMaxPixels})
+	m.bills = qrbill.NewReader(qrbill.Config{
+		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
+		CacheDir: o.CacheDir,
+	})
+	m.Invoices = invoices.New(m.bills, texts)
+	m.Audit = audit.New(db, texts, o.Log)
+	m.gauges = newGauges(db)
+	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Sessions: m.Auth, Records: m.records(), Texts: texts, Log: o.Log})
+	m.Auth.SetScopes(keyScopes(m.Endpoints()))
+	return m, nil
+}
+
+// keyScopes returns the names of the endpoints that take an API key.
+func keyScopes(table []endpoint.Endpoint) []string {
+	var names []string
+	for _, e := range table {
+		if e.Access.TakesAPIKey() {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
+// setQuota bounds what one user may store in all modules together.
+func (m *Modules) setQuota(q records.Quota) {
+	for _, module := range []interface{ SetQuota(q records.Quota) }{m.Customers, m.Personas, m.Payers, m.Tasks, m.Chats} {
+		module.SetQuota(q)
+	}
+}
+
+// records are who answers for the records of each type.
+func (m *Modules) records() map[access.RecordType]access.Records {
+	answering := map[access.RecordType]access.Records{
+		access.Personas:      m.Personas,
+		access.Customers:     m.Customers,
+		access.Payers:        m.Payers,
+		access.Chats:         m.Chats,
+		access.Tasks:         m.Tasks,
+		access.Profiles:      m.Profile,
+		access.Notifications: m.Notifications,
+	}
+	maps.Copy(answering, m.Auth.Records())
+	maps.Copy(answering, m.Users.Records())
+	return answering
+}
+
+// Endpoints joins the rows of all modules.
+func (m *Modules) Endpoints() []endpoint.Endpoint {
+	var table []endpoint.Endpoint
+	for _, module := range []interface{ Endpoints() []endpoint.Endpoint }{
+		m.Auth,
+		m.Users,
+		m.RBAC,
+		m.Audit,
+		m.Personas,
+		m.Customers,
+		m.Payers,
+		m.Chats,
+		m.Tasks,
+		m.Profile,
+		m.Invoices,
+		m.Notifications,
+	} {
+		table = append(table, module.Endpoints()...)
+	}
+	return table
+}
+
+// codesPerHour is how many codes a network may ask for in an hour: as many as it may make public requests
+// a minute, unless a setting says otherwise. 0: limits are off.
+func codesPerHour(limits settings.RateLimits) int {
+	switch {
+	case !limits.Enabled:
+		return 0
+	case limits.CodesPerHour > 0:
+		return limits.CodesPerHour
+	default:
+		return limits.PublicPerMinute
+	}
+}
+
+// Start puts grants and rules in force.
+func (m *Modules) Start(ctx context.Context) error {
+	if err := m.digestAnew(ctx); err != nil {
+		return err
+	}
+	if err := m.Users.Start(ctx); err != nil {
+		return fmt.Errorf("start users: %w", err)
+	}
+	if err := m.RBAC.Start(ctx, m.Endpoints()); err != nil {
+		return fmt.Errorf("start access control: %w", err)
+	}
+	return nil
+}
+
+// Close ends streams, queues and the reading of bills and writes what is still in memory. The database stays open.
+func (m *Modules) Close(ctx context.Context) error {
+	m.gauges.stop()
+	var workers sync.WaitGroup
+	workers.Go(func() { m.bills.Close(ctx) })
+	workers.Go(func() { m.Profile.Close(ctx) })
+	defer workers.Wait()
+	return errors.Join(m.Notifications.Close(ctx), m.Auth.Close(ctx), m.Audit.Close(ctx))
+}
+
+// outbox is what users needs of notifications.
+type outbox struct{ *notifications.Service }
+
+// PrepareOTP words a one-time code.
+func (o outbox) PrepareOTP(m directory.OTPMessage) func(ctx context.Context, tx *store.Tx) error {
+	return o.Service.PrepareOTP(notifications.OTPMessage(m))
+}
+
+// inbox is what chats need of notifications.
+type inbox struct{ *notifications.Service }
+
+// MarkRead marks the notifications of a user that refer to a record as read.
+func (i inbox) MarkRead(ctx context.Context, tx *store.Tx, userID string, t access.RecordType, recordID string) error {
+	_, err := i.MarkRecordRead(ctx, tx, userID, t.Name, recordID)
+	return err
+}

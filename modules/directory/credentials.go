@@ -1,0 +1,208 @@
+package directory
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+// Credential is what a user is known by: an e-mail address, a phone number or a user name.
+type Credential struct {
+	ID          string      `json:"id"`
+	UserID      string      `json:"user_id"`
+	Type        string      `json:"type" enum:"email,phone,username"`
+	Value       string      `json:"value" example:"anna.keller@example.ch"`
+	Validated   bool        `json:"validated"`
+	ValidatedAt *store.Time `json:"validated_at"`
+	CreatedAt   store.Time  `json:"created_at"`
+
+	key         string // value_key: of a claim beside others it ends in a space and the id
+	trustedFrom store.Time
+	version     int64
+}
+
+// target is the key of the value itself.
+func (c Credential) target() string {
+	key, _, _ := strings.Cut(c.key, " ")
+	return key
+}
+
+// ETag names the state of the record.
+func (c Credential) ETag() string { return endpoint.VersionTag(c.version) }
+
+// maxCredentials bounds what one user may have, and with it whom he can have codes sent to.
+const maxCredentials = 10
+
+// newCredential gives the credential that will be stored. A user name has nowhere to send a code to and counts as
+// validated at once.
+func newCredential(userID string, id identifier) Credential {
+	return Credential{ID: store.NewID(), UserID: userID, Type: id.kind, Value: id.value, key: id.key, version: 1,
+		Validated: channel(id.kind) == ""}
+}
+
+// insert stores a credential, in the place of an old claim of the same value if there is one. It returns
+// apierr.CredentialExists.
+func (s *Service) insert(ctx context.Context, tx *store.Tx, c *Credential, by string) error {
+	if err := s.releaseClaim(ctx, tx, c.key, by); err != nil {
+		return err
+	}
+	c.CreatedAt = tx.Now()
+	if c.Validated {
+		now := tx.Now()
+		c.ValidatedAt = &now
+	}
+	_, err := tx.Exec(ctx, insertCredential, c.ID, c.UserID, c.Type, c.Value, c.key, c.Validated, c.ValidatedAt, c.CreatedAt, by, c.trustedFrom)
+	if errors.Is(err, store.ErrDuplicate) {
+		return apierr.CredentialExists.Wrap(err)
+	}
+	if err != nil {
+		return err
+	}
+	return credentialProof.AuditEntry(ctx, tx, store.AuditEntry{Actor: by, Action: "credentials.create", RecType: credentialProof.Type, RecID: c.ID})
+}
+
+// releaseClaim takes a value from an account that claimed it and did not validate it in time.
+func (s *Service) releaseClaim(ctx context.Context, tx *store.Tx, key, by string) error {
+	return s.release(ctx, tx, key, tx.Now().Add(-s.OTPLife), by)
+}
+
+// release takes a value from an account that claimed it until then and did not validate it.
+func (s *Service) release(ctx context.Context, tx *store.Tx, key string, until store.Time, by string) error {
+	old, err := scanCredential(tx.QueryRow(ctx, selectOldClaim, key, until))
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.remove(ctx, tx, old, by); err != nil {
+		return err
+	}
+	disabled, err := tx.Exec(ctx, disableEmptyUser, old.UserID, tx.Now(), by)
+	if err != nil || disabled == 0 {
+		return err
+	}
+	err = accountProof.AuditEntry(ctx, tx, store.AuditEntry{Actor: by, Action: "users.abandon", RecType: accountProof.Type, RecID: old.UserID})
+	if err != nil {
+		return err
+	}
+	if err := s.auth.EndSessions(ctx, tx, old.UserID, ""); err != nil {
+		return err
+	}
+	s.auth.Changed(tx, old.UserID)
+	return nil
+}
+
+func (s *Service) remove(ctx context.Context, tx *store.Tx, c Credential, by string) error {
+	was, err := readCredential(ctx, tx, c.ID)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, deleteOTP, c.ID); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, deleteCredential, c.ID); err != nil {
+		return err
+	}
+	tx.Audit(store.AuditEntry{Actor: by, Action: "credentials.delete", RecType: access.Credentials.Name, RecID: c.ID, Before: was})
+	return nil
+}
+
+// listCredentials lists the credentials of a user, for himself and for who may read credentials. It returns
+// apierr.UserNotFound and apierr.NoAccess.
+func (s *Service) listCredentials(ctx context.Context, in credentialsInput) (list.Page[Credential], error) {
+	caller := access.From(ctx)
+	if err := userExists(ctx, s.db, in.UserID); err != nil {
+		return list.Page[Credential]{}, err
+	}
+	ofUser := list.Where{SQL: "user_id = $1", Args: []any{in.UserID}}
+	if caller.UserID == in.UserID || caller.May(access.Credentials, access.Read) {
+		return credentialList.Page(ctx, s.db, in.Query, ofUser)
+	}
+	page, err := credentialList.Page(ctx, s.db, in.Query, ofUser, held.Visible(caller))
+	if err == nil && page.TotalUnfiltered == 0 {
+		err = apierr.NoAccess
+	}
+	return page, err
+}
+
+// deleteCredential deletes a credential, but not the last validated one of a user, and not an older one beside one that was
+// added lately. It returns apierr.UserNotFound for an unknown one, apierr.NoAccess, apierr.StaleSession, apierr.LastCredential
+// and apierr.CredentialTooNew.
+func (s *Service) deleteCredential(ctx context.Context, in deleteCredentialInput) (endpoint.Message, error) {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		c, err := held.Get(ctx, tx, in.CredentialID, access.Delete)
+		if err != nil {
+			return err
+		}
+		if err := s.auth.RequireFresh(ctx, tx); err != nil {
+			return err
+		}
+		if !c.Validated {
+			return s.remove(ctx, tx, c, records.Actor(ctx))
+		}
+		if err := checkDeletable(ctx, tx, c); err != nil {
+			return err
+		}
+		// Before the deletion, so that the deleted address gets the message, too.
+		if err := s.outbox.CredentialRemoved(ctx, tx, c.UserID, masked(c)); err != nil {
+			return err
+		}
+		return s.remove(ctx, tx, c, records.Actor(ctx))
+	})
+	return endpoint.Confirm(ctx, s.texts, "users.credential_deleted"), err
+}
+
+// checkDeletable returns apierr.LastCredential or apierr.CredentialTooNew for a validated credential that must stay. A new
+// user name keeps none: it cannot recover the account.
+func checkDeletable(ctx context.Context, q store.Querier, c Credential) error {
+	var validated int
+	var newest store.Time
+	if err := q.QueryRow(ctx, countValidated, c.UserID).Scan(&validated, &newest); err != nil {
+		return err
+	}
+	switch now := q.Now(); {
+	case validated <= 1:
+		return apierr.LastCredential
+	case now >= c.trustedFrom && now < newest:
+		return (&apierr.Error{Kind: apierr.CredentialTooNew, Args: apierr.Args{"Time": newest.Std().Format(time.RFC3339)}}).Detail("until", newest)
+	}
+	return nil
+}
+
+// removeUntrusted deletes the credentials that were added to an account lately or claimed for it. The user who recovers the
+// account by an older credential may not be the one who added them.
+func (s *Service) removeUntrusted(ctx context.Context, tx *store.Tx, userID string) error {
+	added, err := selectUntrusted(ctx, tx, userID)
+	if err != nil {
+		return err
+	}
+	for _, c := range added {
+		if err := s.remove(ctx, tx, c, records.Actor(ctx)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// masked shows enough of a value for its user to recognise it, and not enough for a text of somebody else's choice.
+func masked(c Credential) string {
+	const ellipsis = "…"
+	runes := []rune(c.Value)
+	switch local, domain, isEmail := strings.Cut(c.Value, "@"); {
+	case isEmail:
+		return string([]rune(local)[:1]) + ellipsis + "@" + domain
+	case c.Type == Phone && len(runes) > 6:
+		return string(runes[:3]) + ellipsis + string(runes[len(runes)-2:])
+	default:
+		return string(runes[:1]) + ellipsis
+	}
+}

@@ -1,0 +1,186 @@
+package directory
+
+import (
+	"errors"
+	"strings"
+
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/types"
+	"kontor/server/apierr"
+	"kontor/store"
+)
+
+type userPath struct {
+	UserID string `path:"id"`
+}
+
+type credentialPath struct {
+	UserID       string `path:"id"`
+	CredentialID string `path:"credential_id"`
+}
+
+type listInput struct {
+	Query list.Params `query:"*"`
+}
+
+type credentialsInput struct {
+	UserID string      `path:"id"`
+	Query  list.Params `query:"*"`
+}
+
+type registerInput struct {
+	Type     string `json:"credential_type" enum:"email,phone,username" required:"true"`
+	Value    string `json:"credential_value" required:"true"`
+	Password string `json:"password" format:"password" minLength:"12" maxLength:"128" required:"true"`
+	Terms    bool   `json:"terms_accepted" required:"true" doc:"Must be true."`
+	Privacy  bool   `json:"privacy_policy_accepted" required:"true" doc:"Must be true."`
+}
+
+// check checks all but the password. The service calls it, together with the policy for passwords, so that all that is
+// wrong is told at once.
+func (in *registerInput) check(v *apierr.Fields) identifier {
+	id := checkIdentifier(v, "credential_type", "credential_value", in.Type, in.Value)
+	if !in.Terms {
+		v.Add("terms_accepted", "invalid.accepted")
+	}
+	if !in.Privacy {
+		v.Add("privacy_policy_accepted", "invalid.accepted")
+	}
+	return id
+}
+
+type addCredentialInput struct {
+	UserID string `path:"id"`
+	Type   string `json:"credential_type" enum:"email,phone,username"`
+	Value  string `json:"credential_value" required:"true"`
+
+	id identifier
+}
+
+// Validate checks type and value.
+func (in *addCredentialInput) Validate(v *apierr.Fields) {
+	in.id = checkIdentifier(v, "credential_type", "credential_value", in.Type, in.Value)
+}
+
+// checkIdentifier reads the two members that make a credential and notes what is wrong with them.
+func checkIdentifier(v *apierr.Fields, typeField, valueField, kind, text string) identifier {
+	switch kind {
+	case Email, Phone, Username:
+	case "":
+		v.Add(typeField, "invalid.required")
+		required(v, valueField, text)
+		return identifier{}
+	default:
+		v.Add(typeField, "invalid.one_of", apierr.Args{"Values": strings.Join([]string{Email, Phone, Username}, ", ")})
+		required(v, valueField, text)
+		return identifier{}
+	}
+	id, err := parseIdentifier(kind, text)
+	if rule, ok := errors.AsType[types.Rule](err); ok {
+		key, _ := rule.Text()
+		v.Add(valueField, key)
+	}
+	return id
+}
+
+type deleteCredentialInput struct {
+	CredentialID string `path:"cred_id"`
+}
+
+type validateInput struct {
+	UserID       string `path:"id"`
+	CredentialID string `path:"credential_id"`
+	OTP          string `json:"otp" pattern:"^[0-9]{6}$"`
+}
+
+// Validate asks for a code; whether it looks like one is part of whether it is right.
+func (in *validateInput) Validate(v *apierr.Fields) { required(v, "otp", in.OTP) }
+
+type resendOutput struct {
+	Message   string     `json:"message"`
+	ExpiresAt store.Time `json:"expires_at"`
+}
+
+type updateInput struct {
+	UserID   string  `path:"id"`
+	Language *string `json:"language" enum:"en,de,fr,it"`
+	Status   *string `json:"status" enum:"active,disabled" doc:"For administrators."`
+}
+
+// Validate checks the members that are given.
+func (in *updateInput) Validate(v *apierr.Fields) {
+	if in.Language != nil {
+		if _, err := types.ParseLanguage(*in.Language); err != nil {
+			v.Add("language", "invalid.language")
+		}
+	}
+	if in.Status != nil {
+		switch *in.Status {
+		case Pending, Active, Disabled:
+		default:
+			v.Add("status", "invalid.one_of", apierr.Args{"Values": Active + ", " + Disabled})
+		}
+	}
+}
+
+type passwordInput struct {
+	UserID      string `path:"id"`
+	OldPassword string `json:"old_password" format:"password" doc:"Needed by everybody who changes his own."`
+	Password    string `json:"password" format:"password" minLength:"12" maxLength:"128" required:"true"`
+}
+
+type rolesInput struct {
+	UserID string    `path:"id"`
+	Roles  *[]string `json:"roles" maxItems:"50" example:"Customer" doc:"Names or ids; these and no others."`
+}
+
+const maxRoles = 50
+
+// Validate asks for a list, which may be empty.
+func (in *rolesInput) Validate(v *apierr.Fields) {
+	switch {
+	case in.Roles == nil:
+		v.Add("roles", "invalid.required")
+	case len(*in.Roles) > maxRoles:
+		v.Add("roles", "invalid.max_items", apierr.Args{"Max": maxRoles})
+	}
+}
+
+// maxLogin is longer than any credential.
+const maxLogin = 320
+
+type recoveryInput struct {
+	Value string `json:"credential_value"`
+
+	keys keys
+}
+
+// Validate takes whatever could be typed: what no credential can look like is answered like one that does not exist.
+func (in *recoveryInput) Validate(v *apierr.Fields) { in.keys = checkLogin(v, in.Value) }
+
+type completeRecoveryInput struct {
+	Value    string `json:"credential_value" required:"true"`
+	OTP      string `json:"otp" required:"true"`
+	Password string `json:"password" format:"password" minLength:"12" maxLength:"128" required:"true"`
+}
+
+// check asks for credential and code. The service calls it together with the policy for passwords.
+func (in *completeRecoveryInput) check(v *apierr.Fields) keys {
+	required(v, "otp", in.OTP)
+	return checkLogin(v, in.Value)
+}
+
+func checkLogin(v *apierr.Fields, text string) keys {
+	required(v, "credential_value", text)
+	if len(text) > maxLogin {
+		v.Add("credential_value", "invalid.max_length", apierr.Args{"Max": maxLogin})
+		return keys{}
+	}
+	return keysOf(text)
+}
+
+func required(v *apierr.Fields, field, text string) {
+	if strings.TrimSpace(text) == "" {
+		v.Add(field, "invalid.required")
+	}
+}

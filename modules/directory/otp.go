@@ -1,0 +1,120 @@
+package directory
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+	"time"
+
+	"kontor/server/apierr"
+	"kontor/store"
+)
+
+// The purposes of a code. A code for one is worthless for the other.
+const (
+	forValidation = "validation"
+	forRecovery   = "recovery"
+
+	// aboutTaken is the purpose of a message without a code: it goes to the user who has the value already.
+	aboutTaken = "taken"
+)
+
+const otpDigits = 6
+
+var otpRange = big.NewInt(1_000_000)
+
+// newCode draws a code; each of the million is equally likely.
+func newCode() string {
+	n, err := rand.Int(rand.Reader, otpRange)
+	if err != nil {
+		panic(err) // crypto/rand does not fail: it ends the program instead
+	}
+	return fmt.Sprintf("%0*d", otpDigits, n)
+}
+
+// parseCode reads a code as people type it: spaces and hyphens between the digits do not count.
+func parseCode(text string) (code string, ok bool) {
+	const longest = 32 // no way of writing six digits is longer
+	if len(text) > longest {
+		return "", false
+	}
+	code = strings.NewReplacer(" ", "", "\u00a0", "", "\u202f", "", "-", "", "\t", "").Replace(text)
+	if len(code) != otpDigits || strings.Trim(code, "0123456789") != "" {
+		return "", false
+	}
+	return code, true
+}
+
+// codeHash is how a code is stored and found again. The million codes could be tried against a plain hash.
+func (s *Service) codeHash(credentialID, purpose, code string) string {
+	return hex.EncodeToString(s.db.Keyed("otp", []byte(purpose+"\x00"+credentialID+"\x00"+code)))
+}
+
+// code is a new code with the message that carries it, prepared before the transaction.
+type code struct {
+	hash    string
+	purpose string
+	send    func(ctx context.Context, tx *store.Tx) error
+}
+
+// prepareCode draws a code for a credential and words its message in the user's language.
+func (s *Service) prepareCode(c Credential, language, purpose string) code {
+	digits := newCode()
+	return code{
+		hash:    s.codeHash(c.ID, purpose, digits),
+		purpose: purpose,
+		send: s.outbox.PrepareOTP(OTPMessage{
+			UserID: c.UserID, Channel: channel(c.Type), Recipient: c.Value, Language: language,
+			Purpose: purpose, Code: digits, Minutes: int(s.OTPLife / time.Minute),
+		}),
+	}
+}
+
+// sendCode puts a code in the place of the one before and sends it. The caller has counted it with [Service.sendLimits].
+func (s *Service) sendCode(ctx context.Context, tx *store.Tx, credentialID string, c code) (expires store.Time, err error) {
+	expires = tx.Now().Add(s.OTPLife)
+	if _, err := tx.Exec(ctx, upsertOTP, credentialID, c.purpose, c.hash, expires, tx.Now()); err != nil {
+		return 0, fmt.Errorf("store a code: %w", err)
+	}
+	return expires, c.send(ctx, tx)
+}
+
+// codeRight is the outcome of a try with the right code.
+var codeRight apierr.Kind
+
+// useCode counts a try and uses the code up when it is right, in one statement, so that tries at the same time cannot
+// exceed the number allowed. The outcome is codeRight, apierr.InvalidOTP, apierr.OTPExpired or apierr.OTPAttemptsExceeded;
+// the transaction has to be committed with each of them, so that a wrong try counts. err is for everything else.
+func (s *Service) useCode(ctx context.Context, tx *store.Tx, credentialID, purpose, hash string) (outcome apierr.Kind, err error) {
+	tries, err := s.tries(ctx, tx)
+	if err != nil {
+		return apierr.InvalidOTP, err
+	}
+	var right bool
+	err = tx.QueryRow(ctx, tryOTP, credentialID, purpose, hash, tries, tx.Now()).Scan(&right)
+	switch {
+	case err == nil && right:
+		return codeRight, nil
+	case err == nil:
+		return apierr.InvalidOTP, nil
+	case !errors.Is(err, store.ErrNotFound):
+		return apierr.InvalidOTP, fmt.Errorf("try a code: %w", err)
+	}
+	var attempts int
+	var expires store.Time
+	err = tx.QueryRow(ctx, selectLiveOTP, credentialID, purpose).Scan(&attempts, &expires)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return apierr.InvalidOTP, nil
+	case err != nil:
+		return apierr.InvalidOTP, fmt.Errorf("read a code: %w", err)
+	case attempts >= tries:
+		return apierr.OTPAttemptsExceeded, nil
+	default:
+		return apierr.OTPExpired, nil
+	}
+}

@@ -1,0 +1,107 @@
+package directory
+
+import (
+	"context"
+	"errors"
+
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+// changePassword sets a new password and ends the user's other sessions. He himself shows the old one; administrators
+// set that of others without. It returns apierr.UserNotFound, apierr.NoAccess and apierr.CoolingOff.
+func (s *Service) changePassword(ctx context.Context, in passwordInput) (endpoint.Message, error) {
+	caller := access.From(ctx)
+	own := caller.UserID == in.UserID
+	if !own && !caller.Administrator() {
+		if err := userExists(ctx, s.db, in.UserID); err != nil {
+			return endpoint.Message{}, err
+		}
+		return endpoint.Message{}, apierr.NoAccess
+	}
+	if !own {
+		if err := s.auth.RequireFresh(ctx, s.db); err != nil {
+			return endpoint.Message{}, err
+		}
+	}
+	if err := s.checkNewPassword(ctx, in, own); err != nil {
+		return endpoint.Message{}, err
+	}
+	hash, err := s.auth.HashPassword(ctx, in.Password)
+	if err != nil {
+		return endpoint.Message{}, err
+	}
+	keep := ""
+	if own {
+		keep = caller.SessionID
+	}
+	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+		if _, err := s.forChange(ctx, tx, in.UserID); err != nil {
+			return err
+		}
+		return s.replacePassword(ctx, tx, in.UserID, hash, keep)
+	})
+	return endpoint.Confirm(ctx, s.texts, "users.password_changed"), err
+}
+
+// checkNewPassword asks for everything that must be right before a password is hashed.
+func (s *Service) checkNewPassword(ctx context.Context, in passwordInput, own bool) error {
+	personal, err := s.values(ctx, in.UserID)
+	if err != nil {
+		return err
+	}
+	var problems apierr.Fields
+	s.auth.CheckPassword(&problems, "password", in.Password, personal...)
+	if own && in.OldPassword == "" {
+		problems.Add("old_password", "invalid.required")
+	}
+	if err := problems.Err(); err != nil || !own {
+		return err
+	}
+	err = s.auth.VerifyPassword(ctx, in.UserID, in.OldPassword)
+	if errors.Is(err, apierr.InvalidCredentials) {
+		// Not 401: the token is good, and clients take 401 for the end of the session.
+		return apierr.Invalid("old_password", "invalid.old_password")
+	}
+	return err
+}
+
+const selectValues = `SELECT value FROM credentials WHERE user_id = $1`
+
+// values are the credentials of a user, which may not be his password. It returns apierr.UserNotFound.
+func (s *Service) values(ctx context.Context, userID string) ([]string, error) {
+	if err := userExists(ctx, s.db, userID); err != nil {
+		return nil, err
+	}
+	rows, err := s.db.Query(ctx, selectValues, userID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var values []string
+	for rows.Next() {
+		var v string
+		if err := rows.Scan(&v); err != nil {
+			return nil, err
+		}
+		values = append(values, v)
+	}
+	return values, rows.Err()
+}
+
+// replacePassword sets a password and ends all sessions but one. Codes for a recovery that are still on their way die.
+func (s *Service) replacePassword(ctx context.Context, tx *store.Tx, userID, hash, keepSession string) error {
+	if err := s.auth.SetPassword(ctx, tx, userID, hash); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, deleteRecoveryOTPs, userID); err != nil {
+		return err
+	}
+	accounts.Audit(ctx, tx, "users.password", userID, nil, nil)
+	if err := s.outbox.PasswordChanged(ctx, tx, userID); err != nil {
+		return err
+	}
+	return s.auth.EndSessions(ctx, tx, userID, keepSession)
+}

@@ -1,0 +1,156 @@
+package directory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/store"
+)
+
+// setRoles gives a user exactly the roles named. Nobody changes his own, and nobody gives or takes a role that he does
+// not hold himself; administrators hold all. It returns apierr.UserNotFound, apierr.NoAccess, apierr.GrantNotHeld and
+// apierr.LastAdministrator.
+func (s *Service) setRoles(ctx context.Context, in rolesInput) (User, error) {
+	caller := access.From(ctx)
+	var u User
+	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
+		if u, err = s.forChange(ctx, tx, in.UserID); err != nil {
+			return err
+		}
+		wanted, err := resolveRoles(ctx, tx, *in.Roles)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(wanted, access.Administrator) {
+			if err := s.keepAdministrator(ctx, tx, u); err != nil {
+				return err
+			}
+		}
+		if caller.UserID == u.ID {
+			return apierr.NoAccess
+		}
+		if err := s.requireFreshFor(ctx, tx, wanted); err != nil {
+			return err
+		}
+		held, err := roleIDs(ctx, tx, caller.UserID) // at this moment, not when the request came in
+		if err != nil {
+			return err
+		}
+		u, err = s.assign(ctx, tx, u, wanted, func(role string) bool {
+			return slices.Contains(held, access.Administrator) || slices.Contains(held, role)
+		})
+		return err
+	})
+	return u, err
+}
+
+// requireFreshFor asks for the password again before somebody becomes an administrator: a stolen token must not leave one
+// behind. Any other role can be taken back by those who are left. It returns apierr.StaleSession.
+func (s *Service) requireFreshFor(ctx context.Context, q store.Querier, wanted []string) error {
+	if !slices.Contains(wanted, access.Administrator) {
+		return nil
+	}
+	return s.auth.RequireFresh(ctx, q)
+}
+
+// resolveRoles turns names and ids into ids, each once. It returns apierr.InvalidInput with the entries that are no
+// role.
+func resolveRoles(ctx context.Context, q store.Querier, namesOrIDs []string) ([]string, error) {
+	var problems apierr.Fields
+	ids := make([]string, 0, len(namesOrIDs))
+	for i, text := range namesOrIDs {
+		id, name := "", types.Fold(text)
+		if parsed, err := types.ParseID(text); err == nil {
+			id, name = parsed, ""
+		}
+		var found string
+		err := q.QueryRow(ctx, selectRole, id, name).Scan(&found)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			problems.Add(fmt.Sprintf("roles.%d", i), "invalid.unknown_record")
+		case err != nil:
+			return nil, fmt.Errorf("look for a role: %w", err)
+		case !slices.Contains(ids, found):
+			ids = append(ids, found)
+		}
+	}
+	return ids, problems.Err()
+}
+
+// assign changes the roles of a user to those wanted. may tells which roles may be given and taken.
+func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []string, may func(role string) bool) (User, error) {
+	now, err := roleIDs(ctx, tx, u.ID)
+	if err != nil {
+		return u, err
+	}
+	changed := false
+	for _, role := range now {
+		if slices.Contains(wanted, role) {
+			continue
+		}
+		if !may(role) {
+			return u, apierr.GrantNotHeld
+		}
+		if _, err := tx.Exec(ctx, deleteUserRole, u.ID, role); err != nil {
+			return u, err
+		}
+		changed = true
+	}
+	for _, role := range wanted {
+		if slices.Contains(now, role) {
+			continue
+		}
+		if !may(role) {
+			return u, apierr.GrantNotHeld
+		}
+		if _, err := tx.Exec(ctx, insertUserRole, u.ID, role, tx.Now(), records.Actor(ctx)); err != nil {
+			return u, err
+		}
+		changed = true
+	}
+	if !changed {
+		return u, nil
+	}
+	was, err := readAccount(ctx, tx, u.ID)
+	if err != nil {
+		return u, err
+	}
+	if _, err := tx.Exec(ctx, touchUser, u.ID, tx.Now(), records.Actor(ctx)); err != nil {
+		return u, err
+	}
+	after, err := accounts.GetUnchecked(ctx, tx, u.ID)
+	if u, err = withRoles(ctx, tx, after, err); err != nil {
+		return u, err
+	}
+	if err := accountProof.Audit(ctx, tx, "users.roles", u.ID, was); err != nil {
+		return u, err
+	}
+	s.auth.Changed(tx, u.ID)
+	return u, records.UserRoles.Audit(ctx, tx, records.ActionUserRoles, u.ID, nil)
+}
+
+// keepAdministrator refuses to lose the last active administrator: somebody must be able to give the role again. It
+// returns apierr.LastAdministrator.
+func (s *Service) keepAdministrator(ctx context.Context, tx *store.Tx, u User) error {
+	if u.Status != Active {
+		return nil
+	}
+	roles, err := roleIDs(ctx, tx, u.ID)
+	if err != nil || !slices.Contains(roles, access.Administrator) {
+		return err
+	}
+	var others int
+	if err := tx.QueryRow(ctx, countOtherAdministrators, access.Administrator, u.ID).Scan(&others); err != nil {
+		return err
+	}
+	if others == 0 {
+		return apierr.LastAdministrator
+	}
+	return nil
+}

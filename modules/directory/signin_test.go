@@ -1,0 +1,130 @@
+package directory_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/gofiber/fiber/v2"
+
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/store"
+)
+
+// signIn plays the module of that purpose.
+type signIn struct {
+	db        *store.DB
+	mu        sync.Mutex
+	sessions  map[string]string // token → user
+	passwords map[string]string // user → password
+	changed   []string          // users whose rights changed
+	stale     map[string]bool   // tokens of sessions that ask for the password again
+}
+
+func (a *signIn) Known(string) (*access.Caller, bool) { return nil, false }
+
+func (a *signIn) Bearer(c *fiber.Ctx) (*access.Caller, error) {
+	_, token, _ := strings.Cut(c.Get("Authorization"), " ")
+	a.mu.Lock()
+	userID, ok := a.sessions[token]
+	a.mu.Unlock()
+	if !ok {
+		return nil, apierr.Unauthorized
+	}
+	caller := access.Caller{UserID: userID, SessionID: token}
+	rows, err := a.db.Query(context.Background(), `SELECT role_id FROM user_roles WHERE user_id = $1`, userID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var role string
+		if err := rows.Scan(&role); err != nil {
+			return nil, err
+		}
+		caller.Roles = append(caller.Roles, role)
+	}
+	return &caller, rows.Err()
+}
+
+func (a *signIn) APIKey(_ context.Context, key string) (*access.Caller, error) {
+	if key != apiKey {
+		return nil, apierr.Unauthorized
+	}
+	return &access.Caller{KeyID: "key"}, nil
+}
+
+func (a *signIn) CheckPassword(problems *apierr.Fields, field, password string, personal ...string) {
+	switch {
+	case password == "":
+		problems.Add(field, "invalid.required")
+	case len(password) < 12:
+		problems.Add(field, "invalid.min_length", apierr.Args{"Min": 12})
+	case slices.Contains(personal, password):
+		problems.Add(field, "invalid.required")
+	}
+}
+
+func (a *signIn) HashPassword(_ context.Context, password string) (string, error) {
+	return "hash of " + password, nil
+}
+
+func (a *signIn) VerifyPassword(_ context.Context, userID, password string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.passwords[userID] != "hash of "+password {
+		return apierr.InvalidCredentials
+	}
+	return nil
+}
+
+func (a *signIn) RequireFresh(ctx context.Context, _ store.Querier) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stale[access.From(ctx).SessionID] {
+		return apierr.StaleSession
+	}
+	return nil
+}
+
+func (a *signIn) TrustNetwork(context.Context, *store.Tx, string) error { return nil }
+
+func (a *signIn) SetPassword(_ context.Context, tx *store.Tx, userID, hash string) error {
+	a.after(tx, func() { a.passwords[userID] = hash })
+	return nil
+}
+
+func (a *signIn) OpenSession(_ context.Context, tx *store.Tx, userID string) (string, int, error) {
+	token := store.NewID()
+	a.after(tx, func() { a.sessions[token] = userID })
+	return token, 3600, nil
+}
+
+func (a *signIn) EndSessions(_ context.Context, tx *store.Tx, userID, except string) error {
+	a.after(tx, func() {
+		for token, user := range a.sessions {
+			if user == userID && token != except {
+				delete(a.sessions, token)
+			}
+		}
+	})
+	return nil
+}
+
+func (a *signIn) Changed(tx *store.Tx, userID string) {
+	a.after(tx, func() { a.changed = append(a.changed, userID) })
+}
+
+func (a *signIn) after(tx *store.Tx, f func()) {
+	tx.AfterCommit(func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		f()
+	})
+}
+
+func (a *signIn) knows(userID, password string) bool {
+	return a.VerifyPassword(context.Background(), userID, password) == nil
+}

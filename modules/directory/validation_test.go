@@ -1,0 +1,173 @@
+package directory_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+func (m member) validate() string { return m.path("/credentials/" + m.credential + "/validate") }
+func (m member) resend() string   { return m.path("/credentials/" + m.credential + "/otp") }
+
+func otp(code string) map[string]string { return map[string]string{"otp": code} }
+
+func TestValidate_MakesTheUserAnActiveCustomer(t *testing.T) {
+	b := newBank(t)
+	m := b.registrant(email(1))
+	code := b.outbox.last(email(1)).Code
+	r := b.call(m.token, "PUT", m.validate(), otp(" "+code[:3]+" "+code[3:])).want(t, 200, "")
+	if r.Body["validated"] != true || r.text("validated_at") != "2026-01-31T08:15:30.123Z" || r.text("id") != m.credential {
+		t.Errorf("got %s", r.Text)
+	}
+	me := b.call(m.token, "GET", "/v1/users/me", nil).want(t, 200, "") // with the session of the registration
+	if me.text("status") != "active" || me.Body["roles"].([]any)[0] != "Customer" || len(me.Body["roles"].([]any)) != 1 {
+		t.Errorf("got %s", me.Text)
+	}
+	if len(b.auth.changed) != 1 || b.auth.changed[0] != m.id {
+		t.Errorf("sessions that were told of the change: %v", b.auth.changed)
+	}
+	if b.audited("credentials.validate", m.credential) != 1 || b.audited("users.status", m.id) != 1 {
+		t.Error("the audit trail does not tell of it")
+	}
+	b.call(m.token, "PUT", m.validate(), otp(code)).want(t, 409, "users.credential_validated")
+	b.call(m.token, "POST", m.resend(), nil).want(t, 409, "users.credential_validated")
+}
+
+func TestValidate_CountsTriesAndThenRefusesTheRightCode(t *testing.T) {
+	b := newBank(t)
+	m := b.registrant(email(1))
+	code := b.outbox.last(email(1)).Code
+	for range 5 {
+		b.call(m.token, "PUT", m.validate(), otp(wrong(code))).want(t, 400, "users.invalid_otp")
+	}
+	r := b.call(m.token, "PUT", m.validate(), otp(code)).want(t, 429, "users.otp_attempts_exceeded")
+	if r.Header.Get("Retry-After") == "" {
+		t.Error("429 without Retry-After")
+	}
+	b.call(m.token, "POST", m.resend(), nil).want(t, 200, "")
+	b.call(m.token, "PUT", m.validate(), otp(b.outbox.last(email(1)).Code)).want(t, 200, "")
+}
+
+func TestValidate_GuessingInParallelHasFiveTries(t *testing.T) {
+	b := newBank(t)
+	m := b.registrant(email(1))
+	code := b.outbox.last(email(1)).Code
+	const guesses = 40
+	var mu sync.Mutex
+	answers := map[string]int{}
+	var wait sync.WaitGroup
+	for range guesses {
+		wait.Go(func() {
+			r := b.call(m.token, "PUT", m.validate(), otp(wrong(code)))
+			mu.Lock()
+			defer mu.Unlock()
+			answers[r.text("code")]++
+		})
+	}
+	wait.Wait()
+	if answers["users.invalid_otp"] != 5 || answers["users.otp_attempts_exceeded"] != guesses-5 {
+		t.Errorf("got %v, want five tries", answers)
+	}
+}
+
+func TestValidate_RightCodeInParallelIsUsedOnce(t *testing.T) {
+	b := newBank(t)
+	m := b.registrant(email(1))
+	code := b.outbox.last(email(1)).Code
+	var mu sync.Mutex
+	statuses := map[int]int{}
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			r := b.call(m.token, "PUT", m.validate(), otp(code))
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[r.Status]++
+		})
+	}
+	wait.Wait()
+	if statuses[200] != 1 || statuses[409] != 3 {
+		t.Errorf("got %v, want one success", statuses)
+	}
+}
+
+func TestValidate_RefusesOldCodesAndThoseThatWereReplaced(t *testing.T) {
+	b := newBank(t)
+	m := b.registrant(email(1))
+	first := b.outbox.last(email(1)).Code
+	b.clock.Advance(otpLife)
+	b.call(m.token, "PUT", m.validate(), otp(first)).want(t, 400, "users.otp_expired")
+	r := b.call(m.token, "POST", m.resend(), nil).want(t, 200, "")
+	if r.text("expires_at") != "2026-01-31T08:35:30.123Z" || r.text("message") == "" {
+		t.Errorf("got %s", r.Text)
+	}
+	second := b.outbox.last(email(1)).Code
+	if first != second {
+		b.call(m.token, "PUT", m.validate(), otp(first)).want(t, 400, "users.invalid_otp")
+	}
+	b.clock.Advance(otpLife - time.Millisecond)
+	b.call(m.token, "PUT", m.validate(), otp(second)).want(t, 200, "")
+}
+
+func TestValidate_RefusesWhatIsNoCode(t *testing.T) {
+	b := newBank(t)
+	m := b.registrant(email(1))
+	for _, text := range []string{"12345", "1234567", "abcdef", "１２３４５６", "12345x", "-1", "000000000000000000000000000000000000000"} {
+		b.call(m.token, "PUT", m.validate(), otp(text)).want(t, 400, "users.invalid_otp")
+	}
+	for _, body := range []map[string]any{{}, {"otp": ""}, {"otp": 123456}, {"otp": nil}} {
+		r := b.call(m.token, "PUT", m.validate(), body).want(t, 400, "common.invalid_input")
+		if r.member("details").text("otp") == "" {
+			t.Errorf("the field is not named in %s", r.Text)
+		}
+	}
+	// None of these was a try.
+	b.call(m.token, "PUT", m.validate(), otp(b.outbox.last(email(1)).Code)).want(t, 200, "")
+}
+
+func TestValidate_IsForTheOwner(t *testing.T) {
+	b := newBank(t)
+	m, stranger := b.registrant(email(1)), b.registrant(email(2))
+	code := b.outbox.last(email(1)).Code
+	b.call(stranger.token, "PUT", m.validate(), otp(code)).want(t, 403, "common.rbac_no_rec_access")
+	b.call(stranger.token, "POST", m.resend(), nil).want(t, 403, "common.rbac_no_rec_access")
+	b.call(stranger.token, "PUT", stranger.path("/credentials/"+m.credential+"/validate"), otp(code)).want(t, 404, "users.credential_not_found")
+	nobody := "0193b000-0000-7000-8000-00000000abcd"
+	b.call(m.token, "PUT", "/v1/users/"+nobody+"/credentials/"+m.credential+"/validate", otp(code)).want(t, 404, "users.user_not_found")
+	b.call(m.token, "PUT", m.path("/credentials/"+nobody+"/validate"), otp(code)).want(t, 404, "users.credential_not_found")
+	b.call(m.token, "PUT", m.path("/credentials/x/validate"), otp(code)).want(t, 400, "common.invalid_input")
+	b.call("", "PUT", m.validate(), otp(code)).want(t, 401, "common.unauthorized")
+	b.call(m.token, "PUT", m.validate(), otp(code), "If-Match", `"7"`).want(t, 412, "common.precondition_failed")
+	b.call(m.token, "PUT", m.validate(), otp(code), "If-Match", `"v1"`).want(t, 200, "")
+}
+
+func TestResend_IsLimitedForEachTarget(t *testing.T) {
+	b := newBank(t)
+	m := b.registrant(email(1))
+	b.call(m.token, "POST", m.resend(), nil).want(t, 200, "")
+	b.clock.Advance(time.Minute)
+	b.call(m.token, "POST", m.resend(), nil).want(t, 200, "")
+	r := b.call(m.token, "POST", m.resend(), nil).want(t, 429, "users.otp_send_limited")
+	if r.Header.Get("Retry-After") != "540" {
+		t.Errorf("Retry-After is %s, want the nine minutes until the first was sent ten minutes ago", r.Header.Get("Retry-After"))
+	}
+	if b.outbox.count(email(1)) != 3 {
+		t.Errorf("%d codes were sent", b.outbox.count(email(1)))
+	}
+	b.registrant(email(2)) // another target has a limit of its own
+	b.clock.Advance(9 * time.Minute)
+	b.call(m.token, "POST", m.resend(), nil).want(t, 200, "")
+}
+
+func TestResend_InParallelSendsNoMoreThanAllowed(t *testing.T) {
+	b := newBank(t)
+	m := b.registrant(email(1))
+	var wait sync.WaitGroup
+	for range 20 {
+		wait.Go(func() { b.call(m.token, "POST", m.resend(), nil) })
+	}
+	wait.Wait()
+	if n := b.outbox.count(email(1)); n != 3 {
+		t.Errorf("%d codes were sent, want 3", n)
+	}
+}

@@ -1,0 +1,38 @@
+// Package event names the events that modules report to users. The notifications module turns an event into inbox rows,
+// messages and stream frames. A module that reports events imports this package and declares an interface with the one
+// method that it calls.
+package event
+
+import "kontor/server/access"
+
+// Kind is the kind of an event. It names the templates in the locale files.
+type Kind string
+
+// The kinds of events.
+const (
+	MessageReceived       Kind = "message_received"
+	CustomerCreated       Kind = "customer_created"
+	CustomerStatusChanged Kind = "customer_status_changed"
+	KYCDocumentExpiring   Kind = "kyc_document_expiring"
+	TaskAssigned          Kind = "task_assigned"
+	TaskStatusChanged     Kind = "task_status_changed"
+	CredentialOTP         Kind = "credential_otp"
+	PasswordChanged       Kind = "password_changed"
+	NewDeviceLogin        Kind = "new_device_login"
+	CredentialAdded       Kind = "credential_added"
+	CredentialRemoved     Kind = "credential_removed"
+)
+
+// Event is one occurrence with the users whom it concerns.
+type Event struct {
+	Kind       Kind
+	CustomerID string            // empty if it concerns no customer
+	Type       access.RecordType // of the record that it refers to
+	RecordID   string
+	Recipients []string       // user ids; duplicates are notified once
+	Args       map[string]any // template arguments: texts and numbers, never secrets
+	Content    string         // text written by a person, shown verbatim; empty: use the templates
+
+	// Worded holds messages that were rendered before the transaction. If nil, Notify renders them in the transaction.
+	Worded any
+}

@@ -1,0 +1,285 @@
+// Package list is the query layer that all lists share: limit, offset, sort, stack, distinct and
+// search.<field>, with the totals and the refusals that the API promises. A module declares what a
+// list is made of and gets pages:
+//
+//	var payers = list.New(list.Source[Payer]{
+//		From:    "payers",
+//		Columns: "id, company, created_at",
+//		ID:      "id",
+//		Created: "created_at",
+//		Tables:  []string{"payers"},
+//		Fields: list.Fields{
+//			{Name: "id", Type: list.UUID, Column: "id"},
+//			{Name: "company", Type: list.Text, Column: "company", Key: "company_key"},
+//			{Name: "created_at", Type: list.Time, Column: "created_at"},
+//		},
+//		Scan: scanPayer,
+//	})
+//
+//	page, err := payers.Page(ctx, db, in.Query, list.Where{
+//		Any:     []string{"created_by = $1"},
+//		Granted: "SELECT rec_id FROM grants WHERE principal_id = $1 AND rec_type = 'payers' AND permission = 'read'",
+//		Args:    []any{caller.UserID},
+//		Tables:  []string{"grants"},
+//	})
+//
+// In.Query is a [Params] with the tag `query:"*"`. Without a condition the list shows all rows, as it
+// does to a caller who may read all.
+//
+// SQL is made of what the module declares, and nothing else: names from the client are looked up,
+// values from the client are arguments. Names that are unknown are refused as the API says: one that
+// is searched for always, one that is sorted or stacked by only once rows are read.
+//
+// Totals are counted once and remembered by the store until one of the tables changes. An index on
+// (searched column, created, id) makes a page cost the same however many rows there are, and one on
+// (sorted column, id) does so for a sort.
+//
+// What it leaves to others: rights are a condition that the caller of Page brings; indexes are the
+// module's. Its limits: wildcards, distinct, the totals of groups and a search for several values at
+// once that is sorted look at every matching row. Totals and rows are read one after the other, so that
+// a write in between may show in one and not in the other.
+package list
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kontor/server/apierr"
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+// Row is what a scanner reads: the row of a list as well as a single row, so that a module has one
+// scanner for both.
+type Row interface{ Scan(dest ...any) error }
+
+// Source declares a list.
+type Source[T any] struct {
+	From    string   // the table, with joins that neither add nor drop rows
+	Columns string   // what Scan reads, separated by commas
+	ID      string   // the column of the id: unique, never NULL
+	Created string   // the column of the default order, newest first; empty: by id
+	Tables  []string // all tables in From
+	Fields  Fields
+	Scan    func(row Row) (T, error)
+	Base    Where // a condition that always holds
+}
+
+// List makes the pages of one source. It is safe for concurrent use.
+type List[T any] struct {
+	source Source[T]
+	fields Fields
+	byName map[string]int
+	newest []order
+	long   []int // columns that count for the size of a page
+}
+
+// Store is what a list reads from: *store.DB.
+type Store interface {
+	store.Querier
+	counter
+}
+
+// New prepares a list. It panics when the declaration is not complete: that is a mistake in the
+// program, found at start.
+func New[T any](s Source[T]) *List[T] {
+	if s.From == "" || s.Columns == "" || s.ID == "" || s.Scan == nil || len(s.Tables) == 0 {
+		panic("list: a source needs From, Columns, ID, Tables and Scan")
+	}
+	l := &List[T]{source: s, byName: make(map[string]int, len(s.Fields)), long: long(s.Columns)}
+	for _, declared := range s.Fields {
+		f, err := declared.complete()
+		if err != nil {
+			panic("list: " + s.From + ": " + err.Error())
+		}
+		if _, twice := l.byName[f.Name]; twice {
+			panic("list: " + s.From + ": field " + f.Name + " is declared twice")
+		}
+		l.byName[f.Name] = len(l.fields)
+		l.fields = append(l.fields, f)
+	}
+	if s.Created != "" {
+		l.newest = append(l.newest, order{column: s.Created, descending: true})
+	}
+	l.newest = append(l.newest, order{column: s.ID, descending: true})
+	return l
+}
+
+// Search lists the fields with their types, for the API's documentation.
+func (l *List[T]) Search() []endpoint.SearchField {
+	fields := make([]endpoint.SearchField, len(l.source.Fields))
+	for i, f := range l.source.Fields {
+		fields[i] = endpoint.SearchField{Name: f.Name, Type: typeNames[f.Type]}
+	}
+	return fields
+}
+
+func (l *List[T]) field(name string) *Field {
+	if i, known := l.byName[name]; known {
+		return &l.fields[i]
+	}
+	return nil
+}
+
+// Page reads the page that the parameters ask for. The conditions are those of the caller: his
+// rights, the record that the path names; they hold for both totals.
+//
+// The faults are apierr.QueryInvalidSearchField, and once rows are read apierr.QueryInvalidSortField,
+// apierr.QueryInvalidField (stack and distinct) and apierr.QueryInvalidFormat.
+func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Where) (Page[T], error) {
+	q, err := l.query(p, conditions)
+	if err != nil {
+		return Page[T]{}, err
+	}
+	page := Page[T]{Data: Data[T]{Rows: []T{}, stacked: p.Stacked()}}
+	if page.TotalUnfiltered, err = q.count(ctx, db, q.allRows(q.visible)); err != nil {
+		return Page[T]{}, err
+	}
+	matched := page.TotalUnfiltered
+	switch {
+	case q.nothing:
+		matched = 0
+	case q.searched && matched > 0:
+		if matched, err = q.count(ctx, db, q.allRows(q.matching)); err != nil {
+			return Page[T]{}, err
+		}
+	}
+	// What the rows are sorted and stacked by is looked at only when there are rows to read.
+	if page.Total = matched; matched == 0 {
+		return page, nil
+	}
+	v, refusal := l.view(p)
+	if refusal != nil && p.Limit() != skipRows {
+		return Page[T]{}, refusal
+	}
+	if v.distinct != nil {
+		if page.Total, err = q.count(ctx, db, q.distinctValues(v.distinct)); err != nil {
+			return Page[T]{}, err
+		}
+	}
+	if p.Limit() == skipRows {
+		return page, nil
+	}
+	if err := l.read(ctx, db, q, v, p, &page); err != nil {
+		return Page[T]{}, err
+	}
+	returned := int64(len(page.Data.Rows))
+	page.HasMore = returned > 0 && p.Offset() < page.Total-returned
+	return page, nil
+}
+
+// view is how the rows are to be shown.
+type view struct {
+	orders   []order
+	distinct *Field
+	stack    *stack
+}
+
+// view looks up what the parameters name. As much of it as is right comes back beside the first
+// refusal.
+func (l *List[T]) view(p Params) (view, error) {
+	var v view
+	var refusal error
+	if p.distinct != "" {
+		if v.distinct = l.field(p.distinct); v.distinct == nil {
+			refusal = apierr.QueryInvalidField.Detail("field", clip(p.distinct))
+		}
+	}
+	if p.stack != "" {
+		s, err := l.parseStack(p.stack)
+		if err != nil {
+			refusal = err
+		}
+		v.stack = &s
+	}
+	var err error
+	if v.orders, err = l.orders(p.sort); err != nil {
+		refusal = err
+	}
+	return v, refusal
+}
+
+// read reads the rows of the page and puts them in groups.
+func (l *List[T]) read(ctx context.Context, db Store, q *query, v view, p Params, page *Page[T]) error {
+	var stored []any
+	if p.Offset() < page.Total {
+		var err error
+		if page.Data.Rows, stored, err = l.rows(ctx, db, q.page(l.source.Columns, v, p), v.stack != nil); err != nil {
+			return fmt.Errorf("read a page of %s: %w", q.name, err)
+		}
+	}
+	if v.stack == nil {
+		return nil
+	}
+	page.Keys = page.Data.arrange(v.stack, stored)
+	totals, err := q.groupTotals(ctx, db, v, page.Keys)
+	if err != nil {
+		return fmt.Errorf("count the groups of %s: %w", q.name, err)
+	}
+	if len(totals) > 0 {
+		page.Metadata = &Metadata{GroupTotals: totals}
+	}
+	return nil
+}
+
+// rows runs the statement of a page. With stacked the last column is the value that is stacked by.
+func (l *List[T]) rows(ctx context.Context, db store.Querier, b *builder, stacked bool) (found []T, stored []any, err error) {
+	rows, err := db.Query(ctx, b.sql(), b.args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer rows.Close()
+	found = make([]T, 0, defaultLimit)
+	room := endpoint.PageBytes
+	withValue := stackedRow{rows: rows}
+	for rows.Next() {
+		var row Row = rows
+		if stacked {
+			row = &withValue
+		}
+		// A page ends before the row that is too much, and has_more says that there is more; the first row always fits.
+		if room -= rowBytes + rows.Size(l.long); room < 0 && len(found) > 0 {
+			return found, stored, nil
+		}
+		item, err := l.source.Scan(row)
+		if err != nil {
+			return nil, nil, err
+		}
+		found = append(found, item)
+		if stacked {
+			stored = append(stored, withValue.value)
+		}
+	}
+	return found, stored, rows.Err()
+}
+
+// rowBytes is what a row takes in an answer beside its long columns, generously.
+const rowBytes = 1500
+
+// longColumns are the columns, in any list, whose texts may be long enough to matter for the size of an answer.
+var longColumns = []string{"metadata", "description", "assignees", "content", "text"}
+
+// long finds the places of the long columns among those that a list reads.
+func long(columns string) (places []int) {
+	for i, column := range strings.Split(columns, ",") {
+		if slices.ContainsFunc(strings.Fields(column), func(word string) bool {
+			return slices.Contains(longColumns, word[strings.LastIndexByte(word, '.')+1:])
+		}) {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+// stackedRow gives the module's scanner the columns that it knows and keeps the one after them.
+type stackedRow struct {
+	rows  *store.Rows
+	value any
+}
+
+// Scan reads the columns that the scanner knows, and the value that is stacked by.
+func (r *stackedRow) Scan(dest ...any) error {
+	return r.rows.Scan(append(append(make([]any, 0, len(dest)+1), dest...), &r.value)...)
+}

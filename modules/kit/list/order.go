@@ -1,0 +1,62 @@
+package list
+
+import (
+	"slices"
+	"strings"
+
+	"kontor/server/apierr"
+)
+
+// order is a term of ORDER BY.
+type order struct {
+	column     string
+	descending bool
+	null       bool // the column may hold NULL
+}
+
+// terms joins the terms of an ORDER BY. NULL counts as the smallest value, on every database.
+func terms(orders []order) string {
+	var b strings.Builder
+	for i, o := range orders {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(o.column)
+		switch {
+		case o.descending && o.null:
+			b.WriteString(" DESC NULLS LAST")
+		case o.descending:
+			b.WriteString(" DESC")
+		case o.null:
+			b.WriteString(" NULLS FIRST")
+		}
+	}
+	return b.String()
+}
+
+// orders turns the sort parameter into terms. The id comes last, in the direction of the term before
+// it, so that the order is total and one index serves both directions. The fault is
+// apierr.QueryInvalidSortField.
+func (l *List[T]) orders(keys []string) ([]order, error) {
+	orders := make([]order, 0, len(keys)+1)
+	for _, key := range keys {
+		name, descending := strings.CutPrefix(key, "-")
+		f := l.field(name)
+		if f == nil {
+			return nil, apierr.QueryInvalidSortField.Detail("field", clip(name))
+		}
+		// A field that is empty everywhere orders nothing; one that is named again neither.
+		if f.Type == Blank || slices.ContainsFunc(orders, func(o order) bool { return o.column == f.sortColumn() }) {
+			continue
+		}
+		orders = append(orders, order{column: f.sortColumn(), descending: descending, null: f.Null})
+	}
+	if len(orders) == 0 {
+		return l.newest, nil
+	}
+	last := orders[len(orders)-1]
+	if !slices.ContainsFunc(orders, func(o order) bool { return o.column == l.source.ID }) {
+		orders = append(orders, order{column: l.source.ID, descending: last.descending})
+	}
+	return orders, nil
+}

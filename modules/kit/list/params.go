@@ -1,0 +1,219 @@
+package list
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"kontor/server/apierr"
+)
+
+const (
+	defaultLimit = 10
+	maxLimit     = 100
+	// skipRows is the limit with which only the totals are wanted.
+	skipRows = -1
+
+	// maxValues bounds how many values one field may be searched for, and how many fields are sorted by.
+	maxValues = 100
+	// maxValueBytes bounds one searched value. No field that is searched for equality holds more.
+	maxValueBytes = 1000
+	// maxPatterns bounds the patterns of a request, in all fields together. Each is compared with the text of every row
+	// that the caller may see, and no index helps.
+	maxPatterns = 20
+
+	searchPrefix = "search."
+)
+
+// Params are the parameters of a list as the client gave them. They are read before the list is
+// known, so that the names in them are not checked yet: [List.Page] does that. The zero Params ask
+// for the first ten rows.
+type Params struct {
+	limit    int // zero: the default
+	offset   int64
+	sort     []string
+	stack    string
+	distinct string
+	search   []search
+}
+
+// search is one searched field with all its values.
+type search struct {
+	name   string
+	values []string
+}
+
+// Parse reads the decoded parameters of a query string. The fault is apierr.InvalidInput and names the
+// parameters that are wrong.
+func Parse(query map[string][]string) (Params, error) {
+	var p Params
+	var problems apierr.Fields
+	p.BindQuery(query, &problems)
+	return p, problems.Err()
+}
+
+// BindQuery reads the decoded parameters of a query string and adds to problems what is wrong with
+// them. Of a parameter that is given twice the last counts, except for sort and search, where all do.
+func (p *Params) BindQuery(query map[string][]string, problems *apierr.Fields) {
+	*p = Params{
+		limit:    parseLimit(last(query["limit"]), problems),
+		offset:   parseOffset(last(query["offset"]), problems),
+		sort:     parseSort(query["sort"], problems),
+		stack:    last(query["stack"]),
+		distinct: last(query["distinct"]),
+	}
+	for name, values := range query {
+		if field, found := strings.CutPrefix(name, searchPrefix); found {
+			p.search = append(p.search, search{name: field, values: parseValues(name, values, problems)})
+		}
+	}
+	slices.SortFunc(p.search, func(a, b search) int { return strings.Compare(a.name, b.name) })
+	p.boundPatterns(problems)
+}
+
+// boundPatterns rejects a search with too many patterns and names the field at which they become too many.
+func (p *Params) boundPatterns(problems *apierr.Fields) {
+	total := 0
+	for _, s := range p.search {
+		for _, v := range s.values {
+			total += patterns(v)
+		}
+		if total > maxPatterns {
+			problems.Add(clip(searchPrefix+s.name), "invalid.max_patterns", apierr.Args{"Max": maxPatterns})
+			return
+		}
+	}
+}
+
+// patterns is what a searched value counts: nothing without an asterisk, else a pattern for each text between asterisks,
+// since each is looked for by itself.
+func patterns(value string) int {
+	if !strings.Contains(value, "*") {
+		return 0
+	}
+	n := 0
+	for text := range strings.SplitSeq(value, "*") {
+		if text != "" {
+			n++
+		}
+	}
+	return max(1, n)
+}
+
+// Limit is the number of rows wanted, from 1 to 100, or -1.
+func (p Params) Limit() int {
+	if p.limit == 0 {
+		return defaultLimit
+	}
+	return p.limit
+}
+
+// Offset is the number of rows to pass over.
+func (p Params) Offset() int64 { return p.offset }
+
+// Stacked tells whether the client wants the rows in groups.
+func (p Params) Stacked() bool { return p.stack != "" }
+
+func last(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[len(values)-1]
+}
+
+// integer reads a whole number. One that is too large for an int64 becomes the largest: it is a
+// number all the same.
+func integer(name, s string, problems *apierr.Fields) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil && n != math.MaxInt64 && n != math.MinInt64 {
+		problems.Add(name, "invalid.integer")
+	}
+	return n
+}
+
+func parseLimit(s string, problems *apierr.Fields) int {
+	if s == "" {
+		return defaultLimit
+	}
+	switch n := integer("limit", s, problems); {
+	case n == skipRows:
+		return skipRows
+	case n < 1:
+		return defaultLimit
+	case n > maxLimit:
+		return maxLimit
+	default:
+		return int(n)
+	}
+}
+
+func parseOffset(s string, problems *apierr.Fields) int64 {
+	if s == "" {
+		return 0
+	}
+	return max(0, integer("offset", s, problems))
+}
+
+func parseSort(values []string, problems *apierr.Fields) []string {
+	var keys []string
+	for _, value := range values {
+		for key := range strings.SplitSeq(value, ",") {
+			key = strings.TrimSpace(key)
+			if key == "" {
+				continue
+			}
+			if len(keys) == maxValues {
+				problems.Add("sort", "invalid.max_items", apierr.Args{"Max": maxValues})
+				return nil
+			}
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// parseValues splits the values of a searched field at the commas. Empty ones are dropped, unless all
+// are empty: then the field is searched for the empty value.
+func parseValues(name string, given []string, problems *apierr.Fields) []string {
+	name = clip(name)
+	var values []string
+	for _, list := range given {
+		for v := range strings.SplitSeq(list, ",") {
+			v = strings.TrimSpace(v)
+			switch {
+			case v == "":
+				continue
+			case len(v) > maxValueBytes:
+				problems.Add(name, "invalid.max_length", apierr.Args{"Max": maxValueBytes})
+				return nil
+			case len(values) == maxValues:
+				problems.Add(name, "invalid.max_items", apierr.Args{"Max": maxValues})
+				return nil
+			}
+			values = append(values, v)
+		}
+	}
+	if values == nil {
+		return []string{""}
+	}
+	return values
+}
+
+// maxShownName bounds how much of a name that the client made up is shown to him again.
+const maxShownName = 80
+
+// clip makes a name from the client fit to be shown in an answer and in the log.
+func clip(name string) string {
+	if len(name) > maxShownName {
+		name = name[:maxShownName]
+	}
+	name = strings.ToValidUTF8(name, "?")
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == utf8.RuneError || r == 0x7f {
+			return '?'
+		}
+		return r
+	}, name)
+}

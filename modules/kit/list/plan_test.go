@@ -1,0 +1,200 @@
+package list_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"kontor/modules/kit/list"
+	"kontor/store"
+	"kontor/store/storetest"
+)
+
+// recorder notes the statements that a list runs.
+type recorder struct {
+	list.Store
+	mu         sync.Mutex
+	statements []string
+	args       [][]any
+}
+
+func (r *recorder) note(sql string, args []any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.statements, r.args = append(r.statements, sql), append(r.args, args)
+}
+
+func (r *recorder) Query(ctx context.Context, sql string, args ...any) (*store.Rows, error) {
+	r.note(sql, args)
+	return r.Store.Query(ctx, sql, args...)
+}
+
+func (r *recorder) QueryRow(ctx context.Context, sql string, args ...any) *store.Row {
+	r.note(sql, args)
+	return r.Store.QueryRow(ctx, sql, args...)
+}
+
+// index adds the indexes that a module with such lists would have.
+func index(t testing.TB, db *store.DB) {
+	t.Helper()
+	err := db.InTx(t.Context(), func(tx *store.Tx) error {
+		for _, columns := range []string{"created_at, id", "status, created_at, id", "owner, created_at, id", "name_key, id", "active, created_at, id", "size, id"} {
+			name := "things_" + strings.ReplaceAll(columns, ", ", "_")
+			if _, err := tx.Exec(t.Context(), "CREATE INDEX "+name+" ON things ("+columns+")"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// With an index that fits, a page is read from its beginning and a total from the index alone: nothing
+// is sorted and no row is visited that is not shown.
+func TestPage_UsesIndexes(t *testing.T) {
+	db := open(t, few(t)...)
+	index(t, db)
+	for query, want := range map[string]string{
+		"":                                    "SCAN t USING INDEX things_created_at_id",
+		"sort=created_at":                     "SCAN t USING INDEX things_created_at_id",
+		"search.status=open":                  "SEARCH t USING INDEX things_status_created_at_id (status=?)",
+		"search.status=open&sort=-created_at": "SEARCH t USING INDEX things_status_created_at_id (status=?)",
+		"search.status=open&sort=created_at":  "SEARCH t USING INDEX things_status_created_at_id (status=?)",
+		"search.owner=" + anna + "&offset=2":  "SEARCH t USING INDEX things_owner_created_at_id (owner=?)",
+		"search.active=true":                  "SEARCH t USING INDEX things_active_created_at_id (active=?)",
+		"search.status=open&search.created_at=2026-01-31": "SEARCH t USING INDEX things_status_created_at_id (status=? AND created_at>? AND created_at<?)",
+		"search.name=anna&sort=name":                      "SEARCH t USING INDEX things_name_key_id (name_key=?)",
+		"sort=name":                                       "SCAN t USING INDEX things_name_key_id",
+		"sort=-name":                                      "SCAN t USING INDEX things_name_key_id",
+		"sort=size":                                       "SCAN t USING INDEX things_size_id",
+		"sort=-size":                                      "SCAN t USING INDEX things_size_id",
+		"sort=id":                                         "SCAN t USING INDEX sqlite_autoindex_things_1",
+		"search.id=" + id(3):                              "SEARCH t USING INDEX sqlite_autoindex_things_1 (id=?)",
+	} {
+		r := &recorder{Store: db}
+		if _, err := page(t, r, query); err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+		for i, sql := range r.statements {
+			plan := strings.Join(storetest.Plan(t, db, sql, r.args[i]...), "; ")
+			counting := strings.HasPrefix(sql, "SELECT count(*)")
+			if strings.Contains(plan, "TEMP B-TREE") || (counting && !strings.Contains(plan, "COVERING INDEX")) || (!counting && plan != want) {
+				t.Errorf("%s: %s\n got %s\nwant %s", query, sql, plan, want)
+			}
+		}
+	}
+}
+
+// A condition with alternatives is read alternative by alternative, each from its own index; only the
+// few rows that these give are sorted.
+func TestPage_ReadsAlternativesByTheirIndexes(t *testing.T) {
+	db := open(t, few(t)...)
+	index(t, db)
+	mine := list.Where{Any: []string{"t.owner = $1"}, Granted: "SELECT g.rec_id FROM things_granted g WHERE g.user_id = $2", Args: []any{bob, anna}}
+	err := db.InTx(t.Context(), func(tx *store.Tx) error {
+		for _, sql := range []string{
+			"CREATE TABLE things_granted (user_id TEXT NOT NULL, rec_id TEXT NOT NULL, PRIMARY KEY (user_id, rec_id))",
+			"INSERT INTO things_granted (user_id, rec_id) VALUES ('" + anna + "', '" + id(1) + "'), ('" + anna + "', '" + id(6) + "'), ('" + bob + "', '" + id(5) + "')",
+		} {
+			if _, err := tx.Exec(t.Context(), sql); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recorder{Store: db}
+	p, err := page(t, r, "search.active=true,false&offset=1&limit=2", mine)
+	if err != nil || shown(p) != "42" || p.Total != 4 || !p.HasMore {
+		t.Fatalf("got %q of %d, %v", shown(p), p.Total, err)
+	}
+	last := len(r.statements) - 1
+	plan := strings.Join(storetest.Plan(t, db, r.statements[last], r.args[last]...), "; ")
+	for _, part := range []string{
+		"SEARCH t USING INDEX things_owner_created_at_id (owner=?)",
+		"SEARCH g USING COVERING INDEX sqlite_autoindex_things_granted_1 (user_id=?); SEARCH t USING INDEX sqlite_autoindex_things_1 (id=?)",
+	} {
+		if !strings.Contains(plan, part) {
+			t.Errorf("%s is not in the plan %s", part, plan)
+		}
+	}
+	deep := &recorder{Store: db}
+	if _, err := page(t, deep, "search.active=true,false&offset=2000", mine); err != nil {
+		t.Fatal(err)
+	}
+	if len(deep.statements) > 0 {
+		t.Errorf("a page behind the end was read: %s", deep.statements)
+	}
+}
+
+// Totals are counted once, until the table changes.
+func TestPage_CountsOnce(t *testing.T) {
+	db := open(t, few(t)...)
+	r := &recorder{Store: db}
+	ask := func(query string) int {
+		before := len(r.statements)
+		if _, err := page(t, r, query); err != nil {
+			t.Fatal(err)
+		}
+		return len(r.statements) - before
+	}
+	for i, want := range []int{3, 1, 1} {
+		if got := ask(fmt.Sprintf("search.status=open&limit=1&offset=%d", i)); got != want {
+			t.Errorf("request %d ran %d statements, want %d", i+1, got, want)
+		}
+	}
+	if got := ask("search.status=done"); got != 2 {
+		t.Errorf("another value ran %d statements, want 2", got)
+	}
+	if got := ask("search.size=x&sort=nope"); got != 0 {
+		t.Errorf("a search without hope ran %d statements", got)
+	}
+	insert(t, db, thing{ID: id(9), Owner: bob, Status: "open"})
+	if got := ask("search.status=open&limit=1"); got != 3 {
+		t.Errorf("after a change %d statements ran, want 3", got)
+	}
+	if got := ask("search.status=open,done,late"); got != 2 {
+		t.Errorf("three values ran %d statements, want 2", got)
+	}
+	three := r.statements[len(r.statements)-1]
+	ask("search.status=open,done,late,x")
+	if four := r.statements[len(r.statements)-1]; three != four {
+		t.Errorf("three and four values are different statements:\n%s\n%s", three, four)
+	}
+}
+
+func BenchmarkPage(b *testing.B) {
+	for _, rows := range []int{1_000, 100_000} {
+		b.Run(fmt.Sprint(rows), func(b *testing.B) {
+			db := open(b)
+			index(b, db)
+			all := make([]thing, rows)
+			for i := range all {
+				all[i] = thing{ID: id(i), Owner: anna, Name: fmt.Sprint("Thing ", i), Status: []string{"open", "done", "late"}[i%3], CreatedAt: store.Time(i / 7)}
+			}
+			insert(b, db, all...)
+			values, err := url.ParseQuery("limit=10&search.status=open&sort=-created_at")
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				p, err := list.Parse(values)
+				if err != nil {
+					b.Fatal(err)
+				}
+				got, err := things.Page(b.Context(), db, p)
+				if err != nil || len(got.Data.Rows) != 10 {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

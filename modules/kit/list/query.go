@@ -1,0 +1,94 @@
+package list
+
+import (
+	"strings"
+
+	"kontor/server/apierr"
+)
+
+// query is a list with what is searched for, before the view is known.
+type query struct {
+	name     string
+	from     string
+	id       string
+	tables   []string
+	visible  *builder // the condition of all rows that the caller may see
+	matching *builder // and of those that match, too
+	searched bool
+	nothing  bool // no row can match
+
+	// The first condition with alternatives, and where its text stands in those of visible and
+	// matching.
+	any        []string
+	granted    string
+	begin, end int
+}
+
+// query puts the conditions together. The fault is apierr.QueryInvalidSearchField.
+func (l *List[T]) query(p Params, conditions []Where) (*query, error) {
+	for _, s := range p.search {
+		if l.field(s.name) == nil {
+			return nil, apierr.QueryInvalidSearchField.Detail("field", clip(s.name))
+		}
+	}
+	name, _, _ := strings.Cut(l.source.From, " ")
+	q := &query{name: name, from: l.source.From, id: l.source.ID, tables: l.source.Tables}
+	q.visible = &builder{}
+	q.restrict(l.source.Base)
+	for _, w := range conditions {
+		q.restrict(w)
+	}
+	q.matching = q.visible.copy()
+	for _, s := range p.search {
+		q.matching.and()
+		q.searched = true
+		if !l.field(s.name).condition(q.matching, s.values) {
+			q.nothing = true
+			break
+		}
+	}
+	return q, nil
+}
+
+// restrict adds a condition of the module.
+func (q *query) restrict(w Where) {
+	b := q.visible
+	base := len(b.args)
+	if w.SQL != "" {
+		b.and()
+		b.add("(", renumbered(w.SQL, base), ")")
+	}
+	if len(w.Any) > 0 || w.Granted != "" {
+		b.and()
+		q.either(w, base)
+	}
+	b.args = append(b.args, w.Args...)
+	if len(w.Tables) > 0 {
+		q.tables = append(q.tables[:len(q.tables):len(q.tables)], w.Tables...)
+	}
+}
+
+// either adds the alternatives of a condition, and keeps those of the first one.
+func (q *query) either(w Where, base int) {
+	b := q.visible
+	begin := b.text.Len()
+	or := alternatives{b: b}
+	texts := make([]string, len(w.Any))
+	for i, sql := range w.Any {
+		texts[i] = renumbered(sql, base)
+		or.next()
+		b.add("(", texts[i], ")")
+	}
+	granted := renumbered(w.Granted, base)
+	if granted != "" {
+		or.next()
+		b.add(q.id, " IN (", granted, ")")
+	}
+	or.close()
+	if q.begin == 0 {
+		q.any, q.granted, q.begin, q.end = texts, granted, begin, b.text.Len()
+	}
+}
+
+// merges tells whether there is more than one alternative.
+func (q *query) merges() bool { return len(q.any) > 1 || len(q.any) == 1 && q.granted != "" }

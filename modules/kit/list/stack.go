@@ -1,0 +1,205 @@
+package list
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"kontor/modules/kit/types"
+	"kontor/server/apierr"
+	"kontor/store"
+)
+
+// stack says how the rows of a page are grouped: by a field and, for times, by a part of the time.
+type stack struct {
+	field      *Field
+	descending bool
+	format     timeFormat
+}
+
+// parseStack reads [-]field[format]. The faults are apierr.QueryInvalidFormat for brackets that do not
+// match and formats that do not exist, and apierr.QueryInvalidField.
+func (l *List[T]) parseStack(s string) (stack, error) {
+	name, descending := strings.CutPrefix(s, "-")
+	name, format, bracket := strings.Cut(name, "[")
+	if bracket {
+		var closed bool
+		if format, closed = strings.CutSuffix(format, "]"); !closed {
+			return stack{}, apierr.QueryInvalidFormat.Detail("stack", clip(s))
+		}
+	}
+	f := l.field(name)
+	if f == nil {
+		return stack{}, apierr.QueryInvalidField.Detail("field", clip(name))
+	}
+	parsed := stack{field: f, descending: descending}
+	if f.Type != Time {
+		return parsed, nil
+	}
+	var ok bool
+	if parsed.format, ok = parseFormat(format); !ok {
+		return stack{}, apierr.QueryInvalidFormat.Detail("stack", clip(s))
+	}
+	return parsed, nil
+}
+
+// timeFormat writes the parts of a time that it names, and forgets the others.
+type timeFormat struct {
+	layout string // of time.Format
+	// finest is the length of the shortest part that the format shows. All times of one such span,
+	// counted from the epoch, have the same key.
+	finest time.Duration
+	shows  [len(timeParts)]bool
+}
+
+// timeParts are the parts of a time from the longest to the shortest.
+var timeParts = [...]struct {
+	mark, layout string
+	span         time.Duration
+}{
+	// Years and months have no fixed length; days are the longest span that all of them consist of.
+	{"YYYY", "2006", 24 * time.Hour},
+	{"MM", "01", 24 * time.Hour},
+	{"DD", "02", 24 * time.Hour},
+	{"HH", "15", time.Hour},
+	{"mm", "04", time.Minute},
+	{"ss", "05", time.Second},
+}
+
+var namedFormats = map[string]string{
+	"":      "YYYY-MM-DD",
+	"year":  "YYYY",
+	"month": "YYYY-MM",
+	"day":   "YYYY-MM-DD",
+	"hour":  "YYYY-MM-DDTHH",
+}
+
+// formatPunctuation may stand between the parts. The letter T parts a date from a time in ISO 8601.
+const formatPunctuation = " -./:,_T"
+
+// parseFormat reads a named format, or parts with punctuation between them. Each part comes at most
+// once, which bounds the length, too.
+func parseFormat(s string) (timeFormat, bool) {
+	if named, ok := namedFormats[s]; ok {
+		s = named
+	}
+	if len(s) > maxFormat {
+		return timeFormat{}, false
+	}
+	f := timeFormat{finest: 24 * time.Hour}
+	some := false
+	for s != "" {
+		part := slices.IndexFunc(timeParts[:], func(p struct {
+			mark, layout string
+			span         time.Duration
+		}) bool {
+			return strings.HasPrefix(s, p.mark)
+		})
+		switch {
+		case part >= 0 && !f.shows[part]:
+			f.shows[part], some = true, true
+			f.layout += timeParts[part].layout
+			f.finest = min(f.finest, timeParts[part].span)
+			s = s[len(timeParts[part].mark):]
+		case part < 0 && strings.IndexByte(formatPunctuation, s[0]) >= 0:
+			f.layout += s[:1]
+			s = s[1:]
+		default:
+			return timeFormat{}, false
+		}
+	}
+	return f, some
+}
+
+// maxFormat is longer than all parts with punctuation.
+const maxFormat = 40
+
+// key writes the parts of a time that the format names.
+func (f *timeFormat) key(t time.Time) string { return t.Format(f.layout) }
+
+// rank orders the keys of a format as the time does: by the parts that it shows, longest first.
+func (f *timeFormat) rank(t time.Time) string {
+	var b strings.Builder
+	for i, shown := range f.shows {
+		if shown {
+			b.WriteString(t.Format(timeParts[i].layout))
+		}
+	}
+	return b.String()
+}
+
+// bucket is the SQL expression by which the matching rows are counted: the value itself or, for
+// times, the first millisecond of the finest span that the format tells apart. Integer division
+// rounds towards zero, so that the remainder is made positive for times before 1970.
+func (s *stack) bucket() string {
+	if s.field.Type != Time {
+		return s.field.valueColumn()
+	}
+	span := strconv.FormatInt(s.format.finest.Milliseconds(), 10)
+	column := s.field.Column
+	return "(" + column + " - ((" + column + " % " + span + ") + " + span + ") % " + span + ")"
+}
+
+// group is where a row belongs: the key that the client sees, and the rank by which keys are ordered.
+type group struct {
+	key  string
+	rank string
+	null bool
+}
+
+// nullKey is the key of the rows without a value.
+const nullKey = "null"
+
+// group finds the group of a stored value as the database gives it.
+func (s *stack) group(stored any) group {
+	switch v := stored.(type) {
+	case nil:
+		return group{key: nullKey, null: true}
+	case int64:
+		switch s.field.Type {
+		case Time:
+			t := store.Time(v).Std()
+			return group{key: s.format.key(t), rank: s.format.rank(t)}
+		case Bool:
+			return group{key: strconv.FormatBool(v != 0), rank: strconv.FormatInt(v, 10)}
+		}
+		return group{key: strconv.FormatInt(v, 10), rank: numberRank(v)}
+	case bool:
+		return group{key: strconv.FormatBool(v), rank: strconv.FormatBool(v)}
+	case string:
+		return group{key: v, rank: types.Fold(v)}
+	case []byte:
+		return group{key: string(v), rank: types.Fold(string(v))}
+	}
+	return group{key: nullKey, null: true}
+}
+
+// numberRank writes a number so that the order of the texts is the order of the numbers.
+func numberRank(n int64) string {
+	const digits = 20
+	s := strconv.FormatUint(uint64(n)^(1<<63), 10) //nolint:gosec // the sign bit turned: negative numbers come first
+	return strings.Repeat("0", digits-len(s)) + s
+}
+
+// compare orders groups upwards: no value, then by rank, then by key.
+func (g group) compare(other group) int {
+	if g.null != other.null {
+		if g.null {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(strings.Compare(g.rank, other.rank), strings.Compare(g.key, other.key))
+}
+
+// sorted puts groups in the wanted order.
+func (s *stack) sorted(groups []group) {
+	slices.SortFunc(groups, func(a, b group) int {
+		if s.descending {
+			a, b = b, a
+		}
+		return a.compare(b)
+	})
+}

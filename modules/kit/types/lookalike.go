@@ -1,0 +1,69 @@
+package types
+
+import (
+	"strings"
+	"sync"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// likeASCII maps a character to the letter of ASCII that it looks like.
+var likeASCII = sync.OnceValue(func() map[rune]rune {
+	table := make(map[rune]rune, 512)
+	for letter, characters := range lookAlikes {
+		for _, r := range characters {
+			table[r] = rune(letter)
+		}
+	}
+	return table
+})
+
+// LookAlike returns the key under which texts that look alike are one: normal form KC and folding, without invisible
+// characters, and with the letter of ASCII for every character that looks like one. Texts of ASCII are only folded, so that
+// l and 1 stay two characters. LookAlike of a key is the key itself.
+func LookAlike(s string) string {
+	if isASCII(s) {
+		return Fold(s)
+	}
+	table := likeASCII()
+	for range maxFoldRounds {
+		next := Fold(norm.NFKC.String(strings.Map(func(r rune) rune {
+			if isInvisible(r) {
+				return -1
+			}
+			if letter, ok := table[r]; ok {
+				return letter
+			}
+			return r
+		}, Fold(norm.NFKC.String(s)))))
+		if next == s {
+			break
+		}
+		s = next
+	}
+	return s
+}
+
+// isInvisible reports whether a character shows nothing (Unicode, Default_Ignorable_Code_Point).
+func isInvisible(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+}
+
+// LookAlikeKey is like [Email.Key], and the same for addresses that look alike.
+func (e Email) LookAlikeKey() string {
+	key := e.Key()
+	local, domain, found := strings.Cut(key, "@")
+	if !found {
+		return LookAlike(key)
+	}
+	if shown, err := domainRules.ToUnicode(domain); err == nil {
+		if like := LookAlike(shown); like != shown {
+			domain = like
+			if ascii, err := domainRules.ToASCII(like); err == nil {
+				domain = ascii
+			}
+		}
+	}
+	return LookAlike(local) + "@" + domain
+}

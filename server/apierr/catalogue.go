@@ -1,0 +1,126 @@
+package apierr
+
+import (
+	"net/http"
+	"slices"
+)
+
+// The catalogue. A code is a promise: add and retire, never rename, never reuse.
+var (
+	// Common to all routes.
+	InvalidInput         = kind("common.invalid_input", http.StatusBadRequest)
+	Unauthorized         = kind("common.unauthorized", http.StatusUnauthorized)
+	NoAccess             = kind("common.rbac_no_rec_access", http.StatusForbidden)
+	NotFound             = kind("common.not_found", http.StatusNotFound)
+	MethodNotAllowed     = kind("common.method_not_allowed", http.StatusMethodNotAllowed)
+	PreconditionFailed   = kind("common.precondition_failed", http.StatusPreconditionFailed)
+	PayloadTooLarge      = kind("common.payload_too_large", http.StatusRequestEntityTooLarge)
+	UnsupportedMediaType = kind("common.unsupported_media_type", http.StatusUnsupportedMediaType)
+	IdempotencyMismatch  = kind("common.idempotency_mismatch", http.StatusUnprocessableEntity)
+	HeadersTooLarge      = kind("common.headers_too_large", http.StatusRequestHeaderFieldsTooLarge)
+	MalformedRequest     = kind("common.malformed_request", http.StatusBadRequest)
+	RequestTimeout       = kind("common.request_timeout", http.StatusRequestTimeout)
+	ServerError          = kind("common.server_error", http.StatusInternalServerError)
+	DatabaseError        = kind("common.database_error", http.StatusInternalServerError)
+	Unavailable          = kind("common.unavailable", http.StatusServiceUnavailable)
+	DeadlineExceeded     = kind("common.deadline_exceeded", http.StatusServiceUnavailable)
+	OutcomeUnknown       = kind("common.outcome_unknown", http.StatusServiceUnavailable)
+	AnswerTooLarge       = kind("common.answer_too_large", http.StatusInternalServerError)
+	QuotaExceeded        = kind("common.quota_exceeded", http.StatusConflict)
+
+	// Rate limits.
+	RateLimited   = kind("rate_limits_m.exceeded", http.StatusTooManyRequests)
+	TooManyAtOnce = kind("rate_limits_m.too_many_at_once", http.StatusTooManyRequests)
+
+	// The shared query layer.
+	QueryInvalidField       = kind("query_m.invalid_field", http.StatusBadRequest)
+	QueryInvalidFormat      = kind("query_m.invalid_format", http.StatusBadRequest)
+	QueryInvalidSortField   = kind("query_m.invalid_sort_field", http.StatusBadRequest)
+	QueryInvalidSearchField = kind("query_m.invalid_search_field", http.StatusInternalServerError)
+
+	// Sign-in, sessions, API keys.
+	InvalidCredentials = kind("auth_m.invalid_credentials", http.StatusUnauthorized)
+	CoolingOff         = kind("auth_m.cooling_off", http.StatusTooManyRequests)
+	AuthUnavailable    = kind("auth_m.internal_server_error", http.StatusServiceUnavailable)
+	SessionNotFound    = kind("auth_m.session_not_found", http.StatusNotFound)
+	APIKeyNotFound     = kind("auth_m.api_key_not_found", http.StatusNotFound)
+	InvalidRefresh     = kind("auth_m.invalid_refresh_token", http.StatusUnauthorized)
+	StaleSession       = kind("auth_m.insufficient_user_authentication", http.StatusUnauthorized)
+
+	// Users and credentials.
+	UserNotFound        = kind("users.user_not_found", http.StatusNotFound)
+	CredentialNotFound  = kind("users.credential_not_found", http.StatusNotFound)
+	CredentialExists    = kind("users.credential_exists", http.StatusConflict)
+	LastCredential      = kind("users.last_credential", http.StatusConflict)
+	CredentialValidated = kind("users.credential_validated", http.StatusConflict)
+	InvalidOTP          = kind("users.invalid_otp", http.StatusBadRequest)
+	OTPExpired          = kind("users.otp_expired", http.StatusBadRequest)
+	OTPAttemptsExceeded = kind("users.otp_attempts_exceeded", http.StatusTooManyRequests)
+	OTPSendLimited      = kind("users.otp_send_limited", http.StatusTooManyRequests)
+	LastAdministrator   = kind("users.last_administrator", http.StatusConflict)
+	TooManyCredentials  = kind("users.too_many_credentials", http.StatusConflict)
+	CredentialTooNew    = kind("users.credential_too_new", http.StatusConflict)
+
+	// Access control.
+	RoleNotFound     = kind("rbac.role_not_found", http.StatusNotFound)
+	RoleExists       = kind("rbac.role_exists", http.StatusConflict)
+	RoleBuiltIn      = kind("rbac.role_built_in", http.StatusConflict)
+	GrantNotFound    = kind("rbac.grant_not_found", http.StatusNotFound)
+	GrantExists      = kind("rbac.grant_exists", http.StatusConflict)
+	GrantNotHeld     = kind("rbac.grant_not_held", http.StatusForbidden)
+	GrantToSelf      = kind("rbac.grant_to_self", http.StatusForbidden)
+	EndpointNotFound = kind("rbac.endpoint_not_found", http.StatusNotFound)
+
+	// Customers.
+	CustomerNotFound     = kind("customers.customer_not_found", http.StatusNotFound)
+	InvalidKYCTransition = kind("customers.invalid_kyc_transition", http.StatusConflict)
+	SelfVerification     = kind("customers.self_verification", http.StatusForbidden)
+
+	// Personas.
+	PersonaNotFound     = kind("personas.persona_not_found", http.StatusNotFound)
+	PersonaUserNotFound = kind("personas.user_link_not_found", http.StatusNotFound)
+	PersonaUserExists   = kind("personas.user_link_exists", http.StatusConflict)
+	PersonaLinkNotFound = kind("personas.link_not_found", http.StatusNotFound)
+	PersonaLinkExists   = kind("personas.link_exists", http.StatusConflict)
+
+	// Payers.
+	PayerNotFound = kind("payers.payer_not_found", http.StatusNotFound)
+
+	// Chats.
+	ChatNotFound            = kind("chats.chat_not_found", http.StatusNotFound)
+	ChatParticipantNotFound = kind("chats.participant_not_found", http.StatusNotFound)
+	ChatParticipantExists   = kind("chats.participant_exists", http.StatusConflict)
+	ChatFixedParticipants   = kind("chats.fixed_participants", http.StatusConflict)
+	ChatFull                = kind("chats.too_many_participants", http.StatusConflict)
+
+	// Tasks.
+	TaskNotFound          = kind("tasks.task_not_found", http.StatusNotFound)
+	TaskInvalidTransition = kind("tasks.invalid_transition", http.StatusConflict)
+	TaskAssigneeNotFound  = kind("tasks.assignee_not_found", http.StatusNotFound)
+	TaskAssigneeExists    = kind("tasks.assignee_exists", http.StatusConflict)
+
+	// Profile.
+	InvalidFileType = kind("profile.invalid_file_type", http.StatusBadRequest)
+	InvalidImage    = kind("profile.invalid_image", http.StatusBadRequest)
+	AvatarNotFound  = kind("profile.avatar_not_found", http.StatusNotFound)
+
+	// Notifications.
+	NotificationNotFound = kind("notifications.notification_not_found", http.StatusNotFound)
+	DeliveryNotFound     = kind("notifications.delivery_not_found", http.StatusNotFound)
+	DeliveryNotDead      = kind("notifications.delivery_not_dead", http.StatusConflict)
+	TooManyStreams       = kind("notifications.too_many_connections", http.StatusTooManyRequests)
+
+	// Invoices. The code has no module, as the specification shows it.
+	InvoiceInvalid = kind("invalid_input", http.StatusBadRequest)
+)
+
+var catalogue []Kind
+
+func kind(code string, status int) Kind {
+	k := Kind{code, status}
+	catalogue = append(catalogue, k)
+	return k
+}
+
+// All lists the catalogue.
+func All() []Kind { return slices.Clone(catalogue) }

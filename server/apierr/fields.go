@@ -1,0 +1,67 @@
+package apierr
+
+// Text is a translatable sentence: a key of the locale files and the values of its placeholders.
+type Text struct {
+	Key  string
+	Args Args
+}
+
+// Fields collects what is wrong with an input, one sentence a field, so that all wrong fields are reported at once.
+// The first sentence of a field wins. Nested members are named with dots and indexes, as "address.city" or
+// "documents.0.type". The zero value is ready to use.
+type Fields struct {
+	names []string
+	texts map[string]Text
+}
+
+// Add says what is wrong with a field. The key is one of the locale files, usually "invalid.<rule>"; args is optional.
+func (f *Fields) Add(field, key string, args ...Args) {
+	if _, known := f.texts[field]; known {
+		return
+	}
+	if f.texts == nil {
+		f.texts = map[string]Text{}
+	}
+	text := Text{Key: key}
+	if len(args) > 0 {
+		text.Args = args[0]
+	}
+	f.names = append(f.names, field)
+	f.texts[field] = text
+}
+
+// Has reports whether a sentence is known for the field.
+func (f *Fields) Has(field string) bool {
+	_, known := f.texts[field]
+	return known
+}
+
+// Empty reports whether nothing is wrong.
+func (f *Fields) Empty() bool { return f == nil || len(f.names) == 0 }
+
+// All gives the fields in the order in which they were found wrong.
+func (f *Fields) All(yield func(field string, text Text) bool) {
+	if f == nil {
+		return
+	}
+	for _, name := range f.names {
+		if !yield(name, f.texts[name]) {
+			return
+		}
+	}
+}
+
+// Err is nil when nothing is wrong, else [InvalidInput] with the fields.
+func (f *Fields) Err() error {
+	if f.Empty() {
+		return nil
+	}
+	return &Error{Kind: InvalidInput, Fields: f}
+}
+
+// Invalid is [InvalidInput] for a single field.
+func Invalid(field, key string, args ...Args) error {
+	var f Fields
+	f.Add(field, key, args...)
+	return f.Err()
+}

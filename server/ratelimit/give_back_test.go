@@ -1,0 +1,30 @@
+package ratelimit_test
+
+import (
+	"testing"
+	"time"
+
+	"kontor/server/ratelimit"
+)
+
+func TestGiveBack_UndoesOneCount(t *testing.T) {
+	c := newClock()
+	l := ratelimit.New(c.now)
+	for range 1000 {
+		if !l.Allow([]byte("k"), 3).Allowed {
+			t.Fatal("a request that was given back is counted")
+		}
+		l.Refund([]byte("k"), 3)
+	}
+	for i, want := range []bool{true, true, true, false} {
+		if got := l.Allow([]byte("k"), 3).Allowed; got != want {
+			t.Errorf("request %d: got %t, want %t: giving back makes no more than a whole burst", i+1, got, want)
+		}
+	}
+	c.advance(time.Minute)
+	l.Refund([]byte("unknown"), 3)
+	l.Refund([]byte("k"), 0)
+	if v := l.Allow([]byte("k"), 3); !v.Allowed || v.Remaining != 2 {
+		t.Errorf("got %+v", v)
+	}
+}
