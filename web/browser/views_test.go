@@ -9,23 +9,23 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// view is one thing that the console shows: a screen, a tab, a dialog.
+// view is a screen, a tab or a dialog of the console.
 type view struct {
-	name, path string // path: empty where the view before it is gone on from
-	steps      []step // what leads from the screen to it
-	drawn      string // a selector that shows that it is there
+	name, path string // an empty path continues from the former view
+	steps      []step // from the screen to the view
+	drawn      string // a selector that matches once the view is complete
 	narrow     bool   // only on a narrow display
 }
 
-// step is something that a visitor does.
+// step is an action of a visitor.
 type step func(v *visitor)
 
-// press presses the button with the text of a key, in the visitor's language.
+// press clicks the button with the text of a key in the visitor's language.
 func press(key string) step { return func(v *visitor) { v.clickText(v.text(key)) } }
 
 func click(selector string) step { return func(v *visitor) { v.click(selector) } }
 
-// tap clicks what lies outside of the window or moves.
+// tap clicks an element that is outside of the window or moves.
 func tap(selector string) step {
 	return func(v *visitor) {
 		v.until(fmt.Sprintf(`document.querySelector(%q)`, selector))
@@ -65,7 +65,7 @@ func doors() []view {
 		return []step{choose(`select[name=credential_type]`, kind), write(`input[name=credential_value]`, value), write(`input[name=password]`, "four words in a row"),
 			click(`input[name=terms_accepted]`), click(`input[name=privacy_policy_accepted]`), click(`button[type=submit]`)}
 	}
-	unique := people.Add(1)
+	unique := registered.Add(1)
 	return []view{
 		{name: "sign in", path: "/signin", drawn: `input[name=login]`},
 		{name: "sign in refused", path: "/signin", steps: []step{write(`input[name=login]`, fmt.Sprintf("x%d", unique)), write(`input[name=password]`, "x"), click(`button[type=submit]`)}, drawn: `[role=alert]`},
@@ -93,7 +93,7 @@ func explorer() []view {
 	}
 }
 
-// views makes something of everything for somebody to look at, and lists all that the console shows of it.
+// views creates records of every type and returns all views of the console for them.
 func (b *bank) views(me person) []view {
 	b.t.Helper()
 	token := b.token(me)
@@ -115,7 +115,7 @@ func (b *bank) views(me person) []view {
 	}
 	b.call(b.token(other), http.MethodPost, "/v1"+chat+"/messages", map[string]any{"content": "It is."})
 	send(http.MethodPost, "/v1/users/"+me.id+"/credentials", map[string]any{"credential_type": "email", "credential_value": "more-" + me.login})
-	role := id(send(http.MethodPost, "/v1/rbac/roles", map[string]any{"name": "Auditor " + me.login, "description": "Looks at everything"}))
+	role := id(send(http.MethodPost, "/v1/rbac/roles", map[string]any{"name": "Auditor " + me.login, "description": "Reads everything"}))
 	for _, grant := range []map[string]any{{"rec_type": "customers", "permissions": []any{"read", "read_all"}}, {"endpoint": "GET /v1/customers"}} {
 		grant["role_id"] = role
 		send(http.MethodPost, "/v1/rbac/grants", grant)
@@ -126,8 +126,8 @@ func (b *bank) views(me person) []view {
 	return []view{
 		{name: "overview", path: "/", drawn: ".figures"},
 		{name: "menu", path: "/", steps: []step{click(`.only-narrow`)}, drawn: "dialog[open].drawer", narrow: true},
-		{name: "finder", path: "/", steps: []step{click(`.finder`), write(`dialog input[role=combobox]`, "luc")}, drawn: "dialog.palette [role=option]"},
-		{name: "finder with nothing", path: "/", steps: []step{click(`.finder`), write(`dialog input[role=combobox]`, "nobody-is-called-so")}, drawn: ".palette-none"},
+		{name: "palette", path: "/", steps: []step{click(`.palette-button`), write(`dialog input[role=combobox]`, "luc")}, drawn: "dialog.palette [role=option]"},
+		{name: "palette without results", path: "/", steps: []step{click(`.palette-button`), write(`dialog input[role=combobox]`, "nobody-is-called-so")}, drawn: ".palette-none"},
 		{name: "customers", path: "/customers", drawn: "table.data"},
 		{name: "no customers", path: "/customers?q=nobody-is-called-so", drawn: ".empty"},
 		{name: "new customer", path: "/customers?new=1", drawn: form},
@@ -153,7 +153,7 @@ func (b *bank) views(me person) []view {
 		{name: "new payer", path: "/payers?new=1", steps: []step{see(form), click(`dialog input[role=combobox]`)}, drawn: `dialog [role=option]`},
 		{name: "payer", path: payer, drawn: ".facts"},
 		{name: "payer editing", path: payer, steps: []step{press("do.edit")}, drawn: form},
-		{name: "payer ending", path: payer, steps: []step{press("payers.end")}, drawn: sure},
+		{name: "payer deactivating", path: payer, steps: []step{press("payers.deactivate")}, drawn: sure},
 		{name: "tasks", path: "/tasks", drawn: ".board"},
 		{name: "new task", path: "/tasks?new=1", drawn: form},
 		{name: "task", path: task, drawn: ".timeline"},
@@ -167,7 +167,7 @@ func (b *bank) views(me person) []view {
 		{name: "camera", path: "/invoices", steps: []step{press("invoices.camera")}, drawn: ".camera button:not(:disabled)"},
 		{name: "payment part", path: "/invoices", steps: []step{upload(`input[type=file]`, "qr-only-b27-05.png")}, drawn: ".paper"},
 		{name: "payment part with violations", path: "/invoices", steps: []step{upload(`input[type=file]`, "dmg-badcurrency.pdf")}, drawn: ".findings"},
-		{name: "refused invoice", path: "/invoices", steps: []step{upload(`input[type=file]`, "noqr-white.png")}, drawn: "[role=alert]"},
+		{name: "unreadable invoice", path: "/invoices", steps: []step{upload(`input[type=file]`, "noqr-white.png")}, drawn: "[role=alert]"},
 		{name: "profile", path: "/profile", drawn: ".segments"},
 		{name: "password with errors", path: "/profile", steps: []step{see(`input[name=old_password]`), func(v *visitor) { v.eval(`document.querySelector('input[name=old_password]').form.requestSubmit()`) }}, drawn: "[aria-invalid=true]"},
 		{name: "new credential", path: "/profile", steps: []step{press("credentials.add")}, drawn: form},
@@ -178,7 +178,7 @@ func (b *bank) views(me person) []view {
 		{name: "user", path: "/admin/users/" + other.id, drawn: ".facts"},
 		{name: "own user", path: "/admin/users/" + me.id, drawn: "fieldset[disabled]"},
 		{name: "user disabling", path: "/admin/users/" + other.id, steps: []step{press("admin.disable")}, drawn: sure},
-		{name: "why", path: "/admin/users/" + other.id, steps: []step{press("why.ask")}, drawn: "[aria-live] .badge"},
+		{name: "explain access", path: "/admin/users/" + other.id, steps: []step{press("access.check")}, drawn: "[aria-live] .badge"},
 		{name: "roles", path: "/admin/roles", drawn: "table.data"},
 		{name: "new role", path: "/admin/roles", steps: []step{press("roles.new")}, drawn: form},
 		{name: "role", path: "/admin/roles/" + role, drawn: ".items"},
@@ -200,7 +200,7 @@ func (b *bank) views(me person) []view {
 		{name: "audit", path: "/admin/audit", drawn: "table.data"},
 		{name: "audit entry", path: "/admin/audit", steps: []step{click(`table.data button.link`)}, drawn: "dialog[open] .facts"},
 		{name: "health", path: "/admin/health", drawn: ".metrics"},
-		{name: "missing", path: "/customers/x/y/z", drawn: ".empty"},
+		{name: "not found", path: "/customers/x/y/z", drawn: ".empty"},
 		{name: "malformed escape", path: "/customers/%", drawn: ".empty"},
 		{name: "saved", path: "/profile", steps: []step{see(`.segments`), func(v *visitor) { v.eval(`document.querySelector('input[name=date_format]:not(:checked)').click()`) }}, drawn: ".toast"},
 		{name: "sign in again", path: "/profile", steps: []step{func(v *visitor) { v.bank.endSessions(me) }, func(v *visitor) { v.goTo("/customers") }}, drawn: `dialog[open] input[type=password]`},

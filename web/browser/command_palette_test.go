@@ -9,30 +9,30 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Ctrl K opens the finder from anywhere; typing and Enter lead to a screen or a record, and Escape gives the focus back.
-func TestFinder_LeadsToScreensAndRecords(t *testing.T) {
+// Ctrl K opens the palette on every screen. Typing and Enter open a screen or a record; Escape restores the focus.
+func TestCommandPalette_OpensScreensAndRecords(t *testing.T) {
 	b := sharedBank(t)
 	me := b.newPerson("Administrator")
-	id := b.newCustomer(b.token(me), "Loredana", "Finderli")
+	id := b.newCustomer(b.token(me), "Loredana", "Findling")
 	v := signedIn(t, b, desk, me)
 	v.keys("k", chromedp.KeyModifiers(kb.ModifierCtrl))
 	v.until(`document.querySelector('dialog.palette[open]') && document.activeElement.getAttribute('role') === 'combobox'`)
-	v.keys("finderli")
-	v.until(`document.querySelector('.palette [aria-selected=true]')?.innerText.includes('Loredana Finderli')`)
-	v.keys("k", chromedp.KeyModifiers(kb.ModifierCtrl)) // It is open already.
+	v.keys("findling")
+	v.until(`document.querySelector('.palette [aria-selected=true]')?.innerText.includes('Loredana Findling')`)
+	v.keys("k", chromedp.KeyModifiers(kb.ModifierCtrl)) // The palette is open already.
 	v.keys(kb.Enter)
-	v.until(`location.pathname === '/customers/` + id + `' && document.querySelector('h1').innerText === 'Loredana Finderli' && !document.querySelector('dialog')`)
+	v.until(`location.pathname === '/customers/` + id + `' && document.querySelector('h1').innerText === 'Loredana Findling' && !document.querySelector('dialog')`)
 
-	v.click(`.finder`)
+	v.click(`.palette-button`)
 	v.until(`document.querySelector('dialog.palette[open]')`)
 	v.keys("audit")
 	v.until(`document.querySelector('.palette [aria-selected=true]')?.innerText === 'Audit trail'`)
 	v.keys(kb.Escape)
 	v.gone(`dialog`)
-	v.until(`document.activeElement.classList.contains('finder')`)
+	v.until(`document.activeElement.classList.contains('palette-button')`)
 }
 
-// Codes are for machines: a customer's country is shown by its name, in the language of the reader.
+// A customer's country is shown by its name in the user's language, not by its code.
 func TestCustomer_ShowsCountriesByName(t *testing.T) {
 	b := sharedBank(t)
 	me := b.newPerson("Administrator")
@@ -79,8 +79,8 @@ func TestSignOut_ForgetsTheNamesOfOthers(t *testing.T) {
 	v.until(`document.querySelector('.chat-name')?.innerText === 'Unnamed user'`)
 }
 
-// Whoever has an account and no role yet is told so kindly, and finds the way out.
-func TestRegistrant_IsToldWhatToWaitFor(t *testing.T) {
+// Users without a role see an explanation and can sign out.
+func TestRegistrant_SeesAnExplanation(t *testing.T) {
 	b := sharedBank(t)
 	v := newVisitor(t, b, desk)
 	v.expect("403")
@@ -88,11 +88,11 @@ func TestRegistrant_IsToldWhatToWaitFor(t *testing.T) {
 	p := person{login: "waiting-for-a-role", password: "four words in a row"}
 	b.call("", http.MethodPost, "/v1/users/initiate-registration", map[string]any{"credential_type": "username", "credential_value": p.login, "password": p.password,
 		"terms_accepted": true, "privacy_policy_accepted": true}, "X-API-Key", apiKey)
-	v.door("/signin")
+	v.openSignedOut("/signin")
 	v.write(`input[name=login]`, p.login)
 	v.write(`input[name=password]`, p.password)
 	v.click(`button[type=submit]`)
-	v.see("As soon as the bank has given you a role")
+	v.see("when the bank has assigned you a role")
 	v.clickText("Sign out")
 	v.until(`location.pathname === '/signin' && document.querySelector('input[name=login]')`)
 }

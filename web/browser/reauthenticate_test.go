@@ -7,14 +7,14 @@ import (
 	"kontor/store/storetest"
 )
 
-// staleSession is a visitor whose password was shown long ago, on a server of the test's own.
+// staleSession returns a visitor who entered their password long ago, on a server for this test alone.
 func staleSession(t *testing.T, path string) (*bank, *visitor) {
 	t.Helper()
 	b := ownBank(t)
 	v := newVisitor(t, b, desk)
 	v.expect("401")
 	v.open("/healthz")
-	v.enter(boss)
+	v.enter(firstAdmin)
 	v.open("/healthz")
 	b.stop()
 	storetest.Tamper(t, filepath.Join(b.own.dir, "kontor.db"), `UPDATE sessions SET authenticated_at = 0`)
@@ -23,7 +23,7 @@ func staleSession(t *testing.T, path string) (*bank, *visitor) {
 	return b, v
 }
 
-func TestStaleSession_AsksForThePasswordAndGoesOn(t *testing.T) {
+func TestStaleSession_AsksForThePasswordAndContinues(t *testing.T) {
 	_, v := staleSession(t, "/profile")
 	v.expect("400")
 	v.clickText("Add")
@@ -35,14 +35,14 @@ func TestStaleSession_AsksForThePasswordAndGoesOn(t *testing.T) {
 	v.eval(`document.querySelector('dialog input[name=password]').form.requestSubmit()`)
 	v.until(`document.querySelector('dialog input[name=password][aria-invalid=true]')`)
 	v.until(`document.querySelector('dialog input[name=credential_value]').value === 'second@example.ch'`)
-	v.write(`dialog input[name=password]`, boss.password)
+	v.write(`dialog input[name=password]`, firstAdmin.password)
 	v.eval(`document.querySelector('dialog input[name=password]').form.requestSubmit()`)
 	v.see("second@example.ch")
-	v.see("Confirm that it is you") // the code is on its way: the request was sent again
+	v.see("Enter the code") // The request was sent again after the password.
 	v.gone(`dialog input[name=password]`)
 }
 
-func TestStaleSession_CancelledLosesNothing(t *testing.T) {
+func TestStaleSession_KeepsTheInputAfterCancelling(t *testing.T) {
 	b, v := staleSession(t, "/profile")
 	v.clickText("Add")
 	v.write(`dialog input[name=credential_value]`, "third@example.ch")
@@ -51,17 +51,17 @@ func TestStaleSession_CancelledLosesNothing(t *testing.T) {
 	v.eval(`document.querySelector('dialog input[name=password]').closest('dialog').querySelector('header button').click()`)
 	v.gone(`dialog input[name=password]`)
 	v.until(`document.querySelector('dialog [role=alert]') && document.querySelector('dialog input[name=credential_value]').value === 'third@example.ch'`)
-	if list := b.call(b.token(boss), "GET", "/v1/users/me", nil); list["id"] == "" {
+	if list := b.call(b.token(firstAdmin), "GET", "/v1/users/me", nil); list["id"] == "" {
 		t.Error("the session is lost")
 	}
 }
 
 // The console keeps the device token of a sign-in and sends it with the next one.
-func TestSignIn_MakesTheBrowserKnown(t *testing.T) {
+func TestSignIn_KeepsTheDeviceToken(t *testing.T) {
 	b := sharedBank(t)
 	me := b.newPerson("Customer")
 	v := newVisitor(t, b, desk)
-	v.door("/signin")
+	v.openSignedOut("/signin")
 	signIn := func() string {
 		v.write(`input[name=login]`, me.login)
 		v.write(`input[name=password]`, me.password)

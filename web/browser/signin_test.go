@@ -7,7 +7,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-func TestSignIn_TellsAWrongPasswordAndOpensTheOverview(t *testing.T) {
+func TestSignIn_RejectsAWrongPasswordAndOpensTheOverview(t *testing.T) {
 	b := sharedBank(t)
 	me := b.newPerson("Advisor")
 	v := newVisitor(t, b, desk)
@@ -28,11 +28,11 @@ func TestSignIn_TellsAWrongPasswordAndOpensTheOverview(t *testing.T) {
 	v.until(`location.pathname === '/signin' && !localStorage.getItem('kontor.session')`)
 }
 
-func TestSignIn_CountsDownThePause(t *testing.T) {
+func TestSignIn_CountsDownTheLockout(t *testing.T) {
 	v := newVisitor(t, sharedBank(t), desk)
 	v.expect("401")
 	v.expect("429")
-	v.door("/signin")
+	v.openSignedOut("/signin")
 	for range 7 {
 		if ask[bool](v, `Boolean(document.querySelector('.notice.warn'))`) {
 			break
@@ -44,53 +44,53 @@ func TestSignIn_CountsDownThePause(t *testing.T) {
 	}
 	v.see("You can try again in")
 	v.until(`document.querySelector('button[type=submit]').disabled`)
-	v.until(`!document.querySelector('button[type=submit]').disabled`) // The pause ends by itself.
+	v.until(`!document.querySelector('button[type=submit]').disabled`) // The form is enabled again without a reload.
 }
 
-func TestRegister_ByTheBanksLinkAndACode(t *testing.T) {
+func TestRegister_WithTheBanksLinkAndACode(t *testing.T) {
 	b := sharedBank(t)
 	v := newVisitor(t, b, desk)
-	v.door("/register#key=" + apiKey)
+	v.openSignedOut("/register#key=" + apiKey)
 	v.see("Open an account")
 	v.until(`location.hash === '' && !document.querySelector('input[name=api_key]')`)
 	v.expect("400")
 	v.click(`button[type=submit]`)
-	v.until(`document.querySelectorAll('[aria-invalid=true]').length >= 3`) // Every field says what is missing.
+	v.until(`document.querySelectorAll('[aria-invalid=true]').length >= 3`) // Every required field shows an error.
 	v.write(`input[name=credential_value]`, "nina@example.ch")
 	v.write(`input[name=password]`, "four words in a row")
 	v.click(`input[name=terms_accepted]`)
 	v.click(`input[name=privacy_policy_accepted]`)
 	v.click(`button[type=submit]`)
-	v.see("Confirm that it is you")
+	v.see("Enter the code")
 	v.write(`input[name=otp]`, "000000")
 	v.click(`button[type=submit]`)
 	v.until(`document.querySelector('[role=alert], [aria-invalid=true]')`)
-	v.write(`input[name=otp]`, b.code(b.token(boss), "nina@example.ch"))
+	v.write(`input[name=otp]`, b.code(b.token(firstAdmin), "nina@example.ch"))
 	v.click(`button[type=submit]`)
 	v.until(`location.pathname === '/' && document.querySelector('.shell h1')`)
-	v.until(`!document.querySelector('nav a[href="/admin/users"]')`) // A customer administers nothing.
+	v.until(`!document.querySelector('nav a[href="/admin/users"]')`) // Customers have no administration.
 }
 
-func TestRecovery_SetsANewPasswordByACode(t *testing.T) {
+func TestRecovery_SetsANewPasswordWithACode(t *testing.T) {
 	b := sharedBank(t)
 	me := b.newPerson("Customer")
 	v := newVisitor(t, b, desk)
 	v.expect("400")
-	v.door("/signin")
+	v.openSignedOut("/signin")
 	v.clickText("Forgotten password")
-	v.see("We send you a code")
+	v.see("We will send you a code")
 	v.write(`input[name=api_key]`, apiKey)
 	v.write(`input[name=credential_value]`, me.login)
 	v.click(`button[type=submit]`)
-	v.see("If an account belongs to " + me.login)
-	code := b.code(b.token(boss), me.login)
+	v.see("If an account exists for " + me.login)
+	code := b.code(b.token(firstAdmin), me.login)
 	wrong := strings.Map(func(r rune) rune { return '0' + ('9' - r) }, code)
 	v.write(`input[name=otp]`, wrong)
 	v.write(`input[name=password]`, "another four good words")
 	v.click(`button[type=submit]`)
 	v.until(`document.querySelector('[role=alert], [aria-invalid=true]')`)
-	v.until(`document.querySelector('input[name=password]').value === 'another four good words'`) // A wrong code costs nothing else.
-	v.write(`input[name=otp]`, code[:3]+" "+code[3:])                                             // As one reads it.
+	v.until(`document.querySelector('input[name=password]').value === 'another four good words'`) // A wrong code keeps the other fields.
+	v.write(`input[name=otp]`, code[:3]+" "+code[3:])                                             // Spaces in a code are ignored.
 	v.click(`button[type=submit]`)
 	v.until(`location.pathname === '/' && document.querySelector('.shell h1')`)
 
@@ -102,13 +102,13 @@ func TestRecovery_SetsANewPasswordByACode(t *testing.T) {
 	v.until(`location.pathname === '/' && document.querySelector('.shell h1')`)
 }
 
-// Whether somebody has an account is nobody's business: a stranger's address is answered alike.
-func TestRecovery_NeverTellsWhoHasAnAccount(t *testing.T) {
+// An unknown address gets the same answer as a known one.
+func TestRecovery_DoesNotRevealWhetherAnAccountExists(t *testing.T) {
 	v := newVisitor(t, sharedBank(t), desk)
-	v.door("/recover#key=" + apiKey)
+	v.openSignedOut("/recover#key=" + apiKey)
 	v.write(`input[name=credential_value]`, "nobody-at-all@example.ch")
 	v.click(`button[type=submit]`)
-	v.see("If an account belongs to nobody-at-all@example.ch")
+	v.see("If an account exists for nobody-at-all@example.ch")
 	v.clickText("Start over")
 	v.until(`document.querySelector('input[name=credential_value]')`)
 }

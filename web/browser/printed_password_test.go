@@ -23,7 +23,7 @@ func printedBank(t *testing.T) (*bank, person) {
 		t.Fatal(err)
 	}
 	defer printed.Close()
-	p := &process{address: listener.Addr().String(), dir: filepath.Join(t.TempDir(), "data"), said: t.Output(), printed: printed}
+	p := &process{address: listener.Addr().String(), dir: filepath.Join(t.TempDir(), "data"), stderr: t.Output(), printed: printed}
 	if err := p.start(); err != nil {
 		t.Fatal(err)
 	}
@@ -41,13 +41,13 @@ func printedBank(t *testing.T) (*bank, person) {
 	return b, person{login: adminLogin, password: words[0]}
 }
 
-// The administrator of the first start is reminded on each screen, in each language, until the password is another one.
-func TestPrintedPassword_IsRemindedOfUntilItIsChanged(t *testing.T) {
+// The first administrator sees a warning on every screen until they have changed the printed password.
+func TestPrintedPassword_WarnsUntilItIsChanged(t *testing.T) {
 	b, admin := printedBank(t)
 	v := signedIn(t, b, desk, admin)
 	const notice = `main > .notice.warn a[href="/profile"]`
 	for _, language := range []string{"en", "de", "fr", "it"} {
-		v.speak(language)
+		v.setLanguage(language)
 		v.do(chromedp.Reload())
 		v.examine(view{name: "reminder in " + language, drawn: notice})
 		if got := ask[string](v, `document.querySelector('main > .notice.warn').innerText`); !strings.Contains(got, v.text("printed.text")) {

@@ -100,7 +100,7 @@ func TestNames_AreMarkedInTheirChatAndTask(t *testing.T) {
 	v.until(`document.querySelector('.thread')`)
 }
 
-// picture writes what is on the screen to the directory that KONTOR_PICTURES names, for a person to look at.
+// picture writes a screenshot to the directory KONTOR_PICTURES, if that is set.
 func (v *visitor) picture(name string) {
 	v.t.Helper()
 	dir := os.Getenv("KONTOR_PICTURES")
@@ -116,8 +116,8 @@ func (v *visitor) picture(name string) {
 	}
 }
 
-// Somebody who is linked to a persona sees who they are said to be before they accept it; a reviewer sees what changed of
-// an identity that was verified.
+// A user who was linked to a persona sees its data before accepting the link. A reviewer sees what changed of a verified
+// identity.
 func TestIdentity_IsConfirmedByTheUserAndReviewedAgain(t *testing.T) {
 	b := sharedBank(t)
 	owner, user, reviewer := b.newPerson("Customer"), b.newPerson("Customer"), b.newPerson("Advisor")

@@ -15,8 +15,8 @@ import (
 //go:embed testdata/axe.min.js
 var axe string
 
-// Every screen, tab and dialog, on wide and narrow displays, light and dark: axe finds nothing, nothing sticks out at
-// the side, and the browser's console stays silent.
+// Every screen, tab and dialog, wide and narrow, light and dark: axe finds no violation, nothing overflows the window, and
+// the browser's console has no warnings.
 func TestViews_AreAccessibleAndFit(t *testing.T) {
 	b := sharedBank(t)
 	for language, l := range map[string]look{"en": desk, "fr": {width: 360, height: 740, dark: true}} {
@@ -24,11 +24,11 @@ func TestViews_AreAccessibleAndFit(t *testing.T) {
 			t.Parallel()
 			b := &bank{t: t, address: b.address}
 			outside := newVisitor(t, b, l)
-			outside.expect("40") // Refusals are among what is looked at.
+			outside.expect("40") // Some views show errors of the server.
 			for _, one := range append(doors(), explorer()...) {
 				if one.path != "" {
 					outside.open("/healthz")
-					outside.speak(language)
+					outside.setLanguage(language)
 					outside.open(one.path)
 				}
 				outside.examine(one)
@@ -37,7 +37,7 @@ func TestViews_AreAccessibleAndFit(t *testing.T) {
 			views := b.views(me)
 			v := signedIn(t, b, l, me)
 			v.expect("40")
-			v.speak(language)
+			v.setLanguage(language)
 			v.do(chromedp.Reload())
 			for _, one := range views {
 				if !one.narrow || l != desk {
@@ -49,7 +49,7 @@ func TestViews_AreAccessibleAndFit(t *testing.T) {
 	}
 }
 
-// leaveFor closes whatever is open by going to another screen, and goes on from there.
+// leaveFor closes open dialogs by opening another screen first.
 func (v *visitor) leaveFor(path string) {
 	v.t.Helper()
 	v.goTo("/admin/nothing")
@@ -57,13 +57,13 @@ func (v *visitor) leaveFor(path string) {
 	v.goTo(path)
 }
 
-// goTo goes to a path of the console without loading the page again.
+// goTo opens a path of the console without reloading the page.
 func (v *visitor) goTo(path string) {
 	v.t.Helper()
 	v.eval(fmt.Sprintf(`history.pushState(null, '', %q); dispatchEvent(new PopStateEvent('popstate'))`, path))
 }
 
-// text is what the console says for a key, in the language it has now.
+// text returns the console's text for a key in the current language.
 func (v *visitor) text(key string) string {
 	v.t.Helper()
 	language := ask[string](v, `document.documentElement.lang`)
@@ -81,16 +81,16 @@ func (v *visitor) text(key string) string {
 	return texts[key]
 }
 
-// axeRun runs axe over the page as it is now; with rules, only those.
+// axeRun runs axe on the page, with some rules only if rules are given.
 const axeRun = `(async (rules) => {
-	scrollTo(0, 0); // What lies half under the bar at the top is no smaller for it.
+	scrollTo(0, 0); // An element that the top bar covers would count as too small.
 	const { violations, passes } = await axe.run(document, { preload: false, resultTypes: ['violations'],
 		runOnly: rules.length ? { type: 'rule', values: rules } : ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] });
-	if (passes.length + violations.length === 0) return ['it has looked at nothing'];
+	if (passes.length + violations.length === 0) return ['no element was checked'];
 	return violations.map((one) => one.id + ': ' + one.nodes.map((node) => node.target.join(' ') + ' ' + (node.any[0]?.message ?? '')).join(' | '));
 })`
 
-// examine waits until a view is drawn and everything is loaded, and looks at it in both themes.
+// examine waits until a view is complete and checks it in both themes.
 func (v *visitor) examine(one view) {
 	v.t.Helper()
 	for _, step := range one.steps {
@@ -98,7 +98,7 @@ func (v *visitor) examine(one view) {
 	}
 	v.until(fmt.Sprintf(`document.querySelector(%q) && !(document.querySelector('dialog[open]') ?? document).querySelector('.skeleton')`, one.drawn))
 	v.fits(one.name)
-	if v.look == desk { // Once more as on a tablet.
+	if v.look == desk { // the width of a tablet
 		v.do(chromedp.EmulateViewport(768, 1000))
 		v.fits(one.name)
 		v.do(chromedp.EmulateViewport(desk.width, desk.height))
@@ -120,7 +120,7 @@ func (v *visitor) examine(one view) {
 	}
 }
 
-// fits compares the width of the page, and of an open dialog, with that of the window, and names what is too wide.
+// fits reports elements that are wider than the window or their dialog.
 func (v *visitor) fits(name string) {
 	v.t.Helper()
 	wide := ask[string](v, `[document.documentElement, ...document.querySelectorAll('dialog[open] > article')]
@@ -133,7 +133,7 @@ func (v *visitor) fits(name string) {
 	}
 }
 
-// otherTheme changes from light to dark or back, as the explorer's button and the preferences do.
+// otherTheme switches between light and dark.
 func (v *visitor) otherTheme(on bool) {
 	v.t.Helper()
 	theme := "light"

@@ -1,5 +1,4 @@
-// Package browser_test tries the console in a real browser against a real server: Debian's chromium and the program
-// itself, built for the occasion.
+// Package browser_test tests the console in chromium against a real server, which it builds and starts.
 package browser_test
 
 import (
@@ -27,30 +26,30 @@ const (
 	startLimit    = 20 * time.Second
 )
 
-// program is the built executable; TestMain makes it.
+// program is the path of the executable that TestMain builds.
 var program string
 
-// process is a running Kontor with a directory and a port of its own.
+// process is a running server with its own directory and port.
 type process struct {
 	address string
 	dir     string
-	said    io.Writer
-	printed *os.File // takes what a first start prints, with a password of its own; nil: the password is given
+	stderr  io.Writer
+	printed *os.File // receives the output of a first start that prints a password; nil if the test sets the password
 	command *exec.Cmd
 }
 
 // newProcess starts a server on an empty directory.
-func newProcess(dir string, said io.Writer) (*process, error) {
+func newProcess(dir string, stderr io.Writer) (*process, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	p := &process{address: listener.Addr().String(), dir: dir, said: said}
+	p := &process{address: listener.Addr().String(), dir: dir, stderr: stderr}
 	listener.Close()
 	return p, p.start()
 }
 
-// start runs the server and waits until it takes requests.
+// start runs the server and waits until it is ready.
 func (p *process) start() error {
 	p.command = exec.Command(program, "serve", "--server.listen", p.address, "--data.dir", p.dir,
 		"--rate_limits.public_per_minute", "6000", "--log.level", "error")
@@ -60,7 +59,7 @@ func (p *process) start() error {
 	} else {
 		p.command.Stdout = p.printed
 	}
-	p.command.Stderr = p.said
+	p.command.Stderr = p.stderr
 	if err := p.command.Start(); err != nil {
 		return err
 	}
@@ -79,33 +78,33 @@ func (p *process) start() error {
 	}
 }
 
-// stop asks the server to end, as a service manager does, and waits for it.
+// stop sends SIGTERM and waits for the server to end.
 func (p *process) stop() error {
 	if p.command == nil {
 		return nil
 	}
-	_ = p.command.Process.Signal(syscall.SIGTERM) // a process that has ended needs no signal
+	_ = p.command.Process.Signal(syscall.SIGTERM) // The process may have ended already.
 	err := p.command.Wait()
 	p.command = nil
 	return err
 }
 
-// bank is a Kontor as one test sees it.
+// bank is the server of one test.
 type bank struct {
 	t       *testing.T
 	address string
-	own     *process // nil for a test that must not stop the server, because others use it
+	own     *process // nil if other tests share the server
 }
 
-// house is the server that most tests share; TestMain starts it.
-var house *process
+// sharedServer is the server that most tests share; TestMain starts it.
+var sharedServer *process
 
-// sharedBank is the bank that tests share which do not stop it. They run beside each other, each with users, customers
-// and browser windows of its own.
+// sharedBank returns the shared server for a test that does not stop it, and runs the test in parallel. Each test creates
+// its own users, customers and browser windows.
 func sharedBank(t *testing.T) *bank {
 	t.Helper()
 	t.Parallel()
-	return &bank{t: t, address: house.address}
+	return &bank{t: t, address: sharedServer.address}
 }
 
 // ownBank starts a server on an empty directory; it stops with the test.
@@ -130,13 +129,13 @@ func (b *bank) start() {
 func (b *bank) stop() {
 	b.t.Helper()
 	if err := b.own.stop(); err != nil {
-		b.t.Errorf("the server ended badly: %v", err)
+		b.t.Errorf("the server failed to stop: %v", err)
 	}
 }
 
 func (b *bank) url(path string) string { return "http://" + b.address + path }
 
-// call sends a request to the API and gives the decoded answer; any refusal ends the test.
+// call sends a request to the API and returns the decoded answer; an error status fails the test.
 func (b *bank) call(token, method, path string, body any, headers ...string) map[string]any {
 	b.t.Helper()
 	var sent io.Reader
@@ -177,21 +176,21 @@ func (b *bank) call(token, method, path string, body any, headers ...string) map
 	return decoded
 }
 
-// person is somebody who can sign in.
+// person is a user who can sign in.
 type person struct {
 	id, login, password string
 }
 
-// boss is the administrator of the first start.
-var boss = person{login: adminLogin, password: adminPassword}
+// firstAdmin is the administrator that the first start creates.
+var firstAdmin = person{login: adminLogin, password: adminPassword}
 
-// signIn opens a session for somebody and gives the pair of tokens.
+// signIn opens a session and returns its tokens.
 func (b *bank) signIn(p person) map[string]any {
 	b.t.Helper()
 	return b.call("", http.MethodPost, "/authenticate", map[string]any{"user_id": p.login, "password": p.password})
 }
 
-// token gives an access token of a new session.
+// token returns an access token of a new session.
 func (b *bank) token(p person) string {
 	b.t.Helper()
 	return b.signIn(p)["access_token"].(string)
@@ -199,14 +198,14 @@ func (b *bank) token(p person) string {
 
 var sixDigits = regexp.MustCompile(`\b\d{6}\b`)
 
-// people counts those that newPerson has made, so that no two have the same address.
-var people atomic.Int64
+// registered counts the users that newPerson has created, so that each has another address.
+var registered atomic.Int64
 
-// newPerson registers somebody with an e-mail, confirms it by the code in the outbox, and gives him a role.
+// newPerson registers a user with an e-mail address, confirms it with the code in the outbox, and assigns a role.
 func (b *bank) newPerson(role string) person {
 	b.t.Helper()
-	p := person{login: fmt.Sprintf("%s-%d@example.ch", strings.ToLower(role), people.Add(1)), password: "four words in a row"}
-	admin := b.token(boss)
+	p := person{login: fmt.Sprintf("%s-%d@example.ch", strings.ToLower(role), registered.Add(1)), password: "four words in a row"}
+	admin := b.token(firstAdmin)
 	made := b.call("", http.MethodPost, "/v1/users/initiate-registration", map[string]any{
 		"credential_type": "email", "credential_value": p.login, "password": p.password, "terms_accepted": true, "privacy_policy_accepted": true,
 	}, "X-API-Key", apiKey)
@@ -217,16 +216,16 @@ func (b *bank) newPerson(role string) person {
 	return p
 }
 
-// endSessions ends all sessions of somebody, as an administrator does.
+// endSessions ends all sessions of a user as an administrator.
 func (b *bank) endSessions(p person) {
 	b.t.Helper()
-	admin := b.token(boss)
+	admin := b.token(firstAdmin)
 	for _, row := range b.call(admin, http.MethodGet, "/v1/users/"+p.id+"/sessions?limit=100", nil)["data"].([]any) {
 		b.call(admin, http.MethodDelete, "/v1/users/"+p.id+"/sessions/"+row.(map[string]any)["id"].(string), nil)
 	}
 }
 
-// code reads the one-time code that was last sent to an address.
+// code returns the one-time code that was last sent to an address.
 func (b *bank) code(admin, to string) string {
 	b.t.Helper()
 	sent := b.call(admin, http.MethodGet, "/v1/notifications/deliveries?limit=1&sort=-created_at&search.to="+to, nil)["data"].([]any)
@@ -240,7 +239,7 @@ func (b *bank) code(admin, to string) string {
 	return code
 }
 
-// newCustomer makes a customer by the API and gives his id.
+// newCustomer creates a customer and returns its id.
 func (b *bank) newCustomer(token, first, last string) string {
 	b.t.Helper()
 	return b.call(token, http.MethodPost, "/v1/customers", map[string]any{
