@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"testing"
 	"time"
@@ -63,6 +64,47 @@ func TestChats_AreLiveBetweenTwoBrowsers(t *testing.T) {
 	there.click(`.composer button`)
 	here.see("Guten Tag!")
 	here.see("Read")
+}
+
+// countRequests is JavaScript that counts the requests to the API from now on in window.requests.
+const countRequests = `window.requests = []; const original = window.fetch;
+	window.fetch = (url, init) => { window.requests.push((init?.method ?? 'GET') + ' ' + url); return original(url, init); }`
+
+// A message for the open thread is shown from its frame. The console sends at most two requests for it.
+func TestChats_ANewMessageTakesAtMostTwoRequests(t *testing.T) {
+	b := sharedBank(t)
+	me, other := b.newPerson("Advisor"), b.newPerson("Customer")
+	token := b.token(other)
+	chat := "/chats/" + b.call(token, http.MethodPost, "/v1/chats", map[string]any{"participants": []string{me.id}})["id"].(string)
+	send := func(text string) {
+		b.call(token, http.MethodPost, "/v1"+chat+"/messages", map[string]any{"content": text})
+	}
+	v := signedIn(t, b, desk, me)
+	v.goTo(chat)
+	v.until(`document.querySelector('.connection.live') && document.querySelector('.thread .none')`)
+	v.eval(countRequests)
+	v.settle() // The requests of opening the chat do not count.
+	v.eval(`window.requests.length = 0`)
+	send("Hello?")
+	v.until(`document.querySelector('.message')?.innerText.includes('Hello?') && document.querySelector('.chat-last').innerText === 'Hello?'`)
+	v.until(`window.requests.some((one) => one === 'POST /v1' + location.pathname + '/read')`)
+	if unread := ask[bool](v, `Boolean(document.querySelector('.chat-list .count'))`); unread {
+		t.Error("the chat that is open counts as unread")
+	}
+	v.settle()
+	if requests := ask[[]string](v, `window.requests`); len(requests) > 2 {
+		t.Errorf("a new message took %d requests, want at most 2: %q", len(requests), requests)
+	}
+}
+
+// settle waits until the page has sent no request for half a second, longer than the console's timers.
+func (v *visitor) settle() {
+	v.t.Helper()
+	v.eval(`window.settled = false; let before = -1; const timer = setInterval(() => {
+		if (before === window.requests.length) { window.settled = true; clearInterval(timer); }
+		before = window.requests.length;
+	}, 500)`)
+	v.until(`window.settled`)
 }
 
 // This test runs before the parallel ones, because it measures time.

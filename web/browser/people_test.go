@@ -11,10 +11,16 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// hostileName is what a customer calls somebody else.
+// hostileName is the name that a customer writes for another user into a chat and a task.
 const hostileName = "Mallory the Boss"
 
-// plantNames makes a chat as a customer, and a task as an advisor, in which an administrator has another name. It returns
+// setName sets a user's display name.
+func (b *bank) setName(p person, name string) {
+	b.t.Helper()
+	b.call(b.token(p), http.MethodPatch, "/v1/users/"+p.id, map[string]any{"display_name": name})
+}
+
+// plantNames creates a chat as a customer and a task as an advisor, both with another name for an administrator. It returns
 // their paths and the id of the customer record that the customer owns.
 func plantNames(b *bank, mallory, victim person) (chat, task, customer string) {
 	b.t.Helper()
@@ -29,75 +35,124 @@ func plantNames(b *bank, mallory, victim person) (chat, task, customer string) {
 	return chat, "/customers/" + customer + "/tasks/" + made["id"].(string), customer
 }
 
-// Names that a customer writes into a chat or a task appear there only, marked as somebody's words and beside what the
-// user signs in with; the screens of the staff keep calling everybody by what they sign in with.
-func TestNames_OfACustomerStayInTheirChatAndTask(t *testing.T) {
+// The console names users by their display names only, never by metadata of a chat or a task. Where trust depends on it,
+// the sign-in name and the mark for staff stand beside the name.
+func TestPeople_AreNamedByTheirDisplayNames(t *testing.T) {
 	b := sharedBank(t)
 	victim, mallory := b.newPerson("Administrator"), b.newPerson("Customer")
+	b.setName(victim, "Petra Amsler")
+	b.setName(mallory, "Malvina Muster")
 	chat, task, customer := plantNames(b, mallory, victim)
 	staff := b.token(victim)
 	for _, status := range []string{"pending", "in_review", "rejected"} { // entries of the KYC history and of the audit trail
 		b.call(staff, http.MethodPatch, "/v1/customers/"+customer+"/kyc/status", map[string]any{"kyc_status": status})
 	}
 	v := signedIn(t, b, desk, victim)
-	// Chats and tasks first: the console must not learn anything there that it uses later.
-	for _, path := range []string{chat, task} {
-		v.goTo(path)
-		v.until(fmt.Sprintf(`location.pathname === %q && document.querySelector('main h1, main h2') && !document.querySelector('.skeleton')`, path))
-	}
-	v.goTo("/tasks")
-	v.see("Look here")
-	for name, screen := range map[string]struct{ path, shows string }{
-		"audit":          {"/admin/audit", victim.login},
-		"administration": {"/admin/users/" + victim.id, victim.login},
-		"users":          {"/admin/users", victim.login},
-		"KYC history":    {"/customers/" + customer + "/kyc", victim.login},
-		"overview":       {"/", ""},
+	for _, one := range []struct {
+		name, path string
+		shows      []string
+	}{
+		{"chat", chat, []string{"Malvina Muster"}},
+		{"task", task, []string{"Petra Amsler", "Staff"}},
+		{"tasks", "/tasks", []string{"Look here"}},
+		{"audit", "/admin/audit", []string{"Petra Amsler", victim.login, "Staff"}},
+		{"administration", "/admin/users/" + mallory.id, []string{"Malvina Muster", mallory.login}},
+		{"users", "/admin/users?q=amsler", []string{"Petra Amsler", victim.login, "Staff"}},
+		{"KYC history", "/customers/" + customer + "/kyc", []string{"Petra Amsler", victim.login, "Staff"}},
+		{"overview", "/", []string{"Petra Amsler", "Malvina Muster"}},
 	} {
-		v.goTo(screen.path)
-		v.until(fmt.Sprintf(`location.pathname + location.search === %q && !document.querySelector('.skeleton') && document.querySelector('main').innerText.includes(%q)`, screen.path, screen.shows))
-		if text := ask[string](v, `document.documentElement.textContent`); strings.Contains(text, hostileName) {
-			t.Errorf("%s shows the name that a customer chose", name)
+		v.goTo(one.path)
+		v.until(fmt.Sprintf(`location.pathname + location.search === %q && document.querySelector('main h1, main h2') && !document.querySelector('.skeleton')`, one.path))
+		for _, text := range one.shows {
+			v.see(text)
 		}
-		v.picture("names-" + strings.ReplaceAll(name, " ", "-"))
+		if text := ask[string](v, `document.documentElement.textContent`); strings.Contains(text, hostileName) {
+			t.Errorf("%s shows the name that a customer chose for another user", one.name)
+		}
+		v.picture("people-" + strings.ReplaceAll(one.name, " ", "-"))
+	}
+	v.goTo("/admin/users/" + mallory.id)
+	v.clickText("Disable")
+	v.until(fmt.Sprintf(`['Malvina Muster', %q].every((part) => document.querySelector('dialog[open]')?.innerText.includes(part))`, mallory.login))
+	v.picture("people-disable")
+}
+
+// A customer sees names without sign-in names, and the mark for staff.
+func TestPeople_AreShownToCustomersWithoutSignInNames(t *testing.T) {
+	b := sharedBank(t)
+	me, advisor, other := b.newPerson("Customer"), b.newPerson("Advisor"), b.newPerson("Customer")
+	b.setName(advisor, "Ruth Aebi")
+	b.call(b.token(advisor), http.MethodPost, "/v1/chats", map[string]any{"participants": []string{me.id, other.id}, "metadata": map[string]any{"title": "System administration"}})
+	v := signedIn(t, b, desk, me)
+	v.goTo("/chats")
+	v.click(`.chat-list a`)
+	v.until(`document.querySelector('.thread header')?.innerText.includes('Ruth Aebi Staff')`)
+	v.until(`document.querySelector('.thread header').innerText.includes('Unnamed user ')`)
+	v.examine(view{name: "thread", drawn: `.thread h2 .quoted`})
+	v.picture("people-thread")
+	if text := ask[string](v, `document.querySelector('.thread h2 .quoted').textContent`); !strings.Contains(text, "chosen by the creator") {
+		t.Errorf("the title is announced as %q, without its author", text)
+	}
+	text := ask[string](v, `document.documentElement.textContent`)
+	if strings.Contains(text, advisor.login) || strings.Contains(text, other.login) {
+		t.Error("a customer sees what others sign in with")
 	}
 }
 
-// In their own chat and task the names are in quotation marks, say to a screen reader whose words they are, and stand
-// beside what the user signs in with.
-func TestNames_AreMarkedInTheirChatAndTask(t *testing.T) {
+// A name as long as the server allows does not widen the page, and its direction does not affect the text around it.
+func TestPeople_LongAndRightToLeftNamesStayInTheirPlace(t *testing.T) {
 	b := sharedBank(t)
-	victim, second, mallory := b.newPerson("Administrator"), b.newPerson("Administrator"), b.newPerson("Customer")
-	chat, task, _ := plantNames(b, mallory, victim)
-	b.call(b.token(mallory), http.MethodPost, "/v1/chats", map[string]any{"participants": []string{second.id, victim.id},
-		"metadata": map[string]any{"title": "System administration", "names": map[string]any{mallory.id: hostileName}}})
-	v := signedIn(t, b, desk, second)
-	for _, one := range []view{
-		{name: "task", path: task, drawn: `main .items .said`},
-		{name: "chats", path: "/chats", drawn: `.chat-list .said`},
-	} {
-		v.goTo(one.path)
-		if one.path == task {
-			v.until(fmt.Sprintf(`document.querySelector('main .items .person .login')?.innerText === %q`, victim.login))
+	me, long, rtl := b.newPerson("Administrator"), b.newPerson("Customer"), b.newPerson("Customer")
+	b.setName(long, strings.Repeat("W", 100))
+	b.setName(rtl, "שרה לוי")
+	b.call(b.token(me), http.MethodPost, "/v1/chats", map[string]any{"participants": []string{long.id, rtl.id}})
+	for _, l := range []look{desk, {width: 390, height: 800}} {
+		v := signedIn(t, b, l, me)
+		for _, path := range []string{"/chats", "/admin/users/" + long.id, "/admin/users/" + rtl.id, "/admin/users?q=W"} {
+			v.goTo(path)
+			v.until(`document.querySelector('.person-name') && !document.querySelector('.skeleton')`)
+			v.fits(path)
+			v.picture(fmt.Sprintf("people-long-%d%s", l.width, strings.ReplaceAll(path[:7], "/", "-")))
 		}
-		v.examine(one)
-		v.picture("names-marked-" + one.name)
-	}
-	v.click(`.chat-list a`)
-	v.until(`document.querySelector('.thread h2 .said')`)
-	v.examine(view{name: "thread", drawn: `.thread h2 .said`})
-	v.picture("names-marked-thread")
-	for _, said := range ask[[]string](v, `[...document.querySelectorAll('.said')].map((one) => one.textContent)`) {
-		if !strings.Contains(said, "by whoever opened this conversation") {
-			t.Errorf("a screen reader hears %q, which does not say whose words these are", said)
+		if !ask[bool](v, `[...document.querySelectorAll('.person-name')].every((one) => one.tagName === 'BDI')`) {
+			t.Error("a name is not isolated from the text around it")
 		}
 	}
-	who := ask[string](v, `document.querySelector('.thread header .two-lines > span').innerText`)
-	if !strings.Contains(who, mallory.login) || !strings.Contains(who, victim.login) {
-		t.Errorf("the participants are %q, without what they sign in with", who)
-	}
-	v.goTo(chat)
-	v.until(`document.querySelector('.thread')`)
+}
+
+// A display name can be given at registration, changed in the profile, and changed by an administrator.
+func TestDisplayName_IsSetInEveryForm(t *testing.T) {
+	b := sharedBank(t)
+	v := newVisitor(t, b, desk)
+	v.expect("400")
+	v.openSignedOut("/register#key=" + apiKey)
+	v.write(`input[name=credential_value]`, "display-name@example.ch")
+	v.write(`input[name=display_name]`, "Anna First")
+	v.write(`input[name=password]`, "four words in a row")
+	v.click(`input[name=terms_accepted]`)
+	v.click(`input[name=privacy_policy_accepted]`)
+	v.click(`button[type=submit]`)
+	v.see("Enter the code")
+	v.write(`input[name=otp]`, b.code(b.token(firstAdmin), "display-name@example.ch"))
+	v.click(`button[type=submit]`)
+	v.until(`document.querySelector('.account .me')?.innerText.includes('Anna First')`)
+
+	v.goTo("/profile")
+	v.until(`document.querySelector('input[name=display_name]')?.value === 'Anna First'`)
+	v.write(`input[name=display_name]`, "Anna Second")
+	v.eval(`document.querySelector('input[name=display_name]').form.requestSubmit()`)
+	v.until(`document.querySelector('.account .me').innerText.includes('Anna Second')`)
+	v.write(`input[name=display_name]`, "Kontor Support")
+	v.eval(`document.querySelector('input[name=display_name]').form.requestSubmit()`)
+	v.until(`document.querySelector('input[name=display_name][aria-invalid=true]')`) // A reserved word is rejected beside the field.
+
+	admin := signedIn(t, b, desk, firstAdmin)
+	admin.goTo("/admin/users?q=Anna+Second")
+	admin.click(`.row-link`)
+	admin.until(`document.querySelector('h1').innerText.includes('Anna Second') && document.querySelector('input[name=display_name]')`)
+	admin.write(`input[name=display_name]`, "Anna Third")
+	admin.eval(`document.querySelector('input[name=display_name]').form.requestSubmit()`)
+	admin.until(`document.querySelector('h1').innerText.includes('Anna Third') && document.title.startsWith('Anna Third')`)
 }
 
 // picture writes a screenshot to the directory KONTOR_PICTURES, if that is set.

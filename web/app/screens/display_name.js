@@ -7,7 +7,7 @@ import { toast } from '../ui/feedback.js';
 import { Field, Form, useForm } from '../ui/form.js';
 import { Card } from '../ui/page.js';
 
-const MAX_NAME = 80; // characters; the server's limit
+const MAX_NAME = 100; // characters; the server's limit
 
 /** The field for a display name. */
 export const DisplayNameField = ({ form, ...rest }) => html`<${Field} form=${form} name="display_name" label=${t('field.display_name')}
