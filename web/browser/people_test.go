@@ -108,11 +108,11 @@ func TestPeople_LongAndRightToLeftNamesStayInTheirPlace(t *testing.T) {
 	b.call(b.token(me), http.MethodPost, "/v1/chats", map[string]any{"participants": []string{long.id, rtl.id}})
 	for _, l := range []look{desk, {width: 390, height: 800}} {
 		v := signedIn(t, b, l, me)
-		for _, path := range []string{"/chats", "/admin/users/" + long.id, "/admin/users/" + rtl.id, "/admin/users?q=W"} {
+		for i, path := range []string{"/chats", "/admin/users/" + long.id, "/admin/users/" + rtl.id, "/admin/users?q=W"} {
 			v.goTo(path)
 			v.until(`document.querySelector('.person-name') && !document.querySelector('.skeleton')`)
 			v.fits(path)
-			v.picture(fmt.Sprintf("people-long-%d%s", l.width, strings.ReplaceAll(path[:7], "/", "-")))
+			v.picture(fmt.Sprintf("people-long-%d-%d", l.width, i))
 		}
 		if !ask[bool](v, `[...document.querySelectorAll('.person-name')].every((one) => one.tagName === 'BDI')`) {
 			t.Error("a name is not isolated from the text around it")
