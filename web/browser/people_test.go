@@ -124,7 +124,7 @@ func TestPeople_LongAndRightToLeftNamesStayInTheirPlace(t *testing.T) {
 func TestDisplayName_IsSetInEveryForm(t *testing.T) {
 	b := sharedBank(t)
 	v := newVisitor(t, b, desk)
-	v.expect("400")
+	v.expect("409")
 	v.openSignedOut("/register#key=" + apiKey)
 	v.write(`input[name=credential_value]`, "display-name@example.ch")
 	v.write(`input[name=display_name]`, "Anna First")

@@ -8,7 +8,7 @@ import { useCountdown } from '../ui/countdown.js';
 import { useAction } from '../ui/feedback.js';
 import { Field, Form, PasswordField, useForm } from '../ui/form.js';
 import { CodeField, codeDigits, CredentialType } from './credentials.js';
-import { DisplayNameField } from './display_name.js';
+import { DisplayNameField, withNameError } from './display_name.js';
 import { KeyField, useRegistrationKey } from './registration_key.js';
 
 const INPUT = {
@@ -34,7 +34,7 @@ function Apply({ done }) {
   const [key, keepKey] = useRegistrationKey();
   const form = useForm({ api_key: key, ...INITIAL }, async ({ api_key: given, ...values }) => {
     const options = { anonymous: true, headers: { 'X-API-Key': given } };
-    const answer = await api.post('/v1/users/initiate-registration', requestBody(values), options);
+    const answer = await withNameError(api.post('/v1/users/initiate-registration', requestBody(values), options));
     keepKey(given);
     done({ ...answer, password: values.password });
   });
