@@ -1,4 +1,5 @@
 import { api } from './api.js';
+import { learnUsers } from './people.js';
 import { store, useStore } from './store.js';
 import { t } from './i18n.js';
 import { useLoad } from './load.js';
@@ -29,6 +30,7 @@ export const caller = store(null);
 export async function loadCaller() {
   const checks = TYPES.flatMap((type) => PERMISSIONS.map((permission) => ({ rec_type: type, permission })));
   const [me, answer] = await Promise.all([api.get('/v1/users/me'), api.post('/v1/rbac/check', { checks })]);
+  learnUsers([me]);
   const allowed = new Set();
   answer.results.forEach((result, i) => result.allowed && allowed.add(`${checks[i].rec_type}.${checks[i].permission}`));
   caller.set({ me, allowed });

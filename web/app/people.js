@@ -27,6 +27,13 @@ export function learnPeople(answer) {
   if (Object.keys(found).length) people.set((was) => ({ ...was, ...found }));
 }
 
+/** Remembers the display names of user records, which may come without a member "people". */
+export function learnUsers(users) {
+  for (const { id, display_name: name } of users) {
+    if (typeof name === 'string' && name !== (people.get()[id]?.display_name ?? '')) changeDisplayName(id, name);
+  }
+}
+
 /** Removes everything that is known about people, before another user signs in. */
 export const forgetPeople = () => people.set({});
 

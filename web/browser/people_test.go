@@ -49,22 +49,21 @@ func TestPeople_AreNamedByTheirDisplayNames(t *testing.T) {
 	}
 	v := signedIn(t, b, desk, victim)
 	for _, one := range []struct {
-		name, path string
-		shows      []string
+		name, path, within string
+		shows              []string
 	}{
-		{"chat", chat, []string{"Malvina Muster"}},
-		{"task", task, []string{"Petra Amsler", "Staff"}},
-		{"tasks", "/tasks", []string{"Look here"}},
-		{"audit", "/admin/audit", []string{"Petra Amsler", victim.login, "Staff"}},
-		{"administration", "/admin/users/" + mallory.id, []string{"Malvina Muster", mallory.login}},
-		{"users", "/admin/users?q=amsler", []string{"Petra Amsler", victim.login, "Staff"}},
-		{"KYC history", "/customers/" + customer + "/kyc", []string{"Petra Amsler", victim.login, "Staff"}},
-		{"overview", "/", []string{"Petra Amsler", "Malvina Muster"}},
+		{"chat", chat, ".thread header", []string{"Malvina Muster"}},
+		{"task", task, "main .items", []string{"Petra Amsler", "Staff"}},
+		{"tasks", "/tasks", ".board", []string{"Look here"}},
+		{"audit", "/admin/audit", ".notice.good ~ section table", []string{"Petra Amsler", victim.login, "Staff"}},
+		{"administration", "/admin/users/" + mallory.id, ".page-head h1", []string{"Malvina Muster", mallory.login}},
+		{"users", "/admin/users?q=amsler", "main table", []string{"Petra Amsler", victim.login, "Staff"}},
+		{"KYC history", "/customers/" + customer + "/kyc", ".kyc-head ~ .grid-main .timeline", []string{"Petra Amsler", victim.login, "Staff"}},
+		{"overview", "/", ".figures ~ .grid-main", []string{"Malvina Muster"}},
 	} {
 		v.goTo(one.path)
-		v.until(fmt.Sprintf(`location.pathname + location.search === %q && document.querySelector('main h1, main h2') && !document.querySelector('.skeleton')`, one.path))
 		for _, text := range one.shows {
-			v.see(text)
+			v.until(fmt.Sprintf(`document.querySelector(%q)?.innerText.includes(%q) && !document.querySelector('.skeleton')`, one.within, text))
 		}
 		if text := ask[string](v, `document.documentElement.textContent`); strings.Contains(text, hostileName) {
 			t.Errorf("%s shows the name that a customer chose for another user", one.name)

@@ -1,4 +1,4 @@
-import { html, useEffect, useState } from '../lib.js';
+import { html, useState } from '../lib.js';
 import { api } from '../api.js';
 import { may } from '../access.js';
 import { conversations, loadConversations, loadMoreConversations } from '../conversations.js';
@@ -100,9 +100,6 @@ export default function Chats({ id }) {
     load.reload();
     go(`/chats/${made.id}`);
   };
-  useEffect(() => {
-    if (!list && !load.loading) load.reload();
-  }, [list]);
   return html`
     <${PageHead} title=${t('nav.chats')}>
       <button onClick=${() => setQuery({ new: 1 })}><${Icon} name="plus" size=${16} />${t('chats.new')}</button>

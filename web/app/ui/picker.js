@@ -2,7 +2,7 @@ import { html, useEffect, useId, useState } from '../lib.js';
 import { api } from '../api.js';
 import { t } from '../i18n.js';
 import { containing, useDebounced } from '../list.js';
-import { myId, nameOf, signInNameOf, usePeople } from '../people.js';
+import { learnUsers, myId, nameOf, signInNameOf, usePeople } from '../people.js';
 
 const SHOWN = 8;
 const isId = (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text.trim());
@@ -113,7 +113,9 @@ async function findUsers(text) {
   const more = page.has_more && text
     ? await api.get('/v1/users', { limit: SHOWN, 'search.status': 'active', 'search.display_name': containing(text) })
     : { data: [] };
-  const ids = [...new Set([...more.data, ...page.data].map((user) => user.id))];
+  const users = [...more.data, ...page.data];
+  learnUsers(users);
+  const ids = [...new Set(users.map((user) => user.id))];
   const matches = (id) => `${nameOf(id)} ${signInNameOf(id)}`.toLowerCase().includes(text.toLowerCase());
   return ids.filter(matches).map((id) => ({ id, name: nameOf(id), note: signInNameOf(id) }));
 }

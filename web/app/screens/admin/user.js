@@ -4,7 +4,7 @@ import { roleName, roleText } from '../../access.js';
 import { dateTime } from '../../format.js';
 import { LANGUAGES, t } from '../../i18n.js';
 import { useLoad } from '../../load.js';
-import { myId, nameOf, usePeople } from '../../people.js';
+import { learnUsers, myId, nameOf, usePeople } from '../../people.js';
 import { Avatar, Badge, Facts, RecordId } from '../../ui/display.js';
 import { confirm } from '../../ui/dialog.js';
 import { Loaded, toast, useAction } from '../../ui/feedback.js';
@@ -74,7 +74,11 @@ function Head({ user, reload }) {
 /** One user, for administrators: state, name, roles, credentials, sessions, and permissions explained. */
 export default function User({ id }) {
   usePeople();
-  const load = useLoad(() => api.get(`/v1/users/${id}`), [id]);
+  const load = useLoad(async () => {
+    const user = await api.get(`/v1/users/${id}`);
+    learnUsers([user]);
+    return user;
+  }, [id]);
   const facts = (user) => [
     [t('language'), LANGUAGES[user.language]],
     [t('field.created_at'), dateTime(user.created_at)],

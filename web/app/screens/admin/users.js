@@ -1,8 +1,8 @@
-import { html } from '../../lib.js';
+import { html, useEffect } from '../../lib.js';
 import { roleName } from '../../access.js';
 import { LANGUAGES, t, term } from '../../i18n.js';
 import { containing, useList } from '../../list.js';
-import { nameOf, usePeople } from '../../people.js';
+import { learnUsers, nameOf, usePeople } from '../../people.js';
 import { Avatar, Badge, When } from '../../ui/display.js';
 import { Filter, Filters, optionsOf, Search } from '../../ui/filters.js';
 import { PageHead } from '../../ui/page.js';
@@ -30,6 +30,7 @@ export default function Users() {
   usePeople();
   const search = (text) => ({ 'search.display_name': containing(text) });
   const list = useList('/v1/users', { filters: ['status'], sort: '-created_at', search });
+  useEffect(() => learnUsers(list.data?.data ?? []), [list.data]);
   const statuses = optionsOf(['active', 'pending', 'disabled'], (status) => term('user_status', status));
   return html`
     <${PageHead} title=${t('nav.users')} note=${t('admin.users_note')} />
