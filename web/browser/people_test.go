@@ -107,12 +107,18 @@ func TestPeople_LongAndRightToLeftNamesStayInTheirPlace(t *testing.T) {
 	b.call(b.token(me), http.MethodPost, "/v1/chats", map[string]any{"participants": []string{long.id, rtl.id}})
 	for _, l := range []look{desk, {width: 390, height: 800}} {
 		v := signedIn(t, b, l, me)
-		for i, path := range []string{"/chats", "/admin/users/" + long.id, "/admin/users/" + rtl.id, "/admin/users?q=W"} {
-			v.goTo(path)
-			v.until(`document.querySelector('.person-name') && !document.querySelector('.skeleton')`)
-			v.fits(path)
+		for i, one := range []struct{ path, within string }{
+			{"/chats", ".chat-list"}, {"/admin/users/" + rtl.id, ".page-head h1"}, {"/admin/users?q=WW", "main table"}, {"/admin/users/" + long.id, ".page-head h1"},
+		} {
+			v.goTo(one.path)
+			v.until(fmt.Sprintf(`location.pathname + location.search === %q && document.querySelector(%q)?.querySelector('.person-name') && !document.querySelector('.skeleton')`, one.path, one.within))
+			v.fits(one.path)
 			v.picture(fmt.Sprintf("people-long-%d-%d", l.width, i))
 		}
+		v.until(`document.querySelector('h1 .person-name').innerText.startsWith('WWW')`)
+		v.clickText("Disable")
+		v.until(`document.querySelector('dialog[open]')`)
+		v.fits("the question before disabling")
 		if !ask[bool](v, `[...document.querySelectorAll('.person-name')].every((one) => one.tagName === 'BDI')`) {
 			t.Error("a name is not isolated from the text around it")
 		}
