@@ -66,12 +66,11 @@ export function addMessage(message) {
   const unread = message.senderId !== myId() && !isOnScreen(message.chatId);
   const chat = findChat(message.chatId);
   if (!chat) return { listed: false, unread };
-  if (chat.lastMessage?.id !== message.id) {
-    const updated = {
-      ...chat, lastMessage: message, updatedAt: message.createdAt, unreadCount: chat.unreadCount + (unread ? 1 : 0),
-    };
-    conversations.set((was) => ({ ...was, chats: [updated, ...was.chats.filter((one) => one.id !== chat.id)] }));
-  }
+  if (chat.lastMessage?.id === message.id) return { listed: true, unread: false }; // A stream may repeat frames.
+  const updated = {
+    ...chat, lastMessage: message, updatedAt: message.createdAt, unreadCount: chat.unreadCount + (unread ? 1 : 0),
+  };
+  conversations.set((was) => ({ ...was, chats: [updated, ...was.chats.filter((one) => one.id !== chat.id)] }));
   return { listed: true, unread };
 }
 
