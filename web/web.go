@@ -121,7 +121,7 @@ func read(files fs.FS) (*snapshot, error) {
 func (s *snapshot) page(template, screens []byte) []byte {
 	base := "/assets/" + s.hash
 	var preload strings.Builder
-	for _, name := range s.closure("app/main.js") {
+	for _, name := range s.importsOf("app/main.js") {
 		fmt.Fprintf(&preload, "<link rel=\"modulepreload\" href=\"%s/%s\">\n", base, name)
 	}
 	page := bytes.ReplaceAll(template, []byte("{{base}}"), []byte(base))
@@ -129,8 +129,8 @@ func (s *snapshot) page(template, screens []byte) []byte {
 	return bytes.ReplaceAll(page, []byte("{{preload}}"), []byte(strings.TrimSpace(preload.String())))
 }
 
-// closure returns a module and everything it imports, directly or indirectly, in a stable order.
-func (s *snapshot) closure(entry string) []string {
+// importsOf returns a module and everything it imports, directly or indirectly, in a stable order.
+func (s *snapshot) importsOf(entry string) []string {
 	seen := map[string]bool{}
 	var visit func(name string)
 	visit = func(name string) {
