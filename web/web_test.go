@@ -328,7 +328,7 @@ func TestTexts_KeysInTheModulesExist(t *testing.T) {
 }
 
 // Modules insert values as text and style with classes. The content security policy rejects anything else.
-func TestModules_NeverCreateMarkupFromText(t *testing.T) {
+func TestModules_NeverMakeMarkupFromText(t *testing.T) {
 	forbidden := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|dangerouslySetInnerHTML|style="`)
 	err := filepath.WalkDir("app", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

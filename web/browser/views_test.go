@@ -41,7 +41,7 @@ func see(selector string) step {
 	return func(v *visitor) { v.until(fmt.Sprintf(`document.querySelector(%q)`, selector)) }
 }
 
-// upload gives a file of the samples to a field of the page.
+// upload chooses a sample file in a field.
 func upload(selector, name string) step {
 	return func(v *visitor) {
 		v.t.Helper()
@@ -54,13 +54,14 @@ func upload(selector, name string) step {
 }
 
 const (
-	form    = "dialog[open] form"
-	sure    = "dialog[open] button.danger" // the question before what cannot be undone
-	trash   = "main .items button.bare"
-	someone = "0193a000-0000-7000-8000-000000000001" // the id of nothing
+	form         = "dialog[open] form"
+	confirmation = "dialog[open] button.danger" // the button of a question
+	removeButton = "main .items button.bare"
+	unknownID    = "0193a000-0000-7000-8000-000000000001" // the id of no record
 )
 
-func doors() []view {
+// signedOutViews returns the views before sign-in.
+func signedOutViews() []view {
 	application := func(kind, value string) []step {
 		return []step{choose(`select[name=credential_type]`, kind), write(`input[name=credential_value]`, value), write(`input[name=password]`, "four words in a row"),
 			click(`input[name=terms_accepted]`), click(`input[name=privacy_policy_accepted]`), click(`button[type=submit]`)}
@@ -68,7 +69,7 @@ func doors() []view {
 	unique := registered.Add(1)
 	return []view{
 		{name: "sign in", path: "/signin", drawn: `input[name=login]`},
-		{name: "sign in refused", path: "/signin", steps: []step{write(`input[name=login]`, fmt.Sprintf("x%d", unique)), write(`input[name=password]`, "x"), click(`button[type=submit]`)}, drawn: `[role=alert]`},
+		{name: "sign in rejected", path: "/signin", steps: []step{write(`input[name=login]`, fmt.Sprintf("x%d", unique)), write(`input[name=password]`, "x"), click(`button[type=submit]`)}, drawn: `[role=alert]`},
 		{name: "sign in for the first time", path: "/signin", steps: []step{click(`summary`)}, drawn: `details[open]`},
 		{name: "register without a key", path: "/register", drawn: `input[name=api_key]`},
 		{name: "recover without a key", path: "/recover", drawn: `input[name=api_key]`},
@@ -81,11 +82,11 @@ func doors() []view {
 	}
 }
 
-// explorer lists what the pages of the API show.
+// explorer returns the views of the API explorer.
 func explorer() []view {
 	const tag = `#operations-tag-Customers button`
 	const operation = `.opblock[id*="customers"][id$=".create"] `
-	return []view{ // One page; each goes on where the one before it has ended.
+	return []view{ // One page: each view continues from the former one.
 		{name: "explorer", path: "/docs", drawn: ".opblock-tag"},
 		{name: "explorer: an operation", steps: []step{tap(tag), tap(operation + ".opblock-summary-control")}, drawn: operation + ".responses-table"},
 		{name: "explorer: trying it", steps: []step{tap(operation + ".try-out__btn"), tap(operation + ".execute")}, drawn: operation + ".live-responses-table"},
@@ -142,18 +143,18 @@ func (b *bank) views(me person) []view {
 		{name: "customer's payers", path: customer + "/payers", drawn: "table.data"},
 		{name: "customer's new payer", path: customer + "/payers", steps: []step{press("payers.new")}, drawn: form},
 		{name: "customer's notifications", path: customer + "/notifications", drawn: "main .card"},
-		{name: "missing customer", path: "/customers/" + someone, drawn: "[role=alert]"},
+		{name: "missing customer", path: "/customers/" + unknownID, drawn: "[role=alert]"},
 		{name: "personas", path: "/personas", drawn: "table.data"},
 		{name: "new persona", path: "/personas?new=1", drawn: form},
 		{name: "persona", path: persona, drawn: ".graph"},
 		{name: "persona editing", path: persona, steps: []step{press("do.edit")}, drawn: form},
 		{name: "persona link", path: persona, steps: []step{press("personas.link"), see(form), click(`dialog input[role=combobox]`)}, drawn: `dialog [role=option]`},
-		{name: "persona unlinking", path: persona, steps: []step{see(".graph"), click(".graph ~ .items button.bare")}, drawn: sure},
+		{name: "persona unlinking", path: persona, steps: []step{see(".graph"), click(".graph ~ .items button.bare")}, drawn: confirmation},
 		{name: "payers", path: "/payers", drawn: "table.data"},
 		{name: "new payer", path: "/payers?new=1", steps: []step{see(form), click(`dialog input[role=combobox]`)}, drawn: `dialog [role=option]`},
 		{name: "payer", path: payer, drawn: ".facts"},
 		{name: "payer editing", path: payer, steps: []step{press("do.edit")}, drawn: form},
-		{name: "payer deactivating", path: payer, steps: []step{press("payers.deactivate")}, drawn: sure},
+		{name: "payer deactivating", path: payer, steps: []step{press("payers.deactivate")}, drawn: confirmation},
 		{name: "tasks", path: "/tasks", drawn: ".board"},
 		{name: "new task", path: "/tasks?new=1", drawn: form},
 		{name: "task", path: task, drawn: ".timeline"},
@@ -172,21 +173,21 @@ func (b *bank) views(me person) []view {
 		{name: "password with errors", path: "/profile", steps: []step{see(`input[name=old_password]`), func(v *visitor) { v.eval(`document.querySelector('input[name=old_password]').form.requestSubmit()`) }}, drawn: "[aria-invalid=true]"},
 		{name: "new credential", path: "/profile", steps: []step{press("credentials.add")}, drawn: form},
 		{name: "credential's code", path: "/profile", steps: []step{press("otp.do")}, drawn: form},
-		{name: "credential removing", path: "/profile", steps: []step{click(trash)}, drawn: sure},
-		{name: "session ending", path: "/profile", steps: []step{press("sessions.end")}, drawn: sure},
+		{name: "credential removing", path: "/profile", steps: []step{click(removeButton)}, drawn: confirmation},
+		{name: "session ending", path: "/profile", steps: []step{press("sessions.end")}, drawn: confirmation},
 		{name: "users", path: "/admin/users", drawn: "table.data"},
 		{name: "user", path: "/admin/users/" + other.id, drawn: ".facts"},
 		{name: "own user", path: "/admin/users/" + me.id, drawn: "fieldset[disabled]"},
-		{name: "user disabling", path: "/admin/users/" + other.id, steps: []step{press("admin.disable")}, drawn: sure},
+		{name: "user disabling", path: "/admin/users/" + other.id, steps: []step{press("admin.disable")}, drawn: confirmation},
 		{name: "explain access", path: "/admin/users/" + other.id, steps: []step{press("access.check")}, drawn: "[aria-live] .badge"},
 		{name: "roles", path: "/admin/roles", drawn: "table.data"},
 		{name: "new role", path: "/admin/roles", steps: []step{press("roles.new")}, drawn: form},
 		{name: "role", path: "/admin/roles/" + role, drawn: ".items"},
 		{name: "role editing", path: "/admin/roles/" + role, steps: []step{press("do.edit")}, drawn: form},
-		{name: "role removing", path: "/admin/roles/" + role, steps: []step{press("roles.remove")}, drawn: sure},
+		{name: "role removing", path: "/admin/roles/" + role, steps: []step{press("roles.remove")}, drawn: confirmation},
 		{name: "grant", path: "/admin/roles/" + role, steps: []step{press("grants.new")}, drawn: form},
 		{name: "grant on an endpoint", path: "/admin/roles/" + role, steps: []step{press("grants.new"), see(form), choose(`dialog select[name=kind]`, "endpoint")}, drawn: `dialog select[name=endpoint]`},
-		{name: "grant removing", path: "/admin/roles/" + role, steps: []step{click(trash)}, drawn: sure},
+		{name: "grant removing", path: "/admin/roles/" + role, steps: []step{click(removeButton)}, drawn: confirmation},
 		{name: "endpoints", path: "/admin/endpoints", drawn: "table.data"},
 		{name: "limits", path: "/admin/limits", drawn: "table.data"},
 		{name: "new limit", path: "/admin/limits", steps: []step{press("limits.set")}, drawn: form},
@@ -194,7 +195,7 @@ func (b *bank) views(me person) []view {
 		{name: "keys", path: "/admin/keys", drawn: "table.data"},
 		{name: "new key", path: "/admin/keys", steps: []step{press("keys.new")}, drawn: form},
 		{name: "the new key", path: "/admin/keys", steps: []step{press("keys.new"), write(`dialog input[name=name]`, "Intranet"), click(form + ` button[type=submit]`)}, drawn: "dialog .secret"},
-		{name: "key revoking", path: "/admin/keys", steps: []step{press("keys.revoke")}, drawn: sure},
+		{name: "key revoking", path: "/admin/keys", steps: []step{press("keys.revoke")}, drawn: confirmation},
 		{name: "deliveries", path: "/admin/deliveries", drawn: "table.data"},
 		{name: "delivery", path: "/admin/deliveries", steps: []step{click(`table.data button.link`)}, drawn: "dialog[open] .facts"},
 		{name: "audit", path: "/admin/audit", drawn: "table.data"},

@@ -33,7 +33,7 @@ function chatText(chat, item, n) {
   return { title: t(key, { n, chat: name }), content: isLatest ? chat.lastMessage.content : '' };
 }
 
-/** Returns a function that gives the text of a notification, {title, content}; for a message it names the chat. */
+/** Returns a function that returns the text of a notification, {title, content}; for a message it names the chat. */
 export function useNotificationText() {
   usePeople();
   const loaded = useStore(conversations);
