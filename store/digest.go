@@ -13,10 +13,17 @@ import (
 
 // Record is a record as the audit trail knows it.
 type Record struct {
-	// Answer is what the API answers for it, with fixed values in place of members that depend on the caller or the time.
+	// Answer is what the API answers for it, with fixed values in place of members that depend on the caller or the time. An
+	// [*Answer] is not encoded again.
 	Answer any
 	// Stored is what else the database keeps of it and the API does not show; nil for nothing.
 	Stored any
+}
+
+// As returns the record with an answer that is encoded already, so that it is encoded once.
+func (r Record) As(answer *Answer) Record {
+	r.Answer = answer
+	return r
 }
 
 // Digest is what an audit entry keeps of a [Record]: 16 bytes over the JSON of its answer and 16 bytes over the JSON of the
@@ -53,7 +60,7 @@ func (s *secrets) digest(record any) Digest {
 }
 
 func (s *secrets) digestRecord(r Record) Digest {
-	answer, err := answerBytes(r.Answer)
+	answer, err := encodeBody(r.Answer)
 	if err != nil {
 		return Digest{err: fmt.Errorf("answer: %w", err)}
 	}

@@ -5,21 +5,19 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
-
-	"github.com/go-json-experiment/json"
 )
 
 // replayFor is how long an answer is kept for replays.
 const replayFor = 24 * time.Hour
 
 // Idempotency is a client's claim that requests with this key are one request. Key, Caller and Path
-// together identify it; BodyHash tells whether the body is the same.
+// together identify it; BodyHash tells whether the body is the same. Without a Key nothing is claimed.
 type Idempotency struct {
 	Key, Caller, Path string
 	BodyHash          []byte
+	Status            int // of a success
 }
 
 // Replay is the error of a request that has been answered before; the answer is in it.
@@ -34,17 +32,23 @@ type Replay struct {
 // Error describes the replay.
 func (r *Replay) Error() string { return "request was answered before" }
 
-// claim is the idempotency claim of one request.
+// claim is what a request brings to its transactions: its idempotency key, if it has one, and who encodes its answer.
 type claim struct {
 	Idempotency
-	// settled is set when this request itself stored its answer, so that its further transactions
+	responder Responder // nil: the plain JSON of the record is sent
+
+	// settled is set when this request itself has answered, so that its further transactions
 	// do not take it for a replay.
 	settled atomic.Bool
 }
 
-func (c *claim) settle(answer *response) {
-	if c != nil && answer != nil {
-		c.settled.Store(true)
+func (c *claim) settle(answer *Answer) {
+	if c == nil || answer == nil {
+		return
+	}
+	c.settled.Store(true)
+	if c.responder != nil {
+		c.responder.Answered(answer.encoded)
 	}
 }
 
@@ -52,58 +56,29 @@ type claimKey struct{}
 
 // WithIdempotency gives the transactions under the context an idempotency claim.
 func WithIdempotency(ctx context.Context, claimed Idempotency) context.Context {
-	return context.WithValue(ctx, claimKey{}, &claim{Idempotency: claimed})
+	return WithResponder(ctx, claimed, nil)
 }
 
-// response is what a replay answers.
-type response struct {
-	status int
-	body   any
+// WithResponder is WithIdempotency for a request that encodes its answers itself.
+func WithResponder(ctx context.Context, claimed Idempotency, r Responder) context.Context {
+	return context.WithValue(ctx, claimKey{}, &claim{Idempotency: claimed, responder: r})
 }
 
-// Respond says what a replay of this request must answer: body is written as the server writes JSON, bytes as they are.
-// It is stored with the transaction; for a request without a key nothing happens.
-func (tx *Tx) Respond(status int, body any) {
-	if tx.claim != nil {
-		tx.answer = &response{status: status, body: body}
+// claimOf returns the claim of a context that is still open, or nil.
+func claimOf(ctx context.Context) *claim {
+	if c, ok := ctx.Value(claimKey{}).(*claim); ok && !c.settled.Load() {
+		return c
 	}
-}
-
-// Answer prepares a body for Respond before the transaction: where the request has an idempotency key, it is encoded and
-// sealed. It must be the same body that the transaction would answer with.
-func (db *DB) Answer(ctx context.Context, body any) any {
-	c, ok := ctx.Value(claimKey{}).(*claim)
-	if !ok || c.settled.Load() {
-		return body
-	}
-	return db.sealAnswer(c, body)
-}
-
-// sealedAnswer is the body of an answer as it is stored.
-type sealedAnswer struct {
-	text, etag string
-	err        error
-}
-
-func (db *DB) sealAnswer(c *claim, body any) *sealedAnswer {
-	if sealed, ok := body.(*sealedAnswer); ok {
-		return sealed
-	}
-	encoded, err := answerBytes(body)
-	if err != nil {
-		return &sealedAnswer{err: fmt.Errorf("idempotency answer: %w", err)}
-	}
-	text, err := db.Seal("idempotency_keys", "body", c.rowID(), encoded)
-	return &sealedAnswer{text: text, etag: etagOf(body), err: err}
+	return nil
 }
 
 // begin refuses a closure whose request has been answered.
 func (tx *Tx) begin(ctx context.Context) error {
-	c, ok := ctx.Value(claimKey{}).(*claim)
-	if !ok || c.settled.Load() {
+	c := claimOf(ctx)
+	tx.claim = c
+	if c == nil || c.Key == "" {
 		return nil
 	}
-	tx.claim = c
 	replay, err := tx.db.findReplay(ctx, tx, c.Idempotency)
 	if err != nil {
 		return err
@@ -139,32 +114,20 @@ const purgeReplays = `DELETE FROM idempotency_keys WHERE expires_at <= $1`
 
 // storeAnswer keeps the answer, sealed: it may hold what is shown only once, such as a new API key.
 func (tx *Tx) storeAnswer(ctx context.Context) error {
-	c := tx.claim
-	sealed := tx.db.sealAnswer(c, tx.answer.body)
-	if sealed.err != nil {
-		return sealed.err
+	c, a := tx.claim, tx.answer
+	if c.Key != "" {
+		a.encode(WithQuerier(ctx, tx), c)
+		a.seal(tx.db, c)
+	} else if !a.ready {
+		tx.answer = nil // the server encodes it after the transaction
+		return nil
+	}
+	if a.err != nil || c.Key == "" {
+		return a.err
 	}
 	_, err := tx.Exec(ctx, upsertReplay, c.Caller, c.Path, c.Key, tx.db.bodyDigest(c.BodyHash),
-		tx.answer.status, sealed.text, sealed.etag, tx.now, tx.now.Add(replayFor))
+		a.encoded.Status, a.sealed, a.encoded.ETag, tx.now, tx.now.Add(replayFor))
 	return err
-}
-
-// etagOf is the validator of a record, as the server puts it into the header.
-func etagOf(body any) string {
-	if tagged, ok := body.(interface{ ETag() string }); ok {
-		return tagged.ETag()
-	}
-	return ""
-}
-
-func answerBytes(body any) ([]byte, error) {
-	switch b := body.(type) {
-	case nil:
-		return nil, nil
-	case []byte:
-		return b, nil
-	}
-	return json.Marshal(body, json.Deterministic(true))
 }
 
 // bodyDigest is what is stored of a body's hash: keyed, for a body may hold a password that could be

@@ -14,7 +14,7 @@ import (
 	"kontor/store/storetest"
 )
 
-var claimed = store.Idempotency{Key: "k1", Caller: "user", Path: "POST /v1/roles", BodyHash: []byte("hash of the body")}
+var claimed = store.Idempotency{Key: "k1", Caller: "user", Path: "POST /v1/roles", BodyHash: []byte("hash of the body"), Status: 201}
 
 // createRole is a request that creates a role and says what its replay answers.
 func createRole(ctx context.Context, db *store.DB, name string) error {
@@ -22,7 +22,7 @@ func createRole(ctx context.Context, db *store.DB, name string) error {
 		if err := newRole(ctx, tx, name); err != nil {
 			return err
 		}
-		tx.Respond(201, map[string]string{"name": name})
+		tx.Respond(map[string]string{"name": name})
 		return nil
 	})
 }
@@ -38,7 +38,7 @@ func TestIdempotency_KeepsTheETagOfARecord(t *testing.T) {
 	db := storetest.Open(t)
 	ctx := t.Context()
 	err := db.InTx(store.WithIdempotency(ctx, claimed), func(tx *store.Tx) error {
-		tx.Respond(201, record{Name: "a"})
+		tx.Respond(record{Name: "a"})
 		return nil
 	})
 	if err != nil {
@@ -117,7 +117,7 @@ func TestIdempotency_FailedRequestLeavesTheKeyFree(t *testing.T) {
 	ctx := t.Context()
 	refused := errors.New("refused")
 	err := db.InTx(store.WithIdempotency(ctx, claimed), func(tx *store.Tx) error {
-		tx.Respond(201, nil)
+		tx.Respond(nil)
 		return refused
 	})
 	if !errors.Is(err, refused) {
@@ -162,7 +162,7 @@ func TestIdempotency_AnswerIsNotReadableInTheFile(t *testing.T) {
 	db := openDir(t, dir)
 	ctx := store.WithIdempotency(t.Context(), claimed)
 	err := db.InTx(ctx, func(tx *store.Tx) error {
-		tx.Respond(201, []byte(`{"key":"kontor_shown_only_once"}`))
+		tx.Respond([]byte(`{"key":"kontor_shown_only_once"}`))
 		return nil
 	})
 	if err != nil {

@@ -96,7 +96,7 @@ func TestInTx_TellsWhatBecameOfAWriteWhileASyncHangs(t *testing.T) {
 		var hooked atomic.Bool
 		ran := start(store.WithIdempotency(ctx, claimed), db, func(tx *store.Tx) error {
 			tx.AfterCommit(func() { hooked.Store(true) })
-			tx.Respond(201, []byte("made"))
+			tx.Respond([]byte("made"))
 			return newRole(t.Context(), tx, "ran")
 		})
 		synctest.Wait()

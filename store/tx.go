@@ -21,7 +21,7 @@ type Tx struct {
 	hooks   []func()
 	entries []auditRow
 	claim   *claim
-	answer  *response
+	answer  *Answer
 }
 
 // Now is the time at which the closure began, the same throughout.

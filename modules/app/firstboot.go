@@ -25,8 +25,6 @@ type FirstBoot struct {
 	APIKey        string // random, empty when it was given
 }
 
-const countUsers = `SELECT COUNT(*) FROM users`
-
 // Boot makes the first administrator and the first API key on an empty database, both or neither, and returns them. It
 // returns the same at each further start until [Modules.Shown] was called, so that a start that was cut off before it
 // could print them leaves no installation without its secrets, and none whose printed secrets do not work. On any other
@@ -36,8 +34,7 @@ func (m *Modules) Boot(ctx context.Context) (*FirstBoot, error) {
 	if made != nil || err != nil {
 		return made, err
 	}
-	var n int
-	if err := m.DB.QueryRow(ctx, countUsers).Scan(&n); err != nil || n > 0 {
+	if any, err := m.Users.Any(ctx, m.DB); err != nil || any {
 		return nil, err
 	}
 	secrets := m.Settings.Secrets

@@ -31,10 +31,10 @@ func Proofs() []records.Proof {
 // part of the chain, so that nobody can take it away to have changed records digested anew.
 const (
 	formType  = "audit"
-	formID    = "record-form-1"
+	formID    = "record-form-2"   // 2: users have a display name
 	formBegun = formID + "/begun" // the entry before the first that digests a record anew
 
-	selectForm = `SELECT COALESCE(MAX(seq), 0) FROM audit_entries WHERE rec_id = $1 AND rec_type = $2`
+	selectForm = `SELECT COALESCE(MAX(seq), 0) FROM audit_trail WHERE rec_id = $1 AND rec_type = $2`
 )
 
 // ErrOldForm says that the records of a database cannot be compared yet.

@@ -25,6 +25,14 @@ func checked(t *testing.T, dir string) (compared int64, err error) {
 
 // A database of an earlier version has its records digested once. What is changed afterwards is not digested anew.
 func TestStart_DigestsTheRecordsOfAnEarlierVersion(t *testing.T) {
+	for name, form := range map[string]string{
+		"before records had a form": "users", "form 1, before users had display names": "record-form-1",
+	} {
+		t.Run(name, func(t *testing.T) { digestsTheRecordsOfAnEarlierVersion(t, form) })
+	}
+}
+
+func digestsTheRecordsOfAnEarlierVersion(t *testing.T, form string) {
 	dir := storetest.Dir(t)
 	db, err := store.Open(t.Context(), store.Options{Dir: dir})
 	if err != nil {
@@ -32,24 +40,19 @@ func TestStart_DigestsTheRecordsOfAnEarlierVersion(t *testing.T) {
 	}
 	defer db.Close()
 	userID, gone := store.NewID(), store.NewID()
-	exec := func(statements ...string) {
-		t.Helper()
-		err := db.InTx(t.Context(), func(tx *store.Tx) error {
-			for _, s := range statements {
-				if _, err := tx.Exec(t.Context(), s); err != nil {
-					return err
-				}
-			}
-			// As earlier versions did: another form, and nothing about most.
-			tx.Audit(store.AuditEntry{Action: "users.create", RecType: "users", RecID: userID, After: "another form"})
-			tx.Audit(store.AuditEntry{Action: "tasks.create", RecType: "tasks", RecID: gone, After: "another form"})
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+	err = db.InTx(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.Exec(t.Context(), `INSERT INTO users (id, status, language, created_at, created_by, modified_at, modified_by)
+			VALUES ($1, 'active', 'en', 0, '', 0, '')`, userID)
+		// As earlier versions did: another form, and nothing about most.
+		tx.Audit(store.AuditEntry{Action: "users.create", RecType: "users", RecID: userID, After: "another form"})
+		tx.Audit(store.AuditEntry{Action: "tasks.create", RecType: "tasks", RecID: gone, After: "another form"})
+		tx.Audit(store.AuditEntry{Actor: store.NilID, Action: "audit.form", RecType: "audit", RecID: form + "/begun"})
+		tx.Audit(store.AuditEntry{Actor: store.NilID, Action: "audit.form", RecType: "audit", RecID: form})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	exec(`INSERT INTO users (id, status, language, created_at, created_by, modified_at, modified_by) VALUES ('` + userID + `', 'active', 'en', 0, '', 0, '')`)
 	if _, err := checked(t, dir); !errors.Is(err, app.ErrOldForm) {
 		t.Fatalf("before the start: %v", err)
 	}

@@ -28,7 +28,7 @@ var inTransaction = map[string]string{
 }
 
 // TestDay_LeavesTheWriterToWrite fails when somebody renders, encodes, encrypts or signs in a transaction, while all
-// other writes wait: it belongs before it (style of the store: prepare outside, verify inside, see records.Change).
+// other writes wait: it belongs before it (style of the store: prepare outside, verify inside, see records.Update).
 func TestDay_LeavesTheWriterToWrite(t *testing.T) {
 	d := newDay(t)
 	var mu sync.Mutex

@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -142,6 +143,9 @@ func (b *bank) openDoors(key string, mark *Mark) error {
 		return err
 	}
 	b.admin.id = me.ID
+	if err := b.api.do(&person{token: session.Token}, http.MethodPatch, "/v1/users/"+me.ID, object{"display_name": b.admin.name}, nil); err != nil {
+		return err
+	}
 	for _, s := range []struct {
 		email, name, language, role string
 	}{
@@ -151,7 +155,7 @@ func (b *bank) openDoors(key string, mark *Mark) error {
 		{"tom.wright@kontor.localhost", "Tom Wright", "en", access.Advisor},
 		{"customer@kontor.localhost", "Nina Keller", "de", access.Customer},
 	} {
-		made, err := b.Users.Create(b.ctx, directory.NewUser{Value: s.email, Password: mark.PasswordOf(roleNames[s.role]), Roles: []string{s.role}, Language: s.language})
+		made, err := b.Users.Create(b.ctx, directory.NewUser{Value: s.email, DisplayName: s.name, Password: mark.PasswordOf(roleNames[s.role]), Roles: []string{s.role}, Language: s.language})
 		if err != nil {
 			return err
 		}

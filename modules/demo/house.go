@@ -53,6 +53,6 @@ func (b *bank) addAuditor() error {
 		}
 	}
 	// Nobody is told this user's password: the four of the demo are enough to come in.
-	_, err := b.Users.Create(b.ctx, directory.NewUser{Value: "audit@kontor.localhost", Password: rand.Text(), Roles: []string{"Auditor"}, Language: "de"})
+	_, err := b.Users.Create(b.ctx, directory.NewUser{Value: "audit@kontor.localhost", DisplayName: "Reto Zgraggen", Password: rand.Text(), Roles: []string{"Auditor"}, Language: "de"})
 	return err
 }

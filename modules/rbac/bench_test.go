@@ -8,8 +8,8 @@ import (
 	"kontor/store"
 )
 
-// BenchmarkCheck100 decides 100 checks on 100 different records of two types, half of which the caller may read, in a
-// bank with 20,000 grants on records.
+// BenchmarkCheck100 decides 100 checks on 100 records of two types, half of which the caller may read, with 20,000 grants on
+// records in the database.
 func BenchmarkCheck100(b *testing.B) {
 	bank := newBank(b)
 	user := bank.user(access.Customer)
@@ -49,7 +49,7 @@ func BenchmarkCheck100(b *testing.B) {
 	}
 }
 
-// BenchmarkCheck100HTTP is the same as one request, with the client's share of the work.
+// BenchmarkCheck100HTTP measures 100 checks as one request, including the client's work.
 func BenchmarkCheck100HTTP(b *testing.B) {
 	bank := newBank(b)
 	user := bank.user(access.Customer)
@@ -66,7 +66,7 @@ func BenchmarkCheck100HTTP(b *testing.B) {
 	}
 }
 
-// BenchmarkPolicyLoad changes a rule and so loads the whole policy of a bank with 5,000 grants on types.
+// BenchmarkPolicyLoad changes a rule, which loads a policy of 5,000 grants on types.
 func BenchmarkPolicyLoad(b *testing.B) {
 	bank := newBank(b)
 	err := bank.db.InTx(b.Context(), func(tx *store.Tx) error {

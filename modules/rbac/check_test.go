@@ -7,7 +7,7 @@ import (
 	"kontor/store"
 )
 
-// check asks for one permission and gives source and source id, or "no".
+// check checks one permission and returns source and source id, or "no".
 func (b *bank) check(user string, c object, extra ...string) string {
 	b.t.Helper()
 	body := object{"checks": []object{c}}
@@ -20,7 +20,7 @@ func (b *bank) check(user string, c object, extra ...string) string {
 	}
 	if result["allowed"] != true {
 		if result["source"] != "" || result["source_id"] != store.NilID {
-			b.t.Fatalf("refused with %v", result)
+			b.t.Fatalf("denied with %v", result)
 		}
 		return "no"
 	}
@@ -57,7 +57,7 @@ func TestCheck_NamesTheFirstSource(t *testing.T) {
 	expect("no", object{"rec_type": "users", "permission": "delete", "rec_id": user})
 }
 
-func TestCheck_UnknownIsRefusedAndNoError(t *testing.T) {
+func TestCheck_DeniesUnknownNamesAndRecords(t *testing.T) {
 	b := newBank(t)
 	thing := b.thing(b.user())
 	for name, c := range map[string]object{
@@ -103,7 +103,7 @@ func TestCheck_KeepsOrderAndRepetitions(t *testing.T) {
 	}
 }
 
-func TestCheck_RefusesWrongInput(t *testing.T) {
+func TestCheck_RejectsInvalidInput(t *testing.T) {
 	b := newBank(t)
 	many := make([]object, 1001)
 	for i := range many {
@@ -122,24 +122,24 @@ func TestCheck_RefusesWrongInput(t *testing.T) {
 	b.want(403, "common.rbac_no_rec_access", b.user(access.Registrant), "POST", "/v1/rbac/check", object{"checks": []object{{}}})
 }
 
-func TestCheck_AdministratorsAskForOthers(t *testing.T) {
+func TestCheck_AdministratorsCheckOtherUsers(t *testing.T) {
 	b := newBank(t)
 	role := b.role("Helpers")
-	user, curious := b.user(access.Customer, role), b.user(access.Customer)
+	user, other := b.user(access.Customer, role), b.user(access.Customer)
 	thing := b.thing(b.root)
 	b.grant(object{"role_id": role, "rec_type": "customers", "permissions": []string{"update"}, "rec_id": thing})
 	update := object{"rec_type": "customers", "permission": "update", "rec_id": thing}
 	if got := b.check(b.root, update, "user_id", user); got != "role "+role {
 		t.Errorf("got %s", got)
 	}
-	if got := b.check(b.root, update, "user_id", curious); got != "no" {
+	if got := b.check(b.root, update, "user_id", other); got != "no" {
 		t.Errorf("got %s", got)
 	}
 	if got := b.check(user, update, "user_id", user); got != "role "+role {
-		t.Errorf("got %s for himself", got)
+		t.Errorf("got %s for the caller", got)
 	}
 	body := object{"checks": []object{update}, "user_id": user}
-	b.want(403, "common.rbac_no_rec_access", curious, "POST", "/v1/rbac/check", body)
+	b.want(403, "common.rbac_no_rec_access", other, "POST", "/v1/rbac/check", body)
 	body["user_id"] = store.NewID()
 	b.want(404, "users.user_not_found", b.root, "POST", "/v1/rbac/check", body)
 }

@@ -47,7 +47,7 @@ func TestGrants_OnOneRecord(t *testing.T) {
 	b.want(200, "", user, "GET", "/v1/customers/"+shared, nil)
 }
 
-func TestGrants_ShowWhatWasGranted(t *testing.T) {
+func TestGrants_AreListedAsCreated(t *testing.T) {
 	b := newBank(t)
 	user, thing := b.user(), b.thing(b.root)
 	made := b.want(201, "", b.root, "POST", "/v1/rbac/grants",
@@ -67,29 +67,29 @@ func TestGrants_ShowWhatWasGranted(t *testing.T) {
 	}
 }
 
-func TestGrants_RefusesWrongInput(t *testing.T) {
+func TestCreateGrant_RejectsInvalidInput(t *testing.T) {
 	b := newBank(t)
 	user, read := b.user(), []string{"read"}
 	for name, body := range map[string]object{
-		"nobody":                 {"rec_type": "customers", "permissions": read},
-		"role and user":          {"role_id": access.Advisor, "user_id": user, "rec_type": "customers", "permissions": read},
-		"nothing":                {"user_id": user},
-		"type and endpoint":      {"user_id": user, "rec_type": "customers", "permissions": read, "endpoint": "GET /v1/customers/{id}"},
-		"endpoint with rights":   {"user_id": user, "permissions": read, "endpoint": "GET /v1/customers/{id}"},
-		"endpoint with record":   {"user_id": user, "rec_id": user, "endpoint": "GET /v1/customers/{id}"},
-		"no permissions":         {"user_id": user, "rec_type": "customers"},
-		"empty permissions":      {"user_id": user, "rec_type": "customers", "permissions": []string{}},
-		"unknown permission":     {"user_id": user, "rec_type": "customers", "permissions": []string{"read", "fly"}},
-		"unknown type":           {"user_id": user, "rec_type": "dragons", "permissions": read},
-		"type in another case":   {"user_id": user, "rec_type": "Customers", "permissions": read},
-		"unknown record":         {"user_id": user, "rec_type": "customers", "permissions": read, "rec_id": store.NewID()},
-		"type without records":   {"user_id": user, "rec_type": "audit", "permissions": read, "rec_id": store.NewID()},
-		"malformed record":       {"user_id": user, "rec_type": "customers", "permissions": read, "rec_id": "17"},
-		"create on one record":   {"user_id": user, "rec_type": "customers", "permissions": []string{"create"}, "rec_id": b.thing(b.root)},
-		"read_all on one record": {"user_id": user, "rec_type": "customers", "permissions": []string{"read_all"}, "rec_id": b.thing(b.root)},
-		"malformed user":         {"user_id": "me", "rec_type": "customers", "permissions": read},
-		"malformed role":         {"role_id": "Advisor", "rec_type": "customers", "permissions": read},
-		"wrong type":             {"user_id": user, "rec_type": "customers", "permissions": "read"},
+		"no principal":              {"rec_type": "customers", "permissions": read},
+		"role and user":             {"role_id": access.Advisor, "user_id": user, "rec_type": "customers", "permissions": read},
+		"no object":                 {"user_id": user},
+		"type and endpoint":         {"user_id": user, "rec_type": "customers", "permissions": read, "endpoint": "GET /v1/customers/{id}"},
+		"endpoint with permissions": {"user_id": user, "permissions": read, "endpoint": "GET /v1/customers/{id}"},
+		"endpoint with record":      {"user_id": user, "rec_id": user, "endpoint": "GET /v1/customers/{id}"},
+		"no permissions":            {"user_id": user, "rec_type": "customers"},
+		"empty permissions":         {"user_id": user, "rec_type": "customers", "permissions": []string{}},
+		"unknown permission":        {"user_id": user, "rec_type": "customers", "permissions": []string{"read", "fly"}},
+		"unknown type":              {"user_id": user, "rec_type": "dragons", "permissions": read},
+		"type in another case":      {"user_id": user, "rec_type": "Customers", "permissions": read},
+		"unknown record":            {"user_id": user, "rec_type": "customers", "permissions": read, "rec_id": store.NewID()},
+		"type without records":      {"user_id": user, "rec_type": "audit", "permissions": read, "rec_id": store.NewID()},
+		"malformed record":          {"user_id": user, "rec_type": "customers", "permissions": read, "rec_id": "17"},
+		"create on one record":      {"user_id": user, "rec_type": "customers", "permissions": []string{"create"}, "rec_id": b.thing(b.root)},
+		"read_all on one record":    {"user_id": user, "rec_type": "customers", "permissions": []string{"read_all"}, "rec_id": b.thing(b.root)},
+		"malformed user":            {"user_id": "me", "rec_type": "customers", "permissions": read},
+		"malformed role":            {"role_id": "Advisor", "rec_type": "customers", "permissions": read},
+		"wrong type":                {"user_id": user, "rec_type": "customers", "permissions": "read"},
 	} {
 		if a := b.do(b.root, "POST", "/v1/rbac/grants", body); a.status != 400 || a.code() != "common.invalid_input" || a.body["details"] == nil {
 			t.Errorf("%s: got %d %s", name, a.status, a.text)
@@ -101,7 +101,7 @@ func TestGrants_RefusesWrongInput(t *testing.T) {
 	b.want(404, "rbac.endpoint_not_found", b.root, "POST", "/v1/rbac/grants", object{"user_id": user, "endpoint": "get /v1/customers/{id}"})
 }
 
-func TestGrants_NothingIsGrantedTwice(t *testing.T) {
+func TestCreateGrant_RejectsExistingPermissions(t *testing.T) {
 	b := newBank(t)
 	user, thing := b.user(), b.thing(b.root)
 	for _, body := range []object{
@@ -114,7 +114,7 @@ func TestGrants_NothingIsGrantedTwice(t *testing.T) {
 		b.want(200, "", b.root, "DELETE", "/v1/rbac/grants/"+id, nil)
 		b.grant(body)
 	}
-	// A part of it is a part too much: removing the first grant must take the permission away.
+	// One existing permission is enough: deleting the first grant must take it away.
 	a := b.want(409, "rbac.grant_exists", b.root, "POST", "/v1/rbac/grants",
 		object{"user_id": user, "rec_type": "customers", "permissions": []string{"read", "delete"}})
 	details, _ := a.body["details"].(map[string]any)
@@ -124,7 +124,7 @@ func TestGrants_NothingIsGrantedTwice(t *testing.T) {
 	b.grant(object{"user_id": user, "rec_type": "customers", "permissions": []string{"delete"}})
 }
 
-func TestGrants_NobodyGrantsToHimself(t *testing.T) {
+func TestCreateGrant_RejectsGrantsToSelf(t *testing.T) {
 	b := newBank(t)
 	role := b.role("Mine")
 	admin := b.user(access.Administrator, role)
@@ -139,7 +139,7 @@ func TestGrants_NobodyGrantsToHimself(t *testing.T) {
 	}
 }
 
-func TestGrants_NobodyGrantsWhatHeDoesNotHold(t *testing.T) {
+func TestCreateGrant_RejectsWhatTheCallerDoesNotHold(t *testing.T) {
 	b := newBank(t)
 	lead, user := b.user(), b.user()
 	for _, key := range []string{"POST /v1/rbac/grants", "DELETE /v1/rbac/grants/{id}"} {
@@ -164,13 +164,13 @@ func TestGrants_NobodyGrantsWhatHeDoesNotHold(t *testing.T) {
 	b.grant(object{"user_id": lead, "endpoint": "GET /v1/customers/{id}"})
 	b.want(201, "", lead, "POST", "/v1/rbac/grants", onEndpoint)
 
-	// He takes away what he granted himself, and nothing else.
+	// The lead may delete only grants of their own making.
 	others := b.grant(object{"user_id": user, "rec_type": "customers", "permissions": []string{"delete"}, "rec_id": foreign})
 	b.want(403, "common.rbac_no_rec_access", lead, "DELETE", "/v1/rbac/grants/"+others, nil)
 	b.want(200, "", lead, "DELETE", "/v1/rbac/grants/"+mine, nil)
 }
 
-func TestGrants_ARecordGrantCanBePassedOn(t *testing.T) {
+func TestCreateGrant_AllowsPassingOnARecordGrant(t *testing.T) {
 	b := newBank(t)
 	lead, user, thing := b.user(), b.user(), b.thing(b.root)
 	b.grant(object{"user_id": lead, "endpoint": "POST /v1/rbac/grants"})
@@ -182,17 +182,17 @@ func TestGrants_ARecordGrantCanBePassedOn(t *testing.T) {
 		object{"user_id": user, "rec_type": "customers", "permissions": []string{"read"}, "rec_id": thing})
 }
 
-func TestGrants_VanishedRecordsAreSwept(t *testing.T) {
+func TestSweep_DeletesOrphanedGrants(t *testing.T) {
 	b := newBank(t)
-	user, gone, told, kept := b.user(), b.thing(b.root), b.thing(b.root), b.thing(b.root)
-	for _, id := range []string{gone, told, kept} {
+	user, unreported, reported, kept := b.user(), b.thing(b.root), b.thing(b.root), b.thing(b.root)
+	for _, id := range []string{unreported, reported, kept} {
 		b.grant(object{"user_id": user, "rec_type": "customers", "permissions": []string{"read"}, "rec_id": id})
 	}
 	err := b.db.InTx(t.Context(), func(tx *store.Tx) error {
-		if _, err := tx.Exec(t.Context(), "DELETE FROM things WHERE id IN ($1, $2)", gone, told); err != nil {
+		if _, err := tx.Exec(t.Context(), "DELETE FROM things WHERE id IN ($1, $2)", unreported, reported); err != nil {
 			return err
 		}
-		return b.rbac.Forget(t.Context(), tx, access.Customers, told)
+		return b.rbac.Forget(t.Context(), tx, access.Customers, reported)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestGrants_VanishedRecordsAreSwept(t *testing.T) {
 	}
 	left := b.do(b.root, "GET", "/v1/rbac/grants?search.user_id="+user, nil).data()
 	if len(left) != 1 || left[0]["rec_id"] != kept {
-		t.Errorf("left are %v", left)
+		t.Errorf("remaining grants: %v", left)
 	}
 	if removed, err := b.rbac.Sweep(t.Context()); removed != 0 || err != nil {
 		t.Errorf("swept again %d, %v", removed, err)

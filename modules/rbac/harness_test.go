@@ -39,13 +39,13 @@ type bank struct {
 // users knows which users exist.
 type users struct{ ids sync.Map }
 
-func (u *users) Standings(_ context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	found := map[string]access.Standing{}
+func (u *users) Relations(_ context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	found := map[string]access.Permission{}
 	for _, id := range ids {
 		if _, known := u.ids.Load(id); known {
-			found[id] = access.Standing{}
+			found[id] = access.None
 			if id == userID {
-				found[id] = access.Standing{Own: access.Read | access.Update}
+				found[id] = access.Read | access.Update
 			}
 		}
 	}
@@ -61,12 +61,31 @@ type sessions struct {
 	caches map[string]*access.Caller
 }
 
-func (s *sessions) Changed(tx *store.Tx, userID string) {
+func (s *sessions) RolesOf(ctx context.Context, q store.Querier, userID string) ([]string, error) {
+	rows, err := q.Query(ctx, "SELECT role_id FROM held_roles WHERE user_id = $1 ORDER BY role_id", userID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var roles []string
+	for rows.Next() {
+		var role string
+		if err := rows.Scan(&role); err != nil {
+			return nil, err
+		}
+		roles = append(roles, role)
+	}
+	return roles, rows.Err()
+}
+
+func (s *sessions) RemoveRole(ctx context.Context, tx *store.Tx, roleID string) error {
 	tx.AfterCommit(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.caches, userID)
+		clear(s.caches)
 	})
+	_, err := tx.Exec(ctx, "DELETE FROM user_roles WHERE role_id = $1", roleID)
+	return err
 }
 
 func (s *sessions) Known(string) (*access.Caller, bool) { return nil, false }
@@ -81,21 +100,10 @@ func (s *sessions) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 	if caller := s.caches[userID]; caller != nil {
 		return caller, nil
 	}
-	caller := &access.Caller{UserID: userID}
-	rows, err := s.db.Query(context.Background(), "SELECT role_id FROM user_roles WHERE user_id = $1 ORDER BY role_id", userID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var role string
-		if err := rows.Scan(&role); err != nil {
-			return nil, err
-		}
-		caller.Roles = append(caller.Roles, role)
-	}
+	roles, err := s.RolesOf(context.Background(), s.db, userID)
+	caller := &access.Caller{UserID: userID, Roles: roles}
 	s.caches[userID] = caller
-	return caller, rows.Err()
+	return caller, err
 }
 
 func (s *sessions) APIKey(context.Context, string) (*access.Caller, error) {
@@ -113,7 +121,7 @@ func newService(t testing.TB, db *store.DB, b *bank) *rbac.Service {
 		t.Fatal(err)
 	}
 	return rbac.New(db, rbac.Options{
-		Policy: b.policy, Sessions: b.sessions, Texts: texts, Log: slog.New(slog.DiscardHandler),
+		Policy: b.policy, Users: b.sessions, Texts: texts, Log: slog.New(slog.DiscardHandler),
 		Records: map[access.RecordType]access.Records{access.Users: b.users, access.Customers: thingRecords{db}},
 	})
 }
@@ -141,7 +149,7 @@ func (b *bank) listen() {
 	}
 	b.server, b.address = servertest.Serve(b.t, server.Options{
 		Endpoints: b.table(), Auth: b.sessions, Policy: b.policy, Texts: texts, Now: b.db.Clock().Now, Log: slog.New(slog.DiscardHandler),
-		Replays: app.Replays{DB: b.db}, Stored: app.Stored, RateLimits: true, PublicPerMinute: 1_000_000, PrivatePerMinute: 1_000_000,
+		Idempotency: app.Idempotency{DB: b.db}, Stored: app.Stored, RateLimits: true, PublicPerMinute: 1_000_000, PrivatePerMinute: 1_000_000,
 	})
 }
 

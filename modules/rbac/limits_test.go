@@ -8,13 +8,13 @@ import (
 	"kontor/server/access"
 )
 
-// escape makes a query parameter fit for a URL.
+// escape encodes the value of a query parameter for a URL.
 func escape(parameter string) string {
 	name, value, _ := strings.Cut(parameter, "=")
 	return name + "=" + url.QueryEscape(value)
 }
 
-func TestRateLimits_RuleIsInForceForTheNextRequest(t *testing.T) {
+func TestSetRateLimit_IsInForceForTheNextRequest(t *testing.T) {
 	b := newBank(t)
 	user, thing := b.user(access.Advisor), b.thing(b.root)
 	path, key := "/v1/customers/"+thing, "GET /v1/customers/{id}"
@@ -29,8 +29,9 @@ func TestRateLimits_RuleIsInForceForTheNextRequest(t *testing.T) {
 	for range 3 {
 		b.want(200, "", other, "GET", path, nil)
 	}
-	if refused := b.want(429, "rate_limits_m.exceeded", other, "GET", path, nil); refused.header.Get("Retry-After") == "" || refused.header.Get("RateLimit-Limit") != "3" {
-		t.Errorf("headers are %v", refused.header)
+	throttled := b.want(429, "rate_limits_m.exceeded", other, "GET", path, nil)
+	if throttled.header.Get("Retry-After") == "" || throttled.header.Get("RateLimit-Limit") != "3" {
+		t.Errorf("headers are %v", throttled.header)
 	}
 	if listed := b.do(b.root, "GET", "/v1/rate-limits", nil).data(); len(listed) != 1 || listed[0]["per_minute"] != 3.0 {
 		t.Errorf("listed are %v", listed)
@@ -43,11 +44,11 @@ func TestRateLimits_RuleIsInForceForTheNextRequest(t *testing.T) {
 	b.want(200, "", b.user(access.Advisor), "GET", path, nil)
 	b.want(200, "", b.root, "PUT", "/v1/rate-limits", object{"endpoint": key, "per_minute": nil})
 	if listed := b.do(b.root, "GET", "/v1/rate-limits", nil).data(); len(listed) != 0 {
-		t.Errorf("left are %v", listed)
+		t.Errorf("remaining rules: %v", listed)
 	}
 }
 
-func TestRateLimits_RefusesWrongInput(t *testing.T) {
+func TestSetRateLimit_RejectsInvalidInput(t *testing.T) {
 	b := newBank(t)
 	key := "GET /v1/customers/{id}"
 	for _, body := range []object{

@@ -6,7 +6,7 @@ import (
 	"kontor/server/access"
 )
 
-func TestPolicy_RefusesEverythingWhileItCannotBeRead(t *testing.T) {
+func TestPolicy_DeniesEverythingWhileTablesCannotBeRead(t *testing.T) {
 	b := newBank(t)
 	user, thing := b.user(access.Advisor), b.thing(b.root)
 	path := "/v1/customers/" + thing
@@ -22,10 +22,10 @@ func TestPolicy_RefusesEverythingWhileItCannotBeRead(t *testing.T) {
 	b.want(200, "", user, "DELETE", path, nil)
 }
 
-func TestStart_FailsWithoutItsTables(t *testing.T) {
+func TestStart_FailsWithoutPolicyTables(t *testing.T) {
 	b := newBank(t)
 	b.exec("ALTER TABLE rate_limit_rules RENAME TO broken")
 	if err := newService(t, b.db, b).Start(t.Context(), b.table()); err == nil {
-		t.Error("it started without the policy")
+		t.Error("the service started without a policy")
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 func equal(a, b any) bool { return reflect.DeepEqual(a, b) }
 
-func TestStart_GivesTheBuiltInRolesTheirFirstGrants(t *testing.T) {
+func TestStart_SeedsTheGrantsOfBuiltInRoles(t *testing.T) {
 	b := newBank(t)
 	policy := b.policy.Load()
 	for role, want := range map[string]access.Permission{
@@ -37,7 +37,7 @@ func TestStart_GivesTheBuiltInRolesTheirFirstGrants(t *testing.T) {
 	}
 }
 
-func TestStart_DoesNotGiveBackWhatWasTakenAway(t *testing.T) {
+func TestStart_DoesNotRestoreDeletedGrants(t *testing.T) {
 	b := newBank(t)
 	for _, filter := range []string{"search.endpoint=POST /v1/rbac/check", "search.rec_type=customers"} {
 		for _, grant := range b.do(b.root, "GET", "/v1/rbac/grants?search.role_id="+access.Customer+"&"+escape(filter), nil).data() {
@@ -51,14 +51,14 @@ func TestStart_DoesNotGiveBackWhatWasTakenAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b.count(&after); after != entries {
-		t.Errorf("a start without news wrote %d audit entries", after-entries)
+		t.Errorf("a start without changes wrote %d audit entries", after-entries)
 	}
 	policy := b.policy.Load()
 	if policy.MayCall(access.Customer, "POST /v1/rbac/check") || policy.Permissions(access.Customer, access.Customers) != access.None {
-		t.Error("a grant is back")
+		t.Error("a deleted grant was restored")
 	}
 	if !policy.MayCall(access.Advisor, "POST /v1/rbac/check") {
-		t.Error("a grant that nobody took away is gone")
+		t.Error("a grant that nobody deleted is missing")
 	}
 }
 
@@ -69,7 +69,7 @@ func (b *bank) count(entries *int64) {
 	}
 }
 
-func TestStart_GrantsNewEndpointsAndForgetsNone(t *testing.T) {
+func TestStart_SeedsNewEndpointsAndKeepsOldGrants(t *testing.T) {
 	b := newBank(t)
 	table := b.table()
 	added := table[len(table)-1]
@@ -85,7 +85,7 @@ func TestStart_GrantsNewEndpointsAndForgetsNone(t *testing.T) {
 		t.Error("the new endpoint is not granted")
 	}
 	if !policy.MayCall(access.Customer, "POST /v1/rbac/check") {
-		t.Error("the grant on an endpoint that this version does not have is gone")
+		t.Error("the grant on an endpoint that this version does not serve is missing")
 	}
 	keys := map[string]string{}
 	for _, row := range b.do(b.root, "GET", "/v1/rbac/endpoints", nil).data() {
@@ -96,7 +96,7 @@ func TestStart_GrantsNewEndpointsAndForgetsNone(t *testing.T) {
 	}
 }
 
-func TestTables_ListEndpointsAndRecordTypes(t *testing.T) {
+func TestCatalogue_ListsEndpointsAndRecordTypes(t *testing.T) {
 	b := newBank(t)
 	endpoints := b.want(200, "", b.root, "GET", "/v1/rbac/endpoints", nil)
 	if got := len(endpoints.data()); got != len(b.table()) {

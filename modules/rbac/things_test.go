@@ -36,11 +36,11 @@ func scanThing(row list.Row) (thing, error) {
 
 type thingRecords struct{ db *store.DB }
 
-func (r thingRecords) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return things.Standings(ctx, r.db, userID, ids)
+func (r thingRecords) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return things.RelationsOf(ctx, r.db, userID, ids)
 }
 
-// thingEndpoints ask for each permission on one record, and for the right to create.
+// thingEndpoints returns endpoints that require each permission on one record, and one that creates a record.
 func thingEndpoints(db *store.DB) []endpoint.Endpoint {
 	type input struct {
 		ID string `path:"id"`

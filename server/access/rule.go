@@ -65,15 +65,9 @@ func (r Rule) String() string {
 	}
 }
 
-// Standing is what a user is to one record, apart from grants.
-type Standing struct {
-	Own Permission // what the relation to the record allows: its creator, a participant, an assignee
-}
-
-// Records answers for the records of one type. Every module with records gives one, so that a permission can be asked
-// for without knowing the module.
+// Records answers permission checks for the records of one type. Every module with records provides one.
 type Records interface {
-	// Standings tells for each id that exists what the user may do by his relation to the record. An id that does not
-	// exist is missing from the answer.
-	Standings(ctx context.Context, userID string, ids []string) (map[string]Standing, error)
+	// Relations returns, by id, the permissions that a user has by relations to records, such as creator, participant or
+	// assignee. Grants are not included. Unknown ids are missing from the result.
+	Relations(ctx context.Context, userID string, ids []string) (map[string]Permission, error)
 }

@@ -40,7 +40,7 @@ var (
 
 	// Sign-in, sessions, API keys.
 	InvalidCredentials = kind("auth_m.invalid_credentials", http.StatusUnauthorized)
-	CoolingOff         = kind("auth_m.cooling_off", http.StatusTooManyRequests)
+	LockedOut          = kind("auth_m.cooling_off", http.StatusTooManyRequests)
 	AuthUnavailable    = kind("auth_m.internal_server_error", http.StatusServiceUnavailable)
 	SessionNotFound    = kind("auth_m.session_not_found", http.StatusNotFound)
 	APIKeyNotFound     = kind("auth_m.api_key_not_found", http.StatusNotFound)
@@ -60,6 +60,7 @@ var (
 	LastAdministrator   = kind("users.last_administrator", http.StatusConflict)
 	TooManyCredentials  = kind("users.too_many_credentials", http.StatusConflict)
 	CredentialTooNew    = kind("users.credential_too_new", http.StatusConflict)
+	DisplayNameReserved = kind("users.display_name_reserved", http.StatusConflict)
 
 	// Access control.
 	RoleNotFound     = kind("rbac.role_not_found", http.StatusNotFound)

@@ -39,13 +39,13 @@ type Event struct {
 
 // Report hands an event to the audit trail once the request has been answered. Outside a request it does nothing.
 func Report(ctx context.Context, e Event) {
-	if c := Of(ctx); c != nowhere {
-		c.events = append(c.events, e)
+	if i := Of(ctx); i != noRequest {
+		i.events = append(i.events, e)
 	}
 }
 
 // Events are what was reported during the request.
-func (c *Context) Events() []Event { return c.events }
+func (i *Info) Events() []Event { return i.events }
 
 // AuditNetwork is a client's address as the audit trail keeps it: the first 24 bits of an IPv4 address, the first 48 of
 // an IPv6 address. That is enough to recognise an attack and to block a provider's network, and names no household. An

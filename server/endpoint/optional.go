@@ -26,3 +26,11 @@ func (o Optional[T]) Or(now T) T {
 	}
 	return o.Value
 }
+
+// NonEmpty returns a pointer to a text, or nil for an empty one: members that are null when they have no value.
+func NonEmpty(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}

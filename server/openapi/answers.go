@@ -68,7 +68,7 @@ func (b *builder) addAnswer(all *Map[*Response], row endpoint.Endpoint, answer e
 	content := &MediaType{Schema: &Schema{}, Example: answer.Example}
 	switch media := cmp.Or(answer.Media, jsonMedia); {
 	case media == jsonMedia && out != nil && out != reflect.TypeFor[endpoint.Result]():
-		content.Schema = b.of(out, false)
+		content.Schema = b.answer(out)
 	case media == jsonMedia:
 	case strings.HasPrefix(media, "text/"):
 		content.Schema = &Schema{Type: "string"}

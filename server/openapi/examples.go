@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -117,11 +118,11 @@ func (t *types) exampleAt(s *Schema, depth int) any {
 func (t *types) exampleObject(s *Schema, depth int) any {
 	object := Map[any]{}
 	if values, typed := s.AdditionalProperties.(*Schema); typed {
-		name := "member"
+		name := any("member")
 		if s.PropertyNames != nil {
-			name, _ = s.PropertyNames.Enum[0].(string)
+			name = t.exampleAt(s.PropertyNames, depth+1)
 		}
-		object.Set(name, t.exampleAt(values, depth+1))
+		object.Set(fmt.Sprint(name), t.exampleAt(values, depth+1))
 		return object
 	}
 	if s.AdditionalProperties == true {

@@ -126,11 +126,16 @@ func (t *types) structure(typ reflect.Type, input bool) *Schema {
 	if input && !strings.HasSuffix(name, "Input") {
 		name += "Input"
 	}
+	return t.component(name, typ, func() *Schema { return t.object(typ, input) })
+}
+
+// component returns a reference to the component of a type, which build makes the first time.
+func (t *types) component(name string, typ reflect.Type, build func() *Schema) *Schema {
 	if other, taken := t.known[name]; !taken {
 		t.known[name] = typ
 		place := &Schema{}
 		t.components.Set(name, place) // before its members, which may be of the same type
-		*place = *t.object(typ, input)
+		*place = *build()
 	} else if other != typ {
 		t.complain("types %s and %s have the same name %s", typ, other, name)
 	}

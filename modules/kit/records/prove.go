@@ -29,7 +29,7 @@ func (p Proof) Prove(ctx context.Context, e *store.Evidence, id string, answer [
 }
 
 // digested puts an answer into the form that is digested: compact, its members in the order in which the API writes them,
-// those outside the digest at their fixed values.
+// those outside the digest at their fixed values. The member people is no part of the record and is left out.
 func (p Proof) digested(answer []byte) ([]byte, error) {
 	in := jsontext.NewDecoder(bytes.NewReader(answer))
 	token, err := in.ReadToken()
@@ -50,6 +50,9 @@ func (p Proof) digested(answer []byte) ([]byte, error) {
 		value, err := in.ReadValue()
 		if err != nil {
 			return nil, err
+		}
+		if member == "people" { // whom the answer names, as they were called then
+			continue
 		}
 		if fixed, outside := p.Outside[member]; outside {
 			value = jsontext.Value(fixed)
