@@ -6,7 +6,7 @@ import { shortTime } from '../format.js';
 import { t } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { useNotifications } from '../live_updates.js';
-import { myId, usePeople } from '../people.js';
+import { myId, nameOf, usePeople } from '../people.js';
 import { go, route, setQuery } from '../router.js';
 import { useStore } from '../store.js';
 import { ChatName, plainChatName } from '../ui/chat_name.js';
@@ -16,14 +16,13 @@ import { Empty, Loaded, toastError } from '../ui/feedback.js';
 import { Field, Form, useForm } from '../ui/form.js';
 import { Icon } from '../ui/icon.js';
 import { PageHead } from '../ui/page.js';
-import { Person } from '../ui/person.js';
 import { UserPicker } from '../ui/picker.js';
 import { Thread } from './thread.js';
 
 /** The author of a chat's last message: the user, or one of several others; nothing in a direct chat. */
 function authorOf(chat, message) {
   if (message.senderId === myId()) return `${t('chats.you')}: `;
-  return chat.participants.length > 2 && message.type !== 'system' ? html`<${Person} id=${message.senderId} />: ` : '';
+  return chat.participants.length > 2 && message.type !== 'system' ? html`<bdi>${nameOf(message.senderId)}</bdi>: ` : '';
 }
 
 function Entry({ chat, current }) {

@@ -11,8 +11,8 @@ export function Person({ id, signIn }) {
   const name = nameOf(id);
   const login = signIn && signInNameOf(id);
   return html`<span class="person"><bdi class="person-name" title=${name}>${name}</bdi>${
-    login && login !== name && html` <bdi class="sign-in-name">${login}</bdi>`}${
-    isStaff(id) && html` <span class="staff">${t('people.staff')}</span>`}</span>`;
+    isStaff(id) && html` <span class="staff">${t('people.staff')}</span>`}${
+    login && login !== name && html` <bdi class="sign-in-name">${login}</bdi>`}</span>`;
 }
 
 /** Several users' names, separated by commas. */
