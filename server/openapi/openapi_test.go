@@ -203,7 +203,7 @@ func TestBuild_NamesWhatRowsLeaveUnsaid(t *testing.T) {
 		{Name: "b", Method: "POST", Path: "/b", Access: access.Public, Tag: "Things", Handle: endpoint.Handler{Status: 200}, Doc: endpoint.Doc{Headers: []string{"X-Nothing"},
 			Answers: []endpoint.Answer{{Status: 200, Body: silent{}}}}},
 	}})
-	for _, gap := range []string{`tag "Things"`, "path parameter thing", "a reads a body", "what it answers", "writes itself", "X-Nothing"} {
+	for _, gap := range []string{`tag "Things"`, "path parameter thing", "a reads a body", "do not describe its answer", "writes itself", "X-Nothing"} {
 		if err == nil || !strings.Contains(err.Error(), gap) {
 			t.Errorf("got %v, want it to name %s", err, gap)
 		}
