@@ -15,6 +15,7 @@ import (
 
 	"kontor/server"
 	"kontor/server/access"
+	"kontor/server/servertest"
 )
 
 // dial opens a connection and sends the beginning of a request.
@@ -208,7 +209,7 @@ func TestServe_RefusesBodiesItDoesNotRead(t *testing.T) {
 		"more than a mebibyte": {`{"name":"` + strings.Repeat("a", 1<<20) + `"}`, nil, 413},
 	} {
 		t.Run(name, func(t *testing.T) {
-			response, body := send(t, address, "POST", "/v1/things", c.body, append(creator, c.headers...)...)
+			response, body := servertest.Send(t, address, "POST", "/v1/things", c.body, append(creator, c.headers...)...)
 			if response.StatusCode != c.status {
 				t.Errorf("got %d %.200s, want %d", response.StatusCode, body, c.status)
 			}
@@ -221,10 +222,10 @@ func TestServe_RefusesBodiesItDoesNotRead(t *testing.T) {
 
 func TestServe_BoundsTheBodyByRoute(t *testing.T) {
 	address, _ := start(t, nil)
-	if response, body := send(t, address, "POST", "/v1/big", `{"name":"`+strings.Repeat("a", 2<<20)+`"}`); response.StatusCode != 200 {
+	if response, body := servertest.Send(t, address, "POST", "/v1/big", `{"name":"`+strings.Repeat("a", 2<<20)+`"}`); response.StatusCode != 200 {
 		t.Errorf("2 MiB: got %d %.200s, want 200", response.StatusCode, body)
 	}
-	if response, _ := send(t, address, "POST", "/v1/big", strings.Repeat("a", 4<<20)); response.StatusCode != 413 {
+	if response, _ := servertest.Send(t, address, "POST", "/v1/big", strings.Repeat("a", 4<<20)); response.StatusCode != 413 {
 		t.Errorf("4 MiB: got %d, want 413", response.StatusCode)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/ratelimit"
+	"kontor/server/servertest"
 )
 
 // row is an endpoint of a test, for callers with a token.
@@ -36,7 +37,7 @@ func allowAll(o *server.Options, paths ...string) {
 // ask sends a request as a user and returns the status and the header Retry-After.
 func ask(t *testing.T, address, user, path string) (status int, retry string) {
 	t.Helper()
-	response, _ := send(t, address, "GET", path, "", "Authorization", "Bearer "+user)
+	response, _ := servertest.Send(t, address, "GET", path, "", "Authorization", "Bearer "+user)
 	return response.StatusCode, response.Header.Get("Retry-After")
 }
 

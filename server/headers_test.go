@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kontor/server"
+	"kontor/server/servertest"
 )
 
 func TestServe_RefusesASecondLineOfAHeaderWithOneValue(t *testing.T) {
@@ -99,7 +100,7 @@ func TestServe_ChallengesAsTheStandardSays(t *testing.T) {
 		"Basic YTpi":      `Bearer realm="kontor"`,
 		"Bearer no-token": `Bearer realm="kontor", error="invalid_token"`,
 	} {
-		response, body := send(t, address, "GET", thingPath, "", "Authorization", header)
+		response, body := servertest.Send(t, address, "GET", thingPath, "", "Authorization", header)
 		if got := response.Header.Get("WWW-Authenticate"); response.StatusCode != 401 || got != want {
 			t.Errorf("%q: got %d %s %q, want %q", header, response.StatusCode, body, got, want)
 		}
