@@ -41,7 +41,7 @@ func ask(t *testing.T, address, user, path string) (status int, retry string) {
 	return response.StatusCode, response.Header.Get("Retry-After")
 }
 
-func TestConcurrency_IsBoundedForEachCaller(t *testing.T) {
+func TestConcurrency_IsLimitedForEachCaller(t *testing.T) {
 	const most = 3
 	running, release := make(chan struct{}), make(chan struct{})
 	address, _ := start(t, func(o *server.Options) {
@@ -81,7 +81,7 @@ func TestConcurrency_IsBoundedForEachCaller(t *testing.T) {
 
 // A client that does not read its answer keeps its place until the write deadline, and then neither the place nor the
 // connection.
-func TestConcurrency_EndsWithClientsThatDoNotRead(t *testing.T) {
+func TestConcurrency_ReleasesClientsThatDoNotRead(t *testing.T) {
 	large := strings.Repeat("x", 7<<20) // more than a socket takes
 	address, _ := start(t, func(o *server.Options) {
 		o.PerCaller, o.WriteTimeout = 1, 300*time.Millisecond
@@ -116,7 +116,7 @@ func TestConcurrency_EndsWithClientsThatDoNotRead(t *testing.T) {
 	}
 }
 
-func TestAnswer_HasABound(t *testing.T) {
+func TestAnswer_HasAMaximumSize(t *testing.T) {
 	address, _ := start(t, func(o *server.Options) {
 		allowAll(o, "/fits", "/too-large")
 		o.Endpoints = append(o.Endpoints,

@@ -37,7 +37,7 @@ func TestShutdown_AnswersNewRequestsWithTheHealthMap(t *testing.T) {
 	}
 }
 
-func TestReadyz_TellsWhichProbeFailsButNotWhy(t *testing.T) {
+func TestReadyz_NamesFailedProbesWithoutTheCause(t *testing.T) {
 	address, _ := start(t, func(o *server.Options) {
 		o.Probes = []server.Probe{{Name: "database", Check: func(context.Context) error { return nil }},
 			{Name: "queue", Check: func(context.Context) error { return errors.New("secret") }}}

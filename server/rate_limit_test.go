@@ -9,7 +9,7 @@ import (
 	"kontor/server/servertest"
 )
 
-func TestServe_CountsBeforeItAsksWhoIsCalling(t *testing.T) {
+func TestLimitNetwork_CountsBeforeAuthentication(t *testing.T) {
 	address, _ := start(t, nil)
 	for i, want := range []int{401, 401, 401, 429} {
 		response, body := servertest.Send(t, address, "POST", "/v1/things", `{"name":"a"}`, "Authorization", "Bearer nonsense")
@@ -22,7 +22,7 @@ func TestServe_CountsBeforeItAsksWhoIsCalling(t *testing.T) {
 	}
 }
 
-func TestServe_LimitsUsersApartAndTellsTheRest(t *testing.T) {
+func TestLimitCaller_CountsUsersSeparately(t *testing.T) {
 	address, _ := start(t, func(o *server.Options) { o.Auth = tokens{cached: true} })
 	for _, want := range []string{"2", "1", "0"} {
 		response, _ := servertest.Send(t, address, "POST", "/v1/things", `{"name":"a"}`, "Authorization", "Bearer user-creator")
@@ -38,7 +38,7 @@ func TestServe_LimitsUsersApartAndTellsTheRest(t *testing.T) {
 	}
 }
 
-func TestServe_AChangedRuleHoldsForTheNextRequest(t *testing.T) {
+func TestLimitCaller_AppliesChangedRulesToTheNextRequest(t *testing.T) {
 	var policy *access.Current
 	address, _ := start(t, func(o *server.Options) { o.Auth, policy = tokens{cached: true}, o.Policy })
 	things := func() int {
@@ -60,7 +60,7 @@ func TestServe_AChangedRuleHoldsForTheNextRequest(t *testing.T) {
 	}
 }
 
-func TestServe_TakesAnAPIKeyOnItsRoutesOnly(t *testing.T) {
+func TestAuthenticate_AcceptsAPIKeysOnTheirRoutesOnly(t *testing.T) {
 	address, _ := start(t, nil)
 	for name, c := range map[string]struct {
 		method, path string
@@ -88,7 +88,7 @@ func TestServe_TakesAnAPIKeyOnItsRoutesOnly(t *testing.T) {
 
 // A network that has guessed too often is refused before its key is looked at, so that its answers tell nothing; good
 // keys take nothing from the network's count, and others cannot use up theirs.
-func TestServe_CountsBeforeItLooksAtAKey(t *testing.T) {
+func TestLimitNetwork_CountsBeforeAKeyIsVerified(t *testing.T) {
 	address, _ := start(t, func(o *server.Options) { o.PrivatePerMinute = 3 })
 	use := func(key string) int {
 		t.Helper()

@@ -68,7 +68,7 @@ func (a slowTokens) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 
 // What comes before the service does not use up the time of an upload, and a service that bounds its own time has no
 // deadline. Other requests have one deadline for all.
-func TestDeadline_LeavesUploadsTheirTime(t *testing.T) {
+func TestDeadline_RestartsAfterUploads(t *testing.T) {
 	serve := func(ctx context.Context, _ nameInput) (string, error) {
 		if at, ok := ctx.Deadline(); !ok {
 			return "none", nil

@@ -91,7 +91,7 @@ func TestServe_AnswersPreflightsWithoutABody(t *testing.T) {
 	}
 }
 
-func TestServe_KeepsEachAnswerToItsKey(t *testing.T) {
+func TestIdempotency_RepeatsTheAnswerOfAKey(t *testing.T) {
 	address, _ := start(t, nil)
 	headers := []string{"Authorization", "Bearer user-creator", "Idempotency-Key", "k1"}
 	if response, body := servertest.Send(t, address, "POST", "/v1/things", `{"name":"a"}`, headers...); response.StatusCode != 201 || !strings.Contains(body, "second") {
@@ -124,7 +124,7 @@ func TestServe_AnswersConditionalRequests(t *testing.T) {
 	}
 }
 
-func TestServe_KeepsSaneRequestIDs(t *testing.T) {
+func TestIdentify_KeepsValidRequestIDs(t *testing.T) {
 	address, _ := start(t, nil)
 	for id, kept := range map[string]bool{"abc-1.2_3:4": true, strings.Repeat("a", 128): true, strings.Repeat("a", 129): false, "a b": false, "<x>": false} {
 		response, _ := servertest.Send(t, address, "GET", "/healthz", "", "X-Request-ID", id)
@@ -134,7 +134,7 @@ func TestServe_KeepsSaneRequestIDs(t *testing.T) {
 	}
 }
 
-func TestServe_BelievesOnlyTrustedProxies(t *testing.T) {
+func TestClientAddress_TrustsConfiguredProxiesOnly(t *testing.T) {
 	for name, c := range map[string]struct {
 		trusted   []netip.Prefix
 		forwarded string
@@ -196,10 +196,10 @@ func TestServe_AnswersBrokenHTTPWithoutQuotingIt(t *testing.T) {
 	}
 }
 
-func TestNew_RefusesAnIncompleteTable(t *testing.T) {
+func TestNew_RejectsAnIncompleteTable(t *testing.T) {
 	texts, _ := locales.Load()
 	_, err := server.New(server.Options{Endpoints: []endpoint.Endpoint{{Name: "x"}}, Texts: texts, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	if err == nil || !strings.Contains(err.Error(), "access is not decided") {
+	if err == nil || !strings.Contains(err.Error(), "access is not declared") {
 		t.Errorf("got %v, want it to name what is missing", err)
 	}
 }
