@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -24,7 +25,7 @@ const peopleMember = `"people":`
 // peopleOf returns the JSON object of the users whom an answer names, or nil for an answer that names none. Names are an
 // addition: when they cannot be read, the answer goes without them, since the change that it reports may be stored already.
 func (s *Server) peopleOf(ctx context.Context, body any) []byte {
-	if s.People == nil || !endpoint.MayNameUsers(body) {
+	if s.People == nil || !endpoint.MayNameUsers(body) || isNil(body) {
 		return nil
 	}
 	named := namedUsers.Get().(*userIDs)
@@ -43,6 +44,12 @@ func (s *Server) peopleOf(ctx context.Context, body any) []byte {
 	}
 	s.Log.Warn("an answer goes without the names of its users", "request_id", endpoint.Of(ctx).RequestID, "cause", err)
 	return nil
+}
+
+// isNil reports whether an answer is a nil pointer, which is written as null and names nobody.
+func isNil(body any) bool {
+	value := reflect.ValueOf(body)
+	return value.Kind() == reflect.Pointer && value.IsNil()
 }
 
 // appendPeople appends the member people to the JSON of an answer, in place where there is room. It leaves what is no JSON

@@ -13,7 +13,7 @@ type Person struct {
 // NamesUsers is implemented by answers that name users by id. EachUser calls add with every such id: creators, owners,
 // participants, assignees, authors and actors. Empty, unknown and repeated ids are allowed and are skipped later.
 //
-// The answer must be a JSON object and must implement NamesUsers by value. The rows of a list may implement it by value
+// The answer must be a JSON object and must implement NamesUsers by value. A pointer may be nil, which is null. The rows of a list may implement it by value
 // or by pointer: the list names the users of its rows.
 type NamesUsers interface {
 	EachUser(add func(id string))

@@ -8,8 +8,11 @@ import (
 	"kontor/server/access"
 )
 
+// Principals is a SELECT of the principals whose grants a user has: the user $1 and the roles that they hold.
+const Principals = `SELECT $1 UNION ALL SELECT role_id FROM held_roles WHERE user_id = $1`
+
 // heldByUser is the condition that permission p is granted to the user $1 or to one of the user's roles.
-const heldByUser = `p.principal_id IN (SELECT $1 UNION ALL SELECT role_id FROM held_roles WHERE user_id = $1)`
+const heldByUser = `p.principal_id IN (` + Principals + `)`
 
 // grantTables are the tables below the views permissions and held_roles. Totals that depend on grants are counted again when
 // one of them changes.
