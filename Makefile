@@ -4,7 +4,7 @@ FUZZTIME ?= 20s
 RELEASE  ?=
 LDFLAGS  := $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
 
-.PHONY: help run test race test-console lint words lint-openapi fuzz bench golden screenshots build image ci
+.PHONY: help run test race test-console lint lint-console words lint-openapi fuzz bench golden screenshots build image ci
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -29,6 +29,9 @@ lint: ## format check, go vet and the linters
 
 words: ## check that comments, documents and texts are in plain English (see CONTRIBUTING.md)
 	.ci/run words
+
+lint-console: ## lint the console's JavaScript with eslint; needs npm
+	.ci/run eslint
 
 lint-openapi: ## check the API document with redocly and spectral; needs npm
 	.ci/run openapi

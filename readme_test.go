@@ -75,7 +75,7 @@ func runExamples(t *testing.T, document string) {
 	p := startWith(t, nil, "--data.dir", filepath.Join(t.TempDir(), "data"))
 	shown := p.stdout.String()
 	shell := exec.Command("bash", "-u")
-	shell.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), "KONTOR="+p.url, "PASSWORD="+after(shown, "password"), "API_KEY="+after(shown, "API key"))
+	shell.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), "KONTOR="+p.url, "PASSWORD="+wordAfter(shown, "password"), "API_KEY="+wordAfter(shown, "API key"))
 	shell.Stdin = strings.NewReader(script.String())
 	var failures bytes.Buffer
 	shell.Stderr = &failures

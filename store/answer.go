@@ -98,7 +98,8 @@ func QuerierFrom(ctx context.Context, db *DB) Querier {
 	return db
 }
 
-// Replay returns the stored answer to a request, or nil when there is none. InTx looks again, inside the transaction; this call only saves the work before it.
+// Replay returns the stored answer to a request, or nil when there is none. InTx looks again, inside the transaction;
+// this call only saves the work before it.
 func (db *DB) Replay(ctx context.Context, claimed Idempotency) (*Replay, error) {
 	replay, err := db.findReplay(ctx, db, claimed)
 	if replay == nil || err != nil {

@@ -25,10 +25,10 @@ func (db *DB) Unseal(table, column, rowID, sealed string) ([]byte, error) {
 	return db.keys.Unseal(table, column, rowID, sealed)
 }
 
-// metaUnshown is the row of the table meta with sealed secrets of the first start that nobody has seen yet.
+// metaUnshown is the row of the table meta with sealed secrets of the first start that were not shown yet.
 const metaUnshown = "unshown"
 
-// KeepUnshown stores, sealed, what a first start has created and nobody has seen yet, with the transaction that creates it.
+// KeepUnshown stores, sealed, what a first start has created and not shown yet, with the transaction that creates it.
 func (tx *Tx) KeepUnshown(ctx context.Context, plain []byte) error {
 	sealed, err := tx.db.Seal("meta", "value", metaUnshown, plain)
 	if err != nil {

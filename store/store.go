@@ -1,12 +1,12 @@
-// Package store is the database as modules use it: transactions, queries, and what belongs to every change (the audit trail,
-// idempotent requests, sealed values, versions of tables).
+// Package store is the database as modules use it: transactions, queries, and what belongs to every change (the audit
+// trail, idempotent requests, sealed values, versions of tables).
 //
-// The modules own their tables and statements; the store does not know what a row means. It does not depend on a particular
-// engine either: the contract between them is in [kontor/store/engine].
+// The modules own their tables and statements; the store does not know what a row means. It does not depend on a
+// particular engine either: the contract between them is in [kontor/store/engine].
 //
-// Queries use a bounded pool of readers. Writes are jobs that one writer runs one after another and commits in groups. A write
-// is acknowledged after its commit is durable and never before; readers may see it a moment earlier. Limits: one process
-// uses a data directory, and a job blocks all other writes while it runs.
+// Queries use a bounded pool of readers. Writes are jobs that one writer runs one after another and commits in groups.
+// A write is acknowledged after its commit is durable and never before; readers may see it a moment earlier. Limits:
+// one process uses a data directory, and a job blocks all other writes while it runs.
 package store
 
 import (
@@ -37,9 +37,9 @@ type Options struct {
 	// SecretKey is the master key in hexadecimal or base64. If it is empty, the key is in the file secret.key of the
 	// directory, which is created with a new database.
 	SecretKey string
-	// Fatal is called once when a write or a sync of a data file has failed, with an error that names the file. From then on
-	// nothing is written and no write is acknowledged. It should not return; nil prints one line to standard error and ends
-	// the process with status 1.
+	// Fatal is called once when a write or a sync of a data file has failed, with an error that names the file. From
+	// then on nothing is written and no write is acknowledged. It should not return; nil prints one line to standard
+	// error and ends the process with status 1.
 	Fatal func(error)
 	// AcceptLoss opens a database that lacks acknowledged writes (ErrLoss). The loss is logged and audited.
 	AcceptLoss bool
@@ -65,10 +65,10 @@ type DB struct {
 	closing sync.Once
 }
 
-// Open opens the database in o.Dir, or creates it. Its errors are one sentence that says what to do. It changes nothing when
-// the directory cannot be written or is in use (ErrInUse), the database is damaged (ErrCorrupt), was changed by others
-// (ErrTampered), lacks acknowledged writes (ErrLoss) or is newer than the program (ErrNewerSchema), or the key is another one
-// (ErrWrongKey).
+// Open opens the database in o.Dir, or creates it. Its errors are one sentence that says what to do. It changes nothing
+// when the directory cannot be written or is in use (ErrInUse), the database is damaged (ErrCorrupt), was changed by
+// others (ErrTampered), lacks acknowledged writes (ErrLoss) or is newer than the program (ErrNewerSchema), or the key
+// is another one (ErrWrongKey).
 func Open(ctx context.Context, o Options) (*DB, error) {
 	db := &DB{clock: o.Clock, log: o.Log}
 	if db.clock == nil {
@@ -92,7 +92,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		db.auditUnprotected(ctx, report.Unprotected)
 	}
 	if db.dir.Exposed() {
-		db.log.Warn("others on this machine may look into the data directory; chmod 700 is enough for Kontor", "dir", db.dir.Path())
+		db.log.Warn("other users of this machine can read the data directory; run chmod 700 on it", "dir", db.dir.Path())
 	}
 	return db, nil
 }
@@ -132,7 +132,7 @@ func (db *DB) auditLoss(ctx context.Context, loss *Loss) error {
 	if loss == nil {
 		return nil
 	}
-	db.log.Warn("acknowledged writes are missing, which was accepted", "loss", loss.Summary())
+	db.log.Warn("acknowledged writes are missing; opened because the loss was accepted", "loss", loss.Summary())
 	return db.InTx(ctx, func(tx *Tx) error {
 		tx.Audit(AuditEntry{Actor: NilID, Action: "database.accept_loss", RecType: "database", RecID: NilID, After: loss})
 		return nil
@@ -142,14 +142,14 @@ func (db *DB) auditLoss(ctx context.Context, loss *Loss) error {
 // auditUnprotected logs and audits that the protection of the audit trail was missing. Whoever removed it could change
 // entries; verifying the trail shows whether they did.
 func (db *DB) auditUnprotected(ctx context.Context, missing []string) {
-	db.log.Error("triggers that protect the audit trail were missing and are back; run \"kontor check\" to see whether entries were changed",
+	db.log.Error("triggers that protect the audit trail were missing and have been restored; run \"kontor check\" to see whether entries were changed",
 		"triggers", missing)
 	err := db.InTx(ctx, func(tx *Tx) error {
 		tx.Audit(AuditEntry{Actor: NilID, Action: "audit.triggers_restored", RecType: "audit", RecID: NilID})
 		return nil
 	})
 	if err != nil {
-		db.log.Error("the missing triggers could not be noted in the audit trail", "err", err)
+		db.log.Error("the missing triggers could not be recorded in the audit trail", "err", err)
 	}
 }
 
@@ -173,8 +173,8 @@ func (db *DB) Clock() Clock { return db.clock }
 // Dir returns the data directory, for files that are kept beside the database.
 func (db *DB) Dir() string { return db.dir.Path() }
 
-// Query runs a statement that returns rows, on a reader of the pool. Statements are compiled once and kept by their text, so
-// that values belong into args. The rows hold a reader: close them before the next query, or use View.
+// Query runs a statement that returns rows, on a reader of the pool. Statements are compiled once and kept by their
+// text, so that values belong into args. The rows hold a reader: close them before the next query, or use View.
 func (db *DB) Query(ctx context.Context, sql string, args ...any) (*Rows, error) {
 	return query.Query(ctx, db.engine, sql, args)
 }

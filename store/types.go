@@ -95,7 +95,7 @@ func ParseTime(s string) (Time, error) { return clock.Parse(s) }
 // CheckLog returns an error while the write-ahead log is larger than its limit. The database can be used nevertheless.
 func (db *DB) CheckLog(context.Context) error {
 	if s := db.Stats(); s.LogOverLimit {
-		return fmt.Errorf("the write-ahead log has %d bytes and cannot begin anew, its limit is %d", s.LogBytes, s.LogLimit)
+		return fmt.Errorf("the write-ahead log has %d bytes and cannot be emptied; its limit is %d", s.LogBytes, s.LogLimit)
 	}
 	return nil
 }

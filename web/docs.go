@@ -16,25 +16,25 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// The API explorer: one page at /docs, and its files below /docs/<hash>/. The explorer itself is vendored and embedded
-// compressed, as it is sent; it is 1.7 MB otherwise.
+// The API explorer is a page at /docs with its files below /docs/<hash>/. The vendored explorer is embedded in the
+// compressed form in which it is sent; uncompressed it has 1.7 MB.
 //
 //go:embed docs vendor/explorer/*.gz style/mark.svg
 var embeddedDocs embed.FS
 
-// docsPolicy is that of the console with one more source of pictures: the explorer's style sheet holds its icons as
-// data. No inline script or style is allowed here, either.
+// docsPolicy is the console's policy plus data: images, because the explorer's style sheet contains its icons. Inline
+// scripts and styles are not allowed here either.
 const docsPolicy = policy + "; img-src 'self' data:"
 
 const docsPath = "/docs"
 
-// explorer is the page and its files.
+// explorer contains the page and its files.
 type explorer struct {
 	page  file
 	files map[string]file // by path below /docs/
 }
 
-// readExplorer prepares the files when the first of them is asked for: the start does not wait for it.
+// readExplorer prepares the files on the first request for one of them, so that the program starts without them.
 var readExplorer = sync.OnceValues(func() (*explorer, error) {
 	e := &explorer{files: map[string]file{}}
 	sum := sha256.New()
@@ -68,7 +68,7 @@ var readExplorer = sync.OnceValues(func() (*explorer, error) {
 	return e, nil
 })
 
-// explorerFile is one file, from its own bytes or from its compressed ones.
+// explorerFile returns a file from its plain or its compressed content.
 func explorerFile(name string, body []byte, packed bool) (file, error) {
 	if !packed {
 		return newFile(contentType(name), body), nil
@@ -85,16 +85,16 @@ func explorerFile(name string, body []byte, packed bool) (file, error) {
 	return file{kind: contentType(name), etag: `"` + hex.EncodeToString(sum[:8]) + `"`, plain: plain, gzip: body}, nil
 }
 
-// serveDocs answers /docs and what lies below it.
+// serveDocs answers /docs and the addresses below it.
 func (s *Site) serveDocs(c *fiber.Ctx, name string) bool {
 	e, err := readExplorer()
 	if err != nil {
-		return false // the files are part of the program, and a test reads them
+		return false // A test reads the embedded files, so this does not happen in practice.
 	}
 	if name == "" {
-		s.write(c, e.page, askAgain)
+		s.write(c, e.page, cacheRevalidate)
 	} else if f, ok := e.files[name]; ok {
-		s.write(c, f, forEver)
+		s.write(c, f, cacheImmutable)
 	} else {
 		return false
 	}

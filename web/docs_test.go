@@ -11,7 +11,7 @@ import (
 
 var docsAddress = regexp.MustCompile(`(?:src|href)="(/docs/[^"]+)"`)
 
-func TestDocs_ServesThePageAndAllItsFiles(t *testing.T) {
+func TestDocs_ServeThePageAndItsFiles(t *testing.T) {
 	app := newApp(t, newSite(t))
 	answer, page := get(t, app, "/docs")
 	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "text/html; charset=utf-8" {
@@ -28,22 +28,22 @@ func TestDocs_ServesThePageAndAllItsFiles(t *testing.T) {
 		}
 		plain, whole := get(t, app, address[1])
 		if plain.Header.Get("Content-Encoding") != "" {
-			t.Errorf("%s: compressed for a client that did not ask", address[1])
+			t.Errorf("%s: compressed without Accept-Encoding", address[1])
 		}
 		if answer.Header.Get("Content-Encoding") != "gzip" {
-			continue // too small to compress
+			continue // The file is too small to compress.
 		}
 		reader, err := gzip.NewReader(strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if unpacked, err := io.ReadAll(reader); err != nil || string(unpacked) != whole {
-			t.Errorf("%s: the compressed file is another one (%v)", address[1], err)
+			t.Errorf("%s: the compressed file differs (%v)", address[1], err)
 		}
 	}
 }
 
-func TestDocs_AllowNothingInlineAndNothingFromElsewhere(t *testing.T) {
+func TestDocs_RejectInlineAndForeignResources(t *testing.T) {
 	app := newApp(t, newSite(t))
 	answer, page := get(t, app, "/docs")
 	policy := answer.Header.Get("Content-Security-Policy")
@@ -57,7 +57,7 @@ func TestDocs_AllowNothingInlineAndNothingFromElsewhere(t *testing.T) {
 	}
 }
 
-func TestDocs_LeaveOtherAddressesToOthers(t *testing.T) {
+func TestDocs_DoNotAnswerOtherAddresses(t *testing.T) {
 	app := newApp(t, newSite(t))
 	for _, path := range []string{"/docs/", "/docs/000000000000/docs.js", "/docs/index.html", "/docsx"} {
 		if answer, _ := get(t, app, path); answer.StatusCode != http.StatusNotFound {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// TakesGzip reads Accept-Encoding for an answer that exists compressed and plain (RFC 9110, section 12.5.3). The compressed
-// one is sent when gzip, or else *, is named with a weight above 0 that is not below the weight of identity.
+// TakesGzip reports whether Accept-Encoding selects the compressed form of an answer (RFC 9110, section 12.5.3). It does if
+// gzip, or else *, has a weight above 0 that is not below the weight of identity.
 func TakesGzip(header string) bool {
 	weights := map[string]float64{}
 	for part := range strings.SplitSeq(header, ",") {
@@ -23,10 +23,10 @@ func TakesGzip(header string) bool {
 	if !named {
 		gzip = weights["*"]
 	}
-	return gzip > 0 && gzip >= weights["identity"] // which is acceptable, but not preferred, where it is not named
+	return gzip > 0 && gzip >= weights["identity"] // An absent identity is acceptable but not preferred.
 }
 
-// weight reads a quality value. One that cannot be read refuses its coding: plain is always understood.
+// weight parses a quality value. An invalid value excludes its coding, because the plain form is always acceptable.
 func weight(parameter string) float64 {
 	parameter = strings.ToLower(strings.TrimSpace(parameter))
 	if parameter == "" {

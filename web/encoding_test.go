@@ -22,7 +22,7 @@ func TestTakesGzip(t *testing.T) {
 func FuzzTakesGzip(f *testing.F) {
 	f.Add("gzip;q=0.5, identity;q=0, *;q=0")
 	f.Fuzz(func(t *testing.T, header string) {
-		// A last word against gzip always counts.
+		// The last weight of gzip applies.
 		if web.TakesGzip(header + ", gzip;q=0") {
 			t.Fatalf("%q with gzip;q=0 is sent gzip", header)
 		}

@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// screensFile is the one list of the console's screens. The server answers their addresses with the page, and the page
-// carries the list for routes, menu and titles (app/screens.js).
+// screensFile lists the console's screens. The server returns the page for their addresses. The page contains the list,
+// and the console builds its routes, menu and titles from it (app/screens.js).
 const screensFile = "screens.json"
 
-// screen is a row of the list, as far as the server reads it.
+// screen is the part of a row that the server reads.
 type screen struct {
-	Path string `json:"path"` // with :name for one segment, and :name? for one that may be missing
+	Path string `json:"path"` // :name stands for one segment, :name? for an optional one
 }
 
 var parameter = regexp.MustCompile(`/:\w+(\??)`)
 
-// readScreens reads the list and compiles the addresses that it names into one pattern.
+// readScreens returns the list without white space, and a pattern that matches the addresses of all screens.
 func readScreens(files fs.FS) (list []byte, addresses *regexp.Regexp, err error) {
 	text, err := fs.ReadFile(files, screensFile)
 	if err != nil {

@@ -47,7 +47,7 @@ func TestScreens_AreComplete(t *testing.T) {
 	}
 }
 
-// TestScreens_AnswerTheirAddresses asks for an address of each shape that the list allows, and for some that it does not.
+// TestScreens_AnswerTheirAddresses requests an address of each pattern, and some that match none.
 func TestScreens_AnswerTheirAddresses(t *testing.T) {
 	app := newApp(t, newSite(t))
 	for path, want := range map[string]int{

@@ -9,23 +9,23 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// staticImport finds `import … from './x.js'`, `export … from './x.js'` and `import './x.js'`, but no import().
+// staticImport matches `import … from './x.js'`, `export … from './x.js'` and `import './x.js'`, but not import().
 var staticImport = regexp.MustCompile(`(?m)^\s*(?:import|export)\b[^'"()]*['"](\.[^'"]+)['"]`)
 
-// policy admits what lies on our own origin and nothing else: no inline script or style, no frame, no plugin.
+// policy allows resources of our own origin only: no inline script or style, no frame, no plugin.
 const policy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
 const (
-	forEver    = "public, max-age=31536000, immutable"
-	askAgain   = "no-cache"
-	notForLong = "no-store"
+	cacheImmutable  = "public, max-age=31536000, immutable"
+	cacheRevalidate = "no-cache"
+	cacheNoStore    = "no-store"
 )
 
-// workerPath is where the worker that refreshes tokens lies. Its address must not change with its content: it is what
-// browsers know the worker by.
+// workerPath is the address of the service worker that refreshes tokens. Browsers identify a worker by its address, so
+// the address must not change with the content.
 const workerPath = "/session-worker.js"
 
-// Serve answers a GET or HEAD request when its path is the console's; otherwise it does nothing and reports false.
+// Serve answers a GET or HEAD request if the console owns its path. Otherwise it does nothing and returns false.
 func (s *Site) Serve(c *fiber.Ctx, path string) bool {
 	if rest, ok := strings.CutPrefix(path, "/assets/"); ok {
 		return s.serveAsset(c, rest)
@@ -34,11 +34,11 @@ func (s *Site) Serve(c *fiber.Ctx, path string) bool {
 		return s.serveDocs(c, strings.TrimPrefix(rest, "/"))
 	}
 	if path == workerPath {
-		s.write(c, s.state(false).assets["app/session-worker.js"], askAgain)
+		s.write(c, s.state(false).assets["app/session_worker.js"], cacheRevalidate)
 		return true
 	}
-	if path == "/favicon.ico" { // Browsers ask for it on pages that name no icon, such as an answer of the API.
-		s.write(c, s.state(false).assets["style/mark.svg"], askAgain)
+	if path == "/favicon.ico" { // Browsers request it for pages without an icon, such as answers of the API.
+		s.write(c, s.state(false).assets["style/mark.svg"], cacheRevalidate)
 		return true
 	}
 	state := s.state(true)
@@ -46,12 +46,12 @@ func (s *Site) Serve(c *fiber.Ctx, path string) bool {
 		return false
 	}
 	c.Set("Permissions-Policy", "camera=(self), microphone=(), geolocation=()")
-	s.write(c, state.index, askAgain)
+	s.write(c, state.index, cacheRevalidate)
 	return true
 }
 
-// serveAsset answers /assets/<hash>/<name>. A hash of an earlier version still finds the file of its name, because a
-// page opened before an upgrade goes on loading screens; only it must not be kept.
+// serveAsset answers /assets/<hash>/<name>. A page that was opened before an upgrade still loads screens with the hash of
+// its version; it gets the present file, which must not be cached under the old hash.
 func (s *Site) serveAsset(c *fiber.Ctx, rest string) bool {
 	hash, name, _ := strings.Cut(rest, "/")
 	state := s.state(false)
@@ -59,12 +59,12 @@ func (s *Site) serveAsset(c *fiber.Ctx, rest string) bool {
 	if !ok {
 		return false
 	}
-	caching := forEver
+	caching := cacheImmutable
 	if hash != state.hash {
-		caching = notForLong
+		caching = cacheNoStore
 	}
 	if s.dev {
-		caching = askAgain
+		caching = cacheRevalidate
 	}
 	s.write(c, asset, caching)
 	return true
@@ -91,15 +91,15 @@ func (s *Site) write(c *fiber.Ctx, f file, caching string) {
 		c.Status(http.StatusNotModified)
 		return
 	}
-	c.Status(http.StatusOK).Response().SetBodyRaw(body) // The engine leaves the body out for HEAD.
+	c.Status(http.StatusOK).Response().SetBodyRaw(body) // fasthttp omits the body of a HEAD answer.
 }
 
-// acceptEncoding joins the lines of the header, which are one list.
+// acceptEncoding returns the Accept-Encoding lines as one list.
 func acceptEncoding(c *fiber.Ctx) string {
 	return string(bytes.Join(c.Request().Header.PeekAll(fiber.HeaderAcceptEncoding), []byte(",")))
 }
 
-// matches compares If-None-Match with an ETag, weakly, as the standard asks for GET.
+// matches reports whether If-None-Match contains an ETag, with the weak comparison that RFC 9110 requires.
 func matches(header, etag string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		if part = strings.TrimPrefix(strings.TrimSpace(part), "W/"); part == etag || part == "*" {

@@ -1,9 +1,9 @@
-// Package web keeps the console: plain HTML, CSS and JavaScript modules, served as they lie here. There is no build.
+// Package web serves the console: plain HTML, CSS and JavaScript modules, without a build step.
 //
-// All files but index.html live under /assets/<hash>/, where the hash is made of the whole content: they can be cached
-// for ever, and the relative imports between modules keep working. index.html names that address and is asked for
-// again each time. The console's own addresses (/customers, /admin/audit …) all answer with index.html; any other
-// address is left to the caller. Authentication and data are the API's: nothing here is secret.
+// All files except index.html are below /assets/<hash>/. The hash covers all files, so that browsers may cache them
+// without limit while the relative imports between modules keep working. index.html contains that address; browsers
+// revalidate it with each request. The console's own addresses (/customers, /admin/audit …) all return index.html; the
+// package does not answer any other address. The API does authentication and access control: nothing here is secret.
 package web
 
 import (
@@ -25,34 +25,34 @@ import (
 //go:embed index.html screens.json app style i18n vendor/*.mjs vendor/*.css
 var embedded embed.FS
 
-// Site is the console, ready to be served.
+// Site serves the console.
 type Site struct {
 	files   fs.FS
 	dev     bool
-	mutex   sync.Mutex // guards current while it is read anew in dev mode
+	mutex   sync.Mutex // guards current, which changes in dev mode
 	current *snapshot
 }
 
-// snapshot is one state of all files.
+// snapshot is a version of all files.
 type snapshot struct {
 	hash    string
 	index   file
-	screens *regexp.Regexp  // the addresses that index answers
+	screens *regexp.Regexp  // the addresses that return index
 	assets  map[string]file // by path below /assets/<hash>/
 }
 
-// file is one answer, plain and compressed.
+// file is the content of one file, plain and compressed.
 type file struct {
 	kind  string
 	etag  string
 	plain []byte
-	gzip  []byte // nil where compressing does not pay
+	gzip  []byte // nil if compression saves nothing
 }
 
-// New reads the embedded files.
+// New returns a Site that serves the embedded files.
 func New() (*Site, error) { return open(embedded, false) }
 
-// NewDev reads the files from a directory again for each request of the page, so that a change shows on reload.
+// NewDev returns a Site that reads the files again for each request of the page, so that changes show on reload.
 func NewDev(files fs.FS) (*Site, error) { return open(files, true) }
 
 func open(files fs.FS, dev bool) (*Site, error) {
@@ -63,19 +63,19 @@ func open(files fs.FS, dev bool) (*Site, error) {
 	return &Site{files: files, dev: dev, current: current}, nil
 }
 
-// state gives the files as they are; in dev mode they are read again when the page is asked for.
+// state returns the present files. In dev mode it reads them again if page is true.
 func (s *Site) state(page bool) *snapshot {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.dev && page {
-		if fresh, err := read(s.files); err == nil { // A half-saved file keeps the last good state.
+		if fresh, err := read(s.files); err == nil { // An invalid file keeps the former version.
 			s.current = fresh
 		}
 	}
 	return s.current
 }
 
-// folders hold what index.html and the modules refer to.
+// folders are the directories whose files are served.
 var folders = []string{"app", "style", "i18n", "vendor"}
 
 func read(files fs.FS) (*snapshot, error) {
@@ -88,7 +88,7 @@ func read(files fs.FS) (*snapshot, error) {
 			}
 			kind := contentType(name)
 			if kind == "" {
-				return nil // Licences and notes are kept for readers of the source, not served.
+				return nil // Licences and notes are not served.
 			}
 			body, err := fs.ReadFile(files, name)
 			if err != nil {
@@ -116,12 +116,12 @@ func read(files fs.FS) (*snapshot, error) {
 	return s, nil
 }
 
-// page fills index.html: the address of the assets, the list of screens, and the modules that the first screen needs, so
-// that the browser fetches them in parallel instead of discovering them one by one.
+// page fills in index.html: the address of the assets, the list of screens, and the modules of the first screen. With that
+// list the browser loads the modules in parallel instead of discovering them one by one.
 func (s *snapshot) page(template, screens []byte) []byte {
 	base := "/assets/" + s.hash
 	var preload strings.Builder
-	for _, name := range s.closure("app/main.js") {
+	for _, name := range s.importsOf("app/main.js") {
 		fmt.Fprintf(&preload, "<link rel=\"modulepreload\" href=\"%s/%s\">\n", base, name)
 	}
 	page := bytes.ReplaceAll(template, []byte("{{base}}"), []byte(base))
@@ -129,8 +129,8 @@ func (s *snapshot) page(template, screens []byte) []byte {
 	return bytes.ReplaceAll(page, []byte("{{preload}}"), []byte(strings.TrimSpace(preload.String())))
 }
 
-// closure lists the modules that a module imports, and those that they import, in a stable order.
-func (s *snapshot) closure(entry string) []string {
+// importsOf returns a module and everything it imports, directly or indirectly, in a stable order.
+func (s *snapshot) importsOf(entry string) []string {
 	seen := map[string]bool{}
 	var visit func(name string)
 	visit = func(name string) {
@@ -153,7 +153,7 @@ func (s *snapshot) closure(entry string) []string {
 	return names
 }
 
-const minCompressed = 512 // below this a compressed answer saves no packet
+const minCompressed = 512 // Below this size, compression saves no network packet.
 
 func newFile(kind string, body []byte) file {
 	sum := sha256.Sum256(body)
@@ -162,8 +162,8 @@ func newFile(kind string, body []byte) file {
 		return f
 	}
 	var packed bytes.Buffer
-	writer, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is a constant that exists
-	_, _ = writer.Write(body)                                       // a bytes.Buffer does not fail
+	writer, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // The level is valid, so there is no error.
+	_, _ = writer.Write(body)                                       // A bytes.Buffer returns no errors.
 	_ = writer.Close()
 	if packed.Len() < len(body) {
 		f.gzip = packed.Bytes()
@@ -171,7 +171,7 @@ func newFile(kind string, body []byte) file {
 	return f
 }
 
-// contentType names the kinds of file that are served; the system's own table may lack or change them.
+// contentType returns the type of the files that are served, independently of the system's table of types.
 func contentType(name string) string {
 	switch ext := path.Ext(name); ext {
 	case ".js", ".mjs":

@@ -69,7 +69,7 @@ func ask(t *testing.T, app *fiber.App, method, path string, headers ...string) (
 
 var assetAddress = regexp.MustCompile(`/assets/[0-9a-f]{12}/[\w./-]+`)
 
-func TestServe_AnswersTheConsolesOwnAddressesWithThePage(t *testing.T) {
+func TestServe_ReturnsThePageForTheConsolesAddresses(t *testing.T) {
 	app := newApp(t, newSite(t))
 	for _, path := range []string{"/", "/signin", "/customers", "/customers/0193a000-0000-7000-8000-000000000001/kyc", "/admin/audit"} {
 		answer, body := get(t, app, path)
@@ -85,7 +85,7 @@ func TestServe_AnswersTheConsolesOwnAddressesWithThePage(t *testing.T) {
 	}
 }
 
-func TestServe_LeavesOtherAddressesAlone(t *testing.T) {
+func TestServe_DoesNotAnswerOtherAddresses(t *testing.T) {
 	app := newApp(t, newSite(t))
 	for _, path := range []string{"/v1/customers", "/healthz", "/index.html", "/signin/x", "/customersx", "/assets/x/nothing.js", "/assets/../web.go"} {
 		if answer, _ := get(t, app, path); answer.StatusCode != http.StatusNotFound {
@@ -94,12 +94,12 @@ func TestServe_LeavesOtherAddressesAlone(t *testing.T) {
 	}
 }
 
-func TestServe_HashedFilesAreKeptForEver(t *testing.T) {
+func TestServe_HashedFilesAreImmutable(t *testing.T) {
 	app := newApp(t, newSite(t))
 	_, page := get(t, app, "/")
 	addresses := assetAddress.FindAllString(page, -1)
 	if len(addresses) < 10 {
-		t.Fatalf("the page names %d files, want the preloaded modules among them", len(addresses))
+		t.Fatalf("the page names %d files, want the preloaded modules too", len(addresses))
 	}
 	for _, address := range addresses {
 		answer, _ := get(t, app, address)
@@ -115,18 +115,18 @@ func TestServe_HashedFilesAreKeptForEver(t *testing.T) {
 	}
 }
 
-// The worker's address is its identity: it must not change with the content, and a new one must be seen.
-func TestServe_WorkerHasAnAddressOfItsOwn(t *testing.T) {
+// Browsers identify the worker by its address, so that must not change with the content; changes must be noticed.
+func TestServe_WorkerHasAFixedAddress(t *testing.T) {
 	answer, body := get(t, newApp(t, newSite(t)), "/session-worker.js")
 	if answer.StatusCode != http.StatusOK || answer.Header.Get("Cache-Control") != "no-cache" || !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/javascript") {
 		t.Errorf("got %d, %v", answer.StatusCode, answer.Header)
 	}
 	if !strings.Contains(body, "/v1/token/refresh") {
-		t.Error("this is not the worker")
+		t.Error("the body is not the worker")
 	}
 }
 
-func TestServe_FileOfAnEarlierVersionIsServedButNotKept(t *testing.T) {
+func TestServe_FilesOfAnEarlierVersionAreNotCached(t *testing.T) {
 	answer, _ := get(t, newApp(t, newSite(t)), "/assets/000000000000/app/main.js")
 	if answer.StatusCode != http.StatusOK || answer.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("got %d, %q", answer.StatusCode, answer.Header.Get("Cache-Control"))
@@ -157,7 +157,7 @@ func TestServe_NegotiatesGzip(t *testing.T) {
 	}
 }
 
-func TestServe_KnownPageIsNotSentAgain(t *testing.T) {
+func TestServe_UnchangedPageReturns304(t *testing.T) {
 	app := newApp(t, newSite(t))
 	first, _ := get(t, app, "/", "Accept-Encoding", "gzip")
 	etag := first.Header.Get("ETag")
@@ -172,15 +172,15 @@ func TestServe_KnownPageIsNotSentAgain(t *testing.T) {
 	}
 }
 
-func TestServe_HeadHasNoBody(t *testing.T) {
+func TestServe_HeadReturnsNoBody(t *testing.T) {
 	answer, body := ask(t, newApp(t, newSite(t)), http.MethodHead, "/")
 	if answer.StatusCode != http.StatusOK || body != "" || answer.Header.Get("ETag") == "" {
 		t.Errorf("got %d, %d bytes, ETag %q", answer.StatusCode, len(body), answer.Header.Get("ETag"))
 	}
 }
 
-// What the browser fetches before the first screen shows: the page, the style sheets, the modules it names and the
-// texts of one language, with the overview and its chart as the dearest first screen.
+// The first load consists of the page, the style sheets, the modules that the page names and the texts of one language. The
+// overview with its chart is the largest first screen.
 func TestFirstLoad_IsUnder120KilobytesCompressed(t *testing.T) {
 	app := newApp(t, newSite(t))
 	_, page := get(t, app, "/")
@@ -201,7 +201,7 @@ func TestFirstLoad_IsUnder120KilobytesCompressed(t *testing.T) {
 	base := assetAddress.FindString(page)[:len("/assets/012345678901/")]
 	for _, name := range []string{"i18n/de.json", "vendor/pico.min.css", "vendor/uplot.min.css", "vendor/uplot.mjs", "style/tokens.css", "style/base.css",
 		"style/shell.css", "style/parts.css", "style/screens.css", "style/chevron.svg", "app/screens/overview.js", "app/screens/activity.js",
-		"app/customers.js", "app/ui/chart.js", "app/ui/data.js", "app/ui/page.js", "app/format.js"} {
+		"app/customers.js", "app/ui/chart.js", "app/ui/display.js", "app/ui/page.js", "app/format.js"} {
 		count(base + name)
 	}
 	const most = 120_000
@@ -211,7 +211,7 @@ func TestFirstLoad_IsUnder120KilobytesCompressed(t *testing.T) {
 	t.Logf("first load: %d bytes", total)
 }
 
-func TestDev_ShowsAChangedFileOnReload(t *testing.T) {
+func TestDev_ServesAChangedFileOnReload(t *testing.T) {
 	files := fstest.MapFS{
 		"index.html": {Data: []byte(`<div id="console">{{base}}{{preload}}</div>`)}, "screens.json": {Data: []byte(`[{"path":"/"}]`)}, "app/main.js": {Data: []byte("1")},
 		"style/main.css": {Data: []byte("a{}")}, "i18n/en.json": {Data: []byte("{}")}, "vendor/x.mjs": {Data: []byte("1")},
@@ -229,7 +229,7 @@ func TestDev_ShowsAChangedFileOnReload(t *testing.T) {
 	}
 }
 
-func TestVendor_FilesAreAsTheListSays(t *testing.T) {
+func TestVendor_FilesMatchTheirChecksums(t *testing.T) {
 	list, err := os.ReadFile("vendor/VENDOR.md")
 	if err != nil {
 		t.Fatal(err)
@@ -244,7 +244,7 @@ func TestVendor_FilesAreAsTheListSays(t *testing.T) {
 			continue
 		}
 		if sum := sha256.Sum256(body); hex.EncodeToString(sum[:]) != row[2] {
-			t.Errorf("%s: its sum is %x, the list says %s", row[1], sum, row[2])
+			t.Errorf("%s: got the checksum %x, want %s", row[1], sum, row[2])
 		}
 	}
 	files, err := filepath.Glob("vendor/*.*s*")
@@ -258,7 +258,7 @@ func TestVendor_FilesAreAsTheListSays(t *testing.T) {
 	files = append(files, packed...)
 	for _, file := range files {
 		if !named[strings.TrimPrefix(filepath.ToSlash(file), "vendor/")] {
-			t.Errorf("%s is not in the list", file)
+			t.Errorf("%s is not listed", file)
 		}
 	}
 }
@@ -276,10 +276,10 @@ func texts(t *testing.T, language string) map[string]string {
 	return table
 }
 
-func TestTexts_AreCompleteInEachLanguage(t *testing.T) {
+func TestTexts_AreCompleteInEveryLanguage(t *testing.T) {
 	english := texts(t, "en")
 	placeholder := regexp.MustCompile(`\{\w+\}`)
-	holes := func(text string) []string {
+	placeholders := func(text string) []string {
 		found := placeholder.FindAllString(text, -1)
 		slices.Sort(found)
 		return slices.Compact(found)
@@ -289,8 +289,8 @@ func TestTexts_AreCompleteInEachLanguage(t *testing.T) {
 		for key, text := range english {
 			if table[key] == "" {
 				t.Errorf("%s: %s is missing", language, key)
-			} else if !slices.Equal(holes(text), holes(table[key])) {
-				t.Errorf("%s: %s has the placeholders %v, want %v", language, key, holes(table[key]), holes(text))
+			} else if !slices.Equal(placeholders(text), placeholders(table[key])) {
+				t.Errorf("%s: %s has the placeholders %v, want %v", language, key, placeholders(table[key]), placeholders(text))
 			}
 		}
 		for key := range table {
@@ -304,7 +304,7 @@ func TestTexts_AreCompleteInEachLanguage(t *testing.T) {
 	}
 }
 
-func TestTexts_EveryKeyInTheModulesExists(t *testing.T) {
+func TestTexts_KeysInTheModulesExist(t *testing.T) {
 	english := texts(t, "en")
 	used := regexp.MustCompile(`\bt\('([a-z_]+(?:\.[\w]+)*)'`)
 	err := filepath.WalkDir("app", func(name string, entry fs.DirEntry, err error) error {
@@ -327,7 +327,7 @@ func TestTexts_EveryKeyInTheModulesExists(t *testing.T) {
 	}
 }
 
-// Text goes into the page as text, and style through classes: the policy would refuse the rest.
+// Modules insert values as text and style with classes. The content security policy rejects anything else.
 func TestModules_NeverMakeMarkupFromText(t *testing.T) {
 	forbidden := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|dangerouslySetInnerHTML|style="`)
 	err := filepath.WalkDir("app", func(name string, entry fs.DirEntry, err error) error {

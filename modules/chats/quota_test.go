@@ -60,7 +60,7 @@ func TestQuota_CountsBytesAcrossChanges(t *testing.T) {
 	if bytes != first+10_000 || records != 1 {
 		t.Errorf("10,000 bytes more are counted as %d, with %d records", bytes-first, records)
 	}
-	s.Admin().Do("PUT", path, persona(5000)).Expect(t, http.StatusOK) // counted for the owner, whoever changes it
+	s.Admin().Do("PUT", path, persona(5000)).Expect(t, http.StatusOK) // counts for the owner, not for the user who changes it
 	usage()
 	if bytes != first+5000 {
 		t.Errorf("5,000 bytes less are counted as %d", bytes-first)

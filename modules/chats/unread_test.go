@@ -17,7 +17,7 @@ import (
 type model struct {
 	senders []string
 	in      []string                // who takes part
-	unread  map[string]map[int]bool // user → messages that he has not read
+	unread  map[string]map[int]bool // by user: the messages that they have not read
 }
 
 func (m *model) write(sender string) {
@@ -112,7 +112,7 @@ func opened(r *rapid.T, s *servertest.Server, as func(string) context.Context, u
 }
 
 func compare(r *rapid.T, s *servertest.Server, as func(string) context.Context, id string, m *model) {
-	latest := 1 // the clock stands still, and of chats of the same time the newest comes first
+	latest := 1 // the clock does not advance; of chats with equal times the newest is first
 	for i, userID := range m.in {
 		list := chats.ListInput{Limit: &latest}
 		ok(r, validated(&list))

@@ -14,7 +14,7 @@ import (
 	"kontor/modules/invoices/qrbill"
 )
 
-func TestReadFiles_WritesOneLineForEachFile(t *testing.T) {
+func TestReadFiles_WritesOneLinePerFile(t *testing.T) {
 	texts, err := locales.Load()
 	if err != nil {
 		t.Fatal(err)

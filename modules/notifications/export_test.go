@@ -1,6 +1,7 @@
 package notifications
 
 import (
+	"context"
 	"time"
 
 	"kontor/locales"
@@ -48,4 +49,9 @@ func Statements() map[string]string {
 		"unread": countUnread, "mark record": markRecordRead, "delete": deleteNotifications, "latest of a user": selectLatestOf,
 		"after": selectAfter, "unsent": selectUnsent, "due": selectDue, "waiting": countWaiting, "dead": countDead, "latest": selectLatest,
 	}
+}
+
+// Enqueue writes a delivery to the outbox.
+func (s *Service) Enqueue(ctx context.Context, tx *store.Tx, d Delivery) (Delivery, error) {
+	return s.enqueueOne(ctx, tx, d)
 }

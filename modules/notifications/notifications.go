@@ -80,7 +80,7 @@ type Service struct {
 	timestamps timestamps
 
 	sessions  Sessions
-	directory Directory // nil: nobody has an address
+	directory Directory // nil: no user has an address
 	chats     Chats     // nil: frames carry no messages
 
 	hub     *sse.Hub

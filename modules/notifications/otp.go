@@ -31,7 +31,7 @@ func (s *Service) PrepareOTP(m OTPMessage) func(ctx context.Context, tx *store.T
 		d.HTML = s.texts.Text(m.Language, key+"html", args)
 	}
 	return func(ctx context.Context, tx *store.Tx) error {
-		_, err := s.Enqueue(ctx, tx, d)
+		_, err := s.enqueueOne(ctx, tx, d)
 		return err
 	}
 }

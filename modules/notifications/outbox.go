@@ -47,8 +47,8 @@ type Delivery struct {
 // EachUser calls add with the recipient.
 func (d Delivery) EachUser(add func(id string)) { add(d.UserID) }
 
-// Enqueue writes a delivery to the outbox. The caller sets recipient, channel and texts; Enqueue sets the rest.
-func (s *Service) Enqueue(ctx context.Context, tx *store.Tx, d Delivery) (Delivery, error) {
+// enqueueOne writes a delivery to the outbox. The caller sets recipient, channel and texts; enqueueOne sets the rest.
+func (s *Service) enqueueOne(ctx context.Context, tx *store.Tx, d Delivery) (Delivery, error) {
 	deliveries := []Delivery{d}
 	err := s.enqueue(ctx, tx, deliveries)
 	return deliveries[0], err

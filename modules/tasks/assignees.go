@@ -18,7 +18,7 @@ import (
 // Assignee is a user who is assigned to a task, with the status and weight of their part.
 type Assignee struct {
 	ID            string         `json:"id"`
-	Name          string         `json:"name" doc:"A note of whoever assigned the user; people has the user's name."`
+	Name          string         `json:"name" doc:"A note by the user who made the assignment; people has the name of the assignee."`
 	TaskID        string         `json:"task_id"`
 	UserID        string         `json:"user_id"`
 	Status        AssigneeStatus `json:"status" enum:"assigned,accepted,completed,declined"`

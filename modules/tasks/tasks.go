@@ -6,7 +6,7 @@
 // the status of their own parts; users who may update the task may set any. When all parts are completed, so is the task.
 //
 // The metadata belong to the client, except for two members: actions is an object of the client's, and logs is kept here. It
-// has the last hundred changes; the audit trail has all. The name of an assignee is a note of whoever assigned them. Answers
+// has the last hundred changes; the audit trail has all. The name of an assignee is a note by the user who assigned them. Answers
 // name users in the member people.
 package tasks
 

@@ -94,7 +94,7 @@ func (v *verification) takeEntry(e ExportedEntry) error {
 	}
 	if len(v.hashes) == 0 {
 		if e.Seq == 1 && prev != [32]byte{} {
-			return errors.New("entry 1 follows on another one")
+			return errors.New("entry 1 continues another one")
 		}
 		v.prev, v.report.From, v.report.To = prev, e.Seq, e.Seq-1
 	}
@@ -102,7 +102,7 @@ func (v *verification) takeEntry(e ExportedEntry) error {
 		return fmt.Errorf("entry %d is missing", v.report.To+1)
 	}
 	if want, _ := v.hash(e.Seq - 1); prev != want {
-		return fmt.Errorf("entry %d does not follow on the entry before", e.Seq)
+		return fmt.Errorf("entry %d does not continue the entry before", e.Seq)
 	}
 	hash := chainHash(prev, e.Seq, e.row())
 	if e.Hash != hex.EncodeToString(hash[:]) || hash == [32]byte{} {
@@ -110,7 +110,7 @@ func (v *verification) takeEntry(e ExportedEntry) error {
 	}
 	if e.Seq <= v.report.To {
 		if known, _ := v.hash(e.Seq); known != hash {
-			return fmt.Errorf("entry %d stands there twice, each time another", e.Seq)
+			return fmt.Errorf("entry %d occurs twice with different content", e.Seq)
 		}
 		v.report.Repeated++
 		return nil
@@ -151,7 +151,7 @@ func (v *verification) takeHead(h headLine) error {
 			return err
 		}
 	} else if len(v.hashes) > 0 {
-		return errors.New("the head is that of an empty trail")
+		return errors.New("the head belongs to an empty trail")
 	}
 	v.report.Heads++
 	v.report.PublicKey, v.report.SignedAt = v.key, h.Head.At
@@ -167,7 +167,7 @@ func (v *verification) covers(h ExportHead) error {
 		return fmt.Errorf("the head names entries %d to %d, which are not before it", h.From, h.To)
 	}
 	if h.PrevHash != hex.EncodeToString(before[:]) || h.Hash != hex.EncodeToString(last[:]) {
-		return errors.New("the head does not fit the entries before it")
+		return errors.New("the head does not match the entries before it")
 	}
 	return nil
 }

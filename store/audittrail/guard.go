@@ -80,7 +80,7 @@ func recognise(ctx context.Context, q query.Querier, keys *sealing.Keys, path st
 	case hmac.Equal([]byte(check), []byte(oldCheck(keys))):
 		return keyOld, nil
 	}
-	return keyUnset, fmt.Errorf("%s was made with another secret key than the one given: %w", path, sealing.ErrWrongKey)
+	return keyUnset, fmt.Errorf("%s was made with another secret key: %w", path, sealing.ErrWrongKey)
 }
 
 // Tampered says in one line why the start is refused, and what to do.

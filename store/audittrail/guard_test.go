@@ -29,7 +29,7 @@ func TestOpen_RejectsATrailWithoutItsHead(t *testing.T) {
 		{"newest entry removed", 3, []string{dropGuards, "DELETE FROM audit_entries WHERE seq = 3"}, "signed up to entry 3"},
 		{"oldest entry removed", 3, []string{dropGuards, "DELETE FROM audit_entries WHERE seq = 1"}, "audit entry 1: it is missing"},
 		{"newest entry changed", 3, []string{dropGuards, "UPDATE audit_entries SET actor = 'x' WHERE seq = 3"}, "audit entry 3: it was changed"},
-		{"forged head", 3, []string{"UPDATE meta SET value = substr(value, 1, 67) || 'ff' WHERE name = 'audit_head'"}, "not the one that was signed"},
+		{"forged head", 3, []string{"UPDATE meta SET value = substr(value, 1, 67) || 'ff' WHERE name = 'audit_head'"}, "not the newest one that was signed"},
 		{"key check and head erased", 3, []string{"DELETE FROM meta"}, "check value of the secret key is missing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -93,7 +93,7 @@ func verifyEnd(ctx context.Context, q query.Querier, keys *sealing.Keys, last he
 	if _, err := fmt.Sscanf(signed, "%d %s %s", &end.seq, &hash, &signature); err == nil && len(hash) == 2*sha256.Size && end.seq > last.seq {
 		return &Break{Seq: last.seq + 1, Reason: fmt.Sprintf("it is missing; the trail was signed up to entry %d", end.seq)}
 	}
-	return &Break{Seq: last.seq, Reason: "it is not the one that was signed as the newest"}
+	return &Break{Seq: last.seq, Reason: "it is not the newest one that was signed"}
 }
 
 // missingHead returns nil only for an empty trail of an earlier version: such databases had no head.

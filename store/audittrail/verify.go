@@ -60,7 +60,7 @@ func verifyEntry(rows *query.Rows, last head) (head, error) {
 		return head{}, &Break{Seq: last.seq + 1, Reason: "it is missing"}
 	}
 	if prev != hex.EncodeToString(last.hash[:]) {
-		return head{}, &Break{Seq: next.seq, Reason: "it does not follow on the entry before"}
+		return head{}, &Break{Seq: next.seq, Reason: "it does not continue the entry before"}
 	}
 	next.hash = chainHash(last.hash, next.seq, &e)
 	if hash != hex.EncodeToString(next.hash[:]) {

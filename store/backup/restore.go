@@ -60,7 +60,7 @@ func Restore(ctx context.Context, file string, to inspect.Source) (inspect.Repor
 // directory.
 func announce(path string) (*datadir.Directory, error) {
 	if err := datadir.Make(path); err != nil {
-		return nil, fmt.Errorf("data directory %s cannot be made: %w", path, datadir.Cause(err))
+		return nil, fmt.Errorf("data directory %s cannot be created: %w", path, datadir.Cause(err))
 	}
 	announcement := filepath.Join(path, datadir.RestoringDatabase)
 	f, err := os.OpenFile(announcement, os.O_WRONLY|os.O_CREATE|os.O_EXCL, datadir.FileMode)
@@ -174,7 +174,7 @@ func (r *restore) unpack(in io.Reader) (m manifest, err error) {
 			break
 		}
 		if err != nil {
-			return m, fmt.Errorf("%w: no backup of Kontor, or an incomplete one: %w", engine.ErrCorrupt, err)
+			return m, fmt.Errorf("%w: not a backup of Kontor, or an incomplete one: %w", engine.ErrCorrupt, err)
 		}
 		switch {
 		case h.Typeflag != tar.TypeReg:
@@ -197,11 +197,11 @@ func (r *restore) unpack(in io.Reader) (m manifest, err error) {
 	}
 	switch {
 	case m.Format == 0 || sum == "":
-		return m, fmt.Errorf("%w: no backup of Kontor, or an incomplete one", engine.ErrCorrupt)
+		return m, fmt.Errorf("%w: not a backup of Kontor, or an incomplete one", engine.ErrCorrupt)
 	case m.Format != format:
 		return m, fmt.Errorf("backup has format %d: %w", m.Format, engine.ErrNewerSchema)
 	case m.SHA256 != sum:
-		return m, fmt.Errorf("%w: the database is not the one that was backed up", engine.ErrCorrupt)
+		return m, fmt.Errorf("%w: the database does not match its manifest", engine.ErrCorrupt)
 	}
 	return m, nil
 }

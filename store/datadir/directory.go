@@ -53,7 +53,7 @@ func At(path string) *Directory { return &Directory{path: path} }
 // Open creates the data directory if it is missing, and locks it. It returns ErrInUse when another process has locked it.
 func Open(path string) (*Directory, error) {
 	if err := Make(path); err != nil {
-		return nil, fmt.Errorf("data directory %s cannot be made: %w", path, Cause(err))
+		return nil, fmt.Errorf("data directory %s cannot be created: %w", path, Cause(err))
 	}
 	name := filepath.Join(path, Lock)
 	lock, locked, err := TryLock(name)

@@ -22,9 +22,9 @@ type Config struct {
 	Clock clock.Clock
 	// Log receives failures in the background.
 	Log *slog.Logger
-	// Migrations holds files NNNN_name.sql. The engine must apply each once, in the order of the numbers and each in a transaction,
-	// before it serves. They must create a table meta (name TEXT PRIMARY KEY, value TEXT), in which the engine owns the rows
-	// whose names are declared in this package.
+	// Migrations holds files NNNN_name.sql. The engine must apply each once, in the order of the numbers and each in a
+	// transaction, before it serves. They must create a table meta (name TEXT PRIMARY KEY, value TEXT), in which the
+	// engine owns the rows whose names are declared in this package.
 	Migrations fs.FS
 	// AppendOnly are tables whose rows no statement may update or delete. An engine must reject such statements, and must
 	// restore a protection that was removed, see Report.
@@ -32,9 +32,9 @@ type Config struct {
 	// Guard returns what the layers above add. The engine calls it once, as soon as it is certain whether the database is
 	// new, and before it creates a new one.
 	Guard func(fresh bool) (Guard, error)
-	// Fatal is called once when a write or a sync of a data file has failed, with an error that names the file. From then on
-	// the engine must not change any file and must not acknowledge any write. Fatal should end the process; nil prints the
-	// error and ends it with status 1.
+	// Fatal is called once when a write or a sync of a data file has failed, with an error that names the file. From
+	// then on the engine must not change any file and must not acknowledge any write. Fatal should end the process; nil
+	// prints the error and ends it with status 1.
 	Fatal func(error)
 	// AcceptLoss opens a database that lacks acknowledged writes.
 	AcceptLoss bool
@@ -55,8 +55,8 @@ type Report struct {
 //
 // The engine calls a Guard from one goroutine at a time.
 type Guard interface {
-	// Keyed returns a keyed digest of data, different for each purpose. The engine uses it where it stores, beside or inside
-	// the database, how far the database has come.
+	// Keyed returns a keyed digest of data, different for each purpose. The engine uses it where it stores, beside or
+	// inside the database, how far the database has come.
 	Keyed(purpose string, data []byte) []byte
 
 	// Recognise compares the master key with the one that the database was made with. known is false for a database that

@@ -1,8 +1,8 @@
 // Package engine is the contract between the store and a database engine. Nothing above it depends on a particular engine.
 //
 // An engine stores tables and runs SQL statements. It reads through a bounded pool of readers and writes jobs in groups.
-// What rows mean, the audit trail, idempotency keys and encryption belong to the layers above; an engine calls them through
-// [Guard].
+// The meaning of rows, the audit trail, idempotency keys and encryption belong to the layers above; an engine calls them
+// through [Guard].
 //
 // The words must, may and does not have their ordinary meaning. [kontor/store/engine/enginetest] proves every must and
 // every does not of this package that can be shown from outside. The package kontor/store/sqlite implements the contract.
@@ -39,37 +39,40 @@ type Engine interface {
 	// AfterCommit it is allowed. The statements cannot write.
 	Source
 
-	// View calls fn with a source whose statements all see the same state of the database, whatever is committed meanwhile.
+	// View calls fn with a source whose statements all see the same state of the database, whatever is committed.
 	// The source holds one reader. It is closed when fn returns, and its statements return ErrClosed from then on. The
 	// errors are those of Source, and the error of fn.
 	View(ctx context.Context, fn func(Source) error) error
 
 	// Write runs a job in a write transaction and returns when its outcome is durable.
 	//
-	// Atomicity. Either everything that the job wrote is committed, or nothing is. A job fails when it returns an error,
-	// panics, ends its goroutine (runtime.Goexit), or when a statement of it has failed, whether or not it returns that error. The writes
-	// of a failed job must be undone, and only they: other jobs of its group must be committed.
+	// Atomicity. Either everything that the job wrote is committed, or nothing is. A job fails when it returns an
+	// error, panics, ends its goroutine (runtime.Goexit), or when a statement of it has failed, whether or not it
+	// returns that error. The writes of a failed job must be undone, and only they: other jobs of its group must be
+	// committed.
 	//
 	// Isolation. Jobs run one after another; each sees the writes of all jobs before it that have not failed.
 	//
 	// Groups. An engine may commit several jobs in one transaction. It may therefore run a job more than once, when its
-	// transaction was lost through another job's failure. Only the writes and after-commit functions of the last run count. A job has no other effects
-	// than through its Tx.
+	// transaction was lost through another job's failure. Only the writes and after-commit functions of the last run
+	// count. A job has no other effects than through its Tx.
 	//
-	// Durability. Write must not return nil before the commit is durable: it survives a crash of the process and a loss of
-	// power. It must not return the error of a failed job before everything that the job could have read is durable,
+	// Durability. Write must not return nil before the commit is durable: it survives a crash of the process and a loss
+	// of power. It must not return the error of a failed job before everything that the job could have read is durable,
 	// because a failed job may have read uncommitted rows of its group.
 	//
 	// Deadlines. When the context ends before the job has begun, the job does not run and Write returns the context's
 	// error. The context does not interrupt a running job, because that would end the transaction of others. When the
-	// context ends after the job has run and the outcome is not known within a few seconds, Write returns ErrOutcomeUnknown.
+	// context ends after the job has run and the outcome is not known within a few seconds, Write returns
+	// ErrOutcomeUnknown.
 	//
 	// Backpressure. When too many jobs wait, Write returns ErrBusy at once, and the job does not run.
 	//
-	// Panics. A panic of the job reaches the caller of Write, as a text with the stack of the job. It reaches nobody else.
+	// Panics. A panic of the job reaches the caller of Write, as a text with the stack of the job. It must not
+	// affect other callers.
 	//
-	// Nesting. Within a job and within a function of AfterCommit, Write fails at once with ErrNested, whatever context is
-	// passed. An engine need not recognise a goroutine that a job started.
+	// Nesting. Within a job and within a function of AfterCommit, Write fails at once with ErrNested, whatever context
+	// is passed. An engine need not recognise a goroutine that a job started.
 	//
 	// After Close, Write returns ErrClosed. Storage failures are ErrFull, ErrIO, ErrReadOnly or ErrCorrupt.
 	Write(ctx context.Context, job func(Tx) error) error
@@ -77,9 +80,9 @@ type Engine interface {
 	// InJob reports whether the calling goroutine runs a job.
 	InJob() bool
 
-	// Version returns a number that grows whenever a committed job wrote to one of the tables. After Write has returned nil,
-	// Version must return the new number, to every caller. A job that failed does not change it. Writes that the database
-	// makes by itself, such as those of ON DELETE CASCADE, need not be counted.
+	// Version returns a number that grows whenever a committed job wrote to one of the tables. After Write has returned
+	// nil, Version must return the new number, to every caller. A job that failed does not change it. Writes that the
+	// database makes by itself, such as those of ON DELETE CASCADE, need not be counted.
 	Version(tables ...string) uint64
 
 	// Ready returns nil when the engine can read and write, and writes make progress. It returns ErrStalled when one piece

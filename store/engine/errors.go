@@ -12,11 +12,11 @@ var (
 	// ErrMissingReference says that a row points to a missing one, or that other rows still point to it.
 	ErrMissingReference = errors.New("missing reference")
 	// ErrConflict says that a value breaks another rule of the table: CHECK or NOT NULL.
-	ErrConflict = errors.New("value refused by the table")
+	ErrConflict = errors.New("value rejected by the table")
 	// ErrBusy says that too many callers wait; the same call may succeed later.
 	ErrBusy = errors.New("database is busy")
 	// ErrFull says that there is no space for a write. Reads continue, and writes succeed again once there is space.
-	ErrFull = errors.New("no room to write")
+	ErrFull = errors.New("no space to write")
 	// ErrIO says that the disk failed. After a failed write or sync the process ends, see Config.Fatal.
 	ErrIO = errors.New("the disk failed")
 	// ErrReadOnly says that the files cannot be written.
@@ -28,7 +28,7 @@ var (
 	ErrNested = errors.New("database was called from within a transaction")
 	// ErrOutcomeUnknown says that a job has run but its commit could not be confirmed in time. It may still become durable.
 	// Repeating it with the same idempotency key is safe.
-	ErrOutcomeUnknown = errors.New("outcome of the write is not known yet")
+	ErrOutcomeUnknown = errors.New("the outcome of the write is not known yet")
 	// ErrStalled says that the database makes no progress although callers wait.
 	ErrStalled = errors.New("database makes no progress")
 	// ErrClosed says that the database, the transaction or the rows were closed before.

@@ -20,7 +20,7 @@ type Loss struct {
 
 // Error says what is missing and what to do.
 func (l *Loss) Error() string {
-	return l.Summary() + "; put the files back or restore a backup, or go on without these writes: kontor serve --accept-loss"
+	return l.Summary() + "; put the files back or restore a backup, or continue without these writes: kontor serve --accept-loss"
 }
 
 // Summary says what is missing.

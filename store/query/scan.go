@@ -66,7 +66,7 @@ func scanOne(s engine.Statement, i int, dest any) error {
 		v.Elem().SetZero()
 		return nil
 	}
-	return fmt.Errorf("NULL does not fit %T", dest)
+	return fmt.Errorf("NULL cannot be read into %T", dest)
 }
 
 func scanPointer[T any](d **T, null bool, read func(*T) error) error {
@@ -117,14 +117,14 @@ func scanText(s engine.Statement, i int, dest any) error {
 	if v.Kind() == reflect.Pointer || v.Kind() == reflect.String {
 		return scanOther(s, i, dest)
 	}
-	return fmt.Errorf("a text does not fit %T", dest)
+	return fmt.Errorf("a text cannot be read into %T", dest)
 }
 
 // scanOther reads into types made from the basic ones.
 func scanOther(s engine.Statement, i int, dest any) error {
 	p := reflect.ValueOf(dest)
 	if p.Kind() != reflect.Pointer || p.IsNil() {
-		return fmt.Errorf("%T is no pointer to a value", dest)
+		return fmt.Errorf("%T is not a pointer to a value", dest)
 	}
 	v := p.Elem()
 	switch v.Kind() {

@@ -22,7 +22,7 @@ import (
 const MasterKeyBytes = 32
 
 var (
-	// ErrWrongKey says that the master key is not the one the database was made with.
+	// ErrWrongKey says that the database was created with another master key.
 	ErrWrongKey = errors.New("wrong secret key")
 	// ErrNoKey says that an operation needs the master key and it was not found.
 	ErrNoKey = errors.New("the secret key is neither in the data directory nor in KONTOR_SECRET_KEY")

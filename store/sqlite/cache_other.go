@@ -4,5 +4,5 @@ package sqlite
 
 import "os"
 
-// dropPages does nothing: this system has no way to forget cached pages that does without the rights of an administrator.
+// dropPages does nothing: on this system only an administrator can drop cached pages.
 func dropPages(*os.File) error { return nil }

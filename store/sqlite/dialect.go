@@ -77,8 +77,11 @@ func connect(path string, mode binding.Mode, pragmas []string) (*binding.Conn, e
 
 // translate adds the kind of the error to an error of SQLite.
 func translate(err error) error {
-	var e *binding.Error
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &e) {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	var e *binding.Error // allocated: only here, because most calls have no error
+	if !errors.As(err, &e) {
 		return err
 	}
 	if kind := classify(e); kind != nil {

@@ -84,8 +84,8 @@ func (e *Engine) start(conn *binding.Conn, found position) error {
 	return nil
 }
 
-// pageDamaged returns a function that makes the database unready. A damaged page is never used, but nobody can say how many
-// more there are.
+// pageDamaged returns a function that makes the database unready. A damaged page is never used, but more
+// pages may be damaged.
 func pageDamaged(c *counters, log *slog.Logger) func(*binding.PageError) {
 	return func(page *binding.PageError) {
 		err := fmt.Errorf("%w: %w; restore a backup", engine.ErrCorrupt, page)

@@ -161,8 +161,8 @@ func ReadMark(d *datadir.Directory, guard engine.Guard) (Mark, error) {
 	return Mark{p}, err
 }
 
-// CompareMark compares a database, which may be in use, with a mark that was read before. It returns an *engine.Loss, or the error
-// of the guard for a trail that is not the one that the mark names.
+// CompareMark compares a database, which may be in use, with a mark that was read before. It returns an *engine.Loss,
+// or the error of the guard for a trail that is not the one that the mark names.
 func CompareMark(ctx context.Context, d *datadir.Directory, m Mark, guard engine.Guard) error {
 	f, err := OpenFile(d.File(datadir.Database))
 	if err != nil {

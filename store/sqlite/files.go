@@ -52,7 +52,7 @@ func findDatabase(d *datadir.Directory) (fresh bool, err error) {
 	}
 	if d.Has(datadir.Key) && !d.Has(datadir.NewDatabase) {
 		return false, fmt.Errorf("%s is missing but its key %s is there: put the database back, or restore a backup into an empty directory; "+
-			"to begin an empty bank here, move the key away", path, datadir.Key)
+			"to create an empty database here, move the key away", path, datadir.Key)
 	}
 	return true, nil
 }
@@ -78,7 +78,7 @@ func Missing(d *datadir.Directory) error {
 
 // emptyDatabase says that a database has lost its content: a new database is renamed when it is complete.
 func emptyDatabase(path string) error {
-	return fmt.Errorf("%s is empty; restore a backup, or remove the file to begin anew: %w", path, engine.ErrCorrupt)
+	return fmt.Errorf("%s is empty; restore a backup, or remove the file to start again: %w", path, engine.ErrCorrupt)
 }
 
 // beginSetup creates the file that announces a first start. An interrupted first start begins again; its key is kept.

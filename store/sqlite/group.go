@@ -187,7 +187,7 @@ func (w *writer) retryGroup() {
 	w.undo()
 	for _, j := range group {
 		if j.runs >= maxRuns {
-			w.answer(j, fmt.Errorf("%w: the transaction was lost with another's failure", engine.ErrBusy))
+			w.answer(j, fmt.Errorf("%w: the transaction was lost because others of its group failed", engine.ErrBusy))
 			continue
 		}
 		w.retries = append(w.retries, j)

@@ -38,7 +38,11 @@ func (w *writer) run(j *job) (intact bool) {
 	changed := w.conn.TotalChanged()
 	w.progress.begin(&w.progress.writer)
 	if j.err = w.setSavepoint(); j.err == nil {
-		j.tx = &tx{versions: w.versions, conn: w.conn}
+		j.tx = &j.firstTx
+		if j.runs > 1 { // an earlier Tx that somebody kept must stay closed
+			j.tx = &tx{}
+		}
+		j.tx.versions, j.tx.conn = w.versions, w.conn
 		if j.err = j.call(); j.err == nil {
 			j.err = w.releaseSavepoint()
 		}

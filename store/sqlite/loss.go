@@ -45,10 +45,10 @@ func (c *comparison) compare() error {
 	}
 	switch {
 	case c.log.CommitsBeyond > unsyncedCommits:
-		l.Reason = fmt.Sprintf("is damaged behind its %d frames: %d intact frames with %d commits follow", c.log.Frames, c.log.Beyond, c.log.CommitsBeyond)
+		l.Reason = fmt.Sprintf("is damaged after its %d frames: %d intact frames with %d commits follow", c.log.Frames, c.log.Beyond, c.log.CommitsBeyond)
 		return l
 	case c.mark == nil && (c.found.commits == 0 || c.found.clean || c.log.Frames > 0):
-		return nil // an installation from before there were marks gets one
+		return nil // a database from before there were marks
 	case c.mark == nil:
 		l.File, l.Reason = strings.TrimSuffix(c.path, datadir.Database)+MarkName, "is missing, and so is the log of a database that was in use"
 		return l
@@ -72,7 +72,7 @@ func (c *comparison) reason() string {
 	case c.log.Bytes == 0:
 		return "is missing or empty"
 	case c.log.Beyond > 0 || int64(c.log.Frames) == 0:
-		return fmt.Sprintf("is damaged behind its %d frames", c.log.Frames)
+		return fmt.Sprintf("is damaged after its %d frames", c.log.Frames)
 	}
 	return "was cut off, or rolled back with its database"
 }

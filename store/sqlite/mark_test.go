@@ -97,9 +97,9 @@ func TestMark_NamesTheLoss(t *testing.T) {
 		{"log removed", 4, "kontor.db-wal", remove, 6, "kontor.db-wal is missing"},
 		{"log emptied", 4, "kontor.db-wal", func(b []byte) []byte { return b[:0] }, 6, "kontor.db-wal is missing or empty"},
 		{"log cut off", 0, "kontor.db-wal", func(b []byte) []byte { return b[:len(b)/2] }, -1, "was cut off"},
-		{"log cut off in its header", 0, "kontor.db-wal", func(b []byte) []byte { return b[:20] }, 10, "is damaged behind its 0 frames"},
-		{"log header damaged", 0, "kontor.db-wal", flip(func(int) int { return 17 }), 10, "is damaged behind its 0 frames"},
-		{"first frame damaged", 0, "kontor.db-wal", flip(func(int) int { return 100 }), -1, "is damaged behind its 0 frames"},
+		{"log cut off in its header", 0, "kontor.db-wal", func(b []byte) []byte { return b[:20] }, 10, "is damaged after its 0 frames"},
+		{"log header damaged", 0, "kontor.db-wal", flip(func(int) int { return 17 }), 10, "is damaged after its 0 frames"},
+		{"first frame damaged", 0, "kontor.db-wal", flip(func(int) int { return 100 }), -1, "is damaged after its 0 frames"},
 		{"middle damaged", 0, "kontor.db-wal", flip(func(n int) int { return n / 2 }), -1, "intact frames"},
 		{"last frame damaged", 0, "kontor.db-wal", flip(func(n int) int { return n - 10 }), 1, "was cut off"},
 	} {

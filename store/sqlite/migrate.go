@@ -55,13 +55,13 @@ func schemaVersion(c *binding.Conn) (int64, error) {
 		return 0, nil
 	}
 	if versioned == 0 {
-		return 0, errors.New("it is a database of another program")
+		return 0, errors.New("it is the database of another program")
 	}
 	if err := readRow(c, selectVersion, nil, &steps, &version); err != nil {
 		return 0, err
 	}
 	if steps == 0 { // even an empty schema has one
-		return 0, fmt.Errorf("%w: the version of its schema is gone", engine.ErrCorrupt)
+		return 0, fmt.Errorf("%w: the version of its schema is missing", engine.ErrCorrupt)
 	}
 	return version, nil
 }

@@ -221,7 +221,8 @@ func runCheck(ctx context.Context, conn *binding.Conn, pragma string) error {
 	return preferReadError(conn, fmt.Errorf("%w: %s", engine.ErrCorrupt, strings.Join(strings.Fields(verdict), " ")))
 }
 
-// preferReadError returns the failed read that caused an error, if there is one: a page that could not be read is not damaged.
+// preferReadError returns the failed read that caused an error, if there is one: a page that could not be read is not
+// damaged.
 func preferReadError(conn *binding.Conn, err error) error {
 	if unread := conn.ReadError(); unread != nil {
 		return fmt.Errorf("%w: %w", engine.ErrIO, unread)

@@ -56,7 +56,7 @@ func (p *pool) take(ctx context.Context) (*reader, error) {
 		p.mu.Unlock()
 		return nil, engine.ErrClosed
 	}
-	if n := len(p.free); n > 0 { // then nobody waits
+	if n := len(p.free); n > 0 { // then no query waits
 		r := p.free[n-1]
 		p.free = p.free[:n-1]
 		p.assign(ctx, r)

@@ -67,7 +67,7 @@ func (e *Engine) compareWithMark(ctx context.Context, conn *binding.Conn, path s
 		// Going on would append to what is left of the trail, and overwrite the mark.
 		return e.guard.Tampered(err)
 	case mark == nil && c.found.commits > 0:
-		e.log.Warn("there was no mark to compare the database with; a new one is made", "file", e.dir.File(MarkName))
+		e.log.Warn("there is no mark to compare the database with; creating a new one", "file", e.dir.File(MarkName))
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func (e *Engine) compareWithMark(ctx context.Context, conn *binding.Conn, path s
 func (e *Engine) takeUp(ctx context.Context, conn *binding.Conn, path string, scan binding.LogScan) error {
 	if e.report.Loss != nil {
 		if err := e.verifyRemainder(ctx, path); err != nil {
-			return fmt.Errorf("what is left of %s does not hold together; restore a backup: %w", path, err)
+			return fmt.Errorf("the rest of %s is inconsistent; restore a backup: %w", path, err)
 		}
 	}
 	if err := e.emptyLog(conn); err != nil {
@@ -153,6 +153,6 @@ func (e *Engine) recordCleanEnd(conn *binding.Conn) {
 	}
 	p.clean = true
 	if err := putMeta(conn, engine.MetaCommits, signCommits(e.guard, p)); err != nil {
-		e.log.Warn("the end could not be noted in the database", "err", err)
+		e.log.Warn("the orderly end could not be recorded in the database", "err", err)
 	}
 }

@@ -36,9 +36,11 @@ type job struct {
 	fn    func(engine.Tx) error
 	state atomic.Int32
 	runs  int
-	tx    *tx
+	tx    *tx // of the last run
 	err   error
 	panic *panicked
+
+	firstTx tx // of the first run, so that most jobs need no further allocation
 
 	answered bool // or handed to the hooks, which then close done
 	done     chan struct{}
@@ -166,7 +168,7 @@ func (w *writer) loop() {
 		if cause == nil {
 			cause = "its goroutine was ended"
 		}
-		w.log.Error("writer stopped; it goes on", "cause", cause, "stack", string(debug.Stack()))
+		w.log.Error("the goroutine of the writer ended; another one continues", "cause", cause, "stack", string(debug.Stack()))
 		w.abandonGroup(fmt.Errorf("transaction was not finished: %v", cause))
 		go w.loop()
 	}()

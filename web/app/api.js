@@ -1,7 +1,8 @@
-import { deviceName, freshToken, proveAgain, renew, RefreshLater, session } from './session.js';
+import { deviceName, freshToken, reauthenticate, RefreshUnavailable, renew, session } from './session.js';
 import { language, t } from './i18n.js';
+import { learnPeople } from './people.js';
 
-/** What the server refused or could not do, in the user's language. */
+/** An error of the server or the network, with a message in the user's language. */
 export class ApiError extends Error {
   /** @param {{status?: number, code?: string, message?: string, details?: object, retryAfter?: number, requestId?: string}} about */
   constructor(about) {
@@ -13,7 +14,7 @@ export class ApiError extends Error {
     this.requestId = about.requestId;
   }
 
-  /** The texts beside form fields: an object from field name to what is wrong with it. */
+  /** The messages for form fields, by field name; null when the error is not about fields. */
   get fields() {
     const wrong = this.status === 400 && this.details;
     return wrong && Object.values(wrong).every((text) => typeof text === 'string') ? wrong : null;
@@ -25,7 +26,7 @@ export function advice(error) {
   if (error.retryAfter) return t('advice.wait', { n: error.retryAfter });
   if (error.status === 0) return t('advice.network');
   if (error.status === 403) return t('advice.forbidden');
-  if (error.status === 404) return t('advice.missing');
+  if (error.status === 404) return t('advice.not_found');
   if (error.status === 409) return t('advice.conflict');
   if (error.status === 412) return t('advice.changed');
   if (error.status === 413) return t('advice.too_large');
@@ -33,26 +34,26 @@ export function advice(error) {
   return t('advice.check');
 }
 
-async function failure(answer) {
-  const text = await answer.text().catch(() => '');
+async function errorOf(response) {
+  const text = await response.text().catch(() => '');
   let body = {};
   try {
     body = JSON.parse(text);
   } catch {
-    // Not every refusal is JSON: the stream's "server shutting down" is a plain line.
+    // Not every error is JSON: the stream's "server shutting down" is plain text.
   }
-  const wait = Number(answer.headers.get('Retry-After'));
+  const wait = Number(response.headers.get('Retry-After'));
   return new ApiError({
-    status: answer.status,
+    status: response.status,
     code: body.code ?? body.overall_status,
-    message: body.message || t('error.unreadable', { status: answer.status }),
+    message: body.message || t('error.unreadable', { status: response.status }),
     details: body.details,
     retryAfter: wait > 0 ? wait : undefined,
-    requestId: answer.headers.get('X-Request-ID') ?? undefined,
+    requestId: response.headers.get('X-Request-ID') ?? undefined,
   });
 }
 
-/** Writes a query string; arrays repeat the name, empty values are left out. */
+/** Encodes a query string; arrays repeat the name, empty values are omitted. */
 export function queryString(query = {}) {
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -64,64 +65,68 @@ export function queryString(query = {}) {
   return text ? `?${text}` : '';
 }
 
-/**
- * Sends a request and gives the response when it was a success.
- * @param {string} method
- * @param {string} path
- * @param {{query?: object, body?: any, form?: FormData, headers?: object, token?: string, open?: boolean, signal?: AbortSignal, ifMatch?: string}} [options]
- *   open: send no token; token: send this one and never renew it.
- */
-export async function send(method, path, options = {}) {
-  const headers = { Accept: 'application/json', 'Accept-Language': language.get(), 'X-Device-ID': deviceName(), ...options.headers };
+function requestInit(method, options) {
+  const headers = {
+    Accept: 'application/json', 'Accept-Language': language.get(), 'X-Device-ID': deviceName(), ...options.headers,
+  };
   if (options.ifMatch) headers['If-Match'] = options.ifMatch;
   if (options.body !== undefined) headers['Content-Type'] = 'application/json';
-  const init = { method, headers, body: options.form ?? (options.body === undefined ? undefined : JSON.stringify(options.body)), signal: options.signal, cache: 'no-store' };
+  const body = options.form ?? (options.body === undefined ? undefined : JSON.stringify(options.body));
+  return { method, headers, body, signal: options.signal, cache: 'no-store' };
+}
+
+/** Whether the server asks for a recent password (RFC 9470); the session itself is still valid. */
+const needsPassword = (response) => response.status === 401
+  && (response.headers.get('WWW-Authenticate') ?? '').includes('insufficient_user_authentication');
+
+/**
+ * Sends a request and returns the response of a success; anything else throws an ApiError.
+ * @param {string} method
+ * @param {string} path
+ * @param {{query?: object, body?: any, form?: FormData, headers?: object, token?: string, anonymous?: boolean,
+ *   signal?: AbortSignal, ifMatch?: string}} [options]
+ *   anonymous: send no token; token: send this one and never renew it.
+ */
+export async function send(method, path, options = {}) {
+  const init = requestInit(method, options);
   const url = path + queryString(options.query);
   try {
-    let token = options.open ? null : options.token ?? (await freshToken());
-    for (let attempt = 1, asked = false; ; attempt++) {
-      if (token) headers.Authorization = `Bearer ${token}`;
-      const answer = await fetch(url, init);
-      if (answer.ok) return answer;
-      if (!asked && token && !options.token && session.get() && wantsPassword(answer)) {
+    let token = options.anonymous ? null : options.token ?? (await freshToken());
+    const renewable = token && !options.token;
+    for (let renewed = false, asked = false; ;) {
+      if (token) init.headers.Authorization = `Bearer ${token}`;
+      const response = await fetch(url, init);
+      if (response.ok) return response;
+      const mayRetry = renewable && session.get() && response.status === 401;
+      if (mayRetry && needsPassword(response) && !asked) {
         asked = true;
-        const refused = await failure(answer);
-        if (!(await proveAgain())) throw refused;
+        const error = await errorOf(response);
+        if (!(await reauthenticate())) throw error;
         token = await freshToken();
-        continue;
-      }
-      if (answer.status === 401 && !wantsPassword(answer) && token && !options.token && session.get() && attempt === 1) {
+      } else if (mayRetry && !needsPassword(response) && !renewed) {
+        renewed = true;
         token = await renew(token);
-        continue;
-      }
-      throw await failure(answer);
+      } else throw await errorOf(response);
     }
   } catch (error) {
-    if (error instanceof RefreshLater) throw await failure(error.answer);
-    if (error instanceof TypeError) throw new ApiError({ message: t('error.network'), code: 'network' });
-    throw error;
+    if (error instanceof RefreshUnavailable) throw await errorOf(error.response);
+    throw networkError(error);
   }
 }
 
-/** Whether a request is refused because the password was shown too long ago (RFC 9470); the session itself is good. */
-const wantsPassword = (answer) => answer.status === 401 && (answer.headers.get('WWW-Authenticate') ?? '').includes('insufficient_user_authentication');
+const networkError = (error) => (error instanceof TypeError ? new ApiError({ message: t('error.network'), code: 'network' }) : error);
 
-/** Reads a body to its end; a line that breaks in the middle is a failure of the network like any other. */
-async function textOf(answer) {
-  try {
-    return await answer.text();
-  } catch (error) {
-    if (error instanceof TypeError) throw new ApiError({ message: t('error.network'), code: 'network' });
-    throw error;
-  }
+/** Reads a response to its end; a connection that breaks in the middle is a network error. */
+async function bodyOf(response) {
+  const text = await response.text().catch((error) => { throw networkError(error); });
+  const body = text ? JSON.parse(text) : null;
+  learnPeople(body);
+  return body;
 }
 
-async function json(method, path, options) {
-  const text = await textOf(await send(method, path, options));
-  return text ? JSON.parse(text) : null;
-}
+const json = async (method, path, options) => bodyOf(await send(method, path, options));
 
-/** The API by verb; each resolves to the decoded body or throws an ApiError. */
+/** The API by method; each function resolves to the decoded body or throws an ApiError. */
 export const api = {
   get: (path, query, options) => json('GET', path, { query, ...options }),
   post: (path, body = {}, options) => json('POST', path, { body, ...options }),
@@ -129,17 +134,20 @@ export const api = {
   patch: (path, body = {}, options) => json('PATCH', path, { body, ...options }),
   delete: (path, options) => json('DELETE', path, options),
   upload: (path, form) => json('POST', path, { form }),
-  /** Reads a part of a list together with the address of the rest, null where there is none. */
-  async linked(path, query) {
-    const answer = await send('GET', path, { query });
-    return { data: JSON.parse(await textOf(answer)), next: /<([^>]*)>; rel="next"/.exec(answer.headers.get('Link') ?? '')?.[1] ?? null };
+  /** Reads one page of a list and the address of the next page, which is null on the last one. */
+  async page(path, query) {
+    const response = await send('GET', path, { query });
+    const next = /<([^>]*)>; rel="next"/.exec(response.headers.get('Link') ?? '')?.[1] ?? null;
+    return { data: await bodyOf(response), next };
   },
-  /** Reads a record together with its ETag, for a later If-Match. */
-  async tagged(path) {
-    const answer = await send('GET', path);
-    return { record: JSON.parse(await textOf(answer)), etag: answer.headers.get('ETag') };
+  /** Reads a record with its ETag, for a later If-Match. */
+  async withETag(path) {
+    const response = await send('GET', path);
+    return { record: await bodyOf(response), etag: response.headers.get('ETag') };
   },
 };
 
-/** A fresh value for the Idempotency-Key header: made once a form opens, so that a second try creates nothing twice. */
-export const idempotencyKey = () => (crypto.randomUUID ? crypto.randomUUID() : `${Date.now()}-${Math.random().toString(36).slice(2)}`);
+/** Returns a value for the Idempotency-Key header. A form makes one when it opens, so that a retry creates nothing twice. */
+export const idempotencyKey = () => (crypto.randomUUID
+  ? crypto.randomUUID()
+  : `${Date.now()}-${Math.random().toString(36).slice(2)}`);

@@ -1,23 +1,25 @@
 import { api } from './api.js';
 import { caller, loadCaller } from './access.js';
-import { forgetPeople, loadPicture } from './people.js';
-import { LANGUAGES, language, useLanguageTexts } from './i18n.js';
-import { loadPrefs } from './prefs.js';
-import { startLive, stopLive } from './live.js';
-import { startWorker } from './refresh.js';
-import { adopt, deviceHeaders, forget, keepDeviceToken, session } from './session.js';
+import { avatarUrl, loadAvatar } from './avatar.js';
+import { LANGUAGES, language, switchLanguage } from './i18n.js';
+import { startLiveUpdates, stopLiveUpdates } from './live_updates.js';
+import { forgetPeople } from './people.js';
+import { loadPreferences } from './preferences.js';
 import { go } from './router.js';
+import { clearSession, deviceHeaders, keepDeviceToken, saveTokens, session } from './session.js';
+import { startWorker } from './token_refresh.js';
 
 /** Signs in with a credential and a password. */
 export async function signIn(login, password) {
-  const pair = await api.post('/authenticate', { user_id: login, password }, { open: true, headers: deviceHeaders(login) });
-  keepDeviceToken(login, pair.device_token);
-  adopt(pair, login);
+  const body = { user_id: login, password };
+  const tokens = await api.post('/authenticate', body, { anonymous: true, headers: deviceHeaders(login) });
+  keepDeviceToken(login, tokens.device_token);
+  saveTokens(tokens, login);
 }
 
-/** Signs out on the server and in every tab; the tokens are forgotten even when the server cannot be reached. */
+/** Signs out on the server and in every tab; the tokens are deleted even when the server cannot be reached. */
 export async function signOut() {
-  stopLive();
+  stopLiveUpdates();
   try {
     await api.post('/v1/logout', undefined, { body: undefined });
   } finally {
@@ -25,35 +27,36 @@ export async function signOut() {
   }
 }
 
-/** Forgets who was signed in and shows the door. */
+/** Deletes everything that is known about the signed-in user and shows the sign-in screen. */
 export function leave() {
-  stopLive();
-  forget();
+  stopLiveUpdates();
+  clearSession();
   forgetPeople();
+  avatarUrl.set(null);
   caller.set(null);
   go('/signin');
 }
 
-let entering = null;
+let starting = null;
 
-/** Loads what every screen needs about the signed-in user; many calls share one load. */
-export function enter() {
-  entering ??= Promise.all([loadCaller(), loadPrefs().catch(() => {})])
+/** Loads what every screen needs about the signed-in user; concurrent calls share one load. */
+export function startSession() {
+  starting ??= Promise.all([loadCaller(), loadPreferences().catch(() => {})])
     .then(async () => {
       const chosen = caller.get().me.language;
-      if (LANGUAGES[chosen] && !localStorage.getItem('kontor.language.chosen')) await useLanguageTexts(chosen);
-      startLive();
-      startWorker(); // Long before the first hour is over.
-      loadPicture().catch(() => {});
+      if (LANGUAGES[chosen] && !localStorage.getItem('kontor.language.chosen')) await switchLanguage(chosen);
+      startLiveUpdates();
+      startWorker(); // It must run before the first token expires.
+      loadAvatar().catch(() => {});
     })
-    .finally(() => (entering = null));
-  return entering;
+    .finally(() => (starting = null));
+  return starting;
 }
 
-/** Switches the language here and, for somebody who is signed in, for what the bank sends him. */
+/** Switches the language of the console and, for a signed-in user, of the messages that the bank sends. */
 export async function chooseLanguage(tag) {
   localStorage.setItem('kontor.language.chosen', tag);
-  await useLanguageTexts(tag);
+  await switchLanguage(tag);
   const me = caller.get()?.me;
   if (session.get() && me && me.language !== language.get()) {
     caller.set((was) => ({ ...was, me: { ...was.me, language: tag } }));

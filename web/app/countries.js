@@ -1,6 +1,6 @@
 import { language } from './i18n.js';
 
-// The codes of three letters, each with its code of two.
+// ISO 3166-1: each alpha-3 code followed by its alpha-2 code.
 const ALPHA3 = `
 ABWAW AFGAF AGOAO AIAAI ALAAX ALBAL ANDAD AREAE ARGAR ARMAM ASMAS ATAAQ ATFTF ATGAG AUSAU AUTAT AZEAZ BDIBI BELBE BENBJ
 BESBQ BFABF BGDBD BGRBG BHRBH BHSBS BIHBA BLMBL BLRBY BLZBZ BMUBM BOLBO BRABR BRBBB BRNBN BTNBT BVTBV BWABW CAFCF CANCA
@@ -17,7 +17,7 @@ TKLTK TKMTM TLSTL TONTO TTOTT TUNTN TURTR TUVTV TWNTW TZATZ UGAUG UKRUA UMIUM UR
 VIRVI VNMVN VUTVU WLFWF WSMWS YEMYE ZAFZA ZMBZM ZWEZW
 `;
 
-/** The country's name for a code of two or three letters; other codes stay as they are. */
+/** Returns a country's name for its alpha-2 or alpha-3 code; unknown codes stay as they are. */
 export function country(code) {
   const upper = code?.toUpperCase() ?? '';
   const short = upper.length === 3 ? new RegExp(`\\b${upper.replace(/[^A-Z]/g, '.')}([A-Z]{2})\\b`).exec(ALPHA3)?.[1] : upper;

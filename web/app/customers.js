@@ -1,14 +1,14 @@
 import { api } from './api.js';
 
-/** A customer's name as one reads it. */
+/** A customer's full name, or their e-mail address when there is none. */
 export const fullName = (customer) => [customer?.first_name, customer?.last_name].filter(Boolean).join(' ') || customer?.email || '';
 
-const MOST = 100; // of one page
+const PAGE_LIMIT = 100; // the server's limit
 
-/** The customers behind tasks or payers, by id, in one request; those the caller may not read are missing. */
+/** Loads the customers of tasks or payers, by id, with one request; customers that the caller may not read are missing. */
 export async function customersOf(rows) {
-  const ids = [...new Set(rows.map((row) => row.customer_id))].filter(Boolean).slice(0, MOST);
+  const ids = [...new Set(rows.map((row) => row.customer_id))].filter(Boolean).slice(0, PAGE_LIMIT);
   if (!ids.length) return {};
-  const page = await api.get('/v1/customers', { limit: MOST, 'search.id': ids.join(',') }).catch(() => ({ data: [] }));
+  const page = await api.get('/v1/customers', { limit: PAGE_LIMIT, 'search.id': ids.join(',') }).catch(() => ({ data: [] }));
   return Object.fromEntries(page.data.map((one) => [one.id, one]));
 }

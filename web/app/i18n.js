@@ -4,27 +4,27 @@ import { store, useStore } from './store.js';
 export const LANGUAGES = { de: 'Deutsch', fr: 'Français', it: 'Italiano', en: 'English' };
 
 const KEY = 'kontor.language';
-const tables = {};
+const tables = {}; // the texts by language and key
 
-/** The language in force; it changes only after its texts are there. */
+/** The current language; it changes only after its texts are loaded. */
 export const language = store('en');
 
-/** The language to begin with: the one chosen earlier, else the browser's, else English. */
+/** The first language: the one chosen earlier, else the browser's, else English. */
 export function initialLanguage() {
-  const wished = [localStorage.getItem(KEY), ...navigator.languages].filter(Boolean).map((tag) => tag.slice(0, 2).toLowerCase());
-  return wished.find((tag) => LANGUAGES[tag]) ?? 'en';
+  const preferred = [localStorage.getItem(KEY), ...navigator.languages].filter(Boolean).map((tag) => tag.slice(0, 2).toLowerCase());
+  return preferred.find((tag) => LANGUAGES[tag]) ?? 'en';
 }
 
 /**
  * Loads the texts of a language and switches to it.
  * @param {string} tag one of LANGUAGES
  */
-export async function useLanguageTexts(tag) {
+export async function switchLanguage(tag) {
   if (!LANGUAGES[tag]) return;
   if (!tables[tag]) {
-    const answer = await fetch(new URL(`../i18n/${tag}.json`, import.meta.url));
-    if (!answer.ok) throw new Error(`texts of ${tag}: ${answer.status}`);
-    tables[tag] = await answer.json();
+    const response = await fetch(new URL(`../i18n/${tag}.json`, import.meta.url));
+    if (!response.ok) throw new Error(`texts of ${tag}: ${response.status}`);
+    tables[tag] = await response.json();
   }
   localStorage.setItem(KEY, tag);
   document.documentElement.lang = tag;
@@ -32,7 +32,7 @@ export async function useLanguageTexts(tag) {
 }
 
 /**
- * The text of a key with its {placeholders} filled. With a number `n`, the key's plural form is taken.
+ * Returns the text of a key with its {placeholders} filled. A number `n` selects the plural form.
  * @param {string} key
  * @param {Record<string, any>} [values]
  */
@@ -43,7 +43,7 @@ export function t(key, values = {}) {
   return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
 }
 
-/** The text of a key that the server's data completes, or the fallback when the console does not know the value. */
+/** The text for a value of the API, such as a status; a value without a text is shown as it is. */
 export function term(group, value) {
   if (!value) return '';
   const key = `${group}.${value}`;
@@ -51,5 +51,5 @@ export function term(group, value) {
   return text ?? String(value).replaceAll('_', ' ');
 }
 
-/** Draws the component again when the language changes. */
+/** Renders the component again when the language changes. */
 export const useLanguage = () => useStore(language);

@@ -4,13 +4,13 @@ import { useLoad } from './load.js';
 import { route, setQuery } from './router.js';
 import { useStore } from './store.js';
 
-const TYPING_MS = 250;
+const DEBOUNCE_MS = 250;
 
 /**
- * A list whose search, filters, order and page live in the address, so that it can be shared and gone back to.
+ * Loads a list whose search, filters, order and page are kept in the address, so that it can be shared and revisited.
  * @param {string} path
  * @param {{filters?: string[], sort?: string, limit?: number, fixed?: object, search?: (text: string, field: string) => object}} options
- *   filters: parameters of the address that become search.<name>; search: the text typed as further parameters.
+ *   filters: query parameters that become search.<name>; search: returns the parameters for the text typed.
  */
 export function useList(path, { filters = [], sort = '', limit = 20, fixed = {}, search } = {}) {
   const { query } = useStore(route);
@@ -18,10 +18,10 @@ export function useList(path, { filters = [], sort = '', limit = 20, fixed = {},
     q: query.get('q') ?? '', in: query.get('in') ?? '', sort: query.get('sort') ?? sort,
     offset: Math.max(0, Number(query.get('offset')) || 0), ...Object.fromEntries(filters.map((name) => [name, query.get(name) ?? ''])),
   };
-  const wanted = { limit, offset: state.offset, sort: state.sort, ...fixed };
-  for (const name of filters) wanted[`search.${name}`] = state[name];
-  if (search && state.q.trim()) Object.assign(wanted, search(state.q.trim(), state.in));
-  const load = useLoad(() => api.get(path, wanted), [path, JSON.stringify(wanted)]);
+  const params = { limit, offset: state.offset, sort: state.sort, ...fixed };
+  for (const name of filters) params[`search.${name}`] = state[name];
+  if (search && state.q.trim()) Object.assign(params, search(state.q.trim(), state.in));
+  const load = useLoad(() => api.get(path, params), [path, JSON.stringify(params)]);
   return {
     ...load, state, limit,
     filtered: Boolean(state.q || filters.some((name) => state[name])),
@@ -31,8 +31,8 @@ export function useList(path, { filters = [], sort = '', limit = 20, fixed = {},
   };
 }
 
-/** A text field's value that is passed on only once the typing rests. */
-export function useTyped(value, pass) {
+/** The value of a text field that is reported only after the user stops typing (debounce). */
+export function useDebounced(value, report) {
   const [typed, setTyped] = useState(value);
   const timer = useRef();
   useEffect(() => {
@@ -44,11 +44,11 @@ export function useTyped(value, pass) {
     clearTimeout(timer.current);
     timer.current = setTimeout(() => {
       timer.current = null;
-      pass(next);
-    }, TYPING_MS);
+      report(next);
+    }, DEBOUNCE_MS);
   }
   return [typed, type];
 }
 
-/** Wildcards around what was typed, unless it has some of its own. */
-export const anywhere = (text) => (text.includes('*') ? text : `*${text}*`);
+/** A search pattern that finds the text anywhere; a pattern with wildcards stays as it is. */
+export const containing = (text) => (text.includes('*') ? text : `*${text}*`);

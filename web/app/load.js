@@ -3,25 +3,25 @@ import { useLanguage } from './i18n.js';
 import { onFrame } from './stream.js';
 
 /**
- * Loads what a component shows. What was loaded before stays visible while it is loaded again, and a change of the
- * language loads again, because the server words part of the data. What failed because the server was away is tried
- * again as soon as it is back.
+ * Loads the data of a component. The former data stays visible during a reload. A change of the language reloads,
+ * because the server translates part of the data. A load that failed because the server was unavailable is repeated
+ * when the stream connects again.
  * @param {() => Promise<any>} fetcher
- * @param {any[]} inputs what the fetcher depends on
+ * @param {any[]} inputs the values that the fetcher depends on
  * @returns {{data: any, error: Error|null, loading: boolean, reload: () => void, setData: (data: any) => void}}
  */
 export function useLoad(fetcher, inputs = []) {
   const lang = useLanguage();
   const [state, setState] = useState({ data: undefined, error: null, loading: true });
-  const [turn, setTurn] = useState(0);
+  const [attempt, setAttempt] = useState(0);
   const latest = useRef(0);
-  const underWay = useRef(false);
+  const loading = useRef(false);
   useEffect(() => {
     const mine = ++latest.current;
-    underWay.current = true;
+    loading.current = true;
     const settle = (next) => {
       if (mine !== latest.current) return;
-      underWay.current = false;
+      loading.current = false;
       setState(next);
     };
     setState((was) => ({ ...was, loading: true }));
@@ -32,11 +32,11 @@ export function useLoad(fetcher, inputs = []) {
         (error) => settle((was) => ({ data: was.data, error, loading: false })),
       );
     return () => latest.current++;
-  }, [...inputs, lang, turn]);
-  const reload = useCallback(() => setTurn((n) => n + 1), []);
+  }, [...inputs, lang, attempt]);
+  const reload = useCallback(() => setAttempt((n) => n + 1), []);
   const setData = useCallback((next) => {
     setState((was) => ({ ...was, data: typeof next === 'function' ? next(was.data) : next }));
-    if (underWay.current) reload(); // What is on its way may be older than what was just learnt.
+    if (loading.current) reload(); // The load in progress may return older data.
   }, []);
   const temporary = state.error && (state.error.status === 0 || state.error.status >= 500);
   useEffect(() => (temporary ? onFrame((frame) => frame.event === 'open' && reload()) : undefined), [temporary]);

@@ -1,91 +1,74 @@
-import { api } from './api.js';
-import { may, myId } from './access.js';
 import { session } from './session.js';
 import { store, useStore } from './store.js';
 import { t } from './i18n.js';
 
-// The API keeps no name with a user: what it has are credentials, and the names that administrators give to API keys. Names
-// in the metadata of chats and beside tasks are the words of whoever wrote them. They stay in their chat or task, where
-// ui/person.js marks them; nothing here may learn from them.
-const people = store({ keys: {}, logins: {} });
-const asked = new Set();
+// What the API says about users: {display_name, user_name, staff} by user id. Every answer and every frame that names
+// users carries a member "people"; the API layer and the stream pass it to learnPeople. Nothing else is a source of
+// names: metadata of chats and tasks is written by users and must not name anybody.
+const people = store({});
 
-function note(kind, id, text) {
-  if (id && text && people.get()[kind][id] !== text) people.set((was) => ({ ...was, [kind]: { ...was[kind], [id]: text } }));
+/** The signed-in user's id. */
+export const myId = () => session.get()?.user_id;
+
+const same = (a, b) => a && a.display_name === b.display_name && a.user_name === b.user_name && a.staff === b.staff;
+
+/**
+ * Remembers what an answer of the API says about users.
+ * @param {any} answer an object with a member "people", or an array of such objects; anything else is ignored
+ */
+export function learnPeople(answer) {
+  if (!answer || typeof answer !== 'object') return;
+  const found = {};
+  for (const one of Array.isArray(answer) ? answer : [answer]) {
+    for (const [id, person] of Object.entries(one?.people ?? {})) {
+      if (person && typeof person === 'object' && !same(people.get()[id], person)) found[id] = person;
+    }
+  }
+  if (Object.keys(found).length) people.set((was) => ({ ...was, ...found }));
 }
 
-/** Remembers what an API key is called, as the server lists it. */
-export const learnKey = (keyId, name) => note('keys', keyId, name);
-
-async function ask(userId) {
-  if (asked.has(userId)) return;
-  asked.add(userId);
-  if (userId !== myId() && !may('credentials', 'read') && !may('credentials', 'read_all')) return;
-  try {
-    const { data } = await api.get(`/v1/users/${userId}/credentials`);
-    note('logins', userId, (data.find((one) => one.type === 'email') ?? data[0])?.value);
-  } catch {
-    // Without the right to read it the user stays unnamed.
+/** Remembers the display names of user records, which may come without a member "people". */
+export function learnUsers(users) {
+  for (const { id, display_name: name } of users) {
+    if (typeof name === 'string' && name !== (people.get()[id]?.display_name ?? '')) changeDisplayName(id, name);
   }
 }
 
-/** What a user signs in with, as far as the caller may know it. */
-export function loginOf(userId) {
-  if (userId) ask(userId);
-  return people.get().logins[userId] ?? (userId === myId() ? session.get()?.login : '') ?? '';
+/** Removes everything that is known about people, before another user signs in. */
+export const forgetPeople = () => people.set({});
+
+const isText = (value) => typeof value === 'string' && value.trim() !== '';
+
+/** The name that a user signs in with; empty unless the caller is staff or the user is the caller. */
+export function signInNameOf(id) {
+  const known = people.get()[id]?.user_name;
+  if (isText(known)) return known;
+  return id && id === myId() ? session.get()?.login ?? '' : '';
 }
 
-/** Whether there is anything to call a user by. */
-export const isKnown = (userId) => Boolean(people.get().keys[userId] || loginOf(userId));
+/** Whether a user belongs to the bank's staff. */
+export const isStaff = (id) => people.get()[id]?.staff === true;
 
-/** What a user is called wherever it matters who it is: what they sign in with, never what somebody else calls them. */
-export function nameOf(userId) {
-  if (!userId) return '';
-  return people.get().keys[userId] || loginOf(userId) || t(userId === myId() ? 'people.me' : 'people.unknown');
+/** Whether the API said what to call a user. */
+export const hasName = (id) => isText(people.get()[id]?.display_name) || signInNameOf(id) !== '';
+
+/** A user's name for display: the display name, else the sign-in name, else a placeholder with the end of the id. */
+export function nameOf(id) {
+  if (!id) return '';
+  const chosen = people.get()[id]?.display_name;
+  if (isText(chosen)) return chosen.trim();
+  return signInNameOf(id) || t('people.unnamed', { id: String(id).slice(-8) });
 }
 
-const LONGEST = 80; // characters of a name or title that somebody gave
-
-/** Words from metadata as one short line, empty for whatever is no text. */
-export const shortened = (text) => (typeof text === 'string' ? [...text.trim()].slice(0, LONGEST).join('') : '');
-
-/** The name that the creator of a chat gave to a participant, empty for none. */
-export const namedIn = (chat, userId) => (Object.hasOwn(chat.metadata?.names ?? {}, userId) ? shortened(chat.metadata.names[userId]) : '');
-
-/** The participants of a chat but oneself. */
-export const othersIn = (chat) => chat.participants.filter((id) => id !== myId());
-
-/** A chat outside of its own screen: by what its participants sign in with, empty when nothing of it is known. */
-export function chatLabel(chat) {
-  const others = othersIn(chat);
-  return others.every(isKnown) ? others.map(nameOf).join(', ') || t('chats.alone') : '';
-}
-
-/** Draws the component again when a name becomes known. */
+/** Renders the component again when something about people becomes known. */
 export const usePeople = () => useStore(people);
 
-/** The address of the caller's own picture, null where there is none. */
-export const picture = store(null);
-
-/** Loads the caller's picture. */
-export const loadPicture = async () => picture.set((await api.get('/v1/profile')).avatar?.thumbnail_url ?? null);
-
-/** Two letters for a person's picture. */
+/** One or two letters for the picture of a person. */
 export function initials(name) {
   const words = (name ?? '').replace(/@.*/, '').split(/[\s,._-]+/).filter(Boolean);
-  return ((words[0]?.[0] ?? '?') + (words[1]?.[0] ?? '')).toUpperCase();
+  const first = (word) => (word ? [...word][0] : '');
+  return ((first(words[0]) || '?') + first(words[1])).toUpperCase();
 }
 
-/** The users somebody may choose from: {id, name, login}, as far as the caller may list them. */
-export async function listPeople() {
-  const { data } = await api.get('/v1/users', { limit: 100, 'search.status': 'active' });
-  await Promise.all(data.map((user) => ask(user.id)));
-  return data.map(({ id }) => ({ id, name: nameOf(id), login: loginOf(id) }));
-}
-
-/** Forgets everybody, before somebody else signs in. */
-export function forgetPeople() {
-  people.set({ keys: {}, logins: {} });
-  picture.set(null);
-  asked.clear();
-}
+/** Remembers a display name that has just been saved. */
+export const changeDisplayName = (id, name) => people.set((was) => ({ ...was, [id]: { ...was[id], display_name: name } }));

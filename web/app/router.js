@@ -1,11 +1,11 @@
 import { store } from './store.js';
 
-const here = () => ({ path: location.pathname, query: new URLSearchParams(location.search), hash: location.hash });
+const currentAddress = () => ({ path: location.pathname, query: new URLSearchParams(location.search), hash: location.hash });
 
-/** Where the user is: {path, query, hash}. */
-export const route = store(here());
+/** The current address: {path, query, hash}. */
+export const route = store(currentAddress());
 
-window.addEventListener('popstate', () => route.set(here()));
+window.addEventListener('popstate', () => route.set(currentAddress()));
 
 /**
  * Goes to a path of the console.
@@ -15,11 +15,11 @@ window.addEventListener('popstate', () => route.set(here()));
 export function go(to, { replace = false } = {}) {
   if (to !== location.pathname + location.search) history[replace ? 'replaceState' : 'pushState'](null, '', to);
   const before = route.get().path;
-  route.set(here());
+  route.set(currentAddress());
   if (route.get().path !== before) window.scrollTo(0, 0);
 }
 
-/** Changes some parameters of the present address; an empty value removes its parameter. */
+/** Changes query parameters of the current address; an empty value removes its parameter. */
 export function setQuery(changes, { replace = true } = {}) {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
@@ -30,23 +30,24 @@ export function setQuery(changes, { replace = true } = {}) {
   go(location.pathname + (text ? `?${text}` : ''), { replace });
 }
 
-/** Follows plain clicks on links of our own origin without loading the page again. */
+/** Follows plain clicks on the console's links without loading the page again. */
 export function interceptLinks() {
   document.addEventListener('click', (event) => {
     const link = event.target.closest?.('a[href]');
-    if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
-    if (link.target || link.origin !== location.origin || link.hasAttribute('download') || !isOurs(link.pathname)) return;
+    const modified = event.metaKey || event.ctrlKey || event.shiftKey || event.altKey;
+    if (!link || event.defaultPrevented || event.button !== 0 || modified) return;
+    if (link.target || link.origin !== location.origin || link.hasAttribute('download') || API_PATH.test(link.pathname)) return;
     if (link.getAttribute('href').startsWith('#')) return;
     event.preventDefault();
     go(link.pathname + link.search);
   });
 }
 
-const served = /^\/(v1|docs|openapi\.json|metrics|healthz|readyz|assets|authenticate)(\/|$)/;
-const isOurs = (path) => !served.test(path);
+// The addresses that the server answers itself; every other one belongs to the console.
+const API_PATH = /^\/(v1|docs|openapi\.json|metrics|healthz|readyz|assets|authenticate)(\/|$)/;
 
 /**
- * Finds the first pattern that fits a path. A pattern is a path with :names; a name with ? may be missing.
+ * Finds the first row whose pattern matches a path. A pattern is a path with :names; a name with ? is optional.
  * @param {{path: string}[]} table
  * @param {string} path
  */
@@ -59,14 +60,14 @@ export function match(table, path) {
     });
     const found = new RegExp(`^${source}/?$`).exec(path);
     if (!found) continue;
-    const values = found.slice(1).map(decoded);
+    const values = found.slice(1).map(decode);
     return values.includes(null) ? null : { row, params: Object.fromEntries(names.map((name, i) => [name, values[i]])) };
   }
   return null;
 }
 
-/** A part of a path without its escapes, or null when they are malformed: no page has such an address. */
-function decoded(part) {
+/** Decodes a segment of a path; returns null when its escapes are malformed, because no screen has such an address. */
+function decode(part) {
   try {
     return part && decodeURIComponent(part);
   } catch {
@@ -74,13 +75,16 @@ function decoded(part) {
   }
 }
 
-/** The path of the console behind a link of a notification, or null for a foreign address. */
-export function ownPath(link) {
+const CONSOLE_PATH = /^\/(customers|chats|tasks|profile|notifications|personas|payers)/;
+
+/** Returns the console's path for a notification's link, or null when the link leads elsewhere. */
+export function consolePath(link) {
   if (!link) return null;
   try {
     const url = new URL(link, location.origin);
     if (url.hash.startsWith('#/')) return url.hash.slice(1);
-    return url.origin === location.origin || /^\/(customers|chats|tasks|profile|notifications|personas|payers)/.test(url.pathname) ? url.pathname + url.search : null;
+    const own = url.origin === location.origin || CONSOLE_PATH.test(url.pathname);
+    return own ? url.pathname + url.search : null;
   } catch {
     return null;
   }

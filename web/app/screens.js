@@ -1,26 +1,28 @@
 import { may, mayAny } from './access.js';
 
-// The screens are listed once, in web/screens.json; the page carries the list. A row has
-//   path     with :names; a name with ? may be missing
-//   module   the file below screens/, fetched when the screen is first shown
-//   menu     the menu group it appears in, with its icon, title and (optional) count of unread
-//   needs    {any: type}: any permission on the type; {administer: type}: reading all or updating; nothing: everybody
-//   section  the menu entry that is current while the screen is shown, where it is not the path's own
+// The screens are listed once, in web/screens.json; the server puts the list into the page. A row has
+//   path     with :names; a name with ? is optional
+//   module   the file below screens/, loaded when the screen is first shown
+//   menu     the menu group it appears in, with its icon, title and (optional) unread count
+//   needs    {any: type}: any permission on the type; {administer: type}: read_all or update; absent: no permission
+//   section  the menu entry that is current while the screen is shown, when it is not the path itself
 //   public   shown before sign-in
 const rows = JSON.parse(document.getElementById('screens').textContent);
 
-const met = ({ any, administer } = {}) => (!any || mayAny(any)) && (!administer || may(administer, 'read_all') || may(administer, 'update'));
-
-const withLoader = (row) => ({ ...row, load: () => import(`./screens/${row.module}.js`) });
+const hasAccess = ({ any, administer } = {}) => (!any || mayAny(any))
+  && (!administer || may(administer, 'read_all') || may(administer, 'update'));
 
 /** The screens of a signed-in user, in the order of the menu. */
-export const SCREENS = rows.filter((row) => !row.public).map(withLoader);
+export const SCREENS = rows.filter((row) => !row.public);
 
 /** The screens before sign-in. */
-export const PUBLIC_SCREENS = rows.filter((row) => row.public).map(withLoader);
+export const PUBLIC_SCREENS = rows.filter((row) => row.public);
 
-/** The screen of an address that no row fits. */
-export const MISSING = withLoader({ path: 'missing', module: 'missing' });
+/** The screen for an address that no row matches. */
+export const NOT_FOUND = { path: 'not_found', module: 'not_found' };
 
-/** The entries of a menu group that the caller has use for. */
-export const menu = (group) => SCREENS.filter((row) => row.menu === group && met(row.needs));
+/** The address of a menu entry: the path of its row without parameters. */
+export const menuPath = (row) => row.path.replace(/\/:.*/, '') || '/';
+
+/** The entries of a menu group that the caller may use. */
+export const menu = (group) => SCREENS.filter((row) => row.menu === group && hasAccess(row.needs));

@@ -1,16 +1,16 @@
-import { exchange, forgetExchange } from './refresh.js';
+import { exchangeToken, forgetExchange } from './token_refresh.js';
 import { store } from './store.js';
 
-// Where the tokens live. The access token is kept beside the refresh token in localStorage, not in memory only:
-//  * every refresh kills the old refresh token, and using a dead one ends the session. A page that refreshed at each
-//    load would lose the session whenever somebody reloads twice in a row; so we refresh only when the hour is over.
-//  * all tabs share one pair, so that no tab ever holds a dead refresh token, and a link opened in a new tab works.
-// What speaks against it, a script injected into the page, is met where it must be met: the content security policy
-// admits no foreign and no inline script, and the console never turns text into markup. Such a script could use a
-// token in memory just as well. The pair lives for 24 hours at most, and signing out kills it on the server.
+// Storage of the tokens. Both tokens are kept in localStorage, not only in memory:
+//  * Every refresh invalidates the old refresh token, and using an invalid one ends the session. A page that refreshed
+//    at each load would lose the session when the user reloads twice in a row; so it refreshes only near expiry.
+//  * All tabs share one pair, so that no tab holds an invalid refresh token and a link opened in a new tab works.
+// The risk is an injected script. The content security policy rejects foreign and inline scripts, and the console never
+// turns text into markup. An injected script could use a token in memory just as well. The pair expires after 24 hours
+// at the latest, and signing out revokes it on the server.
 const KEY = 'kontor.session';
 const DEVICE_KEY = 'kontor.device';
-const REFRESH_EARLY_MS = 30_000; // So that a token does not run out between here and the server.
+const REFRESH_EARLY_MS = 30_000; // so that a token does not expire on its way to the server
 
 function read() {
   try {
@@ -29,38 +29,38 @@ function write(value) {
 /** The signed-in session {access_token, refresh_token, expires_at, user_id, login}, or null. */
 export const session = store(read());
 
-/** True while the session is over but what is on the screen is kept: the dialog to sign in again shows then. */
+/** True after the session has expired and until the user signs in again; the screen stays, under a dialog. */
 export const expired = store(false);
 
-/** The question for the password of somebody whose session goes on: {answer}, the function that takes it, or null. */
-export const challenge = store(null);
+/** The open request for the user's password, {answer: (given: boolean) => void}, or null. */
+export const passwordRequest = store(null);
 
-let challenged = null;
+let reauthenticating = null;
 
 /**
- * Asks for the password again; requests that need it at the same time share one question.
- * @returns {Promise<boolean>} whether it was given
+ * Asks for the password of a user whose session is valid; concurrent requests share one dialog.
+ * @returns {Promise<boolean>} whether the user gave it
  */
-export function proveAgain() {
-  challenged ??= new Promise((answer) => challenge.set({ answer })).finally(() => {
-    challenged = null;
-    challenge.set(null);
+export function reauthenticate() {
+  reauthenticating ??= new Promise((answer) => passwordRequest.set({ answer })).finally(() => {
+    reauthenticating = null;
+    passwordRequest.set(null);
   });
-  return challenged;
+  return reauthenticating;
 }
 
-/** Takes over what another tab has written. */
-function follow() {
+/** Reads the session that another tab has written. */
+function synchronise() {
   const now = read();
   if (now?.access_token === session.get()?.access_token) return;
   session.set(now);
   if (now && expired.get()) resume();
 }
 
-window.addEventListener('storage', (event) => (event.key === KEY || event.key === null) && follow());
-window.addEventListener('pageshow', (event) => event.persisted && follow()); // A page that was put aside heard nothing.
+window.addEventListener('storage', (event) => (event.key === KEY || event.key === null) && synchronise());
+window.addEventListener('pageshow', (event) => event.persisted && synchronise()); // A page in the back/forward cache gets no events.
 
-let waiting = []; // Requests that wait for the user to sign in again.
+let waiting = []; // requests that wait until the user signs in again
 
 function resume() {
   expired.set(false);
@@ -70,26 +70,26 @@ function resume() {
 }
 
 /**
- * Keeps the pair of tokens of a successful sign-in or refresh.
- * @param {{access_token: string, refresh_token?: string, expires_in: number, user_id?: string}} pair
- * @param {string} [login] what the user typed to sign in
- * @param {number} [at] when the pair was made
+ * Keeps the tokens of a successful sign-in or refresh.
+ * @param {{access_token: string, refresh_token?: string, expires_in: number, user_id?: string}} tokens
+ * @param {string} [login] the credential that the user typed
+ * @param {number} [at] when the tokens were issued
  */
-export function adopt(pair, login, at = Date.now()) {
+export function saveTokens(tokens, login, at = Date.now()) {
   const before = session.get();
   write({
-    access_token: pair.access_token,
-    refresh_token: pair.refresh_token,
-    expires_at: at + pair.expires_in * 1000,
-    user_id: pair.user_id ?? before?.user_id,
+    access_token: tokens.access_token,
+    refresh_token: tokens.refresh_token,
+    expires_at: at + tokens.expires_in * 1000,
+    user_id: tokens.user_id ?? before?.user_id,
     login: login ?? before?.login,
   });
   if (expired.get()) resume();
 }
 
-/** Forgets the session in all tabs; requests that wait for it fail. */
-export function forget() {
-  challenge.get()?.answer(false);
+/** Deletes the session in all tabs; requests that wait for it fail. */
+export function clearSession() {
+  passwordRequest.get()?.answer(false);
   const all = waiting;
   waiting = [];
   expired.set(false);
@@ -98,7 +98,7 @@ export function forget() {
   for (const each of all) each.reject(new Error('signed out'));
 }
 
-/** A token fit for the next request, refreshed if need be; null when nobody is signed in. */
+/** Returns a token for the next request, refreshed when it is about to expire; null when nobody is signed in. */
 export async function freshToken() {
   const now = session.get();
   if (!now) return null;
@@ -106,59 +106,59 @@ export async function freshToken() {
   return renew(now.access_token);
 }
 
-let flight = null;
+let refreshing = null;
 
 /**
- * Replaces a token that is refused or about to end: by refreshing it, and where that is refused too, by asking the
- * user to sign in again. The promise waits for him, so that the request behind it goes on where it stood.
- * @param {string} stale the token that no longer serves
+ * Replaces a token that the server rejected or that is about to expire. When the refresh is rejected too, it asks the
+ * user to sign in again; the promise waits for that, so that the pending request continues afterwards.
+ * @param {string} stale the token to replace
  */
 export function renew(stale) {
-  flight ??= exclusively('kontor.refresh', () => refreshPair(stale)).finally(() => (flight = null));
-  return flight.then((token) => token ?? signInAgain());
+  refreshing ??= withLock('kontor.refresh', () => refresh(stale)).finally(() => (refreshing = null));
+  return refreshing.then((token) => token ?? waitForSignIn());
 }
 
 /** Waits until the user has signed in again in the dialog, here or in another tab. */
-function signInAgain() {
+function waitForSignIn() {
   return new Promise((resolve, reject) => {
     waiting.push({ resolve, reject });
     expired.set(true);
   });
 }
 
-/** Runs fn in one tab at a time. Without the browser's locks (old ones, plain http on a foreign host) it just runs. */
-function exclusively(name, fn) {
+/** Runs fn in one tab at a time. Browsers without locks (old ones, or plain http on another host) run it at once. */
+function withLock(name, fn) {
   return navigator.locks ? navigator.locks.request(name, fn) : fn();
 }
 
-async function refreshPair(stale) {
-  const now = read(); // Another tab may have been here first; then its pair is ours.
+async function refresh(stale) {
+  const now = read(); // Another tab may have refreshed already.
   if (!now) return null;
   if (now.access_token !== stale) {
     session.set(now);
     return now.access_token;
   }
   if (!now.refresh_token) return null;
-  const { answer, at } = await exchange(now.refresh_token, { 'X-Device-ID': deviceName() });
-  if (answer.ok) {
-    adopt(await answer.json(), undefined, at);
+  const { response, at } = await exchangeToken(now.refresh_token, { 'X-Device-ID': deviceName() });
+  if (response.ok) {
+    saveTokens(await response.json(), undefined, at);
     forgetExchange();
     return session.get().access_token;
   }
-  if (answer.status === 429 || answer.status >= 500) throw new RefreshLater(answer);
+  if (response.status === 429 || response.status >= 500) throw new RefreshUnavailable(response);
   return null;
 }
 
-/** The refresh could not be tried now; the session is not lost. */
-export class RefreshLater extends Error {
-  constructor(answer) {
-    super('refresh later');
-    this.answer = answer;
+/** The server could not refresh the token now; the session is still valid. */
+export class RefreshUnavailable extends Error {
+  constructor(response) {
+    super('refresh unavailable');
+    this.response = response;
   }
 }
 
 const DEVICE_TOKENS_KEY = 'kontor.device_tokens';
-const MOST_DEVICE_TOKENS = 3; // Of the people who signed in here last.
+const MAX_DEVICE_TOKENS = 3; // of the users who signed in here last
 
 function deviceTokens() {
   try {
@@ -168,28 +168,30 @@ function deviceTokens() {
   }
 }
 
-/** The headers that make this browser known to the server, so that nobody who guesses elsewhere keeps its user out. */
+/** Returns the headers that identify this browser, so that a lockout caused elsewhere does not affect its user. */
 export function deviceHeaders(login) {
   const token = deviceTokens()[login.toLowerCase()];
   return token ? { 'X-Device-Token': token } : {};
 }
 
-/** Keeps the device token of a sign-in; it replaces the one before. */
+/** Keeps the device token of a sign-in; it replaces the user's former one. */
 export function keepDeviceToken(login, token) {
   if (!token) return;
   const { [login.toLowerCase()]: _, ...others } = deviceTokens();
-  const kept = [...Object.entries(others), [login.toLowerCase(), token]].slice(-MOST_DEVICE_TOKENS);
+  const kept = [...Object.entries(others), [login.toLowerCase(), token]].slice(-MAX_DEVICE_TOKENS);
   localStorage.setItem(DEVICE_TOKENS_KEY, JSON.stringify(Object.fromEntries(kept)));
 }
 
-/** A name for this browser that its owner recognises in the list of his sessions. */
+const BROWSERS = [[/Edg\//, 'Edge'], [/Firefox\//, 'Firefox'], [/Chrome\//, 'Chrome'], [/Safari\//, 'Safari']];
+const SYSTEMS = [[/Android/, 'Android'], [/iPhone|iPad/, 'iOS'], [/Windows/, 'Windows'], [/Mac OS/, 'macOS'], [/Linux/, 'Linux']];
+
+/** Returns a name for this browser that users recognise in the list of their sessions. */
 export function deviceName() {
   let name = localStorage.getItem(DEVICE_KEY);
   if (!name) {
-    const agent = navigator.userAgent;
-    const browser = /Edg\//.test(agent) ? 'Edge' : /Firefox\//.test(agent) ? 'Firefox' : /Chrome\//.test(agent) ? 'Chrome' : /Safari\//.test(agent) ? 'Safari' : 'Browser';
-    const system = /Android/.test(agent) ? 'Android' : /iPhone|iPad/.test(agent) ? 'iOS' : /Windows/.test(agent) ? 'Windows' : /Mac OS/.test(agent) ? 'macOS' : /Linux/.test(agent) ? 'Linux' : 'device';
-    name = `${browser} on ${system} (${crypto.getRandomValues(new Uint16Array(1))[0].toString(16).padStart(4, '0')})`;
+    const find = (table) => table.find(([pattern]) => pattern.test(navigator.userAgent))?.[1];
+    const suffix = crypto.getRandomValues(new Uint16Array(1))[0].toString(16).padStart(4, '0');
+    name = `${find(BROWSERS) ?? 'Browser'} on ${find(SYSTEMS) ?? 'device'} (${suffix})`;
     localStorage.setItem(DEVICE_KEY, name);
   }
   return name;

@@ -1,26 +1,27 @@
 import { store } from './store.js';
-import { freshToken, renew, session, deviceName } from './session.js';
+import { deviceName, freshToken, renew, session } from './session.js';
 import { language } from './i18n.js';
+import { learnPeople } from './people.js';
 
-// One tab reads the stream and passes every frame on to the others. Browsers open six connections to a host over
-// HTTP/1.1: with a stream in every tab, the seventh tab could load nothing at all.
-const SILENCE_MS = 90_000; // More than three heartbeats of the default: then the line is dead, whatever the browser thinks.
+// One tab reads the stream and broadcasts every frame to the others. Over HTTP/1.1 a browser opens at most six
+// connections to a host: with one stream per tab, the seventh tab could not load anything.
+const SILENCE_MS = 90_000; // More than three default heartbeats: the connection is dead, even if the browser has not noticed.
 const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 30_000;
-const CLOSE_PAUSE_MS = 4_000; // After `close` the server restarts: coming back at once would only be refused.
+const MAX_PAUSE_MS = 30_000;
+const CLOSE_PAUSE_MS = 4_000; // After `close` the server restarts; an immediate retry would fail.
 
-/** The truth about the connection: 'connecting', 'live', 'waiting' (until `retryAt`) or 'off'. */
+/** The state of the connection: 'connecting', 'live', 'waiting' (until `retryAt`) or 'off'. */
 export const connection = store({ state: 'off' });
 
 const channel = 'BroadcastChannel' in window ? new BroadcastChannel('kontor.stream') : null;
 const listeners = new Set();
 let lastEventID = '';
 let stopper = null;
-let wasOpen = false; // The stream was open before: between then and now frames may have been missed.
+let wasOpen = false; // The stream was open before, so frames may have been missed since.
 
 /**
- * Calls fn for each frame {event, data, id}; the result ends that. An `open` frame has `again` when the stream was
- * open before.
+ * Calls fn for each frame {event, data, id}; returns the function that stops that. An `open` frame has `again` when the
+ * stream was open before.
  * @param {(frame: {event: string, data: any, id?: string, again?: boolean}) => void} fn
  */
 export function onFrame(fn) {
@@ -28,19 +29,23 @@ export function onFrame(fn) {
   return () => listeners.delete(fn);
 }
 
-function deliver(frame) {
+function dispatch(frame) {
   if (frame.id) lastEventID = frame.id;
   if (frame.event === 'open') {
     frame.again = wasOpen;
     wasOpen = true;
   }
+  learnPeople(frame.data);
   for (const fn of [...listeners]) fn(frame);
 }
 
-function tell(state) {
+function publishState(state) {
   connection.set(state);
   channel?.postMessage({ state });
 }
+
+/** Sends a frame to the user's other tabs only. */
+export const broadcast = (frame) => channel?.postMessage({ frame });
 
 let reading = false;
 if (channel) {
@@ -51,11 +56,11 @@ if (channel) {
       connection.set(data.state);
       wasOpen ||= data.state.state === 'live';
     }
-    if (data.frame) deliver(data.frame);
+    if (data.frame) dispatch(data.frame);
   };
 }
 
-/** Opens the stream for the signed-in user, here or through the tab that already reads it. */
+/** Opens the stream of the signed-in user, or follows the tab that already reads it. */
 export function startStream() {
   stopStream();
   const stop = (stopper = new AbortController());
@@ -67,7 +72,7 @@ export function startStream() {
   navigator.locks.request('kontor.stream', { signal: stop.signal }, () => read(stop.signal)).catch(() => {}); // Only an abort rejects.
 }
 
-/** Ends the stream of this tab. */
+/** Stops the stream of this tab. */
 export function stopStream() {
   stopper?.abort();
   stopper = null;
@@ -75,71 +80,80 @@ export function stopStream() {
   connection.set({ state: 'off' });
 }
 
-language.watch(() => stopper && startStream()); // The server words the frames in the language of the request.
+language.watch(() => stopper && startStream()); // The server translates frames into the language of the request.
 
 async function read(stop) {
   reading = true;
   let failures = 0;
   while (!stop.aborted) {
-    tell({ state: 'connecting' });
+    publishState({ state: 'connecting' });
     const end = await readOnce(stop, () => (failures = 0));
     if (stop.aborted || !session.get()) break;
-    const pause = end.pause ?? Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures++) * (0.5 + Math.random() / 2);
-    tell({ state: 'waiting', retryAt: Date.now() + pause });
-    await rest(pause, stop);
+    const backoff = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures++) * (0.5 + Math.random() / 2);
+    const pause = end.pause ?? backoff;
+    publishState({ state: 'waiting', retryAt: Date.now() + pause });
+    await wait(pause, stop);
   }
   reading = false;
 }
 
-/** Reads one connection to its end and tells how long to wait before the next. */
-async function readOnce(stop, opened) {
-  const line = new AbortController();
-  const quit = () => line.abort();
-  stop.addEventListener('abort', quit);
+/** Reads one connection to its end; returns how long to wait before the next one, when the server says so. */
+async function readOnce(stop, onOpen) {
+  const request = new AbortController();
+  const abort = () => request.abort();
+  stop.addEventListener('abort', abort);
   let watchdog;
-  const alive = () => {
+  const restartWatchdog = () => {
     clearTimeout(watchdog);
-    watchdog = setTimeout(quit, SILENCE_MS);
+    watchdog = setTimeout(abort, SILENCE_MS);
   };
   try {
     const token = await freshToken();
     if (!token) return {};
-    const headers = { Accept: 'text/event-stream', Authorization: `Bearer ${token}`, 'Accept-Language': language.get(), 'X-Device-ID': deviceName() };
-    if (lastEventID) headers['Last-Event-ID'] = lastEventID;
-    alive();
-    const answer = await fetch('/v1/notifications/sse', { headers, signal: line.signal, cache: 'no-store' });
-    if (answer.status === 401) {
+    restartWatchdog();
+    const response = await fetch('/v1/notifications/sse', { headers: headers(token), signal: request.signal, cache: 'no-store' });
+    if (response.status === 401) {
       await renew(token);
       return { pause: 0 };
     }
-    if (!answer.ok) return { pause: Number(answer.headers.get('Retry-After')) * 1000 || undefined };
-    opened();
-    tell({ state: 'live' });
+    if (!response.ok) return { pause: Number(response.headers.get('Retry-After')) * 1000 || undefined };
+    onOpen();
+    publishState({ state: 'live' });
     let closed = false;
-    for await (const frame of frames(answer.body, alive)) {
+    for await (const frame of frames(response.body, restartWatchdog)) {
       if (frame.event === 'close') closed = true;
-      deliver(frame);
-      channel?.postMessage({ frame });
+      dispatch(frame);
+      broadcast(frame);
     }
     return closed ? { pause: CLOSE_PAUSE_MS * (0.75 + Math.random() / 2) } : {};
   } catch {
-    return {}; // The line broke or was cut by the watchdog: the pause decides when to try again.
+    return {}; // The connection broke or the watchdog aborted it; the backoff applies.
   } finally {
     clearTimeout(watchdog);
-    stop.removeEventListener('abort', quit);
-    line.abort();
+    stop.removeEventListener('abort', abort);
+    request.abort();
   }
 }
 
-/** Cuts a body into frames as the event-stream standard says. */
-async function* frames(body, alive) {
+function headers(token) {
+  return {
+    Accept: 'text/event-stream',
+    Authorization: `Bearer ${token}`,
+    'Accept-Language': language.get(),
+    'X-Device-ID': deviceName(),
+    ...(lastEventID && { 'Last-Event-ID': lastEventID }),
+  };
+}
+
+/** Parses a body into frames as the event-stream standard says; onBytes runs for each chunk. */
+async function* frames(body, onBytes) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
   let frame = { event: 'message', data: [] };
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
-    alive();
+    onBytes();
     const lines = (rest + value).split(/\r\n|\n|\r/);
     rest = lines.pop();
     for (const line of lines) {
@@ -166,15 +180,15 @@ function parse(text) {
   }
 }
 
-/** Waits, but not longer than until the machine is online again. */
-function rest(ms, stop) {
-  return new Promise((done) => {
+/** Waits for a time, or until the browser is online again. */
+function wait(ms, stop) {
+  return new Promise((resolve) => {
     const timer = setTimeout(end, ms);
     function end() {
       clearTimeout(timer);
       window.removeEventListener('online', end);
       stop.removeEventListener('abort', end);
-      done();
+      resolve();
     }
     window.addEventListener('online', end);
     stop.addEventListener('abort', end);

@@ -13,11 +13,10 @@ import (
 	"testing"
 )
 
-// billBeforeCamera is what the camera of the tests sees.
+// billBeforeCamera is the picture that the tests' camera shows.
 const billBeforeCamera = "../../testdata/qr/files/qr-only-b27-05.png"
 
-// writeFilm writes a film of one picture, as the browser takes it in the place of a camera: a bill in the middle of a
-// table, without compression.
+// writeFilm writes an uncompressed video of one frame, which the browser uses instead of a camera: a bill on a table.
 func writeFilm(path string) error {
 	const width, height, scale = 1280, 720, 2
 	raw, err := os.ReadFile(billBeforeCamera)
@@ -47,31 +46,31 @@ func writeFilm(path string) error {
 	return os.WriteFile(path, film.Bytes(), 0o600)
 }
 
-func TestCamera_ReadsABillThatIsHeldBeforeIt(t *testing.T) {
+func TestCamera_ReadsABill(t *testing.T) {
 	b := sharedBank(t)
 	v := signedIn(t, b, desk, b.newPerson("Advisor"))
 	v.open("/invoices")
 	v.clickText("Use the camera")
 	v.until(`document.querySelector('.camera video').videoWidth === 1280`)
-	v.clickText("Take the picture")
+	v.clickText("Take picture")
 	v.until(`document.querySelector('.paper')?.innerText.includes('CH47 0023 0744 5337 5849 A')`)
 	v.until(`/2.382\.24/.test(document.querySelector('.paper').innerText)`)
-	v.gone(`.camera`) // The lamp of the camera goes out.
+	v.gone(`.camera`) // The camera is switched off.
 }
 
-func TestCamera_ThatIsRefusedIsExplained(t *testing.T) {
+func TestCamera_ExplainsDeniedAccess(t *testing.T) {
 	b := sharedBank(t)
 	v := signedIn(t, b, desk, b.newPerson("Advisor"))
 	v.open("/invoices")
 	v.eval(`navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('no', 'NotAllowedError'))`)
 	v.clickText("Use the camera")
-	v.see("The camera is not allowed here.")
+	v.see("Access to the camera is blocked.")
 	v.clickText("Cancel")
 	v.until(`document.querySelector('.drop')`)
 }
 
-// The camera is for the console alone: no page in a frame, no other document of the house.
-func TestCamera_IsForTheConsoleAlone(t *testing.T) {
+// Only the console's own pages may use the camera: no frame and no other document of the server.
+func TestCamera_IsAllowedForTheConsoleOnly(t *testing.T) {
 	b := sharedBank(t)
 	for path, want := range map[string]string{"/invoices": "camera=(self)", "/": "camera=(self)", "/docs": "camera=()"} {
 		answer, err := http.Get(b.url(path))

@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-func TestCustomers_ErrorsStandBesideTheirFields(t *testing.T) {
+func TestCustomers_ShowErrorsBesideTheFields(t *testing.T) {
 	b := sharedBank(t)
 	v := signedIn(t, b, desk, b.newPerson("Administrator"))
 	v.expect("400")
@@ -41,11 +41,11 @@ func TestCustomers_ErrorsStandBesideTheirFields(t *testing.T) {
 	v.choose(`dialog select[name=kyc_status]`, "in_review")
 	v.write(`dialog textarea[name=reason]`, "The passport was seen")
 	v.click(`dialog button[type=submit]`)
-	v.see("The passport was seen") // It is in the history.
+	v.see("The passport was seen") // The reason is in the history.
 	v.until(`document.querySelector('.steps [aria-current=step]').innerText.includes('In review')`)
 }
 
-// customerForm opens the dialog that changes a customer and gives the customer's id.
+// customerForm opens the dialog that changes a customer and returns the customer's id.
 func customerForm(b *bank, v *visitor, token string) (id string) {
 	b.t.Helper()
 	id = b.newCustomer(token, "Lea", "Brunner")
@@ -55,15 +55,15 @@ func customerForm(b *bank, v *visitor, token string) (id string) {
 	return id
 }
 
-// save presses the button that sends the form of the dialog.
+// save clicks the button that sends the dialog's form.
 func (v *visitor) save() {
 	v.t.Helper()
 	v.click(`dialog button[type=submit]`)
 }
 
-func TestSave_WhileTheServerIsAwayKeepsWhatWasTyped(t *testing.T) {
+func TestSave_KeepsTheInputWhileTheServerIsUnavailable(t *testing.T) {
 	b := ownBank(t)
-	v := signedIn(t, b, desk, boss)
+	v := signedIn(t, b, desk, firstAdmin)
 	v.expect("ERR_")
 	v.expect("503")
 	v.open("/customers?new=1")
@@ -72,20 +72,20 @@ func TestSave_WhileTheServerIsAwayKeepsWhatWasTyped(t *testing.T) {
 	v.write(`input[name=email]`, "urs@example.ch")
 	b.stop()
 	v.save()
-	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('What you typed is still here')`)
+	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('Your input is kept')`)
 	v.until(`document.querySelector('input[name=last_name]').value === 'Kälin' && !document.querySelector('dialog button[type=submit]').disabled`)
 	b.start()
 	v.save()
 	v.until(`document.querySelector('h1').innerText === 'Urs Kälin' && !document.querySelector('dialog')`)
 }
 
-// The answer to a creation is lost on its way: sent once more, the form creates nothing twice.
-func TestSave_AgainAfterALostAnswerCreatesOnce(t *testing.T) {
-	g := newGate(t, sharedBank(t))
-	me := g.newPerson("Advisor")
-	v := signedIn(t, g.bank, desk, me)
+// The response to a creation is lost: sending the form again creates nothing twice.
+func TestSave_CreatesOnceAfterALostResponse(t *testing.T) {
+	p := newProxy(t, sharedBank(t))
+	me := p.newPerson("Advisor")
+	v := signedIn(t, p.bank, desk, me)
 	v.expect("ERR_")
-	g.next(http.MethodPost, "/v1/customers", lose)
+	p.onNext(http.MethodPost, "/v1/customers", dropResponse)
 	v.open("/customers?new=1")
 	v.write(`input[name=first_name]`, "Ladina")
 	v.write(`input[name=last_name]`, "Onlyonce")
@@ -94,14 +94,14 @@ func TestSave_AgainAfterALostAnswerCreatesOnce(t *testing.T) {
 	v.until(`document.querySelector('dialog [role=alert]')`)
 	v.save()
 	v.until(`document.querySelector('h1').innerText === 'Ladina Onlyonce'`)
-	found := g.call(g.token(me), http.MethodGet, "/v1/customers?search.last_name=Onlyonce", nil)
+	found := p.call(p.token(me), http.MethodGet, "/v1/customers?search.last_name=Onlyonce", nil)
 	if found["total"].(float64) != 1 {
 		t.Errorf("there are %v customers, want one", found["total"])
 	}
 
-	rahel := g.newPerson("Advisor")
-	chat := g.call(g.token(me), http.MethodPost, "/v1/chats", map[string]any{"participants": []any{rahel.id}})["id"].(string)
-	g.next(http.MethodPost, "/v1/chats/"+chat+"/messages", lose)
+	rahel := p.newPerson("Advisor")
+	chat := p.call(p.token(me), http.MethodPost, "/v1/chats", map[string]any{"participants": []any{rahel.id}})["id"].(string)
+	p.onNext(http.MethodPost, "/v1/chats/"+chat+"/messages", dropResponse)
 	v.open("/chats/" + chat)
 	v.write(`#composer`, "Is it there?")
 	v.click(`.composer button`)
@@ -110,22 +110,22 @@ func TestSave_AgainAfterALostAnswerCreatesOnce(t *testing.T) {
 	v.until(`document.querySelector('#composer').value === '' && document.querySelectorAll('.message').length === 1`)
 }
 
-func TestRefusals_AreToldKindly(t *testing.T) {
-	g := newGate(t, sharedBank(t))
-	me := g.newPerson("Advisor")
-	v := signedIn(t, g.bank, desk, me)
+func TestErrors_AreExplained(t *testing.T) {
+	p := newProxy(t, sharedBank(t))
+	me := p.newPerson("Advisor")
+	v := signedIn(t, p.bank, desk, me)
 	v.expect("429")
 	v.expect("503")
-	customerForm(g.bank, v, g.token(me))
+	customerForm(p.bank, v, p.token(me))
 	v.write(`input[name=last_name]`, "Brunner-Frei")
-	g.next(http.MethodPut, "/v1/customers/", refuse(http.StatusTooManyRequests, `{"status":429,"message":"Too many requests.","code":"common.rate_limited","class":"temporary","retryable":true}`, "Retry-After", "2"))
+	p.onNext(http.MethodPut, "/v1/customers/", respond(http.StatusTooManyRequests, `{"status":429,"message":"Too many requests.","code":"common.rate_limited","class":"temporary","retryable":true}`, "Retry-After", "2"))
 	v.save()
 	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('Too many requests')`)
-	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('You can try again now')`) // Counted down.
-	g.next(http.MethodPut, "/v1/customers/", refuse(http.StatusServiceUnavailable, `{"status":503,"message":"Not now.","code":"common.unavailable","class":"temporary","retryable":true}`))
+	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('You can try again now')`) // after the countdown
+	p.onNext(http.MethodPut, "/v1/customers/", respond(http.StatusServiceUnavailable, `{"status":503,"message":"Not now.","code":"common.unavailable","class":"temporary","retryable":true}`))
 	v.save()
-	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('This is not your fault')`)
-	g.next(http.MethodPut, "/v1/customers/", refuse(http.StatusBadGateway, `<html>A proxy's own words</html>`))
+	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('This is an error on our side')`)
+	p.onNext(http.MethodPut, "/v1/customers/", respond(http.StatusBadGateway, `<html>A proxy's own words</html>`))
 	v.expect("502")
 	v.save()
 	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('502')`)
@@ -133,7 +133,7 @@ func TestRefusals_AreToldKindly(t *testing.T) {
 	v.until(`document.querySelector('h1').innerText === 'Lea Brunner-Frei'`)
 }
 
-func TestRefusals_AFileThatIsTooLarge(t *testing.T) {
+func TestErrors_ExplainAFileThatIsTooLarge(t *testing.T) {
 	b := sharedBank(t)
 	v := signedIn(t, b, desk, b.newPerson("Advisor"))
 	v.expect("413")
@@ -147,8 +147,8 @@ func TestRefusals_AFileThatIsTooLarge(t *testing.T) {
 	v.until(`document.querySelector('.toast.bad')?.innerText.includes('Choose a smaller file')`)
 }
 
-// Somebody else saves while a form is open: nobody is overwritten, and nothing that was typed is lost.
-func TestConflict_TakesTheNewerValuesAndKeepsWhatWasTyped(t *testing.T) {
+// Another user saves while a form is open: neither change is lost.
+func TestConflict_MergesTheNewerValues(t *testing.T) {
 	b := sharedBank(t)
 	me := b.newPerson("Administrator")
 	token := b.token(me)
@@ -161,13 +161,13 @@ func TestConflict_TakesTheNewerValuesAndKeepsWhatWasTyped(t *testing.T) {
 	changed["first_name"], changed["last_name"], changed["metadata"] = "Lea Maria", "Brunner-Wyss", map[string]any{"branch": "Chur"}
 	b.call(token, http.MethodPut, customer, changed)
 	v.save()
-	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('what you typed stays')`)
-	v.clickText("Fetch the newer values")
-	v.until(`document.querySelector('input[name=first_name]').value === 'Lea Maria'`) // Untouched: the newer one.
+	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('your input is kept')`)
+	v.clickText("Load the newer values")
+	v.until(`document.querySelector('input[name=first_name]').value === 'Lea Maria'`) // An untouched field takes the newer value.
 	v.until(`document.querySelector('input[name=last_name]').value === 'Brunner-Frei' && document.querySelector('input[name=phone]').value === '+41791234567'`)
-	v.see("Saved meanwhile: Brunner-Wyss")
-	v.clickText("Use this")
-	v.until(`document.querySelector('input[name=last_name]').value === 'Brunner-Wyss' && !document.body.innerText.includes('Saved meanwhile')`)
+	v.see("New value: Brunner-Wyss")
+	v.clickText("Use this value")
+	v.until(`document.querySelector('input[name=last_name]').value === 'Brunner-Wyss' && !document.body.innerText.includes('New value')`)
 	v.save()
 	v.until(`document.querySelector('h1').innerText === 'Lea Maria Brunner-Wyss' && !document.querySelector('dialog')`)
 	now := b.call(token, http.MethodGet, customer, nil)
@@ -176,7 +176,7 @@ func TestConflict_TakesTheNewerValuesAndKeepsWhatWasTyped(t *testing.T) {
 	}
 }
 
-func TestConflict_EveryFormThatChangesARecordNoticesIt(t *testing.T) {
+func TestConflict_IsDetectedByEveryForm(t *testing.T) {
 	b := sharedBank(t)
 	me := b.newPerson("Administrator")
 	token := b.token(me)
@@ -192,7 +192,7 @@ func TestConflict_EveryFormThatChangesARecordNoticesIt(t *testing.T) {
 	}{
 		{"persona", made("/v1/personas", map[string]any{"first_name": "Timo", "last_name": "Egger", "date_of_birth": "1980-01-01"}), "", "first_name", map[string]any{"first_name": "Timo", "last_name": "Graf", "date_of_birth": "1980-01-01"}},
 		{"payer", made("/v1/payers", map[string]any{"customer_id": customer, "name": "Timo Egger", "country": "CHE"}), "", "company", map[string]any{"name": "Timo Graf", "country": "CHE"}},
-		{"task", made("/v1/customers/"+customer+"/tasks", map[string]any{"title": "Call him", "category": "approve"}), "", "description", map[string]any{"title": "Call him twice", "category": "approve"}},
+		{"task", made("/v1/customers/"+customer+"/tasks", map[string]any{"title": "Call back", "category": "approve"}), "", "description", map[string]any{"title": "Call back twice", "category": "approve"}},
 		{"role", made("/v1/rbac/roles", map[string]any{"name": "Caller " + me.login}), "/admin", "description", map[string]any{"name": "Caller two " + me.login}},
 	} {
 		t.Run(one.name, func(t *testing.T) {
@@ -202,8 +202,8 @@ func TestConflict_EveryFormThatChangesARecordNoticesIt(t *testing.T) {
 			v.write(`dialog [name=`+one.field+`]`, "typed")
 			b.call(token, http.MethodPut, one.record, one.change)
 			v.save()
-			v.clickText("Fetch the newer values")
-			v.see("These are the newer values")
+			v.clickText("Load the newer values")
+			v.see("The form now shows the newer values")
 			v.until(fmt.Sprintf(`document.querySelector('dialog [name=%s]').value === 'typed'`, one.field))
 			v.save()
 			v.gone(`dialog`)
@@ -212,8 +212,8 @@ func TestConflict_EveryFormThatChangesARecordNoticesIt(t *testing.T) {
 	v.t, b.t = t, t
 }
 
-// Two reviewers decide at once: the second is told what is possible now, and decides anew.
-func TestConflict_ADecisionThatIsNoLongerPossible(t *testing.T) {
+// Two reviewers decide at the same time: the second one sees which decisions are possible now.
+func TestConflict_OffersTheDecisionsThatArePossibleNow(t *testing.T) {
 	b := sharedBank(t)
 	me := b.newPerson("Administrator")
 	token := b.token(me)
@@ -230,9 +230,9 @@ func TestConflict_ADecisionThatIsNoLongerPossible(t *testing.T) {
 	}
 	v.save()
 	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('Possible now')`)
-	v.clickText("Fetch the newer values")
+	v.clickText("Load the newer values")
 	v.until(`[...document.querySelector('dialog select[name=kyc_status]').options].every((one) => one.value === 'pending') && document.querySelector('dialog textarea').value === 'I look at it'`)
 	v.save()
 	v.gone(`dialog`)
-	v.see("I look at it") // It is in the history.
+	v.see("I look at it") // The reason is in the history.
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-func TestKeyboard_ReachesEverything(t *testing.T) {
+func TestKeyboard_ReachesEveryControl(t *testing.T) {
 	b := sharedBank(t)
 	me := b.newPerson("Advisor")
 	v := newVisitor(t, b, desk)
-	v.door("/signin")
+	v.openSignedOut("/signin")
 	v.until(`document.activeElement.name === 'login'`)
 	v.keys(me.login + kb.Tab + me.password + kb.Enter)
 	v.until(`document.querySelector('.shell h1')`)
 	v.tabTo(`document.activeElement.classList.contains('skip')`)
 	v.keys(kb.Enter)
-	v.until(`document.activeElement.id === 'main'`) // Past the menu, into the content.
+	v.until(`document.activeElement.id === 'main'`) // The skip link moves the focus past the menu.
 	v.tabTo(`document.activeElement.getAttribute('href') === '/customers'`)
 	v.keys(kb.Enter)
 	v.until(`document.querySelector('h1').innerText === 'Customers' && document.activeElement.tagName === 'H1'`)
@@ -34,10 +34,10 @@ func TestKeyboard_ReachesEverything(t *testing.T) {
 	v.until(`document.querySelector('dialog[open]')`)
 	v.keys(kb.Escape)
 	v.gone(`dialog`)
-	v.until(`document.activeElement.innerText?.trim() === 'Edit'`) // The focus goes back to where it was.
+	v.until(`document.activeElement.innerText?.trim() === 'Edit'`) // The focus returns to the button.
 }
 
-// tabTo presses Tab until a condition on the focus holds.
+// tabTo presses Tab until the focused element meets a condition.
 func (v *visitor) tabTo(condition string) {
 	v.t.Helper()
 	for range 80 {
@@ -49,8 +49,8 @@ func (v *visitor) tabTo(condition string) {
 	v.t.Fatalf("Tab never reached: %s\n%s", condition, v.page())
 }
 
-// Every dialog: the focus begins in it, stays in it, and goes back to where it came from when Escape closes it.
-func TestKeyboard_DialogsHoldTheFocusAndGiveItBack(t *testing.T) {
+// Every dialog takes the focus, keeps it, and restores it when Escape closes the dialog.
+func TestKeyboard_DialogsKeepAndRestoreTheFocus(t *testing.T) {
 	b := sharedBank(t)
 	me := b.newPerson("Administrator")
 	views := b.views(me)
@@ -67,7 +67,7 @@ func TestKeyboard_DialogsHoldTheFocusAndGiveItBack(t *testing.T) {
 		v.until(fmt.Sprintf(`document.querySelector(%q)`, one.drawn))
 		within := `document.querySelector('dialog[open]').contains(document.activeElement)`
 		v.until(within)
-		for range 3 { // Past its last control; beyond lies the browser's own frame, never the page behind.
+		for range 3 { // Beyond the last control comes the browser's own interface, not the page.
 			v.keys(kb.Tab, chromedp.KeyModifiers(chromedp.ModifierShift))
 			if !ask[bool](v, within+` || document.activeElement === document.body`) {
 				t.Errorf("%s: the focus leaves the dialog for %s", one.name, ask[string](v, `document.activeElement.outerHTML.slice(0, 120)`))
@@ -76,14 +76,14 @@ func TestKeyboard_DialogsHoldTheFocusAndGiveItBack(t *testing.T) {
 		v.eval(`document.querySelector('dialog[open] article').querySelector('input, button')?.focus()`)
 		v.keys(kb.Escape)
 		if ask[bool](v, `Boolean(document.querySelector('dialog[open]'))`) {
-			v.keys(kb.Escape) // The first one closed a list of suggestions.
+			v.keys(kb.Escape) // The first Escape closed a list of suggestions.
 		}
 		v.gone(`dialog`)
-		v.until(`document.querySelector('main').contains(document.activeElement) || document.activeElement.matches('.finder')`)
+		v.until(`document.querySelector('main').contains(document.activeElement) || document.activeElement.matches('.palette-button')`)
 	}
 }
 
-// What must be answered cannot be lost by Escape, however often it is pressed.
+// Escape does not close a dialog that must be answered.
 func TestKeyboard_SigningInAgainCannotBeDismissed(t *testing.T) {
 	b := sharedBank(t)
 	me := b.newPerson("Advisor")
@@ -111,19 +111,19 @@ func TestKeyboard_MovesACardOfTheBoard(t *testing.T) {
 	v.open("/tasks")
 	v.until(`document.querySelector('.task select')`)
 	v.tabTo(`document.activeElement.matches('.task select')`)
-	v.keys(kb.ArrowDown) // Opens the list; it must not move the card yet.
+	v.keys(kb.ArrowDown) // opens the list without moving the card
 	if got := ask[string](v, `document.querySelector('.task').closest('section').getAttribute('aria-label')`); got != "Pending" {
 		t.Errorf("one key moved the card to %s", got)
 	}
 	v.keys(kb.ArrowDown + kb.ArrowDown + kb.Enter)
 	v.until(`document.querySelector('.task').closest('section').getAttribute('aria-label') === 'Completed'`)
-	v.until(fmt.Sprintf(`document.activeElement.getAttribute('href')?.endsWith(%q)`, task)) // The focus went with it.
+	v.until(fmt.Sprintf(`document.activeElement.getAttribute('href')?.endsWith(%q)`, task)) // The focus moves with the card.
 	v.keys(kb.Enter)
 	v.until(`document.querySelector('h1').innerText === 'Send the card'`)
 }
 
-// The menu of a narrow screen, and what shows where the focus is.
-func TestKeyboard_MenuAndRing(t *testing.T) {
+// The menu of a narrow screen, and the ring around the focused element.
+func TestKeyboard_MenuAndFocusRing(t *testing.T) {
 	b := sharedBank(t)
 	v := signedIn(t, b, look{width: 360, height: 740}, b.newPerson("Advisor"))
 	v.tabTo(`document.activeElement.matches('.only-narrow')`)
@@ -140,11 +140,11 @@ func TestKeyboard_MenuAndRing(t *testing.T) {
 	v.keys(kb.Enter)
 	v.until(`location.pathname === '/tasks' && !document.querySelector('dialog')`)
 
-	// Whatever Tab reaches on a screen full of controls shows that it has been reached.
+	// Every control that Tab reaches shows the focus ring.
 	v.open("/customers?new=1")
 	v.until(`document.querySelector('dialog[open]')`)
 	for range 16 {
-		bare := `(() => { const at = document.activeElement; return at === document.body || at.type === 'date' || ` + ring + ` ? '' : at.outerHTML.slice(0, 160); })()` // A date field shows it on its parts.
+		bare := `(() => { const at = document.activeElement; return at === document.body || at.type === 'date' || ` + ring + ` ? '' : at.outerHTML.slice(0, 160); })()` // A date field shows the ring on its parts.
 		if at := ask[string](v, bare); at != "" {
 			t.Errorf("no ring on %s", at)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browser is the one chromium that all tests share; each visitor has a profile of his own in it.
+// browser is the chromium that all tests share; each visitor has a separate profile in it.
 var browser context.Context
 
 func TestMain(m *testing.M) {
@@ -37,15 +37,15 @@ func run(m *testing.M) int {
 	}
 	film := filepath.Join(dir, "camera.y4m")
 	if err := writeFilm(film); err != nil {
-		fmt.Println("film for the camera:", err)
+		fmt.Println("video for the camera:", err)
 		return 1
 	}
-	house, err = newProcess(filepath.Join(dir, "data"), os.Stderr)
+	sharedServer, err = newProcess(filepath.Join(dir, "data"), os.Stderr)
 	if err != nil {
 		fmt.Println(err)
 		return 1
 	}
-	defer house.stop()
+	defer sharedServer.stop()
 	allocator, closeAllocator := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Headless,
 		chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("no-first-run", true),

@@ -7,13 +7,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// age makes the access token of a visitor look as if its hour were over; the server still takes the refresh token.
-func (v *visitor) age() {
+// expireToken makes the console believe that the access token has expired; the refresh token stays valid.
+func (v *visitor) expireToken() {
 	v.t.Helper()
 	v.eval(`const s = JSON.parse(localStorage.getItem('kontor.session')); s.expires_at = 0; localStorage.setItem('kontor.session', JSON.stringify(s))`)
 }
 
-func TestExpiredSession_LosesNothingTyped(t *testing.T) {
+func TestExpiredSession_KeepsTheInput(t *testing.T) {
 	b := sharedBank(t)
 	me := b.newPerson("Administrator")
 	v := signedIn(t, b, desk, me)
@@ -34,43 +34,43 @@ func TestExpiredSession_LosesNothingTyped(t *testing.T) {
 	v.until(`document.querySelector('h1').innerText === 'Sophie Rochat' && !document.querySelector('dialog')`)
 }
 
-// Somebody whose session was ended elsewhere is told so by what he does next, and comes back to where he was.
-func TestRevokedSession_AsksAgainAndGoesOn(t *testing.T) {
+// A user whose session was ended elsewhere signs in again and continues on the same screen.
+func TestRevokedSession_SignsInAgainAndContinues(t *testing.T) {
 	b := sharedBank(t)
 	me := b.newPerson("Advisor")
 	v := signedIn(t, b, desk, me)
 	v.expect("401")
 	b.endSessions(me)
-	v.eval(`document.querySelector('nav a[href="/customers"]').click()`) // The stream may have noticed before, and the dialog be there.
+	v.eval(`document.querySelector('nav a[href="/customers"]').click()`) // The dialog may be open already because of the stream.
 	v.see("Please sign in again")
 	v.see(me.login)
 	v.write(`dialog input[name=password]`, me.password)
 	v.click(`dialog button[type=submit]`)
 	v.gone(`dialog`)
 	v.until(`location.pathname === '/customers' && document.querySelector('table.data, .empty')`)
-	v.until(`document.querySelector('.signal.live')`)
+	v.until(`document.querySelector('.connection.live')`)
 }
 
-// The answer to a refresh comes after the page that asked was reloaded: the session must live on.
+// A page is reloaded before the response to its token refresh arrives: the session must survive.
 func TestReload_DuringARefreshKeepsTheSession(t *testing.T) {
-	g := newGate(t, sharedBank(t))
-	v := signedIn(t, g.bank, desk, g.newPerson("Advisor"))
+	p := newProxy(t, sharedBank(t))
+	v := signedIn(t, p.bank, desk, p.newPerson("Advisor"))
 	v.until(`navigator.serviceWorker.getRegistrations().then((all) => { window.ready = all.some((one) => one.active); }) && window.ready`)
 	v.open("/healthz")
-	v.age()
+	v.expireToken()
 	rotated, release := make(chan struct{}), make(chan struct{})
-	g.next(http.MethodPost, "/v1/token/refresh", hold(rotated, release))
+	p.onNext(http.MethodPost, "/v1/token/refresh", delayResponse(rotated, release))
 	v.open("/customers")
-	<-rotated // The old refresh token is dead, and nobody has the new one.
+	<-rotated // The old refresh token is invalid, and no page has the new one.
 	v.do(chromedp.Reload())
 	close(release)
 	v.until(`document.querySelector('h1')?.innerText === 'Customers' && document.querySelector('table.data, .empty')`)
 	v.gone(`dialog`)
-	v.age()
-	v.do(chromedp.Reload()) // The pair that was kept is the one that serves.
+	v.expireToken()
+	v.do(chromedp.Reload()) // The tokens that the worker kept are valid.
 	v.until(`document.querySelector('table.data, .empty')`)
 	v.gone(`dialog`)
-	v.until(`caches.has('kontor.refresh').then((kept) => { window.kept = kept; }) && window.kept === false`) // No token lies about.
+	v.until(`caches.has('kontor.refresh').then((kept) => { window.kept = kept; }) && window.kept === false`) // The worker's cache is empty again.
 }
 
 func TestTwoTabs_RefreshOnce(t *testing.T) {
@@ -79,11 +79,11 @@ func TestTwoTabs_RefreshOnce(t *testing.T) {
 	second := first.secondTab()
 	second.open("/customers")
 	second.see("Customers")
-	// The hour is over for both at once: each asks for something with a token that no longer serves.
+	// The token expires for both tabs at once: each sends a request with it.
 	for _, v := range []*visitor{first, second} {
-		v.open("/healthz") // A page of the same origin on which nothing refreshes yet.
+		v.open("/healthz") // a page of the same origin without the console
 	}
-	first.age()
+	first.expireToken()
 	for _, v := range []*visitor{first, second} {
 		v.eval(`location.href = '/customers'`)
 	}
@@ -125,14 +125,14 @@ func TestTwoTabs_SignOutTogether(t *testing.T) {
 	me, other := b.newPerson("Advisor"), b.newPerson("Advisor")
 	first := signedIn(t, b, desk, me)
 	second := first.secondTab()
-	second.expect("401") // It may have taken over the stream before it heard of the end.
+	second.expect("401") // It may have opened the stream before it noticed the end.
 	second.open("/customers")
 	second.until(`document.querySelector('.shell h1')`)
 	first.click(`.top button[title]:last-of-type`)
 	second.until(`location.pathname === '/signin' && !document.querySelector('.shell')`)
 	first.until(`location.pathname === '/signin'`)
 
-	// Who signs in in one tab is signed in in the other, too.
+	// A user who signs in in one tab is signed in in the other one too.
 	first.write(`input[name=login]`, other.login)
 	first.write(`input[name=password]`, other.password)
 	first.click(`button[type=submit]`)
@@ -148,7 +148,7 @@ func TestDeepLink_OpensAfterSigningIn(t *testing.T) {
 	me := b.newPerson("Advisor")
 	customer := b.newCustomer(b.token(me), "Selina", "Amstutz")
 	v := newVisitor(t, b, desk)
-	v.door("/customers/" + customer + "/kyc?from=mail")
+	v.openSignedOut("/customers/" + customer + "/kyc?from=mail")
 	v.until(`location.pathname === '/signin'`)
 	v.write(`input[name=login]`, me.login)
 	v.write(`input[name=password]`, me.password)
@@ -156,7 +156,7 @@ func TestDeepLink_OpensAfterSigningIn(t *testing.T) {
 	v.until(`document.querySelector('h1')?.innerText === 'Selina Amstutz' && document.querySelector('.steps')`)
 	v.until(`location.pathname.endsWith('/kyc') && location.search === '?from=mail'`)
 
-	// Nobody is led away from the house by a link with a foreign place to go on to.
+	// A link must not redirect to another host after signing in.
 	v.click(`.top button[title]:last-of-type`)
 	v.until(`location.pathname === '/signin'`)
 	v.open("/signin?next=" + "%2F%2Fexample.org%2Fx")
@@ -166,7 +166,7 @@ func TestDeepLink_OpensAfterSigningIn(t *testing.T) {
 	v.until(`location.pathname === '/' && document.querySelector('.figures')`)
 }
 
-func TestHistory_BackAndForwardShowWhatWasThere(t *testing.T) {
+func TestHistory_RestoresScreens(t *testing.T) {
 	b := sharedBank(t)
 	me := b.newPerson("Advisor")
 	customer := b.newCustomer(b.token(me), "Jonas", "Wüthrich")
@@ -179,7 +179,7 @@ func TestHistory_BackAndForwardShowWhatWasThere(t *testing.T) {
 	v.clickText("Add document")
 	v.until(`document.querySelector('dialog[open]')`)
 	v.eval(`history.back()`)
-	v.until(`document.querySelector('.facts') && !document.querySelector('dialog')`) // A dialog does not stay over another screen.
+	v.until(`document.querySelector('.facts') && !document.querySelector('dialog')`) // The dialog closes with its screen.
 	v.eval(`history.back()`)
 	v.until(`location.pathname === '/customers' && document.querySelector('h1').innerText === 'Customers' && document.querySelector('table.data')`)
 	v.eval(`history.back()`)
@@ -194,16 +194,16 @@ func TestHistory_BackAndForwardShowWhatWasThere(t *testing.T) {
 	v.until(`document.querySelector('table.data') && !document.querySelector('dialog')`)
 }
 
-func TestStream_ComesBackAfterARestart(t *testing.T) {
+func TestStream_ReconnectsAfterARestart(t *testing.T) {
 	b := ownBank(t)
-	v := signedIn(t, b, desk, boss)
-	v.until(`document.querySelector('.signal.live')`)
+	v := signedIn(t, b, desk, firstAdmin)
+	v.until(`document.querySelector('.connection.live')`)
 	v.expect("503")
 	v.expect("ERR_")
 	b.stop()
-	v.until(`document.querySelector('.signal.waiting')`) // The lamp tells the truth.
+	v.until(`document.querySelector('.connection.waiting')`) // The state of the connection is shown.
 	b.start()
-	v.until(`document.querySelector('.signal.live')`)
-	b.call("", http.MethodPost, "/v1/notifications/trigger", map[string]any{"event": "maintenance", "content": "The stream lives"}, "X-API-Key", apiKey)
-	v.see("The stream lives")
+	v.until(`document.querySelector('.connection.live')`)
+	b.call("", http.MethodPost, "/v1/notifications/trigger", map[string]any{"event": "maintenance", "content": "The stream works"}, "X-API-Key", apiKey)
+	v.see("The stream works")
 }

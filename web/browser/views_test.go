@@ -9,23 +9,23 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// view is one thing that the console shows: a screen, a tab, a dialog.
+// view is a screen, a tab or a dialog of the console.
 type view struct {
-	name, path string // path: empty where the view before it is gone on from
-	steps      []step // what leads from the screen to it
-	drawn      string // a selector that shows that it is there
+	name, path string // an empty path continues from the former view
+	steps      []step // from the screen to the view
+	drawn      string // a selector that matches once the view is complete
 	narrow     bool   // only on a narrow display
 }
 
-// step is something that a visitor does.
+// step is an action of a visitor.
 type step func(v *visitor)
 
-// press presses the button with the text of a key, in the visitor's language.
+// press clicks the button with the text of a key in the visitor's language.
 func press(key string) step { return func(v *visitor) { v.clickText(v.text(key)) } }
 
 func click(selector string) step { return func(v *visitor) { v.click(selector) } }
 
-// tap clicks what lies outside of the window or moves.
+// tap clicks an element that is outside of the window or moves.
 func tap(selector string) step {
 	return func(v *visitor) {
 		v.until(fmt.Sprintf(`document.querySelector(%q)`, selector))
@@ -41,7 +41,7 @@ func see(selector string) step {
 	return func(v *visitor) { v.until(fmt.Sprintf(`document.querySelector(%q)`, selector)) }
 }
 
-// upload gives a file of the samples to a field of the page.
+// upload chooses a sample file in a field.
 func upload(selector, name string) step {
 	return func(v *visitor) {
 		v.t.Helper()
@@ -54,21 +54,22 @@ func upload(selector, name string) step {
 }
 
 const (
-	form    = "dialog[open] form"
-	sure    = "dialog[open] button.danger" // the question before what cannot be undone
-	trash   = "main .items button.bare"
-	someone = "0193a000-0000-7000-8000-000000000001" // the id of nothing
+	form         = "dialog[open] form"
+	confirmation = "dialog[open] button.danger" // the button of a question
+	removeButton = "main .items button.bare"
+	unknownID    = "0193a000-0000-7000-8000-000000000001" // the id of no record
 )
 
-func doors() []view {
+// signedOutViews returns the views before sign-in.
+func signedOutViews() []view {
 	application := func(kind, value string) []step {
 		return []step{choose(`select[name=credential_type]`, kind), write(`input[name=credential_value]`, value), write(`input[name=password]`, "four words in a row"),
 			click(`input[name=terms_accepted]`), click(`input[name=privacy_policy_accepted]`), click(`button[type=submit]`)}
 	}
-	unique := people.Add(1)
+	unique := registered.Add(1)
 	return []view{
 		{name: "sign in", path: "/signin", drawn: `input[name=login]`},
-		{name: "sign in refused", path: "/signin", steps: []step{write(`input[name=login]`, fmt.Sprintf("x%d", unique)), write(`input[name=password]`, "x"), click(`button[type=submit]`)}, drawn: `[role=alert]`},
+		{name: "sign in rejected", path: "/signin", steps: []step{write(`input[name=login]`, fmt.Sprintf("x%d", unique)), write(`input[name=password]`, "x"), click(`button[type=submit]`)}, drawn: `[role=alert]`},
 		{name: "sign in for the first time", path: "/signin", steps: []step{click(`summary`)}, drawn: `details[open]`},
 		{name: "register without a key", path: "/register", drawn: `input[name=api_key]`},
 		{name: "recover without a key", path: "/recover", drawn: `input[name=api_key]`},
@@ -81,11 +82,11 @@ func doors() []view {
 	}
 }
 
-// explorer lists what the pages of the API show.
+// explorer returns the views of the API explorer.
 func explorer() []view {
 	const tag = `#operations-tag-Customers button`
 	const operation = `.opblock[id*="customers"][id$=".create"] `
-	return []view{ // One page; each goes on where the one before it has ended.
+	return []view{ // One page: each view continues from the former one.
 		{name: "explorer", path: "/docs", drawn: ".opblock-tag"},
 		{name: "explorer: an operation", steps: []step{tap(tag), tap(operation + ".opblock-summary-control")}, drawn: operation + ".responses-table"},
 		{name: "explorer: trying it", steps: []step{tap(operation + ".try-out__btn"), tap(operation + ".execute")}, drawn: operation + ".live-responses-table"},
@@ -93,7 +94,7 @@ func explorer() []view {
 	}
 }
 
-// views makes something of everything for somebody to look at, and lists all that the console shows of it.
+// views creates records of every type and returns all views of the console for them.
 func (b *bank) views(me person) []view {
 	b.t.Helper()
 	token := b.token(me)
@@ -115,7 +116,7 @@ func (b *bank) views(me person) []view {
 	}
 	b.call(b.token(other), http.MethodPost, "/v1"+chat+"/messages", map[string]any{"content": "It is."})
 	send(http.MethodPost, "/v1/users/"+me.id+"/credentials", map[string]any{"credential_type": "email", "credential_value": "more-" + me.login})
-	role := id(send(http.MethodPost, "/v1/rbac/roles", map[string]any{"name": "Auditor " + me.login, "description": "Looks at everything"}))
+	role := id(send(http.MethodPost, "/v1/rbac/roles", map[string]any{"name": "Auditor " + me.login, "description": "Reads everything"}))
 	for _, grant := range []map[string]any{{"rec_type": "customers", "permissions": []any{"read", "read_all"}}, {"endpoint": "GET /v1/customers"}} {
 		grant["role_id"] = role
 		send(http.MethodPost, "/v1/rbac/grants", grant)
@@ -126,8 +127,8 @@ func (b *bank) views(me person) []view {
 	return []view{
 		{name: "overview", path: "/", drawn: ".figures"},
 		{name: "menu", path: "/", steps: []step{click(`.only-narrow`)}, drawn: "dialog[open].drawer", narrow: true},
-		{name: "finder", path: "/", steps: []step{click(`.finder`), write(`dialog input[role=combobox]`, "luc")}, drawn: "dialog.palette [role=option]"},
-		{name: "finder with nothing", path: "/", steps: []step{click(`.finder`), write(`dialog input[role=combobox]`, "nobody-is-called-so")}, drawn: ".palette-none"},
+		{name: "palette", path: "/", steps: []step{click(`.palette-button`), write(`dialog input[role=combobox]`, "luc")}, drawn: "dialog.palette [role=option]"},
+		{name: "palette without results", path: "/", steps: []step{click(`.palette-button`), write(`dialog input[role=combobox]`, "nobody-is-called-so")}, drawn: ".palette-none"},
 		{name: "customers", path: "/customers", drawn: "table.data"},
 		{name: "no customers", path: "/customers?q=nobody-is-called-so", drawn: ".empty"},
 		{name: "new customer", path: "/customers?new=1", drawn: form},
@@ -142,18 +143,18 @@ func (b *bank) views(me person) []view {
 		{name: "customer's payers", path: customer + "/payers", drawn: "table.data"},
 		{name: "customer's new payer", path: customer + "/payers", steps: []step{press("payers.new")}, drawn: form},
 		{name: "customer's notifications", path: customer + "/notifications", drawn: "main .card"},
-		{name: "missing customer", path: "/customers/" + someone, drawn: "[role=alert]"},
+		{name: "missing customer", path: "/customers/" + unknownID, drawn: "[role=alert]"},
 		{name: "personas", path: "/personas", drawn: "table.data"},
 		{name: "new persona", path: "/personas?new=1", drawn: form},
 		{name: "persona", path: persona, drawn: ".graph"},
 		{name: "persona editing", path: persona, steps: []step{press("do.edit")}, drawn: form},
 		{name: "persona link", path: persona, steps: []step{press("personas.link"), see(form), click(`dialog input[role=combobox]`)}, drawn: `dialog [role=option]`},
-		{name: "persona unlinking", path: persona, steps: []step{see(".graph"), click(".graph ~ .items button.bare")}, drawn: sure},
+		{name: "persona unlinking", path: persona, steps: []step{see(".graph"), click(".graph ~ .items button.bare")}, drawn: confirmation},
 		{name: "payers", path: "/payers", drawn: "table.data"},
 		{name: "new payer", path: "/payers?new=1", steps: []step{see(form), click(`dialog input[role=combobox]`)}, drawn: `dialog [role=option]`},
 		{name: "payer", path: payer, drawn: ".facts"},
 		{name: "payer editing", path: payer, steps: []step{press("do.edit")}, drawn: form},
-		{name: "payer ending", path: payer, steps: []step{press("payers.end")}, drawn: sure},
+		{name: "payer deactivating", path: payer, steps: []step{press("payers.deactivate")}, drawn: confirmation},
 		{name: "tasks", path: "/tasks", drawn: ".board"},
 		{name: "new task", path: "/tasks?new=1", drawn: form},
 		{name: "task", path: task, drawn: ".timeline"},
@@ -167,26 +168,26 @@ func (b *bank) views(me person) []view {
 		{name: "camera", path: "/invoices", steps: []step{press("invoices.camera")}, drawn: ".camera button:not(:disabled)"},
 		{name: "payment part", path: "/invoices", steps: []step{upload(`input[type=file]`, "qr-only-b27-05.png")}, drawn: ".paper"},
 		{name: "payment part with violations", path: "/invoices", steps: []step{upload(`input[type=file]`, "dmg-badcurrency.pdf")}, drawn: ".findings"},
-		{name: "refused invoice", path: "/invoices", steps: []step{upload(`input[type=file]`, "noqr-white.png")}, drawn: "[role=alert]"},
+		{name: "unreadable invoice", path: "/invoices", steps: []step{upload(`input[type=file]`, "noqr-white.png")}, drawn: "[role=alert]"},
 		{name: "profile", path: "/profile", drawn: ".segments"},
 		{name: "password with errors", path: "/profile", steps: []step{see(`input[name=old_password]`), func(v *visitor) { v.eval(`document.querySelector('input[name=old_password]').form.requestSubmit()`) }}, drawn: "[aria-invalid=true]"},
 		{name: "new credential", path: "/profile", steps: []step{press("credentials.add")}, drawn: form},
 		{name: "credential's code", path: "/profile", steps: []step{press("otp.do")}, drawn: form},
-		{name: "credential removing", path: "/profile", steps: []step{click(trash)}, drawn: sure},
-		{name: "session ending", path: "/profile", steps: []step{press("sessions.end")}, drawn: sure},
+		{name: "credential removing", path: "/profile", steps: []step{click(removeButton)}, drawn: confirmation},
+		{name: "session ending", path: "/profile", steps: []step{press("sessions.end")}, drawn: confirmation},
 		{name: "users", path: "/admin/users", drawn: "table.data"},
 		{name: "user", path: "/admin/users/" + other.id, drawn: ".facts"},
 		{name: "own user", path: "/admin/users/" + me.id, drawn: "fieldset[disabled]"},
-		{name: "user disabling", path: "/admin/users/" + other.id, steps: []step{press("admin.disable")}, drawn: sure},
-		{name: "why", path: "/admin/users/" + other.id, steps: []step{press("why.ask")}, drawn: "[aria-live] .badge"},
+		{name: "user disabling", path: "/admin/users/" + other.id, steps: []step{press("admin.disable")}, drawn: confirmation},
+		{name: "explain access", path: "/admin/users/" + other.id, steps: []step{press("access.check")}, drawn: "[aria-live] .badge"},
 		{name: "roles", path: "/admin/roles", drawn: "table.data"},
 		{name: "new role", path: "/admin/roles", steps: []step{press("roles.new")}, drawn: form},
 		{name: "role", path: "/admin/roles/" + role, drawn: ".items"},
 		{name: "role editing", path: "/admin/roles/" + role, steps: []step{press("do.edit")}, drawn: form},
-		{name: "role removing", path: "/admin/roles/" + role, steps: []step{press("roles.remove")}, drawn: sure},
+		{name: "role removing", path: "/admin/roles/" + role, steps: []step{press("roles.remove")}, drawn: confirmation},
 		{name: "grant", path: "/admin/roles/" + role, steps: []step{press("grants.new")}, drawn: form},
 		{name: "grant on an endpoint", path: "/admin/roles/" + role, steps: []step{press("grants.new"), see(form), choose(`dialog select[name=kind]`, "endpoint")}, drawn: `dialog select[name=endpoint]`},
-		{name: "grant removing", path: "/admin/roles/" + role, steps: []step{click(trash)}, drawn: sure},
+		{name: "grant removing", path: "/admin/roles/" + role, steps: []step{click(removeButton)}, drawn: confirmation},
 		{name: "endpoints", path: "/admin/endpoints", drawn: "table.data"},
 		{name: "limits", path: "/admin/limits", drawn: "table.data"},
 		{name: "new limit", path: "/admin/limits", steps: []step{press("limits.set")}, drawn: form},
@@ -194,13 +195,13 @@ func (b *bank) views(me person) []view {
 		{name: "keys", path: "/admin/keys", drawn: "table.data"},
 		{name: "new key", path: "/admin/keys", steps: []step{press("keys.new")}, drawn: form},
 		{name: "the new key", path: "/admin/keys", steps: []step{press("keys.new"), write(`dialog input[name=name]`, "Intranet"), click(form + ` button[type=submit]`)}, drawn: "dialog .secret"},
-		{name: "key revoking", path: "/admin/keys", steps: []step{press("keys.revoke")}, drawn: sure},
+		{name: "key revoking", path: "/admin/keys", steps: []step{press("keys.revoke")}, drawn: confirmation},
 		{name: "deliveries", path: "/admin/deliveries", drawn: "table.data"},
 		{name: "delivery", path: "/admin/deliveries", steps: []step{click(`table.data button.link`)}, drawn: "dialog[open] .facts"},
 		{name: "audit", path: "/admin/audit", drawn: "table.data"},
 		{name: "audit entry", path: "/admin/audit", steps: []step{click(`table.data button.link`)}, drawn: "dialog[open] .facts"},
 		{name: "health", path: "/admin/health", drawn: ".metrics"},
-		{name: "missing", path: "/customers/x/y/z", drawn: ".empty"},
+		{name: "not found", path: "/customers/x/y/z", drawn: ".empty"},
 		{name: "malformed escape", path: "/customers/%", drawn: ".empty"},
 		{name: "saved", path: "/profile", steps: []step{see(`.segments`), func(v *visitor) { v.eval(`document.querySelector('input[name=date_format]:not(:checked)').click()`) }}, drawn: ".toast"},
 		{name: "sign in again", path: "/profile", steps: []step{func(v *visitor) { v.bank.endSessions(me) }, func(v *visitor) { v.goTo("/customers") }}, drawn: `dialog[open] input[type=password]`},

@@ -17,9 +17,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-const patience = 15 * time.Second // for one thing to appear on a busy machine
+const waitLimit = 15 * time.Second // for one change of the page on a busy machine
 
-// visitor is somebody with a browser of his own.
+// visitor is a user with a separate browser profile.
 type visitor struct {
 	t    *testing.T
 	bank *bank
@@ -27,13 +27,13 @@ type visitor struct {
 	look look
 
 	mutex    sync.Mutex
-	problems []string // what the console of the browser said that it should not
+	problems []string // errors and warnings of the browser's console
 	foreign  []string // requests to other origins
-	deaf     bool     // problems are expected from here on
-	expected []string // parts of messages that a test provokes
+	ignoring bool     // later problems are expected
+	expected []string // parts of messages that a test causes
 }
 
-// look is how a visitor's screen is.
+// look is the size and the theme of a visitor's window.
 type look struct {
 	width, height int64
 	dark          bool
@@ -41,8 +41,8 @@ type look struct {
 
 var desk = look{width: 1280, height: 900}
 
-// newVisitor opens a browser window on the bank. When the test ends, the console must have been silent and no request
-// may have left the bank.
+// newVisitor opens a browser window. The test fails if the browser's console has errors or warnings, or if a request goes to
+// another origin.
 func newVisitor(t *testing.T, b *bank, l look) *visitor {
 	t.Helper()
 	ctx, closeTab := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
@@ -61,7 +61,7 @@ func (v *visitor) secondTab() *visitor {
 func watch(ctx context.Context, t *testing.T, b *bank, l look) *visitor {
 	t.Helper()
 	v := &visitor{t: t, bank: b, ctx: ctx, look: l}
-	if err := chromedp.Listen(ctx, v.hear); err != nil {
+	if err := chromedp.Listen(ctx, v.onEvent); err != nil {
 		t.Fatal(err)
 	}
 	scheme := "light"
@@ -75,7 +75,7 @@ func watch(ctx context.Context, t *testing.T, b *bank, l look) *visitor {
 		if err != nil {
 			return chromedp.Void{}, err
 		}
-		// Several windows are open at once; each is to behave as the one in front.
+		// Several windows are open; each must behave as the active one.
 		_, err = cdp.Call(ctx, tab, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 		return chromedp.Void{}, err
 	})
@@ -83,17 +83,17 @@ func watch(ctx context.Context, t *testing.T, b *bank, l look) *visitor {
 		v.mutex.Lock()
 		defer v.mutex.Unlock()
 		for _, problem := range v.problems {
-			t.Errorf("the browser's console says: %s", problem)
+			t.Errorf("the browser's console has: %s", problem)
 		}
 		for _, request := range v.foreign {
-			t.Errorf("a request left the origin: %s", request)
+			t.Errorf("a request to another origin: %s", request)
 		}
 	})
 	return v
 }
 
-// hear notes what the browser reports.
-func (v *visitor) hear(event any) {
+// onEvent records problems that the browser reports.
+func (v *visitor) onEvent(event any) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	switch e := event.(type) {
@@ -105,7 +105,7 @@ func (v *visitor) hear(event any) {
 		v.note(e.ExceptionDetails.Text + " " + e.ExceptionDetails.Exception.Description)
 	case *runtime.EventConsoleAPICalled:
 		if e.Type == "error" || e.Type == "warning" {
-			encoded, _ := json.Marshal(e.Args) // only for the message of a failing test
+			encoded, _ := json.Marshal(e.Args) // The text is for the message of a failing test.
 			v.note(string(encoded))
 		}
 	case *log.EventEntryAdded:
@@ -116,7 +116,7 @@ func (v *visitor) hear(event any) {
 }
 
 func (v *visitor) note(problem string) {
-	if v.deaf {
+	if v.ignoring {
 		return
 	}
 	for _, part := range v.expected {
@@ -127,7 +127,7 @@ func (v *visitor) note(problem string) {
 	v.problems = append(v.problems, problem)
 }
 
-// expect names a part of a console message that the test provokes.
+// expect ignores console messages that contain a text, because the test causes them.
 func (v *visitor) expect(part string) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -136,44 +136,44 @@ func (v *visitor) expect(part string) {
 
 func (v *visitor) do(steps ...chromedp.Action[chromedp.Void]) {
 	v.t.Helper()
-	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	ctx, cancel := context.WithTimeout(v.ctx, waitLimit)
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		v.t.Fatalf("%v\n%s", err, v.page())
 	}
 }
 
-// open goes to a path of the console by its address.
+// open loads a path.
 func (v *visitor) open(path string) {
 	v.t.Helper()
 	v.do(chromedp.Navigate(v.bank.url(path)))
 }
 
-// click clicks the first element that a CSS selector finds, once it is there.
+// click waits for the first element that matches a CSS selector and clicks it.
 func (v *visitor) click(selector string) {
 	v.t.Helper()
-	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	ctx, cancel := context.WithTimeout(v.ctx, waitLimit)
 	defer cancel()
 	for {
 		err := chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 		if err == nil {
 			return
 		}
-		if ctx.Err() != nil || !strings.Contains(err.Error(), "Could not find node") { // It was drawn anew meanwhile.
+		if ctx.Err() != nil || !strings.Contains(err.Error(), "Could not find node") { // It was rendered again meanwhile.
 			v.t.Fatalf("click %s: %v\n%s", selector, err, v.page())
 		}
 	}
 }
 
-// clickText clicks the first button or link with a text.
+// clickText waits for a button or link with a text and clicks it.
 func (v *visitor) clickText(text string) {
 	v.t.Helper()
-	encoded, _ := json.Marshal(text) // a string always encodes
+	encoded, _ := json.Marshal(text) // Strings can always be encoded.
 	v.until(fmt.Sprintf(`(() => { const all = [...document.querySelectorAll('dialog[open] button, dialog[open] a, button, a')];
 		const found = all.find((one) => one.innerText.trim() === %s && !one.disabled); found?.click(); return Boolean(found); })()`, encoded))
 }
 
-// write replaces the content of a field as a typist does.
+// write replaces the content of a field with the keyboard.
 func (v *visitor) write(selector, text string) {
 	v.t.Helper()
 	v.do(chromedp.Focus(chromedp.CSS(selector), chromedp.NodeVisible))
@@ -181,27 +181,27 @@ func (v *visitor) write(selector, text string) {
 	v.do(chromedp.SendKeys(chromedp.CSS(selector), text))
 }
 
-// choose picks an option of a select.
+// choose selects an option of a select element.
 func (v *visitor) choose(selector, value string) {
 	v.t.Helper()
 	v.until(fmt.Sprintf(`(() => { const s = document.querySelector(%q); if (!s) return false; s.value = %q;
 		s.dispatchEvent(new Event('input', { bubbles: true })); s.dispatchEvent(new Event('change', { bubbles: true })); return s.value === %q; })()`, selector, value, value))
 }
 
-// keys types keys wherever the focus is.
+// keys sends key presses to the focused element.
 func (v *visitor) keys(keys string, options ...chromedp.KeyOption) {
 	v.t.Helper()
 	v.do(chromedp.KeyEvent(keys, options...))
 }
 
-// see waits until a text is on the screen.
+// see waits until a text is visible.
 func (v *visitor) see(text string) {
 	v.t.Helper()
 	encoded, _ := json.Marshal(text)
 	v.until(fmt.Sprintf(`document.body.innerText.includes(%s)`, encoded))
 }
 
-// gone waits until nothing fits a selector any more.
+// gone waits until no element matches a selector.
 func (v *visitor) gone(selector string) {
 	v.t.Helper()
 	v.until(fmt.Sprintf(`!document.querySelector(%q)`, selector))
@@ -210,9 +210,9 @@ func (v *visitor) gone(selector string) {
 // until waits for a JavaScript condition.
 func (v *visitor) until(condition string) {
 	v.t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitLimit)
 	for {
-		ctx, cancel := context.WithTimeout(v.ctx, patience)
+		ctx, cancel := context.WithTimeout(v.ctx, waitLimit)
 		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+condition+")"))
 		cancel()
 		if err == nil && ok {
@@ -231,10 +231,10 @@ func (v *visitor) eval(script string) {
 	ask[string](v, "(() => { "+script+"; return ''; })()")
 }
 
-// ask evaluates JavaScript, promises included.
+// ask evaluates JavaScript and awaits promises.
 func ask[T any](v *visitor, expression string) T {
 	v.t.Helper()
-	ctx, cancel := context.WithTimeout(v.ctx, 2*patience)
+	ctx, cancel := context.WithTimeout(v.ctx, 2*waitLimit)
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
@@ -243,7 +243,7 @@ func ask[T any](v *visitor, expression string) T {
 	return value
 }
 
-// page tells what is on the screen, for the message of a failing test.
+// page returns the visible text, for the message of a failing test.
 func (v *visitor) page() string {
 	ctx, cancel := context.WithTimeout(v.ctx, time.Second)
 	defer cancel()
@@ -254,16 +254,16 @@ func (v *visitor) page() string {
 	return text
 }
 
-// signedIn opens the bank for somebody who is signed in already, in English.
+// signedIn opens the console, in English, with a user who is signed in.
 func signedIn(t *testing.T, b *bank, l look, p person) *visitor {
 	t.Helper()
 	v := newVisitor(t, b, l)
-	v.open("/healthz") // A page of the same origin without the console.
+	v.open("/healthz") // a page of the same origin without the console
 	v.enter(p)
 	return v
 }
 
-// enter leaves a fresh session where the console looks for it, and opens the console.
+// enter stores a new session in the browser and opens the console.
 func (v *visitor) enter(p person) {
 	v.t.Helper()
 	pair := v.bank.signIn(p)
@@ -275,21 +275,21 @@ func (v *visitor) enter(p person) {
 		v.t.Fatal(err)
 	}
 	v.eval(fmt.Sprintf(`localStorage.setItem('kontor.session', %q)`, kept))
-	v.speak("en")
+	v.setLanguage("en")
 	v.open("/")
 	v.until(`document.querySelector('.shell h1')`)
 }
 
-// speak chooses the language of the console before it is opened.
-func (v *visitor) speak(language string) {
+// setLanguage stores the language of the console before it is opened.
+func (v *visitor) setLanguage(language string) {
 	v.t.Helper()
 	v.eval(fmt.Sprintf(`localStorage.setItem('kontor.language', %q); localStorage.setItem('kontor.language.chosen', %q)`, language, language))
 }
 
-// door opens one of the screens before sign-in, in English.
-func (v *visitor) door(path string) {
+// openSignedOut opens a screen before sign-in, in English.
+func (v *visitor) openSignedOut(path string) {
 	v.t.Helper()
 	v.open("/healthz")
-	v.speak("en")
+	v.setLanguage("en")
 	v.open(path)
 }

@@ -1,5 +1,4 @@
-// Mends what the explorer leaves undone for those who do not see the page or do not use a mouse: names for its
-// controls, headings in order, places by which one can find one's way.
+// Improves the accessibility of the explorer: names for its controls, headings in order, and landmarks.
 
 const NAMES = [
   ['#servers', 'Server'],
@@ -10,33 +9,41 @@ const NAMES = [
   ['.auth-container input', 'Value'],
   ['.curl-command textarea, .curl.microlight', 'Request as a command'],
 ];
-const PLACES = [['.information-container', 'About'], ['.scheme-container', 'Server and authorisation'], ['.filter-container', 'Filter'], ['.models', 'Schemas']];
+const REGIONS = [
+  ['.information-container', 'About'],
+  ['.scheme-container', 'Server and authorisation'],
+  ['.filter-container', 'Filter'],
+  ['.models', 'Schemas'],
+];
 
-/** The explorer begins its headings one level too deep, below its title. */
+/** Returns the level of a heading; the explorer's headings start one level too deep, below its title. */
 function level(heading) {
   if (heading.classList.contains('title')) return 1;
   return Math.max(2, Number(heading.tagName[1]) - 1);
 }
 
-function mend(root) {
+function fix(root) {
+  const each = (selector, change) => root.querySelectorAll(selector).forEach(change);
   for (const [selector, name] of NAMES) {
-    for (const control of root.querySelectorAll(selector)) if (!control.hasAttribute('aria-label')) control.setAttribute('aria-label', control.placeholder || name);
+    each(selector, (control) => {
+      if (!control.hasAttribute('aria-label')) control.setAttribute('aria-label', control.placeholder || name);
+    });
   }
-  for (const [selector, name] of PLACES) {
-    for (const place of root.querySelectorAll(selector)) {
-      place.setAttribute('role', 'region');
-      place.setAttribute('aria-label', name);
-    }
+  for (const [selector, name] of REGIONS) {
+    each(selector, (region) => {
+      region.setAttribute('role', 'region');
+      region.setAttribute('aria-label', name);
+    });
   }
-  for (const box of root.querySelectorAll('.microlight, .headers-wrapper')) box.tabIndex = 0; // They scroll: the keyboard must get there.
-  for (const close of root.querySelectorAll('.close-modal')) close.setAttribute('aria-label', 'Close');
-  for (const button of root.querySelectorAll('button.authorize[aria-label]')) button.removeAttribute('aria-label'); // It says another thing than the button does.
-  for (const link of root.querySelectorAll('button .opblock-summary-path a[href]')) link.removeAttribute('href'); // The button around it leads to the same place.
-  for (const heading of root.querySelectorAll('h1, h2, h3, h4, h5, h6')) heading.setAttribute('aria-level', level(heading));
+  each('.microlight, .headers-wrapper', (box) => (box.tabIndex = 0)); // They scroll, so the keyboard must reach them.
+  each('.close-modal', (close) => close.setAttribute('aria-label', 'Close'));
+  each('button.authorize[aria-label]', (button) => button.removeAttribute('aria-label')); // It contradicts the button's text.
+  each('button .opblock-summary-path a[href]', (link) => link.removeAttribute('href')); // A link must not be inside a button.
+  each('h1, h2, h3, h4, h5, h6', (heading) => heading.setAttribute('aria-level', level(heading)));
 }
 
-/** Mends what is there, and whatever the explorer draws later. */
+/** Fixes the present elements, and those that the explorer adds later. */
 export function keepAccessible(root) {
-  mend(root);
-  new MutationObserver(() => mend(root)).observe(root, { childList: true, subtree: true });
+  fix(root);
+  new MutationObserver(() => fix(root)).observe(root, { childList: true, subtree: true });
 }

@@ -1,5 +1,5 @@
-// Shows the API document. The requests of "Try it out" go to where this page came from, whatever name the service has
-// for itself: the content security policy allows no other place.
+// Shows the API document. "Try it out" sends requests to the origin of this page, whatever address the service is
+// configured with: the content security policy allows no other origin.
 
 import { keepAccessible } from './accessible.js';
 
@@ -17,8 +17,8 @@ button.addEventListener('click', () => {
 });
 showTheme();
 
-// The explorer fills the example of a parameter into its field. For one that may be left out this would be a filter, a
-// key or a condition that nobody meant, so that the example goes into the description.
+// The explorer fills a parameter's field with its example. An optional parameter would thereby become an unintended
+// filter, key or condition, so its example moves into the description.
 function leaveOptionalEmpty(parameters) {
   for (const parameter of parameters) {
     if (parameter.required || parameter.example === undefined) continue;
@@ -32,9 +32,9 @@ const explorer = document.getElementById('explorer');
 keepAccessible(explorer);
 
 async function load() {
-  const answer = await fetch('/openapi.json', { headers: { Accept: 'application/json' } });
-  if (!answer.ok) throw new Error(`/openapi.json answered ${answer.status}`);
-  const spec = await answer.json();
+  const response = await fetch('/openapi.json', { headers: { Accept: 'application/json' } });
+  if (!response.ok) throw new Error(`/openapi.json answered ${response.status}`);
+  const spec = await response.json();
   spec.servers = [{ url: location.origin, description: 'This service' }];
   leaveOptionalEmpty(Object.values(spec.components.parameters));
   for (const path of Object.values(spec.paths)) {
@@ -54,8 +54,8 @@ async function load() {
     filter: true,
     showExtensions: false,
     requestSnippetsEnabled: true,
-    persistAuthorization: false, // a token is not for the storage of a browser
-    validatorUrl: null, // asks nobody else
+    persistAuthorization: false, // A token must not be stored in the browser.
+    validatorUrl: null, // no request to a foreign validator
   });
 }
 

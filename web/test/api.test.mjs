@@ -4,9 +4,9 @@ import { answerWith, json, requests, signedIn } from './browser.mjs';
 
 signedIn();
 const { ApiError, advice, api, queryString } = await import('../app/api.js');
-const { useLanguageTexts } = await import('../app/i18n.js');
+const { switchLanguage } = await import('../app/i18n.js');
 const { expired } = await import('../app/session.js');
-await useLanguageTexts('en');
+await switchLanguage('en');
 
 beforeEach(() => signedIn());
 
@@ -26,7 +26,8 @@ test('a request carries token, language and device', async () => {
 });
 
 test('an error keeps what the server said', async () => {
-  answerWith(json({ status: 400, code: 'common.invalid_input', message: 'Check it', details: { email: 'is missing' } }, 400, { 'X-Request-ID': 'r1' }));
+  const body = { status: 400, code: 'common.invalid_input', message: 'Check it', details: { email: 'is missing' } };
+  answerWith(json(body, 400, { 'X-Request-ID': 'r1' }));
   const error = await api.post('/v1/customers', {}).catch((e) => e);
   assert.ok(error instanceof ApiError);
   assert.deepEqual([error.status, error.code, error.fields, error.requestId], [400, 'common.invalid_input', { email: 'is missing' }, 'r1']);

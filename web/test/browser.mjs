@@ -1,4 +1,4 @@
-// What the console's modules expect of a browser, for unit tests that run in Node.js. Import it before them.
+// A minimal browser for unit tests in Node.js. Import it before the console's modules.
 import { readFileSync } from 'node:fs';
 
 class Storage {
@@ -20,7 +20,7 @@ define('removeEventListener', events.removeEventListener.bind(events));
 define('dispatchEvent', events.dispatchEvent.bind(events));
 define('localStorage', new Storage());
 define('navigator', { languages: ['de-CH'], userAgent: 'Mozilla/5.0 (X11; Linux x86_64) Chrome/156.0', platform: 'Linux' });
-define('document', { documentElement: { dataset: {} }, addEventListener() {}, getElementById: () => null });
+define('document', { documentElement: { dataset: {} }, visibilityState: 'visible', addEventListener() {}, getElementById: () => null });
 
 const state = { url: new URL('http://bank.example/') };
 define('location', {
@@ -34,14 +34,14 @@ define('history', {
   replaceState: (_, __, to) => { state.url = new URL(to, state.url); },
 });
 define('scrollTo', () => {});
-delete globalThis.BroadcastChannel; // An open channel would keep the process alive.
+delete globalThis.BroadcastChannel; // An open channel keeps the process running.
 
-/** The requests that the modules have made, oldest first: {url, init}. */
+/** The requests so far, oldest first: {url, init}. */
 export const requests = [];
 
 let answers = [];
 
-/** Sets the answers to the next requests: each a Response, an Error to throw, or a function of (url, init). */
+/** Sets the answers to the next requests: a Response, an Error to throw, or a function of (url, init) each. */
 export function answerWith(...next) {
   requests.length = 0;
   answers = next;
@@ -56,7 +56,7 @@ define('fetch', async (url, init) => {
   return typeof next === 'function' ? next(url, init) : next;
 });
 
-/** An answer of the API. */
+/** Returns a JSON response. */
 export const json = (body, status = 200, headers = {}) => new Response(JSON.stringify(body), { status, headers });
 
 /** Signs a user in for an hour. */

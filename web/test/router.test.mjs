@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import './browser.mjs';
 
-const { go, match, ownPath, route, setQuery } = await import('../app/router.js');
+const { go, match, consolePath, route, setQuery } = await import('../app/router.js');
 
 const table = [{ path: '/' }, { path: '/customers' }, { path: '/customers/:customer/tasks/:id' }, { path: '/customers/:id/:tab?' }];
 
@@ -33,7 +33,7 @@ test('setQuery changes, keeps and removes parameters', () => {
   assert.equal(location.search, '?page=2&sort=name');
 });
 
-test('ownPath leads to the console and nowhere else', () => {
+test('consolePath leads to the console and nowhere else', () => {
   for (const [link, want] of [
     ['http://bank.example/#/chats/1', '/chats/1'],
     ['http://bank.example/tasks?x=1', '/tasks?x=1'],
@@ -41,5 +41,5 @@ test('ownPath leads to the console and nowhere else', () => {
     ['https://elsewhere.example/login', null],
     ['http://[', null],
     ['', null],
-  ]) assert.equal(ownPath(link), want, link);
+  ]) assert.equal(consolePath(link), want, link);
 });

@@ -4,7 +4,7 @@
 //
 //	func TestEngine_KeepsTheContract(t *testing.T) { enginetest.Run(t, sqlite.Open) }
 //
-// What needs an engine's own faults (a disk that fails or hangs, damaged files) stays in the engine's tests.
+// Tests that need faults of a particular engine (a disk that fails or hangs, damaged files) are that engine's own.
 package enginetest
 
 import (

@@ -3,10 +3,11 @@ import { t } from '../i18n.js';
 import { Notice } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 
-const JPEG_QUALITY = 0.92; // High enough for the fine modules of a large code.
+const JPEG_QUALITY = 0.92; // High enough for the small modules of a large QR code.
+const VIDEO = { facingMode: 'environment', width: { ideal: 1920 }, height: { ideal: 1080 } };
 
 /**
- * Takes a picture of a bill with the camera of the device.
+ * Takes a picture of an invoice with the device's camera.
  * @param {{take: (file: File) => void, close: () => void}} props
  */
 export function Camera({ take, close }) {
@@ -18,7 +19,7 @@ export function Camera({ take, close }) {
     let gone = false;
     (async () => {
       try {
-        stream = await navigator.mediaDevices.getUserMedia({ video: { facingMode: 'environment', width: { ideal: 1920 }, height: { ideal: 1080 } } });
+        stream = await navigator.mediaDevices.getUserMedia({ video: VIDEO });
         if (gone) return stream.getTracks().forEach((track) => track.stop());
         video.current.srcObject = stream;
         await video.current.play();
@@ -32,7 +33,7 @@ export function Camera({ take, close }) {
       stream?.getTracks().forEach((track) => track.stop());
     };
   }, []);
-  function shoot() {
+  function takePicture() {
     const canvas = document.createElement('canvas');
     canvas.width = video.current.videoWidth;
     canvas.height = video.current.videoHeight;
@@ -40,9 +41,14 @@ export function Camera({ take, close }) {
     canvas.toBlob((blob) => take(new File([blob], t('camera.name'), { type: 'image/jpeg' })), 'image/jpeg', JPEG_QUALITY);
   }
   return html`<div class="camera">
-    ${problem ? html`<${Notice} tone="warn" title=${problem}>${t('camera.instead')}<//>` : html`<video ref=${video} muted playsinline aria-label=${t('camera.view')}></video><p class="fine">${t('camera.hint')}</p>`}
+    ${problem
+      ? html`<${Notice} tone="warn" title=${problem}>${t('camera.instead')}<//>`
+      : html`<video ref=${video} muted playsinline aria-label=${t('camera.view')}></video>
+          <p class="fine">${t('camera.hint')}</p>`}
     <div class="row">
-      ${!problem && html`<button type="button" disabled=${!ready} onClick=${shoot}><${Icon} name="camera" size=${16} />${t('camera.shoot')}</button>`}
+      ${!problem && html`<button type="button" disabled=${!ready} onClick=${takePicture}>
+        <${Icon} name="camera" size=${16} />${t('camera.shoot')}
+      </button>`}
       <button type="button" class="quiet" onClick=${close}>${t('do.cancel')}</button>
     </div>
   </div>`;

@@ -6,80 +6,123 @@ import { fullName } from '../customers.js';
 import { date, dateTime, phone } from '../format.js';
 import { LANGUAGES, t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
-import { useNotifications } from '../live.js';
-import { usePrefs } from '../prefs.js';
-import { Avatar, Badge, Copy, Facts } from '../ui/data.js';
+import { useNotifications } from '../live_updates.js';
+import { usePreferences } from '../preferences.js';
+import { Avatar, Badge, Facts, RecordId } from '../ui/display.js';
 import { ErrorBox, Skeleton, toast } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead, Tabs } from '../ui/page.js';
 import { CustomerDialog } from './customer_form.js';
 import { CustomerNotifications, CustomerPayers, CustomerTasks } from './customer_related.js';
 import { Kyc } from './kyc.js';
-import { needed, Steps, WHEN } from './kyc_parts.js';
+import { RequirementList, requirementsOf, Steps } from './kyc_steps.js';
 
-/** Where the verification stands and what comes next, with the way to it. */
+const MAX_REQUIREMENTS = 3; // on the customer's first view
+
+/** The state of the verification and the most urgent requirements, with a link to the details. */
 function Verification({ customer }) {
   const load = useLoad(() => api.get(`/v1/customers/${customer.id}/kyc`), [customer.id, customer.kyc_status]);
-  const due = WHEN.flatMap(([when, tone]) => (load.data?.requirements[when] ?? []).map((item) => ({ when, tone, item })));
-  return html`<${Card} title=${t('customers.kyc')} aside=${html`<a class="more" href=${`/customers/${customer.id}/kyc`}>${t('customers.open_kyc')}<${Icon} name="right" size=${14} /></a>`}>
-    <${Steps} status=${customer.kyc_status} down />
-    ${due.length > 0 && html`<ul class="items tight">${due.slice(0, 3).map(({ when, tone, item }) => html`<li key=${when + item}><span class="grow">${needed(item)}</span><${Badge} value=${t(`kyc.${when}`)} tone=${tone} /></li>`)}</ul>`}
+  const due = load.data ? requirementsOf(load.data.requirements).slice(0, MAX_REQUIREMENTS) : [];
+  const more = html`<a class="more" href=${`/customers/${customer.id}/kyc`}>
+    ${t('customers.open_kyc')}<${Icon} name="right" size=${14} />
+  </a>`;
+  return html`<${Card} title=${t('customers.kyc')} aside=${more}>
+    <${Steps} status=${customer.kyc_status} vertical />
+    ${due.length > 0 && html`<${RequirementList} rows=${due} tight />`}
   <//>`;
 }
 
+function PersonFacts({ customer }) {
+  const rows = [
+    [t('field.first_name'), customer.first_name],
+    [t('field.last_name'), customer.last_name],
+    [t('field.date_of_birth'), date(customer.date_of_birth)],
+    [t('field.nationality'), country(customer.nationality)],
+    [t('customers.type'), term('customer_type', customer.type)],
+    [t('customers.language'), LANGUAGES[customer.metadata?.language]],
+  ];
+  const isBusiness = customer.type === 'business'; // A company has no birthday: its empty rows are left out.
+  return html`<${Card} title=${t('customers.person')}>
+    <${Facts} rows=${rows.filter(([, value]) => value || !isBusiness)} />
+  <//>`;
+}
+
+function Address({ street, postal_code: postalCode, city, country: code }) {
+  const lines = [street, [postalCode, city].filter(Boolean).join(' '), code && country(code)].filter(Boolean);
+  return lines.map((line, i) => html`${i > 0 && html`<br />`}${line}`);
+}
+
+function ContactFacts({ customer }) {
+  const { address, email, phone: number } = customer;
+  return html`<${Card} title=${t('customers.contact')}><${Facts} list rows=${[
+    [t('field.email'), html`<a href=${`mailto:${email}`}>${email}</a>`],
+    [t('field.phone'), number && html`<a class="num" href=${`tel:${number}`}>${phone(number)}</a>`],
+    [t('field.address'), (address?.street || address?.city || address?.postal_code) && html`<${Address} ...${address} />`],
+  ]} /><//>`;
+}
+
 function Details({ customer }) {
-  usePrefs();
-  const { address = {} } = customer;
-  const place = [address?.postal_code, address?.city].filter(Boolean).join(' ');
-  const business = customer.type === 'business';
+  usePreferences();
   return html`<div class="grid-main">
     <div class="stack">
-      <${Card} title=${t('customers.person')}><${Facts} rows=${[
-        [t('field.first_name'), customer.first_name], [t('field.last_name'), customer.last_name],
-        [t('field.date_of_birth'), date(customer.date_of_birth)], [t('field.nationality'), country(customer.nationality)],
-        [t('customers.type'), term('customer_type', customer.type)], [t('customers.language'), LANGUAGES[customer.metadata?.language]],
-      ].filter(([, value]) => value || !business)} /><//>
-      <${Card} title=${t('customers.contact')}><${Facts} list rows=${[
-        [t('field.email'), html`<a href=${`mailto:${customer.email}`}>${customer.email}</a>`],
-        [t('field.phone'), customer.phone && html`<a class="num" href=${`tel:${customer.phone}`}>${phone(customer.phone)}</a>`],
-        [t('field.address'), (address?.street || place) && html`${address.street && html`${address.street}<br />`}${place}${address.country && html`<br />${country(address.country)}`}`],
-      ]} /><//>
+      <${PersonFacts} customer=${customer} />
+      <${ContactFacts} customer=${customer} />
       <${CustomerTasks} customer=${customer} brief />
     </div>
     <div class="stack">
       <${Verification} customer=${customer} />
       <${Card} title=${t('customers.record')}><${Facts} list rows=${[
-        [t('field.created_at'), dateTime(customer.created_at)], [t('field.updated_at'), dateTime(customer.updated_at)],
-        [t('field.id'), html`<span class="code">${customer.id}</span><${Copy} text=${customer.id} label=${t('copy.id')} />`],
+        [t('field.created_at'), dateTime(customer.created_at)],
+        [t('field.updated_at'), dateTime(customer.updated_at)],
+        [t('field.id'), html`<${RecordId} id=${customer.id} />`],
       ]} /><//>
     </div>
   </div>`;
 }
 
-/** One customer: who he is, what is known about him, what is to be done for him. */
+function Summary({ customer }) {
+  const level = customer.verification_level !== 'none'
+    && t('customers.level_is', { level: term('verification_level', customer.verification_level) });
+  const words = [level, term('customer_type', customer.type), customer.address?.city].filter(Boolean).join(' · ');
+  return html`<span class="row"><${Badge} group="kyc_status" value=${customer.kyc_status} /><span>${words}</span></span>`;
+}
+
+const VIEWS = [['', 'customers.details'], ['kyc', 'customers.kyc'], ['tasks', 'nav.tasks'], ['payers', 'nav.payers'],
+  ['notifications', 'nav.notifications']];
+
+/** One customer: identity, contact, verification, tasks and payers. */
 export default function Customer({ id, tab = '' }) {
   const [editing, setEditing] = useState(false);
-  const load = useLoad(() => api.tagged(`/v1/customers/${id}`), [id]);
+  const load = useLoad(() => api.withETag(`/v1/customers/${id}`), [id]);
   const rights = useRights('customers', id);
   useNotifications((item) => (!item || (item.rec_type === 'customers' && item.customer_id === id)) && load.reload());
   const customer = load.data?.record;
-  const base = `/customers/${id}`;
-  const current = tab ? `${base}/${tab}` : base;
-  const tabs = [[base, t('customers.details')], [`${base}/kyc`, t('customers.kyc')], [`${base}/tasks`, t('nav.tasks')], [`${base}/payers`, t('nav.payers')], [`${base}/notifications`, t('nav.notifications')]];
-  if (load.error && !customer) return html`<${PageHead} title=${t('customers.one')} back=${['/customers', t('nav.customers')]} /><${ErrorBox} error=${load.error} retry=${load.reload} />`;
-  if (!customer) return html`<${PageHead} title=${t('customers.one')} back=${['/customers', t('nav.customers')]} /><${Skeleton} lines=${8} />`;
+  const back = ['/customers', t('nav.customers')];
+  if (!customer) {
+    return html`<${PageHead} title=${t('customers.one')} back=${back} />
+      ${load.error ? html`<${ErrorBox} error=${load.error} retry=${load.reload} />` : html`<${Skeleton} lines=${8} />`}`;
+  }
+  const path = (view) => `/customers/${id}${view && `/${view}`}`;
+  const tabs = VIEWS.map(([view, key]) => [path(view), t(key)]);
   const name = fullName(customer);
-  const level = customer.verification_level !== 'none' && t('customers.level_is', { level: term('verification_level', customer.verification_level) });
+  const close = () => setEditing(false);
+  const saved = () => {
+    close();
+    load.reload();
+    toast(t('saved'));
+  };
   return html`
-    <${PageHead} title=${name} back=${['/customers', t('nav.customers')]} picture=${html`<${Avatar} name=${name} size="xl" />`}
-      note=${html`<span class="row"><${Badge} group="kyc_status" value=${customer.kyc_status} /><span>${[level, term('customer_type', customer.type), customer.address?.city].filter(Boolean).join(' · ')}</span></span>`}>
-      ${rights.update && html`<button class="quiet" onClick=${() => setEditing(true)}><${Icon} name="edit" size=${16} />${t('do.edit')}</button>`}
+    <${PageHead} title=${name} back=${back} picture=${html`<${Avatar} name=${name} size="xl" />`}
+      note=${html`<${Summary} customer=${customer} />`}>
+      ${rights.update && html`<button class="quiet" onClick=${() => setEditing(true)}>
+        <${Icon} name="edit" size=${16} />${t('do.edit')}
+      </button>`}
     <//>
-    <${Tabs} label=${t('customers.views')} tabs=${tabs} current=${current} />
+    <${Tabs} label=${t('customers.views')} tabs=${tabs} current=${path(tab)} />
     ${tab === '' && html`<${Details} customer=${customer} />`}
     ${tab === 'kyc' && html`<${Kyc} customer=${customer} rights=${rights} changed=${load.reload} />`}
     ${tab === 'tasks' && html`<${CustomerTasks} customer=${customer} />`}
     ${tab === 'payers' && html`<${CustomerPayers} customer=${customer} />`}
     ${tab === 'notifications' && html`<${CustomerNotifications} customer=${customer} />`}
-    ${editing && html`<${CustomerDialog} customer=${customer} etag=${load.data.etag} close=${() => setEditing(false)} done=${() => { setEditing(false); load.reload(); toast(t('saved')); }} />`}`;
+    ${editing && html`<${CustomerDialog} customer=${customer} etag=${load.data.etag} close=${close} done=${saved} />`}`;
 }

@@ -2,36 +2,38 @@ import { html, useMemo } from '../lib.js';
 import { api, idempotencyKey } from '../api.js';
 import { LANGUAGES, language, t, term } from '../i18n.js';
 import { Dialog } from '../ui/dialog.js';
-import { Actions, Field, Form, useForm, useHeld } from '../ui/form.js';
+import { Actions, Field, Form, useForm, useEditedRecord } from '../ui/form.js';
 
-const blank = { type: 'individual', first_name: '', last_name: '', email: '', phone: '', date_of_birth: '', nationality: '', address: { street: '', postal_code: '', city: '', country: '' }, metadata: {} };
+const BLANK = {
+  type: 'individual', first_name: '', last_name: '', email: '', phone: '', date_of_birth: '', nationality: '',
+  address: { street: '', postal_code: '', city: '', country: '' },
+};
 
-/** The members that the form offers, with the language beside whatever else the metadata hold. */
-function body(values, before) {
-  const { language: spoken, ...rest } = values;
-  return { ...rest, metadata: { ...before?.metadata, language: spoken } };
+/** Returns the request for the values of the form. The language goes into the metadata, whose other members stay. */
+function requestBody(values, before) {
+  const { language: preferred, ...rest } = values;
+  return { ...rest, metadata: { ...before?.metadata, language: preferred } };
 }
 
-/** What the form begins with. */
+/** Returns the initial values of the form. */
 function valuesOf(customer) {
-  const { metadata: _, ...names } = blank;
-  const values = Object.fromEntries(Object.keys(names).map((name) => [name, name === 'address' ? { ...blank.address, ...customer?.address } : customer?.[name] ?? blank[name]]));
-  return { ...values, language: customer?.metadata?.language ?? language.get() };
+  const values = Object.fromEntries(Object.entries(BLANK).map(([name, blank]) => [name, customer?.[name] ?? blank]));
+  return { ...values, address: { ...BLANK.address, ...customer?.address }, language: customer?.metadata?.language ?? language.get() };
 }
 
 /**
- * Creates a customer, or changes one.
+ * Creates a customer or changes one.
  * @param {{customer?: any, etag?: string, close: () => void, done: (customer: any) => void}} props
  */
 export function CustomerDialog({ customer, etag, close, done }) {
   const key = useMemo(idempotencyKey, []);
-  const held = useHeld(`/v1/customers/${customer?.id}`, customer, etag);
+  const edited = useEditedRecord(`/v1/customers/${customer?.id}`, customer, etag);
   const form = useForm(valuesOf(customer), async (values) => {
-    const sent = body(values, held.record);
+    const body = requestBody(values, edited.record);
     done(await (customer
-      ? api.put(`/v1/customers/${customer.id}`, sent, held.match)
-      : api.post('/v1/customers', sent, { headers: { 'Idempotency-Key': key } })));
-  }, customer && (async () => valuesOf(await held.read())));
+      ? api.put(`/v1/customers/${customer.id}`, body, edited.match)
+      : api.post('/v1/customers', body, { headers: { 'Idempotency-Key': key } })));
+  }, customer && (async () => valuesOf(await edited.reload())));
   return html`<${Dialog} title=${customer ? t('customers.edit') : t('customers.new')} close=${close} wide>
     <${Form} form=${form}>
       <div class="fields">
@@ -40,8 +42,10 @@ export function CustomerDialog({ customer, etag, close, done }) {
         <${Field} form=${form} name="email" type="email" label=${t('field.email')} autocomplete="off" />
         <${Field} form=${form} name="phone" type="tel" label=${t('field.phone')} optional hint="+41 79 123 45 67" autocomplete="off" />
         <${Field} form=${form} name="date_of_birth" type="date" label=${t('field.date_of_birth')} optional />
-        <${Field} form=${form} name="nationality" label=${t('field.nationality')} optional hint=${t('hint.nationality')} maxlength="3" autocapitalize="characters" />
-        <${Field} form=${form} name="type" label=${t('customers.type')} options=${['individual', 'business'].map((value) => [value, term('customer_type', value)])} />
+        <${Field} form=${form} name="nationality" label=${t('field.nationality')} optional hint=${t('hint.nationality')} maxlength="3"
+          autocapitalize="characters" />
+        <${Field} form=${form} name="type" label=${t('customers.type')}
+          options=${['individual', 'business'].map((value) => [value, term('customer_type', value)])} />
         <${Field} form=${form} name="language" label=${t('customers.language')} options=${Object.entries(LANGUAGES)} />
       </div>
       <fieldset><legend>${t('field.address')}</legend>
@@ -49,7 +53,8 @@ export function CustomerDialog({ customer, etag, close, done }) {
           <${Field} class="wide" form=${form} name="address.street" label=${t('field.street')} optional autocomplete="off" />
           <${Field} form=${form} name="address.postal_code" label=${t('field.postal_code')} optional autocomplete="off" />
           <${Field} form=${form} name="address.city" label=${t('field.city')} optional autocomplete="off" />
-          <${Field} form=${form} name="address.country" label=${t('field.country')} optional hint=${t('hint.country')} maxlength="3" autocomplete="off" />
+          <${Field} form=${form} name="address.country" label=${t('field.country')} optional hint=${t('hint.country')} maxlength="3"
+            autocomplete="off" />
         </div>
       </fieldset>
       <${Actions} form=${form} label=${customer ? t('do.save') : t('customers.create')} cancel=${close} />

@@ -4,55 +4,80 @@ import { fullName } from '../customers.js';
 import { country } from '../countries.js';
 import { day } from '../format.js';
 import { t, term } from '../i18n.js';
-import { anywhere, useList } from '../list.js';
-import { usePrefs } from '../prefs.js';
+import { containing, useList } from '../list.js';
+import { usePreferences } from '../preferences.js';
 import { go, route, setQuery } from '../router.js';
 import { useStore } from '../store.js';
-import { Avatar, Badge, Pager, Table } from '../ui/data.js';
-import { Empty, Loaded } from '../ui/feedback.js';
-import { Filter, Filters, Search } from '../ui/filters.js';
+import { Avatar, Badge, Dash } from '../ui/display.js';
+import { Empty } from '../ui/feedback.js';
+import { Filter, Filters, optionsOf, Search } from '../ui/filters.js';
 import { Icon } from '../ui/icon.js';
 import { PageHead } from '../ui/page.js';
+import { RecordList } from '../ui/record_list.js';
 import { CustomerDialog } from './customer_form.js';
 
-const FIELDS = ['last_name', 'first_name', 'email', 'phone'];
-const options = (group, values) => values.map((value) => [value, term(group, value)]);
+const SEARCH_FIELDS = ['last_name', 'first_name', 'email', 'phone'];
+const STATUSES = ['not_started', 'pending', 'in_review', 'action_required', 'verified', 'expired', 'rejected'];
+const LEVELS = ['none', 'basic', 'standard', 'enhanced'];
+
+/** The field that a search text looks like: an e-mail address, a telephone number, or a last name. */
+const fieldFor = (text) => (text.includes('@') ? 'email' : /^\+?\d/.test(text) ? 'phone' : 'last_name');
+
+const Name = ({ customer }) => html`<span class="with-avatar">
+  <${Avatar} name=${fullName(customer)} size="s" />
+  <span class="two-lines"><span>${fullName(customer)}</span><span class="mail">${customer.email}</span></span>
+</span>`;
+
+function place({ address }) {
+  const abroad = address?.country !== 'CH' && country(address?.country);
+  return [address?.city, abroad].filter(Boolean).join(', ');
+}
+
+const level = ({ verification_level: value }) => (value === 'none' ? html`<${Dash} />` : term('verification_level', value));
 
 const columns = () => [
-  { key: 'name', label: t('customers.name'), sort: 'last_name', cell: (row) => html`<span class="with-avatar"><${Avatar} name=${fullName(row)} size="s" /><span class="two-lines"><span>${fullName(row)}</span><span class="mail">${row.email}</span></span></span>` },
+  { key: 'name', label: t('customers.name'), sort: 'last_name', cell: (row) => html`<${Name} customer=${row} />` },
   { key: 'type', minor: true, wide: true, label: t('customers.type'), cell: (row) => term('customer_type', row.type) },
-  { key: 'place', minor: true, label: t('customers.place'), cell: (row) => [row.address?.city, row.address?.country !== 'CH' && country(row.address?.country)].filter(Boolean).join(', ') },
-  { key: 'kyc', label: t('customers.kyc'), sort: 'kyc_status', cell: (row) => html`<${Badge} group="kyc_status" value=${row.kyc_status} />` },
-  { key: 'level', minor: true, label: t('customers.level'), sort: 'verification_level', cell: (row) => (row.verification_level === 'none' ? html`<span class="none">–</span>` : term('verification_level', row.verification_level)) },
+  { key: 'place', minor: true, label: t('customers.place'), cell: place },
+  {
+    key: 'kyc', label: t('customers.kyc'), sort: 'kyc_status',
+    cell: (row) => html`<${Badge} group="kyc_status" value=${row.kyc_status} />`,
+  },
+  { key: 'level', minor: true, label: t('customers.level'), sort: 'verification_level', cell: level },
   { key: 'created', minor: true, label: t('customers.since'), sort: 'created_at', cell: (row) => day(row.created_at) },
 ];
 
-/** All customers the caller may see: searched, filtered, sorted, by pages. */
+function CustomerFilters({ list }) {
+  const { state } = list;
+  const filter = (name, label, group, values) => html`<${Filter} label=${label} value=${state[name]}
+    options=${optionsOf(values, (value) => term(group, value))} onChange=${(value) => list.set({ [name]: value })} />`;
+  return html`<${Filters}>
+    <${Search} value=${state.q} onSearch=${(q) => list.set({ q })} />
+    <${Filter} label=${t('list.in')} value=${state.in} all=${t('list.auto')}
+      options=${optionsOf(SEARCH_FIELDS, (name) => t(`field.${name}`))} onChange=${(value) => list.set({ in: value })} />
+    ${filter('kyc_status', t('customers.kyc'), 'kyc_status', STATUSES)}
+    ${filter('verification_level', t('customers.level'), 'verification_level', LEVELS)}
+    ${filter('type', t('customers.type'), 'customer_type', ['individual', 'business'])}
+  <//>`;
+}
+
+/** The customers that the caller may see: searched, filtered, sorted, by pages. */
 export default function Customers() {
-  usePrefs();
+  usePreferences();
   const { query } = useStore(route);
   const list = useList('/v1/customers', {
     filters: ['kyc_status', 'verification_level', 'type'], sort: '-created_at',
-    search: (text, field) => ({ [`search.${field || (text.includes('@') ? 'email' : /^\+?\d/.test(text) ? 'phone' : 'last_name')}`]: anywhere(text) }),
+    search: (text, field) => ({ [`search.${field || fieldFor(text)}`]: containing(text) }),
   });
   const mayCreate = may('customers', 'create');
-  const create = mayCreate && html`<button onClick=${() => setQuery({ new: 1 })}><${Icon} name="plus" size=${16} />${t('customers.new')}</button>`;
+  const create = mayCreate && html`<button onClick=${() => setQuery({ new: 1 })}>
+    <${Icon} name="plus" size=${16} />${t('customers.new')}
+  </button>`;
+  const empty = html`<${Empty} icon="customers" title=${t('customers.none')} action=${create}>${t('customers.none_text')}<//>`;
+  const close = () => setQuery({ new: '' });
   return html`
     <${PageHead} title=${t('nav.customers')} note=${t('customers.note')}>${create}<//>
-    <${Filters}>
-      <${Search} value=${list.state.q} onSearch=${(q) => list.set({ q })} />
-      <${Filter} label=${t('list.in')} value=${list.state.in} all=${t('list.auto')} options=${FIELDS.map((name) => [name, t(`field.${name}`)])} onChange=${(value) => list.set({ in: value })} />
-      <${Filter} label=${t('customers.kyc')} value=${list.state.kyc_status} options=${options('kyc_status', ['not_started', 'pending', 'in_review', 'action_required', 'verified', 'expired', 'rejected'])} onChange=${(value) => list.set({ kyc_status: value })} />
-      <${Filter} label=${t('customers.level')} value=${list.state.verification_level} options=${options('verification_level', ['none', 'basic', 'standard', 'enhanced'])} onChange=${(value) => list.set({ verification_level: value })} />
-      <${Filter} label=${t('customers.type')} value=${list.state.type} options=${options('customer_type', ['individual', 'business'])} onChange=${(value) => list.set({ type: value })} />
-    <//>
-    <section class="card flush" aria-label=${t('nav.customers')}>
-      <${Loaded} load=${list} lines=${8}>${(page) => (page.data.length
-        ? html`<${Table} caption=${t('nav.customers')} columns=${columns()} rows=${page.data} sort=${list.state.sort} onSort=${(sort) => list.set({ sort })} link=${(row) => `/customers/${row.id}`} />
-            <${Pager} offset=${list.state.offset} limit=${list.limit} total=${page.total} onMove=${list.move} />`
-        : list.filtered
-          ? html`<${Empty} icon="search" title=${t('list.no_match')} action=${html`<button class="quiet" onClick=${list.clear}>${t('list.clear')}</button>`}>${t('list.no_match_text')}<//>`
-          : html`<${Empty} icon="customers" title=${t('customers.none')} action=${create}>${t('customers.none_text')}<//>`)}<//>
-    </section>
-    ${query.get('new') && mayCreate && html`<${CustomerDialog} close=${() => setQuery({ new: '' })} done=${(made) => go(`/customers/${made.id}`)} />`}`;
+    <${CustomerFilters} list=${list} />
+    <${RecordList} list=${list} title=${t('nav.customers')} columns=${columns()} empty=${empty} link=${(row) => `/customers/${row.id}`} />
+    ${query.get('new') && mayCreate && html`<${CustomerDialog} close=${close} done=${(made) => go(`/customers/${made.id}`)} />`}`;
 }

@@ -9,16 +9,21 @@ import { Actions, Field, Form, useForm } from '../ui/form.js';
 export const TYPES = ['passport', 'identity_card', 'residence_permit', 'driving_licence', 'proof_of_address', 'other'];
 const LEVELS = ['none', 'basic', 'standard', 'enhanced'];
 
-/** Adds a document, and lets a reviewer say at once that he has verified the customer by it. */
+/** The server's messages name the fields of a list of documents; the form has the fields of one. */
+const fieldMessages = (details) => Object.fromEntries(Object.entries(details)
+  .map(([name, text]) => [name.replace(/^documents[.[]\d+\]?\./, ''), text]));
+
+/** Adds a document. A reviewer may verify the customer with it at the same time. */
 export function DocumentDialog({ customer, close, done }) {
-  const reviews = may('customers', 'update');
-  const form = useForm({ type: 'passport', number: '', expiry_date: '', country: 'CHE', verify: false }, async ({ verify, ...document }) => {
+  const isReviewer = may('customers', 'update');
+  const initial = { type: 'passport', number: '', expiry_date: '', country: 'CHE', verify: false };
+  const form = useForm(initial, async ({ verify, ...document }) => {
     const body = { documents: [document] };
     if (verify) body.verified_at = new Date().toISOString();
     try {
       done(await api.put(`/v1/customers/${customer.id}/kyc`, body));
     } catch (error) {
-      if (error.details) error.details = Object.fromEntries(Object.entries(error.details).map(([name, text]) => [name.replace(/^documents[.[]\d+\]?\./, ''), text]));
+      if (error.details) error.details = fieldMessages(error.details);
       throw error;
     }
   });
@@ -28,18 +33,19 @@ export function DocumentDialog({ customer, close, done }) {
         <${Field} form=${form} name="type" label=${t('field.type')} options=${TYPES.map((type) => [type, term('document', type)])} />
         <${Field} form=${form} name="number" label=${t('field.number')} autocomplete="off" spellcheck="false" />
         <${Field} form=${form} name="expiry_date" type="date" label=${t('field.expiry_date')} />
-        <${Field} form=${form} name="country" label=${t('field.country')} hint=${t('hint.country')} maxlength="3" autocapitalize="characters" />
+        <${Field} form=${form} name="country" label=${t('field.country')} hint=${t('hint.country')} maxlength="3"
+          autocapitalize="characters" />
       </div>
-      ${reviews && html`<${Field} form=${form} name="verify" type="checkbox" label=${t('kyc.verify_now')} />`}
+      ${isReviewer && html`<${Field} form=${form} name="verify" type="checkbox" label=${t('kyc.verify_now')} />`}
       <${Actions} form=${form} label=${t('kyc.add')} cancel=${close} />
     <//>
   <//>`;
 }
 
-/** The states that a reviewer may choose now; the others come about by themselves. */
+/** Returns the states that a reviewer may choose now; the system sets the others. */
 export const nextStates = ({ transitions }) => Object.keys(transitions).filter((state) => transitions[state].includes('reviewer'));
 
-/** A reviewer's decision: only the states that may follow are offered. */
+/** Records a reviewer's decision. */
 export function StatusDialog({ customer, kyc, close, done }) {
   const [next, setNext] = useState(() => nextStates(kyc));
   const form = useForm({ kyc_status: next[0], verification_level: kyc.verification_level, reason: '' },
@@ -53,8 +59,10 @@ export function StatusDialog({ customer, kyc, close, done }) {
     });
   return html`<${Dialog} title=${t('kyc.decide')} close=${close}>
     <${Form} form=${form}>
-      <${Field} form=${form} name="kyc_status" label=${t('kyc.next')} options=${next.map((state) => [state, term('kyc_status', state)])} />
-      <${Field} form=${form} name="verification_level" label=${t('customers.level')} options=${LEVELS.map((level) => [level, term('verification_level', level)])} />
+      <${Field} form=${form} name="kyc_status" label=${t('kyc.next')}
+        options=${next.map((state) => [state, term('kyc_status', state)])} />
+      <${Field} form=${form} name="verification_level" label=${t('customers.level')}
+        options=${LEVELS.map((level) => [level, term('verification_level', level)])} />
       <${Field} form=${form} name="reason" label=${t('kyc.reason')} rows=${3} hint=${t('kyc.reason_hint')} />
       <${Actions} form=${form} label=${t('do.save')} cancel=${close} />
     <//>

@@ -4,40 +4,56 @@ import { useCaller } from '../access.js';
 import { clock, dateTime, dayName } from '../format.js';
 import { t, term } from '../i18n.js';
 import { useList } from '../list.js';
-import { countUnreadSoon, useNotifications } from '../live.js';
-import { usePrefs } from '../prefs.js';
-import { go, ownPath } from '../router.js';
-import { Pager } from '../ui/data.js';
+import { countUnreadSoon, useNotifications } from '../live_updates.js';
+import { usePreferences } from '../preferences.js';
+import { consolePath, go } from '../router.js';
 import { Empty, Loaded, toastError, useAction } from '../ui/feedback.js';
-import { Filter, Filters } from '../ui/filters.js';
+import { Filter, Filters, optionsOf } from '../ui/filters.js';
 import { Icon } from '../ui/icon.js';
 import { PageHead } from '../ui/page.js';
-import { EventIcon, useWords } from './activity.js';
+import { NoMatch } from '../ui/record_list.js';
+import { Pager } from '../ui/table.js';
+import { EventIcon, useNotificationText } from './activity.js';
 
-const EVENTS = ['message_received', 'customer_created', 'customer_status_changed', 'kyc_document_expiring', 'task_assigned', 'task_status_changed', 'password_changed', 'new_device_login'];
+const EVENTS = [
+  'message_received', 'customer_created', 'customer_status_changed', 'kyc_document_expiring', 'task_assigned', 'task_status_changed',
+  'password_changed', 'new_device_login',
+];
 
-function Item({ item, words, read }) {
-  const path = ownPath(item.link_url);
-  const { title, content } = words(item);
+function Title({ item, title, path, open }) {
+  return html`<p>${path ? html`<a class="plain" href=${path} onClick=${open}>${title}</a>` : html`<span>${title}</span>`}${
+    item.test && html` <span class="badge none">${t('notifications.test')}</span>`}${
+    !item.read && html`<span class="sr"> (${t('nav.unread')})</span>`}</p>`;
+}
+
+function Item({ item, textOf, markRead }) {
+  const path = consolePath(item.link_url);
+  const { title, content } = textOf(item);
   async function open(event) {
     if (event.metaKey || event.ctrlKey || event.shiftKey) return;
     event.preventDefault();
-    if (!item.read) await read(item);
+    if (!item.read) await markRead(item);
     go(path);
   }
+  const external = item.link_url && !path;
   return html`<li class=${item.read ? '' : 'unread'}>
     <${EventIcon} item=${item} />
     <div class="grow">
-      <p>${path ? html`<a class="plain" href=${path} onClick=${open}>${title}</a>` : html`<span>${title}</span>`}${item.test && html` <span class="badge none">${t('notifications.test')}</span>`}${!item.read && html`<span class="sr"> (${t('nav.unread')})</span>`}</p>
+      <${Title} item=${item} title=${title} path=${path} open=${open} />
       ${content && html`<p class="fine">${content}</p>`}
-      ${item.link_url && !path && html`<p class="fine"><a href=${item.link_url} rel="noopener noreferrer" target="_blank">${item.link_text || t('notifications.open')}</a></p>`}
+      ${external && html`<p class="fine">
+        <a href=${item.link_url} rel="noopener noreferrer" target="_blank">${item.link_text || t('notifications.open')}</a>
+      </p>`}
     </div>
     <time class="fine" dateTime=${item.created_at} title=${dateTime(item.created_at)}>${clock(item.created_at)}</time>
-    ${item.read ? html`<span class="icon-space"></span>` : html`<button class="bare" title=${t('notifications.mark')} aria-label=${t('notifications.mark_one', { title })} onClick=${() => read(item)}><${Icon} name="check" size=${16} /></button>`}
+    ${item.read
+      ? html`<span class="icon-space"></span>`
+      : html`<button class="bare" title=${t('notifications.mark')} aria-label=${t('notifications.mark_one', { title })}
+          onClick=${() => markRead(item)}><${Icon} name="check" size=${16} /></button>`}
   </li>`;
 }
 
-/** Notifications in the order of time, put together by days: [day in words, items]. */
+/** Groups notifications by day: [day in words, items]. */
 function byDay(items) {
   const days = new Map();
   for (const item of items) {
@@ -47,20 +63,42 @@ function byDay(items) {
   return [...days];
 }
 
-/** The inbox: everything the caller was told, as it arrives. */
+const patchRead = (item) => api.patch(`/v1/notifications/${item.id}/read`, { read: true });
+
+/** Marks all notifications of a user as read. The API has no call for that, so this reads pages of unread ones. */
+async function markAllRead(userId) {
+  for (let more = true; more;) {
+    const page = await api.get('/v1/notifications', { limit: 50, 'search.user_id': userId, 'search.read': 'false' });
+    await Promise.all(page.data.map(patchRead));
+    more = page.has_more;
+  }
+}
+
+function Days({ items, ...rest }) {
+  return html`<div aria-live="polite">${byDay(items).map(([name, ofDay]) => html`
+    <section key=${name} class="inbox-day">
+      <h2>${name}</h2>
+      <ul class="items inbox">${ofDay.map((item) => html`<${Item} key=${item.id} item=${item} ...${rest} />`)}</ul>
+    </section>`)}
+  </div>`;
+}
+
+/** The caller's notifications, kept current by the stream. */
 export default function Notifications() {
-  usePrefs();
+  usePreferences();
   const { me } = useCaller();
-  const words = useWords();
+  const textOf = useNotificationText();
   const list = useList('/v1/notifications', { filters: ['read', 'event'], sort: '-created_at', fixed: { 'search.user_id': me.id } });
-  const plain = !list.filtered && list.state.offset === 0;
+  const { state } = list;
+  const newestFirst = !list.filtered && state.offset === 0;
   useNotifications((item) => {
-    if (!item || !plain) return list.reload();
-    return list.setData((was) => was && { ...was, total: was.total + 1, data: [item, ...was.data.filter((one) => one.id !== item.id)] });
+    if (!item || !newestFirst) return list.reload();
+    const add = (was) => ({ ...was, total: was.total + 1, data: [item, ...was.data.filter((one) => one.id !== item.id)] });
+    return list.setData((was) => was && add(was));
   });
-  async function read(item) {
+  async function markRead(item) {
     try {
-      await api.patch(`/v1/notifications/${item.id}/read`, { read: true });
+      await patchRead(item);
       list.setData((was) => ({ ...was, data: was.data.map((one) => (one.id === item.id ? { ...one, read: true } : one)) }));
       countUnreadSoon();
     } catch (error) {
@@ -68,25 +106,30 @@ export default function Notifications() {
     }
   }
   const all = useAction(async () => {
-    for (let more = true; more;) { // No route marks all at once; what is marked leaves the list of the unread.
-      const page = await api.get('/v1/notifications', { limit: 50, 'search.user_id': me.id, 'search.read': 'false' });
-      await Promise.all(page.data.map((item) => api.patch(`/v1/notifications/${item.id}/read`, { read: true })));
-      more = page.has_more;
-    }
+    await markAllRead(me.id);
     countUnreadSoon();
     list.reload();
   });
   const hasUnread = list.data?.data.some((item) => !item.read);
+  const empty = list.filtered
+    ? html`<${NoMatch} clear=${list.clear} />`
+    : html`<${Empty} icon="bell" title=${t('notifications.none')}>${t('notifications.none_text')}<//>`;
   return html`
-    <${PageHead} title=${t('nav.notifications')}>${hasUnread && html`<button class="quiet" disabled=${all.busy} onClick=${all.run}>${all.busy ? t('notifications.marking') : t('notifications.mark_all')}</button>`}<//>
+    <${PageHead} title=${t('nav.notifications')}>
+      ${hasUnread && html`<button class="quiet" disabled=${all.busy} onClick=${all.run}>
+        ${all.busy ? t('notifications.marking') : t('notifications.mark_all')}
+      </button>`}
+    <//>
     <${Filters}>
-      <${Filter} label=${t('notifications.show')} value=${list.state.read} options=${[['false', t('notifications.unread')], ['true', t('notifications.read')]]} onChange=${(value) => list.set({ read: value })} />
-      <${Filter} label=${t('notifications.event')} value=${list.state.event} options=${EVENTS.map((event) => [event, term('event', event)])} onChange=${(value) => list.set({ event: value })} />
+      <${Filter} label=${t('notifications.show')} value=${state.read} onChange=${(read) => list.set({ read })}
+        options=${[['false', t('notifications.unread')], ['true', t('notifications.read')]]} />
+      <${Filter} label=${t('notifications.event')} value=${state.event} onChange=${(event) => list.set({ event })}
+        options=${optionsOf(EVENTS, (event) => term('event', event))} />
     <//>
     <section class="card flush" aria-label=${t('nav.notifications')}>
       <${Loaded} load=${list} lines=${8}>${({ data }) => (data.length
-        ? html`<div aria-live="polite">${byDay(data).map(([name, items]) => html`<section key=${name} class="inbox-day"><h2>${name}</h2><ul class="items inbox">${items.map((item) => html`<${Item} key=${item.id} item=${item} words=${words} read=${read} />`)}</ul></section>`)}</div>`
-        : html`<${Empty} icon="bell" title=${list.filtered ? t('list.no_match') : t('notifications.none')} action=${list.filtered && html`<button class="quiet" onClick=${list.clear}>${t('list.clear')}</button>`}>${!list.filtered && t('notifications.none_text')}<//>`)}<//>
-      ${list.data && html`<${Pager} offset=${list.state.offset} limit=${list.limit} total=${list.data.total} onMove=${list.move} />`}
+        ? html`<${Days} items=${data} textOf=${textOf} markRead=${markRead} />`
+        : empty)}<//>
+      ${list.data && html`<${Pager} offset=${state.offset} limit=${list.limit} total=${list.data.total} onMove=${list.move} />`}
     </section>`;
 }

@@ -2,14 +2,15 @@ import { html } from '../lib.js';
 import { api } from '../api.js';
 import { customersOf, fullName } from '../customers.js';
 import { may, mayAny, useCaller } from '../access.js';
+import { conversations } from '../conversations.js';
 import { ago, longDay, number, percent } from '../format.js';
 import { language, t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
-import { conversations, useNotifications, useUnread } from '../live.js';
-import { usePrefs } from '../prefs.js';
+import { useNotifications, useUnread } from '../live_updates.js';
+import { usePreferences } from '../preferences.js';
 import { useStore } from '../store.js';
-import { Series, ShareBar } from '../ui/chart.js';
-import { Avatar, Badge, Progress } from '../ui/data.js';
+import { ColumnChart, ShareBar } from '../ui/chart.js';
+import { Avatar, Badge, Progress } from '../ui/display.js';
 import { Empty, Loaded } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead } from '../ui/page.js';
@@ -17,114 +18,187 @@ import { Activity } from './activity.js';
 
 const KYC = ['verified', 'in_review', 'pending', 'action_required', 'not_started', 'expired', 'rejected'];
 const MONTHS = 12;
-const SHOWN = 7;
+const SHOWN = 7; // tasks, and notifications
 
 const isOpen = (task) => task.status === 'pending' || task.status === 'in_progress';
 
+const More = ({ href, text }) => html`<a class="more" href=${href}>${text}<${Icon} name="right" size=${14} /></a>`;
+
 function Figure({ href, icon, value, label, note }) {
-  return html`<a class="figure" href=${href}><span class="figure-label"><${Icon} name=${icon} size=${16} />${label}</span><span class="figure-value num">${value ?? '–'}</span><span class="figure-note">${note || '\u00a0'}</span></a>`;
+  return html`<a class="figure" href=${href}>
+    <span class="figure-label"><${Icon} name=${icon} size=${16} />${label}</span>
+    <span class="figure-value num">${value ?? '–'}</span>
+    <span class="figure-note">${note || '\u00a0'}</span>
+  </a>`;
 }
 
 function lastMonths() {
   const now = new Date();
   return Array.from({ length: MONTHS }, (_, i) => {
     const at = new Date(Date.UTC(now.getFullYear(), now.getMonth() - MONTHS + 1 + i, 1));
-    return { key: at.toISOString().slice(0, 7), name: at.toLocaleDateString(language.get(), { month: 'short', timeZone: 'UTC' }).replace('.', '') };
+    const name = at.toLocaleDateString(language.get(), { month: 'short', timeZone: 'UTC' }).replace('.', '');
+    return { key: at.toISOString().slice(0, 7), name };
   });
 }
 
-const allCustomers = (text) => html`<a class="more" href="/customers">${text}<${Icon} name="right" size=${14} /></a>`;
+const NoCustomers = () => html`<${Empty} icon="customers" title=${t('customers.none')}
+  action=${may('customers', 'create') && html`<a class="button" href="/customers?new=1">${t('customers.new')}</a>`} />`;
 
+/** All customers by the state of their verification. */
 function Verification() {
-  const states = useLoad(() => api.get('/v1/customers', { stack: 'kyc_status', limit: 1 }));
-  return html`<${Card} title=${t('overview.kyc')} aside=${allCustomers(t('overview.all_customers'))}>
-    <${Loaded} load=${states} lines=${3}>${(data) => (data.total === 0
-      ? html`<${Empty} icon="customers" title=${t('customers.none')} action=${may('customers', 'create') && html`<a class="button" href="/customers?new=1">${t('customers.new')}</a>`} />`
-      : html`<${ShareBar} label=${t('overview.kyc')} parts=${KYC.map((key) => ({ key, text: term('kyc_status', key), n: data.metadata?.group_totals?.[key] ?? 0, href: `/customers?kyc_status=${key}` }))} />`)}<//>
+  const load = useLoad(() => api.get('/v1/customers', { stack: 'kyc_status', limit: 1 }));
+  const parts = (totals) => KYC.map((key) => ({
+    key, text: term('kyc_status', key), n: totals?.[key] ?? 0, href: `/customers?kyc_status=${key}`,
+  }));
+  const more = html`<${More} href="/customers" text=${t('overview.all_customers')} />`;
+  return html`<${Card} title=${t('overview.kyc')} aside=${more}>
+    <${Loaded} load=${load} lines=${3}>${(data) => (data.total === 0
+      ? html`<${NoCustomers} />`
+      : html`<${ShareBar} label=${t('overview.kyc')} parts=${parts(data.metadata?.group_totals)} />`)}<//>
   <//>`;
 }
 
-/** What somebody without all customers has instead: his own, with where their verification stands. */
-function Own() {
+/** The caller's own customers with their state, for callers who may not read all customers. */
+function OwnCustomers() {
   const load = useLoad(() => api.get('/v1/customers', { limit: 5, sort: '-created_at' }));
-  const create = may('customers', 'create') && html`<a class="button" href="/customers?new=1">${t('customers.new')}</a>`;
-  return html`<${Card} title=${t('overview.own')} aside=${allCustomers(t('overview.all_customers'))}>
+  const more = html`<${More} href="/customers" text=${t('overview.all_customers')} />`;
+  const row = (one) => html`<li key=${one.id}>
+    <${Avatar} name=${fullName(one)} />
+    <div class="grow two-lines"><a class="plain" href=${`/customers/${one.id}`}>${fullName(one)}</a><span>${one.email}</span></div>
+    <${Badge} group="kyc_status" value=${one.kyc_status} />
+  </li>`;
+  return html`<${Card} title=${t('overview.own')} aside=${more}>
     <${Loaded} load=${load} lines=${2}>${({ data }) => (data.length
-      ? html`<ul class="items">${data.map((one) => html`<li key=${one.id}><${Avatar} name=${fullName(one)} /><div class="grow two-lines"><a class="plain" href=${`/customers/${one.id}`}>${fullName(one)}</a><span>${one.email}</span></div><${Badge} group="kyc_status" value=${one.kyc_status} /></li>`)}</ul>`
-      : html`<${Empty} icon="customers" title=${t('customers.none')} action=${create} />`)}<//>
+      ? html`<ul class="items">${data.map(row)}</ul>`
+      : html`<${NoCustomers} />`)}<//>
   <//>`;
 }
 
+/** New customers by month. */
 function Growth({ load, months }) {
+  const points = (totals) => months.map(({ key, name }) => [name, totals?.[key] ?? 0]);
   return html`<${Card} title=${t('overview.growth')}>
-    <${Loaded} load=${load} lines=${4}>${(data) => html`<${Series} label=${t('overview.growth')} height=${132} points=${months.map(({ key, name }) => [name, data?.metadata?.group_totals?.[key] ?? 0])} />`}<//>
+    <${Loaded} load=${load} lines=${4}>${(data) => html`
+      <${ColumnChart} label=${t('overview.growth')} height=${132} points=${points(data?.metadata?.group_totals)} />`}<//>
   <//>`;
 }
 
-function Tasks({ load, names }) {
-  return html`<${Card} title=${t('overview.tasks')} aside=${html`<a class="more" href="/tasks">${t('overview.all_tasks')}<${Icon} name="right" size=${14} /></a>`}>
-    <${Loaded} load=${load}>${({ data }) => {
-      const mine = data.filter(isOpen).sort((a, b) => b.is_urgent - a.is_urgent);
-      if (!mine.length) return html`<${Empty} icon="tasks" title=${t('overview.no_tasks')}>${t('overview.no_tasks_text')}<//>`;
-      return html`<ul class="items duties">${mine.slice(0, SHOWN).map((task) => html`<li key=${task.id}>
-        <div class="grow two-lines"><a class="plain" href=${`/customers/${task.customer_id}/tasks/${task.id}`}>${task.title}</a><span>${[fullName(names[task.customer_id]), term('task_category', task.category)].filter(Boolean).join(' · ')}</span></div>
-        <${Progress} part=${task.performed_weight} whole=${task.weight} label=${t('tasks.progress_of', { title: task.title })} />
-        ${task.is_urgent ? html`<${Badge} value=${t('tasks.urgent')} tone="warn" />` : html`<${Badge} group="task_status" value=${task.status} />`}
-      </li>`)}</ul>`;
-    }}<//>
+function Task({ task, customer }) {
+  return html`<li>
+    <div class="grow two-lines">
+      <a class="plain" href=${`/customers/${task.customer_id}/tasks/${task.id}`}>${task.title}</a>
+      <span>${[fullName(customer), term('task_category', task.category)].filter(Boolean).join(' · ')}</span>
+    </div>
+    <${Progress} part=${task.performed_weight} whole=${task.weight} label=${t('tasks.progress_of', { title: task.title })} />
+    ${task.is_urgent
+      ? html`<${Badge} value=${t('tasks.urgent')} tone="warn" />`
+      : html`<${Badge} group="task_status" value=${task.status} />`}
+  </li>`;
+}
+
+/** The open tasks, urgent ones first. */
+function Tasks({ load, customers }) {
+  const more = html`<${More} href="/tasks" text=${t('overview.all_tasks')} />`;
+  const open = (tasks) => tasks.filter(isOpen).sort((a, b) => b.is_urgent - a.is_urgent).slice(0, SHOWN);
+  return html`<${Card} title=${t('overview.tasks')} aside=${more}>
+    <${Loaded} load=${load}>${({ data }) => (data.some(isOpen)
+      ? html`<ul class="items duties">
+          ${open(data).map((task) => html`<${Task} key=${task.id} task=${task} customer=${customers[task.customer_id]} />`)}
+        </ul>`
+      : html`<${Empty} icon="tasks" title=${t('overview.no_tasks')}>${t('overview.no_tasks_text')}<//>`)}<//>
   <//>`;
 }
 
-/** The four numbers on top, each with what stands behind it. */
-function Figures({ shows, growth, months, tasks, activity }) {
-  const unread = useUnread();
-  const chats = useStore(conversations);
+function CustomerFigure({ growth, months }) {
+  const n = growth.data?.metadata?.group_totals?.[months.at(-1).key] ?? 0;
+  return html`<${Figure} href="/customers" icon="customers" label=${t('nav.customers')}
+    value=${growth.data && number(growth.data.total_unfiltered)}
+    note=${growth.data && may('customers', 'read_all') && t('overview.this_month', { n })} />`;
+}
+
+function TaskFigure({ tasks, showsCustomers }) {
   const all = tasks.data?.data ?? [];
   const open = all.filter(isOpen);
   const urgent = open.filter((task) => task.is_urgent).length;
-  const waiting = chats?.filter((chat) => chat.unreadCount > 0).length ?? 0;
+  const sum = (name) => all.reduce((total, task) => total + task[name], 0);
+  const note = () => {
+    if (urgent) return t('overview.urgent', { n: urgent });
+    if (showsCustomers) return t('overview.none_urgent');
+    return t('overview.done_share', { share: percent(sum('performed_weight'), sum('weight')) });
+  };
+  return html`<${Figure} href="/tasks" icon="tasks" label=${t('overview.open_tasks')}
+    value=${tasks.data && number(open.length)} note=${tasks.data && note()} />`;
+}
+
+/** The four figures at the top. */
+function Figures({ showsCustomers, growth, months, tasks, activity }) {
+  const unread = useUnread();
+  const loaded = useStore(conversations);
+  const n = loaded?.chats.filter((chat) => chat.unreadCount > 0).length ?? 0;
   const latest = activity.data?.data[0];
-  const done = percent(all.reduce((sum, task) => sum + task.performed_weight, 0), all.reduce((sum, task) => sum + task.weight, 0));
-  const thisMonth = growth.data?.metadata?.group_totals?.[months.at(-1).key] ?? 0;
   return html`<div class="figures">
-    ${shows && html`<${Figure} href="/customers" icon="customers" value=${growth.data && number(growth.data.total_unfiltered)} label=${t('nav.customers')} note=${growth.data && may('customers', 'read_all') && t('overview.this_month', { n: thisMonth })} />`}
-    <${Figure} href="/tasks" icon="tasks" value=${tasks.data && number(open.length)} label=${t('overview.open_tasks')} note=${tasks.data && (urgent ? t('overview.urgent', { n: urgent }) : shows ? t('overview.none_urgent') : t('overview.done_share', { share: done }))} />
-    <${Figure} href="/chats" icon="chats" value=${unread.chats === null ? null : number(unread.chats)} label=${t('overview.unread_messages')} note=${waiting ? t('overview.in_chats', { n: waiting }) : chats && t('overview.all_read')} />
-    <${Figure} href="/notifications" icon="bell" value=${unread.notifications === null ? null : number(unread.notifications)} label=${t('overview.unread_notifications')} note=${latest && t('overview.latest', { ago: ago(latest.created_at) })} />
+    ${showsCustomers && html`<${CustomerFigure} growth=${growth} months=${months} />`}
+    <${TaskFigure} tasks=${tasks} showsCustomers=${showsCustomers} />
+    <${Figure} href="/chats" icon="chats" label=${t('overview.unread_messages')}
+      value=${unread.chats === null ? null : number(unread.chats)}
+      note=${n ? t('overview.in_chats', { n }) : loaded && t('overview.all_read')} />
+    <${Figure} href="/notifications" icon="bell" label=${t('overview.unread_notifications')}
+      value=${unread.notifications === null ? null : number(unread.notifications)}
+      note=${latest && t('overview.latest', { ago: ago(latest.created_at) })} />
   </div>`;
 }
 
-/** The first screen: what there is to do and what is going on. */
+function RecentActivity({ load }) {
+  const more = html`<${More} href="/notifications" text=${t('overview.all_notifications')} />`;
+  return html`<${Card} title=${t('overview.activity')} aside=${more}>
+    <${Loaded} load=${load} lines=${6}>${({ data }) => (data.length
+      ? html`<${Activity} items=${data} most=${SHOWN} />`
+      : html`<${Empty} icon="bell" title=${t('overview.quiet')}>${t('overview.quiet_text')}<//>`)}<//>
+  <//>`;
+}
+
+function greeting() {
+  const hour = new Date().getHours();
+  return t(hour < 11 ? 'overview.morning' : hour < 18 ? 'overview.day' : 'overview.evening');
+}
+
+const MAX_ACTIVITY = 25;
+
+/** The first screen: key figures, open tasks and recent activity. */
 export default function Overview() {
-  usePrefs();
+  usePreferences();
   const { me } = useCaller();
-  const shows = mayAny('customers');
-  const all = may('customers', 'read_all');
+  const showsCustomers = mayAny('customers');
+  const showsAll = may('customers', 'read_all');
   const months = lastMonths();
   const tasks = useLoad(async () => {
     const page = await api.get('/v1/tasks', { limit: 100, sort: '-created_at' });
-    return { ...page, names: await customersOf(page.data.filter(isOpen)) };
+    return { ...page, customers: await customersOf(page.data.filter(isOpen)) };
   });
-  const activity = useLoad(() => api.get('/v1/notifications', { limit: 25, 'search.user_id': me.id, sort: '-created_at' }));
-  const growth = useLoad(() => (shows ? api.get('/v1/customers', { stack: 'created_at[YYYY-MM]', limit: 1, 'search.created_at': `${months[0].key}-01T00:00:00.000Z..` }) : null));
+  const activity = useLoad(() => api.get('/v1/notifications', {
+    limit: MAX_ACTIVITY, 'search.user_id': me.id, sort: '-created_at',
+  }));
+  const growth = useLoad(() => (showsCustomers ? api.get('/v1/customers', {
+    stack: 'created_at[YYYY-MM]', limit: 1, 'search.created_at': `${months[0].key}-01T00:00:00.000Z..`,
+  }) : null));
   useNotifications((item) => {
     if (!item) return activity.reload();
-    activity.setData((was) => was && { ...was, data: [item, ...was.data.filter((one) => one.id !== item.id)].slice(0, 25) });
+    const add = (data) => [item, ...data.filter((one) => one.id !== item.id)].slice(0, MAX_ACTIVITY);
+    activity.setData((was) => was && { ...was, data: add(was.data) });
     if (item.rec_type === 'tasks') tasks.reload();
     return undefined;
   });
-  const hour = new Date().getHours();
   return html`
-    <${PageHead} title=${t(hour < 11 ? 'overview.morning' : hour < 18 ? 'overview.day' : 'overview.evening')} note=${longDay(new Date())} />
-    <${Figures} shows=${shows} growth=${growth} months=${months} tasks=${tasks} activity=${activity} />
+    <${PageHead} title=${greeting()} note=${longDay(new Date())} />
+    <${Figures} showsCustomers=${showsCustomers} growth=${growth} months=${months} tasks=${tasks} activity=${activity} />
     <div class="grid-main">
-      <div class="stack">${shows && (all ? html`<${Verification} />` : html`<${Own} />`)}<${Tasks} load=${tasks} names=${tasks.data?.names ?? {}} /></div>
-      <div class="stack">${all && html`<${Growth} load=${growth} months=${months} />`}
-        <${Card} title=${t('overview.activity')} aside=${html`<a class="more" href="/notifications">${t('overview.all_notifications')}<${Icon} name="right" size=${14} /></a>`}>
-          <${Loaded} load=${activity} lines=${6}>${({ data }) => (data.length
-            ? html`<${Activity} items=${data} most=${SHOWN} />`
-            : html`<${Empty} icon="bell" title=${t('overview.quiet')}>${t('overview.quiet_text')}<//>`)}<//>
-        <//>
+      <div class="stack">
+        ${showsCustomers && (showsAll ? html`<${Verification} />` : html`<${OwnCustomers} />`)}
+        <${Tasks} load=${tasks} customers=${tasks.data?.customers ?? {}} />
+      </div>
+      <div class="stack">
+        ${showsAll && html`<${Growth} load=${growth} months=${months} />`}
+        <${RecentActivity} load=${activity} />
       </div>
     </div>`;
 }

@@ -1,35 +1,59 @@
 import { html } from '../lib.js';
 import { api } from '../api.js';
-import { may, myId } from '../access.js';
+import { may } from '../access.js';
 import { country } from '../countries.js';
 import { date } from '../format.js';
 import { t } from '../i18n.js';
 import { useLoad } from '../load.js';
-import { anywhere, useList } from '../list.js';
-import { usePrefs } from '../prefs.js';
+import { containing, useList } from '../list.js';
+import { myId } from '../people.js';
+import { usePreferences } from '../preferences.js';
 import { go, route, setQuery } from '../router.js';
 import { useStore } from '../store.js';
-import { Avatar, Badge, Pager, Table } from '../ui/data.js';
-import { Empty, Loaded, toast, toastError } from '../ui/feedback.js';
-import { Filter, Filters, Search } from '../ui/filters.js';
+import { Avatar, Badge, Dash } from '../ui/display.js';
+import { Empty, toast, toastError } from '../ui/feedback.js';
+import { Filter, Filters, optionsOf, Search } from '../ui/filters.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead } from '../ui/page.js';
+import { RecordList } from '../ui/record_list.js';
 import { PersonaDialog, personaName } from './persona_form.js';
 
+const Name = ({ persona }) => html`<span class="with-avatar">
+  <${Avatar} name=${personaName(persona)} size="s" /><span>${personaName(persona)}</span>
+</span>`;
+
+const state = (row) => html`<${Badge} group="active" value=${row.active ? 'active' : 'inactive'} />`;
+
 const columns = () => [
-  { key: 'name', label: t('field.name'), sort: 'last_name', cell: (row) => html`<span class="with-avatar"><${Avatar} name=${personaName(row)} size="s" /><span>${personaName(row)}</span></span>` },
+  { key: 'name', label: t('field.name'), sort: 'last_name', cell: (row) => html`<${Name} persona=${row} />` },
   { key: 'born', label: t('field.date_of_birth'), sort: 'date_of_birth', cell: (row) => date(row.date_of_birth) },
-  { key: 'died', minor: true, label: t('field.date_of_death'), cell: (row) => date(row.date_of_death) || html`<span class="none">–</span>` },
+  { key: 'died', minor: true, label: t('field.date_of_death'), cell: (row) => date(row.date_of_death) || html`<${Dash} />` },
   { key: 'nationality', label: t('field.nationality'), sort: 'nationality', cell: (row) => country(row.nationality) },
-  { key: 'active', label: t('field.state'), cell: (row) => html`<${Badge} group="active" value=${row.active ? 'active' : 'inactive'} />` },
+  { key: 'active', label: t('field.state'), cell: state },
 ];
 
-/** Personas that somebody says are the caller: they count only once the caller has accepted them. */
-function Offers({ changed }) {
-  const load = useLoad(async () => (await api.get('/v1/profile/personas', { limit: 100 })).data.filter((one) => one.status === 'pending'));
-  async function answer(run) {
+function Proposal({ persona, answer }) {
+  const path = `/v1/personas/${persona.persona_id}/users/${myId()}`;
+  const name = personaName(persona);
+  const button = (key, style, action) => html`<button class=${style} aria-label=${`${t(key)}: ${name}`} onClick=${() => answer(action)}>
+    ${t(key)}
+  </button>`;
+  return html`<li>
+    <span class="grow two-lines"><span><bdi>${name}</bdi></span><span>${date(persona.date_of_birth)}</span></span>
+    ${button('personas.reject', 'quiet small', () => api.delete(path))}
+    ${button('personas.accept', 'small', () => api.post(`${path}/accept`))}
+  </li>`;
+}
+
+/** Personas that another user linked to the caller; a link takes effect only after the caller has accepted it. */
+function Proposals({ changed }) {
+  const load = useLoad(async () => {
+    const { data } = await api.get('/v1/profile/personas', { limit: 100 });
+    return data.filter((one) => one.status === 'pending');
+  });
+  async function answer(action) {
     try {
-      await run();
+      await action();
       toast(t('saved'));
       changed();
     } catch (error) {
@@ -38,35 +62,36 @@ function Offers({ changed }) {
     load.reload();
   }
   if (!load.data?.length) return null;
-  const path = (one) => `/v1/personas/${one.persona_id}/users/${myId()}`;
-  return html`<${Card} title=${t('personas.offers')}><p>${t('personas.offers_text')}</p>
-    <ul class="items">${load.data.map((one) => html`<li key=${one.id}><span class="grow two-lines"><span><bdi>${personaName(one)}</bdi></span><span>${date(one.date_of_birth)}</span></span>
-      <button class="quiet small" aria-label=${`${t('personas.reject')}: ${personaName(one)}`} onClick=${() => answer(() => api.delete(path(one)))}>${t('personas.reject')}</button>
-      <button class="small" aria-label=${`${t('personas.accept')}: ${personaName(one)}`} onClick=${() => answer(() => api.post(`${path(one)}/accept`))}>${t('personas.accept')}</button></li>`)}</ul><//>`;
+  return html`<${Card} title=${t('personas.proposals')}>
+    <p>${t('personas.proposals_text')}</p>
+    <ul class="items">${load.data.map((one) => html`<${Proposal} key=${one.id} persona=${one} answer=${answer} />`)}</ul>
+  <//>`;
 }
 
-/** All personas the caller may see. */
+/** The personas that the caller may see. */
 export default function Personas() {
-  usePrefs();
+  usePreferences();
   const { query } = useStore(route);
-  const list = useList('/v1/personas', { filters: ['active'], sort: 'last_name', search: (text, field) => ({ [`search.${field || 'last_name'}`]: anywhere(text) }) });
+  const list = useList('/v1/personas', {
+    filters: ['active'], sort: 'last_name', search: (text, field) => ({ [`search.${field || 'last_name'}`]: containing(text) }),
+  });
   const mayCreate = may('personas', 'create');
-  const create = mayCreate && html`<button onClick=${() => setQuery({ new: 1 })}><${Icon} name="plus" size=${16} />${t('personas.new')}</button>`;
+  const create = mayCreate && html`<button onClick=${() => setQuery({ new: 1 })}>
+    <${Icon} name="plus" size=${16} />${t('personas.new')}
+  </button>`;
+  const fields = optionsOf(['last_name', 'first_name', 'nationality'], (name) => t(`field.${name}`));
+  const close = () => setQuery({ new: '' });
   return html`
     <${PageHead} title=${t('nav.personas')} note=${t('personas.note')}>${create}<//>
-    <${Offers} changed=${list.reload} />
+    <${Proposals} changed=${list.reload} />
     <${Filters}>
       <${Search} value=${list.state.q} onSearch=${(q) => list.set({ q })} />
-      <${Filter} label=${t('list.in')} value=${list.state.in} all=${null} options=${['last_name', 'first_name', 'nationality'].map((name) => [name, t(`field.${name}`)])} onChange=${(value) => list.set({ in: value })} />
-      <${Filter} label=${t('field.state')} value=${list.state.active} options=${[['true', t('active.active')], ['false', t('active.inactive')]]} onChange=${(value) => list.set({ active: value })} />
+      <${Filter} label=${t('list.in')} value=${list.state.in} all=${null} options=${fields}
+        onChange=${(value) => list.set({ in: value })} />
+      <${Filter} label=${t('field.state')} value=${list.state.active} onChange=${(active) => list.set({ active })}
+        options=${[['true', t('active.active')], ['false', t('active.inactive')]]} />
     <//>
-    <section class="card flush" aria-label=${t('nav.personas')}>
-      <${Loaded} load=${list} lines=${8}>${(page) => (page.data.length
-        ? html`<${Table} caption=${t('nav.personas')} columns=${columns()} rows=${page.data} sort=${list.state.sort} onSort=${(sort) => list.set({ sort })} link=${(row) => `/personas/${row.id}`} />
-            <${Pager} offset=${list.state.offset} limit=${list.limit} total=${page.total} onMove=${list.move} />`
-        : list.filtered
-          ? html`<${Empty} icon="search" title=${t('list.no_match')} action=${html`<button class="quiet" onClick=${list.clear}>${t('list.clear')}</button>`}>${t('list.no_match_text')}<//>`
-          : html`<${Empty} icon="personas" title=${t('personas.none')} action=${create}>${t('personas.none_text')}<//>`)}<//>
-    </section>
-    ${query.get('new') && mayCreate && html`<${PersonaDialog} close=${() => setQuery({ new: '' })} done=${(made) => go(`/personas/${made.id}`)} />`}`;
+    <${RecordList} list=${list} title=${t('nav.personas')} columns=${columns()} link=${(row) => `/personas/${row.id}`}
+      empty=${html`<${Empty} icon="personas" title=${t('personas.none')} action=${create}>${t('personas.none_text')}<//>`} />
+    ${query.get('new') && mayCreate && html`<${PersonaDialog} close=${close} done=${(made) => go(`/personas/${made.id}`)} />`}`;
 }

@@ -3,38 +3,40 @@ import { api } from '../api.js';
 import { signIn } from '../auth.js';
 import { t } from '../i18n.js';
 import { go } from '../router.js';
-import { Door, useApiKey } from '../ui/door.js';
+import { AuthLayout } from '../ui/auth_layout.js';
 import { Field, Form, PasswordField, useForm } from '../ui/form.js';
+import { CodeField, codeDigits } from './credentials.js';
+import { KeyField, useRegistrationKey } from './registration_key.js';
 
-function Ask({ done }) {
-  const [key, keepKey] = useApiKey();
+function RequestCode({ done }) {
+  const [key, keepKey] = useRegistrationKey();
   const form = useForm({ api_key: key, credential_value: '' }, async ({ api_key: given, credential_value: typed }) => {
-    const value = typed.trim();
-    const body = { credential_value: value };
-    await api.post('/v1/users/initiate-recovery', body, { open: true, headers: { 'X-API-Key': given } });
+    const body = { credential_value: typed.trim() };
+    await api.post('/v1/users/initiate-recovery', body, { anonymous: true, headers: { 'X-API-Key': given } });
     keepKey(given);
     done({ ...body, key: given });
   });
-  return html`<${Door} title=${t('recover.title')} text=${t('recover.text')}>
+  return html`<${AuthLayout} title=${t('recover.title')} text=${t('recover.text')}>
     <${Form} form=${form}>
-      ${!key && html`<${Field} form=${form} name="api_key" label=${t('register.key')} hint=${t('register.key_hint')} autocomplete="off" spellcheck="false" />`}
+      ${!key && html`<${KeyField} form=${form} />`}
       <${Field} form=${form} name="credential_value" label=${t('recover.login')} autocomplete="username" autocapitalize="none" autofocus />
       <button type="submit" disabled=${form.busy}>${t('recover.send')}</button>
     <//>
-    <nav class="door-links" aria-label=${t('signin.other')}><a href="/signin">${t('recover.back')}</a></nav>
+    <nav class="auth-links" aria-label=${t('signin.other')}><a href="/signin">${t('recover.back')}</a></nav>
   <//>`;
 }
 
-function Complete({ asked, restart }) {
+function Complete({ request, restart }) {
+  const { key, credential_value: login } = request;
   const form = useForm({ otp: '', password: '' }, async ({ otp, password }) => {
-    const { key, ...who } = asked;
-    await api.post('/v1/users/complete-recovery', { ...who, otp: otp.replaceAll(/\s/g, ''), password }, { open: true, headers: { 'X-API-Key': key } });
-    await signIn(asked.credential_value, password);
+    const body = { credential_value: login, otp: codeDigits(otp), password };
+    await api.post('/v1/users/complete-recovery', body, { anonymous: true, headers: { 'X-API-Key': key } });
+    await signIn(login, password);
     go('/');
   });
-  return html`<${Door} title=${t('recover.title')} text=${t('recover.sent', { to: asked.credential_value })}>
+  return html`<${AuthLayout} title=${t('recover.title')} text=${t('recover.sent', { to: login })}>
     <${Form} form=${form}>
-      <${Field} class="otp" form=${form} name="otp" label=${t('otp.code')} inputmode="numeric" autocomplete="one-time-code" maxlength="7" autofocus />
+      <${CodeField} class="otp" form=${form} autofocus />
       <${PasswordField} form=${form} label=${t('password.new')} autocomplete="new-password" hint=${t('password.rule')} />
       <button type="submit" disabled=${form.busy}>${t('recover.do')}</button>
     <//>
@@ -42,8 +44,10 @@ function Complete({ asked, restart }) {
   <//>`;
 }
 
-/** The way back for somebody who forgot his password. The answer never tells whether an account exists. */
+/** Sets a new password with a one-time code. The answers do not reveal whether an account exists. */
 export default function Recover() {
-  const [asked, setAsked] = useState(null);
-  return asked ? html`<${Complete} asked=${asked} restart=${() => setAsked(null)} />` : html`<${Ask} done=${setAsked} />`;
+  const [request, setRequest] = useState(null);
+  return request
+    ? html`<${Complete} request=${request} restart=${() => setRequest(null)} />`
+    : html`<${RequestCode} done=${setRequest} />`;
 }

@@ -3,67 +3,88 @@ import { api } from '../api.js';
 import { signIn } from '../auth.js';
 import { t } from '../i18n.js';
 import { go } from '../router.js';
+import { AuthLayout } from '../ui/auth_layout.js';
 import { useCountdown } from '../ui/countdown.js';
-import { Door, useApiKey } from '../ui/door.js';
 import { useAction } from '../ui/feedback.js';
 import { Field, Form, PasswordField, useForm } from '../ui/form.js';
+import { CodeField, codeDigits, CredentialType } from './credentials.js';
+import { DisplayNameField, withNameError } from './display_name.js';
+import { KeyField, useRegistrationKey } from './registration_key.js';
 
-const INPUT = { email: { type: 'email', autocomplete: 'email' }, phone: { type: 'tel', autocomplete: 'tel' }, username: { autocomplete: 'username' } };
-const RESEND_SECONDS = 30; // The server sends three codes in ten minutes to one target.
+const INPUT = {
+  email: { type: 'email', autocomplete: 'email' },
+  phone: { type: 'tel', autocomplete: 'tel', hint: '+41 79 123 45 67' },
+  username: { autocomplete: 'username' },
+};
+const INITIAL = {
+  credential_type: 'email', credential_value: '', display_name: '', password: '', terms_accepted: false, privacy_policy_accepted: false,
+};
+const RESEND_SECONDS = 30; // The server sends three codes to one address in ten minutes.
+
+/** Returns the request for the values of the form; an empty display name is left out. */
+function requestBody({ display_name: typed, ...values }) {
+  const name = typed.trim();
+  return {
+    ...values, ...(name && { display_name: name }), credential_value: values.credential_value.trim(),
+    terms_accepted: Boolean(values.terms_accepted), privacy_policy_accepted: Boolean(values.privacy_policy_accepted),
+  };
+}
 
 function Apply({ done }) {
-  const [key, keepKey] = useApiKey();
-  const form = useForm({ api_key: key, credential_type: 'email', credential_value: '', password: '', terms_accepted: false, privacy_policy_accepted: false }, async ({ api_key: given, ...body }) => {
-    body.credential_value = body.credential_value.trim();
-    const answer = await api.post('/v1/users/initiate-registration', { ...body, terms_accepted: Boolean(body.terms_accepted), privacy_policy_accepted: Boolean(body.privacy_policy_accepted) },
-      { open: true, headers: { 'X-API-Key': given } });
+  const [key, keepKey] = useRegistrationKey();
+  const form = useForm({ api_key: key, ...INITIAL }, async ({ api_key: given, ...values }) => {
+    const options = { anonymous: true, headers: { 'X-API-Key': given } };
+    const answer = await withNameError(api.post('/v1/users/initiate-registration', requestBody(values), options));
     keepKey(given);
-    done({ ...answer, password: body.password });
+    done({ ...answer, password: values.password });
   });
   const type = form.values.credential_type;
-  return html`<${Door} title=${t('register.title')} text=${t('register.text')}>
+  return html`<${AuthLayout} title=${t('register.title')} text=${t('register.text')}>
     <${Form} form=${form}>
-      ${!key && html`<${Field} form=${form} name="api_key" label=${t('register.key')} hint=${t('register.key_hint')} autocomplete="off" spellcheck="false" />`}
-      <${Field} form=${form} name="credential_type" label=${t('register.type')} options=${['email', 'phone', 'username'].map((one) => [one, t(`credential.${one}`)])} />
-      <${Field} form=${form} name="credential_value" label=${t(`credential.${type}`)} hint=${type === 'phone' ? '+41 79 123 45 67' : undefined} autocapitalize="none" ...${INPUT[type]} />
+      ${!key && html`<${KeyField} form=${form} />`}
+      <${CredentialType} form=${form} />
+      <${Field} form=${form} name="credential_value" label=${t(`credential.${type}`)} autocapitalize="none" ...${INPUT[type]} />
+      <${DisplayNameField} form=${form} />
       <${PasswordField} form=${form} label=${t('signin.password')} autocomplete="new-password" hint=${t('password.rule')} />
       <${Field} form=${form} name="terms_accepted" type="checkbox" label=${t('register.terms')} />
       <${Field} form=${form} name="privacy_policy_accepted" type="checkbox" label=${t('register.privacy')} />
       <button type="submit" disabled=${form.busy}>${t('register.do')}</button>
     <//>
-    <nav class="door-links" aria-label=${t('signin.other')}><a href="/signin">${t('register.have')}</a></nav>
+    <nav class="auth-links" aria-label=${t('signin.other')}><a href="/signin">${t('register.have')}</a></nav>
   <//>`;
 }
 
-function Prove({ given }) {
+function ConfirmCode({ account }) {
   const [pause, setPause] = useCountdown();
-  const path = `/v1/users/${given.user_id}/credentials/${given.credential.id}`;
-  const options = { token: given.access_token };
+  const { credential } = account;
+  const path = `/v1/users/${account.user_id}/credentials/${credential.id}`;
+  const options = { token: account.access_token };
   const form = useForm({ otp: '' }, async ({ otp }) => {
-    await api.put(`${path}/validate`, { otp: otp.replaceAll(/\s/g, '') }, options);
-    await signIn(given.credential.value, given.password);
+    await api.put(`${path}/validate`, { otp: codeDigits(otp) }, options);
+    await signIn(credential.value, account.password);
     go('/');
   });
   const resend = useAction(async () => {
     await api.post(`${path}/otp`, {}, options);
     setPause(RESEND_SECONDS);
   }, form.setProblem);
-  return html`<${Door} title=${t('otp.title')} text=${t('otp.text', { to: given.credential.value })}>
+  return html`<${AuthLayout} title=${t('otp.title')} text=${t('otp.text', { to: credential.value })}>
     <${Form} form=${form}>
-      <${Field} class="otp" form=${form} name="otp" label=${t('otp.code')} inputmode="numeric" autocomplete="one-time-code" maxlength="7" autofocus />
+      <${CodeField} class="otp" form=${form} autofocus />
       <button type="submit" disabled=${form.busy}>${t('otp.do')}</button>
     <//>
-    <button class="quiet" disabled=${pause > 0 || resend.busy} onClick=${resend.run}>${pause > 0 ? t('otp.again_in', { n: pause }) : t('otp.again')}</button>
+    <button class="quiet" disabled=${pause > 0 || resend.busy} onClick=${resend.run}>
+      ${pause > 0 ? t('otp.again_in', { n: pause }) : t('otp.again')}
+    </button>
   <//>`;
 }
 
-/** Opening an account: who one is, then the code that proves it. */
+/** Registration: the account's data, then the code that confirms the credential. */
 export default function Register() {
-  const [given, setGiven] = useState(null);
-  if (!given) return html`<${Apply} done=${setGiven} />`;
-  if (given.credential.validated) {
-    return html`<${Door} title=${t('register.waiting')} text=${t('register.waiting_text')}><a class="button" href="/signin">${t('signin.do')}</a><//>`;
-  }
-  return html`<${Prove} given=${given} />`;
+  const [account, setAccount] = useState(null);
+  if (!account) return html`<${Apply} done=${setAccount} />`;
+  if (!account.credential.validated) return html`<${ConfirmCode} account=${account} />`;
+  return html`<${AuthLayout} title=${t('register.waiting')} text=${t('register.waiting_text')}>
+    <a class="button" href="/signin">${t('signin.do')}</a>
+  <//>`;
 }
-

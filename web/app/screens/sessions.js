@@ -2,20 +2,37 @@ import { html } from '../lib.js';
 import { api } from '../api.js';
 import { t } from '../i18n.js';
 import { useLoad } from '../load.js';
-import { Badge, When } from '../ui/data.js';
+import { Badge, When } from '../ui/display.js';
 import { confirm } from '../ui/dialog.js';
 import { Empty, Loaded, toast, toastError } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { Card } from '../ui/page.js';
 
-/** The devices a user is signed in on; any of them can be signed out from here. */
+const deviceOf = (session) => session.device_id || t('sessions.unnamed');
+
+function Session({ session, end }) {
+  return html`<li>
+    <${Icon} name="device" />
+    <div class="grow two-lines">
+      <span>${deviceOf(session)}</span><span>${t('sessions.last')} <${When} at=${session.last_used_at} /></span>
+    </div>
+    ${session.current
+      ? html`<${Badge} value=${t('sessions.this')} tone="good" />`
+      : html`<button class="quiet small" onClick=${end} aria-label=${t('sessions.end_device', { device: deviceOf(session) })}>
+          ${t('sessions.end')}
+        </button>`}
+  </li>`;
+}
+
+/** A user's sessions; any of them can be signed out. */
 export function Sessions({ userId }) {
-  const load = useLoad(async () => (await api.get(`/v1/users/${userId}/sessions`, { limit: 100, sort: '-last_used_at' })).data, [userId]);
-  const nameOf = (one) => one.device_id || t('sessions.unnamed');
-  async function end(one) {
-    if (!(await confirm({ title: t('sessions.end'), text: t('sessions.end_text', { device: nameOf(one) }), action: t('sessions.end') }))) return;
+  const path = `/v1/users/${userId}/sessions`;
+  const load = useLoad(async () => (await api.get(path, { limit: 100, sort: '-last_used_at' })).data, [userId]);
+  async function end(session) {
+    const text = t('sessions.end_text', { device: deviceOf(session) });
+    if (!(await confirm({ title: t('sessions.end'), text, action: t('sessions.end') }))) return;
     try {
-      await api.delete(`/v1/users/${userId}/sessions/${one.id}`);
+      await api.delete(`${path}/${session.id}`);
       load.reload();
       toast(t('sessions.ended'));
     } catch (error) {
@@ -24,9 +41,7 @@ export function Sessions({ userId }) {
   }
   return html`<${Card} title=${t('sessions.title')}>
     <${Loaded} load=${load} lines=${3}>${(rows) => (rows.length
-      ? html`<ul class="items">${rows.map((one) => html`<li key=${one.id}><${Icon} name="device" />
-          <div class="grow two-lines"><span>${nameOf(one)}</span><span>${t('sessions.last')} <${When} at=${one.last_used_at} /></span></div>
-          ${one.current ? html`<${Badge} value=${t('sessions.this')} tone="good" />` : html`<button class="quiet small" onClick=${() => end(one)} aria-label=${t('sessions.end_device', { device: nameOf(one) })}>${t('sessions.end')}</button>`}</li>`)}</ul>`
+      ? html`<ul class="items">${rows.map((one) => html`<${Session} key=${one.id} session=${one} end=${() => end(one)} />`)}</ul>`
       : html`<${Empty} icon="device" title=${t('sessions.none')} />`)}<//>
   <//>`;
 }

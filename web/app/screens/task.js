@@ -1,68 +1,111 @@
 import { html, useState } from '../lib.js';
 import { api } from '../api.js';
 import { fullName } from '../customers.js';
-import { myId, useRights } from '../access.js';
+import { useRights } from '../access.js';
 import { dateTime, number } from '../format.js';
 import { t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
-import { useNotifications } from '../live.js';
-import { nameOf, usePeople } from '../people.js';
-import { usePrefs } from '../prefs.js';
-import { Avatar, Badge, Facts, Progress } from '../ui/data.js';
+import { useNotifications } from '../live_updates.js';
+import { myId, nameOf, usePeople } from '../people.js';
+import { usePreferences } from '../preferences.js';
+import { Avatar, Badge, Facts, Progress } from '../ui/display.js';
 import { Empty, Loaded, toast, useAction } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { Card, PageHead } from '../ui/page.js';
-import { AssigneeName } from '../ui/person.js';
+import { Person } from '../ui/person.js';
 import { AssigneeDialog, TaskDialog } from './task_form.js';
 import { NEXT } from './tasks.js';
 
-function Assignee({ one, base, manages, reload }) {
-  const mine = one.user_id === myId();
-  const set = useAction(async (change) => {
-    await api.patch(`${base}/assignees/${one.id}`, change);
+function Assignee({ assignee, base, manages, reload }) {
+  const path = `${base}/assignees/${assignee.id}`;
+  const change = useAction(async (changes) => {
+    await api.patch(path, changes);
     reload();
   });
   const remove = useAction(async () => {
-    await api.delete(`${base}/assignees/${one.id}`);
+    await api.delete(path);
     reload();
   });
-  const open = (mine || manages) && !one.task_completed && one.status !== 'declined';
+  const isMine = assignee.user_id === myId();
+  const isOpen = (isMine || manages) && !assignee.task_completed && assignee.status !== 'declined';
+  const name = nameOf(assignee.user_id);
   return html`<li>
-    <${Avatar} name=${nameOf(one.user_id)} />
-    <div class="grow two-lines"><span><${AssigneeName} one=${one} /></span><span>${t('tasks.share', { n: number(one.weight) })}</span></div>
-    <${Badge} group="assignee_status" value=${one.status} />
-    ${open && one.status === 'assigned' && html`<button class="quiet small" disabled=${set.busy} onClick=${() => set.run({ status: 'accepted' })}>${t('tasks.accept')}</button>`}
-    ${open && html`<button class="small" disabled=${set.busy} onClick=${() => set.run({ status: 'completed', task_completed: true })}>${t('tasks.done')}</button>`}
-    ${manages && html`<button class="bare" aria-label=${t('tasks.unassign', { name: nameOf(one.user_id) })} disabled=${remove.busy} onClick=${remove.run}><${Icon} name="trash" size=${16} /></button>`}
+    <${Avatar} name=${name} />
+    <div class="grow two-lines">
+      <span><${Person} id=${assignee.user_id} /></span><span>${t('tasks.share', { n: number(assignee.weight) })}</span>
+    </div>
+    <${Badge} group="assignee_status" value=${assignee.status} />
+    ${isOpen && assignee.status === 'assigned' && html`
+      <button class="quiet small" disabled=${change.busy} onClick=${() => change.run({ status: 'accepted' })}>
+        ${t('tasks.accept')}
+      </button>`}
+    ${isOpen && html`<button class="small" disabled=${change.busy}
+      onClick=${() => change.run({ status: 'completed', task_completed: true })}>${t('tasks.done')}</button>`}
+    ${manages && html`<button class="bare" aria-label=${t('tasks.unassign', { name })} disabled=${remove.busy} onClick=${remove.run}>
+      <${Icon} name="trash" size=${16} />
+    </button>`}
   </li>`;
 }
 
-/** What a log entry tells, as one line. */
-function changeOf(log) {
+/** An entry of the task's log, as one line. */
+function LogText({ log }) {
   const action = term('task_log', log.action);
   if (log.action === 'status_changed') return `${action}: ${term('task_status', log.to)}`;
-  if (log.action === 'assignee_changed') return `${nameOf(log.user_id)}: ${term('assignee_status', log.to)}`;
-  return log.user_id ? `${action}: ${nameOf(log.user_id)}` : action;
+  if (log.action === 'assignee_changed') return html`<${Person} id=${log.user_id} />: ${term('assignee_status', log.to)}`;
+  return log.user_id ? html`${action}: <${Person} id=${log.user_id} />` : action;
 }
 
 function Logs({ logs }) {
-  usePeople();
   if (!logs.length) return html`<${Empty} icon="audit" title=${t('tasks.no_logs')} />`;
   return html`<ol class="timeline">${[...logs].reverse().map((log) => html`<li key=${log.at + log.action + (log.assignee_id ?? '')}>
-    <p>${changeOf(log)}</p>${log.reason && html`<p class="prose">${log.reason}</p>`}<p class="fine">${dateTime(log.at)} · ${nameOf(log.by)}</p></li>`)}</ol>`;
+    <p><${LogText} log=${log} /></p>
+    ${log.reason && html`<p class="prose">${log.reason}</p>`}
+    <p class="fine">${dateTime(log.at)} · <${Person} id=${log.by} /></p>
+  </li>`)}</ol>`;
 }
 
-/** One task: what it is, who does which part, what happened so far. */
+function State({ task }) {
+  return html`<span class="row">
+    <${Badge} group="task_status" value=${task.status} /><${Badge} group="task_category" value=${task.category} />
+    ${task.is_urgent && html`<${Badge} value=${t('tasks.urgent')} tone="warn" />`}
+  </span>`;
+}
+
+function ProgressCard({ task }) {
+  const { performed_weight: part, weight: whole } = task;
+  return html`<${Card} title=${t('tasks.progress')}>
+    <${Progress} part=${part} whole=${whole} label=${t('tasks.progress_of', { title: task.title })} />
+    <p class="fine">${t('tasks.weights', { part: number(part), whole: number(whole) })}</p>
+    ${task.description && html`<p class="prose">${task.description}</p>`}
+  <//>`;
+}
+
+function Assignees({ task, add, ...rest }) {
+  const button = add && html`<button class="quiet small" onClick=${add}><${Icon} name="plus" size=${14} />${t('tasks.assign')}</button>`;
+  return html`<${Card} title=${t('tasks.assignees')} aside=${button}>
+    ${task.assignees?.length
+      ? html`<ul class="items">${task.assignees.map((one) => html`<${Assignee} key=${one.id} assignee=${one} ...${rest} />`)}</ul>`
+      : html`<${Empty} icon="users" title=${t('tasks.no_assignees')} />`}
+  <//>`;
+}
+
+function TaskFacts({ task }) {
+  const customer = useLoad(() => api.get(`/v1/customers/${task.customer_id}`).catch(() => null), [task.customer_id]);
+  const name = customer.data ? fullName(customer.data) : t('customers.open');
+  return html`<${Card} title=${t('tasks.facts')}><${Facts} list rows=${[
+    [t('customers.one'), html`<a href=${`/customers/${task.customer_id}`}>${name}</a>`],
+    [t('field.created_at'), dateTime(task.created_at)],
+    [t('field.created_by'), html`<${Person} id=${task.created_by} />`],
+  ]} /><//>`;
+}
+
+/** One task: its progress, its assignees and its log. */
 export default function Task({ customer: customerId, id }) {
-  usePrefs();
+  usePreferences();
   usePeople();
   const [dialog, setDialog] = useState('');
   const base = `/v1/customers/${customerId}/tasks/${id}`;
-  const load = useLoad(async () => {
-    const { record: found, etag } = await api.tagged(base);
-    return { ...found, etag };
-  }, [id]);
-  const customer = useLoad(() => api.get(`/v1/customers/${customerId}`).catch(() => null), [customerId]);
+  const load = useLoad(() => api.withETag(base), [id]);
   const rights = useRights('tasks', id);
   useNotifications((item) => (!item || item.rec_type === 'tasks') && load.reload());
   const move = useAction(async (status) => {
@@ -70,34 +113,36 @@ export default function Task({ customer: customerId, id }) {
     load.reload();
     toast(t('saved'));
   });
-  const task = load.data;
-  const next = task ? NEXT[task.status] ?? [] : [];
-  const closeDialog = () => setDialog('');
-  const saved = () => { closeDialog(); load.reload(); toast(t('saved')); };
+  const task = load.data?.record;
+  const next = NEXT[task?.status] ?? [];
+  const close = () => setDialog('');
+  const saved = () => {
+    close();
+    load.reload();
+    toast(t('saved'));
+  };
+  const moveButton = (status, i) => html`
+    <button key=${status} class=${i === 0 ? '' : 'quiet'} disabled=${move.busy} onClick=${() => move.run(status)}>
+      ${term('task_move', status)}
+    </button>`;
   return html`
-    <${PageHead} title=${task?.title ?? t('tasks.one')} back=${['/tasks', t('nav.tasks')]} note=${task && html`<span class="row"><${Badge} group="task_status" value=${task.status} /><${Badge} group="task_category" value=${task.category} />${task.is_urgent && html`<${Badge} value=${t('tasks.urgent')} tone="warn" />`}</span>`}>
-      ${task && rights.update && html`<button class="quiet" onClick=${() => setDialog('edit')}><${Icon} name="edit" size=${16} />${t('do.edit')}</button>`}
-      ${rights.update && next.map((status) => html`<button key=${status} class=${status === next[0] ? '' : 'quiet'} disabled=${move.busy} onClick=${() => move.run(status)}>${term('task_move', status)}</button>`)}
+    <${PageHead} title=${task?.title ?? t('tasks.one')} back=${['/tasks', t('nav.tasks')]} note=${task && html`<${State} task=${task} />`}>
+      ${task && rights.update && html`<button class="quiet" onClick=${() => setDialog('edit')}>
+        <${Icon} name="edit" size=${16} />${t('do.edit')}
+      </button>`}
+      ${rights.update && next.map(moveButton)}
     <//>
     <${Loaded} load=${load} lines=${8}>${() => html`<div class="grid-main">
       <div class="stack">
-        <${Card} title=${t('tasks.progress')}>
-          <${Progress} part=${task.performed_weight} whole=${task.weight} label=${t('tasks.progress_of', { title: task.title })} />
-          <p class="fine">${t('tasks.weights', { part: number(task.performed_weight), whole: number(task.weight) })}</p>
-          ${task.description && html`<p class="prose">${task.description}</p>`}
-        <//>
-        <${Card} title=${t('tasks.assignees')} aside=${rights.update && next.length > 0 && html`<button class="quiet small" onClick=${() => setDialog('assign')}><${Icon} name="plus" size=${14} />${t('tasks.assign')}</button>`}>
-          ${task.assignees?.length ? html`<ul class="items">${task.assignees.map((one) => html`<${Assignee} key=${one.id} one=${one} base=${base} manages=${rights.update} reload=${load.reload} />`)}</ul>` : html`<${Empty} icon="users" title=${t('tasks.no_assignees')} />`}
-        <//>
+        <${ProgressCard} task=${task} />
+        <${Assignees} task=${task} base=${base} manages=${rights.update} reload=${load.reload}
+          add=${rights.update && next.length > 0 && (() => setDialog('assign'))} />
       </div>
       <div class="stack">
-        <${Card} title=${t('tasks.facts')}><${Facts} list rows=${[
-          [t('customers.one'), html`<a href=${`/customers/${customerId}`}>${customer.data ? fullName(customer.data) : t('customers.open')}</a>`],
-          [t('field.created_at'), dateTime(task.created_at)], [t('field.created_by'), nameOf(task.created_by)],
-        ]} /><//>
+        <${TaskFacts} task=${task} />
         <${Card} title=${t('tasks.logs')}><${Logs} logs=${task.metadata?.logs ?? []} /><//>
       </div>
     </div>`}<//>
-    ${dialog === 'edit' && html`<${TaskDialog} task=${task} etag=${task.etag} close=${closeDialog} done=${saved} />`}
-    ${dialog === 'assign' && html`<${AssigneeDialog} base=${base} close=${closeDialog} done=${saved} />`}`;
+    ${dialog === 'edit' && html`<${TaskDialog} task=${task} etag=${load.data.etag} close=${close} done=${saved} />`}
+    ${dialog === 'assign' && html`<${AssigneeDialog} base=${base} close=${close} done=${saved} />`}`;
 }

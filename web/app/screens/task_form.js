@@ -2,9 +2,8 @@ import { html, useMemo } from '../lib.js';
 import { api, idempotencyKey } from '../api.js';
 import { fullName } from '../customers.js';
 import { t, term } from '../i18n.js';
-import { isKnown } from '../people.js';
 import { Dialog } from '../ui/dialog.js';
-import { Actions, Field, Form, useForm, useHeld } from '../ui/form.js';
+import { Actions, Field, Form, useEditedRecord, useForm } from '../ui/form.js';
 import { CustomerPicker, UserPicker } from '../ui/picker.js';
 
 const CATEGORIES = ['sign', 'approve', 'update', 'delete'];
@@ -12,47 +11,47 @@ const CATEGORIES = ['sign', 'approve', 'update', 'delete'];
 const BLANK = { title: '', description: '', category: 'approve', is_urgent: false, weight: 1 };
 const valuesOf = (task) => Object.fromEntries(Object.entries(BLANK).map(([name, blank]) => [name, task?.[name] ?? blank]));
 
-/** Creates a task for a customer, or changes one. */
+/** Creates a task for a customer or changes one. */
 export function TaskDialog({ task, etag, customer, close, done }) {
   const key = useMemo(idempotencyKey, []);
   const path = `/v1/customers/${task?.customer_id}/tasks/${task?.id}`;
-  const held = useHeld(path, task, etag);
-  const form = useForm({ customer_id: customer?.id ?? task?.customer_id ?? '', ...valuesOf(task) }, async ({ customer_id: owner, ...values }) => {
+  const edited = useEditedRecord(path, task, etag);
+  const initial = { customer_id: customer?.id ?? task?.customer_id ?? '', ...valuesOf(task) };
+  const form = useForm(initial, async ({ customer_id: owner, ...values }) => {
     const body = { ...values, is_urgent: Boolean(values.is_urgent), weight: Number(values.weight) };
     done(await (task
-      ? api.put(path, body, held.match)
+      ? api.put(path, body, edited.match)
       : api.post(`/v1/customers/${owner}/tasks`, body, { headers: { 'Idempotency-Key': key } })));
-  }, task && (async () => valuesOf(await held.read())));
+  }, task && (async () => valuesOf(await edited.reload())));
   const ready = Boolean(form.values.customer_id);
   return html`<${Dialog} title=${task ? t('tasks.edit') : t('tasks.new')} close=${close}>
     <${Form} form=${form}>
-      ${customer ? html`<p><span class="fine">${t('customers.one')}</span><br /><strong>${fullName(customer)}</strong></p>` : !task && html`<${CustomerPicker} form=${form} name="customer_id" />`}
+      ${customer && html`<p><span class="fine">${t('customers.one')}</span><br /><strong>${fullName(customer)}</strong></p>`}
+      ${!customer && !task && html`<${CustomerPicker} form=${form} name="customer_id" />`}
       <${Field} form=${form} name="title" label=${t('tasks.title')} autocomplete="off" />
       <${Field} form=${form} name="description" label=${t('tasks.description')} rows=${3} optional />
       <div class="fields">
-        <${Field} form=${form} name="category" label=${t('tasks.category')} options=${CATEGORIES.map((category) => [category, term('task_category', category)])} />
+        <${Field} form=${form} name="category" label=${t('tasks.category')}
+          options=${CATEGORIES.map((category) => [category, term('task_category', category)])} />
         <${Field} form=${form} name="weight" type="number" min="0" label=${t('tasks.weight')} hint=${t('tasks.weight_hint')} />
       </div>
       <${Field} form=${form} name="is_urgent" type="checkbox" label=${t('tasks.is_urgent')} />
-      <div class="actions"><button type="button" class="quiet" onClick=${close}>${t('do.cancel')}</button><button type="submit" disabled=${form.busy || !ready}>${task ? t('do.save') : t('tasks.create')}</button></div>
+      <div class="actions">
+        <button type="button" class="quiet" onClick=${close}>${t('do.cancel')}</button>
+        <button type="submit" disabled=${form.busy || !ready}>${task ? t('do.save') : t('tasks.create')}</button>
+      </div>
     <//>
   <//>`;
 }
 
-/** Gives a part of a task to somebody. */
+/** Assigns a part of a task to a user. */
 export function AssigneeDialog({ base, close, done }) {
-  const form = useForm({ user_id: '', name: '', weight: 1 }, async (values) => done(await api.post(`${base}/assignees`, { ...values, weight: Number(values.weight) })));
-  const pick = ({ id, name }) => {
-    form.set('user_id', id);
-    form.set('name', isKnown(id) ? name : '');
-  };
+  const form = useForm({ user_id: '', weight: 1 },
+    async (values) => done(await api.post(`${base}/assignees`, { ...values, weight: Number(values.weight) })));
   return html`<${Dialog} title=${t('tasks.assign')} close=${close}>
     <${Form} form=${form}>
-      <${UserPicker} label=${t('tasks.assignee')} pick=${pick} error=${form.errors.user_id} />
-      <div class="fields">
-        <${Field} form=${form} name="name" label=${t('field.name')} autocomplete="off" />
-        <${Field} form=${form} name="weight" type="number" min="0" label=${t('tasks.weight')} />
-      </div>
+      <${UserPicker} label=${t('tasks.assignee')} pick=${({ id }) => form.set('user_id', id)} error=${form.errors.user_id} />
+      <${Field} form=${form} name="weight" type="number" min="0" label=${t('tasks.weight')} />
       <${Actions} form=${form} label=${t('tasks.assign')} cancel=${close} />
     <//>
   <//>`;

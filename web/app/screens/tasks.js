@@ -5,73 +5,116 @@ import { customersOf, fullName } from '../customers.js';
 import { day } from '../format.js';
 import { t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
-import { useNotifications } from '../live.js';
+import { useNotifications } from '../live_updates.js';
 import { nameOf, usePeople } from '../people.js';
-import { usePrefs } from '../prefs.js';
+import { usePreferences } from '../preferences.js';
 import { go, route, setQuery } from '../router.js';
 import { useStore } from '../store.js';
-import { Avatar, Badge, Progress } from '../ui/data.js';
+import { Avatar, Badge, Progress } from '../ui/display.js';
 import { Empty, Loaded, toast, toastError } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
 import { PageHead } from '../ui/page.js';
-import { AssigneeName } from '../ui/person.js';
-import { openByKey } from '../ui/select.js';
+import { People } from '../ui/person.js';
+import { openOnKeyDown } from '../ui/select_keyboard.js';
 import { TaskDialog } from './task_form.js';
 
-const COLUMNS = ['pending', 'in_progress', 'completed', 'declined', 'canceled'];
-/** Where a task may go from each status, as the server allows it. */
-export const NEXT = { pending: ['in_progress', 'completed', 'canceled', 'declined'], in_progress: ['completed', 'canceled', 'declined'] };
+const LANES = ['pending', 'in_progress', 'completed', 'declined', 'canceled'];
 
-const CLOSED = { completed: true, declined: true, canceled: true };
-const AT_FIRST = 6; // of the tasks that have come to an end, in each lane
+/** The statuses that may follow each status, as the server allows them. */
+export const NEXT = {
+  pending: ['in_progress', 'completed', 'canceled', 'declined'],
+  in_progress: ['completed', 'canceled', 'declined'],
+};
+
+const isClosed = (status) => !NEXT[status];
+const FIRST_CLOSED = 6; // closed tasks that a lane shows at first
+const MAX_FACES = 4; // pictures of assignees on a card
+
+/** The assignees of a task: their pictures, and their names for screen readers. */
+function Assignees({ ids }) {
+  return html`<span class="faces">
+    ${ids.slice(0, MAX_FACES).map((id) => html`<span key=${id} title=${nameOf(id)}><${Avatar} name=${nameOf(id)} size="s" /></span>`)}
+    <span class="sr"><${People} ids=${ids} /></span>
+  </span>`;
+}
+
+/** The choice of a task's next status. */
+function MoveSelect({ task, next, move }) {
+  return html`<span class="move">
+    <${Icon} name="move" size=${16} />
+    <select title=${t('tasks.move_to')} aria-label=${t('tasks.move', { title: task.title })} value="" onKeyDown=${openOnKeyDown}
+      onChange=${(event) => move(task, event.target.value)}>
+      <option value="">${t('tasks.move_to')}</option>
+      ${next.map((status) => html`<option key=${status} value=${status}>${term('task_status', status)}</option>`)}
+    </select>
+  </span>`;
+}
 
 function TaskCard({ task, customer, move, drag }) {
   const next = NEXT[task.status] ?? [];
-  const people = task.assignees ?? [];
-  return html`<li class=${`task${CLOSED[task.status] ? ' closed' : ''}`} draggable=${next.length > 0} onDragStart=${(event) => { event.dataTransfer.setData('text/plain', task.id); drag(task); }} onDragEnd=${() => drag(null)}>
-    <div class="task-kind"><${Icon} name=${`do_${task.category}`} size=${14} /><span class="grow">${term('task_category', task.category)}</span>${task.is_urgent && html`<${Badge} value=${t('tasks.urgent')} tone="warn" />`}</div>
-    <p><a class="plain" href=${`/customers/${task.customer_id}/tasks/${task.id}`}>${task.title}</a>${customer && html`<span class="fine clip">${fullName(customer)}</span>`}</p>
-    ${!CLOSED[task.status] && html`<${Progress} part=${task.performed_weight} whole=${task.weight} label=${t('tasks.progress_of', { title: task.title })} />`}
+  const closed = isClosed(task.status);
+  const onDragStart = (event) => {
+    event.dataTransfer.setData('text/plain', task.id);
+    drag(task);
+  };
+  return html`<li class=${`task${closed ? ' closed' : ''}`} draggable=${!closed} onDragStart=${onDragStart} onDragEnd=${() => drag(null)}>
+    <div class="task-kind">
+      <${Icon} name=${`do_${task.category}`} size=${14} /><span class="grow">${term('task_category', task.category)}</span>
+      ${task.is_urgent && html`<${Badge} value=${t('tasks.urgent')} tone="warn" />`}
+    </div>
+    <p>
+      <a class="plain" href=${`/customers/${task.customer_id}/tasks/${task.id}`}>${task.title}</a>
+      ${customer && html`<span class="fine clip">${fullName(customer)}</span>`}
+    </p>
+    ${!closed && html`<${Progress} part=${task.performed_weight} whole=${task.weight}
+      label=${t('tasks.progress_of', { title: task.title })} />`}
     <div class="task-foot">
-      <span class="faces">${people.slice(0, 4).map((one) => html`<span key=${one.id} title=${nameOf(one.user_id)}><${Avatar} name=${nameOf(one.user_id)} size="s" /></span>`)}<span class="sr">${people.map((one, i) => html`${i ? ', ' : ''}<${AssigneeName} key=${one.id} one=${one} />`)}</span></span>
-      ${next.length > 0 ? html`<span class="move"><${Icon} name="move" size=${16} /><select title=${t('tasks.move_to')} aria-label=${t('tasks.move', { title: task.title })} value="" onKeyDown=${openByKey} onChange=${(event) => move(task, event.target.value)}>
-        <option value="">${t('tasks.move_to')}</option>${next.map((status) => html`<option key=${status} value=${status}>${term('task_status', status)}</option>`)}
-      </select></span>` : html`<time class="fine" dateTime=${task.created_at}>${day(task.created_at)}</time>`}
+      <${Assignees} ids=${(task.assignees ?? []).map((one) => one.user_id)} />
+      ${closed
+        ? html`<time class="fine" dateTime=${task.created_at}>${day(task.created_at)}</time>`
+        : html`<${MoveSelect} task=${task} next=${next} move=${move} />`}
     </div>
   </li>`;
 }
 
-function Column({ status, tasks, names, move, dragged, drag }) {
-  const [all, setAll] = useState(!CLOSED[status]);
-  const takes = dragged && (NEXT[dragged.status] ?? []).includes(status);
-  const shown = all ? tasks : tasks.slice(0, AT_FIRST);
-  return html`<section class=${`lane ${status}${takes ? ' takes' : ''}`} aria-label=${term('task_status', status)}
-    onDragOver=${(event) => takes && event.preventDefault()} onDrop=${(event) => { event.preventDefault(); if (takes) move(dragged, status); }}>
+function Lane({ status, tasks, customers, move, dragged, drag }) {
+  const [all, setAll] = useState(!isClosed(status));
+  const accepts = dragged && (NEXT[dragged.status] ?? []).includes(status);
+  const shown = all ? tasks : tasks.slice(0, FIRST_CLOSED);
+  const hidden = tasks.length - shown.length;
+  const onDrop = (event) => {
+    event.preventDefault();
+    if (accepts) move(dragged, status);
+  };
+  return html`<section class=${`lane ${status}${accepts ? ' accepts' : ''}`} aria-label=${term('task_status', status)}
+    onDragOver=${(event) => accepts && event.preventDefault()} onDrop=${onDrop}>
     <header><h2>${term('task_status', status)}</h2><span class="fine num">${tasks.length}</span></header>
-    ${tasks.length ? html`<ul>${shown.map((task) => html`<${TaskCard} key=${task.id} task=${task} customer=${names[task.customer_id]} move=${move} drag=${drag} />`)}</ul>` : html`<p class="fine lane-empty">${t('tasks.lane_empty')}</p>`}
-    ${shown.length < tasks.length && html`<button class="bare lane-more" onClick=${() => setAll(true)}>${t('tasks.more', { n: tasks.length - shown.length })}</button>`}
+    ${tasks.length
+      ? html`<ul>${shown.map((task) => html`
+          <${TaskCard} key=${task.id} task=${task} customer=${customers[task.customer_id]} move=${move} drag=${drag} />`)}</ul>`
+      : html`<p class="fine lane-empty">${t('tasks.lane_empty')}</p>`}
+    ${hidden > 0 && html`<button class="bare lane-more" onClick=${() => setAll(true)}>${t('tasks.more', { n: hidden })}</button>`}
   </section>`;
 }
 
-/** The caller's tasks as a board: one lane for each status. */
-export default function Tasks() {
-  usePrefs();
-  usePeople();
-  const { query } = useStore(route);
-  const [dragged, drag] = useState(null);
-  const load = useLoad(async () => {
-    const page = await api.get('/v1/tasks', { limit: 100, sort: '-created_at' });
-    return { ...page, names: await customersOf(page.data) };
-  });
-  useNotifications((item) => (!item || item.rec_type === 'tasks') && load.reload());
-  const moved = useRef('');
-  useEffect(() => { // A card that was moved by the keyboard keeps the focus, in its new lane.
+function Board({ data, total, ...rest }) {
+  const ofStatus = (status) => data.filter((task) => task.status === status);
+  return html`
+    <div class="board">${LANES.map((status) => html`
+      <${Lane} key=${status} status=${status} tasks=${ofStatus(status)} ...${rest} />`)}
+    </div>
+    ${total > data.length && html`<p class="fine">${t('tasks.newest', { n: data.length, total })}</p>`}`;
+}
+
+/** Moves a task to another status, shows that at once, and reverts it when the server rejects it. */
+function useMove(load) {
+  const moved = useRef(''); // the id of a card that was moved by the keyboard: it keeps the focus in its new lane
+  useEffect(() => {
     if (!moved.current) return;
     (document.querySelector(`main a[href$="/tasks/${moved.current}"]`) ?? document.querySelector('main h1'))?.focus();
     moved.current = '';
   }, [load.data]);
-  async function move(task, status) {
-    drag(null);
+  return async (task, status) => {
     if (!status) return;
     if (document.activeElement?.closest('.task')) moved.current = task.id;
     const before = load.data;
@@ -84,13 +127,35 @@ export default function Tasks() {
       toastError(error);
     }
     load.reload();
-  }
-  const create = may('tasks', 'create') && html`<button onClick=${() => setQuery({ new: 1 })}><${Icon} name="plus" size=${16} />${t('tasks.new')}</button>`;
+  };
+}
+
+/** The caller's tasks as a board with a lane for each status. */
+export default function Tasks() {
+  usePreferences();
+  usePeople();
+  const { query } = useStore(route);
+  const [dragged, drag] = useState(null);
+  const load = useLoad(async () => {
+    const page = await api.get('/v1/tasks', { limit: 100, sort: '-created_at' });
+    return { ...page, customers: await customersOf(page.data) };
+  });
+  useNotifications((item) => (!item || item.rec_type === 'tasks') && load.reload());
+  const changeStatus = useMove(load);
+  const move = (task, status) => {
+    drag(null);
+    changeStatus(task, status);
+  };
+  const create = may('tasks', 'create') && html`<button onClick=${() => setQuery({ new: 1 })}>
+    <${Icon} name="plus" size=${16} />${t('tasks.new')}
+  </button>`;
+  const created = (task) => go(`/customers/${task.customer_id}/tasks/${task.id}`);
   return html`
     <${PageHead} title=${t('nav.tasks')} note=${t('tasks.note')}>${create}<//>
-    <${Loaded} load=${load} lines=${8}>${({ data, total, names }) => (data.length
-      ? html`<div class="board">${COLUMNS.map((status) => html`<${Column} key=${status} status=${status} tasks=${data.filter((task) => task.status === status)} names=${names} move=${move} dragged=${dragged} drag=${drag} />`)}</div>
-        ${total > data.length && html`<p class="fine">${t('tasks.newest', { n: data.length, total })}</p>`}`
-      : html`<section class="card"><${Empty} icon="tasks" title=${t('tasks.none')} action=${create}>${t('tasks.none_text')}<//></section>`)}<//>
-    ${query.get('new') && html`<${TaskDialog} close=${() => setQuery({ new: '' })} done=${(made) => go(`/customers/${made.customer_id}/tasks/${made.id}`)} />`}`;
+    <${Loaded} load=${load} lines=${8}>${(page) => (page.data.length
+      ? html`<${Board} ...${page} move=${move} dragged=${dragged} drag=${drag} />`
+      : html`<section class="card">
+          <${Empty} icon="tasks" title=${t('tasks.none')} action=${create}>${t('tasks.none_text')}<//>
+        </section>`)}<//>
+    ${query.get('new') && html`<${TaskDialog} close=${() => setQuery({ new: '' })} done=${created} />`}`;
 }

@@ -1,135 +1,215 @@
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../lib.js';
 import { api, idempotencyKey } from '../api.js';
-import { myId } from '../access.js';
+import { addMessage, messageOf, setOpenChat } from '../conversations.js';
 import { clock, day, dayName } from '../format.js';
 import { t } from '../i18n.js';
-import { countUnreadSoon, useNotifications } from '../live.js';
-import { usePeople } from '../people.js';
-import { usePrefs } from '../prefs.js';
-import { ownPath } from '../router.js';
-import { Avatar } from '../ui/data.js';
+import { markChatRead, useNotifications } from '../live_updates.js';
+import { myId, usePeople } from '../people.js';
+import { usePreferences } from '../preferences.js';
+import { consolePath } from '../router.js';
+import { ChatName, plainChatName } from '../ui/chat_name.js';
+import { Avatar } from '../ui/display.js';
 import { ErrorBox, Skeleton } from '../ui/feedback.js';
 import { Icon } from '../ui/icon.js';
-import { ChatName, Participant, plainChatName } from '../ui/person.js';
+import { Person } from '../ui/person.js';
 
 const PAGE = 50;
-const MOST = 10_000; // The longest message the server takes.
-const drafts = new Map(); // What was typed but not sent, by chat, as long as the page lives.
+const MAX_LENGTH = 10_000; // of a message; the server's limit
+const drafts = new Map(); // text that was typed but not sent, by chat, until the page is closed
 
-/** Newer knowledge about messages put into what is there, in the order of their ids, which is the order of time. */
-function merge(have, more) {
-  const byId = new Map(have.map((one) => [one.id, one]));
-  for (const one of more) byId.set(one.id, one);
+const isVisible = () => document.visibilityState === 'visible';
+
+/** Merges messages by id and sorts them by time, then by id. */
+function merge(old, newer) {
+  const byId = new Map(old.map((one) => [one.id, one]));
+  for (const one of newer) byId.set(one.id, one);
   return [...byId.values()].sort((a, b) => (a.createdAt < b.createdAt || (a.createdAt === b.createdAt && a.id < b.id) ? -1 : 1));
 }
 
-function Message({ message, before, chat }) {
+/** Marks the user's messages as read by someone who has just written: they have seen the thread. */
+const readByAuthor = (messages, author) => messages.map((one) => (one.senderId === author || one.readBy?.includes(author)
+  ? one
+  : { ...one, readBy: [...(one.readBy ?? []), author] }));
+
+/** How far the user's own message got. */
+function deliveryState(message, participants) {
+  if (message.pending) return t('chats.sending');
+  const readers = (message.readBy ?? []).filter((id) => id !== message.senderId).length;
+  if (!readers) return t('chats.sent');
+  return readers >= participants - 1 ? t('chats.read') : t('chats.read_by', { n: readers });
+}
+
+function Bubble({ message, first, participants }) {
   const mine = message.senderId === myId();
-  const participants = chat?.participants.length ?? 0;
+  return html`<li class=${`message${mine ? ' mine' : ''}${first ? ' first' : ''}`}>
+    ${first && !mine && participants > 2 && html`<span class="sender"><${Person} id=${message.senderId} /></span>`}
+    <p>${message.content}</p>
+    <span class="stamp">
+      <time dateTime=${message.createdAt}>${clock(message.createdAt)}</time>
+      ${mine && html`<span>${deliveryState(message, participants)}</span>`}
+    </span>
+  </li>`;
+}
+
+function Message({ message, before, participants }) {
   const newDay = !before || day(before.createdAt) !== day(message.createdAt);
   const first = newDay || before.senderId !== message.senderId || before.type === 'system';
-  const readers = (message.readBy ?? []).filter((id) => id !== message.senderId).length;
   return html`
     ${newDay && html`<li class="day"><span>${dayName(message.createdAt)}</span></li>`}
     ${message.type === 'system'
       ? html`<li class="system"><span>${message.content}</span></li>`
-      : html`<li class=${`message${mine ? ' mine' : ''}${first ? ' first' : ''}${message.failed ? ' failed' : ''}`}>
-          ${first && !mine && participants > 2 && html`<span class="sender"><${Participant} chat=${chat} id=${message.senderId} /></span>`}
-          <p>${message.content}</p>
-          <span class="stamp"><time dateTime=${message.createdAt}>${clock(message.createdAt)}</time>${mine && html`<span>${message.pending ? t('chats.sending') : readers >= participants - 1 && participants > 1 ? t('chats.read') : readers ? t('chats.read_by', { n: readers }) : t('chats.sent')}</span>`}</span>
-        </li>`}`;
+      : html`<${Bubble} message=${message} first=${first} participants=${participants} />`}`;
 }
 
-/** One conversation, newest at the bottom, with the field to write in. */
-export function Thread({ id, chat, changed }) {
-  usePeople();
-  usePrefs();
+/** The participants of a group; the kind of any other chat. */
+function Participants({ chat }) {
+  if (chat.participants.length <= 2) return t(chat.metadata?.support ? 'chats.support_one' : 'chats.direct');
+  return chat.participants.map((id, i) => html`${i > 0 && ', '}${id === myId() ? t('chats.you') : html`<${Person} key=${id} id=${id} />`}`);
+}
+
+function Header({ chat }) {
+  return html`<header>
+    <a class="icon-button to-list" href="/chats" aria-label=${t('chats.back')}><${Icon} name="left" /></a>
+    ${chat && html`<${Avatar} name=${plainChatName(chat)} />`}
+    <div class="two-lines grow">
+      <h2>${chat ? html`<${ChatName} chat=${chat} />` : '…'}</h2>
+      ${chat && html`<span><${Participants} chat=${chat} /></span>`}
+    </div>
+  </header>`;
+}
+
+/** The messages of a chat: {messages, older, error, …}, kept current by the stream. */
+function useMessages(id) {
   const [messages, setMessages] = useState(null);
   const [older, setOlder] = useState(false);
   const [error, setError] = useState(null);
-  const [text, setText] = useState(drafts.get(id) ?? '');
-  const box = useRef();
-  const atEnd = useRef(true);
-  const field = useRef();
-  const unsent = useRef(null); // the message that failed last: sent again under its key, it appears once
+  const load = (before) => api.page(`/v1/chats/${id}/messages`, { limit: PAGE, before });
 
   async function refresh() {
     try {
-      const { data: page, next } = await api.linked(`/v1/chats/${id}/messages`, { limit: PAGE });
-      setMessages((was) => merge((was ?? []).filter((one) => !one.pending), page));
+      const { data, next } = await load();
+      setMessages((was) => merge((was ?? []).filter((one) => !one.pending), data));
       setOlder((was) => was || Boolean(next));
       setError(null);
-      if (document.visibilityState === 'visible') {
-        await api.post(`/v1/chats/${id}/read`);
-        countUnreadSoon();
-        changed();
-      }
+      if (isVisible()) await markChatRead(id);
     } catch (failed) {
       setError(failed);
     }
   }
   async function loadOlder() {
-    const height = box.current.scrollHeight;
-    const { data: page, next } = await api.linked(`/v1/chats/${id}/messages`, { limit: PAGE, before: messages[0].id });
-    atEnd.current = false;
-    setMessages((was) => merge(was, page));
+    const { data, next } = await load(messages[0].id);
+    setMessages((was) => merge(was, data));
     setOlder(Boolean(next));
-    requestAnimationFrame(() => (box.current.scrollTop += box.current.scrollHeight - height));
+  }
+  /** Appends a message from the stream. The only request is the one that marks it as read. */
+  function receive(message) {
+    setMessages((was) => was && merge(readByAuthor(was, message.senderId), [message]));
+    if (isVisible()) markChatRead(id).catch(setError);
   }
   useEffect(() => {
+    setOpenChat(id);
     refresh();
-    const seen = () => document.visibilityState === 'visible' && refresh();
-    document.addEventListener('visibilitychange', seen);
-    return () => document.removeEventListener('visibilitychange', seen);
+    const onVisible = () => isVisible() && refresh();
+    document.addEventListener('visibilitychange', onVisible);
+    return () => {
+      setOpenChat('');
+      document.removeEventListener('visibilitychange', onVisible);
+    };
   }, [id]);
-  useNotifications((item) => (!item || ownPath(item.link_url) === `/chats/${id}`) && refresh());
-  useLayoutEffect(() => {
-    if (atEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
-  }); // After every drawing: a name that becomes known adds a line, too.
+  useNotifications((item) => {
+    if (!item) return refresh();
+    const message = messageOf(item);
+    const isHere = message ? message.chatId === id : consolePath(item.link_url) === `/chats/${id}`;
+    if (!isHere) return undefined;
+    return message && !message.truncated ? receive(message) : refresh();
+  });
+  return { messages, setMessages, older, loadOlder, error, setError, refresh };
+}
+
+/** Sends messages: {text, type, send}. A message that failed goes back into the field. */
+function useComposer(id, { setMessages, setError }, beforeSend) {
+  const [text, setText] = useState(drafts.get(id) ?? '');
+  const unsent = useRef(null); // {content, key} of a failed message: a retry with the same key creates it only once
 
   function type(value) {
     setText(value);
     drafts.set(id, value);
   }
-  async function sendMessage(event) {
-    event?.preventDefault();
+  async function send() {
     const content = text.trim();
     if (!content) return;
     const key = unsent.current?.content === content ? unsent.current.key : idempotencyKey();
-    const pending = { id: `~${key}`, senderId: myId(), content, type: 'text', createdAt: new Date().toISOString(), readBy: [], pending: true };
-    atEnd.current = true;
+    const pending = {
+      id: `~${key}`, senderId: myId(), content, type: 'text', createdAt: new Date().toISOString(), readBy: [], pending: true,
+    };
+    const withoutPending = (was) => was.filter((one) => one.id !== pending.id);
+    beforeSend();
     setMessages((was) => [...(was ?? []), pending]);
     type('');
     try {
-      const sent = await api.post(`/v1/chats/${id}/messages`, { content, metadata: {} }, { headers: { 'Idempotency-Key': key } });
-      setMessages((was) => merge(was.filter((one) => one.id !== pending.id), [sent]));
+      const body = { content, metadata: {} };
+      const sent = await api.post(`/v1/chats/${id}/messages`, body, { headers: { 'Idempotency-Key': key } });
+      setMessages((was) => merge(withoutPending(was), [sent]));
       setError(null);
       unsent.current = null;
-      changed();
+      addMessage({ ...sent, chatId: id });
     } catch (failed) {
       unsent.current = { content, key };
-      setMessages((was) => was.filter((one) => one.id !== pending.id));
+      setMessages(withoutPending);
       type(content);
       setError(failed);
     }
+  }
+  return { text, type, send };
+}
+
+/** One chat, newest message at the bottom, with the field for a new message. */
+export function Thread({ id, chat }) {
+  usePeople();
+  usePreferences();
+  const thread = useMessages(id);
+  const { messages, error } = thread;
+  const box = useRef();
+  const field = useRef();
+  const atEnd = useRef(true); // whether the newest message is in view
+  const composer = useComposer(id, thread, () => (atEnd.current = true));
+  useLayoutEffect(() => {
+    if (atEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
+  }); // after every rendering, because a name that becomes known may add a line
+
+  async function showOlder() {
+    const height = box.current.scrollHeight;
+    atEnd.current = false;
+    await thread.loadOlder();
+    requestAnimationFrame(() => (box.current.scrollTop += box.current.scrollHeight - height)); // Keeps the messages in view.
+  }
+  async function submit(event) {
+    event.preventDefault();
+    await composer.send();
     field.current?.focus();
   }
-  const who = chat && (chat.participants.length > 2 ? chat.participants.map((one, i) => html`${i ? ', ' : ''}${one === myId() ? t('chats.you') : html`<${Participant} key=${one} chat=${chat} id=${one} />`}`) : t(chat.metadata?.support ? 'chats.support_one' : 'chats.direct'));
-  const onKeyDown = (event) => event.key === 'Enter' && !event.shiftKey && !event.isComposing && sendMessage(event);
-  const onScroll = () => (atEnd.current = box.current.scrollHeight - box.current.scrollTop - box.current.clientHeight < 60);
+  const onKeyDown = (event) => event.key === 'Enter' && !event.shiftKey && !event.isComposing && submit(event);
+  const onScroll = () => {
+    const { scrollHeight, scrollTop, clientHeight } = box.current;
+    atEnd.current = scrollHeight - scrollTop - clientHeight < 60;
+  };
+  const participants = chat?.participants.length ?? 0;
+  const more = messages?.length > 0 && thread.older;
   return html`<section class="thread" aria-label=${chat ? plainChatName(chat) : t('chats.one')}>
-    <header><a class="icon-button to-list" href="/chats" aria-label=${t('chats.back')}><${Icon} name="left" /></a>${chat && html`<${Avatar} name=${plainChatName(chat)} />`}<div class="two-lines grow"><h2>${chat ? html`<${ChatName} chat=${chat} />` : '…'}</h2>${chat && html`<span>${who}</span>`}</div></header>
+    <${Header} chat=${chat} />
     <div class="messages" ref=${box} onScroll=${onScroll} tabindex="0" role="log" aria-label=${t('chats.messages')}>
-      ${error && html`<${ErrorBox} error=${error} retry=${refresh} />`}
-      ${messages === null && !error ? html`<${Skeleton} lines=${5} />` : null}
-      ${messages && older && messages.length ? html`<button class="quiet small older" onClick=${() => loadOlder().catch(setError)}>${t('chats.older')}</button>` : null}
-      ${messages && html`<ol>${messages.map((message, i) => html`<${Message} key=${message.id} message=${message} before=${messages[i - 1]} chat=${chat} />`)}</ol>`}
+      ${error && html`<${ErrorBox} error=${error} retry=${thread.refresh} />`}
+      ${messages === null && !error && html`<${Skeleton} lines=${5} />`}
+      ${more && html`<button class="quiet small older" onClick=${() => showOlder().catch(thread.setError)}>${t('chats.older')}</button>`}
+      ${messages && html`<ol>${messages.map((message, i) => html`
+        <${Message} key=${message.id} message=${message} before=${messages[i - 1]} participants=${participants} />`)}</ol>`}
       ${messages?.length === 0 && html`<p class="none">${t('chats.first')}</p>`}
     </div>
-    <form class="composer" onSubmit=${sendMessage}>
+    <form class="composer" onSubmit=${submit}>
       <label class="sr" for="composer">${t('chats.write')}</label>
-      <textarea id="composer" ref=${field} rows="1" maxlength=${MOST} placeholder=${t('chats.write')} value=${text} onInput=${(event) => type(event.target.value)} onKeyDown=${onKeyDown}></textarea>
-      <button type="submit" aria-label=${t('chats.send')} disabled=${!text.trim()}><${Icon} name="send" /></button>
+      <textarea id="composer" ref=${field} rows="1" maxlength=${MAX_LENGTH} placeholder=${t('chats.write')} value=${composer.text}
+        onInput=${(event) => composer.type(event.target.value)} onKeyDown=${onKeyDown}></textarea>
+      <button type="submit" aria-label=${t('chats.send')} disabled=${!composer.text.trim()}><${Icon} name="send" /></button>
     </form>
   </section>`;
 }

@@ -2,7 +2,7 @@ import { html, useEffect, useRef } from '../lib.js';
 import { number } from '../format.js';
 
 /**
- * Shares of a whole as one bar with a legend below; each part links to what it counts.
+ * The parts of a whole as one bar with a legend; each part links to the records it counts.
  * @param {{label: string, parts: {key: string, text: string, n: number, href?: string}[]}} props
  */
 export function ShareBar({ label, parts }) {
@@ -12,7 +12,8 @@ export function ShareBar({ label, parts }) {
     <svg viewBox="0 0 100 4" preserveAspectRatio="none" role="img" aria-label=${label}>
       ${parts.filter((part) => part.n > 0).map((part) => {
         const width = (100 * part.n) / whole;
-        const rect = html`<rect key=${part.key} class=${`share ${part.key}`} x=${x} y="0" width=${Math.max(0.2, width - 0.35)} height="4" />`;
+        const shown = Math.max(0.2, width - 0.35); // leaves a gap to the next part
+        const rect = html`<rect key=${part.key} class=${`share ${part.key}`} x=${x} y="0" width=${shown} height="4" />`;
         x += width;
         return rect;
       })}
@@ -23,21 +24,21 @@ export function ShareBar({ label, parts }) {
   </div>`;
 }
 
-const ROOM = 26; // pixels for a name below a column; with less, every other one is left out
-let plot; // The plotting library, fetched once the first chart is shown.
+const MIN_LABEL_WIDTH = 26; // pixels; when columns are narrower, every other label is omitted
+let Plot; // the plotting library, loaded with the first chart
 
 /**
- * A small series over time as columns. The same numbers are in a table for those who do not see it.
- * @param {{label: string, points: [string, number][], height?: number}} props points: [name of the step, value]
+ * A small series over time as columns, with the same numbers in a table for screen readers.
+ * @param {{label: string, points: [string, number][], height?: number}} props points: [label of the column, value]
  */
-export function Series({ label, points, height = 150 }) {
+export function ColumnChart({ label, points, height = 150 }) {
   const place = useRef();
   useEffect(() => {
     const element = place.current;
     let chart;
     let gone = false;
     (async () => {
-      plot ??= (await import('../../vendor/uplot.mjs')).default;
+      Plot ??= (await import('../../vendor/uplot.mjs')).default;
       if (!gone) chart = draw(element, points, height);
     })();
     const fit = new ResizeObserver(() => chart?.setSize({ width: element.clientWidth, height }));
@@ -57,11 +58,13 @@ export function Series({ label, points, height = 150 }) {
   }, [JSON.stringify(points), height]);
   return html`<figure class="series">
     <div ref=${place} aria-hidden="true" style=${{ height: `${height}px` }}></div>
-    <table class="sr"><caption>${label}</caption><tbody>${points.map(([name, value]) => html`<tr key=${name}><th scope="row">${name}</th><td>${number(value)}</td></tr>`)}</tbody></table>
+    <table class="sr"><caption>${label}</caption><tbody>
+      ${points.map(([name, value]) => html`<tr key=${name}><th scope="row">${name}</th><td>${number(value)}</td></tr>`)}
+    </tbody></table>
   </figure>`;
 }
 
-/** The value a colour token has now: a canvas knows no CSS variables. */
+/** Returns the present value of a colour variable, because a canvas cannot use CSS variables. */
 function colour(element, name) {
   const probe = document.createElement('i');
   probe.style.color = `var(${name})`;
@@ -74,13 +77,26 @@ function colour(element, name) {
 function draw(element, points, height) {
   const font = `12px ${getComputedStyle(element).fontFamily}`;
   const axis = { stroke: () => colour(element, '--ink-2'), font, ticks: { show: false } };
-  return new plot({
+  const labels = (chart, at) => {
+    const width = (chart.bbox?.width / devicePixelRatio || element.clientWidth) / points.length;
+    return at.map((i) => (width < MIN_LABEL_WIDTH && i % 2 ? '' : points[i]?.[0] ?? ''));
+  };
+  const integers = (_, at) => at.map((n) => (Number.isInteger(n) ? number(n) : ''));
+  const columns = {
+    fill: () => colour(element, '--accent'), stroke: 'transparent', points: { show: false },
+    paths: Plot.paths.bars({ size: [0.55, 34], radius: 0.15 }),
+  };
+  const options = {
     width: element.clientWidth, height, legend: { show: false }, cursor: { show: false }, padding: [8, 4, 0, 0],
-    scales: { x: { time: false, range: (_, min, max) => [min - 0.6, max + 0.6] }, y: { range: (_, min, max) => [0, Math.max(4, max * 1.1)] } },
+    scales: {
+      x: { time: false, range: (_, min, max) => [min - 0.6, max + 0.6] },
+      y: { range: (_, min, max) => [0, Math.max(4, max * 1.1)] },
+    },
     axes: [
-      { ...axis, grid: { show: false }, splits: points.map((_, i) => i), values: (u, at) => at.map((i) => ((u.bbox?.width / devicePixelRatio || element.clientWidth) / points.length < ROOM && i % 2 ? '' : points[i]?.[0] ?? '')), size: 26, gap: 6 },
-      { ...axis, grid: { stroke: () => colour(element, '--line'), width: 1 }, size: 34, values: (_, at) => at.map((n) => (Number.isInteger(n) ? number(n) : '')) },
+      { ...axis, grid: { show: false }, splits: points.map((_, i) => i), values: labels, size: 26, gap: 6 },
+      { ...axis, grid: { stroke: () => colour(element, '--line'), width: 1 }, size: 34, values: integers },
     ],
-    series: [{}, { fill: () => colour(element, '--accent'), stroke: 'transparent', paths: plot.paths.bars({ size: [0.55, 34], radius: 0.15 }), points: { show: false } }],
-  }, [points.map((_, i) => i), points.map(([, value]) => value)], element);
+    series: [{}, columns],
+  };
+  return new Plot(options, [points.map((_, i) => i), points.map(([, value]) => value)], element);
 }

@@ -1,6 +1,6 @@
 import { useEffect, useState } from '../lib.js';
 
-/** Counts down the seconds until something may be tried again. */
+/** Counts seconds down to zero: [left, restart]. */
 export function useCountdown(from = 0) {
   const [left, setLeft] = useState(from);
   useEffect(() => {

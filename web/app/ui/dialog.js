@@ -5,38 +5,45 @@ import { store, useStore } from '../store.js';
 import { Icon } from './icon.js';
 
 /**
- * Opens a dialog element as a modal one for as long as its component lives. The browser keeps the focus inside; after
- * that it goes back to where it was.
+ * Shows a dialog element as modal while its component is mounted. The browser keeps the focus inside; afterwards the
+ * focus returns to where it was.
  * @param {{current: HTMLDialogElement}} element
- * @param {(dialog: HTMLDialogElement) => void} [begin] chooses what has the focus first
+ * @param {(dialog: HTMLDialogElement) => void} [setFocus] moves the focus when the dialog opens
  */
-export function useModal(element, begin) {
+export function useModal(element, setFocus) {
   useEffect(() => {
     const dialog = element.current;
     const before = document.activeElement;
     dialog.showModal();
-    begin?.(dialog);
+    setFocus?.(dialog);
     return () => {
       dialog.close();
-      giveBack(before);
+      restoreFocus(before);
     };
   }, []);
 }
 
+/** Focuses the first field of a dialog, or its first button. */
+function focusFirst(dialog) {
+  const field = dialog.querySelector('[autofocus], article input, article select, article textarea');
+  (field ?? dialog.querySelector('article button'))?.focus();
+}
+
 /**
- * A modal dialog; the browser keeps the focus inside and gives it back afterwards.
- * @param {{title: string, close?: () => void, wide?: boolean, class?: string, children: any}} props without close it cannot be dismissed
+ * A modal dialog.
+ * @param {{title: string, close?: () => void, wide?: boolean, class?: string, children: any}} props
+ *   close: absent when the user must not dismiss the dialog
  */
 export function Dialog({ title, close, wide, class: name = '', children }) {
   const element = useRef();
   const id = useId();
-  useModal(element, (dialog) => (dialog.querySelector('[autofocus], article input, article select, article textarea') ?? dialog.querySelector('article button'))?.focus());
+  useModal(element, focusFirst);
   const cancel = (event) => {
     if (event.target !== element.current) return;
     event.preventDefault();
     close?.();
   };
-  // A browser lets Escape be refused once; pressed again it closes the dialog whatever we say.
+  // Browsers let a page prevent the first Escape only; the second one closes the dialog, which this reopens.
   const closed = (event) => event.target === element.current && element.current.isConnected && element.current.showModal();
   return html`<dialog ref=${element} aria-labelledby=${id} onCancel=${cancel} onClose=${closed} class=${wide ? 'wide' : name}>
     <article>
@@ -49,8 +56,8 @@ export function Dialog({ title, close, wide, class: name = '', children }) {
   </dialog>`;
 }
 
-/** Gives the focus back to where it was; where that is gone, the screen's heading takes it. */
-function giveBack(before) {
+/** Moves the focus back to where it was, or to the screen's heading when that element is gone. */
+function restoreFocus(before) {
   const gone = () => !before?.isConnected || before === document.body;
   if (!gone()) before.focus();
   setTimeout(() => {
@@ -61,14 +68,14 @@ function giveBack(before) {
 const question = store(null);
 
 /**
- * Asks before something that cannot be undone.
+ * Asks the user to confirm an action.
  * @param {{title: string, text: string, action: string, danger?: boolean}} ask
  * @returns {Promise<boolean>}
  */
 export const confirm = (ask) => new Promise((answer) => question.set({ ...ask, answer }));
 
-/** The place where questions of confirm() appear. */
-export function Questions() {
+/** Shows the questions of confirm(). */
+export function ConfirmDialog() {
   const ask = useStore(question);
   const { path } = useStore(route);
   const answer = (yes) => {
@@ -76,7 +83,7 @@ export function Questions() {
     question.set(null);
     asked?.answer(yes);
   };
-  useEffect(() => () => answer(false), [path]); // A question goes with its screen.
+  useEffect(() => () => answer(false), [path]); // Leaving the screen cancels its question.
   if (!ask) return null;
   return html`<${Dialog} title=${ask.title} close=${() => answer(false)}>
     <p>${ask.text}</p>

@@ -5,14 +5,14 @@ import { store, useStore } from '../store.js';
 import { useCountdown } from './countdown.js';
 import { Icon } from './icon.js';
 
-/** How long to wait, counted down; aria-live is off, so that nobody has every second read to him. */
+/** The time to wait, counted down. aria-live is off, so that screen readers do not announce every second. */
 function Wait({ seconds }) {
   const [left] = useCountdown(seconds);
   return html`<p aria-live="off">${left > 0 ? t('advice.wait', { n: left }) : t('advice.now')}</p>`;
 }
 
 let nextWait = 1;
-const waits = new WeakMap(); // Each error counts down on its own, however often it is drawn.
+const waits = new WeakMap(); // error → key, so that each error counts down on its own
 
 function keyOf(error) {
   if (!waits.has(error)) waits.set(error, nextWait++);
@@ -20,32 +20,39 @@ function keyOf(error) {
 }
 
 /**
- * What went wrong, in the server's words, what to do about it, and the button to do it.
- * @param {{error: any, retry?: () => void, hint?: string, action?: any}} props hint: what to do, where a screen knows
- *   better than advice(); action: a button in the place of the one that tries again
+ * An error: the server's message, advice, and a button to try again.
+ * @param {{error: any, retry?: () => void, hint?: string, action?: any}} props
+ *   hint: advice that is more specific than advice(); action: a button instead of the one that tries again
  */
 export function ErrorBox({ error, retry, hint, action }) {
   if (!error) return null;
+  const allowed = (error.details?.allowed ?? []).map((state) => term('kyc_status', state));
+  const request = error.requestId && t('error.request', { id: error.requestId });
   return html`<div class="notice bad" role="alert">
     <${Icon} name="warning" />
     <div>
       <strong>${error.message}</strong>
-      ${error.retryAfter && !hint ? html`<${Wait} key=${keyOf(error)} seconds=${error.retryAfter} />` : html`<p>${hint ?? advice(error)}</p>`}
-      ${error.details?.allowed?.length > 0 && html`<p>${t('advice.allowed', { what: error.details.allowed.map((state) => term('kyc_status', state)).join(', ') })}</p>`}
-      ${error.code && html`<p class="fine">${error.code}${error.requestId && html` · ${t('error.request', { id: error.requestId })}`}</p>`}
+      ${error.retryAfter && !hint
+        ? html`<${Wait} key=${keyOf(error)} seconds=${error.retryAfter} />`
+        : html`<p>${hint ?? advice(error)}</p>`}
+      ${allowed.length > 0 && html`<p>${t('advice.allowed', { what: allowed.join(', ') })}</p>`}
+      ${error.code && html`<p class="fine">${[error.code, request].filter(Boolean).join(' · ')}</p>`}
     </div>
     ${action ?? (retry && html`<button class="quiet" onClick=${retry}>${t('do.retry')}</button>`)}
   </div>`;
 }
 
-/** A calm remark: tone is 'info', 'good', 'warn' or 'bad'. */
-export const Notice = ({ tone = 'info', title, children, action }) => html`<div class=${`notice ${tone}`} role=${tone === 'bad' ? 'alert' : 'status'}>
-  <${Icon} name=${tone === 'good' ? 'check' : tone === 'info' ? 'bell' : 'warning'} />
-  <div>${title && html`<strong>${title}</strong>`}<div>${children}</div></div>
-  ${action}
-</div>`;
+/** A message within a screen; its tone is 'info', 'good', 'warn' or 'bad'. */
+export function Notice({ tone = 'info', title, children, action }) {
+  const icon = { good: 'check', info: 'bell' }[tone] ?? 'warning';
+  return html`<div class=${`notice ${tone}`} role=${tone === 'bad' ? 'alert' : 'status'}>
+    <${Icon} name=${icon} />
+    <div>${title && html`<strong>${title}</strong>`}<div>${children}</div></div>
+    ${action}
+  </div>`;
+}
 
-/** What a list says when it has nothing to show, and what to do about it. */
+/** The message of an empty list, with what the user can do. */
 export const Empty = ({ icon, title, children, action }) => html`<div class="empty">
   ${icon && html`<span class="empty-icon"><${Icon} name=${icon} size=${26} /></span>`}
   <p class="empty-title">${title}</p>
@@ -53,20 +60,22 @@ export const Empty = ({ icon, title, children, action }) => html`<div class="emp
   ${action}
 </div>`;
 
-/** Grey lines in the place of what is still on its way. */
+/** Grey lines in place of data that is still loading. */
 export function Skeleton({ lines = 4, height }) {
+  const style = height ? { height: `${height}px` } : undefined;
   return html`<div class="skeleton" aria-busy="true" aria-label=${t('loading')} role="status">
-    ${Array.from({ length: lines }, (_, i) => html`<span key=${i} class=${`bar w${(i * 7) % 4}`} style=${height ? { height: `${height}px` } : undefined}></span>`)}
+    ${Array.from({ length: lines }, (_, i) => html`<span key=${i} class=${`bar w${(i * 7) % 4}`} style=${style}></span>`)}
   </div>`;
 }
 
 /**
- * Shows the state of a load: its skeleton, its error above what was there before, or its content.
+ * Shows the state of a load: a skeleton, the error above the former data, or the data.
  * @param {{load: ReturnType<import('../load.js').useLoad>, lines?: number, children: (data: any) => any}} props
  */
 export function Loaded({ load, lines, children }) {
-  if (load.error) return html`<${ErrorBox} error=${load.error} retry=${load.reload} />${load.data !== undefined && children(load.data)}`;
-  if (load.data === undefined) return html`<${Skeleton} lines=${lines} />`;
+  const loaded = load.data !== undefined;
+  if (load.error) return html`<${ErrorBox} error=${load.error} retry=${load.reload} />${loaded && children(load.data)}`;
+  if (!loaded) return html`<${Skeleton} lines=${lines} />`;
   return children(load.data);
 }
 
@@ -74,19 +83,19 @@ const toasts = store([]);
 let nextToast = 1;
 const TOAST_MS = 5000;
 
-/** Tells briefly that something happened; errors stay until they are closed. */
+/** Shows a message for a few seconds; errors stay until the user closes them. */
 export function toast(text, tone = 'good', link) {
   const mine = { key: nextToast++, text, tone, link };
   toasts.set((all) => [...all.slice(-2), mine]);
   if (tone !== 'bad') setTimeout(() => dismiss(mine.key), TOAST_MS);
 }
 
-/** Tells about a failed action: the server's message and what to do. */
+/** Shows the error of a failed action, with advice. */
 export const toastError = (error) => toast(`${error.message} ${advice(error)}`, 'bad');
 
 const dismiss = (key) => toasts.set((all) => all.filter((one) => one.key !== key));
 
-/** The place where toasts appear. It is a popover, so that it lies above open dialogs. */
+/** Shows the toasts. The element is a popover, so that it lies above open dialogs. */
 export function Toasts() {
   const all = useStore(toasts);
   const place = useRef();
@@ -104,7 +113,7 @@ export function Toasts() {
   </div>`;
 }
 
-/** Runs an action once at a time: {busy, run}. A failure is told by a toast unless onError takes it. */
+/** Runs an action once at a time: {busy, run}. An error is shown as a toast unless onError handles it. */
 export function useAction(action, onError = toastError) {
   const [busy, setBusy] = useState(false);
   async function run(...args) {

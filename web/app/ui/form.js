@@ -4,20 +4,21 @@ import { t } from '../i18n.js';
 import { ErrorBox, Notice } from './feedback.js';
 
 /**
- * The state of a form: what was typed, what is wrong with it, whether it is being sent. Names with dots are nested
- * when the form is sent: `address.city`.
+ * The state of a form: its values, its errors, and whether it is being sent. Names with dots are nested when the form
+ * is sent: `address.city`.
  *
- * When somebody else has changed the record meanwhile, `newer` reads it again in the shape of `initial`: what the user
- * has not touched takes the newer value, what he typed stays, and a field where both did something shows both.
+ * When the record was changed meanwhile, `reload` reads it again in the shape of `initial`. Fields that the user has not
+ * touched take the new value; fields that the user has changed keep it. A field that both changed is a conflict: it
+ * shows both values.
  * @param {object} initial
  * @param {(values: object) => Promise<any>} submit
- * @param {() => Promise<object>} [newer]
+ * @param {() => Promise<object>} [reload]
  */
-export function useForm(initial, submit, newer) {
+export function useForm(initial, submit, reload) {
   const [values, setValues] = useState(() => flatten(initial));
-  const [theirs, setTheirs] = useState({});
+  const [conflicts, setConflicts] = useState({});
   const [merged, setMerged] = useState(false);
-  const base = useRef(values); // what the record held when the form was filled
+  const base = useRef(values); // the values of the record when the form was filled
   const [errors, setErrors] = useState({});
   const [problem, setProblem] = useState(null);
   const [busy, setBusy] = useState(false);
@@ -27,18 +28,17 @@ export function useForm(initial, submit, newer) {
     setValues((was) => ({ ...was, [name]: value }));
     setErrors(({ [name]: _, ...others }) => others);
   }
-  function take(name) {
-    set(name, theirs[name]);
-    setTheirs(({ [name]: _, ...others }) => others);
+  function acceptConflict(name) {
+    set(name, conflicts[name]);
+    setConflicts(({ [name]: _, ...others }) => others);
   }
-  async function fetchNewer() {
+  async function mergeNewer() {
     setBusy(true);
     try {
-      const fresh = flatten(await newer());
-      const changed = Object.keys(fresh).filter((name) => fresh[name] !== base.current[name] && fresh[name] !== values[name]);
-      const [clashing, untouched] = [changed.filter((name) => values[name] !== base.current[name]), changed.filter((name) => values[name] === base.current[name])];
-      setValues((was) => ({ ...was, ...Object.fromEntries(untouched.map((name) => [name, fresh[name]])) }));
-      setTheirs(Object.fromEntries(clashing.map((name) => [name, fresh[name]])));
+      const fresh = flatten(await reload());
+      const merge = mergeValues(base.current, values, fresh);
+      setValues((was) => ({ ...was, ...merge.updates }));
+      setConflicts(merge.conflicts);
       base.current = fresh;
       setProblem(null);
       setMerged(true);
@@ -67,26 +67,36 @@ export function useForm(initial, submit, newer) {
       setBusy(false);
     }
   }
-  return { values, errors, problem, busy, set, send, element, setProblem, theirs, take, merged, fetchNewer: newer && fetchNewer };
+  return {
+    values, errors, problem, busy, set, send, element, setProblem, conflicts, acceptConflict, merged, mergeNewer: reload && mergeNewer,
+  };
+}
+
+/** Merges a newer record into a form; base is the record that the form was filled with. */
+function mergeValues(base, values, fresh) {
+  const changed = Object.keys(fresh).filter((name) => fresh[name] !== base[name] && fresh[name] !== values[name]);
+  const pick = (touched) => Object.fromEntries(changed
+    .filter((name) => (values[name] !== base[name]) === touched)
+    .map((name) => [name, fresh[name]]));
+  return { updates: pick(false), conflicts: pick(true) };
 }
 
 /**
- * The record that a form changes, with the ETag under which the form knows it: whoever saved meanwhile is not
- * overwritten unseen.
+ * The record that a form edits, with the ETag of the version it shows, so that no other change is overwritten unseen.
  * @param {string} path
  * @param {any} record
  * @param {string} [etag]
  */
-export function useHeld(path, record, etag) {
-  const held = useRef({ record, etag });
+export function useEditedRecord(path, record, etag) {
+  const edited = useRef({ record, etag });
   return {
-    get record() { return held.current.record; },
+    get record() { return edited.current.record; },
     /** Options for the request that changes the record. */
-    get match() { return { ifMatch: held.current.etag }; },
+    get match() { return { ifMatch: edited.current.etag }; },
     /** Reads the record again. */
-    async read() {
-      held.current = await api.tagged(path);
-      return held.current.record;
+    async reload() {
+      edited.current = await api.withETag(path);
+      return edited.current.record;
     },
   };
 }
@@ -110,16 +120,33 @@ function nest(values) {
   return out;
 }
 
-/** The form element; its problem, if it has one that belongs to no field, stands above the fields. */
-export const Form = ({ form, children, class: name = '' }) => html`<form class=${name} ref=${form.element} onSubmit=${form.send} noValidate>
-  <${ErrorBox} error=${form.problem} action=${form.fetchNewer && (form.problem?.status === 412 || form.problem?.status === 409) && html`<button type="button" class="quiet" disabled=${form.busy} onClick=${form.fetchNewer}>${t('conflict.take')}</button>`} />
-  ${form.merged && html`<${Notice}>${t('conflict.merged')}<//>`}
-  ${children}
-</form>`;
+/** The form element; an error that belongs to no field stands above the fields. */
+export function Form({ form, children, class: name = '' }) {
+  const status = form.problem?.status;
+  const merge = form.mergeNewer && (status === 412 || status === 409)
+    && html`<button type="button" class="quiet" disabled=${form.busy} onClick=${form.mergeNewer}>${t('conflict.merge')}</button>`;
+  return html`<form class=${name} ref=${form.element} onSubmit=${form.send} noValidate>
+    <${ErrorBox} error=${form.problem} action=${merge} />
+    ${form.merged && html`<${Notice}>${t('conflict.merged')}<//>`}
+    ${children}
+  </form>`;
+}
+
+/** The control of a field: a select, a text area or an input. */
+function Control({ common, options, rows, type, value, onInput }) {
+  if (options) {
+    return html`<select ...${common} value=${value} onChange=${onInput}>
+      ${options.map(([key, text]) => html`<option key=${key} value=${key} selected=${String(key) === String(value)}>${text}</option>`)}
+    </select>`;
+  }
+  if (rows) return html`<textarea ...${common} rows=${rows} value=${value} onInput=${onInput}></textarea>`;
+  return html`<input ...${common} type=${type} value=${value} onInput=${onInput} />`;
+}
 
 /**
  * A labelled control with its hint and its error.
- * @param {{form: ReturnType<typeof useForm>, name: string, label: string, hint?: any, type?: string, options?: any[], rows?: number, optional?: boolean}} props
+ * @param {{form: ReturnType<typeof useForm>, name: string, label: string, hint?: any, type?: string, options?: any[],
+ *   rows?: number, optional?: boolean}} props
  *   options: [value, text] pairs make a select; rows makes a text area.
  */
 export function Field({ form, name, label, hint, type = 'text', options, rows, optional, class: cls = '', ...rest }) {
@@ -128,31 +155,35 @@ export function Field({ form, name, label, hint, type = 'text', options, rows, o
   const value = form.values[name] ?? '';
   const described = [error && `${id}-error`, hint && `${id}-hint`].filter(Boolean).join(' ') || undefined;
   const common = { id, name, 'aria-invalid': error ? 'true' : undefined, 'aria-describedby': described, ...rest };
-  const onInput = (event) => form.set(name, event.target.value);
-  const theirs = name in form.theirs && html`<${Theirs} form=${form} name=${name} options=${options} />`;
+  const notes = html`
+    ${hint && !error && html`<small id=${`${id}-hint`}>${hint}</small>`}
+    ${error && html`<small class="field-error" id=${`${id}-error`}>${error}</small>`}
+    ${name in form.conflicts && html`<${Conflict} form=${form} name=${name} options=${options} />`}`;
   if (type === 'checkbox') {
+    const onChange = (event) => form.set(name, event.target.checked);
     return html`<div class=${`field check ${cls}`}>
-      <label><input ...${common} type="checkbox" checked=${Boolean(value)} onChange=${(event) => form.set(name, event.target.checked)} /><span>${label}</span></label>
-      ${error && html`<small class="field-error" id=${`${id}-error`}>${error}</small>`}${theirs}
+      <label><input ...${common} type="checkbox" checked=${Boolean(value)} onChange=${onChange} /><span>${label}</span></label>
+      ${notes}
     </div>`;
   }
+  const onInput = (event) => form.set(name, event.target.value);
   return html`<div class=${`field ${cls}`}>
     <label for=${id}>${label}${optional && html` <span class="optional">${t('form.optional')}</span>`}</label>
-    ${options
-      ? html`<select ...${common} value=${value} onChange=${onInput}>${options.map(([key, text]) => html`<option key=${key} value=${key} selected=${String(key) === String(value)}>${text}</option>`)}</select>`
-      : rows
-        ? html`<textarea ...${common} rows=${rows} value=${value} onInput=${onInput}></textarea>`
-        : html`<input ...${common} type=${type} value=${value} onInput=${onInput} />`}
-    ${hint && !error && html`<small id=${`${id}-hint`}>${hint}</small>`}
-    ${error && html`<small class="field-error" id=${`${id}-error`}>${error}</small>`}${theirs}
+    <${Control} common=${common} options=${options} rows=${rows} type=${type} value=${value} onInput=${onInput} />
+    ${notes}
   </div>`;
 }
 
-/** What somebody else saved in a field in which the user typed something else. */
-function Theirs({ form, name, options }) {
-  const value = form.theirs[name];
-  const text = options?.find(([key]) => String(key) === String(value))?.[1] ?? (typeof value === 'boolean' ? t(value ? 'why.yes' : 'why.no') : String(value) || t('conflict.empty'));
-  return html`<small class="theirs">${t('conflict.theirs', { value: text })} <button type="button" class="link" onClick=${() => form.take(name)}>${t('conflict.use')}</button></small>`;
+/** The value that another user saved in a field that this user has changed too. */
+function Conflict({ form, name, options }) {
+  const value = form.conflicts[name];
+  const option = options?.find(([key]) => String(key) === String(value))?.[1];
+  const plain = typeof value === 'boolean' ? t(value ? 'do.yes' : 'do.no') : String(value) || t('conflict.empty');
+  return html`<small class="conflict">
+    ${t('conflict.other_value', { value: option ?? plain })} <button type="button" class="link" onClick=${() => form.acceptConflict(name)}>
+      ${t('conflict.use')}
+    </button>
+  </small>`;
 }
 
 /** The buttons below a form. */
@@ -161,11 +192,14 @@ export const Actions = ({ form, label, cancel }) => html`<div class="actions">
   <button type="submit" aria-busy=${form.busy ? 'true' : undefined} disabled=${form.busy}>${label}</button>
 </div>`;
 
-/** A password field whose content can be shown. */
+/** A password field with a button that shows its content. */
 export function PasswordField({ form, name = 'password', label, autocomplete, hint }) {
   const [shown, setShown] = useState(false);
   return html`<div class="password">
-    <${Field} form=${form} name=${name} label=${label} hint=${hint} type=${shown ? 'text' : 'password'} autocomplete=${autocomplete} spellcheck="false" autocapitalize="none" />
-    <button type="button" class="bare" aria-pressed=${shown} onClick=${() => setShown(!shown)}>${shown ? t('do.hide') : t('do.show')}</button>
+    <${Field} form=${form} name=${name} label=${label} hint=${hint} type=${shown ? 'text' : 'password'}
+      autocomplete=${autocomplete} spellcheck="false" autocapitalize="none" />
+    <button type="button" class="bare" aria-pressed=${shown} onClick=${() => setShown(!shown)}>
+      ${shown ? t('do.hide') : t('do.show')}
+    </button>
   </div>`;
 }

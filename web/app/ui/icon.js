@@ -1,6 +1,6 @@
 import { html } from '../lib.js';
 
-// Own drawings on a grid of 20, strokes only, so that they take the colour of the text beside them.
+// Our own drawings on a grid of 20 by 20. They have strokes only, so that they take the colour of the text.
 const PATHS = {
   overview: 'M3 3h6v8H3zM11 3h6v5h-6zM11 10h6v7h-6zM3 13h6v4H3z',
   customers: 'M7.5 9.5a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2.5 17c0-3 2-5 5-5s5 2 5 5M13 4a2.7 2.7 0 0 1 0 5.2M14.5 12.3c2 .6 3 2.4 3 4.7',
@@ -38,7 +38,8 @@ const PATHS = {
   edit: 'M4 16l.8-3.500L13 4.200l2.800 2.800-8.300 8.200zM11.500 5.800l2.700 2.700',
   link: 'M8.500 11.500l3-3M9 6.500l2-2a3 3 0 0 1 4.500 4.500l-2 2M11 13.500l-2 2A3 3 0 0 1 4.500 11l2-2',
   refresh: 'M16 10a6 6 0 1 1-1.800-4.300M16 3v3.500h-3.500',
-  card: 'M2.500 5h15v10.500h-15zM5 12.500c0-1.500 1-2.300 2.300-2.300s2.300.8 2.300 2.300M7.300 10.200a1.300 1.300 0 1 0 0-2.600 1.300 1.300 0 0 0 0 2.600zM12 8.500h3.500M12 11.500h3.500',
+  card: 'M2.500 5h15v10.500h-15zM5 12.500c0-1.500 1-2.300 2.300-2.300s2.300.8 2.300 2.300'
+    + 'M7.300 10.200a1.300 1.300 0 1 0 0-2.600 1.300 1.300 0 0 0 0 2.600zM12 8.500h3.500M12 11.500h3.500',
   home: 'M3 9.500L10 3.500l7 6M5 8.500v8h10v-8M8.500 16.500v-4.500h3v4.500',
   do_sign: 'M3 16.500h14M5 13.500l.7-3L12.500 3.700l2.300 2.300-6.800 6.800z',
   do_approve: 'M10 17.500a7.500 7.500 0 1 0 0-15 7.500 7.500 0 0 0 0 15zM6.800 10.300l2.200 2.200 4.200-4.800',
@@ -46,14 +47,21 @@ const PATHS = {
   do_delete: 'M4 6h12M8 6V3.500h4V6M5.500 6l1 11h7l1-11',
   move: 'M4 10h11M11 6l4 4-4 4',
   device: 'M3 4h14v9H3zM7 17h6M10 13v4',
-  sun: 'M10 13.500a3.500 3.500 0 1 0 0-7 3.500 3.500 0 0 0 0 7zM10 2v1.500M10 16.500V18M2 10h1.500M16.500 10H18M4.300 4.300l1.100 1.100M14.600 14.600l1.100 1.100M4.300 15.700l1.100-1.100M14.600 5.400l1.100-1.100',
+  sun: 'M10 13.500a3.500 3.500 0 1 0 0-7 3.500 3.500 0 0 0 0 7zM10 2v1.500M10 16.500V18M2 10h1.500M16.500 10H18'
+    + 'M4.300 4.300l1.100 1.100M14.600 14.600l1.100 1.100M4.300 15.700l1.100-1.100M14.600 5.400l1.100-1.100',
 };
 
 /**
- * A small drawing beside a text; it says nothing to a screen reader.
+ * A small drawing beside a text; screen readers skip it.
  * @param {{name: string, size?: number}} props
  */
-export const Icon = ({ name, size = 18 }) => html`<svg class="icon" width=${size} height=${size} viewBox="0 0 20 20" aria-hidden="true" focusable="false"><path d=${PATHS[name]} /></svg>`;
+export const Icon = ({ name, size = 18 }) => html`
+  <svg class="icon" width=${size} height=${size} viewBox="0 0 20 20" aria-hidden="true" focusable="false">
+    <path d=${PATHS[name]} />
+  </svg>`;
 
-/** The mark of the house. */
-export const Mark = ({ size = 28 }) => html`<svg class="mark" width=${size} height=${size} viewBox="0 0 32 32" aria-hidden="true" focusable="false"><rect width="32" height="32" rx="7" /><path d="M10 8v16M22 8l-9 8 9 8" /></svg>`;
+/** Kontor's logo. */
+export const Mark = ({ size = 28 }) => html`
+  <svg class="mark" width=${size} height=${size} viewBox="0 0 32 32" aria-hidden="true" focusable="false">
+    <rect width="32" height="32" rx="7" /><path d="M10 8v16M22 8l-9 8 9 8" />
+  </svg>`;

@@ -1,35 +1,28 @@
 import { html } from '../lib.js';
 import { t } from '../i18n.js';
-import { chatLabel, isKnown, namedIn, nameOf, othersIn, shortened } from '../people.js';
-import { myId } from '../access.js';
+import { isStaff, nameOf, signInNameOf, usePeople } from '../people.js';
 
 /**
- * Words that a user chose for somebody else or for a chat: in quotation marks, isolated from the text around them, and
- * announced as such. `by` is the key of the sentence that says whose words they are.
+ * A user's name, isolated from the text around it because users choose it themselves, with a mark for the bank's staff.
+ * @param {{id: string, signIn?: boolean}} props signIn: also show the sign-in name, where the reader decides by who it is
  */
-export const Said = ({ text, by }) => html`<q class="said" title=${t(by)}><bdi>${text}</bdi><span class="sr"> (${t(by)})</span></q>`;
-
-/** A user: what they sign in with, and beside it the name that somebody gave them, marked as such. */
-export function Person({ id, said, by }) {
-  const name = shortened(said);
-  if (!name || id === myId()) return html`<span class="person">${nameOf(id)}</span>`;
-  return html`<span class="person"><${Said} text=${name} by=${by} /> <span class="login">${nameOf(id)}</span></span>`;
+export function Person({ id, signIn }) {
+  usePeople();
+  const name = nameOf(id);
+  const login = signIn && signInNameOf(id);
+  return html`<span class="person"><bdi class="person-name" title=${name}>${name}</bdi>${
+    isStaff(id) && html` <span class="staff">${t('people.staff')}</span>`}${
+    login && login !== name && html` <bdi class="sign-in-name">${login}</bdi>`}</span>`;
 }
 
-/** A participant of a chat. */
-export const Participant = ({ chat, id }) => html`<${Person} id=${id} said=${namedIn(chat, id)} by="people.said_chat" />`;
+/** Several users' names, separated by commas. */
+export const People = ({ ids }) => ids.map((id, i) => html`${i > 0 && ', '}<${Person} key=${id} id=${id} />`);
 
-/** An assignee of a task. */
-export const AssigneeName = ({ one }) => html`<${Person} id=${one.user_id} said=${one.name} by="people.said_task" />`;
-
-/** A chat on its own screen: its title, else the names of the others, marked as the words of its creator; and who is in it. */
-export function ChatName({ chat }) {
-  const title = shortened(chat.metadata?.title);
-  const others = othersIn(chat);
-  if (title) return html`<${Said} text=${title} by="chats.said_title" />`;
-  if (!others.length) return t('chats.alone');
-  return others.map((id, i) => html`${i ? ', ' : ''}<${Participant} key=${id} chat=${chat} id=${id} />`);
+/** A user as plain text, for labels and questions: the name and, where it differs, the sign-in name in parentheses. */
+export function personText(id) {
+  const [name, login] = [nameOf(id), signInNameOf(id)];
+  return login && login !== name ? `${isolated(name)} (${isolated(login)})` : isolated(name);
 }
 
-/** The same as plain text, for a picture and for the name of a region: only what is known for certain. */
-export const plainChatName = (chat) => chatLabel(chat) || othersIn(chat).filter(isKnown).map(nameOf).join(', ') || t('chats.one');
+/** Text between the Unicode marks that do in plain text what <bdi> does in a page. */
+const isolated = (text) => `\u2068${text}\u2069`;

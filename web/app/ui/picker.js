@@ -1,82 +1,137 @@
 import { html, useEffect, useId, useState } from '../lib.js';
 import { api } from '../api.js';
-import { myId } from '../access.js';
 import { t } from '../i18n.js';
-import { anywhere, useTyped } from '../list.js';
-import { listPeople, nameOf, usePeople } from '../people.js';
+import { containing, useDebounced } from '../list.js';
+import { learnUsers, myId, nameOf, signInNameOf, usePeople } from '../people.js';
 
 const SHOWN = 8;
 const isId = (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text.trim());
 
+/** The suggestions below a combobox. */
+function Suggestions({ id, label, rows, at, hidden, choose }) {
+  const onMouseDown = (row) => (event) => {
+    event.preventDefault(); // The field keeps the focus.
+    choose(row);
+  };
+  return html`<ul id=${`${id}-list`} role="listbox" aria-label=${label} hidden=${hidden}>
+    ${rows.map((row, i) => html`
+      <li key=${row.id} id=${`${id}-${i}`} role="option" aria-selected=${i === at} onMouseDown=${onMouseDown(row)}>
+        <bdi class="person-name">${row.name}</bdi>${row.note && html`<bdi class="fine">${row.note}</bdi>`}
+      </li>`)}
+  </ul>`;
+}
+
 /**
- * A field that looks something up while one types: a combobox as the ARIA practices describe it.
- * @param {{label: string, find: (text: string) => Promise<{id: string, name: string, note?: string}[]>, pick: (found: {id: string, name: string}) => void, chosen?: string, error?: string, hint?: string, name?: string, several?: boolean}} props
- *   several: what was picked is shown elsewhere, and the field is empty for the next
+ * A text field with suggestions, as the ARIA practices describe a combobox.
+ * @param {{label: string, find: (text: string) => Promise<{id: string, name: string, note?: string}[]>,
+ *   pick: (found: {id: string, name: string}) => void, chosen?: string, error?: string, hint?: string, name?: string,
+ *   several?: boolean}} props
+ *   several: the field is cleared for the next choice; the choices are shown elsewhere
  */
-export function Lookup({ label, find, pick, chosen = '', error, hint, name, several }) {
+export function Combobox({ label, find, pick, chosen = '', error, hint, name, several }) {
   const id = useId();
   const [text, setText] = useState(chosen);
   const [open, setOpen] = useState(false);
   const [found, setFound] = useState([]);
   const [at, setAt] = useState(0);
-  const [, type] = useTyped(text, (wanted) => find(wanted).then((rows) => { setFound(rows.slice(0, SHOWN)); setAt(0); }, () => setFound([])));
+  const [, search] = useDebounced(text, async (wanted) => {
+    setFound(await find(wanted).then((rows) => rows.slice(0, SHOWN), () => []));
+    setAt(0);
+  });
   useEffect(() => setText(chosen), [chosen]);
   function choose(row) {
     setText(several ? '' : row.name);
     setOpen(false);
     pick(row);
   }
-  function onKeyDown(event) {
-    if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
-      event.preventDefault();
-      if (!open) { setOpen(true); type(text); return; }
-      setAt((at + (event.key === 'ArrowDown' ? 1 : found.length - 1)) % Math.max(1, found.length));
-    } else if (event.key === 'Enter' && open && found[at]) {
-      event.preventDefault();
-      choose(found[at]);
-    } else if (event.key === 'Escape' && open) {
-      event.preventDefault();
-      event.stopPropagation();
-      setOpen(false);
-    }
+  function onInput(event) {
+    setText(event.target.value);
+    setOpen(true);
+    search(event.target.value);
   }
+  function moveBy(step) {
+    if (open) return setAt((at + step + found.length) % Math.max(1, found.length));
+    setOpen(true);
+    return search(text);
+  }
+  function onKeyDown(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step && !open) return;
+    if (step) moveBy(step);
+    else if (event.key === 'Enter' && found[at]) choose(found[at]);
+    else if (event.key === 'Escape') {
+      event.stopPropagation(); // The dialog around the field stays open.
+      setOpen(false);
+    } else return;
+    event.preventDefault();
+  }
+  const aria = {
+    role: 'combobox', 'aria-autocomplete': 'list', 'aria-expanded': open && found.length > 0, 'aria-controls': `${id}-list`,
+    'aria-activedescendant': open && found[at] ? `${id}-${at}` : undefined,
+    'aria-invalid': error ? 'true' : undefined, 'aria-describedby': error ? `${id}-error` : hint ? `${id}-hint` : undefined,
+  };
   return html`<div class="field lookup">
     <label for=${id}>${label}</label>
-    <input id=${id} name=${name} role="combobox" autocomplete="off" spellcheck="false" aria-autocomplete="list" aria-expanded=${open && found.length > 0} aria-controls=${`${id}-list`}
-      aria-activedescendant=${open && found[at] ? `${id}-${at}` : undefined} aria-invalid=${error ? 'true' : undefined} aria-describedby=${error ? `${id}-error` : hint ? `${id}-hint` : undefined} value=${text}
-      onInput=${(event) => { setText(event.target.value); setOpen(true); type(event.target.value); }} onFocus=${() => type(text)} onClick=${() => setOpen(true)} onBlur=${() => setOpen(false)} onKeyDown=${onKeyDown} />
-    <ul id=${`${id}-list`} role="listbox" aria-label=${label} hidden=${!open || !found.length}>
-      ${found.map((row, i) => html`<li key=${row.id} id=${`${id}-${i}`} role="option" aria-selected=${i === at} onMouseDown=${(event) => { event.preventDefault(); choose(row); }}><span>${row.name}</span>${row.note && html`<span class="fine">${row.note}</span>`}</li>`)}
-    </ul>
+    <input id=${id} name=${name} autocomplete="off" spellcheck="false" ...${aria} value=${text} onInput=${onInput}
+      onFocus=${() => search(text)} onClick=${() => setOpen(true)} onBlur=${() => setOpen(false)} onKeyDown=${onKeyDown} />
+    <${Suggestions} id=${id} label=${label} rows=${found} at=${at} hidden=${!open || !found.length} choose=${choose} />
     ${hint && !error && html`<small id=${`${id}-hint`}>${hint}</small>`}
     ${error && html`<small class="field-error" id=${`${id}-error`}>${error}</small>`}
   </div>`;
 }
 
-async function findCustomers(text) {
-  const field = text.includes('@') ? 'email' : 'last_name';
-  const { data } = await api.get('/v1/customers', { limit: SHOWN, sort: 'last_name', ...(text.trim() && { [`search.${field}`]: anywhere(text.trim().split(' ').pop()) }) });
-  return data.map((row) => ({ id: row.id, name: `${row.first_name} ${row.last_name}`.trim(), note: row.email }));
+/** Finds records whose field contains the last word of a text. */
+async function findByWord(path, field, text) {
+  const word = text.trim().split(' ').pop();
+  const { data } = await api.get(path, { limit: SHOWN, sort: 'last_name', ...(word && { [`search.${field}`]: containing(word) }) });
+  return data;
 }
 
-/** Chooses a customer by name or e-mail. */
-export const CustomerPicker = ({ form, name }) => html`<${Lookup} label=${t('customers.one')} name=${name} find=${findCustomers} pick=${(row) => form.set(name, row.id)} error=${form.errors[name]} hint=${t('customers.pick_hint')} />`;
+async function findCustomers(text) {
+  const rows = await findByWord('/v1/customers', text.includes('@') ? 'email' : 'last_name', text);
+  return rows.map((row) => ({ id: row.id, name: `${row.first_name} ${row.last_name}`.trim(), note: row.email }));
+}
 
 async function findPersonas(text) {
-  const { data } = await api.get('/v1/personas', { limit: SHOWN, sort: 'last_name', ...(text.trim() && { 'search.last_name': anywhere(text.trim().split(' ').pop()) }) });
-  return data.map((row) => ({ id: row.id, name: `${row.first_name} ${row.last_name}`, note: row.nationality }));
+  const rows = await findByWord('/v1/personas', 'last_name', text);
+  return rows.map((row) => ({ id: row.id, name: `${row.first_name} ${row.last_name}`, note: row.nationality }));
 }
 
-/** Chooses a persona by name. */
-export const PersonaPicker = ({ form, name }) => html`<${Lookup} label=${t('personas.one')} name=${name} find=${findPersonas} pick=${(row) => form.set(name, row.id)} error=${form.errors[name]} />`;
+/** Chooses a customer by name or e-mail address. */
+export const CustomerPicker = ({ form, name }) => html`<${Combobox} label=${t('customers.one')} name=${name} find=${findCustomers}
+  pick=${(row) => form.set(name, row.id)} error=${form.errors[name]} hint=${t('customers.pick_hint')} />`;
 
-/** Chooses a user by what is known of him, with `others` not oneself, with `several` one after another; somebody who may not list users enters an id. */
+/** Chooses a persona by name. */
+export const PersonaPicker = ({ form, name }) => html`<${Combobox} label=${t('personas.one')} name=${name} find=${findPersonas}
+  pick=${(row) => form.set(name, row.id)} error=${form.errors[name]} />`;
+
+const MAX_USERS = 100; // the server's limit for a page
+
+/** Finds active users by display name or sign-in name. */
+async function findUsers(text) {
+  const page = await api.get('/v1/users', { limit: MAX_USERS, 'search.status': 'active' });
+  const more = page.has_more && text
+    ? await api.get('/v1/users', { limit: SHOWN, 'search.status': 'active', 'search.display_name': containing(text) })
+    : { data: [] };
+  const users = [...more.data, ...page.data];
+  learnUsers(users);
+  const ids = [...new Set(users.map((user) => user.id))];
+  const matches = (id) => `${nameOf(id)} ${signInNameOf(id)}`.toLowerCase().includes(text.toLowerCase());
+  return ids.filter(matches).map((id) => ({ id, name: nameOf(id), note: signInNameOf(id) }));
+}
+
+/**
+ * Chooses a user by name. Users who may not list users enter an id.
+ * @param {{others?: boolean, several?: boolean}} props others: leave out the user themselves
+ */
 export function UserPicker({ label, pick, error, chosen, others, several }) {
   usePeople();
-  async function find(text) {
-    if (isId(text)) return [{ id: text.trim().toLowerCase(), name: nameOf(text.trim().toLowerCase()), note: text.trim() }];
-    const all = await listPeople();
-    return all.filter((one) => `${one.name} ${one.login}`.toLowerCase().includes(text.toLowerCase()) && !(others && one.id === myId())).map((one) => ({ ...one, note: one.login !== one.name && one.login }));
+  async function find(typed) {
+    const text = typed.trim();
+    if (isId(text)) return [{ id: text.toLowerCase(), name: nameOf(text.toLowerCase()), note: text }];
+    const users = await findUsers(text);
+    return users.filter((user) => !(others && user.id === myId())).map((user) => ({ ...user, note: user.note !== user.name && user.note }));
   }
-  return html`<${Lookup} label=${label} find=${find} pick=${pick} error=${error} chosen=${chosen} several=${several} hint=${t('people.pick_hint')} />`;
+  return html`<${Combobox} label=${label} find=${find} pick=${pick} error=${error} chosen=${chosen} several=${several}
+    hint=${t('people.pick_hint')} />`;
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-const patience = 20 * time.Second // for one thing to appear
+const waitLimit = 20 * time.Second // for one change of the page
 
 // openBrowser starts chromium; closing ends it.
 func openBrowser(ctx context.Context) (browser context.Context, closing func(), err error) {
@@ -37,16 +37,16 @@ func openBrowser(ctx context.Context) (browser context.Context, closing func(), 
 	return browser, closing, nil
 }
 
-// visitor is somebody with a window of his own.
+// visitor is a user with a separate window.
 type visitor struct {
 	ctx  context.Context
 	demo *demo
 }
 
-// enter opens a window and signs somebody in, in English.
+// enter opens a window and signs a user in, in English.
 func enter(browser context.Context, d *demo, login string) (*visitor, error) {
 	ctx, _ := chromedp.NewContext(browser, chromedp.WithNewBrowserContext()) // it ends with the browser
-	if err := chromedp.Do(ctx); err != nil {                                 // opens the window; a step would take it along when its time is over
+	if err := chromedp.Do(ctx); err != nil {                                 // opens the window; a step with a deadline would close it
 		return nil, err
 	}
 	v := &visitor{ctx: ctx, demo: d}
@@ -61,7 +61,7 @@ func enter(browser context.Context, d *demo, login string) (*visitor, error) {
 			return v.do(chromedp.Focus(chromedp.CSS(`input[name=login]`), chromedp.NodeVisible), chromedp.SendKeys(chromedp.CSS(`input[name=login]`), login),
 				chromedp.Focus(chromedp.CSS(`input[name=password]`), chromedp.NodeVisible), chromedp.SendKeys(chromedp.CSS(`input[name=password]`), d.passwords[login]+kb.Enter))
 		},
-		func() error { return v.until(`document.querySelector('.signal.live')`) },
+		func() error { return v.until(`document.querySelector('.connection.live')`) },
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -85,7 +85,7 @@ func (v *visitor) look(l look) error {
 	})
 }
 
-// open goes to a path and waits for a condition, and that nothing is being loaded.
+// open loads a path, and waits for a condition and for the end of loading.
 func (v *visitor) open(path, drawn string) error {
 	if err := v.do(chromedp.Navigate(v.demo.url(path))); err != nil {
 		return err
@@ -94,14 +94,14 @@ func (v *visitor) open(path, drawn string) error {
 }
 
 func (v *visitor) do(steps ...chromedp.Action[chromedp.Void]) error {
-	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	ctx, cancel := context.WithTimeout(v.ctx, waitLimit)
 	defer cancel()
 	return chromedp.Do(ctx, steps...)
 }
 
 // until waits for a JavaScript condition.
 func (v *visitor) until(condition string) error {
-	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	ctx, cancel := context.WithTimeout(v.ctx, waitLimit)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -118,9 +118,9 @@ func (v *visitor) until(condition string) error {
 	}
 }
 
-// settled waits until two pictures in a row are the same, and gives the last.
+// settled waits until two pictures in a row are equal and returns the last one.
 func (v *visitor) settled() ([]byte, error) {
-	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	ctx, cancel := context.WithTimeout(v.ctx, waitLimit)
 	defer cancel()
 	tick := time.NewTicker(300 * time.Millisecond)
 	defer tick.Stop()
@@ -136,7 +136,7 @@ func (v *visitor) settled() ([]byte, error) {
 		last = string(picture)
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("the picture does not come to rest: %w", ctx.Err())
+			return nil, fmt.Errorf("the picture keeps changing: %w", ctx.Err())
 		case <-tick.C:
 		}
 	}

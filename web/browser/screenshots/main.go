@@ -1,5 +1,5 @@
-// Command screenshots takes the pictures in docs/images: it builds Kontor, starts it as a demo in a temporary directory,
-// signs in, and photographs the screens with chromium. Run it with "make screenshots".
+// Command screenshots writes the pictures in docs/images. It builds Kontor, starts it as a demo in a temporary directory,
+// signs in, and takes screenshots with chromium. Run it with "make screenshots".
 package main
 
 import (
@@ -84,7 +84,7 @@ func openDemo(ctx context.Context, dir string) (*demo, error) {
 	return d, nil
 }
 
-// readPasswords reads what the demo has noted of its passwords: one for the administrator, one for each role.
+// readPasswords reads the demo's passwords: one for the administrator, and one for each role.
 func (d *demo) readPasswords(path string) error {
 	var mark struct {
 		Password  string            `json:"password"`
@@ -100,7 +100,7 @@ func (d *demo) readPasswords(path string) error {
 
 func (d *demo) url(path string) string { return "http://" + d.address + path }
 
-// wait returns once the demo takes requests.
+// wait returns once the demo is ready.
 func (d *demo) wait(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -132,12 +132,12 @@ func (d *demo) ready(ctx context.Context) bool {
 	return err == nil && answer.StatusCode == http.StatusOK
 }
 
-// close asks the demo to end and waits for it.
+// close stops the demo and waits for it.
 func (d *demo) close() {
 	if err := d.command.Process.Signal(syscall.SIGTERM); err != nil {
-		slog.Warn("the demo has ended by itself", "err", err)
+		slog.Warn("the demo has already ended", "err", err)
 	}
 	if err := d.command.Wait(); err != nil {
-		slog.Warn("the demo ended badly", "err", err)
+		slog.Warn("the demo failed to stop", "err", err)
 	}
 }

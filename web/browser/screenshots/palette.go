@@ -10,10 +10,10 @@ import (
 	"slices"
 )
 
-const mostColours = 256 // of a PNG with a palette
+const maxColours = 256 // of a PNG with a palette
 
-// shrink writes a picture with a palette of its most frequent colours. A screen has few of them, and between those lie the
-// edges of letters, so that nobody sees the difference; the file is a third of what it was.
+// shrink encodes a picture with a palette of its most frequent colours. Screens have few colours apart from the edges of
+// letters, so the difference is not visible; the file has a third of the size.
 func shrink(picture []byte) ([]byte, error) {
 	from, err := png.Decode(bytes.NewReader(picture))
 	if err != nil {
@@ -31,7 +31,7 @@ func shrink(picture []byte) ([]byte, error) {
 		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(scatter(a), scatter(b)))
 	})
 	var palette color.Palette
-	for _, c := range ordered[:min(len(ordered), mostColours)] {
+	for _, c := range ordered[:min(len(ordered), maxColours)] {
 		palette = append(palette, c)
 	}
 	index := map[color.RGBA]uint8{}
@@ -52,7 +52,7 @@ func shrink(picture []byte) ([]byte, error) {
 	return written.Bytes(), nil
 }
 
-// scatter orders colours that are equally frequent so that neighbours lie far apart: of many, some of each kind are kept.
+// scatter orders equally frequent colours so that similar ones lie far apart. Thereby the palette keeps some of each kind.
 func scatter(c color.RGBA) uint32 {
 	return (uint32(c.R)<<16 | uint32(c.G)<<8 | uint32(c.B)) * 2654435761 // the golden ratio of 2^32
 }

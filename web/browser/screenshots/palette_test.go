@@ -38,11 +38,11 @@ func TestShrink_KeepsTheSizeAndTheFrequentColours(t *testing.T) {
 		t.Errorf("the most frequent colour became %d %d %d", r>>8, g>>8, b>>8)
 	}
 	if r, _, b, _ := got.At(60, 5).RGBA(); r>>8 < 180 || b>>8 < 150 {
-		t.Errorf("a rare colour became another one: %d, %d", r>>8, b>>8)
+		t.Errorf("a rare colour was replaced: %d, %d", r>>8, b>>8)
 	}
 }
 
-func TestShrink_RefusesWhatIsNoPicture(t *testing.T) {
+func TestShrink_RejectsInvalidData(t *testing.T) {
 	if _, err := shrink([]byte("no picture")); err == nil {
 		t.Error("want an error")
 	}

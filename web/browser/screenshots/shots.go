@@ -13,17 +13,17 @@ import (
 
 const (
 	wide, high = 1280, 800
-	mostBytes  = 400_000
+	maxBytes   = 400_000
 )
 
-// look is how a window is.
+// look is the size and the theme of a window.
 type look struct {
 	width, height int64
 	dark          bool
 }
 
-// shot is one picture: where to go, what shows that the screen is drawn, and what to do there first. Each step is a
-// JavaScript condition; its evaluation may click.
+// shot is one picture. drawn is a JavaScript condition that holds once the screen is complete. Each step is a condition
+// too, whose evaluation may click.
 type shot struct {
 	name, path, drawn string
 	look              look
@@ -31,7 +31,7 @@ type shot struct {
 	file              string // a sample bill to choose
 }
 
-// follow clicks the link of a table whose text contains name.
+// follow returns a step that clicks the link of a table whose text contains name.
 func follow(name string) string {
 	return fmt.Sprintf(`(() => { const found = [...document.querySelectorAll('.row-link')].find((one) => one.innerText.includes(%q)); found?.click(); return found; })()`, name)
 }
@@ -42,7 +42,7 @@ var (
 	phone = look{width: 360, height: 740}
 )
 
-// The overview comes first: what is opened later is read, and would be missing there.
+// The overview comes first, because opening a chat marks its messages as read.
 var asAdvisor = []shot{
 	{name: "overview", path: "/", drawn: `document.querySelector('.series canvas')`, look: desk},
 	{name: "overview-dark", path: "/", drawn: `document.querySelector('.series canvas')`, look: night},
@@ -96,7 +96,7 @@ func takeAll(ctx context.Context, d *demo, out string) error {
 	return nil
 }
 
-// take takes one picture and keeps it below the most bytes that a picture may have.
+// take writes one picture, and fails if it is larger than maxBytes.
 func (v *visitor) take(s shot, out string) error {
 	if err := v.look(s.look); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (v *visitor) take(s shot, out string) error {
 	if err != nil {
 		return err
 	}
-	if len(small) > mostBytes {
+	if len(small) > maxBytes {
 		return errors.New("the picture is too large")
 	}
 	slog.Info("picture", "name", s.name, "bytes", len(small))

@@ -10,11 +10,7 @@
 package binding
 
 import (
-	"fmt"
-	"maps"
 	"net/url"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -120,17 +116,6 @@ func progress(_ *libc.TLS, id uintptr) int32 {
 	return 0
 }
 
-// committed records the length of the log after a commit. As the hook it replaces SQLite's own checkpoints.
-func committed(_ *libc.TLS, id, _, _ uintptr, frames int32) int32 {
-	if v, ok := conns.Load(id); ok {
-		v.(*Conn).frames = int(frames)
-	}
-	return lib.SQLITE_OK
-}
-
-// LogFrames returns the number of pages in the write-ahead log after this connection's last commit.
-func (c *Conn) LogFrames() int { return c.frames }
-
 // ResetAll ends the statements that were left running.
 func (c *Conn) ResetAll() {
 	for len(c.running) > 0 {
@@ -167,94 +152,6 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// Prepare returns the compiled form of one statement, which is kept and found again by its text. While it is running, Prepare
-// compiles another that is not kept.
-func (c *Conn) Prepare(text string) (*Stmt, error) {
-	c.clock++
-	if s, ok := c.stmts[text]; ok && !s.busy {
-		s.used = c.clock
-		return s, nil
-	} else if ok {
-		return c.compile(text)
-	}
-	s, err := c.compile(text)
-	if err != nil {
-		return nil, err
-	}
-	if len(c.stmts) >= maxStatements {
-		c.evict()
-	}
-	s.kept, s.used = true, c.clock
-	c.stmts[text] = s
-	return s, nil
-}
-
-// Texts returns the texts of the kept statements, in no order.
-func (c *Conn) Texts() []string { return slices.Collect(maps.Keys(c.stmts)) }
-
-// evict drops the less recently used half of the statements that are not running.
-func (c *Conn) evict() {
-	limit := c.clock
-	if n := uint64(maxStatements / 2); limit > n {
-		limit -= n
-	}
-	for text, s := range c.stmts {
-		if s.used <= limit && !s.busy {
-			s.finalize()
-			delete(c.stmts, text)
-		}
-	}
-	for text, s := range c.stmts {
-		if len(c.stmts) < maxStatements {
-			return
-		}
-		if !s.busy {
-			s.finalize()
-			delete(c.stmts, text)
-		}
-	}
-}
-
-// compile compiles exactly one statement.
-func (c *Conn) compile(text string) (*Stmt, error) {
-	if strings.IndexByte(text, 0) >= 0 {
-		return nil, fmt.Errorf("statement contains a NUL byte")
-	}
-	sql, err := libc.CString(text)
-	if err != nil {
-		return nil, err
-	}
-	defer libc.Xfree(c.tls, sql)
-	out := libc.Xmalloc(c.tls, 16)
-	defer libc.Xfree(c.tls, out)
-
-	rc := c.prepare(sql, int32(len(text))+1, out, out+8)
-	if rc != lib.SQLITE_OK {
-		return nil, c.fail(rc)
-	}
-	p := *(*uintptr)(at(out))
-	tail := int(*(*uintptr)(at(out + 8)) - sql)
-	if p == 0 || strings.TrimRight(text[tail:], " \t\r\n;") != "" {
-		lib.Xsqlite3_finalize(c.tls, p)
-		return nil, fmt.Errorf("exactly one statement expected: %.80q", text)
-	}
-	return newStmt(c, p)
-}
-
-// Run compiles a statement, runs it once and ignores its rows.
-func (c *Conn) Run(text string) error {
-	s, err := c.compile(text)
-	if err != nil {
-		return err
-	}
-	defer s.finalize()
-	for {
-		if more, err := s.Step(); err != nil || !more {
-			return err
-		}
-	}
-}
-
 // Changed returns how many rows the last statement changed.
 func (c *Conn) Changed() int64 { return lib.Xsqlite3_changes64(c.tls, c.db) }
 
@@ -264,41 +161,6 @@ func (c *Conn) TotalChanged() int64 { return lib.Xsqlite3_total_changes64(c.tls,
 
 // InTransaction reports whether a transaction is open. Some failures (a full disk, an I/O error) end it by themselves.
 func (c *Conn) InTransaction() bool { return lib.Xsqlite3_get_autocommit(c.tls, c.db) == 0 }
-
-// Checkpoint copies what it can from the log into the database without waiting for other connections. It returns how many
-// frames the log has and how many of them are copied.
-func (c *Conn) Checkpoint() (frames, copied int, err error) {
-	out := libc.Xmalloc(c.tls, 8)
-	defer libc.Xfree(c.tls, out)
-	rc := lib.Xsqlite3_wal_checkpoint_v2(c.tls, c.db, 0, lib.SQLITE_CHECKPOINT_PASSIVE, out, out+4)
-	if rc != lib.SQLITE_OK {
-		return 0, 0, c.fail(rc)
-	}
-	return int(*(*int32)(at(out))), int(*(*int32)(at(out + 4))), nil
-}
-
-// EmptyLog copies the whole log into the database and truncates it. It waits for other connections no longer than the busy
-// timeout.
-func (c *Conn) EmptyLog() error {
-	rc := lib.Xsqlite3_wal_checkpoint_v2(c.tls, c.db, 0, lib.SQLITE_CHECKPOINT_TRUNCATE, 0, 0)
-	if rc != lib.SQLITE_OK {
-		return c.fail(rc)
-	}
-	return nil
-}
-
-// KeepLog makes Close leave the log unchanged. Otherwise the last connection copies the log into the database and deletes it.
-func (c *Conn) KeepLog() { c.keepLog(1) }
-
-// DropLog reverses KeepLog.
-func (c *Conn) DropLog() { c.keepLog(0) }
-
-func (c *Conn) keepLog(on int32) {
-	const arguments = 16 // bytes: an int and a pointer
-	at := c.tls.Alloc(arguments)
-	defer c.tls.Free(arguments)
-	lib.Xsqlite3_db_config(c.tls, c.db, lib.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, libc.VaList(at, on, uintptr(0)))
-}
 
 // ReadError returns the last failed read of the database file by this connection, or nil. SQLite's own checks report such a
 // page as damaged.

@@ -1,22 +1,32 @@
 import { html, useState } from '../../lib.js';
 import { api } from '../../api.js';
-import { myId, roleName, roleText } from '../../access.js';
+import { roleName, roleText } from '../../access.js';
 import { dateTime } from '../../format.js';
 import { LANGUAGES, t } from '../../i18n.js';
 import { useLoad } from '../../load.js';
-import { loginOf, nameOf, usePeople } from '../../people.js';
-import { Avatar, Badge, Copy, Facts } from '../../ui/data.js';
+import { learnUsers, myId, nameOf, usePeople } from '../../people.js';
+import { Avatar, Badge, Facts, RecordId } from '../../ui/display.js';
 import { confirm } from '../../ui/dialog.js';
 import { Loaded, toast, useAction } from '../../ui/feedback.js';
 import { Card, PageHead } from '../../ui/page.js';
+import { Person, personText } from '../../ui/person.js';
 import { Credentials } from '../credentials.js';
+import { DisplayName } from '../display_name.js';
 import { Sessions } from '../sessions.js';
-import { Why } from './why.js';
+import { ExplainAccess } from './explain_access.js';
+
+function RoleChoice({ role, checked, toggle }) {
+  const text = roleText(role);
+  return html`<div class="field check"><label>
+    <input type="checkbox" checked=${checked} onChange=${toggle} />
+    <span>${roleName(role.name)}${text && html`<br /><span class="fine">${text}</span>`}</span>
+  </label></div>`;
+}
 
 function Roles({ user, reload }) {
   const all = useLoad(() => api.get('/v1/rbac/roles', { limit: 100 }));
   const [chosen, setChosen] = useState(() => new Set(user.roles ?? []));
-  const own = user.id === myId();
+  const isSelf = user.id === myId();
   const save = useAction(async () => {
     await api.put(`/v1/users/${user.id}/roles`, { roles: [...chosen] });
     reload();
@@ -28,33 +38,61 @@ function Roles({ user, reload }) {
     return next;
   });
   return html`<${Card} title=${t('field.roles')}>
-    <${Loaded} load=${all} lines=${3}>${({ data }) => html`<fieldset disabled=${own}><legend class="sr">${t('field.roles')}</legend>
-      ${data.map((role) => html`<div key=${role.id} class="field check"><label><input type="checkbox" checked=${chosen.has(role.name)} onChange=${() => toggle(role.name)} /><span>${roleName(role.name)}${roleText(role) && html`<br /><span class="fine">${roleText(role)}</span>`}</span></label></div>`)}
-    </fieldset>
-    ${own ? html`<p class="fine">${t('admin.own_roles')}</p>` : html`<div class="actions"><button disabled=${save.busy} onClick=${save.run}>${t('do.save')}</button></div>`}`}<//>
+    <${Loaded} load=${all} lines=${3}>${({ data }) => html`
+      <fieldset disabled=${isSelf}><legend class="sr">${t('field.roles')}</legend>
+        ${data.map((role) => html`
+          <${RoleChoice} key=${role.id} role=${role} checked=${chosen.has(role.name)} toggle=${() => toggle(role.name)} />`)}
+      </fieldset>
+      ${isSelf
+        ? html`<p class="fine">${t('admin.own_roles')}</p>`
+        : html`<div class="actions"><button disabled=${save.busy} onClick=${save.run}>${t('do.save')}</button></div>`}`}<//>
   <//>`;
 }
 
-/** One user, for administrators: state, roles, credentials, devices, and why he may do what. */
-export default function User({ id }) {
-  usePeople();
-  const load = useLoad(() => api.get(`/v1/users/${id}`), [id]);
-  const status = useAction(async (next) => {
-    if (next === 'disabled' && !(await confirm({ title: t('admin.disable'), text: t('admin.disable_text', { name: nameOf(id) }), action: t('admin.disable') }))) return;
-    await api.patch(`/v1/users/${id}`, { status: next });
-    load.reload();
+function Head({ user, reload }) {
+  const setStatus = useAction(async (status) => {
+    if (status === 'disabled') {
+      const text = t('admin.disable_text', { name: personText(user.id) });
+      if (!(await confirm({ title: t('admin.disable'), text, action: t('admin.disable') }))) return;
+    }
+    await api.patch(`/v1/users/${user.id}`, { status });
+    reload();
     toast(t('saved'));
   });
-  return html`<${Loaded} load=${load} lines=${8}>${(user) => html`
-    <${PageHead} title=${nameOf(id)} back=${['/admin/users', t('nav.users')]} picture=${html`<${Avatar} name=${nameOf(id)} size="xl" />`} note=${html`<span class="row"><${Badge} group="user_status" value=${user.status} />${loginOf(id) !== nameOf(id) && html`<span>${loginOf(id)}</span>`}</span>`}>
-      ${user.status === 'active' ? user.id !== myId() && html`<button class="quiet danger" disabled=${status.busy} onClick=${() => status.run('disabled')}>${t('admin.disable')}</button>` : html`<button disabled=${status.busy} onClick=${() => status.run('active')}>${t('admin.activate')}</button>`}
-    <//>
-    <div class="grid-2">
-      <div class="stack">
-        <${Card} title=${t('profile.account')}><${Facts} list rows=${[[t('language'), LANGUAGES[user.language]], [t('field.created_at'), dateTime(user.created_at)], [t('field.last_login_at'), dateTime(user.last_login_at)], [t('field.id'), html`<span class="code">${user.id}</span><${Copy} text=${user.id} label=${t('copy.id')} />`]]} /><//>
-        <${Roles} key=${JSON.stringify(user.roles)} user=${user} reload=${load.reload} />
-      </div>
-      <div class="stack"><${Why} userId=${id} /><${Credentials} userId=${id} /><${Sessions} userId=${id} /></div>
-    </div>`}<//>`;
+  const isActive = user.status === 'active';
+  const disable = html`<button class="quiet danger" disabled=${setStatus.busy} onClick=${() => setStatus.run('disabled')}>
+    ${t('admin.disable')}
+  </button>`;
+  const activate = html`<button disabled=${setStatus.busy} onClick=${() => setStatus.run('active')}>${t('admin.activate')}</button>`;
+  return html`<${PageHead} title=${html`<${Person} id=${user.id} signIn />`} plainTitle=${nameOf(user.id)}
+    back=${['/admin/users', t('nav.users')]} picture=${html`<${Avatar} name=${nameOf(user.id)} size="xl" />`}
+    note=${html`<${Badge} group="user_status" value=${user.status} />`}>
+    ${isActive ? user.id !== myId() && disable : activate}
+  <//>`;
 }
 
+/** One user, for administrators: state, name, roles, credentials, sessions, and permissions explained. */
+export default function User({ id }) {
+  usePeople();
+  const load = useLoad(async () => {
+    const user = await api.get(`/v1/users/${id}`);
+    learnUsers([user]);
+    return user;
+  }, [id]);
+  const facts = (user) => [
+    [t('language'), LANGUAGES[user.language]],
+    [t('field.created_at'), dateTime(user.created_at)],
+    [t('field.last_login_at'), dateTime(user.last_login_at)],
+    [t('field.id'), html`<${RecordId} id=${user.id} />`],
+  ];
+  return html`<${Loaded} load=${load} lines=${8}>${(user) => html`
+    <${Head} user=${user} reload=${load.reload} />
+    <div class="grid-2">
+      <div class="stack">
+        <${Card} title=${t('profile.account')}><${Facts} list rows=${facts(user)} /><//>
+        <${DisplayName} key=${user.display_name} user=${user} changed=${load.reload} />
+        <${Roles} key=${JSON.stringify(user.roles)} user=${user} reload=${load.reload} />
+      </div>
+      <div class="stack"><${ExplainAccess} userId=${id} /><${Credentials} userId=${id} /><${Sessions} userId=${id} /></div>
+    </div>`}<//>`;
+}

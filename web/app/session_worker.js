@@ -1,0 +1,39 @@
+// Refreshes tokens for all pages. A refresh invalidates the old refresh token, and using an invalid one ends the
+// session. A page that is reloaded at that moment would lose the answer and thereby the session. This worker outlives
+// the page. It keeps the answer until a page has saved it, and returns it to every page that sends the same old token.
+const CACHE = 'kontor.refresh';
+const pending = new Map(); // old refresh token → promise of the answer
+
+self.addEventListener('install', () => self.skipWaiting());
+
+self.addEventListener('message', (event) => {
+  const { token, headers } = event.data;
+  const [port] = event.ports;
+  if (!pending.has(token)) pending.set(token, refresh(token, headers).finally(() => pending.delete(token)));
+  event.waitUntil(pending.get(token).then((answer) => port.postMessage(answer), () => port.postMessage(null)));
+});
+
+async function refresh(token, headers) {
+  const key = await cacheKey(token);
+  const kept = await caches.match(key, { cacheName: CACHE });
+  if (kept) return kept.json();
+  const response = await fetch('/v1/token/refresh', {
+    method: 'POST',
+    headers: { ...headers, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ refresh_token: token }),
+    cache: 'no-store',
+  });
+  const answer = { status: response.status, headers: [...response.headers], body: await response.text(), at: Date.now() };
+  if (response.ok) {
+    await caches.delete(CACHE); // All pages have saved the earlier answers by now.
+    const cache = await caches.open(CACHE);
+    await cache.put(key, new Response(JSON.stringify(answer)));
+  }
+  return answer;
+}
+
+/** Returns the cache key of an answer: a hash, so that the token itself is not stored. */
+async function cacheKey(token) {
+  const sum = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(token));
+  return `/v1/token/refresh?${[...new Uint8Array(sum)].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+}

@@ -1,0 +1,144 @@
+package browser_test
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+//go:embed testdata/axe.min.js
+var axe string
+
+// Every screen, tab and dialog, wide and narrow, light and dark: axe finds no violation, nothing overflows the window, and
+// the browser's console has no warnings.
+func TestViews_AreAccessibleAndFit(t *testing.T) {
+	b := sharedBank(t)
+	for language, l := range map[string]look{"en": desk, "fr": {width: 360, height: 740, dark: true}} {
+		t.Run(fmt.Sprintf("%d", l.width), func(t *testing.T) {
+			t.Parallel()
+			b := &bank{t: t, address: b.address}
+			outside := newVisitor(t, b, l)
+			outside.expect("40") // Some views show errors of the server.
+			for _, one := range append(signedOutViews(), explorer()...) {
+				if one.path != "" {
+					outside.open("/healthz")
+					outside.setLanguage(language)
+					outside.open(one.path)
+				}
+				outside.examine(one)
+			}
+			me := b.newPerson("Administrator")
+			views := b.views(me)
+			v := signedIn(t, b, l, me)
+			v.expect("40")
+			v.setLanguage(language)
+			v.do(chromedp.Reload())
+			for _, one := range views {
+				if !one.narrow || l != desk {
+					v.leaveFor(one.path)
+					v.examine(one)
+				}
+			}
+		})
+	}
+}
+
+// leaveFor closes open dialogs by opening another screen first.
+func (v *visitor) leaveFor(path string) {
+	v.t.Helper()
+	v.goTo("/admin/nothing")
+	v.until(`document.querySelector('main .empty a[href="/"]') && !document.querySelector('dialog')`)
+	v.goTo(path)
+}
+
+// goTo opens a path of the console without reloading the page.
+func (v *visitor) goTo(path string) {
+	v.t.Helper()
+	v.eval(fmt.Sprintf(`history.pushState(null, '', %q); dispatchEvent(new PopStateEvent('popstate'))`, path))
+}
+
+// text returns the console's text for a key in the current language.
+func (v *visitor) text(key string) string {
+	v.t.Helper()
+	language := ask[string](v, `document.documentElement.lang`)
+	raw, err := os.ReadFile("../i18n/" + language + ".json")
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	var texts map[string]string
+	if err := json.Unmarshal(raw, &texts); err != nil {
+		v.t.Fatal(err)
+	}
+	if texts[key] == "" {
+		v.t.Fatalf("there is no text %q", key)
+	}
+	return texts[key]
+}
+
+// axeRun runs axe on the page, with some rules only if rules are given.
+const axeRun = `(async (rules) => {
+	scrollTo(0, 0); // An element that the top bar covers would count as too small.
+	const { violations, passes } = await axe.run(document, { preload: false, resultTypes: ['violations'],
+		runOnly: rules.length ? { type: 'rule', values: rules } : ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] });
+	if (passes.length + violations.length === 0) return ['no element was checked'];
+	return violations.map((one) => one.id + ': ' + one.nodes.map((node) => node.target.join(' ') + ' ' + (node.any[0]?.message ?? '')).join(' | '));
+})`
+
+// examine waits until a view is complete and checks it in both themes.
+func (v *visitor) examine(one view) {
+	v.t.Helper()
+	for _, step := range one.steps {
+		step(v)
+	}
+	v.until(fmt.Sprintf(`document.querySelector(%q) && !(document.querySelector('dialog[open]') ?? document).querySelector('.skeleton')`, one.drawn))
+	v.fits(one.name)
+	if v.look == desk { // the width of a tablet
+		v.do(chromedp.EmulateViewport(768, 1000))
+		v.fits(one.name)
+		v.do(chromedp.EmulateViewport(desk.width, desk.height))
+	}
+	if !ask[bool](v, `Boolean(window.axe)`) {
+		v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+			_, err := chromedp.Evaluate[bool](axe+"\n;true")(ctx, tab)
+			return chromedp.Void{}, err
+		})
+	}
+	found := ask[[]string](v, axeRun+`([])`)
+	v.otherTheme(true)
+	for _, problem := range ask[[]string](v, axeRun+`(['color-contrast', 'link-in-text-block'])`) {
+		found = append(found, "in the other theme: "+problem)
+	}
+	v.otherTheme(false)
+	if len(found) > 0 {
+		v.t.Errorf("%s: axe finds\n  %s", one.name, strings.Join(found, "\n  "))
+	}
+}
+
+// fits reports elements that are wider than the window or their dialog.
+func (v *visitor) fits(name string) {
+	v.t.Helper()
+	wide := ask[string](v, `[document.documentElement, ...document.querySelectorAll('dialog[open] > article')]
+		.filter((box) => box.scrollWidth > box.clientWidth)
+		.map((box) => [...box.querySelectorAll('*')]
+			.filter((one) => one.getBoundingClientRect().right > box.getBoundingClientRect().left + box.clientWidth)
+			.map((one) => one.outerHTML.slice(0, 160)).join('\n  ') || box.tagName).join('\n  ')`)
+	if wide != "" {
+		v.t.Errorf("%s: the page is wider than the window, by\n  %s", name, wide)
+	}
+}
+
+// otherTheme switches between light and dark.
+func (v *visitor) otherTheme(on bool) {
+	v.t.Helper()
+	theme := "light"
+	if v.look.dark != on {
+		theme = "dark"
+	}
+	v.eval(fmt.Sprintf(`const own = document.getElementById('theme'); if (own) own.click(); else document.documentElement.dataset.theme = %q`, theme))
+}

@@ -1,0 +1,150 @@
+package browser_test
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+func TestLanguages_SwitchWithoutAReload(t *testing.T) {
+	b := sharedBank(t)
+	v := signedIn(t, b, desk, b.newPerson("Advisor"))
+	v.click(`nav a[href="/customers"]`)
+	v.see("Customers")
+	v.eval(`window.notReloaded = true`)
+	for language, heading := range map[string]string{"de": "Kunden", "fr": "Clients", "it": "Clienti", "en": "Customers"} {
+		v.choose(`select.language`, language)
+		v.until(fmt.Sprintf(`document.querySelector('h1').innerText === %q && document.documentElement.lang === %q`, heading, language))
+	}
+	v.until(`window.notReloaded`)
+}
+
+func TestInvoices_ShowThePaymentPart(t *testing.T) {
+	b := sharedBank(t)
+	v := signedIn(t, b, desk, b.newPerson("Advisor"))
+	bill, err := filepath.Abs("../../testdata/qr/files/dmg-badcurrency.pdf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.open("/invoices")
+	v.do(chromedp.SetUploadFiles(chromedp.CSS(`input[type=file]`), []string{bill}, chromedp.NodeReady))
+	v.until(`document.querySelector('.paper')?.innerText.includes('CH')`)
+	v.until(`document.querySelectorAll('.paper button.copy').length > 0 && document.querySelector('.findings')`)
+	v.expect("400")
+	v.click(`.invoice-options input[type=checkbox]`) // The strict check rejects the bill.
+	v.until(`document.querySelector('[role=alert]') && document.querySelector('.findings') && !document.querySelector('.paper')`)
+}
+
+func TestChats_AreLiveBetweenTwoBrowsers(t *testing.T) {
+	b := sharedBank(t)
+	reto, rahel := b.newPerson("Administrator"), b.newPerson("Advisor")
+	here := signedIn(t, b, desk, reto)
+	there := signedIn(t, b, look{width: 360, height: 740, dark: true}, rahel)
+	for _, v := range []*visitor{here, there} {
+		v.until(`document.querySelector('.connection.live')`)
+	}
+	here.open("/chats?new=1")
+	here.write(`dialog input[role=combobox]`, rahel.id)
+	here.click(`dialog [role=option]`)
+	here.clickText("Start chat")
+	here.until(`location.pathname.startsWith('/chats/')`)
+	here.write(`#composer`, "Grüezi Rahel")
+	here.keys(kb.Enter)
+	here.see("Grüezi Rahel")
+	there.until(`document.querySelector('.icon-button .count')`) // The badge appears without a reload.
+	there.open("/chats")
+	there.click(`.chat-list a`)
+	there.see("Grüezi Rahel")
+	there.write(`#composer`, "Guten Tag!")
+	there.click(`.composer button`)
+	here.see("Guten Tag!")
+	here.see("Read")
+}
+
+// countRequests is JavaScript that counts the requests to the API from now on in window.requests.
+const countRequests = `window.requests = []; const original = window.fetch;
+	window.fetch = (url, init) => { window.requests.push((init?.method ?? 'GET') + ' ' + url); return original(url, init); }`
+
+// A message for the open thread is shown from its frame. The console sends at most two requests for it.
+func TestChats_ANewMessageTakesAtMostTwoRequests(t *testing.T) {
+	b := sharedBank(t)
+	me, other := b.newPerson("Advisor"), b.newPerson("Customer")
+	token := b.token(other)
+	chat := "/chats/" + b.call(token, http.MethodPost, "/v1/chats", map[string]any{"participants": []string{me.id}})["id"].(string)
+	send := func(text string) {
+		b.call(token, http.MethodPost, "/v1"+chat+"/messages", map[string]any{"content": text})
+	}
+	v := signedIn(t, b, desk, me)
+	v.goTo(chat)
+	v.until(`document.querySelector('.connection.live') && document.querySelector('.thread .none')`)
+	v.eval(countRequests)
+	v.settle() // The requests of opening the chat do not count.
+	v.eval(`window.requests.length = 0`)
+	send("Hello?")
+	v.until(`document.querySelector('.message')?.innerText.includes('Hello?') && document.querySelector('.chat-last').innerText === 'Hello?'`)
+	v.until(`window.requests.some((one) => one === 'POST /v1' + location.pathname + '/read')`)
+	if unread := ask[bool](v, `Boolean(document.querySelector('.chat-list .count'))`); unread {
+		t.Error("the chat that is open counts as unread")
+	}
+	v.settle()
+	if requests := ask[[]string](v, `window.requests`); len(requests) > 2 {
+		t.Errorf("a new message took %d requests, want at most 2: %q", len(requests), requests)
+	}
+}
+
+// settle waits until the page has sent no request for half a second, longer than the console's timers.
+func (v *visitor) settle() {
+	v.t.Helper()
+	v.eval(`window.settled = false; let before = -1; const timer = setInterval(() => {
+		if (before === window.requests.length) { window.settled = true; clearInterval(timer); }
+		before = window.requests.length;
+	}, 500)`)
+	v.until(`window.settled`)
+}
+
+// This test runs before the parallel ones, because it measures time.
+func TestFirstScreen_AppearsWithinASecond(t *testing.T) {
+	b := &bank{t: t, address: sharedServer.address}
+	best := 1e9
+	for range 3 { // The best of three, because other processes use the machine too.
+		v := newVisitor(t, b, desk)
+		v.open("/signin")
+		v.until(`document.querySelector('input[name=login]')`)
+		best = min(best, ask[float64](v, `performance.getEntriesByName('screen')[0].startTime`))
+	}
+	if limit := float64(time.Second.Milliseconds()); best > limit {
+		t.Errorf("the first screen took %.0f ms, want at most %.0f", best, limit)
+	}
+	t.Logf("first screen after %.0f ms", best)
+}
+
+// No entry of the menu leads to a screen that the user may not use.
+func TestMenu_ShowsOnlyAllowedScreens(t *testing.T) {
+	b := sharedBank(t)
+	for _, role := range []string{"Advisor", "Customer"} {
+		t.Run(role, func(t *testing.T) {
+			v := signedIn(t, b, desk, b.newPerson(role))
+			if ask[bool](v, `Boolean(document.querySelector('nav a[href^="/admin/"]'))`) && role == "Customer" {
+				t.Error("a customer sees the administration")
+			}
+			links := ask[[]string](v, `[...document.querySelectorAll('.shell > .side li a')].map((one) => one.getAttribute('href'))`)
+			for _, link := range append(links, "/profile") {
+				if link == "/" {
+					v.until(`!document.querySelector('.skeleton')`) // The first screen has a greeting as its heading.
+				} else {
+					v.click(fmt.Sprintf(`a[href=%q]`, link))
+					v.until(fmt.Sprintf(`(() => { const entry = document.querySelector('a[href=%q]'); const name = entry.querySelector('span')?.innerText || entry.ariaLabel;
+						return document.querySelector('main h1').innerText === name && !document.querySelector('.skeleton'); })()`, link))
+				}
+				if text := ask[string](v, `document.querySelector('main [role=alert]')?.innerText ?? ''`); text != "" {
+					t.Errorf("%s shows: %s", link, text)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,116 @@
+package browser_test
+
+import (
+	"context"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// faultyProxy is a proxy in front of the server that can delay, replace or drop responses.
+type faultyProxy struct {
+	*bank // the server behind the proxy, at the proxy's address
+
+	server *httptest.Server
+	proxy  *httputil.ReverseProxy
+	mutex  sync.Mutex
+	rules  []*rule
+}
+
+// rule says what happens to the next matching request.
+type rule struct {
+	method, path string // path is a prefix
+	left         int
+	act          func(w http.ResponseWriter, r *http.Request, pass http.Handler)
+}
+
+// newProxy starts a proxy in front of a server; it stops with the test.
+func newProxy(t *testing.T, b *bank) *faultyProxy {
+	t.Helper()
+	p := &faultyProxy{proxy: &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: "http", Host: b.address})
+			r.Out.Host = r.In.Host
+		},
+		FlushInterval: -1, // Events of a stream must not be buffered.
+		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}}
+	p.server = httptest.NewServer(p)
+	p.bank = &bank{t: t, address: strings.TrimPrefix(p.server.URL, "http://"), own: b.own}
+	t.Cleanup(func() {
+		p.server.CloseClientConnections() // Otherwise event streams keep the server running.
+		p.server.Close()
+	})
+	return p
+}
+
+func (p *faultyProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if found := p.find(r); found != nil {
+		found.act(w, r, p.proxy)
+		return
+	}
+	p.proxy.ServeHTTP(w, r)
+}
+
+// find returns the first rule that matches a request, or nil, and counts its use.
+func (p *faultyProxy) find(r *http.Request) *rule {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	for _, one := range p.rules {
+		if one.left > 0 && one.method == r.Method && strings.HasPrefix(r.URL.Path, one.path) {
+			one.left--
+			return one
+		}
+	}
+	return nil
+}
+
+// onNext registers what happens to the next request with a method and a prefix of the path.
+func (p *faultyProxy) onNext(method, path string, act func(w http.ResponseWriter, r *http.Request, pass http.Handler)) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.rules = append(p.rules, &rule{method: method, path: path, left: 1, act: act})
+}
+
+// dropResponse performs the request and closes the connection in the middle of the response. Without the first half, the
+// browser would repeat the request itself.
+func dropResponse(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+	recorded := httptest.NewRecorder()
+	pass.ServeHTTP(recorded, r)
+	maps.Copy(w.Header(), recorded.Header())
+	w.WriteHeader(recorded.Code)
+	w.Write(recorded.Body.Bytes()[:recorded.Body.Len()/2])
+	w.(http.Flusher).Flush()
+	panic(http.ErrAbortHandler)
+}
+
+// respond answers instead of the server.
+func respond(status int, body string, headers ...string) func(http.ResponseWriter, *http.Request, http.Handler) {
+	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		w.Header().Set("Content-Type", "application/json")
+		for i := 0; i+1 < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		w.WriteHeader(status)
+		io.WriteString(w, body)
+	}
+}
+
+// delayResponse performs the request at once and then closes done; the response waits for release.
+func delayResponse(done chan<- struct{}, release <-chan struct{}) func(http.ResponseWriter, *http.Request, http.Handler) {
+	return func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+		recorded := httptest.NewRecorder()
+		pass.ServeHTTP(recorded, r.WithContext(context.WithoutCancel(r.Context())))
+		close(done)
+		<-release
+		maps.Copy(w.Header(), recorded.Header())
+		w.WriteHeader(recorded.Code)
+		w.Write(recorded.Body.Bytes())
+	}
+}

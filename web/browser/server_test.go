@@ -1,0 +1,249 @@
+// Package browser_test tests the console in chromium against a real server, which it builds and starts.
+package browser_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	adminLogin    = "admin@kontor.localhost"
+	adminPassword = "correct horse battery"
+	apiKey        = "key-for-the-browser-tests"
+	startLimit    = 20 * time.Second
+)
+
+// program is the path of the executable that TestMain builds.
+var program string
+
+// process is a running server with its own directory and port.
+type process struct {
+	address string
+	dir     string
+	stderr  io.Writer
+	printed *os.File // receives the output of a first start that prints a password; nil if the test sets the password
+	command *exec.Cmd
+}
+
+// newProcess starts a server on an empty directory.
+func newProcess(dir string, stderr io.Writer) (*process, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &process{address: listener.Addr().String(), dir: dir, stderr: stderr}
+	listener.Close()
+	return p, p.start()
+}
+
+// start runs the server and waits until it is ready.
+func (p *process) start() error {
+	p.command = exec.Command(program, "serve", "--server.listen", p.address, "--data.dir", p.dir,
+		"--rate_limits.public_per_minute", "6000", "--log.level", "error")
+	p.command.Env = append(os.Environ(), "KONTOR_ADMIN_EMAIL="+adminLogin, "KONTOR_API_KEY="+apiKey)
+	if p.printed == nil {
+		p.command.Env = append(p.command.Env, "KONTOR_ADMIN_PASSWORD="+adminPassword)
+	} else {
+		p.command.Stdout = p.printed
+	}
+	p.command.Stderr = p.stderr
+	if err := p.command.Start(); err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(startLimit); ; {
+		answer, err := http.Get("http://" + p.address + "/readyz")
+		if err == nil {
+			answer.Body.Close()
+			if answer.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the server does not start: %w", err)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+// stop sends SIGTERM and waits for the server to end.
+func (p *process) stop() error {
+	if p.command == nil {
+		return nil
+	}
+	_ = p.command.Process.Signal(syscall.SIGTERM) // The process may have ended already.
+	err := p.command.Wait()
+	p.command = nil
+	return err
+}
+
+// bank is the server of one test.
+type bank struct {
+	t       *testing.T
+	address string
+	own     *process // nil if other tests share the server
+}
+
+// sharedServer is the server that most tests share; TestMain starts it.
+var sharedServer *process
+
+// sharedBank returns the shared server for a test that does not stop it, and runs the test in parallel. Each test creates
+// its own users, customers and browser windows.
+func sharedBank(t *testing.T) *bank {
+	t.Helper()
+	t.Parallel()
+	return &bank{t: t, address: sharedServer.address}
+}
+
+// ownBank starts a server on an empty directory; it stops with the test.
+func ownBank(t *testing.T) *bank {
+	t.Helper()
+	p, err := newProcess(filepath.Join(t.TempDir(), "data"), t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bank{t: t, address: p.address, own: p}
+	t.Cleanup(b.stop)
+	return b
+}
+
+func (b *bank) start() {
+	b.t.Helper()
+	if err := b.own.start(); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bank) stop() {
+	b.t.Helper()
+	if err := b.own.stop(); err != nil {
+		b.t.Errorf("the server failed to stop: %v", err)
+	}
+}
+
+func (b *bank) url(path string) string { return "http://" + b.address + path }
+
+// call sends a request to the API and returns the decoded answer; an error status fails the test.
+func (b *bank) call(token, method, path string, body any, headers ...string) map[string]any {
+	b.t.Helper()
+	var sent io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		sent = bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequest(method, b.url(path), sent)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if answer.StatusCode >= 300 {
+		b.t.Fatalf("%s %s: %d %s", method, path, answer.StatusCode, text)
+	}
+	decoded := map[string]any{}
+	if err := json.Unmarshal(text, &decoded); err != nil {
+		b.t.Fatalf("%s %s: %v in %s", method, path, err, text)
+	}
+	return decoded
+}
+
+// person is a user who can sign in.
+type person struct {
+	id, login, password string
+}
+
+// firstAdmin is the administrator that the first start creates.
+var firstAdmin = person{login: adminLogin, password: adminPassword}
+
+// signIn opens a session and returns its tokens.
+func (b *bank) signIn(p person) map[string]any {
+	b.t.Helper()
+	return b.call("", http.MethodPost, "/authenticate", map[string]any{"user_id": p.login, "password": p.password})
+}
+
+// token returns an access token of a new session.
+func (b *bank) token(p person) string {
+	b.t.Helper()
+	return b.signIn(p)["access_token"].(string)
+}
+
+var sixDigits = regexp.MustCompile(`\b\d{6}\b`)
+
+// registered counts the users that newPerson has created, so that each has another address.
+var registered atomic.Int64
+
+// newPerson registers a user with an e-mail address, confirms it with the code in the outbox, and assigns a role.
+func (b *bank) newPerson(role string) person {
+	b.t.Helper()
+	p := person{login: fmt.Sprintf("%s-%d@example.ch", strings.ToLower(role), registered.Add(1)), password: "four words in a row"}
+	admin := b.token(firstAdmin)
+	made := b.call("", http.MethodPost, "/v1/users/initiate-registration", map[string]any{
+		"credential_type": "email", "credential_value": p.login, "password": p.password, "terms_accepted": true, "privacy_policy_accepted": true,
+	}, "X-API-Key", apiKey)
+	p.id = made["user_id"].(string)
+	credential := made["credential"].(map[string]any)["id"].(string)
+	b.call(made["access_token"].(string), http.MethodPut, "/v1/users/"+p.id+"/credentials/"+credential+"/validate", map[string]any{"otp": b.code(admin, p.login)})
+	b.call(admin, http.MethodPut, "/v1/users/"+p.id+"/roles", map[string]any{"roles": []string{role}})
+	return p
+}
+
+// endSessions ends all sessions of a user as an administrator.
+func (b *bank) endSessions(p person) {
+	b.t.Helper()
+	admin := b.token(firstAdmin)
+	for _, row := range b.call(admin, http.MethodGet, "/v1/users/"+p.id+"/sessions?limit=100", nil)["data"].([]any) {
+		b.call(admin, http.MethodDelete, "/v1/users/"+p.id+"/sessions/"+row.(map[string]any)["id"].(string), nil)
+	}
+}
+
+// code returns the one-time code that was last sent to an address.
+func (b *bank) code(admin, to string) string {
+	b.t.Helper()
+	sent := b.call(admin, http.MethodGet, "/v1/notifications/deliveries?limit=1&sort=-created_at&search.to="+to, nil)["data"].([]any)
+	if len(sent) == 0 {
+		b.t.Fatalf("nothing was sent to %s", to)
+	}
+	code := sixDigits.FindString(sent[0].(map[string]any)["text"].(string))
+	if code == "" {
+		b.t.Fatalf("no code in %v", sent[0])
+	}
+	return code
+}
+
+// newCustomer creates a customer and returns its id.
+func (b *bank) newCustomer(token, first, last string) string {
+	b.t.Helper()
+	return b.call(token, http.MethodPost, "/v1/customers", map[string]any{
+		"first_name": first, "last_name": last, "email": "someone@example.ch", "nationality": "CHE",
+		"address": map[string]any{"street": "Seestrasse 1", "city": "Zürich", "postal_code": "8002", "country": "CH"},
+	})["id"].(string)
+}

@@ -1,0 +1,114 @@
+package browser_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+func TestSignIn_RejectsAWrongPasswordAndOpensTheOverview(t *testing.T) {
+	b := sharedBank(t)
+	me := b.newPerson("Advisor")
+	v := newVisitor(t, b, desk)
+	v.expect("401")
+	v.open("/")
+	v.until(`location.pathname === '/signin'`)
+	v.write(`input[name=login]`, me.login)
+	v.write(`input[name=password]`, "not this one at all")
+	v.click(`button[type=submit]`)
+	v.until(`document.querySelector('[role=alert]')`)
+	v.until(`document.querySelector('input[name=password]').value === ''`)
+	v.write(`input[name=password]`, me.password)
+	v.click(`button[type=submit]`)
+	v.until(`location.pathname === '/' && document.querySelector('.figures')`)
+	v.do(chromedp.Reload())
+	v.until(`document.querySelector('.figures')`)
+	v.click(`.top button[title]:last-of-type`)
+	v.until(`location.pathname === '/signin' && !localStorage.getItem('kontor.session')`)
+}
+
+func TestSignIn_CountsDownTheLockout(t *testing.T) {
+	v := newVisitor(t, sharedBank(t), desk)
+	v.expect("401")
+	v.expect("429")
+	v.openSignedOut("/signin")
+	for range 7 {
+		if ask[bool](v, `Boolean(document.querySelector('.notice.warn'))`) {
+			break
+		}
+		v.write(`input[name=login]`, "guesser@example.ch")
+		v.write(`input[name=password]`, "guess number one of many")
+		v.click(`button[type=submit]`)
+		v.until(`document.querySelector('input[name=password]').value === '' || document.querySelector('.notice.warn')`)
+	}
+	v.see("You can try again in")
+	v.until(`document.querySelector('button[type=submit]').disabled`)
+	v.until(`!document.querySelector('button[type=submit]').disabled`) // The form is enabled again without a reload.
+}
+
+func TestRegister_WithTheBanksLinkAndACode(t *testing.T) {
+	b := sharedBank(t)
+	v := newVisitor(t, b, desk)
+	v.openSignedOut("/register#key=" + apiKey)
+	v.see("Open an account")
+	v.until(`location.hash === '' && !document.querySelector('input[name=api_key]')`)
+	v.expect("400")
+	v.click(`button[type=submit]`)
+	v.until(`document.querySelectorAll('[aria-invalid=true]').length >= 3`) // Every required field shows an error.
+	v.write(`input[name=credential_value]`, "nina@example.ch")
+	v.write(`input[name=password]`, "four words in a row")
+	v.click(`input[name=terms_accepted]`)
+	v.click(`input[name=privacy_policy_accepted]`)
+	v.click(`button[type=submit]`)
+	v.see("Enter the code")
+	v.write(`input[name=otp]`, "000000")
+	v.click(`button[type=submit]`)
+	v.until(`document.querySelector('[role=alert], [aria-invalid=true]')`)
+	v.write(`input[name=otp]`, b.code(b.token(firstAdmin), "nina@example.ch"))
+	v.click(`button[type=submit]`)
+	v.until(`location.pathname === '/' && document.querySelector('.shell h1')`)
+	v.until(`!document.querySelector('nav a[href="/admin/users"]')`) // Customers have no administration.
+}
+
+func TestRecovery_SetsANewPasswordWithACode(t *testing.T) {
+	b := sharedBank(t)
+	me := b.newPerson("Customer")
+	v := newVisitor(t, b, desk)
+	v.expect("400")
+	v.openSignedOut("/signin")
+	v.clickText("Forgotten password")
+	v.see("We will send you a code")
+	v.write(`input[name=api_key]`, apiKey)
+	v.write(`input[name=credential_value]`, me.login)
+	v.click(`button[type=submit]`)
+	v.see("If an account exists for " + me.login)
+	code := b.code(b.token(firstAdmin), me.login)
+	wrong := strings.Map(func(r rune) rune { return '0' + ('9' - r) }, code)
+	v.write(`input[name=otp]`, wrong)
+	v.write(`input[name=password]`, "another four good words")
+	v.click(`button[type=submit]`)
+	v.until(`document.querySelector('[role=alert], [aria-invalid=true]')`)
+	v.until(`document.querySelector('input[name=password]').value === 'another four good words'`) // A wrong code keeps the other fields.
+	v.write(`input[name=otp]`, code[:3]+" "+code[3:])                                             // Spaces in a code are ignored.
+	v.click(`button[type=submit]`)
+	v.until(`location.pathname === '/' && document.querySelector('.shell h1')`)
+
+	v.click(`.top button[title]:last-of-type`)
+	v.until(`location.pathname === '/signin'`)
+	v.write(`input[name=login]`, me.login)
+	v.write(`input[name=password]`, "another four good words")
+	v.click(`button[type=submit]`)
+	v.until(`location.pathname === '/' && document.querySelector('.shell h1')`)
+}
+
+// An unknown address gets the same answer as a known one.
+func TestRecovery_DoesNotRevealWhetherAnAccountExists(t *testing.T) {
+	v := newVisitor(t, sharedBank(t), desk)
+	v.openSignedOut("/recover#key=" + apiKey)
+	v.write(`input[name=credential_value]`, "nobody-at-all@example.ch")
+	v.click(`button[type=submit]`)
+	v.see("If an account exists for nobody-at-all@example.ch")
+	v.clickText("Start over")
+	v.until(`document.querySelector('input[name=credential_value]')`)
+}
