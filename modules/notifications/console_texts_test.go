@@ -2,6 +2,7 @@ package notifications_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -9,6 +10,21 @@ import (
 	"kontor/locales"
 	"kontor/modules/notifications"
 )
+
+// TestConsole_ListsEachEvent looks for each event in the lists of the console: the filter of notifications and the icons.
+func TestConsole_ListsEachEvent(t *testing.T) {
+	for _, file := range []string{"notifications.js", "activity.js"} {
+		text, err := os.ReadFile("../../web/app/screens/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for kind := range notifications.Channels() {
+			if !strings.Contains(string(text), "'"+string(kind)+"'") && !strings.Contains(string(text), " "+string(kind)+": '") {
+				t.Errorf("web/app/screens/%s lacks %s", file, kind)
+			}
+		}
+	}
+}
 
 // TestConsole_HasANameForEachEvent looks up the keys that the console derives from the names of events.
 func TestConsole_HasANameForEachEvent(t *testing.T) {
