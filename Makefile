@@ -1,4 +1,4 @@
-# Everything that contributors type. Needs Go; "make lint" and "make ci" install their own tools.
+# The commands for contributors. They need Go; "make lint" and "make ci" install their own tools.
 
 FUZZTIME ?= 20s
 RELEASE  ?=
@@ -6,10 +6,10 @@ LDFLAGS  := $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
 
 .PHONY: help run test race test-console lint lint-openapi fuzz bench golden screenshots build image ci
 
-help: ## show this list
+help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
-run: ## start Kontor with its data in ./data
+run: ## start the server with its data in ./data
 	go run . serve
 
 test: ## run all tests
@@ -41,19 +41,19 @@ fuzz: ## run every fuzz target for FUZZTIME (20s) each
 bench: ## run the benchmarks
 	go test -run='^$$' -bench=. -benchmem ./...
 
-golden: ## write the golden lists of endpoints and operations and the README's table of settings anew
+golden: ## refresh the golden lists of endpoints and operations, and the README's table of settings
 	go test ./modules/app -run TestTable_MatchesTheGoldenFile -update
 	go test ./server/openapi -run TestDocument_HasTheGoldenOperations -update
 	go test . -run TestReadme_ListsTheSettings -update
 
-screenshots: ## take the pictures in docs/images anew, of a fresh demo; needs chromium
+screenshots: ## refresh the screenshots in docs/images from a new demo; needs chromium
 	go run ./web/browser/screenshots
 
-build: ## build ./kontor; RELEASE=1.2.3 names the version
+build: ## build ./kontor; RELEASE=1.2.3 sets the version
 	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o kontor .
 
 image: ## build the container image "kontor" (needs Docker)
 	docker build --build-arg RELEASE=$(RELEASE) -t kontor .
 
-ci: ## run everything that CI runs
+ci: ## run all checks of CI
 	.ci/run

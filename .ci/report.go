@@ -1,6 +1,6 @@
-// Command report reads what "go test -json" prints and shows what a person needs: the output of the tests that failed,
-// the names of those that were skipped, and the packages that took longest. A skipped test counts as failed, since a
-// check that does not run proves nothing. The file named by the argument gets the two counts.
+// Command report summarises the output of "go test -json" on standard input: the output of failed and skipped tests, and the
+// slowest packages. A skipped test counts as failed, because it proves nothing. The command writes the numbers of passed and
+// failed tests to the file in its argument.
 package main
 
 import (
@@ -30,10 +30,10 @@ func main() {
 	for lines.Scan() {
 		var e event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			fmt.Println(lines.Text()) // go itself complains
+			fmt.Println(lines.Text()) // a message of the go command
 			continue
 		}
-		r.take(e)
+		r.add(e)
 	}
 	r.finish()
 	if err := os.WriteFile(os.Args[1], fmt.Appendf(nil, "%d %d\n", r.passed, r.failed), 0o600); err != nil {
@@ -46,7 +46,7 @@ func main() {
 	}
 }
 
-func (r *result) take(e event) {
+func (r *result) add(e event) {
 	key := e.Package + " " + e.Test
 	switch e.Action {
 	case "output":
@@ -62,7 +62,7 @@ func (r *result) take(e event) {
 			r.took[e.Package] = e.Elapsed
 		}
 	case "skip":
-		if e.Test != "" { // else: a package without tests
+		if e.Test != "" { // otherwise a package without tests
 			r.failed++
 			r.show("skipped", e.Package, e.Test, key)
 		}
@@ -71,7 +71,7 @@ func (r *result) take(e event) {
 			r.failed++
 			r.failedTests[e.Package] = true
 			r.show("failed", e.Package, e.Test, key)
-		} else if !r.failedTests[e.Package] { // did not build, or panicked, or ran out of time
+		} else if !r.failedTests[e.Package] { // the package did not build, panicked or timed out
 			r.failed++
 			r.show("failed", e.Package, "", key)
 		}
