@@ -1,10 +1,10 @@
-# The commands for contributors. They need Go; "make lint" and "make ci" install their own tools.
+# Commands for contributors. They need Go; "make lint" and "make ci" install further tools.
 
 FUZZTIME ?= 20s
 RELEASE  ?=
 LDFLAGS  := $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
 
-.PHONY: help run test race test-console lint lint-openapi fuzz bench golden screenshots build image ci
+.PHONY: help run test race test-console lint words lint-openapi fuzz bench golden screenshots build image ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -27,6 +27,9 @@ lint: ## format check, go vet and the linters
 	.ci/run staticcheck
 	.ci/run golangci
 
+words: ## check that comments, documents and texts are in plain English (see CONTRIBUTING.md)
+	.ci/run words
+
 lint-openapi: ## check the API document with redocly and spectral; needs npm
 	.ci/run openapi
 
@@ -41,12 +44,12 @@ fuzz: ## run every fuzz target for FUZZTIME (20s) each
 bench: ## run the benchmarks
 	go test -run='^$$' -bench=. -benchmem ./...
 
-golden: ## refresh the golden lists of endpoints and operations, and the README's table of settings
-	go test ./modules/app -run TestTable_MatchesTheGoldenFile -update
+golden: ## update the golden lists of endpoints, operations and record forms, and the README's table of settings
+	go test ./modules/app -run 'TestTable_MatchesTheGoldenFile|TestForms_MatchTheGoldenFile' -update
 	go test ./server/openapi -run TestDocument_HasTheGoldenOperations -update
 	go test . -run TestReadme_ListsTheSettings -update
 
-screenshots: ## refresh the screenshots in docs/images from a new demo; needs chromium
+screenshots: ## update the screenshots in docs/images from a new demo database; needs chromium
 	go run ./web/browser/screenshots
 
 build: ## build ./kontor; RELEASE=1.2.3 sets the version

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,13 +19,13 @@ import (
 
 var update = flag.Bool("update", false, "refresh the generated parts of the README")
 
-// example is a block of commands in a document, with the output that the document shows.
+// example is a block of commands in a document with the response that the document shows.
 type example struct {
 	line           int
 	commands, want string
 }
 
-// examples returns the blocks of shell commands, each with the following block of JSON, if any.
+// examples returns the blocks of shell commands. The block of JSON after a block is its expected response.
 func examples(readme string) []example {
 	var found []example
 	var block strings.Builder
@@ -48,9 +51,10 @@ func examples(readme string) []example {
 
 const divider = "=== next example ==="
 
-// TestDocs_CommandsPrintTheShownOutput runs the commands of the README and of the API guide, each document in one shell.
+// TestDocs_CommandsPrintTheShownOutput runs the commands of the README and of the guides. Each document runs in one shell,
+// against a new Kontor.
 func TestDocs_CommandsPrintTheShownOutput(t *testing.T) {
-	for _, document := range []string{"README.md", "docs/api.md"} {
+	for _, document := range []string{"README.md", "docs/api.md", "docs/access.md"} {
 		t.Run(document, func(t *testing.T) { runExamples(t, document) })
 	}
 }
@@ -88,14 +92,14 @@ func runExamples(t *testing.T, document string) {
 	}
 	for i, e := range all {
 		if got := answers[i]; !shows(e.want, got) {
-			t.Errorf("%s:%d printed %s\nthe document shows %s", document, e.line, got, e.want)
+			t.Errorf("%s:%d answered %s\nthe document shows %s", document, e.line, got, e.want)
 		}
 	}
 }
 
 var space = regexp.MustCompile(`\s+`)
 
-// shows reports whether an output matches the shown one. White space is ignored, and … matches any text.
+// shows compares a response with its form in a document. White space is ignored, and … matches any text.
 func shows(shown, got string) bool {
 	parts := strings.Split(space.ReplaceAllString(shown, ""), "…")
 	for i := range parts {
@@ -104,14 +108,14 @@ func shows(shown, got string) bool {
 	return regexp.MustCompile(`^(?s:` + strings.Join(parts, ".*?") + `)$`).MatchString(space.ReplaceAllString(got, ""))
 }
 
-// New contributors need the command that runs Kontor, and the one that tests it.
-func TestReadme_BeginsWithTheTwoCommands(t *testing.T) {
+// TestReadme_NamesTheTwoCommands checks the commands that a new reader types first.
+func TestReadme_NamesTheTwoCommands(t *testing.T) {
 	data, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(data), "```\ngo run .\ngo test ./...\n```") {
-		t.Error("the README does not show the command that runs Kontor and the one that tests it")
+		t.Error("the README does not begin with the command that runs Kontor and the one that tests it")
 	}
 }
 
@@ -152,19 +156,25 @@ func TestReadme_ListsTheSettings(t *testing.T) {
 	}
 }
 
+// documents lists all Markdown documents that people read first.
+func documents(t *testing.T) []string {
+	t.Helper()
+	list := []string{"README.md", "CHANGELOG.md", "CONTRIBUTING.md"}
+	for _, pattern := range []string{"docs/*.md", "docs/adr/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, found...)
+	}
+	return list
+}
+
 var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
 
-// TestDocs_LinkToFilesThatExist checks the links between the documents.
+// TestDocs_LinkToFilesThatExist follows the links between the documents.
 func TestDocs_LinkToFilesThatExist(t *testing.T) {
-	documents, err := filepath.Glob("docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	records, err := filepath.Glob("docs/adr/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, document := range append(append(documents, records...), "README.md", "CHANGELOG.md") {
+	for _, document := range documents(t) {
 		data, err := os.ReadFile(document)
 		if err != nil {
 			t.Fatal(err)
@@ -175,4 +185,108 @@ func TestDocs_LinkToFilesThatExist(t *testing.T) {
 			}
 		}
 	}
+}
+
+var (
+	quotedCode = regexp.MustCompile("`([^`\n]+)`")
+	sourceFile = regexp.MustCompile(`^[a-z][\w./-]*\.(go|js|mjs|sql|golden|sha256|service)$`)
+	directory  = regexp.MustCompile(`^(modules|server|store|web|docs|testdata|locales)(/[a-z_0-9]+)+$`)
+)
+
+// TestDocs_NameFilesThatExist looks for the source files and directories that the documents name. A file may be named by
+// the end of its path.
+func TestDocs_NameFilesThatExist(t *testing.T) {
+	var all []string
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && entry.Name() == ".git" {
+			return fs.SkipDir
+		}
+		all = append(all, "/"+filepath.ToSlash(name))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, document := range documents(t) {
+		data, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, code := range quotedCode.FindAllStringSubmatch(string(data), -1) {
+			name := code[1]
+			if strings.Contains(name, "NNNN") || !sourceFile.MatchString(name) && !directory.MatchString(name) {
+				continue
+			}
+			if !slices.ContainsFunc(all, func(file string) bool { return strings.HasSuffix(file, "/"+name) }) {
+				t.Errorf("%s names %s, which does not exist", document, name)
+			}
+		}
+	}
+}
+
+var testName = regexp.MustCompile(`\bTest[A-Z]\w+`)
+
+// TestDocs_NameTestsThatExist looks for the tests that documents and scripts name. The beginning of a name is enough.
+func TestDocs_NameTestsThatExist(t *testing.T) {
+	known := slices.Collect(maps.Keys(testNames(t)))
+	for _, document := range append(documents(t), "Makefile", ".ci/run") {
+		data, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range testName.FindAllString(string(data), -1) {
+			if !slices.ContainsFunc(known, func(test string) bool { return strings.HasPrefix(test, name) }) {
+				t.Errorf("%s names %s, which does not exist", document, name)
+			}
+		}
+	}
+}
+
+// TestOperations_QuotesMessagesOfTheProgram looks for the messages of the table about refused starts in the source. An
+// ellipsis and a lone capital letter stand for values.
+func TestOperations_QuotesMessagesOfTheProgram(t *testing.T) {
+	document, err := os.ReadFile("docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(document), "**A start is refused.**")
+	table, _, end := strings.Cut(table, "\n**")
+	if !found || !end {
+		t.Fatal("docs/operations.md has no table of messages after \"A start is refused\"")
+	}
+	source := programSource(t)
+	quoted := 0
+	for _, row := range strings.Split(table, "\n") {
+		message := regexp.MustCompile("^\\| `([^`]+)`").FindStringSubmatch(row)
+		if message == nil {
+			continue
+		}
+		quoted++
+		for _, part := range regexp.MustCompile(`…|\bN\b`).Split(message[1], -1) {
+			if part = strings.TrimSpace(part); !strings.Contains(source, part) {
+				t.Errorf("no Go file contains %q, which docs/operations.md quotes", part)
+			}
+		}
+	}
+	if quoted < 10 {
+		t.Errorf("only %d messages were found in the table", quoted)
+	}
+}
+
+// programSource returns the text of all Go files without tests.
+func programSource(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		b.Write(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }

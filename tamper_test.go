@@ -149,7 +149,8 @@ func TestCheck_ReportsManipulatedRecords(t *testing.T) {
 		{"UPDATE profile_preferences SET theme = 'light'", "profiles/"},
 		{"INSERT INTO avatars SELECT user_id, 512, 'token', 'image/png', x'00', 0, user_id FROM profile_preferences", "profiles/"},
 		{"DELETE FROM payers", "payers/"},
-		{"INSERT INTO payers SELECT '" + anyID + "', customer_id, email, name, company, company_key, country, active, metadata, created_at, created_by, modified_at, modified_by, version FROM payers LIMIT 1",
+		{"INSERT INTO payers (id, customer_id, name, company_key, active, metadata, created_at, created_by, modified_at, modified_by) " +
+			"SELECT '" + anyID + "', customer_id, 'x', '', active, metadata, created_at, created_by, modified_at, modified_by FROM payers LIMIT 1",
 			"payers/" + anyID + ": it exists, and no audit entry knows of it"},
 	} {
 		t.Run(c.statement, func(t *testing.T) {

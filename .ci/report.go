@@ -1,6 +1,6 @@
-// Command report summarises the output of "go test -json" on standard input: the output of failed and skipped tests, and the
-// slowest packages. A skipped test counts as failed, because it proves nothing. The command writes the numbers of passed and
-// failed tests to the file in its argument.
+// Command report reads the output of "go test -json" and prints a summary: the output of failed tests, the names of
+// skipped tests, and the slowest packages. A skipped test counts as failed, because it proves nothing. Report writes the
+// numbers of passed and failed tests to the file named by its argument.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	for lines.Scan() {
 		var e event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			fmt.Println(lines.Text()) // a message of the go command
+			fmt.Println(lines.Text()) // an error message of the go command
 			continue
 		}
 		r.add(e)
@@ -62,7 +62,7 @@ func (r *result) add(e event) {
 			r.took[e.Package] = e.Elapsed
 		}
 	case "skip":
-		if e.Test != "" { // otherwise a package without tests
+		if e.Test != "" { // without a test name: a package without tests
 			r.failed++
 			r.show("skipped", e.Package, e.Test, key)
 		}

@@ -8,76 +8,33 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
-	"github.com/valyala/fasthttp"
-
 	"kontor/server/apierr"
-	"kontor/server/endpoint"
 )
 
 const (
 	// firstRead is how much of a body of known length the engine has read before the pipeline begins.
 	firstRead = 8 << 10
 
-	// chunkBytes is the first room for a longer body. It doubles as bytes arrive.
-	chunkBytes = 64 << 10
+	// firstBody is the first capacity for a longer body. It doubles as bytes arrive.
+	firstBody = 64 << 10
 
-	// freeBody is what a body may take without being counted against uploadBudget, the memory for all larger ones.
+	// freeBody is the size up to which a body does not count against uploadBudget, the memory for all larger ones.
 	freeBody     = 1 << 20
 	uploadBudget = 512 << 20
 )
 
-// headerReceived bounds the time for a body before a byte of it is read. For one that declares too much it has the engine
-// ask [Server.expect] first, as for a client that asks by itself (RFC 9110, section 10.1.1): the engine would wait for
-// the beginning of the body.
-func (s *Server) headerReceived(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	limit := s.bodyLimit(header)
-	if header.ContentLength() > limit {
-		header.Set(fiber.HeaderExpect, "100-continue")
-	}
-	if limit > endpoint.DefaultMaxBody {
-		return fasthttp.RequestConfig{ReadTimeout: uploadTimeout}
-	}
-	return fasthttp.RequestConfig{ReadTimeout: readTimeout}
-}
-
-func (s *Server) bodyLimit(header *fasthttp.RequestHeader) int {
-	if row := s.routes.peek(header.Method(), header.RequestURI()); row != nil {
-		return row.BodyLimit()
-	}
-	return endpoint.DefaultMaxBody
-}
-
-// expect refuses a body that declares too much and tells other clients to send theirs. Who may not come in at all hears
-// that instead: the order of checks is the same for every body.
-func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
-	limit := s.bodyLimit(&ctx.Request.Header)
-	if ctx.Request.Header.ContentLength() <= limit {
-		return fasthttp.StatusContinue
-	}
-	ctx.Response.Reset()
-	ctx.SetConnectionClose()
-	c := s.app.AcquireCtx(ctx)
-	defer s.app.ReleaseCtx(c)
-	s.handle(c, func(r *call) error {
-		if answered, err := s.enter(r); answered || err != nil {
-			return err
-		}
-		return tooLarge(limit)
-	})
-	discard(ctx.Conn(), ctx.Conn())
-	return ctx.Response.StatusCode()
-}
-
-// readBody takes in the body of a request that was let in. Memory grows with what arrives, never with what a client
-// declares. It returns apierr.PayloadTooLarge, and apierr.Unavailable when too much is being uploaded at once.
+// readBody reads the body of an authorized request. Memory grows with the bytes that arrive, not with the declared length. It
+// returns apierr.PayloadTooLarge, and apierr.Unavailable when too much is being uploaded at once.
 func (s *Server) readBody(r *call) error {
 	request := r.fiber.Request()
 	if !request.IsBodyStream() {
 		return nil
 	}
 	length := request.Header.ContentLength()
-	if length >= 0 && length <= firstRead { // all of it is there
+	if length > r.row.BodyLimit() {
+		return tooLarge(r.row.BodyLimit())
+	}
+	if length >= 0 && length <= firstRead { // the engine has read all of it
 		return request.CloseBodyStream()
 	}
 	body, err := s.receive(r, request.BodyStream(), length, r.row.BodyLimit())
@@ -96,16 +53,16 @@ func (s *Server) readBody(r *call) error {
 
 func tooLarge(limit int) error { return apierr.PayloadTooLarge.With(apierr.Args{"Max": limit}) }
 
-// receive reads a stream to its end, at most limit bytes. The declared length is negative when it is unknown.
+// receive reads a stream to its end, at most limit bytes. declared is negative when the length is unknown.
 func (s *Server) receive(r *call, stream io.Reader, declared, limit int) ([]byte, error) {
-	body := make([]byte, 0, chunkBytes)
+	body := make([]byte, 0, firstBody)
 	for {
 		if len(body) == cap(body) {
 			if len(body) > limit {
 				return nil, tooLarge(limit)
 			}
-			body = slices.Grow(body, moreRoom(len(body), declared, limit))
-			if err := s.reserve(r, cap(body)-freeBody); err != nil {
+			body = slices.Grow(body, growth(len(body), declared, limit))
+			if err := s.reserveBody(r, cap(body)-freeBody); err != nil {
 				return nil, err
 			}
 		}
@@ -126,17 +83,17 @@ func (s *Server) receive(r *call, stream io.Reader, declared, limit int) ([]byte
 	}
 }
 
-// moreRoom is by how much the room for a body grows when it is full: to the declared length once a quarter of it is
-// there, and by as much as is there before. One byte more shows the end of the stream.
-func moreRoom(full, declared, limit int) int {
+// growth returns by how many bytes the capacity for a full body grows: to the declared length once a quarter of it has
+// arrived, otherwise to the double. One byte more shows the end of the stream.
+func growth(full, declared, limit int) int {
 	if declared >= full && full >= declared/4 {
 		return min(declared, limit) + 1 - full
 	}
 	return min(full, limit+1-full)
 }
 
-// reserve counts what the body of a request takes beyond what is free. [Server.release] gives it back.
-func (s *Server) reserve(r *call, taken int) error {
+// reserveBody counts the memory of a request's body beyond the free size. [Server.releaseBody] ends the count.
+func (s *Server) reserveBody(r *call, taken int) error {
 	if taken <= r.uploaded {
 		return nil
 	}
@@ -149,11 +106,11 @@ func (s *Server) reserve(r *call, taken int) error {
 	return nil
 }
 
-func (s *Server) release(r *call) { s.uploads.Add(-int64(r.uploaded)) }
+func (s *Server) releaseBody(r *call) { s.uploads.Add(-int64(r.uploaded)) }
 
-// leaveBody deals with a body that nobody wanted: the connection ends, since what follows on it is no request, and
-// within bounds the rest is read first, since a client that is still sending would see a reset instead of the answer.
-func (s *Server) leaveBody(r *call) {
+// discardUnreadBody ends the connection of a request whose body was not read, since the bytes that follow are no request. It
+// reads some of the rest first: a client that is still sending would see a reset instead of the answer.
+func (s *Server) discardUnreadBody(r *call) {
 	request, connection := r.fiber.Request(), r.fiber.Context()
 	if !request.IsBodyStream() || connection.Hijacked() {
 		return
@@ -164,6 +121,7 @@ func (s *Server) leaveBody(r *call) {
 	}
 }
 
+// Bounds of what is read of an unwanted body.
 const (
 	discardBytes = 256 << 20
 	discardIdle  = 200 * time.Millisecond

@@ -9,11 +9,11 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// clientAddress is the address that is counted: the peer, or, behind trusted proxies, the right-most address of
-// X-Forwarded-For that is not one of them. What stands further left is whatever the client wrote.
+// clientAddress returns the client's address. It is the peer's, or, behind trusted proxies, the right-most address of
+// X-Forwarded-For that is not a trusted proxy: clients can forge the addresses to the left of it.
 //
-// Where a trusted proxy names a client that is no address, such as "unknown" or nothing, the address is the zero one: it is
-// neither loopback nor the proxy, and all such clients share one network in the limits.
+// When a trusted proxy reports no valid address, such as "unknown", the result is the zero address: neither loopback nor the
+// proxy. All such clients share one network in the limits.
 func (s *Server) clientAddress(ctx *fasthttp.RequestCtx) netip.Addr {
 	peer, _ := netip.AddrFromSlice(addressBytes(ctx.RemoteAddr()))
 	peer = peer.Unmap()
@@ -37,8 +37,9 @@ func (s *Server) clientAddress(ctx *fasthttp.RequestCtx) netip.Addr {
 	return peer
 }
 
-// forwardedAddress reads one element of X-Forwarded-For. Proxies write an address alone or with a port, IPv6 in brackets or
-// without, and some the quotes of RFC 7239, section 6. Zones are local to another machine and are no addresses here.
+// forwardedAddress parses one element of X-Forwarded-For. Proxies write an address with or without a port, IPv6 with or
+// without brackets, and some with the quotes of RFC 7239, section 6. Addresses with a zone are rejected: zones are local to
+// another machine.
 func forwardedAddress(element string) (netip.Addr, bool) {
 	element = strings.Trim(element, " \t")
 	if unquoted, ok := strings.CutPrefix(element, `"`); ok {
@@ -48,9 +49,9 @@ func forwardedAddress(element string) (netip.Addr, bool) {
 	}
 	address, err := netip.ParseAddr(element)
 	if err != nil {
-		var with netip.AddrPort
-		if with, err = netip.ParseAddrPort(element); err == nil {
-			address = with.Addr()
+		var withPort netip.AddrPort
+		if withPort, err = netip.ParseAddrPort(element); err == nil {
+			address = withPort.Addr()
 		}
 	}
 	if bare, ok := strings.CutPrefix(element, "["); err != nil && ok {
@@ -66,10 +67,10 @@ func forwardedAddress(element string) (netip.Addr, bool) {
 	return address.Unmap(), true
 }
 
-// forwardedHeaders are what a proxy adds. Their presence says that the peer is not the client.
+// forwardedHeaders are the headers that proxies add. A request that has one of them does not come from its peer.
 var forwardedHeaders = []string{fiber.HeaderXForwardedFor, fiber.HeaderForwarded, "X-Real-IP", fiber.HeaderXForwardedHost, fiber.HeaderXForwardedProto, fiber.HeaderVia}
 
-// proxied reports whether a request came through a proxy, also one that names nobody.
+// proxied reports whether a request came through a proxy, even one that does not name the client.
 func proxied(header *fasthttp.RequestHeader) bool {
 	raw := header.RawHeaders()
 	for _, name := range forwardedHeaders {
@@ -80,11 +81,8 @@ func proxied(header *fasthttp.RequestHeader) bool {
 	return false
 }
 
-// strictTransport keeps browsers from plain HTTP for a year. It says nothing of subdomains, which may be somebody else's.
-const strictTransport = "max-age=31536000"
-
-// overTLS reports whether the client speaks TLS, which ends at a proxy: the public address says so, and the proxy does not say
-// otherwise.
+// overTLS reports whether the client uses TLS, which ends at a proxy: the public address is https, and the proxy does not
+// report another protocol.
 func (s *Server) overTLS(ctx *fasthttp.RequestCtx) bool {
 	if !strings.HasPrefix(s.BaseURL, "https://") {
 		return false

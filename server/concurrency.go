@@ -10,27 +10,38 @@ import (
 	"kontor/server/ratelimit"
 )
 
-// concurrency bounds how many requests of one caller run at once. A request counts until its answer has left for the
-// client, so that a caller who does not read cannot make the server keep more answers than that. An event stream counts
-// until it is open; streams have a limit of their own.
+// limitConcurrency rejects a request when too many of the same caller are running.
+func (s *Server) limitConcurrency(r *call) error {
+	if s.concurrency.limit == 0 || r.row.Limit == ratelimit.None {
+		return nil
+	}
+	if !s.concurrency.acquire(r.fiber.Context().Conn(), r.principal()) {
+		return apierr.TooManyAtOnce
+	}
+	return nil
+}
+
+// concurrency bounds the requests of one caller that run at the same time. A request counts until its answer is written to
+// the client, so that callers who do not read cannot make the server keep more answers. An event stream counts until it is
+// open; streams have a limit of their own.
 type concurrency struct {
-	most int // of one caller; zero: no bound
+	limit int // for each caller; zero: none
 
 	mutex   sync.Mutex
 	running map[string]int      // by caller
-	callers map[net.Conn]string // whose request a connection carries
+	callers map[net.Conn]string // of the request that a connection carries
 }
 
-func newConcurrency(most int) *concurrency {
-	return &concurrency{most: most, running: map[string]int{}, callers: map[net.Conn]string{}}
+func newConcurrency(limit int) *concurrency {
+	return &concurrency{limit: limit, running: map[string]int{}, callers: map[net.Conn]string{}}
 }
 
-// enter counts a request of a caller on a connection, and reports false when too many are running.
-func (c *concurrency) enter(conn net.Conn, caller string) bool {
+// acquire counts a request of a caller on a connection. It reports false when too many are running.
+func (c *concurrency) acquire(conn net.Conn, caller string) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.leaveLocked(conn) // the one before it in a pipeline
-	if c.running[caller] >= c.most {
+	c.releaseLocked(conn) // the previous request of a pipelining client
+	if c.running[caller] >= c.limit {
 		return false
 	}
 	c.running[caller]++
@@ -38,14 +49,14 @@ func (c *concurrency) enter(conn net.Conn, caller string) bool {
 	return true
 }
 
-// leave ends what a connection carries.
-func (c *concurrency) leave(conn net.Conn) {
+// release ends the count of the request that a connection carries.
+func (c *concurrency) release(conn net.Conn) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.leaveLocked(conn)
+	c.releaseLocked(conn)
 }
 
-func (c *concurrency) leaveLocked(conn net.Conn) {
+func (c *concurrency) releaseLocked(conn net.Conn) {
 	caller, carries := c.callers[conn]
 	if !carries {
 		return
@@ -56,20 +67,9 @@ func (c *concurrency) leaveLocked(conn net.Conn) {
 	}
 }
 
-// connState is told by the engine when an answer has been written, or the connection has gone.
+// connState is called by the engine when an answer is written or a connection is closed.
 func (c *concurrency) connState(conn net.Conn, state fasthttp.ConnState) {
 	if state == fasthttp.StateIdle || state == fasthttp.StateClosed || state == fasthttp.StateHijacked {
-		c.leave(conn)
+		c.release(conn)
 	}
-}
-
-// occupy counts a request for its caller: a user, an API key, or the network of a client without either.
-func (s *Server) occupy(r *call, caller string) error {
-	if s.concurrency.most == 0 || r.row.Limit == ratelimit.None {
-		return nil
-	}
-	if !s.concurrency.enter(r.fiber.Context().Conn(), caller) {
-		return apierr.TooManyAtOnce
-	}
-	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"kontor/server/apierr"
 )
 
-// listHeader is the value of a header that is a list. Several lines of it are one list (RFC 9110, section 5.3).
+// listHeader returns the value of a header that is a list. Several lines of it are one list (RFC 9110, section 5.3).
 func listHeader(header *fasthttp.RequestHeader, name string) string {
 	lines := header.PeekAll(name)
 	if len(lines) == 1 {
@@ -21,18 +21,18 @@ func listHeader(header *fasthttp.RequestHeader, name string) string {
 // repeated reports whether a header has more than one line.
 func repeated(header *fasthttp.RequestHeader, name string) bool { return len(header.PeekAll(name)) > 1 }
 
-// once refuses a second line of a header that has one value. Which of them counts is for nobody to guess: what is in
-// front of us may have looked at the other (RFC 9110, section 5.3; RFC 6750, section 3.1).
-func once(header *fasthttp.RequestHeader, name string) error {
+// checkSingle rejects a second line of a header that has one value: a proxy may have used the other line (RFC 9110,
+// section 5.3; RFC 6750, section 3.1).
+func checkSingle(header *fasthttp.RequestHeader, name string) error {
 	if repeated(header, name) {
 		return apierr.Invalid(name, "invalid.header_twice")
 	}
 	return nil
 }
 
-// closes reports whether the client wants the connection closed. The engine understands the option only when it stands
-// alone and in lower case; it is neither bound to be (RFC 9110, section 7.6.1).
-func closes(header *fasthttp.RequestHeader) bool {
+// wantsClose reports whether the client wants the connection closed. The engine recognizes the option only when it is the
+// only one and in lower case; clients may write it otherwise (RFC 9110, section 7.6.1).
+func wantsClose(header *fasthttp.RequestHeader) bool {
 	if header.ConnectionClose() {
 		return true
 	}
@@ -44,25 +44,7 @@ func closes(header *fasthttp.RequestHeader) bool {
 	return false
 }
 
-// ambiguous reports whether the end of the body can be told in two ways: by a length and by chunks, or by a coding that
-// is none any more. What is in front of us may see a body where a second request is seen here, or the other way round
-// (RFC 9112, sections 6.1 and 11.2).
-func ambiguous(header *fasthttp.RequestHeader) bool {
-	const (
-		chunked = -1
-		none    = -2
-	)
-	if header.ContentLength() == none && (header.IsGet() || header.IsHead()) {
-		return false // nobody sees a body there
-	}
-	raw := header.RawHeaders()
-	if countLines(raw, fasthttp.HeaderTransferEncoding) == 0 {
-		return false
-	}
-	return header.ContentLength() != chunked || countLines(raw, fasthttp.HeaderContentLength) > 0
-}
-
-// countLines counts the lines of a header of which the engine itself keeps the last, or none.
+// countLines counts the lines of a header of which the engine keeps only the last, or none.
 func countLines(raw []byte, name string) int {
 	count := 0
 	for len(raw) > 0 {
@@ -76,4 +58,14 @@ func countLines(raw []byte, name string) int {
 		raw = raw[end+1:]
 	}
 	return count
+}
+
+// visibleASCII reports whether a text is not empty and consists of visible ASCII characters.
+func visibleASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] < 0x21 || text[i] > 0x7e {
+			return false
+		}
+	}
+	return text != ""
 }

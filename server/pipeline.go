@@ -1,50 +1,98 @@
 package server
 
 import (
-	"context"
-	"crypto/sha256"
+	"errors"
 	"net/http"
 	"runtime/debug"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
-	"kontor/locales"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 )
 
-// call is one request on its way through the pipeline.
-type call struct {
-	endpoint.Context
-	fiber  *fiber.Ctx
-	row    *route // nil until found
-	params []string
-	began  time.Time
+// step is a check of the pipeline. It may end the request with an error, or with [errAnswered] after it has written the
+// response itself.
+type step func(*Server, *call) error
 
-	refused string // code of the error that was answered
+// errAnswered ends the pipeline: the response is written.
+var errAnswered = endOfPipeline{}
 
-	deadline deadline
-	uploaded int // bytes of the body that count against uploadBudget
+type endOfPipeline struct{}
+
+// Error describes the end.
+func (endOfPipeline) Error() string { return "the request is answered" }
+
+// checksBeforeBody are the checks that need the head of a request only, in their order.
+var checksBeforeBody = [...]step{
+	(*Server).checkFraming,         // framing.go: one way to find the end of the body
+	(*Server).checkContentEncoding, // media_type.go: no compressed bodies
+	(*Server).checkOrigin,          // cors.go: preflights end here
+	(*Server).findRoute,            // router.go: 404, 405 and files of the console
+	(*Server).checkDraining,        // shutdown.go: 503 while the service shuts down
+	(*Server).recognizeCaller,      // authenticate.go: a bearer token that is in memory
+	(*Server).limitNetwork,         // rate_limit.go: 429, before credentials are looked at
+	(*Server).checkCredentials,     // authenticate.go: a bearer token or an API key, not both
+	(*Server).authenticate,         // authenticate.go: 401
+	(*Server).limitCaller,          // rate_limit.go: 429
+	(*Server).limitConcurrency,     // concurrency.go: 429
+	(*Server).authorize,            // authorize.go: 403
 }
 
-// serve takes a request through all steps. Whatever happens, the client gets an answer of ours.
+// checksWithBody follow when the caller is authorized.
+var checksWithBody = [...]step{
+	(*Server).readBody,       // body.go: 413
+	(*Server).checkMediaType, // media_type.go: 415
+	(*Server).restartTime,    // request_context.go: a long upload does not use up the time of its handler
+	(*Server).callHandler,    // handle.go: decoding, rules of the input, service, answer
+}
+
+// call is one request on its way through the pipeline.
+type call struct {
+	endpoint.Info
+	fiber   *fiber.Ctx
+	context requestContext
+	began   time.Time
+
+	row        *route // nil until findRoute
+	params     []string
+	recognized bool // the caller is known from memory
+
+	answered atomic.Pointer[Encoded] // what a transaction of the request has answered
+	refused  string                  // code of the error that was answered
+	uploaded int                     // bytes of the body that count against uploadBudget
+}
+
+// serve takes a request through the whole pipeline. Every request gets an answer.
 func (s *Server) serve(c *fiber.Ctx) error {
-	s.handle(c, s.steps)
+	s.handle(c, func(r *call) error {
+		if err := s.run(r, checksBeforeBody[:]); err != nil {
+			return err
+		}
+		return s.run(r, checksWithBody[:])
+	})
 	return nil
 }
 
-// handle takes a request through some of the steps.
+func (s *Server) run(r *call, steps []step) error {
+	for _, check := range steps {
+		if err := check(s, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// handle prepares a call, takes it through some steps and writes the error that ended them. A panic is answered as an error.
 func (s *Server) handle(c *fiber.Ctx, steps func(r *call) error) {
-	r := &call{fiber: c, began: time.Now()}
-	r.Caller = &access.Caller{}
-	s.begin(r)
-	defer r.deadline.end()
+	r := s.newCall(c)
+	defer r.context.end()
 	defer s.finish(r)
-	defer s.leaveBody(r)
-	defer s.release(r)
+	defer s.discardUnreadBody(r)
+	defer s.releaseBody(r)
 	defer func() {
 		if cause := recover(); cause != nil {
 			s.Log.Error("panic in a handler", "request_id", r.RequestID, "cause", cause, "stack", string(debug.Stack()))
@@ -52,164 +100,20 @@ func (s *Server) handle(c *fiber.Ctx, steps func(r *call) error) {
 		}
 	}()
 	s.identify(r)
-	if err := steps(r); err != nil {
+	if err := steps(r); err != nil && !errors.Is(err, errAnswered) {
 		s.fail(r, err)
 	}
 }
 
-// identify gives the request its id, its language, its client's address and the headers that every answer has.
-func (s *Server) identify(r *call) {
-	header := &r.fiber.Request().Header
-	r.RequestID = requestID(header.Peek(fiber.HeaderXRequestID))
-	r.Language = locales.Match(listHeader(header, fiber.HeaderAcceptLanguage))
-	r.Address = s.clientAddress(r.fiber.Context())
-	r.DeviceID = string(header.Peek("X-Device-ID"))
-	r.IfMatch = listHeader(header, fiber.HeaderIfMatch)
-	r.Context.Now = s.Options.Now()
-
-	answer := &r.fiber.Response().Header
-	answer.Set(fiber.HeaderXRequestID, r.RequestID)
-	answer.Set(fiber.HeaderContentLanguage, r.Language)
-	answer.Set(fiber.HeaderXContentTypeOptions, "nosniff")
-	answer.Set(fiber.HeaderReferrerPolicy, "no-referrer")
-	if s.overTLS(r.fiber.Context()) {
-		answer.Set(fiber.HeaderStrictTransportSecurity, strictTransport)
-	}
+func (s *Server) newCall(c *fiber.Ctx) *call {
+	r := &call{fiber: c, began: time.Now()}
+	r.Caller = &access.Caller{}
+	r.context.start(&r.Info, r.began.Add(s.RequestTime), s.CallerKey)
+	return r
 }
 
-// steps is the order of checks. Each may end the request with an error.
-func (s *Server) steps(r *call) error {
-	if answered, err := s.enter(r); answered || err != nil {
-		return err
-	}
-	// What a public POST answers, such as tokens, is for nobody else either (RFC 6749, section 5.1).
-	if !r.row.Access.IsPublic() || r.row.Method == http.MethodPost {
-		r.fiber.Response().Header.Set(fiber.HeaderCacheControl, "no-store")
-	}
-	if r.row.Access.IsPublic() {
-		r.DeviceToken = string(r.fiber.Request().Header.Peek("X-Device-Token"))
-	}
-	if err := s.readBody(r); err != nil {
-		return err
-	}
-	if err := acceptsMedia(r); err != nil {
-		return err
-	}
-	s.arrived(r)
-	return s.run(r)
-}
-
-// enter is the order of checks up to the body: what can be told by the head of a request.
-func (s *Server) enter(r *call) (answered bool, err error) {
-	header := &r.fiber.Request().Header
-	if ambiguous(header) {
-		r.fiber.Context().SetConnectionClose()
-		return false, apierr.MalformedRequest
-	}
-	if encoding := listHeader(header, fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return false, apierr.UnsupportedMediaType
-	}
-	if s.preflight(r) {
-		return true, nil
-	}
-	s.allowOrigin(r)
-	method, path := r.fiber.Method(), r.fiber.Request().URI().PathOriginal()
-	var allowed []string
-	if r.row, r.params, allowed = s.routes.match(method, path, make([]string, 0, 4)); r.row == nil {
-		err := s.noRow(r, method, path, allowed)
-		return err == nil, err
-	}
-	if s.draining.Load() && s.refuseDraining(r) {
-		return true, nil
-	}
-	return false, s.admit(r)
-}
-
-// noRow answers for an address or a method that the table does not have.
-func (s *Server) noRow(r *call, method string, path []byte, allowed []string) error {
-	if allowed != nil {
-		r.fiber.Response().Header.Set(fiber.HeaderAllow, strings.Join(allowed, ", "))
-		return apierr.MethodNotAllowed
-	}
-	reading := method == http.MethodGet || method == http.MethodHead
-	if reading && s.Fallback != nil && s.Fallback(r.fiber, string(path)) {
-		return nil
-	}
-	return apierr.NotFound
-}
-
-// run decodes the input, calls the service and writes what it gives.
-func (s *Server) run(r *call) error {
-	ctx, err := s.beginOnce(r)
-	if err != nil {
-		return err
-	}
-	result, err := r.row.Handle.Serve(ctx, &endpoint.Request{Fiber: r.fiber, Params: r.params})
-	if err != nil {
-		return err
-	}
-	if result.Sent {
-		return nil
-	}
-	if result.Status == 0 {
-		result.Status = r.row.Handle.Status
-	}
-	return s.answer(r, result)
-}
-
-const (
-	idempotencyHeader = "Idempotency-Key"
-	maxIdempotencyKey = 255
-)
-
-// beginOnce binds a creating request with an Idempotency-Key to the answer that is or will be stored for it.
-func (s *Server) beginOnce(r *call) (context.Context, error) {
-	key := string(r.fiber.Request().Header.Peek(idempotencyHeader))
-	if key == "" || r.row.Method != http.MethodPost || r.row.Handle.Status != http.StatusCreated || s.Replays == nil {
-		return &r.Context, nil
-	}
-	if len(key) > maxIdempotencyKey || !printable(key) || repeated(&r.fiber.Request().Header, idempotencyHeader) {
-		return nil, apierr.Invalid(idempotencyHeader, "invalid.header")
-	}
-	principal := r.Caller.UserID
-	if r.Caller.KeyID != "" {
-		principal = r.Caller.KeyID
-	}
-	return s.Replays.Begin(&r.Context, Claim{
-		Key: key, Caller: principal,
-		Endpoint: r.row.Method + " " + string(r.fiber.Request().URI().PathOriginal()),
-		BodyHash: sha256.Sum256(r.fiber.Request().Body()),
-	})
-}
-
-// acceptsMedia refuses a body of another type than the handler reads. Without a body there is nothing to refuse.
-func acceptsMedia(r *call) error {
-	handler := r.row.Handle
-	if !handler.ReadsBody() || len(r.fiber.Request().Body()) == 0 {
-		return nil
-	}
-	header := &r.fiber.Request().Header
-	if countLines(header.RawHeaders(), fiber.HeaderContentType) > 1 {
-		return apierr.UnsupportedMediaType
-	}
-	sent, _, _ := strings.Cut(string(header.ContentType()), ";")
-	for _, media := range handler.Media {
-		if strings.EqualFold(strings.TrimSpace(sent), media) {
-			return nil
-		}
-	}
-	return apierr.UnsupportedMediaType
-}
-
-// finish counts and logs the request. The log names the row, never the path as called, and nobody's data.
-func (s *Server) finish(r *call) {
-	took := time.Since(r.began)
-	status := r.fiber.Response().StatusCode()
-	s.metrics.count(r.row, status, took)
-	s.observe(r, status)
-	name := "-"
-	if r.row != nil {
-		name = r.row.key
-	}
-	s.logRequest(r, name, status, took)
+// reads reports whether the method asks for a record without changing it.
+func (r *call) reads() bool {
+	method := r.fiber.Method()
+	return method == http.MethodGet || method == http.MethodHead
 }

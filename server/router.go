@@ -8,11 +8,31 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gofiber/fiber/v2"
+
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
 )
 
-// router finds the row of a request. A segment of a path matches as it is written: letter case, slashes and all, so
-// that a rule cannot be passed by another spelling. The rules hang on the rows it gives.
+// findRoute finds the row of a request. Addresses without a row may be files of the console.
+func (s *Server) findRoute(r *call) error {
+	method, path := r.fiber.Method(), r.fiber.Request().URI().PathOriginal()
+	var allowed []string
+	if r.row, r.params, allowed = s.routes.match(method, path, make([]string, 0, 4)); r.row != nil {
+		return nil
+	}
+	if allowed != nil {
+		r.fiber.Response().Header.Set(fiber.HeaderAllow, strings.Join(allowed, ", "))
+		return apierr.MethodNotAllowed
+	}
+	if r.reads() && s.Fallback != nil && s.Fallback(r.fiber, string(path)) {
+		return errAnswered
+	}
+	return apierr.NotFound
+}
+
+// router finds the row of a request. Segments of a path match exactly as they are written, letter case included, so that
+// another spelling of a path cannot bypass the rules of its row.
 type router struct {
 	root node
 }
@@ -74,11 +94,10 @@ func (n *node) row(method string) *route {
 	return nil
 }
 
-// match finds the row of a method and a path, with the values of the path's names. A path without the method gives no
-// row but the methods it has. params may be reused by the caller for the next request.
+// match returns the row of a method and a path with the values of the path's {names}. For a path that has other methods, it
+// returns these methods. values are appended to params.
 func (r *router) match(method string, path []byte, params []string) (row *route, values []string, allowed []string) {
-	values = params[:0]
-	at, values := r.root.walk(path, values)
+	at, values := r.root.walk(path, params[:0])
 	if at == nil || len(at.rows) == 0 {
 		return nil, nil, nil
 	}
@@ -91,8 +110,8 @@ func (r *router) match(method string, path []byte, params []string) (row *route,
 	return nil, nil, at.methods()
 }
 
-// walk follows a path. A fixed segment wins over a name, and there is no way back: under /v1/users/me nothing of
-// /v1/users/{id} is looked for.
+// walk follows a path. A fixed segment wins over a {name}, without backtracking: paths under /v1/users/me never match
+// /v1/users/{id}.
 func (n *node) walk(path []byte, values []string) (*node, []string) {
 	if len(path) == 0 || path[0] != '/' {
 		return nil, nil
@@ -130,7 +149,8 @@ func (n *node) methods() []string {
 	return methods
 }
 
-// peek finds the row of a request line, before anything else of the request is known.
+// peek finds the row of a request line before the engine has read the request. It is for bodies that are longer than most
+// rows allow, see [Server.headerReceived].
 func (r *router) peek(method, uri []byte) *route {
 	path, _, _ := bytes.Cut(uri, []byte{'?'})
 	var space [4]string

@@ -85,12 +85,15 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	}
 	m.Notifications.SetSessions(m.Auth)
 	m.Users = directory.New(db, m.Auth, outbox{m.Notifications}, texts, directory.Options{
-		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log})
+		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log, Policy: m.Policy})
+	m.Auth.SetUsers(m.Users)
 	m.Personas = personas.New(db, texts)
-	m.Customers = customers.New(db, m.Notifications, m.Personas)
+	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas)
 	m.Payers = payers.New(db, m.Customers, texts)
-	m.Tasks = tasks.New(db, m.Notifications, m.Customers, texts)
-	m.Chats = chats.New(db, inbox{m.Notifications}, texts)
+	m.Tasks = tasks.New(db, m.Notifications, m.Customers, m.Users, texts)
+	m.Chats = chats.New(db, inbox{m.Notifications}, m.Users, texts)
+	m.Notifications.SetDirectory(m.Users)
+	m.Notifications.SetChats(m.Chats)
 	m.setQuota(records.Quota{Records: int64(o.Settings.Quotas.Records), Bytes: int64(o.Settings.Quotas.Megabytes) << 20})
 	m.Profile = profile.New(db, texts, profile.Options{MaxBytes: o.Settings.Profile.AvatarMaxBytes, MaxPixels: o.Settings.Profile.AvatarMaxPixels})
 	m.bills = qrbill.NewReader(qrbill.Config{
@@ -100,7 +103,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Invoices = invoices.New(m.bills, texts)
 	m.Audit = audit.New(db, texts, o.Log)
 	m.gauges = newGauges(db)
-	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Sessions: m.Auth, Records: m.records(), Texts: texts, Log: o.Log})
+	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), Texts: texts, Log: o.Log})
 	m.Auth.SetScopes(keyScopes(m.Endpoints()))
 	return m, nil
 }

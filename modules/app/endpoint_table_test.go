@@ -128,7 +128,7 @@ func TestCatalogue_HasTextsInEveryLanguage(t *testing.T) {
 	for _, kind := range apierr.All() {
 		for _, lang := range locales.Languages() {
 			if !texts.Has(lang, "error."+kind.Code) {
-				t.Errorf("%s has no text in %s", kind.Code, lang)
+				t.Errorf("no file in locales/%s has the text error.%s", lang, kind.Code)
 			}
 		}
 	}

@@ -25,8 +25,6 @@ type FirstBoot struct {
 	APIKey        string // random; empty when the environment sets it
 }
 
-const countUsers = `SELECT COUNT(*) FROM users`
-
 // Boot creates the first administrator and the first API key in an empty database, in one transaction, and returns them.
 // Later calls return the same until [Modules.Shown] is called, so that no secret is lost when the first start is
 // interrupted before it prints them. For any other database, Boot does nothing and returns nil.
@@ -35,8 +33,7 @@ func (m *Modules) Boot(ctx context.Context) (*FirstBoot, error) {
 	if boot != nil || err != nil {
 		return boot, err
 	}
-	var n int
-	if err := m.DB.QueryRow(ctx, countUsers).Scan(&n); err != nil || n > 0 {
+	if exists, err := m.Users.Any(ctx, m.DB); err != nil || exists {
 		return nil, err
 	}
 	secrets := m.Settings.Secrets

@@ -23,9 +23,9 @@ func (m *Modules) Server() (*server.Server, error) {
 		return nil, err
 	}
 	return server.New(server.Options{
-		Endpoints: m.Endpoints(), Auth: m.Auth, Policy: m.Policy, Texts: m.Texts, Log: m.Log,
-		Now:     m.DB.Clock().Now,
-		Replays: Replays{m.DB}, Stored: Stored, Translate: translate, Fallback: console.Serve,
+		Endpoints: m.Endpoints(), Auth: m.Auth, Policy: m.Policy, People: m.Users, Texts: m.Texts, Log: m.Log,
+		Now:         m.DB.Clock().Now,
+		Idempotency: Idempotency{m.DB}, Stored: Stored, Translate: translate, Fallback: console.Serve,
 		Probes: []server.Probe{{Name: "database", Check: m.DB.Ready}, {Name: "queue", Check: m.Notifications.Ready},
 			{Name: "log_size", Check: m.DB.CheckLog, Advisory: true}},
 		Observe:        m.Audit.Observe,
@@ -60,22 +60,37 @@ func origin(ctx context.Context) store.Origin {
 	return store.Origin{Session: access.From(ctx).SessionID, Network: endpoint.AuditNetwork(request.Address), RequestID: request.RequestID}
 }
 
-// Replays stores the answers to requests with an Idempotency-Key in the database.
-type Replays struct{ DB *store.DB }
+// Idempotency stores the answers to requests with an Idempotency-Key in the database.
+type Idempotency struct{ DB *store.DB }
 
 // Begin returns a *store.Replay as error where the request was answered before. Otherwise it returns a context whose
 // transactions store the answer under the claim.
-func (r Replays) Begin(ctx context.Context, claim server.Claim) (context.Context, error) {
+func (i Idempotency) Begin(ctx context.Context, claim server.Claim, to server.Responder) (context.Context, error) {
+	if claim.Key == "" {
+		return store.WithResponder(ctx, store.Idempotency{}, responder{to}), nil
+	}
 	claimed := store.Idempotency{Key: claim.Key, Caller: claim.Caller, Path: claim.Endpoint, BodyHash: claim.BodyHash[:]}
-	replay, err := r.DB.Replay(ctx, claimed)
+	replay, err := i.DB.Replay(ctx, claimed)
 	if err != nil {
 		return nil, err
 	}
 	if replay != nil {
 		return nil, replay
 	}
-	return store.WithIdempotency(ctx, claimed), nil
+	return store.WithResponder(ctx, claimed, responder{to}), nil
 }
+
+// responder adapts the responder of the server to the store.
+type responder struct{ server.Responder }
+
+// Encode encodes what the request answers with.
+func (r responder) Encode(ctx context.Context, body any) (store.Encoded, error) {
+	encoded, err := r.Responder.Encode(ctx, body)
+	return store.Encoded(encoded), err
+}
+
+// Answered passes on the answer of a durable transaction.
+func (r responder) Answered(e store.Encoded) { r.Responder.Answered(server.Encoded(e)) }
 
 // Stored returns the answer in a *store.Replay.
 func Stored(err error) (server.Stored, bool) {

@@ -17,7 +17,7 @@ import (
 
 // sqliteOnly maps a text that only one statement contains, which PostgreSQL rejects, to the reason for the exception.
 var sqliteOnly = map[string]string{
-	"sqlite_schema": "triggers differ between engines; the statements that create and read them are in the dialect of SQLite",
+	"sqlite_schema": "triggers are written differently for every engine, and so is the look at them; both are in store/sqlite/triggers.go",
 }
 
 // TestPortable_PostgreSQLCompilesTheSQL runs all migrations on PostgreSQL, and compiles every statement of the scenario and

@@ -17,6 +17,7 @@ import (
 	"kontor/modules/rbac"
 	"kontor/modules/tasks"
 	"kontor/store"
+	"kontor/store/audittrail"
 )
 
 // Proofs returns the record types that the audit trail covers. Notifications and deliveries are messages about records and
@@ -31,7 +32,7 @@ func Proofs() []records.Proof {
 // hash chain: they cannot be deleted to have manipulated records digested again.
 const (
 	formType  = "audit"
-	formID    = "record-form-1"
+	formID    = "record-form-2" // 2: users have a display name
 	formBegun = formID + "/begun"
 )
 
@@ -40,7 +41,7 @@ var ErrOldForm = errors.New("the records were digested by an earlier version; st
 
 // CheckRecords compares every record with the audit trail and returns the number of records. The error is a *records.Break
 // for the first record that differs, or ErrOldForm.
-func CheckRecords(ctx context.Context, e *store.Evidence) (compared int64, err error) {
+func CheckRecords(ctx context.Context, e *audittrail.Evidence) (compared int64, err error) {
 	since, err := formSince(ctx, e)
 	if err != nil {
 		return 0, err

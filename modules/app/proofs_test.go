@@ -10,13 +10,15 @@ import (
 	"kontor/modules/kit/records"
 	"kontor/server/settings"
 	"kontor/store"
+	"kontor/store/audittrail"
+	"kontor/store/inspect"
 	"kontor/store/storetest"
 )
 
 // checkRecords compares the records of a database with its audit trail and returns their number.
 func checkRecords(t *testing.T, dir string) (compared int64, err error) {
 	t.Helper()
-	_, err = store.CheckWith(t.Context(), store.Options{Dir: dir}, func(ctx context.Context, e *store.Evidence) (err error) {
+	_, err = inspect.Check(t.Context(), inspect.Source{Dir: dir}, func(ctx context.Context, e *audittrail.Evidence) (err error) {
 		compared, err = app.CheckRecords(ctx, e)
 		return err
 	})
@@ -25,6 +27,14 @@ func checkRecords(t *testing.T, dir string) (compared int64, err error) {
 
 // The upgrade runs once: a record that is manipulated afterwards is not digested again.
 func TestStart_UpgradesTheDigestsOfAnEarlierVersion(t *testing.T) {
+	for name, form := range map[string]string{
+		"before records had a form": "users", "form 1, before users had display names": "record-form-1",
+	} {
+		t.Run(name, func(t *testing.T) { upgradesTheDigests(t, form) })
+	}
+}
+
+func upgradesTheDigests(t *testing.T, form string) {
 	dir := storetest.Dir(t)
 	db, err := store.Open(t.Context(), store.Options{Dir: dir})
 	if err != nil {
@@ -32,24 +42,19 @@ func TestStart_UpgradesTheDigestsOfAnEarlierVersion(t *testing.T) {
 	}
 	defer db.Close()
 	userID, deletedID := store.NewID(), store.NewID()
-	exec := func(statements ...string) {
-		t.Helper()
-		err := db.InTx(t.Context(), func(tx *store.Tx) error {
-			for _, s := range statements {
-				if _, err := tx.Exec(t.Context(), s); err != nil {
-					return err
-				}
-			}
-			// Earlier versions digested in another form, and most records not at all.
-			tx.Audit(store.AuditEntry{Action: "users.create", RecType: "users", RecID: userID, After: "another form"})
-			tx.Audit(store.AuditEntry{Action: "tasks.create", RecType: "tasks", RecID: deletedID, After: "another form"})
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+	err = db.InTx(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.Exec(t.Context(), `INSERT INTO users (id, status, language, created_at, created_by, modified_at, modified_by)
+			VALUES ($1, 'active', 'en', 0, '', 0, '')`, userID)
+		// Earlier versions digested in another form, and most records not at all.
+		tx.Audit(store.AuditEntry{Action: "users.create", RecType: "users", RecID: userID, After: "another form"})
+		tx.Audit(store.AuditEntry{Action: "tasks.create", RecType: "tasks", RecID: deletedID, After: "another form"})
+		tx.Audit(store.AuditEntry{Actor: store.NilID, Action: "audit.form", RecType: "audit", RecID: form + "/begun"})
+		tx.Audit(store.AuditEntry{Actor: store.NilID, Action: "audit.form", RecType: "audit", RecID: form})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	exec(`INSERT INTO users (id, status, language, created_at, created_by, modified_at, modified_by) VALUES ('` + userID + `', 'active', 'en', 0, '', 0, '')`)
 	if _, err := checkRecords(t, dir); !errors.Is(err, app.ErrOldForm) {
 		t.Fatalf("before the start: %v", err)
 	}

@@ -28,7 +28,7 @@ var inTransaction = map[string]string{
 }
 
 // TestScenario_DoesExpensiveWorkOutsideTransactions fails when a module renders, encodes, encrypts or signs in a
-// transaction, while all other writes wait. Prepare such work before the transaction, as records.Change does.
+// transaction, while all other writes wait. Prepare such work before the transaction, as records.Update does.
 func TestScenario_DoesExpensiveWorkOutsideTransactions(t *testing.T) {
 	s := newScenario(t)
 	var mu sync.Mutex

@@ -1,10 +1,12 @@
-// Package audit shows the audit trail: who changed what and when, and whether the trail itself is whole. It writes
-// security events into it: failed sign-ins, denials, throttling, recoveries, and looks at what few may see.
+// Package audit lists and verifies the audit trail, exports it, and writes security events to it: failed sign-ins, denials,
+// throttling, recoveries, and reads of sensitive data.
 //
-// Entries of changes are written by the store, in the transaction of each change, and chained by hash with all others.
-// Such an entry holds keyed digests of the record before and after the change, not the record, so that the trail proves a
-// state without showing personal data. Security events are collected in memory and written in batches; a process that is
-// killed loses those of its last seconds.
+// The store writes the entries of changes, in the transaction of each change, and chains all entries by hash. Such an entry
+// contains keyed digests of the record before and after the change, not the record itself. The trail therefore proves a
+// state without showing personal data. Security events are collected in memory and written in batches. A process that is
+// killed loses the events of its last seconds.
+//
+// The module owns the table audit_exports. It reads entries through the view audit_trail, which the store publishes.
 package audit
 
 import (
@@ -26,28 +28,39 @@ import (
 
 // Entry is one change or security event.
 type Entry struct {
-	Seq        int64      `json:"seq" minimum:"1" example:"42"` // from 1, without gaps
+	Seq        int64      `json:"seq" minimum:"1" example:"42" doc:"The place in the trail, from 1 without gaps."`
 	At         store.Time `json:"at"`
-	Actor      string     `json:"actor" format:"uuid" doc:"The user, or the nil id for the service itself."` // user id, or the nil id for the service itself
-	Kind       string     `json:"kind" enum:"change,sign_in,denial,throttle,recovery,read" doc:"change, or the kind of a security event."`
-	Action     string     `json:"action"`
-	RecType    string     `json:"rec_type"`
-	RecID      string     `json:"rec_id" format:"-" example:"0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10" doc:"Id of the record; a rate-limit rule is known by its endpoint."`
-	SessionID  string     `json:"session_id" format:"-" doc:"Of the session that acted; empty without one and in entries of earlier versions."`
+	Actor      string     `json:"actor" format:"uuid" doc:"Id of the user or API key that acted; the nil id for the service itself and for unknown callers."`
+	Kind       string     `json:"kind" enum:"change,sign_in,denial,throttle,recovery,read" doc:"change, or the kind of a security event: a failed or suspicious sign-in, a denied request, a throttled request, a step of account recovery, or a read of sensitive data."`
+	Action     string     `json:"action" example:"customers.kyc_decide" doc:"A stable code of what happened, as <area>.<verb>. The area is a module or a record type; many codes equal the name of the endpoint in GET /v1/rbac/endpoints. Others describe what the service did itself, such as customers.kyc_expire (a verification expired), rbac.seed (initial roles and grants) and audit.events_dropped (events that were only counted)."`
+	RecType    string     `json:"rec_type" doc:"The type of the record; empty if the entry is about no record."`
+	RecID      string     `json:"rec_id" format:"-" example:"0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10" doc:"Id of the record. For a rate-limit rule this is its endpoint."`
+	SessionID  string     `json:"session_id" format:"-" doc:"Id of the session that acted; empty without one and in entries of earlier versions."`
 	Network    string     `json:"network" example:"198.51.100.0/24" doc:"The client's address, shortened to 24 bits (IPv4) or 48 bits (IPv6)."`
-	RequestID  string     `json:"request_id" format:"-" doc:"The X-Request-ID of the request, of the latest one where an entry stands for several."`
-	Detail     *Detail    `json:"detail" doc:"Of a security event; null for a change."`
-	BeforeHash string     `json:"before_hash" example:"" doc:"Empty for a record that was made."`                   // empty for a record that was made
-	AfterHash  string     `json:"after_hash" example:"9f86d081884c7d65" doc:"Empty for a record that was deleted."` // empty for a record that was deleted
-	PrevHash   string     `json:"prev_hash" example:"2c26b46b68ffc68f"`                                             // hash of the entry before
-	Hash       string     `json:"hash" example:"fcde2b2edba56bf4"`
-	Form       int        `json:"form" example:"2" doc:"Of the hash, see the documentation of the export."`
+	RequestID  string     `json:"request_id" format:"-" doc:"The X-Request-ID of the request; of the latest one if the entry stands for several events."`
+	Detail     *Detail    `json:"detail" doc:"More about a security event; null for a change."`
+	BeforeHash string     `json:"before_hash" example:"" doc:"Keyed digest of the record before the change; empty for a new record."`
+	AfterHash  string     `json:"after_hash" example:"9f86d081884c7d65" doc:"Keyed digest of the record after the change; empty for a deleted record."`
+	PrevHash   string     `json:"prev_hash" example:"2c26b46b68ffc68f" doc:"Hash of the previous entry."`
+	Hash       string     `json:"hash" example:"fcde2b2edba56bf4" doc:"Hash of this entry, which covers the previous hash."`
+	Form       int        `json:"form" example:"2" doc:"Version of the hash's input; the documentation of the export describes it."`
 }
 
-// kindChange is the kind of an entry that is no security event.
+// EachUser names the actor and, if the record is a user, that user.
+func (e Entry) EachUser(add func(id string)) {
+	add(e.Actor)
+	if e.RecType == access.Users.Name || e.RecType == rolesOfUser {
+		add(e.RecID)
+	}
+}
+
+// rolesOfUser is the record type of entries about the roles of a user; their record id is that of the user.
+const rolesOfUser = "user_roles"
+
+// kindChange is the kind of entries that are not security events.
 const kindChange = "change"
 
-// Service shows the trail.
+// Service lists, verifies and exports the audit trail, and records security events.
 type Service struct {
 	db       *store.DB
 	texts    endpoint.Texts
@@ -56,24 +69,24 @@ type Service struct {
 
 	exporters []*exporter
 
-	mu   sync.Mutex // held while the trail is walked
-	walk walk
+	mu           sync.Mutex // held during a verification step
+	verification verification
 }
 
-// New makes a service. Close it when the server has stopped.
+// New returns a service. Callers must close it when the server has stopped.
 func New(db *store.DB, texts endpoint.Texts, log *slog.Logger) *Service {
 	return &Service{db: db, texts: texts, log: log, recorder: newRecorder(db, log)}
 }
 
-// Endpoints are the rows of the module. Both are for administrators, until they grant them to others.
+// Endpoints returns the endpoints of the module. Both are for administrators, unless they grant them to others.
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	return []endpoint.Endpoint{
 		{Name: "audit.list", Method: http.MethodGet, Path: "/v1/audit", Access: access.On(access.Audit, access.Read),
-			Limit: ratelimit.Private, Tag: "Operations", Summary: "List the audit trail.",
+			Limit: ratelimit.Private, Tag: "Operations", Summary: "List audit entries, newest first.",
 			Doc:    endpoint.Doc{Search: entries.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.list)},
 		{Name: "audit.status", Method: http.MethodGet, Path: "/v1/audit/status", Access: access.On(access.Audit, access.Read),
-			Limit: ratelimit.Private, Tag: "Operations", Summary: "Tell how far the audit trail is verified, and where it is broken.",
+			Limit: ratelimit.Private, Tag: "Operations", Summary: "Verify the next part of the audit trail and get the result so far.",
 			Handle: endpoint.JSON(http.StatusOK, s.status)},
 	}
 }
@@ -86,19 +99,19 @@ func (s *Service) list(ctx context.Context, in listInput) (list.Page[Entry], err
 	return s.Entries(ctx, in.Query.Params, in.Query.where...)
 }
 
-// Entries lists the trail, newest first, with the events up to now. It returns apierr.NoAccess.
+// Entries returns the trail, newest first, including all events up to now. It returns apierr.NoAccess.
 func (s *Service) Entries(ctx context.Context, p list.Params, where ...list.Where) (list.Page[Entry], error) {
 	if !access.From(ctx).May(access.Audit, access.Read) {
 		return list.Page[Entry]{}, apierr.NoAccess
 	}
-	if err := s.recorder.write(ctx, true); err != nil { // a disk that takes no writes does not keep anybody from reading
-		s.log.Warn("security events not written", "cause", err)
+	if err := s.recorder.write(ctx, true); err != nil { // reading works even if the disk rejects writes
+		s.log.Warn("cannot write security events", "cause", err)
 	}
 	return entries.Page(ctx, s.db, p, where...)
 }
 
 var entries = list.New(list.Source[Entry]{
-	From:    "audit_entries",
+	From:    "audit_trail",
 	Columns: "seq, at, actor, kind, action, rec_type, rec_id, session_id, network, request_id, detail, before_hash, after_hash, prev_hash, hash, form",
 	ID:      "seq", Tables: []string{"audit_entries"},
 	Fields: list.Fields{
@@ -111,7 +124,7 @@ var entries = list.New(list.Source[Entry]{
 		{Name: "request_id", Type: list.Text, Column: "request_id"},
 		{Name: "action", Type: list.Text, Column: "action", Key: "action"},
 		{Name: "rec_type", Type: list.Text, Column: "rec_type", Key: "rec_type"},
-		// Not all of them are UUIDs: a rate-limit rule is known by its endpoint.
+		// Not all ids are UUIDs: that of a rate-limit rule is its endpoint.
 		{Name: "rec_id", Type: list.Text, Column: "rec_id", Key: "rec_id", Fold: foldID},
 		{Name: "before_hash", Type: list.Text, Column: "before_hash", Key: "before_hash"},
 		{Name: "after_hash", Type: list.Text, Column: "after_hash", Key: "after_hash"},
@@ -138,7 +151,7 @@ var entries = list.New(list.Source[Entry]{
 	},
 })
 
-// foldID brings a UUID into its stored form and leaves anything else as it is.
+// foldID returns the stored form of a UUID, and other texts unchanged.
 func foldID(text string) string {
 	if id, err := types.ParseID(text); err == nil {
 		return id

@@ -9,44 +9,45 @@ import (
 	"time"
 
 	"kontor/store"
+	"kontor/store/audittrail"
 )
 
 const (
-	// exportBatch is how many entries leave at once, behind which a signed head and the position are written.
+	// exportBatch is the number of entries that the exporter writes at once. A signed head follows each batch.
 	exportBatch = 500
-	// exportPause is how often the trail is looked at for new entries.
+	// exportPause is the interval between checks for new entries.
 	exportPause = time.Second
-	// maxExportPause is the longest wait after failures.
+	// maxExportPause is the longest pause after failures.
 	maxExportPause = time.Minute
-	// saveTime is how long the position of a batch may take to be written.
-	saveTime = 10 * time.Second
+	// savePositionTimeout limits the time to store the position after a batch.
+	savePositionTimeout = 10 * time.Second
 )
 
-// sink takes batches of the trail.
+// sink is the target of an export.
 type sink interface {
-	// target names the sink, so that its position is found again.
+	// target returns the name of the sink, under which its position is stored.
 	target() string
-	// write hands a batch over. After an error the whole batch comes again.
-	write(ctx context.Context, b store.ExportBatch) error
-	// close gives up what is open.
+	// write writes a batch. After an error the exporter writes the whole batch again.
+	write(ctx context.Context, b audittrail.ExportBatch) error
+	// close releases open connections.
 	close()
 }
 
-// exporter carries the trail to one sink, beside everything else: a sink that is slow or gone delays nobody but itself.
-// The position is written behind each batch that was handed over, so that after a restart every entry comes at least once.
+// exporter writes the trail to one sink in a goroutine of its own. A slow or unreachable sink therefore delays nothing else. The
+// exporter stores its position after each batch. Every entry is delivered at least once, also across restarts.
 type exporter struct {
 	db   *store.DB
 	log  *slog.Logger
 	sink sink
 
 	cancel  context.CancelFunc
-	finish  chan struct{} // closed when the exporter is to carry over what is left and end
+	finish  chan struct{} // closed to make the exporter write the remaining entries and end
 	once    sync.Once
 	running sync.WaitGroup
 }
 
-// StartExport carries the trail to a file and to a syslog server from now on; an empty name leaves one out. It returns an
-// error for an address that is none. [Service.Close] ends it.
+// StartExport starts exporting the trail to a file and to a syslog server. An empty argument means no such export. It returns an
+// error for an invalid address. [Service.Close] ends the exports.
 func (s *Service) StartExport(file, syslogURL string) error {
 	var sinks []sink
 	if file != "" {
@@ -68,16 +69,16 @@ func (s *Service) StartExport(file, syslogURL string) error {
 	return nil
 }
 
-// stop carries over what is left, for as long as the context lasts, and ends the exporter.
+// stop exports the remaining entries until the context ends, and ends the exporter.
 func (e *exporter) stop(ctx context.Context) {
 	e.once.Do(func() { close(e.finish) })
-	cut := context.AfterFunc(ctx, e.cancel)
+	release := context.AfterFunc(ctx, e.cancel)
 	e.running.Wait()
-	cut()
+	release()
 	e.cancel()
 }
 
-// run looks for new entries until the exporter is stopped.
+// run exports new entries until the exporter is stopped.
 func (e *exporter) run(ctx context.Context) {
 	defer e.sink.close()
 	pause := exportPause
@@ -95,7 +96,7 @@ func (e *exporter) run(ctx context.Context) {
 		now := e.db.Version("audit_entries")
 		var err error
 		if !known || now != version {
-			err = e.carry(ctx)
+			err = e.export(ctx)
 		}
 		version, known = now, err == nil
 		switch {
@@ -104,11 +105,11 @@ func (e *exporter) run(ctx context.Context) {
 		case err == nil:
 			pause = exportPause
 			if failing {
-				e.log.Info("the audit trail is exported again", "target", e.sink.target())
+				e.log.Info("audit export works again", "target", e.sink.target())
 			}
 		case ctx.Err() == nil:
-			if !failing { // once, until it works again
-				e.log.Error("the audit trail cannot be exported; nothing is lost, it is tried again", "target", e.sink.target(), "cause", err)
+			if !failing { // log only the first of several failures
+				e.log.Error("cannot export the audit trail; the export is retried and nothing is lost", "target", e.sink.target(), "cause", err)
 			}
 			pause = min(2*pause, maxExportPause)
 		}
@@ -125,17 +126,17 @@ const (
 		ON CONFLICT (target) DO UPDATE SET seq = excluded.seq, at = excluded.at`
 )
 
-// carry hands over everything behind the position.
-func (e *exporter) carry(ctx context.Context) error {
+// export writes all entries after the stored position to the sink.
+func (e *exporter) export(ctx context.Context) error {
 	var position int64
 	err := e.db.QueryRow(ctx, selectExported, e.sink.target()).Scan(&position)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return fmt.Errorf("read the position: %w", err)
+		return fmt.Errorf("read the position of the export: %w", err)
 	}
 	for {
 		b, err := e.db.ExportAfter(ctx, position, exportBatch)
 		if err != nil {
-			return fmt.Errorf("read the trail: %w", err)
+			return fmt.Errorf("read the audit trail: %w", err)
 		}
 		if len(b.Entries) == 0 {
 			return nil
@@ -144,8 +145,8 @@ func (e *exporter) carry(ctx context.Context) error {
 			return err
 		}
 		position = b.Entries[len(b.Entries)-1].Seq
-		if err := e.save(position); err != nil {
-			return fmt.Errorf("write the position: %w", err)
+		if err := e.savePosition(position); err != nil {
+			return fmt.Errorf("store the position of the export: %w", err)
 		}
 		if len(b.Entries) < exportBatch {
 			return nil
@@ -153,9 +154,10 @@ func (e *exporter) carry(ctx context.Context) error {
 	}
 }
 
-// save writes how far the sink has come. A stop does not keep it from doing so: what was handed over need not come again.
-func (e *exporter) save(position int64) error {
-	ctx, cancel := context.WithTimeout(context.Background(), saveTime)
+// savePosition stores the position of the sink. It does not depend on the exporter's context, so that a stop does not make the
+// next start repeat a batch that was delivered.
+func (e *exporter) savePosition(position int64) error {
+	ctx, cancel := context.WithTimeout(context.Background(), savePositionTimeout)
 	defer cancel()
 	return e.db.InTx(ctx, func(tx *store.Tx) error {
 		_, err := tx.Exec(ctx, upsertExported, e.sink.target(), position, tx.Now())

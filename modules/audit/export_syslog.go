@@ -13,16 +13,17 @@ import (
 	"time"
 
 	"kontor/store"
+	"kontor/store/audittrail"
 )
 
 const (
-	// syslogTime bounds connecting, and writing a batch.
-	syslogTime = 10 * time.Second
-	// confirmTime is how long a connection is watched for its end behind a batch: syslog acknowledges nothing, and what is
-	// written to a connection whose other end has just gone would be lost without an error.
+	// syslogTimeout limits the time to connect, and the time to write a batch.
+	syslogTimeout = 10 * time.Second
+	// confirmTime is how long the sink waits after a batch to detect a closed connection. Syslog has no acknowledgements, and
+	// writes to a connection that the server has just closed return no error.
 	confirmTime = 50 * time.Millisecond
 
-	// facilityAudit is "log audit", and the severities are those of RFC 5424, section 6.2.1.
+	// facilityAudit is "log audit". It and the severities are those of RFC 5424, section 6.2.1.
 	facilityAudit   = 13
 	severityWarning = 4
 	severityNotice  = 5
@@ -31,32 +32,32 @@ const (
 	maxHostname = 255
 )
 
-// syslogSink sends each entry and each head as a message of RFC 5424: over UDP as a datagram each (RFC 5426), over TCP
-// and TLS with the length before each (RFC 6587 and RFC 5425). The text of a message is the line of the export.
+// syslogSink sends each entry and each head as a message of RFC 5424. Over UDP each message is a datagram (RFC 5426). Over TCP
+// and TLS its length precedes it (RFC 6587 and RFC 5425). The text of a message is the line of the export.
 type syslogSink struct {
 	address *url.URL
 	host    string
 	conn    net.Conn
 }
 
-// defaultPorts are those of the transports.
+// defaultPorts are the ports of the transports.
 var defaultPorts = map[string]string{"udp": "514", "tcp": "601", "tls": "6514"}
 
-// newSyslogSink reads an address such as tls://logs.example:6514.
+// newSyslogSink returns a sink for an address such as tls://logs.example:6514.
 func newSyslogSink(address string) (*syslogSink, error) {
 	u, err := url.Parse(address)
 	if err != nil || defaultPorts[u.Scheme] == "" || u.Hostname() == "" {
-		return nil, fmt.Errorf("%q is not an address such as tls://logs.example:6514", address)
+		return nil, fmt.Errorf("invalid syslog address %q; expected one such as tls://logs.example:6514", address)
 	}
-	name, _ := os.Hostname() // without one the field is empty, as the RFC says
+	name, _ := os.Hostname() // without a name the field is a hyphen, as the RFC requires
 	return &syslogSink{address: u, host: printable(name, maxHostname)}, nil
 }
 
-// printable brings a text into the form of a field of the header: visible ASCII, a hyphen for none.
-func printable(text string, most int) string {
+// printable returns a text as a header field: its visible ASCII characters, or a hyphen if there are none.
+func printable(text string, maxLength int) string {
 	var b []byte
 	for _, c := range []byte(text) {
-		if c > ' ' && c < 0x7f && len(b) < most {
+		if c > ' ' && c < 0x7f && len(b) < maxLength {
 			b = append(b, c)
 		}
 	}
@@ -70,13 +71,13 @@ func (s *syslogSink) target() string { return "syslog " + s.address.String() }
 
 func (s *syslogSink) close() {
 	if s.conn != nil {
-		_ = s.conn.Close() // nothing is left to be written to it
+		_ = s.conn.Close() // there is nothing left to write
 		s.conn = nil
 	}
 }
 
-// write sends a batch. After an error the connection is given up.
-func (s *syslogSink) write(ctx context.Context, b store.ExportBatch) (err error) {
+// write sends a batch. It closes the connection after an error.
+func (s *syslogSink) write(ctx context.Context, b audittrail.ExportBatch) (err error) {
 	defer func() {
 		if err != nil {
 			s.close()
@@ -86,9 +87,9 @@ func (s *syslogSink) write(ctx context.Context, b store.ExportBatch) (err error)
 		return err
 	}
 	conn := s.conn
-	cut := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) }) // a stop does not wait for a slow server
-	defer cut()
-	if err := conn.SetWriteDeadline(time.Now().Add(syslogTime)); err != nil {
+	release := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) }) // a stop does not wait for a slow server
+	defer release()
+	if err := conn.SetWriteDeadline(time.Now().Add(syslogTimeout)); err != nil {
 		return err
 	}
 	for i, line := range b.Lines {
@@ -111,10 +112,10 @@ func (s *syslogSink) connect(ctx context.Context) error {
 		port = defaultPorts[s.address.Scheme]
 	}
 	target := net.JoinHostPort(s.address.Hostname(), port)
-	dialer := &net.Dialer{Timeout: syslogTime}
+	dialer := &net.Dialer{Timeout: syslogTimeout}
 	var err error
 	if s.address.Scheme == "tls" {
-		ctx, cancel := context.WithTimeout(ctx, syslogTime)
+		ctx, cancel := context.WithTimeout(ctx, syslogTimeout)
 		defer cancel()
 		s.conn, err = (&tls.Dialer{NetDialer: dialer, Config: &tls.Config{MinVersion: tls.VersionTLS12}}).DialContext(ctx, "tcp", target)
 	} else {
@@ -137,13 +138,13 @@ func (s *syslogSink) send(priority int, at store.Time, id string, line []byte) e
 	return err
 }
 
-// confirm looks whether the other end is still there.
+// confirm returns an error if the server has closed the connection.
 func (s *syslogSink) confirm() error {
 	if err := s.conn.SetReadDeadline(time.Now().Add(confirmTime)); err != nil {
 		return err
 	}
-	var sink [64]byte
-	_, err := s.conn.Read(sink[:])
+	var discarded [64]byte
+	_, err := s.conn.Read(discarded[:])
 	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil
 	}
@@ -152,7 +153,7 @@ func (s *syslogSink) confirm() error {
 
 func priority(severity int) int { return facilityAudit*8 + severity }
 
-// entryPriority says how important an entry is: a refusal more than a look, a look more than a change.
+// entryPriority returns the priority of an entry. Security events rank above reads, and reads above changes.
 func entryPriority(kind string) int {
 	switch kind {
 	case "":
@@ -163,7 +164,7 @@ func entryPriority(kind string) int {
 	return priority(severityWarning)
 }
 
-// messageID is the type of a message: change, or the kind of the event.
+// messageID returns the type of a message: change, or the kind of a security event.
 func messageID(kind string) string {
 	if kind == "" {
 		return kindChange

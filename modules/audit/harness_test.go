@@ -27,7 +27,36 @@ func openWithClock(t *testing.T) (*store.DB, *storetest.Clock) {
 	return storetest.OpenWith(t, clock), clock
 }
 
-// counts returns how many entries of events there are and how many events they stand for.
+// open returns a database without any other module.
+func open(t *testing.T) *store.DB {
+	t.Helper()
+	db, _ := openWithClock(t)
+	return db
+}
+
+// writeEntries writes audit entries in one transaction.
+func writeEntries(t *testing.T, db *store.DB, entries ...store.AuditEntry) {
+	t.Helper()
+	err := db.InTx(t.Context(), func(tx *store.Tx) error {
+		for _, e := range entries {
+			tx.Audit(e)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writeChanges writes n entries of changes, each in a transaction of its own.
+func writeChanges(t *testing.T, db *store.DB, n int) {
+	t.Helper()
+	for range n {
+		writeEntries(t, db, store.AuditEntry{Actor: store.NilID, Action: "roles.create", RecType: "roles", RecID: store.NewID()})
+	}
+}
+
+// counts returns the number of entries of events, and the number of events that they count.
 func counts(t *testing.T, db *store.DB) (entries int, events int64) {
 	t.Helper()
 	rows, err := db.Query(t.Context(), `SELECT detail FROM audit_entries WHERE kind IS NOT NULL`)

@@ -9,8 +9,8 @@ import (
 	"kontor/server/apierr"
 )
 
-// params are the parameters of the list. A change has no kind in the table, where most entries are changes, so that the
-// index of kinds holds events only; a search for changes therefore becomes a condition of its own.
+// params are the parameters of the list. Entries of changes have no kind in the table, so that the index of kinds contains only
+// events. A search for changes therefore becomes a condition of its own.
 type params struct {
 	list.Params
 	where []list.Where
@@ -44,5 +44,5 @@ func (p *params) BindQuery(query map[string][]string, problems *apierr.Fields) {
 	p.where = []list.Where{where}
 }
 
-// maxKinds bounds how many kinds are searched for together with changes; more than there are is a mistake.
+// maxKinds limits the kinds in one search; it exceeds the number of kinds.
 const maxKinds = 10

@@ -13,90 +13,89 @@ import (
 )
 
 const (
-	// window is how long failed sign-ins, denials and the like are counted together before they are written: one entry
-	// for each signature, however many there were.
+	// window is the time for which events other than reads are counted before they are written, as one entry for each
+	// signature.
 	window = time.Minute
-	// maxRows is how many signatures of one kind are told apart in a window; the others are counted as one.
-	maxRows = 64
-	// maxReads is how many looks may wait to be written. That is more than the readers of the database can answer
-	// between two runs of the job.
+	// maxSignatures limits the signatures of one kind in a window. Events with further signatures are only counted.
+	maxSignatures = 64
+	// maxReads limits the reads that wait to be written. That is more than the server can answer between two runs of the job.
 	maxReads = 4096
-	// dailyRows bounds the entries of a day that strangers can cause, and rowBurst how many of them come at once: at
-	// half a kilobyte each some 10 MB a day at the very most.
-	dailyRows = 20_000
-	rowBurst  = 2_000
-	// batch is how many entries are written in one transaction, so that no other write waits long.
+	// dailyEntries limits the entries that anonymous callers can cause in a day, and entryBurst those at once. At half a
+	// kilobyte each, that is at most about 10 MB a day.
+	dailyEntries = 20_000
+	entryBurst   = 2_000
+	// batch is the number of entries in one transaction; it is small so that other writes do not wait long.
 	batch = 128
 )
 
-// signature is what events have in common that are counted together.
+// signature holds the members that events of one entry have in common.
 type signature struct {
 	kind                                            endpoint.EventKind
 	action, recType, recID, subject, note           string
 	actor, session, network, endpoint, readsRequest string
 }
 
-// tally is how often there was an event of a signature.
+// tally counts the events of a signature.
 type tally struct {
 	count       int64
 	first, last time.Time
 	requestID   string // of the latest
 }
 
-// recorder collects security events in memory and writes them in batches: an event must not slow down the request that
-// it is about, nor may a flood of them fill the disk. What does not fit is counted, and the count is written.
+// recorder collects security events in memory and writes them in batches. Events must not slow down requests, and a flood of
+// events must not fill the disk. The recorder counts events that exceed its limits and writes the counts.
 type recorder struct {
 	db  *store.DB
 	log *slog.Logger
 
-	writing sync.Mutex // held by whoever writes
+	writing sync.Mutex // held during a write
 
 	mu      sync.Mutex
 	reads   map[signature]*tally
 	others  map[signature]*tally
-	rows    map[endpoint.EventKind]int
+	known   map[endpoint.EventKind]int // signatures by kind
 	dropped map[endpoint.EventKind]int64
-	opened  time.Time // when the window of others began; zero: with the next event
-	budget  float64   // entries that strangers may still cause
+	opened  time.Time // start of the window of others; zero: the next event starts one
+	budget  float64   // entries that others than reads may still cause
 	filled  time.Time // when the budget was last filled
 }
 
 func newRecorder(db *store.DB, log *slog.Logger) *recorder {
-	r := &recorder{db: db, log: log, budget: rowBurst, filled: db.Clock().Now()}
+	r := &recorder{db: db, log: log, budget: entryBurst, filled: db.Clock().Now()}
 	r.clear()
 	return r
 }
 
-// clear begins anew with nothing pending. The lock is held, or nobody else knows the recorder yet.
+// clear removes all pending events. Callers must hold the lock, unless the recorder is new.
 func (r *recorder) clear() {
 	r.reads, r.others = map[signature]*tally{}, map[signature]*tally{}
-	r.rows, r.dropped = map[endpoint.EventKind]int{}, map[endpoint.EventKind]int64{}
+	r.known, r.dropped = map[endpoint.EventKind]int{}, map[endpoint.EventKind]int64{}
 	r.opened = time.Time{}
 }
 
-// Observe takes a security event. It never waits for the database.
+// Observe records a security event. It never waits for the database.
 func (s *Service) Observe(e endpoint.Event) {
 	sig := signature{kind: e.Kind, action: e.Action, recType: e.RecType, recID: e.RecID, subject: e.Subject, note: e.Note,
 		actor: e.Actor, session: e.Session, network: e.Network, endpoint: e.Endpoint}
 	if e.Kind == endpoint.Reading {
-		sig.readsRequest = e.RequestID // each look is an entry of its own
+		sig.readsRequest = e.RequestID // each read is an entry of its own
 	}
 	s.recorder.mu.Lock()
 	defer s.recorder.mu.Unlock()
 	s.recorder.add(sig, tally{count: 1, first: e.At, last: e.At, requestID: e.RequestID})
 }
 
-// add counts events, or counts them as dropped where there is no room. The lock is held.
+// add counts events by signature. It counts events as dropped if a limit is reached. Callers must hold the lock.
 func (r *recorder) add(sig signature, t tally) {
-	into, full := r.others, r.rows[sig.kind] >= maxRows
+	tallies, full := r.others, r.known[sig.kind] >= maxSignatures
 	if sig.kind == endpoint.Reading {
-		into, full = r.reads, len(r.reads) >= maxReads
+		tallies, full = r.reads, len(r.reads) >= maxReads
 	}
-	if known := into[sig]; known != nil {
-		known.count += t.count
-		known.first = earlier(known.first, t.first)
-		if t.last.After(known.last) {
-			known.last, known.requestID = t.last, t.requestID
+	if pending := tallies[sig]; pending != nil {
+		pending.count += t.count
+		pending.first = earlier(pending.first, t.first)
+		if t.last.After(pending.last) {
+			pending.last, pending.requestID = t.last, t.requestID
 		}
 		return
 	}
@@ -107,8 +106,8 @@ func (r *recorder) add(sig signature, t tally) {
 		r.dropped[sig.kind] += t.count
 		return
 	}
-	r.rows[sig.kind]++
-	into[sig] = &t
+	r.known[sig.kind]++
+	tallies[sig] = &t
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -118,13 +117,13 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// pending is an event that is to be written.
+// pending is an entry to write.
 type pending struct {
 	sig signature
 	tally
 }
 
-// take returns what is to be written: all looks, and everything else when its window has ended or all is asked for.
+// take removes and returns the events to write: all reads, and the other events if their window has ended or all is true.
 func (r *recorder) take(all bool) (list []pending, dropped map[endpoint.EventKind]int64) {
 	now := r.db.Clock().Now()
 	r.mu.Lock()
@@ -133,9 +132,9 @@ func (r *recorder) take(all bool) (list []pending, dropped map[endpoint.EventKin
 		list = append(list, pending{sig, *t})
 	}
 	clear(r.reads)
-	r.rows[endpoint.Reading] = 0
+	r.known[endpoint.Reading] = 0
 	if all || !r.opened.IsZero() && now.Sub(r.opened) >= window {
-		r.spend(now)
+		r.fillBudget(now)
 		for sig, t := range r.others {
 			if r.budget < 1 {
 				r.dropped[sig.kind] += t.count
@@ -146,8 +145,8 @@ func (r *recorder) take(all bool) (list []pending, dropped map[endpoint.EventKin
 		}
 		dropped = r.dropped
 		r.clear()
-	} else if lost := r.dropped[endpoint.Reading]; lost > 0 {
-		dropped = map[endpoint.EventKind]int64{endpoint.Reading: lost}
+	} else if n := r.dropped[endpoint.Reading]; n > 0 {
+		dropped = map[endpoint.EventKind]int64{endpoint.Reading: n}
 		delete(r.dropped, endpoint.Reading)
 	}
 	slices.SortFunc(list, func(a, b pending) int {
@@ -156,15 +155,15 @@ func (r *recorder) take(all bool) (list []pending, dropped map[endpoint.EventKin
 	return list, dropped
 }
 
-// spend fills the budget up to now. A clock that was set back fills nothing.
-func (r *recorder) spend(now time.Time) {
+// fillBudget adds the budget for the time that has passed. A clock that was set back adds nothing.
+func (r *recorder) fillBudget(now time.Time) {
 	if passed := now.Sub(r.filled); passed > 0 {
-		r.budget = min(rowBurst, r.budget+passed.Hours()/24*dailyRows)
+		r.budget = min(entryBurst, r.budget+passed.Hours()/24*dailyEntries)
 	}
 	r.filled = now
 }
 
-// putBack takes in again what could not be written.
+// putBack adds events again that could not be written.
 func (r *recorder) putBack(list []pending, dropped map[endpoint.EventKind]int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,12 +178,11 @@ func (r *recorder) putBack(list []pending, dropped map[endpoint.EventKind]int64)
 	}
 }
 
-// WriteEvents writes the looks that wait, and what a window of other events has brought once it has ended. Call it every
-// few seconds.
+// WriteEvents writes pending reads, and other events once their window has ended. It must run every few seconds.
 func (s *Service) WriteEvents(ctx context.Context) error { return s.recorder.write(ctx, false) }
 
-// Close writes all events that wait, exports what is left as long as the context lasts, and ends the exports. The
-// database stays open.
+// Close writes all pending events, exports the remaining entries until the context ends, and ends the exports. It does not close
+// the database.
 func (s *Service) Close(ctx context.Context) error {
 	err := s.recorder.write(ctx, true)
 	var stopping sync.WaitGroup

@@ -11,20 +11,20 @@ import (
 	"kontor/store"
 )
 
-// actionDropped is the action of the entry that says how many events of a kind have no entry of their own.
+// actionDropped is the action of entries that count events without an entry of their own.
 const actionDropped = "audit.events_dropped"
 
-// Detail is what the entry of a security event says beside its columns.
+// Detail contains the members that only security events have.
 type Detail struct {
 	Count    int64      `json:"count" minimum:"1" doc:"How many events the entry stands for."`
-	FirstAt  store.Time `json:"first_at"`
-	LastAt   store.Time `json:"last_at"`
+	FirstAt  store.Time `json:"first_at" doc:"Time of the first of these events."`
+	LastAt   store.Time `json:"last_at" doc:"Time of the last of these events."`
 	Endpoint string     `json:"endpoint,omitzero" example:"GET /v1/customers/{id}/kyc"`
-	Subject  string     `json:"subject,omitzero" example:"9f86d081884c7d65" doc:"Keyed hash of what was tried, to recognise it again."`
-	Note     string     `json:"note,omitzero" example:"document_numbers" doc:"One word more about the event."`
+	Subject  string     `json:"subject,omitzero" example:"9f86d081884c7d65" doc:"Keyed hash of the value that was tried, such as a user name. Equal values have equal hashes."`
+	Note     string     `json:"note,omitzero" example:"document_numbers" doc:"A code with more about the event."`
 }
 
-// store writes events and the counts of dropped ones in one transaction.
+// store writes events, and the counts of dropped events, in one transaction.
 func (r *recorder) store(ctx context.Context, list []pending, dropped map[endpoint.EventKind]int64) error {
 	entries := make([]store.AuditEntry, 0, len(list)+len(dropped))
 	for _, p := range list {
@@ -49,7 +49,7 @@ func (r *recorder) store(ctx context.Context, list []pending, dropped map[endpoi
 	})
 }
 
-// entry is an event as the trail keeps it.
+// entry returns the audit entry of pending events.
 func (p pending) entry() (store.AuditEntry, error) {
 	detail, err := json.Marshal(Detail{Count: p.count, FirstAt: store.TimeOf(p.first), LastAt: store.TimeOf(p.last),
 		Endpoint: p.sig.endpoint, Subject: p.sig.subject, Note: p.sig.note}, json.Deterministic(true))
@@ -63,7 +63,7 @@ func (p pending) entry() (store.AuditEntry, error) {
 	}, err
 }
 
-// droppedEntry says how many events of a kind found no room.
+// droppedEntry returns the audit entry that counts dropped events of a kind.
 func droppedEntry(kind endpoint.EventKind, n int64, at time.Time) (store.AuditEntry, error) {
 	detail, err := json.Marshal(Detail{Count: n, FirstAt: store.TimeOf(at), LastAt: store.TimeOf(at)}, json.Deterministic(true))
 	return store.AuditEntry{Actor: store.NilID, Action: actionDropped, Kind: string(kind), Detail: string(detail), Origin: &store.Origin{}}, err

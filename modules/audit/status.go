@@ -8,44 +8,45 @@ import (
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/store"
+	"kontor/store/audittrail"
 )
 
-// Status tells how far the chain has been verified since the walk began.
+// Status is the result of verifying the trail so far.
 type Status struct {
-	Entries    int64      `json:"entries" example:"42"`                                                      // in the trail
-	VerifiedTo int64      `json:"verified_to" example:"42"`                                                  // every entry up to this one is as it was written
-	Complete   bool       `json:"complete" doc:"The walk came to the end of the trail and found it signed."` // the walk came to the end of the trail and found it signed
-	FirstBad   *FirstBad  `json:"first_bad"`                                                                 // null while nothing is wrong
-	AppendOnly bool       `json:"append_only" doc:"The triggers that keep entries from being changed or deleted are in place."`
-	Since      store.Time `json:"since"` // when the walk began; what was changed behind it later is not seen
+	Entries    int64      `json:"entries" example:"42" doc:"Number of entries in the trail."`
+	VerifiedTo int64      `json:"verified_to" example:"42" doc:"Every entry up to this one is unchanged."`
+	Complete   bool       `json:"complete" doc:"Whether the verification has reached the end of the trail and found it signed."`
+	FirstBad   *FirstBad  `json:"first_bad" doc:"The first entry that was changed, removed or inserted; null for none."`
+	AppendOnly bool       `json:"append_only" doc:"Whether the triggers that reject changes and deletions of entries are in place."`
+	Since      store.Time `json:"since" doc:"When the verification began. It does not detect later changes of entries that it has passed."`
 	CheckedAt  store.Time `json:"checked_at"`
 }
 
-// FirstBad is the first entry that was changed, removed or put in.
+// FirstBad is the first entry that was changed, removed or inserted.
 type FirstBad struct {
 	Seq     int64  `json:"seq" example:"7"`
-	Reason  string `json:"reason" example:"hash"`                                       // as the command that checks the database says it
-	Message string `json:"message" example:"Entry 7 was changed after it was written."` // in the language of the request
+	Reason  string `json:"reason" example:"hash" doc:"As the command kontor check reports it."`
+	Message string `json:"message" example:"Entry 7 was changed after it was written." doc:"In the language of the request."`
 }
 
-// stepLength bounds what one request verifies: about a tenth of a second. A longer trail takes several requests; each
-// goes on where the last one stopped.
+// stepLength is the number of entries that one request verifies, which takes about a tenth of a second. A longer trail takes
+// several requests. Each continues where the previous one stopped.
 const stepLength = 10_000
 
-// walk is how far the trail has been verified.
-type walk struct {
+// verification is the progress of verifying the trail.
+type verification struct {
 	began    store.Time
-	position store.AuditPosition
-	bad      *store.AuditBreak
+	position audittrail.Position
+	bad      *audittrail.Break
 }
 
 type statusInput struct {
-	Restart bool `query:"restart" doc:"Begin again at the first entry."` // begin again at the first entry
+	Restart bool `query:"restart" doc:"Start again at the first entry."`
 }
 
-const countEntries = `SELECT COALESCE(MAX(seq), 0) FROM audit_entries`
+const countEntries = `SELECT COALESCE(MAX(seq), 0) FROM audit_trail`
 
-// status takes the next step along the trail and tells what is known. It returns apierr.NoAccess.
+// status verifies the next part of the trail and returns the result so far. It returns apierr.NoAccess.
 func (s *Service) status(ctx context.Context, in statusInput) (Status, error) {
 	if !access.From(ctx).May(access.Audit, access.Read) {
 		return Status{}, apierr.NoAccess
@@ -53,23 +54,20 @@ func (s *Service) status(ctx context.Context, in statusInput) (Status, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.db.Now()
-	if in.Restart || s.walk.began == 0 {
-		s.walk = walk{began: now}
+	v := &s.verification
+	if in.Restart || v.began == 0 {
+		*v = verification{began: now}
 	}
-	ended := false
-	if s.walk.bad == nil {
-		position, reached, err := s.db.VerifyAuditStep(ctx, s.walk.position, stepLength)
-		var broken *store.AuditBreak
-		switch {
-		case errors.As(err, &broken):
-			s.walk.bad = broken
-		case err != nil:
+	complete := false
+	if v.bad == nil {
+		position, reached, err := s.db.VerifyAuditStep(ctx, v.position, stepLength)
+		if err != nil && !errors.As(err, &v.bad) {
 			return Status{}, err
 		}
-		s.walk.position, ended = position, reached && err == nil
+		v.position, complete = position, reached && err == nil
 	}
-	status := Status{VerifiedTo: s.walk.position.Seq(), Complete: ended, Since: s.walk.began, CheckedAt: now}
-	if bad := s.walk.bad; bad != nil {
+	status := Status{VerifiedTo: v.position.Seq(), Complete: complete, Since: v.began, CheckedAt: now}
+	if bad := v.bad; bad != nil {
 		message := s.texts.Text(endpoint.Language(ctx), "audit.first_bad", map[string]any{"Seq": bad.Seq})
 		status.FirstBad = &FirstBad{Seq: bad.Seq, Reason: bad.Reason, Message: message}
 		status.VerifiedTo = min(status.VerifiedTo, bad.Seq-1)

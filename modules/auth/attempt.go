@@ -10,42 +10,42 @@ import (
 	"kontor/store"
 )
 
-// attempt is a try of one password from one network, by keyed hashes. All values by which a user can sign in are
-// counted as one. An unknown value is counted like a user.
+// attempt is one try of a password from one network. Its subjects are keyed hashes. All sign-in values of a user share one
+// subject. An unknown value is counted like a user.
 type attempt struct {
-	user     string // empty for an unknown value
-	who      string
-	own      budget   // from the caller's network
-	shared   []budget // from the networks around it and from everywhere
-	networks []spread
-	known    string // under what a success from the network is remembered
-	device   device // of the token that came with it; the zero device is none
+	user     string   // empty for an unknown value
+	who      string   // subject of the user or the unknown value
+	own      budget   // of the caller's network
+	shared   []budget // of the larger networks around it, and of all networks
+	networks []networkLimit
+	known    string // subject under which a success from the network is stored
+	device   device // of the device token in the request; zero without one
 }
 
-// budget is how many attempts a subject has before they pause, and for how long at most.
+// budget is the number of failures of a subject before a lockout, and the longest lockout.
 type budget struct {
 	subject string
 	free    int
 	longest time.Duration
 }
 
-// spread is how many different values may fail from a network.
-type spread struct {
+// networkLimit is the number of different values that may fail from a network.
+type networkLimit struct {
 	network string
 	values  int
 }
 
-// lane is what an attempt counts for. It waits for the longest pause of its budgets.
-type lane struct {
-	budgets  []budget
-	familiar bool // of a known network or device: what else failed from the network does not count
+// budgetSet is a set of budgets that one attempt counts for. The longest lockout among them applies.
+type budgetSet struct {
+	budgets []budget
+	known   bool // a known network or device: other failures from the network do not count
 }
 
-// prefixes are the networks in which an address lies, the smallest first. One subscriber of IPv6 may hold a /64, a /56
-// or a /48 (RFC 6177), and with it as many smaller networks as there are guesses.
+// prefixes are the lengths of the networks of an IPv6 address, the smallest network first. One IPv6 subscriber may have a /64,
+// a /56 or a /48 (RFC 6177), and so a new smaller network for each guess.
 var prefixes = [...]struct{ bits, factor int }{{64, 1}, {56, 2}, {48, 4}}
 
-// networksOf names the networks of a client's address, the smallest first: one for IPv4.
+// networksOf returns the networks of a client's address, the smallest first. IPv4 addresses have one.
 func networksOf(address netip.Addr) []string {
 	if address = address.Unmap().WithZone(""); !address.Is6() {
 		return []string{endpoint.Network(address)}
@@ -58,7 +58,7 @@ func networksOf(address netip.Addr) []string {
 	return names
 }
 
-// newAttempt names what a try counts for.
+// newAttempt returns an attempt with its subjects and budgets.
 func (s *Service) newAttempt(ctx context.Context, userID, key string) attempt {
 	request := endpoint.Of(ctx)
 	who := "user " + userID
@@ -78,45 +78,45 @@ func (s *Service) newAttempt(ctx context.Context, userID, key string) attempt {
 		} else {
 			a.shared = append(a.shared, pair)
 		}
-		a.networks = append(a.networks, spread{hash("network", network), factor * valuesPerNetwork})
+		a.networks = append(a.networks, networkLimit{hash("network", network), factor * valuesPerNetwork})
 	}
-	a.shared = append(a.shared, budget{a.who, strangerFactor * free, min(maxStrangerPause, longest)})
+	a.shared = append(a.shared, budget{a.who, sharedFactor * free, min(maxSharedPause, longest)})
 	a.device = s.parseDevice(userID, request.DeviceToken)
 	return a
 }
 
-// widest is the largest network that the attempt comes from.
+// widest returns the subject of the largest network of the attempt.
 func (a attempt) widest() string { return a.networks[len(a.networks)-1].network }
 
-// lanes are the ways in which the attempt may be counted, the best first: that of the device, and that of the network.
-func (s *Service) lanes(ctx context.Context, q store.Querier, a attempt) ([]lane, error) {
-	var found []lane
+// budgetSets returns the sets for which the attempt may count, the best first: that of the device, then that of the network.
+func (s *Service) budgetSets(ctx context.Context, q store.Querier, a attempt) ([]budgetSet, error) {
+	var found []budgetSet
 	held, err := selectDevice(ctx, q, a)
 	if err != nil {
 		return nil, err
 	}
 	if held {
 		own := budget{a.device.subject, s.options.FreeAttempts, s.options.MaxPause}
-		found = append(found, lane{budgets: []budget{own}, familiar: true})
+		found = append(found, budgetSet{budgets: []budget{own}, known: true})
 	}
 	known, err := selectKnown(ctx, q, a)
 	if err != nil {
 		return nil, err
 	}
 	if known {
-		return append(found, lane{budgets: []budget{a.own}, familiar: true}), nil
+		return append(found, budgetSet{budgets: []budget{a.own}, known: true}), nil
 	}
-	return append(found, lane{budgets: append([]budget{a.own}, a.shared...)}), nil
+	return append(found, budgetSet{budgets: append([]budget{a.own}, a.shared...)}), nil
 }
 
-// choose returns the first lane without a pause, or the shortest time that the caller has to wait.
-func (s *Service) choose(ctx context.Context, q store.Querier, a attempt) (chosen lane, wait time.Duration, err error) {
-	lanes, err := s.lanes(ctx, q, a)
+// choose returns the first set that is not locked out, or the shortest remaining lockout.
+func (s *Service) choose(ctx context.Context, q store.Querier, a attempt) (chosen budgetSet, wait time.Duration, err error) {
+	sets, err := s.budgetSets(ctx, q, a)
 	if err != nil {
-		return lane{}, 0, err
+		return budgetSet{}, 0, err
 	}
-	for i, l := range lanes {
-		pause, err := pauseOf(ctx, q, a, l)
+	for i, l := range sets {
+		pause, err := lockoutRemaining(ctx, q, a, l)
 		if err != nil || pause == 0 {
 			return l, 0, err
 		}
@@ -124,11 +124,11 @@ func (s *Service) choose(ctx context.Context, q store.Querier, a attempt) (chose
 			wait = pause
 		}
 	}
-	return lane{}, wait, nil
+	return budgetSet{}, wait, nil
 }
 
-// pauseOf returns how long attempts in a lane stay rejected.
-func pauseOf(ctx context.Context, q store.Querier, a attempt, l lane) (time.Duration, error) {
+// lockoutRemaining returns how long attempts that count for the set stay rejected.
+func lockoutRemaining(ctx context.Context, q store.Querier, a attempt, l budgetSet) (time.Duration, error) {
 	now := q.Now()
 	until := now
 	for _, b := range l.budgets {
@@ -138,7 +138,7 @@ func pauseOf(ctx context.Context, q store.Querier, a attempt, l lane) (time.Dura
 		}
 		until = max(until, f.blocked(now))
 	}
-	if l.familiar {
+	if l.known {
 		return time.Duration(until-now) * time.Millisecond, nil
 	}
 	for _, n := range a.networks {

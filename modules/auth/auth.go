@@ -1,10 +1,10 @@
-// Package auth knows who is calling: passwords, sign-in with cooling-off, sessions and their tokens, API keys.
+// Package auth authenticates callers: passwords, sign-in with lockouts, sessions and their tokens, and API keys.
 //
-// The tables are the truth. What is kept in memory is only what can be read again: verified tokens, active sessions,
-// valid API keys; a revocation makes what was read before it worthless, whatever the cache still holds.
+// The tables are authoritative. Verified tokens, active sessions and valid API keys are cached in memory. A revocation
+// invalidates entries that were read before it, whatever the cache still holds.
 //
-// Accounts and credentials belong to the module users and are read here, never written, with one exception: a sign-in
-// sets last_login_at of the user in its own transaction.
+// Users and credentials belong to the module directory. Sign-in reads them through its views; [Users] records the time of a
+// sign-in in the transaction that opens the session.
 package auth
 
 import (
@@ -26,32 +26,38 @@ import (
 	"kontor/store"
 )
 
-// Events hears of what others may want to tell the user.
+// Events is the listener of sign-ins.
 type Events interface {
-	// SignedIn is called in the transaction of a sign-in. device is the X-Device-ID, empty when there was none; isNew
-	// says that the user has signed in before, but not from this device.
+	// SignedIn is called in the transaction of a sign-in. device is the X-Device-ID, empty without one. isNew reports that
+	// the user has signed in before, but not from this device.
 	SignedIn(ctx context.Context, tx *store.Tx, userID, device string, isNew bool) error
 }
 
-// Options are the settings of the module. What is zero has the default of the setting.
+// Users is what sign-in needs from the directory.
+type Users interface {
+	// SetLastLogin records the time of a sign-in in its transaction.
+	SetLastLogin(ctx context.Context, tx *store.Tx, userID string) error
+}
+
+// Options are the settings of the module. A zero value means the default.
 type Options struct {
-	AccessToken       time.Duration // how long an access token is good
-	RefreshToken      time.Duration // how long a refresh token is good
-	FreeAttempts      int           // failures without a pause
-	BasePause         time.Duration // the first pause after them
-	MaxPause          time.Duration // the longest
+	AccessToken       time.Duration // validity of an access token
+	RefreshToken      time.Duration // validity of a refresh token
+	FreeAttempts      int           // failures before the first lockout
+	BasePause         time.Duration // the first lockout
+	MaxPause          time.Duration // the longest lockout
 	PasswordMinLength int           // in characters
 	Hash              HashCost
-	HashSlots         int // hashes at the same time; the number of cores
+	HashSlots         int // concurrent hashes; by default the number of cores
 	Audience          string
 
-	// LoginKey brings a credential value, as it is typed, to the form that credentials.value_key has.
+	// LoginKey returns the value_key of a credential for a value as people type it.
 	LoginKey func(value string) string
-	// FormerKey is the form that value_key had before look-alikes were made one. nil: the same as LoginKey.
+	// FormerKey returns the value_key of credentials from before look-alike characters were folded. nil means LoginKey.
 	FormerKey func(value string) string
-	Events    Events // nil: nobody listens
-	// Changed is called after the commit of a change to a user's status, roles or sessions and before its answer: what
-	// outlives a request, such as an event stream, ends there. nil: nothing does.
+	Events    Events // nil: no listener
+	// Changed is called after the commit of a change to a user's status, roles or sessions, and before the response. It ends
+	// what outlives a request, such as event streams. nil: nothing to end.
 	Changed func(userID string)
 	Texts   endpoint.Texts
 	Log     *slog.Logger
@@ -91,7 +97,7 @@ func setDefault[T comparable](value *T, standard T) {
 	}
 }
 
-// keysAsTexts stands in where no texts are given.
+// keysAsTexts returns keys as texts, when no texts are configured.
 type keysAsTexts struct{}
 
 func (keysAsTexts) Text(_, key string, _ map[string]any) string { return key }
@@ -100,39 +106,40 @@ func (keysAsTexts) Text(_, key string, _ map[string]any) string { return key }
 type Service struct {
 	db      *store.DB
 	options Options
+	users   Users
 
 	signing     ed25519.PrivateKey
 	verifyToken fiber.Handler
 	hasher      *hasher
-	pairs       *turns
-	networks    *turns
+	pairs       *keyedSemaphore
+	networks    *keyedSemaphore
 
 	generations *generations
-	tokens      *memory[*verified]
-	sessions    *memory[*session]
-	keys        *memory[*keyEntry]
-	keyUse      sync.Map // id of an API key → *atomic.Int64, its latest use
-	scopes      []string // that an API key may have
+	tokens      *cache[*verified]
+	sessions    *cache[*session]
+	keys        *cache[*keyEntry]
+	keyUse      sync.Map // id of an API key → *atomic.Int64 with the time of its latest use
+	scopes      []string // allowed for API keys
 }
 
-// New builds the module on a database. Close it when the server has stopped.
+// New returns the module on a database. Close it when the server has stopped.
 func New(db *store.DB, o Options) (*Service, error) {
 	o.fill()
 	s := &Service{
 		db: db, options: o,
 		signing:     ed25519.NewKeyFromSeed(db.DeriveKey("access tokens", ed25519.SeedSize)),
 		hasher:      newHasher(o.Hash, o.HashSlots),
-		pairs:       newTurns(1),
-		networks:    newTurns(networkAtOnce),
+		pairs:       newKeyedSemaphore(1),
+		networks:    newKeyedSemaphore(networkAtOnce),
 		generations: newGenerations(),
 	}
 	s.verifyToken = s.newVerifier()
 	var err error
-	if s.tokens, err = newMemory[*verified](maxTokens); err == nil {
-		s.sessions, err = newMemory[*session](maxTokens)
+	if s.tokens, err = newCache[*verified](maxTokens); err == nil {
+		s.sessions, err = newCache[*session](maxTokens)
 	}
 	if err == nil {
-		s.keys, err = newMemory[*keyEntry](maxKeys)
+		s.keys, err = newCache[*keyEntry](maxKeys)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("build the caches of sign-in: %w", err)
@@ -140,10 +147,14 @@ func New(db *store.DB, o Options) (*Service, error) {
 	return s, nil
 }
 
-// SetEvents names who is told of sign-ins, for one who needs the service himself to be built. Call it before the first request.
+// SetUsers registers the directory after construction; it breaks an initialisation cycle. Call it before the first request.
+func (s *Service) SetUsers(users Users) { s.users = users }
+
+// SetEvents registers the sign-in listener after construction; it breaks an initialisation cycle. Call it before the first
+// request.
 func (s *Service) SetEvents(events Events) { s.options.Events = events }
 
-// Close writes what is still in memory and ends the caches.
+// Close writes the pending uses of API keys and closes the caches.
 func (s *Service) Close(ctx context.Context) error {
 	err := s.FlushKeyUse(ctx)
 	s.tokens.close()
@@ -155,18 +166,7 @@ func (s *Service) Close(ctx context.Context) error {
 // Records tells for the record types of the module what a user is to a record.
 func (s *Service) Records() map[access.RecordType]access.Records {
 	return map[access.RecordType]access.Records{
-		access.Sessions: standings[Session]{s.db, &sessionTable},
-		access.APIKeys:  standings[APIKey]{s.db, &keyTable},
+		access.Sessions: records.Of(s.db, &sessionTable),
+		access.APIKeys:  records.Of(s.db, &keyTable),
 	}
-}
-
-// standings answers for the records of one table.
-type standings[T any] struct {
-	db    *store.DB
-	table *records.Table[T]
-}
-
-// Standings tells for each id that exists what the user is to the record.
-func (r standings[T]) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return r.table.Standings(ctx, r.db, userID, ids)
 }

@@ -3,24 +3,23 @@ package auth
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
 	"kontor/server/access"
 	"kontor/server/apierr"
+	"kontor/server/endpoint"
 	"kontor/store"
 )
 
-// session is what is remembered of an active session. Sessions that have ended are never remembered.
+// session is the cache entry of an active session. Ended sessions are never cached.
 type session struct {
 	caller  *access.Caller
 	expires store.Time
 	read    generation
 }
 
-// Known gives the caller of a token that was verified before and whose session is known to be active, from memory
-// alone.
+// Known returns the caller of a token from memory alone: the token was verified before and its session is active.
 func (s *Service) Known(token string) (*access.Caller, bool) {
 	v, ok := s.tokens.get(token)
 	if !ok {
@@ -30,15 +29,15 @@ func (s *Service) Known(token string) (*access.Caller, bool) {
 	if !v.good(now, s.db.Latest()) {
 		return nil, false
 	}
-	return s.remembered(v.userID, v.sessionID, now)
+	return s.cachedCaller(v.userID, v.sessionID, now)
 }
 
-// Bearer verifies the token in the Authorization header and its session. It returns apierr.Unauthorized, or
-// apierr.AuthUnavailable on whatever route when the session stands neither in memory nor can be read.
+// Bearer verifies the token in the Authorization header and its session. It returns apierr.Unauthorized. It returns
+// apierr.AuthUnavailable when the session is not in memory and cannot be read.
 func (s *Service) Bearer(c *fiber.Ctx) (*access.Caller, error) {
-	// A token that is known needs no second look at its signature, only its session has to be read. The middleware's
-	// own Filter would call the next handler of a chain; here is none.
-	v, ok := s.tokens.get(bearerToken(c))
+	// The signature of a cached token is not verified again. The Filter of the middleware cannot do this: it calls the next
+	// handler of a chain, and there is none.
+	v, ok := s.tokens.get(endpoint.BearerToken(c))
 	if !ok {
 		if err := s.verifyToken(c); err != nil {
 			return nil, err
@@ -48,15 +47,16 @@ func (s *Service) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 	return s.active(c.UserContext(), v.userID, v.sessionID, v.good)
 }
 
-// Session gives the caller as he stands now, for streams that outlive their request: roles may have changed. What he may
-// do follows from the policy that he is put [access.Caller.WithPolicy]. It returns apierr.Unauthorized when the session has ended and apierr.AuthUnavailable when it cannot be read.
+// Session returns the caller with their present roles, for streams that outlive their request. Use
+// [access.Caller.WithPolicy] to check the rights of the result. Session returns apierr.Unauthorized when the session has ended
+// and apierr.AuthUnavailable when it cannot be read.
 func (s *Service) Session(ctx context.Context, caller *access.Caller) (*access.Caller, error) {
 	return s.active(ctx, caller.UserID, caller.SessionID, func(store.Time, store.Time) bool { return true })
 }
 
-// Expiry tells when a bearer token that was let in ends.
+// Expiry returns the time at which the verified bearer token of a request expires.
 func (s *Service) Expiry(c *fiber.Ctx) (store.Time, bool) {
-	v, ok := s.tokens.get(bearerToken(c))
+	v, ok := s.tokens.get(endpoint.BearerToken(c))
 	if !ok {
 		if err := s.verifyToken(c); err != nil {
 			return 0, false
@@ -66,12 +66,13 @@ func (s *Service) Expiry(c *fiber.Ctx) (store.Time, bool) {
 	return v.expires, true
 }
 
+// active returns the caller of an active session, from memory or from the database.
 func (s *Service) active(ctx context.Context, userID, sessionID string, good func(now, latest store.Time) bool) (*access.Caller, error) {
 	now := s.db.Now()
 	if !good(now, s.db.Latest()) {
 		return nil, apierr.Unauthorized
 	}
-	if caller, ok := s.remembered(userID, sessionID, now); ok {
+	if caller, ok := s.cachedCaller(userID, sessionID, now); ok {
 		return caller, nil
 	}
 	read := s.generations.now(userID)
@@ -88,19 +89,11 @@ func (s *Service) active(ctx context.Context, userID, sessionID string, good fun
 	return caller, nil
 }
 
-func (s *Service) remembered(userID, sessionID string, now store.Time) (*access.Caller, bool) {
+// cachedCaller returns the caller of a session from memory.
+func (s *Service) cachedCaller(userID, sessionID string, now store.Time) (*access.Caller, bool) {
 	known, ok := s.sessions.get(sessionID)
-	if !ok || !known.read.stands() || now >= known.expires || known.caller.UserID != userID {
+	if !ok || !known.read.valid() || now >= known.expires || known.caller.UserID != userID {
 		return nil, false
 	}
 	return known.caller, true
-}
-
-// bearerToken is the token of the Authorization header as the server reads it.
-func bearerToken(c *fiber.Ctx) string {
-	scheme, token, ok := strings.Cut(c.Get(fiber.HeaderAuthorization), " ")
-	if !ok || !strings.EqualFold(scheme, "Bearer") {
-		return ""
-	}
-	return strings.TrimSpace(token)
 }

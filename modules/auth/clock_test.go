@@ -9,7 +9,7 @@ import (
 var steps = map[string]time.Duration{"back an hour": -time.Hour, "back a day": -24 * time.Hour, "back ten days": -240 * time.Hour,
 	"forward an hour": time.Hour, "forward a day": 24 * time.Hour}
 
-// A pause never lasts until the old time comes again, and a step back gives a guesser one attempt, not five.
+// Lockouts do not last until the old time is reached, and setting the clock back allows one more attempt, not five.
 func TestClockStep_LockoutsStayShort(t *testing.T) {
 	for name, step := range steps {
 		t.Run(name, func(t *testing.T) {
@@ -50,9 +50,9 @@ func TestClockStep_NetworksAreNotLockedOut(t *testing.T) {
 	}
 }
 
-// Tokens from before a step back go on, in this process and after a restart, and can be refreshed. A step forward ends
+// Tokens from before a step back stay valid, in this process and after a restart, and can be refreshed. A step forward ends
 // what ends by then, and signing in works at once.
-func TestClockStep_TokensGoOn(t *testing.T) {
+func TestClockStep_TokensStayValid(t *testing.T) {
 	for name, step := range steps {
 		for _, restarted := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: " over a restart"}[restarted], func(t *testing.T) {

@@ -14,52 +14,52 @@ import (
 	"kontor/store"
 )
 
-// maxScopes is how many scopes an API key may be given.
+// maxScopes is the number of scopes that an API key may have.
 const maxScopes = 100
 
 // maxLoginValue is longer than any credential value.
 const maxLoginValue = 320
 
-// Endpoints are the rows of the module.
+// Endpoints returns the rows of the module.
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	everybody := []string{access.Advisor, access.Customer, access.Registrant}
 	users := []string{access.Advisor, access.Customer}
 	rows := []endpoint.Endpoint{
-		// Who signs in or refreshes has no token yet that could be asked for.
+		// Callers of these two have no access token yet.
 		{Name: "auth.sign_in", Method: http.MethodPost, Path: "/authenticate", Access: access.Public, Limit: ratelimit.Public,
-			Summary: "Sign in with a credential and a password.",
-			Faults:  []apierr.Kind{apierr.InvalidCredentials, apierr.CoolingOff},
+			Summary: "Sign in.",
+			Faults:  []apierr.Kind{apierr.InvalidCredentials, apierr.LockedOut},
 			Doc:     endpoint.Doc{Headers: []string{"X-Device-Token"}},
 			Handle:  endpoint.JSON(http.StatusOK, s.signIn)},
 		{Name: "auth.refresh", Method: http.MethodPost, Path: "/v1/token/refresh", Access: access.Public, Limit: ratelimit.Public,
-			Summary: "Exchange a refresh token for a new pair of tokens.",
+			Summary: "Refresh the tokens of a session.",
 			Faults:  []apierr.Kind{apierr.InvalidRefresh},
 			Handle:  endpoint.JSON(http.StatusOK, s.refresh)},
 		{Name: "auth.logout", Method: http.MethodPost, Path: "/v1/logout", Access: access.SignedIn, Roles: everybody,
-			Summary: "End the session and all of its tokens.", Handle: endpoint.JSON(http.StatusOK, s.logout)},
+			Summary: "Sign out.", Handle: endpoint.JSON(http.StatusOK, s.logout)},
 		{Name: "auth.reauthenticate", Method: http.MethodPost, Path: "/v1/users/{id}/reauthenticate", Access: access.SignedIn, Roles: everybody,
-			Summary: "Show the password again within a session, to change credentials in the next ten minutes.",
-			Faults:  []apierr.Kind{apierr.UserNotFound, apierr.CoolingOff},
+			Summary: "Authenticate again within a session.",
+			Faults:  []apierr.Kind{apierr.UserNotFound, apierr.LockedOut},
 			Handle:  endpoint.JSON(http.StatusOK, s.reauthenticate)},
 		{Name: "auth.sessions", Method: http.MethodGet, Path: "/v1/users/{id}/sessions", Roles: users,
-			Access: access.On(access.Sessions, access.Read), Summary: "List the active sessions of a user.",
+			Access: access.On(access.Sessions, access.Read), Summary: "List the sessions of a user.",
 			Faults: []apierr.Kind{apierr.UserNotFound}, Doc: endpoint.Doc{Search: sessionList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.listSessions)},
 		{Name: "auth.end_session", Method: http.MethodDelete, Path: "/v1/users/{id}/sessions/{session_id}", Roles: users,
-			Access: access.On(access.Sessions, access.Delete), Summary: "End a session of a user.",
+			Access: access.On(access.Sessions, access.Delete), Summary: "End a session.",
 			Faults: []apierr.Kind{apierr.UserNotFound, apierr.SessionNotFound}, Handle: endpoint.JSON(http.StatusOK, s.deleteSession)},
 		{Name: "auth.create_key", Method: http.MethodPost, Path: "/v1/api-keys",
-			Access: access.On(access.APIKeys, access.Create), Summary: "Make an API key. The answer is the only place that shows it.",
+			Access: access.On(access.APIKeys, access.Create), Summary: "Create an API key.",
 			Handle: endpoint.JSON(http.StatusCreated, s.createKey)},
 		{Name: "auth.keys", Method: http.MethodGet, Path: "/v1/api-keys",
-			Access: access.On(access.APIKeys, access.Read), Summary: "List the API keys, the revoked ones too.",
+			Access: access.On(access.APIKeys, access.Read), Summary: "List API keys.",
 			Doc:    endpoint.Doc{Search: keyList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.listKeys)},
 		{Name: "auth.revoke_key", Method: http.MethodDelete, Path: "/v1/api-keys/{id}",
 			Access: access.On(access.APIKeys, access.Delete), Summary: "Revoke an API key.",
 			Faults: []apierr.Kind{apierr.APIKeyNotFound}, Handle: endpoint.JSON(http.StatusOK, s.revokeKey)},
 		{Name: "auth.public", Method: http.MethodGet, Path: "/v1/public-endpoint", Access: access.APIKey,
-			Summary: "Answer to a valid API key, to try one out.", Handle: endpoint.JSON(http.StatusOK, s.public)},
+			Summary: "Check an API key.", Handle: endpoint.JSON(http.StatusOK, s.public)},
 	}
 	for i := range rows {
 		rows[i].Tag = "Authentication"
@@ -75,7 +75,7 @@ type signInInput struct {
 	Password string `json:"password" format:"password"`
 }
 
-// Validate asks for both members. The rules for new passwords do not hold here: what does not match is wrong, not
+// Validate requires both members. The rules for new passwords do not apply: a password that breaks them is wrong, not
 // malformed.
 func (in *signInInput) Validate(v *apierr.Fields) {
 	if in.UserID == "" {
@@ -131,8 +131,8 @@ func (s *Service) deleteSession(ctx context.Context, in sessionInput) (endpoint.
 
 type createKeyInput struct {
 	Name    string      `json:"name" maxLength:"100" example:"Registration form"`
-	Scopes  []string    `json:"scopes" required:"false" maxItems:"100" example:"users.register" doc:"Names of the endpoints that the key may call; without it, or with * alone, all that take a key."`
-	Expires *store.Time `json:"expires_at" doc:"When the key ends; without it, it does not."`
+	Scopes  []string    `json:"scopes" required:"false" maxItems:"100" example:"users.register" doc:"Names of the endpoints that the key may call. Without scopes, or with *, it may call all that accept a key."`
+	Expires *store.Time `json:"expires_at" doc:"When the key expires; without it, never."`
 }
 
 func (in *createKeyInput) Validate(v *apierr.Fields) {

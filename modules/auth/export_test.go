@@ -1,10 +1,10 @@
 package auth
 
-// FillQueue takes all places before the hash slots, as a flood of sign-ins does.
+// FillQueue takes all places in the queue of the hasher, as a flood of sign-ins does.
 func (s *Service) FillQueue() (release func()) {
 	var taken []func()
 	for {
-		leave, err := s.hasher.enter()
+		leave, err := s.hasher.acquire()
 		if err != nil {
 			break
 		}

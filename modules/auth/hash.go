@@ -15,26 +15,26 @@ import (
 	"kontor/server/apierr"
 )
 
-// HashCost is what one Argon2id hash costs.
+// HashCost holds the parameters of an Argon2id hash.
 type HashCost struct {
 	MemoryKiB uint32
 	Passes    uint32
 	Threads   uint8
 }
 
-// DefaultHashCost is the first recommendation of OWASP: 19 MiB, two passes, one thread. 22 ms on the machine where it
-// was measured.
+// DefaultHashCost is the first recommendation of OWASP: 19 MiB, two passes, one thread. A hash took 22 ms where it was
+// measured.
 var DefaultHashCost = HashCost{MemoryKiB: 19 << 10, Passes: 2, Threads: 1}
 
 const (
 	saltBytes = 16
 	hashBytes = 32
-	// maxStoredMemoryKiB bounds what a stored hash may ask for, so that a damaged row cannot take the machine.
+	// maxStoredMemoryKiB limits the memory that a stored hash may require, so that a damaged row cannot exhaust the machine.
 	maxStoredMemoryKiB = 1 << 20
 	maxStoredPasses    = 64
 )
 
-// storedHash is a password's hash with the parameters it was made with.
+// storedHash is the hash of a password with its parameters.
 type storedHash struct {
 	cost HashCost
 	salt []byte
@@ -46,7 +46,7 @@ var errHashForm = errors.New("stored password hash has an unknown form")
 // newHash hashes a password with a fresh salt.
 func newHash(cost HashCost, password string) storedHash {
 	salt := make([]byte, saltBytes)
-	rand.Read(salt) // never fails: it ends the program instead
+	rand.Read(salt) // does not fail: it would end the program
 	return storedHash{cost: cost, salt: salt, sum: cost.sum(password, salt)}
 }
 
@@ -54,19 +54,19 @@ func (c HashCost) sum(password string, salt []byte) []byte {
 	return argon2.IDKey([]byte(password), salt, c.Passes, c.MemoryKiB, c.Threads, hashBytes)
 }
 
-// matches hashes the password alike and compares in constant time.
+// matches hashes a password with the same parameters and compares in constant time.
 func (h storedHash) matches(password string) bool {
 	return subtle.ConstantTimeCompare(h.cost.sum(password, h.salt), h.sum) == 1
 }
 
-// String is the form that is stored, the PHC string format: $argon2id$v=19$m=19456,t=2,p=1$salt$hash.
+// String returns the stored form, a PHC string: $argon2id$v=19$m=19456,t=2,p=1$salt$hash.
 func (h storedHash) String() string {
 	encode := base64.RawStdEncoding.EncodeToString
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s",
 		argon2.Version, h.cost.MemoryKiB, h.cost.Passes, h.cost.Threads, encode(h.salt), encode(h.sum))
 }
 
-// parseHash reads the stored form.
+// parseHash parses the stored form.
 func parseHash(text string) (storedHash, error) {
 	var h storedHash
 	var version int
@@ -93,38 +93,37 @@ func parseHash(text string) (storedHash, error) {
 	return h, errHashForm
 }
 
-// hasher runs hashes in as many slots as there are cores, with a short queue before them: a flood of sign-ins takes
-// neither the machine's memory nor its time.
+// hasher limits concurrent hashes to a number of slots, with a short queue before them, so that a flood of sign-ins exhausts
+// neither memory nor CPU.
 type hasher struct {
 	cost  HashCost
-	decoy storedHash    // what is hashed for a user who does not exist
-	queue chan struct{} // places: in a slot or waiting for one
+	dummy storedHash    // compared for unknown users, so that timing reveals nothing
+	queue chan struct{} // callers that hold a slot or wait for one
 	slots chan struct{}
 	made  atomic.Int64
 }
 
-// queuePerSlot is how many callers may wait for each slot: at 22 ms a hash the last one waits three quarters of a second.
+// queuePerSlot is the number of waiting callers for each slot: at 22 ms a hash the last one waits three quarters of a second.
 const queuePerSlot = 32
 
-// retryHashing is what a caller is told to wait when the queue is full.
+// retryHashing is the Retry-After of callers that are rejected because the queue is full.
 const retryHashing = time.Second
 
 func newHasher(cost HashCost, slots int) *hasher {
-	// The decoy's sum is no hash of anything: what it costs is the comparison with it.
-	decoy := storedHash{cost: cost, salt: make([]byte, saltBytes), sum: make([]byte, hashBytes)}
-	rand.Read(decoy.salt)
-	rand.Read(decoy.sum)
+	// The sum is random and matches no password. Only the time of the comparison matters.
+	dummy := storedHash{cost: cost, salt: make([]byte, saltBytes), sum: make([]byte, hashBytes)}
+	rand.Read(dummy.salt)
+	rand.Read(dummy.sum)
 	return &hasher{
 		cost:  cost,
-		decoy: decoy,
+		dummy: dummy,
 		queue: make(chan struct{}, slots*(1+queuePerSlot)),
 		slots: make(chan struct{}, slots),
 	}
 }
 
-// enter takes a place in the queue, or says that the service is busy. Who has a place gets a slot. Call the function it
-// gives when done.
-func (h *hasher) enter() (leave func(), err error) {
+// acquire takes a place in the queue, or returns apierr.Unavailable when the queue is full. Callers must call release.
+func (h *hasher) acquire() (release func(), err error) {
 	select {
 	case h.queue <- struct{}{}:
 		return func() { <-h.queue }, nil
@@ -133,7 +132,7 @@ func (h *hasher) enter() (leave func(), err error) {
 	}
 }
 
-// hash makes a new hash of a password at the cost of today. The caller holds a place in the queue.
+// hash hashes a password with the present parameters. The caller must hold a place in the queue.
 func (h *hasher) hash(password string) storedHash {
 	h.slots <- struct{}{}
 	defer func() { <-h.slots }()
@@ -141,7 +140,7 @@ func (h *hasher) hash(password string) storedHash {
 	return newHash(h.cost, password)
 }
 
-// matches compares a password with a stored hash. The caller holds a place in the queue.
+// matches compares a password with a stored hash. The caller must hold a place in the queue.
 func (h *hasher) matches(stored storedHash, password string) bool {
 	h.slots <- struct{}{}
 	defer func() { <-h.slots }()
@@ -149,19 +148,19 @@ func (h *hasher) matches(stored storedHash, password string) bool {
 	return stored.matches(password)
 }
 
-// Hashes is how many passwords have been hashed since the start.
+// Hashes returns the number of passwords hashed since the start.
 func (s *Service) Hashes() int64 { return s.hasher.made.Load() }
 
-// HashPassword hashes a new password for [Service.SetPassword]. It takes some 20 ms and is not for use in a transaction. It
-// returns apierr.Unavailable when too many wait.
+// HashPassword hashes a new password for [Service.SetPassword]. It takes about 20 ms; callers must not call it from within a
+// transaction. It returns apierr.Unavailable when the queue is full.
 func (s *Service) HashPassword(_ context.Context, password string) (string, error) {
 	if isTooLong(password) {
 		return "", apierr.Invalid("password", "invalid.max_length", apierr.Args{"Max": maxPasswordLength})
 	}
-	leave, err := s.hasher.enter()
+	release, err := s.hasher.acquire()
 	if err != nil {
 		return "", err
 	}
-	defer leave()
+	defer release()
 	return s.hasher.hash(password).String(), nil
 }

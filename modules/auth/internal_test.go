@@ -13,12 +13,13 @@ import (
 
 	"kontor/server/access"
 	"kontor/server/apierr"
+	"kontor/server/endpoint"
 	"kontor/store"
 	"kontor/store/storetest"
 )
 
-// A reading that began before a revocation is worthless after it, even if it reaches the cache later.
-func TestGenerations_LateReadingIsWorthless(t *testing.T) {
+// An entry that was read before a revocation is invalid after it, even if it is cached later.
+func TestGenerations_InvalidateLateReads(t *testing.T) {
 	db := storetest.Open(t)
 	s, err := New(db, Options{})
 	if err != nil {
@@ -33,26 +34,26 @@ func TestGenerations_LateReadingIsWorthless(t *testing.T) {
 	if _, ok := s.sessions.get(id); !ok {
 		t.Fatal("the cache did not take the entry: the test shows nothing")
 	}
-	if _, ok := s.remembered(user, id, db.Now()); ok {
+	if _, ok := s.cachedCaller(user, id, db.Now()); ok {
 		t.Error("a session read before its end is still let in")
 	}
 	late.read = s.generations.now(user)
-	if _, ok := s.remembered(user, id, db.Now()); !ok {
+	if _, ok := s.cachedCaller(user, id, db.Now()); !ok {
 		t.Error("a session read after it is not")
 	}
-	if _, ok := s.remembered(store.NewID(), id, db.Now()); ok {
+	if _, ok := s.cachedCaller(store.NewID(), id, db.Now()); ok {
 		t.Error("a session is let in for another user")
 	}
 }
 
-// The cache compares hashes; two keys with one hash must not be taken for each other.
-func TestMemory_ComparesWholeKeys(t *testing.T) {
-	m, err := newMemory[int](16)
+// Ristretto compares hashes. Two keys with the same hash must not share an entry.
+func TestCache_ComparesWholeKeys(t *testing.T) {
+	m, err := newCache[int](16)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.close()
-	m.entries.Set("asked for", &remembered[int]{key: "another", value: 1}, 1)
+	m.entries.Set("asked for", &cached[int]{key: "another", value: 1}, 1)
 	m.entries.Wait()
 	if _, ok := m.get("asked for"); ok {
 		t.Error("the value of another key came back")
@@ -89,7 +90,7 @@ func FuzzParseHash(f *testing.F) {
 	})
 }
 
-// Nothing but a token we signed, letter by letter, is a token.
+// Only tokens that the service signed are accepted, and only in their canonical spelling.
 func FuzzBearer(f *testing.F) {
 	db := storetest.OpenWith(f, storetest.NewClock())
 	s, err := New(db, Options{Log: slog.New(slog.DiscardHandler)})
@@ -114,7 +115,7 @@ func FuzzBearer(f *testing.F) {
 		c := app.AcquireCtx(&fasthttp.RequestCtx{})
 		defer app.ReleaseCtx(c)
 		c.Request().Header.Set(fiber.HeaderAuthorization, "Bearer "+token)
-		if bearerToken(c) == good {
+		if endpoint.BearerToken(c) == good {
 			return
 		}
 		if err := s.verifyToken(c); apierr.Of(err).Kind != apierr.Unauthorized {

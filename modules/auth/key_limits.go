@@ -8,20 +8,20 @@ import (
 	"kontor/store"
 )
 
-// KeyLimits are what bounds an API key beside its revocation.
+// KeyLimits restrict an API key.
 type KeyLimits struct {
-	Scopes  []string    // names of the endpoints that it may call; nil: all that take a key
+	Scopes  []string    // names of the endpoints that it may call; nil: all that accept a key
 	Expires *store.Time // nil: never
 }
 
-// allScopes is how a key without limits is listed, and may be asked for.
+// allScopes is the scope of a key that may call all endpoints that accept a key.
 const allScopes = "*"
 
-// SetScopes registers the names of all endpoints that take an API key. Call it before the first request.
+// SetScopes registers the names of all endpoints that accept an API key. Call it before the first request.
 func (s *Service) SetScopes(names []string) { s.scopes = names }
 
-// checkLimits brings the scopes into the form that is stored. It returns apierr.InvalidInput for an unknown scope, none
-// at all, and a time of expiry that has passed.
+// checkLimits returns the limits in their stored form. It returns apierr.InvalidInput for unknown scopes, an empty list of
+// scopes, and a time of expiry in the past.
 func (s *Service) checkLimits(l KeyLimits) (KeyLimits, error) {
 	var problems apierr.Fields
 	switch {
@@ -46,7 +46,7 @@ func (s *Service) checkLimits(l KeyLimits) (KeyLimits, error) {
 	return l, nil
 }
 
-// shownScopes returns the scopes of a key as they are listed, made of what is stored.
+// shownScopes returns the stored scopes of a key as the API shows them.
 func shownScopes(stored string) []string {
 	if stored == "" {
 		return []string{allScopes}
@@ -54,7 +54,7 @@ func shownScopes(stored string) []string {
 	return strings.Split(stored, ",")
 }
 
-// callerScopes returns what a caller with the key is held to; nil for all.
+// callerScopes returns the scopes of a caller with the key; nil means all.
 func callerScopes(stored string) []string {
 	if stored == "" {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"kontor/modules/auth"
 )
 
-func TestAPIKeys_EndAtTheirTimeAndOnlyThen(t *testing.T) {
+func TestAPIKeys_Expire(t *testing.T) {
 	w := newWorld(t)
 	admin := []string{"Authorization", "Bearer " + w.administrator()}
 	at := w.clock.Now().Add(time.Hour).UTC().Format(time.RFC3339Nano)
@@ -27,7 +27,7 @@ func TestAPIKeys_EndAtTheirTimeAndOnlyThen(t *testing.T) {
 	w.expect("after a restart", w.withKey(key), 401, "common.unauthorized")
 }
 
-func TestAPIKeys_RefuseLimitsThatCannotBe(t *testing.T) {
+func TestAPIKeys_RejectInvalidLimits(t *testing.T) {
 	w := newWorld(t)
 	w.auth.SetScopes([]string{"auth.public"})
 	admin := []string{"Authorization", "Bearer " + w.administrator()}
@@ -56,7 +56,7 @@ func TestAPIKeys_RefuseLimitsThatCannotBe(t *testing.T) {
 	w.expect("use", w.withKey(made.text("key")), 200, "")
 }
 
-func TestAPIKeys_CallNothingBeyondTheirScopes(t *testing.T) {
+func TestAPIKeys_AreLimitedToTheirScopes(t *testing.T) {
 	w := newWorld(t)
 	w.auth.SetScopes([]string{"auth.public", "users.register"})
 	made, err := w.auth.CreateKey(t.Context(), "test", auth.KeyLimits{Scopes: []string{"users.register"}})

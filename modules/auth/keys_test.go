@@ -28,7 +28,7 @@ func (w *world) withKey(key string) answer {
 	return w.call("GET", "/v1/public-endpoint", nil, "X-API-Key", key)
 }
 
-func TestAPIKeys_LifeOfAKey(t *testing.T) {
+func TestAPIKeys_Lifecycle(t *testing.T) {
 	w := newWorld(t)
 	admin := []string{"Authorization", "Bearer " + w.administrator()}
 	made := w.call("POST", "/v1/api-keys", map[string]string{"name": " Portal "}, admin...)
@@ -71,7 +71,7 @@ func TestAPIKeys_AreForAdministrators(t *testing.T) {
 	}
 }
 
-func TestAPIKeys_Refusals(t *testing.T) {
+func TestAPIKeys_RejectInvalidKeys(t *testing.T) {
 	w := newWorld(t)
 	token := w.administrator()
 	made, err := w.auth.CreateKey(context.Background(), "test", auth.KeyLimits{})
@@ -93,7 +93,7 @@ func TestAPIKeys_Refusals(t *testing.T) {
 	w.expect("a token on a key route", w.call("GET", "/v1/public-endpoint", nil, "Authorization", "Bearer "+token), 401, "common.unauthorized")
 }
 
-func TestStoreKey_OfAnyForm(t *testing.T) {
+func TestStoreKey_ChecksTheForm(t *testing.T) {
 	w := newWorld(t)
 	const chosen = "a-key_the.operator chose"
 	ctx := context.Background()
@@ -166,8 +166,8 @@ func TestRecords_OwnersOnly(t *testing.T) {
 	}
 	sessions := w.auth.Records()[access.Sessions]
 	for user, want := range map[string]access.Permission{anna: access.Read | access.Delete, store.NewID(): access.None} {
-		got, err := sessions.Standings(ctx, user, []string{id, store.NewID()})
-		if err != nil || len(got) != 1 || got[id].Own != want {
+		got, err := sessions.Relations(ctx, user, []string{id, store.NewID()})
+		if err != nil || len(got) != 1 || got[id] != want {
 			t.Errorf("%s: got %v, %v", user, got, err)
 		}
 	}

@@ -10,16 +10,17 @@ import (
 // Attackers first try the words that belong to a person or a service, with the suffixes that people add to reach a minimum
 // length: a year, digits, exclamation marks (NIST SP 800-63B-4, section 3.1.1.2).
 
-// minOther is how many letters of its own a password must have beside a word of its context.
+// minOther is the number of letters that a password must have beside words of its context.
 const minOther = 3
 
-// substitutions are the letters for which digits and signs stand in; with the second list 1 and ! are an l.
+// substitutions replace digits and signs by the letters that they stand for. 1 and ! stand for i in the first list and for l
+// in the second.
 var substitutions = [...]*strings.Replacer{
 	strings.NewReplacer("0", "o", "1", "i", "!", "i", "3", "e", "4", "a", "@", "a", "5", "s", "$", "s", "7", "t", "8", "b"),
 	strings.NewReplacer("0", "o", "1", "l", "!", "l", "3", "e", "4", "a", "@", "a", "5", "s", "$", "s", "7", "t", "8", "b"),
 }
 
-// spellings returns a text as it is and with the letters that its digits and signs may stand for.
+// spellings returns a text unchanged, and with the letters that its digits and signs may stand for.
 func spellings(text string) []string {
 	all := []string{text}
 	for _, s := range substitutions {

@@ -14,36 +14,34 @@ import (
 	"kontor/server/apierr"
 )
 
-// maxPasswordLength is the number of characters that a password may have. The least is a setting.
+// maxPasswordLength is the greatest length of a password in characters. The least is a setting.
 const maxPasswordLength = 128
 
-// isTooLong reports whether a text is longer than any password, without counting the characters of one that is far too
-// long.
+// isTooLong reports whether a text is longer than any password. It does not count the characters of a far longer text.
 func isTooLong(text string) bool {
 	return len(text) > maxPasswordLength*utf8.UTFMax || utf8.RuneCountInString(text) > maxPasswordLength
 }
 
-// minRest is how many characters a password must have beside a credential value it contains.
+// minRest is the number of characters that a password must have beside a credential value that it contains.
 const minRest = 6
 
-// minValuePart is the shortest part of a credential value that is looked for in a password: shorter ones turn up by
-// chance.
+// minValuePart is the shortest part of a credential value that a password is searched for. Shorter parts occur by chance.
 const minValuePart = 4
 
-// maxRepeatedUnit is the longest string that, repeated, makes a password nobody has to guess for long.
+// maxRepeatedUnit is the longest string whose repetition is a common password.
 const maxRepeatedUnit = 3
 
-// maxCommonLength is the longest password of the list in bytes. Nobody tries longer ones first, whatever they are made of.
+// maxCommonLength is the longest password of the list in bytes. Longer passwords are not among the first guesses.
 const maxCommonLength = 20
 
-// runs are what people type when they are asked for more characters: a password that is one of them, or a common word
-// with one behind it, is as common as the word.
+// runs are sequences that people append to reach a minimum length. A password that is a run, or a common word followed by a
+// run, is a common password.
 var runs = [...]string{
 	"12345678901234567890", "01234567890123456789", "98765432109876543210", "abcdefghijklmnopqrstuvwxyz",
 	"qwertyuiopasdfghjklzxcvbnm", "qwertzuiopasdfghjklyxcvbnm", "azertyuiopqsdfghjklmwxcvbn",
 }
 
-// productName is a common word to whoever guesses passwords of this service (NIST SP 800-63B-4, section 3.1.1.2).
+// productName is a common word in guesses at passwords of this service (NIST SP 800-63B-4, section 3.1.1.2).
 const productName = "kontor"
 
 //go:embed common_passwords.txt.gz
@@ -66,10 +64,10 @@ var commonPasswords = sync.OnceValue(func() []string {
 	return list
 })
 
-// CheckPassword notes under the field what is wrong with a new password. personal are values that it must not be: the
-// user's credentials. There are no rules on kinds of characters (NIST SP 800-63B-4, section 3.1.1.2).
+// CheckPassword adds what is wrong with a new password to problems. personal are values that it must not restate: the user's
+// credentials. There are no rules on kinds of characters (NIST SP 800-63B-4, section 3.1.1.2).
 func (s *Service) CheckPassword(problems *apierr.Fields, field, password string, personal ...string) {
-	if isTooLong(password) { // before anything else looks at it
+	if isTooLong(password) { // before any check that reads all of it
 		problems.Add(field, "invalid.max_length", apierr.Args{"Max": maxPasswordLength})
 		return
 	}
@@ -96,8 +94,8 @@ func (s *Service) CheckPassword(problems *apierr.Fields, field, password string,
 	}
 }
 
-// isCommon reports whether a password in lower case is one of the first that are tried: one of the list, something short
-// or common over and over, a run of the keyboard, or a word of the list with a run of digits behind it.
+// isCommon reports whether a password in lower case is among the first guesses: in the list, a repetition of a short or
+// common text, a keyboard run, or a listed word followed by a run of digits.
 func isCommon(password string) bool {
 	if len(password) > maxCommonLength {
 		return false
@@ -112,7 +110,7 @@ func isListed(word string) bool {
 	return found || word == productName
 }
 
-// repeats reports whether a text is a short string, or a common word, over and over.
+// repeats reports whether a text is a repetition of a short string or a common word.
 func repeats(text string) bool {
 	for unit := 1; unit <= len(text)/2; unit++ {
 		again := strings.HasPrefix(strings.Repeat(text[:unit], len(text)/unit+1), text)

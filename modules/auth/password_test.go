@@ -81,7 +81,7 @@ func TestCheckPassword(t *testing.T) {
 	}
 }
 
-func TestSetPassword_ReplacesTheOneBefore(t *testing.T) {
+func TestSetPassword_ReplacesThePassword(t *testing.T) {
 	w := newWorld(t)
 	id := w.user("anna@example.ch")
 	ctx := access.With(context.Background(), &access.Caller{UserID: id})
@@ -99,7 +99,7 @@ func TestSetPassword_ReplacesTheOneBefore(t *testing.T) {
 	}
 }
 
-// Two users with one password do not show it.
+// Two users with the same password have different hashes.
 func TestHashPassword_IsSalted(t *testing.T) {
 	w := newWorld(t)
 	first, err := w.auth.HashPassword(context.Background(), password)

@@ -7,13 +7,13 @@ import (
 	"kontor/store"
 )
 
-// How long what has lost its use is kept.
+// How long rows are kept that are no longer used.
 const (
-	keepSessions = 30 * 24 * time.Hour  // after their end, to look into what happened
+	keepSessions = 30 * 24 * time.Hour  // after their end, for investigations
 	keepDevices  = 400 * 24 * time.Hour // after their last use
 )
 
-// purgeBatch is how many rows one transaction deletes, so that others do not wait for it.
+// purgeBatch is the number of rows that one transaction deletes, so that other writes do not wait long.
 const purgeBatch = 500
 
 const (
@@ -43,8 +43,8 @@ const (
 			SELECT network, subject FROM sign_in_values WHERE at <= $1 LIMIT $2)`
 )
 
-// Purge deletes what has lost its use: sessions long over with their tokens, devices nobody uses, failures that are
-// forgotten. It is to be called every hour or so.
+// Purge deletes rows that are no longer used: sessions that ended long ago with their tokens, unused devices, and expired
+// failures. Call it about once an hour.
 func (s *Service) Purge(ctx context.Context) error {
 	for _, step := range []struct {
 		statement string

@@ -12,8 +12,8 @@ import (
 	"kontor/store"
 )
 
-// freshFor is how long after the password was shown a session may change how its user signs in. Refreshing a token does
-// not count: whoever stole one must not be able to take the account over with it.
+// freshFor is the time after authentication by password in which a session may change how its user signs in. Refreshing a
+// token does not extend it: a stolen token must not be enough to take over the account.
 const freshFor = 10 * time.Minute
 
 const actionReauthenticate = "auth.session_reauthenticated"
@@ -23,8 +23,8 @@ const (
 	updateAuthenticated = `UPDATE sessions SET authenticated_at = $3 WHERE id = $1 AND user_id = $2 AND ended_at IS NULL`
 )
 
-// RequireFresh returns apierr.StaleSession unless the password was shown within the caller's session during the last ten
-// minutes. It reads the session and is meant for the few requests that need it.
+// RequireFresh returns apierr.StaleSession unless the caller's session was authenticated by password during the last ten
+// minutes. It reads the session, so only requests that need it should call it.
 func (s *Service) RequireFresh(ctx context.Context, q store.Querier) error {
 	caller := access.From(ctx)
 	var at store.Time
@@ -35,15 +35,15 @@ func (s *Service) RequireFresh(ctx context.Context, q store.Querier) error {
 	if err != nil {
 		return err
 	}
-	// A time ahead of the clock is not fresh: after a clock was set back, a session would stay so for as long.
+	// A time in the future is not fresh: a session would stay fresh for as long as the clock was set back.
 	if now := q.Now(); at > now+clockLeeway || now >= at.Add(freshFor) {
 		return apierr.StaleSession.Detail("max_age", int(freshFor/time.Second))
 	}
 	return nil
 }
 
-// Reauthenticate takes the password of the caller and makes the session fresh again. It returns apierr.UserNotFound,
-// apierr.NoAccess for another user, apierr.InvalidInput for a wrong password, apierr.CoolingOff and apierr.Unavailable.
+// Reauthenticate verifies the password of the caller and makes their session fresh. It returns apierr.UserNotFound,
+// apierr.NoAccess for another user, apierr.InvalidInput for a wrong password, apierr.LockedOut and apierr.Unavailable.
 func (s *Service) Reauthenticate(ctx context.Context, userID, password string) (until store.Time, err error) {
 	caller := access.From(ctx)
 	if caller.UserID != userID {
@@ -54,7 +54,7 @@ func (s *Service) Reauthenticate(ctx context.Context, userID, password string) (
 	}
 	err = s.VerifyPassword(ctx, userID, password)
 	if errors.Is(err, apierr.InvalidCredentials) {
-		// Not 401: the token is good, and clients take 401 for the end of the session.
+		// Not 401: the token is valid, and clients take 401 for the end of the session.
 		return 0, apierr.Invalid("password", "invalid.wrong_password")
 	}
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Service) Reauthenticate(ctx context.Context, userID, password string) (
 		until = tx.Now().Add(freshFor)
 		changed, err := tx.Exec(ctx, updateAuthenticated, caller.SessionID, userID, tx.Now())
 		if err == nil && changed == 0 {
-			err = apierr.Unauthorized // it has ended meanwhile
+			err = apierr.Unauthorized // the session has ended since
 		}
 		if err == nil {
 			tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: actionReauthenticate, RecType: access.Sessions.Name, RecID: caller.SessionID})
@@ -79,7 +79,7 @@ type reauthenticateInput struct {
 	Password string `json:"password" format:"password" required:"true"`
 }
 
-// Validate asks for a password.
+// Validate requires a password.
 func (in *reauthenticateInput) Validate(v *apierr.Fields) {
 	if in.Password == "" {
 		v.Add("password", "invalid.required")

@@ -16,30 +16,30 @@ import (
 
 const (
 	refreshBytes = 32
-	// maxSession is how long refreshing keeps a session alive before the user has to show his password again.
+	// maxSession is the longest life of a session. After it the user must sign in again.
 	maxSession = 30 * 24 * time.Hour
 
 	actionRefresh = "auth.session_refreshed"
 )
 
-// Tokens is what a sign-in and a refresh answer with.
+// Tokens is the response to a sign-in or a refresh.
 type Tokens struct {
 	AccessToken  string `json:"access_token" doc:"A JWT, for the header Authorization."`
 	TokenType    string `json:"token_type" enum:"Bearer"`
 	ExpiresIn    int64  `json:"expires_in" doc:"Seconds until the access token ends."` // seconds
-	RefreshToken string `json:"refresh_token,omitzero" doc:"Good for one refresh."`
+	RefreshToken string `json:"refresh_token,omitzero" doc:"Valid for one refresh."`
 	UserID       string `json:"user_id"`
-	DeviceToken  string `json:"device_token,omitzero" doc:"Of a sign-in: for the header X-Device-Token of the next one. It keeps others who guess at the password from keeping the device out."`
+	DeviceToken  string `json:"device_token,omitzero" doc:"Only after a sign-in. Send it as X-Device-Token with the next one, so that failed attempts of others do not lock this device out."`
 }
 
-// mint makes a pair of tokens for a session and moves its expiry to that of the longer one.
+// mint returns a pair of tokens for a session and extends the session to the later expiry of the two.
 func (s *Service) mint(row *Session, now store.Time) (tokens Tokens, accessUntil store.Time, err error) {
 	token, accessUntil, err := s.issue(row.UserID, row.ID, now)
 	if err != nil {
 		return Tokens{}, 0, err
 	}
 	secret := make([]byte, refreshBytes)
-	rand.Read(secret) // never fails: it ends the program instead
+	rand.Read(secret) // does not fail: it would end the program
 	row.ExpiresAt = max(accessUntil, s.refreshUntil(*row, now))
 	return Tokens{
 		AccessToken: token, TokenType: "Bearer", ExpiresIn: int64(s.options.AccessToken / time.Second),
@@ -51,14 +51,14 @@ func (s *Service) refreshUntil(row Session, now store.Time) store.Time {
 	return min(now.Add(s.options.RefreshToken), row.CreatedAt.Add(maxSession))
 }
 
-// tokenHash is what is stored of a refresh token. It has 256 random bits: nothing slow is needed.
+// tokenHash returns the stored hash of a refresh token. A token has 256 random bits, so that a fast hash is enough.
 func tokenHash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
 }
 
-// Refresh exchanges a refresh token for a new pair. Who shows one that was used before has a copy, or was copied: the
-// whole session ends. It returns apierr.InvalidRefresh.
+// Refresh exchanges a refresh token for a new pair. A second use of a token means that it was copied: the whole session ends
+// (RFC 9700, section 4.14.2). It returns apierr.InvalidRefresh.
 func (s *Service) Refresh(ctx context.Context, token string) (Tokens, error) {
 	if _, err := deviceID(ctx); err != nil {
 		return Tokens{}, err
@@ -79,7 +79,7 @@ func (s *Service) Refresh(ctx context.Context, token string) (Tokens, error) {
 			return err
 		}
 		if found.used {
-			// Committed, although the request is refused.
+			// Committed, although the request is rejected.
 			return s.endSession(ctx, tx, found.session.UserID, found.session, endedByReuse)
 		}
 		now := tx.Now()
@@ -96,6 +96,7 @@ func (s *Service) Refresh(ctx context.Context, token string) (Tokens, error) {
 	return tokens, err
 }
 
+// rotate replaces the tokens of a session.
 func (s *Service) rotate(ctx context.Context, tx *store.Tx, usedHash string, row Session) (Tokens, error) {
 	now := tx.Now()
 	before := row
@@ -110,7 +111,7 @@ func (s *Service) rotate(ctx context.Context, tx *store.Tx, usedHash string, row
 	if err := insertRefreshToken(ctx, tx, tokenHash(tokens.RefreshToken), row.ID, s.refreshUntil(row, now)); err != nil {
 		return Tokens{}, err
 	}
-	// The remembered expiry is out of date.
+	// The cached expiry is stale.
 	s.Changed(tx, row.UserID)
 	tx.Audit(store.AuditEntry{Actor: row.UserID, Action: actionRefresh, RecType: access.Sessions.Name, RecID: row.ID, Before: auditedSession(before), After: auditedSession(row)})
 	return tokens, nil

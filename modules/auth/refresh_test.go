@@ -30,7 +30,7 @@ func TestRefresh_Rotates(t *testing.T) {
 	w.expect("too late", w.refresh(third.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
 }
 
-// A refresh token that comes twice was copied: nothing of the session works any more.
+// A second use of a refresh token ends the session.
 func TestRefresh_ReuseEndsTheSession(t *testing.T) {
 	w := newWorld(t)
 	anna := w.user("anna@example.ch")
@@ -44,7 +44,7 @@ func TestRefresh_ReuseEndsTheSession(t *testing.T) {
 	w.expect("another session", w.sessions(anna, other.text("access_token")), 200, "")
 }
 
-// Of parallel exchanges of one token one succeeds, and the others end the session.
+// Of concurrent exchanges of one token one succeeds, and the others end the session.
 func TestRefresh_OnlyOneSucceeds(t *testing.T) {
 	const clients = 8
 	w := newWorld(t)
@@ -72,7 +72,7 @@ func TestRefresh_OnlyOneSucceeds(t *testing.T) {
 	}
 }
 
-func TestRefresh_Refuses(t *testing.T) {
+func TestRefresh_RejectsInvalidTokens(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")
 	good := w.tokens("anna@example.ch").text("refresh_token")
@@ -90,8 +90,8 @@ func TestRefresh_Refuses(t *testing.T) {
 	w.expect("still good", w.refresh(good), 200, "")
 }
 
-// However often it is refreshed, a session ends thirty days after its sign-in.
-func TestRefresh_NotForEver(t *testing.T) {
+// Refreshing does not extend a session beyond thirty days after its sign-in.
+func TestRefresh_EndsAfterThirtyDays(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")
 	tokens := w.tokens("anna@example.ch")

@@ -44,8 +44,8 @@ const (
 	selectActiveSession = `
 		SELECT s.expires_at, u.status, COALESCE(r.role_id, '')
 		FROM sessions s
-		JOIN users u ON u.id = s.user_id
-		LEFT JOIN user_roles r ON r.user_id = s.user_id
+		JOIN people u ON u.id = s.user_id
+		LEFT JOIN held_roles r ON r.user_id = s.user_id
 		WHERE s.id = $1 AND s.user_id = $2 AND s.ended_at IS NULL AND u.status <> 'disabled'
 		ORDER BY r.role_id`
 
@@ -66,13 +66,13 @@ const (
 
 	updateRefreshUsed = `UPDATE refresh_tokens SET used_at = $2 WHERE token_hash = $1 AND used_at IS NULL`
 
-	// Nothing comes back for a session that has ended or a user who is disabled: there is nothing more to end.
+	// Ended sessions and disabled users have no row here: there is no session left to end.
 	selectRefresh = `
 		SELECT t.expires_at, t.used_at IS NOT NULL,
 			s.id, s.user_id, s.device_id, s.created_at, s.last_used_at, s.expires_at, s.ended_at
 		FROM refresh_tokens t
 		JOIN sessions s ON s.id = t.session_id
-		JOIN users u ON u.id = s.user_id
+		JOIN people u ON u.id = s.user_id
 		WHERE t.token_hash = $1 AND s.ended_at IS NULL AND u.status <> 'disabled'`
 
 	countDevices = `
@@ -82,11 +82,10 @@ const (
 		INSERT INTO devices (user_id, device_id, first_use_at, last_use_at) VALUES ($1, $2, $3, $3)
 		ON CONFLICT (user_id, device_id) DO UPDATE SET last_use_at = excluded.last_use_at`
 
-	selectUser = `SELECT count(*) FROM users WHERE id = $1`
+	selectUser = `SELECT count(*) FROM people WHERE id = $1`
 )
 
-// selectActive reads an active session as its caller. A user who is pending acts as a registrant, whatever else he may
-// have been given.
+// selectActive reads an active session as a caller. A pending user acts as a registrant, whatever their other roles.
 func selectActive(ctx context.Context, q store.Querier, userID, sessionID string) (*access.Caller, store.Time, error) {
 	rows, err := q.Query(ctx, selectActiveSession, sessionID, userID)
 	if err != nil {
@@ -152,13 +151,13 @@ func selectRefreshToken(ctx context.Context, q store.Querier, hash string) (refr
 	return t, err
 }
 
-// updateEnded ends a session; ended is false for one that has ended before.
+// updateEnded ends a session. ended is false for a session that has already ended.
 func updateEnded(ctx context.Context, tx *store.Tx, id, reason string) (ended bool, err error) {
 	changed, err := tx.Exec(ctx, updateSessionEnd, id, tx.Now(), reason)
 	return changed > 0, err
 }
 
-// updateEndedAll ends all active sessions of a user but one and gives their ids.
+// updateEndedAll ends all active sessions of a user except one and returns their ids.
 func updateEndedAll(ctx context.Context, tx *store.Tx, userID, exceptID, reason string) ([]string, error) {
 	rows, err := tx.Query(ctx, updateSessionEndAll, userID, tx.Now(), reason, exceptID)
 	if err != nil {
@@ -176,7 +175,7 @@ func updateEndedAll(ctx context.Context, tx *store.Tx, userID, exceptID, reason 
 	return ended, rows.Err()
 }
 
-// selectDevices tells whether the user has used the device, and whether he has used any other.
+// selectDevices reports whether the user has used the device, and whether they have used any other.
 func selectDevices(ctx context.Context, q store.Querier, userID, device string) (known, others bool, err error) {
 	var all, same int
 	err = q.QueryRow(ctx, countDevices, userID, device).Scan(&all, &same)

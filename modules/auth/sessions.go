@@ -28,20 +28,20 @@ const (
 	endedByChange  = "change"
 )
 
-// Session is a session as its owner sees it.
+// Session is a session as the API shows it.
 type Session struct {
 	ID         string     `json:"id"`
 	UserID     string     `json:"user_id"`
-	DeviceID   string     `json:"device_id" format:"-" doc:"As X-Device-ID named it; empty when it did not."`
+	DeviceID   string     `json:"device_id" format:"-" doc:"The X-Device-ID of the sign-in; empty without one."`
 	CreatedAt  store.Time `json:"created_at"`
 	LastUsedAt store.Time `json:"last_used_at"`
 	ExpiresAt  store.Time `json:"expires_at"`
-	Current    bool       `json:"current" doc:"The session that asks."` // the one that asks
+	Current    bool       `json:"current" doc:"Whether the request belongs to this session."`
 
 	ended *store.Time
 }
 
-// sessionKind says how a session can go on.
+// sessionKind states whether a session can be refreshed.
 type sessionKind bool
 
 const (
@@ -49,8 +49,8 @@ const (
 	notRenewable sessionKind = false // ends with its access token
 )
 
-// OpenSession starts a session without a refresh token, as registration gives it, from the device of the request. It
-// gives the access token and the seconds it is good, and apierr.InvalidInput for an X-Device-ID that is none.
+// OpenSession starts a session without a refresh token, for a registration, from the device of the request. It returns the
+// access token and its validity in seconds. It returns apierr.InvalidInput for a malformed X-Device-ID.
 func (s *Service) OpenSession(ctx context.Context, tx *store.Tx, userID string) (token string, expiresIn int, err error) {
 	tokens, _, err := s.openSession(ctx, tx, userID, notRenewable)
 	return tokens.AccessToken, int(tokens.ExpiresIn), err
@@ -78,7 +78,7 @@ func (s *Service) openSession(ctx context.Context, tx *store.Tx, userID string, 
 			return Tokens{}, "", err
 		}
 	}
-	if err := s.noteDevice(ctx, tx, userID, device); err != nil {
+	if err := s.recordDevice(ctx, tx, userID, device); err != nil {
 		return Tokens{}, "", err
 	}
 	tx.Audit(store.AuditEntry{Actor: userID, Action: actionOpen, RecType: access.Sessions.Name, RecID: row.ID, After: auditedSession(row)})
@@ -97,8 +97,8 @@ func (s *Service) Logout(ctx context.Context) error {
 	})
 }
 
-// EndSession ends one session of a user, for himself or for a caller who may delete it. It returns
-// apierr.UserNotFound, apierr.NoAccess and apierr.SessionNotFound.
+// EndSession ends one session of a user. The caller is the user, or may delete the session. It returns apierr.UserNotFound,
+// apierr.NoAccess and apierr.SessionNotFound.
 func (s *Service) EndSession(ctx context.Context, userID, sessionID string) error {
 	caller := access.From(ctx)
 	return s.db.InTx(ctx, func(tx *store.Tx) error {
@@ -120,14 +120,14 @@ func (s *Service) EndSession(ctx context.Context, userID, sessionID string) erro
 	})
 }
 
-// Sessions lists the active sessions of a user, for himself and for who may read them. It returns apierr.UserNotFound
-// and apierr.NoAccess.
+// Sessions lists the active sessions of a user. The caller is the user, or may read the sessions. It returns
+// apierr.UserNotFound and apierr.NoAccess.
 func (s *Service) Sessions(ctx context.Context, userID string, query list.Params) (list.Page[Session], error) {
 	caller := access.From(ctx)
 	if err := userExists(ctx, s.db, userID); err != nil {
 		return list.Page[Session]{}, err
 	}
-	// Whole minutes, so that the counts can be remembered for as long.
+	// Whole minutes, so that the totals can be cached for a minute.
 	const minute = store.Time(time.Minute / time.Millisecond)
 	active := list.Where{SQL: "user_id = $1 AND expires_at > $2", Args: []any{userID, s.db.Now() / minute * minute}}
 	page, err := sessionList.Page(ctx, s.db, query, active, sessionTable.Visible(caller))
@@ -143,7 +143,7 @@ func (s *Service) Sessions(ctx context.Context, userID string, query list.Params
 	return page, nil
 }
 
-// EndSessions ends all sessions of a user but one, or all when exceptID is empty: after a change of password or status.
+// EndSessions ends all sessions of a user except one, or all when exceptID is empty. It is for changes of password or status.
 func (s *Service) EndSessions(ctx context.Context, tx *store.Tx, userID, exceptID string) error {
 	ended, err := updateEndedAll(ctx, tx, userID, exceptID, endedByChange)
 	if err != nil {
@@ -158,8 +158,8 @@ func (s *Service) EndSessions(ctx context.Context, tx *store.Tx, userID, exceptI
 	return nil
 }
 
-// Changed makes the next request of a user see what the transaction changes about them: status, roles, sessions. Open
-// streams that lose their session or right end before the change is answered.
+// Changed invalidates the cached sessions of a user after the commit: the transaction changes their status, roles or
+// sessions. Open streams that lose their session or right end before the change is answered.
 func (s *Service) Changed(tx *store.Tx, userID string) {
 	tx.AfterCommit(func() {
 		s.generations.end(userID)
@@ -167,7 +167,7 @@ func (s *Service) Changed(tx *store.Tx, userID string) {
 	})
 }
 
-// endSession ends a session. One that has ended before stays as it is.
+// endSession ends a session. A session that has already ended stays as it is.
 func (s *Service) endSession(ctx context.Context, tx *store.Tx, actor string, row Session, reason string) error {
 	ended, err := updateEnded(ctx, tx, row.ID, reason)
 	if err != nil || !ended {
@@ -180,8 +180,8 @@ func (s *Service) endSession(ctx context.Context, tx *store.Tx, actor string, ro
 	return nil
 }
 
-// noteDevice remembers the device of a session and tells of it.
-func (s *Service) noteDevice(ctx context.Context, tx *store.Tx, userID, device string) error {
+// recordDevice stores the device of a session and reports the sign-in to the listener.
+func (s *Service) recordDevice(ctx context.Context, tx *store.Tx, userID, device string) error {
 	known, others, err := selectDevices(ctx, tx, userID, device)
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func (s *Service) noteDevice(ctx context.Context, tx *store.Tx, userID, device s
 	return s.options.Events.SignedIn(ctx, tx, userID, device, others && !known)
 }
 
-// deviceID is the X-Device-ID of a request.
+// deviceID returns the X-Device-ID of a request, or apierr.InvalidInput.
 func deviceID(ctx context.Context) (string, error) {
 	id := endpoint.Of(ctx).DeviceID
 	if !utf8.ValidString(id) || utf8.RuneCountInString(id) > maxDeviceID {

@@ -17,7 +17,7 @@ func (w *world) logout(token string) answer {
 	return w.call("POST", "/v1/logout", nil, "Authorization", "Bearer "+token)
 }
 
-func TestLogout_ActsAtOnceAndAfterARestart(t *testing.T) {
+func TestLogout_TakesEffectAtOnceAndSurvivesARestart(t *testing.T) {
 	w := newWorld(t)
 	anna := w.user("anna@example.ch")
 	here, there := w.tokens("anna@example.ch"), w.tokens("anna@example.ch")
@@ -87,8 +87,8 @@ func TestSessions_ListAndEnd(t *testing.T) {
 	}
 }
 
-// What another module changes about a user is seen by the next request of all of his sessions.
-func TestChanged_ActsOnTheNextRequest(t *testing.T) {
+// Changes of a user by another module apply to the next request of each of their sessions.
+func TestChanged_TakesEffectOnTheNextRequest(t *testing.T) {
 	w := newWorld(t)
 	anna, bruno := w.user("anna@example.ch"), w.user("bruno@example.ch")
 	token := w.tokens("anna@example.ch").text("access_token")
@@ -161,7 +161,7 @@ func TestOpenSession_WithoutRefreshToken(t *testing.T) {
 	}
 }
 
-func TestAudit_TellsOfSessions(t *testing.T) {
+func TestAudit_RecordsSessions(t *testing.T) {
 	w := newWorld(t)
 	anna := w.user("anna@example.ch")
 	first := w.tokens("anna@example.ch")
@@ -184,7 +184,7 @@ func TestAudit_TellsOfSessions(t *testing.T) {
 	}
 }
 
-// Many clients sign in, read, refresh and end their sessions at once; nobody is let in after his session ended.
+// Many clients sign in, read, refresh and end their sessions concurrently. No request succeeds after its session ended.
 func TestSessions_InParallel(t *testing.T) {
 	w := newWorld(t)
 	var wait sync.WaitGroup

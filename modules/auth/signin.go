@@ -16,53 +16,10 @@ import (
 
 const (
 	actionPassword = "auth.password_set"
-	actionRehash   = "auth.password_rehash" // the same password, hashed with the parameters of today
+	actionRehash   = "auth.password_rehash" // the same password, hashed with the present parameters
 )
 
-// account is what sign-in knows of a user. The zero account is nobody.
-type account struct {
-	id     string
-	status string
-	hash   string
-}
-
-const (
-	// A user id wins over a credential that looks like one, and the former key of a value over the one that it shares
-	// with its look-alikes: it belongs to a credential that collides with an older one.
-	selectAccountByKey = `
-		SELECT u.id, u.status, COALESCE(p.hash, '')
-		FROM users u
-		LEFT JOIN passwords p ON p.user_id = u.id
-		WHERE u.id = COALESCE(
-			(SELECT id FROM users WHERE id = $1),
-			(SELECT user_id FROM credentials WHERE value_key = $2 AND validated = TRUE),
-			(SELECT user_id FROM credentials WHERE value_key = $1 AND validated = TRUE))`
-
-	upsertPassword = `
-		INSERT INTO passwords (user_id, hash, changed_at) VALUES ($1, $2, $3)
-		ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash, changed_at = excluded.changed_at, printed = FALSE`
-
-	updatePasswordPrinted = `UPDATE passwords SET printed = TRUE WHERE user_id = $1`
-
-	updatePasswordHash = `UPDATE passwords SET hash = $2 WHERE user_id = $1 AND hash = $3`
-
-	updateLastLogin = `UPDATE users SET last_login_at = $2 WHERE id = $1`
-)
-
-// login is a value that somebody signs in with, in the forms under which it is looked up.
-type login struct{ key, former string }
-
-// selectAccount finds the user of a value, or nobody.
-func selectAccount(ctx context.Context, q store.Querier, l login) (account, error) {
-	var a account
-	err := q.QueryRow(ctx, selectAccountByKey, l.key, l.former).Scan(&a.id, &a.status, &a.hash)
-	if errors.Is(err, store.ErrNotFound) {
-		return account{}, nil
-	}
-	return a, err
-}
-
-// loginOf reads a value as it is typed.
+// loginOf returns the keys of a value as people type it.
 func (s *Service) loginOf(value string) login {
 	if id, err := uuid.Parse(strings.TrimSpace(value)); err == nil {
 		return login{id.String(), id.String()}
@@ -70,8 +27,8 @@ func (s *Service) loginOf(value string) login {
 	return login{s.options.LoginKey(value), s.options.FormerKey(value)}
 }
 
-// SignIn opens a session for whoever shows the password of a user. It returns apierr.InvalidCredentials, the same whether
-// or not the user exists, apierr.CoolingOff after too many failures, and apierr.Unavailable when too many sign in at once.
+// SignIn opens a session for the user with the sign-in value and the password. It returns apierr.InvalidCredentials, the same
+// whether or not the user exists, apierr.LockedOut after too many failures, and apierr.Unavailable when the queue is full.
 func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, error) {
 	if _, err := deviceID(ctx); err != nil {
 		return Tokens{}, err
@@ -82,41 +39,29 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, e
 		return Tokens{}, err
 	}
 	tried := s.newAttempt(ctx, found.id, typed.key)
-	done, err := s.takeTurn(tried)
+	release, err := s.acquireTurn(tried)
 	if err != nil {
 		return Tokens{}, err
 	}
-	defer done()
+	defer release()
 	user, upgraded, used, err := s.verify(ctx, tried, typed, password)
 	if err != nil {
 		return Tokens{}, err
 	}
 	var tokens Tokens
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		// What was verified may have been changed since.
-		now, err := selectAccount(ctx, tx, login{user.id, user.id})
-		if err != nil {
+		if err := checkUnchanged(ctx, tx, user, tried); err != nil {
 			return err
 		}
-		switch {
-		case now.id != user.id || now.status != user.status || tried.user != user.id:
-			return apierr.InvalidCredentials
-		case now.hash != user.hash: // a new password, or a parallel sign-in upgraded the hash: the next try will tell
-			return apierr.Unavailable
-		}
-		if err := forgive(ctx, tx, tried, used); err != nil {
+		if err := resetFailures(ctx, tx, tried, used); err != nil {
 			return err
 		}
 		if upgraded != "" {
-			if _, err := tx.Exec(ctx, updatePasswordHash, user.id, upgraded, user.hash); err != nil {
-				return err
-			}
-			entry := store.AuditEntry{Actor: user.id, Action: actionRehash, RecType: passwordProof.Type, RecID: user.id}
-			if err := passwordProof.AuditEntry(ctx, tx, entry); err != nil {
+			if err := upgradeHash(ctx, tx, user, upgraded); err != nil {
 				return err
 			}
 		}
-		if _, err := tx.Exec(ctx, updateLastLogin, user.id, tx.Now()); err != nil {
+		if err := s.users.SetLastLogin(ctx, tx, user.id); err != nil {
 			return err
 		}
 		var session string
@@ -129,46 +74,85 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, e
 	return tokens, err
 }
 
-// VerifyPassword asks for the password of a signed-in user again. Failures count like those of signing in with the
-// user's id. It returns apierr.InvalidCredentials, apierr.CoolingOff and apierr.Unavailable.
+// checkUnchanged compares a verified user with the database. It returns apierr.InvalidCredentials when the user has changed
+// since, and apierr.Unavailable for another hash: the password is new, or a concurrent sign-in has upgraded its hash.
+func checkUnchanged(ctx context.Context, tx *store.Tx, user account, tried attempt) error {
+	now, err := selectAccount(ctx, tx, login{user.id, user.id})
+	switch {
+	case err != nil:
+		return err
+	case now.id != user.id || now.status != user.status || tried.user != user.id:
+		return apierr.InvalidCredentials
+	case now.hash != user.hash:
+		return apierr.Unavailable
+	}
+	return nil
+}
+
+// upgradeHash stores a hash of the same password with the present parameters.
+func upgradeHash(ctx context.Context, tx *store.Tx, user account, upgraded string) error {
+	if _, err := tx.Exec(ctx, updatePasswordHash, user.id, upgraded, user.hash); err != nil {
+		return err
+	}
+	entry := store.AuditEntry{Actor: user.id, Action: actionRehash, RecType: passwordProof.Type, RecID: user.id}
+	return passwordProof.AuditEntry(ctx, tx, entry)
+}
+
+// VerifyPassword verifies the password of a signed-in user again. Failures count like those of sign-ins with the user's id. It
+// returns apierr.InvalidCredentials, apierr.LockedOut and apierr.Unavailable.
 func (s *Service) VerifyPassword(ctx context.Context, userID, password string) error {
 	tried := s.newAttempt(ctx, userID, "")
-	done, err := s.takeTurn(tried)
+	release, err := s.acquireTurn(tried)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer release()
 	_, _, used, err := s.verify(ctx, tried, login{userID, userID}, password)
 	if err != nil {
 		return err
 	}
-	return s.db.InTx(ctx, func(tx *store.Tx) error { return forgive(ctx, tx, tried, used) })
+	return s.db.InTx(ctx, func(tx *store.Tx) error { return resetFailures(ctx, tx, tried, used) })
 }
 
-// verify counts the attempt and then compares the password. The caller has the turn of the attempt. Every failure costs
-// exactly one hash. upgraded is a new hash of the password where the stored one has other parameters than those of today.
-func (s *Service) verify(ctx context.Context, tried attempt, typed login, password string) (user account, upgraded string, used lane, err error) {
-	// Most who have to wait are told without a write and without a place in the queue.
+// verify counts the attempt and then compares the password. The caller must hold the turn of the attempt. Every failure
+// costs exactly one hash. upgraded is a new hash of the password if the stored one has other parameters than the present.
+func (s *Service) verify(ctx context.Context, tried attempt, typed login, password string) (user account, upgraded string, used budgetSet, err error) {
+	// Callers that are locked out are rejected here, without a write and without a place in the queue.
 	_, wait, err := s.choose(ctx, s.db, tried)
-	if err := coolingOff(wait, err); err != nil {
-		if errors.Is(err, apierr.CoolingOff) {
+	if err := lockedOut(wait, err); err != nil {
+		if errors.Is(err, apierr.LockedOut) {
 			reportFailure(ctx, endpoint.Throttling, "auth.cooling_off", tried, "")
 		}
-		return account{}, "", lane{}, err
+		return account{}, "", budgetSet{}, err
 	}
-	// The place comes before the attempt is counted: who is turned away for want of one has not used it up.
-	leave, err := s.hasher.enter()
+	// Before the attempt is counted: a caller rejected because the queue is full does not consume an attempt.
+	release, err := s.hasher.acquire()
 	if err != nil {
-		return account{}, "", lane{}, err
+		return account{}, "", budgetSet{}, err
 	}
-	defer leave()
+	defer release()
 	if used, err = s.reserve(ctx, tried); err != nil {
-		return account{}, "", lane{}, err
+		return account{}, "", budgetSet{}, err
 	}
 	if user, err = selectAccount(ctx, s.db, typed); err != nil {
-		return account{}, "", lane{}, err
+		return account{}, "", budgetSet{}, err
 	}
-	hash, real := s.hasher.decoy, false
+	matched, upgraded := s.compare(user, password)
+	if !matched {
+		s.options.Log.Info("sign-in rejected", "request_id", endpoint.Of(ctx).RequestID)
+		reportFailure(ctx, endpoint.FailedSignIn, "auth.sign_in_failed", tried, user.id)
+		if err := s.countNetworkFailure(ctx, tried); err != nil {
+			return account{}, "", budgetSet{}, err
+		}
+		return account{}, "", budgetSet{}, apierr.InvalidCredentials
+	}
+	return user, upgraded, used, nil
+}
+
+// compare compares a password with that of a user. It takes the time of one hash in any case: also for unknown and disabled
+// users, damaged hashes, and texts that are too long to be a password.
+func (s *Service) compare(user account, password string) (matched bool, upgraded string) {
+	hash, real := s.hasher.dummy, false
 	if user.hash != "" {
 		stored, err := parseHash(user.hash)
 		if err != nil {
@@ -177,38 +161,38 @@ func (s *Service) verify(ctx context.Context, tried attempt, typed login, passwo
 			hash, real = stored, user.status != "disabled"
 		}
 	}
-	if isTooLong(password) { // no password is: the cost of looking at it must not depend on its length
+	if isTooLong(password) {
 		password, real = "", false
 	}
-	if matched := s.hasher.matches(hash, password); !matched || !real {
-		s.options.Log.Info("sign-in refused", "request_id", endpoint.Of(ctx).RequestID)
-		reportFailure(ctx, endpoint.FailedSignIn, "auth.sign_in_failed", tried, user.id)
-		if err := s.countForNetworks(ctx, tried); err != nil {
-			return account{}, "", lane{}, err
-		}
-		return account{}, "", lane{}, apierr.InvalidCredentials
-	}
-	if hash.cost != s.hasher.cost {
+	if matched = s.hasher.matches(hash, password) && real; matched && hash.cost != s.hasher.cost {
 		upgraded = s.hasher.hash(password).String()
 	}
-	return user, upgraded, used, nil
+	return matched, upgraded
 }
 
-// MarkPrinted notes that the password of a user was printed, until it is replaced: the user is reminded to do so.
+// MarkPrinted records that the password of a user was printed. The console reminds the user until they replace it.
 func (s *Service) MarkPrinted(ctx context.Context, tx *store.Tx, userID string) error {
 	_, err := tx.Exec(ctx, updatePasswordPrinted, userID)
 	return err
 }
 
-// reportFailure reports a failed attempt to the audit trail. What was tried is named by its keyed hash only: a password
-// typed into the wrong field must not be kept.
+// PasswordPrinted reports whether the password of a user is still the one that the first start printed.
+func (s *Service) PasswordPrinted(ctx context.Context, q store.Querier, userID string) (printed bool, err error) {
+	err = q.QueryRow(ctx, selectPrinted, userID).Scan(&printed)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return printed, err
+}
+
+// reportFailure reports a failed attempt to the audit trail. It names the sign-in value by its keyed hash only, because people
+// type passwords into the wrong field.
 func reportFailure(ctx context.Context, kind endpoint.EventKind, action string, tried attempt, userID string) {
-	const shown = 16 // digits of the hash: enough to recognise a value again
+	const shown = 16 // digits of the hash, enough to recognise a value
 	endpoint.Report(ctx, endpoint.Event{Kind: kind, Action: action, RecType: access.Users.Name, RecID: userID, Subject: tried.who[:shown]})
 }
 
-// SetPassword stores a hash from [Service.HashPassword] in place of the one before and revokes the device tokens of the
-// user. The caller decides which sessions end with the old password.
+// SetPassword stores a hash from [Service.HashPassword] and revokes the device tokens of the user. It ends no sessions.
 func (s *Service) SetPassword(ctx context.Context, tx *store.Tx, userID, hash string) error {
 	if _, err := parseHash(hash); err != nil {
 		return err
@@ -216,7 +200,7 @@ func (s *Service) SetPassword(ctx context.Context, tx *store.Tx, userID, hash st
 	if _, err := tx.Exec(ctx, upsertPassword, userID, hash, tx.Now()); err != nil {
 		return err
 	}
-	if err := s.forgetFamiliar(ctx, tx, userID); err != nil {
+	if err := s.forgetKnownClients(ctx, tx, userID); err != nil {
 		return err
 	}
 	return passwordProof.Audit(ctx, tx, actionPassword, userID, nil)

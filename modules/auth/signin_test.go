@@ -59,8 +59,8 @@ func TestSignIn_AnswersWithTokens(t *testing.T) {
 	}
 }
 
-// Whether a user exists shows neither in the answer nor in the time it takes: every failure costs one hash.
-func TestSignIn_TellsNothingAboutUsers(t *testing.T) {
+// Neither the response nor its time reveals whether a user exists: every failure costs one hash.
+func TestSignIn_RevealsNothingAboutUsers(t *testing.T) {
 	w := newWorld(t)
 	anna := w.user("anna@example.ch")
 	w.userIn("disabled", "dora@example.ch")
@@ -96,11 +96,13 @@ func TestSignIn_TellsNothingAboutUsers(t *testing.T) {
 	}
 }
 
-func TestSignIn_IsWordedInTheLanguageOfTheRequest(t *testing.T) {
+func TestSignIn_UsesTheLanguageOfTheRequest(t *testing.T) {
 	w := newWorld(t)
 	for language, want := range map[string]string{
-		"en": "The user or the password is not right.", "de": "Benutzer oder Passwort stimmt nicht.",
-		"fr": "L’utilisateur ou le mot de passe n’est pas correct.", "it": "L’utente o la password non è corretta.",
+		"en": "The user or password is incorrect. Check both and try again.",
+		"de": "Benutzer oder Passwort ist falsch. Prüfen Sie beide Angaben und versuchen Sie es erneut.",
+		"fr": "L’utilisateur ou le mot de passe est incorrect. Vérifiez les deux et réessayez.",
+		"it": "L’utente o la password non è corretta. Verifichi entrambi e riprovi.",
 	} {
 		if got := w.signIn("x@"+language+".ch", "wrong", "Accept-Language", language); got.text("message") != want {
 			t.Errorf("%s: %s", language, got.body)
@@ -108,7 +110,7 @@ func TestSignIn_IsWordedInTheLanguageOfTheRequest(t *testing.T) {
 	}
 }
 
-// Who has not validated a credential yet acts as a registrant, whatever roles he was given.
+// A pending user acts as a registrant, whatever their roles.
 func TestSignIn_PendingUserIsARegistrant(t *testing.T) {
 	w := newWorld(t)
 	id := w.userIn("pending", "petra@example.ch", access.Customer, access.Administrator)
@@ -142,7 +144,7 @@ func TestSignIn_UpgradesTheHash(t *testing.T) {
 	w.tokens("anna@example.ch")
 }
 
-func TestSignIn_TellsOfNewDevices(t *testing.T) {
+func TestSignIn_ReportsNewDevices(t *testing.T) {
 	w := newWorld(t)
 	w.user("anna@example.ch")
 	for _, device := range []string{"laptop", "laptop", "phone", "", "phone"} {
@@ -157,8 +159,8 @@ func TestSignIn_TellsOfNewDevices(t *testing.T) {
 	w.tokens("anna@example.ch", "X-Device-ID", strings.Repeat("ü", 128))
 }
 
-// Who comes when too many wait is told to come again, and has not used up an attempt.
-func TestSignIn_FloodIsTurnedAway(t *testing.T) {
+// A sign-in rejected because the queue is full gets Retry-After and does not consume an attempt.
+func TestSignIn_RejectsWhenTheQueueIsFull(t *testing.T) {
 	w := newWorld(t, func(o *auth.Options) { o.HashSlots = 1 })
 	w.user("anna@example.ch")
 	release := w.auth.FillQueue()

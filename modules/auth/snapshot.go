@@ -7,16 +7,16 @@ import (
 	"kontor/store"
 )
 
-// Proofs declare how the audit trail knows what this module keeps: passwords, sessions and API keys. Not covered: refresh
-// tokens and devices, which go with a session, counts of failed attempts, why a session ended, and the last use of a key.
-// Sessions that have lost their use are deleted without an entry.
+// Proofs returns how the audit trail digests the records of this module: passwords, sessions and API keys. The digests do not
+// cover refresh tokens and devices, which belong to a session, counts of failed attempts, the reason why a session ended, and
+// the last use of a key. Old sessions are deleted without an entry.
 func Proofs() []records.Proof {
 	return []records.Proof{passwordProof, sessionProof(), keyProof}
 }
 
 var passwordProof = records.Proof{Type: "passwords", From: "passwords", Key: "user_id", Read: readPassword}
 
-// storedPassword is the hash of a password. The API shows nothing of it.
+// storedPassword is the hash of a password, which the API does not show.
 type storedPassword struct {
 	UserID    string     `json:"user_id"`
 	Hash      string     `json:"hash"`
@@ -37,7 +37,7 @@ func sessionProof() records.Proof {
 	return p
 }
 
-// auditedSession is a session as the audit trail knows it.
+// auditedSession returns a session as the audit trail digests it.
 func auditedSession(s Session) store.Record {
 	s.Current = false
 	return store.Record{Answer: s, Stored: map[string]*store.Time{"ended_at": s.ended}}
@@ -49,7 +49,7 @@ var keyProof = records.Proof{
 
 const selectKeyHash = `SELECT key_hash FROM api_keys WHERE id = $1`
 
-// storedKey is what the database keeps of an API key and the API does not show.
+// storedKey holds the columns of an API key that the API does not show.
 type storedKey struct {
 	Hash    string `json:"key_hash"`
 	Version int64  `json:"version"`

@@ -16,17 +16,17 @@ import (
 
 const (
 	issuer = "kontor"
-	// tokenType tells access tokens from whatever else may be signed one day (RFC 9068, section 2.1; RFC 8725, 3.11).
+	// tokenType distinguishes access tokens from other signed tokens (RFC 9068, section 2.1; RFC 8725, section 3.11).
 	tokenType = "at+jwt"
-	// maxTokenLength is more than twice what our own tokens have.
+	// maxTokenLength is more than twice the length of our tokens.
 	maxTokenLength = 1024
-	// clockLeeway is how far a clock may be set back unnoticed.
+	// clockLeeway is the tolerance for a clock that was set back.
 	clockLeeway = 5000 // milliseconds
 
-	verifiedLocal = "kontor.verified" // where the verifier leaves its result
+	verifiedLocal = "kontor.verified" // where the verifier stores its result
 )
 
-// claims are those of an access token.
+// claims are the claims of an access token.
 type claims struct {
 	Issuer    string           `json:"iss"`
 	Audience  jwt.ClaimStrings `json:"aud"`
@@ -38,11 +38,10 @@ type claims struct {
 	ExpiresAt *numericDate     `json:"exp"`
 }
 
-// numericDate is a time as a JSON number, which it must be (RFC 7519, section 2). The library takes a text with a number
-// in it, too.
+// numericDate is a time as a JSON number (RFC 7519, section 2). The library would also accept a number in a string.
 type numericDate struct{ jwt.NumericDate }
 
-// UnmarshalJSON refuses everything but a number.
+// UnmarshalJSON rejects everything but a number.
 func (d *numericDate) UnmarshalJSON(data []byte) error {
 	if len(data) == 0 || data[0] != '-' && (data[0] < '0' || data[0] > '9') {
 		return errTokenClaims
@@ -50,8 +49,8 @@ func (d *numericDate) UnmarshalJSON(data []byte) error {
 	return d.NumericDate.UnmarshalJSON(data)
 }
 
-// The library would compare the times with the system's clock, accept a missing exp and a future iat. It is told that
-// there are no times, and [Service.checkClaims] decides by the store's clock.
+// The library would compare the times with the system clock, and accept a missing exp and a future iat. These methods hide the
+// times from it. [Service.checkClaims] compares them with the clock of the store.
 
 func (c *claims) GetExpirationTime() (*jwt.NumericDate, error) { return nil, nil }
 func (c *claims) GetIssuedAt() (*jwt.NumericDate, error)       { return nil, nil }
@@ -60,7 +59,7 @@ func (c *claims) GetIssuer() (string, error)                   { return c.Issuer
 func (c *claims) GetSubject() (string, error)                  { return c.UserID, nil }
 func (c *claims) GetAudience() (jwt.ClaimStrings, error)       { return c.Audience, nil }
 
-// verified is what is remembered of a token whose signature and claims were found good.
+// verified is the cache entry of a token with a valid signature and valid claims.
 type verified struct {
 	userID    string
 	sessionID string
@@ -68,13 +67,13 @@ type verified struct {
 	expires   store.Time
 }
 
-// good reports whether the token is within its time. latest is the latest time that the clock has shown: a token from
-// before the clock was set back is one of ours and still valid, one from a time that never was is not.
+// good reports whether the token is valid at the time now. latest is the latest time that the clock has shown: a token that
+// was issued before the clock was set back stays valid; a token from a later time is rejected.
 func (v *verified) good(now, latest store.Time) bool {
 	return now < v.expires && max(now, latest)+clockLeeway >= v.notBefore
 }
 
-// issue signs an access token. Its times are whole seconds, as other readers of JWT expect them.
+// issue signs an access token. Its times are whole seconds, as other readers of JWTs expect.
 func (s *Service) issue(userID, sessionID string, now store.Time) (token string, expires store.Time, err error) {
 	s.db.Heavy("token")
 	issued := &numericDate{*jwt.NewNumericDate(now.Std())}
@@ -92,13 +91,13 @@ func (s *Service) issue(userID, sessionID string, now store.Time) (token string,
 func millis(d *numericDate) store.Time { return store.TimeOf(d.Time) }
 
 var (
-	errTokenForm   = errors.New("token is not of the form of ours")
-	errTokenHeader = errors.New("token header is not that of an access token")
-	errTokenClaims = errors.New("token claims are not those of an access token of this service")
+	errTokenForm   = errors.New("malformed access token")
+	errTokenHeader = errors.New("header of the access token is not valid")
+	errTokenClaims = errors.New("claims of the access token are not valid")
 )
 
-// newVerifier makes the middleware that checks signatures. It is called as a function, not put into a chain: it looks
-// at a token that is not in memory yet, writes nothing, and leaves its result in the request.
+// newVerifier returns the middleware that verifies signatures. It is called as a function and not put into a chain. It
+// verifies tokens that are not in memory yet, writes no response, and stores its result in the request.
 func (s *Service) newVerifier() fiber.Handler {
 	return jwtware.New(jwtware.Config{
 		Claims:             &claims{},
@@ -123,8 +122,8 @@ func (s *Service) newVerifier() fiber.Handler {
 	})
 }
 
-// checkForm refuses every spelling of a token but the one we wrote. The decoder of the library passes over line breaks
-// and over the spare bits at the end of a part, so that one token would have many names.
+// checkForm rejects every spelling of a token but the canonical one. The decoder of the library ignores line breaks and the
+// spare bits at the end of a part, so that one token would have many spellings.
 func checkForm(token string) (string, error) {
 	if len(token) > maxTokenLength || strings.ContainsAny(token, "\r\n") {
 		return "", errTokenForm
@@ -141,8 +140,8 @@ func checkForm(token string) (string, error) {
 	return token, nil
 }
 
-// checkHeader wants exactly the header that we write. An extension that must be understood (crit), a key of the
-// sender's choice (jwk, jku, x5u) or another algorithm is none of ours.
+// checkHeader accepts exactly the header that issue writes. It rejects critical extensions (crit), keys chosen by the sender
+// (jwk, jku, x5u) and other algorithms.
 func checkHeader(header map[string]any) error {
 	if len(header) != 2 || header["alg"] != jwt.SigningMethodEdDSA.Alg() || header["typ"] != tokenType {
 		return errTokenHeader
@@ -150,7 +149,7 @@ func checkHeader(header map[string]any) error {
 	return nil
 }
 
-// checkClaims checks what the signature does not say.
+// checkClaims checks issuer, audience, ids and times.
 func (s *Service) checkClaims(c *claims, now, latest store.Time) (*verified, error) {
 	if c.Issuer != issuer || len(c.Audience) != 1 || c.Audience[0] != s.options.Audience {
 		return nil, errTokenClaims
@@ -173,7 +172,7 @@ func (s *Service) checkClaims(c *claims, now, latest store.Time) (*verified, err
 	return v, nil
 }
 
-// isID reports whether the text is an id as we write them: a UUID in lower case with hyphens.
+// isID reports whether a text is a UUID in canonical form: in lower case with hyphens.
 func isID(text string) bool {
 	id, err := uuid.Parse(text)
 	return err == nil && id.String() == text

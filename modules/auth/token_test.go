@@ -73,7 +73,7 @@ func TestToken_HasItsClaims(t *testing.T) {
 	}
 }
 
-func TestToken_Refusals(t *testing.T) {
+func TestToken_RejectsInvalidTokens(t *testing.T) {
 	w := newWorld(t)
 	anna := w.user("anna@example.ch")
 	good := w.tokens("anna@example.ch").text("access_token")
@@ -209,7 +209,7 @@ func (w *world) bearer(token string) (userID string, err error) {
 	return caller.UserID, nil
 }
 
-// The clock that counts is the store's, also for tokens that were seen before.
+// Tokens expire by the clock of the store, including cached tokens.
 func TestToken_ExpiresByTheClock(t *testing.T) {
 	w := newWorld(t)
 	anna := w.user("anna@example.ch")
@@ -223,8 +223,8 @@ func TestToken_ExpiresByTheClock(t *testing.T) {
 	w.expect("set back", w.sessions(anna, token), 200, "")
 }
 
-// When neither memory nor table can say whether a session is active, nobody is let in.
-func TestBearer_UnavailableIsNotAllowed(t *testing.T) {
+// Requests are rejected when the session is not in memory and cannot be read.
+func TestBearer_RejectsWhenTheSessionCannotBeRead(t *testing.T) {
 	clock := storetest.NewClock()
 	dir := storetest.Dir(t)
 	w := &world{T: t, clock: clock, dir: dir, events: &recorder{}}
@@ -269,7 +269,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// The path of every request with a known token neither allocates nor waits.
+// Requests with a cached token allocate nothing and do not wait.
 func TestKnown_AllocatesNothing(t *testing.T) {
 	w := newWorld(t)
 	token := w.known()

@@ -56,6 +56,14 @@ func newWorld(t *testing.T, change ...func(*auth.Options)) *world {
 	return w
 }
 
+// users stands in for the directory.
+type users struct{}
+
+func (users) SetLastLogin(ctx context.Context, tx *store.Tx, userID string) error {
+	_, err := tx.Exec(ctx, `UPDATE users SET last_login_at = $2 WHERE id = $1`, userID, tx.Now())
+	return err
+}
+
 // start opens the data directory and serves it.
 func (w *world) start(change ...func(*auth.Options)) {
 	w.Helper()
@@ -78,6 +86,7 @@ func (w *world) start(change ...func(*auth.Options)) {
 	if w.auth, err = auth.New(w.db, options); err != nil {
 		w.Fatal(err)
 	}
+	w.auth.SetUsers(users{})
 	grants := map[string][]string{}
 	for _, e := range w.auth.Endpoints() {
 		for _, role := range e.Roles {

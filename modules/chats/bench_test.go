@@ -10,7 +10,7 @@ import (
 	"kontor/store"
 )
 
-// fill writes messages to a chat past the rules, in few transactions.
+// fill writes messages to a chat directly, in few transactions.
 func fill(b *testing.B, s *servertest.Server, chatID string, senders []string, n int) {
 	b.Helper()
 	const insert = `
@@ -55,8 +55,7 @@ func BenchmarkBesideCustomers(b *testing.B) {
 	}
 }
 
-// BenchmarkBigChat compares a chat of 100,000 messages that its reader has never read with a new one of as many
-// participants.
+// BenchmarkBigChat compares an unread chat of 100,000 messages with a new chat of as many participants.
 func BenchmarkBigChat(b *testing.B) {
 	s := servertest.Start(b)
 	anna := s.User(access.Advisor)
@@ -84,7 +83,7 @@ func BenchmarkBigChat(b *testing.B) {
 	}
 }
 
-// BenchmarkList500 tells the processor time of one list for a user with 500 chats, in the server and for the request.
+// BenchmarkList500 measures the processor time of one list for a user with 500 chats, in the server and for the request.
 func BenchmarkList500(b *testing.B) {
 	s := servertest.Start(b)
 	anna := s.User(access.Advisor)

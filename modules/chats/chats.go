@@ -1,13 +1,13 @@
-// Package chats keeps conversations between users: who takes part, what was written, and how far each has read.
+// Package chats keeps chats between users: their participants, their messages, and how far each participant has read.
 //
-// Messages of a chat are numbered from 1 without gaps. Each participant has a read position, the number of the last
-// message that he has read; unread counts and readBy are derived from it whenever they are asked for.
+// The messages of a chat are numbered from 1 without gaps. Each participant has a read position, the number of the last
+// message that they have read. Unread counts and readBy are derived from it on each request.
 //
-// The type of a chat is derived when it is made and stays: support when metadata.support is true, direct for two
-// participants, group for more. There is one direct chat of the same two users. Its participants are fixed; in the other
-// chats every participant may add users and may leave, and its creator may remove others. Who has left reads nothing any
-// more, whoever made the chat; who joins reads all that was written before. Only participants write. Whoever may read
-// all chats reads any of them by its id, but his list has those that he takes part in.
+// The type of a chat is derived at its creation and does not change: support if metadata.support is true, direct for two
+// participants, group for more. Two users have at most one direct chat, and its participants are fixed. In other chats each
+// participant may add users and may leave; the creator may remove others. Former participants, including the creator, lose
+// access. New participants may read all earlier messages. Only participants write messages. Users who may read all chats can
+// get any chat by its id, but their list contains only chats in which they take part.
 package chats
 
 import (
@@ -31,20 +31,20 @@ import (
 type Chat struct {
 	ID           string         `json:"id"`
 	Type         Type           `json:"type" enum:"direct,group,support"`
-	Participants []string       `json:"participants"` // in the order of their ids
+	Participants []string       `json:"participants" doc:"Ids of the users who take part, ordered."`
 	LastMessage  *Message       `json:"lastMessage"`
-	UnreadCount  int64          `json:"unreadCount" example:"0" doc:"Messages of others that the caller has not read."` // messages of others after the user's read position
+	UnreadCount  int64          `json:"unreadCount" example:"0" doc:"Number of messages of others that the caller has not read."`
 	Metadata     jsontext.Value `json:"metadata"`
 	CreatedAt    store.Time     `json:"createdAt"`
-	UpdatedAt    store.Time     `json:"updatedAt" doc:"The latest activity."` // the latest activity
+	UpdatedAt    store.Time     `json:"updatedAt" doc:"Time of the latest activity."`
 
 	takesPart bool
 	readSeq   int64
 	version   int64
-	language  string // of the last message, where it is worded for the reader
+	language  string // of a last message that is a system message
 }
 
-// Type says what kind of chat it is.
+// Type is the kind of a chat.
 type Type string
 
 // The types of chats.
@@ -54,7 +54,7 @@ const (
 	Support Type = "support"
 )
 
-// ETag changes with whatever the user sees of the chat.
+// ETag changes with everything that the user sees of the chat.
 func (c Chat) ETag() string {
 	tag := endpoint.VersionTag(c.version)
 	if c.takesPart {
@@ -66,39 +66,48 @@ func (c Chat) ETag() string {
 	return tag
 }
 
-// notifications is what chats need of the module of that name.
+// notifications is what chats need of the module notifications.
 type notifications interface {
-	// Notify tells people what happened, in the transaction in which it did.
+	// Notify notifies the recipients of an event, in the transaction of the event.
 	Notify(ctx context.Context, tx *store.Tx, n event.Event) error
-	// MarkRead marks the notifications of a user that refer to a record as read.
+	// MarkRead marks the notifications of a user about a record as read.
 	MarkRead(ctx context.Context, tx *store.Tx, userID string, t access.RecordType, recordID string) error
 }
 
-// Service is the module. Make one with [New].
+// directory is what chats need to know about users.
+type directory interface {
+	// Active reports which of the users exist and are active.
+	Active(ctx context.Context, q store.Querier, userIDs ...string) (map[string]bool, error)
+	// People returns those of the users that exist, by id.
+	People(ctx context.Context, userIDs []string) (map[string]endpoint.Person, error)
+}
+
+// Service is the module. Create one with [New].
 type Service struct {
 	db            *store.DB
 	notifications notifications
+	directory     directory
 	texts         endpoint.Texts
 	quota         records.Quota
 }
 
-// New makes the module on a database.
-func New(db *store.DB, notifications notifications, texts endpoint.Texts) *Service {
-	return &Service{db: db, notifications: notifications, texts: texts}
+// New returns the module on a database.
+func New(db *store.DB, notifications notifications, directory directory, texts endpoint.Texts) *Service {
+	return &Service{db: db, notifications: notifications, directory: directory, texts: texts}
 }
 
-// SetQuota bounds what one user may store. Without it nothing is counted.
+// SetQuota limits what one user may store. Without a quota nothing is counted.
 func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 
-// MaxParticipants is how many users can take part in a chat.
+// MaxParticipants is the maximum number of participants of a chat.
 const MaxParticipants = 256
 
-// Create opens a chat of the caller with others. For two who have a direct chat already it gives that one, with 200
-// instead of 201. It returns apierr.InvalidInput for participants who do not exist or are not active.
+// Create creates a chat of the caller with others. If it would be a direct chat that exists, Create returns that chat with
+// status 200 instead of 201. It returns apierr.InvalidInput for participants who do not exist or are not active.
 func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, error) {
 	caller := access.From(ctx).UserID
-	members := append([]string{caller}, without(in.participants, caller)...)
-	if err := checkNumber(len(members)); err != nil {
+	members := append([]string{caller}, uniqueExcept(in.participants, caller)...)
+	if err := checkParticipantCount(len(members)); err != nil {
 		return endpoint.Result{}, err
 	}
 	c := newChat{id: store.NewID(), kind: Group, metadata: in.metadata, createdBy: caller, at: s.db.Now()}
@@ -109,18 +118,18 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, 
 		c.kind, c.pair = Direct, pairOf(members[0], members[1])
 	}
 	chat := c.view(members)
-	result := endpoint.Result{Status: http.StatusCreated}
+	var result endpoint.Result
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		if err := checkActive(ctx, tx, in.participants); err != nil {
+		if err := s.checkActive(ctx, tx, in.participants); err != nil {
 			return err
 		}
-		known, err := s.known(ctx, tx, c)
+		known, err := s.existing(ctx, tx, c)
 		if err != nil {
 			return err
 		}
 		if known != nil {
-			result.Status, result.Body = http.StatusOK, *known
-			tx.Respond(result.Status, *known)
+			result = endpoint.Result{Status: http.StatusOK, Body: *known}
+			tx.Respond(result)
 			return nil
 		}
 		if err := s.quota.Charge(ctx, tx, access.Chats, caller, 1, c.weight(members)); err != nil {
@@ -132,15 +141,15 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, 
 		if err := chatProof.Audit(ctx, tx, "chats.create", c.id, nil); err != nil {
 			return err
 		}
-		result.Body = chat
-		tx.Respond(result.Status, chat)
+		result = endpoint.Result{Body: chat}
+		tx.Respond(result)
 		return nil
 	})
 	return result, err
 }
 
-// known returns the direct chat that the same two have already, or nil.
-func (s *Service) known(ctx context.Context, tx *store.Tx, c newChat) (*Chat, error) {
+// existing returns the direct chat of the same two users if there is one, or nil.
+func (s *Service) existing(ctx context.Context, tx *store.Tx, c newChat) (*Chat, error) {
 	if c.pair == nil {
 		return nil, nil
 	}
@@ -155,22 +164,22 @@ func (s *Service) known(ctx context.Context, tx *store.Tx, c newChat) (*Chat, er
 	return &chat, err
 }
 
-// view is the new chat as its creator sees it.
+// view returns the new chat as its creator sees it.
 func (c newChat) view(members []string) Chat {
 	return Chat{ID: c.id, Type: c.kind, Participants: slices.Sorted(slices.Values(members)), Metadata: c.metadata, CreatedAt: c.at, UpdatedAt: c.at,
 		takesPart: true, version: 1}
 }
 
-// weight is what the chat takes of the quota of its creator, the participants among it.
+// weight returns what the chat counts against the quota of its creator.
 func (c newChat) weight(members []string) int64 {
 	return records.Weight(string(c.metadata)) + int64(len(members))*participantBytes
 }
 
-// participantBytes is what a participant of a chat, or a copy of the notification of a message, takes about.
+// participantBytes is the approximate size of a participant, and of a notification about a message.
 const participantBytes = 128
 
-// without gives the ids but one, each once.
-func without(ids []string, one string) []string {
+// uniqueExcept returns the distinct ids except one.
+func uniqueExcept(ids []string, one string) []string {
 	kept := make([]string, 0, len(ids))
 	for _, id := range ids {
 		if id != one && !slices.Contains(kept, id) {
@@ -180,57 +189,57 @@ func without(ids []string, one string) []string {
 	return kept
 }
 
-func checkNumber(members int) error {
+func checkParticipantCount(n int) error {
 	switch {
-	case members < 2:
+	case n < 2:
 		return apierr.Invalid("participants", "chats.nobody_else")
-	case members > MaxParticipants:
+	case n > MaxParticipants:
 		return apierr.Invalid("participants", "invalid.max_items", apierr.Args{"Max": MaxParticipants})
 	}
 	return nil
 }
 
-// pairOf names two users, whoever of them comes first.
+// pairOf returns the key of the direct chat of two users, which is the same for both orders.
 func pairOf(one, other string) *string {
 	pair := min(one, other) + " " + max(one, other)
 	return &pair
 }
 
-// Get gives one chat as the caller sees it. It returns apierr.ChatNotFound and apierr.NoAccess.
+// Get returns one chat as the caller sees it. It returns apierr.ChatNotFound and apierr.NoAccess.
 func (s *Service) Get(ctx context.Context, in OneInput) (Chat, error) {
 	chat, err := s.view(ctx, s.db, in.ID)
 	if err != nil || chat.takesPart {
 		return chat, err
 	}
-	// Others need a grant, which is asked for only here: nearly everybody who reads a chat takes part in it.
-	if _, err := conversations.Get(ctx, s.db, in.ID, access.Read); err != nil {
+	// Others need a grant. It is read only here, because nearly all readers of a chat take part in it.
+	if _, err := chatTable.Get(ctx, s.db, in.ID, access.Read); err != nil {
 		return Chat{}, err
 	}
-	reportLook(ctx, in.ID)
+	reportReading(ctx, in.ID)
 	return chat, nil
 }
 
-// reportLook reports to the audit trail that a caller reads a chat of others by a grant.
-func reportLook(ctx context.Context, chatID string) {
+// reportReading reports to the audit trail that the caller reads a chat of others by a grant.
+func reportReading(ctx context.Context, chatID string) {
 	endpoint.Report(ctx, endpoint.Event{Kind: endpoint.Reading, Action: "chats.read_of_others", RecType: access.Chats.Name, RecID: chatID})
 }
 
-// view reads a chat as the caller sees it, whoever he is.
+// view reads a chat as the caller sees it, without a check of access.
 func (s *Service) view(ctx context.Context, q store.Querier, id string) (Chat, error) {
 	chat, err := selectChat(ctx, q, access.From(ctx).UserID, id)
-	s.word(ctx, &chat)
+	s.renderLastMessage(ctx, &chat)
 	return chat, err
 }
 
-// word puts a last message that is Kontor's own into the words of the reader.
-func (s *Service) word(ctx context.Context, c *Chat) {
+// renderLastMessage renders a last message that is a system message in the language of the reader.
+func (s *Service) renderLastMessage(ctx context.Context, c *Chat) {
 	if c.LastMessage != nil && c.LastMessage.Type == System {
 		c.language = endpoint.Language(ctx)
-		s.wordMessage(ctx, c.LastMessage)
+		s.renderMessage(ctx, c.LastMessage)
 	}
 }
 
-// Standings answers permission checks: participants read a chat and write in it.
-func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return conversations.Standings(ctx, s.db, userID, ids)
+// Relations answers permission checks: participants may read a chat and write in it.
+func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return chatTable.RelationsOf(ctx, s.db, userID, ids)
 }

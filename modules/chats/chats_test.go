@@ -12,7 +12,7 @@ import (
 	"kontor/store"
 )
 
-// chat is a chat as a client reads it.
+// chat is a chat as clients decode it.
 type chat struct {
 	ID           string         `json:"id"`
 	Type         string         `json:"type"`
@@ -30,7 +30,7 @@ type message struct {
 	ReadBy   []string `json:"readBy"`
 }
 
-// with is the body of a new chat.
+// with returns the body of a request for a new chat.
 func with(others ...*servertest.Client) map[string]any {
 	ids := make([]string, len(others))
 	for i, c := range others {
@@ -96,14 +96,14 @@ func TestCreate_DerivesTheTypeAndAddsTheCreator(t *testing.T) {
 		"support":                   {support, "support", 2},
 		"one of them named twice":   {with(beat, carla, beat), "group", 3},
 		"an id in capitals":         {map[string]any{"participants": []string{strings.ToUpper(beat.UserID), carla.UserID}}, "group", 3},
-		"members nobody may choose": {map[string]any{"participants": []string{beat.UserID, carla.UserID}, "type": "direct", "createdBy": carla.UserID, "id": "x"}, "group", 3},
+		"userIDs nobody may choose": {map[string]any{"participants": []string{beat.UserID, carla.UserID}, "type": "direct", "createdBy": carla.UserID, "id": "x"}, "group", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := anna.Do("POST", "/v1/chats", c.body).Expect(t, http.StatusCreated)
 			var got chat
 			answer.Into(t, &got)
 			if got.Type != c.kind || len(got.Participants) != c.size || !slices.Contains(got.Participants, anna.UserID) {
-				t.Errorf("got a %s chat of %v, want %s of %d, the creator among them", got.Type, got.Participants, c.kind, c.size)
+				t.Errorf("got a %s chat of %v, want %s of %d, with the creator", got.Type, got.Participants, c.kind, c.size)
 			}
 			if !strings.Contains(answer.Body, `"lastMessage":null`) || !strings.Contains(answer.Body, `"unreadCount":0`) || answer.Header.Get("ETag") == "" {
 				t.Errorf("got %s with ETag %q", answer.Body, answer.Header.Get("ETag"))
@@ -112,7 +112,7 @@ func TestCreate_DerivesTheTypeAndAddsTheCreator(t *testing.T) {
 	}
 }
 
-func TestCreate_RefusesWhoCannotTakePart(t *testing.T) {
+func TestCreate_RejectsInvalidParticipants(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat := s.User(access.Advisor), s.User(access.Customer)
 	s.Admin().Do("PATCH", "/v1/users/"+beat.UserID, map[string]any{"status": "disabled"}).Expect(t, http.StatusOK)
@@ -122,21 +122,21 @@ func TestCreate_RefusesWhoCannotTakePart(t *testing.T) {
 	}
 	of := func(ids ...string) map[string]any { return map[string]any{"participants": ids} }
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "nobody", As: anna, Method: "POST", Path: "/v1/chats", Body: map[string]any{}, Status: 400, Contains: []string{`"participants"`}},
-		{Name: "only oneself", As: anna, Method: "POST", Path: "/v1/chats", Body: of(anna.UserID), Status: 400, Contains: []string{"At least one other participant"}},
-		{Name: "no id", As: anna, Method: "POST", Path: "/v1/chats", Body: of("beat"), Status: 400, Contains: []string{`"participants.0"`}},
-		{Name: "somebody who does not exist", As: anna, Method: "POST", Path: "/v1/chats", Body: of(store.NewID()), Status: 400,
+		{Name: "no participants", As: anna, Method: "POST", Path: "/v1/chats", Body: map[string]any{}, Status: 400, Contains: []string{`"participants"`}},
+		{Name: "only the caller", As: anna, Method: "POST", Path: "/v1/chats", Body: of(anna.UserID), Status: 400, Contains: []string{"At least one other participant"}},
+		{Name: "invalid id", As: anna, Method: "POST", Path: "/v1/chats", Body: of("beat"), Status: 400, Contains: []string{`"participants.0"`}},
+		{Name: "unknown user", As: anna, Method: "POST", Path: "/v1/chats", Body: of(store.NewID()), Status: 400,
 			Contains: []string{`"participants.0":"There is no such record."`}},
-		{Name: "somebody who is not active", As: anna, Method: "POST", Path: "/v1/chats", Body: of(beat.UserID), Status: 400, Contains: []string{`"participants.0"`}},
+		{Name: "user who is not active", As: anna, Method: "POST", Path: "/v1/chats", Body: of(beat.UserID), Status: 400, Contains: []string{`"participants.0"`}},
 		{Name: "too many", As: anna, Method: "POST", Path: "/v1/chats", Body: of(many...), Status: 400, Contains: []string{"At most 256"}},
-		{Name: "too many with oneself", As: anna, Method: "POST", Path: "/v1/chats", Body: of(many[:256]...), Status: 400, Contains: []string{"At most 256"}},
-		{Name: "metadata that are no object", As: anna, Method: "POST", Path: "/v1/chats",
+		{Name: "too many with the caller", As: anna, Method: "POST", Path: "/v1/chats", Body: of(many[:256]...), Status: 400, Contains: []string{"At most 256"}},
+		{Name: "metadata is not an object", As: anna, Method: "POST", Path: "/v1/chats",
 			Body: map[string]any{"participants": []string{store.NewID()}, "metadata": 1}, Status: 400, Contains: []string{`"metadata"`}},
-		{Name: "and no chat is left behind", As: anna, Method: "GET", Path: "/v1/chats", Status: 200, Contains: []string{`[]`}},
+		{Name: "no chat was created", As: anna, Method: "GET", Path: "/v1/chats", Status: 200, Contains: []string{`[]`}},
 	})
 }
 
-func TestCreate_GivesTheSameTwoTheirOneDirectChat(t *testing.T) {
+func TestCreate_ReturnsTheExistingDirectChat(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat := s.User(access.Advisor), s.User(access.Customer)
 	first := open(t, anna, beat)
@@ -151,7 +151,7 @@ func TestCreate_GivesTheSameTwoTheirOneDirectChat(t *testing.T) {
 	}
 }
 
-func TestCreate_MakesOneDirectChatOfManyAttempts(t *testing.T) {
+func TestCreate_CreatesOneDirectChatDespiteParallelRequests(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat := s.User(access.Advisor), s.User(access.Customer)
 	var wait sync.WaitGroup
@@ -203,14 +203,14 @@ func TestList_OrdersByLatestActivity(t *testing.T) {
 		}
 	}
 	if got := order(s.Admin(), ""); len(got) != 0 {
-		t.Errorf("the administrator's list has %v, but he takes part in none", got)
+		t.Errorf("the administrator's list has %v, want none", got)
 	}
 	for _, query := range []string{"?limit=0", "?limit=1001", "?offset=-1", "?limit=x"} {
 		anna.Do("GET", "/v1/chats"+query, nil).Expect(t, http.StatusBadRequest)
 	}
 }
 
-func TestGet_TellsWhetherAnythingChanged(t *testing.T) {
+func TestGet_SupportsConditionalRequests(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat := s.User(access.Advisor), s.User(access.Customer)
 	c := open(t, anna, beat)
@@ -223,20 +223,20 @@ func TestGet_TellsWhetherAnythingChanged(t *testing.T) {
 	}
 	a := etag(anna)
 	if !same(anna, a) {
-		t.Error("nothing changed, and yet it was sent again")
+		t.Error("the unchanged chat was sent again")
 	}
 	post(t, beat, c.ID, "Hallo")
 	if same(anna, a) {
-		t.Error("a new message went unnoticed")
+		t.Error("a new message did not change the ETag")
 	}
 	a = etag(anna)
 	read(t, anna, c.ID)
 	if same(anna, a) {
-		t.Error("one's own reading went unnoticed")
+		t.Error("reading by the caller did not change the ETag")
 	}
 	b := etag(beat)
 	read(t, beat, c.ID)
 	if same(beat, b) {
-		t.Error("the other's reading went unnoticed")
+		t.Error("reading by the other user did not change the ETag")
 	}
 }

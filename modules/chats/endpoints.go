@@ -10,47 +10,47 @@ import (
 	"kontor/server/ratelimit"
 )
 
-// Endpoints are the rows of the module.
+// Endpoints returns the rows of the module.
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	create := endpoint.JSON(http.StatusCreated, s.Create)
 	create.Out = reflect.TypeFor[Chat]()
 	list := endpoint.JSON(http.StatusOK, s.List)
-	list.Out = reflect.TypeFor[[]Chat]()
+	list.Out = reflect.TypeFor[[]ListedChat]()
 	messages := endpoint.JSON(http.StatusOK, s.Messages)
-	messages.Out = reflect.TypeFor[[]Message]()
+	messages.Out = reflect.TypeFor[[]ListedMessage]()
 	rows := []endpoint.Endpoint{
 		{Name: "chats.create", Method: http.MethodPost, Path: "/v1/chats",
-			Access: access.On(access.Chats, access.Create), Summary: "Open a chat, or give the direct chat that the two have already (200).",
+			Access: access.On(access.Chats, access.Create), Summary: "Create a chat.",
 			Doc: endpoint.Doc{Answers: []endpoint.Answer{
-				{Status: http.StatusCreated, Says: "The new chat."}, {Status: http.StatusOK, Says: "The direct chat that the two have already."},
+				{Status: http.StatusCreated, Says: "The new chat."}, {Status: http.StatusOK, Says: "The existing direct chat of the two users."},
 			}},
 			Handle: create},
 		{Name: "chats.list", Method: http.MethodGet, Path: "/v1/chats",
-			Access: access.On(access.Chats, access.Read), Summary: "List the chats of the caller, the latest activity first: as many as fit into 1 MiB.",
+			Access: access.On(access.Chats, access.Read), Summary: "List chats, the latest activity first.",
 			Doc: endpoint.Doc{Linked: true}, Handle: list},
 		{Name: "chats.get", Method: http.MethodGet, Path: "/v1/chats/{id}",
-			Access: access.On(access.Chats, access.Read), Summary: "Give one chat.",
+			Access: access.On(access.Chats, access.Read), Summary: "Get a chat.",
 			Faults: []apierr.Kind{apierr.ChatNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},
 		{Name: "chats.messages", Method: http.MethodGet, Path: "/v1/chats/{id}/messages",
-			Access: access.On(access.Chats, access.Read), Summary: "List messages of a chat, the newest first.",
+			Access: access.On(access.Chats, access.Read), Summary: "List the messages of a chat, the newest first.",
 			Faults: []apierr.Kind{apierr.ChatNotFound}, Doc: endpoint.Doc{Linked: true}, Handle: messages},
 		{Name: "chats.post", Method: http.MethodPost, Path: "/v1/chats/{id}/messages",
-			Access: access.On(access.Chats, access.Update), Summary: "Write a message.",
+			Access: access.On(access.Chats, access.Update), Summary: "Post a message.",
 			Faults: []apierr.Kind{apierr.ChatNotFound}, Handle: endpoint.JSON(http.StatusCreated, s.Post)},
 		{Name: "chats.read", Method: http.MethodPost, Path: "/v1/chats/{id}/read",
-			Access: access.On(access.Chats, access.Read), Summary: "Mark all messages of a chat, and the notifications of them, as read.",
-			Faults: []apierr.Kind{apierr.ChatNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Read)},
+			Access: access.On(access.Chats, access.Read), Summary: "Mark a chat and its notifications as read.",
+			Faults: []apierr.Kind{apierr.ChatNotFound}, Handle: endpoint.JSON(http.StatusOK, s.MarkRead)},
 		{Name: "chats.add_participants", Method: http.MethodPost, Path: "/v1/chats/{id}/participants",
-			Access: access.On(access.Chats, access.Update), Summary: "Let further users take part in a chat.",
+			Access: access.On(access.Chats, access.Update), Summary: "Add participants to a chat.",
 			Faults: []apierr.Kind{apierr.ChatNotFound, apierr.ChatFixedParticipants, apierr.ChatParticipantExists, apierr.ChatFull},
-			Handle: endpoint.JSON(http.StatusCreated, s.Add)},
+			Handle: endpoint.JSON(http.StatusCreated, s.AddParticipants)},
 		{Name: "chats.remove_participant", Method: http.MethodDelete, Path: "/v1/chats/{id}/participants/{user_id}",
-			Access: access.On(access.Chats, access.Update), Summary: "Leave a chat, or remove a participant from it.",
+			Access: access.On(access.Chats, access.Update), Summary: "Remove a participant from a chat, or leave it.",
 			Faults: []apierr.Kind{apierr.ChatNotFound, apierr.ChatFixedParticipants, apierr.ChatParticipantNotFound},
-			Handle: endpoint.JSON(http.StatusOK, s.Remove)},
+			Handle: endpoint.JSON(http.StatusOK, s.RemoveParticipant)},
 	}
 	for i := range rows {
-		if m := rows[i].Method; m == http.MethodPost || m == http.MethodPut { // these can add to what the owner stores
+		if m := rows[i].Method; m == http.MethodPost || m == http.MethodPut { // these store more for the owner
 			rows[i].Faults = append(rows[i].Faults, apierr.QuotaExceeded)
 		}
 		rows[i].Tag, rows[i].Limit, rows[i].Roles = "Chats", ratelimit.Private, []string{access.Advisor, access.Customer}

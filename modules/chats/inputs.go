@@ -18,49 +18,49 @@ import (
 const (
 	maxContent = 10_000 // characters of a message
 	maxChats   = 1000   // in one answer
-	// maxMetadata is the size in bytes of the metadata of a chat or message: lists carry them all.
+	// maxMetadata is the maximum size in bytes of the metadata of a chat or message. Lists contain the metadata.
 	maxMetadata = 4 << 10
 	// Messages in one answer.
 	defaultMessages = 50
 	maxMessages     = 100
 )
 
-// OneInput names one chat.
+// OneInput identifies a chat.
 type OneInput struct {
 	ID string `path:"id"`
 }
 
-// ListInput are the parameters of the list. Without them it has the newest chats, as many as fit into an answer.
+// ListInput holds the parameters of the list.
 type ListInput struct {
 	Limit  *int   `query:"limit" example:"20"`
 	Offset *int   `query:"offset" minimum:"0" example:"0"`
-	Before string `query:"before" example:"1769847330123.0193a000-0000-7000-8000-000000000001" doc:"Only chats after this place of the list, as the header Link of the page before names it."`
+	Before string `query:"before" example:"1769847330123.0193a000-0000-7000-8000-000000000001" doc:"Only chats after this cursor, which is taken from the header Link of the previous page."`
 
 	limit, offset int
-	before        place
+	before        cursor
 }
 
-// place is where a chat stands in the list: by its latest activity, then by its id. The zero place is before all.
-type place struct {
+// cursor is the position of a chat in the list: the time of its latest activity, then its id. The zero cursor is before all.
+type cursor struct {
 	at store.Time
 	id string
 }
 
-// String is the place as the parameter before has it.
-func (p place) String() string { return strconv.FormatInt(int64(p.at), 10) + "." + p.id }
+// String returns the cursor as the parameter before has it.
+func (p cursor) String() string { return strconv.FormatInt(int64(p.at), 10) + "." + p.id }
 
-// parsePlace reads a place.
-func parsePlace(text string) (place, bool) {
+// parseCursor parses the parameter before.
+func parseCursor(text string) (cursor, bool) {
 	at, id, _ := strings.Cut(text, ".")
 	millis, err := strconv.ParseInt(at, 10, 64)
 	if err != nil || millis < 0 {
-		return place{}, false
+		return cursor{}, false
 	}
 	id, err = types.ParseID(id)
-	return place{store.Time(millis), id}, err == nil
+	return cursor{store.Time(millis), id}, err == nil
 }
 
-// Validate checks the range.
+// Validate checks the parameters.
 func (in *ListInput) Validate(v *apierr.Fields) {
 	in.limit = maxChats
 	if in.Limit != nil {
@@ -75,13 +75,13 @@ func (in *ListInput) Validate(v *apierr.Fields) {
 	}
 	if in.Before != "" {
 		var ok bool
-		if in.before, ok = parsePlace(in.Before); !ok {
+		if in.before, ok = parseCursor(in.Before); !ok {
 			v.Add("before", "chats.place")
 		}
 	}
 }
 
-// CreateInput are the data of a new chat. The caller takes part whether he is named or not.
+// CreateInput is the data of a new chat. The caller always takes part.
 type CreateInput struct {
 	Participants []string       `json:"participants"`
 	Metadata     jsontext.Value `json:"metadata"`
@@ -101,7 +101,7 @@ func (in *CreateInput) Validate(v *apierr.Fields) {
 	in.support = json.Unmarshal(in.metadata, &known) == nil && string(known.Support) == "true"
 }
 
-// checkIDs brings ids into their stored form.
+// checkIDs returns the ids in their stored form.
 func checkIDs(v *apierr.Fields, field string, ids []string) []string {
 	if len(ids) == 0 {
 		v.Add(field, "invalid.required")
@@ -121,8 +121,7 @@ func checkIDs(v *apierr.Fields, field string, ids []string) []string {
 	return checked
 }
 
-// AddInput names users who are to take part: several as participants, or one as userId. A single one may also be named as
-// the path of his removal does, user_id.
+// AddInput identifies users to add: several as participants, or a single one as userId or, as the path of a removal, user_id.
 type AddInput struct {
 	ID           string   `path:"id"`
 	Participants []string `json:"participants" required:"false" doc:"Users to add; userId adds a single one."`
@@ -142,13 +141,13 @@ func (in *AddInput) Validate(v *apierr.Fields) {
 	in.participants = checkIDs(v, "participants", in.Participants)
 }
 
-// RemoveInput names a participant of a chat.
+// RemoveInput identifies a participant of a chat.
 type RemoveInput struct {
 	ID     string `path:"id"`
 	UserID string `path:"user_id"`
 }
 
-// PostInput is a new message.
+// PostInput is the data of a new message.
 type PostInput struct {
 	ID       string         `path:"id"`
 	Content  string         `json:"content" minLength:"1" maxLength:"10000"`
@@ -163,8 +162,8 @@ func (in *PostInput) Validate(v *apierr.Fields) {
 	in.metadata = jsontext.Value(validate.MetadataUpTo(v, "metadata", in.Metadata, maxMetadata))
 }
 
-// MessagesInput are the parameters of a list of messages. Before is the id of a message or a time; without it the list
-// begins with the newest. A limit out of range is brought into it, as in the lists of the shared query layer.
+// MessagesInput holds the parameters of the list of messages. Before is the id of a message or a time. Without it the list
+// starts with the newest message. A limit out of range is replaced by the nearest bound, as in all lists.
 type MessagesInput struct {
 	ID     string `path:"id"`
 	Before string `query:"before" format:"uuid" doc:"Only messages older than the one with this id."`
@@ -194,13 +193,13 @@ func (in *MessagesInput) Validate(v *apierr.Fields) {
 	}
 }
 
-// end is the number of the first message that is not wanted any more.
+// end returns the number before which the messages are wanted.
 func (in MessagesInput) end(ctx context.Context, q store.Querier) (int64, error) {
 	var seq int64
 	var err error
 	switch {
 	case in.Before == "":
-		return noEnd, nil
+		return afterLastMessage, nil
 	case in.beforeID == "":
 		seq, err = selectEndByTime(ctx, q, in.ID, in.beforeTime)
 	default:

@@ -10,27 +10,32 @@ import (
 	"kontor/store"
 )
 
-// List returns the chats that the caller takes part in, and those that they may read by a grant on them, the latest
-// activity first: as many as fit into [endpoint.PageBytes]. The rest is where the answer's Next says.
+// List returns the chats in which the caller takes part, and those that they may read by a grant on them, the latest
+// activity first. A page ends after [endpoint.PageBytes], names of users aside; the answer's Next is the address of the next
+// page.
 func (s *Service) List(ctx context.Context, in ListInput) (endpoint.Result, error) {
 	chats := []Chat{}
 	var next string
-	err := s.db.View(ctx, func(v *store.View) error { // One state: a chat must not move between its place and its reading.
-		places, err := readPlaces(ctx, v, access.From(ctx).UserID, in.limit+1, in.offset, in.before)
+	err := s.db.View(ctx, func(v *store.View) error { // One snapshot: a chat must not move in the list between the two statements.
+		cursors, err := selectCursors(ctx, v, access.From(ctx).UserID, in.limit+1, in.offset, in.before)
 		if err != nil {
 			return err
 		}
-		chats, err = s.fill(ctx, v, places[:min(len(places), in.limit)])
-		if n := len(chats); n > 0 && n < len(places) {
-			next = in.rest(places[n-1])
+		chats, err = s.readChats(ctx, v, cursors[:min(len(cursors), in.limit)])
+		if n := len(chats); n > 0 && n < len(cursors) {
+			next = in.nextPage(cursors[n-1])
 		}
 		return err
 	})
-	return endpoint.Result{Body: chats, Next: next}, err
+	if err != nil {
+		return endpoint.Result{}, err
+	}
+	listed, err := s.listChats(ctx, chats)
+	return endpoint.Result{Body: listed, Next: next}, err
 }
 
-// rest is the address of the chats after a place.
-func (in ListInput) rest(last place) string {
+// nextPage returns the address of the chats after a cursor.
+func (in ListInput) nextPage(last cursor) string {
 	query := url.Values{"before": {last.String()}}
 	if in.Limit != nil {
 		query.Set("limit", strconv.Itoa(in.limit))
@@ -38,34 +43,34 @@ func (in ListInput) rest(last place) string {
 	return "/v1/chats?" + query.Encode()
 }
 
-// fill reads chats in full until an answer is full.
-func (s *Service) fill(ctx context.Context, q store.Querier, places []place) ([]Chat, error) {
+// readChats reads chats in full until the page is full.
+func (s *Service) readChats(ctx context.Context, q store.Querier, cursors []cursor) ([]Chat, error) {
 	chats, room := []Chat{}, endpoint.PageBytes
-	for len(places) > 0 {
-		n := min(len(places), chatsAtOnce)
-		part, err := selectChats(ctx, q, access.From(ctx).UserID, places[:n])
+	for len(cursors) > 0 {
+		n := min(len(cursors), chatsAtOnce)
+		part, err := selectChats(ctx, q, access.From(ctx).UserID, cursors[:n])
 		if err != nil {
 			return nil, err
 		}
 		for i := range part {
-			s.word(ctx, &part[i])
+			s.renderLastMessage(ctx, &part[i])
 			if room -= part[i].size(); room < 0 && len(chats) > 0 {
 				return chats, nil
 			}
 			chats = append(chats, part[i])
 		}
-		places = places[n:]
+		cursors = cursors[n:]
 	}
 	return chats, nil
 }
 
 const (
-	chatBytes    = 260 // of a chat as JSON, but for what varies
+	chatBytes    = 260 // of a chat as JSON, without its variable parts
 	messageBytes = 260 // of a message likewise
 	idBytes      = idLength + len(`"",`)
 )
 
-// size is at least what the chat takes as JSON.
+// size returns an upper bound of the size of the chat as JSON.
 func (c *Chat) size() int {
 	size := chatBytes + len(c.Metadata) + len(c.Participants)*idBytes
 	if c.LastMessage != nil {
@@ -74,7 +79,7 @@ func (c *Chat) size() int {
 	return size
 }
 
-// size is at least what the message takes as JSON.
+// size returns an upper bound of the size of the message as JSON.
 func (m *Message) size() int {
 	return messageBytes + endpoint.JSONSize(m.Content) + len(m.Metadata) + len(m.ReadBy)*idBytes
 }

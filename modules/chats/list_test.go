@@ -12,7 +12,7 @@ import (
 	"kontor/store"
 )
 
-// next is the address in the header Link, empty for none.
+// next returns the address in the header Link, or an empty text.
 func next(t *testing.T, r servertest.Response) string {
 	t.Helper()
 	link := r.Header.Get("Link")
@@ -26,7 +26,7 @@ func next(t *testing.T, r servertest.Response) string {
 	return address
 }
 
-// fillChats opens chats between two users with messages as long as they may be.
+// fillChats creates chats of two users with messages of the maximum length.
 func fillChats(t *testing.T, anna, beat *servertest.Client, s *servertest.Server, n int) (ids []string) {
 	t.Helper()
 	content := strings.Repeat("€", 10_000)
@@ -42,7 +42,7 @@ func fillChats(t *testing.T, anna, beat *servertest.Client, s *servertest.Server
 	return ids
 }
 
-func TestList_HoldsWhatFitsAndLinksToTheRest(t *testing.T) {
+func TestList_BoundsPagesAndLinksToTheNext(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat := s.User(access.Advisor), s.User(access.Customer)
 	want := fillChats(t, anna, beat, s, 70)
@@ -69,11 +69,11 @@ func TestList_HoldsWhatFitsAndLinksToTheRest(t *testing.T) {
 		}
 	}
 	if all := anna.Do("GET", "/v1/chats", nil); len(all.Body) < endpoint.PageBytes-60_000 {
-		t.Errorf("a page has %d bytes though more would fit", len(all.Body))
+		t.Errorf("a page has %d bytes though more chats would fit", len(all.Body))
 	}
 }
 
-func TestList_RefusesPlacesThatAreNone(t *testing.T) {
+func TestList_RejectsInvalidCursors(t *testing.T) {
 	s := servertest.Start(t)
 	anna := s.User(access.Customer)
 	for _, before := range []string{"x", "1", "1.", ".0193a000-0000-7000-8000-000000000001", "-1.0193a000-0000-7000-8000-000000000001",
@@ -87,7 +87,7 @@ func TestList_RefusesPlacesThatAreNone(t *testing.T) {
 	}
 }
 
-func TestMessages_HoldWhatFitsAndLinkToTheRest(t *testing.T) {
+func TestMessages_BoundsPagesAndLinksToTheNext(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat := s.User(access.Advisor), s.User(access.Customer)
 	id := open(t, anna, beat).ID
@@ -113,18 +113,18 @@ func TestMessages_HoldWhatFitsAndLinkToTheRest(t *testing.T) {
 	}
 }
 
-func TestMetadata_OfChatsAndMessagesIsShort(t *testing.T) {
+func TestMetadata_IsBounded(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat := s.User(access.Advisor), s.User(access.Customer)
 	id := open(t, anna, beat).ID
 	fits := map[string]any{"x": strings.Repeat("x", 4096-len(`{"x":""}`))}
 	large := map[string]any{"x": strings.Repeat("x", 4097-len(`{"x":""}`))}
-	members := []string{beat.UserID, s.User(access.Customer).UserID}
+	userIDs := []string{beat.UserID, s.User(access.Customer).UserID}
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "a chat with all that fits", As: anna, Method: "POST", Path: "/v1/chats", Body: map[string]any{"participants": members, "metadata": fits}, Status: 201},
-		{Name: "a chat with a byte more", As: anna, Method: "POST", Path: "/v1/chats", Body: map[string]any{"participants": members, "metadata": large}, Status: 400,
+		{Name: "a chat with metadata of the maximum size", As: anna, Method: "POST", Path: "/v1/chats", Body: map[string]any{"participants": userIDs, "metadata": fits}, Status: 201},
+		{Name: "a chat with a byte more", As: anna, Method: "POST", Path: "/v1/chats", Body: map[string]any{"participants": userIDs, "metadata": large}, Status: 400,
 			Contains: []string{`"metadata"`, "4096"}},
-		{Name: "a message with all that fits", As: anna, Method: "POST", Path: "/v1/chats/" + id + "/messages", Body: map[string]any{"content": "a", "metadata": fits}, Status: 201},
+		{Name: "a message with metadata of the maximum size", As: anna, Method: "POST", Path: "/v1/chats/" + id + "/messages", Body: map[string]any{"content": "a", "metadata": fits}, Status: 201},
 		{Name: "a message with a byte more", As: anna, Method: "POST", Path: "/v1/chats/" + id + "/messages", Body: map[string]any{"content": "a", "metadata": large},
 			Status: 400, Contains: []string{`"metadata"`, "4096"}},
 	})

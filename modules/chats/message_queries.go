@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// takeSeq numbers the next message. The row of the chat is the only place where numbers come from, and where times
-	// do: they never go back, whatever the clock does.
-	takeSeq = `
+	// takeNumber returns number and time of the next message. Both come from the row of the chat alone, so that times never
+	// decrease, whatever the clock does.
+	takeNumber = `
 		UPDATE chats SET last_seq = last_seq + 1, updated_at = CASE WHEN updated_at > $2 THEN updated_at ELSE $2 END, version = version + 1
 		WHERE id = $1
 		RETURNING last_seq, updated_at`
@@ -31,25 +31,25 @@ const (
 
 	selectSeq = `SELECT seq FROM chat_messages WHERE id = $1 AND chat_id = $2`
 
-	// The number after the last message from before the time.
+	// The number after the last message before a time.
 	selectSeqByTime = `
 		SELECT COALESCE((SELECT seq FROM chat_messages
 			WHERE chat_id = $1 AND created_at < $2
 			ORDER BY created_at DESC, seq DESC LIMIT 1), 0) + 1`
 )
 
-// noEnd is a number that no message has.
-const noEnd = math.MaxInt64
+// afterLastMessage is greater than the number of any message.
+const afterLastMessage = math.MaxInt64
 
 func insertMessage(ctx context.Context, tx *store.Tx, m *Message) error {
-	if err := tx.QueryRow(ctx, takeSeq, m.ChatID, m.CreatedAt).Scan(&m.seq, &m.CreatedAt); err != nil {
+	if err := tx.QueryRow(ctx, takeNumber, m.ChatID, m.CreatedAt).Scan(&m.seq, &m.CreatedAt); err != nil {
 		return fmt.Errorf("number a message: %w", err)
 	}
 	_, err := tx.Exec(ctx, insertMessageStatement, m.ID, m.ChatID, m.seq, m.SenderID, string(m.Type), m.Content, string(m.Metadata), m.CreatedAt)
 	return err
 }
 
-// selectMessages reads messages, the newest first, until one does not fit any more; the first always does.
+// selectMessages reads messages, the newest first, until fits is false for one. It always returns the first message.
 func selectMessages(ctx context.Context, q store.Querier, chatID string, end int64, limit int, fits func(m *Message) bool) ([]Message, error) {
 	rows, err := q.Query(ctx, selectMessagesStatement, chatID, end, limit)
 	if err != nil {
@@ -78,43 +78,4 @@ func selectEndByID(ctx context.Context, q store.Querier, chatID, id string) (seq
 func selectEndByTime(ctx context.Context, q store.Querier, chatID string, t store.Time) (seq int64, err error) {
 	err = q.QueryRow(ctx, selectSeqByTime, chatID, t).Scan(&seq)
 	return seq, err
-}
-
-// usersAtOnce is how many users one statement looks up; shorter lists are filled up, so that one prepared statement
-// serves all.
-const usersAtOnce = 16
-
-var selectActiveStatement = `SELECT id FROM users WHERE status = 'active' AND id IN (` + placeholders(1, usersAtOnce) + `)`
-
-// selectActive finds those of the users who exist and are active.
-func selectActive(ctx context.Context, q store.Querier, ids []string) (map[string]bool, error) {
-	active := make(map[string]bool, len(ids))
-	for len(ids) > 0 {
-		n := min(len(ids), usersAtOnce)
-		args := make([]any, usersAtOnce)
-		for i := range args {
-			args[i] = ids[min(i, n-1)]
-		}
-		if err := collect(ctx, q, active, args); err != nil {
-			return nil, fmt.Errorf("look up users: %w", err)
-		}
-		ids = ids[n:]
-	}
-	return active, nil
-}
-
-func collect(ctx context.Context, q store.Querier, found map[string]bool, args []any) error {
-	rows, err := q.Query(ctx, selectActiveStatement, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return err
-		}
-		found[id] = true
-	}
-	return rows.Err()
 }

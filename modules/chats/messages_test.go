@@ -76,12 +76,12 @@ func TestMessages_ComeInPagesNewestFirst(t *testing.T) {
 	path := "/v1/chats/" + c.ID + "/messages"
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "before a message of another chat", As: beat, Method: "GET", Path: path + "?before=" + foreign.ID, Status: 400, Contains: []string{`"before"`}},
-		{Name: "before nothing known", As: beat, Method: "GET", Path: path + "?before=yesterday", Status: 400, Contains: []string{`"before"`}},
-		{Name: "a limit that is no number", As: beat, Method: "GET", Path: path + "?limit=all", Status: 400, Contains: []string{`"limit"`}},
+		{Name: "invalid before", As: beat, Method: "GET", Path: path + "?before=yesterday", Status: 400, Contains: []string{`"before"`}},
+		{Name: "limit is not a number", As: beat, Method: "GET", Path: path + "?limit=all", Status: 400, Contains: []string{`"limit"`}},
 	})
 }
 
-func TestPost_ChecksTheText(t *testing.T) {
+func TestPost_ValidatesTheText(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat := s.User(access.Advisor), s.User(access.Customer)
 	path := "/v1/chats/" + open(t, anna, beat).ID + "/messages"
@@ -89,18 +89,18 @@ func TestPost_ChecksTheText(t *testing.T) {
 		return map[string]any{"content": content, "type": "system", "senderId": beat.UserID}
 	}
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "the longest", As: anna, Method: "POST", Path: path, Body: say(strings.Repeat("ä", 10_000)), Status: 201,
+		{Name: "maximum length", As: anna, Method: "POST", Path: path, Body: say(strings.Repeat("ä", 10_000)), Status: 201,
 			Contains: []string{`"type":"text"`, `"senderId":"` + anna.UserID, `"metadata":{}`, `"readBy":[]`}},
 		{Name: "lines", As: anna, Method: "POST", Path: path, Body: say("a\r\nb"), Status: 201, Contains: []string{`a\nb`}},
 		{Name: "too long", As: anna, Method: "POST", Path: path, Body: say(strings.Repeat("ä", 10_001)), Status: 400, Contains: []string{"10000"}},
 		{Name: "empty", As: anna, Method: "POST", Path: path, Body: say(" \n "), Status: 400, Contains: []string{`"content"`}},
 		{Name: "missing", As: anna, Method: "POST", Path: path, Body: map[string]any{}, Status: 400, Contains: []string{`"content"`}},
-		{Name: "no text", As: anna, Method: "POST", Path: path, Body: say(1), Status: 400, Contains: []string{`"content"`}},
+		{Name: "not a text", As: anna, Method: "POST", Path: path, Body: say(1), Status: 400, Contains: []string{`"content"`}},
 		{Name: "control characters", As: anna, Method: "POST", Path: path, Body: say("a\u0000b"), Status: 400, Contains: []string{`"content"`}},
 	})
 }
 
-func TestPost_AnswersTheSameKeyWithTheSameMessage(t *testing.T) {
+func TestPost_IsIdempotent(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat := s.User(access.Advisor), s.User(access.Customer)
 	c := open(t, anna, beat)
@@ -113,7 +113,7 @@ func TestPost_AnswersTheSameKeyWithTheSameMessage(t *testing.T) {
 	}
 }
 
-func TestPost_CountsRightUnderParallelWriters(t *testing.T) {
+func TestPost_CountsUnreadWithParallelWriters(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat, carla := s.User(access.Advisor), s.User(access.Customer), s.User(access.Customer)
 	c := open(t, anna, beat, carla)

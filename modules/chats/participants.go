@@ -2,7 +2,6 @@ package chats
 
 import (
 	"context"
-	"net/http"
 	"strconv"
 
 	"kontor/server/access"
@@ -11,27 +10,27 @@ import (
 	"kontor/store"
 )
 
-// Add lets further users take part. It returns apierr.ChatNotFound, apierr.NoAccess, apierr.ChatFixedParticipants for a
+// AddParticipants adds users to a chat. It returns apierr.ChatNotFound, apierr.NoAccess, apierr.ChatFixedParticipants for a
 // direct chat, apierr.ChatParticipantExists, apierr.ChatFull and, for users who do not exist or are not active,
 // apierr.InvalidInput.
-func (s *Service) Add(ctx context.Context, in AddInput) (Chat, error) {
+func (s *Service) AddParticipants(ctx context.Context, in AddInput) (Chat, error) {
 	var chat Chat
 	caller := access.From(ctx).UserID
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		c, err := changeable(ctx, tx, in.ID)
+		c, err := getForParticipantChange(ctx, tx, in.ID)
 		if err != nil {
 			return err
 		}
-		added := without(in.participants, "")
+		added := uniqueExcept(in.participants, "")
 		for _, userID := range added {
 			if c.has(userID) {
 				return apierr.ChatParticipantExists.Detail("userId", userID)
 			}
 		}
-		if len(c.positions)+len(added) > MaxParticipants {
+		if len(c.participants)+len(added) > MaxParticipants {
 			return apierr.ChatFull.With(apierr.Args{"Max": MaxParticipants})
 		}
-		if err := checkActive(ctx, tx, in.participants); err != nil {
+		if err := s.checkActive(ctx, tx, in.participants); err != nil {
 			return err
 		}
 		before, err := readChat(ctx, tx, c.id)
@@ -39,14 +38,14 @@ func (s *Service) Add(ctx context.Context, in AddInput) (Chat, error) {
 			return err
 		}
 		for _, userID := range added {
-			p := position{userID: userID, readSeq: c.lastSeq}
+			p := participant{userID: userID, readSeq: c.lastSeq}
 			if err := insertParticipant(ctx, tx, c.id, p, caller); err != nil {
 				return err
 			}
-			c.positions = append(c.positions, p)
+			c.participants = append(c.participants, p)
 		}
 		for _, userID := range added {
-			if err := s.tell(ctx, tx, c, joined, userID); err != nil {
+			if err := s.writeSystemMessage(ctx, tx, c, joined, userID); err != nil {
 				return err
 			}
 		}
@@ -56,27 +55,27 @@ func (s *Service) Add(ctx context.Context, in AddInput) (Chat, error) {
 		if chat, err = s.view(ctx, tx, c.id); err != nil {
 			return err
 		}
-		tx.Respond(http.StatusCreated, chat)
+		tx.Respond(chat)
 		return nil
 	})
 	return chat, err
 }
 
-// Remove ends the part that a user takes: one's own, or as the creator of the chat that of another. It returns
+// RemoveParticipant removes a user from a chat: the caller themselves, or another if the caller is the creator. It returns
 // apierr.ChatNotFound, apierr.NoAccess, apierr.ChatFixedParticipants for a direct chat and apierr.ChatParticipantNotFound.
-func (s *Service) Remove(ctx context.Context, in RemoveInput) (endpoint.Message, error) {
+func (s *Service) RemoveParticipant(ctx context.Context, in RemoveInput) (endpoint.Message, error) {
 	caller := access.From(ctx)
 	event := left
 	if in.UserID != caller.UserID {
 		event = removed
 	}
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		c, err := changeable(ctx, tx, in.ID)
+		c, err := getForParticipantChange(ctx, tx, in.ID)
 		if err != nil {
 			return err
 		}
 		if event == removed {
-			if err := mayRemoveOthers(ctx, tx, c); err != nil {
+			if err := checkMayRemoveOthers(ctx, tx, c); err != nil {
 				return err
 			}
 		}
@@ -90,45 +89,44 @@ func (s *Service) Remove(ctx context.Context, in RemoveInput) (endpoint.Message,
 		if err := deleteParticipant(ctx, tx, c.id, in.UserID); err != nil {
 			return err
 		}
-		c.positions = c.others(in.UserID)
-		if err := s.tell(ctx, tx, c, event, in.UserID); err != nil {
+		c.participants = c.others(in.UserID)
+		if err := s.writeSystemMessage(ctx, tx, c, event, in.UserID); err != nil {
 			return err
 		}
 		if err := chatProof.Audit(ctx, tx, "chats.participants.remove", c.id, before); err != nil {
 			return err
 		}
-		// Mark the removed user's notifications about the chat as read: they lead nowhere any more.
+		// Mark the removed user's notifications about the chat as read: their links no longer work.
 		return s.notifications.MarkRead(ctx, tx, in.UserID, access.Chats, c.id)
 	})
 	return endpoint.Confirm(ctx, s.texts, "chats.done_"+event), err
 }
 
-// mayRemoveOthers returns nil for the creator while they take part, and for whoever may update the chat by a grant on it
-// or on all chats, whether they take part or not. It returns apierr.NoAccess for other participants and for a creator who
-// has left.
-func mayRemoveOthers(ctx context.Context, tx *store.Tx, c conversation) error {
+// checkMayRemoveOthers returns nil for the creator while they take part, and for callers with a grant to update the chat or
+// all chats. It returns apierr.NoAccess for others, including a creator who has left.
+func checkMayRemoveOthers(ctx context.Context, tx *store.Tx, c chatState) error {
 	if caller := access.From(ctx).UserID; caller == c.createdBy && c.has(caller) {
 		return nil
 	}
-	granted, err := conversations.Granted(ctx, tx, c.id, access.Update)
+	granted, err := chatTable.Granted(ctx, tx, c.id, access.Update)
 	if err == nil && !granted {
 		err = apierr.NoAccess
 	}
 	return err
 }
 
-// changeable reads a chat whose participants the caller is about to change.
-func changeable(ctx context.Context, tx *store.Tx, id string) (conversation, error) {
-	c, err := conversations.Get(ctx, tx, id, access.Update)
+// getForParticipantChange reads a chat whose participants the caller wants to change.
+func getForParticipantChange(ctx context.Context, tx *store.Tx, id string) (chatState, error) {
+	c, err := chatTable.Get(ctx, tx, id, access.Update)
 	if err == nil && c.kind == Direct {
 		err = apierr.ChatFixedParticipants
 	}
 	return c, err
 }
 
-// checkActive refuses users who do not exist or are not active, all at once.
-func checkActive(ctx context.Context, tx *store.Tx, ids []string) error {
-	active, err := selectActive(ctx, tx, ids)
+// checkActive rejects users who do not exist or are not active, all at once.
+func (s *Service) checkActive(ctx context.Context, tx *store.Tx, ids []string) error {
+	active, err := s.directory.Active(ctx, tx, ids...)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func TestParticipants_JoinAndLeaveWithASystemMessage(t *testing.T) {
 		t.Errorf("got %+v", joined)
 	}
 	if got := get(t, dario, c.ID); got.UnreadCount != 1 || contents(messages(t, dario, c.ID, "?limit=5")) == "" {
-		t.Errorf("who joins has %d unread, want only the message about it", got.UnreadCount)
+		t.Errorf("a new participant has %d unread, want only the system message", got.UnreadCount)
 	}
 	answer := dario.With("Accept-Language", "de").Do("GET", path+"/messages?limit=1", nil)
 	if !strings.Contains(answer.Body, "Jemand ist dem Chat beigetreten.") || !strings.Contains(answer.Body, `"event":"joined","userId":"`+dario.UserID) {
@@ -43,34 +43,34 @@ func TestParticipants_JoinAndLeaveWithASystemMessage(t *testing.T) {
 
 	anna.Do("DELETE", path+"/participants/"+dario.UserID, nil).Expect(t, http.StatusOK)
 	if got := get(t, anna, c.ID); got.Type != "group" || len(got.Participants) != 2 || got.LastMessage.Content != "Somebody has been removed from the chat." {
-		t.Errorf("got %+v, want a group of two still", got)
+		t.Errorf("got %+v, want a group of two", got)
 	}
 	anna.Do("POST", path+"/participants", map[string]any{"userId": carla.UserID}).Expect(t, http.StatusCreated)
 	if got := get(t, carla, c.ID); got.UnreadCount != 1 {
-		t.Errorf("who comes back has %d unread, want 1", got.UnreadCount)
+		t.Errorf("a returning participant has %d unread, want 1", got.UnreadCount)
 	}
 	anna.Do("POST", path+"/participants", map[string]any{"user_id": dario.UserID}).Expect(t, http.StatusCreated)
 }
 
-func TestParticipants_RefuseWhatCannotBe(t *testing.T) {
+func TestParticipants_RejectInvalidChanges(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat, carla, stranger := s.User(access.Advisor), s.User(access.Customer), s.User(access.Customer), s.User(access.Customer)
 	direct, group := "/v1/chats/"+open(t, anna, beat).ID+"/participants", "/v1/chats/"+open(t, anna, beat, carla).ID+"/participants"
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "a direct chat takes nobody", As: anna, Method: "POST", Path: direct, Body: with(carla), Status: 409, Contains: []string{`"chats.fixed_participants"`}},
-		{Name: "a direct chat lets nobody go", As: anna, Method: "DELETE", Path: direct + "/" + anna.UserID, Status: 409, Contains: []string{`"chats.fixed_participants"`}},
-		{Name: "nor a stranger in", As: stranger, Method: "POST", Path: direct, Body: with(stranger), Status: 403},
-		{Name: "a stranger does not add himself", As: stranger, Method: "POST", Path: group, Body: with(stranger), Status: 403},
-		{Name: "who is in cannot join", As: anna, Method: "POST", Path: group, Body: with(stranger, beat), Status: 409, Contains: []string{`"chats.participant_exists"`, beat.UserID}},
-		{Name: "nobody unknown joins", As: anna, Method: "POST", Path: group, Body: map[string]any{"participants": []string{stranger.UserID, store.NewID()}}, Status: 400,
+		{Name: "adding to a direct chat", As: anna, Method: "POST", Path: direct, Body: with(carla), Status: 409, Contains: []string{`"chats.fixed_participants"`}},
+		{Name: "leaving a direct chat", As: anna, Method: "DELETE", Path: direct + "/" + anna.UserID, Status: 409, Contains: []string{`"chats.fixed_participants"`}},
+		{Name: "adding to a direct chat without access", As: stranger, Method: "POST", Path: direct, Body: with(stranger), Status: 403},
+		{Name: "adding oneself to a chat of others", As: stranger, Method: "POST", Path: group, Body: with(stranger), Status: 403},
+		{Name: "adding a participant", As: anna, Method: "POST", Path: group, Body: with(stranger, beat), Status: 409, Contains: []string{`"chats.participant_exists"`, beat.UserID}},
+		{Name: "adding an unknown user", As: anna, Method: "POST", Path: group, Body: map[string]any{"participants": []string{stranger.UserID, store.NewID()}}, Status: 400,
 			Contains: []string{`"participants.1"`}, Excludes: []string{`"participants.0"`}},
-		{Name: "nobody joins", As: anna, Method: "POST", Path: group, Body: map[string]any{}, Status: 400, Contains: []string{`"participants"`}},
-		{Name: "only the creator removes others", As: beat, Method: "DELETE", Path: group + "/" + carla.UserID, Status: 403},
-		{Name: "who is not in cannot go", As: anna, Method: "DELETE", Path: group + "/" + stranger.UserID, Status: 404, Contains: []string{`"chats.participant_not_found"`}},
-		{Name: "a stranger does not leave", As: stranger, Method: "DELETE", Path: group + "/" + stranger.UserID, Status: 403},
-		{Name: "administrators remove", As: s.Admin(), Method: "DELETE", Path: group + "/" + carla.UserID, Status: 200},
-		{Name: "and add", As: s.Admin(), Method: "POST", Path: group, Body: with(carla), Status: 201},
-		{Name: "no chat", As: anna, Method: "POST", Path: "/v1/chats/" + store.NewID() + "/participants", Body: with(carla), Status: 404, Contains: []string{`"chats.chat_not_found"`}},
+		{Name: "adding nobody", As: anna, Method: "POST", Path: group, Body: map[string]any{}, Status: 400, Contains: []string{`"participants"`}},
+		{Name: "removing another user without being the creator", As: beat, Method: "DELETE", Path: group + "/" + carla.UserID, Status: 403},
+		{Name: "removing a user who is not a participant", As: anna, Method: "DELETE", Path: group + "/" + stranger.UserID, Status: 404, Contains: []string{`"chats.participant_not_found"`}},
+		{Name: "leaving a chat of others", As: stranger, Method: "DELETE", Path: group + "/" + stranger.UserID, Status: 403},
+		{Name: "removing as an administrator", As: s.Admin(), Method: "DELETE", Path: group + "/" + carla.UserID, Status: 200},
+		{Name: "adding as an administrator", As: s.Admin(), Method: "POST", Path: group, Body: with(carla), Status: 201},
+		{Name: "an unknown chat", As: anna, Method: "POST", Path: "/v1/chats/" + store.NewID() + "/participants", Body: with(carla), Status: 404, Contains: []string{`"chats.chat_not_found"`}},
 	})
 }
 
@@ -85,7 +85,7 @@ func TestParticipants_AreAtMost256(t *testing.T) {
 	}
 }
 
-// people makes active users without a way to sign in.
+// people creates active users without credentials.
 func people(t testing.TB, s *servertest.Server, n int) []string {
 	t.Helper()
 	s.WritesBehind()
@@ -106,7 +106,7 @@ func people(t testing.TB, s *servertest.Server, n int) []string {
 	return ids
 }
 
-func TestRecords_AreForParticipants(t *testing.T) {
+func TestAccess_IsForParticipants(t *testing.T) {
 	s := servertest.Start(t)
 	creator, participant, other, advisor, registrant := s.User(access.Customer), s.User(access.Customer), s.User(access.Customer), s.User(access.Advisor), s.User(access.Registrant)
 	id := open(t, creator, participant, s.User(access.Customer)).ID
@@ -133,11 +133,11 @@ func TestRecords_AreForParticipants(t *testing.T) {
 				{Name: "reads messages", As: c.as, Method: "GET", Path: path + "/messages", Status: c.list},
 				{Name: "writes", As: c.as, Method: "POST", Path: path + "/messages", Body: hello, Status: c.write},
 				{Name: "marks read", As: c.as, Method: "POST", Path: path + "/read", Status: c.mark},
-				{Name: "adds one who is in", As: c.as, Method: "POST", Path: path + "/participants", Body: with(participant), Status: c.add},
+				{Name: "adds a participant", As: c.as, Method: "POST", Path: path + "/participants", Body: with(participant), Status: c.add},
 				{Name: "removes another", As: c.as, Method: "DELETE", Path: path + "/participants/" + victim, Status: c.removeOther},
 			})
 			if answer := c.as.Do("GET", path, nil); c.get != 200 && strings.Contains(answer.Body, participant.UserID) {
-				t.Errorf("the refusal shows the chat: %s", answer.Body)
+				t.Errorf("the error shows the chat: %s", answer.Body)
 			}
 		})
 	}
@@ -149,7 +149,7 @@ func TestRecords_AreForParticipants(t *testing.T) {
 	}
 }
 
-func TestRecords_OpenByAGrantForReading(t *testing.T) {
+func TestAccess_ToReadByAGrant(t *testing.T) {
 	s := servertest.Start(t)
 	creator, auditor := s.User(access.Customer), s.User(access.Advisor)
 	id := open(t, creator, s.User(access.Customer)).ID
@@ -158,12 +158,12 @@ func TestRecords_OpenByAGrantForReading(t *testing.T) {
 	s.Admin().Do("POST", "/v1/rbac/grants", map[string]any{"user_id": auditor.UserID, "rec_type": "chats", "permissions": []string{"read"}, "rec_id": id}).
 		Expect(t, http.StatusCreated)
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "he reads", As: auditor, Method: "GET", Path: path, Status: 200, Contains: []string{`"unreadCount":0`}},
-		{Name: "he lists", As: auditor, Method: "GET", Path: "/v1/chats", Status: 200, Contains: []string{id}},
-		{Name: "he reads messages", As: auditor, Method: "GET", Path: path + "/messages", Status: 200, Contains: []string{"Hallo"}},
-		{Name: "he does not write", As: auditor, Method: "POST", Path: path + "/messages", Body: map[string]any{"content": "x"}, Status: 403},
-		{Name: "nor mark read", As: auditor, Method: "POST", Path: path + "/read", Status: 403},
-		{Name: "the creator owns it", As: creator, Method: "POST", Path: "/v1/rbac/check",
+		{Name: "reads", As: auditor, Method: "GET", Path: path, Status: 200, Contains: []string{`"unreadCount":0`}},
+		{Name: "lists", As: auditor, Method: "GET", Path: "/v1/chats", Status: 200, Contains: []string{id}},
+		{Name: "reads messages", As: auditor, Method: "GET", Path: path + "/messages", Status: 200, Contains: []string{"Hallo"}},
+		{Name: "writes", As: auditor, Method: "POST", Path: path + "/messages", Body: map[string]any{"content": "x"}, Status: 403},
+		{Name: "marks as read", As: auditor, Method: "POST", Path: path + "/read", Status: 403},
+		{Name: "the check names the creator as owner", As: creator, Method: "POST", Path: "/v1/rbac/check",
 			Body:   map[string]any{"checks": []map[string]any{{"rec_type": "chats", "permission": "update", "rec_id": id}, {"rec_type": "chats", "permission": "delete", "rec_id": id}}},
 			Status: 200, Contains: []string{`{"allowed":true,"source":"owner","source_id":"` + id, `"allowed":false`}},
 	})

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -14,15 +12,15 @@ import (
 	"kontor/store"
 )
 
-// positionsColumn lists the participants of a chat with their read positions: id and number, in turn, with blanks
-// between them, in any order.
-const positionsColumn = `COALESCE((
+// participantsColumn selects the participants of a chat with their read positions: ids and numbers in turn, separated by
+// blanks, in any order.
+const participantsColumn = `COALESCE((
 	SELECT string_agg(p.user_id || ' ' || p.read_seq, ' ')
 	FROM chat_participants p WHERE p.chat_id = %s.id), '')`
 
-// viewColumns are a chat as the user $1 sees it: his own part, and the last message. Unread is what came after his read
-// position without what he wrote himself, which is the difference between the numbers of his last message and of his
-// last one up to that position.
+// viewColumns select a chat as the user $1 sees it, with the last message. Unread are the messages after the user's read
+// position except their own. That is the difference of the numbers, minus the difference of sender_seq between the user's
+// last message and their last message up to the position.
 var viewColumns = `
 	c.id, c.type, c.metadata, c.created_at, c.updated_at, c.version,
 	own.user_id IS NOT NULL, COALESCE(own.read_seq, 0),
@@ -33,7 +31,7 @@ var viewColumns = `
 		+ COALESCE((SELECT s.sender_seq FROM chat_messages s
 			WHERE s.chat_id = c.id AND s.sender_id = $1 AND s.seq <= own.read_seq ORDER BY s.seq DESC LIMIT 1), 0)
 	END,
-	` + fmt.Sprintf(positionsColumn, "c") + `,
+	` + fmt.Sprintf(participantsColumn, "c") + `,
 	c.last_seq, COALESCE(m.id, ''), COALESCE(m.sender_id, ''), COALESCE(m.type, ''), COALESCE(m.content, ''), COALESCE(m.metadata, ''),
 	COALESCE(m.created_at, 0)`
 
@@ -43,34 +41,25 @@ const viewJoins = `
 
 var selectChatStatement = `SELECT ` + viewColumns + ` FROM chats c` + viewJoins + ` WHERE c.id = $2`
 
-// selectPlaces finds the chats of a page in their order, before any of them is read in full: those after the place ($4, $5),
-// or all where $5 is empty.
-const selectPlaces = `
+// selectCursorsStatement selects the cursors of the chats of a page, in their order: those after the cursor ($4, $5), or all
+// if $5 is empty. The chats are read in full later.
+const selectCursorsStatement = `
 	SELECT f.id, f.updated_at FROM chats f
 	WHERE f.id IN (
 			SELECT t.chat_id FROM chat_participants t WHERE t.user_id = $1
 			UNION
-			SELECT g.rec_id FROM grants g
+			SELECT g.rec_id FROM permissions g
 			WHERE g.rec_type = 'chats' AND g.permission = 'read'
-				AND g.principal_id IN (SELECT $1 UNION ALL SELECT role_id FROM user_roles WHERE user_id = $1))
+				AND g.principal_id IN (SELECT $1 UNION ALL SELECT role_id FROM held_roles WHERE user_id = $1))
 		AND ($5 = '' OR f.updated_at < $4 OR (f.updated_at = $4 AND f.id < $5))
 	ORDER BY f.updated_at DESC, f.id DESC
 	LIMIT $2 OFFSET $3`
 
-// chatsAtOnce is how many chats one statement reads in full, and thereby how much is read beyond the end of a page.
+// chatsAtOnce is how many chats one statement reads in full. It bounds what is read beyond the end of a page.
 const chatsAtOnce = 24
 
-// selectChatsStatement reads chats in full, in any order.
-var selectChatsStatement = `SELECT ` + viewColumns + ` FROM chats c` + viewJoins + ` WHERE c.id IN (` + placeholders(2, chatsAtOnce) + `)`
-
-// placeholders are n of them, from a number on.
-func placeholders(from, n int) string {
-	places := make([]string, n)
-	for i := range places {
-		places[i] = "$" + strconv.Itoa(from+i)
-	}
-	return strings.Join(places, ", ")
-}
+// selectChatsStatement reads chats in full, in any order. The ids and a closing bracket follow.
+var selectChatsStatement = `SELECT ` + viewColumns + ` FROM chats c` + viewJoins + ` WHERE c.id IN (`
 
 const (
 	insertChatStatement = `
@@ -87,20 +76,20 @@ const (
 
 	updateReadStatement = `UPDATE chat_participants SET read_seq = $3 WHERE chat_id = $1 AND user_id = $2`
 
-	touchChat = `UPDATE chats SET version = version + 1 WHERE id = $1`
+	incrementVersion = `UPDATE chats SET version = version + 1 WHERE id = $1`
 )
 
 func scanChat(row records.Row) (Chat, error) {
 	var c Chat
 	var m Message
-	var kind, metadata, positions, messageType, messageMetadata string
+	var kind, metadata, participants, messageType, messageMetadata string
 	err := row.Scan(&c.ID, &kind, &metadata, &c.CreatedAt, &c.UpdatedAt, &c.version, &c.takesPart, &c.readSeq, &c.UnreadCount,
-		&positions, &m.seq, &m.ID, &m.SenderID, &messageType, &m.Content, &messageMetadata, &m.CreatedAt)
+		&participants, &m.seq, &m.ID, &m.SenderID, &messageType, &m.Content, &messageMetadata, &m.CreatedAt)
 	if err != nil {
 		return c, err
 	}
-	parsed := parsePositions(positions)
-	c.Type, c.Metadata, c.Participants = Type(kind), jsontext.Value(metadata), members(parsed)
+	parsed := parseParticipants(participants)
+	c.Type, c.Metadata, c.Participants = Type(kind), jsontext.Value(metadata), userIDs(parsed)
 	if m.ID != "" {
 		m.ChatID, m.Type, m.Metadata, m.ReadBy = c.ID, MessageType(messageType), jsontext.Value(messageMetadata), readers(parsed, m.seq)
 		c.LastMessage = &m
@@ -119,51 +108,46 @@ func selectChat(ctx context.Context, q store.Querier, userID, id string) (Chat, 
 	return c, nil
 }
 
-func readPlaces(ctx context.Context, q store.Querier, userID string, limit, offset int, after place) ([]place, error) {
-	rows, err := q.Query(ctx, selectPlaces, userID, limit, offset, after.at, after.id)
+func selectCursors(ctx context.Context, q store.Querier, userID string, limit, offset int, after cursor) ([]cursor, error) {
+	rows, err := q.Query(ctx, selectCursorsStatement, userID, limit, offset, after.at, after.id)
 	if err != nil {
 		return nil, fmt.Errorf("list chats: %w", err)
 	}
 	defer rows.Close()
-	var places []place
+	var cursors []cursor
 	for rows.Next() {
-		var p place
-		if err := rows.Scan(&p.id, &p.at); err != nil {
+		var c cursor
+		if err := rows.Scan(&c.id, &c.at); err != nil {
 			return nil, fmt.Errorf("list chats: %w", err)
 		}
-		places = append(places, p)
+		cursors = append(cursors, c)
 	}
-	return places, rows.Err()
+	return cursors, rows.Err()
 }
 
 // selectChats reads at most chatsAtOnce chats as the user sees them.
-func selectChats(ctx context.Context, q store.Querier, userID string, places []place) ([]Chat, error) {
-	args := make([]any, 1, chatsAtOnce+1)
-	args[0] = userID
-	position := make(map[string]int, len(places))
-	for i := range chatsAtOnce { // Shorter lists are filled up, so that one prepared statement serves all.
-		args = append(args, places[min(i, len(places)-1)].id)
+func selectChats(ctx context.Context, q store.Querier, userID string, cursors []cursor) ([]Chat, error) {
+	ids, index := make([]string, len(cursors)), make(map[string]int, len(cursors))
+	for i, c := range cursors {
+		ids[i], index[c.id] = c.id, i
 	}
-	for i, p := range places {
-		position[p.id] = i
-	}
-	rows, err := q.Query(ctx, selectChatsStatement, args...)
+	rows, err := q.Query(ctx, selectChatsStatement+store.In(2, len(ids))+")", store.AppendIn([]any{userID}, ids)...)
 	if err != nil {
 		return nil, fmt.Errorf("read chats: %w", err)
 	}
 	defer rows.Close()
-	chats := make([]Chat, len(places))
+	chats := make([]Chat, len(cursors))
 	for rows.Next() {
 		c, err := scanChat(rows)
 		if err != nil {
 			return nil, fmt.Errorf("read chats: %w", err)
 		}
-		chats[position[c.ID]] = c
+		chats[index[c.ID]] = c
 	}
 	return chats, rows.Err()
 }
 
-// newChat is a chat that is about to be made.
+// newChat is a chat that is about to be created.
 type newChat struct {
 	id        string
 	kind      Type
@@ -173,27 +157,28 @@ type newChat struct {
 	at        store.Time
 }
 
-// findPair finds the direct chat of two users. There is one writer, so that none appears between this and inserting one.
+// findPair returns the id of the direct chat of two users. There is one writer, so none is created before the transaction
+// ends.
 func findPair(ctx context.Context, q store.Querier, pair string) (id string, err error) {
 	err = q.QueryRow(ctx, selectPair, pair).Scan(&id)
 	return id, err
 }
 
-// insertChat makes a chat.
+// insertChat writes a chat and its participants.
 func insertChat(ctx context.Context, tx *store.Tx, c newChat, members []string) error {
 	_, err := tx.Exec(ctx, insertChatStatement, c.id, string(c.kind), c.pair, string(c.metadata), c.at, c.createdBy)
 	if err != nil {
 		return err
 	}
 	for _, userID := range members {
-		if err := insertParticipant(ctx, tx, c.id, position{userID: userID}, c.createdBy); err != nil {
+		if err := insertParticipant(ctx, tx, c.id, participant{userID: userID}, c.createdBy); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func insertParticipant(ctx context.Context, tx *store.Tx, chatID string, p position, by string) error {
+func insertParticipant(ctx context.Context, tx *store.Tx, chatID string, p participant, by string) error {
 	_, err := tx.Exec(ctx, insertParticipantStatement, chatID, p.userID, p.readSeq, tx.Now(), by)
 	return err
 }
@@ -204,10 +189,10 @@ func deleteParticipant(ctx context.Context, tx *store.Tx, chatID, userID string)
 }
 
 // updateRead moves a read position to the last message.
-func updateRead(ctx context.Context, tx *store.Tx, c conversation, userID string) error {
+func updateRead(ctx context.Context, tx *store.Tx, c chatState, userID string) error {
 	if _, err := tx.Exec(ctx, updateReadStatement, c.id, userID, c.lastSeq); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, touchChat, c.id)
+	_, err := tx.Exec(ctx, incrementVersion, c.id)
 	return err
 }

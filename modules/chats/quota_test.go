@@ -10,12 +10,12 @@ import (
 	"kontor/server/settings"
 )
 
-// small bounds what one user may store so that a test can reach it.
+// small sets a quota that a test can reach.
 func small(records, megabytes int) servertest.Option {
 	return func(s *settings.Settings) { s.Quotas.Records, s.Quotas.Megabytes = records, megabytes }
 }
 
-func TestQuota_NamesTheLimitThatIsReached(t *testing.T) {
+func TestQuota_NamesTheExceededLimit(t *testing.T) {
 	s := servertest.Start(t, small(5, 1))
 	anna, beat, advisor := s.User(access.Customer), s.User(access.Customer), s.User(access.Advisor)
 	id := open(t, anna, beat).ID
@@ -25,21 +25,21 @@ func TestQuota_NamesTheLimitThatIsReached(t *testing.T) {
 	}
 	refused := map[string]any{"content": "one too many"}
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "a record too many", As: anna, Method: "POST", Path: path, Body: refused, Status: 409,
+		{Name: "one record too many", As: anna, Method: "POST", Path: path, Body: refused, Status: 409,
 			Contains: []string{`"common.quota_exceeded"`, `"limit":"quotas.records_per_user"`, `"max":5`, `"used":5`}},
-		{Name: "of any kind", As: anna, Method: "POST", Path: "/v1/personas", Status: 409, Contains: []string{`"common.quota_exceeded"`},
+		{Name: "a persona", As: anna, Method: "POST", Path: "/v1/personas", Status: 409, Contains: []string{`"common.quota_exceeded"`},
 			Body: map[string]any{"first_name": "A", "last_name": "B", "date_of_birth": "1990-01-01"}},
-		{Name: "customers, too", As: anna, Method: "POST", Path: "/v1/customers", Status: 409, Contains: []string{`"common.quota_exceeded"`},
+		{Name: "a customer", As: anna, Method: "POST", Path: "/v1/customers", Status: 409, Contains: []string{`"common.quota_exceeded"`},
 			Body: map[string]any{"first_name": "A", "last_name": "B", "email": "a@example.ch"}},
-		{Name: "another user has room", As: beat, Method: "POST", Path: path, Body: refused, Status: 201},
-		{Name: "the direct chat that is there is still found", As: anna, Method: "POST", Path: "/v1/chats", Body: with(beat), Status: 200},
+		{Name: "another user", As: beat, Method: "POST", Path: path, Body: refused, Status: 201},
+		{Name: "the existing direct chat", As: anna, Method: "POST", Path: "/v1/chats", Body: with(beat), Status: 200},
 	})
 	for range 10 { // staff are not counted
 		advisor.Do("POST", "/v1/personas", map[string]any{"first_name": "A", "last_name": "B", "date_of_birth": "1990-01-01"}).Expect(t, http.StatusCreated)
 	}
 }
 
-func TestQuota_CountsBytesExactlyThroughChanges(t *testing.T) {
+func TestQuota_CountsBytesAcrossChanges(t *testing.T) {
 	s := servertest.Start(t, small(1000, 1))
 	anna := s.User(access.Customer)
 	persona := func(filler int) map[string]any {
@@ -70,7 +70,7 @@ func TestQuota_CountsBytesExactlyThroughChanges(t *testing.T) {
 		answer := anna.Do("POST", "/v1/personas", persona(16_000))
 		if answer.Status == http.StatusConflict {
 			if !strings.Contains(answer.Body, `"limit":"quotas.megabytes_per_user"`) {
-				t.Errorf("got %s, want the limit by its name", answer.Body)
+				t.Errorf("got %s, want the name of the limit", answer.Body)
 			}
 			break
 		}
@@ -89,7 +89,7 @@ func TestQuota_CountsBytesExactlyThroughChanges(t *testing.T) {
 	}
 }
 
-func TestRemove_IsForTheCreatorInTheChatAndForGrants(t *testing.T) {
+func TestRemoveParticipant_IsForTheCreatorWhileInTheChatAndForGrants(t *testing.T) {
 	s := servertest.Start(t)
 	creator, plain, granted := s.User(access.Customer), s.User(access.Customer), s.User(access.Customer)
 	one, two := s.User(access.Customer), s.User(access.Customer)

@@ -9,13 +9,13 @@ import (
 	"kontor/store"
 )
 
-// The size by which a page ends is never smaller than what a chat takes, and never much larger.
-func TestSize_IsWhatAChatTakes(t *testing.T) {
+// The size that ends a page is never smaller than the JSON of a chat, and never much larger.
+func TestSize_BoundsTheJSONOfAChat(t *testing.T) {
 	for name, content := range map[string]string{"short": "a", "quotes": strings.Repeat(`"`, 10_000), "lines": strings.Repeat("\n\t", 500), "letters": strings.Repeat("ü€", 400)} {
-		for members := range 4 {
+		for userIDs := range 4 {
 			c := Chat{ID: store.NewID(), Type: Support, Metadata: []byte(`{"a":1}`), UnreadCount: 1 << 40, CreatedAt: 1 << 40, UpdatedAt: 1 << 40,
 				LastMessage: &Message{ID: store.NewID(), ChatID: store.NewID(), SenderID: store.NewID(), Type: System, Content: content, Metadata: []byte(`{}`), CreatedAt: 1 << 40}}
-			for range members {
+			for range userIDs {
 				c.Participants = append(c.Participants, store.NewID())
 				c.LastMessage.ReadBy = append(c.LastMessage.ReadBy, store.NewID())
 			}
@@ -24,7 +24,7 @@ func TestSize_IsWhatAChatTakes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := c.size(); got < len(encoded) || got > len(encoded)+300 {
-				t.Errorf("%s, %d members: got %d, want %d or a little more", name, members, got, len(encoded))
+				t.Errorf("%s, %d participants: got %d, want %d or a little more", name, userIDs, got, len(encoded))
 			}
 		}
 	}

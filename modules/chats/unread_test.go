@@ -13,7 +13,7 @@ import (
 	"kontor/server/servertest"
 )
 
-// model is a chat as simply as it can be thought of: who wrote each message, and for whom it is still unread.
+// model is the simplest model of a chat: the sender of each message, and the users who have not read it.
 type model struct {
 	senders []string
 	in      []string                // who takes part
@@ -39,9 +39,9 @@ func (m *model) leave(userID string) {
 	delete(m.unread, userID)
 }
 
-// Whatever happens in whatever order, everybody's unread count is what he would count himself, in the chat and in the
-// list, and the last message is read by exactly those who have read everything.
-func TestUnread_IsWhatCountingWouldGive(t *testing.T) {
+// In any order of operations, unread counts equal those of the model, in the chat and in the list. The readers of the last
+// message are exactly the users who have read everything.
+func TestUnread_EqualsTheModel(t *testing.T) {
 	s := servertest.Start(t)
 	users := people(t, s, 4)
 	as := func(userID string) context.Context {
@@ -66,7 +66,7 @@ func TestUnread_IsWhatCountingWouldGive(t *testing.T) {
 			},
 			"read": func(r *rapid.T) {
 				userID := one("who reads", m.in)
-				_, err := s.Chats.Read(as(userID), chats.OneInput{ID: id})
+				_, err := s.Chats.MarkRead(as(userID), chats.OneInput{ID: id})
 				ok(r, err)
 				m.unread[userID] = map[int]bool{}
 			},
@@ -83,7 +83,7 @@ func TestUnread_IsWhatCountingWouldGive(t *testing.T) {
 				userID, by := one("who joins", out), one("who adds him", m.in)
 				in := chats.AddInput{ID: id, UserID: userID}
 				ok(r, validated(&in))
-				_, err := s.Chats.Add(as(by), in)
+				_, err := s.Chats.AddParticipants(as(by), in)
 				ok(r, err)
 				m.join(userID)
 				m.write(by)
@@ -93,7 +93,7 @@ func TestUnread_IsWhatCountingWouldGive(t *testing.T) {
 					r.Skip("the last one stays")
 				}
 				userID := one("who leaves", m.in)
-				_, err := s.Chats.Remove(as(userID), chats.RemoveInput{ID: id, UserID: userID})
+				_, err := s.Chats.RemoveParticipant(as(userID), chats.RemoveInput{ID: id, UserID: userID})
 				ok(r, err)
 				m.leave(userID)
 				m.write(userID)
@@ -118,12 +118,12 @@ func compare(r *rapid.T, s *servertest.Server, as func(string) context.Context, 
 		ok(r, validated(&list))
 		listed, err := s.Chats.List(as(userID), list)
 		ok(r, err)
-		all := listed.Body.([]chats.Chat)
+		all := listed.Body.([]chats.ListedChat)
 		want := int64(len(m.unread[userID]))
 		if len(all) != 1 || all[0].ID != id || all[0].UnreadCount != want {
 			r.Fatalf("the list of %s has %+v, want %d unread", userID, all, want)
 		}
-		got := all[0]
+		got := all[0].Chat
 		if i == 0 {
 			got, err = s.Chats.Get(as(userID), chats.OneInput{ID: id})
 			ok(r, err)
@@ -134,7 +134,7 @@ func compare(r *rapid.T, s *servertest.Server, as func(string) context.Context, 
 		if got.LastMessage == nil {
 			continue
 		}
-		// Only a sender who wrote last may have nothing unread without having read his own message.
+		// Only the last sender may have nothing unread without having read the last message.
 		last := len(m.senders) - 1
 		if reads := slices.Contains(got.LastMessage.ReadBy, userID); reads && want > 0 || !reads && want == 0 && m.senders[last] != userID {
 			r.Fatalf("the last message is read by %v, %s has %d unread", got.LastMessage.ReadBy, userID, want)
@@ -142,7 +142,7 @@ func compare(r *rapid.T, s *servertest.Server, as func(string) context.Context, 
 	}
 }
 
-// validated runs the checks that a request would go through.
+// validated runs the validation of a request.
 func validated(in interface{ Validate(v *apierr.Fields) }) error {
 	var problems apierr.Fields
 	in.Validate(&problems)

@@ -8,7 +8,8 @@ import (
 	"os"
 
 	"kontor/server/settings"
-	"kontor/store"
+	"kontor/store/audittrail"
+	"kontor/store/inspect"
 )
 
 // auditCommand groups the commands about the audit trail. The server may be running.
@@ -34,14 +35,14 @@ func (auditExportCommand) examples() []string {
 func (c auditExportCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
 	if c.File == "-" {
-		_, err := store.ExportAudit(ctx, storeOptions(r), c.From, p.Stdout)
+		_, err := inspect.ExportAudit(ctx, databaseOf(r), c.From, p.Stdout)
 		return err
 	}
 	file, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	entries, err := store.ExportAudit(ctx, storeOptions(r), c.From, file)
+	entries, err := inspect.ExportAudit(ctx, databaseOf(r), c.From, file)
 	if err == nil {
 		err = file.Sync()
 	}
@@ -78,7 +79,7 @@ func (c auditVerifyCommand) Run(p Process) error {
 		defer file.Close()
 		in = file
 	}
-	report, err := store.VerifyExport(in, c.Key)
+	report, err := audittrail.VerifyExport(in, c.Key)
 	if err != nil {
 		return fmt.Errorf("%s is not a valid export: %w", c.File, err)
 	}
@@ -97,7 +98,7 @@ func (auditKeyCommand) examples() []string { return []string{"kontor audit key"}
 // Run prints the public key.
 func (auditKeyCommand) Run(p Process, r *settings.Result) error {
 	p.warn(r)
-	key, err := store.PublicExportKey(storeOptions(r))
+	key, err := inspect.PublicExportKey(databaseOf(r))
 	if err != nil {
 		return err
 	}

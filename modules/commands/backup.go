@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"kontor/server/settings"
-	"kontor/store"
+	"kontor/store/backup"
 )
 
 type backupCommand struct {
@@ -25,7 +25,7 @@ func (backupCommand) examples() []string {
 // Run writes the backup.
 func (c backupCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
-	if err := store.Backup(ctx, storeOptions(r), c.File, store.BackupOptions{WithoutKey: c.WithoutKey}); err != nil {
+	if err := backup.Create(ctx, databaseOf(r), c.File, backup.Options{WithoutKey: c.WithoutKey}); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(p.Stdout, "%s was backed up to %s\n", r.Settings.Data.Dir, c.File)
@@ -48,7 +48,7 @@ func (restoreCommand) examples() []string {
 // Run restores the backup.
 func (c restoreCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
-	report, err := store.Restore(ctx, c.File, storeOptions(r))
+	report, err := backup.Restore(ctx, c.File, databaseOf(r))
 	if err != nil {
 		return err
 	}

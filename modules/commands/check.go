@@ -11,7 +11,8 @@ import (
 	"kontor/modules/app"
 	"kontor/modules/kit/records"
 	"kontor/server/settings"
-	"kontor/store"
+	"kontor/store/audittrail"
+	"kontor/store/inspect"
 )
 
 type checkCommand struct {
@@ -36,7 +37,7 @@ func (c checkCommand) Run(ctx context.Context, p Process, r *settings.Result) er
 	}
 	var compared int64
 	var oldForm error
-	report, err := store.CheckWith(ctx, storeOptions(r), func(ctx context.Context, e *store.Evidence) (err error) {
+	report, err := inspect.Check(ctx, databaseOf(r), func(ctx context.Context, e *audittrail.Evidence) (err error) {
 		compared, err = app.CheckRecords(ctx, e)
 		if errors.Is(err, app.ErrOldForm) {
 			oldForm, err = err, nil
@@ -57,7 +58,7 @@ func (c checkCommand) Run(ctx context.Context, p Process, r *settings.Result) er
 	return err
 }
 
-func describeCheck(c store.CheckReport) string {
+func describeCheck(c inspect.Report) string {
 	text := fmt.Sprintf("schema %d, %d bytes, %d audit entries", c.Schema, c.Bytes, c.AuditEntries)
 	if c.MarkChecked {
 		text += ", no acknowledged write is missing"
@@ -84,8 +85,8 @@ func (c checkCommand) checkRecord(ctx context.Context, p Process, r *settings.Re
 	if err != nil {
 		return fmt.Errorf("read the record from standard input: %w", err)
 	}
-	var found, newest store.Statement
-	report, err := store.CheckWith(ctx, storeOptions(r), func(ctx context.Context, e *store.Evidence) error {
+	var found, newest audittrail.Statement
+	report, err := inspect.Check(ctx, databaseOf(r), func(ctx context.Context, e *audittrail.Evidence) error {
 		found, newest, err = proof.Prove(ctx, e, id, record)
 		return err
 	})
@@ -114,8 +115,8 @@ func (c checkCommand) recordProof() (proof records.Proof, id string, err error) 
 }
 
 // describeRecord reports which audit entry a record matches, and what has happened to it since.
-func describeRecord(name string, found, newest store.Statement) string {
-	describe := func(s store.Statement) string {
+func describeRecord(name string, found, newest audittrail.Statement) string {
+	describe := func(s audittrail.Statement) string {
 		return fmt.Sprintf("audit entry %d (%s by %s at %s)", s.Seq, s.Action, s.Actor, s.At)
 	}
 	text := name + " matches " + describe(found)

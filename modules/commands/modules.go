@@ -12,6 +12,7 @@ import (
 	"kontor/server/access"
 	"kontor/server/settings"
 	"kontor/store"
+	"kontor/store/inspect"
 )
 
 // openOptions are how a command opens the data directory.
@@ -25,7 +26,7 @@ type openOptions struct {
 // withModules opens the data directory, builds the modules on it, and runs work. It closes both when work has returned.
 // No other process can open the directory in the meantime.
 func withModules(ctx context.Context, r *settings.Result, o openOptions, work func(*app.Modules) error) (err error) {
-	options := storeOptions(r)
+	options := store.Options{Dir: r.Settings.Data.Dir, SecretKey: string(r.Settings.Secrets.SecretKey)}
 	options.Log, options.Clock, options.AcceptLoss, options.Fatal = o.log, o.clock, o.acceptLoss, o.fatal
 	db, err := store.Open(ctx, options)
 	if err != nil {
@@ -78,6 +79,6 @@ func requireData(dir string) error {
 	return nil
 }
 
-func storeOptions(r *settings.Result) store.Options {
-	return store.Options{Dir: r.Settings.Data.Dir, SecretKey: string(r.Settings.Secrets.SecretKey)}
+func databaseOf(r *settings.Result) inspect.Source {
+	return inspect.Source{Dir: r.Settings.Data.Dir, SecretKey: string(r.Settings.Secrets.SecretKey)}
 }

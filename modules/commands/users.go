@@ -27,6 +27,8 @@ type userCreateCommand struct {
 	Login    string   `arg:"" help:"E-mail address, phone number or user name."`
 	Role     []string `help:"Role, such as Administrator, Advisor or Customer; may be repeated." default:"Customer" placeholder:"NAME"`
 	Language string   `help:"Language of messages to the user." enum:"en,de,fr,it" default:"en"`
+
+	DisplayName string `help:"Name that others see, such as \"Anna Keller\"." placeholder:"NAME"`
 }
 
 // Help is shown by "kontor user create --help".
@@ -43,7 +45,8 @@ func (c userCreateCommand) Run(ctx context.Context, p Process, r *settings.Resul
 		return err
 	}
 	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
-		u, err := m.Users.Create(ctx, directory.NewUser{Value: c.Login, Password: password, Roles: c.Role, Language: c.Language})
+		u, err := m.Users.Create(ctx, directory.NewUser{Value: c.Login, Password: password, Roles: c.Role, Language: c.Language,
+			DisplayName: c.DisplayName})
 		if err != nil {
 			return err
 		}

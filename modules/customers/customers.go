@@ -1,13 +1,15 @@
-// Package customers keeps the customers of the bank and the verification of their identity (KYC).
+// Package customers stores the customers of the bank and the verification of their identity (KYC).
 //
-// A customer is entered with his data; documents are added to him; reviewers decide. Who is to hear of a change is
-// told to the notifier inside the transaction of the change. What happens to a customer's payers, tasks and chats is
-// the matter of their modules.
+// A caller creates a customer, somebody adds documents, and reviewers decide. The module sends notifications in the
+// transaction of the change. Payers, tasks and chats of a customer belong to their own modules.
+//
+// The module owns the tables customers, kyc_documents, kyc_changes and customer_identities. It publishes one view:
+//
+//   - customer_languages (id, language): the language for messages to a customer, empty for none.
 package customers
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -20,16 +22,16 @@ import (
 	"kontor/store"
 )
 
-// Customer is a customer as the API shows him.
+// Customer is the API's representation of a customer.
 type Customer struct {
 	ID                string         `json:"id"`
-	Type              string         `json:"type" enum:"individual,business"` // individual or business
+	Type              string         `json:"type" enum:"individual,business"`
 	FirstName         string         `json:"first_name"`
-	LastName          string         `json:"last_name" doc:"Of a business: its name."` // of a business: its name
+	LastName          string         `json:"last_name" doc:"The name of a business."`
 	Email             string         `json:"email"`
-	Phone             *string        `json:"phone" doc:"E.164."` // E.164
+	Phone             *string        `json:"phone" doc:"E.164."`
 	DateOfBirth       types.Date     `json:"date_of_birth"`
-	Nationality       *string        `json:"nationality" doc:"ISO 3166-1 alpha-3."` // ISO 3166-1 alpha-3
+	Nationality       *string        `json:"nationality" doc:"ISO 3166-1 alpha-3."`
 	Address           *Address       `json:"address"`
 	KYCStatus         Status         `json:"kyc_status"`
 	VerificationLevel Level          `json:"verification_level"`
@@ -42,12 +44,12 @@ type Customer struct {
 	version    int64
 }
 
-// Address is a postal address. The country is an ISO 3166-1 code of two or three letters, kept as given.
+// Address is a postal address. Its country is stored as the client sent it.
 type Address struct {
 	Street     string `json:"street" maxLength:"200"`
 	City       string `json:"city" maxLength:"100"`
 	PostalCode string `json:"postal_code" maxLength:"20"`
-	Country    string `json:"country" doc:"ISO 3166-1, two or three letters, kept as given."`
+	Country    string `json:"country" doc:"ISO 3166-1, two or three letters, stored as sent."`
 }
 
 // The types of customers.
@@ -56,45 +58,53 @@ const (
 	Business   = "business"
 )
 
-// ETag is the version of the record.
+// ETag returns the version of the record.
 func (c Customer) ETag() string { return endpoint.VersionTag(c.version) }
 
-// notifier tells people what happened, in the transaction in which it did.
+// notifier sends notifications about an event, in the transaction of the event.
 type notifier interface {
 	Notify(ctx context.Context, tx *store.Tx, n event.Event) error
 }
 
-// identities knows which personas belong to a user.
+// users is implemented by the module directory.
+type users interface {
+	// OwnsEmail reports whether the user has validated the e-mail address.
+	OwnsEmail(ctx context.Context, q store.Querier, userID, address string) (bool, error)
+}
+
+// identities is implemented by the module personas.
 type identities interface {
-	// Identities returns who a user is, or ever was, by the personas that are linked to them.
+	// Identities returns the present and former identities of a user, from the personas linked to them.
 	Identities(ctx context.Context, q store.Querier, userID string) ([]types.Identity, error)
 }
 
-// Service is the module. Make one with [New].
+// Service manages customers. Create one with [New].
 type Service struct {
 	db         *store.DB
 	notify     notifier
+	users      users
 	identities identities
 	quota      records.Quota
 }
 
-// New makes the module on a database.
-func New(db *store.DB, notify notifier, identities identities) *Service {
-	return &Service{db: db, notify: notify, identities: identities}
+// New returns a service on a database.
+func New(db *store.DB, notify notifier, users users, identities identities) *Service {
+	return &Service{db: db, notify: notify, users: users, identities: identities}
 }
 
-// SetQuota bounds what one user may store. Without it nothing is counted.
+// SetQuota limits the storage of each user. Without a quota nothing is counted.
 func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 
-// Create enters a customer. His verification has not started.
+// Create creates a customer whose verification has not started.
 func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) {
 	c := in.customer
 	c.ID, c.createdBy = store.NewID(), access.From(ctx).UserID
 	c.KYCStatus, c.VerificationLevel, c.version = NotStarted, LevelNone, 1
 	c.CreatedAt = s.db.Now()
 	c.UpdatedAt = c.CreatedAt
-	keys := c.derive()
-	after := s.db.Digest(auditedWith(c, keys))
+	keys := c.searchKeys()
+	answer := s.db.Answer(ctx, c)
+	after := s.db.Digest(auditedWith(c, keys).As(answer))
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.quota.Charge(ctx, tx, access.Customers, c.createdBy, 1, c.weight()); err != nil {
 			return err
@@ -103,7 +113,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) 
 			return err
 		}
 		table.Audit(ctx, tx, "customers.create", c.ID, nil, after)
-		tx.Respond(http.StatusCreated, c)
+		tx.Respond(answer)
 		return s.notify.Notify(ctx, tx, event.Event{
 			Kind: event.CustomerCreated, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID,
 			Recipients: []string{c.createdBy}, Args: map[string]any{"Name": c.name()},
@@ -112,13 +122,13 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) 
 	return c, err
 }
 
-// weight is what the customer takes of the quota of its creator.
+// weight returns how many bytes of its creator's quota the customer uses.
 func (c Customer) weight() int64 {
 	a := c.address()
 	return records.Weight(c.FirstName, c.LastName, c.Email, a.Street, a.City, string(c.Metadata))
 }
 
-// name is how the customer is called in notifications.
+// name returns the customer's name for notifications.
 func (c Customer) name() string {
 	if c.FirstName == "" {
 		return c.LastName
@@ -126,38 +136,38 @@ func (c Customer) name() string {
 	return c.FirstName + " " + c.LastName
 }
 
-// Get gives one customer. It returns apierr.CustomerNotFound and apierr.NoAccess.
+// Get returns a customer. It returns apierr.CustomerNotFound and apierr.NoAccess.
 func (s *Service) Get(ctx context.Context, in OneInput) (Customer, error) {
 	return table.Get(ctx, s.db, in.ID, access.Read)
 }
 
-// List gives the customers that the caller may see.
+// List returns the customers that the caller may read.
 func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Customer], error) {
 	return customerList.Page(ctx, s.db, in.Query, table.Visible(access.From(ctx)))
 }
 
-// Update replaces the data that are given and keeps the others. A verified customer whose identity changes goes back to
-// review. It returns apierr.SelfVerification for a reviewer who would become the customer whose case they have decided.
+// Update replaces the members that the input contains. A verified customer whose identity changes returns to review. Update
+// returns apierr.SelfVerification when a reviewer gives a customer they have decided about their own identity.
 func (s *Service) Update(ctx context.Context, in UpdateInput) (Customer, error) {
-	prepare := func(ctx context.Context, q store.Querier, before Customer) (step, error) {
+	prepare := func(ctx context.Context, q store.Querier, before Customer) (preparedChange, error) {
 		after, err := in.apply(before, types.DateOf(s.db.Now().Std()))
 		if err != nil {
-			return step{}, err
+			return preparedChange{}, err
 		}
-		return s.revision(ctx, q, before, after)
+		return s.prepareUpdate(ctx, q, before, after)
 	}
-	st, err := records.Revise(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
-	return st.after, err
+	change, err := records.UpdatePrepared(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
+	return change.after, err
 }
 
-// Allow tells other modules whether the caller may do with a customer what is wanted. It returns apierr.CustomerNotFound
-// and apierr.NoAccess.
+// Allow checks for other modules that the caller has a permission on a customer. It returns apierr.CustomerNotFound and
+// apierr.NoAccess.
 func (s *Service) Allow(ctx context.Context, q store.Querier, id string, wanted access.Permission) error {
 	_, err := table.Get(ctx, q, id, wanted)
 	return err
 }
 
-// Standings answers permission checks: the creator of a customer reads, updates and deletes him.
-func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return table.Standings(ctx, s.db, userID, ids)
+// Relations answers permission checks. The creator of a customer may read, update and delete it.
+func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return table.RelationsOf(ctx, s.db, userID, ids)
 }

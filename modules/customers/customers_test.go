@@ -11,17 +11,17 @@ import (
 	"kontor/store"
 )
 
-// ada is the least that a customer needs.
+// ada returns the smallest valid customer.
 func ada() servertest.Body {
 	return servertest.Body{"first_name": "Ada", "last_name": "Muster", "email": "ada@example.ch"}
 }
 
-// newCustomer enters a customer and gives his id.
+// newCustomer creates a customer and returns its id.
 func newCustomer(c *servertest.Client) string {
 	return c.Create("/v1/customers", ada())
 }
 
-func TestCreate_GivesTheWholeRecord(t *testing.T) {
+func TestCreate_ReturnsTheWholeRecord(t *testing.T) {
 	s := servertest.Start(t)
 	answer := s.User(access.Advisor).Do("POST", "/v1/customers", map[string]any{
 		"first_name": " Zoë ", "last_name": "Müller-Čapek", "email": "Zoe@Example.CH", "phone": "044 668 18 00", "date_of_birth": "1990-02-28",
@@ -40,11 +40,11 @@ func TestCreate_GivesTheWholeRecord(t *testing.T) {
 		t.Errorf("got %s with ETag %q", answer.Body, answer.Header.Get("ETag"))
 	}
 	if _, shown := got["created_by"]; shown {
-		t.Error("the record shows who made it, which the specification does not")
+		t.Error("the record has a member created_by, which the specification does not have")
 	}
 }
 
-func TestCreate_LeavesOutWhatIsNotGiven(t *testing.T) {
+func TestCreate_SetsDefaults(t *testing.T) {
 	s := servertest.Start(t)
 	answer := s.Admin().Do("POST", "/v1/customers", ada()).Expect(t, http.StatusCreated)
 	for _, want := range []string{`"phone":null`, `"date_of_birth":null`, `"nationality":null`, `"address":null`, `"metadata":{}`} {
@@ -54,7 +54,7 @@ func TestCreate_LeavesOutWhatIsNotGiven(t *testing.T) {
 	}
 }
 
-func TestCreate_ReportsAllWrongFieldsInTheLanguage(t *testing.T) {
+func TestCreate_ReportsAllWrongFieldsInTheRequestedLanguage(t *testing.T) {
 	s := servertest.Start(t)
 	answer := s.Admin().With("Accept-Language", "de").Do("POST", "/v1/customers", map[string]any{
 		"type": "robot", "last_name": strings.Repeat("x", 101), "email": "nobody", "phone": "123", "date_of_birth": "2025-02-29", "nationality": "XXX",
@@ -71,7 +71,7 @@ func TestCreate_ReportsAllWrongFieldsInTheLanguage(t *testing.T) {
 	}
 }
 
-func TestCustomers_AreNotBornInTheFuture(t *testing.T) {
+func TestCustomers_RejectADateOfBirthInTheFuture(t *testing.T) {
 	s := servertest.Start(t)
 	admin, tomorrow := s.Admin(), s.Clock.Now().AddDate(0, 0, 1).Format("2006-01-02")
 	made := admin.Do("POST", "/v1/customers", ada()).Expect(t, http.StatusCreated)
@@ -82,12 +82,12 @@ func TestCustomers_AreNotBornInTheFuture(t *testing.T) {
 	}
 }
 
-func TestCreate_TakesABusinessByItsName(t *testing.T) {
+func TestCreate_AcceptsABusinessWithoutFirstName(t *testing.T) {
 	s := servertest.Start(t)
 	s.Admin().Do("POST", "/v1/customers", map[string]any{"type": "business", "last_name": "Muster AG", "email": "info@muster.example"}).Expect(t, http.StatusCreated)
 }
 
-func TestCreate_AnswersTheSameKeyWithTheSameCustomer(t *testing.T) {
+func TestCreate_ReplaysTheAnswerForTheSameIdempotencyKey(t *testing.T) {
 	s := servertest.Start(t)
 	c := s.Admin().With("Idempotency-Key", "one")
 	first := c.Do("POST", "/v1/customers", ada()).Expect(t, http.StatusCreated)
@@ -103,11 +103,11 @@ func TestCreate_AnswersTheSameKeyWithTheSameCustomer(t *testing.T) {
 	}
 	other := s.User(access.Advisor).With("Idempotency-Key", "one").Do("POST", "/v1/customers", ada()).Expect(t, http.StatusCreated)
 	if other.Body == first.Body {
-		t.Error("another caller got somebody else's answer")
+		t.Error("another caller got the first caller's answer")
 	}
 }
 
-func TestUpdate_KeepsWhatIsNotGiven(t *testing.T) {
+func TestUpdate_KeepsMissingMembers(t *testing.T) {
 	s := servertest.Start(t)
 	admin := s.Admin()
 	made := admin.Do("POST", "/v1/customers", ada().With("phone", "+41446681800", "metadata", map[string]any{"a": 1})).Expect(t, http.StatusCreated)
@@ -127,7 +127,7 @@ func TestUpdate_KeepsWhatIsNotGiven(t *testing.T) {
 	}
 }
 
-func TestRecords_AreForOwnersGrantsAndStaff(t *testing.T) {
+func TestAccess_OwnersGranteesAndStaff(t *testing.T) {
 	s := servertest.Start(t)
 	owner, other, advisor := s.User(access.Customer), s.User(access.Customer), s.User(access.Advisor)
 	id := newCustomer(owner)
@@ -135,32 +135,32 @@ func TestRecords_AreForOwnersGrantsAndStaff(t *testing.T) {
 	change := map[string]any{"last_name": "Neu"}
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "the owner reads", As: owner, Method: "GET", Path: path, Status: 200},
-		{Name: "the owner changes", As: owner, Method: "PUT", Path: path, Body: change, Status: 200},
-		{Name: "the owner does not decide", As: owner, Method: "PATCH", Path: path + "/kyc/status", Body: map[string]any{"kyc_status": "pending"}, Status: 403},
-		{Name: "another customer does not read", As: other, Method: "GET", Path: path, Status: 403,
+		{Name: "the owner updates", As: owner, Method: "PUT", Path: path, Body: change, Status: 200},
+		{Name: "the owner may not decide", As: owner, Method: "PATCH", Path: path + "/kyc/status", Body: map[string]any{"kyc_status": "pending"}, Status: 403},
+		{Name: "another customer may not read", As: other, Method: "GET", Path: path, Status: 403,
 			Contains: []string{`"common.rbac_no_rec_access"`, "No access to the record"}, Excludes: []string{"Muster", "Neu"}},
-		{Name: "another customer does not change", As: other, Method: "PUT", Path: path, Body: change, Status: 403},
-		{Name: "nor hand in documents", As: other, Method: "PUT", Path: path + "/kyc", Body: passport("A1"), Status: 403},
-		{Name: "nor see documents", As: other, Method: "GET", Path: path + "/kyc", Status: 403},
+		{Name: "another customer may not update", As: other, Method: "PUT", Path: path, Body: change, Status: 403},
+		{Name: "nor submit documents", As: other, Method: "PUT", Path: path + "/kyc", Body: passport("A1"), Status: 403},
+		{Name: "nor read documents", As: other, Method: "GET", Path: path + "/kyc", Status: 403},
 		{Name: "an advisor reads", As: advisor, Method: "GET", Path: path, Status: 200},
-		{Name: "an advisor changes", As: advisor, Method: "PUT", Path: path, Body: change, Status: 200},
-		{Name: "nobody is asked to sign in", Method: "GET", Path: path, Status: 401},
-		{Name: "what is missing is missing for all", As: other, Method: "GET", Path: "/v1/customers/" + store.NewID(), Status: 404,
+		{Name: "an advisor updates", As: advisor, Method: "PUT", Path: path, Body: change, Status: 200},
+		{Name: "an anonymous caller is unauthorized", Method: "GET", Path: path, Status: 401},
+		{Name: "an unknown id is not found", As: other, Method: "GET", Path: "/v1/customers/" + store.NewID(), Status: 404,
 			Contains: []string{`"customers.customer_not_found"`}},
-		{Name: "an id must be one", As: other, Method: "GET", Path: "/v1/customers/12", Status: 400, Contains: []string{`"id"`}},
+		{Name: "a malformed id", As: other, Method: "GET", Path: "/v1/customers/12", Status: 400, Contains: []string{`"id"`}},
 	})
 	grant := map[string]any{"user_id": other.UserID, "rec_type": "customers", "permissions": []string{"read"}, "rec_id": id}
 	granted := s.Admin().Do("POST", "/v1/rbac/grants", grant).Expect(t, http.StatusCreated)
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "a grant lets him read at once", As: other, Method: "GET", Path: path, Status: 200},
-		{Name: "and list", As: other, Method: "GET", Path: "/v1/customers", Status: 200, Contains: []string{id, `"total":1`}},
-		{Name: "but not change", As: other, Method: "PUT", Path: path, Body: change, Status: 403},
+		{Name: "a grant allows reading at once", As: other, Method: "GET", Path: path, Status: 200},
+		{Name: "and listing", As: other, Method: "GET", Path: "/v1/customers", Status: 200, Contains: []string{id, `"total":1`}},
+		{Name: "but not updating", As: other, Method: "PUT", Path: path, Body: change, Status: 403},
 	})
 	s.Admin().Do("DELETE", "/v1/rbac/grants/"+granted.JSON(t)["id"].(string), nil).Expect(t, http.StatusOK)
 	other.Do("GET", path, nil).Expect(t, http.StatusForbidden)
 }
 
-func TestList_FiltersSortsAndCountsWhatTheCallerSees(t *testing.T) {
+func TestList_FiltersSortsAndCountsVisibleCustomers(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
 	for i, name := range []string{"Ängst", "ANGST", "Zbinden"} {
@@ -169,13 +169,13 @@ func TestList_FiltersSortsAndCountsWhatTheCallerSees(t *testing.T) {
 	}
 	newCustomer(s.Admin())
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "own ones only", As: owner, Method: "GET", Path: "/v1/customers", Status: 200, Contains: []string{`"total":3,"total_unfiltered":3,"has_more":false`}},
-		{Name: "all for staff", As: s.Admin(), Method: "GET", Path: "/v1/customers?limit=3", Status: 200, Contains: []string{`"total":4,"total_unfiltered":4,"has_more":true`}},
-		{Name: "without regard to case", As: owner, Method: "GET", Path: "/v1/customers?search.last_name=%C3%A4NGST", Status: 200,
+		{Name: "only own customers", As: owner, Method: "GET", Path: "/v1/customers", Status: 200, Contains: []string{`"total":3,"total_unfiltered":3,"has_more":false`}},
+		{Name: "all customers for staff", As: s.Admin(), Method: "GET", Path: "/v1/customers?limit=3", Status: 200, Contains: []string{`"total":4,"total_unfiltered":4,"has_more":true`}},
+		{Name: "ignoring case", As: owner, Method: "GET", Path: "/v1/customers?search.last_name=%C3%A4NGST", Status: 200,
 			Contains: []string{`"total":1,"total_unfiltered":3`, "Ängst"}},
 		{Name: "an unknown filter", As: owner, Method: "GET", Path: "/v1/customers?search.secret=1", Status: 500, Contains: []string{`"query_m.invalid_search_field"`}},
-		{Name: "an unknown order", As: owner, Method: "GET", Path: "/v1/customers?sort=secret", Status: 400, Contains: []string{`"query_m.invalid_sort_field"`}},
-		{Name: "an unknown order of nothing", As: owner, Method: "GET", Path: "/v1/customers?sort=secret&search.last_name=none", Status: 200,
+		{Name: "an unknown sort field", As: owner, Method: "GET", Path: "/v1/customers?sort=secret", Status: 400, Contains: []string{`"query_m.invalid_sort_field"`}},
+		{Name: "an unknown sort field without results", As: owner, Method: "GET", Path: "/v1/customers?sort=secret&search.last_name=none", Status: 200,
 			Contains: []string{`"data":[]`}},
 		{Name: "in groups", As: owner, Method: "GET", Path: "/v1/customers?stack=kyc_status", Status: 200,
 			Contains: []string{`"keys":["not_started"]`, `"group_totals":{"not_started":3}`}},

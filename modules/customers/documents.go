@@ -12,8 +12,7 @@ import (
 	"kontor/store"
 )
 
-// sealedDocument is a document as it is stored: its number encrypted for this row, and as a keyed hash by which the
-// same number is found again.
+// sealedDocument is a document as it is stored. Its number is encrypted; a keyed hash finds the same number again.
 type sealedDocument struct {
 	id, customerID string
 	kind           DocumentType
@@ -29,8 +28,8 @@ const (
 	numberColumn   = "number"
 )
 
-// sealDocuments encrypts the numbers before the transaction: that is slow work. A document that turns out to be known
-// keeps its row, so the encryption is bound to the customer and the keyed hash instead of the row's id.
+// sealDocuments encrypts the numbers of documents before the transaction, because encryption is slow. A document that exists
+// already keeps its row. The encryption is therefore bound to the customer and the keyed hash, not to the id of the row.
 func (s *Service) sealDocuments(customerID string, documents []submitted) ([]sealedDocument, error) {
 	sealed := make([]sealedDocument, 0, len(documents))
 	for _, d := range documents {
@@ -45,9 +44,9 @@ func (s *Service) sealDocuments(customerID string, documents []submitted) ([]sea
 	return sealed, nil
 }
 
-// validity reads what kinds of documents a customer has and until when, without their numbers. Those that are being
-// handed in count, too, and take the place of the same ones from before.
-func validity(ctx context.Context, q store.Querier, customerID string, submitted []sealedDocument, today types.Date) ([]Document, error) {
+// documentValidity returns types and expiry dates of a customer's documents, without their numbers. It includes the submitted
+// documents, which replace stored documents with the same number.
+func documentValidity(ctx context.Context, q store.Querier, customerID string, submitted []sealedDocument, today types.Date) ([]Document, error) {
 	rows, err := q.Query(ctx, selectValidity, customerID)
 	if err != nil {
 		return nil, fmt.Errorf("read documents: %w", err)
@@ -76,26 +75,26 @@ func validity(ctx context.Context, q store.Querier, customerID string, submitted
 	return all, rows.Err()
 }
 
-// maxStored is how many documents a customer can have: they are all in one answer.
+// maxStored limits the documents of a customer, because one answer contains all of them.
 const maxStored = 200
 
-// newDocuments counts those of the documents that the customer does not have yet.
+// newDocuments counts the submitted documents that the customer does not have yet.
 func newDocuments(ctx context.Context, q store.Querier, customerID string, submitted []sealedDocument) (int64, error) {
-	have, err := validity(ctx, q, customerID, nil, types.Date{})
+	stored, err := documentValidity(ctx, q, customerID, nil, types.Date{})
 	if err != nil {
 		return 0, err
 	}
-	all, err := validity(ctx, q, customerID, submitted, types.Date{})
+	all, err := documentValidity(ctx, q, customerID, submitted, types.Date{})
 	if err != nil {
 		return 0, err
 	}
-	if len(all) > maxStored && len(all) > len(have) {
+	if len(all) > maxStored && len(all) > len(stored) {
 		return 0, apierr.Invalid("documents", "invalid.max_items", apierr.Args{"Max": maxStored})
 	}
-	return int64(len(all) - len(have)), nil
+	return int64(len(all) - len(stored)), nil
 }
 
-// documents reads the documents of a customer with their numbers.
+// documents returns the documents of a customer with their numbers.
 func (s *Service) documents(ctx context.Context, q store.Querier, customerID string, today types.Date) ([]Document, error) {
 	rows, err := q.Query(ctx, selectDocuments, customerID)
 	if err != nil {

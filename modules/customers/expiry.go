@@ -10,22 +10,22 @@ import (
 	"kontor/store"
 )
 
-// expiryBatch is how many customers one transaction of the daily job changes.
+// expiryBatch is the number of customers or documents that one transaction of the daily job changes.
 const expiryBatch = 100
 
-// RunExpiry is the daily job: it expires verified customers whose last valid identity document has expired, and tells
-// the creators of customers once for each document that expires soon. It may run at any time and again.
+// RunExpiry expires verified customers whose last valid identity document has expired. It also notifies the creators of
+// customers, once for each document that expires soon. It runs daily; it may run at any time and repeatedly.
 func (s *Service) RunExpiry(ctx context.Context) error {
 	today := types.DateOf(s.db.Now().Std())
-	ahead := map[string]step{} // of the customers of a batch: digests are made before its transaction
+	prepared := map[string]preparedChange{} // by customer, for one batch: digests are computed before its transaction
 	prepare := func(ids []string) error {
-		clear(ahead)
+		clear(prepared)
 		for _, id := range ids {
 			before, err := table.GetUnchecked(ctx, s.db, id)
 			if err != nil {
 				return err
 			}
-			ahead[id] = s.expiry(before)
+			prepared[id] = s.prepareExpiry(before)
 		}
 		return nil
 	}
@@ -34,23 +34,23 @@ func (s *Service) RunExpiry(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		st, prepared := ahead[id]
-		if !prepared || st.before.version != before.version {
-			st = s.expiry(before)
+		change, known := prepared[id]
+		if !known || change.before.version != before.version {
+			change = s.prepareExpiry(before)
 		}
-		return s.write(ctx, tx, st)
+		return s.write(ctx, tx, change)
 	}
 	if err := s.inBatches(ctx, today, selectExpired, prepare, expire); err != nil {
 		return fmt.Errorf("expire customers: %w", err)
 	}
-	if err := s.inBatches(ctx, today.AddDays(expiringSoonDays), selectExpiring, nil, s.warn); err != nil {
+	if err := s.inBatches(ctx, today.AddDays(expiringSoonDays), selectExpiring, nil, s.warnExpiring); err != nil {
 		return fmt.Errorf("warn of expiring documents: %w", err)
 	}
 	return nil
 }
 
-// inBatches runs a change over the rows that a statement finds until it finds none. prepare, unless it is nil, sees each
-// batch before its transaction.
+// inBatches applies change to the rows that a statement finds, one transaction a batch, until no rows are left. If prepare is
+// not nil, inBatches calls it before each transaction.
 func (s *Service) inBatches(ctx context.Context, day types.Date, statement string, prepare func(ids []string) error,
 	change func(ctx context.Context, tx *store.Tx, id string) error,
 ) error {
@@ -85,14 +85,15 @@ func (s *Service) inBatches(ctx context.Context, day types.Date, statement strin
 	return ctx.Err()
 }
 
-// expiry makes the step of a customer that expires.
-func (s *Service) expiry(before Customer) step {
+// prepareExpiry prepares the expiry of a customer's verification.
+func (s *Service) prepareExpiry(before Customer) preparedChange {
 	after := before
 	after.KYCStatus, after.VerificationLevel = Expired, LevelNone
-	return s.verification(before, after, "customers.kyc_expire", "")
+	return s.prepareVerification(before, after, "customers.kyc_expire", "")
 }
 
-func (s *Service) warn(ctx context.Context, tx *store.Tx, documentID string) error {
+// warnExpiring marks a document as warned about and notifies the creator of its customer.
+func (s *Service) warnExpiring(ctx context.Context, tx *store.Tx, documentID string) error {
 	customerID, documentType, expiry, err := markWarned(ctx, tx, documentID)
 	if err != nil {
 		return err

@@ -12,16 +12,16 @@ import (
 	"kontor/store"
 )
 
-// FieldChange is a member of a customer's identity before and after a change.
+// FieldChange is the old and the new value of one member of a customer's identity.
 type FieldChange struct {
 	Field string `json:"field" enum:"type,first_name,last_name,date_of_birth,nationality"`
 	From  string `json:"from"`
 	To    string `json:"to"`
 }
 
-// identityChanges lists what changed of the identity that a reviewer verifies: type, names, date of birth and
-// nationality. Upper and lower case and white space do not count. Everything else does, accents and punctuation among
-// them: whether "Muller" is "Müller" is for a reviewer to say.
+// identityChanges lists the changed members of the identity that a reviewer verifies: type, names, date of birth and
+// nationality. Changes of case and white space are ignored. Changes of accents and punctuation are not: a reviewer decides
+// whether "Muller" is "Müller".
 func identityChanges(before, after Customer) []FieldChange {
 	var changes []FieldChange
 	for _, f := range []FieldChange{
@@ -29,51 +29,51 @@ func identityChanges(before, after Customer) []FieldChange {
 		{"first_name", before.FirstName, after.FirstName},
 		{"last_name", before.LastName, after.LastName},
 		{"date_of_birth", before.DateOfBirth.String(), after.DateOfBirth.String()},
-		{"nationality", text(before.Nationality), text(after.Nationality)},
+		{"nationality", types.EmptyIfNil(before.Nationality), types.EmptyIfNil(after.Nationality)},
 	} {
-		if spelling(f.From) != spelling(f.To) {
+		if normalized(f.From) != normalized(f.To) {
 			changes = append(changes, f)
 		}
 	}
 	return changes
 }
 
-func spelling(text string) string { return strings.Join(strings.Fields(types.Fold(text)), " ") }
+func normalized(text string) string { return strings.Join(strings.Fields(types.Fold(text)), " ") }
 
 const (
 	updateAction = "customers.update"
 	reopenAction = "customers.kyc_reopen"
 )
 
-// revision makes the step of an update. A changed identity is what nobody has verified: a verified case goes back to
-// review without a level, one in review stays there, and the history has the old and the new values.
-func (s *Service) revision(ctx context.Context, q store.Querier, before, after Customer) (step, error) {
+// prepareUpdate prepares an update. Nobody has verified a changed identity. A verified customer therefore returns to review
+// without a level, and the history records the old and the new values. A customer in review stays in review.
+func (s *Service) prepareUpdate(ctx context.Context, q store.Querier, before, after Customer) (preparedChange, error) {
 	changes := identityChanges(before, after)
-	mid := s.next(before, after)
-	after = mid
-	st := step{before: before, keys: after.derive()}
-	st.audits = []auditStep{{updateAction, s.db.Digest(audited(before)), s.db.Digest(audited(mid))}}
+	after = s.nextVersion(before, after)
+	change := preparedChange{before: before, keys: after.searchKeys()}
+	change.audits = []auditRecord{{updateAction, s.db.Digest(audited(before)), s.db.Digest(audited(after))}}
 	if len(changes) > 0 && before.KYCStatus == Verified {
 		after.KYCStatus, after.VerificationLevel, after.verifiedAt = InReview, LevelNone, nil
-		st.moved = true
-		st.audits = append(st.audits, auditStep{reopenAction, st.audits[0].after, s.db.Digest(audited(after))})
+		change.verification = true
+		change.audits = append(change.audits, auditRecord{reopenAction, change.audits[0].after, s.db.Digest(audited(after))})
 	}
-	st.after = after
+	change.after = after
 	if len(changes) > 0 && before.KYCStatus != NotStarted {
-		st.entry = &historyEntry{id: store.NewID()}
+		change.entry = &historyEntry{id: store.NewID()}
 		var err error
-		if st.entry.changes, err = s.seal(before.ID, st.entry.id, changes); err != nil {
-			return st, err
+		if change.entry.changes, err = s.seal(before.ID, change.entry.id, changes); err != nil {
+			return change, err
 		}
 	}
 	if former := s.hashOf(before); former != s.hashOf(after) {
-		st.former = &former
+		change.former = &former
 	}
-	return st, s.refuseTakeover(ctx, q, after)
+	return change, s.rejectTakeover(ctx, q, after)
 }
 
-// refuseTakeover keeps a reviewer who has decided a case from making it their own afterwards.
-func (s *Service) refuseTakeover(ctx context.Context, q store.Querier, after Customer) error {
+// rejectTakeover returns apierr.SelfVerification when a reviewer who has decided about the customer would become the
+// customer.
+func (s *Service) rejectTakeover(ctx context.Context, q store.Querier, after Customer) error {
 	caller := access.From(ctx)
 	if !mayReview(caller) {
 		return nil
@@ -82,10 +82,11 @@ func (s *Service) refuseTakeover(ctx context.Context, q store.Querier, after Cus
 	if err != nil || !decided {
 		return err
 	}
-	return s.refuseSelf(ctx, q, after)
+	return s.rejectSelfReview(ctx, q, after)
 }
 
-// identityHash is an identity as keyed hashes: names by [value.PersonKey], and the day of birth, empty where unknown.
+// identityHash holds keyed hashes of an identity: of the names, by [types.PersonKey], and of the date of birth. The latter is
+// empty when the date is unknown.
 type identityHash struct{ name, birth string }
 
 func (s *Service) hash(i types.Identity) identityHash {
@@ -104,24 +105,25 @@ func (s *Service) hashOf(c Customer) identityHash {
 	return s.hash(types.Identity{FirstName: c.FirstName, LastName: c.LastName, DateOfBirth: c.DateOfBirth.String()})
 }
 
-// fits reports whether two identities may be one person: the same names and, where both are known, the same birth.
-func (h identityHash) fits(other identityHash) bool {
+// matches reports whether two identities may be one person: the same names and, where both are known, the same birth.
+func (h identityHash) matches(other identityHash) bool {
 	return h.name == other.name && (h.birth == other.birth || h.birth == "" || other.birth == "")
 }
 
-// refuseSelf keeps a reviewer from deciding about themselves: about a customer with an e-mail address of theirs, or who
-// has, or ever had, the names and, as far as it is known, the day of birth that the reviewer has or ever had by a persona.
-func (s *Service) refuseSelf(ctx context.Context, q store.Querier, c Customer) error {
+// rejectSelfReview returns apierr.SelfVerification when the calling reviewer is the customer. That is so when the customer has
+// a validated e-mail address of the reviewer. It is also so when a present or former identity of the customer matches one of
+// the reviewer's personas: the names, and the date of birth unless one of them is unknown.
+func (s *Service) rejectSelfReview(ctx context.Context, q store.Querier, c Customer) error {
 	reviewer := access.From(ctx).UserID
-	same, err := ownsEmail(ctx, q, reviewer, c.Email)
+	same, err := s.users.OwnsEmail(ctx, q, reviewer, c.Email)
 	if err != nil {
 		return err
 	}
 	if same {
 		return apierr.SelfVerification
 	}
-	mine, err := s.identities.Identities(ctx, q, reviewer)
-	if err != nil || len(mine) == 0 {
+	identities, err := s.identities.Identities(ctx, q, reviewer)
+	if err != nil || len(identities) == 0 {
 		return err
 	}
 	customer, err := selectIdentities(ctx, q, c.ID)
@@ -129,8 +131,8 @@ func (s *Service) refuseSelf(ctx context.Context, q store.Querier, c Customer) e
 		return err
 	}
 	customer = append(customer, s.hashOf(c))
-	for _, identity := range mine {
-		if slices.ContainsFunc(customer, s.hash(identity).fits) {
+	for _, identity := range identities {
+		if slices.ContainsFunc(customer, s.hash(identity).matches) {
 			return apierr.SelfVerification
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"kontor/server/servertest"
 )
 
-// verified makes a customer whose identity an advisor has verified, and returns its path.
+// verified creates a customer that an advisor has verified, and returns its path.
 func verified(t *testing.T, owner, advisor *servertest.Client, data servertest.Body) string {
 	t.Helper()
 	path := "/v1/customers/" + owner.Create("/v1/customers", data)
@@ -17,7 +17,7 @@ func verified(t *testing.T, owner, advisor *servertest.Client, data servertest.B
 	return path
 }
 
-// person is a customer with everything that a reviewer verifies.
+// person returns a customer with all members that a reviewer verifies.
 func person() servertest.Body {
 	return ada().With("date_of_birth", "1990-02-28", "nationality", "CHE")
 }
@@ -57,7 +57,7 @@ func TestUpdate_ReturnsAChangedIdentityToReview(t *testing.T) {
 			}
 			kyc := advisor.Do("GET", path+"/kyc", nil).Expect(t, http.StatusOK)
 			if reopened := strings.Contains(kyc.Body, `"from":"verified","to":"in_review"`); reopened != c.review {
-				t.Errorf("the history says of a review %v, want %v: %s", reopened, c.review, kyc.Body)
+				t.Errorf("review in the history: %v, want %v: %s", reopened, c.review, kyc.Body)
 			}
 			if (kyc.JSON(t)["verified_at"] == nil) != c.review {
 				t.Errorf("verified_at is %v", kyc.JSON(t)["verified_at"])
@@ -71,7 +71,7 @@ func TestUpdate_KeepsOldAndNewValuesForReviewers(t *testing.T) {
 	owner, advisor := s.User(access.Customer), s.User(access.Advisor)
 	path := verified(t, owner, advisor, person())
 	owner.Do("PUT", path, map[string]any{"last_name": "Geheimname", "date_of_birth": nil}).Expect(t, http.StatusOK)
-	owner.Do("PUT", path, map[string]any{"last_name": "Drittname"}).Expect(t, http.StatusOK) // in review it stays there
+	owner.Do("PUT", path, map[string]any{"last_name": "Drittname"}).Expect(t, http.StatusOK) // stays in review
 	got := advisor.Do("GET", path+"/kyc", nil).Expect(t, http.StatusOK)
 	for _, want := range []string{
 		`"from":"verified","to":"in_review"`,
@@ -83,14 +83,14 @@ func TestUpdate_KeepsOldAndNewValuesForReviewers(t *testing.T) {
 		}
 	}
 	if got := owner.Do("GET", path+"/kyc", nil).Expect(t, http.StatusOK); strings.Contains(got.Body, "Geheimname") {
-		t.Errorf("somebody who does not review sees %s", got.Body)
+		t.Errorf("a caller who is no reviewer sees %s", got.Body)
 	}
 	var stored string
 	if err := s.DB.QueryRow(t.Context(), `SELECT string_agg(changes_sealed, ' ') FROM kyc_changes`).Scan(&stored); err != nil {
 		t.Fatal(err)
 	}
 	if stored == "" || strings.Contains(stored, "Geheimname") {
-		t.Errorf("stored are %q, want encrypted values", stored)
+		t.Errorf("stored changes are %q, want encrypted values", stored)
 	}
 	trail := s.Admin().Do("GET", "/v1/audit?search.action=customers.kyc_reopen", nil).Expect(t, http.StatusOK)
 	if trail.JSON(t)["total"] != 1.0 || !strings.Contains(trail.Body, owner.UserID) {
@@ -98,11 +98,11 @@ func TestUpdate_KeepsOldAndNewValuesForReviewers(t *testing.T) {
 	}
 	inbox := owner.Do("GET", "/v1/notifications?search.event=customer_status_changed", nil).Expect(t, http.StatusOK)
 	if inbox.JSON(t)["total"] != 2.0 { // verified, and back in review
-		t.Errorf("the owner was told %s", inbox.Body)
+		t.Errorf("notifications of the owner: %s, want 2", inbox.Body)
 	}
 }
 
-// The audit trail names each state of a customer once: every entry begins with the state that the one before it left.
+// Each audit entry of a customer begins with the state that the previous entry left.
 func TestUpdate_LeavesAnUnbrokenAuditTrail(t *testing.T) {
 	s := servertest.Start(t)
 	owner, advisor := s.User(access.Customer), s.User(access.Advisor)
@@ -122,12 +122,12 @@ func TestUpdate_LeavesAnUnbrokenAuditTrail(t *testing.T) {
 	}
 	for i := 1; i < len(trail.Data); i++ {
 		if trail.Data[i].Before != trail.Data[i-1].After {
-			t.Errorf("%s does not begin where %s ended", trail.Data[i].Action, trail.Data[i-1].Action)
+			t.Errorf("%s does not begin with the state that %s left", trail.Data[i].Action, trail.Data[i-1].Action)
 		}
 	}
 }
 
-func TestHistory_IsNotPushedOutByRenaming(t *testing.T) {
+func TestHistory_KeepsDecisionsDespiteManyRenames(t *testing.T) {
 	s := servertest.Start(t)
 	owner, advisor := s.User(access.Customer), s.User(access.Advisor)
 	path := verified(t, owner, advisor, person())
@@ -135,12 +135,12 @@ func TestHistory_IsNotPushedOutByRenaming(t *testing.T) {
 		owner.Do("PUT", path, map[string]any{"first_name": "Ada " + strings.Repeat("i", i%50+1)}).Expect(t, http.StatusOK)
 	}
 	if got := advisor.Do("GET", path+"/kyc", nil).Expect(t, http.StatusOK); !strings.Contains(got.Body, `"to":"verified"`) {
-		t.Error("the decision is out of sight after 120 changes of the name")
+		t.Error("the history lacks the decision after 120 changes of the name")
 	}
 }
 
-// A reviewer who has decided a case cannot become the customer afterwards.
-func TestUpdate_RefusesAReviewerWhoTakesTheCaseOver(t *testing.T) {
+// A reviewer who has decided about a customer cannot become that customer afterwards.
+func TestUpdate_RejectsAReviewerWhoTakesOverTheCustomer(t *testing.T) {
 	s := servertest.Start(t)
 	owner, advisor, other := s.User(access.Customer), s.User(access.Advisor), s.User(access.Advisor)
 	self := map[string]any{"first_name": "Grace", "last_name": "Hopper", "date_of_birth": "1906-12-09"}
@@ -150,7 +150,7 @@ func TestUpdate_RefusesAReviewerWhoTakesTheCaseOver(t *testing.T) {
 	for name, change := range map[string]map[string]any{
 		"names and birth":  self,
 		"names only":       {"first_name": "GRACE", "last_name": "Höpper", "date_of_birth": nil},
-		"names turned":     {"first_name": "Hopper", "last_name": "Grace", "date_of_birth": "1906-12-09"},
+		"names swapped":    {"first_name": "Hopper", "last_name": "Grace", "date_of_birth": "1906-12-09"},
 		"their own e-mail": {"email": email(t, advisor)},
 	} {
 		got := advisor.Do("PUT", path, change)
@@ -160,13 +160,13 @@ func TestUpdate_RefusesAReviewerWhoTakesTheCaseOver(t *testing.T) {
 	}
 	other.Do("PUT", path, self).Expect(t, http.StatusOK)
 	if got := other.Do("GET", path, nil).JSON(t); got["kyc_status"] != "in_review" {
-		t.Errorf("renamed by a colleague it is %v, want in_review", got["kyc_status"])
+		t.Errorf("after another reviewer's rename the state is %v, want in_review", got["kyc_status"])
 	}
 	advisor.Do("PATCH", path+"/kyc/status", decide("verified")).Expect(t, http.StatusForbidden)
 }
 
-// Whoever a customer ever was counts: renaming the record away does not make its reviewer impartial.
-func TestDecide_RefusesWhoTheCustomerWas(t *testing.T) {
+// Former identities of a customer count: after a rename its former self still may not review it.
+func TestDecide_ComparesFormerIdentitiesOfTheCustomer(t *testing.T) {
 	s := servertest.Start(t)
 	owner, advisor := s.User(access.Customer), s.User(access.Advisor)
 	self := servertest.Body{"first_name": "Grace", "last_name": "Hopper", "date_of_birth": "1906-12-09"}
@@ -185,8 +185,8 @@ func TestDecide_RefusesWhoTheCustomerWas(t *testing.T) {
 	s.User(access.Advisor).Do("PATCH", path+"/kyc/status", decide("pending")).Expect(t, http.StatusOK)
 }
 
-// A customer cannot choose who reviews their case by calling a reviewer by their own name.
-func TestDecide_IsNotVetoedByAPendingPersona(t *testing.T) {
+// A customer cannot exclude a reviewer by linking a persona with the customer's name to them.
+func TestDecide_IgnoresPendingPersonas(t *testing.T) {
 	s := servertest.Start(t)
 	owner, advisor := s.User(access.Customer), s.User(access.Advisor)
 	path := "/v1/customers/" + owner.Create("/v1/customers", person())
@@ -194,7 +194,7 @@ func TestDecide_IsNotVetoedByAPendingPersona(t *testing.T) {
 	owner.Do("POST", "/v1/personas/"+persona+"/users", map[string]any{"user_id": advisor.UserID}).Expect(t, http.StatusCreated)
 	advisor.Do("PATCH", path+"/kyc/status", decide("pending")).Expect(t, http.StatusOK)
 
-	// Nor by giving the name to a persona that the reviewer has accepted under another one, before or after.
+	// Nor by renaming a persona that the reviewer accepted under another name, before or after the acceptance.
 	renamed := owner.Create("/v1/personas", map[string]any{"first_name": "Ada", "last_name": "Muster", "date_of_birth": "1990-02-28"})
 	harmless := map[string]any{"first_name": "Team", "last_name": "Seefeld", "date_of_birth": "1990-02-28"}
 	owner.Do("PUT", "/v1/personas/"+renamed, harmless).Expect(t, http.StatusOK)
@@ -206,7 +206,7 @@ func TestDecide_IsNotVetoedByAPendingPersona(t *testing.T) {
 	advisor.Do("PATCH", path+"/kyc/status", decide("verified")).Expect(t, http.StatusOK)
 }
 
-// email is what somebody signs in with.
+// email returns the e-mail address with which a user signs in.
 func email(t *testing.T, c *servertest.Client) string {
 	t.Helper()
 	var page struct {

@@ -7,7 +7,7 @@ import (
 	"kontor/store"
 )
 
-// Status is how far the verification of a customer's identity has come.
+// Status is the state of a customer's identity verification.
 type Status string
 
 // The states.
@@ -21,29 +21,29 @@ const (
 	Expired        Status = "expired"
 )
 
-// Values lists the states.
+// Values returns all states.
 func (Status) Values() []string {
 	return []string{string(NotStarted), string(Pending), string(InReview), string(Verified), string(Rejected), string(ActionRequired), string(Expired)}
 }
 
-// Level is how well a verified customer is known.
+// Level is the depth of a customer's verification.
 type Level string
 
 // The levels.
 const (
 	LevelNone     Level = "none"
-	LevelBasic    Level = "basic"    // one valid identity document
-	LevelStandard Level = "standard" // and a proof of address
-	LevelEnhanced Level = "enhanced" // by decision of a reviewer
+	LevelBasic    Level = "basic"    // a valid identity document
+	LevelStandard Level = "standard" // also a proof of address
+	LevelEnhanced Level = "enhanced" // only by decision of a reviewer
 )
 
-// Values lists the levels.
+// Values returns all levels.
 func (Level) Values() []string {
 	return []string{string(LevelNone), string(LevelBasic), string(LevelStandard), string(LevelEnhanced)}
 }
 
-// transitions are the changes of state that a reviewer can make. A change of a verified identity also leads from
-// verified to in_review, by itself.
+// transitions are the changes of state that a reviewer can make. The program itself also moves a verified customer whose
+// identity changes to in_review.
 var transitions = map[Status][]Status{
 	NotStarted:     {Pending},
 	Pending:        {InReview},
@@ -54,34 +54,34 @@ var transitions = map[Status][]Status{
 	Rejected:       {Pending},
 }
 
-// Who may make a change of state, as the API names them.
+// The actors of a change of state, as the API names them.
 const (
 	byReviewer = "reviewer" // holds the permission to update all customers
-	byOwner    = "owner"    // may update this customer: by handing in documents
-	bySystem   = "system"   // the daily job, and a change of the identity that was verified
+	byOwner    = "owner"    // may update this customer; changes the state by submitting documents
+	bySystem   = "system"   // the daily job, or an update of a verified identity
 )
 
-// whoMay lists for each next state who may bring it about.
-func whoMay(status Status) map[Status][]string {
-	who := map[Status][]string{}
+// transitionActors returns the possible next states and the actors that can cause each.
+func transitionActors(status Status) map[Status][]string {
+	actors := map[Status][]string{}
 	for _, next := range transitions[status] {
-		who[next] = []string{byReviewer}
+		actors[next] = []string{byReviewer}
 		switch {
 		case next == Pending && status != ActionRequired:
-			who[next] = append(who[next], byOwner)
+			actors[next] = append(actors[next], byOwner)
 		case next == Expired:
-			who[next] = append(who[next], bySystem)
+			actors[next] = append(actors[next], bySystem)
 		}
 	}
 	if status == Verified {
-		who[InReview] = []string{bySystem}
+		actors[InReview] = []string{bySystem}
 	}
-	return who
+	return actors
 }
 
 func (s Status) allows(next Status) bool { return slices.Contains(transitions[s], next) }
 
-// DocumentType is what a document is.
+// DocumentType is the type of a document.
 type DocumentType string
 
 // The document types.
@@ -97,60 +97,59 @@ const (
 var documentTypes = []string{string(Passport), string(IdentityCard), string(ResidencePermit), string(DrivingLicence),
 	string(ProofOfAddress), string(OtherDocument)}
 
-// Values lists the types.
+// Values returns all types.
 func (DocumentType) Values() []string { return documentTypes }
 
-// identifies reports whether the document alone proves who somebody is: an official one with a photograph.
+// identifies reports whether a document of the type proves an identity: an official document with a photograph.
 func (t DocumentType) identifies() bool {
 	return t == Passport || t == IdentityCard || t == ResidencePermit || t == DrivingLicence
 }
 
-// Document is a document of a customer as the API shows it.
+// Document is the API's representation of a customer's document.
 type Document struct {
 	ID         string       `json:"id"`
 	Type       DocumentType `json:"type"`
-	Number     string       `json:"number" doc:"Masked for a caller who may not update the customer."` // masked for a caller who may not update the customer
+	Number     string       `json:"number" doc:"Masked for a caller who may not update the customer."`
 	ExpiryDate types.Date   `json:"expiry_date"`
 	Country    string       `json:"country"`
 	Expired    bool         `json:"expired"`
 	CreatedAt  store.Time   `json:"created_at"`
 }
 
-// validOn reports whether the document has not expired: its last day counts.
+// validOn reports whether the document is valid on a day. It is valid on its last day.
 func (d Document) validOn(today types.Date) bool {
 	return d.ExpiryDate.IsZero() || !d.ExpiryDate.Before(today)
 }
 
-// Requirements is what is missing for the next level, by name: identity_document, proof_of_address, decision, or the
-// type of a document that has expired or will.
+// Requirements lists what is missing for the next level, and the types of expired and expiring documents.
 type Requirements struct {
-	CurrentlyDue []string `json:"currently_due" example:"proof_of_address"`
-	PastDue      []string `json:"past_due" example:"passport"`
-	ExpiringSoon []string `json:"expiring_soon" example:"identity_card"`
+	CurrentlyDue []string `json:"currently_due" example:"proof_of_address" doc:"identity_document, proof_of_address or enhanced_review."`
+	PastDue      []string `json:"past_due" example:"passport" doc:"Types of documents that have expired and that no other document replaces."`
+	ExpiringSoon []string `json:"expiring_soon" example:"identity_card" doc:"Types of documents that expire within 30 days and that no other document replaces."`
 }
 
-// What a level needs.
+// The names of requirements for a level.
 const (
 	needIdentity = "identity_document"
 	needAddress  = "proof_of_address"
 	needDecision = "enhanced_review"
 )
 
-// expiringSoonDays is how long before its last day a document is named as expiring.
+// expiringSoonDays is the number of days before its last day from which on a document is reported as expiring.
 const expiringSoonDays = 30
 
-// requirements looks at the documents on a day. For a verified customer what a better document does not replace is
-// past due once it has expired.
+// requirements returns the requirements of a customer on a day. An expired document is past due unless another valid
+// document replaces it.
 func requirements(c Customer, documents []Document, today types.Date) Requirements {
 	r := Requirements{CurrentlyDue: []string{}, PastDue: []string{}, ExpiringSoon: []string{}}
-	reached := reachable(documents, today)
+	supported := supportedLevel(documents, today)
 	switch {
-	case reached == LevelNone:
+	case supported == LevelNone:
 		r.CurrentlyDue = append(r.CurrentlyDue, needIdentity)
 		if !hasAddressProof(documents, today) && c.VerificationLevel != LevelNone && c.VerificationLevel != LevelBasic {
 			r.CurrentlyDue = append(r.CurrentlyDue, needAddress)
 		}
-	case reached == LevelBasic && c.KYCStatus == Verified:
+	case supported == LevelBasic && c.KYCStatus == Verified:
 		r.CurrentlyDue = append(r.CurrentlyDue, needAddress)
 	case c.KYCStatus == Verified && c.VerificationLevel != LevelEnhanced:
 		r.CurrentlyDue = append(r.CurrentlyDue, needDecision)
@@ -166,16 +165,16 @@ func requirements(c Customer, documents []Document, today types.Date) Requiremen
 	return r
 }
 
-// replaced reports whether another document of the same use is valid on the day.
+// replaced reports whether another document that serves the same purpose is valid on the day.
 func replaced(d Document, documents []Document, day types.Date) bool {
 	return slices.ContainsFunc(documents, func(other Document) bool {
-		sameUse := other.Type == d.Type || other.Type.identifies() && d.Type.identifies()
-		return other.ID != d.ID && sameUse && other.validOn(day)
+		samePurpose := other.Type == d.Type || other.Type.identifies() && d.Type.identifies()
+		return other.ID != d.ID && samePurpose && other.validOn(day)
 	})
 }
 
-// reachable is the best level that the documents carry on a day without a reviewer's own decision.
-func reachable(documents []Document, today types.Date) Level {
+// supportedLevel returns the highest level that the documents support on a day. Only a reviewer can set a higher one.
+func supportedLevel(documents []Document, today types.Date) Level {
 	identified := slices.ContainsFunc(documents, func(d Document) bool { return d.Type.identifies() && d.validOn(today) })
 	switch {
 	case !identified:
@@ -198,10 +197,10 @@ func appendOnce(names []string, name string) []string {
 	return append(names, name)
 }
 
-// maskShown is how many characters of a number stay readable.
+// maskShown is the number of characters that mask leaves readable.
 const maskShown = 3
 
-// mask hides a document's number but for its end.
+// mask hides a document's number except its end.
 func mask(number string) string {
 	runes := []rune(number)
 	hidden := max(len(runes)-maskShown, (len(runes)+1)/2)

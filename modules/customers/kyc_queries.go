@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"kontor/modules/kit/types"
 	"kontor/store"
 )
 
@@ -31,8 +30,8 @@ const insertChangeStatement = `
 	INSERT INTO kyc_changes (id, customer_id, from_status, to_status, verification_level, reason, changed_at, changed_by, changes_sealed)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 
-// selectChangesStatement reads the newest 100 changes of the state and the newest 100 that concern the identity alone:
-// whoever changes an identity again and again does not push the decisions out of sight.
+// selectChangesStatement reads the newest 100 changes of the state and the newest 100 of the identity alone. Repeated changes
+// of an identity therefore cannot push the decisions out of the answer.
 const selectChangesStatement = `
 	SELECT id, from_status, to_status, verification_level, reason, changed_at, changed_by, changes_sealed
 	FROM (SELECT id, from_status, to_status, verification_level, reason, changed_at, changed_by, changes_sealed
@@ -49,7 +48,7 @@ const selectChangesStatement = `
 		LIMIT 100) AS identities
 	ORDER BY changed_at DESC, id DESC`
 
-// hasDecidedStatement finds a decision of a reviewer about a customer.
+// hasDecidedStatement finds a decision about a customer by a reviewer.
 const hasDecidedStatement = `
 	SELECT 1 FROM kyc_changes
 	WHERE customer_id = $1 AND changed_by = $2 AND to_status IN ('verified', 'rejected', 'action_required', 'expired')
@@ -66,13 +65,8 @@ const insertIdentityStatement = `
 	VALUES ($1, $2, $3, $4)
 	ON CONFLICT (customer_id, name_hash, birth_hash) DO UPDATE SET until = excluded.until`
 
-// ownsEmailStatement finds a validated e-mail address of a user.
-const ownsEmailStatement = `
-	SELECT 1 FROM credentials
-	WHERE user_id = $1 AND type = 'email' AND value_key = $2 AND validated = TRUE`
-
-// selectExpired finds verified customers who had an identity document and whose last one has expired before the day $2.
-// $1 is not used.
+// selectExpired finds verified customers that have identity documents, all of which expired before the day $2. It does not
+// use $1; it has the same parameters as selectExpiring.
 const selectExpired = `
 	SELECT c.id FROM customers c
 	WHERE c.kyc_status = 'verified' AND $1 <> ''
@@ -84,7 +78,7 @@ const selectExpired = `
 	ORDER BY c.created_at, c.id
 	LIMIT $3`
 
-// selectExpiring finds documents that expire between the days $2 and $1 and of which nobody was told yet.
+// selectExpiring finds documents that expire from the day $2 on and before the day $1, and that nobody was warned about yet.
 const selectExpiring = `
 	SELECT d.id FROM kyc_documents d
 	WHERE d.expiry_date >= $2 AND d.expiry_date < $1 AND d.warned_at IS NULL
@@ -111,13 +105,13 @@ func upsertDocument(ctx context.Context, tx *store.Tx, d sealedDocument, by stri
 	return auditDocument(ctx, tx, d)
 }
 
-func insertChange(ctx context.Context, tx *store.Tx, st step, by string) error {
-	_, err := tx.Exec(ctx, insertChangeStatement, st.entry.id, st.after.ID, string(st.before.KYCStatus), string(st.after.KYCStatus),
-		string(st.after.VerificationLevel), st.entry.reason, tx.Now(), by, st.entry.changes)
+func insertChange(ctx context.Context, tx *store.Tx, change preparedChange, by string) error {
+	_, err := tx.Exec(ctx, insertChangeStatement, change.entry.id, change.after.ID, string(change.before.KYCStatus), string(change.after.KYCStatus),
+		string(change.after.VerificationLevel), change.entry.reason, tx.Now(), by, change.entry.changes)
 	if err != nil {
 		return err
 	}
-	return changeProof.Audit(ctx, tx, "customers.kyc_change", st.entry.id, nil)
+	return changeProof.Audit(ctx, tx, "customers.kyc_change", change.entry.id, nil)
 }
 
 func hasDecided(ctx context.Context, q store.Querier, customerID, userID string) (bool, error) {
@@ -134,7 +128,7 @@ func insertIdentity(ctx context.Context, tx *store.Tx, customerID string, h iden
 	return err
 }
 
-// selectIdentities reads who a customer was before.
+// selectIdentities returns the former identities of a customer.
 func selectIdentities(ctx context.Context, q store.Querier, customerID string) ([]identityHash, error) {
 	rows, err := q.Query(ctx, selectIdentitiesStatement, customerID)
 	if err != nil {
@@ -171,16 +165,7 @@ func selectChanges(ctx context.Context, q store.Querier, customerID string) ([]C
 	return changes, rows.Err()
 }
 
-func ownsEmail(ctx context.Context, q store.Querier, userID, email string) (bool, error) {
-	var one int
-	err := q.QueryRow(ctx, ownsEmailStatement, userID, types.Email(email).LookAlikeKey()).Scan(&one)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// selectIDs runs one of the job's statements.
+// selectIDs runs a statement of the daily job.
 func selectIDs(ctx context.Context, q store.Querier, statement, until, today string, limit int) ([]string, error) {
 	rows, err := q.Query(ctx, statement, until, today, limit)
 	if err != nil {

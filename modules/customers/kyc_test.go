@@ -12,7 +12,7 @@ import (
 	"kontor/store"
 )
 
-// passport is a request that hands in one, valid long after the clock of the tests.
+// passport returns a request that submits a passport, valid long after the clock of the tests.
 func passport(number string) servertest.Body {
 	return documents(document("passport", number, "2030-01-01"))
 }
@@ -30,17 +30,17 @@ func TestKYC_GoesFromDocumentsToVerified(t *testing.T) {
 	owner, advisor := s.User(access.Customer), s.User(access.Advisor)
 	path := "/v1/customers/" + newCustomer(owner) + "/kyc"
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "at first an identity document is due", As: owner, Method: "GET", Path: path, Status: 200,
+		{Name: "initially an identity document is due", As: owner, Method: "GET", Path: path, Status: 200,
 			Contains: []string{`"kyc_status":"not_started"`, `"currently_due":["identity_document"]`, `"documents":[]`, `"history":[]`}},
-		{Name: "documents bring it to pending, the owner's verified_at counts for nothing", As: owner, Method: "PUT", Path: path,
+		{Name: "documents change it to pending; the owner's verified_at is ignored", As: owner, Method: "PUT", Path: path,
 			Body: passport("X1234567").With("verified_at", "2026-01-30T10:00:00Z"), Status: 200,
 			Contains: []string{`"kyc_status":"pending"`, `"verification_level":"none"`}},
-		{Name: "a step cannot be left out", As: advisor, Method: "PATCH", Path: path + "/status", Body: decide("verified"), Status: 409,
+		{Name: "no state can be skipped", As: advisor, Method: "PATCH", Path: path + "/status", Body: decide("verified"), Status: 409,
 			Contains: []string{`"customers.invalid_kyc_transition"`, `"allowed":["in_review"]`}},
 		{Name: "review begins", As: advisor, Method: "PATCH", Path: path + "/status", Body: decide("in_review"), Status: 200},
-		{Name: "and ends well", As: advisor, Method: "PATCH", Path: path + "/status", Body: decide("verified").With("reason", "seen in person"), Status: 200,
+		{Name: "review ends with verified", As: advisor, Method: "PATCH", Path: path + "/status", Body: decide("verified").With("reason", "seen in person"), Status: 200,
 			Contains: []string{`"kyc_status":"verified"`, `"verification_level":"basic"`}},
-		{Name: "the history tells all", As: owner, Method: "GET", Path: path, Status: 200,
+		{Name: "the history has all changes", As: owner, Method: "GET", Path: path, Status: 200,
 			Contains: []string{`"from":"in_review","to":"verified"`, `"reason":"seen in person"`, `"from":"not_started","to":"pending"`,
 				`"transitions":{"expired":["reviewer","system"],"in_review":["system"]}`, `"X1234567"`}},
 		{Name: "a proof of address is due for the next level", As: owner, Method: "GET", Path: path, Status: 200,
@@ -48,7 +48,7 @@ func TestKYC_GoesFromDocumentsToVerified(t *testing.T) {
 	})
 }
 
-func TestKYC_ReviewersVerifyWithTheDocuments(t *testing.T) {
+func TestSubmitKYC_VerifiesForAReviewer(t *testing.T) {
 	s := servertest.Start(t)
 	advisor := s.User(access.Advisor)
 	path := "/v1/customers/" + newCustomer(advisor) + "/kyc"
@@ -94,7 +94,7 @@ func TestKYC_AddsDocumentsAndUpdatesTheSameOne(t *testing.T) {
 	}
 }
 
-func TestKYC_RefusesBadDocuments(t *testing.T) {
+func TestKYC_RejectsInvalidDocuments(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
 	path := "/v1/customers/" + newCustomer(owner) + "/kyc"
@@ -102,14 +102,14 @@ func TestKYC_RefusesBadDocuments(t *testing.T) {
 		body  any
 		field string
 	}{
-		"expired":          {documents(document("passport", "1", "2026-01-30")), "documents.0.expiry_date"},
-		"second wrong":     {documents(document("passport", "1", "2030-01-01"), document("stamp", "", "soon")), "documents.1.type"},
-		"no day":           {documents(map[string]any{"type": "passport", "number": "1", "country": "CHE"}), "documents.0.expiry_date"},
-		"no such country":  {documents(map[string]any{"type": "other", "number": "1", "country": "CHX"}), "documents.0.country"},
-		"nothing":          {map[string]any{}, "documents"},
-		"not a list":       {map[string]any{"documents": "passport"}, "documents"},
-		"a broken instant": {map[string]any{"verified_at": "yesterday"}, "verified_at"},
-		"too many":         {documents(make([]servertest.Body, 21)...), "documents"},
+		"expired":         {documents(document("passport", "1", "2026-01-30")), "documents.0.expiry_date"},
+		"second invalid":  {documents(document("passport", "1", "2030-01-01"), document("stamp", "", "soon")), "documents.1.type"},
+		"no expiry date":  {documents(map[string]any{"type": "passport", "number": "1", "country": "CHE"}), "documents.0.expiry_date"},
+		"unknown country": {documents(map[string]any{"type": "other", "number": "1", "country": "CHX"}), "documents.0.country"},
+		"nothing":         {map[string]any{}, "documents"},
+		"not a list":      {map[string]any{"documents": "passport"}, "documents"},
+		"malformed time":  {map[string]any{"verified_at": "yesterday"}, "verified_at"},
+		"too many":        {documents(make([]servertest.Body, 21)...), "documents"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := owner.Do("PUT", path, c.body)
@@ -120,9 +120,9 @@ func TestKYC_RefusesBadDocuments(t *testing.T) {
 		})
 	}
 	if got := owner.Do("GET", path, nil); !strings.Contains(got.Body, `"documents":[]`) || !strings.Contains(got.Body, `"not_started"`) {
-		t.Errorf("a refused request left %s", got.Body)
+		t.Errorf("a rejected request changed the customer: %s", got.Body)
 	}
-	owner.Do("PUT", path, documents(document("passport", "1", "2026-01-31"))).Expect(t, http.StatusOK) // its last day counts
+	owner.Do("PUT", path, documents(document("passport", "1", "2026-01-31"))).Expect(t, http.StatusOK) // valid on its last day
 }
 
 func TestKYC_EncryptsNumbersAndMasksThem(t *testing.T) {
@@ -141,20 +141,20 @@ func TestKYC_EncryptsNumbersAndMasksThem(t *testing.T) {
 	}
 }
 
-func TestDecide_RefusesWhatIsNoDecision(t *testing.T) {
+func TestDecide_RejectsInvalidDecisions(t *testing.T) {
 	s := servertest.Start(t)
 	advisor := s.User(access.Advisor)
 	path := "/v1/customers/" + newCustomer(advisor) + "/kyc/status"
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "nothing", As: advisor, Method: "PATCH", Path: path, Body: map[string]any{}, Status: 400, Contains: []string{`"kyc_status"`}},
-		{Name: "no such state", As: advisor, Method: "PATCH", Path: path, Body: decide("perfect"), Status: 400, Contains: []string{`"kyc_status"`}},
+		{Name: "an empty decision", As: advisor, Method: "PATCH", Path: path, Body: map[string]any{}, Status: 400, Contains: []string{`"kyc_status"`}},
+		{Name: "an unknown state", As: advisor, Method: "PATCH", Path: path, Body: decide("perfect"), Status: 400, Contains: []string{`"kyc_status"`}},
 		{Name: "the same state", As: advisor, Method: "PATCH", Path: path, Body: decide("not_started"), Status: 409, Contains: []string{`"allowed":["pending"]`}},
 		{Name: "a level without verification", As: advisor, Method: "PATCH", Path: path, Body: map[string]any{"verification_level": "basic"}, Status: 409},
-		{Name: "no such level", As: advisor, Method: "PATCH", Path: path, Body: map[string]any{"verification_level": "gold"}, Status: 400},
+		{Name: "an unknown level", As: advisor, Method: "PATCH", Path: path, Body: map[string]any{"verification_level": "gold"}, Status: 400},
 	})
 }
 
-func TestDecide_RefusesAReviewerWhoIsTheCustomer(t *testing.T) {
+func TestDecide_RejectsAReviewerWhoIsTheCustomer(t *testing.T) {
 	s := servertest.Start(t)
 	body := ada().With("email", "ADMIN@kontor.localhost")
 	id := s.User(access.Customer).Create("/v1/customers", body)
@@ -165,7 +165,7 @@ func TestDecide_RefusesAReviewerWhoIsTheCustomer(t *testing.T) {
 	s.User(access.Advisor).Do("PATCH", path, decide("pending")).Expect(t, http.StatusOK)
 }
 
-func TestDecide_RefusesAReviewerWhoWasTheCustomer(t *testing.T) {
+func TestDecide_RejectsAReviewerWhoWasTheCustomer(t *testing.T) {
 	s := servertest.Start(t)
 	person := func(first string) map[string]any {
 		return map[string]any{"first_name": first, "last_name": "Lovelace", "date_of_birth": "1990-12-10"}
@@ -181,35 +181,35 @@ func TestDecide_RefusesAReviewerWhoWasTheCustomer(t *testing.T) {
 		return path
 	}
 	for name, c := range map[string]struct {
-		then func(t *testing.T, self *servertest.Client, persona string)
-		want int
+		change func(t *testing.T, self *servertest.Client, persona string) // of the reviewer's persona
+		want   int
 	}{
-		"is": {func(*testing.T, *servertest.Client, string) {}, 403},
+		"linked": {func(*testing.T, *servertest.Client, string) {}, 403},
 		"unlinked": {func(t *testing.T, self *servertest.Client, persona string) {
 			self.Do("DELETE", persona+"/users/"+self.UserID, nil).Expect(t, 200)
 		}, 403},
 		"renamed": {func(t *testing.T, self *servertest.Client, persona string) {
 			self.Do("PUT", persona, person("Eve")).Expect(t, 200)
 		}, 403},
-		"was a mistake": {func(t *testing.T, self *servertest.Client, persona string) {
+		"unlinked by an administrator": {func(t *testing.T, self *servertest.Client, persona string) {
 			s.Admin().Do("DELETE", persona+"/users/"+self.UserID, nil).Expect(t, 200)
 		}, 200},
-		"was misspelled": {func(t *testing.T, _ *servertest.Client, persona string) {
+		"renamed by an administrator": {func(t *testing.T, _ *servertest.Client, persona string) {
 			s.Admin().Do("PUT", persona, person("Eve")).Expect(t, 200)
 		}, 403},
-		"was unlinked by a colleague": {func(t *testing.T, self *servertest.Client, persona string) {
+		"unlinked by another advisor": {func(t *testing.T, self *servertest.Client, persona string) {
 			s.User(access.Advisor).Do("DELETE", persona+"/users/"+self.UserID, nil).Expect(t, 200)
 		}, 403},
 	} {
 		t.Run(name, func(t *testing.T) {
 			self := s.User(access.Advisor)
-			c.then(t, self, persona(self))
-			for born, customer := range map[string]servertest.Body{"on a day": customer, "unknown": customer.With("date_of_birth", nil)} {
+			c.change(t, self, persona(self))
+			for birth, customer := range map[string]servertest.Body{"known": customer, "unknown": customer.With("date_of_birth", nil)} {
 				if answer := decided(self, customer); answer.Status != c.want {
-					t.Errorf("born %s: got %d %s, want %d", born, answer.Status, answer.Body, c.want)
+					t.Errorf("date of birth %s: got %d %s, want %d", birth, answer.Status, answer.Body, c.want)
 				}
 			}
-			decided(self, customer.With("date_of_birth", "1990-12-11")).Expect(t, 200) // somebody else of this name
+			decided(self, customer.With("date_of_birth", "1990-12-11")).Expect(t, 200) // another person with the same name
 		})
 	}
 }
@@ -238,11 +238,11 @@ func TestRunExpiry_ExpiresWithTheLastIdentityDocument(t *testing.T) {
 	} {
 		s.Clock.Set(step.day)
 		if got := status(); got != step.want {
-			t.Errorf("on %s he is %v, want %s", step.day.Format(time.DateOnly), got, step.want)
+			t.Errorf("on %s the state is %v, want %s", step.day.Format(time.DateOnly), got, step.want)
 		}
 	}
 	trail := s.SignIn(servertest.AdminEmail, servertest.AdminPassword).Do("GET", "/v1/audit?search.action=customers.kyc_expire", nil)
 	if !strings.Contains(trail.Body, `"actor":"`+store.NilID+`"`) {
-		t.Errorf("the audit trail does not name the service itself: %s", trail.Body)
+		t.Errorf("the actor in the audit trail is not the service itself: %s", trail.Body)
 	}
 }

@@ -73,16 +73,16 @@ func scanCustomer(row records.Row) (Customer, error) {
 	return c, err
 }
 
-// derived are columns that follow from the others, for searching. They are made before the transaction: nobody should
-// wait for it.
-type derived struct{ firstName, lastName, email, city, language string }
+// searchKeys are the folded columns that searches use, and the language. They are computed before the transaction, to keep it
+// short.
+type searchKeys struct{ firstName, lastName, email, city, language string }
 
-func (c Customer) derive() derived {
-	return derived{firstName: types.Fold(c.FirstName), lastName: types.Fold(c.LastName), email: types.Email(c.Email).Key(),
+func (c Customer) searchKeys() searchKeys {
+	return searchKeys{firstName: types.Fold(c.FirstName), lastName: types.Fold(c.LastName), email: types.Email(c.Email).Key(),
 		city: types.Fold(c.address().City), language: c.language()}
 }
 
-func insertCustomer(ctx context.Context, tx *store.Tx, c Customer, d derived) error {
+func insertCustomer(ctx context.Context, tx *store.Tx, c Customer, d searchKeys) error {
 	a := c.address()
 	_, err := tx.Exec(ctx, insertStatement, c.ID, c.Type, c.FirstName, d.firstName, c.LastName, d.lastName, c.Email, d.email,
 		c.Phone, dateColumn(c.DateOfBirth), c.Nationality, c.Address != nil, a.Street, a.City, d.city, a.PostalCode, a.Country,
@@ -90,7 +90,7 @@ func insertCustomer(ctx context.Context, tx *store.Tx, c Customer, d derived) er
 	return err
 }
 
-func updateCustomer(ctx context.Context, tx *store.Tx, c Customer, d derived, by string) error {
+func updateCustomer(ctx context.Context, tx *store.Tx, c Customer, d searchKeys, by string) error {
 	a := c.address()
 	_, err := tx.Exec(ctx, updateStatement, c.ID, c.Type, c.FirstName, d.firstName, c.LastName, d.lastName, c.Email, d.email,
 		c.Phone, dateColumn(c.DateOfBirth), c.Nationality, c.Address != nil, a.Street, a.City, d.city, a.PostalCode, a.Country,
@@ -105,7 +105,7 @@ func (c Customer) address() Address {
 	return *c.Address
 }
 
-// dateColumn is a date as text, or NULL for none.
+// dateColumn returns a date as text, or NULL for the zero date.
 func dateColumn(d types.Date) *string {
 	if d.IsZero() {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"kontor/store"
 )
 
-// KYC is what is known about the verification of a customer.
+// KYC is the state of a customer's verification, with documents and history.
 type KYC struct {
 	CustomerID        string              `json:"customer_id"`
 	KYCStatus         Status              `json:"kyc_status"`
@@ -20,16 +20,23 @@ type KYC struct {
 	VerifiedAt        *store.Time         `json:"verified_at"`
 	Documents         []Document          `json:"documents"`
 	Requirements      Requirements        `json:"requirements"`
-	Transitions       map[Status][]string `json:"transitions" doc:"Next state to who may bring it about: reviewer, owner, system."` // next state → who may: reviewer, owner, system
-	History           []Change            `json:"history" doc:"Newest first."`                                                      // newest first
+	Transitions       map[Status][]string `json:"transitions" doc:"The possible next states, and who can cause each: reviewer, owner or system."`
+	History           []Change            `json:"history" doc:"Newest first."`
 
 	version int64
 }
 
-// ETag is the version of the customer.
+// ETag returns the version of the customer.
 func (k KYC) ETag() string { return endpoint.VersionTag(k.version) }
 
-// Change is one change of a customer's state or identity.
+// EachUser names the actors of the history.
+func (k KYC) EachUser(add func(id string)) {
+	for _, c := range k.History {
+		add(c.ChangedBy)
+	}
+}
+
+// Change is a history entry: one change of a customer's state or identity.
 type Change struct {
 	From              Status        `json:"from"`
 	To                Status        `json:"to"`
@@ -37,17 +44,17 @@ type Change struct {
 	Reason            string        `json:"reason"`
 	ChangedAt         store.Time    `json:"changed_at"`
 	ChangedBy         string        `json:"changed_by"`
-	Changes           []FieldChange `json:"changes" doc:"What changed of the customer's identity; empty for callers who may not review."`
+	Changes           []FieldChange `json:"changes" doc:"The changed members of the customer's identity; empty for callers who may not review."`
 
 	id, sealed string
 }
 
-// mayReview reports whether the caller decides about customers: they hold the permission to update all of them. The
-// owner of a single customer does not.
+// mayReview reports whether the caller may decide about customers. Reviewers hold the permission to update all customers;
+// the owner of a single customer does not.
 func mayReview(caller *access.Caller) bool { return caller.May(access.Customers, access.Update) }
 
-// GetKYC returns how far the verification of a customer has come. Numbers of documents are masked for a caller who may
-// not update the customer; what changed of an identity is for reviewers.
+// GetKYC returns the state of a customer's verification. It masks the numbers of documents for callers who may not update the
+// customer. Only reviewers see the changes of the identity.
 func (s *Service) GetKYC(ctx context.Context, in OneInput) (KYC, error) {
 	c, err := table.Get(ctx, s.db, in.ID, access.Read)
 	if err != nil {
@@ -59,7 +66,7 @@ func (s *Service) GetKYC(ctx context.Context, in OneInput) (KYC, error) {
 		return KYC{}, err
 	}
 	k := KYC{CustomerID: c.ID, KYCStatus: c.KYCStatus, VerificationLevel: c.VerificationLevel, VerifiedAt: c.verifiedAt,
-		Transitions: whoMay(c.KYCStatus), version: c.version}
+		Transitions: transitionActors(c.KYCStatus), version: c.version}
 	today := types.DateOf(s.db.Now().Std())
 	if k.Documents, err = s.documents(ctx, s.db, c.ID, today); err != nil {
 		return KYC{}, err
@@ -68,11 +75,11 @@ func (s *Service) GetKYC(ctx context.Context, in OneInput) (KYC, error) {
 		return KYC{}, err
 	}
 	k.Requirements = requirements(c, k.Documents, today)
-	looked := endpoint.Event{Kind: endpoint.Reading, Action: "customers.kyc_read", RecType: access.Customers.Name, RecID: c.ID}
+	read := endpoint.Event{Kind: endpoint.Reading, Action: "customers.kyc_read", RecType: access.Customers.Name, RecID: c.ID}
 	if !masked && len(k.Documents) > 0 {
-		looked.Note = "document_numbers"
+		read.Note = "document_numbers"
 	}
-	endpoint.Report(ctx, looked)
+	endpoint.Report(ctx, read)
 	if masked {
 		for i := range k.Documents {
 			k.Documents[i].Number = mask(k.Documents[i].Number)
@@ -81,17 +88,17 @@ func (s *Service) GetKYC(ctx context.Context, in OneInput) (KYC, error) {
 	return k, nil
 }
 
-// history reads the newest changes of a customer's state and identity.
+// history returns the newest changes of a customer's state and identity.
 func (s *Service) history(ctx context.Context, customerID string) ([]Change, error) {
 	changes, err := selectChanges(ctx, s.db, customerID)
 	if err != nil {
 		return nil, err
 	}
-	reviews := mayReview(access.From(ctx))
+	reviewer := mayReview(access.From(ctx))
 	for i := range changes {
 		c := &changes[i]
 		c.Changes = []FieldChange{}
-		if !reviews {
+		if !reviewer {
 			continue
 		}
 		if c.Changes, err = s.unseal(customerID, c.id, c.sealed); err != nil {
@@ -101,18 +108,19 @@ func (s *Service) history(ctx context.Context, customerID string) ([]Change, err
 	return changes, nil
 }
 
-// SubmitKYC adds documents to a customer. It moves the customer to pending where that is the way on and, with verified_at
-// from a caller who may review, to verified: that is a decision like any other. It returns apierr.InvalidKYCTransition when
-// the documents do not support that and apierr.SelfVerification for a reviewer who is the customer.
+// SubmitKYC adds documents to a customer. It moves a customer whose verification has not started, was rejected or expired to
+// pending. With verified_at from a reviewer it moves the customer to verified, which is a decision. It returns
+// apierr.InvalidKYCTransition when the documents do not support that, and apierr.SelfVerification for a reviewer who is the
+// customer.
 func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (Customer, error) {
 	sealed, err := s.sealDocuments(in.ID, in.documents)
 	if err != nil {
 		return Customer{}, err
 	}
-	prepare := func(ctx context.Context, q store.Querier, before Customer) (step, error) {
+	prepare := func(ctx context.Context, q store.Querier, before Customer) (preparedChange, error) {
 		now := s.db.Now()
 		if err := in.checkDates(types.DateOf(now.Std()), now); err != nil {
-			return step{}, err
+			return preparedChange{}, err
 		}
 		c := before
 		if c.KYCStatus == NotStarted || c.KYCStatus == Rejected || c.KYCStatus == Expired {
@@ -120,33 +128,33 @@ func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (Customer, erro
 		}
 		if in.verifiedAt != nil && mayReview(access.From(ctx)) {
 			if err := s.verify(ctx, q, &c, sealed, *in.verifiedAt); err != nil {
-				return step{}, err
+				return preparedChange{}, err
 			}
 		}
-		st := s.verification(before, c, "customers.kyc_submit", "")
-		st.documents = sealed
-		if st.added, err = newDocuments(ctx, q, before.ID, sealed); err != nil {
-			return step{}, err
+		change := s.prepareVerification(before, c, "customers.kyc_submit", "")
+		change.documents = sealed
+		if change.newDocuments, err = newDocuments(ctx, q, before.ID, sealed); err != nil {
+			return preparedChange{}, err
 		}
-		return st, nil
+		return change, nil
 	}
-	st, err := records.Revise(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
-	return st.after, err
+	change, err := records.UpdatePrepared(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
+	return change.after, err
 }
 
-// verify makes a customer verified at the best level that the documents support, those just handed in among them.
+// verify sets a customer to verified, at the highest level that its documents support, including those just submitted.
 func (s *Service) verify(ctx context.Context, q store.Querier, c *Customer, submitted []sealedDocument, at store.Time) error {
-	if err := s.refuseSelf(ctx, q, *c); err != nil {
+	if err := s.rejectSelfReview(ctx, q, *c); err != nil {
 		return err
 	}
 	today := types.DateOf(s.db.Now().Std())
-	documents, err := validity(ctx, q, c.ID, submitted, today)
+	documents, err := documentValidity(ctx, q, c.ID, submitted, today)
 	if err != nil {
 		return err
 	}
-	level := reachable(documents, today)
+	level := supportedLevel(documents, today)
 	if level == LevelNone {
-		return apierr.InvalidKYCTransition.Detail("allowed", next(c.KYCStatus)).
+		return apierr.InvalidKYCTransition.Detail("allowed", nextStatuses(c.KYCStatus)).
 			Detail("requirements", requirements(*c, documents, today))
 	}
 	if c.VerificationLevel == LevelEnhanced {
@@ -156,42 +164,41 @@ func (s *Service) verify(ctx context.Context, q store.Querier, c *Customer, subm
 	return nil
 }
 
-// next lists the states that a reviewer may choose, never nil.
-func next(status Status) []Status { return append([]Status{}, transitions[status]...) }
+// nextStatuses returns the states that a reviewer may choose. It never returns nil.
+func nextStatuses(status Status) []Status { return append([]Status{}, transitions[status]...) }
 
-// Decide changes the state or the level of a customer by decision of a reviewer. It returns apierr.NoAccess for anybody
-// else, apierr.SelfVerification for a reviewer who is the customer, and apierr.InvalidKYCTransition with the states that
-// may follow.
+// Decide changes the state or the level of a customer. It returns apierr.NoAccess for callers who are no reviewers,
+// apierr.SelfVerification for a reviewer who is the customer, and apierr.InvalidKYCTransition with the possible next states.
 func (s *Service) Decide(ctx context.Context, in DecideInput) (Customer, error) {
-	prepare := func(ctx context.Context, q store.Querier, before Customer) (step, error) {
+	prepare := func(ctx context.Context, q store.Querier, before Customer) (preparedChange, error) {
 		if !mayReview(access.From(ctx)) {
-			return step{}, apierr.NoAccess
+			return preparedChange{}, apierr.NoAccess
 		}
-		if err := s.refuseSelf(ctx, q, before); err != nil {
-			return step{}, err
+		if err := s.rejectSelfReview(ctx, q, before); err != nil {
+			return preparedChange{}, err
 		}
-		c, err := s.decided(ctx, q, before, in)
+		c, err := s.applyDecision(ctx, q, before, in)
 		if err != nil {
-			return step{}, err
+			return preparedChange{}, err
 		}
-		return s.verification(before, c, "customers.kyc_decide", in.Reason), nil
+		return s.prepareVerification(before, c, "customers.kyc_decide", in.Reason), nil
 	}
-	st, err := records.Revise(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
-	return st.after, err
+	change, err := records.UpdatePrepared(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
+	return change.after, err
 }
 
-// decided is the customer after a decision. Only a verified customer has a level. Without a level in the decision, use the
-// level that the documents support, and at least basic: reviewers may have seen more than was handed in.
-func (s *Service) decided(ctx context.Context, q store.Querier, c Customer, in DecideInput) (Customer, error) {
+// applyDecision returns the customer after a decision. Only verified customers have a level. Without a level in the decision,
+// the customer gets the level that its documents support, and at least basic: reviewers may have seen other documents.
+func (s *Service) applyDecision(ctx context.Context, q store.Querier, c Customer, in DecideInput) (Customer, error) {
 	if in.KYCStatus != "" {
 		if !c.KYCStatus.allows(in.KYCStatus) {
-			return c, apierr.InvalidKYCTransition.Detail("allowed", next(c.KYCStatus))
+			return c, apierr.InvalidKYCTransition.Detail("allowed", nextStatuses(c.KYCStatus))
 		}
 		c.KYCStatus, c.VerificationLevel = in.KYCStatus, LevelNone
 	}
 	if c.KYCStatus != Verified {
 		if in.VerificationLevel != "" && in.VerificationLevel != LevelNone {
-			return c, apierr.InvalidKYCTransition.Detail("allowed", next(c.KYCStatus))
+			return c, apierr.InvalidKYCTransition.Detail("allowed", nextStatuses(c.KYCStatus))
 		}
 		return c, nil
 	}
@@ -208,11 +215,11 @@ func (s *Service) decided(ctx context.Context, q store.Querier, c Customer, in D
 		return c, nil
 	}
 	today := types.DateOf(now.Std())
-	documents, err := validity(ctx, q, c.ID, nil, today)
+	documents, err := documentValidity(ctx, q, c.ID, nil, today)
 	if err != nil {
 		return c, err
 	}
-	if c.VerificationLevel = reachable(documents, today); c.VerificationLevel == LevelNone {
+	if c.VerificationLevel = supportedLevel(documents, today); c.VerificationLevel == LevelNone {
 		c.VerificationLevel = LevelBasic
 	}
 	return c, nil

@@ -53,6 +53,6 @@ func (b *builder) createAuditor(ctx context.Context) error {
 		}
 	}
 	// The password of this user is not printed: the demo prints one sign-in per built-in role.
-	_, err := b.Users.Create(ctx, directory.NewUser{Value: "audit@kontor.localhost", Password: rand.Text(), Roles: []string{"Auditor"}, Language: "de"})
+	_, err := b.Users.Create(ctx, directory.NewUser{Value: "audit@kontor.localhost", DisplayName: "Reto Zgraggen", Password: rand.Text(), Roles: []string{"Auditor"}, Language: "de"})
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -141,6 +142,9 @@ func (b *builder) createUsers(ctx context.Context, key string, manifest *Manifes
 		return err
 	}
 	b.admin.id = me.ID
+	if err := b.api.do(ctx, &person{token: session.Token}, http.MethodPatch, "/v1/users/"+me.ID, object{"display_name": b.admin.name}, nil); err != nil {
+		return err
+	}
 	for _, s := range []struct {
 		email, name, language, role string
 	}{
@@ -150,7 +154,7 @@ func (b *builder) createUsers(ctx context.Context, key string, manifest *Manifes
 		{"tom.wright@kontor.localhost", "Tom Wright", "en", access.Advisor},
 		{"customer@kontor.localhost", "Nina Keller", "de", access.Customer},
 	} {
-		user, err := b.Users.Create(ctx, directory.NewUser{Value: s.email, Password: manifest.PasswordOf(roleNames[s.role]), Roles: []string{s.role}, Language: s.language})
+		user, err := b.Users.Create(ctx, directory.NewUser{Value: s.email, DisplayName: s.name, Password: manifest.PasswordOf(roleNames[s.role]), Roles: []string{s.role}, Language: s.language})
 		if err != nil {
 			return err
 		}

@@ -5,15 +5,16 @@ import (
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/store"
 )
 
-// list lists the users that the caller may read.
+// list lists the users whom the caller may read.
 func (s *Service) list(ctx context.Context, in listInput) (list.Page[User], error) {
-	page, err := userList.Page(ctx, s.db, in.Query, accounts.Visible(access.From(ctx)))
+	page, err := userList.Page(ctx, s.db, in.Query, userTable.Visible(access.From(ctx)))
 	if err != nil {
 		return page, err
 	}
@@ -26,12 +27,12 @@ func (s *Service) get(ctx context.Context, in userPath) (User, error) {
 }
 
 func (s *Service) read(ctx context.Context, q store.Querier, userID string, wanted access.Permission) (User, error) {
-	u, err := accounts.Get(ctx, q, userID, wanted)
+	u, err := userTable.Get(ctx, q, userID, wanted)
 	return withRoles(ctx, q, u, err)
 }
 
-// forChange reads a user who is about to be changed and compares If-Match with him.
-func (s *Service) forChange(ctx context.Context, tx *store.Tx, userID string) (User, error) {
+// getForUpdate reads a user whom the caller may update and compares If-Match with their ETag.
+func (s *Service) getForUpdate(ctx context.Context, tx *store.Tx, userID string) (User, error) {
 	u, err := s.read(ctx, tx, userID, access.Update)
 	if err != nil {
 		return User{}, err
@@ -39,18 +40,27 @@ func (s *Service) forChange(ctx context.Context, tx *store.Tx, userID string) (U
 	return u, endpoint.CheckMatch(ctx, u.ETag())
 }
 
-// update changes the language of a user and, for administrators, his status; from others a status is passed over. It
-// returns apierr.UserNotFound, apierr.NoAccess and apierr.LastAdministrator.
+// update changes the display name and language of a user and, for administrators, the status. It ignores a status from
+// other callers. It returns apierr.UserNotFound, apierr.NoAccess, apierr.DisplayNameReserved and apierr.LastAdministrator.
 func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 	caller := access.From(ctx)
 	var u User
+	var refused error
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		if u, err = s.forChange(ctx, tx, in.UserID); err != nil {
+		refused = nil
+		if u, err = s.getForUpdate(ctx, tx, in.UserID); err != nil {
 			return err
 		}
-		if in.Language != nil && *in.Language != u.Language {
-			before := u
+		before := u
+		if in.Language != nil {
 			u.Language = *in.Language
+		}
+		if in.DisplayName != nil && in.displayName != u.DisplayName {
+			if refused, err = s.rename(ctx, tx, &u, in.displayName); err != nil || refused != nil {
+				return err
+			}
+		}
+		if u.Language != before.Language || u.DisplayName != before.DisplayName {
 			if err := s.save(ctx, tx, before, &u, "users.update"); err != nil {
 				return err
 			}
@@ -63,29 +73,34 @@ func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 		}
 		return s.changeStatus(ctx, tx, &u, *in.Status)
 	})
+	if err == nil {
+		err = refused
+	}
 	return u, err
 }
 
-// save stores a changed user.
+// save writes a changed user.
 func (s *Service) save(ctx context.Context, tx *store.Tx, before User, u *User, action string) error {
 	was, err := readAccount(ctx, tx, u.ID)
 	if err != nil {
 		return err
 	}
 	u.ModifiedAt = tx.Now()
-	changed, err := tx.Exec(ctx, updateUser, u.ID, u.Status, u.Language, u.ModifiedAt, records.Actor(ctx), before.version)
+	changed, err := tx.Exec(ctx, updateUser, u.ID, u.Status, u.Language, u.ModifiedAt, records.Actor(ctx), before.version,
+		u.DisplayName, types.SearchKey(u.DisplayName), types.NameSkeleton(u.DisplayName))
 	if err != nil {
 		return err
 	}
 	if changed != 1 {
-		return apierr.PreconditionFailed // somebody else changed him since he was read
+		return apierr.PreconditionFailed // changed by another request since
 	}
 	u.version++
+	s.invalidate(tx, u.ID)
 	return accountProof.Audit(ctx, tx, action, u.ID, was)
 }
 
-// changeStatus moves a user to another state. Who becomes active is no registrant any more; who is disabled is signed
-// out everywhere. It returns apierr.LastAdministrator.
+// changeStatus changes the status of a user. Activated users lose the role Registrant. All sessions of disabled users end. It
+// returns apierr.LastAdministrator.
 func (s *Service) changeStatus(ctx context.Context, tx *store.Tx, u *User, status string) error {
 	if status == Disabled {
 		if err := s.keepAdministrator(ctx, tx, *u); err != nil {
@@ -102,14 +117,14 @@ func (s *Service) changeStatus(ctx context.Context, tx *store.Tx, u *User, statu
 	if err := s.save(ctx, tx, before, u, "users.status"); err != nil {
 		return err
 	}
-	s.auth.Changed(tx, u.ID)
+	s.changed(tx, u.ID)
 	if status == Disabled {
 		return s.auth.EndSessions(ctx, tx, u.ID, "")
 	}
 	return nil
 }
 
-// promote makes a customer of a registrant.
+// promote replaces the role Registrant by Customer.
 func (s *Service) promote(ctx context.Context, tx *store.Tx, u *User) error {
 	removed, err := tx.Exec(ctx, deleteUserRole, u.ID, access.Registrant)
 	if err != nil || removed == 0 {
@@ -118,7 +133,7 @@ func (s *Service) promote(ctx context.Context, tx *store.Tx, u *User) error {
 	if _, err := tx.Exec(ctx, insertUserRole, u.ID, access.Customer, tx.Now(), records.Actor(ctx)); err != nil {
 		return err
 	}
-	if err := records.UserRoles.Audit(ctx, tx, records.ActionUserRoles, u.ID, nil); err != nil {
+	if err := userRolesProof.Audit(ctx, tx, actionUserRoles, u.ID, nil); err != nil {
 		return err
 	}
 	u.Roles = []string{}
@@ -129,18 +144,7 @@ func (s *Service) promote(ctx context.Context, tx *store.Tx, u *User) error {
 // Records answers permission checks for users and credentials.
 func (s *Service) Records() map[access.RecordType]access.Records {
 	return map[access.RecordType]access.Records{
-		access.Users: standings(func(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-			return accounts.Standings(ctx, s.db, userID, ids)
-		}),
-		access.Credentials: standings(func(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-			return held.Standings(ctx, s.db, userID, ids)
-		}),
+		access.Users:       records.Of(s.db, &userTable),
+		access.Credentials: records.Of(s.db, &credentialTable),
 	}
-}
-
-type standings func(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error)
-
-// Standings tells what the user is to each of the records.
-func (f standings) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return f(ctx, userID, ids)
 }

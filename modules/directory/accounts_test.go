@@ -7,16 +7,16 @@ import (
 	"kontor/server/access"
 )
 
-func TestGet_IsForTheUserAndWhoMayRead(t *testing.T) {
+func TestGet_RequiresTheUserOrAGrant(t *testing.T) {
 	b := newBank(t)
 	m, other, clerk := b.customer(email(1)), b.customer(email(2)), b.personnel()
 	r := b.call(m.token, "GET", m.path(""), nil).want(t, 200, "")
-	for _, member := range []string{"id", "status", "language", "roles", "created_at", "modified_at", "last_login_at"} {
+	for _, member := range []string{"id", "display_name", "status", "language", "roles", "created_at", "modified_at", "last_login_at"} {
 		if _, ok := r.Body[member]; !ok {
 			t.Errorf("%s is missing in %s", member, r.Text)
 		}
 	}
-	if len(r.Body) != 7 || r.Header.Get("ETag") == "" {
+	if len(r.Body) != 8 || r.Header.Get("ETag") == "" {
 		t.Errorf("got %s with ETag %s", r.Text, r.Header.Get("ETag"))
 	}
 	if s := b.call(m.token, "GET", m.path(""), nil, "If-None-Match", r.Header.Get("ETag")).Status; s != 304 {
@@ -29,7 +29,7 @@ func TestGet_IsForTheUserAndWhoMayRead(t *testing.T) {
 	b.call(other.token, "GET", m.path(""), nil).want(t, 200, "")
 }
 
-func TestList_ShowsWhatTheCallerMayRead(t *testing.T) {
+func TestList_ShowsReadableUsersOnly(t *testing.T) {
 	b := newBank(t)
 	for i := range 25 {
 		b.customer(email(i))
@@ -73,7 +73,7 @@ func TestUpdate_ChangesTheLanguage(t *testing.T) {
 	}
 }
 
-func TestUpdate_PassesOverWhatIsNotTheCallersToSet(t *testing.T) {
+func TestUpdate_IgnoresMembersThatTheCallerMayNotSet(t *testing.T) {
 	b := newBank(t)
 	m, clerk := b.customer(email(1)), b.personnel()
 	body := map[string]any{"id": clerk.id, "status": "disabled", "roles": []string{"Administrator"}, "role_ids": []string{access.Administrator},
@@ -108,22 +108,22 @@ func TestUpdate_KeepsTheLastAdministrator(t *testing.T) {
 	b.call(admin.token, "PATCH", admin.path(""), map[string]any{"status": "disabled"}).want(t, 409, "users.last_administrator")
 	second := b.staff("second", "Administrator")
 	b.call(admin.token, "PATCH", second.path(""), map[string]any{"status": "disabled"}).want(t, 200, "")
-	// One who is disabled does not count.
+	// Disabled administrators do not count.
 	b.call(admin.token, "PATCH", admin.path(""), map[string]any{"status": "disabled"}).want(t, 409, "users.last_administrator")
 }
 
-func TestStandings_TellWhatIsOnesOwn(t *testing.T) {
+func TestRelations_OfUsersAndCredentials(t *testing.T) {
 	b := newBank(t)
 	m, other := b.customer(email(1)), b.customer(email(2))
 	missing := "0193b000-0000-7000-8000-00000000abcd"
 	for recType, ids := range map[access.RecordType][]string{
 		access.Users: {m.id, other.id, missing}, access.Credentials: {m.credential, other.credential, missing},
 	} {
-		found, err := b.service.Records()[recType].Standings(t.Context(), m.id, ids)
+		found, err := b.service.Records()[recType].Relations(t.Context(), m.id, ids)
 		if err != nil || len(found) != 2 {
 			t.Fatalf("%s: got %v, %v", recType, found, err)
 		}
-		if !found[ids[0]].Own.Has(access.Read|access.Update) || found[ids[1]].Own != access.None {
+		if !found[ids[0]].Has(access.Read|access.Update) || found[ids[1]] != access.None {
 			t.Errorf("%s: got %v", recType, found)
 		}
 	}

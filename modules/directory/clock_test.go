@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Codes that were sent before the clock was set do not count until the old time comes again; later ones count as before.
-func TestClockStep_CodesCanBeSentAgain(t *testing.T) {
+// Codes from before the clock was set back are ignored until it has caught up. Later codes count.
+func TestClockStep_AllowsNewCodes(t *testing.T) {
 	for name, step := range map[string]time.Duration{"back an hour": -time.Hour, "back a day": -24 * time.Hour,
 		"forward an hour": time.Hour, "forward a day": 24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {

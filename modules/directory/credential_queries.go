@@ -20,9 +20,9 @@ func scanCredential(row records.Row) (Credential, error) {
 	return c, err
 }
 
-// held are the credentials as records. They belong to their user, whoever entered them. The code for a missing one is
-// that of the user, as the specification shows it for the deletion.
-var held = records.Table[Credential]{
+// credentialTable holds the credentials as records. They belong to their user, whoever created them. A missing credential is
+// reported as a missing user, as the specification defines for the deletion.
+var credentialTable = records.Table[Credential]{
 	Type:      access.Credentials,
 	From:      "credentials",
 	Columns:   credentialColumns,
@@ -51,10 +51,10 @@ var credentialList = list.New(list.Source[Credential]{
 
 const (
 	insertCredential = `
-		INSERT INTO credentials (id, user_id, type, value, value_key, validated, validated_at, created_at, created_by, trusted_from)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+		INSERT INTO credentials (id, user_id, type, value, value_key, validated, validated_at, created_at, created_by, trusted_from, value_skeleton)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
 
-	// A claim gives way once it lasted longer than its first code was valid, and to whoever validates the value.
+	// A claim is deleted when its first code has expired and the value is claimed again, or when another user validates it.
 	selectOldClaim = `
 		SELECT ` + credentialColumns + ` FROM credentials
 		WHERE value_key = $1 AND validated = FALSE AND created_at <= $2`
@@ -82,24 +82,24 @@ const (
 
 	selectUserExists = `SELECT count(*) FROM users WHERE id = $1`
 
-	// The former key of a value wins: it belongs to a credential that collides with an older one.
+	// The former key of a value takes precedence: it belongs to a credential that collides with an older one.
 	selectValidatedByKey = `
 		SELECT ` + credentialColumns + ` FROM credentials
 		WHERE (value_key = $1 OR value_key = $2) AND validated = TRUE
 		ORDER BY CASE WHEN value_key = $2 THEN 0 ELSE 1 END LIMIT 1`
 )
 
-// keys are the forms under which a value is looked up.
-type keys struct{ key, former string }
+// loginKeys are the keys of a sign-in value.
+type loginKeys struct{ key, former string }
 
-func keysOf(text string) keys { return keys{LoginKey(text), FormerKey(text)} }
+func keysOf(text string) loginKeys { return loginKeys{LoginKey(text), FormerKey(text)} }
 
-// selectValidated reads the validated credential of a value. It returns store.ErrNotFound.
-func selectValidated(ctx context.Context, q store.Querier, k keys) (Credential, error) {
+// selectValidated returns the validated credential of a value, or store.ErrNotFound.
+func selectValidated(ctx context.Context, q store.Querier, k loginKeys) (Credential, error) {
 	return scanCredential(q.QueryRow(ctx, selectValidatedByKey, k.key, k.former))
 }
 
-// selectUntrusted reads what was added to a user lately or claimed for one.
+// selectUntrusted returns the credentials of a user that are not validated or not trusted yet.
 func selectUntrusted(ctx context.Context, q store.Querier, userID string) ([]Credential, error) {
 	rows, err := q.Query(ctx, selectUntrustedOf, userID, q.Now())
 	if err != nil {
@@ -133,10 +133,10 @@ func userExists(ctx context.Context, q store.Querier, userID string) error {
 	return nil
 }
 
-// credentialOf reads a credential of a user for the caller, who wants to do something with it. It returns
-// apierr.UserNotFound, apierr.CredentialNotFound or apierr.NoAccess.
+// credentialOf returns a credential of a user with which the caller may do what is wanted. It returns apierr.UserNotFound,
+// apierr.CredentialNotFound or apierr.NoAccess.
 func credentialOf(ctx context.Context, q store.Querier, userID, credentialID string, wanted access.Permission) (Credential, error) {
-	c, err := held.Get(ctx, q, credentialID, wanted)
+	c, err := credentialTable.Get(ctx, q, credentialID, wanted)
 	if err == nil && c.UserID == userID {
 		return c, nil
 	}

@@ -8,13 +8,14 @@ import (
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/store"
 )
 
-// Credential is what a user is known by: an e-mail address, a phone number or a user name.
+// Credential identifies a user at sign-in: an e-mail address, a phone number or a user name.
 type Credential struct {
 	ID          string      `json:"id"`
 	UserID      string      `json:"user_id"`
@@ -24,34 +25,32 @@ type Credential struct {
 	ValidatedAt *store.Time `json:"validated_at"`
 	CreatedAt   store.Time  `json:"created_at"`
 
-	key         string // value_key: of a claim beside others it ends in a space and the id
+	key         string // value_key; a claim of a taken value has a space and the id appended
 	trustedFrom store.Time
 	version     int64
 }
 
-// target is the key of the value itself.
+// target returns the key of the value, without the id of a claim.
 func (c Credential) target() string {
 	key, _, _ := strings.Cut(c.key, " ")
 	return key
 }
 
-// ETag names the state of the record.
+// ETag returns the validator of the record.
 func (c Credential) ETag() string { return endpoint.VersionTag(c.version) }
 
-// maxCredentials bounds what one user may have, and with it whom he can have codes sent to.
+// maxCredentials is the number of credentials of one user. It also limits the addresses to which a user can have codes sent.
 const maxCredentials = 10
 
-// newCredential gives the credential that will be stored. A user name has nowhere to send a code to and counts as
-// validated at once.
+// newCredential returns a credential to store. User names are validated at once, because no code can be sent to them.
 func newCredential(userID string, id identifier) Credential {
 	return Credential{ID: store.NewID(), UserID: userID, Type: id.kind, Value: id.value, key: id.key, version: 1,
 		Validated: channel(id.kind) == ""}
 }
 
-// insert stores a credential, in the place of an old claim of the same value if there is one. It returns
-// apierr.CredentialExists.
+// insert stores a credential. It replaces an old claim of the same value. It returns apierr.CredentialExists.
 func (s *Service) insert(ctx context.Context, tx *store.Tx, c *Credential, by string) error {
-	if err := s.releaseClaim(ctx, tx, c.key, by); err != nil {
+	if err := s.deleteOldClaim(ctx, tx, c.key, by); err != nil {
 		return err
 	}
 	c.CreatedAt = tx.Now()
@@ -59,23 +58,26 @@ func (s *Service) insert(ctx context.Context, tx *store.Tx, c *Credential, by st
 		now := tx.Now()
 		c.ValidatedAt = &now
 	}
-	_, err := tx.Exec(ctx, insertCredential, c.ID, c.UserID, c.Type, c.Value, c.key, c.Validated, c.ValidatedAt, c.CreatedAt, by, c.trustedFrom)
+	_, err := tx.Exec(ctx, insertCredential, c.ID, c.UserID, c.Type, c.Value, c.key, c.Validated, c.ValidatedAt, c.CreatedAt, by, c.trustedFrom,
+		types.NameSkeleton(c.Value))
 	if errors.Is(err, store.ErrDuplicate) {
 		return apierr.CredentialExists.Wrap(err)
 	}
 	if err != nil {
 		return err
 	}
+	s.invalidate(tx, c.UserID)
 	return credentialProof.AuditEntry(ctx, tx, store.AuditEntry{Actor: by, Action: "credentials.create", RecType: credentialProof.Type, RecID: c.ID})
 }
 
-// releaseClaim takes a value from an account that claimed it and did not validate it in time.
-func (s *Service) releaseClaim(ctx context.Context, tx *store.Tx, key, by string) error {
-	return s.release(ctx, tx, key, tx.Now().Add(-s.OTPLife), by)
+// deleteOldClaim takes a value from an account that claimed it and did not validate it in time.
+func (s *Service) deleteOldClaim(ctx context.Context, tx *store.Tx, key, by string) error {
+	return s.deleteClaim(ctx, tx, key, tx.Now().Add(-s.OTPLife), by)
 }
 
-// release takes a value from an account that claimed it until then and did not validate it.
-func (s *Service) release(ctx context.Context, tx *store.Tx, key string, until store.Time, by string) error {
+// deleteClaim deletes a claim of the value that was made until the given time. It disables the claiming user if they are
+// pending and have no other credential.
+func (s *Service) deleteClaim(ctx context.Context, tx *store.Tx, key string, until store.Time, by string) error {
 	old, err := scanCredential(tx.QueryRow(ctx, selectOldClaim, key, until))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
@@ -97,7 +99,7 @@ func (s *Service) release(ctx context.Context, tx *store.Tx, key string, until s
 	if err := s.auth.EndSessions(ctx, tx, old.UserID, ""); err != nil {
 		return err
 	}
-	s.auth.Changed(tx, old.UserID)
+	s.changed(tx, old.UserID)
 	return nil
 }
 
@@ -112,11 +114,12 @@ func (s *Service) remove(ctx context.Context, tx *store.Tx, c Credential, by str
 	if _, err := tx.Exec(ctx, deleteCredential, c.ID); err != nil {
 		return err
 	}
+	s.invalidate(tx, c.UserID)
 	tx.Audit(store.AuditEntry{Actor: by, Action: "credentials.delete", RecType: access.Credentials.Name, RecID: c.ID, Before: was})
 	return nil
 }
 
-// listCredentials lists the credentials of a user, for himself and for who may read credentials. It returns
+// listCredentials lists the credentials of a user. The caller is the user, or may read the credentials. It returns
 // apierr.UserNotFound and apierr.NoAccess.
 func (s *Service) listCredentials(ctx context.Context, in credentialsInput) (list.Page[Credential], error) {
 	caller := access.From(ctx)
@@ -127,19 +130,19 @@ func (s *Service) listCredentials(ctx context.Context, in credentialsInput) (lis
 	if caller.UserID == in.UserID || caller.May(access.Credentials, access.Read) {
 		return credentialList.Page(ctx, s.db, in.Query, ofUser)
 	}
-	page, err := credentialList.Page(ctx, s.db, in.Query, ofUser, held.Visible(caller))
+	page, err := credentialList.Page(ctx, s.db, in.Query, ofUser, credentialTable.Visible(caller))
 	if err == nil && page.TotalUnfiltered == 0 {
 		err = apierr.NoAccess
 	}
 	return page, err
 }
 
-// deleteCredential deletes a credential, but not the last validated one of a user, and not an older one beside one that was
-// added lately. It returns apierr.UserNotFound for an unknown one, apierr.NoAccess, apierr.StaleSession, apierr.LastCredential
-// and apierr.CredentialTooNew.
+// deleteCredential deletes a credential. The last validated credential of a user stays, and so do older ones while a new
+// one is not trusted yet. It returns apierr.UserNotFound for an unknown credential, apierr.NoAccess, apierr.StaleSession,
+// apierr.LastCredential and apierr.CredentialTooNew.
 func (s *Service) deleteCredential(ctx context.Context, in deleteCredentialInput) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		c, err := held.Get(ctx, tx, in.CredentialID, access.Delete)
+		c, err := credentialTable.Get(ctx, tx, in.CredentialID, access.Delete)
 		if err != nil {
 			return err
 		}
@@ -152,7 +155,7 @@ func (s *Service) deleteCredential(ctx context.Context, in deleteCredentialInput
 		if err := checkDeletable(ctx, tx, c); err != nil {
 			return err
 		}
-		// Before the deletion, so that the deleted address gets the message, too.
+		// Before the deletion, so that the deleted address gets the message too.
 		if err := s.outbox.CredentialRemoved(ctx, tx, c.UserID, masked(c)); err != nil {
 			return err
 		}
@@ -161,8 +164,8 @@ func (s *Service) deleteCredential(ctx context.Context, in deleteCredentialInput
 	return endpoint.Confirm(ctx, s.texts, "users.credential_deleted"), err
 }
 
-// checkDeletable returns apierr.LastCredential or apierr.CredentialTooNew for a validated credential that must stay. A new
-// user name keeps none: it cannot recover the account.
+// checkDeletable returns apierr.LastCredential or apierr.CredentialTooNew for a validated credential that must stay. New user
+// names protect no other credential: they cannot recover the account.
 func checkDeletable(ctx context.Context, q store.Querier, c Credential) error {
 	var validated int
 	var newest store.Time
@@ -178,8 +181,8 @@ func checkDeletable(ctx context.Context, q store.Querier, c Credential) error {
 	return nil
 }
 
-// removeUntrusted deletes the credentials that were added to an account lately or claimed for it. The user who recovers the
-// account by an older credential may not be the one who added them.
+// removeUntrusted deletes the credentials of a user that are not trusted yet or not validated. An attacker may have added them
+// before the user recovered the account.
 func (s *Service) removeUntrusted(ctx context.Context, tx *store.Tx, userID string) error {
 	added, err := selectUntrusted(ctx, tx, userID)
 	if err != nil {
@@ -193,7 +196,7 @@ func (s *Service) removeUntrusted(ctx context.Context, tx *store.Tx, userID stri
 	return nil
 }
 
-// masked shows enough of a value for its user to recognise it, and not enough for a text of somebody else's choice.
+// masked returns enough of a value for its user to recognise it, but too little to carry a text of an attacker.
 func masked(c Credential) string {
 	const ellipsis = "…"
 	runes := []rune(c.Value)

@@ -29,7 +29,7 @@ func TestAddCredential_SendsACodeAndIsListed(t *testing.T) {
 	b.call(m.token, "PUT", m.path("/credentials/"+r.text("id")+"/validate"), otp(b.outbox.last("+41446681800").Code)).want(t, 200, "")
 }
 
-func TestAddCredential_Refuses(t *testing.T) {
+func TestAddCredential_RejectsInvalidInput(t *testing.T) {
 	b := newBank(t)
 	m, other := b.customer(email(1)), b.customer(email(2))
 	b.call(m.token, "POST", m.path("/credentials"), credential("email", email(1))).want(t, 409, "users.credential_exists")
@@ -52,11 +52,11 @@ func TestAddCredential_ByAnAdministrator(t *testing.T) {
 	if r.Body["validated"] != true || r.text("user_id") != m.id {
 		t.Errorf("got %s", r.Text)
 	}
-	// It is the user's own, though somebody else entered it.
+	// The credential belongs to the user, although an administrator created it.
 	b.call(m.token, "DELETE", "/v1/users/credentials/"+r.text("id"), nil).want(t, 200, "")
 }
 
-func TestListCredentials_IsForTheOwnerAndWhoMayRead(t *testing.T) {
+func TestListCredentials_RequiresTheUserOrAGrant(t *testing.T) {
 	b := newBank(t)
 	admin, m, other := b.admin(), b.customer(email(1)), b.customer(email(2))
 	b.call(other.token, "GET", m.path("/credentials"), nil).want(t, 403, "common.rbac_no_rec_access")
@@ -70,7 +70,7 @@ func TestListCredentials_IsForTheOwnerAndWhoMayRead(t *testing.T) {
 	}
 }
 
-func TestDeleteCredential_KeepsTheLastValidatedOne(t *testing.T) {
+func TestDeleteCredential_KeepsTheLastValidatedCredential(t *testing.T) {
 	b := newBank(t)
 	m, other := b.customer(email(1)), b.customer(email(2))
 	extra := b.call(m.token, "POST", m.path("/credentials"), credential("email", email(3))).want(t, 201, "").text("id")
@@ -89,11 +89,11 @@ func TestDeleteCredential_KeepsTheLastValidatedOne(t *testing.T) {
 	}
 	remove(m.token, m.credential).want(t, 404, "users.user_not_found")
 	remove(m.token, extra).want(t, 409, "users.last_credential")
-	// The value is free again, for anybody.
+	// The value can be registered again.
 	b.call(other.token, "POST", other.path("/credentials"), credential("email", email(1))).want(t, 201, "")
 }
 
-func TestAddCredential_DeletingItDoesNotGiveMoreCodes(t *testing.T) {
+func TestAddCredential_DeletionDoesNotResetLimits(t *testing.T) {
 	b := newBank(t)
 	m := b.customer(email(1))
 	for range 3 {

@@ -1,14 +1,23 @@
-// Package directory keeps the people who use Kontor: their accounts, the credentials by which they are known, the one-time
-// codes that prove a credential is theirs, and the roles they hold.
+// Package directory owns the people who use Kontor: users, their credentials, the one-time codes that validate credentials,
+// the roles that users hold, and the names under which others see them.
 //
-// Passwords, sessions and tokens belong to sign-in, the meaning of a role to access control; this package asks the one
-// through [Auth] and writes only the assignment of roles to users. What is sent goes through [Outbox], in the
-// transaction of the change.
+// Passwords, sessions and tokens belong to the module auth, the meaning of roles to rbac. This package calls auth through
+// [Auth] and sends messages through [Outbox], in the transaction of the change.
 //
-// A value that nobody has validated is a claim. It keeps others from registering the same value for as long as the first
-// code is valid, counted from the claim and not from later codes; after that the next who asks for the value takes it
-// over, and the account that consisted of nothing else is disabled. So nobody can hold a stranger's address by claiming
-// it, and whoever validated a value keeps it.
+// An unvalidated credential is a claim. It reserves the value while its first code is valid, counted from the claim and not
+// from later codes. After that the next user who asks for the value takes it over. A pending user without any other credential
+// is disabled then. So nobody can block a value that belongs to somebody else, and a validated value stays with its user.
+//
+// # Published views
+//
+// Other modules may name these views in their statements, but none of the tables:
+//
+//   - people: users by id, with display_name, status and language.
+//   - held_roles: one row for each role of a user.
+//   - user_credentials: credentials with their type, value, value_key (see [LoginKey]), and whether and since when they are
+//     validated and trusted.
+//
+// What a statement cannot join, they ask the functions of lookup.go.
 package directory
 
 import (
@@ -18,6 +27,7 @@ import (
 	"log/slog"
 	"time"
 
+	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/store"
@@ -26,16 +36,17 @@ import (
 // The states of a user.
 const (
 	Pending  = "pending"  // registered, no credential validated yet
-	Active   = "active"   // may do what his roles allow
+	Active   = "active"   // may do what their roles allow
 	Disabled = "disabled" // may not sign in
 )
 
 // User is an account.
 type User struct {
 	ID          string      `json:"id"`
+	DisplayName string      `json:"display_name" maxLength:"100" example:"Anna Keller" doc:"The name that the user or an administrator chose; empty for none."`
 	Status      string      `json:"status" enum:"pending,active,disabled"`
 	Language    string      `json:"language" enum:"en,de,fr,it"`
-	Roles       []string    `json:"roles" example:"Customer" doc:"Names, in alphabetical order."` // names, in alphabetical order
+	Roles       []string    `json:"roles" example:"Customer" doc:"Names, in alphabetical order."`
 	CreatedAt   store.Time  `json:"created_at"`
 	ModifiedAt  store.Time  `json:"modified_at"`
 	LastLoginAt *store.Time `json:"last_login_at"`
@@ -43,8 +54,8 @@ type User struct {
 	version int64
 }
 
-// ETag names the state of the record. The names of roles and the last sign-in are part of it, though they change without
-// a new version.
+// ETag returns the validator of the record. It covers the names of roles and the last sign-in, which change without a new
+// version.
 func (u User) ETag() string {
 	h := fnv.New32a()
 	for _, role := range u.Roles {
@@ -56,41 +67,44 @@ func (u User) ETag() string {
 	return fmt.Sprintf("%d-%08x", u.version, h.Sum32())
 }
 
-// Auth is what users needs from sign-in.
+// Auth is what the directory needs from sign-in.
 type Auth interface {
-	// CheckPassword notes under the field what is wrong with a new password. personal are values that it must not be.
+	// CheckPassword adds what is wrong with a new password to problems. personal are values that it must not restate.
 	CheckPassword(problems *apierr.Fields, field, password string, personal ...string)
-	// HashPassword hashes a password for SetPassword. It takes long and waits in a bounded queue.
+	// HashPassword hashes a password for SetPassword. It is slow and must not be called from within a transaction.
 	HashPassword(ctx context.Context, password string) (hash string, err error)
-	// VerifyPassword returns apierr.InvalidCredentials for a wrong password and apierr.CoolingOff after too many.
+	// VerifyPassword returns apierr.InvalidCredentials for a wrong password and apierr.LockedOut after too many.
 	VerifyPassword(ctx context.Context, userID, password string) error
-	// RequireFresh returns apierr.StaleSession when the caller's password was shown too long ago.
+	// RequireFresh returns apierr.StaleSession unless the caller has recently authenticated by password.
 	RequireFresh(ctx context.Context, q store.Querier) error
-	// TrustNetwork remembers the network of the request as one from which the user signs in.
+	// TrustNetwork stores the network of the request as known to the user.
 	TrustNetwork(ctx context.Context, tx *store.Tx, userID string) error
-	// SetPassword stores a hash in place of the one before.
+	// SetPassword stores a hash.
 	SetPassword(ctx context.Context, tx *store.Tx, userID, hash string) error
-	// OpenSession starts a session that ends with its access token, which is valid for that many seconds.
+	// PasswordPrinted reports whether the password of a user is still the one that the first start printed.
+	PasswordPrinted(ctx context.Context, q store.Querier, userID string) (bool, error)
+	// OpenSession starts a session that ends with its access token. expiresIn is the validity of the token in seconds.
 	OpenSession(ctx context.Context, tx *store.Tx, userID string) (token string, expiresIn int, err error)
-	// EndSessions ends all sessions of the user but one, which may be empty.
+	// EndSessions ends all sessions of the user except one, or all when exceptSessionID is empty.
 	EndSessions(ctx context.Context, tx *store.Tx, userID, exceptSessionID string) error
-	// Changed tells that status or roles of the user change with the transaction: his sessions see it on their next request.
+	// Changed reports that the transaction changes the status or roles of the user. It applies to the next request of each of
+	// their sessions.
 	Changed(tx *store.Tx, userID string)
 }
 
-// Outbox is what users needs from notifications.
+// Outbox is what the directory needs from notifications.
 type Outbox interface {
-	// PrepareOTP words a message and gives the function that leaves it in the outbox.
+	// PrepareOTP renders a message and returns the function that stores it in the outbox.
 	PrepareOTP(m OTPMessage) func(ctx context.Context, tx *store.Tx) error
-	// PasswordChanged tells a user that his password was replaced.
+	// PasswordChanged notifies a user that their password was replaced.
 	PasswordChanged(ctx context.Context, tx *store.Tx, userID string) error
-	// CredentialAdded notifies a user at all validated addresses that a credential was added. value hints at it.
+	// CredentialAdded notifies a user at all validated addresses that a credential was added. value is its masked value.
 	CredentialAdded(ctx context.Context, tx *store.Tx, userID, value string) error
-	// CredentialRemoved notifies a user at all validated addresses that one of them is deleted.
+	// CredentialRemoved notifies a user at all validated addresses that a credential was deleted.
 	CredentialRemoved(ctx context.Context, tx *store.Tx, userID, value string) error
 }
 
-// OTPMessage is a one-time code on its way to its user.
+// OTPMessage is the message that carries a one-time code.
 type OTPMessage struct {
 	UserID    string
 	Channel   string // email or sms
@@ -98,15 +112,16 @@ type OTPMessage struct {
 	Language  string
 	Purpose   string // validation, recovery, or taken for a message without a code
 	Code      string
-	Minutes   int // that the code is valid
+	Minutes   int // validity of the code
 }
 
-// Options are the settings of users. The zero value of each means its default.
+// Options are the settings of the module. A zero value means the default.
 type Options struct {
-	OTPLife     time.Duration // how long a code is valid: 10 minutes
-	OTPAttempts int           // how many tries a code has: 5
-	Log         *slog.Logger  // nil: nothing is logged
-	PerHour     int           // codes of a network in an hour; registrations are half as many again; 0: not limited
+	OTPLife     time.Duration   // validity of a code; default 10 minutes
+	OTPAttempts int             // attempts per code; default 5
+	Log         *slog.Logger    // nil: no log
+	PerHour     int             // codes per network and hour; registrations are limited to half as many more; 0: no limit
+	Policy      *access.Current // decides who is staff; nil: only administrators are
 }
 
 const (
@@ -114,16 +129,17 @@ const (
 	defaultOTPAttempts = 5
 )
 
-// Service keeps users and credentials.
+// Service is the module.
 type Service struct {
 	Options
 	db     *store.DB
 	auth   Auth
 	outbox Outbox
 	texts  endpoint.Texts
+	people *peopleCache
 }
 
-// New makes the service.
+// New returns the service.
 func New(db *store.DB, auth Auth, outbox Outbox, texts endpoint.Texts, o Options) *Service {
 	if o.OTPLife <= 0 {
 		o.OTPLife = defaultOTPLife
@@ -134,5 +150,8 @@ func New(db *store.DB, auth Auth, outbox Outbox, texts endpoint.Texts, o Options
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Service{Options: o, db: db, auth: auth, outbox: outbox, texts: texts}
+	if o.Policy == nil {
+		o.Policy = &access.Current{}
+	}
+	return &Service{Options: o, db: db, auth: auth, outbox: outbox, texts: texts, people: newPeopleCache()}
 }

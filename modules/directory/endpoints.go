@@ -11,7 +11,7 @@ import (
 
 const tag = "Users"
 
-// Endpoints are the operations on users and credentials.
+// Endpoints returns the rows of the module.
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	var (
 		signedUp = []string{access.Advisor, access.Customer, access.Registrant}
@@ -20,15 +20,15 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	)
 	rows := []endpoint.Endpoint{
 		{Name: "users.register", Method: http.MethodPost, Path: "/v1/users/initiate-registration",
-			Access: access.APIKey, Summary: "Register a user with a credential and a password; a one-time code goes out.",
-			Faults: []apierr.Kind{apierr.CredentialExists, apierr.OTPSendLimited},
+			Access: access.APIKey, Summary: "Register a user.",
+			Faults: []apierr.Kind{apierr.CredentialExists, apierr.DisplayNameReserved, apierr.OTPSendLimited},
 			Handle: endpoint.JSON(http.StatusCreated, s.register)},
 		{Name: "users.recover", Method: http.MethodPost, Path: "/v1/users/initiate-recovery",
-			Access: access.APIKey, Summary: "Ask for a one-time code with which a forgotten password can be replaced.",
+			Access: access.APIKey, Summary: "Start the recovery of an account.",
 			Faults: []apierr.Kind{apierr.OTPSendLimited}, Reports: endpoint.Event{Kind: endpoint.Recovery, Action: "users.recovery_started"},
 			Handle: endpoint.JSON(http.StatusOK, s.initiateRecovery)},
 		{Name: "users.complete_recovery", Method: http.MethodPost, Path: "/v1/users/complete-recovery",
-			Access: access.APIKey, Summary: "Replace a forgotten password with the one-time code; all sessions end.",
+			Access: access.APIKey, Summary: "Complete the recovery of an account.",
 			Faults: []apierr.Kind{apierr.InvalidOTP}, Reports: endpoint.Event{Kind: endpoint.Recovery, Action: "users.recovery_completed"},
 			Handle: endpoint.JSON(http.StatusOK, s.completeRecovery)},
 		{Name: "users.list", Method: http.MethodGet, Path: "/v1/users",
@@ -36,23 +36,23 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Doc:    endpoint.Doc{Search: userList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.list)},
 		{Name: "users.me", Method: http.MethodGet, Path: "/v1/users/me",
-			Access: access.SignedIn, Roles: members, Summary: "Read the caller's own user.",
+			Access: access.SignedIn, Roles: members, Summary: "Get the caller's user.",
 			Handle: endpoint.JSON(http.StatusOK, s.me)},
 		{Name: "users.get", Method: http.MethodGet, Path: "/v1/users/{id}",
-			Access: access.On(access.Users, access.Read), Roles: members, Summary: "Read a user.",
+			Access: access.On(access.Users, access.Read), Roles: members, Summary: "Get a user.",
 			Faults: []apierr.Kind{apierr.UserNotFound},
 			Handle: endpoint.JSON(http.StatusOK, s.get)},
 		{Name: "users.update", Method: http.MethodPatch, Path: "/v1/users/{id}",
 			Access: access.On(access.Users, access.Update), Roles: members,
-			Summary: "Change the language of a user and, as an administrator, the status.",
-			Faults:  []apierr.Kind{apierr.UserNotFound, apierr.LastAdministrator, apierr.PreconditionFailed},
+			Summary: "Update a user.",
+			Faults:  []apierr.Kind{apierr.UserNotFound, apierr.DisplayNameReserved, apierr.LastAdministrator, apierr.PreconditionFailed},
 			Handle:  endpoint.JSON(http.StatusOK, s.update)},
 		{Name: "users.password", Method: http.MethodPut, Path: "/v1/users/{id}/password",
-			Access: access.SignedIn, Roles: members, Summary: "Change a password; the other sessions of the user end.",
-			Faults: []apierr.Kind{apierr.UserNotFound, apierr.CoolingOff, apierr.PreconditionFailed, apierr.StaleSession},
+			Access: access.SignedIn, Roles: members, Summary: "Change a password.",
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.LockedOut, apierr.PreconditionFailed, apierr.StaleSession},
 			Handle: endpoint.JSON(http.StatusOK, s.changePassword)},
 		{Name: "users.roles", Method: http.MethodPut, Path: "/v1/users/{id}/roles",
-			Access: access.On(access.Users, access.Update), Summary: "Give a user exactly these roles, by name or id.",
+			Access: access.On(access.Users, access.Update), Summary: "Replace the roles of a user.",
 			Faults: []apierr.Kind{apierr.UserNotFound, apierr.GrantNotHeld, apierr.LastAdministrator, apierr.PreconditionFailed, apierr.StaleSession},
 			Handle: endpoint.JSON(http.StatusOK, s.setRoles)},
 		{Name: "users.credentials.list", Method: http.MethodGet, Path: "/v1/users/{id}/credentials",
@@ -61,17 +61,17 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Doc:    endpoint.Doc{Search: credentialList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.listCredentials)},
 		{Name: "users.credentials.create", Method: http.MethodPost, Path: "/v1/users/{id}/credentials",
-			// A user adds his own without a grant on the type, which the rule of creation would ask for.
-			Access: access.SignedIn, Roles: members, Summary: "Add a credential to a user; a one-time code goes out.",
+			// Users add credentials of their own without a grant on the type, which a rule for creation would require.
+			Access: access.SignedIn, Roles: members, Summary: "Add a credential to a user.",
 			Faults: []apierr.Kind{apierr.UserNotFound, apierr.CredentialExists, apierr.TooManyCredentials, apierr.OTPSendLimited, apierr.StaleSession},
 			Handle: endpoint.JSON(http.StatusCreated, s.addCredential)},
 		{Name: "users.credentials.validate", Method: http.MethodPut, Path: "/v1/users/{id}/credentials/{credential_id}/validate",
-			Access: access.On(access.Credentials, access.Update), Roles: signedUp, Summary: "Validate a credential with its one-time code.",
+			Access: access.On(access.Credentials, access.Update), Roles: signedUp, Summary: "Validate a credential.",
 			Faults: []apierr.Kind{apierr.UserNotFound, apierr.CredentialNotFound, apierr.CredentialValidated, apierr.InvalidOTP,
 				apierr.OTPExpired, apierr.OTPAttemptsExceeded, apierr.CredentialExists, apierr.PreconditionFailed, apierr.StaleSession},
 			Handle: endpoint.JSON(http.StatusOK, s.validate)},
 		{Name: "users.credentials.send_otp", Method: http.MethodPost, Path: "/v1/users/{id}/credentials/{credential_id}/otp",
-			Access: access.On(access.Credentials, access.Update), Roles: signedUp, Summary: "Send a new one-time code for a credential.",
+			Access: access.On(access.Credentials, access.Update), Roles: signedUp, Summary: "Send a one-time code for a credential.",
 			Faults: []apierr.Kind{apierr.UserNotFound, apierr.CredentialNotFound, apierr.CredentialValidated, apierr.OTPSendLimited},
 			Handle: endpoint.JSON(http.StatusOK, s.resend)},
 		{Name: "users.credentials.delete", Method: http.MethodDelete, Path: "/v1/users/credentials/{cred_id}",

@@ -15,14 +15,14 @@ const (
 	Username = "username"
 )
 
-// identifier is the value of a credential with the key under which it is compared.
+// identifier is a parsed credential value with its key.
 type identifier struct {
 	kind  string
 	value string
 	key   string
 }
 
-// ruleUsername is what a user name must be; its wording is with the texts of users.
+// ruleUsername is broken by malformed user names. Its text is in users.json.
 const ruleUsername types.Rule = "username"
 
 const (
@@ -30,7 +30,7 @@ const (
 	maxUsername = 64
 )
 
-// parseIdentifier reads the value of a credential of a type. It returns a [value.Rule].
+// parseIdentifier parses a credential value of a type. It returns a [types.Rule].
 func parseIdentifier(kind, text string) (identifier, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -38,13 +38,13 @@ func parseIdentifier(kind, text string) (identifier, error) {
 	}
 	switch kind {
 	case Email:
-		if len(text) > maxLogin { // before it is normalised
+		if len(text) > maxLogin { // before normalisation
 			return identifier{}, types.RuleEmail
 		}
 		email, err := types.ParseEmail(norm.NFKC.String(text))
 		return identifier{kind, email.String(), email.LookAlikeKey()}, err
 	case Phone:
-		// Without its country code a number could be read as somebody else's.
+		// Without a country code a number is ambiguous.
 		if !strings.HasPrefix(text, "+") {
 			return identifier{}, types.RulePhone
 		}
@@ -58,8 +58,8 @@ func parseIdentifier(kind, text string) (identifier, error) {
 	}
 }
 
-// isUsername tells names of 3 to 64 letters, digits, dots, hyphens and underscores that begin with a letter. Letters of
-// one alphabet only: names that merely look alike would be a trap. A UUID is no name: one can sign in with it, too.
+// isUsername reports whether a text is a user name: 3 to 64 letters, digits, dots, hyphens and underscores, beginning with a
+// letter. Only ASCII letters are allowed, so that no two names look alike. UUIDs are rejected: users can sign in with their id.
 func isUsername(s string) bool {
 	if len(s) < minUsername || len(s) > maxUsername || types.IsID(s) {
 		return false
@@ -76,8 +76,8 @@ func isUsername(s string) bool {
 	return true
 }
 
-// LoginKey gives the key of a credential value whose type is not known, as it is typed at sign-in. What is no valid
-// value of any type gets a key that no credential has or ever will.
+// LoginKey returns the key of a credential value of unknown type, as people type it at sign-in. A text that is not valid for
+// any type gets a key that no credential can have.
 func LoginKey(text string) string {
 	text = strings.TrimSpace(text)
 	for _, kind := range []string{Email, Phone, Username} {
@@ -88,8 +88,8 @@ func LoginKey(text string) string {
 	return types.Fold(text)
 }
 
-// FormerKey gives the key that a credential value had before look-alikes were made one. Credentials that collided then
-// still have it.
+// FormerKey returns the key of a credential value from before look-alike characters were folded. Credentials whose new key was
+// taken still have it.
 func FormerKey(text string) string {
 	text = strings.TrimSpace(text)
 	if len(text) <= maxLogin {
@@ -100,10 +100,10 @@ func FormerKey(text string) string {
 	return LoginKey(text)
 }
 
-// LoginKey is the function of that name, for those who know the service through an interface.
+// LoginKey is the function LoginKey, for callers that use the service through an interface.
 func (s *Service) LoginKey(text string) string { return LoginKey(text) }
 
-// channel is the way a code goes to a credential of the type; empty: there is none.
+// channel returns the channel that sends codes to a type of credential, or an empty text for user names.
 func channel(kind string) string {
 	switch kind {
 	case Email:

@@ -34,10 +34,12 @@ type registerInput struct {
 	Password string `json:"password" format:"password" minLength:"12" maxLength:"128" required:"true"`
 	Terms    bool   `json:"terms_accepted" required:"true" doc:"Must be true."`
 	Privacy  bool   `json:"privacy_policy_accepted" required:"true" doc:"Must be true."`
+
+	DisplayName string `json:"display_name" maxLength:"100" example:"Anna Keller" doc:"How others see the user. It must not resemble the name of a staff member."`
 }
 
-// check checks all but the password. The service calls it, together with the policy for passwords, so that all that is
-// wrong is told at once.
+// check checks everything except the password. The service calls it together with the password policy, so that one response
+// reports all problems.
 func (in *registerInput) check(v *apierr.Fields) identifier {
 	id := checkIdentifier(v, "credential_type", "credential_value", in.Type, in.Value)
 	if !in.Terms {
@@ -46,6 +48,7 @@ func (in *registerInput) check(v *apierr.Fields) identifier {
 	if !in.Privacy {
 		v.Add("privacy_policy_accepted", "invalid.accepted")
 	}
+	in.DisplayName = checkDisplayName(v, "display_name", in.DisplayName)
 	return id
 }
 
@@ -62,7 +65,7 @@ func (in *addCredentialInput) Validate(v *apierr.Fields) {
 	in.id = checkIdentifier(v, "credential_type", "credential_value", in.Type, in.Value)
 }
 
-// checkIdentifier reads the two members that make a credential and notes what is wrong with them.
+// checkIdentifier parses type and value of a credential and adds what is wrong with them to v.
 func checkIdentifier(v *apierr.Fields, typeField, valueField, kind, text string) identifier {
 	switch kind {
 	case Email, Phone, Username:
@@ -93,7 +96,7 @@ type validateInput struct {
 	OTP          string `json:"otp" pattern:"^[0-9]{6}$"`
 }
 
-// Validate asks for a code; whether it looks like one is part of whether it is right.
+// Validate requires a code. A malformed code is a wrong code, not malformed input.
 func (in *validateInput) Validate(v *apierr.Fields) { required(v, "otp", in.OTP) }
 
 type resendOutput struct {
@@ -105,10 +108,16 @@ type updateInput struct {
 	UserID   string  `path:"id"`
 	Language *string `json:"language" enum:"en,de,fr,it"`
 	Status   *string `json:"status" enum:"active,disabled" doc:"For administrators."`
+
+	DisplayName *string `json:"display_name" maxLength:"100" example:"Anna Keller" doc:"For the user and administrators; an empty text removes it. A user must not choose a name that resembles that of a staff member."`
+	displayName string
 }
 
-// Validate checks the members that are given.
+// Validate checks the members that are present.
 func (in *updateInput) Validate(v *apierr.Fields) {
+	if in.DisplayName != nil {
+		in.displayName = checkDisplayName(v, "display_name", *in.DisplayName)
+	}
 	if in.Language != nil {
 		if _, err := types.ParseLanguage(*in.Language); err != nil {
 			v.Add("language", "invalid.language")
@@ -125,18 +134,18 @@ func (in *updateInput) Validate(v *apierr.Fields) {
 
 type passwordInput struct {
 	UserID      string `path:"id"`
-	OldPassword string `json:"old_password" format:"password" doc:"Needed by everybody who changes his own."`
+	OldPassword string `json:"old_password" format:"password" doc:"Required from users who change their own password."`
 	Password    string `json:"password" format:"password" minLength:"12" maxLength:"128" required:"true"`
 }
 
 type rolesInput struct {
 	UserID string    `path:"id"`
-	Roles  *[]string `json:"roles" maxItems:"50" example:"Customer" doc:"Names or ids; these and no others."`
+	Roles  *[]string `json:"roles" maxItems:"50" example:"Customer" doc:"Names or ids of all roles that the user shall have."`
 }
 
 const maxRoles = 50
 
-// Validate asks for a list, which may be empty.
+// Validate requires a list, which may be empty.
 func (in *rolesInput) Validate(v *apierr.Fields) {
 	switch {
 	case in.Roles == nil:
@@ -152,10 +161,10 @@ const maxLogin = 320
 type recoveryInput struct {
 	Value string `json:"credential_value"`
 
-	keys keys
+	keys loginKeys
 }
 
-// Validate takes whatever could be typed: what no credential can look like is answered like one that does not exist.
+// Validate accepts malformed values: they get the response of unknown credentials.
 func (in *recoveryInput) Validate(v *apierr.Fields) { in.keys = checkLogin(v, in.Value) }
 
 type completeRecoveryInput struct {
@@ -164,17 +173,17 @@ type completeRecoveryInput struct {
 	Password string `json:"password" format:"password" minLength:"12" maxLength:"128" required:"true"`
 }
 
-// check asks for credential and code. The service calls it together with the policy for passwords.
-func (in *completeRecoveryInput) check(v *apierr.Fields) keys {
+// check requires a credential and a code. The service calls it together with the password policy.
+func (in *completeRecoveryInput) check(v *apierr.Fields) loginKeys {
 	required(v, "otp", in.OTP)
 	return checkLogin(v, in.Value)
 }
 
-func checkLogin(v *apierr.Fields, text string) keys {
+func checkLogin(v *apierr.Fields, text string) loginKeys {
 	required(v, "credential_value", text)
 	if len(text) > maxLogin {
 		v.Add("credential_value", "invalid.max_length", apierr.Args{"Max": maxLogin})
-		return keys{}
+		return loginKeys{}
 	}
 	return keysOf(text)
 }

@@ -12,46 +12,46 @@ import (
 	"kontor/store"
 )
 
-// Messages can be abused: to annoy their recipients, to run up costs, and to find out which addresses have an account. The
-// counts are rows, so that they survive a restart.
+// Messages can be abused to annoy recipients, to cause costs, and to find out which addresses have an account. The counts are
+// rows, so that they survive a restart.
 const (
-	// One target gets few messages, whoever asks for them.
+	// Messages to one target, whoever requests them.
 	otpSends     = 3
 	otpWindow    = 10 * time.Minute
-	userSends    = 10 // that one user has sent, to whatever targets, in an hour
+	userSends    = 10 // requested by one user in an hour, to any targets
 	dailyOfUser  = 30
-	failedCodes  = 1000 // wrong codes of everybody in an hour; after that each code has one try
+	failedCodes  = 1000 // wrong codes of all users in an hour; after that each code has one attempt
 	hour, day    = time.Hour, 24 * time.Hour
 	keyFactor    = 2 // an API key serves many networks
 	conflictPart = 2 // half as many registrations of taken values as messages
 
-	// registrationPercent is how many free values can be registered for 100 messages: their first e-mail does not count as
-	// one, but a refusal must come before a list of 100 addresses has been probed.
+	// registrationPercent is the number of registrations of free values for 100 messages. The first e-mail of a registration
+	// does not count as a message, but a caller must be rejected before they have probed a list of 100 addresses.
 	registrationPercent = 150
 )
 
-// dailySends are the messages that one target gets in a day for a purpose.
+// dailySends are the messages to one target in a day, by purpose.
 var dailySends = map[string]int{forValidation: 10, forRecovery: 30}
 
-// quota is how many events of a subject are allowed within a window.
+// quota is the number of events of a subject that are allowed within a window.
 type quota struct {
 	subject string
 	most    int
 	window  time.Duration
 }
 
-// limits are quotas that one event counts for, refused with one kind.
+// limits are the quotas that one event counts for, with the error for an exceeded one.
 type limits struct {
 	refusal apierr.Kind
 	quotas  []quota
 }
 
-// subject names what is counted. Neither addresses nor networks can be read in the table.
+// subject returns the keyed hash under which events are counted. The table reveals neither addresses nor networks.
 func (s *Service) subject(kind, text string) string {
 	return hex.EncodeToString(s.db.Keyed("otp "+kind, []byte(text)))
 }
 
-// byCaller are the quotas of an API key and of the network that a request comes from.
+// byCaller returns the quotas of the API key and the network of a request.
 func (s *Service) byCaller(ctx context.Context, kind string, perHour int) (quotas []quota) {
 	if perHour <= 0 {
 		return nil
@@ -64,15 +64,15 @@ func (s *Service) byCaller(ctx context.Context, kind string, perHour int) (quota
 	return quotas
 }
 
-// sendLimits are those of a message to a target, whether or not the target exists. The day is counted for each purpose, so
-// that adding an address to an account does not block the recovery of the account that has it.
+// sendLimits returns the limits of a message to a target, whether or not the target exists. Each purpose has a daily limit of
+// its own, so that adding an address to an account does not block the recovery of the account that has it.
 func (s *Service) sendLimits(ctx context.Context, key, purpose string) limits {
 	l := s.targetLimits(ctx, key, purpose)
 	l.quotas = append(l.quotas, s.byCaller(ctx, "send", s.PerHour)...)
 	return l
 }
 
-// targetLimits are those of a target and of the user who asks.
+// targetLimits returns the limits of a target and of the requesting user.
 func (s *Service) targetLimits(ctx context.Context, key, purpose string) limits {
 	l := limits{refusal: apierr.OTPSendLimited, quotas: []quota{
 		{s.subject("target", key), otpSends, otpWindow},
@@ -85,13 +85,13 @@ func (s *Service) targetLimits(ctx context.Context, key, purpose string) limits 
 	return l
 }
 
-// registrationLimits are those of a registration.
+// registrationLimits returns the limits of a registration.
 func (s *Service) registrationLimits(ctx context.Context) limits {
 	return limits{apierr.RateLimited, s.byCaller(ctx, "registration", registrationPercent*s.PerHour/100)}
 }
 
-// firstCodeLimits are those of the message that goes with a registration. An SMS costs money and counts like any other; an
-// e-mail is bounded by its target and by the registrations.
+// firstCodeLimits returns the limits of the message of a registration. An SMS costs money and counts like any other. An e-mail
+// is limited by its target and by the registrations.
 func (s *Service) firstCodeLimits(ctx context.Context, c Credential) limits {
 	switch c.Type {
 	case Phone:
@@ -103,13 +103,13 @@ func (s *Service) firstCodeLimits(ctx context.Context, c Credential) limits {
 	}
 }
 
-// conflictLimits are those of a registration of a taken value. Once they are used up, free values are refused, too:
-// otherwise the refusal would reveal the same as a conflict.
+// conflictLimits returns the limits of registrations of taken values. Once they are used up, free values are rejected too:
+// otherwise the rejection would reveal the same as a conflict.
 func (s *Service) conflictLimits(ctx context.Context) limits {
 	return limits{apierr.RateLimited, s.byCaller(ctx, "conflict", s.PerHour/conflictPart)}
 }
 
-// tries is how many wrong entries a code survives.
+// tries returns the number of attempts that a code allows.
 func (s *Service) tries(ctx context.Context, q store.Querier) (int, error) {
 	wait, err := waitFor(ctx, q, quota{s.subject("failed", ""), failedCodes, hour})
 	if err == nil && wait > 0 {
@@ -118,8 +118,8 @@ func (s *Service) tries(ctx context.Context, q store.Querier) (int, error) {
 	return s.OTPAttempts, err
 }
 
-// countFailure notes that somebody has entered a wrong code. Beyond the budget nothing is noted: a flood of wrong codes
-// must not fill the table.
+// countFailure counts a wrong code. It writes nothing once the budget is used up, so that a flood of wrong codes does not fill
+// the table.
 func (s *Service) countFailure(ctx context.Context, tx *store.Tx) error {
 	failed := quota{s.subject("failed", ""), failedCodes, hour}
 	if wait, err := waitFor(ctx, tx, failed); err != nil || wait > 0 {
@@ -128,7 +128,7 @@ func (s *Service) countFailure(ctx context.Context, tx *store.Tx) error {
 	return insertEvent(ctx, tx, failed.subject)
 }
 
-// check refuses an event that would exceed a quota. It writes nothing.
+// check rejects an event that would exceed a quota. It writes nothing.
 func (l limits) check(ctx context.Context, q store.Querier) error {
 	var wait time.Duration
 	for _, each := range l.quotas {
@@ -144,19 +144,19 @@ func (l limits) check(ctx context.Context, q store.Querier) error {
 	return nil
 }
 
-// take counts an event, or refuses it before anything is written.
-func (l limits) take(ctx context.Context, tx *store.Tx) error {
+// consume counts an event, or rejects it before anything is written.
+func (l limits) consume(ctx context.Context, tx *store.Tx) error {
 	if err := l.check(ctx, tx); err != nil {
 		return err
 	}
 	return l.count(ctx, tx)
 }
 
-// count notes an event for each subject, whether or not it exceeds a quota.
+// count counts an event for each subject, whether or not it exceeds a quota.
 func (l limits) count(ctx context.Context, tx *store.Tx) error {
 	last := ""
 	for _, each := range l.quotas {
-		if each.subject == last { // two windows of one subject stand side by side
+		if each.subject == last { // two windows of one subject are adjacent
 			continue
 		}
 		if err := insertEvent(ctx, tx, each.subject); err != nil {
@@ -168,8 +168,8 @@ func (l limits) count(ctx context.Context, tx *store.Tx) error {
 }
 
 const (
-	// The event that has to leave the window before another one is allowed. What a clock that was set back shows as the
-	// future does not count: it would count for as long as the clock is behind.
+	// The event that must leave the window before another one is allowed. Events in the future were counted before the
+	// clock was set back. They are ignored: they would count for as long as the clock is behind.
 	selectLimiting = `
 		SELECT sent_at FROM otp_sends
 		WHERE target = $1 AND sent_at > $2 AND sent_at <= $3
@@ -181,7 +181,7 @@ const (
 		DELETE FROM otp_sends WHERE id IN (SELECT id FROM otp_sends WHERE sent_at <= $1 ORDER BY sent_at LIMIT $2)`
 )
 
-// waitFor returns how long a quota refuses, zero for not at all.
+// waitFor returns how long a quota rejects events; zero for not at all.
 func waitFor(ctx context.Context, q store.Querier, limited quota) (time.Duration, error) {
 	now := q.Now()
 	var at store.Time
@@ -197,10 +197,10 @@ func insertEvent(ctx context.Context, tx *store.Tx, subject string) error {
 	return err
 }
 
-// purgeBatch is how many rows one transaction deletes, so that others do not wait for it.
+// purgeBatch is the number of rows that one transaction deletes, so that other writes do not wait long.
 const purgeBatch = 500
 
-// Purge deletes events that no window holds any more. It is to be called every hour or so.
+// Purge deletes events that are outside of all windows. Call it about once an hour.
 func (s *Service) Purge(ctx context.Context) error {
 	for deleted := int64(purgeBatch); deleted == purgeBatch; {
 		err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {

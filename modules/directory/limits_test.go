@@ -88,7 +88,7 @@ func TestSendLimits_OfANetworkAndAKey(t *testing.T) {
 	b.recover("somebody@bank.example").want(t, 200, "")
 }
 
-func TestRegistrationLimits_StopProbing(t *testing.T) {
+func TestRegistrationLimits_PreventProbing(t *testing.T) {
 	b := newBankWith(t, directory.Options{PerHour: 20})
 	b.customer(email(1)) // one of the twenty
 	probed := 0
@@ -102,7 +102,7 @@ func TestRegistrationLimits_StopProbing(t *testing.T) {
 	if probed != 10 {
 		t.Errorf("%d probes told that a value is taken", probed)
 	}
-	// Nor does a free value tell anything now.
+	// Nor does a free value reveal anything now.
 	b.call("key", "POST", registerPath, registration("username", "free.name")).want(t, 429, "rate_limits_m.exceeded")
 	b.clock.Advance(time.Hour)
 	for i := range 40 {
@@ -113,8 +113,8 @@ func TestRegistrationLimits_StopProbing(t *testing.T) {
 	}
 }
 
-// One application registers many users, who all confirm their address. An SMS is dearer than an e-mail.
-func TestRegistrationLimits_LetAnApplicationRegisterManyUsers(t *testing.T) {
+// One application registers many users, who all validate their addresses. SMS are more expensive than e-mails.
+func TestRegistrationLimits_AllowManyRegistrationsByOneApplication(t *testing.T) {
 	b := newBankWith(t, directory.Options{PerHour: 20})
 	for i := range 25 {
 		b.call("key", "POST", registerPath, registration("email", email(i))).want(t, 201, "")
@@ -129,7 +129,7 @@ func TestRegistrationLimits_LetAnApplicationRegisterManyUsers(t *testing.T) {
 	}
 }
 
-func TestAddUsername_FewCanBeTried(t *testing.T) {
+func TestAddUsername_LimitsAttempts(t *testing.T) {
 	b := newBank(t)
 	m := b.customer(email(1))
 	b.staff("clerk.name", "Advisor")
@@ -144,9 +144,9 @@ func TestAddUsername_FewCanBeTried(t *testing.T) {
 	}
 }
 
-// After very many wrong codes, of all users together, each code has one try: guessing has a fifth of the chance, and a right
+// After very many wrong codes of all users, each code has one attempt: guesses have a fifth of the chance, and a right
 // code is still accepted.
-func TestFailedCodes_LeaveOneTryToEachCode(t *testing.T) {
+func TestFailedCodes_LeaveOneAttemptToEachCode(t *testing.T) {
 	b := newBank(t)
 	b.exec(func(ctx context.Context, tx *store.Tx) error {
 		for range 999 {
@@ -189,8 +189,8 @@ func TestSendLimits_AreExactInParallel(t *testing.T) {
 	}
 }
 
-// Events from before the clock was set back do not count.
-func TestSendLimits_AfterTheClockWasSetBack(t *testing.T) {
+// Events from before the clock was set back are ignored.
+func TestSendLimits_IgnoreEventsInTheFuture(t *testing.T) {
 	b := newBank(t)
 	m := b.registrant(email(1))
 	b.call(m.token, "POST", m.resend(), nil).want(t, 200, "")
@@ -199,8 +199,8 @@ func TestSendLimits_AfterTheClockWasSetBack(t *testing.T) {
 	b.call(m.token, "POST", m.resend(), nil).want(t, 200, "")
 }
 
-// A refusal writes nothing: the writer would have to undo it, with the others of its group.
-func TestSendLimits_RefuseBeforeTheyWrite(t *testing.T) {
+// A rejection writes nothing: the writer would have to undo it together with the others of its group.
+func TestSendLimits_RejectBeforeWriting(t *testing.T) {
 	b := newBank(t)
 	m := b.registrant(email(1))
 	for range 2 {
@@ -214,7 +214,7 @@ func TestSendLimits_RefuseBeforeTheyWrite(t *testing.T) {
 	}
 }
 
-func TestPurge_DeletesWhatNoWindowHolds(t *testing.T) {
+func TestPurge_DeletesEventsOutsideAllWindows(t *testing.T) {
 	b := newBank(t)
 	b.registrant(email(1))
 	rows := func() (n int) {

@@ -8,14 +8,14 @@ import (
 	"kontor/server/endpoint"
 )
 
-// Me is the caller's own user. Only its owner sees whether the password is the printed one.
+// Me is the caller's user. Only the user sees whether the password is the printed one.
 type Me struct {
 	User
-	PasswordPrinted bool `json:"password_printed,omitzero" doc:"The password is still the one that the first start printed; missing otherwise."`
+	PasswordPrinted bool `json:"password_printed,omitzero" doc:"True while the password is the one that the first start printed; missing otherwise."`
 }
 
-// ETag names the state of the record. While the password is the printed one there is none: a new password changes the
-// answer and not the record.
+// ETag returns the validator of the record. There is none while the password is the printed one: a new password changes the
+// response and not the record.
 func (m Me) ETag() string {
 	if m.PasswordPrinted {
 		return ""
@@ -23,18 +23,16 @@ func (m Me) ETag() string {
 	return m.User.ETag()
 }
 
-const countPrinted = `SELECT COUNT(*) FROM passwords WHERE user_id = $1 AND printed = TRUE`
-
-// me reads the caller's own user.
+// me returns the caller's user.
 func (s *Service) me(ctx context.Context, _ endpoint.None) (Me, error) {
 	userID := access.From(ctx).UserID
 	u, err := s.read(ctx, s.db, userID, access.Read)
 	if err != nil {
 		return Me{}, err
 	}
-	var printed int
-	if err := s.db.QueryRow(ctx, countPrinted, userID).Scan(&printed); err != nil {
+	printed, err := s.auth.PasswordPrinted(ctx, s.db, userID)
+	if err != nil {
 		return Me{}, fmt.Errorf("read whether the password was printed: %w", err)
 	}
-	return Me{User: u, PasswordPrinted: printed > 0}, nil
+	return Me{User: u, PasswordPrinted: printed}, nil
 }

@@ -14,31 +14,31 @@ import (
 	"kontor/store"
 )
 
-// The purposes of a code. A code for one is worthless for the other.
+// The purposes of a code. A code is only valid for its purpose.
 const (
 	forValidation = "validation"
 	forRecovery   = "recovery"
 
-	// aboutTaken is the purpose of a message without a code: it goes to the user who has the value already.
-	aboutTaken = "taken"
+	// forTakenValue is the purpose of a message without a code, to the user who has already validated the value.
+	forTakenValue = "taken"
 )
 
 const otpDigits = 6
 
 var otpRange = big.NewInt(1_000_000)
 
-// newCode draws a code; each of the million is equally likely.
+// newCode returns a random code; each of the million is equally likely.
 func newCode() string {
 	n, err := rand.Int(rand.Reader, otpRange)
 	if err != nil {
-		panic(err) // crypto/rand does not fail: it ends the program instead
+		panic(err) // crypto/rand does not fail: it would end the program
 	}
 	return fmt.Sprintf("%0*d", otpDigits, n)
 }
 
-// parseCode reads a code as people type it: spaces and hyphens between the digits do not count.
+// parseCode parses a code as people type it. It ignores spaces and hyphens between the digits.
 func parseCode(text string) (code string, ok bool) {
-	const longest = 32 // no way of writing six digits is longer
+	const longest = 32 // longer than six digits with separators
 	if len(text) > longest {
 		return "", false
 	}
@@ -49,19 +49,19 @@ func parseCode(text string) (code string, ok bool) {
 	return code, true
 }
 
-// codeHash is how a code is stored and found again. The million codes could be tried against a plain hash.
+// codeHash returns the stored hash of a code. It is keyed, because the million codes could be tried against a plain hash.
 func (s *Service) codeHash(credentialID, purpose, code string) string {
 	return hex.EncodeToString(s.db.Keyed("otp", []byte(purpose+"\x00"+credentialID+"\x00"+code)))
 }
 
-// code is a new code with the message that carries it, prepared before the transaction.
+// code is a new code with its message, prepared before the transaction.
 type code struct {
 	hash    string
 	purpose string
 	send    func(ctx context.Context, tx *store.Tx) error
 }
 
-// prepareCode draws a code for a credential and words its message in the user's language.
+// prepareCode returns a new code for a credential with its message in the user's language.
 func (s *Service) prepareCode(c Credential, language, purpose string) code {
 	digits := newCode()
 	return code{
@@ -74,7 +74,7 @@ func (s *Service) prepareCode(c Credential, language, purpose string) code {
 	}
 }
 
-// sendCode puts a code in the place of the one before and sends it. The caller has counted it with [Service.sendLimits].
+// sendCode replaces the code of a credential and sends the new one. Callers must have counted it with [Service.sendLimits].
 func (s *Service) sendCode(ctx context.Context, tx *store.Tx, credentialID string, c code) (expires store.Time, err error) {
 	expires = tx.Now().Add(s.OTPLife)
 	if _, err := tx.Exec(ctx, upsertOTP, credentialID, c.purpose, c.hash, expires, tx.Now()); err != nil {
@@ -83,12 +83,12 @@ func (s *Service) sendCode(ctx context.Context, tx *store.Tx, credentialID strin
 	return expires, c.send(ctx, tx)
 }
 
-// codeRight is the outcome of a try with the right code.
-var codeRight apierr.Kind
+// codeAccepted is the outcome of an attempt with the right code.
+var codeAccepted apierr.Kind
 
-// useCode counts a try and uses the code up when it is right, in one statement, so that tries at the same time cannot
-// exceed the number allowed. The outcome is codeRight, apierr.InvalidOTP, apierr.OTPExpired or apierr.OTPAttemptsExceeded;
-// the transaction has to be committed with each of them, so that a wrong try counts. err is for everything else.
+// useCode counts an attempt and consumes the code if it is right, in one statement, so that concurrent attempts cannot exceed
+// the limit. The outcome is codeAccepted, apierr.InvalidOTP, apierr.OTPExpired or apierr.OTPAttemptsExceeded. The transaction
+// must be committed with each outcome, so that wrong attempts count. err is for everything else.
 func (s *Service) useCode(ctx context.Context, tx *store.Tx, credentialID, purpose, hash string) (outcome apierr.Kind, err error) {
 	tries, err := s.tries(ctx, tx)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *Service) useCode(ctx context.Context, tx *store.Tx, credentialID, purpo
 	err = tx.QueryRow(ctx, tryOTP, credentialID, purpose, hash, tries, tx.Now()).Scan(&right)
 	switch {
 	case err == nil && right:
-		return codeRight, nil
+		return codeAccepted, nil
 	case err == nil:
 		return apierr.InvalidOTP, nil
 	case !errors.Is(err, store.ErrNotFound):

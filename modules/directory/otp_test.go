@@ -8,7 +8,7 @@ import (
 	"kontor/modules/kit/types"
 )
 
-func TestNewCode_KeepsLeadingZerosAndSpreads(t *testing.T) {
+func TestNewCode_IsUniformAndKeepsLeadingZeros(t *testing.T) {
 	const draws = 20_000
 	var first [10]int
 	for range draws {

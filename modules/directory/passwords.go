@@ -10,8 +10,8 @@ import (
 	"kontor/store"
 )
 
-// changePassword sets a new password and ends the user's other sessions. He himself shows the old one; administrators
-// set that of others without. It returns apierr.UserNotFound, apierr.NoAccess and apierr.CoolingOff.
+// changePassword sets a new password and ends the user's other sessions. Users must enter their old password; administrators
+// set passwords of others without it. It returns apierr.UserNotFound, apierr.NoAccess and apierr.LockedOut.
 func (s *Service) changePassword(ctx context.Context, in passwordInput) (endpoint.Message, error) {
 	caller := access.From(ctx)
 	own := caller.UserID == in.UserID
@@ -38,7 +38,7 @@ func (s *Service) changePassword(ctx context.Context, in passwordInput) (endpoin
 		keep = caller.SessionID
 	}
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		if _, err := s.forChange(ctx, tx, in.UserID); err != nil {
+		if _, err := s.getForUpdate(ctx, tx, in.UserID); err != nil {
 			return err
 		}
 		return s.replacePassword(ctx, tx, in.UserID, hash, keep)
@@ -46,7 +46,7 @@ func (s *Service) changePassword(ctx context.Context, in passwordInput) (endpoin
 	return endpoint.Confirm(ctx, s.texts, "users.password_changed"), err
 }
 
-// checkNewPassword asks for everything that must be right before a password is hashed.
+// checkNewPassword checks everything that must be valid before a password is hashed.
 func (s *Service) checkNewPassword(ctx context.Context, in passwordInput, own bool) error {
 	personal, err := s.values(ctx, in.UserID)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Service) checkNewPassword(ctx context.Context, in passwordInput, own bo
 	}
 	err = s.auth.VerifyPassword(ctx, in.UserID, in.OldPassword)
 	if errors.Is(err, apierr.InvalidCredentials) {
-		// Not 401: the token is good, and clients take 401 for the end of the session.
+		// Not 401: the token is valid, and clients take 401 for the end of the session.
 		return apierr.Invalid("old_password", "invalid.old_password")
 	}
 	return err
@@ -70,7 +70,7 @@ func (s *Service) checkNewPassword(ctx context.Context, in passwordInput, own bo
 
 const selectValues = `SELECT value FROM credentials WHERE user_id = $1`
 
-// values are the credentials of a user, which may not be his password. It returns apierr.UserNotFound.
+// values returns the credential values of a user, which their password must not restate. It returns apierr.UserNotFound.
 func (s *Service) values(ctx context.Context, userID string) ([]string, error) {
 	if err := userExists(ctx, s.db, userID); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (s *Service) values(ctx context.Context, userID string) ([]string, error) {
 	return values, rows.Err()
 }
 
-// replacePassword sets a password and ends all sessions but one. Codes for a recovery that are still on their way die.
+// replacePassword sets a password, ends all sessions except one, and deletes pending codes for a recovery.
 func (s *Service) replacePassword(ctx context.Context, tx *store.Tx, userID, hash, keepSession string) error {
 	if err := s.auth.SetPassword(ctx, tx, userID, hash); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (s *Service) replacePassword(ctx context.Context, tx *store.Tx, userID, has
 	if _, err := tx.Exec(ctx, deleteRecoveryOTPs, userID); err != nil {
 		return err
 	}
-	accounts.Audit(ctx, tx, "users.password", userID, nil, nil)
+	userTable.Audit(ctx, tx, "users.password", userID, nil, nil)
 	if err := s.outbox.PasswordChanged(ctx, tx, userID); err != nil {
 		return err
 	}

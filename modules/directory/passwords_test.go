@@ -9,7 +9,7 @@ import (
 
 const newPassword = "a different long one"
 
-func TestPassword_NeedsTheOldOneAndEndsTheOtherSessions(t *testing.T) {
+func TestPassword_RequiresTheOldPasswordAndEndsOtherSessions(t *testing.T) {
 	b := newBank(t)
 	m := b.customer(email(1))
 	var elsewhere string
@@ -36,7 +36,7 @@ func TestPassword_NeedsTheOldOneAndEndsTheOtherSessions(t *testing.T) {
 	b.call(elsewhere, "GET", "/v1/users/me", nil).want(t, 401, "common.unauthorized")
 }
 
-func TestPassword_OfOthersIsForAdministrators(t *testing.T) {
+func TestPassword_OfOthersRequiresAnAdministrator(t *testing.T) {
 	b := newBank(t)
 	admin, clerk, m := b.admin(), b.personnel(), b.customer(email(1))
 	body := map[string]any{"password": newPassword}
@@ -52,7 +52,7 @@ func TestPassword_OfOthersIsForAdministrators(t *testing.T) {
 	b.call(admin.token, "PUT", admin.path("/password"), body).want(t, 400, "common.invalid_input") // his own needs the old one
 }
 
-func TestPassword_ChangeKillsCodesForARecovery(t *testing.T) {
+func TestPassword_ChangeDeletesRecoveryCodes(t *testing.T) {
 	b := newBank(t)
 	m := b.customer(email(1))
 	b.call("key", "POST", "/v1/users/initiate-recovery", map[string]string{"credential_value": email(1)}).want(t, 200, "")

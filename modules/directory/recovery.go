@@ -9,17 +9,17 @@ import (
 	"kontor/store"
 )
 
-// initiateRecovery sends a code to a validated e-mail address or phone number of a user who is not disabled. The answer
-// does not tell whether there is one, and its time hardly can: a message is worded, a request is counted and audited and
-// a commit is waited for in any case, what differs is two small inserts before that commit, and nobody can ask for one
-// value more than three times in ten minutes. It returns apierr.OTPSendLimited.
+// initiateRecovery sends a code to a validated e-mail address or phone number of a user who is not disabled. The response does
+// not reveal whether there is such a user, and its time hardly does: in any case a message is rendered, the request is counted
+// and audited, and a commit is awaited. A known user adds two small inserts to that commit, and a value can be tried three
+// times in ten minutes only. It returns apierr.OTPSendLimited.
 func (s *Service) initiateRecovery(ctx context.Context, in recoveryInput) (endpoint.Message, error) {
 	c, user, known, err := s.recoverable(ctx, s.db, in.keys)
 	if err != nil {
 		return endpoint.Message{}, err
 	}
 	if !known {
-		// Somebody who is not there: his message is worded like any other and thrown away.
+		// Unknown account: render and discard a message so that timing reveals nothing.
 		c, user = Credential{ID: store.NewID(), Type: Email, Value: in.keys.key}, User{Language: endpoint.Language(ctx)}
 	}
 	code := s.prepareCode(c, user.Language, forRecovery)
@@ -28,23 +28,23 @@ func (s *Service) initiateRecovery(ctx context.Context, in recoveryInput) (endpo
 		if err != nil {
 			return err
 		}
-		if err := s.sendLimits(ctx, in.keys.key, forRecovery).take(ctx, tx); err != nil {
+		if err := s.sendLimits(ctx, in.keys.key, forRecovery).consume(ctx, tx); err != nil {
 			return err
 		}
 		if !known || !still || now.ID != c.ID {
-			held.Audit(ctx, tx, "users.recovery_requested", "", nil, nil)
+			credentialTable.Audit(ctx, tx, "users.recovery_requested", "", nil, nil)
 			return nil
 		}
-		held.Audit(ctx, tx, "users.recovery_requested", c.ID, nil, nil)
+		credentialTable.Audit(ctx, tx, "users.recovery_requested", c.ID, nil, nil)
 		_, err = s.sendCode(ctx, tx, c.ID, code)
 		return err
 	})
 	return endpoint.Confirm(ctx, s.texts, "users.recovery_sent"), err
 }
 
-// recoverable finds the credential to which a code for a new password may go. A credential that was added lately is none:
-// whoever stole a session could take the account over with it before its user has read of it.
-func (s *Service) recoverable(ctx context.Context, q store.Querier, typed keys) (c Credential, u User, ok bool, err error) {
+// recoverable returns the credential that may recover an account. Credentials that are not trusted yet may not: an attacker
+// with a stolen session could add one and take over the account before its user reads the notification.
+func (s *Service) recoverable(ctx context.Context, q store.Querier, typed loginKeys) (c Credential, u User, ok bool, err error) {
 	c, err = selectValidated(ctx, q, typed)
 	if errors.Is(err, store.ErrNotFound) {
 		return c, u, false, nil
@@ -52,13 +52,13 @@ func (s *Service) recoverable(ctx context.Context, q store.Querier, typed keys) 
 	if err != nil {
 		return c, u, false, err
 	}
-	u, err = accounts.GetUnchecked(ctx, q, c.UserID)
+	u, err = userTable.GetUnchecked(ctx, q, c.UserID)
 	return c, u, err == nil && channel(c.Type) != "" && u.Status != Disabled && q.Now() >= c.trustedFrom, err
 }
 
-// completeRecovery sets a new password for who has the code, and ends all sessions of the user. Everything that does
-// not fit together is apierr.InvalidOTP, whether the credential exists or not, whether the code is wrong, used, too old
-// or tried too often; a password is hashed each time.
+// completeRecovery sets a new password for a caller with the right code, and ends all sessions of the user. Every failure is
+// apierr.InvalidOTP: for unknown credentials, and for wrong, used, expired and exhausted codes. A password is hashed each time,
+// so that timing reveals nothing.
 func (s *Service) completeRecovery(ctx context.Context, in completeRecoveryInput) (endpoint.Message, error) {
 	var problems apierr.Fields
 	typed := in.check(&problems)
@@ -85,8 +85,8 @@ func (s *Service) completeRecovery(ctx context.Context, in completeRecoveryInput
 		if err != nil {
 			return err
 		}
-		if !ok || outcome != codeRight {
-			held.Audit(ctx, tx, "users.recovery_failed", c.ID, nil, nil)
+		if !ok || outcome != codeAccepted {
+			credentialTable.Audit(ctx, tx, "users.recovery_failed", c.ID, nil, nil)
 			return s.countFailure(ctx, tx)
 		}
 		recovered = true

@@ -30,7 +30,7 @@ func TestRecovery_SetsAPasswordAndEndsAllSessions(t *testing.T) {
 	b.complete(email(1), message.Code).want(t, 400, "users.invalid_otp") // used up
 }
 
-func TestRecovery_AnswersAlikeWhetherOrNotThereIsAnybody(t *testing.T) {
+func TestRecovery_RevealsNoAccounts(t *testing.T) {
 	b := newBank(t)
 	admin, disabled := b.admin(), b.customer(email(2))
 	b.customer(email(1))
@@ -63,7 +63,7 @@ func TestRecovery_AnswersAlikeWhetherOrNotThereIsAnybody(t *testing.T) {
 	}
 }
 
-func TestRecovery_OfACodeForValidationIsRefused(t *testing.T) {
+func TestRecovery_RejectsValidationCodes(t *testing.T) {
 	b := newBank(t)
 	m := b.customer(email(1))
 	second := b.call(m.token, "POST", m.path("/credentials"), credential("email", email(2))).want(t, 201, "").text("id")
@@ -72,7 +72,7 @@ func TestRecovery_OfACodeForValidationIsRefused(t *testing.T) {
 	b.complete(email(2), b.outbox.last(email(2)).Code).want(t, 400, "users.invalid_otp")
 }
 
-func TestRecovery_GuessingEndsTheCodeSilently(t *testing.T) {
+func TestRecovery_GuessesExhaustTheCodeSilently(t *testing.T) {
 	b := newBank(t)
 	b.customer(email(1))
 	b.recover(email(1)).want(t, 200, "")

@@ -2,18 +2,15 @@ package directory
 
 import (
 	"context"
-	"net/http"
 
-	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/store"
 )
 
-const created = http.StatusCreated
-
-// Registration is what a new user gets: his first credential and a token with which he can do nothing but validate it.
+// Registration is the response to a registration: the first credential, and a token that can only validate it.
 type Registration struct {
 	UserID      string     `json:"user_id"`
 	Credential  Credential `json:"credential"`
@@ -22,8 +19,8 @@ type Registration struct {
 	ExpiresIn   int        `json:"expires_in"`
 }
 
-// register makes a pending user with one credential and sends the code that validates it. It returns
-// apierr.CredentialExists and apierr.OTPSendLimited.
+// register creates a pending user with one credential and sends the code that validates it. It returns
+// apierr.CredentialExists, apierr.DisplayNameReserved, apierr.RateLimited and apierr.OTPSendLimited.
 func (s *Service) register(ctx context.Context, in registerInput) (Registration, error) {
 	var problems apierr.Fields
 	id := in.check(&problems)
@@ -31,14 +28,14 @@ func (s *Service) register(ctx context.Context, in registerInput) (Registration,
 	if err := problems.Err(); err != nil {
 		return Registration{}, err
 	}
-	if err := s.checkRegistration(ctx, s.db); err != nil { // before it costs a hash
+	if err := s.checkRegistration(ctx, s.db); err != nil { // before the password is hashed
 		return Registration{}, err
 	}
 	hash, err := s.auth.HashPassword(ctx, in.Password)
 	if err != nil {
 		return Registration{}, err
 	}
-	u := User{ID: store.NewID(), Status: Pending, Language: endpoint.Language(ctx)}
+	u := User{ID: store.NewID(), DisplayName: in.DisplayName, Status: Pending, Language: endpoint.Language(ctx)}
 	c := newCredential(u.ID, id)
 	var first code
 	if !c.Validated {
@@ -47,8 +44,8 @@ func (s *Service) register(ctx context.Context, in registerInput) (Registration,
 	out := Registration{UserID: u.ID, TokenType: "Bearer"}
 	var refused error
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		if refused, err = s.countRegistration(ctx, tx, c); err != nil || refused != nil {
-			return err // committed, so that the try counts
+		if refused, err = s.countRegistration(ctx, tx, u, c); err != nil || refused != nil {
+			return err // committed, so that the attempt counts
 		}
 		if err := s.add(ctx, tx, &u, &c, hash, []string{access.Registrant}, u.ID); err != nil {
 			return err
@@ -62,7 +59,7 @@ func (s *Service) register(ctx context.Context, in registerInput) (Registration,
 		if out.AccessToken, out.ExpiresIn, err = s.auth.OpenSession(ctx, tx, u.ID); err != nil {
 			return err
 		}
-		tx.Respond(created, out)
+		tx.Respond(out)
 		return nil
 	})
 	if err == nil {
@@ -71,7 +68,7 @@ func (s *Service) register(ctx context.Context, in registerInput) (Registration,
 	return out, err
 }
 
-// checkRegistration returns apierr.RateLimited when the API key or the network has registered too many.
+// checkRegistration returns apierr.RateLimited after too many registrations by the API key or from the network.
 func (s *Service) checkRegistration(ctx context.Context, q store.Querier) error {
 	if err := s.conflictLimits(ctx).check(ctx, q); err != nil {
 		return err
@@ -79,13 +76,14 @@ func (s *Service) checkRegistration(ctx context.Context, q store.Querier) error 
 	return s.registrationLimits(ctx).check(ctx, q)
 }
 
-// countRegistration counts a registration and the message that goes with it. A taken value is refused with
-// apierr.CredentialExists, after its try was counted; what exceeds a limit is an error, and nothing is counted.
-func (s *Service) countRegistration(ctx context.Context, tx *store.Tx, c Credential) (refused, err error) {
+// countRegistration counts a registration and the message that goes with it. It refuses a taken value with
+// apierr.CredentialExists and a reserved name with apierr.DisplayNameReserved, and counts the try. It returns an error for
+// what exceeds a limit, and counts nothing.
+func (s *Service) countRegistration(ctx context.Context, tx *store.Tx, u User, c Credential) (refused, err error) {
 	if err := s.checkRegistration(ctx, tx); err != nil {
 		return nil, err
 	}
-	// Checked before the value is looked up, so that the refusal does not depend on it.
+	// Checked before the value is looked up, so that the rejection does not depend on it.
 	sending := s.firstCodeLimits(ctx, c)
 	if err := sending.check(ctx, tx); err != nil {
 		return nil, err
@@ -97,16 +95,24 @@ func (s *Service) countRegistration(ctx context.Context, tx *store.Tx, c Credent
 	if taken {
 		return apierr.CredentialExists, s.conflictLimits(ctx).count(ctx, tx)
 	}
+	reserved, err := s.isReserved(ctx, tx, u.ID, u.DisplayName)
+	if err != nil {
+		return nil, err
+	}
+	if reserved {
+		return apierr.DisplayNameReserved, s.conflictLimits(ctx).count(ctx, tx)
+	}
 	if err := s.registrationLimits(ctx).count(ctx, tx); err != nil {
 		return nil, err
 	}
 	return nil, sending.count(ctx, tx)
 }
 
-// add stores a new user with his credential, password and roles. Whoever registers himself is his own creator.
+// add stores a new user with credential, password and roles. by is the creator; registered users create themselves.
 func (s *Service) add(ctx context.Context, tx *store.Tx, u *User, c *Credential, hash string, roles []string, by string) error {
 	u.CreatedAt, u.ModifiedAt, u.Roles, u.version = tx.Now(), tx.Now(), []string{}, 1
-	if _, err := tx.Exec(ctx, insertUser, u.ID, u.Status, u.Language, u.CreatedAt, by); err != nil {
+	if _, err := tx.Exec(ctx, insertUser, u.ID, u.Status, u.Language, u.CreatedAt, by,
+		u.DisplayName, types.SearchKey(u.DisplayName), types.NameSkeleton(u.DisplayName)); err != nil {
 		return err
 	}
 	for _, role := range roles {
@@ -120,6 +126,7 @@ func (s *Service) add(ctx context.Context, tx *store.Tx, u *User, c *Credential,
 	if err := s.auth.SetPassword(ctx, tx, u.ID, hash); err != nil {
 		return err
 	}
+	s.invalidate(tx, u.ID)
 	var err error
 	if *u, err = withRoles(ctx, tx, *u, nil); err != nil {
 		return err
@@ -128,6 +135,6 @@ func (s *Service) add(ctx context.Context, tx *store.Tx, u *User, c *Credential,
 	if err := accountProof.AuditEntry(ctx, tx, entry); err != nil {
 		return err
 	}
-	entry.RecType, entry.Action = records.UserRoles.Type, records.ActionUserRoles
-	return records.UserRoles.AuditEntry(ctx, tx, entry)
+	entry.RecType, entry.Action = userRolesProof.Type, actionUserRoles
+	return userRolesProof.AuditEntry(ctx, tx, entry)
 }

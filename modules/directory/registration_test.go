@@ -9,7 +9,7 @@ import (
 
 const registerPath = "/v1/users/initiate-registration"
 
-func TestRegister_MakesAPendingUserWithAToken(t *testing.T) {
+func TestRegister_CreatesAPendingUserWithAToken(t *testing.T) {
 	b := newBank(t)
 	r := b.call("key", "POST", registerPath, registration("email", " Anna@Bank.Example "), "Accept-Language", "fr").want(t, 201, "")
 	c := r.member("credential")
@@ -39,7 +39,7 @@ func TestRegister_MakesAPendingUserWithAToken(t *testing.T) {
 	}
 }
 
-func TestRegister_NamesAllWrongFieldsAtOnce(t *testing.T) {
+func TestRegister_ReportsAllInvalidFields(t *testing.T) {
 	b := newBank(t)
 	r := b.call("key", "POST", registerPath, map[string]any{"credential_type": "email", "credential_value": "anna@", "password": "short",
 		"terms_accepted": false}).want(t, 400, "common.invalid_input")
@@ -62,7 +62,7 @@ func TestRegister_NamesAllWrongFieldsAtOnce(t *testing.T) {
 	}
 }
 
-func TestRegister_RefusesPhonesWithoutCountryAndOddUserNames(t *testing.T) {
+func TestRegister_RejectsInvalidPhonesAndUserNames(t *testing.T) {
 	b := newBank(t)
 	for kind, values := range map[string][]string{
 		"phone":    {"044 668 18 00", "+41 1", "phone", ""},
@@ -82,7 +82,7 @@ func TestRegister_ByPhoneSendsAnSMS(t *testing.T) {
 	}
 }
 
-func TestRegister_ByUserNameIsValidatedButNotActive(t *testing.T) {
+func TestRegister_ByUserNameStaysPending(t *testing.T) {
 	b := newBank(t)
 	r := b.call("key", "POST", registerPath, registration("username", "Anna.Muster")).want(t, 201, "")
 	if r.member("credential").Body["validated"] != true || len(b.outbox.sent) != 0 {
@@ -93,7 +93,7 @@ func TestRegister_ByUserNameIsValidatedButNotActive(t *testing.T) {
 		t.Errorf("got %+v, %v", user, err)
 	}
 	b.call("key", "POST", registerPath, registration("username", "anna.MUSTER")).want(t, 409, "users.credential_exists")
-	// An administrator activates him.
+	// An administrator activates the user.
 	admin := b.admin()
 	u := b.call(admin.token, "PATCH", "/v1/users/"+user.ID, map[string]string{"status": "active"}).want(t, 200, "")
 	if u.text("status") != "active" || u.Body["roles"].([]any)[0] != "Customer" {
@@ -101,13 +101,13 @@ func TestRegister_ByUserNameIsValidatedButNotActive(t *testing.T) {
 	}
 }
 
-func TestRegister_NeedsTheAPIKey(t *testing.T) {
+func TestRegister_RequiresAnAPIKey(t *testing.T) {
 	b := newBank(t)
 	b.call("", "POST", registerPath, registration("email", email(1))).want(t, 401, "common.unauthorized")
 	b.call(b.admin().token, "POST", registerPath, registration("email", email(1))).want(t, 401, "common.unauthorized")
 }
 
-func TestRegister_InParallelMakesOneUser(t *testing.T) {
+func TestRegister_InParallelCreatesOneUser(t *testing.T) {
 	b := newBank(t)
 	const clients = 16
 	var mu sync.Mutex
@@ -131,11 +131,11 @@ func TestRegister_InParallelMakesOneUser(t *testing.T) {
 	}
 }
 
-func TestRegister_TakesOverAnOldClaimButNeverAValidatedValue(t *testing.T) {
+func TestRegister_TakesOverOldClaimsButNoValidatedValues(t *testing.T) {
 	b := newBank(t)
 	squatter := b.registrant(email(1))
 	b.clock.Advance(otpLife - time.Millisecond)
-	// A new code does not make the claim younger.
+	// A new code does not extend the claim.
 	b.call(squatter.token, "POST", squatter.path("/credentials/"+squatter.credential+"/otp"), nil).want(t, 200, "")
 	b.call("key", "POST", registerPath, registration("email", strings.ToUpper(email(1)))).want(t, 409, "users.credential_exists")
 	b.clock.Advance(time.Millisecond)
@@ -153,7 +153,7 @@ func TestRegister_TakesOverAnOldClaimButNeverAValidatedValue(t *testing.T) {
 	b.call(owner.token, "GET", "/v1/users/me", nil).want(t, 200, "")
 }
 
-func TestRegistrant_MayOnlyDealWithHisOwnCredentials(t *testing.T) {
+func TestRegistrant_MayOnlyUseTheirCredentials(t *testing.T) {
 	b := newBank(t)
 	m := b.registrant(email(1))
 	list := b.call(m.token, "GET", m.path("/credentials"), nil).want(t, 200, "")
@@ -167,7 +167,7 @@ func TestRegistrant_MayOnlyDealWithHisOwnCredentials(t *testing.T) {
 	}
 }
 
-func TestRegister_WithAnIdempotencyKeyHappensOnce(t *testing.T) {
+func TestRegister_IsIdempotentWithAKey(t *testing.T) {
 	b := newBank(t)
 	first := b.call("key", "POST", registerPath, registration("email", email(1)), "Idempotency-Key", "once").want(t, 201, "")
 	again := b.call("key", "POST", registerPath, registration("email", email(1)), "Idempotency-Key", "once").want(t, 201, "")

@@ -15,7 +15,7 @@ func TestRegister_LookAlikesCollide(t *testing.T) {
 	for _, address := range []string{fullwidth, "аnna.1@bank.example", "anna.1@ｂank.example", "anna.1@bаnk.example", "ANNA.1@BANK.EXAMPLE", "anո\u0061.1@bank.example"} {
 		b.call("key", "POST", registerPath, registration("email", address)).want(t, 409, "users.credential_exists")
 	}
-	// A look-alike at recovery leads to the address that is stored, never to the one that was typed.
+	// A recovery with a look-alike sends the code to the stored address, never to the typed one.
 	b.clock.Advance(otpLife)
 	b.recover("аnna.1@bank.example").want(t, 200, "")
 	if b.outbox.count("аnna.1@bank.example") != 0 || b.outbox.last(email(1)).Purpose != "recovery" {
@@ -31,8 +31,8 @@ func TestRegister_StoresTheNormalForm(t *testing.T) {
 	}
 }
 
-// Keys that were made by former rules are made anew; what collides keeps its key, is reported, and still signs in.
-func TestStart_MakesKeysAnewAndReportsCollisions(t *testing.T) {
+// Keys of former rules are derived again. A credential whose key collides keeps its key, is reported, and can still sign in.
+func TestStart_DerivesKeysAgainAndReportsCollisions(t *testing.T) {
 	b := newBank(t)
 	older, younger, alone := b.customer(email(1)), b.customer(email(2)), b.customer(email(3))
 	for id, value := range map[string]string{younger.credential: fullwidth, alone.credential: "bеat@bank.example"} {

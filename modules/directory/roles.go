@@ -13,14 +13,14 @@ import (
 	"kontor/store"
 )
 
-// setRoles gives a user exactly the roles named. Nobody changes his own, and nobody gives or takes a role that he does
-// not hold himself; administrators hold all. It returns apierr.UserNotFound, apierr.NoAccess, apierr.GrantNotHeld and
+// setRoles replaces the roles of a user. Callers cannot change their own roles. They can only grant and revoke roles that they
+// hold; administrators hold all. It returns apierr.UserNotFound, apierr.NoAccess, apierr.GrantNotHeld and
 // apierr.LastAdministrator.
 func (s *Service) setRoles(ctx context.Context, in rolesInput) (User, error) {
 	caller := access.From(ctx)
 	var u User
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		if u, err = s.forChange(ctx, tx, in.UserID); err != nil {
+		if u, err = s.getForUpdate(ctx, tx, in.UserID); err != nil {
 			return err
 		}
 		wanted, err := resolveRoles(ctx, tx, *in.Roles)
@@ -38,7 +38,7 @@ func (s *Service) setRoles(ctx context.Context, in rolesInput) (User, error) {
 		if err := s.requireFreshFor(ctx, tx, wanted); err != nil {
 			return err
 		}
-		held, err := roleIDs(ctx, tx, caller.UserID) // at this moment, not when the request came in
+		held, err := s.RolesOf(ctx, tx, caller.UserID) // read now: roles may have changed since the request was authenticated
 		if err != nil {
 			return err
 		}
@@ -50,8 +50,8 @@ func (s *Service) setRoles(ctx context.Context, in rolesInput) (User, error) {
 	return u, err
 }
 
-// requireFreshFor asks for the password again before somebody becomes an administrator: a stolen token must not leave one
-// behind. Any other role can be taken back by those who are left. It returns apierr.StaleSession.
+// requireFreshFor requires a recent authentication by password before a user becomes an administrator, so that a stolen
+// token cannot create one. Other roles can be revoked by administrators. It returns apierr.StaleSession.
 func (s *Service) requireFreshFor(ctx context.Context, q store.Querier, wanted []string) error {
 	if !slices.Contains(wanted, access.Administrator) {
 		return nil
@@ -59,8 +59,7 @@ func (s *Service) requireFreshFor(ctx context.Context, q store.Querier, wanted [
 	return s.auth.RequireFresh(ctx, q)
 }
 
-// resolveRoles turns names and ids into ids, each once. It returns apierr.InvalidInput with the entries that are no
-// role.
+// resolveRoles returns the distinct ids of roles given by name or id. It returns apierr.InvalidInput with the unknown ones.
 func resolveRoles(ctx context.Context, q store.Querier, namesOrIDs []string) ([]string, error) {
 	var problems apierr.Fields
 	ids := make([]string, 0, len(namesOrIDs))
@@ -83,9 +82,9 @@ func resolveRoles(ctx context.Context, q store.Querier, namesOrIDs []string) ([]
 	return ids, problems.Err()
 }
 
-// assign changes the roles of a user to those wanted. may tells which roles may be given and taken.
+// assign replaces the roles of a user. may reports which roles the caller may grant and revoke.
 func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []string, may func(role string) bool) (User, error) {
-	now, err := roleIDs(ctx, tx, u.ID)
+	now, err := s.RolesOf(ctx, tx, u.ID)
 	if err != nil {
 		return u, err
 	}
@@ -124,24 +123,23 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []str
 	if _, err := tx.Exec(ctx, touchUser, u.ID, tx.Now(), records.Actor(ctx)); err != nil {
 		return u, err
 	}
-	after, err := accounts.GetUnchecked(ctx, tx, u.ID)
+	after, err := userTable.GetUnchecked(ctx, tx, u.ID)
 	if u, err = withRoles(ctx, tx, after, err); err != nil {
 		return u, err
 	}
 	if err := accountProof.Audit(ctx, tx, "users.roles", u.ID, was); err != nil {
 		return u, err
 	}
-	s.auth.Changed(tx, u.ID)
-	return u, records.UserRoles.Audit(ctx, tx, records.ActionUserRoles, u.ID, nil)
+	s.changed(tx, u.ID)
+	return u, userRolesProof.Audit(ctx, tx, actionUserRoles, u.ID, nil)
 }
 
-// keepAdministrator refuses to lose the last active administrator: somebody must be able to give the role again. It
-// returns apierr.LastAdministrator.
+// keepAdministrator returns apierr.LastAdministrator if the user is the last active administrator.
 func (s *Service) keepAdministrator(ctx context.Context, tx *store.Tx, u User) error {
 	if u.Status != Active {
 		return nil
 	}
-	roles, err := roleIDs(ctx, tx, u.ID)
+	roles, err := s.RolesOf(ctx, tx, u.ID)
 	if err != nil || !slices.Contains(roles, access.Administrator) {
 		return err
 	}

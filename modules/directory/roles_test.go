@@ -54,7 +54,7 @@ func TestSetRoles_ByNameOrID(t *testing.T) {
 	b.call(m.token, "GET", "/v1/users/me", nil).want(t, 403, "common.rbac_no_rec_access")
 }
 
-func TestSetRoles_Refuses(t *testing.T) {
+func TestSetRoles_RejectsInvalidInput(t *testing.T) {
 	b := newBank(t)
 	admin, m := b.admin(), b.customer(email(1))
 	r := b.call(admin.token, "PUT", m.path("/roles"), roles("Advisor", "Emperor", "0193b000-0000-7000-8000-00000000abcd")).want(t, 400, "common.invalid_input")
@@ -67,7 +67,7 @@ func TestSetRoles_Refuses(t *testing.T) {
 	b.call(admin.token, "PUT", "/v1/users/0193b000-0000-7000-8000-00000000abcd/roles", roles()).want(t, 404, "users.user_not_found")
 }
 
-func TestSetRoles_NobodyGivesOrTakesWhatHeDoesNotHold(t *testing.T) {
+func TestSetRoles_RequiresTheRolesThatChange(t *testing.T) {
 	b := newBank(t)
 	admin, clerk, m := b.admin(), b.personnel(), b.customer(email(1))
 	b.call(clerk.token, "PUT", m.path("/roles"), roles("Customer", "Advisor")).want(t, 200, "")
@@ -80,7 +80,7 @@ func TestSetRoles_NobodyGivesOrTakesWhatHeDoesNotHold(t *testing.T) {
 	}
 }
 
-func TestSetRoles_NobodyEditsHisOwn(t *testing.T) {
+func TestSetRoles_RejectsTheCallersOwnRoles(t *testing.T) {
 	b := newBank(t)
 	admin, clerk := b.admin(), b.personnel()
 	b.call(clerk.token, "PUT", clerk.path("/roles"), roles("Personnel")).want(t, 403, "common.rbac_no_rec_access")

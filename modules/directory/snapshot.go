@@ -7,26 +7,27 @@ import (
 	"kontor/store"
 )
 
-// Proofs declare how the audit trail knows what this module keeps: accounts, credentials and who holds which roles. Not
-// covered: the last sign-in, which leaves an entry of its session, one-time codes and the counts of those sent.
+// Proofs returns how the audit trail digests the records of this module: users, credentials and held roles. The digests do not
+// cover the last sign-in, which is in the entry of its session, keys that are derived from names, one-time codes, and the
+// counts of sent codes.
 func Proofs() []records.Proof {
-	return []records.Proof{accountProof, credentialProof, records.UserRoles}
+	return []records.Proof{accountProof, credentialProof, userRolesProof}
 }
 
 var accountProof = records.Proof{
-	Type: accounts.Type.Name, From: "users", Key: "id", Read: readAccount, Outside: map[string]string{"roles": "[]", "last_login_at": "null"},
+	Type: userTable.Type.Name, From: "users", Key: "id", Read: readAccount, Outside: map[string]string{"roles": "[]", "last_login_at": "null"},
 }
 
 const selectAuthors = `SELECT created_by, modified_by FROM users WHERE id = $1`
 
-// storedUser is what the database keeps of a user and the API does not show.
+// storedUser holds the columns of a user that the API does not show.
 type storedUser struct {
 	Version    int64  `json:"version"`
 	CreatedBy  string `json:"created_by"`
 	ModifiedBy string `json:"modified_by"`
 }
 
-// readAccount reads a user without roles, whose names others change, and without the last sign-in.
+// readAccount reads a user for a digest, without roles and last sign-in.
 func readAccount(ctx context.Context, q store.Querier, id string) (store.Record, error) {
 	u, err := scanUser(q.QueryRow(ctx, `SELECT `+userColumns+` FROM users WHERE id = $1`, id))
 	if err != nil {
@@ -39,12 +40,12 @@ func readAccount(ctx context.Context, q store.Querier, id string) (store.Record,
 }
 
 var credentialProof = records.Proof{
-	Type: held.Type.Name, From: "credentials", Key: "id", Read: readCredential,
+	Type: credentialTable.Type.Name, From: "credentials", Key: "id", Read: readCredential,
 }
 
 const selectCredentialAuthor = `SELECT created_by FROM credentials WHERE id = $1`
 
-// storedCredential is what the database keeps of a credential and the API does not show.
+// storedCredential holds the columns of a credential that the API does not show.
 type storedCredential struct {
 	Key         string     `json:"value_key"`
 	Version     int64      `json:"version"`

@@ -20,7 +20,7 @@ func (b *bank) add(m member, address string) (id string) {
 	return id
 }
 
-func TestStolenToken_ChangesNoCredentialWithoutThePassword(t *testing.T) {
+func TestStolenToken_CannotChangeCredentialsWithoutThePassword(t *testing.T) {
 	b := newBank(t)
 	m, other := b.customer(email(1)), b.customer(email(4))
 	admin := b.admin()
@@ -50,19 +50,19 @@ func TestStolenToken_ChangesNoCredentialWithoutThePassword(t *testing.T) {
 			t.Errorf("%s %s: WWW-Authenticate %q", c.method, c.path, got)
 		}
 	}
-	// Roles but that of administrators are no credentials.
+	// Roles other than Administrator do not require it.
 	b.call(admin.token, "PUT", other.path("/roles"), map[string]any{"roles": []string{"Advisor"}}).want(t, 200, "")
 	b.call(admin.token, "PUT", other.path("/roles"), map[string]any{"roles": []string{"Advisor", "Administrator"}}).
 		want(t, 401, "auth_m.insufficient_user_authentication")
 	if list := b.call(m.token, "GET", m.path("/credentials?search.validated=true"), nil); list.Body["total"] != 2.0 {
 		t.Errorf("got %s", list.Text)
 	}
-	// The owner's own password is part of the request.
+	// The request itself has the password of the user.
 	b.call(m.token, "PUT", m.path("/password"), map[string]string{"old_password": password, "password": newPassword}).want(t, 200, "")
 }
 
-// A registrant can validate the first credential for as long as the token of the registration lasts.
-func TestValidate_TheFirstCredentialNeedsNoFreshSession(t *testing.T) {
+// A registrant can validate the first credential while the token of the registration is valid.
+func TestValidate_FirstCredentialRequiresNoFreshSession(t *testing.T) {
 	b := newBank(t)
 	m := b.registrant(email(1))
 	b.stale(m)
@@ -76,7 +76,7 @@ func TestValidate_TheFirstCredentialNeedsNoFreshSession(t *testing.T) {
 	}
 }
 
-func TestNewCredential_CannotTakeTheAccountOverForADay(t *testing.T) {
+func TestNewCredential_CannotTakeOverTheAccountForADay(t *testing.T) {
 	b := newBank(t)
 	m := b.customer(email(1))
 	b.add(m, email(2))
@@ -105,7 +105,7 @@ func TestNewCredential_CannotTakeTheAccountOverForADay(t *testing.T) {
 
 }
 
-// The new one itself can go at any time, and a later one begins the day anew.
+// The new credential can be deleted at any time. A later one restarts the day.
 func TestNewCredential_CanBeDeletedAtOnce(t *testing.T) {
 	b := newBank(t)
 	m := b.customer(email(1))
@@ -118,8 +118,8 @@ func TestNewCredential_CanBeDeletedAtOnce(t *testing.T) {
 	b.call(m.token, "DELETE", "/v1/users/credentials/"+m.credential, nil).want(t, 200, "")
 }
 
-// A recovery by an older address deletes the credentials that were added lately.
-func TestRecovery_RemovesWhatWasAddedLately(t *testing.T) {
+// A recovery by an older address deletes credentials that are not trusted yet.
+func TestRecovery_DeletesUntrustedCredentials(t *testing.T) {
 	b := newBank(t)
 	m := b.customer(email(1))
 	b.add(m, email(2))
@@ -134,7 +134,7 @@ func TestRecovery_RemovesWhatWasAddedLately(t *testing.T) {
 	}
 }
 
-func TestAddCredential_TellsNothingBeforeTheCode(t *testing.T) {
+func TestAddCredential_RevealsNothingBeforeTheCode(t *testing.T) {
 	b := newBank(t)
 	victim, m := b.customer(email(1)), b.customer(email(2))
 	b.registrant(email(3)) // claimed, but not validated
@@ -168,9 +168,9 @@ func TestAddCredential_TellsNothingBeforeTheCode(t *testing.T) {
 	if message.Purpose != "taken" || message.UserID != victim.id {
 		t.Errorf("the owner of the value got %+v", message)
 	}
-	// Nothing that was sent to the owner is a code.
+	// No message to the owner contains a code.
 	b.call(m.token, "PUT", m.path("/credentials/"+id+"/validate"), otp(message.Code)).want(t, 400, "users.invalid_otp")
-	// The user who proves the value gets it, in place of the one who claimed it.
+	// The user who validates the value gets it, and the claim is deleted.
 	last := b.call(m.token, "GET", m.path("/credentials?sort=-created_at&search.validated=false"), nil)
 	for _, row := range last.Body["data"].([]any) {
 		if c := row.(map[string]any); c["value"] == email(3) {
@@ -190,7 +190,7 @@ func seen(r reply) string {
 	return out
 }
 
-func TestAddCredential_TheFirstToProveAValueHasIt(t *testing.T) {
+func TestAddCredential_FirstToValidateAValueKeepsIt(t *testing.T) {
 	b := newBank(t)
 	m, other := b.customer(email(1)), b.customer(email(2))
 	first := b.call(m.token, "POST", m.path("/credentials"), credential("email", email(3))).want(t, 201, "").text("id")
@@ -205,7 +205,7 @@ func TestAddCredential_TheFirstToProveAValueHasIt(t *testing.T) {
 	}
 }
 
-func TestRegistrant_LosesAClaimToWhoProvesIt(t *testing.T) {
+func TestRegistrant_LosesAClaimToAValidation(t *testing.T) {
 	b := newBank(t)
 	m := b.customer(email(1))
 	squatter := b.registrant(email(2))

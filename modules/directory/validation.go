@@ -11,76 +11,90 @@ import (
 	"kontor/store"
 )
 
-// validate takes the code that proves that a credential is the user's. It returns apierr.UserNotFound,
-// apierr.CredentialNotFound, apierr.NoAccess, apierr.CredentialValidated, apierr.StaleSession, apierr.InvalidOTP,
-// apierr.OTPExpired, apierr.OTPAttemptsExceeded and, once the right code is entered, apierr.CredentialExists.
+// validate validates a credential with its code. It returns apierr.UserNotFound, apierr.CredentialNotFound, apierr.NoAccess,
+// apierr.CredentialValidated, apierr.StaleSession, apierr.InvalidOTP, apierr.OTPExpired, apierr.OTPAttemptsExceeded, and for a
+// right code apierr.CredentialExists.
 func (s *Service) validate(ctx context.Context, in validateInput) (Credential, error) {
 	digits, wellFormed := parseCode(in.OTP)
-	hash := s.codeHash(in.CredentialID, forValidation, digits)
+	hash := "" // a malformed code is wrong, and does not count as a guess
+	if wellFormed {
+		hash = s.codeHash(in.CredentialID, forValidation, digits)
+	}
 	var c Credential
 	var outcome apierr.Kind
 	var taken bool
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		taken = false // the closure may run more than once
-		if c, err = credentialOf(ctx, tx, in.UserID, in.CredentialID, access.Update); err != nil {
-			return err
-		}
-		if err := endpoint.CheckMatch(ctx, c.ETag()); err != nil {
-			return err
-		}
-		if c.Validated {
-			return apierr.CredentialValidated
-		}
-		if !wellFormed {
-			return apierr.InvalidOTP // no code looks like this: it cannot be a guess
-		}
-		user, err := accounts.GetUnchecked(ctx, tx, c.UserID)
-		if err != nil {
-			return err
-		}
-		if user.Status != Pending { // a pending account has no owner yet whom a thief could displace
-			if err := s.auth.RequireFresh(ctx, tx); err != nil {
-				return err
-			}
-		}
-		if outcome, err = s.useCode(ctx, tx, c.ID, forValidation, hash); err != nil {
-			return err
-		}
-		if outcome != codeRight {
-			held.Audit(ctx, tx, "credentials.validate_failed", c.ID, nil, nil)
-			return s.countFailure(ctx, tx)
-		}
-		if taken, err = s.takeValue(ctx, tx, c); err != nil || taken {
-			return err // committed: the code is used up
-		}
-		return s.validated(ctx, tx, &c)
+		c, outcome, taken, err = s.tryCode(ctx, tx, in, hash)
+		return err
 	})
 	switch {
 	case err != nil:
 		return Credential{}, err
 	case taken:
 		return Credential{}, apierr.CredentialExists
-	case outcome == codeRight:
+	case outcome == codeAccepted:
 		return c, nil
 	case outcome == apierr.OTPAttemptsExceeded:
-		// When a new code can be had for sure.
+		// By then a new code can be requested.
 		return Credential{}, outcome.RetryAfter(otpWindow)
 	default:
 		return Credential{}, outcome
 	}
 }
 
-// takeValue frees the value of a credential whose user has entered the right code: unvalidated claims of others are
-// deleted. taken reports that another user has validated the value.
-func (s *Service) takeValue(ctx context.Context, tx *store.Tx, c Credential) (taken bool, err error) {
-	owned, err := selectValidated(ctx, tx, keys{c.target(), c.target()})
+// tryCode counts an attempt to validate a credential and validates it if the code is right. taken reports that another user
+// has already validated the value.
+func (s *Service) tryCode(ctx context.Context, tx *store.Tx, in validateInput, hash string) (c Credential, outcome apierr.Kind, taken bool, err error) {
+	if c, err = s.validatable(ctx, tx, in, hash); err != nil {
+		return c, outcome, false, err
+	}
+	if outcome, err = s.useCode(ctx, tx, c.ID, forValidation, hash); err != nil {
+		return c, outcome, false, err
+	}
+	if outcome != codeAccepted {
+		credentialTable.Audit(ctx, tx, "credentials.validate_failed", c.ID, nil, nil)
+		return c, outcome, false, s.countFailure(ctx, tx)
+	}
+	if taken, err = s.claimValue(ctx, tx, c); err != nil || taken {
+		return c, outcome, taken, err // committed: the code is consumed
+	}
+	err = s.validated(ctx, tx, &c)
+	return c, outcome, false, err
+}
+
+// validatable returns a credential that the caller may validate with a code, whose hash is empty for a malformed one.
+func (s *Service) validatable(ctx context.Context, tx *store.Tx, in validateInput, hash string) (Credential, error) {
+	c, err := credentialOf(ctx, tx, in.UserID, in.CredentialID, access.Update)
+	if err != nil {
+		return c, err
+	}
+	if err := endpoint.CheckMatch(ctx, c.ETag()); err != nil {
+		return c, err
+	}
+	if c.Validated {
+		return c, apierr.CredentialValidated
+	}
+	if hash == "" {
+		return c, apierr.InvalidOTP
+	}
+	user, err := userTable.GetUnchecked(ctx, tx, c.UserID)
+	if err != nil || user.Status == Pending { // an attacker gains nothing from a session of a pending user
+		return c, err
+	}
+	return c, s.auth.RequireFresh(ctx, tx)
+}
+
+// claimValue deletes unvalidated claims of other users to the value of a credential whose code was right. taken reports that
+// another user has validated the value.
+func (s *Service) claimValue(ctx context.Context, tx *store.Tx, c Credential) (taken bool, err error) {
+	owned, err := selectValidated(ctx, tx, loginKeys{c.target(), c.target()})
 	if err == nil {
 		return owned.ID != c.ID, nil
 	}
 	if !errors.Is(err, store.ErrNotFound) || c.key == c.target() {
 		return false, ignoreNotFound(err)
 	}
-	return false, s.release(ctx, tx, c.target(), tx.Now(), records.Actor(ctx))
+	return false, s.deleteClaim(ctx, tx, c.target(), tx.Now(), records.Actor(ctx))
 }
 
 func ignoreNotFound(err error) error {
@@ -90,10 +104,10 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// validated marks a credential. The first one makes a pending user an active customer. A further one is reported to
-// the addresses that the user has already, and is trusted later.
+// validated marks a credential as validated. The first one makes a pending user an active customer. Further ones are reported
+// to the existing addresses of the user, and are trusted later.
 func (s *Service) validated(ctx context.Context, tx *store.Tx, c *Credential) error {
-	user, err := accounts.GetUnchecked(ctx, tx, c.UserID)
+	user, err := userTable.GetUnchecked(ctx, tx, c.UserID)
 	if user, err = withRoles(ctx, tx, user, err); err != nil {
 		return err
 	}
@@ -111,6 +125,7 @@ func (s *Service) validated(ctx context.Context, tx *store.Tx, c *Credential) er
 	if _, err := tx.Exec(ctx, validateCredential, c.ID, now, c.target(), c.trustedFrom); err != nil {
 		return err
 	}
+	s.invalidate(tx, c.UserID)
 	c.key, c.Validated, c.ValidatedAt, c.version = c.target(), true, &now, c.version+1
 	if err := credentialProof.Audit(ctx, tx, "credentials.validate", c.ID, was); err != nil {
 		return err
@@ -121,8 +136,8 @@ func (s *Service) validated(ctx context.Context, tx *store.Tx, c *Credential) er
 	return s.changeStatus(ctx, tx, &user, Active)
 }
 
-// resend sends a new code for a credential in the place of the one before. It returns apierr.UserNotFound,
-// apierr.CredentialNotFound, apierr.NoAccess, apierr.CredentialValidated and apierr.OTPSendLimited.
+// resend replaces the code of a credential and sends the new one. It returns apierr.UserNotFound, apierr.CredentialNotFound,
+// apierr.NoAccess, apierr.CredentialValidated and apierr.OTPSendLimited.
 func (s *Service) resend(ctx context.Context, in credentialPath) (resendOutput, error) {
 	c, err := credentialOf(ctx, s.db, in.UserID, in.CredentialID, access.Update)
 	if err != nil {
@@ -131,7 +146,7 @@ func (s *Service) resend(ctx context.Context, in credentialPath) (resendOutput, 
 	if c.Validated {
 		return resendOutput{}, apierr.CredentialValidated
 	}
-	user, err := accounts.GetUnchecked(ctx, s.db, c.UserID)
+	user, err := userTable.GetUnchecked(ctx, s.db, c.UserID)
 	if err != nil {
 		return resendOutput{}, err
 	}
@@ -141,20 +156,20 @@ func (s *Service) resend(ctx context.Context, in credentialPath) (resendOutput, 
 	}
 	out := resendOutput{Message: endpoint.Confirm(ctx, s.texts, "users.otp_sent").Message}
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		now, err := held.GetUnchecked(ctx, tx, c.ID)
+		now, err := credentialTable.GetUnchecked(ctx, tx, c.ID)
 		if err != nil {
 			return err
 		}
 		if now.Validated {
 			return apierr.CredentialValidated
 		}
-		if err := s.sendLimits(ctx, c.target(), forValidation).take(ctx, tx); err != nil {
+		if err := s.sendLimits(ctx, c.target(), forValidation).consume(ctx, tx); err != nil {
 			return err
 		}
 		if out.ExpiresAt, err = s.sendCode(ctx, tx, c.ID, code); err != nil {
 			return err
 		}
-		held.Audit(ctx, tx, "credentials.send_otp", c.ID, nil, nil)
+		credentialTable.Audit(ctx, tx, "credentials.send_otp", c.ID, nil, nil)
 		return nil
 	})
 	return out, err

@@ -11,7 +11,7 @@ func (m member) resend() string   { return m.path("/credentials/" + m.credential
 
 func otp(code string) map[string]string { return map[string]string{"otp": code} }
 
-func TestValidate_MakesTheUserAnActiveCustomer(t *testing.T) {
+func TestValidate_ActivatesTheUserAsCustomer(t *testing.T) {
 	b := newBank(t)
 	m := b.registrant(email(1))
 	code := b.outbox.last(email(1)).Code
@@ -33,7 +33,7 @@ func TestValidate_MakesTheUserAnActiveCustomer(t *testing.T) {
 	b.call(m.token, "POST", m.resend(), nil).want(t, 409, "users.credential_validated")
 }
 
-func TestValidate_CountsTriesAndThenRefusesTheRightCode(t *testing.T) {
+func TestValidate_RejectsTheRightCodeAfterFiveAttempts(t *testing.T) {
 	b := newBank(t)
 	m := b.registrant(email(1))
 	code := b.outbox.last(email(1)).Code
@@ -48,7 +48,7 @@ func TestValidate_CountsTriesAndThenRefusesTheRightCode(t *testing.T) {
 	b.call(m.token, "PUT", m.validate(), otp(b.outbox.last(email(1)).Code)).want(t, 200, "")
 }
 
-func TestValidate_GuessingInParallelHasFiveTries(t *testing.T) {
+func TestValidate_ParallelGuessesHaveFiveAttempts(t *testing.T) {
 	b := newBank(t)
 	m := b.registrant(email(1))
 	code := b.outbox.last(email(1)).Code
@@ -70,7 +70,7 @@ func TestValidate_GuessingInParallelHasFiveTries(t *testing.T) {
 	}
 }
 
-func TestValidate_RightCodeInParallelIsUsedOnce(t *testing.T) {
+func TestValidate_AcceptsARightCodeOnceInParallel(t *testing.T) {
 	b := newBank(t)
 	m := b.registrant(email(1))
 	code := b.outbox.last(email(1)).Code
@@ -91,7 +91,7 @@ func TestValidate_RightCodeInParallelIsUsedOnce(t *testing.T) {
 	}
 }
 
-func TestValidate_RefusesOldCodesAndThoseThatWereReplaced(t *testing.T) {
+func TestValidate_RejectsExpiredAndReplacedCodes(t *testing.T) {
 	b := newBank(t)
 	m := b.registrant(email(1))
 	first := b.outbox.last(email(1)).Code
@@ -109,7 +109,7 @@ func TestValidate_RefusesOldCodesAndThoseThatWereReplaced(t *testing.T) {
 	b.call(m.token, "PUT", m.validate(), otp(second)).want(t, 200, "")
 }
 
-func TestValidate_RefusesWhatIsNoCode(t *testing.T) {
+func TestValidate_MalformedCodesAreNoAttempts(t *testing.T) {
 	b := newBank(t)
 	m := b.registrant(email(1))
 	for _, text := range []string{"12345", "1234567", "abcdef", "１２３４５６", "12345x", "-1", "000000000000000000000000000000000000000"} {
@@ -121,11 +121,11 @@ func TestValidate_RefusesWhatIsNoCode(t *testing.T) {
 			t.Errorf("the field is not named in %s", r.Text)
 		}
 	}
-	// None of these was a try.
+	// None of these counted as an attempt.
 	b.call(m.token, "PUT", m.validate(), otp(b.outbox.last(email(1)).Code)).want(t, 200, "")
 }
 
-func TestValidate_IsForTheOwner(t *testing.T) {
+func TestValidate_RequiresTheOwner(t *testing.T) {
 	b := newBank(t)
 	m, stranger := b.registrant(email(1)), b.registrant(email(2))
 	code := b.outbox.last(email(1)).Code
@@ -141,7 +141,7 @@ func TestValidate_IsForTheOwner(t *testing.T) {
 	b.call(m.token, "PUT", m.validate(), otp(code), "If-Match", `"v1"`).want(t, 200, "")
 }
 
-func TestResend_IsLimitedForEachTarget(t *testing.T) {
+func TestResend_LimitsEachTarget(t *testing.T) {
 	b := newBank(t)
 	m := b.registrant(email(1))
 	b.call(m.token, "POST", m.resend(), nil).want(t, 200, "")
@@ -159,7 +159,7 @@ func TestResend_IsLimitedForEachTarget(t *testing.T) {
 	b.call(m.token, "POST", m.resend(), nil).want(t, 200, "")
 }
 
-func TestResend_InParallelSendsNoMoreThanAllowed(t *testing.T) {
+func TestResend_IsLimitedInParallel(t *testing.T) {
 	b := newBank(t)
 	m := b.registrant(email(1))
 	var wait sync.WaitGroup

@@ -15,8 +15,8 @@ import (
 
 const path = "/v1/notifications"
 
-// told makes a notice through the module and gives the ids of the copies in the order of the recipients.
-func told(t testing.TB, s *servertest.Server, n event.Event) []string {
+// notified reports an event to the module and returns the ids of its notifications in the order of the recipients.
+func notified(t testing.TB, s *servertest.Server, n event.Event) []string {
 	t.Helper()
 	notify(t, s.DB, s.Notifications, n)
 	ids := make([]string, len(n.Recipients))
@@ -29,7 +29,7 @@ func told(t testing.TB, s *servertest.Server, n event.Event) []string {
 	return ids
 }
 
-// page is the shared list envelope.
+// page is the envelope of lists.
 type page struct {
 	Data            []map[string]any `json:"data"`
 	Total           int              `json:"total"`
@@ -44,17 +44,17 @@ func list(t testing.TB, c *servertest.Client, query string) page {
 	return p
 }
 
-func TestList_ShowsOwnAndGrantedRowsAndEverythingToAnAdministrator(t *testing.T) {
+func TestList_ReturnsOwnAndGrantedRowsAndAllToAnAdministrator(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat, admin := s.User(access.Customer), s.User(access.Customer), s.Admin()
-	told(t, s, customerNotice(anna.UserID, beat.UserID))
-	beats := told(t, s, customerNotice(beat.UserID))[0]
+	notified(t, s, customerEvent(anna.UserID, beat.UserID))
+	beats := notified(t, s, customerEvent(beat.UserID))[0]
 
 	if p := list(t, anna, ""); p.Total != 1 || p.Data[0]["user_id"] != anna.UserID {
-		t.Errorf("Anna sees %+v, want her own", p)
+		t.Errorf("Anna gets %+v, want her own", p)
 	}
 	if p := list(t, admin, ""); p.Total != 3 {
-		t.Errorf("the administrator sees %d, want all 3", p.Total)
+		t.Errorf("the administrator gets %d, want all 3", p.Total)
 	}
 	if p := list(t, admin, "?search.user_id="+beat.UserID); p.Total != 2 || p.TotalUnfiltered != 3 {
 		t.Errorf("search.user_id: got %d of %d, want 2 of 3", p.Total, p.TotalUnfiltered)
@@ -62,15 +62,15 @@ func TestList_ShowsOwnAndGrantedRowsAndEverythingToAnAdministrator(t *testing.T)
 	admin.Do("POST", "/v1/rbac/grants", map[string]any{"user_id": anna.UserID, "rec_type": "notifications", "rec_id": beats, "permissions": []string{"read"}}).
 		Expect(t, 201)
 	if p := list(t, anna, ""); p.Total != 2 {
-		t.Errorf("with a grant on Beat's row Anna sees %d, want 2", p.Total)
+		t.Errorf("with a grant on Beat's row Anna gets %d, want 2", p.Total)
 	}
 	anna.Do("GET", path+"/"+beats, nil).Expect(t, 200)
 }
 
-func TestList_WordsRowsByTemplateInTheLanguageOfTheCustomerOrTheRequest(t *testing.T) {
+func TestList_RendersTemplatesInTheLanguageOfTheCustomerOrTheRequest(t *testing.T) {
 	s := servertest.Start(t)
 	anna, admin := s.User(access.Customer), s.Admin()
-	told(t, s, customerNotice(anna.UserID))
+	notified(t, s, customerEvent(anna.UserID))
 	customer := admin.Create("/v1/customers", map[string]any{"first_name": "Gina", "last_name": "Rossi", "email": "g@example.ch",
 		"metadata": map[string]any{"language": "fr"}})
 
@@ -85,12 +85,12 @@ func TestList_WordsRowsByTemplateInTheLanguageOfTheCustomerOrTheRequest(t *testi
 			t.Errorf("%s: got %v, %v, %v, want %v", query, row["title"], row["link_text"], row["link_url"], want)
 		}
 	}
-	if row := list(t, anna, "").Data[0]; row["title"] != "Customer Vreni Muster entered" || row["content"] != "The customer Vreni Muster has been entered." {
+	if row := list(t, anna, "").Data[0]; row["title"] != "Customer Vreni Muster added" || row["content"] != "The customer Vreni Muster has been added." {
 		t.Errorf("without a language: got %v, %v", row["title"], row["content"])
 	}
 }
 
-func TestList_FallsBackToKeysWhereNoTemplateResolves(t *testing.T) {
+func TestList_RendersKeysIfTheTemplateCannotBeRendered(t *testing.T) {
 	s := servertest.Start(t)
 	anna := s.User(access.Customer)
 	keyed := s.Keyed()
@@ -104,15 +104,15 @@ func TestList_FallsBackToKeysWhereNoTemplateResolves(t *testing.T) {
 	if got := p.Data[0]; got["title"] != "my.title" || got["content"] != "by hand" {
 		t.Errorf("unknown event: got %v, %v", got["title"], got["content"])
 	}
-	if got := p.Data[1]; got["title"] != "Customer entered" {
+	if got := p.Data[1]; got["title"] != "Customer added" {
 		t.Errorf("the template's value is missing: got title %v, want that of the key", got["title"])
 	}
 }
 
-func TestRoutes_WordEachRowInTheirOwnWay(t *testing.T) {
+func TestGetAndMarkRead_RenderKeysAndKeepStoredTexts(t *testing.T) {
 	s := servertest.Start(t)
 	anna := s.User(access.Customer)
-	id := told(t, s, customerNotice(anna.UserID))[0]
+	id := notified(t, s, customerEvent(anna.UserID))[0]
 	german := anna.With("Accept-Language", "de")
 
 	one := german.Do("GET", path+"/"+id, nil).Expect(t, 200).JSON(t)
@@ -135,22 +135,22 @@ func TestRoutes_WordEachRowInTheirOwnWay(t *testing.T) {
 			}
 		}
 	}
-	written := customerNotice(anna.UserID)
+	written := customerEvent(anna.UserID)
 	written.Kind, written.Content = "written", "Grüezi"
-	id = told(t, s, written)[0]
+	id = notified(t, s, written)[0]
 	if one := german.Do("GET", path+"/"+id, nil).JSON(t); one["content"] != "Grüezi" {
-		t.Errorf("read one: got content %v, want what somebody wrote", one["content"])
+		t.Errorf("read one: got content %v, want the stored text", one["content"])
 	}
 	if read := german.Do("PATCH", path+"/"+id+"/read", `{"read":false}`).JSON(t); read["content"] != "Grüezi" {
-		t.Errorf("mark read: got content %v, want what somebody wrote", read["content"])
+		t.Errorf("mark read: got content %v, want the stored text", read["content"])
 	}
 }
 
-func TestList_RefusesLateAndCodesAsPromised(t *testing.T) {
+func TestList_RejectsFieldsAndParametersWithTheCodesOfTheAPI(t *testing.T) {
 	s := servertest.Start(t)
 	anna, empty := s.User(access.Customer), s.User(access.Customer)
-	told(t, s, customerNotice(anna.UserID))
-	read := told(t, s, customerNotice(anna.UserID))[0]
+	notified(t, s, customerEvent(anna.UserID))
+	read := notified(t, s, customerEvent(anna.UserID))[0]
 	anna.Do("PATCH", path+"/"+read+"/read", `{"read":true}`).Expect(t, 200)
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "unknown search field", As: empty, Method: "GET", Path: path + "?search.status=new", Status: 500, Contains: []string{"query_m.invalid_search_field"}},
@@ -164,15 +164,15 @@ func TestList_RefusesLateAndCodesAsPromised(t *testing.T) {
 		{Name: "stack", As: anna, Method: "GET", Path: path + "?stack=-read", Status: 200, Contains: []string{`"true":[`, `"false":[`, `"keys":["true","false"]`}},
 		{Name: "no stack, no keys", As: anna, Method: "GET", Path: path, Status: 200, Excludes: []string{"keys", "metadata"}},
 		{Name: "title never matches", As: anna, Method: "GET", Path: path + "?search.title=*", Status: 200, Contains: []string{`"total":0`, `"total_unfiltered":2`}},
-		{Name: "content of templates neither", As: anna, Method: "GET", Path: path + "?search.content=*", Status: 200, Contains: []string{`"total":0`}},
+		{Name: "rendered content never matches", As: anna, Method: "GET", Path: path + "?search.content=*", Status: 200, Contains: []string{`"total":0`}},
 		{Name: "read", As: anna, Method: "GET", Path: path + "?search.read=true", Status: 200, Contains: []string{`"total":1,`, read}},
 		{Name: "limit zero", As: anna, Method: "GET", Path: path + "?limit=0&offset=-3", Status: 200, Contains: []string{`"total":2`}},
-		{Name: "limit that is no number", As: anna, Method: "GET", Path: path + "?limit=ten", Status: 400, Contains: []string{"common.invalid_input"}},
-		{Name: "customer that is no id", As: anna, Method: "GET", Path: path + "?customer_id=x", Status: 400, Contains: []string{"common.invalid_input", "customer_id"}},
+		{Name: "limit is not a number", As: anna, Method: "GET", Path: path + "?limit=ten", Status: 400, Contains: []string{"common.invalid_input"}},
+		{Name: "customer is not a UUID", As: anna, Method: "GET", Path: path + "?customer_id=x", Status: 400, Contains: []string{"common.invalid_input", "customer_id"}},
 	})
 }
 
-func TestNotices_AreRaisedByWhatHappens(t *testing.T) {
+func TestNotify_IsCalledForNewCustomersAndNewDevices(t *testing.T) {
 	s := servertest.Start(t)
 	anna := s.User(access.Customer)
 	made := anna.Do("POST", "/v1/customers", map[string]any{"first_name": "Urs", "last_name": "Meier", "email": "u@example.ch"}).Expect(t, 201).JSON(t)
@@ -191,10 +191,10 @@ func TestNotices_AreRaisedByWhatHappens(t *testing.T) {
 	}
 }
 
-func TestCheck_KnowsTheRecipientAsOwner(t *testing.T) {
+func TestCheck_TreatsTheRecipientAsOwner(t *testing.T) {
 	s := servertest.Start(t)
 	anna := s.User(access.Customer)
-	id := told(t, s, customerNotice(anna.UserID))[0]
+	id := notified(t, s, customerEvent(anna.UserID))[0]
 	answer := anna.Do("POST", "/v1/rbac/check", map[string]any{"checks": []map[string]any{
 		{"rec_type": "notifications", "permission": "read", "rec_id": id}, {"rec_type": "notifications", "permission": "delete", "rec_id": id}}})
 	if want := fmt.Sprintf(`{"results":[{"allowed":true,"source":"owner","source_id":%q},{"allowed":false`, id); !strings.HasPrefix(answer.Body, want) {

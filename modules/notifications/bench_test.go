@@ -16,7 +16,7 @@ import (
 	"kontor/store/storetest"
 )
 
-// BenchmarkStreams opens 10,000 streams, ten for each of 1,000 users, and tells all of them of one event after another.
+// BenchmarkStreams opens 10,000 streams, ten for each of 1,000 users, and sends one event after another to all of them.
 // Server and clients share the machine.
 func BenchmarkStreams(b *testing.B) {
 	const users, each = 1000, 10
@@ -24,15 +24,15 @@ func BenchmarkStreams(b *testing.B) {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < users*each+1000 {
 		b.Skip("ulimit -n 12000 is needed")
 	}
-	c := newCrowd(b, users, each)
+	c := newStreamLoad(b, users, each)
 	var rates, p99s []float64
 	used := servertest.ProcessorTime(b)
 	for b.Loop() {
-		n := customerNotice(c.users...)
+		n := customerEvent(c.users...)
 		n.Kind, n.Content = "measured", fmt.Sprintf("sent %d", time.Now().UnixNano())
 		notify(b, c.DB, c.Notifications, n)
 		if !c.out.Scan() {
-			b.Fatal("the clients are gone")
+			b.Fatal("the clients have ended")
 		}
 		var p50, p99, last int64
 		if _, err := fmt.Sscan(c.out.Text(), &p50, &p99, &last); err != nil {
@@ -48,10 +48,10 @@ func BenchmarkStreams(b *testing.B) {
 	b.ReportMetric(c.perStream, "rss-B/stream")
 }
 
-// BenchmarkDeadClients kills 5,000 clients at once and measures how long the server holds on to their streams.
+// BenchmarkDeadClients kills 5,000 clients at once and measures how long the server keeps their streams.
 func BenchmarkDeadClients(b *testing.B) {
 	for b.Loop() {
-		c := newCrowd(b, 500, 10)
+		c := newStreamLoad(b, 500, 10)
 		before := runtime.NumGoroutine()
 		began := time.Now()
 		c.kill()
@@ -61,17 +61,17 @@ func BenchmarkDeadClients(b *testing.B) {
 	}
 }
 
-// BenchmarkNotify writes notices to few and many recipients.
+// BenchmarkNotify writes events for few and many recipients.
 func BenchmarkNotify(b *testing.B) {
 	for _, n := range []int{1, 1000} {
 		b.Run(fmt.Sprintf("recipients=%d", n), func(b *testing.B) {
 			db := storetest.Open(b)
 			s := service(b, db)
 			users := newIDs(n)
-			notify(b, db, s, customerNotice(users...))
+			notify(b, db, s, customerEvent(users...))
 			commits, used, rounds := db.Stats().Commits, servertest.ProcessorTime(b), 0
 			for b.Loop() {
-				notify(b, db, s, customerNotice(users...))
+				notify(b, db, s, customerEvent(users...))
 				rounds++
 			}
 			b.ReportMetric(float64((servertest.ProcessorTime(b)-used).Microseconds())/float64(rounds)/1000, "cpu-ms/op")
@@ -80,7 +80,7 @@ func BenchmarkNotify(b *testing.B) {
 	}
 }
 
-// BenchmarkList reads ten of a user's notifications, of which there are few or many.
+// BenchmarkList reads ten notifications of a user who has few or many.
 func BenchmarkList(b *testing.B) {
 	s := servertest.Start(b)
 	few, many := s.User(access.Customer), s.User(access.Customer)
@@ -103,7 +103,7 @@ func BenchmarkList(b *testing.B) {
 	b.ReportMetric(ratios[len(ratios)/2], "ratio")
 }
 
-// fill writes copies for one user.
+// fill writes notifications for one user.
 func fill(tb testing.TB, db *store.DB, user string, n int) {
 	tb.Helper()
 	const insert = `
@@ -111,16 +111,16 @@ func fill(tb testing.TB, db *store.DB, user string, n int) {
 		VALUES ($1, $2, $3, $4, 'customer_created', 't', 'c', 'customers', $5, '{"Name":"Vreni Muster"}', FALSE, $6)`
 	s := service(tb, db)
 	notify(tb, db, s, event.Event{Kind: "filled", Recipients: []string{user}})
-	var source string
+	var parentEvent string
 	ctx := context.Background()
-	if err := db.QueryRow(ctx, `SELECT MAX(id) FROM notices`).Scan(&source); err != nil {
+	if err := db.QueryRow(ctx, `SELECT MAX(id) FROM notices`).Scan(&parentEvent); err != nil {
 		tb.Fatal(err)
 	}
 	const batch = 1000
 	for written := 0; written < n; written += batch {
 		err := db.InTx(ctx, func(tx *store.Tx) error {
 			for i := range min(batch, n-written) {
-				if _, err := tx.Exec(ctx, insert, store.NewID(), source, user, store.NilID, store.NewID(), tx.Now().Add(time.Duration(written+i)*time.Millisecond)); err != nil {
+				if _, err := tx.Exec(ctx, insert, store.NewID(), parentEvent, user, store.NilID, store.NewID(), tx.Now().Add(time.Duration(written+i)*time.Millisecond)); err != nil {
 					return err
 				}
 			}

@@ -13,7 +13,7 @@ import (
 	"kontor/store"
 )
 
-// DeliveriesInput asks for a page of the outbox.
+// DeliveriesInput holds the parameters of the list of deliveries.
 type DeliveriesInput struct {
 	Query list.Params `query:"*"`
 }
@@ -23,7 +23,7 @@ type DeliveryInput struct {
 	ID string `path:"id"`
 }
 
-// ListDeliveries lists the outbox for callers who may read all of it. It returns apierr.NoAccess.
+// ListDeliveries returns a page of all deliveries. It returns apierr.NoAccess for callers who may not read all of them.
 func (s *Service) ListDeliveries(ctx context.Context, in DeliveriesInput) (list.Page[Delivery], error) {
 	if !access.From(ctx).May(access.Deliveries, access.ReadAll) {
 		return list.Page[Delivery]{}, apierr.NoAccess
@@ -31,8 +31,8 @@ func (s *Service) ListDeliveries(ctx context.Context, in DeliveriesInput) (list.
 	return deliveryList.Page(ctx, s.db, in.Query)
 }
 
-// Retry gives a delivery that was given up all its attempts again. It returns apierr.DeliveryNotFound, and
-// apierr.DeliveryNotDead for one that was not given up.
+// Retry queues a dead delivery again, with all its attempts. It returns apierr.DeliveryNotFound, and
+// apierr.DeliveryNotDead for a delivery in another state.
 func (s *Service) Retry(ctx context.Context, in DeliveryInput) (Delivery, error) {
 	caller := access.From(ctx)
 	if !caller.May(access.Deliveries, access.Update) {
@@ -58,27 +58,27 @@ func (s *Service) Retry(ctx context.Context, in DeliveryInput) (Delivery, error)
 			return err
 		}
 		tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: "notifications.retry", RecType: access.Deliveries.Name, RecID: d.ID})
-		tx.AfterCommit(s.nudge)
+		tx.AfterCommit(s.wakeUp)
 		return nil
 	})
 	return d, err
 }
 
-// nudge wakes all queues.
-func (s *Service) nudge() {
+// wakeUp wakes all queues.
+func (s *Service) wakeUp() {
 	for _, q := range s.queues {
-		q.nudge()
+		q.wakeUp()
 	}
 }
 
-// recover puts the outbox in order before the queues start: leases of a process that is gone are free, and a channel
-// without a gateway has no queue.
-func (s *Service) recover(ctx context.Context) error {
+// recoverOutbox prepares the outbox before the queues start. It releases the leases of earlier processes, and moves the
+// deliveries of channels without a gateway to the local outbox.
+func (s *Service) recoverOutbox(ctx context.Context) error {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		for _, channel := range []string{Email, SMS} {
-			statement := keepLocally
+			statement := moveToLocalOutbox
 			if s.queues[channel] != nil {
-				statement = freeLeases
+				statement = releaseLeases
 			}
 			if _, err := tx.Exec(ctx, statement, tx.Now(), channel); err != nil {
 				return err
@@ -90,30 +90,30 @@ func (s *Service) recover(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("put the outbox in order: %w", err)
+		return fmt.Errorf("recover the outbox: %w", err)
 	}
 	return nil
 }
 
-// stuckTime is how long a queue may stand still while something waits.
-const stuckTime = 5 * time.Minute
+// stalledTime is how long a queue may do nothing while a delivery is due.
+const stalledTime = 5 * time.Minute
 
-// Ready reports whether the queues move: whether something is due and the queue has not come round for a long time.
+// Ready returns an error if a queue has stalled: a delivery is due, and the queue has not run for a long time.
 func (s *Service) Ready(ctx context.Context) error {
 	now := s.db.Now()
 	for channel, q := range s.queues {
-		if moved := store.Time(q.moved.Load()); now >= moved && now < moved.Add(stuckTime) {
+		if lastRun := store.Time(q.lastRun.Load()); now >= lastRun && now < lastRun.Add(stalledTime) {
 			continue
 		}
 		var id string
-		err := s.db.QueryRow(ctx, selectDue, channel, now.Add(-stuckTime), 1).Scan(&id)
+		err := s.db.QueryRow(ctx, selectDue, channel, now.Add(-stalledTime), 1).Scan(&id)
 		if errors.Is(err, store.ErrNotFound) {
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("read the queue: %w", err)
 		}
-		return fmt.Errorf("the queue for %s stands still", channel)
+		return fmt.Errorf("the queue for %s has stalled", channel)
 	}
 	return nil
 }

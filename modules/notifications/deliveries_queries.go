@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// A secret on its way to a gateway is nobody's business.
+	// Administrators must not see a secret that has not been sent yet.
 	deliveryColumns = `id, notification_id, user_id, channel, recipient, subject,
 	CASE WHEN secret = TRUE AND status <> 'sent' THEN '' ELSE text END,
 	status, attempts, last_error, next_attempt_at, created_at, sent_at`

@@ -14,7 +14,7 @@ import (
 
 const deliveries = path + "/deliveries"
 
-func TestDeliveries_TellAdministratorsWhatWasSent(t *testing.T) {
+func TestDeliveries_AreListedForAdministrators(t *testing.T) {
 	s := servertest.Start(t)
 	err := s.DB.InTx(t.Context(), func(tx *store.Tx) error {
 		for _, recipient := range []string{"Anna@bank.example", "beat@bank.example"} {
@@ -28,14 +28,14 @@ func TestDeliveries_TellAdministratorsWhatWasSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// An advisor who may call the endpoint still may not read what he has no right to.
+	// An advisor who may call the endpoint still lacks the right to read deliveries.
 	advisor := s.User(access.Advisor)
 	s.Admin().Create("/v1/rbac/grants", servertest.Body{"user_id": advisor.UserID, "endpoint": "GET " + deliveries})
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "nobody", Method: "GET", Path: deliveries, Status: 401},
+		{Name: "without a token", Method: "GET", Path: deliveries, Status: 401},
 		{Name: "a customer", As: s.User(access.Customer), Method: "GET", Path: deliveries, Status: 403, Contains: []string{"common.rbac_no_rec_access"}},
 		{Name: "an advisor", As: advisor, Method: "GET", Path: deliveries, Status: 403, Contains: []string{"common.rbac_no_rec_access"}},
-		{Name: "by their text", As: s.Admin(), Method: "GET", Path: deliveries + "?search.text=x", Status: 500, Contains: []string{"query_m.invalid_search_field"}},
+		{Name: "a search by text", As: s.Admin(), Method: "GET", Path: deliveries + "?search.text=x", Status: 500, Contains: []string{"query_m.invalid_search_field"}},
 	})
 	var page struct {
 		Data            []map[string]any
@@ -57,7 +57,7 @@ func TestDeliveries_TellAdministratorsWhatWasSent(t *testing.T) {
 	}
 }
 
-func TestDeliveries_KeepSecretsAndAreRetried(t *testing.T) {
+func TestDeliveries_HideSecretsAndAreRetried(t *testing.T) {
 	s := servertest.Start(t)
 	anna, admin := s.User(access.Customer), s.Admin()
 	id := store.NewID()
@@ -75,20 +75,20 @@ func TestDeliveries_KeepSecretsAndAreRetried(t *testing.T) {
 	sent := store.NewID()
 	insert(sent, "sent", true)
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "a secret on its way", As: admin, Method: "GET", Path: deliveries + "?search.id=" + id, Status: 200, Contains: []string{id, `"text":""`}, Excludes: []string{"012345"}},
+		{Name: "a secret that has not been sent", As: admin, Method: "GET", Path: deliveries + "?search.id=" + id, Status: 200, Contains: []string{id, `"text":""`}, Excludes: []string{"012345"}},
 		{Name: "in the local outbox", As: admin, Method: "GET", Path: deliveries + "?search.id=" + sent, Status: 200, Contains: []string{"012345"}},
-		{Name: "retry by others", As: anna, Method: "POST", Path: deliveries + "/" + id + "/retry", Status: 403},
-		{Name: "retry of an unknown one", As: admin, Method: "POST", Path: deliveries + "/" + store.NewID() + "/retry", Status: 404, Contains: []string{"notifications.delivery_not_found"}},
+		{Name: "retry without the right", As: anna, Method: "POST", Path: deliveries + "/" + id + "/retry", Status: 403},
+		{Name: "retry of an unknown delivery", As: admin, Method: "POST", Path: deliveries + "/" + store.NewID() + "/retry", Status: 404, Contains: []string{"notifications.delivery_not_found"}},
 		{Name: "retry", As: admin, Method: "POST", Path: deliveries + "/" + id + "/retry", Status: 200, Contains: []string{`"status":"sent"`, id}},
-		{Name: "retry of one that is not dead", As: admin, Method: "POST", Path: deliveries + "/" + id + "/retry", Status: 409, Contains: []string{"notifications.delivery_not_dead"}},
+		{Name: "retry of a delivery that is not dead", As: admin, Method: "POST", Path: deliveries + "/" + id + "/retry", Status: 409, Contains: []string{"notifications.delivery_not_dead"}},
 	})
 }
 
-func TestRetry_GivesADeadDeliveryItsAttemptsAgain(t *testing.T) {
-	g := &gate{answer: func(notifications.Delivery) error {
-		return &notifications.Refusal{Permanent: true, Cause: errors.New("no")}
+func TestRetry_ResetsTheAttemptsOfADeadDelivery(t *testing.T) {
+	g := &fakeGateway{answer: func(notifications.Delivery) error {
+		return &notifications.SendError{Permanent: true, Cause: errors.New("no")}
 	}}
-	h := newHouse(t, notifications.Options{Email: g})
+	h := newQueueTest(t, notifications.Options{Email: g})
 	id := h.enqueue("email", "x")
 	h.until(id, "dead")
 	g.mu.Lock()

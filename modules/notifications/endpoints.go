@@ -9,48 +9,48 @@ import (
 	"kontor/server/ratelimit"
 )
 
-// Endpoints are the rows of the module.
+// Endpoints returns the rows of the module.
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	all := []string{access.Advisor, access.Customer}
 	rows := []endpoint.Endpoint{
 		{Name: "notifications.list", Method: http.MethodGet, Path: "/v1/notifications", Roles: all,
-			Access: access.On(access.Notifications, access.Read), Summary: "List the notifications that the caller may see.",
+			Access: access.On(access.Notifications, access.Read), Summary: "List notifications.",
 			Doc:    endpoint.Doc{Search: notificationList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.List)},
 		{Name: "notifications.get", Method: http.MethodGet, Path: "/v1/notifications/{notification_id}", Roles: all,
-			Access: access.On(access.Notifications, access.Read), Summary: "Give one notification.",
+			Access: access.On(access.Notifications, access.Read), Summary: "Get a notification.",
 			Faults: []apierr.Kind{apierr.NotificationNotFound}, Handle: endpoint.JSON(http.StatusOK, s.Get)},
 		{Name: "notifications.mark_read", Method: http.MethodPatch, Path: "/v1/notifications/{notification_id}/read", Roles: all,
-			Access: access.SignedIn, Summary: "Mark a notification of the caller read.",
+			Access: access.SignedIn, Summary: "Mark a notification as read.",
 			Faults: []apierr.Kind{apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.MarkRead)},
 		{Name: "notifications.mark_record", Method: http.MethodPost, Path: "/v1/notifications/read", Roles: all,
-			Access: access.SignedIn, Summary: "Mark the caller's notifications of a record read.",
+			Access: access.SignedIn, Summary: "Mark the notifications about a record as read.",
 			Handle: endpoint.JSON(http.StatusOK, s.MarkRecord)},
 		{Name: "notifications.unread_count", Method: http.MethodGet, Path: "/v1/notifications/unread-count", Roles: all,
-			Access: access.SignedIn, Summary: "Count the caller's unread notifications.",
+			Access: access.SignedIn, Summary: "Count unread notifications.",
 			Handle: endpoint.JSON(http.StatusOK, s.CountUnread)},
-		// Whoever holds the grant may delete any notification whose source he can name; only the trigger tells that id.
+		// Callers with the grant may delete any event whose id they have; only the trigger returns that id.
 		{Name: "notifications.delete", Method: http.MethodDelete, Path: "/v1/notifications/{notification_id}", Roles: all,
-			Access: access.SignedIn, Summary: "Hide a notification, named by its source, from all its recipients.",
+			Access: access.SignedIn, Summary: "Delete an event's notifications for all recipients.",
 			Faults: []apierr.Kind{apierr.DatabaseError}, Handle: endpoint.JSON(http.StatusOK, s.Delete)},
 		{Name: "notifications.preferences", Method: http.MethodGet, Path: "/v1/notifications/preferences", Roles: all,
-			Access: access.SignedIn, Summary: "Stand in for the preferences of notifications.",
+			Access: access.SignedIn, Summary: "Get notification preferences (not implemented).",
 			Handle: endpoint.JSON(http.StatusOK, s.Preferences)},
 		{Name: "notifications.set_preferences", Method: http.MethodPut, Path: "/v1/notifications/preferences", Roles: all,
-			Access: access.SignedIn, Summary: "Stand in for changing the preferences of notifications.",
+			Access: access.SignedIn, Summary: "Set notification preferences (not implemented).",
 			Handle: endpoint.JSON(http.StatusOK, s.Preferences)},
 		{Name: "notifications.deliveries", Method: http.MethodGet, Path: "/v1/notifications/deliveries",
-			Access: access.On(access.Deliveries, access.ReadAll), Summary: "List what was sent by e-mail and SMS, or is waiting to be.",
+			Access: access.On(access.Deliveries, access.ReadAll), Summary: "List e-mail and SMS deliveries.",
 			Doc: endpoint.Doc{Search: deliveryList.Search()}, Reports: endpoint.Event{Kind: endpoint.Reading, Action: "notifications.outbox_read"},
 			Handle: endpoint.JSON(http.StatusOK, s.ListDeliveries)},
 		{Name: "notifications.retry_delivery", Method: http.MethodPost, Path: "/v1/notifications/deliveries/{id}/retry",
-			Access: access.On(access.Deliveries, access.Update), Summary: "Send a delivery that was given up again.",
+			Access: access.On(access.Deliveries, access.Update), Summary: "Retry a dead delivery.",
 			Faults: []apierr.Kind{apierr.DeliveryNotFound, apierr.DeliveryNotDead}, Handle: endpoint.JSON(http.StatusOK, s.Retry)},
 	}
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		name := map[string]string{http.MethodGet: "notifications.stream", http.MethodPost: "notifications.stream_post"}[method]
 		rows = append(rows, endpoint.Endpoint{Name: name, Method: method, Path: streamPath, Roles: all,
-			Access: access.SignedIn, Summary: "Open the stream of the caller's notifications.", Draining: drainingText,
+			Access: access.SignedIn, Summary: "Open the notification stream.", Draining: drainingText,
 			Faults: []apierr.Kind{apierr.TooManyStreams, apierr.AuthUnavailable},
 			Doc: endpoint.Doc{Description: streamDescription, Headers: []string{"Last-Event-ID"}, Answers: []endpoint.Answer{
 				{Status: http.StatusOK, Media: "text/event-stream", Says: "The stream; it stays open.", Example: streamExample},
@@ -59,7 +59,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	}
 	if !s.options.NoTrigger {
 		rows = append(rows, endpoint.Endpoint{Name: "notifications.trigger", Method: http.MethodPost, Path: "/v1/notifications/trigger",
-			Access: access.APIKey, Summary: "Make a test notification.", Handle: endpoint.JSON(http.StatusOK, s.Trigger)})
+			Access: access.APIKey, Summary: "Send a test notification.", Handle: endpoint.JSON(http.StatusOK, s.Trigger)})
 	}
 	for i := range rows {
 		rows[i].Tag, rows[i].Limit = "Notifications", ratelimit.Private

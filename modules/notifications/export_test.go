@@ -10,16 +10,16 @@ import (
 	"kontor/store"
 )
 
-// Nudge wakes the queues, for tests whose clock jumps.
-func (s *Service) Nudge() { s.nudge() }
+// WakeUp wakes the queues, for tests whose clock jumps.
+func (s *Service) WakeUp() { s.wakeUp() }
 
-// Pause is the pause after the n-th failed attempt.
+// Pause returns the pause after the n-th failed attempt.
 func (s *Service) Pause(channel string, n int) time.Duration { return s.queues[channel].pause(n) }
 
-// Connected lists who has a stream open.
+// Connected returns the users with an open stream.
 func (s *Service) Connected() []string { return s.hub.Users() }
 
-// Channels gives the channels of each event beside the inbox.
+// Channels returns the channels of each event beside the list.
 func Channels() map[event.Kind][]string {
 	channels := map[event.Kind][]string{}
 	for event, k := range kinds {
@@ -28,24 +28,24 @@ func Channels() map[event.Kind][]string {
 	return channels
 }
 
-// Word words a mail about a customer.
-func Word(lang string, event event.Kind, baseURL string, args map[string]any) (subject, text, html string) {
+// RenderMail renders an e-mail about a customer.
+func RenderMail(lang string, event event.Kind, baseURL string, args map[string]any) (subject, text, html string) {
 	texts, err := locales.Load()
 	if err != nil {
 		return "", "", ""
 	}
-	s := &Service{texts: texts, words: words{texts}, options: Options{BaseURL: baseURL}}
-	m := s.message(lang, Email, source{event: string(event), recType: access.Customers.Name, recID: store.NewID(), args: args})
+	s := &Service{texts: texts, templates: templates{texts}, options: Options{BaseURL: baseURL}}
+	m := s.message(lang, Email, parentEvent{event: string(event), recType: access.Customers.Name, recID: store.NewID(), args: args})
 	return m.subject, m.text, m.html
 }
 
-// Visible is the condition of a caller's list.
+// Visible returns the condition of a caller's list.
 func Visible(caller *access.Caller) list.Where { return table.Visible(caller) }
 
-// Statements gives the statements that are run often.
+// Statements returns the statements that run often.
 func Statements() map[string]string {
 	return map[string]string{
-		"unread": countUnread, "mark record": markRecordRead, "delete": deleteCopies, "latest of a user": selectLatestOf,
+		"unread": countUnread, "mark record": markRecordRead, "delete": deleteNotifications, "latest of a user": selectLatestOf,
 		"after": selectAfter, "unsent": selectUnsent, "due": selectDue, "waiting": countWaiting, "dead": countDead, "latest": selectLatest,
 	}
 }

@@ -1,15 +1,17 @@
 package notifications
 
 import (
+	"context"
+
 	"github.com/go-json-experiment/json"
 
 	"kontor/server/sse"
 	"kontor/store"
 )
 
-// common is what the frames of all copies of a notice say alike, in one language. The id and the recipient come before
-// it in each frame.
-type common struct {
+// frameData is the part of a frame's JSON that is the same for all copies of an event, for one audience. The id and the
+// recipient precede it in each frame.
+type frameData struct {
 	CustomerID        string      `json:"customer_id"`
 	Event             string      `json:"event"`
 	Title             string      `json:"title"`
@@ -25,18 +27,23 @@ type common struct {
 	ChannelsSent      *[]string   `json:"channels_sent"`
 	ChannelsDelivered *[]string   `json:"channels_delivered"`
 	ChannelsFailed    *[]string   `json:"channels_failed"`
+	Chat              *chatMember `json:"chat,omitzero"`
+	People            peopleByID  `json:"people,omitzero"`
 }
 
-// tail is the end of a frame: a comma, the common members, and what closes the frame.
-func (s *Service) tail(language string, n *Listed, sentAt store.Time) []byte {
-	s.words.render(language, n)
+// frameEnd returns the end of a frame: a comma, the members of frameData, and the end of the frame. m is the chat message
+// that the notification is about, or nil.
+func (s *Service) frameEnd(a audience, n *Listed, m *frameMessage, sentAt store.Time) []byte {
+	s.templates.renderListed(a.language, n)
 	if n.SentAt != nil {
 		sentAt = *n.SentAt
 	}
-	b, err := json.Marshal(common{
+	data := frameData{
 		CustomerID: n.CustomerID, Event: n.Event, Title: n.Title, Content: n.Content, RecType: n.RecType,
 		LinkURL: n.LinkURL, LinkText: n.LinkText, Read: n.Read, Test: n.Test, CreatedAt: n.CreatedAt, SentAt: &sentAt,
-	})
+	}
+	s.addMessage(&data, m, a)
+	b, err := json.Marshal(data)
 	if err != nil {
 		s.options.Log.Error("a notification cannot be encoded", "cause", err)
 		b = []byte(`{"event":""}`)
@@ -45,39 +52,57 @@ func (s *Service) tail(language string, n *Listed, sentAt store.Time) []byte {
 	return append(b, sse.End...)
 }
 
-// appendOwn appends the beginning of a frame, with what differs from copy to copy. Ids need no escaping.
-func appendOwn(b []byte, id, userID string) []byte {
+// appendFrameStart appends the beginning of a frame: the members that differ from copy to copy. Ids need no escaping.
+func appendFrameStart(b []byte, id, userID string) []byte {
 	b = sse.Begin(b, id, "message")
 	b = append(append(b, `{"id":"`...), id...)
 	b = append(append(b, `","user_id":"`...), userID...)
 	return append(b, '"')
 }
 
-// appendFrame appends the whole frame of one copy.
-func (s *Service) appendFrame(b []byte, language string, n *Listed) []byte {
-	b = appendOwn(b, n.ID, n.UserID)
-	return append(b, s.tail(language, n, s.db.Now())...)
+// appendFrames appends the frames of copies that are read from the table, and returns the ids of the copies.
+func (s *Service) appendFrames(ctx context.Context, b []byte, stream *sse.Stream, copies []Listed) (frames []byte, ids []string, err error) {
+	messages, err := s.replayedMessages(ctx, stream, copies)
+	if err != nil {
+		return b, nil, err
+	}
+	ids = make([]string, len(copies))
+	for i := range copies {
+		n := &copies[i]
+		m := messages[n.chatMessageID]
+		b = appendFrameStart(b, n.ID, n.UserID)
+		b = append(b, s.frameEnd(s.audienceOf(stream, m != nil), n, m, s.db.Now())...)
+		ids[i] = n.ID
+	}
+	return b, ids, nil
 }
 
-// publish hands the copies of a notice to the open streams of their recipients. It is called after the commit.
-func (s *Service) publish(src source, copies []copied) {
+// publish passes the copies of an event to the open streams of their recipients. Call it after the commit.
+func (s *Service) publish(parent parentEvent, copies []recipientCopy) {
 	users := make([]string, len(copies))
 	for i, c := range copies {
 		users[i] = c.userID
 	}
 	now := s.db.Now()
-	tails := map[string][]byte{}
-	s.hub.Publish(users, func(i int, language string) sse.Frame {
-		tail, known := tails[language]
+	message := s.liveMessage(parent, users)
+	ends := map[audience][]byte{}
+	var start []byte // of the frames of one copy: users often have several streams
+	startOf := -1
+	s.hub.Publish(users, func(i int, stream *sse.Stream) sse.Frame {
+		a := s.audienceOf(stream, parent.chatMessage != nil)
+		end, known := ends[a]
 		if !known {
 			n := Listed{Notification: Notification{
-				CustomerID: src.customerID, Event: src.event, Content: src.content, RecType: src.recType, RecID: src.recID,
-				CreatedAt: &src.createdAt, Test: src.metadata == testMetadata, titleKey: src.titleKey, contentKey: src.contentKey, metadata: src.metadata,
+				CustomerID: parent.customerID, Event: parent.event, Content: parent.content, RecType: parent.recType, RecID: parent.recID,
+				CreatedAt: &parent.createdAt, Test: parent.metadata == testMetadata, titleKey: parent.titleKey, contentKey: parent.contentKey, metadata: parent.metadata,
 			}}
-			tail = s.tail(language, &n, now)
-			tails[language] = tail
+			end = s.frameEnd(a, &n, message, now)
+			ends[a] = end
 		}
 		c := copies[i]
-		return sse.Frame{Position: sse.Position{At: int64(src.createdAt), ID: c.id}, Own: appendOwn(nil, c.id, c.userID), Shared: tail}
+		if startOf != i {
+			start, startOf = appendFrameStart(nil, c.id, c.userID), i
+		}
+		return sse.Frame{Position: sse.Position{At: int64(parent.createdAt), ID: c.id}, Own: start, Shared: end}
 	})
 }

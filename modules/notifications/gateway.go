@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// Gateway takes the deliveries of one channel out of the house.
+// Gateway sends the deliveries of one channel.
 type Gateway interface {
-	// Send hands a delivery over. Its id is the same at every attempt, so that the gateway can tell a repetition. An
-	// error that is no [Refusal] is worth another attempt.
+	// Send sends a delivery. The id is the same at every attempt, so that the gateway can recognise a repetition. After an
+	// error that is not a [SendError] the delivery is tried again.
 	Send(ctx context.Context, d Delivery) error
 }
 
-// Refusal is a gateway's answer that says more than "not now".
-type Refusal struct {
-	Permanent  bool          // another attempt would get the same answer
-	RetryAfter time.Duration // how long the gateway wants to be left alone; zero: it does not say
+// SendError is an error of a gateway that says how to go on.
+type SendError struct {
+	Permanent  bool          // another attempt would fail, too
+	RetryAfter time.Duration // before the next attempt; zero if the gateway does not say
 	Cause      error
 }
 
-// Error is the cause.
-func (r *Refusal) Error() string { return r.Cause.Error() }
+// Error returns the text of the cause.
+func (e *SendError) Error() string { return e.Cause.Error() }
 
-// Unwrap gives the cause to errors.Is and errors.As.
-func (r *Refusal) Unwrap() error { return r.Cause }
+// Unwrap returns the cause, for errors.Is and errors.As.
+func (e *SendError) Unwrap() error { return e.Cause }
 
-// refusal finds out what an error of a gateway says.
-func refusal(err error) Refusal {
-	if r, ok := errors.AsType[*Refusal](err); ok {
-		return *r
+// sendErrorOf returns an error of a gateway as a SendError.
+func sendErrorOf(err error) SendError {
+	if e, ok := errors.AsType[*SendError](err); ok {
+		return *e
 	}
-	return Refusal{Cause: err}
+	return SendError{Cause: err}
 }

@@ -15,7 +15,7 @@ import (
 
 func requestLanguage(ctx context.Context) string { return endpoint.Language(ctx) }
 
-// ListInput asks for a page. CustomerID only chooses the language.
+// ListInput holds the parameters of the list. CustomerID only selects the language.
 type ListInput struct {
 	Query      list.Params `query:"*"`
 	CustomerID string      `query:"customer_id"`
@@ -31,24 +31,24 @@ func (in *ListInput) Validate(v *apierr.Fields) {
 	in.customerID = validate.Parsed(v, "customer_id", in.CustomerID, types.ParseID)
 }
 
-// OneInput names a notification; to delete one, its source.
+// OneInput identifies a notification, or for deletion the parent row of its event.
 type OneInput struct {
 	ID string `path:"notification_id"`
 }
 
-// ReadInput marks a notification read, if read stands in the body with any value but null.
+// ReadInput marks a notification as read if the member read has any value but null.
 type ReadInput struct {
 	ID   string                            `path:"notification_id"`
-	Read endpoint.Optional[jsontext.Value] `json:"read" type:"any" example:"true" doc:"Anything but null marks the notification read."`
+	Read endpoint.Optional[jsontext.Value] `json:"read" type:"any" example:"true" doc:"Any value but null marks the notification as read."`
 }
 
-// RecordInput names the record whose notifications are to be marked read.
+// RecordInput identifies the record whose notifications are to be marked as read.
 type RecordInput struct {
 	RecType string `json:"rec_type"`
 	RecID   string `json:"rec_id"`
 }
 
-// Validate checks both parts of the name.
+// Validate checks type and id.
 func (in *RecordInput) Validate(v *apierr.Fields) {
 	in.RecType = validate.Required(v, "rec_type", in.RecType, maxRecType)
 	if in.RecID == "" {
@@ -59,49 +59,49 @@ func (in *RecordInput) Validate(v *apierr.Fields) {
 
 const maxRecType = 100
 
-// TriggerInput makes a test notification. Nothing in it is validated: what does not fit counts as not given.
+// TriggerInput is the data of a test notification. It is not validated: values of the wrong type count as missing.
 type TriggerInput struct {
-	Type       loose    `json:"type" example:"customers" doc:"Name of a record type, used when rec_type and rec_id are not both given."` // name of a record type
-	Event      loose    `json:"event" example:"customer_status_changed"`
-	TitleKey   loose    `json:"title_key" example:"notice.customer_status_changed.title"`
-	Content    loose    `json:"content"`
-	CustomerID looseID  `json:"customer_id"`
-	UserIDs    looseIDs `json:"user_ids"`
-	RecType    loose    `json:"rec_type"`
-	RecID      looseID  `json:"rec_id"`
+	Type       lenientText `json:"type" example:"customers" doc:"Name of a record type; used unless rec_type and rec_id are both given."`
+	Event      lenientText `json:"event" example:"customer_status_changed"`
+	TitleKey   lenientText `json:"title_key" example:"notice.customer_status_changed.title"`
+	Content    lenientText `json:"content"`
+	CustomerID lenientID   `json:"customer_id"`
+	UserIDs    lenientIDs  `json:"user_ids"`
+	RecType    lenientText `json:"rec_type"`
+	RecID      lenientID   `json:"rec_id"`
 }
 
-// loose is a text, or nothing where another thing was given.
-type loose string
+// lenientText is a text. Any other JSON value is read as an empty text.
+type lenientText string
 
-// UnmarshalJSON takes whatever there is.
-func (l *loose) UnmarshalJSON(data []byte) error {
+// UnmarshalJSON accepts any value.
+func (l *lenientText) UnmarshalJSON(data []byte) error {
 	var text string
-	_ = json.Unmarshal(data, &text) // what is no text is none
-	*l = loose(text)
+	_ = json.Unmarshal(data, &text) // another value leaves it empty
+	*l = lenientText(text)
 	return nil
 }
 
-// looseID is an id, or nothing.
-type looseID string
+// lenientID is a UUID. Any other JSON value is read as an empty text.
+type lenientID string
 
-// UnmarshalJSON takes whatever there is.
-func (l *looseID) UnmarshalJSON(data []byte) error {
-	var text loose
+// UnmarshalJSON accepts any value.
+func (l *lenientID) UnmarshalJSON(data []byte) error {
+	var text lenientText
 	_ = text.UnmarshalJSON(data) // never fails
 	if id, err := types.ParseID(string(text)); err == nil {
-		*l = looseID(id)
+		*l = lenientID(id)
 	}
 	return nil
 }
 
-// looseIDs are the ids among what was given.
-type looseIDs []string
+// lenientIDs are the UUIDs of an array. Its other elements are ignored.
+type lenientIDs []string
 
-// UnmarshalJSON takes whatever there is.
-func (l *looseIDs) UnmarshalJSON(data []byte) error {
-	var all []looseID
-	_ = json.Unmarshal(data, &all) // what is no array holds no ids
+// UnmarshalJSON accepts any value.
+func (l *lenientIDs) UnmarshalJSON(data []byte) error {
+	var all []lenientID
+	_ = json.Unmarshal(data, &all) // another value leaves it empty
 	for _, id := range all {
 		if id != "" {
 			*l = append(*l, string(id))

@@ -6,16 +6,16 @@ import (
 	"kontor/store"
 )
 
-// kind says how an event reaches people. Every event stands in the recipient's inbox and goes to his streams; its texts
-// have the keys notification.<event>.<channel>.<part> in the locale files.
+// kind says how users are notified of an event. Every event has a notification in the list of each recipient and a frame
+// on their streams. Its texts have the keys notification.<event>.<channel>.<part> in the locale files.
 type kind struct {
-	system   bool     // told again when it never reached a stream of the recipient
-	channels []string // beside the inbox
+	system   bool     // replayed on a stream without Last-Event-ID if it never reached a stream of the recipient
+	channels []string // beside the list
 
-	everywhere bool // goes to all addresses of the recipient, not only to the first for each channel
+	everywhere bool // sent to all addresses of the recipient, not only to the first of each channel
 }
 
-// kinds lists the events that are raised. One-time codes are not among them: they go out by [Service.PrepareOTP] alone.
+// kinds lists the events. One-time codes are missing: only [Service.PrepareOTP] sends them.
 var kinds = map[event.Kind]kind{
 	event.MessageReceived:       {},
 	event.CustomerCreated:       {},
@@ -29,7 +29,7 @@ var kinds = map[event.Kind]kind{
 	event.NewDeviceLogin:        {system: true, channels: []string{Email}},
 }
 
-// linkPath is the screen of the console that shows what a notification is about, or nothing.
+// linkPath returns the path of the console's screen for the record of a notification, or an empty text.
 func linkPath(recType, recID, customerID string) string {
 	known := recID != store.NilID && recID != ""
 	switch {

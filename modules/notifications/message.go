@@ -7,33 +7,33 @@ import (
 	"unicode"
 )
 
-// message is what goes out by e-mail or SMS.
+// message is an e-mail or SMS.
 type message struct{ subject, text, html string }
 
-// message words an event for a channel, or gives nil where the event has no template for it.
-func (s *Service) message(lang, channel string, src source) *message {
-	args := maps.Clone(s.words.localized(lang, src.args))
+// message renders an event for a channel. It returns nil if the event has no template for the channel.
+func (s *Service) message(lang, channel string, parent parentEvent) *message {
+	args := maps.Clone(s.templates.localized(lang, parent.args))
 	if args == nil {
 		args = map[string]any{}
 	}
-	args["Link"] = s.options.BaseURL + linkPath(src.recType, src.recID, src.customerID)
+	args["Link"] = s.options.BaseURL + linkPath(parent.recType, parent.recID, parent.customerID)
 	var m message
 	var ok bool
-	if m.text, ok = s.words.template(lang, src.event, channel+".text", args); !ok {
+	if m.text, ok = s.templates.render(lang, parent.event, channel+".text", args); !ok {
 		return nil
 	}
 	if channel != Email {
 		return &m
 	}
-	if m.subject, ok = s.words.template(lang, src.event, "email.subject", args); !ok {
+	if m.subject, ok = s.templates.render(lang, parent.event, "email.subject", args); !ok {
 		return nil
 	}
 	m.subject = oneLine(m.subject)
-	m.html, _ = s.words.template(lang, src.event, "email.html", escaped(args)) // a mail may do without
+	m.html, _ = s.templates.render(lang, parent.event, "email.html", escaped(args)) // optional
 	return &m
 }
 
-// oneLine keeps a value from starting another header.
+// oneLine replaces control characters, so that a value cannot start another header.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -43,7 +43,7 @@ func oneLine(text string) string {
 	}, text)
 }
 
-// escaped makes the values of a template safe within HTML.
+// escaped returns the arguments of a template with their texts escaped for HTML.
 func escaped(args map[string]any) map[string]any {
 	safe := maps.Clone(args)
 	for name, value := range safe {

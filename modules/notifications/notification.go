@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/go-json-experiment/json"
-
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
 	"kontor/server/access"
@@ -15,42 +13,51 @@ import (
 	"kontor/store"
 )
 
-// Notification is the copy of one recipient. What the four lists of channels stand for is not kept: they are empty.
+// Notification is one recipient's copy of an event. The four lists of channels are always empty: the module does not keep
+// what they stand for.
 type Notification struct {
 	ID                string      `json:"id"`
-	UserID            string      `json:"user_id"`                                                     // the recipient
-	CustomerID        string      `json:"customer_id" doc:"The nil id where it concerns no customer."` // the nil id where it concerns no customer
+	UserID            string      `json:"user_id" doc:"The recipient."`
+	CustomerID        string      `json:"customer_id" doc:"The customer that it concerns; the nil UUID for none."`
 	Event             string      `json:"event" example:"customer_status_changed"`
 	Title             string      `json:"title" example:"Customer verified"`
 	Content           string      `json:"content" example:"Anna Keller is now verified."`
-	RecID             string      `json:"rec_id"` // the record it refers to
+	RecID             string      `json:"rec_id" doc:"The record that it refers to."`
 	RecType           string      `json:"rec_type"`
 	CreatedAt         *store.Time `json:"created_at"`
-	SentAt            *store.Time `json:"sent_at" doc:"When it was first written to a stream."` // first written to a stream
+	SentAt            *store.Time `json:"sent_at" doc:"When it was first written to a stream; null until then."`
 	ReadAt            *store.Time `json:"read_at"`
 	Read              bool        `json:"read"`
-	Test              bool        `json:"test,omitzero" doc:"Made by the trigger for tests; missing from all others."`
+	Test              bool        `json:"test,omitzero" doc:"Created by the trigger for test notifications; missing from all others."`
 	ChannelsAttempted []string    `json:"channels_attempted" example:""`
 	ChannelsSent      []string    `json:"channels_sent" example:""`
 	ChannelsDelivered []string    `json:"channels_delivered" example:""`
 	ChannelsFailed    []string    `json:"channels_failed" example:""`
 
-	// What the API does not show.
+	// Not shown by the API:
 	titleKey, contentKey string
 	metadata             string
 	deleted              bool
+	chatMessageID        string // of the message that a stream frame carries; empty for none
 	version              int64
-	language             string // in which it is worded
+	language             string // of title and content
 }
 
-// Listed is a notification as lists show it, with a link to what it is about.
+// EachUser calls add with the recipient.
+func (n Notification) EachUser(add func(id string)) {
+	if n.UserID != store.NilID {
+		add(n.UserID)
+	}
+}
+
+// Listed is a notification as lists show it, with a link to the record that it refers to.
 type Listed struct {
 	Notification
 	LinkURL  string `json:"link_url"`
 	LinkText string `json:"link_text"`
 }
 
-// ETag is the version of the row and the language in which it is worded.
+// ETag returns the version of the row with the language of its texts.
 func (n *Notification) ETag() string {
 	if n == nil || n.version == 0 {
 		return ""
@@ -58,20 +65,20 @@ func (n *Notification) ETag() string {
 	return endpoint.VersionTag(n.version) + "-" + n.language
 }
 
-// nothing is what marking read answers for a row that the caller does not have.
-func nothing() *Notification {
+// emptyNotification is the answer to marking a notification as read that the caller does not have.
+func emptyNotification() *Notification {
 	return &Notification{ID: store.NilID, UserID: store.NilID, CustomerID: store.NilID, RecID: store.NilID}
 }
 
 const columns = `
 	id, user_id, customer_id, event, title_key, content_key, content, rec_id, rec_type, metadata,
-	created_at, sent_at, read_at, read, deleted, version`
+	chat_message_id, created_at, sent_at, read_at, read, deleted, version`
 
 func scanNotification(row records.Row) (Notification, error) {
 	var n Notification
 	var createdAt store.Time
 	err := row.Scan(&n.ID, &n.UserID, &n.CustomerID, &n.Event, &n.titleKey, &n.contentKey, &n.Content, &n.RecID, &n.RecType,
-		&n.metadata, &createdAt, &n.SentAt, &n.ReadAt, &n.Read, &n.deleted, &n.version)
+		&n.metadata, &n.chatMessageID, &createdAt, &n.SentAt, &n.ReadAt, &n.Read, &n.deleted, &n.version)
 	n.CreatedAt, n.Test = &createdAt, n.metadata == testMetadata
 	return n, err
 }
@@ -83,7 +90,7 @@ func scanListed(row records.Row) (Listed, error) {
 
 const notificationsTable = "notifications"
 
-// table reads one row. Its recipient reads it; a grant on the row or on the type lets others.
+// table declares notifications as records: the recipient may read one, others by a grant on it or on the type.
 var table = &records.Table[Notification]{
 	Type: access.Notifications, From: notificationsTable, Columns: columns, Scan: scanNotification,
 	Relations: []records.Relation{{Allows: access.Read, SQL: "user_id = $1"}}, Missing: apierr.NotificationNotFound,
@@ -108,7 +115,8 @@ var notificationList = list.New(list.Source[Listed]{
 	},
 })
 
-// List gives the notifications that the caller may see, of whomever, worded by the template of their event.
+// List returns a page of the notifications that the caller may read, their own and those of others, rendered by the
+// templates of their events.
 func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Listed], error) {
 	language, err := s.language(ctx, in.customerID)
 	if err != nil {
@@ -116,13 +124,13 @@ func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Listed], er
 	}
 	page, err := notificationList.Page(ctx, s.db, in.Query, table.Visible(access.From(ctx)))
 	for i := range page.Data.Rows {
-		s.words.render(language, &page.Data.Rows[i])
+		s.templates.renderListed(language, &page.Data.Rows[i])
 	}
 	return page, err
 }
 
-// Get gives one notification, worded by its keys. It returns apierr.NotificationNotFound also for one that the caller
-// may not see.
+// Get returns one notification, rendered by its keys. It returns apierr.NotificationNotFound, also for a notification that
+// the caller may not read.
 func (s *Service) Get(ctx context.Context, in OneInput) (*Notification, error) {
 	n, err := table.Get(ctx, s.db, in.ID, access.Read)
 	if errors.Is(err, apierr.NoAccess) || err == nil && n.deleted {
@@ -131,47 +139,13 @@ func (s *Service) Get(ctx context.Context, in OneInput) (*Notification, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.words.resolve(requestLanguage(ctx), &n)
+	s.templates.renderByKeys(requestLanguage(ctx), &n)
 	return &n, nil
 }
 
-// render words a notification for lists and streams: by the template of its event where that resolves, else by its keys.
-func (w words) render(language string, n *Listed) {
-	n.LinkURL = linkPath(n.RecType, n.RecID, n.CustomerID)
-	args := map[string]any{}
-	if err := json.Unmarshal([]byte(n.metadata), &args); err != nil {
-		args = nil // written by us; a damaged row is worded by its keys
-	}
-	args = w.localized(language, args)
-	title, ok := w.template(language, n.Event, "push.title", args)
-	if !ok {
-		title = w.key(language, n.titleKey)
-	}
-	content, ok := w.template(language, n.Event, "push.content", args)
-	if !ok {
-		content = n.Content
-		if content == "" {
-			content = w.key(language, n.contentKey)
-		}
-	}
-	n.Title, n.Content = title, content
-	if n.LinkURL != "" {
-		n.LinkText, _ = w.template(language, n.Event, "push.link_text", args) // a link may do without
-	}
-}
+const selectCustomerLanguage = `SELECT language FROM customer_languages WHERE id = $1`
 
-// resolve words a notification by its keys. A text that somebody wrote stays.
-func (w words) resolve(language string, n *Notification) {
-	n.language = language
-	n.Title = w.key(language, n.titleKey)
-	if n.Content == "" {
-		n.Content = w.key(language, n.contentKey)
-	}
-}
-
-const selectCustomerLanguage = `SELECT language FROM customers WHERE id = $1`
-
-// language is that of the customer, where one is named and has one, else that of the request.
+// language returns the language of the customer, or that of the request if no customer is given or it has none.
 func (s *Service) language(ctx context.Context, customerID string) (string, error) {
 	if customerID == "" || customerID == store.NilID {
 		return requestLanguage(ctx), nil
@@ -187,7 +161,7 @@ func (s *Service) language(ctx context.Context, customerID string) (string, erro
 	return language, nil
 }
 
-// Standings answers permission checks: the recipient of a notification reads it.
-func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return table.Standings(ctx, s.db, userID, ids)
+// Relations answers permission checks: the recipient of a notification may read it.
+func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return table.RelationsOf(ctx, s.db, userID, ids)
 }

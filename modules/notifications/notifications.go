@@ -1,17 +1,18 @@
-// Package notifications brings what happened to the people whom it concerns.
+// Package notifications notifies users of events.
 //
-// A module that changes something tells of it by [Service.Notify], in the transaction of the change, so that neither is
-// there without the other: a notice, a copy of it in the inbox of each recipient, and a [Delivery] for each channel of
-// the event. After the commit the copies go to the open streams of their recipients, and the queue brings the
-// deliveries to the gateways. Without a gateway for a channel the row of the delivery itself is the local outbox: it
-// counts as sent at once, and administrators read its text.
+// A module that changes something calls [Service.Notify] in the transaction of the change, so that a change and its
+// notifications are committed together or not at all. An event is stored as one parent row, one notification for each
+// recipient, and one [Delivery] for each channel and address. After the commit the notifications go to the open streams
+// of their recipients, and the queues send the deliveries through the gateways. A channel without a gateway has a local
+// outbox: its deliveries count as sent at once, and administrators read their texts.
 //
-// Delivery is at least once: a crash between the gateway's answer and the note of it sends a mail again, under the same
-// id. Streams are fed after the commit and resume from the table, so that each copy reaches a client that resumes once
-// and in order. The order needs one process that writes.
+// Deliveries are sent at least once. A crash between the gateway's answer and its record repeats a delivery, under the
+// same id. Streams send after the commit and resume from the table: a client that resumes gets each notification once and
+// in order. The order requires that one process writes.
 package notifications
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -19,26 +20,35 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"kontor/modules/kit/event"
+	"kontor/modules/kit/types"
 	"kontor/server/access"
+	"kontor/server/endpoint"
 	"kontor/server/sse"
 	"kontor/store"
 )
 
-// Sessions know whether a session that was let in may go on.
+// Sessions checks the sessions of streams.
 type Sessions interface {
-	// Session gives the caller as he stands now. It returns an error when his session has ended or cannot be read.
+	// Session returns the caller as of now. It returns an error if their session has ended or cannot be read.
 	Session(ctx context.Context, caller *access.Caller) (*access.Caller, error)
-	// Expiry tells when the bearer token of a request ends.
+	// Expiry returns when the bearer token of a request expires.
 	Expiry(c *fiber.Ctx) (store.Time, bool)
 }
 
-// Options are the settings of the module. What is zero has the default of the setting.
+// Directory provides what the module needs to know about users.
+type Directory interface {
+	// Addresses returns the validated addresses of those of the users who are active, the oldest of each user first.
+	Addresses(ctx context.Context, q store.Querier, userIDs ...string) ([]types.Address, error)
+	// People returns those of the users that exist, by id.
+	People(ctx context.Context, userIDs []string) (map[string]endpoint.Person, error)
+}
+
+// Options are the settings of the module. A zero value stands for the default of the setting.
 type Options struct {
-	BaseURL            string        // of the console, for links in mails
-	Heartbeat          time.Duration // between two signs of life on a stream
+	BaseURL            string        // of the console, for links in e-mails
+	Heartbeat          time.Duration // of a stream
 	ConnectionsPerUser int
-	NoTrigger          bool // leaves the route for test notifications out
+	NoTrigger          bool // omits the endpoint for test notifications
 
 	MaxAttempts int           // of a delivery
 	BasePause   time.Duration // after the first failed attempt
@@ -50,50 +60,44 @@ type Options struct {
 	Log    *slog.Logger
 }
 
-func (o *Options) fill() {
-	setDefault(&o.Heartbeat, 25*time.Second)
-	setDefault(&o.ConnectionsPerUser, 10)
-	setDefault(&o.MaxAttempts, 8)
-	setDefault(&o.BasePause, 2*time.Second)
-	setDefault(&o.MaxPause, time.Hour)
-	if o.Policy == nil {
-		o.Policy = &access.Current{}
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+// setDefaults replaces zero values.
+func (o *Options) setDefaults() {
+	o.Heartbeat = cmp.Or(o.Heartbeat, 25*time.Second)
+	o.ConnectionsPerUser = cmp.Or(o.ConnectionsPerUser, 10)
+	o.MaxAttempts = cmp.Or(o.MaxAttempts, 8)
+	o.BasePause = cmp.Or(o.BasePause, 2*time.Second)
+	o.MaxPause = cmp.Or(o.MaxPause, time.Hour)
+	o.Policy = cmp.Or(o.Policy, &access.Current{})
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 }
 
-func setDefault[T comparable](value *T, standard T) {
-	var zero T
-	if *value == zero {
-		*value = standard
-	}
-}
-
-// Service keeps notifications and their deliveries. Make one with [New].
+// Service keeps notifications and their deliveries. Create one with [New].
 type Service struct {
-	db       *store.DB
-	options  Options
-	texts    Texts
-	words    words
-	order    order
-	sessions Sessions
-	hub      *sse.Hub
-	sent     *sentMarks
-	queues   map[string]*queue // channel → its queue, where there is a gateway
-	metrics  *gauges
+	db         *store.DB
+	options    Options
+	texts      Texts
+	templates  templates
+	timestamps timestamps
+
+	sessions  Sessions
+	directory Directory // nil: nobody has an address
+	chats     Chats     // nil: frames carry no messages
+
+	hub     *sse.Hub
+	sent    *sentRecorder
+	queues  map[string]*queue // by channel, for those with a gateway
+	metrics *gauges
 
 	closeOnce sync.Once
 }
 
-// New makes the module on a database. Nothing moves before [Service.Start].
+// New returns the module on a database. Nothing is sent before [Service.Start].
 func New(db *store.DB, texts Texts, o Options) *Service {
-	o.fill()
-	s := &Service{db: db, options: o, texts: texts, words: words{texts}, queues: map[string]*queue{}}
-	s.sent = newSentMarks(db, o.Log)
+	o.setDefaults()
+	s := &Service{db: db, options: o, texts: texts, templates: templates{texts}, queues: map[string]*queue{}}
+	s.sent = newSentRecorder(db, o.Log)
 	s.hub = sse.New(sse.Options{
-		Heartbeat: o.Heartbeat, PerUser: o.ConnectionsPerUser, Now: db.Clock().Now, Check: s.mayGoOn, Wrote: s.wrote,
+		Heartbeat: o.Heartbeat, PerUser: o.ConnectionsPerUser, Now: db.Clock().Now, Check: s.mayContinue, Wrote: s.recordSent,
 		CloseFrame: closeFrame, Log: o.Log,
 	})
 	o.Policy.OnChange(s.policyChanged)
@@ -106,12 +110,15 @@ func New(db *store.DB, texts Texts, o Options) *Service {
 	return s
 }
 
-// SetSessions says who knows about sessions. Call it before the first stream is opened.
+// SetSessions registers the module of sessions, which is built later. Call it before the first stream is opened.
 func (s *Service) SetSessions(sessions Sessions) { s.sessions = sessions }
 
-// Start sets the queues going. What an earlier process had begun and not finished is taken up again.
+// SetDirectory registers the directory of users, which is built later. Call it before the first event.
+func (s *Service) SetDirectory(directory Directory) { s.directory = directory }
+
+// Start starts the queues. They resume the deliveries that an earlier process did not finish.
 func (s *Service) Start(ctx context.Context) error {
-	if err := s.recover(ctx); err != nil {
+	if err := s.recoverOutbox(ctx); err != nil {
 		return err
 	}
 	for _, q := range s.queues {
@@ -122,22 +129,22 @@ func (s *Service) Start(ctx context.Context) error {
 	return nil
 }
 
-// Drain says good-bye on all streams. New ones are refused. It does not wait.
+// Drain sends the close frame on all streams and rejects new ones. It does not wait.
 func (s *Service) Drain() { s.hub.Drain() }
 
-// drainTime is how long the streams may take to be told good-bye.
+// drainTime is how long Close waits for the close frames to be written.
 const drainTime = 2 * time.Second
 
-// Close ends streams and queues. Deliveries that are on their way are finished, unless the context ends before. The
-// database stays open.
+// Close ends streams and queues. It waits for deliveries that are being sent, until the context ends. The database stays
+// open.
 func (s *Service) Close(ctx context.Context) error {
 	s.closeOnce.Do(func() {
 		s.hub.Drain()
-		patience := time.NewTimer(drainTime)
-		defer patience.Stop()
+		timeout := time.NewTimer(drainTime)
+		defer timeout.Stop()
 		select {
 		case <-s.hub.Drained():
-		case <-patience.C:
+		case <-timeout.C:
 		case <-ctx.Done():
 		}
 		s.hub.Close()
@@ -150,37 +157,4 @@ func (s *Service) Close(ctx context.Context) error {
 		s.metrics.stop()
 	})
 	return nil
-}
-
-// SignedIn hears of sign-ins, in their transaction, and tells the user of one from a new device.
-func (s *Service) SignedIn(ctx context.Context, tx *store.Tx, userID, _ string, isNew bool) error {
-	if !isNew {
-		return nil
-	}
-	return s.Notify(ctx, tx, event.Event{
-		Kind: event.NewDeviceLogin, Type: access.Users, RecordID: userID, Recipients: []string{userID},
-		Args: map[string]any{"Time": tx.Now().Std().Format(time.RFC3339)},
-	})
-}
-
-// PasswordChanged tells a user that his password was changed, in the transaction that does.
-func (s *Service) PasswordChanged(ctx context.Context, tx *store.Tx, userID string) error {
-	return s.Notify(ctx, tx, event.Event{Kind: event.PasswordChanged, Type: access.Users, RecordID: userID, Recipients: []string{userID}})
-}
-
-// CredentialAdded notifies a user at all validated addresses that a credential was added. value hints at it. Call it before
-// the credential is validated, so that only the others get the message.
-func (s *Service) CredentialAdded(ctx context.Context, tx *store.Tx, userID, value string) error {
-	return s.credentialChanged(ctx, tx, event.CredentialAdded, userID, value)
-}
-
-// CredentialRemoved notifies a user at all validated addresses that one of them is deleted. value hints at it. Call it before
-// the deletion, so that the deleted address gets the message, too.
-func (s *Service) CredentialRemoved(ctx context.Context, tx *store.Tx, userID, value string) error {
-	return s.credentialChanged(ctx, tx, event.CredentialRemoved, userID, value)
-}
-
-func (s *Service) credentialChanged(ctx context.Context, tx *store.Tx, kind event.Kind, userID, value string) error {
-	return s.Notify(ctx, tx, event.Event{Kind: kind, Type: access.Users, RecordID: userID, Recipients: []string{userID},
-		Args: map[string]any{"Value": value}})
 }

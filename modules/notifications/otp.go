@@ -7,18 +7,18 @@ import (
 	"kontor/store"
 )
 
-// OTPMessage is a one-time code on its way to its user.
+// OTPMessage is a message with a one-time code.
 type OTPMessage struct {
 	UserID    string
-	Channel   string // email or sms
+	Channel   string // Email or SMS
 	Recipient string
 	Language  string
-	Purpose   string // validation, recovery, or taken for a message without a code
+	Purpose   string // validation, recovery, or taken (for a message without a code)
 	Code      string
-	Minutes   int // that the code is valid
+	Minutes   int // for which the code is valid
 }
 
-// PrepareOTP words a message and gives the function that leaves it in the outbox.
+// PrepareOTP renders a message and returns the function that writes it to the outbox.
 func (s *Service) PrepareOTP(m OTPMessage) func(ctx context.Context, tx *store.Tx) error {
 	key := "notification." + string(event.CredentialOTP) + "." + m.Channel + "." + m.Purpose + "."
 	args := map[string]any{"Code": m.Code, "Minutes": m.Minutes}

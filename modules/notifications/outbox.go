@@ -9,7 +9,7 @@ import (
 	"kontor/store"
 )
 
-// The channels that leave Kontor.
+// The channels of deliveries.
 const (
 	Email = "email"
 	SMS   = "sms"
@@ -17,14 +17,14 @@ const (
 
 // The states of a delivery.
 const (
-	Queued   = "queued"   // waits for its first attempt
-	Sending  = "sending"  // somebody holds the lease
-	Sent     = "sent"     // the gateway has it, or the local outbox keeps it
-	Retrying = "retrying" // an attempt failed, another will follow
-	Dead     = "dead"     // given up
+	Queued   = "queued"   // waiting for the first attempt
+	Sending  = "sending"  // leased by a worker
+	Sent     = "sent"     // accepted by the gateway, or kept in the local outbox
+	Retrying = "retrying" // an attempt failed, another follows
+	Dead     = "dead"     // not tried again by itself
 )
 
-// Delivery is one message to one recipient by one channel.
+// Delivery is one message to one address.
 type Delivery struct {
 	ID             string      `json:"id"`
 	NotificationID *string     `json:"notification_id"`
@@ -41,44 +41,46 @@ type Delivery struct {
 	SentAt         *store.Time `json:"sent_at"`
 
 	HTML   string `json:"-"`
-	Secret bool   `json:"-"` // the text holds what only the recipient may know, and is blanked once a gateway has it
+	Secret bool   `json:"-"` // the text is for the recipient alone, and is removed once it was sent
 }
 
-// Enqueue leaves a delivery in the outbox, with the transaction of what it tells of. The caller fills in recipient,
-// channel and texts; the rest is set here.
+// EachUser calls add with the recipient.
+func (d Delivery) EachUser(add func(id string)) { add(d.UserID) }
+
+// Enqueue writes a delivery to the outbox. The caller sets recipient, channel and texts; Enqueue sets the rest.
 func (s *Service) Enqueue(ctx context.Context, tx *store.Tx, d Delivery) (Delivery, error) {
 	deliveries := []Delivery{d}
 	err := s.enqueue(ctx, tx, deliveries)
 	return deliveries[0], err
 }
 
-// enqueueAll leaves the mails and messages of a notice in the outbox, each in the language of its recipient. A channel
-// for which the event has no template is left out.
-func (s *Service) enqueueAll(ctx context.Context, tx *store.Tx, src source, recipients []string) error {
-	if len(src.channels) == 0 {
+// enqueueAll writes the deliveries of an event to the outbox, each in the language of its recipient. It omits channels for
+// which the event has no template.
+func (s *Service) enqueueAll(ctx context.Context, tx *store.Tx, parent parentEvent, recipients []string) error {
+	if len(parent.channels) == 0 {
 		return nil
 	}
-	reached, err := addresses(ctx, tx, recipients, src.channels, src.everywhere)
+	addresses, err := s.addresses(ctx, tx, recipients, parent.channels, parent.everywhere)
 	if err != nil {
 		return err
 	}
-	worded := maps.Clone(src.worded)
-	if worded == nil {
-		worded = map[wording]*message{}
+	rendered := maps.Clone(parent.rendered)
+	if rendered == nil {
+		rendered = map[messageKey]*message{}
 	}
-	deliveries := make([]Delivery, 0, len(reached))
-	for _, a := range reached {
-		key := wording{a.language, a.channel}
-		m, known := worded[key]
+	deliveries := make([]Delivery, 0, len(addresses))
+	for _, a := range addresses {
+		key := messageKey{a.Language, a.Channel}
+		m, known := rendered[key]
 		if !known {
 			s.db.Heavy("template")
-			m = s.message(a.language, a.channel, src)
-			worded[key] = m
+			m = s.message(a.Language, a.Channel, parent)
+			rendered[key] = m
 		}
 		if m == nil {
 			continue
 		}
-		deliveries = append(deliveries, Delivery{NotificationID: &src.id, UserID: a.userID, Channel: a.channel, Recipient: a.value,
+		deliveries = append(deliveries, Delivery{NotificationID: &parent.id, UserID: a.UserID, Channel: a.Channel, Recipient: a.Value,
 			Subject: m.subject, Text: m.text, HTML: m.html})
 	}
 	return s.enqueue(ctx, tx, deliveries)
@@ -91,13 +93,13 @@ func (s *Service) enqueue(ctx context.Context, tx *store.Tx, deliveries []Delive
 		d := &deliveries[i]
 		d.ID, d.CreatedAt = store.NewID(), now
 		if s.queues[d.Channel] == nil {
-			d.Status, d.SentAt = Sent, &now // the local outbox
+			d.Status, d.SentAt = Sent, &now // kept in the local outbox
 		} else {
 			d.Status, d.NextAttemptAt = Queued, &now
 		}
 	}
 	if len(deliveries) > 0 {
-		tx.AfterCommit(s.nudge)
+		tx.AfterCommit(s.wakeUp)
 	}
 	for part := range batches(deliveries) {
 		args := make([]any, 0, deliveryArgs*len(part))

@@ -21,7 +21,7 @@ func newService(t *testing.T) (*notifications.Service, *store.DB) {
 	return notifications.New(db, texts, notifications.Options{}), db
 }
 
-func TestPrepareOTP_LeavesAMessageInTheLocalOutbox(t *testing.T) {
+func TestPrepareOTP_WritesToTheLocalOutbox(t *testing.T) {
 	s, db := newService(t)
 	userID := store.NewID()
 	send := s.PrepareOTP(notifications.OTPMessage{UserID: userID, Channel: "email", Recipient: "Anna@bank.example", Language: "de",
@@ -43,7 +43,7 @@ func TestPrepareOTP_LeavesAMessageInTheLocalOutbox(t *testing.T) {
 	}
 }
 
-func TestPrepareOTP_SendsNothingWithAChangeThatFails(t *testing.T) {
+func TestPrepareOTP_IsRolledBackWithItsTransaction(t *testing.T) {
 	s, db := newService(t)
 	send := s.PrepareOTP(notifications.OTPMessage{Channel: "sms", Recipient: "+41446681800", Language: "en", Purpose: "recovery"})
 	failed := context.Canceled
@@ -57,7 +57,7 @@ func TestPrepareOTP_SendsNothingWithAChangeThatFails(t *testing.T) {
 	}
 	var n int
 	if err := db.QueryRow(t.Context(), `SELECT count(*) FROM deliveries`).Scan(&n); err != nil || n != 0 {
-		t.Errorf("%d deliveries are left, %v", n, err)
+		t.Errorf("got %d deliveries, %v", n, err)
 	}
 }
 

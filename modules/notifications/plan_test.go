@@ -10,10 +10,10 @@ import (
 	"kontor/store/storetest"
 )
 
-// Each statement that is run often must find its rows by an index, however many rows there are of others.
-func TestStatements_AreServedByIndexes(t *testing.T) {
+// Each statement that runs often must find its rows by an index.
+func TestStatements_UseIndexes(t *testing.T) {
 	db := storetest.Open(t)
-	notify(t, db, service(t, db), customerNotice(newIDs(50)...))
+	notify(t, db, service(t, db), customerEvent(newIDs(50)...))
 	caller := access.Caller{UserID: store.NewID()}
 	granted := notifications.Visible(&caller)
 	own := " FROM notifications WHERE (deleted = FALSE) AND ((" + granted.Any[0] + ") OR id IN (" + granted.Granted + "))"

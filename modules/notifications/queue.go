@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"runtime/debug"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,22 +12,17 @@ import (
 )
 
 const (
-	// parallel is how many deliveries of a channel are on their way at the same time.
-	parallel = 8
-	// sendTime is how long a gateway may take for one, and leaseTime how long the lease holds: longer, so that nobody
-	// takes over what is still being sent.
+	// parallelSends is how many deliveries of a channel are sent at the same time.
+	parallelSends = 8
+	// sendTime is how long a gateway may take for one delivery. leaseTime is longer, so that a delivery that is still being
+	// sent keeps its lease.
 	sendTime  = 45 * time.Second
 	leaseTime = 2 * time.Minute
-	// pollPause is how long the queue sleeps when nobody wakes it.
-	pollPause = time.Second
-	// maxRetryAfter bounds what a gateway may ask for.
-	maxRetryAfter = 24 * time.Hour
-	// noteTries is how often the end of a delivery is noted before it is left to its lease.
-	noteTries = 5
-	notePause = 100 * time.Millisecond // and again as long each time
+	// pollInterval is how long the queue sleeps unless it is woken.
+	pollInterval = time.Second
 )
 
-// queue brings the deliveries of one channel to its gateway. The table is the queue; what is here only works on it.
+// queue sends the deliveries of one channel through its gateway. The queue itself is the table; this is its worker.
 type queue struct {
 	db      *store.DB
 	options Options
@@ -42,7 +34,7 @@ type queue struct {
 	done    chan struct{}
 	ended   chan struct{}
 	running atomic.Bool
-	moved   atomic.Int64 // when the queue last came round, by the store's clock
+	lastRun atomic.Int64 // when the queue last looked for deliveries, by the store's clock
 
 	attempts, failures, dead atomic.Uint64
 }
@@ -54,12 +46,12 @@ func newQueue(db *store.DB, o Options, channel string, gateway Gateway, owner st
 
 func (q *queue) start() {
 	if !q.running.Swap(true) {
-		q.moved.Store(int64(q.db.Now()))
+		q.lastRun.Store(int64(q.db.Now()))
 		go q.loop()
 	}
 }
 
-// stop takes nothing new and waits for what is on its way, unless the context ends before.
+// stop claims nothing more and waits for the deliveries that are being sent, until the context ends.
 func (q *queue) stop(ctx context.Context) {
 	if !q.running.Swap(false) {
 		return
@@ -71,8 +63,8 @@ func (q *queue) stop(ctx context.Context) {
 	}
 }
 
-// nudge wakes the queue. It does not wait.
-func (q *queue) nudge() {
+// wakeUp makes the queue look for deliveries. It does not wait.
+func (q *queue) wakeUp() {
 	select {
 	case q.wake <- struct{}{}:
 	default:
@@ -81,28 +73,14 @@ func (q *queue) nudge() {
 
 func (q *queue) loop() {
 	defer close(q.ended)
-	slots := make(chan struct{}, parallel)
+	slots := make(chan struct{}, parallelSends)
 	var sending sync.WaitGroup
 	defer sending.Wait()
-	poll := time.NewTicker(pollPause)
+	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
 	for {
-		for {
-			claimed, err := q.claim(parallel - len(slots))
-			if err != nil && !errors.Is(err, store.ErrClosed) {
-				q.options.Log.Warn("the queue cannot be read", "channel", q.channel, "cause", err)
-			}
-			for _, d := range claimed {
-				slots <- struct{}{}
-				sending.Go(func() {
-					defer q.nudge()
-					defer func() { <-slots }()
-					q.deliver(d)
-				})
-			}
-			if len(claimed) == 0 {
-				break
-			}
+		for q.sendDue(slots, &sending) {
+			continue
 		}
 		select {
 		case <-q.done:
@@ -113,7 +91,24 @@ func (q *queue) loop() {
 	}
 }
 
-// claim leases up to n deliveries that are due, each to be sent by nobody else while the lease holds.
+// sendDue claims deliveries for the free slots and starts to send them. It reports whether there were any.
+func (q *queue) sendDue(slots chan struct{}, sending *sync.WaitGroup) bool {
+	claimed, err := q.claim(parallelSends - len(slots))
+	if err != nil && !errors.Is(err, store.ErrClosed) {
+		q.options.Log.Warn("could not read the queue", "channel", q.channel, "cause", err)
+	}
+	for _, d := range claimed {
+		slots <- struct{}{}
+		sending.Go(func() {
+			defer q.wakeUp()
+			defer func() { <-slots }()
+			q.deliver(d)
+		})
+	}
+	return len(claimed) > 0
+}
+
+// claim leases up to n deliveries that are due.
 func (q *queue) claim(n int) ([]Delivery, error) {
 	select {
 	case <-q.done:
@@ -124,11 +119,11 @@ func (q *queue) claim(n int) ([]Delivery, error) {
 		return nil, nil
 	}
 	ctx := context.Background()
-	if err := q.follow(ctx, store.Time(q.moved.Load())); err != nil {
+	if err := q.followClock(ctx, store.Time(q.lastRun.Load())); err != nil {
 		return nil, err
 	}
-	var any string
-	err := q.db.QueryRow(ctx, selectDue, q.channel, q.db.Now(), 1).Scan(&any)
+	var id string
+	err := q.db.QueryRow(ctx, selectDue, q.channel, q.db.Now(), 1).Scan(&id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil // the usual case costs no write
 	}
@@ -156,97 +151,4 @@ func (q *queue) claim(n int) ([]Delivery, error) {
 		return nil, fmt.Errorf("claim deliveries: %w", err)
 	}
 	return claimed, nil
-}
-
-// errAbandoned is the end of a delivery that took the process down with it again and again.
-var errAbandoned = errors.New("abandoned in all its attempts")
-
-// deliver makes one attempt and notes how it ended.
-func (q *queue) deliver(d Delivery) {
-	if d.Attempts > q.options.MaxAttempts {
-		q.note(d, Refusal{Permanent: true, Cause: errAbandoned})
-		return
-	}
-	q.attempts.Add(1)
-	ctx, cancel := context.WithTimeout(context.Background(), sendTime)
-	err := q.send(ctx, d)
-	cancel()
-	if err == nil {
-		q.finish(d, finishSent, q.db.Now())
-		return
-	}
-	q.failures.Add(1)
-	q.note(d, refusal(err))
-}
-
-// send calls the gateway. A panic there is a failed attempt of this delivery and of no other.
-func (q *queue) send(ctx context.Context, d Delivery) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			q.options.Log.Error("panic while sending", "channel", q.channel, "delivery", d.ID, "cause", cause, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic while sending: %v", cause)
-		}
-	}()
-	return q.gateway.Send(ctx, d)
-}
-
-// note writes down a failed attempt: when the next follows, or that none does.
-func (q *queue) note(d Delivery, r Refusal) {
-	status, next := Dead, (*store.Time)(nil)
-	if !r.Permanent && d.Attempts < q.options.MaxAttempts {
-		pause := max(q.pause(d.Attempts), min(r.RetryAfter, maxRetryAfter))
-		at := q.db.Now().Add(pause)
-		status, next = Retrying, &at
-	}
-	if status == Dead {
-		q.dead.Add(1)
-		q.options.Log.Warn("delivery given up", "channel", q.channel, "delivery", d.ID, "attempts", d.Attempts)
-	}
-	q.finish(d, finishFailed, status, shown(r.Cause), next)
-}
-
-// pause is how long to wait after the n-th failed attempt: twice as long each time, times a half to one, so that many
-// that failed together do not come back together.
-func (q *queue) pause(n int) time.Duration {
-	pause := q.options.BasePause
-	for ; n > 1 && pause < q.options.MaxPause; n-- {
-		pause *= 2
-	}
-	pause = min(pause, q.options.MaxPause)
-	return time.Duration(float64(pause) * (0.5 + rand.Float64()/2)) //nolint:gosec // jitter, not a secret
-}
-
-// finish notes the end of an attempt. If that cannot be written, the lease runs out and the delivery is sent again.
-func (q *queue) finish(d Delivery, statement string, args ...any) {
-	ctx := context.Background()
-	var err error
-	for try := range noteTries {
-		err = q.db.InTx(ctx, func(tx *store.Tx) error {
-			_, err := tx.Exec(ctx, statement, append([]any{d.ID, q.owner, d.Attempts}, args...)...)
-			return err
-		})
-		if err == nil || !store.Temporary(err) {
-			break
-		}
-		<-time.After(time.Duration(try+1) * notePause)
-	}
-	if err != nil {
-		q.options.Log.Error("the end of a delivery could not be noted", "channel", q.channel, "delivery", d.ID, "cause", err)
-	}
-}
-
-const maxShownError = 300 // characters of a gateway's answer that administrators see
-
-// shown is an error as it is stored.
-func shown(err error) string {
-	text := strings.Map(func(r rune) rune {
-		if r < ' ' {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(err.Error(), "?"))
-	if runes := []rune(text); len(runes) > maxShownError {
-		return string(runes[:maxShownError])
-	}
-	return text
 }

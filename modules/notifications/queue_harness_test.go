@@ -14,15 +14,15 @@ import (
 	"kontor/store/storetest"
 )
 
-// gate is a gateway whose answers a test decides.
-type gate struct {
+// fakeGateway is a gateway whose answers a test sets.
+type fakeGateway struct {
 	mu     sync.Mutex
 	answer func(d notifications.Delivery) error
-	took   []string // ids that were answered with success
+	took   []string // ids of the deliveries that it accepted
 	tries  map[string]int
 }
 
-func (g *gate) Send(_ context.Context, d notifications.Delivery) error {
+func (g *fakeGateway) Send(_ context.Context, d notifications.Delivery) error {
 	g.mu.Lock()
 	if g.tries == nil {
 		g.tries = map[string]int{}
@@ -41,30 +41,30 @@ func (g *gate) Send(_ context.Context, d notifications.Delivery) error {
 	return nil
 }
 
-func (g *gate) taken() []string {
+func (g *fakeGateway) accepted() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.took)
 }
 
-// house is a service with queues, on a clock that the test moves.
-type house struct {
+// queueTest is a service with queues on a clock that the test sets.
+type queueTest struct {
 	*notifications.Service
 	t     testing.TB
 	db    *store.DB
 	clock *storetest.Clock
 }
 
-func newHouse(t testing.TB, o notifications.Options) *house {
+func newQueueTest(t testing.TB, o notifications.Options) *queueTest {
 	t.Helper()
 	clock := storetest.NewClock()
-	h := &house{t: t, db: storetest.OpenWith(t, clock), clock: clock}
+	h := &queueTest{t: t, db: storetest.OpenWith(t, clock), clock: clock}
 	h.restart(o)
 	return h
 }
 
-// restart puts another service on the same database, as a new process would.
-func (h *house) restart(o notifications.Options) {
+// restart starts another service on the same database, as a new process would.
+func (h *queueTest) restart(o notifications.Options) {
 	h.t.Helper()
 	texts, err := locales.Load()
 	if err != nil {
@@ -78,7 +78,7 @@ func (h *house) restart(o notifications.Options) {
 	h.t.Cleanup(func() { _ = service.Close(context.Background()) })
 }
 
-func (h *house) enqueue(channel, text string) string {
+func (h *queueTest) enqueue(channel, text string) string {
 	h.t.Helper()
 	var d notifications.Delivery
 	err := h.db.InTx(context.Background(), func(tx *store.Tx) error {
@@ -101,7 +101,7 @@ type state struct {
 	next         *store.Time
 }
 
-func (h *house) state(id string) state {
+func (h *queueTest) state(id string) state {
 	h.t.Helper()
 	var s state
 	err := h.db.QueryRow(context.Background(), `SELECT status, text, attempts, last_error, next_attempt_at FROM deliveries WHERE id = $1`, id).
@@ -112,21 +112,21 @@ func (h *house) state(id string) state {
 	return s
 }
 
-func (h *house) until(id, status string) state {
+func (h *queueTest) until(id, status string) state {
 	h.t.Helper()
 	eventually(h.t, func() bool { return h.state(id).status == status })
 	return h.state(id)
 }
 
-// pass lets time pass, and the queues notice.
-func (h *house) pass(d time.Duration) {
+// pass advances the clock and wakes the queues.
+func (h *queueTest) pass(d time.Duration) {
 	h.clock.Advance(d)
-	h.Nudge()
+	h.WakeUp()
 }
 
-// untilItEnds lets an hour pass after each failed attempt, and none while the delivery is on its way: its lease would
-// run out.
-func (h *house) untilItEnds(id string) {
+// untilItEnds advances the clock by an hour after each failed attempt. It waits while the delivery is being sent, whose lease
+// would expire otherwise.
+func (h *queueTest) untilItEnds(id string) {
 	h.t.Helper()
 	waited := 0
 	eventually(h.t, func() bool {

@@ -2,9 +2,9 @@ package notifications
 
 import "kontor/modules/kit/list"
 
-// due are the ids of deliveries of channel $1 whose time has come, or whose lease has run out, at $2. Each state is read
-// from the beginning of its own index.
-const due = `
+// selectDue selects the ids of deliveries of channel $1 that are due at $2, or whose lease has expired then. Each state is
+// read from the beginning of its own index.
+const selectDue = `
 	SELECT id FROM (
 		SELECT * FROM (SELECT id, next_attempt_at AS at FROM deliveries
 			WHERE channel = $1 AND status = 'queued' AND next_attempt_at <= $2 ORDER BY next_attempt_at, id LIMIT $3) AS fresh
@@ -19,35 +19,33 @@ const due = `
 	LIMIT $3`
 
 const (
-	selectDue = due
-
 	claimDue = `
 	UPDATE deliveries
 	SET status = 'sending', attempts = attempts + 1, lease_until = $4, leased_by = $5, version = version + 1
-	WHERE id IN (` + due + `)
+	WHERE id IN (` + selectDue + `)
 	RETURNING ` + claimedColumns
 
-	// What is not held any more has been taken over by another.
-	held = ` WHERE id = $1 AND status = 'sending' AND leased_by = $2 AND attempts = $3`
+	// whereLeased excludes deliveries whose lease has expired and that another attempt took over.
+	whereLeased = ` WHERE id = $1 AND status = 'sending' AND leased_by = $2 AND attempts = $3`
 
-	// A gateway has it: nothing of it is kept here but that it was sent.
+	// The gateway has the text; only the fact that it was sent is kept.
 	finishSent = `
 	UPDATE deliveries
 	SET status = 'sent', sent_at = $4, text = '', html = '', subject = CASE WHEN secret THEN '' ELSE subject END,
-		last_error = NULL, next_attempt_at = NULL, lease_until = NULL, leased_by = NULL, version = version + 1` + held
+		last_error = NULL, next_attempt_at = NULL, lease_until = NULL, leased_by = NULL, version = version + 1` + whereLeased
 
 	finishFailed = `
 	UPDATE deliveries
-	SET status = $4, last_error = $5, next_attempt_at = $6, lease_until = NULL, leased_by = NULL, version = version + 1` + held
+	SET status = $4, last_error = $5, next_attempt_at = $6, lease_until = NULL, leased_by = NULL, version = version + 1` + whereLeased
 
-	// One process works on a directory: what another holds is held by nobody.
-	freeLeases = `
+	// One process uses a data directory, so every lease is stale when it starts.
+	releaseLeases = `
 	UPDATE deliveries
 	SET status = 'retrying', next_attempt_at = $1, lease_until = NULL, leased_by = NULL, version = version + 1
 	WHERE channel = $2 AND status = 'sending'`
 
-	// A channel has lost its gateway: the local outbox keeps what waits.
-	keepLocally = `
+	// Without a gateway the waiting deliveries of a channel stay in the local outbox.
+	moveToLocalOutbox = `
 	UPDATE deliveries
 	SET status = 'sent', sent_at = $1, next_attempt_at = NULL, lease_until = NULL, leased_by = NULL, version = version + 1
 	WHERE channel = $2 AND status IN ('queued', 'retrying', 'sending')`
@@ -73,7 +71,7 @@ const (
 	countDead = `SELECT COUNT(*) FROM deliveries WHERE channel = $1 AND status = 'dead'`
 )
 
-// scanClaimed reads a delivery with what the API does not show.
+// scanClaimed reads a delivery with the columns that the API does not show.
 func scanClaimed(row list.Row) (Delivery, error) {
 	var html string
 	var secret bool
@@ -82,7 +80,7 @@ func scanClaimed(row list.Row) (Delivery, error) {
 	return d, err
 }
 
-// appended reads further columns behind those of a scanner.
+// appended reads further columns after those of a scanner.
 type appended struct {
 	list.Row
 	more []any

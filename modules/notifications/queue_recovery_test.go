@@ -11,34 +11,34 @@ import (
 	"kontor/modules/notifications"
 )
 
-func TestQueue_TakesUpWhatAGoneProcessHadBegun(t *testing.T) {
+func TestQueue_ResumesDeliveriesOfAnEarlierProcess(t *testing.T) {
 	release := make(chan struct{})
-	dying := &gate{answer: func(notifications.Delivery) error { <-release; return errors.New("too late") }}
-	h := newHouse(t, notifications.Options{Email: dying, MaxAttempts: 3})
+	dying := &fakeGateway{answer: func(notifications.Delivery) error { <-release; return errors.New("too late") }}
+	h := newQueueTest(t, notifications.Options{Email: dying, MaxAttempts: 3})
 	id := h.enqueue("email", "hello")
 	h.until(id, "sending")
 	crashed := h.Service
 
-	g := &gate{}
+	g := &fakeGateway{}
 	h.restart(notifications.Options{Email: g, MaxAttempts: 3})
 	if s := h.until(id, "sent"); s.attempts != 2 {
-		t.Errorf("got %+v, want the second attempt to have sent it, with no lease to wait for", s)
+		t.Errorf("got %+v, want it to be sent by the second attempt, without waiting for the lease", s)
 	}
 	close(release)
 	_ = crashed.Close(context.Background())
 	if s := h.state(id); s.status != "sent" {
-		t.Errorf("who had lost the lease changed the delivery: %+v", s)
+		t.Errorf("a worker without the lease changed the delivery: %+v", s)
 	}
-	if n := len(g.taken()); n != 1 {
+	if n := len(g.accepted()); n != 1 {
 		t.Errorf("sent %d times", n)
 	}
 }
 
-func TestQueue_GivesUpWhatTookTheProcessDownEachTime(t *testing.T) {
+func TestQueue_AbandonsADeliveryThatEndsTheProcessEachTime(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
-	deadly := &gate{answer: func(notifications.Delivery) error { <-release; return nil }}
-	h := newHouse(t, notifications.Options{Email: deadly, MaxAttempts: 2})
+	deadly := &fakeGateway{answer: func(notifications.Delivery) error { <-release; return nil }}
+	h := newQueueTest(t, notifications.Options{Email: deadly, MaxAttempts: 2})
 	id := h.enqueue("email", "deadly")
 	h.until(id, "sending")
 	h.restart(notifications.Options{Email: deadly, MaxAttempts: 2})
@@ -54,11 +54,11 @@ func TestQueue_GivesUpWhatTookTheProcessDownEachTime(t *testing.T) {
 	}
 }
 
-func TestQueue_TakesOverALeaseThatRanOut(t *testing.T) {
+func TestQueue_ResumesDeliveriesWithAnExpiredLease(t *testing.T) {
 	release := make(chan struct{})
 	first := true
 	var mu sync.Mutex
-	g := &gate{answer: func(notifications.Delivery) error {
+	g := &fakeGateway{answer: func(notifications.Delivery) error {
 		mu.Lock()
 		wait := first
 		first = false
@@ -69,7 +69,7 @@ func TestQueue_TakesOverALeaseThatRanOut(t *testing.T) {
 		}
 		return nil
 	}}
-	h := newHouse(t, notifications.Options{Email: g})
+	h := newQueueTest(t, notifications.Options{Email: g})
 	id := h.enqueue("email", "x")
 	h.until(id, "sending")
 	h.pass(3 * time.Minute)

@@ -14,9 +14,9 @@ import (
 	"kontor/store"
 )
 
-func TestQueue_TriesAgainWithGrowingPausesUntilItIsSent(t *testing.T) {
-	g := &gate{answer: func(notifications.Delivery) error { return errors.New("down") }}
-	h := newHouse(t, notifications.Options{Email: g, MaxAttempts: 8, BasePause: 2 * time.Second, MaxPause: 10 * time.Second})
+func TestQueue_RetriesWithGrowingPauses(t *testing.T) {
+	g := &fakeGateway{answer: func(notifications.Delivery) error { return errors.New("down") }}
+	h := newQueueTest(t, notifications.Options{Email: g, MaxAttempts: 8, BasePause: 2 * time.Second, MaxPause: 10 * time.Second})
 	id := h.enqueue("email", "hello")
 	for n, whole := range []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Second, 10 * time.Second} {
 		eventually(t, func() bool { s := h.state(id); return s.status == "retrying" && s.attempts == n+1 })
@@ -32,16 +32,16 @@ func TestQueue_TriesAgainWithGrowingPausesUntilItIsSent(t *testing.T) {
 	g.mu.Unlock()
 	h.pass(10 * time.Second)
 	if s := h.until(id, "sent"); s.text != "" || s.lastError != nil || s.next != nil {
-		t.Errorf("got %+v, want nothing to be kept of what a gateway has", s)
+		t.Errorf("got %+v, want no text after it was sent", s)
 	}
-	if got := g.taken(); len(got) != 1 {
+	if got := g.accepted(); len(got) != 1 {
 		t.Errorf("it was sent %d times", len(got))
 	}
 }
 
-func TestQueue_PausesStayWithinTheirBounds(t *testing.T) {
+func TestQueue_BoundsPauses(t *testing.T) {
 	const base, longest = time.Hour, 7 * 24 * time.Hour
-	h := newHouse(t, notifications.Options{Email: &gate{}, BasePause: base, MaxPause: longest})
+	h := newQueueTest(t, notifications.Options{Email: &fakeGateway{}, BasePause: base, MaxPause: longest})
 	for n := range 200 {
 		whole := longest
 		if n < 9 {
@@ -53,17 +53,17 @@ func TestQueue_PausesStayWithinTheirBounds(t *testing.T) {
 	}
 }
 
-func TestQueue_GivesUpAfterTheLastAttemptAndAtOnceWhereThatIsFinal(t *testing.T) {
-	g := &gate{answer: func(d notifications.Delivery) error {
-		if d.Text == "refused" {
-			return &notifications.Refusal{Permanent: true, Cause: errors.New("no such mailbox")}
+func TestQueue_StopsAfterTheLastAttemptOrAPermanentError(t *testing.T) {
+	g := &fakeGateway{answer: func(d notifications.Delivery) error {
+		if d.Text == "rejected" {
+			return &notifications.SendError{Permanent: true, Cause: errors.New("no such mailbox")}
 		}
 		return errors.New("down")
 	}}
-	h := newHouse(t, notifications.Options{Email: g, MaxAttempts: 3})
-	refused, down := h.enqueue("email", "refused"), h.enqueue("email", "down")
-	if s := h.until(refused, "dead"); s.attempts != 1 || s.next != nil {
-		t.Errorf("refused for good: %+v, want one attempt", s)
+	h := newQueueTest(t, notifications.Options{Email: g, MaxAttempts: 3})
+	rejected, down := h.enqueue("email", "rejected"), h.enqueue("email", "down")
+	if s := h.until(rejected, "dead"); s.attempts != 1 || s.next != nil {
+		t.Errorf("permanent error: %+v, want one attempt", s)
 	}
 	h.untilItEnds(down)
 	if s := h.state(down); s.attempts != 3 {
@@ -71,28 +71,28 @@ func TestQueue_GivesUpAfterTheLastAttemptAndAtOnceWhereThatIsFinal(t *testing.T)
 	}
 }
 
-func TestQueue_WaitsAsLongAsTheGatewayAsks(t *testing.T) {
-	g := &gate{answer: func(notifications.Delivery) error {
-		return &notifications.Refusal{RetryAfter: 10 * time.Minute, Cause: errors.New("busy")}
+func TestQueue_HonoursRetryAfter(t *testing.T) {
+	g := &fakeGateway{answer: func(notifications.Delivery) error {
+		return &notifications.SendError{RetryAfter: 10 * time.Minute, Cause: errors.New("busy")}
 	}}
-	h := newHouse(t, notifications.Options{SMS: g})
+	h := newQueueTest(t, notifications.Options{SMS: g})
 	s := h.until(h.enqueue("sms", "x"), "retrying")
 	if pause := s.next.Std().Sub(h.clock.Now()); pause != 10*time.Minute {
 		t.Errorf("got a pause of %s, want 10 minutes", pause)
 	}
 }
 
-func TestQueue_IsNotHeldUpByAJobThatPanicsNorByASlowChannel(t *testing.T) {
+func TestQueue_ContinuesDespiteAPanicAndASlowChannel(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
-	poison := &gate{answer: func(d notifications.Delivery) error {
+	poison := &fakeGateway{answer: func(d notifications.Delivery) error {
 		if d.Text == "poison" {
 			panic("no")
 		}
 		return nil
 	}}
-	stuck := &gate{answer: func(notifications.Delivery) error { <-release; return nil }}
-	h := newHouse(t, notifications.Options{SMS: poison, Email: stuck})
+	stuck := &fakeGateway{answer: func(notifications.Delivery) error { <-release; return nil }}
+	h := newQueueTest(t, notifications.Options{SMS: poison, Email: stuck})
 	for range 20 {
 		h.enqueue("email", "slow")
 	}
@@ -110,27 +110,27 @@ func TestQueue_IsNotHeldUpByAJobThatPanicsNorByASlowChannel(t *testing.T) {
 	}
 }
 
-func TestQueue_KeepsLocallyWhatWaitsWhenTheGatewayIsTakenAway(t *testing.T) {
-	g := &gate{answer: func(notifications.Delivery) error { return errors.New("down") }}
-	h := newHouse(t, notifications.Options{Email: g})
+func TestQueue_MovesWaitingDeliveriesToTheLocalOutboxWithoutAGateway(t *testing.T) {
+	g := &fakeGateway{answer: func(notifications.Delivery) error { return errors.New("down") }}
+	h := newQueueTest(t, notifications.Options{Email: g})
 	id := h.enqueue("email", "hello")
 	h.until(id, "retrying")
 	_ = h.Close(context.Background())
 	h.restart(notifications.Options{})
 	if s := h.until(id, "sent"); s.text != "hello" {
-		t.Errorf("got %+v, want the text to be in the local outbox", s)
+		t.Errorf("got %+v, want its text in the local outbox", s)
 	}
 }
 
-func TestReady_TellsThatAQueueStandsStill(t *testing.T) {
+func TestReady_ReportsAStalledQueue(t *testing.T) {
 	release := make(chan struct{})
-	g := &gate{answer: func(notifications.Delivery) error { <-release; return nil }}
-	h := newHouse(t, notifications.Options{Email: g})
+	g := &fakeGateway{answer: func(notifications.Delivery) error { <-release; return nil }}
+	h := newQueueTest(t, notifications.Options{Email: g})
 	defer close(release)
 	if err := h.Ready(t.Context()); err != nil {
 		t.Errorf("an empty queue: %v", err)
 	}
-	for range 20 { // more than are sent at the same time
+	for range 20 { // more than parallelSends
 		h.enqueue("email", "x")
 	}
 	eventually(t, func() bool { return count(t, h.db, "deliveries WHERE status = 'sending'") == 8 })
@@ -138,50 +138,49 @@ func TestReady_TellsThatAQueueStandsStill(t *testing.T) {
 	eventually(t, func() bool { return h.Ready(context.Background()) != nil })
 }
 
-// script is a gateway that answers each delivery as its plan says, attempt by attempt.
-type script struct {
+// scriptedGateway answers the attempts of each delivery according to a plan.
+type scriptedGateway struct {
 	mu    sync.Mutex
 	plans map[string][]int // text → answers
 	tries map[string]int
 }
 
 const (
-	takes = iota
+	accepts = iota
 	isDown
-	refuses
+	rejects
 	panics
 )
 
-func (g *script) Send(_ context.Context, d notifications.Delivery) error {
+func (g *scriptedGateway) Send(_ context.Context, d notifications.Delivery) error {
 	g.mu.Lock()
 	plan, n := g.plans[d.Text], g.tries[d.Text]
 	g.tries[d.Text]++
 	g.mu.Unlock()
 	switch plan[min(n, len(plan)-1)] {
-	case takes:
+	case accepts:
 		return nil
 	case isDown:
 		return errors.New("down")
-	case refuses:
-		return &notifications.Refusal{Permanent: true, Cause: errors.New("no")}
+	case rejects:
+		return &notifications.SendError{Permanent: true, Cause: errors.New("no")}
 	default:
 		panic("no")
 	}
 }
 
-// Whatever a gateway answers, each delivery ends: taken by the gateway once and noted as sent, or dead, never tried more
-// often than allowed and never again after the end.
-func TestQueue_BringsEveryDeliveryToAnEnd(t *testing.T) {
+// Whatever a gateway answers, each delivery ends as sent or dead. It is not tried more often than allowed, nor after its end.
+func TestQueue_EndsEveryDelivery(t *testing.T) {
 	const maxAttempts = 4
-	g := &script{plans: map[string][]int{}, tries: map[string]int{}}
-	h := newHouse(t, notifications.Options{Email: g, MaxAttempts: maxAttempts})
+	g := &scriptedGateway{plans: map[string][]int{}, tries: map[string]int{}}
+	h := newQueueTest(t, notifications.Options{Email: g, MaxAttempts: maxAttempts})
 	rapid.Check(t, func(r *rapid.T) {
-		plan := rapid.SliceOfN(rapid.IntRange(takes, panics), maxAttempts, maxAttempts).Draw(r, "answers")
+		plan := rapid.SliceOfN(rapid.IntRange(accepts, panics), maxAttempts, maxAttempts).Draw(r, "answers")
 		want, attempts := "dead", maxAttempts
 		for n, answer := range plan {
-			if answer == takes || answer == refuses {
+			if answer == accepts || answer == rejects {
 				attempts = n + 1
-				if answer == takes {
+				if answer == accepts {
 					want = "sent"
 				}
 				break

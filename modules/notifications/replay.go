@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// maxReplayed bounds the notices of the system that a stream without Last-Event-ID begins with.
+	// maxReplayed bounds the system notifications with which a stream without Last-Event-ID starts.
 	maxReplayed = 100
-	// replayPage is how many copies are read at once when a stream resumes.
+	// replayPage is how many notifications are read at once when a stream resumes.
 	replayPage = 100
 )
 
@@ -38,74 +38,67 @@ const (
 	LIMIT $4`
 )
 
-// beginning is what a stream begins with.
-type beginning struct {
-	first    []byte       // frames
-	replayed []string     // ids of the copies among them
-	position sse.Position // everything up to here is in them, or is not for this stream
+// streamStart is the state in which a stream starts.
+type streamStart struct {
+	first    []byte       // head and frames
+	replayed []string     // ids of the notifications among the frames
+	position sse.Position // notifications up to here are among the frames, or are not sent on this stream
 }
 
-// begin finds out where a stream begins: behind the event that the client has seen last or, if it names none, now, with
-// what the system had to say and never could. An unknown event gets a frame that tells the client to load its list.
-func (s *Service) begin(ctx context.Context, stream *sse.Stream, lastID string) (beginning, error) {
-	b := beginning{first: append([]byte(nil), openFrame...)}
+// readStart returns where a stream starts. With a known lastID it starts after that notification. Without one it starts now,
+// with the system notifications that never reached a stream. An unknown lastID adds a frame that makes the client load its
+// list again.
+func (s *Service) readStart(ctx context.Context, stream *sse.Stream, lastID string) (streamStart, error) {
+	start := streamStart{first: append([]byte(nil), openFrame...)}
 	if lastID != "" {
 		var at store.Time
-		err := s.db.QueryRow(ctx, selectPosition, clip(lastID), stream.User).Scan(&at)
+		err := s.db.QueryRow(ctx, selectPosition, truncateID(lastID), stream.User).Scan(&at)
 		if err == nil {
-			b.position = sse.Position{At: int64(at), ID: lastID}
-			return b, nil
+			start.position = sse.Position{At: int64(at), ID: lastID}
+			return start, nil
 		}
 		if !errors.Is(err, store.ErrNotFound) {
-			return b, fmt.Errorf("read the last event of a stream: %w", err)
+			return start, fmt.Errorf("read the last event of a stream: %w", err)
 		}
-		b.first = append(b.first, resetFrame...)
+		start.first = append(start.first, resetFrame...)
 	}
 	var at store.Time
-	err := s.db.QueryRow(ctx, selectLatestOf, stream.User).Scan(&at, &b.position.ID)
+	err := s.db.QueryRow(ctx, selectLatestOf, stream.User).Scan(&at, &start.position.ID)
 	if errors.Is(err, store.ErrNotFound) {
-		return b, nil
+		return start, nil
 	}
 	if err != nil {
-		return b, fmt.Errorf("read the latest notification: %w", err)
+		return start, fmt.Errorf("read the latest notification: %w", err)
 	}
-	b.position.At = int64(at)
+	start.position.At = int64(at)
 	if lastID != "" {
-		return b, nil
+		return start, nil
 	}
-	missed, err := s.copies(ctx, selectUnsent, stream.User, b.position, maxReplayed)
+	missed, err := s.copies(ctx, selectUnsent, stream.User, start.position, maxReplayed)
 	if err != nil {
-		return b, fmt.Errorf("read what the system had to say: %w", err)
+		return start, fmt.Errorf("read unsent system notifications: %w", err)
 	}
-	for i := range missed {
-		b.first = s.appendFrame(b.first, stream.Language, &missed[i])
-		b.replayed = append(b.replayed, missed[i].ID)
-	}
-	return b, nil
+	start.first, start.replayed, err = s.appendFrames(ctx, start.first, stream, missed)
+	return start, err
 }
 
-func clip(id string) string { return id[:min(len(id), maxEventID)] }
+func truncateID(id string) string { return id[:min(len(id), maxEventID)] }
 
-// catchUp writes what was committed behind a position, page by page, until nothing newer was published meanwhile; then
-// the stream is live. There is no gap: what is published was committed before, so that the reading after it finds it.
-// And nothing comes twice: the hub drops what lies before the position at which the stream went live.
+// catchUp writes the notifications after a position, page by page, until none was published meanwhile. Then the stream is
+// live. There is no gap: a notification is committed before it is published, so the next page contains it. There is no
+// repetition: the hub drops frames up to the position at which the stream went live.
 func (s *Service) catchUp(stream *sse.Stream, position sse.Position) error {
 	for !stream.Ended() {
 		ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 		newest := stream.Newest()
-		missed, err := s.copies(ctx, selectAfter, stream.User, position, replayPage)
+		missed, frames, ids, err := s.missed(ctx, stream, position)
 		cancel()
 		if err != nil {
 			return err
 		}
-		var frames []byte
-		ids := make([]string, len(missed))
-		for i := range missed {
-			frames = s.appendFrame(frames, stream.Language, &missed[i])
-			ids[i] = missed[i].ID
-			position = sse.Position{At: int64(*missed[i].CreatedAt), ID: missed[i].ID}
-		}
 		if len(missed) > 0 {
+			last := missed[len(missed)-1]
+			position = sse.Position{At: int64(*last.CreatedAt), ID: last.ID}
 			if !stream.Write(frames) {
 				return nil
 			}
@@ -115,7 +108,7 @@ func (s *Service) catchUp(stream *sse.Stream, position sse.Position) error {
 			continue
 		}
 		if newest.After(position) {
-			position = newest // it was deleted meanwhile
+			position = newest // that notification was deleted meanwhile
 		}
 		if stream.Live(position) {
 			return nil
@@ -124,7 +117,16 @@ func (s *Service) catchUp(stream *sse.Stream, position sse.Position) error {
 	return nil
 }
 
-// copies reads copies of a user on one side of a position.
+// missed reads a page of copies after a position, and their frames.
+func (s *Service) missed(ctx context.Context, stream *sse.Stream, position sse.Position) (copies []Listed, frames []byte, ids []string, err error) {
+	if copies, err = s.copies(ctx, selectAfter, stream.User, position, replayPage); err != nil {
+		return nil, nil, nil, err
+	}
+	frames, ids, err = s.appendFrames(ctx, nil, stream, copies)
+	return copies, frames, ids, err
+}
+
+// copies reads notifications of a user on one side of a position.
 func (s *Service) copies(ctx context.Context, statement, userID string, p sse.Position, limit int) ([]Listed, error) {
 	rows, err := s.db.Query(ctx, statement, userID, p.At, p.ID, limit)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"kontor/store"
 )
 
-func TestStream_ReplaysWhatTheSystemHadToSayOldestFirst(t *testing.T) {
+func TestStream_ReplaysUnsentSystemNotificationsOldestFirst(t *testing.T) {
 	s := servertest.Start(t)
 	anna := s.User(access.Customer)
 	var missed []string
 	for range 3 {
-		told(t, s, customerNotice(anna.UserID)) // not of the system: the list has it
-		missed = append(missed, told(t, s, systemNotice(anna.UserID))[0])
+		notified(t, s, customerEvent(anna.UserID)) // not a system notification: only the list has it
+		missed = append(missed, notified(t, s, systemEvent(anna.UserID))[0])
 	}
 	l := open(t, s.Address, "GET", anna.Token)
 	l.expect("open")
@@ -25,37 +25,37 @@ func TestStream_ReplaysWhatTheSystemHadToSayOldestFirst(t *testing.T) {
 			t.Fatalf("got %+v, want %s", f, id)
 		}
 	}
-	l.quiet()
+	l.expectNothing()
 	eventually(t, func() bool { return count(t, s.DB, "notifications WHERE sent_at IS NULL AND system = TRUE") == 0 })
 	again := open(t, s.Address, "GET", anna.Token)
 	again.expect("open")
-	again.quiet()
+	again.expectNothing()
 }
 
-func TestStream_ReplaysAtMostAHundred(t *testing.T) {
+func TestStream_ReplaysAtMost100(t *testing.T) {
 	s := servertest.Start(t)
 	anna := s.User(access.Customer)
 	for range 103 {
-		notify(t, s.DB, s.Notifications, systemNotice(anna.UserID))
+		notify(t, s.DB, s.Notifications, systemEvent(anna.UserID))
 	}
 	l := open(t, s.Address, "GET", anna.Token)
 	l.expect("open")
 	for range 100 {
 		l.expect("message")
 	}
-	l.quiet()
+	l.expectNothing()
 }
 
-func TestStream_ResumesBehindTheLastEvent(t *testing.T) {
+func TestStream_ResumesAfterTheLastEvent(t *testing.T) {
 	s := servertest.Start(t)
 	anna := s.User(access.Customer)
 	var ids []string
 	for i := range 250 {
-		n := customerNotice(anna.UserID)
+		n := customerEvent(anna.UserID)
 		if i%2 == 0 {
-			n = systemNotice(anna.UserID)
+			n = systemEvent(anna.UserID)
 		}
-		ids = append(ids, told(t, s, n)[0])
+		ids = append(ids, notified(t, s, n)[0])
 	}
 	l := open(t, s.Address, "GET", anna.Token, "Last-Event-ID", ids[9])
 	l.expect("open")
@@ -64,42 +64,42 @@ func TestStream_ResumesBehindTheLastEvent(t *testing.T) {
 			t.Fatalf("frame %d: got %s, want %s", i, f.ID, id)
 		}
 	}
-	l.quiet()
-	next := told(t, s, customerNotice(anna.UserID))[0]
+	l.expectNothing()
+	next := notified(t, s, customerEvent(anna.UserID))[0]
 	if f := l.expect("message"); f.ID != next {
 		t.Errorf("live: got %s, want %s", f.ID, next)
 	}
 }
 
-func TestStream_TellsToReloadForAnEventThatIsNoneOfTheUser(t *testing.T) {
+func TestStream_SendsResetForAnUnknownEvent(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat := s.User(access.Customer), s.User(access.Customer)
-	foreign := told(t, s, systemNotice(beat.UserID))[0]
-	told(t, s, systemNotice(anna.UserID))
+	foreign := notified(t, s, systemEvent(beat.UserID))[0]
+	notified(t, s, systemEvent(anna.UserID))
 	for _, id := range []string{foreign, store.NewID(), "nonsense", strings.Repeat("x", 5000)} {
 		l := open(t, s.Address, "GET", anna.Token, "Last-Event-ID", id)
 		l.expect("open")
 		if f := l.expect("reset"); f.member(t, "reason") == "" {
 			t.Errorf("got %+v, want a reason", f)
 		}
-		l.quiet()
+		l.expectNothing()
 		_ = l.conn.Close()
 	}
 }
 
-func TestStream_LosesAndDoublesNothingWhileNoticesAreWritten(t *testing.T) {
+func TestStream_SendsEachNotificationOnceWhileOthersAreWritten(t *testing.T) {
 	s := servertest.Start(t, func(o *settings.Settings) { o.Notifications.SSE.ConnectionsPerUser = 100 })
 	anna := s.User(access.Customer)
-	first := told(t, s, customerNotice(anna.UserID))[0]
+	first := notified(t, s, customerEvent(anna.UserID))[0]
 	const notices = 300
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for range notices {
-			notify(t, s.DB, s.Notifications, customerNotice(anna.UserID))
+			notify(t, s.DB, s.Notifications, customerEvent(anna.UserID))
 		}
 	}()
-	var lines []*line
+	var lines []*streamClient
 	for range 12 {
 		lines = append(lines, open(t, s.Address, "GET", anna.Token, "Last-Event-ID", first))
 	}
@@ -112,11 +112,11 @@ func TestStream_LosesAndDoublesNothingWhileNoticesAreWritten(t *testing.T) {
 				t.Fatalf("stream %d, frame %d: got %s, want %s", i, n, f.ID, id)
 			}
 		}
-		l.quiet()
+		l.expectNothing()
 	}
 }
 
-// allIDs are the copies of a user in their order.
+// allIDs returns the ids of a user's notifications in their order.
 func allIDs(t testing.TB, db *store.DB, user string) []string {
 	t.Helper()
 	rows, err := db.Query(t.Context(), `SELECT id FROM notifications WHERE user_id = $1 ORDER BY created_at, id`, user)

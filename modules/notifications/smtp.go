@@ -32,12 +32,12 @@ const (
 	implicitPort   = 465
 )
 
-// NewSMTP makes a gateway of a URL such as smtp://user:password@mail.example:587 or smtps://mail.example. trust is nil
-// but in tests.
+// NewSMTP returns a gateway for a URL such as smtp://user:password@mail.example:587 or smtps://mail.example. trust is nil
+// except in tests.
 func NewSMTP(address, from string, now func() time.Time, trust *tls.Config) (*SMTP, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" || u.Scheme != "smtp" && u.Scheme != "smtps" {
-		return nil, errors.New("the address of the mail server is no smtp:// or smtps:// URL") // without the URL: it may hold a password
+		return nil, errors.New("the address of the mail server is not an smtp:// or smtps:// URL") // without the URL: it may hold a password
 	}
 	g := &SMTP{host: u.Hostname(), port: submissionPort, implicit: u.Scheme == "smtps", from: from, now: now, tls: trust}
 	if g.implicit {
@@ -45,7 +45,7 @@ func NewSMTP(address, from string, now func() time.Time, trust *tls.Config) (*SM
 	}
 	if u.Port() != "" {
 		if g.port, err = strconv.Atoi(u.Port()); err != nil {
-			return nil, errors.New("the port of the mail server is no number")
+			return nil, errors.New("the port of the mail server is not a number")
 		}
 	}
 	g.user = u.User.Username()
@@ -56,18 +56,18 @@ func NewSMTP(address, from string, now func() time.Time, trust *tls.Config) (*SM
 	return g, nil
 }
 
-// Send hands one mail over. The Message-ID is made of the delivery's id: a mail that is sent again after its answer was
-// lost can be recognised.
+// Send sends one e-mail. The Message-ID contains the delivery's id, so that a repetition after a lost answer can be
+// recognised.
 func (g *SMTP) Send(ctx context.Context, d Delivery) error {
 	message, err := g.message(d)
 	if err != nil {
-		return &Refusal{Permanent: true, Cause: err}
+		return &SendError{Permanent: true, Cause: err}
 	}
 	client, err := g.client(ctx)
 	if err != nil {
 		return err
 	}
-	return smtpRefusal(client.DialAndSendWithContext(ctx, message))
+	return smtpSendError(client.DialAndSendWithContext(ctx, message))
 }
 
 func (g *SMTP) message(d Delivery) (*mail.Msg, error) {
@@ -91,7 +91,7 @@ func (g *SMTP) message(d Delivery) (*mail.Msg, error) {
 
 const smtpTimeout = 15 * time.Second // for connecting and for each answer
 
-// client makes a connection's configuration. A password is never sent in clear: with one, STARTTLS is a must.
+// client returns a client for one connection. With a password STARTTLS is mandatory: it must not be sent in the clear.
 func (g *SMTP) client(ctx context.Context) (*mail.Client, error) {
 	options := []mail.Option{
 		mail.WithPort(g.port), mail.WithTimeout(smtpTimeout), mail.WithTLSConfig(g.tls), mail.WithDialContextFunc(g.dialer(ctx)),
@@ -108,7 +108,7 @@ func (g *SMTP) client(ctx context.Context) (*mail.Client, error) {
 	switch {
 	case g.user == "":
 	case g.implicit:
-		// The library's own choice does not know that a connection of ours is encrypted.
+		// The library would not detect that this connection is encrypted.
 		options = append(options, mail.WithSMTPAuthCustom(&encryptedAuth{gateway: g}))
 	default:
 		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(g.user), mail.WithPassword(g.password))
@@ -116,13 +116,13 @@ func (g *SMTP) client(ctx context.Context) (*mail.Client, error) {
 	return mail.NewClient(g.host, options...)
 }
 
-// encryptedAuth signs in on a connection that is encrypted from the first byte, by what the server offers.
+// encryptedAuth authenticates on a connection that is encrypted from the first byte.
 type encryptedAuth struct {
 	gateway *SMTP
 	smtp.Auth
 }
 
-// Start chooses the mechanism.
+// Start uses PLAIN if the server offers it, and LOGIN otherwise.
 func (a *encryptedAuth) Start(server *smtp.ServerInfo) (mechanism string, first []byte, err error) {
 	g := a.gateway
 	if a.Auth = smtp.PlainAuth("", g.user, g.password, g.host, false); !slices.Contains(server.Auth, "PLAIN") {
@@ -131,8 +131,8 @@ func (a *encryptedAuth) Start(server *smtp.ServerInfo) (mechanism string, first 
 	return a.Auth.Start(server)
 }
 
-// dialer connects, and cuts the connection when the attempt is over, whatever the protocol waits for. The context that
-// the library passes ends with the dialling.
+// dialer returns a function that connects and closes the connection when the attempt ends, whatever the protocol waits
+// for. The context that the library passes ends once the connection is there.
 func (g *SMTP) dialer(attempt context.Context) mail.DialContextFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		plain := &net.Dialer{Timeout: smtpTimeout}
@@ -146,15 +146,14 @@ func (g *SMTP) dialer(attempt context.Context) mail.DialContextFunc {
 		if err != nil {
 			return nil, err
 		}
-		context.AfterFunc(attempt, func() { _ = connection.Close() }) // closing it twice does no harm
+		context.AfterFunc(attempt, func() { _ = connection.Close() }) // closing it twice is harmless
 		return connection, nil
 	}
 }
 
-// smtpRefusal tells what will never be taken from what may be taken later. What a server says about sender, recipient
-// or message with 5xx is final (RFC 5321, section 4.2.1); what it says about us, such as a wrong password, is put right
-// by the operator.
-func smtpRefusal(err error) error {
+// smtpSendError tells permanent errors from temporary ones. A reply of 5xx about sender, recipient or message is final (RFC
+// 5321, section 4.2.1). A reply about the client, such as a wrong password, is not: the operator can correct the setting.
+func smtpSendError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -164,9 +163,9 @@ func smtpRefusal(err error) error {
 	}
 	switch sent.Reason {
 	case mail.ErrSMTPMailFrom, mail.ErrSMTPRcptTo, mail.ErrSMTPData, mail.ErrSMTPDataClose:
-		return &Refusal{Permanent: sent.ErrorCode() >= 500, Cause: err}
+		return &SendError{Permanent: sent.ErrorCode() >= 500, Cause: err}
 	case mail.ErrGetSender, mail.ErrGetRcpts, mail.ErrNoUnencoded:
-		return &Refusal{Permanent: true, Cause: err}
+		return &SendError{Permanent: true, Cause: err}
 	default:
 		return err
 	}

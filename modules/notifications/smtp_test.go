@@ -25,7 +25,7 @@ func send(g *notifications.SMTP) error {
 }
 
 func TestSMTP_SendsTextAndHTMLInUTF8(t *testing.T) {
-	p := newPostOffice(t, false)
+	p := newMailServer(t, false)
 	g, err := notifications.NewSMTP("smtp://"+p.address, "bank@kontor.example", time.Now, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -36,22 +36,22 @@ func TestSMTP_SendsTextAndHTMLInUTF8(t *testing.T) {
 		Text: "Zürich\n\n.\nEnde", HTML: "<p>Zürich</p>"}); err != nil {
 		t.Fatal(err)
 	}
-	letter, err := mail.ReadMessage(strings.NewReader(p.received()[0]))
+	mail, err := mail.ReadMessage(strings.NewReader(p.received()[0]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if id := letter.Header.Get("Message-ID"); id != "<0193a000-0000-7000-8000-000000000001@kontor>" {
+	if id := mail.Header.Get("Message-ID"); id != "<0193a000-0000-7000-8000-000000000001@kontor>" {
 		t.Errorf("got Message-ID %s", id)
 	}
-	subject, err := new(mime.WordDecoder).DecodeHeader(letter.Header.Get("Subject"))
+	subject, err := new(mime.WordDecoder).DecodeHeader(mail.Header.Get("Subject"))
 	if err != nil || subject != "Grüezi – ça va?" {
 		t.Errorf("got subject %q, %v", subject, err)
 	}
-	_, params, err := mime.ParseMediaType(letter.Header.Get("Content-Type"))
+	_, params, err := mime.ParseMediaType(mail.Header.Get("Content-Type"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := multipart.NewReader(letter.Body, params["boundary"])
+	parts := multipart.NewReader(mail.Body, params["boundary"])
 	for _, want := range []struct{ media, text string }{{"text/plain", "Zürich\r\n\r\n.\r\nEnde"}, {"text/html", "<p>Zürich</p>"}} {
 		part, err := parts.NextPart()
 		if err != nil {
@@ -64,39 +64,39 @@ func TestSMTP_SendsTextAndHTMLInUTF8(t *testing.T) {
 	}
 }
 
-func TestSMTP_SignsInOnlyBehindSTARTTLS(t *testing.T) {
-	p := newPostOffice(t, true)
-	p.set(func(p *postOffice) { p.name = "anna:geheim" })
+func TestSMTP_AuthenticatesOnlyAfterSTARTTLS(t *testing.T) {
+	p := newMailServer(t, true)
+	p.set(func(p *mailServer) { p.name = "anna:geheim" })
 	if err := send(p.gateway(t, "smtp://anna:geheim@")); err != nil {
 		t.Fatal(err)
 	}
 	if len(p.received()) != 1 || p.signedIn != 1 {
-		t.Errorf("got %d letters, %d sign-ins", len(p.received()), p.signedIn)
+		t.Errorf("got %d mails, %d sign-ins", len(p.received()), p.signedIn)
 	}
 	if err := send(p.gateway(t, "smtp://anna:falsch@")); err == nil || permanent(err) {
-		t.Errorf("a wrong password: got %v, want an error that passes once the operator has put it right", err)
+		t.Errorf("a wrong password: got %v, want a temporary error", err)
 	}
-	plain := newPostOffice(t, false)
+	plain := newMailServer(t, false)
 	if err := send(plain.gateway(t, "smtp://anna:geheim@")); err == nil || plain.signedIn != 0 || len(plain.received()) != 0 {
-		t.Errorf("without TLS: got %v, want the password to stay here", err)
+		t.Errorf("without TLS: got %v, want no password to be sent", err)
 	}
 }
 
-func TestSMTP_SpeaksTLSFromTheFirstByte(t *testing.T) {
-	p := openPostOffice(t, true, true)
-	p.set(func(p *postOffice) { p.name = "anna:geheim" })
+func TestSMTP_UsesImplicitTLS(t *testing.T) {
+	p := openMailServer(t, true, true)
+	p.set(func(p *mailServer) { p.name = "anna:geheim" })
 	if err := send(p.gateway(t, "smtps://anna:geheim@")); err != nil || len(p.received()) != 1 || p.signedIn != 1 {
-		t.Errorf("got %v, %d letters, %d sign-ins", err, len(p.received()), p.signedIn)
+		t.Errorf("got %v, %d mails, %d sign-ins", err, len(p.received()), p.signedIn)
 	}
 }
 
 func permanent(err error) bool {
-	r, ok := errors.AsType[*notifications.Refusal](err)
+	r, ok := errors.AsType[*notifications.SendError](err)
 	return ok && r.Permanent
 }
 
-func TestSMTP_TellsRefusalsForGoodFromOthers(t *testing.T) {
-	p := newPostOffice(t, false)
+func TestSMTP_TellsPermanentErrorsFromTemporaryOnes(t *testing.T) {
+	p := newMailServer(t, false)
 	g := p.gateway(t, "smtp://")
 	for name, c := range map[string]struct {
 		rcpt, data error
@@ -107,21 +107,21 @@ func TestSMTP_TellsRefusalsForGoodFromOthers(t *testing.T) {
 		"spam":            {data: &smtp.SMTPError{Code: 554, Message: "no"}, final: true},
 		"busy":            {data: &smtp.SMTPError{Code: 451, Message: "later"}},
 	} {
-		p.set(func(p *postOffice) { p.rcpt, p.data = c.rcpt, c.data })
+		p.set(func(p *mailServer) { p.rcpt, p.data = c.rcpt, c.data })
 		if err := send(g); err == nil || permanent(err) != c.final {
 			t.Errorf("%s: got %v, permanent %t, want %t", name, err, permanent(err), c.final)
 		}
 	}
 	if len(p.received()) != 0 {
-		t.Error("a letter came through")
+		t.Error("a mail was accepted")
 	}
 }
 
-func TestSMTP_IsCutWhenTheServerIsTooSlow(t *testing.T) {
-	p := newPostOffice(t, false)
+func TestSMTP_StopsWhenTheServerIsTooSlow(t *testing.T) {
+	p := newMailServer(t, false)
 	hold := make(chan struct{})
 	defer close(hold)
-	p.set(func(p *postOffice) { p.hold = hold })
+	p.set(func(p *mailServer) { p.hold = hold })
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	began := time.Now()
@@ -131,8 +131,8 @@ func TestSMTP_IsCutWhenTheServerIsTooSlow(t *testing.T) {
 	}
 }
 
-func TestQueue_ComesThroughWithAMailServerThatIsDownRefusesOrDies(t *testing.T) {
-	p := newPostOffice(t, false)
+func TestQueue_SendsDespiteAMailServerThatIsDownRejectsOrDisconnects(t *testing.T) {
+	p := newMailServer(t, false)
 	down, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -142,42 +142,42 @@ func TestQueue_ComesThroughWithAMailServerThatIsDownRefusesOrDies(t *testing.T) 
 		t.Fatal(err)
 	}
 	_ = down.Close()
-	h := newHouse(t, notifications.Options{Email: nobody})
+	h := newQueueTest(t, notifications.Options{Email: nobody})
 	id := h.enqueue("email", "secret 012345")
 	if s := h.until(id, "retrying"); s.text == "" {
-		t.Error("the text is gone before anybody has it")
+		t.Error("the text was removed before it was sent")
 	}
 	_ = h.Close(context.Background())
 
-	p.set(func(p *postOffice) { p.die = true })
+	p.set(func(p *mailServer) { p.die = true })
 	h.restart(notifications.Options{Email: p.gateway(t, "smtp://")})
 	h.pass(time.Hour)
 	eventually(t, func() bool { s := h.state(id); return s.status == "retrying" && s.attempts >= 2 })
-	p.set(func(p *postOffice) { p.die = false })
+	p.set(func(p *mailServer) { p.die = false })
 	h.untilItEnds(id)
 	if s := h.state(id); s.status != "sent" || s.text != "" {
-		t.Errorf("got %+v, want it to be sent and its secret gone", s)
+		t.Errorf("got %+v, want it to be sent and its secret removed", s)
 	}
-	letters := p.received()
-	if len(letters) < 2 {
-		t.Fatalf("got %d letters, want the one that got no answer and its repetition", len(letters))
+	mails := p.received()
+	if len(mails) < 2 {
+		t.Fatalf("got %d mails, want the one that got no answer and its repetition", len(mails))
 	}
-	first, last := letters[0], letters[len(letters)-1]
+	first, last := mails[0], mails[len(mails)-1]
 	if idOf(t, first) != idOf(t, last) {
 		t.Error("the repetition cannot be recognised by its Message-ID")
 	}
 }
 
-func idOf(t testing.TB, letter string) string {
+func idOf(t testing.TB, text string) string {
 	t.Helper()
-	m, err := mail.ReadMessage(strings.NewReader(letter))
+	m, err := mail.ReadMessage(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m.Header.Get("Message-ID")
 }
 
-func TestNewSMTP_RefusesOtherAddressesWithoutRepeatingThem(t *testing.T) {
+func TestNewSMTP_RejectsOtherURLsWithoutRepeatingThem(t *testing.T) {
 	for _, address := range []string{"http://user:geheim@mail.example", "smtp://", "smtp://user:geheim@mail.example:x", "%"} {
 		if _, err := notifications.NewSMTP(address, "a@b.ch", time.Now, nil); err == nil || strings.Contains(err.Error(), "geheim") {
 			t.Errorf("%s: got %v", address, err)

@@ -19,10 +19,10 @@ import (
 
 const (
 	streamPath = "/v1/notifications/sse"
-	// drainingText is the answer while streams are being closed, in English whatever the language of the request.
+	// drainingText is the answer while the server shuts down, in English whatever the language of the request.
 	drainingText = "server shutting down"
 
-	maxEventID = 200 // bytes of a Last-Event-ID that is looked at
+	maxEventID = 200 // bytes of a Last-Event-ID that are looked up
 )
 
 var (
@@ -31,14 +31,13 @@ var (
 	resetFrame = sse.Event("", "reset", []byte(`{"reason":"unknown_event_id"}`))
 )
 
-// watched is what is known of a stream beside its user: who opened it, as they stood at the last check, and by which
-// endpoint.
-type watched struct {
+// streamState is the data of a stream: its caller as of the last check, and the endpoint that opened it.
+type streamState struct {
 	caller   atomic.Pointer[access.Caller]
 	endpoint string
 }
 
-// openStream opens an event stream. It returns apierr.TooManyStreams beyond what a user may hold.
+// openStream opens an event stream. It returns apierr.TooManyStreams beyond the limit of a user.
 func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 	request := endpoint.Of(ctx)
 	expires, ok := s.sessions.Expiry(r.Fiber)
@@ -50,7 +49,7 @@ func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 		s.answerHead(r)
 		return nil
 	}
-	opened := &watched{endpoint: r.Fiber.Method() + " " + streamPath}
+	opened := &streamState{endpoint: r.Fiber.Method() + " " + streamPath}
 	opened.caller.Store(request.Caller)
 	stream, err := s.hub.Open(request.Caller.UserID, request.Language, expires.Std(), opened)
 	switch {
@@ -60,25 +59,25 @@ func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 	case err != nil:
 		return apierr.TooManyStreams.Wrap(err)
 	}
-	// The session may have ended between the check of the request and now; from here on its end also ends the stream.
+	// The session may have ended since the request was checked. From here on its end also ends the stream.
 	if err := s.check(stream); err != nil {
 		stream.End()
 		return err
 	}
-	// What is published from here on is noted by the hub; what was before is read from the table.
-	begun, err := s.begin(ctx, stream, r.Fiber.Get("Last-Event-ID"))
+	// The hub notes notifications that are published from here on; earlier ones are read from the table.
+	start, err := s.readStart(ctx, stream, r.Fiber.Get("Last-Event-ID"))
 	if err != nil {
 		stream.End()
-		return apierr.AuthUnavailable.Wrap(err) // the one answer of this route while it cannot read
+		return apierr.AuthUnavailable.Wrap(err) // the answer of this route while the database cannot be read
 	}
-	begun.first = append(head, begun.first...)
+	start.first = append(head, start.first...)
 	connection := r.Fiber.Context()
 	connection.HijackSetNoResponse(true)
-	connection.Hijack(func(hijacked net.Conn) { s.run(stream, begun, unwrapped(hijacked)) })
+	connection.Hijack(func(hijacked net.Conn) { s.run(stream, start, unwrapped(hijacked)) })
 	return nil
 }
 
-// answerHead answers HEAD: the headers of a stream and an end.
+// answerHead answers a HEAD request with the headers of a stream.
 func (s *Service) answerHead(r *endpoint.Request) {
 	header := &r.Fiber.Response().Header
 	header.SetContentType("text/event-stream")
@@ -87,7 +86,7 @@ func (s *Service) answerHead(r *endpoint.Request) {
 	r.Fiber.Response().SkipBody = true
 }
 
-// unwrapped takes the connection out of the engine's wrapping, whose buffer would be kept as long as the stream.
+// unwrapped returns the connection without the buffer of the HTTP engine, which would be kept as long as the stream.
 func unwrapped(hijacked net.Conn) net.Conn {
 	if wrapped, ok := hijacked.(interface{ UnsafeConn() net.Conn }); ok {
 		return wrapped.UnsafeConn()
@@ -95,27 +94,27 @@ func unwrapped(hijacked net.Conn) net.Conn {
 	return hijacked
 }
 
-// writeBuffer bounds what the system keeps for a client that does not read.
+// writeBuffer bounds what the operating system buffers for a client that does not read.
 const writeBuffer = 64 << 10
 
-// run brings a stream up to date and hands it over to the hub. It is a goroutine's outermost function.
-func (s *Service) run(stream *sse.Stream, begun beginning, connection net.Conn) {
+// run writes the missed notifications to a stream and passes it to the hub. It is the outermost function of a goroutine.
+func (s *Service) run(stream *sse.Stream, start streamStart, connection net.Conn) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			s.options.Log.Error("panic while opening a stream", "cause", cause, "stack", string(debug.Stack()))
 			stream.End()
-			_ = connection.Close() // it may not be the stream's yet
+			_ = connection.Close() // the stream may not own it yet
 		}
 	}()
 	if tcp, ok := connection.(interface{ SetWriteBuffer(bytes int) error }); ok {
-		_ = tcp.SetWriteBuffer(writeBuffer) // the system's own size does as well
+		_ = tcp.SetWriteBuffer(writeBuffer) // the default size works, too
 	}
-	if !stream.Attach(connection) || !stream.Write(begun.first) {
+	if !stream.Attach(connection) || !stream.Write(start.first) {
 		return
 	}
-	s.sent.add(begun.replayed)
-	if err := s.catchUp(stream, begun.position); err != nil {
-		s.options.Log.Warn("a stream could not be brought up to date", "cause", err)
+	s.sent.add(start.replayed)
+	if err := s.catchUp(stream, start.position); err != nil {
+		s.options.Log.Warn("could not replay notifications on a stream", "cause", err)
 		stream.End()
 	}
 }
@@ -123,13 +122,13 @@ func (s *Service) run(stream *sse.Stream, begun beginning, connection net.Conn) 
 // checkTime is how long the check of one stream may take.
 const checkTime = 2 * time.Second
 
-// mayGoOn reports whether the session of a stream and the right to it still stand. A session that cannot be read counts
-// as ended: the client comes back and gets the reason.
-func (s *Service) mayGoOn(stream *sse.Stream) bool { return s.check(stream) == nil }
+// mayContinue reports whether the session of a stream is active and its caller may still have it. A session that cannot be
+// read counts as ended: the client reconnects and gets the reason.
+func (s *Service) mayContinue(stream *sse.Stream) bool { return s.check(stream) == nil }
 
-// check returns why a stream may not go on: apierr.Unauthorized, apierr.AuthUnavailable or apierr.NoAccess.
+// check returns why a stream must end: apierr.Unauthorized, apierr.AuthUnavailable or apierr.NoAccess.
 func (s *Service) check(stream *sse.Stream) error {
-	opened := stream.Data.(*watched)
+	opened := stream.Data.(*streamState)
 	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
 	defer cancel()
 	caller, err := s.sessions.Session(ctx, opened.caller.Load())
@@ -137,27 +136,31 @@ func (s *Service) check(stream *sse.Stream) error {
 		return err
 	}
 	opened.caller.Store(caller)
-	if !s.mayListen(stream) {
+	if !s.mayOpen(stream) {
 		return apierr.NoAccess
 	}
 	return nil
 }
 
-// mayListen reports whether the policy in force lets the caller of a stream have it, from memory alone.
-func (s *Service) mayListen(stream *sse.Stream) bool {
-	opened := stream.Data.(*watched)
-	return opened.caller.Load().WithPolicy(s.options.Policy.Load()).MayCall(opened.endpoint)
+// mayOpen reports whether the policy in force allows the caller of a stream to have it, from memory alone.
+func (s *Service) mayOpen(stream *sse.Stream) bool {
+	return s.callerOf(stream).MayCall(stream.Data.(*streamState).endpoint)
 }
 
-// SessionsChanged ends the streams of a user whose session or right is gone. Call it after the commit of the change and
-// before its answer: nothing is delivered to those streams once it has returned.
-func (s *Service) SessionsChanged(userID string) { s.hub.Revoke(userID, s.mayGoOn) }
+// callerOf returns the caller of a stream as of the last check, with the policy in force.
+func (s *Service) callerOf(stream *sse.Stream) *access.Caller {
+	return stream.Data.(*streamState).caller.Load().WithPolicy(s.options.Policy.Load())
+}
+
+// SessionsChanged ends the streams of a user whose session or right has ended. Call it after the commit of the change and
+// before its answer: once it has returned, nothing is written to those streams.
+func (s *Service) SessionsChanged(userID string) { s.hub.Revoke(userID, s.mayContinue) }
 
 // policyChanged ends the streams of all callers who lost the right to them.
-func (s *Service) policyChanged() { s.hub.Revoke("", s.mayListen) }
+func (s *Service) policyChanged() { s.hub.Revoke("", s.mayOpen) }
 
-// wrote hears which frames were written to a stream.
-func (s *Service) wrote(positions []sse.Position) {
+// recordSent records which notifications were written to a stream.
+func (s *Service) recordSent(positions []sse.Position) {
 	ids := make([]string, len(positions))
 	for i, p := range positions {
 		ids[i] = p.ID

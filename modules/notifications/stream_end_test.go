@@ -17,13 +17,13 @@ import (
 
 func TestStream_EndsWithSessionRightAndToken(t *testing.T) {
 	s := servertest.Start(t, heartbeat(50*time.Millisecond), func(o *settings.Settings) { o.Auth.AccessToken = 10 * time.Minute })
-	until := func(l *line) {
+	until := func(l *streamClient) {
 		t.Helper()
 		for {
 			if f, ok := l.next(); !ok {
 				return
 			} else if f.Event == "close" {
-				t.Errorf("got %+v, which is for a server that goes down", f)
+				t.Errorf("got %+v, want it only at shutdown", f)
 			}
 		}
 	}
@@ -45,10 +45,10 @@ func TestStream_EndsWithSessionRightAndToken(t *testing.T) {
 	until(l)
 }
 
-func TestStream_IsRefusedBeyondTheLimitOfAUser(t *testing.T) {
+func TestStream_IsRejectedBeyondTheLimitOfAUser(t *testing.T) {
 	s := servertest.Start(t, func(o *settings.Settings) { o.Notifications.SSE.ConnectionsPerUser = 3 })
 	anna, beat := s.User(access.Customer), s.User(access.Customer)
-	var lines []*line
+	var lines []*streamClient
 	for range 3 {
 		l := open(t, s.Address, "GET", anna.Token)
 		l.expect("open")
@@ -67,7 +67,7 @@ func TestStream_IsRefusedBeyondTheLimitOfAUser(t *testing.T) {
 	})
 }
 
-func TestStream_SaysGoodByeWhenTheServerGoesDown(t *testing.T) {
+func TestStream_SendsCloseAtShutdown(t *testing.T) {
 	s := servertest.Start(t)
 	anna := s.User(access.Customer)
 	l := open(t, s.Address, "GET", anna.Token)
@@ -77,7 +77,7 @@ func TestStream_SaysGoodByeWhenTheServerGoesDown(t *testing.T) {
 		t.Errorf("got %+v", f)
 	}
 	if f, ok := l.next(); ok {
-		t.Errorf("got %+v behind the good-bye", f)
+		t.Errorf("got %+v after the close frame", f)
 	}
 	refused := anna.Do("GET", path+"/sse", nil).Expect(t, 503)
 	if refused.Body != "server shutting down" || !strings.HasPrefix(refused.Header.Get("Content-Type"), "text/plain") {
@@ -85,17 +85,17 @@ func TestStream_SaysGoodByeWhenTheServerGoesDown(t *testing.T) {
 	}
 }
 
-func TestStream_DropsAClientThatNeverReadsAndKeepsTheOthers(t *testing.T) {
+func TestStream_DropsAClientThatNeverReadsAndServesOthers(t *testing.T) {
 	s := servertest.Start(t, func(o *settings.Settings) { o.Notifications.SSE.ConnectionsPerUser = 200 })
 	anna := s.User(access.Customer)
 	deaf := open(t, s.Address, "GET", anna.Token)
-	var lines []*line
+	var lines []*streamClient
 	for range 100 {
 		l := open(t, s.Address, "GET", anna.Token)
 		l.expect("open")
 		lines = append(lines, l)
 	}
-	big := customerNotice(anna.UserID)
+	big := customerEvent(anna.UserID)
 	big.Kind, big.Content = "written", strings.Repeat("x", 32<<10)
 	const notices = 90 // some 3 MB for each
 	for range notices {
@@ -114,12 +114,12 @@ func metricsOf(t testing.TB, s *servertest.Server) string {
 	return s.Anonymous().Do("GET", "/metrics", nil).Expect(t, 200).Body
 }
 
-func TestStream_FreesWhatDeadClientsHeld(t *testing.T) {
+func TestStream_ReleasesTheResourcesOfDeadClients(t *testing.T) {
 	s := servertest.Start(t, func(o *settings.Settings) { o.Notifications.SSE.ConnectionsPerUser = 1000 })
 	anna := s.User(access.Customer)
 	open(t, s.Address, "GET", anna.Token).expect("open")
 	before, files := runtime.NumGoroutine(), openFiles()
-	var lines []*line
+	var lines []*streamClient
 	for range 300 {
 		l := open(t, s.Address, "GET", anna.Token)
 		l.expect("open")
@@ -135,7 +135,7 @@ func TestStream_FreesWhatDeadClientsHeld(t *testing.T) {
 	eventually(t, func() bool { return runtime.NumGoroutine() <= before+10 && openFiles() <= files+10 })
 }
 
-// openFiles counts the descriptors of this process; zero where the system does not tell.
+// openFiles returns the number of open descriptors of this process; zero if the system does not report it.
 func openFiles() int {
 	entries, _ := os.ReadDir("/proc/self/fd")
 	return len(entries)

@@ -8,8 +8,8 @@ import (
 	"kontor/server/servertest"
 )
 
-// revocations are the changes that take a stream away, each with the role of the user who has it. The change is made by
-// the user or an administrator; restore undoes what would stand in the way of the next round.
+// revocations are the changes that end a stream, each with the role of its user. The user or an administrator makes the change;
+// restore prepares the next round.
 var revocations = map[string]struct {
 	role    string
 	change  func(t *testing.T, s *servertest.Server, admin, user *servertest.Client)
@@ -31,7 +31,7 @@ var revocations = map[string]struct {
 		}
 		admin.Do("DELETE", "/v1/users/"+user.UserID+"/sessions/"+id, nil).Expect(t, 200)
 	}},
-	// read_all on notifications and everything else goes with the role.
+	// The role carries read_all on notifications and all other rights.
 	"an administrator loses the role": {role: access.Administrator, change: func(t *testing.T, _ *servertest.Server, admin, user *servertest.Client) {
 		admin.Do("PUT", "/v1/users/"+user.UserID+"/roles", map[string]any{"roles": []string{"Registrant"}}).Expect(t, 200)
 	}},
@@ -46,8 +46,8 @@ var revocations = map[string]struct {
 	}},
 }
 
-// Four publishers write to a stream while it is revoked. What is published once the revocation was answered never comes,
-// and the stream is over; another user's stream goes on.
+// Four publishers write to a stream while it is revoked. Notifications that are published after the answer to the revocation
+// are not delivered, and the stream ends. The stream of another user continues.
 func TestStream_DeliversNothingAfterARevocationWasAnswered(t *testing.T) {
 	const rounds = 12
 	s := servertest.Start(t)
@@ -76,7 +76,7 @@ func TestStream_DeliversNothingAfterARevocationWasAnswered(t *testing.T) {
 			}
 		})
 	}
-	id := told(t, s, systemNotice(witness.UserID))[0]
+	id := notified(t, s, systemEvent(witness.UserID))[0]
 	if f := watching.expect("message"); f.ID != id {
 		t.Errorf("the witness got %+v", f)
 	}
@@ -87,8 +87,8 @@ func TestStream_DeliversNothingAfterARevocationWasAnswered(t *testing.T) {
 func publishWhile(t *testing.T, s *servertest.Server, userID string, change func()) map[string]bool {
 	t.Helper()
 	const publishers, before, after = 4, 5, 5
-	var begun, ended sync.WaitGroup
-	begun.Add(publishers)
+	var start, ended sync.WaitGroup
+	start.Add(publishers)
 	stop := make(chan struct{})
 	for range publishers {
 		ended.Go(func() {
@@ -98,16 +98,16 @@ func publishWhile(t *testing.T, s *servertest.Server, userID string, change func
 					left--
 				default:
 				}
-				notify(t, s.DB, s.Notifications, systemNotice(userID))
+				notify(t, s.DB, s.Notifications, systemEvent(userID))
 				if n == before {
-					begun.Done()
+					start.Done()
 				}
 			}
 		})
 	}
 	finish := sync.OnceFunc(func() { close(stop); ended.Wait() })
 	defer finish() // also when the change fails
-	begun.Wait()
+	start.Wait()
 	change()
 	known := ids(t, s, userID)
 	finish()
@@ -116,12 +116,12 @@ func publishWhile(t *testing.T, s *servertest.Server, userID string, change func
 		delete(late, id)
 	}
 	if len(late) == 0 {
-		t.Fatal("nothing was published after the change")
+		t.Fatal("no notification was published after the change")
 	}
 	return late
 }
 
-// ids are those of a user's notifications.
+// ids returns the ids of a user's notifications.
 func ids(t *testing.T, s *servertest.Server, userID string) map[string]bool {
 	t.Helper()
 	rows, err := s.DB.Query(t.Context(), `SELECT id FROM notifications WHERE user_id = $1`, userID)

@@ -17,14 +17,14 @@ func heartbeat(d time.Duration) servertest.Option {
 	return func(s *settings.Settings) { s.Notifications.SSE.Heartbeat = d }
 }
 
-// systemNotice is one that is told again when it never reached a stream.
-func systemNotice(recipients ...string) event.Event {
+// systemEvent returns an event whose notifications are replayed until they reach a stream.
+func systemEvent(recipients ...string) event.Event {
 	id := store.NewID()
 	return event.Event{Kind: event.CustomerStatusChanged, CustomerID: id, Type: access.Customers, RecordID: id,
 		Recipients: recipients, Args: map[string]any{"Name": "Vreni Muster", "From": "pending", "To": "in_review"}}
 }
 
-func TestStream_HasTheHeadThatIsPromised(t *testing.T) {
+func TestStream_HasTheHeadersOfTheAPI(t *testing.T) {
 	s := servertest.Start(t, func(o *settings.Settings) { o.CORS.AllowedOrigins = []string{"https://app.example"} })
 	anna := s.User(access.Customer)
 	for _, method := range []string{"GET", "POST"} {
@@ -41,7 +41,7 @@ func TestStream_HasTheHeadThatIsPromised(t *testing.T) {
 		if got := l.expect("open"); got.Data != `{"message":"Connection established"}` || got.ID != "" {
 			t.Errorf("got %+v", got)
 		}
-		l.quiet()
+		l.expectNothing()
 	}
 	if l := open(t, s.Address, "GET", anna.Token); l.Response.Header.Get("Access-Control-Allow-Origin") != "" {
 		t.Error("an origin is allowed without one in the request")
@@ -57,7 +57,7 @@ func TestStream_HasTheHeadThatIsPromised(t *testing.T) {
 	}
 }
 
-func TestStream_AnswersPreflightsLikeAllRoutes(t *testing.T) {
+func TestStream_AnswersPreflightsLikeAllEndpoints(t *testing.T) {
 	s := servertest.Start(t, func(o *settings.Settings) { o.CORS.AllowedOrigins = []string{"https://app.example"} })
 	nobody := s.Anonymous()
 	if answer := nobody.With("Origin", "https://app.example").Do("OPTIONS", path+"/sse", nil); answer.Status != 200 || answer.Body != "" {
@@ -77,11 +77,11 @@ func TestStream_CarriesNotificationsInTheLanguageOfEachConnection(t *testing.T) 
 	anna, beat := s.User(access.Customer), s.User(access.Customer)
 	german, french := open(t, s.Address, "GET", anna.Token, "Accept-Language", "de"), open(t, s.Address, "POST", anna.Token, "Accept-Language", "fr")
 	other := open(t, s.Address, "GET", beat.Token)
-	for _, l := range []*line{german, french, other} {
+	for _, l := range []*streamClient{german, french, other} {
 		l.expect("open")
 	}
-	n := customerNotice(anna.UserID)
-	id := told(t, s, n)[0]
+	n := customerEvent(anna.UserID)
+	id := notified(t, s, n)[0]
 	f := german.expect("message")
 	want := fmt.Sprintf(`{"id":%q,"user_id":%q,"customer_id":%q,"event":"customer_created","title":"Kunde Vreni Muster erfasst",`+
 		`"content":"Der Kunde Vreni Muster wurde erfasst.","rec_type":"customers","link_url":"/customers/%s","link_text":"Kunde öffnen","read":false,`+
@@ -93,25 +93,25 @@ func TestStream_CarriesNotificationsInTheLanguageOfEachConnection(t *testing.T) 
 	if f := french.expect("message"); f.member(t, "title") != "Client Vreni Muster saisi" || f.ID != id {
 		t.Errorf("got %+v", f)
 	}
-	other.quiet()
-	german.quiet()
+	other.expectNothing()
+	german.expectNothing()
 	eventually(t, func() bool { return list(t, anna, "").Data[0]["sent_at"] != nil })
 }
 
-// eventually waits until something is so.
+// eventually waits until a condition holds.
 func eventually(t testing.TB, so func() bool) {
 	t.Helper()
 	end := time.Now().Add(10 * time.Second)
 	for !so() {
 		if time.Now().After(end) {
-			t.Fatal("it did not come about")
+			t.Fatal("the condition did not come to hold")
 		}
 		pause := time.NewTimer(5 * time.Millisecond)
 		<-pause.C
 	}
 }
 
-func TestStream_SendsSignsOfLife(t *testing.T) {
+func TestStream_SendsHeartbeats(t *testing.T) {
 	s := servertest.Start(t, heartbeat(50*time.Millisecond))
 	l := open(t, s.Address, "GET", s.User(access.Customer).Token)
 	l.expect("open")
@@ -122,7 +122,7 @@ func TestStream_SendsSignsOfLife(t *testing.T) {
 	}
 }
 
-func TestStream_AnswersWithTheEnvelopeWhileNothingCanBeRead(t *testing.T) {
+func TestStream_AnswersWithTheErrorEnvelopeIfTheDatabaseFails(t *testing.T) {
 	s := servertest.Start(t)
 	known, unknown := s.User(access.Customer), s.User(access.Customer)
 	known.Do("GET", path, nil).Expect(t, 200)

@@ -13,7 +13,7 @@ import (
 	"kontor/modules/notifications"
 )
 
-// values are what each event is raised with.
+// values are arguments for the templates of each event.
 var values = map[event.Kind]map[string]any{
 	event.MessageReceived:       {},
 	event.CustomerCreated:       {"Name": "Vreni Muster"},
@@ -27,7 +27,7 @@ var values = map[event.Kind]map[string]any{
 	event.CredentialRemoved:     {"Value": "a…@a-bank.example.ch"},
 }
 
-// parts are what an event has on each of its channels.
+// parts are the parts of a template by channel.
 var parts = map[string][]string{
 	"":                  {"title", "content", "push.title", "push.content", "push.link_text"},
 	notifications.Email: {"email.subject", "email.text", "email.html"},
@@ -66,7 +66,7 @@ func TestTemplates_AreCompleteForEveryEventChannelAndLanguage(t *testing.T) {
 
 var unknownKey = regexp.MustCompile(`^notification\.(\w+)\.`)
 
-func TestTemplates_AreOfKnownEventsOnly(t *testing.T) {
+func TestTemplates_BelongToKnownEvents(t *testing.T) {
 	data, err := locales.Files().Open("en/notifications.json")
 	if err != nil {
 		t.Fatal(err)
@@ -85,17 +85,17 @@ func TestTemplates_AreOfKnownEventsOnly(t *testing.T) {
 		channels, known := kinds[event.Kind(found[1])]
 		channel, _, _ := strings.Cut(strings.TrimPrefix(key, found[0]), ".")
 		if _, ofChannel := parts[channel]; !known || ofChannel && !slices.Contains(channels, channel) {
-			t.Errorf("%s is used by nothing", key)
+			t.Errorf("%s is unused", key)
 		}
 	}
 }
 
-func TestMessages_AreWordedInTheLanguageOfTheRecipientWithTermsAndDates(t *testing.T) {
+func TestMessages_AreRenderedInTheLanguageOfTheRecipientWithTermsAndDates(t *testing.T) {
 	for lang, want := range map[string][3]string{
 		"en": {"A document of A & B <x> expires soon", "The passport of A & B <x> expires on 28 February 2026.", "The passport of A &amp; B &lt;x&gt; expires on 28 February 2026."},
 		"de": {"Ein Dokument von A & B <x> läuft bald ab", "Der Pass von A & B <x> läuft am 28.02.2026 ab.", "Der Pass von A &amp; B &lt;x&gt; läuft am 28.02.2026 ab."},
 	} {
-		subject, text, html := notifications.Word(lang, event.KYCDocumentExpiring, "https://bank.example",
+		subject, text, html := notifications.RenderMail(lang, event.KYCDocumentExpiring, "https://bank.example",
 			map[string]any{"Name": "A & B <x>", "Document": "passport", "Date": "2026-02-28"})
 		if subject != want[0] || !strings.HasPrefix(text, want[1]) || !strings.Contains(html, want[2]) || !strings.Contains(text, "https://bank.example/customers/") {
 			t.Errorf("%s: got %q, %q, %q", lang, subject, text, html)

@@ -7,11 +7,11 @@ import (
 	"kontor/store"
 )
 
-// Triggered is the answer of the trigger. Without recipients it has only a message.
-type Triggered struct {
+// TriggerResult is the answer of the trigger. Without recipients it only has a message.
+type TriggerResult struct {
 	Message        string `json:"message" example:"Notification queued"`
-	NotificationID string `json:"notification_id,omitzero" doc:"Of the source, by which it can be deleted."` // of the source, by which it can be deleted
-	Recipients     int    `json:"recipients,omitzero" doc:"How many rows were made."`
+	NotificationID string `json:"notification_id,omitzero" doc:"Of the event; DELETE /v1/notifications/{notification_id} takes it."`
+	Recipients     int    `json:"recipients,omitzero" doc:"How many notifications were created."`
 }
 
 // Fixed answers of the trigger, in English whatever the language of the request.
@@ -20,26 +20,26 @@ const (
 	messageNobody    = "No connected users to notify"
 )
 
-// testMetadata marks the copies of a test notification. Only the trigger writes it.
+// testMetadata marks test notifications. Only the trigger writes it.
 const testMetadata = `{"test":true}`
 
-// Trigger makes a test notification for the given users and for all who have a stream open. Its copies are marked as a
-// test, and nothing leaves by e-mail or SMS.
-func (s *Service) Trigger(ctx context.Context, in TriggerInput) (Triggered, error) {
+// Trigger sends a test notification to the given users and to all users with an open stream. It is marked as a test and has
+// no deliveries.
+func (s *Service) Trigger(ctx context.Context, in TriggerInput) (TriggerResult, error) {
 	recipients := unique(append([]string(in.UserIDs), s.hub.Users()...))
 	if len(recipients) == 0 {
-		return Triggered{Message: messageNobody}, nil
+		return TriggerResult{Message: messageNobody}, nil
 	}
-	src := source{
-		event: string(in.Event), customerID: orNil(string(in.CustomerID)), titleKey: string(in.TitleKey), content: string(in.Content),
+	parent := parentEvent{
+		event: string(in.Event), customerID: idOrNil(string(in.CustomerID)), titleKey: string(in.TitleKey), content: string(in.Content),
 		args: map[string]any{"test": true},
 	}
-	src.recType, src.recID = in.record()
-	src.worded = s.worded(ctx, src, recipients)
-	answer := Triggered{Message: messageTriggered}
+	parent.recType, parent.recID = in.record()
+	parent.rendered = s.renderMessages(ctx, parent, recipients)
+	answer := TriggerResult{Message: messageTriggered}
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		var err error
-		if answer.NotificationID, answer.Recipients, err = s.post(ctx, tx, src, recipients); err != nil {
+		if answer.NotificationID, answer.Recipients, err = s.store(ctx, tx, parent, recipients); err != nil {
 			return err
 		}
 		table.Audit(ctx, tx, "notifications.trigger", answer.NotificationID, nil, nil)
@@ -48,8 +48,7 @@ func (s *Service) Trigger(ctx context.Context, in TriggerInput) (Triggered, erro
 	return answer, err
 }
 
-// record is what the test notification refers to: the given record if both parts of its name are given, else the record
-// type itself.
+// record returns what the test notification refers to: the record if its type and id are given, or else the record type.
 func (in TriggerInput) record() (recType, recID string) {
 	if in.RecType != "" && in.RecID != "" {
 		return string(in.RecType), string(in.RecID)

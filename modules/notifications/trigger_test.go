@@ -9,7 +9,7 @@ import (
 	"kontor/store"
 )
 
-func TestTrigger_TellsEveryoneWhoIsConnected(t *testing.T) {
+func TestTrigger_NotifiesAllConnectedUsers(t *testing.T) {
 	s := servertest.Start(t)
 	anna, beat, carla := s.User(access.Customer), s.User(access.Customer), s.User(access.Customer)
 	first, second := open(t, s.Address, "GET", anna.Token), open(t, s.Address, "GET", beat.Token)
@@ -18,9 +18,9 @@ func TestTrigger_TellsEveryoneWhoIsConnected(t *testing.T) {
 	made := s.Keyed().Do("POST", path+"/trigger", map[string]any{"event": "test", "title_key": "a \n title", "user_ids": []string{carla.UserID, anna.UserID}}).
 		Expect(t, 200).JSON(t)
 	if made["recipients"] != 3.0 {
-		t.Errorf("got %v, want the two who are connected and Carla", made)
+		t.Errorf("got %v, want the two connected users and Carla", made)
 	}
-	for _, l := range []*line{first, second} {
+	for _, l := range []*streamClient{first, second} {
 		if f := l.expect("message"); f.member(t, "title") != "a \n title" || f.member(t, "event") != "test" || f.member(t, "test") != true {
 			t.Errorf("got %+v", f)
 		}
@@ -29,13 +29,13 @@ func TestTrigger_TellsEveryoneWhoIsConnected(t *testing.T) {
 	if p.Total != 1 || p.Data[0]["test"] != true {
 		t.Errorf("Carla has %v", p)
 	}
-	told(t, s, systemNotice(carla.UserID))
+	notified(t, s, systemEvent(carla.UserID))
 	if row := list(t, carla, "").Data[0]; row["test"] != nil {
 		t.Errorf("a real notification is marked as a test: %v", row)
 	}
 }
 
-// The genuine mail of an event must not be had by its name: neither a gateway nor the local outbox gets one.
+// The trigger must not send the genuine e-mail of an event: neither a gateway nor the local outbox gets one.
 func TestTrigger_SendsNothingByMailOrSMS(t *testing.T) {
 	s := servertest.Start(t)
 	anna := s.User(access.Customer)
@@ -50,19 +50,19 @@ func TestTrigger_SendsNothingByMailOrSMS(t *testing.T) {
 	}
 }
 
-func TestTrigger_KeepsItsOddRules(t *testing.T) {
+func TestTrigger_FollowsTheRulesOfTheAPI(t *testing.T) {
 	s := servertest.Start(t)
 	anna := s.User(access.Customer)
 	keyed, record := s.Keyed(), store.NewID()
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "an API key is needed", Method: "POST", Path: path + "/trigger", Body: `{}`, Status: 401},
-		{Name: "a bearer is none", As: s.Admin(), Method: "POST", Path: path + "/trigger", Body: `{}`, Status: 401},
-		{Name: "nobody to tell", As: keyed, Method: "POST", Path: path + "/trigger", Status: 200, Contains: []string{`{"message":"No connected users to notify"}`}},
-		{Name: "nothing is validated", As: keyed, Method: "POST", Path: path + "/trigger", Body: `{"type":7,"user_ids":["x"],"customer_id":{},"is_system":"perhaps"}`, Status: 200,
+		{Name: "a bearer token is no API key", As: s.Admin(), Method: "POST", Path: path + "/trigger", Body: `{}`, Status: 401},
+		{Name: "no recipients", As: keyed, Method: "POST", Path: path + "/trigger", Status: 200, Contains: []string{`{"message":"No connected users to notify"}`}},
+		{Name: "values of the wrong type are ignored", As: keyed, Method: "POST", Path: path + "/trigger", Body: `{"type":7,"user_ids":["x"],"customer_id":{},"is_system":"perhaps"}`, Status: 200,
 			Contains: []string{"No connected users"}},
 	})
 	if n := count(t, s.DB, "notices"); n != 0 {
-		t.Fatalf("%d notices were written for nobody", n)
+		t.Fatalf("%d parent rows without recipients", n)
 	}
 	for i, c := range []struct {
 		body           map[string]any
@@ -82,6 +82,6 @@ func TestTrigger_KeepsItsOddRules(t *testing.T) {
 		}
 	}
 	if n := count(t, s.DB, "notifications WHERE system = TRUE"); n != 0 {
-		t.Errorf("is_system was taken over %d times", n)
+		t.Errorf("is_system was stored %d times", n)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Webhook is the gateway for SMS: an address that takes each message as a JSON object.
+// Webhook is the gateway for SMS. It posts each message to a URL as a JSON object.
 type Webhook struct {
 	address string
 	token   string
@@ -24,31 +24,31 @@ type Webhook struct {
 
 const webhookTimeout = 20 * time.Second
 
-// NewWebhook makes a gateway of an address. The token may be empty.
+// NewWebhook returns a gateway for a URL. The token may be empty.
 func NewWebhook(address, token string, now func() time.Time) *Webhook {
 	return &Webhook{address: address, token: token, now: now, client: &http.Client{
 		Timeout: webhookTimeout,
-		// The token is for this address only.
+		// Redirects are not followed: the token is for this address only.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// sms is what the gateway gets.
+// sms is the body of a request to the gateway.
 type sms struct {
 	To   string `json:"to"`
 	Text string `json:"text"`
 	ID   string `json:"id"`
 }
 
-// Send hands one message over. The delivery's id goes with it, so that the gateway can tell a repetition.
+// Send sends one message. The delivery's id goes with it, so that the gateway can recognise a repetition.
 func (g *Webhook) Send(ctx context.Context, d Delivery) error {
 	body, err := json.Marshal(sms{To: d.Recipient, Text: d.Text, ID: d.ID})
 	if err != nil {
-		return &Refusal{Permanent: true, Cause: err}
+		return &SendError{Permanent: true, Cause: err}
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, g.address, bytes.NewReader(body))
 	if err != nil {
-		return &Refusal{Permanent: true, Cause: errors.New("the address of the SMS gateway is no URL")}
+		return &SendError{Permanent: true, Cause: errors.New("the address of the SMS gateway is not a URL")}
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Idempotency-Key", d.ID)
@@ -61,22 +61,22 @@ func (g *Webhook) Send(ctx context.Context, d Delivery) error {
 	}
 	defer response.Body.Close()
 	const maxAnswer = 64 << 10
-	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer) // so that the connection can be used again
-	return g.refusal(response)
+	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer) // so that the connection can be reused
+	return g.check(response)
 }
 
-// refusal reads the gateway's answer. What is wrong with a message stays wrong; what is wrong with the gateway passes.
-func (g *Webhook) refusal(response *http.Response) error {
+// check returns nil for 2xx, a temporary error for 5xx, 408 and 429, and a permanent one for other statuses.
+func (g *Webhook) check(response *http.Response) error {
 	status := response.StatusCode
 	if status >= 200 && status < 300 {
 		return nil
 	}
-	passing := status >= 500 || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
-	return &Refusal{Permanent: !passing, RetryAfter: g.retryAfter(response.Header.Get("Retry-After")),
+	temporary := status >= 500 || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
+	return &SendError{Permanent: !temporary, RetryAfter: g.retryAfter(response.Header.Get("Retry-After")),
 		Cause: fmt.Errorf("the SMS gateway answered %d", status)}
 }
 
-// retryAfter reads the header: seconds or a date (RFC 9110, section 10.2.3).
+// retryAfter returns the pause of the header Retry-After, which holds seconds or a date (RFC 9110, section 10.2.3).
 func (g *Webhook) retryAfter(header string) time.Duration {
 	if seconds, err := strconv.Atoi(header); err == nil && seconds > 0 {
 		return time.Duration(min(seconds, int(maxRetryAfter/time.Second))) * time.Second
@@ -87,7 +87,7 @@ func (g *Webhook) retryAfter(header string) time.Duration {
 	return 0
 }
 
-// withoutURL takes the address, which may hold a secret, out of an error.
+// withoutURL removes the URL, which may contain a secret, from an error.
 func withoutURL(err error) error {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return failed.Err

@@ -11,7 +11,7 @@ import (
 	"kontor/modules/notifications"
 )
 
-func TestWebhook_SendsWhatIsPromised(t *testing.T) {
+func TestWebhook_SendsJSONWithTokenAndID(t *testing.T) {
 	type got struct {
 		method, authorization, key, media string
 		body                              map[string]string
@@ -32,7 +32,7 @@ func TestWebhook_SendsWhatIsPromised(t *testing.T) {
 	}
 }
 
-func TestWebhook_ReadsTheAnswer(t *testing.T) {
+func TestWebhook_TellsPermanentErrorsFromTemporaryOnes(t *testing.T) {
 	now := time.Date(2026, time.January, 31, 8, 15, 30, 0, time.UTC)
 	for name, c := range map[string]struct {
 		status    int
@@ -61,7 +61,7 @@ func TestWebhook_ReadsTheAnswer(t *testing.T) {
 			defer server.Close()
 			g := notifications.NewWebhook(server.URL, "", func() time.Time { return now })
 			err := g.Send(t.Context(), notifications.Delivery{ID: "id1"})
-			r, ok := err.(*notifications.Refusal)
+			r, ok := err.(*notifications.SendError)
 			if !ok || r.Permanent != c.permanent || r.RetryAfter != c.wait {
 				t.Errorf("got %+v", err)
 			}
@@ -69,7 +69,7 @@ func TestWebhook_ReadsTheAnswer(t *testing.T) {
 	}
 }
 
-func TestWebhook_KeepsItsAddressOutOfErrors(t *testing.T) {
+func TestWebhook_HidesItsURLInErrors(t *testing.T) {
 	g := notifications.NewWebhook("http://127.0.0.1:1/geheim?token=geheim", "", time.Now)
 	if err := g.Send(t.Context(), notifications.Delivery{ID: "id1"}); err == nil || strings.Contains(err.Error(), "geheim") {
 		t.Errorf("got %v", err)

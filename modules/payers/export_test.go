@@ -7,7 +7,7 @@ import (
 	"kontor/store"
 )
 
-// Fill stores payers of a customer with countries in turn, for benchmarks.
+// Fill stores n payers of a customer whose countries rotate, for benchmarks.
 func Fill(ctx context.Context, tx *store.Tx, customerID string, n int) ([]string, error) {
 	countries := []string{"CHE", "DEU", "FRA", "ITA", "LIE"}
 	email, name := "vreni@example.ch", "Vreni"

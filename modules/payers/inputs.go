@@ -25,16 +25,16 @@ const (
 	maxLimit     = 100
 )
 
-// OneInput names one payer.
+// OneInput is the id of a payer.
 type OneInput struct {
 	ID string `path:"id"`
 }
 
-// ListInput are the parameters of the list. Unlike those of other lists they are refused where they do not fit.
+// ListInput contains the parameters of the list. Unlike other lists, this one rejects invalid values.
 type ListInput struct {
 	Limit   *int    `query:"limit" minimum:"1" maximum:"100" default:"20"`
 	Offset  *int    `query:"offset" minimum:"0" default:"0" example:"0"`
-	Company string  `query:"company"` // a part of the name, without regard to case
+	Company string  `query:"company" doc:"A part of the company's name; case is ignored."`
 	Country *string `query:"country" pattern:"^[A-Z]{3}$"`
 	Active  *bool   `query:"active"`
 
@@ -42,7 +42,7 @@ type ListInput struct {
 	company string // folded
 }
 
-// Validate checks the parameters and makes those of the query layer of them.
+// Validate checks the parameters and translates them to those of the query layer.
 func (in *ListInput) Validate(v *apierr.Fields) {
 	query := map[string][]string{"limit": {strconv.Itoa(defaultLimit)}}
 	if in.Limit != nil {
@@ -70,15 +70,16 @@ func (in *ListInput) Validate(v *apierr.Fields) {
 	in.query.BindQuery(query, v)
 }
 
-// isCountryForm tells what looks like an alpha-3 code. A code that no country has is a filter that nothing matches.
+// isCountryForm reports whether a text has the form of an alpha-3 code. The filter accepts unassigned codes, which match
+// nothing.
 func isCountryForm(text string) bool {
 	return len(text) == 3 && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
-// likeEscapes keeps the signs of a pattern from being one.
+// likeEscapes escapes the wildcards of LIKE.
 var likeEscapes = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
-// ofCompany is the condition of the payers whose company has the wanted part.
+// ofCompany returns the condition that the company contains the wanted text.
 func (in ListInput) ofCompany() list.Where {
 	if in.company == "" {
 		return list.Where{}
@@ -86,11 +87,11 @@ func (in ListInput) ofCompany() list.Where {
 	return list.Where{SQL: `company_key LIKE $1 ESCAPE '\'`, Args: []any{"%" + likeEscapes.Replace(in.company) + "%"}}
 }
 
-// CreateInput are the data of a new payer. The customer is required, and a name or a company.
+// CreateInput contains the data of a new payer. The customer is required, and so is a name or a company.
 type CreateInput struct {
 	CustomerID string         `json:"customer_id"`
 	Email      string         `json:"email"`
-	Name       string         `json:"name" required:"false" doc:"A name or a company is needed."`
+	Name       string         `json:"name" required:"false" doc:"A name or a company is required."`
 	Company    string         `json:"company" required:"false"`
 	Country    string         `json:"country" pattern:"^[A-Z]{3}$"`
 	Metadata   jsontext.Value `json:"metadata"`
@@ -98,7 +99,7 @@ type CreateInput struct {
 	payer Payer
 }
 
-// Validate checks all data and makes the payer of them. Whether the customer exists is checked in the transaction.
+// Validate checks all data and prepares the payer. The transaction checks that the customer exists.
 func (in *CreateInput) Validate(v *apierr.Fields) {
 	if in.CustomerID == "" {
 		v.Add("customer_id", "invalid.required")
@@ -108,38 +109,23 @@ func (in *CreateInput) Validate(v *apierr.Fields) {
 	in.payer.CustomerID = customerID
 }
 
-// check checks what an update may change, too.
+// check checks the members that an update may change, too.
 func (in CreateInput) check(v *apierr.Fields) Payer {
 	p := Payer{
-		Email:    optional(validate.Parsed(v, "email", in.Email, types.ParseEmail).String()),
-		Name:     optional(validate.Line(v, "name", in.Name, maxName)),
-		Company:  optional(validate.Line(v, "company", in.Company, maxCompany)),
-		Country:  optional(validate.Parsed(v, "country", in.Country, types.ParseCountry).String()),
+		Email:    types.NilIfEmpty(validate.Parsed(v, "email", in.Email, types.ParseEmail).String()),
+		Name:     types.NilIfEmpty(validate.Line(v, "name", in.Name, maxName)),
+		Company:  types.NilIfEmpty(validate.Line(v, "company", in.Company, maxCompany)),
+		Country:  types.NilIfEmpty(validate.Parsed(v, "country", in.Country, types.ParseCountry).String()),
 		Metadata: jsontext.Value(validate.Metadata(v, "metadata", in.Metadata)),
 	}
 	if p.Name == nil && p.Company == nil {
-		v.Add("name", "payers.name_or_company") // unless something else is wrong with it
+		v.Add("name", "payers.name_or_company") // ignored if name already has an error
 	}
 	return p
 }
 
-// optional is nil for the empty text.
-func optional(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
-}
-
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-// UpdateInput are the data of a payer that are to be replaced. What is not given stays; null or "" removes what may be
-// missing.
+// UpdateInput contains the members of a payer to replace. Missing members keep their values; null or "" removes an optional
+// value.
 type UpdateInput struct {
 	ID       string                            `path:"id"`
 	Email    endpoint.Optional[string]         `json:"email"`
@@ -149,14 +135,15 @@ type UpdateInput struct {
 	Metadata endpoint.Optional[jsontext.Value] `json:"metadata"`
 }
 
-// apply gives the payer with the changes. The rules are those of a new payer, because name and company hang together.
+// apply returns the payer with the changes. It checks all members by the rules for a new payer, because name and company
+// depend on each other.
 func (in UpdateInput) apply(before Payer) (Payer, error) {
 	var problems apierr.Fields
 	p := CreateInput{
-		Email:    in.Email.Or(text(before.Email)),
-		Name:     in.Name.Or(text(before.Name)),
-		Company:  in.Company.Or(text(before.Company)),
-		Country:  in.Country.Or(text(before.Country)),
+		Email:    in.Email.Or(types.EmptyIfNil(before.Email)),
+		Name:     in.Name.Or(types.EmptyIfNil(before.Name)),
+		Company:  in.Company.Or(types.EmptyIfNil(before.Company)),
+		Country:  in.Country.Or(types.EmptyIfNil(before.Country)),
 		Metadata: in.Metadata.Or(before.Metadata),
 	}.check(&problems)
 	p.ID, p.CustomerID, p.Active = before.ID, before.CustomerID, before.Active

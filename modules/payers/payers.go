@@ -1,15 +1,15 @@
-// Package payers keeps the people and companies that pay for a customer.
+// Package payers manages the people and companies that pay for a customer.
 //
-// A payer belongs to one customer for ever; whoever may change the customer may add payers to him, and from then on a
-// payer has rights of its own. A payer is never removed: it becomes inactive, and stays readable as such.
+// A payer belongs to one customer permanently. Callers who may update the customer may add payers to it. Access to an existing
+// payer does not depend on access to its customer. A payer is never deleted: it becomes inactive and stays readable.
 //
-// The list has a shape and parameters of its own, stricter than those of the other lists, and is made by the same
-// query layer.
+// The list has its own form and stricter parameters than other lists, but uses the same query layer.
+//
+// The module owns the table payers and publishes no views.
 package payers
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -19,14 +19,14 @@ import (
 	"kontor/store"
 )
 
-// Payer is a payer as the API shows it.
+// Payer is the API's representation of a payer.
 type Payer struct {
 	ID         string         `json:"id"`
 	CustomerID string         `json:"customer_id"`
 	Email      *string        `json:"email"`
-	Name       *string        `json:"name" doc:"Of the person; there is a name or a company."` // of the person; there is a name or a company
-	Company    *string        `json:"company"`                                                 // its name
-	Country    *string        `json:"country" pattern:"^[A-Z]{3}$" doc:"ISO 3166-1 alpha-3."`  // ISO 3166-1 alpha-3
+	Name       *string        `json:"name" doc:"The name of a person. A payer has a name, a company or both."`
+	Company    *string        `json:"company" doc:"The name of a company."`
+	Country    *string        `json:"country" pattern:"^[A-Z]{3}$" doc:"ISO 3166-1 alpha-3."`
 	Active     bool           `json:"active"`
 	Metadata   jsontext.Value `json:"metadata"`
 	CreatedAt  store.Time     `json:"created_at"`
@@ -37,24 +37,37 @@ type Payer struct {
 	version int64
 }
 
-// ETag is the version of the record.
+// ETag returns the version of the record.
 func (p Payer) ETag() string { return endpoint.VersionTag(p.version) }
 
-// Page is a part of the list of payers.
-type Page struct {
-	Payers  []Payer `json:"payers"`
-	Total   int64   `json:"total" doc:"Payers that the caller may see and that match."` // payers that the caller may see and that match
-	HasMore bool    `json:"has_more" doc:"There are payers after these."`               // there are payers after these
+// EachUser names the creator and the last editor.
+func (p Payer) EachUser(add func(id string)) {
+	add(p.CreatedBy)
+	add(p.ModifiedBy)
 }
 
-// customers is what payers needs of the customers.
+// Page is one page of the list of payers.
+type Page struct {
+	Payers  []Payer `json:"payers"`
+	Total   int64   `json:"total" doc:"The number of matching payers that the caller may read."`
+	HasMore bool    `json:"has_more" doc:"Whether more payers follow."`
+}
+
+// EachUser names the users of all payers of the page.
+func (p Page) EachUser(add func(id string)) {
+	for _, payer := range p.Payers {
+		payer.EachUser(add)
+	}
+}
+
+// customers is implemented by the module customers.
 type customers interface {
-	// Allow returns apierr.CustomerNotFound for an unknown customer, and apierr.NoAccess unless the caller may do with
-	// him what is wanted.
+	// Allow returns apierr.CustomerNotFound for an unknown customer, and apierr.NoAccess if the caller does not have the
+	// permission on it.
 	Allow(ctx context.Context, q store.Querier, id string, wanted access.Permission) error
 }
 
-// Service is the module. Make one with [New].
+// Service manages payers. Create one with [New].
 type Service struct {
 	db        *store.DB
 	customers customers
@@ -62,22 +75,21 @@ type Service struct {
 	quota     records.Quota
 }
 
-// New makes the module on a database.
+// New returns a service on a database.
 func New(db *store.DB, customers customers, texts endpoint.Texts) *Service {
 	return &Service{db: db, customers: customers, texts: texts}
 }
 
-// SetQuota bounds what one user may store. Without it nothing is counted.
+// SetQuota limits the storage of each user. Without a quota nothing is counted.
 func (s *Service) SetQuota(q records.Quota) { s.quota = q }
 
-// Create adds a payer to a customer that the caller may update. It returns apierr.CustomerNotFound for an unknown
-// customer and apierr.NoAccess for one that is not for the caller to change.
+// Create adds a payer to a customer that the caller may update. It returns apierr.CustomerNotFound and apierr.NoAccess.
 func (s *Service) Create(ctx context.Context, in CreateInput) (Payer, error) {
 	p := in.payer
 	p.ID, p.CreatedBy, p.Active, p.version = store.NewID(), access.From(ctx).UserID, true, 1
 	p.ModifiedBy, p.CreatedAt = p.CreatedBy, s.db.Now()
 	p.ModifiedAt = p.CreatedAt
-	after, answer := table.Digest(s.db, p), s.db.Answer(ctx, p)
+	after, answer := table.Answer(ctx, s.db, p)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.customers.Allow(ctx, tx, p.CustomerID, access.Update); err != nil {
 			return err
@@ -89,63 +101,50 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Payer, error) {
 			return err
 		}
 		table.Audit(ctx, tx, "payers.create", p.ID, nil, after)
-		tx.Respond(http.StatusCreated, answer)
+		tx.Respond(answer)
 		return nil
 	})
 	return p, err
 }
 
-// Get gives one payer. It returns apierr.PayerNotFound and apierr.NoAccess.
+// Get returns a payer. It returns apierr.PayerNotFound and apierr.NoAccess.
 func (s *Service) Get(ctx context.Context, in OneInput) (Payer, error) {
 	return table.Get(ctx, s.db, in.ID, access.Read)
 }
 
-// List gives the payers that the caller may see, inactive ones among them, newest first.
+// List returns the payers that the caller may read, including inactive ones, newest first.
 func (s *Service) List(ctx context.Context, in ListInput) (Page, error) {
 	page, err := payerList.Page(ctx, s.db, in.query, table.Visible(access.From(ctx)), in.ofCompany())
 	return Page{Payers: page.Data.Rows, Total: page.Total, HasMore: page.HasMore}, err
 }
 
-// Update replaces the data that are given and keeps the others.
-func (s *Service) Update(ctx context.Context, in UpdateInput) (Payer, error) {
-	return s.change(ctx, in.ID, "payers.update", access.Update, func(before Payer) (Payer, bool, error) {
-		p, err := in.apply(before)
-		return p, true, err
-	})
+// editor updates and archives payers.
+var editor = records.Editor[Payer]{
+	Table: table, Write: updatePayer,
+	Owner:  func(p Payer) string { return p.CreatedBy },
+	Weight: Payer.weight,
+	Active: func(p *Payer) *bool { return &p.Active },
+	Stamp: func(before, after Payer, now store.Time, editor string) Payer {
+		after.ModifiedAt, after.ModifiedBy, after.version = now, editor, before.version+1
+		return after
+	},
 }
 
-// Archive makes a payer inactive. One that is inactive already stays as it is.
+// Update replaces the members that the input contains.
+func (s *Service) Update(ctx context.Context, in UpdateInput) (Payer, error) {
+	return editor.Update(ctx, s.db, s.quota, in.ID, "payers.update", in.apply)
+}
+
+// Archive makes a payer inactive. An inactive payer stays unchanged.
 func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, error) {
-	_, err := s.change(ctx, in.ID, "payers.archive", access.Delete, func(p Payer) (Payer, bool, error) {
-		changed := p.Active
-		p.Active = false
-		return p, changed, nil
-	})
+	err := editor.Archive(ctx, s.db, s.quota, in.ID, "payers.archive")
 	return endpoint.Confirm(ctx, s.texts, "payers.archived"), err
 }
 
-// change changes a payer by apply and writes its new state.
-func (s *Service) change(ctx context.Context, id, action string, wanted access.Permission, apply func(before Payer) (Payer, bool, error)) (Payer, error) {
-	return records.Change(ctx, s.db, table, id, records.Changing[Payer]{
-		Action: action, Wanted: wanted,
-		Apply: func(before Payer, now store.Time) (Payer, bool, error) {
-			p, changed, err := apply(before)
-			p.ModifiedAt, p.ModifiedBy, p.version = now, access.From(ctx).UserID, before.version+1
-			return p, changed, err
-		},
-		Write: func(ctx context.Context, tx *store.Tx, before, after Payer) error {
-			if err := s.quota.Charge(ctx, tx, access.Payers, before.CreatedBy, 0, after.weight()-before.weight()); err != nil {
-				return err
-			}
-			return updatePayer(ctx, tx, after)
-		},
-	})
-}
-
-// weight is what the payer takes of the quota of its creator.
+// weight returns how many bytes of its creator's quota the payer uses.
 func (p Payer) weight() int64 { return records.Weight(string(p.Metadata)) }
 
-// Standings answers permission checks: the creator of a payer reads, updates and deletes it.
-func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return table.Standings(ctx, s.db, userID, ids)
+// Relations answers permission checks. The creator of a payer may read, update and delete it.
+func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return table.RelationsOf(ctx, s.db, userID, ids)
 }

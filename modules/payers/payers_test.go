@@ -12,22 +12,22 @@ import (
 	"kontor/store"
 )
 
-// newCustomer enters a customer and gives his id.
+// newCustomer creates a customer and returns its id.
 func newCustomer(c *servertest.Client) string {
 	return c.Create("/v1/customers", map[string]any{"first_name": "Ada", "last_name": "Muster", "email": "ada@example.ch"})
 }
 
-// payer is the least that a payer needs, with further members in pairs.
+// payer returns the smallest valid payer, with further members in pairs.
 func payer(customerID string, pairs ...any) servertest.Body {
 	return servertest.Body{"customer_id": customerID, "name": "Hans Zahler"}.With(pairs...)
 }
 
-// newPayer enters a payer with a customer of the same caller and gives its id.
+// newPayer creates a customer and a payer of it, and returns the payer's id.
 func newPayer(c *servertest.Client, pairs ...any) string {
 	return c.Create("/v1/payers", payer(newCustomer(c), pairs...))
 }
 
-func TestCreate_GivesTheWholeRecord(t *testing.T) {
+func TestCreate_ReturnsTheWholeRecord(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
 	customer := newCustomer(owner)
@@ -45,7 +45,7 @@ func TestCreate_GivesTheWholeRecord(t *testing.T) {
 	}
 	read := owner.Do("GET", "/v1/payers/"+got["id"].(string), nil).Expect(t, http.StatusOK)
 	if read.Body != answer.Body || read.Header.Get("ETag") == "" || read.Header.Get("ETag") != answer.Header.Get("ETag") {
-		t.Errorf("read as %s, made as %s", read.Body, answer.Body)
+		t.Errorf("read %s, created %s", read.Body, answer.Body)
 	}
 	bare := owner.Do("POST", "/v1/payers", map[string]any{"customer_id": customer, "company": "Bund"}).Expect(t, http.StatusCreated)
 	for _, want := range []string{`"email":null`, `"name":null`, `"country":null`, `"metadata":{}`} {
@@ -55,31 +55,31 @@ func TestCreate_GivesTheWholeRecord(t *testing.T) {
 	}
 }
 
-func TestCreate_RefusesWhatCannotBe(t *testing.T) {
+func TestCreate_RejectsInvalidPayers(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
 	customer, foreign := newCustomer(owner), newCustomer(s.Admin())
 	long := strings.Repeat("x", 201)
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "all wrong fields at once", As: owner.With("Accept-Language", "de"), Method: "POST", Path: "/v1/payers", Status: 400,
+		{Name: "all invalid members at once", As: owner.With("Accept-Language", "de"), Method: "POST", Path: "/v1/payers", Status: 400,
 			Body:     map[string]any{"email": "nobody", "name": long, "company": "a\nb", "country": "che", "metadata": []int{}},
 			Contains: []string{`"customer_id":"Dieses Feld ist erforderlich."`, `"email"`, `"name"`, `"company"`, `"country"`, `"metadata"`}},
-		{Name: "nobody's name", As: owner, Method: "POST", Path: "/v1/payers", Body: map[string]any{"customer_id": customer, "name": " "}, Status: 400,
+		{Name: "a blank name", As: owner, Method: "POST", Path: "/v1/payers", Body: map[string]any{"customer_id": customer, "name": " "}, Status: 400,
 			Contains: []string{`"details":{"name":"Give a name or a company."}`}},
-		{Name: "no country", As: owner, Method: "POST", Path: "/v1/payers", Body: payer(customer, "country", "XXX"), Status: 400, Contains: []string{`"country"`}},
-		{Name: "no id", As: owner, Method: "POST", Path: "/v1/payers", Body: payer("12"), Status: 400, Contains: []string{`"customer_id"`}},
-		{Name: "no such customer", As: owner, Method: "POST", Path: "/v1/payers", Body: payer(store.NewID()), Status: 404,
+		{Name: "an unknown country", As: owner, Method: "POST", Path: "/v1/payers", Body: payer(customer, "country", "XXX"), Status: 400, Contains: []string{`"country"`}},
+		{Name: "a malformed id", As: owner, Method: "POST", Path: "/v1/payers", Body: payer("12"), Status: 400, Contains: []string{`"customer_id"`}},
+		{Name: "an unknown customer", As: owner, Method: "POST", Path: "/v1/payers", Body: payer(store.NewID()), Status: 404,
 			Contains: []string{`"customers.customer_not_found"`}},
-		{Name: "another's customer", As: owner, Method: "POST", Path: "/v1/payers", Body: payer(foreign), Status: 403},
+		{Name: "another user's customer", As: owner, Method: "POST", Path: "/v1/payers", Body: payer(foreign), Status: 403},
 		{Name: "an advisor may", As: s.User(access.Advisor), Method: "POST", Path: "/v1/payers", Body: payer(foreign), Status: 201},
 		{Name: "a registrant may not", As: s.User(access.Registrant), Method: "POST", Path: "/v1/payers", Body: payer(foreign), Status: 403},
 	})
 	grant := map[string]any{"user_id": owner.UserID, "rec_type": "customers", "permissions": []string{"read"}, "rec_id": foreign}
 	s.Admin().Do("POST", "/v1/rbac/grants", grant).Expect(t, http.StatusCreated)
-	owner.Do("POST", "/v1/payers", payer(foreign)).Expect(t, http.StatusForbidden) // to read him is not enough
+	owner.Do("POST", "/v1/payers", payer(foreign)).Expect(t, http.StatusForbidden) // reading the customer is not enough
 }
 
-func TestCreate_AnswersTheSameKeyWithTheSamePayer(t *testing.T) {
+func TestCreate_ReplaysTheAnswerForTheSameIdempotencyKey(t *testing.T) {
 	s := servertest.Start(t)
 	c := s.Admin().With("Idempotency-Key", "one")
 	body := payer(newCustomer(s.Admin()))
@@ -89,7 +89,7 @@ func TestCreate_AnswersTheSameKeyWithTheSamePayer(t *testing.T) {
 	}
 }
 
-func TestUpdate_KeepsWhatIsNotGiven(t *testing.T) {
+func TestUpdate_KeepsMissingMembers(t *testing.T) {
 	s := servertest.Start(t)
 	owner, advisor := s.User(access.Customer), s.User(access.Advisor)
 	made := owner.Do("POST", "/v1/payers", payer(newCustomer(owner), "company", "Alt AG", "country", "CHE", "email", "a@example.ch", "metadata", map[string]any{"a": 1}))
@@ -100,20 +100,20 @@ func TestUpdate_KeepsWhatIsNotGiven(t *testing.T) {
 		{Name: "one member", As: advisor, Method: "PUT", Path: path, Body: map[string]any{"company": "Neu AG"}, Status: 200,
 			Contains: []string{`"company":"Neu AG"`, `"name":"Hans Zahler"`, `"country":"CHE"`, `"email":"a@example.ch"`, `"metadata":{"a":1}`,
 				`"created_by":"` + owner.UserID, `"modified_by":"` + advisor.UserID, `"modified_at":"2026-01-31T08:15:31.123Z"`}},
-		{Name: "what may not be set", As: owner, Method: "PUT", Path: path, Status: 200,
+		{Name: "read-only members are ignored", As: owner, Method: "PUT", Path: path, Status: 200,
 			Body:     map[string]any{"id": store.NewID(), "customer_id": store.NewID(), "active": false, "created_by": "x", "metadata": map[string]any{"b": 2}},
 			Contains: []string{record["id"].(string), record["customer_id"].(string), `"active":true`, `"metadata":{"b":2}`}},
 		{Name: "null removes", As: owner, Method: "PUT", Path: path, Body: map[string]any{"name": nil, "country": ""}, Status: 200, Contains: []string{`"name":null`, `"country":null`}},
-		{Name: "but not the last name", As: owner, Method: "PUT", Path: path, Body: map[string]any{"company": nil}, Status: 400, Contains: []string{`"name"`}},
-		{Name: "wrong members", As: owner, Method: "PUT", Path: path, Body: map[string]any{"country": "CH", "email": "x", "name": 5}, Status: 400, Contains: []string{`"name"`}},
-		{Name: "wrong values", As: owner, Method: "PUT", Path: path, Body: map[string]any{"country": "CH", "email": "x"}, Status: 400, Contains: []string{`"country"`, `"email"`}},
-		{Name: "a stale copy", As: owner.With("If-Match", made.Header.Get("ETag")), Method: "PUT", Path: path, Body: map[string]any{"name": "X"}, Status: 412},
+		{Name: "but not both name and company", As: owner, Method: "PUT", Path: path, Body: map[string]any{"company": nil}, Status: 400, Contains: []string{`"name"`}},
+		{Name: "invalid types", As: owner, Method: "PUT", Path: path, Body: map[string]any{"country": "CH", "email": "x", "name": 5}, Status: 400, Contains: []string{`"name"`}},
+		{Name: "invalid values", As: owner, Method: "PUT", Path: path, Body: map[string]any{"country": "CH", "email": "x"}, Status: 400, Contains: []string{`"country"`, `"email"`}},
+		{Name: "a stale ETag", As: owner.With("If-Match", made.Header.Get("ETag")), Method: "PUT", Path: path, Body: map[string]any{"name": "X"}, Status: 412},
 		{Name: "the new company is found", As: owner, Method: "GET", Path: "/v1/payers?company=neu", Status: 200, Contains: []string{`"total":1`}},
-		{Name: "the old one is not", As: owner, Method: "GET", Path: "/v1/payers?company=alt", Status: 200, Contains: []string{`{"payers":[],"total":0,"has_more":false}`}},
+		{Name: "the old company is not", As: owner, Method: "GET", Path: "/v1/payers?company=alt", Status: 200, Contains: []string{`{"payers":[],"total":0,"has_more":false}`}},
 	})
 }
 
-func TestRecords_AreForOwnersGrantsAndStaff(t *testing.T) {
+func TestAccess_OwnersGranteesAndStaff(t *testing.T) {
 	s := servertest.Start(t)
 	owner, other := s.User(access.Customer), s.User(access.Customer)
 	id := newPayer(owner, "company", "Geheim AG")
@@ -153,24 +153,24 @@ func TestRecords_AreForOwnersGrantsAndStaff(t *testing.T) {
 	grant := map[string]any{"user_id": other.UserID, "rec_type": "payers", "permissions": []string{"read"}, "rec_id": id}
 	s.Admin().Do("POST", "/v1/rbac/grants", grant).Expect(t, http.StatusCreated)
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "a grant lets him read, inactive as it is by now", As: other, Method: "GET", Path: path, Status: 200, Contains: []string{`"active":false`}},
-		{Name: "and list", As: other, Method: "GET", Path: "/v1/payers", Status: 200, Contains: []string{id, `"total":1`}},
-		{Name: "but not change", As: other, Method: "PUT", Path: path, Body: map[string]any{"name": "X"}, Status: 403},
-		{Name: "his check agrees", As: other, Method: "POST", Path: "/v1/rbac/check", Status: 200, Contains: []string{`"allowed":true,"source":"user"`},
+		{Name: "a grant allows reading the payer, which is inactive by now", As: other, Method: "GET", Path: path, Status: 200, Contains: []string{`"active":false`}},
+		{Name: "and listing", As: other, Method: "GET", Path: "/v1/payers", Status: 200, Contains: []string{id, `"total":1`}},
+		{Name: "but not updating", As: other, Method: "PUT", Path: path, Body: map[string]any{"name": "X"}, Status: 403},
+		{Name: "the grantee's check agrees", As: other, Method: "POST", Path: "/v1/rbac/check", Status: 200, Contains: []string{`"allowed":true,"source":"user"`},
 			Body: map[string]any{"checks": []any{map[string]any{"rec_type": "payers", "permission": "read", "rec_id": id}}}},
-		{Name: "and the owner's", As: owner, Method: "POST", Path: "/v1/rbac/check", Status: 200, Contains: []string{`"allowed":true,"source":"owner"`},
+		{Name: "and so does the owner's", As: owner, Method: "POST", Path: "/v1/rbac/check", Status: 200, Contains: []string{`"allowed":true,"source":"owner"`},
 			Body: map[string]any{"checks": []any{map[string]any{"rec_type": "payers", "permission": "delete", "rec_id": id}}}},
 	})
 }
 
-func TestArchive_IsConfirmedInTheLanguage(t *testing.T) {
+func TestArchive_ConfirmsInTheRequestedLanguage(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
 	path := "/v1/payers/" + newPayer(owner)
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "confirmed", As: owner.With("Accept-Language", "it"), Method: "DELETE", Path: path, Status: 200, Contains: []string{`{"message":"Il pagatore è ora inattivo."}`}},
-		{Name: "once more changes nothing", As: owner, Method: "DELETE", Path: path, Status: 200},
-		{Name: "a stale copy is refused", As: owner.With("If-Match", `"v1"`), Method: "DELETE", Path: path, Status: 412},
+		{Name: "confirmed", As: owner.With("Accept-Language", "it"), Method: "DELETE", Path: path, Status: 200, Contains: []string{`{"message":"Il pagatore è stato disattivato."}`}},
+		{Name: "archiving again changes nothing", As: owner, Method: "DELETE", Path: path, Status: 200},
+		{Name: "a stale ETag is rejected", As: owner.With("If-Match", `"v1"`), Method: "DELETE", Path: path, Status: 412},
 	})
 	trail := s.Admin().Do("GET", "/v1/audit?search.action=payers.create,payers.archive", nil)
 	if total := trail.JSON(t)["total"]; total != 2.0 {
@@ -178,7 +178,7 @@ func TestArchive_IsConfirmedInTheLanguage(t *testing.T) {
 	}
 }
 
-func TestList_FiltersWhatTheCallerSees(t *testing.T) {
+func TestList_FiltersVisiblePayers(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
 	customer := newCustomer(owner)
@@ -190,27 +190,27 @@ func TestList_FiltersWhatTheCallerSees(t *testing.T) {
 	find := func(query string) string { return "/v1/payers?" + query }
 	company := func(part string) string { return find("company=" + url.QueryEscape(part)) }
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "own ones only", As: owner, Method: "GET", Path: find(""), Status: 200, Contains: []string{`"total":4,"has_more":false}`, `{"payers":[{`}, Excludes: []string{"total_unfiltered"}},
-		{Name: "all for staff", As: s.User(access.Advisor), Method: "GET", Path: find("limit=2"), Status: 200, Contains: []string{`"total":5,"has_more":true`}},
+		{Name: "only own payers", As: owner, Method: "GET", Path: find(""), Status: 200, Contains: []string{`"total":4,"has_more":false`, `{"payers":[{`}, Excludes: []string{"total_unfiltered"}},
+		{Name: "all payers for staff", As: s.User(access.Advisor), Method: "GET", Path: find("limit=2"), Status: 200, Contains: []string{`"total":5,"has_more":true`}},
 		{Name: "newest first", As: owner, Method: "GET", Path: find("limit=1"), Status: 200, Contains: []string{`Back\\slash`}},
 		{Name: "the last page", As: owner, Method: "GET", Path: find("limit=1&offset=3"), Status: 200, Contains: []string{"Söhne", `"total":4,"has_more":false`}},
-		{Name: "behind the last page", As: owner, Method: "GET", Path: find("offset=4"), Status: 200, Contains: []string{`{"payers":[],"total":4,"has_more":false}`}},
-		{Name: "a part in other letters", As: owner, Method: "GET", Path: company("mÜLLer"), Status: 200, Contains: []string{`"total":2,`}},
-		{Name: "a percent sign is one", As: owner, Method: "GET", Path: company("%"), Status: 200, Contains: []string{`"total":1,`, "100%"}},
-		{Name: "an underscore, too", As: owner, Method: "GET", Path: company("_"), Status: 200, Contains: []string{`"total":1,`, "Strasse_1"}},
-		{Name: "and a backslash", As: owner, Method: "GET", Path: company(`\`), Status: 200, Contains: []string{`"total":1,`}},
-		{Name: "a sharp s is two", As: owner, Method: "GET", Path: company("straße"), Status: 200, Contains: []string{`"total":1,`}},
+		{Name: "past the last page", As: owner, Method: "GET", Path: find("offset=4"), Status: 200, Contains: []string{`{"payers":[],"total":4,"has_more":false}`}},
+		{Name: "a part of the name, ignoring case", As: owner, Method: "GET", Path: company("mÜLLer"), Status: 200, Contains: []string{`"total":2,`}},
+		{Name: "a percent sign is no wildcard", As: owner, Method: "GET", Path: company("%"), Status: 200, Contains: []string{`"total":1,`, "100%"}},
+		{Name: "nor is an underscore", As: owner, Method: "GET", Path: company("_"), Status: 200, Contains: []string{`"total":1,`, "Strasse_1"}},
+		{Name: "a backslash is no escape", As: owner, Method: "GET", Path: company(`\`), Status: 200, Contains: []string{`"total":1,`}},
+		{Name: "a sharp s matches ss", As: owner, Method: "GET", Path: company("straße"), Status: 200, Contains: []string{`"total":1,`}},
 		{Name: "no company filter", As: owner, Method: "GET", Path: company(""), Status: 200, Contains: []string{`"total":4,`}},
-		{Name: "a quote harms nobody", As: owner, Method: "GET", Path: company(`' OR 1=1 --`), Status: 200, Contains: []string{`"total":0,`}},
+		{Name: "a quote does not end the text", As: owner, Method: "GET", Path: company(`' OR 1=1 --`), Status: 200, Contains: []string{`"total":0,`}},
 		{Name: "a country", As: owner, Method: "GET", Path: find("country=CHE"), Status: 200, Contains: []string{`"total":2,`}},
 		{Name: "a country and a company", As: owner, Method: "GET", Path: find("country=CHE&company=ag"), Status: 200, Contains: []string{`"total":1,`}},
-		{Name: "a country that nobody has", As: owner, Method: "GET", Path: find("country=XXX"), Status: 200, Contains: []string{`"total":0,`}},
-		{Name: "active ones", As: owner, Method: "GET", Path: find("active=true"), Status: 200, Contains: []string{`"total":4,`}},
-		{Name: "inactive ones", As: owner, Method: "GET", Path: find("active=false"), Status: 200, Contains: []string{`{"payers":[],"total":0,"has_more":false}`}},
+		{Name: "an unassigned country", As: owner, Method: "GET", Path: find("country=XXX"), Status: 200, Contains: []string{`"total":0,`}},
+		{Name: "active payers", As: owner, Method: "GET", Path: find("active=true"), Status: 200, Contains: []string{`"total":4,`}},
+		{Name: "inactive payers", As: owner, Method: "GET", Path: find("active=false"), Status: 200, Contains: []string{`{"payers":[],"total":0,"has_more":false}`}},
 	})
 }
 
-func TestList_HasTwentyOnAPageUnlessToldOtherwise(t *testing.T) {
+func TestList_HasTwentyPayersOnAPageByDefault(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
 	customer := newCustomer(owner)
@@ -223,7 +223,7 @@ func TestList_HasTwentyOnAPageUnlessToldOtherwise(t *testing.T) {
 	}
 }
 
-func TestList_RefusesParametersThatDoNotFit(t *testing.T) {
+func TestList_RejectsInvalidParameters(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
 	for query, field := range map[string]string{
@@ -240,6 +240,6 @@ func TestList_RefusesParametersThatDoNotFit(t *testing.T) {
 	}
 	all := owner.Do("GET", "/v1/payers?limit=0&offset=-1&country=x&active=maybe", nil).Expect(t, 400)
 	if details := all.JSON(t)["details"].(map[string]any); len(details) != 4 {
-		t.Errorf("not all are named: %v", details)
+		t.Errorf("not all invalid parameters are named: %v", details)
 	}
 }

@@ -49,13 +49,13 @@ func scanPayer(row records.Row) (Payer, error) {
 }
 
 func insertPayer(ctx context.Context, tx *store.Tx, p Payer) error {
-	_, err := tx.Exec(ctx, insertStatement, p.ID, p.CustomerID, p.Email, p.Name, p.Company, types.Fold(text(p.Company)), p.Country,
+	_, err := tx.Exec(ctx, insertStatement, p.ID, p.CustomerID, p.Email, p.Name, p.Company, types.Fold(types.EmptyIfNil(p.Company)), p.Country,
 		p.Active, string(p.Metadata), p.CreatedAt, p.CreatedBy)
 	return err
 }
 
-func updatePayer(ctx context.Context, tx *store.Tx, p Payer) error {
-	_, err := tx.Exec(ctx, updateStatement, p.ID, p.Email, p.Name, p.Company, types.Fold(text(p.Company)), p.Country,
+func updatePayer(ctx context.Context, tx *store.Tx, _, p Payer) error {
+	_, err := tx.Exec(ctx, updateStatement, p.ID, p.Email, p.Name, p.Company, types.Fold(types.EmptyIfNil(p.Company)), p.Country,
 		p.Active, string(p.Metadata), p.ModifiedAt, p.ModifiedBy, p.version)
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"kontor/store"
 )
 
-func TestRecords_AreForOwnersUsersGrantsAndStaff(t *testing.T) {
+func TestAccess_OwnersUsersGranteesAndStaff(t *testing.T) {
 	s := servertest.Start(t)
 	owner, other, linked, advisor := s.User(access.Customer), s.User(access.Customer), s.User(access.Customer), s.User(access.Advisor)
 	id, another := newPersona(owner), newPersona(s.Admin())
@@ -34,7 +34,7 @@ func TestRecords_AreForOwnersUsersGrantsAndStaff(t *testing.T) {
 		as     *servertest.Client
 		status []int // of the calls in order
 	}{
-		// The owner may change his persona, but not see the one he would link to it: 403 as well.
+		// The owner may update the persona but not read the one to link: also 403.
 		{"anonymous", s.Anonymous(), []int{401, 401, 401, 401, 401, 401, 401, 401, 401}},
 		{"api key", s.Keyed(), []int{401, 401, 401, 401, 401, 401, 401, 401, 401}},
 		{"registrant", s.User(access.Registrant), []int{403, 403, 403, 403, 403, 403, 403, 403, 403}},
@@ -51,7 +51,7 @@ func TestRecords_AreForOwnersUsersGrantsAndStaff(t *testing.T) {
 					t.Errorf("%s %s: got %d %s, want %d", call.method, call.path, answer.Status, answer.Body, c.status[i])
 				}
 				if answer.Status == 403 && (!strings.Contains(answer.Body, `"common.rbac_no_rec_access"`) || strings.Contains(answer.Body, "Muster")) {
-					t.Errorf("%s %s: refused with %s", call.method, call.path, answer.Body)
+					t.Errorf("%s %s: rejected with %s", call.method, call.path, answer.Body)
 				}
 			}
 		})
@@ -69,17 +69,17 @@ func TestRecords_AreForOwnersUsersGrantsAndStaff(t *testing.T) {
 	grant := map[string]any{"user_id": other.UserID, "rec_type": "personas", "permissions": []string{"read", "update"}, "rec_id": id}
 	granted := s.Admin().Do("POST", "/v1/rbac/grants", grant).Expect(t, http.StatusCreated)
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "a grant lets him read at once", As: other, Method: "GET", Path: path, Status: 200},
-		{Name: "and list", As: other, Method: "GET", Path: "/v1/personas", Status: 200, Contains: []string{id, `"total":1`}},
-		{Name: "and add himself", As: other, Method: "POST", Path: path + "/users", Body: user, Status: 201},
-		{Name: "but not delete", As: other, Method: "DELETE", Path: path, Status: 403},
+		{Name: "a grant allows reading at once", As: other, Method: "GET", Path: path, Status: 200},
+		{Name: "and listing", As: other, Method: "GET", Path: "/v1/personas", Status: 200, Contains: []string{id, `"total":1`}},
+		{Name: "and linking the grantee", As: other, Method: "POST", Path: path + "/users", Body: user, Status: 201},
+		{Name: "but not deleting", As: other, Method: "DELETE", Path: path, Status: 403},
 	})
 	s.Admin().Do("DELETE", "/v1/rbac/grants/"+granted.JSON(t)["id"].(string), nil).Expect(t, http.StatusOK)
 	other.Do("PUT", path, ada()).Expect(t, http.StatusForbidden)
-	other.Do("GET", path, nil).Expect(t, http.StatusOK) // his own identity now
+	other.Do("GET", path, nil).Expect(t, http.StatusOK) // by the link
 }
 
-func TestCheck_TellsWhatSomebodyIsToAPersona(t *testing.T) {
+func TestCheck_ReportsRelationsToAPersona(t *testing.T) {
 	s := servertest.Start(t)
 	owner, linked := s.User(access.Customer), s.User(access.Customer)
 	id := newPersona(owner)
@@ -102,7 +102,7 @@ func TestCheck_TellsWhatSomebodyIsToAPersona(t *testing.T) {
 	}
 }
 
-func TestList_FiltersSortsAndCountsWhatTheCallerSees(t *testing.T) {
+func TestList_FiltersSortsAndCountsVisiblePersonas(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
 	for i, name := range []string{"Ängst", "ANGST", "Zbinden"} {
@@ -112,16 +112,16 @@ func TestList_FiltersSortsAndCountsWhatTheCallerSees(t *testing.T) {
 	}
 	newPersona(s.Admin())
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "own ones only", As: owner, Method: "GET", Path: "/v1/personas", Status: 200, Contains: []string{`"total":3,"total_unfiltered":3,"has_more":false`}},
-		{Name: "all for staff", As: s.User(access.Advisor), Method: "GET", Path: "/v1/personas?limit=3", Status: 200, Contains: []string{`"total":4,"total_unfiltered":4,"has_more":true`}},
-		{Name: "without regard to case", As: owner, Method: "GET", Path: "/v1/personas?search.last_name=%C3%A4NGST", Status: 200, Contains: []string{`"total":1,`, "Ängst"}},
+		{Name: "only own personas", As: owner, Method: "GET", Path: "/v1/personas", Status: 200, Contains: []string{`"total":3,"total_unfiltered":3,"has_more":false`}},
+		{Name: "all personas for staff", As: s.User(access.Advisor), Method: "GET", Path: "/v1/personas?limit=3", Status: 200, Contains: []string{`"total":4,"total_unfiltered":4,"has_more":true`}},
+		{Name: "ignoring case", As: owner, Method: "GET", Path: "/v1/personas?search.last_name=%C3%A4NGST", Status: 200, Contains: []string{`"total":1,`, "Ängst"}},
 		{Name: "a hash exactly", As: owner, Method: "GET", Path: "/v1/personas?search.hash_id=aB1", Status: 200, Contains: []string{`"total":1,`, "ANGST"}},
 		{Name: "not in another case", As: owner, Method: "GET", Path: "/v1/personas?search.hash_id=ab1", Status: 200, Contains: []string{`"total":0,`}},
-		{Name: "a span of births", As: owner, Method: "GET", Path: "/v1/personas?search.date_of_birth=1991-01-01..&sort=-date_of_birth&limit=1", Status: 200,
+		{Name: "a range of dates of birth", As: owner, Method: "GET", Path: "/v1/personas?search.date_of_birth=1991-01-01..&sort=-date_of_birth&limit=1", Status: 200,
 			Contains: []string{`"total":2,`, "Zbinden", `"has_more":true`}},
 		{Name: "a nationality", As: owner, Method: "GET", Path: "/v1/personas?search.nationality=DEU,ITA", Status: 200, Contains: []string{`"total":2,`}},
 		{Name: "an unknown filter", As: owner, Method: "GET", Path: "/v1/personas?search.secret=1", Status: 500, Contains: []string{`"query_m.invalid_search_field"`}},
-		{Name: "an unknown order", As: owner, Method: "GET", Path: "/v1/personas?sort=secret", Status: 400, Contains: []string{`"query_m.invalid_sort_field"`}},
+		{Name: "an unknown sort field", As: owner, Method: "GET", Path: "/v1/personas?sort=secret", Status: 400, Contains: []string{`"query_m.invalid_sort_field"`}},
 		{Name: "in groups", As: owner, Method: "GET", Path: "/v1/personas?stack=nationality", Status: 200, Contains: []string{`"keys":["CHE","DEU","ITA"]`}},
 	})
 }

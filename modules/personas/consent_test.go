@@ -9,19 +9,19 @@ import (
 	"kontor/server/servertest"
 )
 
-// link asks for a persona to become the identity of a user and returns the state of the link.
+// link links a user to a persona and returns the state of the link.
 func link(t *testing.T, as *servertest.Client, persona, user string) string {
 	t.Helper()
 	return as.Do("POST", "/v1/personas/"+persona+"/users", map[string]any{"user_id": user}).Expect(t, http.StatusCreated).JSON(t)["status"].(string)
 }
 
-func TestUsers_AreLinkedByStaffOrByConsent(t *testing.T) {
+func TestAddUser_NeedsStaffOrConsent(t *testing.T) {
 	s := servertest.Start(t)
 	owner, advisor, other := s.User(access.Customer), s.User(access.Advisor), s.User(access.Advisor)
 	id := newPersona(owner)
 	accept := "/v1/personas/" + id + "/users/" + advisor.UserID + "/accept"
 	if got := link(t, owner, id, owner.UserID); got != "active" {
-		t.Errorf("one's own link is %s, want active", got)
+		t.Errorf("a link by the user is %s, want active", got)
 	}
 	if got := link(t, s.Admin(), id, other.UserID); got != "active" {
 		t.Errorf("a link by staff is %s, want active", got)
@@ -31,15 +31,15 @@ func TestUsers_AreLinkedByStaffOrByConsent(t *testing.T) {
 	}
 	stranger := s.User(access.Customer)
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "its owner cannot accept it for the user", As: owner, Method: "POST", Path: accept, Status: 403},
-		{Name: "nor can anybody else", As: stranger, Method: "POST", Path: accept, Status: 403},
-		{Name: "the user sees what they are asked", As: advisor, Method: "GET", Path: "/v1/profile/personas", Status: 200,
+		{Name: "the owner cannot accept it for the user", As: owner, Method: "POST", Path: accept, Status: 403},
+		{Name: "nor can another user", As: stranger, Method: "POST", Path: accept, Status: 403},
+		{Name: "the user sees the pending link", As: advisor, Method: "GET", Path: "/v1/profile/personas", Status: 200,
 			Contains: []string{id, `"status":"pending"`, `"last_name":"Muster"`, `"total":1`}},
-		{Name: "nobody else's are in there", As: stranger, Method: "GET", Path: "/v1/profile/personas", Status: 200, Contains: []string{`"total":0`}},
-		{Name: "a link of nobody", As: stranger, Method: "POST", Path: "/v1/personas/" + id + "/users/" + stranger.UserID + "/accept", Status: 404,
+		{Name: "but no links of others", As: stranger, Method: "GET", Path: "/v1/profile/personas", Status: 200, Contains: []string{`"total":0`}},
+		{Name: "an unknown link", As: stranger, Method: "POST", Path: "/v1/personas/" + id + "/users/" + stranger.UserID + "/accept", Status: 404,
 			Contains: []string{`"personas.user_link_not_found"`}},
 		{Name: "the user accepts", As: advisor, Method: "POST", Path: accept, Status: 200, Contains: []string{`"status":"active"`}},
-		{Name: "once more changes nothing", As: advisor, Method: "POST", Path: accept, Status: 200, Contains: []string{`"status":"active"`}},
+		{Name: "accepting again changes nothing", As: advisor, Method: "POST", Path: accept, Status: 200, Contains: []string{`"status":"active"`}},
 	})
 	rejected := newPersona(owner)
 	customer := s.User(access.Customer)
@@ -51,8 +51,8 @@ func TestUsers_AreLinkedByStaffOrByConsent(t *testing.T) {
 	customer.Do("POST", path+"/accept", nil).Expect(t, http.StatusNotFound)
 }
 
-// Whoever accepts an identity has not accepted the next one that the owner of the persona gives it.
-func TestRename_MakesTheLinksOfOthersPending(t *testing.T) {
+// Users who accepted an identity have not accepted a new one that the owner gives to the persona.
+func TestUpdate_MakesLinksOfOthersPendingAfterARename(t *testing.T) {
 	s := servertest.Start(t)
 	owner, user, colleague := s.User(access.Customer), s.User(access.Customer), s.User(access.Advisor)
 	id := newPersona(owner)
@@ -70,7 +70,7 @@ func TestRename_MakesTheLinksOfOthersPending(t *testing.T) {
 	}
 }
 
-func TestLinks_ThatCarryTrustNeedStaffOrTheOtherSide(t *testing.T) {
+func TestAcceptLink_RelationsOfTrustNeedStaffOrTheOtherSide(t *testing.T) {
 	s := servertest.Start(t)
 	owner, other := s.User(access.Customer), s.User(access.Customer)
 	mine, theirs := newPersona(owner), newPersona(other)
@@ -91,15 +91,15 @@ func TestLinks_ThatCarryTrustNeedStaffOrTheOtherSide(t *testing.T) {
 	fromMine := strings.Replace(accept, theirs, mine, 1)
 	own, _ := enter(owner, mine, newPersona(owner), "authorised_signatory")
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "not by whoever entered it", As: owner, Method: "POST", Path: fromMine, Status: 403},
-		{Name: "nor between two personas of one's own", As: owner, Method: "POST", Path: own, Status: 403},
-		{Name: "nor by who may only read", As: owner, Method: "POST", Path: accept, Status: 403},
+		{Name: "not by its creator", As: owner, Method: "POST", Path: fromMine, Status: 403},
+		{Name: "nor between two personas of the creator", As: owner, Method: "POST", Path: own, Status: 403},
+		{Name: "nor by a caller who may only read", As: owner, Method: "POST", Path: accept, Status: 403},
 		{Name: "by the other side", As: other, Method: "POST", Path: accept, Status: 200, Contains: []string{`"status":"active"`, `"direction":"incoming"`}},
 		{Name: "by staff", As: s.User(access.Advisor), Method: "POST", Path: own, Status: 200, Contains: []string{`"status":"active"`}},
 		{Name: "an unknown link", As: other, Method: "POST", Path: "/v1/personas/" + theirs + "/links/" + mine + "/accept", Status: 404,
 			Contains: []string{`"personas.link_not_found"`}},
 	})
 	if _, status := enter(s.User(access.Advisor), mine, theirs, "guardian"); status != "active" {
-		t.Errorf("what staff enter is %s, want active", status)
+		t.Errorf("a link by staff is %s, want active", status)
 	}
 }

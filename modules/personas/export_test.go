@@ -8,7 +8,7 @@ import (
 	"kontor/store"
 )
 
-// Fill stores personas with nationalities in turn, for benchmarks.
+// Fill stores n personas whose nationalities rotate, for benchmarks.
 func Fill(ctx context.Context, tx *store.Tx, n int) ([]string, error) {
 	nationalities := []string{"CHE", "DEU", "FRA", "ITA", "LIE"}
 	born, err := types.ParseDate("1990-01-31")

@@ -9,10 +9,9 @@ import (
 	"kontor/store"
 )
 
-// identitiesStatement finds who a user is, or was: by the personas that are linked to them, by the names that these had
-// while they were linked, or before when staff or the user changed the name, and by links that have ended. What somebody
-// else called a persona before the user accepted the link does not count: else whoever owns a persona could make anybody
-// into anyone.
+// identitiesStatement selects the present and former identities of a user: of linked personas, of names that these personas
+// had while they were linked, and of former links. Names from before the acceptance count only if staff or the user changed
+// them. Otherwise the owner of a persona could give any user any identity.
 const identitiesStatement = `
 	SELECT p.first_name_key, p.last_name_key, p.date_of_birth
 	FROM persona_users u JOIN personas p ON p.id = u.persona_id
@@ -25,7 +24,7 @@ const identitiesStatement = `
 	SELECT first_name_key, last_name_key, date_of_birth FROM former_identities
 	WHERE user_id = $1`
 
-// keepIdentityStatement remembers who the user $2 is by the persona, unless the link is pending.
+// keepIdentityStatement stores the identities that the user $2 has by the persona $1, unless the link is pending.
 const keepIdentityStatement = `
 	INSERT INTO former_identities (user_id, first_name_key, last_name_key, date_of_birth, until)
 	SELECT u.user_id, p.first_name_key, p.last_name_key, p.date_of_birth, CAST($3 AS BIGINT)
@@ -50,8 +49,8 @@ const selectOthersStatement = `
 
 const suspendStatement = `UPDATE persona_users SET accepted_at = NULL, version = $2 WHERE id = $1`
 
-// Identities returns who a user is, or ever was, by the personas that are linked to them. Inactive personas count, and so
-// do names that a persona no longer has and links that have ended: the person is still the same. Pending links do not.
+// Identities returns the present and former identities of a user, from the personas linked to them. Inactive personas, former
+// names and former links count, because the person is the same. Pending links do not count.
 func (s *Service) Identities(ctx context.Context, q store.Querier, userID string) ([]types.Identity, error) {
 	rows, err := q.Query(ctx, identitiesStatement, userID)
 	if err != nil {
@@ -69,12 +68,11 @@ func (s *Service) Identities(ctx context.Context, q store.Querier, userID string
 	return identities, rows.Err()
 }
 
-// isStaff reports whether the caller may update all personas. Only their word, or that of the user, makes a persona the
-// identity of a user.
+// isStaff reports whether the caller may update all personas. Only such callers and the user can activate a link to a user.
 func isStaff(caller *access.Caller) bool { return caller.May(access.Personas, access.Update) }
 
-// keepNames remembers who a persona was before it is renamed. Users who have accepted the old identity have not accepted
-// the new one: unless staff or they themselves rename it, their links are pending again.
+// keepNames stores the names of a persona before it is renamed. Users who accepted the old identity have not accepted the new
+// one. Their links become pending again, unless staff or they themselves rename the persona.
 func keepNames(ctx context.Context, tx *store.Tx, before, after Persona) error {
 	caller := access.From(ctx)
 	staff := isStaff(caller)
@@ -84,7 +82,7 @@ func keepNames(ctx context.Context, tx *store.Tx, before, after Persona) error {
 	if staff || samePerson(before, after) {
 		return nil
 	}
-	others, err := usersBut(ctx, tx, before.ID, caller.UserID)
+	others, err := otherUserLinks(ctx, tx, before.ID, caller.UserID)
 	if err != nil {
 		return err
 	}
@@ -95,7 +93,7 @@ func keepNames(ctx context.Context, tx *store.Tx, before, after Persona) error {
 		if _, err := tx.Exec(ctx, suspendStatement, l.ID, l.version+1); err != nil {
 			return err
 		}
-		table.Audit(ctx, tx, "personas.suspend_user", before.ID, nil, nil) // the entry of the change has the links
+		table.Audit(ctx, tx, "personas.suspend_user", before.ID, nil, nil) // the entry of the change contains the links
 	}
 	return nil
 }
@@ -104,8 +102,8 @@ func samePerson(a, b Persona) bool {
 	return types.PersonKey(a.FirstName, a.LastName) == types.PersonKey(b.FirstName, b.LastName) && a.DateOfBirth == b.DateOfBirth
 }
 
-// usersBut reads the accepted links of a persona to users, but one.
-func usersBut(ctx context.Context, q store.Querier, personaID, userID string) ([]UserLink, error) {
+// otherUserLinks returns the accepted links of a persona to all users except one.
+func otherUserLinks(ctx context.Context, q store.Querier, personaID, userID string) ([]UserLink, error) {
 	rows, err := q.Query(ctx, selectOthersStatement, personaID, userID)
 	if err != nil {
 		return nil, fmt.Errorf("read users of a persona: %w", err)

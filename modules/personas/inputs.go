@@ -18,17 +18,17 @@ const (
 	maxHashID = 256
 )
 
-// OneInput names one persona.
+// OneInput is the id of a persona.
 type OneInput struct {
 	ID string `path:"persona_id"`
 }
 
-// ListInput are the parameters of the list.
+// ListInput contains the parameters of a list.
 type ListInput struct {
 	Query list.Params `query:"*"`
 }
 
-// CreateInput are the data of a new persona. Names and date of birth are required.
+// CreateInput contains the data of a new persona. Names and date of birth are required.
 type CreateInput struct {
 	FirstName   string         `json:"first_name" maxLength:"100"`
 	LastName    string         `json:"last_name" maxLength:"100"`
@@ -42,7 +42,7 @@ type CreateInput struct {
 	persona Persona
 }
 
-// Validate checks all data and makes the persona of them. The day by which dates are judged is that of the request.
+// Validate checks all data and prepares the persona. It compares dates with the day of the request.
 func (in *CreateInput) Validate(ctx context.Context, v *apierr.Fields) {
 	in.persona = in.check(v, types.DateOf(endpoint.Of(ctx).Now.UTC()))
 }
@@ -58,7 +58,7 @@ func (in *CreateInput) check(v *apierr.Fields, today types.Date) Persona {
 		v.Add("date_of_birth", "invalid.required")
 	}
 	p.DateOfBirth = validate.Parsed(v, "date_of_birth", in.DateOfBirth, types.ParseDate)
-	p.DateOfDeath = given(v, "date_of_death", in.DateOfDeath, types.ParseDate)
+	p.DateOfDeath = parseOptional(v, "date_of_death", in.DateOfDeath, types.ParseDate)
 	if p.DateOfBirth.After(today) {
 		v.Add("date_of_birth", "invalid.date_future")
 	}
@@ -69,7 +69,7 @@ func (in *CreateInput) check(v *apierr.Fields, today types.Date) Persona {
 	case !p.DateOfBirth.IsZero() && p.DateOfDeath.Before(p.DateOfBirth):
 		v.Add("date_of_death", "personas.death_before_birth")
 	}
-	if nationality := given(v, "nationality", in.Nationality, types.ParseCountry).String(); nationality != "" {
+	if nationality := parseOptional(v, "nationality", in.Nationality, types.ParseCountry).String(); nationality != "" {
 		p.Nationality = &nationality
 	}
 	if in.HashID != nil {
@@ -80,8 +80,8 @@ func (in *CreateInput) check(v *apierr.Fields, today types.Date) Persona {
 	return p
 }
 
-// given parses a member that may be missing or null. The empty text is neither a date nor a country.
-func given[T any](v *apierr.Fields, field string, text *string, parse func(string) (T, error)) T {
+// parseOptional parses a member that may be missing or null. It rejects the empty text.
+func parseOptional[T any](v *apierr.Fields, field string, text *string, parse func(string) (T, error)) T {
 	var zero T
 	if text == nil {
 		return zero
@@ -94,8 +94,8 @@ func given[T any](v *apierr.Fields, field string, text *string, parse func(strin
 	return parsed
 }
 
-// UpdateInput are the new data of a persona. They replace the old ones: what may be missing and is not given is gone.
-// Only metadata and active stay where they are not given.
+// UpdateInput contains the new data of a persona, which replace the old data. Missing optional members are removed, except
+// metadata and active, which keep their values.
 type UpdateInput struct {
 	ID          string                            `path:"persona_id"`
 	FirstName   string                            `json:"first_name" maxLength:"100"`
@@ -118,7 +118,7 @@ func (in *UpdateInput) Validate(ctx context.Context, v *apierr.Fields) {
 	in.persona = data.persona
 }
 
-// apply gives the persona with the new data.
+// apply returns the persona with the new data.
 func (in UpdateInput) apply(before Persona) Persona {
 	p := in.persona
 	p.ID, p.CreatedAt, p.CreatedBy = before.ID, before.CreatedAt, before.CreatedBy

@@ -3,7 +3,6 @@ package personas
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/validate"
@@ -13,11 +12,11 @@ import (
 	"kontor/store"
 )
 
-// relations are what one persona can be to another, with what the other is to it then. An inverse that is a relation
-// itself means that the same fact can be told from either end.
+// relations are the relations of one persona to another, with their inverses. A relation whose inverse is listed, too, can be
+// created from either side.
 var relations = []struct {
 	relation, inverse string
-	trust             bool // it says that somebody may act or decide for another
+	trust             bool // the persona may act or decide for the other one
 }{
 	{"spouse", "spouse", false},
 	{"parent", "child", false},
@@ -46,7 +45,7 @@ func inverse(relation string) string {
 	return ""
 }
 
-// carriesTrust reports whether a relation says that somebody may act or decide for another.
+// carriesTrust reports whether one persona may act or decide for the other by a relation.
 func carriesTrust(relation string) bool {
 	for _, r := range relations {
 		if r.relation == relation {
@@ -56,21 +55,21 @@ func carriesTrust(relation string) bool {
 	return false
 }
 
-// The directions of a link, seen from one of its ends.
+// The directions of a link, seen from one of its personas.
 const (
-	outgoing = "outgoing" // it was entered at this persona
-	incoming = "incoming" // it was entered at the other one
+	outgoing = "outgoing" // created at this persona
+	incoming = "incoming" // created at the other one
 )
 
-// Link says what a persona is to another one. It is the same record from both ends but for the direction.
+// Link is a relation between two personas. Both read the same record, except for the direction.
 type Link struct {
 	ID              string     `json:"id"`
-	PersonaID       string     `json:"persona_id" doc:"The persona at which the link was entered."` // at which the link was entered
-	LinkedPersonaID string     `json:"linked_persona_id" doc:"The other one."`                      // the other one
+	PersonaID       string     `json:"persona_id" doc:"The persona at which the link was created."`
+	LinkedPersonaID string     `json:"linked_persona_id" doc:"The other persona."`
 	Relation        string     `json:"relation" enum:"spouse,parent,child,guardian,legal_representative,beneficial_owner,authorised_signatory,other" doc:"What linked_persona_id is to persona_id."`
 	InverseRelation string     `json:"inverse_relation" enum:"spouse,parent,child,ward,represented,owned,signed_for,other" doc:"What persona_id is to linked_persona_id."`
-	Direction       string     `json:"direction" enum:"outgoing,incoming" doc:"Seen from the persona in the path."` // seen from the persona in the path: outgoing or incoming
-	Status          LinkStatus `json:"status" enum:"pending,active" doc:"A pending link is what somebody says; staff or the other side accept it."`
+	Direction       string     `json:"direction" enum:"outgoing,incoming" doc:"Seen from the persona in the path."`
+	Status          LinkStatus `json:"status" enum:"pending,active" doc:"A pending link is unconfirmed; staff or the other side can accept it."`
 	CreatedAt       store.Time `json:"created_at"`
 	CreatedBy       string     `json:"created_by"`
 
@@ -78,10 +77,13 @@ type Link struct {
 	version    int64
 }
 
-// ETag is the version of the record.
+// ETag returns the version of the record.
 func (l Link) ETag() string { return endpoint.VersionTag(l.version) }
 
-// seenFrom gives the link as it looks from one of its ends.
+// EachUser names the creator.
+func (l Link) EachUser(add func(id string)) { add(l.CreatedBy) }
+
+// seenFrom returns the link as seen from one of its personas.
 func (l Link) seenFrom(personaID string) Link {
 	l.InverseRelation, l.Direction = inverse(l.Relation), outgoing
 	if l.PersonaID != personaID {
@@ -90,14 +92,14 @@ func (l Link) seenFrom(personaID string) Link {
 	return l
 }
 
-// LinkInput says what another persona is to the one in the path.
+// LinkInput is the relation of another persona to the one in the path.
 type LinkInput struct {
 	ID              string `path:"persona_id"`
 	LinkedPersonaID string `json:"linked_persona_id"`
 	Relation        string `json:"relation" enum:"spouse,parent,child,guardian,legal_representative,beneficial_owner,authorised_signatory,other" doc:"What linked_persona_id is to the persona in the path."`
 }
 
-// Validate checks the id and the relation. Nobody is anything to himself.
+// Validate checks the id and the relation. A persona cannot be linked to itself.
 func (in *LinkInput) Validate(v *apierr.Fields) {
 	in.LinkedPersonaID = requiredID(v, "linked_persona_id", in.LinkedPersonaID)
 	if in.LinkedPersonaID != "" && in.LinkedPersonaID == in.ID {
@@ -106,13 +108,13 @@ func (in *LinkInput) Validate(v *apierr.Fields) {
 	validate.OneOf(v, "relation", in.Relation, relationNames()...)
 }
 
-// UnlinkInput names a link of a persona.
-type UnlinkInput struct {
+// LinkIDInput identifies a link of a persona.
+type LinkIDInput struct {
 	ID     string `path:"persona_id"`
 	LinkID string `path:"link_id"`
 }
 
-// Links lists the links of a persona in both directions for whoever may read it.
+// Links returns the links of a persona in both directions, for callers who may read the persona.
 func (s *Service) Links(ctx context.Context, in OfPersonaInput) (list.Page[Link], error) {
 	if _, err := table.Get(ctx, s.db, in.ID, access.Read); err != nil {
 		return list.Page[Link]{}, err
@@ -126,8 +128,9 @@ func (s *Service) Links(ctx context.Context, in OfPersonaInput) (list.Page[Link]
 	return page, err
 }
 
-// Link enters what a persona is to the one in the path, which the caller must be allowed to change; the other one he
-// must be allowed to read. A relation that carries trust is pending unless staff enter it. It returns apierr.PersonaLinkExists when that is known already, from whichever end.
+// Link links another persona to the one in the path. The caller must be allowed to update the persona in the path and to read
+// the other one. A relation that carries trust is pending, unless staff create it. Link returns apierr.PersonaLinkExists if the
+// same relation exists, created at either persona.
 func (s *Service) Link(ctx context.Context, in LinkInput) (Link, error) {
 	caller := access.From(ctx)
 	l := Link{ID: store.NewID(), PersonaID: in.ID, LinkedPersonaID: in.LinkedPersonaID, Relation: in.Relation,
@@ -144,26 +147,26 @@ func (s *Service) Link(ctx context.Context, in LinkInput) (Link, error) {
 		if _, err := table.Get(ctx, tx, in.LinkedPersonaID, access.Read); err != nil {
 			return err
 		}
-		known, err := linkKnown(ctx, tx, l)
+		exists, err := linkExists(ctx, tx, l)
 		if err != nil {
 			return err
 		}
-		if known {
+		if exists {
 			return apierr.PersonaLinkExists
 		}
 		if err := insertLink(ctx, tx, l); err != nil {
 			return err
 		}
-		tx.Respond(http.StatusCreated, l)
+		tx.Respond(l)
 		return proof.Audit(ctx, tx, "personas.link", in.ID, nil)
 	})
 	return l, err
 }
 
-// AcceptLink confirms a pending link, seen from the persona in the path: staff may, and whoever may update the other persona
-// than the one at which it was entered, unless they entered it. A link that is active already stays as it is. It returns
-// apierr.PersonaNotFound, apierr.PersonaLinkNotFound and apierr.NoAccess.
-func (s *Service) AcceptLink(ctx context.Context, in UnlinkInput) (Link, error) {
+// AcceptLink activates a pending link. Staff may accept any link. Other callers must be allowed to update the persona in the
+// path, which must not be the one at which the link was created, and must not have created the link. An active link
+// stays unchanged. AcceptLink returns apierr.PersonaNotFound, apierr.PersonaLinkNotFound and apierr.NoAccess.
+func (s *Service) AcceptLink(ctx context.Context, in LinkIDInput) (Link, error) {
 	var accepted Link
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if _, err := table.Get(ctx, tx, in.ID, access.Update); err != nil {
@@ -193,8 +196,8 @@ func (s *Service) AcceptLink(ctx context.Context, in UnlinkInput) (Link, error) 
 	return accepted, err
 }
 
-// auditLink leaves the entry of a changed link. The link is part of the record of the persona at which it was entered; a
-// change from the other end leaves an entry there, too.
+// auditLink writes the audit entry of a changed link, which is part of the persona at which it was created. A change at the
+// other persona writes an entry for that one, too.
 func auditLink(ctx context.Context, tx *store.Tx, action, from string, l Link) error {
 	if from != l.PersonaID {
 		table.Audit(ctx, tx, action, from, nil, nil)
@@ -202,8 +205,8 @@ func auditLink(ctx context.Context, tx *store.Tx, action, from string, l Link) e
 	return proof.Audit(ctx, tx, action, l.PersonaID, nil)
 }
 
-// findLink reads a link of a persona, or returns apierr.PersonaLinkNotFound.
-func findLink(ctx context.Context, q store.Querier, in UnlinkInput) (Link, error) {
+// findLink returns a link of a persona, or apierr.PersonaLinkNotFound.
+func findLink(ctx context.Context, q store.Querier, in LinkIDInput) (Link, error) {
 	l, err := selectLink(ctx, q, in.LinkID, in.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		err = apierr.PersonaLinkNotFound
@@ -211,8 +214,8 @@ func findLink(ctx context.Context, q store.Querier, in UnlinkInput) (Link, error
 	return l, err
 }
 
-// Unlink removes a link from either of its ends. It returns apierr.PersonaLinkNotFound.
-func (s *Service) Unlink(ctx context.Context, in UnlinkInput) (endpoint.Message, error) {
+// Unlink removes a link, from either of its personas. It returns apierr.PersonaLinkNotFound.
+func (s *Service) Unlink(ctx context.Context, in LinkIDInput) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if _, err := table.Get(ctx, tx, in.ID, access.Update); err != nil {
 			return err

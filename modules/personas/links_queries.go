@@ -35,8 +35,8 @@ const selectLinkStatement = `
 	SELECT ` + linkColumns + ` FROM persona_links
 	WHERE id = $1 AND (persona_id = $2 OR linked_persona_id = $2)`
 
-// linkKnownStatement finds the same fact as it was entered at either end.
-const linkKnownStatement = `
+// linkExistsStatement finds a link with the same relation, created at either persona.
+const linkExistsStatement = `
 	SELECT 1 FROM persona_links
 	WHERE persona_id = $1 AND linked_persona_id = $2 AND relation = $3
 		OR persona_id = $2 AND linked_persona_id = $1 AND relation = $4`
@@ -108,10 +108,10 @@ func acceptLink(ctx context.Context, tx *store.Tx, l Link) error {
 	return err
 }
 
-// linkKnown reports whether the same fact is stored already.
-func linkKnown(ctx context.Context, q store.Querier, l Link) (bool, error) {
+// linkExists reports whether a link with the same relation exists.
+func linkExists(ctx context.Context, q store.Querier, l Link) (bool, error) {
 	var one int
-	err := q.QueryRow(ctx, linkKnownStatement, l.PersonaID, l.LinkedPersonaID, l.Relation, l.InverseRelation).Scan(&one)
+	err := q.QueryRow(ctx, linkExistsStatement, l.PersonaID, l.LinkedPersonaID, l.Relation, l.InverseRelation).Scan(&one)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}

@@ -9,17 +9,17 @@ import (
 	"kontor/server/servertest"
 )
 
-// ada is the least that a persona needs.
+// ada returns the smallest valid persona.
 func ada() servertest.Body {
 	return servertest.Body{"first_name": "Ada", "last_name": "Muster", "date_of_birth": "1990-02-28"}
 }
 
-// newPersona enters a persona and gives its id.
+// newPersona creates a persona and returns its id.
 func newPersona(c *servertest.Client) string {
 	return c.Create("/v1/personas", ada())
 }
 
-func TestCreate_GivesTheWholeRecord(t *testing.T) {
+func TestCreate_ReturnsTheWholeRecord(t *testing.T) {
 	s := servertest.Start(t)
 	advisor := s.User(access.Advisor)
 	answer := advisor.Do("POST", "/v1/personas", map[string]any{
@@ -39,12 +39,12 @@ func TestCreate_GivesTheWholeRecord(t *testing.T) {
 	}
 	read := advisor.Do("GET", "/v1/personas/"+got["id"].(string), nil).Expect(t, http.StatusOK)
 	if read.Body != answer.Body || read.Header.Get("ETag") != answer.Header.Get("ETag") {
-		t.Errorf("read as %s, made as %s", read.Body, answer.Body)
+		t.Errorf("read %s, created %s", read.Body, answer.Body)
 	}
 	advisor.With("If-None-Match", read.Header.Get("ETag")).Do("GET", "/v1/personas/"+got["id"].(string), nil).Expect(t, http.StatusNotModified)
 }
 
-func TestCreate_LeavesOutWhatIsNotGiven(t *testing.T) {
+func TestCreate_SetsDefaults(t *testing.T) {
 	s := servertest.Start(t)
 	answer := s.Admin().Do("POST", "/v1/personas", ada().With("nationality", nil, "date_of_death", nil)).Expect(t, http.StatusCreated)
 	for _, want := range []string{`"date_of_death":null`, `"nationality":null`, `"hash_id":null`, `"metadata":{}`, `"active":true`} {
@@ -54,7 +54,7 @@ func TestCreate_LeavesOutWhatIsNotGiven(t *testing.T) {
 	}
 }
 
-func TestCreate_ReportsAllWrongFieldsInTheLanguage(t *testing.T) {
+func TestCreate_ReportsAllWrongFieldsInTheRequestedLanguage(t *testing.T) {
 	s := servertest.Start(t)
 	answer := s.Admin().With("Accept-Language", "it").Do("POST", "/v1/personas", map[string]any{
 		"first_name": "", "last_name": strings.Repeat("x", 101), "date_of_birth": "2026-02-01", "date_of_death": "1990-02-30", "nationality": "che",
@@ -71,7 +71,7 @@ func TestCreate_ReportsAllWrongFieldsInTheLanguage(t *testing.T) {
 	}
 }
 
-func TestCreate_RefusesWhatCannotBe(t *testing.T) {
+func TestCreate_RejectsInvalidPersonas(t *testing.T) {
 	s := servertest.Start(t)
 	for name, c := range map[string]struct {
 		field string
@@ -103,13 +103,13 @@ func TestCreate_RefusesWhatCannotBe(t *testing.T) {
 		})
 	}
 	if total := s.Admin().Do("GET", "/v1/personas", nil).JSON(t)["total"]; total != 0.0 {
-		t.Errorf("%v personas were made", total)
+		t.Errorf("%v personas were created", total)
 	}
 	s.Admin().Do("POST", "/v1/personas", ada().With("date_of_birth", "2026-01-31", "date_of_death", "2026-01-31", "first_name", strings.Repeat("ü", 100))).
 		Expect(t, http.StatusCreated) // the limits themselves are allowed
 }
 
-func TestCreate_AnswersTheSameKeyWithTheSamePersona(t *testing.T) {
+func TestCreate_ReplaysTheAnswerForTheSameIdempotencyKey(t *testing.T) {
 	s := servertest.Start(t)
 	c := s.Admin().With("Idempotency-Key", "one")
 	first := c.Do("POST", "/v1/personas", ada()).Expect(t, http.StatusCreated)
@@ -138,14 +138,14 @@ func TestUpdate_ReplacesDataAndKeepsMetadataAndActive(t *testing.T) {
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "active alone is not enough", As: admin, Method: "PUT", Path: path, Body: map[string]any{"active": false}, Status: 400,
 			Contains: []string{`"first_name"`, `"last_name"`, `"date_of_birth"`}},
-		{Name: "it becomes inactive", As: admin, Method: "PUT", Path: path, Body: ada().With("active", false), Status: 200, Contains: []string{`"active":false`}},
-		{Name: "and stays so", As: admin, Method: "PUT", Path: path, Body: ada(), Status: 200, Contains: []string{`"active":false`, `{"a":1}`}},
-		{Name: "null leaves it as it is", As: admin, Method: "PUT", Path: path, Body: ada().With("active", nil), Status: 200, Contains: []string{`"active":false`}},
+		{Name: "active is set to false", As: admin, Method: "PUT", Path: path, Body: ada().With("active", false), Status: 200, Contains: []string{`"active":false`}},
+		{Name: "and keeps its value", As: admin, Method: "PUT", Path: path, Body: ada(), Status: 200, Contains: []string{`"active":false`, `{"a":1}`}},
+		{Name: "null does not change it", As: admin, Method: "PUT", Path: path, Body: ada().With("active", nil), Status: 200, Contains: []string{`"active":false`}},
 		{Name: "and active again, without metadata", As: admin, Method: "PUT", Path: path, Body: ada().With("active", true, "metadata", map[string]any{}), Status: 200,
 			Contains: []string{`"active":true`, `"metadata":{}`}},
-		{Name: "a stale copy is refused", As: admin.With("If-Match", made.Header.Get("ETag")), Method: "PUT", Path: path, Body: ada(), Status: 412,
+		{Name: "a stale ETag is rejected", As: admin.With("If-Match", made.Header.Get("ETag")), Method: "PUT", Path: path, Body: ada(), Status: 412,
 			Contains: []string{`"common.precondition_failed"`}},
-		{Name: "also for a deletion", As: admin.With("If-Match", made.Header.Get("ETag")), Method: "DELETE", Path: path, Status: 412},
+		{Name: "also by DELETE", As: admin.With("If-Match", made.Header.Get("ETag")), Method: "DELETE", Path: path, Status: 412},
 	})
 }
 
@@ -155,15 +155,15 @@ func TestArchive_KeepsThePersonaAsInactive(t *testing.T) {
 	id := newPersona(owner)
 	path := "/v1/personas/" + id
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "it is confirmed in the language", As: owner.With("Accept-Language", "fr"), Method: "DELETE", Path: path, Status: 200,
-			Contains: []string{`{"message":"Le persona est désormais inactif."}`}},
-		{Name: "it is still there", As: owner, Method: "GET", Path: path, Status: 200, Contains: []string{`"active":false`}},
+		{Name: "confirmed in the requested language", As: owner.With("Accept-Language", "fr"), Method: "DELETE", Path: path, Status: 200,
+			Contains: []string{`{"message":"La personne a été désactivée."}`}},
+		{Name: "still readable", As: owner, Method: "GET", Path: path, Status: 200, Contains: []string{`"active":false`}},
 		{Name: "and found as inactive", As: owner, Method: "GET", Path: "/v1/personas?search.active=false", Status: 200, Contains: []string{id, `"total":1`}},
 		{Name: "not as active", As: owner, Method: "GET", Path: "/v1/personas?search.active=true", Status: 200, Contains: []string{`"data":[]`}},
-		{Name: "once more changes nothing", As: owner, Method: "DELETE", Path: path, Status: 200},
+		{Name: "archiving again changes nothing", As: owner, Method: "DELETE", Path: path, Status: 200},
 	})
 	if etag := owner.Do("GET", path, nil).Header.Get("ETag"); etag != `"v2"` {
-		t.Errorf("the ETag is %s, want that after one change", etag)
+		t.Errorf("the ETag is %s, want the one after one change", etag)
 	}
 	trail := s.Admin().Do("GET", "/v1/audit?search.action=personas.archive,personas.create", nil)
 	if total := trail.JSON(t)["total"]; total != 2.0 {

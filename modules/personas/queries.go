@@ -27,7 +27,7 @@ const updateStatement = `
 		nationality = $8, hash_id = $9, active = $10, metadata = $11, modified_at = $12, modified_by = $13, version = $14
 	WHERE id = $1`
 
-// linked is the relation of a user to the personas that are their identities. A pending link gives no rights.
+// linked is the relation of a user to the personas linked to them. Pending links have no effect.
 var linked = records.Relation{
 	Allows: access.Read, SQL: "id IN (SELECT persona_id FROM persona_users WHERE user_id = $1 AND accepted_at IS NOT NULL)", Tables: []string{"persona_users"},
 }
@@ -55,7 +55,7 @@ var personaList = list.New(list.Source[Persona]{
 	},
 })
 
-// exactly leaves a searched hash as it is: hashes that differ in case are different.
+// exactly returns a searched hash unchanged, because hashes are case-sensitive.
 func exactly(text string) string { return text }
 
 func scanPersona(row records.Row) (Persona, error) {
@@ -71,7 +71,12 @@ func insertPersona(ctx context.Context, tx *store.Tx, p Persona) error {
 	return err
 }
 
-func updatePersona(ctx context.Context, tx *store.Tx, p Persona) error {
+func updatePersona(ctx context.Context, tx *store.Tx, before, p Persona) error {
+	if p.FirstName != before.FirstName || p.LastName != before.LastName || p.DateOfBirth != before.DateOfBirth {
+		if err := keepNames(ctx, tx, before, p); err != nil {
+			return err
+		}
+	}
 	_, err := tx.Exec(ctx, updateStatement, p.ID, p.FirstName, types.Fold(p.FirstName), p.LastName, types.Fold(p.LastName),
 		p.DateOfBirth, p.DateOfDeath, p.Nationality, p.HashID, p.Active, string(p.Metadata), p.ModifiedAt, p.ModifiedBy, p.version)
 	return err

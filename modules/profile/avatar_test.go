@@ -13,14 +13,14 @@ import (
 	"kontor/server/servertest"
 )
 
-// addresses are where the pictures are after an upload.
+// addresses returns the URLs of the pictures in the answer to an upload.
 func addresses(t *testing.T, answer servertest.Response) []string {
 	t.Helper()
 	got := answer.Expect(t, http.StatusOK).JSON(t)
 	return []string{got["url"].(string), got["thumbnail_url"].(string)}
 }
 
-func TestAvatar_IsServedSafelyAndForLong(t *testing.T) {
+func TestAvatar_IsServedWithSafeAndCacheableHeaders(t *testing.T) {
 	s := servertest.Start(t)
 	address := addresses(t, upload(t, s.User(access.Customer), asPNG(t, upright(20))))[0]
 	if !strings.HasPrefix(address, "/v1/avatars/") || len(address) < len("/v1/avatars/")+26+len(".jpg") {
@@ -50,7 +50,7 @@ func TestAvatar_IsServedSafelyAndForLong(t *testing.T) {
 	}
 }
 
-// count tells how many pictures are stored.
+// count returns the number of stored pictures.
 func count(t *testing.T, s *servertest.Server) (n int) {
 	t.Helper()
 	if err := s.DB.QueryRow(context.Background(), "SELECT COUNT(*) FROM avatars").Scan(&n); err != nil {
@@ -59,7 +59,7 @@ func count(t *testing.T, s *servertest.Server) (n int) {
 	return n
 }
 
-func TestAvatar_LeavesNothingBehind(t *testing.T) {
+func TestAvatar_IsReplacedAndRemovedCompletely(t *testing.T) {
 	s := servertest.Start(t)
 	user, other := s.User(access.Customer), s.User(access.Advisor)
 	pic := asPNG(t, upright(20))
@@ -77,13 +77,13 @@ func TestAvatar_LeavesNothingBehind(t *testing.T) {
 		t.Errorf("the profile is %s, want %v", profile.Body, second)
 	}
 	user.With("If-None-Match", profile.Header.Get("ETag")).Do("GET", "/v1/profile", nil).Expect(t, http.StatusNotModified)
-	if removed := user.With("Accept-Language", "fr").Do("DELETE", "/v1/profile/avatar", nil).Expect(t, http.StatusOK); removed.Body != `{"message":"L'image est supprimée."}` {
+	if removed := user.With("Accept-Language", "fr").Do("DELETE", "/v1/profile/avatar", nil).Expect(t, http.StatusOK); removed.Body != `{"message":"L’image a été supprimée."}` {
 		t.Errorf("got %s", removed.Body)
 	}
 	s.Anonymous().Do("GET", second[0], nil).Expect(t, http.StatusNotFound)
 	s.Anonymous().Do("GET", kept[0], nil).Expect(t, http.StatusOK)
 	if answer := user.Do("DELETE", "/v1/profile/avatar", nil); answer.Status != 404 || answer.JSON(t)["code"] != "profile.avatar_not_found" {
-		t.Errorf("once more: got %d %s", answer.Status, answer.Body)
+		t.Errorf("a second removal: got %d %s", answer.Status, answer.Body)
 	}
 	trail := s.Admin().Do("GET", "/v1/audit?search.rec_id="+user.UserID+"&search.rec_type=profiles", nil).JSON(t)
 	if trail["total"] != 3.0 {

@@ -19,7 +19,7 @@ import (
 // colours of the quarters of the test picture: top left, top right, bottom left, bottom right.
 var quarters = [4]color.NRGBA{{200, 30, 30, 255}, {30, 160, 30, 255}, {30, 30, 200, 255}, {230, 230, 40, 255}}
 
-// upright is a square picture with a colour in each quarter.
+// upright returns a square picture with a colour in each quarter.
 func upright(side int) *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, side, side))
 	for y := range side {
@@ -30,11 +30,11 @@ func upright(side int) *image.NRGBA {
 	return img
 }
 
-// sides are where the first row and the first column of a stored picture belong, by orientation (CIPA DC-008, table 3).
+// sides are the sides of the first row and first column of a stored picture, by orientation (CIPA DC-008, table 3).
 var sides = map[int][2]string{1: {"top", "left"}, 2: {"top", "right"}, 3: {"bottom", "right"}, 4: {"bottom", "left"},
 	5: {"left", "top"}, 6: {"right", "top"}, 7: {"right", "bottom"}, 8: {"left", "bottom"}}
 
-// stored turns a picture into what a camera would store with an orientation.
+// stored returns a picture as a camera would store it with an orientation.
 func stored(img *image.NRGBA, orientation int) *image.NRGBA {
 	side := img.Bounds().Dx()
 	turned := image.NewNRGBA(img.Bounds())
@@ -88,7 +88,7 @@ type byteOrder interface {
 	binary.AppendByteOrder
 }
 
-// exif makes EXIF data with a maker's name and an orientation.
+// exif returns EXIF data with a maker's name and an orientation.
 func exif(order byteOrder, orientation int) []byte {
 	start := "II*\x00"
 	if order == byteOrder(binary.BigEndian) {
@@ -102,7 +102,7 @@ func exif(order byteOrder, orientation int) []byte {
 	return append(b, 0, 0, 0, 0, 0, 0)
 }
 
-// withSegment puts a segment behind the start of a JPEG.
+// withSegment inserts a segment after the start of a JPEG.
 func withSegment(file []byte, marker byte, body []byte) []byte {
 	segment := append([]byte{0xff, marker, byte((len(body) + 2) >> 8), byte(len(body) + 2)}, body...)
 	return slices.Concat(file[:2], segment, file[2:])
@@ -112,7 +112,7 @@ func withEXIF(file, data []byte) []byte {
 	return withSegment(file, 0xe1, append([]byte("Exif\x00\x00"), data...))
 }
 
-// withChunk puts a chunk behind the header of a PNG.
+// withChunk inserts a chunk after the header of a PNG.
 func withChunk(file []byte, kind string, body []byte) []byte {
 	const header = 8 + 25
 	chunk := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
@@ -121,7 +121,7 @@ func withChunk(file []byte, kind string, body []byte) []byte {
 	return slices.Concat(file[:header], chunk, file[header:])
 }
 
-// claimed gives a PNG whose header tells of other measures.
+// claimed returns a PNG whose header states another size.
 func claimed(file []byte, width, height uint32) []byte {
 	file = slices.Clone(file)
 	binary.BigEndian.PutUint32(file[16:], width)
@@ -130,7 +130,7 @@ func claimed(file []byte, width, height uint32) []byte {
 	return file
 }
 
-// form makes a multipart body with files, in pairs of member and content.
+// form returns a multipart body with files, in pairs of member and content.
 func form(t testing.TB, parts ...string) (contentType string, body []byte) {
 	t.Helper()
 	var b bytes.Buffer
@@ -150,7 +150,7 @@ func form(t testing.TB, parts ...string) (contentType string, body []byte) {
 	return w.FormDataContentType(), b.Bytes()
 }
 
-// upload sends a file as the picture of a user.
+// upload uploads a file as the picture of a user.
 func upload(t testing.TB, c *servertest.Client, file []byte) servertest.Response {
 	t.Helper()
 	contentType, body := form(t, "file", string(file))

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// format is a kind of picture that is taken.
+// format is a format of pictures that uploads may have.
 type format string
 
 const (
@@ -18,7 +18,7 @@ const (
 	pngStart  = "\x89PNG\r\n\x1a\n"
 )
 
-// formatOf tells by the first bytes what a file is, whatever it is called. It is empty for all that is not taken.
+// formatOf returns the format of a file by its first bytes, or an empty text for other files.
 func formatOf(file []byte) format {
 	switch {
 	case bytes.HasPrefix(file, []byte(jpegStart)):
@@ -29,17 +29,17 @@ func formatOf(file []byte) format {
 	return ""
 }
 
-// outline is what the structure of a file tells without decoding the picture.
-type outline struct {
+// structure holds what a file says about its picture before it is decoded.
+type structure struct {
 	orientation int // of EXIF, from 1 (upright) to 8
-	end         int // of the picture in the file; what follows is something else
+	end         int // of the picture in the file
 }
 
-func (f format) outline(file []byte) outline {
+func (f format) structure(file []byte) structure {
 	if f == pngFormat {
-		return pngOutline(file)
+		return pngStructure(file)
 	}
-	return jpegOutline(file)
+	return jpegStructure(file)
 }
 
 // The markers of JPEG (ITU-T T.81, table B.1).
@@ -54,10 +54,10 @@ const (
 
 const exifStart = "Exif\x00\x00"
 
-// jpegOutline walks from marker to marker. Where the structure breaks, the picture is taken to reach to the end of the
-// file: the decoder will find out.
-func jpegOutline(file []byte) outline {
-	o := outline{orientation: upright, end: len(file)}
+// jpegStructure reads the markers of a JPEG. If they are damaged, the picture extends to the end of the file: the decoder
+// rejects it later.
+func jpegStructure(file []byte) structure {
+	o := structure{orientation: upright, end: len(file)}
 	at, known := len(jpegStart)-1, false
 	for {
 		marker, next := nextMarker(file, at)
@@ -85,8 +85,8 @@ func jpegOutline(file []byte) outline {
 	}
 }
 
-// nextMarker finds the next marker from a place on, and the place behind it, which is zero where there is none. In
-// compressed data, which follow the header of a scan, 0xFF is followed by a zero.
+// nextMarker returns the next marker from an offset, and the offset after it, which is zero if there is none. In the compressed
+// data after the header of a scan, 0xFF is followed by a zero.
 func nextMarker(file []byte, at int) (marker byte, next int) {
 	for at < len(file) {
 		found := bytes.IndexByte(file[at:], 0xff)
@@ -103,14 +103,14 @@ func nextMarker(file []byte, at int) (marker byte, next int) {
 	return 0, 0
 }
 
-// pngOutline walks from chunk to chunk (PNG, third edition, section 5.3).
-func pngOutline(file []byte) outline {
-	const around = 12 // length, type and checksum
-	o := outline{orientation: upright, end: len(file)}
+// pngStructure reads the chunks of a PNG (PNG, third edition, section 5.3).
+func pngStructure(file []byte) structure {
+	const overhead = 12 // length, type and checksum
+	o := structure{orientation: upright, end: len(file)}
 	at := len(pngStart)
-	for at+around <= len(file) {
+	for at+overhead <= len(file) {
 		length := int64(binary.BigEndian.Uint32(file[at:]))
-		if length > int64(len(file)-at-around) {
+		if length > int64(len(file)-at-overhead) {
 			return o
 		}
 		body := file[at+8:][:length]
@@ -118,18 +118,18 @@ func pngOutline(file []byte) outline {
 		case "eXIf":
 			o.orientation = tiffOrientation(body)
 		case "IEND":
-			o.end = at + around + int(length)
+			o.end = at + overhead + int(length)
 			return o
 		}
-		at += around + int(length)
+		at += overhead + int(length)
 	}
 	return o
 }
 
 const upright = 1
 
-// tiffOrientation reads the orientation out of EXIF data, which have the form of a TIFF file (TIFF 6.0, section 2).
-// Whatever is wrong with them means upright.
+// tiffOrientation returns the orientation in EXIF data, which have the form of a TIFF file (TIFF 6.0, section 2). It returns
+// upright for damaged data.
 func tiffOrientation(data []byte) int {
 	const (
 		header, entry  = 8, 12
@@ -164,13 +164,13 @@ func tiffOrientation(data []byte) int {
 	return upright
 }
 
-// filmStart is within how many bytes a film says what it is (ISO 14496-12): behind its length, of which zeros are cut.
+// filmStart is the number of bytes that contain the type of a film (ISO 14496-12): after its length, without leading zeros.
 const filmStart = 8
 
-// mayFollow tells what may stand in a file behind the picture: padding, and behind a JPEG what cameras append: further
-// pictures such as thumbnails and gain maps, the film of a motion photo, the trailer of a Samsung telephone. All of it
-// is left out of the new picture. Anything else is a file that means to be two things at once.
-func (f format) mayFollow(rest []byte) bool {
+// allowedAfter reports whether data may follow the picture in a file: padding, and after a JPEG what cameras append: further
+// pictures such as thumbnails and gain maps, the film of a motion photo, the trailer of Samsung phones. The rendered pictures
+// contain none of it. Other data would make the file valid in two formats.
+func (f format) allowedAfter(rest []byte) bool {
 	rest = bytes.TrimLeft(rest, "\x00 \t\r\n")
 	if len(rest) == 0 {
 		return true

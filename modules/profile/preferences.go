@@ -11,17 +11,17 @@ import (
 	"kontor/store"
 )
 
-// Preferences are how the console shows things to a user.
+// Preferences control how the console shows data to a user.
 type Preferences struct {
-	Theme           string `json:"theme" enum:"light,dark,system"`                                 // light, dark or system
-	DateFormat      string `json:"date_format" enum:"YYYY-MM-DD|DD.MM.YYYY|DD/MM/YYYY|MM/DD/YYYY"` // such as DD.MM.YYYY
-	CurrencyDisplay string `json:"currency_display" enum:"symbol,code,name"`                       // symbol, code or name
-	NumberFormat    string `json:"number_format" enum:"1'234.56|1,234.56|1.234,56|1 234,56"`       // such as 1'234.56
+	Theme           string `json:"theme" enum:"light,dark,system"`
+	DateFormat      string `json:"date_format" enum:"YYYY-MM-DD|DD.MM.YYYY|DD/MM/YYYY|MM/DD/YYYY"`
+	CurrencyDisplay string `json:"currency_display" enum:"symbol,code,name"`
+	NumberFormat    string `json:"number_format" enum:"1'234.56|1,234.56|1.234,56|1 234,56"`
 
 	etag string
 }
 
-// ETag changes with the choice, and with the language, which the defaults follow.
+// ETag changes with the stored preferences, and with the language, which decides the defaults.
 func (p Preferences) ETag() string { return p.etag }
 
 var (
@@ -31,8 +31,8 @@ var (
 	numberFormats    = []string{"1'234.56", "1,234.56", "1.234,56", "1 234,56"}
 )
 
-// defaults are those of each language as it is written in Switzerland (CLDR: de-CH, fr-CH, it-CH). Readers of English
-// do not agree on the order of day and month, so that they get the one form that nobody mistakes.
+// defaults are the preferences by language, as they are usual in Switzerland (CLDR: de-CH, fr-CH, it-CH). English has the ISO
+// form of dates, because its readers disagree about the order of day and month.
 var defaults = map[types.Language]Preferences{
 	types.English: {Theme: "system", DateFormat: "YYYY-MM-DD", CurrencyDisplay: "code", NumberFormat: "1,234.56"},
 	types.German:  {Theme: "system", DateFormat: "DD.MM.YYYY", CurrencyDisplay: "code", NumberFormat: "1'234.56"},
@@ -40,16 +40,16 @@ var defaults = map[types.Language]Preferences{
 	types.Italian: {Theme: "system", DateFormat: "DD.MM.YYYY", CurrencyDisplay: "code", NumberFormat: "1'234.56"},
 }
 
-// choice is what a user has chosen himself. nil stands for the default.
-type choice struct {
+// storedPreferences are the preferences that a user has set. nil stands for the default.
+type storedPreferences struct {
 	theme, dateFormat, currencyDisplay, numberFormat *string
 
 	language types.Language
-	version  int64 // zero: he has chosen nothing yet
+	version  int64 // zero if none is set
 }
 
-// shown fills the gaps of a choice with the defaults of the user's language.
-func (c choice) shown() Preferences {
+// withDefaults returns the preferences with the defaults of the user's language.
+func (c storedPreferences) withDefaults() Preferences {
 	p := defaults[c.language]
 	for _, chosen := range []struct {
 		value  *string
@@ -63,7 +63,7 @@ func (c choice) shown() Preferences {
 	return p
 }
 
-// PreferencesInput are the preferences that are to change. What is not given stays; null goes back to the default.
+// PreferencesInput holds the preferences to change. Missing members stay; null restores the default.
 type PreferencesInput struct {
 	Theme           endpoint.Optional[string] `json:"theme" enum:"light,dark,system"`
 	DateFormat      endpoint.Optional[string] `json:"date_format" enum:"YYYY-MM-DD|DD.MM.YYYY|DD/MM/YYYY|MM/DD/YYYY"`
@@ -71,7 +71,7 @@ type PreferencesInput struct {
 	NumberFormat    endpoint.Optional[string] `json:"number_format" enum:"1'234.56|1,234.56|1.234,56|1 234,56"`
 }
 
-// Validate checks that each value is one of those that exist.
+// Validate checks that each value is allowed.
 func (in *PreferencesInput) Validate(v *apierr.Fields) {
 	for _, member := range []struct {
 		name   string
@@ -87,8 +87,8 @@ func (in *PreferencesInput) Validate(v *apierr.Fields) {
 	}
 }
 
-// apply gives the choice with the changes.
-func (in PreferencesInput) apply(c choice) choice {
+// apply returns the preferences with the changes.
+func (in PreferencesInput) apply(c storedPreferences) storedPreferences {
 	c.theme, c.dateFormat = chosen(in.Theme, c.theme), chosen(in.DateFormat, c.dateFormat)
 	c.currencyDisplay, c.numberFormat = chosen(in.CurrencyDisplay, c.currencyDisplay), chosen(in.NumberFormat, c.numberFormat)
 	c.version++
@@ -105,13 +105,13 @@ func chosen(given endpoint.Optional[string], now *string) *string {
 	return &given.Value
 }
 
-// Preferences gives the preferences of the caller.
+// Preferences returns the preferences of the caller.
 func (s *Service) Preferences(ctx context.Context, _ endpoint.None) (Preferences, error) {
 	stored, err := selectPreferences(ctx, s.db, access.From(ctx).UserID)
-	return stored.shown(), err
+	return stored.withDefaults(), err
 }
 
-// SetPreferences changes the preferences of the caller that are given.
+// SetPreferences changes the given preferences of the caller.
 func (s *Service) SetPreferences(ctx context.Context, in PreferencesInput) (Preferences, error) {
 	userID := access.From(ctx).UserID
 	var after Preferences
@@ -120,7 +120,7 @@ func (s *Service) SetPreferences(ctx context.Context, in PreferencesInput) (Pref
 		if err != nil {
 			return err
 		}
-		before := stored.shown()
+		before := stored.withDefaults()
 		if err := endpoint.CheckMatch(ctx, before.ETag()); err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ func (s *Service) SetPreferences(ctx context.Context, in PreferencesInput) (Pref
 		if err := upsertPreferences(ctx, tx, userID, stored); err != nil {
 			return err
 		}
-		after = stored.shown()
+		after = stored.withDefaults()
 		return proof.Audit(ctx, tx, "profile.set_preferences", userID, was)
 	})
 	return after, err

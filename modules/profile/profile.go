@@ -1,10 +1,9 @@
-// Package profile keeps what users choose for themselves: the picture by which others know them, and how the console
-// shows dates, amounts and colours.
+// Package profile keeps what users choose for themselves: their picture, and how the console shows dates, amounts and colours.
 //
-// A picture is decoded and drawn anew in two sizes; nothing of the uploaded file is kept, neither its name nor its EXIF
-// data nor its colour profile. The two are rows of the database, so that a backup has them and a picture is replaced or
-// removed in one transaction: there are no files that could be left behind. Whoever knows the address of a picture sees
-// it; the address is random and new with each upload.
+// Uploaded pictures are decoded and rendered in two sizes. Nothing else of the file is kept: neither its name nor its EXIF
+// data nor its colour profile. The rendered pictures are rows of the database, so that backups contain them and a picture is
+// replaced or removed in one transaction, without files that could be orphaned. Anybody with the URL of a picture can load it.
+// The URL is random and new with each upload.
 package profile
 
 import (
@@ -19,14 +18,14 @@ import (
 	"kontor/store"
 )
 
-// Profile is all that a user has chosen.
+// Profile is the picture and the preferences of a user.
 type Profile struct {
 	UserID      string      `json:"user_id"`
 	Avatar      *Avatar     `json:"avatar"`
 	Preferences Preferences `json:"preferences"`
 }
 
-// ETag changes with each of its parts.
+// ETag changes with the picture and the preferences.
 func (p Profile) ETag() string {
 	if p.Avatar == nil {
 		return p.Preferences.ETag()
@@ -34,10 +33,13 @@ func (p Profile) ETag() string {
 	return p.Preferences.ETag() + "-" + p.Avatar.token
 }
 
-// Avatar tells where the picture of a user is. The addresses are relative to that of the service.
+// EachUser calls add with the user.
+func (p Profile) EachUser(add func(id string)) { add(p.UserID) }
+
+// Avatar holds the URLs of the picture of a user, relative to the URL of the service.
 type Avatar struct {
-	URL          string `json:"url" doc:"512 pixels square."`           // 512 pixels square
-	ThumbnailURL string `json:"thumbnail_url" doc:"128 pixels square."` // 128 pixels square
+	URL          string `json:"url" doc:"512 pixels square."`
+	ThumbnailURL string `json:"thumbnail_url" doc:"128 pixels square."`
 
 	token string
 }
@@ -48,51 +50,51 @@ type Options struct {
 	MaxPixels int64 // of a picture, width times height
 }
 
-// Service is the module. Make one with [New].
+// Service is the module. Create one with [New].
 type Service struct {
 	Options
-	db    *store.DB
-	texts endpoint.Texts
-	slots *slots
-	pool  *sandbox.Pool
+	db          *store.DB
+	texts       endpoint.Texts
+	decodeLimit *decodeLimit
+	pool        *sandbox.Pool
 }
 
-// New makes the module on a database.
+// New returns the module on a database.
 func New(db *store.DB, texts endpoint.Texts, o Options) *Service {
-	return &Service{Options: o, db: db, texts: texts, slots: newSlots(o.MaxPixels), pool: newPool(o.MaxPixels)}
+	return &Service{Options: o, db: db, texts: texts, decodeLimit: newDecodeLimit(o.MaxPixels), pool: newPool(o.MaxPixels)}
 }
 
 // Close ends the workers that decode pictures.
 func (s *Service) Close(ctx context.Context) { s.pool.Close(ctx) }
 
-// Get gives the profile of the caller.
+// Get returns the profile of the caller.
 func (s *Service) Get(ctx context.Context, _ endpoint.None) (Profile, error) {
 	p := Profile{UserID: access.From(ctx).UserID}
 	stored, err := selectPreferences(ctx, s.db, p.UserID)
 	if err != nil {
 		return p, err
 	}
-	p.Preferences = stored.shown()
+	p.Preferences = stored.withDefaults()
 	p.Avatar, err = selectAvatar(ctx, s.db, p.UserID)
 	return p, err
 }
 
-// upload makes the file in the request the picture of the caller. It returns apierr.InvalidFileType for what is neither
-// JPEG nor PNG, and apierr.InvalidImage with the reason for one that cannot be used.
+// upload sets the picture of the caller to the file in the request. It returns apierr.InvalidFileType for a file that is
+// neither JPEG nor PNG, and apierr.InvalidImage with the reason for one that cannot be used.
 func (s *Service) upload(ctx context.Context, r *endpoint.Request) (Avatar, error) {
 	request := r.Fiber.Request()
 	file, err := filePart(string(request.Header.ContentType()), request.Body(), s.MaxBytes)
 	if err != nil {
 		return Avatar{}, err
 	}
-	pictures, err := s.draw(ctx, file)
+	pictures, err := s.render(ctx, file)
 	if err != nil {
 		return Avatar{}, err
 	}
 	return s.setAvatar(ctx, pictures)
 }
 
-// setAvatar stores the pictures in place of those before.
+// setAvatar replaces the pictures of the caller.
 func (s *Service) setAvatar(ctx context.Context, pictures []picture) (Avatar, error) {
 	userID := access.From(ctx).UserID
 	for i := range pictures {
@@ -117,7 +119,7 @@ func (s *Service) setAvatar(ctx context.Context, pictures []picture) (Avatar, er
 	return avatar, err
 }
 
-// RemoveAvatar removes the picture of the caller. It returns apierr.AvatarNotFound where there is none.
+// RemoveAvatar removes the picture of the caller. It returns apierr.AvatarNotFound if there is none.
 func (s *Service) RemoveAvatar(ctx context.Context, _ endpoint.None) (endpoint.Message, error) {
 	userID := access.From(ctx).UserID
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
@@ -140,14 +142,14 @@ func (s *Service) RemoveAvatar(ctx context.Context, _ endpoint.None) (endpoint.M
 	return endpoint.Confirm(ctx, s.texts, "profile.avatar_removed"), err
 }
 
-// profiles has no rows of its own: everybody who exists has a profile, by the id of the user.
+// profiles declares profiles as records. Each user has one, with the id of the user.
 var profiles = &records.Table[string]{
-	Type: access.Profiles, From: "users", Columns: "id",
+	Type: access.Profiles, From: "people", Columns: "id",
 	Relations: []records.Relation{{Allows: access.Read | access.Update, SQL: "id = $1"}},
 	Missing:   apierr.UserNotFound,
 }
 
-// Standings answers permission checks: everybody reads and changes his own profile.
-func (s *Service) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return profiles.Standings(ctx, s.db, userID, ids)
+// Relations answers permission checks: users may read and change their own profiles.
+func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return profiles.RelationsOf(ctx, s.db, userID, ids)
 }

@@ -26,41 +26,41 @@ func TestPreferences_FollowTheLanguageOfTheUser(t *testing.T) {
 	}
 }
 
-func TestPreferences_KeepWhatIsNotGiven(t *testing.T) {
+func TestPreferences_KeepMissingMembers(t *testing.T) {
 	s := servertest.Start(t)
 	user, other := s.User(access.Customer), s.User(access.Advisor)
 	first := user.Do("GET", preferences, nil).Expect(t, http.StatusOK)
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "one", As: user, Method: "PUT", Path: preferences, Body: map[string]any{"theme": "dark", "user_id": other.UserID}, Status: 200,
+		{Name: "one member", As: user, Method: "PUT", Path: preferences, Body: map[string]any{"theme": "dark", "user_id": other.UserID}, Status: 200,
 			Contains: []string{`{"theme":"dark","date_format":"YYYY-MM-DD","currency_display":"code","number_format":"1,234.56"}`}},
-		{Name: "the others", As: user, Method: "PUT", Path: preferences, Status: 200,
+		{Name: "the other members", As: user, Method: "PUT", Path: preferences, Status: 200,
 			Body:     map[string]any{"date_format": "MM/DD/YYYY", "currency_display": "name", "number_format": "1.234,56"},
 			Contains: []string{`{"theme":"dark","date_format":"MM/DD/YYYY","currency_display":"name","number_format":"1.234,56"}`}},
-		{Name: "back to the default", As: user, Method: "PUT", Path: preferences, Body: map[string]any{"date_format": nil}, Status: 200,
+		{Name: "null restores the default", As: user, Method: "PUT", Path: preferences, Body: map[string]any{"date_format": nil}, Status: 200,
 			Contains: []string{`"theme":"dark","date_format":"YYYY-MM-DD","currency_display":"name"`}},
-		{Name: "nothing", As: user, Method: "PUT", Path: preferences, Body: map[string]any{}, Status: 200, Contains: []string{`"theme":"dark"`}},
-		{Name: "it stays", As: user, Method: "GET", Path: "/v1/profile", Status: 200, Contains: []string{`"theme":"dark"`, user.UserID, `"avatar":null`}},
-		{Name: "for nobody else", As: other, Method: "GET", Path: preferences, Status: 200, Contains: []string{`"theme":"system"`}},
-		{Name: "a stale copy", As: user.With("If-Match", first.Header.Get("ETag")), Method: "PUT", Path: preferences, Body: map[string]any{"theme": "light"}, Status: 412},
+		{Name: "no member", As: user, Method: "PUT", Path: preferences, Body: map[string]any{}, Status: 200, Contains: []string{`"theme":"dark"`}},
+		{Name: "the profile", As: user, Method: "GET", Path: "/v1/profile", Status: 200, Contains: []string{`"theme":"dark"`, user.UserID, `"avatar":null`}},
+		{Name: "another user", As: other, Method: "GET", Path: preferences, Status: 200, Contains: []string{`"theme":"system"`}},
+		{Name: "a stale ETag", As: user.With("If-Match", first.Header.Get("ETag")), Method: "PUT", Path: preferences, Body: map[string]any{"theme": "light"}, Status: 412},
 	})
 	now := user.Do("GET", preferences, nil)
 	user.With("If-Match", now.Header.Get("ETag")).Do("PUT", preferences, map[string]any{"theme": "light"}).Expect(t, http.StatusOK)
 	user.With("If-None-Match", now.Header.Get("ETag")).Do("GET", preferences, nil).Expect(t, http.StatusOK)
 }
 
-func TestPreferences_RefuseWhatDoesNotExist(t *testing.T) {
+func TestPreferences_RejectUnknownValues(t *testing.T) {
 	s := servertest.Start(t)
 	user := s.User(access.Customer)
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "all wrong ones at once", As: user, Method: "PUT", Path: preferences, Status: 400,
+		{Name: "all invalid members at once", As: user, Method: "PUT", Path: preferences, Status: 400,
 			Body:     map[string]any{"theme": "blue", "date_format": "DD-MM-YYYY", "currency_display": "", "number_format": "1’234.56"},
 			Contains: []string{`"theme":"Only these values are possible: light, dark, system."`, `"date_format"`, `"currency_display"`, `"number_format"`}},
-		{Name: "and one that is no text", As: user, Method: "PUT", Path: preferences, Body: map[string]any{"theme": 1}, Status: 400, Contains: []string{`"theme"`}},
+		{Name: "not a text", As: user, Method: "PUT", Path: preferences, Body: map[string]any{"theme": 1}, Status: 400, Contains: []string{`"theme"`}},
 		{Name: "nothing changed", As: user, Method: "GET", Path: preferences, Status: 200, Contains: []string{`"theme":"system"`}},
 	})
 }
 
-func TestProfile_IsForEverybodyHisOwn(t *testing.T) {
+func TestProfile_IsForItsUserOnly(t *testing.T) {
 	s := servertest.Start(t)
 	user := s.User(access.Customer)
 	calls := [][2]string{{"GET", "/v1/profile"}, {"GET", preferences}, {"PUT", preferences}, {"DELETE", "/v1/profile/avatar"}, {"POST", "/v1/profile/avatar"}}
@@ -86,7 +86,7 @@ func TestProfile_IsForEverybodyHisOwn(t *testing.T) {
 		return map[string]any{"checks": []any{map[string]any{"rec_type": "profiles", "permission": "update", "rec_id": id}}}
 	}
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "a check says so", As: user, Method: "POST", Path: "/v1/rbac/check", Body: check(user.UserID), Status: 200, Contains: []string{`"allowed":true,"source":"owner"`}},
-		{Name: "and of others not", As: user, Method: "POST", Path: "/v1/rbac/check", Body: check(s.Admin().UserID), Status: 200, Contains: []string{`"allowed":false`}},
+		{Name: "the check for the own profile", As: user, Method: "POST", Path: "/v1/rbac/check", Body: check(user.UserID), Status: 200, Contains: []string{`"allowed":true,"source":"owner"`}},
+		{Name: "the check for another profile", As: user, Method: "POST", Path: "/v1/rbac/check", Body: check(s.Admin().UserID), Status: 200, Contains: []string{`"allowed":false`}},
 	})
 }

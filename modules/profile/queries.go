@@ -12,7 +12,7 @@ import (
 
 const selectPreferencesStatement = `
 	SELECT u.language, p.theme, p.date_format, p.currency_display, p.number_format, COALESCE(p.version, 0)
-	FROM users u LEFT JOIN profile_preferences p ON p.user_id = u.id
+	FROM people u LEFT JOIN profile_preferences p ON p.user_id = u.id
 	WHERE u.id = $1`
 
 const upsertPreferencesStatement = `
@@ -39,8 +39,8 @@ const selectMediaStatement = `SELECT media_type FROM avatars WHERE token = $1`
 
 const selectPictureStatement = `SELECT media_type, content FROM avatars WHERE token = $1`
 
-func selectPreferences(ctx context.Context, q store.Querier, userID string) (choice, error) {
-	var c choice
+func selectPreferences(ctx context.Context, q store.Querier, userID string) (storedPreferences, error) {
+	var c storedPreferences
 	var language string
 	err := q.QueryRow(ctx, selectPreferencesStatement, userID).
 		Scan(&language, &c.theme, &c.dateFormat, &c.currencyDisplay, &c.numberFormat, &c.version)
@@ -54,12 +54,12 @@ func selectPreferences(ctx context.Context, q store.Querier, userID string) (cho
 	return c, nil
 }
 
-func upsertPreferences(ctx context.Context, tx *store.Tx, userID string, c choice) error {
+func upsertPreferences(ctx context.Context, tx *store.Tx, userID string, c storedPreferences) error {
 	_, err := tx.Exec(ctx, upsertPreferencesStatement, userID, c.theme, c.dateFormat, c.currencyDisplay, c.numberFormat, tx.Now(), c.version)
 	return err
 }
 
-// selectAvatar finds the picture of a user, or nil.
+// selectAvatar returns the picture of a user, or nil.
 func selectAvatar(ctx context.Context, q store.Querier, userID string) (*Avatar, error) {
 	rows, err := q.Query(ctx, selectAvatarStatement, userID)
 	if err != nil {
@@ -98,7 +98,7 @@ func selectPicture(ctx context.Context, q store.Querier, token string) (picture,
 	return p, orNoAvatar(err)
 }
 
-// selectMedia reads the type of a picture whose content the client has already.
+// selectMedia reads the media type of a picture whose content the client has cached.
 func selectMedia(ctx context.Context, q store.Querier, token string) (picture, error) {
 	p := picture{token: token}
 	err := q.QueryRow(ctx, selectMediaStatement, token).Scan(&p.mediaType)

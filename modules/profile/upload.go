@@ -10,20 +10,19 @@ import (
 	"kontor/server/apierr"
 )
 
-// multipartMedia is the type of body that an upload has.
+// multipartMedia is the media type of an upload.
 const multipartMedia = "multipart/form-data"
 
 const (
-	fileMember = "file" // name of the one member that counts
-	maxParts   = 16     // members that are passed over before it is too many
+	fileMember = "file" // name of the only member that is read
+	maxParts   = 16     // maximum number of members
 
-	// multipartOverhead is room for boundaries and headers around a file of the largest size.
+	// multipartOverhead is the size of boundaries and headers that is allowed in addition to the file.
 	multipartOverhead = 64 << 10
 )
 
-// filePart finds the one file in a multipart body. It returns apierr.InvalidInput where there is none or more than one,
-// and apierr.PayloadTooLarge for a file of more than limit bytes. What the client calls it, and of what type it says it
-// is, does not count.
+// filePart returns the file in a multipart body. It returns apierr.InvalidInput if there is none or more than one, and
+// apierr.PayloadTooLarge for a file of more than limit bytes. It ignores the name and type that the client states.
 func filePart(contentType string, body []byte, limit int64) ([]byte, error) {
 	if len(body) == 0 {
 		return nil, apierr.Invalid(fileMember, "invalid.required")

@@ -13,7 +13,7 @@ import (
 	"kontor/server/settings"
 )
 
-func TestAvatar_RefusesWhatIsNoPicture(t *testing.T) {
+func TestAvatar_RejectsFilesThatAreNotPictures(t *testing.T) {
 	s := servertest.Start(t, func(s *settings.Settings) { s.Profile.AvatarMaxPixels = 1_000_000 })
 	user := s.User(access.Customer)
 	jpg, pic := asJPEG(t, upright(64)), asPNG(t, upright(64))
@@ -56,14 +56,14 @@ func TestAvatar_RefusesWhatIsNoPicture(t *testing.T) {
 		})
 	}
 	if got := user.Do("GET", "/v1/profile", nil); !strings.Contains(got.Body, `"avatar":null`) {
-		t.Errorf("a refused file left %s", got.Body)
+		t.Errorf("a rejected file left %s", got.Body)
 	}
 	if answer := upload(t, user.With("Accept-Language", "de"), []byte("GIF89a")); !strings.Contains(answer.Body, "jpg und png") {
 		t.Errorf("in German: %s", answer.Body)
 	}
 }
 
-func TestAvatar_RefusesWhatIsNoForm(t *testing.T) {
+func TestAvatar_RejectsBodiesThatAreNotForms(t *testing.T) {
 	const limit = 100_000
 	s := servertest.Start(t, func(s *settings.Settings) { s.Profile.AvatarMaxBytes = limit })
 	user := s.User(access.Customer)
@@ -122,7 +122,7 @@ func FuzzFilePart(f *testing.F) {
 		const limit = 64
 		file, err := profile.FilePart(contentType, body, limit)
 		if err == nil && (len(file) == 0 || len(file) > limit) {
-			t.Fatalf("%d bytes came through", len(file))
+			t.Fatalf("accepted %d bytes", len(file))
 		}
 		if err != nil && apierr.Of(err).Status >= 500 {
 			t.Fatalf("got %v", err)

@@ -11,22 +11,22 @@ import (
 	"kontor/server/apierr"
 )
 
-// pictureWorker is the kind of the processes that decode and draw. See package sandbox.
+// pictureWorker is the kind of the worker processes that decode and render pictures. See package sandbox.
 const pictureWorker = "avatar"
 
-// A process that was started as a worker goes no further than this.
+// A process that was started as a worker does not return from here.
 func init() {
 	sandbox.Serve(pictureWorker, func([]string) (sandbox.Work, error) { return work, nil })
 }
 
-// order is what a worker is told about a file whose header is within the limits.
-type order struct {
+// workerRequest is sent to a worker with a file whose header is within the limits.
+type workerRequest struct {
 	Format      format
 	Orientation int
 }
 
-// drawn is a picture as a worker sends it.
-type drawn struct {
+// renderedPicture is a picture in the answer of a worker.
+type renderedPicture struct {
 	Pixels    int64
 	MediaType string
 	Content   []byte
@@ -36,12 +36,12 @@ const (
 	drawCPU  = 10 * time.Second // a picture of the largest size takes two seconds
 	drawTime = 20 * time.Second // by the clock, on a busy machine
 
-	// What a worker may take: the program, and for each pixel the decoder's memory and the plain bitmap.
+	// Memory of a worker: the program, and for each pixel the decoder's memory and the plain bitmap.
 	baseMemory  = 256 << 20
 	pixelMemory = 20
 
 	residentAfterFile = 96 << 20
-	maxAnswer         = 8 << 20 // two pictures without loss
+	maxAnswer         = 8 << 20 // two PNG pictures
 )
 
 func newPool(maxPixels int64) *sandbox.Pool {
@@ -49,14 +49,14 @@ func newPool(maxPixels int64) *sandbox.Pool {
 		Resident: residentAfterFile, MaxAnswer: maxAnswer})
 }
 
-// work draws the pictures that are served, in a worker. The answer is empty for a damaged file.
+// work renders the pictures in a worker process. The answer is empty for a damaged file.
 func work(request, file []byte, _ func([]byte) error) ([]byte, error) {
-	var o order
+	var o workerRequest
 	if err := json.Unmarshal(request, &o); err != nil {
-		return nil, fmt.Errorf("order: %w", err)
+		return nil, fmt.Errorf("request of a picture worker: %w", err)
 	}
 	defer sandbox.LimitCPU(drawCPU)()
-	pictures, err := drawAll(file, o)
+	pictures, err := renderAll(file, o)
 	if err != nil {
 		return nil, nil
 	}
@@ -65,12 +65,12 @@ func work(request, file []byte, _ func([]byte) error) ([]byte, error) {
 
 var errDamaged = errors.New("the worker could not decode the picture")
 
-// drawInWorker has a worker draw the pictures. It returns apierr.InvalidImage for a file that cannot be decoded within
-// the limits, and apierr.Unavailable when there is no worker.
-func (s *Service) drawInWorker(ctx context.Context, file []byte, o order) ([]picture, error) {
+// renderInWorker renders the pictures in a worker process. It returns apierr.InvalidImage for a file that cannot be decoded
+// within the limits, and apierr.Unavailable if there is no worker.
+func (s *Service) renderInWorker(ctx context.Context, file []byte, o workerRequest) ([]picture, error) {
 	request, err := json.Marshal(o)
 	if err != nil {
-		return nil, fmt.Errorf("order: %w", err)
+		return nil, fmt.Errorf("request of a picture worker: %w", err)
 	}
 	limited, cancel := context.WithTimeout(ctx, drawTime)
 	defer cancel()
@@ -83,7 +83,7 @@ func (s *Service) drawInWorker(ctx context.Context, file []byte, o order) ([]pic
 		return nil, unavailable(err)
 	}
 	if err != nil || len(answer) == 0 {
-		return nil, unusable(errors.Join(errDamaged, err), "profile.damaged")
+		return nil, invalidImage(errors.Join(errDamaged, err), "profile.damaged")
 	}
 	return picturesOf(answer)
 }
@@ -95,19 +95,19 @@ func unavailable(cause error) error {
 // picturesOf reads the answer of a worker. One that was taken over by a file may send anything; but nothing is served
 // that is not a picture of its type.
 func picturesOf(answer []byte) ([]picture, error) {
-	var all []drawn
+	var all []renderedPicture
 	if err := json.Unmarshal(answer, &all); err != nil {
-		return nil, unusable(err, "profile.damaged")
+		return nil, invalidImage(err, "profile.damaged")
 	}
 	var pictures []picture
 	for _, d := range all {
 		if f := formatOf(d.Content); f == "" || d.MediaType != "image/"+string(f) {
-			return nil, unusable(errDamaged, "profile.damaged")
+			return nil, invalidImage(errDamaged, "profile.damaged")
 		}
 		pictures = append(pictures, picture{pixels: d.Pixels, mediaType: d.MediaType, content: d.Content})
 	}
 	if len(pictures) != 2 || pictures[0].pixels != largePixels || pictures[1].pixels != smallPixels {
-		return nil, unusable(errDamaged, "profile.damaged")
+		return nil, invalidImage(errDamaged, "profile.damaged")
 	}
 	return pictures, nil
 }

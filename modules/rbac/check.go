@@ -12,40 +12,40 @@ import (
 	"kontor/store"
 )
 
-// Check asks for one permission on a record type, or on one record.
+// Check asks whether a user has a permission on a record type or on one record.
 type Check struct {
 	RecType    string `json:"rec_type" doc:"Name of a record type."`
 	Permission string `json:"permission" enum:"create,read,update,delete,read_all"`
-	RecID      string `json:"rec_id" doc:"Nothing or the nil id asks about the type as a whole."` // nothing or the nil id: the type as a whole
+	RecID      string `json:"rec_id" doc:"A record. Without it, or with the nil id, the check is about the type as a whole."`
 }
 
-// Decision answers a check: whether it is allowed, and by what. Where several things allow it, the first of these is
-// named: the relation to the record (owner), a grant on the record to the user, to a role of his, a grant on the type
-// to a role of his, to the user.
+// Decision is the answer to a check. If several sources allow it, the decision names the first in this order: the relation to
+// the record (owner), a grant on the record to the user, a grant on the record to a role of theirs, a grant on the type to a
+// role of theirs, a grant on the type to the user.
 type Decision struct {
 	Allowed  bool   `json:"allowed"`
-	Source   string `json:"source" enum:"role,user,owner," doc:"What allows it; empty when nothing does."`    // role, user, owner or nothing
-	SourceID string `json:"source_id" doc:"Id of the role, the user or the record; the nil id when refused."` // of the role, the user or the record; nil id when refused
+	Source   string `json:"source" enum:"role,user,owner," doc:"The source of the permission; empty if it is denied."`
+	SourceID string `json:"source_id" doc:"Id of the role, the user or the record; the nil id if it is denied."`
 }
 
-// The sources of a right.
+// The sources of a permission.
 const (
 	sourceOwner = "owner"
 	sourceUser  = "user"
 	sourceRole  = "role"
 )
 
-var refused = Decision{SourceID: store.NilID}
+var denied = Decision{SourceID: store.NilID}
 
-// maxChecks is how much one request may ask for.
+// maxChecks limits the checks of one request.
 const maxChecks = 1000
 
 type checksInput struct {
 	Checks []Check `json:"checks" minItems:"1" maxItems:"1000"`
-	UserID string  `json:"user_id" doc:"For administrators: ask for this user."` // for administrators: ask for this user instead of oneself
+	UserID string  `json:"user_id" doc:"Check for this user instead of the caller; only for administrators."`
 }
 
-// Validate counts the checks and brings ids into their stored form.
+// Validate limits the number of checks and normalizes ids.
 func (in *checksInput) Validate(v *apierr.Fields) {
 	switch {
 	case len(in.Checks) == 0:
@@ -71,7 +71,16 @@ type checkOutput struct {
 	Results []Decision `json:"results"`
 }
 
-// check answers for the caller, or for another user when an administrator asks.
+// EachUser names the users whose grants allow a permission.
+func (out checkOutput) EachUser(add func(id string)) {
+	for _, d := range out.Results {
+		if d.Source == sourceUser {
+			add(d.SourceID)
+		}
+	}
+}
+
+// check decides for the caller or, if an administrator asks, for another user.
 func (s *Service) check(ctx context.Context, in checksInput) (checkOutput, error) {
 	caller := access.From(ctx)
 	if in.UserID != "" && in.UserID != caller.UserID {
@@ -85,7 +94,7 @@ func (s *Service) check(ctx context.Context, in checksInput) (checkOutput, error
 		if !known {
 			return checkOutput{}, apierr.UserNotFound
 		}
-		roles, err := rolesOf(ctx, s.db, in.UserID)
+		roles, err := s.Users.RolesOf(ctx, s.db, in.UserID)
 		if err != nil {
 			return checkOutput{}, err
 		}
@@ -95,99 +104,99 @@ func (s *Service) check(ctx context.Context, in checksInput) (checkOutput, error
 	return checkOutput{results}, err
 }
 
-// question is a check as the program understands it.
-type question struct {
+// parsedCheck is a check with its names looked up.
+type parsedCheck struct {
 	recordType access.RecordType
 	permission access.Permission
 	recID      string
-	understood bool
+	valid      bool // type and permission exist
 }
 
-func understand(c Check) question {
+func parseCheck(c Check) parsedCheck {
 	t, typeKnown := access.LookupType(c.RecType)
 	permission, permissionKnown := access.ParsePermission(c.Permission)
-	q := question{recordType: t, permission: permission, recID: c.RecID, understood: typeKnown && permissionKnown}
+	q := parsedCheck{recordType: t, permission: permission, recID: c.RecID, valid: typeKnown && permissionKnown}
 	if q.recID == store.NilID {
 		q.recID = ""
 	}
 	return q
 }
 
-// Decide answers checks for a caller, in their order. What is unknown (type, permission, record) is refused. It reads
-// what it needs once for each record type, and all grants on records at once.
+// Decide answers checks for a caller, in their order. It denies unknown types, permissions and records. It runs one query for
+// each record type and one for all grants on records.
 func (s *Service) Decide(ctx context.Context, caller *access.Caller, checks []Check) ([]Decision, error) {
-	questions := make([]question, len(checks))
+	parsed := make([]parsedCheck, len(checks))
 	byType := make([][]string, len(access.RecordTypes()))
 	var all []string
 	for i, c := range checks {
-		q := understand(c)
-		questions[i] = q
-		if q.understood && q.recID != "" {
+		q := parseCheck(c)
+		parsed[i] = q
+		if q.valid && q.recID != "" {
 			byType[q.recordType.Index()] = append(byType[q.recordType.Index()], q.recID)
 			all = append(all, q.recID)
 		}
 	}
-	known := knowledge{caller: caller, standings: make([]map[string]access.Standing, len(byType))}
+	known := facts{caller: caller, relations: make([]map[string]access.Permission, len(byType))}
 	for _, t := range access.RecordTypes() {
 		ids := byType[t.Index()]
-		records := s.records(t)
+		records := s.recordsOf(t)
 		if len(ids) == 0 || records == nil {
 			continue
 		}
 		var err error
-		if known.standings[t.Index()], err = records.Standings(ctx, caller.UserID, unique(ids)); err != nil {
-			return nil, fmt.Errorf("standings of %s: %w", t, err)
+		if known.relations[t.Index()], err = records.Relations(ctx, caller.UserID, unique(ids)); err != nil {
+			return nil, fmt.Errorf("relations to %s: %w", t, err)
 		}
 	}
 	var err error
 	if known.grants, err = recordGrants(ctx, s.db, caller, unique(all)); err != nil {
 		return nil, fmt.Errorf("grants on records: %w", err)
 	}
-	decisions := make([]Decision, len(questions))
-	for i, q := range questions {
+	decisions := make([]Decision, len(parsed))
+	for i, q := range parsed {
 		decisions[i] = known.decide(q)
 	}
 	return decisions, nil
 }
 
-// unique sorts and drops what stands twice.
+// unique sorts ids and removes duplicates.
 func unique(ids []string) []string {
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
 
-// knowledge is what the decisions of one request are made from.
-type knowledge struct {
+// facts holds the relations and grants that decide the checks of one request.
+type facts struct {
 	caller    *access.Caller
-	standings []map[string]access.Standing // by record type
-	grants    map[recordRight]holders
+	relations []map[string]access.Permission // by record type
+	grants    map[recordPermission]grantHolders
 }
 
-// recordRight is a permission on one record.
-type recordRight struct {
+// recordPermission is a permission on a record.
+type recordPermission struct {
 	recID, recType string
 	permission     access.Permission
 }
 
-// holders tells who of a user and his roles has a right by a grant on the record.
-type holders struct {
+// grantHolders reports which principals of a caller hold a permission by a grant on the record.
+type grantHolders struct {
 	user bool
-	role string // the first in the caller's order
+	role string // the first in the caller's order; empty for none
 }
 
-func (k *knowledge) decide(q question) Decision {
-	if !q.understood {
-		return refused
+func (k *facts) decide(q parsedCheck) Decision {
+	if !q.valid {
+		return denied
 	}
 	if q.recID != "" {
-		standing, exists := k.standings[q.recordType.Index()][q.recID]
+		allowed, exists := k.relations[q.recordType.Index()][q.recID]
 		if !exists {
-			return refused
+			return denied
 		}
-		if standing.Own.Has(q.permission) {
+		if allowed.Has(q.permission) {
 			return Decision{Allowed: true, Source: sourceOwner, SourceID: q.recID}
 		}
-		held := k.grants[recordRight{q.recID, q.recordType.Name, q.permission}]
+		held := k.grants[recordPermission{q.recID, q.recordType.Name, q.permission}]
 		if held.user {
 			return Decision{Allowed: true, Source: sourceUser, SourceID: k.caller.UserID}
 		}
@@ -198,5 +207,5 @@ func (k *knowledge) decide(q question) Decision {
 	if source, id, ok := k.caller.Source(q.recordType, q.permission); ok {
 		return Decision{Allowed: true, Source: source, SourceID: id}
 	}
-	return refused
+	return denied
 }

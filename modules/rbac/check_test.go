@@ -7,7 +7,7 @@ import (
 	"kontor/store"
 )
 
-// check asks for one permission and gives source and source id, or "no".
+// check checks one permission and returns source and source id, or "no".
 func (b *bank) check(user string, c object, extra ...string) string {
 	b.t.Helper()
 	body := object{"checks": []object{c}}
@@ -20,7 +20,7 @@ func (b *bank) check(user string, c object, extra ...string) string {
 	}
 	if result["allowed"] != true {
 		if result["source"] != "" || result["source_id"] != store.NilID {
-			b.t.Fatalf("refused with %v", result)
+			b.t.Fatalf("denied with %v", result)
 		}
 		return "no"
 	}
@@ -31,8 +31,8 @@ func TestCheck_NamesTheFirstSource(t *testing.T) {
 	b := newBank(t)
 	role := b.role("Helpers")
 	user := b.user(access.Customer, role)
-	own, foreign := b.thing(user), b.thing(b.root)
-	read := func(id string) object { return object{"rec_type": "customers", "permission": "read", "rec_id": id} }
+	own, foreign := b.persona(user), b.persona(b.root)
+	read := func(id string) object { return object{"rec_type": "personas", "permission": "read", "rec_id": id} }
 	expect := func(want string, c object) {
 		t.Helper()
 		if got := b.check(user, c); got != want {
@@ -40,32 +40,32 @@ func TestCheck_NamesTheFirstSource(t *testing.T) {
 		}
 	}
 	expect("no", read(foreign))
-	b.grant(object{"user_id": user, "rec_type": "customers", "permissions": []string{"read"}})
+	b.grant(object{"user_id": user, "rec_type": "personas", "permissions": []string{"read"}})
 	expect("user "+user, read(foreign))
-	b.grant(object{"role_id": role, "rec_type": "customers", "permissions": []string{"read_all"}})
+	b.grant(object{"role_id": role, "rec_type": "personas", "permissions": []string{"read_all"}})
 	expect("role "+role, read(foreign))
-	b.grant(object{"role_id": access.Customer, "rec_type": "customers", "permissions": []string{"read"}, "rec_id": foreign})
+	b.grant(object{"role_id": access.Customer, "rec_type": "personas", "permissions": []string{"read"}, "rec_id": foreign})
 	expect("role "+access.Customer, read(foreign))
-	b.grant(object{"user_id": user, "rec_type": "customers", "permissions": []string{"read"}, "rec_id": foreign})
+	b.grant(object{"user_id": user, "rec_type": "personas", "permissions": []string{"read"}, "rec_id": foreign})
 	expect("user "+user, read(foreign))
 	expect("owner "+own, read(own))
-	expect("role "+role, object{"rec_type": "customers", "permission": "read"})
-	expect("role "+role, object{"rec_type": "customers", "permission": "read", "rec_id": store.NilID})
-	expect("role "+role, object{"rec_type": "customers", "permission": "read", "rec_id": nil})
-	expect("role "+access.Customer, object{"rec_type": "customers", "permission": "create"})
+	expect("role "+role, object{"rec_type": "personas", "permission": "read"})
+	expect("role "+role, object{"rec_type": "personas", "permission": "read", "rec_id": store.NilID})
+	expect("role "+role, object{"rec_type": "personas", "permission": "read", "rec_id": nil})
+	expect("role "+access.Customer, object{"rec_type": "personas", "permission": "create"})
 	expect("owner "+user, object{"rec_type": "users", "permission": "read", "rec_id": user})
 	expect("no", object{"rec_type": "users", "permission": "delete", "rec_id": user})
 }
 
-func TestCheck_UnknownIsRefusedAndNoError(t *testing.T) {
+func TestCheck_DeniesUnknownNamesAndRecords(t *testing.T) {
 	b := newBank(t)
-	thing := b.thing(b.user())
+	persona := b.persona(b.user())
 	for name, c := range map[string]object{
-		"record":               {"rec_type": "customers", "permission": "read", "rec_id": store.NewID()},
-		"record of other type": {"rec_type": "roles", "permission": "read", "rec_id": thing},
-		"type without records": {"rec_type": "audit", "permission": "read", "rec_id": thing},
+		"record":               {"rec_type": "personas", "permission": "read", "rec_id": store.NewID()},
+		"record of other type": {"rec_type": "roles", "permission": "read", "rec_id": persona},
+		"type without records": {"rec_type": "audit", "permission": "read", "rec_id": persona},
 		"type":                 {"rec_type": "dragons", "permission": "read"},
-		"permission":           {"rec_type": "customers", "permission": "fly"},
+		"permission":           {"rec_type": "personas", "permission": "fly"},
 		"empty":                {},
 	} {
 		if got := b.check(b.root, c); got != "no" {
@@ -73,8 +73,8 @@ func TestCheck_UnknownIsRefusedAndNoError(t *testing.T) {
 		}
 	}
 	for _, permission := range []string{"create", "read", "update", "delete", "read_all"} {
-		for _, id := range []string{"", thing} {
-			if got := b.check(b.root, object{"rec_type": "customers", "permission": permission, "rec_id": id}); got != "role "+access.Administrator {
+		for _, id := range []string{"", persona} {
+			if got := b.check(b.root, object{"rec_type": "personas", "permission": permission, "rec_id": id}); got != "role "+access.Administrator {
 				t.Errorf("%s: got %s", permission, got)
 			}
 		}
@@ -87,10 +87,10 @@ func TestCheck_UnknownIsRefusedAndNoError(t *testing.T) {
 func TestCheck_KeepsOrderAndRepetitions(t *testing.T) {
 	b := newBank(t)
 	user := b.user(access.Customer)
-	own, foreign := b.thing(user), b.thing(b.root)
+	own, foreign := b.persona(user), b.persona(b.root)
 	checks := make([]object, 1000)
 	for i := range checks {
-		checks[i] = object{"rec_type": "customers", "permission": "read", "rec_id": []string{own, foreign, store.NewID()}[i%3]}
+		checks[i] = object{"rec_type": "personas", "permission": "read", "rec_id": []string{own, foreign, store.NewID()}[i%3]}
 	}
 	results := b.want(200, "", user, "POST", "/v1/rbac/check", object{"checks": checks}).body["results"].([]any)
 	if len(results) != len(checks) {
@@ -103,7 +103,7 @@ func TestCheck_KeepsOrderAndRepetitions(t *testing.T) {
 	}
 }
 
-func TestCheck_RefusesWrongInput(t *testing.T) {
+func TestCheck_RejectsInvalidInput(t *testing.T) {
 	b := newBank(t)
 	many := make([]object, 1001)
 	for i := range many {
@@ -122,24 +122,24 @@ func TestCheck_RefusesWrongInput(t *testing.T) {
 	b.want(403, "common.rbac_no_rec_access", b.user(access.Registrant), "POST", "/v1/rbac/check", object{"checks": []object{{}}})
 }
 
-func TestCheck_AdministratorsAskForOthers(t *testing.T) {
+func TestCheck_AdministratorsCheckOtherUsers(t *testing.T) {
 	b := newBank(t)
 	role := b.role("Helpers")
-	user, curious := b.user(access.Customer, role), b.user(access.Customer)
-	thing := b.thing(b.root)
-	b.grant(object{"role_id": role, "rec_type": "customers", "permissions": []string{"update"}, "rec_id": thing})
-	update := object{"rec_type": "customers", "permission": "update", "rec_id": thing}
+	user, other := b.user(access.Customer, role), b.user(access.Customer)
+	persona := b.persona(b.root)
+	b.grant(object{"role_id": role, "rec_type": "personas", "permissions": []string{"update"}, "rec_id": persona})
+	update := object{"rec_type": "personas", "permission": "update", "rec_id": persona}
 	if got := b.check(b.root, update, "user_id", user); got != "role "+role {
 		t.Errorf("got %s", got)
 	}
-	if got := b.check(b.root, update, "user_id", curious); got != "no" {
+	if got := b.check(b.root, update, "user_id", other); got != "no" {
 		t.Errorf("got %s", got)
 	}
 	if got := b.check(user, update, "user_id", user); got != "role "+role {
-		t.Errorf("got %s for himself", got)
+		t.Errorf("got %s for the caller", got)
 	}
 	body := object{"checks": []object{update}, "user_id": user}
-	b.want(403, "common.rbac_no_rec_access", curious, "POST", "/v1/rbac/check", body)
+	b.want(403, "common.rbac_no_rec_access", other, "POST", "/v1/rbac/check", body)
 	body["user_id"] = store.NewID()
 	b.want(404, "users.user_not_found", b.root, "POST", "/v1/rbac/check", body)
 }

@@ -11,43 +11,44 @@ import (
 	"kontor/server/ratelimit"
 )
 
-// Endpoints are the rows of the module. All but the check are for administrators, until they grant them to others.
+// Endpoints returns the endpoints of the module. All except the check are for administrators, unless they grant them to
+// others.
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	rows := []endpoint.Endpoint{
 		{Name: "rbac.check", Method: http.MethodPost, Path: "/v1/rbac/check", Access: access.SignedIn,
 			Roles:   []string{access.Advisor, access.Customer},
-			Summary: "Tell whether the caller holds permissions on record types or records, and by what.",
+			Summary: "Check permissions on record types or records, and report their sources.",
 			Faults:  []apierr.Kind{apierr.UserNotFound}, Handle: endpoint.JSON(http.StatusOK, s.check)},
 
 		{Name: "rbac.roles.create", Method: http.MethodPost, Path: "/v1/rbac/roles", Access: access.On(access.Roles, access.Create),
-			Summary: "Make a role.", Faults: []apierr.Kind{apierr.RoleExists},
+			Summary: "Create a role.", Faults: []apierr.Kind{apierr.RoleExists},
 			Handle: endpoint.JSON(http.StatusCreated, s.postRole)},
 		{Name: "rbac.roles.list", Method: http.MethodGet, Path: "/v1/rbac/roles", Access: access.On(access.Roles, access.Read),
-			Summary: "List the roles.",
+			Summary: "List roles.",
 			Doc:     endpoint.Doc{Search: roleList.Search()},
 			Handle:  endpoint.JSON(http.StatusOK, s.listRoles)},
 		{Name: "rbac.roles.get", Method: http.MethodGet, Path: "/v1/rbac/roles/{id}", Access: access.On(access.Roles, access.Read),
-			Summary: "Read a role.", Faults: []apierr.Kind{apierr.RoleNotFound},
+			Summary: "Get a role.", Faults: []apierr.Kind{apierr.RoleNotFound},
 			Handle: endpoint.JSON(http.StatusOK, s.getRole)},
 		{Name: "rbac.roles.update", Method: http.MethodPut, Path: "/v1/rbac/roles/{id}", Access: access.On(access.Roles, access.Update),
-			Summary: "Change name and description of a role.",
+			Summary: "Update the name and description of a role.",
 			Faults:  []apierr.Kind{apierr.RoleNotFound, apierr.RoleBuiltIn, apierr.RoleExists, apierr.PreconditionFailed},
 			Handle:  endpoint.JSON(http.StatusOK, s.putRole)},
 		{Name: "rbac.roles.delete", Method: http.MethodDelete, Path: "/v1/rbac/roles/{id}", Access: access.On(access.Roles, access.Delete),
-			Summary: "Delete a role with its grants and take it from its holders.",
+			Summary: "Delete a role and its grants, and take it from its holders.",
 			Faults:  []apierr.Kind{apierr.RoleNotFound, apierr.RoleBuiltIn, apierr.GrantToSelf, apierr.PreconditionFailed},
 			Handle:  endpoint.JSON(http.StatusOK, s.deleteRole)},
 
 		{Name: "rbac.grants.create", Method: http.MethodPost, Path: "/v1/rbac/grants", Access: access.On(access.Grants, access.Create),
-			Summary: "Grant a role or a user a record type, one record or an endpoint.",
+			Summary: "Grant a role or a user permissions on a record type or a record, or an endpoint.",
 			Faults:  []apierr.Kind{apierr.RoleNotFound, apierr.UserNotFound, apierr.EndpointNotFound, apierr.GrantToSelf, apierr.GrantNotHeld, apierr.GrantExists},
 			Handle:  endpoint.JSON(http.StatusCreated, s.CreateGrant)},
 		{Name: "rbac.grants.list", Method: http.MethodGet, Path: "/v1/rbac/grants", Access: access.On(access.Grants, access.Read),
-			Summary: "List the grants.",
+			Summary: "List grants.",
 			Doc:     endpoint.Doc{Search: grantList.Search()},
 			Handle:  endpoint.JSON(http.StatusOK, s.listGrants)},
 		{Name: "rbac.grants.delete", Method: http.MethodDelete, Path: "/v1/rbac/grants/{id}", Access: access.On(access.Grants, access.Delete),
-			Summary: "Take a grant away.", Faults: []apierr.Kind{apierr.GrantNotFound, apierr.PreconditionFailed},
+			Summary: "Delete a grant.", Faults: []apierr.Kind{apierr.GrantNotFound, apierr.PreconditionFailed},
 			Handle: endpoint.JSON(http.StatusOK, s.deleteGrant)},
 
 		{Name: "rbac.endpoints.list", Method: http.MethodGet, Path: "/v1/rbac/endpoints", Access: access.SignedIn,
@@ -55,12 +56,12 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Doc:     endpoint.Doc{Search: endpointList.Search()},
 			Handle:  endpoint.JSON(http.StatusOK, s.listEndpoints)},
 		{Name: "rbac.record_types.list", Method: http.MethodGet, Path: "/v1/rbac/record-types", Access: access.SignedIn,
-			Summary: "List the record types that can be granted.",
+			Summary: "List record types.",
 			Doc:     endpoint.Doc{Search: typeList.Search()},
 			Handle:  endpoint.JSON(http.StatusOK, s.listRecordTypes)},
 
 		{Name: "rbac.rate_limits.list", Method: http.MethodGet, Path: "/v1/rate-limits", Access: access.On(access.RateLimits, access.Read),
-			Summary: "List the stored rate-limit rules.",
+			Summary: "List rate-limit rules.",
 			Doc:     endpoint.Doc{Search: limitList.Search()},
 			Handle:  endpoint.JSON(http.StatusOK, s.listRateLimits)},
 		{Name: "rbac.rate_limits.set", Method: http.MethodPut, Path: "/v1/rate-limits", Access: access.On(access.RateLimits, access.Update),
@@ -88,7 +89,7 @@ type putRoleInput struct {
 	Description *string `json:"description" maxLength:"1000" example:"Reads everything, changes nothing"`
 }
 
-// Validate is that of RoleInput.
+// Validate applies the rules of RoleInput.
 func (in *putRoleInput) Validate(v *apierr.Fields) {
 	role := RoleInput{in.Name, in.Description}
 	role.Validate(v)

@@ -63,8 +63,8 @@ const (
 	countEndpointGrants = `SELECT COUNT(*) FROM endpoint_grants WHERE principal_id = $1 AND endpoint = $2`
 )
 
-// insertGrant stores a grant and what it allows. Each permission is granted to somebody at most once, so that removing
-// the grant that names it takes it away; it returns apierr.GrantExists with the permissions that are granted already.
+// insertGrant stores a grant and its permissions. A principal has each permission by at most one grant, so that deleting this
+// grant takes it away. insertGrant returns apierr.GrantExists with the permissions that the principal already has.
 func insertGrant(ctx context.Context, tx *store.Tx, g Grant) error {
 	kind, principal := g.principal()
 	if g.Endpoint != nil {
@@ -87,23 +87,23 @@ func insertGrant(ctx context.Context, tx *store.Tx, g Grant) error {
 }
 
 func insertPermissions(ctx context.Context, tx *store.Tx, g Grant, kind, principal string) error {
-	var twice []string
+	var existing []string
 	err := each(ctx, tx, func(rows *store.Rows) error {
 		var permission string
 		if err := rows.Scan(&permission); err != nil {
 			return err
 		}
 		if slices.Contains(g.Permissions, permission) {
-			twice = append(twice, permission)
+			existing = append(existing, permission)
 		}
 		return nil
 	}, selectPermissions, g.recID(), *g.RecType, principal)
 	if err != nil {
 		return err
 	}
-	if len(twice) > 0 {
-		slices.Sort(twice)
-		return apierr.GrantExists.Detail("permissions", twice)
+	if len(existing) > 0 {
+		slices.Sort(existing)
+		return apierr.GrantExists.Detail("permissions", existing)
 	}
 	for _, permission := range g.Permissions {
 		_, err := tx.Exec(ctx, insertPermission, store.NewID(), kind, principal, *g.RecType, permission, g.recID(), g.CreatedAt, g.CreatedBy)
@@ -121,7 +121,7 @@ const (
 )
 
 func deleteGrant(ctx context.Context, tx *store.Tx, g Grant) error {
-	if err := forgetRecord(ctx, tx, access.Grants.Name, g.ID); err != nil {
+	if err := deleteRecordGrants(ctx, tx, access.Grants.Name, g.ID); err != nil {
 		return err
 	}
 	if g.Endpoint != nil {
@@ -139,8 +139,9 @@ func deleteGrant(ctx context.Context, tx *store.Tx, g Grant) error {
 	return err
 }
 
-// auditVanishing leaves an entry for each grant that a statement finds: they are about to be deleted with something else.
-func auditVanishing(ctx context.Context, tx *store.Tx, statement string, args ...any) error {
+// auditDeletion writes an audit entry for each grant that a statement selects. Callers delete these grants next, together with
+// their role or their record.
+func auditDeletion(ctx context.Context, tx *store.Tx, statement string, args ...any) error {
 	var found []Grant
 	err := each(ctx, tx, func(rows *store.Rows) error {
 		g, err := scanGrant(rows)
@@ -159,9 +160,9 @@ const (
 	deleteGrantRecordsOnRecord = `DELETE FROM grant_records WHERE rec_id = $1 AND rec_type = $2`
 )
 
-// forgetRecord removes the grants on a record.
-func forgetRecord(ctx context.Context, tx *store.Tx, recType, recID string) error {
-	if err := auditVanishing(ctx, tx, selectGrantsOnRecord, recID, recType); err != nil {
+// deleteRecordGrants deletes the grants on a record.
+func deleteRecordGrants(ctx context.Context, tx *store.Tx, recType, recID string) error {
+	if err := auditDeletion(ctx, tx, selectGrantsOnRecord, recID, recType); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, deletePermissionsOnRecord, recID, recType); err != nil {

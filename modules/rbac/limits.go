@@ -12,19 +12,21 @@ import (
 	"kontor/store"
 )
 
-// RateLimit is a stored rule: how many requests a minute one principal may send to an endpoint. It counts instead of
-// the general limits.
+// RateLimit is a stored rule for the requests that one caller may send to an endpoint. It replaces the general limits.
 type RateLimit struct {
 	Endpoint   string     `json:"endpoint"`
-	PerMinute  *int       `json:"per_minute" doc:"null in the answer to a removal."` // null in the answer to a removal
+	PerMinute  *int       `json:"per_minute" doc:"Requests a minute; null in the answer that removed the rule."`
 	ModifiedAt store.Time `json:"modified_at"`
 	ModifiedBy string     `json:"modified_by"`
 
 	version int64
 }
 
-// ETag is the version of the rule. A rule that was removed and made again counts anew, so that the time tells the two
-// apart.
+// EachUser names the user who set the rule.
+func (r RateLimit) EachUser(add func(id string)) { add(r.ModifiedBy) }
+
+// ETag returns the version of the rule with the time of its change. The version of a rule that was removed and set again
+// starts from 1; the time makes the ETag unique.
 func (r RateLimit) ETag() string {
 	if r.version == 0 {
 		return "none"
@@ -43,7 +45,7 @@ type RateLimitInput struct {
 	PerMinute endpoint.Optional[int] `json:"per_minute" minimum:"1" maximum:"1000000" doc:"null removes the rule."`
 }
 
-// Validate checks the number.
+// Validate checks that the endpoint is given and the number is in range.
 func (in *RateLimitInput) Validate(v *apierr.Fields) {
 	if in.Endpoint == "" {
 		v.Add("endpoint", "invalid.required")
@@ -60,7 +62,7 @@ func (in *RateLimitInput) Validate(v *apierr.Fields) {
 	}
 }
 
-// RateLimits lists the stored rules. It returns apierr.NoAccess.
+// RateLimits returns the stored rules. It returns apierr.NoAccess.
 func (s *Service) RateLimits(ctx context.Context, p list.Params) (list.Page[RateLimit], error) {
 	if !access.From(ctx).May(access.RateLimits, access.Read) {
 		return list.Page[RateLimit]{}, apierr.NoAccess
@@ -68,14 +70,14 @@ func (s *Service) RateLimits(ctx context.Context, p list.Params) (list.Page[Rate
 	return limitList.Page(ctx, s.db, p)
 }
 
-// SetRateLimit stores or removes a rule, in force for the next request. It returns apierr.NoAccess,
-// apierr.EndpointNotFound, apierr.InvalidInput for an endpoint that is never limited, and apierr.PreconditionFailed.
+// SetRateLimit sets or removes a rule, in force for the next request. It returns apierr.NoAccess, apierr.EndpointNotFound,
+// apierr.InvalidInput for an endpoint without rate limit, and apierr.PreconditionFailed.
 func (s *Service) SetRateLimit(ctx context.Context, in RateLimitInput) (RateLimit, error) {
 	caller := access.From(ctx)
 	if !caller.May(access.RateLimits, access.Update) {
 		return RateLimit{}, apierr.NoAccess
 	}
-	if err := s.limited(in.Endpoint); err != nil {
+	if err := s.checkLimitable(in.Endpoint); err != nil {
 		return RateLimit{}, err
 	}
 	var rule RateLimit
@@ -107,7 +109,7 @@ func (s *Service) SetRateLimit(ctx context.Context, in RateLimitInput) (RateLimi
 			return err
 		}
 		tx.Audit(entry)
-		tx.AfterCommit(s.policy.changed)
+		tx.AfterCommit(s.policy.reload)
 		return nil
 	})
 	return rule, err

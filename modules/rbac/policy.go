@@ -12,23 +12,23 @@ import (
 	"kontor/store"
 )
 
-// policyTables are those that a policy is made of.
+// policyTables are the tables from which a policy is read.
 var policyTables = []string{"grants", "endpoint_grants", "rate_limit_rules"}
 
-// snapshot loads the policy from its tables and puts it in force.
-type snapshot struct {
+// policyLoader loads the policy from its tables and puts it in force.
+type policyLoader struct {
 	db      *store.DB
 	current *access.Current
 	log     *slog.Logger
 
 	mu      sync.Mutex
 	loaded  bool
-	version uint64 // of the tables, taken before they were read
+	version uint64 // table version, taken before reading
 }
 
-// load puts the policy of now in force. Loads run one after another, and each takes the version before it reads, so
-// that an older policy never replaces a newer one; a load that another one has made unnecessary does nothing.
-func (p *snapshot) load(ctx context.Context) error {
+// load puts the current policy in force. Loads run one at a time, and each takes the table version before it reads. An older
+// policy therefore never replaces a newer one. A load does nothing if the tables have not changed since the last one.
+func (p *policyLoader) load(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	version := p.db.Version(policyTables...)
@@ -54,10 +54,10 @@ const (
 	retryAfter = time.Second
 )
 
-// changed puts what a transaction has changed in force. It runs after the commit and before the change is
-// acknowledged. When the tables cannot be read, nobody but administrators may do anything until they can: a right that
-// was just taken away must not live on.
-func (p *snapshot) changed() {
+// reload puts the change of a transaction in force. It runs after the commit and before the change is acknowledged. While
+// the tables cannot be read, all callers except administrators are denied: a permission that was just taken away must not
+// stay in force.
+func (p *policyLoader) reload() {
 	var err error
 	for range loadTries {
 		if err = p.load(context.Background()); err == nil {
@@ -67,15 +67,15 @@ func (p *snapshot) changed() {
 	if errors.Is(err, store.ErrClosed) {
 		return
 	}
-	p.log.Error("grants cannot be read; everything is refused until they can", "cause", err)
+	p.log.Error("cannot read grants; all callers except administrators are denied until the next successful try", "cause", err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.current.Store(access.NewPolicy(access.PolicyData{}))
 	p.loaded = false
-	time.AfterFunc(retryAfter, p.changed)
+	time.AfterFunc(retryAfter, p.reload)
 }
 
-// readPolicy makes a policy of all grants on types and endpoints and of all rate-limit rules.
+// readPolicy returns the policy with all grants on types and endpoints and all rate-limit rules.
 func readPolicy(ctx context.Context, q store.Querier) (*access.Policy, error) {
 	data := access.PolicyData{
 		Types: map[string]map[string]access.Permission{}, Endpoints: map[string][]string{}, Limits: map[string]int{},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"kontor/modules/kit/records"
 	"kontor/server/access"
 	"kontor/store"
 )
@@ -14,13 +15,10 @@ const selectEndpointGrants = `SELECT principal_id, endpoint FROM endpoint_grants
 
 const selectLimits = `SELECT endpoint, per_minute FROM rate_limit_rules`
 
-// What one user and his roles hold.
+// The grants of one user and their roles.
 const (
-	selectTypeGrantsOf = selectTypeGrants + `
-		AND principal_id IN (SELECT $1 UNION ALL SELECT role_id FROM user_roles WHERE user_id = $1)`
-	selectEndpointGrantsOf = selectEndpointGrants + `
-		WHERE principal_id IN (SELECT $1 UNION ALL SELECT role_id FROM user_roles WHERE user_id = $1)`
-	selectRolesOf = `SELECT role_id FROM user_roles WHERE user_id = $1 ORDER BY role_id`
+	selectTypeGrantsOf     = selectTypeGrants + ` AND principal_id IN (` + records.Principals + `)`
+	selectEndpointGrantsOf = selectEndpointGrants + ` WHERE principal_id IN (` + records.Principals + `)`
 )
 
 func readTypeGrants(ctx context.Context, q store.Querier, types map[string]map[string]access.Permission, statement string, args ...any) error {
@@ -64,21 +62,7 @@ func readLimits(ctx context.Context, q store.Querier, limits map[string]int) err
 	}, selectLimits)
 }
 
-// rolesOf lists the ids of the roles that a user holds.
-func rolesOf(ctx context.Context, q store.Querier, userID string) ([]string, error) {
-	roles := []string{}
-	err := each(ctx, q, func(rows *store.Rows) error {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return err
-		}
-		roles = append(roles, id)
-		return nil
-	}, selectRolesOf, userID)
-	return roles, err
-}
-
-// each runs a statement and hands its rows over one by one.
+// each calls row for each row of a statement.
 func each(ctx context.Context, q store.Querier, row func(rows *store.Rows) error, statement string, args ...any) error {
 	rows, err := q.Query(ctx, statement, args...)
 	if err != nil {

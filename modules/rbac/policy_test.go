@@ -6,14 +6,14 @@ import (
 	"kontor/server/access"
 )
 
-func TestPolicy_RefusesEverythingWhileItCannotBeRead(t *testing.T) {
+func TestPolicy_DeniesEverythingWhileTablesCannotBeRead(t *testing.T) {
 	b := newBank(t)
-	user, thing := b.user(access.Advisor), b.thing(b.root)
-	path := "/v1/customers/" + thing
+	user, persona := b.user(access.Advisor), b.persona(b.root)
+	path := "/v1/personas/" + persona
 	b.want(200, "", user, "GET", path, nil)
 
 	b.exec("ALTER TABLE rate_limit_rules RENAME TO broken")
-	b.grant(object{"user_id": user, "rec_type": "customers", "permissions": []string{"delete"}})
+	b.grant(object{"user_id": user, "rec_type": "personas", "permissions": []string{"delete"}})
 	b.want(403, "common.rbac_no_rec_access", user, "GET", path, nil)
 	b.want(200, "", b.root, "GET", path, nil)
 
@@ -22,10 +22,10 @@ func TestPolicy_RefusesEverythingWhileItCannotBeRead(t *testing.T) {
 	b.want(200, "", user, "DELETE", path, nil)
 }
 
-func TestStart_FailsWithoutItsTables(t *testing.T) {
+func TestStart_FailsWithoutPolicyTables(t *testing.T) {
 	b := newBank(t)
 	b.exec("ALTER TABLE rate_limit_rules RENAME TO broken")
-	if err := newService(t, b.db, b).Start(t.Context(), b.table()); err == nil {
-		t.Error("it started without the policy")
+	if err := b.newService().Start(t.Context(), b.endpoints()); err == nil {
+		t.Error("the service started without a policy")
 	}
 }

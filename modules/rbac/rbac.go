@@ -1,81 +1,79 @@
-// Package rbac keeps roles, grants and stored rate-limit rules, puts them in force and answers what somebody may do.
+// Package rbac manages roles, grants and stored rate-limit rules, applies them, and answers permission checks.
 //
-// Grants on record types and on endpoints and the rate-limit rules are few: they are kept in memory as one
-// [access.Policy], which is loaded again as a whole after every commit that changes one of them, before the change is
-// acknowledged. Grants on single records stay in their table and are read by the statement that reads the record.
+// Grants on record types and endpoints and the rate-limit rules are few. They are kept in memory as one [access.Policy].
+// Every commit that changes one of them reloads the whole policy before the change is acknowledged. Grants on single records
+// stay in their table; the statement that reads a record reads them, too.
 //
-// Which user holds which role is kept here, too (user_roles), and written by the module of users; relations of users
-// to records belong to the modules of the records, which answer for them through [access.Records].
+// The module directory stores which user holds which role. The modules that own records answer for the relations of users to
+// them, through [access.Records].
+//
+// The module owns the tables roles, grants, endpoint_grants, grant_records, record_types, endpoints and rate_limit_rules. It
+// publishes two views:
+//
+//   - permissions (principal_id, rec_type, rec_id, permission): what a principal may do with a record, or with a type as a whole
+//     when rec_id is empty;
+//   - role_names (id, name, name_key): the names of roles, as written and folded.
 package rbac
 
 import (
 	"context"
 	"log/slog"
 
+	"kontor/modules/kit/records"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/store"
 )
 
-// sessions is what rbac needs from the keeper of sessions: they carry the roles of their users.
-type sessions interface {
-	// Changed forgets what is remembered of the user's sessions once the transaction is committed.
-	Changed(tx *store.Tx, userID string)
+// users is implemented by the module directory, which stores the roles of users.
+type users interface {
+	// RolesOf returns the ids of the roles that a user holds, in their order.
+	RolesOf(ctx context.Context, q store.Querier, userID string) ([]string, error)
+	// RemoveRole takes a role from all users who hold it. Their sessions see the change on the next request.
+	RemoveRole(ctx context.Context, tx *store.Tx, roleID string) error
 }
 
-// Options are what a service works with beside its database.
+// Options are the dependencies of a service.
 type Options struct {
-	// Policy is where the snapshot is put in force; the server reads it.
+	// Policy receives each new policy; the server reads it.
 	Policy *access.Current
-	// Sessions hears of users who lose a role.
-	Sessions sessions
-	// Texts are those of the locale files.
+	// Users stores the roles that users hold.
+	Users users
+	// Texts are the texts of the locale files.
 	Texts endpoint.Texts
-	// Records answer for the records of each type. The map may be filled until [Service.Start]; a type without an
-	// entry has no records that a grant could name. Roles and grants are answered for by this package.
+	// Records answer for the records of each type. The map may be filled until [Service.Start]. A type without an entry
+	// has no records that a grant could name. This package itself answers for roles and grants.
 	Records map[access.RecordType]access.Records
-	// Log hears of what goes wrong after a commit; nil is slog's default.
+	// Log receives errors that occur after a commit; nil means slog's default logger.
 	Log *slog.Logger
 }
 
-// Service administers roles, grants and rate-limit rules and answers permission checks.
+// Service manages roles, grants and rate-limit rules and answers permission checks.
 type Service struct {
 	Options
-	db     *store.DB
-	policy snapshot
-	table  map[string]Endpoint // by key: what this process serves, set by Start
+	db        *store.DB
+	policy    policyLoader
+	endpoints map[string]Endpoint // by key, the endpoints that this process serves; set by Start
 }
 
-// New makes a service. Nothing is in force before [Service.Start].
+// New returns a service. No policy is in force before [Service.Start].
 func New(db *store.DB, o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
 	return &Service{
 		Options: o, db: db,
-		policy: snapshot{db: db, current: o.Policy, log: o.Log},
+		policy: policyLoader{db: db, current: o.Policy, log: o.Log},
 	}
 }
 
-// records gives who answers for the records of a type, or nil.
-func (s *Service) records(t access.RecordType) access.Records {
+// recordsOf returns the [access.Records] that answers for a type, or nil.
+func (s *Service) recordsOf(t access.RecordType) access.Records {
 	switch t {
 	case access.Roles:
-		return standings(func(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-			return roleTable.Standings(ctx, s.db, userID, ids)
-		})
+		return records.Of(s.db, roleTable)
 	case access.Grants:
-		return standings(func(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-			return grantTable.Standings(ctx, s.db, userID, ids)
-		})
+		return records.Of(s.db, grantTable)
 	}
 	return s.Records[t]
-}
-
-// standings makes a function answer for records.
-type standings func(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error)
-
-// Standings calls the function.
-func (f standings) Standings(ctx context.Context, userID string, ids []string) (map[string]access.Standing, error) {
-	return f(ctx, userID, ids)
 }

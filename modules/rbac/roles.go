@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"slices"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
@@ -15,13 +15,13 @@ import (
 	"kontor/store"
 )
 
-// Role is a set of grants that users can hold. Built-in roles keep their names and cannot be deleted; their
-// descriptions and grants can be changed.
+// Role is a named set of grants that users can hold. Built-in roles can neither be renamed nor deleted. Their descriptions and
+// grants can be changed.
 type Role struct {
 	ID          string     `json:"id"`
 	Name        string     `json:"name" example:"Auditor"`
 	Description string     `json:"description" example:"Reads everything, changes nothing"`
-	BuiltIn     bool       `json:"built_in" example:"false" doc:"A built-in role cannot be changed or deleted."`
+	BuiltIn     bool       `json:"built_in" example:"false" doc:"A built-in role can neither be renamed nor deleted."`
 	CreatedAt   store.Time `json:"created_at"`
 	CreatedBy   string     `json:"created_by"`
 	ModifiedAt  store.Time `json:"modified_at"`
@@ -30,7 +30,13 @@ type Role struct {
 	version int64
 }
 
-// ETag is the version of the role.
+// EachUser names the creator and the last editor.
+func (r Role) EachUser(add func(id string)) {
+	add(r.CreatedBy)
+	add(r.ModifiedBy)
+}
+
+// ETag returns the version of the role.
 func (r Role) ETag() string { return endpoint.VersionTag(r.version) }
 
 const (
@@ -38,14 +44,14 @@ const (
 	maxRoleDescription = 1000 // characters
 )
 
-// RoleInput is what a caller may say about a role. What an update leaves out stays as it is.
+// RoleInput contains the members of a role that callers may set. An update keeps missing members.
 type RoleInput struct {
 	Name        *string `json:"name" maxLength:"100" example:"Auditor"`
 	Description *string `json:"description" maxLength:"1000" example:"Reads everything, changes nothing"`
 }
 
-// Validate brings name and description into their stored form. A name that looks like an id is refused: where roles are
-// given by name or id, nobody could tell them apart.
+// Validate normalizes name and description. It rejects a name that is a valid id, because some endpoints accept roles by name
+// or id.
 func (in *RoleInput) Validate(v *apierr.Fields) {
 	if in.Name != nil {
 		name, err := types.Required(*in.Name, maxRoleName)
@@ -62,7 +68,7 @@ func (in *RoleInput) Validate(v *apierr.Fields) {
 	}
 }
 
-// addRule words what a text breaks.
+// addRule reports the rule that a text violates.
 func addRule(v *apierr.Fields, field string, err error, limit int) {
 	switch {
 	case err == nil:
@@ -75,13 +81,13 @@ func addRule(v *apierr.Fields, field string, err error, limit int) {
 	}
 }
 
-// createRoleInput is a RoleInput whose name is needed.
+// createRoleInput is a RoleInput whose name is required.
 type createRoleInput struct {
 	Name        *string `json:"name" maxLength:"100" nullable:"false" example:"Auditor"`
 	Description *string `json:"description" maxLength:"1000" example:"Reads everything, changes nothing"`
 }
 
-// Validate is that of RoleInput with a name.
+// Validate applies the rules of RoleInput and requires a name.
 func (in *createRoleInput) Validate(v *apierr.Fields) {
 	if in.Name == nil {
 		v.Add("name", "invalid.required")
@@ -89,23 +95,23 @@ func (in *createRoleInput) Validate(v *apierr.Fields) {
 	(*RoleInput)(in).Validate(v)
 }
 
-// CreateRole adds a role without any rights. It returns apierr.RoleExists when the name is taken, whatever its case.
+// CreateRole creates a role without grants. It returns apierr.RoleExists for a name that exists; case does not matter.
 func (s *Service) CreateRole(ctx context.Context, in RoleInput) (Role, error) {
 	caller := access.From(ctx)
 	role := Role{ID: store.NewID(), CreatedBy: caller.UserID, ModifiedBy: caller.UserID, version: 1}
 	role.apply(in)
 	role.CreatedAt = s.db.Now()
 	role.ModifiedAt = role.CreatedAt
-	after, answer := roleTable.Digest(s.db, role), s.db.Answer(ctx, role)
+	after, answer := roleTable.Answer(ctx, s.db, role)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := insertRole(ctx, tx, role); err != nil {
 			return err
 		}
 		roleTable.Audit(ctx, tx, "rbac.roles.create", role.ID, nil, after)
-		tx.Respond(http.StatusCreated, answer)
+		tx.Respond(answer)
 		return nil
 	})
-	return role, roleFault(err)
+	return role, roleError(err)
 }
 
 func (r *Role) apply(in RoleInput) {
@@ -117,28 +123,28 @@ func (r *Role) apply(in RoleInput) {
 	}
 }
 
-// roleFault says what a failed write to roles means.
-func roleFault(err error) error {
+// roleError translates errors of writes to the table roles.
+func roleError(err error) error {
 	if errors.Is(err, store.ErrDuplicate) {
 		return apierr.RoleExists.Wrap(err)
 	}
 	return err
 }
 
-// Role reads a role. It returns apierr.RoleNotFound and apierr.NoAccess.
+// Role returns a role. It returns apierr.RoleNotFound and apierr.NoAccess.
 func (s *Service) Role(ctx context.Context, id string) (Role, error) {
 	return roleTable.Get(ctx, s.db, id, access.Read)
 }
 
-// Roles lists the roles that the caller may read.
+// Roles returns the roles that the caller may read.
 func (s *Service) Roles(ctx context.Context, p list.Params) (list.Page[Role], error) {
 	return roleList.Page(ctx, s.db, p, roleTable.Visible(access.From(ctx)))
 }
 
-// UpdateRole changes name and description. It returns apierr.RoleNotFound, apierr.NoAccess, apierr.RoleBuiltIn for
-// another name of a built-in role, apierr.RoleExists and apierr.PreconditionFailed.
+// UpdateRole changes the name and description of a role. It returns apierr.RoleNotFound, apierr.NoAccess, apierr.RoleBuiltIn
+// for a new name of a built-in role, apierr.RoleExists and apierr.PreconditionFailed.
 func (s *Service) UpdateRole(ctx context.Context, id string, in RoleInput) (Role, error) {
-	role, err := records.Change(ctx, s.db, roleTable, id, records.Changing[Role]{
+	role, err := records.Update(ctx, s.db, roleTable, id, records.Edit[Role]{
 		Action: "rbac.roles.update", Wanted: access.Update,
 		Apply: func(before Role, now store.Time) (Role, bool, error) {
 			role := before
@@ -152,12 +158,12 @@ func (s *Service) UpdateRole(ctx context.Context, id string, in RoleInput) (Role
 		},
 		Write: func(ctx context.Context, tx *store.Tx, _, after Role) error { return updateRole(ctx, tx, after) },
 	})
-	return role, roleFault(err)
+	return role, roleError(err)
 }
 
-// DeleteRole removes a role, its grants, and takes it from everybody who holds it, from their next request on. Nobody
-// deletes a role that he holds himself: that would change his own roles. It returns apierr.RoleNotFound,
-// apierr.NoAccess, apierr.RoleBuiltIn, apierr.GrantToSelf and apierr.PreconditionFailed.
+// DeleteRole deletes a role and its grants and takes it from its holders, in force for their next request. Callers cannot
+// delete a role that they hold, because that would change their own roles. It returns apierr.RoleNotFound, apierr.NoAccess,
+// apierr.RoleBuiltIn, apierr.GrantToSelf and apierr.PreconditionFailed.
 func (s *Service) DeleteRole(ctx context.Context, id string) error {
 	caller := access.From(ctx)
 	return s.db.InTx(ctx, func(tx *store.Tx) error {
@@ -171,26 +177,21 @@ func (s *Service) DeleteRole(ctx context.Context, id string) error {
 		if role.BuiltIn {
 			return apierr.RoleBuiltIn
 		}
-		holders, err := holdersOf(ctx, tx, id)
+		own, err := s.Users.RolesOf(ctx, tx, caller.UserID)
 		if err != nil {
 			return err
 		}
-		for _, userID := range holders {
-			if userID == caller.UserID {
-				return apierr.GrantToSelf
-			}
+		if slices.Contains(own, id) {
+			return apierr.GrantToSelf
+		}
+		if err := s.Users.RemoveRole(ctx, tx, id); err != nil {
+			return fmt.Errorf("take role %s from its holders: %w", id, err)
 		}
 		if err := deleteRole(ctx, tx, id); err != nil {
 			return fmt.Errorf("delete role %s: %w", id, err)
 		}
-		for _, userID := range holders {
-			s.Sessions.Changed(tx, userID)
-			if err := records.UserRoles.Audit(ctx, tx, records.ActionUserRoles, userID, nil); err != nil {
-				return err
-			}
-		}
 		roleTable.Audit(ctx, tx, "rbac.roles.delete", id, role, nil)
-		tx.AfterCommit(s.policy.changed)
+		tx.AfterCommit(s.policy.reload)
 		return nil
 	})
 }

@@ -56,38 +56,22 @@ func updateRole(ctx context.Context, tx *store.Tx, r Role) error {
 	return err
 }
 
-const selectHolders = `SELECT user_id FROM user_roles WHERE role_id = $1`
-
-func holdersOf(ctx context.Context, q store.Querier, roleID string) ([]string, error) {
-	var users []string
-	err := each(ctx, q, func(rows *store.Rows) error {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return err
-		}
-		users = append(users, id)
-		return nil
-	}, selectHolders, roleID)
-	return users, err
-}
-
-// What goes with a role, in the order in which the references allow it. The grants on the role's own record go, too.
+// deleteRoleRows delete a role and its grants, in the order that foreign keys require.
 var deleteRoleRows = []string{
-	`DELETE FROM user_roles WHERE role_id = $1`,
 	`DELETE FROM grants WHERE principal_id = $1`,
 	`DELETE FROM endpoint_grants WHERE principal_id = $1`,
 	`DELETE FROM grant_records WHERE role_id = $1`,
 	`DELETE FROM roles WHERE id = $1`,
 }
 
-// selectGrantsOfRole finds the grants that go with a role.
 const selectGrantsOfRole = `SELECT ` + grantColumns + ` FROM grant_records WHERE role_id = $1`
 
+// deleteRole deletes a role, its grants, and the grants on its record. No user may hold the role any more.
 func deleteRole(ctx context.Context, tx *store.Tx, id string) error {
-	if err := forgetRecord(ctx, tx, access.Roles.Name, id); err != nil {
+	if err := deleteRecordGrants(ctx, tx, access.Roles.Name, id); err != nil {
 		return err
 	}
-	if err := auditVanishing(ctx, tx, selectGrantsOfRole, id); err != nil {
+	if err := auditDeletion(ctx, tx, selectGrantsOfRole, id); err != nil {
 		return err
 	}
 	for _, statement := range deleteRoleRows {

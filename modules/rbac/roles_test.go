@@ -8,7 +8,7 @@ import (
 	"kontor/store"
 )
 
-func TestRoles_LifeOfARole(t *testing.T) {
+func TestRoles_CreateReadUpdateDelete(t *testing.T) {
 	b := newBank(t)
 	made := b.want(201, "", b.root, "POST", "/v1/rbac/roles", object{"name": " Auditor ", "description": "Reads.", "built_in": true, "id": "x"})
 	id := made.id()
@@ -34,7 +34,7 @@ func TestRoles_LifeOfARole(t *testing.T) {
 	b.want(404, "rbac.role_not_found", b.root, "PUT", "/v1/rbac/roles/"+id, object{"name": "x"})
 }
 
-func TestRoles_RefusesWrongInput(t *testing.T) {
+func TestRoles_RejectInvalidInput(t *testing.T) {
 	b := newBank(t)
 	for _, body := range []object{
 		{}, {"name": nil}, {"name": "  "}, {"name": 5}, {"name": strings.Repeat("x", 101)}, {"name": "a\u0000b"},
@@ -61,40 +61,40 @@ func TestRoles_BuiltInKeepTheirNames(t *testing.T) {
 	}
 }
 
-func TestRoles_DeletedRoleIsGoneFromGrantsAndHolders(t *testing.T) {
+func TestDeleteRole_RemovesGrantsAndHolders(t *testing.T) {
 	b := newBank(t)
 	role := b.role("Reader")
-	holder, thing := b.user(role), b.thing(b.root)
-	b.grant(object{"role_id": role, "endpoint": "GET /v1/customers/{id}"})
-	b.grant(object{"role_id": role, "rec_type": "customers", "permissions": []string{"read"}})
-	b.grant(object{"role_id": role, "rec_type": "customers", "permissions": []string{"update"}, "rec_id": thing})
-	b.want(200, "", holder, "GET", "/v1/customers/"+thing, nil)
+	holder, persona := b.user(role), b.persona(b.root)
+	b.grant(object{"role_id": role, "endpoint": "GET /v1/personas/{persona_id}"})
+	b.grant(object{"role_id": role, "rec_type": "personas", "permissions": []string{"read"}})
+	b.grant(object{"role_id": role, "rec_type": "personas", "permissions": []string{"update"}, "rec_id": persona})
+	b.want(200, "", holder, "GET", "/v1/personas/"+persona, nil)
 
 	b.want(200, "", b.root, "DELETE", "/v1/rbac/roles/"+role, nil)
-	b.want(403, "common.rbac_no_rec_access", holder, "GET", "/v1/customers/"+thing, nil)
-	if caller := b.sessions.caches[holder]; caller == nil || len(caller.Roles) != 0 {
-		t.Errorf("the session still has the role: %+v", caller)
+	b.want(403, "common.rbac_no_rec_access", holder, "GET", "/v1/personas/"+persona, nil)
+	if roles := b.do(b.root, "GET", "/v1/users/"+holder, nil).body["roles"]; !equal(roles, []any{}) {
+		t.Errorf("the holder still has the roles %v", roles)
 	}
 	if n := len(b.do(b.root, "GET", "/v1/rbac/grants?search.role_id="+role, nil).data()); n != 0 {
 		t.Errorf("%d grants of the role are left", n)
 	}
 	for _, table := range []string{"user_roles WHERE role_id", "grants WHERE principal_id", "endpoint_grants WHERE principal_id"} {
 		var n int
-		if err := b.db.QueryRow(t.Context(), "SELECT COUNT(*) FROM "+table+" = $1", role).Scan(&n); err != nil || n != 0 {
+		if err := b.DB.QueryRow(t.Context(), "SELECT COUNT(*) FROM "+table+" = $1", role).Scan(&n); err != nil || n != 0 {
 			t.Errorf("%s: %d rows are left, %v", table, n, err)
 		}
 	}
 }
 
-func TestRoles_NobodyDeletesARoleOfHisOwn(t *testing.T) {
+func TestDeleteRole_RejectsRolesOfTheCaller(t *testing.T) {
 	b := newBank(t)
-	role := b.role("Also mine")
+	role := b.role("Shared")
 	second := b.user(access.Administrator, role)
 	b.want(403, "rbac.grant_to_self", second, "DELETE", "/v1/rbac/roles/"+role, nil)
 	b.want(200, "", b.root, "DELETE", "/v1/rbac/roles/"+role, nil)
 }
 
-func TestRoles_OthersNeedTheirGrants(t *testing.T) {
+func TestAccess_NonAdministratorsNeedGrants(t *testing.T) {
 	b := newBank(t)
 	user, role := b.user(access.Advisor), b.role("Hidden")
 	for _, request := range [][2]string{
@@ -105,7 +105,7 @@ func TestRoles_OthersNeedTheirGrants(t *testing.T) {
 		b.want(403, "common.rbac_no_rec_access", user, request[0], request[1], nil)
 		b.want(401, "common.unauthorized", store.NewID(), request[0], request[1], nil)
 	}
-	// With the endpoint alone he sees only what he made or was granted.
+	// With grants on the endpoints alone, a user sees only roles of their own and roles granted to them.
 	for _, key := range []string{"GET /v1/rbac/roles", "GET /v1/rbac/roles/{id}", "POST /v1/rbac/roles", "DELETE /v1/rbac/roles/{id}", "GET /v1/rate-limits"} {
 		b.grant(object{"user_id": user, "endpoint": key})
 	}
@@ -119,12 +119,12 @@ func TestRoles_OthersNeedTheirGrants(t *testing.T) {
 	b.want(403, "common.rbac_no_rec_access", user, "DELETE", "/v1/rbac/roles/"+role, nil)
 	listed := b.want(200, "", user, "GET", "/v1/rbac/roles", nil)
 	if listed.body["total"] != 2.0 {
-		t.Errorf("he sees %s", listed.text)
+		t.Errorf("the user sees %s", listed.text)
 	}
 	b.want(200, "", user, "DELETE", "/v1/rbac/roles/"+mine, nil)
 }
 
-func TestRoles_CreatingIsIdempotentByKey(t *testing.T) {
+func TestCreateRole_ReplaysTheAnswerForTheSameIdempotencyKey(t *testing.T) {
 	b := newBank(t)
 	first := b.want(201, "", b.root, "POST", "/v1/rbac/roles", object{"name": "Once"}, "Idempotency-Key", "k1")
 	again := b.want(201, "", b.root, "POST", "/v1/rbac/roles", object{"name": "Once"}, "Idempotency-Key", "k1")

@@ -11,7 +11,7 @@ import (
 	"kontor/store"
 )
 
-// builtIn are the roles of every database. Name and id never change; the description is a first one.
+// builtIn are the roles of every database. Their names and ids never change; administrators may change the descriptions.
 var builtIn = []Role{
 	{ID: access.Administrator, Name: "Administrator", Description: "May do everything."},
 	{ID: access.Advisor, Name: "Advisor", Description: "Works with all customers, personas, payers and tasks."},
@@ -19,8 +19,8 @@ var builtIn = []Role{
 	{ID: access.Registrant, Name: "Registrant", Description: "Has registered and validates the first credential."},
 }
 
-// typeGrants are what the built-in roles hold on a record type when a database first sees it. Administrators hold
-// everything without grants.
+// typeGrants are the initial permissions of the built-in roles on a record type. A database gets them when it first sees the
+// type. Administrators hold all permissions without grants.
 var typeGrants = map[access.RecordType]map[string]access.Permission{
 	access.Customers: {access.Advisor: access.ReadAll | access.Create | access.Update, access.Customer: access.Create},
 	access.Personas:  {access.Advisor: access.ReadAll | access.Create | access.Update, access.Customer: access.Create},
@@ -30,44 +30,44 @@ var typeGrants = map[access.RecordType]map[string]access.Permission{
 	access.Invoices:  {access.Advisor: access.Create | access.Read},
 }
 
-// firstLimits are the rate-limit rules, in requests a minute, of endpoints that cost much, when a database first sees
-// them.
-var firstLimits = map[string]int{
+// defaultLimits are the initial rate-limit rules of expensive endpoints, in requests a minute. A database gets them when it
+// first sees the endpoint.
+var defaultLimits = map[string]int{
 	"POST /v1/invoices/qrcode":   600,
 	"POST /v1/profile/avatar":    120,
 	"GET /v1/notifications/sse":  300,
 	"POST /v1/notifications/sse": 300,
 }
 
-// Start makes the database know the endpoints of this version and puts the policy in force. Roles, record types and
-// endpoints that the database has not seen get their first grants, once: what an administrator takes away stays away.
+// Start records the endpoints of this version in the database and puts the policy in force. Roles, record types and endpoints
+// that are new to the database get their initial grants, once: a grant that an administrator deletes does not return.
 func (s *Service) Start(ctx context.Context, table []endpoint.Endpoint) error {
-	s.table = make(map[string]Endpoint, len(table))
+	s.endpoints = make(map[string]Endpoint, len(table))
 	for _, e := range table {
-		s.table[e.Key()] = describe(e)
+		s.endpoints[e.Key()] = describe(e)
 	}
 	if err := s.seed(ctx, table); err != nil {
-		return fmt.Errorf("first grants: %w", err)
+		return fmt.Errorf("initial grants: %w", err)
 	}
 	return s.policy.load(ctx)
 }
 
-// unseen is what a database does not know yet, or knows otherwise.
-type unseen struct {
+// missingSeeds are the roles, types and endpoints that a database does not have yet.
+type missingSeeds struct {
 	roles     []Role
 	types     []access.RecordType
 	endpoints []endpoint.Endpoint // new ones
-	changed   []Endpoint          // described otherwise, or gone (not Active)
+	changed   []Endpoint          // with a new description, or removed (not active)
 }
 
-func (u unseen) nothing() bool {
-	return len(u.roles)+len(u.types)+len(u.endpoints)+len(u.changed) == 0
+func (missing missingSeeds) empty() bool {
+	return len(missing.roles)+len(missing.types)+len(missing.endpoints)+len(missing.changed) == 0
 }
 
-// seed only writes when there is something new, so that an ordinary start needs no transaction.
+// seed writes only if something is missing, so that an ordinary start needs no transaction.
 func (s *Service) seed(ctx context.Context, table []endpoint.Endpoint) error {
-	found, err := s.unseen(ctx, table)
-	if err != nil || found.nothing() {
+	found, err := s.missingSeeds(ctx, table)
+	if err != nil || found.empty() {
 		return err
 	}
 	return s.db.InTx(ctx, func(tx *store.Tx) error {
@@ -96,47 +96,47 @@ func (s *Service) seed(ctx context.Context, table []endpoint.Endpoint) error {
 	})
 }
 
-func (s *Service) unseen(ctx context.Context, table []endpoint.Endpoint) (unseen, error) {
-	var u unseen
-	roles, err := column(ctx, s.db, selectBuiltInRoles)
+func (s *Service) missingSeeds(ctx context.Context, table []endpoint.Endpoint) (missingSeeds, error) {
+	var missing missingSeeds
+	roles, err := selectSet(ctx, s.db, selectBuiltInRoles)
 	if err != nil {
-		return u, err
+		return missing, err
 	}
 	for _, role := range builtIn {
 		if !roles[role.ID] {
-			u.roles = append(u.roles, role)
+			missing.roles = append(missing.roles, role)
 		}
 	}
-	types, err := column(ctx, s.db, selectRecordTypes)
+	types, err := selectSet(ctx, s.db, selectRecordTypes)
 	if err != nil {
-		return u, err
+		return missing, err
 	}
 	for _, t := range access.RecordTypes() {
 		if !types[t.ID] {
-			u.types = append(u.types, t)
+			missing.types = append(missing.types, t)
 		}
 	}
 	known, err := knownEndpoints(ctx, s.db)
 	if err != nil {
-		return u, err
+		return missing, err
 	}
 	for _, e := range table {
 		before, seen := known[e.Key()]
-		switch now := s.table[e.Key()]; {
+		switch now := s.endpoints[e.Key()]; {
 		case !seen:
-			u.endpoints = append(u.endpoints, e)
+			missing.endpoints = append(missing.endpoints, e)
 		case before != now:
-			u.changed = append(u.changed, now)
+			missing.changed = append(missing.changed, now)
 		}
 		delete(known, e.Key())
 	}
 	for _, gone := range known {
 		if gone.active {
 			gone.active = false
-			u.changed = append(u.changed, gone)
+			missing.changed = append(missing.changed, gone)
 		}
 	}
-	return u, nil
+	return missing, nil
 }
 
 func seedRole(ctx context.Context, tx *store.Tx, role Role) error {
@@ -172,7 +172,7 @@ func seedEndpoint(ctx context.Context, tx *store.Tx, e endpoint.Endpoint) error 
 			return err
 		}
 	}
-	perMinute, ok := firstLimits[key]
+	perMinute, ok := defaultLimits[key]
 	if !ok {
 		return nil
 	}
@@ -184,7 +184,7 @@ func seedEndpoint(ctx context.Context, tx *store.Tx, e endpoint.Endpoint) error 
 	return upsertLimit(ctx, tx, rule)
 }
 
-// seedGrant makes a first grant, unless a part of it is there already.
+// seedGrant creates an initial grant. It does nothing if the role already has one of its permissions.
 func seedGrant(ctx context.Context, tx *store.Tx, g Grant) error {
 	g.ID, g.CreatedAt, g.CreatedBy = store.NewID(), tx.Now(), store.NilID
 	err := insertGrant(ctx, tx, g)

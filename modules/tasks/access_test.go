@@ -9,7 +9,7 @@ import (
 	"kontor/store"
 )
 
-func TestLists_ShowMineAndThoseOfACustomer(t *testing.T) {
+func TestLists_ReturnTheCallersTasksAndThoseOfACustomer(t *testing.T) {
 	s := servertest.Start(t)
 	advisor, colleague, customer := s.User(access.Advisor), s.User(access.Advisor), s.User(access.Customer)
 	own, other := newCustomer(customer), newCustomer(advisor)
@@ -19,38 +19,38 @@ func TestLists_ShowMineAndThoseOfACustomer(t *testing.T) {
 	newTask(t, advisor, other, urgent)
 	newTask(t, colleague, other, contract())
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "what I made", As: advisor, Method: "GET", Path: "/v1/tasks", Status: 200, Contains: []string{`"total":2,"total_unfiltered":2`}},
-		{Name: "what I made or am assigned to", As: colleague, Method: "GET", Path: "/v1/tasks", Status: 200, Contains: []string{`"total":2,`}},
-		{Name: "what I am assigned to", As: customer, Method: "GET", Path: "/v1/tasks", Status: 200, Contains: []string{`"total":1,`, made.ID}},
-		{Name: "nothing for who reads all", As: s.Admin(), Method: "GET", Path: "/v1/tasks", Status: 200, Contains: []string{`"total":0,`}},
-		{Name: "all of a customer for staff", As: s.Admin(), Method: "GET", Path: "/v1/customers/" + other + "/tasks", Status: 200, Contains: []string{`"total":2,`}},
-		{Name: "what he may see for the customer", As: customer, Method: "GET", Path: "/v1/customers/" + own + "/tasks", Status: 200, Contains: []string{`"total":1,`}},
-		{Name: "nothing of another customer", As: customer, Method: "GET", Path: "/v1/customers/" + other + "/tasks", Status: 403},
-		{Name: "no customer", As: advisor, Method: "GET", Path: "/v1/customers/" + store.NewID() + "/tasks", Status: 404, Contains: []string{`"customers.customer_not_found"`}},
-		{Name: "filtered without regard to case", As: advisor, Method: "GET", Path: "/v1/tasks?search.title=%C3%A4rger&search.is_urgent=true", Status: 200, Contains: []string{`"total":1,"total_unfiltered":2`}},
-		{Name: "sorted by what is derived", As: advisor, Method: "GET", Path: "/v1/tasks?sort=-weight&search.weight=2..&search.performed_weight=0", Status: 200, Contains: []string{`"total":2,`}},
+		{Name: "tasks of the creator", As: advisor, Method: "GET", Path: "/v1/tasks", Status: 200, Contains: []string{`"total":2,"total_unfiltered":2`}},
+		{Name: "tasks of a creator who also is an assignee", As: colleague, Method: "GET", Path: "/v1/tasks", Status: 200, Contains: []string{`"total":2,`}},
+		{Name: "tasks of an assignee", As: customer, Method: "GET", Path: "/v1/tasks", Status: 200, Contains: []string{`"total":1,`, made.ID}},
+		{Name: "none for an administrator", As: s.Admin(), Method: "GET", Path: "/v1/tasks", Status: 200, Contains: []string{`"total":0,`}},
+		{Name: "all tasks of a customer for an administrator", As: s.Admin(), Method: "GET", Path: "/v1/customers/" + other + "/tasks", Status: 200, Contains: []string{`"total":2,`}},
+		{Name: "tasks of the own customer", As: customer, Method: "GET", Path: "/v1/customers/" + own + "/tasks", Status: 200, Contains: []string{`"total":1,`}},
+		{Name: "another customer", As: customer, Method: "GET", Path: "/v1/customers/" + other + "/tasks", Status: 403},
+		{Name: "unknown customer", As: advisor, Method: "GET", Path: "/v1/customers/" + store.NewID() + "/tasks", Status: 404, Contains: []string{`"customers.customer_not_found"`}},
+		{Name: "case-insensitive filter", As: advisor, Method: "GET", Path: "/v1/tasks?search.title=%C3%A4rger&search.is_urgent=true", Status: 200, Contains: []string{`"total":1,"total_unfiltered":2`}},
+		{Name: "sorted by a derived value", As: advisor, Method: "GET", Path: "/v1/tasks?sort=-weight&search.weight=2..&search.performed_weight=0", Status: 200, Contains: []string{`"total":2,`}},
 		{Name: "in groups", As: advisor, Method: "GET", Path: "/v1/tasks?stack=status", Status: 200, Contains: []string{`"group_totals":{"pending":2}`}},
-		{Name: "an unknown filter", As: advisor, Method: "GET", Path: "/v1/tasks?search.logs=1", Status: 500, Contains: []string{`"query_m.invalid_search_field"`}},
+		{Name: "unknown filter", As: advisor, Method: "GET", Path: "/v1/tasks?search.logs=1", Status: 500, Contains: []string{`"query_m.invalid_search_field"`}},
 	})
 }
 
-func TestList_ShowsAnAssigneeHisTasksOfAnyCustomer(t *testing.T) {
+func TestList_ReturnsAssignedTasksOfAnyCustomer(t *testing.T) {
 	s := servertest.Start(t)
 	advisor, assigned, stranger := s.User(access.Advisor), s.User(access.Customer), s.User(access.Customer)
 	customer := newCustomer(advisor)
-	his, _ := newTask(t, advisor, customer, contract(assigned))
+	assignedTask, _ := newTask(t, advisor, customer, contract(assigned))
 	other, _ := newTask(t, advisor, customer, contract())
 	tasks := "/v1/customers/" + customer + "/tasks"
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "his own", As: assigned, Method: "GET", Path: tasks, Status: 200, Contains: []string{`"total":1,"total_unfiltered":1`, his.ID}, Excludes: []string{other.ID}},
-		{Name: "also when none matches", As: assigned, Method: "GET", Path: tasks + "?search.status=completed", Status: 200, Contains: []string{`"total":0,"total_unfiltered":1`}},
-		{Name: "not the customer", As: assigned, Method: "GET", Path: "/v1/customers/" + customer, Status: 403},
-		{Name: "nothing for a stranger", As: stranger, Method: "GET", Path: tasks, Status: 403},
-		{Name: "nor by a wrong filter", As: stranger, Method: "GET", Path: tasks + "?search.logs=1", Status: 403},
+		{Name: "assigned task", As: assigned, Method: "GET", Path: tasks, Status: 200, Contains: []string{`"total":1,"total_unfiltered":1`, assignedTask.ID}, Excludes: []string{other.ID}},
+		{Name: "no match", As: assigned, Method: "GET", Path: tasks + "?search.status=completed", Status: 200, Contains: []string{`"total":0,"total_unfiltered":1`}},
+		{Name: "the customer", As: assigned, Method: "GET", Path: "/v1/customers/" + customer, Status: 403},
+		{Name: "another user", As: stranger, Method: "GET", Path: tasks, Status: 403},
+		{Name: "another user with an unknown filter", As: stranger, Method: "GET", Path: tasks + "?search.logs=1", Status: 403},
 	})
 }
 
-func TestRecords_AreForCreatorAssigneesAndStaff(t *testing.T) {
+func TestAccess_IsForCreatorAssigneesAndStaff(t *testing.T) {
 	s := servertest.Start(t)
 	creator, assigned, other, colleague := s.User(access.Advisor), s.User(access.Customer), s.User(access.Customer), s.User(access.Advisor)
 	customer := newCustomer(creator)
@@ -64,7 +64,7 @@ func TestRecords_AreForCreatorAssigneesAndStaff(t *testing.T) {
 		"an advisor":    {colleague, 201, 200, 200, 200, 201, 200, 200, 200, 403},
 		"administrator": {s.Admin(), 201, 200, 200, 200, 201, 200, 200, 200, 200},
 		"a registrant":  {s.User(access.Registrant), 403, 403, 403, 403, 403, 403, 403, 403, 403},
-		"nobody":        {s.Anonymous(), 401, 401, 401, 401, 401, 401, 401, 401, 401},
+		"no user":       {s.Anonymous(), 401, 401, 401, 401, 401, 401, 401, 401, 401},
 	} {
 		t.Run(name, func(t *testing.T) {
 			third := s.User(access.Customer)
@@ -73,23 +73,23 @@ func TestRecords_AreForCreatorAssigneesAndStaff(t *testing.T) {
 				{Name: "creates", As: c.as, Method: "POST", Path: "/v1/customers/" + customer + "/tasks", Body: contract(), Status: c.create},
 				{Name: "reads", As: c.as, Method: "GET", Path: path, Status: c.get},
 				{Name: "changes", As: c.as, Method: "PUT", Path: path, Body: body{"title": "Neu"}, Status: c.put},
-				{Name: "moves", As: c.as, Method: "PATCH", Path: path + "/status", Body: body{"status": "in_progress"}, Status: c.status},
+				{Name: "sets the status", As: c.as, Method: "PATCH", Path: path + "/status", Body: body{"status": "in_progress"}, Status: c.status},
 				{Name: "assigns", As: c.as, Method: "POST", Path: path + "/assignees", Body: body{"user_id": other.UserID}, Status: c.assign},
 				{Name: "accepts the assignee's part", As: c.as, Method: "PATCH", Path: path + "/assignees/" + made.Assignees[0].ID, Body: body{"status": "accepted"}, Status: c.ownPart},
-				{Name: "accepts another's part", As: c.as, Method: "PATCH", Path: path + "/assignees/" + made.Assignees[1].ID, Body: body{"status": "accepted"}, Status: c.part},
-				{Name: "takes a part away", As: c.as, Method: "DELETE", Path: path + "/assignees/" + made.Assignees[1].ID, Status: c.unassign},
+				{Name: "accepts the part of another", As: c.as, Method: "PATCH", Path: path + "/assignees/" + made.Assignees[1].ID, Body: body{"status": "accepted"}, Status: c.part},
+				{Name: "removes an assignee", As: c.as, Method: "DELETE", Path: path + "/assignees/" + made.Assignees[1].ID, Status: c.unassign},
 				{Name: "deletes", As: c.as, Method: "DELETE", Path: path, Status: c.remove},
 			})
 			if answer := c.as.Do("GET", path, nil); c.get == 403 && (answer.Status != 403 || strings.Contains(answer.Body, "Vertrag")) {
-				t.Errorf("the refusal shows the task: %s", answer.Body)
+				t.Errorf("the error shows the task: %s", answer.Body)
 			} else if c.remove == 200 && answer.Status != 404 {
-				t.Errorf("the deleted task is still there: %d %s", answer.Status, answer.Body)
+				t.Errorf("the task was not deleted: %d %s", answer.Status, answer.Body)
 			}
 		})
 	}
 }
 
-func TestRecords_BelongToTheirCustomer(t *testing.T) {
+func TestTasks_AreFoundUnderTheirCustomerOnly(t *testing.T) {
 	s := servertest.Start(t)
 	advisor, stranger := s.User(access.Advisor), s.User(access.Customer)
 	one, other := newCustomer(advisor), newCustomer(advisor)
@@ -106,13 +106,13 @@ func TestRecords_BelongToTheirCustomer(t *testing.T) {
 		}
 	}
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "no task without a customer", As: advisor, Method: "POST", Path: "/v1/customers/" + store.NewID() + "/tasks", Body: contract(), Status: 404,
+		{Name: "unknown customer", As: advisor, Method: "POST", Path: "/v1/customers/" + store.NewID() + "/tasks", Body: contract(), Status: 404,
 			Contains: []string{`"customers.customer_not_found"`}},
-		{Name: "an id must be one", As: advisor, Method: "GET", Path: "/v1/customers/1/tasks/2", Status: 400, Contains: []string{`"customer_id"`, `"id"`}},
+		{Name: "invalid ids", As: advisor, Method: "GET", Path: "/v1/customers/1/tasks/2", Status: 400, Contains: []string{`"customer_id"`, `"id"`}},
 	})
 }
 
-func TestStandings_AgreeWithWhatHappens(t *testing.T) {
+func TestRelations_AgreeWithAccess(t *testing.T) {
 	s := servertest.Start(t)
 	creator, assigned := s.User(access.Advisor), s.User(access.Customer)
 	made, _ := newTask(t, creator, newCustomer(creator), contract(assigned))

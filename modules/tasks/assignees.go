@@ -3,7 +3,6 @@ package tasks
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 
@@ -16,39 +15,38 @@ import (
 	"kontor/store"
 )
 
-// Assignee is the part of one user in a task.
+// Assignee is a user who is assigned to a task, with the status and weight of their part.
 type Assignee struct {
-	ID            string     `json:"id"`
-	Name          string     `json:"name"`
-	TaskID        string     `json:"task_id"`
-	UserID        string     `json:"user_id"`
-	Status        Part       `json:"status" enum:"assigned,accepted,completed,declined"`
-	Weight        int64      `json:"weight"`
-	TaskCompleted bool       `json:"task_completed" example:"false"`
-	AssignedAt    store.Time `json:"assigned_at"`
+	ID            string         `json:"id"`
+	Name          string         `json:"name" doc:"A note of whoever assigned the user; people has the user's name."`
+	TaskID        string         `json:"task_id"`
+	UserID        string         `json:"user_id"`
+	Status        AssigneeStatus `json:"status" enum:"assigned,accepted,completed,declined"`
+	Weight        int64          `json:"weight"`
+	TaskCompleted bool           `json:"task_completed" example:"false"`
+	AssignedAt    store.Time     `json:"assigned_at"`
 
 	version int64 // of the task
 }
 
-// Assignees are the assignees of a task as JSON, in the form in which they are stored and shown: who reads tasks need not
-// take it apart and put it together again.
+// Assignees are the assignees of a task as JSON, stored as the API shows them: lists of tasks need not decode them.
 type Assignees jsontext.Value
 
-// shown puts assignees into the form in which they are stored and shown.
-func shown(parts []Assignee) (Assignees, error) {
-	text, err := json.Marshal(parts)
+// encodeAssignees returns assignees as they are stored and shown.
+func encodeAssignees(assignees []Assignee) (Assignees, error) {
+	text, err := json.Marshal(assignees)
 	return Assignees(text), err
 }
 
-// Parts takes them apart.
-func (a Assignees) Parts() (parts []Assignee, err error) {
-	if err = json.Unmarshal(a, &parts); err != nil {
+// List decodes the assignees.
+func (a Assignees) List() (assignees []Assignee, err error) {
+	if err = json.Unmarshal(a, &assignees); err != nil {
 		err = fmt.Errorf("stored assignees: %w", err)
 	}
-	return parts, err
+	return assignees, err
 }
 
-// MarshalJSONTo writes them as they are.
+// MarshalJSONTo writes them as they are stored.
 func (a Assignees) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return enc.WriteValue(jsontext.Value(a))
 }
@@ -56,37 +54,36 @@ func (a Assignees) MarshalJSONTo(enc *jsontext.Encoder) error {
 // MarshalJSON is MarshalJSONTo for the encoder of the standard library.
 func (a Assignees) MarshalJSON() ([]byte, error) { return a, nil }
 
-// JSONSchemaOneOf gives the shape to the API's documentation.
+// JSONSchemaOneOf returns the type for the API document.
 func (Assignees) JSONSchemaOneOf() []any { return []any{[]Assignee{}} }
 
-// Part is the state of an assignee's part.
-type Part string
+// AssigneeStatus is the status of an assignee's part.
+type AssigneeStatus string
 
-// The states of an assignee's part.
+// The statuses of an assignee's part.
 const (
-	PartAssigned  Part = "assigned"
-	PartAccepted  Part = "accepted"
-	PartCompleted Part = "completed"
-	PartDeclined  Part = "declined"
+	AssigneeAssigned  AssigneeStatus = "assigned"
+	AssigneeAccepted  AssigneeStatus = "accepted"
+	AssigneeCompleted AssigneeStatus = "completed"
+	AssigneeDeclined  AssigneeStatus = "declined"
 )
 
-// partTransitions let an assignee take back what he said as long as the task is open.
-var partTransitions = map[Part][]Part{
-	PartAssigned:  {PartAccepted, PartCompleted, PartDeclined},
-	PartAccepted:  {PartCompleted, PartDeclined},
-	PartCompleted: {PartAccepted},
-	PartDeclined:  {PartAccepted},
+// assigneeTransitions are the statuses that may follow a status. Assignees may correct themselves while the task is open.
+var assigneeTransitions = map[AssigneeStatus][]AssigneeStatus{
+	AssigneeAssigned:  {AssigneeAccepted, AssigneeCompleted, AssigneeDeclined},
+	AssigneeAccepted:  {AssigneeCompleted, AssigneeDeclined},
+	AssigneeCompleted: {AssigneeAccepted},
+	AssigneeDeclined:  {AssigneeAccepted},
 }
 
-// maxAssignees is how many users can be assigned to a task.
+// maxAssignees is the maximum number of assignees of a task.
 const maxAssignees = 50
 
-// ETag is the version of the task that the part belongs to.
+// ETag returns the version of the task.
 func (a Assignee) ETag() string { return endpoint.VersionTag(a.version) }
 
-// Assign gives a user a part of a task. It returns apierr.TaskNotFound, apierr.NoAccess, apierr.TaskAssigneeExists,
-// apierr.TaskInvalidTransition at the end of the task and, for a user who does not exist or is not active,
-// apierr.InvalidInput.
+// Assign assigns a user to a task. It returns apierr.TaskNotFound, apierr.NoAccess, apierr.TaskAssigneeExists,
+// apierr.TaskInvalidTransition if the task has ended and, if the user does not exist or is not active, apierr.InvalidInput.
 func (s *Service) Assign(ctx context.Context, in AssignInput) (Assignee, error) {
 	var id string
 	t, err := s.change(ctx, OneInput{in.CustomerID, in.ID}, "tasks.assignees.add", func(t *Task, p *plan) error {
@@ -95,7 +92,7 @@ func (s *Service) Assign(ctx context.Context, in AssignInput) (Assignee, error) 
 			return t.closed()
 		case slices.Contains(t.users(), in.assignee.userID):
 			return apierr.TaskAssigneeExists
-		case len(t.parts) >= maxAssignees:
+		case len(t.assignees) >= maxAssignees:
 			return apierr.Invalid("user_id", "invalid.max_items", apierr.Args{"Max": maxAssignees})
 		}
 		a := in.assignee.assigned(t.ID, p.now)
@@ -104,16 +101,16 @@ func (s *Service) Assign(ctx context.Context, in AssignInput) (Assignee, error) 
 		shown.version = t.version + 1
 		answer := s.db.Answer(ctx, shown)
 		before := *t
-		p.later(func(ctx context.Context, tx *store.Tx) error {
-			if err := checkActive(ctx, tx, []newAssignee{in.assignee}); err != nil {
+		p.onWrite(func(ctx context.Context, tx *store.Tx) error {
+			if err := s.checkActive(ctx, tx, []newAssignee{in.assignee}); err != nil {
 				return err
 			}
-			tx.Respond(http.StatusCreated, answer)
+			tx.Respond(answer)
 			return insertMember(ctx, tx, before, a.UserID)
 		})
-		t.parts = append(t.parts, a)
+		t.assignees = append(t.assignees, a)
 		t.log(logEntry{Action: "assignee_added", AssigneeID: a.ID, UserID: a.UserID})
-		p.tell = append(p.tell, s.assigned(ctx, *t, []Assignee{a}))
+		p.events = append(p.events, s.assigned(ctx, *t, []Assignee{a}))
 		return nil
 	})
 	if err != nil {
@@ -122,18 +119,18 @@ func (s *Service) Assign(ctx context.Context, in AssignInput) (Assignee, error) 
 	return *t.assignee(id), nil
 }
 
-// assignee finds an assignee by his id, or nil.
+// assignee returns the assignee with an id, or nil.
 func (t *Task) assignee(id string) *Assignee {
-	for i := range t.parts {
-		if t.parts[i].ID == id {
-			return &t.parts[i]
+	for i := range t.assignees {
+		if t.assignees[i].ID == id {
+			return &t.assignees[i]
 		}
 	}
 	return nil
 }
 
-// Unassign takes a part away. That may complete the task. It returns apierr.TaskNotFound, apierr.NoAccess,
-// apierr.TaskAssigneeNotFound and, at the end of the task, apierr.TaskInvalidTransition.
+// Unassign removes an assignee from a task, which may complete the task. It returns apierr.TaskNotFound, apierr.NoAccess,
+// apierr.TaskAssigneeNotFound and, if the task has ended, apierr.TaskInvalidTransition.
 func (s *Service) Unassign(ctx context.Context, in AssigneeInput) (endpoint.Message, error) {
 	_, err := s.change(ctx, OneInput{in.CustomerID, in.ID}, "tasks.assignees.remove", func(t *Task, p *plan) error {
 		a := t.assignee(in.AssigneeID)
@@ -145,18 +142,18 @@ func (s *Service) Unassign(ctx context.Context, in AssigneeInput) (endpoint.Mess
 		}
 		t.log(logEntry{Action: "assignee_removed", AssigneeID: a.ID, UserID: a.UserID})
 		userID := a.UserID
-		t.parts = slices.DeleteFunc(t.parts, func(a Assignee) bool { return a.ID == in.AssigneeID })
+		t.assignees = slices.DeleteFunc(t.assignees, func(a Assignee) bool { return a.ID == in.AssigneeID })
 		after := *t
-		p.later(func(ctx context.Context, tx *store.Tx) error { return deleteMember(ctx, tx, after, userID) })
+		p.onWrite(func(ctx context.Context, tx *store.Tx) error { return deleteMember(ctx, tx, after, userID) })
 		return nil
 	})
 	return endpoint.Confirm(ctx, s.texts, "tasks.assignee_removed"), err
 }
 
-// SetPart says how far a part is: the assignee his own, whoever may update the task any. When all parts are completed,
-// so is the task. It returns apierr.TaskNotFound, apierr.TaskAssigneeNotFound, apierr.NoAccess for the part of another, and
-// apierr.TaskInvalidTransition with the states that may follow.
-func (s *Service) SetPart(ctx context.Context, in PartInput) (Assignee, error) {
+// SetAssigneeStatus sets the status of an assignee's part. Assignees may set their own; callers who may update the task may
+// set any. When all parts are completed, so is the task. It returns apierr.TaskNotFound, apierr.TaskAssigneeNotFound,
+// apierr.NoAccess for the part of another, and apierr.TaskInvalidTransition with the statuses that may follow.
+func (s *Service) SetAssigneeStatus(ctx context.Context, in AssigneeStatusInput) (Assignee, error) {
 	t, err := s.changeAs(ctx, in.ID, "tasks.assignees.update", func(t *Task, _ *plan) error {
 		a := t.assignee(in.AssigneeID)
 		if a == nil {
@@ -168,32 +165,32 @@ func (s *Service) SetPart(ctx context.Context, in PartInput) (Assignee, error) {
 			return errUnchanged
 		case !t.open():
 			return t.closed()
-		case !slices.Contains(partTransitions[a.Status], next):
-			return apierr.TaskInvalidTransition.Detail("allowed", partTransitions[a.Status])
+		case !slices.Contains(assigneeTransitions[a.Status], next):
+			return apierr.TaskInvalidTransition.Detail("allowed", assigneeTransitions[a.Status])
 		}
 		t.log(logEntry{Action: "assignee_changed", AssigneeID: a.ID, UserID: a.UserID, From: string(a.Status), To: string(next)})
 		a.Status = next
 		return nil
-	}, func(ctx context.Context, q store.Querier) (Task, error) { return s.readPart(ctx, q, in) })
+	}, func(ctx context.Context, q store.Querier) (Task, error) { return s.readForAssigneeStatus(ctx, q, in) })
 	if err != nil {
 		return Assignee{}, err
 	}
 	return *t.assignee(in.AssigneeID), nil
 }
 
-// readPart reads a task for a change of a part. Who can read the task changes his own part; for that of another it takes
-// the right to update the task.
-func (s *Service) readPart(ctx context.Context, q store.Querier, in PartInput) (Task, error) {
+// readForAssigneeStatus reads a task for a change of an assignee's status. Assignees need the right to read the task for a
+// change of their own status; others need the right to update it.
+func (s *Service) readForAssigneeStatus(ctx context.Context, q store.Querier, in AssigneeStatusInput) (Task, error) {
 	one := OneInput{in.CustomerID, in.ID}
 	t, err := read(ctx, q, one, access.Read)
 	if err != nil {
 		return t, err
 	}
-	parts, err := t.Assignees.Parts()
+	assignees, err := t.Assignees.List()
 	if err != nil {
 		return t, err
 	}
-	for _, a := range parts {
+	for _, a := range assignees {
 		if a.ID == in.AssigneeID && a.UserID == access.From(ctx).UserID {
 			return t, nil
 		}
@@ -201,32 +198,36 @@ func (s *Service) readPart(ctx context.Context, q store.Querier, in PartInput) (
 	return read(ctx, q, one, access.Update)
 }
 
-// newAssignee is an assignee that is asked for.
+// newAssignee is an assignee in a request.
 type newAssignee struct {
 	userID string
 	name   string
 	weight int64
-	field  string // where the user stands in the request
+	field  string // of the request that holds the user id
 }
 
 func (n newAssignee) assigned(taskID string, at store.Time) Assignee {
-	return Assignee{ID: store.NewID(), Name: n.name, TaskID: taskID, UserID: n.userID, Status: PartAssigned, Weight: n.weight, AssignedAt: at}
+	return Assignee{ID: store.NewID(), Name: n.name, TaskID: taskID, UserID: n.userID, Status: AssigneeAssigned, Weight: n.weight, AssignedAt: at}
 }
 
-// checkActive refuses users who do not exist or are not active, all at once.
-func checkActive(ctx context.Context, tx *store.Tx, assignees []newAssignee) error {
+// checkActive rejects users who do not exist or are not active, all at once.
+func (s *Service) checkActive(ctx context.Context, tx *store.Tx, assignees []newAssignee) error {
+	ids := make([]string, len(assignees))
+	for i, a := range assignees {
+		ids[i] = a.userID
+	}
+	active, err := s.directory.Active(ctx, tx, ids...)
+	if err != nil {
+		return err
+	}
 	var problems apierr.Fields
 	for _, a := range assignees {
-		active, err := isActive(ctx, tx, a.userID)
-		if err != nil {
-			return err
-		}
-		if !active {
+		if !active[a.userID] {
 			problems.Add(a.field, "invalid.unknown_record")
 		}
 	}
 	return problems.Err()
 }
 
-// fieldOf names the member of an assignee in a list of them.
+// fieldOf returns the path of a member of an assignee in a request.
 func fieldOf(i int, member string) string { return "assignees." + strconv.Itoa(i) + "." + member }

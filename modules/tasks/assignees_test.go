@@ -12,37 +12,37 @@ import (
 	"kontor/store"
 )
 
-func TestAssignees_BringATaskToItsEnd(t *testing.T) {
+func TestAssignees_CompleteATask(t *testing.T) {
 	s := servertest.Start(t)
 	advisor, one, two := s.User(access.Advisor), s.User(access.Customer), s.User(access.Customer)
 	made, path := newTask(t, advisor, newCustomer(advisor), contract(one, two))
 	first, second := path+"/assignees/"+made.Assignees[0].ID, path+"/assignees/"+made.Assignees[1].ID
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "accept", As: one, Method: "PATCH", Path: first, Body: body{"status": "accepted"}, Status: 200, Contains: []string{`"status":"accepted"`, `"task_completed":false`}},
-		{Name: "the same again changes nothing", As: one, Method: "PATCH", Path: first, Body: body{"status": "accepted"}, Status: 200},
-		{Name: "back to the beginning", As: one, Method: "PATCH", Path: first, Body: body{"status": "assigned"}, Status: 409,
+		{Name: "the same status again", As: one, Method: "PATCH", Path: first, Body: body{"status": "accepted"}, Status: 200},
+		{Name: "a status that may not follow", As: one, Method: "PATCH", Path: first, Body: body{"status": "assigned"}, Status: 409,
 			Contains: []string{`"tasks.invalid_transition"`, `"allowed":["completed","declined"]`}},
 		{Name: "done", As: one, Method: "PATCH", Path: first, Body: body{"task_completed": true}, Status: 200, Contains: []string{`"status":"completed"`, `"task_completed":true`}},
-		{Name: "not done after all", As: one, Method: "PATCH", Path: first, Body: body{"task_completed": false}, Status: 200, Contains: []string{`"status":"accepted"`}},
+		{Name: "not done", As: one, Method: "PATCH", Path: first, Body: body{"task_completed": false}, Status: 200, Contains: []string{`"status":"accepted"`}},
 		{Name: "a contradiction", As: one, Method: "PATCH", Path: first, Body: body{"status": "declined", "task_completed": true}, Status: 400, Contains: []string{`"task_completed"`}},
-		{Name: "nothing said", As: one, Method: "PATCH", Path: first, Body: body{}, Status: 400, Contains: []string{`"status"`}},
-		{Name: "no state", As: one, Method: "PATCH", Path: first, Body: body{"status": "done"}, Status: 400, Contains: []string{`"status"`}},
-		{Name: "done, said twice", As: one, Method: "PATCH", Path: first, Body: body{"status": "completed", "task_completed": true}, Status: 200},
-		{Name: "the other declines", As: two, Method: "PATCH", Path: second, Body: body{"status": "declined"}, Status: 200},
-		{Name: "half is done", As: two, Method: "GET", Path: path, Status: 200, Contains: []string{`"performed_weight":2`, `"weight":4`, `"status":"pending"`}},
-		{Name: "the other thinks better of it", As: two, Method: "PATCH", Path: second, Body: body{"status": "accepted"}, Status: 200},
-		{Name: "and is done", As: two, Method: "PATCH", Path: second, Body: body{"status": "completed"}, Status: 200},
-		{Name: "and so is the task", As: two, Method: "GET", Path: path, Status: 200, Contains: []string{`"performed_weight":4`, `"from":"pending","to":"completed"`}},
-		{Name: "which stays so", As: two, Method: "PATCH", Path: second, Body: body{"task_completed": false}, Status: 409, Contains: []string{`"allowed":[]`}},
-		{Name: "with those assignees", As: advisor, Method: "DELETE", Path: second, Status: 409},
-		{Name: "and no others", As: advisor, Method: "POST", Path: path + "/assignees", Body: body{"user_id": advisor.UserID}, Status: 409},
+		{Name: "neither member", As: one, Method: "PATCH", Path: first, Body: body{}, Status: 400, Contains: []string{`"status"`}},
+		{Name: "unknown status", As: one, Method: "PATCH", Path: first, Body: body{"status": "done"}, Status: 400, Contains: []string{`"status"`}},
+		{Name: "done by both members", As: one, Method: "PATCH", Path: first, Body: body{"status": "completed", "task_completed": true}, Status: 200},
+		{Name: "the other assignee declines", As: two, Method: "PATCH", Path: second, Body: body{"status": "declined"}, Status: 200},
+		{Name: "half of the weight is performed", As: two, Method: "GET", Path: path, Status: 200, Contains: []string{`"performed_weight":2`, `"weight":4`, `"status":"pending"`}},
+		{Name: "the other assignee accepts", As: two, Method: "PATCH", Path: second, Body: body{"status": "accepted"}, Status: 200},
+		{Name: "and completes", As: two, Method: "PATCH", Path: second, Body: body{"status": "completed"}, Status: 200},
+		{Name: "the task is completed", As: two, Method: "GET", Path: path, Status: 200, Contains: []string{`"performed_weight":4`, `"from":"pending","to":"completed"`}},
+		{Name: "a change after the end", As: two, Method: "PATCH", Path: second, Body: body{"task_completed": false}, Status: 409, Contains: []string{`"allowed":[]`}},
+		{Name: "removing an assignee after the end", As: advisor, Method: "DELETE", Path: second, Status: 409},
+		{Name: "assigning after the end", As: advisor, Method: "POST", Path: path + "/assignees", Body: body{"user_id": advisor.UserID}, Status: 409},
 	})
 	if got := get(t, advisor, path); got.Status != "completed" {
 		t.Errorf("the task is %s", got.Status)
 	}
 }
 
-func TestAssignees_ComeAndGo(t *testing.T) {
+func TestAssignees_AreAddedAndRemoved(t *testing.T) {
 	s := servertest.Start(t)
 	advisor, one, two := s.User(access.Advisor), s.User(access.Customer), s.User(access.Customer)
 	made, path := newTask(t, advisor, newCustomer(advisor), contract(one))
@@ -59,24 +59,24 @@ func TestAssignees_ComeAndGo(t *testing.T) {
 	}
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "twice", As: advisor, Method: "POST", Path: path + "/assignees", Body: body{"user_id": two.UserID}, Status: 409, Contains: []string{`"tasks.assignee_exists"`}},
-		{Name: "nobody", As: advisor, Method: "POST", Path: path + "/assignees", Body: body{}, Status: 400, Contains: []string{`"user_id"`}},
-		{Name: "somebody unknown", As: advisor, Method: "POST", Path: path + "/assignees", Body: body{"user_id": store.NewID()}, Status: 400, Contains: []string{`"user_id"`}},
-		{Name: "too much", As: advisor, Method: "POST", Path: path + "/assignees", Body: body{"user_id": advisor.UserID, "weight": 1_000_001}, Status: 400, Contains: []string{`"weight"`}},
-		{Name: "a part that is not there", As: advisor, Method: "PATCH", Path: path + "/assignees/" + store.NewID(), Body: body{"status": "accepted"}, Status: 404,
+		{Name: "no user", As: advisor, Method: "POST", Path: path + "/assignees", Body: body{}, Status: 400, Contains: []string{`"user_id"`}},
+		{Name: "unknown user", As: advisor, Method: "POST", Path: path + "/assignees", Body: body{"user_id": store.NewID()}, Status: 400, Contains: []string{`"user_id"`}},
+		{Name: "weight too large", As: advisor, Method: "POST", Path: path + "/assignees", Body: body{"user_id": advisor.UserID, "weight": 1_000_001}, Status: 400, Contains: []string{`"weight"`}},
+		{Name: "unknown assignee", As: advisor, Method: "PATCH", Path: path + "/assignees/" + store.NewID(), Body: body{"status": "accepted"}, Status: 404,
 			Contains: []string{`"tasks.assignee_not_found"`}},
-		{Name: "nor to be taken away", As: advisor, Method: "DELETE", Path: path + "/assignees/" + store.NewID(), Status: 404, Contains: []string{`"tasks.assignee_not_found"`}},
-		{Name: "a stale state", As: one.With("If-Match", tag), Method: "PATCH", Path: path + "/assignees/" + made.Assignees[0].ID, Body: body{"status": "accepted"}, Status: 412},
-		{Name: "the first is done", As: one, Method: "PATCH", Path: path + "/assignees/" + made.Assignees[0].ID, Body: body{"status": "completed"}, Status: 200},
-		{Name: "without the second the task is", As: advisor.With("Accept-Language", "it"), Method: "DELETE", Path: path + "/assignees/" + added.ID, Status: 200,
-			Contains: []string{"Il compito non è più assegnato all'utente."}},
-		{Name: "the second sees it no more", As: two, Method: "GET", Path: path, Status: 403},
+		{Name: "removing an unknown assignee", As: advisor, Method: "DELETE", Path: path + "/assignees/" + store.NewID(), Status: 404, Contains: []string{`"tasks.assignee_not_found"`}},
+		{Name: "a stale ETag", As: one.With("If-Match", tag), Method: "PATCH", Path: path + "/assignees/" + made.Assignees[0].ID, Body: body{"status": "accepted"}, Status: 412},
+		{Name: "the first assignee completes", As: one, Method: "PATCH", Path: path + "/assignees/" + made.Assignees[0].ID, Body: body{"status": "completed"}, Status: 200},
+		{Name: "removing the second completes the task", As: advisor.With("Accept-Language", "it"), Method: "DELETE", Path: path + "/assignees/" + added.ID, Status: 200,
+			Contains: []string{"Il compito non è più assegnato all’utente."}},
+		{Name: "the second has lost access", As: two, Method: "GET", Path: path, Status: 403},
 	})
 	if got := get(t, advisor, path); got.Status != "completed" || got.PerformedWeight != 2 || got.Weight != 2 {
 		t.Errorf("got %+v", got)
 	}
 }
 
-func TestAssignees_AllFinishAtOnce(t *testing.T) {
+func TestAssignees_CompleteInParallel(t *testing.T) {
 	s := servertest.Start(t)
 	advisor := s.User(access.Advisor)
 	var users []*servertest.Client

@@ -9,7 +9,7 @@ import (
 	"kontor/store"
 )
 
-// fill stores tasks of a customer past the rules and gives the id of the last. With users, each is assigned to one of them.
+// fill writes tasks of a customer directly and returns the id of the last. With users, each task is assigned to one of them.
 func fill(b *testing.B, s *servertest.Server, customerID, creator string, users []string, n int) (id string) {
 	b.Helper()
 	const group = 2000
@@ -47,8 +47,8 @@ func fill(b *testing.B, s *servertest.Server, customerID, creator string, users 
 }
 
 // BenchmarkBesideCustomers compares reading a task and ten tasks with reading a customer and ten customers, in turn on
-// the same server with 10,000 tasks. The customers have a name and an address for mail; the tasks are as bare, or have an
-// assignee, which is as much again to write.
+// the same server with 10,000 tasks. The customers have a name and an e-mail address. The tasks have no assignee, or one, which
+// doubles their size.
 func BenchmarkBesideCustomers(b *testing.B) {
 	s := servertest.Start(b)
 	advisor, assigned := s.User(access.Advisor), s.User(access.Customer)

@@ -21,24 +21,24 @@ const (
 	maxWeight = 1_000_000
 )
 
-// OneInput names a task of a customer.
+// OneInput identifies a task of a customer.
 type OneInput struct {
 	CustomerID string `path:"customer_id"`
 	ID         string `path:"id"`
 }
 
-// ListInput are the parameters of the list of a customer's tasks.
+// ListInput holds the parameters of the list of a customer's tasks.
 type ListInput struct {
 	CustomerID string      `path:"customer_id"`
 	Query      list.Params `query:"*"`
 }
 
-// MineInput are the parameters of the list of one's own tasks.
+// MineInput holds the parameters of the list of the caller's tasks.
 type MineInput struct {
 	Query list.Params `query:"*"`
 }
 
-// CreateInput are the data of a new task. Title and category are required; weights are 1 unless given.
+// CreateInput is the data of a new task. Title and category are required. The default of weights is 1.
 type CreateInput struct {
 	CustomerID  string         `path:"customer_id"`
 	Title       string         `json:"title" maxLength:"200"`
@@ -53,7 +53,7 @@ type CreateInput struct {
 	assignees []newAssignee
 }
 
-// AssigneeData are the data of an assignee.
+// AssigneeData is the data of an assignee.
 type AssigneeData struct {
 	UserID string `json:"user_id" required:"true"`
 	Name   string `json:"name"`
@@ -80,12 +80,12 @@ func (in *CreateInput) Validate(v *apierr.Fields) {
 
 func (in *CreateInput) check(v *apierr.Fields) Task {
 	return Task{
-		Title:       validate.Required(v, "title", in.Title, maxTitle),
-		Category:    validate.OneOf(v, "category", in.Category, "sign", "approve", "update", "delete"),
-		Description: validate.Text(v, "description", in.Description, maxDescription),
-		IsUrgent:    in.IsUrgent,
-		given:       checkWeight(v, "weight", in.Weight),
-		free:        checkMetadata(v, in.Metadata),
+		Title:          validate.Required(v, "title", in.Title, maxTitle),
+		Category:       validate.OneOf(v, "category", in.Category, "sign", "approve", "update", "delete"),
+		Description:    validate.Text(v, "description", in.Description, maxDescription),
+		IsUrgent:       in.IsUrgent,
+		givenWeight:    checkWeight(v, "weight", in.Weight),
+		clientMetadata: checkMetadata(v, in.Metadata),
 	}
 }
 
@@ -99,7 +99,7 @@ func checkWeight(v *apierr.Fields, field string, weight *int64) int64 {
 	return *weight
 }
 
-// checkMetadata gives metadata without logs, which are not the client's, and with the object actions.
+// checkMetadata returns the client's metadata without logs, which the module keeps, and with the object actions.
 func checkMetadata(v *apierr.Fields, raw jsontext.Value) string {
 	members := map[string]jsontext.Value{}
 	if err := json.Unmarshal([]byte(validate.Metadata(v, "metadata", raw)), &members); err != nil {
@@ -132,7 +132,7 @@ func (d AssigneeData) check(v *apierr.Fields, field func(member string) string) 
 	return a
 }
 
-// UpdateInput are the data of a task that are to be replaced. What is not given stays.
+// UpdateInput is the data of a task to replace. Missing members stay.
 type UpdateInput struct {
 	CustomerID  string                            `path:"customer_id"`
 	ID          string                            `path:"id"`
@@ -144,19 +144,19 @@ type UpdateInput struct {
 	Metadata    endpoint.Optional[jsontext.Value] `json:"metadata"`
 }
 
-// apply changes the task and names what was given. The rules are those of a new task.
+// apply changes the task and returns the names of the given members. The rules are those of a new task.
 func (in UpdateInput) apply(t *Task) (changed []string, err error) {
 	merged := CreateInput{
 		Title:       in.Title.Or(t.Title),
 		Category:    in.Category.Or(t.Category),
 		Description: in.Description.Or(t.Description),
 		IsUrgent:    in.IsUrgent.Or(t.IsUrgent),
-		Weight:      in.Weight.Or(&t.given),
-		Metadata:    in.Metadata.Or(jsontext.Value(t.free)),
+		Weight:      in.Weight.Or(&t.givenWeight),
+		Metadata:    in.Metadata.Or(jsontext.Value(t.clientMetadata)),
 	}
 	var problems apierr.Fields
 	next := merged.check(&problems)
-	t.Title, t.Category, t.Description, t.IsUrgent, t.given, t.free = next.Title, next.Category, next.Description, next.IsUrgent, next.given, next.free
+	t.Title, t.Category, t.Description, t.IsUrgent, t.givenWeight, t.clientMetadata = next.Title, next.Category, next.Description, next.IsUrgent, next.givenWeight, next.clientMetadata
 	for _, member := range []struct {
 		name  string
 		given bool
@@ -169,7 +169,7 @@ func (in UpdateInput) apply(t *Task) (changed []string, err error) {
 	return changed, problems.Err()
 }
 
-// StatusInput is the next state of a task.
+// StatusInput is the next status of a task.
 type StatusInput struct {
 	CustomerID string `path:"customer_id"`
 	ID         string `path:"id"`
@@ -177,7 +177,7 @@ type StatusInput struct {
 	Reason     string `json:"reason"`
 }
 
-// Validate checks that the state exists.
+// Validate checks that the status exists.
 func (in *StatusInput) Validate(v *apierr.Fields) {
 	if in.Status == "" {
 		v.Add("status", "invalid.required")
@@ -186,7 +186,7 @@ func (in *StatusInput) Validate(v *apierr.Fields) {
 	in.Reason = validate.Text(v, "reason", in.Reason, maxReason)
 }
 
-// AssignInput is a new assignee of a task.
+// AssignInput is the data of a new assignee.
 type AssignInput struct {
 	CustomerID string `path:"customer_id"`
 	ID         string `path:"id"`
@@ -202,45 +202,45 @@ func (in *AssignInput) Validate(v *apierr.Fields) {
 	in.assignee = AssigneeData{UserID: in.UserID, Name: in.Name, Weight: in.Weight}.check(v, func(member string) string { return member })
 }
 
-// AssigneeInput names an assignee of a task.
+// AssigneeInput identifies an assignee of a task.
 type AssigneeInput struct {
 	CustomerID string `path:"customer_id"`
 	ID         string `path:"id"`
 	AssigneeID string `path:"assignee_id"`
 }
 
-// PartInput says how far the part of an assignee is, by its state, by whether it is done, or both.
-type PartInput struct {
-	CustomerID    string `path:"customer_id"`
-	ID            string `path:"id"`
-	AssigneeID    string `path:"assignee_id"`
-	Status        *Part  `json:"status" required:"false" enum:"assigned,accepted,completed,declined" doc:"One of the two members must be given."`
-	TaskCompleted *bool  `json:"task_completed"`
+// AssigneeStatusInput is the next status of an assignee's part: as a status, as task_completed, or both.
+type AssigneeStatusInput struct {
+	CustomerID    string          `path:"customer_id"`
+	ID            string          `path:"id"`
+	AssigneeID    string          `path:"assignee_id"`
+	Status        *AssigneeStatus `json:"status" required:"false" enum:"assigned,accepted,completed,declined" doc:"One of the two members must be given."`
+	TaskCompleted *bool           `json:"task_completed"`
 }
 
-// Validate checks that something is said, and no contradiction.
-func (in *PartInput) Validate(v *apierr.Fields) {
+// Validate checks that one of the members is given, and that they do not contradict each other.
+func (in *AssigneeStatusInput) Validate(v *apierr.Fields) {
 	if in.Status == nil {
 		if in.TaskCompleted == nil {
 			v.Add("status", "invalid.required")
 		}
 		return
 	}
-	validate.OneOf(v, "status", string(*in.Status), string(PartAssigned), string(PartAccepted), string(PartCompleted), string(PartDeclined))
-	if in.TaskCompleted != nil && *in.TaskCompleted != (*in.Status == PartCompleted) {
+	validate.OneOf(v, "status", string(*in.Status), string(AssigneeAssigned), string(AssigneeAccepted), string(AssigneeCompleted), string(AssigneeDeclined))
+	if in.TaskCompleted != nil && *in.TaskCompleted != (*in.Status == AssigneeCompleted) {
 		v.Add("task_completed", "tasks.contradiction")
 	}
 }
 
-// target is the state that is asked for.
-func (in PartInput) target(now Part) Part {
+// target returns the requested status.
+func (in AssigneeStatusInput) target(now AssigneeStatus) AssigneeStatus {
 	switch {
 	case in.Status != nil:
 		return *in.Status
 	case *in.TaskCompleted:
-		return PartCompleted
-	case now == PartCompleted:
-		return PartAccepted
+		return AssigneeCompleted
+	case now == AssigneeCompleted:
+		return AssigneeAccepted
 	default:
 		return now
 	}

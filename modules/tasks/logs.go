@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -10,7 +11,7 @@ import (
 	"kontor/store"
 )
 
-// logEntry is a change, as metadata.logs shows it.
+// logEntry is a change as metadata.logs shows it.
 type logEntry struct {
 	At         store.Time `json:"at"`
 	By         string     `json:"by"`
@@ -23,13 +24,13 @@ type logEntry struct {
 	Fields     []string   `json:"fields,omitzero"`
 }
 
-// maxLogs is how many changes a task shows. The audit trail has all.
+// maxLogs is how many changes a task keeps. The audit trail has all.
 const maxLogs = 100
 
-// log notes a change; time and author follow when the task is saved.
+// log adds a change. sign adds its time and author.
 func (t *Task) log(e logEntry) { t.logs = append(t.logs, e) }
 
-// sign completes the entries that were added after the first n and forgets the oldest ones.
+// sign completes the entries after the first n and removes the oldest ones.
 func (t *Task) sign(n int, at store.Time, by string) {
 	for i := n; i < len(t.logs); i++ {
 		t.logs[i].At, t.logs[i].By = at, by
@@ -37,17 +38,20 @@ func (t *Task) sign(n int, at store.Time, by string) {
 	t.logs = t.logs[max(0, len(t.logs)-maxLogs):]
 }
 
-// joinMetadata makes the metadata of what the client gave and the logs.
+// logsMember begins the last member of the metadata.
+var logsMember = []byte(`,"logs":[`)
+
+// joinMetadata sets the metadata from those of the client and the logs.
 func (t *Task) joinMetadata() error {
 	logs, err := json.Marshal(t.logs)
 	if err != nil {
 		return fmt.Errorf("logs of task %s: %w", t.ID, err)
 	}
-	t.Metadata = jsontext.Value(strings.TrimSuffix(t.free, "}") + `,"logs":` + string(logs) + "}")
+	t.Metadata = slices.Concat([]byte(strings.TrimSuffix(t.clientMetadata, "}")), logsMember, logs[1:], []byte("}"))
 	return nil
 }
 
-// splitMetadata takes apart what joinMetadata has made.
+// splitMetadata is the reverse of joinMetadata.
 func (t *Task) splitMetadata() error {
 	members := map[string]jsontext.Value{}
 	err := json.Unmarshal(t.Metadata, &members)
@@ -59,6 +63,6 @@ func (t *Task) splitMetadata() error {
 	}
 	delete(members, "logs")
 	free, err := json.Marshal(members, json.Deterministic(true))
-	t.free = string(free)
+	t.clientMetadata = string(free)
 	return err
 }

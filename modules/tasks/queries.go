@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"context"
-	"errors"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
@@ -38,8 +37,6 @@ const (
 		ON CONFLICT (task_id, user_id) DO NOTHING`
 
 	deleteMemberStatement = `DELETE FROM task_members WHERE task_id = $1 AND user_id = $2`
-
-	selectActive = `SELECT id FROM users WHERE id = $1 AND status = 'active'`
 )
 
 var table = &records.Table[Task]{
@@ -55,8 +52,8 @@ var taskList = list.New(list.Source[Task]{
 	From: "tasks", Columns: columns, ID: "tasks.id", Created: "tasks.created_at", Tables: []string{"tasks"}, Scan: scanTask, Fields: fields,
 })
 
-// memberList lists tasks by the user whom they concern. Each has its row in tasks; the outer join lets them be counted
-// without it.
+// memberList lists tasks by member: creator or assignee. Each member has a task; the outer join lets the engine count members
+// without reading tasks.
 var memberList = list.New(list.Source[Task]{
 	From:    "task_members LEFT JOIN tasks ON tasks.id = task_members.task_id",
 	Columns: columns, ID: "task_members.task_id", Created: "task_members.created_at", Tables: []string{"task_members", "tasks"}, Scan: scanTask, Fields: fields,
@@ -78,14 +75,14 @@ var fields = list.Fields{
 
 func scanTask(row records.Row) (Task, error) {
 	var t Task
-	err := row.Scan(&t.ID, &t.CustomerID, &t.Title, &t.Category, &t.Description, &t.IsUrgent, (*string)(&t.Status), &t.given,
+	err := row.Scan(&t.ID, &t.CustomerID, &t.Title, &t.Category, &t.Description, &t.IsUrgent, (*string)(&t.Status), &t.givenWeight,
 		&t.Weight, &t.PerformedWeight, (*[]byte)(&t.Assignees), (*[]byte)(&t.Metadata), &t.CreatedAt, &t.CreatedBy, &t.version)
 	return t, err
 }
 
 func insertTask(ctx context.Context, tx *store.Tx, t Task) error {
 	_, err := tx.Exec(ctx, insertTaskStatement, t.ID, t.CustomerID, t.Title, types.Fold(t.Title), t.Category, t.Description, t.IsUrgent,
-		string(t.Status), t.given, t.Weight, t.PerformedWeight, string(t.Assignees), string(t.Metadata), t.CreatedAt, t.CreatedBy)
+		string(t.Status), t.givenWeight, t.Weight, t.PerformedWeight, string(t.Assignees), string(t.Metadata), t.CreatedAt, t.CreatedBy)
 	members := append([]string{t.CreatedBy}, t.users()...)
 	for i := 0; err == nil && i < len(members); i++ {
 		err = insertMember(ctx, tx, t, members[i])
@@ -95,7 +92,7 @@ func insertTask(ctx context.Context, tx *store.Tx, t Task) error {
 
 func updateTask(ctx context.Context, tx *store.Tx, t Task, by string) error {
 	_, err := tx.Exec(ctx, updateTaskStatement, t.ID, t.Title, types.Fold(t.Title), t.Category, t.Description, t.IsUrgent,
-		string(t.Status), t.given, t.Weight, t.PerformedWeight, string(t.Assignees), string(t.Metadata), tx.Now(), by, t.version)
+		string(t.Status), t.givenWeight, t.Weight, t.PerformedWeight, string(t.Assignees), string(t.Metadata), tx.Now(), by, t.version)
 	return err
 }
 
@@ -112,19 +109,11 @@ func insertMember(ctx context.Context, tx *store.Tx, t Task, userID string) erro
 	return err
 }
 
-// deleteMember removes an assignee from those whom the task concerns. Whoever made it stays.
+// deleteMember removes an assignee from the members of a task. The creator stays a member.
 func deleteMember(ctx context.Context, tx *store.Tx, t Task, userID string) error {
 	if userID == t.CreatedBy {
 		return nil
 	}
 	_, err := tx.Exec(ctx, deleteMemberStatement, t.ID, userID)
 	return err
-}
-
-func isActive(ctx context.Context, q store.Querier, userID string) (bool, error) {
-	err := q.QueryRow(ctx, selectActive, userID).Scan(&userID)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
 }

@@ -12,7 +12,7 @@ import (
 	"kontor/store"
 )
 
-// task is a task as a client reads it.
+// task is a task as clients decode it.
 type task struct {
 	ID              string     `json:"id"`
 	Status          string     `json:"status"`
@@ -41,7 +41,7 @@ type assignee struct {
 
 type body = map[string]any
 
-// contract is the least that a task needs, with an assignee for each user.
+// contract returns the body of a minimal task with an assignee for each user.
 func contract(assignees ...*servertest.Client) body {
 	parts := []body{}
 	for _, a := range assignees {
@@ -54,7 +54,7 @@ func newCustomer(c *servertest.Client) string {
 	return c.Create("/v1/customers", body{"first_name": "Ada", "last_name": "Muster", "email": "ada@example.ch"})
 }
 
-// newTask makes a task and gives its path beside it.
+// newTask creates a task and returns it with its path.
 func newTask(t testing.TB, as *servertest.Client, customerID string, data body) (task, string) {
 	t.Helper()
 	var made task
@@ -69,7 +69,7 @@ func get(t testing.TB, as *servertest.Client, path string) task {
 	return got
 }
 
-func TestCreate_GivesTheWholeRecord(t *testing.T) {
+func TestCreate_ReturnsTheWholeRecord(t *testing.T) {
 	s := servertest.Start(t)
 	advisor, customer := s.User(access.Advisor), s.User(access.Customer)
 	data := contract(customer)
@@ -91,7 +91,7 @@ func TestCreate_GivesTheWholeRecord(t *testing.T) {
 	}
 }
 
-func TestCreate_TakesTheGivenWeightWithoutAssignees(t *testing.T) {
+func TestCreate_KeepsTheGivenWeightWithoutAssignees(t *testing.T) {
 	s := servertest.Start(t)
 	advisor := s.User(access.Advisor)
 	customer := newCustomer(advisor)
@@ -106,18 +106,18 @@ func TestCreate_TakesTheGivenWeightWithoutAssignees(t *testing.T) {
 	}
 	advisor.Do("PATCH", path+"/status", body{"status": "completed"}).Expect(t, http.StatusOK)
 	if got := get(t, advisor, path); got.Weight != 5 || got.PerformedWeight != 0 {
-		t.Errorf("got %d of %d: nobody was assigned, so nobody has performed anything", got.PerformedWeight, got.Weight)
+		t.Errorf("got %d of %d, want none performed without assignees", got.PerformedWeight, got.Weight)
 	}
 }
 
-func TestCreate_ReportsAllWrongFields(t *testing.T) {
+func TestCreate_ReportsAllInvalidFields(t *testing.T) {
 	s := servertest.Start(t)
 	advisor, disabled := s.User(access.Advisor), s.User(access.Customer)
 	s.Admin().Do("PATCH", "/v1/users/"+disabled.UserID, body{"status": "disabled"}).Expect(t, http.StatusOK)
 	path := "/v1/customers/" + newCustomer(advisor) + "/tasks"
 	answer := advisor.With("Accept-Language", "de").Do("POST", path, body{
 		"title": " ", "category": "read", "description": "a\u0000", "is_urgent": "yes", "weight": -1, "metadata": body{"actions": 1},
-		"assignees": []body{{"user_id": "nobody", "weight": 2_000_000}, {"name": "a\nb"}, {"user_id": advisor.UserID}, {"user_id": strings.ToUpper(advisor.UserID)}},
+		"assignees": []body{{"user_id": "no user", "weight": 2_000_000}, {"name": "a\nb"}, {"user_id": advisor.UserID}, {"user_id": strings.ToUpper(advisor.UserID)}},
 	}).Expect(t, http.StatusBadRequest)
 	details := answer.JSON(t)["details"].(map[string]any)
 	for _, field := range []string{"title", "category", "description", "is_urgent", "weight", "metadata.actions", "assignees.0.user_id", "assignees.0.weight",
@@ -132,13 +132,13 @@ func TestCreate_ReportsAllWrongFields(t *testing.T) {
 	unknown := contract()
 	unknown["assignees"] = []body{{"user_id": store.NewID()}, {"user_id": advisor.UserID}, {"user_id": disabled.UserID}}
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "assignees who do not exist or are not active", As: advisor, Method: "POST", Path: path, Body: unknown, Status: 400,
+		{Name: "unknown or inactive assignees", As: advisor, Method: "POST", Path: path, Body: unknown, Status: 400,
 			Contains: []string{`"assignees.0.user_id"`, `"assignees.2.user_id"`}, Excludes: []string{`"assignees.1.user_id"`}},
-		{Name: "and no task is left behind", As: advisor, Method: "GET", Path: path, Status: 200, Contains: []string{`"total":0`}},
+		{Name: "no task was created", As: advisor, Method: "GET", Path: path, Status: 200, Contains: []string{`"total":0`}},
 	})
 }
 
-func TestCreate_AnswersTheSameKeyWithTheSameTask(t *testing.T) {
+func TestCreate_IsIdempotent(t *testing.T) {
 	s := servertest.Start(t)
 	advisor := s.User(access.Advisor)
 	customer := newCustomer(advisor)
@@ -156,7 +156,7 @@ func TestCreate_AnswersTheSameKeyWithTheSameTask(t *testing.T) {
 	}
 }
 
-func TestUpdate_KeepsWhatIsNotGiven(t *testing.T) {
+func TestUpdate_KeepsMissingMembers(t *testing.T) {
 	s := servertest.Start(t)
 	advisor := s.User(access.Advisor)
 	data := contract()
@@ -171,20 +171,20 @@ func TestUpdate_KeepsWhatIsNotGiven(t *testing.T) {
 		}
 	}
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "a wrong value", As: advisor, Method: "PUT", Path: path, Body: body{"title": nil, "category": "x"}, Status: 400, Contains: []string{`"title"`, `"category"`}},
-		{Name: "a stale state", As: advisor.With("If-Match", tag), Method: "PUT", Path: path, Body: body{"title": "x"}, Status: 412},
-		{Name: "a stale state, status", As: advisor.With("If-Match", tag), Method: "PATCH", Path: path + "/status", Body: body{"status": "canceled"}, Status: 412},
-		{Name: "a stale state, delete", As: advisor.With("If-Match", tag), Method: "DELETE", Path: path, Status: 412},
-		{Name: "the right state", As: advisor.With("If-Match", got.Header.Get("ETag")), Method: "PUT", Path: path, Body: body{"weight": nil}, Status: 200, Contains: []string{`"weight":1`}},
-		{Name: "the same again", As: advisor.With("If-None-Match", `"v3"`), Method: "GET", Path: path, Status: 304},
+		{Name: "an invalid value", As: advisor, Method: "PUT", Path: path, Body: body{"title": nil, "category": "x"}, Status: 400, Contains: []string{`"title"`, `"category"`}},
+		{Name: "a stale ETag", As: advisor.With("If-Match", tag), Method: "PUT", Path: path, Body: body{"title": "x"}, Status: 412},
+		{Name: "a stale ETag, status", As: advisor.With("If-Match", tag), Method: "PATCH", Path: path + "/status", Body: body{"status": "canceled"}, Status: 412},
+		{Name: "a stale ETag, delete", As: advisor.With("If-Match", tag), Method: "DELETE", Path: path, Status: 412},
+		{Name: "the current ETag", As: advisor.With("If-Match", got.Header.Get("ETag")), Method: "PUT", Path: path, Body: body{"weight": nil}, Status: 200, Contains: []string{`"weight":1`}},
+		{Name: "an unchanged task", As: advisor.With("If-None-Match", `"v3"`), Method: "GET", Path: path, Status: 304},
 	})
 	advisor.Do("PATCH", path+"/status", body{"status": "canceled"}).Expect(t, http.StatusOK)
 	if late := advisor.Do("PUT", path, body{"title": "x"}); late.Status != 409 || !strings.Contains(late.Body, `"allowed":[]`) {
-		t.Errorf("a change at the end got %d %s", late.Status, late.Body)
+		t.Errorf("a change after the end got %d %s", late.Status, late.Body)
 	}
 }
 
-func TestStatus_GoesOnlyWhereItMay(t *testing.T) {
+func TestSetStatus_FollowsTheTransitions(t *testing.T) {
 	s := servertest.Start(t)
 	advisor := s.User(access.Advisor)
 	customer := newCustomer(advisor)
@@ -222,7 +222,7 @@ func TestStatus_GoesOnlyWhereItMay(t *testing.T) {
 	}
 }
 
-func TestLogs_KeepTheLastHundred(t *testing.T) {
+func TestLogs_KeepTheLast100(t *testing.T) {
 	s := servertest.Start(t)
 	advisor := s.User(access.Advisor)
 	_, path := newTask(t, advisor, newCustomer(advisor), contract())

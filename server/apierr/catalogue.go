@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The catalogue. A code is a promise: add and retire, never rename, never reuse.
+// The catalogue. Codes are part of the API: add and retire them, but never rename or reuse them.
 var (
 	// Common to all routes.
 	InvalidInput         = kind("common.invalid_input", http.StatusBadRequest)
@@ -40,7 +40,7 @@ var (
 
 	// Sign-in, sessions, API keys.
 	InvalidCredentials = kind("auth_m.invalid_credentials", http.StatusUnauthorized)
-	CoolingOff         = kind("auth_m.cooling_off", http.StatusTooManyRequests)
+	LockedOut          = kind("auth_m.cooling_off", http.StatusTooManyRequests)
 	AuthUnavailable    = kind("auth_m.internal_server_error", http.StatusServiceUnavailable)
 	SessionNotFound    = kind("auth_m.session_not_found", http.StatusNotFound)
 	APIKeyNotFound     = kind("auth_m.api_key_not_found", http.StatusNotFound)
@@ -60,6 +60,7 @@ var (
 	LastAdministrator   = kind("users.last_administrator", http.StatusConflict)
 	TooManyCredentials  = kind("users.too_many_credentials", http.StatusConflict)
 	CredentialTooNew    = kind("users.credential_too_new", http.StatusConflict)
+	DisplayNameReserved = kind("users.display_name_reserved", http.StatusConflict)
 
 	// Access control.
 	RoleNotFound     = kind("rbac.role_not_found", http.StatusNotFound)
@@ -122,5 +123,5 @@ func kind(code string, status int) Kind {
 	return k
 }
 
-// All lists the catalogue.
+// All returns the catalogue.
 func All() []Kind { return slices.Clone(catalogue) }

@@ -32,9 +32,8 @@ func TestReport_OutsideARequestKeepsNothing(t *testing.T) {
 	if n := len(endpoint.Of(context.Background()).Events()); n != 0 {
 		t.Errorf("%d events are kept", n)
 	}
-	type key struct{}
-	request := &endpoint.Context{Context: context.Background()}
-	endpoint.Report(context.WithValue(request, key{}, 1), endpoint.Event{Action: "x"})
+	request := &endpoint.Info{}
+	endpoint.Report(endpoint.With(context.Background(), request), endpoint.Event{Action: "x"})
 	if n := len(request.Events()); n != 1 {
 		t.Errorf("%d events were reported", n)
 	}

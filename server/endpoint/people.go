@@ -1,5 +1,7 @@
 package endpoint
 
+import "reflect"
+
 // Person is what answers say about a user whom they name by id. Answers carry them in one member, people, an object by
 // user id, beside the members of a record or beside the data of a list.
 type Person struct {
@@ -10,6 +12,37 @@ type Person struct {
 
 // NamesUsers is implemented by answers that name users by id. EachUser calls add with every such id: creators, owners,
 // participants, assignees, authors and actors. Empty, unknown and repeated ids are allowed and are skipped later.
+//
+// The answer must be a JSON object and must implement NamesUsers by value. A pointer may be nil, which is null. The rows of a list may implement it by value
+// or by pointer: the list names the users of its rows.
 type NamesUsers interface {
 	EachUser(add func(id string))
+}
+
+// namesUsersOfRows is implemented by answers of all types of rows, which name users only if their rows do.
+type namesUsersOfRows interface {
+	NamesUsers
+	// RowsNameUsers reports whether the rows implement [NamesUsers]. It must not depend on the value.
+	RowsNameUsers() bool
+}
+
+// MayNameUsers reports whether an answer is of a type that names users.
+func MayNameUsers(body any) bool {
+	switch names := body.(type) {
+	case namesUsersOfRows:
+		return names.RowsNameUsers()
+	case NamesUsers:
+		return true
+	}
+	return false
+}
+
+// TypeNamesUsers reports whether the answers of a type may name users, for the API document.
+func TypeNamesUsers(out reflect.Type) bool {
+	return out != nil && out.Kind() != reflect.Interface && MayNameUsers(reflect.Zero(out).Interface())
+}
+
+// NamesUsersOfRows reports whether a type is that of a list whose rows may name users.
+func NamesUsersOfRows(out reflect.Type) bool {
+	return TypeNamesUsers(out) && out.Implements(reflect.TypeFor[namesUsersOfRows]())
 }

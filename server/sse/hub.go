@@ -135,20 +135,27 @@ func (h *Hub) Users() []string {
 	return users
 }
 
-// Publish hands a frame to the streams of each user, in their order. make gives the frame of the i-th user in a
-// language; it is called only where there is a stream. Publish does not wait for any client.
-func (h *Hub) Publish(users []string, make func(i int, language string) Frame) {
+// Connected reports whether one of the users has an open stream.
+func (h *Hub) Connected(users []string) bool {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for _, user := range users {
+		if len(h.users[user]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Publish passes a frame to each stream of the users. make returns the frame for a stream of the i-th user; it must not
+// call the hub. Publish does not wait for any client.
+func (h *Hub) Publish(users []string, make func(i int, s *Stream) Frame) {
 	var woken []*Stream
 	clock := h.options.Now()
 	h.mu.RLock()
 	for i, user := range users {
-		var frame Frame
-		language := "" // of frame
 		for _, s := range h.users[user] {
-			if language != s.Language || language == "" {
-				frame, language = make(i, s.Language), s.Language
-			}
-			if s.push(frame, clock) {
+			if s.push(make(i, s), clock) {
 				woken = append(woken, s)
 			}
 		}

@@ -86,8 +86,8 @@ func open(t *testing.T, h *sse.Hub, user, language string, expires time.Time) (*
 func at(n int) sse.Position { return sse.Position{At: int64(n), ID: fmt.Sprint(n)} }
 
 func publish(h *sse.Hub, n int, users ...string) {
-	h.Publish(users, func(i int, language string) sse.Frame {
-		return sse.Frame{Position: at(n), Own: []byte(users[i] + " " + language + " "), Shared: fmt.Appendln(nil, n)}
+	h.Publish(users, func(i int, s *sse.Stream) sse.Frame {
+		return sse.Frame{Position: at(n), Own: []byte(users[i] + " " + s.Language + " "), Shared: fmt.Appendln(nil, n)}
 	})
 }
 

@@ -3,7 +3,11 @@
 // notifications that it calls.
 package event
 
-import "kontor/server/access"
+import (
+	"time"
+
+	"kontor/server/access"
+)
 
 // Kind is the kind of an event. The names of templates in the locale files contain it.
 type Kind string
@@ -33,6 +37,19 @@ type Event struct {
 	Args       map[string]any // template arguments: texts and numbers, never secrets
 	Content    string         // text written by a person, shown verbatim; empty means the templates
 
-	// Worded holds messages that were rendered before the transaction. If nil, Notify renders them in the transaction.
-	Worded any
+	// ChatMessage is the chat message that the event is about; nil for none. The recipients must be allowed to read it.
+	ChatMessage *ChatMessage
+
+	// Rendered holds messages that were rendered before the transaction. If nil, Notify renders them in the transaction.
+	Rendered any
+}
+
+// ChatMessage is a message of a chat as stream frames carry it.
+type ChatMessage struct {
+	ID        string
+	ChatID    string
+	Text      string // written by a user; empty for a system message
+	TextKey   string // of a system message: the key of its text in the locale files
+	CreatedBy string
+	CreatedAt time.Time
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/server/endpoint"
 )
 
 // Page is the answer of a list, the shared list envelope.
@@ -15,6 +17,22 @@ type Page[T any] struct {
 	Total           int64     `json:"total" doc:"Rows that the caller may see and that match."` // rows that the caller may see and that match
 	TotalUnfiltered int64     `json:"total_unfiltered" doc:"Rows that the caller may see."`     // rows that the caller may see
 	HasMore         bool      `json:"has_more" doc:"There are rows after these."`               // there are rows after these
+}
+
+// EachUser names the users of the rows, see [endpoint.NamesUsers].
+func (p Page[T]) EachUser(add func(id string)) {
+	if !p.RowsNameUsers() {
+		return
+	}
+	for i := range p.Data.Rows {
+		any(&p.Data.Rows[i]).(endpoint.NamesUsers).EachUser(add) // the pointer has the methods of the value, too
+	}
+}
+
+// RowsNameUsers reports whether the rows, or pointers to them, implement [endpoint.NamesUsers].
+func (Page[T]) RowsNameUsers() bool {
+	_, names := any((*T)(nil)).(endpoint.NamesUsers)
+	return names
 }
 
 // Metadata tells more about the rows that match.

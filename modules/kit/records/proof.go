@@ -5,36 +5,34 @@ import (
 	"errors"
 	"fmt"
 
-	"kontor/server/access"
 	"kontor/store"
 )
 
-// Proof declares how the audit trail knows the records of one type, so that a record can be compared with its newest entry.
-// What changes a record leaves an entry with the record after it; both that and the check read it the same way.
+// Proof declares how records of one type are compared with their newest audit entries. Writers of audit entries and [Check]
+// read a record with the same function.
 type Proof struct {
 	// Type is the record type as audit entries name it.
 	Type string
-	// From is the table, or what stands for one in a statement, that has a row for each existing record; Key is the column
-	// with its id.
+	// From is the table or subquery with a row for each existing record; Key is the column of its id.
 	From, Key string
-	// Read reads a record in the form in which it is digested. It returns store.ErrNotFound.
+	// Read reads a record in the form that digests cover. It returns store.ErrNotFound.
 	Read func(ctx context.Context, q store.Querier, id string) (store.Record, error)
-	// Outside are the members of the answer that its digest does not cover, because they depend on the caller or on the time or
-	// change without an entry. The JSON here takes their place; Read sets them to it.
+	// Outside are the members of the API's answer that the digest does not cover: they depend on the caller or on the time, or
+	// change without an audit entry. Read replaces them by the JSON values given here.
 	Outside map[string]string
-	// Vanishes says that records may be deleted without an entry: those that have lost their use.
+	// Vanishes reports that records may be deleted without an audit entry once they are of no use.
 	Vanishes bool
-	// Strays finds a row that belongs to no record: its id, in one column; empty for none to look for.
+	// Strays is a SELECT of the id of a row that belongs to no record; empty: there cannot be any.
 	Strays string
 }
 
-// Audit leaves an entry with the record as it now is. before is its state before the change, nil where it is not known.
+// Audit adds an audit entry with the record as it is now. before is its state before the change; nil: unknown.
 func (p Proof) Audit(ctx context.Context, tx *store.Tx, action, id string, before any) error {
 	entry := store.AuditEntry{Actor: Actor(ctx), Action: action, RecType: p.Type, RecID: id, Before: before}
 	return p.AuditEntry(ctx, tx, entry)
 }
 
-// AuditEntry completes an entry with the record as it now is, and leaves it.
+// AuditEntry adds an audit entry, completed with the record as it is now.
 func (p Proof) AuditEntry(ctx context.Context, tx *store.Tx, entry store.AuditEntry) error {
 	after, err := p.Read(ctx, tx, entry.RecID)
 	switch {
@@ -47,33 +45,20 @@ func (p Proof) AuditEntry(ctx context.Context, tx *store.Tx, entry store.AuditEn
 	return nil
 }
 
-// Proof is that of records which a row of the table is all of. Types of several tables declare a Read of their own.
+// Proof returns the proof of records that are one row of the table. Types that span several tables declare their own.
 func (t *Table[T]) Proof() Proof {
-	return Proof{Type: t.Type.Name, From: t.From, Key: "id", Read: t.read}
+	return Proof{Type: t.Type.Name, From: t.From, Key: "id", Read: t.readRecord}
 }
 
-// read reads a record for its proof.
-func (t *Table[T]) read(ctx context.Context, q store.Querier, id string) (store.Record, error) {
-	record, err := t.scan(ctx, q, id)
+func (t *Table[T]) readRecord(ctx context.Context, q store.Querier, id string) (store.Record, error) {
+	row, err := t.scan(ctx, q, id)
 	if err != nil {
 		return store.Record{}, err
 	}
-	return t.record(record), nil
+	return t.record(row), nil
 }
 
-func (t *Table[T]) scan(ctx context.Context, q store.Querier, id string) (T, error) {
-	return t.Scan(q.QueryRow(ctx, t.statement(access.None), id))
-}
-
-// record is a row as the audit trail knows it.
-func (t *Table[T]) record(row T) store.Record {
-	if t.Record != nil {
-		return t.Record(row)
-	}
-	return store.Record{Answer: row}
-}
-
-// Each calls f with the ids of all records, in their order, reading few at a time.
+// Each calls f with the ids of all records in ascending order, reading a bounded number at a time.
 func (p Proof) Each(ctx context.Context, q store.Querier, f func(id string) error) error {
 	const step = 500
 	last := ""

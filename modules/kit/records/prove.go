@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/store"
+	"kontor/store/audittrail"
 )
 
 // ErrUnproven says that no audit entry holds a record that somebody shows.
@@ -16,7 +17,7 @@ var ErrUnproven = errors.New("no audit entry holds this record")
 
 // Prove looks for the entry that left a record as the API answered it, and also returns the newest statement about it: the
 // record was changed since when that is another one. It returns ErrUnproven.
-func (p Proof) Prove(ctx context.Context, e *store.Evidence, id string, answer []byte) (found, newest store.Statement, err error) {
+func (p Proof) Prove(ctx context.Context, e *audittrail.Evidence, id string, answer []byte) (found, newest audittrail.Statement, err error) {
 	digested, err := p.digested(answer)
 	if err != nil {
 		return found, newest, fmt.Errorf("the record is no JSON object: %w", err)
@@ -29,7 +30,7 @@ func (p Proof) Prove(ctx context.Context, e *store.Evidence, id string, answer [
 }
 
 // digested puts an answer into the form that is digested: compact, its members in the order in which the API writes them,
-// those outside the digest at their fixed values.
+// those outside the digest at their fixed values. The member people is no part of the record and is left out.
 func (p Proof) digested(answer []byte) ([]byte, error) {
 	in := jsontext.NewDecoder(bytes.NewReader(answer))
 	token, err := in.ReadToken()
@@ -50,6 +51,9 @@ func (p Proof) digested(answer []byte) ([]byte, error) {
 		value, err := in.ReadValue()
 		if err != nil {
 			return nil, err
+		}
+		if member == "people" { // whom the answer names, as they were called then
+			continue
 		}
 		if fixed, outside := p.Outside[member]; outside {
 			value = jsontext.Value(fixed)

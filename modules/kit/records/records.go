@@ -1,16 +1,19 @@
-// Package records reads records for a caller and decides in the same statement whether he may. Each module with records
-// declares one [Table] and gets reading one, the condition of its lists and the answers to permission checks from it,
-// so that they cannot disagree; and what comes before and after a change, in whichever record.
+// Package records reads and changes the records of one type with the caller's access checked in the same statement. Each
+// module with records declares one [Table]. Reading a record, the condition of its lists and the answers to permission checks
+// all come from that declaration, so that they cannot disagree.
 //
-// A caller may do something with a record when a grant on its type gives him the permission, when a relation to the
-// record does (he created it, takes part in it), or when a grant on the record does, to him or to one of his roles.
+// A caller may do something with a record when one of these gives the permission: a grant on the type, a relation to the
+// record (such as its creator), or a grant on the record, to the caller or to one of the caller's roles.
+//
+// The package also compares records with the audit trail ([Proof], [Check]) and bounds what one user may store ([Quota]). It
+// owns the table storage_usage. Grants and roles held are read through the views permissions (published by rbac) and
+// held_roles (published by directory).
 package records
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"kontor/modules/kit/list"
@@ -22,14 +25,14 @@ import (
 // Row is what a scanner reads.
 type Row = list.Row
 
-// Relation is what somebody is to a record without any grant.
+// Relation is a relation of users to records that gives permissions without any grant.
 type Relation struct {
 	Allows access.Permission
 	SQL    string   // condition on a row of the table; $1 is the user's id
 	Tables []string // that the condition reads beside the table itself
 }
 
-// Created is the relation of its creator to a record in a table with a column created_by.
+// Created is the relation of creators to records of a table with a column created_by.
 var Created = Relation{Allows: access.Read | access.Update | access.Delete, SQL: "created_by = $1"}
 
 // Table declares where the records of a type are and how they are read.
@@ -39,22 +42,22 @@ type Table[T any] struct {
 	Columns   string // what Scan reads, separated by commas
 	Scan      func(row Row) (T, error)
 	Relations []Relation
-	Missing   apierr.Kind // what to answer for an id that does not exist
-	// Record is a row as the audit trail knows it; nil where that is what the API answers.
+	Missing   apierr.Kind // the error for an unknown id
+	// Record returns the form of a row that audit digests cover; nil: the row as the API answers it.
 	Record func(row T) store.Record
 
-	statements sync.Map // what for → statement text
+	statements sync.Map // texts of statements, by access.Permission or by name
 }
 
-// Get reads one record for the caller of the context, who wants to do something with it. It returns Missing for an
-// unknown id and apierr.NoAccess for a record that he may not use so.
+// Get reads one record that the caller of the context wants to use. It returns Missing for an unknown id and
+// apierr.NoAccess for a record that the caller must not use so.
 func (t *Table[T]) Get(ctx context.Context, q store.Querier, id string, wanted access.Permission) (T, error) {
 	caller := access.From(ctx)
 	if caller.May(t.Type, wanted) {
 		return t.GetUnchecked(ctx, q, id)
 	}
 	var zero T
-	row := checked{Row: q.QueryRow(ctx, t.statement(wanted), caller.UserID, id)}
+	row := rowWithAccess{Row: q.QueryRow(ctx, t.statement(wanted), caller.UserID, id)}
 	record, err := t.Scan(&row)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -67,8 +70,19 @@ func (t *Table[T]) Get(ctx context.Context, q store.Querier, id string, wanted a
 	return record, nil
 }
 
-// Granted reports whether a grant on the type or on the record lets the caller do what is wanted, relations to the record
-// aside.
+// GetUnchecked reads one record without an access check. It returns Missing for an unknown id.
+func (t *Table[T]) GetUnchecked(ctx context.Context, q store.Querier, id string) (T, error) {
+	record, err := t.scan(ctx, q, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return record, t.Missing
+	}
+	if err != nil {
+		return record, fmt.Errorf("read %s: %w", t.Type.Name, err)
+	}
+	return record, nil
+}
+
+// Granted reports whether a grant on the type or on the record gives the caller the permission. Relations do not count.
 func (t *Table[T]) Granted(ctx context.Context, q store.Querier, id string, wanted access.Permission) (bool, error) {
 	caller := access.From(ctx)
 	if caller.May(t.Type, wanted) {
@@ -85,77 +99,17 @@ func (t *Table[T]) Granted(ctx context.Context, q store.Querier, id string, want
 	return true, nil
 }
 
-const selectGrant = `
-	SELECT 1 FROM grants g
-	WHERE g.rec_id = $2 AND g.rec_type = $3 AND g.permission = $4 AND ` + granteeSQL + `
-	LIMIT 1`
-
-// GetUnchecked reads one record whoever asks. It returns Missing for an unknown id.
-func (t *Table[T]) GetUnchecked(ctx context.Context, q store.Querier, id string) (T, error) {
-	record, err := t.Scan(q.QueryRow(ctx, t.statement(access.None), id))
-	if errors.Is(err, store.ErrNotFound) {
-		return record, t.Missing
-	}
-	if err != nil {
-		return record, fmt.Errorf("read %s: %w", t.Type.Name, err)
-	}
-	return record, nil
+func (t *Table[T]) scan(ctx context.Context, q store.Querier, id string) (T, error) {
+	return t.Scan(q.QueryRow(ctx, t.statement(access.None), id))
 }
 
-// checked reads the right to the record behind its columns.
-type checked struct {
-	Row
+// rowWithAccess is a row whose last column, which the module's scanner does not read, is the caller's access to the record.
+type rowWithAccess struct {
+	*store.Row
 	allowed bool
 }
 
-func (c *checked) Scan(dest ...any) error { return c.Row.Scan(append(dest, &c.allowed)...) }
-
-// statement is the text that reads one record, made once: with the right to it, or without for [access.None].
-func (t *Table[T]) statement(wanted access.Permission) string {
-	if text, ok := t.statements.Load(wanted); ok {
-		return text.(string)
-	}
-	text := "SELECT " + t.Columns + " FROM " + t.From + " WHERE id = $1"
-	if wanted != access.None {
-		text = "SELECT " + t.Columns + ", (" + t.condition(wanted) + ") FROM " + t.From + " WHERE id = $2"
-	}
-	t.statements.Store(wanted, text)
-	return text
-}
-
-// granteeSQL holds for a grant g to the user $1 or to one of his roles.
-const granteeSQL = `g.principal_id IN (SELECT $1 UNION ALL SELECT role_id FROM user_roles WHERE user_id = $1)`
-
-// condition holds for the rows with which the user $1 may do what is wanted, by relation or by a grant on the record.
-func (t *Table[T]) condition(wanted access.Permission) string {
-	var b strings.Builder
-	for _, relation := range t.Relations {
-		if relation.Allows.Has(wanted) {
-			b.WriteString(relation.SQL)
-			b.WriteString(" OR ")
-		}
-	}
-	fmt.Fprintf(&b, `EXISTS (SELECT 1 FROM grants g WHERE g.rec_id = %s.id AND g.rec_type = '%s' AND g.permission = '%s'
-		AND `+granteeSQL+`)`, t.From, t.Type.Name, wanted)
-	return b.String()
-}
-
-// Visible is the condition of a list: everything for a caller who may read all, else what he has a relation to or a
-// grant on.
-func (t *Table[T]) Visible(caller *access.Caller) list.Where {
-	if caller.May(t.Type, access.ReadAll) {
-		return list.Where{}
-	}
-	where := list.Where{
-		Granted: fmt.Sprintf(`SELECT g.rec_id FROM grants g WHERE g.rec_type = '%s' AND g.permission = '%s' AND `+granteeSQL, t.Type.Name, access.Read),
-		Args:    []any{caller.UserID},
-		Tables:  []string{"grants", "user_roles"},
-	}
-	for _, relation := range t.Relations {
-		if relation.Allows.Has(access.Read) {
-			where.Any = append(where.Any, relation.SQL)
-			where.Tables = append(where.Tables, relation.Tables...)
-		}
-	}
-	return where
+// Scan reads the columns and the access.
+func (r *rowWithAccess) Scan(dest ...any) error {
+	return r.Row.Scan(append(append(make([]any, 0, len(dest)+1), dest...), &r.allowed)...)
 }

@@ -3,37 +3,49 @@ package records
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"kontor/server/access"
 	"kontor/store"
 )
 
-// standingsChunk is how many records one statement asks for. Shorter lists are filled up, so that one prepared
-// statement serves all.
-const standingsChunk = 20
+// Of returns a [access.Records] that answers from one table.
+func Of[T any](db *store.DB, t *Table[T]) access.Records { return recordsOf[T]{db, t} }
 
-// Standings is the module's half of [access.Records]: what the user is to each of the records that exist.
-func (t *Table[T]) Standings(ctx context.Context, q store.Querier, userID string, ids []string) (map[string]access.Standing, error) {
-	found := make(map[string]access.Standing, len(ids))
+type recordsOf[T any] struct {
+	db    *store.DB
+	table *Table[T]
+}
+
+// Relations returns the permissions that a user has by relations.
+func (r recordsOf[T]) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
+	return r.table.RelationsOf(ctx, r.db, userID, ids)
+}
+
+// relationsChunk is the number of records of one statement. Shorter lists are padded, so that all chunks share one prepared
+// statement.
+const relationsChunk = 20
+
+// RelationsOf returns, by id, the permissions that a user has by relations to records. Unknown ids are missing.
+func (t *Table[T]) RelationsOf(ctx context.Context, q store.Querier, userID string, ids []string) (map[string]access.Permission, error) {
+	found := make(map[string]access.Permission, len(ids))
 	for len(ids) > 0 {
-		n := min(len(ids), standingsChunk)
-		if err := t.standings(ctx, q, userID, ids[:n], found); err != nil {
-			return nil, fmt.Errorf("standings of %s: %w", t.Type.Name, err)
+		n := min(len(ids), relationsChunk)
+		if err := t.addRelations(ctx, q, userID, ids[:n], found); err != nil {
+			return nil, fmt.Errorf("read relations to %s: %w", t.Type.Name, err)
 		}
 		ids = ids[n:]
 	}
 	return found, nil
 }
 
-func (t *Table[T]) standings(ctx context.Context, q store.Querier, userID string, ids []string, found map[string]access.Standing) error {
-	args := make([]any, standingsChunk+1)
+func (t *Table[T]) addRelations(ctx context.Context, q store.Querier, userID string, ids []string, found map[string]access.Permission) error {
+	args := make([]any, relationsChunk+1)
 	args[0] = userID
-	for i := range standingsChunk {
+	for i := range relationsChunk {
 		args[i+1] = ids[min(i, len(ids)-1)]
 	}
-	rows, err := q.Query(ctx, t.standingsStatement(), args...)
+	rows, err := q.Query(ctx, t.relationsStatement(), args...)
 	if err != nil {
 		return err
 	}
@@ -48,19 +60,21 @@ func (t *Table[T]) standings(ctx context.Context, q store.Querier, userID string
 		if err := rows.Scan(dest...); err != nil {
 			return err
 		}
-		var standing access.Standing
+		allowed := access.None
 		for i, relation := range t.Relations {
 			if holds[i] {
-				standing.Own |= relation.Allows
+				allowed |= relation.Allows
 			}
 		}
-		found[id] = standing
+		found[id] = allowed
 	}
 	return rows.Err()
 }
 
-func (t *Table[T]) standingsStatement() string {
-	if text, ok := t.statements.Load("standings"); ok {
+// relationsStatement reads which relations the user $1 has to each of the records that exist.
+func (t *Table[T]) relationsStatement() string {
+	const name = "relations"
+	if text, ok := t.statements.Load(name); ok {
 		return text.(string)
 	}
 	var b strings.Builder
@@ -69,13 +83,13 @@ func (t *Table[T]) standingsStatement() string {
 		b.WriteString(", (" + relation.SQL + ")")
 	}
 	b.WriteString(" FROM " + t.From + " WHERE id IN (")
-	for i := range standingsChunk {
+	for i := range relationsChunk {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString("$" + strconv.Itoa(i+2))
+		fmt.Fprintf(&b, "$%d", i+2)
 	}
 	b.WriteString(")")
-	t.statements.Store("standings", b.String())
+	t.statements.Store(name, b.String())
 	return b.String()
 }

@@ -4,8 +4,8 @@ package types
 type Country string
 
 // ParseCountry parses an alpha-3 code in upper case, the only form in which the API takes a
-// nationality. It refuses with RuleAlpha3 what is no officially assigned code; user-assigned ones
-// such as XKX and withdrawn ones such as ANT are none.
+// nationality. It returns RuleAlpha3 for codes that are not officially assigned, including
+// user-assigned codes such as XKX and withdrawn codes such as ANT.
 func ParseCountry(s string) (Country, error) {
 	if _, known := alpha2ByAlpha3[s]; !known {
 		return "", RuleAlpha3
@@ -14,7 +14,7 @@ func ParseCountry(s string) (Country, error) {
 }
 
 // CountryOf parses an alpha-2 or an alpha-3 code in upper case, as in a postal address, which keeps
-// the code as it was given. It refuses others with RuleCountry.
+// the code unchanged. It returns RuleCountry for other texts.
 func CountryOf(s string) (Country, error) {
 	if alpha3, known := alpha3ByAlpha2[s]; known {
 		return Country(alpha3), nil

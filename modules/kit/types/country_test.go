@@ -37,7 +37,7 @@ func TestCountryOf_TakesBothForms(t *testing.T) {
 	}
 }
 
-// The library of languages keeps the same standard; whoever updates one table sees it here.
+// The language library implements the same standard. The test fails when only one of the two tables is updated.
 func TestCountries_AgreeWithTheLanguageLibrary(t *testing.T) {
 	countries := types.Countries()
 	if len(countries) != 249 {

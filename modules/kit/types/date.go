@@ -8,9 +8,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Date is a day of the calendar, without a time and without a zone: a date of birth, an expiry.
-// The zero Date is no day; it is written as JSON null. Dates can be compared with == and used as
-// keys of a map. Years run from 1 to 9999.
+// Date is a calendar day without time and zone, such as a date of birth or of expiry. The zero Date
+// means no date; its JSON is null. Dates can be compared with == and used as map keys. Years run
+// from 1 to 9999.
 type Date struct {
 	year  int16
 	month int8
@@ -20,8 +20,8 @@ type Date struct {
 // dateLayout is the ISO 8601 calendar date.
 const dateLayout = time.DateOnly
 
-// ParseDate parses YYYY-MM-DD and refuses with RuleDate any other form and any day that does not
-// exist, such as 2025-02-29 or the year 0000.
+// ParseDate parses YYYY-MM-DD. It returns RuleDate for any other form and for days that do not exist,
+// such as 2025-02-29 or any in the year 0000.
 func ParseDate(s string) (Date, error) {
 	if len(s) != len(dateLayout) {
 		return Date{}, RuleDate
@@ -34,16 +34,16 @@ func ParseDate(s string) (Date, error) {
 }
 
 // DateOf returns the day of t in the zone of t; pass t.UTC() for the day in UTC. A year outside 1
-// to 9999 gives the zero Date.
+// to 9999 returns the zero Date.
 func DateOf(t time.Time) Date {
 	y, m, d := t.Date()
 	if y < 1 || y > 9999 {
 		return Date{}
 	}
-	return Date{year: int16(y), month: int8(m), day: int8(d)} //nolint:gosec // a calendar has no larger ones
+	return Date{year: int16(y), month: int8(m), day: int8(d)} //nolint:gosec // months and days are small
 }
 
-// IsZero tells whether d is no day.
+// IsZero reports whether d is the zero Date.
 func (d Date) IsZero() bool { return d == Date{} }
 
 // String returns YYYY-MM-DD, and the empty text for the zero Date.
@@ -62,10 +62,10 @@ func (d Date) Start() time.Time {
 // Compare returns -1, 0 or +1 as d is before, the same as or after other.
 func (d Date) Compare(other Date) int { return d.Start().Compare(other.Start()) }
 
-// Before tells whether d is earlier than other.
+// Before reports whether d is earlier than other.
 func (d Date) Before(other Date) bool { return d.Compare(other) < 0 }
 
-// After tells whether d is later than other.
+// After reports whether d is later than other.
 func (d Date) After(other Date) bool { return d.Compare(other) > 0 }
 
 // AddDays returns the day n days later; n may be negative.
@@ -87,10 +87,10 @@ func (d Date) MarshalJSON() ([]byte, error) {
 	return []byte(`"` + d.String() + `"`), nil
 }
 
-// JSONString tells the API's documentation how a date is written: as a string of this format, or as null.
+// JSONString returns the JSON schema format of a date for the API document: a string, or null.
 func (d Date) JSONString() (format string, orNull bool) { return "date", true }
 
-// UnmarshalJSON reads what MarshalJSON writes. An empty string is not null: it is refused.
+// UnmarshalJSON reads what MarshalJSON writes. It rejects the empty string.
 func (d *Date) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		*d = Date{}

@@ -18,15 +18,14 @@ const (
 	maxLocalBytes = 64  // RFC 5321, 4.5.3.1.1
 )
 
-// domainRules are those by which a name is looked up, for international names too, with the
-// restrictions on letters, digits and hyphens and on lengths.
+// domainRules are the IDNA rules for looking up names, with the restrictions on letters, digits,
+// hyphens and lengths.
 var domainRules = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.VerifyDNSLength(true), idna.StrictDomainName(true))
 
-// ParseEmail parses an address of the form local@domain. White space at both ends is cut. It takes
-// letters of all scripts (RFC 6531) on both sides. It refuses with RuleEmail display names,
-// comments, quoted local parts, address literals, domains of a single label, control characters and
-// whatever is too long: such addresses are legal, but nobody has one, and some mail servers read
-// them in more than one way.
+// ParseEmail parses an address of the form local@domain. It trims white space and accepts letters of
+// all scripts (RFC 6531) on both sides. It returns RuleEmail for display names, comments, quoted local
+// parts, address literals, domains of a single label, control characters and addresses that are too
+// long. Such addresses are legal but not in use, and mail servers interpret them differently.
 func ParseEmail(s string) (Email, error) {
 	s = norm.NFC.String(strings.TrimSpace(s))
 	if len(s) > maxEmailBytes || !utf8.ValidString(s) {
@@ -44,7 +43,7 @@ func ParseEmail(s string) (Email, error) {
 	if err != nil || !isDomain(ascii) || at+1+len(ascii) > maxEmailBytes {
 		return "", RuleEmail
 	}
-	// The two readers must agree: what net/mail understands otherwise is not taken.
+	// Addresses that net/mail parses differently are rejected.
 	if a, err := mail.ParseAddress(s); err != nil || a.Address != s || a.Name != "" {
 		return "", RuleEmail
 	}
@@ -54,9 +53,9 @@ func ParseEmail(s string) (Email, error) {
 // String returns the address as its owner wrote it.
 func (e Email) String() string { return string(e) }
 
-// Key returns the form under which addresses are compared: the domain in its ASCII form in lower
-// case and the local part folded. By the letter of RFC 5321 the case of a local part may matter;
-// no provider lets it, and two accounts that differ in it only would be a trap.
+// Key returns the key under which addresses are compared: the domain in ASCII and lower case, and the
+// folded local part. RFC 5321 allows case-sensitive local parts, but providers do not use them, and
+// two accounts that differ in case only could be confused.
 func (e Email) Key() string {
 	local, domain, found := strings.Cut(string(e), "@")
 	if !found {
@@ -68,7 +67,8 @@ func (e Email) Key() string {
 	return Fold(local) + "@" + Fold(domain)
 }
 
-// isDotAtom tells the unquoted local parts of RFC 5322, 3.2.3, with the letters of RFC 6531.
+// isDotAtom reports whether a text is an unquoted local part (RFC 5322, 3.2.3), with the letters of
+// RFC 6531.
 func isDotAtom(s string) bool {
 	previous := '.'
 	for _, r := range s {
@@ -93,8 +93,8 @@ func isAtomText(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
 
-// isDomain tells a name of at least two labels in its ASCII form, the last of which is no number:
-// 10.0.0.1 is an address of a machine.
+// isDomain reports whether a text is a domain name in ASCII with at least two labels, the last of
+// which is not a number: 10.0.0.1 is an IP address.
 func isDomain(ascii string) bool {
 	dot := strings.LastIndexByte(ascii, '.')
 	if dot < 1 || dot == len(ascii)-1 {

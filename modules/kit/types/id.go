@@ -4,7 +4,7 @@ package types
 const idLength = 36
 
 // ParseID parses a UUID in its canonical form, in letters of either case, and returns it in lower
-// case, as it is stored. Braces, URN prefixes and missing hyphens are refused with RuleID, so that
+// case, as it is stored. It returns RuleID for braces, URN prefixes and missing hyphens, so that
 // an id has one spelling.
 func ParseID(s string) (string, error) {
 	lower := true
@@ -37,7 +37,7 @@ func ParseID(s string) (string, error) {
 	return string(b), nil
 }
 
-// IsID tells whether s is a UUID that [ParseID] takes.
+// IsID reports whether [ParseID] accepts s.
 func IsID(s string) bool {
 	_, err := ParseID(s)
 	return err == nil

@@ -12,8 +12,7 @@ const (
 )
 
 // ParseLanguage parses the two-letter code of a language, in lower case, as it is stored and shown.
-// It refuses others with RuleLanguage. Choosing a language from an Accept-Language header is the
-// server's task.
+// It returns RuleLanguage for others. The server selects a language by the Accept-Language header.
 func ParseLanguage(s string) (Language, error) {
 	switch l := Language(s); l {
 	case English, German, French, Italian:

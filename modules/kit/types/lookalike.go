@@ -19,9 +19,9 @@ var likeASCII = sync.OnceValue(func() map[rune]rune {
 	return table
 })
 
-// LookAlike returns the key under which texts that look alike are one: normal form KC and folding, without invisible
-// characters, and with the letter of ASCII for every character that looks like one. Texts of ASCII are only folded, so that
-// l and 1 stay two characters. LookAlike of a key is the key itself.
+// LookAlike returns the key that texts share when they look alike: folded, in normal form KC, without invisible characters, and
+// with the ASCII letter for every character that looks like one. ASCII texts are only folded, so that l and 1 stay different.
+// LookAlike of a key is the key itself.
 func LookAlike(s string) string {
 	if isASCII(s) {
 		return Fold(s)
@@ -45,12 +45,12 @@ func LookAlike(s string) string {
 	return s
 }
 
-// isInvisible reports whether a character shows nothing (Unicode, Default_Ignorable_Code_Point).
+// isInvisible reports whether a character is not displayed (Unicode, Default_Ignorable_Code_Point).
 func isInvisible(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// LookAlikeKey is like [Email.Key], and the same for addresses that look alike.
+// LookAlikeKey is like [Email.Key]. Addresses that look alike share it.
 func (e Email) LookAlikeKey() string {
 	key := e.Key()
 	local, domain, found := strings.Cut(key, "@")

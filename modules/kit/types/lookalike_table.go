@@ -1,6 +1,6 @@
 package types
 
-// lookAlikes are the letters, digits and marks that look like a letter of ASCII. It is a part of confusables.txt, the data of Unicode Technical Standard 39 (Unicode
+// lookAlikes maps ASCII letters to the characters that look like them. It is a part of confusables.txt, the data of Unicode Technical Standard 39 (Unicode
 // Security Mechanisms), version 15.0.0, as ICU 72 has it: the characters that folding and normal form KC leave as they are
 // and whose skeleton, folded, is one letter of ASCII. The skeleton "rn" is an m there. Copyright © 1991-2022 Unicode, Inc.,
 // under the Unicode License v3 (https://www.unicode.org/license.txt).

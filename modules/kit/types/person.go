@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Identity is who somebody is for others: names, and a day of birth as YYYY-MM-DD, empty where it is unknown.
+// Identity identifies a person by names and date of birth (YYYY-MM-DD, empty if unknown).
 type Identity struct{ FirstName, LastName, DateOfBirth string }
 
 // PersonKey returns the key under which two names may belong to the same person. It is stricter than any search: it
@@ -16,8 +16,16 @@ type Identity struct{ FirstName, LastName, DateOfBirth string }
 // letters, German transliteration (Müller, Mueller), and Cyrillic and Greek letters that look like Latin ones. Different
 // people can share a key; one person with two spellings seldom has two.
 func PersonKey(names ...string) string {
+	words := strings.Fields(transliterated.Replace(plainLetters(strings.Join(names, " "))))
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
+// plainLetters returns a text with its letters and digits folded, without accents, and with a Latin letter for each that
+// looks like one. It drops joiners and apostrophes; everything else becomes a space.
+func plainLetters(text string) string {
 	var b strings.Builder
-	for _, r := range norm.NFKD.String(Fold(strings.Join(names, " "))) {
+	for _, r := range norm.NFKD.String(Fold(text)) {
 		switch {
 		case unicode.Is(unicode.Mn, r), unicode.Is(unicode.Cf, r): // accents, joiners
 		case r == '\'', r == '’': // O'Neill, O’Neill and ONeill
@@ -33,16 +41,14 @@ func PersonKey(names ...string) string {
 			b.WriteByte(' ')
 		}
 	}
-	words := strings.Fields(transliterated.Replace(b.String()))
-	slices.Sort(words)
-	return strings.Join(words, " ")
+	return b.String()
 }
 
 // transliterated makes the German spelling without umlauts the same as the letters without their dots.
 var transliterated = strings.NewReplacer("ae", "a", "oe", "o", "ue", "u")
 
-// latinOf are folded letters that do not decompose, and letters of names that stand for a Latin one. [likeASCII] has the
-// others that look like one.
+// latinOf maps folded letters that do not decompose, and letters of names, to the Latin letter that they stand for. likeASCII
+// has the other letters that look like a Latin one.
 var latinOf = map[rune]string{
 	'æ': "a", 'œ': "o", 'ø': "o", 'đ': "d", 'ð': "d", 'ł': "l", 'ħ': "h", 'ı': "i", 'ŧ': "t", 'þ': "th", 'ƒ': "f", 'ŋ': "n",
 	// Cyrillic

@@ -9,18 +9,18 @@ import (
 // Phone is a telephone number in E.164 form, for example +41446681800.
 type Phone string
 
-// defaultRegion reads a number without a country code as a Swiss one.
+// defaultRegion is the country of numbers without a country code.
 const defaultRegion = "CH"
 
 // maxPhoneInput is longer than any number with its punctuation.
 const maxPhoneInput = 64
 
 // ParsePhone parses a number as people write it ("044 668 18 00", "0041 44 668 18 00",
-// "+49 (0)30 123456") and brings it to E.164. A number without a country code is Swiss. It refuses
-// with RulePhone what the numbering plan of the country cannot hold, letters, and extensions, which
-// E.164 has no place for.
+// "+49 (0)30 123456") and returns it in E.164 form. A number without a country code is Swiss. It
+// returns RulePhone for numbers outside the numbering plan of the country, for letters, and for
+// extensions, which E.164 cannot represent.
 //
-// The metadata of the numbering plans costs about 5 ms and 2 MB when the program starts.
+// The metadata of the numbering plans takes about 5 ms and 2 MB at start.
 func ParsePhone(s string) (Phone, error) {
 	if len(s) > maxPhoneInput || strings.ContainsFunc(s, notInPhone) {
 		return "", RulePhone
@@ -32,7 +32,7 @@ func ParsePhone(s string) (Phone, error) {
 	return Phone(phonenumbers.Format(n, phonenumbers.E164)), nil
 }
 
-// notInPhone tells the characters that no written number holds. Letters are among them: a vanity
+// notInPhone reports whether a character does not occur in written numbers. Letters do not: a vanity
 // number is a way to dial, not a number to store.
 func notInPhone(r rune) bool { return !strings.ContainsRune("0123456789+ ()-./\u00a0\u2011", r) }
 

@@ -9,18 +9,17 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Line parses one line of text of at most limit characters: a name, a title, a reason. White space
-// at both ends is cut and the text is brought to Unicode normal form C, so that equal-looking texts
-// are equal. Control characters, line breaks among them, invisible direction marks and invalid
-// UTF-8 are refused with RuleText, longer texts with RuleTooLong. The empty text is allowed; see
-// [Required].
+// Line parses one line of text of at most limit characters, such as a name, a title or a reason. It
+// trims white space and returns the text in Unicode normal form C, so that equal-looking texts are
+// equal. It returns RuleText for control characters, line breaks, direction marks and invalid UTF-8,
+// and RuleTooLong for longer texts. The empty text is allowed; see [Required].
 func Line(s string, limit int) (string, error) { return text(s, limit, false) }
 
-// Text is like [Line] for text of several lines: line breaks and tabs may stay, and the three
-// kinds of line break become one, "\n".
+// Text is like [Line] for text of several lines. It allows tabs and line breaks, and converts all line
+// breaks to "\n".
 func Text(s string, limit int) (string, error) { return text(s, limit, true) }
 
-// Required is like [Line] but refuses the empty text with RuleRequired.
+// Required is like [Line] and returns RuleRequired for the empty text.
 func Required(s string, limit int) (string, error) {
 	line, err := Line(s, limit)
 	if err == nil && line == "" {
@@ -29,9 +28,8 @@ func Required(s string, limit int) (string, error) {
 	return line, err
 }
 
-// maxBytesPerCharacter bounds the work on a hostile text before it is normalised: a character is at
-// most four bytes long, and normal form C can shorten a text, though in honest texts by no more
-// than this.
+// maxBytesPerCharacter limits the size of hostile texts before they are normalised. A character has at
+// most four bytes. Normal form C shortens ordinary texts by a factor of four at most.
 const maxBytesPerCharacter = 4 * 4
 
 func text(s string, limit int, lines bool) (string, error) {
@@ -57,9 +55,9 @@ func text(s string, limit int, lines bool) (string, error) {
 	return s, nil
 }
 
-// forbidden tells control characters, separators of lines and paragraphs, and the marks that turn
-// the direction of writing, with which a name can pretend to be another. Joiners stay: some
-// scripts need them.
+// forbidden reports whether a character is a control character, a separator of lines or paragraphs, or
+// a direction mark, with which one name can imitate another. Joiners are allowed: some scripts need
+// them.
 func forbidden(r rune) bool {
 	switch {
 	case unicode.IsControl(r), r == '\u2028', r == '\u2029':
@@ -72,16 +70,16 @@ func forbidden(r rune) bool {
 	return false
 }
 
-// Fold returns the key under which a text is compared without regard to case: Unicode case folding
-// and normal form C. "MÜLLER", "Müller" and "müller" have the same key, "Straße" the one of
-// "STRASSE"; "Muller" has another. Folding a key again changes nothing. A column that is searched
-// without regard to case holds this key.
+// Fold returns the key under which texts are compared without regard to case: Unicode case folding in
+// normal form C. "MÜLLER", "Müller" and "müller" share a key, and so do "Straße" and "STRASSE";
+// "Muller" has another. Fold of a key is the key itself. Columns that are searched without regard to
+// case hold this key.
 func Fold(s string) string {
 	if isASCII(s) {
 		return strings.ToLower(s)
 	}
-	// Folding can leave a text that is no longer in normal form, and composing can bring forth a
-	// letter that folds further; the fixed point comes after very few rounds.
+	// A folded text may not be in normal form, and a composed letter may fold further. The fixed point
+	// is reached after very few rounds.
 	for range maxFoldRounds {
 		next := norm.NFC.String(cases.Fold().String(norm.NFC.String(s)))
 		if next == s {
@@ -92,10 +90,10 @@ func Fold(s string) string {
 	return s
 }
 
-// maxFoldRounds is far beyond what any letter needs.
+// maxFoldRounds is more than any letter needs.
 const maxFoldRounds = 8
 
-// isASCII tells the most frequent kind of text, which folds without the tables.
+// isASCII reports whether a text is ASCII, which folds without tables.
 func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {

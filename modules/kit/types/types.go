@@ -1,21 +1,20 @@
-// Package types keeps the small types that several modules share: countries, calendar dates,
-// languages, phone numbers, e-mail addresses, ids and plain texts. Each is parsed once, at the
-// border, and may be trusted afterwards: a Country that exists is a real one.
+// Package types holds small types that several modules share: countries, calendar dates, languages,
+// phone numbers, e-mail addresses, names, ids and plain texts. Values are parsed once, where they
+// enter the program, and are valid afterwards: every Country is an officially assigned one.
 //
-// Every parser here refuses with a [Rule], which names what the text breaks, so that the caller can
-// word the refusal in the reader's language. The package knows nothing of HTTP, of storage or of
-// translations.
+// Parsers return a [Rule] for invalid input, so that callers can report it in the reader's language.
+// The package does not depend on HTTP, storage or translations.
 package types
 
-// Rule is the error of every parser in this package. Its text is a stable name, for example
-// "country"; the wording for people is kept with the other texts under "invalid.<rule>", and a test
-// compares the two.
+// Rule is the error of every parser in this package: the rule that the input breaks. It is a stable
+// name, for example "country". The text for people has the key "invalid.<rule>"; a test compares the
+// two.
 type Rule string
 
-// The rules, by what the text should have been.
+// The rules, by what the input should have been.
 const (
 	RuleRequired Rule = "required"           // something that is not empty
-	RuleTooLong  Rule = "max_length"         // no longer than allowed; the text names Max, which the caller knows
+	RuleTooLong  Rule = "max_length"         // no longer than allowed; the caller sets Max in the text
 	RuleText     Rule = "control_characters" // text without control characters, in valid UTF-8
 	RuleCountry  Rule = "country"            // an ISO 3166-1 country
 	RuleAlpha3   Rule = "country_alpha3"     // an ISO 3166-1 country by its alpha-3 code
@@ -24,10 +23,12 @@ const (
 	RulePhone    Rule = "phone"              // a phone number that can be dialled
 	RuleEmail    Rule = "email"              // a well-formed e-mail address
 	RuleID       Rule = "uuid"               // a UUID
+
+	RuleDisplayName Rule = "display_name" // a name of visible characters with at least one letter or digit
 )
 
 // Error returns the name of the rule.
 func (r Rule) Error() string { return string(r) }
 
-// Text gives the key under which the refusal is worded, for decoders that tell the rule to the client.
+// Text returns the key of the text for people, for decoders that report the rule to the client.
 func (r Rule) Text() (key string, args map[string]any) { return "invalid." + string(r), nil }

@@ -20,7 +20,7 @@ func TestRule_HasTextsInEveryLanguage(t *testing.T) {
 		}
 		for _, rule := range []types.Rule{
 			types.RuleRequired, types.RuleTooLong, types.RuleText, types.RuleCountry, types.RuleAlpha3, types.RuleDate,
-			types.RuleLanguage, types.RulePhone, types.RuleEmail, types.RuleID,
+			types.RuleLanguage, types.RulePhone, types.RuleEmail, types.RuleID, types.RuleDisplayName,
 		} {
 			if key, _ := rule.Text(); texts[key] == "" {
 				t.Errorf("%s has no text for %s", l, key)

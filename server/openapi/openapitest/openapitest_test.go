@@ -23,6 +23,13 @@ type input struct {
 	ID string `path:"id"`
 }
 
+// note names its author.
+type note struct {
+	Author string `json:"author"`
+}
+
+func (n note) EachUser(add func(id string)) { add(n.Author) }
+
 // health is what answers while the service shuts down.
 type health struct {
 	OverallStatus string `json:"overall_status"`
@@ -30,7 +37,9 @@ type health struct {
 
 var table = []endpoint.Endpoint{{Name: "things.get", Method: "GET", Path: "/v1/things/{id}", Access: access.Public, Limit: ratelimit.None, Tag: "Things", Summary: "Test.",
 	Faults: []apierr.Kind{apierr.TaskNotFound},
-	Handle: endpoint.JSON(http.StatusOK, func(context.Context, input) (thing, error) { return thing{}, nil })}}
+	Handle: endpoint.JSON(http.StatusOK, func(context.Context, input) (thing, error) { return thing{}, nil })},
+	{Name: "notes.get", Method: "GET", Path: "/v1/notes/{id}", Access: access.Public, Limit: ratelimit.None, Tag: "Things", Summary: "Test.",
+		Handle: endpoint.JSON(http.StatusOK, func(context.Context, input) (note, error) { return note{}, nil })}}
 
 type served struct{}
 
@@ -61,6 +70,10 @@ func TestCheck_FindsWhatTheDocumentDoesNotSay(t *testing.T) {
 		{"a missing member", "/v1/things/" + id, "application/json", `{"id":"` + id + `"}`, 200, "note"},
 		{"null where it may not be", "/v1/things/" + id, "application/json", `{"id":null,"note":null}`, 200, "id"},
 		{"no id", "/v1/things/" + id, "application/json", `{"id":"7","note":"x"}`, 200, "uuid"},
+		{"people of a record that names none", "/v1/things/" + id, "application/json", `{"id":"` + id + `","note":null,"people":{}}`, 200, "people"},
+		{"people of a record that names some", "/v1/notes/" + id, "application/json", `{"author":"x","people":{"` + id + `":{"display_name":"A","staff":true}}}`, 200, ""},
+		{"no people", "/v1/notes/" + id, "application/json", `{"author":"x"}`, 200, ""},
+		{"a person without a name", "/v1/notes/" + id, "application/json", `{"author":"x","people":{"` + id + `":{"staff":true}}}`, 200, "display_name"},
 		{"another status", "/v1/things/" + id, "application/json", `{}`, 202, "status 202"},
 		{"another type", "/v1/things/" + id, "text/plain", `hello`, 200, "text/plain"},
 		{"a known code", "/v1/things/" + id, "application/json", envelope + `tasks.task_not_found"}`, 404, ""},

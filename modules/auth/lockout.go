@@ -1,0 +1,191 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"kontor/server/apierr"
+	"kontor/store"
+)
+
+const (
+	// sharedFactor times the free attempts are allowed for one value from all networks together. The lockout after them
+	// stays short: others can delay a user's sign-in but not prevent it.
+	sharedFactor   = 4
+	maxSharedPause = 60 * time.Second
+
+	// valuesPerNetwork is the number of different values that may fail from one network within valuesWindow. It stops
+	// password spraying: one password tried on many users. A value that succeeds does not count. Failures of other values do
+	// not reject it while the network is known.
+	valuesPerNetwork = 30
+	valuesWindow     = 10 * time.Minute
+
+	// forgetAfter is the time after which failures expire without a success.
+	forgetAfter = 24 * time.Hour
+)
+
+// failures is the failure count of a subject.
+type failures struct {
+	count        int
+	last         store.Time
+	blockedUntil store.Time
+}
+
+// blocked returns the end of the lockout. A failure in the future was counted before the clock was set back. Its lockout is
+// ignored, because waiting for the old time could take days. The count stays, so that the next failure causes the next lockout.
+func (f failures) blocked(now store.Time) store.Time {
+	if f.last > now {
+		return now
+	}
+	return f.blockedUntil
+}
+
+// next counts one more failure. Once the free attempts are used up, the lockout is base, twice base, … up to longest. The
+// count restarts a day after the last failure.
+func (f failures) next(now store.Time, free int, base, longest time.Duration) failures {
+	if now >= f.last.Add(forgetAfter) {
+		f = failures{}
+	}
+	f.count++
+	f.last, f.blockedUntil = now, now
+	if f.count >= free {
+		f.blockedUntil = now.Add(pause(f.count-free, base, longest))
+	}
+	return f
+}
+
+// pause returns base doubled the given number of times, at most longest.
+func pause(doublings int, base, longest time.Duration) time.Duration {
+	for ; doublings > 0 && base < longest; doublings-- {
+		base *= 2
+	}
+	return min(base, longest)
+}
+
+// reserve counts an attempt as failed before the password is compared, so that parallel guesses cannot exceed the budget.
+// It returns the set that it counted for. It returns apierr.LockedOut and counts nothing during a lockout.
+func (s *Service) reserve(ctx context.Context, a attempt) (budgetSet, error) {
+	var chosen budgetSet
+	var wait time.Duration
+	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
+		if chosen, wait, err = s.choose(ctx, tx, a); err != nil || wait > 0 {
+			return err
+		}
+		counted := make([]failures, len(chosen.budgets))
+		for i, b := range chosen.budgets {
+			if counted[i], err = selectFailures(ctx, tx, b.subject); err != nil {
+				return err
+			}
+			counted[i] = counted[i].next(tx.Now(), b.free, s.options.BasePause, b.longest)
+		}
+		for i, b := range chosen.budgets {
+			if err := upsertFailures(ctx, tx, b.subject, counted[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return chosen, lockedOut(wait, err)
+}
+
+// countNetworkFailure records that a value has failed from the networks. It runs after the comparison of the password, so
+// that simultaneous sign-ins from one office do not look like password spraying. Fewer than networkAtOnce attempts can exceed
+// the limit.
+func (s *Service) countNetworkFailure(ctx context.Context, a attempt) error {
+	return s.db.InTx(ctx, func(tx *store.Tx) error {
+		for _, n := range a.networks {
+			if err := upsertNetworkValue(ctx, tx, n.network, a.who); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// lockedOut returns apierr.LockedOut for a positive wait.
+func lockedOut(wait time.Duration, err error) error {
+	if err == nil && wait > 0 {
+		return apierr.LockedOut.RetryAfter(wait)
+	}
+	return err
+}
+
+// resetFailures deletes the failures that a success has disproved, and stores the network as known. Shared budgets are not
+// reset when the user signs in from a known network or device: each sign-in would give an attacker new guesses.
+func resetFailures(ctx context.Context, tx *store.Tx, a attempt, used budgetSet) error {
+	for _, b := range used.budgets {
+		if _, err := tx.Exec(ctx, deleteFailures, b.subject); err != nil {
+			return err
+		}
+	}
+	for _, n := range a.networks {
+		if _, err := tx.Exec(ctx, deleteNetworkValue, n.network, a.who); err != nil {
+			return err
+		}
+	}
+	return rememberNetwork(ctx, tx, a)
+}
+
+const (
+	selectFailuresOf = `SELECT failures, last_at, blocked_until FROM sign_in_failures WHERE subject = $1`
+
+	upsertFailuresOf = `
+		INSERT INTO sign_in_failures (subject, failures, last_at, blocked_until) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (subject) DO UPDATE SET
+			failures = excluded.failures, last_at = excluded.last_at, blocked_until = excluded.blocked_until`
+
+	deleteFailures = `DELETE FROM sign_in_failures WHERE subject = $1`
+
+	// The value that must expire before another one may fail from the network. Values in the future were counted before
+	// the clock was set back; they are ignored.
+	selectNetworkValue = `
+		SELECT at FROM sign_in_values
+		WHERE network = $1 AND at > $2 AND at <= $5 AND subject <> $3
+		ORDER BY at DESC LIMIT 1 OFFSET $4`
+
+	selectNetworkKnows = `SELECT count(*) FROM sign_in_values WHERE network = $1 AND subject = $2 AND at > $3`
+
+	upsertNetworkValueRow = `
+		INSERT INTO sign_in_values (network, subject, at) VALUES ($1, $2, $3)
+		ON CONFLICT (network, subject) DO UPDATE SET at = excluded.at`
+
+	deleteNetworkValue = `DELETE FROM sign_in_values WHERE network = $1 AND subject = $2`
+)
+
+func selectFailures(ctx context.Context, q store.Querier, subject string) (failures, error) {
+	var f failures
+	err := q.QueryRow(ctx, selectFailuresOf, subject).Scan(&f.count, &f.last, &f.blockedUntil)
+	if errors.Is(err, store.ErrNotFound) {
+		return failures{}, nil
+	}
+	return f, err
+}
+
+func upsertFailures(ctx context.Context, tx *store.Tx, subject string, f failures) error {
+	_, err := tx.Exec(ctx, upsertFailuresOf, subject, f.count, f.last, f.blockedUntil)
+	return err
+}
+
+func upsertNetworkValue(ctx context.Context, tx *store.Tx, network, value string) error {
+	_, err := tx.Exec(ctx, upsertNetworkValueRow, network, value, tx.Now())
+	return err
+}
+
+// selectNetworkFull returns zero while the value may be tried from the network, or the time at which the value that expires
+// first was counted. A value that is already counted may be tried again.
+func selectNetworkFull(ctx context.Context, q store.Querier, n networkLimit, who string, since store.Time) (store.Time, error) {
+	var at store.Time
+	err := q.QueryRow(ctx, selectNetworkValue, n.network, since, who, n.values-1, q.Now()).Scan(&at)
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	var counted int
+	if err := q.QueryRow(ctx, selectNetworkKnows, n.network, who, since).Scan(&counted); err != nil || counted > 0 {
+		return 0, err
+	}
+	return at, nil
+}

@@ -1,0 +1,89 @@
+package auth_test
+
+import (
+	"fmt"
+	"testing"
+)
+
+// However many guesses are concurrent, no more passwords are compared than the budget allows.
+func TestLockout_BoundsParallelGuesses(t *testing.T) {
+	const guesses = 60
+	w := newWorld(t)
+	w.user("anna@example.ch")
+	answers := make(chan answer, guesses)
+	for i := range guesses {
+		go func() {
+			guess := "wrong"
+			if i == guesses-1 {
+				guess = "also wrong"
+			}
+			a, err := w.try("POST", "/authenticate", map[string]string{"user_id": "anna@example.ch", "password": guess})
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- a
+		}()
+	}
+	seen := map[int]int{}
+	for range guesses {
+		seen[(<-answers).status]++
+	}
+	if seen[401] != 5 || seen[429] != guesses-5 {
+		t.Errorf("got %v, want 5 times 401 and %d times 429", seen, guesses-5)
+	}
+}
+
+// However many values one network tries concurrently, few more are compared than the limit allows.
+func TestLockout_BoundsParallelSpraying(t *testing.T) {
+	const values, most = 200, 30 + 15
+	w := newWorld(t)
+	answers := make(chan answer, values)
+	for i := range values {
+		go func() {
+			a, err := w.try("POST", "/authenticate", map[string]string{"user_id": fmt.Sprintf("user%d@example.ch", i), "password": "wrong"})
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- a
+		}()
+	}
+	seen := map[int]int{}
+	for range values {
+		seen[(<-answers).status]++
+	}
+	if seen[401] > most || seen[401]+seen[429] != values {
+		t.Errorf("got %v, want at most %d times 401 and 429 for the others", seen, most)
+	}
+}
+
+// Concurrent sign-ins with the right password are no failures, neither of one user nor of many users of one network.
+func TestLockout_SparesParallelSuccesses(t *testing.T) {
+	const clients = 64
+	w := newWorld(t)
+	for _, c := range []struct {
+		name  string
+		users int
+	}{{"one user", 1}, {"many users of one network", clients}} {
+		t.Run(c.name, func(t *testing.T) {
+			login := func(i int) string { return fmt.Sprintf("user%d-of-%d@example.ch", i%c.users, c.users) }
+			for i := range c.users {
+				w.user(login(i))
+			}
+			answers := make(chan answer, clients)
+			for i := range clients {
+				go func() {
+					a, err := w.try("POST", "/authenticate", map[string]string{"user_id": login(i), "password": password})
+					if err != nil {
+						t.Error(err)
+					}
+					answers <- a
+				}()
+			}
+			for range clients {
+				if a := <-answers; a.status != 200 {
+					t.Errorf("got %d %s, want 200", a.status, a.body)
+				}
+			}
+		})
+	}
+}

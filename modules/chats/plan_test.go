@@ -1,0 +1,41 @@
+package chats
+
+import (
+	"strings"
+	"testing"
+
+	"kontor/store"
+	"kontor/store/storetest"
+)
+
+// The statements that read chats and messages use the indexes of their tables, and of those behind the published views.
+func TestStatements_UseIndexes(t *testing.T) {
+	db := storetest.Open(t)
+	ids := store.AppendIn([]any{store.NewID()}, []string{store.NewID(), store.NewID()})
+	for _, c := range []struct {
+		name, statement string
+		args            []any
+		want            []string
+	}{
+		{"cursors", selectCursorsStatement, []any{store.NewID(), 10, 0, 0, ""}, []string{
+			"SEARCH t USING COVERING INDEX chat_participants_user_id_idx (user_id=?)",
+			"SEARCH grants USING COVERING INDEX grants_principal_id_idx (principal_id=? AND rec_type=? AND permission=?)",
+			"SEARCH user_roles USING COVERING INDEX sqlite_autoindex_user_roles_1 (user_id=?)",
+		}},
+		{"chats", selectChatsStatement + store.In(2, 2) + ")", ids, []string{"SEARCH c USING INDEX sqlite_autoindex_chats_1 (id=?)"}},
+		{"frames", selectFrameMessages + store.In(2, 2) + ")", ids, []string{
+			"SEARCH m USING INDEX sqlite_autoindex_chat_messages_1 (id=?)",
+			"SEARCH p USING COVERING INDEX sqlite_autoindex_chat_participants_1 (chat_id=? AND user_id=?)",
+		}},
+	} {
+		plan := strings.Join(storetest.Plan(t, db, c.statement, c.args...), "\n")
+		for _, want := range c.want {
+			if !strings.Contains(plan, want) {
+				t.Errorf("%s: the plan lacks %q:\n%s", c.name, want, plan)
+			}
+		}
+		if strings.Contains(plan, "SCAN grants") || strings.Contains(plan, "SCAN user_roles") || strings.Contains(plan, "SCAN chat") {
+			t.Errorf("%s: a table is read as a whole:\n%s", c.name, plan)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package customers
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+
+	"kontor/modules/kit/event"
+	"kontor/modules/kit/records"
+	"kontor/server/access"
+	"kontor/store"
+)
+
+// preparedChange is a change of a customer, prepared before its transaction. Encryption, encoding and digests happen here, so
+// that the transaction only writes rows.
+type preparedChange struct {
+	before, after Customer
+	audits        []auditRecord
+	keys          searchKeys // set when the data of the customer changed
+	verification  bool       // the state or level of the verification changed
+	entry         *historyEntry
+	former        *identityHash // the identity before the change; nil when it is the same
+	documents     []sealedDocument
+	newDocuments  int64 // how many of the documents are new to the customer
+}
+
+// auditRecord is an audit entry that the transaction writes.
+type auditRecord struct {
+	action        string
+	before, after store.Digest
+}
+
+// historyEntry is an entry of the KYC history that the transaction writes.
+type historyEntry struct {
+	id, reason string
+	changes    string // sealed
+}
+
+// nextVersion returns after with the next version and the time of the change.
+func (s *Service) nextVersion(before, after Customer) Customer {
+	after.UpdatedAt, after.version = s.db.Now(), before.version+1
+	return after
+}
+
+// prepareVerification prepares a change of the verification only.
+func (s *Service) prepareVerification(before, after Customer, action, reason string) preparedChange {
+	after = s.nextVersion(before, after)
+	change := preparedChange{before: before, after: after, verification: true,
+		audits: []auditRecord{{action, s.db.Digest(audited(before)), s.db.Digest(audited(after))}}}
+	if before.KYCStatus != after.KYCStatus || before.VerificationLevel != after.VerificationLevel || !sameTime(before.verifiedAt, after.verifiedAt) {
+		change.entry = &historyEntry{id: store.NewID(), reason: reason}
+	}
+	return change
+}
+
+func sameTime(a, b *store.Time) bool { return a == b || a != nil && b != nil && *a == *b }
+
+const (
+	changesTable  = "kyc_changes"
+	changesColumn = "changes"
+)
+
+// seal encrypts the changes of an identity for their history entry.
+func (s *Service) seal(customerID, entryID string, changes []FieldChange) (string, error) {
+	text, err := json.Marshal(changes)
+	if err != nil {
+		return "", fmt.Errorf("encode changes of an identity: %w", err)
+	}
+	return s.db.Seal(changesTable, changesColumn, customerID+"/"+entryID, text)
+}
+
+// unseal decrypts the changes of a history entry. An empty text means no changes.
+func (s *Service) unseal(customerID, entryID, sealed string) ([]FieldChange, error) {
+	changes := []FieldChange{}
+	if sealed == "" {
+		return changes, nil
+	}
+	text, err := s.db.Unseal(changesTable, changesColumn, customerID+"/"+entryID, sealed)
+	if err != nil {
+		return nil, fmt.Errorf("unseal KYC change %s: %w", entryID, err)
+	}
+	if err := json.Unmarshal(text, &changes); err != nil {
+		return nil, fmt.Errorf("decode KYC change %s: %w", entryID, err)
+	}
+	return changes, nil
+}
+
+// write stores a prepared change: the customer, its history and the audit entries. It notifies the customer's creator when
+// the state changed.
+func (s *Service) write(ctx context.Context, tx *store.Tx, change preparedChange) error {
+	actor, c := records.Actor(ctx), change.after
+	added, bytes := change.quotaGrowth()
+	if err := s.quota.Charge(ctx, tx, access.Customers, change.before.createdBy, added, bytes); err != nil {
+		return err
+	}
+	for _, d := range change.documents {
+		if err := upsertDocument(ctx, tx, d, actor); err != nil {
+			return err
+		}
+	}
+	if change.audits[0].action == updateAction {
+		if err := updateCustomer(ctx, tx, c, change.keys, actor); err != nil {
+			return err
+		}
+	}
+	if change.verification {
+		if err := updateVerification(ctx, tx, c, actor); err != nil {
+			return err
+		}
+	}
+	if change.former != nil {
+		if err := insertIdentity(ctx, tx, c.ID, *change.former); err != nil {
+			return err
+		}
+	}
+	for _, a := range change.audits {
+		table.Audit(ctx, tx, a.action, c.ID, a.before, a.after)
+	}
+	if change.entry != nil {
+		if err := insertChange(ctx, tx, change, actor); err != nil {
+			return err
+		}
+	}
+	if c.KYCStatus == change.before.KYCStatus {
+		return nil
+	}
+	return s.notify.Notify(ctx, tx, event.Event{
+		Kind: event.CustomerStatusChanged, CustomerID: c.ID, Type: access.Customers, RecordID: c.ID, Recipients: []string{c.createdBy},
+		Args: map[string]any{"Name": c.name(), "From": string(change.before.KYCStatus), "To": string(c.KYCStatus)},
+	})
+}
+
+// quotaGrowth returns how many records and bytes a change adds to the quota of the customer's creator.
+func (change preparedChange) quotaGrowth() (added, bytes int64) {
+	bytes = change.after.weight() - change.before.weight()
+	if change.newDocuments > 0 {
+		bytes += change.newDocuments * records.Weight(change.documents[0].number)
+	}
+	if change.entry != nil && change.entry.changes != "" {
+		bytes += records.Weight(change.entry.changes)
+	}
+	return change.newDocuments, bytes
+}

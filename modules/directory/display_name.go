@@ -1,0 +1,108 @@
+package directory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"kontor/modules/kit/types"
+	"kontor/modules/kit/validate"
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/store"
+)
+
+// A display name must not deceive. Its bearer may not choose one that resembles the display name or a sign-in name of a
+// staff member, or that contains a word of reservedWords. Administrators may give any well-formed name.
+//
+// Limit: the check runs when a user chooses a name. When somebody becomes staff later, users with similar names keep them. The
+// member people of answers marks staff.
+
+// reservedWords are words in names that claim to be the bank's, in the four languages. People with such a family name can
+// ask an administrator to enter it.
+var reservedWords = []string{
+	"Kontor", "bank", "banque", "banca",
+	"admin", "administrator", "Administratorin", "administrateur", "amministratore",
+	"support", "help desk", "Kundendienst", "service client", "servizio clienti", "assistance", "assistenza",
+	"security", "Sicherheit", "sécurité", "sicurezza",
+}
+
+// checkDisplayName parses an optional display name and adds what is wrong with it to v.
+func checkDisplayName(v *apierr.Fields, field, text string) string {
+	if text == "" {
+		return ""
+	}
+	name, err := types.ParseDisplayName(text)
+	if errors.Is(err, types.RuleTooLong) {
+		v.Add(field, "invalid.max_length", apierr.Args{"Max": types.MaxDisplayName})
+		return ""
+	}
+	validate.Note(v, field, err)
+	return name
+}
+
+// selectResembling finds a staff member other than $1 whose display name or sign-in name has one of two skeletons. $4 and
+// the following are staff principals.
+const selectResembling = `
+	SELECT named.id FROM (
+		SELECT id FROM users WHERE display_name_skeleton IN ($2, $3)
+		UNION
+		SELECT user_id FROM credentials WHERE value_skeleton IN ($2, $3) AND validated = TRUE
+	) named
+	WHERE named.id <> $1 AND (named.id IN (%[1]s)
+		OR EXISTS (SELECT 1 FROM user_roles r WHERE r.user_id = named.id AND r.role_id IN (%[1]s)))
+	LIMIT 1`
+
+// isReserved reports whether users may not choose a display name: it resembles the display name or sign-in name of another
+// user who is staff, or contains a reserved word.
+func (s *Service) isReserved(ctx context.Context, q store.Querier, userID, name string) (bool, error) {
+	if name == "" {
+		return false, nil
+	}
+	if types.ContainsWords(name, reservedWords...) {
+		return true, nil
+	}
+	sorted, written := types.NameSkeleton(name), types.WrittenSkeleton(name)
+	for staff := range slices.Chunk(s.Policy.Load().StaffPrincipals(), idsAtOnce) {
+		statement := fmt.Sprintf(selectResembling, store.In(4, len(staff)))
+		var id string
+		err := q.QueryRow(ctx, statement, store.AppendIn([]any{userID, sorted, written}, staff)...).Scan(&id)
+		if err == nil {
+			return true, nil
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return false, fmt.Errorf("compare a display name with those of staff: %w", err)
+		}
+	}
+	return false, nil
+}
+
+// refusedNames is the number of reserved names that a user may try in an hour, because each refusal reveals a name of staff.
+const refusedNames = 10
+
+// rename sets the display name of a user. refused is apierr.DisplayNameReserved for a name that its bearer may not choose;
+// the transaction must be committed with it, so that the attempt counts. It returns apierr.NoAccess for a caller who is
+// neither the bearer nor an administrator, and apierr.RateLimited after too many refused names.
+func (s *Service) rename(ctx context.Context, tx *store.Tx, u *User, name string) (refused, err error) {
+	caller := access.From(ctx)
+	switch {
+	case caller.Administrator():
+	case caller.UserID != u.ID:
+		return nil, apierr.NoAccess
+	default:
+		tried := limits{apierr.RateLimited, []quota{{s.subject("display names", u.ID), refusedNames, hour}}}
+		if err := tried.check(ctx, tx); err != nil {
+			return nil, err
+		}
+		reserved, err := s.isReserved(ctx, tx, u.ID, name)
+		if err != nil {
+			return nil, err
+		}
+		if reserved {
+			return apierr.DisplayNameReserved, tried.count(ctx, tx)
+		}
+	}
+	u.DisplayName = name
+	return nil, nil
+}

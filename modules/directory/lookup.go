@@ -1,0 +1,183 @@
+package directory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"kontor/modules/kit/types"
+	"kontor/store"
+)
+
+// Other modules call the functions of this file through interfaces of their own. A module that can join a published view
+// in a statement of its own needs none of them.
+
+// idsAtOnce is how many ids one statement takes.
+const idsAtOnce = 64
+
+const (
+	selectRolesOf = `SELECT role_id FROM user_roles WHERE user_id = $1 ORDER BY role_id`
+
+	selectHolders = `SELECT user_id FROM user_roles WHERE role_id = $1 ORDER BY user_id`
+
+	deleteHolders = `DELETE FROM user_roles WHERE role_id = $1`
+
+	selectActive = `SELECT id FROM users WHERE status = 'active' AND id IN (%s)`
+
+	selectLanguages = `SELECT id, language FROM users WHERE id IN (%s)`
+
+	selectAddresses = `
+		SELECT c.user_id, c.type, c.value, u.language
+		FROM credentials c
+		JOIN users u ON u.id = c.user_id
+		WHERE c.user_id IN (%s) AND c.validated = TRUE AND c.type IN ('email', 'phone') AND u.status = 'active'
+		ORDER BY c.user_id, c.created_at, c.id`
+
+	selectOwnedEmail = `
+		SELECT 1 FROM credentials
+		WHERE user_id = $1 AND type = 'email' AND value_key = $2 AND validated = TRUE`
+
+	countUsers = `SELECT COUNT(*) FROM users`
+
+	updateLastLogin = `UPDATE users SET last_login_at = $2 WHERE id = $1`
+)
+
+// RolesOf returns the ids of the roles that a user holds, in their order.
+func (s *Service) RolesOf(ctx context.Context, q store.Querier, userID string) ([]string, error) {
+	return selectTexts(ctx, q, selectRolesOf, userID)
+}
+
+// Holders returns the ids of the users who hold a role, in their order.
+func (s *Service) Holders(ctx context.Context, q store.Querier, roleID string) ([]string, error) {
+	return selectTexts(ctx, q, selectHolders, roleID)
+}
+
+// RemoveRole takes a role from every user who holds it, as part of its deletion. It writes an audit entry for each of them;
+// their sessions see the change on the next request.
+func (s *Service) RemoveRole(ctx context.Context, tx *store.Tx, roleID string) error {
+	holders, err := s.Holders(ctx, tx, roleID)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, deleteHolders, roleID); err != nil {
+		return err
+	}
+	for _, userID := range holders {
+		s.changed(tx, userID)
+		if err := userRolesProof.Audit(ctx, tx, actionUserRoles, userID, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Active reports which of the users exist and are active. Other ids are missing from the result.
+func (s *Service) Active(ctx context.Context, q store.Querier, ids ...string) (map[string]bool, error) {
+	active := make(map[string]bool, len(ids))
+	err := eachByID(ctx, q, selectActive, ids, func(rows *store.Rows) error {
+		var id string
+		err := rows.Scan(&id)
+		active[id] = true
+		return err
+	})
+	return active, err
+}
+
+// Languages returns the languages of the users. Unknown ids are missing from the result.
+func (s *Service) Languages(ctx context.Context, q store.Querier, ids ...string) (map[string]string, error) {
+	languages := make(map[string]string, len(ids))
+	err := eachByID(ctx, q, selectLanguages, ids, func(rows *store.Rows) error {
+		var id, language string
+		err := rows.Scan(&id, &language)
+		languages[id] = language
+		return err
+	})
+	return languages, err
+}
+
+// Addresses returns the validated e-mail addresses and phone numbers of those users who are active, the oldest address of
+// each user first.
+func (s *Service) Addresses(ctx context.Context, q store.Querier, ids ...string) ([]types.Address, error) {
+	var found []types.Address
+	err := eachByID(ctx, q, selectAddresses, ids, func(rows *store.Rows) error {
+		var a types.Address
+		var kind string
+		if err := rows.Scan(&a.UserID, &kind, &a.Value, &a.Language); err != nil {
+			return err
+		}
+		a.Channel = channel(kind)
+		found = append(found, a)
+		return nil
+	})
+	return found, err
+}
+
+// OwnsEmail reports whether the user has validated the e-mail address. The address may be written in any way that
+// [LoginKey] recognises.
+func (s *Service) OwnsEmail(ctx context.Context, q store.Querier, userID, address string) (bool, error) {
+	var one int
+	err := q.QueryRow(ctx, selectOwnedEmail, userID, LoginKey(address)).Scan(&one)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Any reports whether there is any user: a new installation has none.
+func (s *Service) Any(ctx context.Context, q store.Querier) (bool, error) {
+	var n int
+	err := q.QueryRow(ctx, countUsers).Scan(&n)
+	return n > 0, err
+}
+
+// SetLastLogin records the time of a sign-in. It leaves no audit entry: the new session has one.
+func (s *Service) SetLastLogin(ctx context.Context, tx *store.Tx, userID string) error {
+	_, err := tx.Exec(ctx, updateLastLogin, userID, tx.Now())
+	return err
+}
+
+// changed invalidates what is cached of a user after the commit: their sessions, and their name and roles.
+func (s *Service) changed(tx *store.Tx, userID string) {
+	s.auth.Changed(tx, userID)
+	s.invalidate(tx, userID)
+}
+
+// selectTexts reads the one column of a statement.
+func selectTexts(ctx context.Context, q store.Querier, statement string, args ...any) ([]string, error) {
+	rows, err := q.Query(ctx, statement, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := []string{}
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		found = append(found, text)
+	}
+	return found, rows.Err()
+}
+
+// eachByID runs a statement whose one IN list takes ids, and calls read with each row. args follow the ids.
+func eachByID(ctx context.Context, q store.Querier, statement string, ids []string, read func(rows *store.Rows) error) error {
+	for part := range slices.Chunk(ids, idsAtOnce) {
+		rows, err := q.Query(ctx, fmt.Sprintf(statement, store.In(1, len(part))), store.AppendIn(nil, part)...)
+		if err != nil {
+			return err
+		}
+		for rows.Next() {
+			if err := read(rows); err != nil {
+				rows.Close()
+				return err
+			}
+		}
+		rows.Close()
+		if err := rows.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

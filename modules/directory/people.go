@@ -1,0 +1,181 @@
+package directory
+
+import (
+	"context"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"sync"
+
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+// selectPeople reads one row for each role of a user, at least one. The sign-in name is the user name, else the e-mail
+// address, else the phone number: the digit in front of the value orders them and is cut off.
+const selectPeople = `
+	SELECT u.id, u.display_name, COALESCE(r.role_id, ''),
+		COALESCE((
+			SELECT min(CASE c.type WHEN 'username' THEN '1' WHEN 'email' THEN '2' ELSE '3' END || c.value)
+			FROM credentials c WHERE c.user_id = u.id AND c.validated = TRUE), '')
+	FROM users u
+	LEFT JOIN user_roles r ON r.user_id = u.id
+	WHERE u.id IN (%s)`
+
+// person is what [Service.People] keeps of a user. Whether they are staff depends on the policy and is decided each time.
+type person struct {
+	known       bool // false for an id that no user has
+	displayName string
+	signInName  string
+	roles       []string
+}
+
+// People returns the names of users by id, for answers that mention users. Sign-in names are only included for callers who
+// are staff. Ids of the system and unknown ids are missing from the result. What is not in memory is read by one statement
+// for 64 ids.
+func (s *Service) People(ctx context.Context, ids []string) (map[string]endpoint.Person, error) {
+	policy, toStaff := s.Policy.Load(), access.From(ctx).Staff()
+	people := make(map[string]endpoint.Person, len(ids))
+	add := func(id string, p person) {
+		if !p.known {
+			return
+		}
+		shown := endpoint.Person{DisplayName: p.displayName, Staff: policy.Staff(id) || slices.ContainsFunc(p.roles, policy.Staff)}
+		if toStaff {
+			shown.UserName = p.signInName
+		}
+		people[id] = shown
+	}
+	var missing []string
+	asked := map[string]bool{}
+	for _, id := range ids {
+		if asked[id] || id == "" || id == store.NilID {
+			continue
+		}
+		asked[id] = true
+		if p, ok := s.people.get(id); ok {
+			add(id, p)
+		} else {
+			missing = append(missing, id)
+		}
+	}
+	if len(missing) == 0 {
+		return people, nil
+	}
+	read, err := s.readPeople(ctx, missing)
+	for id, p := range read {
+		add(id, p)
+	}
+	return people, err
+}
+
+// readPeople reads people from the database and keeps them in memory. Within a transaction it keeps nothing: what it reads
+// there may never be committed.
+func (s *Service) readPeople(ctx context.Context, ids []string) (map[string]person, error) {
+	before := make([]uint64, len(ids))
+	for i, id := range ids {
+		before[i] = s.people.changes(id)
+	}
+	read := make(map[string]person, len(ids))
+	q := store.QuerierFrom(ctx, s.db)
+	err := eachByID(ctx, q, selectPeople, ids, func(rows *store.Rows) error {
+		var id, displayName, role, signInName string
+		if err := rows.Scan(&id, &displayName, &role, &signInName); err != nil {
+			return err
+		}
+		p := read[id]
+		p.known, p.displayName = true, displayName
+		if signInName != "" {
+			p.signInName = signInName[1:]
+		}
+		if role != "" {
+			p.roles = append(p.roles, role)
+		}
+		read[id] = p
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if q != store.Querier(s.db) {
+		return read, nil
+	}
+	for i, id := range ids {
+		s.people.put(id, read[id], before[i])
+	}
+	return read, nil
+}
+
+// invalidate drops a user from the cache after the commit: the transaction changes their name, roles or sign-in names.
+func (s *Service) invalidate(tx *store.Tx, userID string) {
+	tx.AfterCommit(func() { s.people.drop(userID) })
+}
+
+const (
+	peopleShards   = 64
+	peoplePerShard = 256
+)
+
+// peopleCache keeps people by id, at most 16,384 of them. An entry that was read before a change is never stored after it:
+// put compares the number of changes with that from before the read.
+type peopleCache struct {
+	seed   maphash.Seed
+	shards [peopleShards]peopleShard
+}
+
+type peopleShard struct {
+	mu      sync.RWMutex
+	changes uint64
+	entries map[string]person
+}
+
+func newPeopleCache() *peopleCache { return &peopleCache{seed: maphash.MakeSeed()} }
+
+func (c *peopleCache) shard(id string) *peopleShard {
+	return &c.shards[maphash.String(c.seed, id)%peopleShards]
+}
+
+func (c *peopleCache) get(id string) (p person, ok bool) {
+	s := c.shard(id)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	p, ok = s.entries[id]
+	return p, ok
+}
+
+// changes returns how often an entry was dropped from the part of the cache that the id belongs to.
+func (c *peopleCache) changes(id string) uint64 {
+	s := c.shard(id)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.changes
+}
+
+// put stores an entry unless its part of the cache has changed since. It replaces any other entry when there is no space.
+func (c *peopleCache) put(id string, p person, changes uint64) {
+	s := c.shard(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changes != changes {
+		return
+	}
+	if s.entries == nil {
+		s.entries = make(map[string]person)
+	}
+	if _, replaced := s.entries[id]; !replaced && len(s.entries) >= peoplePerShard {
+		for other := range s.entries {
+			delete(s.entries, other)
+			break
+		}
+	}
+	s.entries[strings.Clone(id)] = p // the id may belong to a request
+}
+
+func (c *peopleCache) drop(id string) {
+	s := c.shard(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changes++
+	delete(s.entries, id)
+}

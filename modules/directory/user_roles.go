@@ -1,0 +1,41 @@
+package directory
+
+import (
+	"context"
+
+	"kontor/modules/kit/records"
+	"kontor/store"
+)
+
+// userRolesProof proves which roles a user holds.
+var userRolesProof = records.Proof{Type: "user_roles", From: "user_roles", Key: "user_id", Read: readUserRoles}
+
+// actionUserRoles is the action of the audit entries about the roles of a user.
+const actionUserRoles = "user_roles.change"
+
+const selectUserRoles = `SELECT role_id, created_at, created_by FROM user_roles WHERE user_id = $1 ORDER BY role_id`
+
+// heldRole is a role of a user.
+type heldRole struct {
+	RoleID    string     `json:"role_id"`
+	CreatedAt store.Time `json:"created_at"`
+	CreatedBy string     `json:"created_by"`
+}
+
+// readUserRoles reads the roles of a user, who may have none.
+func readUserRoles(ctx context.Context, q store.Querier, userID string) (store.Record, error) {
+	rows, err := q.Query(ctx, selectUserRoles, userID)
+	if err != nil {
+		return store.Record{}, err
+	}
+	defer rows.Close()
+	held := []heldRole{}
+	for rows.Next() {
+		var r heldRole
+		if err := rows.Scan(&r.RoleID, &r.CreatedAt, &r.CreatedBy); err != nil {
+			return store.Record{}, err
+		}
+		held = append(held, r)
+	}
+	return store.Record{Answer: map[string]any{"user_id": userID, "roles": held}}, rows.Err()
+}

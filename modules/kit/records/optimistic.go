@@ -1,0 +1,84 @@
+package records
+
+import (
+	"context"
+	"errors"
+
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+// optimisticTries is how often a change is prepared again because the record changed meanwhile. After that it is prepared
+// inside the transaction, which no other write can overtake.
+const optimisticTries = 4
+
+// errStale reports that a record is no longer the one for which a change was prepared.
+var errStale = errors.New("the record changed meanwhile")
+
+// UpdatePrepared changes a record with optimistic concurrency control. prepare does slow work, such as digests, encryption and
+// JSON, before the transaction. write runs in the transaction, only if the record is still the same; otherwise prepare runs
+// again. It returns Missing, apierr.NoAccess, apierr.PreconditionFailed and errors of the two functions.
+func UpdatePrepared[T endpoint.Tagged, P any](ctx context.Context, db *store.DB, t *Table[T], id string, wanted access.Permission,
+	prepare func(ctx context.Context, q store.Querier, before T) (P, error), write func(ctx context.Context, tx *store.Tx, prepared P) error,
+) (P, error) {
+	read := func(ctx context.Context, q store.Querier) (T, error) { return t.Get(ctx, q, id, wanted) }
+	return optimistic[T, P]{
+		read: read, look: read, write: write,
+		prepare: func(ctx context.Context, q store.Querier, before T) (P, bool, error) {
+			p, err := prepare(ctx, q, before)
+			return p, true, err
+		},
+	}.run(ctx, db)
+}
+
+// optimistic is a change that is prepared before the transaction that writes it.
+type optimistic[T endpoint.Tagged, P any] struct {
+	// read reads the record to prepare for. look reads, in the transaction, enough to compare its tag.
+	read, look func(ctx context.Context, q store.Querier) (T, error)
+	// prepare returns what to write, and false when nothing changes. It may run several times.
+	prepare func(ctx context.Context, q store.Querier, before T) (P, bool, error)
+	write   func(ctx context.Context, tx *store.Tx, prepared P) error
+}
+
+func (o optimistic[T, P]) run(ctx context.Context, db *store.DB) (P, error) {
+	for range optimisticTries {
+		before, p, changed, err := o.readAndPrepare(ctx, db)
+		if err != nil || !changed {
+			return p, err
+		}
+		err = db.InTx(ctx, func(tx *store.Tx) error {
+			now, err := o.look(ctx, tx)
+			if err != nil {
+				return err
+			}
+			if now.ETag() != before.ETag() {
+				return errStale
+			}
+			return o.write(ctx, tx, p)
+		})
+		if !errors.Is(err, errStale) {
+			return p, err
+		}
+	}
+	var p P
+	err := db.InTx(ctx, func(tx *store.Tx) (err error) {
+		var changed bool
+		if _, p, changed, err = o.readAndPrepare(ctx, tx); err != nil || !changed {
+			return err
+		}
+		return o.write(ctx, tx, p)
+	})
+	return p, err
+}
+
+func (o optimistic[T, P]) readAndPrepare(ctx context.Context, q store.Querier) (before T, p P, changed bool, err error) {
+	if before, err = o.read(ctx, q); err != nil {
+		return before, p, false, err
+	}
+	if err = endpoint.CheckMatch(ctx, before.ETag()); err != nil {
+		return before, p, false, err
+	}
+	p, changed, err = o.prepare(ctx, q, before)
+	return before, p, changed, err
+}

@@ -1,0 +1,133 @@
+package types_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"kontor/modules/kit/types"
+)
+
+func TestParseDisplayName(t *testing.T) {
+	for _, c := range []struct {
+		name, in, want string
+		err            error
+	}{
+		{"plain", "Anna Keller", "Anna Keller", nil},
+		{"surrounded and separated by white space", "\t Anna \u00a0 Keller\u3000", "Anna Keller", nil},
+		{"decomposed", "Mu\u0308ller", "Müller", nil},
+		{"one letter", "A", "A", nil},
+		{"100 characters", strings.Repeat("é", 100), strings.Repeat("é", 100), nil},
+		{"punctuation of names", "Jean-Luc O’Neill, Dr. d'Été", "Jean-Luc O’Neill, Dr. d'Été", nil},
+		{"HTML", "<b>Anna</b>", "<b>Anna</b>", nil},
+		{"Arabic", "محمد", "محمد", nil},
+		{"Devanagari", "क्षितिज", "क्षितिज", nil},
+		{"Vietnamese", "Nguyễn Thị Ái", "Nguyễn Thị Ái", nil},
+		{"empty", "", "", types.RuleRequired},
+		{"blank", " \u00a0\t", "", types.RuleRequired},
+		{"101 characters", strings.Repeat("é", 101), "", types.RuleTooLong},
+		{"10,000 characters", strings.Repeat("a", 10_000), "", types.RuleTooLong},
+		{"line break", "Anna\nKeller", "", types.RuleText},
+		{"line separator", "Anna\u2028Keller", "", types.RuleText},
+		{"NUL", "Anna\x00", "", types.RuleText},
+		{"invalid UTF-8", "Anna\xff", "", types.RuleText},
+		{"right-to-left override", "Anna\u202eRelleK", "", types.RuleText},
+		{"right-to-left mark", "Anna\u200fKeller", "", types.RuleDisplayName},
+		{"Arabic letter mark", "Anna\u061cKeller", "", types.RuleDisplayName},
+		{"zero-width space", "An\u200bna", "", types.RuleDisplayName},
+		{"zero-width joiner", "An\u200dna", "", types.RuleDisplayName},
+		{"zero-width non-joiner", "An\u200cna", "", types.RuleDisplayName},
+		{"soft hyphen", "An\u00adna", "", types.RuleDisplayName},
+		{"grapheme joiner", "An\u034fna", "", types.RuleDisplayName},
+		{"variation selector", "Anna\ufe0f", "", types.RuleDisplayName},
+		{"Hangul filler", "\u3164", "", types.RuleDisplayName},
+		{"tag characters", "Anna\U000e0041", "", types.RuleDisplayName},
+		{"private use", "Anna \ue000", "", types.RuleDisplayName},
+		{"unassigned", "Anna \u0378", "", types.RuleDisplayName},
+		{"stacked marks", "A\u0316\u0317\u0318\u0319nna", "", types.RuleDisplayName},
+		{"a mark without a letter", "\u0300Anna", "", types.RuleDisplayName},
+		{"a mark after a space", "Anna \u0300Keller", "", types.RuleDisplayName},
+		{"punctuation only", "-.,!", "", types.RuleDisplayName},
+		{"emoji only", "🙂🙂", "", types.RuleDisplayName},
+		{"blank Braille", "\u2800", "", types.RuleDisplayName},
+	} {
+		if got, err := types.ParseDisplayName(c.in); got != c.want || err != c.err {
+			t.Errorf("%s: got %q, %v; want %q, %v", c.name, got, err, c.want, c.err)
+		}
+	}
+}
+
+func TestNameSkeleton(t *testing.T) {
+	const name = "Anna Keller"
+	for what, like := range map[string]string{
+		"itself": name, "case": "ANNA keller", "order": "Keller, Anna", "no space": "AnnaKeller", "no space, other order": "kellerANNA",
+		"user name": "anna.keller", "Cyrillic а": "Аnnа Keller", "fullwidth": "Ａｎｎａ Keller", "accents": "Ánnà Këller",
+		"dots below": "Ạnna Keller", "digit one": "Anna Ke11er", "capital I": "Anna KeIIer", "bars": "Anna Ke||er", "mathematical": "𝐀𝐧𝐧𝐚 Keller",
+	} {
+		if types.NameSkeleton(like) != types.NameSkeleton(name) && types.WrittenSkeleton(like) != types.NameSkeleton(name) {
+			t.Errorf("%s: %q does not resemble %q", what, like, name)
+		}
+	}
+	if types.WrittenSkeleton("A n n a K e l l e r") != types.NameSkeleton(name) {
+		t.Error("spaces within the words make another name")
+	}
+	for _, like := range [][2]string{{"Jürg Müller", "Mueller Juerg"}, {"Marna", "Mama"}, {"Leo Wyss", "Leo VVyss"}, {"Anna Maria Keller", "Keller Maria Anna"}, {"Bo Li", "B0 L1"}} {
+		if types.NameSkeleton(like[0]) != types.NameSkeleton(like[1]) {
+			t.Errorf("%q does not resemble %q", like[0], like[1])
+		}
+	}
+	for _, other := range []string{"Anna Kellner", "Hanna Keller", "Anna", "Keller", "", "Nora Keller", "Anna Keller Meier"} {
+		if types.NameSkeleton(other) == types.NameSkeleton(name) {
+			t.Errorf("%q is taken for %q", other, name)
+		}
+	}
+}
+
+func TestContainsWords(t *testing.T) {
+	words := []string{"kontor", "support", "help desk", "sécurité"}
+	for text, want := range map[string]bool{
+		"Kontor": true, "KONTOR Support": true, "K0nt0r": true, "КОNТОR": true, "kontorsupport": true, "S u p p o r t": true, "Help Desk": true,
+		"Anna (Kontor)": true, "Kon-tor": true, "Securite Zürich": true, "helpdesk 24": true, "the Help  Desk": true,
+		"Anna Keller": false, "Kontorowicz": false, "Supporter": false, "Help": false, "": false, "Anna Kontorsohn": false,
+	} {
+		if got := types.ContainsWords(text, words...); got != want {
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestSearchKey(t *testing.T) {
+	for _, text := range []string{"Müller", "MULLER", "muller", "Mu\u0308ller"} {
+		if got := types.SearchKey(text); got != "muller" {
+			t.Errorf("%q: got %q", text, got)
+		}
+	}
+}
+
+func FuzzDisplayName(f *testing.F) {
+	for _, seed := range []string{"Anna Keller", "Mu\u0308ller", "Аnna", "\u202e", "A\u0300\u0301", "ﷺ", "ﬃ 🙂", "a e", "ͅΑ"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		name, err := types.ParseDisplayName(in)
+		if err != nil {
+			return
+		}
+		if again, err := types.ParseDisplayName(name); again != name || err != nil || utf8.RuneCountInString(name) > types.MaxDisplayName {
+			t.Errorf("%q: got %q, and that again is %q, %v", in, name, again, err)
+		}
+		if types.NameSkeleton(name) != types.NameSkeleton(strings.ToUpper(name)) && strings.ToUpper(strings.ToLower(name)) == strings.ToUpper(name) && strings.ToLower(strings.ToUpper(name)) == strings.ToLower(name) {
+			t.Errorf("%q: the skeleton depends on the case", name)
+		}
+		words := strings.Fields(name)
+		for i, j := 0, len(words)-1; i < j; i, j = i+1, j-1 {
+			words[i], words[j] = words[j], words[i]
+		}
+		if types.NameSkeleton(strings.Join(words, " ")) != types.NameSkeleton(name) {
+			t.Errorf("%q: the skeleton depends on the order", name)
+		}
+		if key := types.SearchKey(name); types.SearchKey(key) != key {
+			t.Errorf("%q: key %q changes again", name, key)
+		}
+	})
+}

@@ -1,0 +1,157 @@
+package notifications
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"kontor/modules/kit/records"
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+const (
+	selectOwn = `SELECT ` + columns + ` FROM notifications WHERE id = $1 AND user_id = $2 AND deleted = FALSE`
+
+	markRead = `
+	UPDATE notifications SET read = TRUE, read_at = $3, version = version + 1
+	WHERE id = $1 AND user_id = $2 AND deleted = FALSE
+	RETURNING ` + columns
+
+	markRecordRead = `
+	UPDATE notifications SET read = TRUE, read_at = $4, version = version + 1
+	WHERE rec_id = $1 AND user_id = $2 AND rec_type = $3 AND read = FALSE AND deleted = FALSE`
+
+	countUnread = `SELECT COUNT(*) FROM notifications WHERE user_id = $1 AND read = FALSE AND deleted = FALSE`
+
+	deleteParent = `
+	UPDATE notices SET deleted = TRUE, deleted_at = $2, deleted_by = $3, version = version + 1
+	WHERE id = $1 AND deleted = FALSE
+	RETURNING created_at`
+
+	// Notifications have the creation time of their event, which has an index.
+	deleteNotifications = `
+	UPDATE notifications SET deleted = TRUE, version = version + 1
+	WHERE created_at = $2 AND notice_id = $1 AND deleted = FALSE`
+)
+
+// MarkRead marks a notification of the caller as read and returns it as it is stored, without rendered texts. It returns an
+// empty notification for an id that is not one of theirs, and nil if the input does not ask for the change.
+func (s *Service) MarkRead(ctx context.Context, in ReadInput) (*Notification, error) {
+	if !in.Read.Given || in.Read.Null {
+		return nil, nil
+	}
+	caller := access.From(ctx)
+	var n Notification
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		before, err := scanNotification(tx.QueryRow(ctx, selectOwn, in.ID, caller.UserID))
+		if err != nil {
+			return err
+		}
+		before.language = requestLanguage(ctx)
+		if err := endpoint.CheckMatch(ctx, before.ETag()); err != nil {
+			return err
+		}
+		if n, err = scanNotification(tx.QueryRow(ctx, markRead, in.ID, caller.UserID, tx.Now())); err != nil {
+			return err
+		}
+		table.Audit(ctx, tx, "notifications.read", n.ID, nil, nil)
+		return nil
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return emptyNotification(), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	n.language = requestLanguage(ctx)
+	return &n, nil
+}
+
+// Updated is the number of notifications that were marked as read.
+type Updated struct {
+	Updated int64 `json:"updated" example:"3" doc:"How many notifications were changed."`
+}
+
+// MarkRecord marks the caller's notifications about a record as read.
+func (s *Service) MarkRecord(ctx context.Context, in RecordInput) (Updated, error) {
+	var n int64
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		var err error
+		n, err = s.MarkRecordRead(ctx, tx, access.From(ctx).UserID, in.RecType, in.RecID)
+		return err
+	})
+	return Updated{Updated: n}, err
+}
+
+// MarkRecordRead marks the notifications of a user about a record as read and returns their number. It ignores the id of a
+// record type, to which test notifications refer in place of a record.
+func (s *Service) MarkRecordRead(ctx context.Context, tx *store.Tx, userID, recType, recID string) (int64, error) {
+	for _, t := range access.RecordTypes() {
+		if t.ID == recID {
+			return 0, nil
+		}
+	}
+	n, err := tx.Exec(ctx, markRecordRead, recID, userID, recType, tx.Now())
+	if err != nil {
+		return 0, fmt.Errorf("mark the notifications of a record as read: %w", err)
+	}
+	if n > 0 {
+		tx.Audit(store.AuditEntry{Actor: userID, Action: "notifications.read_record", RecType: recType, RecID: recID})
+	}
+	return n, nil
+}
+
+// Unread is the number of the caller's unread notifications.
+type Unread struct {
+	UnreadCount int64 `json:"unread_count" example:"3"`
+}
+
+// CountUnread returns the number of the caller's unread notifications.
+func (s *Service) CountUnread(ctx context.Context, _ endpoint.None) (Unread, error) {
+	userID := access.From(ctx).UserID
+	n, err := s.db.Memo(ctx, "unread notifications "+userID, []string{notificationsTable}, func() (int64, error) {
+		var n int64
+		err := s.db.QueryRow(ctx, countUnread, userID).Scan(&n)
+		return n, err
+	})
+	return Unread{UnreadCount: n}, err
+}
+
+// Fixed answers of the API, in English whatever the language of the request.
+const (
+	messageDeleted        = "Notification deleted"
+	messageNotImplemented = "Not implemented"
+)
+
+// Delete hides an event, identified by its parent row, from all its recipients. Callers of the endpoint may delete any event.
+// It returns apierr.DatabaseError for an unknown id as for every failure.
+func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, error) {
+	by := records.Actor(ctx)
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		var createdAt store.Time
+		if err := tx.QueryRow(ctx, deleteParent, in.ID, tx.Now(), by).Scan(&createdAt); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, deleteNotifications, in.ID, createdAt); err != nil {
+			return err
+		}
+		table.Audit(ctx, tx, "notifications.delete", in.ID, nil, nil)
+		return nil
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return endpoint.Message{}, apierr.DatabaseError // expected: no cause for the log
+	}
+	if err != nil {
+		// As text, so that the answer stays the one of this route whatever the cause is.
+		return endpoint.Message{}, apierr.DatabaseError.Wrap(errors.New("delete an event: " + err.Error()))
+	}
+	return endpoint.Message{Message: messageDeleted}, nil
+}
+
+// Preferences answers requests for the preferences of notifications, which do not exist yet.
+func (s *Service) Preferences(context.Context, endpoint.None) (endpoint.Message, error) {
+	return endpoint.Message{Message: messageNotImplemented}, nil
+}

@@ -1,0 +1,102 @@
+package notifications_test
+
+import (
+	"testing"
+
+	"kontor/server/access"
+	"kontor/server/servertest"
+	"kontor/store"
+)
+
+func TestMarkRead_DependsOnThePresenceOfTheMember(t *testing.T) {
+	s := servertest.Start(t)
+	anna, beat := s.User(access.Customer), s.User(access.Customer)
+	id := notified(t, s, customerEvent(anna.UserID))[0]
+	route := path + "/" + id + "/read"
+	for _, body := range []string{`{}`, `{"read":null}`, ``, `{"other":1}`} {
+		if answer := anna.Do("PATCH", route, body).Expect(t, 200); answer.Body != "null" {
+			t.Errorf("%s: got %s, want null", body, answer.Body)
+		}
+	}
+	if n := count(t, s.DB, "notifications WHERE read = TRUE"); n != 0 {
+		t.Fatalf("%d rows were marked without the member", n)
+	}
+	zero := `"id":"00000000-0000-0000-0000-000000000000"`
+	servertest.Run(t, s, []servertest.Scenario{
+		{Name: "another user's notification", As: beat, Method: "PATCH", Path: route, Body: `{"read":true}`, Status: 200,
+			Contains: []string{zero, `"read":false`, `"created_at":null`, `"read_at":null`, `"channels_sent":[]`, `"event":""`}, Excludes: []string{id}},
+		{Name: "an unknown notification", As: anna, Method: "PATCH", Path: path + "/" + store.NewID() + "/read", Body: `{"read":true}`, Status: 200, Contains: []string{zero}},
+		{Name: "another user's as an administrator", As: s.Admin(), Method: "PATCH", Path: route, Body: `{"read":true}`, Status: 200, Contains: []string{zero}},
+		{Name: "an invalid id", As: anna, Method: "PATCH", Path: path + "/x/read", Body: `{"read":true}`, Status: 400, Contains: []string{"common.invalid_input"}},
+		{Name: "false marks it, too", As: anna, Method: "PATCH", Path: route, Body: `{"read":false,"title":"x"}`, Status: 200, Contains: []string{`"read":true`, id}},
+		{Name: "any value marks it", As: anna, Method: "PATCH", Path: route, Body: `{"read":"no"}`, Status: 200, Contains: []string{`"read":true`}},
+	})
+}
+
+func TestGet_HidesWhatTheCallerMayNotSee(t *testing.T) {
+	s := servertest.Start(t)
+	anna, beat := s.User(access.Customer), s.User(access.Customer)
+	id := notified(t, s, customerEvent(anna.UserID))[0]
+	servertest.Run(t, s, []servertest.Scenario{
+		{Name: "own", As: anna, Method: "GET", Path: path + "/" + id, Status: 200, Contains: []string{id}},
+		{Name: "foreign", As: beat, Method: "GET", Path: path + "/" + id, Status: 404, Contains: []string{"notifications.notification_not_found"}},
+		{Name: "unknown", As: anna, Method: "GET", Path: path + "/" + store.NewID(), Status: 404},
+		{Name: "nil", As: anna, Method: "GET", Path: path + "/" + store.NilID, Status: 404},
+		{Name: "administrator", As: s.Admin(), Method: "GET", Path: path + "/" + id, Status: 200},
+		{Name: "without a token", Method: "GET", Path: path + "/" + id, Status: 401},
+	})
+}
+
+func TestDelete_TakesTheIDOfTheParent(t *testing.T) {
+	s := servertest.Start(t)
+	anna, beat := s.User(access.Customer), s.User(access.Customer)
+	made := s.Keyed().Do("POST", path+"/trigger", map[string]any{"event": "x", "title_key": "t", "user_ids": []string{anna.UserID, beat.UserID}}).
+		Expect(t, 200).JSON(t)
+	if made["recipients"] != 2.0 {
+		t.Fatalf("got %v, want 2 recipients", made)
+	}
+	parentEvent := made["notification_id"].(string)
+	own := list(t, anna, "").Data[0]["id"].(string)
+	servertest.Run(t, s, []servertest.Scenario{
+		{Name: "the id of a notification is unknown", As: anna, Method: "DELETE", Path: path + "/" + own, Status: 500, Contains: []string{"common.database_error"}},
+		{Name: "an unknown id", As: anna, Method: "DELETE", Path: path + "/" + store.NewID(), Status: 500, Contains: []string{"common.database_error"}},
+		{Name: "the id of the parent", As: beat.With("Accept-Language", "de"), Method: "DELETE", Path: path + "/" + parentEvent, Status: 200,
+			Contains: []string{`{"message":"Notification deleted"}`}},
+		{Name: "the list", As: anna, Method: "GET", Path: path, Status: 200, Contains: []string{`"total":0`}},
+		{Name: "the notification", As: anna, Method: "GET", Path: path + "/" + own, Status: 404},
+		{Name: "marking as read", As: anna, Method: "PATCH", Path: path + "/" + own + "/read", Body: `{"read":true}`, Status: 200, Contains: []string{store.NilID}},
+		{Name: "deleting again", As: anna, Method: "DELETE", Path: path + "/" + parentEvent, Status: 500},
+	})
+	var by string
+	if err := s.DB.QueryRow(t.Context(), `SELECT deleted_by FROM notices WHERE id = $1 AND deleted = TRUE AND deleted_at IS NOT NULL`, parentEvent).Scan(&by); err != nil || by != beat.UserID {
+		t.Errorf("deleted_by is %s, %v, want Beat", by, err)
+	}
+}
+
+func TestPreferences_AreNotImplemented(t *testing.T) {
+	s := servertest.Start(t)
+	anna := s.User(access.Customer)
+	servertest.Run(t, s, []servertest.Scenario{
+		{Name: "get", As: anna, Method: "GET", Path: path + "/preferences", Status: 200, Contains: []string{`{"message":"Not implemented"}`}},
+		{Name: "put", As: anna, Method: "PUT", Path: path + "/preferences", Body: `{"email":`, Status: 200, Contains: []string{`{"message":"Not implemented"}`}},
+		{Name: "without a token", Method: "GET", Path: path + "/preferences", Status: 401},
+	})
+}
+
+func TestMarkRecord_MarksOwnNotificationsButNotTestNotifications(t *testing.T) {
+	s := servertest.Start(t)
+	anna, beat := s.User(access.Customer), s.User(access.Customer)
+	n := customerEvent(anna.UserID, beat.UserID)
+	notified(t, s, n)
+	notified(t, s, customerEvent(anna.UserID))
+	s.Keyed().Do("POST", path+"/trigger", map[string]any{"type": "customers", "rec_id": n.RecordID, "user_ids": []string{anna.UserID}}).Expect(t, 200)
+	servertest.Run(t, s, []servertest.Scenario{
+		{Name: "unread before", As: anna, Method: "GET", Path: path + "/unread-count", Status: 200, Contains: []string{`{"unread_count":3}`}},
+		{Name: "the record", As: anna, Method: "POST", Path: path + "/read", Body: map[string]any{"rec_type": "customers", "rec_id": n.RecordID}, Status: 200, Contains: []string{`{"updated":1}`}},
+		{Name: "again", As: anna, Method: "POST", Path: path + "/read", Body: map[string]any{"rec_type": "customers", "rec_id": n.RecordID}, Status: 200, Contains: []string{`{"updated":0}`}},
+		{Name: "the id of a record type", As: anna, Method: "POST", Path: path + "/read", Body: map[string]any{"rec_type": "customers", "rec_id": access.Customers.ID}, Status: 200, Contains: []string{`{"updated":0}`}},
+		{Name: "unread after", As: anna, Method: "GET", Path: path + "/unread-count", Status: 200, Contains: []string{`{"unread_count":2}`}},
+		{Name: "another user", As: beat, Method: "GET", Path: path + "/unread-count", Status: 200, Contains: []string{`{"unread_count":1}`}},
+		{Name: "incomplete", As: anna, Method: "POST", Path: path + "/read", Body: `{}`, Status: 400, Contains: []string{"rec_type", "rec_id"}},
+	})
+}

@@ -1,0 +1,179 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"kontor/modules/kit/event"
+	"kontor/modules/kit/records"
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/store"
+)
+
+// errUnchanged ends a change that leaves the task as it is.
+var errUnchanged = errors.New("nothing changes")
+
+// plan holds what a change writes beside the task. It is built before the transaction, and again if the task has changed
+// meanwhile.
+type plan struct {
+	now    store.Time
+	write  []func(ctx context.Context, tx *store.Tx) error
+	events []event.Event
+}
+
+func (p *plan) onWrite(f func(ctx context.Context, tx *store.Tx) error) { p.write = append(p.write, f) }
+
+// change changes a task that the caller may update, and stores it.
+func (s *Service) change(ctx context.Context, in OneInput, action string, f func(t *Task, p *plan) error) (Task, error) {
+	return s.changeAs(ctx, in.ID, action, f, func(ctx context.Context, q store.Querier) (Task, error) { return read(ctx, q, in, access.Update) })
+}
+
+// changeAs is change with another check of access.
+func (s *Service) changeAs(ctx context.Context, id, action string, f func(t *Task, p *plan) error,
+	look func(ctx context.Context, q store.Querier) (Task, error)) (Task, error) {
+	var p plan
+	return records.Update(ctx, s.db, table, id, records.Edit[Task]{
+		Action: action, Look: look,
+		Read: func(ctx context.Context, q store.Querier) (Task, error) { return decoded(look(ctx, q)) },
+		Apply: func(before Task, now store.Time) (Task, bool, error) {
+			p = plan{now: now}
+			t := before.clone()
+			if err := f(&t, &p); errors.Is(err, errUnchanged) {
+				return t, false, nil
+			} else if err != nil {
+				return t, false, err
+			}
+			return t, true, s.finish(ctx, before, &t, &p)
+		},
+		Write: func(ctx context.Context, tx *store.Tx, before, after Task) error {
+			if err := s.quota.Count(ctx, tx, after.CreatedBy, 0, after.weight()-before.weight()); err != nil {
+				return err
+			}
+			for _, write := range p.write {
+				if err := write(ctx, tx); err != nil {
+					return err
+				}
+			}
+			if err := updateTask(ctx, tx, after, access.From(ctx).UserID); err != nil {
+				return err
+			}
+			for _, n := range p.events {
+				if err := s.notify.Notify(ctx, tx, n); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	})
+}
+
+// decoded returns the task with its assignees, logs and metadata decoded.
+func decoded(t Task, err error) (Task, error) {
+	if err == nil {
+		t.assignees, err = t.Assignees.List()
+	}
+	if err == nil {
+		err = t.splitMetadata()
+	}
+	return t, err
+}
+
+// clone returns a copy with its own assignees and logs.
+func (t Task) clone() Task {
+	t.assignees, t.logs = slices.Clone(t.assignees), slices.Clone(t.logs)
+	return t
+}
+
+// finish prepares a changed task for storing. It completes the task when all assignees have, and adds the event of a new
+// status.
+func (s *Service) finish(ctx context.Context, before Task, t *Task, p *plan) error {
+	if t.open() && t.allDone() {
+		if err := t.moveTo(Completed, ""); err != nil {
+			return err
+		}
+	}
+	t.sign(len(before.logs), p.now, access.From(ctx).UserID)
+	t.version = before.version + 1
+	if err := t.derive(); err != nil {
+		return err
+	}
+	if t.Status != before.Status {
+		p.events = append(p.events, s.event(ctx, event.TaskStatusChanged, *t, append([]string{t.CreatedBy}, t.users()...),
+			map[string]any{"Title": t.Title, "From": string(before.Status), "To": string(t.Status)}))
+	}
+	return nil
+}
+
+// assigned returns the event for new assignees.
+func (s *Service) assigned(ctx context.Context, t Task, assignees []Assignee) event.Event {
+	users := make([]string, len(assignees))
+	for i, a := range assignees {
+		users[i] = a.UserID
+	}
+	return s.event(ctx, event.TaskAssigned, t, users, map[string]any{"Title": t.Title, "Category": t.Category})
+}
+
+// event returns an event for users except the caller, who caused it.
+func (s *Service) event(ctx context.Context, kind event.Kind, t Task, users []string, args map[string]any) event.Event {
+	actor := access.From(ctx).UserID
+	users = slices.DeleteFunc(users, func(id string) bool { return id == actor })
+	return s.notify.Prerender(ctx, event.Event{Kind: kind, CustomerID: t.CustomerID, Type: access.Tasks, RecordID: t.ID, Recipients: users, Args: args})
+}
+
+func (t Task) users() []string {
+	users := make([]string, len(t.assignees))
+	for i, a := range t.assignees {
+		users[i] = a.UserID
+	}
+	return users
+}
+
+// open reports whether the task has not ended.
+func (t Task) open() bool { return len(transitions[t.Status]) > 0 }
+
+// closed returns the error for a change of a task that has ended.
+func (t Task) closed() error {
+	return apierr.TaskInvalidTransition.Detail("allowed", append([]Status{}, transitions[t.Status]...))
+}
+
+// moveTo sets the status if it may follow the present one.
+func (t *Task) moveTo(status Status, reason string) error {
+	if !slices.Contains(transitions[t.Status], status) {
+		return t.closed()
+	}
+	t.log(logEntry{Action: "status_changed", From: string(t.Status), To: string(status), Reason: reason})
+	t.Status = status
+	return nil
+}
+
+// allDone reports whether the task has assignees and all of them have completed their parts.
+func (t Task) allDone() bool {
+	for _, a := range t.assignees {
+		if a.Status != AssigneeCompleted {
+			return false
+		}
+	}
+	return len(t.assignees) > 0
+}
+
+// derive computes the values that follow from the assignees and logs.
+func (t *Task) derive() (err error) {
+	t.Weight, t.PerformedWeight = t.givenWeight, 0
+	if len(t.assignees) > 0 {
+		t.Weight = 0
+	}
+	for i := range t.assignees {
+		a := &t.assignees[i]
+		a.TaskCompleted, a.version = a.Status == AssigneeCompleted, t.version
+		t.Weight += a.Weight
+		if a.TaskCompleted {
+			t.PerformedWeight += a.Weight
+		}
+	}
+	if t.Assignees, err = encodeAssignees(t.assignees); err != nil {
+		return err
+	}
+	return t.joinMetadata()
+}

@@ -1,0 +1,242 @@
+package server
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+)
+
+const (
+	// maxConnections bounds the connections even if the system allows more.
+	maxConnections = 60_000
+	// A quarter of the files, within these bounds, is reserved for database, log, avatars, gateways and backups. An idle
+	// Kontor has about 25 open.
+	minFileReserve = 48
+	maxFileReserve = 128
+	// minConnections are accepted even if too few files remain: a failed accept is retried.
+	minConnections = 8
+	// unknownFileLimit is assumed when the system reports no limit.
+	unknownFileLimit = 1024
+
+	// One network may hold 1/networkShare of all connections, and minPerNetwork in any case, since an office may be behind
+	// one address.
+	networkShare  = 4
+	minPerNetwork = 16
+
+	// acceptPause and maxAcceptPause bound the pause after a failed accept, which doubles while accepts fail.
+	acceptPause    = 5 * time.Millisecond
+	maxAcceptPause = time.Second
+)
+
+var (
+	connectionsOpen     = metrics.GetOrCreateCounter("kontor_connections_open")
+	connectionsRejected = metrics.GetOrCreateCounter("kontor_connections_refused_total")
+)
+
+// connectionsFor returns the limit of connections of a process with a limit of open files.
+func connectionsFor(files int) int {
+	reserve := max(minFileReserve, min(files/4, maxFileReserve))
+	return max(minConnections, min(files-reserve, maxConnections))
+}
+
+// connectionLimiter is a listener that limits the open connections, in all and of one network. It answers surplus connections
+// with 503 and closes them. Errors of the system do not end it, only Close does.
+//
+// Hijacked connections, such as event streams, count until they are closed.
+type connectionLimiter struct {
+	net.Listener
+	limit  int
+	share  int
+	exempt func(netip.Addr) bool // peers without a share, such as proxies
+	answer []byte                // to a surplus connection
+	log    *slog.Logger
+	pause  func(time.Duration) // waits after a failed accept, or until Close
+	closed chan struct{}
+	once   sync.Once
+
+	lingering chan struct{} // one slot for each rejected connection that is still open
+
+	mu       sync.Mutex
+	open     int
+	networks map[netip.Prefix]int
+}
+
+// maxLingering bounds the rejected connections that stay open until the client has read the answer. They use files of the
+// reserve.
+const maxLingering = minFileReserve / 6
+
+func newConnectionLimiter(listener net.Listener, limit int, exempt func(netip.Addr) bool, answer []byte, log *slog.Logger) *connectionLimiter {
+	l := &connectionLimiter{
+		Listener: listener, limit: limit, share: max(minPerNetwork, limit/networkShare), exempt: exempt, answer: answer, log: log,
+		closed: make(chan struct{}), lingering: make(chan struct{}, maxLingering), networks: map[netip.Prefix]int{},
+	}
+	l.pause = func(d time.Duration) {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-l.closed:
+		}
+	}
+	return l
+}
+
+// Accept returns the next connection within the limits. It fails only after Close.
+func (l *connectionLimiter) Accept() (net.Conn, error) {
+	pause := acceptPause
+	for {
+		connection, err := l.Listener.Accept()
+		if err == nil {
+			pause = acceptPause
+			if counted, ok := l.acquire(connection); ok {
+				return counted, nil
+			}
+			l.reject(connection)
+			continue
+		}
+		if l.isClosed() {
+			return nil, net.ErrClosed
+		}
+		// Errors of the system are temporary: no files left (EMFILE, ENFILE), no memory, a client that disconnected
+		// (ECONNABORTED). Any other error is the end of the listener.
+		if _, ok := errors.AsType[syscall.Errno](err); !ok || errors.Is(err, net.ErrClosed) {
+			return nil, err
+		}
+		if pause == maxAcceptPause || pause == acceptPause {
+			l.log.Warn("a connection could not be accepted", "err", err, "pause", pause.String())
+		}
+		l.pause(pause)
+		pause = min(2*pause, maxAcceptPause)
+	}
+}
+
+// Close ends Accept.
+func (l *connectionLimiter) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+func (l *connectionLimiter) isClosed() bool {
+	select {
+	case <-l.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// acquire counts a connection. It reports false when the limit is reached.
+func (l *connectionLimiter) acquire(connection net.Conn) (net.Conn, bool) {
+	network, shared := l.network(connection.RemoteAddr())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open >= l.limit || shared && l.networks[network] >= l.share {
+		return nil, false
+	}
+	l.open++
+	if shared {
+		l.networks[network]++
+	}
+	connectionsOpen.Inc()
+	release := sync.OnceFunc(func() { l.release(network, shared) })
+	if tcp, ok := connection.(*net.TCPConn); ok {
+		return &countedTCP{tcp, release}, true
+	}
+	return &counted{connection, release}, true
+}
+
+// network returns the network for which a connection counts. Loopback, proxies and other addresses than IP have none.
+func (l *connectionLimiter) network(address net.Addr) (network netip.Prefix, shared bool) {
+	peer, ok := netip.AddrFromSlice(addressBytes(address))
+	if peer = peer.Unmap(); !ok || l.exempt(peer) {
+		return network, false
+	}
+	// A subscriber may get a /48: with one /64 for each connection, a share by /64 would have no effect.
+	const v4, v6 = 32, 48
+	bits := v4
+	if peer.Is6() {
+		bits = v6
+	}
+	network, err := peer.Prefix(bits)
+	return network, err == nil
+}
+
+func (l *connectionLimiter) release(network netip.Prefix, shared bool) {
+	connectionsOpen.Dec()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open--
+	if !shared {
+		return
+	}
+	if l.networks[network]--; l.networks[network] == 0 {
+		delete(l.networks, network)
+	}
+}
+
+// lingerTime is how long a rejected client has to read the answer.
+const lingerTime = time.Second
+
+// reject answers a surplus connection and closes it. A connection that is closed with unread bytes loses the answer, so
+// a bounded number of connections is read to the end first.
+func (l *connectionLimiter) reject(connection net.Conn) {
+	connectionsRejected.Inc()
+	_ = connection.SetDeadline(time.Now().Add(lingerTime))
+	_, err := connection.Write(l.answer) // fits into the empty buffer of the system: does not block
+	half, ok := connection.(interface{ CloseWrite() error })
+	if err != nil || !ok || half.CloseWrite() != nil {
+		_ = connection.Close()
+		return
+	}
+	select {
+	case l.lingering <- struct{}{}:
+	default:
+		_ = connection.Close()
+		return
+	}
+	go func() {
+		defer func() { <-l.lingering }()
+		defer connection.Close()
+		const maxDiscarded = 64 << 10
+		buffer := make([]byte, 2<<10)
+		for discarded := 0; discarded < maxDiscarded; {
+			n, err := connection.Read(buffer)
+			if err != nil {
+				return
+			}
+			discarded += n
+		}
+	}()
+}
+
+// counted is a connection that counts until it is closed.
+type counted struct {
+	net.Conn
+	release func()
+}
+
+// Close closes the connection.
+func (c *counted) Close() error {
+	err := c.Conn.Close()
+	c.release()
+	return err
+}
+
+// countedTCP is counted for TCP connections, whose further methods the engine and the streams use.
+type countedTCP struct {
+	*net.TCPConn
+	release func()
+}
+
+// Close closes the connection.
+func (c *countedTCP) Close() error {
+	err := c.TCPConn.Close()
+	c.release()
+	return err
+}

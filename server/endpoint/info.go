@@ -1,0 +1,92 @@
+package endpoint
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/server/etag"
+)
+
+// Info is what is known about one request. Its strings are copies: it may outlive the request.
+type Info struct {
+	Caller    *access.Caller
+	Language  string // en, de, fr or it
+	RequestID string
+	Address   netip.Addr // of the client, behind trusted proxies
+	DeviceID  string     // X-Device-ID
+
+	DeviceToken string    // X-Device-Token, of a sign-in
+	IfMatch     string    // the header as sent
+	Now         time.Time // when the request arrived, by the service's clock
+
+	events []Event // see Report
+}
+
+// InfoKey is the key under which the context of a request has its *[Info].
+type InfoKey struct{}
+
+// With returns a context with what is known about a request, for jobs and tests.
+func With(ctx context.Context, info *Info) context.Context {
+	return context.WithValue(ctx, InfoKey{}, info)
+}
+
+var noRequest = &Info{Language: "en"}
+
+// Of returns what is known about the request of a context; outside a request, an empty Info in English.
+func Of(ctx context.Context) *Info {
+	if info, ok := ctx.Value(InfoKey{}).(*Info); ok {
+		return info
+	}
+	return noRequest
+}
+
+// Language returns the language of the request: en, de, fr or it.
+func Language(ctx context.Context) string { return Of(ctx).Language }
+
+// Network returns the client's network, see [Network].
+func (i *Info) Network() string { return Network(i.Address) }
+
+// unknownNetwork is the network of clients for which a proxy reports no address.
+const unknownNetwork = "unknown"
+
+// Network returns the part of an address that counts as one client: /32 for IPv4, and /64 for IPv6, where a single
+// subscriber usually has the whole prefix.
+func Network(address netip.Addr) string {
+	if !address.IsValid() {
+		return unknownNetwork
+	}
+	address = address.Unmap()
+	if address.Is6() {
+		if prefix, err := address.WithZone("").Prefix(64); err == nil {
+			return prefix.String()
+		}
+	}
+	return address.String()
+}
+
+// BearerToken returns the token of the header Authorization, or an empty text (RFC 6750, section 2.1).
+func BearerToken(c *fiber.Ctx) string {
+	header := string(c.Request().Header.Peek(fiber.HeaderAuthorization))
+	scheme, token, ok := strings.Cut(header, " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// CheckMatch compares If-Match with the tag of the record that is about to change (RFC 9110, section 13.1.1). It must be
+// called in the transaction of the change, or before it if the transaction compares the tag again. Without the header, every
+// tag matches. It returns [apierr.PreconditionFailed].
+func CheckMatch(ctx context.Context, tag string) error {
+	header := Of(ctx).IfMatch
+	if header == "" || etag.Match(header, tag) {
+		return nil
+	}
+	return apierr.PreconditionFailed
+}

@@ -1,0 +1,29 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/gofiber/fiber/v2"
+
+	"kontor/server/endpoint"
+)
+
+// callHandler decodes the input, calls the service behind the row and writes its result.
+func (s *Server) callHandler(r *call) error {
+	// Answers of public POST requests, such as tokens, must not be cached either (RFC 6749, section 5.1).
+	if !r.row.Access.IsPublic() || r.row.Method == http.MethodPost {
+		r.fiber.Response().Header.Set(fiber.HeaderCacheControl, "no-store")
+	}
+	if r.row.Access.IsPublic() {
+		r.DeviceToken = string(r.fiber.Request().Header.Peek("X-Device-Token"))
+	}
+	ctx, err := s.withIdempotency(r)
+	if err != nil {
+		return err
+	}
+	result, err := r.row.Handle.Serve(ctx, &endpoint.Request{Fiber: r.fiber, Params: r.params})
+	if err != nil || result.Sent {
+		return err
+	}
+	return s.answer(r, result)
+}

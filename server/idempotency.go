@@ -1,0 +1,123 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+
+	"kontor/server/apierr"
+	"kontor/server/endpoint"
+)
+
+// Idempotency keeps the answers to requests with an Idempotency-Key.
+type Idempotency interface {
+	// Begin returns a context whose transactions encode the answer with the responder. With a key in the claim, the first
+	// answer is stored with its transaction; where there is one already, Begin returns an error that [Options.Stored] recognizes.
+	Begin(ctx context.Context, claim Claim, r Responder) (context.Context, error)
+}
+
+// Claim identifies a request that must happen once. Without a key it claims nothing.
+type Claim struct {
+	Key      string
+	Caller   string
+	Endpoint string // method and path as called
+	BodyHash [32]byte
+}
+
+// Stored is the answer to an earlier request with the same claim.
+type Stored struct {
+	Status   int
+	Body     []byte
+	ETag     string
+	Mismatch bool // the earlier request had another body
+}
+
+// Responder encodes the answer of one request, once for the client, for repetitions and for the digest in the audit trail.
+type Responder interface {
+	// Encode encodes an answer with its status.
+	Encode(ctx context.Context, body any) (Encoded, error)
+	// Answered reports that the transaction with this answer is stored. It may be called from any goroutine.
+	Answered(Encoded)
+}
+
+// Encoded is an answer in the forms in which it is digested and sent.
+type Encoded struct {
+	Status int
+	Record []byte // JSON of the record alone
+	Sent   []byte // JSON with the users whom the record names
+	ETag   string
+}
+
+const (
+	idempotencyHeader = "Idempotency-Key"
+	maxIdempotencyKey = 255
+)
+
+// withIdempotency returns the context of the handler. In that of a creating request, transactions encode the answer; with an
+// Idempotency-Key, they store it.
+func (s *Server) withIdempotency(r *call) (context.Context, error) {
+	if r.row.Method != http.MethodPost || r.row.Handle.Status != http.StatusCreated || s.Idempotency == nil {
+		return &r.context, nil
+	}
+	key := string(r.fiber.Request().Header.Peek(idempotencyHeader))
+	if key == "" {
+		return s.Idempotency.Begin(&r.context, Claim{}, responder{s, r})
+	}
+	if len(key) > maxIdempotencyKey || !visibleASCII(key) || repeated(&r.fiber.Request().Header, idempotencyHeader) {
+		return nil, apierr.Invalid(idempotencyHeader, "invalid.header")
+	}
+	claim := Claim{
+		Key: key, Caller: cmp.Or(r.Caller.KeyID, r.Caller.UserID),
+		Endpoint: r.row.Method + " " + string(r.fiber.Request().URI().PathOriginal()),
+		BodyHash: sha256.Sum256(r.fiber.Request().Body()),
+	}
+	return s.Idempotency.Begin(&r.context, claim, responder{s, r})
+}
+
+// responder encodes the answer of a call.
+type responder struct {
+	server *Server
+	call   *call
+}
+
+// Encode encodes an answer. The status is that of the row, unless an [endpoint.Result] has one of its own.
+func (r responder) Encode(ctx context.Context, body any) (Encoded, error) {
+	encoded := Encoded{Status: r.call.row.Handle.Status}
+	if result, ok := body.(endpoint.Result); ok {
+		body, encoded.Status = result.Body, cmp.Or(result.Status, encoded.Status)
+	}
+	if tagged, ok := body.(endpoint.Tagged); ok {
+		encoded.ETag = tagged.ETag()
+	}
+	var err error
+	if encoded.Record, err = json.Marshal(body, encoding); err != nil {
+		return encoded, err
+	}
+	encoded.Sent = encoded.Record
+	if people := r.server.peopleOf(ctx, body); people != nil {
+		encoded.Sent = appendPeople(append(make([]byte, 0, len(encoded.Record)+len(people)+len(peopleMember)+1), encoded.Record...), people)
+	}
+	return encoded, nil
+}
+
+// Answered keeps the answer for the client.
+func (r responder) Answered(e Encoded) { r.call.answered.Store(&e) }
+
+// repeat writes the stored answer of an earlier request with the same key.
+func (s *Server) repeat(r *call, stored Stored) {
+	header := &r.fiber.Response().Header
+	header.Set("Idempotency-Replayed", "true")
+	setETag(header, stored.ETag)
+	s.writeJSON(r, stored.Status, stored.Body)
+}
+
+// stored returns the answer of an earlier request that an error carries.
+func (s *Server) stored(err error) (Stored, bool) {
+	if s.Stored == nil {
+		return Stored{}, false
+	}
+	return s.Stored(err)
+}

@@ -1,0 +1,50 @@
+package server
+
+import (
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+
+	"kontor/locales"
+)
+
+// strictTransport keeps browsers from plain HTTP for a year. It does not cover subdomains, which others may own.
+const strictTransport = "max-age=31536000"
+
+// identify sets the id, the language and the client's address of a request, and the headers of every answer.
+func (s *Server) identify(r *call) {
+	header := &r.fiber.Request().Header
+	r.RequestID = requestID(header.Peek(fiber.HeaderXRequestID))
+	r.Language = locales.Match(listHeader(header, fiber.HeaderAcceptLanguage))
+	r.Address = s.clientAddress(r.fiber.Context())
+	r.DeviceID = string(header.Peek("X-Device-ID"))
+	r.IfMatch = listHeader(header, fiber.HeaderIfMatch)
+	r.Now = s.Options.Now()
+
+	answer := &r.fiber.Response().Header
+	answer.Set(fiber.HeaderXRequestID, r.RequestID)
+	answer.Set(fiber.HeaderContentLanguage, r.Language)
+	answer.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+	answer.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+	if s.overTLS(r.fiber.Context()) {
+		answer.Set(fiber.HeaderStrictTransportSecurity, strictTransport)
+	}
+}
+
+// requestID returns the client's request id if it is short and of harmless characters, otherwise a new one.
+func requestID(sent []byte) string {
+	const maxLength = 128
+	if len(sent) == 0 || len(sent) > maxLength {
+		return newRequestID()
+	}
+	for _, b := range sent {
+		letter := b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+		if !letter && (b < '0' || b > '9') && !strings.ContainsRune("-_.:", rune(b)) {
+			return newRequestID()
+		}
+	}
+	return string(sent)
+}
+
+func newRequestID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -1,0 +1,51 @@
+package server
+
+import (
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"kontor/locales"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+)
+
+// Options configure a server.
+type Options struct {
+	Endpoints   []endpoint.Endpoint
+	Auth        Authenticator
+	Policy      *access.Current
+	People      People                                         // resolves the users whom answers name; nil: answers have no member people
+	Idempotency Idempotency                                    // nil: the header Idempotency-Key has no effect
+	Stored      func(err error) (Stored, bool)                 // recognizes errors that carry the answer of an earlier request
+	Translate   func(err error) error                          // converts errors of lower layers to those of apierr
+	Fallback    func(c *fiber.Ctx, path string) (handled bool) // serves files of the console; nil: none
+	Probes      []Probe
+	Texts       *locales.Bundle
+	Log         *slog.Logger
+	Now         func() time.Time
+	BaseURL     string // address of the service for clients, for the API document
+
+	TrustedProxies   []netip.Prefix
+	AllowedOrigins   []string
+	RateLimits       bool
+	PublicPerMinute  int
+	PrivatePerMinute int
+	PerCaller        int                  // requests of one caller that run at the same time; zero: no limit
+	WriteTimeout     time.Duration        // for writing an answer; zero: writeTimeout
+	MaxConnections   int                  // open at the same time, streams included; 0: derived from the limit of open files
+	RequestTime      time.Duration        // for the service behind a row; zero: requestTime
+	CallerKey        any                  // key under which the context of a request has its principal, as a string; nil: none
+	Observe          func(endpoint.Event) // takes security events for the audit trail; must be quick; nil: none
+	OnDrain          []func()             // called once when the server starts to drain
+}
+
+const (
+	readTimeout   = 10 * time.Second // for a request of ordinary size to arrive
+	uploadTimeout = 60 * time.Second // for one that may be larger than DefaultMaxBody
+	writeTimeout  = 30 * time.Second // after it, an answer is dropped with its connection
+	idleTimeout   = 60 * time.Second
+	headerBytes   = 16 << 10
+)

@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+
+	"kontor/server/endpoint"
+)
+
+// People resolves the users whom answers name.
+type People interface {
+	// People returns the users with the ids, by id. Unknown ids are missing from the result. It is called once for each
+	// answer that names users, with distinct ids that are not empty. UserName must be empty unless the caller of the context
+	// is staff. It must not keep ids, and it must read the database with store.QuerierFrom: it may run in a transaction.
+	People(ctx context.Context, ids []string) (map[string]endpoint.Person, error)
+}
+
+// peopleMember begins the member of answers that holds the users whom they name.
+const peopleMember = `"people":`
+
+// peopleOf returns the JSON object of the users whom an answer names, or nil for an answer that names none. Names are an
+// addition: when they cannot be read, the answer goes without them, since the change that it reports may be stored already.
+func (s *Server) peopleOf(ctx context.Context, body any) []byte {
+	if s.People == nil || !endpoint.MayNameUsers(body) || isNil(body) {
+		return nil
+	}
+	named := namedUsers.Get().(*userIDs)
+	defer named.free()
+	body.(endpoint.NamesUsers).EachUser(named.add)
+	if len(named.ids) == 0 {
+		return nil
+	}
+	slices.Sort(named.ids)
+	people, err := s.People.People(ctx, named.ids)
+	if err == nil {
+		var object []byte
+		if object, err = json.Marshal(people, encoding); err == nil { // its keys are sorted
+			return object
+		}
+	}
+	s.Log.Warn("an answer goes without the names of its users", "request_id", endpoint.Of(ctx).RequestID, "cause", err)
+	return nil
+}
+
+// isNil reports whether an answer is a nil pointer, which is written as null and names nobody.
+func isNil(body any) bool {
+	value := reflect.ValueOf(body)
+	return value.Kind() == reflect.Pointer && value.IsNil()
+}
+
+// appendPeople appends the member people to the JSON of an answer, in place where there is room. It leaves what is no JSON
+// object as it is.
+func appendPeople(text, people []byte) []byte {
+	if people == nil || len(text) < 2 || text[0] != '{' {
+		return text
+	}
+	text = text[:len(text)-1]
+	if len(text) > 1 {
+		text = append(text, ',')
+	}
+	text = append(text, peopleMember...)
+	return append(append(text, people...), '}')
+}
+
+// userIDs gathers the distinct ids of an answer.
+type userIDs struct {
+	ids  []string
+	seen map[string]struct{}
+	add  func(id string) // the method insert, bound once
+}
+
+var namedUsers = sync.Pool{New: func() any {
+	u := &userIDs{seen: map[string]struct{}{}}
+	u.add = u.insert
+	return u
+}}
+
+func (u *userIDs) insert(id string) {
+	if _, known := u.seen[id]; known || id == "" {
+		return
+	}
+	u.seen[id] = struct{}{}
+	u.ids = append(u.ids, id)
+}
+
+func (u *userIDs) free() {
+	clear(u.seen)
+	clear(u.ids) // holds no strings of an answer
+	u.ids = u.ids[:0]
+	namedUsers.Put(u)
+}
