@@ -1,4 +1,4 @@
-# The image is the program and nothing else. Build it with: docker build -t kontor .
+# The image contains only the program. Build it with: docker build -t kontor .
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
@@ -10,7 +10,7 @@ RUN CGO_ENABLED=0 go build -trimpath -ldflags "${RELEASE:+-X kontor/modules/comm
 
 FROM scratch
 COPY --from=build /kontor /kontor
-# For mail servers and SMS gateways that are reached over TLS.
+# Certificates of public authorities, for mail servers and SMS gateways over TLS.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build --chown=65532:65532 /data /data
 USER 65532:65532

@@ -1,10 +1,10 @@
-# Everything that contributors type. Needs Go; "make lint" and "make ci" install their own tools.
+# Commands for contributors. They need Go; "make lint" and "make ci" install further tools.
 
 FUZZTIME ?= 20s
 RELEASE  ?=
 LDFLAGS  := $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
 
-.PHONY: help run test race test-console lint lint-console lint-openapi fuzz bench golden screenshots build image ci
+.PHONY: help run test race test-console lint lint-console words lint-openapi fuzz bench golden screenshots build image ci
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -27,6 +27,9 @@ lint: ## format check, go vet and the linters
 	.ci/run staticcheck
 	.ci/run golangci
 
+words: ## check that comments, documents and texts are in plain English (see CONTRIBUTING.md)
+	.ci/run words
+
 lint-console: ## lint the console's JavaScript with eslint; needs npm
 	.ci/run eslint
 
@@ -44,12 +47,12 @@ fuzz: ## run every fuzz target for FUZZTIME (20s) each
 bench: ## run the benchmarks
 	go test -run='^$$' -bench=. -benchmem ./...
 
-golden: ## write the golden lists of endpoints and operations and the README's table of settings anew
-	go test ./modules/app -run TestTable_IsTheGoldenOne -update
+golden: ## update the golden lists of endpoints, operations and record forms, and the README's table of settings
+	go test ./modules/app -run 'TestTable_MatchesTheGoldenFile|TestForms_MatchTheGoldenFile' -update
 	go test ./server/openapi -run TestDocument_HasTheGoldenOperations -update
 	go test . -run TestReadme_ListsTheSettings -update
 
-screenshots: ## take the pictures in docs/images anew, of a fresh demo; needs chromium
+screenshots: ## update the screenshots in docs/images from a new demo database; needs chromium
 	go run ./web/browser/screenshots
 
 build: ## build ./kontor; RELEASE=1.2.3 names the version

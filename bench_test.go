@@ -14,14 +14,13 @@ import (
 	"time"
 )
 
-// BenchmarkColdStart measures from the start of the process to the first 200 of /readyz, on a database that exists, by the
-// clock and in processor time, which a busy machine changes less.
+// BenchmarkColdStart measures the time from the start of the process to the first 200 of /readyz, on an existing database.
+// It reports elapsed time and processor time, which depends less on the load of the machine.
 func BenchmarkColdStart(b *testing.B) {
 	dir := filepath.Join(b.TempDir(), "data")
-	seed(b, dir, 1000)
+	createCustomers(b, dir, 1000)
 	address := freeAddress(b)
-	var slowest time.Duration
-	var used time.Duration
+	var slowest, used time.Duration
 	starts := 0
 	for b.Loop() {
 		cmd := command(b, nil, "serve", "--server.listen="+address, "--data.dir", dir)
@@ -43,26 +42,26 @@ func BenchmarkColdStart(b *testing.B) {
 	b.ReportMetric(used.Seconds()*1000/float64(starts), "cpu-ms/op")
 }
 
-// BenchmarkIdleMemory measures what a server on an existing database holds once it has settled.
+// BenchmarkIdleMemory measures the memory of an idle server on an existing database.
 func BenchmarkIdleMemory(b *testing.B) {
 	dir := filepath.Join(b.TempDir(), "data")
-	seed(b, dir, 1000)
+	createCustomers(b, dir, 1000)
 	memory := 0
 	for b.Loop() {
 		p := start(b, dir)
 		p.client().do(b, "GET", "/readyz", "", 200)
-		time.Sleep(settling)
+		time.Sleep(idleDelay)
 		memory = residentKiB(b, p.cmd.Process.Pid)
 		p.kill()
 	}
 	b.ReportMetric(float64(memory)/1024, "RSS-MiB")
 }
 
-// settling is when a server has given back what its start needed.
-const settling = 5 * time.Second
+// idleDelay is the time after which a server has released the memory of its start.
+const idleDelay = 5 * time.Second
 
-// seed fills a data directory with customers.
-func seed(b *testing.B, dir string, customers int) {
+// createCustomers creates customers in a data directory.
+func createCustomers(b *testing.B, dir string, customers int) {
 	b.Helper()
 	p := start(b, dir)
 	admin := p.admin()
@@ -86,7 +85,7 @@ func seed(b *testing.B, dir string, customers int) {
 	}
 }
 
-// freeAddress gives an address that nobody listens on at the moment.
+// freeAddress returns an address on which no program listens at the moment.
 func freeAddress(b *testing.B) string {
 	b.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -97,7 +96,7 @@ func freeAddress(b *testing.B) string {
 	return listener.Addr().String()
 }
 
-// waitReady asks again and again, for there is nothing else to wait for.
+// waitReady polls /readyz until it returns 200.
 func waitReady(b *testing.B, address string, began time.Time) {
 	b.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
@@ -115,30 +114,31 @@ func waitReady(b *testing.B, address string, began time.Time) {
 	b.Fatal("not ready within a minute")
 }
 
-// residentKiB reads how much memory a process holds.
+// residentKiB returns the resident memory of a process.
 func residentKiB(b *testing.B, pid int) int { return procNumber(b, pid, "status", "VmRSS:") }
 
+// procNumber returns the number after a label in a file of /proc/PID.
 func procNumber(b *testing.B, pid int, file, label string) int {
 	b.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
 	if err != nil {
 		b.Skip("needs the /proc of Linux")
 	}
-	n, err := strconv.Atoi(after(string(data), label))
+	n, err := strconv.Atoi(wordAfter(string(data), label))
 	if err != nil {
 		b.Fatal(err)
 	}
 	return n
 }
 
-// processorTime is what a process has used of the processors so far.
+// processorTime returns the processor time of a process.
 func processorTime(b *testing.B, pid int) time.Duration {
 	b.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		b.Skip("needs the /proc of Linux")
 	}
-	// The name in parentheses may hold anything; behind it user and system time are the 12th and 13th field, in ticks.
+	// The name in parentheses may contain any character. After it, fields 12 and 13 are user and system time in ticks.
 	const ticksPerSecond = 100
 	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
 	var ticks int
@@ -152,16 +152,14 @@ func processorTime(b *testing.B, pid int) time.Duration {
 	return time.Duration(ticks) * time.Second / ticksPerSecond
 }
 
-// BenchmarkCheck100 measures POST /v1/rbac/check with a hundred checks: time by the clock, and what it costs the server's
-// processors.
+// BenchmarkCheck100 measures POST /v1/rbac/check with 100 checks: elapsed time, and processor time of the server.
 func BenchmarkCheck100(b *testing.B) {
 	p := start(b, filepath.Join(b.TempDir(), "data"))
 	admin := p.admin()
 	var checks []string
 	for i := range 100 {
-		var made struct{ ID string }
-		admin.do(b, "POST", "/v1/customers", fmt.Sprintf(`{"first_name":"Anna","last_name":"M","email":"a%d@example.ch"}`, i), 201).into(b, &made)
-		checks = append(checks, fmt.Sprintf(`{"rec_type":"customers","permission":"update","rec_id":%q}`, made.ID))
+		id := admin.create(b, "/v1/customers", fmt.Sprintf(`{"first_name":"Anna","last_name":"M","email":"a%d@example.ch"}`, i))
+		checks = append(checks, fmt.Sprintf(`{"rec_type":"customers","permission":"update","rec_id":%q}`, id))
 	}
 	body := `{"checks":[` + strings.Join(checks, ",") + `]}`
 	before, calls := processorTime(b, p.cmd.Process.Pid), 0
@@ -173,11 +171,12 @@ func BenchmarkCheck100(b *testing.B) {
 	b.ReportMetric(used.Seconds()*1000/float64(calls), "cpu-ms/op")
 }
 
-// BenchmarkSignIn measures sign-ins with real hashes, from as many clients as may wait, and how many are turned away.
+// BenchmarkSignIn measures sign-ins with password hashes of production cost, from as many clients as may wait, and how many
+// of them are rejected.
 func BenchmarkSignIn(b *testing.B) {
 	p := start(b, filepath.Join(b.TempDir(), "data"), "--auth.cooling_off.free_attempts=1000")
 	body := fmt.Sprintf(`{"user_id":%q,"password":%q}`, adminEmail, adminPassword)
-	var away, done atomic.Int64
+	var rejected, done atomic.Int64
 	began := time.Now()
 	b.SetParallelism(4)
 	b.RunParallel(func(pb *testing.PB) {
@@ -187,7 +186,7 @@ func BenchmarkSignIn(b *testing.B) {
 			case err != nil:
 				b.Error(err)
 			case got.status == 503:
-				away.Add(1)
+				rejected.Add(1)
 			case got.status != 200:
 				b.Errorf("got %d %s", got.status, got.body)
 			default:
@@ -196,5 +195,5 @@ func BenchmarkSignIn(b *testing.B) {
 		}
 	})
 	b.ReportMetric(float64(done.Load())/time.Since(began).Seconds(), "sign-ins/s")
-	b.ReportMetric(float64(away.Load()), "turned-away")
+	b.ReportMetric(float64(rejected.Load()), "turned-away")
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// startLimited runs a server that may open so many files.
-func startLimited(t *testing.T, files int, dir string) *process {
+// startWithFileLimit runs a server with a limit of open files.
+func startWithFileLimit(t *testing.T, files int, dir string) *process {
 	t.Helper()
 	path, err := binary()
 	if err != nil {
@@ -23,10 +23,10 @@ func startLimited(t *testing.T, files int, dir string) *process {
 	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return startProgram(t, script, givenSecrets, "--data.dir", dir, "--rate_limits.enabled=false")
+	return startProgram(t, script, secretsEnv, "--data.dir", dir, "--rate_limits.enabled=false")
 }
 
-// descriptors counts the open files of a process.
+// descriptors returns the number of open files of a process.
 func descriptors(t *testing.T, p *process) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/fd")
@@ -36,12 +36,12 @@ func descriptors(t *testing.T, p *process) int {
 	return len(entries)
 }
 
-// TestConnections_TooManyDoNotEndTheServer opens far more connections than the server may have files, some idle and some
-// in the midst of a request, and looks at the service during the flood and after it.
-func TestConnections_TooManyDoNotEndTheServer(t *testing.T) {
+// TestConnections_ServerSurvivesAFlood opens far more connections than the server may open files. Half of them are idle, the
+// others have sent part of a request. The test checks the service during the flood and afterwards.
+func TestConnections_ServerSurvivesAFlood(t *testing.T) {
 	for _, files := range []int{256, 1024} {
 		t.Run(strconv.Itoa(files), func(t *testing.T) {
-			p := startLimited(t, files, filepath.Join(t.TempDir(), "data"))
+			p := startWithFileLimit(t, files, filepath.Join(t.TempDir(), "data"))
 			admin := p.admin()
 			admin.do(t, "GET", "/v1/users/me", "", 200)
 			before := descriptors(t, p)
@@ -59,23 +59,23 @@ func TestConnections_TooManyDoNotEndTheServer(t *testing.T) {
 				}
 				flood = append(flood, c)
 				if n%2 == 0 {
-					fmt.Fprint(c, "POST /authenticate HTTP/1.1\r\nHost: x\r\nContent-Le") // a slow one; it may be refused already
+					fmt.Fprint(c, "POST /authenticate HTTP/1.1\r\nHost: x\r\nContent-Le") // an incomplete request; the connection may have been rejected already
 				}
 			}
-			// The connection that was open before goes on working, and writes too: the database has files left.
+			// An earlier connection still works. Writes work, too: the database can open its files.
 			admin.do(t, "GET", "/v1/customers", "", 200)
 			admin.do(t, "POST", "/v1/customers", `{"first_name":"Anna","last_name":"Flut","email":"anna@example.ch"}`, 201)
 			last := bufio.NewReader(flood[len(flood)-1])
 			status, err := last.ReadString('\n')
 			if err != nil || !strings.Contains(status, " 503 ") {
-				t.Errorf("a surplus connection read %q, %v", status, err)
+				t.Errorf("an excess connection received %q, %v", status, err)
 			}
 			head := status
 			for line := "-"; line != "\r\n" && err == nil; head += line {
 				line, err = last.ReadString('\n')
 			}
 			if !strings.Contains(head, "\r\nRetry-After: ") || !strings.Contains(head, "application/json") {
-				t.Errorf("a surplus connection read %q", head)
+				t.Errorf("an excess connection received %q", head)
 			}
 			for _, c := range flood {
 				c.Close()

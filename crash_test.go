@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,14 +11,14 @@ import (
 	"testing"
 )
 
-// write is a request to create a customer and what came of it.
+// write is a request to create a customer, with its response.
 type write struct {
 	key, body    string
-	acknowledged string // the answer; empty when none came
+	acknowledged string // the body of the response; empty without one
 }
 
-// writeUntilDead creates customers from many connections until the server is gone, and tells of every request. enough
-// is called once, when that many were acknowledged.
+// writeUntilDead creates customers over many connections until the server has ended, and returns all requests. It calls
+// kill once, after enough requests were acknowledged.
 func writeUntilDead(tb testing.TB, p *process, admin *client, round, enough int, kill func()) []write {
 	tb.Helper()
 	const writers = 32
@@ -35,7 +34,7 @@ func writeUntilDead(tb testing.TB, p *process, admin *client, round, enough int,
 				sent := write{key: "key-" + name, body: fmt.Sprintf(`{"first_name":"Anna <& Co>","last_name":%q,"email":"%s@example.ch","metadata":{"round":%d}}`, name, name, round)}
 				got, err := connection.with("Idempotency-Key", sent.key).try("POST", "/v1/customers", sent.body)
 				if err == nil && got.status == 503 {
-					return // it stops
+					return // the server is shutting down
 				}
 				if err == nil && got.status != 201 {
 					tb.Errorf("got %d %s", got.status, got.body)
@@ -60,7 +59,7 @@ func writeUntilDead(tb testing.TB, p *process, admin *client, round, enough int,
 	return all
 }
 
-// killRounds is how often the server is killed: KONTOR_TEST_KILL_ROUNDS, or a few times.
+// killRounds returns how often to kill the server: KONTOR_TEST_KILL_ROUNDS, or 3.
 func killRounds(t *testing.T) int {
 	t.Helper()
 	given := os.Getenv("KONTOR_TEST_KILL_ROUNDS")
@@ -74,16 +73,16 @@ func killRounds(t *testing.T) int {
 	return rounds
 }
 
-// The ways in which a server under load is killed.
+// kills are the ways to kill a server under load.
 var kills = []func(t *testing.T, p *process){
 	func(_ *testing.T, p *process) { p.kill() },
-	func(_ *testing.T, p *process) { // while it stops
+	func(_ *testing.T, p *process) { // during the shutdown
 		_ = p.cmd.Process.Signal(os.Interrupt)
 		p.kill()
 	},
-	func(t *testing.T, p *process) { // and again while it starts
+	func(t *testing.T, p *process) { // and again during the next start
 		p.kill()
-		again := command(t, givenSecrets, "serve", "--server.listen=127.0.0.1:0", "--data.dir", p.dir())
+		again := command(t, secretsEnv, "serve", "--server.listen=127.0.0.1:0", "--data.dir", p.dir())
 		if err := again.Start(); err != nil {
 			t.Error(err)
 			return
@@ -101,9 +100,8 @@ var kills = []func(t *testing.T, p *process){
 	},
 }
 
-// TestKill_LosesNoAcknowledgedWrite kills the server in the midst of a load, some times, and then looks for every customer
-// that was acknowledged, with the audit entry and the answer that belong to it. The log does not grow from start to
-// start.
+// TestKill_LosesNoAcknowledgedWrite kills the server under load several times. Every acknowledged customer must exist, with
+// its audit entry and its stored answer. The write-ahead log must not grow from start to start.
 func TestKill_LosesNoAcknowledgedWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	var all []write
@@ -113,9 +111,9 @@ func TestKill_LosesNoAcknowledgedWrite(t *testing.T) {
 		p := start(t, dir)
 		kill := func() { kills[round%len(kills)](t, p) }
 		all = append(all, writeUntilDead(t, p, p.admin(), round, enough, kill)...)
-		p.kill() // ends what a stop was in time to finish
+		p.kill() // in case the server has not been killed
 		if round < len(kills) || round%20 == 0 {
-			succeeds(t, run(t, nil, "check", "--data.dir", dir))
+			expectSuccess(t, run(t, nil, "check", "--data.dir", dir))
 		}
 		if log, err := os.Stat(filepath.Join(dir, "kontor.db-wal")); err == nil && log.Size() > 80<<20 {
 			t.Errorf("after %d kills the log has %d bytes", round+1, log.Size())
@@ -124,7 +122,7 @@ func TestKill_LosesNoAcknowledgedWrite(t *testing.T) {
 	p := start(t, dir)
 	admin := p.admin()
 	if customers, created := admin.total(t, "/v1/customers?limit=-1"), admin.total(t, "/v1/audit?limit=-1&search.action=customers.create"); customers != created {
-		t.Errorf("%d customers and %d audit entries of their creation: one was written without the other", customers, created)
+		t.Errorf("%d customers, but %d audit entries of their creation", customers, created)
 	}
 	acknowledged := 0
 	for _, w := range all {
@@ -136,7 +134,7 @@ func TestKill_LosesNoAcknowledgedWrite(t *testing.T) {
 	if acknowledged < 600 {
 		t.Fatalf("only %d writes were acknowledged", acknowledged)
 	}
-	// Each request was sent twice by now, and those that nobody had heard of were made good: every one happened once.
+	// checkWrite has sent each request again, which creates the customers that were lost. Each one must exist once.
 	if got := admin.total(t, "/v1/customers?limit=-1"); got != len(all) {
 		t.Errorf("%d customers for %d requests", got, len(all))
 	}
@@ -146,12 +144,12 @@ func TestKill_LosesNoAcknowledgedWrite(t *testing.T) {
 	if code := p.stop(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	if said := succeeds(t, run(t, nil, "check", "--data.dir", dir)); !strings.Contains(said, "is whole") {
-		t.Errorf("check says %q", said)
+	if out := expectSuccess(t, run(t, nil, "check", "--data.dir", dir)); !strings.Contains(out, "is intact") {
+		t.Errorf("check printed %q", out)
 	}
 }
 
-// checkWrite sends the request again, with its key, and looks at the record and its audit entry.
+// checkWrite sends a request again, with its idempotency key, and checks the record and its audit entry.
 func checkWrite(t *testing.T, admin *client, w write) {
 	t.Helper()
 	again := admin.with("Idempotency-Key", w.key).do(t, "POST", "/v1/customers", w.body, 201)
@@ -159,16 +157,13 @@ func checkWrite(t *testing.T, admin *client, w write) {
 		return
 	}
 	if again.body != w.acknowledged || again.header.Get("Idempotency-Replayed") != "true" {
-		t.Fatalf("the replay of an acknowledged request answered %s, the request %s", again.body, w.acknowledged)
+		t.Fatalf("the replay returned %s, the original request %s", again.body, w.acknowledged)
 	}
-	var made struct{ ID string }
-	if err := json.Unmarshal([]byte(w.acknowledged), &made); err != nil {
-		t.Fatal(err)
-	}
-	if got := admin.do(t, "GET", "/v1/customers/"+made.ID, "", 200); got.body != w.acknowledged {
+	id := idOf(t, w.acknowledged)
+	if got := admin.do(t, "GET", "/v1/customers/"+id, "", 200); got.body != w.acknowledged {
 		t.Fatalf("acknowledged %s, after the crash %s", w.acknowledged, got.body)
 	}
-	if n := admin.total(t, "/v1/audit?search.action=customers.create&search.rec_id="+made.ID); n != 1 {
-		t.Fatalf("customer %s has %d audit entries", made.ID, n)
+	if n := admin.total(t, "/v1/audit?search.action=customers.create&search.rec_id="+id); n != 1 {
+		t.Fatalf("customer %s has %d audit entries", id, n)
 	}
 }

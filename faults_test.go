@@ -12,7 +12,7 @@ import (
 
 const newCustomer = `{"first_name":"Anna","last_name":"Muster","email":"anna@example.ch"}`
 
-// strace prepares a run of strace, which makes system calls fail or hang. A machine without it leaves the test out.
+// strace returns a command that runs strace, which makes system calls fail or hang. It skips the test without strace.
 func strace(tb testing.TB, args ...string) *exec.Cmd {
 	tb.Helper()
 	if _, err := exec.LookPath("strace"); err != nil {
@@ -21,8 +21,8 @@ func strace(tb testing.TB, args ...string) *exec.Cmd {
 	return exec.Command("strace", args...)
 }
 
-// inject makes system calls of a running server fail, on one file, until the server has ended or release is called.
-// fault is what strace calls an injection.
+// inject makes system calls of a running server on one file fail, until release is called. fault is an injection expression
+// of strace.
 func inject(t *testing.T, p *process, file, fault string) (release func()) {
 	t.Helper()
 	call, _, _ := strings.Cut(fault, ":")
@@ -43,7 +43,7 @@ func inject(t *testing.T, p *process, file, fault string) (release func()) {
 		t.Fatal("strace did not attach")
 	}
 	go func() {
-		for lines.Scan() { // so that it never waits for a reader
+		for lines.Scan() { // so that strace does not block on a full pipe
 		}
 	}()
 	ended := false
@@ -58,34 +58,34 @@ func inject(t *testing.T, p *process, file, fault string) (release func()) {
 	return release
 }
 
-// lastWords returns the lines on standard error that are none of the log.
-func (p *process) lastWords() (said []string) {
+// errorLines returns the lines on standard error that are not log lines.
+func (p *process) errorLines() (lines []string) {
 	for line := range strings.Lines(p.stderr.String()) {
 		if !strings.HasPrefix(line, "{") {
-			said = append(said, line)
+			lines = append(lines, line)
 		}
 	}
-	return said
+	return lines
 }
 
-// diesOf expects that the server ends by itself with 1 and one line that names the file and the error.
-func diesOf(t *testing.T, p *process, file, cause string) {
+// expectDiskFailure reports an error unless the server exits with 1 and prints one line with the file and the error.
+func expectDiskFailure(t *testing.T, p *process, file, cause string) {
 	t.Helper()
 	if code := p.code(); code != 1 {
 		t.Errorf("exit code %d, want 1", code)
 	}
-	said := p.lastWords()
-	if len(said) != 1 || !strings.HasPrefix(said[0], "kontor: ") || !strings.Contains(said[0], file+": "+cause) {
-		t.Errorf("it said %q, want one line with %q", said, file+": "+cause)
+	lines := p.errorLines()
+	if len(lines) != 1 || !strings.HasPrefix(lines[0], "kontor: ") || !strings.Contains(lines[0], file+": "+cause) {
+		t.Errorf("got %q, want one line with %q", lines, file+": "+cause)
 	}
 }
 
-// TestFaults_AFailedSyncOrWriteEndsTheProcess lets single system calls of the running server fail. The write that was
-// acknowledged before is there after the next start.
+// TestFaults_AFailedSyncOrWriteEndsTheProcess makes single system calls of the running server fail. A write that was
+// acknowledged before must exist after the next start.
 func TestFaults_AFailedSyncOrWriteEndsTheProcess(t *testing.T) {
 	for _, c := range []struct {
 		name, file, fault string
-		stop              bool // the failure comes at the end
+		stop              bool // the failure occurs during the shutdown
 	}{
 		{name: "sync of the log", file: "kontor.db-wal", fault: "fdatasync:error=EIO"},
 		{name: "write of the log", file: "kontor.db-wal", fault: "pwrite64:error=EIO"},
@@ -94,7 +94,7 @@ func TestFaults_AFailedSyncOrWriteEndsTheProcess(t *testing.T) {
 		{name: "sync of the database in a checkpoint", file: "kontor.db", fault: "fsync:error=EIO"},
 		{name: "write of the mark", file: "kontor.mark", fault: "pwrite64:error=EIO"},
 		{name: "sync of the mark", file: "kontor.mark", fault: "fdatasync:error=EIO"},
-		{name: "sync of the database at the end", file: "kontor.db", fault: "fsync:error=EIO", stop: true},
+		{name: "sync of the database at the shutdown", file: "kontor.db", fault: "fsync:error=EIO", stop: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -110,12 +110,12 @@ func TestFaults_AFailedSyncOrWriteEndsTheProcess(t *testing.T) {
 			}
 			inject(t, p, path, c.fault)
 			if c.stop {
-				_ = p.cmd.Process.Signal(os.Interrupt) // it notes in the database that it ends in order, and fails
+				_ = p.cmd.Process.Signal(os.Interrupt) // the shutdown writes to the database
 			} else if got, err := admin.try("POST", "/v1/customers", newCustomer); err == nil && got.status == 201 &&
 				!strings.Contains(c.name, "checkpoint") && !strings.Contains(c.name, "sync of the mark") {
-				t.Errorf("a write that the disk does not have was acknowledged: %s", got.body)
+				t.Errorf("a write that did not reach the disk was acknowledged: %s", got.body)
 			}
-			diesOf(t, p, path, "input/output error")
+			expectDiskFailure(t, p, path, "input/output error")
 
 			p = start(t, dir)
 			if got := p.admin().do(t, "GET", "/v1/customers/"+made.ID, "", 200); got.body != kept.body {
@@ -124,49 +124,39 @@ func TestFaults_AFailedSyncOrWriteEndsTheProcess(t *testing.T) {
 			if code := p.stop(); code != 0 {
 				t.Errorf("exit code %d: %s", code, p.stderr)
 			}
-			succeeds(t, run(t, nil, "check", "--data.dir", dir))
+			expectSuccess(t, run(t, nil, "check", "--data.dir", dir))
 		})
 	}
 }
 
-// waitForCheckpoint waits until what was written is in the database file, by reading the counter.
+// waitForCheckpoint waits until all writes have been copied to the database file.
 func (p *process) waitForCheckpoint() {
 	p.tb.Helper()
 	for !strings.Contains(p.client().do(p.tb, "GET", "/metrics", "", 200).body, "kontor_store_log_uncopied_pages 0\n") {
 	}
 }
 
-// TestFaults_NoRoomIsOverWhenThereIsRoom keeps the server going: reads succeed, writes are refused and succeed again.
-func TestFaults_NoRoomIsOverWhenThereIsRoom(t *testing.T) {
+// On a full disk, reads succeed and writes are rejected. Once the disk has free space, writes succeed again.
+func TestFaults_AFullDiskRejectsWritesOnly(t *testing.T) {
 	p := start(t, filepath.Join(t.TempDir(), "data"))
 	admin := p.admin()
 	release := inject(t, p, filepath.Join(p.dir(), "kontor.db-wal"), "pwrite64:error=ENOSPC")
-	refused := admin.do(t, "POST", "/v1/customers", newCustomer, 503)
-	if refused.header.Get("Retry-After") == "" {
-		t.Error("the refusal has no Retry-After")
+	rejected := admin.do(t, "POST", "/v1/customers", newCustomer, 503)
+	if rejected.header.Get("Retry-After") == "" {
+		t.Error("the response has no Retry-After")
 	}
 	admin.do(t, "GET", "/v1/customers?limit=1", "", 200)
 	p.client().do(t, "GET", "/readyz", "", 503)
 	release()
 	p.client().do(t, "GET", "/readyz", "", 200)
 	admin.do(t, "POST", "/v1/customers", newCustomer, 201)
-	if code := p.stop(); code != 0 || len(p.lastWords()) > 0 {
-		t.Errorf("exit code %d, said %q", code, p.lastWords())
+	if code := p.stop(); code != 0 || len(p.errorLines()) > 0 {
+		t.Errorf("exit code %d, error output %q", code, p.errorLines())
 	}
 }
 
-// dir is the data directory that the server was started with.
-func (p *process) dir() string {
-	for i, arg := range p.cmd.Args {
-		if arg == "--data.dir" {
-			return p.cmd.Args[i+1]
-		}
-	}
-	return ""
-}
-
-// TestFaults_TheStartReadsTheDisk looks at the system calls of a start: both files are written out and dropped from the
-// cache before the first page is read.
+// TestFaults_TheStartReadsTheDisk checks the system calls of a start: it must sync both files and drop them from the page
+// cache before it reads the first page.
 func TestFaults_TheStartReadsTheDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	p := start(t, dir)
@@ -180,8 +170,8 @@ func TestFaults_TheStartReadsTheDisk(t *testing.T) {
 	db, log := filepath.Join(dir, "kontor.db"), filepath.Join(dir, "kontor.db-wal")
 	trace := strace(t, "-f", "-y", "-P", db, "-P", log, "-e", "trace=fsync,fadvise64,pread64,read,mmap", "-o", out,
 		path, "user", "role", adminEmail, "--data.dir", dir)
-	if said, err := trace.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, said)
+	if out, err := trace.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
 	calls, err := os.ReadFile(out)
 	if err != nil {
@@ -198,62 +188,4 @@ func TestFaults_TheStartReadsTheDisk(t *testing.T) {
 			t.Errorf("%s was read before it was dropped: %s", file, before)
 		}
 	}
-}
-
-// TestFaults_ALogThatIsGone is named, served only when the loss is accepted, and then in the audit trail.
-func TestFaults_ALogThatIsGone(t *testing.T) {
-	for name, damage := range map[string]func(log string) error{
-		"missing":  os.Remove,
-		"emptied":  func(log string) error { return os.Truncate(log, 0) },
-		"cut off":  func(log string) error { return os.Truncate(log, 20_000) },
-		"damaged":  func(log string) error { return flipByte(log, 5000) },
-		"exchange": func(log string) error { return os.WriteFile(log, make([]byte, 8192), 0o600) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := filepath.Join(t.TempDir(), "data")
-			p := start(t, dir)
-			admin := p.admin()
-			p.waitForCheckpoint()
-			inject(t, p, filepath.Join(dir, "kontor.db"), "pwrite64:error=ENOSPC") // no checkpoint from here on
-			for range 20 {
-				admin.do(t, "POST", "/v1/customers", newCustomer, 201)
-			}
-			p.kill()
-			if err := damage(filepath.Join(dir, "kontor.db-wal")); err != nil {
-				t.Fatal(err)
-			}
-			args := []string{"serve", "--server.listen=127.0.0.1:0", "--data.dir", dir}
-			refused(t, run(t, givenSecrets, args...), "kontor.db-wal")
-			refused(t, run(t, givenSecrets, args...), "--accept-loss")
-			refused(t, run(t, nil, "check", "--data.dir", dir), "missing")
-
-			p = start(t, dir, "--accept-loss")
-			if n := p.admin().total(t, "/v1/audit?search.action=database.accept_loss"); n != 1 {
-				t.Errorf("%d audit entries about the loss", n)
-			}
-			if code := p.stop(); code != 0 {
-				t.Errorf("exit code %d: %s", code, p.stderr)
-			}
-			succeeds(t, run(t, nil, "check", "--data.dir", dir))
-			if p := start(t, dir); p.stop() != 0 {
-				t.Error("the loss is not over once it is accepted")
-			}
-		})
-	}
-}
-
-func flipByte(path string, at int64) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	b := make([]byte, 1)
-	if _, err := f.ReadAt(b, at); err != nil {
-		return err
-	}
-	b[0] ^= 1
-	_, err = f.WriteAt(b, at)
-	return err
 }

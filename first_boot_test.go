@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// TestFirstBoot_ShowsItsSecretsOnce looks for the secrets of the first start everywhere that something is written.
-func TestFirstBoot_ShowsItsSecretsOnce(t *testing.T) {
+// TestFirstBoot_PrintsItsSecretsOnce also searches the files and the log of the server for the secrets of the first start.
+func TestFirstBoot_PrintsItsSecretsOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	first := startWith(t, nil, "--data.dir", dir)
 	shown := first.stdout.String()
-	secrets := map[string]string{"password": after(shown, "password"), "API key": after(shown, "API key")}
-	admin := first.signIn(after(shown, "administrator"), secrets["password"])
+	secrets := map[string]string{"password": wordAfter(shown, "password"), "API key": wordAfter(shown, "API key")}
+	admin := first.signIn(wordAfter(shown, "administrator"), secrets["password"])
 	first.client("X-API-Key", secrets["API key"]).do(t, "GET", "/v1/public-endpoint", "", 200)
 	admin.do(t, "GET", "/v1/users/me", "", 200)
 	secrets["access token"] = strings.TrimPrefix(admin.headers[1], "Bearer ")
@@ -24,34 +24,25 @@ func TestFirstBoot_ShowsItsSecretsOnce(t *testing.T) {
 			t.Fatalf("%s is %q in %s", what, secret, shown)
 		}
 		if n := strings.Count(shown, secret); what != "access token" && n != 1 {
-			t.Errorf("%s is shown %d times", what, n)
+			t.Errorf("%s was printed %d times", what, n)
 		}
 	}
-	lookFor(t, "a running server", dir, secrets, first.stderr.String())
+	expectNoSecrets(t, "a running server", dir, secrets, first.stderr.String())
 	if code := first.stop(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	lookFor(t, "a stopped server", dir, secrets, first.stderr.String())
+	expectNoSecrets(t, "a stopped server", dir, secrets, first.stderr.String())
 
 	second := startWith(t, nil, "--data.dir", dir)
-	second.signIn(after(shown, "administrator"), secrets["password"])
+	second.signIn(wordAfter(shown, "administrator"), secrets["password"])
 	if second.stop(); second.stdout.String() != "" {
 		t.Errorf("the second start printed %q", second.stdout)
 	}
-	lookFor(t, "a second start", dir, secrets, second.stderr.String())
+	expectNoSecrets(t, "a second start", dir, secrets, second.stderr.String())
 }
 
-// after gives the word behind a label.
-func after(text, label string) string {
-	_, rest, _ := strings.Cut(text, label)
-	if words := strings.Fields(rest); len(words) > 0 {
-		return words[0]
-	}
-	return ""
-}
-
-// lookFor searches log and files for secrets, and for modes that let others read.
-func lookFor(t *testing.T, when, dir string, secrets map[string]string, log string) {
+// expectNoSecrets checks that the log and the files contain no secret, and that other users cannot read the files.
+func expectNoSecrets(t *testing.T, when, dir string, secrets map[string]string, log string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

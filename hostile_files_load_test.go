@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// hostileLoad is how many hostile files are sent: a few, or as many as KONTOR_HOSTILE_FILES says. Only then are times
-// measured, which takes a machine that does nothing else.
+// hostileLoad returns how many hostile files to send: 12, or KONTOR_HOSTILE_FILES. Times are measured only when the variable
+// is set, because that needs an idle machine.
 func hostileLoad() (count int, measured bool) {
 	if n, err := strconv.Atoi(os.Getenv("KONTOR_HOSTILE_FILES")); err == nil && n > 0 {
 		return n, true
@@ -21,13 +21,13 @@ func hostileLoad() (count int, measured bool) {
 	return 12, false
 }
 
-// TestHostileFiles_DoNotDisturbOthers sends hostile files by six users while another one reads. No answer is an error
-// of the server, others are served, and at the end nothing of it remains.
+// TestHostileFiles_DoNotDisturbOthers sends hostile files as six users while another user reads. No response may be an
+// internal error, other users must be served, and no worker may remain at the end.
 func TestHostileFiles_DoNotDisturbOthers(t *testing.T) {
 	const clients = 6
 	count, measured := hostileLoad()
-	dir := dataDir(t)
-	start(t, dir).stop() // the first start makes the administrator
+	dir := newDataDirWithEngine(t)
+	start(t, dir).stop() // the first start creates the administrator
 	names := advisors(t, dir, clients)
 	p := start(t, dir)
 	admin := p.admin()
@@ -69,22 +69,22 @@ func TestHostileFiles_DoNotDisturbOthers(t *testing.T) {
 	admin.do(t, "POST", readBill, upload(sample(t, goodBill)), 200)
 	admin.do(t, "POST", readBill, upload(sample(t, goodPDF)), 200)
 	if measured {
-		after := afterwards(p)
-		t.Logf("answers to others: p95 %s before, %s meanwhile (%d and %d requests)", quiet.p95(), busy.p95(), len(quiet.took), len(busy.took))
-		t.Logf("memory: %d MB before, at most %d MB meanwhile, %d MB afterwards; %d workers are left", quiet.memory, busy.memory, after.memory, after.workers)
+		after := measureIdle(p)
+		t.Logf("p95 of other users: %s before, %s during the load (%d and %d requests)", quiet.p95(), busy.p95(), len(quiet.took), len(busy.took))
+		t.Logf("memory: %d MB before, at most %d MB during the load, %d MB afterwards; %d workers remain", quiet.memory, busy.memory, after.memory, after.workers)
 		t.Logf("processor time in the ten seconds afterwards: %s", after.computed)
 	}
 	pids := workers(p.cmd.Process.Pid)
 	if code := p.stop(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	expectGone(t, pids)
+	expectEnded(t, pids)
 }
 
-// figures are what was measured during a time.
+// figures are measurements.
 type figures struct {
-	took     []time.Duration // of the requests of others
-	memory   int             // of the server and its workers at most, in megabytes
+	took     []time.Duration // times of the requests of other users
+	memory   int             // peak memory of the server and its workers, in megabytes
 	computed time.Duration
 	workers  int
 }
@@ -97,7 +97,7 @@ func (f figures) p95() time.Duration {
 	return f.took[len(f.took)*95/100].Round(10 * time.Microsecond)
 }
 
-// measure reads as another user until done is closed, or a thousand times without it.
+// measure reads as another user until done is closed, or 1000 times when done is nil.
 func measure(p *process, other *client, done <-chan struct{}) (f figures) {
 	for n := 0; done != nil || n < 1000; n++ {
 		select {
@@ -120,8 +120,8 @@ func measure(p *process, other *client, done <-chan struct{}) (f figures) {
 	return f
 }
 
-// afterwards waits until idle workers have ended, and measures what the server does then.
-func afterwards(p *process) (f figures) {
+// measureIdle waits until idle workers have ended, and measures the server.
+func measureIdle(p *process) (f figures) {
 	time.Sleep(75 * time.Second) // measured runs only
 	_, before := usage(p.cmd.Process.Pid)
 	time.Sleep(10 * time.Second)
@@ -129,8 +129,8 @@ func afterwards(p *process) (f figures) {
 	return figures{memory: memory, computed: now - before, workers: len(workers(p.cmd.Process.Pid))}
 }
 
-// usage adds up the memory of a process and its workers, without the pages of the program, and what they and their
-// ended children have computed.
+// usage returns the memory of a process and its workers without the pages of the program, and their processor time,
+// including that of ended children.
 func usage(pid int) (megabytes int, computed time.Duration) {
 	for _, id := range append(workers(pid), pid) {
 		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", id)) // it may have ended
@@ -143,9 +143,9 @@ func usage(pid int) (megabytes int, computed time.Duration) {
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", id))
 		_, rest, _ := strings.Cut(string(stat), ") ")
 		fields := strings.Fields(rest)
-		const user, end = 11, 15 // user and system time, then those of ended children
+		const user, end = 11, 15 // user and system time of the process, and of ended children
 		for i := user; i < end && end <= len(fields); i++ {
-			ticks, _ := strconv.Atoi(fields[i]) // the kernel writes numbers
+			ticks, _ := strconv.Atoi(fields[i]) // the kernel always writes numbers
 			computed += time.Duration(ticks) * 10 * time.Millisecond
 		}
 	}

@@ -19,9 +19,9 @@ const (
 	goodPDF  = "testdata/qr/files/pair-0.pdf"
 )
 
-// upload is the body of a request to read a bill.
+// upload returns the body of a request to read a bill.
 func upload(file []byte) string {
-	body, _ := json.Marshal(map[string]string{"base64_file": base64.StdEncoding.EncodeToString(file)}) // texts only
+	body, _ := json.Marshal(map[string]string{"base64_file": base64.StdEncoding.EncodeToString(file)}) // cannot fail for strings
 	return string(body)
 }
 
@@ -34,13 +34,13 @@ func sample(tb testing.TB, name string) []byte {
 	return file
 }
 
-// advisors makes users in a data directory before a server runs on it, and returns their names.
+// advisors creates users in a data directory without a running server, and returns their names.
 func advisors(tb testing.TB, dir string, count int) []string {
 	tb.Helper()
 	var names []string
 	for n := range count {
 		name := fmt.Sprintf("advisor%d@kontor.example", n)
-		cmd := command(tb, givenSecrets, "user", "create", name, "--role=Advisor", "--data.dir", dir)
+		cmd := command(tb, secretsEnv, "user", "create", name, "--role=Advisor", "--data.dir", dir)
 		cmd.Stdin = strings.NewReader(adminPassword + "\n")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			tb.Fatalf("%v: %s", err, out)
@@ -52,8 +52,8 @@ func advisors(tb testing.TB, dir string, count int) []string {
 
 var compiling sync.Mutex
 
-// compiled returns a directory with the compiled PDF engine, which takes seconds to make.
-func compiled(tb testing.TB) string {
+// compiledEngine returns a directory with the compiled PDF engine. It compiles the engine once, which takes seconds.
+func compiledEngine(tb testing.TB) string {
 	tb.Helper()
 	compiling.Lock()
 	defer compiling.Unlock()
@@ -70,10 +70,10 @@ func compiled(tb testing.TB) string {
 	return engine
 }
 
-// dataDir is a new data directory with the compiled PDF engine.
-func dataDir(tb testing.TB) string {
+// newDataDirWithEngine returns a new data directory with the compiled PDF engine.
+func newDataDirWithEngine(tb testing.TB) string {
 	tb.Helper()
-	engine := compiled(tb)
+	engine := compiledEngine(tb)
 	dir := tb.TempDir()
 	if err := os.Chmod(dir, 0o700); err != nil {
 		tb.Fatal(err)
@@ -84,7 +84,7 @@ func dataDir(tb testing.TB) string {
 	return dir
 }
 
-// workers lists the processes that a process has started.
+// workers returns the ids of the child processes of a process.
 func workers(pid int) []int {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // the pattern is right
 	var all []int
@@ -100,8 +100,8 @@ func workers(pid int) []int {
 	return all
 }
 
-// expectGone fails the test while one of the processes, which have been killed, is still there.
-func expectGone(tb testing.TB, pids []int) {
+// expectEnded waits until all processes, which have been killed, have ended.
+func expectEnded(tb testing.TB, pids []int) {
 	tb.Helper()
 	for _, pid := range pids {
 		for syscall.Kill(pid, 0) == nil {
@@ -110,7 +110,7 @@ func expectGone(tb testing.TB, pids []int) {
 				break
 			}
 			_, rest, _ := strings.Cut(string(state), ") ")
-			if strings.HasPrefix(rest, "Z") { // dead; whoever inherited it has not taken note yet
+			if strings.HasPrefix(rest, "Z") { // ended, but its parent has not waited for it yet
 				break
 			}
 			runtime.Gosched()
@@ -118,8 +118,8 @@ func expectGone(tb testing.TB, pids []int) {
 	}
 }
 
-func TestHostileFiles_AreRefusedOneByOne(t *testing.T) {
-	p := start(t, dataDir(t))
+func TestHostileFiles_AreRejected(t *testing.T) {
+	p := start(t, newDataDirWithEngine(t))
 	admin := p.admin()
 	var attacks []attack
 	for n := range hostileKinds {
@@ -129,11 +129,11 @@ func TestHostileFiles_AreRefusedOneByOne(t *testing.T) {
 	}
 	attacks = append(attacks,
 		attack{name: "an empty file", by: admin, method: "POST", path: readBill, body: `{"base64_file":""}`, status: 400, contains: []string{"invalid_base64"}},
-		attack{name: "no text", by: admin, method: "POST", path: readBill, body: `{"base64_file":[[["x"]]]}`, status: 400, contains: []string{"invalid_base64"}},
-		attack{name: "half an escape", by: admin, method: "POST", path: readBill, body: `{"base64_file":"\u00"}`, status: 400, code: "common.invalid_input"},
+		attack{name: "not a string", by: admin, method: "POST", path: readBill, body: `{"base64_file":[[["x"]]]}`, status: 400, contains: []string{"invalid_base64"}},
+		attack{name: "an incomplete escape", by: admin, method: "POST", path: readBill, body: `{"base64_file":"\u00"}`, status: 400, code: "common.invalid_input"},
 		attack{name: "two files", by: admin, method: "POST", path: readBill, body: `{"base64_file":"YQ==","base64_file":"Yg=="}`, status: 400, code: "common.invalid_input"},
 	)
-	repel(t, attacks)
+	runAttacks(t, attacks)
 	admin.do(t, "POST", readBill, upload(sample(t, goodBill)), 200)
 	admin.do(t, "POST", readBill, upload(sample(t, goodPDF)), 200)
 	if code := p.stop(); code != 0 {
@@ -150,19 +150,19 @@ func TestWorkers_EndWithTheServer(t *testing.T) {
 		"stopped": func(p *process) { p.stop() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := start(t, dataDir(t))
+			p := start(t, newDataDirWithEngine(t))
 			admin := p.admin()
 			admin.do(t, "POST", readBill, upload(sample(t, goodPDF)), 200)
 			_, endless := hostileFile(0)
 			var group sync.WaitGroup
-			group.Go(func() { _, _ = admin.try("POST", readBill, upload(endless)) }) // cut, or 503
+			group.Go(func() { _, _ = admin.try("POST", readBill, upload(endless)) }) // aborted, or 503
 			pids := workers(p.cmd.Process.Pid)
 			if len(pids) == 0 {
 				t.Error("the server has no worker")
 			}
 			end(p)
 			group.Wait()
-			expectGone(t, pids)
+			expectEnded(t, pids)
 		})
 	}
 }
@@ -171,7 +171,7 @@ func TestWorkers_KilledFromOutsideAreReplaced(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("run the tests on Linux to see the processes of the server")
 	}
-	p := start(t, dataDir(t))
+	p := start(t, newDataDirWithEngine(t))
 	admin := p.admin()
 	bill := upload(sample(t, goodPDF))
 	admin.do(t, "POST", readBill, bill, 200)
@@ -180,7 +180,7 @@ func TestWorkers_KilledFromOutsideAreReplaced(t *testing.T) {
 		go func() {
 			defer close(killed)
 			for _, pid := range workers(p.cmd.Process.Pid) {
-				_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
 			}
 		}()
 		got, err := admin.try("POST", readBill, bill)
@@ -189,10 +189,10 @@ func TestWorkers_KilledFromOutsideAreReplaced(t *testing.T) {
 			t.Fatalf("got %d %s, %v", got.status, got.body, err)
 		}
 	}
-	for range 3 { // at most the idle workers whose end has not been seen
+	for range 3 { // the server may not have noticed the end of some idle workers
 		if got, err := admin.try("POST", readBill, bill); err == nil && got.status == 200 {
 			return
 		}
 	}
-	t.Error("no bill is read any more")
+	t.Error("no bill can be read after the workers were killed")
 }

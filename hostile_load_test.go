@@ -12,8 +12,8 @@ import (
 	"kontor/store"
 )
 
-// manyCustomers copies the only customer so often that a search for many patterns takes much longer than the deadline of
-// the tests. The names are such that each pattern is compared again from each of their letters.
+// manyCustomers copies the only customer. A search for many patterns then takes much longer than the deadline of the tests,
+// because each pattern is compared at each letter of the long names.
 const manyCustomers = `
 	INSERT INTO customers (id, type, first_name, first_name_key, last_name, last_name_key, email, email_key, phone, date_of_birth,
 		nationality, has_address, street, city, city_key, postal_code, country, kyc_status, verification_level, verified_at,
@@ -29,16 +29,13 @@ const (
 	otherPassword = "a long enough pass phrase"
 )
 
-// loaded starts a server with many customers and a deadline of a second.
-func loaded(t *testing.T) (p *process, customerID string) {
+// startWithManyCustomers starts a server with many customers and a deadline of one second.
+func startWithManyCustomers(t *testing.T) (p *process, customerID string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
 	p = start(t, dir)
 	name := strings.Repeat("a", 100)
-	var made struct {
-		ID string `json:"id"`
-	}
-	p.admin().do(t, "POST", "/v1/customers", fmt.Sprintf(`{"type":"individual","first_name":%q,"last_name":%q,"email":"a@example.ch"}`, name, name), 201).into(t, &made)
+	customerID = p.admin().create(t, "/v1/customers", fmt.Sprintf(`{"type":"individual","first_name":%q,"last_name":%q,"email":"a@example.ch"}`, name, name))
 	if code := p.stop(); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
@@ -62,10 +59,10 @@ func loaded(t *testing.T) (p *process, customerID string) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return start(t, dir, "--server.request_seconds=1"), made.ID
+	return start(t, dir, "--server.request_seconds=1"), customerID
 }
 
-// values gives n values of a search, made by a format.
+// values returns n values of a search with a format.
 func values(n int, format string) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -74,11 +71,11 @@ func values(n int, format string) []string {
 	return all
 }
 
-// slowSearch has as many patterns as are allowed, none of which matches.
+// slowSearch has the maximum number of patterns. None of them matches.
 var slowSearch = url.Values{"search.first_name": values(20, "*"+strings.Repeat("a", 90)+"b%d*"), "limit": {"1"}}
 
 func TestHostile_PatternsAndSlowSearches(t *testing.T) {
-	p, customerID := loaded(t)
+	p, customerID := startWithManyCustomers(t)
 	admin := p.admin()
 	tooMany := func(name, path string, query url.Values, field string) attack {
 		return attack{name: name, by: admin, method: "GET", path: path + "?" + query.Encode(), status: 400, code: "common.invalid_input",
@@ -90,24 +87,24 @@ func TestHostile_PatternsAndSlowSearches(t *testing.T) {
 		tooMany("21 patterns over fields", "/v1/customers", url.Values{"search.email": values(10, "*x%d"), "search.last_name": values(11, "x%d*")}, "last_name"),
 		tooMany("21 texts in one pattern", "/v1/customers", url.Values{"search.email": {strings.Repeat("*x", 21)}}, "email"),
 		tooMany("300 patterns", "/v1/customers", url.Values{"search.email": {strings.Repeat("*a,", 300)}}, "email"),
-		tooMany("patterns in a field that is none", "/v1/customers", url.Values{"search.nothing": values(21, "*%d")}, "nothing"),
-		tooMany("patterns for totals alone", "/v1/customers", url.Values{"search.email": values(21, "*x%d*"), "limit": {"-1"}}, "email"),
+		tooMany("patterns in an unknown field", "/v1/customers", url.Values{"search.nothing": values(21, "*%d")}, "nothing"),
+		tooMany("patterns for totals only", "/v1/customers", url.Values{"search.email": values(21, "*x%d*"), "limit": {"-1"}}, "email"),
 	}
 	for _, path := range []string{"/v1/users", "/v1/audit", "/v1/personas", "/v1/notifications/deliveries", "/v1/rbac/roles"} {
 		attacks = append(attacks, tooMany("21 patterns at "+path, path, url.Values{"search.id": values(21, "*%d")}, "id"))
 	}
 	attacks = append(attacks,
-		attack{name: "asterisks alone are one pattern", by: admin, method: "GET", path: "/v1/customers?limit=1&search.email=" + strings.Repeat("*", 500), status: 200},
-		attack{name: "a hundred ids are no patterns", by: admin, method: "GET", status: 200, contains: []string{customerID},
+		attack{name: "asterisks only are one pattern", by: admin, method: "GET", path: "/v1/customers?limit=1&search.email=" + strings.Repeat("*", 500), status: 200},
+		attack{name: "a hundred ids are not patterns", by: admin, method: "GET", status: 200, contains: []string{customerID},
 			path: "/v1/customers?search.id=" + strings.Join(append(values(99, "0193a000-0000-7000-8000-%012d"), customerID), ",")},
 	)
-	for name, more := range map[string]string{"slow": "", "slow for totals alone": "&limit=-1",
+	for name, more := range map[string]string{"slow": "", "slow for totals only": "&limit=-1",
 		"slow and stacked": "&stack=kyc_status", "slow and distinct": "&distinct=country"} {
 		attacks = append(attacks, attack{name: "a search that is " + name, by: admin.with("Accept-Language", "de"), method: "GET",
 			path: "/v1/customers?" + slowSearch.Encode() + more, status: 503, code: "common.deadline_exceeded",
 			contains: []string{`"class":"temporary"`, `"retryable":true`, "zu lange gedauert"}})
 	}
-	repel(t, attacks)
+	runAttacks(t, attacks)
 
 	got, err := admin.try("GET", "/v1/customers?"+slowSearch.Encode(), "")
 	if err != nil || got.header.Get("Retry-After") == "" {
@@ -118,10 +115,9 @@ func TestHostile_PatternsAndSlowSearches(t *testing.T) {
 	}
 }
 
-// One caller with many slow searches at once keeps nobody else from reading, writing or signing in, and leaves every
-// reader as it was.
-func TestHostile_SlowSearchesOfOneCallerLeaveOthersTheirShare(t *testing.T) {
-	p, customerID := loaded(t)
+// While one caller runs many slow searches, other callers can read, write and sign in. All readers work afterwards.
+func TestHostile_SlowSearchesDoNotBlockOthers(t *testing.T) {
+	p, customerID := startWithManyCustomers(t)
 	greedy, other := p.admin(), p.signIn(otherUser, otherPassword)
 	ctx, cancel := context.WithCancel(t.Context())
 	var searching sync.WaitGroup
@@ -140,7 +136,7 @@ func TestHostile_SlowSearchesOfOneCallerLeaveOthersTheirShare(t *testing.T) {
 		})
 	}
 	begun.Wait()
-	repel(t, []attack{
+	runAttacks(t, []attack{
 		{name: "reading", by: other, method: "GET", path: "/v1/customers/" + customerID, status: 200},
 		{name: "listing users", by: other, method: "GET", path: "/v1/users?limit=1", status: 200},
 		{name: "writing", by: other, method: "POST", path: "/v1/customers", body: `{"type":"individual","first_name":"B","last_name":"B","email":"b@example.ch"}`, status: 201},
@@ -152,7 +148,7 @@ func TestHostile_SlowSearchesOfOneCallerLeaveOthersTheirShare(t *testing.T) {
 	})
 	cancel()
 	searching.Wait()
-	for i := range 8 { // with each of the readers
+	for i := range 8 { // uses each of the readers
 		if n := other.total(t, fmt.Sprintf("/v1/customers?limit=1&search.last_name=b&offset=%d", i)); n != 1 {
 			t.Errorf("a reader sees %d new customers, want 1", n)
 		}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestHostile_Proxies sends what a careless or hostile proxy sends. The client address of a request decides about /metrics
-// and about limits.
+// TestHostile_Proxies sends headers of misconfigured and hostile proxies. The client address of a request decides about
+// access to /metrics and about rate limits.
 func TestHostile_Proxies(t *testing.T) {
 	behind := start(t, filepath.Join(t.TempDir(), "behind"), "--server.trusted_proxies=127.0.0.1", "--server.base_url=https://bank.example")
 	direct := start(t, filepath.Join(t.TempDir(), "direct"))
@@ -29,10 +29,10 @@ func TestHostile_Proxies(t *testing.T) {
 		attacks = append(attacks, attack{name: header, by: direct.client(header, "127.0.0.1"), method: "GET", path: "/metrics", status: 401, excludes: []string{"kontor_http"}})
 	}
 	attacks = append(attacks, attack{name: "the machine itself", by: direct.client(), method: "GET", path: "/metrics", status: 200, contains: []string{"kontor_connections_open"}})
-	repel(t, attacks)
+	runAttacks(t, attacks)
 
 	if got := behind.client("X-Forwarded-For", "203.0.113.7", "X-Forwarded-Proto", "https").do(t, "GET", "/healthz", "", 200); got.header.Get("Strict-Transport-Security") == "" {
-		t.Error("a client that speaks TLS is not kept from plain HTTP")
+		t.Error("Strict-Transport-Security is missing for a client with TLS")
 	}
 	for name, c := range map[string]*client{"no TLS anywhere": direct.client(), "the proxy says http": behind.client("X-Forwarded-For", "203.0.113.7", "X-Forwarded-Proto", "http")} {
 		if got := c.do(t, "GET", "/healthz", "", 200); got.header.Get("Strict-Transport-Security") != "" {
@@ -41,9 +41,9 @@ func TestHostile_Proxies(t *testing.T) {
 	}
 }
 
-// TestHostile_UnknownClientsShareALimit guesses from behind a proxy that names nobody.
+// TestHostile_UnknownClientsShareALimit guesses passwords through a proxy that sends no valid client address.
 func TestHostile_UnknownClientsShareALimit(t *testing.T) {
-	p := startWith(t, givenSecrets, "--data.dir", filepath.Join(t.TempDir(), "data"), "--server.trusted_proxies=127.0.0.1", "--rate_limits.public_per_minute=5")
+	p := startWith(t, secretsEnv, "--data.dir", filepath.Join(t.TempDir(), "data"), "--server.trusted_proxies=127.0.0.1", "--rate_limits.public_per_minute=5")
 	names := []string{"unknown", "", "_a", "_b", "nobody", "[::1", "127.1", "x"}
 	limited := false
 	for _, name := range names {
@@ -54,7 +54,7 @@ func TestHostile_UnknownClientsShareALimit(t *testing.T) {
 		limited = limited || got.status == http.StatusTooManyRequests
 	}
 	if !limited {
-		t.Errorf("%d clients without an address have a limit each", len(names))
+		t.Errorf("%d clients without an address do not share a limit", len(names))
 	}
 	if got, err := p.client("X-Forwarded-For", "203.0.113.7").try("POST", "/authenticate", `{"user_id":"nobody@kontor.example","password":"wrong wrong wrong"}`); err != nil || got.status == http.StatusTooManyRequests {
 		t.Errorf("a client with an address shares their limit: %d, %v", got.status, err)
@@ -90,7 +90,7 @@ func TestHostile_Origins(t *testing.T) {
 	}
 }
 
-// TestHostile_Encodings asks for answers that exist compressed in every way that forbids it.
+// TestHostile_Encodings requests compressible responses with unusual values of Accept-Encoding.
 func TestHostile_Encodings(t *testing.T) {
 	p := start(t, filepath.Join(t.TempDir(), "data"))
 	for accept, want := range map[string]string{
@@ -106,7 +106,7 @@ func TestHostile_Encodings(t *testing.T) {
 	}
 }
 
-// TestHostile_Paths asks for addresses of the console whose escapes are broken.
+// TestHostile_Paths requests addresses of the console with invalid escapes.
 func TestHostile_Paths(t *testing.T) {
 	p := start(t, filepath.Join(t.TempDir(), "data"))
 	for path, want := range map[string]string{
@@ -129,16 +129,16 @@ func TestHostile_Paths(t *testing.T) {
 	}
 }
 
-// TestHostile_Starts gives settings that would open the service more than anybody means to.
+// TestHostile_Starts starts the server with dangerous settings.
 func TestHostile_Starts(t *testing.T) {
-	for says, args := range map[string][]string{
+	for want, args := range map[string][]string{
 		"--demo-public":                       {"serve", "--demo", "--server.listen=0.0.0.0:0"},
 		"notifications.email.allow_plaintext": {"serve", "--server.listen=127.0.0.1:0", "--notifications.email.smtp_url=smtp://mail.example", "--notifications.email.from=a@b.example"},
 		"notifications.sms.allow_plaintext":   {"serve", "--server.listen=127.0.0.1:0", "--notifications.sms.webhook_url=http://sms.example/"},
 	} {
 		got := run(t, nil, append(args, "--data.dir", filepath.Join(t.TempDir(), "data"))...)
-		if got.code == 0 || !strings.Contains(got.stderr, says) || strings.Count(strings.TrimSpace(got.stderr), "\n") > 0 {
-			t.Errorf("%v: ended with %d: %s", args, got.code, got.stderr)
+		if got.code == 0 || !strings.Contains(got.stderr, want) || strings.Count(strings.TrimSpace(got.stderr), "\n") > 0 {
+			t.Errorf("%v: exit code %d: %s", args, got.code, got.stderr)
 		}
 	}
 }

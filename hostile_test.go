@@ -1,26 +1,24 @@
 package main
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 )
 
-// attack is one hostile request to the built program and the answer that repels it. The tables that use it are in the
-// files hostile_*_test.go, one for each subject.
+// attack is a hostile request and the expected response. The tables of attacks are in the files hostile_*_test.go.
 type attack struct {
 	name         string
-	by           *client // who sends the request; its headers go with it
+	by           *client
 	method, path string
 	body         string
 	status       int
-	code         string   // expected error code; empty when any body will do
-	contains     []string // texts that the answer must contain
-	excludes     []string // texts that the answer must not contain
+	code         string   // expected error code; empty means any body
+	contains     []string // texts that the body must contain
+	excludes     []string // texts that the body must not contain
 }
 
-// repel sends each request and fails the test when the answer is not the expected one.
-func repel(t *testing.T, attacks []attack) {
+// runAttacks sends each request and compares the response with the expected one.
+func runAttacks(t *testing.T, attacks []attack) {
 	t.Helper()
 	for _, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {
@@ -46,15 +44,4 @@ func repel(t *testing.T, attacks []attack) {
 			}
 		})
 	}
-}
-
-// code returns the error code of an answer, or "" when it has none.
-func (a answer) code() string {
-	var envelope struct {
-		Code string `json:"code"`
-	}
-	if json.Unmarshal([]byte(a.body), &envelope) != nil {
-		return ""
-	}
-	return envelope.Code
 }

@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// The tests of this file kill the program before one system call after the other and expect that nobody has to lend a hand
-// afterwards. KONTOR_KILL_POINTS=all kills at every call, which takes a quarter of an hour; without it a choice must do.
+// The tests of this file kill the program before a system call, and expect that no manual repair is needed afterwards.
+// KONTOR_KILL_POINTS=all kills at every call, which takes a quarter of an hour. Without it, the tests select some calls.
 
-// choose returns the calls of a run to kill at: those that name something or show something, and the ones after them, and
-// others spread evenly up to the limit.
+// choose returns the indexes of the calls to kill at: those that rename or print, the calls after them, and others at equal
+// intervals up to the limit.
 func choose(run traced, limit int) []int {
 	var points []int
 	if os.Getenv("KONTOR_KILL_POINTS") == "all" {
@@ -42,7 +42,7 @@ func choose(run traced, limit int) []int {
 	return slices.Compact(points)
 }
 
-// eachPoint runs f for each call that a run is to be killed at, some at a time: most of it is waiting.
+// eachPoint runs f for each call to kill at, in parallel, because f mostly waits.
 func eachPoint(t *testing.T, run traced, limit int, f func(t *testing.T, n int)) {
 	t.Helper()
 	points := choose(run, limit)
@@ -55,50 +55,50 @@ func eachPoint(t *testing.T, run traced, limit int, f func(t *testing.T, n int))
 	}
 }
 
-// serveOn is a first start on a directory, to be traced.
-func serveOn(t *testing.T, dir string, n int) traced {
+// traceFirstStart traces a first start in a directory.
+func traceFirstStart(t *testing.T, dir string, n int) traced {
 	t.Helper()
 	return trace(t, command(t, nil, "serve", "--server.listen=127.0.0.1:0", "--data.dir", dir), n, `"msg":"listening"`)
 }
 
 func TestKillPoints_FirstStart(t *testing.T) {
-	whole := serveOn(t, filepath.Join(t.TempDir(), "data"), -1)
-	if len(whole.shown) == 0 || after(whole.stdout, "password") == "" {
+	whole := traceFirstStart(t, filepath.Join(t.TempDir(), "data"), -1)
+	if len(whole.shown) == 0 || wordAfter(whole.stdout, "password") == "" {
 		t.Fatalf("a first start printed %q and %q", whole.stdout, whole.stderr)
 	}
 	eachPoint(t, whole, 14, func(t *testing.T, n int) {
 		dir := filepath.Join(t.TempDir(), "data")
-		killed := serveOn(t, dir, n)
+		killed := traceFirstStart(t, dir, n)
 		next := startWith(t, nil, "--data.dir", dir)
 		shown := [][2]string{}
 		for _, text := range []string{killed.stdout, next.stdout.String()} {
-			if password, key := after(text, "password"), after(text, "API key"); password != "" || key != "" {
+			if password, key := wordAfter(text, "password"), wordAfter(text, "API key"); password != "" || key != "" {
 				shown = append(shown, [2]string{password, key})
 			}
 		}
 		if len(shown) == 0 {
-			t.Fatalf("killed at call %d: nobody was shown the secrets", n)
+			t.Fatalf("killed at call %d: no start printed the secrets", n)
 		}
 		for _, secrets := range shown {
 			next.signIn("admin@kontor.localhost", secrets[0])
 			next.client("X-API-Key", secrets[1]).do(t, "GET", "/v1/public-endpoint", "", 200)
 		}
 		if code := next.stop(); code != 0 {
-			t.Fatalf("killed at call %d: the next start ended with %d: %s", n, code, next.stderr)
+			t.Fatalf("killed at call %d: the exit code of the next start is %d: %s", n, code, next.stderr)
 		}
-		succeeds(t, run(t, nil, "check", "--data.dir", dir))
-		if slices.Contains(whole.shown, n) { // and the secrets are shown no more
+		expectSuccess(t, run(t, nil, "check", "--data.dir", dir))
+		if slices.Contains(whole.shown, n) { // the next start printed the secrets for the last time
 			third := startWith(t, nil, "--data.dir", dir)
 			if third.stop(); third.stdout.String() != "" {
 				t.Errorf("a third start printed %q", third.stdout)
 			}
 		}
-		expectOnly(t, dir, n)
+		expectNoLeftovers(t, dir, n)
 	})
 }
 
-// expectOnly fails when a data directory holds anything but what belongs there.
-func expectOnly(t *testing.T, dir string, n int) {
+// expectNoLeftovers reports an error for temporary files in a data directory.
+func expectNoLeftovers(t *testing.T, dir string, n int) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -107,33 +107,33 @@ func expectOnly(t *testing.T, dir string, n int) {
 	for _, e := range entries {
 		for _, ending := range []string{".new", ".restoring", "-journal", ".new-wal", ".new-shm", ".restoring-wal", ".restoring-shm"} {
 			if strings.HasSuffix(e.Name(), ending) {
-				t.Errorf("killed at call %d: %s is left over", n, e.Name())
+				t.Errorf("killed at call %d: %s remains", n, e.Name())
 			}
 		}
 	}
 }
 
-// newBackup makes a bank with a customer and backs it up.
+// newBackup returns a data directory with one customer, and its backup.
 func newBackup(t *testing.T) (dir, file string) {
 	t.Helper()
 	dir, file = filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "kontor.backup")
 	p := start(t, dir)
 	p.admin().do(t, "POST", "/v1/customers", `{"first_name":"Anna","last_name":"Keller","email":"anna@example.ch"}`, 201)
 	p.stop()
-	succeeds(t, run(t, nil, "backup", file, "--data.dir", dir))
+	expectSuccess(t, run(t, nil, "backup", file, "--data.dir", dir))
 	return dir, file
 }
 
-// isTheBank checks that a directory holds the bank of newBackup.
-func isTheBank(t *testing.T, dir string, n int) {
+// expectBackup checks that a data directory holds the data of newBackup.
+func expectBackup(t *testing.T, dir string, n int) {
 	t.Helper()
-	succeeds(t, run(t, nil, "check", "--data.dir", dir))
+	expectSuccess(t, run(t, nil, "check", "--data.dir", dir))
 	p := start(t, dir)
 	if got := p.admin().total(t, "/v1/customers"); got != 1 {
 		t.Errorf("killed at call %d: %d customers", n, got)
 	}
 	p.stop()
-	expectOnly(t, dir, n)
+	expectNoLeftovers(t, dir, n)
 }
 
 func TestKillPoints_Restore(t *testing.T) {
@@ -147,16 +147,13 @@ func TestKillPoints_Restore(t *testing.T) {
 		restore(dir, n)
 		_, err := os.Stat(filepath.Join(dir, "kontor.db"))
 		if entries, _ := os.ReadDir(dir); err != nil && len(entries) > 0 {
-			// No empty bank begins here.
-			refused := run(t, nil, "serve", "--server.listen=127.0.0.1:0", "--data.dir", dir)
-			if refused.code == 0 || !strings.Contains(refused.stderr, "a restore into "+dir+" was interrupted: run it again") || strings.Count(strings.TrimSpace(refused.stderr), "\n") > 0 {
-				t.Errorf("killed at call %d: the start ended with %d: %s", n, refused.code, refused.stderr)
-			}
+			// A start must not create an empty database here.
+			expectFailure(t, run(t, nil, "serve", "--server.listen=127.0.0.1:0", "--data.dir", dir), "a restore into "+dir+" was interrupted: run it again")
 		}
 		if err != nil {
-			succeeds(t, run(t, nil, "restore", file, "--data.dir", dir))
+			expectSuccess(t, run(t, nil, "restore", file, "--data.dir", dir))
 		}
-		isTheBank(t, dir, n)
+		expectBackup(t, dir, n)
 	})
 }
 
@@ -171,15 +168,15 @@ func TestKillPoints_Backup(t *testing.T) {
 		file := filepath.Join(work, "kontor.backup")
 		backup(file, n)
 		if _, err := os.Stat(file); err != nil {
-			succeeds(t, run(t, nil, "backup", file, "--data.dir", dir))
+			expectSuccess(t, run(t, nil, "backup", file, "--data.dir", dir))
 		} else {
-			succeeds(t, run(t, nil, "backup", filepath.Join(work, "next.backup"), "--data.dir", dir))
+			expectSuccess(t, run(t, nil, "backup", filepath.Join(work, "next.backup"), "--data.dir", dir))
 		}
 		if left, _ := filepath.Glob(filepath.Join(work, ".*")); left != nil {
-			t.Errorf("killed at call %d: left behind %v", n, left)
+			t.Errorf("killed at call %d: %v remain", n, left)
 		}
 		restored := filepath.Join(t.TempDir(), "data")
-		succeeds(t, run(t, nil, "restore", file, "--data.dir", restored))
-		isTheBank(t, restored, n)
+		expectSuccess(t, run(t, nil, "restore", file, "--data.dir", restored))
+		expectBackup(t, restored, n)
 	})
 }

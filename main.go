@@ -1,4 +1,5 @@
-// Kontor is a banking platform in one executable. This file only hands over; modules/commands does the rest.
+// Kontor is a banking platform in one executable. This file connects package commands to the process: its arguments,
+// environment, standard streams and signals.
 package main
 
 import (

@@ -14,30 +14,30 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
-// reader follows the notifications of one user over as many connections as it takes.
+// reader reads the notifications of a user from successive streams.
 type reader struct {
 	mu  sync.Mutex
-	ids []string // of the message frames, as they came
-	log []string // of other events
+	ids []string // ids of the message frames, in order
+	log []string // types of the other frames
 }
 
+// seen returns the ids of the message frames.
 func (r *reader) seen() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.ids)
 }
 
-// told reports whether an event came on one of the streams.
-func (r *reader) told(event string) bool {
+// received reports whether a frame of another type was received.
+func (r *reader) received(event string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Contains(r.log, event)
 }
 
-// follow opens a stream that goes on behind what was seen last, and gives a channel that is closed at its end.
+// follow opens a stream that resumes after the last message, and returns a channel that is closed at its end.
 func (r *reader) follow(tb testing.TB, c *client) <-chan struct{} {
 	tb.Helper()
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, c.url+"/v1/notifications/sse", nil)
@@ -68,7 +68,7 @@ func (r *reader) follow(tb testing.TB, c *client) <-chan struct{} {
 	return ended
 }
 
-// read takes only whole frames: what is cut off at the end does not count.
+// read reads frames, and ignores an incomplete one at the end.
 func (r *reader) read(body io.Reader, opened chan struct{}) {
 	lines := bufio.NewScanner(body)
 	var id, event string
@@ -95,32 +95,8 @@ func (r *reader) read(body io.Reader, opened chan struct{}) {
 	}
 }
 
-// userID asks who the caller is.
-func (c *client) userID(tb testing.TB) string {
-	tb.Helper()
-	var me struct{ ID string }
-	c.do(tb, "GET", "/v1/users/me", "", 200).into(tb, &me)
-	return me.ID
-}
-
-// waitUntil waits for something that another process does.
-func waitUntil(tb testing.TB, so func() bool) {
-	tb.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	end := time.After(time.Minute)
-	for !so() {
-		select {
-		case <-tick.C:
-		case <-end:
-			tb.Fatal("it did not come about")
-		}
-	}
-}
-
-// TestStreams_ResumeAfterTheServerWasKilled kills the server while it tells streams of notifications. Whoever resumes by
-// the last event that he has seen must get all that were stored behind it, once and in order, and all that were
-// acknowledged must be there.
+// TestStreams_ResumeAfterTheServerWasKilled kills the server while it writes notifications to streams. A client that resumes
+// with Last-Event-ID must receive all later notifications, once and in order. All acknowledged ones must be stored.
 func TestStreams_ResumeAfterTheServerWasKilled(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	p := start(t, dir)
@@ -142,7 +118,7 @@ func TestStreams_ResumeAfterTheServerWasKilled(t *testing.T) {
 	var posting sync.WaitGroup
 	for range 8 {
 		posting.Go(func() {
-			for keyed := p.client("X-API-Key", apiKey); post(keyed) == nil; {
+			for keyed := p.keyed(); post(keyed) == nil; {
 			}
 		})
 	}
@@ -155,7 +131,7 @@ func TestStreams_ResumeAfterTheServerWasKilled(t *testing.T) {
 	for i := range readers {
 		readers[i].follow(t, admin)
 	}
-	keyed := p.client("X-API-Key", apiKey)
+	keyed := p.keyed()
 	for range 20 {
 		if err := post(keyed); err != nil {
 			t.Fatal(err)
@@ -171,17 +147,17 @@ func TestStreams_ResumeAfterTheServerWasKilled(t *testing.T) {
 		if got := r.seen(); !slices.Equal(got, stored) {
 			t.Errorf("stream %d: got %d, want the %d that are stored, in their order", i, len(got), len(stored))
 		}
-		if r.told("reset") {
-			t.Errorf("stream %d was told to reload", i)
+		if r.received("reset") {
+			t.Errorf("stream %d received a reset", i)
 		}
 	}
 	if code := p.stop(); code != 0 {
 		t.Errorf("exit code %d: %s", code, p.stderr)
 	}
-	waitUntil(t, func() bool { return readers[0].told("close") })
+	waitUntil(t, func() bool { return readers[0].received("close") })
 }
 
-// allNotifications lists the ids of a user's notifications, oldest first.
+// allNotifications returns the ids of a user's notifications, the oldest first.
 func allNotifications(tb testing.TB, c *client, user string) []string {
 	tb.Helper()
 	var ids []string
@@ -201,8 +177,8 @@ func allNotifications(tb testing.TB, c *client, user string) []string {
 	}
 }
 
-// TestQueue_LosesNothingWhenTheServerIsKilled kills the server while the SMS gateway has a message and has not answered.
-// After the restart the message must go out again, under the same id, and its code must be gone once it is sent.
+// TestQueue_LosesNothingWhenTheServerIsKilled kills the server while it waits for the response of the SMS gateway. After the
+// restart, it must send the message again with the same id, and delete the code once it is sent.
 func TestQueue_LosesNothingWhenTheServerIsKilled(t *testing.T) {
 	arrived := make(chan string, 10)
 	var answers atomic.Bool
@@ -221,7 +197,7 @@ func TestQueue_LosesNothingWhenTheServerIsKilled(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	flag := "--notifications.sms.webhook_url=" + gateway.URL
 	p := start(t, dir, flag)
-	p.client("X-API-Key", apiKey).do(t, "POST", "/v1/users/initiate-registration", `{"credential_type":"phone","credential_value":"+41446681800",
+	p.keyed().do(t, "POST", "/v1/users/initiate-registration", `{"credential_type":"phone","credential_value":"+41446681800",
 		"password":"a long enough password 42","terms_accepted":true,"privacy_policy_accepted":true}`, 201)
 	first := <-arrived
 	p.kill()

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -18,46 +16,8 @@ import (
 	"kontor/store/storetest"
 )
 
-// newData makes a data directory that a server has used.
-func newData(t *testing.T) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "data")
-	p := start(t, dir)
-	p.admin().do(t, "POST", "/v1/customers", `{"first_name":"Anna","last_name":"Muster","email":"anna@example.ch"}`, 201)
-	if code := p.stop(); code != 0 {
-		t.Fatalf("exit code %d: %s", code, p.stderr)
-	}
-	return dir
-}
-
-// contents gives a digest of every file below a path, but for the lock, which says who used the directory last.
-func contents(t *testing.T, path string) map[string][sha256.Size]byte {
-	t.Helper()
-	all := map[string][sha256.Size]byte{}
-	err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || entry.Name() == "kontor.lock" {
-			return err
-		}
-		data, err := os.ReadFile(name)
-		all[name] = sha256.Sum256(data)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-func writeFile(t *testing.T, path string, data []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestStart_RefusedInOneLine starts the program where it cannot run. It must say why in one line, end with 1, and leave
-// everything as it was.
-func TestStart_RefusedInOneLine(t *testing.T) {
+// A start that fails must print the reason in one line, exit with 1, and change no file.
+func TestStart_FailsWithOneLine(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -67,13 +27,13 @@ func TestStart_RefusedInOneLine(t *testing.T) {
 		name    string
 		environ []string
 		args    []string
-		prepare func(dir string) // a data directory that was used
+		prepare func(dir string) // changes the data directory
 		want    string
 	}{
 		{name: "wrong setting", args: []string{"--auth.otp_minutes=soon"}, want: "auth.otp_minutes"},
 		{name: "wrong setting in the environment", environ: []string{"KONTOR_LOG_LEVEL=loud"}, want: "KONTOR_LOG_LEVEL"},
 		{name: "unknown setting", args: []string{"--server.lisen=127.0.0.1:1"}, want: "server.lisen"},
-		{name: "taken port", args: []string{"--server.listen=" + taken.Addr().String()}, want: "already in use"},
+		{name: "port in use", args: []string{"--server.listen=" + taken.Addr().String()}, want: "already in use"},
 		{name: "damaged database", want: "damaged", prepare: func(dir string) {
 			writeFile(t, filepath.Join(dir, "kontor.db"), bytes.Repeat([]byte("not a database "), 4096))
 		}},
@@ -100,70 +60,50 @@ func TestStart_RefusedInOneLine(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			dir := newData(t)
+			dir := newDataDir(t)
 			if c.prepare != nil {
 				c.prepare(dir)
 			}
-			before := contents(t, dir)
+			before := fileDigests(t, dir)
 			args := append([]string{"serve", "--server.listen=127.0.0.1:0", "--data.dir", dir}, c.args...)
-			refused(t, run(t, append(givenSecrets, c.environ...), args...), c.want)
-			if after := contents(t, dir); !equal(before, after) {
-				t.Errorf("files before %d, after %d, or one of them has changed", len(before), len(after))
+			expectFailure(t, run(t, append(secretsEnv, c.environ...), args...), c.want)
+			if after := fileDigests(t, dir); !equal(before, after) {
+				t.Errorf("the start changed files: %d before, %d after", len(before), len(after))
 			}
 		})
 	}
 }
 
-func equal(a, b map[string][sha256.Size]byte) bool {
-	for name, sum := range a {
-		if b[name] != sum {
-			return false
-		}
-	}
-	return len(a) == len(b)
-}
-
-// refused expects one line on standard error that contains want, nothing on standard output, and 1.
-func refused(t *testing.T, e ended, want string) {
-	t.Helper()
-	if e.code != 1 || strings.Count(e.stderr, "\n") != 1 || !strings.HasPrefix(e.stderr, "kontor: ") || !strings.Contains(e.stderr, want) {
-		t.Errorf("exit code %d, stderr %q; want 1 and one line that contains %q", e.code, e.stderr, want)
-	}
-	if e.stdout != "" {
-		t.Errorf("a refused start printed %q", e.stdout)
-	}
-}
-
-func TestStart_RefusesADirectoryThatCannotBeWritten(t *testing.T) {
+func TestStart_RejectsAnInvalidDirectory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "data")
 	writeFile(t, file, []byte("mine"))
 	for _, dir := range []string{file, filepath.Join(file, "below")} {
-		refused(t, run(t, nil, "serve", "--server.listen=127.0.0.1:0", "--data.dir", dir), file)
+		expectFailure(t, run(t, nil, "serve", "--server.listen=127.0.0.1:0", "--data.dir", dir), file)
 	}
 	if left, err := os.ReadFile(file); err != nil || string(left) != "mine" {
-		t.Errorf("the file in the place of the directory is now %q, %v", left, err)
+		t.Errorf("the file at the path of the directory is now %q, %v", left, err)
 	}
 }
 
-func TestStart_RefusesASecondProcess(t *testing.T) {
+func TestStart_RejectsASecondProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	p := start(t, dir)
 	for _, args := range [][]string{
 		{"serve", "--server.listen=127.0.0.1:0"}, {"user", "role", adminEmail}, {"apikey", "list"},
 	} {
-		refused(t, run(t, nil, append(args, "--data.dir", dir)...), "in use by process")
+		expectFailure(t, run(t, nil, append(args, "--data.dir", dir)...), "in use by process")
 	}
 	p.admin().do(t, "GET", "/v1/users/me", "", 200)
 	if code := p.stop(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 	if p := start(t, dir); p.stop() != 0 {
-		t.Error("the directory is not free after the first process has ended")
+		t.Error("the directory is locked after the first process has ended")
 	}
 }
 
-// TestStop_LetsRequestsFinish stops a server under load: until it says that it is shutting down, every request is
-// answered as ever, and none is cut.
+// TestStop_LetsRequestsFinish stops a server under load. It must answer every request, with 503 from the begin of the
+// shutdown, and must not abort any.
 func TestStop_LetsRequestsFinish(t *testing.T) {
 	const limit = 5 * time.Second
 	p := start(t, filepath.Join(t.TempDir(), "data"), "--server.shutdown_seconds=5", "--auth.cooling_off.free_attempts=1000")
@@ -171,17 +111,17 @@ func TestStop_LetsRequestsFinish(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var done, refusals atomic.Int64
+	var done, rejected atomic.Int64
 	begun := make(chan struct{}, 1024)
 	var wait sync.WaitGroup
-	for range 8 { // signing in takes longest of all requests
+	for range 8 { // sign-ins are the slowest requests
 		c := p.client("Accept-Language", "de")
 		wait.Go(func() {
 			for {
 				got, err := c.try("POST", "/authenticate", string(body))
 				switch {
 				case err != nil:
-					t.Errorf("a request was cut: %v", err)
+					t.Errorf("a request was aborted: %v", err)
 					return
 				case got.status == 200:
 					done.Add(1)
@@ -198,7 +138,7 @@ func TestStop_LetsRequestsFinish(t *testing.T) {
 					if got.into(t, &health); health.OverallStatus != "unhealthy" || health.Message == "" || health.Timestamp.IsZero() {
 						t.Errorf("while shutting down: %s", got.body)
 					}
-					refusals.Add(1)
+					rejected.Add(1)
 					return
 				default:
 					t.Errorf("got %d %s", got.status, got.body)
@@ -210,7 +150,7 @@ func TestStop_LetsRequestsFinish(t *testing.T) {
 	for range 8 {
 		<-begun
 	}
-	asked := time.Now()
+	began := time.Now()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -218,64 +158,13 @@ func TestStop_LetsRequestsFinish(t *testing.T) {
 	if code := p.code(); code != 0 {
 		t.Errorf("exit code %d: %s", code, p.stderr)
 	}
-	if took := time.Since(asked); took > limit {
-		t.Errorf("the stop took %v", took)
+	if took := time.Since(began); took > limit {
+		t.Errorf("the shutdown took %v", took)
 	}
-	if refusals.Load() == 0 || done.Load() < 8 {
-		t.Errorf("%d requests were answered, %d were told of the shutdown", done.Load(), refusals.Load())
+	if rejected.Load() == 0 || done.Load() < 8 {
+		t.Errorf("%d requests succeeded, %d were rejected", done.Load(), rejected.Load())
 	}
 	if log := p.stderr.String(); !strings.Contains(log, `"msg":"stopped"`) {
-		t.Errorf("the end is missing in the log: %s", log)
+		t.Errorf("the log has no line \"stopped\": %s", log)
 	}
-}
-
-// TestBackup_BringsARunningServerBackElsewhere backs a server up while it is written to.
-func TestBackup_BringsARunningServerBackElsewhere(t *testing.T) {
-	work := t.TempDir()
-	dir, file, elsewhere := filepath.Join(work, "data"), filepath.Join(work, "kontor.backup"), filepath.Join(work, "elsewhere")
-	p := start(t, dir)
-	admin := p.admin()
-	var made atomic.Int64
-	stop := make(chan struct{})
-	var wait sync.WaitGroup
-	for range 4 {
-		c := p.client(admin.headers...)
-		wait.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				if got, err := c.try("POST", "/v1/customers", `{"first_name":"Anna","last_name":"Muster","email":"anna@example.ch"}`); err != nil || got.status != 201 {
-					t.Errorf("during the backup: %d %s, %v", got.status, got.body, err)
-					return
-				}
-				made.Add(1)
-			}
-		})
-	}
-	least := made.Load()
-	succeeds(t, run(t, nil, "backup", file, "--data.dir", dir))
-	close(stop)
-	wait.Wait()
-	refusedAgain := run(t, nil, "backup", file, "--data.dir", dir)
-	refused(t, refusedAgain, "exists")
-	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the backup has mode %v, %v", info.Mode(), err)
-	}
-	p.kill() // as if the machine were lost
-
-	succeeds(t, run(t, nil, "restore", file, "--data.dir", elsewhere))
-	refused(t, run(t, nil, "restore", file, "--data.dir", elsewhere), "only restored into an empty directory")
-	if said := succeeds(t, run(t, nil, "check", "--data.dir", elsewhere)); !strings.Contains(said, "is whole") {
-		t.Errorf("check says %q", said)
-	}
-	restored := start(t, elsewhere)
-	customers := int64(restored.admin().total(t, "/v1/customers?limit=-1"))
-	if customers < least || customers > made.Load() {
-		t.Errorf("%d customers, want %d to %d", customers, least, made.Load())
-	}
-	// A session of the lost machine goes on: its token was signed with the same key.
-	restored.client(admin.headers...).do(t, "GET", "/v1/users/me", "", 200)
 }

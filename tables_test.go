@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"go/doc"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -282,17 +281,18 @@ func (s schema) foreign(owners []owner, directory string, texts []sqlText) (prob
 	return slices.Compact(problems)
 }
 
-// sourcesByPackage returns the Go files of the program by directory and name, tests aside.
+// sourcesByPackage returns the Go files of the program by directory and name, without tests and their helpers.
 func sourcesByPackage(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	sources := map[string]map[string]string{}
 	for _, root := range []string{"main.go", "modules", "store", "server", "locales", "web"} {
 		err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			directory := filepath.ToSlash(filepath.Dir(file))
+			helper := directory == "store/storetest" || directory == "store/engine/enginetest"
+			if err != nil || entry.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || helper {
 				return err
 			}
 			text, err := os.ReadFile(file)
-			directory := filepath.ToSlash(filepath.Dir(file))
 			if sources[directory] == nil {
 				sources[directory] = map[string]string{}
 			}
@@ -309,13 +309,20 @@ func sourcesByPackage(t *testing.T) map[string]map[string]string {
 // packageComment returns the comment of a package.
 func packageComment(t *testing.T, directory string) string {
 	t.Helper()
-	packages, err := parser.ParseDir(token.NewFileSet(), directory, func(info fs.FileInfo) bool { return !strings.HasSuffix(info.Name(), "_test.go") },
-		parser.ParseComments)
+	files, err := filepath.Glob(filepath.Join(directory, "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range packages {
-		return doc.New(p, directory, 0).Doc
+	var comment string
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.PackageClauseOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		comment += file.Doc.Text()
 	}
-	return ""
+	return comment
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -11,9 +10,9 @@ import (
 	"kontor/store/storetest"
 )
 
-// demoBank makes a data directory with records of all types. answers are what the API answered for some of them, by the
-// name that "kontor check --record" has for each.
-func demoBank(t *testing.T) (dir string, answers map[string]string) {
+// newDemo returns a data directory with records of all types, and responses of the API for some records, by their names in
+// "kontor check --record".
+func newDemo(t *testing.T) (dir string, answers map[string]string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "demo")
 	p := startWith(t, nil, "--demo", "--data.dir", dir, "--rate_limits.enabled=false")
@@ -58,7 +57,7 @@ func demoBank(t *testing.T) (dir string, answers map[string]string) {
 	return dir, answers
 }
 
-// rows takes the rows of a list apart, each as the API wrote it.
+// rows returns the rows of a list, each as the API encoded it.
 func rows(t *testing.T, body string) (all []string) {
 	t.Helper()
 	var found []json.RawMessage
@@ -81,7 +80,7 @@ func firstRow(t *testing.T, c *client, path string) string {
 	t.Helper()
 	all := rows(t, c.do(t, "GET", path, "", 200).body)
 	if len(all) == 0 {
-		t.Fatalf("%s lists nothing", path)
+		t.Fatalf("%s returned no row", path)
 	}
 	return all[0]
 }
@@ -95,26 +94,13 @@ func idOf(t *testing.T, row string) string {
 	return record.ID
 }
 
-// copyOf copies a data directory to a new one, which nobody uses yet.
-func copyOf(t *testing.T, dir string) string {
-	t.Helper()
-	copied := filepath.Join(t.TempDir(), "copy")
-	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(copied, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return copied
-}
-
 const anyID = "0192aaaa-0000-7000-8000-000000000001"
 
-// Every change of a record behind Kontor's back is found, and the record is named.
-func TestCheck_FindsChangedRecords(t *testing.T) {
-	dir, _ := demoBank(t)
-	if out := succeeds(t, run(t, nil, "check", "--data.dir", dir)); !strings.Contains(out, "records as the audit trail knows them") {
-		t.Fatalf("a whole bank: %q", out)
+// The check must report every record that was changed outside the program.
+func TestCheck_ReportsManipulatedRecords(t *testing.T) {
+	dir, _ := newDemo(t)
+	if out := expectSuccess(t, run(t, nil, "check", "--data.dir", dir)); !strings.Contains(out, "records as the audit trail knows them") {
+		t.Fatalf("an intact database: %q", out)
 	}
 	for _, c := range []struct{ statement, says string }{
 		{"UPDATE users SET status = 'active' WHERE status = 'pending'", "users/"},
@@ -163,50 +149,51 @@ func TestCheck_FindsChangedRecords(t *testing.T) {
 		{"UPDATE profile_preferences SET theme = 'light'", "profiles/"},
 		{"INSERT INTO avatars SELECT user_id, 512, 'token', 'image/png', x'00', 0, user_id FROM profile_preferences", "profiles/"},
 		{"DELETE FROM payers", "payers/"},
-		{"INSERT INTO payers SELECT '" + anyID + "', customer_id, email, name, company, company_key, country, active, metadata, created_at, created_by, modified_at, modified_by, version FROM payers LIMIT 1",
+		{"INSERT INTO payers (id, customer_id, name, company_key, active, metadata, created_at, created_by, modified_at, modified_by) " +
+			"SELECT '" + anyID + "', customer_id, 'x', '', active, metadata, created_at, created_by, modified_at, modified_by FROM payers LIMIT 1",
 			"payers/" + anyID + ": it exists, and no audit entry knows of it"},
 	} {
 		t.Run(c.statement, func(t *testing.T) {
-			tampered := copyOf(t, dir)
+			tampered := copyDataDir(t, dir)
 			storetest.Tamper(t, filepath.Join(tampered, "kontor.db"), c.statement)
-			refused(t, run(t, nil, "check", "--data.dir", tampered), c.says)
+			expectFailure(t, run(t, nil, "check", "--data.dir", tampered), c.says)
 		})
 	}
 }
 
 const administratorRole = "0193b000-0000-7000-8000-000000000001"
 
-// A record that the API answered can be proven with the key, and a changed one cannot.
-func TestCheck_ProvesARecordOfTheAPI(t *testing.T) {
-	dir, answers := demoBank(t)
+// The check of one record accepts a record as the API returned it, and rejects a changed one.
+func TestCheck_ComparesARecordOfTheAPI(t *testing.T) {
+	dir, answers := newDemo(t)
 	types := map[string]bool{}
 	for name, body := range answers {
 		recType, _, _ := strings.Cut(name, "/")
 		types[recType] = true
-		if out := succeeds(t, prove(t, dir, name, body)); !strings.Contains(out, name+" is as audit entry") || !strings.Contains(out, "has not been changed since") {
+		if out := expectSuccess(t, checkRecord(t, dir, name, body)); !strings.Contains(out, name+" matches audit entry") || !strings.Contains(out, "has not changed since") {
 			t.Errorf("%s: %q", name, out)
 		}
 		_, id, _ := strings.Cut(name, "/")
 		changed := strings.Replace(body, id, anyID, 1)
-		refused(t, prove(t, dir, name, changed), name+": no audit entry holds this record")
+		expectFailure(t, checkRecord(t, dir, name, changed), name+": no audit entry holds this record")
 	}
 	if len(types) < 12 {
-		t.Errorf("only %v were proven", types)
+		t.Errorf("only %v were checked", types)
 	}
 	for _, c := range []struct{ record, body, says string }{
-		{"nothing/1", "{}", "give TYPE/ID"},
-		{"customers", "{}", "give TYPE/ID"},
+		{"nothing/1", "{}", "want TYPE/ID"},
+		{"customers", "{}", "want TYPE/ID"},
 		{"customers/" + anyID, "{}", "no audit entry holds"},
 		{"customers/" + anyID, "[]", "no JSON object"},
 		{"customers/" + anyID, `{"id":`, "no JSON object"},
 		{"customers/" + anyID, "", "no JSON object"},
 	} {
-		refused(t, prove(t, dir, c.record, c.body), c.says)
+		expectFailure(t, checkRecord(t, dir, c.record, c.body), c.says)
 	}
 }
 
-// prove runs the proof of a record.
-func prove(t *testing.T, dir, record, body string) ended {
+// checkRecord runs the check of one record.
+func checkRecord(t *testing.T, dir, record, body string) outcome {
 	t.Helper()
 	return runWithInput(t, body, "check", "--record", record, "--data.dir", dir)
 }

@@ -9,9 +9,9 @@ import (
 	"kontor/store/storetest"
 )
 
-// A trail that was erased without the key is no empty trail: neither the check nor the start takes it for one.
-func TestStart_RefusesAnErasedTrail(t *testing.T) {
-	dir := newData(t)
+// Neither the check nor a start may accept an audit trail that was erased without the key.
+func TestStart_RejectsAnErasedTrail(t *testing.T) {
+	dir := newDataDir(t)
 	const unguarded = "DROP TRIGGER audit_entries_no_update; DROP TRIGGER audit_entries_no_delete; "
 	for _, c := range []struct{ name, statement, says string }{
 		{"entries and head", unguarded + "DELETE FROM audit_entries; DELETE FROM meta WHERE name = 'audit_head'", "its signed head is missing"},
@@ -21,23 +21,23 @@ func TestStart_RefusesAnErasedTrail(t *testing.T) {
 		{"newest entry", unguarded + "DELETE FROM audit_entries WHERE seq = (SELECT MAX(seq) FROM audit_entries)", "it is missing; the trail was signed up to entry"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			tampered := copyOf(t, dir)
+			tampered := copyDataDir(t, dir)
 			storetest.Tamper(t, filepath.Join(tampered, "kontor.db"), c.statement)
-			refused(t, run(t, nil, "check", "--data.dir", tampered), c.says)
+			expectFailure(t, run(t, nil, "check", "--data.dir", tampered), c.says)
 			start := run(t, nil, "--data.dir", tampered, "--server.listen", "127.0.0.1:0")
-			refused(t, start, c.says)
+			expectFailure(t, start, c.says)
 			if !strings.Contains(start.stderr, "tampered with") || !strings.Contains(start.stderr, "restore a backup") {
-				t.Errorf("the start does not say what to do: %q", start.stderr)
+				t.Errorf("the message does not state what to do: %q", start.stderr)
 			}
 		})
 	}
 }
 
-// The check says about the key what is so: there, not there, or another one.
-func TestCheck_SaysWhatIsSoAboutTheKey(t *testing.T) {
-	const absent = "master key is not here"
-	dir := newData(t)
-	if out := succeeds(t, run(t, nil, "check", "--data.dir", dir)); strings.Contains(out, absent) || !strings.Contains(out, "records as the audit trail knows them") {
+// The check reports a missing key and a wrong key.
+func TestCheck_ReportsTheStateOfTheKey(t *testing.T) {
+	const absent = "the master key is missing"
+	dir := newDataDir(t)
+	if out := expectSuccess(t, run(t, nil, "check", "--data.dir", dir)); strings.Contains(out, absent) || !strings.Contains(out, "records match the audit trail") {
 		t.Errorf("with its key: %q", out)
 	}
 	key, err := os.ReadFile(filepath.Join(dir, "secret.key"))
@@ -45,27 +45,27 @@ func TestCheck_SaysWhatIsSoAboutTheKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := "KONTOR_SECRET_KEY=" + strings.Repeat("ab", 32)
-	refused(t, run(t, []string{other}, "check", "--data.dir", dir), "another secret key")
+	expectFailure(t, run(t, []string{other}, "check", "--data.dir", dir), "another secret key")
 
-	without := copyOf(t, dir)
+	without := copyDataDir(t, dir)
 	if err := os.Remove(filepath.Join(without, "secret.key")); err != nil {
 		t.Fatal(err)
 	}
-	if out := succeeds(t, run(t, nil, "check", "--data.dir", without)); !strings.Contains(out, absent) {
+	if out := expectSuccess(t, run(t, nil, "check", "--data.dir", without)); !strings.Contains(out, absent) {
 		t.Errorf("without a key: %q", out)
 	}
 	given := "KONTOR_SECRET_KEY=" + strings.TrimSpace(string(key))
-	if out := succeeds(t, run(t, []string{given}, "check", "--data.dir", without)); strings.Contains(out, absent) {
+	if out := expectSuccess(t, run(t, []string{given}, "check", "--data.dir", without)); strings.Contains(out, absent) {
 		t.Errorf("with the key in the environment: %q", out)
 	}
 
-	erased := copyOf(t, dir)
+	erased := copyDataDir(t, dir)
 	storetest.Tamper(t, filepath.Join(erased, "kontor.db"), "DELETE FROM meta WHERE name = 'key_check'")
 	e := run(t, nil, "check", "--data.dir", erased)
-	refused(t, e, "the check value of the secret key is missing")
+	expectFailure(t, e, "the check value of the secret key is missing")
 	if strings.Contains(e.stderr, absent) {
-		t.Errorf("the key is there: %q", e.stderr)
+		t.Errorf("the key is present: %q", e.stderr)
 	}
 	storetest.Tamper(t, filepath.Join(without, "kontor.db"), "DELETE FROM meta WHERE name = 'audit_head'")
-	refused(t, run(t, nil, "check", "--data.dir", without), "its signed head is missing")
+	expectFailure(t, run(t, nil, "check", "--data.dir", without), "its signed head is missing")
 }

@@ -14,10 +14,10 @@ import (
 	"unsafe"
 )
 
-// A program that is traced stops before each system call, so that it can be killed there. strace can do that, too, but
-// counts the calls of each thread by itself.
+// A traced program (ptrace) stops before each system call, and can be killed there. strace could do this, too, but it counts
+// the calls of each thread separately.
 
-// changing are the calls that change files, or the names of files, or what a caller has been shown.
+// changing are the calls that change files, the names of files, or the output.
 var changing = []uint64{
 	syscall.SYS_OPEN, syscall.SYS_OPENAT, syscall.SYS_WRITE, syscall.SYS_PWRITE64, syscall.SYS_PWRITEV, syscall.SYS_WRITEV,
 	syscall.SYS_FSYNC, syscall.SYS_FDATASYNC, syscall.SYS_TRUNCATE, syscall.SYS_FTRUNCATE, syscall.SYS_FALLOCATE,
@@ -25,7 +25,7 @@ var changing = []uint64{
 	syscall.SYS_MKDIR, syscall.SYS_MKDIRAT, syscall.SYS_RMDIR, syscall.SYS_FLOCK, syscall.SYS_FCHMOD, syscall.SYS_CHMOD, sysCopyFileRange,
 }
 
-// naming are those by which something takes effect at once.
+// naming are the calls that change names, which make other changes take effect.
 var naming = []uint64{
 	syscall.SYS_RENAME, syscall.SYS_RENAMEAT, sysRenameat2, syscall.SYS_LINK, syscall.SYS_LINKAT, syscall.SYS_MKDIR, syscall.SYS_MKDIRAT, syscall.SYS_RMDIR,
 }
@@ -38,20 +38,20 @@ const (
 	ptraceExitKill       = 1 << 20
 	syscallStop          = syscall.SIGTRAP | 0x80
 	syscallEntry         = 1
-	waitAll              = 0x40000000 // __WALL: threads, too
-	waitOwn              = 0x20000000 // __WNOTHREAD: not what other tests have started
+	waitAll              = 0x40000000 // __WALL: include threads
+	waitOwn              = 0x20000000 // __WNOTHREAD: exclude processes of other tests
 )
 
-// traced is what a traced run did.
+// traced is the result of a traced run.
 type traced struct {
-	calls          []uint64 // those of changing, in their order
+	calls          []uint64 // the calls in changing, in order
 	shown          []int    // indexes of calls that wrote to standard output
 	killed         bool
 	stdout, stderr string
 }
 
-// trace runs a command and kills it before call number n of those that change something (from 0), or when standard error
-// contains the text until. A negative n kills at no call.
+// trace runs a command, and kills it before the nth call in changing (from 0), or when standard error contains until. A
+// negative n kills at no call.
 func trace(t *testing.T, cmd *exec.Cmd, n int, until string) traced {
 	t.Helper()
 	dir := t.TempDir()
@@ -71,13 +71,13 @@ func trace(t *testing.T, cmd *exec.Cmd, n int, until string) traced {
 	var done traced
 	ended := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // the tracer is a thread; it ends with the goroutine
+		runtime.LockOSThread() // the tracer must be one thread, which ends with the goroutine
 		ended <- done.follow(cmd, n, func() bool {
 			if until == "" {
 				return false
 			}
-			said, _ := os.ReadFile(stderr.Name())
-			return bytes.Contains(said, []byte(until))
+			output, _ := os.ReadFile(stderr.Name())
+			return bytes.Contains(output, []byte(until))
 		})
 	}()
 	if err := <-ended; err != nil {
@@ -96,7 +96,7 @@ func trace(t *testing.T, cmd *exec.Cmd, n int, until string) traced {
 	return done
 }
 
-// follow starts the command and follows all its threads to their end.
+// follow starts the command and traces all its threads to their end.
 func (d *traced) follow(cmd *exec.Cmd, n int, enough func() bool) error {
 	if err := cmd.Start(); err != nil {
 		return err
@@ -131,18 +131,18 @@ func (d *traced) follow(cmd *exec.Cmd, n int, enough func() bool) error {
 		case syscallStop:
 			if d.called(thread, n) || enough() {
 				d.killed = true
-				_ = syscall.Kill(leader, syscall.SIGKILL) // it may have ended by itself
+				_ = syscall.Kill(leader, syscall.SIGKILL) // it may have ended already
 				continue
 			}
 		case syscall.SIGTRAP, syscall.SIGSTOP: // a new thread
 		default:
 			signal = int(stop)
 		}
-		_ = syscall.PtraceSyscall(thread, signal) // a thread that was killed meanwhile is reported next
+		_ = syscall.PtraceSyscall(thread, signal) // fails for a thread that was killed, which Wait4 reports next
 	}
 }
 
-// called notes a call before it happens, and reports whether it is the one to be killed at.
+// called records a call before it is executed, and reports whether to kill the program there.
 func (d *traced) called(thread, n int) bool {
 	var info struct {
 		op     uint8

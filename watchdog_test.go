@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestWatchdog_FailsWhenTheProcessIsFrozen runs the program as systemd does, with a socket that it reports to.
-func TestWatchdog_FailsWhenTheProcessIsFrozen(t *testing.T) {
+// TestWatchdog_IsSilentWhileTheProcessIsFrozen runs the program as systemd does, with a notification socket.
+func TestWatchdog_IsSilentWhileTheProcessIsFrozen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notify")
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
@@ -19,42 +19,42 @@ func TestWatchdog_FailsWhenTheProcessIsFrozen(t *testing.T) {
 	}
 	defer socket.Close()
 	const interval = 100 * time.Millisecond // a third of the watchdog's time
-	next := func(patience time.Duration) (string, error) {
-		if err := socket.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	next := func(timeout time.Duration) (string, error) {
+		if err := socket.SetReadDeadline(time.Now().Add(timeout)); err != nil {
 			t.Fatal(err)
 		}
 		state := make([]byte, 100)
 		n, err := socket.Read(state)
 		return string(state[:n]), err
 	}
-	wants := func(when, want string) {
+	expect := func(when, want string) {
 		t.Helper()
 		if got, err := next(time.Minute); err != nil || got != want {
 			t.Fatalf("%s: got %q, %v, want %q", when, got, err, want)
 		}
 	}
-	p := startWith(t, append([]string{"NOTIFY_SOCKET=" + path, "WATCHDOG_USEC=300000"}, givenSecrets...), "--data.dir", filepath.Join(t.TempDir(), "data"))
-	wants("once it serves", "READY=1")
+	p := startWith(t, append([]string{"NOTIFY_SOCKET=" + path, "WATCHDOG_USEC=300000"}, secretsEnv...), "--data.dir", filepath.Join(t.TempDir(), "data"))
+	expect("once it listens", "READY=1")
 	for range 3 {
-		wants("while it runs", "WATCHDOG=1")
+		expect("while it runs", "WATCHDOG=1")
 	}
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	silent := false
-	for range 5 { // what was sent before it froze
+	for range 5 { // messages from before it was stopped may follow
 		if _, err := next(5 * interval); errors.Is(err, os.ErrDeadlineExceeded) {
 			silent = true
 			break
 		}
 	}
 	if !silent {
-		t.Error("a frozen process gives signs of life")
+		t.Error("a frozen process sends keep-alive messages")
 	}
 	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	wants("when it goes on", "WATCHDOG=1")
+	expect("when it continues", "WATCHDOG=1")
 	if code := p.stop(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}

@@ -1,6 +1,6 @@
-// Command report reads what "go test -json" prints and shows what a person needs: the output of the tests that failed,
-// the names of those that were skipped, and the packages that took longest. A skipped test counts as failed, since a
-// check that does not run proves nothing. The file named by the argument gets the two counts.
+// Command report reads the output of "go test -json" and prints a summary: the output of failed tests, the names of
+// skipped tests, and the slowest packages. A skipped test counts as failed, because it proves nothing. Report writes the
+// numbers of passed and failed tests to the file named by its argument.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	for lines.Scan() {
 		var e event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			fmt.Println(lines.Text()) // go itself complains
+			fmt.Println(lines.Text()) // an error message of the go command
 			continue
 		}
 		r.take(e)
@@ -62,7 +62,7 @@ func (r *result) take(e event) {
 			r.took[e.Package] = e.Elapsed
 		}
 	case "skip":
-		if e.Test != "" { // else: a package without tests
+		if e.Test != "" { // without a test name: a package without tests
 			r.failed++
 			r.show("skipped", e.Package, e.Test, key)
 		}
@@ -71,7 +71,7 @@ func (r *result) take(e event) {
 			r.failed++
 			r.failedTests[e.Package] = true
 			r.show("failed", e.Package, e.Test, key)
-		} else if !r.failedTests[e.Package] { // did not build, or panicked, or ran out of time
+		} else if !r.failedTests[e.Package] { // the package did not build, panicked or timed out
 			r.failed++
 			r.show("failed", e.Package, "", key)
 		}

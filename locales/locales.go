@@ -1,4 +1,4 @@
-// Package locales holds every text that Kontor shows, in English, German, French and Italian, and chooses the language
+// Package locales holds all texts of the API in English, German, French and Italian, and selects the language
 // of a request. The files are locales/<language>/<module>.json: flat objects from key to text, with placeholders such
 // as {{.Max}}.
 package locales
@@ -18,7 +18,7 @@ import (
 //go:embed */*.json
 var files embed.FS
 
-// Default is the language of a request that names none we have.
+// Default is the language for requests that name no supported language.
 const Default = "en"
 
 var languages = []string{"en", "de", "fr", "it"}
@@ -29,10 +29,10 @@ func Languages() []string { return slices.Clone(languages) }
 // Known reports whether texts exist in the language.
 func Known(lang string) bool { return slices.Contains(languages, lang) }
 
-// Bundle gives texts by language and key.
+// Bundle holds the texts by language and key.
 type Bundle struct{ localizers map[string]*i18n.Localizer }
 
-// Load reads the embedded files. An error is a mistake in a file.
+// Load parses the embedded files. An error means that a file is invalid.
 func Load() (*Bundle, error) {
 	b := &Bundle{localizers: map[string]*i18n.Localizer{}}
 	for _, lang := range languages {
@@ -46,7 +46,7 @@ func Load() (*Bundle, error) {
 			if err != nil {
 				return nil, err
 			}
-			// The library reads the language from a name such as "kernel.en.json".
+			// The library takes the language from a name such as "kernel.en.json".
 			alias := path.Base(name[:len(name)-len(".json")]) + "." + lang + ".json"
 			if _, err := bundle.ParseMessageFileBytes(data, alias); err != nil {
 				return nil, fmt.Errorf("locale file %s: %w", name, err)
@@ -57,8 +57,8 @@ func Load() (*Bundle, error) {
 	return b, nil
 }
 
-// Lookup gives the text of a key with its placeholders filled; ok is false when the language has no such key or the
-// placeholders do not fit.
+// Lookup returns the text of a key with its placeholders filled. ok is false if the language lacks the key or the
+// placeholders do not match.
 func (b *Bundle) Lookup(lang, key string, args map[string]any) (text string, ok bool) {
 	localizer := b.localizers[lang]
 	if localizer == nil || key == "" {
@@ -68,7 +68,7 @@ func (b *Bundle) Lookup(lang, key string, args map[string]any) (text string, ok 
 	return text, err == nil
 }
 
-// Text gives the text of a key, in English where the language lacks it, and the key itself where there is none.
+// Text returns the text of a key. It falls back to English, then to the key itself.
 func (b *Bundle) Text(lang, key string, args map[string]any) string {
 	if text, ok := b.Lookup(lang, key, args); ok {
 		return text
@@ -79,7 +79,7 @@ func (b *Bundle) Text(lang, key string, args map[string]any) string {
 	return key
 }
 
-// Files gives the embedded files, for tests that compare them.
+// Files returns the embedded files, for tests that compare them.
 func Files() fs.FS { return files }
 
 // Has reports whether the language has the key, whatever its placeholders.

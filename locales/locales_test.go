@@ -85,7 +85,7 @@ func TestLoad_CountsReadRightWithAnyNumber(t *testing.T) {
 	for lang, want := range map[string]string{
 		"en": "The number of entries must be at least 1.",
 		"de": "Die Anzahl der Einträge muss mindestens 1 betragen.",
-		"fr": "Le nombre d'entrées doit être d'au moins 1.",
+		"fr": "Le nombre d’entrées doit être d’au moins 1.",
 		"it": "Il numero di voci deve essere almeno 1.",
 	} {
 		if got := b.Text(lang, "invalid.min_items", map[string]any{"Min": 1}); got != want {
@@ -131,7 +131,7 @@ func FuzzMatch(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, header string) {
 		if got := locales.Match(header); !locales.Known(got) {
-			t.Errorf("Match(%q) = %q, which we do not have", header, got)
+			t.Errorf("Match(%q) = %q, which is not supported", header, got)
 		}
 	})
 }

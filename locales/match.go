@@ -11,7 +11,7 @@ import (
 var matcher = language.NewMatcher([]language.Tag{language.English, language.German, language.French, language.Italian})
 
 const (
-	maxHeader     = 200  // an Accept-Language beyond this is cut: more preferences than that choose nothing new
+	maxHeader     = 200  // longer Accept-Language headers are truncated: further preferences change nothing
 	maxRemembered = 1000 // headers
 )
 
@@ -20,8 +20,8 @@ var remembered struct {
 	languages map[string]string
 }
 
-// Match chooses the language for an Accept-Language header (RFC 9110, section 12.5.4): the one with the highest weight
-// that we have, the default where there is none. Weight zero means "not this one", "*" every language that is not named.
+// Match returns the language for an Accept-Language header (RFC 9110, section 12.5.4). It is the supported language with
+// the highest weight, or the default. Weight zero excludes a language; "*" means all languages that are not named.
 func Match(header string) string {
 	if header == "" {
 		return Default
@@ -49,10 +49,10 @@ func Match(header string) string {
 func match(header string) string {
 	var wanted []language.Tag
 	var weights []float32
-	var others float32           // the weight of "*", which stands for what is not named
-	named := map[string]bool{}   // languages of ours that have a weight of their own
-	refused := map[string]bool{} // languages of ours with weight zero
-	// Broken preferences are passed over one by one, so that they do not spoil the good ones beside them.
+	var others float32           // the weight of "*", for languages that are not named
+	named := map[string]bool{}   // supported languages with a weight of their own
+	refused := map[string]bool{} // supported languages with weight zero
+	// Skip invalid preferences one by one, so that the valid ones still count.
 	for preference := range strings.SplitSeq(header, ",") {
 		tags, qs, err := language.ParseAcceptLanguage(preference)
 		name, _, _ := strings.Cut(preference, ";")
@@ -60,7 +60,7 @@ func match(header string) string {
 		switch {
 		case err != nil || len(tags) > 1:
 			continue
-		case len(tags) == 0 || qs[0] <= 0: // the parser leaves out what has weight zero
+		case len(tags) == 0 || qs[0] <= 0: // the parser omits languages with weight zero
 			refused[name] = true
 			continue
 		case name == "*":
@@ -77,7 +77,7 @@ func match(header string) string {
 		wanted = slices.Insert(wanted, at, tags[0])
 		weights = slices.Insert(weights, at, qs[0])
 	}
-	// One preference after the other: the matcher itself may prefer a later exact match to an earlier near one.
+	// Match one preference at a time: the matcher may prefer a later exact match to an earlier near one.
 	for i, tag := range wanted {
 		if weights[i] < others {
 			break
@@ -99,7 +99,7 @@ func match(header string) string {
 	return Default
 }
 
-// near is the language of ours that serves somebody who asks for the tag.
+// near returns the supported language closest to the tag, and whether it is close enough.
 func near(tag language.Tag) (string, bool) {
 	_, index, confidence := matcher.Match(tag)
 	return languages[index], confidence >= language.Low

@@ -2,106 +2,84 @@ package store
 
 import (
 	"context"
-	"fmt"
 
-	"github.com/go-json-experiment/json"
+	"kontor/store/idempotency"
 )
 
-// Encoded is an answer in the forms in which it is digested, sent and kept for repetitions of the request.
-type Encoded struct {
-	Status int
-	Record []byte // JSON of the record alone, which digests in the audit trail cover
-	Sent   []byte // JSON as the client gets it
-	ETag   string // validator of the record, without quotes; empty when it has none
+// WithIdempotency returns a context whose transactions claim an idempotency key.
+func WithIdempotency(ctx context.Context, claimed Idempotency) context.Context {
+	return idempotency.WithRequest(ctx, claimed, nil)
 }
 
-// Responder is a request that encodes what its transactions answer with.
-type Responder interface {
-	// Encode encodes an answer. It may run on the goroutine of the writer; it must read the database with [QuerierFrom].
-	Encode(ctx context.Context, body any) (Encoded, error)
-	// Answered reports that the transaction that answers so is safely stored. The client must get these bytes. It may be
-	// called from any goroutine, also after the request has ended.
-	Answered(Encoded)
+// WithResponder is WithIdempotency for a request that encodes its answers itself. When the responder encodes, it must read the
+// database with [QuerierFrom].
+func WithResponder(ctx context.Context, claimed Idempotency, r Responder) context.Context {
+	return idempotency.WithRequest(ctx, claimed, r)
 }
 
-// Answer is what a request answers with, encoded once: for the client, for repetitions with the same Idempotency-Key and
-// for digests. Make one with [DB.Answer] before the transaction, and hand it to [Tx.Respond].
-type Answer struct {
-	body    any
-	ready   bool // encoded is there, or err
-	encoded Encoded
-	sealed  string // Encoded.Sent as it is stored; empty unless the request has an idempotency key
-	err     error
-}
-
-// Answer encodes what the request of the context answers with, and seals it where the request has an idempotency key. It
-// must be called before the transaction, with what the transaction answers.
+// Answer encodes the answer of the context's request, and seals it if the request has an idempotency key. It must be called
+// before the transaction, with what the transaction answers.
 func (db *DB) Answer(ctx context.Context, body any) *Answer {
-	a, c := &Answer{body: body}, claimOf(ctx)
-	a.encode(ctx, c)
+	a, c := idempotency.NewAnswer(body), idempotency.ClaimOf(ctx)
+	a.Encode(ctx, c)
 	if c != nil && c.Key != "" {
-		a.seal(db, c)
+		db.sealAnswer(a, c)
 	}
 	return a
 }
 
-// Respond says what the request answers: an [Answer] or the body of one. It is stored with the transaction when the request has
-// an idempotency key. For a request that does not create, nothing happens.
+func (db *DB) sealAnswer(a *Answer, c *idempotency.Claim) {
+	if !a.Sealed() {
+		db.Heavy("seal")
+		a.Seal(db.keys, c)
+	}
+}
+
+// Respond sets the answer of the request: an [Answer] or the body of one. It is stored with the transaction if the request has
+// an idempotency key. For a request that does not create, it does nothing.
 func (tx *Tx) Respond(body any) {
 	if tx.claim == nil {
 		return
 	}
 	prepared, ok := body.(*Answer)
 	if !ok {
-		prepared = &Answer{body: body}
+		prepared = idempotency.NewAnswer(body)
 	}
 	tx.answer = prepared
 }
 
-func (a *Answer) encode(ctx context.Context, c *claim) {
-	if a.ready {
-		return
+// findReplay returns a *Replay when the request was answered before.
+func (tx *Tx) findReplay(ctx context.Context) error {
+	tx.claim = idempotency.ClaimOf(ctx)
+	if tx.claim == nil || tx.claim.Key == "" {
+		return nil
 	}
-	a.ready = true
-	if c != nil && c.responder != nil {
-		a.encoded, a.err = c.responder.Encode(ctx, a.body)
-	} else {
-		a.encoded.Record, a.err = encodeBody(a.body)
-		a.encoded.Sent, a.encoded.ETag = a.encoded.Record, etagOf(a.body)
-		if c != nil {
-			a.encoded.Status = c.Status
+	replay, err := tx.db.findReplay(ctx, tx, tx.claim.Request)
+	if err != nil {
+		return err
+	}
+	if replay != nil {
+		return replay
+	}
+	return nil
+}
+
+// storeAnswer stores the answer of a request with a key. Without a key, the server encodes an answer that was not prepared.
+func (tx *Tx) storeAnswer(ctx context.Context) error {
+	c, a := tx.claim, tx.answer
+	if a == nil {
+		return nil
+	}
+	if c.Key == "" {
+		if !a.Ready() {
+			tx.answer = nil
+			return nil
 		}
+		return a.Err()
 	}
-	if a.err != nil {
-		a.err = fmt.Errorf("encode the answer: %w", a.err)
-	}
-}
-
-func (a *Answer) seal(db *DB, c *claim) {
-	if a.sealed == "" && a.err == nil {
-		a.sealed, a.err = db.Seal("idempotency_keys", "body", c.rowID(), a.encoded.Sent)
-	}
-}
-
-// etagOf returns the validator of a record, as the server puts it into the header.
-func etagOf(body any) string {
-	if tagged, ok := body.(interface{ ETag() string }); ok {
-		return tagged.ETag()
-	}
-	return ""
-}
-
-// encodeBody returns the JSON of a record. Bytes are taken as they are.
-func encodeBody(body any) ([]byte, error) {
-	switch b := body.(type) {
-	case nil:
-		return nil, nil
-	case []byte:
-		return b, nil
-	case *Answer:
-		return b.encoded.Record, b.err
-	}
-	return json.Marshal(body, json.Deterministic(true))
+	a.Encode(WithQuerier(ctx, tx), c)
+	tx.db.sealAnswer(a, c)
+	return idempotency.Store(ctx, tx, tx.db.keys, c, a)
 }
 
 type querierKey struct{}
@@ -111,11 +89,43 @@ func WithQuerier(ctx context.Context, q Querier) context.Context {
 	return context.WithValue(ctx, querierKey{}, q)
 }
 
-// QuerierFrom returns what code that is called by the store must read the database through: the transaction in which it
-// is called, or else db.
+// QuerierFrom returns what code that is called by the store must read the database through: the transaction in which it is
+// called, or else db.
 func QuerierFrom(ctx context.Context, db *DB) Querier {
 	if q, ok := ctx.Value(querierKey{}).(Querier); ok {
 		return q
 	}
 	return db
+}
+
+// Replay returns the stored answer to a request, or nil when there is none. InTx looks again, inside the transaction;
+// this call only saves the work before it.
+func (db *DB) Replay(ctx context.Context, claimed Idempotency) (*Replay, error) {
+	replay, err := db.findReplay(ctx, db, claimed)
+	if replay == nil || err != nil {
+		return nil, err
+	}
+	return replay, db.awaitDurable(ctx)
+}
+
+// awaitDurable waits until everything that can be read now is durable: readers may see a commit before that.
+func (db *DB) awaitDurable(ctx context.Context) error {
+	return db.InTx(ctx, func(*Tx) error { return nil })
+}
+
+func (db *DB) findReplay(ctx context.Context, q Querier, claimed Idempotency) (*Replay, error) {
+	replay, err := idempotency.Find(ctx, q, db.keys, claimed)
+	if replay != nil && !replay.BodyDiffers {
+		db.Heavy("unseal")
+	}
+	return replay, err
+}
+
+// PurgeIdempotency deletes expired answers and returns how many there were.
+func (db *DB) PurgeIdempotency(ctx context.Context) (purged int64, err error) {
+	err = db.InTx(ctx, func(tx *Tx) error {
+		purged, err = idempotency.Purge(ctx, tx)
+		return err
+	})
+	return purged, err
 }

@@ -2,121 +2,70 @@ package store
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
-	"fmt"
+
+	"kontor/store/audittrail"
+	"kontor/store/query"
 )
 
-// Audit appends an entry to the audit trail, in the same commit as the change it tells of.
+// Audit appends an entry to the audit trail, in the same commit as the change that it describes.
 func (tx *Tx) Audit(e AuditEntry) {
-	before, after := tx.db.Digest(e.Before), tx.db.Digest(e.After)
-	if err := errors.Join(before.err, after.err); err != nil {
-		_ = tx.note(fmt.Errorf("audit %s %s: %w", e.Action, e.RecType, err))
+	pending, err := audittrail.NewPending(e, tx.db.Digest(e.Before), tx.db.Digest(e.After), tx.now)
+	if err != nil {
+		_ = tx.tx.Failed(err)
 		return
 	}
-	row := auditRow{form: formOrigin, at: tx.now, actor: e.Actor, action: e.Action, recType: e.RecType, recID: e.RecID,
-		before: before.text, after: after.text, kind: e.Kind, detail: e.Detail, fromContext: e.Origin == nil}
-	if e.Origin != nil {
-		row.origin = *e.Origin
-	}
-	tx.entries = append(tx.entries, row)
+	tx.entries = append(tx.entries, pending)
 }
 
-// head is the end of the chain.
-type head struct {
-	seq  int64
-	hash [sha256.Size]byte
+// Digest returns the digest of a record. Compute it before the transaction where the record is known by then, because
+// other writes wait for a transaction. A value that is no Record counts as an answer without a rest.
+func (db *DB) Digest(record any) Digest {
+	if _, done := record.(Digest); record != nil && !done {
+		db.Heavy("digest")
+	}
+	return db.digests.Of(record)
 }
 
-// trail is the writer's knowledge of the chain. It is read when a transaction needs it and stays
-// right, for nobody else writes; after a rollback it is read again.
-type trail struct {
-	known  bool
-	head   head
-	signed int64 // sequence number of the head that is stored with its signature
+// SetOrigin registers the function that returns the origin of changes from the context of their transaction. Call it before
+// the first write. Without it entries have no origin.
+func (db *DB) SetOrigin(of func(ctx context.Context) Origin) { db.origin = of }
+
+func (db *DB) originOf(ctx context.Context) Origin {
+	if db.origin == nil {
+		return Origin{}
+	}
+	return db.origin(ctx)
 }
 
-const selectHead = `SELECT seq, hash FROM audit_entries ORDER BY seq DESC LIMIT 1`
-
-func (t *trail) forget() { t.known = false }
-
-// load reads the end of the chain.
-func (t *trail) load(ctx context.Context, q Querier) error {
-	if t.known {
-		return nil
-	}
-	t.head = head{}
-	var hash string
-	err := q.QueryRow(ctx, selectHead).Scan(&t.head.seq, &hash)
-	if errors.Is(err, ErrNotFound) {
-		err = nil
-	} else if err == nil {
-		t.head.hash, err = parseHash(hash)
-	}
-	t.known, t.signed = err == nil, t.head.seq
-	return err
-}
-
-func parseHash(s string) (h [sha256.Size]byte, err error) {
-	b, err := hex.DecodeString(s)
-	if err != nil || len(b) != len(h) {
-		return h, fmt.Errorf("%w: audit hash %q", ErrCorrupt, s)
-	}
-	copy(h[:], b)
-	return h, nil
-}
-
-const insertAudit = `
-	INSERT INTO audit_entries
-		(seq, form, at, actor, action, rec_type, rec_id, before_hash, after_hash, kind, session_id, network, request_id, detail,
-		prev_hash, hash)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
-
-// append writes the entries of a closure that succeeded.
-func (t *trail) append(ctx context.Context, tx *Tx) error {
-	if len(tx.entries) == 0 {
-		return nil
-	}
-	if err := t.load(ctx, tx); err != nil {
+// VerifyAudit verifies the whole audit trail and returns how many entries it has. The error is an *audittrail.Break for the
+// first entry that was changed, removed or inserted.
+func (db *DB) VerifyAudit(ctx context.Context) (entries int64, err error) {
+	err = db.View(ctx, func(v *View) error {
+		entries, err = audittrail.Verify(ctx, v, db.keys)
 		return err
-	}
-	origin := tx.db.originOf(ctx)
-	for i := range tx.entries {
-		e := &tx.entries[i]
-		if e.fromContext {
-			e.origin = origin
-		}
-		var kind any // NULL for a change
-		if e.kind != "" {
-			kind = e.kind
-		}
-		next := head{seq: t.head.seq + 1}
-		next.hash = chainHash(t.head.hash, next.seq, e)
-		_, err := tx.Exec(ctx, insertAudit, next.seq, e.form, e.at, e.actor, e.action, e.recType, e.recID, e.before, e.after,
-			kind, e.origin.Session, e.origin.Network, e.origin.RequestID, e.detail, hex.EncodeToString(t.head.hash[:]), hex.EncodeToString(next.hash[:]))
-		if err != nil {
-			return err
-		}
-		t.head = next
-	}
-	return nil
+	})
+	return entries, err
 }
 
-// sign stores, once for each group, the end of the chain with a keyed signature: without it, cutting
-// off the newest entries would leave a chain without a flaw.
-func (t *trail) sign(w *writer) error {
-	if !t.known || t.signed == t.head.seq {
-		return nil
-	}
-	s, err := w.conn.Prepare(upsertMeta)
-	if err != nil {
-		return translate(err)
-	}
-	if _, _, err = start(s, []any{metaAuditHead, w.db.secrets.signHead(t.head)}); err != nil {
+// VerifyAuditStep verifies at most limit entries after a position; see [audittrail.VerifyStep].
+func (db *DB) VerifyAuditStep(ctx context.Context, from audittrail.Position, limit int) (to audittrail.Position, ended bool, err error) {
+	err = db.View(ctx, func(v *View) error {
+		to, ended, err = audittrail.VerifyStep(ctx, v, db.keys, from, limit)
 		return err
-	}
-	s.Reset()
-	t.signed = t.head.seq
-	return nil
+	})
+	return to, ended, err
 }
+
+// AuditUnguarded returns what is missing of the protection of the audit trail: without it a statement can change or delete
+// entries.
+func (db *DB) AuditUnguarded(ctx context.Context) (missing []string, err error) {
+	return db.engine.Unprotected(ctx, db.engine)
+}
+
+// ExportAfter returns at most limit audit entries after a sequence number, with a signed head. An empty batch has no head.
+func (db *DB) ExportAfter(ctx context.Context, seq int64, limit int) (audittrail.ExportBatch, error) {
+	return audittrail.ExportAfter(ctx, query.Querier(db), db.keys, seq, limit)
+}
+
+// ExportKey returns the public key that verifies exports of this database, in base64.
+func (db *DB) ExportKey() string { return audittrail.PublicExportKey(db.keys) }

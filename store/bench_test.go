@@ -12,7 +12,11 @@ import (
 	"kontor/store/storetest"
 )
 
-// fill stores n roles and gives their ids.
+const insertRole = `
+	INSERT INTO roles (id, name, name_key, created_at, created_by, modified_at, modified_by)
+	VALUES ($1, $2, $2, $3, $4, $3, $4)`
+
+// fill inserts n roles and returns their ids.
 func fill(b *testing.B, db *store.DB, n int) []string {
 	b.Helper()
 	ctx := b.Context()
@@ -30,7 +34,7 @@ func fill(b *testing.B, db *store.DB, n int) []string {
 		b.Fatal(err)
 	}
 	for before := db.Stats().Checkpoints; db.Stats().Checkpoints == before; {
-		runtime.Gosched() // until the rows are where they are most of the time
+		runtime.Gosched() // until the rows are in the database file, as most rows are
 	}
 	return ids
 }

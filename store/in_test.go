@@ -42,7 +42,7 @@ func TestIn_RoundsUpToAPowerOfTwo(t *testing.T) {
 	}
 }
 
-func TestIn_FindsExactlyTheValues(t *testing.T) {
+func TestIn_MatchesExactlyTheValues(t *testing.T) {
 	db := storetest.Open(t)
 	for n := range 6 {
 		ids := []string{"a", "b", "c", "d", "e"}[:n]

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// memoLimit bounds the remembered numbers; beyond it all are forgotten, which costs one count each.
+// memoLimit bounds the remembered numbers. Beyond it all are forgotten, and each must be counted again.
 const memoLimit = 4096
 
-// memo remembers numbers until one of their tables changes.
+// memo remembers numbers until a commit writes to one of their tables.
 type memo struct {
 	mu      sync.Mutex
 	entries map[string]*memoEntry
 }
 
-// memoEntry is a number, or the wait for it.
+// memoEntry is a number that is known or being loaded.
 type memoEntry struct {
 	version uint64 // of the tables, taken before the number was read
 	ready   chan struct{}
@@ -22,10 +22,9 @@ type memoEntry struct {
 	err     error
 }
 
-// Memo gives what load gives, and remembers it under the key until a commit touches one of the tables;
-// callers at the same time share one load. A number read before a commit is never given to a caller
-// who comes after it. An error is not remembered. The load runs under the context of the caller that
-// came first; when that one leaves, the others load for themselves.
+// Memo returns the result of load, and remembers it under the key until a commit writes to one of the tables. Concurrent
+// callers share one load. A caller that comes after a commit never gets a number that was read before it. An error is not
+// remembered. The load uses the context of the caller that came first; if it fails, the other callers load for themselves.
 func (db *DB) Memo(ctx context.Context, key string, tables []string, load func() (int64, error)) (int64, error) {
 	version := db.Version(tables...)
 	e, first := db.memo.entry(key, version)
@@ -55,7 +54,7 @@ func (db *DB) Memo(ctx context.Context, key string, tables []string, load func()
 	return e.value, e.err
 }
 
-// entry finds the entry of this version, or makes it; then the caller is the first and has to load.
+// entry returns the entry of this version, or a new one; then first is true and the caller must load the number.
 func (m *memo) entry(key string, version uint64) (e *memoEntry, first bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 	"kontor/store/storetest"
 )
 
-// A call of the database from within a transaction, or from within a function that runs after a commit, would wait for
-// itself. It fails at once, whatever context it passes, and all that comes later is served.
-func TestInTx_RejectsCallsFromWithinItself(t *testing.T) {
+// A call of the database within a transaction or an after-commit function would wait for itself. It fails at once, whatever
+// context it passes, and later calls are served.
+func TestInTx_RejectsNestedCalls(t *testing.T) {
 	db := storetest.Open(t)
 	type key struct{}
 	outer := t.Context()
@@ -23,7 +23,7 @@ func TestInTx_RejectsCallsFromWithinItself(t *testing.T) {
 		"InTx":                   func(ctx context.Context) error { return db.InTx(ctx, nothing) },
 		"InTx of another module": func(ctx context.Context) error { return another(ctx) },
 		"a replay": func(ctx context.Context) error {
-			_, err := db.Replay(ctx, claimed)
+			_, err := db.Replay(ctx, store.Idempotency{Key: "k1", Caller: "user", Path: "POST /v1/roles"})
 			return err
 		},
 		"View": func(ctx context.Context) error { return db.View(ctx, func(*store.View) error { return nil }) },
@@ -46,7 +46,7 @@ func TestInTx_RejectsCallsFromWithinItself(t *testing.T) {
 				var nested error
 				err := db.InTx(outer, func(tx *store.Tx) error {
 					nested = run(ctx)
-					return newRole(outer, tx, call+which)
+					return storetest.InsertRole(outer, tx, call+which)
 				})
 				if !errors.Is(nested, store.ErrNested) || store.Temporary(nested) {
 					t.Errorf("got %v, want ErrNested", nested)
@@ -57,24 +57,24 @@ func TestInTx_RejectsCallsFromWithinItself(t *testing.T) {
 			})
 		}
 	}
-	if n := countRoles(t, db); n != len(calls)*len(contexts) {
+	if n := storetest.CountRoles(t, db); n != len(calls)*len(contexts) {
 		t.Errorf("%d rows, want %d", n, len(calls)*len(contexts))
 	}
 }
 
-func TestAfterCommit_RejectsWritesAndLetsRead(t *testing.T) {
+func TestAfterCommit_RejectsWritesAndAllowsReads(t *testing.T) {
 	db := storetest.Open(t)
 	var written, read error
 	err := db.InTx(t.Context(), func(tx *store.Tx) error {
 		tx.AfterCommit(func() {
-			// The closure of a write that leaves a function of its own is what would never be answered.
+			// A nested write with an after-commit function of its own would never be answered.
 			written = db.InTx(context.Background(), func(tx *store.Tx) error {
 				tx.AfterCommit(func() {})
 				return nil
 			})
 			read = db.QueryRow(context.Background(), "SELECT 1").Scan(new(int))
 		})
-		return newRole(t.Context(), tx, "a")
+		return storetest.InsertRole(t.Context(), tx, "a")
 	})
 	if err != nil || read != nil {
 		t.Errorf("the write: %v, the read after it: %v", err, read)
@@ -82,13 +82,13 @@ func TestAfterCommit_RejectsWritesAndLetsRead(t *testing.T) {
 	if !errors.Is(written, store.ErrNested) {
 		t.Errorf("the write after the commit got %v, want ErrNested", written)
 	}
-	if err := db.InTx(t.Context(), func(tx *store.Tx) error { return newRole(t.Context(), tx, "b") }); err != nil {
+	if err := db.InTx(t.Context(), func(tx *store.Tx) error { return storetest.InsertRole(t.Context(), tx, "b") }); err != nil {
 		t.Errorf("a later write: %v", err)
 	}
 }
 
-// The mark stays right when another goroutine takes over the queue.
-func TestInTx_RejectsCallsFromWithinItselfAfterTheWriterWasReplaced(t *testing.T) {
+// The recorded goroutine stays correct when another one takes over the queue.
+func TestInTx_RejectsNestedCallsAfterTheWriterWasReplaced(t *testing.T) {
 	db := storetest.Open(t)
 	_ = db.InTx(t.Context(), func(*store.Tx) error { runtime.Goexit(); return nil })
 	var nested error

@@ -1,184 +1,212 @@
-// Package store keeps all data of Kontor in one embedded database: it opens it, runs statements and
-// transactions, and gives what belongs to every change: the audit trail, idempotent requests, sealed
-// values, versions of tables.
+// Package store is the database as modules use it: transactions, queries, and what belongs to every change (the audit
+// trail, idempotent requests, sealed values, versions of tables).
 //
-// Reading goes through a pool of read-only connections; all writing goes through one connection whose
-// transactions are committed in groups, each with one sync to disk. A write is acknowledged after that
-// sync and never before; readers may see it a moment earlier.
+// The modules own their tables and statements; the store does not know what a row means. It does not depend on a
+// particular engine either: the contract between them is in [kontor/store/engine].
 //
-// The modules own their tables and statements; what a row means is none of the store's business. Its
-// limits: one process works on a data directory, and a closure that writes holds up all others while it
-// runs.
+// Queries use a bounded pool of readers. Writes are jobs that one writer runs one after another and commits in groups.
+// A write is acknowledged after its commit is durable and never before; readers may see it a moment earlier. Limits:
+// one process uses a data directory, and a job blocks all other writes while it runs.
 package store
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"kontor/store/internal/sqlite"
+	"kontor/store/audittrail"
+	"kontor/store/clock"
+	"kontor/store/datadir"
+	"kontor/store/engine"
+	"kontor/store/migrations"
+	"kontor/store/query"
+	"kontor/store/sealing"
+	"kontor/store/sqlite"
 )
 
-// Options say where the data is and what the store works with.
+// Options say where the data is and what the store uses.
 type Options struct {
-	// Dir is the data directory. It is made if it is missing.
+	// Dir is the data directory. It is created if it is missing.
 	Dir string
-	// Clock is the time that everything is decided by; nil is the system's.
+	// Clock is the clock that all decisions use; nil is the system's.
 	Clock Clock
-	// Log hears of what goes wrong in the background; nil is slog's default.
+	// Log receives failures in the background; nil is slog's default.
 	Log *slog.Logger
-	// SecretKey is the master key in hexadecimal or base64. Without it the key is in the file
-	// secret.key of the directory, which a new database makes.
+	// SecretKey is the master key in hexadecimal or base64. If it is empty, the key is in the file secret.key of the
+	// directory, which is created with a new database.
 	SecretKey string
-	// Fatal is called once when a write or a sync of a data file has failed, with an error that names the
-	// file. Nothing is written any more from then on and no write is acknowledged. It should not return;
-	// nil prints one line to standard error and ends the process with 1.
+	// Fatal is called once when a write or a sync of a data file has failed, with an error that names the file. From
+	// then on nothing is written and no write is acknowledged. It should not return; nil prints one line to standard
+	// error and ends the process with status 1.
 	Fatal func(error)
-	// AcceptLoss opens a database that lacks acknowledged writes (ErrLoss). That is logged and audited.
+	// AcceptLoss opens a database that lacks acknowledged writes (ErrLoss). The loss is logged and audited.
 	AcceptLoss bool
 	// LogLimit is the size of the write-ahead log in bytes from which an alarm is raised; 0 is 256 MiB.
 	LogLimit int64
+	// Engine opens the database; nil is sqlite.Open.
+	Engine func(context.Context, engine.Config) (engine.Engine, engine.Report, error)
 }
 
 // DB is an open database. All its methods may be called from any goroutine.
 type DB struct {
-	dir      *directory
-	clock    Clock
-	log      *slog.Logger
-	secrets  *secrets
-	pool     *pool
-	writer   *writer
-	versions versions
-	memo     memo
-	disk     *disk
-	mark     *mark
-	origin   func(ctx context.Context) Origin
-	watch    atomic.Pointer[func(work string)]
-
-	acceptLoss bool
-	accepted   *Loss    // at this start
-	found      position // at this start
-	logLimit   int64
-
-	unwatch    func()
-	background context.CancelFunc // ends what runs beside
-	undamage   func()             // ends the listening for damaged pages
-	running    sync.WaitGroup
-	closing    sync.Once
+	dir     *datadir.Directory
+	clock   Clock
+	log     *slog.Logger
+	keys    *sealing.Keys
+	digests *audittrail.Digester
+	guard   *audittrail.Guard
+	engine  engine.Engine
+	memo    memo
+	origin  func(ctx context.Context) Origin
+	watch   atomic.Pointer[func(work string)]
+	latest  atomic.Int64
+	closing sync.Once
 }
 
-// Now is the time by the store's clock.
-func (db *DB) Now() Time { return TimeOf(db.clock.Now()) }
+// Open opens the database in o.Dir, or creates it. Its errors are one sentence that says what to do. It changes nothing
+// when the directory cannot be written or is in use (ErrInUse), the database is damaged (ErrCorrupt), was changed by
+// others (ErrTampered), lacks acknowledged writes (ErrLoss) or is newer than the program (ErrNewerSchema), or the key
+// is another one (ErrWrongKey).
+func Open(ctx context.Context, o Options) (*DB, error) {
+	db := &DB{clock: o.Clock, log: o.Log}
+	if db.clock == nil {
+		db.clock = clock.System{}
+	}
+	if db.log == nil {
+		db.log = slog.Default()
+	}
+	var err error
+	if db.dir, err = datadir.Open(o.Dir); err != nil {
+		return nil, err
+	}
+	report, err := db.openEngine(ctx, o)
+	if err != nil {
+		return nil, errors.Join(err, db.dir.Close())
+	}
+	if err := db.auditLoss(ctx, report.Loss); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	if len(report.Unprotected) > 0 {
+		db.auditUnprotected(ctx, report.Unprotected)
+	}
+	if db.dir.Exposed() {
+		db.log.Warn("other users of this machine can read the data directory; run chmod 700 on it", "dir", db.dir.Path())
+	}
+	return db, nil
+}
 
-// Latest is the latest time that the clock has shown to a transaction, of this process or to the last audit entry of an
-// earlier one. While it lies ahead of Now, the clock was set back since.
-func (db *DB) Latest() Time { return Time(db.writer.latest.Load()) }
+func (db *DB) openEngine(ctx context.Context, o Options) (report engine.Report, err error) {
+	open := o.Engine
+	if open == nil {
+		open = sqlite.Open
+	}
+	db.engine, report, err = open(ctx, engine.Config{
+		Dir: db.dir, Clock: db.clock, Log: db.log, Migrations: migrations.Files, AppendOnly: audittrail.AppendOnlyTables(),
+		Guard: func(fresh bool) (engine.Guard, error) { return db.newGuard(o.SecretKey, fresh) },
+		Fatal: o.Fatal, AcceptLoss: o.AcceptLoss, LogLimit: o.LogLimit,
+	})
+	if err == nil {
+		db.noteTime(db.guard.LastEntryAt())
+	}
+	return report, err
+}
 
-// Clock is the clock that the store was opened with.
+// newGuard finds the master key, which a new database creates, and derives everything from it.
+func (db *DB) newGuard(givenKey string, fresh bool) (engine.Guard, error) {
+	master, err := db.dir.MasterKey(givenKey, fresh)
+	if err != nil {
+		return nil, err
+	}
+	if db.keys, err = sealing.New(master); err != nil {
+		return nil, err
+	}
+	db.digests = audittrail.NewDigester(db.keys)
+	db.guard = audittrail.NewGuard(db.keys, db.dir.File(datadir.Database))
+	return db.guard, nil
+}
+
+// auditLoss logs and audits a loss that this start has accepted.
+func (db *DB) auditLoss(ctx context.Context, loss *Loss) error {
+	if loss == nil {
+		return nil
+	}
+	db.log.Warn("acknowledged writes are missing; opened because the loss was accepted", "loss", loss.Summary())
+	return db.InTx(ctx, func(tx *Tx) error {
+		tx.Audit(AuditEntry{Actor: NilID, Action: "database.accept_loss", RecType: "database", RecID: NilID, After: loss})
+		return nil
+	})
+}
+
+// auditUnprotected logs and audits that the protection of the audit trail was missing. Whoever removed it could change
+// entries; verifying the trail shows whether they did.
+func (db *DB) auditUnprotected(ctx context.Context, missing []string) {
+	db.log.Error("triggers that protect the audit trail were missing and have been restored; run \"kontor check\" to see whether entries were changed",
+		"triggers", missing)
+	err := db.InTx(ctx, func(tx *Tx) error {
+		tx.Audit(AuditEntry{Actor: NilID, Action: "audit.triggers_restored", RecType: "audit", RecID: NilID})
+		return nil
+	})
+	if err != nil {
+		db.log.Error("the missing triggers could not be recorded in the audit trail", "err", err)
+	}
+}
+
+// Now returns the time by the store's clock.
+func (db *DB) Now() Time { return clock.Of(db.clock.Now()) }
+
+// Latest returns the latest time that a transaction has used, in this process or in the last audit entry of an earlier one.
+// When it is later than Now, the clock was set back.
+func (db *DB) Latest() Time { return Time(db.latest.Load()) }
+
+// noteTime moves Latest forward. Transactions call it one after another.
+func (db *DB) noteTime(now Time) {
+	if int64(now) > db.latest.Load() {
+		db.latest.Store(int64(now))
+	}
+}
+
+// Clock returns the clock that the store was opened with.
 func (db *DB) Clock() Clock { return db.clock }
 
-// Dir is the data directory, for files that are kept beside the database.
-func (db *DB) Dir() string { return db.dir.path }
+// Dir returns the data directory, for files that are kept beside the database.
+func (db *DB) Dir() string { return db.dir.Path() }
 
-// Query runs a statement that gives rows on a reader of the pool. Statements are compiled once and
-// kept by their text, so that values belong into args. Rows hold a reader: end them before the next
-// query, or use View.
+// Query runs a statement that returns rows, on a reader of the pool. Statements are compiled once and kept by their
+// text, so that values belong into args. The rows hold a reader: close them before the next query, or use View.
 func (db *DB) Query(ctx context.Context, sql string, args ...any) (*Rows, error) {
-	return query(ctx, db.pool, sql, args)
+	return query.Query(ctx, db.engine, sql, args)
 }
 
-// QueryRow prepares to read one row. The statement runs when the row is scanned; without a row Scan
-// gives ErrNotFound.
+// QueryRow prepares to read one row. The statement runs when the row is scanned; without a row Scan returns ErrNotFound.
 func (db *DB) QueryRow(ctx context.Context, sql string, args ...any) *Row {
-	return &Row{ctx: ctx, from: db.pool, sql: sql, args: args}
+	return query.NewRow(ctx, db.engine, sql, args)
 }
 
-// Close answers all writes that were taken in, ends the background work and frees the directory. A
-// second Close does nothing.
+// View calls fn with one state of the database, whatever is committed in the meantime. It holds a reader, and the log
+// cannot start again while it runs: keep it short.
+func (db *DB) View(ctx context.Context, fn func(v *View) error) error {
+	return db.engine.View(ctx, func(s engine.Source) error { return fn(query.NewView(s, db.Now())) })
+}
+
+// Version returns a number that grows whenever a committed write touched one of the tables. Read it before reading what is
+// to be remembered under it. It does not count what a foreign key deletes by itself.
+func (db *DB) Version(tables ...string) uint64 { return db.engine.Version(tables...) }
+
+// Stats returns counts since the database was opened.
+func (db *DB) Stats() Stats { return db.engine.Stats() }
+
+// Ready reports whether the database can read and write, and whether writes make progress.
+func (db *DB) Ready(ctx context.Context) error { return db.engine.Ready(ctx) }
+
+// Statements returns the texts of the statements that callers have run and that are kept compiled, each once and sorted. It
+// waits until every reader was free once, so callers must not hold one.
+func (db *DB) Statements(ctx context.Context) ([]string, error) { return db.engine.Statements(ctx) }
+
+// Close answers all accepted writes, ends the background work and releases the directory. A second Close does nothing.
 func (db *DB) Close() error {
 	var err error
-	db.closing.Do(func() {
-		db.background()
-		db.running.Wait()
-		db.writer.close()
-		err = db.writer.syncer.close()
-		db.writer.hooks.close()
-		db.writer.checkpoints.close()
-		db.pool.close()
-		err = errors.Join(err, db.closeFiles(), db.dir.close())
-		db.undamage()
-	})
+	db.closing.Do(func() { err = errors.Join(db.engine.Close(), db.dir.Close()) })
 	return err
-}
-
-// closeFiles closes the last connection, which copies the log into the database and removes it, and the mark. After a
-// failure of the disk it changes nothing more.
-func (db *DB) closeFiles() error {
-	defer db.unwatch()
-	if db.disk.err() == nil {
-		db.closeInOrder(db.writer.conn)
-	}
-	if lost := db.disk.err(); lost != nil {
-		db.writer.conn.KeepLog()
-	}
-	err := db.writer.conn.Close()
-	if lost := db.disk.err(); lost != nil {
-		return errors.Join(lost, db.mark.file.Close())
-	}
-	if markErr := db.mark.finish(); markErr != nil && !isFull(markErr) {
-		err = errors.Join(err, db.disk.fail(markErr))
-	}
-	return err
-}
-
-// pageDamaged returns what makes the database unready: what a page with a wrong checksum says is never used, and nobody
-// knows how many more there are.
-func pageDamaged(c *counters, log *slog.Logger) func(*sqlite.PageError) {
-	return func(page *sqlite.PageError) {
-		err := fmt.Errorf("%w: %w; restore a backup", ErrCorrupt, page)
-		if c.damaged.CompareAndSwap(nil, &err) {
-			log.Error("the database is damaged", "err", page)
-		}
-	}
-}
-
-// start brings up what serves an opened and migrated database.
-func (db *DB) start(conn *sqlite.Conn) error {
-	path := db.dir.file(databaseName)
-	w := &writer{
-		db: db, log: db.log, conn: conn, progress: progress{start: time.Now()},
-		queue: make(chan *job, queueLength), stop: make(chan struct{}), ended: make(chan struct{}),
-	}
-	pool, err := openPool(path, w.notInClosure)
-	if err != nil {
-		return fmt.Errorf("open %s for reading: %w", path, err)
-	}
-	w.position = db.found
-	if err := w.loadLatest(); err != nil {
-		pool.close()
-		return fmt.Errorf("read the time of the last audit entry of %s: %w", path, err)
-	}
-	if db.undamage, err = sqlite.OnDamage(path, pageDamaged(&w.counters, db.log)); err != nil {
-		pool.close()
-		return err
-	}
-	w.checkpoints, err = newCheckpointer(db, &w.counters)
-	if err != nil {
-		pool.close()
-		return fmt.Errorf("open %s for checkpoints: %w", path, err)
-	}
-	w.syncer, err = newSyncer(path, db, &w.counters, &w.progress, w.answer)
-	if err != nil {
-		w.checkpoints.close()
-		pool.close()
-		return fmt.Errorf("open the log of %s: %w", path, err)
-	}
-	w.hooks = newHookQueue(db.log, &w.progress)
-	db.pool, db.writer = pool, w
-	go w.loop()
-	return nil
 }

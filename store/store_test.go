@@ -1,37 +1,19 @@
 package store_test
 
 import (
-	"context"
 	"errors"
+	"path/filepath"
 	"testing"
 
 	"kontor/store"
 	"kontor/store/storetest"
 )
 
-const insertRole = `
-	INSERT INTO roles (id, name, name_key, created_at, created_by, modified_at, modified_by)
-	VALUES ($1, $2, $2, $3, $4, $3, $4)`
-
-func newRole(ctx context.Context, tx *store.Tx, name string) error {
-	_, err := tx.Exec(ctx, insertRole, store.NewID(), name, tx.Now(), store.NilID)
-	return err
-}
-
-func countRoles(t testing.TB, db *store.DB) int {
-	t.Helper()
-	var n int
-	if err := db.QueryRow(t.Context(), `SELECT COUNT(*) FROM roles`).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 func TestInTx_StoresAndReads(t *testing.T) {
 	db := storetest.Open(t)
 	ctx := t.Context()
 	for _, name := range []string{"a", "b"} {
-		if err := db.InTx(ctx, func(tx *store.Tx) error { return newRole(ctx, tx, name) }); err != nil {
+		if err := db.InTx(ctx, func(tx *store.Tx) error { return storetest.InsertRole(ctx, tx, name) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,27 +37,27 @@ func TestInTx_StoresAndReads(t *testing.T) {
 	}
 }
 
-func TestInTx_DuplicateUndoesTheClosure(t *testing.T) {
+func TestInTx_DuplicateUndoesTheTransaction(t *testing.T) {
 	db := storetest.Open(t)
 	ctx := t.Context()
 	err := db.InTx(ctx, func(tx *store.Tx) error {
-		if err := newRole(ctx, tx, "a"); err != nil {
+		if err := storetest.InsertRole(ctx, tx, "a"); err != nil {
 			return err
 		}
-		return newRole(ctx, tx, "a")
+		return storetest.InsertRole(ctx, tx, "a")
 	})
 	if !errors.Is(err, store.ErrDuplicate) {
 		t.Errorf("got %v, want ErrDuplicate", err)
 	}
-	if n := countRoles(t, db); n != 0 {
-		t.Errorf("%d roles are left of a closure that failed", n)
+	if n := storetest.CountRoles(t, db); n != 0 {
+		t.Errorf("%d roles are left of a job that failed", n)
 	}
 }
 
-func TestInTx_TellsBrokenRulesApart(t *testing.T) {
+func TestInTx_DistinguishesBrokenRules(t *testing.T) {
 	dir := storetest.Dir(t)
-	run(t, dir, `CREATE TABLE children (role_id TEXT REFERENCES roles (id) ON DELETE RESTRICT)`)
-	db := openDir(t, dir)
+	storetest.Tamper(t, filepath.Join(dir, "kontor.db"), `CREATE TABLE children (role_id TEXT REFERENCES roles (id) ON DELETE RESTRICT)`)
+	db := storetest.OpenDir(t, dir)
 	ctx := t.Context()
 	role := store.NewID()
 	exec := func(sql string, args ...any) error {

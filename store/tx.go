@@ -2,102 +2,82 @@ package store
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
-	"kontor/store/internal/sqlite"
+	"kontor/store/audittrail"
+	"kontor/store/engine"
+	"kontor/store/idempotency"
+	"kontor/store/query"
 )
 
-// Tx is a transaction while its closure runs. It belongs to the closure's goroutine and is dead
-// afterwards.
+// Tx is a transaction while its function runs. It belongs to that function's goroutine, and its statements fail with
+// ErrClosed afterwards.
 type Tx struct {
-	db   *DB
-	conn *sqlite.Conn
-	now  Time
+	db  *DB
+	tx  engine.Tx
+	now Time
 
-	err     error // of the first statement that failed; nothing more is accepted
-	ended   bool
-	touched []*table
-	hooks   []func()
-	entries []auditRow
-	claim   *claim
+	entries []audittrail.Pending
+	claim   *idempotency.Claim // nil without an idempotency key
 	answer  *Answer
 }
 
-// Now is the time at which the closure began, the same throughout.
-func (tx *Tx) Now() Time { return tx.now }
-
-// Query runs a statement that gives rows; it may also write, with RETURNING.
-func (tx *Tx) Query(ctx context.Context, sql string, args ...any) (*Rows, error) {
-	return query(ctx, tx, sql, args)
-}
-
-// QueryRow prepares to read one row.
-func (tx *Tx) QueryRow(ctx context.Context, sql string, args ...any) *Row {
-	return &Row{ctx: ctx, from: tx, sql: sql, args: args}
-}
-
-// Exec runs a statement and tells how many rows it changed. After an error nothing more is accepted:
-// return it, and the closure is rolled back.
-func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (changed int64, err error) {
-	s, _, err := tx.statement(ctx, sql)
-	if err != nil {
-		return 0, err
-	}
-	_, more, err := start(s, args)
-	if err != nil {
-		return 0, tx.note(err)
-	}
-	for more && err == nil {
-		more, err = s.Step()
-	}
-	s.Reset()
-	if err != nil {
-		return 0, tx.note(translate(err))
-	}
-	if len(s.Tag.([]*table)) == 0 {
-		return 0, nil
-	}
-	return tx.conn.Changed(), nil
-}
-
-// AfterCommit calls f once, when what the closure wrote is safely stored: events, cache entries to
-// drop. Functions run in the order of the commits, before InTx returns to the caller. f must be quick
-// and may read the database; InTx returns ErrNested within f.
-func (tx *Tx) AfterCommit(f func()) { tx.hooks = append(tx.hooks, f) }
-
-func (tx *Tx) note(err error) error {
-	if err != nil && tx.err == nil {
-		tx.err = err
+// InTx runs fn in a transaction and returns when its writes, or the reason for its failure, are durable. An error from fn,
+// or a panic, undoes the writes of this fn and no others. fn may run more than once, so it must not have effects except
+// through tx. It must be quick, because all other writes wait. It must use only tx: InTx, View and the queries of DB return
+// ErrNested within fn.
+//
+// InTx returns ErrBusy when too many writes wait, the context's error when it ended before fn had begun, *Replay when the
+// context carries an idempotency key that was answered before, and ErrOutcomeUnknown when the context has ended and the disk
+// does not respond.
+func (db *DB) InTx(ctx context.Context, fn func(tx *Tx) error) error {
+	var last *Tx // of the run that was committed
+	err := db.engine.Write(ctx, func(etx engine.Tx) error {
+		last = &Tx{db: db, tx: etx, now: db.Now()}
+		db.noteTime(last.now)
+		return last.run(ctx, fn)
+	})
+	if err == nil && last.answer != nil {
+		last.claim.MarkAnswered(last.answer)
 	}
 	return err
 }
 
-// statement compiles sql and notes which tables it writes to. The context is not bound to the
-// connection: interrupting a write would end the transaction of everybody in the group.
-func (tx *Tx) statement(_ context.Context, sql string) (*sqlite.Stmt, *reader, error) {
-	if tx.ended {
-		return nil, nil, fmt.Errorf("transaction: %w", ErrClosed)
+// run runs fn, and stores what belongs to its writes: the answer for repeated requests and the audit entries.
+func (tx *Tx) run(ctx context.Context, fn func(tx *Tx) error) error {
+	if err := tx.findReplay(ctx); err != nil {
+		return err
 	}
-	if tx.err != nil {
-		return nil, nil, fmt.Errorf("transaction failed before: %w", tx.err)
+	if err := fn(tx); err != nil {
+		return err
 	}
-	s, err := tx.conn.Prepare(sql)
-	if err != nil {
-		return nil, nil, tx.note(translate(err))
+	if err := tx.tx.Err(); err != nil { // fn continued after a failed statement
+		return err
 	}
-	if s.Tag == nil {
-		names := writtenTables(sql)
-		tables := make([]*table, len(names))
-		for i, name := range names {
-			tables[i] = tx.db.versions.table(name)
-		}
-		s.Tag = tables
+	if err := tx.storeAnswer(ctx); err != nil {
+		return err
 	}
-	for _, t := range s.Tag.([]*table) {
-		if !slices.Contains(tx.touched, t) {
-			tx.touched = append(tx.touched, t)
-		}
-	}
-	return s, nil, nil
+	return tx.db.guard.Append(ctx, tx.tx, tx.entries, func() Origin { return tx.db.originOf(ctx) })
 }
+
+// Now returns the time at which fn began. It stays the same throughout.
+func (tx *Tx) Now() Time { return tx.now }
+
+// Query runs a statement that returns rows. It may also write, with RETURNING.
+func (tx *Tx) Query(ctx context.Context, sql string, args ...any) (*Rows, error) {
+	return query.Query(ctx, tx.tx, sql, args)
+}
+
+// QueryRow prepares to read one row.
+func (tx *Tx) QueryRow(ctx context.Context, sql string, args ...any) *Row {
+	return query.NewRow(ctx, tx.tx, sql, args)
+}
+
+// Exec runs a statement and returns how many rows it changed. After an error the transaction accepts no further statements:
+// return the error.
+func (tx *Tx) Exec(ctx context.Context, sql string, args ...any) (changed int64, err error) {
+	return query.Exec(ctx, tx.tx, sql, args)
+}
+
+// AfterCommit calls f once, after the writes are durable and before InTx returns: for events, and to drop cache entries.
+// Functions run in the order of the commits. f must be quick. It may read the database; InTx returns ErrNested within f.
+func (tx *Tx) AfterCommit(f func()) { tx.tx.AfterCommit(f) }

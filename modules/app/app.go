@@ -1,5 +1,5 @@
-// Package app builds the modules of Kontor on one database, hands each what it needs of the others, and joins their
-// rows into the table of endpoints. It is the only place where modules meet.
+// Package app assembles Kontor: it builds all modules on one database, passes each module the others that it depends on,
+// and joins their endpoints into one table. No other package imports several modules.
 package app
 
 import (
@@ -31,12 +31,12 @@ import (
 	"kontor/store"
 )
 
-// Options are what the modules are built with beside the database.
+// Options configure the modules.
 type Options struct {
 	Settings settings.Settings
 	Log      *slog.Logger
-	Hash     auth.HashCost // zero: the cost of real passwords
-	CacheDir string        // for what can be made again, such as the compiled PDF engine; empty: nothing is kept
+	Hash     auth.HashCost // zero means the cost for production
+	CacheDir string        // keeps what can be rebuilt, such as the compiled PDF engine; empty means no cache
 }
 
 // Modules are all modules on one database.
@@ -63,7 +63,7 @@ type Modules struct {
 	gauges *gauges
 }
 
-// New builds the modules. Nobody may do anything before [Modules.Start].
+// New builds the modules. Every request is rejected before [Modules.Start].
 func New(db *store.DB, o Options) (*Modules, error) {
 	texts, err := locales.Load()
 	if err != nil {
@@ -108,7 +108,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	return m, nil
 }
 
-// keyScopes returns the names of the endpoints that take an API key.
+// keyScopes returns the names of the endpoints that accept an API key.
 func keyScopes(table []endpoint.Endpoint) []string {
 	var names []string
 	for _, e := range table {
@@ -119,16 +119,16 @@ func keyScopes(table []endpoint.Endpoint) []string {
 	return names
 }
 
-// setQuota bounds what one user may store in all modules together.
+// setQuota limits what one user may store in all modules together.
 func (m *Modules) setQuota(q records.Quota) {
 	for _, module := range []interface{ SetQuota(q records.Quota) }{m.Customers, m.Personas, m.Payers, m.Tasks, m.Chats} {
 		module.SetQuota(q)
 	}
 }
 
-// records are who answers for the records of each type.
+// records returns the module that owns the records of each type.
 func (m *Modules) records() map[access.RecordType]access.Records {
-	answering := map[access.RecordType]access.Records{
+	owners := map[access.RecordType]access.Records{
 		access.Personas:      m.Personas,
 		access.Customers:     m.Customers,
 		access.Payers:        m.Payers,
@@ -137,12 +137,12 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 		access.Profiles:      m.Profile,
 		access.Notifications: m.Notifications,
 	}
-	maps.Copy(answering, m.Auth.Records())
-	maps.Copy(answering, m.Users.Records())
-	return answering
+	maps.Copy(owners, m.Auth.Records())
+	maps.Copy(owners, m.Users.Records())
+	return owners
 }
 
-// Endpoints joins the rows of all modules.
+// Endpoints returns the endpoints of all modules.
 func (m *Modules) Endpoints() []endpoint.Endpoint {
 	var table []endpoint.Endpoint
 	for _, module := range []interface{ Endpoints() []endpoint.Endpoint }{
@@ -164,8 +164,8 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 	return table
 }
 
-// codesPerHour is how many codes a network may ask for in an hour: as many as it may make public requests
-// a minute, unless a setting says otherwise. 0: limits are off.
+// codesPerHour returns how many one-time codes a network may request per hour. The default is the limit of public requests
+// per minute. 0 means no limit.
 func codesPerHour(limits settings.RateLimits) int {
 	switch {
 	case !limits.Enabled:
@@ -177,9 +177,9 @@ func codesPerHour(limits settings.RateLimits) int {
 	}
 }
 
-// Start puts grants and rules in force.
+// Start brings the records of earlier versions up to date, and loads grants and rate limits.
 func (m *Modules) Start(ctx context.Context) error {
-	if err := m.digestAnew(ctx); err != nil {
+	if err := m.upgradeDigests(ctx); err != nil {
 		return err
 	}
 	if err := m.Users.Start(ctx); err != nil {
@@ -191,7 +191,7 @@ func (m *Modules) Start(ctx context.Context) error {
 	return nil
 }
 
-// Close ends streams, queues and the reading of bills and writes what is still in memory. The database stays open.
+// Close ends streams, queues and worker processes, and writes buffered data. It does not close the database.
 func (m *Modules) Close(ctx context.Context) error {
 	m.gauges.stop()
 	var workers sync.WaitGroup
@@ -201,18 +201,18 @@ func (m *Modules) Close(ctx context.Context) error {
 	return errors.Join(m.Notifications.Close(ctx), m.Auth.Close(ctx), m.Audit.Close(ctx))
 }
 
-// outbox is what users needs of notifications.
+// outbox adapts notifications for the module directory.
 type outbox struct{ *notifications.Service }
 
-// PrepareOTP words a one-time code.
+// PrepareOTP renders the message with a one-time code.
 func (o outbox) PrepareOTP(m directory.OTPMessage) func(ctx context.Context, tx *store.Tx) error {
 	return o.Service.PrepareOTP(notifications.OTPMessage(m))
 }
 
-// inbox is what chats need of notifications.
+// inbox adapts notifications for the module chats.
 type inbox struct{ *notifications.Service }
 
-// MarkRead marks the notifications of a user that refer to a record as read.
+// MarkRead marks a user's notifications about a record as read.
 func (i inbox) MarkRead(ctx context.Context, tx *store.Tx, userID string, t access.RecordType, recordID string) error {
 	_, err := i.MarkRecordRead(ctx, tx, userID, t.Name, recordID)
 	return err

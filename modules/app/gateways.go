@@ -4,7 +4,7 @@ import (
 	"kontor/modules/notifications"
 )
 
-// newNotifications builds the notifications with the gateways that the settings name.
+// newNotifications builds the module notifications with the gateways of the settings.
 func newNotifications(m *Modules) (*notifications.Service, error) {
 	s, now := m.Settings.Notifications, m.DB.Clock().Now
 	o := notifications.Options{

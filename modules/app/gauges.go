@@ -8,7 +8,7 @@ import (
 	"kontor/store"
 )
 
-// gauges are the database's part of /metrics, until the modules are closed.
+// gauges are the metrics of the database in /metrics. They are registered until the modules are closed.
 type gauges struct {
 	set  *metrics.Set
 	once sync.Once
@@ -22,7 +22,7 @@ func newGauges(db *store.DB) *gauges {
 	add("queue_length", func(s store.Stats) float64 { return float64(s.Queued) })
 	add("readers_waiting", func(s store.Stats) float64 { return float64(s.Readers) })
 	add("last_progress_seconds", func(s store.Stats) float64 { return s.Working.Seconds() })
-	add("stalled", func(s store.Stats) float64 { return number(s.Stalled) })
+	add("stalled", func(s store.Stats) float64 { return gaugeOf(s.Stalled) })
 	add("writes_total", func(s store.Stats) float64 { return float64(s.Writes) })
 	add("commits_total", func(s store.Stats) float64 { return float64(s.Commits) })
 	add("writes_refused_total", func(s store.Stats) float64 { return float64(s.Refused) })
@@ -30,7 +30,7 @@ func newGauges(db *store.DB) *gauges {
 	add("log_bytes", func(s store.Stats) float64 { return float64(s.LogBytes) })
 	add("log_limit_bytes", func(s store.Stats) float64 { return float64(s.LogLimit) })
 	add("log_uncopied_pages", func(s store.Stats) float64 { return float64(s.LogUncopied) })
-	add("log_over_limit", func(s store.Stats) float64 { return number(s.LogOverLimit) })
+	add("log_over_limit", func(s store.Stats) float64 { return gaugeOf(s.LogOverLimit) })
 	for name, of := range map[string]func(store.Stats) store.Timing{
 		"syncs":       func(s store.Stats) store.Timing { return s.Sync },
 		"checkpoints": func(s store.Stats) store.Timing { return s.Checkpoint },
@@ -43,8 +43,8 @@ func newGauges(db *store.DB) *gauges {
 	return g
 }
 
-func number(yes bool) float64 {
-	if yes {
+func gaugeOf(condition bool) float64 {
+	if condition {
 		return 1
 	}
 	return 0

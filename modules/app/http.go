@@ -15,7 +15,7 @@ import (
 	"kontor/web"
 )
 
-// Server builds an HTTP server that serves the modules. They must be started.
+// Server builds an HTTP server for the modules. Call [Modules.Start] before.
 func (m *Modules) Server() (*server.Server, error) {
 	s := m.Settings
 	console, err := newConsole(s.Server.ConsoleDir)
@@ -38,7 +38,7 @@ func (m *Modules) Server() (*server.Server, error) {
 	})
 }
 
-// perCaller is how many requests of one caller may run at once; zero, without a bound, when limits are off.
+// perCaller returns how many requests of one caller may run concurrently. 0 means no limit.
 func perCaller(limits settings.RateLimits) int {
 	if !limits.Enabled {
 		return 0
@@ -46,7 +46,7 @@ func perCaller(limits settings.RateLimits) int {
 	return limits.PerCaller
 }
 
-// newConsole takes the console out of the executable, or, for whoever works on it, from a directory.
+// newConsole returns the console that is embedded in the executable or, during its development, the one in dir.
 func newConsole(dir string) (*web.Site, error) {
 	if dir == "" {
 		return web.New()
@@ -54,16 +54,17 @@ func newConsole(dir string) (*web.Site, error) {
 	return web.NewDev(os.DirFS(dir))
 }
 
-// origin says where a request comes from, for the audit entries of its changes.
+// origin returns the source of a request, for the audit entries of its changes.
 func origin(ctx context.Context) store.Origin {
 	request := endpoint.Of(ctx)
 	return store.Origin{Session: access.From(ctx).SessionID, Network: endpoint.AuditNetwork(request.Address), RequestID: request.RequestID}
 }
 
-// Idempotency keeps answers to requests with an Idempotency-Key in the store.
+// Idempotency stores the answers to requests with an Idempotency-Key in the database.
 type Idempotency struct{ DB *store.DB }
 
-// Begin looks for an answer and binds the transactions of the request to the claim.
+// Begin returns a *store.Replay as error where the request was answered before. Otherwise it returns a context whose
+// transactions store the answer under the claim.
 func (i Idempotency) Begin(ctx context.Context, claim server.Claim, to server.Responder) (context.Context, error) {
 	if claim.Key == "" {
 		return store.WithResponder(ctx, store.Idempotency{}, responder{to}), nil
@@ -79,7 +80,7 @@ func (i Idempotency) Begin(ctx context.Context, claim server.Claim, to server.Re
 	return store.WithResponder(ctx, claimed, responder{to}), nil
 }
 
-// responder is the request of the server as the store needs it.
+// responder adapts the responder of the server to the store.
 type responder struct{ server.Responder }
 
 // Encode encodes what the request answers with.
@@ -88,10 +89,10 @@ func (r responder) Encode(ctx context.Context, body any) (store.Encoded, error) 
 	return store.Encoded(encoded), err
 }
 
-// Answered hands the answer of a stored transaction to the client.
+// Answered passes on the answer of a durable transaction.
 func (r responder) Answered(e store.Encoded) { r.Responder.Answered(server.Encoded(e)) }
 
-// Stored recognises the answer of an earlier request.
+// Stored returns the answer in a *store.Replay.
 func Stored(err error) (server.Stored, bool) {
 	replay, ok := errors.AsType[*store.Replay](err)
 	if !ok {
@@ -100,7 +101,7 @@ func Stored(err error) (server.Stored, bool) {
 	return server.Stored{Status: replay.Status, Body: replay.Body, ETag: replay.ETag, Mismatch: replay.BodyDiffers}, true
 }
 
-// translate makes a fault of what the store could not do for the time being.
+// translate maps temporary errors of the store to API errors.
 func translate(err error) error {
 	switch {
 	case apierr.Of(err).Status != http.StatusInternalServerError:
@@ -108,7 +109,7 @@ func translate(err error) error {
 	case errors.Is(err, store.ErrOutcomeUnknown):
 		return apierr.OutcomeUnknown.Wrap(err)
 	case errors.Is(err, store.ErrBusy):
-		return apierr.Unavailable // without a cause, since a flood must not fill the log
+		return apierr.Unavailable // without a cause, so that an overload does not fill the log
 	case store.Temporary(err):
 		return apierr.Unavailable.Wrap(err)
 	}

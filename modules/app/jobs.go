@@ -11,14 +11,14 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 )
 
-// Job is work that nobody asks for. It must stand being cut off at any moment and being run again.
+// Job is work that runs regularly. It may be interrupted at any point and must be safe to run again.
 type Job struct {
 	Name  string
 	Every time.Duration
 	Run   func(ctx context.Context) error
 }
 
-// Jobs lists the regular work of all modules.
+// Jobs returns the jobs of all modules.
 func (m *Modules) Jobs() []Job {
 	return []Job{
 		{"auth.key_use", time.Minute, m.Auth.FlushKeyUse},
@@ -37,8 +37,8 @@ func (m *Modules) Jobs() []Job {
 	}
 }
 
-// Work sets the queues and the regular jobs going: only who serves also sends. Stop the runner before the modules are
-// closed.
+// Work starts the queues and the jobs. Only a process that serves requests calls it. Stop the runner before
+// [Modules.Close].
 func (m *Modules) Work(ctx context.Context) (*Runner, error) {
 	if err := m.Notifications.Start(ctx); err != nil {
 		return nil, fmt.Errorf("start the queues: %w", err)
@@ -49,14 +49,14 @@ func (m *Modules) Work(ctx context.Context) (*Runner, error) {
 	return RunJobs(ctx, m.Jobs(), m.Log), nil
 }
 
-// Runner runs jobs until it is stopped.
+// Runner runs jobs until Stop is called.
 type Runner struct {
 	cancel context.CancelFunc
 	wait   sync.WaitGroup
 }
 
-// RunJobs starts the jobs, each on its own: first after a moment, so that a start is not slowed down, and then again and
-// again. A daily job whose process is started anew every hour runs more often than daily; that does no harm.
+// RunJobs runs each job in its own goroutine: the first time shortly after the start, and then at its interval. A daily job
+// runs more often than daily in a process that is restarted every hour, which does no harm.
 func RunJobs(ctx context.Context, jobs []Job, log *slog.Logger) *Runner {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &Runner{cancel: cancel}
@@ -66,13 +66,13 @@ func RunJobs(ctx context.Context, jobs []Job, log *slog.Logger) *Runner {
 	return r
 }
 
-// Stop ends the jobs and waits for those that run.
+// Stop cancels the jobs and waits until they have returned.
 func (r *Runner) Stop() {
 	r.cancel()
 	r.wait.Wait()
 }
 
-// firstRun is how long after the start a job runs for the first time.
+// firstRun is the delay of the first run, so that jobs do not slow down the start.
 const firstRun = 5 * time.Second
 
 func repeat(ctx context.Context, job Job, log *slog.Logger) {
@@ -95,7 +95,7 @@ func repeat(ctx context.Context, job Job, log *slog.Logger) {
 	}
 }
 
-// runOnce makes an error of a panic: a job that fails must not end the process.
+// runOnce runs a job and returns a panic as an error, because a failed job must not end the process.
 func runOnce(ctx context.Context, job Job) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

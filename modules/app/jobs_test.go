@@ -12,7 +12,7 @@ import (
 	"kontor/server/servertest"
 )
 
-func TestRunJobs_GoesOnAfterErrorsAndPanics(t *testing.T) {
+func TestRunJobs_ContinuesAfterErrorsAndPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
 		r := app.RunJobs(t.Context(), []app.Job{{Name: "test", Every: time.Hour, Run: func(context.Context) error {
@@ -28,17 +28,17 @@ func TestRunJobs_GoesOnAfterErrorsAndPanics(t *testing.T) {
 		time.Sleep(3*time.Hour + time.Minute) // of the bubble's clock
 		synctest.Wait()
 		if runs != 4 {
-			t.Errorf("the job ran %d times, want 4: after a moment and then every hour", runs)
+			t.Errorf("the job ran %d times, want 4: shortly after the start and then every hour", runs)
 		}
 		r.Stop()
 		time.Sleep(2 * time.Hour)
 		if runs != 4 {
-			t.Error("the job runs although it was stopped")
+			t.Error("the job ran after Stop")
 		}
 	})
 }
 
-func TestJobs_RunOnAFreshBank(t *testing.T) {
+func TestJobs_RunOnAnEmptyDatabase(t *testing.T) {
 	s := servertest.Start(t)
 	for _, job := range s.Jobs() {
 		if err := job.Run(context.Background()); err != nil {

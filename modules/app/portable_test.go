@@ -15,15 +15,14 @@ import (
 	"kontor/server/servertest"
 )
 
-// sqliteOnly are the statements that PostgreSQL refuses, by words of theirs that no other has, with the reason why they
-// stay as they are.
+// sqliteOnly maps a text that only one statement contains, which PostgreSQL rejects, to the reason for the exception.
 var sqliteOnly = map[string]string{
-	"sqlite_schema": "triggers are written differently for every engine, and so is the look at them; both are in store/dialect.go",
+	"sqlite_schema": "triggers are written differently for every engine, and so is the look at them; both are in store/sqlite/triggers.go",
 }
 
-// TestPortable_PostgreSQLTakesTheSQL has PostgreSQL run all migrations and compile every statement of a day, and
-// those that no day comes to, on what they have made. It does not show that both engines answer alike.
-func TestPortable_PostgreSQLTakesTheSQL(t *testing.T) {
+// TestPortable_PostgreSQLCompilesTheSQL runs all migrations on PostgreSQL, and compiles every statement of the scenario and
+// every constant statement there. It does not show that both engines return the same results.
+func TestPortable_PostgreSQLCompilesTheSQL(t *testing.T) {
 	p := startPostgres(t)
 	up, down := migrations(t)
 	for _, m := range up {
@@ -31,29 +30,33 @@ func TestPortable_PostgreSQLTakesTheSQL(t *testing.T) {
 			t.Fatalf("up %s: %v", m.name, err)
 		}
 	}
-	if wrong := "SELECT rowid FROM users WHERE id = ?1"; len(p.refusals(t, []string{wrong})) != 1 {
-		t.Fatalf("%s was not refused: this test would see nothing", wrong)
+	if wrong := "SELECT rowid FROM users WHERE id = ?1"; len(p.compile(t, []string{wrong})) != 1 {
+		t.Fatalf("PostgreSQL accepted %s: this test would detect nothing", wrong)
 	}
-	statements := statementsOfADay(t)
-	statements = append(statements, constantStatements(t, statements)...)
-	refused := p.refusals(t, statements)
+	statements := scenarioStatements(t)
+	constants := constantStatements(t, statements)
+	if len(constants) == 0 {
+		t.Fatal("the sources of the modules hold no constant statement: this test reads the wrong directory")
+	}
+	statements = append(statements, constants...)
+	rejected := p.compile(t, statements)
 	for words, why := range sqliteOnly {
 		known := slices.Collect(func(yield func(string) bool) {
-			for text := range refused {
+			for text := range rejected {
 				if strings.Contains(text, words) && !yield(text) {
 					return
 				}
 			}
 		})
 		if len(known) == 0 {
-			t.Errorf("no statement with %q is refused any more: take it from the table (%s)", words, why)
+			t.Errorf("PostgreSQL accepts all statements with %q: remove the exception (%s)", words, why)
 		}
 		for _, text := range known {
-			delete(refused, text)
+			delete(rejected, text)
 		}
 	}
-	for _, text := range slices.Sorted(maps.Keys(refused)) {
-		t.Errorf("PostgreSQL says %s to\n%s", refused[text], text)
+	for _, text := range slices.Sorted(maps.Keys(rejected)) {
+		t.Errorf("PostgreSQL reports %s for\n%s", rejected[text], text)
 	}
 	for _, m := range down {
 		if _, err := p.psql(t, m.sql, "--single-transaction"); err != nil {
@@ -62,14 +65,14 @@ func TestPortable_PostgreSQLTakesTheSQL(t *testing.T) {
 	}
 	left, err := p.psql(t, "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace")
 	if err != nil || left != "" {
-		t.Errorf("the way down leaves %q, %v", left, err)
+		t.Errorf("the migrations down leave %q, %v", left, err)
 	}
 }
 
 // migration is one direction of a migration.
 type migration struct{ name, sql string }
 
-// migrations gives the ways up in their order, and the ways down from the last to the first.
+// migrations returns the migrations up in their order, and the migrations down from the last to the first.
 func migrations(t *testing.T) (up, down []migration) {
 	t.Helper()
 	files, err := filepath.Glob("../../store/migrations/*.sql")
@@ -92,14 +95,13 @@ func migrations(t *testing.T) (up, down []migration) {
 	return up, down
 }
 
-// statementsOfADay gives what is compiled while the bank is opened, a day passes, each list is asked for all that it
-// offers, and the regular work is done.
-func statementsOfADay(t *testing.T) []string {
+// scenarioStatements returns the statements that are compiled during the scenario, all queries of each list, and the jobs.
+func scenarioStatements(t *testing.T) []string {
 	t.Helper()
-	d := newDay(t)
-	texts, asked := map[string]bool{}, map[string]bool{}
+	s := newScenario(t)
+	texts, queried := map[string]bool{}, map[string]bool{}
 	collect := func() {
-		found, err := d.s.DB.Statements(t.Context())
+		found, err := s.server.DB.Statements(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,22 +109,22 @@ func statementsOfADay(t *testing.T) []string {
 			texts[text] = true
 		}
 	}
-	d.listed = func(c *servertest.Client, e endpoint.Endpoint, path string) {
+	s.listed = func(c *servertest.Client, e endpoint.Endpoint, path string) {
 		path, _, _ = strings.Cut(path, "?")
-		if again := c.UserID + " " + e.Key(); asked[again] {
+		key := c.UserID + " " + e.Key()
+		if queried[key] {
 			return
-		} else {
-			asked[again] = true
 		}
-		collect() // a connection keeps a few hundred texts only
+		queried[key] = true
+		collect() // a connection caches only a few hundred statements
 		for _, query := range queries(e.Doc.Search) {
 			c.Do("GET", path+"?"+query, nil).Expect(t, 200)
 		}
 		collect()
 	}
-	d.passes()
+	s.run()
 	collect()
-	for _, job := range d.s.Jobs() {
+	for _, job := range s.server.Jobs() {
 		if err := job.Run(context.Background()); err != nil {
 			t.Errorf("%s: %v", job.Name, err)
 		}
@@ -131,8 +133,8 @@ func statementsOfADay(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(texts))
 }
 
-// searched are values for the types of fields: one, and what else has a statement of its own.
-var searched = map[string][]string{
+// searchValues holds, per type of field, the values whose statements differ.
+var searchValues = map[string][]string{
 	"text":      {"a", "a*", "*a", "a,b*"},
 	"uuid":      {"0190a7a5-7d4b-7c33-8d15-1b2c3d4e5f60", "0190a7a5-7d4b-7c33-8d15-1b2c3d4e5f60,0190a7a5-7d4b-7c33-8d15-1b2c3d4e5f61"},
 	"boolean":   {"true", "true,false"},
@@ -141,13 +143,13 @@ var searched = map[string][]string{
 	"date-time": {"2026-01-31", "2026-01-01..", "..2026-01-31T10:00:00Z"},
 }
 
-// queries are parameters of a list for all that it can do with each of its fields.
+// queries returns the query strings of a list that search, sort, stack and list distinct values of each field.
 func queries(fields []endpoint.SearchField) []string {
 	all := []string{"limit=-1", "offset=1"}
 	for _, f := range fields {
 		all = append(all, "sort="+f.Name, "sort=-"+f.Name, "stack="+f.Name, "stack=-"+f.Name, "distinct="+f.Name,
 			"distinct="+f.Name+"&sort=-"+f.Name)
-		for _, value := range searched[f.Type] {
+		for _, value := range searchValues[f.Type] {
 			search := fmt.Sprintf("search.%s=%s", f.Name, url.QueryEscape(value))
 			all = append(all, search, search+"&sort="+f.Name, search+"&stack="+f.Name)
 		}

@@ -12,16 +12,16 @@ import (
 	"testing"
 )
 
-// postgres is a PostgreSQL that runs while a test does. It listens on a socket in a directory of its own.
+// postgres is a PostgreSQL server that runs until the end of a test. It listens on a socket in its own directory.
 type postgres struct {
 	bin, dir string
-	as       []string // what runs a command as somebody whom the server does not refuse
+	as       []string // command that runs a program as another user; PostgreSQL does not run as root
 }
 
-// startPostgres makes an empty cluster and starts it, or skips the test where PostgreSQL is not installed.
+// startPostgres creates an empty cluster and starts it. It skips the test where PostgreSQL is not installed.
 func startPostgres(t *testing.T) *postgres {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "kontor-pg") //nolint:usetesting // below t.TempDir no other user gets in, and its path may be too long for a socket
+	dir, err := os.MkdirTemp("", "kontor-pg") //nolint:usetesting // other users cannot enter t.TempDir, and its path may be too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,8 +31,8 @@ func startPostgres(t *testing.T) *postgres {
 		}
 	})
 	p := &postgres{bin: postgresBin(t), dir: dir}
-	if os.Geteuid() == 0 { // as root it refuses to run
-		p.giveAway(t)
+	if os.Geteuid() == 0 { // PostgreSQL does not run as root
+		p.useServiceUser(t)
 	}
 	data := filepath.Join(dir, "data")
 	p.run(t, "initdb", "-D", data, "-U", "kontor", "--auth=trust", "--no-sync", "--no-locale", "--encoding=UTF8")
@@ -42,11 +42,11 @@ func startPostgres(t *testing.T) *postgres {
 	return p
 }
 
-// postgresBin is the directory of the newest PostgreSQL of the machine.
+// postgresBin returns the directory of the newest installed PostgreSQL.
 func postgresBin(t *testing.T) string {
 	t.Helper()
 	if path, err := exec.LookPath("initdb"); err == nil {
-		if path, err = filepath.EvalSymlinks(path); err != nil { // the other programs are beside the one it stands for
+		if path, err = filepath.EvalSymlinks(path); err != nil { // the other programs are beside its target
 			t.Fatal(err)
 		}
 		return filepath.Dir(path)
@@ -61,8 +61,8 @@ func postgresBin(t *testing.T) string {
 	return filepath.Dir(slices.Max(found))
 }
 
-// giveAway makes the directory, and what is run, the user's whom Debian's package has made for the server.
-func (p *postgres) giveAway(t *testing.T) {
+// useServiceUser runs all programs as the user that Debian's package creates, who becomes the owner of the directory.
+func (p *postgres) useServiceUser(t *testing.T) {
 	t.Helper()
 	owner, err := user.Lookup("postgres")
 	if err != nil {
@@ -83,7 +83,7 @@ func (p *postgres) run(t *testing.T, program string, args ...string) {
 	line := append(append(slices.Clone(p.as), filepath.Join(p.bin, program)), args...)
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Dir = p.dir
-	// To a file: the server inherits the output of pg_ctl, and a pipe would be waited for until it ends.
+	// The output goes to a file: the server inherits it from pg_ctl, and Run would wait for the end of a pipe.
 	out, err := os.CreateTemp(p.dir, program)
 	if err != nil {
 		t.Fatal(err)
@@ -91,12 +91,12 @@ func (p *postgres) run(t *testing.T, program string, args ...string) {
 	defer out.Close()
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {
-		said, _ := os.ReadFile(out.Name()) // the error is told anyway
-		t.Fatalf("%s: %v\n%s", program, err, said)
+		log, _ := os.ReadFile(out.Name()) // err is reported anyway
+		t.Fatalf("%s: %v\n%s", program, err, log)
 	}
 }
 
-// psql runs a script up to its first error and gives what it prints: bare rows, one a line.
+// psql runs a script until its first error and returns its output: one row per line, without headers.
 func (p *postgres) psql(t *testing.T, script string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(p.bin, "psql"), append([]string{"-h", p.dir, "-U", "kontor", "-d", "postgres",
@@ -112,8 +112,8 @@ func (p *postgres) psql(t *testing.T, script string, args ...string) (string, er
 	return string(out), nil
 }
 
-// refusals compiles statements and gives the error of each that is refused.
-func (p *postgres) refusals(t *testing.T, statements []string) map[string]string {
+// compile compiles statements and returns the errors of those that PostgreSQL rejects.
+func (p *postgres) compile(t *testing.T, statements []string) map[string]string {
 	t.Helper()
 	var script strings.Builder
 	script.WriteString("\\set ON_ERROR_STOP off\n")
@@ -124,7 +124,7 @@ func (p *postgres) refusals(t *testing.T, statements []string) map[string]string
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := map[string]string{}
+	rejected := map[string]string{}
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	for _, line := range lines[:len(lines)-1] {
 		number, why, _ := strings.Cut(line, " ")
@@ -132,11 +132,11 @@ func (p *postgres) refusals(t *testing.T, statements []string) map[string]string
 		if err != nil || i >= len(statements) {
 			t.Fatalf("psql printed %q", line)
 		}
-		refused[statements[i]] = why
+		rejected[statements[i]] = why
 	}
-	// Whatever is neither refused nor there was swallowed by a mistake of the script.
-	if last, want := lines[len(lines)-1], fmt.Sprint("compiled ", len(statements)-len(refused)); last != want {
-		t.Fatalf("psql ended with %q, want %q", last, want)
+	// A statement that is neither rejected nor compiled reveals an error in the script.
+	if last, want := lines[len(lines)-1], fmt.Sprint("compiled ", len(statements)-len(rejected)); last != want {
+		t.Fatalf("the last line of psql is %q, want %q", last, want)
 	}
-	return refused
+	return rejected
 }

@@ -16,8 +16,8 @@ const (
 	raceRounds = 2
 )
 
-// TestRace_SixtyFourClients lets 64 clients create, read, share, take back, sign out and sign in at the same time, most
-// useful under the race detector, and then counts.
+// TestRace_SixtyFourClients runs 64 clients that create, read, share and unshare records, sign out and sign in concurrently.
+// It then compares totals. Run it with the race detector, too.
 func TestRace_SixtyFourClients(t *testing.T) {
 	s := servertest.Start(t)
 	admin := s.Admin()
@@ -28,14 +28,14 @@ func TestRace_SixtyFourClients(t *testing.T) {
 	var created, granted, revoked atomic.Int64
 	var wait sync.WaitGroup
 	for i, owner := range clients {
-		r := &racer{T: t, s: s, admin: admin, owner: owner, neighbour: clients[(i+1)%racers], name: fmt.Sprintf("user%d@example.ch", i+1)}
+		r := &racer{T: t, s: s, admin: admin, owner: owner, other: clients[(i+1)%racers], name: fmt.Sprintf("user%d@example.ch", i+1)}
 		wait.Go(func() {
 			for round := range raceRounds {
 				customer := r.create(round)
 				created.Add(1)
 				grant := r.share(customer)
 				granted.Add(1)
-				r.takeBack(customer, grant)
+				r.unshare(customer, grant)
 				revoked.Add(1)
 				r.signOutAndIn()
 			}
@@ -47,7 +47,7 @@ func TestRace_SixtyFourClients(t *testing.T) {
 	}
 	const want = racers * raceRounds
 	if created.Load() != want || granted.Load() != want || revoked.Load() != want {
-		t.Errorf("%d created, %d granted, %d taken back, want %d of each", created.Load(), granted.Load(), revoked.Load(), want)
+		t.Errorf("%d created, %d granted, %d revoked, want %d of each", created.Load(), granted.Load(), revoked.Load(), want)
 	}
 	for path, n := range map[string]int{
 		"/v1/customers?limit=-1":                                                               want,
@@ -62,7 +62,7 @@ func TestRace_SixtyFourClients(t *testing.T) {
 	}
 	for _, c := range clients {
 		if got := total(t, s.SignIn(login(c, clients), racePassword), "/v1/customers"); got != raceRounds {
-			t.Errorf("a client sees %d customers, has made %d", got, raceRounds)
+			t.Errorf("a client sees %d customers, but created %d", got, raceRounds)
 		}
 	}
 	if _, err := s.DB.VerifyAudit(t.Context()); err != nil {
@@ -70,10 +70,10 @@ func TestRace_SixtyFourClients(t *testing.T) {
 	}
 }
 
-// racePassword is that of every user that servertest makes.
+// racePassword is the password of all users that servertest creates.
 const racePassword = "a long enough password 42"
 
-// login is the name that a client signs in with.
+// login returns the e-mail address that a client signs in with.
 func login(c *servertest.Client, all []*servertest.Client) string {
 	for i := range all {
 		if all[i] == c {
@@ -90,62 +90,62 @@ func total(t *testing.T, c *servertest.Client, path string) int {
 	return page.Total
 }
 
-// racer is one client, his neighbour, and the administrator who shares records between them.
+// racer is one client, another one, and the administrator who shares records between them.
 type racer struct {
 	*testing.T
-	s                       *servertest.Server
-	admin, owner, neighbour *servertest.Client
-	name                    string
+	s                   *servertest.Server
+	admin, owner, other *servertest.Client
+	name                string
 }
 
-// want reports an answer with another status; the goroutines of the race may not stop the test.
+// want reports an error for another status. Goroutines of the test must not call Fatal.
 func (r *racer) want(what string, answer servertest.Response, status int) {
 	if answer.Status != status {
 		r.Errorf("%s: got %d %s, want %d", what, answer.Status, answer.Body, status)
 	}
 }
 
-// create makes a customer, reads him, and sees that he is in the totals at once.
+// create creates a customer, reads it, and checks that totals include it at once.
 func (r *racer) create(round int) (id string) {
-	var made struct{ ID string }
+	var customer struct{ ID string }
 	answer := r.owner.Do("POST", "/v1/customers", customerBody("Anna"))
 	r.want("create", answer, 201)
-	answer.Into(r, &made)
-	r.want("read what was just made", r.owner.Do("GET", "/v1/customers/"+made.ID, nil), 200)
+	answer.Into(r, &customer)
+	r.want("read the new record", r.owner.Do("GET", "/v1/customers/"+customer.ID, nil), 200)
 	var page struct{ Total int }
 	r.owner.Do("GET", "/v1/customers", nil).Into(r, &page)
-	if own := round + 1; page.Total != own && page.Total != own+1 { // one more while another shares his with this client
+	if own := round + 1; page.Total != own && page.Total != own+1 { // one more while another client shares a record with this one
 		r.Errorf("after customer %d the list has %d", own, page.Total)
 	}
-	r.want("read of a stranger", r.neighbour.Do("GET", "/v1/customers/"+made.ID, nil), 403)
-	return made.ID
+	r.want("read without a grant", r.other.Do("GET", "/v1/customers/"+customer.ID, nil), 403)
+	return customer.ID
 }
 
-// share grants the neighbour to read the customer. It holds from the answer on.
-func (r *racer) share(customer string) (grant string) {
-	var made struct{ ID string }
-	answer := r.admin.Do("POST", "/v1/rbac/grants", map[string]any{"user_id": r.neighbour.UserID, "rec_type": "customers",
-		"rec_id": customer, "permissions": []string{"read"}})
+// share grants the other client read access to the customer.
+func (r *racer) share(customerID string) (grantID string) {
+	var grant struct{ ID string }
+	answer := r.admin.Do("POST", "/v1/rbac/grants", map[string]any{"user_id": r.other.UserID, "rec_type": "customers",
+		"rec_id": customerID, "permissions": []string{"read"}})
 	r.want("grant", answer, 201)
-	answer.Into(r, &made)
-	return made.ID
+	answer.Into(r, &grant)
+	return grant.ID
 }
 
-// takeBack reads as the neighbour while the grant is taken back: what is asked after the answer must be refused.
-func (r *racer) takeBack(customer, grant string) {
-	var gone atomic.Bool
+// unshare revokes the grant while the other client reads: once the revocation is answered, every read must be rejected.
+func (r *racer) unshare(customerID, grantID string) {
+	var revoked atomic.Bool
 	stop := make(chan struct{})
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		for {
-			after := gone.Load()
-			answer := r.owner.With("Authorization", "Bearer "+r.neighbour.Token).Do("GET", "/v1/customers/"+customer, nil)
+			after := revoked.Load()
+			answer := r.owner.With("Authorization", "Bearer "+r.other.Token).Do("GET", "/v1/customers/"+customerID, nil)
 			switch {
-			case answer.Status == 401: // the neighbour is signing out and in
+			case answer.Status == 401: // the other client is signing out and in
 			case after && answer.Status != 403:
-				r.Errorf("read after the grant was taken back: %d", answer.Status)
+				r.Errorf("read after the revocation: %d", answer.Status)
 			case !after && answer.Status != 200 && answer.Status != 403:
-				r.Errorf("read while the grant is taken back: %d %s", answer.Status, answer.Body)
+				r.Errorf("read during the revocation: %d %s", answer.Status, answer.Body)
 			}
 			select {
 			case <-stop:
@@ -154,14 +154,14 @@ func (r *racer) takeBack(customer, grant string) {
 			}
 		}
 	})
-	r.want("take back", r.admin.Do("DELETE", "/v1/rbac/grants/"+grant, nil), 200)
-	gone.Store(true)
-	r.want("read after the grant was taken back", r.s.Anonymous().With("Authorization", "Bearer "+r.neighbour.Token).Do("GET", "/v1/customers/"+customer, nil), 403)
+	r.want("revoke", r.admin.Do("DELETE", "/v1/rbac/grants/"+grantID, nil), 200)
+	revoked.Store(true)
+	r.want("read after the revocation", r.s.Anonymous().With("Authorization", "Bearer "+r.other.Token).Do("GET", "/v1/customers/"+customerID, nil), 403)
 	close(stop)
 	reader.Wait()
 }
 
-// signOutAndIn ends a session of its own: its token is dead from the answer on, while others of the user live.
+// signOutAndIn opens a session and ends it: its token is rejected at once, while the user's other sessions remain valid.
 func (r *racer) signOutAndIn() {
 	second := r.signIn()
 	if second == nil {
@@ -172,7 +172,7 @@ func (r *racer) signOutAndIn() {
 	r.want("use the other session", r.owner.Do("GET", "/v1/users/me", nil), 200)
 }
 
-// signIn signs in, again while too many others do.
+// signIn signs in. It repeats attempts that are rejected because the server is busy.
 func (r *racer) signIn() *servertest.Client {
 	for {
 		answer := r.s.Anonymous().Do("POST", "/authenticate", map[string]any{"user_id": r.name, "password": racePassword})

@@ -60,6 +60,24 @@ func TestEntries_AreListedNewestFirst(t *testing.T) {
 	}
 }
 
+// Entries of changes also contain session, network and request. Searches find them as changes.
+func TestEntries_OfChangesNameTheirOrigin(t *testing.T) {
+	s := servertest.Start(t)
+	id := s.Admin().With("X-Request-ID", "make-1").Create("/v1/customers", map[string]any{"first_name": "Vreni", "last_name": "Muster", "email": "v@example.ch"})
+	for _, query := range []string{"search.rec_id=" + id, "search.rec_id=" + id + "&search.kind=change", "search.request_id=make-1", "search.rec_id=" + id + "&search.kind=denial,CHANGE"} {
+		got := one(t, s, query)
+		if got.Kind != "change" || got.SessionID == "" || got.Network != "127.0.0.0/24" || got.RequestID != "make-1" || got.Detail != nil || got.Form != 2 {
+			t.Errorf("%s: got %+v", query, got)
+		}
+		if same := trail(t, s, "search.session_id="+got.SessionID+"&search.rec_id="+id); len(same) != 1 {
+			t.Errorf("by session: got %+v", same)
+		}
+	}
+	if found := trail(t, s, "search.kind=denial&search.rec_id="+id); len(found) != 0 {
+		t.Errorf("got %+v", found)
+	}
+}
+
 func TestAccess_NeedsThePermissionToRead(t *testing.T) {
 	s := servertest.Start(t)
 	customer, clerk := s.User(access.Customer), s.User()

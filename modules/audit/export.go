@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kontor/store"
+	"kontor/store/audittrail"
 )
 
 const (
@@ -27,7 +28,7 @@ type sink interface {
 	// target returns the name of the sink, under which its position is stored.
 	target() string
 	// write writes a batch. After an error the exporter writes the whole batch again.
-	write(ctx context.Context, b store.ExportBatch) error
+	write(ctx context.Context, b audittrail.ExportBatch) error
 	// close releases open connections.
 	close()
 }

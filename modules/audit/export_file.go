@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 
-	"kontor/store"
+	"kontor/store/audittrail"
 )
 
 // fileSink appends batches to a file. It opens the file for each batch. Log rotation may therefore rename the file at any time,
@@ -20,7 +20,7 @@ func (f *fileSink) target() string { return "file " + f.path }
 func (f *fileSink) close() {}
 
 // write appends a batch and its head to the file and syncs it. After an error nothing of the batch remains in the file.
-func (f *fileSink) write(_ context.Context, b store.ExportBatch) (err error) {
+func (f *fileSink) write(_ context.Context, b audittrail.ExportBatch) (err error) {
 	file, err := os.OpenFile(f.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err

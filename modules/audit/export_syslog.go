@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kontor/store"
+	"kontor/store/audittrail"
 )
 
 const (
@@ -76,7 +77,7 @@ func (s *syslogSink) close() {
 }
 
 // write sends a batch. It closes the connection after an error.
-func (s *syslogSink) write(ctx context.Context, b store.ExportBatch) (err error) {
+func (s *syslogSink) write(ctx context.Context, b audittrail.ExportBatch) (err error) {
 	defer func() {
 		if err != nil {
 			s.close()

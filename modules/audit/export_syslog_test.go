@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"kontor/store"
+	"kontor/store/audittrail"
 )
 
 // syslogServer is a syslog server that records messages.
@@ -114,7 +115,7 @@ func TestExportSyslog_OverTCPContinuesWhereItStopped(t *testing.T) {
 	writeChanges(t, db, 2)
 	startExport(t, db, "", address)()
 	text := server.lines(t, 4+1+2+1)
-	if r, err := store.VerifyExport(strings.NewReader(text), db.ExportKey()); err != nil || r.To != 6 || r.Heads != 2 || r.Repeated != 0 {
+	if r, err := audittrail.VerifyExport(strings.NewReader(text), db.ExportKey()); err != nil || r.To != 6 || r.Heads != 2 || r.Repeated != 0 {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	server.mu.Lock()
@@ -150,7 +151,7 @@ func TestExportSyslog_OverUDP(t *testing.T) {
 	t.Cleanup(func() { _ = conn.Close(); running.Wait() })
 	writeChanges(t, db, 3)
 	startExport(t, db, "", "udp://"+conn.LocalAddr().String())()
-	if r, err := store.VerifyExport(strings.NewReader(server.lines(t, 4)), db.ExportKey()); err != nil || r.To != 3 {
+	if r, err := audittrail.VerifyExport(strings.NewReader(server.lines(t, 4)), db.ExportKey()); err != nil || r.To != 3 {
 		t.Errorf("got %+v, %v", r, err)
 	}
 }

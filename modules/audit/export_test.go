@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kontor/store"
+	"kontor/store/audittrail"
 )
 
 // startExport starts an export. The returned function exports the remaining entries and ends it.
@@ -24,14 +25,14 @@ func startExport(t *testing.T, db *store.DB, file, syslogURL string) (stop func(
 }
 
 // verifyFile verifies an exported file and checks its first and last entry.
-func verifyFile(t *testing.T, db *store.DB, path string, from, to int64) store.ExportReport {
+func verifyFile(t *testing.T, db *store.DB, path string, from, to int64) audittrail.ExportReport {
 	t.Helper()
 	file, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	r, err := store.VerifyExport(file, db.ExportKey())
+	r, err := audittrail.VerifyExport(file, db.ExportKey())
 	if err != nil || r.From != from || r.To != to {
 		t.Fatalf("%s: got %+v, %v, want entries %d to %d", path, r, err, from, to)
 	}

@@ -8,6 +8,7 @@ import (
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/store"
+	"kontor/store/audittrail"
 )
 
 // Status is the result of verifying the trail so far.
@@ -35,8 +36,8 @@ const stepLength = 10_000
 // verification is the progress of verifying the trail.
 type verification struct {
 	began    store.Time
-	position store.AuditPosition
-	bad      *store.AuditBreak
+	position audittrail.Position
+	bad      *audittrail.Break
 }
 
 type statusInput struct {

@@ -99,8 +99,10 @@ func TestSignIn_RevealsNothingAboutUsers(t *testing.T) {
 func TestSignIn_UsesTheLanguageOfTheRequest(t *testing.T) {
 	w := newWorld(t)
 	for language, want := range map[string]string{
-		"en": "The user or the password is not right.", "de": "Benutzer oder Passwort stimmt nicht.",
-		"fr": "L’utilisateur ou le mot de passe n’est pas correct.", "it": "L’utente o la password non è corretta.",
+		"en": "The user or password is incorrect. Check both and try again.",
+		"de": "Benutzer oder Passwort ist falsch. Prüfen Sie beide Angaben und versuchen Sie es erneut.",
+		"fr": "L’utilisateur ou le mot de passe est incorrect. Vérifiez les deux et réessayez.",
+		"it": "L’utente o la password non è corretta. Verifichi entrambi e riprovi.",
 	} {
 		if got := w.signIn("x@"+language+".ch", "wrong", "Accept-Language", language); got.text("message") != want {
 			t.Errorf("%s: %s", language, got.body)

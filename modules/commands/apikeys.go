@@ -17,20 +17,27 @@ import (
 	"kontor/store"
 )
 
-// apiKeyCommand groups what an operator does with API keys. As with users, the server must be stopped first.
+// apiKeyCommand groups the commands about API keys. The server must be stopped: it holds the data directory.
 type apiKeyCommand struct {
-	Create apiKeyCreateCommand `cmd:"" help:"Make a key and print it; it cannot be shown again."`
-	List   apiKeyListCommand   `cmd:"" help:"List all keys, without the keys themselves."`
-	Revoke apiKeyRevokeCommand `cmd:"" help:"Make a key worthless."`
+	Create apiKeyCreateCommand `cmd:"" help:"Create an API key and print it; it cannot be shown again."`
+	List   apiKeyListCommand   `cmd:"" help:"List all API keys, without their secrets."`
+	Revoke apiKeyRevokeCommand `cmd:"" help:"Revoke an API key."`
 }
 
 type apiKeyCreateCommand struct {
-	Name    string   `arg:"" help:"What the key is for."`
-	Scope   []string `help:"Endpoint that the key may call, such as users.register; may be repeated. Without it: all that take a key." placeholder:"NAME"`
-	Expires string   `help:"When the key ends, such as 2027-01-31 (UTC) or 2027-01-31T08:00:00Z. Without it: never." placeholder:"TIME"`
+	Name    string   `arg:"" help:"Name that says what the key is for."`
+	Scope   []string `help:"Endpoint that the key may call, such as users.register; may be repeated. Default: all endpoints that accept a key." placeholder:"NAME"`
+	Expires string   `help:"Expiry of the key, such as 2027-01-31 (UTC) or 2027-01-31T08:00:00Z. Default: never." placeholder:"TIME"`
 }
 
-// limits reads the flags.
+// Help is shown by "kontor apikey create --help".
+func (apiKeyCreateCommand) Help() string { return stoppedHelp }
+
+func (apiKeyCreateCommand) examples() []string {
+	return []string{`kontor apikey create "web site" --scope=users.register --expires=2027-01-31`}
+}
+
+// limits reads the flags --scope and --expires.
 func (c apiKeyCreateCommand) limits() (l auth.KeyLimits, err error) {
 	l.Scopes = c.Scope
 	if c.Expires == "" {
@@ -48,21 +55,21 @@ func (c apiKeyCreateCommand) limits() (l auth.KeyLimits, err error) {
 	return l, nil
 }
 
-// Run makes a key. Nothing but the key is printed, so that a script can take it.
+// Run creates a key. It prints only the key, so that a script can read it.
 func (c apiKeyCreateCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	if strings.TrimSpace(c.Name) == "" {
-		return errors.New("the name of the key is empty: say what it is for")
+		return errors.New("the name of the key is empty; enter what the key is for")
 	}
 	limits, err := c.limits()
 	if err != nil {
 		return err
 	}
 	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
-		made, err := m.Auth.CreateKey(ctx, c.Name, limits)
+		created, err := m.Auth.CreateKey(ctx, c.Name, limits)
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintln(p.Stdout, made.Key)
+		_, err = fmt.Fprintln(p.Stdout, created.Key)
 		return err
 	})
 }
@@ -70,6 +77,11 @@ func (c apiKeyCreateCommand) Run(ctx context.Context, p Process, r *settings.Res
 type apiKeyListCommand struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
+
+// Help is shown by "kontor apikey list --help".
+func (apiKeyListCommand) Help() string { return stoppedHelp }
+
+func (apiKeyListCommand) examples() []string { return []string{"kontor apikey list --json"} }
 
 // Run lists the keys.
 func (c apiKeyListCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
@@ -86,14 +98,14 @@ func (c apiKeyListCommand) Run(ctx context.Context, p Process, r *settings.Resul
 		table := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(table, "ID\tCREATED\tLAST USED\tREVOKED\tEXPIRES\tSCOPES\tNAME")
 		for _, k := range keys {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.CreatedAt, moment(k.LastUsedAt), moment(k.RevokedAt),
-				moment(k.ExpiresAt), strings.Join(k.Scopes, ","), printable(k.Name))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.CreatedAt, timeOrDash(k.LastUsedAt), timeOrDash(k.RevokedAt),
+				timeOrDash(k.ExpiresAt), strings.Join(k.Scopes, ","), printable(k.Name))
 		}
 		return table.Flush()
 	})
 }
 
-// printable keeps what others have named from moving the cursor of the terminal.
+// printable quotes a name that contains control characters, which could send commands to the terminal.
 func printable(name string) string {
 	quoted := strconv.Quote(name)
 	if quoted == `"`+name+`"` {
@@ -102,7 +114,7 @@ func printable(name string) string {
 	return quoted
 }
 
-func moment(t *store.Time) string {
+func timeOrDash(t *store.Time) string {
 	if t == nil {
 		return "-"
 	}
@@ -132,7 +144,14 @@ func allKeys(ctx context.Context, service *auth.Service) ([]auth.APIKey, error) 
 }
 
 type apiKeyRevokeCommand struct {
-	ID string `arg:"" help:"The id of the key, as listed."`
+	ID string `arg:"" help:"Id of the key, as printed by \"kontor apikey list\"."`
+}
+
+// Help is shown by "kontor apikey revoke --help".
+func (apiKeyRevokeCommand) Help() string { return stoppedHelp }
+
+func (apiKeyRevokeCommand) examples() []string {
+	return []string{"kontor apikey revoke 01a1fb8a-2c0a-7d94-ab9c-5d46a808af71"}
 }
 
 // Run revokes the key.

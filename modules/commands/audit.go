@@ -8,33 +8,41 @@ import (
 	"os"
 
 	"kontor/server/settings"
-	"kontor/store"
+	"kontor/store/audittrail"
+	"kontor/store/inspect"
 )
 
-// auditCommand groups what an operator does with the audit trail. A running server need not be stopped.
+// auditCommand groups the commands about the audit trail. The server may be running.
 type auditCommand struct {
-	Export auditExportCommand `cmd:"" help:"Write the audit trail as JSON Lines, with a signed head."`
-	Verify auditVerifyCommand `cmd:"" help:"Verify an export: every hash and every signature. Needs neither the database nor the master key."`
+	Export auditExportCommand `cmd:"" help:"Export the audit trail as JSON Lines, with a signed head."`
+	Verify auditVerifyCommand `cmd:"" help:"Verify every hash and signature of an export."`
 	Key    auditKeyCommand    `cmd:"" help:"Print the public key that verifies exports."`
 }
 
 type auditExportCommand struct {
-	File string `arg:"" optional:"" default:"-" help:"New file for the export; an existing one is refused. Without it, or with -, the export goes to standard output."`
+	File string `arg:"" optional:"" default:"-" help:"New file for the export; an existing file is rejected. Default: standard output (-)."`
 	From int64  `default:"1" help:"Number of the first entry." placeholder:"SEQ"`
 }
 
-// Run writes the export. A file that could not be completed is removed.
+// Help is shown by "kontor audit export --help".
+func (auditExportCommand) Help() string { return "The server may be running." }
+
+func (auditExportCommand) examples() []string {
+	return []string{"kontor audit export audit.jsonl --from=1000"}
+}
+
+// Run writes the export. It removes an incomplete file.
 func (c auditExportCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
 	if c.File == "-" {
-		_, err := store.ExportAudit(ctx, storeOptions(r), c.From, p.Stdout)
+		_, err := inspect.ExportAudit(ctx, databaseOf(r), c.From, p.Stdout)
 		return err
 	}
 	file, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	entries, err := store.ExportAudit(ctx, storeOptions(r), c.From, file)
+	entries, err := inspect.ExportAudit(ctx, databaseOf(r), c.From, file)
 	if err == nil {
 		err = file.Sync()
 	}
@@ -47,7 +55,17 @@ func (c auditExportCommand) Run(ctx context.Context, p Process, r *settings.Resu
 
 type auditVerifyCommand struct {
 	File string `arg:"" help:"The export; - reads standard input."`
-	Key  string `help:"The public key that \"kontor audit key\" prints on the server. Without it the key in the file is taken." placeholder:"KEY"`
+	Key  string `help:"The public key that \"kontor audit key\" prints on the server. Default: the key in the file." placeholder:"KEY"`
+}
+
+// Help is shown by "kontor audit verify --help".
+func (auditVerifyCommand) Help() string {
+	return "Neither the database nor the master key is needed. Without --key, compare the printed key with that of the server: " +
+		"anybody can sign a file with a key of their own."
+}
+
+func (auditVerifyCommand) examples() []string {
+	return []string{`kontor audit verify audit.jsonl --key="$(ssh bank kontor audit key)"`}
 }
 
 // Run verifies the export.
@@ -61,13 +79,13 @@ func (c auditVerifyCommand) Run(p Process) error {
 		defer file.Close()
 		in = file
 	}
-	report, err := store.VerifyExport(in, c.Key)
+	report, err := audittrail.VerifyExport(in, c.Key)
 	if err != nil {
-		return fmt.Errorf("%s does not hold: %w", c.File, err)
+		return fmt.Errorf("%s is not a valid export: %w", c.File, err)
 	}
-	text := fmt.Sprintf("%s holds: entries %d to %d, signed at %s", c.File, report.From, report.To, report.SignedAt)
+	text := fmt.Sprintf("%s is valid: entries %d to %d, signed at %s", c.File, report.From, report.To, report.SignedAt)
 	if c.Key == "" {
-		text += "\nIt is signed with the key " + report.PublicKey + "; compare that with what \"kontor audit key\" prints on the server."
+		text += "\nIt is signed with the key " + report.PublicKey + ". Compare this key with the output of \"kontor audit key\" on the server."
 	}
 	_, err = fmt.Fprintln(p.Stdout, text)
 	return err
@@ -75,10 +93,12 @@ func (c auditVerifyCommand) Run(p Process) error {
 
 type auditKeyCommand struct{}
 
+func (auditKeyCommand) examples() []string { return []string{"kontor audit key"} }
+
 // Run prints the public key.
 func (auditKeyCommand) Run(p Process, r *settings.Result) error {
 	p.warn(r)
-	key, err := store.PublicExportKey(storeOptions(r))
+	key, err := inspect.PublicExportKey(databaseOf(r))
 	if err != nil {
 		return err
 	}

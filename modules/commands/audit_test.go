@@ -9,15 +9,15 @@ import (
 
 func TestAuditCommands(t *testing.T) {
 	t.Parallel()
-	in := newBank(t)
+	in := newServedData(t)
 	key := run(nil, "", "audit", "key", in)
-	succeeded(t, key, "=")
+	expectSuccess(t, key, "=")
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
-	succeeded(t, run(nil, "", "audit", "export", file, in), "audit entries were exported to")
-	refused(t, run(nil, "", "audit", "export", file, in), "exists")
-	succeeded(t, run(nil, "", "audit", "verify", file), strings.TrimSpace(key.stdout))
-	succeeded(t, run(nil, "", "audit", "verify", file, "--key", strings.TrimSpace(key.stdout)), "holds: entries 1 to")
-	refused(t, run(nil, "", "audit", "verify", file, "--key", strings.Repeat("A", 43)+"="), "signed with another key")
+	expectSuccess(t, run(nil, "", "audit", "export", file, in), "audit entries were exported to")
+	expectFailure(t, run(nil, "", "audit", "export", file, in), "exists")
+	expectSuccess(t, run(nil, "", "audit", "verify", file), strings.TrimSpace(key.stdout))
+	expectSuccess(t, run(nil, "", "audit", "verify", file, "--key", strings.TrimSpace(key.stdout)), "is valid: entries 1 to")
+	expectFailure(t, run(nil, "", "audit", "verify", file, "--key", strings.Repeat("A", 43)+"="), "signed with another key")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +26,7 @@ func TestAuditCommands(t *testing.T) {
 		t.Errorf("to standard output: got %d lines, want %d", strings.Count(out.stdout, "\n"), strings.Count(string(text), "\n"))
 	}
 	changed := strings.Replace(string(text), `"rec_type":"users"`, `"rec_type":"roles"`, 1)
-	refused(t, run(nil, changed, "audit", "verify", "-"), "was changed")
-	refused(t, run(nil, "", "audit", "verify", filepath.Join(t.TempDir(), "nothing")), "no such file")
-	refused(t, run(nil, "", "audit", "export", "--data.dir="+t.TempDir()), "secret key")
+	expectFailure(t, run(nil, changed, "audit", "verify", "-"), "was changed")
+	expectFailure(t, run(nil, "", "audit", "verify", filepath.Join(t.TempDir(), "nothing")), "no such file")
+	expectFailure(t, run(nil, "", "audit", "export", "--data.dir="+t.TempDir()), "secret key")
 }

@@ -1,8 +1,8 @@
-// Package commands is the command line of Kontor: what can be typed, what it prints and how it ends.
+// Package commands is the command line of Kontor: its commands, their output and their exit codes.
 //
-// Each command is a struct whose fields are its flags and arguments and whose Run does the work. Every setting is a
-// flag of every command; the flags are made from the registry in server/settings. A command that fails prints one line
-// to standard error and ends with 1.
+// Each command is a struct. Its fields are its flags and arguments, and its method Run does the work. Every setting is a
+// flag of every command; the flags are generated from the registry in server/settings. A command that fails prints one
+// line to standard error and exits with 1.
 package commands
 
 import (
@@ -15,7 +15,7 @@ import (
 	"kontor/server/settings"
 )
 
-// Process is what a command has of the outside world, so that a test can run it without a process of its own.
+// Process is what a command uses of its process, so that a test can run commands without starting one.
 type Process struct {
 	Args    []string // without the name of the program
 	Environ []string
@@ -24,27 +24,27 @@ type Process struct {
 	Stderr  io.Writer
 }
 
-// tree is everything that can be typed.
+// tree is the tree of commands and flags.
 type tree struct {
 	Config string `help:"YAML file with settings (environment: KONTOR_CONFIG)." placeholder:"FILE"`
 
 	kong.Plugins // one flag for each setting
 
-	Serve      serveCommand      `cmd:"" default:"withargs" help:"Start Kontor; this is what happens without a command."`
-	User       userCommand       `cmd:"" help:"Make users, set passwords and roles."`
-	APIKey     apiKeyCommand     `cmd:"" name:"apikey" help:"Make, list and revoke API keys."`
-	QRBill     qrbillCommand     `cmd:"" name:"qrbill" help:"Read Swiss QR-bills from files, JSON out."`
-	Backup     backupCommand     `cmd:"" help:"Write everything to one file."`
-	Restore    restoreCommand    `cmd:"" help:"Bring a backup back into an empty data directory."`
-	Check      checkCommand      `cmd:"" help:"Check the database and the chain of the audit trail."`
-	Audit      auditCommand      `cmd:"" help:"Export the audit trail, and verify an export."`
-	Settings   settingsCommand   `cmd:"" help:"Show every setting: its value, where that comes from and what it means."`
+	Serve      serveCommand      `cmd:"" default:"withargs" help:"Start the server. This is the default command."`
+	User       userCommand       `cmd:"" help:"Create users and set their passwords and roles."`
+	APIKey     apiKeyCommand     `cmd:"" name:"apikey" help:"Create, list and revoke API keys."`
+	QRBill     qrbillCommand     `cmd:"" name:"qrbill" help:"Read Swiss QR-bills from files and print them as JSON."`
+	Backup     backupCommand     `cmd:"" help:"Back up the data directory to one file."`
+	Restore    restoreCommand    `cmd:"" help:"Restore a backup to an empty data directory."`
+	Check      checkCommand      `cmd:"" help:"Check the database, the audit trail, and the records against it."`
+	Audit      auditCommand      `cmd:"" help:"Export the audit trail and verify an export."`
+	Settings   settingsCommand   `cmd:"" help:"Show the value, the source and the meaning of every setting."`
 	Completion completionCommand `cmd:"" help:"Print a script that completes commands and flags in a shell."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`
 }
 
 // Run executes the command that the arguments name and returns the exit code of the process. When the context ends, a
-// server stops in order and other commands break off.
+// server shuts down gracefully and every other command is cancelled.
 func Run(ctx context.Context, p Process) int {
 	args := p.Args
 	if len(args) > 0 && args[0] == "help" { // "kontor help backup" is "kontor backup --help"
@@ -59,7 +59,7 @@ func Run(ctx context.Context, p Process) int {
 		return 0
 	}
 	parsed, err := line.parser.Parse(args)
-	if line.done { // the help has been printed; that it was asked for in an incomplete command is no error
+	if line.helpShown { // an incomplete command with --help is no error
 		return 0
 	}
 	if err != nil {
@@ -79,9 +79,9 @@ func (p Process) fail(err error) int {
 
 // commandLine is the parser with the flags of the settings.
 type commandLine struct {
-	tree   tree
-	parser *kong.Kong
-	done   bool // the parser has printed the help and would have ended the process
+	tree      tree
+	parser    *kong.Kong
+	helpShown bool // set where the parser would end the process after printing the help
 }
 
 func newCommandLine(ctx context.Context, p Process) (*commandLine, error) {
@@ -91,14 +91,14 @@ func newCommandLine(ctx context.Context, p Process) (*commandLine, error) {
 	var err error
 	l.parser, err = kong.New(&l.tree,
 		kong.Name("kontor"),
-		kong.Description("Kontor, a banking platform in one executable. Without a command it serves."),
+		kong.Description("Run the Kontor banking platform. Without a command, start the server."),
 		kong.Writers(p.Stdout, p.Stderr),
-		kong.Exit(func(int) { l.done = true }),
+		kong.Exit(func(int) { l.helpShown = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
 		kong.Help(printHelp),
 		kong.Bind(p),
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		// Only a command that asks for the settings reads them: "kontor version" works whatever is set.
+		// Settings are loaded only for commands that need them: "kontor version" works with invalid settings.
 		kong.BindSingletonProvider(func() (*settings.Result, error) {
 			return settings.Load(settings.Input{Flags: flags.given(), Environ: p.Environ, File: l.tree.Config})
 		}),
@@ -106,8 +106,8 @@ func newCommandLine(ctx context.Context, p Process) (*commandLine, error) {
 	return l, err
 }
 
-// usage turns the parser's error about a command that does not exist into one that says so: the parser takes the word
-// for an argument of the default command.
+// usage replaces the parser's error for an unknown command: the parser mistakes the word for an argument of the default
+// command.
 func (l *commandLine) usage(args []string, err error) error {
 	root := l.parser.Model.Node
 	at, _, arguments := walk(root, args)
@@ -121,7 +121,7 @@ func (l *commandLine) usage(args []string, err error) error {
 	return fmt.Errorf("unknown command %q%s", arguments[0], settings.DidYouMean(arguments[0], known))
 }
 
-// warn prints what the settings complain about.
+// warn prints the warnings about the settings.
 func (p Process) warn(r *settings.Result) {
 	for _, w := range r.Warnings {
 		fmt.Fprintln(p.Stderr, "kontor: warning: "+w)

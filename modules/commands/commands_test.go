@@ -1,72 +1,51 @@
 package commands_test
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"kontor/modules/commands"
 )
 
-// outcome is what a command left behind.
-type outcome struct {
-	code           int
-	stdout, stderr string
-}
-
-func run(environ []string, stdin string, args ...string) outcome {
-	var stdout, stderr bytes.Buffer
-	code := commands.Run(context.Background(), commands.Process{
-		Args: args, Environ: environ, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr,
-	})
-	return outcome{code, stdout.String(), stderr.String()}
-}
-
-// refused expects one line on standard error that contains want, and 1.
-func refused(t *testing.T, o outcome, want string) {
-	t.Helper()
-	if o.code != 1 || strings.Count(o.stderr, "\n") != 1 || !strings.HasPrefix(o.stderr, "kontor: ") || !strings.Contains(o.stderr, want) {
-		t.Errorf("exit %d, stderr %q, want exit 1 and one line that contains %q", o.code, o.stderr, want)
-	}
-	if o.stdout != "" {
-		t.Errorf("a refused command printed %q", o.stdout)
-	}
-}
-
-func succeeded(t *testing.T, o outcome, want string) {
-	t.Helper()
-	if o.code != 0 || o.stderr != "" || !strings.Contains(o.stdout, want) {
-		t.Errorf("exit %d, stderr %q, stdout %q, want exit 0 and %q", o.code, o.stderr, o.stdout, want)
-	}
-}
-
-func TestVersion_WhateverIsSet(t *testing.T) {
-	succeeded(t, run([]string{"KONTOR_LOG_LEVEL=loud"}, "", "version"), "kontor ")
+func TestVersion_IgnoresSettings(t *testing.T) {
+	expectSuccess(t, run([]string{"KONTOR_LOG_LEVEL=loud"}, "", "version"), "kontor ")
 }
 
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"help"}, {"-h"}} {
 		o := run(nil, "", args...)
-		succeeded(t, o, "completion")
+		expectSuccess(t, o, "completion")
 		if strings.Contains(o.stdout, "--notifications.sse") {
 			t.Errorf("%q shows the flags of all settings", args)
 		}
 	}
-	succeeded(t, run(nil, "", "help", "settings"), "--notifications.sse.heartbeat_seconds")
-	succeeded(t, run(nil, "", "completion", "--help"), "fish: kontor completion fish | source")
+	expectSuccess(t, run(nil, "", "help", "settings"), "--notifications.sse.heartbeat_seconds")
+	expectSuccess(t, run(nil, "", "completion", "--help"), "Examples:\n  source <(kontor completion bash)\n")
+}
+
+func TestHelp_EveryCommandHasUsageSentenceAndExamples(t *testing.T) {
+	for _, command := range []string{"serve", "user create", "user password", "user role", "apikey create", "apikey list", "apikey revoke",
+		"qrbill", "backup", "restore", "check", "audit export", "audit verify", "audit key", "settings", "completion", "version"} {
+		o := run(nil, "", append(strings.Fields(command), "--help")...)
+		expectSuccess(t, o, "Usage: kontor "+command)
+		paragraphs := strings.Split(o.stdout, "\n\n")
+		if len(paragraphs) < 2 || !strings.HasSuffix(paragraphs[1], ".") {
+			t.Errorf("kontor %s --help has no sentence after the usage line: %q", command, o.stdout)
+		}
+		if _, examples, ok := strings.Cut(o.stdout, "\nExamples:\n"); !ok || !strings.Contains(strings.SplitN(examples, "\n", 2)[0], "kontor") {
+			t.Errorf("kontor %s --help has no example: %q", command, o.stdout)
+		}
+	}
 }
 
 func TestUsageErrors(t *testing.T) {
-	refused(t, run(nil, "", "setings"), `unknown command "setings" (did you mean "settings"?)`)
-	refused(t, run(nil, "", "--log.level", "info", "frobnicate"), `unknown command "frobnicate"`)
-	refused(t, run(nil, "", "settings", "--server.lissten=x"), `unknown flag --server.lissten, did you mean "--server.listen"?`)
-	refused(t, run(nil, "", "settings", "more"), "unexpected argument more")
-	refused(t, run(nil, "", "settings", "--server.listen"), "missing value")
-	refused(t, run(nil, "", "completion", "tcsh"), "tcsh")
+	expectFailure(t, run(nil, "", "setings"), `unknown command "setings" (did you mean "settings"?)`)
+	expectFailure(t, run(nil, "", "--log.level", "info", "frobnicate"), `unknown command "frobnicate"`)
+	expectFailure(t, run(nil, "", "settings", "--server.lissten=x"), `unknown flag --server.lissten, did you mean "--server.listen"?`)
+	expectFailure(t, run(nil, "", "settings", "more"), "unexpected argument more")
+	expectFailure(t, run(nil, "", "settings", "--server.listen"), "missing value")
+	expectFailure(t, run(nil, "", "completion", "tcsh"), "tcsh")
 }
 
 func TestSettings_FlagsReachTheRegistry(t *testing.T) {
@@ -78,7 +57,7 @@ func TestSettings_FlagsReachTheRegistry(t *testing.T) {
 		"--server.listen", "127.0.0.1:9000", "settings", "--json", "--config", config, "--rate_limits.enabled", "false",
 		"--notifications.trigger.enabled=no", "--cors.allowed_origins=https://a.example", "--cors.allowed_origins", "https://b.example",
 		"--auth.otp_minutes=3", "--auth.otp_minutes=4")
-	succeeded(t, o, `"meaning"`)
+	expectSuccess(t, o, `"meaning"`)
 	var lines []struct {
 		Name, Source string
 		Value        any
@@ -117,7 +96,7 @@ func TestSettings_FlagsReachTheRegistry(t *testing.T) {
 
 func TestSettings_SwitchAlone(t *testing.T) {
 	o := run([]string{"KONTOR_RATE_LIMITS_ENABLED=false"}, "", "--rate_limits.enabled", "settings")
-	succeeded(t, o, "rate_limits.enabled")
+	expectSuccess(t, o, "rate_limits.enabled")
 	for line := range strings.Lines(o.stdout) {
 		if f := strings.Fields(line); f[0] == "rate_limits.enabled" && (f[1] != "true" || f[2] != "flag") {
 			t.Errorf("got %q", line)
@@ -125,7 +104,7 @@ func TestSettings_SwitchAlone(t *testing.T) {
 	}
 }
 
-// What was a switch before has a third value, and takes all that it took.
+// The setting was a switch in earlier versions. It accepts the values of a switch, and auto.
 func TestSettings_TriggerIsASwitchWithAThirdValue(t *testing.T) {
 	const name = "notifications.trigger.enabled"
 	config := filepath.Join(t.TempDir(), "kontor.yaml")
@@ -139,7 +118,7 @@ func TestSettings_TriggerIsASwitchWithAThirdValue(t *testing.T) {
 	} {
 		for _, line := range args {
 			o := run(nil, "", append(line, "settings")...)
-			succeeded(t, o, name)
+			expectSuccess(t, o, name)
 			for shown := range strings.Lines(o.stdout) {
 				if f := strings.Fields(shown); f[0] == name && f[1] != want {
 					t.Errorf("%q: got %q, want %s", line, shown, want)
@@ -149,14 +128,14 @@ func TestSettings_TriggerIsASwitchWithAThirdValue(t *testing.T) {
 	}
 }
 
-func TestSettings_Refused(t *testing.T) {
-	refused(t, run(nil, "", "settings", "--log.level=loud"), `log.level must be one of debug, info, warn, error, not "loud" (flag --log.level)`)
-	refused(t, run([]string{"KONTOR_SERVER_LISTEN=nowhere"}, "", "settings"), "environment variable KONTOR_SERVER_LISTEN")
-	refused(t, run(nil, "", "settings", "--config", "/does/not/exist.yaml"), "/does/not/exist.yaml")
-	refused(t, run(nil, "", "settings", "--rate_limits.enabled=perhaps"), "rate_limits.enabled must be true or false")
+func TestSettings_RejectsInvalidValues(t *testing.T) {
+	expectFailure(t, run(nil, "", "settings", "--log.level=loud"), `log.level must be one of debug, info, warn, error, not "loud" (flag --log.level)`)
+	expectFailure(t, run([]string{"KONTOR_SERVER_LISTEN=nowhere"}, "", "settings"), "environment variable KONTOR_SERVER_LISTEN")
+	expectFailure(t, run(nil, "", "settings", "--config", "/does/not/exist.yaml"), "/does/not/exist.yaml")
+	expectFailure(t, run(nil, "", "settings", "--rate_limits.enabled=perhaps"), "rate_limits.enabled must be true or false")
 }
 
-func TestSettings_WarnsOfUnknownVariables(t *testing.T) {
+func TestSettings_WarnsAboutUnknownVariables(t *testing.T) {
 	o := run([]string{"KONTOR_SERVER_LISTN=x"}, "", "settings")
 	if want := "kontor: warning: unknown environment variable KONTOR_SERVER_LISTN is ignored (did you mean \"KONTOR_SERVER_LISTEN\"?)\n"; o.code != 0 || o.stderr != want {
 		t.Errorf("exit %d, stderr %q", o.code, o.stderr)
@@ -165,7 +144,7 @@ func TestSettings_WarnsOfUnknownVariables(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
-		succeeded(t, run(nil, "", "completion", shell), "__complete")
+		expectSuccess(t, run(nil, "", "completion", shell), "__complete")
 	}
 	for _, c := range []struct {
 		words []string
@@ -191,7 +170,7 @@ func TestCompletion(t *testing.T) {
 		for line := range strings.Lines(o.stdout) {
 			word, meaning, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 			if meaning == "" {
-				t.Errorf("%q: %q has no meaning beside it", c.words, word)
+				t.Errorf("%q: candidate %q has no description", c.words, word)
 			}
 			got = append(got, word)
 		}

@@ -12,25 +12,29 @@ import (
 )
 
 type completionCommand struct {
-	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"Shell: bash, zsh or fish."`
 }
 
 // Help is shown by "kontor completion --help".
 func (completionCommand) Help() string {
-	return "bash: source <(kontor completion bash)\n\nzsh: source <(kontor completion zsh)\n\nfish: kontor completion fish | source"
+	return "Add the line for your shell to its start-up file."
 }
 
-// Run prints the script of the shell.
+func (completionCommand) examples() []string {
+	return []string{"source <(kontor completion bash)", "source <(kontor completion zsh)", "kontor completion fish | source"}
+}
+
+// Run prints the completion script of the shell.
 func (c completionCommand) Run(p Process) error {
 	_, err := io.WriteString(p.Stdout, completionScripts[c.Shell])
 	return err
 }
 
-// completeArgument is what the scripts call the program with; it is no command, so that no help lists it.
+// completeArgument is the first argument that the scripts pass. It is not a command, so that no help lists it.
 const completeArgument = "__complete"
 
-// The scripts only ask the program: it gets the words up to the cursor, the unfinished one last, and answers with one
-// candidate a line, a tab and its meaning. Without an answer the shell completes names of files.
+// completionScripts call the program with the words up to the cursor, the unfinished one last. The program prints one
+// candidate per line: the word, a tab and its description. Without candidates the shell completes file names.
 var completionScripts = map[string]string{
 	"bash": `# kontor: completion for bash
 _kontor() {
@@ -69,16 +73,16 @@ complete -c kontor -f -a '(__kontor_complete)'
 `,
 }
 
-// candidate is one way to complete a word.
+// candidate is a possible completion of a word.
 type candidate struct{ word, meaning string }
 
-// complete prints how the last word can be completed.
+// complete prints the candidates for the last word.
 func (l *commandLine) complete(w io.Writer, words []string) {
 	last := ""
 	if len(words) > 0 {
 		words, last = words[:len(words)-1], words[len(words)-1]
 	}
-	// bash hands over --flag=value as three words.
+	// bash passes --flag=value as three words.
 	if last == "=" {
 		last = ""
 	}
@@ -120,7 +124,7 @@ func (l *commandLine) candidates(before []string, last string) []candidate {
 	return all
 }
 
-// walk follows the words from the root to the command they name. It also returns the flag whose value is still missing,
+// walk follows the words from node to the command that they name. It also returns the flag whose value is still missing,
 // and the arguments that the command already has.
 func walk(node *kong.Node, words []string) (at *kong.Node, pending *kong.Flag, arguments []string) {
 	for _, word := range words {
@@ -144,7 +148,7 @@ func walk(node *kong.Node, words []string) (at *kong.Node, pending *kong.Flag, a
 	return node, pending, arguments
 }
 
-// nodeFlags returns the flags that may follow node: its own and those of all above it.
+// nodeFlags returns the flags that may follow node: its own and those of its ancestors.
 func nodeFlags(node *kong.Node) []*kong.Flag {
 	var flags []*kong.Flag
 	if node.DefaultCmd != nil {

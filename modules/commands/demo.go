@@ -10,49 +10,49 @@ import (
 	"kontor/server/settings"
 )
 
-// serveDemo serves an invented bank, which it makes where there is none yet.
-func serveDemo(ctx context.Context, p Process, r *settings.Result, o opening, listener net.Listener) error {
+// serveDemo serves the demo data. It creates the data at the first start.
+func serveDemo(ctx context.Context, p Process, r *settings.Result, o openOptions, listener net.Listener) error {
 	s := &r.Settings
-	mark, err := demo.Prepare(s.Data.Dir, s.Secrets.AdminEmail, string(s.Secrets.AdminPassword))
+	manifest, err := demo.Prepare(s.Data.Dir, s.Secrets.AdminEmail, string(s.Secrets.AdminPassword))
 	if err != nil {
 		return err
 	}
-	if !mark.Complete {
-		if err := mark.Begin(); err != nil {
+	if !manifest.Complete {
+		if err := manifest.Begin(); err != nil {
 			return err
 		}
 	}
-	s.Secrets.AdminEmail, s.Secrets.AdminPassword = mark.Admin, settings.Secret(mark.Password)
+	s.Secrets.AdminEmail, s.Secrets.AdminPassword = manifest.Admin, settings.Secret(manifest.Password)
 	clock := &demo.Clock{}
 	o.clock = clock
 	return withModules(ctx, r, o, func(m *app.Modules) error {
-		if !mark.Complete {
-			if err := makeDemo(ctx, m, mark, clock); err != nil {
+		if !manifest.Complete {
+			if err := loadDemo(ctx, m, manifest, clock); err != nil {
 				return err
 			}
 		}
-		if err := demo.PrintSignIns(p.Stdout, s.Server.BaseURL, mark); err != nil {
+		if err := demo.PrintSignIns(p.Stdout, s.Server.BaseURL, manifest); err != nil {
 			o.log.Warn("the sign-ins of the demo could not be printed", "err", err)
 		}
 		return run(ctx, p, m, r, o.log, listener)
 	})
 }
 
-// makeDemo fills the fresh database. Its secrets are in the mark, which every start prints.
-func makeDemo(ctx context.Context, m *app.Modules, mark *demo.Mark, clock *demo.Clock) error {
-	made, err := m.Boot(ctx)
+// loadDemo fills the empty database. The manifest holds its secrets, which every start prints.
+func loadDemo(ctx context.Context, m *app.Modules, manifest *demo.Manifest, clock *demo.Clock) error {
+	boot, err := m.Boot(ctx)
 	if err != nil {
 		return err
 	}
-	key := made.APIKey
-	if mark.APIKey = key; key == "" {
+	key := boot.APIKey
+	if manifest.APIKey = key; key == "" {
 		key = string(m.Settings.Secrets.APIKey)
 	}
-	if err := demo.Load(ctx, m, clock, key, mark); err != nil {
-		return fmt.Errorf("make the demo: %w", err)
+	if err := demo.Load(ctx, m, clock, key, manifest); err != nil {
+		return fmt.Errorf("create the demo data: %w", err)
 	}
 	if err := m.Shown(ctx); err != nil {
 		return err
 	}
-	return mark.Save(true)
+	return manifest.Save(true)
 }

@@ -9,17 +9,17 @@ import (
 	"testing"
 )
 
-func TestServeDemo_ShowsHowToComeInAsEachRole(t *testing.T) {
+func TestServeDemo_PrintsSignInsForEachRole(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	first := startBank(t, []string{"KONTOR_ADMIN_EMAIL=root@kontor.example"}, "--demo", "--data.dir", dir)
+	first := start(t, []string{"KONTOR_ADMIN_EMAIL=root@kontor.example"}, "--demo", "--data.dir", dir)
 	shown := first.stdout.String()
 	passwords := map[string]string{}
 	for role, email := range map[string]string{"Administrator": "root@kontor.example", "Advisor": "", "Customer": "", "Registrant": ""} {
-		login := after(shown, role)
-		password := after(shown, login)
-		if email != "" && login != email || !first.signsIn(t, login, password) {
-			t.Errorf("%s: %q cannot sign in with what was shown: %s", role, login, shown)
+		login := wordAfter(shown, role)
+		password := wordAfter(shown, login)
+		if email != "" && login != email || !first.canSignIn(t, login, password) {
+			t.Errorf("%s: %q cannot sign in with the printed password: %s", role, login, shown)
 		}
 		for other, taken := range passwords {
 			if taken == password {
@@ -28,60 +28,57 @@ func TestServeDemo_ShowsHowToComeInAsEachRole(t *testing.T) {
 		}
 		passwords[role] = password
 	}
-	key := after(shown, "API key is")
+	key := wordAfter(shown, "API key is")
 	if !strings.HasPrefix(key, "kontor_") || strings.Contains(first.stderr.String(), key) {
-		t.Errorf("the API key is not shown, or is in the log: %s", shown)
+		t.Errorf("the API key is not printed, or it is in the log: %s", shown)
 	}
-	first.isAlive(t, "root@kontor.example", passwords["Administrator"])
-	first.isAlive(t, "advisor@kontor.localhost", passwords["Advisor"])
-	bills, err := filepath.Glob(filepath.Join(after(shown, "try out are in"), "*.pdf"))
+	first.expectDemoData(t, "root@kontor.example", passwords["Administrator"])
+	first.expectDemoData(t, "advisor@kontor.localhost", passwords["Advisor"])
+	bills, err := filepath.Glob(filepath.Join(wordAfter(shown, "try out are in"), "*.pdf"))
 	if err != nil || len(bills) < 3 {
-		t.Errorf("there are %d sample bills where the first start says: %v", len(bills), err)
+		t.Errorf("the printed directory contains %d sample bills: %v", len(bills), err)
 	}
 	first.stop()
 
-	again := startBank(t, nil, "--demo", "--data.dir", dir)
-	if shown := again.stdout.String(); after(shown, "Administrator") != "root@kontor.example" || after(shown, "API key is") != key {
+	again := start(t, nil, "--demo", "--data.dir", dir)
+	if shown := again.stdout.String(); wordAfter(shown, "Administrator") != "root@kontor.example" || wordAfter(shown, "API key is") != key {
 		t.Errorf("the second start printed %s", shown)
 	}
 }
 
-func TestServeDemo_IsMadeAnewWhereItWasCutOff(t *testing.T) {
+func TestServeDemo_StartsOverAfterAnInterruption(t *testing.T) {
 	t.Parallel()
-	dir := newDatabase(t) // with a database that is not the demo's whole one
+	dir := newDataDir(t) // its database holds no demo data yet
 	if err := os.WriteFile(filepath.Join(dir, "demo.json"), []byte(`{"admin":"admin@kontor.localhost","password":"of the first try","complete":false}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b := startBank(t, nil, "--demo", "--data.dir", dir)
-	shown := b.stdout.String()
-	if b.signsIn(t, "admin@kontor.localhost", "of the first try") || !b.signsIn(t, "admin@kontor.localhost", after(shown, "admin@kontor.localhost")) {
+	p := start(t, nil, "--demo", "--data.dir", dir)
+	shown := p.stdout.String()
+	if p.canSignIn(t, "admin@kontor.localhost", "of the first try") || !p.canSignIn(t, "admin@kontor.localhost", wordAfter(shown, "admin@kontor.localhost")) {
 		t.Errorf("the demo shows %s", shown)
 	}
-	b.isAlive(t, "advisor@kontor.localhost", after(shown, "advisor@kontor.localhost"))
+	p.expectDemoData(t, "advisor@kontor.localhost", wordAfter(shown, "advisor@kontor.localhost"))
 }
 
-// isAlive checks that somebody finds something on each of his screens, and about as many customers as is promised.
-func (b *bank) isAlive(t *testing.T, login, password string) {
+// expectDemoData checks that a user finds records on each screen, and about as many customers as documented.
+func (p *process) expectDemoData(t *testing.T, login, password string) {
 	t.Helper()
-	body, err := json.Marshal(map[string]string{"user_id": login, "password": password})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, answer := b.call(t, http.MethodPost, "/authenticate", string(body))
-	var session struct {
-		Token string `json:"access_token"`
-	}
-	if err := json.Unmarshal([]byte(answer), &session); err != nil {
-		t.Fatalf("%s: %v", login, err)
+	token := p.signIn(t, login, password)
+	get := func(path string, into any) {
+		t.Helper()
+		_, answer := p.call(t, http.MethodGet, path, "", "Authorization", "Bearer "+token)
+		if err := json.Unmarshal([]byte(answer), into); err != nil {
+			t.Errorf("%s: %s: %v in %s", login, path, err, answer)
+		}
 	}
 	for path, least := range map[string]int{"/v1/customers?limit=1": 180, "/v1/personas?limit=1": 80, "/v1/payers?limit=1": 60, "/v1/tasks?limit=1": 10,
 		"/v1/tasks?limit=1&search.status=in_progress": 2, "/v1/notifications?limit=1&search.read=false": 3} {
 		var list struct {
 			Total int `json:"total"`
 		}
-		_, answer := b.call(t, http.MethodGet, path, "", "Authorization", "Bearer "+session.Token)
-		if err := json.Unmarshal([]byte(answer), &list); err != nil || list.Total < least || list.Total > 4000 {
-			t.Errorf("%s: %s has %d, want at least %d: %v", login, path, list.Total, least, err)
+		get(path, &list)
+		if list.Total < least || list.Total > 4000 {
+			t.Errorf("%s: %s has %d, want at least %d", login, path, list.Total, least)
 		}
 	}
 	var chats []struct {
@@ -90,9 +87,9 @@ func (b *bank) isAlive(t *testing.T, login, password string) {
 			Names map[string]string `json:"names"`
 		} `json:"metadata"`
 	}
-	_, answer = b.call(t, http.MethodGet, "/v1/chats", "", "Authorization", "Bearer "+session.Token)
-	if err := json.Unmarshal([]byte(answer), &chats); err != nil || len(chats) < 3 {
-		t.Fatalf("%s has %d chats: %v", login, len(chats), err)
+	get("/v1/chats", &chats)
+	if len(chats) < 3 {
+		t.Errorf("%s has %d chats", login, len(chats))
 	}
 	for _, chat := range chats {
 		if len(chat.About.Names) != len(chat.Members) {

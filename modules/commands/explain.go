@@ -9,13 +9,13 @@ import (
 	"kontor/server/apierr"
 )
 
-// explain words an error for the operator: a fault of a service in the words that a client would read, with what is wrong
-// about each field and with the cause, which the operator may know; everything else as it is. It is one line.
+// explain renders an error for the operator as one line. An API error gets its English text, the errors of its fields and,
+// unlike for clients, its cause.
 func explain(err error) string {
-	return strings.Join(strings.Fields(explainFault(err)), " ")
+	return strings.Join(strings.Fields(explainAPIError(err)), " ")
 }
 
-func explainFault(err error) string {
+func explainAPIError(err error) string {
 	if _, kind := errors.AsType[apierr.Kind](err); !kind {
 		if _, is := errors.AsType[*apierr.Error](err); !is {
 			return err.Error()

@@ -12,12 +12,12 @@ import (
 	"kontor/server/settings"
 )
 
-// settingFlags are the flags that the parser fills, one for each setting. They carry texts only: what a text means, and
-// which source wins, is decided in server/settings alone. In particular the parser gets neither defaults nor environment
-// variables from us, since it could not tell afterwards which of them a value came from.
+// settingFlags are the flags that the parser fills, one per setting. They hold texts only; server/settings parses them and
+// decides which source wins. The parser gets neither defaults nor environment variables, because it does not record which
+// of them a value came from.
 type settingFlags struct {
 	settings []settings.Setting
-	fields   reflect.Value // a struct with one field for each of settings
+	fields   reflect.Value // a struct with one field per setting
 }
 
 const settingsGroup = "Settings:"
@@ -56,17 +56,17 @@ func settingTag(s settings.Setting) reflect.StructTag {
 		{"placeholder", strings.ToUpper(strings.ReplaceAll(s.Type, " ", "-"))},
 		{"group", settingsGroup},
 		{"sep", "none"},
-		{"hidden", "true"}, // printHelp shows them where they are of use
+		{"hidden", "true"}, // printHelp shows them for some commands
 	} {
 		tag.WriteString(item.key + ":" + strconv.Quote(item.value) + " ")
 	}
 	return reflect.StructTag(tag.String())
 }
 
-// target is the struct that the parser fills.
+// target returns the struct that the parser fills.
 func (f *settingFlags) target() any { return f.fields.Interface() }
 
-// given returns the values of the flags that were on the command line.
+// given returns the values of the flags on the command line, by setting.
 func (f *settingFlags) given() map[string][]string {
 	given := map[string][]string{}
 	for i, s := range f.settings {
@@ -78,8 +78,8 @@ func (f *settingFlags) given() map[string][]string {
 	return given
 }
 
-// switchFlag is a flag that may stand alone, which means true, or have a value: --name=false, --name false or, where the
-// setting takes it, --name auto.
+// switchFlag is a flag with an optional value: --name means true. The value may follow as --name=false, --name false or,
+// for settings with a third value, --name auto.
 type switchFlag []string
 
 // Decode implements kong.MapperValue.
@@ -96,7 +96,11 @@ func (s *switchFlag) Decode(ctx *kong.DecodeContext) error {
 // IsBool implements kong.BoolMapperValue.
 func (s *switchFlag) IsBool() bool { return true }
 
-// printHelp shows the flags of the settings only with the commands that are about them, and elsewhere says where they are.
+// withExamples is a command whose help ends with examples.
+type withExamples interface{ examples() []string }
+
+// printHelp prints the help of the selected command. It lists the flags of the settings only for the commands serve and
+// settings, and refers to them otherwise.
 func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 	selected := ctx.Selected()
 	show := selected != nil && (selected.Name == "serve" || selected.Name == "settings")
@@ -105,9 +109,18 @@ func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 			flag.Hidden = !show
 		}
 	}
-	if err := kong.DefaultHelpPrinter(options, ctx); err != nil || show {
+	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(ctx.Stdout, "\nEvery setting is a flag of every command: see \"kontor settings --help\".")
+	var end strings.Builder
+	if selected != nil {
+		if command, ok := selected.Target.Interface().(withExamples); ok {
+			end.WriteString("\nExamples:\n  " + strings.Join(command.examples(), "\n  ") + "\n")
+		}
+	}
+	if !show {
+		end.WriteString("\nEvery setting is a flag of every command: see \"kontor settings --help\".\n")
+	}
+	_, err := fmt.Fprint(ctx.Stdout, end.String())
 	return err
 }

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// httpServer is what the lifecycle needs of the server.
+// httpServer is what serveUntil needs of [kontor/server.Server].
 type httpServer interface {
 	Serve(net.Listener) error
 	Shutdown(context.Context) error
 }
 
-// listen opens the address of server.listen. It comes before everything that writes: a start that fails because the port
-// is taken leaves no trace.
+// listen opens the address of server.listen. Callers open it before they write anything, so that a start whose port is in
+// use changes nothing.
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err == nil {
@@ -30,25 +30,25 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
 }
 
-// serveUntil answers requests until the context ends, and then lets running requests finish for as long as limit. Requests
-// that take longer are cut: whoever asked for the stop will not wait longer, and what was acknowledged is stored.
+// serveUntil serves requests until the context ends, and then shuts down within limit. Requests that take longer are
+// aborted; acknowledged writes are stored already.
 func serveUntil(ctx context.Context, s httpServer, listener net.Listener, limit time.Duration, log *slog.Logger) error {
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(listener) }()
 	select {
 	case err := <-ended:
 		if err == nil {
-			err = errors.New("it ended by itself")
+			err = errors.New("the server ended unexpectedly")
 		}
 		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 	case <-ctx.Done():
 	}
 	log.Info("stopping", "limit", limit.String())
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime(limit))
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout(limit))
 	defer cancel()
 	err := s.Shutdown(stopping)
 	if errors.Is(err, context.DeadlineExceeded) {
-		log.Warn("requests were still running and are cut", "limit", limit.String())
+		log.Warn("requests were still running and are aborted", "limit", limit.String())
 		return nil
 	}
 	if err != nil {
@@ -57,9 +57,9 @@ func serveUntil(ctx context.Context, s httpServer, listener net.Listener, limit 
 	return <-ended
 }
 
-// requestTime is the part of the limit of a stop that running requests have.
-func requestTime(limit time.Duration) time.Duration { return limit - limit/5 }
+// drainTimeout returns the part of the shutdown limit that is for running requests.
+func drainTimeout(limit time.Duration) time.Duration { return limit - limit/5 }
 
-// closingTime is the part of the limit of a stop that the modules have to end what they do and to write what is still in
-// memory. The rest is for the database.
-func closingTime(limit time.Duration) time.Duration { return limit / 10 }
+// closeTimeout returns the part of the shutdown limit in which the modules stop their work and write what they hold in
+// memory. The rest is for closing the database.
+func closeTimeout(limit time.Duration) time.Duration { return limit / 10 }

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// fakeServer serves until it is shut down, which takes as long as takes.
+// fakeServer serves until it is shut down. A shutdown takes the time in takes.
 type fakeServer struct {
 	takes   time.Duration
-	serve   error // what Serve returns
+	serve   error // the result of Serve
 	crashed bool  // Serve returns at once
 	stopped chan struct{}
 }
@@ -48,9 +48,9 @@ func TestServeUntil(t *testing.T) {
 		fails  string
 	}{
 		{"requests finish", fakeServer{takes: 3 * time.Second}, 3 * time.Second, ""},
-		{"requests are cut in time to close the database", fakeServer{takes: time.Hour}, 8 * time.Second, ""},
+		{"requests are aborted in time to close the database", fakeServer{takes: time.Hour}, 8 * time.Second, ""},
 		{"the listener breaks", fakeServer{crashed: true, serve: errors.New("broken")}, 0, "serve 127.0.0.1:1: broken"},
-		{"the server ends by itself", fakeServer{crashed: true}, 0, "it ended by itself"},
+		{"the server ends unexpectedly", fakeServer{crashed: true}, 0, "the server ended unexpectedly"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestServeUntil(t *testing.T) {
 	}
 }
 
-func TestListen_SaysWhy(t *testing.T) {
+func TestListen_ReportsTheCause(t *testing.T) {
 	first, err := listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

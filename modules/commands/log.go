@@ -13,11 +13,11 @@ import (
 
 const (
 	logBufferBytes = 64 << 10
-	logDelay       = 200 * time.Millisecond // longest time that a line stays in the buffer
+	logDelay       = 200 * time.Millisecond // longest time that the buffer holds a line
 )
 
-// logBuffer collects lines, so that a line for each request does not cost a system call for each request. It is safe for
-// concurrent use. A line reaches the writer after logDelay at the latest, and at once when the buffer is full.
+// logBuffer buffers log lines, so that a line per request does not cost a system call per request. It writes a line after
+// at most logDelay, and at once when the buffer is full. It is safe for concurrent use.
 type logBuffer struct {
 	mu     sync.Mutex
 	out    io.Writer
@@ -30,7 +30,7 @@ type logBuffer struct {
 func newLogBuffer(w io.Writer) *logBuffer {
 	b := &logBuffer{out: w, w: bufio.NewWriterSize(w, logBufferBytes)}
 	b.timer = time.AfterFunc(logDelay, b.flush)
-	b.timer.Stop() // nothing to write: nothing wakes up
+	b.timer.Stop() // the timer runs only while the buffer holds lines
 	return b
 }
 
@@ -53,11 +53,11 @@ func (b *logBuffer) flush() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.armed = false
-	_ = b.write() // nobody is left to tell that the log cannot be written
+	_ = b.write() // a failure to write the log cannot be logged
 }
 
-// write empties the buffer, also when that fails: bufio keeps an error for ever, but a disk that was full may have room
-// again.
+// write empties the buffer, even when writing fails: bufio keeps an error for ever, but a full disk may have free space
+// later.
 func (b *logBuffer) write() error {
 	err := b.w.Flush()
 	if err != nil {
@@ -66,7 +66,7 @@ func (b *logBuffer) write() error {
 	return err
 }
 
-// Close writes what is left. Lines that come later are written at once.
+// Close writes the buffered lines. Later lines are written at once.
 func (b *logBuffer) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -75,15 +75,14 @@ func (b *logBuffer) Close() error {
 	return b.write()
 }
 
-// urgentHandler writes errors at once, with all that came before: a process that is about to crash may not see the next
-// tick.
-type urgentHandler struct {
+// errorFlushHandler flushes the buffer after each error: a process that is about to crash may not reach the next timer.
+type errorFlushHandler struct {
 	slog.Handler
 	flush func()
 }
 
 // Handle implements slog.Handler.
-func (h urgentHandler) Handle(ctx context.Context, r slog.Record) error {
+func (h errorFlushHandler) Handle(ctx context.Context, r slog.Record) error {
 	err := h.Handler.Handle(ctx, r)
 	if r.Level >= slog.LevelError {
 		h.flush()
@@ -92,16 +91,16 @@ func (h urgentHandler) Handle(ctx context.Context, r slog.Record) error {
 }
 
 // WithAttrs implements slog.Handler.
-func (h urgentHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return urgentHandler{h.Handler.WithAttrs(attrs), h.flush}
+func (h errorFlushHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return errorFlushHandler{h.Handler.WithAttrs(attrs), h.flush}
 }
 
 // WithGroup implements slog.Handler.
-func (h urgentHandler) WithGroup(name string) slog.Handler {
-	return urgentHandler{h.Handler.WithGroup(name), h.flush}
+func (h errorFlushHandler) WithGroup(name string) slog.Handler {
+	return errorFlushHandler{h.Handler.WithGroup(name), h.flush}
 }
 
-// openLog returns the log that the settings ask for, and what to call when nothing more will be logged.
+// openLog returns the logger that the settings describe. Call closeLog after the last line.
 func openLog(s settings.Log, w io.Writer) (log *slog.Logger, closeLog func() error) {
 	buffer := newLogBuffer(w)
 	options := &slog.HandlerOptions{Level: s.Level}
@@ -111,5 +110,5 @@ func openLog(s settings.Log, w io.Writer) (log *slog.Logger, closeLog func() err
 	} else {
 		handler = slog.NewJSONHandler(buffer, options)
 	}
-	return slog.New(urgentHandler{handler, buffer.flush}), buffer.Close
+	return slog.New(errorFlushHandler{handler, buffer.flush}), buffer.Close
 }

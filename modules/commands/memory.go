@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// memoryShare is the part of the memory that the Go heap may take before the collector works harder. The rest is for the
-// database's cache, goroutine stacks and what else runs on the machine.
+// memoryShare is the share of the memory that the Go heap may use before the garbage collector runs more often. The rest
+// is for the cache of the database and for other processes.
 const memoryShare = 0.7
 
-// memoryLimit returns the limit for the Go heap, or 0 when the size of the memory is unknown. The root is that of the
-// file system; the machine's memory and the limits of the control groups, of which containers are made, are read from it.
+// memoryLimit returns the limit for the Go heap, or 0 when the size of the memory is unknown. It reads the memory of the
+// machine and the limits of the control groups (containers) from root, the root of the file system.
 func memoryLimit(root fs.FS) int64 {
 	least := int64(math.MaxInt64)
 	for _, n := range append(controlGroupLimits(root), machineMemory(root)) {
@@ -46,13 +46,13 @@ func machineMemory(root fs.FS) int64 {
 	return 0
 }
 
-// controlGroupLimits returns the limits of the process's own group and of all above it.
+// controlGroupLimits returns the limits of the control group of the process and of its ancestors.
 func controlGroupLimits(root fs.FS) []int64 {
 	var limits []int64
 	for _, file := range controlGroupFiles(root) {
 		data, err := fs.ReadFile(root, file)
 		if err != nil {
-			continue // not every group has a limit, and a container may not see those above it
+			continue // a group may have no limit, and a container may not see the ancestors of its group
 		}
 		if n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64); err == nil { // else "max"
 			limits = append(limits, n)

@@ -14,14 +14,18 @@ import (
 
 type qrbillCommand struct {
 	Files  []string `arg:"" help:"PDF documents or images."`
-	Page   int      `help:"Search this page only, counted from 1; 0: all." default:"0" placeholder:"N"`
-	Strict bool     `help:"Refuse bills that violate the Swiss standard."`
+	Page   int      `help:"Search only this page, counted from 1; 0 means all pages." default:"0" placeholder:"N"`
+	Strict bool     `help:"Reject bills that violate the Swiss standard."`
 }
 
 // Help is shown by "kontor qrbill --help".
 func (qrbillCommand) Help() string {
-	return "One line of JSON is printed for each file. Neither a server nor a data directory is needed. " +
-		"The exit code is 1 when a file gave no bill; its line says why."
+	return "The command prints one line of JSON per file. It needs neither a server nor a data directory. " +
+		"It exits with 1 when a file contains no readable bill; the file's line states the reason."
+}
+
+func (qrbillCommand) examples() []string {
+	return []string{"kontor qrbill --strict invoice.pdf scan.jpg"}
 }
 
 // Run reads the files.
@@ -41,10 +45,10 @@ func (c qrbillCommand) Run(ctx context.Context, p Process, r *settings.Result) e
 	return invoices.ReadFiles(ctx, reader, texts, p.Stdout, qrbill.Options{Page: c.Page, Strict: c.Strict}, c.Files...)
 }
 
-// engineWait is far more than compiling the PDF engine takes: nobody else wants anything of this process.
+// engineWait bounds compiling the PDF engine. It is generous, because this process has no other work.
 const engineWait = 10 * time.Minute
 
-// engineCache is where the compiled PDF engine is kept for the next time; empty where the user has no such place.
+// engineCache returns the directory that keeps the compiled PDF engine, or "" for a user without a cache directory.
 func engineCache() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {

@@ -40,7 +40,7 @@ func newBill(t *testing.T) (file string) {
 func TestQRBill(t *testing.T) {
 	file := newBill(t)
 	o := run(nil, "", "qrbill", file)
-	succeeded(t, o, `"CH9300762011623852957"`)
+	expectSuccess(t, o, `"CH9300762011623852957"`)
 	var answer struct {
 		QRInfo struct{ Amount float64 } `json:"qr_info"`
 	}
@@ -56,5 +56,5 @@ func TestQRBill(t *testing.T) {
 	if both.code != 1 || strings.Count(both.stdout, "\n") != 2 || strings.Count(both.stderr, "\n") != 1 || !strings.Contains(both.stdout, "unsupported_file") {
 		t.Errorf("exit %d, stdout %s, stderr %s", both.code, both.stdout, both.stderr)
 	}
-	refused(t, run(nil, "", "qrbill"), "<files>")
+	expectFailure(t, run(nil, "", "qrbill"), "<files>")
 }

@@ -19,22 +19,26 @@ import (
 )
 
 type serveCommand struct {
-	Demo       bool `help:"Fill an empty data directory with an invented bank, and print how to sign in to it."`
-	AcceptLoss bool `help:"Start although acknowledged writes are missing, as the refused start has said. That is logged and audited."`
-	DemoPublic bool `help:"Let other machines reach the demo, whose passwords are printed at every start."`
+	Demo       bool `help:"Fill an empty data directory with demo data, and print its sign-ins."`
+	AcceptLoss bool `help:"Start although acknowledged writes are missing, after a start was rejected for that reason. The loss is logged and audited."`
+	DemoPublic bool `help:"Allow other machines to reach the demo. Its passwords are printed at every start."`
+}
+
+func (serveCommand) examples() []string {
+	return []string{"kontor", "kontor serve --demo", "kontor serve --config=/etc/kontor.yaml --data.dir=/var/lib/kontor"}
 }
 
 // Run serves until the context ends.
 func (c serveCommand) Run(ctx context.Context, p Process, r *settings.Result) (err error) {
 	limitMemory()
-	// The reader of the log may go away without taking the bank with it.
+	// The process must survive the end of the program that reads its log.
 	signal.Ignore(syscall.SIGPIPE)
 	log, closeLog := openLog(r.Settings.Log, p.Stderr)
 	defer func() { err = errors.Join(err, closeLog()) }()
 	for _, w := range r.Warnings {
 		log.Warn(w)
 	}
-	if err := c.serve(ctx, p, r, opening{log: log, acceptLoss: c.AcceptLoss, fatal: p.fatal(closeLog)}); err != nil && ctx.Err() == nil {
+	if err := c.serve(ctx, p, r, openOptions{log: log, acceptLoss: c.AcceptLoss, fatal: p.fatal(closeLog)}); err != nil && ctx.Err() == nil {
 		return err
 	} else if err != nil {
 		log.Warn("stopped before the start was complete", "err", err)
@@ -43,7 +47,7 @@ func (c serveCommand) Run(ctx context.Context, p Process, r *settings.Result) (e
 	return nil
 }
 
-func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, o opening) error {
+func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, o openOptions) error {
 	s, log := &r.Settings, o.log
 	listener, err := listen(ctx, s.Server.Listen)
 	if err != nil {
@@ -51,7 +55,7 @@ func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, 
 	}
 	defer listener.Close()
 	if c.Demo && !c.DemoPublic && !settings.IsLoopback(listener.Addr()) {
-		return fmt.Errorf("--demo is for this machine, and other machines reach %s: listen on 127.0.0.1, or add --demo-public", listener.Addr())
+		return fmt.Errorf("other machines can reach the demo at %s; listen on 127.0.0.1, or add --demo-public", listener.Addr())
 	}
 	s.Server.BaseURL = s.BaseURLFor(listener.Addr().String())
 	if c.Demo {
@@ -65,7 +69,7 @@ func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, 
 	})
 }
 
-// run serves the modules until the context ends.
+// run serves the modules, which are started, until the context ends.
 func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, log *slog.Logger, listener net.Listener) error {
 	s := r.Settings
 	web, err := m.Server()
@@ -77,21 +81,21 @@ func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, log
 		return err
 	}
 	defer work.Stop()
-	// What the start needed goes back to the system once it is over: most of the time a bank is idle.
-	settling := time.AfterFunc(settled, debug.FreeOSMemory)
-	defer settling.Stop()
-	watched, err := superviseRun(ctx, p, m, log, listener)
+	// Most installations are idle most of the time: return the memory of the start to the system.
+	releaseTimer := time.AfterFunc(memoryReleaseDelay, debug.FreeOSMemory)
+	defer releaseTimer.Stop()
+	stopSupervisor, err := startSupervisor(ctx, p, m, log, listener)
 	if err != nil {
 		return err
 	}
-	defer watched()
+	defer stopSupervisor()
 	log.Info("listening", "address", listener.Addr().String(), "url", s.Server.BaseURL, "data", s.Data.Dir, "version", Version())
 	return serveUntil(ctx, web, listener, s.Server.Shutdown, log)
 }
 
-// superviseRun starts what reports to the service manager. stop ends it.
-func superviseRun(ctx context.Context, p Process, m *app.Modules, log *slog.Logger, listener net.Listener) (stop func(), err error) {
-	served := answers(listener.Addr(), probeTimeout)
+// startSupervisor starts the reports to the service manager. Call stop to end them.
+func startSupervisor(ctx context.Context, p Process, m *app.Modules, log *slog.Logger, listener net.Listener) (stop func(), err error) {
+	served := httpProbe(listener.Addr(), probeTimeout)
 	probe := func(ctx context.Context) error {
 		if err := served(ctx); err != nil {
 			return err
@@ -113,54 +117,56 @@ func superviseRun(ctx context.Context, p Process, m *app.Modules, log *slog.Logg
 		cancel()
 		select {
 		case <-ended:
-		case <-time.After(probeTimeout): // a writer that hangs holds up nothing else
+		case <-time.After(probeTimeout): // a writer that hangs must not block the shutdown
 		}
 	}, nil
 }
 
-// probeTimeout is how long the listener has to answer the watchdog.
+// probeTimeout bounds a request of the watchdog.
 const probeTimeout = 5 * time.Second
 
-// settled is how long after the start memory is given back: not while the first requests are served.
-const settled = 3 * time.Second
+// memoryReleaseDelay is the time after the start at which unused memory is released, so that the first requests are not
+// slowed down.
+const memoryReleaseDelay = 3 * time.Second
 
-// firstBoot sets up an empty database and shows its secrets. They stay to be shown until standard output has taken them.
+// firstBoot sets up an empty database and prints its secrets. Later starts print them again until one could write all of
+// them to standard output.
 func firstBoot(ctx context.Context, stdout io.Writer, m *app.Modules, s *settings.Settings) error {
-	made, err := m.Boot(ctx)
-	if made == nil || err != nil {
+	boot, err := m.Boot(ctx)
+	if boot == nil || err != nil {
 		return err
 	}
-	if err := printFirstBoot(stdout, made, s); err != nil {
-		return fmt.Errorf("the secrets of the first start cannot be printed: %w; start again with a standard output that can be written", err)
+	if err := printFirstBoot(stdout, boot, s); err != nil {
+		return fmt.Errorf("the secrets of the first start could not be printed: %w; start again with a writable standard output", err)
 	}
 	if file, ok := stdout.(interface{ Sync() error }); ok {
-		_ = file.Sync() // only a file can be synced, not a terminal or a pipe
+		_ = file.Sync() // fails for a terminal or a pipe, which need none
 	}
 	return m.Shown(ctx)
 }
 
-// printFirstBoot shows what nobody can look up later. It goes to the terminal only: the log may be kept for years.
-func printFirstBoot(w io.Writer, made *app.FirstBoot, s *settings.Settings) error {
-	password, key := made.AdminPassword, made.APIKey
+// printFirstBoot prints the secrets, which cannot be read later. They must not reach the log, which may be kept for years.
+func printFirstBoot(w io.Writer, boot *app.FirstBoot, s *settings.Settings) error {
+	password, key := boot.AdminPassword, boot.APIKey
 	if password == "" {
-		password = "as given by KONTOR_ADMIN_PASSWORD"
+		password = "the value of KONTOR_ADMIN_PASSWORD"
 	}
 	if key == "" {
-		key = "as given by KONTOR_API_KEY"
+		key = "the value of KONTOR_API_KEY"
 	}
 	_, err := fmt.Fprintf(w, `
-Kontor was set up in %s. What follows is shown this once:
+Kontor was set up in %s. These secrets are shown only once:
 
     address        %s
     administrator  %s
     password       %s
     API key        %s
 
-`, s.Data.Dir, s.Server.BaseURL, made.AdminEmail, password, key)
+`, s.Data.Dir, s.Server.BaseURL, boot.AdminEmail, password, key)
 	return err
 }
 
-// limitMemory lets the garbage collector know how much memory there is, unless GOMEMLIMIT says so.
+// limitMemory sets the memory limit of the garbage collector, unless GOMEMLIMIT sets it.
 func limitMemory() {
 	if debug.SetMemoryLimit(-1) != math.MaxInt64 {
 		return

@@ -12,6 +12,10 @@ type settingsCommand struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
+func (settingsCommand) examples() []string {
+	return []string{"kontor settings --config=/etc/kontor.yaml", "kontor settings --json"}
+}
+
 // Run prints every setting. Secrets are masked.
 func (c settingsCommand) Run(p Process, r *settings.Result) error {
 	p.warn(r)

@@ -12,17 +12,17 @@ import (
 	"golang.org/x/term"
 )
 
-// isTerminal tells whether stream, one of a Process, is a terminal.
+// isTerminal reports whether stream, one of a [Process], is a terminal.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// maxPasswordBytes is more than any password that will be accepted.
+// maxPasswordBytes exceeds the length of every password that is accepted.
 const maxPasswordBytes = 4 << 10
 
-// readPassword asks for a new password. At a terminal it is typed twice and not shown; otherwise it is the first line of
-// standard input. It is never an argument: those are visible to every user of the machine.
+// readPassword reads a new password: at a terminal twice, without echo; otherwise from the first line of standard input. A
+// password is never an argument, because every user of the machine can see arguments.
 func (p Process) readPassword() (string, error) {
 	if !isTerminal(p.Stdin) {
 		return firstLine(p.Stdin)
@@ -36,7 +36,7 @@ func (p Process) readPassword() (string, error) {
 		return "", err
 	}
 	if first != second {
-		return "", errors.New("the two passwords differ")
+		return "", errors.New("the two passwords differ; run the command again")
 	}
 	return first, nil
 }
@@ -53,7 +53,7 @@ func (p Process) askHidden(prompt string) (string, error) {
 	return string(typed), nil
 }
 
-// restoreOnInterrupt makes Ctrl-C give back a terminal that shows what is typed. Call what it returns when done.
+// restoreOnInterrupt restores the echo of the terminal on Ctrl-C, and ends the process. Call done after the prompt.
 func restoreOnInterrupt(fd int) (done func()) {
 	state, err := term.GetState(fd)
 	if err != nil {
@@ -63,7 +63,7 @@ func restoreOnInterrupt(fd int) (done func()) {
 	signal.Notify(interrupted, os.Interrupt)
 	go func() {
 		if _, ok := <-interrupted; ok {
-			_ = term.Restore(fd, state) // the process ends in any case
+			_ = term.Restore(fd, state) // the process ends anyway
 			os.Exit(1)
 		}
 	}()
@@ -80,7 +80,7 @@ func firstLine(r io.Reader) (string, error) {
 	}
 	line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 	if line == "" {
-		return "", errors.New("no password on standard input")
+		return "", errors.New("no password on standard input; write it to the first line")
 	}
 	return line, nil
 }

@@ -11,16 +11,17 @@ import (
 	"kontor/server/settings"
 )
 
-// userCommand groups what an operator does with users. A running server holds the data directory, so that it must be
-// stopped first; the API does the same while it runs.
+// userCommand groups the commands about users. The server must be stopped: it holds the data directory.
 type userCommand struct {
-	Create   userCreateCommand   `cmd:"" help:"Make a user who can sign in at once."`
-	Password userPasswordCommand `cmd:"" help:"Give a user a new password and end all sessions of his."`
+	Create   userCreateCommand   `cmd:"" help:"Create a user who can sign in at once."`
+	Password userPasswordCommand `cmd:"" help:"Set the password of a user and end all their sessions."`
 	Role     userRoleCommand     `cmd:"" help:"Show or replace the roles of a user."`
 }
 
-const passwordHelp = "The password is asked for at a terminal, and is the first line of standard input otherwise. " +
-	"The server must not be running: while it does, use the API."
+const (
+	stoppedHelp  = "Stop the server first. While it runs, use the API instead."
+	passwordHelp = "At a terminal, the command prompts for the password. Otherwise it reads the first line of standard input.\n\n" + stoppedHelp
+)
 
 type userCreateCommand struct {
 	Login    string   `arg:"" help:"E-mail address, phone number or user name."`
@@ -33,7 +34,11 @@ type userCreateCommand struct {
 // Help is shown by "kontor user create --help".
 func (userCreateCommand) Help() string { return passwordHelp }
 
-// Run makes the user.
+func (userCreateCommand) examples() []string {
+	return []string{"kontor user create anna@bank.example --role=Advisor --language=de"}
+}
+
+// Run creates the user.
 func (c userCreateCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	password, err := p.readPassword()
 	if err != nil {
@@ -56,6 +61,10 @@ type userPasswordCommand struct {
 // Help is shown by "kontor user password --help".
 func (userPasswordCommand) Help() string { return passwordHelp }
 
+func (userPasswordCommand) examples() []string {
+	return []string{"kontor user password anna@bank.example"}
+}
+
 // Run sets the password.
 func (c userPasswordCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	password, err := p.readPassword()
@@ -66,21 +75,28 @@ func (c userPasswordCommand) Run(ctx context.Context, p Process, r *settings.Res
 		if _, err := m.Users.SetPassword(ctx, c.Login, password); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(p.Stdout, "%s has a new password, all sessions were ended\n", c.Login)
+		_, err := fmt.Fprintf(p.Stdout, "%s has a new password; all their sessions were ended\n", c.Login)
 		return err
 	})
 }
 
 type userRoleCommand struct {
 	Login string   `arg:"" help:"E-mail address, phone number, user name or id."`
-	Roles []string `arg:"" optional:"" help:"All roles that the user shall have; without any, his roles are shown."`
-	None  bool     `help:"Take all roles away."`
+	Roles []string `arg:"" optional:"" help:"New roles, which replace all present ones. Without roles, the command prints the present ones."`
+	None  bool     `help:"Remove all roles."`
+}
+
+// Help is shown by "kontor user role --help".
+func (userRoleCommand) Help() string { return stoppedHelp }
+
+func (userRoleCommand) examples() []string {
+	return []string{"kontor user role anna@bank.example", "kontor user role anna@bank.example Advisor Customer"}
 }
 
 // Run shows or replaces the roles.
 func (c userRoleCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	if c.None && len(c.Roles) > 0 {
-		return errors.New("--none and roles do not go together")
+		return errors.New("--none cannot be combined with roles; use one of them")
 	}
 	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
 		if len(c.Roles) == 0 && !c.None {

@@ -6,10 +6,12 @@ import (
 	"runtime/debug"
 )
 
-// release is set by the build of a release: -ldflags "-X kontor/modules/commands.release=1.2.3".
+// release is the version, set by the linker: -ldflags "-X kontor/modules/commands.release=1.2.3".
 var release string
 
 type versionCommand struct{}
+
+func (versionCommand) examples() []string { return []string{"kontor version"} }
 
 // Run prints the version.
 func (versionCommand) Run(p Process) error {
@@ -17,18 +19,18 @@ func (versionCommand) Run(p Process) error {
 	return err
 }
 
-// Version says which build this is, for example "1.2.3 (commit 1a2b3c4d5e6f, 2026-01-31T08:15:30Z, go1.26.8 linux/amd64)".
+// Version describes this build, for example "1.2.3 (commit 1a2b3c4d5e6f, 2026-01-31T08:15:30Z, go1.26.8 linux/amd64)".
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{GoVersion: runtime.Version()}
 	}
-	return describe(release, info)
+	return describeBuild(release, info)
 }
 
 const shownCommit = 12 // digits of a commit's hash
 
-func describe(release string, info *debug.BuildInfo) string {
+func describeBuild(release string, info *debug.BuildInfo) string {
 	var commit, when, changed string
 	for _, s := range info.Settings {
 		switch {

@@ -10,13 +10,13 @@ import (
 // billsName is the directory of the sample bills, beside the database.
 const billsName = "sample-bills"
 
-// bills are invoices of creditors that do not exist: a usual one, one in euros with billing information, one with an open
-// amount, and one that breaks a rule.
+// bills are invoices of fictitious creditors: a usual one, one in euros with billing information, one without an amount,
+// and one that violates the standard.
 //
 //go:embed bills/*.pdf
 var bills embed.FS
 
-// writeBills puts the sample bills into a data directory.
+// writeBills writes the sample bills to a data directory.
 func writeBills(dir string) error {
 	dir = filepath.Join(dir, billsName)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

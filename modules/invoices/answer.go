@@ -6,18 +6,18 @@ import (
 	"kontor/modules/invoices/qrbill"
 )
 
-// ReadResult is the answer to a file with a bill.
+// ReadResult is the response for a file with a bill.
 type ReadResult struct {
 	QRInfo QRInfo `json:"qr_info"`
 }
 
-// QRInfo is the payment that a QR-bill asks for.
+// QRInfo is the payment that a QR-bill requests.
 type QRInfo struct {
 	IBAN                  string    `json:"iban"`
 	Creditor              Party     `json:"creditor"`
-	Amount                *float64  `json:"amount" doc:"null: the payer fills it in."` // null: the payer fills it in
+	Amount                *float64  `json:"amount" doc:"null when the payer enters the amount."`
 	Currency              string    `json:"currency" example:"CHF"`
-	ReferenceType         string    `json:"reference_type" example:"QRR" doc:"QRR, SCOR or NON; what else a bill says stands here, with a warning."`
+	ReferenceType         string    `json:"reference_type" example:"QRR" doc:"QRR, SCOR or NON; another type is returned as it is, with a warning."`
 	Reference             string    `json:"reference"`
 	Message               string    `json:"message" example:"Invoice of 15 June"`
 	Debtor                *Party    `json:"debtor"`
@@ -34,7 +34,7 @@ type Party struct {
 	Zip          string   `json:"zip" example:"2501"`
 	City         string   `json:"city" example:"Biel"`
 	Country      string   `json:"country" example:"CH"`
-	AddressLines []string `json:"address_lines" example:"" doc:"The raw lines of a combined address, else empty."` // the raw lines of a combined address, else empty
+	AddressLines []string `json:"address_lines" example:"" doc:"The raw lines of a combined address; empty for a structured one."`
 }
 
 // Billing is information for the payer's bookkeeping.
@@ -57,13 +57,13 @@ type Swico struct {
 	DueDate           string     `json:"due_date" example:""`
 }
 
-// Rate is a VAT rate in per cent and the amount that belongs to it, as written.
+// Rate is a VAT rate in per cent and its amount, as written on the bill.
 type Rate struct {
 	Rate   string `json:"rate" example:"8.1"`
 	Amount string `json:"amount" example:"1803.66"`
 }
 
-// Discount is what is taken off for paying within a number of days.
+// Discount is a discount for payment within a number of days.
 type Discount struct {
 	Percent string `json:"percent" example:"2"`
 	Days    int    `json:"days" example:"10"`
@@ -71,23 +71,23 @@ type Discount struct {
 
 // Kinds of warnings.
 const (
-	WarningViolation = "violation"  // against the standard; strict validation refuses it
-	WarningNotice    = "notice"     // remarkable, but accepted
-	WarningOtherBill = "other_bill" // the file holds a further bill
+	WarningViolation = "violation"  // violates the standard; strict validation rejects the bill
+	WarningNotice    = "notice"     // unusual, but accepted
+	WarningOtherBill = "other_bill" // the file contains another bill
 )
 
-// Warning is something to know about a bill.
+// Warning is a problem or a remark about a bill.
 type Warning struct {
 	Kind    string `json:"kind" enum:"violation,notice,other_bill"`
-	Element string `json:"element" example:"creditor.address_type"` // part of the bill, "creditor.name"
+	Element string `json:"element" example:"creditor.address_type"` // element of the bill
 	Rule    string `json:"rule" example:"combined_address"`
-	Value   string `json:"value" example:"K"` // what stands there; the account of a further bill
+	Value   string `json:"value" example:"K"` // value of the element; the IBAN of another bill
 	Page    int    `json:"page,omitzero"`
 	Message string `json:"message" example:"The address is a combined one."` // in the language of the request
 }
 
-// newQRInfo makes the answer from a result; word says a warning in the right language.
-func newQRInfo(r *qrbill.Result, word func(Warning) string) QRInfo {
+// newQRInfo converts a result. describe renders a warning in the language of the request.
+func newQRInfo(r *qrbill.Result, describe func(Warning) string) QRInfo {
 	b := r.Bill
 	info := QRInfo{
 		IBAN: b.IBAN, Creditor: newParty(b.Creditor), Currency: b.Currency, ReferenceType: b.ReferenceType,
@@ -95,7 +95,7 @@ func newQRInfo(r *qrbill.Result, word func(Warning) string) QRInfo {
 		AlternativeProcedures: append([]string{}, b.AlternativeProcedures...), Warnings: []Warning{},
 	}
 	if b.Amount != nil {
-		// Exact: the amount has at most 14 digits, and its shortest decimal form is written.
+		// This is exact: the amount has at most 14 digits, and the encoder writes the shortest decimal form.
 		amount := float64(*b.Amount) / 100
 		info.Amount = &amount
 	}
@@ -113,7 +113,7 @@ func newQRInfo(r *qrbill.Result, word func(Warning) string) QRInfo {
 		info.Warnings = append(info.Warnings, Warning{Kind: WarningOtherBill, Value: o.Bill.IBAN, Page: o.Page})
 	}
 	for i := range info.Warnings {
-		info.Warnings[i].Message = word(info.Warnings[i])
+		info.Warnings[i].Message = describe(info.Warnings[i])
 	}
 	return info
 }
@@ -134,7 +134,7 @@ func newSwico(s *qrbill.Swico) *Swico {
 	for _, c := range s.Conditions {
 		days, err := strconv.Atoi(c.Value)
 		if err != nil {
-			continue // the parser lets only digits through
+			continue // cannot occur: the parser accepts only digits
 		}
 		out.Conditions = append(out.Conditions, Discount{c.Rate, days})
 	}

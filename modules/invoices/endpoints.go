@@ -9,17 +9,17 @@ import (
 	"kontor/server/ratelimit"
 )
 
-// bodyRoom is what a request may need beside the base64 of the file.
-const bodyRoom = 64 << 10
+// bodyOverhead is the maximum size of a request without its file.
+const bodyOverhead = 64 << 10
 
-// Endpoints are the rows of the module.
+// Endpoints returns the endpoints of the module.
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	encoded := s.reader.MaxBytes() / 3 * 4
 	return []endpoint.Endpoint{
-		// Nothing is stored, so there is no record to hold a right on: the grant on the endpoint decides.
+		// The endpoint stores no record, so that only the grant on the endpoint decides.
 		{Name: "invoices.read_qr_code", Method: http.MethodPost, Path: "/v1/invoices/qrcode", Roles: []string{access.Advisor},
-			Access: access.SignedIn, Limit: ratelimit.Private, Tag: "Invoices", MaxBody: encoded + encoded/16 + bodyRoom, OwnTime: true,
-			Summary: "Read the payment from the Swiss QR-bill in an invoice.",
+			Access: access.SignedIn, Limit: ratelimit.Private, Tag: "Invoices", MaxBody: encoded + encoded/16 + bodyOverhead, OwnTime: true,
+			Summary: "Read the Swiss QR-bill of an invoice.",
 			Faults:  []apierr.Kind{apierr.InvoiceInvalid, apierr.Unavailable, apierr.PayloadTooLarge},
 			Handle:  endpoint.JSON(http.StatusOK, s.Read)},
 	}

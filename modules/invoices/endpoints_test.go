@@ -34,8 +34,7 @@ func body(t testing.TB, name string, options map[string]any) map[string]any {
 	return map[string]any{"base64_file": base64.StdEncoding.EncodeToString(sample(t, name)), "options": options}
 }
 
-// warm waits until the server has compiled its PDF engine, which answers 503 so
-// long on a slow machine.
+// warm waits until the server has compiled its PDF engine. On a slow machine, it returns 503 until then.
 func warm(t *testing.T, client *servertest.Client) {
 	t.Helper()
 	for range 50 {
@@ -64,19 +63,19 @@ func TestRead(t *testing.T) {
 			Contains: []string{`"iban":"CH2830456328301526105"`, `"warnings":[]`}, Excludes: []string{"CH9130272435117744051"}},
 		{Name: "wrong check digits are a warning", As: advisor, Method: "POST", Path: path, Body: body(t, "dmg-badiban.pdf", nil), Status: 200,
 			Contains: []string{`"iban":"CH0130272435117744051"`, `"kind":"violation"`, `"rule":"checksum"`, `"IBAN: the check digits are wrong."`}},
-		{Name: "wrong check digits are refused when asked", As: advisor, Method: "POST", Path: path, Body: body(t, "dmg-badiban.pdf", strict), Status: 400,
+		{Name: "wrong check digits are rejected by strict validation", As: advisor, Method: "POST", Path: path, Body: body(t, "dmg-badiban.pdf", strict), Status: 400,
 			Contains: []string{`"code":"invalid_input"`, `"reason":"invalid_payload"`, `"violations":[{`, `"element":"iban"`, `"rule":"checksum"`, `"value":"CH0130272435117744051"`}},
 		{Name: "in German", As: advisor.With("Accept-Language", "de"), Method: "POST", Path: path, Body: body(t, "noqr-white.png", nil), Status: 400,
 			Contains: []string{`"code":"invalid_input"`, `"reason":"no_qr_code"`, `Die Datei enthält keinen lesbaren QR-Code.`}},
 		{Name: "HEIC is named", As: advisor, Method: "POST", Path: path, Body: body(t, "heic-b33-00.heic", nil), Status: 400,
 			Contains: []string{`"reason":"unsupported_file"`, `"format":"HEIC"`, `Files of the kind HEIC cannot be read.`}},
 		{Name: "no file", As: advisor, Method: "POST", Path: path, Body: map[string]any{}, Status: 400, Contains: []string{`"code":"invalid_input"`, `"reason":"invalid_base64"`}},
-		{Name: "nobody", Method: "POST", Path: path, Body: map[string]any{}, Status: 401},
+		{Name: "an anonymous caller", Method: "POST", Path: path, Body: map[string]any{}, Status: 401},
 		{Name: "without the grant", As: customer, Method: "POST", Path: path, Body: map[string]any{}, Status: 403},
 	})
 }
 
-// symbolOf makes the picture of a code.
+// symbolOf returns an image of a code in base64.
 func symbolOf(t *testing.T, text string) string {
 	t.Helper()
 	code, err := qrcode.NewQRCodeWriter().EncodeWithoutHint(text, gozxing.BarcodeFormat_QR_CODE, 400, 400)
@@ -90,8 +89,8 @@ func symbolOf(t *testing.T, text string) string {
 	return base64.StdEncoding.EncodeToString(picture.Bytes())
 }
 
-// TestRead_ShowsWhatABillSaysAgainstTheStandard has every answer compared with the OpenAPI document.
-func TestRead_ShowsWhatABillSaysAgainstTheStandard(t *testing.T) {
+// The scenarios compare every response with the OpenAPI document.
+func TestRead_ReturnsValuesThatViolateTheStandard(t *testing.T) {
 	s := servertest.Start(t)
 	advisor := s.User(access.Advisor)
 	bill := "SPC\n0200\n1\nCH5800791123000889012\nS\nMuster AG\n\n\n8000\nBern\nCH\n" + strings.Repeat("\n", 7) + "1.00\nUSD\n"
@@ -99,12 +98,12 @@ func TestRead_ShowsWhatABillSaysAgainstTheStandard(t *testing.T) {
 		{Name: "another type of reference", As: advisor, Method: "POST", Path: path, Status: 200,
 			Body:     map[string]any{"base64_file": symbolOf(t, bill+strings.Repeat("\n", 7)+"XXX\n123\n\nEPD")},
 			Contains: []string{`"reference_type":"XXX"`, `"reference":"123"`, `"currency":"USD"`}},
-		{Name: "none, where the text ends early", As: advisor, Method: "POST", Path: path, Status: 200,
+		{Name: "no reference in a truncated text", As: advisor, Method: "POST", Path: path, Status: 200,
 			Body: map[string]any{"base64_file": symbolOf(t, bill)}, Contains: []string{`"reference_type":""`, `"amount":1,`}},
 	})
 }
 
-// TestRead_Bodies sends the request bodies of the corpus as they are.
+// TestRead_Bodies sends the request bodies of the corpus unchanged.
 func TestRead_Bodies(t *testing.T) {
 	raw := sample(t, "../manifest.json")
 	var manifest struct {

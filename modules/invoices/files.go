@@ -15,26 +15,25 @@ import (
 	"kontor/server/endpoint"
 )
 
-// FileAnswer is what ReadFiles says about one file: the bill, or the error.
+// FileAnswer is the result of ReadFiles for one file: the bill, or the error.
 type FileAnswer struct {
 	File   string     `json:"file"`
 	QRInfo *QRInfo    `json:"qr_info,omitzero"`
 	Error  *FileError `json:"error,omitzero"`
 }
 
-// FileError is why a file gave no bill.
+// FileError is the reason why no bill was read from a file.
 type FileError struct {
 	Reason     string    `json:"reason"`
 	Message    string    `json:"message"`
 	Violations []Warning `json:"violations,omitzero"`
 }
 
-// ErrFilesFailed tells that at least one file gave no bill.
-var ErrFilesFailed = errors.New("not every file could be read")
+// ErrFilesFailed reports that no bill was read from at least one file.
+var ErrFilesFailed = errors.New("some files contain no readable bill; see their lines of output")
 
-// ReadFiles reads bills from files and writes one line of JSON for each. It is
-// the command "kontor qrbill". The error is ErrFilesFailed when some file gave
-// no bill; the lines say why.
+// ReadFiles reads bills from files and writes one line of JSON per file. It implements the command "kontor qrbill". It
+// returns ErrFilesFailed when no bill was read from some file; the line of that file states the reason.
 func ReadFiles(ctx context.Context, reader *qrbill.Reader, texts endpoint.Texts, out io.Writer, options qrbill.Options, names ...string) error {
 	service, failed := New(reader, texts), false
 	for _, name := range names {
@@ -63,7 +62,7 @@ func (s *Service) readFile(ctx context.Context, name string, options qrbill.Opti
 	if err == nil {
 		var result *qrbill.Result
 		if result, err = s.reader.Read(ctx, file, options); err == nil {
-			info := newQRInfo(result, func(w Warning) string { return s.word(commandLanguage, w) })
+			info := newQRInfo(result, func(w Warning) string { return s.describe(commandLanguage, w) })
 			return FileAnswer{File: name, QRInfo: &info}
 		}
 	}
@@ -73,15 +72,15 @@ func (s *Service) readFile(ctx context.Context, name string, options qrbill.Opti
 		answer.Error.Message = s.explain(commandLanguage, problem.Reason, problem.Format)
 		for _, f := range problem.Findings {
 			w := findingWarning(f)
-			w.Message = s.word(commandLanguage, w)
+			w.Message = s.describe(commandLanguage, w)
 			answer.Error.Violations = append(answer.Error.Violations, w)
 		}
 	}
 	return answer
 }
 
-// loadFile reads a file unless it is larger than the reader accepts.
-func loadFile(name string, most int) ([]byte, error) {
+// loadFile reads a file, but not much more than the reader accepts.
+func loadFile(name string, maxBytes int) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		var path *fs.PathError
@@ -91,5 +90,5 @@ func loadFile(name string, most int) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, int64(most)+1)) // one byte more makes the reader refuse it
+	return io.ReadAll(io.LimitReader(f, int64(maxBytes)+1)) // with one byte more, the reader rejects the file
 }

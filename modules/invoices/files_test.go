@@ -14,7 +14,7 @@ import (
 	"kontor/modules/invoices/qrbill"
 )
 
-func TestReadFiles_WritesOneLineForEachFile(t *testing.T) {
+func TestReadFiles_WritesOneLinePerFile(t *testing.T) {
 	texts, err := locales.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestReadFiles_WritesOneLineForEachFile(t *testing.T) {
 	if a := answers[0]; a.File != good || a.Error != nil || a.QRInfo == nil || a.QRInfo.IBAN != "CH9309000564140054668" {
 		t.Errorf("first: got %s", lines[0])
 	}
-	if a := answers[1]; a.QRInfo != nil || a.Error == nil || a.Error.Reason != "no_qr_code" || a.Error.Message != "The file shows no readable QR code." {
+	if a := answers[1]; a.QRInfo != nil || a.Error == nil || a.Error.Reason != "no_qr_code" || a.Error.Message != "The file contains no readable QR code." {
 		t.Errorf("second: got %s", lines[1])
 	}
 	if a := answers[2]; a.QRInfo != nil || a.Error == nil || a.Error.Reason != "unreadable" {

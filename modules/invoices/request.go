@@ -11,22 +11,22 @@ import (
 
 // ReadInput is the body of a request to read a bill.
 type ReadInput struct {
-	File    File    `json:"base64_file" required:"true" example:"JVBERi0xLjcKJeLjz9MK" doc:"The file in base64: PDF, PNG, JPEG, WebP, TIFF, GIF, BMP. A data URL is taken, too."`
+	File    File    `json:"base64_file" required:"true" example:"JVBERi0xLjcKJeLjz9MK" doc:"The file in base64: PDF, PNG, JPEG, WebP, TIFF, GIF or BMP. A data URL is accepted, too."`
 	Options Options `json:"options"`
 }
 
-// File is the invoice in base64, where it stands in the body of the request: it may be large, and a copy of it would be
-// memory that nobody counts. A value of another type counts as an empty file, because the specification wants one code
-// for everything that is wrong with this request.
+// File is the invoice in base64. It refers to the body of the request, because a copy of a large file would use memory that
+// no limit covers. A value of another type counts as an empty file, because the specification has one error code for all
+// errors in this request.
 type File struct{ value jsontext.Value }
 
-// SetInPlace keeps the value, whatever it is.
+// SetInPlace stores a reference to the value of any type.
 func (f *File) SetInPlace(value jsontext.Value) { f.value = value }
 
-// JSONString says that the form in JSON is a string.
+// JSONString reports that the JSON type is string.
 func (File) JSONString() (format string, orNull bool) { return "", false }
 
-// decode returns the file. It overwrites the text with it, so that it works only once.
+// decode returns the file. It decodes in place, so that callers must call it only once.
 func (f File) decode() ([]byte, bool) {
 	if f.value.Kind() != '"' {
 		return nil, true
@@ -38,21 +38,21 @@ func (f File) decode() ([]byte, bool) {
 	return decodeFile(text)
 }
 
-// Options say what is wanted of the file.
+// Options are the options of a request.
 type Options struct {
-	Page           int  `json:"page" minimum:"0" doc:"Counted from 1; 0 or nothing searches all pages."` // counted from 1; 0 or absent: all pages
-	ValidateFormat bool `json:"validate_format" doc:"Refuse a bill that violates the standard."`         // refuse a bill that violates the standard
-	wrong          bool
+	Page           int  `json:"page" minimum:"0" doc:"Page to search, counted from 1; 0 or absent: all pages."`
+	ValidateFormat bool `json:"validate_format" doc:"Reject a bill that violates the standard."`
+	malformed      bool
 }
 
-// UnmarshalJSON remembers that a member had the wrong type, for the same reason
-// as for File. Unknown members are ignored, other spellings of the known ones among them.
+// UnmarshalJSON sets malformed when a field has the wrong type, so that Read reports it with the error code of this
+// request. It ignores unknown fields. Names of fields are case-sensitive.
 func (o *Options) UnmarshalJSON(raw []byte) error {
 	var members struct {
 		Page           *int  `json:"page"`
 		ValidateFormat *bool `json:"validate_format"`
 	}
-	if o.wrong = json.Unmarshal(raw, &members) != nil; o.wrong {
+	if o.malformed = json.Unmarshal(raw, &members) != nil; o.malformed {
 		return nil
 	}
 	if members.Page != nil {
@@ -64,8 +64,8 @@ func (o *Options) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// unquote returns the text of a JSON string in its place. Base64 has slashes, which some clients escape; other escapes
-// need a copy.
+// unquote returns the text of a JSON string. It works in place where the only escapes are slashes, which some clients
+// escape in base64. Other escapes require a copy.
 func unquote(value jsontext.Value) ([]byte, bool) {
 	text := value[1 : len(value)-1]
 	first := bytes.IndexByte(text, '\\')
@@ -76,23 +76,22 @@ func unquote(value jsontext.Value) ([]byte, bool) {
 		text, err := jsontext.AppendUnquote(nil, value)
 		return text, err == nil
 	}
-	return keep(text, func(c byte) (byte, bool) { return c, c != '\\' }), true
+	return mapInPlace(text, func(c byte) (byte, bool) { return c, c != '\\' }), true
 }
 
-// keep changes bytes where they are, and leaves out those that are not kept.
-func keep(text []byte, each func(byte) (byte, bool)) []byte {
-	kept := text[:0]
+// mapInPlace replaces each byte by the result of f, and removes the bytes for which f returns false.
+func mapInPlace(text []byte, f func(byte) (byte, bool)) []byte {
+	out := text[:0]
 	for _, c := range text {
-		if c, ok := each(c); ok {
-			kept = append(kept, c)
+		if c, ok := f(c); ok {
+			out = append(out, c)
 		}
 	}
-	return kept
+	return out
 }
 
-// decodeFile reads base64 in all the forms in which clients send it: with a
-// data URL in front, with line breaks, without padding, with the alphabet for
-// URLs. The file takes the place of the text.
+// decodeFile decodes base64 in place. It accepts the variants that clients send: a data URL, line breaks, no padding, and
+// the alphabet for URLs.
 func decodeFile(text []byte) ([]byte, bool) {
 	const scheme = "data:"
 	if text = bytes.TrimSpace(text); len(text) >= len(scheme) && strings.EqualFold(string(text[:len(scheme)]), scheme) {
@@ -103,7 +102,7 @@ func decodeFile(text []byte) ([]byte, bool) {
 		text = data
 	}
 	if bytes.ContainsAny(text, " \t\r\n-_") {
-		text = keep(text, func(c byte) (byte, bool) {
+		text = mapInPlace(text, func(c byte) (byte, bool) {
 			switch c {
 			case ' ', '\t', '\r', '\n':
 				return 0, false
@@ -116,7 +115,7 @@ func decodeFile(text []byte) ([]byte, bool) {
 		})
 	}
 	text = bytes.TrimRight(text, "=")
-	// Three bytes take the place of four characters, which have been read before.
+	// Decoding in place is safe: three bytes overwrite four characters that were read before.
 	n, err := base64.RawStdEncoding.Decode(text, text)
 	return text[:n], err == nil
 }

@@ -50,7 +50,7 @@ func TestDecodeFile(t *testing.T) {
 	}
 }
 
-// bind reads a body as the endpoint does.
+// bind decodes a body as the endpoint does.
 func bind(tb testing.TB, body []byte) (in ReadInput) {
 	tb.Helper()
 	app := fiber.New()
@@ -68,7 +68,7 @@ func bind(tb testing.TB, body []byte) (in ReadInput) {
 	return in
 }
 
-func TestFile_IsDecodedWhereItStands(t *testing.T) {
+func TestFile_IsDecodedInPlace(t *testing.T) {
 	want := bytes.Repeat([]byte{0xfb, 0xff, 0xfe, 'x', 0}, 200)
 	standard := base64.StdEncoding.EncodeToString(want)
 	for name, text := range map[string]string{
@@ -89,7 +89,7 @@ func TestFile_IsDecodedWhereItStands(t *testing.T) {
 	}
 }
 
-func TestFile_TakesNoMemoryBesideTheBody(t *testing.T) {
+func TestFile_AllocatesNoMemoryBesidesTheBody(t *testing.T) {
 	const size = 8 << 20
 	body := []byte(`{"base64_file":"` + base64.StdEncoding.EncodeToString(make([]byte, size)) + `"}`)
 	var before, after runtime.MemStats
@@ -99,12 +99,12 @@ func TestFile_TakesNoMemoryBesideTheBody(t *testing.T) {
 	if !ok || len(file) != size {
 		t.Fatalf("got %d bytes", len(file))
 	}
-	if taken := after.TotalAlloc - before.TotalAlloc; taken > size/4 {
-		t.Errorf("a file of %d bytes took %d bytes more", size, taken)
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > size/4 {
+		t.Errorf("decoding a file of %d bytes allocated %d bytes", size, allocated)
 	}
 }
 
-// BenchmarkUpload binds and decodes a request with the largest file. The memory that it reports is in addition to the body.
+// BenchmarkUpload binds and decodes a request with the largest file. It reports the memory in addition to the body.
 func BenchmarkUpload(b *testing.B) {
 	body := []byte(`{"base64_file":"` + base64.StdEncoding.EncodeToString(make([]byte, 20<<20)) + `"}`)
 	again := make([]byte, len(body))
@@ -118,11 +118,11 @@ func BenchmarkUpload(b *testing.B) {
 	}
 }
 
-func TestReadInput_TakesWrongTypesForItsOwnErrors(t *testing.T) {
+func TestReadInput_AcceptsWrongTypesToReportItsOwnError(t *testing.T) {
 	for body, want := range map[string]struct {
-		file  string
-		wrong bool
-		page  int
+		file      string
+		malformed bool
+		page      int
 	}{
 		`{"base64_file":"YQ==","options":{"page":2,"validate_format":true,"other":1}}`: {"a", false, 2},
 		`{"base64_file":"YQ==","options":null}`:                                        {"a", false, 0},
@@ -138,14 +138,14 @@ func TestReadInput_TakesWrongTypesForItsOwnErrors(t *testing.T) {
 	} {
 		in := bind(t, []byte(body))
 		file, ok := in.File.decode()
-		if !ok || string(file) != want.file || in.Options.wrong != want.wrong || in.Options.Page != want.page {
+		if !ok || string(file) != want.file || in.Options.malformed != want.malformed || in.Options.Page != want.page {
 			t.Errorf("%s: got %+v", body, in)
 		}
 	}
 }
 
-// TestTexts_StandInEveryLanguage walks over everything that an answer can say.
-func TestTexts_StandInEveryLanguage(t *testing.T) {
+// TestTexts_ExistInEveryLanguage checks the texts of all reasons, rules and elements.
+func TestTexts_ExistInEveryLanguage(t *testing.T) {
 	texts, err := locales.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -173,13 +173,13 @@ func TestTexts_StandInEveryLanguage(t *testing.T) {
 	for _, lang := range locales.Languages() {
 		for _, key := range keys {
 			if !texts.Has(lang, key) {
-				t.Errorf("%s lacks %s", lang, key)
+				t.Errorf("%s has no text %s", lang, key)
 			}
 		}
 	}
 }
 
-// FuzzDecodeFile looks for base64 that breaks the reader of requests.
+// FuzzDecodeFile checks that decoded files survive a round trip.
 func FuzzDecodeFile(f *testing.F) {
 	f.Add("YQ==")
 	f.Add("data:application/pdf;base64,YQ")

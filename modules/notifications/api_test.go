@@ -85,7 +85,7 @@ func TestList_RendersTemplatesInTheLanguageOfTheCustomerOrTheRequest(t *testing.
 			t.Errorf("%s: got %v, %v, %v, want %v", query, row["title"], row["link_text"], row["link_url"], want)
 		}
 	}
-	if row := list(t, anna, "").Data[0]; row["title"] != "Customer Vreni Muster entered" || row["content"] != "The customer Vreni Muster has been entered." {
+	if row := list(t, anna, "").Data[0]; row["title"] != "Customer Vreni Muster added" || row["content"] != "The customer Vreni Muster has been added." {
 		t.Errorf("without a language: got %v, %v", row["title"], row["content"])
 	}
 }
@@ -104,7 +104,7 @@ func TestList_RendersKeysIfTheTemplateCannotBeRendered(t *testing.T) {
 	if got := p.Data[0]; got["title"] != "my.title" || got["content"] != "by hand" {
 		t.Errorf("unknown event: got %v, %v", got["title"], got["content"])
 	}
-	if got := p.Data[1]; got["title"] != "Customer entered" {
+	if got := p.Data[1]; got["title"] != "Customer added" {
 		t.Errorf("the template's value is missing: got title %v, want that of the key", got["title"])
 	}
 }

@@ -168,7 +168,7 @@ func TestArchive_ConfirmsInTheRequestedLanguage(t *testing.T) {
 	owner := s.User(access.Customer)
 	path := "/v1/payers/" + newPayer(owner)
 	servertest.Run(t, s, []servertest.Scenario{
-		{Name: "confirmed", As: owner.With("Accept-Language", "it"), Method: "DELETE", Path: path, Status: 200, Contains: []string{`{"message":"Il pagatore è ora inattivo."}`}},
+		{Name: "confirmed", As: owner.With("Accept-Language", "it"), Method: "DELETE", Path: path, Status: 200, Contains: []string{`{"message":"Il pagatore è stato disattivato."}`}},
 		{Name: "archiving again changes nothing", As: owner, Method: "DELETE", Path: path, Status: 200},
 		{Name: "a stale ETag is rejected", As: owner.With("If-Match", `"v1"`), Method: "DELETE", Path: path, Status: 412},
 	})

@@ -99,7 +99,7 @@ func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Persona], e
 
 // editor updates and archives personas. Their audit entries cover several tables.
 var editor = records.Editor[Persona]{
-	Table: table, Proof: &proof, Write: updatePersona,
+	Table: table, Write: updatePersona, Audited: auditChange,
 	Owner:  func(p Persona) string { return p.CreatedBy },
 	Weight: Persona.weight,
 	Active: func(p *Persona) *bool { return &p.Active },

@@ -156,7 +156,7 @@ func TestArchive_KeepsThePersonaAsInactive(t *testing.T) {
 	path := "/v1/personas/" + id
 	servertest.Run(t, s, []servertest.Scenario{
 		{Name: "confirmed in the requested language", As: owner.With("Accept-Language", "fr"), Method: "DELETE", Path: path, Status: 200,
-			Contains: []string{`{"message":"Le persona est désormais inactif."}`}},
+			Contains: []string{`{"message":"La personne a été désactivée."}`}},
 		{Name: "still readable", As: owner, Method: "GET", Path: path, Status: 200, Contains: []string{`"active":false`}},
 		{Name: "and found as inactive", As: owner, Method: "GET", Path: "/v1/personas?search.active=false", Status: 200, Contains: []string{id, `"total":1`}},
 		{Name: "not as active", As: owner, Method: "GET", Path: "/v1/personas?search.active=true", Status: 200, Contains: []string{`"data":[]`}},

@@ -16,6 +16,18 @@ func Proofs() []records.Proof { return []records.Proof{proof} }
 // proof covers a persona, its users and the links that were created at it.
 var proof = records.Proof{Type: access.Personas.Name, From: "personas", Key: "id", Read: readPersona}
 
+// auditChange runs a change of a persona and writes its audit entry, with the state of persona, users and links before and after.
+func auditChange(ctx context.Context, tx *store.Tx, action, id string, change func() error) error {
+	before, err := proof.Read(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if err := change(); err != nil {
+		return err
+	}
+	return proof.Audit(ctx, tx, action, id, before)
+}
+
 // storedPersona holds the data of a persona that the API does not show with it.
 type storedPersona struct {
 	Version      int64      `json:"version"`

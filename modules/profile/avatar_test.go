@@ -77,7 +77,7 @@ func TestAvatar_IsReplacedAndRemovedCompletely(t *testing.T) {
 		t.Errorf("the profile is %s, want %v", profile.Body, second)
 	}
 	user.With("If-None-Match", profile.Header.Get("ETag")).Do("GET", "/v1/profile", nil).Expect(t, http.StatusNotModified)
-	if removed := user.With("Accept-Language", "fr").Do("DELETE", "/v1/profile/avatar", nil).Expect(t, http.StatusOK); removed.Body != `{"message":"L'image est supprimée."}` {
+	if removed := user.With("Accept-Language", "fr").Do("DELETE", "/v1/profile/avatar", nil).Expect(t, http.StatusOK); removed.Body != `{"message":"L’image a été supprimée."}` {
 		t.Errorf("got %s", removed.Body)
 	}
 	s.Anonymous().Do("GET", second[0], nil).Expect(t, http.StatusNotFound)

@@ -32,7 +32,7 @@ func newDecodeLimit(pixels int64) *decodeLimit {
 func (l *decodeLimit) acquire(ctx context.Context, caller string, pixels int64) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
-	releaseQueue, err := l.queue.Enter(ctx, caller)
+	releaseQueue, err := l.queue.Acquire(ctx, caller)
 	if err != nil {
 		return nil, unavailable(err)
 	}

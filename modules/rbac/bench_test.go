@@ -14,23 +14,26 @@ func BenchmarkCheck100(b *testing.B) {
 	bank := newBank(b)
 	user := bank.user(access.Customer)
 	var checks []rbac.Check
-	err := bank.db.InTx(b.Context(), func(tx *store.Tx) error {
+	err := bank.DB.InTx(b.Context(), func(tx *store.Tx) error {
 		for i := range 20_000 {
 			principal := user
 			if i%2 == 0 {
 				principal = access.Customer
 			}
-			thing := store.NewID()
-			if _, err := tx.Exec(b.Context(), "INSERT INTO things (id, created_by) VALUES ($1, $2)", thing, bank.root); err != nil {
+			persona := store.NewID()
+			if _, err := tx.Exec(b.Context(), `
+				INSERT INTO personas (id, first_name, first_name_key, last_name, last_name_key, date_of_birth, active, metadata,
+					created_at, created_by, modified_at, modified_by, version)
+				VALUES ($1, 'Ada', 'ada', 'Muster', 'muster', '1990-01-31', TRUE, '{}', 0, $2, 0, $2, 1)`, persona, bank.root); err != nil {
 				return err
 			}
 			_, err := tx.Exec(b.Context(), `INSERT INTO grants (id, principal_kind, principal_id, rec_type, permission, rec_id, created_at, created_by)
-				VALUES ($1, 'user', $2, 'customers', 'read', $3, 0, $2)`, store.NewID(), principal, thing)
+				VALUES ($1, 'user', $2, 'customers', 'read', $3, 0, $2)`, store.NewID(), principal, persona)
 			if err != nil {
 				return err
 			}
 			if i%200 == 0 {
-				checks = append(checks, rbac.Check{RecType: "customers", Permission: []string{"read", "update"}[i/200%2], RecID: thing})
+				checks = append(checks, rbac.Check{RecType: "personas", Permission: []string{"read", "update"}[i/200%2], RecID: persona})
 			}
 		}
 		return nil
@@ -39,11 +42,11 @@ func BenchmarkCheck100(b *testing.B) {
 		b.Fatal(err)
 	}
 	checks[7] = rbac.Check{RecType: "roles", Permission: "read", RecID: access.Advisor}
-	caller := access.Caller{UserID: user, Roles: []string{access.Customer}}.WithPolicy(bank.policy.Load())
+	caller := access.Caller{UserID: user, Roles: []string{access.Customer}}.WithPolicy(bank.Policy.Load())
 	b.ResetTimer()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := bank.rbac.Decide(b.Context(), caller, checks); err != nil {
+		if _, err := bank.RBAC.Decide(b.Context(), caller, checks); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -55,7 +58,7 @@ func BenchmarkCheck100HTTP(b *testing.B) {
 	user := bank.user(access.Customer)
 	checks := make([]object, 100)
 	for i := range checks {
-		checks[i] = object{"rec_type": "customers", "permission": "read", "rec_id": bank.thing(user)}
+		checks[i] = object{"rec_type": "personas", "permission": "read", "rec_id": bank.persona(user)}
 	}
 	body := object{"checks": checks}
 	b.ResetTimer()
@@ -69,7 +72,7 @@ func BenchmarkCheck100HTTP(b *testing.B) {
 // BenchmarkPolicyLoad changes a rule, which loads a policy of 5,000 grants on types.
 func BenchmarkPolicyLoad(b *testing.B) {
 	bank := newBank(b)
-	err := bank.db.InTx(b.Context(), func(tx *store.Tx) error {
+	err := bank.DB.InTx(b.Context(), func(tx *store.Tx) error {
 		for range 5_000 {
 			_, err := tx.Exec(b.Context(), `INSERT INTO grants (id, principal_kind, principal_id, rec_type, permission, created_at, created_by)
 				VALUES ($1, 'user', $1, 'customers', 'read', 0, $1)`, store.NewID())
@@ -82,12 +85,12 @@ func BenchmarkPolicyLoad(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	root := access.With(b.Context(), access.Caller{UserID: bank.root, Roles: []string{access.Administrator}}.WithPolicy(bank.policy.Load()))
-	in := rbac.RateLimitInput{Endpoint: "GET /v1/customers/{id}"}
+	root := access.With(b.Context(), access.Caller{UserID: bank.root, Roles: []string{access.Administrator}}.WithPolicy(bank.Policy.Load()))
+	in := rbac.RateLimitInput{Endpoint: "GET /v1/personas/{persona_id}"}
 	in.PerMinute.Given = true
 	for b.Loop() {
 		in.PerMinute.Value = in.PerMinute.Value%1000 + 1
-		if _, err := bank.rbac.SetRateLimit(root, in); err != nil {
+		if _, err := bank.RBAC.SetRateLimit(root, in); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -31,8 +31,8 @@ func TestCheck_NamesTheFirstSource(t *testing.T) {
 	b := newBank(t)
 	role := b.role("Helpers")
 	user := b.user(access.Customer, role)
-	own, foreign := b.thing(user), b.thing(b.root)
-	read := func(id string) object { return object{"rec_type": "customers", "permission": "read", "rec_id": id} }
+	own, foreign := b.persona(user), b.persona(b.root)
+	read := func(id string) object { return object{"rec_type": "personas", "permission": "read", "rec_id": id} }
 	expect := func(want string, c object) {
 		t.Helper()
 		if got := b.check(user, c); got != want {
@@ -40,32 +40,32 @@ func TestCheck_NamesTheFirstSource(t *testing.T) {
 		}
 	}
 	expect("no", read(foreign))
-	b.grant(object{"user_id": user, "rec_type": "customers", "permissions": []string{"read"}})
+	b.grant(object{"user_id": user, "rec_type": "personas", "permissions": []string{"read"}})
 	expect("user "+user, read(foreign))
-	b.grant(object{"role_id": role, "rec_type": "customers", "permissions": []string{"read_all"}})
+	b.grant(object{"role_id": role, "rec_type": "personas", "permissions": []string{"read_all"}})
 	expect("role "+role, read(foreign))
-	b.grant(object{"role_id": access.Customer, "rec_type": "customers", "permissions": []string{"read"}, "rec_id": foreign})
+	b.grant(object{"role_id": access.Customer, "rec_type": "personas", "permissions": []string{"read"}, "rec_id": foreign})
 	expect("role "+access.Customer, read(foreign))
-	b.grant(object{"user_id": user, "rec_type": "customers", "permissions": []string{"read"}, "rec_id": foreign})
+	b.grant(object{"user_id": user, "rec_type": "personas", "permissions": []string{"read"}, "rec_id": foreign})
 	expect("user "+user, read(foreign))
 	expect("owner "+own, read(own))
-	expect("role "+role, object{"rec_type": "customers", "permission": "read"})
-	expect("role "+role, object{"rec_type": "customers", "permission": "read", "rec_id": store.NilID})
-	expect("role "+role, object{"rec_type": "customers", "permission": "read", "rec_id": nil})
-	expect("role "+access.Customer, object{"rec_type": "customers", "permission": "create"})
+	expect("role "+role, object{"rec_type": "personas", "permission": "read"})
+	expect("role "+role, object{"rec_type": "personas", "permission": "read", "rec_id": store.NilID})
+	expect("role "+role, object{"rec_type": "personas", "permission": "read", "rec_id": nil})
+	expect("role "+access.Customer, object{"rec_type": "personas", "permission": "create"})
 	expect("owner "+user, object{"rec_type": "users", "permission": "read", "rec_id": user})
 	expect("no", object{"rec_type": "users", "permission": "delete", "rec_id": user})
 }
 
 func TestCheck_DeniesUnknownNamesAndRecords(t *testing.T) {
 	b := newBank(t)
-	thing := b.thing(b.user())
+	persona := b.persona(b.user())
 	for name, c := range map[string]object{
-		"record":               {"rec_type": "customers", "permission": "read", "rec_id": store.NewID()},
-		"record of other type": {"rec_type": "roles", "permission": "read", "rec_id": thing},
-		"type without records": {"rec_type": "audit", "permission": "read", "rec_id": thing},
+		"record":               {"rec_type": "personas", "permission": "read", "rec_id": store.NewID()},
+		"record of other type": {"rec_type": "roles", "permission": "read", "rec_id": persona},
+		"type without records": {"rec_type": "audit", "permission": "read", "rec_id": persona},
 		"type":                 {"rec_type": "dragons", "permission": "read"},
-		"permission":           {"rec_type": "customers", "permission": "fly"},
+		"permission":           {"rec_type": "personas", "permission": "fly"},
 		"empty":                {},
 	} {
 		if got := b.check(b.root, c); got != "no" {
@@ -73,8 +73,8 @@ func TestCheck_DeniesUnknownNamesAndRecords(t *testing.T) {
 		}
 	}
 	for _, permission := range []string{"create", "read", "update", "delete", "read_all"} {
-		for _, id := range []string{"", thing} {
-			if got := b.check(b.root, object{"rec_type": "customers", "permission": permission, "rec_id": id}); got != "role "+access.Administrator {
+		for _, id := range []string{"", persona} {
+			if got := b.check(b.root, object{"rec_type": "personas", "permission": permission, "rec_id": id}); got != "role "+access.Administrator {
 				t.Errorf("%s: got %s", permission, got)
 			}
 		}
@@ -87,10 +87,10 @@ func TestCheck_DeniesUnknownNamesAndRecords(t *testing.T) {
 func TestCheck_KeepsOrderAndRepetitions(t *testing.T) {
 	b := newBank(t)
 	user := b.user(access.Customer)
-	own, foreign := b.thing(user), b.thing(b.root)
+	own, foreign := b.persona(user), b.persona(b.root)
 	checks := make([]object, 1000)
 	for i := range checks {
-		checks[i] = object{"rec_type": "customers", "permission": "read", "rec_id": []string{own, foreign, store.NewID()}[i%3]}
+		checks[i] = object{"rec_type": "personas", "permission": "read", "rec_id": []string{own, foreign, store.NewID()}[i%3]}
 	}
 	results := b.want(200, "", user, "POST", "/v1/rbac/check", object{"checks": checks}).body["results"].([]any)
 	if len(results) != len(checks) {
@@ -126,9 +126,9 @@ func TestCheck_AdministratorsCheckOtherUsers(t *testing.T) {
 	b := newBank(t)
 	role := b.role("Helpers")
 	user, other := b.user(access.Customer, role), b.user(access.Customer)
-	thing := b.thing(b.root)
-	b.grant(object{"role_id": role, "rec_type": "customers", "permissions": []string{"update"}, "rec_id": thing})
-	update := object{"rec_type": "customers", "permission": "update", "rec_id": thing}
+	persona := b.persona(b.root)
+	b.grant(object{"role_id": role, "rec_type": "personas", "permissions": []string{"update"}, "rec_id": persona})
+	update := object{"rec_type": "personas", "permission": "update", "rec_id": persona}
 	if got := b.check(b.root, update, "user_id", user); got != "role "+role {
 		t.Errorf("got %s", got)
 	}

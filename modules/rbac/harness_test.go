@@ -1,161 +1,55 @@
 package rbac_test
 
 import (
-	"bytes"
 	"context"
-	"log/slog"
 	"net/http"
-	"sync"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/gofiber/fiber/v2"
 
-	"kontor/locales"
-	"kontor/modules/app"
+	"kontor/modules/personas"
 	"kontor/modules/rbac"
-	"kontor/server"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/server/servertest"
+	"kontor/server/settings"
 	"kontor/store"
-	"kontor/store/storetest"
 )
 
-// bank is a running server with rbac and records of the type customers.
+// bank is a running server whose users are named by their ids. Personas serve as records.
 type bank struct {
-	t        testing.TB
-	db       *store.DB
-	rbac     *rbac.Service
-	policy   *access.Current
-	users    *users
-	sessions *sessions
-	server   *server.Server
-	address  string
-	root     string // an administrator
+	*servertest.Server
+	t       testing.TB
+	root    string // an administrator
+	clients map[string]*servertest.Client
 }
 
-// users knows which users exist.
-type users struct{ ids sync.Map }
-
-func (u *users) Relations(_ context.Context, userID string, ids []string) (map[string]access.Permission, error) {
-	found := map[string]access.Permission{}
-	for _, id := range ids {
-		if _, known := u.ids.Load(id); known {
-			found[id] = access.None
-			if id == userID {
-				found[id] = access.Read | access.Update
-			}
-		}
-	}
-	return found, nil
-}
-
-// sessions remembers the roles of users, as a cache of sessions does, until it hears of a change. The token of a user
-// is his id.
-type sessions struct {
-	db     *store.DB
-	users  *users
-	mu     sync.Mutex
-	caches map[string]*access.Caller
-}
-
-func (s *sessions) RolesOf(ctx context.Context, q store.Querier, userID string) ([]string, error) {
-	rows, err := q.Query(ctx, "SELECT role_id FROM held_roles WHERE user_id = $1 ORDER BY role_id", userID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var roles []string
-	for rows.Next() {
-		var role string
-		if err := rows.Scan(&role); err != nil {
-			return nil, err
-		}
-		roles = append(roles, role)
-	}
-	return roles, rows.Err()
-}
-
-func (s *sessions) RemoveRole(ctx context.Context, tx *store.Tx, roleID string) error {
-	tx.AfterCommit(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		clear(s.caches)
-	})
-	_, err := tx.Exec(ctx, "DELETE FROM user_roles WHERE role_id = $1", roleID)
-	return err
-}
-
-func (s *sessions) Known(string) (*access.Caller, bool) { return nil, false }
-
-func (s *sessions) Bearer(c *fiber.Ctx) (*access.Caller, error) {
-	userID := string(bytes.TrimPrefix([]byte(c.Get("Authorization")), []byte("Bearer ")))
-	if _, known := s.users.ids.Load(userID); !known {
-		return nil, apierr.Unauthorized
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if caller := s.caches[userID]; caller != nil {
-		return caller, nil
-	}
-	roles, err := s.RolesOf(context.Background(), s.db, userID)
-	caller := &access.Caller{UserID: userID, Roles: roles}
-	s.caches[userID] = caller
-	return caller, err
-}
-
-func (s *sessions) APIKey(context.Context, string) (*access.Caller, error) {
-	return nil, apierr.Unauthorized
-}
-
-func (b *bank) table() []endpoint.Endpoint {
-	return append(b.rbac.Endpoints(), thingEndpoints(b.db)...)
-}
-
-func newService(t testing.TB, db *store.DB, b *bank) *rbac.Service {
-	t.Helper()
-	texts, err := locales.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rbac.New(db, rbac.Options{
-		Policy: b.policy, Users: b.sessions, Texts: texts, Log: slog.New(slog.DiscardHandler),
-		Records: map[access.RecordType]access.Records{access.Users: b.users, access.Customers: thingRecords{db}},
-	})
-}
+// generalLimit is the general rate limit of a bank, in requests a minute.
+const generalLimit = 1_000_000
 
 func newBank(t testing.TB) *bank {
 	t.Helper()
-	db := storetest.Open(t)
-	b := &bank{t: t, db: db, policy: &access.Current{}, users: &users{}}
-	b.sessions = &sessions{db: db, users: b.users, caches: map[string]*access.Caller{}}
-	b.rbac = newService(t, db, b)
-	b.exec("CREATE TABLE things (id TEXT NOT NULL PRIMARY KEY, created_by TEXT NOT NULL)")
-	if err := b.rbac.Start(t.Context(), b.table()); err != nil {
-		t.Fatal(err)
-	}
-	b.root = b.user(access.Administrator)
-	b.listen()
+	s := servertest.Start(t, func(o *settings.Settings) {
+		o.RateLimits.Enabled = true
+		o.RateLimits.PublicPerMinute, o.RateLimits.PrivatePerMinute = generalLimit, generalLimit
+	})
+	b := &bank{Server: s, t: t, clients: map[string]*servertest.Client{}}
+	admin := s.Admin()
+	b.root = admin.UserID
+	b.clients[b.root] = admin
 	return b
 }
 
-func (b *bank) listen() {
-	b.t.Helper()
-	texts, err := locales.Load()
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.server, b.address = servertest.Serve(b.t, server.Options{
-		Endpoints: b.table(), Auth: b.sessions, Policy: b.policy, Texts: texts, Now: b.db.Clock().Now, Log: slog.New(slog.DiscardHandler),
-		Idempotency: app.Idempotency{DB: b.db}, Stored: app.Stored, RateLimits: true, PublicPerMinute: 1_000_000, PrivatePerMinute: 1_000_000,
-	})
+// newService returns a further service on the database of the bank. It shares the policy with the running one.
+func (b *bank) newService() *rbac.Service {
+	return rbac.New(b.DB, rbac.Options{Policy: b.Policy, Users: b.Users, Texts: b.Texts})
 }
 
 func (b *bank) exec(statement string, args ...any) {
 	b.t.Helper()
-	err := b.db.InTx(context.Background(), func(tx *store.Tx) error {
+	err := b.DB.InTx(context.Background(), func(tx *store.Tx) error {
 		_, err := tx.Exec(context.Background(), statement, args...)
 		return err
 	})
@@ -164,26 +58,33 @@ func (b *bank) exec(statement string, args ...any) {
 	}
 }
 
-// user makes a user with roles.
+// user creates a user with roles and returns its id.
 func (b *bank) user(roles ...string) string {
 	b.t.Helper()
-	id := store.NewID()
-	b.users.ids.Store(id, true)
-	for _, role := range roles {
-		b.exec("INSERT INTO user_roles (user_id, role_id, created_at, created_by) VALUES ($1, $2, 0, $1)", id, role)
-	}
-	return id
+	client := b.User(roles...)
+	b.clients[client.UserID] = client
+	return client.UserID
 }
 
-// thing makes a record of the type customers.
-func (b *bank) thing(owner string) string {
+// as returns the context of a user who also is an administrator.
+func (b *bank) as(userID string) context.Context {
+	caller := access.Caller{UserID: userID, Roles: []string{access.Administrator}}
+	return access.With(context.Background(), caller.WithPolicy(b.Policy.Load()))
+}
+
+// persona creates a persona of a user and returns its id.
+func (b *bank) persona(owner string) string {
 	b.t.Helper()
-	id := store.NewID()
-	b.exec("INSERT INTO things (id, created_by) VALUES ($1, $2)", id, owner)
-	return id
+	in := personas.CreateInput{FirstName: "Ada", LastName: "Muster", DateOfBirth: "1990-01-31"}
+	in.Validate(context.Background(), &apierr.Fields{}) // outside a request the date is in the future, which does not matter here
+	p, err := b.Personas.Create(b.as(owner), in)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return p.ID
 }
 
-// answer is what a request got.
+// answer is the answer to a request.
 type answer struct {
 	status int
 	header http.Header
@@ -204,7 +105,7 @@ func (a answer) data() []map[string]any {
 	return found
 }
 
-// do sends a request as the user. The body is anything that becomes JSON; headers come in pairs.
+// do sends a request of a user. An unknown user has an invalid token. Headers come in pairs.
 func (b *bank) do(user, method, path string, body any, headers ...string) answer {
 	b.t.Helper()
 	a, err := b.try(user, method, path, body, headers...)
@@ -214,10 +115,16 @@ func (b *bank) do(user, method, path string, body any, headers ...string) answer
 	return a
 }
 
-// try is do for other goroutines than the test's.
+// try is do for goroutines other than that of the test. A persona is updated and created with valid data unless there is a body.
 func (b *bank) try(user, method, path string, body any, headers ...string) (answer, error) {
-	client := servertest.NewClient(b.t, b.server, b.address).With("Authorization", "Bearer "+user).With(headers...)
-	r, err := client.Try(method, path, body)
+	if body == nil && (method == http.MethodPut || method == http.MethodPost) && strings.HasPrefix(path, "/v1/personas") {
+		body = object{"first_name": "Ada", "last_name": "Muster", "date_of_birth": "1990-01-31"}
+	}
+	client := b.clients[user]
+	if client == nil {
+		client = b.Anonymous().With("Authorization", "Bearer "+user)
+	}
+	r, err := client.With(headers...).Try(method, path, body)
 	a := answer{status: r.Status, header: r.Header, text: r.Body}
 	if err == nil && a.text != "" {
 		err = json.Unmarshal([]byte(a.text), &a.body)
@@ -225,7 +132,7 @@ func (b *bank) try(user, method, path string, body any, headers ...string) (answ
 	return a, err
 }
 
-// want sends a request and expects a status and, for a refusal, a code.
+// want sends a request and checks the status and, for an error, the code.
 func (b *bank) want(status int, code, user, method, path string, body any, headers ...string) answer {
 	b.t.Helper()
 	a := b.do(user, method, path, body, headers...)
@@ -237,14 +144,25 @@ func (b *bank) want(status int, code, user, method, path string, body any, heade
 
 type object = map[string]any
 
-// grant makes a grant as the administrator and gives its id.
+// grant creates a grant as the administrator and returns its id.
 func (b *bank) grant(body object) string {
 	b.t.Helper()
 	return b.want(201, "", b.root, "POST", "/v1/rbac/grants", body).id()
 }
 
-// role makes a role and gives its id.
+// role creates a role and returns its id.
 func (b *bank) role(name string) string {
 	b.t.Helper()
 	return b.want(201, "", b.root, "POST", "/v1/rbac/roles", object{"name": name}).id()
+}
+
+// endpoints returns a copy of the endpoint table of the modules without the endpoints with the names.
+func (b *bank) endpoints(without ...string) []endpoint.Endpoint {
+	var table []endpoint.Endpoint
+	for _, e := range b.Endpoints() {
+		if !strings.Contains(" "+strings.Join(without, " ")+" ", " "+e.Name+" ") {
+			table = append(table, e)
+		}
+	}
+	return table
 }

@@ -1,11 +1,15 @@
 package rbac_test
 
 import (
+	"errors"
 	"net/url"
 	"strings"
 	"testing"
 
+	"kontor/modules/rbac"
 	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/server/ratelimit"
 )
 
 // escape encodes the value of a query parameter for a URL.
@@ -16,8 +20,8 @@ func escape(parameter string) string {
 
 func TestSetRateLimit_IsInForceForTheNextRequest(t *testing.T) {
 	b := newBank(t)
-	user, thing := b.user(access.Advisor), b.thing(b.root)
-	path, key := "/v1/customers/"+thing, "GET /v1/customers/{id}"
+	user, persona := b.user(access.Advisor), b.persona(b.root)
+	path, key := "/v1/personas/"+persona, "GET /v1/personas/{persona_id}"
 	if got := b.want(200, "", user, "GET", path, nil).header.Get("RateLimit-Limit"); got != "1000000" {
 		t.Errorf("limit is %s", got)
 	}
@@ -33,7 +37,7 @@ func TestSetRateLimit_IsInForceForTheNextRequest(t *testing.T) {
 	if throttled.header.Get("Retry-After") == "" || throttled.header.Get("RateLimit-Limit") != "3" {
 		t.Errorf("headers are %v", throttled.header)
 	}
-	if listed := b.do(b.root, "GET", "/v1/rate-limits", nil).data(); len(listed) != 1 || listed[0]["per_minute"] != 3.0 {
+	if listed := b.do(b.root, "GET", "/v1/rate-limits?"+escape("search.endpoint="+key), nil).data(); len(listed) != 1 || listed[0]["per_minute"] != 3.0 {
 		t.Errorf("listed are %v", listed)
 	}
 	b.want(412, "common.precondition_failed", b.root, "PUT", "/v1/rate-limits", object{"endpoint": key, "per_minute": 4}, "If-Match", `"9"`)
@@ -43,21 +47,36 @@ func TestSetRateLimit_IsInForceForTheNextRequest(t *testing.T) {
 	}
 	b.want(200, "", b.user(access.Advisor), "GET", path, nil)
 	b.want(200, "", b.root, "PUT", "/v1/rate-limits", object{"endpoint": key, "per_minute": nil})
-	if listed := b.do(b.root, "GET", "/v1/rate-limits", nil).data(); len(listed) != 0 {
+	if listed := b.do(b.root, "GET", "/v1/rate-limits?"+escape("search.endpoint="+key), nil).data(); len(listed) != 0 {
 		t.Errorf("remaining rules: %v", listed)
 	}
 }
 
 func TestSetRateLimit_RejectsInvalidInput(t *testing.T) {
 	b := newBank(t)
-	key := "GET /v1/customers/{id}"
+	key := "GET /v1/personas/{persona_id}"
 	for _, body := range []object{
 		{}, {"endpoint": key}, {"per_minute": 5}, {"endpoint": key, "per_minute": 0}, {"endpoint": key, "per_minute": 1_000_001},
-		{"endpoint": key, "per_minute": "5"}, {"endpoint": key, "per_minute": 1.5}, {"endpoint": "GET /v1/health", "per_minute": 5},
+		{"endpoint": key, "per_minute": "5"}, {"endpoint": key, "per_minute": 1.5},
 	} {
 		b.want(400, "common.invalid_input", b.root, "PUT", "/v1/rate-limits", body)
 	}
 	b.want(404, "rbac.endpoint_not_found", b.root, "PUT", "/v1/rate-limits", object{"endpoint": "GET /v1/dragons", "per_minute": 5})
 	b.want(200, "", b.root, "PUT", "/v1/rate-limits", object{"endpoint": key, "per_minute": 1})
 	b.want(200, "", b.root, "PUT", "/v1/rate-limits", object{"endpoint": key, "per_minute": 1_000_000})
+}
+
+func TestSetRateLimit_RejectsEndpointsWithoutLimit(t *testing.T) {
+	b := newBank(t)
+	table := b.endpoints()
+	table[0].Limit = ratelimit.None
+	service := b.newService()
+	if err := service.Start(t.Context(), table); err != nil {
+		t.Fatal(err)
+	}
+	in := rbac.RateLimitInput{Endpoint: table[0].Key()}
+	in.PerMinute.Given, in.PerMinute.Value = true, 5
+	if _, err := service.SetRateLimit(b.as(b.root), in); !errors.Is(err, apierr.InvalidInput) {
+		t.Errorf("got %v, want invalid input", err)
+	}
 }

@@ -8,12 +8,12 @@ import (
 
 func TestPolicy_DeniesEverythingWhileTablesCannotBeRead(t *testing.T) {
 	b := newBank(t)
-	user, thing := b.user(access.Advisor), b.thing(b.root)
-	path := "/v1/customers/" + thing
+	user, persona := b.user(access.Advisor), b.persona(b.root)
+	path := "/v1/personas/" + persona
 	b.want(200, "", user, "GET", path, nil)
 
 	b.exec("ALTER TABLE rate_limit_rules RENAME TO broken")
-	b.grant(object{"user_id": user, "rec_type": "customers", "permissions": []string{"delete"}})
+	b.grant(object{"user_id": user, "rec_type": "personas", "permissions": []string{"delete"}})
 	b.want(403, "common.rbac_no_rec_access", user, "GET", path, nil)
 	b.want(200, "", b.root, "GET", path, nil)
 
@@ -25,7 +25,7 @@ func TestPolicy_DeniesEverythingWhileTablesCannotBeRead(t *testing.T) {
 func TestStart_FailsWithoutPolicyTables(t *testing.T) {
 	b := newBank(t)
 	b.exec("ALTER TABLE rate_limit_rules RENAME TO broken")
-	if err := newService(t, b.db, b).Start(t.Context(), b.table()); err == nil {
+	if err := b.newService().Start(t.Context(), b.endpoints()); err == nil {
 		t.Error("the service started without a policy")
 	}
 }

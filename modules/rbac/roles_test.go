@@ -64,23 +64,23 @@ func TestRoles_BuiltInKeepTheirNames(t *testing.T) {
 func TestDeleteRole_RemovesGrantsAndHolders(t *testing.T) {
 	b := newBank(t)
 	role := b.role("Reader")
-	holder, thing := b.user(role), b.thing(b.root)
-	b.grant(object{"role_id": role, "endpoint": "GET /v1/customers/{id}"})
-	b.grant(object{"role_id": role, "rec_type": "customers", "permissions": []string{"read"}})
-	b.grant(object{"role_id": role, "rec_type": "customers", "permissions": []string{"update"}, "rec_id": thing})
-	b.want(200, "", holder, "GET", "/v1/customers/"+thing, nil)
+	holder, persona := b.user(role), b.persona(b.root)
+	b.grant(object{"role_id": role, "endpoint": "GET /v1/personas/{persona_id}"})
+	b.grant(object{"role_id": role, "rec_type": "personas", "permissions": []string{"read"}})
+	b.grant(object{"role_id": role, "rec_type": "personas", "permissions": []string{"update"}, "rec_id": persona})
+	b.want(200, "", holder, "GET", "/v1/personas/"+persona, nil)
 
 	b.want(200, "", b.root, "DELETE", "/v1/rbac/roles/"+role, nil)
-	b.want(403, "common.rbac_no_rec_access", holder, "GET", "/v1/customers/"+thing, nil)
-	if caller := b.sessions.caches[holder]; caller == nil || len(caller.Roles) != 0 {
-		t.Errorf("the session still has the role: %+v", caller)
+	b.want(403, "common.rbac_no_rec_access", holder, "GET", "/v1/personas/"+persona, nil)
+	if roles := b.do(b.root, "GET", "/v1/users/"+holder, nil).body["roles"]; !equal(roles, []any{}) {
+		t.Errorf("the holder still has the roles %v", roles)
 	}
 	if n := len(b.do(b.root, "GET", "/v1/rbac/grants?search.role_id="+role, nil).data()); n != 0 {
 		t.Errorf("%d grants of the role are left", n)
 	}
 	for _, table := range []string{"user_roles WHERE role_id", "grants WHERE principal_id", "endpoint_grants WHERE principal_id"} {
 		var n int
-		if err := b.db.QueryRow(t.Context(), "SELECT COUNT(*) FROM "+table+" = $1", role).Scan(&n); err != nil || n != 0 {
+		if err := b.DB.QueryRow(t.Context(), "SELECT COUNT(*) FROM "+table+" = $1", role).Scan(&n); err != nil || n != 0 {
 			t.Errorf("%s: %d rows are left, %v", table, n, err)
 		}
 	}

@@ -60,8 +60,8 @@ type missingSeeds struct {
 	changed   []Endpoint          // with a new description, or removed (not active)
 }
 
-func (u missingSeeds) empty() bool {
-	return len(u.roles)+len(u.types)+len(u.endpoints)+len(u.changed) == 0
+func (missing missingSeeds) empty() bool {
+	return len(missing.roles)+len(missing.types)+len(missing.endpoints)+len(missing.changed) == 0
 }
 
 // seed writes only if something is missing, so that an ordinary start needs no transaction.
@@ -97,46 +97,46 @@ func (s *Service) seed(ctx context.Context, table []endpoint.Endpoint) error {
 }
 
 func (s *Service) missingSeeds(ctx context.Context, table []endpoint.Endpoint) (missingSeeds, error) {
-	var u missingSeeds
+	var missing missingSeeds
 	roles, err := selectSet(ctx, s.db, selectBuiltInRoles)
 	if err != nil {
-		return u, err
+		return missing, err
 	}
 	for _, role := range builtIn {
 		if !roles[role.ID] {
-			u.roles = append(u.roles, role)
+			missing.roles = append(missing.roles, role)
 		}
 	}
 	types, err := selectSet(ctx, s.db, selectRecordTypes)
 	if err != nil {
-		return u, err
+		return missing, err
 	}
 	for _, t := range access.RecordTypes() {
 		if !types[t.ID] {
-			u.types = append(u.types, t)
+			missing.types = append(missing.types, t)
 		}
 	}
 	known, err := knownEndpoints(ctx, s.db)
 	if err != nil {
-		return u, err
+		return missing, err
 	}
 	for _, e := range table {
 		before, seen := known[e.Key()]
 		switch now := s.endpoints[e.Key()]; {
 		case !seen:
-			u.endpoints = append(u.endpoints, e)
+			missing.endpoints = append(missing.endpoints, e)
 		case before != now:
-			u.changed = append(u.changed, now)
+			missing.changed = append(missing.changed, now)
 		}
 		delete(known, e.Key())
 	}
 	for _, gone := range known {
 		if gone.active {
 			gone.active = false
-			u.changed = append(u.changed, gone)
+			missing.changed = append(missing.changed, gone)
 		}
 	}
-	return u, nil
+	return missing, nil
 }
 
 func seedRole(ctx context.Context, tx *store.Tx, role Role) error {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// settle is how long a worker waits after a file before it returns memory to the system.
-const settle = 500 * time.Millisecond
+// releaseDelay is the time after a file at which a worker returns memory to the system.
+const releaseDelay = 500 * time.Millisecond
 
 // Exit codes of a worker. The Go runtime uses 2 for panics and when it is out of memory.
 const (
@@ -20,10 +20,10 @@ const (
 	exitOutOfTime = 4
 )
 
-// Serve makes the process a worker of a kind if it was started as one, and then never returns. Otherwise it does
-// nothing. Call it from an init function: the less has been set up in a worker, the less there is to give up.
+// Serve runs the process as a worker of a kind if it was started as one, and does not return then. Otherwise it does
+// nothing. Call it from an init function, so that little else has been initialised in a worker.
 //
-// prepare runs before the worker is confined. It may read files; nothing untrusted has reached the process then.
+// prepare runs before the worker is confined and before it receives untrusted input. It may read files.
 func Serve(kind string, prepare func(args []string) (Work, error)) {
 	if len(os.Args) < workerArguments || os.Args[1] != command || os.Args[2] != kind {
 		return
@@ -31,7 +31,7 @@ func Serve(kind string, prepare func(args []string) (Work, error)) {
 	memory, err := strconv.ParseInt(os.Args[3], 10, 64)
 	if err == nil {
 		ended := make(chan error)
-		// The goroutine of init functions is bound to its thread, which makes each change between goroutines dear.
+		// The goroutine of init functions is locked to its thread, which makes switching goroutines expensive.
 		go func() {
 			ended <- serve(memory, func() (Work, error) { return prepare(os.Args[workerArguments:]) })
 		}()
@@ -44,7 +44,7 @@ func Serve(kind string, prepare func(args []string) (Work, error)) {
 	os.Exit(0)
 }
 
-// workerArguments are the name of the program, the command, the kind and the limit of memory.
+// workerArguments is the number of fixed arguments: the name of the program, the command, the kind and the memory limit.
 const workerArguments = 4
 
 func serve(memory int64, prepare func() (Work, error)) error {
@@ -52,18 +52,18 @@ func serve(memory int64, prepare func() (Work, error)) error {
 	if err := lowerPriority(); err != nil {
 		return err
 	}
-	// One processor for Go code: a worker takes one core, its garbage collection included.
+	// A worker uses one core, including its garbage collection.
 	runtime.GOMAXPROCS(1)
 	work, err := prepare()
 	if err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
-	// The garbage of one picture must not stay until there is as much of the next.
+	// The default of 100 would keep the garbage of one picture until the next one has allocated as much.
 	debug.SetGCPercent(50)
 	debug.SetMemoryLimit(memory / 2)
 	debug.FreeOSMemory()
-	// The first timer opens descriptors of the Go runtime, which is not possible later.
-	tidy := time.AfterFunc(settle, debug.FreeOSMemory)
+	// The first timer opens descriptors of the Go runtime, which is not possible after confine.
+	release := time.AfterFunc(releaseDelay, debug.FreeOSMemory)
 	if err := confine(memory); err != nil {
 		return fmt.Errorf("confine: %w", err)
 	}
@@ -71,38 +71,38 @@ func serve(memory int64, prepare func() (Work, error)) error {
 		return err
 	}
 	for {
-		err := serveOne(work, tidy)
-		if errors.Is(err, io.EOF) { // nobody wants anything any more
+		err := serveOne(work, release)
+		if errors.Is(err, io.EOF) { // the parent closed the pipe
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if heapHeld() > keepHeap {
+		if heapBytes() > maxIdleHeap {
 			debug.FreeOSMemory()
 			continue
 		}
-		tidy.Reset(settle)
+		release.Reset(releaseDelay)
 	}
 }
 
-// keepHeap is how much of its heap a worker keeps for the next file. Above that it first returns what it can.
-const keepHeap = 48 << 20
+// maxIdleHeap is the heap that a worker may keep for the next file. Above it, the worker releases memory at once.
+const maxIdleHeap = 48 << 20
 
-// heapHeld is the heap that the worker holds, garbage included.
-func heapHeld() uint64 {
+// heapBytes returns the size of the heap, including garbage.
+func heapBytes() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapSys - m.HeapReleased
 }
 
-// serveOne reads one file, works on it and writes the answer.
-func serveOne(work Work, tidy *time.Timer) error {
+// serveOne reads one file, processes it and writes the answer.
+func serveOne(work Work, release *time.Timer) error {
 	request, err := expectFrame(os.Stdin, frameRequest, maxRequest)
 	if err != nil {
 		return err
 	}
-	tidy.Stop()
+	release.Stop()
 	file, err := expectFrame(os.Stdin, frameFile, maxFile)
 	if err != nil {
 		return fmt.Errorf("read file: %w", err)

@@ -13,14 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// niceness is the priority of workers below that of the server: whoever waits for an answer from the database must not
-// wait for somebody's invoice.
+// niceness is the priority of workers. It is lower than that of the server, so that files do not delay other requests.
 const niceness = 5
 
-// lifetimeCPU bounds what a worker may compute in all its life, in seconds. LimitCPU bounds each file far below it.
+// lifetimeCPU is the limit of processor time over the life of a worker, in seconds. LimitCPU sets a far lower one per file.
 const lifetimeCPU = 4 * 3600
 
-// confine gives up everything that reading a file does not need. What is already open, mapped and compiled stays usable.
+// confine drops every privilege that processing a file does not need. Open descriptors and mapped memory stay usable.
 func confine(memory int64) error {
 	prepared, err := dataBytes()
 	if err != nil {
@@ -28,20 +27,20 @@ func confine(memory int64) error {
 	}
 	for _, limit := range []struct {
 		resource int
-		most     uint64
+		max      uint64
 	}{
-		{unix.RLIMIT_DATA, prepared + detectorCost*uint64(memory)}, // address space is no measure: the Go runtime reserves much and uses little
+		{unix.RLIMIT_DATA, prepared + raceFactor*uint64(memory)}, // RLIMIT_AS would count the address space that the Go runtime only reserves
 		{unix.RLIMIT_NOFILE, 0},
 		{unix.RLIMIT_FSIZE, 0},
 		{unix.RLIMIT_CORE, 0},
 		{unix.RLIMIT_MEMLOCK, 0},
 		{unix.RLIMIT_CPU, lifetimeCPU},
 	} {
-		if err := unix.Setrlimit(limit.resource, &unix.Rlimit{Cur: limit.most, Max: limit.most}); err != nil {
+		if err := unix.Setrlimit(limit.resource, &unix.Rlimit{Cur: limit.max, Max: limit.max}); err != nil {
 			return fmt.Errorf("resource limit %d: %w", limit.resource, err)
 		}
 	}
-	// Other processes of the same user must not look into a worker, such as one that was taken over.
+	// Other processes of the same user, such as a compromised worker, must not read the memory of a worker.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("dumpable: %w", err)
 	}
@@ -51,8 +50,8 @@ func confine(memory int64) error {
 	return filterSystemCalls()
 }
 
-// dataBytes is what RLIMIT_DATA limits. A worker that had to compile has mapped some hundred megabytes, which it has
-// given back and may take again.
+// dataBytes returns the memory that RLIMIT_DATA limits. A worker that compiled the PDF engine keeps a mapping of some
+// hundred megabytes. It has released their pages, and may use them again.
 func dataBytes() (uint64, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -64,11 +63,11 @@ func dataBytes() (uint64, error) {
 			return kilobytes << 10, nil
 		}
 	}
-	return 0, errors.New("the kernel does not say how much memory is mapped")
+	return 0, errors.New("/proc/self/status has no line VmData")
 }
 
-// lowerPriority is for all threads of the worker, which is a process group of its own: the kernel keeps a priority for
-// each thread, and a thread inherits it from the one that starts it.
+// lowerPriority lowers the priority of all threads of the worker. The kernel has a priority per thread, and a new thread
+// inherits it. The worker is its own process group.
 func lowerPriority() error {
 	if err := unix.Setpriority(unix.PRIO_PGRP, 0, niceness); err != nil {
 		return fmt.Errorf("priority: %w", err)
@@ -76,13 +75,13 @@ func lowerPriority() error {
 	return nil
 }
 
-// closeInherited closes descriptors that the parent had not marked as its own: a listening socket, for example, that a
-// supervisor handed to it. Those of the Go runtime stay.
+// closeInherited closes inherited descriptors that were not opened with close-on-exec, such as a listening socket from a
+// service manager. It keeps the descriptors of the Go runtime.
 func closeInherited() {
 	const dir = "/proc/self/fd"
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return // without /proc; the parent marks what it opens itself
+		return // without /proc; the parent opens its own descriptors with close-on-exec
 	}
 	for _, entry := range entries {
 		fd, err := strconv.Atoi(entry.Name())

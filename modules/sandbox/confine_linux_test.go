@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attempts are what a worker that was taken over might try. The file of the request is an argument.
+// attempts are actions of a compromised worker. The file of the request is the argument.
 var attempts = map[string]func(argument string) error{
 	"open a file":          func(name string) error { _, err := os.ReadFile(name); return err },
 	"write a file":         func(name string) error { return os.WriteFile(name+".new", []byte("x"), 0o600) },
@@ -23,13 +23,13 @@ var attempts = map[string]func(argument string) error{
 	"remove a file":        func(name string) error { return os.Remove(name) },
 	"connect":              func(string) error { _, err := net.Dial("tcp", "127.0.0.1:1"); return err },
 	"listen":               func(string) error { _, err := net.Listen("tcp", "127.0.0.1:0"); return err },
-	"make a unix socket":   func(string) error { _, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0); return err },
-	"make a pipe":          func(string) error { return unix.Pipe2(make([]int, 2), 0) },
-	"make a memory file":   func(string) error { _, err := unix.MemfdCreate("x", 0); return err },
+	"create a unix socket": func(string) error { _, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0); return err },
+	"create a pipe":        func(string) error { return unix.Pipe2(make([]int, 2), 0) },
+	"create a memory file": func(string) error { _, err := unix.MemfdCreate("x", 0); return err },
 	"start a program":      func(string) error { return exec.Command("/bin/true").Run() },
-	"become a program":     func(string) error { return unix.Exec("/bin/true", []string{"true"}, nil) },
+	"exec a program":       func(string) error { return unix.Exec("/bin/true", []string{"true"}, nil) },
 	"fork":                 func(string) error { return errnoOf(unix.SYS_CLONE, uintptr(unix.SIGCHLD)) },
-	"clone by a structure": func(string) error { return errnoOf(unix.SYS_CLONE3, 0) },
+	"clone3":               func(string) error { return errnoOf(unix.SYS_CLONE3, 0) },
 	"signal its parent":    func(string) error { return unix.Kill(os.Getppid(), unix.SIGTERM) },
 	"signal a thread of its parent": func(string) error {
 		return unix.Tgkill(os.Getppid(), os.Getppid(), unix.SIGTERM)
@@ -41,18 +41,18 @@ var attempts = map[string]func(argument string) error{
 		return errnoOf(unix.SYS_PROCESS_VM_READV, uintptr(os.Getppid()))
 	},
 	"trace its parent": func(string) error { return unix.PtraceAttach(os.Getppid()) },
-	"executable memory": func(string) error {
+	"map executable memory": func(string) error {
 		_, err := unix.Mmap(-1, 0, 4096, unix.PROT_EXEC|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 		return err
 	},
-	"make it executable":  makeExecutable,
-	"ask for io_uring":    func(string) error { return errnoOf(unix.SYS_IO_URING_SETUP, 1) },
-	"load a BPF program":  func(string) error { return errnoOf(unix.SYS_BPF, 0) },
-	"another name space":  func(string) error { return unix.Unshare(unix.CLONE_NEWUSER) },
-	"mount":               func(string) error { return unix.Mount("none", "/", "tmpfs", 0, "") },
-	"raise its limits":    func(string) error { return unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 64, Max: 64}) },
-	"another user":        func(string) error { return errnoOf(unix.SYS_SETUID, 0) },
-	"its own description": func(string) error { _, err := os.ReadFile("/proc/self/environ"); return err },
+	"make memory executable": makeExecutable,
+	"set up io_uring":        func(string) error { return errnoOf(unix.SYS_IO_URING_SETUP, 1) },
+	"load a BPF program":     func(string) error { return errnoOf(unix.SYS_BPF, 0) },
+	"create a namespace":     func(string) error { return unix.Unshare(unix.CLONE_NEWUSER) },
+	"mount":                  func(string) error { return unix.Mount("none", "/", "tmpfs", 0, "") },
+	"raise its limits":       func(string) error { return unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 64, Max: 64}) },
+	"change the user":        func(string) error { return errnoOf(unix.SYS_SETUID, 0) },
+	"read /proc/self":        func(string) error { _, err := os.ReadFile("/proc/self/environ"); return err },
 }
 
 func errnoOf(number, argument uintptr) error {
@@ -86,7 +86,7 @@ func init() {
 	}
 }
 
-func TestWorker_GivesUpWhatItDoesNotNeed(t *testing.T) {
+func TestWorker_DropsItsPrivileges(t *testing.T) {
 	pool := newPool(t, nil)
 	secret := t.TempDir() + "/secret"
 	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
@@ -95,7 +95,7 @@ func TestWorker_GivesUpWhatItDoesNotNeed(t *testing.T) {
 	for name := range attempts {
 		got := answer(t, pool, name, secret)
 		if !strings.Contains(got, "operation not permitted") && !strings.Contains(got, "function not implemented") {
-			t.Errorf("%s: got %q, want it to be refused", name, got)
+			t.Errorf("%s: got %q, want EPERM or ENOSYS", name, got)
 		}
 	}
 	if _, err := os.Stat(secret); err != nil {
@@ -109,7 +109,7 @@ func TestWorker_InheritsNothing(t *testing.T) {
 	if err := os.WriteFile(name, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	inherited, err := unix.Open(name, unix.O_RDONLY, 0) // as a descriptor from a supervisor is: not closed for children
+	inherited, err := unix.Open(name, unix.O_RDONLY, 0) // without close-on-exec, as a descriptor from a service manager
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,11 +119,11 @@ func TestWorker_InheritsNothing(t *testing.T) {
 		t.Errorf("its environment is %q", got)
 	}
 	if got := answer(t, pool, "read a descriptor", strconv.Itoa(inherited)); got != "-1 bad file descriptor" {
-		t.Errorf("reading our descriptor %d: %s", inherited, got)
+		t.Errorf("reading the parent's descriptor %d: %s", inherited, got)
 	}
 }
 
-// awaitEnd waits until a process is gone.
+// awaitEnd waits until a process has ended.
 func awaitEnd(t testing.TB, pid string) {
 	t.Helper()
 	id, err := strconv.Atoi(pid)
@@ -138,9 +138,9 @@ func awaitEnd(t testing.TB, pid string) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	const most = 60_000 // milliseconds
+	const timeout = 60_000 // milliseconds
 	for {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, most)
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, timeout)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}

@@ -10,25 +10,25 @@ import (
 // isWorker is set in a worker.
 var isWorker bool
 
-// confine has nothing to take away here: see the package comment.
+// confine does nothing on this system: see the package comment.
 func confine(int64) error {
 	isWorker = true
 	return nil
 }
 
-// lowerPriority leaves the priority as it is.
+// lowerPriority does nothing on this system.
 func lowerPriority() error { return nil }
 
-// closeInherited has nothing to do: only descriptors for which the parent asks are inherited.
+// closeInherited does nothing: on this system a child inherits only the descriptors that its parent passes.
 func closeInherited() {}
 
-// LimitCPU ends the worker when more time passes than the limit before stop is called. It measures by the clock: the
-// processor time of a process has no timer here. What blocks the Go runtime is left to the caller's deadline.
+// LimitCPU ends the worker unless stop is called within a multiple of limit. It measures elapsed time, because this system
+// has no timer for processor time. It cannot interrupt code that blocks the Go runtime; the caller's deadline does.
 func LimitCPU(limit time.Duration) (stop func()) {
 	if !isWorker {
 		return func() {}
 	}
-	const patience = 8 // other work on the machine must not make a good file look bad
-	timer := time.AfterFunc(patience*limit, func() { os.Exit(exitOutOfTime) })
+	const loadFactor = 8 // other processes must not make a valid file exceed its limit
+	timer := time.AfterFunc(loadFactor*limit, func() { os.Exit(exitOutOfTime) })
 	return func() { timer.Stop() }
 }

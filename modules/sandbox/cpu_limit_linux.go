@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTimer is a timer of the kernel that counts the processor time of the worker. When it expires, the kernel ends the
-// process, whatever it is doing: compiled WebAssembly never returns to the Go runtime by itself.
+// cpuTimer is a kernel timer on the processor time of the worker. When it expires, the kernel ends the process. A timer of
+// the Go runtime would not do: compiled WebAssembly does not yield to the Go scheduler.
 var cpuTimer int32
 
 // isWorker is set when the process is confined.
 var isWorker bool
 
-// cpuSignal ends the process: the Go runtime's handler for it is removed.
+// cpuSignal ends the process, because prepareCPULimit removes the handler of the Go runtime.
 const cpuSignal = unix.SIGXCPU
 
-// signalEvent is struct sigevent of the kernel.
+// signalEvent is the kernel's struct sigevent.
 type signalEvent struct {
 	value  uint64
 	signal int32
@@ -43,8 +43,8 @@ func prepareCPULimit() error {
 	return nil
 }
 
-// LimitCPU ends the worker when it computes for longer than limit before stop is called. It does nothing in a process that is no
-// worker.
+// LimitCPU ends the worker when it uses more processor time than limit before stop is called. It does nothing in a process
+// that is not a worker.
 func LimitCPU(limit time.Duration) (stop func()) {
 	if !isWorker {
 		return func() {}
@@ -53,7 +53,7 @@ func LimitCPU(limit time.Duration) (stop func()) {
 	return func() { setCPUTimer(0) }
 }
 
-// setCPUTimer panics when the kernel refuses: the worker must not go on without its limit.
+// setCPUTimer panics when the kernel rejects the timer, because the worker must not continue without a limit.
 func setCPUTimer(limit time.Duration) {
 	setting := [2]unix.Timespec{{}, unix.NsecToTimespec(int64(limit))}
 	if _, _, e := unix.RawSyscall6(unix.SYS_TIMER_SETTIME, uintptr(cpuTimer), 0, uintptr(unsafe.Pointer(&setting)), 0, 0, 0); e != 0 {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// failureOfExit says why a worker ended that no signal ended.
-func failureOfExit(state *os.ProcessState, said string) Failure {
+// failureOfExit returns the failure of a worker that exited, as opposed to one that a signal ended.
+func failureOfExit(state *os.ProcessState, output string) Failure {
 	switch {
 	case state.ExitCode() == exitOutOfTime:
 		return OutOfTime
-	case strings.Contains(said, "out of memory"), strings.Contains(said, "allocate"): // the last is what the race detector says
+	case strings.Contains(output, "out of memory"), strings.Contains(output, "allocate"): // the latter is a message of the race detector
 		return OutOfMemory
 	}
 	return Crashed

@@ -4,5 +4,5 @@ package sandbox
 
 import "os"
 
-// failureOf says why a worker ended, by its state and what it wrote to standard error.
-func failureOf(state *os.ProcessState, said string) Failure { return failureOfExit(state, said) }
+// failureOf returns the failure of a worker by its state and its error output.
+func failureOf(state *os.ProcessState, output string) Failure { return failureOfExit(state, output) }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// failureOf says why a worker ended, by its state and what it wrote to standard error.
-func failureOf(state *os.ProcessState, said string) Failure {
+// failureOf returns the failure of a worker by its state and its error output.
+func failureOf(state *os.ProcessState, output string) Failure {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		switch status.Signal() {
 		case syscall.SIGXCPU:
@@ -18,5 +18,5 @@ func failureOf(state *os.ProcessState, said string) Failure {
 		}
 		return Crashed
 	}
-	return failureOfExit(state, said)
+	return failureOfExit(state, output)
 }

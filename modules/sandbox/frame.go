@@ -6,19 +6,18 @@ import (
 	"io"
 )
 
-// Both directions carry frames: one byte for the type, four for the length of what follows, big-endian.
+// Parent and worker exchange frames: one byte for the type, four big-endian bytes for the length, and the payload.
 const (
-	frameRequest = 'q' // to the worker: what to do with the file that follows
-	frameFile    = 'f' // to the worker
+	frameRequest = 'q' // to the worker: the request about the file that follows
+	frameFile    = 'f' // to the worker: the file
 	frameReady   = 'r' // from the worker: it is confined and waits for a file
 	framePart    = 'p' // from the worker: a part of the answer
 	frameAnswer  = 'a' // from the worker: the last part
 
 	frameHeader = 5
 
-	// maxRequest bounds what comes with a file; maxFile is far above every limit on uploads.
 	maxRequest = 1 << 20
-	maxFile    = 1 << 30
+	maxFile    = 1 << 30 // far above every limit on uploads
 )
 
 func writeFrame(w io.Writer, kind byte, payload []byte) error {
@@ -38,7 +37,7 @@ func readFrame(r io.Reader, limit int) (kind byte, payload []byte, err error) {
 	}
 	length := binary.BigEndian.Uint32(header[1:])
 	if int64(length) > int64(limit) {
-		return 0, nil, fmt.Errorf("a frame of %d bytes, at most %d are allowed", length, limit)
+		return 0, nil, fmt.Errorf("frame of %d bytes exceeds the limit of %d", length, limit)
 	}
 	payload = make([]byte, length)
 	if _, err := io.ReadFull(r, payload); err != nil {
@@ -51,7 +50,7 @@ func readFrame(r io.Reader, limit int) (kind byte, payload []byte, err error) {
 func expectFrame(r io.Reader, want byte, limit int) ([]byte, error) {
 	kind, payload, err := readFrame(r, limit)
 	if err == nil && kind != want {
-		err = fmt.Errorf("a frame of type %q instead of %q", kind, want)
+		err = fmt.Errorf("frame of type %q, want %q", kind, want)
 	}
 	return payload, err
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzReadFrame reads what a worker that was taken over might send.
+// FuzzReadFrame reads arbitrary bytes, as a compromised worker might send.
 func FuzzReadFrame(f *testing.F) {
 	f.Add([]byte("a\x00\x00\x00\x02ok"))
 	f.Add([]byte("p\xff\xff\xff\xff"))

@@ -8,35 +8,35 @@ import (
 	"time"
 )
 
-// Pool keeps the workers of one kind. It starts one when a file comes and none is idle; how many files come at once is
-// bounded by a [Queue] before it. It is safe for concurrent use.
+// Pool keeps the workers of one kind. It starts a worker when none is idle. It does not limit the number of workers; use a
+// [Queue] in front of it. It is safe for concurrent use.
 type Pool struct {
 	config Config
 
 	mutex   sync.Mutex
-	idle    []*worker // the one used last is at the end
+	idle    []*worker // the most recently used one is last
 	all     map[*worker]struct{}
 	closed  bool
 	started bool
 
-	// starting lets one worker prepare itself at a time: what the first one leaves for the others, such as compiled
-	// code, must not be made twice.
+	// starting serialises the preparation of workers, so that later ones find what the first one cached, such as compiled
+	// code.
 	starting chan struct{}
 }
 
-// NewPool makes a Pool. No process is started yet.
+// NewPool returns a Pool without workers.
 func NewPool(config Config) *Pool {
 	return &Pool{config: config.withDefaults(), all: map[*worker]struct{}{}, starting: make(chan struct{}, 1)}
 }
 
-// Lease is a worker that serves its holder alone.
+// Lease is the exclusive use of a worker.
 type Lease struct {
 	pool   *Pool
 	worker *worker
 }
 
-// Acquire takes an idle worker, or starts one. When the context ends before a worker is ready, the start goes on for
-// whoever comes next. The caller must use the lease for one [Lease.Run], or [Lease.Release] it.
+// Acquire returns a lease on an idle worker or on a new one. When the context ends before a new worker is ready, the start
+// continues and the worker becomes idle. The caller must call [Lease.Run] once, or [Lease.Release].
 func (p *Pool) Acquire(ctx context.Context) (*Lease, error) {
 	if w, err := p.takeIdle(); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (p *Pool) Acquire(ctx context.Context) (*Lease, error) {
 		case ready <- outcome{w, err}:
 		case <-ctx.Done():
 			if err == nil {
-				p.giveBack(w)
+				p.release(w)
 			}
 		}
 	}()
@@ -69,7 +69,7 @@ func (p *Pool) Acquire(ctx context.Context) (*Lease, error) {
 	}
 }
 
-// takeIdle takes an idle worker, or returns nil.
+// takeIdle removes an idle worker from the pool and returns it, or returns nil.
 func (p *Pool) takeIdle() (*worker, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -83,12 +83,12 @@ func (p *Pool) takeIdle() (*worker, error) {
 		if !w.isGone() {
 			return w, nil
 		}
-		p.discard(w) // something killed it while it was idle
+		p.discard(w) // another process killed it
 	}
 	return nil, nil
 }
 
-// startNext starts a worker when no other is being started, unless one has become idle meanwhile.
+// startNext waits until no other worker is being started. It then returns an idle worker, or starts one.
 func (p *Pool) startNext() (*worker, error) {
 	p.starting <- struct{}{}
 	defer func() { <-p.starting }()
@@ -112,9 +112,9 @@ func (p *Pool) startNext() (*worker, error) {
 	return w, nil
 }
 
-// Run has the worker answer a request about a file. part gets what the worker sends before its last answer. When the
-// context ends, the worker is killed and the error is that of the context; a worker that ends by itself is a
-// *CrashError. The lease is released.
+// Run sends a request and a file to the worker and returns its answer. It calls part for each part of the answer before the
+// last one. When the context ends, Run kills the worker and returns the error of the context. A worker that fails yields a
+// *CrashError. Run releases the lease.
 func (l *Lease) Run(ctx context.Context, request, file []byte, part func([]byte) error) ([]byte, error) {
 	answer, err := l.worker.serve(ctx, request, file, part)
 	if err != nil {
@@ -125,15 +125,15 @@ func (l *Lease) Run(ctx context.Context, request, file []byte, part func([]byte)
 	return answer, nil
 }
 
-// Release gives the worker back.
-func (l *Lease) Release() { l.pool.giveBack(l.worker) }
+// Release returns the worker to the pool.
+func (l *Lease) Release() { l.pool.release(l.worker) }
 
-// giveBack makes a worker idle, or ends it when it is worn or the pool is closed.
-func (p *Pool) giveBack(w *worker) {
-	worn := w.worn()
+// release makes a worker idle. It ends a worker that is due for replacement, or whose pool is closed.
+func (p *Pool) release(w *worker) {
+	replace := w.needsReplacement()
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	if worn || p.closed {
+	if replace || p.closed {
 		p.discard(w)
 		return
 	}
@@ -141,14 +141,14 @@ func (p *Pool) giveBack(w *worker) {
 	w.idle = time.AfterFunc(p.config.Idle, func() { p.expire(w) })
 }
 
-// discard ends a worker without making anybody wait. The caller holds the mutex.
+// discard ends a worker without waiting. The caller holds the mutex.
 func (p *Pool) discard(w *worker) {
 	delete(p.all, w)
 	w.kill()
 	go w.end()
 }
 
-// expire ends a worker that has been idle for long.
+// expire ends a worker that is still idle.
 func (p *Pool) expire(w *worker) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -158,21 +158,21 @@ func (p *Pool) expire(w *worker) {
 	}
 }
 
-// forget removes a worker that is gone.
+// forget removes a worker that has ended.
 func (p *Pool) forget(w *worker) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	delete(p.all, w)
 }
 
-// Started reports whether the pool ever had a worker.
+// Started reports whether the pool has ever started a worker.
 func (p *Pool) Started() bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.started
 }
 
-// Close kills all workers and waits until they are gone, or the context ends. What they were working on fails.
+// Close kills all workers and waits until they have ended, or the context ends. Running calls of [Lease.Run] fail.
 func (p *Pool) Close(ctx context.Context) {
 	p.mutex.Lock()
 	p.closed, p.idle = true, nil

@@ -8,15 +8,16 @@ import (
 	"syscall"
 )
 
-// executablePath is the program that runs now, even if another one has taken its name since, as in an upgrade.
+// executablePath returns the path of the running program, even if an upgrade has replaced its file.
 func executablePath() (string, error) { return "/proc/self/exe", nil }
 
-// processAttributes bind the life of a worker to ours. A process group of its own keeps the signals of a terminal away.
+// processAttributes make the kernel kill a worker when its parent ends. The worker gets its own process group, so that it
+// does not receive signals from the terminal.
 func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// residentBytes is the memory that a process has, or 0 when the kernel does not say.
+// residentBytes returns the resident memory of a process without shared pages, or 0 when it is unknown.
 func residentBytes(pid int) int64 {
 	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
@@ -27,6 +28,6 @@ func residentBytes(pid int) int64 {
 		return 0
 	}
 	resident, _ := strconv.ParseInt(string(fields[1]), 10, 64)
-	shared, _ := strconv.ParseInt(string(fields[2]), 10, 64) // the program itself, which all workers share
+	shared, _ := strconv.ParseInt(string(fields[2]), 10, 64) // the program, which all workers share
 	return (resident - shared) * int64(os.Getpagesize())
 }

@@ -9,8 +9,8 @@ import (
 
 func executablePath() (string, error) { return os.Executable() }
 
-// processAttributes asks for nothing: a worker whose parent is gone ends when it reads its next file.
+// processAttributes returns nil: on this system a worker ends when it reads its next file and its parent has ended.
 func processAttributes() *syscall.SysProcAttr { return nil }
 
-// residentBytes is unknown here: workers are replaced by the number of their files.
+// residentBytes returns 0, for unknown: on this system workers are replaced by their number of files only.
 func residentBytes(int) int64 { return 0 }

@@ -8,55 +8,55 @@ import (
 	"time"
 )
 
-// ErrBusy is the error of a Queue whose places are taken.
+// ErrBusy is returned by a Queue without a free slot.
 var ErrBusy = errors.New("all workers are busy")
 
-// Queue bounds how many files are worked on at the same time, and shares the slots among callers: one caller never
-// holds all of them while there are two or more, and of those who wait the one that holds the fewest is next. A caller
-// without a name, such as a command, is not bound by that.
+// Queue limits how many files are processed concurrently, and shares the slots fairly. One caller never holds all of two
+// or more slots, and the waiting caller with the fewest slots is served next. A caller without a name, such as a command,
+// is exempt from both rules.
 type Queue struct {
 	mutex   sync.Mutex
 	free    int
-	share   int // slots that one caller may hold
+	share   int // maximum number of slots per caller
 	wait    time.Duration
-	holds   map[string]int
+	holds   map[string]int // slots by caller
 	waiting []*ticket
 }
 
 // ticket is a file that waits for a slot.
 type ticket struct {
-	caller string
-	turn   chan struct{} // closed when it has its slot
+	caller  string
+	granted chan struct{} // closed when the file gets its slot
 }
 
 const (
-	waitingInAll = 16 // each has its file in memory
-	waitingEach  = 4
+	maxWaiting          = 16 // each waiting file is in memory
+	maxWaitingPerCaller = 4
 )
 
-// NewQueue makes a Queue. A file waits for a slot no longer than wait.
+// NewQueue returns a Queue. A file waits for a slot no longer than wait.
 func NewQueue(slots int, wait time.Duration) *Queue {
 	return &Queue{free: slots, share: max(1, slots-1), wait: wait, holds: map[string]int{}}
 }
 
-// Enter takes a slot. Call leave exactly once when done. The error is ErrBusy when too many files wait, or for too
-// long, or that of the context.
-func (q *Queue) Enter(ctx context.Context, caller string) (leave func(), err error) {
-	t, err := q.line(caller)
+// Acquire acquires a slot. Call release when done. Acquire returns ErrBusy when too many files wait or when this one has
+// waited too long, and the error of the context when that ends.
+func (q *Queue) Acquire(ctx context.Context, caller string) (release func(), err error) {
+	t, err := q.enqueue(caller)
 	if err != nil {
 		return nil, err
 	}
-	leave = sync.OnceFunc(func() { q.leave(caller) })
+	release = sync.OnceFunc(func() { q.release(caller) })
 	timer := time.NewTimer(q.wait)
 	defer timer.Stop()
 	select {
-	case <-t.turn:
-		return leave, nil
+	case <-t.granted:
+		return release, nil
 	default:
 	}
 	select {
-	case <-t.turn:
-		return leave, nil
+	case <-t.granted:
+		return release, nil
 	case <-timer.C:
 		err = ErrBusy
 	case <-ctx.Done():
@@ -65,41 +65,41 @@ func (q *Queue) Enter(ctx context.Context, caller string) (leave func(), err err
 	if q.withdraw(t) {
 		return nil, err
 	}
-	return leave, nil // its turn came at the same moment
+	return release, nil // the slot was granted at the same moment
 }
 
-// line gives a ticket its slot or its place among those who wait.
-func (q *Queue) line(caller string) (*ticket, error) {
+// enqueue returns a ticket that has a slot, or one that waits for it.
+func (q *Queue) enqueue(caller string) (*ticket, error) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	t := &ticket{caller: caller, turn: make(chan struct{})}
-	if q.free > 0 && q.may(caller) {
-		q.serve(t)
+	t := &ticket{caller: caller, granted: make(chan struct{})}
+	if q.free > 0 && q.belowShare(caller) {
+		q.grant(t)
 		return t, nil
 	}
-	each := 0
+	ofCaller := 0
 	for _, w := range q.waiting {
 		if w.caller == caller {
-			each++
+			ofCaller++
 		}
 	}
-	if len(q.waiting) >= waitingInAll || caller != "" && each >= waitingEach {
+	if len(q.waiting) >= maxWaiting || caller != "" && ofCaller >= maxWaitingPerCaller {
 		return nil, ErrBusy
 	}
 	q.waiting = append(q.waiting, t)
 	return t, nil
 }
 
-func (q *Queue) may(caller string) bool { return caller == "" || q.holds[caller] < q.share }
+func (q *Queue) belowShare(caller string) bool { return caller == "" || q.holds[caller] < q.share }
 
-// serve gives a slot to a ticket. The caller holds the mutex.
-func (q *Queue) serve(t *ticket) {
+// grant assigns a slot to a ticket. The caller holds the mutex.
+func (q *Queue) grant(t *ticket) {
 	q.free--
 	q.holds[t.caller]++
-	close(t.turn)
+	close(t.granted)
 }
 
-func (q *Queue) leave(caller string) {
+func (q *Queue) release(caller string) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	q.free++
@@ -109,22 +109,22 @@ func (q *Queue) leave(caller string) {
 	if next := q.next(); next >= 0 {
 		t := q.waiting[next]
 		q.waiting = slices.Delete(q.waiting, next, next+1)
-		q.serve(t)
+		q.grant(t)
 	}
 }
 
-// next is the index of the ticket whose caller holds the fewest slots, the oldest one of several; -1 without any.
+// next returns the index of the oldest ticket whose caller holds the fewest slots, or -1.
 func (q *Queue) next() int {
 	best := -1
 	for i, t := range q.waiting {
-		if q.may(t.caller) && (best < 0 || q.holds[t.caller] < q.holds[q.waiting[best].caller]) {
+		if q.belowShare(t.caller) && (best < 0 || q.holds[t.caller] < q.holds[q.waiting[best].caller]) {
 			best = i
 		}
 	}
 	return best
 }
 
-// withdraw takes a ticket out of those who wait. It reports false when the ticket has its slot.
+// withdraw removes a waiting ticket. It reports false when the ticket has a slot.
 func (q *Queue) withdraw(t *ticket) bool {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()

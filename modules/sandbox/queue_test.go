@@ -10,43 +10,43 @@ import (
 	"kontor/modules/sandbox"
 )
 
-// enter takes a slot, which must be there.
-func enter(t *testing.T, q *sandbox.Queue, caller string) (leave func()) {
+// acquire acquires a slot, and fails the test without one.
+func acquire(t *testing.T, q *sandbox.Queue, caller string) (release func()) {
 	t.Helper()
-	leave, err := q.Enter(t.Context(), caller)
+	release, err := q.Acquire(t.Context(), caller)
 	if err != nil {
 		t.Fatalf("%s: %v", caller, err)
 	}
-	return leave
+	return release
 }
 
 func TestQueue_LeavesASlotForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := sandbox.NewQueue(3, time.Second)
-		first, second := enter(t, q, "greedy"), enter(t, q, "greedy")
-		if _, err := q.Enter(t.Context(), "greedy"); !errors.Is(err, sandbox.ErrBusy) {
+		first, second := acquire(t, q, "greedy"), acquire(t, q, "greedy")
+		if _, err := q.Acquire(t.Context(), "greedy"); !errors.Is(err, sandbox.ErrBusy) {
 			t.Errorf("a third slot of three: got %v", err)
 		}
-		other := enter(t, q, "modest")
+		other := acquire(t, q, "modest")
 		first()
-		first() // a second time does nothing
-		enter(t, q, "greedy")()
+		first() // the second call does nothing
+		acquire(t, q, "greedy")()
 		second()
 		other()
 		for range 3 {
-			defer enter(t, q, "")() // a command has no name and no bound
+			defer acquire(t, q, "")() // a caller without a name is exempt
 		}
 	})
 }
 
-func TestQueue_ServesWhoHoldsTheFewest(t *testing.T) {
+func TestQueue_ServesTheCallerWithTheFewestSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := sandbox.NewQueue(3, time.Hour)
-		held := []func(){enter(t, q, "a"), enter(t, q, "b"), enter(t, q, "b")}
+		held := []func(){acquire(t, q, "a"), acquire(t, q, "b"), acquire(t, q, "b")}
 		served := make(chan string, 3)
 		for _, caller := range []string{"a", "a", "c"} {
 			go func() {
-				enter(t, q, caller)
+				acquire(t, q, caller)
 				served <- caller
 			}()
 			synctest.Wait()
@@ -65,53 +65,53 @@ func TestQueue_ServesWhoHoldsTheFewest(t *testing.T) {
 	})
 }
 
-func TestQueue_IsBounded(t *testing.T) {
+func TestQueue_LimitsWaitingFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := sandbox.NewQueue(1, time.Minute)
-		leave := enter(t, q, "holder")
+		release := acquire(t, q, "holder")
 		results := make(chan error, 100)
 		try := func(caller string, times int) {
 			for range times {
 				go func() {
-					_, err := q.Enter(t.Context(), caller)
+					_, err := q.Acquire(t.Context(), caller)
 					results <- err
 				}()
 				synctest.Wait()
 			}
 		}
 		try("greedy", 10)
-		if refused := len(results); refused != 6 {
-			t.Errorf("%d of 10 files of one caller were refused, want 6", refused)
+		if rejected := len(results); rejected != 6 {
+			t.Errorf("%d of 10 files of one caller were rejected, want 6", rejected)
 		}
 		for _, caller := range []string{"b", "c", "d", "e"} {
 			try(caller, 4)
 		}
-		if refused := len(results); refused != 6+4 {
-			t.Errorf("%d files were refused, want 10", refused)
+		if rejected := len(results); rejected != 6+4 {
+			t.Errorf("%d files were rejected, want 10", rejected)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if refused := len(results); refused != 26 {
-			t.Errorf("after the longest wait %d files were refused, want all 26", refused)
+		if rejected := len(results); rejected != 26 {
+			t.Errorf("after the longest wait %d files were rejected, want all 26", rejected)
 		}
 		for range 26 {
 			if err := <-results; !errors.Is(err, sandbox.ErrBusy) {
 				t.Errorf("got %v", err)
 			}
 		}
-		leave()
-		enter(t, q, "greedy")()
+		release()
+		acquire(t, q, "greedy")()
 	})
 }
 
-func TestQueue_EndsWithItsContext(t *testing.T) {
+func TestQueue_StopsWaitingWhenTheContextEnds(t *testing.T) {
 	q := sandbox.NewQueue(1, time.Hour)
-	leave := enter(t, q, "a")
+	release := acquire(t, q, "a")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := q.Enter(ctx, "b"); !errors.Is(err, context.Canceled) {
+	if _, err := q.Acquire(ctx, "b"); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	leave()
-	enter(t, q, "b")()
+	release()
+	acquire(t, q, "b")()
 }

@@ -2,5 +2,5 @@
 
 package sandbox
 
-// detectorCost is how many times more memory and time the race detector takes.
-const detectorCost = 16
+// raceFactor is the factor by which the race detector increases memory and time.
+const raceFactor = 16

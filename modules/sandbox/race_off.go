@@ -2,5 +2,5 @@
 
 package sandbox
 
-// detectorCost is that of a program without the race detector.
-const detectorCost = 1
+// raceFactor is 1 without the race detector.
+const raceFactor = 1

@@ -1,15 +1,15 @@
-// Package sandbox runs work on hostile files in child processes of the same executable.
+// Package sandbox processes untrusted files in child processes of the same executable.
 //
-// A worker is such a child. It prepares itself while nothing untrusted has reached it, gives up what it does not need
-// (environment, descriptors, files, network, the right to start programs, memory beyond a limit), and then serves one
-// file at a time over its standard input and output. A [Pool] keeps a few workers warm, kills one that exceeds its
-// deadline or its processor time, and replaces it. Whatever a file does to a worker, the process that asked goes on.
+// Such a child is a worker. It initialises itself before it receives untrusted input. It then drops its privileges:
+// environment, descriptors, access to files and the network, the right to start programs, and memory beyond a limit. After
+// that it processes one file at a time, over its standard input and output. A [Pool] keeps idle workers, and replaces a
+// worker that exceeds its deadline or its processor time. A malicious file can crash its worker, but not the parent process.
 //
-// A package that has such work registers it with [Serve] from an init function, so that every program that links the
-// package can act as its own worker: the server, the tests, and other programs that use the package as a library.
+// A package registers its work with [Serve] in an init function. Every program that links the package can then run itself
+// as a worker: the server, the tests, and programs that use the package as a library.
 //
-// What is guaranteed depends on the system. Linux on amd64 and arm64 has all of it, and a worker that cannot confine
-// itself there does not start. Other systems have separate processes, the empty environment and the deadline only.
+// The guarantees depend on the system. On Linux for amd64 and arm64 all of the above holds, and a worker that cannot
+// confine itself does not start. Other systems have only separate processes, an empty environment and the deadline.
 package sandbox
 
 import (
@@ -18,26 +18,26 @@ import (
 	"time"
 )
 
-// command is the hidden command that makes the executable a worker: "kontor file-worker KIND ARGUMENTS…".
+// command is the hidden command that runs the executable as a worker: "kontor file-worker KIND ARGUMENTS…".
 const command = "file-worker"
 
-// Work is what a worker does with one file. It may send parts of its answer before it returns the last one; the caller
-// has them even if the worker does not survive the file. An error or a panic ends the worker.
+// Work processes one file. It may send parts of its answer before it returns the last part. The caller receives these parts
+// even if the worker crashes later. An error or a panic ends the worker.
 type Work func(request, file []byte, send func(part []byte) error) (answer []byte, err error)
 
-// Config says what the workers of a Pool do and what they may take. All fields without a default are required.
+// Config configures the workers of a Pool. Fields without a default are required.
 type Config struct {
-	Kind string   // as given to Serve
-	Args []string // for the preparation of each worker
-	// Memory is how many bytes of data a worker may take for a file, beside what it has after its preparation.
+	Kind string   // the kind that was passed to Serve
+	Args []string // arguments of the prepare function of each worker
+	// Memory is how many bytes of data a worker may allocate for a file, in addition to its memory after the preparation.
 	Memory int64
-	// Resident is the memory in bytes above which a worker is replaced after a file.
+	// Resident is the resident memory in bytes above which a worker is replaced after a file.
 	Resident int64
-	// MaxAnswer is the size of the largest part of an answer in bytes. A worker that sends more is killed.
+	// MaxAnswer is the maximum size of a part of an answer in bytes. A worker that sends more is killed.
 	MaxAnswer int
-	// Jobs is how many files a worker serves before it is replaced; 0 means 100.
+	// Jobs is the number of files after which a worker is replaced; 0 means 100.
 	Jobs int
-	// Idle is how long a worker waits for a file before it ends; 0 means a minute.
+	// Idle is the time after which an idle worker is ended; 0 means one minute.
 	Idle time.Duration
 }
 
@@ -45,8 +45,8 @@ const (
 	defaultJobs = 100
 	defaultIdle = time.Minute
 
-	// startLimit ends a worker that does not become ready. The first one of all may have to compile.
-	startLimit = 3 * time.Minute
+	// startTimeout is long, because the first worker of all may have to compile the PDF engine.
+	startTimeout = 3 * time.Minute
 )
 
 func (c Config) withDefaults() Config {
@@ -59,26 +59,26 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Failure says how a worker ended.
+// Failure is the way in which a worker failed.
 type Failure string
 
-// The ways in which a worker ends before it has answered.
+// The failures of a worker.
 const (
-	OutOfTime   Failure = "out of processor time" // the file took more than LimitCPU allowed
-	OutOfMemory Failure = "out of memory"         // the file needed more than Config.Memory
-	Crashed     Failure = "crashed"               // the worker failed over the file
-	Killed      Failure = "killed"                // something else killed the worker; the file is not to blame
+	OutOfTime   Failure = "out of processor time" // the file exceeded the limit of LimitCPU
+	OutOfMemory Failure = "out of memory"         // the file exceeded Config.Memory
+	Crashed     Failure = "crashed"               // the worker failed because of the file
+	Killed      Failure = "killed"                // another process killed the worker; the file is not the cause
 )
 
-// CrashError is the error for a worker that ended while it worked on a file.
+// CrashError reports a worker that ended while it processed a file.
 type CrashError struct {
 	Failure Failure
-	Detail  string // what the worker wrote last, for the log
+	Detail  string // the worker's error output, for the log
 }
 
 func (e *CrashError) Error() string {
 	return fmt.Sprintf("the worker ended: %s: %s", e.Failure, e.Detail)
 }
 
-// ErrClosed is the error of a closed Pool.
+// ErrClosed is returned by a closed Pool.
 var ErrClosed = errors.New("the pool of workers is closed")

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowed are the system calls of a confined worker: reading and writing what is open, memory, time, threads and
-// signals of its own. Everything else fails with EPERM. No call opens a file or a socket, starts a program or makes
+// allowed are the system calls of a confined worker: reading and writing open descriptors, memory, time, and its own
+// threads and signals. All others fail with EPERM. No allowed call opens a file or a socket, starts a program or makes
 // memory executable.
 var allowed = append([]uintptr{
 	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_CLOSE,
@@ -23,9 +23,9 @@ var allowed = append([]uintptr{
 	unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_GETRANDOM,
 	unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_SIGALTSTACK,
 	unix.SYS_RESTART_SYSCALL, unix.SYS_EXIT, unix.SYS_EXIT_GROUP,
-}, allowedHere...)
+}, allowedOnThisMachine...)
 
-// Where the kernel puts the parts of a system call (struct seccomp_data), and how it marks the machine.
+// Offsets in the kernel's struct seccomp_data, indexes of arguments, and results of the filter.
 const (
 	dataNumber       = 0
 	dataMachine      = 4
@@ -39,7 +39,7 @@ const (
 	resultNoSuchCall = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 )
 
-// filterSystemCalls installs the filter for all threads of the process. It cannot be removed any more.
+// filterSystemCalls installs the filter for all threads of the process. A filter cannot be removed.
 func filterSystemCalls() error {
 	raw, err := bpf.Assemble(systemCallFilter(uint32(os.Getpid())))
 	if err != nil {
@@ -56,7 +56,7 @@ func filterSystemCalls() error {
 	return nil
 }
 
-// systemCallFilter is the program that the kernel runs for each system call of the process with the id.
+// systemCallFilter returns the program that the kernel runs for each system call of the process.
 func systemCallFilter(process uint32) []bpf.Instruction {
 	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: dataMachine, Size: 4},
@@ -73,7 +73,7 @@ func systemCallFilter(process uint32) []bpf.Instruction {
 	for _, conditional := range []struct {
 		number   uint32
 		argument uint32
-		holds    bpf.JumpIf // skips one instruction, the refusal
+		allow    bpf.JumpIf // skips one instruction, the rejection
 	}{
 		{unix.SYS_MMAP, protectionOf, executable},
 		{unix.SYS_MPROTECT, protectionOf, executable},
@@ -83,12 +83,12 @@ func systemCallFilter(process uint32) []bpf.Instruction {
 		program = append(program,
 			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: conditional.number, SkipTrue: 4},
 			bpf.LoadAbsolute{Off: dataArguments + argumentSize*conditional.argument, Size: 4},
-			conditional.holds,
+			conditional.allow,
 			bpf.RetConstant{Val: resultNotAllowed},
 			bpf.RetConstant{Val: resultAllow})
 	}
-	// The flags of clone3 are out of a filter's sight. The C library, which programs with cgo start threads by, takes the
-	// older call when told that there is no newer one.
+	// A filter cannot read the flags of clone3. The C library, which starts threads in programs with cgo, falls back to
+	// clone on ENOSYS.
 	return append(program,
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_CLONE3, SkipTrue: 1},
 		bpf.RetConstant{Val: resultNoSuchCall},

@@ -15,18 +15,18 @@ import (
 	"time"
 )
 
-// worker is a child process, seen from its parent.
+// worker is the parent's view of a child process.
 type worker struct {
 	config  Config
 	command *exec.Cmd
-	in, out *os.File    // our ends of its standard input and output
-	said    firstOutput // on its standard error
+	in, out *os.File   // the parent's ends of its standard input and output
+	stderr  headWriter // its standard error
 	jobs    int
 	idle    *time.Timer
-	ended   chan struct{} // closed when the process is gone and everything of it is released
+	ended   chan struct{} // closed when the process has ended and its resources are released
 }
 
-// launch starts a process. It prepares itself until [worker.awaitReady] returns.
+// launch starts a process. Call [worker.awaitReady] to wait until it is prepared.
 func launch(config Config) (*worker, error) {
 	w := &worker{config: config, ended: make(chan struct{})}
 	started := make(chan error)
@@ -37,13 +37,13 @@ func launch(config Config) (*worker, error) {
 	return w, nil
 }
 
-// awaitReady waits until the worker is confined. An error means that it is gone.
+// awaitReady waits until the worker is confined. After an error, the worker has ended.
 func (w *worker) awaitReady() error {
-	slow := time.AfterFunc(detectorCost*startLimit, w.kill)
-	defer slow.Stop()
+	timeout := time.AfterFunc(raceFactor*startTimeout, w.kill)
+	defer timeout.Stop()
 	if _, err := expectFrame(w.out, frameReady, 0); err != nil {
 		w.end()
-		return fmt.Errorf("start worker: %w: %s", err, w.said.String())
+		return fmt.Errorf("start worker: %w: %s", err, w.stderr.String())
 	}
 	return nil
 }
@@ -58,8 +58,8 @@ func (w *worker) isGone() bool {
 	}
 }
 
-// run starts the process and waits for its end. All of that happens on one thread: Linux ends a child whose death is
-// bound to that of its parent when the thread that started it ends.
+// run starts the process and waits for its end, on one thread. Linux sends the parent-death signal when the thread that
+// started the child ends.
 func (w *worker) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -67,7 +67,7 @@ func (w *worker) run(started chan<- error) {
 	err := w.start()
 	started <- err
 	if err == nil {
-		_ = w.command.Wait() // the state says how it ended
+		_ = w.command.Wait() // ProcessState holds the result
 	}
 }
 
@@ -91,8 +91,8 @@ func (w *worker) start() error {
 	w.command = &exec.Cmd{
 		Path:  executable,
 		Args:  append([]string{"kontor", command, w.config.Kind, strconv.FormatInt(w.config.Memory, 10)}, w.config.Args...),
-		Env:   []string{}, // none of ours: it has secrets
-		Stdin: childIn, Stdout: childOut, Stderr: &w.said,
+		Env:   []string{}, // the environment of the parent holds secrets
+		Stdin: childIn, Stdout: childOut, Stderr: &w.stderr,
 		SysProcAttr: processAttributes(),
 	}
 	if err := w.command.Start(); err != nil {
@@ -107,18 +107,18 @@ func (w *worker) closePipes() {
 	w.out.Close()
 }
 
-// kill ends the process at once. It may be called at any time and more than once. The system call filter of a worker
-// keeps it from having children, so that there is nothing else to end.
+// kill ends the process at once. It may be called at any time and repeatedly. The process has no children, because the
+// system call filter does not allow any.
 func (w *worker) kill() { _ = w.command.Process.Kill() }
 
-// end kills the process and waits until it is gone.
+// end kills the process and waits until it has ended.
 func (w *worker) end() {
 	w.kill()
 	<-w.ended
 	w.closePipes()
 }
 
-// serve has the worker answer one request. An error of any kind means that the worker is gone.
+// serve sends one request to the worker and returns its answer. After any error, the worker has ended.
 func (w *worker) serve(ctx context.Context, request, file []byte, part func([]byte) error) ([]byte, error) {
 	w.jobs++
 	stop := context.AfterFunc(ctx, w.kill)
@@ -131,20 +131,20 @@ func (w *worker) serve(ctx context.Context, request, file []byte, part func([]by
 		return nil, ctx.Err()
 	}
 	ending := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE)
-	if ending && w.endsItself() {
+	if ending && w.awaitExit() {
 		w.closePipes()
-		return nil, &CrashError{failureOf(w.command.ProcessState, w.said.String()), w.said.String()}
+		return nil, &CrashError{failureOf(w.command.ProcessState, w.stderr.String()), w.stderr.String()}
 	}
-	w.end() // it talks nonsense, or too much
+	w.end() // its output is invalid or too large
 	return nil, &CrashError{Crashed, err.Error()}
 }
 
-// exitDelay is how long a process may take from closing its output to its end.
-const exitDelay = 5 * time.Second
+// exitTimeout is the maximum time between the moment when a process closes its output and its end.
+const exitTimeout = 5 * time.Second
 
-// endsItself reports whether the process ends without help.
-func (w *worker) endsItself() bool {
-	timer := time.NewTimer(exitDelay)
+// awaitExit waits for the end of the process and reports whether it ended in time.
+func (w *worker) awaitExit() bool {
+	timer := time.NewTimer(exitTimeout)
 	defer timer.Stop()
 	select {
 	case <-w.ended:
@@ -169,7 +169,7 @@ func (w *worker) exchange(request, file []byte, part func([]byte) error) ([]byte
 		case kind == frameAnswer:
 			return payload, nil
 		case kind != framePart:
-			return nil, fmt.Errorf("a frame of type %q", kind)
+			return nil, fmt.Errorf("unexpected frame of type %q", kind)
 		}
 		if err := part(payload); err != nil {
 			return nil, err
@@ -177,28 +177,28 @@ func (w *worker) exchange(request, file []byte, part func([]byte) error) ([]byte
 	}
 }
 
-// worn reports whether the worker should be replaced before the next file.
-func (w *worker) worn() bool {
+// needsReplacement reports whether the worker should be replaced before the next file.
+func (w *worker) needsReplacement() bool {
 	return w.jobs >= w.config.Jobs || residentBytes(w.command.Process.Pid) > w.config.Resident
 }
 
-// firstOutput keeps the beginning of what a worker writes to standard error: the cause stands before the trace.
-type firstOutput struct {
+// headWriter keeps the beginning of its input: a crash report starts with the cause, before the stack trace.
+type headWriter struct {
 	mutex sync.Mutex
 	text  bytes.Buffer
 }
 
-const firstOutputBytes = 256
+const headBytes = 256
 
-func (o *firstOutput) Write(p []byte) (int, error) {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	o.text.Write(p[:min(len(p), firstOutputBytes-o.text.Len())])
+func (w *headWriter) Write(p []byte) (int, error) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.text.Write(p[:min(len(p), headBytes-w.text.Len())])
 	return len(p), nil
 }
 
-func (o *firstOutput) String() string {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	return o.text.String()
+func (w *headWriter) String() string {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.text.String()
 }

@@ -16,7 +16,7 @@ import (
 	"kontor/modules/sandbox"
 )
 
-// jobs are what the workers of these tests can be asked for. The request is the name.
+// jobs are the work of the workers in these tests, by request.
 var jobs = map[string]sandbox.Work{
 	"echo": func(_, file []byte, _ func([]byte) error) ([]byte, error) { return file, nil },
 	"pid": func(_, _ []byte, _ func([]byte) error) ([]byte, error) {
@@ -26,7 +26,7 @@ var jobs = map[string]sandbox.Work{
 		return []byte(strings.Join(os.Environ(), " ")), nil
 	},
 	"part and panic": func(_, _ []byte, send func([]byte) error) ([]byte, error) {
-		_ = send([]byte("what was found before"))
+		_ = send([]byte("a first part"))
 		panic("hostile file")
 	},
 	"fail": func(_, _ []byte, _ func([]byte) error) ([]byte, error) { return nil, errors.New("no") },
@@ -79,7 +79,7 @@ const (
 	memory    = 512 << 20
 )
 
-// A process that was started as a worker goes no further than this.
+// Serve does not return in a process that was started as a worker.
 func init() {
 	sandbox.Serve(testKind, func(args []string) (sandbox.Work, error) {
 		if len(args) > 0 && args[0] == "unprepared" {
@@ -102,7 +102,7 @@ func newPool(t testing.TB, change func(*sandbox.Config)) *sandbox.Pool {
 	return pool
 }
 
-// run has a worker of the pool do a job and returns its parts and its answer.
+// run sends a job to a worker and returns the parts and the end of its answer.
 func run(ctx context.Context, t testing.TB, pool *sandbox.Pool, job, file string) (parts []string, answer string, err error) {
 	t.Helper()
 	lease, err := pool.Acquire(ctx)
@@ -116,7 +116,7 @@ func run(ctx context.Context, t testing.TB, pool *sandbox.Pool, job, file string
 	return parts, string(last), err
 }
 
-// answer is the answer to a job that must succeed.
+// answer returns the answer to a job that must succeed.
 func answer(t testing.TB, pool *sandbox.Pool, job, file string) string {
 	t.Helper()
 	_, last, err := run(t.Context(), t, pool, job, file)
@@ -126,7 +126,7 @@ func answer(t testing.TB, pool *sandbox.Pool, job, file string) string {
 	return last
 }
 
-func TestRun_AnswersAndKeepsTheWorker(t *testing.T) {
+func TestRun_ReturnsTheAnswerAndKeepsTheWorker(t *testing.T) {
 	pool := newPool(t, nil)
 	if got := answer(t, pool, "echo", "a file"); got != "a file" {
 		t.Errorf("got %q", got)
@@ -136,7 +136,7 @@ func TestRun_AnswersAndKeepsTheWorker(t *testing.T) {
 	}
 }
 
-func TestRun_SaysHowAWorkerEnded(t *testing.T) {
+func TestRun_ReportsTheFailureOfAWorker(t *testing.T) {
 	pool := newPool(t, nil)
 	for job, want := range map[string]sandbox.Failure{
 		"part and panic": sandbox.Crashed, "fail": sandbox.Crashed, "flood": sandbox.Crashed, "compute": sandbox.OutOfTime,
@@ -156,14 +156,14 @@ func TestRun_SaysHowAWorkerEnded(t *testing.T) {
 	}
 }
 
-func TestRun_KillsTheWorkerWhenTheCallerGoesAway(t *testing.T) {
+func TestRun_KillsTheWorkerWhenTheContextEnds(t *testing.T) {
 	pool := newPool(t, nil)
-	ctx, leave := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	lease, err := pool.Acquire(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = lease.Run(ctx, []byte("hang"), nil, func([]byte) error { leave(); return nil })
+	_, err = lease.Run(ctx, []byte("hang"), nil, func([]byte) error { cancel(); return nil })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
@@ -172,7 +172,7 @@ func TestRun_KillsTheWorkerWhenTheCallerGoesAway(t *testing.T) {
 	}
 }
 
-func TestRun_SurvivesThatSomethingKillsTheWorker(t *testing.T) {
+func TestRun_ReportsAWorkerThatWasKilled(t *testing.T) {
 	pool := newPool(t, nil)
 	lease, err := pool.Acquire(t.Context())
 	if err != nil {
@@ -180,13 +180,13 @@ func TestRun_SurvivesThatSomethingKillsTheWorker(t *testing.T) {
 	}
 	_, err = lease.Run(t.Context(), []byte("hang"), nil, func(part []byte) error { return kill(string(part)) })
 	if crash, ok := errors.AsType[*sandbox.CrashError](err); !ok || crash.Failure != sandbox.Killed {
-		t.Errorf("in the middle of a file: got %v", err)
+		t.Errorf("killed during a file: got %v", err)
 	}
 	first := answer(t, pool, "pid", "")
 	if err := kill(first); err != nil {
 		t.Fatal(err)
 	}
-	for { // until its parent has seen the end
+	for { // until the parent has noticed the end
 		_, second, err := run(t.Context(), t, pool, "pid", "")
 		if crash, ok := errors.AsType[*sandbox.CrashError](err); ok && crash.Failure == sandbox.Killed {
 			continue
@@ -210,10 +210,10 @@ func kill(pid string) error {
 	return process.Kill()
 }
 
-func TestPool_ReplacesWornWorkers(t *testing.T) {
+func TestPool_ReplacesWorkersByFilesAndMemory(t *testing.T) {
 	byJobs := newPool(t, func(c *sandbox.Config) { c.Jobs = 1 })
 	if first, second := answer(t, byJobs, "pid", ""), answer(t, byJobs, "pid", ""); first == second {
-		t.Error("the same worker serves a second file")
+		t.Error("a worker processed more files than Jobs")
 	}
 	byMemory := newPool(t, func(c *sandbox.Config) { c.Resident = 48 << 20 })
 	first := answer(t, byMemory, "pid", "")
@@ -222,7 +222,7 @@ func TestPool_ReplacesWornWorkers(t *testing.T) {
 	}
 	answer(t, byMemory, "grow", "")
 	if second := answer(t, byMemory, "pid", ""); second == first {
-		t.Error("a worker that has grown serves another file")
+		t.Error("a worker above Resident processed another file")
 	}
 }
 
@@ -235,18 +235,18 @@ func TestPool_EndsIdleWorkers(t *testing.T) {
 	}
 }
 
-func TestPool_FailsToStartWorkersThatAreNotPrepared(t *testing.T) {
+func TestPool_ReportsAFailedPreparation(t *testing.T) {
 	pool := newPool(t, func(c *sandbox.Config) { c.Args = []string{"unprepared"} })
 	if _, err := pool.Acquire(t.Context()); err == nil || !strings.Contains(err.Error(), "not prepared") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestPool_KeepsAWorkerThatIsReadyTooLate(t *testing.T) {
+func TestPool_KeepsAWorkerThatBecomesReadyAfterTheContextEnds(t *testing.T) {
 	pool := newPool(t, nil)
-	gone, leave := context.WithCancel(t.Context())
-	leave()
-	if _, err := pool.Acquire(gone); !errors.Is(err, context.Canceled) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := pool.Acquire(ended); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
 	if got := answer(t, pool, "echo", "next"); got != "next" {
@@ -254,7 +254,7 @@ func TestPool_KeepsAWorkerThatIsReadyTooLate(t *testing.T) {
 	}
 }
 
-func TestClose_EndsWorkersAtWorkAndTakesNoMore(t *testing.T) {
+func TestClose_EndsRunningWorkersAndRejectsFiles(t *testing.T) {
 	pool := newPool(t, nil)
 	idle := answer(t, pool, "pid", "")
 	working := make(chan string)
@@ -270,7 +270,7 @@ func TestClose_EndsWorkersAtWorkAndTakesNoMore(t *testing.T) {
 				return nil
 			})
 			if err == nil {
-				t.Error("a file was read to its end after Close")
+				t.Error("Run succeeded after Close")
 			}
 		})
 	}

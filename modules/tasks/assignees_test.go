@@ -68,7 +68,7 @@ func TestAssignees_AreAddedAndRemoved(t *testing.T) {
 		{Name: "a stale ETag", As: one.With("If-Match", tag), Method: "PATCH", Path: path + "/assignees/" + made.Assignees[0].ID, Body: body{"status": "accepted"}, Status: 412},
 		{Name: "the first assignee completes", As: one, Method: "PATCH", Path: path + "/assignees/" + made.Assignees[0].ID, Body: body{"status": "completed"}, Status: 200},
 		{Name: "removing the second completes the task", As: advisor.With("Accept-Language", "it"), Method: "DELETE", Path: path + "/assignees/" + added.ID, Status: 200,
-			Contains: []string{"Il compito non è più assegnato all'utente."}},
+			Contains: []string{"Il compito non è più assegnato all’utente."}},
 		{Name: "the second has lost access", As: two, Method: "GET", Path: path, Status: 403},
 	})
 	if got := get(t, advisor, path); got.Status != "completed" || got.PerformedWeight != 2 || got.Weight != 2 {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Caller is who makes a request: a signed-in user, the holder of an API key, or nobody (an empty Caller). It is shared
-// between requests of the same session and must not be changed.
+// Caller is the principal of a request: a signed-in user, the holder of an API key, or nobody (an empty Caller). It is shared
+// between requests of a session and must not be changed.
 type Caller struct {
 	UserID    string
 	SessionID string
@@ -17,7 +17,7 @@ type Caller struct {
 	policy *Policy
 }
 
-// WithPolicy gives a caller whose rights are those of the policy.
+// WithPolicy returns a copy of the caller whose permissions are those of the policy.
 func (c Caller) WithPolicy(p *Policy) *Caller {
 	c.policy = p
 	return &c
@@ -26,7 +26,7 @@ func (c Caller) WithPolicy(p *Policy) *Caller {
 // InScope reports whether the API key of the caller may call the endpoint with the name.
 func (c *Caller) InScope(name string) bool { return c.Scopes == nil || slices.Contains(c.Scopes, name) }
 
-// Permissions are what the caller holds on a type by grants on the type, himself or through his roles.
+// Permissions returns the permissions that grants on a type give the caller or one of the caller's roles.
 func (c *Caller) Permissions(t RecordType) Permission {
 	if c.policy == nil {
 		return None
@@ -38,10 +38,10 @@ func (c *Caller) Permissions(t RecordType) Permission {
 	return held
 }
 
-// May reports whether a grant on the type gives the caller the permission.
+// May reports whether grants on a type give the caller the permission.
 func (c *Caller) May(t RecordType, p Permission) bool { return c.Permissions(t).Has(p) }
 
-// Source tells where a permission on a type comes from: the role or the user whose grant holds it.
+// Source returns the role or user whose grant gives the caller a permission on a type.
 func (c *Caller) Source(t RecordType, p Permission) (source, id string, ok bool) {
 	if c.policy == nil {
 		return "", "", false
@@ -57,7 +57,7 @@ func (c *Caller) Source(t RecordType, p Permission) (source, id string, ok bool)
 	return "", "", false
 }
 
-// MayCall reports whether the caller or one of his roles holds the grant on the endpoint.
+// MayCall reports whether the caller or one of the caller's roles has the grant on the endpoint.
 func (c *Caller) MayCall(endpoint string) bool {
 	if c.policy == nil {
 		return false
@@ -70,13 +70,13 @@ func (c *Caller) MayCall(endpoint string) bool {
 	return c.policy.MayCall(c.UserID, endpoint)
 }
 
-// Administrator reports whether the caller has the built-in role of that name.
+// Administrator reports whether the caller has the built-in role Administrator.
 func (c *Caller) Administrator() bool { return slices.Contains(c.Roles, Administrator) }
 
-// ContextKey is the key under which a context gives the caller of its request.
+// ContextKey is the key under which a context has the caller of its request.
 type ContextKey struct{}
 
-// From gives the caller of a request. Without one it is nobody, who may do nothing.
+// From returns the caller of a request. Without one it returns an empty Caller, which has no permissions.
 func From(ctx context.Context) *Caller {
 	if caller, ok := ctx.Value(ContextKey{}).(*Caller); ok && caller != nil {
 		return caller
@@ -84,7 +84,7 @@ func From(ctx context.Context) *Caller {
 	return &Caller{}
 }
 
-// With gives a context whose requests are made by the caller, for jobs and tests.
+// With returns a context with the caller, for jobs and tests.
 func With(ctx context.Context, caller *Caller) context.Context {
 	return context.WithValue(ctx, ContextKey{}, caller)
 }

@@ -1,8 +1,8 @@
-// Package access says who a caller is and what he may do.
+// Package access declares callers, permissions and rules of access.
 //
-// A right comes from a grant on a record type or on one record, to a user or to a role, or from a relation to the
-// record itself (its creator, a participant, an assignee). Grants on types and on endpoints are few and are kept in
-// memory as a [Policy]; grants on single records are decided in the statement that reads the record.
+// A permission comes from a grant on a record type or on one record, to a user or to a role, or from a relation to the
+// record (such as its creator, a participant or an assignee). Grants on types and on endpoints are few and are kept in
+// memory as a [Policy]. Grants on single records are checked by the statement that reads the record.
 package access
 
 import "slices"
@@ -10,7 +10,7 @@ import "slices"
 // Permission is an action on records, as a bit, so that a set of permissions is their sum.
 type Permission uint8
 
-// The permissions. ReadAll lifts the record filter from lists; it implies Read.
+// The permissions. ReadAll removes the record filter from lists; it implies Read.
 const (
 	Create Permission = 1 << iota
 	Read
@@ -27,7 +27,7 @@ var permissionNames = []struct {
 	permission Permission
 }{{"create", Create}, {"read", Read}, {"update", Update}, {"delete", Delete}, {"read_all", ReadAll}}
 
-// ParsePermission reads the name of one permission; ok is false for any other word.
+// ParsePermission parses the name of one permission; ok is false for any other text.
 func ParsePermission(name string) (p Permission, ok bool) {
 	for _, known := range permissionNames {
 		if known.name == name {
@@ -37,7 +37,7 @@ func ParsePermission(name string) (p Permission, ok bool) {
 	return None, false
 }
 
-// Names lists the permissions of a set in their fixed order.
+// Names returns the names of the permissions of a set in a fixed order.
 func (p Permission) Names() []string {
 	names := make([]string, 0, len(permissionNames))
 	for _, known := range permissionNames {
@@ -48,7 +48,7 @@ func (p Permission) Names() []string {
 	return names
 }
 
-// String is the name of a single permission, or the names of a set joined by plus signs.
+// String returns the names of the permissions of a set, joined by plus signs.
 func (p Permission) String() string {
 	var text string
 	for i, name := range p.Names() {
@@ -60,7 +60,7 @@ func (p Permission) String() string {
 	return text
 }
 
-// Has reports whether the set holds all of the wanted permissions. ReadAll counts as Read, too.
+// Has reports whether the set contains all wanted permissions. ReadAll counts as Read, too.
 func (p Permission) Has(wanted Permission) bool {
 	if p&ReadAll != 0 {
 		p |= Read
@@ -68,17 +68,17 @@ func (p Permission) Has(wanted Permission) bool {
 	return p&wanted == wanted
 }
 
-// RecordType is a kind of record on which permissions are granted. Its id never changes.
+// RecordType is a type of records on which permissions are granted. Its id never changes.
 type RecordType struct {
 	ID    string // UUID
 	Name  string // plural, as in paths
 	index int
 }
 
-// String is the name.
+// String returns the name.
 func (t RecordType) String() string { return t.Name }
 
-// Index is the position in [RecordTypes], for tables by type.
+// Index returns the position in [RecordTypes], for tables by type.
 func (t RecordType) Index() int { return t.index }
 
 // The record types.
@@ -110,10 +110,10 @@ func recordType(id, name string) RecordType {
 	return t
 }
 
-// RecordTypes lists all record types.
+// RecordTypes returns all record types.
 func RecordTypes() []RecordType { return slices.Clone(recordTypes) }
 
-// LookupType finds a record type by its name.
+// LookupType returns the record type with a name.
 func LookupType(name string) (RecordType, bool) {
 	for _, t := range recordTypes {
 		if t.Name == name {

@@ -6,12 +6,11 @@ import "sync/atomic"
 const (
 	Administrator = "0193b000-0000-7000-8000-000000000001" // may do everything
 	Advisor       = "0193b000-0000-7000-8000-000000000002" // works with all customers
-	Customer      = "0193b000-0000-7000-8000-000000000003" // works with records of his own
-	Registrant    = "0193b000-0000-7000-8000-000000000004" // validates his first credential
+	Customer      = "0193b000-0000-7000-8000-000000000003" // works with records of their own
+	Registrant    = "0193b000-0000-7000-8000-000000000004" // validates their first credential
 )
 
-// Policy is a snapshot of the grants on record types and endpoints and of the stored rate-limit rules. It is never
-// changed: a change makes a new one.
+// Policy is an immutable snapshot of the grants on record types and endpoints and of the stored rate-limit rules.
 type Policy struct {
 	types     map[string][]Permission // principal (user or role id) → permissions by record type index
 	endpoints map[string]map[string]struct{}
@@ -25,7 +24,7 @@ type PolicyData struct {
 	Limits    map[string]int                   // endpoint → requests a minute
 }
 
-// NewPolicy builds a snapshot. Types that are not known any more are passed over.
+// NewPolicy builds a snapshot. It skips unknown record types.
 func NewPolicy(data PolicyData) *Policy {
 	p := &Policy{
 		types:     make(map[string][]Permission, len(data.Types)),
@@ -51,7 +50,7 @@ func NewPolicy(data PolicyData) *Policy {
 	return p
 }
 
-// Permissions are what one principal holds on a type by grants on the type.
+// Permissions returns the permissions that grants on a type give one principal.
 func (p *Policy) Permissions(principal string, t RecordType) Permission {
 	if principal == Administrator {
 		return All
@@ -62,7 +61,7 @@ func (p *Policy) Permissions(principal string, t RecordType) Permission {
 	return None
 }
 
-// MayCall reports whether one principal holds the grant on an endpoint.
+// MayCall reports whether one principal has the grant on an endpoint.
 func (p *Policy) MayCall(principal, endpoint string) bool {
 	if principal == Administrator {
 		return true
@@ -71,33 +70,33 @@ func (p *Policy) MayCall(principal, endpoint string) bool {
 	return ok
 }
 
-// Limit is the stored rule of an endpoint in requests a minute; ok is false where there is none.
+// Limit returns the stored rate limit of an endpoint in requests a minute; ok is false without one.
 func (p *Policy) Limit(endpoint string) (perMinute int, ok bool) {
 	perMinute, ok = p.limits[endpoint]
 	return perMinute, ok
 }
 
-// Current holds the policy in force. The zero value refuses everything.
+// Current holds the policy in force. The zero value denies everything.
 type Current struct {
 	policy  atomic.Pointer[Policy]
 	changed []func()
 }
 
-var nobody = NewPolicy(PolicyData{})
+var denyAll = NewPolicy(PolicyData{})
 
-// Load gives the policy in force.
+// Load returns the policy in force.
 func (c *Current) Load() *Policy {
 	if p := c.policy.Load(); p != nil {
 		return p
 	}
-	return nobody
+	return denyAll
 }
 
 // OnChange registers a function that runs after each new policy is in force and before Store returns. It must be quick.
 // Call it before the first request.
 func (c *Current) OnChange(f func()) { c.changed = append(c.changed, f) }
 
-// Store puts a new policy in force for the next request.
+// Store puts a policy in force for the next requests.
 func (c *Current) Store(p *Policy) {
 	c.policy.Store(p)
 	for _, f := range c.changed {

@@ -12,7 +12,7 @@ const (
 	ruleRecord
 )
 
-// Rule says who may come in at an endpoint. The zero Rule is no decision and stops the program at start.
+// Rule declares who may call an endpoint. The zero Rule is invalid, so that no row gets a default.
 type Rule struct {
 	kind       ruleKind
 	recordType RecordType
@@ -21,35 +21,35 @@ type Rule struct {
 
 // The rules without a record.
 var (
-	Public   = Rule{kind: rulePublic}   // anybody; say why where it is used
+	Public   = Rule{kind: rulePublic}   // anybody; state the reason where it is used
 	APIKey   = Rule{kind: ruleAPIKey}   // the holder of an API key, without a bearer token
-	SignedIn = Rule{kind: ruleSignedIn} // a user with a grant on the endpoint, for data of his own
+	SignedIn = Rule{kind: ruleSignedIn} // a user with a grant on the endpoint, for data of their own
 )
 
-// On asks for a user with a grant on the endpoint, who wants to do the action on records of the type. Create is
-// decided before the handler runs; the other actions are decided in the statement that reads the record.
+// On requires a user with a grant on the endpoint and the permission on records of the type. Create is checked before the
+// handler runs; other permissions are checked by the statement that reads the record.
 func On(t RecordType, p Permission) Rule {
 	return Rule{kind: ruleRecord, recordType: t, permission: p}
 }
 
-// Decided reports whether the rule says anything at all.
+// Decided reports whether the rule is not the zero Rule.
 func (r Rule) Decided() bool { return r.kind != ruleMissing }
 
-// IsPublic reports whether the rule lets anybody in.
+// IsPublic reports whether anybody may call the endpoint.
 func (r Rule) IsPublic() bool { return r.kind == rulePublic }
 
-// TakesAPIKey reports whether the rule asks for an API key.
+// TakesAPIKey reports whether the rule requires an API key.
 func (r Rule) TakesAPIKey() bool { return r.kind == ruleAPIKey }
 
-// TakesBearer reports whether the rule asks for a signed-in user.
+// TakesBearer reports whether the rule requires a signed-in user.
 func (r Rule) TakesBearer() bool { return r.kind == ruleSignedIn || r.kind == ruleRecord }
 
-// Record gives the record type and the action; ok is false where the rule names none.
+// Record returns the record type and the permission; ok is false if the rule has none.
 func (r Rule) Record() (t RecordType, p Permission, ok bool) {
 	return r.recordType, r.permission, r.kind == ruleRecord
 }
 
-// String is the rule as the golden list of endpoints shows it.
+// String returns the rule as the golden list of endpoints shows it.
 func (r Rule) String() string {
 	switch r.kind {
 	case rulePublic:

@@ -1,8 +1,8 @@
-// Package apierr keeps every error that a client of Kontor can see.
+// Package apierr contains every error that a client of Kontor can receive.
 //
 // A [Kind] is one line of the catalogue: a machine code and an HTTP status. A service returns a Kind, or an [Error]
-// made from it, and the server writes it as the one error envelope, worded in the language of the request. The cause
-// goes to the log and never to the client.
+// made from it. The server writes it as the error envelope, in the language of the request. The cause is written to the log
+// and never to the client.
 package apierr
 
 import (
@@ -11,35 +11,34 @@ import (
 	"time"
 )
 
-// Kind is an entry of the catalogue: what went wrong, as a promise to clients. The text of a kind has the key
-// "error.<code>" in the locale files.
+// Kind is an entry of the catalogue. Clients rely on it. Its text has the key "error.<code>" in the locale files.
 type Kind struct {
 	Code   string // machine code, "<module>.<what>"
 	Status int    // HTTP status
 }
 
-// Error makes a Kind an error of its own, for the common case without fields or cause.
+// Error returns the code. It makes a Kind an error, for the common case without fields or cause.
 func (k Kind) Error() string { return k.Code }
 
-// Temporary reports whether the same request may succeed later: 429 and every 5xx but those that blame the request.
+// Temporary reports whether the same request may succeed later: 429 and every 5xx.
 func (k Kind) Temporary() bool { return k.Status == 429 || k.Status >= 500 }
 
-// Wrap gives the kind a cause. The cause is for the log only.
+// Wrap returns an error with a cause, which is for the log only.
 func (k Kind) Wrap(cause error) *Error { return &Error{Kind: k, Cause: cause} }
 
-// Detail gives the kind one member of the details object.
+// Detail returns an error with one member of the details object.
 func (k Kind) Detail(name string, value any) *Error { return (&Error{Kind: k}).Detail(name, value) }
 
-// RetryAfter tells the client how long to wait. The header carries whole seconds, rounded up.
+// RetryAfter returns an error with the header Retry-After, in whole seconds, rounded up.
 func (k Kind) RetryAfter(d time.Duration) *Error { return &Error{Kind: k, Retry: d} }
 
-// With gives the text of the kind its values, by the names of its placeholders.
+// With returns an error with values for the placeholders of its text.
 func (k Kind) With(args Args) *Error { return &Error{Kind: k, Args: args} }
 
 // Args are the values of a text, by the names of its placeholders.
 type Args map[string]any
 
-// Error is a kind with what is known about this occurrence.
+// Error is one occurrence of a kind.
 type Error struct {
 	Kind
 	Cause   error          // for the log
@@ -49,7 +48,7 @@ type Error struct {
 	Retry   time.Duration  // zero: no Retry-After of its own
 }
 
-// Error names the code and the cause, for the log.
+// Error returns the code and the cause, for the log.
 func (e *Error) Error() string {
 	if e.Cause == nil {
 		return e.Code
@@ -57,7 +56,7 @@ func (e *Error) Error() string {
 	return e.Code + ": " + e.Cause.Error()
 }
 
-// Unwrap gives the cause to errors.Is and errors.As.
+// Unwrap returns the cause, for errors.Is and errors.As.
 func (e *Error) Unwrap() error { return e.Cause }
 
 // Is makes errors.Is(err, apierr.TaskNotFound) true for every error of that kind.
@@ -77,7 +76,7 @@ func (e *Error) Detail(name string, value any) *Error {
 	return &next
 }
 
-// Of finds the fault in a chain of errors. What is no fault is a [ServerError] with the chain as its cause.
+// Of returns the Error or Kind in a chain of errors. Without one it returns a [ServerError] with the chain as its cause.
 func Of(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

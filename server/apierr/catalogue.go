@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The catalogue. A code is a promise: add and retire, never rename, never reuse.
+// The catalogue. Codes are part of the API: add and retire them, but never rename or reuse them.
 var (
 	// Common to all routes.
 	InvalidInput         = kind("common.invalid_input", http.StatusBadRequest)
@@ -123,5 +123,5 @@ func kind(code string, status int) Kind {
 	return k
 }
 
-// All lists the catalogue.
+// All returns the catalogue.
 func All() []Kind { return slices.Clone(catalogue) }

@@ -6,15 +6,15 @@ type Text struct {
 	Args Args
 }
 
-// Fields collects what is wrong with an input, one sentence a field, so that all wrong fields are reported at once.
-// The first sentence of a field wins. Nested members are named with dots and indexes, as "address.city" or
-// "documents.0.type". The zero value is ready to use.
+// Fields collects the wrong fields of an input, with one sentence each, so that all are reported at once. The first sentence
+// of a field wins. Nested members are named with dots and indexes, such as "address.city" or "documents.0.type". The zero
+// value is ready to use.
 type Fields struct {
 	names []string
 	texts map[string]Text
 }
 
-// Add says what is wrong with a field. The key is one of the locale files, usually "invalid.<rule>"; args is optional.
+// Add adds a wrong field. The key is one of the locale files, usually "invalid.<rule>"; args is optional.
 func (f *Fields) Add(field, key string, args ...Args) {
 	if _, known := f.texts[field]; known {
 		return
@@ -30,16 +30,16 @@ func (f *Fields) Add(field, key string, args ...Args) {
 	f.texts[field] = text
 }
 
-// Has reports whether a sentence is known for the field.
+// Has reports whether the field is wrong.
 func (f *Fields) Has(field string) bool {
 	_, known := f.texts[field]
 	return known
 }
 
-// Empty reports whether nothing is wrong.
+// Empty reports whether no field is wrong.
 func (f *Fields) Empty() bool { return f == nil || len(f.names) == 0 }
 
-// All gives the fields in the order in which they were found wrong.
+// All yields the fields in the order in which they were added.
 func (f *Fields) All(yield func(field string, text Text) bool) {
 	if f == nil {
 		return
@@ -51,7 +51,7 @@ func (f *Fields) All(yield func(field string, text Text) bool) {
 	}
 }
 
-// Err is nil when nothing is wrong, else [InvalidInput] with the fields.
+// Err returns nil if no field is wrong, otherwise [InvalidInput] with the fields.
 func (f *Fields) Err() error {
 	if f.Empty() {
 		return nil
@@ -59,7 +59,7 @@ func (f *Fields) Err() error {
 	return &Error{Kind: InvalidInput, Fields: f}
 }
 
-// Invalid is [InvalidInput] for a single field.
+// Invalid returns [InvalidInput] for a single field.
 func Invalid(field, key string, args ...Args) error {
 	var f Fields
 	f.Add(field, key, args...)

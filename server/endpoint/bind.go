@@ -15,17 +15,17 @@ import (
 	"kontor/server/apierr"
 )
 
-// QueryBinder is a type that reads the whole query string, as the parameters of a list do.
+// QueryBinder is implemented by types that decode the whole query string, such as the parameters of lists.
 type QueryBinder interface {
-	// BindQuery reads the decoded parameters and says what is wrong with them.
+	// BindQuery decodes the parameters and adds the wrong ones to problems.
 	BindQuery(query map[string][]string, problems *apierr.Fields)
 }
 
-// plan is how an input is filled, made once for each type at start.
+// plan describes how an input is filled. It is made once for each type at start.
 type plan struct {
 	path   []pathField
 	query  []queryField
-	binder int            // index of the field that takes the whole query, or -1
+	binder int            // index of the QueryBinder, or -1
 	body   map[string]int // member name → field index
 }
 
@@ -41,14 +41,13 @@ type queryField struct {
 	index int
 }
 
-// newPlan reads the tags of a struct. It panics for a field without exactly one source: that is a mistake in the
-// program, found at start.
+// newPlan reads the tags of a struct. It panics for a field without exactly one source, which is a programming error.
 func newPlan(t reflect.Type) *plan {
 	p := &plan{binder: -1, body: map[string]int{}}
 	for i := range t.NumField() {
 		field := t.Field(i)
 		if !field.IsExported() {
-			continue // what Validate keeps for the service
+			continue // Validate may set it for the service
 		}
 		path, query, body := field.Tag.Get("path"), field.Tag.Get("query"), field.Tag.Get("json")
 		switch {
@@ -71,7 +70,7 @@ func newPlan(t reflect.Type) *plan {
 
 func (p *plan) hasBody() bool { return len(p.body) > 0 }
 
-// bind fills the input. What does not fit goes into problems; the error is for a body that cannot be read at all.
+// bind fills the input and adds wrong values to problems. It returns an error for a body that is no JSON object.
 func (p *plan) bind(r *Request, in reflect.Value, problems *apierr.Fields) error {
 	for _, field := range p.path {
 		value := r.Params[field.position]
@@ -109,7 +108,7 @@ func (p *plan) bindQuery(r *Request, in reflect.Value, problems *apierr.Fields) 
 	}
 }
 
-// setQuery parses one query parameter into its field. Given twice, the last one counts, but for a list.
+// setQuery parses one query parameter into its field. The last value of a repeated parameter counts, except for lists.
 func setQuery(field reflect.Value, name string, values []string, problems *apierr.Fields) {
 	if field.Kind() == reflect.Pointer {
 		field.Set(reflect.New(field.Type().Elem()))
@@ -138,18 +137,18 @@ func setQuery(field reflect.Value, name string, values []string, problems *apier
 		}
 		field.SetInt(n)
 	default:
-		panic("endpoint: query parameter " + name + " has a type that cannot be bound")
+		panic("endpoint: query parameter " + name + " has an unsupported type")
 	}
 }
 
-// bindBody reads a JSON object member by member. An empty body counts as an empty object. Duplicate members, invalid
-// UTF-8 and anything after the object are refused (RFC 8259, section 4, leaves duplicates open; two readers that
-// disagree about them are an attack).
+// bindBody decodes a JSON object member by member. An empty body counts as an empty object. Duplicate members, invalid
+// UTF-8 and anything after the object are rejected: RFC 8259, section 4, leaves duplicates open, and two readers that disagree
+// about them can be attacked.
 func (p *plan) bindBody(body []byte, in reflect.Value, problems *apierr.Fields) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil
 	}
-	decoder := jsontext.NewDecoder(bytes.NewBuffer(body)) // parsed where it is; of another reader the decoder makes a copy
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(body)) // parsed in place; of any other reader the decoder makes a copy
 	first, err := decoder.ReadToken()
 	if err != nil {
 		return brokenJSON(err)
@@ -182,11 +181,11 @@ func (p *plan) bindBody(body []byte, in reflect.Value, problems *apierr.Fields) 
 	return nil
 }
 
-// InPlace is implemented by members that are too large to copy. SetInPlace gets the value as it stands in the body of
-// the request. The member may keep and even overwrite it until the handler returns.
+// InPlace is implemented by members that are too large to copy. SetInPlace receives the part of the body with the value.
+// The member may keep and overwrite it until the handler returns.
 type InPlace interface{ SetInPlace(value jsontext.Value) }
 
-// setMember decodes one member of the body into its field. null leaves a field that is no pointer as it is.
+// setMember decodes one member of the body into its field. null leaves fields that are no pointers unchanged.
 func setMember(field reflect.Value, member string, value jsontext.Value, problems *apierr.Fields) {
 	if large, ok := field.Addr().Interface().(InPlace); ok {
 		large.SetInPlace(value)
@@ -196,7 +195,7 @@ func setMember(field reflect.Value, member string, value jsontext.Value, problem
 	if err == nil {
 		return
 	}
-	if rule, ok := errors.AsType[worded](err); ok {
+	if rule, ok := errors.AsType[localized](err); ok {
 		key, args := rule.Text()
 		problems.Add(member+pointerSuffix(err), key, args)
 		return
@@ -204,13 +203,13 @@ func setMember(field reflect.Value, member string, value jsontext.Value, problem
 	problems.Add(member+pointerSuffix(err), "invalid.type")
 }
 
-// worded is what a type's own decoder may return, so that the client is told the rule instead of "wrong type".
-type worded interface {
+// localized is an error of a type's own decoder, with a text for the client that is better than "wrong type".
+type localized interface {
 	error
 	Text() (key string, args map[string]any)
 }
 
-// pointerSuffix gives the place of a decoding error within a member: ".city", ".0.type" or nothing.
+// pointerSuffix returns the place of a decoding error within a member: ".city", ".0.type" or nothing.
 func pointerSuffix(err error) string {
 	semantic, ok := errors.AsType[*json.SemanticError](err)
 	if !ok || semantic.JSONPointer == "" {

@@ -1,34 +1,34 @@
 package endpoint
 
-// Doc is what the API document tells about a row beyond what its types, faults and rules say themselves. A type says
-// more about its members with these tags:
+// Doc describes a row in the API document, in addition to its types, errors and rules. Types describe their members with
+// these tags:
 //
-//	enum:"a,b"                    the values; separated by | where they hold commas
-//	format, pattern, default      as in JSON Schema; format:"-" takes away the one that the name suggests
+//	enum:"a,b"                    the values; separated by | if they contain commas
+//	format, pattern, default      as in JSON Schema; format:"-" removes the one that the name suggests
 //	minimum, maximum, minLength, maxLength, minItems, maxItems
 //	items:"uuid"                  the format of the entries of an array
-//	required:"true"               overrules what the rules of the input and omitzero say
-//	nullable:"false"              never null although its type allows it
+//	required:"true"               overrides the rules of the input and omitzero
+//	nullable:"false"              never null, although the type allows it
 //	type:"any"                    any value
-//	example:"Anna"                "-" leaves the member out of examples
+//	example:"Anna"                "-" omits the member from examples
 //	doc:"…"                       a sentence
 type Doc struct {
 	Description string        // further sentences, in Markdown
-	Body        any           // a value of the type that describes the body of an Upload or Raw handler
-	Answers     []Answer      // successes in place of the one that the handler's type gives
-	Search      []SearchField // the fields of a list, by which it is searched, sorted and stacked
-	Linked      bool          // an array whose rest the header Link names
-	Headers     []string      // request headers that act here and nowhere else, such as X-Device-ID
+	Body        any           // a value of the type of the body of an Upload or Raw handler
+	Answers     []Answer      // successes, instead of the one of the handler's type
+	Search      []SearchField // the fields of a list, for searching, sorting and stacking
+	Linked      bool          // an array with further pages in the header Link
+	Headers     []string      // request headers of this operation only, such as X-Device-ID
 }
 
-// Answer is one way in which an operation ends.
+// Answer is one possible response of an operation.
 type Answer struct {
 	Status  int
-	Says    string // when it is given, or what it holds
+	Says    string // when it is sent, or what it contains
 	Media   string // empty: application/json
 	Body    any    // a value of its type; nil for JSON: any value
-	Example any    // empty: one is made from the type
+	Example any    // empty: derived from the type
 }
 
-// SearchField is a field of a list as the API document shows it.
+// SearchField is a field of a list in the API document.
 type SearchField struct{ Name, Type string }

@@ -1,5 +1,5 @@
-// Package endpoint says what an operation of the API is: one row of the table that drives routing, the order of checks,
-// rate limits, grants, the OpenAPI document and the console's view of them.
+// Package endpoint declares operations of the API: the rows of the table that drives routing, access checks, rate limits,
+// grants and the OpenAPI document. It also decodes the input of operations.
 package endpoint
 
 import (
@@ -18,27 +18,27 @@ type Endpoint struct {
 	Name     string          // "customers.create": module and operation, unique
 	Method   string          // GET, POST, PUT, PATCH or DELETE; HEAD is answered as GET
 	Path     string          // "/v1/customers/{id}"; {name} stands for one segment
-	Access   access.Rule     // who may come in; there is no default
-	Limit    ratelimit.Class // which rate limit holds; there is no default
-	Roles    []string        // built-in roles that get the grant at first boot; administrators always hold it
+	Access   access.Rule     // who may call it; there is no default
+	Limit    ratelimit.Class // which rate limit applies; there is no default
+	Roles    []string        // built-in roles that get the grant at the first start; administrators always have it
 	Tag      string          // group in the API document
-	Summary  string          // one sentence
-	Faults   []apierr.Kind   // what may go wrong beyond what can go wrong in every row of its kind
+	Summary  string          // imperative, without a full stop
+	Faults   []apierr.Kind   // errors in addition to those that every row of its kind may return
 	MaxBody  int             // bytes; zero means DefaultMaxBody
-	OwnTime  bool            // the service bounds its own time, so that the deadline of all requests does not hold
-	Draining string          // plain text answered with 503 while the service shuts down; empty: the health map
-	Doc      Doc             // what the API document cannot find out from the rest
-	Reports  Event           // the security event that a success is; one without an action is none
+	OwnTime  bool            // the service limits its own time: the deadline of requests does not apply
+	Draining string          // plain text of the 503 while the service shuts down; empty: the health map
+	Doc      Doc             // what the API document cannot derive from the rest
+	Reports  Event           // the security event of a success; without an action: none
 	Handle   Handler
 }
 
-// DefaultMaxBody is the size that a JSON body may have, in bytes.
+// DefaultMaxBody is the maximum size of a JSON body, in bytes.
 const DefaultMaxBody = 1 << 20
 
-// Key is how grants and rate-limit rules name the endpoint: "GET /v1/customers/{id}".
+// Key returns the name of the endpoint in grants and rate-limit rules: "GET /v1/customers/{id}".
 func (e Endpoint) Key() string { return e.Method + " " + e.Path }
 
-// BodyLimit is the size in bytes that a request's body may have.
+// BodyLimit returns the maximum size of a request's body, in bytes.
 func (e Endpoint) BodyLimit() int {
 	if e.MaxBody > 0 {
 		return e.MaxBody
@@ -48,12 +48,12 @@ func (e Endpoint) BodyLimit() int {
 
 var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// Check says what is missing in a row, or nil.
+// Check returns an error that lists what is missing in a row.
 func (e Endpoint) Check() error {
 	var problems []error
 	complain := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if e.Name == "" || e.Tag == "" || e.Summary == "" {
-		complain("name, tag and summary are needed")
+		complain("name, tag and summary are required")
 	}
 	known := false
 	for _, method := range methods {
@@ -66,10 +66,10 @@ func (e Endpoint) Check() error {
 		complain("path %q does not start with a slash", e.Path)
 	}
 	if !e.Access.Decided() {
-		complain("access is not decided")
+		complain("access is not declared")
 	}
 	if e.Limit == ratelimit.Undecided {
-		complain("the rate limit is not decided")
+		complain("the rate limit is not declared")
 	}
 	if e.Handle.serve == nil {
 		complain("there is no handler")
@@ -83,7 +83,7 @@ func (e Endpoint) Check() error {
 	return fmt.Errorf("endpoint %s (%s): %w", e.Key(), e.Name, errors.Join(problems...))
 }
 
-// CheckAll says what is wrong with a table: rows that are incomplete, and names or keys that stand twice.
+// CheckAll returns an error that lists incomplete rows and duplicate names or keys of a table.
 func CheckAll(table []Endpoint) error {
 	var problems []error
 	names, keys := map[string]bool{}, map[string]bool{}
@@ -92,10 +92,10 @@ func CheckAll(table []Endpoint) error {
 			problems = append(problems, err)
 		}
 		if names[e.Name] {
-			problems = append(problems, fmt.Errorf("endpoint name %s stands twice", e.Name))
+			problems = append(problems, fmt.Errorf("endpoint name %s is duplicate", e.Name))
 		}
 		if keys[e.Key()] {
-			problems = append(problems, fmt.Errorf("endpoint %s stands twice", e.Key()))
+			problems = append(problems, fmt.Errorf("endpoint %s is duplicate", e.Key()))
 		}
 		names[e.Name], keys[e.Key()] = true, true
 	}

@@ -13,28 +13,28 @@ import (
 	"kontor/server/apierr"
 )
 
-// Handler is what an endpoint does. Make one with [JSON] or [Raw].
+// Handler implements an endpoint. Make one with [JSON], [Upload] or [Raw].
 type Handler struct {
 	Status int          // status of success
-	In     reflect.Type // what is decoded from the request; nil for Raw
-	Out    reflect.Type // what a success answers with; nil for Raw
-	Media  []string     // media types of the request body; empty: none is read
+	In     reflect.Type // type of the input; nil for Raw and Upload
+	Out    reflect.Type // type of the answer; nil for Raw
+	Media  []string     // media types of the request body; empty: the body is not read
 	plan   *plan
 	serve  func(ctx context.Context, r *Request) (Result, error)
 }
 
-// Request is what a handler gets beside its context. It is dead when the handler returns.
+// Request is the request that a handler reads. It must not be used after the handler returns.
 type Request struct {
 	Fiber  *fiber.Ctx
 	Params []string // values of the path's {names}, in order, copied
 }
 
-// Result is an answer with a status of its own. A handler of [JSON] whose Out is Result chooses the status each time.
+// Result is an answer with more than a body. A handler of [JSON] whose Out is Result chooses the status of each answer.
 type Result struct {
 	Status int // zero: the status of the handler
 	Body   any // encoded as JSON; nil is the JSON null
 	Raw    []byte
-	Next   string // path and query of the rest of a list, for the header Link (RFC 8288); empty: there is none
+	Next   string // path and query of the next page of a list, for the header Link (RFC 8288); empty: no further page
 	Sent   bool   // the handler has written the response itself
 }
 
@@ -42,30 +42,31 @@ type Result struct {
 // version (RFC 9110, section 8.8.3).
 type Tagged interface{ ETag() string }
 
-// VersionTag is the tag of a record that counts its versions.
+// VersionTag returns the tag of a record with a version number.
 func VersionTag(version int64) string { return "v" + strconv.FormatInt(version, 10) }
 
 // validated is implemented by inputs with rules.
 type validated interface{ Validate(v *apierr.Fields) }
 
-// validatedNow is implemented by inputs whose rules depend on the request, such as a date that must not be in the future.
+// validatedNow is implemented by inputs whose rules depend on the request, such as dates that must not be in the future.
 type validatedNow interface {
 	Validate(ctx context.Context, v *apierr.Fields)
 }
 
-// None is the input of an operation that reads nothing from the request.
+// None is the input of operations that read nothing from the request.
 type None struct{}
 
-// JSON makes a handler of a typed function. In is a struct whose fields have exactly one source each, by tag:
+// JSON returns a handler for a typed function. In is a struct whose fields each have exactly one source, by tag:
 //
 //	ID    string  `path:"id"`        a segment of the path; a UUID unless tagged `path:"id,text"`
 //	Limit *int    `query:"limit"`    a query parameter: string, int, bool or a pointer to one, or []string
 //	Query Params  `query:"*"`        the whole query string, for a type with BindQuery
 //	Name  string  `json:"name"`      a member of the body
 //
-// Members are matched by their exact names; unknown ones are ignored; all that do not fit their type are reported at
-// once, together with what the optional method Validate(*apierr.Fields) of In finds; it may take the context, too. Out is
-// encoded as JSON; an Out with a method ETag gets the header and conditional requests.
+// Members are matched by their exact names; unknown members are ignored. All members of a wrong type are reported at once,
+// together with the errors of the optional method Validate(*apierr.Fields) of In, which may also take the context. Out is
+// encoded as JSON. An Out with a method ETag supports conditional requests, see [Tagged]; one with a method EachUser gets
+// the member people, see [NamesUsers].
 func JSON[In, Out any](status int, f func(ctx context.Context, in In) (Out, error)) Handler {
 	p := newPlan(reflect.TypeFor[In]())
 	h := Handler{Status: status, In: reflect.TypeFor[In](), Out: reflect.TypeFor[Out](), plan: p}
@@ -99,15 +100,15 @@ func JSON[In, Out any](status int, f func(ctx context.Context, in In) (Out, erro
 	return h
 }
 
-// Raw makes a handler that reads the request and writes the response itself: uploads, files and streams. media lists
-// the types of body it reads. Nothing of the request may outlive the function.
+// Raw returns a handler that reads the request and writes the response itself, for uploads, files and streams. media lists
+// the types of body that it reads. Nothing of the request may outlive the function.
 func Raw(media []string, f func(ctx context.Context, r *Request) error) Handler {
 	return Handler{Status: http.StatusOK, Media: media, serve: func(ctx context.Context, r *Request) (Result, error) {
 		return Result{Sent: true}, f(ctx, r)
 	}}
 }
 
-// Upload makes a handler that reads the request's body itself and answers with JSON.
+// Upload returns a handler that reads the request's body itself and answers with JSON.
 func Upload[Out any](status int, media []string, f func(ctx context.Context, r *Request) (Out, error)) Handler {
 	h := Handler{Status: status, Out: reflect.TypeFor[Out](), Media: media}
 	h.serve = func(ctx context.Context, r *Request) (Result, error) {
@@ -120,7 +121,7 @@ func Upload[Out any](status int, media []string, f func(ctx context.Context, r *
 // Serve runs the handler.
 func (h Handler) Serve(ctx context.Context, r *Request) (Result, error) { return h.serve(ctx, r) }
 
-// ReadsBody reports whether the handler looks at the request's body.
+// ReadsBody reports whether the handler reads the request's body.
 func (h Handler) ReadsBody() bool { return len(h.Media) > 0 }
 
 // checkPath compares the {names} of a path with the path fields of the input.
@@ -144,7 +145,7 @@ func (h Handler) checkPath(path string) error {
 	return nil
 }
 
-// PathNames lists the {names} of a path in order.
+// PathNames returns the {names} of a path in their order.
 func PathNames(path string) []string {
 	var names []string
 	for segment := range strings.SplitSeq(path, "/") {

@@ -2,7 +2,7 @@ package endpoint
 
 import "context"
 
-// Texts words answers, from the locale files.
+// Texts returns texts of the locale files.
 type Texts interface {
 	Text(lang, key string, args map[string]any) string
 }
@@ -12,7 +12,7 @@ type Message struct {
 	Message string `json:"message"`
 }
 
-// Confirm words a confirmation in the language of the request.
+// Confirm returns a confirmation in the language of the request.
 func Confirm(ctx context.Context, texts Texts, key string) Message {
 	return Message{Message: texts.Text(Language(ctx), key, nil)}
 }

@@ -2,14 +2,14 @@ package endpoint
 
 import "github.com/go-json-experiment/json"
 
-// Optional is a member of a body that tells absent, null and a value apart, for updates that keep what is not given.
+// Optional is a member of a body that distinguishes absent, null and a value. Updates keep absent members unchanged.
 type Optional[T any] struct {
-	Given bool // the member stands in the body
-	Null  bool // and is null
+	Given bool // the member is in the body
+	Null  bool // its value is null
 	Value T
 }
 
-// UnmarshalJSON is called only for a member that stands in the body.
+// UnmarshalJSON decodes the value. It is not called for an absent member.
 func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	o.Given = true
 	if string(data) == "null" {
@@ -19,7 +19,7 @@ func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &o.Value)
 }
 
-// Or gives the value, or what it is now where none was given. A null gives the zero value.
+// Or returns the value if the member was given, the zero value for null, and otherwise now.
 func (o Optional[T]) Or(now T) T {
 	if !o.Given {
 		return now

@@ -1,10 +1,10 @@
 package endpoint
 
-// PageBytes is how much JSON an array or a list answers with. A page ends before the row that would exceed it, but has at
-// least one row; has_more or the header Link says that there is more.
+// PageBytes bounds the JSON of one page of a list or an array. A page ends before the row that would exceed it, but has at
+// least one row; has_more or the header Link reports further rows.
 const PageBytes = 1 << 20
 
-// JSONSize is how many bytes a text takes as a JSON string, with its quotation marks.
+// JSONSize returns the size of a text as a JSON string, with its quotation marks, in bytes.
 func JSONSize(text string) int {
 	size := len(text) + 2
 	for i := range len(text) {

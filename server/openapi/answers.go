@@ -17,13 +17,13 @@ import (
 
 const jsonMedia = "application/json"
 
-// responses lists the ways in which a row can end, by status.
+// responses returns the possible responses of a row, by status.
 func (b *builder) responses(row endpoint.Endpoint) Map[*Response] {
 	var all Map[*Response]
 	answers := row.Doc.Answers
 	if len(answers) == 0 {
 		if row.Handle.Out == nil || row.Handle.Out == reflect.TypeFor[endpoint.Result]() {
-			b.complain("the types of %s do not say what it answers: give it Doc.Answers", row.Name)
+			b.complain("the types of %s do not describe its answer: set Doc.Answers", row.Name)
 		}
 		answers = []endpoint.Answer{{Status: row.Handle.Status}}
 	}
@@ -46,7 +46,7 @@ func (b *builder) responses(row endpoint.Endpoint) Map[*Response] {
 	return all
 }
 
-// addAnswer adds a success. Several of the same status are one response with several media types.
+// addAnswer adds a success. Answers of the same status become one response with several media types.
 func (b *builder) addAnswer(all *Map[*Response], row endpoint.Endpoint, answer endpoint.Answer) {
 	code := strconv.Itoa(answer.Status)
 	if answer.Status == http.StatusNotModified {
@@ -81,7 +81,7 @@ func (b *builder) addAnswer(all *Map[*Response], row endpoint.Endpoint, answer e
 	response.Content.Set(cmp.Or(answer.Media, jsonMedia), content)
 }
 
-// headers are those of every answer and those that the row adds.
+// headers returns the headers of every answer and those of the row.
 func (b *builder) headers(row endpoint.Endpoint, status int) Map[*Header] {
 	names := []string{"X-Request-ID", "Content-Language"}
 	if status < 300 && (tagged(row.Handle.Out) || slices.Contains(row.Doc.Headers, "If-None-Match")) {
@@ -113,11 +113,11 @@ func (b *builder) headerRefs(names []string) Map[*Header] {
 	return all
 }
 
-// faultsOf gives what can go wrong in a row, by status: what it names, and what can go wrong in every row of its kind.
+// faultsOf returns the errors of a row by status: those that it declares, and those of every row of its kind.
 func faultsOf(row endpoint.Endpoint) map[int][]apierr.Kind {
 	kinds := []apierr.Kind{apierr.MalformedRequest, apierr.UnsupportedMediaType, apierr.ServerError}
 	if row.Handle.In != nil && row.Handle.In.NumField() > 0 || !row.Access.IsPublic() {
-		kinds = append(kinds, apierr.InvalidInput) // a key beside a bearer token is invalid input, too
+		kinds = append(kinds, apierr.InvalidInput) // an API key in addition to a bearer token is invalid input, too
 	}
 	if !row.Access.IsPublic() {
 		kinds = append(kinds, apierr.Unauthorized, apierr.Unavailable)
@@ -155,7 +155,7 @@ func faultsOf(row endpoint.Endpoint) map[int][]apierr.Kind {
 	return byStatus
 }
 
-// drains reports whether the row answers with 503 while the service shuts down. Those that tell about the process go on.
+// drains reports whether the row answers with 503 while the service shuts down. Liveness and metrics are still served.
 func drains(row endpoint.Endpoint) bool {
 	return row.Name != "operations.health" && row.Name != "operations.metrics"
 }
@@ -168,7 +168,7 @@ func (b *builder) addFaults(all *Map[*Response], row endpoint.Endpoint, status i
 		content.Examples.Set(kind.Code, &Example{Ref: b.refer("examples", kind.Code)})
 	}
 	response := &Response{Description: statusTexts[status], Headers: b.headers(row, status)}
-	if given, ok := all.Get(code); ok { // a row that answers with the status itself, such as readiness
+	if given, ok := all.Get(code); ok { // a row that declares the status itself, such as readiness
 		*response = *given
 	}
 	if status == http.StatusServiceUnavailable && drains(row) {
@@ -188,8 +188,8 @@ func (b *builder) addFaults(all *Map[*Response], row endpoint.Endpoint, status i
 	all.Set(code, b.share(status, response))
 }
 
-// share makes one component of error responses that are alike, because most operations fail in the same ways. The
-// first of a status has its name, "NotFound"; the others have a number, too.
+// share returns a reference to the component of an error response. Equal responses share one component. The first of a
+// status has the name of the status, such as "NotFound"; further ones have a number, too.
 func (b *builder) share(status int, response *Response) *Response {
 	text, err := json.Marshal(response, json.Deterministic(true))
 	if err != nil {

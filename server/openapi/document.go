@@ -1,7 +1,7 @@
 package openapi
 
-// Document is the OpenAPI document. The types of this file are those of the OpenAPI Specification 3.1, section 4.8, as
-// far as Kontor uses them.
+// Document is the OpenAPI document. The types of this file are those of the OpenAPI Specification 3.1, section 4.8, that
+// Kontor uses.
 type Document struct {
 	OpenAPI    string         `json:"openapi"`
 	Info       Info           `json:"info"`
@@ -11,7 +11,7 @@ type Document struct {
 	Components Components     `json:"components"`
 }
 
-// Info says what the API is.
+// Info describes the API.
 type Info struct {
 	Title       string  `json:"title"`
 	Version     string  `json:"version"`
@@ -21,7 +21,7 @@ type Info struct {
 	License     License `json:"license"`
 }
 
-// Contact says whom to turn to.
+// Contact is the contact of the API's owner.
 type Contact struct {
 	Name string `json:"name"`
 	URL  string `json:"url,omitzero"`
@@ -33,7 +33,7 @@ type License struct {
 	Identifier string `json:"identifier"` // SPDX
 }
 
-// Server is where the API is served.
+// Server is an address of the API.
 type Server struct {
 	URL         string `json:"url"`
 	Description string `json:"description"`
@@ -81,7 +81,7 @@ type Parameter struct {
 	Example     any     `json:"example,omitzero"`
 }
 
-// RequestBody is what a request carries.
+// RequestBody is the body of a request.
 type RequestBody struct {
 	Description string          `json:"description,omitzero"`
 	Required    bool            `json:"required,omitzero"`
@@ -118,7 +118,7 @@ type Header struct {
 	Example     any     `json:"example,omitzero"`
 }
 
-// Components are what several operations refer to.
+// Components are the parts that several operations refer to.
 type Components struct {
 	Schemas         Map[*Schema]         `json:"schemas"`
 	Responses       Map[*Response]       `json:"responses"`
@@ -128,7 +128,7 @@ type Components struct {
 	SecuritySchemes Map[*SecurityScheme] `json:"securitySchemes"`
 }
 
-// SecurityScheme is a way to show who is calling.
+// SecurityScheme is a way to authenticate.
 type SecurityScheme struct {
 	Type         string `json:"type"`
 	Description  string `json:"description"`
@@ -138,7 +138,7 @@ type SecurityScheme struct {
 	In           string `json:"in,omitzero"`
 }
 
-// Schema is a JSON Schema of the dialect of OpenAPI 3.1. Type is a name or, with null, a list of two.
+// Schema is a JSON Schema in the dialect of OpenAPI 3.1. Type is a name or, with null, a list of two names.
 type Schema struct {
 	Ref                  string       `json:"$ref,omitzero"`
 	Type                 any          `json:"type,omitzero"`

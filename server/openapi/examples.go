@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// Ids and times of the examples. They look like what the service makes, and are nobody's.
+// Ids and times of the examples. They have the form of real ones.
 const (
 	exampleID   = "0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10"
 	exampleTime = "2026-01-31T08:15:30.123Z"
 )
 
-// byName are examples for members whose name says what they hold. What a name cannot say stands in the tag example of
-// the field.
+// byName are examples for members by their name. A tag example of the field overrides them.
 var byName = map[string]any{
 	"first_name": "Anna", "last_name": "Keller", "email": "anna.keller@example.ch", "phone": "+41446681800",
 	"nationality": "CHE", "country": "CHE", "street": "Bahnhofstrasse 1", "city": "Zürich", "postal_code": "8001", "zip": "8001",
@@ -27,7 +26,7 @@ var byName = map[string]any{
 	"message": "Done.", "reason": "The documents are complete.", "content": "Good morning, the documents have arrived.",
 	"link_url": "/customers/" + exampleID, "link_text": "Open the customer", "device_id": "office-laptop",
 	"rec_type": "customers", "permission": "read", "endpoint": "GET /v1/customers/{id}", "method": "GET", "path": "/v1/customers/{id}",
-	"per_minute": 600, "summary": "Give one customer.", "tag": "Customers", "subject": "Your code", "text": "Your code is 048213.",
+	"per_minute": 600, "summary": "Get a customer", "tag": "Customers", "subject": "Your code", "text": "Your code is 048213.",
 	"to": "anna.keller@example.ch", "iban": "CH4431999123000889012", "currency": "CHF", "reference": "210000000003139471430009017",
 	"amount": 1949.75, "address": "Rue du Lac 1268/2/22", "number": "X1234567", "key": "kontor_0193a7c4_Zk3vVf0s9w",
 	"hash_id": "b1946ac92492d2347c6235b4d2611184", "total": 1, "total_unfiltered": 1, "has_more": false, "weight": 1,
@@ -35,10 +34,10 @@ var byName = map[string]any{
 	"overall_status": "healthy", "action": "customers.create", "page": 1, "attempts": 1, "unreadCount": 0,
 }
 
-// ids are the members that hold ids of records, apart from those that end in _id or Id.
+// ids are the members that contain ids of records, in addition to those that end in _id or Id.
 var ids = []string{"id", "created_by", "modified_by", "changed_by", "deleted_by", "revoked_by", "participants", "readBy", "user_ids"}
 
-// suggest gives a member the format and the example that its name stands for, where its tags say nothing.
+// suggest sets the format and the example of a member by its name, unless its tags set them.
 func suggest(s *Schema, name string) {
 	leaf := s
 	if s.kind() == "array" && s.Items != nil {
@@ -78,10 +77,10 @@ var byFormat = map[string]string{
 	"uuid": exampleID, "date-time": exampleTime, "date": "2026-01-31", "email": "anna.keller@example.ch", "uri-reference": "/customers",
 }
 
-// maxDepth bounds the examples of types that contain themselves.
+// maxDepth bounds the examples of recursive types.
 const maxDepth = 8
 
-// exampleAt makes an example of a schema from those of its members.
+// exampleAt returns an example of a schema, built from those of its members.
 func (t *types) exampleAt(s *Schema, depth int) any {
 	s = t.resolve(s)
 	switch {

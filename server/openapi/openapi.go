@@ -1,12 +1,12 @@
-// Package openapi makes the OpenAPI 3.1 document of the API from the table of endpoints: from the types that the
-// handlers read and write, from the rules, the rate classes and the faults of the rows.
+// Package openapi builds the OpenAPI 3.1 document of the API from the table of endpoints: from the types that handlers read
+// and write, and from the rules, rate classes and errors of the rows.
 //
-// What reflection cannot see is said near it: by tags on the members of inputs and records ([endpoint.Doc] lists them),
-// by methods of types that write themselves in another form, and by the field Doc of a row. Which members a request
-// needs is asked of the input's own rules: what an empty input is told is required is required.
+// What reflection cannot see is declared beside the code: by tags on the members of inputs and records ([endpoint.Doc] lists
+// them), by methods of types with a JSON form of their own, and by the field Doc of a row. The required members of a request
+// are those that the input's own rules demand of an empty input.
 //
-// The document is written by hand here, not with a reflection library: members keep the order in which they are
-// declared, null follows our encoder, and inputs and answers of the same type differ.
+// The package does not use a reflection library, because members must keep the order of their declaration, null must follow
+// our encoder, and inputs and answers of the same type differ.
 package openapi
 
 import (
@@ -22,31 +22,31 @@ import (
 	"kontor/server/endpoint"
 )
 
-// Options are what a document is made of.
+// Options configure a document.
 type Options struct {
 	Table   []endpoint.Endpoint
-	BaseURL string                  // where the service is reached; empty: where the document was
-	Health  any                     // a value of the type that answers while the service shuts down; its name is Health
+	BaseURL string                  // address of the service; empty: that of the document
+	Health  any                     // a value of the type of answers while the service shuts down; its name is Health
 	Text    func(key string) string // English texts, for the messages of the errors
 }
 
-// builder makes a document.
+// builder builds a document.
 type builder struct {
 	Options
 	*types
 	document *Document
-	used     map[string]bool // components that are referred to, by kind and name
+	used     map[string]bool // referenced components, by kind and name
 	failures Map[failure]    // error responses, by component
-	statuses map[int]int     // how many of them a status has
+	statuses map[int]int     // number of error responses of a status
 }
 
-// failure is an error response with its text, by which it is found again.
+// failure is an error response with its JSON, to find equal ones.
 type failure struct {
 	text     string
 	response *Response
 }
 
-// Build makes the document. The error names everything that a row or a type leaves unsaid.
+// Build builds the document. The error lists everything that rows and types do not describe.
 func Build(o Options) (*Document, error) {
 	b := &builder{Options: o, types: newTypes(), used: map[string]bool{}, statuses: map[int]int{}, document: &Document{OpenAPI: "3.1.0", Info: info(o.BaseURL)}}
 	b.document.Servers = []Server{{URL: cmp.Or(o.BaseURL, "/"), Description: "This service"}}
@@ -58,7 +58,7 @@ func Build(o Options) (*Document, error) {
 	return b.document, errors.Join(b.problems...)
 }
 
-// JSON writes the document.
+// JSON returns the document as JSON.
 func (d *Document) JSON() ([]byte, error) {
 	return json.Marshal(d, json.Deterministic(true), jsontext.EscapeForHTML(true))
 }
@@ -84,7 +84,7 @@ func (b *builder) add(row endpoint.Endpoint) {
 	}
 }
 
-// tags lists the groups that have operations, in the order of the specification.
+// tags returns the groups with operations, in the order of the specification.
 func (b *builder) tags() []Tag {
 	var tags []Tag
 	for _, tag := range allTags {
@@ -100,7 +100,7 @@ func (b *builder) tags() []Tag {
 	return tags
 }
 
-// refer notes that a component is used and gives the reference to it.
+// refer returns a reference to a component and marks the component as used.
 func (b *builder) refer(kind, name string) string {
 	b.used[kind+"/"+name] = true
 	return "#/components/" + kind + "/" + name

@@ -33,7 +33,7 @@ func (b *builder) operation(row endpoint.Endpoint) *Operation {
 	return o
 }
 
-// describe says in words what the row says: who may call it, how often, and what else is to be known.
+// describe returns the description of a row: its own, who may call it, and how often.
 func describe(row endpoint.Endpoint) string {
 	var parts []string
 	if row.Doc.Description != "" {
@@ -43,7 +43,7 @@ func describe(row endpoint.Endpoint) string {
 	case row.Access.IsPublic():
 		parts = append(parts, "**Access:** anybody.")
 	case row.Access.TakesAPIKey():
-		parts = append(parts, "**Access:** an API key in the header `X-API-Key`, and no bearer token.")
+		parts = append(parts, "**Access:** an API key in the header `X-API-Key`, without a bearer token.")
 	default:
 		parts = append(parts, "**Access:** "+describeBearer(row))
 	}
@@ -51,7 +51,7 @@ func describe(row endpoint.Endpoint) string {
 	case ratelimit.Public:
 		parts = append(parts, "**Rate limit:** the public one, counted by client network.")
 	case ratelimit.Private:
-		parts = append(parts, "**Rate limit:** the private one, counted by user or API key, unless a stored rule says otherwise.")
+		parts = append(parts, "**Rate limit:** the private one, counted by user or API key, unless a stored rule overrides it.")
 	case ratelimit.None, ratelimit.Undecided:
 		parts = append(parts, "**Rate limit:** none.")
 	}
@@ -72,7 +72,7 @@ func describeBearer(row endpoint.Endpoint) string {
 	}
 	text := "a signed-in user with the grant on this endpoint; built-in roles: " + strings.Join(roles, ", ") + "."
 	if recordType, permission, ok := row.Access.Record(); ok {
-		text += fmt.Sprintf(" The right `%s` on `%s` is checked", permission, recordType)
+		text += fmt.Sprintf(" The permission `%s` on `%s` is checked", permission, recordType)
 		if permission == access.Create {
 			return text + "."
 		}
@@ -89,7 +89,7 @@ func describeList(fields []endpoint.SearchField) string {
 	return "**Fields** for `search.<field>`, `sort`, `stack` and `distinct`: " + strings.Join(names, ", ") + "."
 }
 
-// requestBody describes what the handler reads, or nil.
+// requestBody describes the body that the handler reads; nil: it reads none.
 func (b *builder) requestBody(row endpoint.Endpoint) *RequestBody {
 	if !row.Handle.ReadsBody() {
 		return nil
@@ -118,7 +118,7 @@ func (b *builder) requestBody(row endpoint.Endpoint) *RequestBody {
 	return body
 }
 
-// require asks the rules of an input which members it needs: those that an empty input is told to give.
+// require marks the members as required that the rules of an input demand of an empty one.
 func (b *builder) require(s *Schema, in reflect.Type) {
 	var problems apierr.Fields
 	switch checked := reflect.New(in).Interface().(type) {
@@ -138,7 +138,7 @@ func (b *builder) require(s *Schema, in reflect.Type) {
 	}
 }
 
-// requiredTag is what the field of a member says itself: some members are needed only where another one is missing.
+// requiredTag returns the tag required of a member: some members are required only if another one is missing.
 func requiredTag(in reflect.Type, member string) string {
 	for i := range in.NumField() {
 		name, _, _ := strings.Cut(in.Field(i).Tag.Get("json"), ",")
@@ -149,17 +149,17 @@ func requiredTag(in reflect.Type, member string) string {
 	return ""
 }
 
-// creates reports whether an Idempotency-Key acts on the row.
+// creates reports whether the row supports the header Idempotency-Key.
 func creates(row endpoint.Endpoint) bool {
 	return row.Method == http.MethodPost && row.Handle.Status == http.StatusCreated
 }
 
-// conditional reports whether If-Match acts on the row.
+// conditional reports whether the row supports the header If-Match.
 func conditional(row endpoint.Endpoint) bool {
 	return slices.Contains(row.Faults, apierr.PreconditionFailed)
 }
 
-// tagged reports whether a type has an ETag.
+// tagged reports whether answers of a type have an ETag.
 func tagged(out reflect.Type) bool {
 	return out != nil && out.Implements(reflect.TypeFor[endpoint.Tagged]())
 }

@@ -5,8 +5,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Map is a JSON object whose members keep their order, so that the document reads as its parts were declared and is
-// the same each time.
+// Map is a JSON object whose members keep their order, so that the document follows the declarations and is reproducible.
 type Map[V any] []Member[V]
 
 // Member is a member of a [Map].
@@ -15,7 +14,7 @@ type Member[V any] struct {
 	Value V
 }
 
-// Set adds a member, or replaces the one of that name.
+// Set adds a member or replaces the member of that name.
 func (m *Map[V]) Set(name string, value V) {
 	for i := range *m {
 		if (*m)[i].Name == name {
@@ -26,7 +25,7 @@ func (m *Map[V]) Set(name string, value V) {
 	*m = append(*m, Member[V]{name, value})
 }
 
-// Get finds a member.
+// Get returns the member of a name.
 func (m Map[V]) Get(name string) (value V, ok bool) {
 	for _, member := range m {
 		if member.Name == name {

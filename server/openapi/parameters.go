@@ -8,7 +8,7 @@ import (
 	"kontor/server/endpoint"
 )
 
-// parameters lists what a row reads from path, query and headers.
+// parameters returns the parameters of a row in path, query and headers.
 func (b *builder) parameters(row endpoint.Endpoint) []*Parameter {
 	var all []*Parameter
 	given := map[string]bool{}
@@ -30,7 +30,7 @@ func (b *builder) parameters(row endpoint.Endpoint) []*Parameter {
 		}
 	}
 	for _, name := range endpoint.PathNames(row.Path) {
-		if !given[name] { // a Raw handler reads its path itself
+		if !given[name] { // of a Raw handler, which reads its path itself
 			all = append(all, b.pathParameter(name, true, ""))
 		}
 	}
@@ -51,7 +51,7 @@ func (b *builder) pathParameter(name string, text bool, tag reflect.StructTag) *
 		p.Example = example
 	}
 	if p.Description == "" {
-		b.complain("the path parameter %s has no description: give its field a tag doc, or pathNames a line", name)
+		b.complain("the path parameter %s has no description: add a tag doc to its field, or a line to pathNames", name)
 	}
 	return p
 }
@@ -73,15 +73,15 @@ func (b *builder) queryParameter(name string, field reflect.StructField) *Parame
 		p.Description = queryNames[name]
 	}
 	if p.Description == "" {
-		b.complain("the query parameter %s has no description: give its field a tag doc, or queryNames a line", name)
+		b.complain("the query parameter %s has no description: add a tag doc to its field, or a line to queryNames", name)
 	}
 	return p
 }
 
-// listParameters are those of the shared query layer.
+// listParameters returns the parameters of the shared query layer.
 func (b *builder) listParameters(row endpoint.Endpoint) []*Parameter {
 	if len(row.Doc.Search) == 0 {
-		b.complain("%s is a list and does not say its fields in Doc.Search", row.Name)
+		b.complain("%s is a list without fields in Doc.Search", row.Name)
 	}
 	var all []*Parameter
 	for _, name := range []string{"limit", "offset", "sort", "stack", "distinct"} {
@@ -93,7 +93,7 @@ func (b *builder) listParameters(row endpoint.Endpoint) []*Parameter {
 	return all
 }
 
-// headerParameters are the headers that act on the row.
+// headerParameters returns the request headers that the row supports.
 func (b *builder) headerParameters(row endpoint.Endpoint) []*Parameter {
 	names := []string{"Accept-Language", "X-Request-ID"}
 	if creates(row) {
@@ -116,7 +116,7 @@ func (b *builder) sharedParameter(name string) *Parameter {
 	return &Parameter{Ref: b.refer("parameters", name)}
 }
 
-// parameterComponents gives the shared parameters that are used.
+// parameterComponents returns the shared parameters in use.
 func (b *builder) parameterComponents() Map[*Parameter] {
 	var all Map[*Parameter]
 	for _, p := range sharedParameters {
@@ -145,7 +145,7 @@ func (b *builder) parameterComponents() Map[*Parameter] {
 	return all
 }
 
-// searchKinds say how the values of each type are searched for, with an example.
+// searchKinds describe searches by type of field, with an example.
 var searchKinds = map[string]struct{ says, example string }{
 	"text":      {"Compared without regard to case; `*` stands for any text.", "a*"},
 	"uuid":      {"An id.", exampleID},

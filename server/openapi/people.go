@@ -7,7 +7,7 @@ import (
 )
 
 // peopleDoc describes the member people of answers.
-const peopleDoc = "The users whom the answer names, by id. Unknown ids are missing; the member is missing when no user is named."
+const peopleDoc = "The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no user."
 
 // answer returns the schema of an answer: that of its type, and for one that names users, with the member people.
 func (b *builder) answer(out reflect.Type) *Schema {

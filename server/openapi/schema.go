@@ -10,16 +10,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// What a type can say about how it is written. The interfaces stand here, at their user: the types need not know the
-// document.
+// Types with a JSON form of their own describe it by these methods. The interfaces are declared here, so that the types need not
+// import this package.
 type (
-	// stringer is a type that is written as a string of a format, and perhaps as null.
+	// stringer is a type that is encoded as a string of a format, or as null.
 	stringer interface {
 		JSONString() (format string, orNull bool)
 	}
-	// enumerated is a text with few values.
+	// enumerated is a text with a fixed set of values.
 	enumerated interface{ Values() []string }
-	// shapes is a type that is written as one of several others.
+	// shapes is a type that is encoded as one of several others.
 	shapes interface{ JSONSchemaOneOf() []any }
 )
 
@@ -31,8 +31,8 @@ var (
 	typeWriter    = reflect.TypeFor[json.MarshalerTo]()
 )
 
-// types makes schemas of Go types and keeps those with a name as components. What is written and what is read differ:
-// an answer has all of its members, a request those that it wants to give.
+// types builds schemas of Go types and keeps those with a name as components. Answers and inputs of a type differ: an answer
+// has all of its members, in a request members may be absent.
 type types struct {
 	components Map[*Schema]
 	known      map[string]reflect.Type // component → type
@@ -41,7 +41,7 @@ type types struct {
 
 func newTypes() *types { return &types{known: map[string]reflect.Type{}} }
 
-// of gives the schema of a type as it stands in a body: a reference for a type with members and a name.
+// of returns the schema of a type in a body: a reference for a struct with a name.
 func (t *types) of(typ reflect.Type, input bool) *Schema {
 	if typ.Kind() == reflect.Pointer {
 		return nullable(t.of(typ.Elem(), input))
@@ -74,7 +74,7 @@ func (t *types) of(typ reflect.Type, input bool) *Schema {
 	}
 }
 
-// special gives the schemas of types that are not written as their Go form says, or nil.
+// special returns the schema of a type whose JSON differs from its Go form, or nil.
 func (t *types) special(typ reflect.Type, input bool) *Schema {
 	switch zero := reflect.Zero(typ).Interface().(type) {
 	case stringer:
@@ -111,13 +111,13 @@ func (t *types) special(typ reflect.Type, input bool) *Schema {
 		value, _ := typ.FieldByName("Value")
 		return nullable(t.of(value.Type, input))
 	case typ.Implements(typeMarshaler) || typ.Implements(typeWriter):
-		t.complain("type %s writes itself and does not say how (JSONString, Values or JSONSchemaOneOf)", typ)
+		t.complain("type %s writes itself and does not describe its form (JSONString, Values or JSONSchemaOneOf)", typ)
 		return &Schema{}
 	}
 	return nil
 }
 
-// structure gives a reference to the component of a struct, or the object itself where the struct has no name.
+// structure returns a reference to the component of a struct, or the object itself if the struct has no name.
 func (t *types) structure(typ reflect.Type, input bool) *Schema {
 	name := componentName(typ)
 	if name == "" {
@@ -129,12 +129,12 @@ func (t *types) structure(typ reflect.Type, input bool) *Schema {
 	return t.component(name, typ, func() *Schema { return t.object(typ, input) })
 }
 
-// component returns a reference to the component of a type, which build makes the first time.
+// component returns a reference to the component of a type. It calls build the first time.
 func (t *types) component(name string, typ reflect.Type, build func() *Schema) *Schema {
 	if other, taken := t.known[name]; !taken {
 		t.known[name] = typ
 		place := &Schema{}
-		t.components.Set(name, place) // before its members, which may be of the same type
+		t.components.Set(name, place) // before its members, since types may be recursive
 		*place = *build()
 	} else if other != typ {
 		t.complain("types %s and %s have the same name %s", typ, other, name)
@@ -148,7 +148,7 @@ func (t *types) object(typ reflect.Type, input bool) *Schema {
 	return s
 }
 
-// members adds the members of a struct, those of embedded structs as its own.
+// members adds the members of a struct and of its embedded structs.
 func (t *types) members(s *Schema, typ reflect.Type, input bool) {
 	for i := range typ.NumField() {
 		field := typ.Field(i)
@@ -172,7 +172,7 @@ func (t *types) members(s *Schema, typ reflect.Type, input bool) {
 	}
 }
 
-// member is the schema of a field with what its tags and its name say.
+// member returns the schema of a field, completed by its tags and its name.
 func (t *types) member(name string, field reflect.StructField, input bool) *Schema {
 	s := &Schema{} // any value
 	if field.Tag.Get("type") != "any" {
@@ -188,7 +188,7 @@ func (t *types) member(name string, field reflect.StructField, input bool) *Sche
 	return s
 }
 
-// resolve follows a reference.
+// resolve returns the schema that a reference points to.
 func (t *types) resolve(s *Schema) *Schema {
 	if name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/"); ok {
 		if target, known := t.components.Get(name); known {
@@ -202,7 +202,7 @@ func (t *types) complain(format string, args ...any) {
 	t.problems = append(t.problems, fmt.Errorf(format, args...))
 }
 
-// nullable gives the schema that also allows null.
+// nullable returns a schema that also allows null.
 func nullable(s *Schema) *Schema {
 	null := &Schema{Type: "null"}
 	switch kind := s.Type.(type) {
@@ -227,7 +227,7 @@ func nullable(s *Schema) *Schema {
 	return s
 }
 
-// kind is the type of a schema apart from null.
+// kind returns the type of a schema apart from null.
 func (s *Schema) kind() string {
 	switch kind := s.Type.(type) {
 	case string:

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// applyTags reads the tags of a field that speak about its schema.
+// applyTags applies the tags of a field to its schema.
 func applyTags(s *Schema, tag reflect.StructTag) error {
 	target := s
 	if s.kind() == "array" && s.Items != nil && s.Items.Ref == "" {
-		target = s.Items // what speaks about texts is about the entries
+		target = s.Items // tags for texts apply to the entries
 	}
 	if values := tag.Get("enum"); values != "" {
 		separator := ","
@@ -51,7 +51,7 @@ func applyTags(s *Schema, tag reflect.StructTag) error {
 	return applyValues(s, tag)
 }
 
-// applyValues reads the tags with a value of the field's own kind.
+// applyValues applies the tags with a value of the field's own type.
 func applyValues(s *Schema, tag reflect.StructTag) error {
 	for name, set := range map[string]func(any){
 		"default": func(v any) { s.Default = v },
@@ -87,7 +87,7 @@ func readBound(tag reflect.StructTag, name string, bound **int64) error {
 	return nil
 }
 
-// parseAs reads the text of a tag as a value of a JSON type. The entries of an array are separated by commas.
+// parseAs parses the text of a tag as a value of a JSON type. Commas separate the entries of an array.
 func parseAs(kind, text string) (any, error) {
 	switch kind {
 	case "integer":

@@ -1,8 +1,8 @@
-// Package ratelimit keeps requests within a rate.
+// Package ratelimit limits the rate of requests.
 //
-// The algorithm is GCRA (ITU-T I.371): for each key one number, the theoretical arrival time of the next request, is
-// kept. A request conforms while that time is not further ahead than the burst allows. A whole minute's worth may come
-// at once; after that one request is let in every 60 s / limit.
+// The algorithm is GCRA (ITU-T I.371): it stores one number for each key, the theoretical arrival time of the next request.
+// A request conforms while that time is not further ahead than the burst allows. All requests of a minute may come at once;
+// after that, one request is allowed every 60 s / limit.
 package ratelimit
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Class says which rule holds for an endpoint and who is counted. The zero Class is no decision.
+// Class selects the limit of an endpoint and what is counted. The zero Class is invalid.
 type Class uint8
 
 // The classes.
@@ -22,32 +22,32 @@ const (
 	Private         // by user or API key, a stored rule or rate_limits.private_per_minute
 )
 
-// String names the class as the list of endpoints shows it.
+// String returns the name of the class as the list of endpoints shows it.
 func (c Class) String() string {
 	return [...]string{"undecided", "none", "public", "private"}[c]
 }
 
-// Verdict is the answer for one request.
+// Verdict is the decision about one request.
 type Verdict struct {
 	Allowed    bool
 	Limit      int           // requests a minute
-	Remaining  int           // requests that may still come at once
-	Reset      time.Duration // until the whole burst is free again
+	Remaining  int           // requests that are still allowed at once
+	Reset      time.Duration // until the whole burst is allowed again
 	RetryAfter time.Duration // until the next request conforms; zero when allowed
 }
 
 const (
 	shards         = 64
-	entriesAShard  = 4096 // 262,144 keys in all; at 100 bytes a key 26 MB at the very most
+	entriesAShard  = 4096 // 262,144 keys in all; at 100 bytes a key, 26 MB at most
 	sweepThreshold = entriesAShard * 3 / 4
 	period         = time.Minute
 )
 
-// Limiter counts requests by key. It is bounded: an entry is only forgotten once it equals a fresh one, and when there
-// is no room all new keys of a shard share one bucket. It never answers "allowed" for want of room.
+// Limiter counts requests by key. Its memory is bounded: an entry is removed only when it equals a new one, and when a shard
+// is full, all its new keys share one bucket. It never allows a request because memory is full.
 //
-// It measures time from its beginning, with the monotonic clock where now has one, and never believes in an arrival that
-// is further ahead than a whole burst: a clock that is set back keeps nobody waiting for longer than a minute.
+// It measures time from its creation, with the monotonic clock if now has one. An arrival that is further ahead than a whole
+// burst is ignored, so that a clock that is set back delays nobody for more than a minute.
 type Limiter struct {
 	now    func() time.Time
 	began  time.Time
@@ -62,7 +62,7 @@ type shard struct {
 	nextTidy int64
 }
 
-// New gives a limiter that reads the time from now.
+// New returns a limiter that reads the time from now.
 func New(now func() time.Time) *Limiter {
 	l := &Limiter{now: now, began: now(), seed: maphash.MakeSeed()}
 	for i := range l.shards {
@@ -71,8 +71,8 @@ func New(now func() time.Time) *Limiter {
 	return l
 }
 
-// Allow counts a request of the key against a limit in requests a minute and tells whether it may proceed. A limit of
-// zero or less lets nothing in.
+// Allow counts a request of the key against a limit in requests a minute and decides whether it may proceed. A limit of
+// zero or less rejects all requests.
 func (l *Limiter) Allow(key []byte, perMinute int) Verdict {
 	if perMinute <= 0 {
 		return Verdict{RetryAfter: period, Reset: period}
@@ -91,7 +91,7 @@ func (l *Limiter) Allow(key []byte, perMinute int) Verdict {
 		arrival = now
 	}
 	verdict, next := conform(now, arrival, perMinute)
-	if verdict.Allowed || next < arrival { // or the clock was set back, and the wait begins anew
+	if verdict.Allowed || next < arrival { // or the clock was set back, and the wait starts again
 		if shared {
 			s.overflow = next
 		} else {
@@ -101,8 +101,8 @@ func (l *Limiter) Allow(key []byte, perMinute int) Verdict {
 	return verdict
 }
 
-// Refund undoes the count of one request of the key that was allowed, for a count of failures that has to come before
-// the outcome is known.
+// Refund reverts the count of one allowed request of the key. It is for counting failures when requests must be counted
+// before the outcome is known.
 func (l *Limiter) Refund(key []byte, perMinute int) {
 	if perMinute <= 0 {
 		return
@@ -118,7 +118,7 @@ func (l *Limiter) Refund(key []byte, perMinute int) {
 	}
 }
 
-// conform is the algorithm itself: it decides about a request at now and gives the new theoretical arrival time.
+// conform implements GCRA: it decides about a request at now and returns the new theoretical arrival time.
 func conform(now, arrival int64, perMinute int) (Verdict, int64) {
 	interval := int64(period) / int64(perMinute)
 	burst := interval * int64(perMinute)
@@ -131,13 +131,13 @@ func conform(now, arrival int64, perMinute int) (Verdict, int64) {
 	return Verdict{Allowed: true, Limit: perMinute, Remaining: int((burst - ahead) / interval), Reset: time.Duration(ahead)}, next
 }
 
-// room reports whether a new key fits, after forgetting the keys that equal fresh ones where it is due.
+// room reports whether a new key fits. From time to time it removes the keys that equal new ones.
 func (s *shard) room(now int64) bool {
 	if len(s.arrivals) < sweepThreshold {
 		return true
 	}
 	if now >= s.nextTidy || now < s.nextTidy-int64(time.Second) { // due, or the clock was set back
-		s.nextTidy = now + int64(time.Second) // a full shard is not walked for every request of a flood
+		s.nextTidy = now + int64(time.Second) // a full shard is not scanned for every request of a flood
 		for key, arrival := range s.arrivals {
 			if arrival <= now || arrival > now+int64(period) {
 				delete(s.arrivals, key)

@@ -76,7 +76,7 @@ func (c *Client) Try(method, path string, body any) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	openapitest.Hold(c.t, c.web, request, response, answer)
+	openapitest.Validate(c.t, c.web, request, response, answer)
 	return Response{Status: response.StatusCode, Header: response.Header, Body: string(answer), what: method + " " + path}, nil
 }
 

@@ -7,7 +7,8 @@ import (
 
 	"kontor/modules/app"
 	"kontor/modules/kit/records"
-	"kontor/store"
+	"kontor/store/audittrail"
+	"kontor/store/inspect"
 )
 
 // WritesBehind says that the test writes records by SQL of its own, so that the audit trail cannot know them.
@@ -19,7 +20,7 @@ func (s *Server) prove() {
 	if _, benchmark := s.t.(*testing.B); benchmark || s.behind {
 		return
 	}
-	_, err := store.CheckWith(context.Background(), store.Options{Dir: s.DB.Dir()}, func(ctx context.Context, e *store.Evidence) error {
+	_, err := inspect.Check(context.Background(), inspect.Source{Dir: s.DB.Dir()}, func(ctx context.Context, e *audittrail.Evidence) error {
 		_, err := app.CheckRecords(ctx, e)
 		return err
 	})

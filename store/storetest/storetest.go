@@ -13,18 +13,18 @@ import (
 	"kontor/store"
 )
 
-// Clock is a clock that only moves when told to.
+// Clock is a clock that moves only when a test moves it.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-// NewClock gives a clock that stands at a fixed moment: 31 January 2026, 08:15:30.123 UTC.
+// NewClock returns a clock that shows a fixed moment: 31 January 2026, 08:15:30.123 UTC.
 func NewClock() *Clock {
 	return &Clock{now: time.Date(2026, time.January, 31, 8, 15, 30, 123e6, time.UTC)}
 }
 
-// Now is where the clock stands.
+// Now returns the time that the clock shows.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,14 +45,13 @@ func (c *Clock) Set(t time.Time) {
 	c.now = t
 }
 
-// Open gives a fresh, migrated database with the system's clock, in a directory that goes with the
-// test.
+// Open returns a fresh, migrated database with the system's clock. It is deleted at the end of the test.
 func Open(t testing.TB) *store.DB {
 	t.Helper()
 	return open(t, store.Options{})
 }
 
-// OpenWith gives a fresh database with a clock of the test.
+// OpenWith returns a fresh database with a clock of the test.
 func OpenWith(t testing.TB, clock *Clock) *store.DB {
 	t.Helper()
 	return open(t, store.Options{Clock: clock})
@@ -74,7 +73,7 @@ func open(t testing.TB, o store.Options) *store.DB {
 	return db
 }
 
-// Plan is what the engine means to do for a statement, step by step.
+// Plan returns the steps of the query plan for a statement.
 func Plan(t testing.TB, db *store.DB, sql string, args ...any) []string {
 	t.Helper()
 	rows, err := db.Query(t.Context(), "EXPLAIN QUERY PLAN "+sql, args...)
@@ -97,7 +96,7 @@ func Plan(t testing.TB, db *store.DB, sql string, args ...any) []string {
 	return steps
 }
 
-// Dir gives a data directory with a fresh, migrated, closed database.
+// Dir returns a data directory with a fresh, migrated, closed database.
 func Dir(t testing.TB) string {
 	t.Helper()
 	files, err := template()
@@ -116,7 +115,7 @@ func Dir(t testing.TB) string {
 	return dir
 }
 
-// template migrates once for all tests of a process: copying a file is much faster.
+// template creates a database once for all tests of a process: copying its files is much faster.
 var template = sync.OnceValues(func() (map[string][]byte, error) {
 	dir, err := os.MkdirTemp("", "storetest")
 	if err != nil {

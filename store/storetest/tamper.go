@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/cespare/xxhash/v2"
-	_ "modernc.org/sqlite" // changes databases past the store
+	_ "modernc.org/sqlite" // changes databases without the store
 )
 
-// Tamper runs a statement on a database file that no process uses, past the store, and gives the pages the checksums that
-// they should have: whoever changes a database with care does that, too.
+// Tamper runs a statement on a database file that no process uses, without the store, and updates the checksums of the
+// pages, as a careful attacker would.
 func Tamper(tb testing.TB, path, statement string) {
 	tb.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -26,7 +26,7 @@ func Tamper(tb testing.TB, path, statement string) {
 	reseal(tb, path)
 }
 
-// reseal computes the checksums of all pages anew, as docs/security.md describes them.
+// reseal updates the checksums of all pages, as docs/security.md describes them.
 func reseal(tb testing.TB, path string) {
 	tb.Helper()
 	const pageSize, reserved = 4096, 20 // the byte of the header with the number of reserved bytes

@@ -1,9 +1,9 @@
-// Asks other readers of QR codes about the pages that BenchmarkPeer_Gozxing wrote:
+// Runs other readers of QR codes on the pages that BenchmarkPeer_Gozxing wrote:
 //
 //   npm install zxing-wasm @undecaf/zbar-wasm
 //   node peers.mjs FOLDER
 //
-// A file counts as read when the account of its bill stands in a code of one of its pages.
+// A file counts as read when a code on one of its pages contains the IBAN of its bill.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// maxAmount is 999 999 999.99, the largest amount of the standard.
+// maxAmount is 999 999 999.99, the largest amount that the standard allows.
 const maxAmount Amount = 99_999_999_999
 
-// maxWholeDigits bounds what is read as a number at all; beyond it the amount
-// could not be written as a JSON number without loss.
+// maxWholeDigits is the maximum number of digits before the decimal point. A JSON number could not hold a longer amount
+// without loss.
 const maxWholeDigits = 12
 
-// parseAmount reads the text of the amount. The amount is nil when the text is
-// empty or cannot be read without guessing; the rules tell what is wrong.
+// parseAmount parses the text of the amount. The amount is nil when the text is empty or ambiguous. The rules are those that
+// the text violates.
 func parseAmount(text string) (amount *Amount, rules []Rule) {
 	if text == "" {
 		return nil, nil
@@ -58,8 +58,8 @@ func parseAmount(text string) (amount *Amount, rules []Rule) {
 	return &value, rules
 }
 
-// isStandardAmount accepts digits without leading zeros and up to two decimals
-// after a point. Fewer decimals than two are common in practice and harmless.
+// isStandardAmount accepts digits without leading zeros and up to two decimals after a point. The standard requires two
+// decimals, but fewer are common and unambiguous.
 func isStandardAmount(text string) bool {
 	whole, fraction, point := strings.Cut(text, ".")
 	if whole == "" || !allDigits(whole) || (len(whole) > 1 && whole[0] == '0') {
@@ -68,14 +68,14 @@ func isStandardAmount(text string) bool {
 	return !point || (fraction != "" && len(fraction) <= 2 && allDigits(fraction))
 }
 
-// splitNumber takes a number apart that may be written with thousands
-// separators or a decimal comma. It refuses what has two readings.
+// splitNumber splits a number, which may have thousands separators or a decimal comma, into its whole and its fractional
+// digits. It rejects ambiguous numbers.
 func splitNumber(s string) (whole, fraction string, ok bool) {
 	s = strings.NewReplacer("’", "'", "\u00a0", " ", "\u202f", " ", "\u2009", " ").Replace(s)
 	point, comma := strings.Count(s, "."), strings.Count(s, ",")
 	decimal, group := ".", ""
 	switch {
-	case point == 1 && comma == 1: // 1,949.70 or 1.949,70: the later one is the decimal
+	case point == 1 && comma == 1: // 1,949.70 or 1.949,70: the last separator is the decimal one
 		group = ","
 		if strings.Index(s, ",") > strings.Index(s, ".") {
 			decimal, group = ",", "."
@@ -107,11 +107,11 @@ func splitNumber(s string) (whole, fraction string, ok bool) {
 	if !allDigits(whole) || !allDigits(fraction) || len(whole) > maxWholeDigits {
 		return "", "", false
 	}
-	// "1,949" and "1.949" are a thousand or a fraction: nobody can tell, so more than two decimals are refused by the caller.
+	// "1,949" and "1.949" are ambiguous. The caller rejects them, because they have more than two decimals.
 	return whole, fraction, true
 }
 
-// ungroup joins groups of three digits, of which only the first may be shorter.
+// ungroup joins groups of three digits. Only the first group may be shorter.
 func ungroup(s, sep string) (string, bool) {
 	groups := strings.Split(s, sep)
 	for i, g := range groups {

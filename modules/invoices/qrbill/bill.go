@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// Bill is what one Swiss QR code says.
+// Bill is the content of one Swiss QR code.
 type Bill struct {
-	Version       string // as printed, "0200"
-	IBAN          string // without blanks, upper case
+	Version       string // as in the code: "0200"
+	IBAN          string // without blanks, in upper case
 	Creditor      Party
-	Amount        *Amount // nil: the payer fills it in, or the text was unreadable (then a Finding says so)
+	Amount        *Amount // nil when the payer enters it, or when it is unreadable, which a Finding reports
 	Currency      string
-	Debtor        *Party // nil when the bill names none
-	ReferenceType string // QRR, SCOR, NON, or what the bill says instead
+	Debtor        *Party // nil when the bill has none
+	ReferenceType string // QRR, SCOR, NON, or another value in the code
 	Reference     string // without blanks; empty for NON
-	Message       string // the unstructured message as it stands in the code
-	// Billing is nil when the bill carries no billing information.
+	Message       string // the unstructured message, unchanged
+	// Billing is nil when the bill has no billing information.
 	Billing *BillingInformation
-	// AlternativeProcedures are the texts of the lines for eBill and the like.
+	// AlternativeProcedures are the lines for procedures such as eBill.
 	AlternativeProcedures []string
 }
 
 // Party is a creditor or a debtor.
 type Party struct {
 	Name    string
-	Address string // street and number; of a combined address its first line
+	Address string // street and number; the first line of a combined address
 	Zip     string
 	City    string
 	Country string // ISO 3166-1 alpha-2, upper case
@@ -33,10 +33,10 @@ type Party struct {
 	Lines []string
 }
 
-// Amount is money in hundredths of the bill's currency.
+// Amount is an amount in hundredths of the currency.
 type Amount int64
 
-// String writes the amount with two decimals and a point: "1949.70".
+// String formats the amount with a point and two decimals: "1949.70".
 func (a Amount) String() string {
 	sign := ""
 	n := int64(a)
@@ -50,47 +50,47 @@ func (a Amount) String() string {
 	return sign + strconv.FormatInt(n/100, 10) + "." + cents
 }
 
-// MarshalJSON writes the amount as a JSON number, without any rounding.
+// MarshalJSON encodes the amount as a JSON number without rounding.
 func (a Amount) MarshalJSON() ([]byte, error) { return []byte(a.String()), nil }
 
-// Finding is one thing that is wrong or remarkable about a bill.
+// Finding is a violation of the standard, or a remark about a bill.
 type Finding struct {
-	Element string // which part of the bill: "iban", "creditor.name", …
-	Rule    Rule   // what it breaks
-	Value   string // what stands there
+	Element string // element of the bill: "iban", "creditor.name", …
+	Rule    Rule
+	Value   string // value of the element
 }
 
 // Rule names a rule of the Swiss standard.
 type Rule string
 
-// The rules that a bill can break. Every one of them is refused in strict mode.
+// The rules that a bill can violate. Strict mode rejects every violation.
 const (
 	RuleRequired      Rule = "required"       // the element is missing
 	RuleLength        Rule = "length"         // longer than the standard allows
 	RuleCharacters    Rule = "characters"     // characters outside the permitted set
-	RuleFormat        Rule = "format"         // not written as the standard demands
+	RuleFormat        Rule = "format"         // not in the required format
 	RuleChecksum      Rule = "checksum"       // wrong check digits
-	RuleCountry       Rule = "country"        // not a country, or one that is not allowed here
+	RuleCountry       Rule = "country"        // not a country code, or one that is not permitted
 	RuleValue         Rule = "value"          // not one of the permitted values
 	RuleRange         Rule = "range"          // amount below or above the limits
-	RuleMustBeEmpty   Rule = "must_be_empty"  // filled though the standard reserves it
-	RuleAccountType   Rule = "account_type"   // the reference type does not fit the account
+	RuleMustBeEmpty   Rule = "must_be_empty"  // not empty, although the standard reserves the element
+	RuleAccountType   Rule = "account_type"   // the reference type does not match the type of the IBAN
 	RuleTotalLength   Rule = "total_length"   // message and billing information together too long
-	RuleTooMany       Rule = "too_many"       // more lines than the standard knows
-	RuleLineSeparator Rule = "line_separator" // neither LF nor CR LF throughout
+	RuleTooMany       Rule = "too_many"       // more lines than the standard defines
+	RuleLineSeparator Rule = "line_separator" // lines do not all end with LF, or all with CR LF
 )
 
-// The remarks: worth a warning, accepted even in strict mode.
+// The remarks. Strict mode accepts them.
 const (
-	NoteCombinedAddress Rule = "combined_address"     // type K, which banks may refuse since 30 September 2026
-	NoteBillingLine     Rule = "billing_line_missing" // an alternative procedure stands in the line of the billing information
-	NoteNoPayment       Rule = "not_for_payment"      // the amount is zero: a notice
-	NoteDecimals        Rule = "amount_decimals"      // the amount is not written with two decimals
-	NoteEncoding        Rule = "encoding"             // the text is not UTF-8, it was read as Windows-1252
-	NoteBillingSyntax   Rule = "billing_syntax"       // part of the billing information does not follow its syntax
+	NoteCombinedAddress Rule = "combined_address"     // type K, which banks may reject since 30 September 2026
+	NoteBillingLine     Rule = "billing_line_missing" // an alternative procedure in the line of the billing information
+	NoteNoPayment       Rule = "not_for_payment"      // the amount is zero: a notification
+	NoteDecimals        Rule = "amount_decimals"      // the amount does not have two decimals
+	NoteEncoding        Rule = "encoding"             // the text is not UTF-8 and was decoded as Windows-1252
+	NoteBillingSyntax   Rule = "billing_syntax"       // part of the billing information violates its syntax
 )
 
-// Tolerated tells whether the finding is only a remark, which strict mode accepts.
+// Tolerated reports whether the finding is a remark, which strict mode accepts.
 func (f Finding) Tolerated() bool {
 	switch f.Rule {
 	case NoteCombinedAddress, NoteBillingLine, NoteNoPayment, NoteDecimals, NoteEncoding, NoteBillingSyntax:
@@ -99,7 +99,7 @@ func (f Finding) Tolerated() bool {
 	return false
 }
 
-// Violations returns those findings that strict mode refuses.
+// Violations returns the findings that strict mode rejects.
 func Violations(all []Finding) []Finding {
 	var broken []Finding
 	for _, f := range all {
@@ -110,7 +110,7 @@ func Violations(all []Finding) []Finding {
 	return broken
 }
 
-// SamePayment tells whether two bills would lead to the same payment.
+// SamePayment reports whether two bills result in the same payment.
 func (b *Bill) SamePayment(o *Bill) bool {
 	return b.IBAN == o.IBAN && b.Currency == o.Currency && b.Reference == o.Reference &&
 		(b.Amount == nil) == (o.Amount == nil) && (b.Amount == nil || *b.Amount == *o.Amount)

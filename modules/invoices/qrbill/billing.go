@@ -7,12 +7,12 @@ import (
 
 const (
 	maxMessage     = 140
-	maxTogether    = 140 // message and billing information
+	maxTogether    = 140 // of message and billing information
 	maxAlternative = 100
 	ebillPrefix    = "ebill/"
 )
 
-// text reads the message, the billing information and the alternative procedures.
+// text parses the message, the billing information and the alternative procedures.
 func (p *parser) text() {
 	message, billing := p.line(lineMessage), p.line(lineBilling)
 	p.bill.Message = message
@@ -27,11 +27,11 @@ func (p *parser) text() {
 	case strings.HasPrefix(billing, "//"):
 		p.billing(message, billing)
 	case strings.HasPrefix(strings.ToLower(billing), ebillPrefix):
-		// Known generators leave out the empty line of the billing information.
-		p.found("billing_information", NoteBillingLine, billing)
+		// Some generators omit the empty line of the billing information.
+		p.report("billing_information", NoteBillingLine, billing)
 		alternatives = lineBilling
 	default:
-		p.found("billing_information", RuleFormat, billing)
+		p.report("billing_information", RuleFormat, billing)
 	}
 	for i := alternatives; i < len(p.lines); i++ {
 		value := p.line(i)
@@ -39,7 +39,7 @@ func (p *parser) text() {
 			continue
 		}
 		if len(p.bill.AlternativeProcedures) == 2 {
-			p.found("alternative_procedures", RuleTooMany, value)
+			p.report("alternative_procedures", RuleTooMany, value)
 			return
 		}
 		p.field("alternative_procedures", value, maxAlternative, false)
@@ -50,12 +50,12 @@ func (p *parser) text() {
 func (p *parser) billing(message, billing string) {
 	p.field("billing_information", billing, maxTogether, false)
 	if n := utf8.RuneCountInString(message) + utf8.RuneCountInString(billing); n > maxTogether && utf8.RuneCountInString(billing) <= maxTogether {
-		p.found("billing_information", RuleTotalLength, billing)
+		p.report("billing_information", RuleTotalLength, billing)
 	}
 	info := &BillingInformation{Raw: strings.TrimSpace(billing)}
 	var broken []string
 	if info.Swico, broken = parseSwico(info.Raw); len(broken) > 0 {
-		p.found("billing_information", NoteBillingSyntax, strings.Join(broken, " "))
+		p.report("billing_information", NoteBillingSyntax, strings.Join(broken, " "))
 	}
 	p.bill.Billing = info
 }

@@ -1,8 +1,7 @@
 package qrbill
 
-// permitted tells whether the 2.3 guidelines allow the character: printable
-// ASCII, Latin-1, Latin Extended-A, four letters with comma below and the euro.
-// The code carries no date, so the newest set is used for every bill.
+// permitted reports whether the guidelines 2.3 permit a character: printable ASCII, Latin-1, Latin Extended-A, four letters
+// with a comma below, and the euro sign. The code contains no date, so that the newest set applies to every bill.
 func permitted(r rune) bool {
 	switch {
 	case r >= 0x20 && r <= 0x7e, r >= 0xa0 && r <= 0x17f, r >= 0x218 && r <= 0x21b, r == '€':

@@ -10,7 +10,7 @@ import (
 	"kontor/modules/invoices/qrbill"
 )
 
-func TestClose_EndsWhatIsBeingRead(t *testing.T) {
+func TestClose_CancelsRunningReads(t *testing.T) {
 	reader := newReader(t, qrbill.Config{Slots: 3, Wait: time.Hour, Limits: qrbill.Limits{Time: time.Hour, Page: time.Minute}})
 	file := load(t, "pair-0.pdf")
 	running := make(chan struct{}, 1)
@@ -41,7 +41,7 @@ func TestClose_EndsWhatIsBeingRead(t *testing.T) {
 	}
 }
 
-func TestClose_EndsARunawayPage(t *testing.T) {
+func TestClose_EndsAnEndlessPage(t *testing.T) {
 	reader := newReader(t, qrbill.Config{Slots: 1, Limits: qrbill.Limits{Page: time.Hour, Time: time.Hour}})
 	if _, err := read(reader, load(t, "pair-0.pdf"), qrbill.Options{}); err != nil {
 		t.Fatal(err)
@@ -57,8 +57,8 @@ func TestClose_EndsARunawayPage(t *testing.T) {
 	}
 }
 
-// TestClose_LeavesTheEngineToARunningComputation closes with no time for that.
-func TestClose_LeavesTheEngineToARunningComputation(t *testing.T) {
+// The context of Close has ended already.
+func TestClose_WithoutTimeDuringAnEndlessPage(t *testing.T) {
 	reader := newReader(t, qrbill.Config{Slots: 1, Limits: qrbill.Limits{Page: 500 * time.Millisecond}})
 	if _, err := read(reader, load(t, "pair-0.pdf"), qrbill.Options{}); err != nil {
 		t.Fatal(err)

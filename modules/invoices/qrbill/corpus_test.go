@@ -17,8 +17,7 @@ import (
 	"kontor/modules/invoices/qrbill"
 )
 
-// corpusDir is the corpus to test on: the selection in the repository, or any
-// other one in the same form that KONTOR_QR_CORPUS names.
+// corpusDir returns the directory of the corpus: the one in the repository, or the one in KONTOR_QR_CORPUS.
 func corpusDir() string {
 	if dir := os.Getenv("KONTOR_QR_CORPUS"); dir != "" {
 		return dir
@@ -37,7 +36,7 @@ type entry struct {
 	IsRequest bool              `json:"is_request"`
 }
 
-// answer is what the manifest expects: a payment, an error, or either.
+// answer is the expected result: a payment, an error, or either.
 type answer struct {
 	Info  *payment `json:"qr_info"`
 	Error *struct{ Code string }
@@ -66,8 +65,8 @@ func loadCorpus(t testing.TB) []entry {
 	return slices.DeleteFunc(manifest.Entries, func(e entry) bool { return e.IsRequest })
 }
 
-// differs says how a result differs from what is expected; wrong tells that it
-// would lead to a wrong payment.
+// differs describes how a result differs from the expected one. wrong reports a difference that would result in a wrong
+// payment.
 func (a answer) differs(result *qrbill.Result, err error) (difference string, wrong bool) {
 	if a.Or != nil {
 		other := *a.Or
@@ -108,17 +107,17 @@ func (a answer) differs(result *qrbill.Result, err error) (difference string, wr
 	return "", false
 }
 
-// tally counts one category.
+// tally is the result of one category.
 type tally struct {
 	files, right int
 	took         []time.Duration
 }
 
-// TestCorpus reads every file of the corpus, leniently and strictly, and demands
-// the expected answers. With -v it prints the rates and times per category.
+// TestCorpus reads every file of the corpus, with and without strict mode, and compares the results with the expected ones.
+// With -v it prints rates and times per category.
 func TestCorpus(t *testing.T) {
 	entries := loadCorpus(t)
-	reader := newReader(t, qrbill.Config{Wait: time.Hour}) // as many slots as processors, as in a service
+	reader := newReader(t, qrbill.Config{Wait: time.Hour})
 	warm(t, reader, entries)
 
 	var mutex sync.Mutex
@@ -164,7 +163,7 @@ func readFile(t testing.TB, e entry) []byte {
 	return file
 }
 
-// expectedLoss are the categories in which not every file can be read.
+// expectedLoss are the categories with unreadable files.
 var expectedLoss = map[string]bool{"hard": true, "heic": true}
 
 func checkEntry(t *testing.T, reader *qrbill.Reader, e entry) (time.Duration, bool) {
@@ -197,13 +196,12 @@ func checkEntry(t *testing.T, reader *qrbill.Reader, e entry) (time.Duration, bo
 	return took, difference == ""
 }
 
-// checkStrict reads once more only what must be refused: strict mode is the
-// lenient reading and a look at its violations.
+// checkStrict checks strict mode. It reads a file again only where strict mode must reject it.
 func checkStrict(t *testing.T, reader *qrbill.Reader, e entry, file []byte, result *qrbill.Result) {
 	switch e.Strict {
 	case "accept":
 		if broken := qrbill.Violations(result.Findings); len(broken) > 0 {
-			t.Errorf("%s: strict mode refuses: %v", e.File, broken)
+			t.Errorf("%s: strict mode rejects: %v", e.File, broken)
 		}
 	case "reject":
 		_, err := reader.Read(context.Background(), file, qrbill.Options{Page: e.Options.Page, Strict: true})

@@ -1,16 +1,13 @@
-// Package qrbill reads Swiss QR-bills: from the text of the code, from images
-// and from PDF documents. It knows nothing of the rest of Kontor and can be
-// used on its own:
+// Package qrbill reads Swiss QR-bills from the text of a code, from images and from PDF documents. It depends on no other
+// part of Kontor but package sandbox, and can be used as a library:
 //
 //	reader := qrbill.NewReader(qrbill.Config{})
 //	defer reader.Close(ctx)
 //	result, err := reader.Read(ctx, file, qrbill.Options{})
 //
-// Parse takes the text of a code and answers with the bill and with what is
-// wrong about it. Nothing is guessed, repaired or rounded: a value that cannot
-// be read unambiguously is absent, and a Finding says so.
+// Parse parses the text of a code and returns the bill and its violations of the standard. It does not guess, repair or
+// round: an ambiguous value is absent, and a Finding reports it.
 //
-// Limits, honestly: HEIC photos are refused, because there is no decoder with a
-// permissive licence in pure Go. Structured append (one payload spread over
-// several symbols) is not read; the standard does not use it.
+// Limitations: HEIC photos are rejected, because no decoder in pure Go has a permissive licence. Structured append (one
+// payload in several symbols) is not supported; the standard does not use it.
 package qrbill

@@ -14,19 +14,19 @@ import (
 	"kontor/modules/sandbox"
 )
 
-const engineMemory = 192 << 20 // most that one PDF may take inside the engine
+const engineMemory = 192 << 20 // memory that one PDF may use in the engine
 
-// engine is PDFium compiled to WebAssembly. It lives in a worker and shows one document at a time.
+// engine is PDFium, compiled to WebAssembly. It runs in a worker and renders one document at a time.
 type engine struct {
 	pool   pdfium.Pool
-	memory *guestMemory // of the newest instance
+	memory *linearMemory // of the newest instance
 }
 
-// newEngine compiles the engine, which takes some seconds, or loads what an earlier one left in cacheDir. Without a
-// directory, or with one that cannot be used, it compiles.
+// newEngine loads the compiled engine from cacheDir. It compiles the engine, which takes some seconds, when cacheDir is
+// empty, unusable or does not hold it yet.
 func newEngine(cacheDir string) (*engine, error) {
 	e := &engine{}
-	config := wazero.NewRuntimeConfig() // guestMemory limits the memory and knows when it did
+	config := wazero.NewRuntimeConfig() // linearMemory limits the memory, and records a request beyond the limit
 	if cacheDir != "" && os.MkdirAll(cacheDir, 0o700) == nil {
 		if cache, err := wazero.NewCompilationCacheWithDir(cacheDir); err == nil {
 			config = config.WithCompilationCache(cache)
@@ -34,20 +34,20 @@ func newEngine(cacheDir string) (*engine, error) {
 	}
 	ctx := experimental.WithMemoryAllocator(context.Background(), experimental.MemoryAllocatorFunc(
 		func(_, _ uint64) experimental.LinearMemory {
-			e.memory = newGuestMemory()
+			e.memory = newLinearMemory()
 			return e.memory
 		}))
 	var err error
 	e.pool, err = webassembly.Init(webassembly.Config{
 		Context: ctx, MaxTotal: 1, RuntimeConfig: config,
-		FSConfig: wazero.NewFSConfig(), // no file of the host is visible inside
+		FSConfig: wazero.NewFSConfig(), // the engine cannot access files of the host
 		Stdout:   io.Discard, Stderr: io.Discard,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("compile the PDF engine: %w", err)
 	}
-	// The first instance has the engine do what it does only once.
-	m, err := e.instance()
+	// The first instance makes the engine initialise itself.
+	m, err := e.newInstance()
 	if err != nil {
 		return nil, err
 	}
@@ -55,46 +55,46 @@ func newEngine(cacheDir string) (*engine, error) {
 	return e, nil
 }
 
-// machine is one instance of the engine, used for one document.
-type machine struct {
+// instance is one instance of the engine, used for one document.
+type instance struct {
 	pdfium.Pdfium
-	memory *guestMemory
+	memory *linearMemory
 	broken bool
 }
 
-// instance makes an instance. There is one at a time.
-func (e *engine) instance() (*machine, error) {
-	instance, err := e.pool.GetInstanceWithContext(context.Background())
+// newInstance returns a new instance. Only one may exist at a time.
+func (e *engine) newInstance() (*instance, error) {
+	api, err := e.pool.GetInstanceWithContext(context.Background())
 	if err != nil {
 		return nil, fmt.Errorf("start the PDF engine: %w", err)
 	}
-	return &machine{Pdfium: instance, memory: e.memory}, nil
+	return &instance{Pdfium: api, memory: e.memory}, nil
 }
 
-// within runs one step of the engine. A step that computes for longer than the limit ends the worker.
-func (m *machine) within(limits Limits, step func() error) (err error) {
+// limited runs one step of the engine. A step that exceeds the limit of processor time ends the worker.
+func (m *instance) limited(limits Limits, step func() error) (err error) {
 	if m.broken {
-		return because(TooComplex, "the document was given up before")
+		return errorf(TooComplex, "a previous step of this document failed")
 	}
 	stop := sandbox.LimitCPU(limits.Page)
 	defer stop()
 	defer func() {
 		if p := recover(); p != nil {
 			m.broken = true
-			err = because(DamagedFile, "the PDF engine failed: %v", p)
+			err = errorf(DamagedFile, "the PDF engine failed: %v", p)
 		}
 		if m.memory.denied {
 			m.broken = true
-			err = because(TooComplex, "more than %d MB needed", engineMemory>>20)
+			err = errorf(TooComplex, "the document needs more than %d MB", engineMemory>>20)
 		}
 	}()
 	return step()
 }
 
-// release gives the instance and its memory back.
-func (e *engine) release(m *machine) {
+// release closes the instance and releases its memory.
+func (e *engine) release(m *instance) {
 	defer func() {
-		// The library closes handles of a document that may be gone with its memory.
+		// The library panics when it closes handles of a document whose memory was released before.
 		_ = recover()
 	}()
 	if m.broken {

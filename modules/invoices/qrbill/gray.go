@@ -7,9 +7,8 @@ import (
 	"kontor/modules/invoices/qrbill/symbol"
 )
 
-// toGray turns an image into shades of grey. What is transparent shows white
-// paper. The frequent kinds of images are read without the general interface,
-// which costs many times as much.
+// toGray converts an image to shades of grey, on white paper where it is transparent. It reads the frequent types of images
+// directly, because image.Image.At is many times slower.
 func toGray(img image.Image) *symbol.Gray {
 	bounds := img.Bounds()
 	out := symbol.NewGray(bounds.Dx(), bounds.Dy())
@@ -48,7 +47,7 @@ func toGray(img image.Image) *symbol.Gray {
 	return out
 }
 
-// luma weighs the colours as the eye does.
+// luma returns the luminance of a colour.
 func luma(r, g, b uint32) uint32 { return (77*r + 150*g + 29*b + 128) >> 8 }
 
 func onWhite(gray, alpha uint32) byte { return byte((gray*alpha + 255*(255-alpha)) / 255) }

@@ -1,10 +1,9 @@
 package qrbill
 
-// ibanLength is the length of every Swiss and Liechtenstein account number.
+// ibanLength is the length of every Swiss and Liechtenstein IBAN.
 const ibanLength = 21
 
-// checkIBAN tests an account number without blanks and in upper case.
-// It returns the rule that is broken, or "".
+// checkIBAN checks an IBAN without blanks and in upper case. It returns the violated rule, or "".
 func checkIBAN(iban string) Rule {
 	if iban == "" {
 		return RuleRequired
@@ -19,7 +18,7 @@ func checkIBAN(iban string) Rule {
 		return RuleLength
 	}
 	for i := 2; i < len(iban); i++ {
-		// Check digits and the bank's number (IID) are digits, the account itself letters or digits.
+		// Check digits and the institution (IID) are digits, the account number consists of letters and digits.
 		if !isDigit(iban[i]) && (i < 9 || !isUpper(iban[i])) {
 			return RuleFormat
 		}
@@ -30,8 +29,7 @@ func checkIBAN(iban string) Rule {
 	return ""
 }
 
-// isQRIBAN tells whether the bank's number lies in the range reserved for
-// accounts with QR references (30000 to 31999).
+// isQRIBAN reports whether the institution (IID) is in the range of QR-IBANs, 30000 to 31999.
 func isQRIBAN(iban string) bool {
 	if len(iban) != ibanLength {
 		return false
@@ -40,8 +38,8 @@ func isQRIBAN(iban string) bool {
 	return iid >= "30000" && iid <= "31999"
 }
 
-// mod97 computes the check of ISO 7064 over an IBAN or a creditor reference:
-// the first four characters are moved to the end, letters count 10 to 35.
+// mod97 computes the checksum of an IBAN or a creditor reference by ISO 7064: it moves the first four characters to the end,
+// and replaces letters by 10 to 35.
 func mod97(s string) int {
 	if len(s) < 4 {
 		return -1

@@ -6,11 +6,11 @@ import (
 	"image/color"
 )
 
-// Marks of the segments of a JPEG.
+// Markers of JPEG segments.
 const (
 	jpegFill         = 0xff
 	jpegStart        = 0xd8
-	jpegFrame        = 0xc0 // to jpegLastFrame, with the four other marks below between them
+	jpegFrame        = 0xc0 // frames are 0xc0 to 0xcf, without the markers for Huffman tables, extensions and arithmetic coding
 	jpegProgressive  = 0xc2
 	jpegHuffman      = 0xc4
 	jpegExtension    = 0xc8
@@ -20,23 +20,21 @@ const (
 	jpegApplication1 = 0xe1
 )
 
-// coefficientBytes is what the decoder keeps for each sample of a progressive
-// JPEG until the last of its passes is read.
+// coefficientBytes is the memory per sample that the decoder of a progressive JPEG uses until it has read the last pass.
 const coefficientBytes = 4
 
-// jpegOutline is what stands in a JPEG before its pixels.
-type jpegOutline struct {
+// jpegHeader is the information before the pixels of a JPEG.
+type jpegHeader struct {
 	progressive bool
-	samples     float64 // for each pixel: 3 in full colour, 1.5 when colours have half the size
+	samples     float64 // samples per pixel: 3 for full colour, 1.5 with colours at half the resolution
 	up          orientation
 }
 
 func isJPEG(file []byte) bool { return len(file) > 1 && file[0] == jpegFill && file[1] == jpegStart }
 
-// outlineJPEG walks over the segments of a JPEG. What is broken in them remains
-// for the decoder to find.
-func outlineJPEG(file []byte) jpegOutline {
-	outline := jpegOutline{samples: 1}
+// readJPEGHeader reads the segments of a JPEG. It ignores errors, which the decoder reports.
+func readJPEGHeader(file []byte) jpegHeader {
+	outline := jpegHeader{samples: 1}
 	for at := 2; at+4 <= len(file) && file[at] == jpegFill; {
 		mark := file[at+1]
 		if mark == jpegFill {
@@ -63,24 +61,24 @@ func outlineJPEG(file []byte) jpegOutline {
 	return outline
 }
 
-// samplesOf counts the samples for each pixel in the header of a frame: each
-// component tells how many it has across and down where the finest has most.
+// samplesOf returns the number of samples per pixel in the header of a frame. Each component has horizontal and vertical
+// sampling factors, relative to the largest ones.
 func samplesOf(frame []byte) float64 {
-	const head, each = 6, 3
-	var sum, across, down int
-	for at := head; at+each <= len(frame); at += each {
+	const headerBytes, componentBytes = 6, 3
+	var sum, maxH, maxV int
+	for at := headerBytes; at+componentBytes <= len(frame); at += componentBytes {
 		h, v := int(frame[at+1]>>4), int(frame[at+1]&15)
 		sum += h * v
-		across, down = max(across, h), max(down, v)
+		maxH, maxV = max(maxH, h), max(maxV, v)
 	}
 	if sum == 0 {
 		return 1
 	}
-	return float64(sum) / float64(across*down)
+	return float64(sum) / float64(maxH*maxV)
 }
 
-// bytesPerPixel is what the decoder takes for a JPEG of a colour model.
-func (o jpegOutline) bytesPerPixel(model color.Model) float64 {
+// bytesPerPixel returns the memory per pixel that the decoder uses for a JPEG of a colour model.
+func (o jpegHeader) bytesPerPixel(model color.Model) float64 {
 	depth := bytesPerPixel(model)
 	if model == color.YCbCrModel {
 		depth = o.samples

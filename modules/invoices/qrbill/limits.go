@@ -5,33 +5,33 @@ import (
 	"time"
 )
 
-// Limits bound what one file may cost.
+// Limits limit the resources for one file.
 type Limits struct {
 	Bytes  int           // size of the file
-	Pages  int           // pages searched in one document
-	Pixels int           // of one image, or of one rendered page
+	Pages  int           // pages of a document
+	Pixels int           // pixels of one image or rendered page
 	Memory int           // bytes for the pixels of one decoded image
-	Time   time.Duration // for the whole file
-	Page   time.Duration // of computing, for opening a PDF and for showing one page of it
+	Time   time.Duration // elapsed time for the file
+	Page   time.Duration // processor time for opening a PDF, and for rendering each of its pages
 }
 
-// Config sets up a Reader. The zero value has sensible limits.
+// Config configures a Reader. The zero value has sensible limits.
 type Config struct {
 	Limits Limits
-	// Slots is how many files are read at the same time, each in a process of its own; the others wait.
+	// Slots is the number of files that are read concurrently, each in its own process. Other files wait.
 	Slots int
-	// Wait is how long a file waits for a slot before ErrBusy, and at least for a process that is being started.
+	// Wait is how long a file waits for a slot before ErrBusy, and the minimum time that it waits for a starting process.
 	Wait time.Duration
-	// CacheDir keeps the compiled PDF engine between starts; without it each
-	// Reader compiles anew at the first PDF, which takes some seconds.
+	// CacheDir keeps the compiled PDF engine between starts. Without it, each Reader compiles the engine for its first PDF,
+	// which takes some seconds.
 	CacheDir string
 }
 
 const (
 	defaultBytes  = 20 << 20
 	defaultPages  = 50
-	defaultPixels = 60_000_000 // photos of common telephones have up to 50 million
-	defaultMemory = 192 << 20  // of pixels, while an image is decoded: 12 megapixels of a progressive JPEG in full colour
+	defaultPixels = 60_000_000 // photos of common phones have up to 50 million
+	defaultMemory = 192 << 20  // enough for a progressive JPEG in full colour with 12 megapixels
 	defaultTime   = 20 * time.Second
 	defaultPage   = 1500 * time.Millisecond
 	defaultWait   = 5 * time.Second
@@ -50,29 +50,29 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// What a worker may take.
+// Memory of a worker.
 const (
-	// baseMemory is for the steps in which the Go runtime takes memory, of 64 MB.
+	// baseMemory covers the 64 MB steps in which the Go runtime allocates memory.
 	baseMemory = 128 << 20
-	// workPixels is how many bytes the search may have for a pixel: the page in several shades and sizes.
-	workPixels = 8
-	// residentAfterFile is more than a worker keeps after all files but the largest.
+	// searchBytesPerPixel is for the copies of a page in several contrasts and sizes.
+	searchBytesPerPixel = 8
+	// residentAfterFile is more than a worker keeps after any but the largest files.
 	residentAfterFile = 160 << 20
 )
 
-// documentMemory is for the engine, the file, and a page of the largest size.
+// documentMemory returns the memory for the engine, the file, and a page of the maximum size.
 func (l Limits) documentMemory() int64 {
-	return baseMemory + engineMemory + 3*int64(l.Bytes) + workPixels*min(maxPagePixels, int64(l.Pixels))
+	return baseMemory + engineMemory + 3*int64(l.Bytes) + searchBytesPerPixel*min(maxPagePixels, int64(l.Pixels))
 }
 
-// pictureMemory is for the file, its decoder and a picture of the largest size.
+// pictureMemory returns the memory for the file, its decoder and a picture of the maximum size.
 func (l Limits) pictureMemory() int64 {
-	return baseMemory + 3*int64(l.Bytes) + int64(l.Memory) + workPixels*int64(l.Pixels)
+	return baseMemory + 3*int64(l.Bytes) + int64(l.Memory) + searchBytesPerPixel*int64(l.Pixels)
 }
 
-func orDefault[T int | time.Duration](value, otherwise T) T {
+func orDefault[T int | time.Duration](value, fallback T) T {
 	if value <= 0 {
-		return otherwise
+		return fallback
 	}
 	return value
 }

@@ -31,7 +31,7 @@ func TestRead_LimitsBytesAndPages(t *testing.T) {
 	}
 }
 
-func TestRead_EndsWithItsContext(t *testing.T) {
+func TestRead_StopsAtItsDeadline(t *testing.T) {
 	reader := newReader(t, qrbill.Config{Limits: qrbill.Limits{Time: time.Nanosecond}})
 	if _, err := read(reader, load(t, "noqr-white.png"), qrbill.Options{}); qrbill.ReasonOf(err) != qrbill.TooComplex {
 		t.Errorf("no time: got %v", err)
@@ -44,7 +44,7 @@ func TestRead_EndsWithItsContext(t *testing.T) {
 	}
 }
 
-// pdf is a document of pages with the contents, and of further objects.
+// pdf returns a document with a page per content stream, and further objects.
 func pdf(contents []string, further ...string) []byte {
 	objects := []string{"<</Type/Catalog/Pages 2 0 R>>", ""}
 	var kids strings.Builder
@@ -72,8 +72,7 @@ func pdf(contents []string, further ...string) []byte {
 	return b.Bytes()
 }
 
-// nested is a PDF whose forms call each other ten times each, ten levels deep: a
-// small file that would keep a computer busy for hours.
+// nested returns a small PDF that takes hours to render: its forms call each other ten times each, ten levels deep.
 func nested() []byte {
 	const levels = 10
 	var forms []string
@@ -88,11 +87,11 @@ func nested() []byte {
 	return pdf([]string{"/F Do"}, forms...)
 }
 
-// endless paints one path of so many lines that the engine never returns, in a loop without calls of functions.
+// endless is a content stream with so many lines that the engine does not return from a loop without function calls.
 var endless = strings.Repeat("0 0 m 500 500 l S ", 400_000)
 
-// painted is the content of a page that shows a code.
-func painted(t *testing.T, text string) string {
+// drawCode returns a content stream that draws a code.
+func drawCode(t *testing.T, text string) string {
 	t.Helper()
 	const side = 400
 	code, err := qrcode.NewQRCodeWriter().EncodeWithoutHint(text, gozxing.BarcodeFormat_QR_CODE, side, side)
@@ -110,13 +109,13 @@ func painted(t *testing.T, text string) string {
 	return content.String() + "f"
 }
 
-func TestRead_EndsAPageWithoutCallsOfFunctions(t *testing.T) {
+func TestRead_EndsALoopWithoutFunctionCalls(t *testing.T) {
 	reader := newReader(t, qrbill.Config{Slots: 1, Wait: time.Hour})
 	for range 3 {
 		if _, err := read(reader, pdf([]string{endless}), qrbill.Options{}); qrbill.ReasonOf(err) != qrbill.TooComplex {
 			t.Errorf("got %v", err)
 		}
-		runtime.GC() // it stopped here for ever, with every other goroutine
+		runtime.GC() // blocked for ever while the loop ran in this process: the Go scheduler cannot interrupt it
 	}
 	if _, err := read(reader, load(t, "pair-0.pdf"), qrbill.Options{}); err != nil {
 		t.Errorf("the next document: %v", err)
@@ -127,13 +126,13 @@ func TestRead_KeepsTheBillOfAnEarlierPage(t *testing.T) {
 	reader := newReader(t, qrbill.Config{Wait: time.Hour, Limits: qrbill.Limits{Time: time.Hour}})
 	text := "SPC\n0200\n1\nCH5800791123000889012\nS\nMuster AG\n\n\n8000\nBern\nCH\n" + strings.Repeat("\n", 7) + "1.00\nCHF\n" +
 		strings.Repeat("\n", 7) + "NON\n\n\nEPD"
-	result, err := read(reader, pdf([]string{painted(t, text), endless}), qrbill.Options{})
+	result, err := read(reader, pdf([]string{drawCode(t, text), endless}), qrbill.Options{})
 	if err != nil || result.Page != 1 || result.Bill.IBAN != "CH5800791123000889012" {
 		t.Errorf("got %+v, %v", result, err)
 	}
 }
 
-func TestRead_SharesTheWorkersAmongCallers(t *testing.T) {
+func TestRead_SharesWorkersFairly(t *testing.T) {
 	reader := newReader(t, qrbill.Config{Slots: 2, Wait: time.Hour})
 	hold, held := make(chan struct{}), make(chan struct{})
 	var group sync.WaitGroup
@@ -141,10 +140,10 @@ func TestRead_SharesTheWorkersAmongCallers(t *testing.T) {
 		_, _ = reader.ReadFunc(t.Context(), func() ([]byte, error) { close(held); <-hold; return nil, nil }, qrbill.Options{Caller: "greedy"})
 	})
 	<-held
-	refused, cancel := context.WithCancel(t.Context())
+	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := reader.Read(refused, load(t, "url-b12.pdf"), qrbill.Options{Caller: "greedy"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("the same caller did not have to wait: %v", err)
+	if _, err := reader.Read(ended, load(t, "url-b12.pdf"), qrbill.Options{Caller: "greedy"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("the same caller got a second slot: %v", err)
 	}
 	if _, err := reader.Read(t.Context(), load(t, "pair-0.pdf"), qrbill.Options{Caller: "modest"}); err != nil {
 		t.Errorf("another caller: %v", err)
@@ -153,14 +152,14 @@ func TestRead_SharesTheWorkersAmongCallers(t *testing.T) {
 	group.Wait()
 }
 
-func TestRead_EndsARunawayPage(t *testing.T) {
+func TestRead_EndsAnEndlessPage(t *testing.T) {
 	reader := newReader(t, qrbill.Config{Limits: qrbill.Limits{Page: 500 * time.Millisecond}})
 	start := time.Now()
 	_, err := read(reader, nested(), qrbill.Options{})
 	if qrbill.ReasonOf(err) != qrbill.TooComplex {
 		t.Errorf("got %v", err)
 	}
-	if took := time.Since(start); took > 20*time.Second { // compiling the engine included, with the race detector
+	if took := time.Since(start); took > 20*time.Second { // includes compiling the engine with the race detector
 		t.Errorf("took %s", took)
 	}
 	if _, err := read(reader, load(t, "url-b12.pdf"), qrbill.Options{}); qrbill.ReasonOf(err) != qrbill.NotSwissQRBill {
@@ -168,8 +167,8 @@ func TestRead_EndsARunawayPage(t *testing.T) {
 	}
 }
 
-// TestRead_EndsARunawayPageWithItsTime has a page that may compute for an hour in a file that may take half a second.
-func TestRead_EndsARunawayPageWithItsTime(t *testing.T) {
+// The limit of the page is an hour, that of the file half a second.
+func TestRead_EndsAnEndlessPageAtTheLimitOfTheFile(t *testing.T) {
 	reader := newReader(t, qrbill.Config{Limits: qrbill.Limits{Page: time.Hour, Time: 500 * time.Millisecond}})
 	for range 50 { // until the engine is ready
 		_, err := read(reader, nested(), qrbill.Options{})
@@ -184,7 +183,7 @@ func TestRead_EndsARunawayPageWithItsTime(t *testing.T) {
 	t.Error("the engine does not start")
 }
 
-func TestRead_ServesManyAndTurnsSurplusAway(t *testing.T) {
+func TestRead_RejectsFilesBeyondItsCapacity(t *testing.T) {
 	reader := newReader(t, qrbill.Config{Slots: 1, Wait: time.Nanosecond})
 	file := load(t, "hard-stain-b15-0.jpg")
 	var mutex sync.Mutex

@@ -13,13 +13,13 @@ import (
 	"kontor/modules/invoices/qrbill"
 )
 
-// Two bills as they stand in the corpus, and their accounts.
+// Two bills of the corpus, and their IBANs.
 const (
 	upper, upperIBAN = "qr-only-b27-05.png", "CH470023074453375849A"
 	lower, lowerIBAN = "qr-only-b81-03.png", "CH6930934140102991248"
 )
 
-// sheet is a page with one bill above the other.
+// sheet returns a page with two bills, one above the other.
 func sheet(t *testing.T) *image.Gray {
 	t.Helper()
 	page := image.NewGray(image.Rect(0, 0, 700, 1300))
@@ -35,8 +35,8 @@ func sheet(t *testing.T) *image.Gray {
 	return page
 }
 
-// held gives a page as a camera stores it that was held in an orientation.
-func held(page *image.Gray, orientation int) *image.Gray {
+// rotated returns a page as a camera stores it in an orientation.
+func rotated(page *image.Gray, orientation int) *image.Gray {
 	w, h := page.Rect.Dx(), page.Rect.Dy()
 	stored := image.NewGray(image.Rect(0, 0, w, h))
 	if orientation >= 5 {
@@ -52,7 +52,7 @@ func held(page *image.Gray, orientation int) *image.Gray {
 	return stored
 }
 
-// tiffHeader is the beginning of a TIFF with entries of short numbers.
+// tiffHeader returns the header of a TIFF whose entries are short integers.
 func tiffHeader(entries ...uint16) []byte {
 	b := []byte("MM\x00*\x00\x00\x00\x08")
 	b = binary.BigEndian.AppendUint16(b, uint16(len(entries)/2))
@@ -75,11 +75,11 @@ func withEXIF(t *testing.T, page image.Image, orientation int) []byte {
 	return slices.Concat(b.Bytes()[:2], segment, b.Bytes()[2:])
 }
 
-func TestRead_CountsFromTheTopOfThePictureAsItWasTaken(t *testing.T) {
+func TestRead_OrdersBillsByTheOrientationOfAPhoto(t *testing.T) {
 	reader := newReader(t, qrbill.Config{})
 	page := sheet(t)
 	for orientation := 1; orientation <= 8; orientation++ {
-		result, err := read(reader, withEXIF(t, held(page, orientation), orientation), qrbill.Options{})
+		result, err := read(reader, withEXIF(t, rotated(page, orientation), orientation), qrbill.Options{})
 		if err != nil {
 			t.Errorf("orientation %d: %v", orientation, err)
 			continue
@@ -90,13 +90,13 @@ func TestRead_CountsFromTheTopOfThePictureAsItWasTaken(t *testing.T) {
 	}
 }
 
-func TestRead_CountsFromTheTopOfATurnedTIFF(t *testing.T) {
-	page := held(sheet(t), 3)
+func TestRead_OrdersBillsByTheOrientationOfATIFF(t *testing.T) {
+	page := rotated(sheet(t), 3)
 	w, h := page.Rect.Dx(), page.Rect.Dy()
 	const entries = 9
 	begin := uint16(8 + 2 + 12*entries + 4)
 	file := tiffHeader(256, uint16(w), 257, uint16(h), 258, 8, 259, 1, 262, 1, 273, begin, 274, 3, 278, uint16(h), 279, 0)
-	// The size of the only strip does not fit into a short number.
+	// The size of the only strip exceeds a short integer.
 	last := file[8+2+12*(entries-1):]
 	last[3] = 4
 	binary.BigEndian.PutUint32(last[8:], uint32(len(page.Pix)))
@@ -106,7 +106,7 @@ func TestRead_CountsFromTheTopOfATurnedTIFF(t *testing.T) {
 	}
 }
 
-// progressive is the beginning of a progressive JPEG with colours of half the size.
+// progressive returns the header of a progressive JPEG with colours at half the resolution.
 func progressive(width, height uint16) []byte {
 	b := []byte{0xff, 0xd8, 0xff, 0xc2, 0, 17, 8}
 	b = binary.BigEndian.AppendUint16(b, height)
@@ -114,13 +114,13 @@ func progressive(width, height uint16) []byte {
 	return append(b, 3, 1, 0x22, 0, 2, 0x11, 0, 3, 0x11, 0, 0xff, 0xda, 0, 2)
 }
 
-func TestRead_WeighsProgressivePicturesByWhatTheyTake(t *testing.T) {
+func TestRead_LimitsProgressivePicturesByTheirMemory(t *testing.T) {
 	reader := newReader(t, qrbill.Config{})
 	for name, tc := range map[string]struct {
 		file []byte
 		want qrbill.Reason
 	}{
-		"a photo of 12 megapixels": {progressive(4000, 3000), qrbill.DamagedFile}, // since nothing follows
+		"a photo of 12 megapixels": {progressive(4000, 3000), qrbill.DamagedFile}, // it has no pixels
 		"one of 48 megapixels":     {progressive(8000, 6000), qrbill.TooLarge},
 		"the same in a TIFF":       {inTIFF(progressive(8000, 6000), 8000, 6000), qrbill.TooLarge},
 	} {
@@ -130,18 +130,18 @@ func TestRead_WeighsProgressivePicturesByWhatTheyTake(t *testing.T) {
 	}
 }
 
-// inTIFF puts a JPEG into a TIFF as its only strip.
+// inTIFF returns a TIFF with a JPEG as its only strip.
 func inTIFF(stream []byte, width, height uint16) []byte {
 	const entries = 6
 	begin := uint16(8 + 2 + 12*entries + 4)
 	return append(tiffHeader(256, width, 257, height, 259, 7, 273, begin, 278, height, 279, uint16(len(stream))), stream...)
 }
 
-func TestRead_SaysThatAKindOfTIFFIsNotRead(t *testing.T) {
+func TestRead_RejectsAnUnsupportedTIFF(t *testing.T) {
 	const entries = 8
 	begin := uint16(8 + 2 + 12*entries + 4)
-	const inks = 5 // a picture of four inks
-	file := append(tiffHeader(256, 1, 257, 1, 258, 8, 259, 1, 262, inks, 273, begin, 277, 4, 279, 4), 0, 0, 0, 0)
+	const cmyk = 5
+	file := append(tiffHeader(256, 1, 257, 1, 258, 8, 259, 1, 262, cmyk, 273, begin, 277, 4, 279, 4), 0, 0, 0, 0)
 	if _, err := read(newReader(t, qrbill.Config{}), file, qrbill.Options{}); qrbill.ReasonOf(err) != qrbill.UnsupportedFile {
 		t.Errorf("got %v", err)
 	}

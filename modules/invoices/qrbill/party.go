@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Longest values of the elements of an address, in characters.
+// Maximum lengths of the elements of an address, in characters.
 const (
 	maxName    = 70
 	maxStreet  = 70
@@ -16,8 +16,8 @@ const (
 	maxCountry = 2
 )
 
-// party reads the seven lines of an address that begin at the given line. Once
-// any of them is filled, the same elements are required of a debtor as of a creditor.
+// party parses the seven lines of an address, beginning at line first. For a debtor with any line, the same elements are
+// required as for a creditor.
 func (p *parser) party(element string, first int) Party {
 	raw := p.line
 	kind := raw(first)
@@ -27,15 +27,15 @@ func (p *parser) party(element string, first int) Party {
 
 	switch kind {
 	case "K":
-		p.found(element+".address_type", NoteCombinedAddress, kind)
+		p.report(element+".address_type", NoteCombinedAddress, kind)
 		p.combined(element, first, &party)
 	default:
 		switch kind {
 		case "S":
 		case "":
-			p.found(element+".address_type", RuleRequired, "")
+			p.report(element+".address_type", RuleRequired, "")
 		default:
-			p.found(element+".address_type", RuleValue, kind)
+			p.report(element+".address_type", RuleValue, kind)
 		}
 		party.Address = strings.TrimSpace(value(2) + " " + value(3))
 		party.Zip, party.City = value(4), value(5)
@@ -48,28 +48,27 @@ func (p *parser) party(element string, first int) Party {
 	country := raw(first + 6)
 	switch {
 	case country == "":
-		p.found(element+".country", RuleRequired, "")
+		p.report(element+".country", RuleRequired, "")
 	case !strings.Contains(countries, " "+country+" ") || len(country) != maxCountry:
-		p.found(element+".country", RuleCountry, country)
+		p.report(element+".country", RuleCountry, country)
 	}
 	return party
 }
 
-// field checks what holds for every text: present, short enough, permitted characters.
-func (p *parser) field(element, value string, longest int, required bool) {
+// field checks that a text is present if required, not too long, and consists of permitted characters.
+func (p *parser) field(element, value string, maxLength int, required bool) {
 	switch {
 	case required && strings.TrimSpace(value) == "":
-		p.found(element, RuleRequired, value)
-	case utf8.RuneCountInString(value) > longest:
-		p.found(element, RuleLength, value)
+		p.report(element, RuleRequired, value)
+	case utf8.RuneCountInString(value) > maxLength:
+		p.report(element, RuleLength, value)
 	}
 	if !onlyPermitted(value) {
-		p.found(element, RuleCharacters, value)
+		p.report(element, RuleCharacters, value)
 	}
 }
 
-// combined reads an address of type K: a line for the street and one for
-// postcode and town.
+// combined parses an address of type K: a line for the street, and one for postcode and town.
 func (p *parser) combined(element string, first int, party *Party) {
 	line1, line2 := p.line(first+2), p.line(first+3)
 	zip, city := p.line(first+4), p.line(first+5)
@@ -78,10 +77,10 @@ func (p *parser) combined(element string, first int, party *Party) {
 	party.Lines = []string{line1, line2}
 	party.Address = strings.TrimSpace(line1)
 	if zip != "" {
-		p.found(element+".zip", RuleMustBeEmpty, zip)
+		p.report(element+".zip", RuleMustBeEmpty, zip)
 	}
 	if city != "" {
-		p.found(element+".city", RuleMustBeEmpty, city)
+		p.report(element+".city", RuleMustBeEmpty, city)
 	}
 	if zip, city = strings.TrimSpace(zip), strings.TrimSpace(city); zip != "" || city != "" {
 		party.Zip, party.City = zip, city
@@ -101,8 +100,8 @@ var (
 	townLine   = regexp.MustCompile(`^(\d{4,5}) (.+)$`)
 )
 
-// splitTown takes "9490 Vaduz" apart. A line that does not clearly begin with a
-// postcode is the town as a whole: London SW1A 2AA.
+// splitTown splits a line such as "9490 Vaduz" into postcode and town. A line that does not clearly begin with a postcode,
+// such as "London SW1A 2AA", is returned as the town.
 func splitTown(line, country string) (zip, city string) {
 	line = strings.Join(strings.Fields(line), " ")
 	match := townLine.FindStringSubmatch(townPrefix.ReplaceAllString(line, "$1"))

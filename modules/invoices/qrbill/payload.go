@@ -28,32 +28,30 @@ const (
 	maxLines             = lineAlternative + 2
 )
 
-// minLines are enough to know account, creditor and currency.
+// minLines is the number of lines up to the currency. A shorter text is not a bill.
 const minLines = lineCurrency + 1
 
 const (
 	trailer       = "EPD"
 	headerMark    = "SPC"
 	byteOrderMark = "\ufeff"
-	maxTextBytes  = 16 << 10 // no symbol holds more than 7089 characters
+	maxTextBytes  = 16 << 10 // a symbol holds at most 7089 characters
 )
 
-// IsSwiss tells whether the text of a code begins like that of a QR-bill.
+// IsSwiss reports whether the text of a code begins like that of a QR-bill.
 func IsSwiss(text string) bool {
 	first, _, found := strings.Cut(strings.ReplaceAll(strings.TrimPrefix(text, byteOrderMark), "\r", "\n"), "\n")
 	return found && strings.TrimSpace(first) == headerMark
 }
 
-// Parse reads the text of a Swiss QR code. It answers with everything that can
-// be read, and with a Finding for every violation of the standard and every
-// remark. The error is NotSwissQRBill or InvalidPayload when the text cannot be
-// recognised as a QR-bill at all.
+// Parse parses the text of a Swiss QR code. It returns all values that it can read, and a Finding for every violation of the
+// standard and every remark. For a text that is not a QR-bill, it returns NotSwissQRBill or InvalidPayload.
 func Parse(text string) (*Bill, []Finding, error) {
 	if len(text) > maxTextBytes {
-		return nil, nil, because(InvalidPayload, "text of %d bytes", len(text))
+		return nil, nil, errorf(InvalidPayload, "text of %d bytes", len(text))
 	}
 	if !IsSwiss(text) {
-		return nil, nil, because(NotSwissQRBill, "the text does not begin with %s", headerMark)
+		return nil, nil, errorf(NotSwissQRBill, "the text does not begin with %s", headerMark)
 	}
 	p := &parser{bill: &Bill{}}
 	if !utf8.ValidString(text) {
@@ -79,7 +77,7 @@ type parser struct {
 	findings []Finding
 }
 
-func (p *parser) found(element string, rule Rule, value string) {
+func (p *parser) report(element string, rule Rule, value string) {
 	if rule != "" {
 		p.findings = append(p.findings, Finding{element, rule, value})
 	}
@@ -93,15 +91,15 @@ func (p *parser) line(i int) string {
 	return ""
 }
 
-// splitLines accepts LF and CR LF, and with a violation also CR and mixtures.
+// splitLines splits a text at LF or CR LF. It accepts CR and mixtures as violations.
 func (p *parser) splitLines(text string) {
 	rest := strings.ReplaceAll(text, "\r\n", "")
 	pairs := len(text) - len(rest)
 	if strings.Contains(rest, "\r") || (pairs > 0 && strings.Contains(rest, "\n")) {
-		p.found("lines", RuleLineSeparator, "")
+		p.report("lines", RuleLineSeparator, "")
 	}
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
-	// One line end after the last line is very common.
+	// A line end after the last line is common and not a violation.
 	p.lines = strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
@@ -110,35 +108,35 @@ var version = regexp.MustCompile(`^02\d\d$`)
 func (p *parser) header() error {
 	p.bill.Version = strings.TrimSpace(p.line(lineVersion))
 	if !version.MatchString(p.bill.Version) {
-		p.found("version", RuleValue, p.bill.Version)
+		p.report("version", RuleValue, p.bill.Version)
 		return &Error{Reason: InvalidPayload, Findings: p.findings}
 	}
 	if len(p.lines) < minLines {
-		p.found("lines", RuleRequired, "")
+		p.report("lines", RuleRequired, "")
 		return &Error{Reason: InvalidPayload, Findings: p.findings}
 	}
 	if p.line(lineType) != headerMark {
-		p.found("qr_type", RuleValue, p.line(lineType))
+		p.report("qr_type", RuleValue, p.line(lineType))
 	}
 	if p.line(lineVersion) != p.bill.Version {
-		p.found("version", RuleFormat, p.line(lineVersion))
+		p.report("version", RuleFormat, p.line(lineVersion))
 	}
 	if coding := p.line(lineCoding); coding != "1" {
-		p.found("coding", RuleValue, coding)
+		p.report("coding", RuleValue, coding)
 	}
 	p.dropAfterEarlyTrailer()
 	if p.line(lineTrailer) != trailer {
-		p.found("trailer", RuleRequired, p.line(lineTrailer))
+		p.report("trailer", RuleRequired, p.line(lineTrailer))
 	}
 	if len(p.lines) > maxLines {
-		p.found("lines", RuleTooMany, p.line(maxLines))
+		p.report("lines", RuleTooMany, p.line(maxLines))
 		p.lines = p.lines[:maxLines]
 	}
 	return nil
 }
 
-// dropAfterEarlyTrailer ends the text at a trailer that comes too early, so
-// that it is not taken for a value. What stands behind it has no known place.
+// dropAfterEarlyTrailer truncates the text at a trailer that comes too early, so that the trailer is not read as a value.
+// The meaning of lines after it is undefined.
 func (p *parser) dropAfterEarlyTrailer() {
 	if p.line(lineTrailer) == trailer {
 		return
@@ -158,14 +156,14 @@ func (p *parser) account() {
 	if rule == "" && raw != p.bill.IBAN {
 		rule = RuleFormat
 	}
-	p.found("iban", rule, raw)
+	p.report("iban", rule, raw)
 }
 
-// reserved checks the ultimate creditor, which the standard keeps for the future.
+// reserved checks that the ultimate creditor is empty: the standard reserves it for future use.
 func (p *parser) reserved() {
 	for i := lineUltimateCreditor; i < lineAmount; i++ {
 		if p.line(i) != "" {
-			p.found("ultimate_creditor", RuleMustBeEmpty, p.line(i))
+			p.report("ultimate_creditor", RuleMustBeEmpty, p.line(i))
 			return
 		}
 	}
@@ -176,15 +174,15 @@ func (p *parser) money() {
 	amount, rules := parseAmount(text)
 	p.bill.Amount = amount
 	for _, rule := range rules {
-		p.found("amount", rule, text)
+		p.report("amount", rule, text)
 	}
 	raw := p.line(lineCurrency)
 	p.bill.Currency = strings.TrimSpace(raw)
 	switch {
 	case p.bill.Currency == "":
-		p.found("currency", RuleRequired, "")
+		p.report("currency", RuleRequired, "")
 	case raw != "CHF" && raw != "EUR":
-		p.found("currency", RuleValue, raw)
+		p.report("currency", RuleValue, raw)
 	}
 }
 
@@ -206,31 +204,31 @@ func (p *parser) reference() {
 	p.bill.Reference = withoutBlanks(raw)
 	switch kind {
 	case TypeQRR:
-		p.written("reference", checkQRReference(p.bill.Reference), raw, p.bill.Reference)
+		p.reportFormatted("reference", checkQRReference(p.bill.Reference), raw, p.bill.Reference)
 	case TypeSCOR:
-		p.written("reference", checkCreditorReference(p.bill.Reference), raw, p.bill.Reference)
+		p.reportFormatted("reference", checkCreditorReference(p.bill.Reference), raw, p.bill.Reference)
 	case TypeNON:
 		if raw != "" {
-			p.found("reference", RuleMustBeEmpty, raw)
+			p.report("reference", RuleMustBeEmpty, raw)
 		}
 		p.bill.Reference = ""
 	case "":
-		p.found("reference_type", RuleRequired, "")
+		p.report("reference_type", RuleRequired, "")
 	default:
-		p.found("reference_type", RuleValue, kind)
+		p.report("reference_type", RuleValue, kind)
 	}
 	if checkIBAN(p.bill.IBAN) != "" {
-		return // of an account that is none nobody can tell the kind
+		return // an invalid IBAN cannot be classified
 	}
 	if known := kind == TypeQRR || kind == TypeSCOR || kind == TypeNON; known && isQRIBAN(p.bill.IBAN) != (kind == TypeQRR) {
-		p.found("reference_type", RuleAccountType, kind)
+		p.report("reference_type", RuleAccountType, kind)
 	}
 }
 
-// written reports the rule, or else that the value is not written as it should be.
-func (p *parser) written(element string, rule Rule, raw, clean string) {
+// reportFormatted reports the violated rule, if any, and otherwise whether the value differs from its normalised form.
+func (p *parser) reportFormatted(element string, rule Rule, raw, clean string) {
 	if rule == "" && raw != clean {
 		rule = RuleFormat
 	}
-	p.found(element, rule, raw)
+	p.report(element, rule, raw)
 }

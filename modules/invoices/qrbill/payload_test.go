@@ -9,12 +9,12 @@ import (
 
 func compare(got, want any) string { return cmp.Diff(want, got) }
 
-// clean is a bill without any finding.
+// clean is a bill without findings.
 const clean = "SPC\n0200\n1\nCH4431999123000889012\nS\nRobert Schneider AG\nRue du Lac\n1268\n2501\nBiel\nCH\n\n\n\n\n\n\n\n" +
 	"1949.75\nCHF\nS\nPia-Maria Rutschmann-Schnyder\nGrosse Marktgasse\n28\n9400\nRorschach\nCH\nQRR\n210000000003139471430009017\n" +
 	"Auftrag vom 15.06.2026\nEPD\n//S1/10/10201409/11/190512\neBill/B/41010560425610173"
 
-// with replaces lines of the clean bill, counted from 1 as in the standard.
+// with returns the clean bill with other lines. Lines are counted from 1, as in the standard.
 func with(changes ...any) string {
 	lines := strings.Split(clean, "\n")
 	for i := 0; i < len(changes); i += 2 {
@@ -23,10 +23,10 @@ func with(changes ...any) string {
 	return strings.Join(lines, "\n")
 }
 
-// upTo keeps the first lines of the clean bill.
+// upTo returns the first n lines of the clean bill.
 func upTo(n int) string { return strings.Join(strings.Split(clean, "\n")[:n], "\n") }
 
-// without drops lines of the clean bill.
+// without returns the clean bill without some lines.
 func without(numbers ...int) string {
 	var kept []string
 	for i, line := range strings.Split(clean, "\n") {
@@ -41,7 +41,7 @@ func without(numbers ...int) string {
 	return strings.Join(kept, "\n")
 }
 
-func TestParse_RefusesWhatIsNoBill(t *testing.T) {
+func TestParse_RejectsOtherTexts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string
 		want Reason
@@ -89,8 +89,8 @@ func TestParse_ReadsEveryField(t *testing.T) {
 	}
 }
 
-// TestParse_InventsNothing checks single values of doubtful bills.
-func TestParse_InventsNothing(t *testing.T) {
+// The bills have errors or unusual values, of which Parse must guess or repair none.
+func TestParse_KeepsValuesOfFaultyBills(t *testing.T) {
 	get := map[string]func(*Bill) string{
 		"iban":      func(b *Bill) string { return b.IBAN },
 		"amount":    func(b *Bill) string { return optional(b.Amount) },
@@ -134,7 +134,7 @@ func TestParse_InventsNothing(t *testing.T) {
 		{"combined town on the first line", with(5, "K", 7, "2501 Biel", 8, "", 9, "", 10, ""), "town", "2501|Biel"},
 		{"combined town on the first line leaves no street", with(5, "K", 7, "2501 Biel", 8, "", 9, "", 10, ""), "address", ""},
 		{"combined without a town", with(5, "K", 7, "Rue du Lac 1268", 8, "", 9, "", 10, ""), "town", "|"},
-		{"filled lines win over the second line", with(5, "K", 8, "9999 Elsewhere"), "town", "2501|Biel"},
+		{"filled lines take precedence over the second line", with(5, "K", 8, "9999 Elsewhere"), "town", "2501|Biel"},
 		{"unknown address type reads as structured", with(5, "X"), "address", "Rue du Lac 1268"},
 		{"country in upper case", with(11, "ch"), "country", "CH"},
 		{"eBill in the billing line", without(32), "alt", "eBill/B/41010560425610173"},
@@ -165,7 +165,7 @@ func TestTolerated_AreOnlyRemarks(t *testing.T) {
 	}
 }
 
-// FuzzParse looks for texts that break the parser or make it contradict itself.
+// FuzzParse checks that bills without violations have valid values.
 func FuzzParse(f *testing.F) {
 	f.Add(clean)
 	f.Add(strings.ReplaceAll(clean, "\n", "\r\n"))

@@ -18,7 +18,7 @@ import (
 	"kontor/modules/invoices/qrbill/symbol"
 )
 
-// codec reads one kind of picture.
+// codec decodes one format of pictures.
 type codec struct {
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
@@ -32,19 +32,19 @@ var codecs = map[string]codec{
 	kindWebP: {webp.DecodeConfig, webp.Decode},
 }
 
-// picture is a file of one image.
+// picture is a file with one image.
 type picture struct {
 	gray *symbol.Gray
 	up   orientation
 }
 
-func (p *picture) pages() int                           { return 1 }
-func (p *picture) close()                               {}
-func (p *picture) down(_ int, code symbol.Code) float64 { return p.up.down(code.X, code.Y) }
+func (p *picture) pages() int                               { return 1 }
+func (p *picture) close()                                   {}
+func (p *picture) position(_ int, code symbol.Code) float64 { return p.up.position(code.X, code.Y) }
 
 func (p *picture) page(_ int, finer bool) (*symbol.Gray, error) {
 	if finer {
-		return nil, nil // an image has no more detail than it shows at first
+		return nil, nil // an image has no further detail
 	}
 	return p.gray, nil
 }
@@ -56,16 +56,16 @@ func openPicture(file []byte, kind string, limits Limits) (source, error) {
 	}
 	p := &picture{gray: gray}
 	if kind == kindJPEG {
-		p.up = outlineJPEG(file).up
+		p.up = readJPEGHeader(file).up
 	}
 	return p, nil
 }
 
-// decodePicture decodes an image after its header was found to be within the limits.
+// decodePicture checks the header of an image against the limits, and decodes it.
 func decodePicture(file []byte, c codec, kind string, limits Limits) (gray *symbol.Gray, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			gray, err = nil, because(DamagedFile, "%s: decoder failed: %v", kind, p)
+			gray, err = nil, errorf(DamagedFile, "%s: decoder failed: %v", kind, p)
 		}
 	}()
 	config, err := c.config(bytes.NewReader(file))
@@ -73,8 +73,8 @@ func decodePicture(file []byte, c codec, kind string, limits Limits) (gray *symb
 		return nil, decodeError(kind, err)
 	}
 	depth := bytesPerPixel(config.ColorModel)
-	if isJPEG(file) { // whatever it stands in
-		depth = outlineJPEG(file).bytesPerPixel(config.ColorModel)
+	if isJPEG(file) { // also inside another format
+		depth = readJPEGHeader(file).bytesPerPixel(config.ColorModel)
 	}
 	if err := limits.checkPicture(config, depth); err != nil {
 		return nil, err
@@ -92,22 +92,22 @@ func decodeError(kind string, err error) error {
 	var tiffUnsupported tiff.UnsupportedError
 	if errors.As(err, &jpegUnsupported) || errors.As(err, &pngUnsupported) || errors.As(err, &tiffUnsupported) ||
 		errors.Is(err, bmp.ErrUnsupported) {
-		return because(UnsupportedFile, "%s: %w", kind, err)
+		return errorf(UnsupportedFile, "%s: %w", kind, err)
 	}
 	return &Error{Reason: DamagedFile, cause: fmt.Errorf("%s: %w", kind, err)}
 }
 
-// checkPicture refuses what would take too much memory, before any pixel is read. Depth is in bytes for each pixel.
+// checkPicture rejects images whose decoding would exceed the limits. Depth is the memory in bytes per pixel.
 func (l Limits) checkPicture(c image.Config, depth float64) error {
 	if c.Width <= 0 || c.Height <= 0 {
-		return because(DamagedFile, "image of %d x %d", c.Width, c.Height)
+		return errorf(DamagedFile, "image of %d x %d", c.Width, c.Height)
 	}
 	pixels := int64(c.Width) * int64(c.Height)
 	if pixels > int64(l.Pixels) || c.Width > 1<<16 || c.Height > 1<<16 {
-		return because(TooLarge, "image of %d x %d pixels", c.Width, c.Height)
+		return errorf(TooLarge, "image of %d x %d pixels", c.Width, c.Height)
 	}
 	if needs := int64(float64(pixels) * depth); needs > int64(l.Memory) {
-		return because(TooLarge, "image of %d x %d pixels needs %d MB", c.Width, c.Height, needs>>20)
+		return errorf(TooLarge, "image of %d x %d pixels needs %d MB", c.Width, c.Height, needs>>20)
 	}
 	return nil
 }

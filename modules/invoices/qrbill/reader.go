@@ -12,132 +12,150 @@ import (
 	"kontor/modules/sandbox"
 )
 
-// Reader reads QR-bills from files. It is safe for concurrent use and bounds
-// how much is done at the same time. Files are decoded in worker processes of
-// the same executable, see package sandbox.
+// Reader reads QR-bills from files. It limits how many files are read concurrently, and decodes them in worker processes of
+// the same executable, see package sandbox. It is safe for concurrent use.
 type Reader struct {
 	limits    Limits
 	wait      time.Duration
 	queue     *sandbox.Queue
 	documents *sandbox.Pool
 	pictures  *sandbox.Pool
-	scratch   string // a cache directory of our own
+	tempDir   string // cache directory that Close removes; empty when the caller has one
 
-	ending context.Context // ends when the Reader is closed
-	end    context.CancelFunc
-	closed sync.Once
+	closing   chan struct{} // closed by Close
+	closeOnce sync.Once
 }
 
-// NewReader makes a Reader. Processes start with the first files.
+// NewReader returns a Reader. It starts no process before the first file.
 func NewReader(config Config) *Reader {
 	config = config.withDefaults()
-	r := &Reader{limits: config.Limits, wait: config.Wait, queue: sandbox.NewQueue(config.Slots, config.Wait)}
+	r := &Reader{limits: config.Limits, wait: config.Wait, queue: sandbox.NewQueue(config.Slots, config.Wait),
+		closing: make(chan struct{})}
 	cache := config.CacheDir
 	if cache == "" {
-		// Workers come and go, and none must have to compile what another one has compiled. Without such a place they do.
+		// A cache saves later workers from compiling the engine again. Without one they compile it.
 		cache, _ = os.MkdirTemp("", "qrbill-engine-")
-		r.scratch = cache
+		r.tempDir = cache
 	}
 	r.documents = sandbox.NewPool(sandbox.Config{Kind: documentWorker, Args: []string{cache},
 		Memory: r.limits.documentMemory(), Resident: residentAfterFile, MaxAnswer: maxAnswer})
 	r.pictures = sandbox.NewPool(sandbox.Config{Kind: pictureWorker,
 		Memory: r.limits.pictureMemory(), Resident: residentAfterFile, MaxAnswer: maxAnswer})
-	r.ending, r.end = context.WithCancel(context.Background())
 	return r
 }
 
-// maxAnswer is far more than a sighting of the longest text takes.
+// maxAnswer exceeds the encoded size of the longest code.
 const maxAnswer = 4 * maxTextBytes
 
-// Close gives up what is being read, with ErrBusy, and ends the workers, at the latest when the context ends. Nothing
-// is read any more.
+// Close cancels running reads, which return ErrBusy, and ends the workers. It waits for them until the context ends. Later
+// reads return ErrBusy.
 func (r *Reader) Close(ctx context.Context) {
-	r.closed.Do(func() {
-		r.end()
+	r.closeOnce.Do(func() {
+		close(r.closing)
 		r.documents.Close(ctx)
 		r.pictures.Close(ctx)
-		if r.scratch != "" {
-			_ = os.RemoveAll(r.scratch) // a temporary directory more does no harm
+		if r.tempDir != "" {
+			_ = os.RemoveAll(r.tempDir) // a leftover temporary directory does no harm
 		}
 	})
 }
 
-// EngineStarted reports whether the PDF engine was ever needed.
+// isClosed reports whether Close was called.
+func (r *Reader) isClosed() bool {
+	select {
+	case <-r.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// untilClosed returns a context that also ends when the Reader is closed.
+func (r *Reader) untilClosed(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-r.closing:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// EngineStarted reports whether the PDF engine was ever started.
 func (r *Reader) EngineStarted() bool { return r.documents.Started() }
 
-// MaxBytes is the size of the largest file the Reader accepts.
+// MaxBytes returns the size of the largest file that the Reader accepts.
 func (r *Reader) MaxBytes() int { return r.limits.Bytes }
 
-// Options say what is wanted of a file.
+// Options are the options of reading a file.
 type Options struct {
-	// Page is the only page to search, counted from 1; 0 searches all.
+	// Page is the only page to search, counted from 1; 0 searches all pages.
 	Page int
-	// Strict refuses a bill with any violation of the standard.
+	// Strict rejects a bill that violates the standard.
 	Strict bool
-	// Caller names who asks. One caller never takes all workers and all places in the queue; without a name there is no such bound.
+	// Caller identifies the caller. One caller cannot use all workers or fill the queue. An empty name is exempt.
 	Caller string
 }
 
-// Result is a bill with what is to be known about it.
+// Result is a bill with its findings.
 type Result struct {
 	Bill     *Bill
 	Page     int // counted from 1
 	Findings []Finding
-	// Others are further bills of the file, each once, in page order.
+	// Others are the other bills of the file in page order, without duplicates.
 	Others []Other
 }
 
-// Other is a further bill of the same file.
+// Other is another bill of the same file.
 type Other struct {
 	Page int
 	Bill *Bill
 }
 
-// Read searches a file for the first QR-bill: by page, then from top to bottom.
-// The error is an *Error that says why there is none, or ErrBusy. With
-// Options.Strict a bill that violates the standard is an Error with
-// InvalidPayload and all violations. After Close the error is ErrBusy.
+// Read returns the first QR-bill of a file: by page, then from top to bottom. It returns an *Error when there is none, and
+// ErrBusy when all workers are busy or the Reader is closed. With Options.Strict, a bill that violates the standard yields
+// an *Error with InvalidPayload and all violations.
 func (r *Reader) Read(ctx context.Context, file []byte, options Options) (*Result, error) {
 	return r.ReadFunc(ctx, func() ([]byte, error) { return file, nil }, options)
 }
 
-// ReadFunc is Read for a file that is made only once there is a slot for it.
-// An error of load is returned as it is.
+// ReadFunc is like Read for a file that it loads only when a slot is free. It returns errors of load unchanged.
 func (r *Reader) ReadFunc(ctx context.Context, load func() ([]byte, error), options Options) (*Result, error) {
 	if options.Page < 0 {
-		return nil, because(PageOutOfRange, "page %d", options.Page)
+		return nil, errorf(PageOutOfRange, "page %d", options.Page)
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := r.untilClosed(ctx)
 	defer cancel()
-	defer context.AfterFunc(r.ending, cancel)()
-	result, err := r.inSlot(ctx, load, options)
-	if r.ending.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, sandbox.ErrClosed)) {
+	result, err := r.readInSlot(ctx, load, options)
+	if r.isClosed() && (errors.Is(err, context.Canceled) || errors.Is(err, sandbox.ErrClosed)) {
 		err = ErrBusy
 	}
 	if err == nil && options.Strict {
-		if broken := Violations(result.Findings); len(broken) > 0 {
-			return nil, &Error{Reason: InvalidPayload, Findings: broken}
+		if violations := Violations(result.Findings); len(violations) > 0 {
+			return nil, &Error{Reason: InvalidPayload, Findings: violations}
 		}
 	}
 	return result, err
 }
 
-// inSlot waits for a slot and reads the file there.
-func (r *Reader) inSlot(ctx context.Context, load func() ([]byte, error), options Options) (*Result, error) {
-	leave, err := r.queue.Enter(ctx, options.Caller)
+// readInSlot waits for a slot and reads the file.
+func (r *Reader) readInSlot(ctx context.Context, load func() ([]byte, error), options Options) (*Result, error) {
+	release, err := r.queue.Acquire(ctx, options.Caller)
 	if errors.Is(err, sandbox.ErrBusy) {
 		err = ErrBusy
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer release()
 	file, err := load()
 	if err != nil {
 		return nil, err
 	}
 	if len(file) > r.limits.Bytes {
-		return nil, because(TooLarge, "file of %d bytes", len(file))
+		return nil, errorf(TooLarge, "file of %d bytes", len(file))
 	}
 	kind, readable := sniff(file)
 	if !readable {
@@ -151,13 +169,13 @@ func (r *Reader) inSlot(ctx context.Context, load func() ([]byte, error), option
 	if err != nil {
 		return nil, err
 	}
-	return r.read(ctx, lease, file, order{Kind: kind, Page: options.Page, Limits: r.limits})
+	return r.read(ctx, lease, file, job{Kind: kind, Page: options.Page, Limits: r.limits})
 }
 
-// startWait is how long a file waits at least for a worker that is being started, in addition to its own time.
+// startWait is the minimum time that a file waits for a starting worker, in addition to its own time.
 const startWait = 15 * time.Second
 
-// acquire takes a worker. When none becomes ready, the file is not to blame.
+// acquire returns a worker. When none becomes ready, the error is temporary and not one of the file.
 func (r *Reader) acquire(ctx context.Context, pool *sandbox.Pool) (*sandbox.Lease, error) {
 	starting, cancel := context.WithTimeout(ctx, max(startWait, r.limits.Time, r.wait))
 	defer cancel()
@@ -174,19 +192,18 @@ func (r *Reader) acquire(ctx context.Context, pool *sandbox.Pool) (*sandbox.Leas
 	}
 }
 
-// graceAfter is how much longer than the worker itself its caller waits for the end of the time: the worker may still
-// say what it has found.
-const graceAfter = 500 * time.Millisecond
+// gracePeriod is the time after the deadline of a worker in which it may still send the codes that it has read.
+const gracePeriod = 500 * time.Millisecond
 
-// read has a worker read the file, and makes the most of what it found.
-func (r *Reader) read(ctx context.Context, lease *sandbox.Lease, file []byte, o order) (*Result, error) {
-	o.Left = r.limits.Time
-	request, err := json.Marshal(o)
+// read sends the file to a worker and returns the first bill, even if the worker failed later.
+func (r *Reader) read(ctx context.Context, lease *sandbox.Lease, file []byte, job job) (*Result, error) {
+	job.Time = r.limits.Time
+	request, err := json.Marshal(job)
 	if err != nil {
 		lease.Release()
-		return nil, fmt.Errorf("order: %w", err)
+		return nil, fmt.Errorf("encode job: %w", err)
 	}
-	limited, cancel := context.WithTimeout(ctx, r.limits.Time+graceAfter)
+	limited, cancel := context.WithTimeout(ctx, r.limits.Time+gracePeriod)
 	defer cancel()
 	var c collection
 	answer, err := lease.Run(limited, request, file, c.add)
@@ -198,7 +215,7 @@ func (r *Reader) read(ctx context.Context, lease *sandbox.Lease, file []byte, o 
 	}
 	var end outcome
 	if err := json.Unmarshal(answer, &end); err != nil {
-		return nil, because(DamagedFile, "answer of the worker: %w", err)
+		return nil, errorf(DamagedFile, "decode the answer of the worker: %w", err)
 	}
 	if end.Unfinished {
 		return c.result(end.err(), nil)
@@ -206,7 +223,7 @@ func (r *Reader) read(ctx context.Context, lease *sandbox.Lease, file []byte, o 
 	return c.result(nil, end.err())
 }
 
-// crashError says what the end of a worker means for the file it read.
+// crashError returns the error of a file whose worker failed.
 func crashError(err error) error {
 	reason := DamagedFile
 	if crash, ok := errors.AsType[*sandbox.CrashError](err); ok {

@@ -28,7 +28,7 @@ func load(t testing.TB, name string) []byte {
 	return file
 }
 
-// cacheDir keeps the compiled PDF engine for all tests of the package.
+// cacheDir holds the compiled PDF engine for all tests of the package.
 var cacheDir string
 
 func TestMain(m *testing.M) {
@@ -38,12 +38,12 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	cacheDir = dir
-	// The engine is compiled once for all tests; with the race detector that takes its time.
+	// Compile the engine once for all tests; that is slow with the race detector.
 	first := qrbill.NewReader(qrbill.Config{CacheDir: cacheDir, Limits: qrbill.Limits{Time: time.Hour}})
-	_, _ = first.Read(context.Background(), []byte("%PDF-1.4"), qrbill.Options{}) // damaged, but the engine had to look at it
+	_, _ = first.Read(context.Background(), []byte("%PDF-1.4"), qrbill.Options{}) // the file is damaged, but starts the engine
 	first.Close(context.Background())
 	code := m.Run()
-	_ = os.RemoveAll(dir) // a temporary directory more does no harm
+	_ = os.RemoveAll(dir) // a leftover temporary directory does no harm
 	os.Exit(code)
 }
 
@@ -59,7 +59,7 @@ func read(r *qrbill.Reader, file []byte, options qrbill.Options) (*qrbill.Result
 	return r.Read(context.Background(), file, options)
 }
 
-func TestRead_GivesTheReason(t *testing.T) {
+func TestRead_ReportsTheReason(t *testing.T) {
 	reader := newReader(t, qrbill.Config{})
 	bill := load(t, "pair-0.pdf")
 	for _, tc := range []struct {
@@ -81,7 +81,7 @@ func TestRead_GivesTheReason(t *testing.T) {
 		{"PDF that is none", load(t, "random-pdfhead.pdf"), qrbill.Options{}, qrbill.DamagedFile, ""},
 		{"cut PNG", load(t, "trunc-50.png"), qrbill.Options{}, qrbill.DamagedFile, ""},
 		{"cut JPEG", load(t, "trunc-30.jpg"), qrbill.Options{}, qrbill.DamagedFile, ""},
-		{"PNG that lies", load(t, "bomb-png-lie.png"), qrbill.Options{}, qrbill.TooLarge, ""},
+		{"PNG with a false size", load(t, "bomb-png-lie.png"), qrbill.Options{}, qrbill.TooLarge, ""},
 		{"PNG of 225 megapixels", load(t, "bomb-png-gray.png"), qrbill.Options{}, qrbill.TooLarge, ""},
 		{"PNG of 900 megapixels", load(t, "bomb-png-1bit.png"), qrbill.Options{}, qrbill.TooLarge, ""},
 		{"thousands of pages", load(t, "bomb-pages.pdf"), qrbill.Options{}, qrbill.TooComplex, ""},
@@ -106,23 +106,23 @@ func TestRead_GivesTheReason(t *testing.T) {
 	}
 }
 
-func TestRead_StartsNoEngineBeforeTheFirstPDF(t *testing.T) {
+func TestRead_StartsTheEngineForTheFirstPDF(t *testing.T) {
 	reader := newReader(t, qrbill.Config{})
 	if _, err := read(reader, load(t, "png-150-b42-01.png"), qrbill.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if reader.EngineStarted() {
-		t.Error("the PDF engine runs though no PDF was read")
+		t.Error("the PDF engine was started without a PDF")
 	}
 	if _, err := read(reader, load(t, "pair-0.pdf"), qrbill.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if !reader.EngineStarted() {
-		t.Error("a PDF was read and no engine runs")
+		t.Error("EngineStarted returned false after a PDF")
 	}
 }
 
-// TestRead_WithoutACacheDirectory has a worker compile the engine, which takes far more memory than a file may.
+// The worker compiles the engine, which needs far more memory than a file may use.
 func TestRead_WithoutACacheDirectory(t *testing.T) {
 	reader := qrbill.NewReader(qrbill.Config{Wait: time.Hour, Limits: qrbill.Limits{Time: time.Hour}})
 	t.Cleanup(func() { reader.Close(context.Background()) })
@@ -131,7 +131,7 @@ func TestRead_WithoutACacheDirectory(t *testing.T) {
 	}
 }
 
-func TestRead_NamesFurtherBills(t *testing.T) {
+func TestRead_ReturnsOtherBills(t *testing.T) {
 	reader := newReader(t, qrbill.Config{})
 	result, err := read(reader, load(t, "pair-0.pdf"), qrbill.Options{})
 	if err != nil {
@@ -149,7 +149,7 @@ func TestRead_NamesFurtherBills(t *testing.T) {
 	}
 }
 
-func TestRead_StrictNamesAllViolations(t *testing.T) {
+func TestRead_StrictReportsAllViolations(t *testing.T) {
 	reader := newReader(t, qrbill.Config{})
 	_, err := read(reader, load(t, "dmg-badiban.pdf"), qrbill.Options{Strict: true})
 	var problem *qrbill.Error
@@ -162,8 +162,8 @@ func TestRead_StrictNamesAllViolations(t *testing.T) {
 	}
 }
 
-func TestRead_SameAnswerForAllCallers(t *testing.T) {
-	// A busy machine with the race detector may take its time.
+func TestRead_ReturnsTheSameToConcurrentCallers(t *testing.T) {
+	// The limits allow for a busy machine and the race detector.
 	reader := newReader(t, qrbill.Config{Slots: 3, Wait: time.Hour, Limits: qrbill.Limits{Time: time.Hour, Page: time.Minute}})
 	files := [][]byte{load(t, "pair-0.pdf"), load(t, "hard-stain-b15-0.jpg"), load(t, "url-b12.pdf"), load(t, "encrypted-user.pdf")}
 	want := make([]string, len(files))
@@ -188,7 +188,7 @@ func TestRead_SameAnswerForAllCallers(t *testing.T) {
 	group.Wait()
 }
 
-func TestRead_TransparentGroundIsPaper(t *testing.T) {
+func TestRead_ShowsTransparentPixelsAsWhite(t *testing.T) {
 	opaque, err := png.Decode(bytes.NewReader(load(t, "transparent-png-b66-00.png")))
 	if err != nil {
 		t.Fatal(err)
@@ -217,8 +217,7 @@ func TestBinary_BuildsWithoutCgo(t *testing.T) {
 	}
 }
 
-// FuzzRead feeds arbitrary bytes behind the marks of all kinds of files to the
-// readers of images. Whatever comes, the answer is a bill or a reason.
+// FuzzRead reads arbitrary bytes after the signatures of image files. The result must be a bill or a reason.
 func FuzzRead(f *testing.F) {
 	var b bytes.Buffer
 	if err := jpeg.Encode(&b, image.NewGray(image.Rect(0, 0, 16, 16)), nil); err != nil {
@@ -232,7 +231,7 @@ func FuzzRead(f *testing.F) {
 	f.Cleanup(func() { reader.Close(context.Background()) })
 	f.Fuzz(func(t *testing.T, file []byte) {
 		if bytes.Contains(file, []byte("%PDF-")) {
-			return // the engine has its own walls
+			return // the sandbox confines the PDF engine; this test is about the image decoders
 		}
 		result, err := read(reader, file, qrbill.Options{})
 		if (result == nil) == (err == nil) {

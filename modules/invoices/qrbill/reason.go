@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Reason says why no bill could be read.
+// Reason is the reason why no bill was read.
 type Reason string
 
-// The reasons, as the API names them.
+// The reasons, with their names in the API.
 const (
 	NoQRCode         Reason = "no_qr_code"
 	NotSwissQRBill   Reason = "not_a_swiss_qr_bill"
@@ -22,15 +22,15 @@ const (
 	reasonOverloaded Reason = "overloaded"
 )
 
-// ErrBusy tells that all places for work stayed taken; trying again later helps.
+// ErrBusy reports that all workers were busy. Callers should retry later.
 var ErrBusy = &Error{Reason: reasonOverloaded}
 
-// Error is why a file gave no bill.
+// Error reports why no bill was read from a file.
 type Error struct {
 	Reason Reason
-	// Format names the kind of file for UnsupportedFile, "HEIC" for example.
+	// Format is the kind of file for UnsupportedFile, such as "HEIC".
 	Format string
-	// Findings are the violations for InvalidPayload, where there are any.
+	// Findings are the violations for InvalidPayload, if any.
 	Findings []Finding
 	cause    error
 }
@@ -46,16 +46,16 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap returns what the Error was caused by.
+// Unwrap returns the cause of the Error.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Is makes errors.Is compare by reason.
+// Is reports whether target is an Error with the same reason.
 func (e *Error) Is(target error) bool {
 	other, ok := target.(*Error)
 	return ok && other.Reason == e.Reason
 }
 
-// ReasonOf returns the reason an error carries, or "".
+// ReasonOf returns the reason of an Error, or "" for other errors.
 func ReasonOf(err error) Reason {
 	var e *Error
 	if errors.As(err, &e) {
@@ -64,6 +64,7 @@ func ReasonOf(err error) Reason {
 	return ""
 }
 
-func because(reason Reason, format string, args ...any) *Error {
+// errorf returns an Error with a formatted cause.
+func errorf(reason Reason, format string, args ...any) *Error {
 	return &Error{Reason: reason, cause: fmt.Errorf(format, args...)}
 }

@@ -9,8 +9,7 @@ const (
 	TypeNON  = "NON"
 )
 
-// checkQRReference tests the 27 digits of a QR reference.
-// It returns the rule that is broken, or "".
+// checkQRReference checks the 27 digits of a QR reference. It returns the violated rule, or "".
 func checkQRReference(ref string) Rule {
 	if ref == "" {
 		return RuleRequired
@@ -30,7 +29,7 @@ func checkQRReference(ref string) Rule {
 	return ""
 }
 
-// mod10 computes the recursive check digit (modulo 10) over a string of digits.
+// mod10 computes the check digit of a string of digits (modulo 10, recursive).
 func mod10(digits string) byte {
 	carryOf := [10]byte{0, 9, 4, 6, 8, 2, 7, 1, 3, 5}
 	var carry byte
@@ -40,8 +39,7 @@ func mod10(digits string) byte {
 	return '0' + (10-carry)%10
 }
 
-// checkCreditorReference tests a creditor reference of ISO 11649.
-// It returns the rule that is broken, or "".
+// checkCreditorReference checks a creditor reference (ISO 11649). It returns the violated rule, or "".
 func checkCreditorReference(ref string) Rule {
 	if ref == "" {
 		return RuleRequired
@@ -57,7 +55,7 @@ func checkCreditorReference(ref string) Rule {
 			return RuleFormat
 		}
 	}
-	// 98 minus a remainder lies between 02 and 98, so these never come out of a correct calculation.
+	// Check digits are 98 minus a remainder, so that valid ones are between 02 and 98.
 	if d := ref[2:4]; d == "00" || d == "01" || d == "99" {
 		return RuleChecksum
 	}

@@ -8,46 +8,44 @@ import (
 	"kontor/modules/invoices/qrbill/symbol"
 )
 
-// thoroughPages is how many pages of a document get the dear passes: those
-// that look most like carrying a code.
+// thoroughPages is the number of pages of a document that get the expensive passes: those with the most evidence of a code.
 const thoroughPages = 3
 
-// search goes through the pages of one file, in a worker.
+// search searches the pages of one file, in a worker.
 type search struct {
-	source   source
-	deadline context.Context
-	report   func(sighting) error // what is found is reported at once: the next page may end the worker
-	bills    int
-	failed   error // why a page could not be shown
-	pages    []candidate
+	source source
+	report func(foundCode) error // called for each code at once, because the next page may crash the worker
+	bills  int
+	failed error // why a page could not be rendered
+	pages  []candidate
 }
 
-// sighting is a code on a page.
-type sighting struct {
-	Page    int     `json:"page,omitempty"` // counted from 0
-	Down    float64 `json:"down,omitempty"` // source.down
-	Text    []byte  `json:"text,omitempty"` // only of a Swiss code
-	Legacy  bool    `json:"legacy,omitempty"`
-	Foreign bool    `json:"foreign,omitempty"` // a code of another kind
+// foundCode is a code on a page.
+type foundCode struct {
+	Page     int     `json:"page,omitempty"` // counted from 0
+	Position float64 `json:"position,omitempty"`
+	Text     []byte  `json:"text,omitempty"` // empty for a foreign code
+	Legacy   bool    `json:"legacy,omitempty"`
+	Foreign  bool    `json:"foreign,omitempty"` // not a Swiss code
 }
 
-// candidate is a page without a bill so far.
+// candidate is a page on which no bill was found yet.
 type candidate struct {
 	page     int
 	evidence int
 }
 
-// run searches the pages from first to before last. The error is one of report.
-func (s *search) run(first, last int) error {
-	if err := s.quick(first, last); err != nil || s.bills > 0 {
+// run searches the pages from first to last-1 until the context ends. It returns only errors of report.
+func (s *search) run(ctx context.Context, first, last int) error {
+	if err := s.quick(ctx, first, last); err != nil || s.bills > 0 {
 		return err
 	}
-	return s.thorough()
+	return s.thorough(ctx)
 }
 
-// quick makes the cheap passes on every page.
-func (s *search) quick(first, last int) error {
-	for page := first; page < last && s.deadline.Err() == nil; page++ {
+// quick runs the cheap passes on every page.
+func (s *search) quick(ctx context.Context, first, last int) error {
+	for page := first; page < last && ctx.Err() == nil; page++ {
 		gray, err := s.source.page(page, false)
 		if err != nil {
 			s.failed = err
@@ -56,11 +54,11 @@ func (s *search) quick(first, last int) error {
 		scan := symbol.NewScan(gray)
 		scan.Stop = isSwissCode
 		if s.bills == 0 {
-			scan.Quick(s.deadline)
+			scan.Quick(ctx)
 		} else {
-			scan.Glance(s.deadline)
+			scan.Glance(ctx)
 		}
-		swiss, err := s.take(page, scan)
+		swiss, err := s.reportCodes(page, scan)
 		if err != nil {
 			return err
 		}
@@ -71,8 +69,8 @@ func (s *search) quick(first, last int) error {
 	return nil
 }
 
-// thorough makes the dear passes on the pages that promise most.
-func (s *search) thorough() error {
+// thorough runs the expensive passes on the pages with the most evidence.
+func (s *search) thorough(ctx context.Context) error {
 	slices.SortStableFunc(s.pages, func(a, b candidate) int { return cmp.Compare(b.evidence, a.evidence) })
 	chosen := s.pages[:min(len(s.pages), thoroughPages)]
 	slices.SortFunc(chosen, func(a, b candidate) int { return cmp.Compare(a.page, b.page) })
@@ -85,11 +83,11 @@ func (s *search) thorough() error {
 			scan := symbol.NewScan(gray)
 			scan.Stop = isSwissCode
 			if finer {
-				scan.Quick(s.deadline)
+				scan.Quick(ctx)
 			} else {
-				scan.Thorough(s.deadline)
+				scan.Thorough(ctx)
 			}
-			if swiss, err := s.take(c.page, scan); err != nil || swiss > 0 {
+			if swiss, err := s.reportCodes(c.page, scan); err != nil || swiss > 0 {
 				return err
 			}
 		}
@@ -99,18 +97,18 @@ func (s *search) thorough() error {
 
 func isSwissCode(c symbol.Code) bool { return IsSwiss(c.Text) }
 
-// take reports the codes of a page and returns how many of them are Swiss.
-func (s *search) take(page int, scan *symbol.Scan) (swiss int, err error) {
+// reportCodes reports the codes of a page and returns how many of them are Swiss.
+func (s *search) reportCodes(page int, scan *symbol.Scan) (swiss int, err error) {
 	for _, code := range scan.Codes {
-		seen := sighting{Foreign: true}
+		found := foundCode{Foreign: true}
 		if IsSwiss(code.Text) {
 			swiss++
-			seen = sighting{Page: page, Down: s.source.down(page, code), Text: []byte(code.Text), Legacy: code.Legacy}
+			found = foundCode{Page: page, Position: s.source.position(page, code), Text: []byte(code.Text), Legacy: code.Legacy}
 			if _, _, err := Parse(code.Text); err == nil {
 				s.bills++
 			}
 		}
-		if err := s.report(seen); err != nil {
+		if err := s.report(found); err != nil {
 			return swiss, err
 		}
 	}

@@ -13,15 +13,14 @@ const (
 	kindTIFF = "TIFF"
 )
 
-// pdfHeaderWindow is how far from the beginning the mark of a PDF may stand;
-// mail gateways put bytes before it.
+// pdfHeaderWindow is the range in which the signature of a PDF may begin: some mail gateways prepend bytes.
 const pdfHeaderWindow = 4096
 
-// sniff tells what a file is by its content, whatever its name. The second
-// answer is false for kinds that cannot be read; the name is then for the message.
+// sniff returns the kind of a file by its content. readable is false for kinds that cannot be read; the kind is then for the
+// error message.
 func sniff(file []byte) (kind string, readable bool) {
-	for _, m := range readableMarks {
-		if bytes.HasPrefix(file, []byte(m.mark)) {
+	for _, m := range readableSignatures {
+		if bytes.HasPrefix(file, []byte(m.prefix)) {
 			return m.kind, true
 		}
 	}
@@ -31,8 +30,8 @@ func sniff(file []byte) (kind string, readable bool) {
 	if len(file) >= 12 && string(file[4:8]) == "ftyp" {
 		return isoMedia(string(file[8:12])), false
 	}
-	for _, m := range knownMarks {
-		if bytes.HasPrefix(file, []byte(m.mark)) {
+	for _, m := range unreadableSignatures {
+		if bytes.HasPrefix(file, []byte(m.prefix)) {
 			return m.kind, false
 		}
 	}
@@ -42,21 +41,22 @@ func sniff(file []byte) (kind string, readable bool) {
 	return textKind(file), false
 }
 
-type mark struct{ mark, kind string }
+// signature is the beginning of files of a kind.
+type signature struct{ prefix, kind string }
 
-var readableMarks = []mark{
+var readableSignatures = []signature{
 	{"%PDF-", kindPDF}, {"\x89PNG\r\n\x1a\n", kindPNG}, {"\xff\xd8\xff", kindJPEG},
 	{"GIF87a", kindGIF}, {"GIF89a", kindGIF}, {"BM", kindBMP},
 	{"II*\x00", kindTIFF}, {"MM\x00*", kindTIFF},
 }
 
-var knownMarks = []mark{
+var unreadableSignatures = []signature{
 	{"PK\x03\x04", "ZIP"}, {"\xd0\xcf\x11\xe0", "OLE"}, {"%!PS", "PostScript"}, {"{\\rtf", "RTF"},
 	{"II+\x00", "BigTIFF"}, {"MM\x00+", "BigTIFF"}, {"\x00\x00\x00\x0cjP  ", "JPEG 2000"},
 	{"\xff\x0a", "JPEG XL"}, {"\x00\x00\x00\x0cJXL ", "JPEG XL"}, {"\x1f\x8b", "gzip"}, {"7z\xbc\xaf", "7z"},
 }
 
-// isoMedia names the formats that share the container of MPEG-4.
+// isoMedia returns the kind of a file in an ISO base media container, such as MP4.
 func isoMedia(brand string) string {
 	switch brand {
 	case "heic", "heix", "hevc", "hevx", "heim", "heis", "mif1", "msf1":
@@ -67,7 +67,7 @@ func isoMedia(brand string) string {
 	return "MP4"
 }
 
-// textKind names what begins like text; "" is anything else.
+// textKind returns the kind of a text file, or "".
 func textKind(file []byte) string {
 	head := bytes.ToLower(bytes.TrimLeft(bytes.TrimPrefix(file[:min(len(file), 512)], []byte(byteOrderMark)), " \t\r\n"))
 	switch {

@@ -2,19 +2,18 @@ package qrbill
 
 import "kontor/modules/invoices/qrbill/symbol"
 
-// source is an opened file that shows its pages as grey pictures.
+// source is an open file that renders its pages in shades of grey.
 type source interface {
 	pages() int
-	// page shows a page, counted from 0. Finer asks for more detail than the
-	// first look needs; the answer is nil when there is none to be had.
+	// page renders a page, counted from 0. With finer, it renders more detail, or returns nil when there is no more.
 	page(index int, finer bool) (*symbol.Gray, error)
-	// down tells how far down a page a code stands. The page may be stored
-	// turned; only the order of the numbers of one page has a meaning.
-	down(index int, code symbol.Code) float64
+	// position returns the vertical position of a code on the page in its intended orientation. Only comparisons within one
+	// page are meaningful.
+	position(index int, code symbol.Code) float64
 	close()
 }
 
-// open opens a file of a kind that can be read. The engine is for documents only.
+// open opens a file of a readable kind. Only documents need the engine.
 func open(file []byte, kind string, e *engine, limits Limits) (source, error) {
 	switch kind {
 	case kindPDF:

@@ -12,29 +12,27 @@ type BillingInformation struct {
 	Swico *Swico // nil unless the syntax is Swico's S1
 }
 
-// Swico is billing information in the syntax S1. Values keep the notation of
-// the bill; dates are written YYYY-MM-DD. What is broken or unknown is left out
-// and remains in the raw text.
+// Swico is billing information in the syntax S1. Values are unchanged, except for dates, which are YYYY-MM-DD. Invalid and
+// unknown values are omitted; the raw text contains them.
 type Swico struct {
 	InvoiceNumber     string
 	InvoiceDate       string
 	CustomerReference string
 	UID               string // nine digits, without CHE
 	ServiceDate       string
-	ServiceEnd        string // the end of a period, else empty
-	VATRates          []Pair // rate and net amount; of a single rate without amount only the first
-	ImportVAT         []Pair // rate and amount of the tax on import
+	ServiceEnd        string // end of the period; empty for a single day
+	VATRates          []Pair // rate and net amount; no amount for a single rate
+	ImportVAT         []Pair // rate and amount of the import tax
 	Conditions        []Pair // discount in per cent and days
-	DueDate           string // invoice date and the days of the condition with 0 per cent
+	DueDate           string // invoice date plus the days of the condition with 0 per cent
 }
 
-// Pair is a rate with what belongs to it.
+// Pair is a rate with its amount or days.
 type Pair struct{ Rate, Value string }
 
 const swicoPrefix = "//S1/"
 
-// parseSwico reads the syntax S1; it returns nil for any other syntax, and the
-// tags whose values it could not read.
+// parseSwico parses the syntax S1. It also returns the tags with invalid values. For another syntax it returns nil.
 func parseSwico(raw string) (*Swico, []string) {
 	if !strings.HasPrefix(raw, swicoPrefix) {
 		return nil, nil
@@ -45,7 +43,7 @@ func parseSwico(raw string) (*Swico, []string) {
 	for i := 0; i < len(parts); i += 2 {
 		tag := parts[i]
 		if tag == "" && i == len(parts)-1 {
-			break // a slash at the end
+			break // a trailing slash
 		}
 		if i+1 == len(parts) {
 			broken = append(broken, tag)
@@ -60,7 +58,7 @@ func parseSwico(raw string) (*Swico, []string) {
 	return s, broken
 }
 
-// splitEscaped splits at slashes; a backslash takes the next character literally.
+// splitEscaped splits a text at slashes. A backslash escapes a slash or a backslash.
 func splitEscaped(s string) []string {
 	parts, part := []string(nil), strings.Builder{}
 	for i := 0; i < len(s); i++ {
@@ -105,7 +103,7 @@ func (s *Swico) set(tag, value string) (ok bool) {
 	case "40":
 		s.Conditions, ok = pairs(value, days, false)
 	default:
-		// Tag 01 and others are the biller's own; they stay in the raw text.
+		// Tag 01 and others are specific to the biller.
 		ok = len(tag) == 2 && allDigits(tag)
 	}
 	return ok
@@ -125,7 +123,7 @@ func (s *Swico) setService(value string) (ok bool) {
 	return true
 }
 
-// swicoDate reads YYMMDD as a day of this century.
+// swicoDate parses YYMMDD as a date in this century.
 func swicoDate(value string) (string, bool) {
 	if len(value) != 6 || !allDigits(value) {
 		return "", false
@@ -137,7 +135,7 @@ func swicoDate(value string) (string, bool) {
 	return day.Format(time.DateOnly), true
 }
 
-// pairs reads "8:1000;2.5:51.8". A rate alone is allowed where single is true.
+// pairs parses a list such as "8:1000;2.5:51.8". With single, it also accepts one rate alone.
 func pairs(value string, second *regexp.Regexp, single bool) ([]Pair, bool) {
 	if single && number.MatchString(value) {
 		return []Pair{{Rate: value}}, true
@@ -153,7 +151,7 @@ func pairs(value string, second *regexp.Regexp, single bool) ([]Pair, bool) {
 	return list, true
 }
 
-// due computes the day of payment from the invoice date and the net condition.
+// due computes the due date from the invoice date and the condition without discount.
 func (s *Swico) due() {
 	start, err := time.Parse(time.DateOnly, s.InvoiceDate)
 	if err != nil {

@@ -31,8 +31,7 @@ const (
 	maxDirectorySize = 1 << 12
 )
 
-// tiffFile is a TIFF with all its pages. The library reads only the first page
-// and no JPEG inside; both are done here.
+// tiffFile is a TIFF with all its pages. The library supports only the first page, and no JPEG compression.
 type tiffFile struct {
 	file        []byte
 	order       binary.ByteOrder
@@ -43,7 +42,7 @@ type tiffFile struct {
 func openTIFF(file []byte, limits Limits) (*tiffFile, error) {
 	t := &tiffFile{file: file, order: binary.LittleEndian, limits: limits}
 	if len(file) < 8 {
-		return nil, because(DamagedFile, "TIFF of %d bytes", len(file))
+		return nil, errorf(DamagedFile, "TIFF of %d bytes", len(file))
 	}
 	if file[0] == 'M' {
 		t.order = binary.BigEndian
@@ -52,7 +51,7 @@ func openTIFF(file []byte, limits Limits) (*tiffFile, error) {
 	for next != 0 && !seen[next] && len(t.directories) < limits.Pages+1 {
 		entries, ok := t.entries(next)
 		if !ok {
-			break // what comes before a broken directory can still be read
+			break // the pages before a damaged directory are readable
 		}
 		seen[next] = true
 		t.directories = append(t.directories, next)
@@ -63,7 +62,7 @@ func openTIFF(file []byte, limits Limits) (*tiffFile, error) {
 		next = t.order.Uint32(file[end:])
 	}
 	if len(t.directories) == 0 {
-		return nil, because(DamagedFile, "TIFF without a page")
+		return nil, errorf(DamagedFile, "TIFF without a page")
 	}
 	return t, nil
 }
@@ -71,11 +70,11 @@ func openTIFF(file []byte, limits Limits) (*tiffFile, error) {
 func (t *tiffFile) pages() int { return len(t.directories) }
 func (t *tiffFile) close()     {}
 
-func (t *tiffFile) down(index int, code symbol.Code) float64 {
-	return t.orientation(t.directories[index]).down(code.X, code.Y)
+func (t *tiffFile) position(index int, code symbol.Code) float64 {
+	return t.orientation(t.directories[index]).position(code.X, code.Y)
 }
 
-// entries tells the size of the directory at an offset, if it lies inside the file.
+// entries returns the number of entries of the directory at an offset, and whether the directory is inside the file.
 func (t *tiffFile) entries(offset uint32) (int, bool) {
 	if int64(offset)+2 > int64(len(t.file)) {
 		return 0, false
@@ -99,14 +98,14 @@ func (t *tiffFile) page(index int, finer bool) (*symbol.Gray, error) {
 	return decodePicture(t.file, c, kindTIFF, t.limits)
 }
 
-// startingAt shows the file with another first page.
+// startingAt returns the file with another first page.
 func (t *tiffFile) startingAt(directory uint32) io.Reader {
 	header := append([]byte(nil), t.file[:8]...)
 	t.order.PutUint32(header[4:], directory)
 	return &overlay{Reader: bytes.NewReader(t.file), head: header}
 }
 
-// overlay is a file whose first bytes are others.
+// overlay is a file whose first bytes are replaced.
 type overlay struct {
 	*bytes.Reader
 	head []byte
@@ -120,7 +119,7 @@ func (o *overlay) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// values reads the numbers of a tag.
+// values returns the numbers of a tag.
 func (t *tiffFile) values(directory uint32, tag uint16) []uint32 {
 	raw, kind := t.raw(directory, tag)
 	var list []uint32
@@ -137,7 +136,7 @@ func (t *tiffFile) values(directory uint32, tag uint16) []uint32 {
 	return list
 }
 
-// raw returns the bytes of a tag and the kind of its values.
+// raw returns the bytes of a tag and the type of its values.
 func (t *tiffFile) raw(directory uint32, tag uint16) ([]byte, uint16) {
 	n, _ := t.entries(directory)
 	for i := range n {
@@ -150,27 +149,28 @@ func (t *tiffFile) raw(directory uint32, tag uint16) ([]byte, uint16) {
 		if size <= 4 {
 			return entry[8 : 8+size], kind
 		}
-		return t.piece(t.order.Uint32(entry[8:]), size), kind
+		return t.section(t.order.Uint32(entry[8:]), size), kind
 	}
 	return nil, 0
 }
 
-// piece returns a part of the file, or nil when it does not lie inside.
-func (t *tiffFile) piece(offset uint32, size int64) []byte {
+// section returns a part of the file, or nil when it is outside the file.
+func (t *tiffFile) section(offset uint32, size int64) []byte {
 	if size < 0 || int64(offset)+size > int64(len(t.file)) {
 		return nil
 	}
 	return t.file[offset : int64(offset)+size]
 }
 
-func (t *tiffFile) first(directory uint32, tag uint16, otherwise int) int {
+// first returns the first value of a tag, or fallback.
+func (t *tiffFile) first(directory uint32, tag uint16, fallback int) int {
 	if values := t.values(directory, tag); len(values) > 0 {
 		return int(values[0])
 	}
-	return otherwise
+	return fallback
 }
 
-// jpegPage puts a page together whose strips or tiles are JPEG images.
+// jpegPage decodes a page whose strips or tiles are JPEG images.
 func (t *tiffFile) jpegPage(directory uint32) (*symbol.Gray, error) {
 	width, height := t.first(directory, tagWidth, 0), t.first(directory, tagHeight, 0)
 	config := image.Config{Width: width, Height: height}
@@ -184,7 +184,7 @@ func (t *tiffFile) jpegPage(directory uint32) (*symbol.Gray, error) {
 		pieceWidth, pieceHeight = t.first(directory, tagTileWidth, 0), t.first(directory, tagTileHeight, 0)
 	}
 	if pieceWidth <= 0 || pieceHeight <= 0 || len(offsets) == 0 || len(offsets) != len(counts) || len(offsets) > maxTIFFPieces {
-		return nil, because(DamagedFile, "TIFF with incomplete strips")
+		return nil, errorf(DamagedFile, "TIFF with incomplete strips")
 	}
 	tables, _ := t.raw(directory, tagJPEGTables)
 	page := image.NewGray(image.Rect(0, 0, width, height))
@@ -194,7 +194,7 @@ func (t *tiffFile) jpegPage(directory uint32) (*symbol.Gray, error) {
 		if corner.Y >= height {
 			break
 		}
-		stream := withTables(tables, t.piece(offsets[i], int64(counts[i])))
+		stream := withTables(tables, t.section(offsets[i], int64(counts[i])))
 		gray, err := decodePicture(stream, codecs[kindJPEG], kindTIFF, t.limits)
 		if err != nil {
 			return nil, err
@@ -205,11 +205,11 @@ func (t *tiffFile) jpegPage(directory uint32) (*symbol.Gray, error) {
 	return toGray(page), nil
 }
 
-// withTables puts the shared tables of a TIFF in front of an abbreviated JPEG stream.
+// withTables prepends the shared tables of a TIFF to an abbreviated JPEG stream.
 func withTables(tables, stream []byte) []byte {
 	if len(tables) < 4 || len(stream) < 2 {
 		return stream
 	}
-	joined := append([]byte(nil), tables[:len(tables)-2]...) // without its end mark
-	return append(joined, stream[2:]...)                     // without its start mark
+	joined := append([]byte(nil), tables[:len(tables)-2]...) // without the end marker
+	return append(joined, stream[2:]...)                     // without the start marker
 }

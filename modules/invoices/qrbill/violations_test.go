@@ -10,8 +10,8 @@ const (
 	long70    = "0123456789012345678901234567890123456789012345678901234567890123456789"
 )
 
-// TestParse_NamesEveryViolation checks the findings, written "element rule".
-func TestParse_NamesEveryViolation(t *testing.T) {
+// Findings are compared in the form "element rule".
+func TestParse_ReportsEveryViolation(t *testing.T) {
 	for _, tc := range []struct {
 		name, text string
 		want       string // findings joined by commas
@@ -115,7 +115,7 @@ func TestParse_NamesEveryViolation(t *testing.T) {
 		{"reference type missing", with(28, ""), "reference_type required"},
 		{"unknown reference type", with(28, "ESR"), "reference_type value"},
 		{"reference type in lower case", with(28, "qrr"), "reference_type value"},
-		{"wrong IBAN hides its kind", with(4, "CH5800791123000889013"), "iban checksum"},
+		{"an invalid IBAN is not classified", with(4, "CH5800791123000889013"), "iban checksum"},
 
 		{"message missing", with(30, ""), ""},
 		{"message of 140", with(30, long70+long70, 32, ""), ""},

@@ -10,13 +10,13 @@ import (
 	"kontor/modules/sandbox"
 )
 
-// Kinds of workers. Only documents need the engine, which takes time to start and memory to keep.
+// Kinds of workers. Only documents need the engine, which is slow to start and uses much memory.
 const (
 	documentWorker = "qrbill-document"
 	pictureWorker  = "qrbill-picture"
 )
 
-// A process that was started as a worker goes no further than this.
+// Serve does not return in a process that was started as a worker.
 func init() {
 	sandbox.Serve(documentWorker, func(args []string) (sandbox.Work, error) {
 		e, err := newEngine(args[0])
@@ -25,35 +25,35 @@ func init() {
 	sandbox.Serve(pictureWorker, func([]string) (sandbox.Work, error) { return worker{}.work, nil })
 }
 
-// order is what a worker is told about a file.
-type order struct {
+// job is the request to a worker about a file.
+type job struct {
 	Kind   string
 	Page   int // as in Options
 	Limits Limits
-	Left   time.Duration // of Limits.Time
+	Time   time.Duration
 }
 
-// outcome is the end of a worker's answer: how the search went.
+// outcome is the end of a worker's answer.
 type outcome struct {
-	// Unfinished says that the search ended before all pages had been looked at.
+	// Unfinished reports that the time ended before all pages were searched.
 	Unfinished bool
-	// Reason is empty when nothing failed.
+	// Reason is empty unless a page failed.
 	Reason Reason
 	Format string
 	Detail string
 }
 
-// worker reads files inside a worker process. A document needs an engine.
+// worker reads files in a worker process. engine is nil in a worker for pictures.
 type worker struct{ engine *engine }
 
-// work reads one file and reports each code when it is found.
+// work reads one file and sends each code at once.
 func (w worker) work(request, file []byte, send func([]byte) error) ([]byte, error) {
-	var o order
-	if err := json.Unmarshal(request, &o); err != nil {
-		return nil, fmt.Errorf("order: %w", err)
+	var j job
+	if err := json.Unmarshal(request, &j); err != nil {
+		return nil, fmt.Errorf("decode job: %w", err)
 	}
-	end, err := w.search(o, file, func(s sighting) error {
-		part, err := json.Marshal(s)
+	end, err := w.search(j, file, func(code foundCode) error {
+		part, err := json.Marshal(code)
 		if err != nil {
 			return err
 		}
@@ -65,35 +65,35 @@ func (w worker) work(request, file []byte, send func([]byte) error) ([]byte, err
 	return json.Marshal(end)
 }
 
-// search goes through a file. The error is one of report.
-func (w worker) search(o order, file []byte, report func(sighting) error) (outcome, error) {
-	deadline, cancel := context.WithTimeout(context.Background(), o.Left)
+// search searches a file. It returns only errors of report.
+func (w worker) search(j job, file []byte, report func(foundCode) error) (outcome, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), j.Time)
 	defer cancel()
-	src, err := open(file, o.Kind, w.engine, o.Limits)
+	src, err := open(file, j.Kind, w.engine, j.Limits)
 	if err != nil {
 		return outcomeOf(err), nil
 	}
 	defer src.close()
 	first, last := 0, src.pages()
 	switch {
-	case o.Page > last:
-		return outcomeOf(because(PageOutOfRange, "page %d of %d", o.Page, last)), nil
-	case o.Page > 0:
-		first, last = o.Page-1, o.Page
-	case last > o.Limits.Pages:
-		return outcomeOf(because(TooComplex, "%d pages", last)), nil
+	case j.Page > last:
+		return outcomeOf(errorf(PageOutOfRange, "page %d of %d", j.Page, last)), nil
+	case j.Page > 0:
+		first, last = j.Page-1, j.Page
+	case last > j.Limits.Pages:
+		return outcomeOf(errorf(TooComplex, "%d pages", last)), nil
 	}
-	s := &search{source: src, deadline: deadline, report: report}
-	if err := s.run(first, last); err != nil {
+	s := &search{source: src, report: report}
+	if err := s.run(ctx, first, last); err != nil {
 		return outcome{}, err
 	}
-	if err := deadline.Err(); err != nil {
+	if err := ctx.Err(); err != nil {
 		return outcome{Unfinished: true, Reason: TooComplex, Detail: err.Error()}, nil
 	}
 	return outcomeOf(s.failed), nil
 }
 
-// outcomeOf says what failed. An error without a reason is one of the engine.
+// outcomeOf converts an error to an outcome. An error without a reason is one of the engine.
 func outcomeOf(err error) outcome {
 	if err == nil {
 		return outcome{}
@@ -108,7 +108,7 @@ func outcomeOf(err error) outcome {
 	return o
 }
 
-// err makes the error again.
+// err converts an outcome to an error.
 func (o outcome) err() error {
 	if o.Reason == "" {
 		return nil

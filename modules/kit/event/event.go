@@ -1,6 +1,6 @@
-// Package event names the events that modules report to users. The notifications module turns an event into inbox rows,
-// messages and stream frames. A module that reports events imports this package and declares an interface with the one
-// method that it calls.
+// Package event defines the events that modules report to users. The module notifications turns an event into
+// notifications, deliveries and stream frames. A module that reports events declares an interface with the method of
+// notifications that it calls.
 package event
 
 import (
@@ -9,7 +9,7 @@ import (
 	"kontor/server/access"
 )
 
-// Kind is the kind of an event. It names the templates in the locale files.
+// Kind is the kind of an event. The names of templates in the locale files contain it.
 type Kind string
 
 // The kinds of events.
@@ -27,15 +27,15 @@ const (
 	CredentialRemoved     Kind = "credential_removed"
 )
 
-// Event is one occurrence with the users whom it concerns.
+// Event is one event with its recipients.
 type Event struct {
 	Kind       Kind
-	CustomerID string            // empty if it concerns no customer
-	Type       access.RecordType // of the record that it refers to
+	CustomerID string            // empty when the event is not about a customer
+	Type       access.RecordType // of the record that the event refers to
 	RecordID   string
 	Recipients []string       // user ids; duplicates are notified once
 	Args       map[string]any // template arguments: texts and numbers, never secrets
-	Content    string         // text written by a person, shown verbatim; empty: use the templates
+	Content    string         // text written by a person, shown verbatim; empty means the templates
 
 	// ChatMessage is the chat message that the event is about; nil for none. The recipients must be allowed to read it.
 	ChatMessage *ChatMessage

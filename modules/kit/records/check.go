@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"kontor/store"
+	"kontor/store/audittrail"
 )
 
 // Break is a record that is not as its newest audit entry left it.
@@ -19,7 +20,7 @@ func (b *Break) Error() string { return fmt.Sprintf("%s/%s: %s", b.Type, b.ID, b
 
 // Check compares all records of the types with the newest statements about them in the audit trail, and reports how many
 // there are. Entries before since are of another form and say nothing about what exists. The error is a *Break for the first that differs, is missing, or exists without a statement.
-func Check(ctx context.Context, e *store.Evidence, proofs []Proof, since int64) (compared int64, err error) {
+func Check(ctx context.Context, e *audittrail.Evidence, proofs []Proof, since int64) (compared int64, err error) {
 	byType := make(map[string]Proof, len(proofs))
 	for _, p := range proofs {
 		byType[p.Type] = p
@@ -48,7 +49,7 @@ func Check(ctx context.Context, e *store.Evidence, proofs []Proof, since int64) 
 }
 
 // compare compares one record, which may not exist, with the newest statement about it.
-func (p Proof) compare(ctx context.Context, e *store.Evidence, id string) error {
+func (p Proof) compare(ctx context.Context, e *audittrail.Evidence, id string) error {
 	record, err := p.Read(ctx, e, id)
 	gone := errors.Is(err, store.ErrNotFound)
 	if err != nil && !gone {
@@ -77,7 +78,7 @@ func (p Proof) compare(ctx context.Context, e *store.Evidence, id string) error 
 	return nil
 }
 
-func (p Proof) checkStrays(ctx context.Context, e *store.Evidence) error {
+func (p Proof) checkStrays(ctx context.Context, e *audittrail.Evidence) error {
 	if p.Strays == "" {
 		return nil
 	}

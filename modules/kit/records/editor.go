@@ -12,7 +12,9 @@ import (
 // of their creator, and that become inactive instead of being deleted.
 type Editor[T endpoint.Tagged] struct {
 	Table *Table[T]
-	Proof *Proof // reads records of several tables for their audit entries; nil for records that are one row
+	// Audited runs a change within the transaction and writes its audit entry. Types of several tables need it; nil: the
+	// digests of the row are made before the transaction.
+	Audited func(ctx context.Context, tx *store.Tx, action, id string, change func() error) error
 	// Owner returns the user whose quota counts the record, and Weight how many bytes it uses.
 	Owner  func(T) string
 	Weight func(T) int64
@@ -60,13 +62,13 @@ func (e *Editor[T]) change(ctx context.Context, db *store.DB, quota Quota, id, a
 			return e.Write(ctx, tx, before, after)
 		},
 	}
-	if e.Proof != nil {
+	if e.Audited != nil {
 		return e.changeInTx(ctx, db, id, c)
 	}
 	return Update(ctx, db, e.Table, id, c)
 }
 
-// changeInTx is [Update] for records of several tables: it reads their state for the audit entry within the transaction.
+// changeInTx is [Update] for records of several tables, whose audit entries are made within the transaction.
 func (e *Editor[T]) changeInTx(ctx context.Context, db *store.DB, id string, c Edit[T]) (after T, err error) {
 	err = db.InTx(ctx, func(tx *store.Tx) error {
 		before, err := GetForUpdate(ctx, tx, e.Table, id, c.Wanted)
@@ -81,14 +83,7 @@ func (e *Editor[T]) changeInTx(ctx context.Context, db *store.DB, id string, c E
 			after = before
 			return nil
 		}
-		state, err := e.Proof.Read(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		if err := c.Write(ctx, tx, before, after); err != nil {
-			return err
-		}
-		return e.Proof.Audit(ctx, tx, c.Action, id, state)
+		return e.Audited(ctx, tx, c.Action, id, func() error { return c.Write(ctx, tx, before, after) })
 	})
 	return after, err
 }

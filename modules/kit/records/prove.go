@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/store"
+	"kontor/store/audittrail"
 )
 
 // ErrUnproven says that no audit entry holds a record that somebody shows.
@@ -16,7 +17,7 @@ var ErrUnproven = errors.New("no audit entry holds this record")
 
 // Prove looks for the entry that left a record as the API answered it, and also returns the newest statement about it: the
 // record was changed since when that is another one. It returns ErrUnproven.
-func (p Proof) Prove(ctx context.Context, e *store.Evidence, id string, answer []byte) (found, newest store.Statement, err error) {
+func (p Proof) Prove(ctx context.Context, e *audittrail.Evidence, id string, answer []byte) (found, newest audittrail.Statement, err error) {
 	digested, err := p.digested(answer)
 	if err != nil {
 		return found, newest, fmt.Errorf("the record is no JSON object: %w", err)

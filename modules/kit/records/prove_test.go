@@ -7,6 +7,8 @@ import (
 
 	"kontor/modules/kit/records"
 	"kontor/store"
+	"kontor/store/audittrail"
+	"kontor/store/inspect"
 	"kontor/store/storetest"
 )
 
@@ -33,7 +35,7 @@ func TestProve_LeavesOutThePeopleOfAnAnswer(t *testing.T) {
 		`{"id":"n2","read":true,"people":{}}`:    records.ErrUnproven,
 		`{"id":"n1","read":true,"friends":null}`: records.ErrUnproven,
 	} {
-		_, err := store.CheckWith(t.Context(), options, func(ctx context.Context, e *store.Evidence) error {
+		_, err := inspect.Check(t.Context(), inspect.Source{Dir: options.Dir}, func(ctx context.Context, e *audittrail.Evidence) error {
 			_, _, err := proof.Prove(ctx, e, "n1", []byte(answer))
 			return err
 		})

@@ -116,7 +116,7 @@ func FuzzDisplayName(f *testing.F) {
 		if again, err := types.ParseDisplayName(name); again != name || err != nil || utf8.RuneCountInString(name) > types.MaxDisplayName {
 			t.Errorf("%q: got %q, and that again is %q, %v", in, name, again, err)
 		}
-		if types.NameSkeleton(name) != types.NameSkeleton(strings.ToUpper(name)) && strings.ToUpper(strings.ToLower(name)) == strings.ToUpper(name) && strings.ToLower(strings.ToUpper(name)) == strings.ToLower(name) {
+		if types.NameSkeleton(name) != types.NameSkeleton(strings.ToUpper(name)) && roundTrips(name) {
 			t.Errorf("%q: the skeleton depends on the case", name)
 		}
 		words := strings.Fields(name)
@@ -130,4 +130,11 @@ func FuzzDisplayName(f *testing.F) {
 			t.Errorf("%q: key %q changes again", name, key)
 		}
 	})
+}
+
+// roundTrips reports whether changing the case of a text and back changes nothing else, as it does for "ß".
+func roundTrips(s string) bool {
+	upper, lower := strings.ToUpper(s), strings.ToLower(s)
+	fromLower, fromUpper := strings.ToUpper(lower), strings.ToLower(upper)
+	return fromLower == upper && fromUpper == lower
 }

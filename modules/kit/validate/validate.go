@@ -1,6 +1,5 @@
-// Package validate checks the members of a request with the types of package types and says what is wrong with each, for
-// the Validate methods of all modules. What comes back may be stored; where something was wrong it is the zero value
-// and the fault is noted.
+// Package validate checks the fields of a request, for the Validate methods of all modules. Its functions return a value
+// that may be stored. For an invalid field they add an error to the fields of the request, and return the zero value.
 package validate
 
 import (
@@ -14,25 +13,25 @@ import (
 	"kontor/server/apierr"
 )
 
-// MaxMetadata is the size in bytes that free-form metadata may have.
+// MaxMetadata is the maximum size of free-form metadata in bytes.
 const MaxMetadata = 16 << 10
 
-// Line checks an optional line of text of at most limit characters.
+// Line checks an optional single-line text of at most limit characters.
 func Line(v *apierr.Fields, field, text string, limit int) string {
 	return note(v, field, limit)(types.Line(text, limit))
 }
 
-// Required checks a line of text that must not be empty.
+// Required checks a single-line text that must not be empty.
 func Required(v *apierr.Fields, field, text string, limit int) string {
 	return note(v, field, limit)(types.Required(text, limit))
 }
 
-// Text checks an optional text of several lines.
+// Text checks an optional multi-line text.
 func Text(v *apierr.Fields, field, text string, limit int) string {
 	return note(v, field, limit)(types.Text(text, limit))
 }
 
-// RequiredText checks a text of several lines that must not be empty.
+// RequiredText checks a multi-line text that must not be empty.
 func RequiredText(v *apierr.Fields, field, text string, limit int) string {
 	checked := Text(v, field, text, limit)
 	if strings.TrimSpace(checked) == "" {
@@ -52,7 +51,7 @@ func note(v *apierr.Fields, field string, limit int) func(string, error) string 
 	}
 }
 
-// Note adds the refusal of a parser of package types. A nil error adds nothing.
+// Note adds the error of a parser in package types to a field. A nil error adds nothing.
 func Note(v *apierr.Fields, field string, err error) {
 	if err == nil {
 		return
@@ -64,7 +63,7 @@ func Note(v *apierr.Fields, field string, err error) {
 	v.Add(field, key)
 }
 
-// Parsed runs a parser of package types over a member that may be empty.
+// Parsed parses an optional field with a parser in package types.
 func Parsed[T any](v *apierr.Fields, field, text string, parse func(string) (T, error)) T {
 	var zero T
 	if text == "" {
@@ -78,7 +77,7 @@ func Parsed[T any](v *apierr.Fields, field, text string, parse func(string) (T, 
 	return parsed
 }
 
-// OneOf checks that a text is one of the values.
+// OneOf checks that a text is one of values.
 func OneOf(v *apierr.Fields, field, text string, values ...string) string {
 	for _, allowed := range values {
 		if text == allowed {
@@ -89,12 +88,12 @@ func OneOf(v *apierr.Fields, field, text string, values ...string) string {
 	return ""
 }
 
-// Metadata checks a free-form object of at most [MaxMetadata] and returns it in a compact form, "{}" for none.
+// Metadata checks a free-form JSON object of at most [MaxMetadata] and returns it without white space; "{}" if it is absent.
 func Metadata(v *apierr.Fields, field string, raw jsontext.Value) string {
 	return MetadataUpTo(v, field, raw, MaxMetadata)
 }
 
-// MetadataUpTo is [Metadata] with another limit in bytes.
+// MetadataUpTo is like [Metadata] with another limit in bytes.
 func MetadataUpTo(v *apierr.Fields, field string, raw jsontext.Value, limit int) string {
 	if len(raw) == 0 || raw.Kind() == 'n' {
 		return "{}"

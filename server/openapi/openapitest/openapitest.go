@@ -1,5 +1,5 @@
-// Package openapitest holds answers of a running server against its API document, so that every test that makes a
-// request is a test of the document, too.
+// Package openapitest validates answers of a running server against its API document, so that every test that makes a
+// request also tests the document.
 package openapitest
 
 import (
@@ -22,14 +22,14 @@ import (
 	"kontor/server/openapi"
 )
 
-// contract is the API document, ready to hold answers against it.
+// contract is the API document, prepared to validate answers.
 type contract struct {
 	document *openapi3.T
 	errors   *openapi3.Schema
 	formats  []openapi3.SchemaValidationOption
 }
 
-// contracts keeps one contract for each table, because nearly all servers of a process have the same one.
+// contracts caches one contract for each table: nearly all servers of a process have the same one.
 var contracts sync.Map // keys of the table → func() (*contract, error)
 
 // Served is a running server: *server.Server.
@@ -38,9 +38,9 @@ type Served interface {
 	Document() (*openapi.Document, error)
 }
 
-// Hold fails the test when an answer is not as the API document of the server says: its status, media type, headers and
-// body, and for an error its code. It may be called from any goroutine.
-func Hold(t testing.TB, s Served, request *http.Request, answer *http.Response, body []byte) {
+// Validate fails the test when an answer does not match the API document of the server: its status, media type, headers and
+// body, and the code of an error. It may be called from any goroutine.
+func Validate(t testing.TB, s Served, request *http.Request, answer *http.Response, body []byte) {
 	t.Helper()
 	var keys strings.Builder
 	for _, e := range s.Table() {
@@ -52,12 +52,12 @@ func Hold(t testing.TB, s Served, request *http.Request, answer *http.Response, 
 		err = document.check(s.Table(), request, answer, string(body))
 	}
 	if err != nil {
-		t.Errorf("%s %s: the answer is not as the API document says: %v\n%d %s", request.Method, request.URL.Path, err, answer.StatusCode, body)
+		t.Errorf("%s %s: the answer does not match the API document: %v\n%d %s", request.Method, request.URL.Path, err, answer.StatusCode, body)
 	}
 }
 
 func newContract(s Served) (*contract, error) {
-	// What rows leave unsaid is the matter of another test; those that only a test has may say less.
+	// Another test checks that rows are described completely; rows of a test may be incomplete.
 	built, _ := s.Document()
 	text, err := built.JSON()
 	if err != nil {
@@ -66,10 +66,10 @@ func newContract(s Served) (*contract, error) {
 	return loadContract(text)
 }
 
-// loadContract reads a document and makes it stricter than what clients are told: an answer may have no member that
-// the document does not name. What is read as 3.1 is then held against answers by the library's own validator, which
-// knows all that the document uses (lists of types with null, anyOf with null); the one for all of JSON Schema, which
-// the library takes for 3.1, compiles the schema anew for each answer, and the suite would take many times as long.
+// loadContract reads a document and makes it stricter: an answer may have no member that the document does not name. A
+// document of version 3.1 is validated as 3.0.3 by the library's own validator, which supports everything that the document uses
+// (lists of types with null, anyOf with null). The validator that the library takes for 3.1 compiles the schema for each
+// answer, which would make the test suite many times slower.
 func loadContract(text []byte) (*contract, error) {
 	document, err := openapi3.NewLoader().LoadFromData(text)
 	if err != nil {
@@ -93,7 +93,7 @@ func loadContract(text []byte) (*contract, error) {
 	}, nil
 }
 
-// closeObjects allows no further members in objects that name theirs.
+// closeObjects forbids members that objects do not name.
 func closeObjects(ref *openapi3.SchemaRef, seen map[*openapi3.Schema]bool) {
 	if ref == nil || ref.Value == nil || seen[ref.Value] {
 		return
@@ -114,7 +114,7 @@ func closeObjects(ref *openapi3.SchemaRef, seen map[*openapi3.Schema]bool) {
 	}
 }
 
-// check holds an answer against the document: its status, headers, media type and body, and for an error its code.
+// check validates an answer: its status, headers, media type and body, and the code of an error.
 func (c *contract) check(table []endpoint.Endpoint, request *http.Request, r *http.Response, body string) error {
 	row := rowOf(table, request.Method, request.URL)
 	if row == nil {
@@ -154,7 +154,7 @@ func (c *contract) check(table []endpoint.Endpoint, request *http.Request, r *ht
 	})
 }
 
-// knownCode refuses an error whose code the operation does not name.
+// knownCode rejects an error whose code the operation does not document.
 func knownCode(content *openapi3.MediaType, status int, text string) error {
 	var body struct {
 		Code string `json:"code"`
@@ -179,7 +179,7 @@ func (c *contract) visit(schema *openapi3.Schema, body string) error {
 	return schema.VisitJSON(value, c.formats...)
 }
 
-// rowOf finds the row that a request is for, as the server's router does: a fixed segment wins over a name.
+// rowOf returns the row of a request, as the server's router does: a fixed segment wins over a name.
 func rowOf(table []endpoint.Endpoint, method string, target *url.URL) *endpoint.Endpoint {
 	if method == http.MethodHead {
 		method = http.MethodGet

@@ -7,18 +7,18 @@ import (
 	"github.com/makiuchi-d/gozxing"
 )
 
-// bitmap is a picture in black and white; 1 is dark.
+// bitmap is a black and white picture; 1 is dark.
 type bitmap struct {
 	bits []byte
 	w, h int
 }
 
-var errUnsupported = errors.New("not needed by the readers of QR codes")
+var errUnsupported = errors.New("not supported")
 
-// Luminance shows a picture to the binarizers of gozxing, without a copy.
+// Luminance adapts a picture for the binarizers of gozxing without a copy.
 func Luminance(g *Gray) gozxing.LuminanceSource { return luminance{g} }
 
-// luminance hands a Gray to gozxing without its slow conversion of images.
+// luminance adapts a Gray for gozxing, whose own conversion of images is slow.
 type luminance struct{ *Gray }
 
 func (l luminance) GetRow(y int, row []byte) ([]byte, error) {
@@ -49,17 +49,17 @@ func (l luminance) RotateCounterClockwise45() (gozxing.LuminanceSource, error) {
 
 func (l luminance) Invert() gozxing.LuminanceSource { return l }
 
-// hybrid separates dark and light by gozxing's local thresholds.
+// hybrid converts a picture to black and white with the local thresholds of gozxing.
 func hybrid(g *Gray) (*gozxing.BitMatrix, error) {
 	return gozxing.NewHybridBinarizer(Luminance(g)).GetBlackMatrix()
 }
 
-// histogram separates dark and light by one threshold for the whole picture.
+// histogram converts a picture to black and white with one threshold for the whole picture.
 func histogram(g *Gray) (*gozxing.BitMatrix, error) {
 	return gozxing.NewGlobalHistgramBinarizer(Luminance(g)).GetBlackMatrix()
 }
 
-// toBitmap unpacks gozxing's matrix.
+// toBitmap converts a matrix of gozxing.
 func toBitmap(m *gozxing.BitMatrix) *bitmap {
 	b := &bitmap{w: m.GetWidth(), h: m.GetHeight()}
 	b.bits = make([]byte, b.w*b.h)

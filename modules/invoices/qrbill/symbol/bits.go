@@ -34,9 +34,8 @@ type chunk struct {
 	bytes []byte
 }
 
-// readText decodes the data codewords of a symbol. The raw bytes decide about
-// the character set: what is declared, else UTF-8 where it is valid, else
-// Windows-1252. legacy tells that the latter was needed.
+// readText decodes the data codewords of a symbol. The character set is the declared one, otherwise UTF-8 if the bytes are
+// valid UTF-8, otherwise Windows-1252. legacy reports a character set other than UTF-8.
 func readText(data []byte, version int) (text string, legacy, ok bool) {
 	b := &bitReader{data: data}
 	chunks := []chunk{{eci: noECI}}
@@ -79,7 +78,7 @@ func readText(data []byte, version int) (text string, legacy, ok bool) {
 	return out.String(), legacy, true
 }
 
-// countBits is the width of a segment's length.
+// countBits returns the width of the length of a segment, in bits.
 func countBits(mode, version int) int {
 	group := 0
 	if version > 26 {
@@ -165,7 +164,7 @@ func (b *bitReader) segment(mode, count int, add func(...byte)) bool {
 			add(alnum[value/len(alnum)], alnum[value%len(alnum)])
 			count -= 2
 		case modeKanji:
-			// No QR-bill uses it; a placeholder keeps the text from being silently shorter.
+			// QR-bills do not use Kanji. A placeholder keeps the number of characters.
 			b.read(13)
 			add([]byte(string(utf8.RuneError))...)
 			count--
@@ -174,7 +173,7 @@ func (b *bitReader) segment(mode, count int, add func(...byte)) bool {
 	return !b.failed
 }
 
-// decode turns the bytes into text.
+// decode returns the text of the bytes.
 func (c chunk) decode() (text string, legacy bool) {
 	set, declared := charsets[c.eci]
 	switch {
@@ -191,8 +190,8 @@ func (c chunk) decode() (text string, legacy bool) {
 	return string(decoded), true
 }
 
-// charsets are the single-byte sets that an ECI can declare. Windows-1252 holds
-// all printable characters of Latin-1.
+// charsets are the single-byte character sets that an ECI can declare. Windows-1252 contains all printable characters of
+// Latin-1.
 var charsets = map[int]encoding.Encoding{
 	1: charmap.Windows1252, 3: charmap.Windows1252, 4: charmap.ISO8859_2, 5: charmap.ISO8859_3,
 	6: charmap.ISO8859_4, 7: charmap.ISO8859_5, 8: charmap.ISO8859_6, 9: charmap.ISO8859_7,

@@ -11,22 +11,22 @@ import (
 // Code is a decoded symbol.
 type Code struct {
 	Text string
-	// Legacy tells that the text was not UTF-8 and was read in an older character set.
+	// Legacy reports that the text was not UTF-8 and was decoded with an older character set.
 	Legacy bool
-	// X and Y are the centre, in shares of the width and height of the picture.
+	// X and Y are the centre, relative to the width and height of the picture.
 	X, Y float64
-	// area in which no other symbol can lie
+	// center and radius are the area that the symbol occupies.
 	center point
 	radius float64
 }
 
-// decoded is the text of a symbol, if there is any.
+// decoded is the text of a symbol. ok is false without a text.
 type decoded struct {
 	text       string
 	legacy, ok bool
 }
 
-// newCode places a decoded text in the picture.
+// newCode returns a decoded text with its position in the picture.
 func newCode(g *Gray, d decoded, t triple) Code {
 	center := middle(t.right.point, t.down.point)
 	return Code{
@@ -35,16 +35,16 @@ func newCode(g *Gray, d decoded, t triple) Code {
 	}
 }
 
-// covers tells whether a triple belongs to a symbol that was already read.
+// covers reports whether a triple belongs to the symbol.
 func (c Code) covers(t triple) bool {
 	return distance(c.center, t.corner.point) < 1.15*c.radius && distance(c.center, t.right.point) < 1.15*c.radius &&
 		distance(c.center, t.down.point) < 1.15*c.radius
 }
 
-// decodePlain lets gozxing sample and decode the symbol at three finder patterns.
+// decodePlain samples and decodes the symbol at three finder patterns with gozxing.
 func decodePlain(m *gozxing.BitMatrix, t triple) (code decoded) {
 	defer func() {
-		// The library was not written for hostile input; a panic in it is a code not read.
+		// The library panics on some malformed input.
 		if recover() != nil {
 			code = decoded{}
 		}
@@ -67,10 +67,10 @@ func toPattern(f finder) *detector.FinderPattern {
 	return detector.NewFinderPattern1(f.x, f.y, f.module)
 }
 
-// decodeTriple reads the symbol at three finder patterns by the own path. Without
-// a text it tells whether there seems to be a symbol at all.
+// decodeTriple decodes the symbol at three finder patterns with the algorithms of this package. promising reports whether
+// the place looks like a symbol, even if no text was decoded.
 func decodeTriple(g *Gray, t triple, effort int) (code decoded, promising bool) {
-	if !t.convincing(g) {
+	if !t.looksLikeSymbol(g) {
 		return code, false
 	}
 	for i, start := range guesses(g, t, effort) {
@@ -78,12 +78,12 @@ func decodeTriple(g *Gray, t triple, effort int) (code decoded, promising bool) 
 		if l == nil {
 			continue
 		}
-		q, ok := lay(g, l, start)
+		q, ok := fitGrid(g, l, start)
 		if !ok || !q.plausible(g) {
 			continue
 		}
 		raw := q.sample(g)
-		if raw.normalize(3).agreement() < leastAgreement {
+		if raw.normalize(3).agreement() < minAgreement {
 			continue
 		}
 		promising = true
@@ -101,11 +101,11 @@ func decodeTriple(g *Gray, t triple, effort int) (code decoded, promising bool) 
 	return code, promising
 }
 
-// leastAgreement is the share of known modules with the right colour below which
-// a triple is taken for a chance resemblance, of which half would agree.
-const leastAgreement = 0.66
+// minAgreement is the minimum share of modules with fixed values that must have the right colour. By chance, half of them
+// have it.
+const minAgreement = 0.66
 
-// agreement is the share of modules with fixed values that show them.
+// agreement returns the share of modules with fixed values that have the right colour.
 func (s *samples) agreement() float64 {
 	right, all := 0, 0
 	for i, v := range s.centers() {
@@ -119,7 +119,7 @@ func (s *samples) agreement() float64 {
 	return float64(right) / float64(all)
 }
 
-// plausible refuses grids that leave the picture or collapse.
+// plausible reports whether the grid is inside the picture and not degenerate.
 func (q *grid) plausible(g *Gray) bool {
 	n := float64(q.dimension)
 	a, b, c, d := q.to(0, 0), q.to(n, 0), q.to(n, n), q.to(0, n)
@@ -132,10 +132,10 @@ func (q *grid) plausible(g *Gray) bool {
 		next := [4]point{a, b, c, d}[(i+1)%4]
 		area += p.cross(next) / 2
 	}
-	return area > n*n // at least a pixel a module
+	return area > n*n // at least one pixel per module
 }
 
-// decode tries several ways to tell dark from light modules.
+// decode decodes the symbol with several thresholds and filters.
 func (s *samples) decode(effort int) ([]byte, bool) {
 	radii := []int{3, 6}
 	if effort > 2 {
@@ -166,9 +166,8 @@ func (s *samples) decode(effort int) ([]byte, bool) {
 	return nil, false
 }
 
-// decodeRanked judges each module by its brightest or darkest parts instead of
-// its middle: thin strokes of a pen leave some of a light module bright, and
-// scratches leave some of a dark one black.
+// decodeRanked decodes the symbol by the brightest or darkest parts of each module instead of its centre. Thin pen strokes
+// leave part of a light module bright, and scratches leave part of a dark module dark.
 func (q *grid) decodeRanked(g *Gray) ([]byte, bool) {
 	ranked := q.rank(g)
 	for _, s := range ranked {

@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 )
 
-// damages are the ways in which codes suffer, each at a severity from 0 to 1.
+// damages are kinds of damage to a picture, each with a severity from 0 to 1.
 var damages = map[string]func(g *Gray, r *rand.Rand, box [4]float64, severity float64) *Gray{
 	"crease": func(g *Gray, r *rand.Rand, box [4]float64, s float64) *Gray {
 		at := box[0] + box[2]*(0.2+0.6*r.Float64())
@@ -49,7 +49,7 @@ var damages = map[string]func(g *Gray, r *rand.Rand, box [4]float64, severity fl
 		return g
 	},
 	"ballpoint": func(g *Gray, r *rand.Rand, box [4]float64, s float64) *Gray {
-		// Unlike "pen" it also covers the black, so that what lies below is lost.
+		// Unlike "pen", it also covers dark modules.
 		cover := NewGray(g.W, g.H)
 		for i := range cover.Pix {
 			cover.Pix[i] = 255

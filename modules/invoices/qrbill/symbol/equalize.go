@@ -1,12 +1,11 @@
 package symbol
 
-// taps is the reach of the filter in half modules: five by five values.
+// taps is the radius of the filter in half modules: five by five values.
 const taps = 2
 
-// equalize undoes blur, motion and small displacements: it looks for the linear
-// filter over the neighbourhood that best turns what was seen into what is
-// known to be there, and applies it to all modules. hints are the values taken
-// as known: those of the patterns, or guesses.
+// equalize reduces blur, motion and small displacements. It computes the linear filter that best maps the samples around
+// each known module to its known value (least squares), and applies it to all modules. hints are the known values: those of
+// the patterns, or guesses.
 func (s *samples) equalize(hints []int8) ([]float32, bool) {
 	const side = 2*taps + 1
 	const unknowns = side*side + 1
@@ -28,8 +27,7 @@ func (s *samples) equalize(hints []int8) ([]float32, bool) {
 	if count < 100 {
 		return nil, false
 	}
-	// Without evidence the filter stays what it would be for a clear picture: the
-	// middle value alone.
+	// Regularisation: without evidence, the filter is the identity.
 	for i := range unknowns {
 		system.a[i*(unknowns+1)+i] += 0.02 * float64(count)
 	}
@@ -52,7 +50,7 @@ func (s *samples) equalize(hints []int8) ([]float32, bool) {
 	return out, true
 }
 
-// neighbours collects the values around the centre of a module, and a constant.
+// neighbours writes the values around the centre of a module, and a constant, to a row of equations.
 func (s *samples) neighbours(r, c int, to []float64) {
 	i := 0
 	for dy := -taps; dy <= taps; dy++ {
@@ -66,7 +64,7 @@ func (s *samples) neighbours(r, c int, to []float64) {
 	to[i] = 1
 }
 
-// decided turns values into hints where they are clear, and keeps what is known.
+// decided returns hints: the known values, and the values that are clear.
 func (l *layout) decided(values []float32, clear float32) []int8 {
 	hints := append([]int8(nil), l.known...)
 	for i, v := range values {

@@ -18,18 +18,18 @@ func between(p, q point, f float64) point { return p.plus(q.minus(p).times(f)) }
 func distance(p, q point) float64         { return p.minus(q).length() }
 func middle(p, q point) point             { return between(p, q, 0.5) }
 
-// finder is a place that looks like a finder pattern.
+// finder is a candidate for a finder pattern.
 type finder struct {
 	point
 	module float64 // size of a module in pixels
-	count  int     // rows that confirmed it
+	count  int     // number of rows in which it was found
 }
 
-// maxFinders bounds the candidates of a picture; the best confirmed are kept.
+// maxFinders limits the candidates of a picture to those with the highest counts.
 const maxFinders = 24
 
-// findFinders looks along the rows for runs dark-light-dark-light-dark in the
-// proportions 1:1:3:1:1 and checks each hit across.
+// findFinders searches the rows for runs dark-light-dark-light-dark in the proportions 1:1:3:1:1, and checks the column of
+// each hit.
 func findFinders(b *bitmap) []finder {
 	var found []finder
 	step := max(1, b.h/1500)
@@ -62,10 +62,10 @@ func findFinders(b *bitmap) []finder {
 	return found
 }
 
-// leastModule is the smallest size of a module, in pixels, that can be made out.
-const leastModule = 1.2
+// minModule is the minimum size of a readable module in pixels.
+const minModule = 1.2
 
-// finderRuns tells whether five runs have the proportions of a finder pattern.
+// finderRuns reports whether five runs have the proportions of a finder pattern.
 func finderRuns(runs [5]int) bool {
 	total := 0
 	for _, r := range runs {
@@ -74,7 +74,7 @@ func finderRuns(runs [5]int) bool {
 		}
 		total += r
 	}
-	if float64(total) < 7*leastModule {
+	if float64(total) < 7*minModule {
 		return false
 	}
 	module := float64(total) / 7
@@ -92,7 +92,7 @@ func finderRuns(runs [5]int) bool {
 	return true
 }
 
-// confirm checks a hit that ends at column end of row y, and merges it with those known.
+// confirm checks a hit that ends at column end of row y, and merges it with the previous hits.
 func confirm(b *bitmap, found []finder, end, y int, runs [5]int) []finder {
 	width := runs[0] + runs[1] + runs[2] + runs[3] + runs[4]
 	x := float64(end-runs[4]-runs[3]) - float64(runs[2])/2
@@ -119,8 +119,7 @@ func confirm(b *bitmap, found []finder, end, y int, runs [5]int) []finder {
 	return append(found, finder{center, module, 1})
 }
 
-// crossRuns follows the five runs through a point along an axis and returns the
-// centre on that axis and the whole length.
+// crossRuns measures the five runs through a point along an axis. It returns the centre on that axis and the total length.
 func crossRuns(b *bitmap, x, y, dx, dy, total int) (center float64, length int, ok bool) {
 	if x < 0 || y < 0 || x >= b.w || y >= b.h || b.bits[y*b.w+x] == 0 {
 		return 0, 0, false
@@ -155,7 +154,7 @@ func crossRuns(b *bitmap, x, y, dx, dy, total int) (center float64, length int, 
 	for _, r := range runs {
 		length += r
 	}
-	if !finderRuns(runs) || float64(length) < 7*leastModule || length > 2*total || 2*length < total {
+	if !finderRuns(runs) || float64(length) < 7*minModule || length > 2*total || 2*length < total {
 		return 0, 0, false
 	}
 	at := y

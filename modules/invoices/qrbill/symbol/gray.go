@@ -6,11 +6,11 @@ type Gray struct {
 	W, H int
 }
 
-// NewGray makes a black picture.
+// NewGray returns a black picture.
 func NewGray(w, h int) *Gray { return &Gray{Pix: make([]byte, w*h), W: w, H: h} }
 
-// at samples between pixels, whose centres lie at whole numbers plus one half.
-// Outside the picture its border goes on.
+// at interpolates between pixels, whose centres are at whole numbers plus one half. Points outside the picture have the
+// value of its border.
 func (g *Gray) at(x, y float64) float32 {
 	x, y = x-0.5, y-0.5
 	x, y = min(max(x, 0), float64(g.W-1)), min(max(y, 0), float64(g.H-1))
@@ -23,12 +23,12 @@ func (g *Gray) at(x, y float64) float32 {
 	return a + fy*(b-a)
 }
 
-// inside tells whether a point lies in the picture or at most margin beside it.
+// inside reports whether a point is in the picture, or less than margin outside.
 func (g *Gray) inside(p point, margin float64) bool {
 	return p.x > -margin && p.y > -margin && p.x < float64(g.W)+margin && p.y < float64(g.H)+margin
 }
 
-// Half returns the picture at half its size; four pixels become one.
+// Half returns the picture at half its size, with the average of four pixels each.
 func (g *Gray) Half() *Gray {
 	out := NewGray(g.W/2, g.H/2)
 	for y := range out.H {
@@ -41,7 +41,7 @@ func (g *Gray) Half() *Gray {
 	return out
 }
 
-// Double returns the picture at twice its size, smoothly interpolated.
+// Double returns the picture at twice its size, interpolated.
 func (g *Gray) Double() *Gray {
 	out := NewGray(g.W*2, g.H*2)
 	for y := range out.H {
@@ -52,7 +52,7 @@ func (g *Gray) Double() *Gray {
 	return out
 }
 
-// Blur smooths with a small bell curve of 1-2-1 in both directions.
+// Blur returns the picture blurred with the kernel 1-2-1 in both directions.
 func (g *Gray) Blur() *Gray {
 	middle := make([]uint16, len(g.Pix))
 	for y := range g.H {
@@ -73,7 +73,7 @@ func (g *Gray) Blur() *Gray {
 	return out
 }
 
-// integral holds sums over all rectangles that begin at the upper left corner.
+// integral is a summed-area table.
 type integral struct {
 	sum    []uint32
 	stride int
@@ -92,14 +92,13 @@ func newIntegral(g *Gray) integral {
 	return in
 }
 
-// box returns the sum over columns x0 to x1 and rows y0 to y1, the ends excluded.
-// The sums may overflow; their difference is right as long as it fits.
+// box returns the sum over columns x0 to x1-1 and rows y0 to y1-1. The sums in the table may overflow; the result is correct
+// if it fits.
 func (in integral) box(x0, y0, x1, y1 int) uint32 {
 	return in.sum[y1*in.stride+x1] - in.sum[y0*in.stride+x1] - in.sum[y1*in.stride+x0] + in.sum[y0*in.stride+x0]
 }
 
-// Flatten divides by the brightness of the surroundings, so that shadows,
-// stains and glare lose their hold.
+// Flatten divides each pixel by the mean brightness around it, to reduce shadows, stains and glare.
 func (g *Gray) Flatten(radius int) *Gray {
 	in, out := newIntegral(g), NewGray(g.W, g.H)
 	for y := range g.H {
@@ -113,7 +112,7 @@ func (g *Gray) Flatten(radius int) *Gray {
 	return out
 }
 
-// Sharpen adds what a blur of the given radius takes away.
+// Sharpen adds the difference to a blur of the given radius (unsharp masking).
 func (g *Gray) Sharpen(radius int, amount float32) *Gray {
 	in, out := newIntegral(g), NewGray(g.W, g.H)
 	for y := range g.H {
@@ -128,7 +127,7 @@ func (g *Gray) Sharpen(radius int, amount float32) *Gray {
 	return out
 }
 
-// Stretch spreads the shades between low and high over the whole range.
+// Stretch maps the shades between low and high to the full range.
 func (g *Gray) Stretch(low, high int) *Gray {
 	var curve [256]byte
 	for i := range curve {
@@ -141,7 +140,7 @@ func (g *Gray) Stretch(low, high int) *Gray {
 	return out
 }
 
-// shade returns the shade of grey below which the given share of the pixels lies.
+// shade returns the quantile of the shades: the shade below which the given share of the pixels is.
 func (g *Gray) shade(share float64) int {
 	var count [256]int
 	for _, p := range g.Pix {
@@ -156,9 +155,8 @@ func (g *Gray) shade(share float64) int {
 	return 255
 }
 
-// ink looks for a shade between the print and the paper that is frequent enough
-// to be that of a pen or a stamp. It answers with the darkest shade and the ink's;
-// ok is false when no such shade stands out.
+// ink searches for a frequent shade between print and paper, which may be that of a pen or a stamp. It returns the shade of
+// the print and that of the ink. ok is false when there is no such shade.
 func (g *Gray) ink() (dark, ink int, ok bool) {
 	var count [256]int
 	for _, p := range g.Pix {
@@ -176,7 +174,7 @@ func (g *Gray) ink() (dark, ink int, ok bool) {
 	for i := dark + 1; i < min(dark+150, 230); i++ {
 		here := smooth(i)
 		valley = min(valley, here)
-		// A peak: higher than what lies on both sides, and of some weight.
+		// A peak in the histogram: higher than its surroundings, and of some weight.
 		if here*2 > valley*3 && here > len(g.Pix)/400 && here >= smooth(i-1) && here > smooth(min(i+12, 255))*5/4 && here > smooth(i+1) {
 			return dark, i, true
 		}

@@ -2,20 +2,19 @@ package symbol
 
 import "github.com/makiuchi-d/gozxing/qrcode/decoder"
 
-// layout knows where everything lies in a symbol of one version.
+// layout describes the modules of a symbol of one version.
 type layout struct {
 	version   *decoder.Version
 	dimension int
 	centers   []int   // coordinates of the alignment patterns
-	known     []int8  // per module: +1 dark, -1 light where the value is fixed, 0 elsewhere
-	function  []bool  // per module: carries no data
+	known     []int8  // by module: +1 dark, -1 light where the value is fixed, 0 elsewhere
+	function  []bool  // by module: holds no data
 	data      []int32 // modules of the data bits in reading order
 }
 
 const dark, light = 1, -1
 
-// newLayout describes the symbols with the given number of modules a side, or
-// returns nil for a number that no version has.
+// newLayout returns the layout of symbols with the given number of modules per side, or nil when no version has it.
 func newLayout(dimension int) *layout {
 	version, err := decoder.Version_GetProvisionalVersionForDimension(dimension)
 	if err != nil {
@@ -52,7 +51,7 @@ func (l *layout) timing() {
 	}
 }
 
-// finders sets the three finder patterns with their light margin.
+// finders sets the three finder patterns with their light margins.
 func (l *layout) finders() {
 	last := l.dimension - 7
 	for _, at := range [3][2]int{{0, 0}, {0, last}, {last, 0}} {
@@ -64,10 +63,9 @@ func (l *layout) finders() {
 	}
 }
 
-// ringValue is the value at a distance from the centre of a pattern with a dark
-// heart up to heart and a dark ring.
-func ringValue(distance, heart, ring int) int8 {
-	if distance <= heart || distance == ring {
+// ringValue returns the value at a distance from the centre of a pattern with a dark core of radius core and a dark ring.
+func ringValue(distance, core, ring int) int8 {
+	if distance <= core || distance == ring {
 		return dark
 	}
 	return light
@@ -83,14 +81,14 @@ func (l *layout) alignments() {
 	}
 }
 
-// alignmentCenters lists row and column of the centre module of each alignment pattern.
+// alignmentCenters returns row and column of the centre module of each alignment pattern.
 func (l *layout) alignmentCenters() [][2]int {
 	var list [][2]int
 	last := len(l.centers) - 1
 	for i, row := range l.centers {
 		for j, col := range l.centers {
 			if (i == 0 && j == 0) || (i == 0 && j == last) || (i == last && j == 0) {
-				continue // a finder pattern stands there
+				continue // a finder pattern is there
 			}
 			list = append(list, [2]int{row, col})
 		}
@@ -98,7 +96,7 @@ func (l *layout) alignmentCenters() [][2]int {
 	return list
 }
 
-// formatAreas marks format and version information, whose values differ.
+// formatAreas marks the modules of the format and version information, whose values are not fixed.
 func (l *layout) formatAreas() {
 	for _, copies := range formatPlaces(l.dimension) {
 		for _, at := range copies {
@@ -115,7 +113,7 @@ func (l *layout) formatAreas() {
 	}
 }
 
-// formatPlaces lists the two copies of the 15 format bits, the highest bit first.
+// formatPlaces returns the modules of the two copies of the 15 format bits, the highest bit first.
 func formatPlaces(dimension int) [2][15][2]int {
 	var places [2][15][2]int
 	for i := range 15 {
@@ -138,8 +136,8 @@ func formatPlaces(dimension int) [2][15][2]int {
 	return places
 }
 
-// order lists the data modules in reading order: pairs of columns from the
-// right, upwards and downwards in turn, without the vertical timing pattern.
+// order sets the data modules in reading order: pairs of columns from the right, alternately upwards and downwards, without
+// the vertical timing pattern.
 func (l *layout) order() {
 	n, up := l.dimension, true
 	for right := n - 1; right > 0; right -= 2 {
@@ -161,7 +159,7 @@ func (l *layout) order() {
 	}
 }
 
-// masked tells whether a data mask inverts the module.
+// masked reports whether a data mask inverts a module.
 func masked(mask, row, col int) bool {
 	switch mask {
 	case 0:

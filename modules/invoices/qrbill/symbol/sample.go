@@ -5,20 +5,19 @@ import (
 	"slices"
 )
 
-// samples are brightness values on a lattice twice as fine as the modules:
-// module (row, col) has its centre at (2·row+1, 2·col+1).
+// samples are brightness values at a resolution of half a module: the centre of module (row, col) is at
+// (2·row+1, 2·col+1).
 type samples struct {
 	*layout
 	side  int
 	value []float32
 }
 
-// sample reads the picture under the grid.
+// sample returns the brightness of the picture at the grid.
 func (q *grid) sample(g *Gray) *samples {
 	s := &samples{layout: q.layout, side: 2*q.dimension + 1}
 	s.value = make([]float32, s.side*s.side)
-	// The mapping is smooth, so that it is computed once per module and
-	// interpolated in between.
+	// The mapping is smooth: compute it once per module and interpolate in between.
 	n := q.dimension + 1
 	nodes := make([]point, n*n)
 	for r := range n {
@@ -44,12 +43,11 @@ func (q *grid) sample(g *Gray) *samples {
 	return s
 }
 
-// rankSide is how many places a side are looked at in each module for its ranks.
+// rankSide is the number of samples per side in each module, see rank.
 const rankSide = 5
 
-// rank reads the picture under the grid three times: the brighter and the darker
-// parts of each module, and the average of all. Only the centres of the modules
-// are filled.
+// rank returns three sets of samples: the 80 % quantile, the 20 % quantile and the mean of each module. It fills only the
+// centres of the modules.
 func (q *grid) rank(g *Gray) [3]*samples {
 	var out [3]*samples
 	for i := range out {
@@ -80,11 +78,11 @@ func (q *grid) rank(g *Gray) [3]*samples {
 	return out
 }
 
-// leastContrast is the half range of grey below which a region says nothing.
-const leastContrast = 5
+// minContrast is the minimum half range of shades around a module.
+const minContrast = 5
 
-// normalize makes dark positive and light negative, each about 1 in size,
-// whatever the brightness of the surroundings. radius is counted in modules.
+// normalize maps dark samples to about +1 and light samples to about -1, relative to the range of the surroundings. radius
+// is in modules.
 func (s *samples) normalize(radius int) *samples {
 	n := s.dimension
 	low, high := make([]float32, n*n), make([]float32, n*n)
@@ -101,7 +99,7 @@ func (s *samples) normalize(radius int) *samples {
 	for y := range s.side {
 		for x := range s.side {
 			at := min(y/2, n-1)*n + min(x/2, n-1)
-			half := max((high[at]-low[at])/2, leastContrast)
+			half := max((high[at]-low[at])/2, minContrast)
 			v := ((high[at]+low[at])/2 - s.value[y*s.side+x]) / half
 			out.value[y*s.side+x] = max(-1.6, min(1.6, v))
 		}
@@ -109,7 +107,7 @@ func (s *samples) normalize(radius int) *samples {
 	return out
 }
 
-// slide folds each value with its neighbours up to radius away, rows then columns.
+// slide folds each value with its neighbours within radius, first along rows and then along columns.
 func slide(values []float32, n, radius int, fold func(a, b float32) float32) []float32 {
 	middle, out := make([]float32, n*n), make([]float32, n*n)
 	for r := range n {
@@ -133,7 +131,7 @@ func slide(values []float32, n, radius int, fold func(a, b float32) float32) []f
 	return out
 }
 
-// smooth averages over the same neighbourhood.
+// smooth averages each value with its neighbours within radius.
 func smooth(values []float32, n, radius int) []float32 {
 	sums := values
 	for pass := range 2 {
@@ -172,7 +170,7 @@ func (s *samples) centers() []float32 {
 	return out
 }
 
-// transposed mirrors values along the main diagonal, for a code seen from behind.
+// transposed mirrors values at the main diagonal, for a mirrored code.
 func transposed(values []float32) []float32 {
 	n := int(math.Sqrt(float64(len(values))))
 	out := make([]float32, len(values))

@@ -9,23 +9,23 @@ import (
 // Scan collects the codes of one picture over several passes.
 type Scan struct {
 	Codes []Code
-	// Stop tells that a code is what was looked for: after it only clear further
-	// codes are read, and no further pass is made. Nil reads all codes.
+	// Stop reports whether a code is the wanted one. After such a code, the pass reads only clear codes, and no other pass is
+	// made. With nil, all passes are made.
 	Stop func(Code) bool
-	// Evidence counts what looked like a code, read or not.
+	// Evidence counts the candidates for codes.
 	Evidence int
 	gray     *Gray
-	vain     map[[6]int]int // how often nothing like a symbol was found at a place
+	failures map[[6]int]int // by place: how often it did not look like a symbol
 }
 
-// maxVain is how often a place is looked at that shows nothing like a symbol.
-const maxVain = 2
+// maxFailures is how often a place is tried that does not look like a symbol.
+const maxFailures = 2
 
-// NewScan begins to look for codes in a picture.
-func NewScan(g *Gray) *Scan { return &Scan{gray: g, vain: map[[6]int]int{}} }
+// NewScan returns a scan of a picture.
+func NewScan(g *Gray) *Scan { return &Scan{gray: g, failures: map[[6]int]int{}} }
 
-// Quick makes the cheap passes: local thresholds, one global threshold, half
-// size, and all of it inverted. It answers true once Stop was satisfied.
+// Quick makes the cheap passes: local thresholds, a global threshold, half size, and the inverse of each. It returns true
+// when Stop returned true for a code.
 func (s *Scan) Quick(ctx context.Context) bool {
 	return s.quickFull(ctx) || s.quickHalf(ctx)
 }
@@ -42,7 +42,7 @@ func (s *Scan) Glance(ctx context.Context) bool {
 func (s *Scan) quickFull(ctx context.Context) bool {
 	g := s.gray
 	if large(g) {
-		g = g.Half() // a module of such a picture has many pixels
+		g = g.Half() // modules have many pixels in such a picture
 	}
 	return s.pass(ctx, g, hybrid, 1) || s.pass(ctx, g, histogram, 1)
 }
@@ -58,10 +58,10 @@ func (s *Scan) quickHalf(ctx context.Context) bool {
 	return s.pass(ctx, g, hybrid, 1)
 }
 
-// large pictures are photos, in which half the size shows a code as well.
+// large reports whether a picture is large enough to be read at half its size, as photos are.
 func large(g *Gray) bool { return g.W*g.H > 5_000_000 }
 
-// Thorough makes the dear passes, each on another version of the picture.
+// Thorough makes the expensive passes, each on another version of the picture.
 func (s *Scan) Thorough(ctx context.Context) bool {
 	for _, g := range s.versions() {
 		picture := g()
@@ -80,7 +80,7 @@ func (s *Scan) Thorough(ctx context.Context) bool {
 	return false
 }
 
-// versions are the pictures for the dear passes, made only when needed.
+// versions returns functions that make the pictures for the expensive passes.
 func (s *Scan) versions() []func() *Gray {
 	g := s.gray
 	for large(g) {
@@ -88,9 +88,9 @@ func (s *Scan) versions() []func() *Gray {
 	}
 	return []func() *Gray{
 		func() *Gray { return g },
-		// Ink is seldom as black as print: only the darkest shades count.
+		// Ink is usually lighter than print: keep only the darkest shades.
 		func() *Gray { dark := g.shade(0.03); return g.Stretch(dark, dark+50) },
-		// Where ink covers the print, it says nothing: its shade becomes the middle.
+		// Where ink covers print, the module is unknown: map the shade of the ink to the middle.
 		func() *Gray {
 			if dark, ink, ok := g.ink(); ok {
 				return g.Stretch(dark, 2*ink-dark)
@@ -110,15 +110,14 @@ func (s *Scan) versions() []func() *Gray {
 	}
 }
 
-// pass looks for codes in one version of the picture, dark on light and then
-// light on dark.
+// pass searches one version of the picture for dark codes on light ground, and then for light codes on dark ground.
 func (s *Scan) pass(ctx context.Context, g *Gray, binarize func(*Gray) (*gozxing.BitMatrix, error), effort int) bool {
 	if g.W < 21 || g.H < 21 {
 		return false
 	}
 	matrix, err := binarize(g)
 	if err != nil {
-		return false // a picture without any contrast
+		return false // a picture without contrast
 	}
 	bits := toBitmap(matrix)
 	if s.read(ctx, g, matrix, findFinders(bits), effort) {
@@ -133,13 +132,12 @@ func (s *Scan) pass(ctx context.Context, g *Gray, binarize func(*Gray) (*gozxing
 	return s.read(ctx, negative, matrix, findFinders(bits), effort)
 }
 
-// read decodes what lies at the finder patterns. It answers true when a code
-// satisfied Stop.
+// read decodes the symbols at the finder patterns. It returns true when Stop returned true for a code.
 func (s *Scan) read(ctx context.Context, g *Gray, matrix *gozxing.BitMatrix, found []finder, effort int) bool {
 	scale := float64(s.gray.W) / float64(g.W)
 	candidates := triples(found, 6*effort)
 	if effort > 1 {
-		candidates = append(candidates, completed(g, found)...)
+		candidates = append(candidates, completeTriples(g, found)...)
 	}
 	s.Evidence += len(candidates)
 	satisfied := false
@@ -147,21 +145,21 @@ func (s *Scan) read(ctx context.Context, g *Gray, matrix *gozxing.BitMatrix, fou
 		if ctx.Err() != nil {
 			break
 		}
-		whole := t.scaled(scale)
-		if s.covered(whole) {
+		original := t.scaled(scale) // in the coordinates of the original picture
+		if s.covered(original) {
 			continue
 		}
 		d := decodePlain(matrix, t)
-		if !d.ok && !satisfied && s.vain[whole.place()] < maxVain {
+		if !d.ok && !satisfied && s.failures[original.place()] < maxFailures {
 			promising := false
 			if d, promising = decodeTriple(g, t, effort); !promising {
-				s.vain[whole.place()]++
+				s.failures[original.place()]++
 			}
 		}
 		if !d.ok {
 			continue
 		}
-		code := newCode(s.gray, d, whole)
+		code := newCode(s.gray, d, original)
 		s.Codes = append(s.Codes, code)
 		satisfied = satisfied || (s.Stop != nil && s.Stop(code))
 	}
@@ -177,8 +175,7 @@ func (s *Scan) covered(t triple) bool {
 	return false
 }
 
-// place names where a triple lies, so roughly that it is the same in all
-// versions of a picture.
+// place returns the rounded position of a triple, which is the same in all versions of a picture.
 func (t triple) place() [6]int {
 	const unit = 16 // pixels
 	return [6]int{
@@ -195,7 +192,7 @@ func (t triple) scaled(f float64) triple {
 	return t
 }
 
-// negative exchanges dark and light.
+// negative returns the picture with dark and light exchanged.
 func (g *Gray) negative() *Gray {
 	out := NewGray(g.W, g.H)
 	for i, p := range g.Pix {

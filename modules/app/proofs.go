@@ -1,0 +1,128 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"kontor/modules/auth"
+	"kontor/modules/chats"
+	"kontor/modules/customers"
+	"kontor/modules/directory"
+	"kontor/modules/kit/records"
+	"kontor/modules/payers"
+	"kontor/modules/personas"
+	"kontor/modules/profile"
+	"kontor/modules/rbac"
+	"kontor/modules/tasks"
+	"kontor/store"
+	"kontor/store/audittrail"
+)
+
+// Proofs returns the record types that the audit trail covers. Notifications and deliveries are messages about records and
+// are not covered; nor are the exceptions that the Proofs of a module lists.
+func Proofs() []records.Proof {
+	return slices.Concat(directory.Proofs(), auth.Proofs(), rbac.Proofs(), customers.Proofs(), personas.Proofs(), payers.Proofs(),
+		chats.Proofs(), tasks.Proofs(), profile.Proofs())
+}
+
+// Earlier versions digested records in another form, or not at all. An upgrade writes an entry with the digest of each
+// record, between an entry with formBegun and one with formID. Entries before these are not compared. Both are part of the
+// hash chain: they cannot be deleted to have manipulated records digested again.
+const (
+	formType  = "audit"
+	formID    = "record-form-2" // 2: users have a display name
+	formBegun = formID + "/begun"
+)
+
+// ErrOldForm reports that the records of a database cannot be compared before the upgrade of their digests.
+var ErrOldForm = errors.New("the records were digested by an earlier version; start the server once to upgrade the digests")
+
+// CheckRecords compares every record with the audit trail and returns the number of records. The error is a *records.Break
+// for the first record that differs, or ErrOldForm.
+func CheckRecords(ctx context.Context, e *audittrail.Evidence) (compared int64, err error) {
+	since, err := formSince(ctx, e)
+	if err != nil {
+		return 0, err
+	}
+	if since == 0 {
+		return 0, ErrOldForm
+	}
+	return records.Check(ctx, e, Proofs(), since)
+}
+
+// formSince returns the number of the entry since which all entries have the present form, or 0 before the upgrade.
+func formSince(ctx context.Context, q store.Querier) (seq int64, err error) {
+	seq, err = store.LastAuditEntry(ctx, q, formType, formID)
+	if err != nil || seq == 0 {
+		return 0, err
+	}
+	begun, err := store.LastAuditEntry(ctx, q, formType, formBegun)
+	if begun > 0 {
+		seq = begun
+	}
+	return seq, err
+}
+
+// digestBatch is the number of records that one transaction of the upgrade digests.
+const digestBatch = 200
+
+// upgradeDigests writes an audit entry with the digest of each record of a database from an earlier version. It does so
+// once. For a new database it writes only the entries that mark the upgrade as done.
+func (m *Modules) upgradeDigests(ctx context.Context) error {
+	since, err := formSince(ctx, m.DB)
+	if err != nil || since > 0 {
+		return err
+	}
+	if err := m.auditForm(ctx, formBegun); err != nil {
+		return err
+	}
+	total := 0
+	for _, p := range Proofs() {
+		n, err := m.digestType(ctx, p)
+		if err != nil {
+			return fmt.Errorf("upgrade the digests of %s: %w", p.Type, err)
+		}
+		total += n
+	}
+	if total > 0 {
+		m.Log.Info("upgraded the digests of the records of an earlier version", "records", total)
+	}
+	return m.auditForm(ctx, formID)
+}
+
+func (m *Modules) auditForm(ctx context.Context, id string) error {
+	return m.DB.InTx(ctx, func(tx *store.Tx) error {
+		tx.Audit(store.AuditEntry{Actor: store.NilID, Action: "audit.form", RecType: formType, RecID: id})
+		return nil
+	})
+}
+
+func (m *Modules) digestType(ctx context.Context, p records.Proof) (total int, err error) {
+	var batch []string
+	flush := func() error {
+		err := m.DB.InTx(ctx, func(tx *store.Tx) error {
+			for _, id := range batch {
+				entry := store.AuditEntry{Actor: store.NilID, Action: "audit.digest", RecType: p.Type, RecID: id}
+				if err := p.AuditEntry(ctx, tx, entry); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		batch = batch[:0]
+		return err
+	}
+	err = p.Each(ctx, m.DB, func(id string) error {
+		total++
+		if batch = append(batch, id); len(batch) < digestBatch {
+			return nil
+		}
+		return flush()
+	})
+	if err == nil && len(batch) > 0 {
+		err = flush()
+	}
+	return total, err
+}

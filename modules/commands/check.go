@@ -1,0 +1,130 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"kontor/modules/app"
+	"kontor/modules/kit/records"
+	"kontor/server/settings"
+	"kontor/store/audittrail"
+	"kontor/store/inspect"
+)
+
+type checkCommand struct {
+	Record string `help:"Check one record only, as the API returned it: its type and id, with its JSON on standard input." placeholder:"TYPE/ID"`
+}
+
+// Help is shown by "kontor check --help".
+func (checkCommand) Help() string {
+	return "The server may be running, and nothing is changed. " +
+		"The command stops at the first error, prints it and exits with 1."
+}
+
+func (checkCommand) examples() []string {
+	return []string{"kontor check", "kontor check --record=payers/01a1fb8a-2c0a-7d94-ab9c-5d46a808af71 < payer.json"}
+}
+
+// Run checks the database, the audit trail, and the records against the audit trail.
+func (c checkCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	p.warn(r)
+	if c.Record != "" {
+		return c.checkRecord(ctx, p, r)
+	}
+	var compared int64
+	var oldForm error
+	report, err := inspect.Check(ctx, databaseOf(r), func(ctx context.Context, e *audittrail.Evidence) (err error) {
+		compared, err = app.CheckRecords(ctx, e)
+		if errors.Is(err, app.ErrOldForm) {
+			oldForm, err = err, nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	text := describeCheck(report)
+	switch {
+	case oldForm != nil:
+		text += "; " + oldForm.Error()
+	case report.KeyChecked:
+		text += fmt.Sprintf(", %d records match the audit trail", compared)
+	}
+	_, err = fmt.Fprintf(p.Stdout, "%s is intact: %s\n", r.Settings.Data.Dir, text)
+	return err
+}
+
+func describeCheck(c inspect.Report) string {
+	text := fmt.Sprintf("schema %d, %d bytes, %d audit entries", c.Schema, c.Bytes, c.AuditEntries)
+	if c.MarkChecked {
+		text += ", no acknowledged write is missing"
+	}
+	if !c.KeyChecked {
+		text += "; the end of the audit trail and the records were not checked, because the master key is missing (set KONTOR_SECRET_KEY)"
+	}
+	if c.Pages == 0 {
+		text += "; its pages have no checksums (restore a backup to add them)"
+	}
+	return text
+}
+
+// maxRecordBytes is the size of the largest record that is read from standard input.
+const maxRecordBytes = 16 << 20
+
+// checkRecord compares a record that the API returned with the audit trail.
+func (c checkCommand) checkRecord(ctx context.Context, p Process, r *settings.Result) error {
+	proof, id, err := c.recordProof()
+	if err != nil {
+		return err
+	}
+	record, err := io.ReadAll(io.LimitReader(p.Stdin, maxRecordBytes))
+	if err != nil {
+		return fmt.Errorf("read the record from standard input: %w", err)
+	}
+	var found, newest audittrail.Statement
+	report, err := inspect.Check(ctx, databaseOf(r), func(ctx context.Context, e *audittrail.Evidence) error {
+		found, newest, err = proof.Prove(ctx, e, id, record)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !report.KeyChecked {
+		return errors.New("a record cannot be checked without the master key; set KONTOR_SECRET_KEY")
+	}
+	_, err = fmt.Fprintln(p.Stdout, describeRecord(c.Record, found, newest))
+	return err
+}
+
+// recordProof reads the flag --record.
+func (c checkCommand) recordProof() (proof records.Proof, id string, err error) {
+	recordType, id, ok := strings.Cut(c.Record, "/")
+	var types []string
+	for _, p := range app.Proofs() {
+		if ok && p.Type == recordType {
+			return p, id, nil
+		}
+		types = append(types, p.Type)
+	}
+	slices.Sort(types)
+	return proof, "", fmt.Errorf("--record=%s: want TYPE/ID, where TYPE is one of %s", c.Record, strings.Join(types, ", "))
+}
+
+// describeRecord reports which audit entry a record matches, and what has happened to it since.
+func describeRecord(name string, found, newest audittrail.Statement) string {
+	describe := func(s audittrail.Statement) string {
+		return fmt.Sprintf("audit entry %d (%s by %s at %s)", s.Seq, s.Action, s.Actor, s.At)
+	}
+	text := name + " matches " + describe(found)
+	switch {
+	case newest.Seq == found.Seq:
+		return text + "; it has not changed since"
+	case newest.Digest == "":
+		return text + "; it was deleted later by " + describe(newest)
+	}
+	return text + "; it was changed later, last by " + describe(newest)
+}

@@ -1,0 +1,157 @@
+// Package audittrail keeps an append-only chain of entries about changes and security events.
+//
+// Each entry holds keyed digests of a record before and after the change, and the hash of the entry before it. The newest
+// entry, the head, is signed once for each group of writes. So an entry that was changed, removed or inserted is noticed,
+// and so is a trail that was cut. Somebody who has both the files and the master key can forge a trail; exports that left
+// the machine earlier prove that.
+package audittrail
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"kontor/store/clock"
+	"kontor/store/query"
+)
+
+// Entry says who did what to which record, or what happened to the security of the service. Before and After are the
+// record before and after the change, each a [Record] or its [Digest]. Both are nil in an entry that says nothing about the
+// state of a record. After alone is nil when the record was deleted. A record is compared with the newest entry that says
+// something about its state. Only keyed digests are stored: they prove a record without showing it.
+type Entry struct {
+	Actor, Action, RecType, RecID string
+	Before, After                 any
+
+	// Kind is the kind of a security event, empty for a change. Detail is its JSON object, stored as it is.
+	Kind, Detail string
+	// Origin is where an event came from; nil means the origin of the transaction's context.
+	Origin *Origin
+}
+
+// Origin is where a change or an event came from.
+type Origin struct {
+	Session   string // id of the session of the user, if there is one
+	Network   string // the client's address, shortened so that it identifies no household
+	RequestID string
+}
+
+// The forms of an entry's hash.
+const (
+	formUnknown = 0 // of an entry that this package did not write
+	formChange  = 1 // up to migration 21
+	formOrigin  = 2 // with kind, origin and detail
+)
+
+// row is an entry as it is stored, without its place in the chain.
+type row struct {
+	form                          int
+	at                            clock.Time
+	actor, action, recType, recID string
+	before, after                 string // digests
+	kind                          string
+	origin                        Origin
+	detail                        string
+}
+
+// Pending is an entry that waits for the end of its transaction.
+type Pending struct {
+	row
+
+	fromContext bool // the origin is that of the transaction's context
+}
+
+// NewPending prepares an entry. It returns the error of a digest that could not be computed.
+func NewPending(e Entry, before, after Digest, at clock.Time) (Pending, error) {
+	for _, d := range []Digest{before, after} {
+		if d.err != nil {
+			return Pending{}, fmt.Errorf("audit %s %s: %w", e.Action, e.RecType, d.err)
+		}
+	}
+	p := Pending{row: row{form: formOrigin, at: at, actor: e.Actor, action: e.Action, recType: e.RecType, recID: e.RecID,
+		before: before.text, after: after.text, kind: e.Kind, detail: e.Detail}, fromContext: e.Origin == nil}
+	if e.Origin != nil {
+		p.origin = *e.Origin
+	}
+	return p, nil
+}
+
+// originTag leads the bytes of form 2. Those of form 1 begin with a hash, so that no entry has the same bytes in both forms.
+const originTag = "kontor audit entry 2\n"
+
+// chainHash returns the hash of an entry: SHA-256 over these bytes.
+//
+// Form 1: the hash of the previous entry (32 bytes, zero for the first), the sequence number and the time in milliseconds
+// (8 bytes each, big endian), and then actor, action, record type, record id and the two digests as they are stored, each
+// led by its length in bytes (4 bytes, big endian).
+//
+// Form 2: the text "kontor audit entry 2" and a line feed, all of form 1, and then kind (empty for a change), session id,
+// network, request id and detail, each led by its length in the same way.
+//
+// The hash of an unknown form is zero, which no entry has.
+func chainHash(prev [sha256.Size]byte, seq int64, e *row) [sha256.Size]byte {
+	b := make([]byte, 0, 512)
+	switch e.form {
+	case formChange:
+	case formOrigin:
+		b = append(b, originTag...)
+	default:
+		return [sha256.Size]byte{}
+	}
+	b = append(b, prev[:]...)
+	b = binary.BigEndian.AppendUint64(b, uint64(seq))
+	b = binary.BigEndian.AppendUint64(b, uint64(e.at))
+	b = appendMeasured(b, e.actor, e.action, e.recType, e.recID, e.before, e.after)
+	if e.form == formOrigin {
+		b = appendMeasured(b, e.kind, e.origin.Session, e.origin.Network, e.origin.RequestID, e.detail)
+	}
+	return sha256.Sum256(b)
+}
+
+// appendMeasured appends texts, each led by its length.
+func appendMeasured(b []byte, texts ...string) []byte {
+	for _, s := range texts {
+		b = binary.BigEndian.AppendUint32(b, uint32(len(s)))
+		b = append(b, s...)
+	}
+	return b
+}
+
+// columns are the columns that scanEntry reads.
+const columns = `seq, form, at, actor, action, rec_type, rec_id, before_hash, after_hash,
+	kind, session_id, network, request_id, detail, prev_hash, hash`
+
+const selectEntries = `
+	SELECT ` + columns + `
+	FROM audit_entries
+	ORDER BY seq`
+
+// selectEntriesOfForm1 reads a trail from before migration 21, whose table lacks the later columns.
+const selectEntriesOfForm1 = `
+	SELECT seq, 1, at, actor, action, rec_type, rec_id, before_hash, after_hash, NULL, '', '', '', '', prev_hash, hash
+	FROM audit_entries
+	ORDER BY seq`
+
+const selectEntriesAfter = `
+	SELECT ` + columns + `
+	FROM audit_entries
+	WHERE seq > $1
+	ORDER BY seq
+	LIMIT $2`
+
+// scanEntry reads an entry with its place in the chain.
+func scanEntry(rows *query.Rows) (seq int64, e row, prev, hash string, err error) {
+	var kind *string
+	err = rows.Scan(&seq, &e.form, &e.at, &e.actor, &e.action, &e.recType, &e.recID, &e.before, &e.after,
+		&kind, &e.origin.Session, &e.origin.Network, &e.origin.RequestID, &e.detail, &prev, &hash)
+	if kind != nil {
+		e.kind = *kind
+		if e.kind == "" {
+			e.form = formUnknown // never written: a change has NULL, and both have the same hash
+		}
+	}
+	if e.form == formChange && (e.kind != "" || e.origin != Origin{} || e.detail != "") {
+		e.form = formUnknown // the hash of form 1 does not cover these columns
+	}
+	return seq, e, prev, hash, err
+}

@@ -1,0 +1,173 @@
+package audittrail
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json"
+
+	"kontor/store/clock"
+)
+
+// ExportReport describes a verified export.
+type ExportReport struct {
+	From, To  int64      // numbers of the first and the last entry, 0 where there is none
+	SignedTo  int64      // everything up to here is covered by a signature
+	Repeated  int64      // entries that the file contains again, after a restart of the exporter
+	PublicKey string     // that signed, base64
+	SignedAt  clock.Time // of the last signature
+	Heads     int
+}
+
+// ExportError says which line of an export is wrong.
+type ExportError struct {
+	Line   int
+	Reason string
+}
+
+// Error names the line.
+func (e *ExportError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
+
+// maxExportLine is the longest line of an export that is read; entries have a few kilobytes at most.
+const maxExportLine = 1 << 20
+
+// VerifyExport verifies every hash and signature of an export. It needs neither the master key nor the database. key is the
+// public key, in base64, that must have signed the heads. If it is empty, the key of the first head is used; that proves
+// only that nobody without that key changed the file. The error is an *ExportError for the first wrong line. An export does
+// not show whether entries are missing after its last head.
+func VerifyExport(r io.Reader, key string) (ExportReport, error) {
+	v := verification{key: key}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxExportLine)
+	for lines.Scan() {
+		v.line++
+		if err := v.take(lines.Bytes()); err != nil {
+			return v.report, &ExportError{Line: v.line, Reason: err.Error()}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return v.report, &ExportError{Line: v.line + 1, Reason: err.Error()}
+	}
+	switch {
+	case v.report.Heads == 0:
+		return v.report, &ExportError{Line: v.line, Reason: "there is no signed head"}
+	case v.report.SignedTo < v.report.To:
+		return v.report, &ExportError{Line: v.line, Reason: fmt.Sprintf("entries %d to %d are not signed", v.report.SignedTo+1, v.report.To)}
+	}
+	return v.report, nil
+}
+
+// verification is the state of verifying an export.
+type verification struct {
+	key    string
+	line   int
+	prev   [32]byte   // of the first entry
+	hashes [][32]byte // of all entries from the first on
+	report ExportReport
+}
+
+func (v *verification) take(text []byte) error {
+	if bytes.HasPrefix(text, []byte(`{"head":`)) {
+		var h headLine
+		if err := json.Unmarshal(text, &h, json.RejectUnknownMembers(true)); err != nil {
+			return errors.New("this is not a head of an export")
+		}
+		return v.takeHead(h)
+	}
+	var e ExportedEntry
+	if err := json.Unmarshal(text, &e, json.RejectUnknownMembers(true)); err != nil || e.Seq <= 0 {
+		return errors.New("this is not an entry of an export")
+	}
+	return v.takeEntry(e)
+}
+
+func (v *verification) takeEntry(e ExportedEntry) error {
+	prev, err := parseHash(e.PrevHash)
+	if err != nil {
+		return err
+	}
+	if len(v.hashes) == 0 {
+		if e.Seq == 1 && prev != [32]byte{} {
+			return errors.New("entry 1 continues another one")
+		}
+		v.prev, v.report.From, v.report.To = prev, e.Seq, e.Seq-1
+	}
+	if e.Seq < v.report.From || e.Seq > v.report.To+1 {
+		return fmt.Errorf("entry %d is missing", v.report.To+1)
+	}
+	if want, _ := v.hash(e.Seq - 1); prev != want {
+		return fmt.Errorf("entry %d does not continue the entry before", e.Seq)
+	}
+	hash := chainHash(prev, e.Seq, e.row())
+	if e.Hash != hex.EncodeToString(hash[:]) || hash == [32]byte{} {
+		return fmt.Errorf("entry %d was changed", e.Seq)
+	}
+	if e.Seq <= v.report.To {
+		if known, _ := v.hash(e.Seq); known != hash {
+			return fmt.Errorf("entry %d occurs twice with different content", e.Seq)
+		}
+		v.report.Repeated++
+		return nil
+	}
+	v.hashes = append(v.hashes, hash)
+	v.report.To = e.Seq
+	return nil
+}
+
+// hash returns the hash of an entry, or that of the one before the first.
+func (v *verification) hash(seq int64) ([32]byte, bool) {
+	switch at := seq - v.report.From; {
+	case at == -1:
+		return v.prev, true
+	case at >= 0 && at < int64(len(v.hashes)):
+		return v.hashes[at], true
+	}
+	return [32]byte{}, false
+}
+
+func (v *verification) takeHead(h headLine) error {
+	if v.key == "" {
+		v.key = h.Head.PublicKey
+	}
+	if h.Head.PublicKey != v.key {
+		return errors.New("the head is signed with another key")
+	}
+	key, err := base64.StdEncoding.DecodeString(v.key)
+	if err != nil || len(key) != ed25519.PublicKeySize {
+		return errors.New("the public key is not 32 bytes in base64")
+	}
+	signature, err := base64.StdEncoding.DecodeString(h.Signature)
+	if err != nil || !ed25519.Verify(key, h.Head.signed(), signature) {
+		return errors.New("the signature of the head is wrong")
+	}
+	if h.Head.To != 0 {
+		if err := v.covers(h.Head); err != nil {
+			return err
+		}
+	} else if len(v.hashes) > 0 {
+		return errors.New("the head belongs to an empty trail")
+	}
+	v.report.Heads++
+	v.report.PublicKey, v.report.SignedAt = v.key, h.Head.At
+	v.report.SignedTo = max(v.report.SignedTo, h.Head.To)
+	return nil
+}
+
+// covers compares a head with the entries that it names.
+func (v *verification) covers(h ExportHead) error {
+	before, known := v.hash(h.From - 1)
+	last, there := v.hash(h.To)
+	if !known || !there || h.From > h.To || len(v.hashes) == 0 {
+		return fmt.Errorf("the head names entries %d to %d, which are not before it", h.From, h.To)
+	}
+	if h.PrevHash != hex.EncodeToString(before[:]) || h.Hash != hex.EncodeToString(last[:]) {
+		return errors.New("the head does not match the entries before it")
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+package audittrail
+
+import (
+	"context"
+	"crypto/hmac"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"kontor/store/clock"
+	"kontor/store/engine"
+	"kontor/store/query"
+	"kontor/store/sealing"
+)
+
+// The check value of the key and the signed head of the trail belong together: a database that has the present form of the
+// one has the other, from its first start on, even when its trail is empty. So erasing the trail together with its head
+// leaves something that nobody can repair without the key.
+
+// keyState is what a database says about its master key.
+type keyState int
+
+const (
+	keyUnset keyState = iota // no check value: an interrupted first start, or a value that was erased
+	keyOld                   // a check value from before the head was bound to it
+	keyBound                 // a check value that promises a signed head
+)
+
+// metaKeyCheck is the row of the table meta with the check value of the master key.
+const metaKeyCheck = "key_check"
+
+// boundPrefix leads the check value of a database that has a signed head.
+const boundPrefix = "2."
+
+// boundCheck returns the check value that recognises the master key and promises a signed head.
+func boundCheck(keys *sealing.Keys) string {
+	return fmt.Sprintf("%s%x", boundPrefix, keys.Keyed("key check", []byte("kontor, with a signed head")))
+}
+
+// oldCheck returns the check value of databases from before boundCheck.
+func oldCheck(keys *sealing.Keys) string {
+	return hex.EncodeToString(keys.Keyed("key check", []byte("kontor")))
+}
+
+// ErrTampered says that somebody changed the database without the program.
+var ErrTampered = errors.New("tampered with")
+
+// Guard verifies a database at its start, and keeps its trail. It implements engine.Guard.
+type Guard struct {
+	Ledger
+	path   string // of the database, for messages
+	state  keyState
+	lastAt clock.Time
+}
+
+// NewGuard returns the guard of the database at a path.
+func NewGuard(keys *sealing.Keys, path string) *Guard {
+	return &Guard{Ledger: Ledger{keys: keys}, path: path}
+}
+
+// Keyed returns a keyed digest for the engine's own purposes.
+func (g *Guard) Keyed(purpose string, data []byte) []byte { return g.keys.Keyed(purpose, data) }
+
+// Recognise compares the master key with the one that the database was made with. It returns sealing.ErrWrongKey.
+func (g *Guard) Recognise(ctx context.Context, s engine.Source) (known bool, err error) {
+	g.state, err = recognise(ctx, query.NewView(s, 0), g.keys, g.path)
+	return g.state != keyUnset, err
+}
+
+func recognise(ctx context.Context, q query.Querier, keys *sealing.Keys, path string) (keyState, error) {
+	var check string
+	err := q.QueryRow(ctx, engine.SelectMeta, metaKeyCheck).Scan(&check)
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return keyUnset, nil
+	case err != nil:
+		return keyUnset, err
+	case hmac.Equal([]byte(check), []byte(boundCheck(keys))):
+		return keyBound, nil
+	case hmac.Equal([]byte(check), []byte(oldCheck(keys))):
+		return keyOld, nil
+	}
+	return keyUnset, fmt.Errorf("%s was made with another secret key: %w", path, sealing.ErrWrongKey)
+}
+
+// Tampered says in one line why the start is refused, and what to do.
+func (g *Guard) Tampered(cause error) error {
+	return fmt.Errorf("%s was %w and was left as it is: %w; keep the file as evidence, run \"kontor check\", and restore a backup", g.path, ErrTampered, cause)
+}
+
+// Settle verifies the head of a database that must have one. It adds a head to a new database, and to one of an earlier
+// version with an empty trail. It refuses every other database without a head, because going on would sign whatever is
+// left of the trail.
+func (g *Guard) Settle(ctx context.Context, m engine.Maintenance) error {
+	q := query.NewView(m, 0)
+	if g.state == keyUnset {
+		blank, err := isBlank(ctx, m)
+		if err != nil {
+			return err
+		}
+		if !blank {
+			return g.Tampered(&Break{Reason: "the check value of the secret key is missing"})
+		}
+	} else if err := verifyHead(ctx, q, g.keys); err != nil {
+		if broken := (*Break)(nil); errors.As(err, &broken) {
+			return g.Tampered(err)
+		}
+		return err
+	}
+	if g.state == keyBound {
+		return nil
+	}
+	return m.Transact(func() error {
+		newest, err := readHead(ctx, q)
+		if err == nil {
+			err = putMeta(m, metaHead, signHead(g.keys, newest))
+		}
+		if err == nil {
+			err = putMeta(m, metaKeyCheck, boundCheck(g.keys))
+		}
+		return err
+	})
+}
+
+// VerifyAll verifies the check value of the key and the whole trail.
+func (g *Guard) VerifyAll(ctx context.Context, s engine.Source) error {
+	q := query.NewView(s, 0)
+	if _, err := recognise(ctx, q, g.keys, g.path); err != nil {
+		return err
+	}
+	_, err := Verify(ctx, q, g.keys)
+	return err
+}
+
+const selectNewest = `SELECT seq, hash, at FROM audit_entries ORDER BY seq DESC LIMIT 1`
+
+// LastEntryAt returns the time of the newest entry that the last Anchor found.
+func (g *Guard) LastEntryAt() clock.Time { return g.lastAt }
+
+// Anchor returns the newest entry and its time.
+func (g *Guard) Anchor(ctx context.Context, s engine.Source) (a engine.Anchor, at clock.Time, err error) {
+	var hash string
+	err = query.NewView(s, 0).QueryRow(ctx, selectNewest).Scan(&a.Seq, &hash, &at)
+	if errors.Is(err, engine.ErrNotFound) {
+		return engine.Anchor{}, 0, nil
+	}
+	if err == nil {
+		a.Hash, err = parseHash(hash)
+	}
+	g.lastAt = at
+	return a, at, err
+}
+
+// CheckAnchor returns a *Break when the trail lacks an entry that the engine has recorded. That is no loss when no commit
+// is missing: somebody has changed the trail.
+func (g *Guard) CheckAnchor(ctx context.Context, s engine.Source, want engine.Anchor) error {
+	var hash string
+	err := query.NewView(s, 0).QueryRow(ctx, selectHash, want.Seq).Scan(&hash)
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		return err
+	}
+	if err == nil && hash == hex.EncodeToString(want.Hash[:]) {
+		return nil
+	}
+	return &Break{Seq: want.Seq, Reason: "it is missing, or not the one that the mark beside the database names"}
+}
+
+// CheckKey compares the master key with a database that is being checked. It returns sealing.ErrWrongKey, or a *Break when
+// the check value is missing although the database is not empty.
+func CheckKey(ctx context.Context, m Tables, keys *sealing.Keys, path string) error {
+	state, err := recognise(ctx, query.NewView(m, 0), keys, path)
+	if err != nil || state != keyUnset {
+		return err
+	}
+	blank, err := isBlank(ctx, m)
+	if err == nil && !blank {
+		err = &Break{Reason: "the check value of the secret key is missing"}
+	}
+	return err
+}
+
+// Tables is a source that lists its tables.
+type Tables interface {
+	engine.Source
+	Tables(ctx context.Context) ([]string, error)
+}
+
+// isBlank reports whether a database has a schema and not a single row: its first start was interrupted.
+func isBlank(ctx context.Context, t Tables) (bool, error) {
+	names, err := t.Tables(ctx)
+	if err != nil {
+		return false, err
+	}
+	q := query.NewView(t, 0)
+	for _, name := range names {
+		var filled bool
+		if err := q.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM "`+name+`")`).Scan(&filled); err != nil || filled {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// AppendOnlyTables returns the tables whose rows no statement may update or delete.
+func AppendOnlyTables() []string { return []string{"audit_entries"} }

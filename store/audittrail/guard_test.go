@@ -1,0 +1,125 @@
+package audittrail_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"kontor/store"
+	"kontor/store/audittrail"
+	"kontor/store/inspect"
+	"kontor/store/storetest"
+)
+
+const dropGuards = "DROP TRIGGER audit_entries_no_update; DROP TRIGGER audit_entries_no_delete"
+
+// The start rejects a trail that was erased, cut or replaced, and the check names it.
+func TestOpen_RejectsATrailWithoutItsHead(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		entries    int
+		statements []string
+		says       string
+	}{
+		{"head removed", 3, []string{"DELETE FROM meta WHERE name = 'audit_head'"}, "signed head is missing"},
+		{"entries and head erased", 3, []string{dropGuards, "DELETE FROM audit_entries", "DELETE FROM meta WHERE name = 'audit_head'"}, "signed head is missing"},
+		{"head of an empty trail removed", 0, []string{"DELETE FROM meta WHERE name = 'audit_head'"}, "signed head is missing"},
+		{"entries erased", 3, []string{dropGuards, "DELETE FROM audit_entries"}, "signed up to entry 3"},
+		{"newest entry removed", 3, []string{dropGuards, "DELETE FROM audit_entries WHERE seq = 3"}, "signed up to entry 3"},
+		{"oldest entry removed", 3, []string{dropGuards, "DELETE FROM audit_entries WHERE seq = 1"}, "audit entry 1: it is missing"},
+		{"newest entry changed", 3, []string{dropGuards, "UPDATE audit_entries SET actor = 'x' WHERE seq = 3"}, "audit entry 3: it was changed"},
+		{"forged head", 3, []string{"UPDATE meta SET value = substr(value, 1, 67) || 'ff' WHERE name = 'audit_head'"}, "not the newest one that was signed"},
+		{"key check and head erased", 3, []string{"DELETE FROM meta"}, "check value of the secret key is missing"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := storetest.Dir(t)
+			db := storetest.OpenDir(t, dir)
+			storetest.Audit(t, db, c.entries)
+			db.Close()
+			run(t, dir, strings.Split(strings.Join(c.statements, "; "), "; ")...)
+			_, err := store.Open(context.Background(), store.Options{Dir: dir})
+			if !errors.Is(err, store.ErrTampered) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("the start says %v, want one line with %q", err, c.says)
+			}
+			_, err = inspect.Check(context.Background(), inspect.Source{Dir: dir}, nil)
+			if broken := (*audittrail.Break)(nil); !errors.As(err, &broken) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("the check says %v, want %q", err, c.says)
+			}
+		})
+	}
+}
+
+func TestOpen_SignsTheHeadOfAnEarlierVersion(t *testing.T) {
+	for _, entries := range []int{0, 3} {
+		dir := storetest.Dir(t)
+		db := storetest.OpenDir(t, dir)
+		storetest.Audit(t, db, entries)
+		old := audittrail.OldKeyCheck(masterKey(t, dir))
+		db.Close()
+		statements := []string{"UPDATE meta SET value = '" + old + "' WHERE name = 'key_check'"}
+		if entries == 0 {
+			statements = append(statements, "DELETE FROM meta WHERE name = 'audit_head'") // it had none
+		}
+		run(t, dir, statements...)
+		if report, err := inspect.Check(context.Background(), inspect.Source{Dir: dir}, nil); err != nil || !report.KeyChecked {
+			t.Errorf("before the start: %+v, %v", report, err)
+		}
+		storetest.OpenDir(t, dir).Close()
+		run(t, dir, "DELETE FROM meta WHERE name = 'audit_head'")
+		if _, err := store.Open(context.Background(), store.Options{Dir: dir}); !errors.Is(err, store.ErrTampered) {
+			t.Errorf("%d entries: a head that was bound and removed: %v", entries, err)
+		}
+	}
+}
+
+// Restoring the old check value must not make a database without a head acceptable.
+func TestOpen_RejectsAnEarlierVersionWithoutItsHead(t *testing.T) {
+	dir := storetest.Dir(t)
+	db := storetest.OpenDir(t, dir)
+	storetest.Audit(t, db, 3)
+	old := audittrail.OldKeyCheck(masterKey(t, dir))
+	db.Close()
+	run(t, dir, "UPDATE meta SET value = '"+old+"' WHERE name = 'key_check'", "DELETE FROM meta WHERE name = 'audit_head'")
+	if _, err := store.Open(context.Background(), store.Options{Dir: dir}); !errors.Is(err, store.ErrTampered) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOpen_RestoresTriggersAndAuditsIt(t *testing.T) {
+	for name, statements := range map[string][]string{
+		"dropped":  {"DROP TRIGGER audit_entries_no_delete"},
+		"replaced": {"DROP TRIGGER audit_entries_no_update", "CREATE TRIGGER audit_entries_no_update BEFORE UPDATE ON audit_entries BEGIN SELECT 1; END"},
+	} {
+		dir := storetest.Dir(t)
+		db := storetest.OpenDir(t, dir)
+		storetest.Audit(t, db, 2)
+		exec(t, db, statements...)
+		if missing, err := db.AuditUnguarded(t.Context()); len(missing) != 1 || err != nil {
+			t.Errorf("%s: %v, %v", name, missing, err)
+		}
+		db.Close()
+		_, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil)
+		if broken := (*audittrail.Break)(nil); !errors.As(err, &broken) || !strings.Contains(err.Error(), "triggers that protect it are missing: audit_entries_no_") {
+			t.Errorf("%s: the check says %v", name, err)
+		}
+		db = storetest.OpenDir(t, dir)
+		if missing, err := db.AuditUnguarded(t.Context()); len(missing) != 0 || err != nil {
+			t.Errorf("%s: after the start %v, %v", name, missing, err)
+		}
+		var action string
+		if err := db.QueryRow(t.Context(), "SELECT action FROM audit_entries ORDER BY seq DESC LIMIT 1").Scan(&action); err != nil || action != "audit.triggers_restored" {
+			t.Errorf("%s: newest entry is %q, %v", name, action, err)
+		}
+	}
+}
+
+// An empty trail does not mean that there was no key.
+func TestCheck_ReportsThatTheKeyWasChecked(t *testing.T) {
+	dir := storetest.Dir(t)
+	db := storetest.OpenDir(t, dir)
+	db.Close()
+	if report, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); err != nil || !report.KeyChecked {
+		t.Errorf("an empty trail: %+v, %v", report, err)
+	}
+}

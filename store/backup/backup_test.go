@@ -1,0 +1,167 @@
+package backup_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"kontor/store"
+	"kontor/store/backup"
+	"kontor/store/inspect"
+	"kontor/store/storetest"
+)
+
+func TestCreate_IsRestoredOnAnotherMachine(t *testing.T) {
+	dir := storetest.Dir(t)
+	db := storetest.OpenDir(t, dir)
+	storetest.Audit(t, db, 20)
+	sealed, err := db.Seal("t", "c", "r", []byte("secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "kontor.backup")
+
+	// Writes continue during the backup.
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				storetest.Audit(t, db, 1)
+			}
+		}
+	})
+	err = backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{})
+	close(stop)
+	wg.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("backup has mode %v, err %v", info.Mode(), err)
+	}
+	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{}); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a backup was overwritten: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".*")); left != nil {
+		t.Errorf("left behind: %v", left)
+	}
+
+	target := filepath.Join(t.TempDir(), "data")
+	report, err := backup.Restore(t.Context(), file, inspect.Source{Dir: target})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.AuditEntries < 20 || !report.KeyChecked {
+		t.Errorf("report %+v", report)
+	}
+	restored := storetest.OpenDir(t, target)
+	if got, err := restored.Unseal("t", "c", "r", sealed); err != nil || string(got) != "secret" {
+		t.Errorf("sealed value is %q, err %v", got, err)
+	}
+	if _, err := backup.Restore(t.Context(), file, inspect.Source{Dir: target}); !errors.Is(err, backup.ErrNotEmpty) {
+		t.Errorf("restored over data: %v", err)
+	}
+}
+
+func TestCreate_WithoutKey(t *testing.T) {
+	dir := storetest.Dir(t)
+	key, err := os.ReadFile(filepath.Join(dir, "secret.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "kontor.backup")
+	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{WithoutKey: true}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(data, bytes.TrimSpace(key)) {
+		t.Error("the key is in the backup")
+	}
+	target := filepath.Join(t.TempDir(), "data")
+	if report, err := backup.Restore(t.Context(), file, inspect.Source{Dir: target}); err != nil || report.KeyChecked {
+		t.Fatalf("report %+v, err %v", report, err)
+	}
+	if _, err := store.Open(t.Context(), store.Options{Dir: target}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without the key the start says %v", err)
+	}
+	db, err := store.Open(t.Context(), store.Options{Dir: target, SecretKey: string(key)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+}
+
+func TestRestore_RejectsDamagedBackups(t *testing.T) {
+	dir := storetest.Dir(t)
+	db := storetest.OpenDir(t, dir)
+	storetest.Audit(t, db, 20)
+	good := filepath.Join(t.TempDir(), "good")
+	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, good, backup.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := bytes.Clone(data)
+	flipped[bytes.Index(flipped, []byte("marked.0007"))] ^= 1
+	for name, broken := range map[string][]byte{
+		"empty":          {},
+		"no tar":         []byte(strings.Repeat("x", 2000)),
+		"cut off":        data[:len(data)/2],
+		"one bit":        flipped,
+		"climbs out":     tarOf(t, "../evil", "x"),
+		"without a base": tarOf(t, "manifest.json", `{"format":1}`),
+		"newer":          tarOf(t, "manifest.json", `{"format":2}`, "kontor.db", "x"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "backup")
+			if err := os.WriteFile(file, broken, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			target := filepath.Join(t.TempDir(), "data")
+			_, err := backup.Restore(t.Context(), file, inspect.Source{Dir: target})
+			if err == nil {
+				t.Fatal("restored")
+			}
+			if left, _ := os.ReadDir(target); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+			if _, err := backup.Restore(t.Context(), good, inspect.Source{Dir: target}); err != nil {
+				t.Errorf("a good backup afterwards: %v", err)
+			}
+		})
+	}
+}
+
+// tarOf returns a tar file of pairs of name and content.
+func tarOf(t *testing.T, pairs ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for i := 0; i < len(pairs); i += 2 {
+		if err := w.WriteHeader(&tar.Header{Name: pairs[i], Mode: 0o600, Size: int64(len(pairs[i+1]))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(pairs[i+1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,4 @@
+package backup
+
+// WorkDirectory creates the directory of a backup.
+var WorkDirectory = workDirectory

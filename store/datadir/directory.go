@@ -1,0 +1,155 @@
+// Package datadir holds the data directory: its lock, the names of its files, the master key, and durable writes.
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// A first start and a restore write under names of their own and rename last. A kill at any point leaves either nothing that
+// counts or everything:
+//
+//	kontor.db.new         the database of a first start; created before the key, so that a key without a database and
+//	                      without this file means that the database was lost
+//	secret.key.new        the key of a first start, until it is complete
+//	kontor.db.restoring   the database of a restore, until it was checked
+//	secret.key.restoring  the key of a restore; renamed after the database
+const (
+	Database = "kontor.db"
+	Key      = "secret.key"
+	Lock     = "kontor.lock"
+
+	NewDatabase = Database + ".new"
+	NewKey      = Key + ".new"
+
+	RestoringDatabase = Database + ".restoring"
+	RestoringKey      = Key + ".restoring"
+)
+
+// The modes of the directory and of the files in it: others than the owner have no access.
+const (
+	DirMode  = 0o700
+	FileMode = 0o600
+)
+
+// ErrInUse says that another process works on the data directory.
+var ErrInUse = errors.New("one process per data directory")
+
+// Directory is a data directory. Open locks it for this process; At does not.
+type Directory struct {
+	path string
+	lock *os.File // nil without the lock
+}
+
+// At returns a directory that is not locked, for reading beside the process that uses it.
+func At(path string) *Directory { return &Directory{path: path} }
+
+// Open creates the data directory if it is missing, and locks it. It returns ErrInUse when another process has locked it.
+func Open(path string) (*Directory, error) {
+	if err := Make(path); err != nil {
+		return nil, fmt.Errorf("data directory %s cannot be created: %w", path, Cause(err))
+	}
+	name := filepath.Join(path, Lock)
+	lock, locked, err := TryLock(name)
+	switch {
+	case err != nil && lock == nil:
+		return nil, fmt.Errorf("data directory %s cannot be written: %w", path, Cause(err))
+	case err != nil:
+		return nil, errors.Join(fmt.Errorf("data directory %s cannot be locked: %w", path, err), lock.Close())
+	case !locked:
+		defer lock.Close()
+		return nil, fmt.Errorf("data directory %s is in use by %s: %w", path, holder(lock), ErrInUse)
+	}
+	if err := lock.Truncate(0); err == nil {
+		// Only the message of a second process reads it.
+		fmt.Fprintf(lock, "%d\n", os.Getpid())
+	}
+	return &Directory{path: path, lock: lock}, nil
+}
+
+// TryLock opens a lock file, creating it if necessary, and locks it for this process until it is closed. locked is false
+// when another process holds the lock. The file is nil only when it cannot be opened.
+func TryLock(name string) (lock *os.File, locked bool, err error) {
+	if lock, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE, FileMode); err != nil {
+		return nil, false, err
+	}
+	held, err := lockFile(lock)
+	if held {
+		return lock, false, nil
+	}
+	return lock, err == nil, err
+}
+
+// Make creates a missing directory and its missing parents. They survive a loss of power.
+func Make(path string) error {
+	path = filepath.Clean(path)
+	if _, err := os.Stat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return os.MkdirAll(path, DirMode) // reports a file in the place of the directory
+	}
+	parent := filepath.Dir(path)
+	if err := Make(parent); err != nil {
+		return err
+	}
+	if err := os.Mkdir(path, DirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := Sync(parent); !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil // the parent may be entered and not be read
+}
+
+// holder names the process that wrote the lock file.
+func holder(lock *os.File) string {
+	text, _ := io.ReadAll(io.LimitReader(lock, 20))
+	if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+		return fmt.Sprintf("process %d", pid)
+	}
+	return "another process"
+}
+
+// Path returns the path of the directory.
+func (d *Directory) Path() string { return d.path }
+
+// File returns the path of a file in the directory.
+func (d *Directory) File(name string) string { return filepath.Join(d.path, name) }
+
+// Has reports whether the directory holds a file.
+func (d *Directory) Has(name string) bool {
+	_, err := os.Lstat(d.File(name))
+	return err == nil
+}
+
+// Exposed reports whether others than the owner may read the directory.
+func (d *Directory) Exposed() bool {
+	info, err := os.Stat(d.path)
+	return err == nil && info.Mode().Perm()&0o077 != 0
+}
+
+// Rename renames a file durably.
+func (d *Directory) Rename(from, to string) error {
+	if err := os.Rename(d.File(from), d.File(to)); err != nil {
+		return err
+	}
+	return Sync(d.path)
+}
+
+// Remove deletes files. Missing ones are no error.
+func (d *Directory) Remove(names ...string) error {
+	var failed error
+	for _, name := range names {
+		if err := os.Remove(d.File(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = errors.Join(failed, err)
+		}
+	}
+	return failed
+}
+
+// Close releases the lock.
+func (d *Directory) Close() error { return d.lock.Close() }

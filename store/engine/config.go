@@ -1,0 +1,133 @@
+package engine
+
+import (
+	"context"
+	"io/fs"
+	"log/slog"
+
+	"kontor/store/clock"
+	"kontor/store/datadir"
+)
+
+// Config is what an engine opens a database with. The function that opens it returns an [Engine] and a [Report].
+//
+// Opening must either succeed or leave an existing database unchanged. It must refuse, with a message of one line that says
+// what to do: a damaged database (ErrCorrupt), one of a newer program (ErrNewerSchema), one whose acknowledged writes are
+// missing (ErrLoss, unless AcceptLoss), and everything that the Guard refuses. A start that is killed at any point must not
+// keep the next one from succeeding.
+type Config struct {
+	// Dir is the locked data directory.
+	Dir *datadir.Directory
+	// Clock is the clock that decisions use.
+	Clock clock.Clock
+	// Log receives failures in the background.
+	Log *slog.Logger
+	// Migrations holds files NNNN_name.sql. The engine must apply each once, in the order of the numbers and each in a
+	// transaction, before it serves. They must create a table meta (name TEXT PRIMARY KEY, value TEXT), in which the
+	// engine owns the rows whose names are declared in this package.
+	Migrations fs.FS
+	// AppendOnly are tables whose rows no statement may update or delete. An engine must reject such statements, and must
+	// restore a protection that was removed, see Report.
+	AppendOnly []string
+	// Guard returns what the layers above add. The engine calls it once, as soon as it is certain whether the database is
+	// new, and before it creates a new one.
+	Guard func(fresh bool) (Guard, error)
+	// Fatal is called once when a write or a sync of a data file has failed, with an error that names the file. From
+	// then on the engine must not change any file and must not acknowledge any write. Fatal should end the process; nil
+	// prints the error and ends it with status 1.
+	Fatal func(error)
+	// AcceptLoss opens a database that lacks acknowledged writes.
+	AcceptLoss bool
+	// LogLimit is the size of the engine's log in bytes from which an alarm is raised; 0 is the engine's default.
+	LogLimit int64
+}
+
+// Report is what an engine found while it opened a database.
+type Report struct {
+	// Loss is the loss that AcceptLoss has accepted, or nil.
+	Loss *Loss
+	// Unprotected lists the protections of AppendOnly that a database in use lacked. They are in place again.
+	Unprotected []string
+}
+
+// A Guard is what the layers above contribute to an engine: they recognise the database by the master key, verify its
+// content at the start, and add the end of the audit trail to each group.
+//
+// The engine calls a Guard from one goroutine at a time.
+type Guard interface {
+	// Keyed returns a keyed digest of data, different for each purpose. The engine uses it where it stores, beside or
+	// inside the database, how far the database has come.
+	Keyed(purpose string, data []byte) []byte
+
+	// Recognise compares the master key with the one that the database was made with. known is false for a database that
+	// does not say. It fails when the key is another one.
+	Recognise(ctx context.Context, s Source) (known bool, err error)
+
+	// Settle verifies what a database must hold at a start, and adds what a new one needs. The engine calls it after
+	// Recognise, when the schema is up to date, before it serves.
+	Settle(ctx context.Context, m Maintenance) error
+
+	// Tampered returns the error that refuses a database whose content was changed by somebody without the key.
+	Tampered(cause error) error
+
+	// VerifyAll verifies all content, whatever time that takes. The engine calls it before it serves a database whose loss
+	// was accepted, because what is left may be of different times.
+	VerifyAll(ctx context.Context, s Source) error
+
+	// Anchor returns the newest entry of the audit trail, and its time. Both are zero for an empty trail.
+	Anchor(ctx context.Context, s Source) (Anchor, clock.Time, error)
+
+	// CheckAnchor returns an error when an entry is missing or is not the one that the engine has recorded.
+	CheckAnchor(ctx context.Context, s Source, want Anchor) error
+
+	Ledger
+}
+
+// A Ledger follows the rows that the jobs of a group append to a chain of entries, so that it need not read the end of the
+// chain for each. It is used with the engine's transaction only.
+//
+// An engine must call Save before each run of a job, Restore when that run failed and was undone while the others of its
+// group stand, and Forget when the whole transaction was undone or the rows may have been changed by another process. An
+// engine whose tables several processes write must call Forget at the beginning of each group, after it has locked out the
+// others: the chain's end and last moment are then read from the tables.
+type Ledger interface {
+	Save()
+	Restore()
+	Forget()
+	// Seal writes the signed end of the chain. The engine calls it once for each group, last before the commit.
+	Seal(tx Source) error
+	// End returns the newest entry. known is false when the ledger has not looked.
+	End() (end Anchor, known bool)
+}
+
+// An Anchor names an entry of a chain by its number and hash.
+type Anchor struct {
+	Seq  int64
+	Hash [32]byte
+}
+
+// Maintenance is exclusive access to a database that is not being served.
+type Maintenance interface {
+	Source
+	// Tables returns the names of the tables, without those that belong to the engine or to its migrations.
+	Tables(ctx context.Context) ([]string, error)
+	// Transact runs fn in a write transaction, which is undone when fn fails.
+	Transact(fn func() error) error
+}
+
+// The rows of the table meta that belong to the engine.
+const (
+	MetaCommits    = "commits"     // how far the database has come
+	MetaWriteProbe = "write_probe" // empty but for a moment, see Engine.Ready
+)
+
+// The statements of the table meta.
+const (
+	SelectMeta = `SELECT value FROM meta WHERE name = $1`
+
+	UpsertMeta = `
+	INSERT INTO meta (name, value) VALUES ($1, $2)
+	ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+
+	DeleteMeta = `DELETE FROM meta WHERE name = $1`
+)

@@ -1,0 +1,152 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"kontor/store/engine"
+)
+
+var errRejected = errors.New("rejected")
+
+// atomicity tests that a job leaves everything or nothing, and others as they are.
+var atomicity = map[string]func(*testing.T, *database){
+	"a job is stored and read": func(t *testing.T, db *database) {
+		none(t, "write", db.write(t.Context(), "a", "b"))
+		db.has(t, 2, "a", "b")
+	},
+	"a job that returns an error leaves nothing": func(t *testing.T, db *database) {
+		is(t, "write", db.Write(t.Context(), func(tx engine.Tx) error {
+			return errors.Join(insert(tx, "a"), errRejected)
+		}), errRejected)
+		db.has(t, 0, "a")
+	},
+	"a job fails when it ignores a failed statement": func(t *testing.T, db *database) {
+		err := db.Write(t.Context(), func(tx engine.Tx) error {
+			_ = insert(tx, "a")
+			_ = insert(tx, "a")
+			if tx.Err() == nil {
+				t.Error("Err is nil after a failed statement")
+			}
+			if err := insert(tx, "b"); err == nil {
+				t.Error("a statement after a failed one was accepted")
+			}
+			return nil
+		})
+		is(t, "write", err, engine.ErrDuplicate)
+		db.has(t, 0, "a", "b")
+	},
+	"a failed job is undone alone": func(t *testing.T, db *database) {
+		release := db.busyWriter(t)
+		before := db.enqueue(t.Context(), func(tx engine.Tx) error { return insert(tx, "before") })
+		failed := db.enqueue(t.Context(), func(tx engine.Tx) error { return errors.Join(insert(tx, "failed"), errRejected) })
+		after := db.enqueue(t.Context(), func(tx engine.Tx) error { return insert(tx, "after") })
+		release()
+		none(t, "before", <-before)
+		is(t, "failed", <-failed, errRejected)
+		none(t, "after", <-after)
+		db.has(t, 2, "before", "after")
+		db.has(t, 0, "failed")
+	},
+	"a panic reaches its caller and nobody else": func(t *testing.T, db *database) {
+		release := db.busyWriter(t)
+		good := db.enqueue(t.Context(), func(tx engine.Tx) error { return insert(tx, "good") })
+		caught := make(chan any, 1)
+		go func() {
+			defer func() { caught <- recover() }()
+			_ = db.Write(context.Background(), func(tx engine.Tx) error {
+				_ = insert(tx, "bad")
+				panic("boom")
+			})
+		}()
+		release()
+		if v := fmt.Sprint(<-caught); !strings.HasPrefix(v, "boom") || !strings.Contains(v, "enginetest") {
+			t.Errorf("the caller got %q, want the panic with its stack", v)
+		}
+		none(t, "good", <-good)
+		db.has(t, 1, "good", "bad")
+	},
+	"a job that ends its goroutine fails": func(t *testing.T, db *database) {
+		err := db.Write(t.Context(), func(tx engine.Tx) error {
+			_ = insert(tx, "lost")
+			runtime.Goexit()
+			return nil
+		})
+		if err == nil {
+			t.Error("no error for a job that did not return")
+		}
+		none(t, "a later job", db.write(t.Context(), "later"))
+		db.has(t, 1, "lost", "later")
+	},
+	"a transaction ends with its job": func(t *testing.T, db *database) {
+		var kept engine.Tx
+		none(t, "write", db.Write(t.Context(), func(tx engine.Tx) error { kept = tx; return nil }))
+		is(t, "a statement after the job", insert(kept, "a"), engine.ErrClosed)
+	},
+	"many jobs of which some fail": func(t *testing.T, db *database) {
+		var wg sync.WaitGroup
+		for i := range 32 {
+			random := rand.New(rand.NewPCG(1, uint64(i)))
+			wg.Go(func() {
+				for n := range 10 {
+					early, late := random.IntN(4) == 0, random.IntN(4) == 0
+					err := db.Write(t.Context(), func(tx engine.Tx) error {
+						if early {
+							return errRejected
+						}
+						err := insert(tx, fmt.Sprint(i, "-", n))
+						if err == nil && late {
+							err = errRejected
+						}
+						return err
+					})
+					if want := early || late; want != errors.Is(err, errRejected) || !want && err != nil {
+						t.Errorf("job %d-%d: got %v, want a rejection: %v", i, n, err, want)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		var rows int64
+		none(t, "read", db.queryRow(t.Context(), `SELECT COUNT(*) FROM items`).Scan(&rows))
+		if writes := db.Stats().Writes; int64(writes) != rows {
+			t.Errorf("%d jobs were counted as committed, %d rows are there", writes, rows)
+		}
+	},
+}
+
+// durability tests what is there after the database was closed.
+var durability = map[string]func(*testing.T, *database){
+	"acknowledged writes are there after a restart": func(t *testing.T, db *database) {
+		var wg sync.WaitGroup
+		for i := range 50 {
+			wg.Go(func() { none(t, "write", db.write(t.Context(), fmt.Sprint(i))) })
+		}
+		wg.Wait()
+		none(t, "append", db.Write(t.Context(), func(tx engine.Tx) error { return db.ledger.append(tx, "a") }))
+		none(t, "close", db.Close())
+		db.start(t)
+		if db.report.Loss != nil || len(db.report.Unprotected) != 0 {
+			t.Errorf("after an orderly end the start reports %+v", db.report)
+		}
+		for i := range 50 {
+			db.has(t, 1, fmt.Sprint(i))
+		}
+		none(t, "append again", db.Write(t.Context(), func(tx engine.Tx) error { return db.ledger.append(tx, "b") }))
+	},
+	"a failed job is answered after what it could read": func(t *testing.T, db *database) {
+		release := db.busyWriter(t)
+		first := db.enqueue(t.Context(), func(tx engine.Tx) error { return insert(tx, "a") })
+		duplicate := db.enqueue(t.Context(), func(tx engine.Tx) error { return insert(tx, "a") })
+		release()
+		is(t, "the duplicate", <-duplicate, engine.ErrDuplicate)
+		db.has(t, 1, "a") // committed before the duplicate was answered
+		none(t, "the first", <-first)
+	},
+}

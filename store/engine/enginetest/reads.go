@@ -1,0 +1,216 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"kontor/store/engine"
+	"kontor/store/query"
+	"sync"
+	"testing"
+)
+
+// errorKinds tests that failures have the kinds of the contract.
+var errorKinds = map[string]func(*testing.T, *database){
+	"broken rules are distinguished": func(t *testing.T, db *database) {
+		exec := func(sql string, args ...any) error {
+			return db.Write(t.Context(), func(tx engine.Tx) error {
+				_, err := query.Exec(t.Context(), tx, sql, args)
+				return err
+			})
+		}
+		none(t, "write", db.write(t.Context(), "a"))
+		for _, c := range []struct {
+			name, sql string
+			args      []any
+			want      error
+		}{
+			{"a value that is taken", insertItem, []any{"a"}, engine.ErrDuplicate},
+			{"a row that points to nothing", `INSERT INTO children (name, item) VALUES ('c', $1)`, []any{"missing"}, engine.ErrMissingReference},
+			{"a row that points to another", `INSERT INTO children (name, item) VALUES ('c', $1)`, []any{"a"}, nil},
+			{"a row that is pointed to", `DELETE FROM items WHERE name = $1`, []any{"a"}, engine.ErrMissingReference},
+			{"CHECK", `UPDATE items SET amount = $1`, []any{-1}, engine.ErrConflict},
+			{"NOT NULL", `UPDATE items SET amount = $1`, []any{nil}, engine.ErrConflict},
+		} {
+			if err := exec(c.sql, c.args...); !errors.Is(err, c.want) {
+				t.Errorf("%s: got %v, want %v", c.name, err, c.want)
+			}
+		}
+	},
+	"wrong statements fail and change nothing": func(t *testing.T, db *database) {
+		none(t, "write", db.write(t.Context(), "a"))
+		for name, read := range map[string]func() error{
+			"too few arguments":  func() error { return db.queryRow(t.Context(), `SELECT $1`).Scan(new(int)) },
+			"too many arguments": func() error { return db.queryRow(t.Context(), `SELECT 1`, 1).Scan(new(int)) },
+			"a question mark":    func() error { return db.queryRow(t.Context(), `SELECT ?`, 1).Scan(new(int)) },
+			"two statements":     func() error { return db.queryRow(t.Context(), `SELECT 1; DELETE FROM items`).Scan(new(int)) },
+			"an unknown table":   func() error { return db.queryRow(t.Context(), `SELECT 1 FROM nowhere`).Scan(new(int)) },
+			"a write by a reader": func() error {
+				_, err := query.Exec(t.Context(), db.Engine, `DELETE FROM items`, nil)
+				return err
+			},
+		} {
+			if err := read(); err == nil || errors.Is(err, engine.ErrNotFound) {
+				t.Errorf("%s: got %v, want an error", name, err)
+			}
+		}
+		db.has(t, 1, "a")
+	},
+}
+
+// values tests that values come back as they were given.
+var values = map[string]func(*testing.T, *database){
+	"values keep their type": func(t *testing.T, db *database) {
+		var (
+			text     string
+			integer  int64
+			yes      bool
+			fraction float64
+			null     *string
+		)
+		none(t, "write", db.Write(t.Context(), func(tx engine.Tx) error {
+			_, err := query.Exec(t.Context(), tx, `INSERT INTO items (name, amount) VALUES ($1, $2)`, []any{"grüezi", int64(1) << 60})
+			return err
+		}))
+		none(t, "read", db.queryRow(t.Context(), `SELECT name, amount FROM items`).Scan(&text, &integer))
+		if text != "grüezi" || integer != 1<<60 {
+			t.Errorf("got %q and %d", text, integer)
+		}
+		none(t, "constants", db.queryRow(t.Context(), `SELECT amount > 0, 0.5 * 3, NULL FROM items`).Scan(&yes, &fraction, &null))
+		if !yes || fraction != 1.5 || null != nil {
+			t.Errorf("got %v, %v, %v", yes, fraction, null)
+		}
+	},
+	"a parameter may be repeated": func(t *testing.T, db *database) {
+		none(t, "write", db.Write(t.Context(), func(tx engine.Tx) error {
+			_, err := query.Exec(t.Context(), tx, `INSERT INTO items (name, amount) SELECT $1, $2 WHERE $2 = $2 AND $1 <> ''`, []any{"a", 7})
+			return err
+		}))
+		db.has(t, 1, "a")
+	},
+	"Exec returns how many rows changed": func(t *testing.T, db *database) {
+		none(t, "write", db.write(t.Context(), "a", "b", "c"))
+		none(t, "update", db.Write(t.Context(), func(tx engine.Tx) error {
+			for sql, want := range map[string]int64{
+				`UPDATE items SET amount = 1 WHERE name < 'c'`: 2,
+				`UPDATE items SET amount = 1 WHERE name = 'x'`: 0,
+			} {
+				if n, err := query.Exec(t.Context(), tx, sql, nil); err != nil || n != want {
+					t.Errorf("%s: %d, %v, want %d", sql, n, err, want)
+				}
+			}
+			return nil
+		}))
+	},
+	"RETURNING returns rows of a write": func(t *testing.T, db *database) {
+		var name string
+		none(t, "write", db.Write(t.Context(), func(tx engine.Tx) error {
+			return query.NewRow(t.Context(), tx, `INSERT INTO items (name) VALUES ($1) RETURNING name`, []any{"a"}).Scan(&name)
+		}))
+		if name != "a" {
+			t.Errorf("got %q", name)
+		}
+		db.has(t, 1, "a")
+	},
+	"a statement may run within itself": func(t *testing.T, db *database) {
+		none(t, "write", db.write(t.Context(), "a", "b", "c"))
+		seen := 0
+		var leaked *query.Rows
+		none(t, "read", db.Write(t.Context(), func(tx engine.Tx) error {
+			const names = `SELECT name FROM items`
+			outer, err := query.Query(t.Context(), tx, names, nil)
+			if err != nil {
+				return err
+			}
+			for outer.Next() {
+				inner, err := query.Query(t.Context(), tx, names, nil)
+				if err != nil {
+					return err
+				}
+				for inner.Next() {
+					seen++
+				}
+			}
+			leaked, err = query.Query(t.Context(), tx, names, nil)
+			return errors.Join(outer.Err(), err)
+		}))
+		if seen != 9 {
+			t.Errorf("%d rows, want 9", seen)
+		}
+		if leaked.Next() || !errors.Is(leaked.Err(), engine.ErrClosed) {
+			t.Errorf("rows outlive their transaction: %v", leaked.Err())
+		}
+	},
+	"LIKE distinguishes case": func(t *testing.T, db *database) {
+		compare := func(s engine.Source) error {
+			var same, other bool
+			err := query.NewRow(t.Context(), s, `SELECT 'abc' LIKE 'ab%', 'ABC' LIKE 'ab%'`, nil).Scan(&same, &other)
+			if !same || other {
+				t.Errorf("same case %v, other case %v", same, other)
+			}
+			return err
+		}
+		none(t, "read", compare(db.Engine))
+		none(t, "read in a job", db.Write(t.Context(), func(tx engine.Tx) error { return compare(tx) }))
+	},
+}
+
+// reading tests the pool of readers and views.
+var reading = map[string]func(*testing.T, *database){
+	"a view sees one state": func(t *testing.T, db *database) {
+		none(t, "write", db.write(t.Context(), "a"))
+		var kept engine.Source
+		none(t, "view", db.View(t.Context(), func(s engine.Source) error {
+			kept = s
+			count := func() (n int) {
+				none(t, "read", query.NewRow(t.Context(), s, `SELECT COUNT(*) FROM items`, nil).Scan(&n))
+				return n
+			}
+			before := count()
+			if err := db.write(t.Context(), "b"); err != nil {
+				return err
+			}
+			if n := count(); n != before {
+				t.Errorf("the view saw %d rows, then %d", before, n)
+			}
+			return nil
+		}))
+		is(t, "a statement after the view", query.NewRow(t.Context(), kept, "SELECT 1", nil).Scan(new(int)), engine.ErrClosed)
+		db.has(t, 2, "a", "b")
+	},
+	"a write is seen by every reader when it was acknowledged": func(t *testing.T, db *database) {
+		for i := range 20 {
+			name := fmt.Sprint(i)
+			none(t, "write", db.write(t.Context(), name))
+			var wg sync.WaitGroup
+			for range 8 {
+				wg.Go(func() { db.has(t, 1, name) })
+			}
+			wg.Wait()
+		}
+	},
+	"views and rows return their readers": func(t *testing.T, db *database) {
+		for range 50 {
+			ctx, cancel := context.WithCancel(t.Context())
+			rows, err := query.Query(ctx, db.Engine, twoRows, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows.Next()
+			rows.Close()
+			if err := rows.Scan(new(int)); !errors.Is(err, engine.ErrClosed) {
+				t.Errorf("closed rows: %v", err)
+			}
+			_ = db.View(ctx, func(s engine.Source) error {
+				_, err := query.Query(ctx, s, endlessRows, nil) // never closed
+				cancel()
+				return err
+			})
+			cancel()
+		}
+		db.has(t, 0, "a")
+	},
+	"the error of a view's function is returned": func(t *testing.T, db *database) {
+		is(t, "view", db.View(t.Context(), func(engine.Source) error { return errRejected }), errRejected)
+	},
+}

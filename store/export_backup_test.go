@@ -1,4 +1,0 @@
-package store
-
-// WorkDirectory makes the directory of a backup.
-var WorkDirectory = workDirectory

@@ -1,0 +1,140 @@
+// Package inspect reads a database without opening it: it checks a database, and exports its audit trail.
+//
+// It changes nothing and works beside a process that uses the database.
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"kontor/store/audittrail"
+	"kontor/store/clock"
+	"kontor/store/datadir"
+	"kontor/store/engine"
+	"kontor/store/query"
+	"kontor/store/sealing"
+	"kontor/store/sqlite"
+)
+
+// Source says where a database is.
+type Source struct {
+	// Dir is the data directory.
+	Dir string
+	// SecretKey is the master key in hexadecimal or base64. If it is empty, the key is read from the data directory.
+	SecretKey string
+	// Clock dates what is written about the database; nil is the system's clock.
+	Clock clock.Clock
+}
+
+// Now returns the time by the clock of the source.
+func (s Source) Now() clock.Time {
+	if s.Clock == nil {
+		return clock.Of(clock.System{}.Now())
+	}
+	return clock.Of(s.Clock.Now())
+}
+
+// Report says what a check has covered.
+type Report struct {
+	Schema       int64
+	Bytes        int64
+	AuditEntries int64
+	// Pages is how many pages were compared with their checksums; 0 for a database from before there were any.
+	Pages int64
+	// KeyChecked says that the master key was present: without it the signature of the newest audit entry is not verified.
+	KeyChecked bool
+	// MarkChecked says that the database was compared with the mark beside it.
+	MarkChecked bool
+}
+
+// Further is a check of the same state of the database that only the modules can do. It runs last, and only with the key.
+type Further func(context.Context, *audittrail.Evidence) error
+
+// Check verifies a whole database: its pages and indexes, its references, the master key, the audit trail, and whether
+// acknowledged writes are missing. further may be nil. The error is about the first fault that was found: ErrCorrupt,
+// ErrWrongKey, ErrLoss, or an *audittrail.Break.
+func Check(ctx context.Context, from Source, further Further) (Report, error) {
+	d := datadir.At(from.Dir)
+	keys, err := d.ExistingKeys(from.SecretKey)
+	if err != nil {
+		return Report{}, err
+	}
+	path := d.File(datadir.Database)
+	var guard *audittrail.Guard
+	var mark sqlite.Mark
+	if keys != nil {
+		guard = audittrail.NewGuard(keys, path)
+		if mark, err = sqlite.ReadMark(d, guard); err != nil {
+			return Report{}, err
+		}
+	}
+	report, err := CheckFile(ctx, path, keys, further)
+	if errors.Is(err, engine.ErrCorrupt) && keys != nil {
+		err = nameChange(ctx, path, keys, further, err)
+	}
+	if err == nil && keys != nil && report.Schema > 0 {
+		report.MarkChecked = mark.Exists()
+		err = sqlite.CompareMark(ctx, d, mark, guard)
+	}
+	return report, err
+}
+
+// CheckFile verifies one database file, which may be in use, without the mark beside it. keys and further may be nil.
+func CheckFile(ctx context.Context, path string, keys *sealing.Keys, further Further) (Report, error) {
+	f, err := sqlite.OpenFile(path)
+	if err != nil {
+		return Report{}, err
+	}
+	defer f.Close()
+	return check(ctx, f, keys, further)
+}
+
+// nameChange adds to the error of a damaged page what differs from the audit trail, if the database can be read without its
+// checksums. A program that writes the file without updating the checksums leaves such pages.
+func nameChange(ctx context.Context, path string, keys *sealing.Keys, further Further, damage error) error {
+	f, err := sqlite.OpenFile(path)
+	if err != nil {
+		return damage
+	}
+	defer f.Close()
+	f.IgnoreChecksums()
+	_, err = check(ctx, f, keys, further)
+	if err == nil || errors.Is(err, engine.ErrCorrupt) || errors.Is(err, engine.ErrIO) || ctx.Err() != nil {
+		return damage
+	}
+	return fmt.Errorf("%w; the file differs from the audit trail: %w", damage, err)
+}
+
+// check verifies one state of a database.
+func check(ctx context.Context, f engine.Inspection, keys *sealing.Keys, further Further) (report Report, err error) {
+	report.Bytes = f.Bytes()
+	if err := f.Begin(ctx); err != nil {
+		return report, err
+	}
+	if report.Schema, err = f.Schema(); err != nil {
+		return report, err
+	}
+	if keys != nil {
+		if err := audittrail.CheckKey(ctx, f, keys, f.Path()); err != nil {
+			return report, err
+		}
+		report.KeyChecked = true
+	}
+	if report.Pages, err = f.Verify(ctx); err != nil {
+		return report, err
+	}
+	v := query.NewView(f, 0)
+	if report.AuditEntries, err = audittrail.Verify(ctx, v, keys); err != nil {
+		return report, err
+	}
+	missing, err := f.Unprotected(ctx, audittrail.AppendOnlyTables())
+	if err == nil && len(missing) > 0 {
+		err = &audittrail.Break{Reason: "the triggers that protect it are missing: " + strings.Join(missing, ", ")}
+	}
+	if err != nil || keys == nil || further == nil {
+		return report, err
+	}
+	return report, further(ctx, audittrail.NewEvidence(v, keys))
+}

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package store_test
-
-import "testing"
-
-// runAsNobody is not called: there is no superuser here.
-func runAsNobody(*testing.T) {}

@@ -1,0 +1,168 @@
+package sqlite
+
+import (
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"kontor/store/engine"
+	"kontor/store/sqlite/internal/binding"
+)
+
+const (
+	// checkpointFrames is how many pages of the log are copied into the database at once, in the background.
+	checkpointFrames = 4000
+	// blockingFrames is the length of the log from which the writer waits for the copy. Under an endless stream of writes a
+	// copy beside the writer never catches up, and the log could never start again from its beginning.
+	blockingFrames = 4 * checkpointFrames
+	// checkpointQuiet is how long no write must have happened before a shorter log is copied. Pages in the database are
+	// mapped and read a third faster than those in the log.
+	checkpointQuiet = 100 * time.Millisecond
+	// defaultLogLimit is the size of the log from which an alarm is raised. In ordinary work the log stays below 64 MiB, to
+	// which it is truncated when it starts again.
+	defaultLogLimit = 256 << 20
+	// frameBytes is the size of a page in the log.
+	frameBytes = 4096 + 24
+)
+
+// checkpointer copies committed pages from the log into the database file, on a connection of its own.
+type checkpointer struct {
+	log     *slog.Logger
+	disk    *disk
+	mark    *mark
+	conn    *binding.Conn
+	frames  atomic.Int64 // pages in the log
+	copied  atomic.Int64 // of these, by the last checkpoint
+	limit   int64        // size of the log from which an alarm is raised
+	over    atomic.Bool  // the log is larger
+	failing atomic.Bool  // the last checkpoint failed
+	wake    chan struct{}
+	stop    chan struct{}
+	ended   chan struct{}
+	counted *counters
+}
+
+func newCheckpointer(path string, log *slog.Logger, disk *disk, mark *mark, logLimit int64, counted *counters) (*checkpointer, error) {
+	conn, err := connect(path, binding.ReadWrite, writerPragmas)
+	if err != nil {
+		return nil, err
+	}
+	c := &checkpointer{
+		log: log, disk: disk, mark: mark, conn: conn, limit: logLimit, counted: counted,
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
+	}
+	go c.loop()
+	return c, nil
+}
+
+// committed records the length of the log after a commit of the writer.
+func (c *checkpointer) committed(writer *binding.Conn) {
+	frames := int64(writer.LogFrames())
+	if frames < c.frames.Swap(frames) {
+		c.copied.Store(0) // the log started again
+	}
+	if frames >= blockingFrames {
+		c.copy(writer)
+	}
+	c.watchSize(frames * frameBytes)
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// watchSize logs once that the log is larger than its limit, and once that it is within the limit again.
+func (c *checkpointer) watchSize(bytes int64) {
+	if over := bytes > c.limit; over == c.over.Swap(over) {
+		return
+	} else if over {
+		c.log.Warn("the write-ahead log is larger than its limit; another program may keep a transaction on the database open",
+			"bytes", bytes, "limit", c.limit)
+	} else {
+		c.log.Info("the write-ahead log is within its limit again", "limit", c.limit)
+	}
+}
+
+func (c *checkpointer) loop() {
+	defer close(c.ended)
+	for {
+		select {
+		case <-c.wake:
+		case <-c.stop:
+			return
+		}
+		if !c.quiet() {
+			return
+		}
+		if c.copy(c.conn) {
+			c.syncMark()
+		}
+	}
+}
+
+// uncopied returns how many pages of the log are not in the database file yet.
+func (c *checkpointer) uncopied() int64 { return c.frames.Load() - c.copied.Load() }
+
+// quiet waits until the log is long or nothing was written for a while. It returns false when the checkpointer is closed.
+func (c *checkpointer) quiet() bool {
+	timer := time.NewTimer(checkpointQuiet)
+	defer timer.Stop()
+	for c.uncopied() < checkpointFrames {
+		select {
+		case <-c.wake:
+			timer.Reset(checkpointQuiet)
+		case <-timer.C:
+			return true
+		case <-c.stop:
+			return false
+		}
+	}
+	return true
+}
+
+// copy runs one checkpoint and reports whether it succeeded. On a full disk the log stays longer. A failure of the disk ends
+// the process where it happens, see [disk].
+func (c *checkpointer) copy(conn *binding.Conn) bool {
+	if c.disk.err() != nil {
+		return false
+	}
+	begun := time.Now()
+	_, copied, err := conn.Checkpoint()
+	if err = translate(err); errors.Is(err, engine.ErrBusy) || c.disk.err() != nil {
+		return false // another checkpoint is running
+	}
+	c.report(err)
+	if err != nil {
+		return false
+	}
+	c.copied.Store(int64(copied))
+	c.counted.checkpoints.Add(1)
+	c.counted.checkpointed.add(time.Since(begun))
+	return true
+}
+
+// report logs when checkpoints begin to fail and when they succeed again, not each: under load there are many per second.
+func (c *checkpointer) report(err error) {
+	if failing := err != nil; failing == c.failing.Swap(failing) {
+		return
+	}
+	if err != nil {
+		c.log.Error("checkpoints fail; the log grows until they succeed", "err", err)
+	} else {
+		c.log.Info("checkpoints succeed again")
+	}
+}
+
+// syncMark makes the mark durable after a checkpoint.
+func (c *checkpointer) syncMark() {
+	if err := c.mark.sync(); err != nil {
+		_ = c.disk.fail(err) // no caller waits for a checkpoint
+	}
+}
+
+func (c *checkpointer) close() {
+	close(c.stop)
+	<-c.ended
+	c.conn.Close()
+}

@@ -1,0 +1,127 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"kontor/store/engine"
+)
+
+const (
+	// shareGrace is how long a query waits for a reader before other callers are limited to their share. A query of an
+	// ordinary request has long ended by then.
+	shareGrace = 100 * time.Millisecond
+	// maxWaitingPerCaller is how many queries of one caller may wait for a reader.
+	maxWaitingPerCaller = 256
+)
+
+// errRevoked ends a query whose caller holds more than its share of the readers while others wait.
+var errRevoked = fmt.Errorf("%w: other callers wait and this one has more than half of the readers", engine.ErrBusy)
+
+// waiter is one query that waits for a reader.
+type waiter struct {
+	ctx    context.Context
+	caller string
+	served chan *reader
+}
+
+// waitQueue holds the queries that wait for a reader. Callers take turns; the queries of one caller keep their order.
+type waitQueue struct {
+	callers []string // in the order of their turns
+	waiting map[string][]*waiter
+	length  int
+}
+
+func newWaitQueue() waitQueue { return waitQueue{waiting: make(map[string][]*waiter)} }
+
+// add appends a query. It returns ErrBusy when too many queries of its caller wait.
+func (q *waitQueue) add(ctx context.Context) (*waiter, error) {
+	w := &waiter{ctx: ctx, caller: engine.Caller(ctx), served: make(chan *reader, 1)}
+	before := q.waiting[w.caller]
+	if len(before) >= maxWaitingPerCaller {
+		return nil, fmt.Errorf("%w: %d queries of the caller wait", engine.ErrBusy, maxWaitingPerCaller)
+	}
+	if len(before) == 0 {
+		q.callers = append(q.callers, w.caller)
+	}
+	q.waiting[w.caller] = append(before, w)
+	q.length++
+	return w, nil
+}
+
+// remove removes a query. It returns false when the query was served before.
+func (q *waitQueue) remove(w *waiter) bool {
+	i := slices.Index(q.waiting[w.caller], w)
+	if i < 0 {
+		return false
+	}
+	q.waiting[w.caller] = slices.Delete(q.waiting[w.caller], i, i+1)
+	q.length--
+	if len(q.waiting[w.caller]) == 0 {
+		q.removeCaller(slices.Index(q.callers, w.caller))
+	}
+	return true
+}
+
+func (q *waitQueue) removeCaller(i int) {
+	delete(q.waiting, q.callers[i])
+	q.callers = slices.Delete(q.callers, i, i+1)
+}
+
+// next removes and returns the query to serve: the first of the caller whose turn it is, or nil when none waits. A caller
+// that holds its share is skipped while another waits. The next turn of the served caller comes after all others.
+func (q *waitQueue) next(held func(caller string) int) *waiter {
+	if q.length == 0 {
+		return nil
+	}
+	i := slices.IndexFunc(q.callers, func(caller string) bool { return held(caller) < readers/2 })
+	i = max(i, 0)
+	caller := q.callers[i]
+	w := q.waiting[caller][0]
+	q.waiting[caller] = q.waiting[caller][1:]
+	q.length--
+	if len(q.waiting[caller]) == 0 {
+		q.removeCaller(i)
+		return w
+	}
+	q.callers = append(slices.Delete(q.callers, i, i+1), caller)
+	return w
+}
+
+// held returns how many readers a caller holds.
+func (p *pool) held(caller string) int {
+	n := 0
+	for _, r := range p.all {
+		if r.ctx != nil && engine.Caller(r.ctx) == caller {
+			n++
+		}
+	}
+	return n
+}
+
+// enforceShares ends queries of callers that hold more than half of the readers while w waits, the oldest first. Queries
+// without a caller, and those of the waiting caller, are not ended.
+func (p *pool) enforceShares(w *waiter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	running := map[string][]*reader{}
+	for _, r := range p.all {
+		if r.ctx != nil && !r.revoked.Load() {
+			caller := engine.Caller(r.ctx)
+			running[caller] = append(running[caller], r)
+		}
+	}
+	for caller, held := range running {
+		if caller == "" || caller == w.caller || len(held) <= readers/2 {
+			continue
+		}
+		slices.SortFunc(held, func(a, b *reader) int { return cmp.Compare(a.turn, b.turn) })
+		for _, r := range held[:len(held)-readers/2] {
+			r.revoked.Store(true)
+			p.revoked.Add(1)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package binding
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/cespare/xxhash/v2"
+	lib "modernc.org/sqlite/lib"
+)
+
+// Every page of a database with checksums ends in 8 reserved bytes that SQLite does not use: the xxHash64 of the rest of the
+// page, mixed with the number of the page, little endian. So a flipped byte is noticed, and so is a page in the place of
+// another. SQLite stores the number of reserved bytes at byte 20 of the file; 8 of them mean checksums.
+//
+// They are computed when pages are written to the database file, nearly always by a checkpoint, and compared when pages are
+// read. A page that is read through the mapping of the file is compared when it is first fetched after a write; all
+// connections of the process share that knowledge. Pages in the log have SQLite's own checksums, see [frames].
+const (
+	checksumBytes   = 8
+	reservedAt      = 20
+	headerBytes     = 100
+	defaultPageSize = 4096 // of new databases
+	pendingByte     = 0x40000000
+)
+
+var magic = []byte("SQLite format 3\x00")
+
+// PageError says that a page does not have the content that was written.
+type PageError struct {
+	Path string
+	Page int64 // counted from 1; in a log, the number of the frame
+	Log  bool
+}
+
+// Error names the file and the page.
+func (e *PageError) Error() string {
+	if e.Log {
+		return fmt.Sprintf("%s: frame %d does not have the checksum that it was written with", e.Path, e.Page)
+	}
+	return fmt.Sprintf("%s: page %d does not have the checksum that it was written with", e.Path, e.Page)
+}
+
+// pageSum returns the checksum of a page, without its reserved bytes.
+func pageSum(page []byte, number int64) uint64 {
+	return xxhash.Sum64(page[:len(page)-checksumBytes]) ^ uint64(number)*0x9e3779b97f4a7c15
+}
+
+func sealPage(page []byte, number int64) {
+	binary.LittleEndian.PutUint64(page[len(page)-checksumBytes:], pageSum(page, number))
+}
+
+func pageHolds(page []byte, number int64) bool {
+	return binary.LittleEndian.Uint64(page[len(page)-checksumBytes:]) == pageSum(page, number)
+}
+
+// pages holds which pages of a database file were compared. All connections share it.
+type pages struct {
+	path  string
+	size  atomic.Int64 // of a page; 0 while the file is empty or has no checksums
+	users int          // open files; under pagesMu
+
+	mu       sync.Mutex // for growing
+	verified atomic.Pointer[[]atomic.Uint64]
+}
+
+var (
+	pagesMu sync.Mutex
+	pagesOf = map[string]*pages{}
+)
+
+// openPages returns the shared state of the file at a path.
+func openPages(path string) *pages {
+	pagesMu.Lock()
+	defer pagesMu.Unlock()
+	p := pagesOf[path]
+	if p == nil {
+		p = &pages{path: path}
+		pagesOf[path] = p
+	}
+	p.users++
+	return p
+}
+
+func (p *pages) close() {
+	pagesMu.Lock()
+	defer pagesMu.Unlock()
+	if p.users--; p.users == 0 {
+		delete(pagesOf, p.path)
+	}
+}
+
+// ExpectChecksums makes all pages of a new file have checksums, also those that SQLite writes before the first page, which
+// says so. Call done when the file is complete.
+func ExpectChecksums(path string) (done func(), err error) {
+	full, err := fullPath(path)
+	if err != nil {
+		return nil, err
+	}
+	p := openPages(full)
+	p.size.Store(defaultPageSize)
+	return p.close, nil
+}
+
+// learn finds out from the beginning of the file whether its pages have checksums. If the header has lost its number of
+// reserved bytes, the checksum of the first page shows it, see lostHeader.
+func (p *pages) learn(start []byte) {
+	if len(start) < headerBytes || !bytes.Equal(start[:len(magic)], magic) {
+		return
+	}
+	size := int64(binary.BigEndian.Uint16(start[16:]))
+	if size == 1 {
+		size = 1 << 16
+	}
+	if size >= 512 && size&(size-1) == 0 && start[reservedAt] == checksumBytes {
+		p.size.CompareAndSwap(0, size)
+	}
+}
+
+// lostHeader reports whether a first page has a correct checksum and does not say so.
+func lostHeader(page []byte) bool {
+	if len(page) < 512 || page[reservedAt] == checksumBytes {
+		return false
+	}
+	whole := bytes.Clone(page)
+	whole[reservedAt] = checksumBytes
+	return pageHolds(whole, 1)
+}
+
+// number returns the page at an offset. ok is false unless one whole page was read or written.
+func (p *pages) number(n int32, offset int64) (number int64, ok bool) {
+	size := p.size.Load()
+	if size == 0 || int64(n) != size || offset%size != 0 {
+		return 0, false
+	}
+	return offset/size + 1, true
+}
+
+// known reports whether the page was compared since it was last written.
+func (p *pages) known(number int64) bool {
+	words := p.verified.Load()
+	i := number / 64
+	return words != nil && i < int64(len(*words)) && (*words)[i].Load()&(1<<(number%64)) != 0
+}
+
+// note records that a page was compared.
+func (p *pages) note(number int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := number / 64
+	words := p.verified.Load()
+	if words == nil || i >= int64(len(*words)) {
+		grown := make([]atomic.Uint64, max(64, 2*i))
+		if words != nil {
+			for j := range *words {
+				grown[j].Store((*words)[j].Load())
+			}
+		}
+		words = &grown
+		p.verified.Store(words)
+	}
+	(*words)[i].Or(1 << (number % 64))
+}
+
+// forget makes a page be compared again.
+func (p *pages) forget(number int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if words := p.verified.Load(); words != nil && number/64 < int64(len(*words)) {
+		(*words)[number/64].And(^uint64(1 << (number % 64)))
+	}
+}
+
+func (p *pages) forgetAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.verified.Store(nil)
+}
+
+// IgnoreChecksums makes a read-only connection accept pages whose checksum is wrong. Call it before the first statement.
+func (c *Conn) IgnoreChecksums() {
+	argument := c.tls.Alloc(8)
+	defer c.tls.Free(8)
+	if lib.Xsqlite3_file_control(c.tls, c.db, 0, lib.SQLITE_FCNTL_FILE_POINTER, argument) != lib.SQLITE_OK {
+		return
+	}
+	if f := state(*(*uintptr)(at(argument))); f != nil && f.pages != nil {
+		f.pages.close()
+		f.pages = nil
+	}
+}
+
+// memory returns n bytes of C memory.
+func memory(address uintptr, n int64) []byte { return unsafe.Slice((*byte)(at(address)), n) }

@@ -1,0 +1,184 @@
+// Package binding is a thin statement-level binding of the SQLite that is compiled into modernc.org/sqlite.
+//
+// It exists because the driver's database/sql interface costs more than the queries that it runs: each run reads the name
+// and the declared type of each column into new strings, allocates each text argument twice and boxes every value. Here a
+// statement is compiled once, its text arguments are copied into a buffer that it keeps, and columns are read one at a time
+// into the type that the caller asks for.
+//
+// A connection and its statements must not be used by two goroutines at once: connections are opened without SQLite's own
+// mutexes.
+package binding
+
+import (
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// Mode says how a database file is opened.
+type Mode int32
+
+const (
+	// ReadWrite opens an existing file for reading and writing.
+	ReadWrite = Mode(lib.SQLITE_OPEN_READWRITE)
+	// ReadOnly opens an existing file for reading.
+	ReadOnly = Mode(lib.SQLITE_OPEN_READONLY)
+	// Immutable opens a file that no process can change, on a read-only file system for example. It needs no log.
+	Immutable = Mode(lib.SQLITE_OPEN_READONLY | lib.SQLITE_OPEN_URI)
+)
+
+// progressSteps is how many virtual machine instructions run between two checks of the context: about a tenth of a
+// millisecond, so that a cancelled query ends at once and an ordinary one never checks.
+const progressSteps = 4096
+
+// maxStatements bounds the compiled statements that a connection keeps. Filters and sort orders produce many texts; each
+// compiled statement takes a few kilobytes.
+const maxStatements = 400
+
+// Conn is one connection.
+type Conn struct {
+	tls   *libc.TLS
+	db    uintptr
+	id    uintptr
+	ctx   ender // of the statement that is running, or nil
+	stmts map[string]*Stmt
+	clock uint64 // counts uses, to find the least recently used statements
+
+	running []*Stmt // between Begin and Reset
+	frames  int     // in the log after the last commit
+}
+
+var (
+	conns  sync.Map // id → *Conn, for the progress callback
+	lastID atomic.Uintptr
+)
+
+// Open opens the database file at path, which must exist.
+func Open(path string, mode Mode) (*Conn, error) {
+	if err := Register(); err != nil {
+		return nil, err
+	}
+	c := &Conn{tls: libc.NewTLS(), id: lastID.Add(1), stmts: make(map[string]*Stmt)}
+	filename := path
+	if mode == Immutable {
+		filename = "file:" + (&url.URL{Path: path}).EscapedPath() + "?immutable=1"
+	}
+	name, err := libc.CString(filename)
+	if err != nil {
+		c.tls.Close()
+		return nil, err
+	}
+	defer libc.Xfree(c.tls, name)
+	handle := libc.Xmalloc(c.tls, 8)
+	defer libc.Xfree(c.tls, handle)
+
+	rc := lib.Xsqlite3_open_v2(c.tls, name, handle, int32(mode)|lib.SQLITE_OPEN_NOMUTEX, (*lib.Tsqlite3_vfs)(at(layer.vfs)).FzName)
+	c.db = *(*uintptr)(at(handle))
+	if rc != lib.SQLITE_OK {
+		err := c.fail(rc)
+		c.Close()
+		return nil, err
+	}
+	if mode == ReadWrite {
+		c.reserveChecksums()
+	}
+	lib.Xsqlite3_extended_result_codes(c.tls, c.db, 1)
+	conns.Store(c.id, c)
+	lib.Xsqlite3_progress_handler(c.tls, c.db, progressSteps, funcPointer(progress), c.id)
+	if mode == ReadWrite {
+		lib.Xsqlite3_wal_hook(c.tls, c.db, funcPointer(committed), c.id)
+	}
+	return c, nil
+}
+
+// funcPointer returns the function pointer of a top-level Go function, as translated C code holds callbacks.
+func funcPointer[F any](f F) uintptr {
+	return *(*uintptr)(unsafe.Pointer(&struct{ f F }{f}))
+}
+
+// at converts an address in C memory to a pointer. Go neither moves nor collects that memory, so the rules about such
+// conversions do not apply.
+func at(p uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
+
+// progress stops the running statement when its context has ended.
+func progress(_ *libc.TLS, id uintptr) int32 {
+	v, ok := conns.Load(id)
+	if !ok {
+		return 0
+	}
+	if c := v.(*Conn); c.ctx != nil && c.ctx.Err() != nil {
+		return 1
+	}
+	return 0
+}
+
+// ResetAll ends the statements that were left running.
+func (c *Conn) ResetAll() {
+	for len(c.running) > 0 {
+		c.running[len(c.running)-1].Reset()
+	}
+}
+
+// ender is the part of a context that a running statement needs: Err returns why it must stop, or nil. Done is not used,
+// because some contexts start a timer for it.
+type ender interface{ Err() error }
+
+// SetContext makes later statements end with the context's error once it has ended. nil removes the context.
+func (c *Conn) SetContext(ctx ender) { c.ctx = ctx }
+
+// Close finalizes the statements and closes the connection. A second Close does nothing.
+func (c *Conn) Close() error {
+	if c.tls == nil {
+		return nil
+	}
+	for _, s := range c.stmts {
+		s.finalize()
+	}
+	c.stmts = nil
+	conns.Delete(c.id)
+	var err error
+	if c.db != 0 {
+		if rc := lib.Xsqlite3_close_v2(c.tls, c.db); rc != lib.SQLITE_OK {
+			err = c.fail(rc)
+		}
+		c.db = 0
+	}
+	c.tls.Close()
+	c.tls = nil
+	return err
+}
+
+// Changed returns how many rows the last statement changed.
+func (c *Conn) Changed() int64 { return lib.Xsqlite3_changes64(c.tls, c.db) }
+
+// TotalChanged returns how many rows all statements of the connection changed. A failed statement counts none, because it
+// was undone.
+func (c *Conn) TotalChanged() int64 { return lib.Xsqlite3_total_changes64(c.tls, c.db) }
+
+// InTransaction reports whether a transaction is open. Some failures (a full disk, an I/O error) end it by themselves.
+func (c *Conn) InTransaction() bool { return lib.Xsqlite3_get_autocommit(c.tls, c.db) == 0 }
+
+// ReadError returns the last failed read of the database file by this connection, or nil. SQLite's own checks report such a
+// page as damaged.
+func (c *Conn) ReadError() error {
+	out := libc.Xmalloc(c.tls, 8)
+	defer libc.Xfree(c.tls, out)
+	rc := lib.Xsqlite3_file_control(c.tls, c.db, 0, lib.SQLITE_FCNTL_FILE_POINTER, out)
+	p := *(*uintptr)(at(out))
+	if rc != lib.SQLITE_OK || p == 0 {
+		return nil
+	}
+	if f := state(p); f != nil && f.unread != nil {
+		return f.unread
+	}
+	return nil
+}
+
+// BusyTimeout sets for how long a statement waits for a lock of another connection.
+func (c *Conn) BusyTimeout(milliseconds int) {
+	lib.Xsqlite3_busy_timeout(c.tls, c.db, int32(milliseconds))
+}

@@ -1,0 +1,174 @@
+package binding
+
+import (
+	"encoding/binary"
+	"sync"
+
+	"github.com/cespare/xxhash/v2"
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// The log has a header and then frames; each frame has a header and a page. SQLite computes a checksum for each frame but
+// compares it only after a crash. The format is in https://www.sqlite.org/fileformat2.html#the_write_ahead_log.
+const (
+	logHeaderBytes   = 32
+	frameHeaderBytes = 24
+)
+
+// frames holds the hash of each page in a log that this process has written or compared. All connections share it. A frame
+// without a hash, or that another process may have rewritten, is compared with SQLite's checksum in its header. While a
+// transaction rewrites its own frames, only the hash is correct.
+type frames struct {
+	path  string
+	users int // open files; under framesMu
+
+	mu   sync.Mutex
+	sums []uint64 // by frame; 0 when it is not known
+}
+
+var (
+	framesMu sync.Mutex
+	framesOf = map[string]*frames{}
+)
+
+func openFrames(path string) *frames {
+	framesMu.Lock()
+	defer framesMu.Unlock()
+	l := framesOf[path]
+	if l == nil {
+		l = &frames{path: path}
+		framesOf[path] = l
+	}
+	l.users++
+	return l
+}
+
+func (l *frames) close() {
+	framesMu.Lock()
+	defer framesMu.Unlock()
+	if l.users--; l.users == 0 {
+		delete(framesOf, l.path)
+	}
+}
+
+func (l *frames) sum(i int64) uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i < int64(len(l.sums)) {
+		return l.sums[i]
+	}
+	return 0
+}
+
+func (l *frames) remember(i int64, sum uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i >= int64(len(l.sums)) {
+		if sum == 0 {
+			return
+		}
+		l.sums = append(l.sums, make([]uint64, i+1-int64(len(l.sums)))...)
+	}
+	l.sums[i] = sum
+}
+
+// index returns the frame whose page was read or written at an offset. ok is false unless it was one whole page.
+func index(size int64, n int32, offset int64) (i int64, ok bool) {
+	at := offset - logHeaderBytes
+	if size == 0 || int64(n) != size || at < 0 || at%(size+frameHeaderBytes) != frameHeaderBytes {
+		return 0, false
+	}
+	return at / (size + frameHeaderBytes), true
+}
+
+// afterWrite remembers the hash of a page that was written, and forgets those of pages that were written in part.
+func (l *frames) afterWrite(size int64, buffer uintptr, n int32, offset int64) {
+	if i, ok := index(size, n, offset); ok {
+		l.remember(i, xxhash.Sum64(memory(buffer, int64(n))))
+		return
+	}
+	if size == 0 || offset < logHeaderBytes {
+		return
+	}
+	for i := (offset - logHeaderBytes) / (size + frameHeaderBytes); i <= (offset+int64(n)-1-logHeaderBytes)/(size+frameHeaderBytes); i++ {
+		if inPage := offset+int64(n) > logHeaderBytes+i*(size+frameHeaderBytes)+frameHeaderBytes; inPage {
+			l.remember(i, 0)
+		}
+	}
+}
+
+// frameHolds compares the page of a frame that was read.
+func (f *file) frameHolds(tls *libc.TLS, p, buffer uintptr, n int32, offset int64) int32 {
+	size := f.frameSize(tls, p)
+	i, ok := index(size, n, offset)
+	if !ok {
+		return lib.SQLITE_OK
+	}
+	page := memory(buffer, int64(n))
+	sum := xxhash.Sum64(page)
+	if f.frames.sum(i) == sum {
+		return lib.SQLITE_OK
+	}
+	holds, rc := f.matchesHeader(tls, p, page, i, offset)
+	if rc != lib.SQLITE_OK {
+		return rc
+	}
+	if !holds {
+		return damaged(&PageError{Path: f.path, Page: i + 1, Log: true})
+	}
+	f.frames.remember(i, sum)
+	return lib.SQLITE_OK
+}
+
+// frameSize returns the size of the pages in a log, from its header, or 0.
+func (f *file) frameSize(tls *libc.TLS, p uintptr) int64 {
+	if f.logPage != 0 {
+		return f.logPage
+	}
+	var header [logHeaderBytes]byte
+	if f.readAt(tls, p, header[:], 0) != lib.SQLITE_OK {
+		return 0
+	}
+	size := int64(binary.BigEndian.Uint32(header[8:]))
+	if size < 512 || size > 1<<16 || size&(size-1) != 0 {
+		return 0
+	}
+	f.logPage = size
+	return size
+}
+
+// matchesHeader compares a page with the checksum in the header of its frame. That checksum continues the one of the frame
+// before.
+func (f *file) matchesHeader(tls *libc.TLS, p uintptr, page []byte, i, offset int64) (bool, int32) {
+	var start [logHeaderBytes]byte
+	if rc := f.readAt(tls, p, start[:], 0); rc != lib.SQLITE_OK {
+		return false, rc
+	}
+	sum := newChecksum(binary.BigEndian.Uint32(start[:]))
+	before := start[24:32]
+	if i > 0 {
+		var header [frameHeaderBytes]byte
+		if rc := f.readAt(tls, p, header[:], offset-int64(len(page))-2*frameHeaderBytes); rc != lib.SQLITE_OK {
+			return false, rc
+		}
+		before = header[16:24]
+	}
+	var header [frameHeaderBytes]byte
+	if rc := f.readAt(tls, p, header[:], offset-frameHeaderBytes); rc != lib.SQLITE_OK {
+		return false, rc
+	}
+	sum.set(before)
+	sum.add(header[:8])
+	sum.add(page)
+	return sum.equals(header[16:]), lib.SQLITE_OK
+}
+
+// readAt reads with SQLite's own method.
+func (f *file) readAt(tls *libc.TLS, p uintptr, to []byte, offset int64) int32 {
+	buffer := tls.Alloc(len(to))
+	defer tls.Free(len(to))
+	rc := f.engine.read(tls, p, buffer, int32(len(to)), offset)
+	copy(to, memory(buffer, int64(len(to))))
+	return rc
+}

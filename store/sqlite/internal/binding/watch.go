@@ -1,0 +1,165 @@
+package binding
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"modernc.org/libc"
+	"modernc.org/libc/sys/types"
+	lib "modernc.org/sqlite/lib"
+)
+
+// Kind says which of the files of a database a file is.
+type Kind int32
+
+// The files of a database.
+const (
+	Database = Kind(lib.SQLITE_OPEN_MAIN_DB)
+	Journal  = Kind(lib.SQLITE_OPEN_MAIN_JOURNAL) // while a database is created
+	Log      = Kind(lib.SQLITE_OPEN_WAL)
+)
+
+// suffix follows the name of the database in the name of the file.
+func (k Kind) suffix() string {
+	switch k {
+	case Log:
+		return "-wal"
+	case Journal:
+		return "-journal"
+	}
+	return ""
+}
+
+// Op is an operation on a file.
+type Op int
+
+// The operations that are watched.
+const (
+	Read Op = iota
+	Write
+	Truncate
+	Sync
+	Map // a read through a mapping
+)
+
+// String returns the name of the operation for messages.
+func (op Op) String() string { return [...]string{"read", "write", "truncate", "sync", "read"}[op] }
+
+// code returns the result code of a failed operation.
+func (op Op) code() int32 {
+	return [...]int32{lib.SQLITE_IOERR_READ, lib.SQLITE_IOERR_WRITE, lib.SQLITE_IOERR_TRUNCATE, lib.SQLITE_IOERR_FSYNC, lib.SQLITE_IOERR_READ}[op]
+}
+
+// IOError is a failed operation on a file of a database.
+type IOError struct {
+	Op     Op
+	Kind   Kind
+	Path   string
+	Offset int64
+	Errno  syscall.Errno // 0 when it is not known
+}
+
+// Error names the file and the system's error.
+func (e *IOError) Error() string {
+	if e.Errno == 0 {
+		return fmt.Sprintf("%s %s: the system reports an error", e.Op, e.Path)
+	}
+	return fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Errno)
+}
+
+// Unwrap returns the error number.
+func (e *IOError) Unwrap() error {
+	if e.Errno == 0 {
+		return nil
+	}
+	return e.Errno
+}
+
+// A Watch observes failed operations on the files of one database, on all connections.
+type Watch struct {
+	// Failed is called when an operation has failed, on the same goroutine and before SQLite returns. It is not called when
+	// there is no space, which is no failure of the disk.
+	Failed func(*IOError)
+
+	intercept atomic.Pointer[Intercept]
+	failed    atomic.Bool
+}
+
+// An Intercept may return an error number, which makes an operation fail before it reaches the disk.
+type Intercept func(op Op, kind Kind, offset int64) syscall.Errno
+
+// SetIntercept calls f before all operations. It is for tests of a failing disk.
+func (w *Watch) SetIntercept(f Intercept) { w.intercept.Store(&f) }
+
+// Stop makes all later operations fail that would change a file. After a failed write or sync the content of the disk is
+// unknown, and a checkpoint at exit could make the damage worse.
+func (w *Watch) Stop() { w.failed.Store(true) }
+
+// report reports a failure, and stops all changes after a failed one.
+func (w *Watch) report(err *IOError) {
+	if err.Op != Read {
+		w.Stop()
+	}
+	if w.Failed != nil {
+		w.Failed(err)
+	}
+}
+
+// noRoom reports whether an error number says that there is no space for a write.
+func noRoom(errno syscall.Errno) bool {
+	return errors.Is(errno, syscall.ENOSPC) || errors.Is(errno, syscall.EDQUOT)
+}
+
+var watches sync.Map // path of a database, as SQLite writes it → *Watch
+
+// Add makes w watch the database at path, in all files that are opened later. Call remove when all of them are closed.
+func (w *Watch) Add(path string) (remove func(), err error) {
+	full, err := fullPath(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, taken := watches.LoadOrStore(full, w); taken {
+		return nil, fmt.Errorf("%s is watched already", path)
+	}
+	return func() { watches.CompareAndDelete(full, w) }, nil
+}
+
+// watched returns the watch of a file's database, or nil.
+func watched(path string, kind Kind) *Watch {
+	suffix := kind.suffix()
+	if len(path) <= len(suffix) {
+		return nil
+	}
+	w, _ := watches.Load(path[:len(path)-len(suffix)])
+	found, _ := w.(*Watch)
+	return found
+}
+
+// fullPath returns a path in the form in which SQLite opens it.
+func fullPath(path string) (string, error) {
+	if err := Register(); err != nil {
+		return "", err
+	}
+	tls := libc.NewTLS()
+	defer tls.Close()
+	name, err := libc.CString(path)
+	if err != nil {
+		return "", err
+	}
+	defer libc.Xfree(tls, name)
+	vfs := (*lib.Tsqlite3_vfs)(at(layer.below))
+	room := vfs.FmxPathname + 1
+	full := libc.Xmalloc(tls, types.Size_t(room))
+	if full == 0 {
+		return "", errors.New("out of memory")
+	}
+	defer libc.Xfree(tls, full)
+	write := function[func(*libc.TLS, uintptr, uintptr, int32, uintptr) int32](vfs.FxFullPathname)
+	if rc := write(tls, layer.below, name, room, full); rc&0xff != lib.SQLITE_OK {
+		return "", fmt.Errorf("%s has no full path: result code %d", path, rc)
+	}
+	return libc.GoString(full), nil
+}

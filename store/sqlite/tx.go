@@ -1,0 +1,58 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"kontor/store/engine"
+	"kontor/store/sqlite/internal/binding"
+)
+
+// tx is the transaction of one run of a job. It implements engine.Tx.
+type tx struct {
+	versions *engine.Versions
+	conn     *binding.Conn
+	err      error // of the first statement that failed
+	ended    bool
+	written  []*engine.Table
+	hooks    []func()
+}
+
+// Prepare compiles a statement and records the tables that it writes to. The context does not interrupt the statement: that
+// would end the transaction of the whole group.
+func (t *tx) Prepare(_ context.Context, sql string) (engine.Statement, error) {
+	if t.ended {
+		return nil, fmt.Errorf("transaction: %w", engine.ErrClosed)
+	}
+	if t.err != nil {
+		return nil, fmt.Errorf("transaction failed before: %w", t.err)
+	}
+	s, err := prepare(t.conn, sql)
+	if err != nil {
+		return nil, t.Failed(err)
+	}
+	if !s.parsed {
+		s.written, s.parsed = t.versions.Written(sql), true
+	}
+	for _, table := range s.written {
+		if !slices.Contains(t.written, table) {
+			t.written = append(t.written, table)
+		}
+	}
+	return s, nil
+}
+
+// Failed records the error of a statement: the transaction accepts no further ones.
+func (t *tx) Failed(err error) error {
+	if err != nil && t.err == nil {
+		t.err = err
+	}
+	return err
+}
+
+// Err returns the error of the first statement that failed.
+func (t *tx) Err() error { return t.err }
+
+// AfterCommit registers a function to call after the commit.
+func (t *tx) AfterCommit(f func()) { t.hooks = append(t.hooks, f) }
