@@ -6,10 +6,10 @@ LDFLAGS  := $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
 
 .PHONY: help run test race test-console lint lint-console words lint-openapi fuzz bench golden screenshots build image ci
 
-help: ## show this list
+help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
-run: ## start Kontor with its data in ./data
+run: ## start the server with its data in ./data
 	go run . serve
 
 test: ## run all tests
@@ -55,11 +55,11 @@ golden: ## update the golden lists of endpoints, operations and record forms, an
 screenshots: ## update the screenshots in docs/images from a new demo database; needs chromium
 	go run ./web/browser/screenshots
 
-build: ## build ./kontor; RELEASE=1.2.3 names the version
+build: ## build ./kontor; RELEASE=1.2.3 sets the version
 	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o kontor .
 
 image: ## build the container image "kontor" (needs Docker)
 	docker build --build-arg RELEASE=$(RELEASE) -t kontor .
 
-ci: ## run everything that CI runs
+ci: ## run all checks of CI
 	.ci/run

@@ -22,13 +22,13 @@ type layer struct {
 	because  string
 }
 
-// layers are the arrows of docs/architecture.md. A package belongs to the first pattern that it fits. What stands under
-// every layer's own path (store/engine below store) may be imported by it.
+// layers are the layers of docs/architecture.md. A package belongs to the first pattern that it matches. Every package may
+// import the packages below its own path, such as store/engine below store.
 var layers = []layer{
 	{`\.`, []string{"modules/commands"}, "main only hands over to the commands"},
 	{`store/storetest`, []string{"store"}, "it gives tests a database and knows nothing of what is in it"},
 	{`store`, nil, "the store knows no module and no HTTP: its users must be testable without a server"},
-	{`store/clock|store/sealing|store/migrations|store/sqlite/internal/binding`, nil, "leaves of the store import nothing of ours"},
+	{`store/clock|store/sealing|store/migrations|store/sqlite/internal/binding`, nil, "leaves of the store import no other package of this module"},
 	{`store/datadir`, []string{"store/sealing"}, "the data directory knows no database, only the names of its files"},
 	{`store/engine`, []string{"store/clock", "store/datadir"}, "the contract knows no engine"},
 	{`store/engine/enginetest`, []string{"store/engine", "store/query", "store/clock", "store/datadir"}, "the suite tests any engine by the contract alone"},
@@ -42,7 +42,7 @@ var layers = []layer{
 	{`store/backup`, []string{"store/inspect", "store/sqlite", "store/audittrail", "store/engine", "store/clock", "store/datadir", "store/sealing"},
 		"it copies the files of a database without opening it"},
 	{`locales|server/etag|server/access|server/apierr|server/ratelimit|server/sse|server/settings|modules/kit/types|modules/sandbox`, nil,
-		"leaves import nothing of ours, so that everything may import them"},
+		"leaves import no other package of this module, so that everything may import them"},
 	{`web`, []string{"server/etag"}, "the console is files: it knows no API but the public one"},
 	{`server/endpoint`, []string{"server/etag", "server/access", "server/apierr", "server/ratelimit"}, "a row of the table says what an operation is, not how it is served"},
 	{`server/openapi`, []string{"server/endpoint", "server/access", "server/apierr", "server/ratelimit"}, "the document is made of the table alone"},
@@ -63,7 +63,7 @@ var layers = []layer{
 		"it shows, verifies and exports the audit trail, and is a module like the others"},
 	{`modules/[a-z]+`, []string{"modules/kit/types", "modules/kit/validate", "modules/kit/list", "modules/kit/records", "modules/kit/event", "modules/sandbox",
 		"server/access", "server/endpoint", "server/etag", "server/apierr", "server/ratelimit", "server/sse", "store"},
-		"siblings never import each other: declare what is needed as an interface, and let modules.go hand it over"},
+		"modules never import each other: declare an interface for what is needed, and let modules/app pass the implementation"},
 }
 
 const modulePath = "kontor"

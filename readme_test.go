@@ -48,9 +48,9 @@ func examples(readme string) []example {
 
 const divider = "=== next example ==="
 
-// TestDocs_TheirCommandsDoWhatTheySay runs the commands of the README and of the guides. Each document runs in one shell,
+// TestDocs_CommandsPrintTheShownOutput runs the commands of the README and of the guides. Each document runs in one shell,
 // against a new Kontor.
-func TestDocs_TheirCommandsDoWhatTheySay(t *testing.T) {
+func TestDocs_CommandsPrintTheShownOutput(t *testing.T) {
 	for _, document := range []string{"README.md", "docs/api.md", "docs/access.md"} {
 		t.Run(document, func(t *testing.T) { runExamples(t, document) })
 	}

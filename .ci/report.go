@@ -33,7 +33,7 @@ func main() {
 			fmt.Println(lines.Text()) // an error message of the go command
 			continue
 		}
-		r.take(e)
+		r.add(e)
 	}
 	r.finish()
 	if err := os.WriteFile(os.Args[1], fmt.Appendf(nil, "%d %d\n", r.passed, r.failed), 0o600); err != nil {
@@ -46,7 +46,7 @@ func main() {
 	}
 }
 
-func (r *result) take(e event) {
+func (r *result) add(e event) {
 	key := e.Package + " " + e.Test
 	switch e.Action {
 	case "output":

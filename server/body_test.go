@@ -15,6 +15,7 @@ import (
 
 	"kontor/server"
 	"kontor/server/access"
+	"kontor/server/servertest"
 )
 
 // dial opens a connection and sends the beginning of a request.
@@ -57,7 +58,7 @@ func (a arrivals) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 	return a.tokens.Bearer(c)
 }
 
-func TestServe_TakesMemoryForWhatArrivesNotForWhatIsDeclared(t *testing.T) {
+func TestReadBody_AllocatesForBytesThatArrive(t *testing.T) {
 	const connections, declared, most = 200, 1 << 20, 64 << 20
 	came := make(chan struct{}, connections)
 	address, _ := start(t, func(o *server.Options) { o.Auth, o.RateLimits = arrivals{came: came}, false })
@@ -77,7 +78,7 @@ func TestServe_TakesMemoryForWhatArrivesNotForWhatIsDeclared(t *testing.T) {
 	}
 }
 
-func TestServe_AsksWhoIsCallingBeforeItReadsTheBody(t *testing.T) {
+func TestReadBody_FollowsAuthentication(t *testing.T) {
 	address, _ := start(t, nil)
 	stalled := dial(t, address, "POST /v1/things HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n"+strings.Repeat(" ", 10<<10))
 	if response, body := read(t, bufio.NewReader(stalled)); response.StatusCode != 401 || !response.Close {
@@ -85,7 +86,7 @@ func TestServe_AsksWhoIsCallingBeforeItReadsTheBody(t *testing.T) {
 	}
 }
 
-func TestServe_NeverTakesABodyForARequest(t *testing.T) {
+func TestServe_NeverParsesABodyAsARequest(t *testing.T) {
 	inner := "GET /public HTTP/1.1\r\nHost: a\r\n\r\n"
 	padding := strings.Repeat(" ", 20<<10)
 	for name, request := range map[string]string{
@@ -103,7 +104,7 @@ func TestServe_NeverTakesABodyForARequest(t *testing.T) {
 	}
 }
 
-func TestServe_AnswersWhoSendsFarTooMuch(t *testing.T) {
+func TestServe_AnswersClientsThatSendTooMuch(t *testing.T) {
 	address, _ := start(t, nil)
 	const much = 64 << 20
 	connection := dial(t, address, fmt.Sprintf("POST /v1/big HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", much))
@@ -120,7 +121,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-func TestServe_KeepsTheConnectionAfterABodyItHasRead(t *testing.T) {
+func TestServe_KeepsTheConnectionAfterAReadBody(t *testing.T) {
 	address, _ := start(t, nil)
 	long := `{"name":"` + strings.Repeat("x", 2<<20) + `"}`
 	short := `{"name":"x"}`
@@ -138,7 +139,7 @@ func TestServe_KeepsTheConnectionAfterABodyItHasRead(t *testing.T) {
 	}
 }
 
-func TestServe_RefusesTooMuchWithoutADeclaredLength(t *testing.T) {
+func TestReadBody_RejectsLongBodiesWithoutALength(t *testing.T) {
 	address, _ := start(t, nil)
 	chunk := strings.Repeat(" ", 1<<20)
 	connection := dial(t, address, "POST /v1/big HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"+
@@ -148,7 +149,7 @@ func TestServe_RefusesTooMuchWithoutADeclaredLength(t *testing.T) {
 	}
 }
 
-func TestServe_AnswersWhoAsksBeforeSending(t *testing.T) {
+func TestExpect_AnswersBeforeTheBody(t *testing.T) {
 	address, _ := start(t, nil)
 	head := "POST /v1/big HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n"
 	if response, body := read(t, bufio.NewReader(dial(t, address, fmt.Sprintf(head, 4<<20)))); response.StatusCode != 413 || !response.Close {
@@ -165,7 +166,7 @@ func TestServe_AnswersWhoAsksBeforeSending(t *testing.T) {
 	}
 }
 
-func TestServe_ChecksInOrderBeforeItRefusesALongBody(t *testing.T) {
+func TestExpect_ChecksAuthorizationBeforeTheLength(t *testing.T) {
 	address, _ := start(t, func(o *server.Options) {
 		o.RateLimits, o.AllowedOrigins = false, []string{"https://app.example"}
 	})
@@ -193,7 +194,7 @@ func TestServe_ChecksInOrderBeforeItRefusesALongBody(t *testing.T) {
 	}
 }
 
-func TestServe_RefusesBodiesItDoesNotRead(t *testing.T) {
+func TestCheckMediaType_RejectsOtherTypes(t *testing.T) {
 	address, _ := start(t, func(o *server.Options) { o.RateLimits = false })
 	creator := []string{"Authorization", "Bearer user-creator"}
 	for name, c := range map[string]struct {
@@ -208,7 +209,7 @@ func TestServe_RefusesBodiesItDoesNotRead(t *testing.T) {
 		"more than a mebibyte": {`{"name":"` + strings.Repeat("a", 1<<20) + `"}`, nil, 413},
 	} {
 		t.Run(name, func(t *testing.T) {
-			response, body := send(t, address, "POST", "/v1/things", c.body, append(creator, c.headers...)...)
+			response, body := servertest.Send(t, address, "POST", "/v1/things", c.body, append(creator, c.headers...)...)
 			if response.StatusCode != c.status {
 				t.Errorf("got %d %.200s, want %d", response.StatusCode, body, c.status)
 			}
@@ -219,12 +220,12 @@ func TestServe_RefusesBodiesItDoesNotRead(t *testing.T) {
 	}
 }
 
-func TestServe_BoundsTheBodyByRoute(t *testing.T) {
+func TestReadBody_LimitsTheBodyByRoute(t *testing.T) {
 	address, _ := start(t, nil)
-	if response, body := send(t, address, "POST", "/v1/big", `{"name":"`+strings.Repeat("a", 2<<20)+`"}`); response.StatusCode != 200 {
+	if response, body := servertest.Send(t, address, "POST", "/v1/big", `{"name":"`+strings.Repeat("a", 2<<20)+`"}`); response.StatusCode != 200 {
 		t.Errorf("2 MiB: got %d %.200s, want 200", response.StatusCode, body)
 	}
-	if response, _ := send(t, address, "POST", "/v1/big", strings.Repeat("a", 4<<20)); response.StatusCode != 413 {
+	if response, _ := servertest.Send(t, address, "POST", "/v1/big", strings.Repeat("a", 4<<20)); response.StatusCode != 413 {
 		t.Errorf("4 MiB: got %d, want 413", response.StatusCode)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/ratelimit"
+	"kontor/server/servertest"
 )
 
 // row is an endpoint of a test, for callers with a token.
@@ -36,11 +37,11 @@ func allowAll(o *server.Options, paths ...string) {
 // ask sends a request as a user and returns the status and the header Retry-After.
 func ask(t *testing.T, address, user, path string) (status int, retry string) {
 	t.Helper()
-	response, _ := send(t, address, "GET", path, "", "Authorization", "Bearer "+user)
+	response, _ := servertest.Send(t, address, "GET", path, "", "Authorization", "Bearer "+user)
 	return response.StatusCode, response.Header.Get("Retry-After")
 }
 
-func TestConcurrency_IsBoundedForEachCaller(t *testing.T) {
+func TestConcurrency_IsLimitedForEachCaller(t *testing.T) {
 	const most = 3
 	running, release := make(chan struct{}), make(chan struct{})
 	address, _ := start(t, func(o *server.Options) {
@@ -80,7 +81,7 @@ func TestConcurrency_IsBoundedForEachCaller(t *testing.T) {
 
 // A client that does not read its answer keeps its place until the write deadline, and then neither the place nor the
 // connection.
-func TestConcurrency_EndsWithClientsThatDoNotRead(t *testing.T) {
+func TestConcurrency_ReleasesClientsThatDoNotRead(t *testing.T) {
 	large := strings.Repeat("x", 7<<20) // more than a socket takes
 	address, _ := start(t, func(o *server.Options) {
 		o.PerCaller, o.WriteTimeout = 1, 300*time.Millisecond
@@ -115,7 +116,7 @@ func TestConcurrency_EndsWithClientsThatDoNotRead(t *testing.T) {
 	}
 }
 
-func TestAnswer_HasABound(t *testing.T) {
+func TestAnswer_HasAMaximumSize(t *testing.T) {
 	address, _ := start(t, func(o *server.Options) {
 		allowAll(o, "/fits", "/too-large")
 		o.Endpoints = append(o.Endpoints,

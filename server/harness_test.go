@@ -3,7 +3,6 @@ package server_test
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"kontor/locales"
 	"kontor/server"
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -22,7 +20,7 @@ import (
 	"kontor/server/servertest"
 )
 
-// tokens is an authenticator for which every word that begins with "user-" is the token of that user.
+// tokens is an authenticator: every text that begins with "user-" is the token of that user.
 type tokens struct{ cached bool }
 
 func (a tokens) Known(token string) (*access.Caller, bool) {
@@ -52,7 +50,7 @@ func (a tokens) APIKey(_ context.Context, key string) (*access.Caller, error) {
 	return nil, apierr.Unauthorized
 }
 
-// replays remembers one answer.
+// replays stores the answer of each claim.
 type replays struct {
 	mu     sync.Mutex
 	claims map[server.Claim]server.Stored
@@ -122,13 +120,9 @@ func rows() []endpoint.Endpoint {
 	return table
 }
 
-// start runs a server on a free port and gives its address.
+// start runs a server with the rows of [rows] on a free port and returns its address.
 func start(t testing.TB, change func(*server.Options)) (string, *server.Server) {
 	t.Helper()
-	texts, err := locales.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
 	policy := &access.Current{}
 	policy.Store(access.NewPolicy(access.PolicyData{
 		Types: map[string]map[string]access.Permission{"user-creator": {"customers": access.Create}},
@@ -139,7 +133,7 @@ func start(t testing.TB, change func(*server.Options)) (string, *server.Server) 
 		Limits: map[string]int{"POST /v1/things": 3},
 	}))
 	o := server.Options{
-		Endpoints: rows(), Auth: tokens{}, Policy: policy, Texts: texts, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Endpoints: rows(), Auth: tokens{}, Policy: policy, Texts: servertest.Texts(t), Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		RateLimits: true, PublicPerMinute: 5, PrivatePerMinute: 100,
 		Idempotency: &replays{claims: map[server.Claim]server.Stored{}},
 		Stored: func(err error) (server.Stored, bool) {
@@ -153,31 +147,6 @@ func start(t testing.TB, change func(*server.Options)) (string, *server.Server) 
 	}
 	web, address := servertest.Serve(t, o)
 	return address, web
-}
-
-// send makes one request and reads the whole answer. Headers are given in pairs.
-func send(t testing.TB, address, method, path, body string, headers ...string) (*http.Response, string) {
-	t.Helper()
-	request, err := http.NewRequest(method, "http://"+address+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if body != "" {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response, string(answer)
 }
 
 const thingPath = "/v1/things/0193a000-0000-7000-8000-000000000001"

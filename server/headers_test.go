@@ -6,9 +6,10 @@ import (
 	"testing"
 
 	"kontor/server"
+	"kontor/server/servertest"
 )
 
-func TestServe_RefusesASecondLineOfAHeaderWithOneValue(t *testing.T) {
+func TestServe_RejectsRepeatedHeaders(t *testing.T) {
 	address, _ := start(t, func(o *server.Options) { o.RateLimits = false })
 	const (
 		host   = "Host: a\r\n"
@@ -41,7 +42,7 @@ func TestServe_RefusesASecondLineOfAHeaderWithOneValue(t *testing.T) {
 	}
 }
 
-func TestServe_TakesSeveralLinesOfLanguagesForOneList(t *testing.T) {
+func TestServe_JoinsLinesOfListHeaders(t *testing.T) {
 	address, _ := start(t, func(o *server.Options) { o.RateLimits = false })
 	response, _ := read(t, bufio.NewReader(dial(t, address,
 		"GET /v1/nothing HTTP/1.1\r\nHost: a\r\nAccept-Language: es\r\nAccept-Language: fr;q=0.5, it\r\n\r\n")))
@@ -51,7 +52,7 @@ func TestServe_TakesSeveralLinesOfLanguagesForOneList(t *testing.T) {
 }
 
 // What follows the body of such a request may be a second one for whoever stands in front, or a part of the body.
-func TestServe_RefusesBodiesThatEndInTwoWays(t *testing.T) {
+func TestCheckFraming_RejectsAmbiguousBodies(t *testing.T) {
 	address, _ := start(t, func(o *server.Options) { o.RateLimits = false })
 	const chunks = "\r\nc\r\n{\"name\":\"a\"}\r\n0\r\n\r\n"
 	for name, c := range map[string]struct {
@@ -81,7 +82,7 @@ func TestServe_RefusesBodiesThatEndInTwoWays(t *testing.T) {
 	}
 }
 
-func TestServe_ClosesTheConnectionHoweverThatIsWritten(t *testing.T) {
+func TestServe_ClosesTheConnectionForAllSpellings(t *testing.T) {
 	address, _ := start(t, nil)
 	for _, options := range []string{"close", "Close", "keep-alive, CLOSE", "keep-alive\r\nConnection: close"} {
 		from := bufio.NewReader(dial(t, address, "GET /v1/nothing HTTP/1.1\r\nHost: a\r\nConnection: "+options+"\r\n\r\n"))
@@ -92,14 +93,14 @@ func TestServe_ClosesTheConnectionHoweverThatIsWritten(t *testing.T) {
 }
 
 // RFC 6750, section 3.1: who sent nothing learns how, who sent a bad token that it is bad.
-func TestServe_ChallengesAsTheStandardSays(t *testing.T) {
+func TestServe_SendsStandardChallenges(t *testing.T) {
 	address, _ := start(t, func(o *server.Options) { o.RateLimits = false })
 	for header, want := range map[string]string{
 		"":                `Bearer realm="kontor"`,
 		"Basic YTpi":      `Bearer realm="kontor"`,
 		"Bearer no-token": `Bearer realm="kontor", error="invalid_token"`,
 	} {
-		response, body := send(t, address, "GET", thingPath, "", "Authorization", header)
+		response, body := servertest.Send(t, address, "GET", thingPath, "", "Authorization", header)
 		if got := response.Header.Get("WWW-Authenticate"); response.StatusCode != 401 || got != want {
 			t.Errorf("%q: got %d %s %q, want %q", header, response.StatusCode, body, got, want)
 		}

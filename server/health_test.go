@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kontor/server"
+	"kontor/server/servertest"
 )
 
 func TestShutdown_AnswersNewRequestsWithTheHealthMap(t *testing.T) {
@@ -17,7 +18,7 @@ func TestShutdown_AnswersNewRequestsWithTheHealthMap(t *testing.T) {
 	s.OnDrain = append(s.OnDrain, func() { close(drained) })
 	go func() { _ = s.Shutdown(context.Background()) }()
 	<-drained
-	response, body := send(t, address, "GET", "/public", "")
+	response, body := servertest.Send(t, address, "GET", "/public", "")
 	var health struct {
 		OverallStatus string    `json:"overall_status"`
 		Message       string    `json:"message"`
@@ -27,21 +28,21 @@ func TestShutdown_AnswersNewRequestsWithTheHealthMap(t *testing.T) {
 		health.Message == "" || health.Timestamp.IsZero() {
 		t.Errorf("got %d %s, want the health map", response.StatusCode, body)
 	}
-	if response, body := send(t, address, "GET", "/stream", ""); response.StatusCode != 503 || body != "server shutting down" ||
+	if response, body := servertest.Send(t, address, "GET", "/stream", ""); response.StatusCode != 503 || body != "server shutting down" ||
 		!strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain") {
 		t.Errorf("stream: got %d %q, want the plain text", response.StatusCode, body)
 	}
-	if response, _ := send(t, address, "GET", "/healthz", ""); response.StatusCode != 200 {
+	if response, _ := servertest.Send(t, address, "GET", "/healthz", ""); response.StatusCode != 200 {
 		t.Errorf("healthz: got %d, want 200: the process runs", response.StatusCode)
 	}
 }
 
-func TestReadyz_TellsWhichProbeFailsButNotWhy(t *testing.T) {
+func TestReadyz_NamesFailedProbesWithoutTheCause(t *testing.T) {
 	address, _ := start(t, func(o *server.Options) {
 		o.Probes = []server.Probe{{Name: "database", Check: func(context.Context) error { return nil }},
 			{Name: "queue", Check: func(context.Context) error { return errors.New("secret") }}}
 	})
-	response, body := send(t, address, "GET", "/readyz", "")
+	response, body := servertest.Send(t, address, "GET", "/readyz", "")
 	if response.StatusCode != 503 || !strings.Contains(body, `"queue":"failed"`) || !strings.Contains(body, `"database":"ok"`) || strings.Contains(body, "secret") {
 		t.Errorf("got %d %s", response.StatusCode, body)
 	}
@@ -49,11 +50,11 @@ func TestReadyz_TellsWhichProbeFailsButNotWhy(t *testing.T) {
 
 func TestMetrics_AreForLoopbackAndAdministrators(t *testing.T) {
 	address, _ := start(t, nil)
-	if response, body := send(t, address, "GET", "/metrics", ""); response.StatusCode != 200 || !strings.Contains(body, "kontor_http_requests_total") {
+	if response, body := servertest.Send(t, address, "GET", "/metrics", ""); response.StatusCode != 200 || !strings.Contains(body, "kontor_http_requests_total") {
 		t.Errorf("loopback: got %d", response.StatusCode)
 	}
 	for token, want := range map[string]int{"": 401, "user-reader": 403, "root": 200} {
-		response, _ := send(t, address, "GET", "/metrics", "", "X-Forwarded-For", "203.0.113.7", "Authorization", "Bearer "+token)
+		response, _ := servertest.Send(t, address, "GET", "/metrics", "", "X-Forwarded-For", "203.0.113.7", "Authorization", "Bearer "+token)
 		if response.StatusCode != want {
 			t.Errorf("proxied with token %q: got %d, want %d", token, response.StatusCode, want)
 		}

@@ -16,7 +16,7 @@ import (
 	"kontor/server/ratelimit"
 )
 
-func TestLog_TellsFailuresFromBeingBusyAndFromBadQuestions(t *testing.T) {
+func TestLog_ContainsFailuresOfTheServiceOnly(t *testing.T) {
 	answers := map[string]error{"/turned-away": apierr.Unavailable.RetryAfter(1), "/not-searched": apierr.QueryInvalidSearchField.Detail("field", "x"),
 		"/bare": apierr.DatabaseError, "/failed": apierr.Unavailable.Wrap(errors.New("no disk"))}
 	var log bytes.Buffer

@@ -18,6 +18,7 @@ import (
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/ratelimit"
+	"kontor/server/servertest"
 	"kontor/store"
 	"kontor/store/storetest"
 )
@@ -129,7 +130,7 @@ func TestAnswer_NamesThePeopleOfARecordAndOfAList(t *testing.T) {
 	const people = `"people":{"` + annaID + `":{"display_name":"Anna","user_name":"anna","staff":false},"` +
 		beatID + `":{"display_name":"Beat","user_name":"beat","staff":true}}}`
 	for _, path := range []string{thingPath, "/v1/notes"} {
-		response, body := send(t, address, "GET", path, "", "Authorization", "Bearer user-creator")
+		response, body := servertest.Send(t, address, "GET", path, "", "Authorization", "Bearer user-creator")
 		if response.StatusCode != 200 || !strings.HasSuffix(body, ","+people) {
 			t.Errorf("%s: got %d %s, want the last member %s", path, response.StatusCode, body, people)
 		}
@@ -140,13 +141,13 @@ func TestAnswer_NamesThePeopleOfARecordAndOfAList(t *testing.T) {
 	if resolver.calls != 2 {
 		t.Errorf("%d calls for two answers", resolver.calls)
 	}
-	if _, body := send(t, address, "GET", thingPath, "", "Authorization", "Bearer user-reader"); strings.Contains(body, "user_name") {
+	if _, body := servertest.Send(t, address, "GET", thingPath, "", "Authorization", "Bearer user-reader"); strings.Contains(body, "user_name") {
 		t.Errorf("somebody who is not staff got %s", body)
 	}
-	if _, body := send(t, address, "GET", "/v1/empty", "", "Authorization", "Bearer user-creator"); !strings.HasPrefix(body, `{"people":{"`) {
+	if _, body := servertest.Send(t, address, "GET", "/v1/empty", "", "Authorization", "Bearer user-creator"); !strings.HasPrefix(body, `{"people":{"`) {
 		t.Errorf("a record without members got %s", body)
 	}
-	if response, body := send(t, address, "GET", thingPath, "", "Authorization", "Bearer user-reader", "If-None-Match", `"v1"`); response.StatusCode != 304 || body != "" {
+	if response, body := servertest.Send(t, address, "GET", thingPath, "", "Authorization", "Bearer user-reader", "If-None-Match", `"v1"`); response.StatusCode != 304 || body != "" {
 		t.Errorf("got %d %s, want 304: the tag is that of the record", response.StatusCode, body)
 	}
 }
@@ -168,14 +169,14 @@ func TestAnswer_HasPeopleOnlyWhereUsersAreNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			address := startNotes(t, c.resolver, c.authors...)
-			_, body := send(t, address, "GET", c.path, "", "Authorization", "Bearer user-creator")
+			_, body := servertest.Send(t, address, "GET", c.path, "", "Authorization", "Bearer user-creator")
 			if !strings.HasSuffix(body, c.want) || c.resolver.calls != c.calls {
 				t.Errorf("got %s after %d calls, want the end %s after %d", body, c.resolver.calls, c.want, c.calls)
 			}
 		})
 	}
 	address := startNotes(t, nil, annaID)
-	if _, body := send(t, address, "GET", thingPath, "", "Authorization", "Bearer user-creator"); strings.Contains(body, "people") {
+	if _, body := servertest.Send(t, address, "GET", thingPath, "", "Authorization", "Bearer user-creator"); strings.Contains(body, "people") {
 		t.Errorf("without a resolver: %s", body)
 	}
 }
@@ -207,7 +208,7 @@ func TestAnswer_IsStoredWithPeople(t *testing.T) {
 				o.Idempotency, o.Stored, o.People, o.Log = app.Idempotency{DB: db}, app.Stored, resolver, slog.New(slog.DiscardHandler)
 			})
 			send := func(key string) (*http.Response, string) {
-				return send(t, address, "POST", "/v1/things", "", "Authorization", "Bearer user-creator", "Idempotency-Key", key)
+				return servertest.Send(t, address, "POST", "/v1/things", "", "Authorization", "Bearer user-creator", "Idempotency-Key", key)
 			}
 			first, body := send("k1")
 			again, repeated := send("k1")

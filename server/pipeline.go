@@ -61,9 +61,10 @@ type call struct {
 	params     []string
 	recognized bool // the caller is known from memory
 
-	answered atomic.Pointer[Encoded] // what a transaction of the request has answered
-	refused  string                  // code of the error that was answered
-	uploaded int                     // bytes of the body that count against uploadBudget
+	responder responder
+	answered  atomic.Pointer[Encoded] // what a transaction of the request has answered
+	refused   string                  // code of the error that was answered
+	uploaded  int                     // bytes of the body that count against uploadBudget
 }
 
 // serve takes a request through the whole pipeline. Every request gets an answer.
@@ -107,6 +108,7 @@ func (s *Server) handle(c *fiber.Ctx, steps func(r *call) error) {
 
 func (s *Server) newCall(c *fiber.Ctx) *call {
 	r := &call{fiber: c, began: time.Now()}
+	r.responder = responder{s, r}
 	r.Caller = &access.Caller{}
 	r.context.start(&r.Info, r.began.Add(s.RequestTime), s.CallerKey)
 	return r

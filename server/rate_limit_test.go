@@ -6,12 +6,13 @@ import (
 
 	"kontor/server"
 	"kontor/server/access"
+	"kontor/server/servertest"
 )
 
-func TestServe_CountsBeforeItAsksWhoIsCalling(t *testing.T) {
+func TestLimitNetwork_CountsBeforeAuthentication(t *testing.T) {
 	address, _ := start(t, nil)
 	for i, want := range []int{401, 401, 401, 429} {
-		response, body := send(t, address, "POST", "/v1/things", `{"name":"a"}`, "Authorization", "Bearer nonsense")
+		response, body := servertest.Send(t, address, "POST", "/v1/things", `{"name":"a"}`, "Authorization", "Bearer nonsense")
 		if response.StatusCode != want {
 			t.Fatalf("request %d: got %d %s, want %d", i+1, response.StatusCode, body, want)
 		}
@@ -21,27 +22,27 @@ func TestServe_CountsBeforeItAsksWhoIsCalling(t *testing.T) {
 	}
 }
 
-func TestServe_LimitsUsersApartAndTellsTheRest(t *testing.T) {
+func TestLimitCaller_CountsUsersSeparately(t *testing.T) {
 	address, _ := start(t, func(o *server.Options) { o.Auth = tokens{cached: true} })
 	for _, want := range []string{"2", "1", "0"} {
-		response, _ := send(t, address, "POST", "/v1/things", `{"name":"a"}`, "Authorization", "Bearer user-creator")
+		response, _ := servertest.Send(t, address, "POST", "/v1/things", `{"name":"a"}`, "Authorization", "Bearer user-creator")
 		if got := response.Header.Get("RateLimit-Remaining"); response.StatusCode != 201 || got != want {
 			t.Fatalf("got %d with %s remaining, want 201 with %s", response.StatusCode, got, want)
 		}
 	}
-	if response, _ := send(t, address, "POST", "/v1/things", `{}`, "Authorization", "Bearer user-creator"); response.StatusCode != 429 {
+	if response, _ := servertest.Send(t, address, "POST", "/v1/things", `{}`, "Authorization", "Bearer user-creator"); response.StatusCode != 429 {
 		t.Errorf("the fourth request got %d, want 429", response.StatusCode)
 	}
-	if response, _ := send(t, address, "POST", "/v1/things", `{}`, "Authorization", "Bearer user-reader"); response.StatusCode != 403 {
+	if response, _ := servertest.Send(t, address, "POST", "/v1/things", `{}`, "Authorization", "Bearer user-reader"); response.StatusCode != 403 {
 		t.Errorf("another user got %d, want 403: the limit of one is not that of the other", response.StatusCode)
 	}
 }
 
-func TestServe_AChangedRuleHoldsForTheNextRequest(t *testing.T) {
+func TestLimitCaller_AppliesChangedRulesToTheNextRequest(t *testing.T) {
 	var policy *access.Current
 	address, _ := start(t, func(o *server.Options) { o.Auth, policy = tokens{cached: true}, o.Policy })
 	things := func() int {
-		response, _ := send(t, address, "GET", thingPath, "", "Authorization", "Bearer user-reader")
+		response, _ := servertest.Send(t, address, "GET", thingPath, "", "Authorization", "Bearer user-reader")
 		return response.StatusCode
 	}
 	for _, rule := range []struct{ perMinute, allowed int }{{2, 2}, {4, 4}, {1, 1}} {
@@ -59,7 +60,7 @@ func TestServe_AChangedRuleHoldsForTheNextRequest(t *testing.T) {
 	}
 }
 
-func TestServe_TakesAnAPIKeyOnItsRoutesOnly(t *testing.T) {
+func TestAuthenticate_AcceptsAPIKeysOnTheirRoutesOnly(t *testing.T) {
 	address, _ := start(t, nil)
 	for name, c := range map[string]struct {
 		method, path string
@@ -74,7 +75,7 @@ func TestServe_TakesAnAPIKeyOnItsRoutesOnly(t *testing.T) {
 		"beside a good bearer": {"GET", thingPath, []string{"X-API-Key", "good-key", "Authorization", "Bearer user-reader"}, 400},
 	} {
 		t.Run(name, func(t *testing.T) {
-			response, body := send(t, address, c.method, c.path, "", c.headers...)
+			response, body := servertest.Send(t, address, c.method, c.path, "", c.headers...)
 			if response.StatusCode != c.status {
 				t.Errorf("got %d %s, want %d", response.StatusCode, body, c.status)
 			}
@@ -87,11 +88,11 @@ func TestServe_TakesAnAPIKeyOnItsRoutesOnly(t *testing.T) {
 
 // A network that has guessed too often is refused before its key is looked at, so that its answers tell nothing; good
 // keys take nothing from the network's count, and others cannot use up theirs.
-func TestServe_CountsBeforeItLooksAtAKey(t *testing.T) {
+func TestLimitNetwork_CountsBeforeAKeyIsVerified(t *testing.T) {
 	address, _ := start(t, func(o *server.Options) { o.PrivatePerMinute = 3 })
 	use := func(key string) int {
 		t.Helper()
-		response, _ := send(t, address, "POST", "/v1/keyed", "", "X-API-Key", key)
+		response, _ := servertest.Send(t, address, "POST", "/v1/keyed", "", "X-API-Key", key)
 		return response.StatusCode
 	}
 	for i, want := range []int{200, 200, 200, 429} {

@@ -17,6 +17,7 @@ import (
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/server/ratelimit"
+	"kontor/server/servertest"
 )
 
 // waits is a handler that returns when its context ends.
@@ -35,7 +36,7 @@ func TestDeadline_EndsARequestWithATemporaryError(t *testing.T) {
 	})
 	texts := map[string]bool{}
 	for _, language := range []string{"en", "de", "fr", "it"} {
-		response, body := send(t, address, "GET", "/waits", "", "Accept-Language", language)
+		response, body := servertest.Send(t, address, "GET", "/waits", "", "Accept-Language", language)
 		var answer struct {
 			Code, Class, Message string
 			Retryable            bool
@@ -67,7 +68,7 @@ func (a slowTokens) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 
 // What comes before the service does not use up the time of an upload, and a service that bounds its own time has no
 // deadline. Other requests have one deadline for all.
-func TestDeadline_LeavesUploadsTheirTime(t *testing.T) {
+func TestDeadline_RestartsAfterUploads(t *testing.T) {
 	serve := func(ctx context.Context, _ nameInput) (string, error) {
 		if at, ok := ctx.Deadline(); !ok {
 			return "none", nil
@@ -88,7 +89,7 @@ func TestDeadline_LeavesUploadsTheirTime(t *testing.T) {
 		o.Policy = policy
 	})
 	for path, want := range map[string]string{"/small": `"over"`, "/upload": `"ahead"`, "/own": `"none"`} {
-		if _, body := send(t, address, "POST", path, `{"name":"x"}`, "Authorization", "Bearer user-a"); strings.TrimSpace(body) != want {
+		if _, body := servertest.Send(t, address, "POST", path, `{"name":"x"}`, "Authorization", "Bearer user-a"); strings.TrimSpace(body) != want {
 			t.Errorf("%s: the deadline is %s, want %s", path, body, want)
 		}
 	}
@@ -113,7 +114,7 @@ func TestDeadline_NamesTheCallerToTheDatabase(t *testing.T) {
 	})
 	for path, want := range map[string]string{"/by-user": "user-a", "/by-key": "good-key", "/by-network": "127.0.0.1"} {
 		headers := map[string][]string{"/by-user": {"Authorization", "Bearer user-a"}, "/by-key": {"X-API-Key", "good-key"}}[path]
-		if _, body := send(t, address, "GET", path, "", headers...); strings.TrimSpace(body) != `"`+want+`"` {
+		if _, body := servertest.Send(t, address, "GET", path, "", headers...); strings.TrimSpace(body) != `"`+want+`"` {
 			t.Errorf("%s: the database works for %s, want %s", path, body, want)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"kontor/locales"
 	"kontor/server"
 	"kontor/server/endpoint"
+	"kontor/server/servertest"
 )
 
 func (storedError) Error() string { return "stored" }
@@ -45,7 +46,7 @@ func TestServe_ChecksInTheSpecifiedOrder(t *testing.T) {
 		{"an error without a code", "GET", "/fails", "", "", 500, "common.server_error"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			response, body := send(t, address, c.method, c.path, c.body, "Authorization", "Bearer "+c.token)
+			response, body := servertest.Send(t, address, c.method, c.path, c.body, "Authorization", "Bearer "+c.token)
 			if response.StatusCode != c.status || c.code != "" && !strings.Contains(body, `"code":"`+c.code+`"`) {
 				t.Errorf("got %d %s, want %d %s", response.StatusCode, body, c.status, c.code)
 			}
@@ -59,7 +60,7 @@ func TestServe_ChecksInTheSpecifiedOrder(t *testing.T) {
 func TestServe_AnswersInTheLanguageOfTheRequest(t *testing.T) {
 	address, _ := start(t, nil)
 	for lang, want := range map[string]string{"de-CH": "Unter dieser Adresse", "fr;q=0.9,xx": "Il n'y a rien", "it": "A questo indirizzo", "": "nothing at"} {
-		response, body := send(t, address, "GET", "/nothing", "", "Accept-Language", lang)
+		response, body := servertest.Send(t, address, "GET", "/nothing", "", "Accept-Language", lang)
 		if !strings.Contains(body, want) {
 			t.Errorf("%s: got %s, want it to say %q", lang, body, want)
 		}
@@ -76,7 +77,7 @@ func TestServe_AnswersPreflightsWithoutABody(t *testing.T) {
 		if origin != "" {
 			headers = append(headers, "Origin", origin)
 		}
-		response, body := send(t, address, "OPTIONS", thingPath, "", headers...)
+		response, body := servertest.Send(t, address, "OPTIONS", thingPath, "", headers...)
 		if response.StatusCode != want || want != 405 && body != "" {
 			t.Errorf("origin %q: got %d %q, want %d", origin, response.StatusCode, body, want)
 		}
@@ -90,17 +91,17 @@ func TestServe_AnswersPreflightsWithoutABody(t *testing.T) {
 	}
 }
 
-func TestServe_KeepsEachAnswerToItsKey(t *testing.T) {
+func TestIdempotency_RepeatsTheAnswerOfAKey(t *testing.T) {
 	address, _ := start(t, nil)
 	headers := []string{"Authorization", "Bearer user-creator", "Idempotency-Key", "k1"}
-	if response, body := send(t, address, "POST", "/v1/things", `{"name":"a"}`, headers...); response.StatusCode != 201 || !strings.Contains(body, "second") {
+	if response, body := servertest.Send(t, address, "POST", "/v1/things", `{"name":"a"}`, headers...); response.StatusCode != 201 || !strings.Contains(body, "second") {
 		t.Fatalf("first: got %d %s", response.StatusCode, body)
 	}
-	response, body := send(t, address, "POST", "/v1/things", `{"name":"a"}`, headers...)
+	response, body := servertest.Send(t, address, "POST", "/v1/things", `{"name":"a"}`, headers...)
 	if response.StatusCode != 201 || body != `{"id":"first"}` || response.Header.Get("Idempotency-Replayed") != "true" || response.Header.Get("ETag") != `"v1"` {
 		t.Errorf("again: got %d %s, want the stored answer", response.StatusCode, body)
 	}
-	if response, body := send(t, address, "POST", "/v1/things", `{"name":"b"}`, headers...); response.StatusCode != 422 {
+	if response, body := servertest.Send(t, address, "POST", "/v1/things", `{"name":"b"}`, headers...); response.StatusCode != 422 {
 		t.Errorf("another body: got %d %s, want 422", response.StatusCode, body)
 	}
 }
@@ -108,32 +109,32 @@ func TestServe_KeepsEachAnswerToItsKey(t *testing.T) {
 func TestServe_AnswersConditionalRequests(t *testing.T) {
 	address, _ := start(t, nil)
 	reader := []string{"Authorization", "Bearer user-reader"}
-	response, _ := send(t, address, "GET", thingPath, "", reader...)
+	response, _ := servertest.Send(t, address, "GET", thingPath, "", reader...)
 	if response.Header.Get("ETag") != `"v1"` || response.Header.Get("Cache-Control") != "no-store" {
 		t.Fatalf("got ETag %s, Cache-Control %s", response.Header.Get("ETag"), response.Header.Get("Cache-Control"))
 	}
 	for tag, want := range map[string]int{`"v1"`: 304, `W/"v1"`: 304, `"v0", "v1"`: 304, `*`: 304, `"v2"`: 200, `v1`: 200} {
-		if response, body := send(t, address, "GET", thingPath, "", append(reader, "If-None-Match", tag)...); response.StatusCode != want || want == 304 && body != "" {
+		if response, body := servertest.Send(t, address, "GET", thingPath, "", append(reader, "If-None-Match", tag)...); response.StatusCode != want || want == 304 && body != "" {
 			t.Errorf("%s: got %d %q, want %d", tag, response.StatusCode, body, want)
 		}
 	}
-	head, body := send(t, address, "HEAD", thingPath, "", reader...)
+	head, body := servertest.Send(t, address, "HEAD", thingPath, "", reader...)
 	if head.StatusCode != 200 || body != "" || head.Header.Get("ETag") != `"v1"` {
 		t.Errorf("HEAD: got %d %q", head.StatusCode, body)
 	}
 }
 
-func TestServe_KeepsSaneRequestIDs(t *testing.T) {
+func TestIdentify_KeepsValidRequestIDs(t *testing.T) {
 	address, _ := start(t, nil)
 	for id, kept := range map[string]bool{"abc-1.2_3:4": true, strings.Repeat("a", 128): true, strings.Repeat("a", 129): false, "a b": false, "<x>": false} {
-		response, _ := send(t, address, "GET", "/healthz", "", "X-Request-ID", id)
+		response, _ := servertest.Send(t, address, "GET", "/healthz", "", "X-Request-ID", id)
 		if got := response.Header.Get("X-Request-ID"); (got == id) != kept || got == "" {
 			t.Errorf("%.20q: got %q, kept should be %t", id, got, kept)
 		}
 	}
 }
 
-func TestServe_BelievesOnlyTrustedProxies(t *testing.T) {
+func TestClientAddress_TrustsConfiguredProxiesOnly(t *testing.T) {
 	for name, c := range map[string]struct {
 		trusted   []netip.Prefix
 		forwarded string
@@ -151,7 +152,7 @@ func TestServe_BelievesOnlyTrustedProxies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			address, _ := start(t, func(o *server.Options) { o.TrustedProxies = c.trusted })
-			if _, body := send(t, address, "GET", "/public", "", "X-Forwarded-For", c.forwarded); !strings.Contains(body, `"network":"`+c.want+`"`) {
+			if _, body := servertest.Send(t, address, "GET", "/public", "", "X-Forwarded-For", c.forwarded); !strings.Contains(body, `"network":"`+c.want+`"`) {
 				t.Errorf("got %s, want network %s", body, c.want)
 			}
 		})
@@ -195,10 +196,10 @@ func TestServe_AnswersBrokenHTTPWithoutQuotingIt(t *testing.T) {
 	}
 }
 
-func TestNew_RefusesAnIncompleteTable(t *testing.T) {
+func TestNew_RejectsAnIncompleteTable(t *testing.T) {
 	texts, _ := locales.Load()
 	_, err := server.New(server.Options{Endpoints: []endpoint.Endpoint{{Name: "x"}}, Texts: texts, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	if err == nil || !strings.Contains(err.Error(), "access is not decided") {
+	if err == nil || !strings.Contains(err.Error(), "access is not declared") {
 		t.Errorf("got %v, want it to name what is missing", err)
 	}
 }

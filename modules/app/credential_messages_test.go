@@ -36,7 +36,7 @@ func TestCredentials_NotifyAllAddressesOfTheUser(t *testing.T) {
 	s.Admin().Do("POST", "/v1/users/"+u.UserID+"/credentials", map[string]any{"credential_type": "username", "credential_value": "intruder"}).Expect(t, http.StatusCreated)
 	for _, to := range []string{"second@example.ch", "%2B41446681800"} {
 		sent := s.Admin().Do("GET", "/v1/notifications/deliveries?search.to="+to, nil).Expect(t, http.StatusOK).Body
-		sent, _, _ = strings.Cut(sent, `"people":`) // which has the user name for administrators
+		sent, _, _ = strings.Cut(sent, `"people":`) // which shows the sign-in name to staff
 		if !strings.Contains(sent, "i… ") || !strings.Contains(sent, "ajouté à votre compte") && !strings.Contains(sent, "appartient désormais") || strings.Contains(sent, "intruder") {
 			t.Errorf("%s got %s", to, sent)
 		}

@@ -44,7 +44,7 @@ func TestPeople_InAnswers(t *testing.T) {
 		t.Errorf("an advisor reads %+v", got)
 	}
 	other.Do("GET", "/v1/personas/"+created.ID, nil).Expect(t, http.StatusForbidden)
-	// A staff member's name is taken, whoever asks.
+	// Every user is rejected who requests the name of a staff member.
 	advisor := s.User("Advisor")
 	admin.Do("PATCH", "/v1/users/"+advisor.UserID, map[string]any{"display_name": "Lena Brunner"}).Expect(t, http.StatusOK)
 	other.Do("PATCH", "/v1/users/"+other.UserID, map[string]any{"display_name": "Brunner, Lena"}).Expect(t, http.StatusConflict)

@@ -17,7 +17,7 @@ import (
 var (
 	spaces    = regexp.MustCompile(`\s+`)
 	statement = regexp.MustCompile(`^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\s`)
-	verbs     = regexp.MustCompile(`%[a-z]`) // of fmt: a text that is completed at run time
+	verbs     = regexp.MustCompile(`%(\[[0-9]+\])?[a-z]`) // of fmt: a text that is completed at run time
 )
 
 // constantStatements returns the statements that the modules declare as constants, without those that known contains. The

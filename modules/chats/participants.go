@@ -22,15 +22,7 @@ func (s *Service) AddParticipants(ctx context.Context, in AddInput) (Chat, error
 			return err
 		}
 		added := uniqueExcept(in.participants, "")
-		for _, userID := range added {
-			if c.has(userID) {
-				return apierr.ChatParticipantExists.Detail("userId", userID)
-			}
-		}
-		if len(c.participants)+len(added) > MaxParticipants {
-			return apierr.ChatFull.With(apierr.Args{"Max": MaxParticipants})
-		}
-		if err := s.checkActive(ctx, tx, in.participants); err != nil {
+		if err := s.checkAdded(ctx, tx, c, added, in.participants); err != nil {
 			return err
 		}
 		before, err := readChat(ctx, tx, c.id)
@@ -59,6 +51,19 @@ func (s *Service) AddParticipants(ctx context.Context, in AddInput) (Chat, error
 		return nil
 	})
 	return chat, err
+}
+
+// checkAdded checks the users to add to a chat. given are their ids as the request names them, for the paths of errors.
+func (s *Service) checkAdded(ctx context.Context, tx *store.Tx, c chatState, added, given []string) error {
+	for _, userID := range added {
+		if c.has(userID) {
+			return apierr.ChatParticipantExists.Detail("userId", userID)
+		}
+	}
+	if len(c.participants)+len(added) > MaxParticipants {
+		return apierr.ChatFull.With(apierr.Args{"Max": MaxParticipants})
+	}
+	return s.checkActive(ctx, tx, given)
 }
 
 // RemoveParticipant removes a user from a chat: the caller themselves, or another if the caller is the creator. It returns

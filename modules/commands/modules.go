@@ -48,7 +48,7 @@ func withModules(ctx context.Context, r *settings.Result, o openOptions, work fu
 	return work(m)
 }
 
-// administer runs work with the rights of an administrator. Whoever can read the data directory has these rights anyway.
+// administer runs work with the rights of an administrator. A user who can read the data directory has these rights anyway.
 func administer(ctx context.Context, p Process, r *settings.Result, work func(context.Context, *app.Modules) error) (err error) {
 	p.warn(r)
 	if err := requireData(r.Settings.Data.Dir); err != nil {

@@ -120,7 +120,7 @@ func (b *builder) concludeReview(ctx context.Context, c *customer, i int) error 
 	return b.decide(ctx, c, "verified", "Documents checked against the original.")
 }
 
-// decide sets the status of a verification, as another advisor than the one who created the record.
+// decide sets the status of a verification, as an advisor who did not create the record.
 func (b *builder) decide(ctx context.Context, c *customer, status, reason string, level ...string) error {
 	reviewer := b.staff[0]
 	if reviewer == c.advisor {

@@ -54,6 +54,9 @@ type User struct {
 	version int64
 }
 
+// EachUser calls add with the user, so that administrators get the sign-in name and whether the user is staff.
+func (u User) EachUser(add func(id string)) { add(u.ID) }
+
 // ETag returns the validator of the record. It covers the names of roles and the last sign-in, which change without a new
 // version.
 func (u User) ETag() string {

@@ -50,8 +50,8 @@ const selectResembling = `
 		UNION
 		SELECT user_id FROM credentials WHERE value_skeleton IN ($2, $3) AND validated = TRUE
 	) named
-	WHERE named.id <> $1 AND (named.id IN (%[1]s)
-		OR EXISTS (SELECT 1 FROM user_roles r WHERE r.user_id = named.id AND r.role_id IN (%[1]s)))
+	WHERE named.id <> $1 AND (named.id IN (%s)
+		OR EXISTS (SELECT 1 FROM user_roles r WHERE r.user_id = named.id AND r.role_id IN (%s)))
 	LIMIT 1`
 
 // isReserved reports whether users may not choose a display name: it resembles the display name or sign-in name of another
@@ -65,7 +65,8 @@ func (s *Service) isReserved(ctx context.Context, q store.Querier, userID, name 
 	}
 	sorted, written := types.NameSkeleton(name), types.WrittenSkeleton(name)
 	for staff := range slices.Chunk(s.Policy.Load().StaffPrincipals(), idsAtOnce) {
-		statement := fmt.Sprintf(selectResembling, store.In(4, len(staff)))
+		list := store.In(4, len(staff))
+		statement := fmt.Sprintf(selectResembling, list, list)
 		var id string
 		err := q.QueryRow(ctx, statement, store.AppendIn([]any{userID, sorted, written}, staff)...).Scan(&id)
 		if err == nil {

@@ -25,8 +25,6 @@ const (
 
 	selectActive = `SELECT id FROM users WHERE status = 'active' AND id IN (%s)`
 
-	selectLanguages = `SELECT id, language FROM users WHERE id IN (%s)`
-
 	selectAddresses = `
 		SELECT c.user_id, c.type, c.value, u.language
 		FROM credentials c
@@ -48,15 +46,15 @@ func (s *Service) RolesOf(ctx context.Context, q store.Querier, userID string) (
 	return selectTexts(ctx, q, selectRolesOf, userID)
 }
 
-// Holders returns the ids of the users who hold a role, in their order.
-func (s *Service) Holders(ctx context.Context, q store.Querier, roleID string) ([]string, error) {
+// holders returns the ids of the users who hold a role, in their order.
+func (s *Service) holders(ctx context.Context, q store.Querier, roleID string) ([]string, error) {
 	return selectTexts(ctx, q, selectHolders, roleID)
 }
 
 // RemoveRole takes a role from every user who holds it, as part of its deletion. It writes an audit entry for each of them;
 // their sessions see the change on the next request.
 func (s *Service) RemoveRole(ctx context.Context, tx *store.Tx, roleID string) error {
-	holders, err := s.Holders(ctx, tx, roleID)
+	holders, err := s.holders(ctx, tx, roleID)
 	if err != nil {
 		return err
 	}
@@ -82,18 +80,6 @@ func (s *Service) Active(ctx context.Context, q store.Querier, ids ...string) (m
 		return err
 	})
 	return active, err
-}
-
-// Languages returns the languages of the users. Unknown ids are missing from the result.
-func (s *Service) Languages(ctx context.Context, q store.Querier, ids ...string) (map[string]string, error) {
-	languages := make(map[string]string, len(ids))
-	err := eachByID(ctx, q, selectLanguages, ids, func(rows *store.Rows) error {
-		var id, language string
-		err := rows.Scan(&id, &language)
-		languages[id] = language
-		return err
-	})
-	return languages, err
 }
 
 // Addresses returns the validated e-mail addresses and phone numbers of those users who are active, the oldest address of

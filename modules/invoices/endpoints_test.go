@@ -68,7 +68,7 @@ func TestRead(t *testing.T) {
 		{Name: "in German", As: advisor.With("Accept-Language", "de"), Method: "POST", Path: path, Body: body(t, "noqr-white.png", nil), Status: 400,
 			Contains: []string{`"code":"invalid_input"`, `"reason":"no_qr_code"`, `Die Datei enthält keinen lesbaren QR-Code.`}},
 		{Name: "HEIC is named", As: advisor, Method: "POST", Path: path, Body: body(t, "heic-b33-00.heic", nil), Status: 400,
-			Contains: []string{`"reason":"unsupported_file"`, `"format":"HEIC"`, `Files of the kind HEIC cannot be read.`}},
+			Contains: []string{`"reason":"unsupported_file"`, `"format":"HEIC"`, `Files of type HEIC are not supported.`}},
 		{Name: "no file", As: advisor, Method: "POST", Path: path, Body: map[string]any{}, Status: 400, Contains: []string{`"code":"invalid_input"`, `"reason":"invalid_base64"`}},
 		{Name: "an anonymous caller", Method: "POST", Path: path, Body: map[string]any{}, Status: 401},
 		{Name: "without the grant", As: customer, Method: "POST", Path: path, Body: map[string]any{}, Status: 403},

@@ -81,10 +81,13 @@ func (l *streamClient) next() (f frame, ok bool) {
 	return f, true
 }
 
-// expect reads a frame and fails unless it has the event.
+// expect reads the next frame, comments aside, and fails unless it has the event.
 func (l *streamClient) expect(event string) frame {
 	l.t.Helper()
 	f, ok := l.next()
+	for ok && f.Comment != "" { // heartbeats come while a test takes long
+		f, ok = l.next()
+	}
 	if !ok || f.Event != event {
 		l.t.Fatalf("got %+v (open: %t), want event %s", f, ok, event)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -22,8 +23,8 @@ import (
 type bank struct {
 	*servertest.Server
 	t       testing.TB
-	root    string // an administrator
-	clients map[string]*servertest.Client
+	root    string   // an administrator
+	clients sync.Map // user id → *servertest.Client
 }
 
 // generalLimit is the general rate limit of a bank, in requests a minute.
@@ -35,10 +36,10 @@ func newBank(t testing.TB) *bank {
 		o.RateLimits.Enabled = true
 		o.RateLimits.PublicPerMinute, o.RateLimits.PrivatePerMinute = generalLimit, generalLimit
 	})
-	b := &bank{Server: s, t: t, clients: map[string]*servertest.Client{}}
+	b := &bank{Server: s, t: t}
 	admin := s.Admin()
 	b.root = admin.UserID
-	b.clients[b.root] = admin
+	b.clients.Store(b.root, admin)
 	return b
 }
 
@@ -62,7 +63,7 @@ func (b *bank) exec(statement string, args ...any) {
 func (b *bank) user(roles ...string) string {
 	b.t.Helper()
 	client := b.User(roles...)
-	b.clients[client.UserID] = client
+	b.clients.Store(client.UserID, client)
 	return client.UserID
 }
 
@@ -120,9 +121,9 @@ func (b *bank) try(user, method, path string, body any, headers ...string) (answ
 	if body == nil && (method == http.MethodPut || method == http.MethodPost) && strings.HasPrefix(path, "/v1/personas") {
 		body = object{"first_name": "Ada", "last_name": "Muster", "date_of_birth": "1990-01-31"}
 	}
-	client := b.clients[user]
-	if client == nil {
-		client = b.Anonymous().With("Authorization", "Bearer "+user)
+	client := b.Anonymous().With("Authorization", "Bearer "+user)
+	if known, ok := b.clients.Load(user); ok {
+		client = known.(*servertest.Client)
 	}
 	r, err := client.With(headers...).Try(method, path, body)
 	a := answer{status: r.Status, header: r.Header, text: r.Body}

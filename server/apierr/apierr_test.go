@@ -9,7 +9,7 @@ import (
 	"kontor/server/apierr"
 )
 
-func TestCatalogue_NamesEachCodeOnce(t *testing.T) {
+func TestCatalogue_HasUniqueCodes(t *testing.T) {
 	seen := map[string]bool{}
 	for _, kind := range apierr.All() {
 		if seen[kind.Code] {
@@ -22,7 +22,7 @@ func TestCatalogue_NamesEachCodeOnce(t *testing.T) {
 	}
 }
 
-func TestError_IsItsKindHoweverItIsWrapped(t *testing.T) {
+func TestError_IsItsKindWhenWrapped(t *testing.T) {
 	cause := errors.New("disk")
 	err := fmt.Errorf("write: %w", apierr.DatabaseError.Wrap(cause))
 	if !errors.Is(err, apierr.DatabaseError) || !errors.Is(err, cause) || errors.Is(err, apierr.ServerError) {
@@ -36,7 +36,7 @@ func TestError_IsItsKindHoweverItIsWrapped(t *testing.T) {
 	}
 }
 
-func TestDetail_LeavesTheErrorBeforeAsItWas(t *testing.T) {
+func TestDetail_DoesNotChangeTheOriginal(t *testing.T) {
 	first := apierr.InvalidKYCTransition.Detail("allowed", 1)
 	second := first.Detail("more", 2)
 	if len(first.Details) != 1 || len(second.Details) != 2 {
@@ -44,7 +44,7 @@ func TestDetail_LeavesTheErrorBeforeAsItWas(t *testing.T) {
 	}
 }
 
-func TestTemporary_IsForWhatMaySucceedLater(t *testing.T) {
+func TestTemporary_ReportsRetryableErrors(t *testing.T) {
 	for kind, want := range map[apierr.Kind]bool{apierr.RateLimited: true, apierr.Unavailable: true, apierr.ServerError: true,
 		apierr.InvalidInput: false, apierr.CredentialExists: false} {
 		if kind.Temporary() != want {

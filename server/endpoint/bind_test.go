@@ -62,7 +62,7 @@ func bind(t testing.TB, target, body string) (input, error) {
 
 const id = "0193a000-0000-7000-8000-000000000001"
 
-func TestJSON_FillsEachFieldFromItsOneSource(t *testing.T) {
+func TestJSON_FillsEachFieldFromItsSource(t *testing.T) {
 	got, err := bind(t, "/x/"+strings.ToUpper(id)+"?limit=7&active=false&tag=a&tag=b&name=evil",
 		`{"name":"Ada","age":3,"address":{"city":"Chur"},"note":null,"metadata":{"a":[1]},"id":"other","unknown":{"x":1}}`)
 	if err != nil {
@@ -89,7 +89,7 @@ func TestJSON_ReportsAllWrongFieldsAtOnce(t *testing.T) {
 	}
 }
 
-func TestJSON_RefusesWhatTwoReadersCouldReadDifferently(t *testing.T) {
+func TestJSON_RejectsAmbiguousBodies(t *testing.T) {
 	for name, body := range map[string]string{
 		"duplicate member":        `{"name":"a","name":"b"}`,
 		"duplicate unknown":       `{"name":"a","x":1,"x":2}`,
@@ -121,7 +121,7 @@ func TestJSON_MatchesNamesExactly(t *testing.T) {
 	}
 }
 
-func TestJSON_TakesAnEmptyBodyForAnEmptyObject(t *testing.T) {
+func TestJSON_TreatsAnEmptyBodyAsAnEmptyObject(t *testing.T) {
 	for _, body := range []string{"", " \n"} {
 		if _, err := bind(t, "/x/"+id, body); !apierr.Of(err).Fields.Has("name") {
 			t.Errorf("body %q: got %v, want only the name to be missing", body, err)

@@ -48,7 +48,7 @@ func load(t *testing.T) *openapi3.T {
 	return loaded
 }
 
-func TestDocument_IsValidAndTheSameEachTime(t *testing.T) {
+func TestDocument_IsValidAndReproducible(t *testing.T) {
 	text := document(t)
 	if *output != "" {
 		if err := os.WriteFile(*output, text, 0o644); err != nil {
@@ -88,7 +88,7 @@ func TestDocument_HasTheGoldenOperations(t *testing.T) {
 	}
 }
 
-func TestDocument_SaysEverythingAboutEveryOperation(t *testing.T) {
+func TestDocument_DescribesEveryOperation(t *testing.T) {
 	loaded := load(t)
 	for path, item := range loaded.Paths.Map() {
 		for method, operation := range item.Operations() {
@@ -163,7 +163,7 @@ func TestDocument_NamesTheHeadersOfAnswers(t *testing.T) {
 	}
 }
 
-func TestDocument_AsksOnlyForWhatIsNeeded(t *testing.T) {
+func TestDocument_RequiresOnlyMandatoryMembers(t *testing.T) {
 	loaded := load(t)
 	for path, method := range map[string]string{
 		"/v1/customers/{customer_id}/tasks/{id}/assignees/{assignee_id}": "PATCH",
@@ -175,7 +175,7 @@ func TestDocument_AsksOnlyForWhatIsNeeded(t *testing.T) {
 	}
 }
 
-func TestServe_SendsTheDocumentCompressedAndOnlyWhenItHasChanged(t *testing.T) {
+func TestServeDocument_IsCompressedAndConditional(t *testing.T) {
 	s := servertest.Start(t)
 	plain := s.Anonymous().Do("GET", "/openapi.json", nil).Expect(t, http.StatusOK)
 	packed := s.Anonymous().With("Accept-Encoding", "gzip").Do("GET", "/openapi.json", nil).Expect(t, http.StatusOK)
@@ -194,7 +194,7 @@ type silent struct{}
 // MarshalJSON writes a number.
 func (silent) MarshalJSON() ([]byte, error) { return []byte("1"), nil }
 
-func TestBuild_NamesWhatRowsLeaveUnsaid(t *testing.T) {
+func TestBuild_ReportsIncompleteRows(t *testing.T) {
 	row := func(name, path string, h endpoint.Handler) endpoint.Endpoint {
 		return endpoint.Endpoint{Name: name, Method: "GET", Path: path, Access: access.Public, Limit: ratelimit.None, Tag: "Things", Summary: "Test.", Handle: h}
 	}
@@ -203,7 +203,7 @@ func TestBuild_NamesWhatRowsLeaveUnsaid(t *testing.T) {
 		{Name: "b", Method: "POST", Path: "/b", Access: access.Public, Tag: "Things", Handle: endpoint.Handler{Status: 200}, Doc: endpoint.Doc{Headers: []string{"X-Nothing"},
 			Answers: []endpoint.Answer{{Status: 200, Body: silent{}}}}},
 	}})
-	for _, gap := range []string{`tag "Things"`, "path parameter thing", "a reads a body", "what it answers", "writes itself", "X-Nothing"} {
+	for _, gap := range []string{`tag "Things"`, "path parameter thing", "a reads a body", "do not describe its answer", "writes itself", "X-Nothing"} {
 		if err == nil || !strings.Contains(err.Error(), gap) {
 			t.Errorf("got %v, want it to name %s", err, gap)
 		}

@@ -21,7 +21,7 @@ func newClock() *clock {
 func (c *clock) now() time.Time          { return time.Unix(0, c.at.Load()) }
 func (c *clock) advance(d time.Duration) { c.at.Add(int64(d)) }
 
-func TestAllow_GivesTheWholeMinuteAtOnceAndThenOneAnInterval(t *testing.T) {
+func TestAllow_AllowsABurstAndThenOneRequestAnInterval(t *testing.T) {
 	for _, perMinute := range []int{1, 3, 7, 60, 1200, 99_991} {
 		t.Run(fmt.Sprint(perMinute), func(t *testing.T) {
 			c := newClock()
@@ -48,7 +48,7 @@ func TestAllow_GivesTheWholeMinuteAtOnceAndThenOneAnInterval(t *testing.T) {
 	}
 }
 
-func TestAllow_CountsKeysApart(t *testing.T) {
+func TestAllow_CountsKeysSeparately(t *testing.T) {
 	l := ratelimit.New(newClock().now)
 	l.Allow([]byte("a"), 1)
 	if !l.Allow([]byte("b"), 1).Allowed {
@@ -59,13 +59,13 @@ func TestAllow_CountsKeysApart(t *testing.T) {
 	}
 }
 
-func TestAllow_RefusesEverythingAtZero(t *testing.T) {
+func TestAllow_RejectsAllRequestsAtZero(t *testing.T) {
 	if v := ratelimit.New(newClock().now).Allow([]byte("k"), 0); v.Allowed || v.RetryAfter <= 0 {
 		t.Fatalf("got %+v, want a refusal with a time", v)
 	}
 }
 
-func TestAllow_UnderAFloodOfKeysForgetsNobodyAndLetsNotEveryoneIn(t *testing.T) {
+func TestAllow_KeepsCountsUnderAFloodOfKeys(t *testing.T) {
 	c := newClock()
 	l := ratelimit.New(c.now)
 	for range 3 {
@@ -119,7 +119,7 @@ func BenchmarkAllow(b *testing.B) {
 }
 
 // A step of the clock back keeps nobody waiting for longer than the burst, and a step forward ends the wait.
-func TestClockStep_KeepsNobodyOut(t *testing.T) {
+func TestClockStep_DelaysNobodyForLong(t *testing.T) {
 	for name, step := range map[string]time.Duration{"back a second": -time.Second, "back an hour": -time.Hour, "back a day": -24 * time.Hour,
 		"forward an hour": time.Hour, "forward a day": 24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestClockStep_KeepsNobodyOut(t *testing.T) {
 }
 
 // A table that was full before a step back has room again once its keys equal fresh ones.
-func TestClockStep_AFullTableIsTidied(t *testing.T) {
+func TestClockStep_CleansAFullTable(t *testing.T) {
 	c := newClock()
 	l := ratelimit.New(c.now)
 	for i := range 400_000 {

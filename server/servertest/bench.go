@@ -7,7 +7,7 @@ import (
 	"kontor/store"
 )
 
-// Fill has n records stored past the rules, in groups, and gives their ids.
+// Fill stores n records by SQL, in groups, and returns their ids.
 func (s *Server) Fill(n int, insert func(ctx context.Context, tx *store.Tx, n int) ([]string, error)) []string {
 	s.t.Helper()
 	const group = 1000
@@ -25,12 +25,12 @@ func (s *Server) Fill(n int, insert func(ctx context.Context, tx *store.Tx, n in
 	return ids
 }
 
-// Request makes the bytes of a request of the client, for [Load].
+// Request returns the bytes of a request of the client, for [Load].
 func (c *Client) Request(method, path, body string) []byte {
 	return Request(method, path, body, append([]string{"Authorization", "Bearer " + c.Token}, c.Headers...)...)
 }
 
-// RatioOfGets measures with [Ratio] how a client reads records by their ids, one after another.
+// RatioOfGets measures, with [Ratio], a client that reads records by their ids.
 func RatioOfGets(b *testing.B, c *Client, path string, ids []string) {
 	b.Helper()
 	requests := make([][]byte, len(ids))

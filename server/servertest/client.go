@@ -13,7 +13,7 @@ import (
 	"kontor/server/openapi/openapitest"
 )
 
-// Client makes requests as somebody. Without a token it is nobody.
+// Client makes requests for one caller. Without a token it is anonymous.
 type Client struct {
 	UserID  string
 	Token   string
@@ -25,20 +25,20 @@ type Client struct {
 	address string
 }
 
-// NewClient gives a client of a server, such as one of [Serve].
+// NewClient returns a client of a server, such as one of [Serve].
 func NewClient(t testing.TB, web *server.Server, address string) *Client {
 	return &Client{t: t, web: web, address: address}
 }
 
-// With gives the same client with further headers, in pairs.
+// With returns a copy of the client with further headers, in pairs.
 func (c *Client) With(headers ...string) *Client {
 	next := *c
 	next.Headers = append(append([]string(nil), c.Headers...), headers...)
 	return &next
 }
 
-// Do makes a request and holds its answer against the API document. A body that is text is sent as it is, any other as
-// JSON; nil sends none.
+// Do makes a request and compares its answer with the API document. A string or bytes are sent unchanged, other bodies as JSON;
+// nil sends no body.
 func (c *Client) Do(method, path string, body any) Response {
 	c.t.Helper()
 	answer, err := c.Try(method, path, body)
@@ -48,7 +48,7 @@ func (c *Client) Do(method, path string, body any) Response {
 	return answer
 }
 
-// Try is Do for other goroutines than the test's, which must not end it.
+// Try is Do for goroutines other than the test's: it returns errors instead of stopping the test.
 func (c *Client) Try(method, path string, body any) (Response, error) {
 	content, err := encode(body)
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *Client) Try(method, path string, body any) (Response, error) {
 	return Response{Status: response.StatusCode, Header: response.Header, Body: string(answer), what: method + " " + path}, nil
 }
 
-// Create makes a record and gives its id.
+// Create creates a record and returns its id.
 func (c *Client) Create(path string, body any) (id string) {
 	c.t.Helper()
 	return c.Do("POST", path, body).Expect(c.t, http.StatusCreated).JSON(c.t)["id"].(string)
@@ -99,7 +99,7 @@ func encode(body any) (io.Reader, error) {
 	return bytes.NewReader(data), err
 }
 
-// Response is an answer that was read to its end.
+// Response is an answer with its whole body.
 type Response struct {
 	Status int
 	Header http.Header
@@ -114,6 +114,14 @@ func (r Response) Expect(t testing.TB, status int) Response {
 		t.Fatalf("%s: got %d %s, want %d", r.what, r.Status, r.Body, status)
 	}
 	return r
+}
+
+// Refused stops the test unless the answer is an error with the status and the code.
+func (r Response) Refused(t testing.TB, status int, code string) {
+	t.Helper()
+	if got, _ := r.Expect(t, status).JSON(t)["code"].(string); got != code {
+		t.Fatalf("%s: got code %s, want %s: %s", r.what, got, code, r.Body)
+	}
 }
 
 // Into decodes the answer.

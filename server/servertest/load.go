@@ -16,12 +16,12 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// Connections is how many keep-alive connections a load has.
+// Connections is the number of keep-alive connections of a load.
 const Connections = 64
 
-// Load sends n requests to an address over [Connections] keep-alive connections, each waiting for its answer, and gives
-// the requests per second. request makes the bytes of the i-th request; want is the status that every answer must have.
-// The driver is part of the measured process and speaks raw HTTP, so that it costs little.
+// Load sends n requests to an address over [Connections] keep-alive connections, one at a time on each, and returns the requests
+// per second. request returns the bytes of the i-th request; every answer must have the status want. The driver runs in the
+// measured process and writes raw HTTP, so that it costs little.
 func Load(tb testing.TB, address string, n, want int, request func(i int) []byte) float64 {
 	tb.Helper()
 	var next atomic.Int64
@@ -73,7 +73,7 @@ func expect(reader *bufio.Reader, want int) error {
 	if len(line) < 12 {
 		return fmt.Errorf("status line %q", line)
 	}
-	status, _ := strconv.Atoi(string(line[9:12])) // zero is no status that is wanted
+	status, _ := strconv.Atoi(string(line[9:12])) // zero is never wanted
 	length := 0
 	for {
 		line, err := reader.ReadSlice('\n')
@@ -97,7 +97,7 @@ func expect(reader *bufio.Reader, want int) error {
 	return fmt.Errorf("status %d, want %d: %s %w", status, want, body, err)
 }
 
-// Request makes the bytes of a request. Headers are given in pairs.
+// Request returns the bytes of a request. Headers are given in pairs.
 func Request(method, path, body string, headers ...string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n", method, path)
@@ -111,8 +111,8 @@ func Request(method, path, body string, headers ...string) []byte {
 	return b.Bytes()
 }
 
-// Ratio measures a load against a bare Fiber handler in alternating rounds of the same run, and reports the median of
-// the ratios: machines differ, and so does one machine from minute to minute.
+// Ratio compares a load with a bare Fiber handler in alternating rounds of the same run, and reports the median of the ratios:
+// absolute numbers differ between machines, and on one machine from minute to minute.
 func Ratio(b *testing.B, address string, perRound, want int, request func(i int) []byte) {
 	b.Helper()
 	bare := bareFiber(b)
@@ -133,7 +133,7 @@ func Ratio(b *testing.B, address string, perRound, want int, request func(i int)
 	b.ReportMetric(median(rates), "req/s")
 }
 
-// bareFiber serves the least that Fiber can.
+// bareFiber runs a minimal Fiber handler.
 func bareFiber(b *testing.B) string {
 	b.Helper()
 	app := fiber.New(fiber.Config{DisableStartupMessage: true})

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Compare reports the processor time of n requests by that of n others, in turn on the same server. All are answered with
-// the status.
+// Compare reports the ratio of the processor times of n requests and n others, run alternately on the same server. All answers
+// must have the status want.
 func Compare(b *testing.B, s *Server, n, want int, one, other []byte) {
 	b.Helper()
 	cost := func(request []byte) float64 {
@@ -26,7 +26,7 @@ func Compare(b *testing.B, s *Server, n, want int, one, other []byte) {
 	b.ReportMetric(median(ratios), "times")
 }
 
-// ProcessorTime is what this process has used of the processors so far.
+// ProcessorTime returns the processor time that this process has used.
 func ProcessorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage

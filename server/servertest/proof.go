@@ -11,11 +11,10 @@ import (
 	"kontor/store/inspect"
 )
 
-// WritesBehind says that the test writes records by SQL of its own, so that the audit trail cannot know them.
+// WritesBehind declares that the test writes records by SQL, so that they have no audit entries.
 func (s *Server) WritesBehind() { s.behind = true }
 
-// prove fails the test when a record is not as the audit trail knows it: some write path left no entry, or one of another
-// form.
+// prove fails the test when a record differs from its newest audit entry: a write left no entry, or one of another form.
 func (s *Server) prove() {
 	if _, benchmark := s.t.(*testing.B); benchmark || s.behind {
 		return
@@ -25,6 +24,6 @@ func (s *Server) prove() {
 		return err
 	})
 	if broken := (*records.Break)(nil); errors.As(err, &broken) {
-		s.t.Errorf("the audit trail does not know a record: %v", err)
+		s.t.Errorf("a record differs from the audit trail: %v", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 // Body is a JSON object to send.
 type Body map[string]any
 
-// With gives a copy with further members, in pairs of name and value.
+// With returns a copy with further members, in pairs of name and value.
 func (b Body) With(pairs ...any) Body {
 	next := maps.Clone(b)
 	for i := 0; i < len(pairs); i += 2 {
@@ -18,10 +18,10 @@ func (b Body) With(pairs ...any) Body {
 	return next
 }
 
-// Scenario is one request and what must and must not be in its answer.
+// Scenario is one request, with texts that its answer must and must not contain.
 type Scenario struct {
 	Name     string
-	As       *Client // nil: nobody
+	As       *Client // nil: anonymous
 	Method   string
 	Path     string
 	Body     any
@@ -30,7 +30,7 @@ type Scenario struct {
 	Excludes []string
 }
 
-// Run makes the requests in order, each as a test of its own.
+// Run makes the requests in their order, each in a subtest.
 func Run(t *testing.T, s *Server, scenarios []Scenario) {
 	t.Helper()
 	for _, c := range scenarios {

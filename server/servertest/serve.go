@@ -8,7 +8,7 @@ import (
 	"kontor/server"
 )
 
-// Serve runs a server with a table of the test's own until the test ends. The address is host:port.
+// Serve runs a server with a table of the test until the test ends. The address is host:port.
 func Serve(t testing.TB, o server.Options) (web *server.Server, address string) {
 	t.Helper()
 	web, err := server.New(o)
@@ -31,7 +31,7 @@ func Listen(t testing.TB, web *server.Server) (address string, stop func()) {
 	go func() { ended <- web.Serve(listener) }()
 	return listener.Addr().String(), func() {
 		now, cancel := context.WithCancel(context.Background())
-		cancel() // no grace: nobody is left who would want an answer
+		cancel() // without grace: no client is left
 		_ = web.Shutdown(now)
 		_ = listener.Close()
 		<-ended

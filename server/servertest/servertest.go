@@ -1,5 +1,14 @@
-// Package servertest runs all of Kontor on a real listener for tests that come in through the front door, or a server with
-// a table of a test's own. For benchmarks it fills tables and makes loads. Every answer is held against the API document.
+// Package servertest runs Kontor on a real listener for tests over HTTP, and generates load for benchmarks. Its functions are
+// the common vocabulary of all tests:
+//
+//   - [Start] runs all of Kontor with its own database and clock; [Serve] runs a server with a table of the test;
+//   - [Server.Admin], [Server.User], [Server.Keyed] and [Server.Anonymous] return clients; [NewClient] returns one for Serve;
+//   - [Client.Do] makes a request, [Client.Create] creates a record, [Client.With] adds headers; every answer is compared with
+//     the API document; [Send] makes a request without that comparison;
+//   - [Response.Expect] checks the status, [Response.Refused] status and code of an error, [Response.Into] decodes the body;
+//   - [Run] runs [Scenario] values: one request each, with what its answer must and must not contain;
+//   - [Exec] and [InTx] write to the database directly, [Texts] returns the locale files;
+//   - [Load] and [Ratio] measure requests per second.
 package servertest
 
 import (
@@ -22,7 +31,7 @@ import (
 	"kontor/store/storetest"
 )
 
-// What every test server knows.
+// Credentials of every test server.
 const (
 	AdminEmail    = "admin@kontor.localhost"
 	AdminPassword = "correct horse battery staple"
@@ -40,7 +49,7 @@ type Server struct {
 	admin *Client
 	users atomic.Int64
 
-	behind bool // the test writes records past the modules
+	behind bool // the test writes records by SQL of its own
 }
 
 // Option changes the settings of a test server.
@@ -81,7 +90,7 @@ func startOn(t testing.TB, db *store.DB, clock *storetest.Clock, options []Optio
 	return running
 }
 
-// testLog writes to the log of the test what is worth a look in a test that fails.
+// testLog writes warnings and errors to the log of the test.
 func testLog(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
@@ -106,19 +115,19 @@ func (s *Server) serve() {
 	})
 }
 
-// Table lists all rows that are served.
+// Table returns all rows of the server.
 func (s *Server) Table() []endpoint.Endpoint { return s.web.Table() }
 
-// Document makes the API document of the running server.
+// Document builds the API document of the server.
 func (s *Server) Document() (*openapi.Document, error) { return s.web.Document() }
 
-// Anonymous gives a client that is nobody.
+// Anonymous returns a client without credentials.
 func (s *Server) Anonymous() *Client { return NewClient(s.t, s.web, s.Address) }
 
-// Keyed gives a client that shows the API key.
+// Keyed returns a client with the API key.
 func (s *Server) Keyed() *Client { return s.Anonymous().With("X-API-Key", APIKey) }
 
-// Admin gives the first administrator, signed in.
+// Admin returns the first administrator, signed in.
 func (s *Server) Admin() *Client {
 	s.t.Helper()
 	if s.admin == nil {
@@ -127,7 +136,7 @@ func (s *Server) Admin() *Client {
 	return s.admin
 }
 
-// User makes a new user with roles and signs him in.
+// User creates a user with roles and signs them in.
 func (s *Server) User(roles ...string) *Client {
 	s.t.Helper()
 	email := fmt.Sprintf("user%d@example.ch", s.users.Add(1))
@@ -139,7 +148,7 @@ func (s *Server) User(roles ...string) *Client {
 	return s.SignIn(email, password)
 }
 
-// SignIn gives a client with a session.
+// SignIn returns a client with a new session.
 func (s *Server) SignIn(user, password string) *Client {
 	s.t.Helper()
 	answer := s.Anonymous().Do("POST", "/authenticate", map[string]any{"user_id": user, "password": password})

@@ -31,7 +31,7 @@ var webURL = text("URL", func(raw string) (string, error) {
 	return strings.TrimRight(raw, "/"), nil
 })
 
-// secretURL is a URL that may carry a password or a key, so that only its scheme and host are shown.
+// secretURL is a URL that may contain a password or a key, so that only its scheme and host are shown.
 func secretURL(message string, schemes ...string) kind[Secret] {
 	show := func(s Secret) string {
 		u, err := url.Parse(string(s))
@@ -90,7 +90,7 @@ func validPort(port string, lowest int64) bool {
 	return err == nil && !strings.HasPrefix(port, "+")
 }
 
-// validHost tells whether host is an IP address or looks like a name that DNS could know.
+// validHost reports whether host is an IP address or a syntactically valid DNS name.
 func validHost(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
@@ -119,8 +119,8 @@ var mailAddress = text("e-mail address", func(raw string) (string, error) {
 	return raw, nil
 })
 
-// networks reads addresses (10.0.0.7) and networks (10.0.0.0/8). A network with bits beyond its mask is refused:
-// whoever writes 10.1.2.3/8 did not mean what it says.
+// networks parses addresses (10.0.0.7) and networks (10.0.0.0/8). It rejects networks with bits beyond the mask, such as
+// 10.1.2.3/8, as likely mistakes.
 var networks = list("networks", func(raw string) (netip.Prefix, error) {
 	if addr, err := netip.ParseAddr(raw); err == nil && addr.Zone() == "" {
 		addr = addr.Unmap()
@@ -134,22 +134,21 @@ var networks = list("networks", func(raw string) (netip.Prefix, error) {
 	return p, nil
 }, netip.Prefix.String)
 
-// origins reads what a browser sends in the header Origin. There is no wildcard: a list of names is the point.
+// origins parses values of the header Origin. Wildcards are not supported, since the list must name each origin.
 var origins = list("origins", func(raw string) (string, error) {
 	u, ok := parseURL(strings.ToLower(raw), "http", "https")
 	if !ok || u.User != nil || u.Path != "" || strings.ContainsAny(raw, "?#") {
 		return "", errors.New("must be origins, such as https://app.example, separated by commas, without a path; " +
 			strconv.Quote(shorten(raw)) + " is none")
 	}
-	// Browsers leave out the default port.
+	// Browsers omit the default port.
 	if u.Scheme == "https" && u.Port() == "443" || u.Scheme == "http" && u.Port() == "80" {
 		u.Host = strings.TrimSuffix(u.Host, ":"+u.Port())
 	}
 	return u.Scheme + "://" + u.Host, nil
 }, func(s string) string { return s })
 
-// BaseURLFor returns server.base_url, or the address that a browser on this machine would use to reach addr, which is
-// the address that is really listened on.
+// BaseURLFor returns server.base_url, or the URL for a browser on this machine. addr is the actual listen address.
 func (s *Settings) BaseURLFor(addr string) string {
 	if s.Server.BaseURL != "" {
 		return s.Server.BaseURL

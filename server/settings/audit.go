@@ -2,13 +2,13 @@ package settings
 
 import "errors"
 
-// Audit says where the audit trail is exported to, entry by entry.
+// Audit configures the targets of the continuous export of the audit trail.
 type Audit struct {
-	ExportFile string // empty: to no file
-	SyslogURL  string // empty: to no server
+	ExportFile string // empty: no file
+	SyslogURL  string // empty: no server
 }
 
-// syslogURL is the address of a syslog server.
+// syslogURL parses the address of a syslog server.
 var syslogURL = text("syslog address", func(raw string) (string, error) {
 	u, ok := parseURL(raw, "udp", "tcp", "tls")
 	if !ok || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {

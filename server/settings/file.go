@@ -12,13 +12,13 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// maxFileBytes is far more than every setting with a long value needs.
+// maxFileBytes bounds the settings file. It is far more than all settings with long values need.
 const maxFileBytes = 1 << 20
 
-// given is a value as it was written, and where.
+// given is a value as it was written, with its place.
 type given struct {
 	source Source
-	where  string // for error lines, such as "kontor.yaml:3"
+	where  string // for errors, such as "kontor.yaml:3"
 	raw    string
 }
 
@@ -28,7 +28,7 @@ func readFile(name string) (map[string]given, error) {
 	if err != nil {
 		return nil, fmt.Errorf("settings file: %w", err)
 	}
-	defer f.Close() // nothing was written
+	defer f.Close() // opened for reading
 	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("settings file: %w", err)
@@ -68,7 +68,7 @@ func parseFile(name string, data []byte) (map[string]given, error) {
 
 var yamlLine = regexp.MustCompile(`^line (\d+): `)
 
-// syntaxError puts the parser's message into the form of all others: one line, file and line first.
+// syntaxError converts the parser's error to the form of all others: one line, with file and line first.
 func syntaxError(name string, err error) error {
 	message := strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "yaml: ")
 	if m := yamlLine.FindStringSubmatch(message); m != nil {
@@ -86,7 +86,7 @@ func (r *fileReader) errorf(n *yaml.Node, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %s", r.name, n.Line, fmt.Sprintf(format, args...))
 }
 
-// mapping reads the members below prefix. Nested and dotted names mean the same and may be mixed.
+// mapping reads the members below prefix. Nested and dotted names are equivalent and may be mixed.
 func (r *fileReader) mapping(n *yaml.Node, prefix string) error {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
@@ -124,7 +124,7 @@ func (r *fileReader) member(name string, key, value *yaml.Node) error {
 	if err != nil {
 		return err
 	}
-	if isNull(value) { // "name:" with nothing behind it: as if the line were not there
+	if isNull(value) { // "name:" without a value: the line is ignored
 		return nil
 	}
 	r.values[name] = given{source: FromFile, where: fmt.Sprintf("%s:%d", r.name, key.Line), raw: raw}
@@ -150,7 +150,7 @@ func (r *fileReader) scalar(s Setting, n *yaml.Node) (string, error) {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
-// isGroup tells whether settings exist below name.
+// isGroup reports whether there are settings below name.
 func isGroup(name string) bool {
 	for _, s := range registry {
 		if strings.HasPrefix(s.Name, name+".") {

@@ -36,7 +36,7 @@ func TestFile_Empty(t *testing.T) {
 	}
 }
 
-func TestFile_Refused(t *testing.T) {
+func TestFile_Rejected(t *testing.T) {
 	for _, c := range []struct{ name, content, want string }{
 		{"unknown name", "log.level: info\nserver:\n  listn: x\n", `kontor.yaml:3: unknown setting "server.listn" (did you mean "server.listen"?)`},
 		{"unknown group", "sever:\n  listen: x\n", `kontor.yaml:1: unknown setting "sever"`},

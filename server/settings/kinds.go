@@ -17,15 +17,15 @@ const (
 	minSecretKeyLength = 32 // characters: 128 bits even when they are hexadecimal digits
 )
 
-// kind says how the values of a setting are written, read and shown.
-// The error of parse completes the sentence "<setting> …", for example "must be true or false".
+// kind describes how values of a setting are parsed and shown. The error of parse completes the sentence "<setting> …", for
+// example "must be true or false".
 type kind[T any] struct {
 	name     string
 	choices  []string
 	list     bool
 	isSwitch bool
 	parse    func(string) (T, error)
-	show     func(T) string // as an operator may see it; secrets are masked
+	show     func(T) string // for operators; secrets are masked
 	json     func(T) any
 }
 
@@ -38,7 +38,7 @@ func text(name string, parse func(string) (string, error)) kind[string] {
 	}
 }
 
-// optional also takes an empty value, which means that there is none.
+// optional also accepts an empty value, which means that the setting has none.
 func optional[T ~string](k kind[T]) kind[T] {
 	parse := k.parse
 	k.parse = func(raw string) (T, error) {
@@ -70,7 +70,7 @@ func number(lowest, highest int64) kind[int] {
 	}
 }
 
-// duration reads a whole number of units, at least one; the unit is part of the setting's name.
+// duration parses a whole number of units, at least one; the unit is part of the setting's name.
 func duration(unit time.Duration, highest int64) kind[time.Duration] {
 	return kind[time.Duration]{
 		name: "number",
@@ -148,7 +148,7 @@ var path = text("path", func(raw string) (string, error) {
 	return raw, nil
 })
 
-// secret takes any printable text of a least length; a space at an end or a line break is a slip of copying.
+// secret accepts printable texts of a minimum length. It rejects spaces at the ends and line breaks, which are mistakes of copying.
 func secret(shortest int) kind[Secret] {
 	return kind[Secret]{
 		name: "secret",
@@ -171,7 +171,7 @@ func fields(raw string) []string {
 	return strings.FieldsFunc(raw, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 }
 
-// list reads several values; one reads a single value, and its error is kept together with the value it is about.
+// list parses several values; one parses a single value. Errors name the wrong value.
 func list[T any](name string, one func(string) (T, error), show func(T) string) kind[[]T] {
 	return kind[[]T]{
 		name: name,

@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// Source says which of the sources gave a value.
+// Source is the source of a value.
 type Source string
 
-// The sources, the strongest first.
+// The sources, in descending order of precedence.
 const (
 	FromFlag        Source = "flag"
 	FromEnvironment Source = "environment"
@@ -19,25 +19,25 @@ const (
 	FromDefault     Source = "default"
 )
 
-// Input is everything that values can come from.
+// Input contains the sources of values.
 type Input struct {
 	Flags   map[string][]string // by the setting's name, in the order given
 	Environ []string            // as os.Environ returns it
 	File    string              // path of the YAML file; empty: ConfigEnv, then none
 }
 
-// Result is what Load has found.
+// Result is the result of [Load].
 type Result struct {
 	Settings Settings
-	Warnings []string // what looks like a mistake but does not stop the start
+	Warnings []string // likely mistakes that do not prevent the start
 	sources  map[string]Source
 }
 
-// Load reads all sources. Every value that is given must be right, also one that a stronger source overrides; the error
-// is one line that names the setting, the rule and the place.
+// Load reads all sources. Every given value must be valid, even if another source overrides it. The error is one line that names
+// the setting, the rule and the place.
 //
-// An environment variable that is set but empty counts as not set, since many tools that start programs cannot leave a
-// variable out. A flag may be empty: that is how a list of the file is emptied.
+// An empty environment variable counts as not set, since many tools cannot omit a variable. A flag may be empty, to clear a list
+// of the file.
 func Load(in Input) (*Result, error) {
 	environ, warnings := readEnviron(in.Environ)
 	file := in.File
@@ -63,7 +63,7 @@ func Load(in Input) (*Result, error) {
 	return r, nil
 }
 
-// take sets the value of one setting from its weakest source to its strongest, so that the strongest stays.
+// take sets the value of one setting from its sources in ascending order of precedence, so that the last remains.
 func (r *Result) take(s Setting, flags []string, env string, file map[string]given) error {
 	values := []given{{source: FromDefault, where: "default", raw: s.Default}}
 	if g, ok := file[s.Name]; ok {
@@ -88,7 +88,7 @@ func (r *Result) take(s Setting, flags []string, env string, file map[string]giv
 	return nil
 }
 
-// wrong words the error line. What may hold a secret, or was already quoted by the rule, is not repeated.
+// wrong returns the error line. It does not repeat values that may contain a secret or that the rule already quotes.
 func (s Setting) wrong(g given, err error) error {
 	if s.List || s.secret() {
 		return fmt.Errorf("%s %w (%s)", s.Name, err, g.where)
@@ -96,13 +96,13 @@ func (s Setting) wrong(g given, err error) error {
 	return fmt.Errorf("%s %w, not %q (%s)", s.Name, err, shorten(g.raw), g.where)
 }
 
-// secret tells whether the setting is of a type that masks its value.
+// secret reports whether the type of the setting masks its value.
 func (s Setting) secret() bool {
 	_, is := s.at(&Settings{}).(*Secret)
 	return is
 }
 
-// check holds the rules that more than one setting takes part in.
+// check checks the rules that involve several settings.
 func (s *Settings) check() error {
 	switch {
 	case s.Auth.CoolingOff.Max < s.Auth.CoolingOff.Base:
@@ -126,8 +126,8 @@ func (s *Settings) checkAdminPassword() error {
 	return nil
 }
 
-// readEnviron returns Kontor's variables that are not empty, and a warning for each that is nobody's: it is a warning
-// and no error because some platforms add variables that begin with the name of the service.
+// readEnviron returns Kontor's variables that are not empty, and a warning for each unknown one. It is no error, because some
+// platforms add variables that begin with the name of the service.
 func readEnviron(environ []string) (values map[string]string, warnings []string) {
 	known := []string{ConfigEnv}
 	for _, s := range registry {

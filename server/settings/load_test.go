@@ -106,7 +106,7 @@ func TestLoad_FileFromEnvironment(t *testing.T) {
 	}
 }
 
-func TestLoad_EmptyVariableIsNotSetEmptyFlagIs(t *testing.T) {
+func TestLoad_IgnoresEmptyVariablesButNotEmptyFlags(t *testing.T) {
 	in := settings.Input{
 		File:    file(t, "cors.allowed_origins: [https://a.example]"),
 		Environ: []string{"KONTOR_CORS_ALLOWED_ORIGINS=", "KONTOR_SERVER_SHUTDOWN_SECONDS="},

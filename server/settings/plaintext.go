@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// checkPlaintext refuses gateways to which messages, one-time codes among them, might travel unencrypted. On this machine they
-// may: nobody listens in, and test servers speak no TLS.
+// checkPlaintext rejects gateways to which messages, such as one-time codes, might be sent unencrypted. Gateways on this machine
+// are allowed: their traffic cannot be intercepted, and test servers have no TLS.
 func (s *Settings) checkPlaintext() error {
 	mail, err := url.Parse(string(s.Notifications.Email.SMTPURL))
-	// With a user name, STARTTLS is a must: see modules/notifications.
+	// With a user name, STARTTLS is mandatory: see modules/notifications.
 	if err == nil && mail.Scheme == "smtp" && mail.User.Username() == "" && !local(mail) && !s.Notifications.Email.AllowPlaintext {
 		return errors.New("notifications.email.smtp_url sends mail unencrypted to a server without TLS: use smtps://, or a user and a password, " +
 			"with which STARTTLS is required, or set notifications.email.allow_plaintext")
@@ -24,7 +24,7 @@ func (s *Settings) checkPlaintext() error {
 	return nil
 }
 
-// local reports whether a URL is of this machine.
+// local reports whether a URL refers to this machine.
 func local(u *url.URL) bool {
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
@@ -34,7 +34,7 @@ func local(u *url.URL) bool {
 	return err == nil && address.Unmap().IsLoopback()
 }
 
-// IsLoopback reports whether only this machine can reach an address that is listened on.
+// IsLoopback reports whether only this machine can reach a listen address.
 func IsLoopback(address net.Addr) bool {
 	tcp, ok := address.(*net.TCPAddr)
 	return ok && tcp.IP.IsLoopback()

@@ -7,7 +7,7 @@ import (
 	"kontor/server/settings"
 )
 
-func TestLoad_RefusesGatewaysWithoutEncryption(t *testing.T) {
+func TestLoad_RejectsGatewaysWithoutEncryption(t *testing.T) {
 	const mail, sms = "KONTOR_NOTIFICATIONS_EMAIL_SMTP_URL=", "KONTOR_NOTIFICATIONS_SMS_WEBHOOK_URL="
 	for given, refused := range map[string]string{
 		mail + "smtp://mail.example:25":            "notifications.email.allow_plaintext",

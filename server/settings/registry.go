@@ -11,14 +11,14 @@ import (
 type Setting struct {
 	Name    string // dotted, as in the file; for EnvironmentOnly the variable's name
 	Env     string // the environment variable
-	Type    string // what kind of value it takes, for people
-	Default string // as it would be written
+	Type    string // kind of its values, for people
+	Default string // as an operator would write it
 	Meaning string // one line
 	Choices []string
 
-	List            bool // takes several values
+	List            bool // has several values
 	Switch          bool // true or false
-	EnvironmentOnly bool // neither a flag nor a member of the file
+	EnvironmentOnly bool // not available as a flag or in the file
 
 	at    func(*Settings) any
 	set   func(*Settings, string) error
@@ -26,15 +26,15 @@ type Setting struct {
 	value func(*Settings) any
 }
 
-// All returns the rows of the registry in the order in which they are shown.
+// All returns the rows of the registry in their order.
 func All() []Setting { return append([]Setting(nil), registry...) }
 
 const envPrefix = "KONTOR_"
 
-// ConfigEnv is the environment variable that names the settings file when the flag --config does not.
+// ConfigEnv is the environment variable with the path of the settings file, used without the flag --config.
 const ConfigEnv = envPrefix + "CONFIG"
 
-// row declares one setting: its name, what values it takes, its default, its meaning and where the value goes.
+// row declares one setting: its name, kind, default, meaning and the field of its value.
 func row[T any](name string, k kind[T], def, meaning string, at func(*Settings) *T) Setting {
 	return Setting{
 		Name:    name,
@@ -58,7 +58,7 @@ func row[T any](name string, k kind[T], def, meaning string, at func(*Settings) 
 	}
 }
 
-// fromEnvironment declares a value that only an environment variable can give.
+// fromEnvironment declares a value that is available as an environment variable only.
 func fromEnvironment[T any](env string, k kind[T], meaning string, at func(*Settings) *T) Setting {
 	s := row(env, k, "", meaning, at)
 	s.Env = env

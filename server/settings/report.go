@@ -1,10 +1,10 @@
 package settings
 
-// Line is a setting as it is shown to an operator.
+// Line is a setting in the output for operators.
 type Line struct {
 	Name        string `json:"name"`
 	Value       any    `json:"value"` // a number, a text, true or false, or a list; secrets are masked
-	Text        string `json:"-"`     // the value as it would be written in a file; secrets are masked
+	Text        string `json:"-"`     // the value in the form of the file; secrets are masked
 	Source      Source `json:"source"`
 	Default     string `json:"default"`
 	Environment string `json:"environment"`
@@ -12,7 +12,7 @@ type Line struct {
 	Meaning     string `json:"meaning"`
 }
 
-// Lines returns every setting with its value in force and where that comes from, in the order of the registry.
+// Lines returns every setting with its value in force and the source of the value, in the order of the registry.
 func (r *Result) Lines() []Line {
 	lines := make([]Line, 0, len(registry))
 	for _, s := range registry {

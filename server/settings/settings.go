@@ -1,11 +1,11 @@
-// Package settings holds everything an operator can set.
+// Package settings declares and loads the settings of an operator.
 //
-// One table, the registry, gives each setting its dotted name, its default, its one-line meaning and its rule. The
-// flag, the environment variable, the member of the YAML file and the line that the settings command prints are all
-// derived from that row, so a setting is declared once. Load puts the sources together (flag beats environment beats
-// file beats default) and answers with typed values, or with one line that says what is wrong and where.
+// One table, the registry, declares each setting once, with its dotted name, its default, its one-line meaning and its rule. The
+// flag, the environment variable, the member of the YAML file and the output of the settings command are derived from that row.
+// Load combines the sources (flag overrides environment overrides file overrides default) and returns typed values, or an error
+// of one line with the mistake and its place.
 //
-// The package does not parse command lines and does not know what the settings are used for.
+// The package does not parse command lines and does not use the settings.
 package settings
 
 import (
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Settings are the values in force, grouped as their names are.
+// Settings are the values in force, grouped by their names.
 type Settings struct {
 	Server        Server
 	Data          Data
@@ -36,27 +36,27 @@ type Quotas struct {
 	Megabytes int
 }
 
-// Server says where and how requests are taken.
+// Server configures the HTTP server.
 type Server struct {
 	Listen         string
-	BaseURL        string // empty: derived from the address that is listened on, see BaseURLFor
+	BaseURL        string // empty: derived from the listen address, see BaseURLFor
 	Shutdown       time.Duration
 	RequestTime    time.Duration
 	ConsoleDir     string // empty: the console inside the executable
 	TrustedProxies []netip.Prefix
 }
 
-// Data says where everything is kept.
+// Data configures the data directory.
 type Data struct {
 	Dir string
 }
 
-// CORS says which browser origins may call the API.
+// CORS configures the browser origins that may call the API.
 type CORS struct {
 	AllowedOrigins []string
 }
 
-// Auth holds the lifetimes and limits of signing in.
+// Auth contains lifetimes and limits of sign-ins.
 type Auth struct {
 	AccessToken       time.Duration
 	RefreshToken      time.Duration
@@ -66,14 +66,14 @@ type Auth struct {
 	PasswordMinLength int
 }
 
-// CoolingOff is the growing pause after failed sign-ins.
+// CoolingOff configures the lockout after failed sign-ins, which grows with each failure.
 type CoolingOff struct {
 	FreeAttempts int
 	Base         time.Duration
 	Max          time.Duration
 }
 
-// RateLimits are the limits where no stored rule says otherwise.
+// RateLimits are the limits of endpoints without a stored rule.
 type RateLimits struct {
 	Enabled          bool
 	PublicPerMinute  int
@@ -82,7 +82,7 @@ type RateLimits struct {
 	CodesPerHour     int
 }
 
-// Notifications says how notifications reach people.
+// Notifications configures the delivery of notifications.
 type Notifications struct {
 	SSE     SSE
 	Trigger Trigger
@@ -91,39 +91,39 @@ type Notifications struct {
 	SMS     SMS
 }
 
-// SSE holds the limits of the event stream.
+// SSE contains the limits of event streams.
 type SSE struct {
 	Heartbeat          time.Duration
 	ConnectionsPerUser int
 }
 
-// Trigger switches the route that makes test notifications.
+// Trigger enables the endpoint for test notifications.
 type Trigger struct {
 	Enabled string // TriggerAuto, TriggerOn or TriggerOff
 }
 
-// The values of Trigger.Enabled. TriggerAuto means on for a development machine only, see [Settings.TriggerEnabled].
+// The values of Trigger.Enabled. TriggerAuto enables it on development machines only, see [Settings.TriggerEnabled].
 const (
 	TriggerAuto = "auto"
 	TriggerOn   = "true"
 	TriggerOff  = "false"
 )
 
-// Queue says how often and at what pace a delivery is tried.
+// Queue configures the attempts of deliveries.
 type Queue struct {
 	MaxAttempts int
 	Base        time.Duration
 	Max         time.Duration
 }
 
-// Email is the way to the mail server; without SMTPURL mail goes to the local outbox.
+// Email configures the mail server; without SMTPURL, mail is written to the local outbox.
 type Email struct {
 	SMTPURL        Secret
 	From           string
 	AllowPlaintext bool // to another machine without TLS
 }
 
-// SMS is the way to the SMS gateway; without WebhookURL messages go to the local outbox.
+// SMS configures the SMS gateway; without WebhookURL, messages are written to the local outbox.
 type SMS struct {
 	WebhookURL     Secret
 	Token          Secret
@@ -136,14 +136,14 @@ type Profile struct {
 	AvatarMaxPixels int64
 }
 
-// Invoices limits the files that are searched for QR-bills.
+// Invoices limits the files with QR-bills.
 type Invoices struct {
 	MaxBytes int64
 	MaxPages int
 	Timeout  time.Duration
 }
 
-// Log says what is logged and in which form.
+// Log configures level and form of the log.
 type Log struct {
 	Level  slog.Level
 	Format string // LogAuto, LogText or LogJSON
@@ -156,8 +156,7 @@ const (
 	LogJSON = "json"
 )
 
-// Secrets come from the environment only: a command line is visible to every user of the machine, and a file is copied
-// more often than its owner thinks.
+// Secrets come from the environment only: command lines are visible to every user of the machine, and files are often copied.
 type Secrets struct {
 	AdminEmail    string
 	AdminPassword Secret
@@ -165,13 +164,13 @@ type Secrets struct {
 	SecretKey     Secret
 }
 
-// Secret is a text that must not be printed. Its String, its JSON and its log form are a mask; convert it to string
-// where the value itself is needed.
+// Secret is a text that must not be printed. Its String, its JSON and its log form are masked; convert it to string to use
+// the value.
 type Secret string
 
 const mask = "********"
 
-// String returns a mask, or "" when there is no secret.
+// String returns a mask, or "" for an empty secret.
 func (s Secret) String() string {
 	if s == "" {
 		return ""

@@ -12,7 +12,7 @@ type unit struct {
 	factor int64
 }
 
-// The binary units come first, largest first: show takes the first that divides the value.
+// Binary units come first, in descending order: show uses the first that divides the value.
 var sizeUnits = []unit{
 	{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
 	{"GB", 1_000_000_000}, {"MB", 1_000_000}, {"kB", 1_000}, {"B", 1},
@@ -20,12 +20,12 @@ var sizeUnits = []unit{
 
 var pixelUnits = []unit{{"MP", 1_000_000}}
 
-// size reads bytes: 5MiB, 5 MB or a plain number.
+// size parses bytes: 5MiB, 5 MB or a plain number.
 func size(lowest, highest int64) kind[int64] {
 	return measured("size", sizeUnits, lowest, highest)
 }
 
-// pixels reads a number of pixels: 40MP (megapixels) or a plain number.
+// pixels parses a number of pixels: 40MP (megapixels) or a plain number.
 func pixels(lowest, highest int64) kind[int64] {
 	return measured("pixels", pixelUnits, lowest, highest)
 }

@@ -7,7 +7,7 @@ import (
 
 // DidYouMean returns ` (did you mean "…"?)` with the known name that is closest to the wrong one, or "".
 func DidYouMean(wrong string, known []string) string {
-	best, distance := "", len(wrong)/3+1 // more changes than that, and it is another word
+	best, distance := "", len(wrong)/3+1 // with more changes, it is another word
 	for _, name := range known {
 		if abs(len(name)-len(wrong)) >= distance {
 			continue
@@ -17,7 +17,7 @@ func DidYouMean(wrong string, known []string) string {
 		}
 	}
 	if best == "" {
-		for _, name := range known { // only the last part, or with other separators
+		for _, name := range known { // the last part only, or with other separators
 			if strings.HasSuffix(name, "."+wrong) || flat(name) == flat(wrong) {
 				best = name
 				break
@@ -62,7 +62,7 @@ func editDistance(a, b string) int {
 	return row[len(b)]
 }
 
-const maxShown = 80 // characters of a wrong value that an error line repeats
+const maxShown = 80 // characters of a wrong value in an error
 
 func shorten(s string) string {
 	if utf8.RuneCountInString(s) <= maxShown {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// triggerMode takes auto and what a switch takes, which is what the setting was before.
+// triggerMode accepts auto and the values of a switch, which the setting was in earlier versions.
 var triggerMode = func() kind[string] {
 	k := text("auto, true or false", func(raw string) (string, error) {
 		if strings.EqualFold(raw, TriggerAuto) {
@@ -31,9 +31,8 @@ var triggerMode = func() kind[string] {
 	return k
 }()
 
-// TriggerEnabled reports whether the route for test notifications exists. TriggerAuto leaves it out wherever others may
-// reach the service: on any address but a loopback one, and behind a proxy, which shows as a trusted proxy or as a public
-// address that is not this machine.
+// TriggerEnabled reports whether the endpoint for test notifications exists. TriggerAuto disables it when others may reach the
+// service: on any address but loopback, and behind a proxy, which means a trusted proxy or a public address of another machine.
 func (s *Settings) TriggerEnabled() bool {
 	switch s.Notifications.Trigger.Enabled {
 	case TriggerOn:
@@ -52,7 +51,7 @@ func (s *Settings) TriggerEnabled() bool {
 	return err == nil && loopback(base.Hostname())
 }
 
-// loopback reports whether a host can be reached from this machine only.
+// loopback reports whether only this machine can reach a host.
 func loopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

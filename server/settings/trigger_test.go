@@ -6,7 +6,7 @@ import (
 	"kontor/server/settings"
 )
 
-func TestTriggerEnabled_IsAutomaticOnlyWhereNobodyElseListens(t *testing.T) {
+func TestTriggerEnabled_IsAutomaticOnLoopbackOnly(t *testing.T) {
 	for _, c := range []struct {
 		listen, base, proxies, mode string
 		want                        bool

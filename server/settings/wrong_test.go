@@ -7,7 +7,7 @@ import (
 	"kontor/server/settings"
 )
 
-func TestLoad_RefusesWrongValues(t *testing.T) {
+func TestLoad_RejectsWrongValues(t *testing.T) {
 	wrong := map[string][]string{
 		"server.listen":                          {"", "8080", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "host name:80", "1.2.3.4.5:80", ":-1", "::1:80", ":+80"},
 		"server.base_url":                        {"bank.example", "ftp://bank.example", "https://", "https://u:p@bank.example", "https://bank.example?x=1", "https://bank.example#x", "https://bank.example:99999", "https://bank.example:", "http:bank.example", "https://bank .example"},
@@ -71,7 +71,7 @@ func TestLoad_RefusesWrongValues(t *testing.T) {
 	}
 }
 
-func TestLoad_RefusesWrongSecrets(t *testing.T) {
+func TestLoad_RejectsWrongSecrets(t *testing.T) {
 	for _, entry := range []string{
 		"KONTOR_ADMIN_EMAIL=nobody", "KONTOR_ADMIN_PASSWORD=short", "KONTOR_ADMIN_PASSWORD=" + strings.Repeat("x", 129),
 		"KONTOR_API_KEY=fifteen-letters", "KONTOR_API_KEY=sixteen-letters-\n", "KONTOR_SECRET_KEY=short",
@@ -85,7 +85,7 @@ func TestLoad_RefusesWrongSecrets(t *testing.T) {
 	}
 }
 
-func TestLoad_SaysWhereTheWrongValueIs(t *testing.T) {
+func TestLoad_NamesThePlaceOfAWrongValue(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		in   settings.Input

@@ -2,7 +2,7 @@ package sse
 
 import "time"
 
-// beat gives each stream its sign of life when it is due, and ends those that may not go on.
+// beat sends due heartbeats, and ends streams that are no longer allowed.
 func (h *Hub) beat() {
 	tick := min(max(h.options.Heartbeat/25, 10*time.Millisecond), time.Second)
 	ticker := time.NewTicker(tick)
@@ -28,8 +28,8 @@ func (h *Hub) beat() {
 	}
 }
 
-// due reports whether a heartbeat is due, and notes the next. It ends a stream whose token has expired or that never got
-// a connection.
+// due reports whether a heartbeat is due, and sets the time of the next. It ends a stream whose token has expired or that got
+// no connection in time.
 func (s *Stream) due(now, clock time.Time, period time.Duration) bool {
 	s.mu.Lock()
 	expired := s.expired(clock)
@@ -50,12 +50,12 @@ func (s *Stream) due(now, clock time.Time, period time.Duration) bool {
 	return false
 }
 
-// expired reports whether the token that opened the stream has ended.
+// expired reports whether the token of the stream has expired.
 func (s *Stream) expired(clock time.Time) bool {
 	return !s.expires.IsZero() && !clock.Before(s.expires)
 }
 
-// allowed asks whether the stream may go on, and ends it otherwise.
+// allowed checks whether the stream is still allowed, and ends it otherwise.
 func (s *Stream) allowed() bool {
 	if s.hub.options.Check(s) {
 		return true

@@ -2,7 +2,7 @@ package sse
 
 import "sync/atomic"
 
-// counts are what the hub counts of itself.
+// counts are the hub's own counters.
 type counts struct {
 	frames, refused, left, slow, revoked atomic.Uint64
 }
@@ -19,17 +19,17 @@ func (c *counts) end(why reason) {
 	}
 }
 
-// Stats are counts since the hub was started.
+// Stats are counters since the start of the hub.
 type Stats struct {
-	Open    int    // streams that are open now
+	Open    int    // streams that are open
 	Frames  uint64 // written, heartbeats included
 	Refused uint64 // beyond the limit of a user
-	Left    uint64 // ended because the client left or its line was dead
+	Left    uint64 // ended because the client disconnected or its connection was dead
 	Slow    uint64 // ended because the client did not read
-	Revoked uint64 // ended with the token, the session or the right
+	Revoked uint64 // ended with the token, the session or the permission
 }
 
-// Stats gives the counts of the moment.
+// Stats returns the current counters.
 func (h *Hub) Stats() Stats {
 	h.mu.RLock()
 	open := h.total

@@ -46,7 +46,7 @@ func FuzzEvent(f *testing.F) {
 	})
 }
 
-func TestHead_KeepsWhatTheResponseHasAndSaysTheRestItself(t *testing.T) {
+func TestHead_KeepsHeadersOfTheResponse(t *testing.T) {
 	var header fasthttp.ResponseHeader
 	header.Set("X-Request-ID", "r1")
 	header.Set("Cache-Control", "no-store")

@@ -6,14 +6,14 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// ownHeaders are what a stream says itself; what the response says of them is passed over.
+// ownHeaders are the headers that a stream sets itself; those of the response are ignored.
 var ownHeaders = map[string]bool{
 	"Content-Type": true, "Content-Length": true, "Content-Encoding": true, "Transfer-Encoding": true, "Cache-Control": true,
 	"Connection": true, "X-Accel-Buffering": true, "Vary": true, "Etag": true,
 }
 
-// Head is the head of the response, with what the response has got so far. The body has no length: it ends with the
-// connection. Which origins may read it, the response says already, as for every other answer.
+// Head returns the head of the response, with the headers that the response has already, such as those of CORS. The body has no
+// length: it ends with the connection.
 func Head(response *fasthttp.ResponseHeader) []byte {
 	b := []byte("HTTP/1.1 200 OK\r\n" +
 		"Content-Type: text/event-stream\r\n" +

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// What [Hub.Open] may refuse.
+// Errors of [Hub.Open].
 var (
 	ErrTooMany  = errors.New("sse: the user holds too many streams")
 	ErrDraining = errors.New("sse: the hub is closing")
 )
 
-// Options are what a hub is made of.
+// Options configure a hub.
 type Options struct {
-	Heartbeat time.Duration // between two signs of life on a stream
-	PerUser   int           // streams that a user may hold
+	Heartbeat time.Duration // between two keepalives on a stream
+	PerUser   int           // limit of open streams of a user
 	Now       func() time.Time
 
-	// Check tells at each heartbeat whether a stream may go on.
+	// Check reports at each heartbeat whether a stream is still allowed.
 	Check func(s *Stream) bool
-	// Wrote is told which frames with a position have been written for the first time to some stream of the user. It
-	// must be quick.
+	// Wrote is called with frames that have a position when they are first written to a stream of the user. It must be
+	// quick.
 	Wrote func(positions []Position)
 	// CloseFrame is the last frame of every stream when the hub closes.
 	CloseFrame []byte
@@ -31,16 +31,16 @@ type Options struct {
 }
 
 const (
-	// maxPending and maxPendingBytes bound what waits for one stream: more than one group of commits brings about.
+	// maxPending and maxPendingBytes bound the frames that wait for one stream. One group of commits causes fewer.
 	maxPending      = 2048
 	maxPendingBytes = 2 << 20
-	// patience is how long a stream that takes nothing is waited for, beside the others.
-	patience = 10 * time.Second
-	// attachTime is how long an opened stream may be without its connection.
+	// writeTimeout is how long a slow client may take to read, see flushSlowly.
+	writeTimeout = 10 * time.Second
+	// attachTime is how long an opened stream may wait for its connection.
 	attachTime = 10 * time.Second
 )
 
-// Hub keeps the open streams.
+// Hub contains the open streams.
 type Hub struct {
 	options Options
 	counts  counts
@@ -74,8 +74,8 @@ func New(o Options) *Hub {
 	return h
 }
 
-// Open makes a stream for a user, counted from now on but without a connection: [Stream.Attach] brings that. Frames that
-// are published from now on are noted, see [Stream.Live]. data is the caller's own.
+// Open creates a stream for a user. It counts against the user's limit, but has no connection until [Stream.Attach]. The
+// positions of frames that are published from now on are recorded, see [Stream.Live]. data is for the caller.
 func (h *Hub) Open(user, language string, expires time.Time, data any) (*Stream, error) {
 	s := &Stream{hub: h, User: user, Language: language, Data: data, expires: expires, beat: time.Now().Add(attachTime)}
 	h.mu.Lock()
@@ -92,7 +92,7 @@ func (h *Hub) Open(user, language string, expires time.Time, data any) (*Stream,
 	return s, nil
 }
 
-// remove takes a stream out of the books.
+// remove removes a stream.
 func (h *Hub) remove(s *Stream) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -124,7 +124,7 @@ func (h *Hub) signalEmpty() {
 	}
 }
 
-// Users lists who has a stream open.
+// Users returns the users with open streams.
 func (h *Hub) Users() []string {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -147,8 +147,8 @@ func (h *Hub) Connected(users []string) bool {
 	return false
 }
 
-// Publish passes a frame to each stream of the users. make returns the frame for a stream of the i-th user; it must not
-// call the hub. Publish does not wait for any client.
+// Publish queues a frame for the streams of each user, in their order. make returns the frame for a stream of the i-th
+// user; it must not call the hub. Publish does not wait for clients.
 func (h *Hub) Publish(users []string, make func(i int, s *Stream) Frame) {
 	var woken []*Stream
 	clock := h.options.Now()
@@ -164,7 +164,7 @@ func (h *Hub) Publish(users []string, make func(i int, s *Stream) Frame) {
 	h.ready.add(woken...)
 }
 
-// Drain says good-bye on all streams and takes no new ones. It does not wait.
+// Drain ends all streams with the close frame and rejects new ones. It does not wait.
 func (h *Hub) Drain() {
 	h.mu.Lock()
 	already := h.draining
@@ -186,7 +186,7 @@ func (h *Hub) Drain() {
 	h.ready.add(woken...)
 }
 
-// all lists the streams. The lock is held.
+// all returns the streams. The caller must hold the lock.
 func (h *Hub) all() []*Stream {
 	streams := make([]*Stream, 0, h.total)
 	for _, list := range h.users {
@@ -195,10 +195,10 @@ func (h *Hub) all() []*Stream {
 	return streams
 }
 
-// Drained is closed when the hub drains and no stream is left.
+// Drained is closed when the hub is draining and the last stream has ended.
 func (h *Hub) Drained() <-chan struct{} { return h.empty }
 
-// Close cuts the streams that are still open and ends the hub. Drain first, so that the clients know.
+// Close closes the streams that are still open and ends the hub. Call Drain before, so that clients get the close frame.
 func (h *Hub) Close() {
 	h.Drain()
 	h.stopOne.Do(func() {

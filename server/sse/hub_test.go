@@ -91,7 +91,7 @@ func publish(h *sse.Hub, n int, users ...string) {
 	})
 }
 
-func TestHub_BringsFramesToAllStreamsOfTheirUsersOnly(t *testing.T) {
+func TestHub_DeliversFramesToStreamsOfTheirUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub(sse.Options{})
 		defer h.Close()
@@ -116,7 +116,7 @@ func TestHub_BringsFramesToAllStreamsOfTheirUsersOnly(t *testing.T) {
 	})
 }
 
-func TestHub_GivesASignOfLifeAtEachHeartbeat(t *testing.T) {
+func TestHub_SendsKeepalives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub(sse.Options{})
 		defer h.Close()
@@ -136,7 +136,7 @@ func TestHub_GivesASignOfLifeAtEachHeartbeat(t *testing.T) {
 	})
 }
 
-func TestHub_EndsStreamsThatMayNotGoOn(t *testing.T) {
+func TestHub_EndsStreamsThatAreNoLongerAllowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		allowed := true
@@ -165,7 +165,7 @@ func TestHub_EndsStreamsThatMayNotGoOn(t *testing.T) {
 	})
 }
 
-func TestHub_DropsAClientThatDoesNotReadAndServesTheOthersMeanwhile(t *testing.T) {
+func TestHub_DropsAClientThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub(sse.Options{})
 		defer h.Close()
@@ -193,7 +193,7 @@ func TestHub_DropsAClientThatDoesNotReadAndServesTheOthersMeanwhile(t *testing.T
 	})
 }
 
-func TestHub_DropsAClientForWhomTooMuchWaits(t *testing.T) {
+func TestHub_DropsAClientWithTooManyPendingFrames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub(sse.Options{})
 		defer h.Close()
@@ -210,7 +210,7 @@ func TestHub_DropsAClientForWhomTooMuchWaits(t *testing.T) {
 	})
 }
 
-func TestHub_WritesOnWithAClientThatIsOnlySlow(t *testing.T) {
+func TestHub_ContinuesWithASlowClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub(sse.Options{})
 		defer h.Close()
@@ -227,7 +227,7 @@ func TestHub_WritesOnWithAClientThatIsOnlySlow(t *testing.T) {
 	})
 }
 
-func TestHub_SaysGoodByeBehindWhatWaits(t *testing.T) {
+func TestHub_SendsTheCloseFrameAfterPendingFrames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub(sse.Options{})
 		_, p := open(t, h, "a", "de", time.Time{})
@@ -263,7 +263,7 @@ func TestHub_SaysGoodByeBehindWhatWaits(t *testing.T) {
 	})
 }
 
-func TestHub_CountsStreamsAndForgetsThoseThatNeverCame(t *testing.T) {
+func TestHub_LimitsStreamsAndDropsUnattachedOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub(sse.Options{PerUser: 2})
 		defer h.Close()

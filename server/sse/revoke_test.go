@@ -10,7 +10,7 @@ import (
 )
 
 // A client that has read the first bytes of a write gets nothing more of it, nor what waits behind it.
-func TestRevoke_CutsAWriteThatIsUnderWay(t *testing.T) {
+func TestRevoke_InterruptsARunningWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub(sse.Options{})
 		defer h.Close()
@@ -38,7 +38,7 @@ func TestRevoke_CutsAWriteThatIsUnderWay(t *testing.T) {
 	})
 }
 
-func TestRevoke_AsksTheStreamsOfOneUserOrOfAll(t *testing.T) {
+func TestRevoke_ChecksStreamsOfOneUserOrOfAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub(sse.Options{})
 		defer h.Close()
@@ -72,7 +72,7 @@ func TestRevoke_EndsAStreamThatHasNoConnectionYet(t *testing.T) {
 }
 
 // Between the end of the token and the next beat nothing is delivered.
-func TestPublish_LeavesOutStreamsWhoseTokenHasEnded(t *testing.T) {
+func TestPublish_SkipsStreamsWithExpiredTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub(sse.Options{})
 		defer h.Close()

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// reason says why a stream ended.
+// reason is the reason why a stream ended.
 type reason int
 
 const (
 	ended   reason = iota // by the hub
-	left                  // the client closed it, or its line is dead
+	left                  // the client closed it, or its connection is dead
 	slow                  // the client did not read
-	revoked               // session or rights ended
+	revoked               // session or permissions ended
 )
 
 // Stream is one open event stream.
 type Stream struct {
 	User     string
 	Language string
-	Data     any // the caller's own
+	Data     any // for the caller of Open
 
 	hub     *Hub
 	expires time.Time // of the token that opened it
@@ -32,16 +32,16 @@ type Stream struct {
 	beat    time.Time // of the next heartbeat
 	pending []Frame
 	bytes   int
-	last    Position // of what was handed over or replayed
-	newest  Position // of what was published while the stream was not live
+	last    Position // of the newest frame that was queued or replayed
+	newest  Position // of the newest frame that was published while the stream was not live
 	live    bool
-	busy    bool // stands in the queue, or is being written to
+	busy    bool // is in the queue, or is being written to
 	final   bool // nothing more after pending
 	gone    bool
 }
 
-// Attach gives the stream its connection, which belongs to it from now on. The client's leaving is noticed from here.
-// It reports false, and closes the connection, when the stream has ended meanwhile.
+// Attach sets the connection, which the stream owns from now on, and starts to watch for the client's disconnection. It
+// reports false, and closes the connection, when the stream has ended meanwhile.
 func (s *Stream) Attach(conn net.Conn) bool {
 	s.mu.Lock()
 	gone := s.gone
@@ -51,18 +51,18 @@ func (s *Stream) Attach(conn net.Conn) bool {
 	}
 	s.mu.Unlock()
 	if gone {
-		_ = conn.Close() // nobody is left to be told
+		_ = conn.Close() // the stream has ended
 		return false
 	}
-	boundSilence(conn, s.hub.options.Heartbeat)
+	setUserTimeout(conn, s.hub.options.Heartbeat)
 	go s.watch(conn)
 	return true
 }
 
-// maxReceived bounds what a client may send on a stream; it has no reason to send anything.
+// maxReceived bounds the bytes that a client may send on a stream; it has no reason to send any.
 const maxReceived = 64 << 10
 
-// watch waits for the client to leave.
+// watch waits for the client to disconnect.
 func (s *Stream) watch(conn net.Conn) {
 	var sink [32]byte
 	for received := 0; received < maxReceived; {
@@ -75,18 +75,18 @@ func (s *Stream) watch(conn net.Conn) {
 	s.end(left)
 }
 
-// Write writes at once, before the stream is live: head, first frames, what was missed. It reports whether the client
-// has taken it; otherwise the stream has ended.
+// Write writes immediately, before the stream is live: head, first frames and missed frames. It reports whether the client has
+// accepted the data; otherwise the stream has ended.
 func (s *Stream) Write(b []byte) bool {
-	if _, err := s.write(b, patience); err != nil {
+	if _, err := s.write(b, writeTimeout); err != nil {
 		s.end(left)
 		return false
 	}
 	return true
 }
 
-// Live puts the stream behind a position up to which everything has been written, so that what is published from now on
-// reaches it. It reports false when something newer was published meanwhile: read that, write it, and try again.
+// Live makes the stream receive published frames after a position up to which everything has been written. It reports false
+// when newer frames were published meanwhile: the caller must read and write these, and call Live again.
 func (s *Stream) Live(last Position) bool {
 	s.mu.Lock()
 	if s.newest.After(last) && !s.gone && !s.final {
@@ -102,14 +102,14 @@ func (s *Stream) Live(last Position) bool {
 	return true
 }
 
-// Newest is the position of the newest frame that was published while the stream was not live.
+// Newest returns the position of the newest frame that was published while the stream was not live.
 func (s *Stream) Newest() Position {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.newest
 }
 
-// Ended reports whether the stream is over.
+// Ended reports whether the stream has ended.
 func (s *Stream) Ended() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,8 +119,8 @@ func (s *Stream) Ended() bool {
 // End ends the stream.
 func (s *Stream) End() { s.end(ended) }
 
-// push leaves a frame for the writers. It reports whether the stream has to be put into their queue. After the end of
-// the token nothing is taken; the next beat ends the stream.
+// push queues a frame for the writers. It reports whether the stream must be added to their queue. After the token has
+// expired, it drops frames; the next beat ends the stream.
 func (s *Stream) push(f Frame, clock time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +149,7 @@ func (s *Stream) push(f Frame, clock time.Time) bool {
 	return s.wake()
 }
 
-// finish leaves the last frame. The stream ends behind it.
+// finish queues the last frame. The stream ends after it.
 func (s *Stream) finish(frame []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +161,7 @@ func (s *Stream) finish(frame []byte) bool {
 	return s.wake()
 }
 
-// wake notes that the stream goes into the queue. The lock is held.
+// wake marks the stream as queued. The caller must hold the lock.
 func (s *Stream) wake() bool {
 	if !s.live || s.busy || s.gone || len(s.pending) == 0 {
 		return false
@@ -170,7 +170,7 @@ func (s *Stream) wake() bool {
 	return true
 }
 
-// take gives the writer everything that waits. Without anything the stream is no longer busy.
+// take returns all waiting frames. Without any, the stream is no longer busy.
 func (s *Stream) take() (frames []Frame, final bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,22 +182,22 @@ func (s *Stream) take() (frames []Frame, final bool) {
 	return frames, s.final
 }
 
-// end closes the connection and takes the stream out of the hub, once. When end returns, whoever has ended the stream,
-// nothing more is written to it: a write that is under way is cut short, and end waits for it.
+// end closes the connection and removes the stream from the hub, once. When end returns, nothing more is written to the stream,
+// even if another caller has ended it: a running write is cut short, and end waits for it.
 func (s *Stream) end(why reason) {
 	s.mu.Lock()
 	first, conn := !s.gone, s.conn
 	s.gone, s.pending = true, nil
 	if conn != nil {
-		_ = conn.SetWriteDeadline(longAgo) // a connection that is closed needs none
+		_ = conn.SetWriteDeadline(past) // a closed connection needs no deadline
 	}
 	s.mu.Unlock()
-	s.writing.Lock() // a writer that comes later sees that the stream is gone
+	s.writing.Lock() // later writers see that the stream has ended
 	if conn != nil {
 		if why == revoked {
 			discardUnsent(conn)
 		}
-		_ = conn.Close() // the peer may be gone already
+		_ = conn.Close() // the peer may have closed it
 	}
 	s.writing.Unlock()
 	if first {
@@ -206,10 +206,10 @@ func (s *Stream) end(why reason) {
 	}
 }
 
-// longAgo is a deadline that has passed.
-var longAgo = time.Unix(1, 0)
+// past is a deadline that has passed.
+var past = time.Unix(1, 0)
 
-// write writes within a time. It returns net.ErrClosed when the stream has ended.
+// write writes with a timeout. It returns net.ErrClosed when the stream has ended.
 func (s *Stream) write(b []byte, d time.Duration) (int, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()

@@ -4,5 +4,5 @@ package sse
 
 import "net"
 
-// hasUnsent reports true: the system does not tell.
+// hasUnsent returns true: the system provides no such information.
 func hasUnsent(net.Conn) bool { return true }

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// tcpUserTimeout is TCP_USER_TIMEOUT of tcp(7), which package syscall does not name.
+// tcpUserTimeout is TCP_USER_TIMEOUT of tcp(7), which package syscall does not define.
 const tcpUserTimeout = 0x12
 
-// boundSilence makes the system give a connection up when what was written is not acknowledged for so long. Without it
-// a peer that is gone without a word, its machine or its line dead, is noticed after a quarter of an hour.
-func boundSilence(conn net.Conn, d time.Duration) {
+// setUserTimeout makes the system close a connection when written data is not acknowledged in time. Without it, a peer whose
+// machine or network is down is noticed after a quarter of an hour.
+func setUserTimeout(conn net.Conn, d time.Duration) {
 	tcp, ok := conn.(syscall.Conn)
 	if !ok {
 		return
@@ -21,7 +21,7 @@ func boundSilence(conn net.Conn, d time.Duration) {
 		return
 	}
 	_ = raw.Control(func(fd uintptr) {
-		// Where the system refuses, the client is noticed later.
+		// If the system rejects the option, the disconnection is noticed later.
 		_ = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout, int(d.Milliseconds()))
 	})
 }

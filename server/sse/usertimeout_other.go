@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// boundSilence does nothing here: a peer that is gone without a word is noticed when the system's own patience ends.
-func boundSilence(net.Conn, time.Duration) {}
+// setUserTimeout does nothing: a peer that does not answer is noticed after the system's own timeout.
+func setUserTimeout(net.Conn, time.Duration) {}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// queue holds the streams that have something to be written, each once.
+// queue contains the streams with waiting frames, each once.
 type queue struct {
 	mu     sync.Mutex
 	more   *sync.Cond
@@ -62,9 +62,9 @@ func (q *queue) close() {
 	q.more.Broadcast()
 }
 
-// instant is how long a writer stays with a client that does not take what is written. Another goroutine then goes on
-// with it, so that nobody waits for a slow one.
-const instant = 5 * time.Millisecond
+// fastWriteTimeout is how long a shared writer waits for a client that does not read. Another goroutine then continues, so that
+// a slow client does not delay others.
+const fastWriteTimeout = 5 * time.Millisecond
 
 // write is one of the writers.
 func (h *Hub) write() {
@@ -84,7 +84,7 @@ func (h *Hub) write() {
 	}
 }
 
-// flush writes everything that waits for the stream with one call. buffer is reused.
+// flush writes all waiting frames of the stream with one call. buffer is reused.
 func (s *Stream) flush(buffer []byte) []byte {
 	for {
 		frames, final := s.take()
@@ -95,7 +95,7 @@ func (s *Stream) flush(buffer []byte) []byte {
 		for _, f := range frames {
 			buffer = append(append(buffer, f.Own...), f.Shared...)
 		}
-		n, err := s.write(buffer, instant)
+		n, err := s.write(buffer, fastWriteTimeout)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			rest := append([]byte(nil), buffer[n:]...)
 			go s.flushSlowly(rest, frames, final)
@@ -107,15 +107,15 @@ func (s *Stream) flush(buffer []byte) []byte {
 	}
 }
 
-// flushSlowly goes on with a client that is slow.
+// flushSlowly continues to write to a slow client.
 func (s *Stream) flushSlowly(rest []byte, frames []Frame, final bool) {
-	_, err := s.write(rest, patience)
+	_, err := s.write(rest, writeTimeout)
 	if s.wrote(frames, final, err) {
-		s.hub.ready.add(s) // still busy: what came meanwhile is written by a writer
+		s.hub.ready.add(s) // still busy: a writer writes the frames that came meanwhile
 	}
 }
 
-// wrote notes what was written and reports whether the stream goes on.
+// wrote records written frames and reports whether the stream continues.
 func (s *Stream) wrote(frames []Frame, final bool, err error) bool {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):

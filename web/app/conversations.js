@@ -6,10 +6,17 @@ import { store } from './store.js';
 export const conversations = store(null);
 
 let pages = 1; // how many pages of the list are shown
+let changes = 0; // counts local changes, so that an answer from before a change does not undo it
 let openChat = ''; // the chat whose thread is on the screen
 
-/** Loads the caller's chats. */
+/** Loads the caller's chats, and once more when a message arrives meanwhile. */
 export async function loadConversations() {
+  const before = changes;
+  await loadPages();
+  if (changes !== before) await loadPages();
+}
+
+async function loadPages() {
   let { data: chats, next } = await api.page('/v1/chats');
   for (let page = 1; next && page < pages; page++) {
     const more = await api.page(next);
@@ -43,7 +50,10 @@ const isOnScreen = (id) => id === openChat && document.visibilityState === 'visi
 /** Returns a loaded chat, or undefined. */
 export const findChat = (id) => conversations.get()?.chats.find((one) => one.id === id);
 
-const change = (id, fn) => conversations.set((was) => was && { ...was, chats: was.chats.map((one) => (one.id === id ? fn(one) : one)) });
+function change(id, fn) {
+  changes += 1;
+  conversations.set((was) => was && { ...was, chats: was.chats.map((one) => (one.id === id ? fn(one) : one)) });
+}
 
 /**
  * Returns the message that a frame of the stream carries, in the shape of GET /v1/chats/{id}/messages; null when the
@@ -70,6 +80,7 @@ export function addMessage(message) {
   const updated = {
     ...chat, lastMessage: message, updatedAt: message.createdAt, unreadCount: chat.unreadCount + (unread ? 1 : 0),
   };
+  changes += 1;
   conversations.set((was) => ({ ...was, chats: [updated, ...was.chats.filter((one) => one.id !== chat.id)] }));
   return { listed: true, unread };
 }

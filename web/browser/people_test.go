@@ -153,8 +153,9 @@ func TestDisplayName_IsSetInEveryForm(t *testing.T) {
 
 	admin := signedIn(t, b, desk, firstAdmin)
 	admin.goTo("/admin/users?q=Anna+Second")
+	admin.until(`document.querySelector('main table')?.innerText.includes('display-name@example.ch')`) // the sign-in name beside it
 	admin.click(`.row-link`)
-	admin.until(`document.querySelector('h1').innerText.includes('Anna Second') && document.querySelector('input[name=display_name]')`)
+	admin.until(`document.querySelector('h1').innerText.includes('Anna Second') && document.querySelector('h1 .sign-in-name') && document.querySelector('input[name=display_name]')`)
 	admin.write(`input[name=display_name]`, "Anna Third")
 	admin.eval(`document.querySelector('input[name=display_name]').form.requestSubmit()`)
 	admin.until(`document.querySelector('h1').innerText.includes('Anna Third') && document.title.startsWith('Anna Third')`)

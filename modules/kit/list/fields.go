@@ -6,12 +6,12 @@ import (
 	"kontor/modules/kit/types"
 )
 
-// Type says how the values of a field are read, compared and shown.
+// Type is the type of a field: how its values are parsed, compared and shown.
 type Type uint8
 
-// The types of a field, with the column that each needs.
+// The types of fields, each with the column that it needs.
 const (
-	Text   Type = iota + 1 // TEXT, compared without regard to case
+	Text   Type = iota + 1 // TEXT, compared case-insensitively
 	UUID                   // TEXT with an id in lower case
 	Bool                   // BOOLEAN
 	Number                 // BIGINT
@@ -20,32 +20,31 @@ const (
 	Blank                  // no column: empty on every row, so that no search matches
 )
 
-// typeNames are the types as the API's documentation names them.
+// typeNames are the names of the types in the API document.
 var typeNames = map[Type]string{
 	Text: "text", UUID: "uuid", Bool: "boolean", Number: "number", Time: "date-time", Date: "date", Blank: "text",
 }
 
-// Field is a member of a record by which a list can be searched, sorted, stacked and made distinct.
+// Field is a member of a record for search, sort, stack and distinct.
 type Field struct {
 	Name   string // as in JSON
 	Type   Type
 	Column string // SQL expression of the stored value
 	Null   bool   // the column may hold NULL
 
-	// Key is, for Text, the column that holds value.Fold of the text, and by which it is searched
-	// and sorted. A column whose texts are folded already, such as a status, names itself. Without
-	// a key the column goes through SQL's lower(), which no index serves and which knows only the
-	// letters A to Z on SQLite: enough for codes, not for names.
+	// Key is, for Text, the column with types.Fold of the text, which is searched and sorted. A column whose texts are
+	// folded already, such as a status, is its own key. Without a key, SQL's lower() is applied, which no index supports and
+	// which knows only the letters A to Z on SQLite: enough for codes, not for names.
 	Key string
-	// Fold turns a searched text into the form that Key holds; nil is value.Fold. Codes that are
-	// stored in capitals take strings.ToUpper.
+	// Fold converts a searched text to the form of Key; nil: types.Fold. Codes that are stored in capitals use
+	// strings.ToUpper.
 	Fold func(string) string
 }
 
-// Fields are what a module declares, in the order of its documentation.
+// Fields are the fields of a list in the order of the API document.
 type Fields []Field
 
-// complete fills in what a field leaves out.
+// complete returns the field with defaults for missing values.
 func (f Field) complete() (Field, error) {
 	switch {
 	case f.Name == "":
@@ -66,7 +65,7 @@ func (f Field) complete() (Field, error) {
 	return f, nil
 }
 
-// sortColumn is what the rows are ordered by.
+// sortColumn returns the SQL expression for sorting.
 func (f *Field) sortColumn() string {
 	if f.Type == Text {
 		return f.Key
@@ -74,7 +73,7 @@ func (f *Field) sortColumn() string {
 	return f.Column
 }
 
-// valueColumn is the stored value, also where there is no column.
+// valueColumn returns the SQL expression of the stored value.
 func (f *Field) valueColumn() string {
 	if f.Type == Blank {
 		return "''"

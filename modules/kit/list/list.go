@@ -1,6 +1,5 @@
-// Package list is the query layer that all lists share: limit, offset, sort, stack, distinct and
-// search.<field>, with the totals and the refusals that the API promises. A module declares what a
-// list is made of and gets pages:
+// Package list is the query layer of all lists: limit, offset, sort, stack, distinct and search.<field>, with totals and
+// errors as the API specifies them. A module declares the source of a list and reads pages:
 //
 //	var payers = list.New(list.Source[Payer]{
 //		From:    "payers",
@@ -18,26 +17,23 @@
 //
 //	page, err := payers.Page(ctx, db, in.Query, list.Where{
 //		Any:     []string{"created_by = $1"},
-//		Granted: "SELECT rec_id FROM grants WHERE principal_id = $1 AND rec_type = 'payers' AND permission = 'read'",
+//		Granted: "SELECT rec_id FROM permissions WHERE principal_id = $1 AND rec_type = 'payers' AND permission = 'read'",
 //		Args:    []any{caller.UserID},
 //		Tables:  []string{"grants"},
 //	})
 //
-// In.Query is a [Params] with the tag `query:"*"`. Without a condition the list shows all rows, as it
-// does to a caller who may read all.
+// In.Query is a [Params] with the tag `query:"*"`. Without a condition the list contains all rows.
 //
-// SQL is made of what the module declares, and nothing else: names from the client are looked up,
-// values from the client are arguments. Names that are unknown are refused as the API says: one that
-// is searched for always, one that is sorted or stacked by only once rows are read.
+// SQL contains only text that the module declares: names from the client are looked up, values from the client are arguments.
+// Unknown names are rejected as the API specifies: those of searches always, those of sort, stack and distinct only when rows
+// are read.
 //
-// Totals are counted once and remembered by the store until one of the tables changes. An index on
-// (searched column, created, id) makes a page cost the same however many rows there are, and one on
-// (sorted column, id) does so for a sort.
+// The store caches totals until one of the tables changes. With an index on (searched column, created, id), the cost of a page
+// does not depend on the number of rows; an index on (sorted column, id) does the same for a sort.
 //
-// What it leaves to others: rights are a condition that the caller of Page brings; indexes are the
-// module's. Its limits: wildcards, distinct, the totals of groups and a search for several values at
-// once that is sorted look at every matching row. Totals and rows are read one after the other, so that
-// a write in between may show in one and not in the other.
+// Access is a condition that the caller of Page provides; indexes belong to the module. Limits: wildcards, distinct, totals
+// of groups and sorted searches for several values read every matching row. Totals and rows are read one after the other, so
+// that a write in between may be visible in one only.
 package list
 
 import (
@@ -51,13 +47,12 @@ import (
 	"kontor/store"
 )
 
-// Row is what a scanner reads: the row of a list as well as a single row, so that a module has one
-// scanner for both.
+// Row is a row for a scanner: one of a list or a single one, so that a module needs one scanner for both.
 type Row interface{ Scan(dest ...any) error }
 
 // Source declares a list.
 type Source[T any] struct {
-	From    string   // the table, with joins that neither add nor drop rows
+	From    string   // the table, with joins that neither add nor remove rows
 	Columns string   // what Scan reads, separated by commas
 	ID      string   // the column of the id: unique, never NULL
 	Created string   // the column of the default order, newest first; empty: by id
@@ -67,7 +62,7 @@ type Source[T any] struct {
 	Base    Where // a condition that always holds
 }
 
-// List makes the pages of one source. It is safe for concurrent use.
+// List reads pages of one source. It is safe for concurrent use.
 type List[T any] struct {
 	source Source[T]
 	fields Fields
@@ -76,14 +71,13 @@ type List[T any] struct {
 	long   []int // columns that count for the size of a page
 }
 
-// Store is what a list reads from: *store.DB.
+// Store is the database of a list: *store.DB.
 type Store interface {
 	store.Querier
 	counter
 }
 
-// New prepares a list. It panics when the declaration is not complete: that is a mistake in the
-// program, found at start.
+// New prepares a list. It panics for an incomplete declaration, which is a programming error.
 func New[T any](s Source[T]) *List[T] {
 	if s.From == "" || s.Columns == "" || s.ID == "" || s.Scan == nil || len(s.Tables) == 0 {
 		panic("list: a source needs From, Columns, ID, Tables and Scan")
@@ -95,7 +89,7 @@ func New[T any](s Source[T]) *List[T] {
 			panic("list: " + s.From + ": " + err.Error())
 		}
 		if _, twice := l.byName[f.Name]; twice {
-			panic("list: " + s.From + ": field " + f.Name + " is declared twice")
+			panic("list: " + s.From + ": field " + f.Name + " is duplicate")
 		}
 		l.byName[f.Name] = len(l.fields)
 		l.fields = append(l.fields, f)
@@ -107,7 +101,7 @@ func New[T any](s Source[T]) *List[T] {
 	return l
 }
 
-// Search lists the fields with their types, for the API's documentation.
+// Search returns the fields with their types, for the API document.
 func (l *List[T]) Search() []endpoint.SearchField {
 	fields := make([]endpoint.SearchField, len(l.source.Fields))
 	for i, f := range l.source.Fields {
@@ -123,11 +117,11 @@ func (l *List[T]) field(name string) *Field {
 	return nil
 }
 
-// Page reads the page that the parameters ask for. The conditions are those of the caller: his
-// rights, the record that the path names; they hold for both totals.
+// Page reads one page. The conditions restrict the rows to those that the caller may see, or that belong to the record in the
+// path; they apply to both totals.
 //
-// The faults are apierr.QueryInvalidSearchField, and once rows are read apierr.QueryInvalidSortField,
-// apierr.QueryInvalidField (stack and distinct) and apierr.QueryInvalidFormat.
+// It returns apierr.QueryInvalidSearchField, and when rows are read, apierr.QueryInvalidSortField, apierr.QueryInvalidField
+// (stack and distinct) and apierr.QueryInvalidFormat.
 func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Where) (Page[T], error) {
 	q, err := l.query(p, conditions)
 	if err != nil {
@@ -146,7 +140,7 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 			return Page[T]{}, err
 		}
 	}
-	// What the rows are sorted and stacked by is looked at only when there are rows to read.
+	// The fields of sort and stack are checked only when there are rows to read.
 	if page.Total = matched; matched == 0 {
 		return page, nil
 	}
@@ -170,15 +164,14 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 	return page, nil
 }
 
-// view is how the rows are to be shown.
+// view is the order and grouping of the rows.
 type view struct {
 	orders   []order
 	distinct *Field
 	stack    *stack
 }
 
-// view looks up what the parameters name. As much of it as is right comes back beside the first
-// refusal.
+// view looks up the fields of the parameters. With an error it also returns the valid part.
 func (l *List[T]) view(p Params) (view, error) {
 	var v view
 	var refusal error
@@ -201,7 +194,7 @@ func (l *List[T]) view(p Params) (view, error) {
 	return v, refusal
 }
 
-// read reads the rows of the page and puts them in groups.
+// read reads the rows of the page and groups them.
 func (l *List[T]) read(ctx context.Context, db Store, q *query, v view, p Params, page *Page[T]) error {
 	var stored []any
 	if p.Offset() < page.Total {
@@ -224,7 +217,7 @@ func (l *List[T]) read(ctx context.Context, db Store, q *query, v view, p Params
 	return nil
 }
 
-// rows runs the statement of a page. With stacked the last column is the value that is stacked by.
+// rows runs the statement of a page. If stacked, the last column is the value of the stacked field.
 func (l *List[T]) rows(ctx context.Context, db store.Querier, b *builder, stacked bool) (found []T, stored []any, err error) {
 	rows, err := db.Query(ctx, b.sql(), b.args...)
 	if err != nil {
@@ -232,15 +225,15 @@ func (l *List[T]) rows(ctx context.Context, db store.Querier, b *builder, stacke
 	}
 	defer rows.Close()
 	found = make([]T, 0, defaultLimit)
-	room := endpoint.PageBytes
+	free := endpoint.PageBytes
 	withValue := stackedRow{rows: rows}
 	for rows.Next() {
 		var row Row = rows
 		if stacked {
 			row = &withValue
 		}
-		// A page ends before the row that is too much, and has_more says that there is more; the first row always fits.
-		if room -= rowBytes + rows.Size(l.long); room < 0 && len(found) > 0 {
+		// A page ends before the row that would exceed the limit, and has_more reports further rows. The first row is never cut.
+		if free -= rowBytes + rows.Size(l.long); free < 0 && len(found) > 0 {
 			return found, stored, nil
 		}
 		item, err := l.source.Scan(row)
@@ -255,13 +248,13 @@ func (l *List[T]) rows(ctx context.Context, db store.Querier, b *builder, stacke
 	return found, stored, rows.Err()
 }
 
-// rowBytes is what a row takes in an answer beside its long columns, generously.
+// rowBytes is an upper bound for the size of a row in an answer without its long columns.
 const rowBytes = 1500
 
-// longColumns are the columns, in any list, whose texts may be long enough to matter for the size of an answer.
+// longColumns are the columns of all lists whose texts may be long.
 var longColumns = []string{"metadata", "description", "assignees", "content", "text"}
 
-// long finds the places of the long columns among those that a list reads.
+// long returns the positions of the long columns among those that a list reads.
 func long(columns string) (places []int) {
 	for i, column := range strings.Split(columns, ",") {
 		if slices.ContainsFunc(strings.Fields(column), func(word string) bool {
@@ -273,13 +266,13 @@ func long(columns string) (places []int) {
 	return places
 }
 
-// stackedRow gives the module's scanner the columns that it knows and keeps the one after them.
+// stackedRow passes all columns but the last to the module's scanner and keeps the last.
 type stackedRow struct {
 	rows  *store.Rows
 	value any
 }
 
-// Scan reads the columns that the scanner knows, and the value that is stacked by.
+// Scan reads the columns of the scanner and the value of the stacked field.
 func (r *stackedRow) Scan(dest ...any) error {
 	return r.rows.Scan(append(append(make([]any, 0, len(dest)+1), dest...), &r.value)...)
 }

@@ -12,12 +12,12 @@ import (
 	"kontor/store"
 )
 
-// counter remembers a number until one of the tables changes, as *store.DB does.
+// counter caches a number until one of the tables changes, as *store.DB does.
 type counter interface {
 	Memo(ctx context.Context, key string, tables []string, load func() (int64, error)) (int64, error)
 }
 
-// count runs a counting statement, or remembers its result.
+// count returns the result of a counting statement, from the cache if possible.
 func (q *query) count(ctx context.Context, db Store, b *builder) (int64, error) {
 	sql := b.sql()
 	return db.Memo(ctx, memoKey(sql, b.args), q.tables, func() (int64, error) {
@@ -29,8 +29,8 @@ func (q *query) count(ctx context.Context, db Store, b *builder) (int64, error) 
 	})
 }
 
-// memoKey names a statement with its arguments. The digest keeps what clients searched for out of the
-// memory of the store, and every key short.
+// memoKey returns the cache key of a statement with its arguments. The digest keeps searched values out of the cache, and keys
+// short.
 func memoKey(sql string, args []any) string {
 	h := sha256.New()
 	h.Write([]byte(sql))
@@ -40,7 +40,7 @@ func memoKey(sql string, args []any) string {
 	return string(h.Sum(nil))
 }
 
-// writeArg adds an argument with its length, so that different lists of arguments never look alike.
+// writeArg adds an argument with its length, so that different lists of arguments have different keys.
 func writeArg(h hash.Hash, arg any) {
 	if p := reflect.ValueOf(arg); p.Kind() == reflect.Pointer && p.IsNil() {
 		arg = nil
@@ -59,13 +59,13 @@ func writeArg(h hash.Hash, arg any) {
 	case bool:
 		text = strconv.AppendBool(nil, v)
 	case driver.Valuer:
-		// What the argument is for the database is what counts; its own error comes up when it is bound.
+		// The value for the database counts. Its error is reported when it is bound.
 		if stored, err := v.Value(); err == nil {
 			writeArg(h, stored)
 			return
 		}
 	default:
-		// A pointer is an argument by what it points to, which may be another thing the next time.
+		// The value behind a pointer counts: it may change.
 		if p := reflect.ValueOf(arg); p.Kind() == reflect.Pointer {
 			writeArg(h, p.Elem().Interface())
 			return

@@ -14,7 +14,7 @@ type order struct {
 	null       bool // the column may hold NULL
 }
 
-// terms joins the terms of an ORDER BY. NULL counts as the smallest value, on every database.
+// terms joins the terms of ORDER BY. NULL is the smallest value on every database.
 func terms(orders []order) string {
 	var b strings.Builder
 	for i, o := range orders {
@@ -34,9 +34,8 @@ func terms(orders []order) string {
 	return b.String()
 }
 
-// orders turns the sort parameter into terms. The id comes last, in the direction of the term before
-// it, so that the order is total and one index serves both directions. The fault is
-// apierr.QueryInvalidSortField.
+// orders converts the parameter sort to terms. The id is the last term, in the direction of the term before it, so that the
+// order is total and one index supports both directions. It returns apierr.QueryInvalidSortField.
 func (l *List[T]) orders(keys []string) ([]order, error) {
 	orders := make([]order, 0, len(keys)+1)
 	for _, key := range keys {
@@ -45,7 +44,7 @@ func (l *List[T]) orders(keys []string) ([]order, error) {
 		if f == nil {
 			return nil, apierr.QueryInvalidSortField.Detail("field", clip(name))
 		}
-		// A field that is empty everywhere orders nothing; one that is named again neither.
+		// A field that is always empty, or repeated, does not change the order.
 		if f.Type == Blank || slices.ContainsFunc(orders, func(o order) bool { return o.column == f.sortColumn() }) {
 			continue
 		}

@@ -9,14 +9,14 @@ import (
 	"kontor/server/endpoint"
 )
 
-// Page is the answer of a list, the shared list envelope.
+// Page is the answer of a list: the envelope of all lists.
 type Page[T any] struct {
 	Data            Data[T]   `json:"data"`
-	Keys            []string  `json:"keys,omitempty" example:"-" doc:"With stack: the members of data, in order."` // the groups of Data, in the wanted order
+	Keys            []string  `json:"keys,omitempty" example:"-" doc:"With stack: the members of data, in their order."` // the groups of Data, in their order
 	Metadata        *Metadata `json:"metadata,omitempty" example:"-"`
-	Total           int64     `json:"total" doc:"Rows that the caller may see and that match."` // rows that the caller may see and that match
-	TotalUnfiltered int64     `json:"total_unfiltered" doc:"Rows that the caller may see."`     // rows that the caller may see
-	HasMore         bool      `json:"has_more" doc:"There are rows after these."`               // there are rows after these
+	Total           int64     `json:"total" doc:"Number of matching rows that the caller may see."`
+	TotalUnfiltered int64     `json:"total_unfiltered" doc:"Number of rows that the caller may see."`
+	HasMore         bool      `json:"has_more" doc:"Whether there are further rows."`
 }
 
 // EachUser names the users of the rows, see [endpoint.NamesUsers].
@@ -35,28 +35,28 @@ func (Page[T]) RowsNameUsers() bool {
 	return names
 }
 
-// Metadata tells more about the rows that match.
+// Metadata describes the matching rows.
 type Metadata struct {
 	GroupTotals Totals `json:"group_totals"`
 }
 
 // Data are the rows of a page: an array, or with stack an object of arrays.
 type Data[T any] struct {
-	// Rows are the rows in their order, whether they are stacked or not. A module may change them in
-	// place, to fill in what depends on the reader; it must not change their number.
+	// Rows are the rows in their order, stacked or not. A module may change them in place, to set members that depend on the
+	// caller; it must not change their number.
 	Rows []T
 
 	stacked bool
 	groups  []rowGroup // in the order of the keys
 }
 
-// rowGroup names the rows of a group by their places.
+// rowGroup is a group with the positions of its rows.
 type rowGroup struct {
 	key  string
 	rows []int
 }
 
-// MarshalJSONTo writes the rows, or the groups in the order of the keys.
+// MarshalJSONTo encodes the rows, or the groups in the order of the keys.
 func (d Data[T]) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if !d.stacked {
 		return json.MarshalEncode(enc, d.Rows)
@@ -87,22 +87,22 @@ func (d Data[T]) writeGroup(enc *jsontext.Encoder, g rowGroup) error {
 	return enc.WriteToken(jsontext.EndArray)
 }
 
-// MarshalJSON is MarshalJSONTo for the encoder of the standard library.
+// MarshalJSON is MarshalJSONTo for the standard library's encoder.
 func (d Data[T]) MarshalJSON() ([]byte, error) { return encoded(d.MarshalJSONTo) }
 
-// JSONSchemaOneOf gives the two shapes to the API's documentation.
+// JSONSchemaOneOf returns the two shapes for the API document.
 func (Data[T]) JSONSchemaOneOf() []any { return []any{[]T{}, map[string][]T{}} }
 
-// Total is a group with the number of matching rows in it, on this page or not.
+// Total is the number of matching rows of a group, on any page.
 type Total struct {
 	Key  string
 	Rows int64
 }
 
-// Totals are written as one object, a member for each group.
+// Totals are encoded as one object with a member for each group.
 type Totals []Total
 
-// MarshalJSONTo writes the totals in their order.
+// MarshalJSONTo encodes the totals in their order.
 func (t Totals) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
 		return err
@@ -118,10 +118,10 @@ func (t Totals) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return enc.WriteToken(jsontext.EndObject)
 }
 
-// MarshalJSON is MarshalJSONTo for the encoder of the standard library.
+// MarshalJSON is MarshalJSONTo for the standard library's encoder.
 func (t Totals) MarshalJSON() ([]byte, error) { return encoded(t.MarshalJSONTo) }
 
-// JSONSchemaOneOf gives the shape to the API's documentation.
+// JSONSchemaOneOf returns the shape for the API document.
 func (Totals) JSONSchemaOneOf() []any { return []any{map[string]int64{}} }
 
 func encoded(write func(*jsontext.Encoder) error) ([]byte, error) {

@@ -13,23 +13,22 @@ import (
 const (
 	defaultLimit = 10
 	maxLimit     = 100
-	// skipRows is the limit with which only the totals are wanted.
+	// skipRows is the limit for reading totals only.
 	skipRows = -1
 
-	// maxValues bounds how many values one field may be searched for, and how many fields are sorted by.
+	// maxValues bounds the searched values of one field, and the fields of a sort.
 	maxValues = 100
-	// maxValueBytes bounds one searched value. No field that is searched for equality holds more.
+	// maxValueBytes bounds one searched value. No field for searches by equality is longer.
 	maxValueBytes = 1000
-	// maxPatterns bounds the patterns of a request, in all fields together. Each is compared with the text of every row
-	// that the caller may see, and no index helps.
+	// maxPatterns bounds the patterns of a request in all fields. Each is compared with every row that the caller may see,
+	// without an index.
 	maxPatterns = 20
 
 	searchPrefix = "search."
 )
 
-// Params are the parameters of a list as the client gave them. They are read before the list is
-// known, so that the names in them are not checked yet: [List.Page] does that. The zero Params ask
-// for the first ten rows.
+// Params are the parameters of a list from the client. Names of fields in them are not checked yet: [List.Page] does that.
+// The zero Params select the first ten rows.
 type Params struct {
 	limit    int // zero: the default
 	offset   int64
@@ -45,8 +44,7 @@ type search struct {
 	values []string
 }
 
-// Parse reads the decoded parameters of a query string. The fault is apierr.InvalidInput and names the
-// parameters that are wrong.
+// Parse parses the decoded parameters of a query string. It returns apierr.InvalidInput with the wrong parameters.
 func Parse(query map[string][]string) (Params, error) {
 	var p Params
 	var problems apierr.Fields
@@ -54,8 +52,8 @@ func Parse(query map[string][]string) (Params, error) {
 	return p, problems.Err()
 }
 
-// BindQuery reads the decoded parameters of a query string and adds to problems what is wrong with
-// them. Of a parameter that is given twice the last counts, except for sort and search, where all do.
+// BindQuery parses the decoded parameters of a query string and adds the wrong ones to problems. Of a repeated parameter the
+// last value counts, except for sort and search, where all values count.
 func (p *Params) BindQuery(query map[string][]string, problems *apierr.Fields) {
 	*p = Params{
 		limit:    parseLimit(last(query["limit"]), problems),
@@ -73,7 +71,7 @@ func (p *Params) BindQuery(query map[string][]string, problems *apierr.Fields) {
 	p.boundPatterns(problems)
 }
 
-// boundPatterns rejects a search with too many patterns and names the field at which they become too many.
+// boundPatterns rejects a search with too many patterns. The error names the field that exceeds the limit.
 func (p *Params) boundPatterns(problems *apierr.Fields) {
 	total := 0
 	for _, s := range p.search {
@@ -87,8 +85,8 @@ func (p *Params) boundPatterns(problems *apierr.Fields) {
 	}
 }
 
-// patterns is what a searched value counts: nothing without an asterisk, else a pattern for each text between asterisks,
-// since each is looked for by itself.
+// patterns returns the number of patterns of a searched value: zero without an asterisk, otherwise one for each text between
+// asterisks, since the database searches for each separately.
 func patterns(value string) int {
 	if !strings.Contains(value, "*") {
 		return 0
@@ -102,7 +100,7 @@ func patterns(value string) int {
 	return max(1, n)
 }
 
-// Limit is the number of rows wanted, from 1 to 100, or -1.
+// Limit returns the maximum number of rows, from 1 to 100, or -1.
 func (p Params) Limit() int {
 	if p.limit == 0 {
 		return defaultLimit
@@ -110,10 +108,10 @@ func (p Params) Limit() int {
 	return p.limit
 }
 
-// Offset is the number of rows to pass over.
+// Offset returns the number of rows to skip.
 func (p Params) Offset() int64 { return p.offset }
 
-// Stacked tells whether the client wants the rows in groups.
+// Stacked reports whether the rows are to be grouped.
 func (p Params) Stacked() bool { return p.stack != "" }
 
 func last(values []string) string {
@@ -123,8 +121,7 @@ func last(values []string) string {
 	return values[len(values)-1]
 }
 
-// integer reads a whole number. One that is too large for an int64 becomes the largest: it is a
-// number all the same.
+// integer parses a whole number. Numbers beyond the range of int64 become its limits.
 func integer(name, s string, problems *apierr.Fields) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil && n != math.MaxInt64 && n != math.MinInt64 {
@@ -174,8 +171,8 @@ func parseSort(values []string, problems *apierr.Fields) []string {
 	return keys
 }
 
-// parseValues splits the values of a searched field at the commas. Empty ones are dropped, unless all
-// are empty: then the field is searched for the empty value.
+// parseValues splits the values of a searched field at commas. It drops empty values, unless all are empty: then it searches
+// for the empty value.
 func parseValues(name string, given []string, problems *apierr.Fields) []string {
 	name = clip(name)
 	var values []string
@@ -201,10 +198,10 @@ func parseValues(name string, given []string, problems *apierr.Fields) []string 
 	return values
 }
 
-// maxShownName bounds how much of a name that the client made up is shown to him again.
+// maxShownName bounds the part of an unknown name that is repeated in an answer.
 const maxShownName = 80
 
-// clip makes a name from the client fit to be shown in an answer and in the log.
+// clip makes a name from the client safe for answers and for the log.
 func clip(name string) string {
 	if len(name) > maxShownName {
 		name = name[:maxShownName]

@@ -6,25 +6,24 @@ import (
 	"kontor/server/apierr"
 )
 
-// query is a list with what is searched for, before the view is known.
+// query is a list with its conditions and searches, before the view is known.
 type query struct {
 	name     string
 	from     string
 	id       string
 	tables   []string
-	visible  *builder // the condition of all rows that the caller may see
-	matching *builder // and of those that match, too
+	visible  *builder // condition of the rows that the caller may see
+	matching *builder // condition of the matching rows among them
 	searched bool
 	nothing  bool // no row can match
 
-	// The first condition with alternatives, and where its text stands in those of visible and
-	// matching.
+	// The first condition with alternatives, and the position of its text in visible and matching.
 	any        []string
 	granted    string
 	begin, end int
 }
 
-// query puts the conditions together. The fault is apierr.QueryInvalidSearchField.
+// query combines the conditions. It returns apierr.QueryInvalidSearchField.
 func (l *List[T]) query(p Params, conditions []Where) (*query, error) {
 	for _, s := range p.search {
 		if l.field(s.name) == nil {
@@ -68,7 +67,7 @@ func (q *query) restrict(w Where) {
 	}
 }
 
-// either adds the alternatives of a condition, and keeps those of the first one.
+// either adds the alternatives of a condition, and remembers those of the first condition with any.
 func (q *query) either(w Where, base int) {
 	b := q.visible
 	begin := b.text.Len()
@@ -90,5 +89,5 @@ func (q *query) either(w Where, base int) {
 	}
 }
 
-// merges tells whether there is more than one alternative.
+// merges reports whether there is more than one alternative.
 func (q *query) merges() bool { return len(q.any) > 1 || len(q.any) == 1 && q.granted != "" }

@@ -8,15 +8,14 @@ import (
 	"kontor/modules/kit/types"
 )
 
-// interval is a span of stored values with both ends included; nil is an open end. Its ends are int64
-// for numbers and times, string for dates.
+// interval is a range of stored values with both ends included; nil is an open end. Its ends are int64 for numbers and times,
+// string for dates.
 type interval struct{ from, to any }
 
 // rangeMark separates the ends of a range: "a..b", "a..", "..b".
 const rangeMark = ".."
 
-// parseRange reads a value or a range of a type that has an order. It reports false for what does not
-// parse and for ranges that hold nothing.
+// parseRange parses a value or a range of an ordered type. It reports false for invalid values and for empty ranges.
 func parseRange(t Type, s string) (interval, bool) {
 	first, second, isRange := strings.Cut(s, rangeMark)
 	if !isRange {
@@ -44,7 +43,7 @@ func parseRange(t Type, s string) (interval, bool) {
 	return r, !r.reversed()
 }
 
-// reversed tells an interval that ends before it begins.
+// reversed reports whether an interval ends before it begins.
 func (r interval) reversed() bool {
 	switch from := r.from.(type) {
 	case int64:
@@ -71,9 +70,8 @@ func parsePoint(t Type, s string) (interval, bool) {
 	return interval{}, false
 }
 
-// parseTime reads an RFC 3339 date-time as the millisecond it falls in, and a plain date as the whole
-// day in UTC. Stored times are whole milliseconds: a moment between two of them is an interval that
-// holds none, but may still be the end of a range.
+// parseTime parses an RFC 3339 date-time as its millisecond, and a plain date as the whole day in UTC. Stored times are whole
+// milliseconds: a time between two of them is an empty interval, but may be the end of a range.
 func parseTime(s string) (interval, bool) {
 	if d, err := types.ParseDate(s); err == nil {
 		start := d.Start().UnixMilli()

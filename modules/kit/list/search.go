@@ -7,8 +7,8 @@ import (
 	"kontor/modules/kit/types"
 )
 
-// condition appends the condition under which a field has one of the values. It reports false, and
-// appends nothing, when no value can match: such a search finds no row and needs no statement.
+// condition appends the condition that a field has one of the values. It reports false, and appends nothing, when no value can
+// match: such a search finds no rows and needs no statement.
 func (f *Field) condition(b *builder, values []string) bool {
 	switch f.Type {
 	case Text:
@@ -23,7 +23,7 @@ func (f *Field) condition(b *builder, values []string) bool {
 	return false
 }
 
-// parsed keeps the values that parse.
+// parsed returns the values that can be parsed.
 func parsed(values []string, parse func(string) (string, error)) []string {
 	good := make([]string, 0, len(values))
 	for _, v := range values {
@@ -34,8 +34,8 @@ func parsed(values []string, parse func(string) (string, error)) []string {
 	return good
 }
 
-// oneOf appends "column is one of values". The list of placeholders has few different lengths, the
-// last value filling it up, so that few different statements are compiled and kept.
+// oneOf appends "column is one of values". The list is padded with the last value to a power of two, so that few different
+// statements are compiled and cached.
 func oneOf[V any](b *builder, column string, values []V) bool {
 	switch len(values) {
 	case 0:
@@ -56,7 +56,7 @@ func oneOf[V any](b *builder, column string, values []V) bool {
 	return true
 }
 
-// listLength rounds up to a power of two.
+// listLength returns the next power of two.
 func listLength(n int) int {
 	length := 1
 	for length < n {
@@ -82,15 +82,15 @@ func (f *Field) boolCondition(b *builder, values []string) bool {
 	return yes || no
 }
 
-// textCondition compares folded texts. A text with an asterisk is a pattern; the asterisk alone finds
-// every text that is not empty.
+// textCondition compares folded texts. A text with an asterisk is a pattern; the asterisk alone matches every text that is not
+// empty.
 func (f *Field) textCondition(b *builder, values []string) bool {
 	var exact, patterns []string
 	anything := false
 	for _, v := range values {
 		switch {
 		case !utf8.ValidString(v) || strings.ContainsRune(v, 0):
-			// No stored text holds these, and not every database takes them as an argument.
+			// No stored text contains these, and not every database accepts them as an argument.
 		case strings.Trim(v, "*") == "" && v != "":
 			anything = true
 		case strings.Contains(v, "*"):
@@ -122,7 +122,7 @@ func (f *Field) textCondition(b *builder, values []string) bool {
 
 var likeEscapes = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`)
 
-// likePattern turns a text with asterisks into a pattern of LIKE; nothing else in it is special.
+// likePattern converts a text with asterisks to a pattern of LIKE. Other characters have no special meaning.
 func likePattern(s string) string {
 	for strings.Contains(s, "**") {
 		s = strings.ReplaceAll(s, "**", "*")
@@ -130,8 +130,7 @@ func likePattern(s string) string {
 	return likeEscapes.Replace(s)
 }
 
-// rangeCondition compares by first and last value, both included. Values that are a single point are
-// gathered in one list.
+// rangeCondition compares with first and last value, both included. Single points are combined in one list.
 func (f *Field) rangeCondition(b *builder, values []string) bool {
 	var points []any
 	or := alternatives{b: b}
@@ -182,7 +181,7 @@ func (a *alternatives) next() {
 	a.some = true
 }
 
-// close reports whether there was any.
+// close ends the list and reports whether there was any condition.
 func (a *alternatives) close() bool {
 	if a.some {
 		a.b.add(")")

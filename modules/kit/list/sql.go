@@ -5,49 +5,45 @@ import (
 	"strings"
 )
 
-// Where is a condition on the rows of a list with its arguments, for a filter that the module itself
-// sets: the customer named in the path, the caller's rights. Its placeholders count from $1; they are
-// renumbered when the condition becomes part of a statement, so that a dollar sign must not stand for
-// anything else in it. The zero Where lets every row pass.
+// Where is a condition on the rows of a list with its arguments. It is for filters of the module, such as the customer in the
+// path or the caller's access. Its placeholders start at $1; they are renumbered when the condition becomes part of a statement,
+// so that a dollar sign must not have another meaning in it. The zero Where matches every row.
 type Where struct {
 	SQL string
-	// Any are conditions of which at least one must hold, beside SQL: the relations of the caller to
-	// the row, each with an index of its own. They use the same arguments.
+	// Any are conditions of which at least one must hold, in addition to SQL: relations of the caller to the row, each with
+	// its own index. They use the same arguments.
 	Any []string
-	// Granted is a SELECT of the ids of rows that pass like those of Any; they should be few. It uses
-	// the same arguments.
+	// Granted is a SELECT of the ids of further rows, which should be few. It uses the same arguments.
 	//
-	// "He made it, or it was granted to him" belongs into Any and Granted rather than into one text with
-	// OR: a page is then read from the beginning of each index, however many rows there are.
+	// "Created by the caller, or granted to the caller" must be in Any and Granted rather than in one text with OR: then a page
+	// is read from the beginning of each index, independent of the number of rows.
 	Granted string
 	Args    []any
-	// Tables are those that the condition reads beside the list's own: totals that depend on it are
-	// counted again when one of them changes.
+	// Tables are the further tables that the condition reads: totals are counted again when one of them changes.
 	Tables []string
 }
 
-// builder puts a statement together. Text comes from the program only; whatever the client sent goes
-// through arg.
+// builder builds a statement. Text comes from the program only; values of clients are added with arg.
 type builder struct {
 	text strings.Builder
 	args []any
 }
 
-// add appends text that the program holds.
+// add appends text of the program.
 func (b *builder) add(parts ...string) {
 	for _, part := range parts {
 		b.text.WriteString(part)
 	}
 }
 
-// arg appends the placeholder of a value.
+// arg appends a placeholder for a value.
 func (b *builder) arg(value any) {
 	b.args = append(b.args, value)
 	b.text.WriteByte('$')
 	b.text.WriteString(strconv.Itoa(len(b.args)))
 }
 
-// renumbered turns the placeholders of a condition that count from $1 into those after base.
+// renumbered adds base to the numbers of a condition's placeholders.
 func renumbered(sql string, base int) string {
 	var b strings.Builder
 	for {
@@ -69,10 +65,10 @@ func renumbered(sql string, base int) string {
 	return b.String()
 }
 
-// sql is the statement so far.
+// sql returns the statement so far.
 func (b *builder) sql() string { return b.text.String() }
 
-// and begins the next of several conditions.
+// and begins the next condition.
 func (b *builder) and() {
 	if b.text.Len() == 0 {
 		b.text.WriteString(" WHERE ")
@@ -81,15 +77,14 @@ func (b *builder) and() {
 	}
 }
 
-// copy gives a builder that goes on where b is.
+// copy returns a builder that continues the statement.
 func (b *builder) copy() *builder {
 	next := &builder{args: b.args[:len(b.args):len(b.args)]}
 	next.text.WriteString(b.text.String())
 	return next
 }
 
-// after gives a builder whose text begins with the parts and goes on with that of b, so that the
-// placeholders keep their numbers.
+// after returns a builder whose text is the parts followed by the text of b. Placeholders keep their numbers.
 func (b *builder) after(parts ...string) *builder {
 	next := &builder{args: b.args[:len(b.args):len(b.args)]}
 	next.text.Grow(256)

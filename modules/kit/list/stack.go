@@ -12,15 +12,15 @@ import (
 	"kontor/store"
 )
 
-// stack says how the rows of a page are grouped: by a field and, for times, by a part of the time.
+// stack describes the groups of a page: by a field and, for times, by a part of the time.
 type stack struct {
 	field      *Field
 	descending bool
 	format     timeFormat
 }
 
-// parseStack reads [-]field[format]. The faults are apierr.QueryInvalidFormat for brackets that do not
-// match and formats that do not exist, and apierr.QueryInvalidField.
+// parseStack parses [-]field[format]. It returns apierr.QueryInvalidFormat for unbalanced brackets and unknown formats, and
+// apierr.QueryInvalidField.
 func (l *List[T]) parseStack(s string) (stack, error) {
 	name, descending := strings.CutPrefix(s, "-")
 	name, format, bracket := strings.Cut(name, "[")
@@ -45,11 +45,11 @@ func (l *List[T]) parseStack(s string) (stack, error) {
 	return parsed, nil
 }
 
-// timeFormat writes the parts of a time that it names, and forgets the others.
+// timeFormat formats some parts of a time.
 type timeFormat struct {
 	layout string // of time.Format
-	// finest is the length of the shortest part that the format shows. All times of one such span,
-	// counted from the epoch, have the same key.
+	// finest is the length of the shortest part in the format. All times of one such span, counted from the epoch, have the
+	// same key.
 	finest time.Duration
 	shows  [len(timeParts)]bool
 }
@@ -59,7 +59,7 @@ var timeParts = [...]struct {
 	mark, layout string
 	span         time.Duration
 }{
-	// Years and months have no fixed length; days are the longest span that all of them consist of.
+	// Years and months have no fixed length; they consist of days.
 	{"YYYY", "2006", 24 * time.Hour},
 	{"MM", "01", 24 * time.Hour},
 	{"DD", "02", 24 * time.Hour},
@@ -76,11 +76,10 @@ var namedFormats = map[string]string{
 	"hour":  "YYYY-MM-DDTHH",
 }
 
-// formatPunctuation may stand between the parts. The letter T parts a date from a time in ISO 8601.
+// formatPunctuation may separate the parts. ISO 8601 uses the letter T between date and time.
 const formatPunctuation = " -./:,_T"
 
-// parseFormat reads a named format, or parts with punctuation between them. Each part comes at most
-// once, which bounds the length, too.
+// parseFormat parses a named format, or parts with punctuation between them. Each part may occur once, which bounds the length.
 func parseFormat(s string) (timeFormat, bool) {
 	if named, ok := namedFormats[s]; ok {
 		s = named
@@ -113,13 +112,13 @@ func parseFormat(s string) (timeFormat, bool) {
 	return f, some
 }
 
-// maxFormat is longer than all parts with punctuation.
+// maxFormat exceeds the length of all parts with punctuation.
 const maxFormat = 40
 
-// key writes the parts of a time that the format names.
+// key returns the parts of a time in the format.
 func (f *timeFormat) key(t time.Time) string { return t.Format(f.layout) }
 
-// rank orders the keys of a format as the time does: by the parts that it shows, longest first.
+// rank returns a text that orders the keys of a format by time: the parts in the format, longest first.
 func (f *timeFormat) rank(t time.Time) string {
 	var b strings.Builder
 	for i, shown := range f.shows {
@@ -130,9 +129,8 @@ func (f *timeFormat) rank(t time.Time) string {
 	return b.String()
 }
 
-// bucket is the SQL expression by which the matching rows are counted: the value itself or, for
-// times, the first millisecond of the finest span that the format tells apart. Integer division
-// rounds towards zero, so that the remainder is made positive for times before 1970.
+// bucket returns the SQL expression for counting the matching rows: the value itself or, for times, the first millisecond of
+// the finest span of the format. Integer division rounds towards zero, so that times before 1970 need a positive remainder.
 func (s *stack) bucket() string {
 	if s.field.Type != Time {
 		return s.field.valueColumn()
@@ -142,17 +140,17 @@ func (s *stack) bucket() string {
 	return "(" + column + " - ((" + column + " % " + span + ") + " + span + ") % " + span + ")"
 }
 
-// group is where a row belongs: the key that the client sees, and the rank by which keys are ordered.
+// group is the group of a row: the key that the client sees, and the rank for the order of keys.
 type group struct {
 	key  string
 	rank string
 	null bool
 }
 
-// nullKey is the key of the rows without a value.
+// nullKey is the key of rows without a value.
 const nullKey = "null"
 
-// group finds the group of a stored value as the database gives it.
+// group returns the group of a value from the database.
 func (s *stack) group(stored any) group {
 	switch v := stored.(type) {
 	case nil:
@@ -176,14 +174,14 @@ func (s *stack) group(stored any) group {
 	return group{key: nullKey, null: true}
 }
 
-// numberRank writes a number so that the order of the texts is the order of the numbers.
+// numberRank returns a text for a number so that the texts have the order of the numbers.
 func numberRank(n int64) string {
 	const digits = 20
 	s := strconv.FormatUint(uint64(n)^(1<<63), 10) //nolint:gosec // the sign bit turned: negative numbers come first
 	return strings.Repeat("0", digits-len(s)) + s
 }
 
-// compare orders groups upwards: no value, then by rank, then by key.
+// compare orders groups ascending: no value first, then by rank, then by key.
 func (g group) compare(other group) int {
 	if g.null != other.null {
 		if g.null {
@@ -194,7 +192,7 @@ func (g group) compare(other group) int {
 	return cmp.Or(strings.Compare(g.rank, other.rank), strings.Compare(g.key, other.key))
 }
 
-// sorted puts groups in the wanted order.
+// sorted sorts groups.
 func (s *stack) sorted(groups []group) {
 	slices.SortFunc(groups, func(a, b group) int {
 		if s.descending {

@@ -7,7 +7,7 @@ import (
 	"kontor/store"
 )
 
-// page is the statement that reads a page. With a stack the value that is stacked by comes last.
+// page returns the statement that reads a page. With a stack, the value of the stacked field is the last column.
 func (q *query) page(columns string, v view, p Params) *builder {
 	if v.stack != nil {
 		columns += ", " + v.stack.field.valueColumn()
@@ -31,12 +31,12 @@ func (b *builder) pageEnd(v view, p Params) {
 	}
 }
 
-// maxMergedRows bounds how deep into a list the alternatives of a condition are read one by one. Deeper
-// pages are rare, and sorting all rows costs no more than that.
+// maxMergedRows bounds the depth up to which the alternatives of a condition are read one by one. Deeper pages are rare, and
+// sorting all rows costs no more then.
 const maxMergedRows = 1000
 
-// mergedPage reads the first rows of each alternative of a condition, each by its own index, and takes
-// the page from these. A database that is given the alternatives with OR sorts all their rows first.
+// mergedPage returns a statement that reads the first rows of each alternative of a condition by its own index, and takes the
+// page from these rows. With OR, the database would sort the rows of all alternatives first.
 func (q *query) mergedPage(columns string, v view, p Params, depth int64) *builder {
 	matching := q.matching.sql()
 	before, after := matching[:q.begin], matching[q.end:]
@@ -51,7 +51,7 @@ func (q *query) mergedPage(columns string, v view, p Params, depth int64) *build
 		b.add("SELECT part.id FROM (SELECT ", q.id, " AS id FROM ", q.from, before, "(", alternative, ")", after, first)
 	}
 	if q.granted != "" {
-		// SQLite takes a CROSS JOIN in the order in which it is written: the grants first, which are few.
+		// SQLite executes a CROSS JOIN in the order of the statement: the grants first, which are few.
 		b.add(" UNION SELECT part.id FROM (WITH granted (granted_id) AS (", q.granted, ") SELECT ", q.id, " AS id FROM granted CROSS JOIN ",
 			q.from, before, q.id, " = granted.granted_id", after, first)
 	}
@@ -60,8 +60,7 @@ func (q *query) mergedPage(columns string, v view, p Params, depth int64) *build
 	return b
 }
 
-// rowsOf begins a statement over the rows that match and, with distinct, are the first of their value
-// in the wanted order.
+// rowsOf begins a statement over the matching rows; with distinct, over the first row of each value in the order.
 func (q *query) rowsOf(v view, columns ...string) *builder {
 	if v.distinct == nil {
 		return q.matching.after(append(columns, " FROM ", q.from)...)
@@ -78,17 +77,17 @@ func (q *query) allRows(condition *builder) *builder {
 	return condition.after("SELECT count(*) FROM ", q.from)
 }
 
-// distinctValues counts the values of a field among the rows that match. No value counts as one.
+// distinctValues counts the values of a field among the matching rows. NULL counts as one value.
 func (q *query) distinctValues(f *Field) *builder {
 	b := q.matching.after("SELECT count(*) FROM (SELECT DISTINCT ", f.valueColumn(), " AS value FROM ", q.from)
 	b.add(") AS found")
 	return b
 }
 
-// maxGroups bounds the groups whose totals are shown. Where there are more, only those of the page are.
+// maxGroups bounds the groups with totals. If there are more, only the groups of the page have totals.
 const maxGroups = 1000
 
-// groupTotals counts the rows that match, group by group.
+// groupTotals counts the matching rows of each group.
 func (q *query) groupTotals(ctx context.Context, db store.Querier, v view, keys []string) (Totals, error) {
 	b := q.rowsOf(v, "SELECT ", v.stack.bucket(), " AS bucket, count(*)")
 	b.add(" GROUP BY 1")
@@ -109,7 +108,7 @@ func (q *query) groupTotals(ctx context.Context, db store.Querier, v view, keys 
 	return counts.totals(v.stack), rows.Err()
 }
 
-// tally adds up the rows of groups without growing past maxGroups and the groups of the page.
+// tally adds the rows of groups. It is bounded by maxGroups and the groups of the page.
 type tally struct {
 	onPage map[string]bool
 	found  map[string]*counted
@@ -160,7 +159,7 @@ func (t *tally) totals(s *stack) Totals {
 	return totals
 }
 
-// arrange puts the rows of a page in groups by their stored values and returns the keys in order.
+// arrange groups the rows of a page by their stored values and returns the keys in their order.
 func (d *Data[T]) arrange(s *stack, stored []any) []string {
 	places := map[string]int{}
 	var groups []group

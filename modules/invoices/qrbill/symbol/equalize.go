@@ -19,7 +19,7 @@ func (s *samples) equalize(hints []int8) ([]float32, bool) {
 			if hint == 0 {
 				continue
 			}
-			s.neighbours(r, c, row)
+			s.adjacent(r, c, row)
 			system.add(row, float64(hint)-row[side*side/2], 1)
 			count++
 		}
@@ -39,7 +39,7 @@ func (s *samples) equalize(hints []int8) ([]float32, bool) {
 	out := make([]float32, n*n)
 	for r := range n {
 		for c := range n {
-			s.neighbours(r, c, row)
+			s.adjacent(r, c, row)
 			var v float64
 			for i, x := range row {
 				v += filter[i] * x
@@ -50,8 +50,8 @@ func (s *samples) equalize(hints []int8) ([]float32, bool) {
 	return out, true
 }
 
-// neighbours writes the values around the centre of a module, and a constant, to a row of equations.
-func (s *samples) neighbours(r, c int, to []float64) {
+// adjacent writes the values around the centre of a module, and a constant, to a row of equations.
+func (s *samples) adjacent(r, c int, to []float64) {
 	i := 0
 	for dy := -taps; dy <= taps; dy++ {
 		y := min(max(2*r+1+dy, 0), s.side-1)

@@ -107,7 +107,7 @@ func (s *samples) normalize(radius int) *samples {
 	return out
 }
 
-// slide folds each value with its neighbours within radius, first along rows and then along columns.
+// slide folds each value with the values within radius, first along rows and then along columns.
 func slide(values []float32, n, radius int, fold func(a, b float32) float32) []float32 {
 	middle, out := make([]float32, n*n), make([]float32, n*n)
 	for r := range n {
@@ -131,7 +131,7 @@ func slide(values []float32, n, radius int, fold func(a, b float32) float32) []f
 	return out
 }
 
-// smooth averages each value with its neighbours within radius.
+// smooth averages each value with the values within radius.
 func smooth(values []float32, n, radius int) []float32 {
 	sums := values
 	for pass := range 2 {

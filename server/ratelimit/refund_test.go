@@ -7,7 +7,7 @@ import (
 	"kontor/server/ratelimit"
 )
 
-func TestGiveBack_UndoesOneCount(t *testing.T) {
+func TestRefund_RevertsOneCount(t *testing.T) {
 	c := newClock()
 	l := ratelimit.New(c.now)
 	for range 1000 {
