@@ -194,7 +194,7 @@ func TestConnectionLimiter_SurplusClientsReadTheAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer third.Close()
-	(<-accepted).Close() // there is room again
+	(<-accepted).Close() // a connection is available again
 }
 
 func TestConnectionsFor(t *testing.T) {

@@ -51,7 +51,7 @@ func TestServe_JoinsLinesOfListHeaders(t *testing.T) {
 	}
 }
 
-// What follows the body of such a request may be a second one for whoever stands in front, or a part of the body.
+// TestCheckFraming_RejectsAmbiguousBodies sends requests whose body ends at different places for a proxy and the server.
 func TestCheckFraming_RejectsAmbiguousBodies(t *testing.T) {
 	address, _ := start(t, func(o *server.Options) { o.RateLimits = false })
 	const chunks = "\r\nc\r\n{\"name\":\"a\"}\r\n0\r\n\r\n"

@@ -52,8 +52,8 @@ func isNil(body any) bool {
 	return value.Kind() == reflect.Pointer && value.IsNil()
 }
 
-// appendPeople appends the member people to the JSON of an answer, in place where there is room. It leaves what is no JSON
-// object as it is.
+// appendPeople appends the member people to the JSON of an answer, in place if the capacity suffices. It does not change
+// text that is no JSON object.
 func appendPeople(text, people []byte) []byte {
 	if people == nil || len(text) < 2 || text[0] != '{' {
 		return text

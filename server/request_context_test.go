@@ -66,8 +66,8 @@ func (a slowTokens) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 	return a.tokens.Bearer(c)
 }
 
-// What comes before the service does not use up the time of an upload, and a service that bounds its own time has no
-// deadline. Other requests have one deadline for all.
+// TestDeadline_RestartsAfterUploads checks that receiving an upload does not consume the time of its service. A service that
+// bounds its own time has no deadline. Other requests have one deadline for all steps.
 func TestDeadline_RestartsAfterUploads(t *testing.T) {
 	serve := func(ctx context.Context, _ nameInput) (string, error) {
 		if at, ok := ctx.Deadline(); !ok {

@@ -14,7 +14,7 @@ import (
 // probes once a second notices.
 const drainGrace = time.Second
 
-// Shutdown drains the server: new requests get 503, streams are told to close, running requests finish. It returns
+// Shutdown drains the server: new requests get 503, streams close, running requests finish. It returns
 // when all have finished or the context ends.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if s.draining.Swap(true) {

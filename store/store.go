@@ -66,9 +66,9 @@ type DB struct {
 }
 
 // Open opens the database in o.Dir, or creates it. Its errors are one sentence that says what to do. It changes nothing
-// when the directory cannot be written or is in use (ErrInUse), the database is damaged (ErrCorrupt), was changed by
-// others (ErrTampered), lacks acknowledged writes (ErrLoss) or is newer than the program (ErrNewerSchema), or the key
-// is another one (ErrWrongKey).
+// when the directory cannot be written or is in use (ErrInUse), or the key is another one (ErrWrongKey). It changes nothing
+// either when the database is damaged (ErrCorrupt), was changed by others (ErrTampered), lacks acknowledged writes
+// (ErrLoss) or is newer than the program (ErrNewerSchema).
 func Open(ctx context.Context, o Options) (*DB, error) {
 	db := &DB{clock: o.Clock, log: o.Log}
 	if db.clock == nil {
@@ -139,8 +139,8 @@ func (db *DB) auditLoss(ctx context.Context, loss *Loss) error {
 	})
 }
 
-// auditUnprotected logs and audits that the protection of the audit trail was missing. Whoever removed it could change
-// entries; verifying the trail shows whether they did.
+// auditUnprotected logs and audits that the protection of the audit trail was missing. Entries could be changed meanwhile;
+// verifying the trail shows whether they were.
 func (db *DB) auditUnprotected(ctx context.Context, missing []string) {
 	db.log.Error("triggers that protect the audit trail were missing and have been restored; run \"kontor check\" to see whether entries were changed",
 		"triggers", missing)

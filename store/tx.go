@@ -26,9 +26,9 @@ type Tx struct {
 // through tx. It must be quick, because all other writes wait. It must use only tx: InTx, View and the queries of DB return
 // ErrNested within fn.
 //
-// InTx returns ErrBusy when too many writes wait, the context's error when it ended before fn had begun, *Replay when the
-// context carries an idempotency key that was answered before, and ErrOutcomeUnknown when the context has ended and the disk
-// does not respond.
+// InTx returns ErrBusy when too many writes wait, and the context's error when it ended before fn had begun. It returns
+// *Replay when the context carries an idempotency key that was answered before, and ErrOutcomeUnknown when the context has
+// ended and the disk does not respond.
 func (db *DB) InTx(ctx context.Context, fn func(tx *Tx) error) error {
 	var last *Tx // of the run that was committed
 	err := db.engine.Write(ctx, func(etx engine.Tx) error {

@@ -39,7 +39,7 @@ func TestKnownNetwork_IsNotLockedOutByOthers(t *testing.T) {
 		w.tokens("anna@example.ch", home...)
 		w.restart()
 	}
-	// Another network of the user's own provider is a stranger's like all others.
+	// Another network of the user's own provider counts as unknown.
 	w.besiege("anna@example.ch")
 	w.wait(w.signIn("anna@example.ch", password, from("2001:db8:1:2::7")...))
 }

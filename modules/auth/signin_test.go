@@ -177,6 +177,6 @@ func TestSignIn_RejectsWhenTheQueueIsFull(t *testing.T) {
 	release()
 	w.fail(5, "anna@example.ch")
 	release = w.auth.FillQueue()
-	w.wait(w.signIn("anna@example.ch", password)) // who has to wait anyway is told so even then
+	w.wait(w.signIn("anna@example.ch", password)) // a caller that must wait gets that response even then
 	release()
 }

@@ -67,8 +67,8 @@ type verified struct {
 	expires   store.Time
 }
 
-// good reports whether the token is valid at the time now. latest is the latest time that the clock has shown: a token that
-// was issued before the clock was set back stays valid; a token from a later time is rejected.
+// good reports whether the token is valid at the time now. latest is the latest time that the clock has shown. A token that
+// was issued before the clock was set back stays valid. A token from a later time is rejected.
 func (v *verified) good(now, latest store.Time) bool {
 	return now < v.expires && max(now, latest)+clockLeeway >= v.notBefore
 }

@@ -37,7 +37,7 @@ type world struct {
 	sieges  int // networks that besiege has used
 }
 
-// recorder keeps the sign-ins it hears of.
+// recorder records the sign-ins that are reported to it.
 type recorder struct{ devices []string }
 
 func (r *recorder) SignedIn(_ context.Context, _ *store.Tx, _, device string, isNew bool) error {

@@ -20,7 +20,7 @@ func scanCredential(row records.Row) (Credential, error) {
 	return c, err
 }
 
-// credentialTable holds the credentials as records. They belong to their user, whoever created them. A missing credential is
+// credentialTable holds the credentials as records. They belong to their user, not to their creator. A missing credential is
 // reported as a missing user, as the specification defines for the deletion.
 var credentialTable = records.Table[Credential]{
 	Type:      access.Credentials,

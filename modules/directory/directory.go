@@ -17,7 +17,7 @@
 //   - user_credentials: credentials with their type, value, value_key (see [LoginKey]), and whether and since when they are
 //     validated and trusted.
 //
-// What a statement cannot join, they ask the functions of lookup.go.
+// For data that a statement cannot join, they call the functions of lookup.go.
 package directory
 
 import (

@@ -15,7 +15,7 @@ import (
 // Messages can be abused to annoy recipients, to cause costs, and to find out which addresses have an account. The counts are
 // rows, so that they survive a restart.
 const (
-	// Messages to one target, whoever requests them.
+	// Messages to one target, from all callers together.
 	otpSends     = 3
 	otpWindow    = 10 * time.Minute
 	userSends    = 10 // requested by one user in an hour, to any targets

@@ -25,7 +25,7 @@ func (o *outbox) CredentialRemoved(_ context.Context, tx *store.Tx, userID, valu
 	return o.tell(tx, "removed "+value+" "+userID)
 }
 
-// tell notes that a user heard of a change.
+// tell records that a user was notified of a change.
 func (o *outbox) tell(tx *store.Tx, what string) error {
 	tx.AfterCommit(func() {
 		o.mu.Lock()

@@ -49,7 +49,7 @@ func TestPassword_OfOthersRequiresAnAdministrator(t *testing.T) {
 		t.Error("the password is not changed")
 	}
 	b.call(m.token, "GET", "/v1/users/me", nil).want(t, 401, "common.unauthorized")
-	b.call(admin.token, "PUT", admin.path("/password"), body).want(t, 400, "common.invalid_input") // his own needs the old one
+	b.call(admin.token, "PUT", admin.path("/password"), body).want(t, 400, "common.invalid_input") // changing one's own password needs the old one
 }
 
 func TestPassword_ChangeDeletesRecoveryCodes(t *testing.T) {

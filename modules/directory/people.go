@@ -32,8 +32,8 @@ type person struct {
 }
 
 // People returns the names of users by id, for answers that mention users. Sign-in names are only included for callers who
-// are staff. Ids of the system and unknown ids are missing from the result. What is not in memory is read by one statement
-// for 64 ids.
+// are staff. Ids of the system and unknown ids are missing from the result. Users that are not in memory are read with one
+// statement for 64 ids.
 func (s *Service) People(ctx context.Context, ids []string) (map[string]endpoint.Person, error) {
 	policy, toStaff := s.Policy.Load(), access.From(ctx).Staff()
 	people := make(map[string]endpoint.Person, len(ids))

@@ -18,7 +18,7 @@ func (b *bank) grant(userID, recType, permission, recID string) {
 	})
 }
 
-// personnel makes somebody who may change users without being an administrator.
+// personnel creates a user who may change users without being an administrator.
 func (b *bank) personnel() member {
 	b.t.Helper()
 	b.exec(func(ctx context.Context, tx *store.Tx) error { return insertRole(ctx, tx, personnel, "Personnel") })
@@ -72,7 +72,7 @@ func TestSetRoles_RequiresTheRolesThatChange(t *testing.T) {
 	admin, clerk, m := b.admin(), b.personnel(), b.customer(email(1))
 	b.call(clerk.token, "PUT", m.path("/roles"), roles("Customer", "Advisor")).want(t, 200, "")
 	b.call(clerk.token, "PUT", m.path("/roles"), roles("Customer", "Advisor", "Administrator")).want(t, 403, "rbac.grant_not_held")
-	b.call(clerk.token, "PUT", m.path("/roles"), roles("Advisor")).want(t, 403, "rbac.grant_not_held") // Customer is not his to take
+	b.call(clerk.token, "PUT", m.path("/roles"), roles("Advisor")).want(t, 403, "rbac.grant_not_held") // the clerk may not take the role Customer away
 	b.staff("second", "Administrator")
 	b.call(clerk.token, "PUT", admin.path("/roles"), roles("Advisor")).want(t, 403, "rbac.grant_not_held")
 	if r := b.call(admin.token, "GET", m.path(""), nil); len(r.Body["roles"].([]any)) != 2 {

@@ -19,9 +19,12 @@ type Check struct {
 	RecID      string `json:"rec_id" doc:"A record. Without it, or with the nil id, the check is about the type as a whole."`
 }
 
-// Decision is the answer to a check. If several sources allow it, the decision names the first in this order: the relation to
-// the record (owner), a grant on the record to the user, a grant on the record to a role of theirs, a grant on the type to a
-// role of theirs, a grant on the type to the user.
+// Decision is the answer to a check. If several sources allow it, the decision names the first in this order:
+//   - the relation to the record (owner)
+//   - a grant on the record to the user
+//   - a grant on the record to a role of the user
+//   - a grant on the type to a role of the user
+//   - a grant on the type to the user
 type Decision struct {
 	Allowed  bool   `json:"allowed"`
 	Source   string `json:"source" enum:"role,user,owner," doc:"The source of the permission; empty if it is denied."`

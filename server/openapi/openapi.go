@@ -1,8 +1,8 @@
 // Package openapi builds the OpenAPI 3.1 document of the API from the table of endpoints: from the types that handlers read
 // and write, and from the rules, rate classes and errors of the rows.
 //
-// What reflection cannot see is declared beside the code: by tags on the members of inputs and records ([endpoint.Doc] lists
-// them), by methods of types with a JSON form of their own, and by the field Doc of a row. The required members of a request
+// Facts that reflection cannot see are declared beside the code. Members of inputs and records have tags ([endpoint.Doc]
+// lists them), types with a JSON form of their own have methods, and a row has the field Doc. The required members of a request
 // are those that the input's own rules demand of an empty input.
 //
 // The package does not use a reflection library, because members must keep the order of their declaration, null must follow

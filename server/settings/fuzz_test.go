@@ -28,7 +28,7 @@ func FuzzFile(f *testing.F) {
 	})
 }
 
-// FuzzValue gives every setting the same text. What is accepted must be shown in a form that means the same.
+// FuzzValue sets every setting to the same text. An accepted value must be shown in an equivalent form.
 func FuzzValue(f *testing.F) {
 	for _, seed := range []string{"", "5MiB", "40 MP", "10", "true", "info", "127.0.0.1:8080", "https://a.example:443", "10.0.0.0/8,::1", "a@b.example", "smtp://a:b@c:25"} {
 		f.Add(seed)

@@ -139,7 +139,7 @@ var registry = []Setting{
 		"Records that a user without rights on all of them may create: customers, documents, personas, payers, chats, messages, tasks.",
 		func(s *Settings) *int { return &s.Quotas.Records }),
 	row("quotas.megabytes_per_user", number(1, 1_000_000), "256",
-		"What these records of one user may take, in MB.",
+		"Size of these records of one user, in MB.",
 		func(s *Settings) *int { return &s.Quotas.Megabytes }),
 
 	row("notifications.sse.heartbeat_seconds", seconds(3600), "25",

@@ -29,7 +29,7 @@ func (r Record) As(answer interface{ EncodedRecord() ([]byte, error) }) Record {
 }
 
 // Digest is what an entry stores of a [Record]: 16 bytes over the JSON of its answer and 16 bytes over the JSON of the
-// rest, each the beginning of an HMAC-SHA-256 under a key of its own, in hexadecimal. It is empty for no record. With the
+// rest. Each is the beginning of an HMAC-SHA-256 under a key of its own, in hexadecimal. It is empty for no record. With the
 // key and the JSON that the API answered, the first half can be compared without the database. Without the key, a reader
 // of the trail cannot confirm a guess about a record.
 type Digest struct {

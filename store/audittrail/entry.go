@@ -2,8 +2,8 @@
 //
 // Each entry holds keyed digests of a record before and after the change, and the hash of the entry before it. The newest
 // entry, the head, is signed once for each group of writes. So an entry that was changed, removed or inserted is noticed,
-// and so is a trail that was cut. Somebody who has both the files and the master key can forge a trail; exports that left
-// the machine earlier prove that.
+// and so is a trail that was cut. An attacker with both the files and the master key can forge a trail; earlier exports to
+// another machine prove that.
 package audittrail
 
 import (
@@ -81,9 +81,9 @@ const originTag = "kontor audit entry 2\n"
 
 // chainHash returns the hash of an entry: SHA-256 over these bytes.
 //
-// Form 1: the hash of the previous entry (32 bytes, zero for the first), the sequence number and the time in milliseconds
-// (8 bytes each, big endian), and then actor, action, record type, record id and the two digests as they are stored, each
-// led by its length in bytes (4 bytes, big endian).
+// Form 1 begins with the hash of the previous entry (32 bytes, zero for the first), the sequence number and the time in
+// milliseconds (8 bytes each, big endian). Then follow actor, action, record type, record id and the two digests as they are
+// stored. Each is led by its length in bytes (4 bytes, big endian).
 //
 // Form 2: the text "kontor audit entry 2" and a line feed, all of form 1, and then kind (empty for a change), session id,
 // network, request id and detail, each led by its length in the same way.

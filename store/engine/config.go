@@ -86,9 +86,9 @@ type Guard interface {
 // A Ledger follows the rows that the jobs of a group append to a chain of entries, so that it need not read the end of the
 // chain for each. It is used with the engine's transaction only.
 //
-// An engine must call Save before each run of a job, Restore when that run failed and was undone while the others of its
-// group stand, and Forget when the whole transaction was undone or the rows may have been changed by another process. An
-// engine whose tables several processes write must call Forget at the beginning of each group, after it has locked out the
+// An engine must call Save before each run of a job. It must call Restore when that run failed and was undone while the
+// others of its group stand. It must call Forget when the whole transaction was undone or another process may have changed
+// the rows. An engine whose tables several processes write must call Forget at the beginning of each group, after it has locked out the
 // others: the chain's end and last moment are then read from the tables.
 type Ledger interface {
 	Save()

@@ -21,7 +21,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What the user can do about an error, as one sentence. */
+/** Returns one sentence that says what the user can do about an error. */
 export function advice(error) {
   if (error.retryAfter) return t('advice.wait', { n: error.retryAfter });
   if (error.status === 0) return t('advice.network');

@@ -2,7 +2,7 @@ import { session } from './session.js';
 import { store, useStore } from './store.js';
 import { t } from './i18n.js';
 
-// What the API says about users: {display_name, user_name, staff} by user id. Every answer and every frame that names
+// The names of users from the API: {display_name, user_name, staff} by user id. Every answer and every frame that names
 // users carries a member "people"; the API layer and the stream pass it to learnPeople. Nothing else is a source of
 // names: metadata of chats and tasks is written by users and must not name anybody.
 const people = store({});

@@ -44,8 +44,8 @@ func foreign(sql string) string {
 	return ""
 }
 
-// Whatever the client sends: no panic, no failing statement, nothing of his in a statement, and no
-// fault but the documented ones.
+// FuzzPage checks that no query string causes a panic, a failing statement, an undocumented error, or a statement with
+// text of the client.
 func FuzzPage(f *testing.F) {
 	for _, query := range []string{
 		"limit=5&offset=1&sort=-name,size&stack=-created_at[YYYY-MM]&distinct=status&search.status=open,done&search.created_at=2026-01-01..",

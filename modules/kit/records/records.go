@@ -2,8 +2,8 @@
 // module with records declares one [Table]. Reading a record, the condition of its lists and the answers to permission checks
 // all come from that declaration, so that they cannot disagree.
 //
-// A caller may do something with a record when one of these gives the permission: a grant on the type, a relation to the
-// record (such as its creator), or a grant on the record, to the caller or to one of the caller's roles.
+// A caller may access a record by a grant on the type, a relation to the record (such as its creator), or a grant on the
+// record. Grants are to the caller or to one of the caller's roles.
 //
 // The package also compares records with the audit trail ([Proof], [Check]) and bounds what one user may store ([Quota]). It
 // owns the table storage_usage. Grants and roles held are read through the views permissions (published by rbac) and

@@ -61,8 +61,8 @@ func SearchKey(s string) string {
 }
 
 // NameSkeleton returns the key that names share when readers may take one for the other. It extends the skeletons of UTS
-// #39: it ignores case, accents, white space, punctuation, the order of the words, and German transliteration, and
-// letters, digits and groups of them that look alike are one (0 and o, 1, i and l, rn and m, Cyrillic and Latin а).
+// #39. It ignores case, accents, white space, punctuation, the order of the words, and German transliteration. Letters,
+// digits and groups of them that look alike count as one (0 and o, 1, i and l, rn and m, Cyrillic and Latin а).
 //
 // "Anna Keller", "keller, anna", "AnnaKeller" and "KellerAnna" share one. Names of three and more words that are written
 // without spaces are recognised in half of their orders only. Short words that are rotations of each other, such as Ian

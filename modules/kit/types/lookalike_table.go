@@ -1,9 +1,9 @@
 package types
 
-// lookAlikes maps ASCII letters to the characters that look like them. It is a part of confusables.txt, the data of Unicode Technical Standard 39 (Unicode
-// Security Mechanisms), version 15.0.0, as ICU 72 has it: the characters that folding and normal form KC leave as they are
-// and whose skeleton, folded, is one letter of ASCII. The skeleton "rn" is an m there. Copyright © 1991-2022 Unicode, Inc.,
-// under the Unicode License v3 (https://www.unicode.org/license.txt).
+// lookAlikes maps ASCII letters to the characters that look like them. It is a part of confusables.txt, the data of Unicode
+// Technical Standard 39 (Unicode Security Mechanisms), version 15.0.0, as in ICU 72. It has the characters that folding and
+// normal form KC leave unchanged, and whose folded skeleton is one ASCII letter. The skeleton "rn" is an m there. Copyright
+// © 1991-2022 Unicode, Inc., under the Unicode License v3 (https://www.unicode.org/license.txt).
 var lookAlikes = map[byte]string{
 	'a': "\u0251\u03b1\u0430\u13aa\u15c5\ua4ee\U000102a0\U00016f40",
 	'b': "\u13cf\u13f4\u1472\u15af\u15f7\ua4d0\U00010282\U000102a1\U00010301",

@@ -26,7 +26,7 @@ function merge(old, newer) {
   return [...byId.values()].sort((a, b) => (a.createdAt < b.createdAt || (a.createdAt === b.createdAt && a.id < b.id) ? -1 : 1));
 }
 
-/** Marks the user's messages as read by someone who has just written: they have seen the thread. */
+/** Marks the user's messages as read by the author of a new message, who has seen the thread. */
 const readByAuthor = (messages, author) => messages.map((one) => (one.senderId === author || one.readBy?.includes(author)
   ? one
   : { ...one, readBy: [...(one.readBy ?? []), author] }));

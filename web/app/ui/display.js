@@ -17,7 +17,7 @@ const TONES = Object.fromEntries(Object.entries(STATES).flatMap(([tone, states])
 export const Badge = ({ group, value, tone }) => html`
   <span class=${`badge ${tone ?? TONES[value] ?? 'none'}`}>${group ? term(group, value) : value}</span>`;
 
-/** What stands for a missing value. */
+/** The sign for a missing value. */
 export const Dash = () => html`<span class="none">–</span>`;
 
 /** A timestamp: the time since then, with the exact time as a tooltip; exact shows that instead. */

@@ -12,7 +12,7 @@ import { Card, PageHead } from '../../ui/page.js';
 import { EndpointName, loadAll } from './endpoint_list.js';
 import { GrantDialog, RoleDialog } from './role_form.js';
 
-/** What a grant is about: an endpoint, or a record type with its permissions. */
+/** The object of a grant: an endpoint, or a record type with its permissions. */
 function GrantText({ grant }) {
   if (grant.endpoint) return html`<${EndpointName} name=${grant.endpoint} />`;
   return html`<strong>${term('rec_type', grant.rec_type)}</strong>${grant.rec_id && html` <span class="code">${grant.rec_id}</span>`}
