@@ -24,7 +24,7 @@ import (
 const password = "a long enough pass phrase"
 
 // world is a service behind a real listener.
-type world struct {
+type harness struct {
 	*testing.T
 	clock   *storetest.Clock
 	dir     string
@@ -48,12 +48,12 @@ func (r *recorder) SignedIn(_ context.Context, _ *store.Tx, _, device string, is
 	return nil
 }
 
-func newWorld(t *testing.T, change ...func(*auth.Options)) *world {
+func newHarness(t *testing.T, change ...func(*auth.Options)) *harness {
 	t.Helper()
-	w := &world{T: t, clock: storetest.NewClock(), dir: storetest.Dir(t), events: &recorder{}}
-	w.start(change...)
-	t.Cleanup(func() { w.stop() })
-	return w
+	h := &harness{T: t, clock: storetest.NewClock(), dir: storetest.Dir(t), events: &recorder{}}
+	h.start(change...)
+	t.Cleanup(func() { h.stop() })
+	return h
 }
 
 // users stands in for the directory.
@@ -65,30 +65,30 @@ func (users) SetLastLogin(ctx context.Context, tx *store.Tx, userID string) erro
 }
 
 // start opens the data directory and serves it.
-func (w *world) start(change ...func(*auth.Options)) {
-	w.Helper()
+func (h *harness) start(change ...func(*auth.Options)) {
+	h.Helper()
 	ctx := context.Background()
 	log := slog.New(slog.DiscardHandler)
 	var err error
-	if w.db, err = store.Open(ctx, store.Options{Dir: w.dir, Clock: w.clock, Log: log}); err != nil {
-		w.Fatal(err)
+	if h.db, err = store.Open(ctx, store.Options{Dir: h.dir, Clock: h.clock, Log: log}); err != nil {
+		h.Fatal(err)
 	}
 	texts, err := locales.Load()
 	if err != nil {
-		w.Fatal(err)
+		h.Fatal(err)
 	}
 	options := auth.Options{
-		Hash: auth.HashCost{MemoryKiB: 64, Passes: 1, Threads: 1}, HashSlots: 64, Events: w.events, Texts: texts, Log: log,
+		Hash: auth.HashCost{MemoryKiB: 64, Passes: 1, Threads: 1}, HashSlots: 64, Events: h.events, Texts: texts, Log: log,
 	}
 	for _, f := range change {
 		f(&options)
 	}
-	if w.auth, err = auth.New(w.db, options); err != nil {
-		w.Fatal(err)
+	if h.auth, err = auth.New(h.db, options); err != nil {
+		h.Fatal(err)
 	}
-	w.auth.SetUsers(users{})
+	h.auth.SetUsers(users{})
 	grants := map[string][]string{}
-	for _, e := range w.auth.Endpoints() {
+	for _, e := range h.auth.Endpoints() {
 		for _, role := range e.Roles {
 			grants[role] = append(grants[role], e.Key())
 		}
@@ -96,72 +96,72 @@ func (w *world) start(change ...func(*auth.Options)) {
 	policy := &access.Current{}
 	policy.Store(access.NewPolicy(access.PolicyData{Endpoints: grants}))
 	s, err := server.New(server.Options{
-		Endpoints: w.auth.Endpoints(), Auth: w.auth, Policy: policy, Texts: texts, Log: log, Now: w.clock.Now,
+		Endpoints: h.auth.Endpoints(), Auth: h.auth, Policy: policy, Texts: texts, Log: log, Now: h.clock.Now,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	})
 	if err != nil {
-		w.Fatal(err)
+		h.Fatal(err)
 	}
-	w.server = s
-	address, stop := servertest.Listen(w, s)
-	w.address = address
-	w.stop = func() {
+	h.server = s
+	address, stop := servertest.Listen(h, s)
+	h.address = address
+	h.stop = func() {
 		stop()
-		if err := w.auth.Close(ctx); err != nil {
-			w.Error(err)
+		if err := h.auth.Close(ctx); err != nil {
+			h.Error(err)
 		}
-		if err := w.db.Close(); err != nil {
-			w.Error(err)
+		if err := h.db.Close(); err != nil {
+			h.Error(err)
 		}
-		w.stop = func() {}
+		h.stop = func() {}
 	}
 }
 
 // restart ends the process, as far as a test can, and starts it again on the same data.
-func (w *world) restart() {
-	w.Helper()
-	w.stop()
-	w.start()
+func (h *harness) restart() {
+	h.Helper()
+	h.stop()
+	h.start()
 }
 
 // user makes a user with a validated e-mail address and the password of the tests.
-func (w *world) user(email string, roles ...string) (id string) {
-	w.Helper()
-	return w.userIn("active", email, roles...)
+func (h *harness) user(email string, roles ...string) (id string) {
+	h.Helper()
+	return h.userIn("active", email, roles...)
 }
 
-func (w *world) userIn(status, email string, roles ...string) (id string) {
-	w.Helper()
+func (h *harness) userIn(status, email string, roles ...string) (id string) {
+	h.Helper()
 	ctx := context.Background()
-	hash, err := w.auth.HashPassword(ctx, password)
+	hash, err := h.auth.HashPassword(ctx, password)
 	if err != nil {
-		w.Fatal(err)
+		h.Fatal(err)
 	}
 	id = store.NewID()
 	if len(roles) == 0 {
 		roles = []string{access.Customer}
 	}
-	w.inTx(func(tx *store.Tx) error {
+	h.inTx(func(tx *store.Tx) error {
 		now := tx.Now()
 		if _, err := tx.Exec(ctx, `
 			INSERT INTO users (id, status, language, created_at, created_by, modified_at, modified_by)
 			VALUES ($1, $2, 'en', $3, $1, $3, $1)`, id, status, now); err != nil {
 			return err
 		}
-		if err := w.auth.SetPassword(ctx, tx, id, hash); err != nil {
+		if err := h.auth.SetPassword(ctx, tx, id, hash); err != nil {
 			return err
 		}
 		for _, role := range roles {
-			if err := w.giveRole(tx, id, role); err != nil {
+			if err := h.giveRole(tx, id, role); err != nil {
 				return err
 			}
 		}
-		return w.addCredential(tx, id, email, true)
+		return h.addCredential(tx, id, email, true)
 	})
 	return id
 }
 
-func (w *world) addCredential(tx *store.Tx, userID, email string, validated bool) error {
+func (h *harness) addCredential(tx *store.Tx, userID, email string, validated bool) error {
 	var at *store.Time
 	if now := tx.Now(); validated {
 		at = &now
@@ -172,7 +172,7 @@ func (w *world) addCredential(tx *store.Tx, userID, email string, validated bool
 	return err
 }
 
-func (w *world) giveRole(tx *store.Tx, userID, role string) error {
+func (h *harness) giveRole(tx *store.Tx, userID, role string) error {
 	ctx := context.Background()
 	if _, err := tx.Exec(ctx, `
 		INSERT INTO roles (id, name, name_key, created_at, created_by, modified_at, modified_by)
@@ -183,10 +183,10 @@ func (w *world) giveRole(tx *store.Tx, userID, role string) error {
 	return err
 }
 
-func (w *world) inTx(f func(tx *store.Tx) error) {
-	w.Helper()
-	if err := w.db.InTx(context.Background(), f); err != nil {
-		w.Fatal(err)
+func (h *harness) inTx(f func(tx *store.Tx) error) {
+	h.Helper()
+	if err := h.db.InTx(context.Background(), f); err != nil {
+		h.Fatal(err)
 	}
 }
 
@@ -204,49 +204,49 @@ func (a answer) text(member string) string {
 }
 
 // call sends a request. headers are names and values in turn; body is sent as JSON unless nil.
-func (w *world) call(method, path string, body any, headers ...string) answer {
-	w.Helper()
-	a, err := w.try(method, path, body, headers...)
+func (h *harness) call(method, path string, body any, headers ...string) answer {
+	h.Helper()
+	a, err := h.try(method, path, body, headers...)
 	if err != nil {
-		w.Fatal(err)
+		h.Fatal(err)
 	}
 	return a
 }
 
 // try is call for goroutines, which must not end the test.
-func (w *world) try(method, path string, body any, headers ...string) (answer, error) {
-	r, err := servertest.NewClient(w, w.server, w.address).With(headers...).Try(method, path, body)
+func (h *harness) try(method, path string, body any, headers ...string) (answer, error) {
+	r, err := servertest.NewClient(h, h.server, h.address).With(headers...).Try(method, path, body)
 	a := answer{status: r.Status, header: r.Header, body: r.Body}
 	_ = json.Unmarshal([]byte(a.body), &a.json) // what is no object has no members
 	return a, err
 }
 
 // signIn tries a password, from a network if one is given.
-func (w *world) signIn(value, password string, headers ...string) answer {
-	w.Helper()
-	return w.call("POST", "/authenticate", map[string]string{"user_id": value, "password": password}, headers...)
+func (h *harness) signIn(value, password string, headers ...string) answer {
+	h.Helper()
+	return h.call("POST", "/authenticate", map[string]string{"user_id": value, "password": password}, headers...)
 }
 
 // tokens signs in and expects it to work.
-func (w *world) tokens(value string, headers ...string) answer {
-	w.Helper()
-	a := w.signIn(value, password, headers...)
+func (h *harness) tokens(value string, headers ...string) answer {
+	h.Helper()
+	a := h.signIn(value, password, headers...)
 	if a.status != http.StatusOK {
-		w.Fatalf("sign in as %s: %d %s", value, a.status, a.body)
+		h.Fatalf("sign in as %s: %d %s", value, a.status, a.body)
 	}
 	return a
 }
 
 // sessions asks for the sessions of a user with a token: 200, 401 or 403.
-func (w *world) sessions(userID, token string) answer {
-	w.Helper()
-	return w.call("GET", "/v1/users/"+userID+"/sessions", nil, "Authorization", "Bearer "+token)
+func (h *harness) sessions(userID, token string) answer {
+	h.Helper()
+	return h.call("GET", "/v1/users/"+userID+"/sessions", nil, "Authorization", "Bearer "+token)
 }
 
-func (w *world) expect(what string, got answer, status int, code string) {
-	w.Helper()
+func (h *harness) expect(what string, got answer, status int, code string) {
+	h.Helper()
 	if got.status != status || got.text("code") != code {
-		w.Errorf("%s: got %d %q, want %d %q; %s", what, got.status, got.text("code"), status, code, got.body)
+		h.Errorf("%s: got %d %q, want %d %q; %s", what, got.status, got.text("code"), status, code, got.body)
 	}
 }
 
