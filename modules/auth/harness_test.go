@@ -23,21 +23,21 @@ import (
 
 const password = "a long enough pass phrase"
 
-// world is a service behind a real listener.
+// harness runs the service behind a real listener.
 type harness struct {
 	*testing.T
-	clock   *storetest.Clock
-	dir     string
-	db      *store.DB
-	auth    *auth.Service
-	server  *server.Server
-	events  *recorder
-	address string
-	stop    func()
-	sieges  int // networks that besiege has used
+	clock          *storetest.Clock
+	dir            string
+	db             *store.DB
+	auth           *auth.Service
+	server         *server.Server
+	events         *recorder
+	address        string
+	stop           func()
+	attackNetworks int // networks that lockOutUnknownNetworks has used
 }
 
-// recorder records the sign-ins that are reported to it.
+// recorder records reported sign-ins.
 type recorder struct{ devices []string }
 
 func (r *recorder) SignedIn(_ context.Context, _ *store.Tx, _, device string, isNew bool) error {
@@ -56,7 +56,7 @@ func newHarness(t *testing.T, change ...func(*auth.Options)) *harness {
 	return h
 }
 
-// users stands in for the directory.
+// users replaces the directory.
 type users struct{}
 
 func (users) SetLastLogin(ctx context.Context, tx *store.Tx, userID string) error {
@@ -64,7 +64,7 @@ func (users) SetLastLogin(ctx context.Context, tx *store.Tx, userID string) erro
 	return err
 }
 
-// start opens the data directory and serves it.
+// start opens the data directory and starts the server.
 func (h *harness) start(change ...func(*auth.Options)) {
 	h.Helper()
 	ctx := context.Background()
@@ -117,20 +117,20 @@ func (h *harness) start(change ...func(*auth.Options)) {
 	}
 }
 
-// restart ends the process, as far as a test can, and starts it again on the same data.
+// restart stops the service and starts it on the same data, as a new process would.
 func (h *harness) restart() {
 	h.Helper()
 	h.stop()
 	h.start()
 }
 
-// user makes a user with a validated e-mail address and the password of the tests.
+// user creates an active user with a validated e-mail address and the password of the tests.
 func (h *harness) user(email string, roles ...string) (id string) {
 	h.Helper()
-	return h.userIn("active", email, roles...)
+	return h.userWithStatus("active", email, roles...)
 }
 
-func (h *harness) userIn(status, email string, roles ...string) (id string) {
+func (h *harness) userWithStatus(status, email string, roles ...string) (id string) {
 	h.Helper()
 	ctx := context.Background()
 	hash, err := h.auth.HashPassword(ctx, password)
@@ -152,7 +152,7 @@ func (h *harness) userIn(status, email string, roles ...string) (id string) {
 			return err
 		}
 		for _, role := range roles {
-			if err := h.giveRole(tx, id, role); err != nil {
+			if err := h.addRole(tx, id, role); err != nil {
 				return err
 			}
 		}
@@ -172,7 +172,7 @@ func (h *harness) addCredential(tx *store.Tx, userID, email string, validated bo
 	return err
 }
 
-func (h *harness) giveRole(tx *store.Tx, userID, role string) error {
+func (h *harness) addRole(tx *store.Tx, userID, role string) error {
 	ctx := context.Background()
 	if _, err := tx.Exec(ctx, `
 		INSERT INTO roles (id, name, name_key, created_at, created_by, modified_at, modified_by)
@@ -190,7 +190,7 @@ func (h *harness) inTx(f func(tx *store.Tx) error) {
 	}
 }
 
-// answer is what came back, with the members of a JSON object.
+// answer is a response with the decoded members of its JSON object.
 type answer struct {
 	status int
 	header http.Header
@@ -203,7 +203,7 @@ func (a answer) text(member string) string {
 	return text
 }
 
-// call sends a request. headers are names and values in turn; body is sent as JSON unless nil.
+// call sends a request with headers, in pairs of name and value. A body other than nil is sent as JSON.
 func (h *harness) call(method, path string, body any, headers ...string) answer {
 	h.Helper()
 	a, err := h.try(method, path, body, headers...)
@@ -213,22 +213,22 @@ func (h *harness) call(method, path string, body any, headers ...string) answer 
 	return a
 }
 
-// try is call for goroutines, which must not end the test.
+// try is call for goroutines: it returns errors, because only the test's goroutine may stop the test.
 func (h *harness) try(method, path string, body any, headers ...string) (answer, error) {
 	r, err := servertest.NewClient(h, h.server, h.address).With(headers...).Try(method, path, body)
 	a := answer{status: r.Status, header: r.Header, body: r.Body}
-	_ = json.Unmarshal([]byte(a.body), &a.json) // what is no object has no members
+	_ = json.Unmarshal([]byte(a.body), &a.json) // a body that is not an object has no members
 	return a, err
 }
 
-// signIn tries a password, from a network if one is given.
+// signIn sends a sign-in request.
 func (h *harness) signIn(value, password string, headers ...string) answer {
 	h.Helper()
 	return h.call("POST", "/authenticate", map[string]string{"user_id": value, "password": password}, headers...)
 }
 
-// tokens signs in and expects it to work.
-func (h *harness) tokens(value string, headers ...string) answer {
+// mustSignIn signs in with the right password and stops the test unless that succeeds.
+func (h *harness) mustSignIn(value string, headers ...string) answer {
 	h.Helper()
 	a := h.signIn(value, password, headers...)
 	if a.status != http.StatusOK {
@@ -237,8 +237,8 @@ func (h *harness) tokens(value string, headers ...string) answer {
 	return a
 }
 
-// sessions asks for the sessions of a user with a token: 200, 401 or 403.
-func (h *harness) sessions(userID, token string) answer {
+// getSessions requests the sessions of a user.
+func (h *harness) getSessions(userID, token string) answer {
 	h.Helper()
 	return h.call("GET", "/v1/users/"+userID+"/sessions", nil, "Authorization", "Bearer "+token)
 }
@@ -250,8 +250,9 @@ func (h *harness) expect(what string, got answer, status int, code string) {
 	}
 }
 
+// from returns the header of a client address.
 func from(network string) []string { return []string{"X-Forwarded-For", network} }
 
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
-func isFault(err error, kind apierr.Kind) bool { return errors.Is(apierr.Of(err), kind) && err != nil }
+func isKind(err error, kind apierr.Kind) bool { return errors.Is(apierr.Of(err), kind) && err != nil }

@@ -10,7 +10,7 @@ import (
 
 func TestAPIKeys_Expire(t *testing.T) {
 	h := newHarness(t)
-	admin := []string{"Authorization", "Bearer " + h.administrator()}
+	admin := []string{"Authorization", "Bearer " + h.adminToken()}
 	at := h.clock.Now().Add(time.Hour).UTC().Format(time.RFC3339Nano)
 	made := h.call("POST", "/v1/api-keys", map[string]any{"name": "guest", "expires_at": at}, admin...)
 	h.expect("create", made, 201, "")
@@ -18,42 +18,42 @@ func TestAPIKeys_Expire(t *testing.T) {
 		t.Errorf("got %s", made.body)
 	}
 	key := made.text("key")
-	h.expect("before", h.withKey(key), 200, "") // it is remembered from here on
+	h.expect("before", h.callWithKey(key), 200, "") // it is remembered from here on
 	h.clock.Advance(time.Hour - time.Millisecond)
-	h.expect("the last moment", h.withKey(key), 200, "")
+	h.expect("the last moment", h.callWithKey(key), 200, "")
 	h.clock.Advance(time.Millisecond)
-	h.expect("at its time", h.withKey(key), 401, "common.unauthorized")
+	h.expect("at its time", h.callWithKey(key), 401, "common.unauthorized")
 	h.restart()
-	h.expect("after a restart", h.withKey(key), 401, "common.unauthorized")
+	h.expect("after a restart", h.callWithKey(key), 401, "common.unauthorized")
 }
 
 func TestAPIKeys_RejectInvalidLimits(t *testing.T) {
 	h := newHarness(t)
 	h.auth.SetScopes([]string{"auth.public"})
-	admin := []string{"Authorization", "Bearer " + h.administrator()}
+	admin := []string{"Authorization", "Bearer " + h.adminToken()}
 	for name, body := range map[string]map[string]any{
-		"a scope that is none":      {"scopes": []string{"auth.keys"}},
-		"a path":                    {"scopes": []string{"GET /v1/public-endpoint"}},
-		"one of two is none":        {"scopes": []string{"auth.public", "*"}},
-		"no scope":                  {"scopes": []string{}},
-		"a scope that is no text":   {"scopes": []int{1}},
-		"an end in the past":        {"expires_at": h.clock.Now().UTC().Format(time.RFC3339)},
-		"an end that is no time":    {"expires_at": "tomorrow"},
-		"an end that is no text":    {"expires_at": 1},
-		"a thousand scopes at once": {"scopes": strings.Split(strings.Repeat("auth.public ", 1000), " ")},
+		"a scope that does not exist": {"scopes": []string{"auth.keys"}},
+		"a path":                      {"scopes": []string{"GET /v1/public-endpoint"}},
+		"one of two does not exist":   {"scopes": []string{"auth.public", "*"}},
+		"no scope":                    {"scopes": []string{}},
+		"a scope that is no text":     {"scopes": []int{1}},
+		"an end in the past":          {"expires_at": h.clock.Now().UTC().Format(time.RFC3339)},
+		"an end that is no time":      {"expires_at": "tomorrow"},
+		"an end that is no text":      {"expires_at": 1},
+		"a thousand scopes at once":   {"scopes": strings.Split(strings.Repeat("auth.public ", 1000), " ")},
 	} {
 		body["name"] = "test"
 		h.expect(name, h.call("POST", "/v1/api-keys", body, admin...), 400, "common.invalid_input")
 	}
 	if n := h.call("GET", "/v1/api-keys", nil, admin...).json["total"]; n != 0.0 {
-		t.Errorf("%v keys were made", n)
+		t.Errorf("%v keys were created", n)
 	}
 	made := h.call("POST", "/v1/api-keys", map[string]any{"name": "test", "scopes": []string{"auth.public", "auth.public"}}, admin...)
 	h.expect("one scope, twice", made, 201, "")
 	if !strings.Contains(made.body, `"scopes":["auth.public"]`) {
 		t.Errorf("got %s", made.body)
 	}
-	h.expect("use", h.withKey(made.text("key")), 200, "")
+	h.expect("use", h.callWithKey(made.text("key")), 200, "")
 }
 
 func TestAPIKeys_AreLimitedToTheirScopes(t *testing.T) {
@@ -63,9 +63,9 @@ func TestAPIKeys_AreLimitedToTheirScopes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // read, and remembered
-		h.expect("another endpoint", h.withKey(made.Key), 403, "common.rbac_no_rec_access")
+	for range 2 { // from the database, then from the cache
+		h.expect("another endpoint", h.callWithKey(made.Key), 403, "common.rbac_no_rec_access")
 	}
 	h.restart()
-	h.expect("after a restart", h.withKey(made.Key), 403, "common.rbac_no_rec_access")
+	h.expect("after a restart", h.callWithKey(made.Key), 403, "common.rbac_no_rec_access")
 }

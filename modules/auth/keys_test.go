@@ -16,21 +16,21 @@ import (
 	"kontor/store/storetest"
 )
 
-// administrator gives the token of one.
-func (h *harness) administrator() string {
+// adminToken signs in an administrator and returns the access token.
+func (h *harness) adminToken() string {
 	h.Helper()
 	h.user("chief@example.ch", access.Administrator)
-	return h.tokens("chief@example.ch").text("access_token")
+	return h.mustSignIn("chief@example.ch").text("access_token")
 }
 
-func (h *harness) withKey(key string) answer {
+func (h *harness) callWithKey(key string) answer {
 	h.Helper()
 	return h.call("GET", "/v1/public-endpoint", nil, "X-API-Key", key)
 }
 
 func TestAPIKeys_Lifecycle(t *testing.T) {
 	h := newHarness(t)
-	admin := []string{"Authorization", "Bearer " + h.administrator()}
+	admin := []string{"Authorization", "Bearer " + h.adminToken()}
 	made := h.call("POST", "/v1/api-keys", map[string]string{"name": " Portal "}, admin...)
 	h.expect("create", made, 201, "")
 	id, key := made.text("id"), made.text("key")
@@ -38,7 +38,7 @@ func TestAPIKeys_Lifecycle(t *testing.T) {
 	if len(pieces) != 3 || pieces[0] != "kontor" || pieces[1] != strings.ReplaceAll(id, "-", "") || len(pieces[2]) != 43 || made.text("name") != "Portal" {
 		t.Errorf("got %s", made.body)
 	}
-	a := h.withKey(key)
+	a := h.callWithKey(key)
 	h.expect("use", a, 200, "")
 	if a.text("message") != "The API key is valid." {
 		t.Errorf("got %s", a.body)
@@ -50,22 +50,22 @@ func TestAPIKeys_Lifecycle(t *testing.T) {
 		t.Errorf("got %s", list.body)
 	}
 	h.expect("revoke", h.call("DELETE", "/v1/api-keys/"+id, nil, admin...), 200, "")
-	h.expect("use after", h.withKey(key), 401, "common.unauthorized")
+	h.expect("use after", h.callWithKey(key), 401, "common.unauthorized")
 	h.expect("revoke again", h.call("DELETE", "/v1/api-keys/"+id, nil, admin...), 200, "")
 	h.restart()
-	h.expect("use after a restart", h.withKey(key), 401, "common.unauthorized")
+	h.expect("use after a restart", h.callWithKey(key), 401, "common.unauthorized")
 	h.expect("revoke an unknown one", h.call("DELETE", "/v1/api-keys/"+store.NewID(), nil, admin...), 404, "auth_m.api_key_not_found")
 }
 
 func TestAPIKeys_AreForAdministrators(t *testing.T) {
 	h := newHarness(t)
 	h.user("anna@example.ch", access.Advisor)
-	anna := []string{"Authorization", "Bearer " + h.tokens("anna@example.ch").text("access_token")}
+	anna := []string{"Authorization", "Bearer " + h.mustSignIn("anna@example.ch").text("access_token")}
 	for _, call := range [][2]string{{"GET", "/v1/api-keys"}, {"POST", "/v1/api-keys"}, {"DELETE", "/v1/api-keys/" + store.NewID()}} {
 		h.expect(call[0], h.call(call[0], call[1], nil, anna...), 403, "common.rbac_no_rec_access")
 		h.expect(call[0], h.call(call[0], call[1], nil), 401, "common.unauthorized")
 	}
-	admin := h.administrator()
+	admin := h.adminToken()
 	for name, body := range map[string]any{"no name": map[string]string{}, "blank": map[string]string{"name": "  "}, "long": map[string]string{"name": strings.Repeat("x", 101)}} {
 		h.expect(name, h.call("POST", "/v1/api-keys", body, "Authorization", "Bearer "+admin), 400, "common.invalid_input")
 	}
@@ -73,18 +73,18 @@ func TestAPIKeys_AreForAdministrators(t *testing.T) {
 
 func TestAPIKeys_RejectInvalidKeys(t *testing.T) {
 	h := newHarness(t)
-	token := h.administrator()
+	token := h.adminToken()
 	made, err := h.auth.CreateKey(context.Background(), "test", auth.KeyLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.expect("good", h.withKey(made.Key), 200, "")
+	h.expect("good", h.callWithKey(made.Key), 200, "")
 	for name, key := range map[string]string{
 		"none": "", "short": "kontor", "another secret": made.Key[:len(made.Key)-1] + "_", "longer": made.Key + "x",
 		"upper case": strings.ToUpper(made.Key), "the id": made.ID, "with a space": made.Key[:20] + " " + made.Key[20:],
 		"endless": strings.Repeat("x", 5000),
 	} {
-		h.expect(name, h.withKey(key), 401, "common.unauthorized")
+		h.expect(name, h.callWithKey(key), 401, "common.unauthorized")
 	}
 	both := []string{"X-API-Key", made.Key, "Authorization", "Bearer " + token}
 	h.expect("both on a key route", h.call("GET", "/v1/public-endpoint", nil, both...), 400, "common.invalid_input")
@@ -105,7 +105,7 @@ func TestStoreKey_ChecksTheForm(t *testing.T) {
 	}
 	const key = "sixteen-letters!"
 	h.inTx(func(tx *store.Tx) error { return h.auth.StoreKey(ctx, tx, "first", key) })
-	h.expect("chosen key", h.withKey(key), 200, "")
+	h.expect("chosen key", h.callWithKey(key), 200, "")
 	var stored string
 	if err := h.db.QueryRow(ctx, `SELECT key_hash FROM api_keys`).Scan(&stored); err != nil || strings.Contains(stored, "letters") || len(stored) != 64 {
 		t.Errorf("stored %q, %v", stored, err)
@@ -126,7 +126,7 @@ func TestAPIKeys_LastUse(t *testing.T) {
 		return at
 	}
 	used := h.db.Now()
-	h.withKey(made.Key)
+	h.callWithKey(made.Key)
 	if at := lastUse(); at != nil {
 		t.Errorf("a request wrote %v", *at)
 	}
@@ -138,18 +138,18 @@ func TestAPIKeys_LastUse(t *testing.T) {
 		t.Errorf("got %v, want %v", at, used)
 	}
 	h.clock.Advance(time.Minute)
-	h.withKey(made.Key)
+	h.callWithKey(made.Key)
 	want := h.db.Now()
-	if _, err := h.auth.Keys(ctx, list.Params{}); err != nil { // who looks sees the use just now
+	if _, err := h.auth.Keys(ctx, list.Params{}); err != nil { // listing the keys writes the time of their last use
 		t.Fatal(err)
 	}
 	if at := lastUse(); at == nil || *at != want {
 		t.Errorf("listed: got %v, want %v", at, want)
 	}
 	h.clock.Advance(time.Minute)
-	h.withKey(made.Key)
+	h.callWithKey(made.Key)
 	want = h.db.Now()
-	h.restart() // the end writes it, too
+	h.restart() // stopping the service writes it, too
 	if at := lastUse(); at == nil || *at != want {
 		t.Errorf("got %v, want %v", at, want)
 	}
@@ -158,7 +158,7 @@ func TestAPIKeys_LastUse(t *testing.T) {
 func TestRecords_OwnersOnly(t *testing.T) {
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
-	h.tokens("anna@example.ch")
+	h.mustSignIn("anna@example.ch")
 	ctx := context.Background()
 	var id string
 	if err := h.db.QueryRow(ctx, `SELECT id FROM sessions`).Scan(&id); err != nil {
@@ -192,7 +192,7 @@ func FuzzAPIKey(f *testing.F) {
 		switch {
 		case key == made.Key && (err != nil || caller.KeyID != made.ID):
 			t.Errorf("the key: %v", err)
-		case key != made.Key && (!isFault(err, apierr.Unauthorized) || caller != nil):
+		case key != made.Key && (!isKind(err, apierr.Unauthorized) || caller != nil):
 			t.Errorf("%q: got %v, %v", key, caller, err)
 		}
 	})

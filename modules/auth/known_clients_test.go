@@ -12,16 +12,16 @@ import (
 	"kontor/store"
 )
 
-// besiege guesses at a password from ever new networks until unknown networks have to wait for a minute.
-func (h *harness) besiege(value string) {
+// lockOutUnknownNetworks sends wrong passwords from new networks until unknown networks are locked out for a minute.
+func (h *harness) lockOutUnknownNetworks(value string) {
 	h.Helper()
 	for {
-		h.sieges++
-		a := h.signIn(value, "wrong", from(fmt.Sprintf("2001:db8:%x::1", 0x1000+h.sieges))...)
+		h.attackNetworks++
+		a := h.signIn(value, "wrong", from(fmt.Sprintf("2001:db8:%x::1", 0x1000+h.attackNetworks))...)
 		if a.status == 401 {
 			continue
 		}
-		if wait := h.wait(a); wait < 60 {
+		if wait := h.retryAfter(a); wait < 60 {
 			h.clock.Advance(seconds(wait))
 			continue
 		}
@@ -33,54 +33,54 @@ func TestKnownNetwork_IsNotLockedOutByOthers(t *testing.T) {
 	h := newHarness(t)
 	h.user("anna@example.ch")
 	home := from("2001:db8:1:1::7")
-	h.tokens("anna@example.ch", home...)
+	h.mustSignIn("anna@example.ch", home...)
 	for range 3 {
-		h.besiege("anna@example.ch")
-		h.tokens("anna@example.ch", home...)
+		h.lockOutUnknownNetworks("anna@example.ch")
+		h.mustSignIn("anna@example.ch", home...)
 		h.restart()
 	}
 	// Another network of the user's own provider counts as unknown.
-	h.besiege("anna@example.ch")
-	h.wait(h.signIn("anna@example.ch", password, from("2001:db8:1:2::7")...))
+	h.lockOutUnknownNetworks("anna@example.ch")
+	h.retryAfter(h.signIn("anna@example.ch", password, from("2001:db8:1:2::7")...))
 }
 
 func TestKnownNetwork_HasItsOwnBudget(t *testing.T) {
 	h := newHarness(t)
 	h.user("anna@example.ch")
-	h.tokens("anna@example.ch")
-	h.fail(5, "anna@example.ch")
-	if got := h.wait(h.signIn("anna@example.ch", password)); got != 2 {
+	h.mustSignIn("anna@example.ch")
+	h.failSignIns(5, "anna@example.ch")
+	if got := h.retryAfter(h.signIn("anna@example.ch", password)); got != 2 {
 		t.Errorf("Retry-After %d, want 2", got)
 	}
 	for _, want := range []int{2, 4, 8, 16} {
 		h.clock.Advance(seconds(want))
-		h.fail(1, "anna@example.ch")
+		h.failSignIns(1, "anna@example.ch")
 	}
-	if got := h.wait(h.signIn("anna@example.ch", password)); got != 32 {
+	if got := h.retryAfter(h.signIn("anna@example.ch", password)); got != 32 {
 		t.Errorf("Retry-After %d, want 32", got)
 	}
-	h.tokens("anna@example.ch", from("192.0.2.7")...) // what failed at home is not counted elsewhere
+	h.mustSignIn("anna@example.ch", from("192.0.2.7")...) // other networks have their own budget
 }
 
 // A success from a known network does not reset the shared budgets.
 func TestKnownNetwork_SuccessKeepsSharedBudgets(t *testing.T) {
 	h := newHarness(t)
 	h.user("anna@example.ch")
-	h.tokens("anna@example.ch")
-	h.besiege("anna@example.ch")
-	h.tokens("anna@example.ch")
-	h.wait(h.signIn("anna@example.ch", "wrong", from("203.0.113.1")...))
+	h.mustSignIn("anna@example.ch")
+	h.lockOutUnknownNetworks("anna@example.ch")
+	h.mustSignIn("anna@example.ch")
+	h.retryAfter(h.signIn("anna@example.ch", "wrong", from("203.0.113.1")...))
 }
 
 func TestLockout_CountsNetworksOfAnIPv6SubscriberTogether(t *testing.T) {
 	h := newHarness(t)
 	h.user("anna@example.ch")
 	for i := range 10 { // two for each /64, ten for the /56
-		h.fail(1, "anna@example.ch", from(fmt.Sprintf("2001:db8:1:%x::1", i/2))...)
+		h.failSignIns(1, "anna@example.ch", from(fmt.Sprintf("2001:db8:1:%x::1", i/2))...)
 	}
-	h.wait(h.signIn("anna@example.ch", password, from("2001:db8:1:ff::1")...))
-	h.fail(1, "anna@example.ch", from("2001:db8:1:100::1")...)
-	h.tokens("anna@example.ch", from("2001:db8:2::1")...)
+	h.retryAfter(h.signIn("anna@example.ch", password, from("2001:db8:1:ff::1")...))
+	h.failSignIns(1, "anna@example.ch", from("2001:db8:1:100::1")...)
+	h.mustSignIn("anna@example.ch", from("2001:db8:2::1")...)
 }
 
 // An attacker with one /48 cannot use up the budget of a user: the /48 is locked out first.
@@ -94,31 +94,31 @@ func TestLockout_OneSubscriberCannotUseUpTheBudgetOfAUser(t *testing.T) {
 		}
 		h.clock.Advance(time.Second)
 	}
-	if tried > 20+9 { // ten minutes of pauses that double
-		t.Errorf("%d passwords were looked at", tried)
+	if tried > 20+9 { // nine doubling lockouts in ten minutes
+		t.Errorf("%d passwords were compared", tried)
 	}
 	h.clock.Advance(seconds(2))
-	h.tokens("anna@example.ch", from("192.0.2.7")...)
+	h.mustSignIn("anna@example.ch", from("192.0.2.7")...)
 }
 
 func TestLockout_RejectsSprayingFromOneIPv6Subscriber(t *testing.T) {
 	h := newHarness(t)
 	for i := range 60 {
-		h.fail(1, fmt.Sprintf("guess%d@example.ch", i), from(fmt.Sprintf("2001:db8:1:%x::1", i))...)
+		h.failSignIns(1, fmt.Sprintf("guess%d@example.ch", i), from(fmt.Sprintf("2001:db8:1:%x::1", i))...)
 	}
-	h.wait(h.signIn("another@example.ch", "wrong", from("2001:db8:1:aa::1")...))
-	h.fail(1, "another@example.ch", from("2001:db8:1:100::1")...)
+	h.retryAfter(h.signIn("another@example.ch", "wrong", from("2001:db8:1:aa::1")...))
+	h.failSignIns(1, "another@example.ch", from("2001:db8:1:100::1")...)
 }
 
 func TestLockout_CountsAllSignInValuesOfAUserTogether(t *testing.T) {
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
 	h.inTx(func(tx *store.Tx) error { return h.addCredential(tx, anna, "anna@second.example", true) })
-	h.fail(2, "anna@example.ch")
-	h.fail(2, "anna@second.example")
-	h.fail(1, anna)
+	h.failSignIns(2, "anna@example.ch")
+	h.failSignIns(2, "anna@second.example")
+	h.failSignIns(1, anna)
 	for _, value := range []string{"anna@example.ch", "anna@second.example", anna} {
-		if got := h.wait(h.signIn(value, password)); got != 2 {
+		if got := h.retryAfter(h.signIn(value, password)); got != 2 {
 			t.Errorf("%s: Retry-After %d, want 2", value, got)
 		}
 	}
@@ -127,17 +127,17 @@ func TestLockout_CountsAllSignInValuesOfAUserTogether(t *testing.T) {
 func TestDeviceToken_HasItsOwnBudget(t *testing.T) {
 	h := newHarness(t)
 	h.user("anna@example.ch")
-	token := h.tokens("anna@example.ch", from("192.0.2.1")...).text("device_token")
+	token := h.mustSignIn("anna@example.ch", from("192.0.2.1")...).text("device_token")
 	away := from("198.51.100.1")
-	h.besiege("anna@example.ch")
-	h.wait(h.signIn("anna@example.ch", password, away...))
-	next := h.tokens("anna@example.ch", append(away, "X-Device-Token", token)...).text("device_token")
+	h.lockOutUnknownNetworks("anna@example.ch")
+	h.retryAfter(h.signIn("anna@example.ch", password, away...))
+	next := h.mustSignIn("anna@example.ch", append(away, "X-Device-Token", token)...).text("device_token")
 	if next == "" || next == token {
 		t.Fatalf("got the token %q for %q, want a new one", next, token)
 	}
-	h.fail(5, "anna@example.ch", append(from("198.51.100.2"), "X-Device-Token", next)...)
-	h.wait(h.signIn("anna@example.ch", password, append(from("198.51.100.3"), "X-Device-Token", next)...))
-	h.tokens("anna@example.ch", away...) // a known network by now
+	h.failSignIns(5, "anna@example.ch", append(from("198.51.100.2"), "X-Device-Token", next)...)
+	h.retryAfter(h.signIn("anna@example.ch", password, append(from("198.51.100.3"), "X-Device-Token", next)...))
+	h.mustSignIn("anna@example.ch", away...) // a known network by now
 }
 
 // Invalid tokens do not change a sign-in from an unknown network.
@@ -145,10 +145,10 @@ func TestDeviceToken_IsInvalidForOthers(t *testing.T) {
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
 	h.user("beat@example.ch")
-	first := h.tokens("anna@example.ch", from("192.0.2.1")...).text("device_token")
-	current := h.tokens("anna@example.ch", append(from("192.0.2.1"), "X-Device-Token", first)...).text("device_token")
-	foreign := h.tokens("beat@example.ch", from("192.0.2.2")...).text("device_token")
-	h.besiege("anna@example.ch")
+	first := h.mustSignIn("anna@example.ch", from("192.0.2.1")...).text("device_token")
+	current := h.mustSignIn("anna@example.ch", append(from("192.0.2.1"), "X-Device-Token", first)...).text("device_token")
+	foreign := h.mustSignIn("beat@example.ch", from("192.0.2.2")...).text("device_token")
+	h.lockOutUnknownNetworks("anna@example.ch")
 	parts := strings.Split(current, ".")
 	for name, token := range map[string]string{
 		"none": "", "another user's": foreign, "rotated": first, "not signed": parts[0] + "." + parts[1] + ".",
@@ -160,7 +160,7 @@ func TestDeviceToken_IsInvalidForOthers(t *testing.T) {
 			t.Errorf("%s: got %d, want 429", name, a.status)
 		}
 	}
-	h.tokens("anna@example.ch", append(from("198.51.100.1"), "X-Device-Token", current)...)
+	h.mustSignIn("anna@example.ch", append(from("198.51.100.1"), "X-Device-Token", current)...)
 }
 
 func TestDeviceToken_IsRevoked(t *testing.T) {
@@ -174,12 +174,12 @@ func TestDeviceToken_IsRevoked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t)
 			anna := h.user("anna@example.ch")
-			a := h.tokens("anna@example.ch", from("192.0.2.1")...)
+			a := h.mustSignIn("anna@example.ch", from("192.0.2.1")...)
 			page := h.call("GET", "/v1/users/"+anna+"/sessions", nil, "Authorization", "Bearer "+a.text("access_token"))
 			session := page.json["data"].([]any)[0].(map[string]any)["id"].(string)
 			end(h, anna, a.text("access_token"), session)
-			h.besiege("anna@example.ch")
-			h.wait(h.signIn("anna@example.ch", password, append(from("198.51.100.1"), "X-Device-Token", a.text("device_token"))...))
+			h.lockOutUnknownNetworks("anna@example.ch")
+			h.retryAfter(h.signIn("anna@example.ch", password, append(from("198.51.100.1"), "X-Device-Token", a.text("device_token"))...))
 		})
 	}
 }
@@ -187,27 +187,27 @@ func TestDeviceToken_IsRevoked(t *testing.T) {
 func TestDeviceToken_LimitsTheirNumber(t *testing.T) {
 	h := newHarness(t)
 	h.user("anna@example.ch")
-	oldest := h.tokens("anna@example.ch").text("device_token")
+	oldest := h.mustSignIn("anna@example.ch").text("device_token")
 	for range 25 {
 		h.clock.Advance(time.Second)
-		h.tokens("anna@example.ch")
+		h.mustSignIn("anna@example.ch")
 	}
 	var n int
 	if err := h.db.QueryRow(context.Background(), `SELECT count(*) FROM device_tokens`).Scan(&n); err != nil || n != 20 {
 		t.Errorf("%d rows, %v; want 20", n, err)
 	}
-	h.besiege("anna@example.ch")
-	h.wait(h.signIn("anna@example.ch", password, append(from("198.51.100.1"), "X-Device-Token", oldest)...))
+	h.lockOutUnknownNetworks("anna@example.ch")
+	h.retryAfter(h.signIn("anna@example.ch", password, append(from("198.51.100.1"), "X-Device-Token", oldest)...))
 }
 
 // A new password deletes the known networks.
 func TestSetPassword_DeletesKnownNetworks(t *testing.T) {
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
-	h.tokens("anna@example.ch", from("192.0.2.1")...)
+	h.mustSignIn("anna@example.ch", from("192.0.2.1")...)
 	h.setPassword(anna)
-	h.besiege("anna@example.ch")
-	h.wait(h.signIn("anna@example.ch", password, from("192.0.2.1")...))
+	h.lockOutUnknownNetworks("anna@example.ch")
+	h.retryAfter(h.signIn("anna@example.ch", password, from("192.0.2.1")...))
 }
 
 func (h *harness) setPassword(userID string) {
@@ -219,7 +219,7 @@ func (h *harness) setPassword(userID string) {
 	h.inTx(func(tx *store.Tx) error { return h.auth.SetPassword(context.Background(), tx, userID, hash) })
 }
 
-// A password of a megabyte costs one hash and gets the answer of a wrong password.
+// A password of a megabyte costs one hash and has the response of a wrong password.
 func TestSignIn_LongPasswordsCostNoMore(t *testing.T) {
 	h := newHarness(t)
 	h.user("anna@example.ch")
@@ -229,20 +229,20 @@ func TestSignIn_LongPasswordsCostNoMore(t *testing.T) {
 	if endless.status != 401 || endless.body != ordinary.body || h.auth.Hashes()-before != 1 {
 		t.Errorf("got %d %s after %d hashes, want %s", endless.status, endless.body, h.auth.Hashes()-before, ordinary.body)
 	}
-	h.fail(3, "anna@example.ch") // it has used up an attempt
-	h.wait(h.signIn("anna@example.ch", password))
+	h.failSignIns(3, "anna@example.ch") // the long password consumed an attempt
+	h.retryAfter(h.signIn("anna@example.ch", password))
 }
 
 func TestRequireFresh(t *testing.T) {
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
 	beat := h.user("beat@example.ch")
-	first := h.tokens("anna@example.ch")
+	first := h.mustSignIn("anna@example.ch")
 	token := first.text("access_token")
-	ctx := access.With(context.Background(), &access.Caller{UserID: anna, SessionID: h.sessionOf(anna, token)})
+	ctx := access.With(context.Background(), &access.Caller{UserID: anna, SessionID: h.sessionID(anna, token)})
 	check := func(what string, want apierr.Kind) {
 		t.Helper()
-		if err := h.auth.RequireFresh(ctx, h.db); want.Code == "" && err != nil || want.Code != "" && !isFault(err, want) {
+		if err := h.auth.RequireFresh(ctx, h.db); want.Code == "" && err != nil || want.Code != "" && !isKind(err, want) {
 			t.Errorf("%s: got %v", what, err)
 		}
 	}
@@ -255,7 +255,7 @@ func TestRequireFresh(t *testing.T) {
 	token = refreshed.text("access_token")
 	check("after a refresh", apierr.StaleSession)
 	if refreshed.text("device_token") != "" {
-		t.Error("a refresh gives a device token")
+		t.Error("a refresh returned a device token")
 	}
 
 	again := func(user, secret string) answer {
@@ -264,16 +264,16 @@ func TestRequireFresh(t *testing.T) {
 	h.expect("a wrong password", again(anna, "wrong"), 400, "common.invalid_input")
 	h.expect("no password", again(anna, ""), 400, "common.invalid_input")
 	h.expect("another user", again(beat, password), 403, "common.rbac_no_rec_access")
-	h.expect("nobody", again(store.NewID(), password), 404, "users.user_not_found")
-	check("after refusals", apierr.StaleSession)
+	h.expect("an unknown user", again(store.NewID(), password), 404, "users.user_not_found")
+	check("after rejections", apierr.StaleSession)
 	h.expect("the password", again(anna, password), 200, "")
 	check("after the password", apierr.Kind{})
 	h.clock.Advance(-time.Hour)
 	check("after the clock was set back", apierr.StaleSession)
 }
 
-// sessionOf is the session of an access token.
-func (h *harness) sessionOf(userID, token string) string {
+// sessionID returns the id of the session of an access token.
+func (h *harness) sessionID(userID, token string) string {
 	h.Helper()
 	page := h.call("GET", "/v1/users/"+userID+"/sessions", nil, "Authorization", "Bearer "+token)
 	for _, row := range page.json["data"].([]any) {
@@ -285,22 +285,22 @@ func (h *harness) sessionOf(userID, token string) string {
 	return ""
 }
 
-// After the clock was set back, earlier lockouts do not last until it has caught up.
+// Earlier lockouts stay short after the clock was set back.
 func TestLockout_StaysShortAfterTheClockWasSetBack(t *testing.T) {
 	h := newHarness(t)
 	h.user("anna@example.ch")
-	h.fail(5, "anna@example.ch")
+	h.failSignIns(5, "anna@example.ch")
 	for i := range 29 {
-		h.fail(1, fmt.Sprintf("guess%d@example.ch", i))
+		h.failSignIns(1, fmt.Sprintf("guess%d@example.ch", i))
 	}
-	h.wait(h.signIn("anna@example.ch", password))
-	h.wait(h.signIn("beat@example.ch", password))
+	h.retryAfter(h.signIn("anna@example.ch", password))
+	h.retryAfter(h.signIn("beat@example.ch", password))
 	h.clock.Advance(-30 * 24 * time.Hour)
-	h.fail(1, "beat@example.ch")
-	h.fail(1, "anna@example.ch")
-	if got := h.wait(h.signIn("anna@example.ch", password)); got != 4 {
+	h.failSignIns(1, "beat@example.ch")
+	h.failSignIns(1, "anna@example.ch")
+	if got := h.retryAfter(h.signIn("anna@example.ch", password)); got != 4 {
 		t.Errorf("Retry-After %d after one more failure, want 4", got)
 	}
 	h.clock.Advance(seconds(4))
-	h.tokens("anna@example.ch")
+	h.mustSignIn("anna@example.ch")
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// However many guesses are concurrent, no more passwords are compared than the budget allows.
+// Concurrent guesses do not exceed the budget of a user.
 func TestLockout_BoundsParallelGuesses(t *testing.T) {
 	const guesses = 60
 	h := newHarness(t)
@@ -33,7 +33,7 @@ func TestLockout_BoundsParallelGuesses(t *testing.T) {
 	}
 }
 
-// However many values one network tries concurrently, few more are compared than the limit allows.
+// Concurrent guesses from one network exceed its limit by a few at most.
 func TestLockout_BoundsParallelSpraying(t *testing.T) {
 	const values, most = 200, 30 + 15
 	h := newHarness(t)
@@ -56,7 +56,7 @@ func TestLockout_BoundsParallelSpraying(t *testing.T) {
 	}
 }
 
-// Concurrent sign-ins with the right password are no failures, neither of one user nor of many users of one network.
+// Concurrent sign-ins with the right password do not count as failures, of one user or of many users of one network.
 func TestLockout_SparesParallelSuccesses(t *testing.T) {
 	const clients = 64
 	h := newHarness(t)

@@ -14,15 +14,15 @@ func (h *harness) refresh(token string) answer {
 func TestRefresh_Rotates(t *testing.T) {
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
-	first := h.tokens("anna@example.ch")
+	first := h.mustSignIn("anna@example.ch")
 	h.clock.Advance(time.Hour)
-	h.expect("expired access token", h.sessions(anna, first.text("access_token")), 401, "common.unauthorized")
+	h.expect("expired access token", h.getSessions(anna, first.text("access_token")), 401, "common.unauthorized")
 	second := h.refresh(first.text("refresh_token"))
 	h.expect("refresh", second, 200, "")
 	if second.text("user_id") != anna || second.text("refresh_token") == first.text("refresh_token") || second.json["expires_in"] != 3600.0 {
 		t.Errorf("got %s", second.body)
 	}
-	h.expect("new access token", h.sessions(anna, second.text("access_token")), 200, "")
+	h.expect("new access token", h.getSessions(anna, second.text("access_token")), 200, "")
 	h.clock.Advance(24*time.Hour - time.Millisecond)
 	third := h.refresh(second.text("refresh_token"))
 	h.expect("in the last moment", third, 200, "")
@@ -34,14 +34,14 @@ func TestRefresh_Rotates(t *testing.T) {
 func TestRefresh_ReuseEndsTheSession(t *testing.T) {
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
-	first, other := h.tokens("anna@example.ch"), h.tokens("anna@example.ch")
+	first, other := h.mustSignIn("anna@example.ch"), h.mustSignIn("anna@example.ch")
 	second := h.refresh(first.text("refresh_token"))
-	h.expect("before", h.sessions(anna, second.text("access_token")), 200, "")
+	h.expect("before", h.getSessions(anna, second.text("access_token")), 200, "")
 	h.expect("reuse", h.refresh(first.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
-	h.expect("access token of the session", h.sessions(anna, second.text("access_token")), 401, "common.unauthorized")
-	h.expect("first access token", h.sessions(anna, first.text("access_token")), 401, "common.unauthorized")
+	h.expect("access token of the session", h.getSessions(anna, second.text("access_token")), 401, "common.unauthorized")
+	h.expect("first access token", h.getSessions(anna, first.text("access_token")), 401, "common.unauthorized")
 	h.expect("refresh token of the session", h.refresh(second.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
-	h.expect("another session", h.sessions(anna, other.text("access_token")), 200, "")
+	h.expect("another session", h.getSessions(anna, other.text("access_token")), 200, "")
 }
 
 // Of concurrent exchanges of one token one succeeds, and the others end the session.
@@ -49,7 +49,7 @@ func TestRefresh_OnlyOneSucceeds(t *testing.T) {
 	const clients = 8
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
-	first := h.tokens("anna@example.ch")
+	first := h.mustSignIn("anna@example.ch")
 	answers := make(chan answer, clients)
 	for range clients {
 		go func() {
@@ -66,7 +66,7 @@ func TestRefresh_OnlyOneSucceeds(t *testing.T) {
 			succeeded++
 		}
 	}
-	h.expect("the session of a copied token", h.sessions(anna, first.text("access_token")), 401, "common.unauthorized")
+	h.expect("the session of a copied token", h.getSessions(anna, first.text("access_token")), 401, "common.unauthorized")
 	if succeeded != 1 {
 		t.Errorf("%d exchanges succeeded", succeeded)
 	}
@@ -75,7 +75,7 @@ func TestRefresh_OnlyOneSucceeds(t *testing.T) {
 func TestRefresh_RejectsInvalidTokens(t *testing.T) {
 	h := newHarness(t)
 	h.user("anna@example.ch")
-	good := h.tokens("anna@example.ch").text("refresh_token")
+	good := h.mustSignIn("anna@example.ch").text("refresh_token")
 	raw, err := base64.RawURLEncoding.DecodeString(good)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestRefresh_RejectsInvalidTokens(t *testing.T) {
 func TestRefresh_EndsAfterThirtyDays(t *testing.T) {
 	h := newHarness(t)
 	h.user("anna@example.ch")
-	tokens := h.tokens("anna@example.ch")
+	tokens := h.mustSignIn("anna@example.ch")
 	for day := range 40 {
 		h.clock.Advance(24*time.Hour - time.Minute)
 		next := h.refresh(tokens.text("refresh_token"))

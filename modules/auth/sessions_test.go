@@ -20,14 +20,14 @@ func (h *harness) logout(token string) answer {
 func TestLogout_TakesEffectAtOnceAndSurvivesARestart(t *testing.T) {
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
-	here, there := h.tokens("anna@example.ch"), h.tokens("anna@example.ch")
-	h.expect("before", h.sessions(anna, here.text("access_token")), 200, "")
+	here, there := h.mustSignIn("anna@example.ch"), h.mustSignIn("anna@example.ch")
+	h.expect("before", h.getSessions(anna, here.text("access_token")), 200, "")
 	h.expect("logout", h.logout(here.text("access_token")), 200, "")
 	for range 2 {
-		h.expect("after", h.sessions(anna, here.text("access_token")), 401, "common.unauthorized")
+		h.expect("after", h.getSessions(anna, here.text("access_token")), 401, "common.unauthorized")
 		h.expect("logout again", h.logout(here.text("access_token")), 401, "common.unauthorized")
 		h.expect("refresh", h.refresh(here.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
-		h.expect("another session", h.sessions(anna, there.text("access_token")), 200, "")
+		h.expect("another session", h.getSessions(anna, there.text("access_token")), 200, "")
 		h.restart()
 	}
 }
@@ -45,10 +45,10 @@ func TestSessions_ListAndEnd(t *testing.T) {
 	h := newHarness(t)
 	anna, bruno := h.user("anna@example.ch"), h.user("bruno@example.ch")
 	h.user("chief@example.ch", access.Administrator)
-	laptop, phone := h.tokens("anna@example.ch", "X-Device-ID", "laptop"), h.tokens("anna@example.ch", "X-Device-ID", "phone")
-	stranger, admin := h.tokens("bruno@example.ch").text("access_token"), h.tokens("chief@example.ch").text("access_token")
+	laptop, phone := h.mustSignIn("anna@example.ch", "X-Device-ID", "laptop"), h.mustSignIn("anna@example.ch", "X-Device-ID", "phone")
+	stranger, admin := h.mustSignIn("bruno@example.ch").text("access_token"), h.mustSignIn("chief@example.ch").text("access_token")
 
-	list := h.sessions(anna, laptop.text("access_token"))
+	list := h.getSessions(anna, laptop.text("access_token"))
 	h.expect("own sessions", list, 200, "")
 	rows, _ := list.json["data"].([]any)
 	if len(rows) != 2 || list.json["total"] != 2.0 || list.json["has_more"] != false {
@@ -70,75 +70,75 @@ func TestSessions_ListAndEnd(t *testing.T) {
 	end := func(user, id, token string) answer {
 		return h.call("DELETE", "/v1/users/"+user+"/sessions/"+id, nil, "Authorization", "Bearer "+token)
 	}
-	h.expect("list of a stranger", h.sessions(anna, stranger), 403, "common.rbac_no_rec_access")
-	h.expect("list of an administrator", h.sessions(anna, admin), 200, "")
-	h.expect("list of nobody", h.sessions(store.NewID(), admin), 404, "users.user_not_found")
+	h.expect("list of a stranger", h.getSessions(anna, stranger), 403, "common.rbac_no_rec_access")
+	h.expect("list of an administrator", h.getSessions(anna, admin), 200, "")
+	h.expect("list of nobody", h.getSessions(store.NewID(), admin), 404, "users.user_not_found")
 	h.expect("ended by a stranger", end(anna, phoneID, stranger), 403, "common.rbac_no_rec_access")
 	h.expect("of another user", end(bruno, phoneID, admin), 404, "auth_m.session_not_found")
 	h.expect("of nobody", end(store.NewID(), phoneID, admin), 404, "users.user_not_found")
 	h.expect("unknown", end(anna, store.NewID(), laptop.text("access_token")), 404, "auth_m.session_not_found")
 	h.expect("no id", end(anna, "phone", laptop.text("access_token")), 400, "common.invalid_input")
-	h.expect("still there", h.sessions(anna, phone.text("access_token")), 200, "")
+	h.expect("still there", h.getSessions(anna, phone.text("access_token")), 200, "")
 	h.expect("ended", end(anna, phoneID, laptop.text("access_token")), 200, "")
-	h.expect("gone", h.sessions(anna, phone.text("access_token")), 401, "common.unauthorized")
+	h.expect("gone", h.getSessions(anna, phone.text("access_token")), 401, "common.unauthorized")
 	h.expect("ended before", end(anna, phoneID, admin), 404, "auth_m.session_not_found")
-	if list := h.sessions(anna, laptop.text("access_token")); list.json["total"] != 1.0 {
+	if list := h.getSessions(anna, laptop.text("access_token")); list.json["total"] != 1.0 {
 		t.Errorf("got %s", list.body)
 	}
 }
 
-// Changes of a user by another module apply to the next request of each of their sessions.
+// Changes to a user by another module apply to the next request of each session of that user.
 func TestChanged_TakesEffectOnTheNextRequest(t *testing.T) {
 	h := newHarness(t)
 	anna, bruno := h.user("anna@example.ch"), h.user("bruno@example.ch")
-	token := h.tokens("anna@example.ch").text("access_token")
+	token := h.mustSignIn("anna@example.ch").text("access_token")
 	ctx := context.Background()
-	h.expect("before", h.sessions(bruno, token), 403, "common.rbac_no_rec_access")
+	h.expect("before", h.getSessions(bruno, token), 403, "common.rbac_no_rec_access")
 	h.inTx(func(tx *store.Tx) error {
 		h.auth.Changed(tx, anna)
-		return h.giveRole(tx, anna, access.Administrator)
+		return h.addRole(tx, anna, access.Administrator)
 	})
-	h.expect("as an administrator", h.sessions(bruno, token), 200, "")
+	h.expect("as an administrator", h.getSessions(bruno, token), 200, "")
 	h.inTx(func(tx *store.Tx) error {
 		h.auth.Changed(tx, anna)
 		_, err := tx.Exec(ctx, `UPDATE users SET status = 'disabled' WHERE id = $1`, anna)
 		return err
 	})
-	h.expect("disabled", h.sessions(anna, token), 401, "common.unauthorized")
+	h.expect("disabled", h.getSessions(anna, token), 401, "common.unauthorized")
 }
 
 func TestEndSessions_KeepsOne(t *testing.T) {
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
-	kept, ended := h.tokens("anna@example.ch"), h.tokens("anna@example.ch")
+	kept, ended := h.mustSignIn("anna@example.ch"), h.mustSignIn("anna@example.ch")
 	ctx := context.Background()
 	var keptID string
-	for _, row := range h.sessions(anna, kept.text("access_token")).json["data"].([]any) {
+	for _, row := range h.getSessions(anna, kept.text("access_token")).json["data"].([]any) {
 		if row := row.(map[string]any); row["current"] == true {
 			keptID = row["id"].(string)
 		}
 	}
 	h.inTx(func(tx *store.Tx) error { return h.auth.EndSessions(ctx, tx, anna, keptID) })
-	h.expect("kept", h.sessions(anna, kept.text("access_token")), 200, "")
-	h.expect("ended", h.sessions(anna, ended.text("access_token")), 401, "common.unauthorized")
+	h.expect("kept", h.getSessions(anna, kept.text("access_token")), 200, "")
+	h.expect("ended", h.getSessions(anna, ended.text("access_token")), 401, "common.unauthorized")
 	h.expect("its refresh token", h.refresh(ended.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
 }
 
-// A rolled-back change ends nothing.
+// A rollback leaves the sessions active.
 func TestEndSessions_NotWhenRolledBack(t *testing.T) {
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
-	token := h.tokens("anna@example.ch").text("access_token")
+	token := h.mustSignIn("anna@example.ch").text("access_token")
 	err := h.db.InTx(context.Background(), func(tx *store.Tx) error {
 		if err := h.auth.EndSessions(context.Background(), tx, anna, ""); err != nil {
 			return err
 		}
-		return fmt.Errorf("changed my mind")
+		return fmt.Errorf("roll back")
 	})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	h.expect("after", h.sessions(anna, token), 200, "")
+	h.expect("after", h.getSessions(anna, token), 200, "")
 }
 
 func TestOpenSession_WithoutRefreshToken(t *testing.T) {
@@ -150,13 +150,13 @@ func TestOpenSession_WithoutRefreshToken(t *testing.T) {
 		token, seconds, err = h.auth.OpenSession(context.Background(), tx, anna)
 		return err
 	})
-	h.expect("its token", h.sessions(anna, token), 200, "")
+	h.expect("its token", h.getSessions(anna, token), 200, "")
 	if seconds != 3600 {
 		t.Errorf("expires in %d", seconds)
 	}
-	h.clock.Advance(time.Hour + time.Minute) // the list counts in whole minutes
-	other := h.tokens("anna@example.ch").text("access_token")
-	if list := h.sessions(anna, other); list.json["total"] != 1.0 {
+	h.clock.Advance(time.Hour + time.Minute) // the list rounds times to minutes
+	other := h.mustSignIn("anna@example.ch").text("access_token")
+	if list := h.getSessions(anna, other); list.json["total"] != 1.0 {
 		t.Errorf("the session outlived its token: %s", list.body)
 	}
 }
@@ -164,7 +164,7 @@ func TestOpenSession_WithoutRefreshToken(t *testing.T) {
 func TestAudit_RecordsSessions(t *testing.T) {
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
-	first := h.tokens("anna@example.ch")
+	first := h.mustSignIn("anna@example.ch")
 	h.logout(h.refresh(first.text("refresh_token")).text("access_token"))
 	rows, err := h.db.Query(context.Background(), `SELECT actor || ' ' || action FROM audit_entries WHERE rec_type = 'sessions' ORDER BY seq`)
 	if err != nil {
@@ -193,7 +193,7 @@ func TestSessions_InParallel(t *testing.T) {
 		id := h.user(email)
 		wait.Go(func() {
 			for range 4 {
-				if err := h.live(email, id); err != nil {
+				if err := h.runSession(email, id); err != nil {
 					t.Error(err)
 				}
 			}
@@ -202,8 +202,8 @@ func TestSessions_InParallel(t *testing.T) {
 	wait.Wait()
 }
 
-// live is a short life of a session.
-func (h *harness) live(email, id string) error {
+// runSession signs in, uses, refreshes and ends a session.
+func (h *harness) runSession(email, id string) error {
 	in, err := h.try("POST", "/authenticate", map[string]string{"user_id": email, "password": password})
 	if err != nil || in.status != 200 {
 		return fmt.Errorf("sign in: %d %w", in.status, err)

@@ -16,7 +16,7 @@ import (
 func TestSignIn(t *testing.T) {
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
-	h.userIn("disabled", "dora@example.ch")
+	h.userWithStatus("disabled", "dora@example.ch")
 	h.inTx(func(tx *store.Tx) error { return h.addCredential(tx, anna, "claimed@example.ch", false) })
 	for _, test := range []struct {
 		name, value, password string
@@ -45,7 +45,7 @@ func TestSignIn(t *testing.T) {
 func TestSignIn_AnswersWithTokens(t *testing.T) {
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
-	a := h.tokens("anna@example.ch")
+	a := h.mustSignIn("anna@example.ch")
 	if a.text("token_type") != "Bearer" || a.json["expires_in"] != 3600.0 || a.text("user_id") != anna ||
 		len(a.text("refresh_token")) != 43 || strings.Count(a.text("access_token"), ".") != 2 || len(a.json) != 6 {
 		t.Errorf("got %s", a.body)
@@ -63,7 +63,7 @@ func TestSignIn_AnswersWithTokens(t *testing.T) {
 func TestSignIn_RevealsNothingAboutUsers(t *testing.T) {
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
-	h.userIn("disabled", "dora@example.ch")
+	h.userWithStatus("disabled", "dora@example.ch")
 	h.inTx(func(tx *store.Tx) error {
 		id := store.NewID()
 		if _, err := tx.Exec(context.Background(), `
@@ -89,10 +89,10 @@ func TestSignIn_RevealsNothingAboutUsers(t *testing.T) {
 		}
 	}
 	before := h.auth.Hashes()
-	h.fail(3, "anna@example.ch") // the address and the id are one user, with two failures from above
-	h.wait(h.signIn("anna@example.ch", password))
+	h.failSignIns(3, "anna@example.ch") // the address and the id are one user, with two failures from above
+	h.retryAfter(h.signIn("anna@example.ch", password))
 	if made := h.auth.Hashes() - before; made != 3 {
-		t.Errorf("%d hashes: the password was looked at during the pause", made)
+		t.Errorf("%d hashes: the password was compared during the lockout", made)
 	}
 }
 
@@ -110,12 +110,12 @@ func TestSignIn_UsesTheLanguageOfTheRequest(t *testing.T) {
 	}
 }
 
-// A pending user acts as a registrant, whatever their roles.
+// A pending user has the rights of a registrant, independent of their roles.
 func TestSignIn_PendingUserIsARegistrant(t *testing.T) {
 	h := newHarness(t)
-	id := h.userIn("pending", "petra@example.ch", access.Customer, access.Administrator)
-	token := h.tokens("petra@example.ch").text("access_token")
-	h.expect("own sessions", h.sessions(id, token), 403, "common.rbac_no_rec_access")
+	id := h.userWithStatus("pending", "petra@example.ch", access.Customer, access.Administrator)
+	token := h.mustSignIn("petra@example.ch").text("access_token")
+	h.expect("own sessions", h.getSessions(id, token), 403, "common.rbac_no_rec_access")
 	h.expect("logout", h.call("POST", "/v1/logout", nil, "Authorization", "Bearer "+token), 200, "")
 }
 
@@ -137,18 +137,18 @@ func TestSignIn_UpgradesTheHash(t *testing.T) {
 	if hash := stored(); !strings.HasPrefix(hash, "$argon2id$v=19$m=64,t=1,p=1$") {
 		t.Fatalf("a failure changed the hash: %s", hash)
 	}
-	h.tokens("anna@example.ch")
+	h.mustSignIn("anna@example.ch")
 	if hash := stored(); !strings.HasPrefix(hash, "$argon2id$v=19$m=128,t=2,p=1$") {
 		t.Fatalf("after: %s", hash)
 	}
-	h.tokens("anna@example.ch")
+	h.mustSignIn("anna@example.ch")
 }
 
 func TestSignIn_ReportsNewDevices(t *testing.T) {
 	h := newHarness(t)
 	h.user("anna@example.ch")
 	for _, device := range []string{"laptop", "laptop", "phone", "", "phone"} {
-		h.tokens("anna@example.ch", "X-Device-ID", device)
+		h.mustSignIn("anna@example.ch", "X-Device-ID", device)
 	}
 	if want := []string{"laptop", "laptop", "phone (new)", " (new)", "phone"}; !slices.Equal(h.events.devices, want) {
 		t.Errorf("got %q, want %q", h.events.devices, want)
@@ -156,7 +156,7 @@ func TestSignIn_ReportsNewDevices(t *testing.T) {
 	for _, device := range []string{strings.Repeat("x", 129), "a\u00adb", "tab\there"} {
 		h.expect(device, h.signIn("anna@example.ch", password, "X-Device-ID", device), 400, "common.invalid_input")
 	}
-	h.tokens("anna@example.ch", "X-Device-ID", strings.Repeat("ü", 128))
+	h.mustSignIn("anna@example.ch", "X-Device-ID", strings.Repeat("ü", 128))
 }
 
 // A sign-in rejected because the queue is full gets Retry-After and does not consume an attempt.
@@ -168,15 +168,15 @@ func TestSignIn_RejectsWhenTheQueueIsFull(t *testing.T) {
 		a := h.signIn("anna@example.ch", "wrong")
 		h.expect("in the flood", a, 503, "common.unavailable")
 		if a.header.Get("Retry-After") != "1" || a.text("class") != "temporary" || a.json["retryable"] != true {
-			t.Fatalf("503 without its marks: %s", a.body)
+			t.Fatalf("503 without Retry-After, or not marked as temporary: %s", a.body)
 		}
 	}
-	if _, err := h.auth.HashPassword(context.Background(), password); !isFault(err, apierr.Unavailable) {
-		t.Errorf("a new password in the flood: %v", err)
+	if _, err := h.auth.HashPassword(context.Background(), password); !isKind(err, apierr.Unavailable) {
+		t.Errorf("hash a new password while the queue is full: %v", err)
 	}
 	release()
-	h.fail(5, "anna@example.ch")
+	h.failSignIns(5, "anna@example.ch")
 	release = h.auth.FillQueue()
-	h.wait(h.signIn("anna@example.ch", password)) // a caller that must wait gets that response even then
+	h.retryAfter(h.signIn("anna@example.ch", password)) // a locked-out caller gets 429 even then
 	release()
 }

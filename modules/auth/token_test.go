@@ -22,8 +22,8 @@ import (
 	"kontor/store/storetest"
 )
 
-// forge signs whatever header and claims with the real key.
-func (h *harness) forge(header, claims map[string]any) string {
+// signToken returns a token of any header and claims, signed with the real key.
+func (h *harness) signToken(header, claims map[string]any) string {
 	h.Helper()
 	encode := func(v any) string {
 		data, err := json.Marshal(v)
@@ -58,7 +58,7 @@ func parts(t testing.TB, token string) (header, claims map[string]any) {
 func TestToken_HasItsClaims(t *testing.T) {
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
-	header, claims := parts(t, h.tokens("anna@example.ch").text("access_token"))
+	header, claims := parts(t, h.mustSignIn("anna@example.ch").text("access_token"))
 	if len(header) != 2 || header["alg"] != "EdDSA" || header["typ"] != "at+jwt" {
 		t.Errorf("header %v", header)
 	}
@@ -76,7 +76,7 @@ func TestToken_HasItsClaims(t *testing.T) {
 func TestToken_RejectsInvalidTokens(t *testing.T) {
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
-	good := h.tokens("anna@example.ch").text("access_token")
+	good := h.mustSignIn("anna@example.ch").text("access_token")
 	bruno := h.user("bruno@example.ch")
 	header, claims := parts(t, good)
 	now := h.clock.Now().Unix()
@@ -89,8 +89,8 @@ func TestToken_RejectsInvalidTokens(t *testing.T) {
 		}
 		return changed
 	}
-	claim := func(name string, value any) string { return h.forge(header, with(claims, name, value)) }
-	head := func(name string, value any) string { return h.forge(with(header, name, value), claims) }
+	claim := func(name string, value any) string { return h.signToken(header, with(claims, name, value)) }
+	head := func(name string, value any) string { return h.signToken(with(header, name, value), claims) }
 	pieces := strings.Split(good, ".")
 	otherKey := func() string {
 		_, key, err := ed25519.GenerateKey(nil)
@@ -113,8 +113,8 @@ func TestToken_RejectsInvalidTokens(t *testing.T) {
 		return data + "." + pieces[1] + "."
 	}
 
-	h.expect("the forger works", h.sessions(anna, h.forge(header, claims)), 200, "")
-	h.expect("the token itself", h.sessions(anna, good), 200, "")
+	h.expect("the forger works", h.getSessions(anna, h.signToken(header, claims)), 200, "")
+	h.expect("the token itself", h.getSessions(anna, good), 200, "")
 	for name, token := range map[string]string{
 		"nothing":                       "",
 		"garbage":                       "garbage",
@@ -126,7 +126,7 @@ func TestToken_RejectsInvalidTokens(t *testing.T) {
 		"alias by a line break":         good[:20] + "\n" + good[20:],
 		"alias by a space":              good[:20] + " " + good[20:],
 		"standard alphabet":             strings.NewReplacer("-", "+", "_", "/").Replace(good) + "+",
-		"too long":                      h.forge(header, with(claims, "x", strings.Repeat("x", 1000))),
+		"too long":                      h.signToken(header, with(claims, "x", strings.Repeat("x", 1000))),
 		"another key":                   otherKey(),
 		"no signature":                  pieces[0] + "." + pieces[1] + ".",
 		"alg none":                      none(),
@@ -188,14 +188,14 @@ func TestToken_RejectsInvalidTokens(t *testing.T) {
 	h.expect("scheme in another case", h.call("GET", "/v1/users/"+anna+"/sessions", nil, "Authorization", "bearer "+good), 200, "")
 }
 
-// alias changes bits of the last character that decode to nothing.
+// alias returns another encoding of the same token: it changes the unused bits of the last character.
 func alias(token string) string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	last := strings.IndexByte(alphabet, token[len(token)-1])
 	return token[:len(token)-1] + string(alphabet[last|1])
 }
 
-// bearer asks the module itself, with whatever bytes in the header.
+// bearer calls the module without the server, which would reject some headers earlier.
 func (h *harness) bearer(token string) (userID string, err error) {
 	app := fiber.New(fiber.Config{Immutable: true})
 	var request fasthttp.RequestCtx
@@ -213,14 +213,14 @@ func (h *harness) bearer(token string) (userID string, err error) {
 func TestToken_ExpiresByTheClock(t *testing.T) {
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
-	token := h.tokens("anna@example.ch").text("access_token")
-	h.expect("fresh", h.sessions(anna, token), 200, "")
-	h.clock.Advance(time.Hour - 200*time.Millisecond) // whole seconds: the clock stands at .123
-	h.expect("in the last moment", h.sessions(anna, token), 200, "")
+	token := h.mustSignIn("anna@example.ch").text("access_token")
+	h.expect("fresh", h.getSessions(anna, token), 200, "")
+	h.clock.Advance(time.Hour - 200*time.Millisecond) // whole seconds: the clock starts at .123
+	h.expect("in the last moment", h.getSessions(anna, token), 200, "")
 	h.clock.Advance(200 * time.Millisecond)
-	h.expect("over", h.sessions(anna, token), 401, "common.unauthorized")
+	h.expect("expired", h.getSessions(anna, token), 401, "common.unauthorized")
 	h.clock.Advance(-2 * time.Hour)
-	h.expect("set back", h.sessions(anna, token), 200, "")
+	h.expect("set back", h.getSessions(anna, token), 200, "")
 }
 
 // Requests are rejected when the session is not in memory and cannot be read.
@@ -230,7 +230,7 @@ func TestBearer_RejectsWhenTheSessionCannotBeRead(t *testing.T) {
 	h := &harness{T: t, clock: clock, dir: dir, events: &recorder{}}
 	h.start()
 	anna := h.user("anna@example.ch")
-	token := h.tokens("anna@example.ch").text("access_token")
+	token := h.mustSignIn("anna@example.ch").text("access_token")
 	if _, err := h.bearer(token); err != nil {
 		t.Fatal(err)
 	}
@@ -245,10 +245,10 @@ func TestBearer_RejectsWhenTheSessionCannotBeRead(t *testing.T) {
 	h.auth = fresh
 	_, err = h.bearer(token)
 	h.auth = old
-	if !isFault(err, apierr.AuthUnavailable) {
+	if !isKind(err, apierr.AuthUnavailable) {
 		t.Errorf("got %v for %s", err, anna)
 	}
-	if _, err := fresh.APIKey(context.Background(), "kontor_some_key_nobody_knows"); !isFault(err, apierr.AuthUnavailable) {
+	if _, err := fresh.APIKey(context.Background(), "kontor_some_unknown_key"); !isKind(err, apierr.AuthUnavailable) {
 		t.Errorf("API key: got %v", err)
 	}
 }
@@ -256,12 +256,12 @@ func TestBearer_RejectsWhenTheSessionCannotBeRead(t *testing.T) {
 func TestExpiry(t *testing.T) {
 	h := newHarness(t)
 	h.user("anna@example.ch")
-	token := h.tokens("anna@example.ch").text("access_token")
+	token := h.mustSignIn("anna@example.ch").text("access_token")
 	app := fiber.New(fiber.Config{Immutable: true})
 	c := app.AcquireCtx(&fasthttp.RequestCtx{})
 	defer app.ReleaseCtx(c)
 	if _, ok := h.auth.Expiry(c); ok {
-		t.Error("no token has an end")
+		t.Error("a request without a token has an expiry")
 	}
 	c.Request().Header.Set("Authorization", "Bearer "+token)
 	if at, ok := h.auth.Expiry(c); !ok || at.Std() != h.clock.Now().UTC().Truncate(time.Second).Add(time.Hour) {
@@ -272,20 +272,20 @@ func TestExpiry(t *testing.T) {
 // Requests with a cached token allocate nothing and do not wait.
 func TestKnown_AllocatesNothing(t *testing.T) {
 	h := newHarness(t)
-	token := h.known()
+	token := h.cachedToken()
 	if raceDetector {
-		t.Log("the race detector makes the pools of the cache forget on purpose: only that it can be called is tested")
+		t.Log("the race detector empties the pools of the cache at random, so that allocations cannot be counted")
 	}
 	if allocations := testing.AllocsPerRun(100, func() { h.auth.Known(token) }); allocations > 0 && !raceDetector {
 		t.Errorf("%v allocations", allocations)
 	}
 }
 
-// known gives a token that is in memory, as soon as the cache has taken it in.
-func (h *harness) known() string {
+// cachedToken returns an access token once the cache contains it.
+func (h *harness) cachedToken() string {
 	h.Helper()
 	h.user("anna@example.ch")
-	token := h.tokens("anna@example.ch").text("access_token")
+	token := h.mustSignIn("anna@example.ch").text("access_token")
 	for range 1000 {
 		if _, err := h.bearer(token); err != nil {
 			h.Fatal(err)
@@ -294,6 +294,6 @@ func (h *harness) known() string {
 			return token
 		}
 	}
-	h.Fatal("the cache never took the token in")
+	h.Fatal("the cache never contained the token")
 	return ""
 }
