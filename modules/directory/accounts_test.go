@@ -69,7 +69,7 @@ func TestUpdate_ChangesTheLanguage(t *testing.T) {
 	h.call(m.token, "PATCH", m.path(""), map[string]any{"language": "rm"}).want(t, 400, "common.invalid_input")
 	h.call(other.token, "PATCH", m.path(""), map[string]any{"language": "de"}).want(t, 403, "common.rbac_no_rec_access")
 	if h.audited("users.update", m.id) != 1 {
-		t.Error("the audit trail does not tell of it")
+		t.Error("the audit trail lacks the change")
 	}
 }
 
@@ -78,7 +78,7 @@ func TestUpdate_IgnoresMembersThatTheCallerMayNotSet(t *testing.T) {
 	m, clerk := h.customer(email(1)), h.personnel()
 	body := map[string]any{"id": clerk.id, "status": "disabled", "roles": []string{"Administrator"}, "role_ids": []string{access.Administrator},
 		"created_by": clerk.id, "version": 99, "last_login_at": "2020-01-01T00:00:00Z", "Status": "disabled"}
-	for _, who := range []member{m, clerk} {
+	for _, who := range []testUser{m, clerk} {
 		r := h.call(who.token, "PATCH", m.path(""), body).want(t, 200, "")
 		if r.text("status") != "active" || r.text("id") != m.id || len(r.Body["roles"].([]any)) != 1 || r.Body["last_login_at"] != nil {
 			t.Errorf("got %s", r.Text)

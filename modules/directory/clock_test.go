@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Codes from before the clock was set back are ignored until it has caught up. Later codes count.
+// Codes from before a step back of the clock do not count towards the limits until that time is reached again.
 func TestClockStep_AllowsNewCodes(t *testing.T) {
 	for name, step := range map[string]time.Duration{"back an hour": -time.Hour, "back a day": -24 * time.Hour,
 		"forward an hour": time.Hour, "forward a day": 24 * time.Hour} {

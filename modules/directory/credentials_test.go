@@ -52,7 +52,7 @@ func TestAddCredential_ByAnAdministrator(t *testing.T) {
 	if r.Body["validated"] != true || r.text("user_id") != m.id {
 		t.Errorf("got %s", r.Text)
 	}
-	// The credential belongs to the user, although an administrator created it.
+	// The user owns the credential, although an administrator created it.
 	h.call(m.token, "DELETE", "/v1/users/credentials/"+r.text("id"), nil).want(t, 200, "")
 }
 
@@ -85,7 +85,7 @@ func TestDeleteCredential_KeepsTheLastValidatedCredential(t *testing.T) {
 		t.Errorf("got %s", r.Text)
 	}
 	if h.audited("credentials.delete", m.credential) != 1 {
-		t.Error("the audit trail does not tell of it")
+		t.Error("the audit trail lacks the change")
 	}
 	remove(m.token, m.credential).want(t, 404, "users.user_not_found")
 	remove(m.token, extra).want(t, 409, "users.last_credential")

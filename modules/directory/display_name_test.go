@@ -14,17 +14,17 @@ import (
 
 const reserved = "users.display_name_reserved"
 
-// named makes a user with a role and a display name, as an operator does.
-func (h *harness) named(login, name string, roles ...string) member {
+// namedUser creates a user with roles and a display name, as an operator does.
+func (h *harness) namedUser(login, name string, roles ...string) testUser {
 	h.t.Helper()
 	u, err := h.service.Create(h.t.Context(), directory.NewUser{Value: login, DisplayName: name, Password: password, Roles: roles})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return h.signedIn(u.ID)
+	return h.signInUser(u.ID)
 }
 
-func (h *harness) signedIn(id string) (m member) {
+func (h *harness) signInUser(id string) (m testUser) {
 	h.t.Helper()
 	m.id = id
 	h.exec(func(ctx context.Context, tx *store.Tx) (err error) {
@@ -34,14 +34,8 @@ func (h *harness) signedIn(id string) (m member) {
 	return m
 }
 
-// addEmail adds a validated e-mail address to a user.
-func (h *harness) addEmail(m member, address string) {
-	h.t.Helper()
-	r := h.call(m.token, "POST", m.path("/credentials"), map[string]any{"credential_type": "email", "credential_value": address}).want(h.t, 201, "")
-	h.call(m.token, "PUT", m.path("/credentials/"+r.text("id")+"/validate"), map[string]any{"otp": h.outbox.last(address).Code}).want(h.t, 200, "")
-}
-
-func (h *harness) rename(as, of member, name string) reply {
+// rename sends a request that changes a display name.
+func (h *harness) rename(as, of testUser, name string) reply {
 	h.t.Helper()
 	return h.call(as.token, "PATCH", of.path(""), map[string]any{"display_name": name})
 }
@@ -61,21 +55,21 @@ func TestUpdate_ChangesTheDisplayName(t *testing.T) {
 	}
 	etag := r.Header.Get("ETag")
 	if again := h.rename(m, m, "Anna Müller").want(t, 200, ""); again.Header.Get("ETag") != etag || h.audited("users.update", m.id) != 1 {
-		t.Error("the same name again counts as a change")
+		t.Error("setting the same name counts as a change")
 	}
 	if r := h.rename(m, m, "").want(t, 200, ""); r.text("display_name") != "" {
 		t.Errorf("got %s, want no name", r.Text)
 	}
 }
 
-func TestUpdate_RefusesMalformedNames(t *testing.T) {
+func TestUpdate_RejectsMalformedNames(t *testing.T) {
 	h := newHarness(t)
 	m, admin := h.customer(email(1)), h.admin()
 	for what, name := range map[string]string{
 		"blank": "   ", "right-to-left override": "Anna \u202erelleK", "zero-width space": "Kon\u200btor", "joiner": "An\u200dna", "line break": "Anna\nKeller",
 		"10,000 characters": strings.Repeat("a", 10_000), "emoji only": "🙂", "punctuation only": "...", "combining marks": "A\u0316\u0317\u0318\u0319nna",
 	} {
-		for _, as := range []member{m, admin} {
+		for _, as := range []testUser{m, admin} {
 			r := h.rename(as, m, name)
 			if r.Status != 400 || r.text("code") != "common.invalid_input" || !strings.Contains(r.Text, `"display_name"`) {
 				t.Errorf("%s: got %d %s", what, r.Status, r.Text)
@@ -89,8 +83,8 @@ func TestUpdate_RefusesMalformedNames(t *testing.T) {
 	}
 }
 
-// resembling are names that may be taken for those of Anna Keller (anna.k, anna@bank.example) or of the bank.
-var resembling = map[string]string{
+// lookAlikeNames are names that resemble those of Anna Keller (anna.k, anna@bank.example) or of the bank.
+var lookAlikeNames = map[string]string{
 	"the same":                "Anna Keller",
 	"case":                    "ANNA KELLER",
 	"Cyrillic letters":        "Аnnа Kеllеr",
@@ -118,11 +112,11 @@ var resembling = map[string]string{
 	"in Italian":              "Servizio clienti",
 }
 
-func TestUpdate_RefusesNamesOfStaff(t *testing.T) {
-	for what, name := range resembling {
+func TestUpdate_RejectsNamesOfStaff(t *testing.T) {
+	for what, name := range lookAlikeNames {
 		t.Run(what, func(t *testing.T) {
 			h := newHarness(t)
-			anna := h.named("anna.k", "Anna Keller", "Advisor")
+			anna := h.namedUser("anna.k", "Anna Keller", "Advisor")
 			h.addEmail(anna, "anna@bank.example")
 			m := h.customer(email(1))
 			h.rename(m, m, name).want(t, 409, reserved)
@@ -138,7 +132,7 @@ func TestUpdate_RefusesNamesOfStaff(t *testing.T) {
 
 func TestUpdate_AllowsNamesOfOthers(t *testing.T) {
 	h := newHarness(t)
-	anna := h.named("anna.k", "Anna Keller", "Advisor")
+	anna := h.namedUser("anna.k", "Anna Keller", "Advisor")
 	m, other := h.customer(email(1)), h.customer(email(2))
 	for _, name := range []string{"Anna Kellner", "Hanna Keller", "Anna", "Kontorowicz", "Peter Müller"} {
 		h.rename(m, m, name).want(t, 200, "")
@@ -151,7 +145,7 @@ func TestUpdate_AllowsNamesOfOthers(t *testing.T) {
 
 func TestUpdate_AllowsAdministratorsAnyName(t *testing.T) {
 	h := newHarness(t)
-	h.named("anna.k", "Anna Keller", "Advisor")
+	h.namedUser("anna.k", "Anna Keller", "Advisor")
 	m, admin := h.customer(email(1)), h.admin()
 	for _, name := range []string{"Anna Keller", "Kontor Support"} {
 		h.rename(admin, m, name).want(t, 200, "")
@@ -159,11 +153,11 @@ func TestUpdate_AllowsAdministratorsAnyName(t *testing.T) {
 	h.rename(admin, admin, "Kontor Administrator").want(t, 200, "")
 }
 
-func TestUpdate_RequiresTheBearerOrAnAdministrator(t *testing.T) {
+func TestUpdate_RequiresTheUserOrAnAdministrator(t *testing.T) {
 	h := newHarness(t)
 	m, other, clerk := h.customer(email(1)), h.customer(email(2)), h.personnel()
 	h.rename(other, m, "Peter Müller").want(t, 403, "common.rbac_no_rec_access")
-	h.rename(clerk, m, "Peter Müller").want(t, 403, "common.rbac_no_rec_access") // may update users and is no administrator
+	h.rename(clerk, m, "Peter Müller").want(t, 403, "common.rbac_no_rec_access") // may update users, but is not an administrator
 	h.call("key", "PATCH", m.path(""), map[string]any{"display_name": "Peter Müller"}).want(t, 401, "common.unauthorized")
 	h.call("", "PATCH", m.path(""), map[string]any{"display_name": "Peter Müller"}).want(t, 401, "common.unauthorized")
 	if got := h.call(m.token, "GET", m.path(""), nil).text("display_name"); got != "" {
@@ -171,45 +165,45 @@ func TestUpdate_RequiresTheBearerOrAnAdministrator(t *testing.T) {
 	}
 }
 
-func TestUpdate_ComparesWithStaffAsTheyAreNow(t *testing.T) {
+func TestUpdate_ReservesTheNamesOfCurrentStaff(t *testing.T) {
 	h := newHarness(t)
 	admin, m, other := h.admin(), h.customer(email(1)), h.customer(email(2))
-	// A disabled staff member keeps the protection.
-	gone := h.named("bruno.f", "Bruno Frei", "Advisor")
+	// The names of disabled staff stay reserved.
+	gone := h.namedUser("bruno.f", "Bruno Frei", "Advisor")
 	h.call(admin.token, "PATCH", gone.path(""), map[string]any{"status": "disabled"}).want(t, 200, "")
 	h.rename(m, m, "Frei Bruno").want(t, 409, reserved)
-	// A customer does not have it, and gets it with the role. Those who have the name already keep it.
-	carla := h.named("carla.m", "Carla Meier", "Customer")
+	// The name of a customer is reserved once they become staff. Other users with that name keep it.
+	carla := h.namedUser("carla.m", "Carla Meier", "Customer")
 	h.rename(other, other, "Carla Meier").want(t, 200, "")
 	h.call(admin.token, "PUT", carla.path("/roles"), map[string]any{"roles": []string{"Advisor"}}).want(t, 200, "")
 	h.rename(m, m, "Carla Meier").want(t, 409, reserved)
 	if got := h.call(other.token, "GET", other.path(""), nil).text("display_name"); got != "Carla Meier" {
-		t.Errorf("a name was taken away: %q", got)
+		t.Errorf("another user lost the name: %q", got)
 	}
 	h.call(admin.token, "PUT", carla.path("/roles"), map[string]any{"roles": []string{"Customer"}}).want(t, 200, "")
 	h.rename(m, m, "Carla Meier").want(t, 200, "")
-	// A grant to the user makes them staff, too.
+	// A grant to the user makes them staff as well.
 	h.policy.Store(access.NewPolicy(access.PolicyData{
 		Types:     map[string]map[string]access.Permission{carla.id: {"tasks": access.ReadAll}},
 		Endpoints: map[string][]string{access.Customer: {"PATCH /v1/users/{id}"}}}))
 	h.rename(other, other, "Meier, Carla").want(t, 409, reserved)
 }
 
-// The refusals reveal names of staff: few may be tried.
-func TestUpdate_LimitsRefusedNames(t *testing.T) {
+// The rejections reveal names of staff, so that attempts are limited.
+func TestUpdate_LimitsRejectedNames(t *testing.T) {
 	h := newHarness(t)
-	h.named("anna.k", "Anna Keller", "Advisor")
+	h.namedUser("anna.k", "Anna Keller", "Advisor")
 	m := h.customer(email(1))
 	for range 10 {
 		h.rename(m, m, "Anna Keller").want(t, 409, reserved)
 	}
 	h.rename(m, m, "Anna Keller").want(t, 429, "rate_limits_m.exceeded")
-	h.rename(m, m, "Peter Müller").want(t, 429, "rate_limits_m.exceeded") // otherwise the refusal would say the same
+	h.rename(m, m, "Peter Müller").want(t, 429, "rate_limits_m.exceeded") // otherwise the limit would reveal the same
 }
 
 func TestUpdate_ParallelRenames(t *testing.T) {
 	h := newHarness(t)
-	h.named("anna.k", "Anna Keller", "Advisor")
+	h.namedUser("anna.k", "Anna Keller", "Advisor")
 	m := h.customer(email(1))
 	var workers sync.WaitGroup
 	statuses := make([]int, 50)
@@ -256,7 +250,7 @@ func TestList_FindsDisplayNames(t *testing.T) {
 	h := newHarness(t)
 	clerk := h.personnel()
 	for i, name := range []string{"Zoë Müller", "anna Muller", "Émile Blanc"} {
-		h.named(email(i), name, "Customer")
+		h.namedUser(email(i), name, "Customer")
 	}
 	names := func(query string) (found []string) {
 		r := h.call(clerk.token, "GET", "/v1/users?"+query, nil).want(t, 200, "")

@@ -24,7 +24,7 @@ const (
 	password = "correct horse battery"
 )
 
-// bank is a running server with the directory alone. The test stands in for sign-in and the outbox.
+// harness runs a server with the directory alone. Tests replace the modules of sign-in and notifications.
 type harness struct {
 	t       testing.TB
 	db      *store.DB
@@ -105,7 +105,7 @@ func (h *harness) serve(texts *locales.Bundle) {
 
 const personnel = "0193b000-0000-7000-8000-0000000000ff"
 
-// reply is what the server answered.
+// reply is a response of the server.
 type reply struct {
 	Status int
 	Header http.Header
@@ -129,7 +129,7 @@ func (r reply) want(t testing.TB, status int, code string) reply {
 	return r
 }
 
-// call sends a request. who is a bearer token, "key" for the API key, or nobody. Headers are given in pairs.
+// call sends a request with headers, in pairs. who is a bearer token, "key" for the API key, or empty.
 func (h *harness) call(who, method, path string, body any, headers ...string) reply {
 	h.t.Helper()
 	client := servertest.NewClient(h.t, h.server, h.address).With(headers...)
@@ -151,35 +151,35 @@ func registration(kind, value string) map[string]any {
 		"terms_accepted": true, "privacy_policy_accepted": true}
 }
 
-// member is a user who can sign requests.
-type member struct{ id, credential, token string }
+// testUser is a user with a session.
+type testUser struct{ id, credential, token string }
 
-// path is an address below the user.
-func (m member) path(rest string) string { return "/v1/users/" + m.id + rest }
+// path returns a path below the user.
+func (m testUser) path(rest string) string { return "/v1/users/" + m.id + rest }
 
-// registrant registers a user with an e-mail address.
-func (h *harness) registrant(email string) member {
+// registrant registers a user with an e-mail address and does not validate it.
+func (h *harness) registrant(email string) testUser {
 	h.t.Helper()
 	r := h.call("key", "POST", "/v1/users/initiate-registration", registration("email", email)).want(h.t, 201, "")
-	return member{r.text("user_id"), r.member("credential").text("id"), r.text("access_token")}
+	return testUser{r.text("user_id"), r.member("credential").text("id"), r.text("access_token")}
 }
 
 // customer registers a user and validates the address.
-func (h *harness) customer(email string) member {
+func (h *harness) customer(email string) testUser {
 	h.t.Helper()
 	m := h.registrant(email)
 	h.call(m.token, "PUT", m.path("/credentials/"+m.credential+"/validate"), map[string]string{"otp": h.outbox.last(email).Code}).want(h.t, 200, "")
 	return m
 }
 
-// staff makes a user with roles, as an operator does.
-func (h *harness) staff(name string, roles ...string) member {
+// staff creates a user with roles, as an operator does.
+func (h *harness) staff(name string, roles ...string) testUser {
 	h.t.Helper()
 	u, err := h.service.Create(h.t.Context(), directory.NewUser{Value: name, Password: password, Roles: roles})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	m := member{id: u.ID}
+	m := testUser{id: u.ID}
 	h.exec(func(ctx context.Context, tx *store.Tx) error {
 		m.token, _, err = h.auth.OpenSession(ctx, tx, u.ID)
 		return err
@@ -187,9 +187,12 @@ func (h *harness) staff(name string, roles ...string) member {
 	return m
 }
 
-func (h *harness) admin() member { h.t.Helper(); return h.staff("root@bank.example", "Administrator") }
+func (h *harness) admin() testUser {
+	h.t.Helper()
+	return h.staff("root@bank.example", "Administrator")
+}
 
-// audited tells how many entries of the action the audit trail has for the record.
+// audited returns the number of audit entries with the action for the record.
 func (h *harness) audited(action, recID string) (n int) {
 	h.t.Helper()
 	err := h.db.QueryRow(h.t.Context(), `SELECT count(*) FROM audit_entries WHERE action = $1 AND rec_id = $2`, action, recID).Scan(&n)

@@ -90,7 +90,7 @@ func TestSendLimits_OfANetworkAndAKey(t *testing.T) {
 
 func TestRegistrationLimits_PreventProbing(t *testing.T) {
 	h := newHarnessWith(t, directory.Options{PerHour: 20})
-	h.customer(email(1)) // one of the twenty
+	h.customer(email(1)) // counts as one of the twenty
 	probed := 0
 	for range 100 {
 		if r := h.call("key", "POST", registerPath, registration("email", email(1))); r.Status == 409 {
@@ -100,9 +100,9 @@ func TestRegistrationLimits_PreventProbing(t *testing.T) {
 		}
 	}
 	if probed != 10 {
-		t.Errorf("%d probes told that a value is taken", probed)
+		t.Errorf("%d probes revealed that a value is taken, want 10", probed)
 	}
-	// Nor does a free value reveal anything now.
+	// Free values reveal nothing either.
 	h.call("key", "POST", registerPath, registration("username", "free.name")).want(t, 429, "rate_limits_m.exceeded")
 	h.clock.Advance(time.Hour)
 	for i := range 40 {
@@ -133,19 +133,19 @@ func TestAddUsername_LimitsAttempts(t *testing.T) {
 	h := newHarness(t)
 	m := h.customer(email(1))
 	h.staff("clerk.name", "Advisor")
-	refused := 0
+	rejected := 0
 	for range 30 {
 		if h.call(m.token, "POST", m.path("/credentials"), credential("username", "clerk.name")).Status == 409 {
-			refused++
+			rejected++
 		}
 	}
-	if refused != 10 {
-		t.Errorf("%d names were tried", refused)
+	if rejected != 10 {
+		t.Errorf("%d names were compared, want 10", rejected)
 	}
 }
 
-// After very many wrong codes of all users, each code has one attempt: guesses have a fifth of the chance, and a right
-// code is still accepted.
+// After many wrong codes of all users, each code has one attempt. A fifth of the guesses remains, and the right code is
+// accepted.
 func TestFailedCodes_LeaveOneAttemptToEachCode(t *testing.T) {
 	h := newHarness(t)
 	h.exec(func(ctx context.Context, tx *store.Tx) error {
@@ -189,7 +189,7 @@ func TestSendLimits_AreExactInParallel(t *testing.T) {
 	}
 }
 
-// Events from before the clock was set back are ignored.
+// Events from before a step back of the clock are ignored.
 func TestSendLimits_IgnoreEventsInTheFuture(t *testing.T) {
 	h := newHarness(t)
 	m := h.registrant(email(1))
@@ -199,7 +199,7 @@ func TestSendLimits_IgnoreEventsInTheFuture(t *testing.T) {
 	h.call(m.token, "POST", m.resend(), nil).want(t, 200, "")
 }
 
-// A rejection writes nothing: the writer would have to undo it together with the others of its group.
+// A rejection writes nothing: the rollback would affect the other jobs of its group.
 func TestSendLimits_RejectBeforeWriting(t *testing.T) {
 	h := newHarness(t)
 	m := h.registrant(email(1))
@@ -210,7 +210,7 @@ func TestSendLimits_RejectBeforeWriting(t *testing.T) {
 	version := h.db.Version("otp_sends", "otps")
 	h.call(m.token, "POST", m.resend(), nil).want(t, 429, "users.otp_send_limited")
 	if h.db.Version("otp_sends", "otps") != version {
-		t.Error("a refusal wrote")
+		t.Error("a rejection wrote")
 	}
 }
 
@@ -224,7 +224,7 @@ func TestPurge_DeletesEventsOutsideAllWindows(t *testing.T) {
 		return n
 	}
 	if rows() == 0 {
-		t.Fatal("nothing was counted: the test shows nothing")
+		t.Fatal("no event was counted: the test proves nothing")
 	}
 	h.clock.Advance(24 * time.Hour)
 	if err := h.service.Purge(t.Context()); err != nil || rows() != 0 {

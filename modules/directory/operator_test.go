@@ -11,11 +11,11 @@ import (
 func TestCreate_CreatesAnActiveUser(t *testing.T) {
 	h := newHarness(t)
 	u, err := h.service.Create(t.Context(), directory.NewUser{Value: "Boss@bank.example", Password: password, Roles: []string{"administrator", "Advisor"}, Language: "de"})
-	if err != nil || u.Status != "active" || u.Language != "de" || len(u.Roles) != 2 || !h.auth.knows(u.ID, password) {
+	if err != nil || u.Status != "active" || u.Language != "de" || len(u.Roles) != 2 || !h.auth.hasPassword(u.ID, password) {
 		t.Fatalf("got %+v, %v", u, err)
 	}
 	if len(h.outbox.sent) != 0 || h.audited("users.create", u.ID) != 1 {
-		t.Error("a code was sent, or the audit trail does not tell")
+		t.Error("a code was sent, or the audit trail lacks the user")
 	}
 	found, err := h.service.Find(t.Context(), h.db, "BOSS@bank.example")
 	if err != nil || found.ID != u.ID {
@@ -35,18 +35,18 @@ func TestCreate_RejectsInvalidInput(t *testing.T) {
 		}
 	}
 	if _, err := h.service.Create(t.Context(), directory.NewUser{Value: "x", Password: "short", Language: "rm"}); err == nil {
-		t.Error("a user with wrong language, name and password was made")
+		t.Error("a user with invalid language, name and password was created")
 	}
 	var n int
 	if err := h.db.QueryRow(t.Context(), `SELECT count(*) FROM users`).Scan(&n); err != nil || n != 1 {
-		t.Errorf("%d users, %v: a refused one left its marks", n, err)
+		t.Errorf("%d users, %v: a rejected user was stored", n, err)
 	}
 }
 
 func TestSetPassword_AndSetRoles(t *testing.T) {
 	h := newHarness(t)
 	admin := h.admin()
-	if _, err := h.service.SetPassword(t.Context(), "root@bank.example", newPassword); err != nil || !h.auth.knows(admin.id, newPassword) {
+	if _, err := h.service.SetPassword(t.Context(), "root@bank.example", newPassword); err != nil || !h.auth.hasPassword(admin.id, newPassword) {
 		t.Errorf("got %v", err)
 	}
 	h.call(admin.token, "GET", "/v1/users/me", nil).want(t, 401, "common.unauthorized")

@@ -16,7 +16,7 @@ import (
 )
 
 // as returns a context whose caller holds the roles.
-func (h *harness) as(m member, roles ...string) context.Context {
+func (h *harness) as(m testUser, roles ...string) context.Context {
 	return access.With(h.t.Context(), access.Caller{UserID: m.id, Roles: roles}.WithPolicy(h.policy.Load()))
 }
 
@@ -31,7 +31,7 @@ func (h *harness) people(ctx context.Context, ids ...string) map[string]endpoint
 
 func TestPeople(t *testing.T) {
 	h := newHarness(t)
-	anna, m, admin := h.named("anna.k", "Anna Keller", "Advisor"), h.customer(email(1)), h.admin()
+	anna, m, admin := h.namedUser("anna.k", "Anna Keller", "Advisor"), h.customer(email(1)), h.admin()
 	h.addEmail(anna, "anna@bank.example")
 	h.rename(m, m, "Peter Müller").want(t, 200, "")
 	pending := h.registrant(email(2))
@@ -40,7 +40,7 @@ func TestPeople(t *testing.T) {
 		anna.id: {DisplayName: "Anna Keller", UserName: "anna.k", Staff: true}, m.id: {DisplayName: "Peter Müller", UserName: email(1)},
 		admin.id: {UserName: "root@bank.example", Staff: true}, pending.id: {},
 	}
-	for range 2 { // from the database, then from memory
+	for range 2 { // from the database, then from the cache
 		if got := h.people(h.as(anna, access.Advisor), ids...); !maps.Equal(got, want) {
 			t.Errorf("staff read %+v, want %+v", got, want)
 		}
@@ -58,11 +58,11 @@ func TestPeople(t *testing.T) {
 		}
 	}
 	if got := h.people(t.Context()); len(got) != 0 {
-		t.Errorf("nobody was asked for, got %v", got)
+		t.Errorf("no ids were requested, got %v", got)
 	}
 }
 
-// Every change is visible to the next look-up, also of cached people.
+// The next look-up returns every change, also of cached people.
 func TestPeople_SeesChanges(t *testing.T) {
 	h := newHarness(t)
 	admin, m := h.admin(), h.customer(email(1))
@@ -117,7 +117,7 @@ func TestPeople_CachesNothingOfATransaction(t *testing.T) {
 
 func TestPeople_LimitsTheCache(t *testing.T) {
 	h := newHarness(t)
-	const many = 20_000 // more than are kept in memory
+	const many = 20_000 // more than the cache holds
 	ids := make([]string, many)
 	for part := range slices.Chunk(ids, 1000) {
 		h.exec(func(ctx context.Context, tx *store.Tx) error {
@@ -140,12 +140,12 @@ func TestPeople_LimitsTheCache(t *testing.T) {
 			}
 		}
 	}
-	if n := h.service.PeopleKept(); n == 0 || n > 64*256 {
-		t.Errorf("%d people are kept in memory", n)
+	if n := h.service.CachedPeople(); n == 0 || n > 64*256 {
+		t.Errorf("%d people are cached", n)
 	}
 }
 
-// A look-up that runs concurrently with renames never caches a name that was replaced.
+// A look-up during renames does not cache a replaced name.
 func TestPeople_CachesNoStaleName(t *testing.T) {
 	h := newHarness(t)
 	m := h.customer(email(1))

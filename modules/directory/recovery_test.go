@@ -23,8 +23,8 @@ func TestRecovery_SetsAPasswordAndEndsAllSessions(t *testing.T) {
 	}
 	h.complete(email(1), wrong(message.Code)).want(t, 400, "users.invalid_otp")
 	h.complete(email(1), message.Code).want(t, 200, "")
-	if !h.auth.knows(m.id, newPassword) || h.audited("users.password", m.id) != 1 {
-		t.Error("the password is not changed, or the audit trail does not tell")
+	if !h.auth.hasPassword(m.id, newPassword) || h.audited("users.password", m.id) != 1 {
+		t.Error("the password is not changed, or the audit trail lacks the change")
 	}
 	h.call(m.token, "GET", "/v1/users/me", nil).want(t, 401, "common.unauthorized")
 	h.complete(email(1), message.Code).want(t, 400, "users.invalid_otp") // used up
@@ -51,7 +51,7 @@ func TestRecovery_RevealsNoAccounts(t *testing.T) {
 		}
 		for i := range known {
 			if known[i].Status != other[i].Status || known[i].Text != other[i].Text || known[i].Header.Get("Retry-After") != other[i].Header.Get("Retry-After") {
-				t.Errorf("%s, step %d: got %d %s, for a known one %d %s", value, i, other[i].Status, other[i].Text, known[i].Status, known[i].Text)
+				t.Errorf("%s, step %d: got %d %s, for a known account %d %s", value, i, other[i].Status, other[i].Text, known[i].Status, known[i].Text)
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func TestRecovery_RevealsNoAccounts(t *testing.T) {
 		t.Errorf("got %d, %d, %d", known[0].Status, known[2].Status, known[6].Status)
 	}
 	if now := h.outbox.count(email(2)) + h.outbox.count(email(3)); now != sent {
-		t.Error("a code went to a user who is disabled or to an address nobody validated")
+		t.Error("a code was sent to a disabled user or to an address that is not validated")
 	}
 }
 

@@ -31,11 +31,11 @@ func TestRegister_CreatesAPendingUserWithAToken(t *testing.T) {
 	if err != nil || user.Status != "pending" || user.Language != "fr" || len(user.Roles) != 1 || user.Roles[0] != "Registrant" {
 		t.Errorf("got user %+v, %v", user, err)
 	}
-	if !h.auth.knows(user.ID, password) {
+	if !h.auth.hasPassword(user.ID, password) {
 		t.Error("the password is not set")
 	}
 	if h.audited("users.create", user.ID) != 1 || h.audited("credentials.create", c.text("id")) != 1 {
-		t.Error("the audit trail does not tell of user and credential")
+		t.Error("the audit trail lacks the user or the credential")
 	}
 }
 
@@ -58,7 +58,7 @@ func TestRegister_ReportsAllInvalidFields(t *testing.T) {
 	}
 	r = h.call("key", "POST", registerPath, registration("email", password+"@bank.example")).want(t, 400, "common.invalid_input")
 	if r.member("details").text("credential_value") == "" {
-		t.Errorf("an address with spaces was taken: %s", r.Text)
+		t.Errorf("an address with spaces was accepted: %s", r.Text)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestRegister_TakesOverOldClaimsButNoValidatedValues(t *testing.T) {
 		t.Errorf("the squatter is %+v, %v", user, err)
 	}
 	if h.audited("users.abandon", squatter.id) != 1 || h.audited("credentials.delete", squatter.credential) != 1 {
-		t.Error("the audit trail does not tell of the lost claim")
+		t.Error("the audit trail lacks the lost claim")
 	}
 	h.call(squatter.token, "GET", squatter.path("/credentials"), nil).want(t, 401, "common.unauthorized")
 	h.clock.Advance(24 * time.Hour)
@@ -160,10 +160,10 @@ func TestRegistrant_MayOnlyUseTheirCredentials(t *testing.T) {
 	if list.Body["total"] != 1.0 || list.Body["has_more"] != false {
 		t.Errorf("got %s", list.Text)
 	}
-	for _, refused := range [][2]string{{"GET", "/v1/users"}, {"GET", "/v1/users/me"}, {"GET", m.path("")}, {"PATCH", m.path("")},
+	for _, rejected := range [][2]string{{"GET", "/v1/users"}, {"GET", "/v1/users/me"}, {"GET", m.path("")}, {"PATCH", m.path("")},
 		{"PUT", m.path("/password")}, {"PUT", m.path("/roles")}, {"POST", m.path("/credentials")},
 		{"DELETE", "/v1/users/credentials/" + m.credential}} {
-		h.call(m.token, refused[0], refused[1], map[string]any{}).want(t, 403, "common.rbac_no_rec_access")
+		h.call(m.token, rejected[0], rejected[1], map[string]any{}).want(t, 403, "common.rbac_no_rec_access")
 	}
 }
 
@@ -175,7 +175,7 @@ func TestRegister_IsIdempotentWithAKey(t *testing.T) {
 		t.Errorf("got %s, then %s", first.Text, again.Text)
 	}
 	h.call("key", "POST", registerPath, registration("email", email(2)), "Idempotency-Key", "once").want(t, 422, "common.idempotency_mismatch")
-	m := member{id: first.text("user_id"), token: first.text("access_token"), credential: first.member("credential").text("id")}
+	m := testUser{id: first.text("user_id"), token: first.text("access_token"), credential: first.member("credential").text("id")}
 	h.call(m.token, "PUT", m.validate(), otp(h.outbox.last(email(1)).Code)).want(t, 200, "")
 	add := func() reply {
 		return h.call(m.token, "POST", m.path("/credentials"), credential("username", "anna"), "Idempotency-Key", "twice").want(t, 201, "")

@@ -7,7 +7,7 @@ import (
 	"kontor/store"
 )
 
-const fullwidth = "ａnna.1@bank.example" // the first letter is another one than that of email(1)
+const fullwidth = "ａnna.1@bank.example" // starts with a fullwidth letter, unlike email(1)
 
 func TestRegister_LookAlikesCollide(t *testing.T) {
 	h := newHarness(t)
@@ -15,11 +15,11 @@ func TestRegister_LookAlikesCollide(t *testing.T) {
 	for _, address := range []string{fullwidth, "аnna.1@bank.example", "anna.1@ｂank.example", "anna.1@bаnk.example", "ANNA.1@BANK.EXAMPLE", "anո\u0061.1@bank.example"} {
 		h.call("key", "POST", registerPath, registration("email", address)).want(t, 409, "users.credential_exists")
 	}
-	// A recovery with a look-alike sends the code to the stored address, never to the typed one.
+	// A recovery with a look-alike sends the code to the stored address, not to the given one.
 	h.clock.Advance(otpLife)
 	h.recover("аnna.1@bank.example").want(t, 200, "")
 	if h.outbox.count("аnna.1@bank.example") != 0 || h.outbox.last(email(1)).Purpose != "recovery" {
-		t.Error("the code went to the address that was typed, or nowhere")
+		t.Error("the code was sent to the given address, or not at all")
 	}
 }
 
@@ -31,7 +31,7 @@ func TestRegister_StoresTheNormalForm(t *testing.T) {
 	}
 }
 
-// Keys of former rules are derived again. A credential whose key collides keeps its key, is reported, and can still sign in.
+// Start derives keys of former rules again. A credential whose new key collides keeps its old key, is reported, and still works.
 func TestStart_DerivesKeysAgainAndReportsCollisions(t *testing.T) {
 	h := newHarness(t)
 	older, younger, alone := h.customer(email(1)), h.customer(email(2)), h.customer(email(3))
@@ -41,7 +41,7 @@ func TestStart_DerivesKeysAgainAndReportsCollisions(t *testing.T) {
 			return err
 		})
 	}
-	for range 2 { // again changes nothing
+	for range 2 { // the second start changes nothing
 		if err := h.service.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestStart_DerivesKeysAgainAndReportsCollisions(t *testing.T) {
 		email(1): older.id, fullwidth: younger.id, "bеat@bank.example": alone.id, "beat@bank.example": alone.id,
 	} {
 		if user, err := h.service.Find(t.Context(), h.db, login); err != nil || user.ID != want {
-			t.Errorf("%s leads to %s, %v; want %s", login, user.ID, err, want)
+			t.Errorf("%s belongs to %s, %v; want %s", login, user.ID, err, want)
 		}
 	}
 	if n := h.audited("credentials.look_alike", younger.credential); n != 1 {
@@ -58,6 +58,6 @@ func TestStart_DerivesKeysAgainAndReportsCollisions(t *testing.T) {
 	}
 	h.recover(fullwidth).want(t, 200, "")
 	if h.outbox.count(fullwidth) != 1 {
-		t.Error("the code did not go to the address of the user")
+		t.Error("the code was not sent to the address of the user")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"kontor/store"
 )
 
-// grant gives a user a permission on one record.
+// grant inserts a grant of a permission on one record to a user.
 func (h *harness) grant(userID, recType, permission, recID string) {
 	h.t.Helper()
 	h.exec(func(ctx context.Context, tx *store.Tx) error {
@@ -19,7 +19,7 @@ func (h *harness) grant(userID, recType, permission, recID string) {
 }
 
 // personnel creates a user who may change users without being an administrator.
-func (h *harness) personnel() member {
+func (h *harness) personnel() testUser {
 	h.t.Helper()
 	h.exec(func(ctx context.Context, tx *store.Tx) error { return insertRole(ctx, tx, personnel, "Personnel") })
 	return h.staff("clerk", "Personnel", "Advisor")
@@ -43,12 +43,12 @@ func TestSetRoles_ByNameOrID(t *testing.T) {
 		t.Errorf("got %s", me.Text)
 	}
 	if h.audited("users.roles", m.id) != 1 || h.auth.changed[len(h.auth.changed)-1] != m.id {
-		t.Error("audit trail or sessions were not told")
+		t.Error("the audit trail lacks the change, or auth was not notified")
 	}
 	before := len(h.auth.changed)
-	h.call(admin.token, "PUT", m.path("/roles"), roles("Customer", "Advisor")).want(t, 200, "") // nothing new
+	h.call(admin.token, "PUT", m.path("/roles"), roles("Customer", "Advisor")).want(t, 200, "") // the same roles
 	if h.audited("users.roles", m.id) != 1 || len(h.auth.changed) != before {
-		t.Error("something was told though nothing changed")
+		t.Error("the audit trail or auth got a change although the roles are the same")
 	}
 	h.call(admin.token, "PUT", m.path("/roles"), roles()).want(t, 200, "")
 	h.call(m.token, "GET", "/v1/users/me", nil).want(t, 403, "common.rbac_no_rec_access")
@@ -76,7 +76,7 @@ func TestSetRoles_RequiresTheRolesThatChange(t *testing.T) {
 	h.staff("second", "Administrator")
 	h.call(clerk.token, "PUT", admin.path("/roles"), roles("Advisor")).want(t, 403, "rbac.grant_not_held")
 	if r := h.call(admin.token, "GET", m.path(""), nil); len(r.Body["roles"].([]any)) != 2 {
-		t.Errorf("a refused change left its marks: %s", r.Text)
+		t.Errorf("a rejected change was stored: %s", r.Text)
 	}
 }
 

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// stale makes a session as it is ten minutes after the password was shown.
-func (h *harness) stale(m member) {
+// makeStale makes a session require re-authentication, as ten minutes do.
+func (h *harness) makeStale(m testUser) {
 	h.auth.mu.Lock()
 	defer h.auth.mu.Unlock()
 	h.auth.stale[m.token] = true
 }
 
-// add gives a user another address and validates it.
-func (h *harness) add(m member, address string) (id string) {
+// addEmail adds a validated e-mail address to a user and returns the id of the credential.
+func (h *harness) addEmail(m testUser, address string) (id string) {
 	h.t.Helper()
 	id = h.call(m.token, "POST", m.path("/credentials"), credential("email", address)).want(h.t, 201, "").text("id")
 	h.call(m.token, "PUT", m.path("/credentials/"+id+"/validate"), otp(h.outbox.last(address).Code)).want(h.t, 200, "")
@@ -25,13 +25,13 @@ func TestStolenToken_CannotChangeCredentialsWithoutThePassword(t *testing.T) {
 	m, other := h.customer(email(1)), h.customer(email(4))
 	admin := h.admin()
 	claim := h.call(m.token, "POST", m.path("/credentials"), credential("email", email(2))).want(t, 201, "").text("id")
-	spare := h.add(m, email(3))
+	spare := h.addEmail(m, email(3))
 	h.clock.Advance(24 * time.Hour)
 	h.call(m.token, "POST", m.path("/credentials/"+claim+"/otp"), nil).want(t, 200, "")
-	h.stale(m)
-	h.stale(admin)
+	h.makeStale(m)
+	h.makeStale(admin)
 	for _, c := range []struct {
-		who          member
+		who          testUser
 		method, path string
 		body         any
 	}{
@@ -57,7 +57,7 @@ func TestStolenToken_CannotChangeCredentialsWithoutThePassword(t *testing.T) {
 	if list := h.call(m.token, "GET", m.path("/credentials?search.validated=true"), nil); list.Body["total"] != 2.0 {
 		t.Errorf("got %s", list.Text)
 	}
-	// The request itself has the password of the user.
+	// The request contains the password of the user.
 	h.call(m.token, "PUT", m.path("/password"), map[string]string{"old_password": password, "password": newPassword}).want(t, 200, "")
 }
 
@@ -65,10 +65,10 @@ func TestStolenToken_CannotChangeCredentialsWithoutThePassword(t *testing.T) {
 func TestValidate_FirstCredentialRequiresNoFreshSession(t *testing.T) {
 	h := newHarness(t)
 	m := h.registrant(email(1))
-	h.stale(m)
+	h.makeStale(m)
 	h.call(m.token, "PUT", m.validate(), otp(h.outbox.last(email(1)).Code)).want(t, 200, "")
-	if len(h.outbox.told) != 0 {
-		t.Errorf("told %v of the first credential", h.outbox.told)
+	if len(h.outbox.changes) != 0 {
+		t.Errorf("the first credential was reported: %v", h.outbox.changes)
 	}
 	h.recover(email(1)).want(t, 200, "")
 	if h.outbox.last(email(1)).Purpose != "recovery" {
@@ -79,14 +79,14 @@ func TestValidate_FirstCredentialRequiresNoFreshSession(t *testing.T) {
 func TestNewCredential_CannotTakeOverTheAccountForADay(t *testing.T) {
 	h := newHarness(t)
 	m := h.customer(email(1))
-	h.add(m, email(2))
-	if len(h.outbox.told) != 1 || h.outbox.told[0] != "added a…@bank.example "+m.id {
-		t.Errorf("told %v", h.outbox.told)
+	h.addEmail(m, email(2))
+	if len(h.outbox.changes) != 1 || h.outbox.changes[0] != "added a…@bank.example "+m.id {
+		t.Errorf("reported changes: %v", h.outbox.changes)
 	}
 	h.clock.Advance(24*time.Hour - time.Millisecond)
 	h.recover(email(2)).want(t, 200, "")
 	if h.outbox.last(email(2)).Purpose == "recovery" {
-		t.Error("a code for a new password went to the new address")
+		t.Error("a recovery code was sent to the new address")
 	}
 	h.complete(email(2), "000000").want(t, 400, "users.invalid_otp")
 	r := h.call(m.token, "DELETE", "/v1/users/credentials/"+m.credential, nil).want(t, 409, "users.credential_too_new")
@@ -96,11 +96,11 @@ func TestNewCredential_CannotTakeOverTheAccountForADay(t *testing.T) {
 	h.clock.Advance(time.Millisecond)
 	h.recover(email(2)).want(t, 200, "")
 	if h.outbox.last(email(2)).Purpose != "recovery" {
-		t.Error("no code for a new password after a day")
+		t.Error("no recovery code was sent after a day")
 	}
 	h.call(m.token, "DELETE", "/v1/users/credentials/"+m.credential, nil).want(t, 200, "")
-	if len(h.outbox.told) != 2 || h.outbox.told[1] != "removed a…@bank.example "+m.id {
-		t.Errorf("told %v", h.outbox.told)
+	if len(h.outbox.changes) != 2 || h.outbox.changes[1] != "removed a…@bank.example "+m.id {
+		t.Errorf("reported changes: %v", h.outbox.changes)
 	}
 
 }
@@ -109,20 +109,20 @@ func TestNewCredential_CannotTakeOverTheAccountForADay(t *testing.T) {
 func TestNewCredential_CanBeDeletedAtOnce(t *testing.T) {
 	h := newHarness(t)
 	m := h.customer(email(1))
-	second := h.add(m, email(2))
+	second := h.addEmail(m, email(2))
 	h.clock.Advance(23 * time.Hour)
-	third := h.add(m, email(3))
+	third := h.addEmail(m, email(3))
 	h.clock.Advance(time.Hour)
 	h.call(m.token, "DELETE", "/v1/users/credentials/"+second, nil).want(t, 409, "users.credential_too_new")
 	h.call(m.token, "DELETE", "/v1/users/credentials/"+third, nil).want(t, 200, "")
 	h.call(m.token, "DELETE", "/v1/users/credentials/"+m.credential, nil).want(t, 200, "")
 }
 
-// A recovery by an older address deletes credentials that are not trusted yet.
+// A recovery with an older address deletes credentials that are not trusted yet.
 func TestRecovery_DeletesUntrustedCredentials(t *testing.T) {
 	h := newHarness(t)
 	m := h.customer(email(1))
-	h.add(m, email(2))
+	h.addEmail(m, email(2))
 	h.call(m.token, "POST", m.path("/credentials"), credential("username", "intruder")).want(t, 201, "")
 	h.call(m.token, "POST", m.path("/credentials"), credential("email", email(3))).want(t, 201, "")
 	h.clock.Advance(otpLife)
@@ -152,7 +152,7 @@ func TestAddCredential_RevealsNothingBeforeTheCode(t *testing.T) {
 			for _, member := range []string{"id", "value"} {
 				delete(next.Body, member)
 			}
-			texts = append(texts, seen(next))
+			texts = append(texts, clientView(next))
 		}
 		return texts, id
 	}
@@ -161,7 +161,7 @@ func TestAddCredential_RevealsNothingBeforeTheCode(t *testing.T) {
 	claimed, _ := shape(email(3))
 	for i := range free {
 		if taken[i] != free[i] || claimed[i] != free[i] {
-			t.Errorf("step %d: a free value is answered with %s, a taken one with %s, a claimed one with %s", i, free[i], taken[i], claimed[i])
+			t.Errorf("step %d: got %s for a free value, %s for a taken one, %s for a claimed one", i, free[i], taken[i], claimed[i])
 		}
 	}
 	message := h.outbox.last(email(1))
@@ -170,7 +170,7 @@ func TestAddCredential_RevealsNothingBeforeTheCode(t *testing.T) {
 	}
 	// No message to the owner contains a code.
 	h.call(m.token, "PUT", m.path("/credentials/"+id+"/validate"), otp(message.Code)).want(t, 400, "users.invalid_otp")
-	// The user who validates the value gets it, and the claim is deleted.
+	// The user who validates the value owns it, and the claim is deleted.
 	last := h.call(m.token, "GET", m.path("/credentials?sort=-created_at&search.validated=false"), nil)
 	for _, row := range last.Body["data"].([]any) {
 		if c := row.(map[string]any); c["value"] == email(3) {
@@ -181,8 +181,8 @@ func TestAddCredential_RevealsNothingBeforeTheCode(t *testing.T) {
 	t.Errorf("the claimed value is not listed: %s", last.Text)
 }
 
-// seen is what a client sees of an answer.
-func seen(r reply) string {
+// clientView returns the parts of an answer that do not differ between users.
+func clientView(r reply) string {
 	out := r.text("code")
 	for _, member := range []string{"type", "validated", "message", "expires_at", "created_at", "status"} {
 		out += " " + member + "=" + text(r.Body[member])
@@ -209,9 +209,9 @@ func TestRegistrant_LosesAClaimToAValidation(t *testing.T) {
 	h := newHarness(t)
 	m := h.customer(email(1))
 	squatter := h.registrant(email(2))
-	h.add(m, email(2))
+	h.addEmail(m, email(2))
 	h.call(squatter.token, "GET", squatter.path("/credentials"), nil).want(t, 401, "common.unauthorized")
 	if h.audited("users.abandon", squatter.id) != 1 {
-		t.Error("the audit trail does not tell of the lost claim")
+		t.Error("the audit trail lacks the lost claim")
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-func (m member) validate() string { return m.path("/credentials/" + m.credential + "/validate") }
-func (m member) resend() string   { return m.path("/credentials/" + m.credential + "/otp") }
+func (m testUser) validate() string { return m.path("/credentials/" + m.credential + "/validate") }
+func (m testUser) resend() string   { return m.path("/credentials/" + m.credential + "/otp") }
 
 func otp(code string) map[string]string { return map[string]string{"otp": code} }
 
@@ -24,10 +24,10 @@ func TestValidate_ActivatesTheUserAsCustomer(t *testing.T) {
 		t.Errorf("got %s", me.Text)
 	}
 	if len(h.auth.changed) != 1 || h.auth.changed[0] != m.id {
-		t.Errorf("sessions that were told of the change: %v", h.auth.changed)
+		t.Errorf("users whose sessions were updated: %v", h.auth.changed)
 	}
 	if h.audited("credentials.validate", m.credential) != 1 || h.audited("users.status", m.id) != 1 {
-		t.Error("the audit trail does not tell of it")
+		t.Error("the audit trail lacks the change")
 	}
 	h.call(m.token, "PUT", m.validate(), otp(code)).want(t, 409, "users.credential_validated")
 	h.call(m.token, "POST", m.resend(), nil).want(t, 409, "users.credential_validated")
@@ -149,7 +149,7 @@ func TestResend_LimitsEachTarget(t *testing.T) {
 	h.call(m.token, "POST", m.resend(), nil).want(t, 200, "")
 	r := h.call(m.token, "POST", m.resend(), nil).want(t, 429, "users.otp_send_limited")
 	if r.Header.Get("Retry-After") != "540" {
-		t.Errorf("Retry-After is %s, want the nine minutes until the first was sent ten minutes ago", r.Header.Get("Retry-After"))
+		t.Errorf("Retry-After is %s, want nine minutes: the first code was sent a minute ago", r.Header.Get("Retry-After"))
 	}
 	if h.outbox.count(email(1)) != 3 {
 		t.Errorf("%d codes were sent", h.outbox.count(email(1)))
