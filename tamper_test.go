@@ -121,8 +121,8 @@ func TestCheck_ReportsManipulatedRecords(t *testing.T) {
 		{"DELETE FROM grants WHERE permission = 'create'", "grants/"},
 		{"DELETE FROM endpoint_grants", "grants/"},
 		{"UPDATE grant_records SET permissions = permissions || ',delete' WHERE permissions <> ''", "grants/"},
-		{"INSERT INTO grants VALUES ('" + anyID + "', 'user', 'u', 'customers', 'read_all', '', 0, 'u', 1)", "grants/" + anyID + ": no record accounts"},
-		{"INSERT INTO endpoint_grants VALUES ('" + anyID + "', 'user', 'u', 'GET /v1/audit', 0, 'u', 1)", "grants/" + anyID + ": no record accounts"},
+		{"INSERT INTO grants VALUES ('" + anyID + "', 'user', 'u', 'customers', 'read_all', '', 0, 'u', 1)", "grants/" + anyID + ": the row belongs to no record"},
+		{"INSERT INTO endpoint_grants VALUES ('" + anyID + "', 'user', 'u', 'GET /v1/audit', 0, 'u', 1)", "grants/" + anyID + ": the row belongs to no record"},
 		{"UPDATE rate_limit_rules SET per_minute = per_minute + 1", "rate_limits/"},
 		{"UPDATE customers SET kyc_status = 'verified' WHERE kyc_status <> 'verified'", "customers/"},
 		{"UPDATE customers SET created_by = (SELECT id FROM users LIMIT 1) WHERE created_by <> (SELECT id FROM users LIMIT 1)", "customers/"},
@@ -151,7 +151,7 @@ func TestCheck_ReportsManipulatedRecords(t *testing.T) {
 		{"DELETE FROM payers", "payers/"},
 		{"INSERT INTO payers (id, customer_id, name, company_key, active, metadata, created_at, created_by, modified_at, modified_by) " +
 			"SELECT '" + anyID + "', customer_id, 'x', '', active, metadata, created_at, created_by, modified_at, modified_by FROM payers LIMIT 1",
-			"payers/" + anyID + ": it exists, and no audit entry knows of it"},
+			"payers/" + anyID + ": it exists without an audit entry"},
 	} {
 		t.Run(c.statement, func(t *testing.T) {
 			tampered := copyDataDir(t, dir)
@@ -175,7 +175,7 @@ func TestCheck_ComparesARecordOfTheAPI(t *testing.T) {
 		}
 		_, id, _ := strings.Cut(name, "/")
 		changed := strings.Replace(body, id, anyID, 1)
-		expectFailure(t, checkRecord(t, dir, name, changed), name+": no audit entry holds this record")
+		expectFailure(t, checkRecord(t, dir, name, changed), name+": no audit entry contains this record")
 	}
 	if len(types) < 12 {
 		t.Errorf("only %v were checked", types)
@@ -183,10 +183,10 @@ func TestCheck_ComparesARecordOfTheAPI(t *testing.T) {
 	for _, c := range []struct{ record, body, says string }{
 		{"nothing/1", "{}", "want TYPE/ID"},
 		{"customers", "{}", "want TYPE/ID"},
-		{"customers/" + anyID, "{}", "no audit entry holds"},
-		{"customers/" + anyID, "[]", "no JSON object"},
-		{"customers/" + anyID, `{"id":`, "no JSON object"},
-		{"customers/" + anyID, "", "no JSON object"},
+		{"customers/" + anyID, "{}", "no audit entry contains"},
+		{"customers/" + anyID, "[]", "not a JSON object"},
+		{"customers/" + anyID, `{"id":`, "not a JSON object"},
+		{"customers/" + anyID, "", "not a JSON object"},
 	} {
 		expectFailure(t, checkRecord(t, dir, c.record, c.body), c.says)
 	}

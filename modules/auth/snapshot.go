@@ -33,7 +33,7 @@ func readPassword(ctx context.Context, q store.Querier, userID string) (store.Re
 
 func sessionProof() records.Proof {
 	p := sessionTable.Proof()
-	p.Outside, p.Vanishes = map[string]string{"current": "false"}, true
+	p.Outside, p.Expires = map[string]string{"current": "false"}, true
 	return p
 }
 

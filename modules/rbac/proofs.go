@@ -42,7 +42,7 @@ func readRole(ctx context.Context, q store.Querier, id string) (store.Record, er
 // grantProof covers a grant and its rows in the tables of permissions. A row there that belongs to no grant is a stray.
 var grantProof = records.Proof{
 	Type: access.Grants.Name, From: "grant_records", Key: "id", Read: readGrant,
-	Strays: `
+	Orphans: `
 	SELECT g.id FROM grants g
 	WHERE NOT EXISTS (SELECT 1 FROM grant_records r
 		WHERE COALESCE(r.role_id, r.user_id) = g.principal_id AND r.rec_type = g.rec_type AND COALESCE(r.rec_id, '') = g.rec_id

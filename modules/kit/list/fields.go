@@ -33,8 +33,8 @@ type Field struct {
 	Null   bool   // the column may hold NULL
 
 	// Key is, for Text, the column with types.Fold of the text, which is searched and sorted. A column whose texts are
-	// folded already, such as a status, is its own key. Without a key, SQL's lower() is applied, which no index supports and
-	// which knows only the letters A to Z on SQLite: enough for codes, not for names.
+	// folded already, such as a status, is its own key. Without a key, SQL's lower() is applied. No index supports
+	// it, and on SQLite it folds only the letters A to Z: enough for codes, not for names.
 	Key string
 	// Fold converts a searched text to the form of Key; nil: types.Fold. Codes that are stored in capitals use
 	// strings.ToUpper.

@@ -11,7 +11,7 @@ import (
 	"kontor/server/apierr"
 )
 
-// vocabulary is every word that a statement may hold; all else would be the client's.
+// vocabulary contains every word that a statement may contain. Any other word comes from the client.
 var vocabulary = func() map[string]bool {
 	words := map[string]bool{}
 	for word := range strings.FieldsSeq(`
@@ -30,8 +30,8 @@ var (
 	marks       = regexp.MustCompile(`^[ (),.*=<>%+-]*$`)
 )
 
-// foreign finds what is in a statement but not in the vocabulary.
-func foreign(sql string) string {
+// foreignWord returns a part of a statement that is not in the vocabulary, or an empty text.
+func foreignWord(sql string) string {
 	rest := literal.ReplaceAllString(placeholder.ReplaceAllString(sql, ""), "")
 	for _, w := range word.FindAllString(rest, -1) {
 		if !vocabulary[w] {
@@ -56,7 +56,7 @@ func FuzzPage(f *testing.F) {
 	} {
 		f.Add(query)
 	}
-	db := open(f, few(f)...)
+	db := open(f, sampleThings(f)...)
 	f.Fuzz(func(t *testing.T, query string) {
 		values, err := url.ParseQuery(query)
 		if err != nil {
@@ -72,8 +72,8 @@ func FuzzPage(f *testing.F) {
 		r := &recorder{Store: db}
 		got, err := things.Page(t.Context(), r, p, list.Where{SQL: "t.owner IN ($2, $1)", Any: []string{"t.owner = $2"}, Granted: "SELECT t.id FROM things t WHERE t.owner = $1", Args: []any{anna, bob}})
 		for _, sql := range r.statements {
-			if w := foreign(sql); w != "" {
-				t.Errorf("%q made a statement with %q: %s", query, w, sql)
+			if w := foreignWord(sql); w != "" {
+				t.Errorf("%q produced a statement with %q: %s", query, w, sql)
 			}
 		}
 		var refused *apierr.Error

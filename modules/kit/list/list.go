@@ -25,15 +25,15 @@
 // In.Query is a [Params] with the tag `query:"*"`. Without a condition the list contains all rows.
 //
 // SQL contains only text that the module declares: names from the client are looked up, values from the client are arguments.
-// Unknown names are rejected as the API specifies: those of searches always, those of sort, stack and distinct only when rows
+// Unknown names are rejected as the API specifies: those of searches always, those of sort, stack and distinct only if rows
 // are read.
 //
 // The store caches totals until one of the tables changes. With an index on (searched column, created, id), the cost of a page
 // does not depend on the number of rows; an index on (sorted column, id) does the same for a sort.
 //
 // Access is a condition that the caller of Page provides; indexes belong to the module. Limits: wildcards, distinct, totals
-// of groups and sorted searches for several values read every matching row. Totals and rows are read one after the other, so
-// that a write in between may be visible in one only.
+// of groups and sorted searches for several values read every matching row. Totals and rows are read one after the other: a
+// write in between may be visible in only one of them.
 package list
 
 import (

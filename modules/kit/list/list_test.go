@@ -77,7 +77,7 @@ const (
 	bob  = "0193b000-0000-7000-8000-00000000000b"
 )
 
-// id is the id of the nth thing.
+// id returns the id of the nth thing.
 func id(n int) string { return fmt.Sprintf("0193b000-0000-7000-8000-%012d", n) }
 
 func at(t testing.TB, s string) store.Time {
@@ -89,7 +89,7 @@ func at(t testing.TB, s string) store.Time {
 	return store.TimeOf(parsed)
 }
 
-// open makes a database with the given things in it.
+// open opens a database that contains the things.
 func open(t testing.TB, all ...thing) *store.DB {
 	t.Helper()
 	db := storetest.Open(t)
@@ -111,7 +111,7 @@ func insert(t testing.TB, db *store.DB, all ...thing) {
 			_, err := tx.Exec(t.Context(), `
 				INSERT INTO things (id, owner, name, name_key, status, active, size, born, seen_at, created_at)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-				x.ID, x.Owner, x.Name, types.Fold(x.Name), x.Status, x.Active, number(x.Size), x.Born, moment(x.SeenAt), int64(x.CreatedAt))
+				x.ID, x.Owner, x.Name, types.Fold(x.Name), x.Status, x.Active, numberValue(x.Size), x.Born, timeValue(x.SeenAt), int64(x.CreatedAt))
 			if err != nil {
 				return err
 			}
@@ -123,22 +123,22 @@ func insert(t testing.TB, db *store.DB, all ...thing) {
 	}
 }
 
-func number(n *int64) any {
+func numberValue(n *int64) any {
 	if n == nil {
 		return nil
 	}
 	return *n
 }
 
-func moment(m *store.Time) any {
+func timeValue(m *store.Time) any {
 	if m == nil {
 		return nil
 	}
 	return int64(*m)
 }
 
-// few are six things, the first of them the oldest.
-func few(t testing.TB) []thing {
+// sampleThings returns six things, the oldest first.
+func sampleThings(t testing.TB) []thing {
 	size := func(n int64) *int64 { return &n }
 	seen := func(s string) *store.Time { m := at(t, s); return &m }
 	born := func(s string) types.Date { d, _ := types.ParseDate(s); return d }
@@ -155,7 +155,7 @@ func few(t testing.TB) []thing {
 	}
 }
 
-// page asks for a page with a query string as in a URL.
+// page reads a page with the parameters of a query string.
 func page(t testing.TB, db list.Store, query string, conditions ...list.Where) (list.Page[thing], error) {
 	t.Helper()
 	values, err := url.ParseQuery(query)
@@ -169,8 +169,8 @@ func page(t testing.TB, db list.Store, query string, conditions ...list.Where) (
 	return things.Page(context.Background(), db, p, conditions...)
 }
 
-// shown names the rows of a page by the last digit of their ids.
-func shown(p list.Page[thing]) string {
+// lastDigits returns the last digit of each row's id.
+func lastDigits(p list.Page[thing]) string {
 	var b strings.Builder
 	for _, row := range p.Data.Rows {
 		b.WriteString(row.ID[len(row.ID)-1:])

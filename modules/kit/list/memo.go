@@ -59,13 +59,13 @@ func writeArg(h hash.Hash, arg any) {
 	case bool:
 		text = strconv.AppendBool(nil, v)
 	case driver.Valuer:
-		// The value for the database counts. Its error is reported when it is bound.
+		// The key contains the value that the database receives. Its error is reported when it is bound.
 		if stored, err := v.Value(); err == nil {
 			writeArg(h, stored)
 			return
 		}
 	default:
-		// The value behind a pointer counts: it may change.
+		// The key contains the value behind the pointer, because it may change.
 		if p := reflect.ValueOf(arg); p.Kind() == reflect.Pointer {
 			writeArg(h, p.Elem().Interface())
 			return

@@ -15,7 +15,7 @@ import (
 	"kontor/store"
 )
 
-// The model is the same list over a slice, in the plainest Go.
+// model implements the list over a slice, without optimizations.
 type model struct {
 	rows []thing
 }
@@ -115,10 +115,10 @@ func TestPage_AgreesWithTheModel(t *testing.T) {
 			add("name", "*"+pattern+"*")
 		}
 
-		want := sorted(m.matching(status, active, low, high, ranged, pattern), firstOfEach(sort))
+		want := sorted(m.matching(status, active, low, high, ranged, pattern), withoutRepeatedFields(sort))
 		visible := 60
 		if scoped {
-			want = slices.DeleteFunc(want, func(x thing) bool { return !mine(x) })
+			want = slices.DeleteFunc(want, func(x thing) bool { return !visibleToAnna(x) })
 			visible = 22
 		}
 		if distinct != "" {
@@ -156,11 +156,13 @@ func TestPage_AgreesWithTheModel(t *testing.T) {
 	})
 }
 
-// mine are the things that anna made or was granted.
-func mine(x thing) bool { return x.Owner == anna || x.ID == id(4) || x.ID == id(6) || x.ID == id(58) }
+// visibleToAnna reports whether anna created a thing or has a grant on it.
+func visibleToAnna(x thing) bool {
+	return x.Owner == anna || x.ID == id(4) || x.ID == id(6) || x.ID == id(58)
+}
 
-// firstOfEach drops the keys whose field came before: they order nothing any more.
-func firstOfEach(keys []string) []string {
+// withoutRepeatedFields drops the keys of fields that occurred before. They do not change the order.
+func withoutRepeatedFields(keys []string) []string {
 	var first []string
 	for _, key := range keys {
 		field := strings.TrimPrefix(key, "-")

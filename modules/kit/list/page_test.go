@@ -56,19 +56,19 @@ func TestPage_PagesCoverAllRowsOnce(t *testing.T) {
 			}
 			for _, row := range p.Data.Rows {
 				if seen[row.ID] {
-					t.Errorf("sort %q: %s comes twice", sort, row.ID)
+					t.Errorf("sort %q: %s is on two pages", sort, row.ID)
 				}
 				seen[row.ID] = true
 			}
 		}
 		if len(seen) != 57 {
-			t.Errorf("sort %q: %d of 57 rows were shown", sort, len(seen))
+			t.Errorf("sort %q: %d of 57 rows are on the pages", sort, len(seen))
 		}
 	}
 }
 
-func TestPage_Refusals(t *testing.T) {
-	db := open(t, few(t)...)
+func TestPage_RejectsInvalidQueries(t *testing.T) {
+	db := open(t, sampleThings(t)...)
 	none := "search.size=77&"
 	for _, test := range []struct {
 		query string
@@ -106,7 +106,7 @@ func TestPage_Refusals(t *testing.T) {
 	}
 }
 
-func TestPage_NothingIsRefusedWithoutRows(t *testing.T) {
+func TestPage_IgnoresInvalidFieldsWithoutRows(t *testing.T) {
 	db := open(t)
 	p, err := page(t, db, "sort=nope&stack=nope[&distinct=nope")
 	if err != nil {
@@ -138,17 +138,17 @@ func TestParse_BoundsValues(t *testing.T) {
 }
 
 func TestPage_ConditionsHoldForBothTotals(t *testing.T) {
-	db := open(t, few(t)...)
-	mine := list.Where{SQL: "t.owner = $1 OR t.owner = $2", Args: []any{anna, "nobody"}}
+	db := open(t, sampleThings(t)...)
+	owned := list.Where{SQL: "t.owner = $1 OR t.owner = $2", Args: []any{anna, "nobody"}}
 	recent := list.Where{SQL: "t.created_at >= $1", Args: []any{int64(at(t, "2026-01-31T00:00:00Z"))}}
-	p, err := page(t, db, "search.status=open,late&sort=created_at&limit=1&offset=1", mine, list.Where{}, recent)
+	p, err := page(t, db, "search.status=open,late&sort=created_at&limit=1&offset=1", owned, list.Where{}, recent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if shown(p) != "6" || p.Total != 2 || p.TotalUnfiltered != 3 || p.HasMore {
-		t.Errorf("got %q, %d of %d, more %v", shown(p), p.Total, p.TotalUnfiltered, p.HasMore)
+	if lastDigits(p) != "6" || p.Total != 2 || p.TotalUnfiltered != 3 || p.HasMore {
+		t.Errorf("got %q, %d of %d, more %v", lastDigits(p), p.Total, p.TotalUnfiltered, p.HasMore)
 	}
-	stacked, err := page(t, db, "stack=status&distinct=status&search.active=true,false", mine, recent)
+	stacked, err := page(t, db, "stack=status&distinct=status&search.active=true,false", owned, recent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestPage_ConditionsHoldForBothTotals(t *testing.T) {
 }
 
 func TestPage_TotalsFollowChanges(t *testing.T) {
-	db := open(t, few(t)...)
+	db := open(t, sampleThings(t)...)
 	for want := int64(3); want < 6; want++ {
 		p, err := page(t, db, "search.status=open&limit=1")
 		if err != nil || p.Total != want || p.TotalUnfiltered != want+3 {

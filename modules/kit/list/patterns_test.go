@@ -10,8 +10,7 @@ import (
 	"kontor/server/apierr"
 )
 
-// A request has at most 20 patterns, however they are spread over fields, values, commas and asterisks. Values that are
-// looked for as they are have a bound of their own.
+// A request has at most 20 patterns in all fields and values. Values without an asterisk have a separate limit.
 func TestParse_BoundsPatterns(t *testing.T) {
 	many := func(n int, value string) []string {
 		values := make([]string, n)
@@ -23,7 +22,7 @@ func TestParse_BoundsPatterns(t *testing.T) {
 	join := func(values []string) string { return strings.Join(values, ",") }
 	for name, test := range map[string]struct {
 		query url.Values
-		field string // that is named; empty: accepted
+		field string // in the error; empty: accepted
 	}{
 		"20 in one value":           {url.Values{"search.name": {join(many(20, "*x%d*"))}}, ""},
 		"21 in one value":           {url.Values{"search.name": {join(many(21, "*x%d*"))}}, "name"},

@@ -13,7 +13,7 @@ import (
 	"kontor/store/storetest"
 )
 
-// recorder notes the statements that a list runs.
+// recorder records the statements that a list runs.
 type recorder struct {
 	list.Store
 	mu         sync.Mutex
@@ -37,8 +37,8 @@ func (r *recorder) QueryRow(ctx context.Context, sql string, args ...any) *store
 	return r.Store.QueryRow(ctx, sql, args...)
 }
 
-// index adds the indexes that a module with such lists would have.
-func index(t testing.TB, db *store.DB) {
+// addIndexes creates the indexes that a module with these lists would have.
+func addIndexes(t testing.TB, db *store.DB) {
 	t.Helper()
 	err := db.InTx(t.Context(), func(tx *store.Tx) error {
 		for _, columns := range []string{"created_at, id", "status, created_at, id", "owner, created_at, id", "name_key, id", "active, created_at, id", "size, id"} {
@@ -54,11 +54,11 @@ func index(t testing.TB, db *store.DB) {
 	}
 }
 
-// With an index that fits, a page is read from its beginning and a total from the index alone: nothing
-// is sorted and no row is visited that is not shown.
+// With a suitable index, a page is read from the beginning of the index, and a total from the index alone. The database
+// sorts nothing and reads only the rows of the page.
 func TestPage_UsesIndexes(t *testing.T) {
-	db := open(t, few(t)...)
-	index(t, db)
+	db := open(t, sampleThings(t)...)
+	addIndexes(t, db)
 	for query, want := range map[string]string{
 		"":                                    "SCAN t USING INDEX things_created_at_id",
 		"sort=created_at":                     "SCAN t USING INDEX things_created_at_id",
@@ -90,12 +90,11 @@ func TestPage_UsesIndexes(t *testing.T) {
 	}
 }
 
-// A condition with alternatives is read alternative by alternative, each from its own index; only the
-// few rows that these give are sorted.
+// Each alternative of a condition is read by its own index. Only the rows that these return are sorted.
 func TestPage_ReadsAlternativesByTheirIndexes(t *testing.T) {
-	db := open(t, few(t)...)
-	index(t, db)
-	mine := list.Where{Any: []string{"t.owner = $1"}, Granted: "SELECT g.rec_id FROM things_granted g WHERE g.user_id = $2", Args: []any{bob, anna}}
+	db := open(t, sampleThings(t)...)
+	addIndexes(t, db)
+	visible := list.Where{Any: []string{"t.owner = $1"}, Granted: "SELECT g.rec_id FROM things_granted g WHERE g.user_id = $2", Args: []any{bob, anna}}
 	err := db.InTx(t.Context(), func(tx *store.Tx) error {
 		for _, sql := range []string{
 			"CREATE TABLE things_granted (user_id TEXT NOT NULL, rec_id TEXT NOT NULL, PRIMARY KEY (user_id, rec_id))",
@@ -111,9 +110,9 @@ func TestPage_ReadsAlternativesByTheirIndexes(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &recorder{Store: db}
-	p, err := page(t, r, "search.active=true,false&offset=1&limit=2", mine)
-	if err != nil || shown(p) != "42" || p.Total != 4 || !p.HasMore {
-		t.Fatalf("got %q of %d, %v", shown(p), p.Total, err)
+	p, err := page(t, r, "search.active=true,false&offset=1&limit=2", visible)
+	if err != nil || lastDigits(p) != "42" || p.Total != 4 || !p.HasMore {
+		t.Fatalf("got %q of %d, %v", lastDigits(p), p.Total, err)
 	}
 	last := len(r.statements) - 1
 	plan := strings.Join(storetest.Plan(t, db, r.statements[last], r.args[last]...), "; ")
@@ -126,17 +125,17 @@ func TestPage_ReadsAlternativesByTheirIndexes(t *testing.T) {
 		}
 	}
 	deep := &recorder{Store: db}
-	if _, err := page(t, deep, "search.active=true,false&offset=2000", mine); err != nil {
+	if _, err := page(t, deep, "search.active=true,false&offset=2000", visible); err != nil {
 		t.Fatal(err)
 	}
 	if len(deep.statements) > 0 {
-		t.Errorf("a page behind the end was read: %s", deep.statements)
+		t.Errorf("a page beyond the last row was read: %s", deep.statements)
 	}
 }
 
-// Totals are counted once, until the table changes.
+// Totals are counted once for each version of the table.
 func TestPage_CountsOnce(t *testing.T) {
-	db := open(t, few(t)...)
+	db := open(t, sampleThings(t)...)
 	r := &recorder{Store: db}
 	ask := func(query string) int {
 		before := len(r.statements)
@@ -154,7 +153,7 @@ func TestPage_CountsOnce(t *testing.T) {
 		t.Errorf("another value ran %d statements, want 2", got)
 	}
 	if got := ask("search.size=x&sort=nope"); got != 0 {
-		t.Errorf("a search without hope ran %d statements", got)
+		t.Errorf("a search that cannot match ran %d statements", got)
 	}
 	insert(t, db, thing{ID: id(9), Owner: bob, Status: "open"})
 	if got := ask("search.status=open&limit=1"); got != 3 {
@@ -174,7 +173,7 @@ func BenchmarkPage(b *testing.B) {
 	for _, rows := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprint(rows), func(b *testing.B) {
 			db := open(b)
-			index(b, db)
+			addIndexes(b, db)
 			all := make([]thing, rows)
 			for i := range all {
 				all[i] = thing{ID: id(i), Owner: anna, Name: fmt.Sprint("Thing ", i), Status: []string{"open", "done", "late"}[i%3], CreatedAt: store.Time(i / 7)}

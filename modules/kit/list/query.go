@@ -59,7 +59,7 @@ func (q *query) restrict(w Where) {
 	}
 	if len(w.Any) > 0 || w.Granted != "" {
 		b.and()
-		q.either(w, base)
+		q.addAlternatives(w, base)
 	}
 	b.args = append(b.args, w.Args...)
 	if len(w.Tables) > 0 {
@@ -67,8 +67,8 @@ func (q *query) restrict(w Where) {
 	}
 }
 
-// either adds the alternatives of a condition, and remembers those of the first condition with any.
-func (q *query) either(w Where, base int) {
+// addAlternatives adds the alternatives of a condition, and stores those of the first condition that has any.
+func (q *query) addAlternatives(w Where, base int) {
 	b := q.visible
 	begin := b.text.Len()
 	or := alternatives{b: b}

@@ -82,7 +82,7 @@ func (f *Field) boolCondition(b *builder, values []string) bool {
 	return yes || no
 }
 
-// textCondition compares folded texts. A text with an asterisk is a pattern; the asterisk alone matches every text that is not
+// textCondition compares folded texts. A text with an asterisk is a pattern. A single asterisk matches every text that is not
 // empty.
 func (f *Field) textCondition(b *builder, values []string) bool {
 	var exact, patterns []string
@@ -90,7 +90,7 @@ func (f *Field) textCondition(b *builder, values []string) bool {
 	for _, v := range values {
 		switch {
 		case !utf8.ValidString(v) || strings.ContainsRune(v, 0):
-			// No stored text contains these, and not every database accepts them as an argument.
+			// No stored text contains these characters, and not every database accepts them as an argument.
 		case strings.Trim(v, "*") == "" && v != "":
 			anything = true
 		case strings.Contains(v, "*"):

@@ -6,8 +6,8 @@ import (
 )
 
 // Where is a condition on the rows of a list with its arguments. It is for filters of the module, such as the customer in the
-// path or the caller's access. Its placeholders start at $1; they are renumbered when the condition becomes part of a statement,
-// so that a dollar sign must not have another meaning in it. The zero Where matches every row.
+// path or the caller's access. Its placeholders start at $1. They are renumbered when the condition becomes part of a statement:
+// a dollar sign must not have another meaning in it. The zero Where matches every row.
 type Where struct {
 	SQL string
 	// Any are conditions of which at least one must hold, in addition to SQL: relations of the caller to the row, each with

@@ -130,7 +130,7 @@ func (f *timeFormat) rank(t time.Time) string {
 }
 
 // bucket returns the SQL expression for counting the matching rows: the value itself or, for times, the first millisecond of
-// the finest span of the format. Integer division rounds towards zero, so that times before 1970 need a positive remainder.
+// the finest span of the format. Integer division rounds towards zero: times before 1970 need a positive remainder.
 func (s *stack) bucket() string {
 	if s.field.Type != Time {
 		return s.field.valueColumn()
@@ -174,10 +174,10 @@ func (s *stack) group(stored any) group {
 	return group{key: nullKey, null: true}
 }
 
-// numberRank returns a text for a number so that the texts have the order of the numbers.
+// numberRank returns a text for a number. The texts sort like the numbers.
 func numberRank(n int64) string {
 	const digits = 20
-	s := strconv.FormatUint(uint64(n)^(1<<63), 10) //nolint:gosec // the sign bit turned: negative numbers come first
+	s := strconv.FormatUint(uint64(n)^(1<<63), 10) //nolint:gosec // the sign bit is inverted: negative numbers come first
 	return strings.Repeat("0", digits-len(s)) + s
 }
 

@@ -9,7 +9,7 @@ import (
 	"kontor/modules/kit/list"
 )
 
-// outline writes the groups of a page as key=rows, and their totals.
+// outline formats the groups of a page as key=rows, with their totals.
 func outline(t *testing.T, p list.Page[thing]) string {
 	var b strings.Builder
 	text := encode(t, p.Data)
@@ -30,7 +30,7 @@ func outline(t *testing.T, p list.Page[thing]) string {
 }
 
 func TestPage_Stack(t *testing.T) {
-	db := open(t, few(t)...)
+	db := open(t, sampleThings(t)...)
 	for _, test := range []struct{ query, want string }{
 		{"stack=active", " false=652 true=431 | false=3 true=3"},
 		{"stack=-active", " true=431 false=652 | true=3 false=3"},
@@ -72,7 +72,7 @@ func TestPage_Stack(t *testing.T) {
 }
 
 func TestPage_EnvelopeOfStack(t *testing.T) {
-	db := open(t, few(t)[4:]...)
+	db := open(t, sampleThings(t)[4:]...)
 	p, err := page(t, db, "stack=-active&limit=1&search.status=done")
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestPage_EnvelopeOfStack(t *testing.T) {
 	}
 }
 
-// A field with as many values as rows must not make an answer of any size.
+// A field with as many values as rows must not produce an unbounded answer.
 func TestPage_BoundsGroupTotals(t *testing.T) {
 	many := make([]thing, 0, 1500)
 	for i := range 1500 {
@@ -115,7 +115,7 @@ func TestPage_BoundsGroupTotals(t *testing.T) {
 }
 
 func TestPage_Distinct(t *testing.T) {
-	db := open(t, few(t)...)
+	db := open(t, sampleThings(t)...)
 	for _, test := range []struct {
 		query, want string
 		total       int64
@@ -134,8 +134,8 @@ func TestPage_Distinct(t *testing.T) {
 		{"distinct=status&limit=-1", "", 3},
 	} {
 		p, err := page(t, db, test.query)
-		if err != nil || shown(p) != test.want || p.Total != test.total || p.TotalUnfiltered != 6 {
-			t.Errorf("%s: got %q, %d of %d, %v; want %q, %d of 6", test.query, shown(p), p.Total, p.TotalUnfiltered, err, test.want, test.total)
+		if err != nil || lastDigits(p) != test.want || p.Total != test.total || p.TotalUnfiltered != 6 {
+			t.Errorf("%s: got %q, %d of %d, %v; want %q, %d of 6", test.query, lastDigits(p), p.Total, p.TotalUnfiltered, err, test.want, test.total)
 		}
 	}
 }

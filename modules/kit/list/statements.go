@@ -108,7 +108,7 @@ func (q *query) groupTotals(ctx context.Context, db store.Querier, v view, keys 
 	return counts.totals(v.stack), rows.Err()
 }
 
-// tally adds the rows of groups. It is bounded by maxGroups and the groups of the page.
+// tally counts the rows of groups. It holds at most maxGroups groups and those of the page.
 type tally struct {
 	onPage map[string]bool
 	found  map[string]*counted
@@ -159,7 +159,7 @@ func (t *tally) totals(s *stack) Totals {
 	return totals
 }
 
-// arrange groups the rows of a page by their stored values and returns the keys in their order.
+// arrange groups the rows of a page by their stored values and returns the ordered keys.
 func (d *Data[T]) arrange(s *stack, stored []any) []string {
 	places := map[string]int{}
 	var groups []group

@@ -11,7 +11,7 @@ import (
 // Principals is a SELECT of the principals whose grants a user has: the user $1 and the roles that they hold.
 const Principals = `SELECT $1 UNION ALL SELECT role_id FROM held_roles WHERE user_id = $1`
 
-// heldByUser is the condition that permission p is granted to the user $1 or to one of the user's roles.
+// heldByUser is the condition that permission p is granted to the user $1 or to a role of the user.
 const heldByUser = `p.principal_id IN (` + Principals + `)`
 
 // grantTables are the tables below the views permissions and held_roles. Totals that depend on grants are counted again when
@@ -46,7 +46,7 @@ func (t *Table[T]) Visible(caller *access.Caller) list.Where {
 	return where
 }
 
-// statement returns the text that reads one record. With a wanted permission, $1 is the user, $2 the id, and the last column
+// statement returns the SQL that reads one record. With a wanted permission, $1 is the user, $2 the id, and the last column
 // is the user's access; without one, $1 is the id.
 func (t *Table[T]) statement(wanted access.Permission) string {
 	if text, ok := t.statements.Load(wanted); ok {
@@ -60,7 +60,7 @@ func (t *Table[T]) statement(wanted access.Permission) string {
 	return text
 }
 
-// condition holds for rows on which the user $1 has the permission by a relation or by a grant on the record.
+// condition returns the SQL condition that the user $1 has the permission by a relation or by a grant on the record.
 func (t *Table[T]) condition(wanted access.Permission) string {
 	var b strings.Builder
 	for _, relation := range t.Relations {

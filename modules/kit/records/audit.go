@@ -34,13 +34,13 @@ func (t *Table[T]) record(row T) store.Record {
 func (t *Table[T]) Digest(db *store.DB, row T) store.Digest { return db.Digest(t.record(row)) }
 
 // Answer encodes a new row once, for the answer of the request and for its digest. It is for types whose digests cover the
-// answer as it is: Record must not replace members.
+// unchanged answer: Record must not replace members.
 func (t *Table[T]) Answer(ctx context.Context, db *store.DB, row T) (store.Digest, *store.Answer) {
 	answer := db.Answer(ctx, row)
 	return db.Digest(t.record(row).As(answer)), answer
 }
 
-// Actor returns who makes a change: the id of a user or of an API key, or store.NilID for Kontor itself.
+// Actor returns the author of a change: the id of a user or of an API key, or store.NilID for Kontor itself.
 func Actor(ctx context.Context) string {
 	caller := access.From(ctx)
 	switch {

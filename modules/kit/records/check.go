@@ -9,17 +9,18 @@ import (
 	"kontor/store/audittrail"
 )
 
-// Break is a record that is not as its newest audit entry left it.
+// Break is a record that differs from its newest audit entry.
 type Break struct {
 	Type, ID string
 	Reason   string
 }
 
-// Error names the record.
+// Error returns the record and the reason.
 func (b *Break) Error() string { return fmt.Sprintf("%s/%s: %s", b.Type, b.ID, b.Reason) }
 
-// Check compares all records of the types with the newest statements about them in the audit trail, and reports how many
-// there are. Entries before since are of another form and say nothing about what exists. The error is a *Break for the first that differs, is missing, or exists without a statement.
+// Check compares all records of the types with their newest statements in the audit trail, and returns the number of records.
+// Entries before since have another form and are not evidence that a record exists. The error is a *Break for the first
+// record that differs, is missing, or exists without a statement.
 func Check(ctx context.Context, e *audittrail.Evidence, proofs []Proof, since int64) (compared int64, err error) {
 	byType := make(map[string]Proof, len(proofs))
 	for _, p := range proofs {
@@ -29,7 +30,7 @@ func Check(ctx context.Context, e *audittrail.Evidence, proofs []Proof, since in
 			return p.compare(ctx, e, id)
 		})
 		if err == nil {
-			err = p.checkStrays(ctx, e)
+			err = p.checkOrphans(ctx, e)
 		}
 		if err != nil {
 			return compared, err
@@ -37,12 +38,12 @@ func Check(ctx context.Context, e *audittrail.Evidence, proofs []Proof, since in
 	}
 	return compared, e.EachStated(ctx, since, func(recType, id string) error {
 		p, known := byType[recType]
-		if !known || p.Vanishes {
+		if !known || p.Expires {
 			return nil
 		}
 		exists, err := p.Exists(ctx, e, id)
 		if err != nil || exists {
-			return err // and was compared before
+			return err // an existing record was compared before
 		}
 		return p.compare(ctx, e, id)
 	})
@@ -58,37 +59,37 @@ func (p Proof) compare(ctx context.Context, e *audittrail.Evidence, id string) e
 	newest, err := e.Newest(ctx, p.Type, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return &Break{p.Type, id, "it exists, and no audit entry knows of it"}
+		return &Break{p.Type, id, "it exists without an audit entry"}
 	case err != nil:
 		return err
 	case gone && newest.Digest == "":
 		return nil
 	case gone:
-		return &Break{p.Type, id, fmt.Sprintf("it is missing; audit entry %d left it (%s)", newest.Seq, newest.Action)}
+		return &Break{p.Type, id, fmt.Sprintf("it is missing, although audit entry %d (%s) did not delete it", newest.Seq, newest.Action)}
 	case newest.Digest == "":
-		return &Break{p.Type, id, fmt.Sprintf("it exists, though audit entry %d deleted it (%s)", newest.Seq, newest.Action)}
+		return &Break{p.Type, id, fmt.Sprintf("it exists, although audit entry %d (%s) deleted it", newest.Seq, newest.Action)}
 	}
 	digest, err := e.Digest(record)
 	if err != nil {
 		return fmt.Errorf("digest of %s/%s: %w", p.Type, id, err)
 	}
 	if digest != newest.Digest {
-		return &Break{p.Type, id, fmt.Sprintf("it is not as audit entry %d left it (%s)", newest.Seq, newest.Action)}
+		return &Break{p.Type, id, fmt.Sprintf("it differs from audit entry %d (%s)", newest.Seq, newest.Action)}
 	}
 	return nil
 }
 
-func (p Proof) checkStrays(ctx context.Context, e *audittrail.Evidence) error {
-	if p.Strays == "" {
+func (p Proof) checkOrphans(ctx context.Context, e *audittrail.Evidence) error {
+	if p.Orphans == "" {
 		return nil
 	}
 	var id string
-	err := e.QueryRow(ctx, p.Strays).Scan(&id)
+	err := e.QueryRow(ctx, p.Orphans).Scan(&id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look for strays of %s: %w", p.Type, err)
+		return fmt.Errorf("find orphaned rows of %s: %w", p.Type, err)
 	}
-	return &Break{p.Type, id, "no record accounts for this row"}
+	return &Break{p.Type, id, "the row belongs to no record"}
 }

@@ -13,9 +13,9 @@ import (
 type Editor[T endpoint.Tagged] struct {
 	Table *Table[T]
 	// Audited runs a change within the transaction and writes its audit entry. Types of several tables need it; nil: the
-	// digests of the row are made before the transaction.
+	// digests of the row are computed before the transaction.
 	Audited func(ctx context.Context, tx *store.Tx, action, id string, change func() error) error
-	// Owner returns the user whose quota counts the record, and Weight how many bytes it uses.
+	// Owner returns the user whose quota counts the record. Weight returns the number of bytes that it counts for.
 	Owner  func(T) string
 	Weight func(T) int64
 	// Stamp sets time, editor and version of a changed record.
@@ -26,7 +26,7 @@ type Editor[T endpoint.Tagged] struct {
 	Write func(ctx context.Context, tx *store.Tx, before, after T) error
 }
 
-// Update changes a record that the caller may update. It returns what [Update] returns, and apierr.QuotaExceeded.
+// Update changes a record that the caller may update. It returns the errors of [Update], and apierr.QuotaExceeded.
 func (e *Editor[T]) Update(ctx context.Context, db *store.DB, quota Quota, id, action string, apply func(before T) (T, error)) (T, error) {
 	return e.change(ctx, db, quota, id, action, access.Update, func(before T) (T, bool, error) {
 		after, err := apply(before)
@@ -34,8 +34,8 @@ func (e *Editor[T]) Update(ctx context.Context, db *store.DB, quota Quota, id, a
 	})
 }
 
-// Archive makes a record inactive that the caller may delete. An inactive record stays unchanged. It returns what [Update]
-// returns.
+// Archive makes a record inactive if the caller may delete it. An inactive record stays unchanged. It returns the errors of
+// [Update].
 func (e *Editor[T]) Archive(ctx context.Context, db *store.DB, quota Quota, id, action string) error {
 	_, err := e.change(ctx, db, quota, id, action, access.Delete, func(record T) (T, bool, error) {
 		active := e.Active(&record)

@@ -9,15 +9,15 @@ import (
 	"kontor/store"
 )
 
-// optimisticTries is how often a change is prepared again because the record changed meanwhile. After that it is prepared
-// inside the transaction, which no other write can overtake.
+// optimisticTries is the number of times that a change is prepared outside the transaction. After that it is prepared inside
+// the transaction, where no other write can interfere.
 const optimisticTries = 4
 
-// errStale reports that a record is no longer the one for which a change was prepared.
+// errStale reports that a record changed after a change of it was prepared.
 var errStale = errors.New("the record changed meanwhile")
 
 // UpdatePrepared changes a record with optimistic concurrency control. prepare does slow work, such as digests, encryption and
-// JSON, before the transaction. write runs in the transaction, only if the record is still the same; otherwise prepare runs
+// JSON, before the transaction. write runs in the transaction, only if the record is unchanged; otherwise prepare runs
 // again. It returns Missing, apierr.NoAccess, apierr.PreconditionFailed and errors of the two functions.
 func UpdatePrepared[T endpoint.Tagged, P any](ctx context.Context, db *store.DB, t *Table[T], id string, wanted access.Permission,
 	prepare func(ctx context.Context, q store.Querier, before T) (P, error), write func(ctx context.Context, tx *store.Tx, prepared P) error,

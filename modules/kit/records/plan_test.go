@@ -33,11 +33,11 @@ func TestTable_ReadsByIndexes(t *testing.T) {
 		}
 	}
 	if strings.Contains(got, "SCAN grants") || strings.Contains(got, "SCAN user_roles") {
-		t.Errorf("a table of grants or roles is read as a whole:\n%s", got)
+		t.Errorf("a table of grants or roles is scanned:\n%s", got)
 	}
 }
 
-// The published views cost nothing: statements that read them have the plans of statements that read the tables below.
+// The published views cost nothing: statements that read them have the same plans as statements that read the tables.
 func TestViews_HaveThePlansOfTheirTables(t *testing.T) {
 	db := storetest.Open(t)
 	granted, tables := GrantedIDs(access.Customers, access.Read)
@@ -51,7 +51,7 @@ func TestViews_HaveThePlansOfTheirTables(t *testing.T) {
 	} {
 		below := strings.NewReplacer("permissions p", "grants", "p.", "grants.", "held_roles", "user_roles").Replace(c.sql)
 		if below == c.sql || strings.Contains(below, "held_roles") {
-			t.Fatalf("%s: the statement reads no view: %s", name, c.sql)
+			t.Fatalf("%s: the statement does not read a view: %s", name, c.sql)
 		}
 		got, want := storetest.Plan(t, db, c.sql, c.args...), storetest.Plan(t, db, below, c.args...)
 		if !slices.Equal(withoutNumbers(got), withoutNumbers(want)) {

@@ -11,19 +11,19 @@ import (
 // Proof declares how records of one type are compared with their newest audit entries. Writers of audit entries and [Check]
 // read a record with the same function.
 type Proof struct {
-	// Type is the record type as audit entries name it.
+	// Type is the record type in audit entries.
 	Type string
 	// From is the table or subquery with a row for each existing record; Key is the column of its id.
 	From, Key string
 	// Read reads a record in the form that digests cover. It returns store.ErrNotFound.
 	Read func(ctx context.Context, q store.Querier, id string) (store.Record, error)
 	// Outside are the members of the API's answer that the digest does not cover: they depend on the caller or on the time, or
-	// change without an audit entry. Read replaces them by the JSON values given here.
+	// change without an audit entry. Read replaces them with these JSON values.
 	Outside map[string]string
-	// Vanishes reports that records may be deleted without an audit entry once they are of no use.
-	Vanishes bool
-	// Strays is a SELECT of the id of a row that belongs to no record; empty: there cannot be any.
-	Strays string
+	// Expires reports that records may be deleted without an audit entry, for example after they expire.
+	Expires bool
+	// Orphans is a SELECT of the id of a row that belongs to no record; empty: there cannot be any.
+	Orphans string
 }
 
 // Audit adds an audit entry with the record as it is now. before is its state before the change; nil: unknown.

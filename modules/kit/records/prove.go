@@ -12,15 +12,15 @@ import (
 	"kontor/store/audittrail"
 )
 
-// ErrUnproven says that no audit entry holds a record that somebody shows.
-var ErrUnproven = errors.New("no audit entry holds this record")
+// ErrUnproven means that no audit entry contains the presented record.
+var ErrUnproven = errors.New("no audit entry contains this record")
 
-// Prove looks for the entry that left a record as the API answered it, and also returns the newest statement about it: the
-// record was changed since when that is another one. It returns ErrUnproven.
+// Prove finds the entry for a record as the API answered it. It also returns the newest statement about the record: if the two
+// differ, the record was changed since. It returns ErrUnproven.
 func (p Proof) Prove(ctx context.Context, e *audittrail.Evidence, id string, answer []byte) (found, newest audittrail.Statement, err error) {
 	digested, err := p.digested(answer)
 	if err != nil {
-		return found, newest, fmt.Errorf("the record is no JSON object: %w", err)
+		return found, newest, fmt.Errorf("the record is not a JSON object: %w", err)
 	}
 	found, newest, err = e.Find(ctx, p.Type, id, e.AnswerDigest(digested))
 	if errors.Is(err, store.ErrNotFound) {
@@ -29,8 +29,8 @@ func (p Proof) Prove(ctx context.Context, e *audittrail.Evidence, id string, ans
 	return found, newest, err
 }
 
-// digested puts an answer into the form that is digested: compact, its members in the order in which the API writes them,
-// those outside the digest at their fixed values. The member people is no part of the record and is left out.
+// digested converts an answer to the form that the digest covers: compact JSON, with fixed values for members outside the
+// digest. It omits the member people, which is not part of the record.
 func (p Proof) digested(answer []byte) ([]byte, error) {
 	in := jsontext.NewDecoder(bytes.NewReader(answer))
 	token, err := in.ReadToken()
@@ -52,7 +52,7 @@ func (p Proof) digested(answer []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if member == "people" { // whom the answer names, as they were called then
+		if member == "people" { // the display names at the time of the answer
 			continue
 		}
 		if fixed, outside := p.Outside[member]; outside {

@@ -10,22 +10,22 @@ import (
 	"kontor/store"
 )
 
-// Quota bounds what one user may store. The zero Quota counts nothing and has no bound.
+// Quota limits the records and bytes of one user. The zero Quota counts nothing and allows everything.
 type Quota struct {
 	Records int64
 	Bytes   int64
 }
 
-// The limits as errors name them: by the settings.
+// The limits in error details are the names of the settings.
 const (
 	recordsLimit = "quotas.records_per_user"
 	bytesLimit   = "quotas.megabytes_per_user"
 )
 
-// recordBytes is what a record takes beside its texts, about: ids, times, keys of indexes, its audit entry.
+// recordBytes is the approximate size of a record apart from its texts: ids, times, keys of indexes, its audit entry.
 const recordBytes = 256
 
-// Weight is what a record with these texts takes.
+// Weight returns the number of bytes that a record with these texts counts for.
 func Weight(texts ...string) int64 {
 	weight := int64(recordBytes)
 	for _, text := range texts {
@@ -45,10 +45,10 @@ const (
 	changeUsage = `UPDATE storage_usage SET records = records + $2, bytes = bytes + $3 WHERE user_id = $1`
 )
 
-// Charge counts what the caller adds to the records of an owner, or takes away with negative numbers, in the transaction
-// of the change and before its other writes. It returns apierr.QuotaExceeded, which names the limit, when the owner would
-// have more than allowed. Callers who may read all records of the type, or all customers, are staff: what they add to
-// the records of others is counted and never refused, what they make themselves is not counted.
+// Charge adds records and bytes to the usage of an owner; negative numbers subtract. It must be called in the transaction of
+// the change, before its other writes. It returns apierr.QuotaExceeded with the name of the limit if the owner would exceed it.
+// Callers who may read all records of the type, or all customers, are staff. Their own records are not counted, and their
+// changes to records of others are counted but never rejected.
 func (q Quota) Charge(ctx context.Context, tx *store.Tx, t access.RecordType, owner string, records, bytes int64) error {
 	if q == (Quota{}) || records == 0 && bytes == 0 {
 		return nil
@@ -69,8 +69,8 @@ func (q Quota) Charge(ctx context.Context, tx *store.Tx, t access.RecordType, ow
 	return err
 }
 
-// Count is Charge without a refusal, for changes that others than the owner bring about, or that make room. Of users of
-// whom nothing was counted yet, it counts nothing.
+// Count is Charge without a limit, for changes by others than the owner and for deletions. It ignores users without a row in
+// storage_usage.
 func (q Quota) Count(ctx context.Context, tx *store.Tx, owner string, records, bytes int64) error {
 	if q == (Quota{}) || records == 0 && bytes == 0 {
 		return nil
@@ -79,7 +79,7 @@ func (q Quota) Count(ctx context.Context, tx *store.Tx, owner string, records, b
 	return err
 }
 
-// check looks before anything is written: a refusal after a write would cost the others of the group their work.
+// check runs before any write: a rollback after a write would affect the other jobs of the group.
 func (q Quota) check(ctx context.Context, tx *store.Tx, owner string, records, bytes int64) error {
 	var hasRecords, hasBytes int64
 	err := tx.QueryRow(ctx, selectUsage, owner).Scan(&hasRecords, &hasBytes)

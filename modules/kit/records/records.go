@@ -1,6 +1,6 @@
 // Package records reads and changes the records of one type with the caller's access checked in the same statement. Each
 // module with records declares one [Table]. Reading a record, the condition of its lists and the answers to permission checks
-// all come from that declaration, so that they cannot disagree.
+// all come from that declaration, so that they cannot differ.
 //
 // A caller may access a record by a grant on the type, a relation to the record (such as its creator), or a grant on the
 // record. Grants are to the caller or to one of the caller's roles.
@@ -22,14 +22,14 @@ import (
 	"kontor/store"
 )
 
-// Row is what a scanner reads.
+// Row is a row for a scanner.
 type Row = list.Row
 
-// Relation is a relation of users to records that gives permissions without any grant.
+// Relation is a relation of users to records that grants permissions without a stored grant.
 type Relation struct {
 	Allows access.Permission
 	SQL    string   // condition on a row of the table; $1 is the user's id
-	Tables []string // that the condition reads beside the table itself
+	Tables []string // further tables that the condition reads
 }
 
 // Created is the relation of creators to records of a table with a column created_by.
@@ -49,8 +49,8 @@ type Table[T any] struct {
 	statements sync.Map // texts of statements, by access.Permission or by name
 }
 
-// Get reads one record that the caller of the context wants to use. It returns Missing for an unknown id and
-// apierr.NoAccess for a record that the caller must not use so.
+// Get reads one record if the caller of the context has the wanted permission. It returns Missing for an unknown id and
+// apierr.NoAccess without the permission.
 func (t *Table[T]) Get(ctx context.Context, q store.Querier, id string, wanted access.Permission) (T, error) {
 	caller := access.From(ctx)
 	if caller.May(t.Type, wanted) {
@@ -82,7 +82,7 @@ func (t *Table[T]) GetUnchecked(ctx context.Context, q store.Querier, id string)
 	return record, nil
 }
 
-// Granted reports whether a grant on the type or on the record gives the caller the permission. Relations do not count.
+// Granted reports whether the caller has the permission by a grant on the type or on the record. Relations do not count.
 func (t *Table[T]) Granted(ctx context.Context, q store.Querier, id string, wanted access.Permission) (bool, error) {
 	caller := access.From(ctx)
 	if caller.May(t.Type, wanted) {
