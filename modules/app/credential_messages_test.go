@@ -14,7 +14,7 @@ import (
 // A message about a new credential goes to all addresses of the user, in their language, and masks the value.
 func TestCredentials_NotifyAllAddressesOfTheUser(t *testing.T) {
 	s := servertest.Start(t)
-	s.WritesBehind()
+	s.SkipRecordCheck()
 	u := s.User(access.Customer)
 	ctx := context.Background()
 	err := s.DB.InTx(ctx, func(tx *store.Tx) error {

@@ -46,7 +46,7 @@ func (b *builder) responses(row endpoint.Endpoint) Map[*Response] {
 	return all
 }
 
-// addAnswer adds a success. Answers of the same status become one response with several media types.
+// addAnswer adds a successful response. Answers of the same status become one response with several media types.
 func (b *builder) addAnswer(all *Map[*Response], row endpoint.Endpoint, answer endpoint.Answer) {
 	code := strconv.Itoa(answer.Status)
 	if answer.Status == http.StatusNotModified {
@@ -123,7 +123,7 @@ func faultsOf(row endpoint.Endpoint) map[int][]apierr.Kind {
 		kinds = append(kinds, apierr.Unauthorized, apierr.Unavailable)
 	}
 	if row.Access.TakesAPIKey() {
-		kinds = append(kinds, apierr.NoAccess) // beyond the scopes of the key
+		kinds = append(kinds, apierr.NoAccess) // for calls outside the scopes of the key
 	}
 	if row.Access.TakesBearer() {
 		kinds = append(kinds, apierr.NoAccess, apierr.AuthUnavailable)
@@ -168,7 +168,7 @@ func (b *builder) addFaults(all *Map[*Response], row endpoint.Endpoint, status i
 		content.Examples.Set(kind.Code, &Example{Ref: b.refer("examples", kind.Code)})
 	}
 	response := &Response{Description: statusTexts[status], Headers: b.headers(row, status)}
-	if given, ok := all.Get(code); ok { // a row that declares the status itself, such as readiness
+	if given, ok := all.Get(code); ok { // the row declares the status itself, as readiness does
 		*response = *given
 	}
 	if status == http.StatusServiceUnavailable && drains(row) {
@@ -188,8 +188,8 @@ func (b *builder) addFaults(all *Map[*Response], row endpoint.Endpoint, status i
 	all.Set(code, b.share(status, response))
 }
 
-// share returns a reference to the component of an error response. Equal responses share one component. The first of a
-// status has the name of the status, such as "NotFound"; further ones have a number, too.
+// share returns a reference to the component of an error response. Equal responses share one component. The first component of
+// a status has its name, such as "NotFound". Further ones also have a number.
 func (b *builder) share(status int, response *Response) *Response {
 	text, err := json.Marshal(response, json.Deterministic(true))
 	if err != nil {

@@ -63,7 +63,7 @@ var allTags = []Tag{
 	{"Operations", "Health, metrics, the audit trail, and this document."},
 }
 
-// statusTexts describe answers by their status.
+// statusTexts describes answers by their status.
 var statusTexts = map[int]string{
 	http.StatusOK:                    "Done.",
 	http.StatusCreated:               "Created.",
@@ -81,7 +81,7 @@ var statusTexts = map[int]string{
 	http.StatusServiceUnavailable:    "The service is busy, cannot store data, or is shutting down.",
 }
 
-// pathNames describe parameters of paths.
+// pathNames describes path parameters.
 var pathNames = map[string]string{
 	"id": "Id of the record.", "user_id": "Id of the user.", "session_id": "Id of the session.",
 	"credential_id": "Id of the credential.", "cred_id": "Id of the credential.", "customer_id": "Id of the customer.",
@@ -89,7 +89,7 @@ var pathNames = map[string]string{
 	"notification_id": "Id of the notification.", "message_id": "Id of the message.", "file": "Name of the file.",
 }
 
-// queryNames describe query parameters outside the shared query layer.
+// queryNames describes query parameters outside the shared query layer.
 var queryNames = map[string]string{
 	"limit": "Maximum number of records.", "offset": "Number of records to skip.",
 	"company": "Part of the company's name, case-insensitive.", "country": "ISO 3166-1 alpha-3 code of the country.",

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Ids and times of the examples. They have the form of real ones.
+// Ids and times of the examples, in the form of real ones.
 const (
 	exampleID   = "0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10"
 	exampleTime = "2026-01-31T08:15:30.123Z"
 )
 
-// byName are examples for members by their name. A tag example of the field overrides them.
+// byName contains examples for members by name. The tag example of a field overrides them.
 var byName = map[string]any{
 	"first_name": "Anna", "last_name": "Keller", "email": "anna.keller@example.ch", "phone": "+41446681800",
 	"nationality": "CHE", "country": "CHE", "street": "Bahnhofstrasse 1", "city": "Zürich", "postal_code": "8001", "zip": "8001",
@@ -34,7 +34,7 @@ var byName = map[string]any{
 	"overall_status": "healthy", "action": "customers.create", "page": 1, "attempts": 1, "unreadCount": 0,
 }
 
-// ids are the members that contain ids of records, in addition to those that end in _id or Id.
+// ids lists the members that contain ids of records, in addition to those that end in _id or Id.
 var ids = []string{"id", "created_by", "modified_by", "changed_by", "deleted_by", "revoked_by", "participants", "readBy", "user_ids"}
 
 // suggest sets the format and the example of a member by its name, unless its tags set them.
@@ -72,7 +72,7 @@ func fits(kind string, example any) bool {
 	return false
 }
 
-// byFormat are examples of the formats.
+// byFormat contains examples of the formats.
 var byFormat = map[string]string{
 	"uuid": exampleID, "date-time": exampleTime, "date": "2026-01-31", "email": "anna.keller@example.ch", "uri-reference": "/customers",
 }

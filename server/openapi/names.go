@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// plain are the packages whose types need no prefix.
+// plain contains the packages whose types need no prefix.
 var plain = map[string]bool{"endpoint": true, "server": true, "auth": true, "rbac": true, "list": true}
 
 // componentName returns the name of the schema of a type: the Go name with the module as a prefix, such as
 // "CustomerCreateInput" for customers.CreateInput and "CustomerPage" for list.Page[customers.Customer]. It returns an empty
-// text for a type without a name.
+// string for a type without a name.
 func componentName(typ reflect.Type) string {
 	name, argument, generic := strings.Cut(typ.Name(), "[")
 	if name == "" {

@@ -3,10 +3,10 @@
 //
 // Facts that reflection cannot see are declared beside the code. Members of inputs and records have tags ([endpoint.Doc]
 // lists them), types with a JSON form of their own have methods, and a row has the field Doc. The required members of a request
-// are those that the input's own rules demand of an empty input.
+// are those that the rules of the input report as missing in an empty input.
 //
-// The package does not use a reflection library, because members must keep the order of their declaration, null must follow
-// our encoder, and inputs and answers of the same type differ.
+// The package does not use a reflection library, because members keep the order of their declaration, null follows the
+// project's encoder, and inputs and answers of the same type differ.
 package openapi
 
 import (
@@ -25,8 +25,8 @@ import (
 // Options configure a document.
 type Options struct {
 	Table   []endpoint.Endpoint
-	BaseURL string                  // address of the service; empty: that of the document
-	Health  any                     // a value of the type of answers while the service shuts down; its name is Health
+	BaseURL string                  // address of the service; empty: the address of the document
+	Health  any                     // a value of the answer's type during shutdown; its component is named Health
 	Text    func(key string) string // English texts, for the messages of the errors
 }
 
@@ -40,13 +40,13 @@ type builder struct {
 	statuses map[int]int     // number of error responses of a status
 }
 
-// failure is an error response with its JSON, to find equal ones.
+// failure is an error response with its JSON, which identifies equal responses.
 type failure struct {
 	text     string
 	response *Response
 }
 
-// Build builds the document. The error lists everything that rows and types do not describe.
+// Build builds the document. The error lists all missing descriptions of rows and types.
 func Build(o Options) (*Document, error) {
 	b := &builder{Options: o, types: newTypes(), used: map[string]bool{}, statuses: map[int]int{}, document: &Document{OpenAPI: "3.1.0", Info: info(o.BaseURL)}}
 	b.document.Servers = []Server{{URL: cmp.Or(o.BaseURL, "/"), Description: "This service"}}

@@ -24,12 +24,12 @@ var (
 
 const golden = "../../testdata/operations.golden"
 
-// document gives the document of all of Kontor.
+// document returns the document of the whole API.
 func document(t *testing.T) []byte {
 	t.Helper()
 	built, err := servertest.Start(t).Document()
 	if err != nil {
-		t.Errorf("the document leaves something unsaid: %v", err)
+		t.Errorf("the document is incomplete: %v", err)
 	}
 	text, err := built.JSON()
 	if err != nil {
@@ -38,7 +38,7 @@ func document(t *testing.T) []byte {
 	return text
 }
 
-// load reads the document as its users do.
+// load parses and validates the document with an independent library.
 func load(t *testing.T) *openapi3.T {
 	t.Helper()
 	loaded, err := openapi3.NewLoader().LoadFromData(document(t))
@@ -114,7 +114,7 @@ func TestDocument_DescribesEveryOperation(t *testing.T) {
 					}
 					for _, header := range []string{"X-Request-ID", "Content-Language"} {
 						if response.Value.Headers[header] == nil {
-							t.Errorf("%s does not say that it has the header %s", status, header)
+							t.Errorf("%s does not document the header %s", status, header)
 						}
 					}
 				}
@@ -126,7 +126,7 @@ func TestDocument_DescribesEveryOperation(t *testing.T) {
 	}
 }
 
-// complete looks for schemas and examples. Files have no example.
+// complete checks that every media type has a schema and an example. Files have no example.
 func complete(t *testing.T, what string, content openapi3.Content) {
 	t.Helper()
 	if len(content) == 0 {
@@ -170,7 +170,7 @@ func TestDocument_RequiresOnlyMandatoryMembers(t *testing.T) {
 		"/v1/chats/{id}/participants":                                    "POST",
 	} {
 		if needed := loaded.Paths.Value(path).GetOperation(method).RequestBody.Value.Content["application/json"].Schema.Value.Required; len(needed) > 0 {
-			t.Errorf("%s %s asks for %v", method, path, needed)
+			t.Errorf("%s %s requires %v", method, path, needed)
 		}
 	}
 }
@@ -188,10 +188,10 @@ func TestServeDocument_IsCompressedAndConditional(t *testing.T) {
 	}
 }
 
-// silent writes itself and does not say how.
+// silent has a JSON form of its own and does not describe it.
 type silent struct{}
 
-// MarshalJSON writes a number.
+// MarshalJSON returns a number.
 func (silent) MarshalJSON() ([]byte, error) { return []byte("1"), nil }
 
 func TestBuild_ReportsIncompleteRows(t *testing.T) {

@@ -33,7 +33,7 @@ func (b *builder) operation(row endpoint.Endpoint) *Operation {
 	return o
 }
 
-// describe returns the description of a row: its own, who may call it, and how often.
+// describe returns the description of a row, with its access rule and its rate limit.
 func describe(row endpoint.Endpoint) string {
 	var parts []string
 	if row.Doc.Description != "" {
@@ -89,7 +89,7 @@ func describeList(fields []endpoint.SearchField) string {
 	return "**Fields** for `search.<field>`, `sort`, `stack` and `distinct`: " + strings.Join(names, ", ") + "."
 }
 
-// requestBody describes the body that the handler reads; nil: it reads none.
+// requestBody describes the body that the handler reads. It returns nil if the handler reads none.
 func (b *builder) requestBody(row endpoint.Endpoint) *RequestBody {
 	if !row.Handle.ReadsBody() {
 		return nil
@@ -118,7 +118,7 @@ func (b *builder) requestBody(row endpoint.Endpoint) *RequestBody {
 	return body
 }
 
-// require marks the members as required that the rules of an input demand of an empty one.
+// require marks members as required if the rules of the input report them as missing in an empty input.
 func (b *builder) require(s *Schema, in reflect.Type) {
 	var problems apierr.Fields
 	switch checked := reflect.New(in).Interface().(type) {
@@ -138,7 +138,7 @@ func (b *builder) require(s *Schema, in reflect.Type) {
 	}
 }
 
-// requiredTag returns the tag required of a member: some members are required only if another one is missing.
+// requiredTag returns the tag "required" of a member. Some members are required only if another one is missing.
 func requiredTag(in reflect.Type, member string) string {
 	for i := range in.NumField() {
 		name, _, _ := strings.Cut(in.Field(i).Tag.Get("json"), ",")

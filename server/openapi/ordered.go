@@ -5,7 +5,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Map is a JSON object whose members keep their order, so that the document follows the declarations and is reproducible.
+// Map is a JSON object whose members keep their order. This makes the document reproducible.
 type Map[V any] []Member[V]
 
 // Member is a member of a [Map].

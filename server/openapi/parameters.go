@@ -30,7 +30,7 @@ func (b *builder) parameters(row endpoint.Endpoint) []*Parameter {
 		}
 	}
 	for _, name := range endpoint.PathNames(row.Path) {
-		if !given[name] { // of a Raw handler, which reads its path itself
+		if !given[name] { // a Raw handler reads its path itself
 			all = append(all, b.pathParameter(name, true, ""))
 		}
 	}
@@ -145,7 +145,7 @@ func (b *builder) parameterComponents() Map[*Parameter] {
 	return all
 }
 
-// searchKinds describe searches by type of field, with an example.
+// searchKinds describes searches by type of field, with an example.
 var searchKinds = map[string]struct{ says, example string }{
 	"text":      {"Compared without regard to case; `*` stands for any text.", "a*"},
 	"uuid":      {"An id.", exampleID},

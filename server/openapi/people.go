@@ -9,7 +9,7 @@ import (
 // peopleDoc describes the member people of answers.
 const peopleDoc = "The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no user."
 
-// answer returns the schema of an answer: that of its type, and for one that names users, with the member people.
+// answer returns the schema of an answer. For answers that refer to users, it adds the member people.
 func (b *builder) answer(out reflect.Type) *Schema {
 	if !endpoint.TypeNamesUsers(out) {
 		return b.of(out, false)
@@ -31,7 +31,7 @@ func (b *builder) answer(out reflect.Type) *Schema {
 	if name == "" {
 		return object()
 	}
-	if !endpoint.NamesUsersOfRows(out) { // a record also is a row of lists, and has no people there
+	if !endpoint.NamesUsersOfRows(out) { // records also are rows of lists, where they have no member people
 		name += "Answer"
 	}
 	return b.component(name, out, object)

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Types with a JSON form of their own describe it by these methods. The interfaces are declared here, so that the types need not
-// import this package.
+// Types with a custom JSON form describe it by these methods. The interfaces are declared here: the types need not import this
+// package.
 type (
 	// stringer is a type that is encoded as a string of a format, or as null.
 	stringer interface {
@@ -31,8 +31,8 @@ var (
 	typeWriter    = reflect.TypeFor[json.MarshalerTo]()
 )
 
-// types builds schemas of Go types and keeps those with a name as components. Answers and inputs of a type differ: an answer
-// has all of its members, in a request members may be absent.
+// types builds schemas of Go types and stores those with a name as components. Answers and inputs of a type differ: an answer
+// has all members, a request may omit some.
 type types struct {
 	components Map[*Schema]
 	known      map[string]reflect.Type // component → type
@@ -134,7 +134,7 @@ func (t *types) component(name string, typ reflect.Type, build func() *Schema) *
 	if other, taken := t.known[name]; !taken {
 		t.known[name] = typ
 		place := &Schema{}
-		t.components.Set(name, place) // before its members, since types may be recursive
+		t.components.Set(name, place) // before the members, because types may be recursive
 		*place = *build()
 	} else if other != typ {
 		t.complain("types %s and %s have the same name %s", typ, other, name)

@@ -1,6 +1,6 @@
 package openapi
 
-// securitySchemes are the two ways to authenticate.
+// securitySchemes contains the two ways to authenticate.
 var securitySchemes = Map[*SecurityScheme]{
 	{bearerScheme, &SecurityScheme{Type: "http", Scheme: "bearer", BearerFormat: "JWT",
 		Description: "The access token from `POST /authenticate`."}},
@@ -8,7 +8,7 @@ var securitySchemes = Map[*SecurityScheme]{
 		Description: "An API key, for the operations that require one instead of a bearer token."}},
 }
 
-// sharedParameters are the parameters of several operations.
+// sharedParameters contains the parameters of several operations.
 var sharedParameters = Map[*Parameter]{
 	{"list.limit", &Parameter{Name: "limit", In: "query", Example: 10, Schema: &Schema{Type: "integer"},
 		Description: "Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, " +
@@ -41,7 +41,7 @@ var sharedParameters = Map[*Parameter]{
 		Description: "The id of the last notification that the client received; the stream continues after it."}},
 }
 
-// sharedHeaders are the headers of answers.
+// sharedHeaders contains the headers of answers.
 var sharedHeaders = Map[*Header]{
 	{"X-Request-ID", &Header{Description: "The id of the request, from the client or generated.", Schema: &Schema{Type: "string"}, Example: exampleID}},
 	{"Content-Language", &Header{Description: "The language of the texts in the answer.",

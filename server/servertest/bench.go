@@ -30,7 +30,7 @@ func (c *Client) Request(method, path, body string) []byte {
 	return Request(method, path, body, append([]string{"Authorization", "Bearer " + c.Token}, c.Headers...)...)
 }
 
-// RatioOfGets measures, with [Ratio], a client that reads records by their ids.
+// RatioOfGets measures reads of single records with [Ratio].
 func RatioOfGets(b *testing.B, c *Client, path string, ids []string) {
 	b.Helper()
 	requests := make([][]byte, len(ids))

@@ -13,7 +13,7 @@ import (
 	"kontor/server/openapi/openapitest"
 )
 
-// Client makes requests for one caller. Without a token it is anonymous.
+// Client sends requests of one caller. Without a token the requests are anonymous.
 type Client struct {
 	UserID  string
 	Token   string
@@ -25,7 +25,7 @@ type Client struct {
 	address string
 }
 
-// NewClient returns a client of a server, such as one of [Serve].
+// NewClient returns an anonymous client of a server, such as one of [Serve].
 func NewClient(t testing.TB, web *server.Server, address string) *Client {
 	return &Client{t: t, web: web, address: address}
 }
@@ -37,7 +37,7 @@ func (c *Client) With(headers ...string) *Client {
 	return &next
 }
 
-// Do makes a request and compares its answer with the API document. A string or bytes are sent unchanged, other bodies as JSON;
+// Do sends a request and validates the response against the API document. A string or bytes are sent unchanged, other bodies as JSON;
 // nil sends no body.
 func (c *Client) Do(method, path string, body any) Response {
 	c.t.Helper()
@@ -48,7 +48,7 @@ func (c *Client) Do(method, path string, body any) Response {
 	return answer
 }
 
-// Try is Do for goroutines other than the test's: it returns errors instead of stopping the test.
+// Try is Do for goroutines other than the test's. It returns errors instead of stopping the test.
 func (c *Client) Try(method, path string, body any) (Response, error) {
 	content, err := encode(body)
 	if err != nil {
@@ -99,7 +99,7 @@ func encode(body any) (io.Reader, error) {
 	return bytes.NewReader(data), err
 }
 
-// Response is an answer with its whole body.
+// Response is a response with its whole body.
 type Response struct {
 	Status int
 	Header http.Header
@@ -107,7 +107,7 @@ type Response struct {
 	what   string
 }
 
-// Expect stops the test unless the answer has the status.
+// Expect stops the test unless the response has the status.
 func (r Response) Expect(t testing.TB, status int) Response {
 	t.Helper()
 	if r.Status != status {
@@ -116,15 +116,15 @@ func (r Response) Expect(t testing.TB, status int) Response {
 	return r
 }
 
-// Refused stops the test unless the answer is an error with the status and the code.
-func (r Response) Refused(t testing.TB, status int, code string) {
+// ExpectError stops the test unless the response is an error with the status and the code.
+func (r Response) ExpectError(t testing.TB, status int, code string) {
 	t.Helper()
 	if got, _ := r.Expect(t, status).JSON(t)["code"].(string); got != code {
 		t.Fatalf("%s: got code %s, want %s: %s", r.what, got, code, r.Body)
 	}
 }
 
-// Into decodes the answer.
+// Into decodes the body into target.
 func (r Response) Into(t testing.TB, target any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(r.Body), target); err != nil {
@@ -132,7 +132,7 @@ func (r Response) Into(t testing.TB, target any) {
 	}
 }
 
-// JSON decodes an answer that is an object.
+// JSON decodes a body that is a JSON object.
 func (r Response) JSON(t testing.TB) map[string]any {
 	t.Helper()
 	var object map[string]any

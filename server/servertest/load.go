@@ -20,8 +20,8 @@ import (
 const Connections = 64
 
 // Load sends n requests to an address over [Connections] keep-alive connections, one at a time on each, and returns the requests
-// per second. request returns the bytes of the i-th request; every answer must have the status want. The driver runs in the
-// measured process and writes raw HTTP, so that it costs little.
+// per second. request returns the bytes of the i-th request; every response must have the status want. The driver runs in the
+// measured process and writes raw HTTP to keep its own cost low.
 func Load(tb testing.TB, address string, n, want int, request func(i int) []byte) float64 {
 	tb.Helper()
 	var next atomic.Int64
@@ -64,7 +64,7 @@ func Load(tb testing.TB, address string, n, want int, request func(i int) []byte
 	return float64(n) / took.Seconds()
 }
 
-// expect reads one answer.
+// expect reads one response and checks its status.
 func expect(reader *bufio.Reader, want int) error {
 	line, err := reader.ReadSlice('\n')
 	if err != nil {
@@ -111,8 +111,8 @@ func Request(method, path, body string, headers ...string) []byte {
 	return b.Bytes()
 }
 
-// Ratio compares a load with a bare Fiber handler in alternating rounds of the same run, and reports the median of the ratios:
-// absolute numbers differ between machines, and on one machine from minute to minute.
+// Ratio compares a load with a minimal Fiber handler in alternating rounds, and reports the median of the ratios. Absolute
+// numbers differ between machines, and on one machine from minute to minute.
 func Ratio(b *testing.B, address string, perRound, want int, request func(i int) []byte) {
 	b.Helper()
 	bare := bareFiber(b)

@@ -14,7 +14,7 @@ func (c *Client) Named(t testing.TB, name string) *Client {
 	return c
 }
 
-// People returns the member people of an answer, by user id.
+// People returns the member people of the body, by user id.
 func (r Response) People(t testing.TB) map[string]endpoint.Person {
 	t.Helper()
 	var answer struct {

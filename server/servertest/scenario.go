@@ -18,7 +18,7 @@ func (b Body) With(pairs ...any) Body {
 	return next
 }
 
-// Scenario is one request, with texts that its answer must and must not contain.
+// Scenario is one request, with texts that the response must and must not contain.
 type Scenario struct {
 	Name     string
 	As       *Client // nil: anonymous
@@ -30,7 +30,7 @@ type Scenario struct {
 	Excludes []string
 }
 
-// Run makes the requests in their order, each in a subtest.
+// Run sends the requests in order, each in a subtest.
 func Run(t *testing.T, s *Server, scenarios []Scenario) {
 	t.Helper()
 	for _, c := range scenarios {

@@ -11,8 +11,8 @@ import (
 	"kontor/store"
 )
 
-// Send makes one request to an address and reads the whole answer, without comparing it with the API document. Headers are
-// given in pairs.
+// Send sends one request to an address and reads the whole response, without validating it against the API document. Headers
+// are given in pairs.
 func Send(t testing.TB, address, method, path, body string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(context.Background(), method, "http://"+address+path, strings.NewReader(body))
@@ -56,7 +56,7 @@ func Exec(t testing.TB, db *store.DB, statement string, args ...any) {
 	})
 }
 
-// InTx runs f in a transaction and stops the test when it fails.
+// InTx runs f in a transaction and stops the test if that fails.
 func InTx(t testing.TB, db *store.DB, f func(ctx context.Context, tx *store.Tx) error) {
 	t.Helper()
 	ctx := context.Background()

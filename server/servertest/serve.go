@@ -8,7 +8,7 @@ import (
 	"kontor/server"
 )
 
-// Serve runs a server with a table of the test until the test ends. The address is host:port.
+// Serve runs a server with an endpoint table of the test until the test ends. The address is host:port.
 func Serve(t testing.TB, o server.Options) (web *server.Server, address string) {
 	t.Helper()
 	web, err := server.New(o)
@@ -20,7 +20,7 @@ func Serve(t testing.TB, o server.Options) (web *server.Server, address string) 
 	return web, address
 }
 
-// Listen runs a server on a free port until it is stopped.
+// Listen runs a server on a free port until stop is called.
 func Listen(t testing.TB, web *server.Server) (address string, stop func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -31,7 +31,7 @@ func Listen(t testing.TB, web *server.Server) (address string, stop func()) {
 	go func() { ended <- web.Serve(listener) }()
 	return listener.Addr().String(), func() {
 		now, cancel := context.WithCancel(context.Background())
-		cancel() // without grace: no client is left
+		cancel() // no grace period: all clients have ended
 		_ = web.Shutdown(now)
 		_ = listener.Close()
 		<-ended

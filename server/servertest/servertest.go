@@ -1,12 +1,12 @@
-// Package servertest runs Kontor on a real listener for tests over HTTP, and generates load for benchmarks. Its functions are
-// the common vocabulary of all tests:
+// Package servertest runs Kontor on a real listener for tests over HTTP, and generates load for benchmarks. All tests
+// use its functions:
 //
 //   - [Start] runs all of Kontor with its own database and clock; [Serve] runs a server with a table of the test;
 //   - [Server.Admin], [Server.User], [Server.Keyed] and [Server.Anonymous] return clients; [NewClient] returns one for Serve;
 //   - [Client.Do] makes a request, [Client.Create] creates a record, [Client.With] adds headers; every answer is compared with
 //     the API document; [Send] makes a request without that comparison;
-//   - [Response.Expect] checks the status, [Response.Refused] status and code of an error, [Response.Into] decodes the body;
-//   - [Run] runs [Scenario] values: one request each, with what its answer must and must not contain;
+//   - [Response.Expect] checks the status, [Response.ExpectError] status and code of an error, [Response.Into] decodes the body;
+//   - [Run] runs [Scenario] values: one request each, with texts that the answer must and must not contain;
 //   - [Exec] and [InTx] write to the database directly, [Texts] returns the locale files;
 //   - [Load] and [Ratio] measure requests per second.
 package servertest
@@ -49,13 +49,13 @@ type Server struct {
 	admin *Client
 	users atomic.Int64
 
-	behind bool // the test writes records by SQL of its own
+	skipCheck bool // set by SkipRecordCheck
 }
 
 // Option changes the settings of a test server.
 type Option func(*settings.Settings)
 
-// Start runs Kontor until the test ends. Limits on rates are off unless the test turns them on.
+// Start runs Kontor until the test ends. Rate limits are off unless an option enables them.
 func Start(t testing.TB, options ...Option) *Server {
 	t.Helper()
 	clock := storetest.NewClock()
@@ -108,14 +108,14 @@ func (s *Server) serve() {
 	s.web, s.Address = web, address
 	s.t.Cleanup(func() {
 		stop()
-		s.prove()
+		s.checkRecords()
 		if err := s.Close(context.Background()); err != nil {
 			s.t.Errorf("close the modules: %v", err)
 		}
 	})
 }
 
-// Table returns all rows of the server.
+// Table returns the endpoint table of the server.
 func (s *Server) Table() []endpoint.Endpoint { return s.web.Table() }
 
 // Document builds the API document of the server.
@@ -143,7 +143,7 @@ func (s *Server) User(roles ...string) *Client {
 	const password = "a long enough password 42"
 	if _, err := s.Users.Create(access.With(context.Background(), &access.Caller{UserID: store.NilID}),
 		directory.NewUser{Value: email, Password: password, Roles: roles}); err != nil {
-		s.t.Fatalf("make a user: %v", err)
+		s.t.Fatalf("create a user: %v", err)
 	}
 	return s.SignIn(email, password)
 }
