@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// layer is a group of packages with what they may import of ours, and why no more.
+// layer is a group of packages with the project's packages that they may import, and the reason.
 type layer struct {
 	packages string // a pattern of import paths below the module
 	may      []string
@@ -94,7 +94,7 @@ func layerOf(directory string) (layer, bool) {
 	return layer{}, false
 }
 
-// importsByPackage gives what each package imports of ours, by directory.
+// importsByPackage returns the imports of each package within the project, by directory.
 func importsByPackage(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
@@ -134,7 +134,7 @@ func ours(specs []*ast.ImportSpec) []string {
 	return kept
 }
 
-// TestArrows_AreThoseOfTheDocument looks for every package in the description of the architecture.
+// TestArrows_AreThoseOfTheDocument checks that the description of the architecture lists every package.
 func TestArrows_AreThoseOfTheDocument(t *testing.T) {
 	document, err := os.ReadFile("docs/architecture.md")
 	if err != nil {

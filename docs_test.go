@@ -48,7 +48,7 @@ var (
 	directory  = regexp.MustCompile(`^(modules|server|store|web|docs|testdata|locales)(/[a-z_0-9]+)+$`)
 )
 
-// TestDocs_NameFilesThatExist looks for the source files and directories that the documents name. A file may be named by
+// TestDocs_NameFilesThatExist checks that the source files and directories in the documents exist. A file may be named by
 // the end of its path.
 func TestDocs_NameFilesThatExist(t *testing.T) {
 	var all []string
@@ -81,7 +81,7 @@ func TestDocs_NameFilesThatExist(t *testing.T) {
 
 var testName = regexp.MustCompile(`\bTest[A-Z]\w+`)
 
-// TestDocs_NameTestsThatExist looks for the tests that documents and scripts name. The beginning of a name is enough.
+// TestDocs_NameTestsThatExist checks that the tests in documents and scripts exist. The beginning of a name is enough.
 func TestDocs_NameTestsThatExist(t *testing.T) {
 	known := slices.Collect(maps.Keys(testNames(t)))
 	for _, document := range append(documents(t), "Makefile", ".ci/run") {
@@ -97,7 +97,7 @@ func TestDocs_NameTestsThatExist(t *testing.T) {
 	}
 }
 
-// TestOperations_QuotesMessagesOfTheProgram looks for the messages of the table about refused starts in the source. An
+// TestOperations_QuotesMessagesOfTheProgram checks that the source contains the messages of the table about rejected starts. An
 // ellipsis and a lone capital letter stand for values.
 func TestOperations_QuotesMessagesOfTheProgram(t *testing.T) {
 	document, err := os.ReadFile("docs/operations.md")

@@ -59,7 +59,7 @@ func TestTables_FindsForeignTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed := map[string]string{ // what stands in payers, and what is found
+	changed := map[string]string{ // statement in payers → finding
 		strings.Replace(string(source), `From: "payers"`, `From: "users"`, 1):                                                   "users",
 		strings.Replace(string(source), "UPDATE payers SET", "UPDATE customers SET", 1):                                         "customers",
 		fake("const q = `SELECT 1 FROM credentials WHERE id = $1`"):                                                             "credentials",
@@ -119,7 +119,7 @@ CREATE TABLE ignored (id TEXT);`})
 		}
 	}
 	if strings.Contains(got, "ignored") {
-		t.Errorf("what a migration does when it is taken back counts:\n%s", got)
+		t.Errorf("the down part of a migration was read:\n%s", got)
 	}
 	got = strings.Join(bad.compare([]owner{{module: "modules/payers", tables: []string{"payers", "lost"}, views: []string{"payer_names", "silent"}},
 		{module: "modules/directory", tables: []string{"users"}}}), "\n")

@@ -33,6 +33,9 @@ var wordRules = []wordRule{
 	{regexp.MustCompile(`(?i)\b(whoever|(somebody|someone|anybody|nobody|one) who)\b`), 3, "name the subject: the caller, former participants"},
 	{regexp.MustCompile(`(?i)\b((it|that|which|they) (is|are) none|there is (no )?room|turn(s|ed)? away|for want of|hand(s|ed|ing)? over)\b`), 4,
 		"use the field's term: rejected, missing, invalid, full, passes"},
+	{regexp.MustCompile(`(?i)\b(nobody|everybody)\b`), 3, "name the subject: no caller, all users"},
+	{regexp.MustCompile(`(?i)\b(anew|goes on|went on|(comes?|came) back|thereby|in vain|(let|lets) in|knows)\b`), 4,
+		"use the ordinary word: again, continues, returns, is accepted, depends on"},
 	{regexp.MustCompile(`(?i)\b(doors?|neighbours?|strangers?)\b`), 8, "no metaphors"},
 }
 

@@ -15,7 +15,7 @@ const apiKeyHeader = "X-API-Key"
 // Authenticator authenticates callers.
 type Authenticator interface {
 	// Known returns the caller of a bearer token that was verified before and whose session is active, from memory alone;
-	// ok is false when memory cannot tell.
+	// ok is false if the cache has no answer.
 	Known(token string) (caller *access.Caller, ok bool)
 	// Bearer verifies the bearer token of a request and its session. It reads with the request's UserContext. It returns
 	// apierr.Unauthorized, or apierr.AuthUnavailable when neither cache nor table can be read.

@@ -15,7 +15,7 @@ func TestGrowth_FollowsTheBytesThatArrive(t *testing.T) {
 			taken += room
 		}
 		if declared > 0 && taken > 2*declared+firstBody {
-			t.Errorf("declared %d: %d bytes were taken in all", declared, taken)
+			t.Errorf("declared %d: %d bytes were allocated in total", declared, taken)
 		}
 	}
 }

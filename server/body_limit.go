@@ -32,7 +32,7 @@ func (s *Server) bodyLimit(header *fasthttp.RequestHeader) int {
 	return endpoint.DefaultMaxBody
 }
 
-// expect rejects a body that is too long before the client sends it, and tells other clients to send theirs. The checks
+// expect rejects a body that is too long before the client sends it, and lets other clients send theirs. The checks
 // before the body come first: errors of authorization take precedence over 413.
 func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
 	limit := s.bodyLimit(&ctx.Request.Header)

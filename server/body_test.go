@@ -47,7 +47,7 @@ func read(t *testing.T, from *bufio.Reader) (*http.Response, string) {
 	return response, string(body)
 }
 
-// arrivals tells when somebody asks who is calling.
+// arrivals reports each request that reaches authentication.
 type arrivals struct {
 	tokens
 	came chan struct{}

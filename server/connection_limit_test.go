@@ -142,7 +142,7 @@ func TestConnectionLimiter_LimitsEachNetwork(t *testing.T) {
 		}
 	}
 	if refused != 70 { // the rest of the 180 is still waiting
-		t.Errorf("%d were turned away", refused)
+		t.Errorf("%d connections were rejected", refused)
 	}
 	for _, connection := range open {
 		_ = connection.Close()

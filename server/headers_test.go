@@ -59,12 +59,12 @@ func TestCheckFraming_RejectsAmbiguousBodies(t *testing.T) {
 		framing string
 		status  int
 	}{
-		"length and chunks":          {"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n" + chunks, 400},
-		"chunks and length":          {"transfer-encoding: chunked\r\ncontent-length: 4\r\n" + chunks, 400},
-		"a coding that is none":      {"Transfer-Encoding: identity\r\nContent-Length: 12\r\n\r\n{\"name\":\"a\"}", 400},
-		"chunks":                     {"Transfer-Encoding: chunked\r\n" + chunks, 201},
-		"a name that only looks so":  {"X-Content-Length: 4\r\nTransfer-Encoding: chunked\r\n" + chunks, 201},
-		"a value that only looks so": {"X: Transfer-Encoding:\r\nContent-Length: 12\r\n\r\n{\"name\":\"a\"}", 201},
+		"length and chunks":            {"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n" + chunks, 400},
+		"chunks and length":            {"transfer-encoding: chunked\r\ncontent-length: 4\r\n" + chunks, 400},
+		"a coding that does not exist": {"Transfer-Encoding: identity\r\nContent-Length: 12\r\n\r\n{\"name\":\"a\"}", 400},
+		"chunks":                       {"Transfer-Encoding: chunked\r\n" + chunks, 201},
+		"a name that only looks so":    {"X-Content-Length: 4\r\nTransfer-Encoding: chunked\r\n" + chunks, 201},
+		"a value that only looks so":   {"X: Transfer-Encoding:\r\nContent-Length: 12\r\n\r\n{\"name\":\"a\"}", 201},
 	} {
 		t.Run(name, func(t *testing.T) {
 			from := bufio.NewReader(dial(t, address, "POST /v1/things HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"+
@@ -87,7 +87,7 @@ func TestServe_ClosesTheConnectionForAllSpellings(t *testing.T) {
 	for _, options := range []string{"close", "Close", "keep-alive, CLOSE", "keep-alive\r\nConnection: close"} {
 		from := bufio.NewReader(dial(t, address, "GET /v1/nothing HTTP/1.1\r\nHost: a\r\nConnection: "+options+"\r\n\r\n"))
 		if response, _ := read(t, from); !response.Close {
-			t.Errorf("%q: the connection goes on", options)
+			t.Errorf("%q: the connection stays open", options)
 		}
 	}
 }

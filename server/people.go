@@ -46,7 +46,7 @@ func (s *Server) peopleOf(ctx context.Context, body any) []byte {
 	return nil
 }
 
-// isNil reports whether an answer is a nil pointer, which is written as null and names nobody.
+// isNil reports whether an answer is a nil pointer, which is written as null and refers to no users.
 func isNil(body any) bool {
 	value := reflect.ValueOf(body)
 	return value.Kind() == reflect.Pointer && value.IsNil()

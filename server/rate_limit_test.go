@@ -55,7 +55,7 @@ func TestLimitCaller_AppliesChangedRulesToTheNextRequest(t *testing.T) {
 			allowed++
 		}
 		if allowed != rule.allowed {
-			t.Errorf("%d a minute: %d requests were let in", rule.perMinute, allowed)
+			t.Errorf("%d a minute: %d requests were accepted", rule.perMinute, allowed)
 		}
 	}
 }
@@ -86,8 +86,8 @@ func TestAuthenticate_AcceptsAPIKeysOnTheirRoutesOnly(t *testing.T) {
 	}
 }
 
-// A network that has guessed too often is refused before its key is looked at, so that its answers tell nothing; good
-// keys take nothing from the network's count, and others cannot use up theirs.
+// A network with too many guesses is rejected before its key is checked, so that the responses reveal nothing. Valid
+// keys do not count for the network, and guesses do not count for valid keys.
 func TestLimitNetwork_CountsBeforeAKeyIsVerified(t *testing.T) {
 	address, _ := start(t, func(o *server.Options) { o.PrivatePerMinute = 3 })
 	use := func(key string) int {

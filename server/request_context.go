@@ -83,7 +83,7 @@ func (c *requestContext) Value(key any) any {
 	return nil
 }
 
-// restart sets another deadline. Nobody may be waiting for the end.
+// restart sets another deadline. No goroutine may be waiting for the end.
 func (c *requestContext) restart(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

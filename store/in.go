@@ -49,7 +49,7 @@ func inLength(n int) int {
 
 const (
 	placeSeparator = ", "
-	// keptPlaces is the highest placeholder in places. Lists beyond it are rare and are written anew each time.
+	// keptPlaces is the highest placeholder in places. Lists beyond it are rare and are formatted each time.
 	keptPlaces = 999
 )
 

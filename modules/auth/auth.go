@@ -163,7 +163,7 @@ func (s *Service) Close(ctx context.Context) error {
 	return err
 }
 
-// Records tells for the record types of the module what a user is to a record.
+// Records returns, for the record types of the module, the relations of users to records.
 func (s *Service) Records() map[access.RecordType]access.Records {
 	return map[access.RecordType]access.Records{
 		access.Sessions: records.Of(s.db, &sessionTable),

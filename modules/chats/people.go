@@ -28,14 +28,14 @@ func (m Message) EachUser(add func(id string)) {
 	}
 }
 
-// subject returns the id of the user whom a system message is about, or an empty text. The metadata of other messages
-// belong to their senders and name nobody.
+// subject returns the id of the user whom a system message is about, or an empty string. The metadata of other messages
+// belong to their senders: the result is empty.
 func (m Message) subject() string {
 	var metadata struct {
 		UserID string `json:"userId"`
 	}
 	if err := json.Unmarshal(m.Metadata, &metadata); err != nil {
-		return "" // written by Kontor; a damaged row names nobody
+		return "" // written by Kontor; invalid only in a damaged row
 	}
 	return metadata.UserID
 }

@@ -45,7 +45,7 @@ const (
 	reopenAction = "customers.kyc_reopen"
 )
 
-// prepareUpdate prepares an update. Nobody has verified a changed identity. A verified customer therefore returns to review
+// prepareUpdate prepares an update. A changed identity is not verified. A verified customer therefore returns to review
 // without a level, and the history records the old and the new values. A customer in review stays in review.
 func (s *Service) prepareUpdate(ctx context.Context, q store.Querier, before, after Customer) (preparedChange, error) {
 	changes := identityChanges(before, after)

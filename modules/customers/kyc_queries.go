@@ -78,7 +78,7 @@ const selectExpired = `
 	ORDER BY c.created_at, c.id
 	LIMIT $3`
 
-// selectExpiring finds documents that expire from the day $2 on and before the day $1, and that nobody was warned about yet.
+// selectExpiring finds documents that expire from the day $2 on and before the day $1, and that have no warning yet.
 const selectExpiring = `
 	SELECT d.id FROM kyc_documents d
 	WHERE d.expiry_date >= $2 AND d.expiry_date < $1 AND d.warned_at IS NULL

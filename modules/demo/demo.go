@@ -165,7 +165,7 @@ func (b *builder) createUsers(ctx context.Context, key string, manifest *Manifes
 			b.customer = p
 		}
 	}
-	// The registrant has a user name: nobody can sign in with an e-mail address before it is validated by a code.
+	// The registrant has a user name: an e-mail address cannot be used to sign in before it is validated by a code.
 	return b.api.post(ctx, &person{}, "/v1/users/initiate-registration", object{"credential_type": "username",
 		"credential_value": registrant, "password": manifest.PasswordOf("Registrant"), "terms_accepted": true, "privacy_policy_accepted": true},
 		nil, "X-API-Key", key)

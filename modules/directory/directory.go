@@ -5,8 +5,8 @@
 // [Auth] and sends messages through [Outbox], in the transaction of the change.
 //
 // An unvalidated credential is a claim. It reserves the value while its first code is valid, counted from the claim and not
-// from later codes. After that the next user who asks for the value takes it over. A pending user without any other credential
-// is disabled then. So nobody can block a value that belongs to somebody else, and a validated value stays with its user.
+// from later codes. After that the next user who claims the value gets it. A pending user without any other credential is then
+// disabled. So a user cannot block a value that belongs to somebody else, and a validated value stays with its user.
 //
 // # Published views
 //

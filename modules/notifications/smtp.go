@@ -151,7 +151,7 @@ func (g *SMTP) dialer(attempt context.Context) mail.DialContextFunc {
 	}
 }
 
-// smtpSendError tells permanent errors from temporary ones. A reply of 5xx about sender, recipient or message is final (RFC
+// smtpSendError distinguishes permanent from temporary errors. A reply of 5xx about sender, recipient or message is final (RFC
 // 5321, section 4.2.1). A reply about the client, such as a wrong password, is not: the operator can correct the setting.
 func smtpSendError(err error) error {
 	if err == nil {

@@ -117,7 +117,7 @@ func (s *Service) checkReferences(ctx context.Context, in GrantInput) error {
 	return err
 }
 
-// exists reports whether a record exists. Types whose records nobody answers for have none.
+// exists reports whether a record exists. It returns false for types without a module.
 func (s *Service) exists(ctx context.Context, t access.RecordType, id string) (bool, error) {
 	records := s.recordsOf(t)
 	if records == nil {

@@ -57,7 +57,7 @@ func TestStart_DoesNotRestoreDeletedGrants(t *testing.T) {
 		t.Error("a deleted grant was restored")
 	}
 	if !policy.MayCall(access.Advisor, "POST /v1/rbac/check") {
-		t.Error("a grant that nobody deleted is missing")
+		t.Error("a grant that was not deleted is missing")
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Caller is the principal of a request: a signed-in user, the holder of an API key, or nobody (an empty Caller). It is shared
+// Caller is the principal of a request: a signed-in user, the holder of an API key, or an anonymous client (an empty Caller). It is shared
 // between requests of a session and must not be changed.
 type Caller struct {
 	UserID    string

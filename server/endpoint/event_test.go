@@ -26,7 +26,7 @@ func TestAuditNetwork_NamesNoHousehold(t *testing.T) {
 	}
 }
 
-// Outside a request there is nobody to report to, and nothing must be kept.
+// Outside a request there is no receiver for events, and none may be stored.
 func TestReport_OutsideARequestKeepsNothing(t *testing.T) {
 	endpoint.Report(context.Background(), endpoint.Event{Action: "x"})
 	if n := len(endpoint.Of(context.Background()).Events()); n != 0 {

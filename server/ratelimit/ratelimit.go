@@ -47,7 +47,7 @@ const (
 // is full, all its new keys share one bucket. It never allows a request because memory is full.
 //
 // It measures time from its creation, with the monotonic clock if now has one. An arrival that is further ahead than a whole
-// burst is ignored, so that a clock that is set back delays nobody for more than a minute.
+// burst is ignored, so that a clock that is set back delays callers for a minute at most.
 type Limiter struct {
 	now    func() time.Time
 	began  time.Time

@@ -34,11 +34,11 @@ func TestAllow_AllowsABurstAndThenOneRequestAnInterval(t *testing.T) {
 			}
 			refused := l.Allow([]byte("k"), perMinute)
 			if refused.Allowed || refused.RetryAfter <= 0 || refused.RetryAfter > time.Minute/time.Duration(perMinute)+time.Microsecond*100 {
-				t.Fatalf("after the burst: got %+v, want a refusal of about one interval", refused)
+				t.Fatalf("after the burst: got %+v, want a rejection for about one interval", refused)
 			}
 			c.advance(refused.RetryAfter - 1)
 			if v := l.Allow([]byte("k"), perMinute); v.Allowed {
-				t.Fatalf("just before Retry-After has passed: got %+v, want a refusal", v)
+				t.Fatalf("just before Retry-After has passed: got %+v, want a rejection", v)
 			}
 			c.advance(1)
 			if v := l.Allow([]byte("k"), perMinute); !v.Allowed {
@@ -52,16 +52,16 @@ func TestAllow_CountsKeysSeparately(t *testing.T) {
 	l := ratelimit.New(newClock().now)
 	l.Allow([]byte("a"), 1)
 	if !l.Allow([]byte("b"), 1).Allowed {
-		t.Fatal("b was refused because of a")
+		t.Fatal("b was rejected because of a")
 	}
 	if l.Allow([]byte("a"), 1).Allowed {
-		t.Fatal("a was let in twice")
+		t.Fatal("a was accepted twice")
 	}
 }
 
 func TestAllow_RejectsAllRequestsAtZero(t *testing.T) {
 	if v := ratelimit.New(newClock().now).Allow([]byte("k"), 0); v.Allowed || v.RetryAfter <= 0 {
-		t.Fatalf("got %+v, want a refusal with a time", v)
+		t.Fatalf("got %+v, want a rejection with a time", v)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestAllow_KeepsCountsUnderAFloodOfKeys(t *testing.T) {
 		}
 	}
 	if allowed >= flood*3/4 {
-		t.Fatalf("%d of %d fresh keys were let in although the table is full", allowed, flood)
+		t.Fatalf("%d of %d new keys were accepted although the table is full", allowed, flood)
 	}
 	if l.Allow([]byte("victim"), 3).Allowed {
 		t.Fatal("the flood made the limiter forget a key that was used up")
@@ -105,7 +105,7 @@ func TestAllow_NeverExceedsTheLimitInParallel(t *testing.T) {
 	}
 	wait.Wait()
 	if got := allowed.Load(); got != 500 {
-		t.Fatalf("%d of 3200 parallel requests were let in, want 500", got)
+		t.Fatalf("%d of 3200 parallel requests were accepted, want 500", got)
 	}
 }
 
@@ -118,7 +118,7 @@ func BenchmarkAllow(b *testing.B) {
 	}
 }
 
-// A step of the clock back keeps nobody waiting for longer than the burst, and a step forward ends the wait.
+// A step of the clock back delays callers for the length of a burst at most. A step forward ends the delay.
 func TestClockStep_DelaysNobodyForLong(t *testing.T) {
 	for name, step := range map[string]time.Duration{"back a second": -time.Second, "back an hour": -time.Hour, "back a day": -24 * time.Hour,
 		"forward an hour": time.Hour, "forward a day": 24 * time.Hour} {

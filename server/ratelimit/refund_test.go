@@ -18,7 +18,7 @@ func TestRefund_RevertsOneCount(t *testing.T) {
 	}
 	for i, want := range []bool{true, true, true, false} {
 		if got := l.Allow([]byte("k"), 3).Allowed; got != want {
-			t.Errorf("request %d: got %t, want %t: giving back makes no more than a whole burst", i+1, got, want)
+			t.Errorf("request %d: got %t, want %t: refunds must not exceed a burst", i+1, got, want)
 		}
 	}
 	c.advance(time.Minute)

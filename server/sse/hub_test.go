@@ -34,7 +34,7 @@ type peer struct {
 	mu    sync.Mutex
 	lines []string // that are not empty
 	ended time.Time
-	done  chan struct{} // closed at the end; nil where nobody waits for it
+	done  chan struct{} // closed at the end; nil if no goroutine waits for it
 }
 
 // read reads until the end.

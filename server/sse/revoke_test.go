@@ -66,7 +66,7 @@ func TestRevoke_EndsAStreamThatHasNoConnectionYet(t *testing.T) {
 		}
 		h.Revoke("a", func(*sse.Stream) bool { return false })
 		if !s.Ended() {
-			t.Error("the stream goes on")
+			t.Error("the stream stays open")
 		}
 	})
 }

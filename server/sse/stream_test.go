@@ -55,7 +55,7 @@ func (b *table) after(n int) []int {
 	return slices.Clone(b.rows[n:])
 }
 
-// Whenever a stream begins to resume, and from wherever: it gets every row behind that place once and in order.
+// A stream that resumes at any time and position receives every later row once and in order.
 func TestStream_ResumesWithoutGapAndWithoutRepetition(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		rows := rapid.IntRange(1, 60).Draw(r, "rows")

@@ -39,7 +39,7 @@ const maxExportLine = 1 << 20
 
 // VerifyExport verifies every hash and signature of an export. It needs neither the master key nor the database. key is the
 // public key, in base64, that must have signed the heads. If it is empty, the key of the first head is used; that proves
-// only that nobody without that key changed the file. The error is an *ExportError for the first wrong line. An export does
+// only that the file was not changed without that key. The error is an *ExportError for the first wrong line. An export does
 // not show whether entries are missing after its last head.
 func VerifyExport(r io.Reader, key string) (ExportReport, error) {
 	v := verification{key: key}

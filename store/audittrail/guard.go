@@ -15,7 +15,7 @@ import (
 
 // The check value of the key and the signed head of the trail belong together: a database that has the present form of the
 // one has the other, from its first start on, even when its trail is empty. So erasing the trail together with its head
-// leaves something that nobody can repair without the key.
+// leaves a trace that cannot be removed without the key.
 
 // keyState is what a database says about its master key.
 type keyState int
@@ -83,14 +83,14 @@ func recognise(ctx context.Context, q query.Querier, keys *sealing.Keys, path st
 	return keyUnset, fmt.Errorf("%s was made with another secret key: %w", path, sealing.ErrWrongKey)
 }
 
-// Tampered says in one line why the start is refused, and what to do.
+// Tampered returns one line with the reason why the start is rejected, and the next step.
 func (g *Guard) Tampered(cause error) error {
 	return fmt.Errorf("%s was %w and was left as it is: %w; keep the file as evidence, run \"kontor check\", and restore a backup", g.path, ErrTampered, cause)
 }
 
 // Settle verifies the head of a database that must have one. It adds a head to a new database, and to one of an earlier
-// version with an empty trail. It refuses every other database without a head, because going on would sign whatever is
-// left of the trail.
+// version with an empty trail. It rejects every other database without a head, because continuing would sign the rest of
+// the trail.
 func (g *Guard) Settle(ctx context.Context, m engine.Maintenance) error {
 	q := query.NewView(m, 0)
 	if g.state == keyUnset {

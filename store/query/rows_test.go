@@ -115,7 +115,7 @@ func TestQuery_RepeatedParameterAndLargeArguments(t *testing.T) {
 		var a, b, c, empty string
 		err := db.QueryRow(t.Context(), `SELECT $1, $2, $1, $3`, string(long), "short", "").Scan(&a, &b, &c, &empty)
 		if err != nil || a != string(long) || c != a || b != "short" || empty != "" {
-			t.Fatalf("arguments came back changed, err %v", err)
+			t.Fatalf("the arguments were changed, err %v", err)
 		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 // being synced and of one that was committed in the meantime.
 const unsyncedCommits = 2
 
-// comparison is what a start knows about a database.
+// comparison is the state of a database that a start compares with the mark.
 type comparison struct {
 	path   string // of the database
 	log    binding.LogScan
@@ -91,7 +91,7 @@ func newComparison(ctx context.Context, conn *binding.Conn, path string, guard e
 const cleanSuffix = " clean"
 
 // signCommits returns how a position is stored in the database: the number of the commit, whether the database was closed
-// in order, and a keyed digest, so that nobody without the key can make a rolled-back database look newer. The audit trail
+// in order, and a keyed digest, so that a rolled-back database cannot be made to look newer without the key. The audit trail
 // records its own end.
 func signCommits(s signer, p position) string {
 	text := strconv.FormatInt(p.commits, 10)

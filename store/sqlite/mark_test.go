@@ -112,7 +112,7 @@ func TestMark_NamesTheLoss(t *testing.T) {
 				was, _ := os.ReadFile(filepath.Join(before, name))
 				is, _ := os.ReadFile(filepath.Join(dir, name))
 				if !bytes.Equal(was, is) {
-					t.Errorf("the refused start has changed %s", name)
+					t.Errorf("the rejected start has changed %s", name)
 				}
 			}
 			if _, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); !errors.Is(err, store.ErrLoss) || !strings.Contains(err.Error(), c.says) {
@@ -294,7 +294,7 @@ func FuzzMark(f *testing.F) {
 	f.Add(sqlite.EncodedMark(7, 3))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if commits, ok := sqlite.DecodedMark(data); ok && (commits != 3 || !bytes.HasPrefix(data, sqlite.EncodedMark(7, 3))) {
-			t.Errorf("a mark that nobody has written was taken: %d commits", commits)
+			t.Errorf("a mark that was never written was accepted: %d commits", commits)
 		}
 	})
 }

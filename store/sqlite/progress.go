@@ -21,7 +21,7 @@ type progress struct {
 	hooks  busy // with the after-commit functions of one job
 }
 
-// busy is when the present piece of work began, in nanoseconds after the start; 0 while there is none.
+// busy is the start of the current work, in nanoseconds after the start of the process; 0 if idle.
 type busy struct{ since atomic.Int64 }
 
 func (p *progress) begin(b *busy) { b.since.Store(max(1, int64(time.Since(p.start)))) }

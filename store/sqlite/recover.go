@@ -132,7 +132,7 @@ func (e *Engine) verifyRemainder(ctx context.Context, path string) error {
 }
 
 // emptyLog copies the log into the database and empties it, so that the start serves from what the disk has, and the log
-// does not grow from start to start. When another process uses the log, or there is no space, the start goes on.
+// does not grow from start to start. If another process uses the log, or the disk is full, the start continues.
 func (e *Engine) emptyLog(conn *binding.Conn) error {
 	err := translate(conn.EmptyLog())
 	if err == nil {

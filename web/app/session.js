@@ -98,7 +98,7 @@ export function clearSession() {
   for (const each of all) each.reject(new Error('signed out'));
 }
 
-/** Returns a token for the next request, refreshed when it is about to expire; null when nobody is signed in. */
+/** Returns a token for the next request, refreshed when it is about to expire; null when no user is signed in. */
 export async function freshToken() {
   const now = session.get();
   if (!now) return null;

@@ -1,5 +1,5 @@
 // Refreshes tokens for all pages. A refresh invalidates the old refresh token, and using an invalid one ends the
-// session. A page that is reloaded at that moment would lose the answer and thereby the session. This worker outlives
+// session. A page that is reloaded at that moment would lose the answer, and with it the session. This worker outlives
 // the page. It keeps the answer until a page has saved it, and returns it to every page that sends the same old token.
 const CACHE = 'kontor.refresh';
 const pending = new Map(); // old refresh token → promise of the answer

@@ -17,7 +17,7 @@ button.addEventListener('click', () => {
 });
 showTheme();
 
-// The explorer fills a parameter's field with its example. An optional parameter would thereby become an unintended
+// The explorer fills a parameter's field with its example. An optional parameter would then become an unintended
 // filter, key or condition, so its example moves into the description.
 function leaveOptionalEmpty(parameters) {
   for (const parameter of parameters) {

@@ -58,7 +58,7 @@ var errorKinds = map[string]func(*testing.T, *database){
 	},
 }
 
-// values tests that values come back as they were given.
+// values tests that values are read as they were written.
 var values = map[string]func(*testing.T, *database){
 	"values keep their type": func(t *testing.T, db *database) {
 		var (

@@ -52,7 +52,7 @@ func shrink(picture []byte) ([]byte, error) {
 	return written.Bytes(), nil
 }
 
-// scatter orders equally frequent colours so that similar ones lie far apart. Thereby the palette keeps some of each kind.
+// scatter orders equally frequent colours so that similar ones lie far apart. The palette then keeps some of each kind.
 func scatter(c color.RGBA) uint32 {
 	return (uint32(c.R)<<16 | uint32(c.G)<<8 | uint32(c.B)) * 2654435761 // the golden ratio of 2^32
 }
