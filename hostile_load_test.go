@@ -102,7 +102,7 @@ func TestHostile_PatternsAndSlowSearches(t *testing.T) {
 		"slow and stacked": "&stack=kyc_status", "slow and distinct": "&distinct=country"} {
 		attacks = append(attacks, attack{name: "a search that is " + name, by: admin.with("Accept-Language", "de"), method: "GET",
 			path: "/v1/customers?" + slowSearch.Encode() + more, status: 503, code: "common.deadline_exceeded",
-			contains: []string{`"class":"temporary"`, `"retryable":true`, "zu lange gedauert"}})
+			contains: []string{`"class":"temporary"`, `"retryable":true`, "dauerte zu lange"}})
 	}
 	runAttacks(t, attacks)
 
