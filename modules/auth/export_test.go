@@ -1,6 +1,6 @@
 package auth
 
-// FillQueue takes all places in the queue of the hasher, as a flood of sign-ins does.
+// FillQueue fills the queue of the hasher, as a flood of sign-ins does.
 func (s *Service) FillQueue() (release func()) {
 	var taken []func()
 	for {

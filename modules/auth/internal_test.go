@@ -32,17 +32,17 @@ func TestGenerations_InvalidateLateReads(t *testing.T) {
 	s.sessions.put(id, late)
 	s.sessions.entries.Wait()
 	if _, ok := s.sessions.get(id); !ok {
-		t.Fatal("the cache did not take the entry: the test shows nothing")
+		t.Fatal("the cache rejected the entry: the test proves nothing")
 	}
 	if _, ok := s.cachedCaller(user, id, db.Now()); ok {
-		t.Error("a session read before its end is still let in")
+		t.Error("a session that was read before its end is still accepted")
 	}
 	late.read = s.generations.now(user)
 	if _, ok := s.cachedCaller(user, id, db.Now()); !ok {
-		t.Error("a session read after it is not")
+		t.Error("a session that was read after it is rejected")
 	}
 	if _, ok := s.cachedCaller(store.NewID(), id, db.Now()); ok {
-		t.Error("a session is let in for another user")
+		t.Error("a session is accepted for another user")
 	}
 }
 
@@ -56,7 +56,7 @@ func TestCache_ComparesWholeKeys(t *testing.T) {
 	m.entries.Set("asked for", &cached[int]{key: "another", value: 1}, 1)
 	m.entries.Wait()
 	if _, ok := m.get("asked for"); ok {
-		t.Error("the value of another key came back")
+		t.Error("the cache returned the value of another key")
 	}
 }
 
@@ -82,10 +82,10 @@ func FuzzParseHash(f *testing.F) {
 			return
 		}
 		if h.cost.MemoryKiB > maxStoredMemoryKiB || h.cost.Passes == 0 || h.cost.Threads == 0 {
-			t.Errorf("%q has parameters that cannot be meant: %+v", text, h.cost)
+			t.Errorf("%q has implausible parameters: %+v", text, h.cost)
 		}
 		if again, err := parseHash(h.String()); err != nil || again.String() != h.String() {
-			t.Errorf("%q does not come back: %v", h.String(), err)
+			t.Errorf("%q does not survive a round trip: %v", h.String(), err)
 		}
 	})
 }
@@ -143,7 +143,7 @@ func BenchmarkKnown(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, ok := s.Known(token); !ok {
-			b.Fatal("forgotten")
+			b.Fatal("the entry is not in the cache")
 		}
 	}
 }

@@ -12,17 +12,17 @@ import (
 	"kontor/store"
 )
 
-// besiege guesses at a password from ever new networks until unknown networks have to wait for a minute.
-func (w *world) besiege(value string) {
-	w.Helper()
+// lockOutUnknownNetworks sends wrong passwords from new networks until unknown networks are locked out for a minute.
+func (h *harness) lockOutUnknownNetworks(value string) {
+	h.Helper()
 	for {
-		w.sieges++
-		a := w.signIn(value, "wrong", from(fmt.Sprintf("2001:db8:%x::1", 0x1000+w.sieges))...)
+		h.attackNetworks++
+		a := h.signIn(value, "wrong", from(fmt.Sprintf("2001:db8:%x::1", 0x1000+h.attackNetworks))...)
 		if a.status == 401 {
 			continue
 		}
-		if wait := w.wait(a); wait < 60 {
-			w.clock.Advance(seconds(wait))
+		if wait := h.retryAfter(a); wait < 60 {
+			h.clock.Advance(seconds(wait))
 			continue
 		}
 		return
@@ -30,277 +30,277 @@ func (w *world) besiege(value string) {
 }
 
 func TestKnownNetwork_IsNotLockedOutByOthers(t *testing.T) {
-	w := newWorld(t)
-	w.user("anna@example.ch")
+	h := newHarness(t)
+	h.user("anna@example.ch")
 	home := from("2001:db8:1:1::7")
-	w.tokens("anna@example.ch", home...)
+	h.mustSignIn("anna@example.ch", home...)
 	for range 3 {
-		w.besiege("anna@example.ch")
-		w.tokens("anna@example.ch", home...)
-		w.restart()
+		h.lockOutUnknownNetworks("anna@example.ch")
+		h.mustSignIn("anna@example.ch", home...)
+		h.restart()
 	}
 	// Another network of the user's own provider counts as unknown.
-	w.besiege("anna@example.ch")
-	w.wait(w.signIn("anna@example.ch", password, from("2001:db8:1:2::7")...))
+	h.lockOutUnknownNetworks("anna@example.ch")
+	h.retryAfter(h.signIn("anna@example.ch", password, from("2001:db8:1:2::7")...))
 }
 
 func TestKnownNetwork_HasItsOwnBudget(t *testing.T) {
-	w := newWorld(t)
-	w.user("anna@example.ch")
-	w.tokens("anna@example.ch")
-	w.fail(5, "anna@example.ch")
-	if got := w.wait(w.signIn("anna@example.ch", password)); got != 2 {
+	h := newHarness(t)
+	h.user("anna@example.ch")
+	h.mustSignIn("anna@example.ch")
+	h.failSignIns(5, "anna@example.ch")
+	if got := h.retryAfter(h.signIn("anna@example.ch", password)); got != 2 {
 		t.Errorf("Retry-After %d, want 2", got)
 	}
 	for _, want := range []int{2, 4, 8, 16} {
-		w.clock.Advance(seconds(want))
-		w.fail(1, "anna@example.ch")
+		h.clock.Advance(seconds(want))
+		h.failSignIns(1, "anna@example.ch")
 	}
-	if got := w.wait(w.signIn("anna@example.ch", password)); got != 32 {
+	if got := h.retryAfter(h.signIn("anna@example.ch", password)); got != 32 {
 		t.Errorf("Retry-After %d, want 32", got)
 	}
-	w.tokens("anna@example.ch", from("192.0.2.7")...) // what failed at home is not counted elsewhere
+	h.mustSignIn("anna@example.ch", from("192.0.2.7")...) // other networks have their own budget
 }
 
 // A success from a known network does not reset the shared budgets.
 func TestKnownNetwork_SuccessKeepsSharedBudgets(t *testing.T) {
-	w := newWorld(t)
-	w.user("anna@example.ch")
-	w.tokens("anna@example.ch")
-	w.besiege("anna@example.ch")
-	w.tokens("anna@example.ch")
-	w.wait(w.signIn("anna@example.ch", "wrong", from("203.0.113.1")...))
+	h := newHarness(t)
+	h.user("anna@example.ch")
+	h.mustSignIn("anna@example.ch")
+	h.lockOutUnknownNetworks("anna@example.ch")
+	h.mustSignIn("anna@example.ch")
+	h.retryAfter(h.signIn("anna@example.ch", "wrong", from("203.0.113.1")...))
 }
 
 func TestLockout_CountsNetworksOfAnIPv6SubscriberTogether(t *testing.T) {
-	w := newWorld(t)
-	w.user("anna@example.ch")
+	h := newHarness(t)
+	h.user("anna@example.ch")
 	for i := range 10 { // two for each /64, ten for the /56
-		w.fail(1, "anna@example.ch", from(fmt.Sprintf("2001:db8:1:%x::1", i/2))...)
+		h.failSignIns(1, "anna@example.ch", from(fmt.Sprintf("2001:db8:1:%x::1", i/2))...)
 	}
-	w.wait(w.signIn("anna@example.ch", password, from("2001:db8:1:ff::1")...))
-	w.fail(1, "anna@example.ch", from("2001:db8:1:100::1")...)
-	w.tokens("anna@example.ch", from("2001:db8:2::1")...)
+	h.retryAfter(h.signIn("anna@example.ch", password, from("2001:db8:1:ff::1")...))
+	h.failSignIns(1, "anna@example.ch", from("2001:db8:1:100::1")...)
+	h.mustSignIn("anna@example.ch", from("2001:db8:2::1")...)
 }
 
 // An attacker with one /48 cannot use up the budget of a user: the /48 is locked out first.
 func TestLockout_OneSubscriberCannotUseUpTheBudgetOfAUser(t *testing.T) {
-	w := newWorld(t)
-	w.user("anna@example.ch")
+	h := newHarness(t)
+	h.user("anna@example.ch")
 	tried := 0
 	for i := range 600 {
-		if w.signIn("anna@example.ch", "wrong", from(fmt.Sprintf("2001:db8:77:%x::1", i%256*256+i/256))...).status == 401 {
+		if h.signIn("anna@example.ch", "wrong", from(fmt.Sprintf("2001:db8:77:%x::1", i%256*256+i/256))...).status == 401 {
 			tried++
 		}
-		w.clock.Advance(time.Second)
+		h.clock.Advance(time.Second)
 	}
-	if tried > 20+9 { // ten minutes of pauses that double
-		t.Errorf("%d passwords were looked at", tried)
+	if tried > 20+9 { // nine doubling lockouts in ten minutes
+		t.Errorf("%d passwords were compared", tried)
 	}
-	w.clock.Advance(seconds(2))
-	w.tokens("anna@example.ch", from("192.0.2.7")...)
+	h.clock.Advance(seconds(2))
+	h.mustSignIn("anna@example.ch", from("192.0.2.7")...)
 }
 
 func TestLockout_RejectsSprayingFromOneIPv6Subscriber(t *testing.T) {
-	w := newWorld(t)
+	h := newHarness(t)
 	for i := range 60 {
-		w.fail(1, fmt.Sprintf("guess%d@example.ch", i), from(fmt.Sprintf("2001:db8:1:%x::1", i))...)
+		h.failSignIns(1, fmt.Sprintf("guess%d@example.ch", i), from(fmt.Sprintf("2001:db8:1:%x::1", i))...)
 	}
-	w.wait(w.signIn("another@example.ch", "wrong", from("2001:db8:1:aa::1")...))
-	w.fail(1, "another@example.ch", from("2001:db8:1:100::1")...)
+	h.retryAfter(h.signIn("another@example.ch", "wrong", from("2001:db8:1:aa::1")...))
+	h.failSignIns(1, "another@example.ch", from("2001:db8:1:100::1")...)
 }
 
 func TestLockout_CountsAllSignInValuesOfAUserTogether(t *testing.T) {
-	w := newWorld(t)
-	anna := w.user("anna@example.ch")
-	w.inTx(func(tx *store.Tx) error { return w.addCredential(tx, anna, "anna@second.example", true) })
-	w.fail(2, "anna@example.ch")
-	w.fail(2, "anna@second.example")
-	w.fail(1, anna)
+	h := newHarness(t)
+	anna := h.user("anna@example.ch")
+	h.inTx(func(tx *store.Tx) error { return h.addCredential(tx, anna, "anna@second.example", true) })
+	h.failSignIns(2, "anna@example.ch")
+	h.failSignIns(2, "anna@second.example")
+	h.failSignIns(1, anna)
 	for _, value := range []string{"anna@example.ch", "anna@second.example", anna} {
-		if got := w.wait(w.signIn(value, password)); got != 2 {
+		if got := h.retryAfter(h.signIn(value, password)); got != 2 {
 			t.Errorf("%s: Retry-After %d, want 2", value, got)
 		}
 	}
 }
 
 func TestDeviceToken_HasItsOwnBudget(t *testing.T) {
-	w := newWorld(t)
-	w.user("anna@example.ch")
-	token := w.tokens("anna@example.ch", from("192.0.2.1")...).text("device_token")
+	h := newHarness(t)
+	h.user("anna@example.ch")
+	token := h.mustSignIn("anna@example.ch", from("192.0.2.1")...).text("device_token")
 	away := from("198.51.100.1")
-	w.besiege("anna@example.ch")
-	w.wait(w.signIn("anna@example.ch", password, away...))
-	next := w.tokens("anna@example.ch", append(away, "X-Device-Token", token)...).text("device_token")
+	h.lockOutUnknownNetworks("anna@example.ch")
+	h.retryAfter(h.signIn("anna@example.ch", password, away...))
+	next := h.mustSignIn("anna@example.ch", append(away, "X-Device-Token", token)...).text("device_token")
 	if next == "" || next == token {
 		t.Fatalf("got the token %q for %q, want a new one", next, token)
 	}
-	w.fail(5, "anna@example.ch", append(from("198.51.100.2"), "X-Device-Token", next)...)
-	w.wait(w.signIn("anna@example.ch", password, append(from("198.51.100.3"), "X-Device-Token", next)...))
-	w.tokens("anna@example.ch", away...) // a known network by now
+	h.failSignIns(5, "anna@example.ch", append(from("198.51.100.2"), "X-Device-Token", next)...)
+	h.retryAfter(h.signIn("anna@example.ch", password, append(from("198.51.100.3"), "X-Device-Token", next)...))
+	h.mustSignIn("anna@example.ch", away...) // a known network by now
 }
 
 // Invalid tokens do not change a sign-in from an unknown network.
 func TestDeviceToken_IsInvalidForOthers(t *testing.T) {
-	w := newWorld(t)
-	anna := w.user("anna@example.ch")
-	w.user("beat@example.ch")
-	first := w.tokens("anna@example.ch", from("192.0.2.1")...).text("device_token")
-	current := w.tokens("anna@example.ch", append(from("192.0.2.1"), "X-Device-Token", first)...).text("device_token")
-	foreign := w.tokens("beat@example.ch", from("192.0.2.2")...).text("device_token")
-	w.besiege("anna@example.ch")
+	h := newHarness(t)
+	anna := h.user("anna@example.ch")
+	h.user("beat@example.ch")
+	first := h.mustSignIn("anna@example.ch", from("192.0.2.1")...).text("device_token")
+	current := h.mustSignIn("anna@example.ch", append(from("192.0.2.1"), "X-Device-Token", first)...).text("device_token")
+	foreign := h.mustSignIn("beat@example.ch", from("192.0.2.2")...).text("device_token")
+	h.lockOutUnknownNetworks("anna@example.ch")
 	parts := strings.Split(current, ".")
 	for name, token := range map[string]string{
 		"none": "", "another user's": foreign, "rotated": first, "not signed": parts[0] + "." + parts[1] + ".",
 		"of a later rotation": parts[0] + ".9." + parts[2], "of another device": store.NewID() + "." + parts[1] + "." + parts[2],
 		"padded": current + "=", "endless": strings.Repeat(current, 50), "the user's id": anna, "dots": "...", "rotation out of range": parts[0] + ".99999999999999999999." + parts[2],
 	} {
-		a := w.signIn("anna@example.ch", password, append(from("198.51.100.1"), "X-Device-Token", token)...)
+		a := h.signIn("anna@example.ch", password, append(from("198.51.100.1"), "X-Device-Token", token)...)
 		if a.status != 429 {
 			t.Errorf("%s: got %d, want 429", name, a.status)
 		}
 	}
-	w.tokens("anna@example.ch", append(from("198.51.100.1"), "X-Device-Token", current)...)
+	h.mustSignIn("anna@example.ch", append(from("198.51.100.1"), "X-Device-Token", current)...)
 }
 
 func TestDeviceToken_IsRevoked(t *testing.T) {
-	for name, end := range map[string]func(w *world, anna, access, session string){
-		"with time": func(w *world, _, _, _ string) { w.clock.Advance(180 * 24 * time.Hour) },
-		"with its session, ended as a lost one": func(w *world, anna, token, session string) {
-			w.expect("end", w.call("DELETE", "/v1/users/"+anna+"/sessions/"+session, nil, "Authorization", "Bearer "+token), 200, "")
+	for name, end := range map[string]func(h *harness, anna, access, session string){
+		"with time": func(h *harness, _, _, _ string) { h.clock.Advance(180 * 24 * time.Hour) },
+		"with its session, ended as a lost one": func(h *harness, anna, token, session string) {
+			h.expect("end", h.call("DELETE", "/v1/users/"+anna+"/sessions/"+session, nil, "Authorization", "Bearer "+token), 200, "")
 		},
-		"with a new password": func(w *world, anna, _, _ string) { w.setPassword(anna) },
+		"with a new password": func(h *harness, anna, _, _ string) { h.setPassword(anna) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			anna := w.user("anna@example.ch")
-			a := w.tokens("anna@example.ch", from("192.0.2.1")...)
-			page := w.call("GET", "/v1/users/"+anna+"/sessions", nil, "Authorization", "Bearer "+a.text("access_token"))
+			h := newHarness(t)
+			anna := h.user("anna@example.ch")
+			a := h.mustSignIn("anna@example.ch", from("192.0.2.1")...)
+			page := h.call("GET", "/v1/users/"+anna+"/sessions", nil, "Authorization", "Bearer "+a.text("access_token"))
 			session := page.json["data"].([]any)[0].(map[string]any)["id"].(string)
-			end(w, anna, a.text("access_token"), session)
-			w.besiege("anna@example.ch")
-			w.wait(w.signIn("anna@example.ch", password, append(from("198.51.100.1"), "X-Device-Token", a.text("device_token"))...))
+			end(h, anna, a.text("access_token"), session)
+			h.lockOutUnknownNetworks("anna@example.ch")
+			h.retryAfter(h.signIn("anna@example.ch", password, append(from("198.51.100.1"), "X-Device-Token", a.text("device_token"))...))
 		})
 	}
 }
 
 func TestDeviceToken_LimitsTheirNumber(t *testing.T) {
-	w := newWorld(t)
-	w.user("anna@example.ch")
-	oldest := w.tokens("anna@example.ch").text("device_token")
+	h := newHarness(t)
+	h.user("anna@example.ch")
+	oldest := h.mustSignIn("anna@example.ch").text("device_token")
 	for range 25 {
-		w.clock.Advance(time.Second)
-		w.tokens("anna@example.ch")
+		h.clock.Advance(time.Second)
+		h.mustSignIn("anna@example.ch")
 	}
 	var n int
-	if err := w.db.QueryRow(context.Background(), `SELECT count(*) FROM device_tokens`).Scan(&n); err != nil || n != 20 {
+	if err := h.db.QueryRow(context.Background(), `SELECT count(*) FROM device_tokens`).Scan(&n); err != nil || n != 20 {
 		t.Errorf("%d rows, %v; want 20", n, err)
 	}
-	w.besiege("anna@example.ch")
-	w.wait(w.signIn("anna@example.ch", password, append(from("198.51.100.1"), "X-Device-Token", oldest)...))
+	h.lockOutUnknownNetworks("anna@example.ch")
+	h.retryAfter(h.signIn("anna@example.ch", password, append(from("198.51.100.1"), "X-Device-Token", oldest)...))
 }
 
 // A new password deletes the known networks.
 func TestSetPassword_DeletesKnownNetworks(t *testing.T) {
-	w := newWorld(t)
-	anna := w.user("anna@example.ch")
-	w.tokens("anna@example.ch", from("192.0.2.1")...)
-	w.setPassword(anna)
-	w.besiege("anna@example.ch")
-	w.wait(w.signIn("anna@example.ch", password, from("192.0.2.1")...))
+	h := newHarness(t)
+	anna := h.user("anna@example.ch")
+	h.mustSignIn("anna@example.ch", from("192.0.2.1")...)
+	h.setPassword(anna)
+	h.lockOutUnknownNetworks("anna@example.ch")
+	h.retryAfter(h.signIn("anna@example.ch", password, from("192.0.2.1")...))
 }
 
-func (w *world) setPassword(userID string) {
-	w.Helper()
-	hash, err := w.auth.HashPassword(context.Background(), password)
+func (h *harness) setPassword(userID string) {
+	h.Helper()
+	hash, err := h.auth.HashPassword(context.Background(), password)
 	if err != nil {
-		w.Fatal(err)
+		h.Fatal(err)
 	}
-	w.inTx(func(tx *store.Tx) error { return w.auth.SetPassword(context.Background(), tx, userID, hash) })
+	h.inTx(func(tx *store.Tx) error { return h.auth.SetPassword(context.Background(), tx, userID, hash) })
 }
 
-// A password of a megabyte costs one hash and gets the answer of a wrong password.
+// A password of a megabyte costs one hash and has the response of a wrong password.
 func TestSignIn_LongPasswordsCostNoMore(t *testing.T) {
-	w := newWorld(t)
-	w.user("anna@example.ch")
-	ordinary := w.signIn("anna@example.ch", "wrong", "X-Request-ID", "same")
-	before := w.auth.Hashes()
-	endless := w.signIn("anna@example.ch", strings.Repeat("x", 1<<20-100), "X-Request-ID", "same")
-	if endless.status != 401 || endless.body != ordinary.body || w.auth.Hashes()-before != 1 {
-		t.Errorf("got %d %s after %d hashes, want %s", endless.status, endless.body, w.auth.Hashes()-before, ordinary.body)
+	h := newHarness(t)
+	h.user("anna@example.ch")
+	ordinary := h.signIn("anna@example.ch", "wrong", "X-Request-ID", "same")
+	before := h.auth.Hashes()
+	endless := h.signIn("anna@example.ch", strings.Repeat("x", 1<<20-100), "X-Request-ID", "same")
+	if endless.status != 401 || endless.body != ordinary.body || h.auth.Hashes()-before != 1 {
+		t.Errorf("got %d %s after %d hashes, want %s", endless.status, endless.body, h.auth.Hashes()-before, ordinary.body)
 	}
-	w.fail(3, "anna@example.ch") // it has used up an attempt
-	w.wait(w.signIn("anna@example.ch", password))
+	h.failSignIns(3, "anna@example.ch") // the long password consumed an attempt
+	h.retryAfter(h.signIn("anna@example.ch", password))
 }
 
 func TestRequireFresh(t *testing.T) {
-	w := newWorld(t)
-	anna := w.user("anna@example.ch")
-	beat := w.user("beat@example.ch")
-	first := w.tokens("anna@example.ch")
+	h := newHarness(t)
+	anna := h.user("anna@example.ch")
+	beat := h.user("beat@example.ch")
+	first := h.mustSignIn("anna@example.ch")
 	token := first.text("access_token")
-	ctx := access.With(context.Background(), &access.Caller{UserID: anna, SessionID: w.sessionOf(anna, token)})
+	ctx := access.With(context.Background(), &access.Caller{UserID: anna, SessionID: h.sessionID(anna, token)})
 	check := func(what string, want apierr.Kind) {
 		t.Helper()
-		if err := w.auth.RequireFresh(ctx, w.db); want.Code == "" && err != nil || want.Code != "" && !isFault(err, want) {
+		if err := h.auth.RequireFresh(ctx, h.db); want.Code == "" && err != nil || want.Code != "" && !isKind(err, want) {
 			t.Errorf("%s: got %v", what, err)
 		}
 	}
 	check("right after signing in", apierr.Kind{})
-	w.clock.Advance(10*time.Minute - time.Millisecond)
+	h.clock.Advance(10*time.Minute - time.Millisecond)
 	check("in the last moment", apierr.Kind{})
-	w.clock.Advance(time.Millisecond)
+	h.clock.Advance(time.Millisecond)
 	check("after ten minutes", apierr.StaleSession)
-	refreshed := w.call("POST", "/v1/token/refresh", map[string]string{"refresh_token": first.text("refresh_token")})
+	refreshed := h.call("POST", "/v1/token/refresh", map[string]string{"refresh_token": first.text("refresh_token")})
 	token = refreshed.text("access_token")
 	check("after a refresh", apierr.StaleSession)
 	if refreshed.text("device_token") != "" {
-		t.Error("a refresh gives a device token")
+		t.Error("a refresh returned a device token")
 	}
 
 	again := func(user, secret string) answer {
-		return w.call("POST", "/v1/users/"+user+"/reauthenticate", map[string]string{"password": secret}, "Authorization", "Bearer "+token)
+		return h.call("POST", "/v1/users/"+user+"/reauthenticate", map[string]string{"password": secret}, "Authorization", "Bearer "+token)
 	}
-	w.expect("a wrong password", again(anna, "wrong"), 400, "common.invalid_input")
-	w.expect("no password", again(anna, ""), 400, "common.invalid_input")
-	w.expect("another user", again(beat, password), 403, "common.rbac_no_rec_access")
-	w.expect("nobody", again(store.NewID(), password), 404, "users.user_not_found")
-	check("after refusals", apierr.StaleSession)
-	w.expect("the password", again(anna, password), 200, "")
+	h.expect("a wrong password", again(anna, "wrong"), 400, "common.invalid_input")
+	h.expect("no password", again(anna, ""), 400, "common.invalid_input")
+	h.expect("another user", again(beat, password), 403, "common.rbac_no_rec_access")
+	h.expect("an unknown user", again(store.NewID(), password), 404, "users.user_not_found")
+	check("after rejections", apierr.StaleSession)
+	h.expect("the password", again(anna, password), 200, "")
 	check("after the password", apierr.Kind{})
-	w.clock.Advance(-time.Hour)
+	h.clock.Advance(-time.Hour)
 	check("after the clock was set back", apierr.StaleSession)
 }
 
-// sessionOf is the session of an access token.
-func (w *world) sessionOf(userID, token string) string {
-	w.Helper()
-	page := w.call("GET", "/v1/users/"+userID+"/sessions", nil, "Authorization", "Bearer "+token)
+// sessionID returns the id of the session of an access token.
+func (h *harness) sessionID(userID, token string) string {
+	h.Helper()
+	page := h.call("GET", "/v1/users/"+userID+"/sessions", nil, "Authorization", "Bearer "+token)
 	for _, row := range page.json["data"].([]any) {
 		if session := row.(map[string]any); session["current"] == true {
 			return session["id"].(string)
 		}
 	}
-	w.Fatalf("no current session in %s", page.body)
+	h.Fatalf("no current session in %s", page.body)
 	return ""
 }
 
-// After the clock was set back, earlier lockouts do not last until it has caught up.
+// Earlier lockouts stay short after the clock was set back.
 func TestLockout_StaysShortAfterTheClockWasSetBack(t *testing.T) {
-	w := newWorld(t)
-	w.user("anna@example.ch")
-	w.fail(5, "anna@example.ch")
+	h := newHarness(t)
+	h.user("anna@example.ch")
+	h.failSignIns(5, "anna@example.ch")
 	for i := range 29 {
-		w.fail(1, fmt.Sprintf("guess%d@example.ch", i))
+		h.failSignIns(1, fmt.Sprintf("guess%d@example.ch", i))
 	}
-	w.wait(w.signIn("anna@example.ch", password))
-	w.wait(w.signIn("beat@example.ch", password))
-	w.clock.Advance(-30 * 24 * time.Hour)
-	w.fail(1, "beat@example.ch")
-	w.fail(1, "anna@example.ch")
-	if got := w.wait(w.signIn("anna@example.ch", password)); got != 4 {
+	h.retryAfter(h.signIn("anna@example.ch", password))
+	h.retryAfter(h.signIn("beat@example.ch", password))
+	h.clock.Advance(-30 * 24 * time.Hour)
+	h.failSignIns(1, "beat@example.ch")
+	h.failSignIns(1, "anna@example.ch")
+	if got := h.retryAfter(h.signIn("anna@example.ch", password)); got != 4 {
 		t.Errorf("Retry-After %d after one more failure, want 4", got)
 	}
-	w.clock.Advance(seconds(4))
-	w.tokens("anna@example.ch")
+	h.clock.Advance(seconds(4))
+	h.mustSignIn("anna@example.ch")
 }

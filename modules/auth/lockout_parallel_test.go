@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// However many guesses are concurrent, no more passwords are compared than the budget allows.
+// Concurrent guesses do not exceed the budget of a user.
 func TestLockout_BoundsParallelGuesses(t *testing.T) {
 	const guesses = 60
-	w := newWorld(t)
-	w.user("anna@example.ch")
+	h := newHarness(t)
+	h.user("anna@example.ch")
 	answers := make(chan answer, guesses)
 	for i := range guesses {
 		go func() {
@@ -17,7 +17,7 @@ func TestLockout_BoundsParallelGuesses(t *testing.T) {
 			if i == guesses-1 {
 				guess = "also wrong"
 			}
-			a, err := w.try("POST", "/authenticate", map[string]string{"user_id": "anna@example.ch", "password": guess})
+			a, err := h.try("POST", "/authenticate", map[string]string{"user_id": "anna@example.ch", "password": guess})
 			if err != nil {
 				t.Error(err)
 			}
@@ -33,14 +33,14 @@ func TestLockout_BoundsParallelGuesses(t *testing.T) {
 	}
 }
 
-// However many values one network tries concurrently, few more are compared than the limit allows.
+// Concurrent guesses from one network exceed its limit by a few at most.
 func TestLockout_BoundsParallelSpraying(t *testing.T) {
 	const values, most = 200, 30 + 15
-	w := newWorld(t)
+	h := newHarness(t)
 	answers := make(chan answer, values)
 	for i := range values {
 		go func() {
-			a, err := w.try("POST", "/authenticate", map[string]string{"user_id": fmt.Sprintf("user%d@example.ch", i), "password": "wrong"})
+			a, err := h.try("POST", "/authenticate", map[string]string{"user_id": fmt.Sprintf("user%d@example.ch", i), "password": "wrong"})
 			if err != nil {
 				t.Error(err)
 			}
@@ -56,10 +56,10 @@ func TestLockout_BoundsParallelSpraying(t *testing.T) {
 	}
 }
 
-// Concurrent sign-ins with the right password are no failures, neither of one user nor of many users of one network.
+// Concurrent sign-ins with the right password do not count as failures, of one user or of many users of one network.
 func TestLockout_SparesParallelSuccesses(t *testing.T) {
 	const clients = 64
-	w := newWorld(t)
+	h := newHarness(t)
 	for _, c := range []struct {
 		name  string
 		users int
@@ -67,12 +67,12 @@ func TestLockout_SparesParallelSuccesses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			login := func(i int) string { return fmt.Sprintf("user%d-of-%d@example.ch", i%c.users, c.users) }
 			for i := range c.users {
-				w.user(login(i))
+				h.user(login(i))
 			}
 			answers := make(chan answer, clients)
 			for i := range clients {
 				go func() {
-					a, err := w.try("POST", "/authenticate", map[string]string{"user_id": login(i), "password": password})
+					a, err := h.try("POST", "/authenticate", map[string]string{"user_id": login(i), "password": password})
 					if err != nil {
 						t.Error(err)
 					}

@@ -13,188 +13,188 @@ import (
 	"kontor/server/apierr"
 )
 
-// wait reads the seconds of a 429.
-func (w *world) wait(a answer) int {
-	w.Helper()
-	w.expect("cooling off", a, 429, "auth_m.cooling_off")
+// retryAfter returns the seconds of the Retry-After header of a 429.
+func (h *harness) retryAfter(a answer) int {
+	h.Helper()
+	h.expect("lockout", a, 429, "auth_m.cooling_off")
 	if a.text("class") != "temporary" || a.json["retryable"] != true {
-		w.Errorf("not marked as temporary: %s", a.body)
+		h.Errorf("not marked as temporary: %s", a.body)
 	}
 	n, err := strconv.Atoi(a.header.Get("Retry-After"))
 	if err != nil {
-		w.Errorf("Retry-After %q", a.header.Get("Retry-After"))
+		h.Errorf("Retry-After %q", a.header.Get("Retry-After"))
 	}
 	return n
 }
 
-// fail uses up the free attempts.
-func (w *world) fail(n int, value string, headers ...string) {
-	w.Helper()
+// failSignIns sends n wrong passwords and expects 401 each time.
+func (h *harness) failSignIns(n int, value string, headers ...string) {
+	h.Helper()
 	for range n {
-		w.expect("a wrong password", w.signIn(value, "wrong", headers...), 401, "auth_m.invalid_credentials")
+		h.expect("a wrong password", h.signIn(value, "wrong", headers...), 401, "auth_m.invalid_credentials")
 	}
 }
 
 func TestLockout_DoublesUpToTheLongest(t *testing.T) {
 	for _, value := range []string{"anna@example.ch", "nobody@example.ch"} {
 		t.Run(value, func(t *testing.T) {
-			w := newWorld(t)
-			w.user("anna@example.ch")
-			w.fail(5, value)
+			h := newHarness(t)
+			h.user("anna@example.ch")
+			h.failSignIns(5, value)
 			for _, want := range []int{2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900} {
-				if got := w.wait(w.signIn(value, password)); got != want {
+				if got := h.retryAfter(h.signIn(value, password)); got != want {
 					t.Fatalf("Retry-After %d, want %d", got, want)
 				}
-				w.clock.Advance(seconds(want) - time.Millisecond)
-				if got := w.wait(w.signIn(value, password)); got != 1 {
-					t.Fatalf("Retry-After %d in the last moment, want 1", got)
+				h.clock.Advance(seconds(want) - time.Millisecond)
+				if got := h.retryAfter(h.signIn(value, password)); got != 1 {
+					t.Fatalf("Retry-After %d just before the end of the lockout, want 1", got)
 				}
-				w.clock.Advance(time.Millisecond)
-				w.fail(1, value)
+				h.clock.Advance(time.Millisecond)
+				h.failSignIns(1, value)
 			}
 		})
 	}
 }
 
 func TestLockout_EndsWithASuccess(t *testing.T) {
-	w := newWorld(t)
-	w.user("anna@example.ch")
-	w.fail(5, "anna@example.ch")
-	w.wait(w.signIn("anna@example.ch", password))
-	w.clock.Advance(seconds(2))
-	w.tokens("anna@example.ch")
-	w.fail(5, "anna@example.ch")
-	if got := w.wait(w.signIn("anna@example.ch", password)); got != 2 {
+	h := newHarness(t)
+	h.user("anna@example.ch")
+	h.failSignIns(5, "anna@example.ch")
+	h.retryAfter(h.signIn("anna@example.ch", password))
+	h.clock.Advance(seconds(2))
+	h.mustSignIn("anna@example.ch")
+	h.failSignIns(5, "anna@example.ch")
+	if got := h.retryAfter(h.signIn("anna@example.ch", password)); got != 2 {
 		t.Errorf("Retry-After %d after a success, want 2", got)
 	}
 }
 
 func TestLockout_CountsSpellingsOfAValueTogether(t *testing.T) {
-	w := newWorld(t)
-	w.fail(2, "anna@example.ch")
-	w.fail(3, " ANNA@example.ch")
-	w.wait(w.signIn("Anna@Example.ch", password))
+	h := newHarness(t)
+	h.failSignIns(2, "anna@example.ch")
+	h.failSignIns(3, " ANNA@example.ch")
+	h.retryAfter(h.signIn("Anna@Example.ch", password))
 }
 
 func TestLockout_SurvivesARestartAndExpiresAfterADay(t *testing.T) {
-	w := newWorld(t)
-	w.user("anna@example.ch")
-	w.fail(5, "anna@example.ch")
-	w.restart()
-	w.wait(w.signIn("anna@example.ch", password))
-	w.clock.Advance(24 * time.Hour)
-	if err := w.auth.Purge(context.Background()); err != nil {
+	h := newHarness(t)
+	h.user("anna@example.ch")
+	h.failSignIns(5, "anna@example.ch")
+	h.restart()
+	h.retryAfter(h.signIn("anna@example.ch", password))
+	h.clock.Advance(24 * time.Hour)
+	if err := h.auth.Purge(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	w.fail(5, "anna@example.ch")
-	if got := w.wait(w.signIn("anna@example.ch", password)); got != 2 {
+	h.failSignIns(5, "anna@example.ch")
+	if got := h.retryAfter(h.signIn("anna@example.ch", password)); got != 2 {
 		t.Errorf("Retry-After %d after a day, want 2", got)
 	}
 }
 
-// Failures from other networks lock a user out for a minute at most, and further networks of an attacker do not help them.
+// Failures from other networks lock a user out for a minute at most. Further networks do not help an attacker.
 func TestLockout_CountsAValueFromAllNetworks(t *testing.T) {
-	w := newWorld(t)
-	w.user("anna@example.ch")
+	h := newHarness(t)
+	h.user("anna@example.ch")
 	for i := range 20 {
-		w.fail(1, "anna@example.ch", from(fmt.Sprintf("198.51.100.%d", i))...)
+		h.failSignIns(1, "anna@example.ch", from(fmt.Sprintf("198.51.100.%d", i))...)
 	}
 	for i, want := range []int{2, 4, 8, 16, 32, 60, 60} {
 		stranger := from(fmt.Sprintf("203.0.113.%d", i))
-		if got := w.wait(w.signIn("anna@example.ch", password, stranger...)); got != want {
+		if got := h.retryAfter(h.signIn("anna@example.ch", password, stranger...)); got != want {
 			t.Fatalf("Retry-After %d, want %d", got, want)
 		}
-		w.clock.Advance(seconds(want))
-		w.fail(1, "anna@example.ch", stranger...)
+		h.clock.Advance(seconds(want))
+		h.failSignIns(1, "anna@example.ch", stranger...)
 	}
-	w.clock.Advance(seconds(60))
-	w.tokens("anna@example.ch")
+	h.clock.Advance(seconds(60))
+	h.mustSignIn("anna@example.ch")
 }
 
 func TestLockout_CountsAnIPv6SubscriberOnce(t *testing.T) {
-	w := newWorld(t)
+	h := newHarness(t)
 	for i := range 5 {
-		w.fail(1, "anna@example.ch", from(fmt.Sprintf("2001:db8:1:1::%d", i+1))...)
+		h.failSignIns(1, "anna@example.ch", from(fmt.Sprintf("2001:db8:1:1::%d", i+1))...)
 	}
-	w.wait(w.signIn("anna@example.ch", password, from("2001:db8:1:1:ffff::1")...))
-	w.fail(1, "anna@example.ch", from("2001:db8:1:2::1")...)
+	h.retryAfter(h.signIn("anna@example.ch", password, from("2001:db8:1:1:ffff::1")...))
+	h.failSignIns(1, "anna@example.ch", from("2001:db8:1:2::1")...)
 }
 
 func TestLockout_RejectsPasswordSpraying(t *testing.T) {
-	w := newWorld(t)
-	w.user("anna@example.ch")
-	for i := range 31 { // those who sign in are not counted
-		w.user(fmt.Sprintf("staff%d@example.ch", i))
-		w.tokens(fmt.Sprintf("staff%d@example.ch", i))
+	h := newHarness(t)
+	h.user("anna@example.ch")
+	for i := range 31 { // successful sign-ins are not counted
+		h.user(fmt.Sprintf("staff%d@example.ch", i))
+		h.mustSignIn(fmt.Sprintf("staff%d@example.ch", i))
 	}
 	for i := range 30 {
-		w.fail(1, fmt.Sprintf("guess%d@example.ch", i))
-		w.clock.Advance(time.Second)
+		h.failSignIns(1, fmt.Sprintf("guess%d@example.ch", i))
+		h.clock.Advance(time.Second)
 	}
-	if got := w.wait(w.signIn("anna@example.ch", password)); got != 600-30 {
+	if got := h.retryAfter(h.signIn("anna@example.ch", password)); got != 600-30 {
 		t.Errorf("Retry-After %d, want %d", got, 570)
 	}
-	w.fail(1, "guess7@example.ch") // is one of the thirty
-	w.tokens("anna@example.ch", from("192.0.2.7")...)
-	w.clock.Advance(seconds(570) - time.Millisecond)
-	w.wait(w.signIn("anna@example.ch", password))
-	w.clock.Advance(time.Millisecond)
-	w.tokens("anna@example.ch")
+	h.failSignIns(1, "guess7@example.ch") // is one of the thirty
+	h.mustSignIn("anna@example.ch", from("192.0.2.7")...)
+	h.clock.Advance(seconds(570) - time.Millisecond)
+	h.retryAfter(h.signIn("anna@example.ch", password))
+	h.clock.Advance(time.Millisecond)
+	h.mustSignIn("anna@example.ch")
 }
 
 // Failures of others from the same office or carrier address do not lock out users who have signed in from there.
 func TestLockout_SparesKnownUsersOfASharedNetwork(t *testing.T) {
-	w := newWorld(t)
-	w.user("anna@example.ch")
-	w.tokens("anna@example.ch")
-	w.user("beat@example.ch")
-	w.tokens("beat@example.ch", from("192.0.2.7")...)
-	w.clock.Advance(30*24*time.Hour - time.Minute)
+	h := newHarness(t)
+	h.user("anna@example.ch")
+	h.mustSignIn("anna@example.ch")
+	h.user("beat@example.ch")
+	h.mustSignIn("beat@example.ch", from("192.0.2.7")...)
+	h.clock.Advance(30*24*time.Hour - time.Minute)
 	for i := range 30 {
-		w.fail(1, fmt.Sprintf("guess%d@example.ch", i))
+		h.failSignIns(1, fmt.Sprintf("guess%d@example.ch", i))
 	}
-	w.wait(w.signIn("beat@example.ch", password)) // is at home elsewhere
-	w.tokens("anna@example.ch")
-	w.fail(5, "anna@example.ch") // and her password is no easier to guess than before
-	if got := w.wait(w.signIn("anna@example.ch", password)); got != 2 {
+	h.retryAfter(h.signIn("beat@example.ch", password)) // is at home elsewhere
+	h.mustSignIn("anna@example.ch")
+	h.failSignIns(5, "anna@example.ch") // and her password is no easier to guess than before
+	if got := h.retryAfter(h.signIn("anna@example.ch", password)); got != 2 {
 		t.Errorf("Retry-After %d, want 2", got)
 	}
 }
 
 func TestLockout_KnownNetworksExpireAfterAMonth(t *testing.T) {
-	w := newWorld(t)
-	w.user("anna@example.ch")
-	w.tokens("anna@example.ch")
-	w.clock.Advance(30 * 24 * time.Hour)
+	h := newHarness(t)
+	h.user("anna@example.ch")
+	h.mustSignIn("anna@example.ch")
+	h.clock.Advance(30 * 24 * time.Hour)
 	for i := range 30 {
-		w.fail(1, fmt.Sprintf("guess%d@example.ch", i))
+		h.failSignIns(1, fmt.Sprintf("guess%d@example.ch", i))
 	}
-	w.wait(w.signIn("anna@example.ch", password))
+	h.retryAfter(h.signIn("anna@example.ch", password))
 }
 
 // Reauthentication does not bypass lockouts.
 func TestVerifyPassword_LocksOut(t *testing.T) {
-	w := newWorld(t)
-	id := w.user("anna@example.ch")
+	h := newHarness(t)
+	id := h.user("anna@example.ch")
 	ctx := access.With(context.Background(), &access.Caller{UserID: id})
 	for range 5 {
-		if err := w.auth.VerifyPassword(ctx, id, "wrong"); !isFault(err, apierr.InvalidCredentials) {
+		if err := h.auth.VerifyPassword(ctx, id, "wrong"); !isKind(err, apierr.InvalidCredentials) {
 			t.Fatalf("got %v", err)
 		}
 	}
-	if err := w.auth.VerifyPassword(ctx, id, password); !isFault(err, apierr.LockedOut) {
+	if err := h.auth.VerifyPassword(ctx, id, password); !isKind(err, apierr.LockedOut) {
 		t.Fatalf("got %v", err)
 	}
-	w.clock.Advance(seconds(2))
-	if err := w.auth.VerifyPassword(ctx, id, password); err != nil {
+	h.clock.Advance(seconds(2))
+	if err := h.auth.VerifyPassword(ctx, id, password); err != nil {
 		t.Fatalf("got %v", err)
 	}
 }
 
 func TestLockout_StoresNoSignInValue(t *testing.T) {
-	w := newWorld(t)
-	w.fail(1, "secret-person@example.ch")
-	rows, err := w.db.Query(context.Background(), `SELECT subject FROM sign_in_failures UNION ALL SELECT network || subject FROM sign_in_values`)
+	h := newHarness(t)
+	h.failSignIns(1, "secret-person@example.ch")
+	rows, err := h.db.Query(context.Background(), `SELECT subject FROM sign_in_failures UNION ALL SELECT network || subject FROM sign_in_values`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,15 +211,15 @@ func TestLockout_StoresNoSignInValue(t *testing.T) {
 }
 
 func TestPurge(t *testing.T) {
-	w := newWorld(t, func(o *auth.Options) { o.FreeAttempts = 100 })
-	w.user("anna@example.ch")
-	w.tokens("anna@example.ch", "X-Device-ID", "laptop")
-	w.fail(2, "nobody@example.ch")
+	h := newHarness(t, func(o *auth.Options) { o.FreeAttempts = 100 })
+	h.user("anna@example.ch")
+	h.mustSignIn("anna@example.ch", "X-Device-ID", "laptop")
+	h.failSignIns(2, "nobody@example.ch")
 	ctx := context.Background()
 	left := func() (text string) {
 		for _, table := range []string{"sessions", "refresh_tokens", "devices", "sign_in_failures", "sign_in_values", "known_networks", "device_tokens"} {
 			var n int
-			if err := w.db.QueryRow(ctx, "SELECT count(*) FROM "+table).Scan(&n); err != nil {
+			if err := h.db.QueryRow(ctx, "SELECT count(*) FROM "+table).Scan(&n); err != nil {
 				t.Fatal(err)
 			}
 			text += strconv.Itoa(n)
@@ -232,8 +232,8 @@ func TestPurge(t *testing.T) {
 	}{
 		{0, "1112111"}, {10 * time.Minute, "1112011"}, {24 * time.Hour, "1110011"}, {31 * 24 * time.Hour, "0010001"}, {400 * 24 * time.Hour, "0000000"},
 	} {
-		w.clock.Advance(step.after)
-		if err := w.auth.Purge(ctx); err != nil {
+		h.clock.Advance(step.after)
+		if err := h.auth.Purge(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if got := left(); got != step.want {

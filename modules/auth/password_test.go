@@ -82,18 +82,18 @@ func TestCheckPassword(t *testing.T) {
 }
 
 func TestSetPassword_ReplacesThePassword(t *testing.T) {
-	w := newWorld(t)
-	id := w.user("anna@example.ch")
+	h := newHarness(t)
+	id := h.user("anna@example.ch")
 	ctx := access.With(context.Background(), &access.Caller{UserID: id})
-	hash, err := w.auth.HashPassword(ctx, "another long pass phrase")
+	hash, err := h.auth.HashPassword(ctx, "another long pass phrase")
 	if err != nil || strings.Contains(hash, "another") {
 		t.Fatal(hash, err)
 	}
-	w.inTx(func(tx *store.Tx) error { return w.auth.SetPassword(ctx, tx, id, hash) })
-	w.expect("the old one", w.signIn("anna@example.ch", password), 401, "auth_m.invalid_credentials")
-	w.expect("the new one", w.signIn("anna@example.ch", "another long pass phrase"), 200, "")
+	h.inTx(func(tx *store.Tx) error { return h.auth.SetPassword(ctx, tx, id, hash) })
+	h.expect("the old one", h.signIn("anna@example.ch", password), 401, "auth_m.invalid_credentials")
+	h.expect("the new one", h.signIn("anna@example.ch", "another long pass phrase"), 200, "")
 	for _, bad := range []string{"", "plain text", "$2a$10$abcdefghijklmnopqrstuv", "$argon2id$v=19$m=64,t=1,p=1$$"} {
-		if err := w.db.InTx(ctx, func(tx *store.Tx) error { return w.auth.SetPassword(ctx, tx, id, bad) }); err == nil {
+		if err := h.db.InTx(ctx, func(tx *store.Tx) error { return h.auth.SetPassword(ctx, tx, id, bad) }); err == nil {
 			t.Errorf("%q was stored as a hash", bad)
 		}
 	}
@@ -101,12 +101,12 @@ func TestSetPassword_ReplacesThePassword(t *testing.T) {
 
 // Two users with the same password have different hashes.
 func TestHashPassword_IsSalted(t *testing.T) {
-	w := newWorld(t)
-	first, err := w.auth.HashPassword(context.Background(), password)
+	h := newHarness(t)
+	first, err := h.auth.HashPassword(context.Background(), password)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := w.auth.HashPassword(context.Background(), password)
+	second, err := h.auth.HashPassword(context.Background(), password)
 	if err != nil || first == second {
 		t.Errorf("%s, %v", second, err)
 	}

@@ -12,44 +12,44 @@ import (
 	"kontor/store"
 )
 
-func (w *world) logout(token string) answer {
-	w.Helper()
-	return w.call("POST", "/v1/logout", nil, "Authorization", "Bearer "+token)
+func (h *harness) logout(token string) answer {
+	h.Helper()
+	return h.call("POST", "/v1/logout", nil, "Authorization", "Bearer "+token)
 }
 
 func TestLogout_TakesEffectAtOnceAndSurvivesARestart(t *testing.T) {
-	w := newWorld(t)
-	anna := w.user("anna@example.ch")
-	here, there := w.tokens("anna@example.ch"), w.tokens("anna@example.ch")
-	w.expect("before", w.sessions(anna, here.text("access_token")), 200, "")
-	w.expect("logout", w.logout(here.text("access_token")), 200, "")
+	h := newHarness(t)
+	anna := h.user("anna@example.ch")
+	here, there := h.mustSignIn("anna@example.ch"), h.mustSignIn("anna@example.ch")
+	h.expect("before", h.getSessions(anna, here.text("access_token")), 200, "")
+	h.expect("logout", h.logout(here.text("access_token")), 200, "")
 	for range 2 {
-		w.expect("after", w.sessions(anna, here.text("access_token")), 401, "common.unauthorized")
-		w.expect("logout again", w.logout(here.text("access_token")), 401, "common.unauthorized")
-		w.expect("refresh", w.refresh(here.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
-		w.expect("another session", w.sessions(anna, there.text("access_token")), 200, "")
-		w.restart()
+		h.expect("after", h.getSessions(anna, here.text("access_token")), 401, "common.unauthorized")
+		h.expect("logout again", h.logout(here.text("access_token")), 401, "common.unauthorized")
+		h.expect("refresh", h.refresh(here.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
+		h.expect("another session", h.getSessions(anna, there.text("access_token")), 200, "")
+		h.restart()
 	}
 }
 
 func TestUnauthorized_NamesTheScheme(t *testing.T) {
-	w := newWorld(t)
-	a := w.call("POST", "/v1/logout", nil)
-	w.expect("no token", a, 401, "common.unauthorized")
+	h := newHarness(t)
+	a := h.call("POST", "/v1/logout", nil)
+	h.expect("no token", a, 401, "common.unauthorized")
 	if a.header.Get("WWW-Authenticate") != `Bearer realm="kontor"` {
 		t.Errorf("WWW-Authenticate %q", a.header.Get("WWW-Authenticate"))
 	}
 }
 
 func TestSessions_ListAndEnd(t *testing.T) {
-	w := newWorld(t)
-	anna, bruno := w.user("anna@example.ch"), w.user("bruno@example.ch")
-	w.user("chief@example.ch", access.Administrator)
-	laptop, phone := w.tokens("anna@example.ch", "X-Device-ID", "laptop"), w.tokens("anna@example.ch", "X-Device-ID", "phone")
-	stranger, admin := w.tokens("bruno@example.ch").text("access_token"), w.tokens("chief@example.ch").text("access_token")
+	h := newHarness(t)
+	anna, bruno := h.user("anna@example.ch"), h.user("bruno@example.ch")
+	h.user("chief@example.ch", access.Administrator)
+	laptop, phone := h.mustSignIn("anna@example.ch", "X-Device-ID", "laptop"), h.mustSignIn("anna@example.ch", "X-Device-ID", "phone")
+	stranger, admin := h.mustSignIn("bruno@example.ch").text("access_token"), h.mustSignIn("chief@example.ch").text("access_token")
 
-	list := w.sessions(anna, laptop.text("access_token"))
-	w.expect("own sessions", list, 200, "")
+	list := h.getSessions(anna, laptop.text("access_token"))
+	h.expect("own sessions", list, 200, "")
 	rows, _ := list.json["data"].([]any)
 	if len(rows) != 2 || list.json["total"] != 2.0 || list.json["has_more"] != false {
 		t.Fatalf("got %s", list.body)
@@ -68,105 +68,105 @@ func TestSessions_ListAndEnd(t *testing.T) {
 		t.Errorf("secrets in %s", list.body)
 	}
 	end := func(user, id, token string) answer {
-		return w.call("DELETE", "/v1/users/"+user+"/sessions/"+id, nil, "Authorization", "Bearer "+token)
+		return h.call("DELETE", "/v1/users/"+user+"/sessions/"+id, nil, "Authorization", "Bearer "+token)
 	}
-	w.expect("list of a stranger", w.sessions(anna, stranger), 403, "common.rbac_no_rec_access")
-	w.expect("list of an administrator", w.sessions(anna, admin), 200, "")
-	w.expect("list of nobody", w.sessions(store.NewID(), admin), 404, "users.user_not_found")
-	w.expect("ended by a stranger", end(anna, phoneID, stranger), 403, "common.rbac_no_rec_access")
-	w.expect("of another user", end(bruno, phoneID, admin), 404, "auth_m.session_not_found")
-	w.expect("of nobody", end(store.NewID(), phoneID, admin), 404, "users.user_not_found")
-	w.expect("unknown", end(anna, store.NewID(), laptop.text("access_token")), 404, "auth_m.session_not_found")
-	w.expect("no id", end(anna, "phone", laptop.text("access_token")), 400, "common.invalid_input")
-	w.expect("still there", w.sessions(anna, phone.text("access_token")), 200, "")
-	w.expect("ended", end(anna, phoneID, laptop.text("access_token")), 200, "")
-	w.expect("gone", w.sessions(anna, phone.text("access_token")), 401, "common.unauthorized")
-	w.expect("ended before", end(anna, phoneID, admin), 404, "auth_m.session_not_found")
-	if list := w.sessions(anna, laptop.text("access_token")); list.json["total"] != 1.0 {
+	h.expect("list of a stranger", h.getSessions(anna, stranger), 403, "common.rbac_no_rec_access")
+	h.expect("list of an administrator", h.getSessions(anna, admin), 200, "")
+	h.expect("list of nobody", h.getSessions(store.NewID(), admin), 404, "users.user_not_found")
+	h.expect("ended by a stranger", end(anna, phoneID, stranger), 403, "common.rbac_no_rec_access")
+	h.expect("of another user", end(bruno, phoneID, admin), 404, "auth_m.session_not_found")
+	h.expect("of nobody", end(store.NewID(), phoneID, admin), 404, "users.user_not_found")
+	h.expect("unknown", end(anna, store.NewID(), laptop.text("access_token")), 404, "auth_m.session_not_found")
+	h.expect("no id", end(anna, "phone", laptop.text("access_token")), 400, "common.invalid_input")
+	h.expect("still there", h.getSessions(anna, phone.text("access_token")), 200, "")
+	h.expect("ended", end(anna, phoneID, laptop.text("access_token")), 200, "")
+	h.expect("gone", h.getSessions(anna, phone.text("access_token")), 401, "common.unauthorized")
+	h.expect("ended before", end(anna, phoneID, admin), 404, "auth_m.session_not_found")
+	if list := h.getSessions(anna, laptop.text("access_token")); list.json["total"] != 1.0 {
 		t.Errorf("got %s", list.body)
 	}
 }
 
-// Changes of a user by another module apply to the next request of each of their sessions.
+// Changes to a user by another module apply to the next request of each session of that user.
 func TestChanged_TakesEffectOnTheNextRequest(t *testing.T) {
-	w := newWorld(t)
-	anna, bruno := w.user("anna@example.ch"), w.user("bruno@example.ch")
-	token := w.tokens("anna@example.ch").text("access_token")
+	h := newHarness(t)
+	anna, bruno := h.user("anna@example.ch"), h.user("bruno@example.ch")
+	token := h.mustSignIn("anna@example.ch").text("access_token")
 	ctx := context.Background()
-	w.expect("before", w.sessions(bruno, token), 403, "common.rbac_no_rec_access")
-	w.inTx(func(tx *store.Tx) error {
-		w.auth.Changed(tx, anna)
-		return w.giveRole(tx, anna, access.Administrator)
+	h.expect("before", h.getSessions(bruno, token), 403, "common.rbac_no_rec_access")
+	h.inTx(func(tx *store.Tx) error {
+		h.auth.Changed(tx, anna)
+		return h.addRole(tx, anna, access.Administrator)
 	})
-	w.expect("as an administrator", w.sessions(bruno, token), 200, "")
-	w.inTx(func(tx *store.Tx) error {
-		w.auth.Changed(tx, anna)
+	h.expect("as an administrator", h.getSessions(bruno, token), 200, "")
+	h.inTx(func(tx *store.Tx) error {
+		h.auth.Changed(tx, anna)
 		_, err := tx.Exec(ctx, `UPDATE users SET status = 'disabled' WHERE id = $1`, anna)
 		return err
 	})
-	w.expect("disabled", w.sessions(anna, token), 401, "common.unauthorized")
+	h.expect("disabled", h.getSessions(anna, token), 401, "common.unauthorized")
 }
 
 func TestEndSessions_KeepsOne(t *testing.T) {
-	w := newWorld(t)
-	anna := w.user("anna@example.ch")
-	kept, ended := w.tokens("anna@example.ch"), w.tokens("anna@example.ch")
+	h := newHarness(t)
+	anna := h.user("anna@example.ch")
+	kept, ended := h.mustSignIn("anna@example.ch"), h.mustSignIn("anna@example.ch")
 	ctx := context.Background()
 	var keptID string
-	for _, row := range w.sessions(anna, kept.text("access_token")).json["data"].([]any) {
+	for _, row := range h.getSessions(anna, kept.text("access_token")).json["data"].([]any) {
 		if row := row.(map[string]any); row["current"] == true {
 			keptID = row["id"].(string)
 		}
 	}
-	w.inTx(func(tx *store.Tx) error { return w.auth.EndSessions(ctx, tx, anna, keptID) })
-	w.expect("kept", w.sessions(anna, kept.text("access_token")), 200, "")
-	w.expect("ended", w.sessions(anna, ended.text("access_token")), 401, "common.unauthorized")
-	w.expect("its refresh token", w.refresh(ended.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
+	h.inTx(func(tx *store.Tx) error { return h.auth.EndSessions(ctx, tx, anna, keptID) })
+	h.expect("kept", h.getSessions(anna, kept.text("access_token")), 200, "")
+	h.expect("ended", h.getSessions(anna, ended.text("access_token")), 401, "common.unauthorized")
+	h.expect("its refresh token", h.refresh(ended.text("refresh_token")), 401, "auth_m.invalid_refresh_token")
 }
 
-// A rolled-back change ends nothing.
+// A rollback leaves the sessions active.
 func TestEndSessions_NotWhenRolledBack(t *testing.T) {
-	w := newWorld(t)
-	anna := w.user("anna@example.ch")
-	token := w.tokens("anna@example.ch").text("access_token")
-	err := w.db.InTx(context.Background(), func(tx *store.Tx) error {
-		if err := w.auth.EndSessions(context.Background(), tx, anna, ""); err != nil {
+	h := newHarness(t)
+	anna := h.user("anna@example.ch")
+	token := h.mustSignIn("anna@example.ch").text("access_token")
+	err := h.db.InTx(context.Background(), func(tx *store.Tx) error {
+		if err := h.auth.EndSessions(context.Background(), tx, anna, ""); err != nil {
 			return err
 		}
-		return fmt.Errorf("changed my mind")
+		return fmt.Errorf("roll back")
 	})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	w.expect("after", w.sessions(anna, token), 200, "")
+	h.expect("after", h.getSessions(anna, token), 200, "")
 }
 
 func TestOpenSession_WithoutRefreshToken(t *testing.T) {
-	w := newWorld(t)
-	anna := w.user("anna@example.ch")
+	h := newHarness(t)
+	anna := h.user("anna@example.ch")
 	var token string
 	var seconds int
-	w.inTx(func(tx *store.Tx) (err error) {
-		token, seconds, err = w.auth.OpenSession(context.Background(), tx, anna)
+	h.inTx(func(tx *store.Tx) (err error) {
+		token, seconds, err = h.auth.OpenSession(context.Background(), tx, anna)
 		return err
 	})
-	w.expect("its token", w.sessions(anna, token), 200, "")
+	h.expect("its token", h.getSessions(anna, token), 200, "")
 	if seconds != 3600 {
 		t.Errorf("expires in %d", seconds)
 	}
-	w.clock.Advance(time.Hour + time.Minute) // the list counts in whole minutes
-	other := w.tokens("anna@example.ch").text("access_token")
-	if list := w.sessions(anna, other); list.json["total"] != 1.0 {
+	h.clock.Advance(time.Hour + time.Minute) // the list rounds times to minutes
+	other := h.mustSignIn("anna@example.ch").text("access_token")
+	if list := h.getSessions(anna, other); list.json["total"] != 1.0 {
 		t.Errorf("the session outlived its token: %s", list.body)
 	}
 }
 
 func TestAudit_RecordsSessions(t *testing.T) {
-	w := newWorld(t)
-	anna := w.user("anna@example.ch")
-	first := w.tokens("anna@example.ch")
-	w.logout(w.refresh(first.text("refresh_token")).text("access_token"))
-	rows, err := w.db.Query(context.Background(), `SELECT actor || ' ' || action FROM audit_entries WHERE rec_type = 'sessions' ORDER BY seq`)
+	h := newHarness(t)
+	anna := h.user("anna@example.ch")
+	first := h.mustSignIn("anna@example.ch")
+	h.logout(h.refresh(first.text("refresh_token")).text("access_token"))
+	rows, err := h.db.Query(context.Background(), `SELECT actor || ' ' || action FROM audit_entries WHERE rec_type = 'sessions' ORDER BY seq`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,14 +186,14 @@ func TestAudit_RecordsSessions(t *testing.T) {
 
 // Many clients sign in, read, refresh and end their sessions concurrently. No request succeeds after its session ended.
 func TestSessions_InParallel(t *testing.T) {
-	w := newWorld(t)
+	h := newHarness(t)
 	var wait sync.WaitGroup
 	for i := range 16 {
 		email := fmt.Sprintf("user%d@example.ch", i)
-		id := w.user(email)
+		id := h.user(email)
 		wait.Go(func() {
 			for range 4 {
-				if err := w.live(email, id); err != nil {
+				if err := h.runSession(email, id); err != nil {
 					t.Error(err)
 				}
 			}
@@ -202,9 +202,9 @@ func TestSessions_InParallel(t *testing.T) {
 	wait.Wait()
 }
 
-// live is a short life of a session.
-func (w *world) live(email, id string) error {
-	in, err := w.try("POST", "/authenticate", map[string]string{"user_id": email, "password": password})
+// runSession signs in, uses, refreshes and ends a session.
+func (h *harness) runSession(email, id string) error {
+	in, err := h.try("POST", "/authenticate", map[string]string{"user_id": email, "password": password})
 	if err != nil || in.status != 200 {
 		return fmt.Errorf("sign in: %d %w", in.status, err)
 	}
@@ -220,7 +220,7 @@ func (w *world) live(email, id string) error {
 		{"POST", "/v1/logout", nil, 200},
 		{"GET", "/v1/users/" + id + "/sessions", nil, 401},
 	} {
-		a, err := w.try(step.method, step.path, step.body, token...)
+		a, err := h.try(step.method, step.path, step.body, token...)
 		if err != nil || a.status != step.want {
 			return fmt.Errorf("%s %s: %d %s %w", step.method, step.path, a.status, a.body, err)
 		}

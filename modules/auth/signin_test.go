@@ -14,10 +14,10 @@ import (
 )
 
 func TestSignIn(t *testing.T) {
-	w := newWorld(t)
-	anna := w.user("anna@example.ch")
-	w.userIn("disabled", "dora@example.ch")
-	w.inTx(func(tx *store.Tx) error { return w.addCredential(tx, anna, "claimed@example.ch", false) })
+	h := newHarness(t)
+	anna := h.user("anna@example.ch")
+	h.userWithStatus("disabled", "dora@example.ch")
+	h.inTx(func(tx *store.Tx) error { return h.addCredential(tx, anna, "claimed@example.ch", false) })
 	for _, test := range []struct {
 		name, value, password string
 		status                int
@@ -38,14 +38,14 @@ func TestSignIn(t *testing.T) {
 		{"no password", "anna@example.ch", "", 400, "common.invalid_input"},
 		{"an endless value", strings.Repeat("a", 321), password, 400, "common.invalid_input"},
 	} {
-		w.expect(test.name, w.signIn(test.value, test.password), test.status, test.code)
+		h.expect(test.name, h.signIn(test.value, test.password), test.status, test.code)
 	}
 }
 
 func TestSignIn_AnswersWithTokens(t *testing.T) {
-	w := newWorld(t)
-	anna := w.user("anna@example.ch")
-	a := w.tokens("anna@example.ch")
+	h := newHarness(t)
+	anna := h.user("anna@example.ch")
+	a := h.mustSignIn("anna@example.ch")
 	if a.text("token_type") != "Bearer" || a.json["expires_in"] != 3600.0 || a.text("user_id") != anna ||
 		len(a.text("refresh_token")) != 43 || strings.Count(a.text("access_token"), ".") != 2 || len(a.json) != 6 {
 		t.Errorf("got %s", a.body)
@@ -54,30 +54,30 @@ func TestSignIn_AnswersWithTokens(t *testing.T) {
 		t.Errorf("Cache-Control %q: tokens must not be stored", got)
 	}
 	var login store.Time
-	if err := w.db.QueryRow(context.Background(), `SELECT last_login_at FROM users WHERE id = $1`, anna).Scan(&login); err != nil || login != w.db.Now() {
+	if err := h.db.QueryRow(context.Background(), `SELECT last_login_at FROM users WHERE id = $1`, anna).Scan(&login); err != nil || login != h.db.Now() {
 		t.Errorf("last_login_at %v, %v", login, err)
 	}
 }
 
 // Neither the response nor its time reveals whether a user exists: every failure costs one hash.
 func TestSignIn_RevealsNothingAboutUsers(t *testing.T) {
-	w := newWorld(t)
-	anna := w.user("anna@example.ch")
-	w.userIn("disabled", "dora@example.ch")
-	w.inTx(func(tx *store.Tx) error {
+	h := newHarness(t)
+	anna := h.user("anna@example.ch")
+	h.userWithStatus("disabled", "dora@example.ch")
+	h.inTx(func(tx *store.Tx) error {
 		id := store.NewID()
 		if _, err := tx.Exec(context.Background(), `
 			INSERT INTO users (id, status, language, created_at, created_by, modified_at, modified_by)
 			VALUES ($1, 'active', 'en', 0, $1, 0, $1)`, id); err != nil {
 			return err
 		}
-		return w.addCredential(tx, id, "without-password@example.ch", true)
+		return h.addCredential(tx, id, "without-password@example.ch", true)
 	})
 	var first answer
 	for i, value := range []string{"anna@example.ch", anna, "dora@example.ch", "nobody@example.ch", store.NewID(), "without-password@example.ch"} {
-		before := w.auth.Hashes()
-		a := w.signIn(value, "wrong", "X-Request-ID", "same")
-		if made := w.auth.Hashes() - before; made != 1 {
+		before := h.auth.Hashes()
+		a := h.signIn(value, "wrong", "X-Request-ID", "same")
+		if made := h.auth.Hashes() - before; made != 1 {
 			t.Errorf("%s: %d hashes", value, made)
 		}
 		a.header.Del("Date")
@@ -88,44 +88,44 @@ func TestSignIn_RevealsNothingAboutUsers(t *testing.T) {
 			t.Errorf("%s: got %v %s, want %v %s", value, a.header, a.body, first.header, first.body)
 		}
 	}
-	before := w.auth.Hashes()
-	w.fail(3, "anna@example.ch") // the address and the id are one user, with two failures from above
-	w.wait(w.signIn("anna@example.ch", password))
-	if made := w.auth.Hashes() - before; made != 3 {
-		t.Errorf("%d hashes: the password was looked at during the pause", made)
+	before := h.auth.Hashes()
+	h.failSignIns(3, "anna@example.ch") // the address and the id are one user, with two failures from above
+	h.retryAfter(h.signIn("anna@example.ch", password))
+	if made := h.auth.Hashes() - before; made != 3 {
+		t.Errorf("%d hashes: the password was compared during the lockout", made)
 	}
 }
 
 func TestSignIn_UsesTheLanguageOfTheRequest(t *testing.T) {
-	w := newWorld(t)
+	h := newHarness(t)
 	for language, want := range map[string]string{
 		"en": "The user or password is incorrect. Check both and try again.",
 		"de": "Benutzer oder Passwort ist falsch. Prüfen Sie beide Angaben und versuchen Sie es erneut.",
 		"fr": "L’utilisateur ou le mot de passe est incorrect. Vérifiez les deux et réessayez.",
 		"it": "L’utente o la password non è corretta. Verifichi entrambi e riprovi.",
 	} {
-		if got := w.signIn("x@"+language+".ch", "wrong", "Accept-Language", language); got.text("message") != want {
+		if got := h.signIn("x@"+language+".ch", "wrong", "Accept-Language", language); got.text("message") != want {
 			t.Errorf("%s: %s", language, got.body)
 		}
 	}
 }
 
-// A pending user acts as a registrant, whatever their roles.
+// A pending user has the rights of a registrant, independent of their roles.
 func TestSignIn_PendingUserIsARegistrant(t *testing.T) {
-	w := newWorld(t)
-	id := w.userIn("pending", "petra@example.ch", access.Customer, access.Administrator)
-	token := w.tokens("petra@example.ch").text("access_token")
-	w.expect("own sessions", w.sessions(id, token), 403, "common.rbac_no_rec_access")
-	w.expect("logout", w.call("POST", "/v1/logout", nil, "Authorization", "Bearer "+token), 200, "")
+	h := newHarness(t)
+	id := h.userWithStatus("pending", "petra@example.ch", access.Customer, access.Administrator)
+	token := h.mustSignIn("petra@example.ch").text("access_token")
+	h.expect("own sessions", h.getSessions(id, token), 403, "common.rbac_no_rec_access")
+	h.expect("logout", h.call("POST", "/v1/logout", nil, "Authorization", "Bearer "+token), 200, "")
 }
 
 func TestSignIn_UpgradesTheHash(t *testing.T) {
-	w := newWorld(t)
-	id := w.user("anna@example.ch")
-	w.stop()
-	w.start(func(o *auth.Options) { o.Hash = auth.HashCost{MemoryKiB: 128, Passes: 2, Threads: 1} })
+	h := newHarness(t)
+	id := h.user("anna@example.ch")
+	h.stop()
+	h.start(func(o *auth.Options) { o.Hash = auth.HashCost{MemoryKiB: 128, Passes: 2, Threads: 1} })
 	stored := func() (hash string) {
-		if err := w.db.QueryRow(context.Background(), `SELECT hash FROM passwords WHERE user_id = $1`, id).Scan(&hash); err != nil {
+		if err := h.db.QueryRow(context.Background(), `SELECT hash FROM passwords WHERE user_id = $1`, id).Scan(&hash); err != nil {
 			t.Fatal(err)
 		}
 		return hash
@@ -133,50 +133,50 @@ func TestSignIn_UpgradesTheHash(t *testing.T) {
 	if hash := stored(); !strings.HasPrefix(hash, "$argon2id$v=19$m=64,t=1,p=1$") {
 		t.Fatalf("before: %s", hash)
 	}
-	w.signIn("anna@example.ch", "wrong")
+	h.signIn("anna@example.ch", "wrong")
 	if hash := stored(); !strings.HasPrefix(hash, "$argon2id$v=19$m=64,t=1,p=1$") {
 		t.Fatalf("a failure changed the hash: %s", hash)
 	}
-	w.tokens("anna@example.ch")
+	h.mustSignIn("anna@example.ch")
 	if hash := stored(); !strings.HasPrefix(hash, "$argon2id$v=19$m=128,t=2,p=1$") {
 		t.Fatalf("after: %s", hash)
 	}
-	w.tokens("anna@example.ch")
+	h.mustSignIn("anna@example.ch")
 }
 
 func TestSignIn_ReportsNewDevices(t *testing.T) {
-	w := newWorld(t)
-	w.user("anna@example.ch")
+	h := newHarness(t)
+	h.user("anna@example.ch")
 	for _, device := range []string{"laptop", "laptop", "phone", "", "phone"} {
-		w.tokens("anna@example.ch", "X-Device-ID", device)
+		h.mustSignIn("anna@example.ch", "X-Device-ID", device)
 	}
-	if want := []string{"laptop", "laptop", "phone (new)", " (new)", "phone"}; !slices.Equal(w.events.devices, want) {
-		t.Errorf("got %q, want %q", w.events.devices, want)
+	if want := []string{"laptop", "laptop", "phone (new)", " (new)", "phone"}; !slices.Equal(h.events.devices, want) {
+		t.Errorf("got %q, want %q", h.events.devices, want)
 	}
 	for _, device := range []string{strings.Repeat("x", 129), "a\u00adb", "tab\there"} {
-		w.expect(device, w.signIn("anna@example.ch", password, "X-Device-ID", device), 400, "common.invalid_input")
+		h.expect(device, h.signIn("anna@example.ch", password, "X-Device-ID", device), 400, "common.invalid_input")
 	}
-	w.tokens("anna@example.ch", "X-Device-ID", strings.Repeat("ü", 128))
+	h.mustSignIn("anna@example.ch", "X-Device-ID", strings.Repeat("ü", 128))
 }
 
 // A sign-in rejected because the queue is full gets Retry-After and does not consume an attempt.
 func TestSignIn_RejectsWhenTheQueueIsFull(t *testing.T) {
-	w := newWorld(t, func(o *auth.Options) { o.HashSlots = 1 })
-	w.user("anna@example.ch")
-	release := w.auth.FillQueue()
+	h := newHarness(t, func(o *auth.Options) { o.HashSlots = 1 })
+	h.user("anna@example.ch")
+	release := h.auth.FillQueue()
 	for range 20 {
-		a := w.signIn("anna@example.ch", "wrong")
-		w.expect("in the flood", a, 503, "common.unavailable")
+		a := h.signIn("anna@example.ch", "wrong")
+		h.expect("in the flood", a, 503, "common.unavailable")
 		if a.header.Get("Retry-After") != "1" || a.text("class") != "temporary" || a.json["retryable"] != true {
-			t.Fatalf("503 without its marks: %s", a.body)
+			t.Fatalf("503 without Retry-After, or not marked as temporary: %s", a.body)
 		}
 	}
-	if _, err := w.auth.HashPassword(context.Background(), password); !isFault(err, apierr.Unavailable) {
-		t.Errorf("a new password in the flood: %v", err)
+	if _, err := h.auth.HashPassword(context.Background(), password); !isKind(err, apierr.Unavailable) {
+		t.Errorf("hash a new password while the queue is full: %v", err)
 	}
 	release()
-	w.fail(5, "anna@example.ch")
-	release = w.auth.FillQueue()
-	w.wait(w.signIn("anna@example.ch", password)) // a caller that must wait gets that response even then
+	h.failSignIns(5, "anna@example.ch")
+	release = h.auth.FillQueue()
+	h.retryAfter(h.signIn("anna@example.ch", password)) // a locked-out caller gets 429 even then
 	release()
 }

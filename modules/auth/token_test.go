@@ -22,22 +22,22 @@ import (
 	"kontor/store/storetest"
 )
 
-// forge signs whatever header and claims with the real key.
-func (w *world) forge(header, claims map[string]any) string {
-	w.Helper()
+// signToken returns a token of any header and claims, signed with the real key.
+func (h *harness) signToken(header, claims map[string]any) string {
+	h.Helper()
 	encode := func(v any) string {
 		data, err := json.Marshal(v)
 		if err != nil {
-			w.Fatal(err)
+			h.Fatal(err)
 		}
 		return base64.RawURLEncoding.EncodeToString(data)
 	}
 	signed := encode(header) + "." + encode(claims)
-	return signed + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(w.key(), []byte(signed)))
+	return signed + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(h.key(), []byte(signed)))
 }
 
-func (w *world) key() ed25519.PrivateKey {
-	return ed25519.NewKeyFromSeed(w.db.DeriveKey("access tokens", ed25519.SeedSize))
+func (h *harness) key() ed25519.PrivateKey {
+	return ed25519.NewKeyFromSeed(h.db.DeriveKey("access tokens", ed25519.SeedSize))
 }
 
 func parts(t testing.TB, token string) (header, claims map[string]any) {
@@ -56,13 +56,13 @@ func parts(t testing.TB, token string) (header, claims map[string]any) {
 }
 
 func TestToken_HasItsClaims(t *testing.T) {
-	w := newWorld(t)
-	anna := w.user("anna@example.ch")
-	header, claims := parts(t, w.tokens("anna@example.ch").text("access_token"))
+	h := newHarness(t)
+	anna := h.user("anna@example.ch")
+	header, claims := parts(t, h.mustSignIn("anna@example.ch").text("access_token"))
 	if len(header) != 2 || header["alg"] != "EdDSA" || header["typ"] != "at+jwt" {
 		t.Errorf("header %v", header)
 	}
-	now := float64(w.clock.Now().Unix())
+	now := float64(h.clock.Now().Unix())
 	if claims["iss"] != "kontor" || claims["sub"] != anna || claims["iat"] != now || claims["nbf"] != now || claims["exp"] != now+3600 {
 		t.Errorf("claims %v", claims)
 	}
@@ -74,12 +74,12 @@ func TestToken_HasItsClaims(t *testing.T) {
 }
 
 func TestToken_RejectsInvalidTokens(t *testing.T) {
-	w := newWorld(t)
-	anna := w.user("anna@example.ch")
-	good := w.tokens("anna@example.ch").text("access_token")
-	bruno := w.user("bruno@example.ch")
+	h := newHarness(t)
+	anna := h.user("anna@example.ch")
+	good := h.mustSignIn("anna@example.ch").text("access_token")
+	bruno := h.user("bruno@example.ch")
 	header, claims := parts(t, good)
-	now := w.clock.Now().Unix()
+	now := h.clock.Now().Unix()
 	with := func(of map[string]any, name string, value any) map[string]any {
 		changed := maps.Clone(of)
 		if value == nil {
@@ -89,8 +89,8 @@ func TestToken_RejectsInvalidTokens(t *testing.T) {
 		}
 		return changed
 	}
-	claim := func(name string, value any) string { return w.forge(header, with(claims, name, value)) }
-	head := func(name string, value any) string { return w.forge(with(header, name, value), claims) }
+	claim := func(name string, value any) string { return h.signToken(header, with(claims, name, value)) }
+	head := func(name string, value any) string { return h.signToken(with(header, name, value), claims) }
 	pieces := strings.Split(good, ".")
 	otherKey := func() string {
 		_, key, err := ed25519.GenerateKey(nil)
@@ -102,7 +102,7 @@ func TestToken_RejectsInvalidTokens(t *testing.T) {
 	hmac := func(method *jwt.SigningMethodHMAC) string {
 		token := jwt.NewWithClaims(method, jwt.MapClaims(claims))
 		token.Header["typ"] = "at+jwt"
-		signed, err := token.SignedString([]byte(w.key().Public().(ed25519.PublicKey)))
+		signed, err := token.SignedString([]byte(h.key().Public().(ed25519.PublicKey)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,8 +113,8 @@ func TestToken_RejectsInvalidTokens(t *testing.T) {
 		return data + "." + pieces[1] + "."
 	}
 
-	w.expect("the forger works", w.sessions(anna, w.forge(header, claims)), 200, "")
-	w.expect("the token itself", w.sessions(anna, good), 200, "")
+	h.expect("the forger works", h.getSessions(anna, h.signToken(header, claims)), 200, "")
+	h.expect("the token itself", h.getSessions(anna, good), 200, "")
 	for name, token := range map[string]string{
 		"nothing":                       "",
 		"garbage":                       "garbage",
@@ -126,7 +126,7 @@ func TestToken_RejectsInvalidTokens(t *testing.T) {
 		"alias by a line break":         good[:20] + "\n" + good[20:],
 		"alias by a space":              good[:20] + " " + good[20:],
 		"standard alphabet":             strings.NewReplacer("-", "+", "_", "/").Replace(good) + "+",
-		"too long":                      w.forge(header, with(claims, "x", strings.Repeat("x", 1000))),
+		"too long":                      h.signToken(header, with(claims, "x", strings.Repeat("x", 1000))),
 		"another key":                   otherKey(),
 		"no signature":                  pieces[0] + "." + pieces[1] + ".",
 		"alg none":                      none(),
@@ -169,40 +169,40 @@ func TestToken_RejectsInvalidTokens(t *testing.T) {
 		"jti missing":                   claim("jti", nil),
 		"claims changed":                pieces[0] + "." + strings.Split(claim("exp", now+9999), ".")[1] + "." + pieces[2],
 	} {
-		a := w.call("GET", "/v1/users/"+anna+"/sessions", nil, "Authorization", "Bearer "+strings.ReplaceAll(token, "\n", ""))
+		a := h.call("GET", "/v1/users/"+anna+"/sessions", nil, "Authorization", "Bearer "+strings.ReplaceAll(token, "\n", ""))
 		if name == "alias by a line break" { // no header can carry it; the form is checked all the same
-			_, err := w.bearer(token)
+			_, err := h.bearer(token)
 			if err == nil {
 				t.Errorf("%s: accepted", name)
 			}
 			continue
 		}
-		w.expect(name, a, 401, "common.unauthorized")
+		h.expect(name, a, 401, "common.unauthorized")
 	}
 	for name, header := range map[string]string{
 		"another scheme": "Basic " + good, "no scheme": good, "no space": "Bearer" + good, "twice": "Bearer Bearer " + good,
 	} {
-		w.expect(name, w.call("GET", "/v1/users/"+anna+"/sessions", nil, "Authorization", header), 401, "common.unauthorized")
+		h.expect(name, h.call("GET", "/v1/users/"+anna+"/sessions", nil, "Authorization", header), 401, "common.unauthorized")
 	}
-	w.expect("in the query", w.call("GET", "/v1/users/"+anna+"/sessions?access_token="+good+"&token="+good, nil), 401, "common.unauthorized")
-	w.expect("scheme in another case", w.call("GET", "/v1/users/"+anna+"/sessions", nil, "Authorization", "bearer "+good), 200, "")
+	h.expect("in the query", h.call("GET", "/v1/users/"+anna+"/sessions?access_token="+good+"&token="+good, nil), 401, "common.unauthorized")
+	h.expect("scheme in another case", h.call("GET", "/v1/users/"+anna+"/sessions", nil, "Authorization", "bearer "+good), 200, "")
 }
 
-// alias changes bits of the last character that decode to nothing.
+// alias returns another encoding of the same token: it changes the unused bits of the last character.
 func alias(token string) string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	last := strings.IndexByte(alphabet, token[len(token)-1])
 	return token[:len(token)-1] + string(alphabet[last|1])
 }
 
-// bearer asks the module itself, with whatever bytes in the header.
-func (w *world) bearer(token string) (userID string, err error) {
+// bearer calls the module without the server, which would reject some headers earlier.
+func (h *harness) bearer(token string) (userID string, err error) {
 	app := fiber.New(fiber.Config{Immutable: true})
 	var request fasthttp.RequestCtx
 	c := app.AcquireCtx(&request)
 	defer app.ReleaseCtx(c)
 	c.Request().Header.Set("Authorization", "Bearer "+token)
-	caller, err := w.auth.Bearer(c)
+	caller, err := h.auth.Bearer(c)
 	if err != nil {
 		return "", err
 	}
@@ -211,89 +211,89 @@ func (w *world) bearer(token string) (userID string, err error) {
 
 // Tokens expire by the clock of the store, including cached tokens.
 func TestToken_ExpiresByTheClock(t *testing.T) {
-	w := newWorld(t)
-	anna := w.user("anna@example.ch")
-	token := w.tokens("anna@example.ch").text("access_token")
-	w.expect("fresh", w.sessions(anna, token), 200, "")
-	w.clock.Advance(time.Hour - 200*time.Millisecond) // whole seconds: the clock stands at .123
-	w.expect("in the last moment", w.sessions(anna, token), 200, "")
-	w.clock.Advance(200 * time.Millisecond)
-	w.expect("over", w.sessions(anna, token), 401, "common.unauthorized")
-	w.clock.Advance(-2 * time.Hour)
-	w.expect("set back", w.sessions(anna, token), 200, "")
+	h := newHarness(t)
+	anna := h.user("anna@example.ch")
+	token := h.mustSignIn("anna@example.ch").text("access_token")
+	h.expect("fresh", h.getSessions(anna, token), 200, "")
+	h.clock.Advance(time.Hour - 200*time.Millisecond) // whole seconds: the clock starts at .123
+	h.expect("in the last moment", h.getSessions(anna, token), 200, "")
+	h.clock.Advance(200 * time.Millisecond)
+	h.expect("expired", h.getSessions(anna, token), 401, "common.unauthorized")
+	h.clock.Advance(-2 * time.Hour)
+	h.expect("set back", h.getSessions(anna, token), 200, "")
 }
 
 // Requests are rejected when the session is not in memory and cannot be read.
 func TestBearer_RejectsWhenTheSessionCannotBeRead(t *testing.T) {
 	clock := storetest.NewClock()
 	dir := storetest.Dir(t)
-	w := &world{T: t, clock: clock, dir: dir, events: &recorder{}}
-	w.start()
-	anna := w.user("anna@example.ch")
-	token := w.tokens("anna@example.ch").text("access_token")
-	if _, err := w.bearer(token); err != nil {
+	h := &harness{T: t, clock: clock, dir: dir, events: &recorder{}}
+	h.start()
+	anna := h.user("anna@example.ch")
+	token := h.mustSignIn("anna@example.ch").text("access_token")
+	if _, err := h.bearer(token); err != nil {
 		t.Fatal(err)
 	}
-	db := w.db
+	db := h.db
 	fresh, err := auth.New(db, auth.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer fresh.Close(context.Background())
-	w.stop()
-	old := w.auth
-	w.auth = fresh
-	_, err = w.bearer(token)
-	w.auth = old
-	if !isFault(err, apierr.AuthUnavailable) {
+	h.stop()
+	old := h.auth
+	h.auth = fresh
+	_, err = h.bearer(token)
+	h.auth = old
+	if !isKind(err, apierr.AuthUnavailable) {
 		t.Errorf("got %v for %s", err, anna)
 	}
-	if _, err := fresh.APIKey(context.Background(), "kontor_some_key_nobody_knows"); !isFault(err, apierr.AuthUnavailable) {
+	if _, err := fresh.APIKey(context.Background(), "kontor_some_unknown_key"); !isKind(err, apierr.AuthUnavailable) {
 		t.Errorf("API key: got %v", err)
 	}
 }
 
 func TestExpiry(t *testing.T) {
-	w := newWorld(t)
-	w.user("anna@example.ch")
-	token := w.tokens("anna@example.ch").text("access_token")
+	h := newHarness(t)
+	h.user("anna@example.ch")
+	token := h.mustSignIn("anna@example.ch").text("access_token")
 	app := fiber.New(fiber.Config{Immutable: true})
 	c := app.AcquireCtx(&fasthttp.RequestCtx{})
 	defer app.ReleaseCtx(c)
-	if _, ok := w.auth.Expiry(c); ok {
-		t.Error("no token has an end")
+	if _, ok := h.auth.Expiry(c); ok {
+		t.Error("a request without a token has an expiry")
 	}
 	c.Request().Header.Set("Authorization", "Bearer "+token)
-	if at, ok := w.auth.Expiry(c); !ok || at.Std() != w.clock.Now().UTC().Truncate(time.Second).Add(time.Hour) {
+	if at, ok := h.auth.Expiry(c); !ok || at.Std() != h.clock.Now().UTC().Truncate(time.Second).Add(time.Hour) {
 		t.Errorf("got %v, %v", at, ok)
 	}
 }
 
 // Requests with a cached token allocate nothing and do not wait.
 func TestKnown_AllocatesNothing(t *testing.T) {
-	w := newWorld(t)
-	token := w.known()
+	h := newHarness(t)
+	token := h.cachedToken()
 	if raceDetector {
-		t.Log("the race detector makes the pools of the cache forget on purpose: only that it can be called is tested")
+		t.Log("the race detector empties the pools of the cache at random, so that allocations cannot be counted")
 	}
-	if allocations := testing.AllocsPerRun(100, func() { w.auth.Known(token) }); allocations > 0 && !raceDetector {
+	if allocations := testing.AllocsPerRun(100, func() { h.auth.Known(token) }); allocations > 0 && !raceDetector {
 		t.Errorf("%v allocations", allocations)
 	}
 }
 
-// known gives a token that is in memory, as soon as the cache has taken it in.
-func (w *world) known() string {
-	w.Helper()
-	w.user("anna@example.ch")
-	token := w.tokens("anna@example.ch").text("access_token")
+// cachedToken returns an access token once the cache contains it.
+func (h *harness) cachedToken() string {
+	h.Helper()
+	h.user("anna@example.ch")
+	token := h.mustSignIn("anna@example.ch").text("access_token")
 	for range 1000 {
-		if _, err := w.bearer(token); err != nil {
-			w.Fatal(err)
+		if _, err := h.bearer(token); err != nil {
+			h.Fatal(err)
 		}
-		if _, ok := w.auth.Known(token); ok {
+		if _, ok := h.auth.Known(token); ok {
 			return token
 		}
 	}
-	w.Fatal("the cache never took the token in")
+	h.Fatal("the cache never contained the token")
 	return ""
 }

@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// Codes from before the clock was set back are ignored until it has caught up. Later codes count.
+// Codes from before a step back of the clock do not count towards the limits until that time is reached again.
 func TestClockStep_AllowsNewCodes(t *testing.T) {
 	for name, step := range map[string]time.Duration{"back an hour": -time.Hour, "back a day": -24 * time.Hour,
 		"forward an hour": time.Hour, "forward a day": 24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			b := newBank(t)
-			m := b.customer(email(1))
+			h := newHarness(t)
+			m := h.customer(email(1))
 			send := func(status int, code string) {
 				t.Helper()
-				answer := b.call(m.token, "POST", m.path("/credentials"), credential("email", email(2))).want(t, status, code)
+				answer := h.call(m.token, "POST", m.path("/credentials"), credential("email", email(2))).want(t, status, code)
 				if status == 201 {
-					b.call(m.token, "DELETE", "/v1/users/credentials/"+answer.text("id"), nil).want(t, 200, "")
+					h.call(m.token, "DELETE", "/v1/users/credentials/"+answer.text("id"), nil).want(t, 200, "")
 				}
 			}
 			for range 3 {
 				send(201, "")
 			}
-			b.clock.Advance(step)
+			h.clock.Advance(step)
 			for range 3 {
 				send(201, "")
 			}

@@ -11,8 +11,8 @@ func (s *Service) CountFailure(ctx context.Context, tx *store.Tx) error {
 	return s.countFailure(ctx, tx)
 }
 
-// PeopleKept returns how many people are in memory.
-func (s *Service) PeopleKept() (n int) {
+// CachedPeople returns the number of cached people.
+func (s *Service) CachedPeople() (n int) {
 	for i := range s.people.shards {
 		n += len(s.people.shards[i].entries)
 	}

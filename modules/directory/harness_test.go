@@ -24,8 +24,8 @@ const (
 	password = "correct horse battery"
 )
 
-// bank is a running server with the directory alone. The test stands in for sign-in and the outbox.
-type bank struct {
+// harness runs a server with the directory alone. Tests replace the modules of sign-in and notifications.
+type harness struct {
 	t       testing.TB
 	db      *store.DB
 	clock   *storetest.Clock
@@ -37,9 +37,9 @@ type bank struct {
 	address string
 }
 
-func newBank(t testing.TB) *bank { t.Helper(); return newBankWith(t, directory.Options{}) }
+func newHarness(t testing.TB) *harness { t.Helper(); return newHarnessWith(t, directory.Options{}) }
 
-func newBankWith(t testing.TB, o directory.Options) *bank {
+func newHarnessWith(t testing.TB, o directory.Options) *harness {
 	t.Helper()
 	clock := storetest.NewClock()
 	db := storetest.OpenWith(t, clock)
@@ -47,20 +47,20 @@ func newBankWith(t testing.TB, o directory.Options) *bank {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bank{t: t, db: db, clock: clock, auth: &signIn{db: db, sessions: map[string]string{}, passwords: map[string]string{}, stale: map[string]bool{}}, outbox: &outbox{}}
-	b.policy = &access.Current{}
-	o.Policy = b.policy
-	b.service = directory.New(db, b.auth, b.outbox, texts, o)
-	b.seedRoles()
-	b.serve(texts)
-	return b
+	h := &harness{t: t, db: db, clock: clock, auth: &signIn{db: db, sessions: map[string]string{}, passwords: map[string]string{}, stale: map[string]bool{}}, outbox: &outbox{}}
+	h.policy = &access.Current{}
+	o.Policy = h.policy
+	h.service = directory.New(db, h.auth, h.outbox, texts, o)
+	h.seedRoles()
+	h.serve(texts)
+	return h
 }
 
 var roleNames = map[string]string{access.Administrator: "Administrator", access.Advisor: "Advisor", access.Customer: "Customer",
 	access.Registrant: "Registrant"}
 
-func (b *bank) seedRoles() {
-	b.exec(func(ctx context.Context, tx *store.Tx) error {
+func (h *harness) seedRoles() {
+	h.exec(func(ctx context.Context, tx *store.Tx) error {
 		for id, name := range roleNames {
 			if err := insertRole(ctx, tx, id, name); err != nil {
 				return err
@@ -76,17 +76,17 @@ func insertRole(ctx context.Context, tx *store.Tx, id, name string) error {
 	return err
 }
 
-func (b *bank) exec(f func(ctx context.Context, tx *store.Tx) error) {
-	b.t.Helper()
-	if err := b.db.InTx(b.t.Context(), func(tx *store.Tx) error { return f(b.t.Context(), tx) }); err != nil {
-		b.t.Fatal(err)
+func (h *harness) exec(f func(ctx context.Context, tx *store.Tx) error) {
+	h.t.Helper()
+	if err := h.db.InTx(h.t.Context(), func(tx *store.Tx) error { return f(h.t.Context(), tx) }); err != nil {
+		h.t.Fatal(err)
 	}
 }
 
 // serve starts a server in which every built-in role has the grants of the endpoint table.
-func (b *bank) serve(texts *locales.Bundle) {
-	b.t.Helper()
-	table := b.service.Endpoints()
+func (h *harness) serve(texts *locales.Bundle) {
+	h.t.Helper()
+	table := h.service.Endpoints()
 	endpoints := map[string][]string{}
 	for _, row := range table {
 		for _, role := range row.Roles {
@@ -96,16 +96,16 @@ func (b *bank) serve(texts *locales.Bundle) {
 	// A custom role that may update users and their roles.
 	endpoints[personnel] = []string{"PUT /v1/users/{id}/roles", "PATCH /v1/users/{id}", "GET /v1/users/{id}", "PUT /v1/users/{id}/password",
 		"GET /v1/users", "GET /v1/users/{id}/credentials"}
-	b.policy.Store(access.NewPolicy(access.PolicyData{Endpoints: endpoints, Types: map[string]map[string]access.Permission{
+	h.policy.Store(access.NewPolicy(access.PolicyData{Endpoints: endpoints, Types: map[string]map[string]access.Permission{
 		personnel:      {"users": access.ReadAll | access.Update},
 		access.Advisor: {"customers": access.ReadAll}}}))
-	b.server, b.address = servertest.Serve(b.t, server.Options{Endpoints: table, Auth: b.auth, Policy: b.policy, Texts: texts, Now: b.clock.Now,
-		Log: slog.New(slog.NewTextHandler(b.t.Output(), nil)), Idempotency: app.Idempotency{DB: b.db}, Stored: app.Stored})
+	h.server, h.address = servertest.Serve(h.t, server.Options{Endpoints: table, Auth: h.auth, Policy: h.policy, Texts: texts, Now: h.clock.Now,
+		Log: slog.New(slog.NewTextHandler(h.t.Output(), nil)), Idempotency: app.Idempotency{DB: h.db}, Stored: app.Stored})
 }
 
 const personnel = "0193b000-0000-7000-8000-0000000000ff"
 
-// reply is what the server answered.
+// reply is a response of the server.
 type reply struct {
 	Status int
 	Header http.Header
@@ -129,10 +129,10 @@ func (r reply) want(t testing.TB, status int, code string) reply {
 	return r
 }
 
-// call sends a request. who is a bearer token, "key" for the API key, or nobody. Headers are given in pairs.
-func (b *bank) call(who, method, path string, body any, headers ...string) reply {
-	b.t.Helper()
-	client := servertest.NewClient(b.t, b.server, b.address).With(headers...)
+// call sends a request with headers, in pairs. who is a bearer token, "key" for the API key, or empty.
+func (h *harness) call(who, method, path string, body any, headers ...string) reply {
+	h.t.Helper()
+	client := servertest.NewClient(h.t, h.server, h.address).With(headers...)
 	if who == "key" {
 		client = client.With("X-API-Key", apiKey)
 	} else {
@@ -141,7 +141,7 @@ func (b *bank) call(who, method, path string, body any, headers ...string) reply
 	answer := client.Do(method, path, body)
 	r := reply{Status: answer.Status, Header: answer.Header, Text: answer.Body}
 	if r.Text != "" {
-		answer.Into(b.t, &r.Body)
+		answer.Into(h.t, &r.Body)
 	}
 	return r
 }
@@ -151,50 +151,53 @@ func registration(kind, value string) map[string]any {
 		"terms_accepted": true, "privacy_policy_accepted": true}
 }
 
-// member is a user who can sign requests.
-type member struct{ id, credential, token string }
+// testUser is a user with a session.
+type testUser struct{ id, credential, token string }
 
-// path is an address below the user.
-func (m member) path(rest string) string { return "/v1/users/" + m.id + rest }
+// path returns a path below the user.
+func (m testUser) path(rest string) string { return "/v1/users/" + m.id + rest }
 
-// registrant registers a user with an e-mail address.
-func (b *bank) registrant(email string) member {
-	b.t.Helper()
-	r := b.call("key", "POST", "/v1/users/initiate-registration", registration("email", email)).want(b.t, 201, "")
-	return member{r.text("user_id"), r.member("credential").text("id"), r.text("access_token")}
+// registrant registers a user with an e-mail address and does not validate it.
+func (h *harness) registrant(email string) testUser {
+	h.t.Helper()
+	r := h.call("key", "POST", "/v1/users/initiate-registration", registration("email", email)).want(h.t, 201, "")
+	return testUser{r.text("user_id"), r.member("credential").text("id"), r.text("access_token")}
 }
 
 // customer registers a user and validates the address.
-func (b *bank) customer(email string) member {
-	b.t.Helper()
-	m := b.registrant(email)
-	b.call(m.token, "PUT", m.path("/credentials/"+m.credential+"/validate"), map[string]string{"otp": b.outbox.last(email).Code}).want(b.t, 200, "")
+func (h *harness) customer(email string) testUser {
+	h.t.Helper()
+	m := h.registrant(email)
+	h.call(m.token, "PUT", m.path("/credentials/"+m.credential+"/validate"), map[string]string{"otp": h.outbox.last(email).Code}).want(h.t, 200, "")
 	return m
 }
 
-// staff makes a user with roles, as an operator does.
-func (b *bank) staff(name string, roles ...string) member {
-	b.t.Helper()
-	u, err := b.service.Create(b.t.Context(), directory.NewUser{Value: name, Password: password, Roles: roles})
+// staff creates a user with roles, as an operator does.
+func (h *harness) staff(name string, roles ...string) testUser {
+	h.t.Helper()
+	u, err := h.service.Create(h.t.Context(), directory.NewUser{Value: name, Password: password, Roles: roles})
 	if err != nil {
-		b.t.Fatal(err)
+		h.t.Fatal(err)
 	}
-	m := member{id: u.ID}
-	b.exec(func(ctx context.Context, tx *store.Tx) error {
-		m.token, _, err = b.auth.OpenSession(ctx, tx, u.ID)
+	m := testUser{id: u.ID}
+	h.exec(func(ctx context.Context, tx *store.Tx) error {
+		m.token, _, err = h.auth.OpenSession(ctx, tx, u.ID)
 		return err
 	})
 	return m
 }
 
-func (b *bank) admin() member { b.t.Helper(); return b.staff("root@bank.example", "Administrator") }
+func (h *harness) admin() testUser {
+	h.t.Helper()
+	return h.staff("root@bank.example", "Administrator")
+}
 
-// audited tells how many entries of the action the audit trail has for the record.
-func (b *bank) audited(action, recID string) (n int) {
-	b.t.Helper()
-	err := b.db.QueryRow(b.t.Context(), `SELECT count(*) FROM audit_entries WHERE action = $1 AND rec_id = $2`, action, recID).Scan(&n)
+// audited returns the number of audit entries with the action for the record.
+func (h *harness) audited(action, recID string) (n int) {
+	h.t.Helper()
+	err := h.db.QueryRow(h.t.Context(), `SELECT count(*) FROM audit_entries WHERE action = $1 AND rec_id = $2`, action, recID).Scan(&n)
 	if err != nil {
-		b.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	return n
 }

@@ -15,27 +15,27 @@ func text(value any) string { return fmt.Sprint(value) }
 
 // Adding and deleting credentials sends few messages.
 func TestSendLimits_OfAUser(t *testing.T) {
-	b := newBank(t)
-	m := b.customer(email(1))
+	h := newHarness(t)
+	m := h.customer(email(1))
 	sent := 0
 	for i := range 120 {
-		r := b.call(m.token, "POST", m.path("/credentials"), credential("phone", fmt.Sprintf("+4179%07d", 5550000+i)))
+		r := h.call(m.token, "POST", m.path("/credentials"), credential("phone", fmt.Sprintf("+4179%07d", 5550000+i)))
 		if r.Status != 201 {
 			r.want(t, 429, "users.otp_send_limited")
 			continue
 		}
 		sent++
-		b.call(m.token, "DELETE", "/v1/users/credentials/"+r.text("id"), nil).want(t, 200, "")
+		h.call(m.token, "DELETE", "/v1/users/credentials/"+r.text("id"), nil).want(t, 200, "")
 	}
 	if sent != 10 {
 		t.Errorf("%d messages were sent in an hour, want 10", sent)
 	}
 	for range 3 { // in the hours after that
-		b.clock.Advance(time.Hour)
+		h.clock.Advance(time.Hour)
 		for i := range 20 {
-			if r := b.call(m.token, "POST", m.path("/credentials"), credential("phone", fmt.Sprintf("+4176%07d", 5550000+sent+i))); r.Status == 201 {
+			if r := h.call(m.token, "POST", m.path("/credentials"), credential("phone", fmt.Sprintf("+4176%07d", 5550000+sent+i))); r.Status == 201 {
 				sent++
-				b.call(m.token, "DELETE", "/v1/users/credentials/"+r.text("id"), nil).want(t, 200, "")
+				h.call(m.token, "DELETE", "/v1/users/credentials/"+r.text("id"), nil).want(t, 200, "")
 			}
 		}
 	}
@@ -45,15 +45,15 @@ func TestSendLimits_OfAUser(t *testing.T) {
 }
 
 func TestSendLimits_OfATargetInADay(t *testing.T) {
-	b := newBank(t)
-	b.customer(email(1))
-	m := b.customer(email(2))
+	h := newHarness(t)
+	h.customer(email(1))
+	m := h.customer(email(2))
 	for range 40 {
-		b.call(m.token, "POST", m.path("/credentials"), credential("email", email(1)))
-		b.clock.Advance(10 * time.Minute)
-		b.recover(email(1))
-		b.clock.Advance(10 * time.Minute)
-		b.exec(func(ctx context.Context, tx *store.Tx) error {
+		h.call(m.token, "POST", m.path("/credentials"), credential("email", email(1)))
+		h.clock.Advance(10 * time.Minute)
+		h.recover(email(1))
+		h.clock.Advance(10 * time.Minute)
+		h.exec(func(ctx context.Context, tx *store.Tx) error {
 			_, err := tx.Exec(ctx, `DELETE FROM otps WHERE purpose = 'validation'`)
 			if err == nil {
 				_, err = tx.Exec(ctx, `DELETE FROM credentials WHERE user_id = $1 AND validated = FALSE`, m.id)
@@ -62,7 +62,7 @@ func TestSendLimits_OfATargetInADay(t *testing.T) {
 		})
 	}
 	sent := map[string]int{}
-	for _, message := range b.outbox.sent {
+	for _, message := range h.outbox.sent {
 		if message.Recipient == email(1) {
 			sent[message.Purpose]++
 		}
@@ -73,40 +73,40 @@ func TestSendLimits_OfATargetInADay(t *testing.T) {
 }
 
 func TestSendLimits_OfANetworkAndAKey(t *testing.T) {
-	b := newBankWith(t, directory.Options{PerHour: 20})
+	h := newHarnessWith(t, directory.Options{PerHour: 20})
 	for i := range 200 {
-		r := b.recover(fmt.Sprintf("nobody%d@bank.example", i))
+		r := h.recover(fmt.Sprintf("nobody%d@bank.example", i))
 		if want := map[bool]int{true: 200, false: 429}[i < 20]; r.Status != want {
 			t.Fatalf("recovery %d: got %d, want %d", i, r.Status, want)
 		}
 	}
-	r := b.recover("somebody@bank.example").want(t, 429, "users.otp_send_limited")
+	r := h.recover("somebody@bank.example").want(t, 429, "users.otp_send_limited")
 	if r.Header.Get("Retry-After") != "3600" {
 		t.Errorf("Retry-After %s", r.Header.Get("Retry-After"))
 	}
-	b.clock.Advance(time.Hour)
-	b.recover("somebody@bank.example").want(t, 200, "")
+	h.clock.Advance(time.Hour)
+	h.recover("somebody@bank.example").want(t, 200, "")
 }
 
 func TestRegistrationLimits_PreventProbing(t *testing.T) {
-	b := newBankWith(t, directory.Options{PerHour: 20})
-	b.customer(email(1)) // one of the twenty
+	h := newHarnessWith(t, directory.Options{PerHour: 20})
+	h.customer(email(1)) // counts as one of the twenty
 	probed := 0
 	for range 100 {
-		if r := b.call("key", "POST", registerPath, registration("email", email(1))); r.Status == 409 {
+		if r := h.call("key", "POST", registerPath, registration("email", email(1))); r.Status == 409 {
 			probed++
 		} else if r.want(t, 429, "rate_limits_m.exceeded").Header.Get("Retry-After") == "" {
 			t.Error("429 without Retry-After")
 		}
 	}
 	if probed != 10 {
-		t.Errorf("%d probes told that a value is taken", probed)
+		t.Errorf("%d probes revealed that a value is taken, want 10", probed)
 	}
-	// Nor does a free value reveal anything now.
-	b.call("key", "POST", registerPath, registration("username", "free.name")).want(t, 429, "rate_limits_m.exceeded")
-	b.clock.Advance(time.Hour)
+	// Free values reveal nothing either.
+	h.call("key", "POST", registerPath, registration("username", "free.name")).want(t, 429, "rate_limits_m.exceeded")
+	h.clock.Advance(time.Hour)
 	for i := range 40 {
-		r := b.call("key", "POST", registerPath, registration("username", fmt.Sprintf("name%d", i)))
+		r := h.call("key", "POST", registerPath, registration("username", fmt.Sprintf("name%d", i)))
 		if want := map[bool]int{true: 201, false: 429}[i < 30]; r.Status != want {
 			t.Fatalf("registration %d: got %d, want %d", i, r.Status, want)
 		}
@@ -115,14 +115,14 @@ func TestRegistrationLimits_PreventProbing(t *testing.T) {
 
 // One application registers many users, who all validate their addresses. SMS are more expensive than e-mails.
 func TestRegistrationLimits_AllowManyRegistrationsByOneApplication(t *testing.T) {
-	b := newBankWith(t, directory.Options{PerHour: 20})
+	h := newHarnessWith(t, directory.Options{PerHour: 20})
 	for i := range 25 {
-		b.call("key", "POST", registerPath, registration("email", email(i))).want(t, 201, "")
+		h.call("key", "POST", registerPath, registration("email", email(i))).want(t, 201, "")
 	}
-	b.recover("somebody@bank.example").want(t, 200, "")
-	b = newBankWith(t, directory.Options{PerHour: 20})
+	h.recover("somebody@bank.example").want(t, 200, "")
+	h = newHarnessWith(t, directory.Options{PerHour: 20})
 	for i := range 25 {
-		r := b.call("key", "POST", registerPath, registration("phone", fmt.Sprintf("+4179%07d", 5550000+i)))
+		r := h.call("key", "POST", registerPath, registration("phone", fmt.Sprintf("+4179%07d", 5550000+i)))
 		if want := map[bool]int{true: 201, false: 429}[i < 20]; r.Status != want {
 			t.Fatalf("registration %d by phone: got %d, want %d", i, r.Status, want)
 		}
@@ -130,53 +130,53 @@ func TestRegistrationLimits_AllowManyRegistrationsByOneApplication(t *testing.T)
 }
 
 func TestAddUsername_LimitsAttempts(t *testing.T) {
-	b := newBank(t)
-	m := b.customer(email(1))
-	b.staff("clerk.name", "Advisor")
-	refused := 0
+	h := newHarness(t)
+	m := h.customer(email(1))
+	h.staff("clerk.name", "Advisor")
+	rejected := 0
 	for range 30 {
-		if b.call(m.token, "POST", m.path("/credentials"), credential("username", "clerk.name")).Status == 409 {
-			refused++
+		if h.call(m.token, "POST", m.path("/credentials"), credential("username", "clerk.name")).Status == 409 {
+			rejected++
 		}
 	}
-	if refused != 10 {
-		t.Errorf("%d names were tried", refused)
+	if rejected != 10 {
+		t.Errorf("%d names were compared, want 10", rejected)
 	}
 }
 
-// After very many wrong codes of all users, each code has one attempt: guesses have a fifth of the chance, and a right
-// code is still accepted.
+// After many wrong codes of all users, each code has one attempt. A fifth of the guesses remains, and the right code is
+// accepted.
 func TestFailedCodes_LeaveOneAttemptToEachCode(t *testing.T) {
-	b := newBank(t)
-	b.exec(func(ctx context.Context, tx *store.Tx) error {
+	h := newHarness(t)
+	h.exec(func(ctx context.Context, tx *store.Tx) error {
 		for range 999 {
-			if err := b.service.CountFailure(ctx, tx); err != nil {
+			if err := h.service.CountFailure(ctx, tx); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	first, second := b.registrant(email(1)), b.registrant(email(2))
-	b.call(first.token, "PUT", first.validate(), otp(wrong(b.outbox.last(email(1)).Code))).want(t, 400, "users.invalid_otp")
-	b.call(first.token, "PUT", first.validate(), otp(b.outbox.last(email(1)).Code)).want(t, 429, "users.otp_attempts_exceeded")
-	b.call(second.token, "PUT", second.validate(), otp(b.outbox.last(email(2)).Code)).want(t, 200, "")
-	b.clock.Advance(time.Hour)
-	if err := b.service.Purge(t.Context()); err != nil {
+	first, second := h.registrant(email(1)), h.registrant(email(2))
+	h.call(first.token, "PUT", first.validate(), otp(wrong(h.outbox.last(email(1)).Code))).want(t, 400, "users.invalid_otp")
+	h.call(first.token, "PUT", first.validate(), otp(h.outbox.last(email(1)).Code)).want(t, 429, "users.otp_attempts_exceeded")
+	h.call(second.token, "PUT", second.validate(), otp(h.outbox.last(email(2)).Code)).want(t, 200, "")
+	h.clock.Advance(time.Hour)
+	if err := h.service.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.call(first.token, "POST", first.resend(), nil).want(t, 200, "")
-	b.call(first.token, "PUT", first.validate(), otp(wrong(b.outbox.last(email(1)).Code))).want(t, 400, "users.invalid_otp")
-	b.call(first.token, "PUT", first.validate(), otp(b.outbox.last(email(1)).Code)).want(t, 200, "")
+	h.call(first.token, "POST", first.resend(), nil).want(t, 200, "")
+	h.call(first.token, "PUT", first.validate(), otp(wrong(h.outbox.last(email(1)).Code))).want(t, 400, "users.invalid_otp")
+	h.call(first.token, "PUT", first.validate(), otp(h.outbox.last(email(1)).Code)).want(t, 200, "")
 }
 
 func TestSendLimits_AreExactInParallel(t *testing.T) {
-	b := newBankWith(t, directory.Options{PerHour: 5})
+	h := newHarnessWith(t, directory.Options{PerHour: 5})
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	sent := 0
 	for i := range 40 {
 		wait.Go(func() {
-			if b.recover(email(100+i)).Status == 200 {
+			if h.recover(email(100+i)).Status == 200 {
 				mu.Lock()
 				defer mu.Unlock()
 				sent++
@@ -189,45 +189,45 @@ func TestSendLimits_AreExactInParallel(t *testing.T) {
 	}
 }
 
-// Events from before the clock was set back are ignored.
+// Events from before a step back of the clock are ignored.
 func TestSendLimits_IgnoreEventsInTheFuture(t *testing.T) {
-	b := newBank(t)
-	m := b.registrant(email(1))
-	b.call(m.token, "POST", m.resend(), nil).want(t, 200, "")
-	b.call(m.token, "POST", m.resend(), nil).want(t, 200, "")
-	b.clock.Advance(-24 * time.Hour)
-	b.call(m.token, "POST", m.resend(), nil).want(t, 200, "")
+	h := newHarness(t)
+	m := h.registrant(email(1))
+	h.call(m.token, "POST", m.resend(), nil).want(t, 200, "")
+	h.call(m.token, "POST", m.resend(), nil).want(t, 200, "")
+	h.clock.Advance(-24 * time.Hour)
+	h.call(m.token, "POST", m.resend(), nil).want(t, 200, "")
 }
 
-// A rejection writes nothing: the writer would have to undo it together with the others of its group.
+// A rejection writes nothing: the rollback would affect the other jobs of its group.
 func TestSendLimits_RejectBeforeWriting(t *testing.T) {
-	b := newBank(t)
-	m := b.registrant(email(1))
+	h := newHarness(t)
+	m := h.registrant(email(1))
 	for range 2 {
-		b.call(m.token, "POST", m.resend(), nil).want(t, 200, "")
+		h.call(m.token, "POST", m.resend(), nil).want(t, 200, "")
 	}
-	b.clock.Advance(5 * time.Minute)
-	version := b.db.Version("otp_sends", "otps")
-	b.call(m.token, "POST", m.resend(), nil).want(t, 429, "users.otp_send_limited")
-	if b.db.Version("otp_sends", "otps") != version {
-		t.Error("a refusal wrote")
+	h.clock.Advance(5 * time.Minute)
+	version := h.db.Version("otp_sends", "otps")
+	h.call(m.token, "POST", m.resend(), nil).want(t, 429, "users.otp_send_limited")
+	if h.db.Version("otp_sends", "otps") != version {
+		t.Error("a rejection wrote")
 	}
 }
 
 func TestPurge_DeletesEventsOutsideAllWindows(t *testing.T) {
-	b := newBank(t)
-	b.registrant(email(1))
+	h := newHarness(t)
+	h.registrant(email(1))
 	rows := func() (n int) {
-		if err := b.db.QueryRow(t.Context(), `SELECT count(*) FROM otp_sends`).Scan(&n); err != nil {
+		if err := h.db.QueryRow(t.Context(), `SELECT count(*) FROM otp_sends`).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
 	if rows() == 0 {
-		t.Fatal("nothing was counted: the test shows nothing")
+		t.Fatal("no event was counted: the test proves nothing")
 	}
-	b.clock.Advance(24 * time.Hour)
-	if err := b.service.Purge(t.Context()); err != nil || rows() != 0 {
+	h.clock.Advance(24 * time.Hour)
+	if err := h.service.Purge(t.Context()); err != nil || rows() != 0 {
 		t.Errorf("%d rows, %v", rows(), err)
 	}
 }

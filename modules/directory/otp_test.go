@@ -41,7 +41,7 @@ func FuzzParseCode(f *testing.F) {
 			t.Fatalf("%q is read as %q", code, again)
 		}
 		if strings.Trim(text, "0123456789 -\t\u00a0\u202f") != "" {
-			t.Fatalf("%q was taken", text)
+			t.Fatalf("%q was accepted", text)
 		}
 	})
 }

@@ -8,29 +8,29 @@ import (
 	"kontor/store"
 )
 
-// outbox keeps what was sent.
+// outbox records sent messages.
 type outbox struct {
-	mu   sync.Mutex
-	sent []directory.OTPMessage
-	told []string // changes of credentials
+	mu      sync.Mutex
+	sent    []directory.OTPMessage
+	changes []string // notified changes of credentials
 }
 
 func (o *outbox) PasswordChanged(context.Context, *store.Tx, string) error { return nil }
 
 func (o *outbox) CredentialAdded(_ context.Context, tx *store.Tx, userID, value string) error {
-	return o.tell(tx, "added "+value+" "+userID)
+	return o.record(tx, "added "+value+" "+userID)
 }
 
 func (o *outbox) CredentialRemoved(_ context.Context, tx *store.Tx, userID, value string) error {
-	return o.tell(tx, "removed "+value+" "+userID)
+	return o.record(tx, "removed "+value+" "+userID)
 }
 
-// tell records that a user was notified of a change.
-func (o *outbox) tell(tx *store.Tx, what string) error {
+// record records the notification of a change.
+func (o *outbox) record(tx *store.Tx, what string) error {
 	tx.AfterCommit(func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		o.told = append(o.told, what)
+		o.changes = append(o.changes, what)
 	})
 	return nil
 }
@@ -46,7 +46,7 @@ func (o *outbox) PrepareOTP(m directory.OTPMessage) func(context.Context, *store
 	}
 }
 
-// count tells how many messages went to a recipient.
+// count returns the number of messages to a recipient.
 func (o *outbox) count(recipient string) (n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -58,7 +58,7 @@ func (o *outbox) count(recipient string) (n int) {
 	return n
 }
 
-// last is the latest message to a recipient.
+// last returns the latest message to a recipient, or the zero message.
 func (o *outbox) last(recipient string) directory.OTPMessage {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -70,7 +70,7 @@ func (o *outbox) last(recipient string) directory.OTPMessage {
 	return directory.OTPMessage{}
 }
 
-// wrong is a code that is not the right one.
+// wrong returns a code other than the right one.
 func wrong(code string) string {
 	if code == "000000" {
 		return "000001"

@@ -16,32 +16,32 @@ import (
 )
 
 // as returns a context whose caller holds the roles.
-func (b *bank) as(m member, roles ...string) context.Context {
-	return access.With(b.t.Context(), access.Caller{UserID: m.id, Roles: roles}.WithPolicy(b.policy.Load()))
+func (h *harness) as(m testUser, roles ...string) context.Context {
+	return access.With(h.t.Context(), access.Caller{UserID: m.id, Roles: roles}.WithPolicy(h.policy.Load()))
 }
 
-func (b *bank) people(ctx context.Context, ids ...string) map[string]endpoint.Person {
-	b.t.Helper()
-	people, err := b.service.People(ctx, ids)
+func (h *harness) people(ctx context.Context, ids ...string) map[string]endpoint.Person {
+	h.t.Helper()
+	people, err := h.service.People(ctx, ids)
 	if err != nil {
-		b.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	return people
 }
 
 func TestPeople(t *testing.T) {
-	b := newBank(t)
-	anna, m, admin := b.named("anna.k", "Anna Keller", "Advisor"), b.customer(email(1)), b.admin()
-	b.addEmail(anna, "anna@bank.example")
-	b.rename(m, m, "Peter Müller").want(t, 200, "")
-	pending := b.registrant(email(2))
+	h := newHarness(t)
+	anna, m, admin := h.namedUser("anna.k", "Anna Keller", "Advisor"), h.customer(email(1)), h.admin()
+	h.addEmail(anna, "anna@bank.example")
+	h.rename(m, m, "Peter Müller").want(t, 200, "")
+	pending := h.registrant(email(2))
 	ids := []string{anna.id, m.id, admin.id, pending.id, anna.id, "", store.NilID, store.NewID(), "no id"}
 	want := map[string]endpoint.Person{
 		anna.id: {DisplayName: "Anna Keller", UserName: "anna.k", Staff: true}, m.id: {DisplayName: "Peter Müller", UserName: email(1)},
 		admin.id: {UserName: "root@bank.example", Staff: true}, pending.id: {},
 	}
-	for range 2 { // from the database, then from memory
-		if got := b.people(b.as(anna, access.Advisor), ids...); !maps.Equal(got, want) {
+	for range 2 { // from the database, then from the cache
+		if got := h.people(h.as(anna, access.Advisor), ids...); !maps.Equal(got, want) {
 			t.Errorf("staff read %+v, want %+v", got, want)
 		}
 	}
@@ -50,77 +50,77 @@ func TestPeople(t *testing.T) {
 		want[id] = p
 	}
 	for name, ctx := range map[string]context.Context{
-		"a customer": b.as(m, access.Customer), "a registrant": b.as(pending, access.Registrant), "nobody": t.Context(),
-		"an API key": access.With(t.Context(), access.Caller{KeyID: store.NewID()}.WithPolicy(b.policy.Load())),
+		"a customer": h.as(m, access.Customer), "a registrant": h.as(pending, access.Registrant), "nobody": t.Context(),
+		"an API key": access.With(t.Context(), access.Caller{KeyID: store.NewID()}.WithPolicy(h.policy.Load())),
 	} {
-		if got := b.people(ctx, ids...); !maps.Equal(got, want) {
+		if got := h.people(ctx, ids...); !maps.Equal(got, want) {
 			t.Errorf("%s reads %+v, want %+v", name, got, want)
 		}
 	}
-	if got := b.people(t.Context()); len(got) != 0 {
-		t.Errorf("nobody was asked for, got %v", got)
+	if got := h.people(t.Context()); len(got) != 0 {
+		t.Errorf("no ids were requested, got %v", got)
 	}
 }
 
-// Every change is visible to the next look-up, also of cached people.
+// The next look-up returns every change, also of cached people.
 func TestPeople_SeesChanges(t *testing.T) {
-	b := newBank(t)
-	admin, m := b.admin(), b.customer(email(1))
-	staff := b.as(admin, access.Administrator)
+	h := newHarness(t)
+	admin, m := h.admin(), h.customer(email(1))
+	staff := h.as(admin, access.Administrator)
 	check := func(what string, want endpoint.Person) {
 		t.Helper()
-		if got := b.people(staff, m.id)[m.id]; got != want {
+		if got := h.people(staff, m.id)[m.id]; got != want {
 			t.Errorf("%s: got %+v, want %+v", what, got, want)
 		}
 	}
 	p := endpoint.Person{UserName: email(1)}
 	check("registered", p)
-	b.rename(m, m, "Anna Müller").want(t, 200, "")
+	h.rename(m, m, "Anna Müller").want(t, 200, "")
 	p.DisplayName = "Anna Müller"
 	check("renamed", p)
-	b.call(m.token, "POST", m.path("/credentials"), map[string]any{"credential_type": "username", "credential_value": "anna"}).want(t, 201, "")
+	h.call(m.token, "POST", m.path("/credentials"), map[string]any{"credential_type": "username", "credential_value": "anna"}).want(t, 201, "")
 	p.UserName = "anna"
 	check("with a user name", p)
-	credential := b.call(m.token, "GET", m.path("/credentials?search.type=username"), nil).Body["data"].([]any)[0].(map[string]any)["id"].(string)
-	b.call(m.token, "DELETE", "/v1/users/credentials/"+credential, nil).want(t, 200, "")
+	credential := h.call(m.token, "GET", m.path("/credentials?search.type=username"), nil).Body["data"].([]any)[0].(map[string]any)["id"].(string)
+	h.call(m.token, "DELETE", "/v1/users/credentials/"+credential, nil).want(t, 200, "")
 	p.UserName = email(1)
 	check("without it", p)
-	b.call(admin.token, "PUT", m.path("/roles"), roles("Advisor")).want(t, 200, "")
+	h.call(admin.token, "PUT", m.path("/roles"), roles("Advisor")).want(t, 200, "")
 	p.Staff = true
 	check("with a role of staff", p)
-	b.exec(func(ctx context.Context, tx *store.Tx) error { return b.service.RemoveRole(ctx, tx, access.Advisor) })
+	h.exec(func(ctx context.Context, tx *store.Tx) error { return h.service.RemoveRole(ctx, tx, access.Advisor) })
 	p.Staff = false
 	check("after the role was deleted", p)
-	b.policy.Store(access.NewPolicy(access.PolicyData{Types: map[string]map[string]access.Permission{m.id: {"tasks": access.ReadAll}}}))
+	h.policy.Store(access.NewPolicy(access.PolicyData{Types: map[string]map[string]access.Permission{m.id: {"tasks": access.ReadAll}}}))
 	p.Staff = true
 	check("with a grant of their own", p)
 }
 
 // Uncommitted changes are visible in their transaction and are not cached.
 func TestPeople_CachesNothingOfATransaction(t *testing.T) {
-	b := newBank(t)
-	m := b.customer(email(1))
+	h := newHarness(t)
+	m := h.customer(email(1))
 	rolledBack := errors.New("rolled back")
-	err := b.db.InTx(t.Context(), func(tx *store.Tx) error {
+	err := h.db.InTx(t.Context(), func(tx *store.Tx) error {
 		if _, err := tx.Exec(t.Context(), `UPDATE users SET display_name = 'Nobody' WHERE id = $1`, m.id); err != nil {
 			return err
 		}
-		if got := b.people(store.WithQuerier(t.Context(), tx), m.id)[m.id].DisplayName; got != "Nobody" {
+		if got := h.people(store.WithQuerier(t.Context(), tx), m.id)[m.id].DisplayName; got != "Nobody" {
 			t.Errorf("the transaction reads %q", got)
 		}
 		return rolledBack
 	})
-	if got := b.people(t.Context(), m.id)[m.id].DisplayName; got != "" || !errors.Is(err, rolledBack) {
+	if got := h.people(t.Context(), m.id)[m.id].DisplayName; got != "" || !errors.Is(err, rolledBack) {
 		t.Errorf("after the transaction: %q, %v", got, err)
 	}
 }
 
 func TestPeople_LimitsTheCache(t *testing.T) {
-	b := newBank(t)
-	const many = 20_000 // more than are kept in memory
+	h := newHarness(t)
+	const many = 20_000 // more than the cache holds
 	ids := make([]string, many)
 	for part := range slices.Chunk(ids, 1000) {
-		b.exec(func(ctx context.Context, tx *store.Tx) error {
+		h.exec(func(ctx context.Context, tx *store.Tx) error {
 			for i := range part {
 				part[i] = store.NewID()
 				_, err := tx.Exec(ctx, `INSERT INTO users (id, display_name, status, language, created_at, created_by, modified_at, modified_by)
@@ -133,22 +133,22 @@ func TestPeople_LimitsTheCache(t *testing.T) {
 		})
 	}
 	for range 2 {
-		people := b.people(t.Context(), ids...)
+		people := h.people(t.Context(), ids...)
 		for _, id := range ids {
 			if people[id].DisplayName != id {
 				t.Fatalf("%s: %+v", id, people[id])
 			}
 		}
 	}
-	if n := b.service.PeopleKept(); n == 0 || n > 64*256 {
-		t.Errorf("%d people are kept in memory", n)
+	if n := h.service.CachedPeople(); n == 0 || n > 64*256 {
+		t.Errorf("%d people are cached", n)
 	}
 }
 
-// A look-up that runs concurrently with renames never caches a name that was replaced.
+// A look-up during renames does not cache a replaced name.
 func TestPeople_CachesNoStaleName(t *testing.T) {
-	b := newBank(t)
-	m := b.customer(email(1))
+	h := newHarness(t)
+	m := h.customer(email(1))
 	var readers sync.WaitGroup
 	done := make(chan struct{})
 	for range 4 {
@@ -158,15 +158,15 @@ func TestPeople_CachesNoStaleName(t *testing.T) {
 				case <-done:
 					return
 				default:
-					b.people(t.Context(), m.id)
+					h.people(t.Context(), m.id)
 				}
 			}
 		})
 	}
 	for i := range 100 {
 		name := fmt.Sprintf("Name %d", i)
-		b.rename(m, m, name).want(t, 200, "")
-		if got := b.people(t.Context(), m.id)[m.id].DisplayName; got != name {
+		h.rename(m, m, name).want(t, 200, "")
+		if got := h.people(t.Context(), m.id)[m.id].DisplayName; got != name {
 			t.Errorf("after the rename to %s: %s", name, got)
 		}
 	}
@@ -175,23 +175,23 @@ func TestPeople_CachesNoStaleName(t *testing.T) {
 }
 
 func TestLookups(t *testing.T) {
-	b := newBank(t)
-	admin, m, gone := b.admin(), b.customer(email(1)), b.customer(email(2))
-	b.call(admin.token, "PATCH", gone.path(""), map[string]any{"status": "disabled"}).want(t, 200, "")
+	h := newHarness(t)
+	admin, m, gone := h.admin(), h.customer(email(1)), h.customer(email(2))
+	h.call(admin.token, "PATCH", gone.path(""), map[string]any{"status": "disabled"}).want(t, 200, "")
 	ctx, unknown := t.Context(), store.NewID()
-	if active, err := b.service.Active(ctx, b.db, m.id, gone.id, unknown); err != nil || !maps.Equal(active, map[string]bool{m.id: true}) {
+	if active, err := h.service.Active(ctx, h.db, m.id, gone.id, unknown); err != nil || !maps.Equal(active, map[string]bool{m.id: true}) {
 		t.Errorf("active: %v, %v", active, err)
 	}
-	addresses, err := b.service.Addresses(ctx, b.db, m.id, gone.id, unknown)
+	addresses, err := h.service.Addresses(ctx, h.db, m.id, gone.id, unknown)
 	if err != nil || len(addresses) != 1 || addresses[0].UserID != m.id || addresses[0].Value != email(1) || addresses[0].Channel != "email" || addresses[0].Language != "en" {
 		t.Errorf("addresses: %+v, %v", addresses, err)
 	}
 	for address, want := range map[string]bool{strings.ToUpper(email(1)): true, "аnna.1@bank.example": true, email(2): false} {
-		if owns, err := b.service.OwnsEmail(ctx, b.db, m.id, address); err != nil || owns != want {
+		if owns, err := h.service.OwnsEmail(ctx, h.db, m.id, address); err != nil || owns != want {
 			t.Errorf("owns %s: %v, %v", address, owns, err)
 		}
 	}
-	if held, err := b.service.RolesOf(ctx, b.db, admin.id); err != nil || !slices.Equal(held, []string{access.Administrator}) {
+	if held, err := h.service.RolesOf(ctx, h.db, admin.id); err != nil || !slices.Equal(held, []string{access.Administrator}) {
 		t.Errorf("roles: %v, %v", held, err)
 	}
 }

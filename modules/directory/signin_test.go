@@ -13,14 +13,14 @@ import (
 	"kontor/store"
 )
 
-// signIn stands in for the module auth.
+// signIn replaces the module auth.
 type signIn struct {
 	db        *store.DB
 	mu        sync.Mutex
 	sessions  map[string]string // token → user
 	passwords map[string]string // user → password
 	changed   []string          // users whose rights changed
-	stale     map[string]bool   // tokens of sessions that ask for the password again
+	stale     map[string]bool   // tokens of sessions that require re-authentication
 }
 
 func (a *signIn) Known(string) (*access.Caller, bool) { return nil, false }
@@ -129,6 +129,6 @@ func (a *signIn) after(tx *store.Tx, f func()) {
 	})
 }
 
-func (a *signIn) knows(userID, password string) bool {
+func (a *signIn) hasPassword(userID, password string) bool {
 	return a.VerifyPassword(context.Background(), userID, password) == nil
 }

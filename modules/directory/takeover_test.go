@@ -5,39 +5,39 @@ import (
 	"time"
 )
 
-// stale makes a session as it is ten minutes after the password was shown.
-func (b *bank) stale(m member) {
-	b.auth.mu.Lock()
-	defer b.auth.mu.Unlock()
-	b.auth.stale[m.token] = true
+// makeStale makes a session require re-authentication, as ten minutes do.
+func (h *harness) makeStale(m testUser) {
+	h.auth.mu.Lock()
+	defer h.auth.mu.Unlock()
+	h.auth.stale[m.token] = true
 }
 
-// add gives a user another address and validates it.
-func (b *bank) add(m member, address string) (id string) {
-	b.t.Helper()
-	id = b.call(m.token, "POST", m.path("/credentials"), credential("email", address)).want(b.t, 201, "").text("id")
-	b.call(m.token, "PUT", m.path("/credentials/"+id+"/validate"), otp(b.outbox.last(address).Code)).want(b.t, 200, "")
+// addEmail adds a validated e-mail address to a user and returns the id of the credential.
+func (h *harness) addEmail(m testUser, address string) (id string) {
+	h.t.Helper()
+	id = h.call(m.token, "POST", m.path("/credentials"), credential("email", address)).want(h.t, 201, "").text("id")
+	h.call(m.token, "PUT", m.path("/credentials/"+id+"/validate"), otp(h.outbox.last(address).Code)).want(h.t, 200, "")
 	return id
 }
 
 func TestStolenToken_CannotChangeCredentialsWithoutThePassword(t *testing.T) {
-	b := newBank(t)
-	m, other := b.customer(email(1)), b.customer(email(4))
-	admin := b.admin()
-	claim := b.call(m.token, "POST", m.path("/credentials"), credential("email", email(2))).want(t, 201, "").text("id")
-	spare := b.add(m, email(3))
-	b.clock.Advance(24 * time.Hour)
-	b.call(m.token, "POST", m.path("/credentials/"+claim+"/otp"), nil).want(t, 200, "")
-	b.stale(m)
-	b.stale(admin)
+	h := newHarness(t)
+	m, other := h.customer(email(1)), h.customer(email(4))
+	admin := h.admin()
+	claim := h.call(m.token, "POST", m.path("/credentials"), credential("email", email(2))).want(t, 201, "").text("id")
+	spare := h.addEmail(m, email(3))
+	h.clock.Advance(24 * time.Hour)
+	h.call(m.token, "POST", m.path("/credentials/"+claim+"/otp"), nil).want(t, 200, "")
+	h.makeStale(m)
+	h.makeStale(admin)
 	for _, c := range []struct {
-		who          member
+		who          testUser
 		method, path string
 		body         any
 	}{
 		{m, "POST", m.path("/credentials"), credential("email", email(5))},
 		{m, "POST", m.path("/credentials"), credential("username", "anna")},
-		{m, "PUT", m.path("/credentials/" + claim + "/validate"), otp(b.outbox.last(email(2)).Code)},
+		{m, "PUT", m.path("/credentials/" + claim + "/validate"), otp(h.outbox.last(email(2)).Code)},
 		{m, "DELETE", "/v1/users/credentials/" + spare, nil},
 		{m, "DELETE", "/v1/users/credentials/" + claim, nil},
 		{admin, "PUT", other.path("/password"), map[string]string{"password": newPassword}},
@@ -45,114 +45,114 @@ func TestStolenToken_CannotChangeCredentialsWithoutThePassword(t *testing.T) {
 		{admin, "POST", other.path("/credentials"), credential("username", "root")},
 		{admin, "DELETE", "/v1/users/credentials/" + other.credential, nil},
 	} {
-		r := b.call(c.who.token, c.method, c.path, c.body).want(t, 401, "auth_m.insufficient_user_authentication")
+		r := h.call(c.who.token, c.method, c.path, c.body).want(t, 401, "auth_m.insufficient_user_authentication")
 		if got := r.Header.Get("WWW-Authenticate"); got != `Bearer realm="kontor", error="insufficient_user_authentication"` {
 			t.Errorf("%s %s: WWW-Authenticate %q", c.method, c.path, got)
 		}
 	}
 	// Roles other than Administrator do not require it.
-	b.call(admin.token, "PUT", other.path("/roles"), map[string]any{"roles": []string{"Advisor"}}).want(t, 200, "")
-	b.call(admin.token, "PUT", other.path("/roles"), map[string]any{"roles": []string{"Advisor", "Administrator"}}).
+	h.call(admin.token, "PUT", other.path("/roles"), map[string]any{"roles": []string{"Advisor"}}).want(t, 200, "")
+	h.call(admin.token, "PUT", other.path("/roles"), map[string]any{"roles": []string{"Advisor", "Administrator"}}).
 		want(t, 401, "auth_m.insufficient_user_authentication")
-	if list := b.call(m.token, "GET", m.path("/credentials?search.validated=true"), nil); list.Body["total"] != 2.0 {
+	if list := h.call(m.token, "GET", m.path("/credentials?search.validated=true"), nil); list.Body["total"] != 2.0 {
 		t.Errorf("got %s", list.Text)
 	}
-	// The request itself has the password of the user.
-	b.call(m.token, "PUT", m.path("/password"), map[string]string{"old_password": password, "password": newPassword}).want(t, 200, "")
+	// The request contains the password of the user.
+	h.call(m.token, "PUT", m.path("/password"), map[string]string{"old_password": password, "password": newPassword}).want(t, 200, "")
 }
 
 // A registrant can validate the first credential while the token of the registration is valid.
 func TestValidate_FirstCredentialRequiresNoFreshSession(t *testing.T) {
-	b := newBank(t)
-	m := b.registrant(email(1))
-	b.stale(m)
-	b.call(m.token, "PUT", m.validate(), otp(b.outbox.last(email(1)).Code)).want(t, 200, "")
-	if len(b.outbox.told) != 0 {
-		t.Errorf("told %v of the first credential", b.outbox.told)
+	h := newHarness(t)
+	m := h.registrant(email(1))
+	h.makeStale(m)
+	h.call(m.token, "PUT", m.validate(), otp(h.outbox.last(email(1)).Code)).want(t, 200, "")
+	if len(h.outbox.changes) != 0 {
+		t.Errorf("the first credential was reported: %v", h.outbox.changes)
 	}
-	b.recover(email(1)).want(t, 200, "")
-	if b.outbox.last(email(1)).Purpose != "recovery" {
+	h.recover(email(1)).want(t, 200, "")
+	if h.outbox.last(email(1)).Purpose != "recovery" {
 		t.Error("the first credential does not recover the account at once")
 	}
 }
 
 func TestNewCredential_CannotTakeOverTheAccountForADay(t *testing.T) {
-	b := newBank(t)
-	m := b.customer(email(1))
-	b.add(m, email(2))
-	if len(b.outbox.told) != 1 || b.outbox.told[0] != "added a…@bank.example "+m.id {
-		t.Errorf("told %v", b.outbox.told)
+	h := newHarness(t)
+	m := h.customer(email(1))
+	h.addEmail(m, email(2))
+	if len(h.outbox.changes) != 1 || h.outbox.changes[0] != "added a…@bank.example "+m.id {
+		t.Errorf("reported changes: %v", h.outbox.changes)
 	}
-	b.clock.Advance(24*time.Hour - time.Millisecond)
-	b.recover(email(2)).want(t, 200, "")
-	if b.outbox.last(email(2)).Purpose == "recovery" {
-		t.Error("a code for a new password went to the new address")
+	h.clock.Advance(24*time.Hour - time.Millisecond)
+	h.recover(email(2)).want(t, 200, "")
+	if h.outbox.last(email(2)).Purpose == "recovery" {
+		t.Error("a recovery code was sent to the new address")
 	}
-	b.complete(email(2), "000000").want(t, 400, "users.invalid_otp")
-	r := b.call(m.token, "DELETE", "/v1/users/credentials/"+m.credential, nil).want(t, 409, "users.credential_too_new")
+	h.complete(email(2), "000000").want(t, 400, "users.invalid_otp")
+	r := h.call(m.token, "DELETE", "/v1/users/credentials/"+m.credential, nil).want(t, 409, "users.credential_too_new")
 	if r.member("details").text("until") != "2026-02-01T08:15:30.123Z" {
 		t.Errorf("got %s", r.Text)
 	}
-	b.clock.Advance(time.Millisecond)
-	b.recover(email(2)).want(t, 200, "")
-	if b.outbox.last(email(2)).Purpose != "recovery" {
-		t.Error("no code for a new password after a day")
+	h.clock.Advance(time.Millisecond)
+	h.recover(email(2)).want(t, 200, "")
+	if h.outbox.last(email(2)).Purpose != "recovery" {
+		t.Error("no recovery code was sent after a day")
 	}
-	b.call(m.token, "DELETE", "/v1/users/credentials/"+m.credential, nil).want(t, 200, "")
-	if len(b.outbox.told) != 2 || b.outbox.told[1] != "removed a…@bank.example "+m.id {
-		t.Errorf("told %v", b.outbox.told)
+	h.call(m.token, "DELETE", "/v1/users/credentials/"+m.credential, nil).want(t, 200, "")
+	if len(h.outbox.changes) != 2 || h.outbox.changes[1] != "removed a…@bank.example "+m.id {
+		t.Errorf("reported changes: %v", h.outbox.changes)
 	}
 
 }
 
 // The new credential can be deleted at any time. A later one restarts the day.
 func TestNewCredential_CanBeDeletedAtOnce(t *testing.T) {
-	b := newBank(t)
-	m := b.customer(email(1))
-	second := b.add(m, email(2))
-	b.clock.Advance(23 * time.Hour)
-	third := b.add(m, email(3))
-	b.clock.Advance(time.Hour)
-	b.call(m.token, "DELETE", "/v1/users/credentials/"+second, nil).want(t, 409, "users.credential_too_new")
-	b.call(m.token, "DELETE", "/v1/users/credentials/"+third, nil).want(t, 200, "")
-	b.call(m.token, "DELETE", "/v1/users/credentials/"+m.credential, nil).want(t, 200, "")
+	h := newHarness(t)
+	m := h.customer(email(1))
+	second := h.addEmail(m, email(2))
+	h.clock.Advance(23 * time.Hour)
+	third := h.addEmail(m, email(3))
+	h.clock.Advance(time.Hour)
+	h.call(m.token, "DELETE", "/v1/users/credentials/"+second, nil).want(t, 409, "users.credential_too_new")
+	h.call(m.token, "DELETE", "/v1/users/credentials/"+third, nil).want(t, 200, "")
+	h.call(m.token, "DELETE", "/v1/users/credentials/"+m.credential, nil).want(t, 200, "")
 }
 
-// A recovery by an older address deletes credentials that are not trusted yet.
+// A recovery with an older address deletes credentials that are not trusted yet.
 func TestRecovery_DeletesUntrustedCredentials(t *testing.T) {
-	b := newBank(t)
-	m := b.customer(email(1))
-	b.add(m, email(2))
-	b.call(m.token, "POST", m.path("/credentials"), credential("username", "intruder")).want(t, 201, "")
-	b.call(m.token, "POST", m.path("/credentials"), credential("email", email(3))).want(t, 201, "")
-	b.clock.Advance(otpLife)
-	b.recover(email(1)).want(t, 200, "")
-	b.complete(email(1), b.outbox.last(email(1)).Code).want(t, 200, "")
+	h := newHarness(t)
+	m := h.customer(email(1))
+	h.addEmail(m, email(2))
+	h.call(m.token, "POST", m.path("/credentials"), credential("username", "intruder")).want(t, 201, "")
+	h.call(m.token, "POST", m.path("/credentials"), credential("email", email(3))).want(t, 201, "")
+	h.clock.Advance(otpLife)
+	h.recover(email(1)).want(t, 200, "")
+	h.complete(email(1), h.outbox.last(email(1)).Code).want(t, 200, "")
 	var left int
-	if err := b.db.QueryRow(t.Context(), `SELECT count(*) FROM credentials WHERE user_id = $1`, m.id).Scan(&left); err != nil || left != 1 {
+	if err := h.db.QueryRow(t.Context(), `SELECT count(*) FROM credentials WHERE user_id = $1`, m.id).Scan(&left); err != nil || left != 1 {
 		t.Errorf("%d credentials are left, %v; want the first one", left, err)
 	}
 }
 
 func TestAddCredential_RevealsNothingBeforeTheCode(t *testing.T) {
-	b := newBank(t)
-	victim, m := b.customer(email(1)), b.customer(email(2))
-	b.registrant(email(3)) // claimed, but not validated
-	b.clock.Advance(otpLife)
+	h := newHarness(t)
+	victim, m := h.customer(email(1)), h.customer(email(2))
+	h.registrant(email(3)) // claimed, but not validated
+	h.clock.Advance(otpLife)
 	shape := func(address string) (texts []string, id string) {
-		r := b.call(m.token, "POST", m.path("/credentials"), credential("email", address))
+		r := h.call(m.token, "POST", m.path("/credentials"), credential("email", address))
 		id = r.text("id")
 		path := m.path("/credentials/" + id)
 		for _, next := range []reply{
 			r,
-			b.call(m.token, "PUT", path+"/validate", otp("12345x")),
-			b.call(m.token, "PUT", path+"/validate", otp(wrong(b.outbox.last(address).Code))),
-			b.call(m.token, "POST", path+"/otp", nil),
+			h.call(m.token, "PUT", path+"/validate", otp("12345x")),
+			h.call(m.token, "PUT", path+"/validate", otp(wrong(h.outbox.last(address).Code))),
+			h.call(m.token, "POST", path+"/otp", nil),
 		} {
 			for _, member := range []string{"id", "value"} {
 				delete(next.Body, member)
 			}
-			texts = append(texts, seen(next))
+			texts = append(texts, clientView(next))
 		}
 		return texts, id
 	}
@@ -161,28 +161,28 @@ func TestAddCredential_RevealsNothingBeforeTheCode(t *testing.T) {
 	claimed, _ := shape(email(3))
 	for i := range free {
 		if taken[i] != free[i] || claimed[i] != free[i] {
-			t.Errorf("step %d: a free value is answered with %s, a taken one with %s, a claimed one with %s", i, free[i], taken[i], claimed[i])
+			t.Errorf("step %d: got %s for a free value, %s for a taken one, %s for a claimed one", i, free[i], taken[i], claimed[i])
 		}
 	}
-	message := b.outbox.last(email(1))
+	message := h.outbox.last(email(1))
 	if message.Purpose != "taken" || message.UserID != victim.id {
 		t.Errorf("the owner of the value got %+v", message)
 	}
 	// No message to the owner contains a code.
-	b.call(m.token, "PUT", m.path("/credentials/"+id+"/validate"), otp(message.Code)).want(t, 400, "users.invalid_otp")
-	// The user who validates the value gets it, and the claim is deleted.
-	last := b.call(m.token, "GET", m.path("/credentials?sort=-created_at&search.validated=false"), nil)
+	h.call(m.token, "PUT", m.path("/credentials/"+id+"/validate"), otp(message.Code)).want(t, 400, "users.invalid_otp")
+	// The user who validates the value owns it, and the claim is deleted.
+	last := h.call(m.token, "GET", m.path("/credentials?sort=-created_at&search.validated=false"), nil)
 	for _, row := range last.Body["data"].([]any) {
 		if c := row.(map[string]any); c["value"] == email(3) {
-			b.call(m.token, "PUT", m.path("/credentials/"+c["id"].(string)+"/validate"), otp(b.outbox.last(email(3)).Code)).want(t, 200, "")
+			h.call(m.token, "PUT", m.path("/credentials/"+c["id"].(string)+"/validate"), otp(h.outbox.last(email(3)).Code)).want(t, 200, "")
 			return
 		}
 	}
 	t.Errorf("the claimed value is not listed: %s", last.Text)
 }
 
-// seen is what a client sees of an answer.
-func seen(r reply) string {
+// clientView returns the parts of an answer that do not differ between users.
+func clientView(r reply) string {
 	out := r.text("code")
 	for _, member := range []string{"type", "validated", "message", "expires_at", "created_at", "status"} {
 		out += " " + member + "=" + text(r.Body[member])
@@ -191,27 +191,27 @@ func seen(r reply) string {
 }
 
 func TestAddCredential_FirstToValidateAValueKeepsIt(t *testing.T) {
-	b := newBank(t)
-	m, other := b.customer(email(1)), b.customer(email(2))
-	first := b.call(m.token, "POST", m.path("/credentials"), credential("email", email(3))).want(t, 201, "").text("id")
-	mine := b.outbox.last(email(3)).Code
-	second := b.call(other.token, "POST", other.path("/credentials"), credential("email", email(3))).want(t, 201, "").text("id")
-	theirs := b.outbox.last(email(3)).Code
-	b.call(other.token, "PUT", other.path("/credentials/"+second+"/validate"), otp(theirs)).want(t, 200, "")
-	b.call(m.token, "PUT", m.path("/credentials/"+first+"/validate"), otp(mine)).want(t, 409, "users.credential_exists")
-	b.call(m.token, "PUT", m.path("/credentials/"+first+"/validate"), otp(mine)).want(t, 400, "users.invalid_otp") // used up
-	if user, err := b.service.Find(t.Context(), b.db, email(3)); err != nil || user.ID != other.id {
+	h := newHarness(t)
+	m, other := h.customer(email(1)), h.customer(email(2))
+	first := h.call(m.token, "POST", m.path("/credentials"), credential("email", email(3))).want(t, 201, "").text("id")
+	mine := h.outbox.last(email(3)).Code
+	second := h.call(other.token, "POST", other.path("/credentials"), credential("email", email(3))).want(t, 201, "").text("id")
+	theirs := h.outbox.last(email(3)).Code
+	h.call(other.token, "PUT", other.path("/credentials/"+second+"/validate"), otp(theirs)).want(t, 200, "")
+	h.call(m.token, "PUT", m.path("/credentials/"+first+"/validate"), otp(mine)).want(t, 409, "users.credential_exists")
+	h.call(m.token, "PUT", m.path("/credentials/"+first+"/validate"), otp(mine)).want(t, 400, "users.invalid_otp") // used up
+	if user, err := h.service.Find(t.Context(), h.db, email(3)); err != nil || user.ID != other.id {
 		t.Errorf("got %+v, %v", user, err)
 	}
 }
 
 func TestRegistrant_LosesAClaimToAValidation(t *testing.T) {
-	b := newBank(t)
-	m := b.customer(email(1))
-	squatter := b.registrant(email(2))
-	b.add(m, email(2))
-	b.call(squatter.token, "GET", squatter.path("/credentials"), nil).want(t, 401, "common.unauthorized")
-	if b.audited("users.abandon", squatter.id) != 1 {
-		t.Error("the audit trail does not tell of the lost claim")
+	h := newHarness(t)
+	m := h.customer(email(1))
+	squatter := h.registrant(email(2))
+	h.addEmail(m, email(2))
+	h.call(squatter.token, "GET", squatter.path("/credentials"), nil).want(t, 401, "common.unauthorized")
+	if h.audited("users.abandon", squatter.id) != 1 {
+		t.Error("the audit trail lacks the lost claim")
 	}
 }

@@ -28,28 +28,28 @@ type model struct {
 var single = []access.Permission{access.Create, access.Read, access.Update, access.Delete, access.ReadAll}
 
 // newModel creates users, roles and records, and some grants through the service.
-func newModel(t *rapid.T, b *bank) *model {
+func newModel(t *rapid.T, h *harness) *model {
 	m := &model{owner: map[string]string{}, holds: map[string][]string{}, onType: map[string]access.Permission{}, onPersona: map[[2]string]access.Permission{}}
 	for range 2 {
-		m.roles = append(m.roles, b.role("Role of "+strings.ReplaceAll(store.NewID(), "-", "")))
+		m.roles = append(m.roles, h.role("Role of "+strings.ReplaceAll(store.NewID(), "-", "")))
 	}
 	for range 2 {
 		roles := slices.DeleteFunc(slices.Clone(m.roles), func(string) bool { return rapid.Bool().Draw(t, "without role") })
-		id := b.user(roles...)
+		id := h.user(roles...)
 		m.users, m.holds[id] = append(m.users, id), roles
 	}
 	for range 3 {
-		owner := rapid.SampledFrom(append(m.users, b.root)).Draw(t, "owner")
-		id := b.persona(owner)
+		owner := rapid.SampledFrom(append(m.users, h.root)).Draw(t, "owner")
+		id := h.persona(owner)
 		m.personas, m.owner[id] = append(m.personas, id), owner
 	}
 	for range rapid.IntRange(0, 8).Draw(t, "grants") {
-		m.grant(t, b)
+		m.grant(t, h)
 	}
 	return m
 }
 
-func (m *model) grant(t *rapid.T, b *bank) {
+func (m *model) grant(t *rapid.T, h *harness) {
 	in := rbac.GrantInput{RecType: "personas"}
 	principal := rapid.SampledFrom(append(slices.Clone(m.users), m.roles...)).Draw(t, "principal")
 	if slices.Contains(m.users, principal) {
@@ -63,7 +63,7 @@ func (m *model) grant(t *rapid.T, b *bank) {
 	}
 	permission := rapid.SampledFrom(possible).Draw(t, "permission")
 	in.Permissions = []string{permission.String()}
-	_, err := b.RBAC.CreateGrant(b.as(b.root), in)
+	_, err := h.RBAC.CreateGrant(h.as(h.root), in)
 	if err != nil && !errors.Is(err, apierr.GrantExists) {
 		t.Fatal(err)
 	}
@@ -118,18 +118,18 @@ func (m *model) listed(user, persona string) bool {
 
 // TestCheck_AgreesWithStatements compares the check with the model, and both with the statements that read and list records.
 func TestCheck_AgreesWithStatements(t *testing.T) {
-	b := newBank(t)
+	h := newHarness(t)
 	rapid.Check(t, func(t *rapid.T) {
-		m := newModel(t, b)
+		m := newModel(t, h)
 		user := rapid.SampledFrom(m.users).Draw(t, "user")
-		caller := access.Caller{UserID: user, Roles: m.holds[user]}.WithPolicy(b.Policy.Load())
+		caller := access.Caller{UserID: user, Roles: m.holds[user]}.WithPolicy(h.Policy.Load())
 		var checks []rbac.Check
 		for _, permission := range single {
 			for _, persona := range append(slices.Clone(m.personas), "") {
 				checks = append(checks, rbac.Check{RecType: "personas", Permission: permission.String(), RecID: persona})
 			}
 		}
-		decisions, err := b.RBAC.Decide(context.Background(), caller, checks)
+		decisions, err := h.RBAC.Decide(context.Background(), caller, checks)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +142,7 @@ func TestCheck_AgreesWithStatements(t *testing.T) {
 			if c.RecID == "" || !onOne {
 				continue
 			}
-			_, err := personaTable.Get(access.With(context.Background(), caller), b.DB, c.RecID, permission)
+			_, err := personaTable.Get(access.With(context.Background(), caller), h.DB, c.RecID, permission)
 			if (err == nil) != decisions[i].Allowed || err != nil && !errors.Is(err, apierr.NoAccess) {
 				t.Fatalf("%+v: reading returned %v, the check %+v", c, err, decisions[i])
 			}
@@ -152,7 +152,7 @@ func TestCheck_AgreesWithStatements(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			page, err := personaList.Page(context.Background(), b.DB, query, personaTable.Visible(caller))
+			page, err := personaList.Page(context.Background(), h.DB, query, personaTable.Visible(caller))
 			if want := m.listed(user, id); err != nil || (page.Total == 1) != want {
 				t.Fatalf("the list shows %d of %s, %v; want it shown: %v", page.Total, id, err, want)
 			}
@@ -162,22 +162,22 @@ func TestCheck_AgreesWithStatements(t *testing.T) {
 
 // TestCheck_AgreesWithThePipeline compares checks over HTTP with the requests they are about.
 func TestCheck_AgreesWithThePipeline(t *testing.T) {
-	b := newBank(t)
-	advisor, customer := b.user(access.Advisor), b.user(access.Customer)
-	own, foreign := b.persona(customer), b.persona(b.root)
-	b.grant(object{"role_id": access.Customer, "rec_type": "personas", "permissions": []string{"update"}, "rec_id": foreign})
+	h := newHarness(t)
+	advisor, customer := h.user(access.Advisor), h.user(access.Customer)
+	own, foreign := h.persona(customer), h.persona(h.root)
+	h.grant(object{"role_id": access.Customer, "rec_type": "personas", "permissions": []string{"update"}, "rec_id": foreign})
 	methods := map[string]string{"read": "GET", "update": "PUT", "delete": "DELETE"}
-	for _, user := range []string{b.root, advisor, customer} {
+	for _, user := range []string{h.root, advisor, customer} {
 		for _, persona := range []string{own, foreign} {
 			for permission, method := range methods {
-				allowed := b.check(user, object{"rec_type": "personas", "permission": permission, "rec_id": persona}) != "no"
-				if status := b.do(user, method, "/v1/personas/"+persona, nil).status; (status == 200) != allowed {
+				allowed := h.check(user, object{"rec_type": "personas", "permission": permission, "rec_id": persona}) != "no"
+				if status := h.do(user, method, "/v1/personas/"+persona, nil).status; (status == 200) != allowed {
 					t.Errorf("%s %s: check says %v, the request got %d", user, method, allowed, status)
 				}
 			}
 		}
-		allowed := b.check(user, object{"rec_type": "personas", "permission": "create"}) != "no"
-		if status := b.do(user, "POST", "/v1/personas", nil).status; (status == 201) != allowed {
+		allowed := h.check(user, object{"rec_type": "personas", "permission": "create"}) != "no"
+		if status := h.do(user, "POST", "/v1/personas", nil).status; (status == 201) != allowed {
 			t.Errorf("%s create: check says %v, the request got %d", user, allowed, status)
 		}
 	}

@@ -8,19 +8,19 @@ import (
 )
 
 // check checks one permission and returns source and source id, or "no".
-func (b *bank) check(user string, c object, extra ...string) string {
-	b.t.Helper()
+func (h *harness) check(user string, c object, extra ...string) string {
+	h.t.Helper()
 	body := object{"checks": []object{c}}
 	for i := 0; i < len(extra); i += 2 {
 		body[extra[i]] = extra[i+1]
 	}
-	result := b.want(200, "", user, "POST", "/v1/rbac/check", body).body["results"].([]any)[0].(map[string]any)
+	result := h.want(200, "", user, "POST", "/v1/rbac/check", body).body["results"].([]any)[0].(map[string]any)
 	if len(result) != 3 {
-		b.t.Fatalf("result is %v", result)
+		h.t.Fatalf("result is %v", result)
 	}
 	if result["allowed"] != true {
 		if result["source"] != "" || result["source_id"] != store.NilID {
-			b.t.Fatalf("denied with %v", result)
+			h.t.Fatalf("denied with %v", result)
 		}
 		return "no"
 	}
@@ -28,25 +28,25 @@ func (b *bank) check(user string, c object, extra ...string) string {
 }
 
 func TestCheck_NamesTheFirstSource(t *testing.T) {
-	b := newBank(t)
-	role := b.role("Helpers")
-	user := b.user(access.Customer, role)
-	own, foreign := b.persona(user), b.persona(b.root)
+	h := newHarness(t)
+	role := h.role("Helpers")
+	user := h.user(access.Customer, role)
+	own, foreign := h.persona(user), h.persona(h.root)
 	read := func(id string) object { return object{"rec_type": "personas", "permission": "read", "rec_id": id} }
 	expect := func(want string, c object) {
 		t.Helper()
-		if got := b.check(user, c); got != want {
+		if got := h.check(user, c); got != want {
 			t.Errorf("%v: got %s, want %s", c, got, want)
 		}
 	}
 	expect("no", read(foreign))
-	b.grant(object{"user_id": user, "rec_type": "personas", "permissions": []string{"read"}})
+	h.grant(object{"user_id": user, "rec_type": "personas", "permissions": []string{"read"}})
 	expect("user "+user, read(foreign))
-	b.grant(object{"role_id": role, "rec_type": "personas", "permissions": []string{"read_all"}})
+	h.grant(object{"role_id": role, "rec_type": "personas", "permissions": []string{"read_all"}})
 	expect("role "+role, read(foreign))
-	b.grant(object{"role_id": access.Customer, "rec_type": "personas", "permissions": []string{"read"}, "rec_id": foreign})
+	h.grant(object{"role_id": access.Customer, "rec_type": "personas", "permissions": []string{"read"}, "rec_id": foreign})
 	expect("role "+access.Customer, read(foreign))
-	b.grant(object{"user_id": user, "rec_type": "personas", "permissions": []string{"read"}, "rec_id": foreign})
+	h.grant(object{"user_id": user, "rec_type": "personas", "permissions": []string{"read"}, "rec_id": foreign})
 	expect("user "+user, read(foreign))
 	expect("owner "+own, read(own))
 	expect("role "+role, object{"rec_type": "personas", "permission": "read"})
@@ -58,8 +58,8 @@ func TestCheck_NamesTheFirstSource(t *testing.T) {
 }
 
 func TestCheck_DeniesUnknownNamesAndRecords(t *testing.T) {
-	b := newBank(t)
-	persona := b.persona(b.user())
+	h := newHarness(t)
+	persona := h.persona(h.user())
 	for name, c := range map[string]object{
 		"record":               {"rec_type": "personas", "permission": "read", "rec_id": store.NewID()},
 		"record of other type": {"rec_type": "roles", "permission": "read", "rec_id": persona},
@@ -68,31 +68,31 @@ func TestCheck_DeniesUnknownNamesAndRecords(t *testing.T) {
 		"permission":           {"rec_type": "personas", "permission": "fly"},
 		"empty":                {},
 	} {
-		if got := b.check(b.root, c); got != "no" {
+		if got := h.check(h.root, c); got != "no" {
 			t.Errorf("%s: got %s", name, got)
 		}
 	}
 	for _, permission := range []string{"create", "read", "update", "delete", "read_all"} {
 		for _, id := range []string{"", persona} {
-			if got := b.check(b.root, object{"rec_type": "personas", "permission": permission, "rec_id": id}); got != "role "+access.Administrator {
+			if got := h.check(h.root, object{"rec_type": "personas", "permission": permission, "rec_id": id}); got != "role "+access.Administrator {
 				t.Errorf("%s: got %s", permission, got)
 			}
 		}
 	}
-	if got := b.check(b.root, object{"rec_type": "roles", "permission": "update", "rec_id": access.Advisor}); got != "role "+access.Administrator {
+	if got := h.check(h.root, object{"rec_type": "roles", "permission": "update", "rec_id": access.Advisor}); got != "role "+access.Administrator {
 		t.Errorf("role: got %s", got)
 	}
 }
 
 func TestCheck_KeepsOrderAndRepetitions(t *testing.T) {
-	b := newBank(t)
-	user := b.user(access.Customer)
-	own, foreign := b.persona(user), b.persona(b.root)
+	h := newHarness(t)
+	user := h.user(access.Customer)
+	own, foreign := h.persona(user), h.persona(h.root)
 	checks := make([]object, 1000)
 	for i := range checks {
 		checks[i] = object{"rec_type": "personas", "permission": "read", "rec_id": []string{own, foreign, store.NewID()}[i%3]}
 	}
-	results := b.want(200, "", user, "POST", "/v1/rbac/check", object{"checks": checks}).body["results"].([]any)
+	results := h.want(200, "", user, "POST", "/v1/rbac/check", object{"checks": checks}).body["results"].([]any)
 	if len(results) != len(checks) {
 		t.Fatalf("%d results", len(results))
 	}
@@ -104,7 +104,7 @@ func TestCheck_KeepsOrderAndRepetitions(t *testing.T) {
 }
 
 func TestCheck_RejectsInvalidInput(t *testing.T) {
-	b := newBank(t)
+	h := newHarness(t)
 	many := make([]object, 1001)
 	for i := range many {
 		many[i] = object{}
@@ -113,33 +113,33 @@ func TestCheck_RejectsInvalidInput(t *testing.T) {
 		{}, {"checks": nil}, {"checks": []object{}}, {"checks": many}, {"checks": "all"}, {"checks": []any{5}},
 		{"checks": []object{{"rec_id": "17"}}}, {"checks": []object{{"rec_type": 5}}}, {"checks": []object{{}}, "user_id": "me"},
 	} {
-		b.want(400, "common.invalid_input", b.root, "POST", "/v1/rbac/check", body)
+		h.want(400, "common.invalid_input", h.root, "POST", "/v1/rbac/check", body)
 	}
-	a := b.want(400, "common.invalid_input", b.root, "POST", "/v1/rbac/check", object{"checks": []object{{}, {"rec_id": "17"}}})
+	a := h.want(400, "common.invalid_input", h.root, "POST", "/v1/rbac/check", object{"checks": []object{{}, {"rec_id": "17"}}})
 	if details, _ := a.body["details"].(map[string]any); details["checks.1.rec_id"] == nil {
 		t.Errorf("details are %v", a.body["details"])
 	}
-	b.want(403, "common.rbac_no_rec_access", b.user(access.Registrant), "POST", "/v1/rbac/check", object{"checks": []object{{}}})
+	h.want(403, "common.rbac_no_rec_access", h.user(access.Registrant), "POST", "/v1/rbac/check", object{"checks": []object{{}}})
 }
 
 func TestCheck_AdministratorsCheckOtherUsers(t *testing.T) {
-	b := newBank(t)
-	role := b.role("Helpers")
-	user, other := b.user(access.Customer, role), b.user(access.Customer)
-	persona := b.persona(b.root)
-	b.grant(object{"role_id": role, "rec_type": "personas", "permissions": []string{"update"}, "rec_id": persona})
+	h := newHarness(t)
+	role := h.role("Helpers")
+	user, other := h.user(access.Customer, role), h.user(access.Customer)
+	persona := h.persona(h.root)
+	h.grant(object{"role_id": role, "rec_type": "personas", "permissions": []string{"update"}, "rec_id": persona})
 	update := object{"rec_type": "personas", "permission": "update", "rec_id": persona}
-	if got := b.check(b.root, update, "user_id", user); got != "role "+role {
+	if got := h.check(h.root, update, "user_id", user); got != "role "+role {
 		t.Errorf("got %s", got)
 	}
-	if got := b.check(b.root, update, "user_id", other); got != "no" {
+	if got := h.check(h.root, update, "user_id", other); got != "no" {
 		t.Errorf("got %s", got)
 	}
-	if got := b.check(user, update, "user_id", user); got != "role "+role {
+	if got := h.check(user, update, "user_id", user); got != "role "+role {
 		t.Errorf("got %s for the caller", got)
 	}
 	body := object{"checks": []object{update}, "user_id": user}
-	b.want(403, "common.rbac_no_rec_access", other, "POST", "/v1/rbac/check", body)
+	h.want(403, "common.rbac_no_rec_access", other, "POST", "/v1/rbac/check", body)
 	body["user_id"] = store.NewID()
-	b.want(404, "users.user_not_found", b.root, "POST", "/v1/rbac/check", body)
+	h.want(404, "users.user_not_found", h.root, "POST", "/v1/rbac/check", body)
 }

@@ -9,21 +9,21 @@ import (
 // TestGrants_InForceUnderLoad grants, uses, revokes and checks from 64 goroutines at once. Each change must be in force for
 // the next request of its goroutine.
 func TestGrants_InForceUnderLoad(t *testing.T) {
-	b := newBank(t)
+	h := newHarness(t)
 	const workers, rounds = 64, 4
 	var wait sync.WaitGroup
 	for i := range workers {
-		role := b.role(fmt.Sprintf("Worker %d", i))
-		user, persona := b.user(role), b.persona(b.root)
-		b.grant(object{"user_id": user, "endpoint": "GET /v1/personas/{persona_id}"})
-		b.grant(object{"user_id": user, "endpoint": "POST /v1/rbac/check"})
+		role := h.role(fmt.Sprintf("Worker %d", i))
+		user, persona := h.user(role), h.persona(h.root)
+		h.grant(object{"user_id": user, "endpoint": "GET /v1/personas/{persona_id}"})
+		h.grant(object{"user_id": user, "endpoint": "POST /v1/rbac/check"})
 		grants := []object{
 			{"role_id": role, "rec_type": "personas", "permissions": []string{"read"}},
 			{"user_id": user, "rec_type": "personas", "permissions": []string{"read"}, "rec_id": persona},
 		}
 		wait.Go(func() {
 			for round := range rounds {
-				if err := b.grantUseRevoke(user, persona, grants[(i+round)%len(grants)]); err != nil {
+				if err := h.grantUseRevoke(user, persona, grants[(i+round)%len(grants)]); err != nil {
 					t.Errorf("worker %d, round %d: %v", i, round, err)
 					return
 				}
@@ -33,10 +33,10 @@ func TestGrants_InForceUnderLoad(t *testing.T) {
 	wait.Wait()
 }
 
-func (b *bank) grantUseRevoke(user, persona string, grant object) error {
+func (h *harness) grantUseRevoke(user, persona string, grant object) error {
 	asked := object{"checks": []object{{"rec_type": "personas", "permission": "read", "rec_id": persona}}}
 	expect := func(status int, user, method, path string, body any) (answer, error) {
-		a, err := b.try(user, method, path, body)
+		a, err := h.try(user, method, path, body)
 		if err == nil && a.status != status {
 			err = fmt.Errorf("%s %s: got %d, want %d: %s", method, path, a.status, status, a.text)
 		}
@@ -59,12 +59,12 @@ func (b *bank) grantUseRevoke(user, persona string, grant object) error {
 		}
 		return nil
 	}
-	made, err := expect(201, b.root, "POST", "/v1/rbac/grants", grant)
+	made, err := expect(201, h.root, "POST", "/v1/rbac/grants", grant)
 	if err == nil {
 		err = allowed(true)
 	}
 	if err == nil {
-		_, err = expect(200, b.root, "DELETE", "/v1/rbac/grants/"+made.id(), nil)
+		_, err = expect(200, h.root, "DELETE", "/v1/rbac/grants/"+made.id(), nil)
 	}
 	if err == nil {
 		err = allowed(false)

@@ -7,25 +7,25 @@ import (
 )
 
 func TestPolicy_DeniesEverythingWhileTablesCannotBeRead(t *testing.T) {
-	b := newBank(t)
-	user, persona := b.user(access.Advisor), b.persona(b.root)
+	h := newHarness(t)
+	user, persona := h.user(access.Advisor), h.persona(h.root)
 	path := "/v1/personas/" + persona
-	b.want(200, "", user, "GET", path, nil)
+	h.want(200, "", user, "GET", path, nil)
 
-	b.exec("ALTER TABLE rate_limit_rules RENAME TO broken")
-	b.grant(object{"user_id": user, "rec_type": "personas", "permissions": []string{"delete"}})
-	b.want(403, "common.rbac_no_rec_access", user, "GET", path, nil)
-	b.want(200, "", b.root, "GET", path, nil)
+	h.exec("ALTER TABLE rate_limit_rules RENAME TO broken")
+	h.grant(object{"user_id": user, "rec_type": "personas", "permissions": []string{"delete"}})
+	h.want(403, "common.rbac_no_rec_access", user, "GET", path, nil)
+	h.want(200, "", h.root, "GET", path, nil)
 
-	b.exec("ALTER TABLE broken RENAME TO rate_limit_rules")
-	b.grant(object{"user_id": user, "rec_type": "personas", "permissions": []string{"read"}})
-	b.want(200, "", user, "DELETE", path, nil)
+	h.exec("ALTER TABLE broken RENAME TO rate_limit_rules")
+	h.grant(object{"user_id": user, "rec_type": "personas", "permissions": []string{"read"}})
+	h.want(200, "", user, "DELETE", path, nil)
 }
 
 func TestStart_FailsWithoutPolicyTables(t *testing.T) {
-	b := newBank(t)
-	b.exec("ALTER TABLE rate_limit_rules RENAME TO broken")
-	if err := b.newService().Start(t.Context(), b.endpoints()); err == nil {
+	h := newHarness(t)
+	h.exec("ALTER TABLE rate_limit_rules RENAME TO broken")
+	if err := h.newService().Start(t.Context(), h.endpoints()); err == nil {
 		t.Error("the service started without a policy")
 	}
 }

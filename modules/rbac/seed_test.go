@@ -8,11 +8,11 @@ import (
 	"kontor/server/access"
 )
 
-func equal(a, b any) bool { return reflect.DeepEqual(a, b) }
+func equal(x, y any) bool { return reflect.DeepEqual(x, y) }
 
 func TestStart_SeedsTheGrantsOfBuiltInRoles(t *testing.T) {
-	b := newBank(t)
-	policy := b.Policy.Load()
+	h := newHarness(t)
+	policy := h.Policy.Load()
 	for role, want := range map[string]access.Permission{
 		access.Advisor: access.ReadAll | access.Create | access.Update, access.Customer: access.Create, access.Registrant: access.None,
 	} {
@@ -23,7 +23,7 @@ func TestStart_SeedsTheGrantsOfBuiltInRoles(t *testing.T) {
 	if !policy.MayCall(access.Customer, "POST /v1/rbac/check") || policy.MayCall(access.Registrant, "POST /v1/rbac/check") {
 		t.Error("endpoint grants do not follow the table")
 	}
-	listed := b.do(b.root, "GET", "/v1/rbac/roles?sort=name", nil).data()
+	listed := h.do(h.root, "GET", "/v1/rbac/roles?sort=name", nil).data()
 	var names []string
 	for _, role := range listed {
 		if role["built_in"] != true {
@@ -37,22 +37,22 @@ func TestStart_SeedsTheGrantsOfBuiltInRoles(t *testing.T) {
 }
 
 func TestStart_DoesNotRestoreDeletedGrants(t *testing.T) {
-	b := newBank(t)
+	h := newHarness(t)
 	for _, filter := range []string{"search.endpoint=POST /v1/rbac/check", "search.rec_type=personas"} {
-		for _, grant := range b.do(b.root, "GET", "/v1/rbac/grants?search.role_id="+access.Customer+"&"+escape(filter), nil).data() {
-			b.want(200, "", b.root, "DELETE", "/v1/rbac/grants/"+grant["id"].(string), nil)
+		for _, grant := range h.do(h.root, "GET", "/v1/rbac/grants?search.role_id="+access.Customer+"&"+escape(filter), nil).data() {
+			h.want(200, "", h.root, "DELETE", "/v1/rbac/grants/"+grant["id"].(string), nil)
 		}
 	}
 	var entries, after int64
-	b.count(&entries)
-	again := b.newService()
-	if err := again.Start(t.Context(), b.endpoints()); err != nil {
+	h.count(&entries)
+	again := h.newService()
+	if err := again.Start(t.Context(), h.endpoints()); err != nil {
 		t.Fatal(err)
 	}
-	if b.count(&after); after != entries {
+	if h.count(&after); after != entries {
 		t.Errorf("a start without changes wrote %d audit entries", after-entries)
 	}
-	policy := b.Policy.Load()
+	policy := h.Policy.Load()
 	if policy.MayCall(access.Customer, "POST /v1/rbac/check") || policy.Permissions(access.Customer, access.Personas) != access.None {
 		t.Error("a deleted grant was restored")
 	}
@@ -61,25 +61,25 @@ func TestStart_DoesNotRestoreDeletedGrants(t *testing.T) {
 	}
 }
 
-func (b *bank) count(entries *int64) {
-	b.t.Helper()
-	if err := b.DB.QueryRow(b.t.Context(), "SELECT COUNT(*) FROM audit_entries").Scan(entries); err != nil {
-		b.t.Fatal(err)
+func (h *harness) count(entries *int64) {
+	h.t.Helper()
+	if err := h.DB.QueryRow(h.t.Context(), "SELECT COUNT(*) FROM audit_entries").Scan(entries); err != nil {
+		h.t.Fatal(err)
 	}
 }
 
 func TestStart_SeedsNewEndpointsAndKeepsOldGrants(t *testing.T) {
-	b := newBank(t)
-	next := b.endpoints("rbac.check")
+	h := newHarness(t)
+	next := h.endpoints("rbac.check")
 	added := next[0]
 	added.Name, added.Method, added.Path, added.Roles = "test.new", "GET", "/v1/new", []string{access.Registrant}
 	next = append(next, added)
 	next[1].Summary = "Another summary."
-	again := b.newService()
+	again := h.newService()
 	if err := again.Start(t.Context(), next); err != nil {
 		t.Fatal(err)
 	}
-	policy := b.Policy.Load()
+	policy := h.Policy.Load()
 	if !policy.MayCall(access.Registrant, "GET /v1/new") {
 		t.Error("the new endpoint is not granted")
 	}
@@ -87,7 +87,7 @@ func TestStart_SeedsNewEndpointsAndKeepsOldGrants(t *testing.T) {
 		t.Error("the grant on an endpoint that this version does not serve is missing")
 	}
 	listed := func(key string) []map[string]any {
-		return b.do(b.root, "GET", "/v1/rbac/endpoints?"+escape("search.endpoint="+key), nil).data()
+		return h.do(h.root, "GET", "/v1/rbac/endpoints?"+escape("search.endpoint="+key), nil).data()
 	}
 	if found := listed("POST /v1/rbac/check"); len(found) != 0 {
 		t.Errorf("an endpoint that this version does not serve is listed: %v", found)
@@ -95,28 +95,28 @@ func TestStart_SeedsNewEndpointsAndKeepsOldGrants(t *testing.T) {
 	if found := listed(next[1].Key()); len(found) != 1 || found[0]["summary"] != "Another summary." {
 		t.Errorf("a changed endpoint is listed as %v", found)
 	}
-	if total := b.do(b.root, "GET", "/v1/rbac/endpoints", nil).body["total"]; total != float64(len(next)) {
+	if total := h.do(h.root, "GET", "/v1/rbac/endpoints", nil).body["total"]; total != float64(len(next)) {
 		t.Errorf("%v endpoints are listed, want %d", total, len(next))
 	}
 }
 
 func TestCatalogue_ListsEndpointsAndRecordTypes(t *testing.T) {
-	b := newBank(t)
-	endpoints := b.want(200, "", b.root, "GET", "/v1/rbac/endpoints", nil)
-	if got := endpoints.body["total"]; got != float64(len(b.Endpoints())) {
-		t.Errorf("%v endpoints are listed, want %d", got, len(b.Endpoints()))
+	h := newHarness(t)
+	endpoints := h.want(200, "", h.root, "GET", "/v1/rbac/endpoints", nil)
+	if got := endpoints.body["total"]; got != float64(len(h.Endpoints())) {
+		t.Errorf("%v endpoints are listed, want %d", got, len(h.Endpoints()))
 	}
-	first := b.do(b.root, "GET", "/v1/rbac/endpoints?search.name=personas.get", nil).data()[0]
+	first := h.do(h.root, "GET", "/v1/rbac/endpoints?search.name=personas.get", nil).data()[0]
 	want := object{"endpoint": "GET /v1/personas/{persona_id}", "name": "personas.get", "method": "GET", "path": "/v1/personas/{persona_id}",
 		"tag": "Personal Identity", "summary": "Get a persona.", "access": "bearer personas:read", "rate_limit": "private"}
 	if !equal(first, want) {
 		t.Errorf("endpoint is %v", first)
 	}
-	types := b.want(200, "", b.root, "GET", "/v1/rbac/record-types", nil)
+	types := h.want(200, "", h.root, "GET", "/v1/rbac/record-types", nil)
 	if len(types.data()) != len(access.RecordTypes()) || !equal(types.data()[0], object{"id": access.APIKeys.ID, "name": "api_keys"}) {
 		t.Errorf("record types are %s", types.text)
 	}
-	if got := b.do(b.root, "GET", "/v1/rbac/record-types?limit=2&sort=-name", nil); len(got.data()) != 2 || got.body["has_more"] != true || got.data()[0]["name"] != "users" {
+	if got := h.do(h.root, "GET", "/v1/rbac/record-types?limit=2&sort=-name", nil); len(got.data()) != 2 || got.body["has_more"] != true || got.data()[0]["name"] != "users" {
 		t.Errorf("page is %s", got.text)
 	}
 }

@@ -134,12 +134,12 @@ var networks = list("networks", func(raw string) (netip.Prefix, error) {
 	return p, nil
 }, netip.Prefix.String)
 
-// origins parses values of the header Origin. Wildcards are not supported, since the list must name each origin.
+// origins parses values of the Origin header. Wildcards are not supported: the list must contain each origin.
 var origins = list("origins", func(raw string) (string, error) {
 	u, ok := parseURL(strings.ToLower(raw), "http", "https")
 	if !ok || u.User != nil || u.Path != "" || strings.ContainsAny(raw, "?#") {
 		return "", errors.New("must be origins, such as https://app.example, separated by commas, without a path; " +
-			strconv.Quote(shorten(raw)) + " is none")
+			strconv.Quote(shorten(raw)) + " is not an origin")
 	}
 	// Browsers omit the default port.
 	if u.Scheme == "https" && u.Port() == "443" || u.Scheme == "http" && u.Port() == "80" {

@@ -15,10 +15,10 @@ import (
 // maxFileBytes bounds the settings file. It is far more than all settings with long values need.
 const maxFileBytes = 1 << 20
 
-// given is a value as it was written, with its place.
+// given is an unparsed value with its source.
 type given struct {
 	source Source
-	where  string // for errors, such as "kontor.yaml:3"
+	where  string // location for errors, such as "kontor.yaml:3"
 	raw    string
 }
 
@@ -48,7 +48,7 @@ func parseFile(name string, data []byte) (map[string]given, error) {
 		return nil, syntaxError(name, err)
 	}
 	if err := decoder.Decode(&second); err == nil {
-		return nil, fmt.Errorf("%s:%d: the file must hold one document only", name, second.Line)
+		return nil, fmt.Errorf("%s:%d: the file must contain only one document", name, second.Line)
 	} else if !errors.Is(err, io.EOF) {
 		return nil, syntaxError(name, err)
 	}
@@ -68,7 +68,7 @@ func parseFile(name string, data []byte) (map[string]given, error) {
 
 var yamlLine = regexp.MustCompile(`^line (\d+): `)
 
-// syntaxError converts the parser's error to the form of all others: one line, with file and line first.
+// syntaxError converts the parser's error to one line that starts with file and line number.
 func syntaxError(name string, err error) error {
 	message := strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "yaml: ")
 	if m := yamlLine.FindStringSubmatch(message); m != nil {
@@ -106,7 +106,7 @@ func (r *fileReader) member(name string, key, value *yaml.Node) error {
 	}
 	s, known := lookUp(name)
 	if known && s.EnvironmentOnly {
-		return r.errorf(key, "%s can only be given by the environment", s.Name)
+		return r.errorf(key, "%s can only be set in the environment", s.Name)
 	}
 	if !known {
 		if value.Kind == yaml.MappingNode && isGroup(name) {
@@ -118,7 +118,7 @@ func (r *fileReader) member(name string, key, value *yaml.Node) error {
 		return r.errorf(key, "unknown setting %q%s", shorten(name), DidYouMean(name, fileNames()))
 	}
 	if before, twice := r.values[name]; twice {
-		return r.errorf(key, "%s is given twice, first at %s", name, before.where)
+		return r.errorf(key, "%s is set twice, first at %s", name, before.where)
 	}
 	raw, err := r.scalar(s, value)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzFile expects that no file ends the process, and that each refusal is one line.
+// FuzzFile checks that no file causes a panic and that each error is one line.
 func FuzzFile(f *testing.F) {
 	for _, seed := range []string{
 		"", "log:\n  level: info\n", "server.trusted_proxies: [10.0.0.1]\n", "a: &a [*a]\n", "? x\n: y\n", "<<: *x", "log: {level: !!binary aGk=}", "--- |\n", "%YAML 1.1\n---\n", "\xff\xfe",
@@ -22,7 +22,7 @@ func FuzzFile(f *testing.F) {
 		}
 		for name := range values {
 			if s, known := lookUp(name); !known || s.EnvironmentOnly {
-				t.Errorf("%q was taken from the file", name)
+				t.Errorf("%q was accepted from the file", name)
 			}
 		}
 	})
@@ -47,7 +47,7 @@ func FuzzValue(f *testing.F) {
 				continue
 			}
 			if err := s.set(&second, shown); err != nil || s.show(&second) != shown {
-				t.Errorf("%s: %q is shown as %q, which reads as %q, %v", s.Name, raw, shown, s.show(&second), err)
+				t.Errorf("%s: %q is shown as %q, which is parsed as %q, %v", s.Name, raw, shown, s.show(&second), err)
 			}
 		}
 	})

@@ -38,7 +38,7 @@ func text(name string, parse func(string) (string, error)) kind[string] {
 	}
 }
 
-// optional also accepts an empty value, which means that the setting has none.
+// optional also accepts an empty value, for a setting without a value.
 func optional[T ~string](k kind[T]) kind[T] {
 	parse := k.parse
 	k.parse = func(raw string) (T, error) {
@@ -143,12 +143,12 @@ var logLevel = func() kind[slog.Level] {
 
 var path = text("path", func(raw string) (string, error) {
 	if raw == "" || strings.ContainsFunc(raw, unicode.IsControl) {
-		return "", errors.New("must be the path of a directory")
+		return "", errors.New("must be a path without control characters")
 	}
 	return raw, nil
 })
 
-// secret accepts printable texts of a minimum length. It rejects spaces at the ends and line breaks, which are mistakes of copying.
+// secret accepts printable texts of a minimum length. It rejects spaces at the ends and line breaks, which are copying mistakes.
 func secret(shortest int) kind[Secret] {
 	return kind[Secret]{
 		name: "secret",
@@ -171,7 +171,7 @@ func fields(raw string) []string {
 	return strings.FieldsFunc(raw, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 }
 
-// list parses several values; one parses a single value. Errors name the wrong value.
+// list parses several values; one parses a single value. The error quotes the wrong value.
 func list[T any](name string, one func(string) (T, error), show func(T) string) kind[[]T] {
 	return kind[[]T]{
 		name: name,

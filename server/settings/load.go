@@ -33,11 +33,11 @@ type Result struct {
 	sources  map[string]Source
 }
 
-// Load reads all sources. Every given value must be valid, even if another source overrides it. The error is one line that names
-// the setting, the rule and the place.
+// Load reads all sources. Every value must be valid, even if another source overrides it. The error is one line with the
+// setting, the rule and the location.
 //
-// An empty environment variable counts as not set, since many tools cannot omit a variable. A flag may be empty, to clear a list
-// of the file.
+// An empty environment variable counts as not set, because many tools cannot omit a variable. An empty flag clears a list of the
+// file.
 func Load(in Input) (*Result, error) {
 	environ, warnings := readEnviron(in.Environ)
 	file := in.File
@@ -53,7 +53,7 @@ func Load(in Input) (*Result, error) {
 	}
 	r := &Result{Warnings: warnings, sources: map[string]Source{}}
 	for _, s := range registry {
-		if err := r.take(s, in.Flags[s.Name], environ[s.Env], fromFile); err != nil {
+		if err := r.resolve(s, in.Flags[s.Name], environ[s.Env], fromFile); err != nil {
 			return nil, err
 		}
 	}
@@ -63,8 +63,8 @@ func Load(in Input) (*Result, error) {
 	return r, nil
 }
 
-// take sets the value of one setting from its sources in ascending order of precedence, so that the last remains.
-func (r *Result) take(s Setting, flags []string, env string, file map[string]given) error {
+// resolve sets the value of one setting from its sources, in ascending order of precedence: the last one wins.
+func (r *Result) resolve(s Setting, flags []string, env string, file map[string]given) error {
 	values := []given{{source: FromDefault, where: "default", raw: s.Default}}
 	if g, ok := file[s.Name]; ok {
 		values = append(values, g)
@@ -88,7 +88,7 @@ func (r *Result) take(s Setting, flags []string, env string, file map[string]giv
 	return nil
 }
 
-// wrong returns the error line. It does not repeat values that may contain a secret or that the rule already quotes.
+// wrong returns the error line. It omits values that may contain a secret or that err already quotes.
 func (s Setting) wrong(g given, err error) error {
 	if s.List || s.secret() {
 		return fmt.Errorf("%s %w (%s)", s.Name, err, g.where)
@@ -126,8 +126,8 @@ func (s *Settings) checkAdminPassword() error {
 	return nil
 }
 
-// readEnviron returns Kontor's variables that are not empty, and a warning for each unknown one. It is no error, because some
-// platforms add variables that begin with the name of the service.
+// readEnviron returns Kontor's variables that are not empty, and a warning for each unknown one. Unknown variables are not an
+// error, because some platforms add variables that begin with the name of the service.
 func readEnviron(environ []string) (values map[string]string, warnings []string) {
 	known := []string{ConfigEnv}
 	for _, s := range registry {

@@ -71,7 +71,7 @@ func TestLoad_Defaults(t *testing.T) {
 	}
 }
 
-func TestLoad_FlagBeatsEnvironmentBeatsFileBeatsDefault(t *testing.T) {
+func TestLoad_PrecedenceOfSources(t *testing.T) {
 	config := file(t, "notifications:\n  sse:\n    heartbeat_seconds: 26\n")
 	in := settings.Input{}
 	steps := []struct {

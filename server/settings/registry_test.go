@@ -8,7 +8,7 @@ import (
 	"kontor/server/settings"
 )
 
-// TestLoad_RoundTrip gives every setting a value that is not its default by every source, and expects to see it again.
+// TestLoad_RoundTrip sets every setting in every source to a value other than its default, and compares the output.
 func TestLoad_RoundTrip(t *testing.T) {
 	samples := map[string]string{
 		"server.listen":                          "0.0.0.0:9000",
@@ -96,7 +96,7 @@ func TestLoad_RoundTrip(t *testing.T) {
 				t.Errorf("%s: %q from %s, want %q from %s", l.Name, l.Text, l.Source, want, wantSource)
 			}
 			if l.Text == l.Default {
-				t.Errorf("%s: the sample is the default and shows nothing", l.Name)
+				t.Errorf("%s: the sample must differ from the default", l.Name)
 			}
 		}
 	}
@@ -106,7 +106,7 @@ func TestRegistry_EveryRowIsComplete(t *testing.T) {
 	names := map[string]bool{}
 	for _, s := range settings.All() {
 		if s.Meaning == "" || s.Type == "" || strings.Contains(s.Meaning, "\n") || names[s.Name] || names[s.Env] {
-			t.Errorf("%s: incomplete or twice", s.Name)
+			t.Errorf("%s: incomplete or declared twice", s.Name)
 		}
 		names[s.Name], names[s.Env] = true, true
 	}

@@ -2,10 +2,10 @@
 //
 // One table, the registry, declares each setting once, with its dotted name, its default, its one-line meaning and its rule. The
 // flag, the environment variable, the member of the YAML file and the output of the settings command are derived from that row.
-// Load combines the sources (flag overrides environment overrides file overrides default) and returns typed values, or an error
-// of one line with the mistake and its place.
+// Load combines the sources and returns typed values, or an error of one line with the mistake and its location. Flags override
+// the environment, the environment overrides the file, and the file overrides the default.
 //
-// The package does not parse command lines and does not use the settings.
+// The package does not parse command lines.
 package settings
 
 import (
@@ -143,7 +143,7 @@ type Invoices struct {
 	Timeout  time.Duration
 }
 
-// Log configures level and form of the log.
+// Log configures the level and the format of the log.
 type Log struct {
 	Level  slog.Level
 	Format string // LogAuto, LogText or LogJSON

@@ -7,7 +7,7 @@ import (
 
 // DidYouMean returns ` (did you mean "…"?)` with the known name that is closest to the wrong one, or "".
 func DidYouMean(wrong string, known []string) string {
-	best, distance := "", len(wrong)/3+1 // with more changes, it is another word
+	best, distance := "", len(wrong)/3+1 // more changes make it a different word
 	for _, name := range known {
 		if abs(len(name)-len(wrong)) >= distance {
 			continue
@@ -17,7 +17,7 @@ func DidYouMean(wrong string, known []string) string {
 		}
 	}
 	if best == "" {
-		for _, name := range known { // the last part only, or with other separators
+		for _, name := range known { // only the last part, or other separators
 			if strings.HasSuffix(name, "."+wrong) || flat(name) == flat(wrong) {
 				best = name
 				break
@@ -41,7 +41,7 @@ func abs(n int) int {
 	return n
 }
 
-// editDistance is the number of inserted, removed and replaced bytes between a and b (Levenshtein).
+// editDistance returns the number of inserted, removed and replaced bytes between a and b (Levenshtein).
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// triggerMode accepts auto and the values of a switch, which the setting was in earlier versions.
+// triggerMode accepts auto and the values of a switch. The setting was a switch in earlier versions.
 var triggerMode = func() kind[string] {
 	k := text("auto, true or false", func(raw string) (string, error) {
 		if strings.EqualFold(raw, TriggerAuto) {
@@ -31,8 +31,8 @@ var triggerMode = func() kind[string] {
 	return k
 }()
 
-// TriggerEnabled reports whether the endpoint for test notifications exists. TriggerAuto disables it when others may reach the
-// service: on any address but loopback, and behind a proxy, which means a trusted proxy or a public address of another machine.
+// TriggerEnabled reports whether the endpoint for test notifications exists. TriggerAuto disables it if other machines may reach
+// the service: if it listens on an address other than loopback, has a trusted proxy, or has a base URL of another machine.
 func (s *Settings) TriggerEnabled() bool {
 	switch s.Notifications.Trigger.Enabled {
 	case TriggerOn:

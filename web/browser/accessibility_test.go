@@ -18,12 +18,12 @@ var axe string
 // Every screen, tab and dialog, wide and narrow, light and dark: axe finds no violation, nothing overflows the window, and
 // the browser's console has no warnings.
 func TestViews_AreAccessibleAndFit(t *testing.T) {
-	b := sharedBank(t)
+	s := sharedServer(t)
 	for language, l := range map[string]look{"en": desk, "fr": {width: 360, height: 740, dark: true}} {
 		t.Run(fmt.Sprintf("%d", l.width), func(t *testing.T) {
 			t.Parallel()
-			b := &bank{t: t, address: b.address}
-			outside := newVisitor(t, b, l)
+			s := &testServer{t: t, address: s.address}
+			outside := newVisitor(t, s, l)
 			outside.expect("40") // Some views show errors of the server.
 			for _, one := range append(signedOutViews(), explorer()...) {
 				if one.path != "" {
@@ -33,9 +33,9 @@ func TestViews_AreAccessibleAndFit(t *testing.T) {
 				}
 				outside.examine(one)
 			}
-			me := b.newPerson("Administrator")
-			views := b.views(me)
-			v := signedIn(t, b, l, me)
+			me := s.newPerson("Administrator")
+			views := s.views(me)
+			v := signedIn(t, s, l, me)
 			v.expect("40")
 			v.setLanguage(language)
 			v.do(chromedp.Reload())

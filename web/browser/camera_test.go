@@ -47,8 +47,8 @@ func writeFilm(path string) error {
 }
 
 func TestCamera_ReadsABill(t *testing.T) {
-	b := sharedBank(t)
-	v := signedIn(t, b, desk, b.newPerson("Advisor"))
+	s := sharedServer(t)
+	v := signedIn(t, s, desk, s.newPerson("Advisor"))
 	v.open("/invoices")
 	v.clickText("Use the camera")
 	v.until(`document.querySelector('.camera video').videoWidth === 1280`)
@@ -59,8 +59,8 @@ func TestCamera_ReadsABill(t *testing.T) {
 }
 
 func TestCamera_ExplainsDeniedAccess(t *testing.T) {
-	b := sharedBank(t)
-	v := signedIn(t, b, desk, b.newPerson("Advisor"))
+	s := sharedServer(t)
+	v := signedIn(t, s, desk, s.newPerson("Advisor"))
 	v.open("/invoices")
 	v.eval(`navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('no', 'NotAllowedError'))`)
 	v.clickText("Use the camera")
@@ -71,9 +71,9 @@ func TestCamera_ExplainsDeniedAccess(t *testing.T) {
 
 // Only the console's own pages may use the camera: no frame and no other document of the server.
 func TestCamera_IsAllowedForTheConsoleOnly(t *testing.T) {
-	b := sharedBank(t)
+	s := sharedServer(t)
 	for path, want := range map[string]string{"/invoices": "camera=(self)", "/": "camera=(self)", "/docs": "camera=()"} {
-		answer, err := http.Get(b.url(path))
+		answer, err := http.Get(s.url(path))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,10 +11,10 @@ import (
 
 // Ctrl K opens the palette on every screen. Typing and Enter open a screen or a record; Escape restores the focus.
 func TestCommandPalette_OpensScreensAndRecords(t *testing.T) {
-	b := sharedBank(t)
-	me := b.newPerson("Administrator")
-	id := b.newCustomer(b.token(me), "Loredana", "Findling")
-	v := signedIn(t, b, desk, me)
+	s := sharedServer(t)
+	me := s.newPerson("Administrator")
+	id := s.newCustomer(s.token(me), "Loredana", "Findling")
+	v := signedIn(t, s, desk, me)
 	v.keys("k", chromedp.KeyModifiers(kb.ModifierCtrl))
 	v.until(`document.querySelector('dialog.palette[open]') && document.activeElement.getAttribute('role') === 'combobox'`)
 	v.keys("findling")
@@ -34,10 +34,10 @@ func TestCommandPalette_OpensScreensAndRecords(t *testing.T) {
 
 // A customer's country is shown by its name in the user's language, not by its code.
 func TestCustomer_ShowsCountriesByName(t *testing.T) {
-	b := sharedBank(t)
-	me := b.newPerson("Administrator")
-	v := signedIn(t, b, desk, me)
-	v.open("/customers/" + b.newCustomer(b.token(me), "Anna", "Müller"))
+	s := sharedServer(t)
+	me := s.newPerson("Administrator")
+	v := signedIn(t, s, desk, me)
+	v.open("/customers/" + s.newCustomer(s.token(me), "Anna", "Müller"))
 	v.see("Switzerland")
 	v.choose(`select.language`, "it")
 	v.see("Svizzera")
@@ -48,28 +48,28 @@ func TestCustomer_ShowsCountriesByName(t *testing.T) {
 
 // The overview groups the messages of one chat and names their author.
 func TestOverview_GroupsMessagesByChat(t *testing.T) {
-	b := sharedBank(t)
-	me, other := b.newPerson("Administrator"), b.newPerson("Advisor")
-	b.setName(other, "Rahel Zbinden")
-	token := b.token(other)
-	chat := b.call(token, http.MethodPost, "/v1/chats", map[string]any{"participants": []string{me.id}})["id"].(string)
+	s := sharedServer(t)
+	me, other := s.newPerson("Administrator"), s.newPerson("Advisor")
+	s.setName(other, "Rahel Zbinden")
+	token := s.token(other)
+	chat := s.call(token, http.MethodPost, "/v1/chats", map[string]any{"participants": []string{me.id}})["id"].(string)
 	for _, words := range []string{"Good morning", "Is the file complete?"} {
-		b.call(token, http.MethodPost, "/v1/chats/"+chat+"/messages", map[string]any{"content": words})
+		s.call(token, http.MethodPost, "/v1/chats/"+chat+"/messages", map[string]any{"content": words})
 	}
-	v := signedIn(t, b, desk, me)
+	v := signedIn(t, s, desk, me)
 	v.until(`document.querySelector('.activity')?.innerText.includes('2 new messages from Rahel Zbinden')`)
 	v.until(`document.querySelector('.activity a.plain').getAttribute('href') === '/chats/` + chat + `'`)
 }
 
 // The names that one user saw are deleted at sign-out. Staff see what others sign in with; customers must not.
 func TestSignOut_ForgetsPeople(t *testing.T) {
-	b := sharedBank(t)
-	staff, customer, rahel := b.newPerson("Advisor"), b.newPerson("Customer"), b.newPerson("Advisor")
-	token := b.token(rahel)
+	s := sharedServer(t)
+	staff, customer, rahel := s.newPerson("Advisor"), s.newPerson("Customer"), s.newPerson("Advisor")
+	token := s.token(rahel)
 	for _, p := range []person{staff, customer} {
-		b.call(token, http.MethodPost, "/v1/chats", map[string]any{"participants": []string{p.id}})
+		s.call(token, http.MethodPost, "/v1/chats", map[string]any{"participants": []string{p.id}})
 	}
-	v := signedIn(t, b, desk, staff)
+	v := signedIn(t, s, desk, staff)
 	v.click(`nav a[href="/chats"]`)
 	v.see(rahel.login)
 	v.click(`.top button[title]:last-of-type`)
@@ -83,12 +83,12 @@ func TestSignOut_ForgetsPeople(t *testing.T) {
 
 // Users without a role see an explanation and can sign out.
 func TestRegistrant_SeesAnExplanation(t *testing.T) {
-	b := sharedBank(t)
-	v := newVisitor(t, b, desk)
+	s := sharedServer(t)
+	v := newVisitor(t, s, desk)
 	v.expect("403")
 	v.open("/healthz")
 	p := person{login: "waiting-for-a-role", password: "four words in a row"}
-	b.call("", http.MethodPost, "/v1/users/initiate-registration", map[string]any{"credential_type": "username", "credential_value": p.login, "password": p.password,
+	s.call("", http.MethodPost, "/v1/users/initiate-registration", map[string]any{"credential_type": "username", "credential_value": p.login, "password": p.password,
 		"terms_accepted": true, "privacy_policy_accepted": true}, "X-API-Key", apiKey)
 	v.openSignedOut("/signin")
 	v.write(`input[name=login]`, p.login)

@@ -12,8 +12,8 @@ import (
 )
 
 func TestLanguages_SwitchWithoutAReload(t *testing.T) {
-	b := sharedBank(t)
-	v := signedIn(t, b, desk, b.newPerson("Advisor"))
+	s := sharedServer(t)
+	v := signedIn(t, s, desk, s.newPerson("Advisor"))
 	v.click(`nav a[href="/customers"]`)
 	v.see("Customers")
 	v.eval(`window.notReloaded = true`)
@@ -25,8 +25,8 @@ func TestLanguages_SwitchWithoutAReload(t *testing.T) {
 }
 
 func TestInvoices_ShowThePaymentPart(t *testing.T) {
-	b := sharedBank(t)
-	v := signedIn(t, b, desk, b.newPerson("Advisor"))
+	s := sharedServer(t)
+	v := signedIn(t, s, desk, s.newPerson("Advisor"))
 	bill, err := filepath.Abs("../../testdata/qr/files/dmg-badcurrency.pdf")
 	if err != nil {
 		t.Fatal(err)
@@ -41,10 +41,10 @@ func TestInvoices_ShowThePaymentPart(t *testing.T) {
 }
 
 func TestChats_AreLiveBetweenTwoBrowsers(t *testing.T) {
-	b := sharedBank(t)
-	reto, rahel := b.newPerson("Administrator"), b.newPerson("Advisor")
-	here := signedIn(t, b, desk, reto)
-	there := signedIn(t, b, look{width: 360, height: 740, dark: true}, rahel)
+	s := sharedServer(t)
+	reto, rahel := s.newPerson("Administrator"), s.newPerson("Advisor")
+	here := signedIn(t, s, desk, reto)
+	there := signedIn(t, s, look{width: 360, height: 740, dark: true}, rahel)
 	for _, v := range []*visitor{here, there} {
 		v.until(`document.querySelector('.connection.live')`)
 	}
@@ -72,14 +72,14 @@ const countRequests = `window.requests = []; const original = window.fetch;
 
 // A message for the open thread is shown from its frame. The console sends at most two requests for it.
 func TestChats_ANewMessageTakesAtMostTwoRequests(t *testing.T) {
-	b := sharedBank(t)
-	me, other := b.newPerson("Advisor"), b.newPerson("Customer")
-	token := b.token(other)
-	chat := "/chats/" + b.call(token, http.MethodPost, "/v1/chats", map[string]any{"participants": []string{me.id}})["id"].(string)
+	s := sharedServer(t)
+	me, other := s.newPerson("Advisor"), s.newPerson("Customer")
+	token := s.token(other)
+	chat := "/chats/" + s.call(token, http.MethodPost, "/v1/chats", map[string]any{"participants": []string{me.id}})["id"].(string)
 	send := func(text string) {
-		b.call(token, http.MethodPost, "/v1"+chat+"/messages", map[string]any{"content": text})
+		s.call(token, http.MethodPost, "/v1"+chat+"/messages", map[string]any{"content": text})
 	}
-	v := signedIn(t, b, desk, me)
+	v := signedIn(t, s, desk, me)
 	v.goTo(chat)
 	v.until(`document.querySelector('.connection.live') && document.querySelector('.thread .none')`)
 	v.eval(countRequests)
@@ -109,10 +109,10 @@ func (v *visitor) settle() {
 
 // This test runs before the parallel ones, because it measures time.
 func TestFirstScreen_AppearsWithinASecond(t *testing.T) {
-	b := &bank{t: t, address: sharedServer.address}
+	s := &testServer{t: t, address: sharedProcess.address}
 	best := 1e9
 	for range 3 { // The best of three, because other processes use the machine too.
-		v := newVisitor(t, b, desk)
+		v := newVisitor(t, s, desk)
 		v.open("/signin")
 		v.until(`document.querySelector('input[name=login]')`)
 		best = min(best, ask[float64](v, `performance.getEntriesByName('screen')[0].startTime`))
@@ -125,10 +125,10 @@ func TestFirstScreen_AppearsWithinASecond(t *testing.T) {
 
 // No entry of the menu leads to a screen that the user may not use.
 func TestMenu_ShowsOnlyAllowedScreens(t *testing.T) {
-	b := sharedBank(t)
+	s := sharedServer(t)
 	for _, role := range []string{"Advisor", "Customer"} {
 		t.Run(role, func(t *testing.T) {
-			v := signedIn(t, b, desk, b.newPerson(role))
+			v := signedIn(t, s, desk, s.newPerson(role))
 			if ask[bool](v, `Boolean(document.querySelector('nav a[href^="/admin/"]'))`) && role == "Customer" {
 				t.Error("a customer sees the administration")
 			}

@@ -12,8 +12,8 @@ import (
 )
 
 func TestCustomers_ShowErrorsBesideTheFields(t *testing.T) {
-	b := sharedBank(t)
-	v := signedIn(t, b, desk, b.newPerson("Administrator"))
+	s := sharedServer(t)
+	v := signedIn(t, s, desk, s.newPerson("Administrator"))
 	v.expect("400")
 	v.open("/customers?new=1")
 	v.write(`input[name=first_name]`, "Noëmi")
@@ -46,9 +46,9 @@ func TestCustomers_ShowErrorsBesideTheFields(t *testing.T) {
 }
 
 // customerForm opens the dialog that changes a customer and returns the customer's id.
-func customerForm(b *bank, v *visitor, token string) (id string) {
-	b.t.Helper()
-	id = b.newCustomer(token, "Lea", "Brunner")
+func customerForm(s *testServer, v *visitor, token string) (id string) {
+	s.t.Helper()
+	id = s.newCustomer(token, "Lea", "Brunner")
 	v.open("/customers/" + id)
 	v.clickText("Edit")
 	v.until(`document.querySelector('dialog input[name=last_name]').value === 'Brunner'`)
@@ -62,28 +62,28 @@ func (v *visitor) save() {
 }
 
 func TestSave_KeepsTheInputWhileTheServerIsUnavailable(t *testing.T) {
-	b := ownBank(t)
-	v := signedIn(t, b, desk, firstAdmin)
+	s := newServer(t)
+	v := signedIn(t, s, desk, firstAdmin)
 	v.expect("ERR_")
 	v.expect("503")
 	v.open("/customers?new=1")
 	v.write(`input[name=first_name]`, "Urs")
 	v.write(`input[name=last_name]`, "Kälin")
 	v.write(`input[name=email]`, "urs@example.ch")
-	b.stop()
+	s.stop()
 	v.save()
 	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('Your input is kept')`)
 	v.until(`document.querySelector('input[name=last_name]').value === 'Kälin' && !document.querySelector('dialog button[type=submit]').disabled`)
-	b.start()
+	s.start()
 	v.save()
 	v.until(`document.querySelector('h1').innerText === 'Urs Kälin' && !document.querySelector('dialog')`)
 }
 
 // The response to a creation is lost: sending the form again creates nothing twice.
 func TestSave_CreatesOnceAfterALostResponse(t *testing.T) {
-	p := newProxy(t, sharedBank(t))
+	p := newProxy(t, sharedServer(t))
 	me := p.newPerson("Advisor")
-	v := signedIn(t, p.bank, desk, me)
+	v := signedIn(t, p.testServer, desk, me)
 	v.expect("ERR_")
 	p.onNext(http.MethodPost, "/v1/customers", dropResponse)
 	v.open("/customers?new=1")
@@ -111,12 +111,12 @@ func TestSave_CreatesOnceAfterALostResponse(t *testing.T) {
 }
 
 func TestErrors_AreExplained(t *testing.T) {
-	p := newProxy(t, sharedBank(t))
+	p := newProxy(t, sharedServer(t))
 	me := p.newPerson("Advisor")
-	v := signedIn(t, p.bank, desk, me)
+	v := signedIn(t, p.testServer, desk, me)
 	v.expect("429")
 	v.expect("503")
-	customerForm(p.bank, v, p.token(me))
+	customerForm(p.testServer, v, p.token(me))
 	v.write(`input[name=last_name]`, "Brunner-Frei")
 	p.onNext(http.MethodPut, "/v1/customers/", respond(http.StatusTooManyRequests, `{"status":429,"message":"Too many requests.","code":"common.rate_limited","class":"temporary","retryable":true}`, "Retry-After", "2"))
 	v.save()
@@ -134,8 +134,8 @@ func TestErrors_AreExplained(t *testing.T) {
 }
 
 func TestErrors_ExplainAFileThatIsTooLarge(t *testing.T) {
-	b := sharedBank(t)
-	v := signedIn(t, b, desk, b.newPerson("Advisor"))
+	s := sharedServer(t)
+	v := signedIn(t, s, desk, s.newPerson("Advisor"))
 	v.expect("413")
 	v.open("/profile")
 	large := filepath.Join(t.TempDir(), "large.png")
@@ -149,17 +149,17 @@ func TestErrors_ExplainAFileThatIsTooLarge(t *testing.T) {
 
 // Another user saves while a form is open: neither change is lost.
 func TestConflict_MergesTheNewerValues(t *testing.T) {
-	b := sharedBank(t)
-	me := b.newPerson("Administrator")
-	token := b.token(me)
-	v := signedIn(t, b, desk, me)
+	s := sharedServer(t)
+	me := s.newPerson("Administrator")
+	token := s.token(me)
+	v := signedIn(t, s, desk, me)
 	v.expect("412")
-	customer := "/v1/customers/" + customerForm(b, v, token)
+	customer := "/v1/customers/" + customerForm(s, v, token)
 	v.write(`input[name=last_name]`, "Brunner-Frei")
 	v.write(`input[name=phone]`, "+41791234567")
-	changed := b.call(token, http.MethodGet, customer, nil)
+	changed := s.call(token, http.MethodGet, customer, nil)
 	changed["first_name"], changed["last_name"], changed["metadata"] = "Lea Maria", "Brunner-Wyss", map[string]any{"branch": "Chur"}
-	b.call(token, http.MethodPut, customer, changed)
+	s.call(token, http.MethodPut, customer, changed)
 	v.save()
 	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('your input is kept')`)
 	v.clickText("Load the newer values")
@@ -170,21 +170,21 @@ func TestConflict_MergesTheNewerValues(t *testing.T) {
 	v.until(`document.querySelector('input[name=last_name]').value === 'Brunner-Wyss' && !document.body.innerText.includes('New value')`)
 	v.save()
 	v.until(`document.querySelector('h1').innerText === 'Lea Maria Brunner-Wyss' && !document.querySelector('dialog')`)
-	now := b.call(token, http.MethodGet, customer, nil)
+	now := s.call(token, http.MethodGet, customer, nil)
 	if now["phone"] != "+41791234567" || now["metadata"].(map[string]any)["branch"] != "Chur" {
 		t.Errorf("saved was %v", now)
 	}
 }
 
 func TestConflict_IsDetectedByEveryForm(t *testing.T) {
-	b := sharedBank(t)
-	me := b.newPerson("Administrator")
-	token := b.token(me)
-	v := signedIn(t, b, desk, me)
+	s := sharedServer(t)
+	me := s.newPerson("Administrator")
+	token := s.token(me)
+	v := signedIn(t, s, desk, me)
 	v.expect("412")
-	customer := b.newCustomer(token, "Timo", "Egger")
+	customer := s.newCustomer(token, "Timo", "Egger")
 	made := func(path string, body map[string]any) string {
-		return path + "/" + b.call(token, http.MethodPost, path, body)["id"].(string)
+		return path + "/" + s.call(token, http.MethodPost, path, body)["id"].(string)
 	}
 	for _, one := range []struct {
 		name, record, screen, field string
@@ -196,11 +196,11 @@ func TestConflict_IsDetectedByEveryForm(t *testing.T) {
 		{"role", made("/v1/rbac/roles", map[string]any{"name": "Caller " + me.login}), "/admin", "description", map[string]any{"name": "Caller two " + me.login}},
 	} {
 		t.Run(one.name, func(t *testing.T) {
-			v.t, b.t = t, t
+			v.t, s.t = t, t
 			v.open(one.screen + strings.Replace(strings.TrimPrefix(one.record, "/v1"), "/rbac", "", 1))
 			v.clickText("Edit")
 			v.write(`dialog [name=`+one.field+`]`, "typed")
-			b.call(token, http.MethodPut, one.record, one.change)
+			s.call(token, http.MethodPut, one.record, one.change)
 			v.save()
 			v.clickText("Load the newer values")
 			v.see("The form now shows the newer values")
@@ -209,24 +209,24 @@ func TestConflict_IsDetectedByEveryForm(t *testing.T) {
 			v.gone(`dialog`)
 		})
 	}
-	v.t, b.t = t, t
+	v.t, s.t = t, t
 }
 
 // Two reviewers decide at the same time: the second one sees which decisions are possible now.
 func TestConflict_OffersTheDecisionsThatArePossibleNow(t *testing.T) {
-	b := sharedBank(t)
-	me := b.newPerson("Administrator")
-	token := b.token(me)
-	v := signedIn(t, b, desk, me)
+	s := sharedServer(t)
+	me := s.newPerson("Administrator")
+	token := s.token(me)
+	v := signedIn(t, s, desk, me)
 	v.expect("409")
-	customer := b.newCustomer(token, "Nina", "Arnold")
-	b.call(token, http.MethodPut, "/v1/customers/"+customer+"/kyc", map[string]any{"documents": []any{map[string]any{"type": "passport", "number": "Z9", "expiry_date": "2099-01-01", "country": "CHE"}}})
+	customer := s.newCustomer(token, "Nina", "Arnold")
+	s.call(token, http.MethodPut, "/v1/customers/"+customer+"/kyc", map[string]any{"documents": []any{map[string]any{"type": "passport", "number": "Z9", "expiry_date": "2099-01-01", "country": "CHE"}}})
 	v.open("/customers/" + customer + "/kyc")
 	v.clickText("Decide")
 	v.choose(`dialog select[name=kyc_status]`, "in_review")
 	v.write(`dialog textarea[name=reason]`, "I look at it")
 	for _, status := range []string{"in_review", "rejected"} {
-		b.call(token, http.MethodPatch, "/v1/customers/"+customer+"/kyc/status", map[string]any{"kyc_status": status, "reason": "Another was faster"})
+		s.call(token, http.MethodPatch, "/v1/customers/"+customer+"/kyc/status", map[string]any{"kyc_status": status, "reason": "Another was faster"})
 	}
 	v.save()
 	v.until(`document.querySelector('dialog [role=alert]').innerText.includes('Possible now')`)

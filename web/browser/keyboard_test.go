@@ -11,9 +11,9 @@ import (
 )
 
 func TestKeyboard_ReachesEveryControl(t *testing.T) {
-	b := sharedBank(t)
-	me := b.newPerson("Advisor")
-	v := newVisitor(t, b, desk)
+	s := sharedServer(t)
+	me := s.newPerson("Advisor")
+	v := newVisitor(t, s, desk)
 	v.openSignedOut("/signin")
 	v.until(`document.activeElement.name === 'login'`)
 	v.keys(me.login + kb.Tab + me.password + kb.Enter)
@@ -51,10 +51,10 @@ func (v *visitor) tabTo(condition string) {
 
 // Every dialog takes the focus, keeps it, and restores it when Escape closes the dialog.
 func TestKeyboard_DialogsKeepAndRestoreTheFocus(t *testing.T) {
-	b := sharedBank(t)
-	me := b.newPerson("Administrator")
-	views := b.views(me)
-	v := signedIn(t, b, desk, me)
+	s := sharedServer(t)
+	me := s.newPerson("Administrator")
+	views := s.views(me)
+	v := signedIn(t, s, desk, me)
 	v.expect("40")
 	for _, one := range views {
 		if one.narrow || !strings.Contains(one.drawn, "dialog") || len(one.steps) == 0 || one.name == "sign in again" {
@@ -85,11 +85,11 @@ func TestKeyboard_DialogsKeepAndRestoreTheFocus(t *testing.T) {
 
 // Escape does not close a dialog that must be answered.
 func TestKeyboard_SigningInAgainCannotBeDismissed(t *testing.T) {
-	b := sharedBank(t)
-	me := b.newPerson("Advisor")
-	v := signedIn(t, b, desk, me)
+	s := sharedServer(t)
+	me := s.newPerson("Advisor")
+	v := signedIn(t, s, desk, me)
 	v.expect("401")
-	b.endSessions(me)
+	s.endSessions(me)
 	v.goTo("/customers")
 	v.until(`document.activeElement.name === 'password'`)
 	for range 4 {
@@ -103,11 +103,11 @@ func TestKeyboard_SigningInAgainCannotBeDismissed(t *testing.T) {
 }
 
 func TestKeyboard_MovesACardOfTheBoard(t *testing.T) {
-	b := sharedBank(t)
-	me := b.newPerson("Advisor")
-	token := b.token(me)
-	task := b.call(token, http.MethodPost, "/v1/customers/"+b.newCustomer(token, "Gian", "Caduff")+"/tasks", map[string]any{"title": "Send the card", "category": "approve"})["id"].(string)
-	v := signedIn(t, b, desk, me)
+	s := sharedServer(t)
+	me := s.newPerson("Advisor")
+	token := s.token(me)
+	task := s.call(token, http.MethodPost, "/v1/customers/"+s.newCustomer(token, "Gian", "Caduff")+"/tasks", map[string]any{"title": "Send the card", "category": "approve"})["id"].(string)
+	v := signedIn(t, s, desk, me)
 	v.open("/tasks")
 	v.until(`document.querySelector('.task select')`)
 	v.tabTo(`document.activeElement.matches('.task select')`)
@@ -124,8 +124,8 @@ func TestKeyboard_MovesACardOfTheBoard(t *testing.T) {
 
 // The menu of a narrow screen, and the ring around the focused element.
 func TestKeyboard_MenuAndFocusRing(t *testing.T) {
-	b := sharedBank(t)
-	v := signedIn(t, b, look{width: 360, height: 740}, b.newPerson("Advisor"))
+	s := sharedServer(t)
+	v := signedIn(t, s, look{width: 360, height: 740}, s.newPerson("Advisor"))
 	v.tabTo(`document.activeElement.matches('.only-narrow')`)
 	ring := `(() => { const style = getComputedStyle(document.activeElement); return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2; })()`
 	v.until(ring)

@@ -40,12 +40,12 @@ func run(m *testing.M) int {
 		fmt.Println("video for the camera:", err)
 		return 1
 	}
-	sharedServer, err = newProcess(filepath.Join(dir, "data"), os.Stderr)
+	sharedProcess, err = newProcess(filepath.Join(dir, "data"), os.Stderr)
 	if err != nil {
 		fmt.Println(err)
 		return 1
 	}
-	defer sharedServer.stop()
+	defer sharedProcess.stop()
 	allocator, closeAllocator := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Headless,
 		chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("no-first-run", true),

@@ -15,22 +15,22 @@ import (
 const hostileName = "Mallory the Boss"
 
 // setName sets a user's display name.
-func (b *bank) setName(p person, name string) {
-	b.t.Helper()
-	b.call(b.token(p), http.MethodPatch, "/v1/users/"+p.id, map[string]any{"display_name": name})
+func (s *testServer) setName(p person, name string) {
+	s.t.Helper()
+	s.call(s.token(p), http.MethodPatch, "/v1/users/"+p.id, map[string]any{"display_name": name})
 }
 
 // plantNames creates a chat as a customer and a task as an advisor, both with another name for an administrator. It returns
 // their paths and the id of the customer record that the customer owns.
-func plantNames(b *bank, mallory, victim person) (chat, task, customer string) {
-	b.t.Helper()
-	token := b.token(mallory)
+func plantNames(s *testServer, mallory, victim person) (chat, task, customer string) {
+	s.t.Helper()
+	token := s.token(mallory)
 	names := map[string]any{victim.id: hostileName, mallory.id: adminLogin, "constructor": map[string]any{"x": 1}}
-	chat = "/chats/" + b.call(token, http.MethodPost, "/v1/chats", map[string]any{
+	chat = "/chats/" + s.call(token, http.MethodPost, "/v1/chats", map[string]any{
 		"participants": []string{victim.id}, "metadata": map[string]any{"names": names}})["id"].(string)
-	b.call(token, http.MethodPost, "/v1"+chat+"/messages", map[string]any{"content": "Good morning"})
-	customer = b.newCustomer(token, "Mallory", "Muster")
-	made := b.call(b.token(b.newPerson("Advisor")), http.MethodPost, "/v1/customers/"+customer+"/tasks", map[string]any{"title": "Look here", "category": "approve",
+	s.call(token, http.MethodPost, "/v1"+chat+"/messages", map[string]any{"content": "Good morning"})
+	customer = s.newCustomer(token, "Mallory", "Muster")
+	made := s.call(s.token(s.newPerson("Advisor")), http.MethodPost, "/v1/customers/"+customer+"/tasks", map[string]any{"title": "Look here", "category": "approve",
 		"assignees": []any{map[string]any{"user_id": victim.id, "name": hostileName}}})
 	return chat, "/customers/" + customer + "/tasks/" + made["id"].(string), customer
 }
@@ -38,16 +38,16 @@ func plantNames(b *bank, mallory, victim person) (chat, task, customer string) {
 // The console names users by their display names only, never by metadata of a chat or a task. Where trust depends on it,
 // the sign-in name and the mark for staff stand beside the name.
 func TestPeople_AreNamedByTheirDisplayNames(t *testing.T) {
-	b := sharedBank(t)
-	victim, mallory := b.newPerson("Administrator"), b.newPerson("Customer")
-	b.setName(victim, "Petra Amsler")
-	b.setName(mallory, "Malvina Muster")
-	chat, task, customer := plantNames(b, mallory, victim)
-	staff := b.token(victim)
+	s := sharedServer(t)
+	victim, mallory := s.newPerson("Administrator"), s.newPerson("Customer")
+	s.setName(victim, "Petra Amsler")
+	s.setName(mallory, "Malvina Muster")
+	chat, task, customer := plantNames(s, mallory, victim)
+	staff := s.token(victim)
 	for _, status := range []string{"pending", "in_review", "rejected"} { // entries of the KYC history and of the audit trail
-		b.call(staff, http.MethodPatch, "/v1/customers/"+customer+"/kyc/status", map[string]any{"kyc_status": status})
+		s.call(staff, http.MethodPatch, "/v1/customers/"+customer+"/kyc/status", map[string]any{"kyc_status": status})
 	}
-	v := signedIn(t, b, desk, victim)
+	v := signedIn(t, s, desk, victim)
 	for _, one := range []struct {
 		name, path, within string
 		shows              []string
@@ -78,11 +78,11 @@ func TestPeople_AreNamedByTheirDisplayNames(t *testing.T) {
 
 // A customer sees names without sign-in names, and the mark for staff.
 func TestPeople_AreShownToCustomersWithoutSignInNames(t *testing.T) {
-	b := sharedBank(t)
-	me, advisor, other := b.newPerson("Customer"), b.newPerson("Advisor"), b.newPerson("Customer")
-	b.setName(advisor, "Ruth Aebi")
-	b.call(b.token(advisor), http.MethodPost, "/v1/chats", map[string]any{"participants": []string{me.id, other.id}, "metadata": map[string]any{"title": "System administration"}})
-	v := signedIn(t, b, desk, me)
+	s := sharedServer(t)
+	me, advisor, other := s.newPerson("Customer"), s.newPerson("Advisor"), s.newPerson("Customer")
+	s.setName(advisor, "Ruth Aebi")
+	s.call(s.token(advisor), http.MethodPost, "/v1/chats", map[string]any{"participants": []string{me.id, other.id}, "metadata": map[string]any{"title": "System administration"}})
+	v := signedIn(t, s, desk, me)
 	v.goTo("/chats")
 	v.click(`.chat-list a`)
 	v.until(`document.querySelector('.thread header')?.innerText.includes('Ruth Aebi Staff')`)
@@ -100,13 +100,13 @@ func TestPeople_AreShownToCustomersWithoutSignInNames(t *testing.T) {
 
 // A name as long as the server allows does not widen the page, and its direction does not affect the text around it.
 func TestPeople_LongAndRightToLeftNamesStayInTheirPlace(t *testing.T) {
-	b := sharedBank(t)
-	me, long, rtl := b.newPerson("Administrator"), b.newPerson("Customer"), b.newPerson("Customer")
-	b.setName(long, strings.Repeat("W", 100))
-	b.setName(rtl, "שרה לוי")
-	b.call(b.token(me), http.MethodPost, "/v1/chats", map[string]any{"participants": []string{long.id, rtl.id}})
+	s := sharedServer(t)
+	me, long, rtl := s.newPerson("Administrator"), s.newPerson("Customer"), s.newPerson("Customer")
+	s.setName(long, strings.Repeat("W", 100))
+	s.setName(rtl, "שרה לוי")
+	s.call(s.token(me), http.MethodPost, "/v1/chats", map[string]any{"participants": []string{long.id, rtl.id}})
 	for _, l := range []look{desk, {width: 390, height: 800}} {
-		v := signedIn(t, b, l, me)
+		v := signedIn(t, s, l, me)
 		for i, one := range []struct{ path, within string }{
 			{"/chats", ".chat-list"}, {"/admin/users/" + rtl.id, ".page-head h1"}, {"/admin/users?q=WW", "main table"}, {"/admin/users/" + long.id, ".page-head h1"},
 		} {
@@ -127,8 +127,8 @@ func TestPeople_LongAndRightToLeftNamesStayInTheirPlace(t *testing.T) {
 
 // A display name can be given at registration, changed in the profile, and changed by an administrator.
 func TestDisplayName_IsSetInEveryForm(t *testing.T) {
-	b := sharedBank(t)
-	v := newVisitor(t, b, desk)
+	s := sharedServer(t)
+	v := newVisitor(t, s, desk)
 	v.expect("409")
 	v.openSignedOut("/register#key=" + apiKey)
 	v.write(`input[name=credential_value]`, "display-name@example.ch")
@@ -138,7 +138,7 @@ func TestDisplayName_IsSetInEveryForm(t *testing.T) {
 	v.click(`input[name=privacy_policy_accepted]`)
 	v.click(`button[type=submit]`)
 	v.see("Enter the code")
-	v.write(`input[name=otp]`, b.code(b.token(firstAdmin), "display-name@example.ch"))
+	v.write(`input[name=otp]`, s.code(s.token(firstAdmin), "display-name@example.ch"))
 	v.click(`button[type=submit]`)
 	v.until(`document.querySelector('.account .me')?.innerText.includes('Anna First')`)
 
@@ -151,7 +151,7 @@ func TestDisplayName_IsSetInEveryForm(t *testing.T) {
 	v.eval(`document.querySelector('input[name=display_name]').form.requestSubmit()`)
 	v.until(`document.querySelector('input[name=display_name][aria-invalid=true]')`) // A reserved word is rejected beside the field.
 
-	admin := signedIn(t, b, desk, firstAdmin)
+	admin := signedIn(t, s, desk, firstAdmin)
 	admin.goTo("/admin/users?q=Anna+Second")
 	admin.until(`document.querySelector('main table')?.innerText.includes('display-name@example.ch')`) // the sign-in name beside it
 	admin.click(`.row-link`)
@@ -180,17 +180,17 @@ func (v *visitor) picture(name string) {
 // A user who was linked to a persona sees its data before accepting the link. A reviewer sees what changed of a verified
 // identity.
 func TestIdentity_IsConfirmedByTheUserAndReviewedAgain(t *testing.T) {
-	b := sharedBank(t)
-	owner, user, reviewer := b.newPerson("Customer"), b.newPerson("Customer"), b.newPerson("Advisor")
-	token := b.token(owner)
-	persona := b.call(token, http.MethodPost, "/v1/personas", map[string]any{"first_name": "Vreni", "last_name": "Zbinden", "date_of_birth": "1980-02-29"})["id"].(string)
-	b.call(token, http.MethodPost, "/v1/personas/"+persona+"/users", map[string]any{"user_id": user.id})
-	customer := b.newCustomer(token, "Vreni", "Zbinden")
-	b.call(b.token(reviewer), http.MethodPut, "/v1/customers/"+customer+"/kyc", map[string]any{"verified_at": "2020-01-01T00:00:00Z",
+	s := sharedServer(t)
+	owner, user, reviewer := s.newPerson("Customer"), s.newPerson("Customer"), s.newPerson("Advisor")
+	token := s.token(owner)
+	persona := s.call(token, http.MethodPost, "/v1/personas", map[string]any{"first_name": "Vreni", "last_name": "Zbinden", "date_of_birth": "1980-02-29"})["id"].(string)
+	s.call(token, http.MethodPost, "/v1/personas/"+persona+"/users", map[string]any{"user_id": user.id})
+	customer := s.newCustomer(token, "Vreni", "Zbinden")
+	s.call(s.token(reviewer), http.MethodPut, "/v1/customers/"+customer+"/kyc", map[string]any{"verified_at": "2020-01-01T00:00:00Z",
 		"documents": []any{map[string]any{"type": "passport", "number": "X123", "expiry_date": "2099-01-01", "country": "CHE"}}})
-	b.call(token, http.MethodPut, "/v1/customers/"+customer, map[string]any{"last_name": "Moser", "nationality": "DEU"})
+	s.call(token, http.MethodPut, "/v1/customers/"+customer, map[string]any{"last_name": "Moser", "nationality": "DEU"})
 
-	v := signedIn(t, b, desk, user)
+	v := signedIn(t, s, desk, user)
 	v.open("/personas")
 	v.see("Is this you?")
 	v.examine(view{name: "offers", drawn: "main .items button"})
@@ -198,7 +198,7 @@ func TestIdentity_IsConfirmedByTheUserAndReviewedAgain(t *testing.T) {
 	v.clickText("Yes, this is me")
 	v.until(`!document.body.innerText.includes('Is this you?') && document.querySelector('main table')?.innerText.includes('Zbinden')`)
 
-	v = signedIn(t, b, desk, reviewer)
+	v = signedIn(t, s, desk, reviewer)
 	v.open("/customers/" + customer + "/kyc")
 	v.see("Last name: “Zbinden” is now “Moser”")
 	v.see("Nationality: “Switzerland” is now “Germany”")

@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// printedBank starts a server on an empty directory that prints the password of its administrator.
-func printedBank(t *testing.T) (*bank, person) {
+// newServerWithPrintedPassword starts a server on an empty directory that prints the password of its administrator.
+func newServerWithPrintedPassword(t *testing.T) (*testServer, person) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -27,8 +27,8 @@ func printedBank(t *testing.T) (*bank, person) {
 	if err := p.start(); err != nil {
 		t.Fatal(err)
 	}
-	b := &bank{t: t, address: p.address, own: p}
-	t.Cleanup(b.stop)
+	s := &testServer{t: t, address: p.address, own: p}
+	t.Cleanup(s.stop)
 	text, err := os.ReadFile(printed.Name())
 	if err != nil {
 		t.Fatal(err)
@@ -38,13 +38,13 @@ func printedBank(t *testing.T) (*bank, person) {
 	if len(words) == 0 {
 		t.Fatalf("no password in %q", text)
 	}
-	return b, person{login: adminLogin, password: words[0]}
+	return s, person{login: adminLogin, password: words[0]}
 }
 
 // The first administrator sees a warning on every screen until they have changed the printed password.
 func TestPrintedPassword_WarnsUntilItIsChanged(t *testing.T) {
-	b, admin := printedBank(t)
-	v := signedIn(t, b, desk, admin)
+	s, admin := newServerWithPrintedPassword(t)
+	v := signedIn(t, s, desk, admin)
 	const notice = `main > .notice.warn a[href="/profile"]`
 	for _, language := range []string{"en", "de", "fr", "it"} {
 		v.setLanguage(language)

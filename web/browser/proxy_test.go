@@ -15,7 +15,7 @@ import (
 
 // faultyProxy is a proxy in front of the server that can delay, replace or drop responses.
 type faultyProxy struct {
-	*bank // the server behind the proxy, at the proxy's address
+	*testServer // the server behind the proxy, at the proxy's address
 
 	server *httptest.Server
 	proxy  *httputil.ReverseProxy
@@ -31,18 +31,18 @@ type rule struct {
 }
 
 // newProxy starts a proxy in front of a server; it stops with the test.
-func newProxy(t *testing.T, b *bank) *faultyProxy {
+func newProxy(t *testing.T, s *testServer) *faultyProxy {
 	t.Helper()
 	p := &faultyProxy{proxy: &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(&url.URL{Scheme: "http", Host: b.address})
+			r.SetURL(&url.URL{Scheme: "http", Host: s.address})
 			r.Out.Host = r.In.Host
 		},
 		FlushInterval: -1, // Events of a stream must not be buffered.
 		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}}
 	p.server = httptest.NewServer(p)
-	p.bank = &bank{t: t, address: strings.TrimPrefix(p.server.URL, "http://"), own: b.own}
+	p.testServer = &testServer{t: t, address: strings.TrimPrefix(p.server.URL, "http://"), own: s.own}
 	t.Cleanup(func() {
 		p.server.CloseClientConnections() // Otherwise event streams keep the server running.
 		p.server.Close()

@@ -8,19 +8,19 @@ import (
 )
 
 // staleSession returns a visitor who entered their password long ago, on a server for this test alone.
-func staleSession(t *testing.T, path string) (*bank, *visitor) {
+func staleSession(t *testing.T, path string) (*testServer, *visitor) {
 	t.Helper()
-	b := ownBank(t)
-	v := newVisitor(t, b, desk)
+	s := newServer(t)
+	v := newVisitor(t, s, desk)
 	v.expect("401")
 	v.open("/healthz")
 	v.enter(firstAdmin)
 	v.open("/healthz")
-	b.stop()
-	storetest.Tamper(t, filepath.Join(b.own.dir, "kontor.db"), `UPDATE sessions SET authenticated_at = 0`)
-	b.start()
+	s.stop()
+	storetest.Tamper(t, filepath.Join(s.own.dir, "kontor.db"), `UPDATE sessions SET authenticated_at = 0`)
+	s.start()
 	v.open(path)
-	return b, v
+	return s, v
 }
 
 func TestStaleSession_AsksForThePasswordAndContinues(t *testing.T) {
@@ -43,7 +43,7 @@ func TestStaleSession_AsksForThePasswordAndContinues(t *testing.T) {
 }
 
 func TestStaleSession_KeepsTheInputAfterCancelling(t *testing.T) {
-	b, v := staleSession(t, "/profile")
+	s, v := staleSession(t, "/profile")
 	v.clickText("Add")
 	v.write(`dialog input[name=credential_value]`, "third@example.ch")
 	v.eval(`document.querySelector('dialog input[name=credential_value]').form.requestSubmit()`)
@@ -51,16 +51,16 @@ func TestStaleSession_KeepsTheInputAfterCancelling(t *testing.T) {
 	v.eval(`document.querySelector('dialog input[name=password]').closest('dialog').querySelector('header button').click()`)
 	v.gone(`dialog input[name=password]`)
 	v.until(`document.querySelector('dialog [role=alert]') && document.querySelector('dialog input[name=credential_value]').value === 'third@example.ch'`)
-	if list := b.call(b.token(firstAdmin), "GET", "/v1/users/me", nil); list["id"] == "" {
+	if list := s.call(s.token(firstAdmin), "GET", "/v1/users/me", nil); list["id"] == "" {
 		t.Error("the session is lost")
 	}
 }
 
 // The console keeps the device token of a sign-in and sends it with the next one.
 func TestSignIn_KeepsTheDeviceToken(t *testing.T) {
-	b := sharedBank(t)
-	me := b.newPerson("Customer")
-	v := newVisitor(t, b, desk)
+	s := sharedServer(t)
+	me := s.newPerson("Customer")
+	v := newVisitor(t, s, desk)
 	v.openSignedOut("/signin")
 	signIn := func() string {
 		v.write(`input[name=login]`, me.login)

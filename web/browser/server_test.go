@@ -89,66 +89,66 @@ func (p *process) stop() error {
 	return err
 }
 
-// bank is the server of one test.
-type bank struct {
+// testServer is the server of one test.
+type testServer struct {
 	t       *testing.T
 	address string
 	own     *process // nil if other tests share the server
 }
 
-// sharedServer is the server that most tests share; TestMain starts it.
-var sharedServer *process
+// sharedProcess is the server that most tests share; TestMain starts it.
+var sharedProcess *process
 
-// sharedBank returns the shared server for a test that does not stop it, and runs the test in parallel. Each test creates
+// sharedServer returns the shared server for a test that does not stop it, and runs the test in parallel. Each test creates
 // its own users, customers and browser windows.
-func sharedBank(t *testing.T) *bank {
+func sharedServer(t *testing.T) *testServer {
 	t.Helper()
 	t.Parallel()
-	return &bank{t: t, address: sharedServer.address}
+	return &testServer{t: t, address: sharedProcess.address}
 }
 
-// ownBank starts a server on an empty directory; it stops with the test.
-func ownBank(t *testing.T) *bank {
+// newServer starts a server on an empty directory. It stops with the test.
+func newServer(t *testing.T) *testServer {
 	t.Helper()
 	p, err := newProcess(filepath.Join(t.TempDir(), "data"), t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bank{t: t, address: p.address, own: p}
-	t.Cleanup(b.stop)
-	return b
+	s := &testServer{t: t, address: p.address, own: p}
+	t.Cleanup(s.stop)
+	return s
 }
 
-func (b *bank) start() {
-	b.t.Helper()
-	if err := b.own.start(); err != nil {
-		b.t.Fatal(err)
+func (s *testServer) start() {
+	s.t.Helper()
+	if err := s.own.start(); err != nil {
+		s.t.Fatal(err)
 	}
 }
 
-func (b *bank) stop() {
-	b.t.Helper()
-	if err := b.own.stop(); err != nil {
-		b.t.Errorf("the server failed to stop: %v", err)
+func (s *testServer) stop() {
+	s.t.Helper()
+	if err := s.own.stop(); err != nil {
+		s.t.Errorf("the server failed to stop: %v", err)
 	}
 }
 
-func (b *bank) url(path string) string { return "http://" + b.address + path }
+func (s *testServer) url(path string) string { return "http://" + s.address + path }
 
 // call sends a request to the API and returns the decoded answer; an error status fails the test.
-func (b *bank) call(token, method, path string, body any, headers ...string) map[string]any {
-	b.t.Helper()
+func (s *testServer) call(token, method, path string, body any, headers ...string) map[string]any {
+	s.t.Helper()
 	var sent io.Reader
 	if body != nil {
 		encoded, err := json.Marshal(body)
 		if err != nil {
-			b.t.Fatal(err)
+			s.t.Fatal(err)
 		}
 		sent = bytes.NewReader(encoded)
 	}
-	request, err := http.NewRequest(method, b.url(path), sent)
+	request, err := http.NewRequest(method, s.url(path), sent)
 	if err != nil {
-		b.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	if token != "" {
@@ -159,19 +159,19 @@ func (b *bank) call(token, method, path string, body any, headers ...string) map
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		b.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
-		b.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	if answer.StatusCode >= 300 {
-		b.t.Fatalf("%s %s: %d %s", method, path, answer.StatusCode, text)
+		s.t.Fatalf("%s %s: %d %s", method, path, answer.StatusCode, text)
 	}
 	decoded := map[string]any{}
 	if err := json.Unmarshal(text, &decoded); err != nil {
-		b.t.Fatalf("%s %s: %v in %s", method, path, err, text)
+		s.t.Fatalf("%s %s: %v in %s", method, path, err, text)
 	}
 	return decoded
 }
@@ -185,15 +185,15 @@ type person struct {
 var firstAdmin = person{login: adminLogin, password: adminPassword}
 
 // signIn opens a session and returns its tokens.
-func (b *bank) signIn(p person) map[string]any {
-	b.t.Helper()
-	return b.call("", http.MethodPost, "/authenticate", map[string]any{"user_id": p.login, "password": p.password})
+func (s *testServer) signIn(p person) map[string]any {
+	s.t.Helper()
+	return s.call("", http.MethodPost, "/authenticate", map[string]any{"user_id": p.login, "password": p.password})
 }
 
 // token returns an access token of a new session.
-func (b *bank) token(p person) string {
-	b.t.Helper()
-	return b.signIn(p)["access_token"].(string)
+func (s *testServer) token(p person) string {
+	s.t.Helper()
+	return s.signIn(p)["access_token"].(string)
 }
 
 var sixDigits = regexp.MustCompile(`\b\d{6}\b`)
@@ -202,47 +202,47 @@ var sixDigits = regexp.MustCompile(`\b\d{6}\b`)
 var registered atomic.Int64
 
 // newPerson registers a user with an e-mail address, confirms it with the code in the outbox, and assigns a role.
-func (b *bank) newPerson(role string) person {
-	b.t.Helper()
+func (s *testServer) newPerson(role string) person {
+	s.t.Helper()
 	p := person{login: fmt.Sprintf("%s-%d@example.ch", strings.ToLower(role), registered.Add(1)), password: "four words in a row"}
-	admin := b.token(firstAdmin)
-	made := b.call("", http.MethodPost, "/v1/users/initiate-registration", map[string]any{
+	admin := s.token(firstAdmin)
+	made := s.call("", http.MethodPost, "/v1/users/initiate-registration", map[string]any{
 		"credential_type": "email", "credential_value": p.login, "password": p.password, "terms_accepted": true, "privacy_policy_accepted": true,
 	}, "X-API-Key", apiKey)
 	p.id = made["user_id"].(string)
 	credential := made["credential"].(map[string]any)["id"].(string)
-	b.call(made["access_token"].(string), http.MethodPut, "/v1/users/"+p.id+"/credentials/"+credential+"/validate", map[string]any{"otp": b.code(admin, p.login)})
-	b.call(admin, http.MethodPut, "/v1/users/"+p.id+"/roles", map[string]any{"roles": []string{role}})
+	s.call(made["access_token"].(string), http.MethodPut, "/v1/users/"+p.id+"/credentials/"+credential+"/validate", map[string]any{"otp": s.code(admin, p.login)})
+	s.call(admin, http.MethodPut, "/v1/users/"+p.id+"/roles", map[string]any{"roles": []string{role}})
 	return p
 }
 
 // endSessions ends all sessions of a user as an administrator.
-func (b *bank) endSessions(p person) {
-	b.t.Helper()
-	admin := b.token(firstAdmin)
-	for _, row := range b.call(admin, http.MethodGet, "/v1/users/"+p.id+"/sessions?limit=100", nil)["data"].([]any) {
-		b.call(admin, http.MethodDelete, "/v1/users/"+p.id+"/sessions/"+row.(map[string]any)["id"].(string), nil)
+func (s *testServer) endSessions(p person) {
+	s.t.Helper()
+	admin := s.token(firstAdmin)
+	for _, row := range s.call(admin, http.MethodGet, "/v1/users/"+p.id+"/sessions?limit=100", nil)["data"].([]any) {
+		s.call(admin, http.MethodDelete, "/v1/users/"+p.id+"/sessions/"+row.(map[string]any)["id"].(string), nil)
 	}
 }
 
 // code returns the one-time code that was last sent to an address.
-func (b *bank) code(admin, to string) string {
-	b.t.Helper()
-	sent := b.call(admin, http.MethodGet, "/v1/notifications/deliveries?limit=1&sort=-created_at&search.to="+to, nil)["data"].([]any)
+func (s *testServer) code(admin, to string) string {
+	s.t.Helper()
+	sent := s.call(admin, http.MethodGet, "/v1/notifications/deliveries?limit=1&sort=-created_at&search.to="+to, nil)["data"].([]any)
 	if len(sent) == 0 {
-		b.t.Fatalf("nothing was sent to %s", to)
+		s.t.Fatalf("nothing was sent to %s", to)
 	}
 	code := sixDigits.FindString(sent[0].(map[string]any)["text"].(string))
 	if code == "" {
-		b.t.Fatalf("no code in %v", sent[0])
+		s.t.Fatalf("no code in %v", sent[0])
 	}
 	return code
 }
 
 // newCustomer creates a customer and returns its id.
-func (b *bank) newCustomer(token, first, last string) string {
-	b.t.Helper()
-	return b.call(token, http.MethodPost, "/v1/customers", map[string]any{
+func (s *testServer) newCustomer(token, first, last string) string {
+	s.t.Helper()
+	return s.call(token, http.MethodPost, "/v1/customers", map[string]any{
 		"first_name": first, "last_name": last, "email": "someone@example.ch", "nationality": "CHE",
 		"address": map[string]any{"street": "Seestrasse 1", "city": "Zürich", "postal_code": "8002", "country": "CH"},
 	})["id"].(string)

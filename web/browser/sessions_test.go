@@ -14,15 +14,15 @@ func (v *visitor) expireToken() {
 }
 
 func TestExpiredSession_KeepsTheInput(t *testing.T) {
-	b := sharedBank(t)
-	me := b.newPerson("Administrator")
-	v := signedIn(t, b, desk, me)
+	s := sharedServer(t)
+	me := s.newPerson("Administrator")
+	v := signedIn(t, s, desk, me)
 	v.expect("401")
 	v.open("/customers?new=1")
 	v.write(`input[name=first_name]`, "Sophie")
 	v.write(`input[name=last_name]`, "Rochat")
 	v.write(`input[name=email]`, "sophie@example.ch")
-	b.endSessions(me)
+	s.endSessions(me)
 	v.click(`dialog button[type=submit]`)
 	v.see("Please sign in again")
 	v.until(`document.querySelector('input[name=last_name]').value === 'Rochat'`)
@@ -36,11 +36,11 @@ func TestExpiredSession_KeepsTheInput(t *testing.T) {
 
 // A user whose session was ended elsewhere signs in again and continues on the same screen.
 func TestRevokedSession_SignsInAgainAndContinues(t *testing.T) {
-	b := sharedBank(t)
-	me := b.newPerson("Advisor")
-	v := signedIn(t, b, desk, me)
+	s := sharedServer(t)
+	me := s.newPerson("Advisor")
+	v := signedIn(t, s, desk, me)
 	v.expect("401")
-	b.endSessions(me)
+	s.endSessions(me)
 	v.eval(`document.querySelector('nav a[href="/customers"]').click()`) // The dialog may be open already because of the stream.
 	v.see("Please sign in again")
 	v.see(me.login)
@@ -53,8 +53,8 @@ func TestRevokedSession_SignsInAgainAndContinues(t *testing.T) {
 
 // A page is reloaded before the response to its token refresh arrives: the session must survive.
 func TestReload_DuringARefreshKeepsTheSession(t *testing.T) {
-	p := newProxy(t, sharedBank(t))
-	v := signedIn(t, p.bank, desk, p.newPerson("Advisor"))
+	p := newProxy(t, sharedServer(t))
+	v := signedIn(t, p.testServer, desk, p.newPerson("Advisor"))
 	v.until(`navigator.serviceWorker.getRegistrations().then((all) => { window.ready = all.some((one) => one.active); }) && window.ready`)
 	v.open("/healthz")
 	v.expireToken()
@@ -74,8 +74,8 @@ func TestReload_DuringARefreshKeepsTheSession(t *testing.T) {
 }
 
 func TestTwoTabs_RefreshOnce(t *testing.T) {
-	b := sharedBank(t)
-	first := signedIn(t, b, desk, b.newPerson("Advisor"))
+	s := sharedServer(t)
+	first := signedIn(t, s, desk, s.newPerson("Advisor"))
 	second := first.secondTab()
 	second.open("/customers")
 	second.see("Customers")
@@ -98,16 +98,16 @@ func TestTwoTabs_RefreshOnce(t *testing.T) {
 }
 
 func TestTwoTabs_SignInAgainTogether(t *testing.T) {
-	b := sharedBank(t)
-	me := b.newPerson("Advisor")
-	first := signedIn(t, b, desk, me)
+	s := sharedServer(t)
+	me := s.newPerson("Advisor")
+	first := signedIn(t, s, desk, me)
 	second := first.secondTab()
 	second.open("/personas")
 	second.until(`document.querySelector('.shell h1')`)
 	for _, v := range []*visitor{first, second} {
 		v.expect("401")
 	}
-	b.endSessions(me)
+	s.endSessions(me)
 	for _, v := range []*visitor{first, second} {
 		v.goTo("/customers")
 		v.until(`document.querySelector('dialog[open] input[type=password]')`)
@@ -121,9 +121,9 @@ func TestTwoTabs_SignInAgainTogether(t *testing.T) {
 }
 
 func TestTwoTabs_SignOutTogether(t *testing.T) {
-	b := sharedBank(t)
-	me, other := b.newPerson("Advisor"), b.newPerson("Advisor")
-	first := signedIn(t, b, desk, me)
+	s := sharedServer(t)
+	me, other := s.newPerson("Advisor"), s.newPerson("Advisor")
+	first := signedIn(t, s, desk, me)
 	second := first.secondTab()
 	second.expect("401") // It may have opened the stream before it noticed the end.
 	second.open("/customers")
@@ -144,10 +144,10 @@ func TestTwoTabs_SignOutTogether(t *testing.T) {
 }
 
 func TestDeepLink_OpensAfterSigningIn(t *testing.T) {
-	b := sharedBank(t)
-	me := b.newPerson("Advisor")
-	customer := b.newCustomer(b.token(me), "Selina", "Amstutz")
-	v := newVisitor(t, b, desk)
+	s := sharedServer(t)
+	me := s.newPerson("Advisor")
+	customer := s.newCustomer(s.token(me), "Selina", "Amstutz")
+	v := newVisitor(t, s, desk)
 	v.openSignedOut("/customers/" + customer + "/kyc?from=mail")
 	v.until(`location.pathname === '/signin'`)
 	v.write(`input[name=login]`, me.login)
@@ -167,10 +167,10 @@ func TestDeepLink_OpensAfterSigningIn(t *testing.T) {
 }
 
 func TestHistory_RestoresScreens(t *testing.T) {
-	b := sharedBank(t)
-	me := b.newPerson("Advisor")
-	customer := b.newCustomer(b.token(me), "Jonas", "Wüthrich")
-	v := signedIn(t, b, desk, me)
+	s := sharedServer(t)
+	me := s.newPerson("Advisor")
+	customer := s.newCustomer(s.token(me), "Jonas", "Wüthrich")
+	v := signedIn(t, s, desk, me)
 	v.click(`nav a[href="/customers"]`)
 	v.click(`a[href="/customers/` + customer + `"]`)
 	v.until(`document.querySelector('h1').innerText === 'Jonas Wüthrich'`)
@@ -195,15 +195,15 @@ func TestHistory_RestoresScreens(t *testing.T) {
 }
 
 func TestStream_ReconnectsAfterARestart(t *testing.T) {
-	b := ownBank(t)
-	v := signedIn(t, b, desk, firstAdmin)
+	s := newServer(t)
+	v := signedIn(t, s, desk, firstAdmin)
 	v.until(`document.querySelector('.connection.live')`)
 	v.expect("503")
 	v.expect("ERR_")
-	b.stop()
+	s.stop()
 	v.until(`document.querySelector('.connection.waiting')`) // The state of the connection is shown.
-	b.start()
+	s.start()
 	v.until(`document.querySelector('.connection.live')`)
-	b.call("", http.MethodPost, "/v1/notifications/trigger", map[string]any{"event": "maintenance", "content": "The stream works"}, "X-API-Key", apiKey)
+	s.call("", http.MethodPost, "/v1/notifications/trigger", map[string]any{"event": "maintenance", "content": "The stream works"}, "X-API-Key", apiKey)
 	v.see("The stream works")
 }

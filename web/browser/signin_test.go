@@ -8,9 +8,9 @@ import (
 )
 
 func TestSignIn_RejectsAWrongPasswordAndOpensTheOverview(t *testing.T) {
-	b := sharedBank(t)
-	me := b.newPerson("Advisor")
-	v := newVisitor(t, b, desk)
+	s := sharedServer(t)
+	me := s.newPerson("Advisor")
+	v := newVisitor(t, s, desk)
 	v.expect("401")
 	v.open("/")
 	v.until(`location.pathname === '/signin'`)
@@ -29,7 +29,7 @@ func TestSignIn_RejectsAWrongPasswordAndOpensTheOverview(t *testing.T) {
 }
 
 func TestSignIn_CountsDownTheLockout(t *testing.T) {
-	v := newVisitor(t, sharedBank(t), desk)
+	v := newVisitor(t, sharedServer(t), desk)
 	v.expect("401")
 	v.expect("429")
 	v.openSignedOut("/signin")
@@ -48,8 +48,8 @@ func TestSignIn_CountsDownTheLockout(t *testing.T) {
 }
 
 func TestRegister_WithTheBanksLinkAndACode(t *testing.T) {
-	b := sharedBank(t)
-	v := newVisitor(t, b, desk)
+	s := sharedServer(t)
+	v := newVisitor(t, s, desk)
 	v.openSignedOut("/register#key=" + apiKey)
 	v.see("Open an account")
 	v.until(`location.hash === '' && !document.querySelector('input[name=api_key]')`)
@@ -65,16 +65,16 @@ func TestRegister_WithTheBanksLinkAndACode(t *testing.T) {
 	v.write(`input[name=otp]`, "000000")
 	v.click(`button[type=submit]`)
 	v.until(`document.querySelector('[role=alert], [aria-invalid=true]')`)
-	v.write(`input[name=otp]`, b.code(b.token(firstAdmin), "nina@example.ch"))
+	v.write(`input[name=otp]`, s.code(s.token(firstAdmin), "nina@example.ch"))
 	v.click(`button[type=submit]`)
 	v.until(`location.pathname === '/' && document.querySelector('.shell h1')`)
 	v.until(`!document.querySelector('nav a[href="/admin/users"]')`) // Customers have no administration.
 }
 
 func TestRecovery_SetsANewPasswordWithACode(t *testing.T) {
-	b := sharedBank(t)
-	me := b.newPerson("Customer")
-	v := newVisitor(t, b, desk)
+	s := sharedServer(t)
+	me := s.newPerson("Customer")
+	v := newVisitor(t, s, desk)
 	v.expect("400")
 	v.openSignedOut("/signin")
 	v.clickText("Forgotten password")
@@ -83,7 +83,7 @@ func TestRecovery_SetsANewPasswordWithACode(t *testing.T) {
 	v.write(`input[name=credential_value]`, me.login)
 	v.click(`button[type=submit]`)
 	v.see("If an account exists for " + me.login)
-	code := b.code(b.token(firstAdmin), me.login)
+	code := s.code(s.token(firstAdmin), me.login)
 	wrong := strings.Map(func(r rune) rune { return '0' + ('9' - r) }, code)
 	v.write(`input[name=otp]`, wrong)
 	v.write(`input[name=password]`, "another four good words")
@@ -104,7 +104,7 @@ func TestRecovery_SetsANewPasswordWithACode(t *testing.T) {
 
 // An unknown address gets the same answer as a known one.
 func TestRecovery_DoesNotRevealWhetherAnAccountExists(t *testing.T) {
-	v := newVisitor(t, sharedBank(t), desk)
+	v := newVisitor(t, sharedServer(t), desk)
 	v.openSignedOut("/recover#key=" + apiKey)
 	v.write(`input[name=credential_value]`, "nobody-at-all@example.ch")
 	v.click(`button[type=submit]`)

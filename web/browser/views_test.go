@@ -95,13 +95,13 @@ func explorer() []view {
 }
 
 // views creates records of every type and returns all views of the console for them.
-func (b *bank) views(me person) []view {
-	b.t.Helper()
-	token := b.token(me)
-	send := func(method, path string, body any) map[string]any { return b.call(token, method, path, body) }
+func (s *testServer) views(me person) []view {
+	s.t.Helper()
+	token := s.token(me)
+	send := func(method, path string, body any) map[string]any { return s.call(token, method, path, body) }
 	id := func(record map[string]any) string { return record["id"].(string) }
 
-	customer := "/customers/" + b.newCustomer(token, "Luca", "Bernasconi")
+	customer := "/customers/" + s.newCustomer(token, "Luca", "Bernasconi")
 	send(http.MethodPut, "/v1"+customer+"/kyc", map[string]any{"documents": []any{map[string]any{"type": "passport", "number": "X123", "expiry_date": "2099-01-01", "country": "CHE"}}})
 	payer := "/payers/" + id(send(http.MethodPost, "/v1/payers", map[string]any{"customer_id": customer[len("/customers/"):], "name": "Anna Müller", "company": "Müller AG", "country": "CHE"}))
 	task := customer + "/tasks/" + id(send(http.MethodPost, "/v1"+customer+"/tasks", map[string]any{"title": "Sign the contract", "category": "sign", "weight": 1, "is_urgent": true, "assignees": []any{map[string]any{"user_id": me.id, "name": "Anna Müller", "weight": 2}}}))
@@ -109,12 +109,12 @@ func (b *bank) views(me person) []view {
 	spouse := id(send(http.MethodPost, "/v1/personas", map[string]any{"first_name": "Mia", "last_name": "Bernasconi", "date_of_birth": "1981-03-01", "nationality": "CHE"}))
 	send(http.MethodPost, "/v1"+persona+"/links", map[string]any{"linked_persona_id": spouse, "relation": "spouse"})
 	send(http.MethodPost, "/v1"+persona+"/users", map[string]any{"user_id": me.id})
-	other := b.newPerson("Advisor")
+	other := s.newPerson("Advisor")
 	chat := "/chats/" + id(send(http.MethodPost, "/v1/chats", map[string]any{"participants": []any{other.id}}))
 	for _, words := range []string{"Grüezi", "Is the contract there?"} {
 		send(http.MethodPost, "/v1"+chat+"/messages", map[string]any{"content": words})
 	}
-	b.call(b.token(other), http.MethodPost, "/v1"+chat+"/messages", map[string]any{"content": "It is."})
+	s.call(s.token(other), http.MethodPost, "/v1"+chat+"/messages", map[string]any{"content": "It is."})
 	send(http.MethodPost, "/v1/users/"+me.id+"/credentials", map[string]any{"credential_type": "email", "credential_value": "more-" + me.login})
 	role := id(send(http.MethodPost, "/v1/rbac/roles", map[string]any{"name": "Auditor " + me.login, "description": "Reads everything"}))
 	for _, grant := range []map[string]any{{"rec_type": "customers", "permissions": []any{"read", "read_all"}}, {"endpoint": "GET /v1/customers"}} {
@@ -204,6 +204,6 @@ func (b *bank) views(me person) []view {
 		{name: "not found", path: "/customers/x/y/z", drawn: ".empty"},
 		{name: "malformed escape", path: "/customers/%", drawn: ".empty"},
 		{name: "saved", path: "/profile", steps: []step{see(`.segments`), func(v *visitor) { v.eval(`document.querySelector('input[name=date_format]:not(:checked)').click()`) }}, drawn: ".toast"},
-		{name: "sign in again", path: "/profile", steps: []step{func(v *visitor) { v.bank.endSessions(me) }, func(v *visitor) { v.goTo("/customers") }}, drawn: `dialog[open] input[type=password]`},
+		{name: "sign in again", path: "/profile", steps: []step{func(v *visitor) { v.server.endSessions(me) }, func(v *visitor) { v.goTo("/customers") }}, drawn: `dialog[open] input[type=password]`},
 	}
 }

@@ -21,10 +21,10 @@ const waitLimit = 15 * time.Second // for one change of the page on a busy machi
 
 // visitor is a user with a separate browser profile.
 type visitor struct {
-	t    *testing.T
-	bank *bank
-	ctx  context.Context
-	look look
+	t      *testing.T
+	server *testServer
+	ctx    context.Context
+	look   look
 
 	mutex    sync.Mutex
 	problems []string // errors and warnings of the browser's console
@@ -43,11 +43,11 @@ var desk = look{width: 1280, height: 900}
 
 // newVisitor opens a browser window. The test fails if the browser's console has errors or warnings, or if a request goes to
 // another origin.
-func newVisitor(t *testing.T, b *bank, l look) *visitor {
+func newVisitor(t *testing.T, s *testServer, l look) *visitor {
 	t.Helper()
 	ctx, closeTab := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 	t.Cleanup(closeTab)
-	return watch(ctx, t, b, l)
+	return watch(ctx, t, s, l)
 }
 
 // secondTab opens another tab of the same browser profile.
@@ -55,12 +55,12 @@ func (v *visitor) secondTab() *visitor {
 	v.t.Helper()
 	ctx, closeTab := chromedp.NewContext(v.ctx)
 	v.t.Cleanup(closeTab)
-	return watch(ctx, v.t, v.bank, desk)
+	return watch(ctx, v.t, v.server, desk)
 }
 
-func watch(ctx context.Context, t *testing.T, b *bank, l look) *visitor {
+func watch(ctx context.Context, t *testing.T, s *testServer, l look) *visitor {
 	t.Helper()
-	v := &visitor{t: t, bank: b, ctx: ctx, look: l}
+	v := &visitor{t: t, server: s, ctx: ctx, look: l}
 	if err := chromedp.Listen(ctx, v.onEvent); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func (v *visitor) onEvent(event any) {
 	defer v.mutex.Unlock()
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
-		if strings.HasPrefix(e.Request.URL, "http") && !strings.HasPrefix(e.Request.URL, v.bank.url("/")) {
+		if strings.HasPrefix(e.Request.URL, "http") && !strings.HasPrefix(e.Request.URL, v.server.url("/")) {
 			v.foreign = append(v.foreign, e.Request.URL)
 		}
 	case *runtime.EventExceptionThrown:
@@ -146,7 +146,7 @@ func (v *visitor) do(steps ...chromedp.Action[chromedp.Void]) {
 // open loads a path.
 func (v *visitor) open(path string) {
 	v.t.Helper()
-	v.do(chromedp.Navigate(v.bank.url(path)))
+	v.do(chromedp.Navigate(v.server.url(path)))
 }
 
 // click waits for the first element that matches a CSS selector and clicks it.
@@ -255,9 +255,9 @@ func (v *visitor) page() string {
 }
 
 // signedIn opens the console, in English, with a user who is signed in.
-func signedIn(t *testing.T, b *bank, l look, p person) *visitor {
+func signedIn(t *testing.T, s *testServer, l look, p person) *visitor {
 	t.Helper()
-	v := newVisitor(t, b, l)
+	v := newVisitor(t, s, l)
 	v.open("/healthz") // a page of the same origin without the console
 	v.enter(p)
 	return v
@@ -266,7 +266,7 @@ func signedIn(t *testing.T, b *bank, l look, p person) *visitor {
 // enter stores a new session in the browser and opens the console.
 func (v *visitor) enter(p person) {
 	v.t.Helper()
-	pair := v.bank.signIn(p)
+	pair := v.server.signIn(p)
 	kept, err := json.Marshal(map[string]any{
 		"access_token": pair["access_token"], "refresh_token": pair["refresh_token"], "user_id": pair["user_id"], "login": p.login,
 		"expires_at": time.Now().Add(time.Duration(pair["expires_in"].(float64)) * time.Second).UnixMilli(),
