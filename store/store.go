@@ -7,6 +7,10 @@
 // Queries use a bounded pool of readers. Writes are jobs that one writer runs one after another and commits in groups.
 // A write is acknowledged after its commit is durable and never before; readers may see it a moment earlier. Limits:
 // one process uses a data directory, and a job blocks all other writes while it runs.
+//
+// The store publishes one view of its tables:
+//
+//   - audit_trail: the entries of the audit trail, with all columns. Only the store writes entries.
 package store
 
 import (

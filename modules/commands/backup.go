@@ -10,12 +10,14 @@ import (
 
 type backupCommand struct {
 	File       string `arg:"" help:"New file for the backup; an existing file is rejected." type:"path"`
-	WithoutKey bool   `help:"Leave out the master key. After a restore, set KONTOR_SECRET_KEY to it."`
+	WithKey    bool   `xor:"key" help:"Put the master key into the backup. Everybody who reads the file can then read sealed values and sign in as anybody."`
+	WithoutKey bool   `xor:"key" help:"Leave out the master key. This is the default."`
 }
 
 // Help is shown by "kontor backup --help".
 func (backupCommand) Help() string {
-	return "The server may be running. The file contains the master key unless --without-key is given: protect it like the data directory."
+	return "The server may be running. The file does not contain the master key: export it once with \"kontor key export\", and keep it elsewhere. " +
+		"A restored database cannot be used without it."
 }
 
 func (backupCommand) examples() []string {
@@ -25,10 +27,15 @@ func (backupCommand) examples() []string {
 // Run writes the backup.
 func (c backupCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
-	if err := backup.Create(ctx, databaseOf(r), c.File, backup.Options{WithoutKey: c.WithoutKey}); err != nil {
+	if err := backup.Create(ctx, databaseOf(r), c.File, backup.Options{WithKey: c.WithKey}); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(p.Stdout, "%s was backed up to %s\n", r.Settings.Data.Dir, c.File)
+	note := "; it does not contain the master key, which a restore needs (kontor key export)"
+	if c.WithKey {
+		note = ""
+		fmt.Fprintf(p.Stderr, "kontor: warning: %s contains the master key; protect it like the data directory\n", c.File)
+	}
+	_, err := fmt.Fprintf(p.Stdout, "%s was backed up to %s%s\n", r.Settings.Data.Dir, c.File, note)
 	return err
 }
 
@@ -38,7 +45,8 @@ type restoreCommand struct {
 
 // Help is shown by "kontor restore --help".
 func (restoreCommand) Help() string {
-	return "The data directory must be missing or empty: nothing is overwritten. The backup is checked before it is put in place."
+	return "The data directory must be missing or empty: nothing is overwritten. The backup is checked before it is put in place. " +
+		"After the restore of a backup without the master key, run \"kontor key import\", or set KONTOR_SECRET_KEY."
 }
 
 func (restoreCommand) examples() []string {
@@ -52,6 +60,10 @@ func (c restoreCommand) Run(ctx context.Context, p Process, r *settings.Result) 
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.Stdout, "%s was restored to %s: %s\n", c.File, r.Settings.Data.Dir, describeCheck(report))
+	if _, err := fmt.Fprintf(p.Stdout, "%s was restored to %s: %s\n", c.File, r.Settings.Data.Dir, describeCheck(report)); err != nil || report.KeyChecked {
+		return err
+	}
+	_, err = fmt.Fprintf(p.Stdout, "The backup does not contain the master key. Before you start the server, put the key into place: "+
+		"kontor key import FILE --data.dir=%s\nOr set KONTOR_SECRET_KEY for each start.\n", r.Settings.Data.Dir)
 	return err
 }

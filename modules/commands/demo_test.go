@@ -83,17 +83,19 @@ func (p *process) expectDemoData(t *testing.T, login, password string) {
 	}
 	var chats []struct {
 		Members []string `json:"participants"`
-		About   struct {
-			Names map[string]string `json:"names"`
-		} `json:"metadata"`
+		People  map[string]struct {
+			DisplayName string `json:"display_name"`
+		} `json:"people"`
 	}
 	get("/v1/chats", &chats)
 	if len(chats) < 3 {
 		t.Errorf("%s has %d chats", login, len(chats))
 	}
 	for _, chat := range chats {
-		if len(chat.About.Names) != len(chat.Members) {
-			t.Errorf("%s: a chat of %d names %d", login, len(chat.Members), len(chat.About.Names))
+		for _, id := range chat.Members {
+			if chat.People[id].DisplayName == "" {
+				t.Errorf("%s: participant %s has no display name", login, id)
+			}
 		}
 	}
 }

@@ -82,7 +82,7 @@ func (b *builder) continueChats(ctx context.Context, day int) error {
 	return nil
 }
 
-// createChats creates the chats. Their metadata hold the names of the participants.
+// createChats creates the chats.
 func (b *builder) createChats(ctx context.Context) error {
 	s := b.staff
 	for _, t := range []struct {
@@ -97,14 +97,11 @@ func (b *builder) createChats(ctx context.Context) error {
 		{"access", "", []*person{b.admin, s[0]}},
 		{"compliance", "Compliance", []*person{b.admin, s[0], s[1]}},
 	} {
-		names, ids := object{}, []string{}
-		for i, p := range t.people {
-			names[p.id] = p.name
-			if i > 0 {
-				ids = append(ids, p.id)
-			}
+		var ids []string
+		for _, p := range t.people[1:] {
+			ids = append(ids, p.id)
 		}
-		metadata := object{"names": names}
+		metadata := object{}
 		if t.title != "" {
 			metadata["title"] = t.title
 		}

@@ -60,6 +60,15 @@ func (s *Service) isReserved(ctx context.Context, q store.Querier, userID, name 
 	if name == "" {
 		return false, nil
 	}
+	reserved, err := s.resembles(ctx, q, userID, name)
+	if latin := types.LatinCapitals(name); err == nil && !reserved && latin != name {
+		reserved, err = s.resembles(ctx, q, userID, latin)
+	}
+	return reserved, err
+}
+
+// resembles reports whether a name contains a reserved word or shares a skeleton with a name of another user who is staff.
+func (s *Service) resembles(ctx context.Context, q store.Querier, userID, name string) (bool, error) {
 	if types.ContainsWords(name, reservedWords...) {
 		return true, nil
 	}

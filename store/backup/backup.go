@@ -1,13 +1,14 @@
-// Package backup copies a database into one file, and restores it from there.
+// Package backup copies a database into one file, and restores it from there. It exports and imports the master key.
 //
 // A backup is one tar file with
 //
 //	manifest.json   the format, and the SHA-256 of the database
-//	secret.key      the master key, if the data directory holds it
+//	secret.key      the master key, only with Options.WithKey
 //	kontor.db       one state of the database, without a log
 //
-// The file alone restores everything on another machine, so keep it as safe as the key. If the key is kept elsewhere
-// (inspect.Source.SecretKey, or WithoutKey), the backup does not contain it, and the restored database needs it again.
+// A database that is restored from a backup without the key needs the key from elsewhere: ImportKey puts it into the data
+// directory, or inspect.Source.SecretKey holds it. A backup with the key restores everything on another machine, and signs in
+// as anybody there: keep it as safe as the key.
 package backup
 
 import (
@@ -48,7 +49,8 @@ type manifest struct {
 
 // Options say what goes into a backup.
 type Options struct {
-	WithoutKey bool
+	// WithKey puts the master key into the backup: the given key of the source, else the key of its directory.
+	WithKey bool
 }
 
 // Create writes one state of a database to a new file. It works beside a process that uses the database, and does not delay
@@ -59,10 +61,10 @@ func Create(ctx context.Context, from inspect.Source, file string, o Options) er
 		return sqlite.Missing(d)
 	}
 	var key []byte
-	if !o.WithoutKey && from.SecretKey == "" {
+	if o.WithKey {
 		var err error
-		if key, err = d.ReadKey(); err != nil {
-			return fmt.Errorf("%s cannot be read: %w", d.File(datadir.Key), datadir.Cause(err))
+		if key, err = ReadKey(ctx, from); err != nil {
+			return err
 		}
 	}
 	if _, err := os.Lstat(file); err == nil {

@@ -27,14 +27,17 @@ func (d *Directory) MasterKey(given string, fresh bool) ([]byte, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case !fresh:
-		return nil, fmt.Errorf("%s is missing, and without its key the database cannot be used: %w", path, fs.ErrNotExist)
+		return nil, fmt.Errorf("%s is missing, and without its key the database cannot be used; run \"kontor key import FILE\", or set KONTOR_SECRET_KEY: %w", path, fs.ErrNotExist)
 	}
 	key := sealing.NewMasterKey()
-	if err := Write(d.File(NewKey), fmt.Appendf(nil, "%x\n", key)); err != nil {
+	if err := Write(d.File(NewKey), KeyText(key)); err != nil {
 		return nil, err
 	}
 	return key, d.Rename(NewKey, Key)
 }
+
+// KeyText returns a master key as key files hold it.
+func KeyText(key []byte) []byte { return fmt.Appendf(nil, "%x\n", key) }
 
 // ReadKey reads the key file. Without the lock of the directory, a restore may have renamed its database and not yet its
 // key; the key of the restore counts then.

@@ -14,6 +14,9 @@ const MaxDisplayName = 100
 // maxMarks is how many combining marks may follow one letter. Vietnamese and Hebrew need two and three.
 const maxMarks = 3
 
+// blankBraille is a symbol that is shown as a space.
+const blankBraille = '\u2800'
+
 // ParseDisplayName parses the name that a person is shown by. It trims the name, makes one space of each run of white
 // space, and returns it in normal form C. It rejects an empty name with RuleRequired, more than [MaxDisplayName] characters
 // with RuleTooLong, and control characters with RuleText. It rejects with RuleDisplayName what cannot be seen or reorders
@@ -28,7 +31,7 @@ func ParseDisplayName(s string) (string, error) {
 	marks, named := maxMarks, false // a mark must follow a letter
 	for _, r := range name {
 		switch {
-		case isInvisible(r), !unicode.IsPrint(r):
+		case isInvisible(r), r == blankBraille, !unicode.IsPrint(r):
 			return "", RuleDisplayName
 		case unicode.Is(unicode.M, r):
 			if marks++; marks > maxMarks {
@@ -76,6 +79,22 @@ func NameSkeleton(name string) string {
 // WrittenSkeleton is [NameSkeleton] with the words in the order in which they are written. It equals the skeleton of a
 // name whose letters are separated by spaces in other places.
 func WrittenSkeleton(name string) string { return skeleton(strings.Join(skeletonWords(name), "")) }
+
+// LatinCapitals returns a name with Latin letters for those that look like one only before they are folded, such as Greek Η:
+// its small letter η looks like n. A reader may take the name for either result, so callers must compare both.
+func LatinCapitals(name string) string {
+	if isASCII(name) {
+		return name
+	}
+	table := likeLatinCapitals()
+	latin := strings.Map(func(r rune) rune {
+		if letter, ok := table[r]; ok {
+			return letter
+		}
+		return r
+	}, norm.NFKD.String(name))
+	return norm.NFC.String(latin)
+}
 
 // skeletonWords returns the words of a name without punctuation and accents, with one form for characters that look alike.
 func skeletonWords(name string) []string {

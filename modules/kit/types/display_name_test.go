@@ -50,6 +50,7 @@ func TestParseDisplayName(t *testing.T) {
 		{"punctuation only", "-.,!", "", types.RuleDisplayName},
 		{"emoji only", "🙂🙂", "", types.RuleDisplayName},
 		{"blank Braille", "\u2800", "", types.RuleDisplayName},
+		{"blank Braille in a name", "Anna\u2800Keller", "", types.RuleDisplayName},
 	} {
 		if got, err := types.ParseDisplayName(c.in); got != c.want || err != c.err {
 			t.Errorf("%s: got %q, %v; want %q, %v", c.name, got, err, c.want, c.err)
@@ -79,6 +80,16 @@ func TestNameSkeleton(t *testing.T) {
 	for _, other := range []string{"Anna Kellner", "Hanna Keller", "Anna", "Keller", "", "Nora Keller", "Anna Keller Meier"} {
 		if types.NameSkeleton(other) == types.NameSkeleton(name) {
 			t.Errorf("%q is taken for %q", other, name)
+		}
+	}
+}
+
+func TestLatinCapitals(t *testing.T) {
+	for text, want := range map[string]string{
+		"Anna": "Anna", "Ηans": "hans", "ΝΙΝΑ": "nΙnΑ", "Ή": "h\u0301", "𝚮ans": "hans", "Νίκος": "nίκος", "Müller": "Müller", "": "",
+	} {
+		if got := types.LatinCapitals(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }

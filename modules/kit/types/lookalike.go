@@ -19,6 +19,17 @@ var likeASCII = sync.OnceValue(func() map[rune]rune {
 	return table
 })
 
+// likeLatinCapitals maps a character to the Latin letter that it looks like before it is folded.
+var likeLatinCapitals = sync.OnceValue(func() map[rune]rune {
+	table := make(map[rune]rune, 64)
+	for letter, characters := range capitalLookAlikes {
+		for _, r := range characters {
+			table[r] = rune(letter)
+		}
+	}
+	return table
+})
+
 // LookAlike returns the key that texts share when they look alike: folded, in normal form KC, without invisible characters, and
 // with the ASCII letter for every character that looks like one. ASCII texts are only folded, so that l and 1 stay different.
 // LookAlike of a key is the key itself.

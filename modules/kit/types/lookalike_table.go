@@ -32,3 +32,29 @@ var lookAlikes = map[byte]string{
 	'y': "\u0263\u028f\u03b3\u0443\u04af\u10e7\u13a9\u13bd\u1d8c\u1eff\ua4ec\uab5a\U000102b2\U000118dc\U00016f43",
 	'z': "\u13c3\u1d22\ua4dc\U000102f5\U000118c4\U000118e5",
 }
+
+// capitalLookAlikes maps ASCII letters to the characters that look like them and whose folded form does not. It is from the
+// same data as lookAlikes.
+var capitalLookAlikes = map[byte]string{
+	'b': "\u0184\u042c\ua7b4",
+	'c': "\u03f9\uabaf",
+	'e': "\U000118a6\U000118ae",
+	'f': "\u03dc",
+	'g': "\u050c",
+	'h': "\u0397\u2c8e",
+	'i': "\uab75",
+	'j': "\ua7b2",
+	'k': "\u2c94",
+	'l': "\u2c92\u2cd0\U0001041b\U000118b2",
+	'm': "\u03fa\u2c98",
+	'n': "\u039d\u2c9a",
+	'o': "\U000118b5",
+	'r': "\u01a6\uab81\U000104b4",
+	's': "\u054f\uabaa",
+	't': "\u2ca6\U000118bc",
+	'v': "\uaba9",
+	'w': "\uab83",
+	'x': "\u2cac\ua7b3",
+	'y': "\u03a5\u2ca8\U000118a4",
+	'z': "\uab93\U000118a9",
+}
