@@ -104,15 +104,24 @@ func TestPeople_LongAndRightToLeftNamesStayInTheirPlace(t *testing.T) {
 	me, long, rtl := s.newPerson("Administrator"), s.newPerson("Customer"), s.newPerson("Customer")
 	s.setName(long, strings.Repeat("W", 100))
 	s.setName(rtl, "שרה לוי")
-	s.call(s.token(me), http.MethodPost, "/v1/chats", map[string]any{"participants": []string{long.id, rtl.id}})
+	chat := s.call(s.token(me), http.MethodPost, "/v1/chats", map[string]any{"participants": []string{long.id, rtl.id}})["id"].(string)
+	tasks := "/customers/" + s.newCustomer(s.token(me), "Vreni", "Zbinden") + "/tasks"
+	task := s.call(s.token(me), http.MethodPost, "/v1"+tasks, map[string]any{"title": "Sign", "category": "sign", "assignees": []any{map[string]any{"user_id": long.id}}})
+	assignee := task["assignees"].([]any)[0].(map[string]any)["id"].(string)
+	s.call(s.token(me), http.MethodDelete, "/v1"+tasks+"/"+task["id"].(string)+"/assignees/"+assignee, nil) // an entry of the log with the long name
 	for _, l := range []look{desk, {width: 390, height: 800}} {
 		v := signedIn(t, s, l, me)
 		for i, one := range []struct{ path, within string }{
-			{"/chats", ".chat-list"}, {"/admin/users/" + rtl.id, ".page-head h1"}, {"/admin/users?q=WW", "main table"}, {"/admin/users/" + long.id, ".page-head h1"},
+			{"/chats", ".chat-list"}, {"/chats/" + chat, ".thread header"}, {tasks + "/" + task["id"].(string), ".timeline"}, {"/admin/users/" + rtl.id, ".page-head h1"}, {"/admin/users?q=WW", "main table"}, {"/admin/users/" + long.id, ".page-head h1"},
 		} {
 			v.goTo(one.path)
 			v.until(fmt.Sprintf(`location.pathname + location.search === %q && document.querySelector(%q)?.querySelector('.person-name') && !document.querySelector('.skeleton')`, one.path, one.within))
 			v.fits(one.path)
+			for _, box := range []string{".thread", ".table-box"} { // they hide what exceeds them
+				if ask[bool](v, fmt.Sprintf(`document.querySelector(%[1]q)?.scrollWidth > document.querySelector(%[1]q)?.clientWidth`, box)) {
+					t.Errorf("%s: a name makes %s wider than its place", one.path, box)
+				}
+			}
 			v.picture(fmt.Sprintf("people-long-%d-%d", l.width, i))
 		}
 		v.until(`document.querySelector('h1 .person-name').innerText.startsWith('WWW')`)
