@@ -100,7 +100,8 @@ func (b *bank) serve(texts *locales.Bundle) {
 		personnel:      {"users": access.ReadAll | access.Update},
 		access.Advisor: {"customers": access.ReadAll}}}))
 	b.server, b.address = servertest.Serve(b.t, server.Options{Endpoints: table, Auth: b.auth, Policy: b.policy, Texts: texts, Now: b.clock.Now,
-		Log: slog.New(slog.NewTextHandler(b.t.Output(), nil)), Idempotency: app.Idempotency{DB: b.db}, Stored: app.Stored})
+		Log: slog.New(slog.NewTextHandler(b.t.Output(), nil)), Idempotency: app.Idempotency{DB: b.db}, Stored: app.Stored,
+		ResponderKey: store.ResponderKey{}})
 }
 
 const personnel = "0193b000-0000-7000-8000-0000000000ff"
