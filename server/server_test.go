@@ -59,7 +59,7 @@ func TestServe_ChecksInTheSpecifiedOrder(t *testing.T) {
 
 func TestServe_AnswersInTheLanguageOfTheRequest(t *testing.T) {
 	address, _ := start(t, nil)
-	for lang, want := range map[string]string{"de-CH": "Unter dieser Adresse", "fr;q=0.9,xx": "Il n'y a rien", "it": "A questo indirizzo", "": "nothing at"} {
+	for lang, want := range map[string]string{"de-CH": "Unter dieser Adresse", "fr;q=0.9,xx": "Il n’y a rien", "it": "A questo indirizzo", "": "nothing at"} {
 		response, body := servertest.Send(t, address, "GET", "/nothing", "", "Accept-Language", lang)
 		if !strings.Contains(body, want) {
 			t.Errorf("%s: got %s, want it to say %q", lang, body, want)

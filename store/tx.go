@@ -17,6 +17,7 @@ type Tx struct {
 	now Time
 
 	entries []audittrail.Pending
+	entry   [1]audittrail.Pending // the first of entries, which saves an allocation
 	answer  *Answer
 
 	claim     *idempotency.Claim // nil without an idempotency key
@@ -43,6 +44,7 @@ func (db *DB) InTx(ctx context.Context, fn func(tx *Tx) error) error {
 		}
 		runs.last = tx
 		*tx = Tx{db: db, tx: etx, now: db.Now()}
+		tx.entries = tx.entry[:0]
 		db.noteTime(tx.now)
 		return tx.run(ctx, fn)
 	})
