@@ -30,7 +30,7 @@ func (s *Server) recognizeCaller(r *call) error {
 		return nil
 	}
 	if caller, ok := s.Auth.Known(endpoint.BearerToken(r.fiber)); ok {
-		r.Caller, r.recognized = caller.WithPolicy(s.Policy.Load()), true
+		r.caller, r.recognized = *caller.WithPolicy(s.Policy.Load()), true
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ func (s *Server) authenticate(r *call) error {
 	if err != nil {
 		return err
 	}
-	r.Caller = caller.WithPolicy(s.Policy.Load())
+	r.caller = *caller.WithPolicy(s.Policy.Load())
 	return nil
 }
 
@@ -86,6 +86,6 @@ func (s *Server) authenticateKey(r *call) error {
 		return err
 	}
 	s.refund(r, endpoint.Network(r.Address))
-	r.Caller = caller
+	r.caller = *caller
 	return nil
 }

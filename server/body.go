@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kontor/server/apierr"
+	"kontor/server/endpoint"
 )
 
 const (
@@ -37,6 +38,9 @@ func (s *Server) readBody(r *call) error {
 	if length >= 0 && length <= firstRead { // the engine has read all of it
 		return request.CloseBodyStream()
 	}
+	if err := r.fiber.Context().Conn().SetReadDeadline(time.Now().Add(r.row.bodyTime())); err != nil {
+		return apierr.MalformedRequest.Wrap(err)
+	}
 	body, err := s.receive(r, request.BodyStream(), length, r.row.BodyLimit())
 	if err != nil {
 		return err
@@ -49,6 +53,14 @@ func (s *Server) readBody(r *call) error {
 	}
 	request.SetBodyRaw(body)
 	return nil
+}
+
+// bodyTime returns how long the body of a request may take to arrive once the caller is authorized.
+func (row *route) bodyTime() time.Duration {
+	if row.BodyLimit() > endpoint.DefaultMaxBody {
+		return uploadTimeout
+	}
+	return readTimeout
 }
 
 func tooLarge(limit int) error { return apierr.PayloadTooLarge.With(apierr.Args{"Max": limit}) }

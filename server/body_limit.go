@@ -1,41 +1,34 @@
 package server
 
 import (
+	"bytes"
+
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
 	"kontor/server/endpoint"
 )
 
-// headerReceived bounds the time for a body before a byte of it is read. When a body is too long, it makes the engine call
-// [Server.expect], as for clients that send Expect (RFC 9110, section 10.1.1): the engine would wait for the beginning of the
-// body otherwise. Short bodies need no limit of their row here: the engine has read them anyway.
+// headerReceived bounds the time for the beginning of a body; [Server.readBody] bounds that for the rest. When a body is too
+// long for every row, headerReceived makes the engine call [Server.expect], as for clients that send Expect: the engine would
+// wait for the beginning of the body otherwise.
 func (s *Server) headerReceived(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	length := header.ContentLength()
-	if length <= firstRead && length != lengthChunked {
-		return fasthttp.RequestConfig{ReadTimeout: readTimeout}
-	}
-	limit := s.bodyLimit(header)
-	if length > limit {
+	if header.ContentLength() > s.routes.maxBody {
 		header.Set(fiber.HeaderExpect, "100-continue")
-	}
-	if limit > endpoint.DefaultMaxBody {
-		return fasthttp.RequestConfig{ReadTimeout: uploadTimeout}
 	}
 	return fasthttp.RequestConfig{ReadTimeout: readTimeout}
 }
 
-func (s *Server) bodyLimit(header *fasthttp.RequestHeader) int {
-	if row := s.routes.peek(header.Method(), header.RequestURI()); row != nil {
-		return row.BodyLimit()
-	}
-	return endpoint.DefaultMaxBody
-}
-
-// expect rejects a body that is too long before the client sends it, and lets other clients send theirs. The checks
+// expect rejects a body that is too long before the client sends it, and asks other clients to send theirs (RFC 9110, section
+// 10.1.1). It keeps the route for [Server.findRoute]. The checks
 // before the body come first: errors of authorization take precedence over 413.
 func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
-	limit := s.bodyLimit(&ctx.Request.Header)
+	limit := endpoint.DefaultMaxBody
+	path, _, _ := bytes.Cut(ctx.Request.Header.RequestURI(), []byte{'?'})
+	if row, params, _ := s.routes.match(string(ctx.Method()), path, nil); row != nil {
+		limit = row.BodyLimit()
+		ctx.SetUserValue(foundKey{}, found{row, params})
+	}
 	if ctx.Request.Header.ContentLength() <= limit {
 		return fasthttp.StatusContinue
 	}

@@ -4,8 +4,6 @@ import (
 	"net/http"
 
 	"github.com/gofiber/fiber/v2"
-
-	"kontor/server/endpoint"
 )
 
 // callHandler decodes the input, calls the service behind the row and writes its result.
@@ -21,7 +19,7 @@ func (s *Server) callHandler(r *call) error {
 	if err != nil {
 		return err
 	}
-	result, err := r.row.Handle.Serve(ctx, &endpoint.Request{Fiber: r.fiber, Params: r.params})
+	result, err := r.row.Handle.Serve(ctx, &r.request)
 	if err != nil || result.Sent {
 		return err
 	}

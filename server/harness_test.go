@@ -58,10 +58,7 @@ type replays struct {
 
 type storedError struct{ server.Stored }
 
-func (r *replays) Begin(ctx context.Context, claim server.Claim, _ server.Responder) (context.Context, error) {
-	if claim.Key == "" {
-		return ctx, nil
-	}
+func (r *replays) Begin(ctx context.Context, claim server.Claim) (context.Context, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for known, stored := range r.claims {

@@ -14,12 +14,12 @@ import (
 
 // Idempotency keeps the answers to requests with an Idempotency-Key.
 type Idempotency interface {
-	// Begin returns a context whose transactions encode the answer with the responder. With a key in the claim, the first
-	// answer is stored with its transaction; where there is one already, Begin returns an error that [Options.Stored] recognizes.
-	Begin(ctx context.Context, claim Claim, r Responder) (context.Context, error)
+	// Begin returns a context whose transactions store the first answer. Where there is one already, Begin returns an error that
+	// [Options.Stored] recognizes.
+	Begin(ctx context.Context, claim Claim) (context.Context, error)
 }
 
-// Claim identifies a request that must happen once. Without a key it claims nothing.
+// Claim identifies a request that must happen once.
 type Claim struct {
 	Key      string
 	Caller   string
@@ -35,16 +35,9 @@ type Stored struct {
 	Mismatch bool // the earlier request had another body
 }
 
-// Responder encodes the answer of one request, once for the client, for repetitions and for the digest in the audit trail.
-type Responder interface {
-	// Encode encodes an answer with its status.
-	Encode(ctx context.Context, body any) (Encoded, error)
-	// Answered reports that the transaction with this answer is stored. It may be called from any goroutine.
-	Answered(Encoded)
-}
-
-// Encoded is an answer in the forms in which it is digested and sent.
-type Encoded struct {
+// Encoded is an answer in the forms in which it is digested and sent. It is the same type as that of the database, which
+// calls the responder: neither imports the other, so that it has no name of its own.
+type Encoded = struct {
 	Status int
 	Record []byte // JSON of the record alone
 	Sent   []byte // JSON with the users whom the record names
@@ -59,12 +52,13 @@ const (
 // withIdempotency returns the context of the handler. In that of a creating request, transactions encode the answer; with an
 // Idempotency-Key, they store it.
 func (s *Server) withIdempotency(r *call) (context.Context, error) {
-	if r.row.Method != http.MethodPost || r.row.Handle.Status != http.StatusCreated || s.Idempotency == nil {
+	if r.row.Method != http.MethodPost || r.row.Handle.Status != http.StatusCreated {
 		return &r.context, nil
 	}
+	r.context.answerBy(&r.responder, s.ResponderKey)
 	key := string(r.fiber.Request().Header.Peek(idempotencyHeader))
-	if key == "" {
-		return s.Idempotency.Begin(&r.context, Claim{}, &r.responder)
+	if key == "" || s.Idempotency == nil {
+		return &r.context, nil
 	}
 	if len(key) > maxIdempotencyKey || !visibleASCII(key) || repeated(&r.fiber.Request().Header, idempotencyHeader) {
 		return nil, apierr.Invalid(idempotencyHeader, "invalid.header")
@@ -74,10 +68,11 @@ func (s *Server) withIdempotency(r *call) (context.Context, error) {
 		Endpoint: r.row.Method + " " + string(r.fiber.Request().URI().PathOriginal()),
 		BodyHash: sha256.Sum256(r.fiber.Request().Body()),
 	}
-	return s.Idempotency.Begin(&r.context, claim, &r.responder)
+	return s.Idempotency.Begin(&r.context, claim)
 }
 
-// responder encodes the answer of a call. It is a field of the call, which saves an allocation.
+// responder encodes the answer of a call, once for the client, for repetitions and for the digest in the audit trail. The
+// context of a creating request has it under [Options.ResponderKey].
 type responder struct {
 	server *Server
 	call   *call
@@ -103,8 +98,8 @@ func (r *responder) Encode(ctx context.Context, body any) (Encoded, error) {
 	return encoded, nil
 }
 
-// Answered keeps the answer for the client.
-func (r *responder) Answered(e Encoded) { r.call.answered.Store(&e) }
+// Answered keeps the answer of the first transaction for the client. It may be called from any goroutine.
+func (r *responder) Answered(e *Encoded) { r.call.answered.CompareAndSwap(nil, e) }
 
 // repeat writes the stored answer of an earlier request with the same key.
 func (s *Server) repeat(r *call, stored Stored) {

@@ -38,6 +38,7 @@ type Options struct {
 	MaxConnections   int                  // open at the same time, streams included; 0: derived from the limit of open files
 	RequestTime      time.Duration        // for the service behind a row; zero: requestTime
 	CallerKey        any                  // key under which the context of a request has its principal, as a string; nil: none
+	ResponderKey     any                  // key under which the context of a creating request has its responder; nil: none
 	Observe          func(endpoint.Event) // takes security events for the audit trail; must be quick; nil: none
 	OnDrain          []func()             // called once when the server starts to drain
 }

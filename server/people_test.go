@@ -205,7 +205,8 @@ func TestAnswer_IsStoredWithPeople(t *testing.T) {
 			address, _ := start(t, func(o *server.Options) {
 				o.Endpoints = []endpoint.Endpoint{{Name: "things.create", Method: "POST", Path: "/v1/things", Access: access.On(access.Customers, access.Create),
 					Limit: ratelimit.None, Tag: "Operations", Summary: "Test.", Handle: endpoint.JSON(201, create)}}
-				o.Idempotency, o.Stored, o.People, o.Log = app.Idempotency{DB: db}, app.Stored, resolver, slog.New(slog.DiscardHandler)
+				o.Idempotency, o.Stored, o.ResponderKey = app.Idempotency{DB: db}, app.Stored, store.ResponderKey{}
+				o.People, o.Log = resolver, slog.New(slog.DiscardHandler)
 			})
 			send := func(key string) (*http.Response, string) {
 				return servertest.Send(t, address, "POST", "/v1/things", "", "Authorization", "Bearer user-creator", "Idempotency-Key", key)

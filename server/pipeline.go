@@ -57,9 +57,11 @@ type call struct {
 	context requestContext
 	began   time.Time
 
-	row        *route // nil until findRoute
-	params     []string
-	recognized bool // the caller is known from memory
+	row        *route           // nil until findRoute
+	request    endpoint.Request // what the handler reads
+	paramSpace [4]string        // for request.Params
+	recognized bool             // the caller is known from memory
+	caller     access.Caller    // of this request, with the policy at its beginning
 
 	responder responder
 	answered  atomic.Pointer[Encoded] // what a transaction of the request has answered
@@ -109,7 +111,8 @@ func (s *Server) handle(c *fiber.Ctx, steps func(r *call) error) {
 func (s *Server) newCall(c *fiber.Ctx) *call {
 	r := &call{fiber: c, began: time.Now()}
 	r.responder = responder{s, r}
-	r.Caller = &access.Caller{}
+	r.Caller = &r.caller
+	r.request.Fiber = c
 	r.context.start(&r.Info, r.began.Add(s.RequestTime), s.CallerKey)
 	return r
 }

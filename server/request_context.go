@@ -27,6 +27,9 @@ type requestContext struct {
 	callerKey any       // Options.CallerKey
 	caller    string    // a user, an API key or a network
 
+	responderKey any        // Options.ResponderKey
+	responder    *responder // of a creating request
+
 	mu    sync.Mutex
 	done  chan struct{}
 	timer *time.Timer
@@ -36,6 +39,9 @@ type requestContext struct {
 func (c *requestContext) start(info *endpoint.Info, at time.Time, callerKey any) {
 	c.info, c.at, c.callerKey = info, at, callerKey
 }
+
+// answerBy makes the responder known to the transactions of the request.
+func (c *requestContext) answerBy(r *responder, key any) { c.responder, c.responderKey = r, key }
 
 // Deadline returns the time by which the request must be answered.
 func (c *requestContext) Deadline() (time.Time, bool) { return c.at, !c.at.IsZero() }
@@ -69,7 +75,7 @@ func (c *requestContext) Err() error {
 	return nil
 }
 
-// Value returns the caller, what is known about the request, or the principal for the database.
+// Value returns the caller, what is known about the request, or for the database the principal and the responder.
 func (c *requestContext) Value(key any) any {
 	switch key.(type) {
 	case access.ContextKey:
@@ -77,8 +83,11 @@ func (c *requestContext) Value(key any) any {
 	case endpoint.InfoKey:
 		return c.info
 	}
-	if key == c.callerKey {
+	switch {
+	case key == c.callerKey:
 		return c.caller
+	case key == c.responderKey && c.responder != nil:
+		return c.responder
 	}
 	return nil
 }

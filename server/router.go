@@ -16,9 +16,13 @@ import (
 
 // findRoute finds the row of a request. Addresses without a row may be files of the console.
 func (s *Server) findRoute(r *call) error {
+	if known, ok := r.fiber.Context().UserValue(foundKey{}).(found); ok {
+		r.row, r.request.Params = known.row, known.params
+		return nil
+	}
 	method, path := r.fiber.Method(), r.fiber.Request().URI().PathOriginal()
 	var allowed []string
-	if r.row, r.params, allowed = s.routes.match(method, path, make([]string, 0, 4)); r.row != nil {
+	if r.row, r.request.Params, allowed = s.routes.match(method, path, r.paramSpace[:0]); r.row != nil {
 		return nil
 	}
 	if allowed != nil {
@@ -31,10 +35,19 @@ func (s *Server) findRoute(r *call) error {
 	return apierr.NotFound
 }
 
+// found is the route of a request that [Server.expect] has looked up. It is a user value of the engine's context.
+type found struct {
+	row    *route
+	params []string
+}
+
+type foundKey struct{}
+
 // router finds the row of a request. Segments of a path match exactly as they are written, letter case included, so that
 // another spelling of a path cannot bypass the rules of its row.
 type router struct {
-	root node
+	root    node
+	maxBody int // the largest limit of a row
 }
 
 type node struct {
@@ -51,7 +64,7 @@ type route struct {
 }
 
 func newRouter(table []endpoint.Endpoint) (*router, error) {
-	r := &router{}
+	r := &router{maxBody: endpoint.DefaultMaxBody}
 	for i, e := range table {
 		if err := r.add(&route{Endpoint: e, key: e.Key(), index: i}); err != nil {
 			return nil, err
@@ -82,6 +95,7 @@ func (r *router) add(row *route) error {
 		return fmt.Errorf("endpoint %s matches the same paths as %s", row.key, at.row(row.Method).key)
 	}
 	at.rows = append(at.rows, row)
+	r.maxBody = max(r.maxBody, row.BodyLimit())
 	return nil
 }
 
@@ -147,13 +161,4 @@ func (n *node) methods() []string {
 	}
 	slices.Sort(methods)
 	return methods
-}
-
-// peek finds the row of a request line before the engine has read the request. It is for bodies that are longer than most
-// rows allow, see [Server.headerReceived].
-func (r *router) peek(method, uri []byte) *route {
-	path, _, _ := bytes.Cut(uri, []byte{'?'})
-	var space [4]string
-	row, _, _ := r.match(string(method), path, space[:])
-	return row
 }

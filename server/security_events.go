@@ -54,8 +54,8 @@ func (s *Server) report(r *call, e endpoint.Event) {
 	if t, _, ok := r.row.Access.Record(); ok && e.RecType == "" {
 		e.RecType = t.Name
 	}
-	if e.RecID == "" && len(r.params) > 0 {
-		if id, err := uuid.Parse(r.params[len(r.params)-1]); err == nil { // other values may be anything that a client sent
+	if e.RecID == "" && len(r.request.Params) > 0 {
+		if id, err := uuid.Parse(r.request.Params[len(r.request.Params)-1]); err == nil { // other values may be anything that a client sent
 			e.RecID = id.String()
 		}
 	}

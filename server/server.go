@@ -67,7 +67,6 @@ func New(o Options) (*Server, error) {
 func (s *Server) startEngine() {
 	s.app = fiber.New(fiber.Config{
 		DisableStartupMessage: true,
-		Immutable:             true,
 		CaseSensitive:         true,
 		StrictRouting:         true,
 		ReadTimeout:           readTimeout,

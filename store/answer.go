@@ -8,20 +8,14 @@ import (
 
 // WithIdempotency returns a context whose transactions claim an idempotency key.
 func WithIdempotency(ctx context.Context, claimed Idempotency) context.Context {
-	return idempotency.WithRequest(ctx, claimed, nil)
-}
-
-// WithResponder is WithIdempotency for a request that encodes its answers itself. When the responder encodes, it must read the
-// database with [QuerierFrom].
-func WithResponder(ctx context.Context, claimed Idempotency, r Responder) context.Context {
-	return idempotency.WithRequest(ctx, claimed, r)
+	return idempotency.WithRequest(ctx, claimed)
 }
 
 // Answer encodes the answer of the context's request, and seals it if the request has an idempotency key. It must be called
 // before the transaction, with what the transaction answers.
 func (db *DB) Answer(ctx context.Context, body any) *Answer {
 	a, c := idempotency.NewAnswer(body), idempotency.ClaimOf(ctx)
-	a.Encode(ctx, c)
+	a.Encode(ctx, c, idempotency.ResponderOf(ctx))
 	if c != nil && c.Key != "" {
 		db.sealAnswer(a, c)
 	}
@@ -38,7 +32,7 @@ func (db *DB) sealAnswer(a *Answer, c *idempotency.Claim) {
 // Respond sets the answer of the request: an [Answer] or the body of one. It is stored with the transaction if the request has
 // an idempotency key. For a request that does not create, it does nothing.
 func (tx *Tx) Respond(body any) {
-	if tx.claim == nil {
+	if tx.claim == nil && tx.responder == nil {
 		return
 	}
 	prepared, ok := body.(*Answer)
@@ -50,7 +44,7 @@ func (tx *Tx) Respond(body any) {
 
 // findReplay returns a *Replay when the request was answered before.
 func (tx *Tx) findReplay(ctx context.Context) error {
-	tx.claim = idempotency.ClaimOf(ctx)
+	tx.claim, tx.responder = idempotency.ClaimOf(ctx), idempotency.ResponderOf(ctx)
 	if tx.claim == nil || tx.claim.Key == "" {
 		return nil
 	}
@@ -70,14 +64,14 @@ func (tx *Tx) storeAnswer(ctx context.Context) error {
 	if a == nil {
 		return nil
 	}
-	if c.Key == "" {
+	if c == nil || c.Key == "" {
 		if !a.Ready() {
 			tx.answer = nil
 			return nil
 		}
 		return a.Err()
 	}
-	a.Encode(WithQuerier(ctx, tx), c)
+	a.Encode(WithQuerier(ctx, tx), c, tx.responder)
 	tx.db.sealAnswer(a, c)
 	return idempotency.Store(ctx, tx, tx.db.keys, c, a)
 }

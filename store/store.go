@@ -183,7 +183,8 @@ func (db *DB) Query(ctx context.Context, sql string, args ...any) (*Rows, error)
 	return query.Query(ctx, db.engine, sql, args)
 }
 
-// QueryRow prepares to read one row. The statement runs when the row is scanned; without a row Scan returns ErrNotFound.
+// QueryRow runs a statement that returns one row. Scan the row, which holds a reader until then; without a row Scan returns
+// ErrNotFound.
 func (db *DB) QueryRow(ctx context.Context, sql string, args ...any) *Row {
 	return query.NewRow(ctx, db.engine, sql, args)
 }

@@ -17,8 +17,11 @@ type Tx struct {
 	now Time
 
 	entries []audittrail.Pending
-	claim   *idempotency.Claim // nil without an idempotency key
+	entry   [1]audittrail.Pending // the first of entries, which saves an allocation
 	answer  *Answer
+
+	claim     *idempotency.Claim // nil without an idempotency key
+	responder Responder          // nil: the plain JSON of the record is sent
 }
 
 // InTx runs fn in a transaction and returns when its writes, or the reason for its failure, are durable. An error from fn,
@@ -30,14 +33,23 @@ type Tx struct {
 // *Replay when the context carries an idempotency key that was answered before, and ErrOutcomeUnknown when the context has
 // ended and the disk does not respond.
 func (db *DB) InTx(ctx context.Context, fn func(tx *Tx) error) error {
-	var last *Tx // of the run that was committed
+	var runs struct { // one allocation
+		first Tx
+		last  *Tx // of the run that was committed
+	}
 	err := db.engine.Write(ctx, func(etx engine.Tx) error {
-		last = &Tx{db: db, tx: etx, now: db.Now()}
-		db.noteTime(last.now)
-		return last.run(ctx, fn)
+		tx := &runs.first
+		if runs.last != nil { // an earlier Tx that somebody kept must stay closed
+			tx = &Tx{}
+		}
+		runs.last = tx
+		*tx = Tx{db: db, tx: etx, now: db.Now()}
+		tx.entries = tx.entry[:0]
+		db.noteTime(tx.now)
+		return tx.run(ctx, fn)
 	})
-	if err == nil && last.answer != nil {
-		last.claim.MarkAnswered(last.answer)
+	if err == nil && runs.last.answer != nil {
+		runs.last.answer.MarkAnswered(runs.last.claim, runs.last.responder)
 	}
 	return err
 }
@@ -67,7 +79,7 @@ func (tx *Tx) Query(ctx context.Context, sql string, args ...any) (*Rows, error)
 	return query.Query(ctx, tx.tx, sql, args)
 }
 
-// QueryRow prepares to read one row.
+// QueryRow runs a statement that returns one row.
 func (tx *Tx) QueryRow(ctx context.Context, sql string, args ...any) *Row {
 	return query.NewRow(ctx, tx.tx, sql, args)
 }

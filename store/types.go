@@ -54,8 +54,11 @@ type (
 	Answer = idempotency.Answer
 	// Encoded is an answer in the forms in which it is digested, sent and kept for repetitions.
 	Encoded = idempotency.Encoded
-	// Responder is a request that encodes the answers of its transactions.
+	// Responder is a request that encodes the answers of its transactions. When it encodes, it must read the database with
+	// [QuerierFrom].
 	Responder = idempotency.Responder
+	// ResponderKey is the context key of the responder.
+	ResponderKey = idempotency.ResponderKey
 	// Replay is the error of a request that was answered before. It holds the answer.
 	Replay = idempotency.Replay
 )

@@ -32,7 +32,7 @@ func (m *Modules) Server() (*server.Server, error) {
 		OnDrain:        []func(){m.Notifications.Drain},
 		BaseURL:        s.Server.BaseURL,
 		TrustedProxies: s.Server.TrustedProxies, AllowedOrigins: s.CORS.AllowedOrigins,
-		RequestTime: s.Server.RequestTime, CallerKey: store.CallerKey{},
+		RequestTime: s.Server.RequestTime, CallerKey: store.CallerKey{}, ResponderKey: store.ResponderKey{},
 		RateLimits: s.RateLimits.Enabled, PublicPerMinute: s.RateLimits.PublicPerMinute, PrivatePerMinute: s.RateLimits.PrivatePerMinute,
 		PerCaller: perCaller(s.RateLimits),
 	})
@@ -65,10 +65,7 @@ type Idempotency struct{ DB *store.DB }
 
 // Begin returns a *store.Replay as error where the request was answered before. Otherwise it returns a context whose
 // transactions store the answer under the claim.
-func (i Idempotency) Begin(ctx context.Context, claim server.Claim, to server.Responder) (context.Context, error) {
-	if claim.Key == "" {
-		return store.WithResponder(ctx, store.Idempotency{}, responder{to}), nil
-	}
+func (i Idempotency) Begin(ctx context.Context, claim server.Claim) (context.Context, error) {
 	claimed := store.Idempotency{Key: claim.Key, Caller: claim.Caller, Path: claim.Endpoint, BodyHash: claim.BodyHash[:]}
 	replay, err := i.DB.Replay(ctx, claimed)
 	if err != nil {
@@ -77,20 +74,8 @@ func (i Idempotency) Begin(ctx context.Context, claim server.Claim, to server.Re
 	if replay != nil {
 		return nil, replay
 	}
-	return store.WithResponder(ctx, claimed, responder{to}), nil
+	return store.WithIdempotency(ctx, claimed), nil
 }
-
-// responder adapts the responder of the server to the store.
-type responder struct{ server.Responder }
-
-// Encode encodes what the request answers with.
-func (r responder) Encode(ctx context.Context, body any) (store.Encoded, error) {
-	encoded, err := r.Responder.Encode(ctx, body)
-	return store.Encoded(encoded), err
-}
-
-// Answered passes on the answer of a durable transaction.
-func (r responder) Answered(e store.Encoded) { r.Responder.Answered(server.Encoded(e)) }
 
 // Stored returns the answer in a *store.Replay.
 func Stored(err error) (server.Stored, bool) {

@@ -104,12 +104,12 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Customer, error) 
 	c.UpdatedAt = c.CreatedAt
 	keys := c.searchKeys()
 	answer := s.db.Answer(ctx, c)
-	after := s.db.Digest(auditedWith(c, keys).As(answer))
+	after := s.db.Digest(store.Record{Answer: answer, Stored: c.stored(&keys)})
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.quota.Charge(ctx, tx, access.Customers, c.createdBy, 1, c.weight()); err != nil {
 			return err
 		}
-		if err := insertCustomer(ctx, tx, c, keys); err != nil {
+		if err := insertCustomer(ctx, tx, &c, &keys); err != nil {
 			return err
 		}
 		table.Audit(ctx, tx, "customers.create", c.ID, nil, after)

@@ -15,7 +15,8 @@ func Fill(ctx context.Context, tx *store.Tx, n int) ([]string, error) {
 		c := Customer{ID: store.NewID(), Type: Individual, FirstName: "Vreni", LastName: fmt.Sprintf("Muster %d", i),
 			Email: fmt.Sprintf("vreni%d@example.ch", i), KYCStatus: states[i%len(states)], VerificationLevel: LevelNone,
 			Metadata: []byte("{}"), CreatedAt: tx.Now(), UpdatedAt: tx.Now(), createdBy: store.NilID, version: 1}
-		if err := insertCustomer(ctx, tx, c, c.searchKeys()); err != nil {
+		keys := c.searchKeys()
+		if err := insertCustomer(ctx, tx, &c, &keys); err != nil {
 			return nil, err
 		}
 		ids = append(ids, c.ID)

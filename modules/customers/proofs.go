@@ -18,12 +18,14 @@ func Proofs() []records.Proof {
 
 // audited returns the record that audit entries digest: the customer, and the columns that the API does not show. All
 // entries use it, so that each change begins with the state that the previous one left.
-func audited(c Customer) store.Record { return auditedWith(c, c.searchKeys()) }
+func audited(c Customer) store.Record {
+	keys := c.searchKeys()
+	return store.Record{Answer: c, Stored: c.stored(&keys)}
+}
 
-// auditedWith is audited for a customer whose search keys are already computed.
-func auditedWith(c Customer, k searchKeys) store.Record {
-	return store.Record{Answer: c, Stored: storedCustomer{c.verifiedAt, c.createdBy, c.version,
-		k.firstName, k.lastName, k.email, k.city, k.language}}
+// stored returns the columns of the customer that the API does not show.
+func (c *Customer) stored(k *searchKeys) storedCustomer {
+	return storedCustomer{c.verifiedAt, c.createdBy, c.version, k.firstName, k.lastName, k.email, k.city, k.language}
 }
 
 // storedCustomer holds the columns of a customer that the API does not show.

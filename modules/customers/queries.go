@@ -82,11 +82,12 @@ func (c Customer) searchKeys() searchKeys {
 		city: types.Fold(c.address().City), language: c.language()}
 }
 
-func insertCustomer(ctx context.Context, tx *store.Tx, c Customer, d searchKeys) error {
+// insertCustomer writes a new customer. It binds pointers to the texts: an interface with a text would be allocated.
+func insertCustomer(ctx context.Context, tx *store.Tx, c *Customer, d *searchKeys) error {
 	a := c.address()
-	_, err := tx.Exec(ctx, insertStatement, c.ID, c.Type, c.FirstName, d.firstName, c.LastName, d.lastName, c.Email, d.email,
-		c.Phone, dateColumn(c.DateOfBirth), c.Nationality, c.Address != nil, a.Street, a.City, d.city, a.PostalCode, a.Country,
-		string(c.KYCStatus), string(c.VerificationLevel), string(c.Metadata), d.language, c.CreatedAt, c.createdBy)
+	_, err := tx.Exec(ctx, insertStatement, &c.ID, &c.Type, &c.FirstName, &d.firstName, &c.LastName, &d.lastName, &c.Email, &d.email,
+		c.Phone, dateColumn(c.DateOfBirth), c.Nationality, c.Address != nil, &a.Street, &a.City, &d.city, &a.PostalCode, &a.Country,
+		(*string)(&c.KYCStatus), (*string)(&c.VerificationLevel), string(c.Metadata), &d.language, &c.CreatedAt, &c.createdBy)
 	return err
 }
 
@@ -98,11 +99,14 @@ func updateCustomer(ctx context.Context, tx *store.Tx, c Customer, d searchKeys,
 	return err
 }
 
-func (c Customer) address() Address {
+var noAddress Address
+
+// address returns the address, or an empty one. The result must not be changed.
+func (c *Customer) address() *Address {
 	if c.Address == nil {
-		return Address{}
+		return &noAddress
 	}
-	return *c.Address
+	return c.Address
 }
 
 // dateColumn returns a date as text, or NULL for the zero date.

@@ -100,7 +100,8 @@ func (h *harness) serve(texts *locales.Bundle) {
 		personnel:      {"users": access.ReadAll | access.Update},
 		access.Advisor: {"customers": access.ReadAll}}}))
 	h.server, h.address = servertest.Serve(h.t, server.Options{Endpoints: table, Auth: h.auth, Policy: h.policy, Texts: texts, Now: h.clock.Now,
-		Log: slog.New(slog.NewTextHandler(h.t.Output(), nil)), Idempotency: app.Idempotency{DB: h.db}, Stored: app.Stored})
+		Log: slog.New(slog.NewTextHandler(h.t.Output(), nil)), Idempotency: app.Idempotency{DB: h.db}, Stored: app.Stored,
+		ResponderKey: store.ResponderKey{}})
 }
 
 const personnel = "0193b000-0000-7000-8000-0000000000ff"

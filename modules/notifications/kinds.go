@@ -13,10 +13,12 @@ type kind struct {
 	channels []string // beside the list
 
 	everywhere bool // sent to all addresses of the recipient, not only to the first of each channel
+
+	titleKey, contentKey string // set by withKeys
 }
 
 // kinds lists the events. One-time codes are missing: only [Service.PrepareOTP] sends them.
-var kinds = map[event.Kind]kind{
+var kinds = withKeys(map[event.Kind]kind{
 	event.MessageReceived:       {},
 	event.CustomerCreated:       {},
 	event.CustomerStatusChanged: {system: true, channels: []string{Email}},
@@ -27,6 +29,15 @@ var kinds = map[event.Kind]kind{
 	event.CredentialAdded:       {system: true, channels: []string{Email, SMS}, everywhere: true},
 	event.CredentialRemoved:     {system: true, channels: []string{Email, SMS}, everywhere: true},
 	event.NewDeviceLogin:        {system: true, channels: []string{Email}},
+})
+
+// withKeys sets the keys of the texts.
+func withKeys(kinds map[event.Kind]kind) map[event.Kind]kind {
+	for name, k := range kinds {
+		k.titleKey, k.contentKey = "notification."+string(name)+".title", "notification."+string(name)+".content"
+		kinds[name] = k
+	}
+	return kinds
 }
 
 // linkPath returns the path of the console's screen for the record of a notification, or an empty text.

@@ -34,7 +34,7 @@ type parentEvent struct {
 }
 
 // chatMessageID returns the id of the chat message that the event is about, or an empty text.
-func (p parentEvent) chatMessageID() string {
+func (p *parentEvent) chatMessageID() string {
 	if p.chatMessage == nil {
 		return ""
 	}
@@ -59,7 +59,7 @@ func parentOf(e event.Event) parentEvent {
 	rendered, _ := e.Rendered.(map[messageKey]*message)
 	return parentEvent{
 		event: string(e.Kind), customerID: idOrNil(e.CustomerID), recType: e.Type.Name, recID: idOrNil(e.RecordID),
-		titleKey: "notification." + string(e.Kind) + ".title", contentKey: "notification." + string(e.Kind) + ".content",
+		titleKey: k.titleKey, contentKey: k.contentKey,
 		content: e.Content, args: e.Args, system: k.system, channels: k.channels, everywhere: k.everywhere, rendered: rendered,
 		chatMessage: e.ChatMessage,
 	}
@@ -83,11 +83,12 @@ func (s *Service) store(ctx context.Context, tx *store.Tx, parent parentEvent, r
 		}
 		parent.metadata = string(encoded)
 	}
-	_, err = tx.Exec(ctx, insertParent, parent.id, parent.event, parent.customerID, parent.recType, parent.recID, parent.createdAt, records.Actor(ctx))
+	// Pointers to the texts: an interface with a text would be allocated.
+	_, err = tx.Exec(ctx, insertParent, &parent.id, &parent.event, &parent.customerID, &parent.recType, &parent.recID, &parent.createdAt, records.Actor(ctx))
 	if err != nil {
 		return "", 0, fmt.Errorf("write an event: %w", err)
 	}
-	copies, err := insertNotifications(ctx, tx, parent, recipients)
+	copies, err := insertNotifications(ctx, tx, &parent, recipients)
 	if err != nil {
 		return "", 0, fmt.Errorf("write the notifications of an event: %w", err)
 	}
@@ -120,17 +121,17 @@ func unique(ids []string) []string {
 }
 
 // insertNotifications writes a row for each recipient, in few statements.
-func insertNotifications(ctx context.Context, tx *store.Tx, parent parentEvent, recipients []string) ([]recipientCopy, error) {
+func insertNotifications(ctx context.Context, tx *store.Tx, parent *parentEvent, recipients []string) ([]recipientCopy, error) {
 	copies := make([]recipientCopy, len(recipients))
 	for i, userID := range recipients {
 		copies[i] = recipientCopy{id: store.NewID(), userID: userID}
 	}
-	shared := []any{parent.id, parent.customerID, parent.event, parent.titleKey, parent.contentKey, parent.content, types.Fold(parent.content),
-		parent.recType, parent.recID, parent.metadata, parent.chatMessageID(), parent.system, parent.createdAt}
+	shared := []any{&parent.id, &parent.customerID, &parent.event, &parent.titleKey, &parent.contentKey, &parent.content, types.Fold(parent.content),
+		&parent.recType, &parent.recID, &parent.metadata, parent.chatMessageID(), parent.system, &parent.createdAt}
 	for part := range batches(copies) {
 		args := append(make([]any, 0, len(shared)+2*len(part)), shared...)
-		for _, c := range part {
-			args = append(args, c.id, c.userID)
+		for i := range part {
+			args = append(args, &part[i].id, &part[i].userID)
 		}
 		if _, err := tx.Exec(ctx, insertNotificationsStatement(len(part)), args...); err != nil {
 			return nil, err

@@ -65,7 +65,7 @@ func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 		return err
 	}
 	// The hub notes notifications that are published from here on; earlier ones are read from the table.
-	start, err := s.readStart(ctx, stream, r.Fiber.Get("Last-Event-ID"))
+	start, err := s.readStart(ctx, stream, string(r.Fiber.Request().Header.Peek("Last-Event-ID")))
 	if err != nil {
 		stream.End()
 		return apierr.AuthUnavailable.Wrap(err) // the answer of this route while the database cannot be read

@@ -30,7 +30,16 @@ type Ledger struct {
 type state struct {
 	known  bool
 	head   head
-	signed int64 // sequence number of the head whose signature is stored
+	text   string // head.hash in hexadecimal; empty: not encoded yet
+	signed int64  // sequence number of the head whose signature is stored
+}
+
+// hashText returns the hash of the head in hexadecimal.
+func (s *state) hashText() string {
+	if s.text == "" {
+		s.text = hex.EncodeToString(s.head.hash[:])
+	}
+	return s.text
 }
 
 // Save remembers the state before a job.
@@ -67,19 +76,21 @@ func (l *Ledger) Append(ctx context.Context, tx engine.Source, entries []Pending
 		if e.fromContext {
 			e.origin = fromContext
 		}
-		var kind any // NULL for a change
+		var kind *string // NULL for a change
 		if e.kind != "" {
-			kind = e.kind
+			kind = &e.kind
 		}
 		last := l.now.head
 		next := head{seq: last.seq + 1}
 		next.hash = chainHash(last.hash, next.seq, &e.row)
-		_, err := query.Exec(ctx, tx, insertEntry, []any{next.seq, e.form, e.at, e.actor, e.action, e.recType, e.recID, e.before, e.after,
-			kind, e.origin.Session, e.origin.Network, e.origin.RequestID, e.detail, hex.EncodeToString(last.hash[:]), hex.EncodeToString(next.hash[:])})
+		text := hex.EncodeToString(next.hash[:])
+		// Pointers to the texts: an interface with a text would be allocated.
+		_, err := query.Exec(ctx, tx, insertEntry, []any{next.seq, e.form, &e.at, &e.actor, &e.action, &e.recType, &e.recID, &e.before, &e.after,
+			kind, &e.origin.Session, &e.origin.Network, &e.origin.RequestID, &e.detail, l.now.hashText(), text})
 		if err != nil {
 			return err
 		}
-		l.now.head = next
+		l.now.head, l.now.text = next, text
 	}
 	return nil
 }

@@ -8,8 +8,9 @@ import (
 	"kontor/store/sealing"
 )
 
-// Encoded is an answer in the forms in which it is digested, sent and kept for repetitions of the request.
-type Encoded struct {
+// Encoded is an answer in the forms in which it is digested, sent and kept for repetitions of the request. It has no name of
+// its own, so that requests can encode without importing the database.
+type Encoded = struct {
 	Status int
 	Record []byte // JSON of the record alone, which digests in the audit trail cover
 	Sent   []byte // JSON as the client gets it
@@ -22,7 +23,16 @@ type Responder interface {
 	Encode(ctx context.Context, body any) (Encoded, error)
 	// Answered reports that the transaction with this answer is durable. The client must get these bytes. It may be called from
 	// any goroutine, also after the request has ended.
-	Answered(Encoded)
+	Answered(*Encoded)
+}
+
+// ResponderKey is the key under which a context holds the [Responder] of its request.
+type ResponderKey struct{}
+
+// ResponderOf returns the responder of a context, or nil.
+func ResponderOf(ctx context.Context) Responder {
+	r, _ := ctx.Value(ResponderKey{}).(Responder)
+	return r
 }
 
 // Answer is the answer of a request, encoded once: for the client, for repetitions and for digests.
@@ -46,14 +56,14 @@ func (a *Answer) Err() error { return a.err }
 // EncodedRecord returns the JSON of the record alone. It must be called after Encode.
 func (a *Answer) EncodedRecord() ([]byte, error) { return a.encoded.Record, a.err }
 
-// Encode encodes the answer once, by the responder of the claim if there is one. c may be nil.
-func (a *Answer) Encode(ctx context.Context, c *Claim) {
+// Encode encodes the answer once, by the responder if there is one. c may be nil.
+func (a *Answer) Encode(ctx context.Context, c *Claim, r Responder) {
 	if a.ready {
 		return
 	}
 	a.ready = true
-	if c != nil && c.responder != nil {
-		a.encoded, a.err = c.responder.Encode(ctx, a.body)
+	if r != nil {
+		a.encoded, a.err = r.Encode(ctx, a.body)
 	} else {
 		a.encodePlain(c)
 	}

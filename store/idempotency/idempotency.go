@@ -43,28 +43,28 @@ type Replay struct {
 // Error describes the replay.
 func (r *Replay) Error() string { return "request was answered before" }
 
-// Claim is what a request brings to its transactions: its idempotency key, if it has one, and who encodes its answer.
+// Claim is what a request with an idempotency key brings to its transactions.
 type Claim struct {
 	Request
-	responder Responder // nil: the plain JSON of the record is sent
 	// answered is set when this request has stored its answer, so that its later transactions do not find a replay.
 	answered atomic.Bool
 }
 
-// MarkAnswered says that the request itself has answered, and reports the answer to its responder.
-func (c *Claim) MarkAnswered(a *Answer) {
-	c.answered.Store(true)
-	if c.responder != nil {
-		c.responder.Answered(a.encoded)
+// MarkAnswered says that the answer is stored, and reports it to the responder. c and r may be nil.
+func (a *Answer) MarkAnswered(c *Claim, r Responder) {
+	if c != nil {
+		c.answered.Store(true)
+	}
+	if r != nil {
+		r.Answered(&a.encoded)
 	}
 }
 
 type contextKey struct{}
 
-// WithRequest returns a context whose transactions claim the request. responder encodes its answers; nil stands for the plain
-// JSON of the record.
-func WithRequest(ctx context.Context, r Request, responder Responder) context.Context {
-	return context.WithValue(ctx, contextKey{}, &Claim{Request: r, responder: responder})
+// WithRequest returns a context whose transactions claim the request.
+func WithRequest(ctx context.Context, r Request) context.Context {
+	return context.WithValue(ctx, contextKey{}, &Claim{Request: r})
 }
 
 // ClaimOf returns the claim of a context. It returns nil when there is none, and when the request has stored its answer.

@@ -12,7 +12,7 @@ import (
 type Querier interface {
 	// Query runs a statement that returns rows. Close the rows; reading them to the end closes them too.
 	Query(ctx context.Context, sql string, args ...any) (*Rows, error)
-	// QueryRow prepares to read one row: the statement runs when the row is scanned.
+	// QueryRow runs a statement that returns one row. Scan the row: it holds the statement until then.
 	QueryRow(ctx context.Context, sql string, args ...any) *Row
 	// Now returns the time by the store's clock. In a transaction and in a view it stays the same.
 	Now() clock.Time
@@ -147,34 +147,40 @@ func (r *Rows) Close() error {
 	return nil
 }
 
-// Row is a query for one row. The statement runs in Scan.
+// Row is the first row of a query.
 type Row struct {
-	ctx  context.Context
-	from engine.Source
-	sql  string
-	args []any
+	stmt engine.Statement
+	run  uint64
+	err  error // returned by Scan
 }
 
-// NewRow returns a query for one row.
+// NewRow runs a query for one row.
 func NewRow(ctx context.Context, from engine.Source, sql string, args []any) *Row {
-	return &Row{ctx: ctx, from: from, sql: sql, args: args}
+	s, err := from.Prepare(ctx, sql)
+	if err != nil {
+		return &Row{err: err}
+	}
+	run, more, err := start(s, args)
+	switch {
+	case err != nil:
+		return &Row{err: from.Failed(err)}
+	case !more:
+		s.Close()
+		return &Row{err: engine.ErrNotFound}
+	}
+	return &Row{stmt: s, run: run}
 }
 
-// Scan runs the query and reads its first row. Without a row it returns ErrNotFound.
+// Scan reads the row and ends the query. Without a row it returns ErrNotFound. A second Scan returns ErrClosed.
 func (r *Row) Scan(dest ...any) error {
-	s, err := r.from.Prepare(r.ctx, r.sql)
-	if err != nil {
-		return err
+	if r.err != nil {
+		return r.err
 	}
-	_, more, err := start(s, r.args)
-	if err != nil {
-		return r.from.Failed(err)
+	if r.err = engine.ErrClosed; !r.stmt.Running(r.run) {
+		return r.err
 	}
-	defer s.Close()
-	if !more {
-		return engine.ErrNotFound
-	}
-	return scan(s, dest)
+	defer r.stmt.Close()
+	return scan(r.stmt, dest)
 }
 
 // View runs several statements on one source, usually on one state of the database.
@@ -191,7 +197,7 @@ func (v *View) Query(ctx context.Context, sql string, args ...any) (*Rows, error
 	return Query(ctx, v.from, sql, args)
 }
 
-// QueryRow prepares to read one row.
+// QueryRow runs a statement that returns one row.
 func (v *View) QueryRow(ctx context.Context, sql string, args ...any) *Row {
 	return NewRow(ctx, v.from, sql, args)
 }

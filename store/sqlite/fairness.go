@@ -23,7 +23,7 @@ var errRevoked = fmt.Errorf("%w: other callers wait and this one has more than h
 
 // waiter is one query that waits for a reader.
 type waiter struct {
-	ctx    context.Context
+	ctx    context.Context // of the caller: the reader that serves it is bound to it, on another goroutine
 	caller string
 	served chan *reader
 }

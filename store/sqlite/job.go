@@ -42,7 +42,7 @@ func (w *writer) run(j *job) (intact bool) {
 		if j.runs > 1 { // an earlier Tx that somebody kept must stay closed
 			j.tx = &tx{}
 		}
-		j.tx.versions, j.tx.conn = w.versions, w.conn
+		j.tx.begin(w.versions, w.conn)
 		if j.err = j.call(); j.err == nil {
 			j.err = w.releaseSavepoint()
 		}

@@ -25,8 +25,8 @@ type reader struct {
 	pool *pool
 
 	// These belong to the present holder and are changed under the pool's mutex.
-	ctx     context.Context
-	turn    uint64 // grows: the reader that is held for longest has the lowest
+	ctx     context.Context // steps of a statement take none, and must end with the one that it was prepared with
+	turn    uint64          // grows: the reader that is held for longest has the lowest
 	revoked atomic.Bool
 }
 

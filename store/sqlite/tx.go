@@ -17,6 +17,16 @@ type tx struct {
 	ended    bool
 	written  []*engine.Table
 	hooks    []func()
+
+	// The first elements of the lists, so that most transactions need no further allocation.
+	writtenSpace [8]*engine.Table
+	hookSpace    [2]func()
+}
+
+// begin prepares a new transaction.
+func (t *tx) begin(versions *engine.Versions, conn *binding.Conn) {
+	t.versions, t.conn = versions, conn
+	t.written, t.hooks = t.writtenSpace[:0], t.hookSpace[:0]
 }
 
 // Prepare compiles a statement and records the tables that it writes to. The context does not interrupt the statement: that

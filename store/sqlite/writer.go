@@ -32,7 +32,7 @@ const (
 
 // job is one call of Write.
 type job struct {
-	ctx   context.Context
+	ctx   context.Context // of the caller: a job whose caller has left while it waited must not run
 	fn    func(engine.Tx) error
 	state atomic.Int32
 	runs  int
