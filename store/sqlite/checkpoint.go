@@ -21,7 +21,7 @@ const (
 	checkpointQuiet = 100 * time.Millisecond
 	// eraseEvery is how often the log is truncated at most. The log keeps deleted content until its pages are overwritten. A
 	// truncated log has to grow again, which costs more than to overwrite it.
-	eraseEvery = 10 * time.Second
+	eraseEvery = 5 * time.Second
 	// eraseRetry is when a truncation that a reader has prevented is tried again.
 	eraseRetry = time.Second
 	// defaultLogLimit is the size of the log from which an alarm is raised. In ordinary work the log stays below 64 MiB, to
