@@ -37,6 +37,8 @@ func TestBackup_RestoresARunningServerElsewhere(t *testing.T) {
 	}
 	least := created.Load()
 	expectSuccess(t, run(t, nil, "backup", file, "--data.dir", dir))
+	key := filepath.Join(work, "kontor.key")
+	expectSuccess(t, run(t, nil, "key", "export", key, "--data.dir", dir))
 	close(stop)
 	wait.Wait()
 	expectFailure(t, run(t, nil, "backup", file, "--data.dir", dir), "exists")
@@ -47,6 +49,8 @@ func TestBackup_RestoresARunningServerElsewhere(t *testing.T) {
 
 	expectSuccess(t, run(t, nil, "restore", file, "--data.dir", elsewhere))
 	expectFailure(t, run(t, nil, "restore", file, "--data.dir", elsewhere), "only restored into an empty directory")
+	expectFailure(t, run(t, nil, "serve", "--server.listen=127.0.0.1:0", "--data.dir", elsewhere), "kontor key import")
+	expectSuccess(t, run(t, nil, "key", "import", key, "--data.dir", elsewhere))
 	if out := expectSuccess(t, run(t, nil, "check", "--data.dir", elsewhere)); !strings.Contains(out, "is intact") {
 		t.Errorf("check printed %q", out)
 	}
@@ -55,6 +59,6 @@ func TestBackup_RestoresARunningServerElsewhere(t *testing.T) {
 	if customers < least || customers > created.Load() {
 		t.Errorf("%d customers, want %d to %d", customers, least, created.Load())
 	}
-	// Sessions of the lost machine remain valid, because the backup holds the key that signs their tokens.
+	// Sessions of the lost machine remain valid, because the key that signs their tokens was imported.
 	restored.client(admin.headers...).do(t, "GET", "/v1/users/me", "", 200)
 }

@@ -113,14 +113,16 @@ func expectNoLeftovers(t *testing.T, dir string, n int) {
 	}
 }
 
-// newBackup returns a data directory with one customer, and its backup.
+// newBackup returns a data directory with one customer, and its backup, which contains the master key.
 func newBackup(t *testing.T) (dir, file string) {
 	t.Helper()
 	dir, file = filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "kontor.backup")
 	p := start(t, dir)
 	p.admin().do(t, "POST", "/v1/customers", `{"first_name":"Anna","last_name":"Keller","email":"anna@example.ch"}`, 201)
 	p.stop()
-	expectSuccess(t, run(t, nil, "backup", file, "--data.dir", dir))
+	if o := run(t, nil, "backup", "--with-key", file, "--data.dir", dir); o.code != 0 || !strings.Contains(o.stderr, "contains the master key") {
+		t.Fatalf("exit code %d, stderr %q", o.code, o.stderr)
+	}
 	return dir, file
 }
 
@@ -177,6 +179,30 @@ func TestKillPoints_Backup(t *testing.T) {
 		}
 		restored := filepath.Join(t.TempDir(), "data")
 		expectSuccess(t, run(t, nil, "restore", file, "--data.dir", restored))
+		expectSuccess(t, run(t, nil, "key", "import", filepath.Join(dir, "secret.key"), "--data.dir", restored))
+		expectBackup(t, restored, n)
+	})
+}
+
+func TestKillPoints_KeyImport(t *testing.T) {
+	dir, _ := newBackup(t)
+	file := filepath.Join(t.TempDir(), "kontor.backup")
+	expectSuccess(t, run(t, nil, "backup", file, "--data.dir", dir))
+	restore := func() string {
+		restored := filepath.Join(t.TempDir(), "data")
+		expectSuccess(t, run(t, nil, "restore", file, "--data.dir", restored))
+		return restored
+	}
+	importKey := []string{"key", "import", filepath.Join(dir, "secret.key"), "--data.dir"}
+	whole := trace(t, command(t, nil, append(importKey, restore())...), -1, "")
+	eachPoint(t, whole, 10, func(t *testing.T, n int) {
+		restored := restore()
+		command := command(t, nil, append(slices.Clone(importKey), restored)...)
+		trace(t, command, n, "")
+		if key, err := os.ReadFile(filepath.Join(restored, "secret.key")); err == nil && len(key) != 65 {
+			t.Errorf("killed at call %d: the key has %d bytes", n, len(key))
+		}
+		expectSuccess(t, run(t, nil, append(slices.Clone(importKey), restored)...))
 		expectBackup(t, restored, n)
 	})
 }

@@ -64,6 +64,6 @@ func (c restoreCommand) Run(ctx context.Context, p Process, r *settings.Result) 
 		return err
 	}
 	_, err = fmt.Fprintf(p.Stdout, "The backup does not contain the master key. Before you start the server, put the key into place: "+
-		"kontor key import FILE --data.dir=%s\nOr set KONTOR_SECRET_KEY for each start.\n", r.Settings.Data.Dir)
+		"kontor key import FILE --data.dir=%s\nAlternatively, set KONTOR_SECRET_KEY for each start.\n", r.Settings.Data.Dir)
 	return err
 }

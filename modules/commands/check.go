@@ -64,7 +64,7 @@ func describeCheck(c inspect.Report) string {
 		text += ", no acknowledged write is missing"
 	}
 	if !c.KeyChecked {
-		text += "; the end of the audit trail and the records were not checked, because the master key is missing (set KONTOR_SECRET_KEY)"
+		text += "; the end of the audit trail and the records were not checked, because the master key is missing"
 	}
 	if c.Pages == 0 {
 		text += "; its pages have no checksums (restore a backup to add them)"

@@ -1,6 +1,7 @@
 package notifications_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -8,6 +9,9 @@ import (
 	"mime/multipart"
 	"net"
 	"net/mail"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -166,6 +170,35 @@ func TestQueue_SendsDespiteAMailServerThatIsDownRejectsOrDisconnects(t *testing.
 	if idOf(t, first) != idOf(t, last) {
 		t.Error("the repetition cannot be recognised by its Message-ID")
 	}
+}
+
+func TestQueue_LeavesNoSentCodeInTheDataDirectory(t *testing.T) {
+	p := newMailServer(t, false)
+	h := newQueueTest(t, notifications.Options{})
+	const code = "738051"
+	stored := func() bool {
+		entries, err := os.ReadDir(h.db.Dir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+			data, err := os.ReadFile(filepath.Join(h.db.Dir(), e.Name()))
+			return err == nil && bytes.Contains(data, []byte("secret "+code))
+		})
+	}
+	p.set(func(p *mailServer) { p.die = true })
+	h.restart(notifications.Options{Email: p.gateway(t, "smtp://")})
+	id := h.enqueue("email", "secret "+code)
+	h.until(id, "retrying")
+	if !stored() {
+		t.Error("the code is not in the data directory before it is sent")
+	}
+	p.set(func(p *mailServer) { p.die = false })
+	h.untilItEnds(id)
+	if s := h.state(id); s.status != "sent" {
+		t.Fatalf("got %+v", s)
+	}
+	eventually(t, func() bool { return !stored() })
 }
 
 func idOf(t testing.TB, text string) string {

@@ -40,7 +40,7 @@ func TestCreate_IsRestoredOnAnotherMachine(t *testing.T) {
 			}
 		}
 	})
-	err = backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{})
+	err = backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{WithKey: true})
 	close(stop)
 	wg.Wait()
 	if err != nil {
@@ -49,7 +49,7 @@ func TestCreate_IsRestoredOnAnotherMachine(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("backup has mode %v, err %v", info.Mode(), err)
 	}
-	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{}); !errors.Is(err, fs.ErrExist) {
+	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{WithKey: true}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a backup was overwritten: %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".*")); left != nil {
@@ -73,14 +73,14 @@ func TestCreate_IsRestoredOnAnotherMachine(t *testing.T) {
 	}
 }
 
-func TestCreate_WithoutKey(t *testing.T) {
+func TestCreate_LeavesOutTheKey(t *testing.T) {
 	dir := storetest.Dir(t)
 	key, err := os.ReadFile(filepath.Join(dir, "secret.key"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "kontor.backup")
-	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{WithoutKey: true}); err != nil {
+	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(file)
@@ -109,7 +109,7 @@ func TestRestore_RejectsDamagedBackups(t *testing.T) {
 	db := storetest.OpenDir(t, dir)
 	storetest.Audit(t, db, 20)
 	good := filepath.Join(t.TempDir(), "good")
-	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, good, backup.Options{}); err != nil {
+	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, good, backup.Options{WithKey: true}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(good)
@@ -164,4 +164,53 @@ func tarOf(t *testing.T, pairs ...string) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// A backup of a running server has no mark. Without the key, the restore cannot make one; the first start does.
+func TestRestore_WithoutKeyIsNoLoss(t *testing.T) {
+	dir := storetest.Dir(t)
+	db := storetest.OpenDir(t, dir)
+	storetest.Audit(t, db, 20)
+	file, target := filepath.Join(t.TempDir(), "kontor.backup"), filepath.Join(t.TempDir(), "data")
+	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := backup.Restore(t.Context(), file, inspect.Source{Dir: target}); err != nil {
+		t.Fatal(err)
+	}
+	key, err := os.ReadFile(filepath.Join(dir, "secret.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	note := filepath.Join(target, "kontor.restored")
+	recorded, err := os.ReadFile(note)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := inspect.Check(t.Context(), inspect.Source{Dir: target, SecretKey: string(key)}, nil); err != nil {
+		t.Errorf("check: %v", err)
+	}
+	if err := backup.ImportKey(t.Context(), target, string(key)); err != nil {
+		t.Fatal(err)
+	}
+	restored := storetest.OpenDir(t, target)
+	if _, err := os.Stat(note); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the start leaves %s: %v", note, err)
+	}
+	storetest.Audit(t, restored, 1)
+
+	// Once something was written, the record counts no more.
+	later, copied := filepath.Join(t.TempDir(), "later.backup"), filepath.Join(t.TempDir(), "data")
+	if err := backup.Create(t.Context(), inspect.Source{Dir: target}, later, backup.Options{WithKey: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := backup.Restore(t.Context(), later, inspect.Source{Dir: copied}); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(filepath.Join(copied, "kontor.mark")), os.WriteFile(filepath.Join(copied, "kontor.restored"), recorded, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Open(t.Context(), store.Options{Dir: copied}); !errors.Is(err, store.ErrLoss) {
+		t.Errorf("a lost mark after later writes: %v", err)
+	}
 }

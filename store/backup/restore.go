@@ -83,7 +83,7 @@ type restore struct{ *datadir.Directory }
 
 // removeAll deletes the files of a restore that failed.
 func (r *restore) removeAll() error {
-	return r.Remove(append(sqlite.Files(datadir.RestoringDatabase), datadir.RestoringKey)...)
+	return r.Remove(append(sqlite.Files(datadir.RestoringDatabase), datadir.RestoringKey, sqlite.RestoredName)...)
 }
 
 // checkEmpty returns ErrNotEmpty when a directory holds more than an interrupted restore.
@@ -95,7 +95,7 @@ func checkEmpty(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s cannot be read: %w", path, datadir.Cause(err))
 	}
-	ignored := append(sqlite.Files(datadir.RestoringDatabase), datadir.Lock, "lost+found", datadir.RestoringKey)
+	ignored := append(sqlite.Files(datadir.RestoringDatabase), datadir.Lock, "lost+found", datadir.RestoringKey, sqlite.RestoredName)
 	for _, e := range entries {
 		if !slices.Contains(ignored, e.Name()) {
 			return fmt.Errorf("%s holds %s: %w", path, e.Name(), ErrNotEmpty)
@@ -110,7 +110,7 @@ func (r *restore) run(ctx context.Context, in io.Reader, givenKey string) (repor
 	if err := sqlite.RemoveSideFiles(r.Directory, datadir.RestoringDatabase); err != nil { // of an interrupted restore
 		return report, err
 	}
-	if err := r.Remove(datadir.RestoringKey); err != nil {
+	if err := r.Remove(datadir.RestoringKey, sqlite.RestoredName); err != nil {
 		return report, err
 	}
 	m, err := r.unpack(in)
@@ -127,10 +127,15 @@ func (r *restore) run(ctx context.Context, in io.Reader, givenKey string) (repor
 	if report.Schema != m.Schema {
 		return report, fmt.Errorf("%w: schema %d in the database, %d in the manifest", engine.ErrCorrupt, report.Schema, m.Schema)
 	}
+	if keys == nil {
+		if err := sqlite.RecordRestore(r.Directory, datadir.RestoringDatabase); err != nil {
+			return report, err
+		}
+	}
 	if err := sqlite.RemoveSideFiles(r.Directory, datadir.RestoringDatabase); err != nil { // of the check
 		return report, err
 	}
-	if err := datadir.Sync(r.Path()); err != nil { // the key is durable before the database counts
+	if err := datadir.Sync(r.Path()); err != nil { // the key or the record is durable before the database counts
 		return report, err
 	}
 	if err := r.Rename(datadir.RestoringDatabase, datadir.Database); err != nil {

@@ -19,6 +19,11 @@ const (
 	// checkpointQuiet is how long no write must have happened before a shorter log is copied. Pages in the database are
 	// mapped and read a third faster than those in the log.
 	checkpointQuiet = 100 * time.Millisecond
+	// eraseEvery is how often the log is truncated at most. The log keeps deleted content until its pages are overwritten. A
+	// truncated log has to grow again, which costs more than to overwrite it.
+	eraseEvery = 5 * time.Second
+	// eraseRetry is when a truncation that a reader has prevented is tried again.
+	eraseRetry = time.Second
 	// defaultLogLimit is the size of the log from which an alarm is raised. In ordinary work the log stays below 64 MiB, to
 	// which it is truncated when it starts again.
 	defaultLogLimit = 256 << 20
@@ -86,19 +91,58 @@ func (c *checkpointer) watchSize(bytes int64) {
 
 func (c *checkpointer) loop() {
 	defer close(c.ended)
+	var next time.Time // when the log may be truncated
+	retry := time.NewTimer(eraseEvery)
+	retry.Stop()
+	defer retry.Stop()
 	for {
 		select {
 		case <-c.wake:
+			if !c.quiet() {
+				return
+			}
+			if c.copy(c.conn) {
+				c.syncMark()
+			}
+		case <-retry.C:
+			if c.uncopied() > 0 { // a reader prevented the last copy
+				c.copy(c.conn)
+			}
 		case <-c.stop:
 			return
 		}
-		if !c.quiet() {
-			return
-		}
-		if c.copy(c.conn) {
-			c.syncMark()
+		switch wait := time.Until(next); {
+		case wait > 0:
+			retry.Reset(wait)
+		case c.uncopied() <= 0 && c.erase():
+			next = time.Now().Add(eraseEvery)
+			retry.Stop()
+		default:
+			retry.Reset(eraseRetry)
 		}
 	}
+}
+
+// erase truncates a log that was copied, so that nothing of a deleted row remains in it. It costs no sync, and waits neither
+// for the writer nor for readers: it returns false when they use the log.
+func (c *checkpointer) erase() bool {
+	if c.disk.err() != nil {
+		return false
+	}
+	frames := c.frames.Load()
+	c.conn.BusyTimeout(0)
+	defer c.conn.BusyTimeout(lockWait)
+	err := translate(c.conn.EmptyLog())
+	if errors.Is(err, engine.ErrBusy) || c.disk.err() != nil {
+		return false
+	}
+	c.report(err)
+	if err != nil {
+		return false
+	}
+	c.frames.CompareAndSwap(frames, 0) // unless the writer has committed since
+	c.copied.Store(0)
+	return true
 }
 
 // uncopied returns how many pages of the log are not in the database file yet.

@@ -42,6 +42,7 @@ var writerPragmas = []string{
 	"PRAGMA journal_mode = WAL",
 	"PRAGMA synchronous = NORMAL",
 	"PRAGMA journal_size_limit = 67108864",
+	"PRAGMA secure_delete = ON", // deleted content is overwritten with zeros
 	"PRAGMA foreign_keys = ON",
 	"PRAGMA trusted_schema = OFF",
 	"PRAGMA temp_store = MEMORY",

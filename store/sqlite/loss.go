@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +32,7 @@ type comparison struct {
 	newest clock.Time // time of the newest audit entry in the database
 	mark   *position  // nil without a mark
 
+	restored    bool                      // there is no mark, because the key was missing at the restore
 	checkAnchor func(engine.Anchor) error // compares an entry of the trail
 }
 
@@ -47,8 +49,8 @@ func (c *comparison) compare() error {
 	case c.log.CommitsBeyond > unsyncedCommits:
 		l.Reason = fmt.Sprintf("is damaged after its %d frames: %d intact frames with %d commits follow", c.log.Frames, c.log.Beyond, c.log.CommitsBeyond)
 		return l
-	case c.mark == nil && (c.found.commits == 0 || c.found.clean || c.log.Frames > 0):
-		return nil // a database from before there were marks
+	case c.mark == nil && (c.restored || c.found.commits == 0 || c.found.clean || c.log.Frames > 0):
+		return nil // restored, or from before there were marks
 	case c.mark == nil:
 		l.File, l.Reason = strings.TrimSuffix(c.path, datadir.Database)+MarkName, "is missing, and so is the log of a database that was in use"
 		return l
@@ -84,6 +86,7 @@ func newComparison(ctx context.Context, conn *binding.Conn, path string, guard e
 	if c.found, c.newest, err = readPosition(ctx, conn, guard); err != nil {
 		return nil, explain(path, err)
 	}
+	c.restored = mark == nil && isRestored(conn, filepath.Dir(path))
 	return c, nil
 }
 

@@ -69,7 +69,7 @@ func schemaVersion(c *binding.Conn) (int64, error) {
 // migrate applies the missing migrations.
 func migrate(ctx context.Context, path string, migrations fs.FS) error {
 	// Not "file://": with a relative path, its first part would be taken for a host.
-	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=foreign_keys(1)&_pragma=synchronous(2)&_txlock=immediate&vfs=" + binding.VFS
+	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=foreign_keys(1)&_pragma=synchronous(2)&_pragma=secure_delete(1)&_txlock=immediate&vfs=" + binding.VFS
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return err

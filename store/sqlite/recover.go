@@ -91,6 +91,9 @@ func (e *Engine) takeUp(ctx context.Context, conn *binding.Conn, path string, sc
 	if e.mark, err = openMark(e.dir, e.guard, p); err != nil {
 		return err
 	}
+	if err := e.dir.Remove(RestoredName); err != nil {
+		return errors.Join(err, e.mark.file.Close())
+	}
 	if scan.Bytes == 0 {
 		// The log is a new file: a sync of the file alone need not make its name durable.
 		err = datadir.Sync(e.dir.Path())
