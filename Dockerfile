@@ -6,15 +6,16 @@ RUN go mod download
 COPY . .
 ARG RELEASE
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "${RELEASE:+-X kontor/modules/commands.release=$RELEASE}" -o /kontor . \
-    && mkdir -m 700 /data
+    && mkdir -p /files && mkdir -m 700 /files/data && chown 65532:65532 /files/data
 
 FROM scratch
 COPY --from=build /kontor /kontor
 # Certificates of public authorities, for mail servers and SMS gateways over TLS.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
-COPY --from=build --chown=65532:65532 /data /data
+# Copy the parent: a copied directory gets mode 0755, its content keeps owner and mode. Other users cannot read /data.
+COPY --from=build /files/ /
 USER 65532:65532
-ENV KONTOR_DATA_DIR=/data KONTOR_SERVER_LISTEN=0.0.0.0:8080 KONTOR_SERVER_BASE_URL=http://127.0.0.1:8080
+ENV KONTOR_DATA_DIR=/data KONTOR_SERVER_LISTEN=0.0.0.0:8080 KONTOR_SERVER_BASE_URL=http://localhost:8080
 VOLUME /data
 EXPOSE 8080
 ENTRYPOINT ["/kontor"]

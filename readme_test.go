@@ -131,6 +131,7 @@ func settingsTable() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, value, s.Meaning)
 	}
+	fmt.Fprintf(&b, "| `%s` (environment only) | – | YAML file with settings, as with the flag `--config`. |\n", settings.ConfigEnv)
 	return b.String()
 }
 

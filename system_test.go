@@ -105,6 +105,13 @@ func TestStart_RejectsASecondProcess(t *testing.T) {
 // TestStop_LetsRequestsFinish stops a server under load. It must answer every request, with 503 from the begin of the
 // shutdown, and must not abort any.
 func TestStop_LetsRequestsFinish(t *testing.T) {
+	for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(end.String(), func(t *testing.T) { stopUnderLoad(t, end) })
+	}
+}
+
+func stopUnderLoad(t *testing.T, end syscall.Signal) {
+	t.Helper()
 	const limit = 5 * time.Second
 	p := start(t, filepath.Join(t.TempDir(), "data"), "--server.shutdown_seconds=5", "--auth.cooling_off.free_attempts=1000")
 	body, err := json.Marshal(map[string]string{"user_id": adminEmail, "password": adminPassword})
@@ -151,7 +158,7 @@ func TestStop_LetsRequestsFinish(t *testing.T) {
 		<-begun
 	}
 	began := time.Now()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := p.cmd.Process.Signal(end); err != nil {
 		t.Fatal(err)
 	}
 	wait.Wait()

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"kontor/store/engine"
+
+	"kontor/store/sealing"
 )
 
 // DeriveKey returns n bytes that depend on this database's master key and the purpose alone.
@@ -53,4 +55,13 @@ func (db *DB) Shown(ctx context.Context) error {
 		_, err := tx.Exec(ctx, engine.DeleteMeta, metaUnshown)
 		return err
 	})
+}
+
+// CheckSecretKey reports whether a master key has a valid form. An empty text stands for the key in the data directory.
+func CheckSecretKey(text string) error {
+	if text == "" {
+		return nil
+	}
+	_, err := sealing.ParseMasterKey(text)
+	return err
 }

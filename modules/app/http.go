@@ -54,6 +54,12 @@ func newConsole(dir string) (*web.Site, error) {
 	return web.NewDev(os.DirFS(dir))
 }
 
+// CheckConsole reports whether the console can be served from dir. An empty dir stands for the embedded one.
+func CheckConsole(dir string) error {
+	_, err := newConsole(dir)
+	return err
+}
+
 // origin returns the source of a request, for the audit entries of its changes.
 func origin(ctx context.Context) store.Origin {
 	request := endpoint.Of(ctx)

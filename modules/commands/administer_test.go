@@ -13,7 +13,7 @@ func TestUserCommands(t *testing.T) {
 	const login, password, changed = "anna@kontor.example", "an unusual sentence 1", "an unusual sentence 2"
 
 	expectSuccess(t, run(nil, password+"\n", "user", "create", login, "--role=Advisor", in), "status active  roles Advisor")
-	expectFailure(t, run(nil, password+"\n", "user", "create", login, in), "already")
+	expectFailure(t, run(nil, password+"\n", "user", "create", login, in), "is already taken.\n")
 	expectFailure(t, run(nil, "short\n", "user", "create", "b@kontor.example", in), "password")
 	expectFailure(t, run(nil, "", "user", "create", "b@kontor.example", in), "no password on standard input")
 	expectFailure(t, run(nil, password+"\n", "user", "create", "b@kontor.example", "--role=Nobody", in), "role")

@@ -28,6 +28,8 @@ type Process struct {
 type tree struct {
 	Config string `help:"YAML file with settings (environment: KONTOR_CONFIG)." placeholder:"FILE"`
 
+	ShowVersion versionFlag `name:"version" help:"Print the version."`
+
 	kong.Plugins // one flag for each setting
 
 	Serve      serveCommand      `cmd:"" default:"withargs" help:"Start the server. This is the default command."`
@@ -59,8 +61,9 @@ func Run(ctx context.Context, p Process) int {
 		line.complete(p.Stdout, args[1:])
 		return 0
 	}
+	args = line.joinNegativeNumbers(args)
 	parsed, err := line.parser.Parse(args)
-	if line.helpShown { // an incomplete command with --help is no error
+	if line.printed { // an incomplete command with --help is no error
 		return 0
 	}
 	if err != nil {
@@ -80,9 +83,9 @@ func (p Process) fail(err error) int {
 
 // commandLine is the parser with the flags of the settings.
 type commandLine struct {
-	tree      tree
-	parser    *kong.Kong
-	helpShown bool // set where the parser would end the process after printing the help
+	tree    tree
+	parser  *kong.Kong
+	printed bool // set where the parser would end the process after printing the help or the version
 }
 
 func newCommandLine(ctx context.Context, p Process) (*commandLine, error) {
@@ -94,7 +97,7 @@ func newCommandLine(ctx context.Context, p Process) (*commandLine, error) {
 		kong.Name("kontor"),
 		kong.Description("Run the Kontor banking platform. Without a command, start the server."),
 		kong.Writers(p.Stdout, p.Stderr),
-		kong.Exit(func(int) { l.helpShown = true }),
+		kong.Exit(func(int) { l.printed = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
 		kong.Help(printHelp),
 		kong.Bind(p),
@@ -105,21 +108,6 @@ func newCommandLine(ctx context.Context, p Process) (*commandLine, error) {
 		}),
 	)
 	return l, err
-}
-
-// usage replaces the parser's error for an unknown command: the parser mistakes the word for an argument of the default
-// command.
-func (l *commandLine) usage(args []string, err error) error {
-	root := l.parser.Model.Node
-	at, _, arguments := walk(root, args)
-	if at != root || len(arguments) == 0 {
-		return err
-	}
-	var known []string
-	for _, child := range root.Children {
-		known = append(known, child.Name)
-	}
-	return fmt.Errorf("unknown command %q%s", arguments[0], settings.DidYouMean(arguments[0], known))
 }
 
 // warn prints the warnings about the settings.

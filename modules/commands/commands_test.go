@@ -3,9 +3,11 @@ package commands_test
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestVersion_IgnoresSettings(t *testing.T) {
@@ -44,8 +46,31 @@ func TestUsageErrors(t *testing.T) {
 	expectFailure(t, run(nil, "", "--log.level", "info", "frobnicate"), `unknown command "frobnicate"`)
 	expectFailure(t, run(nil, "", "settings", "--server.lissten=x"), `unknown flag --server.lissten, did you mean "--server.listen"?`)
 	expectFailure(t, run(nil, "", "settings", "more"), "unexpected argument more")
-	expectFailure(t, run(nil, "", "settings", "--server.listen"), "missing value")
+	expectFailure(t, run(nil, "", "settings", "--server.listen"), `--server.listen needs a value; see "kontor settings --help"`)
 	expectFailure(t, run(nil, "", "completion", "tcsh"), "tcsh")
+	expectFailure(t, run(nil, "", "backup"), `the argument <file> is missing; see "kontor backup --help"`)
+	expectFailure(t, run(nil, "", "apikey"), `a command is missing: one of "create", "list", "revoke"; see "kontor apikey --help"`)
+	expectFailure(t, run(nil, "", "audit", "export", "--from=x"), `--from must be a whole number, not "x"`)
+	expectFailure(t, run(nil, "", "serve", "--demo=x"), `--demo must be true or false, not "x"`)
+}
+
+func TestUsage_NegativeNumbersAreValues(t *testing.T) {
+	expectFailure(t, run(nil, "", "settings", "--auth.otp_minutes", "-5"), `auth.otp_minutes must be a whole number from 1 to 1440, not "-5"`)
+	expectFailure(t, run(nil, "", "--auth.otp_minutes", "-5", "settings"), `not "-5"`)
+	o := run(nil, "", "qrbill", "--page", "-1", "-")
+	if o.code != 1 || !strings.Contains(o.stdout, "page_out_of_range") {
+		t.Errorf("exit %d, stdout %q, stderr %q", o.code, o.stdout, o.stderr)
+	}
+}
+
+func TestVersion_IsAFlagOfEveryCommand(t *testing.T) {
+	want := run(nil, "", "version").stdout
+	for _, args := range [][]string{{"--version"}, {"backup", "--version"}, {"serve", "--version"}} {
+		o := run([]string{"KONTOR_LOG_LEVEL=loud"}, "", args...)
+		if expectSuccess(t, o, "kontor "); o.stdout != want {
+			t.Errorf("%q printed %q, want %q", args, o.stdout, want)
+		}
+	}
 }
 
 func TestSettings_FlagsReachTheRegistry(t *testing.T) {
@@ -135,9 +160,17 @@ func TestSettings_RejectsInvalidValues(t *testing.T) {
 	expectFailure(t, run(nil, "", "settings", "--rate_limits.enabled=perhaps"), "rate_limits.enabled must be true or false")
 }
 
-func TestSettings_WarnsAboutUnknownVariables(t *testing.T) {
-	o := run([]string{"KONTOR_SERVER_LISTN=x"}, "", "settings")
-	if want := "kontor: warning: unknown environment variable KONTOR_SERVER_LISTN is ignored (did you mean \"KONTOR_SERVER_LISTEN\"?)\n"; o.code != 0 || o.stderr != want {
+func TestSettings_RejectsMisspelledVariables(t *testing.T) {
+	misspelled := []string{"KONTOR_SERVER_LISTN=x"}
+	want := `unknown environment variable KONTOR_SERVER_LISTN (did you mean "KONTOR_SERVER_LISTEN"?)`
+	expectFailure(t, run(misspelled, "", "settings"), want)
+	dir := filepath.Join(t.TempDir(), "data")
+	expectFailure(t, run(misspelled, "", "serve", "--data.dir", dir), want)
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the rejected start created a data directory: %v", err)
+	}
+	o := run([]string{"KONTOR_XYZZY_42=x"}, "", "settings")
+	if want := "kontor: warning: unknown environment variable KONTOR_XYZZY_42 is ignored\n"; o.code != 0 || o.stderr != want {
 		t.Errorf("exit %d, stderr %q", o.code, o.stderr)
 	}
 }
@@ -163,6 +196,9 @@ func TestCompletion(t *testing.T) {
 		{[]string{"--data.dir", ""}, ""},
 		{[]string{"--data.dir", "x", "completion", "z"}, "zsh"},
 		{[]string{"completion", "zsh", ""}, ""},
+		{[]string{"user", "create", "anna", "--role", ""}, "Administrator Advisor Customer Registrant"},
+		{[]string{"user", "create", "--role=Ad"}, "--role=Administrator --role=Advisor"},
+		{[]string{"user", "role", "anna", "Customer", "Adv"}, "Advisor"},
 		{[]string{"--no-such-flag=x", "vers"}, "version"},
 	} {
 		o := run(nil, "", append([]string{"__complete"}, c.words...)...)
@@ -176,6 +212,40 @@ func TestCompletion(t *testing.T) {
 		}
 		if o.code != 0 || strings.Join(got, " ") != c.want {
 			t.Errorf("%q: exit %d, %q, want %q", c.words, o.code, got, c.want)
+		}
+	}
+}
+
+// TestCompletion_InZsh completes in an interactive zsh. In the first case zsh loads the script from its function path at
+// the first Tab, in the second a shell without completion reads it.
+func TestCompletion_InZsh(t *testing.T) {
+	zsh, err := exec.LookPath("zsh")
+	if err != nil {
+		t.Skip("install zsh to run this test")
+	}
+	dir := t.TempDir()
+	script := run(nil, "", "completion", "zsh").stdout
+	program := "#!/bin/sh\nprintf 'backup\\tmakes a copy\\n'\n"
+	for name, text := range map[string]string{"_kontor": script, "kontor": program} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, setUp := range map[string]string{
+		"from the function path": "fpath=(" + dir + " $fpath); autoload -Uz compinit; compinit -u -D",
+		"from a start-up file":   "source " + dir + "/_kontor",
+	} {
+		drive := `zmodload zsh/zpty; zpty shell ` + zsh + ` -f -i
+zpty -w shell 'PATH=` + dir + `:$PATH; PS1=; ` + setUp + `; print re""ady'
+zpty -r -m shell out '*ready*'
+zpty -w -n shell $'kontor bac\t'
+zpty -r -m shell out '*backup*' && print -r -- completed
+zpty -d shell`
+		cmd := exec.CommandContext(t.Context(), zsh, "-f", "-c", drive)
+		kill := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }) // the read waits for a completion that may not come
+		out, err := cmd.CombinedOutput()
+		if kill.Stop(); err != nil || !strings.Contains(string(out), "completed") {
+			t.Errorf("%s: %v: %s", name, err, out)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"kontor/modules/rbac"
 	"kontor/server/settings"
 )
 
@@ -57,7 +58,12 @@ _kontor() {
         _files
     fi
 }
-compdef _kontor kontor
+if [[ ${funcstack[1]} == _kontor ]]; then
+    _kontor # zsh has loaded this file for the first completion, and expects its candidates
+else
+    (( ${+functions[compdef]} )) || { autoload -Uz compinit && compinit }
+    compdef _kontor kontor
+fi
 `,
 	"fish": `# kontor: completion for fish
 function __kontor_complete
@@ -115,13 +121,32 @@ func (l *commandLine) candidates(before []string, last string) []candidate {
 			all = append(all, candidate{child.Name, child.Help})
 		}
 	}
-	if len(arguments) < len(node.Positional) {
-		next := node.Positional[len(arguments)]
-		for _, v := range next.EnumSlice() {
+	if next := nextArgument(node, len(arguments)); next != nil {
+		for _, v := range append(next.EnumSlice(), roleNames(next)...) {
 			all = append(all, candidate{v, next.Help})
 		}
 	}
 	return all
+}
+
+// nextArgument returns the argument that follows the given number of arguments, or nil. The last one may be repeated.
+func nextArgument(node *kong.Node, given int) *kong.Positional {
+	n := len(node.Positional)
+	if given < n {
+		return node.Positional[given]
+	}
+	if n > 0 && node.Positional[n-1].IsSlice() {
+		return node.Positional[n-1]
+	}
+	return nil
+}
+
+// roleNames returns the names of the built-in roles for a flag or an argument that takes roles.
+func roleNames(value *kong.Value) []string {
+	if value.Tag.Get("complete") != "roles" {
+		return nil
+	}
+	return rbac.BuiltInNames()
 }
 
 // walk follows the words from node to the command that they name. It also returns the flag whose value is still missing,
@@ -181,7 +206,7 @@ func flagValues(flag *kong.Flag) []candidate {
 	if flag == nil {
 		return nil
 	}
-	values := flag.EnumSlice()
+	values := append(flag.EnumSlice(), roleNames(flag.Value)...)
 	for _, s := range settings.All() {
 		if s.Name == flag.Name {
 			values = s.Choices

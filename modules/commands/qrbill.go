@@ -13,7 +13,7 @@ import (
 )
 
 type qrbillCommand struct {
-	Files  []string `arg:"" help:"PDF documents or images."`
+	Files  []string `arg:"" help:"PDF documents or images; - reads standard input."`
 	Page   int      `help:"Search only this page, counted from 1; 0 means all pages." default:"0" placeholder:"N"`
 	Strict bool     `help:"Reject bills that violate the Swiss standard."`
 }
@@ -25,7 +25,7 @@ func (qrbillCommand) Help() string {
 }
 
 func (qrbillCommand) examples() []string {
-	return []string{"kontor qrbill --strict invoice.pdf scan.jpg"}
+	return []string{"kontor qrbill --strict invoice.pdf scan.jpg", "curl -s https://shop.example/invoice.pdf | kontor qrbill -"}
 }
 
 // Run reads the files.
@@ -42,7 +42,7 @@ func (c qrbillCommand) Run(ctx context.Context, p Process, r *settings.Result) e
 		CacheDir: engineCache(),
 	})
 	defer reader.Close(ctx)
-	return invoices.ReadFiles(ctx, reader, texts, p.Stdout, qrbill.Options{Page: c.Page, Strict: c.Strict}, c.Files...)
+	return invoices.ReadFiles(ctx, reader, texts, p.Stdin, p.Stdout, qrbill.Options{Page: c.Page, Strict: c.Strict}, c.Files...)
 }
 
 // engineWait bounds compiling the PDF engine. It is generous, because this process has no other work.

@@ -49,6 +49,9 @@ func (c serveCommand) Run(ctx context.Context, p Process, r *settings.Result) (e
 
 func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, o openOptions) error {
 	s, log := &r.Settings, o.log
+	if err := checkPaths(s); err != nil {
+		return err
+	}
 	listener, err := listen(ctx, s.Server.Listen)
 	if err != nil {
 		return err

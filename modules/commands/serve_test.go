@@ -68,6 +68,14 @@ func TestServe_RejectsInvalidStarts(t *testing.T) {
 	expectFailure(t, run(nil, "", "serve", "--server.listen=127.0.0.1:0", "--auth.otp_minutes=0"), "auth.otp_minutes")
 	expectFailure(t, run(nil, "", "serve", "--demo", "--server.listen=0.0.0.0:0", "--data.dir", fresh), "--demo-public")
 	expectFailure(t, run(nil, "", "serve", "--demo", "--server.listen=:0", "--data.dir", fresh), "--demo-public")
+	here := []string{"serve", "--server.listen=127.0.0.1:0", "--data.dir", fresh}
+	expectFailure(t, run(nil, "", append(here, "--server.console_dir=/nope")...), "server.console_dir /nope holds no console")
+	expectFailure(t, run(nil, "", append(here, "--audit.export_file=/nope/audit.jsonl")...), "/nope is not a directory; create it")
+	expectFailure(t, run(nil, "", append(here, "--audit.export_file=/")...), "audit.export_file / is a directory")
+	expectFailure(t, run([]string{"KONTOR_SECRET_KEY=" + strings.Repeat("z", 40)}, "", here...), "KONTOR_SECRET_KEY: the secret key must be 32 bytes")
+	if _, err := os.Stat(fresh); !os.IsNotExist(err) {
+		t.Errorf("a rejected start created a data directory: %v", err)
+	}
 	expectFailure(t, run(nil, "", "--data.dir", fresh, "serve", "more"), "unexpected argument more")
 
 	broken := newDataDir(t)

@@ -25,7 +25,7 @@ const (
 
 type userCreateCommand struct {
 	Login    string   `arg:"" help:"E-mail address, phone number or user name."`
-	Role     []string `help:"Role, such as Administrator, Advisor or Customer; may be repeated." default:"Customer" placeholder:"NAME"`
+	Role     []string `help:"Role, such as Administrator, Advisor or Customer; may be repeated." default:"Customer" placeholder:"NAME" complete:"roles"`
 	Language string   `help:"Language of messages to the user." enum:"en,de,fr,it" default:"en"`
 
 	DisplayName string `help:"Name that others see, such as \"Anna Keller\"." placeholder:"NAME"`
@@ -82,7 +82,7 @@ func (c userPasswordCommand) Run(ctx context.Context, p Process, r *settings.Res
 
 type userRoleCommand struct {
 	Login string   `arg:"" help:"E-mail address, phone number, user name or id."`
-	Roles []string `arg:"" optional:"" help:"New roles, which replace all present ones. Without roles, the command prints the present ones."`
+	Roles []string `arg:"" optional:"" help:"New roles, which replace all present ones. Without roles, the command prints the present ones." complete:"roles"`
 	None  bool     `help:"Remove all roles."`
 }
 

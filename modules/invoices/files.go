@@ -32,12 +32,12 @@ type FileError struct {
 // ErrFilesFailed reports that no bill was read from at least one file.
 var ErrFilesFailed = errors.New("some files contain no readable bill; see their lines of output")
 
-// ReadFiles reads bills from files and writes one line of JSON per file. It implements the command "kontor qrbill". It
+// ReadFiles reads bills from files and writes one line of JSON per file. The name "-" stands for in. It implements the command "kontor qrbill". It
 // returns ErrFilesFailed when no bill was read from some file; the line of that file states the reason.
-func ReadFiles(ctx context.Context, reader *qrbill.Reader, texts endpoint.Texts, out io.Writer, options qrbill.Options, names ...string) error {
+func ReadFiles(ctx context.Context, reader *qrbill.Reader, texts endpoint.Texts, in io.Reader, out io.Writer, options qrbill.Options, names ...string) error {
 	service, failed := New(reader, texts), false
 	for _, name := range names {
-		answer := service.readFile(ctx, name, options)
+		answer := service.readFile(ctx, in, name, options)
 		failed = failed || answer.Error != nil
 		if err := json.MarshalWrite(out, answer, json.Deterministic(true), jsontext.EscapeForHTML(false)); err != nil {
 			return fmt.Errorf("write answer: %w", err)
@@ -57,8 +57,8 @@ func ReadFiles(ctx context.Context, reader *qrbill.Reader, texts endpoint.Texts,
 
 const commandLanguage = "en"
 
-func (s *Service) readFile(ctx context.Context, name string, options qrbill.Options) FileAnswer {
-	file, err := loadFile(name, s.reader.MaxBytes())
+func (s *Service) readFile(ctx context.Context, in io.Reader, name string, options qrbill.Options) FileAnswer {
+	file, err := loadFile(in, name, s.reader.MaxBytes())
 	if err == nil {
 		var result *qrbill.Result
 		if result, err = s.reader.Read(ctx, file, options); err == nil {
@@ -79,8 +79,11 @@ func (s *Service) readFile(ctx context.Context, name string, options qrbill.Opti
 	return answer
 }
 
-// loadFile reads a file, but not much more than the reader accepts.
-func loadFile(name string, maxBytes int) ([]byte, error) {
+// loadFile reads a file, or in where the name is "-". It reads not much more than the reader accepts.
+func loadFile(in io.Reader, name string, maxBytes int) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(io.LimitReader(in, int64(maxBytes)+1))
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		var path *fs.PathError

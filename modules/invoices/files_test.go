@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func TestReadFiles_WritesOneLinePerFile(t *testing.T) {
 	t.Cleanup(func() { reader.Close(context.Background()) })
 	var out bytes.Buffer
 	good := "../../testdata/qr/files/png-100-b60-00.png"
-	err = invoices.ReadFiles(context.Background(), reader, texts, &out, qrbill.Options{},
+	err = invoices.ReadFiles(context.Background(), reader, texts, strings.NewReader(""), &out, qrbill.Options{},
 		good, "../../testdata/qr/files/noqr-white.png", filepath.Join(t.TempDir(), "missing.pdf"))
 	if !errors.Is(err, invoices.ErrFilesFailed) {
 		t.Errorf("got %v, want ErrFilesFailed", err)
@@ -48,7 +49,17 @@ func TestReadFiles_WritesOneLinePerFile(t *testing.T) {
 		t.Errorf("third: got %s", lines[2])
 	}
 	out.Reset()
-	if err := invoices.ReadFiles(context.Background(), reader, texts, &out, qrbill.Options{}, good); err != nil {
+	if err := invoices.ReadFiles(context.Background(), reader, texts, strings.NewReader(""), &out, qrbill.Options{}, good); err != nil {
 		t.Errorf("one good file: %v", err)
+	}
+	picture, err := os.Open(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer picture.Close()
+	out.Reset()
+	if err := invoices.ReadFiles(context.Background(), reader, texts, picture, &out, qrbill.Options{}, "-"); err != nil ||
+		!strings.Contains(out.String(), "CH9309000564140054668") {
+		t.Errorf("standard input: %v %s", err, out.String())
 	}
 }

@@ -11,6 +11,15 @@ import (
 	"kontor/store"
 )
 
+// BuiltInNames returns the names of the roles that every database has.
+func BuiltInNames() []string {
+	var names []string
+	for _, role := range builtIn {
+		names = append(names, role.Name)
+	}
+	return names
+}
+
 // builtIn are the roles of every database. Their names and ids never change; administrators may change the descriptions.
 var builtIn = []Role{
 	{ID: access.Administrator, Name: "Administrator", Description: "May do everything."},

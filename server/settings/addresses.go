@@ -157,7 +157,7 @@ func (s *Settings) BaseURLFor(addr string) string {
 	if err != nil {
 		return "http://" + addr
 	}
-	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && (ip.IsUnspecified() || ip == netip.AddrFrom4([4]byte{127, 0, 0, 1})) {
 		host = "localhost"
 	}
 	if port == "80" {

@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -39,14 +40,16 @@ type Result struct {
 // An empty environment variable counts as not set, because many tools cannot omit a variable. An empty flag clears a list of the
 // file.
 func Load(in Input) (*Result, error) {
-	environ, warnings := readEnviron(in.Environ)
+	environ, warnings, err := readEnviron(in.Environ)
+	if err != nil {
+		return nil, err
+	}
 	file := in.File
 	if file == "" {
 		file = environ[ConfigEnv]
 	}
 	var fromFile map[string]given
 	if file != "" {
-		var err error
 		if fromFile, err = readFile(file); err != nil {
 			return nil, err
 		}
@@ -126,9 +129,9 @@ func (s *Settings) checkAdminPassword() error {
 	return nil
 }
 
-// readEnviron returns Kontor's variables that are not empty, and a warning for each unknown one. Unknown variables are not an
-// error, because some platforms add variables that begin with the name of the service.
-func readEnviron(environ []string) (values map[string]string, warnings []string) {
+// readEnviron returns Kontor's variables that are not empty. A variable whose name resembles a known one is an error: it is
+// misspelled. Other unknown variables are a warning, since other programs may use the prefix.
+func readEnviron(environ []string) (values map[string]string, warnings []string, err error) {
 	known := []string{ConfigEnv}
 	for _, s := range registry {
 		known = append(known, s.Env)
@@ -136,16 +139,29 @@ func readEnviron(environ []string) (values map[string]string, warnings []string)
 	values = map[string]string{}
 	for _, entry := range environ {
 		name, value, ok := strings.Cut(entry, "=")
-		if !ok || !strings.HasPrefix(name, envPrefix) {
+		if !ok || !strings.HasPrefix(name, envPrefix) || ofPlatform(name, value) {
 			continue
 		}
 		if !slices.Contains(known, name) {
-			warnings = append(warnings, fmt.Sprintf("unknown environment variable %s is ignored%s", shorten(name), DidYouMean(name, known)))
+			if meant := DidYouMean(name, known); meant != "" {
+				return nil, nil, fmt.Errorf("unknown environment variable %s%s; correct or remove it", shorten(name), meant)
+			}
+			warnings = append(warnings, fmt.Sprintf("unknown environment variable %s is ignored", shorten(name)))
 		} else if value != "" {
 			values[name] = value
 		}
 	}
-	return values, warnings
+	return values, warnings, nil
+}
+
+var (
+	platformName  = regexp.MustCompile(`_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$`)
+	platformValue = regexp.MustCompile(`^(tcp|udp|sctp)://[^/]+:[0-9]+$`)
+)
+
+// ofPlatform reports whether Kubernetes sets the variable in each container, because a service has the name kontor.
+func ofPlatform(name, value string) bool {
+	return platformName.MatchString(name) || strings.HasSuffix(name, "_PORT") && platformValue.MatchString(value)
 }
 
 func lookUp(name string) (Setting, bool) {

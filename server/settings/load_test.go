@@ -144,14 +144,43 @@ func TestLoad_TypedValues(t *testing.T) {
 	}
 }
 
-func TestLoad_WarnsOfUnknownVariables(t *testing.T) {
-	r := load(t, settings.Input{Environ: []string{"KONTOR_SERVER_LISTN=1", "KONTOR_XYZZY_42=1", "KONTORX=1", "PATH=/bin"}})
-	want := []string{
-		`unknown environment variable KONTOR_SERVER_LISTN is ignored (did you mean "KONTOR_SERVER_LISTEN"?)`,
-		`unknown environment variable KONTOR_XYZZY_42 is ignored`,
+func TestLoad_RejectsMisspelledVariables(t *testing.T) {
+	for name, meant := range map[string]string{
+		"KONTOR_SERVER_LISTN": "KONTOR_SERVER_LISTEN",
+		"KONTOR_DATADIR":      "KONTOR_DATA_DIR",
+		"KONTOR_CONFG":        "KONTOR_CONFIG",
+		"KONTOR_API_KEYS":     "KONTOR_API_KEY",
+	} {
+		_, err := settings.Load(settings.Input{Environ: []string{name + "=1"}})
+		want := `unknown environment variable ` + name + ` (did you mean "` + meant + `"?); correct or remove it`
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
 	}
-	if diff := cmp.Diff(want, r.Warnings); diff != "" {
+}
+
+func TestLoad_WarnsOfVariablesOfOtherPrograms(t *testing.T) {
+	r := load(t, settings.Input{Environ: []string{
+		"KONTOR_XYZZY_42=1", "KONTORX=1", "PATH=/bin",
+		// Kubernetes sets these for a service with the name kontor.
+		"KONTOR_SERVICE_HOST=10.0.0.7", "KONTOR_SERVICE_PORT=8080", "KONTOR_SERVICE_PORT_HTTP=8080", "KONTOR_PORT=tcp://10.0.0.7:8080",
+		"KONTOR_PORT_8080_TCP=tcp://10.0.0.7:8080", "KONTOR_PORT_8080_TCP_PROTO=tcp", "KONTOR_SERVER_PORT=tcp://10.0.0.7:8080",
+	}})
+	if diff := cmp.Diff([]string{`unknown environment variable KONTOR_XYZZY_42 is ignored`}, r.Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+func TestLines_HaveTypedDefaults(t *testing.T) {
+	r := load(t, settings.Input{Flags: map[string][]string{"auth.otp_minutes": {"3"}, "rate_limits.enabled": {"false"}}})
+	for name, want := range map[string]string{
+		"auth.otp_minutes": "10", "rate_limits.enabled": "true", "server.listen": `"127.0.0.1:8080"`, "server.trusted_proxies": "[]",
+		"profile.avatar_max_bytes": "5242880", "log.level": `"info"`, "server.base_url": `""`,
+	} {
+		got, err := json.Marshal(line(t, r, name).Default)
+		if err != nil || string(got) != want {
+			t.Errorf("%s: default %s (%v), want %s", name, got, err, want)
+		}
 	}
 }
 
@@ -185,7 +214,7 @@ func TestSecrets_AreNeverShown(t *testing.T) {
 
 func TestBaseURLFor(t *testing.T) {
 	for addr, want := range map[string]string{
-		"127.0.0.1:8080": "http://127.0.0.1:8080",
+		"127.0.0.1:8080": "http://localhost:8080",
 		"0.0.0.0:8080":   "http://localhost:8080",
 		"[::]:80":        "http://localhost",
 		":9000":          "http://localhost:9000",

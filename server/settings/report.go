@@ -6,7 +6,7 @@ type Line struct {
 	Value       any    `json:"value"` // a number, a text, true or false, or a list; secrets are masked
 	Text        string `json:"-"`     // the value in the form of the file; secrets are masked
 	Source      Source `json:"source"`
-	Default     string `json:"default"`
+	Default     any    `json:"default"` // has the type of Value; the zero value means that there is no default
 	Environment string `json:"environment"`
 	Flag        string `json:"flag,omitempty"`
 	Meaning     string `json:"meaning"`
@@ -15,13 +15,15 @@ type Line struct {
 // Lines returns every setting with its value in force and the source of the value, in the order of the registry.
 func (r *Result) Lines() []Line {
 	lines := make([]Line, 0, len(registry))
+	var defaults Settings
 	for _, s := range registry {
+		_ = s.set(&defaults, s.Default) // Load has accepted every default
 		l := Line{
 			Name:        s.Name,
 			Value:       s.value(&r.Settings),
 			Text:        s.show(&r.Settings),
 			Source:      r.sources[s.Name],
-			Default:     s.Default,
+			Default:     s.value(&defaults),
 			Environment: s.Env,
 			Meaning:     s.Meaning,
 		}

@@ -53,6 +53,14 @@ type Options struct {
 	WithKey bool
 }
 
+// existsError reports that the file of a new backup exists. It is fs.ErrExist.
+type existsError string
+
+func (e existsError) Error() string { return string(e) + " exists already; name a new file" }
+
+// Is implements the comparison of errors.Is.
+func (existsError) Is(target error) bool { return target == fs.ErrExist }
+
 // Create writes one state of a database to a new file. It works beside a process that uses the database, and does not delay
 // its writes. An existing file is fs.ErrExist.
 func Create(ctx context.Context, from inspect.Source, file string, o Options) error {
@@ -68,7 +76,7 @@ func Create(ctx context.Context, from inspect.Source, file string, o Options) er
 		}
 	}
 	if _, err := os.Lstat(file); err == nil {
-		return fmt.Errorf("%s exists: %w", file, fs.ErrExist)
+		return existsError(file)
 	}
 	work, done, err := workDirectory(filepath.Dir(file))
 	if err != nil {
@@ -106,7 +114,7 @@ func write(ctx context.Context, d *datadir.Directory, key []byte, now clock.Time
 func publish(whole, file string) error {
 	// A link, unlike a rename, fails when the file was created in the meantime.
 	if err := os.Link(whole, file); errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists: %w", file, fs.ErrExist)
+		return existsError(file)
 	} else if err != nil {
 		if err := os.Rename(whole, file); err != nil { // a file system without links
 			return fmt.Errorf("write %s: %w", file, err)

@@ -1,0 +1,57 @@
+package commands
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"kontor/modules/app"
+	"kontor/server/settings"
+	"kontor/store"
+)
+
+// checkPaths checks the settings that refer to files, and the master key. A start with a wrong one must neither create
+// data nor print secrets.
+func checkPaths(s *settings.Settings) error {
+	if err := app.CheckConsole(s.Server.ConsoleDir); err != nil {
+		return fmt.Errorf("server.console_dir %s holds no console; name the directory web of the source, or leave the setting out (%w)",
+			s.Server.ConsoleDir, err)
+	}
+	if err := checkDataDir(s.Data.Dir); err != nil {
+		return err
+	}
+	if err := store.CheckSecretKey(string(s.Secrets.SecretKey)); err != nil {
+		return fmt.Errorf("KONTOR_SECRET_KEY: %w", err)
+	}
+	return checkExportFile(s.Audit.ExportFile, s.Data.Dir)
+}
+
+// checkDataDir rejects a path that exists and is no directory.
+func checkDataDir(dir string) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return fmt.Errorf("data.dir %s is not a directory; name a directory", dir)
+	}
+	return nil
+}
+
+// checkExportFile rejects a file that could not be created. Its directory may be the data directory, which the first start
+// creates.
+func checkExportFile(file, dataDir string) error {
+	if file == "" {
+		return nil
+	}
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return fmt.Errorf("audit.export_file %s is a directory; name a file", file)
+	}
+	parent := filepath.Dir(file)
+	if info, err := os.Stat(parent); err == nil && info.IsDir() || samePath(parent, dataDir) {
+		return nil
+	}
+	return fmt.Errorf("audit.export_file %s cannot be written: %s is not a directory; create it", file, parent)
+}
+
+func samePath(a, b string) bool {
+	a, errA := filepath.Abs(a)
+	b, errB := filepath.Abs(b)
+	return errA == nil && errB == nil && a == b
+}
