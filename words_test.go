@@ -98,6 +98,7 @@ func TestWords_FindsTellTales(t *testing.T) {
 		"| Name | What it holds | He reads |":                            "What He",
 		"## What is measured":                                            "What",
 		"* Who reads it\n* The reader":                                   "Who",
+		"Nobody is let in, and counting\nstarts anew.":                   "Nobody let in anew",
 		"> He is quoted.":                                                "",
 		"See [the page](what-he-said.md) and https://told.example/he.\n": "",
 	} {

@@ -142,7 +142,7 @@ func TestAnswer_NamesThePeopleOfARecordAndOfAList(t *testing.T) {
 		t.Errorf("%d calls for two answers", resolver.calls)
 	}
 	if _, body := servertest.Send(t, address, "GET", thingPath, "", "Authorization", "Bearer user-reader"); strings.Contains(body, "user_name") {
-		t.Errorf("somebody who is not staff got %s", body)
+		t.Errorf("a user who is not staff got %s", body)
 	}
 	if _, body := servertest.Send(t, address, "GET", "/v1/empty", "", "Authorization", "Bearer user-creator"); !strings.HasPrefix(body, `{"people":{"`) {
 		t.Errorf("a record without members got %s", body)

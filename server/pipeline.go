@@ -34,7 +34,7 @@ var checksBeforeBody = [...]step{
 	(*Server).findRoute,            // router.go: 404, 405 and files of the console
 	(*Server).checkDraining,        // shutdown.go: 503 while the service shuts down
 	(*Server).recognizeCaller,      // authenticate.go: a bearer token that is in memory
-	(*Server).limitNetwork,         // rate_limit.go: 429, before credentials are looked at
+	(*Server).limitNetwork,         // rate_limit.go: 429, before credentials are verified
 	(*Server).checkCredentials,     // authenticate.go: a bearer token or an API key, not both
 	(*Server).authenticate,         // authenticate.go: 401
 	(*Server).limitCaller,          // rate_limit.go: 429
@@ -117,7 +117,7 @@ func (s *Server) newCall(c *fiber.Ctx) *call {
 	return r
 }
 
-// reads reports whether the method asks for a record without changing it.
+// reads reports whether the method reads a record without changing it.
 func (r *call) reads() bool {
 	method := r.fiber.Method()
 	return method == http.MethodGet || method == http.MethodHead

@@ -19,7 +19,7 @@ const requestTime = 10 * time.Second
 // database, and ends at the deadline or when the request is answered: then running queries are interrupted, and writes that
 // still wait in the queue are cancelled.
 //
-// It starts a timer only when somebody waits for its end, which requests that read never do. context.WithDeadline would cost
+// It starts a timer only if a goroutine waits for its end. Requests that read never do. context.WithDeadline would cost
 // each request a timer.
 type requestContext struct {
 	info      *endpoint.Info

@@ -191,7 +191,7 @@ func upsertDevice(ctx context.Context, tx *store.Tx, userID, device string) erro
 func userExists(ctx context.Context, q store.Querier, userID string) error {
 	var n int
 	if err := q.QueryRow(ctx, selectUser, userID).Scan(&n); err != nil {
-		return fmt.Errorf("look for a user: %w", err)
+		return fmt.Errorf("find a user: %w", err)
 	}
 	if n == 0 {
 		return apierr.UserNotFound

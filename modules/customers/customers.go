@@ -1,6 +1,6 @@
 // Package customers stores the customers of the bank and the verification of their identity (KYC).
 //
-// A caller creates a customer, somebody adds documents, and reviewers decide. The module sends notifications in the
+// A caller creates a customer, users with access add documents, and reviewers decide. The module sends notifications in the
 // transaction of the change. Payers, tasks and chats of a customer belong to their own modules.
 //
 // The module owns the tables customers, kyc_documents, kyc_changes and customer_identities. It publishes one view:

@@ -45,9 +45,9 @@ func (s *Service) getForUpdate(ctx context.Context, tx *store.Tx, userID string)
 func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 	caller := access.From(ctx)
 	var u User
-	var refused error
+	var rejection error
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		refused = nil
+		rejection = nil
 		if u, err = s.getForUpdate(ctx, tx, in.UserID); err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 			u.Language = *in.Language
 		}
 		if in.DisplayName != nil && in.displayName != u.DisplayName {
-			if refused, err = s.rename(ctx, tx, &u, in.displayName); err != nil || refused != nil {
+			if rejection, err = s.rename(ctx, tx, &u, in.displayName); err != nil || rejection != nil {
 				return err
 			}
 		}
@@ -74,7 +74,7 @@ func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 		return s.changeStatus(ctx, tx, &u, *in.Status)
 	})
 	if err == nil {
-		err = refused
+		err = rejection
 	}
 	return u, err
 }

@@ -64,7 +64,7 @@ func (s *Service) addCredential(ctx context.Context, in addCredentialInput) (Cre
 // Therefore the number of attempts is limited.
 func (s *Service) addUsername(ctx context.Context, c Credential) (Credential, error) {
 	tried := limits{apierr.RateLimited, []quota{{s.subject("names", access.From(ctx).UserID), userSends, hour}}}
-	var refused error
+	var rejection error
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := checkCount(ctx, tx, c); err != nil {
 			return err
@@ -76,8 +76,8 @@ func (s *Service) addUsername(ctx context.Context, c Credential) (Credential, er
 		if err != nil {
 			return err
 		}
-		if refused = nil; taken {
-			refused = apierr.CredentialExists
+		if rejection = nil; taken {
+			rejection = apierr.CredentialExists
 			return nil // committed, so that the attempt counts
 		}
 		if err := s.outbox.CredentialAdded(ctx, tx, c.UserID, masked(c)); err != nil {
@@ -91,7 +91,7 @@ func (s *Service) addUsername(ctx context.Context, c Credential) (Credential, er
 		return nil
 	})
 	if err == nil {
-		err = refused
+		err = rejection
 	}
 	return c, err
 }

@@ -125,7 +125,7 @@ func readCredentials(rows *store.Rows) ([]Credential, error) {
 func userExists(ctx context.Context, q store.Querier, userID string) error {
 	var n int
 	if err := q.QueryRow(ctx, selectUserExists, userID).Scan(&n); err != nil {
-		return fmt.Errorf("look for a user: %w", err)
+		return fmt.Errorf("find a user: %w", err)
 	}
 	if n == 0 {
 		return apierr.UserNotFound

@@ -13,7 +13,7 @@ import (
 	"kontor/store"
 )
 
-// A display name must not deceive. Its bearer may not choose one that resembles the display name or a sign-in name of a
+// A display name must not deceive. Users may not choose one that resembles the display name or a sign-in name of a
 // staff member, or that contains a word of reservedWords. Administrators may give any well-formed name.
 //
 // Limit: the check runs when a user chooses a name. When somebody becomes staff later, users with similar names keep them. The
@@ -88,20 +88,20 @@ func (s *Service) resembles(ctx context.Context, q store.Querier, userID, name s
 	return false, nil
 }
 
-// refusedNames is the number of reserved names that a user may try in an hour, because each refusal reveals a name of staff.
-const refusedNames = 10
+// rejectedNames is the number of reserved names that a user may try in an hour, because each rejection reveals a name of staff.
+const rejectedNames = 10
 
-// rename sets the display name of a user. refused is apierr.DisplayNameReserved for a name that its bearer may not choose;
+// rename sets the display name of a user. rejection is apierr.DisplayNameReserved for a name that the user may not choose;
 // the transaction must be committed with it, so that the attempt counts. It returns apierr.NoAccess for a caller who is
-// neither the bearer nor an administrator, and apierr.RateLimited after too many refused names.
-func (s *Service) rename(ctx context.Context, tx *store.Tx, u *User, name string) (refused, err error) {
+// neither the user nor an administrator, and apierr.RateLimited after too many rejected names.
+func (s *Service) rename(ctx context.Context, tx *store.Tx, u *User, name string) (rejection, err error) {
 	caller := access.From(ctx)
 	switch {
 	case caller.Administrator():
 	case caller.UserID != u.ID:
 		return nil, apierr.NoAccess
 	default:
-		tried := limits{apierr.RateLimited, []quota{{s.subject("display names", u.ID), refusedNames, hour}}}
+		tried := limits{apierr.RateLimited, []quota{{s.subject("display names", u.ID), rejectedNames, hour}}}
 		if err := tried.check(ctx, tx); err != nil {
 			return nil, err
 		}

@@ -42,8 +42,8 @@ type quota struct {
 
 // limits are the quotas that one event counts for, with the error for an exceeded one.
 type limits struct {
-	refusal apierr.Kind
-	quotas  []quota
+	rejection apierr.Kind
+	quotas    []quota
 }
 
 // subject returns the keyed hash under which events are counted. The table reveals neither addresses nor networks.
@@ -74,7 +74,7 @@ func (s *Service) sendLimits(ctx context.Context, key, purpose string) limits {
 
 // targetLimits returns the limits of a target and of the requesting user.
 func (s *Service) targetLimits(ctx context.Context, key, purpose string) limits {
-	l := limits{refusal: apierr.OTPSendLimited, quotas: []quota{
+	l := limits{rejection: apierr.OTPSendLimited, quotas: []quota{
 		{s.subject("target", key), otpSends, otpWindow},
 		{s.subject("target for "+purpose, key), dailySends[purpose], day},
 	}}
@@ -139,7 +139,7 @@ func (l limits) check(ctx context.Context, q store.Querier) error {
 		wait = max(wait, pause)
 	}
 	if wait > 0 {
-		return l.refusal.RetryAfter(wait)
+		return l.rejection.RetryAfter(wait)
 	}
 	return nil
 }

@@ -42,9 +42,9 @@ func (s *Service) register(ctx context.Context, in registerInput) (Registration,
 		first = s.prepareCode(c, u.Language, forValidation)
 	}
 	out := Registration{UserID: u.ID, TokenType: "Bearer"}
-	var refused error
+	var rejection error
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		if refused, err = s.countRegistration(ctx, tx, u, c); err != nil || refused != nil {
+		if rejection, err = s.countRegistration(ctx, tx, u, c); err != nil || rejection != nil {
 			return err // committed, so that the attempt counts
 		}
 		if err := s.add(ctx, tx, &u, &c, hash, []string{access.Registrant}, u.ID); err != nil {
@@ -63,7 +63,7 @@ func (s *Service) register(ctx context.Context, in registerInput) (Registration,
 		return nil
 	})
 	if err == nil {
-		err = refused
+		err = rejection
 	}
 	return out, err
 }
@@ -76,10 +76,10 @@ func (s *Service) checkRegistration(ctx context.Context, q store.Querier) error 
 	return s.registrationLimits(ctx).check(ctx, q)
 }
 
-// countRegistration counts a registration and the message that goes with it. It refuses a taken value with
+// countRegistration counts a registration and the message that goes with it. It rejects a taken value with
 // apierr.CredentialExists and a reserved name with apierr.DisplayNameReserved, and counts the try. It returns an error for
 // what exceeds a limit, and counts nothing.
-func (s *Service) countRegistration(ctx context.Context, tx *store.Tx, u User, c Credential) (refused, err error) {
+func (s *Service) countRegistration(ctx context.Context, tx *store.Tx, u User, c Credential) (rejection, err error) {
 	if err := s.checkRegistration(ctx, tx); err != nil {
 		return nil, err
 	}

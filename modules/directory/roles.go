@@ -74,7 +74,7 @@ func resolveRoles(ctx context.Context, q store.Querier, namesOrIDs []string) ([]
 		case errors.Is(err, store.ErrNotFound):
 			problems.Add(fmt.Sprintf("roles.%d", i), "invalid.unknown_record")
 		case err != nil:
-			return nil, fmt.Errorf("look for a role: %w", err)
+			return nil, fmt.Errorf("find a role: %w", err)
 		case !slices.Contains(ids, found):
 			ids = append(ids, found)
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxRetryAfter bounds the pause that a gateway may ask for.
+	// maxRetryAfter bounds the pause that a gateway may request.
 	maxRetryAfter = 24 * time.Hour
 	// recordTries is how often the outcome of an attempt is written before its lease decides.
 	recordTries = 5

@@ -11,7 +11,7 @@ import (
 	"kontor/modules/notifications"
 )
 
-// TestConsole_ListsEachEvent looks for each event in the lists of the console: the filter of notifications and the icons.
+// TestConsole_ListsEachEvent checks that the lists of the console contain each event: the filter of notifications and the icons.
 func TestConsole_ListsEachEvent(t *testing.T) {
 	for _, file := range []string{"notifications.js", "activity.js"} {
 		text, err := os.ReadFile("../../web/app/screens/" + file)
@@ -26,7 +26,7 @@ func TestConsole_ListsEachEvent(t *testing.T) {
 	}
 }
 
-// TestConsole_HasANameForEachEvent looks up the keys that the console derives from the names of events.
+// TestConsole_HasANameForEachEvent checks the keys that the console derives from the names of events.
 func TestConsole_HasANameForEachEvent(t *testing.T) {
 	for _, lang := range locales.Languages() {
 		text, err := os.ReadFile("../../web/i18n/" + lang + ".json")

@@ -148,7 +148,7 @@ func FuzzJSON(f *testing.F) {
 		}
 		in, err := bind(t, target, body)
 		if err != nil && apierr.Of(err).Status != http.StatusBadRequest {
-			t.Errorf("got %v, want a refusal with 400", err)
+			t.Errorf("got %v, want a rejection with 400", err)
 		}
 		if err == nil && in.Name == "" {
 			t.Error("an input that breaks a rule came through")

@@ -42,7 +42,7 @@ func oldCheck(keys *sealing.Keys) string {
 	return hex.EncodeToString(keys.Keyed("key check", []byte("kontor")))
 }
 
-// ErrTampered says that somebody changed the database without the program.
+// ErrTampered means that the database was changed without the program.
 var ErrTampered = errors.New("tampered with")
 
 // Guard verifies a database at its start, and keeps its trail. It implements engine.Guard.
@@ -152,7 +152,7 @@ func (g *Guard) Anchor(ctx context.Context, s engine.Source) (a engine.Anchor, a
 }
 
 // CheckAnchor returns a *Break when the trail lacks an entry that the engine has recorded. That is no loss when no commit
-// is missing: somebody has changed the trail.
+// is missing: the trail was changed.
 func (g *Guard) CheckAnchor(ctx context.Context, s engine.Source, want engine.Anchor) error {
 	var hash string
 	err := query.NewView(s, 0).QueryRow(ctx, selectHash, want.Seq).Scan(&hash)

@@ -32,7 +32,7 @@ func TestAudit_IsAppendOnly(t *testing.T) {
 			return err
 		})
 		if !errors.Is(err, store.ErrConflict) {
-			t.Errorf("%s: got %v, want a refusal", sql, err)
+			t.Errorf("%s: got %v, want an error", sql, err)
 		}
 	}
 }

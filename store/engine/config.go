@@ -11,9 +11,9 @@ import (
 
 // Config is what an engine opens a database with. The function that opens it returns an [Engine] and a [Report].
 //
-// Opening must either succeed or leave an existing database unchanged. It must refuse, with a message of one line that says
+// Opening must either succeed or leave an existing database unchanged. It must fail, with a message of one line that says
 // what to do: a damaged database (ErrCorrupt), one of a newer program (ErrNewerSchema), one whose acknowledged writes are
-// missing (ErrLoss, unless AcceptLoss), and everything that the Guard refuses. A start that is killed at any point must not
+// missing (ErrLoss, unless AcceptLoss), and everything that the Guard rejects. A start that is killed at any point must not
 // keep the next one from succeeding.
 type Config struct {
 	// Dir is the locked data directory.
@@ -67,7 +67,7 @@ type Guard interface {
 	// Recognise, when the schema is up to date, before it serves.
 	Settle(ctx context.Context, m Maintenance) error
 
-	// Tampered returns the error that refuses a database whose content was changed by somebody without the key.
+	// Tampered returns the error that refuses a database whose content was changed without the key.
 	Tampered(cause error) error
 
 	// VerifyAll verifies all content, whatever time that takes. The engine calls it before it serves a database whose loss

@@ -7,7 +7,7 @@ import "errors"
 var (
 	// ErrNotFound says that a query for one row found none.
 	ErrNotFound = errors.New("no such row")
-	// ErrDuplicate says that a unique value is taken.
+	// ErrDuplicate means that a unique value exists already.
 	ErrDuplicate = errors.New("duplicate value")
 	// ErrMissingReference says that a row points to a missing one, or that other rows still point to it.
 	ErrMissingReference = errors.New("missing reference")

@@ -22,7 +22,7 @@ type Source interface {
 //	s.Close()
 //
 // The value of a Statement may be used again by a later Prepare with the same text, after Close and never before. Holders
-// of a run compare its number with Running before they touch a Statement that somebody else may have closed.
+// of a run compare its number with Running before they touch a Statement that its owner may have closed.
 type Statement interface {
 	// Args returns how many arguments the statement takes: the highest n of its parameters $n.
 	Args() int

@@ -30,7 +30,7 @@ func RemoveSideFiles(d *datadir.Directory, database string) error {
 	return d.Remove(Files(database)[1:]...)
 }
 
-// findDatabase reports whether the database must be created. It refuses to create one where there are signs of another.
+// findDatabase reports whether the database must be created. It returns an error if there are signs of another one.
 func findDatabase(d *datadir.Directory) (fresh bool, err error) {
 	path := d.File(datadir.Database)
 	info, err := os.Stat(path)
@@ -128,7 +128,7 @@ func (e *Engine) setUp(ctx context.Context) error {
 	return e.dir.Rename(datadir.NewDatabase, datadir.Database)
 }
 
-// rejectLostDatabase refuses to create a database where a mark says that there was one.
+// rejectLostDatabase returns an error if a mark shows that there was a database.
 func rejectLostDatabase(d *datadir.Directory, s signer) error {
 	_, p, err := readMark(d, s)
 	if err != nil || p.commits == 0 {

@@ -37,8 +37,8 @@ func move(t *testing.T, dir, from, to string) {
 func TestOpen_DoesNotReplaceALostDatabase(t *testing.T) {
 	dir := storetest.Dir(t)
 	move(t, dir, "kontor.db", "elsewhere")
-	refuses(t, store.Options{Dir: dir}, nil, "kontor.db is missing but its key secret.key is there", "put the database back")
-	refuses(t, store.Options{Dir: dir, SecretKey: strings.Repeat("0f", 32)}, nil, "put the database back")
+	expectRejected(t, store.Options{Dir: dir}, nil, "kontor.db is missing but its key secret.key is there", "put the database back")
+	expectRejected(t, store.Options{Dir: dir, SecretKey: strings.Repeat("0f", 32)}, nil, "put the database back")
 	if _, err := os.Stat(filepath.Join(dir, "kontor.db")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a database was begun: %v", err)
 	}
@@ -81,7 +81,7 @@ func TestRestore_RepeatsAnInterruptedRestore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
 			put(t, dir, left)
-			refuses(t, store.Options{Dir: dir}, nil, "was interrupted: run it again")
+			expectRejected(t, store.Options{Dir: dir}, nil, "was interrupted: run it again")
 			if _, err := backup.Restore(t.Context(), file, inspect.Source{Dir: dir}); err != nil {
 				t.Fatal(err)
 			}

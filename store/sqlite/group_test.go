@@ -92,6 +92,6 @@ func TestInTx_RejectsWhenTooManyWait(t *testing.T) {
 	free()
 	wg.Wait()
 	if n := db.Stats().Refused; n != 1 {
-		t.Errorf("%d refused, want 1", n)
+		t.Errorf("%d rejected, want 1", n)
 	}
 }

@@ -39,7 +39,7 @@ func (w *writer) run(j *job) (intact bool) {
 	w.progress.begin(&w.progress.writer)
 	if j.err = w.setSavepoint(); j.err == nil {
 		j.tx = &j.firstTx
-		if j.runs > 1 { // an earlier Tx that somebody kept must stay closed
+		if j.runs > 1 { // an earlier Tx that fn has kept must stay closed
 			j.tx = &tx{}
 		}
 		j.tx.begin(w.versions, w.conn)

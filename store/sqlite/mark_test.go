@@ -107,7 +107,7 @@ func TestMark_NamesTheLoss(t *testing.T) {
 			dir := crashed(t, c.copied)
 			edit(t, filepath.Join(dir, c.file), c.change)
 			before := copyDir(t, dir)
-			refuses(t, store.Options{Dir: dir}, store.ErrLoss, c.says, "--accept-loss")
+			expectRejected(t, store.Options{Dir: dir}, store.ErrLoss, c.says, "--accept-loss")
 			for _, name := range []string{"kontor.db", "kontor.db-wal", "kontor.mark"} {
 				was, _ := os.ReadFile(filepath.Join(before, name))
 				is, _ := os.ReadFile(filepath.Join(dir, name))
@@ -224,8 +224,8 @@ func TestMark_RejectsARolledBackDatabase(t *testing.T) {
 		}
 		return rolled
 	}
-	refuses(t, store.Options{Dir: roll(t)}, store.ErrLoss, "kontor.db is older", "4 commits with 4 audit entries")
-	refuses(t, store.Options{Dir: roll(t, "UPDATE meta SET value = '9 clean 00' WHERE name = 'commits'")}, store.ErrLoss, "kontor.db is older")
+	expectRejected(t, store.Options{Dir: roll(t)}, store.ErrLoss, "kontor.db is older", "4 commits with 4 audit entries")
+	expectRejected(t, store.Options{Dir: roll(t, "UPDATE meta SET value = '9 clean 00' WHERE name = 'commits'")}, store.ErrLoss, "kontor.db is older")
 
 	gone := copyDir(t, dir)
 	edit(t, filepath.Join(gone, "kontor.db"), remove)
@@ -234,7 +234,7 @@ func TestMark_RejectsARolledBackDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	edit(t, filepath.Join(gone, "secret.key"), remove)
-	refuses(t, store.Options{Dir: gone, SecretKey: string(key)}, store.ErrLoss, "kontor.db is missing")
+	expectRejected(t, store.Options{Dir: gone, SecretKey: string(key)}, store.ErrLoss, "kontor.db is missing")
 }
 
 // Without mark and log it is unknown whether a database that was in use is complete.
@@ -242,7 +242,7 @@ func TestMark_RejectsADatabaseWithoutMarkAndLog(t *testing.T) {
 	dir := crashed(t, 4)
 	edit(t, filepath.Join(dir, "kontor.db-wal"), remove)
 	edit(t, filepath.Join(dir, "kontor.mark"), remove)
-	refuses(t, store.Options{Dir: dir}, store.ErrLoss, "kontor.mark is missing")
+	expectRejected(t, store.Options{Dir: dir}, store.ErrLoss, "kontor.mark is missing")
 	if _, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); !errors.Is(err, store.ErrLoss) || !strings.Contains(err.Error(), "kontor.mark is missing") {
 		t.Errorf("the check says %v", err)
 	}
@@ -253,7 +253,7 @@ func TestCheck_FindsADamagedLogWithoutTheMark(t *testing.T) {
 	dir := crashed(t, 0)
 	edit(t, filepath.Join(dir, "kontor.mark"), remove)
 	edit(t, filepath.Join(dir, "kontor.db-wal"), flip(func(n int) int { return n / 2 }))
-	refuses(t, store.Options{Dir: dir}, store.ErrLoss, "intact frames")
+	expectRejected(t, store.Options{Dir: dir}, store.ErrLoss, "intact frames")
 	if _, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); !errors.Is(err, store.ErrLoss) || !strings.Contains(err.Error(), "intact frames") {
 		t.Errorf("the check says %v", err)
 	}
@@ -268,7 +268,7 @@ func TestMark_OneSlotIsEnough(t *testing.T) {
 		dir = crashed(t, 4)
 		edit(t, filepath.Join(dir, "kontor.mark"), flip(func(int) int { return at }))
 		edit(t, filepath.Join(dir, "kontor.db-wal"), remove)
-		refuses(t, store.Options{Dir: dir}, store.ErrLoss, "kontor.db-wal")
+		expectRejected(t, store.Options{Dir: dir}, store.ErrLoss, "kontor.db-wal")
 	}
 }
 

@@ -95,7 +95,7 @@ func (e *Engine) openFile(ctx context.Context, path string, fresh bool) (checked
 		return false, explain(path, err)
 	}
 	if scan.Bytes > 0 {
-		conn.KeepLog() // until the start has succeeded: a start that is refused changes nothing
+		conn.KeepLog() // until the start has succeeded: a rejected start changes nothing
 	}
 	checked, e.report.Unprotected, err = e.prepareDatabase(ctx, conn, path, scan, fresh)
 	if err == nil {

@@ -14,8 +14,8 @@ import (
 	"kontor/store/storetest"
 )
 
-// refuses opens a directory and expects one line of error and unchanged files.
-func refuses(t *testing.T, o store.Options, kind error, says ...string) {
+// expectRejected opens a directory and expects one line of error and unchanged files.
+func expectRejected(t *testing.T, o store.Options, kind error, says ...string) {
 	t.Helper()
 	before := contents(t, o.Dir)
 	db, err := store.Open(t.Context(), o)
@@ -78,7 +78,7 @@ func TestOpen_CreatesAPrivateDirectory(t *testing.T) {
 func TestOpen_RejectsASecondProcess(t *testing.T) {
 	dir := storetest.Dir(t)
 	db := openDir(t, dir)
-	refuses(t, store.Options{Dir: dir}, store.ErrInUse, fmt.Sprintf("process %d", os.Getpid()))
+	expectRejected(t, store.Options{Dir: dir}, store.ErrInUse, fmt.Sprintf("process %d", os.Getpid()))
 	db.Close()
 	openDir(t, dir)
 }
@@ -88,19 +88,19 @@ func TestOpen_RejectsAnUnwritableDirectory(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refuses(t, store.Options{Dir: file}, nil)
-	refuses(t, store.Options{Dir: filepath.Join(file, "data")}, nil)
+	expectRejected(t, store.Options{Dir: file}, nil)
+	expectRejected(t, store.Options{Dir: filepath.Join(file, "data")}, nil)
 }
 
 func TestOpen_RejectsAnotherKey(t *testing.T) {
 	dir := storetest.Dir(t)
-	refuses(t, store.Options{Dir: dir, SecretKey: strings.Repeat("ab", 32)}, store.ErrWrongKey)
-	refuses(t, store.Options{Dir: dir, SecretKey: strings.Repeat("ab", 32)}, store.ErrWrongKey)
+	expectRejected(t, store.Options{Dir: dir, SecretKey: strings.Repeat("ab", 32)}, store.ErrWrongKey)
+	expectRejected(t, store.Options{Dir: dir, SecretKey: strings.Repeat("ab", 32)}, store.ErrWrongKey)
 
 	if err := os.Remove(filepath.Join(dir, "secret.key")); err != nil {
 		t.Fatal(err)
 	}
-	refuses(t, store.Options{Dir: dir}, fs.ErrNotExist, "secret.key")
+	expectRejected(t, store.Options{Dir: dir}, fs.ErrNotExist, "secret.key")
 	if _, err := os.Stat(filepath.Join(dir, "secret.key")); err == nil {
 		t.Error("a new key was made for a database that has another")
 	}
@@ -110,7 +110,7 @@ func TestOpen_RejectsAKeyOfTheWrongLength(t *testing.T) {
 	for _, key := range []string{"short", strings.Repeat("ab", 31), strings.Repeat("xy", 32)} {
 		if db, err := store.Open(t.Context(), store.Options{Dir: storetest.Dir(t), SecretKey: key}); err == nil {
 			db.Close()
-			t.Errorf("key %q was taken", key)
+			t.Errorf("key %q was accepted", key)
 		}
 	}
 }
@@ -150,7 +150,7 @@ func TestOpen_RejectsADamagedDatabase(t *testing.T) {
 			if err := os.WriteFile(path, damage(data), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			refuses(t, store.Options{Dir: dir}, store.ErrCorrupt)
+			expectRejected(t, store.Options{Dir: dir}, store.ErrCorrupt)
 			if _, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); !errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("the check says %v, want %v", err, store.ErrCorrupt)
 			}
@@ -164,17 +164,17 @@ func TestOpen_RejectsALogWithoutItsDatabase(t *testing.T) {
 	if err := os.Rename(path, path+"-wal"); err != nil {
 		t.Fatal(err)
 	}
-	refuses(t, store.Options{Dir: dir}, nil, "kontor.db-wal")
+	expectRejected(t, store.Options{Dir: dir}, nil, "kontor.db-wal")
 }
 
 func TestOpen_RejectsOtherDatabases(t *testing.T) {
 	dir := storetest.Dir(t)
 	run(t, dir, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, TRUE)`)
-	refuses(t, store.Options{Dir: dir}, store.ErrNewerSchema, "9999")
+	expectRejected(t, store.Options{Dir: dir}, store.ErrNewerSchema, "9999")
 
 	dir = storetest.Dir(t)
 	run(t, dir, `DROP TABLE goose_db_version`)
-	refuses(t, store.Options{Dir: dir}, nil, "another program")
+	expectRejected(t, store.Options{Dir: dir}, nil, "another program")
 }
 
 func TestOpen_AcceptsARelativePath(t *testing.T) {

@@ -42,7 +42,7 @@ func dropCached(name string) error {
 	return dropPages(f)
 }
 
-// compareWithMark refuses a database that lacks acknowledged writes, unless AcceptLoss is set.
+// compareWithMark rejects a database that lacks acknowledged writes, unless AcceptLoss is set.
 func (e *Engine) compareWithMark(ctx context.Context, conn *binding.Conn, path string, scan binding.LogScan) error {
 	mark, err := findMark(e.dir, e.guard)
 	if err != nil {

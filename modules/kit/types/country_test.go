@@ -23,7 +23,7 @@ func TestParseCountry(t *testing.T) {
 			t.Errorf("ParseCountry(%q) = %q (alpha-2 %q), %v; want alpha-2 %q, ok %v", test.in, c, c.Alpha2(), err, test.alpha2, test.ok)
 		}
 		if err != nil && err != types.RuleAlpha3 {
-			t.Errorf("ParseCountry(%q) refused with %v, want %v", test.in, err, types.RuleAlpha3)
+			t.Errorf("ParseCountry(%q) returned %v, want %v", test.in, err, types.RuleAlpha3)
 		}
 	}
 }

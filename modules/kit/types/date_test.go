@@ -37,7 +37,7 @@ func TestDate_JSON(t *testing.T) {
 	for _, in := range []string{`""`, `"2025-02-30"`, `5`, `{}`, `"2025-01-01 "`, `true`} {
 		var d types.Date
 		if err := json.Unmarshal([]byte(in), &d); err == nil {
-			t.Errorf("%s was taken as %v", in, d)
+			t.Errorf("%s was parsed as %v", in, d)
 		}
 	}
 }

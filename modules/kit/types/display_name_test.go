@@ -79,7 +79,7 @@ func TestNameSkeleton(t *testing.T) {
 	}
 	for _, other := range []string{"Anna Kellner", "Hanna Keller", "Anna", "Keller", "", "Nora Keller", "Anna Keller Meier"} {
 		if types.NameSkeleton(other) == types.NameSkeleton(name) {
-			t.Errorf("%q is taken for %q", other, name)
+			t.Errorf("%q counts as a look-alike of %q", other, name)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestParseEmail(t *testing.T) {
 		"a@" + strings.Repeat("b.", 130) + "ch", "an\u200bna@example.ch", "anna@xn--zzzzzzzzz99999.ch", "a\xff@example.ch",
 	} {
 		if e, err := types.ParseEmail(in); err != types.RuleEmail {
-			t.Errorf("ParseEmail(%q) = %q, %v; want a refusal", in, e, err)
+			t.Errorf("ParseEmail(%q) = %q, %v; want an error", in, e, err)
 		}
 	}
 }
@@ -56,7 +56,7 @@ func FuzzParseEmail(f *testing.F) {
 			return
 		}
 		if strings.ContainsAny(e.String(), "\r\n\x00 <>,;\"") || len(e) > 254 {
-			t.Errorf("%q was taken as %q", in, e)
+			t.Errorf("%q was parsed as %q", in, e)
 		}
 		if _, err := mail.ParseAddress("<" + e.String() + ">"); err != nil {
 			t.Errorf("%q is no address: %v", e, err)

@@ -34,7 +34,7 @@ func TestLookAlikeKey(t *testing.T) {
 			t.Fatalf("%s: %v", other, err)
 		}
 		if parsed.LookAlikeKey() == real {
-			t.Errorf("%s is taken for %s", other, real)
+			t.Errorf("%s counts as a look-alike of %s", other, real)
 		}
 	}
 }

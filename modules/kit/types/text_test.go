@@ -45,16 +45,16 @@ func TestText_KeepsLines(t *testing.T) {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
 	if _, err := types.Text("a\x07b", 100); err != types.RuleText {
-		t.Errorf("a bell was refused with %v", err)
+		t.Errorf("a bell was rejected with %v", err)
 	}
 }
 
 func TestRequired(t *testing.T) {
 	if _, err := types.Required(" \t ", 5); err != types.RuleRequired {
-		t.Errorf("white space was refused with %v", err)
+		t.Errorf("white space was rejected with %v", err)
 	}
 	if _, err := types.Required("abcdef", 5); err != types.RuleTooLong {
-		t.Errorf("a long text was refused with %v", err)
+		t.Errorf("a long text was rejected with %v", err)
 	}
 	if got, err := types.Required(" a ", 5); got != "a" || err != nil {
 		t.Errorf("got %q, %v", got, err)

@@ -9,7 +9,7 @@ import (
 	"kontor/store/engine"
 )
 
-// refusing is a guard that refuses a database at its start.
+// refusing is a guard that rejects a database at its start.
 type refusing struct {
 	guard
 	recognise, settle error
@@ -69,7 +69,7 @@ var opening = map[string]func(*testing.T, *database){
 	"a database that the guard refuses is not opened": func(t *testing.T, db *database) {
 		none(t, "write", db.write(t.Context(), "a"))
 		none(t, "close", db.Close())
-		errGuard := errors.New("refused by the guard")
+		errGuard := errors.New("rejected by the guard")
 		for name, refuses := range map[string]refusing{
 			"Recognise": {recognise: errGuard},
 			"Settle":    {settle: errGuard},
