@@ -11,6 +11,10 @@ import (
 // plain contains the packages whose types need no prefix.
 var plain = map[string]bool{"endpoint": true, "server": true, "auth": true, "rbac": true, "list": true}
 
+// published are the modules that the document calls by another name than the package: generated clients name their types
+// after the schemas.
+var published = map[string]string{"directory": "users"}
+
 // componentName returns the name of the schema of a type: the Go name with the module as a prefix, such as
 // "CustomerCreateInput" for customers.CreateInput and "CustomerPage" for list.Page[customers.Customer]. It returns an empty
 // string for a type without a name.
@@ -32,6 +36,9 @@ func moduleName(pkg, name string) string {
 	module := path.Base(pkg)
 	if plain[module] {
 		return name
+	}
+	if other, ok := published[module]; ok {
+		module = other
 	}
 	module = title(strings.TrimSuffix(module, "s"))
 	if strings.HasPrefix(name, module) {

@@ -175,6 +175,21 @@ func TestDocument_RequiresOnlyMandatoryMembers(t *testing.T) {
 	}
 }
 
+// Generated clients name their types after the schemas.
+func TestDocument_NamesSchemasOfUsersAfterThem(t *testing.T) {
+	schemas := load(t).Components.Schemas
+	for _, name := range []string{"User", "UserCredential", "UserPage", "UserRegisterInput"} {
+		if schemas[name] == nil {
+			t.Errorf("there is no schema %s", name)
+		}
+	}
+	for name := range schemas {
+		if strings.HasPrefix(name, "Directory") {
+			t.Errorf("the schema %s has the name of a package", name)
+		}
+	}
+}
+
 func TestServeDocument_IsCompressedAndConditional(t *testing.T) {
 	s := servertest.Start(t)
 	plain := s.Anonymous().Do("GET", "/openapi.json", nil).Expect(t, http.StatusOK)

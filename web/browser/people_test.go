@@ -105,6 +105,7 @@ func TestPeople_LongAndRightToLeftNamesStayInTheirPlace(t *testing.T) {
 	s.setName(long, strings.Repeat("W", 100))
 	s.setName(rtl, "שרה לוי")
 	chat := s.call(s.token(me), http.MethodPost, "/v1/chats", map[string]any{"participants": []string{long.id, rtl.id}})["id"].(string)
+	s.call(s.token(long), http.MethodPost, "/v1/chats/"+chat+"/messages", map[string]any{"content": "Good morning"})
 	tasks := "/customers/" + s.newCustomer(s.token(me), "Vreni", "Zbinden") + "/tasks"
 	task := s.call(s.token(me), http.MethodPost, "/v1"+tasks, map[string]any{"title": "Sign", "category": "sign", "assignees": []any{map[string]any{"user_id": long.id}}})
 	assignee := task["assignees"].([]any)[0].(map[string]any)["id"].(string)
@@ -112,12 +113,12 @@ func TestPeople_LongAndRightToLeftNamesStayInTheirPlace(t *testing.T) {
 	for _, l := range []look{desk, {width: 390, height: 800}} {
 		v := signedIn(t, s, l, me)
 		for i, one := range []struct{ path, within string }{
-			{"/chats", ".chat-list"}, {"/chats/" + chat, ".thread header"}, {tasks + "/" + task["id"].(string), ".timeline"}, {"/admin/users/" + rtl.id, ".page-head h1"}, {"/admin/users?q=WW", "main table"}, {"/admin/users/" + long.id, ".page-head h1"},
+			{"/chats", ".chat-list"}, {"/chats/" + chat, ".thread .message"}, {tasks + "/" + task["id"].(string), ".timeline"}, {"/admin/users/" + rtl.id, ".page-head h1"}, {"/admin/users?q=WW", "main table"}, {"/admin/users/" + long.id, ".page-head h1"},
 		} {
 			v.goTo(one.path)
 			v.until(fmt.Sprintf(`location.pathname + location.search === %q && document.querySelector(%q)?.querySelector('.person-name') && !document.querySelector('.skeleton')`, one.path, one.within))
 			v.fits(one.path)
-			for _, box := range []string{".thread", ".table-box"} { // they hide what exceeds them
+			for _, box := range []string{".thread", ".messages", ".table-box"} { // they hide what exceeds them
 				if ask[bool](v, fmt.Sprintf(`document.querySelector(%[1]q)?.scrollWidth > document.querySelector(%[1]q)?.clientWidth`, box)) {
 					t.Errorf("%s: a name makes %s wider than its place", one.path, box)
 				}
