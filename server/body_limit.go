@@ -20,8 +20,8 @@ func (s *Server) headerReceived(header *fasthttp.RequestHeader) fasthttp.Request
 }
 
 // expect rejects a body that is too long before the client sends it, and asks other clients to send theirs (RFC 9110, section
-// 10.1.1). It keeps the route for [Server.findRoute]. The checks
-// before the body come first: errors of authorization take precedence over 413.
+// 10.1.1). It keeps the route for [Server.findRoute]. The checks before the body come first: errors of authorization take
+// precedence over 413.
 func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
 	limit := endpoint.DefaultMaxBody
 	path, _, _ := bytes.Cut(ctx.Request.Header.RequestURI(), []byte{'?'})

@@ -84,6 +84,8 @@ type directory interface {
 
 // Service is the module. Create one with [New].
 type Service struct {
+	access.Records // answers permission checks from the relations of the table
+
 	db            *store.DB
 	notifications notifications
 	directory     directory
@@ -93,7 +95,7 @@ type Service struct {
 
 // New returns the module on a database.
 func New(db *store.DB, notifications notifications, directory directory, texts endpoint.Texts) *Service {
-	return &Service{db: db, notifications: notifications, directory: directory, texts: texts}
+	return &Service{Records: records.Of(db, chatTable), db: db, notifications: notifications, directory: directory, texts: texts}
 }
 
 // SetQuota limits what one user may store. Without a quota nothing is counted.
@@ -237,9 +239,4 @@ func (s *Service) renderLastMessage(ctx context.Context, c *Chat) {
 		c.language = endpoint.Language(ctx)
 		s.renderMessage(ctx, c.LastMessage)
 	}
-}
-
-// Relations answers permission checks: participants may read a chat and write in it.
-func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
-	return chatTable.RelationsOf(ctx, s.db, userID, ids)
 }

@@ -80,6 +80,8 @@ type identities interface {
 
 // Service manages customers. Create one with [New].
 type Service struct {
+	access.Records // answers permission checks from the relations of the table
+
 	db         *store.DB
 	notify     notifier
 	users      users
@@ -89,7 +91,7 @@ type Service struct {
 
 // New returns a service on a database.
 func New(db *store.DB, notify notifier, users users, identities identities) *Service {
-	return &Service{db: db, notify: notify, users: users, identities: identities}
+	return &Service{Records: records.Of(db, table), db: db, notify: notify, users: users, identities: identities}
 }
 
 // SetQuota limits the storage of each user. Without a quota nothing is counted.
@@ -165,9 +167,4 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Customer, error) 
 func (s *Service) Allow(ctx context.Context, q store.Querier, id string, wanted access.Permission) error {
 	_, err := table.Get(ctx, q, id, wanted)
 	return err
-}
-
-// Relations answers permission checks. The creator of a customer may read, update and delete it.
-func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
-	return table.RelationsOf(ctx, s.db, userID, ids)
 }

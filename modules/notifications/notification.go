@@ -160,8 +160,3 @@ func (s *Service) language(ctx context.Context, customerID string) (string, erro
 	}
 	return language, nil
 }
-
-// Relations answers permission checks: the recipient of a notification may read it.
-func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
-	return table.RelationsOf(ctx, s.db, userID, ids)
-}

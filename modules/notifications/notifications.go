@@ -20,6 +20,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/endpoint"
@@ -73,6 +74,8 @@ func (o *Options) setDefaults() {
 
 // Service keeps notifications and their deliveries. Create one with [New].
 type Service struct {
+	access.Records // answers permission checks from the relations of the table
+
 	db         *store.DB
 	options    Options
 	texts      Texts
@@ -94,7 +97,7 @@ type Service struct {
 // New returns the module on a database. Nothing is sent before [Service.Start].
 func New(db *store.DB, texts Texts, o Options) *Service {
 	o.setDefaults()
-	s := &Service{db: db, options: o, texts: texts, templates: templates{texts}, queues: map[string]*queue{}}
+	s := &Service{Records: records.Of(db, table), db: db, options: o, texts: texts, templates: templates{texts}, queues: map[string]*queue{}}
 	s.sent = newSentRecorder(db, o.Log)
 	s.hub = sse.New(sse.Options{
 		Heartbeat: o.Heartbeat, PerUser: o.ConnectionsPerUser, Now: db.Clock().Now, Check: s.mayContinue, Wrote: s.recordSent,

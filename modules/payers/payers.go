@@ -69,6 +69,8 @@ type customers interface {
 
 // Service manages payers. Create one with [New].
 type Service struct {
+	access.Records // answers permission checks from the relations of the table
+
 	db        *store.DB
 	customers customers
 	texts     endpoint.Texts
@@ -77,7 +79,7 @@ type Service struct {
 
 // New returns a service on a database.
 func New(db *store.DB, customers customers, texts endpoint.Texts) *Service {
-	return &Service{db: db, customers: customers, texts: texts}
+	return &Service{Records: records.Of(db, table), db: db, customers: customers, texts: texts}
 }
 
 // SetQuota limits the storage of each user. Without a quota nothing is counted.
@@ -143,8 +145,3 @@ func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, e
 
 // weight returns how many bytes of its creator's quota the payer uses.
 func (p Payer) weight() int64 { return records.Weight(string(p.Metadata)) }
-
-// Relations answers permission checks. The creator of a payer may read, update and delete it.
-func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
-	return table.RelationsOf(ctx, s.db, userID, ids)
-}

@@ -54,13 +54,17 @@ func (p Persona) EachUser(add func(id string)) {
 
 // Service manages personas. Create one with [New].
 type Service struct {
+	access.Records // answers permission checks from the relations of the table
+
 	db    *store.DB
 	texts endpoint.Texts
 	quota records.Quota
 }
 
 // New returns a service on a database.
-func New(db *store.DB, texts endpoint.Texts) *Service { return &Service{db: db, texts: texts} }
+func New(db *store.DB, texts endpoint.Texts) *Service {
+	return &Service{Records: records.Of(db, table), db: db, texts: texts}
+}
 
 // SetQuota limits the storage of each user. Without a quota nothing is counted.
 func (s *Service) SetQuota(q records.Quota) { s.quota = q }
@@ -122,8 +126,3 @@ func (s *Service) Archive(ctx context.Context, in OneInput) (endpoint.Message, e
 
 // weight returns how many bytes of its creator's quota the persona uses.
 func (p Persona) weight() int64 { return records.Weight(p.FirstName, p.LastName, string(p.Metadata)) }
-
-// Relations answers permission checks. The creator of a persona may read, update and delete it; linked users may read it.
-func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
-	return table.RelationsOf(ctx, s.db, userID, ids)
-}

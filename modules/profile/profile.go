@@ -52,6 +52,8 @@ type Options struct {
 
 // Service is the module. Create one with [New].
 type Service struct {
+	access.Records // answers permission checks from the relations of the table
+
 	Options
 	db          *store.DB
 	texts       endpoint.Texts
@@ -61,7 +63,8 @@ type Service struct {
 
 // New returns the module on a database.
 func New(db *store.DB, texts endpoint.Texts, o Options) *Service {
-	return &Service{Options: o, db: db, texts: texts, decodeLimit: newDecodeLimit(o.MaxPixels), pool: newPool(o.MaxPixels)}
+	return &Service{Records: records.Of(db, profiles), Options: o, db: db, texts: texts,
+		decodeLimit: newDecodeLimit(o.MaxPixels), pool: newPool(o.MaxPixels)}
 }
 
 // Close ends the workers that decode pictures.
@@ -147,9 +150,4 @@ var profiles = &records.Table[string]{
 	Type: access.Profiles, From: "people", Columns: "id",
 	Relations: []records.Relation{{Allows: access.Read | access.Update, SQL: "id = $1"}},
 	Missing:   apierr.UserNotFound,
-}
-
-// Relations answers permission checks: users may read and change their own profiles.
-func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
-	return profiles.RelationsOf(ctx, s.db, userID, ids)
 }

@@ -93,6 +93,8 @@ type directory interface {
 
 // Service is the module. Create one with [New].
 type Service struct {
+	access.Records // answers permission checks from the relations of the table
+
 	db        *store.DB
 	notify    notifier
 	customers customers
@@ -103,7 +105,7 @@ type Service struct {
 
 // New returns the module on a database.
 func New(db *store.DB, notify notifier, customers customers, directory directory, texts endpoint.Texts) *Service {
-	return &Service{db: db, notify: notify, customers: customers, directory: directory, texts: texts}
+	return &Service{Records: records.Of(db, table), db: db, notify: notify, customers: customers, directory: directory, texts: texts}
 }
 
 // SetQuota limits what one user may store. Without a quota nothing is counted.
@@ -236,9 +238,4 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 // weight returns what the task counts against the quota of its creator.
 func (t Task) weight() int64 {
 	return records.Weight(t.Title, t.Description, string(t.Assignees), string(t.Metadata))
-}
-
-// Relations answers permission checks: the creator of a task may read, update and delete it, its assignees may read it.
-func (s *Service) Relations(ctx context.Context, userID string, ids []string) (map[string]access.Permission, error) {
-	return table.RelationsOf(ctx, s.db, userID, ids)
 }
