@@ -40,7 +40,7 @@ func TestCreate_IsRestoredOnAnotherMachine(t *testing.T) {
 			}
 		}
 	})
-	err = backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{})
+	err = backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{WithKey: true})
 	close(stop)
 	wg.Wait()
 	if err != nil {
@@ -49,7 +49,7 @@ func TestCreate_IsRestoredOnAnotherMachine(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("backup has mode %v, err %v", info.Mode(), err)
 	}
-	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{}); !errors.Is(err, fs.ErrExist) {
+	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{WithKey: true}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a backup was overwritten: %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".*")); left != nil {
@@ -80,7 +80,7 @@ func TestCreate_WithoutKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "kontor.backup")
-	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{WithoutKey: true}); err != nil {
+	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(file)
@@ -109,7 +109,7 @@ func TestRestore_RejectsDamagedBackups(t *testing.T) {
 	db := storetest.OpenDir(t, dir)
 	storetest.Audit(t, db, 20)
 	good := filepath.Join(t.TempDir(), "good")
-	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, good, backup.Options{}); err != nil {
+	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, good, backup.Options{WithKey: true}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(good)
