@@ -70,7 +70,7 @@ func TestOpen_RepeatsAnInterruptedFirstStart(t *testing.T) {
 
 func TestRestore_RepeatsAnInterruptedRestore(t *testing.T) {
 	source, file := storetest.Dir(t), filepath.Join(t.TempDir(), "kontor.backup")
-	if err := backup.Create(t.Context(), inspect.Source{Dir: source}, file, backup.Options{}); err != nil {
+	if err := backup.Create(t.Context(), inspect.Source{Dir: source}, file, backup.Options{WithKey: true}); err != nil {
 		t.Fatal(err)
 	}
 	for name, left := range map[string]map[string]string{
@@ -100,7 +100,7 @@ func TestOpen_RenamesTheKeyOfAnInterruptedRestore(t *testing.T) {
 		t.Errorf("the check beside it: %+v, %v", report, err)
 	}
 	file := filepath.Join(t.TempDir(), "kontor.backup")
-	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{}); err != nil {
+	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{WithKey: true}); err != nil {
 		t.Errorf("the backup beside it: %v", err)
 	}
 	openDir(t, dir)

@@ -276,7 +276,7 @@ func TestMark_IsRestoredWithABackup(t *testing.T) {
 	db := open(t)
 	storetest.Audit(t, db, 5)
 	file := filepath.Join(t.TempDir(), "a.backup")
-	if err := backup.Create(t.Context(), inspect.Source{Dir: db.Dir()}, file, backup.Options{}); err != nil {
+	if err := backup.Create(t.Context(), inspect.Source{Dir: db.Dir()}, file, backup.Options{WithKey: true}); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "data")
