@@ -27,19 +27,19 @@ func runAttacks(t *testing.T, attacks []attack) {
 				t.Fatal(err)
 			}
 			if got.status != a.status {
-				t.Fatalf("%s %s: got %d %.300s, want %d", a.method, a.path, got.status, got.body, a.status)
+				t.Fatalf("%s %.200s: got %d %.300s, want %d", a.method, a.path, got.status, got.body, a.status)
 			}
 			if code := got.code(); a.code != "" && code != a.code {
-				t.Errorf("%s %s: got code %q, want %q", a.method, a.path, code, a.code)
+				t.Errorf("%s %.200s: got code %q, want %q", a.method, a.path, code, a.code)
 			}
 			for _, text := range a.contains {
 				if !strings.Contains(got.body, text) {
-					t.Errorf("%s %s: %.300s does not contain %q", a.method, a.path, got.body, text)
+					t.Errorf("%s %.200s: %.300s does not contain %q", a.method, a.path, got.body, text)
 				}
 			}
 			for _, text := range a.excludes {
 				if strings.Contains(got.body, text) {
-					t.Errorf("%s %s: %.300s contains %q", a.method, a.path, got.body, text)
+					t.Errorf("%s %.200s: %.300s contains %q", a.method, a.path, got.body, text)
 				}
 			}
 		})

@@ -89,7 +89,8 @@ func runExamples(t *testing.T, document string) {
 	}
 	for i, e := range all {
 		if got := answers[i]; !shows(e.want, got) {
-			t.Errorf("%s:%d answered %s\nthe document shows %s", document, e.line, got, e.want)
+			t.Errorf("%s:%d answered %s\nthe document shows %s\nThey differ at %q. If the response is right, update the document; … matches any text.",
+				document, e.line, got, e.want, firstDifference(e.want, got))
 		}
 	}
 }
@@ -97,12 +98,32 @@ func runExamples(t *testing.T, document string) {
 var space = regexp.MustCompile(`\s+`)
 
 // shows compares a response with its form in a document. White space is ignored, and … matches any text.
-func shows(shown, got string) bool {
+func shows(shown, got string) bool { return matchesShown(shown, got, "$") }
+
+func matchesShown(shown, got, end string) bool {
 	parts := strings.Split(space.ReplaceAllString(shown, ""), "…")
 	for i := range parts {
 		parts[i] = regexp.QuoteMeta(parts[i])
 	}
-	return regexp.MustCompile(`^(?s:` + strings.Join(parts, ".*?") + `)$`).MatchString(space.ReplaceAllString(got, ""))
+	return regexp.MustCompile(`^(?s:` + strings.Join(parts, ".*?") + `)` + end).MatchString(space.ReplaceAllString(got, ""))
+}
+
+// firstDifference returns the part of the shown form, without white space, at which a response begins to differ.
+func firstDifference(shown, got string) string {
+	const context = 20 // characters before and after the difference
+	form := []rune(space.ReplaceAllString(shown, ""))
+	same := 0
+	for same < len(form) && matchesShown(string(form[:same+1]), got, "") {
+		same++
+	}
+	return string(form[max(0, same-context):min(len(form), same+context)])
+}
+
+func TestDocs_NameTheFirstDifference(t *testing.T) {
+	shown, got := `{"id": "…", "country": "CHE", "active": true}`, `{"id":"0190","country":"CHE","reference":null,"active":true}`
+	if at := firstDifference(shown, got); shows(shown, got) || !strings.HasSuffix(at, `"country":"CHE","active":true}`[len(`"country":`):]) {
+		t.Errorf("the difference is %q", at)
+	}
 }
 
 // TestReadme_NamesTheTwoCommands checks the commands that a new reader types first.

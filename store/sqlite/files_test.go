@@ -100,7 +100,7 @@ func TestOpen_RenamesTheKeyOfAnInterruptedRestore(t *testing.T) {
 		t.Errorf("the check beside it: %+v, %v", report, err)
 	}
 	file := filepath.Join(t.TempDir(), "kontor.backup")
-	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{}); err != nil {
+	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{WithKey: true}); err != nil {
 		t.Errorf("the backup beside it: %v", err)
 	}
 	openDir(t, dir)

@@ -1,28 +1,30 @@
 // Package list is the query layer of all lists: limit, offset, sort, stack, distinct and search.<field>, with totals and
 // errors as the API specifies them. A module declares the source of a list and reads pages:
 //
-//	var payers = list.New(list.Source[Payer]{
-//		From:    "payers",
-//		Columns: "id, company, created_at",
+//	var customers = list.New(list.Source[Customer]{
+//		From:    "customers",
+//		Columns: "id, last_name, created_at",
 //		ID:      "id",
 //		Created: "created_at",
-//		Tables:  []string{"payers"},
+//		Tables:  []string{"customers"},
 //		Fields: list.Fields{
 //			{Name: "id", Type: list.UUID, Column: "id"},
-//			{Name: "company", Type: list.Text, Column: "company", Key: "company_key"},
+//			{Name: "last_name", Type: list.Text, Column: "last_name", Key: "last_name_key"},
 //			{Name: "created_at", Type: list.Time, Column: "created_at"},
 //		},
-//		Scan: scanPayer,
+//		Scan: scanCustomer,
 //	})
 //
-//	page, err := payers.Page(ctx, db, in.Query, list.Where{
+//	page, err := customers.Page(ctx, db, in.Query, list.Where{
 //		Any:     []string{"created_by = $1"},
-//		Granted: "SELECT rec_id FROM permissions WHERE principal_id = $1 AND rec_type = 'payers' AND permission = 'read'",
+//		Granted: "SELECT rec_id FROM permissions WHERE principal_id = $1 AND rec_type = 'customers' AND permission = 'read'",
 //		Args:    []any{caller.UserID},
 //		Tables:  []string{"grants"},
 //	})
 //
-// In.Query is a [Params] with the tag `query:"*"`. Without a condition the list contains all rows.
+// In.Query is a [Params] with the tag `query:"*"`. Without a condition the list contains all rows. Modules do not write the
+// condition above themselves: records.Table.Visible returns it. Key is the column of the folded text, for searches that
+// ignore case.
 //
 // SQL contains only text that the module declares: names from the client are looked up, values from the client are arguments.
 // Unknown names are rejected as the API specifies: those of searches always, those of sort, stack and distinct only if rows

@@ -18,11 +18,12 @@ type Editor[T endpoint.Tagged] struct {
 	// Owner returns the user whose quota counts the record. Weight returns the number of bytes that it counts for.
 	Owner  func(T) string
 	Weight func(T) int64
-	// Stamp sets time, editor and version of a changed record.
+	// Stamp sets time, editor and version of a changed record. It may run several times, before the transaction unless
+	// Audited is set, and also when nothing changes.
 	Stamp func(before, after T, now store.Time, editor string) T
 	// Active returns the member that archiving sets to false.
 	Active func(*T) *bool
-	// Write stores the new state.
+	// Write stores the new state, in the transaction, when something changes.
 	Write func(ctx context.Context, tx *store.Tx, before, after T) error
 }
 

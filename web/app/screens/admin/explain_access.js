@@ -32,6 +32,7 @@ export function ExplainAccess({ userId }) {
     setAnswer(await explain(userId, { ...values, rec_id: values.rec_id.trim() }));
   });
   return html`<${Card} title=${t('access.title')}>
+    <p class="fine">${t('access.scope_note')}</p>
     <${Form} form=${form}>
       <div class="fields">
         <${Field} form=${form} name="permission" label=${t('access.permission')}
