@@ -69,6 +69,7 @@ func (s *Server) startEngine() {
 		DisableStartupMessage: true,
 		CaseSensitive:         true,
 		StrictRouting:         true,
+		Immutable:             true, // texts of a request may outlive it: in caches, in the log, in streams
 		ReadTimeout:           readTimeout,
 		WriteTimeout:          s.WriteTimeout,
 		IdleTimeout:           idleTimeout,

@@ -76,8 +76,9 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	}
 	if m.Auth, err = auth.New(db, auth.Options{
 		AccessToken: o.Settings.Auth.AccessToken, RefreshToken: o.Settings.Auth.RefreshToken,
+		SessionIdle: o.Settings.Auth.SessionIdle, SessionsMax: o.Settings.Auth.SessionsMax,
 		FreeAttempts: o.Settings.Auth.CoolingOff.FreeAttempts, BasePause: o.Settings.Auth.CoolingOff.Base, MaxPause: o.Settings.Auth.CoolingOff.Max,
-		PasswordMinLength: o.Settings.Auth.PasswordMinLength, Hash: o.Hash,
+		PasswordMinLength: o.Settings.Auth.PasswordMinLength, BreachedPasswords: o.Settings.Auth.BreachedPasswords, Hash: o.Hash,
 		LoginKey: directory.LoginKey, FormerKey: directory.FormerKey, Events: m.Notifications, Changed: m.Notifications.SessionsChanged,
 		Texts: texts, Log: o.Log,
 	}); err != nil {

@@ -31,7 +31,7 @@ type Entry struct {
 	Seq        int64      `json:"seq" minimum:"1" example:"42" doc:"The place in the trail, from 1 without gaps."`
 	At         store.Time `json:"at"`
 	Actor      string     `json:"actor" format:"uuid" doc:"Id of the user or API key that acted; the nil id for the service itself and for unknown callers."`
-	Kind       string     `json:"kind" enum:"change,sign_in,denial,throttle,recovery,read" doc:"change, or the kind of a security event: a failed or suspicious sign-in, a denied request, a throttled request, a step of account recovery, or a read of sensitive data."`
+	Kind       string     `json:"kind" enum:"change,sign_in,denial,throttle,recovery,read,session" doc:"change, or the kind of a security event: a failed or suspicious sign-in, a denied request, a throttled request, a step of account recovery, a read of sensitive data, or a session that ended because its user opened too many."`
 	Action     string     `json:"action" example:"customers.kyc_decide" doc:"A stable code of what happened, as <area>.<verb>. The area is a module or a record type; many codes equal the name of the endpoint in GET /v1/rbac/endpoints. Others describe what the service did itself, such as customers.kyc_expire (a verification expired), rbac.seed (initial roles and grants) and audit.events_dropped (events that were only counted)."`
 	RecType    string     `json:"rec_type" doc:"The type of the record; empty if the entry is about no record."`
 	RecID      string     `json:"rec_id" format:"-" example:"0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10" doc:"Id of the record. For a rate-limit rule this is its endpoint."`

@@ -73,6 +73,10 @@ func TestEvents_NameActorRecordAndOrigin(t *testing.T) {
 	admin.Do("PUT", "/v1/customers/"+record+"/kyc", map[string]any{"documents": []map[string]any{
 		{"type": "passport", "number": "X1234567", "country": "CHE", "expiry_date": "2030-01-01"}}}).Expect(t, 200)
 	chat := customer.Create("/v1/chats", map[string]any{"participants": []string{other.UserID}})
+	var oldest string
+	if err := s.DB.QueryRow(t.Context(), `SELECT id FROM sessions WHERE user_id = $1`, other.UserID).Scan(&oldest); err != nil {
+		t.Fatal(err)
+	}
 	search := func(parts ...string) string {
 		q := url.Values{}
 		for i := 0; i < len(parts); i += 2 {
@@ -116,6 +120,11 @@ func TestEvents_NameActorRecordAndOrigin(t *testing.T) {
 		{name: "a refresh token is rejected", do: func() {
 			s.Anonymous().Do("POST", "/v1/token/refresh", map[string]string{"refresh_token": "nonsense"}).Expect(t, 401)
 		}, query: search("action", "auth.refresh_refused"), want: audit.Entry{Kind: "sign_in", Actor: store.NilID}},
+		{name: "a session beyond the limit ends", do: func() {
+			for range 20 {
+				s.SignIn(other.UserID, "a long enough password 42")
+			}
+		}, query: search("kind", "session"), want: audit.Entry{Kind: "session", Action: "auth.session_limit", RecType: "sessions", RecID: oldest}},
 		{name: "sign-in is locked out", do: func() {
 			for _, status := range []int{401, 401, 429} {
 				s.Anonymous().Do("POST", "/authenticate", map[string]string{"user_id": "x@example.ch", "password": "wrong"}).Expect(t, status)

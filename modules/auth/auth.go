@@ -10,6 +10,7 @@ package auth
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"kontor/modules/auth/breached"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
@@ -43,10 +45,13 @@ type Users interface {
 type Options struct {
 	AccessToken       time.Duration // validity of an access token
 	RefreshToken      time.Duration // validity of a refresh token
+	SessionIdle       time.Duration // how long a session may stay unused; 0: as long as its tokens are valid
+	SessionsMax       int           // active sessions of a user; 0: any number
 	FreeAttempts      int           // failures before the first lockout
 	BasePause         time.Duration // the first lockout
 	MaxPause          time.Duration // the longest lockout
 	PasswordMinLength int           // in characters
+	BreachedPasswords string        // path of a file for the package breached; empty: none
 	Hash              HashCost
 	HashSlots         int // concurrent hashes; by default the number of cores
 	Audience          string
@@ -111,6 +116,7 @@ type Service struct {
 	signing     ed25519.PrivateKey
 	verifyToken fiber.Handler
 	hasher      *hasher
+	breached    *breached.File // nil without the setting
 	pairs       *keyedSemaphore
 	networks    *keyedSemaphore
 
@@ -118,6 +124,7 @@ type Service struct {
 	tokens      *cache[*verified]
 	sessions    *cache[*session]
 	keys        *cache[*keyEntry]
+	uses        *pendingUses
 	keyUse      sync.Map // id of an API key → *atomic.Int64 with the time of its latest use
 	scopes      []string // allowed for API keys
 }
@@ -132,9 +139,15 @@ func New(db *store.DB, o Options) (*Service, error) {
 		pairs:       newKeyedSemaphore(1),
 		networks:    newKeyedSemaphore(networkAtOnce),
 		generations: newGenerations(),
+		uses:        newPendingUses(),
 	}
 	s.verifyToken = s.newVerifier()
 	var err error
+	if o.BreachedPasswords != "" {
+		if s.breached, err = breached.Open(o.BreachedPasswords); err != nil {
+			return nil, fmt.Errorf("auth.breached_passwords_file: %w", err)
+		}
+	}
 	if s.tokens, err = newCache[*verified](maxTokens); err == nil {
 		s.sessions, err = newCache[*session](maxTokens)
 	}
@@ -154,9 +167,9 @@ func (s *Service) SetUsers(users Users) { s.users = users }
 // request.
 func (s *Service) SetEvents(events Events) { s.options.Events = events }
 
-// Close writes the pending uses of API keys and closes the caches.
+// Close writes the pending uses of API keys and sessions, and closes the caches.
 func (s *Service) Close(ctx context.Context) error {
-	err := s.FlushKeyUse(ctx)
+	err := errors.Join(s.FlushKeyUse(ctx), s.flushSessionUse(ctx))
 	s.tokens.close()
 	s.sessions.close()
 	s.keys.close()

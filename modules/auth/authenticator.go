@@ -17,9 +17,11 @@ type session struct {
 	caller  *access.Caller
 	expires store.Time
 	read    generation
+	use     *sessionUse
 }
 
-// Known returns the caller of a token from memory alone: the token was verified before and its session is active.
+// Known returns the caller of a token from memory alone: the token was verified before and its session is active. The call
+// counts as a use of the session.
 func (s *Service) Known(token string) (*access.Caller, bool) {
 	v, ok := s.tokens.get(token)
 	if !ok {
@@ -29,10 +31,16 @@ func (s *Service) Known(token string) (*access.Caller, bool) {
 	if !v.good(now, s.db.Latest()) {
 		return nil, false
 	}
-	return s.cachedCaller(v.userID, v.sessionID, now)
+	known, ok := s.cachedSession(v.userID, v.sessionID, now)
+	if !ok {
+		return nil, false
+	}
+	s.touch(known, now)
+	return known.caller, true
 }
 
-// Bearer verifies the token in the Authorization header and its session. It returns apierr.Unauthorized. It returns
+// Bearer verifies the token in the Authorization header and its session, and counts as a use of the session. It returns
+// apierr.Unauthorized. It returns
 // apierr.AuthUnavailable when the session is not in memory and cannot be read.
 func (s *Service) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 	// The signature of a cached token is not verified again. The Filter of the middleware cannot do this: it calls the next
@@ -44,14 +52,24 @@ func (s *Service) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 		}
 		v = c.Locals(verifiedLocal).(*verified)
 	}
-	return s.active(c.UserContext(), v.userID, v.sessionID, v.good)
+	found, err := s.active(c.UserContext(), v.userID, v.sessionID, v.good)
+	if err != nil {
+		return nil, err
+	}
+	s.touch(found, s.db.Now())
+	return found.caller, nil
 }
 
 // Session returns the caller with their present roles, for streams that outlive their request. Use
 // [access.Caller.WithPolicy] to check the rights of the result. Session returns apierr.Unauthorized when the session has ended
-// and apierr.AuthUnavailable when it cannot be read.
+// and apierr.AuthUnavailable when it cannot be read. A stream does not use its session: an open one alone does not keep it from
+// becoming idle.
 func (s *Service) Session(ctx context.Context, caller *access.Caller) (*access.Caller, error) {
-	return s.active(ctx, caller.UserID, caller.SessionID, func(store.Time, store.Time) bool { return true })
+	found, err := s.active(ctx, caller.UserID, caller.SessionID, func(store.Time, store.Time) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	return found.caller, nil
 }
 
 // Expiry returns the time at which the verified bearer token of a request expires.
@@ -66,34 +84,38 @@ func (s *Service) Expiry(c *fiber.Ctx) (store.Time, bool) {
 	return v.expires, true
 }
 
-// active returns the caller of an active session, from memory or from the database.
-func (s *Service) active(ctx context.Context, userID, sessionID string, good func(now, latest store.Time) bool) (*access.Caller, error) {
+// active returns an active session, from memory or from the database.
+func (s *Service) active(ctx context.Context, userID, sessionID string, good func(now, latest store.Time) bool) (*session, error) {
 	now := s.db.Now()
 	if !good(now, s.db.Latest()) {
 		return nil, apierr.Unauthorized
 	}
-	if caller, ok := s.cachedCaller(userID, sessionID, now); ok {
-		return caller, nil
+	if known, ok := s.cachedSession(userID, sessionID, now); ok {
+		return known, nil
 	}
 	read := s.generations.now(userID)
-	caller, expires, err := selectActive(ctx, s.db, userID, sessionID)
+	row, err := selectActive(ctx, s.db, userID, sessionID)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return nil, apierr.Unauthorized.Wrap(err)
 	case err != nil:
 		return nil, apierr.AuthUnavailable.Wrap(err)
-	case now >= expires:
+	case now >= row.expires:
 		return nil, apierr.Unauthorized
 	}
-	s.sessions.put(sessionID, &session{caller: caller, expires: expires, read: read})
-	return caller, nil
+	found := &session{caller: row.caller, expires: row.expires, read: read, use: s.useOf(sessionID, row.lastUsed)}
+	if s.isIdle(found.use.time(), now) {
+		return nil, apierr.Unauthorized
+	}
+	s.sessions.put(sessionID, found)
+	return found, nil
 }
 
-// cachedCaller returns the caller of a session from memory.
-func (s *Service) cachedCaller(userID, sessionID string, now store.Time) (*access.Caller, bool) {
+// cachedSession returns an active session from memory.
+func (s *Service) cachedSession(userID, sessionID string, now store.Time) (*session, bool) {
 	known, ok := s.sessions.get(sessionID)
-	if !ok || !known.read.valid() || now >= known.expires || known.caller.UserID != userID {
+	if !ok || !known.read.valid() || now >= known.expires || known.caller.UserID != userID || s.isIdle(known.use.time(), now) {
 		return nil, false
 	}
-	return known.caller, true
+	return known, true
 }

@@ -27,21 +27,21 @@ func TestGenerations_InvalidateLateReads(t *testing.T) {
 	}
 	defer s.Close(context.Background())
 	user, id := store.NewID(), store.NewID()
-	late := &session{caller: &access.Caller{UserID: user, SessionID: id}, expires: db.Now() + 1000, read: s.generations.now(user)}
+	late := &session{caller: &access.Caller{UserID: user, SessionID: id}, expires: db.Now() + 1000, read: s.generations.now(user), use: &sessionUse{}}
 	s.generations.end(user)
 	s.sessions.put(id, late)
 	s.sessions.entries.Wait()
 	if _, ok := s.sessions.get(id); !ok {
 		t.Fatal("the cache rejected the entry: the test proves nothing")
 	}
-	if _, ok := s.cachedCaller(user, id, db.Now()); ok {
+	if _, ok := s.cachedSession(user, id, db.Now()); ok {
 		t.Error("a session that was read before its end is still accepted")
 	}
 	late.read = s.generations.now(user)
-	if _, ok := s.cachedCaller(user, id, db.Now()); !ok {
+	if _, ok := s.cachedSession(user, id, db.Now()); !ok {
 		t.Error("a session that was read after it is rejected")
 	}
-	if _, ok := s.cachedCaller(store.NewID(), id, db.Now()); ok {
+	if _, ok := s.cachedSession(store.NewID(), id, db.Now()); ok {
 		t.Error("a session is accepted for another user")
 	}
 }
@@ -137,7 +137,7 @@ func BenchmarkKnown(b *testing.B) {
 		b.Fatal(err)
 	}
 	s.tokens.put(token, &verified{userID: user, sessionID: id, expires: expires})
-	s.sessions.put(id, &session{caller: &access.Caller{UserID: user}, expires: expires, read: s.generations.now(user)})
+	s.sessions.put(id, &session{caller: &access.Caller{UserID: user}, expires: expires, read: s.generations.now(user), use: &sessionUse{}})
 	s.tokens.entries.Wait()
 	s.sessions.entries.Wait()
 	b.ReportAllocs()

@@ -92,6 +92,22 @@ func (s *Service) CheckPassword(problems *apierr.Fields, field, password string,
 			return
 		}
 	}
+	if s.isBreached(password) {
+		problems.Add(field, "invalid.password_breached")
+	}
+}
+
+// isBreached reports whether a password is in the file of breached passwords. If the file cannot be read any more, it logs an
+// error and reports false: the other rules stay in force, and a failing disk must not prevent recoveries.
+func (s *Service) isBreached(password string) bool {
+	if s.breached == nil {
+		return false
+	}
+	found, err := s.breached.Contains(password)
+	if err != nil {
+		s.options.Log.Error("new password not compared with breached passwords", "setting", "auth.breached_passwords_file", "cause", err)
+	}
+	return found
 }
 
 // isCommon reports whether a password in lower case is among the first guesses: in the list, a repetition of a short or

@@ -86,6 +86,9 @@ func (s *Service) Refresh(ctx context.Context, token string) (Tokens, error) {
 		if now >= found.expires {
 			return nil
 		}
+		if s.isIdle(s.lastUse(found.session), now) {
+			return s.endSession(ctx, tx, found.session.UserID, found.session, endedByIdle)
+		}
 		refused = nil
 		tokens, err = s.rotate(ctx, tx, tokenHash(token), found.session)
 		return err
@@ -113,6 +116,7 @@ func (s *Service) rotate(ctx context.Context, tx *store.Tx, usedHash string, row
 	}
 	// The cached expiry is stale.
 	s.Changed(tx, row.UserID)
+	tx.AfterCommit(func() { s.uses.written(map[string]store.Time{row.ID: now}) })
 	tx.Audit(store.AuditEntry{Actor: row.UserID, Action: actionRefresh, RecType: access.Sessions.Name, RecID: row.ID, Before: auditedSession(before), After: auditedSession(row)})
 	return tokens, nil
 }

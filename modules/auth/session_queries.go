@@ -42,7 +42,7 @@ var sessionList = list.New(list.Source[Session]{
 const (
 	// One row for each role, at least one.
 	selectActiveSession = `
-		SELECT s.expires_at, u.status, COALESCE(r.role_id, '')
+		SELECT s.expires_at, s.last_used_at, u.status, COALESCE(r.role_id, '')
 		FROM sessions s
 		JOIN people u ON u.id = s.user_id
 		LEFT JOIN held_roles r ON r.user_id = s.user_id
@@ -54,6 +54,20 @@ const (
 		VALUES ($1, $2, $3, $4, $5, $6, $4)`
 
 	updateSessionUse = `UPDATE sessions SET last_used_at = $2, expires_at = $3 WHERE id = $1`
+
+	updateLastUse = `UPDATE sessions SET last_used_at = $2 WHERE id = $1 AND ended_at IS NULL`
+
+	selectOtherSessions = `
+		SELECT ` + sessionColumns + `
+		FROM sessions
+		WHERE user_id = $1 AND id <> $2 AND ended_at IS NULL AND expires_at > $3`
+
+	selectIdleSessions = `
+		SELECT ` + sessionColumns + `
+		FROM sessions
+		WHERE expires_at > $1 AND last_used_at <= $2 AND ended_at IS NULL
+		ORDER BY expires_at, id
+		LIMIT $3`
 
 	updateSessionEnd = `UPDATE sessions SET ended_at = $2, end_reason = $3 WHERE id = $1 AND ended_at IS NULL`
 
@@ -85,20 +99,27 @@ const (
 	selectUser = `SELECT count(*) FROM people WHERE id = $1`
 )
 
+// activeRow is an active session with its caller.
+type activeRow struct {
+	caller   *access.Caller
+	expires  store.Time
+	lastUsed store.Time
+}
+
 // selectActive reads an active session as a caller. A pending user acts as a registrant, whatever their other roles.
-func selectActive(ctx context.Context, q store.Querier, userID, sessionID string) (*access.Caller, store.Time, error) {
+func selectActive(ctx context.Context, q store.Querier, userID, sessionID string) (active activeRow, err error) {
 	rows, err := q.Query(ctx, selectActiveSession, sessionID, userID)
 	if err != nil {
-		return nil, 0, err
+		return activeRow{}, err
 	}
 	defer rows.Close()
 	caller := &access.Caller{UserID: userID, SessionID: sessionID}
-	var expires store.Time
+	active.caller = caller
 	found, pending := false, false
 	for rows.Next() {
 		var status, role string
-		if err := rows.Scan(&expires, &status, &role); err != nil {
-			return nil, 0, err
+		if err := rows.Scan(&active.expires, &active.lastUsed, &status, &role); err != nil {
+			return activeRow{}, err
 		}
 		found, pending = true, status == "pending"
 		if role != "" {
@@ -106,15 +127,33 @@ func selectActive(ctx context.Context, q store.Querier, userID, sessionID string
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return nil, 0, err
+		return activeRow{}, err
 	}
 	if !found {
-		return nil, 0, store.ErrNotFound
+		return activeRow{}, store.ErrNotFound
 	}
 	if pending {
 		caller.Roles = []string{access.Registrant}
 	}
-	return caller, expires, nil
+	return active, nil
+}
+
+// selectSessions returns the sessions that a query finds.
+func selectSessions(ctx context.Context, q store.Querier, query string, args ...any) ([]Session, error) {
+	rows, err := q.Query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var found []Session
+	for rows.Next() {
+		r, err := scanSession(rows)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, r)
+	}
+	return found, rows.Err()
 }
 
 func insertSession(ctx context.Context, tx *store.Tx, r Session) error {

@@ -26,6 +26,8 @@ const (
 	endedByReuse   = "refresh_reuse"
 	endedByRequest = "request"
 	endedByChange  = "change"
+	endedByLimit   = "limit" // another session was opened beyond auth.sessions_max
+	endedByIdle    = "idle"
 )
 
 // Session is a session as the API shows it.
@@ -79,6 +81,9 @@ func (s *Service) openSession(ctx context.Context, tx *store.Tx, userID string, 
 		}
 	}
 	if err := s.recordDevice(ctx, tx, userID, device); err != nil {
+		return Tokens{}, "", err
+	}
+	if err := s.endExcess(ctx, tx, row); err != nil {
 		return Tokens{}, "", err
 	}
 	tx.Audit(store.AuditEntry{Actor: userID, Action: actionOpen, RecType: access.Sessions.Name, RecID: row.ID, After: auditedSession(row)})

@@ -9,7 +9,7 @@ import (
 
 // Proofs returns how the audit trail digests the records of this module: passwords, sessions and API keys. The digests do not
 // cover refresh tokens and devices, which belong to a session, counts of failed attempts, the reason why a session ended, and
-// the last use of a key. Old sessions are deleted without an entry.
+// the last use of keys and sessions. Old sessions are deleted without an entry.
 func Proofs() []records.Proof {
 	return []records.Proof{passwordProof, sessionProof(), keyProof}
 }
@@ -33,13 +33,13 @@ func readPassword(ctx context.Context, q store.Querier, userID string) (store.Re
 
 func sessionProof() records.Proof {
 	p := sessionTable.Proof()
-	p.Outside, p.Expires = map[string]string{"current": "false"}, true
+	p.Outside, p.Expires = map[string]string{"current": "false", "last_used_at": `"` + store.Time(0).String() + `"`}, true
 	return p
 }
 
 // auditedSession returns a session as the audit trail digests it.
 func auditedSession(s Session) store.Record {
-	s.Current = false
+	s.Current, s.LastUsedAt = false, 0
 	return store.Record{Answer: s, Stored: map[string]*store.Time{"ended_at": s.ended}}
 }
 

@@ -66,6 +66,10 @@ func TestServe_RejectsInvalidStarts(t *testing.T) {
 	}
 	expectFailure(t, run(nil, "", "serve", "--server.listen=127.0.0.1:0", "--data.dir", file), file)
 	expectFailure(t, run(nil, "", "serve", "--server.listen=127.0.0.1:0", "--auth.otp_minutes=0"), "auth.otp_minutes")
+	expectFailure(t, run(nil, "", "serve", "--server.listen=127.0.0.1:0", "--data.dir", newDataDir(t), "--auth.breached_passwords_file=/missing/hashes.txt"),
+		"auth.breached_passwords_file: stat /missing/hashes.txt: no such file or directory")
+	expectFailure(t, run(nil, "", "serve", "--server.listen=127.0.0.1:0", "--data.dir", newDataDir(t), "--auth.breached_passwords_file", file),
+		"auth.breached_passwords_file: "+file+" is empty")
 	expectFailure(t, run(nil, "", "serve", "--demo", "--server.listen=0.0.0.0:0", "--data.dir", fresh), "--demo-public")
 	expectFailure(t, run(nil, "", "serve", "--demo", "--server.listen=:0", "--data.dir", fresh), "--demo-public")
 	here := []string{"serve", "--server.listen=127.0.0.1:0", "--data.dir", fresh}

@@ -45,6 +45,29 @@ func TestStream_EndsWithSessionRightAndToken(t *testing.T) {
 	until(l)
 }
 
+// An open stream is no use of its session: without requests, the session becomes idle and the stream ends.
+func TestStream_EndsWithAnIdleSession(t *testing.T) {
+	s := servertest.Start(t, func(o *settings.Settings) { o.Auth.SessionIdle = 10 * time.Minute })
+	idle, busy := s.User(access.Customer), s.User(access.Customer)
+	ending, staying := open(t, s.Address, "GET", idle.Token), open(t, s.Address, "GET", busy.Token)
+	ending.expect("open")
+	staying.expect("open")
+	s.Clock.Advance(9 * time.Minute)
+	busy.Do("GET", "/v1/users/me", nil).Expect(t, 200)
+	s.Clock.Advance(2 * time.Minute)
+	if err := s.Auth.SweepSessions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if f, ok := ending.next(); ok {
+		t.Errorf("the stream of the idle session goes on with %+v", f)
+	}
+	id := notified(t, s, systemEvent(busy.UserID))[0]
+	if f := staying.expect("message"); f.ID != id {
+		t.Errorf("the other stream got %+v", f)
+	}
+	idle.Do("GET", "/v1/users/me", nil).Expect(t, 401)
+}
+
 func TestStream_IsRejectedBeyondTheLimitOfAUser(t *testing.T) {
 	s := servertest.Start(t, func(o *settings.Settings) { o.Notifications.SSE.ConnectionsPerUser = 3 })
 	anna, beat := s.User(access.Customer), s.User(access.Customer)

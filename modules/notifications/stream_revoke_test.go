@@ -6,6 +6,7 @@ import (
 
 	"kontor/server/access"
 	"kontor/server/servertest"
+	"kontor/server/settings"
 )
 
 // revocations are the changes that end a stream, each with the role of its user. The user or an administrator makes the change;
@@ -31,6 +32,9 @@ var revocations = map[string]struct {
 		}
 		admin.Do("DELETE", "/v1/users/"+user.UserID+"/sessions/"+id, nil).Expect(t, 200)
 	}},
+	"another session is opened beyond the limit": {role: access.Customer, change: func(t *testing.T, s *servertest.Server, _, user *servertest.Client) {
+		s.SignIn(user.UserID, "a long enough password 42")
+	}},
 	// The role carries read_all on notifications and all other rights.
 	"an administrator loses the role": {role: access.Administrator, change: func(t *testing.T, _ *servertest.Server, admin, user *servertest.Client) {
 		admin.Do("PUT", "/v1/users/"+user.UserID+"/roles", map[string]any{"roles": []string{"Registrant"}}).Expect(t, 200)
@@ -50,7 +54,7 @@ var revocations = map[string]struct {
 // are not delivered, and the stream ends. The stream of another user continues.
 func TestStream_DeliversNothingAfterARevocationWasAnswered(t *testing.T) {
 	const rounds = 12
-	s := servertest.Start(t)
+	s := servertest.Start(t, func(o *settings.Settings) { o.Auth.SessionsMax = 1 })
 	admin, witness := s.Admin(), s.User(access.Advisor)
 	watching := open(t, s.Address, "GET", witness.Token)
 	watching.expect("open")

@@ -16,6 +16,7 @@ const (
 	Throttling   EventKind = "throttle" // a request that was rejected with 429
 	Recovery     EventKind = "recovery" // a step of regaining access to an account
 	Reading      EventKind = "read"     // access to confidential data
+	SessionEnd   EventKind = "session"  // a session that ended because its user opened too many
 )
 
 // Event is a security event for the audit trail. Handlers report one with [Report]; the server completes it.

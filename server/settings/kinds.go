@@ -91,6 +91,21 @@ func minutes(highest int64) kind[time.Duration] {
 	return duration(time.Minute, highest)
 }
 
+// orNone also accepts 0, which means no limit.
+func orNone(k kind[time.Duration], lowest, highest int64) kind[time.Duration] {
+	parse := k.parse
+	k.parse = func(raw string) (time.Duration, error) {
+		if raw == "0" {
+			return 0, nil
+		}
+		if _, err := whole(raw, lowest, highest); err != nil {
+			return 0, fmt.Errorf("must be 0 or a whole number from %d to %d", lowest, highest)
+		}
+		return parse(raw)
+	}
+	return k
+}
+
 func hours(highest int64) kind[time.Duration] {
 	return duration(time.Hour, highest)
 }

@@ -29,6 +29,9 @@ type Setting struct {
 // All returns the rows of the registry in their order.
 func All() []Setting { return append([]Setting(nil), registry...) }
 
+// maxIdleMinutes is the longest life of a session, 30 days.
+const maxIdleMinutes = 30 * 24 * 60
+
 const envPrefix = "KONTOR_"
 
 // ConfigEnv is the environment variable with the path of the settings file, used without the flag --config.
@@ -100,6 +103,12 @@ var registry = []Setting{
 	row("auth.refresh_token_hours", hours(366*24), "24",
 		"Lifetime of a refresh token; each refresh issues a new one.",
 		func(s *Settings) *time.Duration { return &s.Auth.RefreshToken }),
+	row("auth.session_idle_minutes", orNone(minutes(maxIdleMinutes), 5, maxIdleMinutes), "720",
+		"How long a session may stay unused before it ends; 0: as long as its tokens are valid.",
+		func(s *Settings) *time.Duration { return &s.Auth.SessionIdle }),
+	row("auth.sessions_max", number(0, 10_000), "20",
+		"Sessions that a user may have; a further sign-in ends the one that was not used for longest; 0: any number.",
+		func(s *Settings) *int { return &s.Auth.SessionsMax }),
 	row("auth.cooling_off.free_attempts", number(1, 1000), "5",
 		"Failed sign-ins in a row before the first lockout.",
 		func(s *Settings) *int { return &s.Auth.CoolingOff.FreeAttempts }),
@@ -118,6 +127,9 @@ var registry = []Setting{
 	row("auth.password_min_length", number(8, maxPasswordLength), "12",
 		"Minimum number of characters of a new password.",
 		func(s *Settings) *int { return &s.Auth.PasswordMinLength }),
+	row("auth.breached_passwords_file", optional(path), "",
+		"File of SHA-1 hashes of breached passwords, sorted, as Have I Been Pwned publishes it; new passwords must not be in it; empty: none.",
+		func(s *Settings) *string { return &s.Auth.BreachedPasswords }),
 
 	row("rate_limits.enabled", toggle, "true",
 		"Whether rate limits apply.",

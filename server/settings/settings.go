@@ -60,10 +60,13 @@ type CORS struct {
 type Auth struct {
 	AccessToken       time.Duration
 	RefreshToken      time.Duration
+	SessionIdle       time.Duration // 0: no limit
+	SessionsMax       int           // 0: no limit
 	CoolingOff        CoolingOff
 	OTP               time.Duration
 	OTPAttempts       int
 	PasswordMinLength int
+	BreachedPasswords string // a path; empty: none
 }
 
 // CoolingOff configures the lockout after failed sign-ins, which grows with each failure.

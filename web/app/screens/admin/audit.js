@@ -85,7 +85,7 @@ function EntryDialog({ entry, keyNames, close }) {
   ]} /><//>`;
 }
 
-const KINDS = ['change', 'sign_in', 'denial', 'throttle', 'recovery', 'read'];
+const KINDS = ['change', 'sign_in', 'denial', 'throttle', 'recovery', 'read', 'session'];
 const TONES = { change: 'none', read: 'info' }; // every other kind is a security event
 
 /** The action of an entry, with its note and how often it happened. */

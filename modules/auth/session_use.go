@@ -1,0 +1,207 @@
+package auth
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+const (
+	// useAccuracy is the accuracy of the last use in memory, so that parallel requests of a session rarely write it.
+	useAccuracy = store.Time(time.Second / time.Millisecond)
+	// useNoted is how often the last use of a session is noted for the database.
+	useNoted = store.Time(time.Minute / time.Millisecond)
+	// useBatch is the number of sessions that one transaction changes, so that other writes do not wait long.
+	useBatch = 500
+
+	actionLimit = "auth.session_limit"
+)
+
+// sessionUse is the last use of a session: its sign-in, a refresh, or a request with its token. Requests write it in memory.
+// The database gets it once a minute, in a batch. So it may lack up to two minutes after a crash, and one minute after the
+// session was evicted from memory; the session then becomes idle earlier by as much.
+type sessionUse struct {
+	last  atomic.Int64 // Unix milliseconds
+	noted atomic.Int64 // the last use that was noted for the database
+}
+
+func (u *sessionUse) time() store.Time { return store.Time(u.last.Load()) }
+
+// touch records a use of a session. A time in the future comes from a clock that was set back; the use corrects it.
+func (s *Service) touch(known *session, now store.Time) {
+	u := known.use
+	if since := now - u.time(); 0 <= since && since < useAccuracy {
+		return
+	}
+	u.last.Store(int64(now))
+	if since := now - store.Time(u.noted.Load()); since >= useNoted || since < 0 {
+		u.noted.Store(int64(now))
+		s.uses.note(known.caller.SessionID, now)
+	}
+}
+
+// isIdle reports whether a session has been unused for too long.
+func (s *Service) isIdle(lastUse, now store.Time) bool {
+	return s.options.SessionIdle > 0 && now >= lastUse.Add(s.options.SessionIdle)
+}
+
+// useOf returns the use of a session that was read from the database. An entry that a revocation has invalidated still has the
+// exact use.
+func (s *Service) useOf(sessionID string, stored store.Time) *sessionUse {
+	last := max(stored, s.uses.at(sessionID))
+	use := &sessionUse{}
+	if known, ok := s.sessions.get(sessionID); ok {
+		use = known.use
+		last = max(last, use.time())
+	} else {
+		use.noted.Store(int64(last))
+	}
+	use.last.Store(int64(last))
+	return use
+}
+
+// lastUse returns the last use of a session, from the database or from memory.
+func (s *Service) lastUse(row Session) store.Time {
+	last := max(row.LastUsedAt, s.uses.at(row.ID))
+	if known, ok := s.sessions.get(row.ID); ok {
+		last = max(last, known.use.time())
+	}
+	return last
+}
+
+// endExcess ends the sessions of a user beyond the limit after another one was opened. The one with the oldest use ends first.
+// Transactions run one after another, so parallel sign-ins cannot exceed the limit.
+func (s *Service) endExcess(ctx context.Context, tx *store.Tx, opened Session) error {
+	if s.options.SessionsMax <= 0 {
+		return nil
+	}
+	others, err := selectSessions(ctx, tx, selectOtherSessions, opened.UserID, opened.ID, tx.Now())
+	if err != nil {
+		return err
+	}
+	excess := len(others) + 1 - s.options.SessionsMax
+	if excess <= 0 {
+		return nil
+	}
+	uses := make(map[string]store.Time, len(others))
+	for _, row := range others {
+		uses[row.ID] = s.lastUse(row)
+	}
+	slices.SortFunc(others, func(a, b Session) int {
+		return cmp.Or(cmp.Compare(uses[a.ID], uses[b.ID]), cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
+	for _, row := range others[:excess] {
+		if err := s.endSession(ctx, tx, opened.UserID, row, endedByLimit); err != nil {
+			return err
+		}
+		tx.AfterCommit(func() {
+			endpoint.Report(ctx, endpoint.Event{Kind: endpoint.SessionEnd, Action: actionLimit, RecType: access.Sessions.Name, RecID: row.ID})
+		})
+	}
+	return nil
+}
+
+// SweepSessions writes the last uses of sessions, and ends idle sessions together with their streams. Call it about once a
+// minute. The writes of last uses leave no audit entry.
+func (s *Service) SweepSessions(ctx context.Context) error {
+	if err := s.flushSessionUse(ctx); err != nil || s.options.SessionIdle <= 0 {
+		return err
+	}
+	for ended := useBatch; ended == useBatch; {
+		err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
+			ended, err = s.endIdle(ctx, tx)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endIdle ends idle sessions and returns how many it has found. The stored use may lack a minute of a session in memory, so
+// these sessions end later by as much.
+func (s *Service) endIdle(ctx context.Context, tx *store.Tx) (found int, err error) {
+	now := tx.Now()
+	idle, err := selectSessions(ctx, tx, selectIdleSessions, now, now.Add(-s.options.SessionIdle)-useNoted, useBatch)
+	if err != nil {
+		return 0, err
+	}
+	for _, row := range idle {
+		if !s.isIdle(s.lastUse(row), now) {
+			return 0, nil // it was used after the last uses were written: the next sweep continues here
+		}
+		if err := s.endSession(ctx, tx, store.NilID, row, endedByIdle); err != nil {
+			return 0, err
+		}
+	}
+	return len(idle), nil
+}
+
+// flushSessionUse writes the last uses of sessions.
+func (s *Service) flushSessionUse(ctx context.Context) error {
+	uses := s.uses.all()
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(uses)), useBatch) {
+		done := make(map[string]store.Time, len(ids))
+		err := s.db.InTx(ctx, func(tx *store.Tx) error {
+			for _, id := range ids {
+				if _, err := tx.Exec(ctx, updateLastUse, id, uses[id]); err != nil {
+					return err
+				}
+				done[id] = uses[id]
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		s.uses.written(done)
+	}
+	return nil
+}
+
+// pendingUses holds the last uses of sessions that are not in the database yet.
+type pendingUses struct {
+	mu   sync.Mutex
+	uses map[string]store.Time
+}
+
+func newPendingUses() *pendingUses { return &pendingUses{uses: map[string]store.Time{}} }
+
+func (p *pendingUses) note(sessionID string, at store.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.uses[sessionID] = at
+}
+
+// at returns the pending use of a session, or 0.
+func (p *pendingUses) at(sessionID string) store.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.uses[sessionID]
+}
+
+func (p *pendingUses) all() map[string]store.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.uses)
+}
+
+// written removes uses that the database has, except of sessions that were used since.
+func (p *pendingUses) written(uses map[string]store.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, at := range uses {
+		if p.uses[id] <= at {
+			delete(p.uses, id)
+		}
+	}
+}
