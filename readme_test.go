@@ -48,21 +48,25 @@ func examples(readme string) []example {
 
 const divider = "=== next example ==="
 
-// TestDocs_CommandsPrintTheShownOutput runs the commands of the README and of the guides. Each document runs in one shell,
-// against a new Kontor.
+// TestDocs_CommandsPrintTheShownOutput runs the commands of the README and of the guides in interactive shells, one after
+// the other and repeatedly on one server. An interactive zsh knows no comments, and users paste the commands into one.
 func TestDocs_CommandsPrintTheShownOutput(t *testing.T) {
-	for _, document := range []string{"README.md", "docs/api.md", "docs/access.md"} {
-		t.Run(document, func(t *testing.T) { runExamples(t, document) })
-	}
-}
-
-func runExamples(t *testing.T, document string) {
-	t.Helper()
-	for _, tool := range []string{"bash", "curl"} {
+	shells := map[string][]string{"bash": {"bash", "--norc", "-u"}, "zsh": {"zsh", "-f", "-i", "-u", "+m", "+o", "promptsp", "+o", "promptcr"}}
+	for _, tool := range []string{"bash", "zsh", "curl"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("install %s to run this test", tool)
 		}
 	}
+	p := startWith(t, nil, "--data.dir", filepath.Join(t.TempDir(), "data"), "--rate_limits.public_per_minute=1000")
+	for _, shell := range []string{"bash", "zsh", "zsh"} {
+		for _, document := range []string{"README.md", "docs/api.md", "docs/access.md"} {
+			t.Run(shell+"/"+document, func(t *testing.T) { runExamples(t, p, shells[shell], document) })
+		}
+	}
+}
+
+func runExamples(t *testing.T, p *process, shell []string, document string) {
+	t.Helper()
 	data, err := os.ReadFile(document)
 	if err != nil {
 		t.Fatal(err)
@@ -72,15 +76,15 @@ func runExamples(t *testing.T, document string) {
 	for _, e := range all {
 		script.WriteString(e.commands + "echo; echo '" + divider + "'\n")
 	}
-	p := startWith(t, nil, "--data.dir", filepath.Join(t.TempDir(), "data"))
 	shown := p.stdout.String()
-	shell := exec.Command("bash", "-u")
-	shell.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), "KONTOR="+p.url, "PASSWORD="+wordAfter(shown, "password"), "API_KEY="+wordAfter(shown, "API key"))
-	shell.Stdin = strings.NewReader(script.String())
+	cmd := exec.Command(shell[0], shell[1:]...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), "KONTOR="+p.url, "PASSWORD="+wordAfter(shown, "password"), "API_KEY="+wordAfter(shown, "API key"),
+		"PS1=", "PS2=", "HISTFILE=")
+	cmd.Stdin = strings.NewReader(script.String())
 	var failures bytes.Buffer
-	shell.Stderr = &failures
-	out, err := shell.Output()
-	if err != nil || failures.Len() > 0 {
+	cmd.Stderr = &failures
+	out, err := cmd.Output()
+	if err != nil || strings.TrimSpace(failures.String()) != "" {
 		t.Fatalf("%v: %s", err, failures.String())
 	}
 	answers := strings.Split(string(out), divider)

@@ -13,7 +13,11 @@ var docsAddress = regexp.MustCompile(`(?:src|href)="(/docs/[^"]+)"`)
 
 func TestDocs_ServeThePageAndItsFiles(t *testing.T) {
 	app := newApp(t, newSite(t))
+	_, slash := get(t, app, "/docs/")
 	answer, page := get(t, app, "/docs")
+	if slash != page {
+		t.Error("/docs/ is not the page at /docs")
+	}
 	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "text/html; charset=utf-8" {
 		t.Fatalf("got %d %s", answer.StatusCode, answer.Header.Get("Content-Type"))
 	}
@@ -59,7 +63,7 @@ func TestDocs_RejectInlineAndForeignResources(t *testing.T) {
 
 func TestDocs_DoNotAnswerOtherAddresses(t *testing.T) {
 	app := newApp(t, newSite(t))
-	for _, path := range []string{"/docs/", "/docs/000000000000/docs.js", "/docs/index.html", "/docsx"} {
+	for _, path := range []string{"/docs/000000000000/docs.js", "/docs/index.html", "/docsx"} {
 		if answer, _ := get(t, app, path); answer.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: got %d, want 404", path, answer.StatusCode)
 		}

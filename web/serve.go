@@ -30,7 +30,7 @@ func (s *Site) Serve(c *fiber.Ctx, path string) bool {
 	if rest, ok := strings.CutPrefix(path, "/assets/"); ok {
 		return s.serveAsset(c, rest)
 	}
-	if rest, ok := strings.CutPrefix(path, docsPath); ok && (rest == "" || rest[0] == '/' && rest != "/") {
+	if rest, ok := strings.CutPrefix(path, docsPath); ok && (rest == "" || rest[0] == '/') {
 		return s.serveDocs(c, strings.TrimPrefix(rest, "/"))
 	}
 	if path == workerPath {

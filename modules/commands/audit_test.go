@@ -27,6 +27,6 @@ func TestAuditCommands(t *testing.T) {
 	}
 	changed := strings.Replace(string(text), `"rec_type":"users"`, `"rec_type":"roles"`, 1)
 	expectFailure(t, run(nil, changed, "audit", "verify", "-"), "was changed")
-	expectFailure(t, run(nil, "", "audit", "verify", filepath.Join(t.TempDir(), "nothing")), "no such file")
+	expectFailure(t, run(nil, "", "audit", "verify", filepath.Join(t.TempDir(), "nothing")), "does not exist")
 	expectFailure(t, run(nil, "", "audit", "export", "--data.dir="+t.TempDir()), "secret key")
 }

@@ -25,7 +25,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Access: access.On(access.Payers, access.Update), Summary: "Update a payer. Members that the body leaves out keep their values.",
 			Faults: []apierr.Kind{apierr.PayerNotFound, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Update)},
 		{Name: "payers.delete", Method: http.MethodDelete, Path: "/v1/payers/{id}",
-			Access: access.On(access.Payers, access.Delete), Summary: "Archive a payer: it becomes inactive and stays readable.",
+			Access: access.On(access.Payers, access.Delete), Summary: "Archive a payer: it becomes inactive and stays readable. An update with active: true reactivates it.",
 			Faults: []apierr.Kind{apierr.PayerNotFound, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Archive)},
 	}
 	for i := range rows {

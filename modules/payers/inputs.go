@@ -132,6 +132,7 @@ type UpdateInput struct {
 	Name     endpoint.Optional[string]         `json:"name"`
 	Company  endpoint.Optional[string]         `json:"company"`
 	Country  endpoint.Optional[string]         `json:"country" pattern:"^[A-Z]{3}$"`
+	Active   *bool                             `json:"active" doc:"true reactivates an archived payer. false is ignored: DELETE archives a payer."`
 	Metadata endpoint.Optional[jsontext.Value] `json:"metadata"`
 }
 
@@ -146,7 +147,7 @@ func (in UpdateInput) apply(before Payer) (Payer, error) {
 		Country:  in.Country.Or(types.EmptyIfNil(before.Country)),
 		Metadata: in.Metadata.Or(before.Metadata),
 	}.check(&problems)
-	p.ID, p.CustomerID, p.Active = before.ID, before.CustomerID, before.Active
+	p.ID, p.CustomerID, p.Active = before.ID, before.CustomerID, before.Active || in.Active != nil && *in.Active
 	p.CreatedAt, p.CreatedBy = before.CreatedAt, before.CreatedBy
 	return p, problems.Err()
 }

@@ -1,7 +1,8 @@
 // Package payers manages the people and companies that pay for a customer.
 //
 // A payer belongs to one customer permanently. Callers who may update the customer may add payers to it. Access to an existing
-// payer does not depend on access to its customer. A payer is never deleted: it becomes inactive and stays readable.
+// payer does not depend on access to its customer. A payer is never deleted: it becomes inactive and stays readable. An update can
+// reactivate it.
 //
 // The list has its own form and stricter parameters than other lists, but uses the same query layer.
 //
@@ -132,7 +133,8 @@ var editor = records.Editor[Payer]{
 	},
 }
 
-// Update replaces the members that the input contains.
+// Update replaces the members that the input contains. It reactivates an archived payer, but archives none: callers with
+// the permission to update may not have the one to delete.
 func (s *Service) Update(ctx context.Context, in UpdateInput) (Payer, error) {
 	return editor.Update(ctx, s.db, s.quota, in.ID, "payers.update", in.apply)
 }

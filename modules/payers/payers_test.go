@@ -163,6 +163,25 @@ func TestAccess_OwnersGranteesAndStaff(t *testing.T) {
 	})
 }
 
+func TestUpdate_ReactivatesAnArchivedPayer(t *testing.T) {
+	s := servertest.Start(t)
+	owner, advisor := s.User(access.Customer), s.User(access.Advisor)
+	path := "/v1/payers/" + newPayer(owner)
+	active := func(value any) map[string]any { return map[string]any{"active": value} }
+	servertest.Run(t, s, []servertest.Scenario{
+		{Name: "archive", As: owner, Method: "DELETE", Path: path, Status: 200},
+		{Name: "another change leaves it archived", As: owner, Method: "PUT", Path: path, Body: map[string]any{"name": "Vreni Zahler"}, Status: 200,
+			Contains: []string{`"active":false`}},
+		{Name: "null leaves it archived", As: owner, Method: "PUT", Path: path, Body: active(nil), Status: 200, Contains: []string{`"active":false`}},
+		{Name: "another customer may not reactivate it", As: s.User(access.Customer), Method: "PUT", Path: path, Body: active(true), Status: 403},
+		{Name: "a wrong type is rejected", As: owner, Method: "PUT", Path: path, Body: active("yes"), Status: 400, Contains: []string{`"active"`}},
+		{Name: "an advisor reactivates it", As: advisor, Method: "PUT", Path: path, Body: active(true), Status: 200,
+			Contains: []string{`"active":true`, `"name":"Vreni Zahler"`, `"modified_by":"` + advisor.UserID}},
+		{Name: "it is listed as active", As: owner, Method: "GET", Path: "/v1/payers?active=true", Status: 200, Contains: []string{`"total":1`}},
+		{Name: "false does not archive", As: advisor, Method: "PUT", Path: path, Body: active(false), Status: 200, Contains: []string{`"active":true`}},
+	})
+}
+
 func TestArchive_ConfirmsInTheRequestedLanguage(t *testing.T) {
 	s := servertest.Start(t)
 	owner := s.User(access.Customer)
