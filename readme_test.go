@@ -49,7 +49,7 @@ func examples(readme string) []example {
 const divider = "=== next example ==="
 
 // TestDocs_CommandsPrintTheShownOutput runs the commands of the README and of the guides in interactive shells, one after
-// the other and repeatedly on one server. An interactive zsh knows no comments, and users paste the commands into one.
+// the other and repeatedly on one server. An interactive zsh does not accept comments, and users paste the commands into one.
 func TestDocs_CommandsPrintTheShownOutput(t *testing.T) {
 	shells := map[string][]string{"bash": {"bash", "--norc", "-u"}, "zsh": {"zsh", "-f", "-i", "-u", "+m", "+o", "promptsp", "+o", "promptcr"}}
 	for _, tool := range []string{"bash", "zsh", "curl"} {

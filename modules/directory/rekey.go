@@ -76,8 +76,8 @@ func (s *Service) rekey(ctx context.Context, tx *store.Tx, after string) (last s
 
 // rekeyOne derives the key of one credential again.
 func (s *Service) rekeyOne(ctx context.Context, tx *store.Tx, c Credential) error {
-	id, invalid := parseIdentifier(c.Type, c.Value)
-	if invalid != nil || id.key == c.target() {
+	id, err := parseIdentifier(c.Type, c.Value)
+	if valid := err == nil; !valid || id.key == c.target() {
 		return nil // a value that is no longer valid keeps its key
 	}
 	key := id.key + c.key[len(c.target()):]
