@@ -41,8 +41,3 @@ func MayNameUsers(body any) bool {
 func TypeNamesUsers(out reflect.Type) bool {
 	return out != nil && out.Kind() != reflect.Interface && MayNameUsers(reflect.Zero(out).Interface())
 }
-
-// NamesUsersOfRows reports whether a type is that of a list whose rows may name users.
-func NamesUsersOfRows(out reflect.Type) bool {
-	return TypeNamesUsers(out) && out.Implements(reflect.TypeFor[namesUsersOfRows]())
-}

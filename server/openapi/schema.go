@@ -119,14 +119,20 @@ func (t *types) special(typ reflect.Type, input bool) *Schema {
 
 // structure returns a reference to the component of a struct, or the object itself if the struct has no name.
 func (t *types) structure(typ reflect.Type, input bool) *Schema {
+	build := func() *Schema {
+		if input {
+			return t.object(typ, true)
+		}
+		return t.withPeople(t.object(typ, false), typ)
+	}
 	name := componentName(typ)
 	if name == "" {
-		return t.object(typ, input)
+		return build()
 	}
 	if input && !strings.HasSuffix(name, "Input") {
 		name += "Input"
 	}
-	return t.component(name, typ, func() *Schema { return t.object(typ, input) })
+	return t.component(name, typ, build)
 }
 
 // component returns a reference to the component of a type. It calls build the first time.
