@@ -3,10 +3,9 @@ package server
 import (
 	"context"
 	"reflect"
-	"slices"
 	"sync"
 
-	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"kontor/server/endpoint"
 )
@@ -34,16 +33,41 @@ func (s *Server) peopleOf(ctx context.Context, body any) []byte {
 	if len(named.ids) == 0 {
 		return nil
 	}
-	slices.Sort(named.ids)
 	people, err := s.People.People(ctx, named.ids)
 	if err == nil {
 		var object []byte
-		if object, err = json.Marshal(people, encoding); err == nil { // its keys are sorted
+		if object, err = encodePeople(named.ids, people); err == nil {
 			return object
 		}
 	}
 	s.Log.Warn("an answer goes without the names of its users", "request_id", endpoint.Of(ctx).RequestID, "cause", err)
 	return nil
+}
+
+// personBytes is the usual length of a user in the member people.
+const personBytes = 120
+
+// encodePeople returns the JSON object of the known users, in the order of the ids. A large chat names hundreds: a general
+// encoder of maps took most of the time of its answer.
+func encodePeople(ids []string, people map[string]endpoint.Person) ([]byte, error) {
+	object := append(make([]byte, 0, personBytes*(len(people)+1)), '{')
+	for _, id := range ids {
+		p, known := people[id]
+		if !known {
+			continue
+		}
+		if len(object) > 1 {
+			object = append(object, ',')
+		}
+		var err error
+		if object, err = jsontext.AppendQuote(object, id); err != nil {
+			return nil, err
+		}
+		if object, err = p.AppendJSON(append(object, ':')); err != nil {
+			return nil, err
+		}
+	}
+	return append(object, '}'), nil
 }
 
 // isNil reports whether an answer is a nil pointer, which is written as null and refers to no users.

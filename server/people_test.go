@@ -127,14 +127,14 @@ func startNotes(t *testing.T, people server.People, authors ...string) string {
 func TestAnswer_NamesThePeopleOfARecordAndOfAList(t *testing.T) {
 	resolver := &staff{}
 	address := startNotes(t, resolver, beatID, "", unknownID, annaID, beatID)
-	const people = `"people":{"` + annaID + `":{"display_name":"Anna","user_name":"anna","staff":false},"` +
-		beatID + `":{"display_name":"Beat","user_name":"beat","staff":true}}}`
+	const people = `"people":{"` + beatID + `":{"display_name":"Beat","user_name":"beat","staff":true},"` +
+		annaID + `":{"display_name":"Anna","user_name":"anna","staff":false}}}`
 	for _, path := range []string{thingPath, "/v1/notes"} {
 		response, body := servertest.Send(t, address, "GET", path, "", "Authorization", "Bearer user-creator")
 		if response.StatusCode != 200 || !strings.HasSuffix(body, ","+people) {
 			t.Errorf("%s: got %d %s, want the last member %s", path, response.StatusCode, body, people)
 		}
-		if want := []string{annaID, beatID, unknownID}; !slices.Equal(resolver.asked, want) {
+		if want := []string{beatID, unknownID, annaID}; !slices.Equal(resolver.asked, want) {
 			t.Errorf("%s: asked for %q, want each id once: %q", path, resolver.asked, want)
 		}
 	}

@@ -48,15 +48,13 @@ func (s *Service) People(ctx context.Context, ids []string) (map[string]endpoint
 		people[id] = shown
 	}
 	var missing []string
-	asked := map[string]bool{}
 	for _, id := range ids {
-		if asked[id] || id == "" || id == store.NilID {
+		if id == "" || id == store.NilID {
 			continue
 		}
-		asked[id] = true
 		if p, ok := s.people.get(id); ok {
 			add(id, p)
-		} else {
+		} else if !slices.Contains(missing, id) {
 			missing = append(missing, id)
 		}
 	}
