@@ -172,7 +172,10 @@ func TestHistory_RestoresScreens(t *testing.T) {
 	customer := s.newCustomer(s.token(me), "Jonas", "Wüthrich")
 	v := signedIn(t, s, desk, me)
 	v.click(`nav a[href="/customers"]`)
-	v.click(`a[href="/customers/` + customer + `"]`)
+	// Other tests create customers on the same server: a row may move while the mouse is on its way.
+	row := `document.querySelector('a[href="/customers/` + customer + `"]')`
+	v.until(row)
+	v.eval(row + `.click()`)
 	v.until(`document.querySelector('h1').innerText === 'Jonas Wüthrich'`)
 	v.click(`.tabs a[href$="/kyc"]`)
 	v.until(`document.querySelector('.steps')`)
