@@ -39,7 +39,7 @@ func (db *DB) InTx(ctx context.Context, fn func(tx *Tx) error) error {
 	}
 	err := db.engine.Write(ctx, func(etx engine.Tx) error {
 		tx := &runs.first
-		if runs.last != nil { // an earlier Tx that somebody kept must stay closed
+		if runs.last != nil { // a job that kept an earlier Tx must find it closed
 			tx = &Tx{}
 		}
 		runs.last = tx

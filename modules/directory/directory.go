@@ -6,7 +6,7 @@
 //
 // An unvalidated credential is a claim. It reserves the value while its first code is valid, counted from the claim and not
 // from later codes. After that the next user who claims the value gets it. A pending user without any other credential is then
-// disabled. So a user cannot block a value that belongs to somebody else, and a validated value stays with its user.
+// disabled. So a user cannot block a value that belongs to another user, and a validated value stays with its user.
 //
 // # Published views
 //

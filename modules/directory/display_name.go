@@ -16,7 +16,7 @@ import (
 // A display name must not deceive. Users may not choose one that resembles the display name or a sign-in name of a
 // staff member, or that contains a word of reservedWords. Administrators may give any well-formed name.
 //
-// Limit: the check runs when a user chooses a name. When somebody becomes staff later, users with similar names keep them. The
+// Limit: the check runs when a user chooses a name. If a user becomes staff later, users with similar names keep their names. The
 // member people of answers marks staff.
 
 // reservedWords are words in names that claim to be the bank's, in the four languages. People with such a family name can
