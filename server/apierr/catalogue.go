@@ -46,6 +46,9 @@ var (
 	APIKeyNotFound     = kind("auth_m.api_key_not_found", http.StatusNotFound)
 	InvalidRefresh     = kind("auth_m.invalid_refresh_token", http.StatusUnauthorized)
 	StaleSession       = kind("auth_m.insufficient_user_authentication", http.StatusUnauthorized)
+	InvalidFactor      = kind("auth_m.invalid_factor", http.StatusUnauthorized)
+	ChallengeExpired   = kind("auth_m.challenge_expired", http.StatusUnauthorized)
+	FactorRequired     = kind("auth_m.factor_required", http.StatusForbidden)
 
 	// Users and credentials.
 	UserNotFound        = kind("users.user_not_found", http.StatusNotFound)
