@@ -65,6 +65,16 @@ var (
 	CredentialTooNew    = kind("users.credential_too_new", http.StatusConflict)
 	DisplayNameReserved = kind("users.display_name_reserved", http.StatusConflict)
 
+	// Second factors.
+	FactorNotFound      = kind("factors.factor_not_found", http.StatusNotFound)
+	FactorNameExists    = kind("factors.name_exists", http.StatusConflict)
+	TooManyFactors      = kind("factors.too_many", http.StatusConflict)
+	FactorActive        = kind("factors.already_active", http.StatusConflict)
+	EnrolmentOver       = kind("factors.enrolment_over", http.StatusConflict)
+	PasskeyExists       = kind("factors.passkey_exists", http.StatusConflict)
+	PasskeysUnavailable = kind("factors.passkeys_unavailable", http.StatusConflict)
+	NoSecondFactor      = kind("factors.no_second_factor", http.StatusConflict)
+
 	// Access control.
 	RoleNotFound     = kind("rbac.role_not_found", http.StatusNotFound)
 	RoleExists       = kind("rbac.role_exists", http.StatusConflict)
