@@ -10,6 +10,7 @@ import (
 	"kontor/modules/chats"
 	"kontor/modules/customers"
 	"kontor/modules/directory"
+	"kontor/modules/factors"
 	"kontor/modules/kit/records"
 	"kontor/modules/payers"
 	"kontor/modules/personas"
@@ -24,7 +25,7 @@ import (
 // are not covered; nor are the exceptions that the Proofs of a module lists.
 func Proofs() []records.Proof {
 	return slices.Concat(directory.Proofs(), auth.Proofs(), rbac.Proofs(), customers.Proofs(), personas.Proofs(), payers.Proofs(),
-		chats.Proofs(), tasks.Proofs(), profile.Proofs())
+		chats.Proofs(), tasks.Proofs(), profile.Proofs(), factors.Proofs())
 }
 
 // Earlier versions digested records in another form, or not at all. An upgrade writes an entry with the digest of each

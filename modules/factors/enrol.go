@@ -31,7 +31,7 @@ type TOTPEnrolment struct {
 
 // PasskeyEnrolment is what a browser needs to create a passkey.
 type PasskeyEnrolment struct {
-	Options jsontext.Value `json:"options" type:"any" example:"-" doc:"For PublicKeyCredential.parseCreationOptionsFromJSON."`
+	Options jsontext.Value `json:"options" type:"object" example:"-" doc:"For PublicKeyCredential.parseCreationOptionsFromJSON."`
 	Token   string         `json:"token" example:"-" doc:"For the confirmation. It is valid for five minutes and one attempt."`
 }
 
