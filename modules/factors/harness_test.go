@@ -180,9 +180,20 @@ func newDevice(t testing.TB, options json.RawMessage) *device {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &device{t: t, rp: virtualwebauthn.RelyingParty{ID: host, Origin: address}, key: virtualwebauthn.NewCredential(virtualwebauthn.KeyTypeEC2)}
+	d := &device{t: t, rp: virtualwebauthn.RelyingParty{ID: host, Origin: address}, key: newKey()}
 	d.auth = virtualwebauthn.NewAuthenticatorWithOptions(virtualwebauthn.AuthenticatorOptions{UserHandle: []byte(parsed.UserID)})
 	return d
+}
+
+// newKey returns a new key. The library leaves out zeros at the beginning of a coordinate, which the standard does not allow
+// (RFC 9053, section 7.1.1), so that one key in 128 would be rejected.
+func newKey() virtualwebauthn.Credential {
+	const length = 77 // of a key with two coordinates of 32 bytes
+	for {
+		if c := virtualwebauthn.NewCredential(virtualwebauthn.KeyTypeEC2); len(c.Key.AttestationData()) == length {
+			return c
+		}
+	}
 }
 
 // create answers the options of an enrolment.

@@ -84,7 +84,8 @@ var assertionAttacks = []assertionAttack{
 	{name: "no client data", change: response("clientDataJSON", nil)},
 	{name: "truncated authenticator data", change: response("authenticatorData", base64.RawURLEncoding.EncodeToString(randomBytes(36)))},
 	{name: "no authenticator data", change: response("authenticatorData", "")},
-	{name: "authenticator data of 20 KB", change: response("authenticatorData", base64.RawURLEncoding.EncodeToString(randomBytes(20<<10)))},
+	{name: "authenticator data of 20 KB", change: response("authenticatorData", base64.RawURLEncoding.EncodeToString(randomBytes(20<<10))), status: 400, code: invalidInput},
+	{name: "authenticator data of 10 KB", change: response("authenticatorData", base64.RawURLEncoding.EncodeToString(randomBytes(10<<10)))},
 	{name: "a body of 100 KB", change: response("authenticatorData", strings.Repeat("A", 100<<10)), status: 413, code: "common.payload_too_large"},
 	{name: "another type of credential", change: outer("type", "password")},
 	{name: "no response", change: outer("response", nil)},
@@ -249,6 +250,7 @@ func TestHostile_SignInSequences(t *testing.T) {
 			}
 		})
 	}
+	b.Clock.Advance(time.Hour)
 	if remaining := anna.remaining(); remaining != 9 {
 		t.Errorf("%d recovery codes are left, want 9", remaining)
 	}
