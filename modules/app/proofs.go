@@ -32,7 +32,7 @@ func Proofs() []records.Proof {
 // hash chain: they cannot be deleted to have manipulated records digested again.
 const (
 	formType  = "audit"
-	formID    = "record-form-2" // 2: users have a display name; digests of sessions do not cover the last use
+	formID    = "record-form-3" // 3: sessions have authentication methods; 2: users have a display name
 	formBegun = formID + "/begun"
 )
 

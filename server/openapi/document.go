@@ -66,6 +66,7 @@ type Operation struct {
 	Security       []map[string][]string `json:"security"`
 	RateLimitClass string                `json:"x-rate-limit-class"`
 	AccessRule     string                `json:"x-access-rule"`
+	Assurance      string                `json:"x-kontor-assurance,omitzero"`
 }
 
 // Parameter is a parameter of a path, a query or a header.

@@ -27,6 +27,8 @@ func TestLoad_RejectsWrongValues(t *testing.T) {
 		"auth.otp_minutes":                       {"0", "1441"},
 		"auth.otp_attempts":                      {"0", "101"},
 		"auth.password_min_length":               {"7", "129"},
+		"auth.mfa.required_roles":                {"a;b", "Administrator,\"x\""},
+		"auth.mfa.grace_days":                    {"", "-1", "367", "two"},
 		"auth.breached_passwords_file":           {"a\nb"},
 		"rate_limits.enabled":                    {"", "maybe", "2"},
 		"rate_limits.public_per_minute":          {"0", "1000001"},
