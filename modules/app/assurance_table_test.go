@@ -10,14 +10,12 @@ import (
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/server/servertest"
-	"kontor/store/storetest"
 )
 
 // Every row with an assurance rejects sessions that were authenticated more than ten minutes ago, before it looks at path and
 // body, and every other row does not.
 func TestTable_RejectsStaleSessions(t *testing.T) {
-	clock := storetest.NewClock()
-	s := servertest.Start(t, servertest.WithClock(clock))
+	s := servertest.Start(t)
 	admin := s.SignIn(servertest.AdminEmail, servertest.AdminPassword)
 	refusal := func(e endpoint.Endpoint) (status int, code string, header http.Header) {
 		a := admin.Do(e.Method, withUnknownIDs(e.Path), nil)
@@ -39,7 +37,7 @@ func TestTable_RejectsStaleSessions(t *testing.T) {
 	if rows < 14 || conditional < 5 {
 		t.Errorf("%d rows and %d with a condition", rows, conditional)
 	}
-	clock.Advance(endpoint.FreshFor)
+	s.Clock.Advance(endpoint.FreshFor)
 	for _, e := range s.Table() {
 		if !e.Access.TakesBearer() || e.Name == "auth.logout" || strings.HasPrefix(e.Name, "notifications.stream") {
 			continue
@@ -74,12 +72,11 @@ func TestTable_RightsNeedAnAssurance(t *testing.T) {
 
 // The conditional rows, with requests that meet the condition.
 func TestTable_ConditionsOfAssurance(t *testing.T) {
-	clock := storetest.NewClock()
-	s := servertest.Start(t, servertest.WithClock(clock))
+	s := servertest.Start(t)
 	admin := s.SignIn(servertest.AdminEmail, servertest.AdminPassword)
 	other := s.User(access.Customer)
-	session := other.Do("GET", "/v1/users/"+other.UserID+"/sessions", nil).Rows(t)[0]["id"].(string)
-	clock.Advance(endpoint.FreshFor + time.Second)
+	session := other.Do("GET", "/v1/users/"+other.UserID+"/sessions", nil).JSON(t)["data"].([]any)[0].(map[string]any)["id"].(string)
+	s.Clock.Advance(endpoint.FreshFor + time.Second)
 	for _, c := range []struct {
 		name, method, path string
 		body               any
