@@ -28,7 +28,7 @@ CREATE TABLE oidc_codes (
 	browser_hash TEXT   NOT NULL,
 	purpose      TEXT   NOT NULL, -- sign_in or link
 	user_id      TEXT   NOT NULL REFERENCES users (id),
-	data         TEXT   NOT NULL, -- sealed: what the provider stated
+	data         TEXT   NOT NULL, -- what the provider has stated, as JSON
 	expires_at   BIGINT NOT NULL
 );
 CREATE INDEX oidc_codes_expires_at_idx ON oidc_codes (expires_at);
