@@ -20,6 +20,7 @@ import (
 	"kontor/modules/invoices/qrbill"
 	"kontor/modules/kit/records"
 	"kontor/modules/notifications"
+	"kontor/modules/oidc"
 	"kontor/modules/payers"
 	"kontor/modules/personas"
 	"kontor/modules/profile"
@@ -48,6 +49,7 @@ type Modules struct {
 
 	Auth          *auth.Service
 	Users         *directory.Service
+	OIDC          *oidc.Service
 	RBAC          *rbac.Service
 	Audit         *audit.Service
 	Personas      *personas.Service
@@ -88,6 +90,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Users = directory.New(db, m.Auth, outbox{m.Notifications}, texts, directory.Options{
 		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log, Policy: m.Policy})
 	m.Auth.SetUsers(m.Users)
+	m.OIDC = newOIDC(m)
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas)
 	m.Payers = payers.New(db, m.Customers, texts)
@@ -140,6 +143,7 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 	}
 	maps.Copy(owners, m.Auth.Records())
 	maps.Copy(owners, m.Users.Records())
+	maps.Copy(owners, m.OIDC.Records())
 	return owners
 }
 
@@ -149,6 +153,7 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 	for _, module := range []interface{ Endpoints() []endpoint.Endpoint }{
 		m.Auth,
 		m.Users,
+		m.OIDC,
 		m.RBAC,
 		m.Audit,
 		m.Personas,
@@ -188,6 +193,9 @@ func (m *Modules) Start(ctx context.Context) error {
 	}
 	if err := m.RBAC.Start(ctx, m.Endpoints()); err != nil {
 		return fmt.Errorf("start access control: %w", err)
+	}
+	if err := m.OIDC.Start(ctx); err != nil {
+		return fmt.Errorf("start the sign-in with the provider: %w", err)
 	}
 	return nil
 }

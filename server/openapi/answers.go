@@ -61,6 +61,9 @@ func (b *builder) addAnswer(all *Map[*Response], row endpoint.Endpoint, answer e
 	if says := cmp.Or(answer.Says, statusTexts[answer.Status]); !strings.Contains(response.Description, says) {
 		response.Description = strings.TrimSpace(response.Description + " " + says)
 	}
+	if answer.Status == http.StatusSeeOther {
+		return // without content
+	}
 	out := row.Handle.Out
 	if answer.Body != nil {
 		out = reflect.TypeOf(answer.Body)
@@ -89,6 +92,9 @@ func (b *builder) headers(row endpoint.Endpoint, status int) Map[*Header] {
 	}
 	if status < 300 && row.Doc.Linked {
 		names = append(names, "Link")
+	}
+	if status == http.StatusSeeOther {
+		names = append(names, "Location")
 	}
 	if row.Limit == ratelimit.Public || row.Limit == ratelimit.Private {
 		names = append(names, "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")

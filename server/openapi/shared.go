@@ -49,6 +49,7 @@ var sharedHeaders = Map[*Header]{
 	{"ETag", &Header{Description: "A validator of the record's state, for `If-Match` and `If-None-Match`.", Schema: &Schema{Type: "string"}, Example: `"v3"`}},
 	{"Link", &Header{Description: "The next page of the list, as `rel=\"next\"` (RFC 8288); missing on the last page.", Schema: &Schema{Type: "string"},
 		Example: `</v1/chats?before=1769847330123.` + exampleID + `>; rel="next"`}},
+	{"Location", &Header{Description: "The address of the redirect.", Schema: &Schema{Type: "string"}, Example: "https://bank.example/signin"}},
 	{"RateLimit-Limit", &Header{Description: "Requests allowed in a minute.", Schema: &Schema{Type: "integer"}, Example: 1200}},
 	{"RateLimit-Remaining", &Header{Description: "Requests that are still allowed at once.", Schema: &Schema{Type: "integer"}, Example: 1199}},
 	{"RateLimit-Reset", &Header{Description: "Seconds until the full number is allowed again.", Schema: &Schema{Type: "integer"}, Example: 1}},

@@ -67,6 +67,7 @@ type Auth struct {
 	OTPAttempts       int
 	PasswordMinLength int
 	BreachedPasswords string // a path; empty: none
+	OIDC              OIDC
 }
 
 // CoolingOff configures the lockout after failed sign-ins, which grows with each failure.
