@@ -10,6 +10,8 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"kontor/locales"
 	"kontor/modules/audit"
 	"kontor/modules/auth"
@@ -59,8 +61,9 @@ type Modules struct {
 	Invoices      *invoices.Service
 	Notifications *notifications.Service
 
-	bills  *qrbill.Reader
-	gauges *gauges
+	bills   *qrbill.Reader
+	metrics *prometheus.Registry
+	jobRuns *prometheus.CounterVec
 }
 
 // New builds the modules. Every request is rejected before [Modules.Start].
@@ -103,9 +106,11 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	})
 	m.Invoices = invoices.New(m.bills, texts)
 	m.Audit = audit.New(db, texts, o.Log)
-	m.gauges = newGauges(db)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), Texts: texts, Log: o.Log})
 	m.Auth.SetScopes(keyScopes(m.Endpoints()))
+	m.jobRuns = newJobRuns(m.Jobs())
+	m.metrics = prometheus.NewRegistry()
+	m.metrics.MustRegister(newStoreMetrics(db), m.jobRuns, m.Notifications.Metrics())
 	return m, nil
 }
 
@@ -194,7 +199,6 @@ func (m *Modules) Start(ctx context.Context) error {
 
 // Close ends streams, queues and worker processes, and writes buffered data. It does not close the database.
 func (m *Modules) Close(ctx context.Context) error {
-	m.gauges.stop()
 	var workers sync.WaitGroup
 	workers.Go(func() { m.bills.Close(ctx) })
 	workers.Go(func() { m.Profile.Close(ctx) })

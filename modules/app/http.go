@@ -28,6 +28,7 @@ func (m *Modules) Server() (*server.Server, error) {
 		Idempotency: Idempotency{m.DB}, Stored: Stored, Translate: translate, Fallback: console.Serve,
 		Probes: []server.Probe{{Name: "database", Check: m.DB.Ready}, {Name: "queue", Check: m.Notifications.Ready},
 			{Name: "log_size", Check: m.DB.CheckLog, Advisory: true}},
+		Metrics:        m.metrics,
 		Observe:        m.Audit.Observe,
 		OnDrain:        []func(){m.Notifications.Drain},
 		BaseURL:        s.Server.BaseURL,
