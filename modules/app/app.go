@@ -10,6 +10,8 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"kontor/locales"
 	"kontor/modules/audit"
 	"kontor/modules/auth"
@@ -61,8 +63,9 @@ type Modules struct {
 	Invoices      *invoices.Service
 	Notifications *notifications.Service
 
-	bills  *qrbill.Reader
-	gauges *gauges
+	bills   *qrbill.Reader
+	metrics *prometheus.Registry
+	jobRuns *prometheus.CounterVec
 }
 
 // New builds the modules. Every request is rejected before [Modules.Start].
@@ -102,13 +105,15 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Profile = profile.New(db, texts, profile.Options{MaxBytes: o.Settings.Profile.AvatarMaxBytes, MaxPixels: o.Settings.Profile.AvatarMaxPixels})
 	m.bills = qrbill.NewReader(qrbill.Config{
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
-		CacheDir: o.CacheDir,
+		CacheDir: o.CacheDir, Now: db.Clock().Now,
 	})
 	m.Invoices = invoices.New(m.bills, texts)
 	m.Audit = audit.New(db, texts, o.Log)
-	m.gauges = newGauges(db)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), Texts: texts, Log: o.Log})
 	m.Auth.SetScopes(keyScopes(m.Endpoints()))
+	m.jobRuns = newJobRuns(m.Jobs())
+	m.metrics = prometheus.NewRegistry()
+	m.metrics.MustRegister(newStoreMetrics(db), m.jobRuns, m.Notifications.Metrics())
 	return m, nil
 }
 
@@ -202,7 +207,6 @@ func (m *Modules) Start(ctx context.Context) error {
 
 // Close ends streams, queues and worker processes, and writes buffered data. It does not close the database.
 func (m *Modules) Close(ctx context.Context) error {
-	m.gauges.stop()
 	var workers sync.WaitGroup
 	workers.Go(func() { m.bills.Close(ctx) })
 	workers.Go(func() { m.Profile.Close(ctx) })

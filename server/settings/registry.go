@@ -89,6 +89,10 @@ var registry = []Setting{
 		"Directory to serve the console from during its development; empty: the console in the executable.",
 		func(s *Settings) *string { return &s.Server.ConsoleDir }),
 
+	row("metrics.listen", optional(listenAddress), "127.0.0.1:9464",
+		"Address and port of /metrics for Prometheus, without sign-in; empty: none, administrators still have /metrics of server.listen.",
+		func(s *Settings) *string { return &s.Metrics.Listen }),
+
 	row("data.dir", path, "./data",
 		"Directory of the database, the keys and the files; created on the first start.",
 		func(s *Settings) *string { return &s.Data.Dir }),

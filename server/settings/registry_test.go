@@ -16,6 +16,7 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"server.shutdown_seconds":                "3",
 		"server.request_seconds":                 "4",
 		"server.trusted_proxies":                 "10.0.0.7/32,fd00::/8",
+		"metrics.listen":                         "10.0.0.7:9000",
 		"data.dir":                               "/srv/kontor",
 		"server.console_dir":                     "/srv/console",
 		"cors.allowed_origins":                   "https://a.example,http://localhost:3000",

@@ -17,6 +17,7 @@ import (
 // Settings are the values in force, grouped by their names.
 type Settings struct {
 	Server        Server
+	Metrics       Metrics
 	Data          Data
 	CORS          CORS
 	Auth          Auth
@@ -44,6 +45,11 @@ type Server struct {
 	RequestTime    time.Duration
 	ConsoleDir     string // empty: the console inside the executable
 	TrustedProxies []netip.Prefix
+}
+
+// Metrics configures the address for Prometheus.
+type Metrics struct {
+	Listen string // empty: none
 }
 
 // Data configures the data directory.

@@ -14,6 +14,7 @@ func TestLoad_RejectsWrongValues(t *testing.T) {
 		"server.shutdown_seconds":                {"", "0", "-1", "abc", "1.5", "10s", "3601", "99999999999999999999"},
 		"server.request_seconds":                 {"", "0", "-1", "abc", "1.5", "10s", "601"},
 		"server.trusted_proxies":                 {"10.0.0.0/33", "10.1.2.3/8", "proxy.example", "10.0.0", "*", "10.0.0.1,nonsense", "fe80::1%eth0", "::ffff:10.0.0.0/104"},
+		"metrics.listen":                         {"9464", "127.0.0.1", "127.0.0.1:65536", "host name:80"},
 		"data.dir":                               {"", "a\nb"},
 		"server.console_dir":                     {"a\nb"},
 		"cors.allowed_origins":                   {"*", "null", "app.example", "https://app.example/", "https://app.example/x", "https://*.example", "https://u@app.example", "ftp://app.example", "https://app.example?x", "https://a.example,b"},
