@@ -12,7 +12,10 @@ import (
 // TestScreens_AreComplete checks each row of the list: the module exists, and a menu entry has an icon and a title in
 // every language.
 func TestScreens_AreComplete(t *testing.T) {
-	var rows []struct{ Path, Module, Menu, Icon, Title, Texts string }
+	var rows []struct {
+		Path, Module, Menu, Icon, Title string
+		Texts                           []string
+	}
 	readJSON(t, "screens.json", &rows)
 	texts := map[string]map[string]any{}
 	for _, language := range []string{"en", "de", "fr", "it"} {
@@ -33,8 +36,10 @@ func TestScreens_AreComplete(t *testing.T) {
 		if _, err := os.Stat(filepath.Join("app", "screens", filepath.FromSlash(row.Module)+".js")); err != nil {
 			t.Errorf("%s: %v", row.Path, err)
 		}
-		if _, err := os.Stat(filepath.Join("i18n", row.Texts, "en.json")); err != nil {
-			t.Errorf("%s: %v", row.Path, err)
+		for _, part := range row.Texts {
+			if _, err := os.Stat(filepath.Join("i18n", part, "en.json")); err != nil {
+				t.Errorf("%s: %v", row.Path, err)
+			}
 		}
 		if row.Menu == "" {
 			continue

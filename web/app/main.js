@@ -12,8 +12,8 @@ import { ConfirmDialog } from './ui/dialog.js';
 import { ErrorBox, Skeleton, toast, toastError, Toasts } from './ui/feedback.js';
 import { Shell } from './ui/shell.js';
 
-/** Loads a module together with the part of the texts that it needs. */
-const withTexts = async (module, part) => (await Promise.all([module, part && loadTexts(part)]))[0];
+/** Loads a module together with the parts of the texts that it needs. */
+const withTexts = async (module, parts = []) => (await Promise.all([module, ...parts.map(loadTexts)]))[0];
 
 const loadScreen = (row) => withTexts(import(`./screens/${row.module}.js`), row.texts);
 
@@ -59,8 +59,8 @@ function SignedIn({ path }) {
   return html`<${Shell} path=${path}><${Screen} found=${found} /><//>`;
 }
 
-const loadReauthenticate = () => withTexts(import('./ui/reauthenticate.js'), 'security');
-const loadRequiredFactor = () => withTexts(import('./ui/required_factor.js'), 'security');
+const loadReauthenticate = () => withTexts(import('./ui/reauthenticate.js'), ['security']);
+const loadRequiredFactor = () => withTexts(import('./ui/required_factor.js'), ['security']);
 
 /** Returns a module that is loaded when it is needed for the first time; null until then. */
 function useModule(needed, load) {

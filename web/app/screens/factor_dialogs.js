@@ -1,5 +1,6 @@
 import { html, useState } from '../lib.js';
 import { api } from '../api.js';
+import { offerFile } from '../download.js';
 import { t } from '../i18n.js';
 import { createPasskey, supportsPasskeys } from '../passkeys.js';
 import { nameOf } from '../people.js';
@@ -58,15 +59,6 @@ export function RenameDialog({ path, factor, close, done }) {
   <//><//>`;
 }
 
-/** Offers a text as a file. */
-function download(name, text) {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href));
-}
-
 /** Shows new recovery codes. The server returns them only once. */
 export function CodesDialog({ userId, codes, close }) {
   const heading = t('codes.heading', { bank: location.host, name: nameOf(userId) });
@@ -77,7 +69,9 @@ export function CodesDialog({ userId, codes, close }) {
       <ol>${codes.map((code) => html`<li key=${code} class="code">${code}</li>`)}</ol></div>
     <div class="row">
       <${Copy} text=${codes.join('\n')} label=${t('codes.copy')} />
-      <button type="button" class="quiet small" onClick=${() => download('kontor-recovery-codes.txt', text)}>${t('codes.download')}</button>
+      <button type="button" class="quiet small" onClick=${() => offerFile('kontor-recovery-codes.txt', text)}>
+        ${t('codes.download')}
+      </button>
       <button type="button" class="quiet small" onClick=${() => window.print()}>${t('codes.print')}</button>
     </div>
     <p class="fine">${t('codes.text')}</p>
