@@ -95,6 +95,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log, Policy: m.Policy})
 	m.Auth.SetUsers(m.Users)
 	m.OIDC = newOIDC(m)
+	m.Auth.SetProvider(m.OIDC.Name())
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas)
 	m.Payers = payers.New(db, m.Customers, texts)
