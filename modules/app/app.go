@@ -10,6 +10,8 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"kontor/locales"
 	"kontor/modules/audit"
 	"kontor/modules/auth"
@@ -21,6 +23,7 @@ import (
 	"kontor/modules/invoices/qrbill"
 	"kontor/modules/kit/records"
 	"kontor/modules/notifications"
+	"kontor/modules/oidc"
 	"kontor/modules/payers"
 	"kontor/modules/personas"
 	"kontor/modules/profile"
@@ -50,6 +53,7 @@ type Modules struct {
 	Auth          *auth.Service
 	Users         *directory.Service
 	Factors       *factors.Service
+	OIDC          *oidc.Service
 	RBAC          *rbac.Service
 	Audit         *audit.Service
 	Personas      *personas.Service
@@ -61,8 +65,9 @@ type Modules struct {
 	Invoices      *invoices.Service
 	Notifications *notifications.Service
 
-	bills  *qrbill.Reader
-	gauges *gauges
+	bills   *qrbill.Reader
+	metrics *prometheus.Registry
+	jobRuns *prometheus.CounterVec
 }
 
 // New builds the modules. Every request is rejected before [Modules.Start].
@@ -80,6 +85,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		AccessToken: o.Settings.Auth.AccessToken, RefreshToken: o.Settings.Auth.RefreshToken,
 		SessionIdle: o.Settings.Auth.SessionIdle, SessionsMax: o.Settings.Auth.SessionsMax,
 		FreeAttempts: o.Settings.Auth.CoolingOff.FreeAttempts, BasePause: o.Settings.Auth.CoolingOff.Base, MaxPause: o.Settings.Auth.CoolingOff.Max,
+		RequiredRoles: o.Settings.Auth.MFA.RequiredRoles, FactorGrace: o.Settings.Auth.MFA.Grace,
 		PasswordMinLength: o.Settings.Auth.PasswordMinLength, BreachedPasswords: o.Settings.Auth.BreachedPasswords, Hash: o.Hash,
 		LoginKey: directory.LoginKey, FormerKey: directory.FormerKey, Events: m.Notifications, Changed: m.Notifications.SessionsChanged,
 		Texts: texts, Log: o.Log,
@@ -92,6 +98,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Auth.SetUsers(m.Users)
 	m.Factors = factors.New(db, m.Auth, m.Notifications, texts, factors.Options{BaseURL: o.Settings.Server.BaseURL, Log: o.Log})
 	m.Auth.SetFactors(m.Factors)
+	m.OIDC = newOIDC(m)
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas)
 	m.Payers = payers.New(db, m.Customers, texts)
@@ -103,13 +110,15 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Profile = profile.New(db, texts, profile.Options{MaxBytes: o.Settings.Profile.AvatarMaxBytes, MaxPixels: o.Settings.Profile.AvatarMaxPixels})
 	m.bills = qrbill.NewReader(qrbill.Config{
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
-		CacheDir: o.CacheDir,
+		CacheDir: o.CacheDir, Now: db.Clock().Now,
 	})
 	m.Invoices = invoices.New(m.bills, texts)
 	m.Audit = audit.New(db, texts, o.Log)
-	m.gauges = newGauges(db)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), Texts: texts, Log: o.Log})
 	m.Auth.SetScopes(keyScopes(m.Endpoints()))
+	m.jobRuns = newJobRuns(m.Jobs())
+	m.metrics = prometheus.NewRegistry()
+	m.metrics.MustRegister(newStoreMetrics(db), m.jobRuns, m.Notifications.Metrics())
 	return m, nil
 }
 
@@ -145,6 +154,7 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 	}
 	maps.Copy(owners, m.Auth.Records())
 	maps.Copy(owners, m.Users.Records())
+	maps.Copy(owners, m.OIDC.Records())
 	return owners
 }
 
@@ -155,6 +165,7 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 		m.Auth,
 		m.Users,
 		m.Factors,
+		m.OIDC,
 		m.RBAC,
 		m.Audit,
 		m.Personas,
@@ -195,12 +206,14 @@ func (m *Modules) Start(ctx context.Context) error {
 	if err := m.RBAC.Start(ctx, m.Endpoints()); err != nil {
 		return fmt.Errorf("start access control: %w", err)
 	}
+	if err := m.OIDC.Start(ctx); err != nil {
+		return fmt.Errorf("start the sign-in with the provider: %w", err)
+	}
 	return nil
 }
 
 // Close ends streams, queues and worker processes, and writes buffered data. It does not close the database.
 func (m *Modules) Close(ctx context.Context) error {
-	m.gauges.stop()
 	var workers sync.WaitGroup
 	workers.Go(func() { m.bills.Close(ctx) })
 	workers.Go(func() { m.Profile.Close(ctx) })

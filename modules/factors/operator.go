@@ -8,7 +8,9 @@ import (
 )
 
 // OfUser returns the factors of a user for the operator, pending ones included.
-func (s *Service) OfUser(ctx context.Context, userID string) ([]Factor, error) { return ofUser(ctx, s.db, userID) }
+func (s *Service) OfUser(ctx context.Context, userID string) ([]Factor, error) {
+	return ofUser(ctx, s.db, userID)
+}
 
 // Reset removes all factors of a user for the operator, ends all sessions of the user, and tells them. It returns the number
 // of active factors that were removed. Without any it changes nothing.

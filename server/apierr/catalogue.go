@@ -50,6 +50,14 @@ var (
 	ChallengeExpired   = kind("auth_m.challenge_expired", http.StatusUnauthorized)
 	FactorRequired     = kind("auth_m.factor_required", http.StatusForbidden)
 
+	// Sign-in with the operator's provider. The first five reach the console as codes in the fragment of its address.
+	OIDCUnavailable = kind("auth_m.oidc_unavailable", http.StatusServiceUnavailable)
+	OIDCExpired     = kind("auth_m.oidc_expired", http.StatusBadRequest)
+	OIDCCancelled   = kind("auth_m.oidc_cancelled", http.StatusUnauthorized)
+	OIDCFailed      = kind("auth_m.oidc_failed", http.StatusUnauthorized)
+	OIDCNoAccount   = kind("auth_m.oidc_no_account", http.StatusForbidden)
+	OIDCInvalidCode = kind("auth_m.oidc_invalid_code", http.StatusUnauthorized)
+
 	// Users and credentials.
 	UserNotFound        = kind("users.user_not_found", http.StatusNotFound)
 	CredentialNotFound  = kind("users.credential_not_found", http.StatusNotFound)
@@ -63,6 +71,10 @@ var (
 	LastAdministrator   = kind("users.last_administrator", http.StatusConflict)
 	TooManyCredentials  = kind("users.too_many_credentials", http.StatusConflict)
 	CredentialTooNew    = kind("users.credential_too_new", http.StatusConflict)
+	IdentityNotFound    = kind("users.identity_not_found", http.StatusNotFound)
+	IdentityExists      = kind("users.identity_exists", http.StatusConflict)
+	TooManyIdentities   = kind("users.too_many_identities", http.StatusConflict)
+	NotStaff            = kind("users.not_staff", http.StatusConflict)
 	DisplayNameReserved = kind("users.display_name_reserved", http.StatusConflict)
 
 	// Second factors.

@@ -45,7 +45,7 @@ func newServerWithPrintedPassword(t *testing.T) (*testServer, person) {
 func TestPrintedPassword_WarnsUntilItIsChanged(t *testing.T) {
 	s, admin := newServerWithPrintedPassword(t)
 	v := signedIn(t, s, desk, admin)
-	const notice = `main > .notice.warn a[href="/profile"]`
+	const notice = `main > .notice.warn a[href="/profile/security"]`
 	for _, language := range []string{"en", "de", "fr", "it"} {
 		v.setLanguage(language)
 		v.do(chromedp.Reload())
@@ -55,7 +55,7 @@ func TestPrintedPassword_WarnsUntilItIsChanged(t *testing.T) {
 		}
 	}
 	v.click(notice)
-	v.until(`location.pathname === '/profile' && document.querySelector('input[name=old_password]')`)
+	v.until(`location.pathname === '/profile/security' && document.querySelector('input[name=old_password]')`)
 	v.write(`input[name=old_password]`, admin.password)
 	v.write(`input[name=password]`, "nine other words that nobody has printed")
 	v.click(`form:has(input[name=old_password]) button[type=submit]`)
