@@ -45,6 +45,7 @@ func (s *scenario) run() {
 	s.public()
 	people := s.people()
 	s.access(people)
+	s.factors()
 	customer := s.customers(people)
 	s.personas(people)
 	s.payers(customer)
