@@ -18,6 +18,7 @@ import (
 	"kontor/modules/chats"
 	"kontor/modules/customers"
 	"kontor/modules/directory"
+	"kontor/modules/factors"
 	"kontor/modules/invoices"
 	"kontor/modules/invoices/qrbill"
 	"kontor/modules/kit/records"
@@ -52,6 +53,7 @@ type Modules struct {
 	Auth          *auth.Service
 	Users         *directory.Service
 	OIDC          *oidc.Service
+	Factors       *factors.Service
 	RBAC          *rbac.Service
 	Audit         *audit.Service
 	Personas      *personas.Service
@@ -96,6 +98,8 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Auth.SetUsers(m.Users)
 	m.OIDC = newOIDC(m)
 	m.Auth.SetProvider(m.OIDC.Name())
+	m.Factors = factors.New(db, m.Auth, m.Notifications, texts, factors.Options{BaseURL: o.Settings.Server.BaseURL, Log: o.Log})
+	m.Auth.SetFactors(m.Factors)
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas)
 	m.Payers = payers.New(db, m.Customers, texts)
@@ -147,6 +151,7 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 		access.Tasks:         m.Tasks,
 		access.Profiles:      m.Profile,
 		access.Notifications: m.Notifications,
+		access.Factors:       m.Factors,
 	}
 	maps.Copy(owners, m.Auth.Records())
 	maps.Copy(owners, m.Users.Records())
@@ -161,6 +166,7 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 		m.Auth,
 		m.Users,
 		m.OIDC,
+		m.Factors,
 		m.RBAC,
 		m.Audit,
 		m.Personas,

@@ -10,6 +10,7 @@ import (
 	"kontor/modules/chats"
 	"kontor/modules/customers"
 	"kontor/modules/directory"
+	"kontor/modules/factors"
 	"kontor/modules/kit/records"
 	"kontor/modules/oidc"
 	"kontor/modules/payers"
@@ -24,7 +25,7 @@ import (
 // Proofs returns the record types that the audit trail covers. Notifications and deliveries are messages about records and
 // are not covered; nor are the exceptions that the Proofs of a module lists.
 func Proofs() []records.Proof {
-	return slices.Concat(directory.Proofs(), auth.Proofs(), oidc.Proofs(), rbac.Proofs(), customers.Proofs(), personas.Proofs(), payers.Proofs(),
+	return slices.Concat(directory.Proofs(), auth.Proofs(), factors.Proofs(), oidc.Proofs(), rbac.Proofs(), customers.Proofs(), personas.Proofs(), payers.Proofs(),
 		chats.Proofs(), tasks.Proofs(), profile.Proofs())
 }
 
