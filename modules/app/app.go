@@ -52,8 +52,8 @@ type Modules struct {
 
 	Auth          *auth.Service
 	Users         *directory.Service
-	Factors       *factors.Service
 	OIDC          *oidc.Service
+	Factors       *factors.Service
 	RBAC          *rbac.Service
 	Audit         *audit.Service
 	Personas      *personas.Service
@@ -96,9 +96,10 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Users = directory.New(db, m.Auth, outbox{m.Notifications}, texts, directory.Options{
 		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log, Policy: m.Policy})
 	m.Auth.SetUsers(m.Users)
-	m.Factors = factors.New(db, m.Auth, m.Notifications, texts, factors.Options{BaseURL: o.Settings.Server.BaseURL, Log: o.Log})
-	m.Auth.SetFactors(m.Factors)
 	m.OIDC = newOIDC(m)
+	m.Auth.SetProvider(m.OIDC.Name())
+	m.Factors = factors.New(db, m.Auth, m.Notifications, texts, factors.Options{BaseURL: o.Settings.Server.BaseURL, Issuer: o.Settings.Auth.MFA.Issuer, Log: o.Log})
+	m.Auth.SetFactors(m.Factors)
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas)
 	m.Payers = payers.New(db, m.Customers, texts)
@@ -164,8 +165,8 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 	for _, module := range []interface{ Endpoints() []endpoint.Endpoint }{
 		m.Auth,
 		m.Users,
-		m.Factors,
 		m.OIDC,
+		m.Factors,
 		m.RBAC,
 		m.Audit,
 		m.Personas,

@@ -26,9 +26,9 @@ func (m *Modules) Jobs() []Job {
 		{"audit.events", 2 * time.Second, m.Audit.WriteEvents},
 		{"auth.purge", time.Hour, m.Auth.Purge},
 		{"users.purge", time.Hour, m.Users.Purge},
-		{"factors.purge", time.Hour, m.Factors.Purge},
 		{"oidc.discover", time.Minute, m.OIDC.Discover},
 		{"oidc.purge", time.Hour, m.OIDC.Purge},
+		{"factors.purge", time.Hour, m.Factors.Purge},
 		{"store.purge_replays", time.Hour, func(ctx context.Context) error {
 			_, err := m.DB.PurgeIdempotency(ctx)
 			return err
