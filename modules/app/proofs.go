@@ -11,6 +11,7 @@ import (
 	"kontor/modules/customers"
 	"kontor/modules/directory"
 	"kontor/modules/kit/records"
+	"kontor/modules/oidc"
 	"kontor/modules/payers"
 	"kontor/modules/personas"
 	"kontor/modules/profile"
@@ -23,7 +24,7 @@ import (
 // Proofs returns the record types that the audit trail covers. Notifications and deliveries are messages about records and
 // are not covered; nor are the exceptions that the Proofs of a module lists.
 func Proofs() []records.Proof {
-	return slices.Concat(directory.Proofs(), auth.Proofs(), rbac.Proofs(), customers.Proofs(), personas.Proofs(), payers.Proofs(),
+	return slices.Concat(directory.Proofs(), auth.Proofs(), oidc.Proofs(), rbac.Proofs(), customers.Proofs(), personas.Proofs(), payers.Proofs(),
 		chats.Proofs(), tasks.Proofs(), profile.Proofs())
 }
 

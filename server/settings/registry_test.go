@@ -16,6 +16,7 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"server.shutdown_seconds":                "3",
 		"server.request_seconds":                 "4",
 		"server.trusted_proxies":                 "10.0.0.7/32,fd00::/8",
+		"metrics.listen":                         "10.0.0.7:9000",
 		"data.dir":                               "/srv/kontor",
 		"server.console_dir":                     "/srv/console",
 		"cors.allowed_origins":                   "https://a.example,http://localhost:3000",
@@ -30,6 +31,14 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"auth.otp_attempts":                      "4",
 		"auth.password_min_length":               "14",
 		"auth.breached_passwords_file":           "/srv/breached.txt",
+		"auth.oidc.issuer":                       "https://login.bank.example/realms/staff/",
+		"auth.oidc.client_id":                    "kontor",
+		"auth.oidc.client_secret":                "s3cret",
+		"auth.oidc.name":                         "Bank Login",
+		"auth.oidc.scopes":                       "openid,groups",
+		"auth.oidc.roles_claim":                  "realm_access.roles",
+		"auth.oidc.role_map":                     "bank admins=Administrator,cn=advisors=Advisor",
+		"auth.oidc.create_users":                 "true",
 		"rate_limits.enabled":                    "false",
 		"rate_limits.public_per_minute":          "90",
 		"rate_limits.private_per_minute":         "3000",
@@ -63,7 +72,7 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"KONTOR_SECRET_KEY":     "0123456789abcdef0123456789abcdef",
 	}
 	masked := map[string]bool{
-		"notifications.sms.token": true, "KONTOR_ADMIN_PASSWORD": true, "KONTOR_API_KEY": true, "KONTOR_SECRET_KEY": true,
+		"notifications.sms.token": true, "auth.oidc.client_secret": true, "KONTOR_ADMIN_PASSWORD": true, "KONTOR_API_KEY": true, "KONTOR_SECRET_KEY": true,
 	}
 	var yaml strings.Builder
 	flags, fromEnv, forEnvironment := map[string][]string{}, []string{}, []string{}

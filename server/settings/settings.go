@@ -17,6 +17,7 @@ import (
 // Settings are the values in force, grouped by their names.
 type Settings struct {
 	Server        Server
+	Metrics       Metrics
 	Data          Data
 	CORS          CORS
 	Auth          Auth
@@ -46,6 +47,11 @@ type Server struct {
 	TrustedProxies []netip.Prefix
 }
 
+// Metrics configures the address for Prometheus.
+type Metrics struct {
+	Listen string // empty: none
+}
+
 // Data configures the data directory.
 type Data struct {
 	Dir string
@@ -67,6 +73,7 @@ type Auth struct {
 	OTPAttempts       int
 	PasswordMinLength int
 	BreachedPasswords string // a path; empty: none
+	OIDC              OIDC
 }
 
 // CoolingOff configures the lockout after failed sign-ins, which grows with each failure.
