@@ -18,6 +18,7 @@ import (
 	"kontor/modules/chats"
 	"kontor/modules/customers"
 	"kontor/modules/directory"
+	"kontor/modules/factors"
 	"kontor/modules/invoices"
 	"kontor/modules/invoices/qrbill"
 	"kontor/modules/kit/records"
@@ -52,6 +53,7 @@ type Modules struct {
 	Auth          *auth.Service
 	Users         *directory.Service
 	OIDC          *oidc.Service
+	Factors       *factors.Service
 	RBAC          *rbac.Service
 	Audit         *audit.Service
 	Personas      *personas.Service
@@ -83,6 +85,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		AccessToken: o.Settings.Auth.AccessToken, RefreshToken: o.Settings.Auth.RefreshToken,
 		SessionIdle: o.Settings.Auth.SessionIdle, SessionsMax: o.Settings.Auth.SessionsMax,
 		FreeAttempts: o.Settings.Auth.CoolingOff.FreeAttempts, BasePause: o.Settings.Auth.CoolingOff.Base, MaxPause: o.Settings.Auth.CoolingOff.Max,
+		RequiredRoles: o.Settings.Auth.MFA.RequiredRoles, FactorGrace: o.Settings.Auth.MFA.Grace,
 		PasswordMinLength: o.Settings.Auth.PasswordMinLength, BreachedPasswords: o.Settings.Auth.BreachedPasswords, Hash: o.Hash,
 		LoginKey: directory.LoginKey, FormerKey: directory.FormerKey, Events: m.Notifications, Changed: m.Notifications.SessionsChanged,
 		Texts: texts, Log: o.Log,
@@ -94,6 +97,9 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log, Policy: m.Policy})
 	m.Auth.SetUsers(m.Users)
 	m.OIDC = newOIDC(m)
+	m.Auth.SetProvider(m.OIDC.Name())
+	m.Factors = factors.New(db, m.Auth, m.Notifications, texts, factors.Options{BaseURL: o.Settings.Server.BaseURL, Log: o.Log})
+	m.Auth.SetFactors(m.Factors)
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas)
 	m.Payers = payers.New(db, m.Customers, texts)
@@ -145,6 +151,7 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 		access.Tasks:         m.Tasks,
 		access.Profiles:      m.Profile,
 		access.Notifications: m.Notifications,
+		access.Factors:       m.Factors,
 	}
 	maps.Copy(owners, m.Auth.Records())
 	maps.Copy(owners, m.Users.Records())
@@ -159,6 +166,7 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 		m.Auth,
 		m.Users,
 		m.OIDC,
+		m.Factors,
 		m.RBAC,
 		m.Audit,
 		m.Personas,

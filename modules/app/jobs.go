@@ -28,6 +28,7 @@ func (m *Modules) Jobs() []Job {
 		{"users.purge", time.Hour, m.Users.Purge},
 		{"oidc.discover", time.Minute, m.OIDC.Discover},
 		{"oidc.purge", time.Hour, m.OIDC.Purge},
+		{"factors.purge", time.Hour, m.Factors.Purge},
 		{"store.purge_replays", time.Hour, func(ctx context.Context) error {
 			_, err := m.DB.PurgeIdempotency(ctx)
 			return err

@@ -9,6 +9,9 @@ import (
 	"kontor/server/ratelimit"
 )
 
+// maxConfirmBody is the maximum size of the request that confirms an enrolment, in bytes.
+const maxConfirmBody = 32 << 10
+
 // Endpoints returns the endpoints of the module. Users whose role requires a second factor may call all of them without one.
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	rows := []endpoint.Endpoint{
@@ -23,6 +26,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusCreated, s.enrol)},
 		{Name: "factors.confirm", Method: http.MethodPost, Path: "/v1/users/{id}/factors/{factor_id}/confirm",
 			Access: access.On(access.Factors, access.Update), Assurance: endpoint.SecondFactor, Summary: "Confirm the enrolment of a second factor.",
+			MaxBody: maxConfirmBody,
 			Faults: []apierr.Kind{apierr.UserNotFound, apierr.FactorNotFound, apierr.FactorActive, apierr.EnrolmentOver, apierr.PasskeyExists,
 				apierr.PasskeysUnavailable},
 			Handle: endpoint.JSON(http.StatusOK, s.confirm)},

@@ -17,22 +17,22 @@ import (
 // Enrolled is a new factor with what its authenticator needs. It is shown once.
 type Enrolled struct {
 	Factor
-	TOTP          *TOTPEnrolment    `json:"totp,omitzero"`
-	Passkey       *PasskeyEnrolment `json:"passkey,omitzero"`
-	RecoveryCodes []string          `json:"recovery_codes,omitzero" example:"7K2M-9QPT-4XWD" doc:"Each works once. They are not shown again."`
+	TOTP          *TOTPEnrolment    `json:"totp,omitzero" doc:"Only for an authenticator app."`
+	Passkey       *PasskeyEnrolment `json:"passkey,omitzero" example:"-" doc:"Only for a passkey."`
+	RecoveryCodes []string          `json:"recovery_codes,omitzero" example:"-" doc:"Each works once. They are not shown again."`
 }
 
 // TOTPEnrolment is what an authenticator app needs.
 type TOTPEnrolment struct {
 	Secret string `json:"secret" example:"JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP" doc:"The secret in base32, to type."`
 	URI    string `json:"uri" format:"uri" example:"otpauth://totp/Kontor:anna.keller%40example.ch?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=Kontor" doc:"The same for apps on this device."`
-	QRSVG  string `json:"qr_svg" example:"-" doc:"The same as a QR code, a picture in SVG."`
+	QRSVG  string `json:"qr_svg" example:"<svg/>" doc:"The same as a QR code, a picture in SVG."`
 }
 
 // PasskeyEnrolment is what a browser needs to create a passkey.
 type PasskeyEnrolment struct {
-	Options jsontext.Value `json:"options" type:"any" example:"-" doc:"For PublicKeyCredential.parseCreationOptionsFromJSON."`
-	Token   string         `json:"token" example:"-" doc:"For the confirmation. It is valid for five minutes and one attempt."`
+	Options jsontext.Value `json:"options" type:"object" doc:"For PublicKeyCredential.parseCreationOptionsFromJSON."`
+	Token   string         `json:"token" doc:"For the confirmation. It is valid for five minutes and one attempt."`
 }
 
 // enrol begins the enrolment of a factor of the caller, or replaces their recovery codes. It returns apierr.UserNotFound,

@@ -46,7 +46,7 @@ type confirmInput struct {
 	UserID   string         `path:"id"`
 	FactorID string         `path:"factor_id"`
 	Code     string         `json:"code" maxLength:"16" example:"287082" doc:"The code that an authenticator app shows."`
-	Passkey  jsontext.Value `json:"passkey" type:"any" required:"false" example:"-" doc:"The answer of navigator.credentials.create, as PublicKeyCredential.toJSON returns it."`
+	Passkey  jsontext.Value `json:"passkey" type:"object" required:"false" example:"-" doc:"The answer of navigator.credentials.create, as PublicKeyCredential.toJSON returns it."`
 	Token    string         `json:"token" maxLength:"256" example:"-" doc:"The token of the options, with a passkey."`
 }
 
@@ -61,7 +61,10 @@ func (in confirmInput) check(kind string) error {
 	if kind == factor.TOTP {
 		required("code", in.Code != "")
 	} else {
-		required("passkey", len(in.Passkey) > 0 && string(in.Passkey) != "null")
+		required("passkey", in.Passkey.Kind() != 0 && in.Passkey.Kind() != 'n')
+		if in.Passkey.Kind() != '{' {
+			v.Add("passkey", "invalid.type")
+		}
 		required("token", in.Token != "")
 	}
 	return v.Err()

@@ -54,7 +54,10 @@ func parseCode(typed string) (code string, ok bool) {
 		case ' ', '\t', '-', '\u2010', '\u2011', '\u2012', '\u2013', '\u2014', '\u2212', '\u00a0': // hyphens and dashes that text programs insert
 			continue
 		}
-		switch r = unicode.ToUpper(r); r {
+		if 'a' <= r && r <= 'z' { // only these: the capital letter of some others is in the alphabet, too
+			r -= 'a' - 'A'
+		}
+		switch r {
 		case 'O':
 			r = '0'
 		case 'I', 'L':

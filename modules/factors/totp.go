@@ -72,6 +72,6 @@ func parseTOTP(typed string) string {
 func totpURI(issuer, account, secret string) string {
 	q := url.Values{"secret": {secret}, "issuer": {issuer}, "algorithm": {"SHA1"}, "digits": {strconv.Itoa(totpDigits)},
 		"period": {strconv.Itoa(int(totpPeriod / time.Second))}}
-	label := url.PathEscape(issuer) + ":" + url.PathEscape(account)
-	return "otpauth://totp/" + label + "?" + strings.ReplaceAll(q.Encode(), "+", "%20")
+	label := url.QueryEscape(issuer) + ":" + url.QueryEscape(account)
+	return "otpauth://totp/" + strings.ReplaceAll(label+"?"+q.Encode(), "+", "%20")
 }

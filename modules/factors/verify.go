@@ -41,11 +41,17 @@ func (s *Service) Methods(ctx context.Context, q store.Querier, userID string) (
 	if !has[factor.Passkey] && !has[factor.TOTP] {
 		return nil, nil
 	}
+	if s.party == nil { // the address of the console has changed since
+		has[factor.Passkey] = false
+	}
 	var methods []string
 	for _, m := range []string{factor.Passkey, factor.TOTP, factor.RecoveryCode} {
 		if has[m] {
 			methods = append(methods, m)
 		}
+	}
+	if len(methods) == 0 { // the password alone is not enough for a user whose passkeys cannot be used
+		methods = []string{factor.RecoveryCode}
 	}
 	return methods, nil
 }
@@ -209,12 +215,8 @@ func (s *Service) verifyRecoveryCode(ctx context.Context, userID, typed string) 
 // use runs the statement that marks a factor as used. It returns apierr.InvalidFactor if the factor was used or removed in the
 // meantime, and for a user who must not sign in.
 func (s *Service) use(ctx context.Context, tx *store.Tx, userID, statement string, args ...any) error {
-	status, err := userStatus(ctx, tx, userID)
-	if err != nil {
+	if err := checkUser(ctx, tx, userID); err != nil {
 		return err
-	}
-	if status == disabled {
-		return apierr.InvalidFactor.Wrap(errors.New("the user is disabled"))
 	}
 	changed, err := tx.Exec(ctx, statement, args...)
 	if err == nil && changed == 0 {
@@ -226,15 +228,21 @@ func (s *Service) use(ctx context.Context, tx *store.Tx, userID, statement strin
 // disabled is the status of users who must not sign in (see the view people of the directory).
 const disabled = "disabled"
 
-// account returns a user with their passkeys, as authenticators see them. It returns apierr.UserNotFound, and
-// apierr.InvalidFactor for a disabled user.
-func (s *Service) account(ctx context.Context, q store.Querier, userID string) (account, error) {
+// checkUser returns apierr.InvalidFactor for a user who does not exist or must not sign in.
+func checkUser(ctx context.Context, q store.Querier, userID string) error {
 	status, err := userStatus(ctx, q, userID)
+	if errors.Is(err, apierr.UserNotFound) || err == nil && status == disabled {
+		return apierr.InvalidFactor.Wrap(errors.New("the user is disabled or does not exist"))
+	}
+	return err
+}
+
+// account returns a user with their passkeys, as authenticators see them. It returns apierr.InvalidFactor for a user who must
+// not sign in.
+func (s *Service) account(ctx context.Context, q store.Querier, userID string) (account, error) {
+	err := checkUser(ctx, q, userID)
 	if err != nil {
 		return account{}, err
-	}
-	if status == disabled {
-		return account{}, apierr.InvalidFactor.Wrap(errors.New("the user is disabled"))
 	}
 	a := account{}
 	if a.handle, err = handleOf(userID); err != nil {

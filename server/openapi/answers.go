@@ -125,6 +125,12 @@ func faultsOf(row endpoint.Endpoint) map[int][]apierr.Kind {
 	}
 	if row.Access.TakesBearer() {
 		kinds = append(kinds, apierr.NoAccess, apierr.AuthUnavailable)
+		if row.Assurance != endpoint.AnySession {
+			kinds = append(kinds, apierr.StaleSession)
+		}
+		if !row.WithoutFactor {
+			kinds = append(kinds, apierr.FactorRequired)
+		}
 	}
 	if row.Limit != ratelimit.None {
 		kinds = append(kinds, apierr.RateLimited, apierr.TooManyAtOnce)

@@ -159,6 +159,13 @@ var registry = []Setting{
 		"Whether a first sign-in with at least one mapped role creates a user; otherwise a user must exist and be linked.",
 		func(s *Settings) *bool { return &s.Auth.OIDC.CreateUsers }),
 
+	row("auth.mfa.required_roles", names, "Administrator,Advisor",
+		"Roles whose users need a second factor as soon as one of them has one, by id or by a name without spaces; empty: none.",
+		func(s *Settings) *[]string { return &s.Auth.MFA.RequiredRoles }),
+	row("auth.mfa.grace_days", orNone(days(366), 1, 366), "14",
+		"How long users with such a role may work without a second factor; after that they can only set one up.",
+		func(s *Settings) *time.Duration { return &s.Auth.MFA.Grace }),
+
 	row("rate_limits.enabled", toggle, "true",
 		"Whether rate limits apply.",
 		func(s *Settings) *bool { return &s.RateLimits.Enabled }),

@@ -24,6 +24,8 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"auth.refresh_token_hours":               "12",
 		"auth.session_idle_minutes":              "15",
 		"auth.sessions_max":                      "3",
+		"auth.mfa.required_roles":                "Administrator,Auditor",
+		"auth.mfa.grace_days":                    "7",
 		"auth.cooling_off.free_attempts":         "3",
 		"auth.cooling_off.base_seconds":          "4",
 		"auth.cooling_off.max_seconds":           "100",

@@ -74,6 +74,13 @@ type Auth struct {
 	PasswordMinLength int
 	BreachedPasswords string // a path; empty: none
 	OIDC              OIDC
+	MFA               MFA
+}
+
+// MFA configures who needs a second factor.
+type MFA struct {
+	RequiredRoles []string // names or ids
+	Grace         time.Duration
 }
 
 // CoolingOff configures the lockout after failed sign-ins, which grows with each failure.

@@ -28,8 +28,12 @@ CREATE TABLE factor_duties (
 	since   BIGINT NOT NULL
 );
 
+-- How recently callers of an endpoint must have authenticated.
+ALTER TABLE endpoints ADD COLUMN assurance TEXT NOT NULL DEFAULT 'any';
+
 -- +goose Down
 
+ALTER TABLE endpoints DROP COLUMN assurance;
 DROP TABLE factor_duties;
 DROP TABLE auth_challenges;
 ALTER TABLE sessions DROP COLUMN factor_at;
