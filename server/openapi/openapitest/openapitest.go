@@ -129,7 +129,7 @@ func (c *contract) check(table []endpoint.Endpoint, request *http.Request, r *ht
 	if documented == nil {
 		return fmt.Errorf("status %d is not documented for %s", r.StatusCode, row.Key())
 	}
-	if request.Method == http.MethodHead || r.StatusCode == http.StatusNotModified {
+	if request.Method == http.MethodHead || r.StatusCode == http.StatusNotModified || r.StatusCode == http.StatusSeeOther {
 		if body != "" {
 			return fmt.Errorf("a body after %s %d", request.Method, r.StatusCode)
 		}
