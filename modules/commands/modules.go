@@ -26,7 +26,7 @@ type openOptions struct {
 // withModules opens the data directory, builds the modules on it, and runs work. It closes both when work has returned.
 // No other process can open the directory in the meantime.
 func withModules(ctx context.Context, r *settings.Result, o openOptions, work func(*app.Modules) error) (err error) {
-	options := store.Options{Dir: r.Settings.Data.Dir, SecretKey: string(r.Settings.Secrets.SecretKey)}
+	options := store.Options{Dir: r.Settings.Data.Dir, SecretKey: string(r.Settings.Secrets.SecretKey), PreviousKey: string(r.Settings.Secrets.PreviousKey)}
 	options.Log, options.Clock, options.AcceptLoss, options.Fatal = o.log, o.clock, o.acceptLoss, o.fatal
 	db, err := store.Open(ctx, options)
 	if err != nil {
@@ -80,5 +80,6 @@ func requireData(dir string) error {
 }
 
 func databaseOf(r *settings.Result) inspect.Source {
-	return inspect.Source{Dir: r.Settings.Data.Dir, SecretKey: string(r.Settings.Secrets.SecretKey)}
+	return inspect.Source{Dir: r.Settings.Data.Dir, SecretKey: string(r.Settings.Secrets.SecretKey),
+		PreviousKey: string(r.Settings.Secrets.PreviousKey)}
 }

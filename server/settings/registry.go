@@ -269,4 +269,7 @@ var registry = []Setting{
 	fromEnvironment("KONTOR_SECRET_KEY", optional(secret(minSecretKeyLength)),
 		"Master key of the data directory, 32 bytes in hexadecimal or base64; default: a random one, in a file of that directory.",
 		func(s *Settings) *Secret { return &s.Secrets.SecretKey }),
+	fromEnvironment("KONTOR_SECRET_KEY_PREVIOUS", optional(secret(minSecretKeyLength)),
+		"Master key that KONTOR_SECRET_KEY replaces, for the start or the command that rotates it.",
+		func(s *Settings) *Secret { return &s.Secrets.PreviousKey }),
 }

@@ -178,6 +178,7 @@ type Secrets struct {
 	AdminEmail    string
 	AdminPassword Secret
 	APIKey        Secret
+	PreviousKey   Secret
 	SecretKey     Secret
 }
 
