@@ -139,7 +139,7 @@ func (in *updateInput) Validate(v *apierr.Fields) {
 
 type passwordInput struct {
 	UserID      string `path:"id"`
-	OldPassword string `json:"old_password" format:"password" doc:"Required from users who change their own password."`
+	OldPassword string `json:"old_password" format:"password" required:"false" doc:"Required from users who change their own password."`
 	Password    string `json:"password" format:"password" minLength:"12" maxLength:"128" required:"true"`
 }
 

@@ -49,6 +49,8 @@ func decodeParts(target reflect.Value, at string, value jsontext.Value, problems
 		return
 	}
 	switch kind := target.Kind(); {
+	case kind == reflect.Pointer && target.Type().Elem().Kind() != reflect.Struct:
+		target.SetZero()
 	case kind == reflect.Pointer:
 		target.Set(reflect.New(target.Type().Elem()))
 		decodeParts(target.Elem(), at, value, problems)
