@@ -24,6 +24,9 @@ func checkPaths(s *settings.Settings) error {
 	if err := store.CheckSecretKey(string(s.Secrets.SecretKey)); err != nil {
 		return fmt.Errorf("KONTOR_SECRET_KEY: %w", err)
 	}
+	if err := checkTLS(&s.Server); err != nil {
+		return err
+	}
 	return checkExportFile(s.Audit.ExportFile, s.Data.Dir)
 }
 
