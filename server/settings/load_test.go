@@ -49,7 +49,7 @@ func line(t *testing.T, r *settings.Result, name string) settings.Line {
 func TestLoad_Defaults(t *testing.T) {
 	got := load(t, settings.Input{}).Settings
 	want := settings.Settings{
-		Server:  settings.Server{Listen: "127.0.0.1:8080", Shutdown: 10 * time.Second, RequestTime: 10 * time.Second},
+		Server:  settings.Server{Listen: "127.0.0.1:8080", ACMEURL: "https://acme-v02.api.letsencrypt.org/directory", Shutdown: 10 * time.Second, RequestTime: 10 * time.Second},
 		Metrics: settings.Metrics{Listen: "127.0.0.1:9464"},
 		Data:    settings.Data{Dir: "./data"},
 		Auth: settings.Auth{

@@ -13,6 +13,12 @@ func TestLoad_RoundTrip(t *testing.T) {
 	samples := map[string]string{
 		"server.listen":                          "0.0.0.0:9000",
 		"server.base_url":                        "https://bank.example/kontor",
+		"server.tls_cert":                        "/srv/cert.pem",
+		"server.tls_key":                         "/srv/key.pem",
+		"server.domain":                          "bank.example,www.bank.example",
+		"server.redirect_listen":                 "0.0.0.0:8081",
+		"server.acme_url":                        "https://acme.example/directory",
+		"server.acme_email":                      "ops@bank.example",
 		"server.shutdown_seconds":                "3",
 		"server.request_seconds":                 "4",
 		"server.trusted_proxies":                 "10.0.0.7/32,fd00::/8",

@@ -41,6 +41,12 @@ type Quotas struct {
 type Server struct {
 	Listen         string
 	BaseURL        string // empty: derived from the listen address, see BaseURLFor
+	TLSCert        string // a path; empty: none
+	TLSKey         string // a path; empty: none
+	Domain         []string
+	RedirectListen string // empty: none
+	ACMEURL        string
+	ACMEEmail      string
 	Shutdown       time.Duration
 	RequestTime    time.Duration
 	ConsoleDir     string // empty: the console inside the executable

@@ -11,6 +11,12 @@ func TestLoad_RejectsWrongValues(t *testing.T) {
 	wrong := map[string][]string{
 		"server.listen":                          {"", "8080", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "host name:80", "1.2.3.4.5:80", ":-1", "::1:80", ":+80"},
 		"server.base_url":                        {"bank.example", "ftp://bank.example", "https://", "https://u:p@bank.example", "https://bank.example?x=1", "https://bank.example#x", "https://bank.example:99999", "https://bank.example:", "http:bank.example", "https://bank .example"},
+		"server.tls_cert":                        {"a\nb"},
+		"server.tls_key":                         {"a\nb"},
+		"server.domain":                          {"localhost", "*.bank.example", "192.0.2.1", "[::1]", "bank.example:443", "https://bank.example", "bank_1.example", "bank.example.", "-bank.example", "bank..example", "10.0.0"},
+		"server.redirect_listen":                 {"80", "bank.example", "127.0.0.1:65536"},
+		"server.acme_url":                        {"", "acme.example", "ftp://acme.example"},
+		"server.acme_email":                      {"nobody"},
 		"server.shutdown_seconds":                {"", "0", "-1", "abc", "1.5", "10s", "3601", "99999999999999999999"},
 		"server.request_seconds":                 {"", "0", "-1", "abc", "1.5", "10s", "601"},
 		"server.trusted_proxies":                 {"10.0.0.0/33", "10.1.2.3/8", "proxy.example", "10.0.0", "*", "10.0.0.1,nonsense", "fe80::1%eth0", "::ffff:10.0.0.0/104"},
