@@ -87,6 +87,9 @@ func (h *harness) start(change ...func(*auth.Options)) {
 		h.Fatal(err)
 	}
 	h.auth.SetUsers(users{})
+	if err := h.auth.Start(ctx); err != nil {
+		h.Fatal(err)
+	}
 	grants := map[string][]string{}
 	for _, e := range h.auth.Endpoints() {
 		for _, role := range e.Roles {

@@ -52,7 +52,7 @@ func TestLoad_Defaults(t *testing.T) {
 		Server: settings.Server{Listen: "127.0.0.1:8080", Shutdown: 10 * time.Second, RequestTime: 10 * time.Second},
 		Data:   settings.Data{Dir: "./data"},
 		Auth: settings.Auth{
-			AccessToken: time.Hour, RefreshToken: 24 * time.Hour, SessionIdle: 12 * time.Hour, SessionsMax: 20, OTP: 10 * time.Minute, OTPAttempts: 5, PasswordMinLength: 12,
+			AccessToken: time.Hour, RefreshToken: 24 * time.Hour, SessionIdle: 12 * time.Hour, SessionsMax: 20, OTP: 10 * time.Minute, OTPAttempts: 5, PasswordMinLength: 12, SigningKeyDays: 90,
 			CoolingOff: settings.CoolingOff{FreeAttempts: 5, Base: 2 * time.Second, Max: 15 * time.Minute},
 		},
 		RateLimits: settings.RateLimits{Enabled: true, PublicPerMinute: 60, PerCaller: 128, PrivatePerMinute: 1200},
