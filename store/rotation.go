@@ -33,6 +33,8 @@ type Rotation struct {
 	// SecretKey and PreviousKey are the new and the present master key of a database whose key is not in its directory. They
 	// must be empty for others.
 	SecretKey, PreviousKey string
+	// Compromised says that somebody else may have the former key: what was signed before is not accepted any more.
+	Compromised bool
 	// Report receives the progress; nil for none.
 	Report func(Resealed)
 }
@@ -46,12 +48,19 @@ func (db *DB) RotateMasterKey(ctx context.Context, r Rotation) (resumed bool, er
 	}
 	defer db.rotating.Unlock()
 	if ring := db.keys.Keyring(); ring != nil && ring.Resealing {
-		return true, db.completeRotation(ctx, r.Report)
+		if r.Compromised && !ring.Compromised {
+			distrusted := *ring
+			distrusted.Compromised = true
+			if err := db.storeKeyring(ctx, distrusted, ""); err != nil {
+				return true, err
+			}
+		}
+		return !db.replacedAtStart, db.completeRotation(ctx, r.Report)
 	}
 	if db.givenKey != nil || r.SecretKey != "" {
 		err = db.replaceGivenKey(ctx, r)
 	} else {
-		err = db.replaceKeyFile(ctx)
+		err = db.replaceKeyFile(ctx, r.Compromised)
 	}
 	if err != nil {
 		return false, err
@@ -74,7 +83,7 @@ func (db *DB) ResumeRotation(ctx context.Context) error {
 }
 
 // replaceKeyFile replaces the master key in the data directory.
-func (db *DB) replaceKeyFile(ctx context.Context) error {
+func (db *DB) replaceKeyFile(ctx context.Context, compromised bool) error {
 	if left, err := db.dir.ReadNextKey(); err != nil {
 		return err
 	} else if left != nil {
@@ -90,7 +99,7 @@ func (db *DB) replaceKeyFile(ctx context.Context) error {
 	if err := db.dir.WriteNextKey(master); err != nil {
 		return err
 	}
-	err := db.replaceMasterKey(ctx, master)
+	err := db.replaceMasterKey(ctx, master, compromised)
 	if err != nil && !errors.Is(err, ErrOutcomeUnknown) {
 		return errors.Join(err, db.dir.Remove(datadir.NextKey))
 	}
@@ -119,7 +128,7 @@ func (db *DB) replaceGivenKey(ctx context.Context, r Rotation) error {
 	if db.keys.IsMaster(master) {
 		return errors.New("KONTOR_SECRET_KEY is the present secret key; set a new one")
 	}
-	if err := db.replaceMasterKey(ctx, master); err != nil {
+	if err := db.replaceMasterKey(ctx, master, r.Compromised); err != nil {
 		return err
 	}
 	db.givenKey = master
@@ -127,12 +136,12 @@ func (db *DB) replaceGivenKey(ctx context.Context, r Rotation) error {
 }
 
 // replaceMasterKey stores a new master key with a new generation of keys, and begins to use them.
-func (db *DB) replaceMasterKey(ctx context.Context, master []byte) error {
+func (db *DB) replaceMasterKey(ctx context.Context, master []byte, compromised bool) error {
 	next, err := sealing.New(master)
 	if err != nil {
 		return err
 	}
-	if err := next.Use(db.keys.Next(db.clock.Now().UTC(), audittrail.PublicExportKey(db.keys))); err != nil {
+	if err := next.Use(db.keys.Next(db.clock.Now().UTC(), audittrail.PublicExportKey(db.keys), compromised)); err != nil {
 		return err
 	}
 	detail, err := json.Marshal(audittrail.RotateExportKey(db.keys, next))
@@ -156,9 +165,10 @@ const keysType = "keys"
 func (db *DB) settleKey(ctx context.Context) error {
 	if db.givenKey != nil && db.keys.Chosen() > 0 {
 		db.log.Info("the secret key is being replaced by that in KONTOR_SECRET_KEY")
-		if err := db.replaceMasterKey(ctx, db.givenKey); err != nil {
+		if err := db.replaceMasterKey(ctx, db.givenKey, false); err != nil {
 			return err
 		}
+		db.replacedAtStart = true
 	}
 	if db.givenKey == nil && db.keys.Chosen() == 0 && db.dir.Has(datadir.NextKey) {
 		return db.dir.Remove(datadir.NextKey) // of a rotation that the database never had
@@ -210,6 +220,9 @@ func (db *DB) completeRotation(ctx context.Context, report func(Resealed)) error
 	if err := db.endReplacement(ctx); err != nil {
 		return err
 	}
+	if err := db.announceReplacement(ctx); err != nil {
+		return err
+	}
 	for range maxPasses {
 		n, err := db.reseal(ctx, report)
 		if err != nil {
@@ -220,6 +233,29 @@ func (db *DB) completeRotation(ctx context.Context, report func(Resealed)) error
 		}
 	}
 	return db.storeKeyring(ctx, db.keys.Keyring().Resealed(), "keys.resealed")
+}
+
+// KeyReplaced is what those learn who registered with [DB.OnKeyReplaced].
+type KeyReplaced struct {
+	At          Time // of the replacement
+	Compromised bool // nothing that was signed before it may be accepted
+}
+
+// OnKeyReplaced registers a function that each rotation of the master key calls before it seals values anew, and again when it
+// was interrupted and continues. Register it before the database is used.
+func (db *DB) OnKeyReplaced(f func(ctx context.Context, r KeyReplaced) error) {
+	db.onReplaced = append(db.onReplaced, f)
+}
+
+func (db *DB) announceReplacement(ctx context.Context) error {
+	ring := db.keys.Keyring()
+	r := KeyReplaced{At: TimeOf(ring.Generations[len(ring.Generations)-1].CreatedAt), Compromised: ring.Compromised}
+	for _, f := range db.onReplaced {
+		if err := f(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // retireAfter exceeds the time for which a request can hold a value that was sealed before a rotation, and that for which
@@ -238,6 +274,20 @@ func (db *DB) retireKeys(ctx context.Context) error {
 		return err // the next run looks again
 	}
 	return db.storeKeyring(ctx, ring.Retired(), "keys.retired")
+}
+
+// ForgetKeyed removes the keys of former generations for a keyed hash, so that KeyedOlder returns none. It does nothing while a
+// rotation is running.
+func (db *DB) ForgetKeyed(ctx context.Context, purpose string) error {
+	ring := db.keys.Keyring()
+	if ring == nil || !db.rotating.TryLock() {
+		return nil
+	}
+	defer db.rotating.Unlock()
+	if ring = db.keys.Keyring(); ring.Resealing {
+		return nil
+	}
+	return db.storeKeyring(ctx, ring.Without(purpose), "")
 }
 
 // KeyState describes the keys of a database.

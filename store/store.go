@@ -70,9 +70,11 @@ type DB struct {
 	latest  atomic.Int64
 	closing sync.Once
 
-	rotating sync.Mutex // held while the master key is replaced or values are sealed anew
-	sealed   sealedColumns
-	givenKey []byte // the master key of Options; nil when it is in the directory
+	rotating        sync.Mutex // held while the master key is replaced or values are sealed anew
+	sealed          sealedColumns
+	onReplaced      []func(context.Context, KeyReplaced) error
+	replacedAtStart bool   // the master key, by that in Options
+	givenKey        []byte // the master key of Options; nil when it is in the directory
 }
 
 // Open opens the database in o.Dir, or creates it. Its errors are one sentence that says what to do. It changes nothing

@@ -39,7 +39,7 @@ type tree struct {
 	QRBill     qrbillCommand     `cmd:"" name:"qrbill" help:"Read Swiss QR-bills from files and print them as JSON."`
 	Backup     backupCommand     `cmd:"" help:"Back up the data directory to one file."`
 	Restore    restoreCommand    `cmd:"" help:"Restore a backup to an empty data directory."`
-	Key        keyCommand        `cmd:"" help:"Export the master key, and import it after a restore."`
+	Key        keyCommand        `cmd:"" help:"Rotate, export and import the master key."`
 	Check      checkCommand      `cmd:"" help:"Check the database, the audit trail, and the records against it."`
 	Audit      auditCommand      `cmd:"" help:"Export the audit trail and verify an export."`
 	Settings   settingsCommand   `cmd:"" help:"Show the value, the source and the meaning of every setting."`

@@ -65,9 +65,14 @@ func administer(ctx context.Context, p Process, r *settings.Result, work func(co
 		if _, err := m.DB.Unshown(ctx); !errors.Is(err, store.ErrNotFound) {
 			return errors.Join(err, fmt.Errorf("the first start in %s was interrupted before it showed its secrets; start the server once", r.Settings.Data.Dir))
 		}
-		operator := access.Caller{UserID: store.NilID, Roles: []string{access.Administrator}}
-		return work(access.With(ctx, operator.WithPolicy(m.Policy.Load())), m)
+		return work(asOperator(ctx, m), m)
 	})
+}
+
+// asOperator returns a context with the rights of an administrator.
+func asOperator(ctx context.Context, m *app.Modules) context.Context {
+	operator := access.Caller{UserID: store.NilID, Roles: []string{access.Administrator}}
+	return access.With(ctx, operator.WithPolicy(m.Policy.Load()))
 }
 
 // requireData rejects a missing or empty directory. Opening it would create a new database, so that a mistyped name would

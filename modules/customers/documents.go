@@ -21,6 +21,7 @@ type sealedDocument struct {
 	country        string
 	countryKey     string
 	expiryDate     types.Date
+	olderKeys      []string // see olderNumberKeys
 }
 
 const (

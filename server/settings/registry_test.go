@@ -32,6 +32,7 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"auth.sessions_max":                      "3",
 		"auth.mfa.required_roles":                "Administrator,Auditor",
 		"auth.mfa.grace_days":                    "7",
+		"auth.signing_key_days":                  "30",
 		"auth.cooling_off.free_attempts":         "3",
 		"auth.cooling_off.base_seconds":          "4",
 		"auth.cooling_off.max_seconds":           "100",
@@ -72,15 +73,17 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"invoices.max_pages":                     "9",
 		"invoices.timeout_seconds":               "8",
 		"audit.export_file":                      "/var/log/kontor/audit.jsonl", "audit.syslog_url": "tls://logs.example:6514",
-		"log.level":             "debug",
-		"log.format":            "json",
-		"KONTOR_ADMIN_EMAIL":    "root@kontor.example",
-		"KONTOR_ADMIN_PASSWORD": "a long enough password",
-		"KONTOR_API_KEY":        "sixteen-characters",
-		"KONTOR_SECRET_KEY":     "0123456789abcdef0123456789abcdef",
+		"log.level":                  "debug",
+		"log.format":                 "json",
+		"KONTOR_ADMIN_EMAIL":         "root@kontor.example",
+		"KONTOR_ADMIN_PASSWORD":      "a long enough password",
+		"KONTOR_API_KEY":             "sixteen-characters",
+		"KONTOR_SECRET_KEY":          "0123456789abcdef0123456789abcdef",
+		"KONTOR_SECRET_KEY_PREVIOUS": "0123456789abcdef0123456789abcdee",
 	}
 	masked := map[string]bool{
-		"notifications.sms.token": true, "auth.oidc.client_secret": true, "KONTOR_ADMIN_PASSWORD": true, "KONTOR_API_KEY": true, "KONTOR_SECRET_KEY": true,
+		"notifications.sms.token": true, "auth.oidc.client_secret": true, "KONTOR_ADMIN_PASSWORD": true, "KONTOR_API_KEY": true,
+		"KONTOR_SECRET_KEY": true, "KONTOR_SECRET_KEY_PREVIOUS": true,
 	}
 	var yaml strings.Builder
 	flags, fromEnv, forEnvironment := map[string][]string{}, []string{}, []string{}

@@ -78,6 +78,7 @@ type Auth struct {
 	OTP               time.Duration
 	OTPAttempts       int
 	PasswordMinLength int
+	SigningKeyDays    int    // 0: no rotation
 	BreachedPasswords string // a path; empty: none
 	OIDC              OIDC
 	MFA               MFA

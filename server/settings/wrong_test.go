@@ -28,6 +28,7 @@ func TestLoad_RejectsWrongValues(t *testing.T) {
 		"auth.refresh_token_hours":               {"0", "9000"},
 		"auth.session_idle_minutes":              {"", "-1", "4", "43201", "00", "0.0", "never"},
 		"auth.sessions_max":                      {"", "-1", "10001"},
+		"auth.signing_key_days":                  {"", "-1", "3651", "x"},
 		"auth.cooling_off.free_attempts":         {"0", "many"},
 		"auth.cooling_off.base_seconds":          {"0", "2s"},
 		"auth.cooling_off.max_seconds":           {"0", "86401", "1" /* less than base */},

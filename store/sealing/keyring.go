@@ -18,6 +18,8 @@ type Keyring struct {
 	Former map[string][]byte `json:"former,omitempty"`
 	// Resealing says that a rotation is not complete: values may be sealed with former generations.
 	Resealing bool `json:"resealing,omitempty"`
+	// Compromised says that the operator has no trust in what was signed before the rotation.
+	Compromised bool `json:"compromised,omitempty"`
 	// ExportKeys are the public keys that verify exports of the audit trail from before the present one.
 	ExportKeys []ExportKey `json:"export_keys,omitempty"`
 }
@@ -138,9 +140,9 @@ func (k *Keys) Become(other *Keys) { k.current.Store(other.current.Load()) }
 
 // Next returns the keyring for a new master key: with a new generation of random keys, and of the former ones only what
 // remains in use. exportKey is the public key that the present master key signs exports with.
-func (k *Keys) Next(now time.Time, exportKey string) Keyring {
+func (k *Keys) Next(now time.Time, exportKey string, compromised bool) Keyring {
 	r := k.current.Load()
-	var next Keyring
+	next := Keyring{Compromised: compromised}
 	if r.keyring != nil {
 		next.Generations = slices.Clone(r.keyring.Generations)
 		next.ExportKeys = slices.Clone(r.keyring.ExportKeys)
@@ -177,6 +179,16 @@ func (r Keyring) Retired() Keyring {
 			maps.DeleteFunc(kept, func(purpose string, _ []byte) bool { return slices.Contains(transient, purpose) })
 			r.Generations[i].Kept = kept
 		}
+	}
+	return r
+}
+
+// Without returns the keyring without the keys of former generations for a keyed hash.
+func (r Keyring) Without(purpose string) Keyring {
+	r.Generations = slices.Clone(r.Generations)
+	for i, g := range r.Generations {
+		r.Generations[i].Kept = maps.Clone(g.Kept)
+		delete(r.Generations[i].Kept, keyedPrefix+purpose)
 	}
 	return r
 }
