@@ -172,4 +172,3 @@ func (h *harness) setStatus(userID, status string) {
 	h.t.Helper()
 	h.Admin().Do("PATCH", "/v1/users/"+userID, map[string]string{"status": status}).Expect(h.t, http.StatusOK)
 }
-
