@@ -20,7 +20,10 @@ func newOIDC(m *Modules) *oidc.Service {
 		RolesClaim: s.RolesClaim, CreateUsers: s.CreateUsers,
 		BaseURL: m.Settings.BaseURLFor(m.Settings.Server.Listen), Timeout: providerTime(m.Settings.Server.RequestTime),
 		Policy: m.Policy, Texts: m.Texts, Log: m.Log,
-		SignedIn: []endpoint.Answer{{Status: http.StatusOK, Body: auth.Tokens{}, Says: "The sign-in is complete."}},
+		SignedIn: []endpoint.Answer{
+			{Status: http.StatusOK, Body: auth.Tokens{}, Says: "The sign-in is complete."},
+			{Status: http.StatusAccepted, Body: auth.NextStep{}, Says: "The sign-in needs a second factor."},
+		},
 	}
 	for _, r := range s.RoleMap {
 		o.RoleMap = append(o.RoleMap, oidc.MappedRole(r))

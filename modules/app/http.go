@@ -27,6 +27,7 @@ func (m *Modules) Server() (*server.Server, error) {
 		Now:         m.DB.Clock().Now,
 		Idempotency: Idempotency{m.DB}, Stored: Stored, Translate: translate, Fallback: console.Serve,
 		Probes:         m.probes(),
+		Metrics:        m.metrics,
 		Observe:        m.Audit.Observe,
 		OnDrain:        []func(){m.Notifications.Drain},
 		BaseURL:        s.Server.BaseURL,

@@ -97,7 +97,7 @@ func FuzzBearer(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	good, _, err := s.issue(store.NewID(), store.NewID(), db.Now())
+	good, _, err := s.issue(Session{ID: store.NewID(), UserID: store.NewID()}, db.Now())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func BenchmarkKnown(b *testing.B) {
 	}
 	defer s.Close(context.Background())
 	user, id := store.NewID(), store.NewID()
-	token, expires, err := s.issue(user, id, db.Now())
+	token, expires, err := s.issue(Session{ID: id, UserID: user}, db.Now())
 	if err != nil {
 		b.Fatal(err)
 	}

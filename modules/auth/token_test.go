@@ -227,7 +227,7 @@ func TestToken_ExpiresByTheClock(t *testing.T) {
 func TestBearer_RejectsWhenTheSessionCannotBeRead(t *testing.T) {
 	clock := storetest.NewClock()
 	dir := storetest.Dir(t)
-	h := &harness{T: t, clock: clock, dir: dir, events: &recorder{}}
+	h := &harness{T: t, clock: clock, dir: dir, events: &recorder{}, factors: newFactors()}
 	h.start()
 	anna := h.user("anna@example.ch")
 	token := h.mustSignIn("anna@example.ch").text("access_token")

@@ -34,14 +34,14 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Doc: endpoint.Doc{Search: identityList.Search()}, Handle: endpoint.JSON(http.StatusOK, s.identities)},
 		// Users link an account of their own without a grant on the type, which a rule for creation would require.
 		{Name: "oidc.link", Method: http.MethodPost, Path: "/v1/users/{id}/identities", Access: access.SignedIn, Roles: staff,
-			Summary: "Link an account at the provider to a user.",
+			Summary: "Link an account at the provider to a user.", Assurance: endpoint.SecondFactor,
 			Faults: []apierr.Kind{apierr.NotFound, apierr.UserNotFound, apierr.OIDCInvalidCode, apierr.NotStaff, apierr.IdentityExists,
-				apierr.TooManyIdentities, apierr.StaleSession},
+				apierr.TooManyIdentities},
 			Handle: endpoint.JSON(http.StatusCreated, s.link)},
 		{Name: "oidc.unlink", Method: http.MethodDelete, Path: "/v1/users/{id}/identities/{identity_id}", Access: access.On(access.Identities, access.Delete), Roles: staff,
-			Summary: "Unlink an account at the provider from a user.",
-			Faults:  []apierr.Kind{apierr.UserNotFound, apierr.IdentityNotFound, apierr.StaleSession},
-			Handle:  endpoint.JSON(http.StatusOK, s.unlink)},
+			Summary: "Unlink an account at the provider from a user.", Assurance: endpoint.SecondFactor,
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.IdentityNotFound},
+			Handle: endpoint.JSON(http.StatusOK, s.unlink)},
 	}
 	for i := range rows {
 		rows[i].Tag = "Authentication"

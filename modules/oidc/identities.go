@@ -85,9 +85,6 @@ func (s *Service) link(ctx context.Context, in linkInput) (Identity, error) {
 		case !active || !staff:
 			return apierr.NotStaff
 		}
-		if err := s.sessions.RequireFresh(ctx, tx); err != nil {
-			return err
-		}
 		subject, email := in.Subject, ""
 		if in.Code != "" {
 			userID, st, refusal, err := s.useCode(ctx, tx, forLink, in.Code)
@@ -153,9 +150,6 @@ func (s *Service) unlink(ctx context.Context, in identityInput) (endpoint.Messag
 			return err
 		case row.UserID != in.UserID:
 			return apierr.IdentityNotFound
-		}
-		if err := s.sessions.RequireFresh(ctx, tx); err != nil {
-			return err
 		}
 		was, err := readIdentity(ctx, tx, row.ID)
 		if err != nil {

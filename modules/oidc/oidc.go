@@ -62,8 +62,6 @@ type Sessions interface {
 	// OpenFederatedSession opens a session, records the sign-in and returns its tokens. at is the time of the authentication at
 	// the provider; 0: unknown.
 	OpenFederatedSession(ctx context.Context, tx *store.Tx, userID string, methods []string, at store.Time) (tokens any, err error)
-	// RequireFresh returns apierr.StaleSession unless the caller has recently authenticated.
-	RequireFresh(ctx context.Context, q store.Querier) error
 	// EndSessions ends all sessions of the user except one, or all when exceptSessionID is empty.
 	EndSessions(ctx context.Context, tx *store.Tx, userID, exceptSessionID string) error
 }

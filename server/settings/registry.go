@@ -89,6 +89,10 @@ var registry = []Setting{
 		"Directory to serve the console from during its development; empty: the console in the executable.",
 		func(s *Settings) *string { return &s.Server.ConsoleDir }),
 
+	row("metrics.listen", optional(listenAddress), "127.0.0.1:9464",
+		"Address and port of /metrics for Prometheus, without sign-in; empty: none, administrators still have /metrics of server.listen.",
+		func(s *Settings) *string { return &s.Metrics.Listen }),
+
 	row("data.dir", path, "./data",
 		"Directory of the database, the keys and the files; created on the first start.",
 		func(s *Settings) *string { return &s.Data.Dir }),
@@ -154,6 +158,13 @@ var registry = []Setting{
 	row("auth.oidc.create_users", toggle, "false",
 		"Whether a first sign-in with at least one mapped role creates a user; otherwise a user must exist and be linked.",
 		func(s *Settings) *bool { return &s.Auth.OIDC.CreateUsers }),
+
+	row("auth.mfa.required_roles", names, "Administrator,Advisor",
+		"Roles whose users need a second factor as soon as one of them has one, by id or by a name without spaces; empty: none.",
+		func(s *Settings) *[]string { return &s.Auth.MFA.RequiredRoles }),
+	row("auth.mfa.grace_days", orNone(days(366), 1, 366), "14",
+		"How long users with such a role may work without a second factor; after that they can only set one up.",
+		func(s *Settings) *time.Duration { return &s.Auth.MFA.Grace }),
 
 	row("rate_limits.enabled", toggle, "true",
 		"Whether rate limits apply.",

@@ -17,6 +17,7 @@ import (
 // Settings are the values in force, grouped by their names.
 type Settings struct {
 	Server        Server
+	Metrics       Metrics
 	Data          Data
 	CORS          CORS
 	Auth          Auth
@@ -46,6 +47,11 @@ type Server struct {
 	TrustedProxies []netip.Prefix
 }
 
+// Metrics configures the address for Prometheus.
+type Metrics struct {
+	Listen string // empty: none
+}
+
 // Data configures the data directory.
 type Data struct {
 	Dir string
@@ -68,6 +74,13 @@ type Auth struct {
 	PasswordMinLength int
 	BreachedPasswords string // a path; empty: none
 	OIDC              OIDC
+	MFA               MFA
+}
+
+// MFA configures who needs a second factor.
+type MFA struct {
+	RequiredRoles []string // names or ids
+	Grace         time.Duration
 }
 
 // CoolingOff configures the lockout after failed sign-ins, which grows with each failure.
