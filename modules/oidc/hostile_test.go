@@ -16,6 +16,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"kontor/modules/oidc/oidctest"
+	"kontor/server/servertest"
 	"kontor/server/settings"
 )
 
@@ -32,11 +33,11 @@ var victim = oidctest.Claims{"sub": "sub-victim", "email": "victim@bank.test", "
 
 // hostile is a case that must not open a session.
 type hostile struct {
-	name string
-	want string                           // the error with which the console is opened
-	set  func(h *harness)                 // what is wrong at the provider
-	walk func(h *harness) (at url.Values) // what is wrong at the browser; nil: nothing
-	then func(t *testing.T, h *harness)   // a further check
+	name   string
+	want   string                           // the error with which the console is opened
+	set    func(h *harness)                 // what is wrong at the provider
+	walk   func(h *harness) (at url.Values) // what is wrong at the browser; nil: nothing
+	unsent bool                             // the code must not reach a token endpoint
 }
 
 // claims returns a change of the provider: a claim of the ID token; nil removes it.
@@ -67,6 +68,14 @@ func signed(sign func(h *harness, c oidctest.Claims) string) func(h *harness) {
 // path replaces an endpoint of the provider.
 func path(name string, handle func(h *harness) http.HandlerFunc) func(h *harness) {
 	return func(h *harness) { h.provider.Paths = map[string]http.HandlerFunc{name: handle(h)} }
+}
+
+// rotated also replaces the key, so that the keys are requested.
+func rotated(set func(h *harness)) func(h *harness) {
+	return func(h *harness) {
+		h.provider.RotateKey()
+		set(h)
+	}
 }
 
 // configured changes the configuration.
@@ -195,7 +204,12 @@ var tokenCases = []hostile{
 	{name: "empty subject", want: failed, set: claims("sub", "")},
 	{name: "long subject", want: failed, set: claims("sub", strings.Repeat("x", 256))},
 	{name: "subject with a line break", want: failed, set: claims("sub", "sub-victim\n")},
-	{name: "another subject", want: noAccount, set: claims("sub", "SUB-VICTIM")},
+	{name: "another subject", want: noAccount, set: func(h *harness) {
+		h.provider.Claims = func(c oidctest.Claims) {
+			c["sub"] = "SUB-VICTIM"
+			delete(c, "email")
+		}
+	}},
 	{name: "wrong at_hash", want: failed, set: claims("at_hash", "AAAAAAAAAAAAAAAAAAAAAA")},
 	{name: "repeated claim", want: failed, set: signed(twice)},
 	{name: "amr of a wrong type", want: failed, set: claims("amr", map[string]any{"mfa": true})},
@@ -205,14 +219,9 @@ var tokenCases = []hostile{
 	{name: "token endpoint with an error", want: unavailable, set: path("/token", text(500, "text/plain", "no"))},
 	{name: "token endpoint that redirects", want: failed, set: path("/token", redirect("https://evil.test/token"))},
 	{name: "token endpoint that is slow", want: unavailable, set: path("/token", blocked)},
-	{name: "huge key set", want: failed, set: path("/jwks", huge(`{"keys":[]`))},
-	{name: "key set that redirects", want: failed, set: path("/jwks", redirect("SELF/jwks2"))},
-	{name: "key set that is slow", want: unavailable, set: path("/jwks", blocked)},
-	{name: "user info of another subject", want: failed, set: func(h *harness) {
-		h.provider.Configuration = func(c oidctest.Claims) { c["userinfo_endpoint"] = h.provider.URL + "/userinfo" }
-		h.provider.Claims = func(c oidctest.Claims) { delete(c, "groups") }
-		h.provider.UserInfo = func(c oidctest.Claims) { c["sub"], c["groups"] = "another", "bank-admins" }
-	}},
+	{name: "huge key set", want: failed, set: rotated(path("/jwks", huge(`{"keys":[]`)))},
+	{name: "key set that redirects", want: failed, set: rotated(path("/jwks", redirect("SELF/jwks2")))},
+	{name: "key set that is slow", want: unavailable, set: rotated(path("/jwks", blocked))},
 }
 
 var configurationCases = []hostile{
@@ -227,24 +236,29 @@ var configurationCases = []hostile{
 	{name: "only symmetric algorithms", want: unavailable, set: configured(func(_ *harness, c oidctest.Claims) {
 		c["id_token_signing_alg_values_supported"] = []string{"HS256", "none"}
 	})},
+	{name: "user info of another subject", want: failed, set: func(h *harness) {
+		h.provider.Configuration = func(c oidctest.Claims) { c["userinfo_endpoint"] = h.provider.URL + "/userinfo" }
+		h.provider.Claims = func(c oidctest.Claims) { delete(c, "groups") }
+		h.provider.UserInfo = func(c oidctest.Claims) { c["sub"], c["groups"] = "another", "bank-admins" }
+	}},
 	{name: "downgrade of PKCE", want: unavailable, set: configured(func(_ *harness, c oidctest.Claims) { c["code_challenge_methods_supported"] = []string{"plain"} })},
 }
 
 var browserCases = []hostile{
-	{name: "answer of another issuer (mix-up)", want: failed, set: returned(func(q url.Values) { q.Set("iss", "https://evil.test") }), then: codeWasNotSent},
-	{name: "answer without an issuer (mix-up)", want: failed, set: returned(func(q url.Values) { q.Del("iss") }), then: codeWasNotSent},
+	{name: "answer of another issuer (mix-up)", want: failed, set: returned(func(q url.Values) { q.Set("iss", "https://evil.test") }), unsent: true},
+	{name: "answer without an issuer (mix-up)", want: failed, set: returned(func(q url.Values) { q.Del("iss") }), unsent: true},
 	{name: "no code", want: failed, set: returned(func(q url.Values) { q.Del("code") })},
-	{name: "a long code", want: failed, set: returned(func(q url.Values) { q.Set("code", strings.Repeat("x", 5000)) }), then: codeWasNotSent},
-	{name: "no state", want: expired, set: returned(func(q url.Values) { q.Del("state") }), then: codeWasNotSent},
-	{name: "wrong state", want: expired, set: returned(func(q url.Values) { q.Set("state", "x") }), then: codeWasNotSent},
+	{name: "a long code", want: failed, set: returned(func(q url.Values) { q.Set("code", strings.Repeat("x", 5000)) }), unsent: true},
+	{name: "no state", want: expired, set: returned(func(q url.Values) { q.Del("state") }), unsent: true},
+	{name: "wrong state", want: expired, set: returned(func(q url.Values) { q.Set("state", "x") }), unsent: true},
 	{name: "cancelled, with HTML in the description", want: cancelled, set: returned(func(q url.Values) {
 		q.Del("code")
 		q.Set("error", "access_denied")
 		q.Set("error_description", "<script>alert(1)</script> call +41 44 000 00 00")
 	})},
-	{name: "an error with HTML as its code", want: failed, set: returned(func(q url.Values) { q.Set("error", "<b>x</b>") }), then: codeWasNotSent},
+	{name: "an error with HTML as its code", want: failed, set: returned(func(q url.Values) { q.Set("error", "<b>x</b>") }), unsent: true},
 	{name: "an error of the provider", want: unavailable, set: returned(func(q url.Values) { q.Set("error", "server_error") })},
-	{name: "without a cookie", want: expired, then: codeWasNotSent, walk: func(h *harness) url.Values {
+	{name: "without a cookie", want: expired, unsent: true, walk: func(h *harness) url.Values {
 		return h.browser().back(h.provider.SignIn(h.browser().begin(""), victim))
 	}},
 	{name: "with two cookies", want: expired, walk: func(h *harness) url.Values {
@@ -298,24 +312,17 @@ var browserCases = []hostile{
 		h.browser().signIn(victim)
 		return h.browser().signIn(victim)
 	}},
-	{name: "after ten minutes", want: expired, then: codeWasNotSent, walk: func(h *harness) url.Values {
+	{name: "after ten minutes", want: expired, unsent: true, walk: func(h *harness) url.Values {
 		b := h.browser()
 		answer := h.provider.SignIn(b.begin(""), victim)
 		h.Clock.Advance(10 * time.Minute)
 		return b.back(answer)
 	}},
 	{name: "a user who is disabled", want: noAccount, walk: func(h *harness) url.Values {
-		h.setStatus(h.userOf("sub-victim"), "disabled")
+		h.SignIn(servertest.AdminEmail, servertest.AdminPassword).
+			Do("PATCH", "/v1/users/"+h.userOf("sub-victim"), map[string]string{"status": "disabled"}).Expect(h.t, http.StatusOK)
 		return h.browser().signIn(victim)
 	}},
-}
-
-// codeWasNotSent checks that an answer was rejected before its code reached a token endpoint.
-func codeWasNotSent(t *testing.T, h *harness) {
-	t.Helper()
-	if n := h.provider.Hits("/token"); n != 0 {
-		t.Errorf("the code was sent to the token endpoint %d times", n)
-	}
 }
 
 // userOf returns the user whom a subject is linked to.
@@ -327,37 +334,57 @@ func (h *harness) userOf(subject string) (id string) {
 	return id
 }
 
-func TestHostile_TokensAreRejected(t *testing.T)         { runHostile(t, tokenCases) }
-func TestHostile_ConfigurationsAreRejected(t *testing.T) { runHostile(t, configurationCases) }
-func TestHostile_BrowsersAreRejected(t *testing.T)       { runHostile(t, browserCases) }
+func TestHostile_TokensAreRejected(t *testing.T)   { runHostile(t, hostileServer(t), tokenCases) }
+func TestHostile_BrowsersAreRejected(t *testing.T) { runHostile(t, hostileServer(t), browserCases) }
 
-func runHostile(t *testing.T, cases []hostile) {
+// A configuration that was read once stays in memory, so each case has a server of its own.
+func TestHostile_ConfigurationsAreRejected(t *testing.T) {
+	for _, c := range configurationCases {
+		runHostile(t, hostileServer(t), []hostile{c})
+	}
+}
+
+// hostileServer returns a server with the most generous settings and the victim.
+func hostileServer(t *testing.T) *harness {
+	t.Helper()
+	h := start(t, createsUsers, func(s *settings.Settings) { s.Server.RequestTime = time.Second })
+	h.link(h.User("Advisor").UserID, "sub-victim")
+	return h
+}
+
+func runHostile(t *testing.T, h *harness, cases []hostile) {
+	t.Helper()
+	user := h.userOf("sub-victim")
+	sessions := h.count(`SELECT count(*) FROM sessions WHERE user_id = $1`, user)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			h := start(t, createsUsers, func(s *settings.Settings) { s.Server.RequestTime = 2 * time.Second })
-			advisor := h.User("Advisor")
-			h.link(advisor.UserID, "sub-victim")
+			h.t = t
+			h.provider.Hooks = oidctest.Hooks{}
+			h.Clock.Advance(15 * time.Second) // keys may be requested again
 			if c.set != nil {
 				c.set(h)
 			}
-			var fragment url.Values
+			before := h.provider.Hits("/token")
+			walk := (*harness).walk
 			if c.walk != nil {
-				fragment = c.walk(h)
-			} else {
-				fragment = h.walk()
+				walk = c.walk
 			}
+			fragment := walk(h)
 			h.expectError(fragment, c.want)
 			if len(fragment) != 1 {
 				t.Errorf("the console was opened with more than a code: %v", fragment)
 			}
-			if got := h.roles(advisor.UserID); got != "Advisor" {
-				t.Errorf("the roles are %s", got)
+			if n := h.provider.Hits("/token") - before; c.unsent && n != 0 {
+				t.Errorf("the code was sent to the token endpoint %d times", n)
 			}
 			if n := h.count(`SELECT count(*) FROM identities`); n != 1 {
 				t.Errorf("%d identities", n)
 			}
-			if c.then != nil {
-				c.then(t, h)
+			if n := h.count(`SELECT count(*) FROM held_roles WHERE user_id = $1`, user); n != 1 {
+				t.Errorf("the victim has %d roles", n)
+			}
+			if n := h.count(`SELECT count(*) FROM sessions WHERE user_id = $1`, user); n != sessions {
+				t.Errorf("%d sessions of the victim, want %d", n, sessions)
 			}
 		})
 	}

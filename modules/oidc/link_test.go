@@ -101,7 +101,7 @@ func TestLink_IsRefused(t *testing.T) {
 			return h.SignIn(servertest.AdminEmail, servertest.AdminPassword).Do("POST", path, map[string]string{"subject": "sub-other"})
 		}, 409, "users.identity_exists"},
 		"with both members": {func(*browser) servertest.Response {
-			return victim.Do("POST", path, map[string]string{"subject": "a", "code": "b"})
+			return h.SignIn(h.email(victim.UserID), "a long enough password 42").Do("POST", path, map[string]string{"subject": "a", "code": "b"})
 		}, 400, "common.invalid_input"},
 		"with a stale session": {func(b *browser) servertest.Response {
 			body := ask(b)
