@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -101,7 +102,11 @@ func (s *Service) CompleteSignIn(ctx context.Context, token string, answer facto
 	}
 	var tokens Tokens
 	err := s.answerChallenge(ctx, forSignIn, token, answer, func(ctx context.Context, tx *store.Tx, c challenge, accepted factor.Accepted) (err error) {
-		tokens, err = s.openAfter(ctx, tx, s.newAttempt(ctx, accepted.UserID, ""), c.data.AMR.with(accepted.AMR...), tx.Now())
+		tried := s.newAttempt(ctx, accepted.UserID, "")
+		tokens, err = s.openAfter(ctx, tx, tried, c.data.AMR.with(accepted.AMR...), tx.Now())
+		if errors.Is(err, apierr.InvalidCredentials) {
+			reportFailure(ctx, endpoint.FailedSignIn, actionSignInFailed, tried, accepted.UserID)
+		}
 		return err
 	})
 	return tokens, err

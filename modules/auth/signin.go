@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	actionPassword = "auth.password_set"
-	actionRehash   = "auth.password_rehash" // the same password, hashed with the present parameters
+	actionPassword     = "auth.password_set"
+	actionSignInFailed = "auth.sign_in_failed"
+	actionRehash       = "auth.password_rehash" // the same password, hashed with the present parameters
 )
 
 // loginOf returns the keys of a value as people type it.
@@ -150,7 +151,7 @@ func (s *Service) verify(ctx context.Context, tried attempt, typed login, passwo
 	matched, upgraded := s.compare(user, password)
 	if !matched {
 		s.options.Log.Info("sign-in rejected", "request_id", endpoint.Of(ctx).RequestID)
-		reportFailure(ctx, endpoint.FailedSignIn, "auth.sign_in_failed", tried, user.id)
+		reportFailure(ctx, endpoint.FailedSignIn, actionSignInFailed, tried, user.id)
 		if err := s.countNetworkFailure(ctx, tried); err != nil {
 			return account{}, "", budgetSet{}, err
 		}

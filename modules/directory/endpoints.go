@@ -46,8 +46,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Access: access.On(access.Users, access.Update), Roles: members,
 			Summary: "Update a user.", Assurance: endpoint.SecondFactor.When("the status changes"),
 			WithoutFactor: true, // for the language of the user; update checks the rest
-			Faults:        []apierr.Kind{apierr.UserNotFound, apierr.DisplayNameReserved, apierr.LastAdministrator, apierr.PreconditionFailed},
-			Handle:        endpoint.JSON(http.StatusOK, s.update)},
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.DisplayNameReserved, apierr.LastAdministrator, apierr.PreconditionFailed,
+				apierr.FactorRequired},
+			Handle: endpoint.JSON(http.StatusOK, s.update)},
 		{Name: "users.password", Method: http.MethodPut, Path: "/v1/users/{id}/password",
 			Access: access.SignedIn, Roles: members, Summary: "Change a password.",
 			Assurance: endpoint.SecondFactor.When("the password is that of another user, or the user has a second factor"),

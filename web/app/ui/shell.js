@@ -6,6 +6,7 @@ import { t } from '../i18n.js';
 import { useUnread } from '../live_updates.js';
 import { roleName, useCaller } from '../access.js';
 import { nameOf, usePeople } from '../people.js';
+import { usePreferences } from '../preferences.js';
 import { menu, menuPath, SCREENS } from '../screens.js';
 import { match } from '../router.js';
 import { connection } from '../stream.js';
@@ -129,10 +130,11 @@ function PrintedPassword() {
   return html`<${Notice} tone="warn" title=${t('printed.title')} action=${change}>${t('printed.text')}<//>`;
 }
 
-/** Tells a user whose role requires a second factor until when they must have one. */
+/** Tells a user whose role requires a second factor until when they must have one. Afterwards a dialog sets one up. */
 function FactorDue() {
+  usePreferences();
   const due = useCaller()?.me.factor_required_by;
-  if (!due) return null;
+  if (!due || new Date(due) <= new Date()) return null;
   const add = html`<a class="button quiet" href="/profile/security">${t('factor_due.do')}</a>`;
   return html`<${Notice} tone="warn" title=${t('factor_due.title')} action=${add}>${t('factor_due.text', { day: day(due) })}<//>`;
 }
