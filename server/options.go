@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"log/slog"
 	"net/netip"
 	"time"
@@ -30,6 +31,7 @@ type Options struct {
 	Now         func() time.Time
 	BaseURL     string // address of the service for clients, for the API document
 
+	TLS              *tls.Config // nil: plain HTTP
 	TrustedProxies   []netip.Prefix
 	AllowedOrigins   []string
 	RateLimits       bool

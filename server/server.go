@@ -105,11 +105,18 @@ func (s *Server) Table() []endpoint.Endpoint { return s.Endpoints }
 // Serve answers requests on the listener until [Server.Shutdown] ends them.
 func (s *Server) Serve(listener net.Listener) error {
 	exempt := func(peer netip.Addr) bool { return peer.IsLoopback() || s.trusted(peer) }
-	return s.app.Listener(newConnectionLimiter(listener, s.MaxConnections, exempt, s.overloaded(), s.connections, s.Log))
+	listener = newConnectionLimiter(listener, s.MaxConnections, exempt, s.overloaded(), s.connections, s.Log)
+	if s.TLS != nil {
+		listener = tlsListener{listener, s.TLS}
+	}
+	return s.app.Listener(listener)
 }
 
 // overloaded returns the answer to a surplus connection. It is in English, since the request is not read.
 func (s *Server) overloaded() []byte {
+	if s.TLS != nil {
+		return nil // there is no time for a handshake
+	}
 	body, _ := json.Marshal(s.envelopeOf(locales.Default, apierr.Of(apierr.Unavailable)), json.Deterministic(true)) // strings cannot fail
 	return overloadedWith(string(body))
 }

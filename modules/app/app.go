@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -86,6 +87,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		SessionIdle: o.Settings.Auth.SessionIdle, SessionsMax: o.Settings.Auth.SessionsMax,
 		FreeAttempts: o.Settings.Auth.CoolingOff.FreeAttempts, BasePause: o.Settings.Auth.CoolingOff.Base, MaxPause: o.Settings.Auth.CoolingOff.Max,
 		RequiredRoles: o.Settings.Auth.MFA.RequiredRoles, FactorGrace: o.Settings.Auth.MFA.Grace,
+		SigningKeyAge:     time.Duration(o.Settings.Auth.SigningKeyDays) * 24 * time.Hour,
 		PasswordMinLength: o.Settings.Auth.PasswordMinLength, BreachedPasswords: o.Settings.Auth.BreachedPasswords, Hash: o.Hash,
 		LoginKey: directory.LoginKey, FormerKey: directory.FormerKey, Events: m.Notifications, Changed: m.Notifications.SessionsChanged,
 		Texts: texts, Log: o.Log,
@@ -200,6 +202,9 @@ func codesPerHour(limits settings.RateLimits) int {
 func (m *Modules) Start(ctx context.Context) error {
 	if err := m.upgradeDigests(ctx); err != nil {
 		return err
+	}
+	if err := m.Auth.Start(ctx); err != nil {
+		return fmt.Errorf("start sign-in: %w", err)
 	}
 	if err := m.Users.Start(ctx); err != nil {
 		return fmt.Errorf("start users: %w", err)

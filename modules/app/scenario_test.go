@@ -148,7 +148,7 @@ func (s *scenario) expect(c *servertest.Client, method, path string, body any, s
 
 // public calls the endpoints that need no session.
 func (s *scenario) public() {
-	for _, path := range []string{"/healthz", "/readyz", "/openapi.json"} {
+	for _, path := range []string{"/healthz", "/readyz", "/openapi.json", "/.well-known/jwks.json"} {
 		s.do(s.server.Anonymous(), "GET", path, nil)
 	}
 	s.do(s.server.Admin(), "GET", "/metrics", nil)

@@ -66,6 +66,13 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "auth.revoke_key", Method: http.MethodDelete, Path: "/v1/api-keys/{id}",
 			Access: access.On(access.APIKeys, access.Delete), Assurance: endpoint.SecondFactor, Summary: "Revoke an API key.",
 			Faults: []apierr.Kind{apierr.APIKeyNotFound}, Handle: endpoint.JSON(http.StatusOK, s.revokeKey)},
+		// Public: the keys are public, and other services verify access tokens with them.
+		{Name: "auth.public_keys", Method: http.MethodGet, Path: "/.well-known/jwks.json", Access: access.Public, Limit: ratelimit.Public,
+			Summary: "Get the public keys that verify access tokens.",
+			Doc: endpoint.Doc{Description: "A JSON Web Key Set (RFC 7517) with Ed25519 keys (RFC 8037). The header of an access token names its key in kid. " +
+				"After a rotation, the former key stays in the set until its tokens have expired.",
+				Answers: []endpoint.Answer{{Status: http.StatusOK, Media: "application/jwk-set+json", Body: jwkSet{}, Says: "The public keys."}}},
+			Handle: endpoint.Raw(nil, s.servePublicKeys)},
 		{Name: "auth.public", Method: http.MethodGet, Path: "/v1/public-endpoint", Access: access.APIKey,
 			Summary: "Check an API key.", Handle: endpoint.JSON(http.StatusOK, s.public)},
 	}

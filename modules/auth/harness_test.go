@@ -91,6 +91,9 @@ func (h *harness) start(change ...func(*auth.Options)) {
 	h.auth.SetUsers(users{})
 	h.auth.SetFactors(h.factors)
 	table := append(h.auth.Endpoints(), assured()...)
+	if err := h.auth.Start(ctx); err != nil {
+		h.Fatal(err)
+	}
 	grants := map[string][]string{}
 	for _, e := range table {
 		for _, role := range e.Roles {

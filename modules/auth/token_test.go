@@ -38,7 +38,8 @@ func (h *harness) signToken(header, claims map[string]any) string {
 }
 
 func (h *harness) key() ed25519.PrivateKey {
-	return ed25519.NewKeyFromSeed(h.db.DeriveKey("access tokens", ed25519.SeedSize))
+	_, key := h.auth.SigningKey()
+	return key
 }
 
 func parts(t testing.TB, token string) (header, claims map[string]any) {
@@ -60,7 +61,7 @@ func TestToken_HasItsClaims(t *testing.T) {
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
 	header, claims := parts(t, h.mustSignIn("anna@example.ch").text("access_token"))
-	if len(header) != 2 || header["alg"] != "EdDSA" || header["typ"] != "at+jwt" {
+	if kid, _ := h.auth.SigningKey(); len(header) != 3 || header["alg"] != "EdDSA" || header["typ"] != "at+jwt" || header["kid"] != kid {
 		t.Errorf("header %v", header)
 	}
 	now := float64(h.clock.Now().Unix())
@@ -150,7 +151,23 @@ func TestToken_RejectsInvalidTokens(t *testing.T) {
 		"crit":                          head("crit", []string{"exp"}),
 		"crit unknown":                  head("crit", []string{"x"}),
 		"b64":                           head("b64", false),
-		"kid":                           head("kid", "1"),
+		"kid unknown":                   head("kid", "1"),
+		"kid missing":                   head("kid", nil),
+		"kid empty":                     head("kid", ""),
+		"kid a path":                    head("kid", "../../../../dev/null"),
+		"kid with SQL":                  head("kid", "x' OR '1'='1"),
+		"kid huge":                      head("kid", strings.Repeat("A", 600)),
+		"kid a number":                  head("kid", 1),
+		"kid a list":                    head("kid", []string{header["kid"].(string)}),
+		"kid an object":                 head("kid", map[string]any{"kid": header["kid"]}),
+		"kid null":                      h.signToken(map[string]any{"alg": "EdDSA", "typ": "at+jwt", "kid": nil}, claims),
+		"kid in another case":           head("kid", strings.ToUpper(header["kid"].(string))),
+		"kid with a space":              head("kid", header["kid"].(string)+" "),
+		"kid of another key":            head("kid", "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"),
+		"jku":                           head("jku", "https://evil.example/jwks.json"),
+		"x5u":                           head("x5u", "https://evil.example/x.pem"),
+		"x5c":                           head("x5c", []string{"AAAA"}),
+		"jku instead of the kid":        h.signToken(map[string]any{"alg": "EdDSA", "typ": "at+jwt", "jku": "https://evil.example/"}, claims),
 		"jwk":                           head("jwk", map[string]any{"kty": "OKP"}),
 		"iss wrong":                     claim("iss", "Kontor"),
 		"iss missing":                   claim("iss", nil),
@@ -246,6 +263,9 @@ func TestBearer_RejectsWhenTheSessionCannotBeRead(t *testing.T) {
 	}
 	db := h.db
 	fresh, err := auth.New(db, auth.Options{Log: slog.New(slog.DiscardHandler)})
+	if err == nil {
+		err = fresh.Start(context.Background())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,10 @@ import (
 
 // listeners are the open addresses of a server.
 type listeners struct {
-	main    net.Listener
-	metrics net.Listener // nil: none
-	warning string       // for the log of a start that succeeds
+	main     net.Listener
+	metrics  net.Listener // nil: none
+	redirect net.Listener // for plain HTTP beside TLS; nil: none
+	warning  string       // for the log of a start that succeeds
 }
 
 // maxScrapes bounds the connections to metrics.listen.
@@ -27,6 +28,13 @@ func openListeners(ctx context.Context, r *settings.Result) (*listeners, error) 
 	var err error
 	if l.main, err = listen(ctx, r.Settings.Server.Listen); err != nil {
 		return nil, err
+	}
+	if plain := r.Settings.Server.RedirectListen; plain != "" {
+		if l.redirect, err = listen(ctx, plain); err != nil {
+			l.close()
+			return nil, err
+		}
+		l.redirect = netutil.LimitListener(l.redirect, maxRedirects)
 	}
 	address := r.Settings.Metrics.Listen
 	if address == "" {
@@ -47,8 +55,10 @@ func openListeners(ctx context.Context, r *settings.Result) (*listeners, error) 
 // close closes the listeners that no server has closed.
 func (l *listeners) close() {
 	_ = l.main.Close() // the server may have closed it
-	if l.metrics != nil {
-		_ = l.metrics.Close()
+	for _, other := range []net.Listener{l.metrics, l.redirect} {
+		if other != nil {
+			_ = other.Close()
+		}
 	}
 }
 

@@ -12,9 +12,6 @@ import (
 	"kontor/server"
 )
 
-// metricsTimeout bounds each phase of a scrape.
-const metricsTimeout = 10 * time.Second
-
 // serveMetrics answers GET /metrics on a listener until stop is called. Every client that reaches the address may read them.
 func serveMetrics(listener net.Listener, write func(io.Writer) error, log *slog.Logger) (stop func()) {
 	mux := http.NewServeMux()
@@ -30,13 +27,21 @@ func serveMetrics(listener net.Listener, write func(io.Writer) error, log *slog.
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		_, _ = w.Write(page.Bytes()) // the client may have left
 	})
+	return serveHTTP(listener, mux, log)
+}
+
+// secondaryTimeout bounds the phases of a request to an address beside that of the API.
+const secondaryTimeout = 10 * time.Second
+
+// serveHTTP answers small requests on a listener until stop is called.
+func serveHTTP(listener net.Listener, handler http.Handler, log *slog.Logger) (stop func()) {
 	web := &http.Server{
-		Handler: mux, ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout, IdleTimeout: 6 * metricsTimeout, MaxHeaderBytes: 8 << 10,
+		Handler: handler, ReadTimeout: secondaryTimeout, WriteTimeout: secondaryTimeout, IdleTimeout: 3 * secondaryTimeout, MaxHeaderBytes: 8 << 10,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	go func() {
 		if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("the address of the metrics failed", "cause", err)
+			log.Error("an address failed", "address", listener.Addr().String(), "cause", err)
 		}
 	}()
 	return func() { _ = web.Close() } // closes sockets only

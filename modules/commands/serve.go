@@ -87,13 +87,20 @@ func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, log
 	// Most installations are idle most of the time: return the memory of the start to the system.
 	releaseTimer := time.AfterFunc(memoryReleaseDelay, debug.FreeOSMemory)
 	defer releaseTimer.Stop()
+	defer startControl(ctx, m, s.Data.Dir, log)()
+	transport, err := newTransport(&s, m.DB.Keyed, log)
+	if err != nil {
+		return err
+	}
+	web.TLS = transport.config
+	defer transport.start(ctx, open.redirect, s.Server.BaseURL, log)()
 	if open.warning != "" {
 		log.Warn(open.warning)
 	}
 	if open.metrics != nil {
 		defer serveMetrics(open.metrics, web.WriteMetrics, log)()
 	}
-	stopSupervisor, err := startSupervisor(ctx, p, m, log, open.main)
+	stopSupervisor, err := startSupervisor(ctx, p, m, log, open.main, transport.config != nil)
 	if err != nil {
 		return err
 	}
@@ -103,8 +110,8 @@ func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, log
 }
 
 // startSupervisor starts the reports to the service manager. Call stop to end them.
-func startSupervisor(ctx context.Context, p Process, m *app.Modules, log *slog.Logger, listener net.Listener) (stop func(), err error) {
-	served := httpProbe(listener.Addr(), probeTimeout)
+func startSupervisor(ctx context.Context, p Process, m *app.Modules, log *slog.Logger, listener net.Listener, overTLS bool) (stop func(), err error) {
+	served := httpProbe(listener.Addr(), overTLS, probeTimeout)
 	probe := func(ctx context.Context) error {
 		if err := served(ctx); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 
 	"kontor/modules/kit/types"
@@ -22,9 +23,9 @@ type Registration struct {
 // register creates a pending user with one credential and sends the code that validates it. It returns
 // apierr.CredentialExists, apierr.DisplayNameReserved, apierr.RateLimited and apierr.OTPSendLimited.
 func (s *Service) register(ctx context.Context, in registerInput) (Registration, error) {
-	var problems apierr.Fields
-	id := in.check(&problems)
-	s.auth.CheckPassword(&problems, "password", in.Password, id.value)
+	problems := cmp.Or(in.problems, &apierr.Fields{})
+	id := in.check(problems)
+	s.auth.CheckPassword(problems, "password", in.Password, id.value)
 	if err := problems.Err(); err != nil {
 		return Registration{}, err
 	}

@@ -142,7 +142,9 @@ func TestHostile_SignInSequences(t *testing.T) {
 	servertest.Exec(t, b.DB, `UPDATE users SET status = 'disabled' WHERE id = $1`, gone.UserID)
 	b.SkipRecordCheck() // the statement above leaves no entry
 	type request func(t *testing.T) servertest.Response
-	get := func(p *person, o json.RawMessage) servertest.Body { return servertest.Body{"passkey": p.device.get(o, nil)} }
+	get := func(p *person, o json.RawMessage) servertest.Body {
+		return servertest.Body{"passkey": p.device.get(o, nil)}
+	}
 	code := func(text string) servertest.Body { return servertest.Body{"code": text} }
 	recovery := func(text string) servertest.Body { return servertest.Body{"recovery_code": text} }
 	used := anna.first()
@@ -322,12 +324,27 @@ func TestHostile_Enrolments(t *testing.T) {
 		name   string
 		answer func(d *device, options json.RawMessage) json.RawMessage
 	}{
-		{"another origin", func(d *device, o json.RawMessage) json.RawMessage { d.rp.Origin = "https://evil.example"; return d.create(o) }},
-		{"an origin without TLS", func(d *device, o json.RawMessage) json.RawMessage { d.rp.Origin = "http://bank.example"; return d.create(o) }},
+		{"another origin", func(d *device, o json.RawMessage) json.RawMessage {
+			d.rp.Origin = "https://evil.example"
+			return d.create(o)
+		}},
+		{"an origin without TLS", func(d *device, o json.RawMessage) json.RawMessage {
+			d.rp.Origin = "http://bank.example"
+			return d.create(o)
+		}},
 		{"another relying party", func(d *device, o json.RawMessage) json.RawMessage { d.rp.ID = "evil.example"; return d.create(o) }},
-		{"no user verification", func(d *device, o json.RawMessage) json.RawMessage { d.auth.Options.UserNotVerified = true; return d.create(o) }},
-		{"no user presence", func(d *device, o json.RawMessage) json.RawMessage { d.auth.Options.UserNotPresent = true; return d.create(o) }},
-		{"a backup that is not eligible", func(d *device, o json.RawMessage) json.RawMessage { d.auth.Options.BackupState = true; return d.create(o) }},
+		{"no user verification", func(d *device, o json.RawMessage) json.RawMessage {
+			d.auth.Options.UserNotVerified = true
+			return d.create(o)
+		}},
+		{"no user presence", func(d *device, o json.RawMessage) json.RawMessage {
+			d.auth.Options.UserNotPresent = true
+			return d.create(o)
+		}},
+		{"a backup that is not eligible", func(d *device, o json.RawMessage) json.RawMessage {
+			d.auth.Options.BackupState = true
+			return d.create(o)
+		}},
 		{"another challenge", func(d *device, o json.RawMessage) json.RawMessage {
 			return d.create(json.RawMessage(strings.Replace(string(o), `"challenge":"`, `"challenge":"AAAA`, 1)))
 		}},
@@ -351,7 +368,9 @@ func TestHostile_Enrolments(t *testing.T) {
 			return object(d.create(o), func([]byte) []byte { return []byte("\xba\xff\xff\xff\xff") })
 		}},
 		{"an attestation of another vendor", func(d *device, o json.RawMessage) json.RawMessage {
-			return object(d.create(o), func(raw []byte) []byte { return []byte(strings.Replace(string(raw), "fpacked", "capple"[:1]+"apple\x00", 1)) })
+			return object(d.create(o), func(raw []byte) []byte {
+				return []byte(strings.Replace(string(raw), "fpacked", "capple"[:1]+"apple\x00", 1))
+			})
 		}},
 		{"an attestation in an unknown format", func(d *device, o json.RawMessage) json.RawMessage {
 			return object(d.create(o), func(raw []byte) []byte { return []byte(strings.Replace(string(raw), "packed", "pocked", 1)) })
@@ -409,7 +428,9 @@ func TestHostile_Requests(t *testing.T) {
 	admin := b.Admin()
 	e := beat.begin("passkey")
 	d := newDevice(t, e.Passkey.Options)
-	right := func() servertest.Body { return servertest.Body{"token": e.Passkey.Token, "passkey": d.create(e.Passkey.Options)} }
+	right := func() servertest.Body {
+		return servertest.Body{"token": e.Passkey.Token, "passkey": d.create(e.Passkey.Options)}
+	}
 	other := b.SignIn(beat.UserID, password) // another session of the same user
 	pendingApp := anna.begin("totp")
 	foreign := anna.path("/" + anna.deviceID)

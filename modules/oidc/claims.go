@@ -67,7 +67,7 @@ func (s *Service) verify(ctx context.Context, d *discovered, token *oauth2.Token
 	if raw == "" || len(raw) > maxToken {
 		return statement{}, errors.New("the provider sent no ID token, or one that is too long")
 	}
-	checked, err := d.verifier.Verify(ctx, raw) // signature, algorithm, issuer and audience
+	checked, err := d.verifyToken(ctx, raw)
 	if err != nil {
 		return statement{}, err
 	}

@@ -66,7 +66,7 @@ func (in *beginInput) Validate(v *apierr.Fields) {
 // callbackInput is not validated: browsers open the address as a page, and every error must return to the console.
 type callbackInput struct {
 	Code   string `query:"code" doc:"The authorization code."`
-	State  string `query:"state"`
+	State  string `query:"state" doc:"The state of the sign-in."`
 	Issuer string `query:"iss" doc:"The issuer of the answer (RFC 9207)."`
 	Error  string `query:"error" doc:"An error code of OAuth 2.0. Its description is ignored."`
 }

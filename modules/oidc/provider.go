@@ -154,7 +154,7 @@ func (p *provider) discover(ctx context.Context, former *discovered) (*discovere
 		d.keys = former.keys // with its keys, and the time of the latest request for them
 	} else {
 		client := &http.Client{Transport: &spaced{next: p.client.Transport, now: p.now, every: keysEvery}, Timeout: p.client.Timeout, CheckRedirect: p.client.CheckRedirect}
-		d.keys = goidc.NewRemoteKeySet(goidc.ClientContext(context.WithoutCancel(ctx), client), d.KeysEndpoint)
+		d.keys = keySet{goidc.NewRemoteKeySet(goidc.ClientContext(context.WithoutCancel(ctx), client), d.KeysEndpoint)}
 	}
 	// The times are checked by [Service.checkTimes], with the clock of the store.
 	d.verifier = goidc.NewVerifier(p.options.Issuer, d.keys, &goidc.Config{ClientID: p.options.ClientID, SupportedSigningAlgs: accepted, SkipExpiryCheck: true})
@@ -206,6 +206,30 @@ func isLoopback(host string) bool {
 // exchange redeems an authorization code.
 func (p *provider) exchange(ctx context.Context, d *discovered, code, verifier string) (*oauth2.Token, error) {
 	return d.oauth.Exchange(goidc.ClientContext(ctx, p.client), code, oauth2.VerifierOption(verifier))
+}
+
+// keySet remembers why keys could not be read, because the verifier drops the cause. The context has an *error for it.
+type keySet struct{ goidc.KeySet }
+
+type keyErrorKey struct{}
+
+// VerifySignature verifies a token.
+func (k keySet) VerifySignature(ctx context.Context, token string) ([]byte, error) {
+	payload, err := k.KeySet.VerifySignature(ctx, token)
+	if cause, ok := ctx.Value(keyErrorKey{}).(*error); ok && isUnreachable(err) {
+		*cause = err
+	}
+	return payload, err
+}
+
+// verifyToken verifies signature, algorithm, issuer and audience of an ID token.
+func (d *discovered) verifyToken(ctx context.Context, raw string) (*goidc.IDToken, error) {
+	var cause error
+	checked, err := d.verifier.Verify(context.WithValue(ctx, keyErrorKey{}, &cause), raw)
+	if cause != nil {
+		err = cause
+	}
+	return checked, err
 }
 
 // isUnreachable reports whether an error says that the provider did not answer, or answered with an error of its own.

@@ -57,6 +57,10 @@ type validatedNow interface {
 	Validate(ctx context.Context, v *apierr.Fields)
 }
 
+// collector is implemented by inputs of which the service checks more than their rules can. The service must add its problems to
+// those of the decoder, and return their error.
+type collector interface{ Collect(problems *apierr.Fields) }
+
 // None is the input of operations that read nothing from the request.
 type None struct{}
 
@@ -89,7 +93,9 @@ func JSON[In, Out any](status int, f func(ctx context.Context, in In) (Out, erro
 		case validatedNow:
 			checked.Validate(ctx, problems)
 		}
-		if err := problems.Err(); err != nil {
+		if service, ok := any(&in).(collector); ok {
+			service.Collect(problems)
+		} else if err := problems.Err(); err != nil {
 			return Result{}, err
 		}
 		out, err := f(ctx, in)

@@ -164,10 +164,52 @@ func (b *builder) requestBody(row endpoint.Endpoint) *RequestBody {
 	return body
 }
 
-// require marks members as required if the rules of the input report them as missing in an empty input.
+// require marks members as required if the rules of the input report them as missing in an empty input. The members of nested
+// objects are required if they are missing in an empty object.
 func (b *builder) require(s *Schema, in reflect.Type) {
+	b.requireMissing(s, in, reflect.New(in), "")
+	for i := range in.NumField() {
+		name, _, _ := strings.Cut(in.Field(i).Tag.Get("json"), ",")
+		member, known := s.Properties.Get(name)
+		if !known {
+			continue
+		}
+		value, prefix := reflect.New(in), name+"."
+		typ := emptyObject(value.Elem().Field(i))
+		if member.Items != nil {
+			member, prefix = member.Items, prefix+"0."
+		}
+		if len(member.AnyOf) > 0 {
+			member = member.AnyOf[0]
+		}
+		if nested := b.resolve(member); typ != nil && len(nested.Properties) > 0 {
+			b.requireMissing(nested, typ, value, prefix)
+		}
+	}
+}
+
+// emptyObject sets a field to an empty object, or to an array of one, and returns the type of the object. It returns nil for
+// fields of other types.
+func emptyObject(field reflect.Value) reflect.Type {
+	switch typ := field.Type(); {
+	case typ.Kind() == reflect.Pointer && typ.Elem().Kind() == reflect.Struct:
+		field.Set(reflect.New(typ.Elem()))
+		return typ.Elem()
+	case typ.Kind() == reflect.Slice && typ.Elem().Kind() == reflect.Struct:
+		field.Set(reflect.MakeSlice(typ, 1, 1))
+		return typ.Elem()
+	case strings.HasPrefix(typ.Name(), "Optional[") && field.FieldByName("Value").Kind() == reflect.Pointer:
+		field.FieldByName("Given").SetBool(true)
+		return emptyObject(field.FieldByName("Value"))
+	}
+	return nil
+}
+
+// requireMissing marks the members of an object that the rules of the input report in an input without them. prefix is the
+// place of the object in the input.
+func (b *builder) requireMissing(s *Schema, object reflect.Type, in reflect.Value, prefix string) {
 	var problems apierr.Fields
-	switch checked := reflect.New(in).Interface().(type) {
+	switch checked := in.Interface().(type) {
 	case interface{ Validate(v *apierr.Fields) }:
 		checked.Validate(&problems)
 	case interface {
@@ -175,10 +217,10 @@ func (b *builder) require(s *Schema, in reflect.Type) {
 	}:
 		checked.Validate(context.Background(), &problems)
 	}
-	for name, text := range problems.All {
-		needed := text.Key == "invalid.required" || text.Key == "invalid.min_items" || text.Key == "invalid.accepted"
+	for field := range problems.All {
+		name, inside := strings.CutPrefix(field, prefix)
 		_, known := s.Properties.Get(name)
-		if needed && known && !slices.Contains(s.Required, name) && requiredTag(in, name) != "false" {
+		if inside && known && !slices.Contains(s.Required, name) && requiredTag(object, name) != "false" {
 			s.Required = append(s.Required, name)
 		}
 	}

@@ -13,6 +13,12 @@ func TestLoad_RoundTrip(t *testing.T) {
 	samples := map[string]string{
 		"server.listen":                          "0.0.0.0:9000",
 		"server.base_url":                        "https://bank.example/kontor",
+		"server.tls_cert":                        "/srv/cert.pem",
+		"server.tls_key":                         "/srv/key.pem",
+		"server.domain":                          "bank.example,www.bank.example",
+		"server.redirect_listen":                 "0.0.0.0:8081",
+		"server.acme_url":                        "https://acme.example/directory",
+		"server.acme_email":                      "ops@bank.example",
 		"server.shutdown_seconds":                "3",
 		"server.request_seconds":                 "4",
 		"server.trusted_proxies":                 "10.0.0.7/32,fd00::/8",
@@ -26,6 +32,7 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"auth.sessions_max":                      "3",
 		"auth.mfa.required_roles":                "Administrator,Auditor",
 		"auth.mfa.grace_days":                    "7",
+		"auth.signing_key_days":                  "30",
 		"auth.cooling_off.free_attempts":         "3",
 		"auth.cooling_off.base_seconds":          "4",
 		"auth.cooling_off.max_seconds":           "100",
@@ -66,15 +73,17 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"invoices.max_pages":                     "9",
 		"invoices.timeout_seconds":               "8",
 		"audit.export_file":                      "/var/log/kontor/audit.jsonl", "audit.syslog_url": "tls://logs.example:6514",
-		"log.level":             "debug",
-		"log.format":            "json",
-		"KONTOR_ADMIN_EMAIL":    "root@kontor.example",
-		"KONTOR_ADMIN_PASSWORD": "a long enough password",
-		"KONTOR_API_KEY":        "sixteen-characters",
-		"KONTOR_SECRET_KEY":     "0123456789abcdef0123456789abcdef",
+		"log.level":                  "debug",
+		"log.format":                 "json",
+		"KONTOR_ADMIN_EMAIL":         "root@kontor.example",
+		"KONTOR_ADMIN_PASSWORD":      "a long enough password",
+		"KONTOR_API_KEY":             "sixteen-characters",
+		"KONTOR_SECRET_KEY":          "0123456789abcdef0123456789abcdef",
+		"KONTOR_SECRET_KEY_PREVIOUS": "0123456789abcdef0123456789abcdee",
 	}
 	masked := map[string]bool{
-		"notifications.sms.token": true, "auth.oidc.client_secret": true, "KONTOR_ADMIN_PASSWORD": true, "KONTOR_API_KEY": true, "KONTOR_SECRET_KEY": true,
+		"notifications.sms.token": true, "auth.oidc.client_secret": true, "KONTOR_ADMIN_PASSWORD": true, "KONTOR_API_KEY": true,
+		"KONTOR_SECRET_KEY": true, "KONTOR_SECRET_KEY_PREVIOUS": true,
 	}
 	var yaml strings.Builder
 	flags, fromEnv, forEnvironment := map[string][]string{}, []string{}, []string{}

@@ -41,6 +41,12 @@ type Quotas struct {
 type Server struct {
 	Listen         string
 	BaseURL        string // empty: derived from the listen address, see BaseURLFor
+	TLSCert        string // a path; empty: none
+	TLSKey         string // a path; empty: none
+	Domain         []string
+	RedirectListen string // empty: none
+	ACMEURL        string
+	ACMEEmail      string
 	Shutdown       time.Duration
 	RequestTime    time.Duration
 	ConsoleDir     string // empty: the console inside the executable
@@ -72,6 +78,7 @@ type Auth struct {
 	OTP               time.Duration
 	OTPAttempts       int
 	PasswordMinLength int
+	SigningKeyDays    int    // 0: no rotation
 	BreachedPasswords string // a path; empty: none
 	OIDC              OIDC
 	MFA               MFA
@@ -178,6 +185,7 @@ type Secrets struct {
 	AdminEmail    string
 	AdminPassword Secret
 	APIKey        Secret
+	PreviousKey   Secret
 	SecretKey     Secret
 }
 

@@ -1,7 +1,6 @@
 package browser_test
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,17 +12,16 @@ import (
 // newServerWithPrintedPassword starts a server on an empty directory that prints the password of its administrator.
 func newServerWithPrintedPassword(t *testing.T) (*testServer, person) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener.Close()
 	printed, err := os.Create(filepath.Join(t.TempDir(), "printed"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer printed.Close()
-	p := &process{address: listener.Addr().String(), dir: filepath.Join(t.TempDir(), "data"), stderr: t.Output(), printed: printed}
+	p := &process{address: address, dir: filepath.Join(t.TempDir(), "data"), stderr: t.Output(), printed: printed}
 	if err := p.start(); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import { nameOf } from '../people.js';
 import { deviceName } from '../session.js';
 import { Copy } from '../ui/display.js';
 import { Dialog } from '../ui/dialog.js';
-import { Notice, useAction } from '../ui/feedback.js';
+import { Notice, toastError, useAction } from '../ui/feedback.js';
 import { Actions, CodeField, codeDigits, Field, Form, useForm } from '../ui/form.js';
 import { Icon } from '../ui/icon.js';
 import { QrCode } from './qr_code.js';
@@ -62,13 +62,15 @@ export function RenameDialog({ path, factor, close, done }) {
 /** Shows new recovery codes. The server returns them only once. */
 export function CodesDialog({ userId, codes, close }) {
   const heading = t('codes.heading', { bank: location.host, name: nameOf(userId) });
+  const [copied, setCopied] = useState(false);
+  const copy = () => navigator.clipboard.writeText(codes.join('\n')).then(() => setCopied(true), toastError);
   const text = [heading, '', ...codes, '', t('codes.each_once'), ''].join('\n');
   return html`<${Dialog} title=${t('codes.title')}>
     <${Notice} tone="warn">${t('codes.once')}<//>
     <div class="codes"><p class="fine">${heading}</p>
       <ol>${codes.map((code) => html`<li key=${code} class="code">${code}</li>`)}</ol></div>
     <div class="row">
-      <${Copy} text=${codes.join('\n')} label=${t('codes.copy')} />
+      <button type="button" class="quiet small" onClick=${copy}>${t(copied ? 'copied' : 'codes.copy')}</button>
       <button type="button" class="quiet small" onClick=${() => offerFile('kontor-recovery-codes.txt', text)}>
         ${t('codes.download')}
       </button>

@@ -61,7 +61,7 @@ export function Proof({ methods, options, submit, label, cancel }) {
   if (!method) return html`<p>${t('passkey.unsupported')} ${t('passkey.unsupported_hint')}</p>`;
   return html`
     <${ProofForm} key=${method} method=${method} options=${options} submit=${submit} label=${label} cancel=${cancel} />
-    ${others.length > 0 && html`<div class="auth-links" role="group" aria-label=${t('signin.other')}>
+    ${others.length > 0 && html`<div class="auth-links">
       ${others.map((one) => html`<button key=${one} type="button" class="link" onClick=${() => setMethod(one)}>
         ${t(`proof.use_${one}`)}
       </button>`)}

@@ -6,6 +6,7 @@ import { t } from '../i18n.js';
 import { useUnread } from '../live_updates.js';
 import { roleName, useCaller } from '../access.js';
 import { nameOf, usePeople } from '../people.js';
+import { usePreferences } from '../preferences.js';
 import { menu, menuPath, SCREENS } from '../screens.js';
 import { match } from '../router.js';
 import { connection } from '../stream.js';
@@ -131,6 +132,7 @@ function PrintedPassword() {
 
 /** Tells a user whose role requires a second factor until when they must have one. */
 function FactorDue() {
+  usePreferences();
   const due = useCaller()?.me.factor_required_by;
   if (!due) return null;
   const add = html`<a class="button quiet" href="/profile/security">${t('factor_due.do')}</a>`;
