@@ -222,6 +222,13 @@ func (db *DB) Stats() Stats { return db.engine.Stats() }
 // Ready reports whether the database can read and write, and whether writes make progress.
 func (db *DB) Ready(ctx context.Context) error { return db.engine.Ready(ctx) }
 
+// Clean returns nil when no file of the database holds content that was overwritten or deleted before the call. It waits for
+// readers of earlier states, until the context ends.
+func (db *DB) Clean(ctx context.Context) error { return db.engine.Clean(ctx) }
+
+// CleanOldPages clears unused bytes in pages that earlier versions have written. It does so once for each database.
+func (db *DB) CleanOldPages(ctx context.Context) error { return db.engine.CleanOldPages(ctx) }
+
 // Statements returns the texts of the statements that callers have run and that are kept compiled, each once and sorted. It
 // waits until every reader was free once, so callers must not hold one.
 func (db *DB) Statements(ctx context.Context) ([]string, error) { return db.engine.Statements(ctx) }

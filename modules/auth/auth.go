@@ -51,6 +51,8 @@ type Options struct {
 	BasePause         time.Duration // the first lockout
 	MaxPause          time.Duration // the longest lockout
 	PasswordMinLength int           // in characters
+	RequiredRoles     []string      // names or ids of the roles that require a second factor
+	FactorGrace       time.Duration // how long their users may work without one
 	SigningKeyAge     time.Duration // after which a new key signs access tokens; 0: never by itself
 	BreachedPasswords string        // path of a file for the package breached; empty: none
 	Hash              HashCost
@@ -110,9 +112,11 @@ func (keysAsTexts) Text(_, key string, _ map[string]any) string { return key }
 
 // Service is the module.
 type Service struct {
-	db      *store.DB
-	options Options
-	users   Users
+	db       *store.DB
+	options  Options
+	users    Users
+	factors  Factors // nil: no user has a second factor
+	provider string  // name of the operator's provider; empty: none
 
 	signing      atomic.Pointer[signingKeys] // nil before Start
 	changingKeys sync.Mutex                  // held while signing keys are replaced
@@ -170,6 +174,9 @@ func (s *Service) SetUsers(users Users) { s.users = users }
 // SetEvents registers the sign-in listener after construction; it breaks an initialisation cycle. Call it before the first
 // request.
 func (s *Service) SetEvents(events Events) { s.options.Events = events }
+
+// SetProvider registers the name of the operator's provider for the sign-in screen. Call it before the first request.
+func (s *Service) SetProvider(name string) { s.provider = name }
 
 // Close writes the pending uses of API keys and sessions, and closes the caches.
 func (s *Service) Close(ctx context.Context) error {

@@ -100,7 +100,7 @@ func FuzzBearer(f *testing.F) {
 	if err := s.Start(f.Context()); err != nil {
 		f.Fatal(err)
 	}
-	good, _, err := s.issue(store.NewID(), store.NewID(), db.Now())
+	good, _, err := s.issue(Session{ID: store.NewID(), UserID: store.NewID()}, db.Now())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func BenchmarkKnown(b *testing.B) {
 		b.Fatal(err)
 	}
 	user, id := store.NewID(), store.NewID()
-	token, expires, err := s.issue(user, id, db.Now())
+	token, expires, err := s.issue(Session{ID: id, UserID: user}, db.Now())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"strings"
+	"time"
 
 	jwtware "github.com/gofiber/contrib/jwt"
 	"github.com/gofiber/fiber/v2"
@@ -20,6 +21,8 @@ const (
 	tokenType = "at+jwt"
 	// maxTokenLength is more than twice the length of our tokens.
 	maxTokenLength = 1024
+	// maxAccessToken is the longest life of a token that is accepted, the maximum of auth.access_token_minutes.
+	maxAccessToken = 24 * time.Hour
 	// clockLeeway is the tolerance for a clock that was set back.
 	clockLeeway = 5000 // milliseconds
 
@@ -36,6 +39,11 @@ type claims struct {
 	IssuedAt  *numericDate     `json:"iat"`
 	NotBefore *numericDate     `json:"nbf"`
 	ExpiresAt *numericDate     `json:"exp"`
+
+	// How the session was authenticated when the token was issued, for other readers. Kontor itself asks the session.
+	ACR      string       `json:"acr,omitempty"`
+	AMR      []string     `json:"amr,omitempty"`
+	AuthTime *numericDate `json:"auth_time,omitempty"`
 }
 
 // numericDate is a time as a JSON number (RFC 7519, section 2). The library would also accept a number in a string.
@@ -75,14 +83,15 @@ func (v *verified) good(now, latest store.Time) bool {
 }
 
 // issue signs an access token. Its times are whole seconds, as other readers of JWTs expect.
-func (s *Service) issue(userID, sessionID string, now store.Time) (token string, expires store.Time, err error) {
+func (s *Service) issue(row Session, now store.Time) (token string, expires store.Time, err error) {
 	s.db.Heavy("token")
 	issued := &numericDate{*jwt.NewNumericDate(now.Std())}
 	until := &numericDate{*jwt.NewNumericDate(now.Std().Add(s.options.AccessToken))}
 	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, &claims{
 		Issuer: issuer, Audience: jwt.ClaimStrings{s.options.Audience},
-		UserID: userID, SessionID: sessionID, ID: store.NewID(),
+		UserID: row.UserID, SessionID: row.ID, ID: store.NewID(),
 		IssuedAt: issued, NotBefore: issued, ExpiresAt: until,
+		ACR: row.ACR, AMR: row.AMR, AuthTime: &numericDate{*jwt.NewNumericDate(row.AuthenticatedAt.Std())},
 	})
 	token, err = s.sign(t)
 	return token, millis(until), err
@@ -155,6 +164,9 @@ func (s *Service) checkClaims(c *claims, now, latest store.Time) (*verified, err
 		}
 	}
 	if c.IssuedAt == nil || c.NotBefore == nil || c.ExpiresAt == nil {
+		return nil, errTokenClaims
+	}
+	if millis(c.ExpiresAt) > millis(c.IssuedAt).Add(maxAccessToken) {
 		return nil, errTokenClaims
 	}
 	v := &verified{

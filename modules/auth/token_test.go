@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/base64"
+	"fmt"
 	"log/slog"
 	"maps"
 	"strconv"
@@ -67,6 +68,9 @@ func TestToken_HasItsClaims(t *testing.T) {
 	if claims["iss"] != "kontor" || claims["sub"] != anna || claims["iat"] != now || claims["nbf"] != now || claims["exp"] != now+3600 {
 		t.Errorf("claims %v", claims)
 	}
+	if claims["acr"] != "aal1" || fmt.Sprint(claims["amr"]) != "[pwd]" || claims["auth_time"] != now {
+		t.Errorf("claims %v", claims)
+	}
 	for _, name := range []string{"aud", "sid", "jti"} {
 		if claims[name] == nil {
 			t.Errorf("no %s in %v", name, claims)
@@ -115,10 +119,16 @@ func TestToken_RejectsInvalidTokens(t *testing.T) {
 	}
 
 	h.expect("the forger works", h.getSessions(anna, h.signToken(header, claims)), 200, "")
+	h.expect("a life of a day", h.getSessions(anna, claim("exp", now+24*3600)), 200, "")
 	h.expect("the token itself", h.getSessions(anna, good), 200, "")
 	for name, token := range map[string]string{
 		"nothing":                       "",
 		"garbage":                       "garbage",
+		"a life longer than a day":      claim("exp", now+24*3600+1),
+		"a life of a year":              claim("exp", now+365*24*3600),
+		"a life that began long ago":    claim("iat", now-24*3600),
+		"a life beyond all times":       claim("exp", 1e300),
+		"issued before all times":       claim("iat", -1e300),
 		"two parts":                     pieces[0] + "." + pieces[1],
 		"four parts":                    good + ".x",
 		"empty parts":                   "..",
@@ -244,7 +254,7 @@ func TestToken_ExpiresByTheClock(t *testing.T) {
 func TestBearer_RejectsWhenTheSessionCannotBeRead(t *testing.T) {
 	clock := storetest.NewClock()
 	dir := storetest.Dir(t)
-	h := &harness{T: t, clock: clock, dir: dir, events: &recorder{}}
+	h := &harness{T: t, clock: clock, dir: dir, events: &recorder{}, factors: newFactors()}
 	h.start()
 	anna := h.user("anna@example.ch")
 	token := h.mustSignIn("anna@example.ch").text("access_token")

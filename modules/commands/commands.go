@@ -33,7 +33,8 @@ type tree struct {
 	kong.Plugins // one flag for each setting
 
 	Serve      serveCommand      `cmd:"" default:"withargs" help:"Start the server. This is the default command."`
-	User       userCommand       `cmd:"" help:"Create users and set their passwords and roles."`
+	Ready      readyCommand      `cmd:"" help:"Ask the running server whether it is ready."`
+	User       userCommand       `cmd:"" help:"Create users, set their passwords and roles, and reset their second factors."`
 	APIKey     apiKeyCommand     `cmd:"" name:"apikey" help:"Create, list and revoke API keys."`
 	QRBill     qrbillCommand     `cmd:"" name:"qrbill" help:"Read Swiss QR-bills from files and print them as JSON."`
 	Backup     backupCommand     `cmd:"" help:"Back up the data directory to one file."`

@@ -24,6 +24,9 @@ func checkPaths(s *settings.Settings) error {
 	if err := store.CheckSecretKeys(string(s.Secrets.SecretKey), string(s.Secrets.PreviousKey)); err != nil {
 		return err
 	}
+	if err := checkTLS(&s.Server); err != nil {
+		return err
+	}
 	return checkExportFile(s.Audit.ExportFile, s.Data.Dir)
 }
 

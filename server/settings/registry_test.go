@@ -13,9 +13,16 @@ func TestLoad_RoundTrip(t *testing.T) {
 	samples := map[string]string{
 		"server.listen":                          "0.0.0.0:9000",
 		"server.base_url":                        "https://bank.example/kontor",
+		"server.tls_cert":                        "/srv/cert.pem",
+		"server.tls_key":                         "/srv/key.pem",
+		"server.domain":                          "bank.example,www.bank.example",
+		"server.redirect_listen":                 "0.0.0.0:8081",
+		"server.acme_url":                        "https://acme.example/directory",
+		"server.acme_email":                      "ops@bank.example",
 		"server.shutdown_seconds":                "3",
 		"server.request_seconds":                 "4",
 		"server.trusted_proxies":                 "10.0.0.7/32,fd00::/8",
+		"metrics.listen":                         "10.0.0.7:9000",
 		"data.dir":                               "/srv/kontor",
 		"server.console_dir":                     "/srv/console",
 		"cors.allowed_origins":                   "https://a.example,http://localhost:3000",
@@ -23,7 +30,10 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"auth.refresh_token_hours":               "12",
 		"auth.session_idle_minutes":              "15",
 		"auth.sessions_max":                      "3",
+		"auth.mfa.required_roles":                "Administrator,Auditor",
+		"auth.mfa.grace_days":                    "7",
 		"auth.signing_key_days":                  "30",
+		"auth.mfa.issuer":                        "Bank & Söhne",
 		"auth.cooling_off.free_attempts":         "3",
 		"auth.cooling_off.base_seconds":          "4",
 		"auth.cooling_off.max_seconds":           "100",
@@ -31,6 +41,14 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"auth.otp_attempts":                      "4",
 		"auth.password_min_length":               "14",
 		"auth.breached_passwords_file":           "/srv/breached.txt",
+		"auth.oidc.issuer":                       "https://login.bank.example/realms/staff/",
+		"auth.oidc.client_id":                    "kontor",
+		"auth.oidc.client_secret":                "s3cret",
+		"auth.oidc.name":                         "Bank Login",
+		"auth.oidc.scopes":                       "openid,groups",
+		"auth.oidc.roles_claim":                  "realm_access.roles",
+		"auth.oidc.role_map":                     "bank admins=Administrator,cn=advisors=Advisor",
+		"auth.oidc.create_users":                 "true",
 		"rate_limits.enabled":                    "false",
 		"rate_limits.public_per_minute":          "90",
 		"rate_limits.private_per_minute":         "3000",
@@ -65,7 +83,8 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"KONTOR_SECRET_KEY_PREVIOUS": "0123456789abcdef0123456789abcdee",
 	}
 	masked := map[string]bool{
-		"notifications.sms.token": true, "KONTOR_ADMIN_PASSWORD": true, "KONTOR_API_KEY": true, "KONTOR_SECRET_KEY": true, "KONTOR_SECRET_KEY_PREVIOUS": true,
+		"notifications.sms.token": true, "auth.oidc.client_secret": true, "KONTOR_ADMIN_PASSWORD": true, "KONTOR_API_KEY": true,
+		"KONTOR_SECRET_KEY": true, "KONTOR_SECRET_KEY_PREVIOUS": true,
 	}
 	var yaml strings.Builder
 	flags, fromEnv, forEnvironment := map[string][]string{}, []string{}, []string{}
