@@ -18,6 +18,7 @@ var validBodies = map[string]string{
 	"POST /v1/users/{id}/reauthenticate":                                   `{"password": "a long enough password 42"}`,
 	"POST /v1/users/{id}/credentials":                                      `{"credential_type": "username", "credential_value": "somebody.new"}`,
 	"PUT /v1/users/{id}/credentials/{credential_id}/validate":              `{"otp": "123456"}`,
+	"POST /v1/users/{id}/identities":                                       `{"subject": "248289761001"}`,
 	"PUT /v1/rbac/roles/{id}":                                              `{"name": "Auditor"}`,
 	"PUT /v1/personas/{persona_id}":                                        `{"first_name": "Anna", "last_name": "Muster", "date_of_birth": "1990-04-12"}`,
 	"POST /v1/personas/{persona_id}/users":                                 `{"user_id": "01a1fba6-a539-7476-8ef2-2ae6188b879c"}`,
