@@ -54,6 +54,7 @@ var layers = []layer{
 	{`modules/demo`, []string{"*"}, "the demonstration bank uses the modules as an operator would"},
 	{`modules/invoices/qrbill(/.*)?`, []string{"modules/sandbox"}, "the reader of bills is a library of its own"},
 	{`modules/auth/breached`, nil, "it searches a file and knows no other package of this module"},
+	{`modules/oidc/oidctest`, nil, "it plays a provider, which knows nothing of Kontor"},
 	{`modules/app`, []string{"*"}, "here, and only here, modules meet"},
 	{`modules/kit/event`, []string{"server/access"}, "it names events for siblings that must not import each other"},
 	{`modules/kit/factor`, []string{"store"}, "it declares types for siblings that must not import each other"},

@@ -18,6 +18,7 @@ var validBodies = map[string]string{
 	"POST /v1/users/{id}/reauthenticate":                                   `{"password": "a long enough password 42"}`,
 	"POST /v1/users/{id}/credentials":                                      `{"credential_type": "username", "credential_value": "somebody.new"}`,
 	"PUT /v1/users/{id}/credentials/{credential_id}/validate":              `{"otp": "123456"}`,
+	"POST /v1/users/{id}/identities":                                       `{"subject": "248289761001"}`,
 	"POST /v1/users/{id}/factors":                                          `{"type": "totp"}`,
 	"POST /v1/users/{id}/factors/{factor_id}/confirm":                      `{"code": "123456"}`,
 	"PATCH /v1/users/{id}/factors/{factor_id}":                             `{"name": "Phone"}`,
