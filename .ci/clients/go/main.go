@@ -37,7 +37,7 @@ func run(ctx context.Context, address, user, password string) error {
 	token = signedIn.JSON200.AccessToken
 
 	first, business := "Go", client.CustomerType("individual")
-	created, err := api.CustomersCreateWithResponse(ctx, nil, client.CustomerCreateInput{Type: &business, FirstName: &first, LastName: "Client, the"})
+	created, err := api.CustomersCreateWithResponse(ctx, nil, client.CustomerCreateInput{Type: &business, FirstName: &first, LastName: "Client, the", Email: "go@example.ch"})
 	if err != nil || created.JSON201 == nil {
 		return fmt.Errorf("create a customer: %v, %v", created, err)
 	}
