@@ -137,6 +137,11 @@ func (in *updateInput) Validate(v *apierr.Fields) {
 	}
 }
 
+// beyondLanguage reports whether the input changes more than the language of the caller.
+func (in *updateInput) beyondLanguage(callerID string) bool {
+	return in.UserID != callerID || in.Status != nil || in.DisplayName != nil
+}
+
 type passwordInput struct {
 	UserID      string `path:"id"`
 	OldPassword string `json:"old_password" format:"password" required:"false" doc:"Required from users who change their own password."`

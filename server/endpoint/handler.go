@@ -35,8 +35,12 @@ type Result struct {
 	Status int // zero: the status of the handler
 	Body   any // encoded as JSON; nil is the JSON null
 	Raw    []byte
-	Next   string // path and query of the next page of a list, for the header Link (RFC 8288); empty: no further page
-	Sent   bool   // the handler has written the response itself
+	// Location is the target of a redirect, whose status must be 303. A redirect has no body and must not be cached.
+	Location string
+	// SetCookie is a value of the header Set-Cookie; empty: none.
+	SetCookie string
+	Next      string // path and query of the next page of a list, for the header Link (RFC 8288); empty: no further page
+	Sent      bool   // the handler has written the response itself
 }
 
 // Tagged is implemented by records. The tag is an opaque validator of the record's state without quotes, usually its

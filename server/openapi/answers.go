@@ -51,12 +51,15 @@ func (b *builder) addAnswer(all *Map[*Response], row endpoint.Endpoint, answer e
 	if !known {
 		response = &Response{}
 		if answer.Status < http.StatusBadRequest {
-			response.Headers = b.headers(row)
+			response.Headers = b.headers(row, answer.Status)
 		}
 		all.Set(code, response)
 	}
 	if says := cmp.Or(answer.Says, statusTexts[answer.Status]); !strings.Contains(response.Description, says) {
 		response.Description = strings.TrimSpace(response.Description + " " + says)
+	}
+	if answer.Status == http.StatusSeeOther {
+		return // without content
 	}
 	out := row.Handle.Out
 	if answer.Body != nil {
@@ -83,13 +86,16 @@ func (b *builder) addAnswer(all *Map[*Response], row endpoint.Endpoint, answer e
 
 // headers returns the headers of a success that are more than those of every answer, which the description of the document
 // names.
-func (b *builder) headers(row endpoint.Endpoint) Map[*Header] {
+func (b *builder) headers(row endpoint.Endpoint, status int) Map[*Header] {
 	var names []string
 	if tagged(row.Handle.Out) || slices.Contains(row.Doc.Headers, "If-None-Match") {
 		names = append(names, "ETag")
 	}
 	if row.Doc.Linked {
 		names = append(names, "Link")
+	}
+	if status == http.StatusSeeOther {
+		names = append(names, "Location")
 	}
 	if creates(row) {
 		names = append(names, "Idempotency-Replayed")
@@ -119,6 +125,12 @@ func faultsOf(row endpoint.Endpoint) map[int][]apierr.Kind {
 	}
 	if row.Access.TakesBearer() {
 		kinds = append(kinds, apierr.NoAccess, apierr.AuthUnavailable)
+		if row.Assurance != endpoint.AnySession {
+			kinds = append(kinds, apierr.StaleSession)
+		}
+		if !row.WithoutFactor {
+			kinds = append(kinds, apierr.FactorRequired)
+		}
 	}
 	if row.Limit != ratelimit.None {
 		kinds = append(kinds, apierr.RateLimited, apierr.TooManyAtOnce)

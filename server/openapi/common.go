@@ -103,7 +103,7 @@ var pathNames = map[string]string{
 	"id": "Id of the record.", "user_id": "Id of the user.", "session_id": "Id of the session.",
 	"credential_id": "Id of the credential.", "cred_id": "Id of the credential.", "customer_id": "Id of the customer.",
 	"persona_id": "Id of the persona.", "link_id": "Id of the link.", "assignee_id": "Id of the assignee.",
-	"notification_id": "Id of the notification.", "message_id": "Id of the message.", "file": "Name of the file.",
+	"identity_id": "Id of the linked account.", "notification_id": "Id of the notification.", "message_id": "Id of the message.", "file": "Name of the file.",
 }
 
 // queryNames describes query parameters outside the shared query layer.

@@ -66,6 +66,7 @@ type Operation struct {
 	Security       []map[string][]string `json:"security"`
 	RateLimitClass string                `json:"x-rate-limit-class"`
 	AccessRule     string                `json:"x-access-rule"`
+	Assurance      string                `json:"x-kontor-assurance,omitzero"`
 	Errors         Map[[]string]         `json:"x-kontor-errors,omitzero"`  // codes by status
 	Stacked        *Schema               `json:"x-kontor-stacked,omitzero"` // the answer of a list with the parameter stack
 }

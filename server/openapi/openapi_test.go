@@ -121,7 +121,7 @@ func TestDocument_DescribesEveryOperation(t *testing.T) {
 					complete(t, "request", body.Value.Content)
 				}
 				for status, response := range operation.Responses.Map() {
-					if status != "304" {
+					if status != "304" && status != "303" {
 						complete(t, status, response.Value.Content)
 					}
 				}

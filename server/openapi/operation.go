@@ -19,6 +19,9 @@ func (b *builder) operation(row endpoint.Endpoint) *Operation {
 		OperationID: row.Name, Summary: row.Summary, Description: describe(row), Tags: []string{row.Tag},
 		RateLimitClass: row.Limit.String(), AccessRule: row.Access.String(),
 	}
+	if row.Access.TakesBearer() {
+		o.Assurance = row.Assurance.String()
+	}
 	switch {
 	case row.Access.TakesBearer():
 		o.Security = []map[string][]string{{bearerScheme: {}}}
@@ -61,6 +64,7 @@ func describe(row endpoint.Endpoint) string {
 	default:
 		rules += describeBearer(row)
 	}
+	rules += describeAssurance(row.Assurance)
 	switch row.Limit {
 	case ratelimit.Public:
 		rules += " **Rate limit:** the public one, counted by client network."
@@ -77,6 +81,22 @@ func describe(row endpoint.Endpoint) string {
 		parts = append(parts, describeList(row.Doc.Search))
 	}
 	return strings.Join(parts, "\n\n")
+}
+
+// describeAssurance returns how recently callers must have authenticated, or an empty text.
+func describeAssurance(a endpoint.Assurance) string {
+	texts := map[string]string{
+		endpoint.Fresh.Level():        "an authentication within the last ten minutes",
+		endpoint.SecondFactor.Level(): "an authentication within the last ten minutes, by a second factor if the user has one",
+	}
+	text := texts[a.Level()]
+	if text == "" {
+		return ""
+	}
+	if a.Condition() != "" {
+		text += ", when " + a.Condition()
+	}
+	return " **Authentication:** " + text + "."
 }
 
 func describeFaults(kinds []apierr.Kind) string {

@@ -42,6 +42,7 @@ var sharedHeaders = Map[*Header]{
 	{"ETag", &Header{Description: "A validator of the record's state, for `If-Match` and `If-None-Match`.", Schema: &Schema{Type: "string"}, Example: `"v3"`}},
 	{"Link", &Header{Description: "The next page of the list, as `rel=\"next\"` (RFC 8288); missing on the last page.", Schema: &Schema{Type: "string"},
 		Example: `</v1/chats?before=1769847330123.` + exampleID + `>; rel="next"`}},
+	{"Location", &Header{Description: "The address of the redirect.", Schema: &Schema{Type: "string"}, Example: "https://bank.example/signin"}},
 	{"Idempotency-Replayed", &Header{Description: "Present if the answer is that of an earlier request with the same key.",
 		Schema: &Schema{Type: "string"}, Example: "true"}},
 }

@@ -17,6 +17,7 @@ import (
 // Settings are the values in force, grouped by their names.
 type Settings struct {
 	Server        Server
+	Metrics       Metrics
 	Data          Data
 	CORS          CORS
 	Auth          Auth
@@ -40,10 +41,21 @@ type Quotas struct {
 type Server struct {
 	Listen         string
 	BaseURL        string // empty: derived from the listen address, see BaseURLFor
+	TLSCert        string // a path; empty: none
+	TLSKey         string // a path; empty: none
+	Domain         []string
+	RedirectListen string // empty: none
+	ACMEURL        string
+	ACMEEmail      string
 	Shutdown       time.Duration
 	RequestTime    time.Duration
 	ConsoleDir     string // empty: the console inside the executable
 	TrustedProxies []netip.Prefix
+}
+
+// Metrics configures the address for Prometheus.
+type Metrics struct {
+	Listen string // empty: none
 }
 
 // Data configures the data directory.
@@ -66,7 +78,17 @@ type Auth struct {
 	OTP               time.Duration
 	OTPAttempts       int
 	PasswordMinLength int
+	SigningKeyDays    int    // 0: no rotation
 	BreachedPasswords string // a path; empty: none
+	OIDC              OIDC
+	MFA               MFA
+}
+
+// MFA configures who needs a second factor.
+type MFA struct {
+	RequiredRoles []string // names or ids
+	Grace         time.Duration
+	Issuer        string // name of the bank in authenticators
 }
 
 // CoolingOff configures the lockout after failed sign-ins, which grows with each failure.
@@ -164,6 +186,7 @@ type Secrets struct {
 	AdminEmail    string
 	AdminPassword Secret
 	APIKey        Secret
+	PreviousKey   Secret
 	SecretKey     Secret
 }
 

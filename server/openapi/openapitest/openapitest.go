@@ -141,7 +141,7 @@ func (c *contract) check(table []endpoint.Endpoint, request *http.Request, r *ht
 	default:
 		documented = operation.Responses.Default()
 	}
-	if request.Method == http.MethodHead || r.StatusCode == http.StatusNotModified {
+	if request.Method == http.MethodHead || r.StatusCode == http.StatusNotModified || r.StatusCode == http.StatusSeeOther {
 		if body != "" {
 			return fmt.Errorf("a body after %s %d", request.Method, r.StatusCode)
 		}
