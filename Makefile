@@ -4,7 +4,7 @@ FUZZTIME ?= 20s
 RELEASE  ?=
 LDFLAGS  := $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
 
-.PHONY: help run test race test-console lint lint-console words lint-openapi fuzz bench golden screenshots build image ci
+.PHONY: help run test race test-console lint lint-console words lint-openapi check-clients fuzz bench golden screenshots build image ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -32,6 +32,9 @@ words: ## check that comments, documents and texts are in plain English (see CON
 
 lint-console: ## lint the console's JavaScript with eslint; needs npm
 	.ci/run eslint
+
+check-clients: ## generate clients with three generators and run them against a server; needs npm
+	.ci/run clients
 
 lint-openapi: ## check the API document with redocly and spectral; needs npm
 	.ci/run openapi
