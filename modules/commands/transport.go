@@ -90,7 +90,7 @@ func tlsConfig(get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) *tls.Co
 // probeName is the name that the watchdog asks for, because it must not depend on a certificate authority.
 const probeName = "probe.kontor.invalid"
 
-// probeCertificate returns a certificate that nobody trusts.
+// probeCertificate returns a certificate that no client trusts.
 func probeCertificate() (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
