@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -18,10 +19,12 @@ import (
 	"kontor/modules/chats"
 	"kontor/modules/customers"
 	"kontor/modules/directory"
+	"kontor/modules/factors"
 	"kontor/modules/invoices"
 	"kontor/modules/invoices/qrbill"
 	"kontor/modules/kit/records"
 	"kontor/modules/notifications"
+	"kontor/modules/oidc"
 	"kontor/modules/payers"
 	"kontor/modules/personas"
 	"kontor/modules/profile"
@@ -50,6 +53,8 @@ type Modules struct {
 
 	Auth          *auth.Service
 	Users         *directory.Service
+	OIDC          *oidc.Service
+	Factors       *factors.Service
 	RBAC          *rbac.Service
 	Audit         *audit.Service
 	Personas      *personas.Service
@@ -81,6 +86,8 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		AccessToken: o.Settings.Auth.AccessToken, RefreshToken: o.Settings.Auth.RefreshToken,
 		SessionIdle: o.Settings.Auth.SessionIdle, SessionsMax: o.Settings.Auth.SessionsMax,
 		FreeAttempts: o.Settings.Auth.CoolingOff.FreeAttempts, BasePause: o.Settings.Auth.CoolingOff.Base, MaxPause: o.Settings.Auth.CoolingOff.Max,
+		RequiredRoles: o.Settings.Auth.MFA.RequiredRoles, FactorGrace: o.Settings.Auth.MFA.Grace,
+		SigningKeyAge:     time.Duration(o.Settings.Auth.SigningKeyDays) * 24 * time.Hour,
 		PasswordMinLength: o.Settings.Auth.PasswordMinLength, BreachedPasswords: o.Settings.Auth.BreachedPasswords, Hash: o.Hash,
 		LoginKey: directory.LoginKey, FormerKey: directory.FormerKey, Events: m.Notifications, Changed: m.Notifications.SessionsChanged,
 		Texts: texts, Log: o.Log,
@@ -91,6 +98,10 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Users = directory.New(db, m.Auth, outbox{m.Notifications}, texts, directory.Options{
 		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log, Policy: m.Policy})
 	m.Auth.SetUsers(m.Users)
+	m.OIDC = newOIDC(m)
+	m.Auth.SetProvider(m.OIDC.Name())
+	m.Factors = factors.New(db, m.Auth, m.Notifications, texts, factors.Options{BaseURL: o.Settings.Server.BaseURL, Issuer: o.Settings.Auth.MFA.Issuer, Log: o.Log})
+	m.Auth.SetFactors(m.Factors)
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas)
 	m.Payers = payers.New(db, m.Customers, texts)
@@ -142,9 +153,11 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 		access.Tasks:         m.Tasks,
 		access.Profiles:      m.Profile,
 		access.Notifications: m.Notifications,
+		access.Factors:       m.Factors,
 	}
 	maps.Copy(owners, m.Auth.Records())
 	maps.Copy(owners, m.Users.Records())
+	maps.Copy(owners, m.OIDC.Records())
 	return owners
 }
 
@@ -154,6 +167,8 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 	for _, module := range []interface{ Endpoints() []endpoint.Endpoint }{
 		m.Auth,
 		m.Users,
+		m.OIDC,
+		m.Factors,
 		m.RBAC,
 		m.Audit,
 		m.Personas,
@@ -188,11 +203,17 @@ func (m *Modules) Start(ctx context.Context) error {
 	if err := m.upgradeDigests(ctx); err != nil {
 		return err
 	}
+	if err := m.Auth.Start(ctx); err != nil {
+		return fmt.Errorf("start sign-in: %w", err)
+	}
 	if err := m.Users.Start(ctx); err != nil {
 		return fmt.Errorf("start users: %w", err)
 	}
 	if err := m.RBAC.Start(ctx, m.Endpoints()); err != nil {
 		return fmt.Errorf("start access control: %w", err)
+	}
+	if err := m.OIDC.Start(ctx); err != nil {
+		return fmt.Errorf("start the sign-in with the provider: %w", err)
 	}
 	return nil
 }

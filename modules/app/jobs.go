@@ -25,7 +25,13 @@ func (m *Modules) Jobs() []Job {
 		{"auth.sessions", time.Minute, m.Auth.SweepSessions},
 		{"audit.events", 2 * time.Second, m.Audit.WriteEvents},
 		{"auth.purge", time.Hour, m.Auth.Purge},
+		{"auth.signing_keys", time.Hour, m.Auth.MaintainSigningKeys},
+		{"auth.key_hashes", time.Hour, m.Auth.ForgetOlderHashes},
+		{"store.keys", time.Hour, m.DB.ResumeRotation},
 		{"users.purge", time.Hour, m.Users.Purge},
+		{"oidc.discover", time.Minute, m.OIDC.Discover},
+		{"oidc.purge", time.Hour, m.OIDC.Purge},
+		{"factors.purge", time.Hour, m.Factors.Purge},
 		{"store.purge_replays", time.Hour, func(ctx context.Context) error {
 			_, err := m.DB.PurgeIdempotency(ctx)
 			return err

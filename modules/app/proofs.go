@@ -10,7 +10,9 @@ import (
 	"kontor/modules/chats"
 	"kontor/modules/customers"
 	"kontor/modules/directory"
+	"kontor/modules/factors"
 	"kontor/modules/kit/records"
+	"kontor/modules/oidc"
 	"kontor/modules/payers"
 	"kontor/modules/personas"
 	"kontor/modules/profile"
@@ -23,7 +25,7 @@ import (
 // Proofs returns the record types that the audit trail covers. Notifications and deliveries are messages about records and
 // are not covered; nor are the exceptions that the Proofs of a module lists.
 func Proofs() []records.Proof {
-	return slices.Concat(directory.Proofs(), auth.Proofs(), rbac.Proofs(), customers.Proofs(), personas.Proofs(), payers.Proofs(),
+	return slices.Concat(directory.Proofs(), auth.Proofs(), factors.Proofs(), oidc.Proofs(), rbac.Proofs(), customers.Proofs(), personas.Proofs(), payers.Proofs(),
 		chats.Proofs(), tasks.Proofs(), profile.Proofs())
 }
 
@@ -32,7 +34,7 @@ func Proofs() []records.Proof {
 // hash chain: they cannot be deleted to have manipulated records digested again.
 const (
 	formType  = "audit"
-	formID    = "record-form-2" // 2: users have a display name; digests of sessions do not cover the last use
+	formID    = "record-form-3" // 3: sessions have authentication methods; 2: users have a display name
 	formBegun = formID + "/begun"
 )
 

@@ -87,6 +87,7 @@ func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, log
 	// Most installations are idle most of the time: return the memory of the start to the system.
 	releaseTimer := time.AfterFunc(memoryReleaseDelay, debug.FreeOSMemory)
 	defer releaseTimer.Stop()
+	defer startControl(ctx, m, s.Data.Dir, log)()
 	transport, err := newTransport(&s, m.DB.Keyed, log)
 	if err != nil {
 		return err

@@ -95,7 +95,9 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, change preparedChange
 		return err
 	}
 	for _, d := range change.documents {
-		if err := upsertDocument(ctx, tx, d, actor); err != nil {
+		if d, err := s.currentDocument(tx, d); err != nil {
+			return err
+		} else if err := upsertDocument(ctx, tx, d, actor); err != nil {
 			return err
 		}
 	}
@@ -118,6 +120,9 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, change preparedChange
 		table.Audit(ctx, tx, a.action, c.ID, a.before, a.after)
 	}
 	if change.entry != nil {
+		if err := s.sealCurrent(tx, c.ID, change.entry); err != nil {
+			return err
+		}
 		if err := insertChange(ctx, tx, change, actor); err != nil {
 			return err
 		}

@@ -14,10 +14,10 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	streamsOpen    = describe("streams_open", "Open event streams.")
-	streamFrames   = describe("stream_frames_total", "Frames written to event streams.")
-	streamsRefused = describe("streams_refused_total", "Event streams refused because their user had too many.")
-	streamsEnded   = describe("streams_ended_total", "Ended event streams by reason.", "reason")
+	streamsOpen         = describe("streams_open", "Open event streams.")
+	streamFramesWritten = describe("stream_frames_total", "Frames written to event streams.")
+	streamsRefused      = describe("streams_refused_total", "Event streams refused because their user had too many.")
+	streamsEnded        = describe("streams_ended_total", "Ended event streams by reason.", "reason")
 
 	queueDepth       = describe("queue_depth", "Deliveries that wait, by channel.", "channel")
 	queueOldest      = describe("queue_oldest_seconds", "Age of the oldest delivery that waits, by channel.", "channel")
@@ -35,7 +35,7 @@ func (s *Service) Metrics() prometheus.Collector { return collector{s} }
 
 // Describe sends the descriptions of the metrics.
 func (c collector) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{streamsOpen, streamFrames, streamsRefused, streamsEnded, queueDepth, queueOldest, queueAttempts,
+	for _, d := range []*prometheus.Desc{streamsOpen, streamFramesWritten, streamsRefused, streamsEnded, queueDepth, queueOldest, queueAttempts,
 		queueFailures, queueDead, queueDeadLetters} {
 		descriptions <- d
 	}
@@ -68,7 +68,7 @@ func (c collector) Collect(values chan<- prometheus.Metric) {
 
 func (c collector) collectStreams(stats sse.Stats, gauge func(*prometheus.Desc, float64, ...string), counter func(*prometheus.Desc, uint64, ...string)) {
 	gauge(streamsOpen, float64(stats.Open))
-	counter(streamFrames, stats.Frames)
+	counter(streamFramesWritten, stats.Frames)
 	counter(streamsRefused, stats.Refused)
 	counter(streamsEnded, stats.Left, "left")
 	counter(streamsEnded, stats.Slow, "slow")

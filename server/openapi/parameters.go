@@ -95,7 +95,7 @@ func (b *builder) listParameters(row endpoint.Endpoint) []*Parameter {
 
 // headerParameters returns the request headers that the row supports.
 func (b *builder) headerParameters(row endpoint.Endpoint) []*Parameter {
-	names := []string{"Accept-Language", "X-Request-ID"}
+	var names []string
 	if creates(row) {
 		names = append(names, "Idempotency-Key")
 	}
@@ -162,7 +162,7 @@ func searchParameter(name, kind string) *Parameter {
 	}
 	return &Parameter{
 		Name: "search." + name, In: "query",
-		Description: "Only rows whose `" + name + "` is one of the values, separated by commas. " + about.says,
+		Description: "Only rows whose `" + name + "` is one of the values, separated by commas; a value with a comma is in quotation marks. " + about.says,
 		Schema:      &Schema{Type: "string"}, Example: example,
 	}
 }

@@ -134,6 +134,9 @@ func (s *Settings) check() error {
 	if err := s.checkPlaintext(); err != nil {
 		return err
 	}
+	if err := s.Auth.OIDC.check(); err != nil {
+		return err
+	}
 	return s.checkAdminPassword()
 }
 

@@ -78,7 +78,17 @@ type Auth struct {
 	OTP               time.Duration
 	OTPAttempts       int
 	PasswordMinLength int
+	SigningKeyDays    int    // 0: no rotation
 	BreachedPasswords string // a path; empty: none
+	OIDC              OIDC
+	MFA               MFA
+}
+
+// MFA configures who needs a second factor.
+type MFA struct {
+	RequiredRoles []string // names or ids
+	Grace         time.Duration
+	Issuer        string // name of the bank in authenticators
 }
 
 // CoolingOff configures the lockout after failed sign-ins, which grows with each failure.
@@ -176,6 +186,7 @@ type Secrets struct {
 	AdminEmail    string
 	AdminPassword Secret
 	APIKey        Secret
+	PreviousKey   Secret
 	SecretKey     Secret
 }
 

@@ -97,6 +97,13 @@ type Engine interface {
 	// repetition. The engine's own statements are not among them. It waits until every reader was free once.
 	Statements(ctx context.Context) ([]string, error)
 
+	// Clean returns nil when no file of the database holds content that was overwritten or deleted before the call, as far as
+	// the engine writes the files. It may wait for readers that see an earlier state, until the context ends.
+	Clean(ctx context.Context) error
+
+	// CleanOldPages does the part of Clean that a database of an earlier version needs once. It may be interrupted.
+	CleanOldPages(ctx context.Context) error
+
 	// Unprotected returns what is missing of the protection of Config.AppendOnly, in the engine's own names.
 	Unprotected(ctx context.Context, s Source) (missing []string, err error)
 

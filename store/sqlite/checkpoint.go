@@ -24,6 +24,8 @@ const (
 	eraseEvery = 5 * time.Second
 	// eraseRetry is when a truncation that a reader has prevented is tried again.
 	eraseRetry = time.Second
+	// cleanRetry is the same for a truncation that a caller waits for.
+	cleanRetry = 100 * time.Millisecond
 	// defaultLogLimit is the size of the log from which an alarm is raised. In ordinary work the log stays below 64 MiB, to
 	// which it is truncated when it starts again.
 	defaultLogLimit = 256 << 20
@@ -42,6 +44,10 @@ type checkpointer struct {
 	limit   int64        // size of the log from which an alarm is raised
 	over    atomic.Bool  // the log is larger
 	failing atomic.Bool  // the last checkpoint failed
+	// requests are the callers of clean; waiting are those that the loop has taken.
+	requests chan chan struct{}
+	waiting  []chan struct{}
+
 	wake    chan struct{}
 	stop    chan struct{}
 	ended   chan struct{}
@@ -55,7 +61,8 @@ func newCheckpointer(path string, log *slog.Logger, disk *disk, mark *mark, logL
 	}
 	c := &checkpointer{
 		log: log, disk: disk, mark: mark, conn: conn, limit: logLimit, counted: counted,
-		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
+		requests: make(chan chan struct{}),
+		wake:     make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	go c.loop()
 	return c, nil
@@ -108,8 +115,14 @@ func (c *checkpointer) loop() {
 			if c.uncopied() > 0 { // a reader prevented the last copy
 				c.copy(c.conn)
 			}
+		case done := <-c.requests:
+			c.waiting = append(c.waiting, done)
 		case <-c.stop:
 			return
+		}
+		if !c.serveRequests() {
+			retry.Reset(cleanRetry)
+			continue
 		}
 		switch wait := time.Until(next); {
 		case wait > 0:
@@ -125,12 +138,15 @@ func (c *checkpointer) loop() {
 
 // erase truncates a log that was copied, so that nothing of a deleted row remains in it. It costs no sync, and waits neither
 // for the writer nor for readers: it returns false when they use the log.
-func (c *checkpointer) erase() bool {
+func (c *checkpointer) erase() bool { return c.truncate(0) }
+
+// truncate is erase with a time to wait for the writer and for readers, in milliseconds.
+func (c *checkpointer) truncate(wait int) bool {
 	if c.disk.err() != nil {
 		return false
 	}
 	frames := c.frames.Load()
-	c.conn.BusyTimeout(0)
+	c.conn.BusyTimeout(wait)
 	defer c.conn.BusyTimeout(lockWait)
 	err := translate(c.conn.EmptyLog())
 	if errors.Is(err, engine.ErrBusy) || c.disk.err() != nil {
@@ -156,6 +172,9 @@ func (c *checkpointer) quiet() bool {
 		select {
 		case <-c.wake:
 			timer.Reset(checkpointQuiet)
+		case done := <-c.requests:
+			c.waiting = append(c.waiting, done)
+			return true
 		case <-timer.C:
 			return true
 		case <-c.stop:

@@ -9,7 +9,7 @@ export { myId } from './people.js';
 /** The record types that permissions are about. */
 export const TYPES = [
   'customers', 'personas', 'payers', 'users', 'credentials', 'sessions', 'chats', 'tasks', 'notifications', 'deliveries',
-  'profiles', 'invoices', 'roles', 'grants', 'rate_limits', 'api_keys', 'audit',
+  'profiles', 'invoices', 'roles', 'grants', 'rate_limits', 'api_keys', 'audit', 'factors', 'identities',
 ];
 
 /** The five permissions, as the server names them. */
@@ -34,6 +34,12 @@ export async function loadCaller() {
   const allowed = new Set();
   answer.results.forEach((result, i) => result.allowed && allowed.add(`${checks[i].rec_type}.${checks[i].permission}`));
   caller.set({ me, allowed });
+}
+
+/** Loads the caller's user record again. */
+export async function reloadMe() {
+  const me = await api.get('/v1/users/me');
+  caller.set((was) => was && { ...was, me });
 }
 
 /** Whether the caller holds a permission on a record type. */

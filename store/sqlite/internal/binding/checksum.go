@@ -63,6 +63,9 @@ type pages struct {
 	size  atomic.Int64 // of a page; 0 while the file is empty or has no checksums
 	users int          // open files; under pagesMu
 
+	mapped atomic.Bool  // the database has pages that map pointers, see scrub
+	total  atomic.Int64 // number of pages, as the first page says
+
 	mu       sync.Mutex // for growing
 	verified atomic.Pointer[[]atomic.Uint64]
 }
@@ -116,6 +119,8 @@ func (p *pages) learn(start []byte) {
 		size = 1 << 16
 	}
 	if size >= 512 && size&(size-1) == 0 && start[reservedAt] == checksumBytes {
+		p.mapped.Store(binary.BigEndian.Uint32(start[treeRootAt:]) != 0)
+		p.total.Store(int64(binary.BigEndian.Uint32(start[totalAt:])))
 		p.size.CompareAndSwap(0, size)
 	}
 }

@@ -5,13 +5,15 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// beforeWrite writes the checksum into a page that is about to be written.
+// beforeWrite clears the unused bytes of a page that is about to be written, and writes its checksum.
 func (p *pages) beforeWrite(buffer uintptr, n int32, offset int64) {
 	if offset == 0 {
 		p.learn(memory(buffer, int64(n)))
 	}
 	if number, ok := p.number(n, offset); ok {
-		sealPage(memory(buffer, int64(n)), number)
+		page := memory(buffer, int64(n))
+		p.scrub(page, number)
+		sealPage(page, number)
 		p.forget(number)
 	}
 }
