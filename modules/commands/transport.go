@@ -125,7 +125,7 @@ func redirectTo(baseURL string) http.Handler {
 		if !strings.HasPrefix(path, "/") { // such as "GET http:example.org"
 			path = "/"
 		}
-		http.Redirect(w, r, origin+path, http.StatusPermanentRedirect)
+		http.Redirect(w, r, origin+path, http.StatusPermanentRedirect) //nolint:gosec // the origin is a setting, and the path begins with a slash
 	})
 }
 
