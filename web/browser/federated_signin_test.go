@@ -47,7 +47,7 @@ func TestFederatedSignIn_OpensTheScreenAndLeavesNoCode(t *testing.T) {
 		t.Error("the address still has the code")
 	}
 	v.goTo("/profile/security")
-	v.see("With sign-in provider")
+	v.see("sign-in provider · Last used")
 	v.click(`button[aria-label^="Unlink"]`)
 	v.expect("401")
 	v.click(confirmation)
