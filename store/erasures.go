@@ -1,0 +1,33 @@
+package store
+
+import (
+	"sync"
+
+	"kontor/store/erasures"
+)
+
+// Erasure is an entry of the ledger of erasures.
+type Erasure = erasures.Entry
+
+// ErrLedger says that the ledger of erasures is not authentic.
+var ErrLedger = erasures.ErrLedger
+
+// ledgerMu serialises the appends of a process. One process uses a data directory.
+var ledgerMu sync.Mutex
+
+// ledgerMAC is the keyed hash of the ledger of erasures.
+func (db *DB) ledgerMAC(data []byte) []byte { return db.keys.Keyed(erasures.Purpose, data) }
+
+// RecordErasures adds entries to the ledger of erasures and returns when they are durable. It skips entries that are recorded.
+func (db *DB) RecordErasures(added ...Erasure) error {
+	ledgerMu.Lock()
+	defer ledgerMu.Unlock()
+	return erasures.Append(db.dir.File(erasures.Name), db.ledgerMAC, added...)
+}
+
+// Erasures returns the ledger of erasures. It returns ErrLedger for one that is not authentic.
+func (db *DB) Erasures() ([]Erasure, error) {
+	ledgerMu.Lock()
+	defer ledgerMu.Unlock()
+	return erasures.Read(db.dir.File(erasures.Name), db.ledgerMAC)
+}
