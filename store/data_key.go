@@ -2,7 +2,6 @@ package store
 
 import (
 	"crypto/rand"
-
 )
 
 // DataKeyBytes is the length of the key of [DB.SealWith].
@@ -27,4 +26,3 @@ func (db *DB) UnsealWith(key []byte, table, column, rowID, sealed string) ([]byt
 	db.Heavy("unseal")
 	return db.keys.UnsealWith(key, table, column, rowID, sealed)
 }
-

@@ -13,6 +13,7 @@ import (
 	"kontor/modules/kit/records"
 	"kontor/modules/payers"
 	"kontor/modules/personas"
+	"kontor/modules/privacy"
 	"kontor/modules/profile"
 	"kontor/modules/rbac"
 	"kontor/modules/tasks"
@@ -24,7 +25,7 @@ import (
 // are not covered; nor are the exceptions that the Proofs of a module lists.
 func Proofs() []records.Proof {
 	return slices.Concat(directory.Proofs(), auth.Proofs(), rbac.Proofs(), customers.Proofs(), personas.Proofs(), payers.Proofs(),
-		chats.Proofs(), tasks.Proofs(), profile.Proofs())
+		chats.Proofs(), tasks.Proofs(), profile.Proofs(), privacy.Proofs())
 }
 
 // Earlier versions digested records in another form, or not at all. An upgrade writes an entry with the digest of each
@@ -32,7 +33,7 @@ func Proofs() []records.Proof {
 // hash chain: they cannot be deleted to have manipulated records digested again.
 const (
 	formType  = "audit"
-	formID    = "record-form-2" // 2: users have a display name; digests of sessions do not cover the last use
+	formID    = "record-form-3" // 3: the answers of erased records have the time
 	formBegun = formID + "/begun"
 )
 

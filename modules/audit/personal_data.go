@@ -13,7 +13,11 @@ func (s *Service) PersonalData() []personal.Table {
 }
 
 // ExportPerson writes nothing: the audit trail holds ids, shortened networks and keyed digests, and belongs to the store.
-func (s *Service) ExportPerson(context.Context, store.Querier, personal.Subject, *personal.Writer) error { return nil }
+func (s *Service) ExportPerson(context.Context, store.Querier, personal.Subject, *personal.Writer) error {
+	return nil
+}
 
 // ErasePerson erases nothing: the audit trail is append-only.
-func (s *Service) ErasePerson(context.Context, *store.Tx, personal.Subject, string) (string, error) { return "", nil }
+func (s *Service) ErasePerson(context.Context, *store.Tx, personal.Subject, string) (string, error) {
+	return "", nil
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kontor/modules/kit/personal"
+	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/store"
 )
@@ -68,6 +69,13 @@ func notErased(ctx context.Context, q store.Querier, userID string) error {
 	if err == nil && erased {
 		return apierr.RecordErased
 	}
+	return err
+}
+
+// AllowUser checks for other modules that the caller has a permission on a user. It returns apierr.UserNotFound and
+// apierr.NoAccess.
+func (s *Service) AllowUser(ctx context.Context, q store.Querier, id string, wanted access.Permission) error {
+	_, err := userTable.Get(ctx, q, id, wanted)
 	return err
 }
 

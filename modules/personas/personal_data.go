@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kontor/modules/kit/personal"
+	"kontor/server/access"
 	"kontor/store"
 )
 
@@ -132,6 +133,13 @@ const (
 				WHERE o.persona_id = u.persona_id AND o.user_id <> $1 AND o.accepted_at IS NOT NULL)
 		ORDER BY u.persona_id LIMIT 100`
 )
+
+// AllowPersona checks for other modules that the caller has a permission on a persona. It returns apierr.PersonaNotFound and
+// apierr.NoAccess.
+func (s *Service) AllowPersona(ctx context.Context, q store.Querier, id string, wanted access.Permission) error {
+	_, err := table.Get(ctx, q, id, wanted)
+	return err
+}
 
 // OfUser returns the personas that are not erased and that are linked to this user and to no other, at most 100. A persona of
 // several users may describe another person, such as a client whom they represent.

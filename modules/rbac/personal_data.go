@@ -21,7 +21,11 @@ func (s *Service) PersonalData() []personal.Table {
 }
 
 // ExportPerson writes nothing.
-func (s *Service) ExportPerson(context.Context, store.Querier, personal.Subject, *personal.Writer) error { return nil }
+func (s *Service) ExportPerson(context.Context, store.Querier, personal.Subject, *personal.Writer) error {
+	return nil
+}
 
 // ErasePerson erases nothing.
-func (s *Service) ErasePerson(context.Context, *store.Tx, personal.Subject, string) (string, error) { return "", nil }
+func (s *Service) ErasePerson(context.Context, *store.Tx, personal.Subject, string) (string, error) {
+	return "", nil
+}
