@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"kontor/modules/kit/personal"
@@ -99,15 +100,15 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 }
 
 func (s *Service) eraseUser(ctx context.Context, tx *store.Tx, userID string) error {
-	exists, err := passwordProof.Exists(ctx, tx, userID)
-	if err != nil {
+	before, err := readPassword(ctx, tx, userID)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	if exists {
+	if err == nil {
 		if _, err := tx.Exec(ctx, deletePassword, userID); err != nil {
 			return err
 		}
-		if err := passwordProof.Audit(ctx, tx, personal.Action, userID, nil); err != nil {
+		if err := passwordProof.Audit(ctx, tx, personal.Action, userID, before); err != nil {
 			return err
 		}
 	}

@@ -78,9 +78,10 @@ func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject per
 }
 
 const (
+	// An e-mail address is required; this one belongs to no domain (RFC 2606).
 	eraseCustomer = `
 		UPDATE customers SET
-			first_name = '', first_name_key = '', last_name = '', last_name_key = '', email = '', email_key = '', phone = NULL,
+			first_name = '', first_name_key = '', last_name = '', last_name_key = '', email = 'erased@erased.invalid', email_key = 'erased@erased.invalid', phone = NULL,
 			date_of_birth = NULL, nationality = NULL, has_address = FALSE, street = '', city = '', city_key = '', postal_code = '',
 			country = '', metadata = '{}', language = '', updated_at = $2, updated_by = $3, version = version + 1, erased_at = $2
 		WHERE id = $1 AND erased_at IS NULL`

@@ -16,10 +16,13 @@ import (
 )
 
 // marks are planted texts. Each is unique, so that a search in the files finds no other.
-type marks struct{ all []string }
+type marks struct {
+	name string
+	all  []string
+}
 
 func (m *marks) mark(what string) string {
-	text := fmt.Sprintf("Planted%s%02dq", strings.ToUpper(what[:1])+what[1:], len(m.all))
+	text := fmt.Sprintf("Planted%s%s%02dq", m.name, strings.ToUpper(what[:1])+what[1:], len(m.all))
 	m.all = append(m.all, text)
 	return text
 }
@@ -57,11 +60,12 @@ type person struct {
 }
 
 // plant creates a person with data in all modules.
-func plant(t testing.TB, s *servertest.Server) *person {
+func plant(t testing.TB, s *servertest.Server, name string) *person {
 	t.Helper()
 	admin := s.Admin()
 	p := &person{client: s.User(access.Customer)}
 	m := &p.marks
+	m.name = name
 	owner := p.client.With("X-Device-ID", m.mark("device"))
 	owner.Do("PATCH", "/v1/users/"+p.client.UserID, map[string]any{"display_name": m.mark("display")}).Expect(t, 200)
 	p.customer = owner.Create("/v1/customers", map[string]any{
@@ -102,8 +106,7 @@ func erase(t testing.TB, c *servertest.Client, path string) map[string]any {
 
 func TestErasure_LeavesNothingInAnswersAndFiles(t *testing.T) {
 	s := servertest.Start(t)
-	p := plant(t, s)
-	other := plant(t, s)
+	p, other := plant(t, s, "Anna"), plant(t, s, "Berta")
 	if err := s.DB.Clean(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +150,7 @@ func TestErasure_LeavesNothingInAnswersAndFiles(t *testing.T) {
 
 func TestErasure_OfAPersonWhoIsLinkedToOthers(t *testing.T) {
 	s := servertest.Start(t)
-	p := plant(t, s)
+	p := plant(t, s, "Anna")
 	second := s.User(access.Customer)
 	s.Admin().Do("POST", "/v1/personas/"+p.persona+"/users", map[string]any{"user_id": second.UserID}).Expect(t, 201)
 	erase(t, s.Admin(), "/v1/users/"+p.client.UserID)

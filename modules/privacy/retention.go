@@ -249,12 +249,15 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 	if subject.Kind != personal.Customer {
 		return "", nil
 	}
-	exists, err := holdProof.Exists(ctx, tx, subject.ID)
-	if err != nil || !exists {
+	was, err := holdProof.Read(ctx, tx, subject.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
 		return "", err
 	}
 	if _, err := tx.Exec(ctx, deleteHold, subject.ID); err != nil {
 		return "", err
 	}
-	return "", holdProof.Audit(ctx, tx, personal.Action, subject.ID, nil)
+	return "", holdProof.Audit(ctx, tx, personal.Action, subject.ID, was)
 }
