@@ -24,31 +24,31 @@ type Export struct {
 	ID         string        `json:"id"`
 	ExportedAt store.Time    `json:"exported_at"`
 
-	Customer     jsontext.Value `json:"customer,omitzero" doc:"An array with the record. So are user, persona, preferences and relationship."`
-	Relationship jsontext.Value `json:"relationship,omitzero"`
-	Documents    jsontext.Value `json:"documents,omitzero" doc:"With their numbers."`
-	History      jsontext.Value `json:"verification_history,omitzero"`
-	Payers       jsontext.Value `json:"payers,omitzero"`
-	Tasks        jsontext.Value `json:"tasks,omitzero"`
+	Customer     []jsontext.Value `json:"customer,omitzero" doc:"An array with the record. So are user, persona, preferences and relationship."`
+	Relationship []jsontext.Value `json:"relationship,omitzero"`
+	Documents    []jsontext.Value `json:"documents,omitzero" doc:"With their numbers."`
+	History      []jsontext.Value `json:"verification_history,omitzero"`
+	Payers       []jsontext.Value `json:"payers,omitzero"`
+	Tasks        []jsontext.Value `json:"tasks,omitzero"`
 
-	User        jsontext.Value `json:"user,omitzero"`
-	Credentials jsontext.Value `json:"credentials,omitzero"`
-	Sessions    jsontext.Value `json:"sessions,omitzero"`
-	Devices     jsontext.Value `json:"devices,omitzero"`
-	Preferences jsontext.Value `json:"preferences,omitzero"`
-	Pictures    jsontext.Value `json:"pictures,omitzero" doc:"Their content is in base64."`
-	Chats       jsontext.Value `json:"chats_created,omitzero"`
-	Messages    jsontext.Value `json:"messages,omitzero" doc:"Those that the user has written."`
+	User        []jsontext.Value `json:"user,omitzero"`
+	Credentials []jsontext.Value `json:"credentials,omitzero"`
+	Sessions    []jsontext.Value `json:"sessions,omitzero"`
+	Devices     []jsontext.Value `json:"devices,omitzero"`
+	Preferences []jsontext.Value `json:"preferences,omitzero"`
+	Pictures    []jsontext.Value `json:"pictures,omitzero" doc:"Their content is in base64."`
+	Chats       []jsontext.Value `json:"chats_created,omitzero"`
+	Messages    []jsontext.Value `json:"messages,omitzero" doc:"Those that the user has written."`
 
-	Notifications jsontext.Value `json:"notifications,omitzero"`
-	Deliveries    jsontext.Value `json:"deliveries,omitzero"`
+	Notifications []jsontext.Value `json:"notifications,omitzero"`
+	Deliveries    []jsontext.Value `json:"deliveries,omitzero"`
 
-	Persona          jsontext.Value `json:"persona,omitzero"`
-	Personas         jsontext.Value `json:"personas,omitzero" doc:"The links of a user to personas."`
-	FormerNames      jsontext.Value `json:"former_names,omitzero"`
-	FormerIdentities jsontext.Value `json:"former_identities,omitzero"`
-	Users            jsontext.Value `json:"users,omitzero" doc:"The links of a persona to users."`
-	Links            jsontext.Value `json:"links,omitzero"`
+	Persona          []jsontext.Value `json:"persona,omitzero"`
+	Personas         []jsontext.Value `json:"personas,omitzero" doc:"The links of a user to personas."`
+	FormerNames      []jsontext.Value `json:"former_names,omitzero"`
+	FormerIdentities []jsontext.Value `json:"former_identities,omitzero"`
+	Users            []jsontext.Value `json:"users,omitzero" doc:"The links of a persona to users."`
+	Links            []jsontext.Value `json:"links,omitzero"`
 }
 
 // exportTime is how long an export may take, with a slow client.
@@ -57,10 +57,14 @@ const exportTime = 10 * time.Minute
 // export returns the handler that writes the data of persons of a kind. It reads a bounded number of rows at a time and writes
 // them at once, so that the size of an export does not matter. A document that ends early, because of a failure, is no JSON.
 func (s *Service) export(kind personal.Kind) func(ctx context.Context, r *endpoint.Request) error {
+	name := "id"
+	if kind == personal.Persona {
+		name = "persona_id"
+	}
 	return func(ctx context.Context, r *endpoint.Request) error {
 		id, err := types.ParseID(r.Params[0])
 		if err != nil {
-			return apierr.Invalid("id", "invalid.uuid")
+			return apierr.Invalid(name, "invalid.uuid")
 		}
 		subject := personal.Subject{Kind: kind, ID: id}
 		if err := s.allowExport(ctx, subject); err != nil {

@@ -17,9 +17,14 @@ var (
 	holdProof         = records.Proof{Type: "legal_holds", From: "legal_holds", Key: "customer_id", Read: readHold}
 )
 
+// storedVersion is the version of a record, which the API shows as ETag only.
+type storedVersion struct {
+	Version int64 `json:"version"`
+}
+
 func readErasure(ctx context.Context, q store.Querier, id string) (store.Record, error) {
 	e, err := scanErasure(q.QueryRow(ctx, selectErasureByID, id))
-	return store.Record{Answer: e, Stored: map[string]int64{"version": e.version}}, err
+	return store.Record{Answer: e, Stored: storedVersion{e.version}}, err
 }
 
 // storedRelationship is the row of a relationship. The answer of the API depends on the day.
@@ -37,5 +42,5 @@ func readRelationship(ctx context.Context, q store.Querier, customerID string) (
 
 func readHold(ctx context.Context, q store.Querier, customerID string) (store.Record, error) {
 	h, err := scanHold(q.QueryRow(ctx, selectHold, customerID))
-	return store.Record{Answer: h, Stored: map[string]int64{"version": h.version}}, err
+	return store.Record{Answer: h, Stored: storedVersion{h.version}}, err
 }
