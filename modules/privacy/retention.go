@@ -94,6 +94,8 @@ func (s *Service) checkCustomer(ctx context.Context, q store.Querier, id string)
 	switch {
 	case err != nil:
 		return err
+	case hold != nil && hold.Until.IsZero():
+		return apierr.OnHold
 	case hold != nil:
 		return apierr.OnHold.Detail("until", hold.Until)
 	case r.Erasable:
