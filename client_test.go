@@ -31,6 +31,13 @@ func (p *process) client(headers ...string) *client {
 	return &client{http: &http.Client{Transport: transport, Timeout: time.Minute}, url: p.url, headers: headers}
 }
 
+// scraper returns a client of the address for Prometheus.
+func (p *process) scraper() *client {
+	c := p.client()
+	c.url = p.scrape
+	return c
+}
+
 // with returns a client with further headers, which shares the connection.
 func (c *client) with(headers ...string) *client {
 	next := *c

@@ -132,7 +132,7 @@ func TestFaults_AFailedSyncOrWriteEndsTheProcess(t *testing.T) {
 // waitForCheckpoint waits until all writes have been copied to the database file.
 func (p *process) waitForCheckpoint() {
 	p.tb.Helper()
-	for !strings.Contains(p.client().do(p.tb, "GET", "/metrics", "", 200).body, "kontor_store_log_uncopied_pages 0\n") {
+	for !strings.Contains(p.scraper().do(p.tb, "GET", "/metrics", "", 200).body, "kontor_store_log_uncopied_pages 0\n") {
 	}
 }
 

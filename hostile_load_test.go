@@ -143,7 +143,7 @@ func TestHostile_SlowSearchesDoNotBlockOthers(t *testing.T) {
 		{name: "signing in", by: p.client(), method: "POST", path: "/authenticate",
 			body: fmt.Sprintf(`{"user_id":%q,"password":%q}`, otherUser, otherPassword), status: 200},
 		{name: "readiness", by: p.client(), method: "GET", path: "/readyz", status: 200},
-		{name: "metrics", by: p.client(), method: "GET", path: "/metrics", status: 200,
+		{name: "metrics", by: p.scraper(), method: "GET", path: "/metrics", status: 200,
 			contains: []string{"kontor_store_stalled 0", "kontor_store_readers_waiting ", "kontor_store_last_progress_seconds "}},
 	})
 	cancel()

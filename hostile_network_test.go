@@ -11,7 +11,7 @@ import (
 )
 
 // TestHostile_Proxies sends headers of misconfigured and hostile proxies. The client address of a request decides about
-// access to /metrics and about rate limits.
+// rate limits, and no header opens /metrics.
 func TestHostile_Proxies(t *testing.T) {
 	behind := start(t, filepath.Join(t.TempDir(), "behind"), "--server.trusted_proxies=127.0.0.1", "--server.base_url=https://bank.example")
 	direct := start(t, filepath.Join(t.TempDir(), "direct"))
@@ -28,7 +28,12 @@ func TestHostile_Proxies(t *testing.T) {
 	for _, header := range []string{"Forwarded", "X-Real-IP", "X-Forwarded-Host", "X-Forwarded-Proto", "Via"} {
 		attacks = append(attacks, attack{name: header, by: direct.client(header, "127.0.0.1"), method: "GET", path: "/metrics", status: 401, excludes: []string{"kontor_http"}})
 	}
-	attacks = append(attacks, attack{name: "the machine itself", by: direct.client(), method: "GET", path: "/metrics", status: 200, contains: []string{"kontor_connections_open"}})
+	for name, p := range map[string]*process{"a proxy that adds no header": behind, "the machine itself": direct} {
+		attacks = append(attacks, attack{name: name, by: p.client(), method: "GET", path: "/metrics", status: 401, excludes: []string{"kontor_http"}},
+			attack{name: name + ", metrics.listen", by: p.scraper(), method: "GET", path: "/metrics", status: 200, contains: []string{"kontor_connections_open"}},
+			attack{name: name + ", the API at metrics.listen", by: p.scraper(), method: "GET", path: "/v1/public-endpoint", status: 404},
+			attack{name: name + ", a write at metrics.listen", by: p.scraper(), method: "POST", path: "/metrics", status: 405})
+	}
 	runAttacks(t, attacks)
 
 	if got := behind.client("X-Forwarded-For", "203.0.113.7", "X-Forwarded-Proto", "https").do(t, "GET", "/healthz", "", 200); got.header.Get("Strict-Transport-Security") == "" {

@@ -25,6 +25,7 @@ type process struct {
 	tb     testing.TB
 	cmd    *exec.Cmd
 	url    string
+	scrape string // URL of the metrics
 	stdout *output
 	stderr *output
 	code   func() int // waits for the end and returns the exit code; may be called repeatedly
@@ -68,7 +69,7 @@ func startWith(tb testing.TB, environ []string, args ...string) *process {
 func startProgram(tb testing.TB, path string, environ []string, args ...string) *process {
 	tb.Helper()
 	p := &process{tb: tb, stdout: &output{}, stderr: &output{}}
-	p.cmd = commandOf(path, environ, append([]string{"serve", "--server.listen=127.0.0.1:0"}, args...)...)
+	p.cmd = commandOf(path, environ, append([]string{"serve", "--server.listen=127.0.0.1:0", "--metrics.listen=127.0.0.1:0"}, args...)...)
 	p.cmd.Stdout = p.stdout
 	reader, writer := io.Pipe()
 	p.cmd.Stderr = io.MultiWriter(p.stderr, writer)
@@ -81,27 +82,29 @@ func startProgram(tb testing.TB, path string, environ []string, args ...string) 
 		return p.cmd.ProcessState.ExitCode()
 	})
 	tb.Cleanup(p.kill)
-	url := make(chan string, 1)
+	listens := make(chan struct{})
 	go func() {
-		url <- listening(reader)
+		p.url, p.scrape = listening(reader)
+		close(listens)
 		io.Copy(io.Discard, reader)
 	}()
 	go p.code()
-	if p.url = <-url; p.url == "" {
+	if <-listens; p.url == "" {
 		tb.Fatalf("the server ended with %d: %s", p.code(), p.stderr)
 	}
 	return p
 }
 
-// listening reads the log until the server listens, and returns its URL, or "" when the log ends before.
-func listening(log io.Reader) string {
+// listening reads the log until the server listens. It returns its URL and that of its metrics, or "" when the log ends
+// before.
+func listening(log io.Reader) (url, metrics string) {
 	for lines := bufio.NewScanner(log); lines.Scan(); {
-		var entry struct{ Msg, Address string }
+		var entry struct{ Msg, Address, Metrics string }
 		if err := json.Unmarshal(lines.Bytes(), &entry); err == nil && entry.Msg == "listening" {
-			return "http://" + entry.Address
+			return "http://" + entry.Address, "http://" + entry.Metrics
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // kill ends the process with SIGKILL.

@@ -68,7 +68,7 @@ func TestStalledDisk_ReportsUnknownOutcomes(t *testing.T) {
 		}
 	}
 	runAttacks(t, []attack{
-		{name: "metrics", by: probe, method: "GET", path: "/metrics", status: 200, contains: []string{"kontor_store_stalled 1"}},
+		{name: "metrics", by: p.scraper(), method: "GET", path: "/metrics", status: 200, contains: []string{"kontor_store_stalled 1"}},
 		{name: "reading", by: admin, method: "GET", path: "/v1/customers", status: 200},
 	})
 	for range names {

@@ -40,6 +40,15 @@ func (s *Server) answer(r *call, result endpoint.Result) error {
 			return nil
 		}
 	}
+	if result.SetCookie != "" {
+		response.Header.Add(fiber.HeaderSetCookie, result.SetCookie)
+	}
+	if result.Location != "" {
+		response.SetStatusCode(http.StatusSeeOther)
+		response.Header.Set(fiber.HeaderLocation, result.Location)
+		response.Header.Set(fiber.HeaderCacheControl, "no-store")
+		return nil
+	}
 	if result.Next != "" {
 		response.Header.Set(fiber.HeaderLink, "<"+result.Next+`>; rel="next"`)
 	}

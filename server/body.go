@@ -24,7 +24,7 @@ const (
 	uploadBudget = 512 << 20
 )
 
-// readBody reads the body of an authorized request. Memory grows with the bytes that arrive, not with the declared length. It
+// readBody reads the body of an authorized request, if its handler reads one. Memory grows with the bytes that arrive, not with the declared length. It
 // returns apierr.PayloadTooLarge, and apierr.Unavailable when too much is being uploaded at once.
 func (s *Server) readBody(r *call) error {
 	request := r.fiber.Request()
@@ -32,11 +32,15 @@ func (s *Server) readBody(r *call) error {
 		return nil
 	}
 	length := request.Header.ContentLength()
-	if length > r.row.BodyLimit() {
+	reads := r.row.Handle.ReadsBody()
+	if reads && length > r.row.BodyLimit() {
 		return tooLarge(r.row.BodyLimit())
 	}
 	if length >= 0 && length <= firstRead { // the engine has read all of it
 		return request.CloseBodyStream()
+	}
+	if !reads {
+		return nil // discardUnreadBody ends the connection
 	}
 	if err := r.fiber.Context().Conn().SetReadDeadline(time.Now().Add(r.row.bodyTime())); err != nil {
 		return apierr.MalformedRequest.Wrap(err)

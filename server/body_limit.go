@@ -21,15 +21,16 @@ func (s *Server) headerReceived(header *fasthttp.RequestHeader) fasthttp.Request
 
 // expect rejects a body that is too long before the client sends it, and asks other clients to send theirs (RFC 9110, section
 // 10.1.1). It keeps the route for [Server.findRoute]. The checks before the body come first: errors of authorization take
-// precedence over 413.
+// precedence over 413. A row that reads no body has no limit: [Server.discardUnreadBody] ends the connection.
 func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
 	limit := endpoint.DefaultMaxBody
 	path, _, _ := bytes.Cut(ctx.Request.Header.RequestURI(), []byte{'?'})
-	if row, params, _ := s.routes.match(string(ctx.Method()), path, nil); row != nil {
+	row, params, _ := s.routes.match(string(ctx.Method()), path, nil)
+	if row != nil {
 		limit = row.BodyLimit()
 		ctx.SetUserValue(foundKey{}, found{row, params})
 	}
-	if ctx.Request.Header.ContentLength() <= limit {
+	if ctx.Request.Header.ContentLength() <= limit || row != nil && !row.Handle.ReadsBody() {
 		return fasthttp.StatusContinue
 	}
 	ctx.Response.Reset()

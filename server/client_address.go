@@ -67,23 +67,12 @@ func forwardedAddress(element string) (netip.Addr, bool) {
 	return address.Unmap(), true
 }
 
-// forwardedHeaders are the headers that proxies add. A request that has one of them does not come from its peer.
-var forwardedHeaders = []string{fiber.HeaderXForwardedFor, fiber.HeaderForwarded, "X-Real-IP", fiber.HeaderXForwardedHost, fiber.HeaderXForwardedProto, fiber.HeaderVia}
-
-// proxied reports whether a request came through a proxy, even one that does not name the client.
-func proxied(header *fasthttp.RequestHeader) bool {
-	raw := header.RawHeaders()
-	for _, name := range forwardedHeaders {
-		if countLines(raw, name) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// overTLS reports whether the client uses TLS, which ends at a proxy: the public address is https, and the proxy does not
-// report another protocol.
+// overTLS reports whether the client uses TLS. It may end here, or at a proxy: then the public address is https, and the proxy
+// does not report another protocol.
 func (s *Server) overTLS(ctx *fasthttp.RequestCtx) bool {
+	if s.TLS != nil {
+		return true
+	}
 	if !strings.HasPrefix(s.BaseURL, "https://") {
 		return false
 	}

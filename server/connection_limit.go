@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 const (
@@ -34,10 +34,20 @@ const (
 	maxAcceptPause = time.Second
 )
 
-var (
-	connectionsOpen     = metrics.GetOrCreateCounter("kontor_connections_open")
-	connectionsRejected = metrics.GetOrCreateCounter("kontor_connections_refused_total")
-)
+// connectionMetrics count connections.
+type connectionMetrics struct {
+	open     prometheus.Gauge
+	rejected prometheus.Counter
+}
+
+func newConnectionMetrics(r prometheus.Registerer) *connectionMetrics {
+	m := &connectionMetrics{
+		open:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "kontor_connections_open", Help: "Open connections, event streams included."}),
+		rejected: prometheus.NewCounter(prometheus.CounterOpts{Name: "kontor_connections_refused_total", Help: "Connections refused because too many were open."}),
+	}
+	r.MustRegister(m.open, m.rejected)
+	return m
+}
 
 // connectionsFor returns the limit of connections of a process with a limit of open files.
 func connectionsFor(files int) int {
@@ -51,14 +61,15 @@ func connectionsFor(files int) int {
 // Hijacked connections, such as event streams, count until they are closed.
 type connectionLimiter struct {
 	net.Listener
-	limit  int
-	share  int
-	exempt func(netip.Addr) bool // peers without a share, such as proxies
-	answer []byte                // to a surplus connection
-	log    *slog.Logger
-	pause  func(time.Duration) // waits after a failed accept, or until Close
-	closed chan struct{}
-	once   sync.Once
+	limit   int
+	share   int
+	exempt  func(netip.Addr) bool // peers without a share, such as proxies
+	answer  []byte                // to a surplus connection
+	metrics *connectionMetrics
+	log     *slog.Logger
+	pause   func(time.Duration) // waits after a failed accept, or until Close
+	closed  chan struct{}
+	once    sync.Once
 
 	lingering chan struct{} // one slot for each rejected connection that is still open
 
@@ -71,9 +82,9 @@ type connectionLimiter struct {
 // reserve.
 const maxLingering = minFileReserve / 6
 
-func newConnectionLimiter(listener net.Listener, limit int, exempt func(netip.Addr) bool, answer []byte, log *slog.Logger) *connectionLimiter {
+func newConnectionLimiter(listener net.Listener, limit int, exempt func(netip.Addr) bool, answer []byte, metrics *connectionMetrics, log *slog.Logger) *connectionLimiter {
 	l := &connectionLimiter{
-		Listener: listener, limit: limit, share: max(minPerNetwork, limit/networkShare), exempt: exempt, answer: answer, log: log,
+		Listener: listener, limit: limit, share: max(minPerNetwork, limit/networkShare), exempt: exempt, answer: answer, metrics: metrics, log: log,
 		closed: make(chan struct{}), lingering: make(chan struct{}, maxLingering), networks: map[netip.Prefix]int{},
 	}
 	l.pause = func(d time.Duration) {
@@ -143,7 +154,7 @@ func (l *connectionLimiter) acquire(connection net.Conn) (net.Conn, bool) {
 	if shared {
 		l.networks[network]++
 	}
-	connectionsOpen.Inc()
+	l.metrics.open.Inc()
 	release := sync.OnceFunc(func() { l.release(network, shared) })
 	if tcp, ok := connection.(*net.TCPConn); ok {
 		return &countedTCP{tcp, release}, true
@@ -168,7 +179,7 @@ func (l *connectionLimiter) network(address net.Addr) (network netip.Prefix, sha
 }
 
 func (l *connectionLimiter) release(network netip.Prefix, shared bool) {
-	connectionsOpen.Dec()
+	l.metrics.open.Dec()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open--
@@ -186,7 +197,7 @@ const lingerTime = time.Second
 // reject answers a surplus connection and closes it. A connection that is closed with unread bytes loses the answer, so
 // a bounded number of connections is read to the end first.
 func (l *connectionLimiter) reject(connection net.Conn) {
-	connectionsRejected.Inc()
+	l.metrics.rejected.Inc()
 	_ = connection.SetDeadline(time.Now().Add(lingerTime))
 	_, err := connection.Write(l.answer) // fits into the empty buffer of the system: does not block
 	half, ok := connection.(interface{ CloseWrite() error })

@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/gofiber/fiber/v2"
@@ -77,10 +78,14 @@ func challenge(r *call, e *apierr.Error) string {
 	const realm = `Bearer realm="kontor"`
 	switch {
 	case e.Kind == apierr.StaleSession: // RFC 9470, section 3
+		text := realm + `, error="insufficient_user_authentication"`
 		if age, ok := e.Details["max_age"].(int); ok {
-			return realm + `, error="insufficient_user_authentication", max_age="` + strconv.Itoa(age) + `"`
+			text += `, max_age="` + strconv.Itoa(age) + `"`
 		}
-		return realm + `, error="insufficient_user_authentication"`
+		if levels, ok := e.Details["acr_values"].([]string); ok {
+			text += `, acr_values="` + strings.Join(levels, " ") + `"`
+		}
+		return text
 	case r.row != nil && r.row.Access.TakesBearer() && endpoint.BearerToken(r.fiber) != "":
 		return realm + `, error="invalid_token"` // RFC 6750, section 3.1
 	}

@@ -45,7 +45,7 @@ func (s *Server) ownEndpoints() []endpoint.Endpoint {
 			Tag: "Operations", Summary: "Get metrics",
 			Faults: []apierr.Kind{apierr.Unauthorized, apierr.NoAccess},
 			Doc: endpoint.Doc{
-				Description: "Metrics are in the Prometheus text format. Requests from other machines than the server's own need the bearer token of an administrator.",
+				Description: "Metrics are in the Prometheus text format, for administrators. Prometheus itself reads them without a token from the address of the setting metrics.listen.",
 				Answers: []endpoint.Answer{{Status: http.StatusOK, Media: "text/plain", Says: "The metrics.",
 					Example: "kontor_http_requests_total{endpoint=\"customers.get\",status=\"2xx\"} 42\n"}},
 			},

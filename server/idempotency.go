@@ -66,7 +66,9 @@ func (s *Server) withIdempotency(r *call) (context.Context, error) {
 	claim := Claim{
 		Key: key, Caller: cmp.Or(r.Caller.KeyID, r.Caller.UserID),
 		Endpoint: r.row.Method + " " + string(r.fiber.Request().URI().PathOriginal()),
-		BodyHash: sha256.Sum256(r.fiber.Request().Body()),
+	}
+	if r.row.Handle.ReadsBody() { // a body that no handler reads is still unread
+		claim.BodyHash = sha256.Sum256(r.fiber.Request().Body())
 	}
 	return s.Idempotency.Begin(&r.context, claim)
 }

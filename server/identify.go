@@ -20,6 +20,7 @@ func (s *Server) identify(r *call) {
 	r.Address = s.clientAddress(r.fiber.Context())
 	r.DeviceID = string(header.Peek("X-Device-ID"))
 	r.IfMatch = listHeader(header, fiber.HeaderIfMatch)
+	r.Cookie = string(header.Peek(fiber.HeaderCookie))
 	r.Now = s.Options.Now()
 
 	answer := &r.fiber.Response().Header

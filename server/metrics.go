@@ -2,12 +2,14 @@ package server
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/common/expfmt"
 
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -36,53 +38,85 @@ func (s *Server) logRequest(r *call, status int, took time.Duration) {
 		slog.Int("status", status), slog.Float64("ms", float64(took.Microseconds())/1000), slog.String("request_id", r.RequestID))
 }
 
-// requestMetrics counts requests by row and class of status, and measures them by row.
+// requestBuckets are the upper bounds of the histogram of durations, in seconds. Most requests take a millisecond.
+var requestBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+
+// requestMetrics counts requests by row and class of status, and measures them by row. The series of a row begin with its
+// first request. Those of 5xx always exist, because an alert needs their zero.
 type requestMetrics struct {
-	counts    []*[6]*metrics.Counter // by index in the table and status / 100; the last is for requests without a row
-	durations []*metrics.Histogram
+	counts    *prometheus.CounterVec
+	durations *prometheus.HistogramVec
 }
 
-func newRequestMetrics(table []endpoint.Endpoint) *requestMetrics {
-	m := &requestMetrics{}
-	for i := range len(table) + 1 {
-		name := "none"
-		if i < len(table) {
-			name = table[i].Name
-		}
-		var byStatus [6]*metrics.Counter
-		for class := range byStatus {
-			byStatus[class] = metrics.GetOrCreateCounter(
-				`kontor_http_requests_total{endpoint="` + name + `",status="` + strconv.Itoa(class) + `xx"}`)
-		}
-		m.counts = append(m.counts, &byStatus)
-		m.durations = append(m.durations, metrics.GetOrCreateHistogram(`kontor_http_request_seconds{endpoint="`+name+`"}`))
+func newRequestMetrics(r prometheus.Registerer, table []endpoint.Endpoint) *requestMetrics {
+	m := &requestMetrics{
+		counts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kontor_http_requests_total",
+			Help: "Answered requests by endpoint and class of status."}, []string{"endpoint", "status"}),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kontor_http_request_seconds",
+			Help: "Duration of requests by endpoint.", Buckets: requestBuckets}, []string{"endpoint"}),
+	}
+	r.MustRegister(m.counts, m.durations)
+	m.counts.WithLabelValues(noEndpoint, classes[5])
+	for i := range table {
+		m.counts.WithLabelValues(table[i].Name, classes[5])
 	}
 	return m
 }
 
+// noEndpoint is the label of requests without a row.
+const noEndpoint = "none"
+
+// classes are the labels of status / 100.
+var classes = [6]string{"0xx", "1xx", "2xx", "3xx", "4xx", "5xx"}
+
 func (m *requestMetrics) count(row *route, status int, took time.Duration) {
-	at := len(m.counts) - 1
+	name := noEndpoint
 	if row != nil {
-		at = row.index
+		name = row.Name
 	}
-	m.counts[at][min(max(status/100, 0), 5)].Inc()
-	m.durations[at].Update(took.Seconds())
+	m.counts.WithLabelValues(name, classes[min(max(status/100, 0), 5)]).Inc()
+	m.durations.WithLabelValues(name).Observe(took.Seconds())
 }
 
-// writeMetrics answers loopback clients and administrators. A request that came through a proxy is not from loopback, even if
-// the proxy runs on the same machine.
-func (s *Server) writeMetrics(ctx context.Context, r *endpoint.Request) error {
-	if !endpoint.Of(ctx).Address.IsLoopback() || proxied(&r.Fiber.Request().Header) {
-		caller, err := s.Auth.Bearer(r.Fiber)
-		if err != nil {
+// newRegistry returns the metrics of the process and of the Go runtime.
+func newRegistry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}
+
+// WriteMetrics writes all metrics in the Prometheus text format. Metrics that cannot be read are left out, and reported in the log.
+func (s *Server) WriteMetrics(w io.Writer) error {
+	sources := prometheus.Gatherers{s.registry}
+	if s.Metrics != nil {
+		sources = append(sources, s.Metrics)
+	}
+	families, err := sources.Gather()
+	if err != nil {
+		s.Log.Error("some metrics could not be read", "cause", err)
+	}
+	for _, family := range families {
+		if _, err := expfmt.MetricFamilyToText(w, family); err != nil {
 			return err
 		}
-		if !caller.Administrator() {
-			return apierr.NoAccess
-		}
+	}
+	return nil
+}
+
+// MetricsType is the media type of [Server.WriteMetrics].
+const MetricsType = "text/plain; version=0.0.4; charset=utf-8"
+
+// writeMetrics answers administrators. The address of the client does not matter, because it is the proxy's address if the
+// proxy reports none. The setting metrics.listen has an address for scrapers.
+func (s *Server) writeMetrics(_ context.Context, r *endpoint.Request) error {
+	caller, err := s.Auth.Bearer(r.Fiber)
+	if err != nil {
+		return err
+	}
+	if !caller.Administrator() {
+		return apierr.NoAccess
 	}
 	response := r.Fiber.Response()
-	response.Header.SetContentType("text/plain; version=0.0.4; charset=utf-8")
-	metrics.WritePrometheus(response.BodyWriter(), true)
-	return nil
+	response.Header.SetContentType(MetricsType)
+	return s.WriteMetrics(response.BodyWriter())
 }

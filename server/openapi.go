@@ -55,9 +55,10 @@ func (s *Server) makeDocument() (document, error) {
 	return document{plain, compressed.Bytes(), hex.EncodeToString(sum[:8])}, nil
 }
 
-// documentText returns the text of an error for the examples, with values for its placeholders.
+// documentText returns the text of an error for the document. Its placeholders stay general: the same text has other numbers
+// in other operations.
 func (s *Server) documentText(key string) string {
-	return s.Texts.Text(locales.Default, key, map[string]any{"Max": endpoint.DefaultMaxBody, "Explanation": "The file holds no QR code."})
+	return s.Texts.Text(locales.Default, key, map[string]any{"Max": "N", "Limit": "of the setting", "Time": "that time", "Explanation": "The file cannot be read."})
 }
 
 // serveDocument sends the document, compressed to those who take it.

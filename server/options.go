@@ -1,11 +1,13 @@
 package server
 
 import (
+	"crypto/tls"
 	"log/slog"
 	"net/netip"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"kontor/locales"
 	"kontor/server/access"
@@ -23,11 +25,13 @@ type Options struct {
 	Translate   func(err error) error                          // converts errors of lower layers to those of apierr
 	Fallback    func(c *fiber.Ctx, path string) (handled bool) // serves files of the console; nil: none
 	Probes      []Probe
+	Metrics     prometheus.Gatherer // further metrics for /metrics; nil: none
 	Texts       *locales.Bundle
 	Log         *slog.Logger
 	Now         func() time.Time
 	BaseURL     string // address of the service for clients, for the API document
 
+	TLS              *tls.Config // nil: plain HTTP
 	TrustedProxies   []netip.Prefix
 	AllowedOrigins   []string
 	RateLimits       bool

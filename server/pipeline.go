@@ -40,6 +40,7 @@ var checksBeforeBody = [...]step{
 	(*Server).limitCaller,          // rate_limit.go: 429
 	(*Server).limitConcurrency,     // concurrency.go: 429
 	(*Server).authorize,            // authorize.go: 403
+	(*Server).checkAssurance,       // assurance.go: 401 for an authentication that is not recent, 403 without a required second factor
 }
 
 // checksWithBody follow when the caller is authorized.

@@ -13,6 +13,7 @@ import (
 // report it themselves.
 var failedSignIns = map[string]string{
 	apierr.InvalidRefresh.Code:      "auth.refresh_refused",
+	apierr.ChallengeExpired.Code:    "auth.challenge_refused",
 	apierr.InvalidOTP.Code:          "users.otp_refused",
 	apierr.OTPExpired.Code:          "users.otp_refused",
 	apierr.OTPAttemptsExceeded.Code: "users.otp_refused",

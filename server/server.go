@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/gofiber/fiber/v2"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"kontor/locales"
 	"kontor/server/apierr"
@@ -30,7 +31,9 @@ type Server struct {
 	origins     map[string]bool
 	draining    atomic.Bool
 	uploads     atomic.Int64 // bytes of long bodies in memory
+	registry    *prometheus.Registry
 	metrics     *requestMetrics
+	connections *connectionMetrics
 	document    func() (document, error) // built on first use
 }
 
@@ -46,7 +49,8 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.routes, s.metrics = routes, newRequestMetrics(s.Endpoints)
+	s.routes, s.registry = routes, newRegistry()
+	s.metrics, s.connections = newRequestMetrics(s.registry, s.Endpoints), newConnectionMetrics(s.registry)
 	for _, origin := range o.AllowedOrigins {
 		s.origins[origin] = true
 	}
@@ -101,11 +105,18 @@ func (s *Server) Table() []endpoint.Endpoint { return s.Endpoints }
 // Serve answers requests on the listener until [Server.Shutdown] ends them.
 func (s *Server) Serve(listener net.Listener) error {
 	exempt := func(peer netip.Addr) bool { return peer.IsLoopback() || s.trusted(peer) }
-	return s.app.Listener(newConnectionLimiter(listener, s.MaxConnections, exempt, s.overloaded(), s.Log))
+	listener = newConnectionLimiter(listener, s.MaxConnections, exempt, s.overloaded(), s.connections, s.Log)
+	if s.TLS != nil {
+		listener = tlsListener{listener, s.TLS}
+	}
+	return s.app.Listener(listener)
 }
 
 // overloaded returns the answer to a surplus connection. It is in English, since the request is not read.
 func (s *Server) overloaded() []byte {
+	if s.TLS != nil {
+		return nil // there is no time for a handshake
+	}
 	body, _ := json.Marshal(s.envelopeOf(locales.Default, apierr.Of(apierr.Unavailable)), json.Deterministic(true)) // strings cannot fail
 	return overloadedWith(string(body))
 }

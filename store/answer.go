@@ -23,7 +23,7 @@ func (db *DB) Answer(ctx context.Context, body any) *Answer {
 }
 
 func (db *DB) sealAnswer(a *Answer, c *idempotency.Claim) {
-	if !a.Sealed() {
+	if !a.Sealed(db.keys) {
 		db.Heavy("seal")
 		a.Seal(db.keys, c)
 	}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"sync"
 
 	"kontor/store/erasures"
@@ -16,7 +18,11 @@ var ErrLedger = erasures.ErrLedger
 var ledgerMu sync.Mutex
 
 // ledgerMAC is the keyed hash of the ledger of erasures.
-func (db *DB) ledgerMAC(data []byte) []byte { return db.keys.Keyed(erasures.Purpose, data) }
+func (db *DB) ledgerMAC(data []byte) []byte {
+	mac := hmac.New(sha256.New, db.keys.DeriveFirst(erasures.Purpose, sha256.Size)) // it does not change with the master key
+	mac.Write(data)
+	return mac.Sum(nil)
+}
 
 // RecordErasures adds entries to the ledger of erasures and returns when they are durable. It skips entries that are recorded.
 func (db *DB) RecordErasures(added ...Erasure) error {

@@ -41,6 +41,8 @@ type Options struct {
 	// SecretKey is the master key in hexadecimal or base64. If it is empty, the key is in the file secret.key of the
 	// directory, which is created with a new database.
 	SecretKey string
+	// PreviousKey is the master key before SecretKey. A database that still has it gets SecretKey, see DB.RotateMasterKey.
+	PreviousKey string
 	// Fatal is called once when a write or a sync of a data file has failed, with an error that names the file. From
 	// then on nothing is written and no write is acknowledged. It should not return; nil prints one line to standard
 	// error and ends the process with status 1.
@@ -67,6 +69,12 @@ type DB struct {
 	watch   atomic.Pointer[func(work string)]
 	latest  atomic.Int64
 	closing sync.Once
+
+	rotating        sync.Mutex // held while the master key is replaced or values are sealed anew
+	sealed          sealedColumns
+	onReplaced      []func(context.Context, KeyReplaced) error
+	replacedAtStart bool   // the master key, by that in Options
+	givenKey        []byte // the master key of Options; nil when it is in the directory
 }
 
 // Open opens the database in o.Dir, or creates it. Its errors are one sentence that says what to do. It changes nothing
@@ -85,11 +93,16 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if db.dir, err = datadir.Open(o.Dir); err != nil {
 		return nil, err
 	}
+	db.RegisterSealed(sealedUnshown)
+	db.RegisterSealed(db.sealedAnswers())
 	report, err := db.openEngine(ctx, o)
 	if err != nil {
 		return nil, errors.Join(err, db.dir.Close())
 	}
 	if err := db.auditLoss(ctx, report.Loss); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	if err := db.settleKey(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	if len(report.Unprotected) > 0 {
@@ -108,7 +121,7 @@ func (db *DB) openEngine(ctx context.Context, o Options) (report engine.Report, 
 	}
 	db.engine, report, err = open(ctx, engine.Config{
 		Dir: db.dir, Clock: db.clock, Log: db.log, Migrations: migrations.Files, AppendOnly: audittrail.AppendOnlyTables(),
-		Guard: func(fresh bool) (engine.Guard, error) { return db.newGuard(o.SecretKey, fresh) },
+		Guard: func(fresh bool) (engine.Guard, error) { return db.newGuard(o, fresh) },
 		Fatal: o.Fatal, AcceptLoss: o.AcceptLoss, LogLimit: o.LogLimit,
 	})
 	if err == nil {
@@ -117,13 +130,17 @@ func (db *DB) openEngine(ctx context.Context, o Options) (report engine.Report, 
 	return report, err
 }
 
-// newGuard finds the master key, which a new database creates, and derives everything from it.
-func (db *DB) newGuard(givenKey string, fresh bool) (engine.Guard, error) {
-	master, err := db.dir.MasterKey(givenKey, fresh)
+// newGuard finds the master key, which a new database creates. The engine has the guard recognise the database before anything
+// is derived from the key.
+func (db *DB) newGuard(o Options, fresh bool) (engine.Guard, error) {
+	masters, err := db.dir.MasterKeys(o.SecretKey, o.PreviousKey, fresh)
 	if err != nil {
 		return nil, err
 	}
-	if db.keys, err = sealing.New(master); err != nil {
+	if o.SecretKey != "" {
+		db.givenKey = masters[0]
+	}
+	if db.keys, err = sealing.New(masters[0], masters[1:]...); err != nil {
 		return nil, err
 	}
 	db.digests = audittrail.NewDigester(db.keys)

@@ -12,12 +12,15 @@ import (
 // TestScreens_AreComplete checks each row of the list: the module exists, and a menu entry has an icon and a title in
 // every language.
 func TestScreens_AreComplete(t *testing.T) {
-	var rows []struct{ Path, Module, Menu, Icon, Title string }
+	var rows []struct {
+		Path, Module, Menu, Icon, Title string
+		Texts                           []string
+	}
 	readJSON(t, "screens.json", &rows)
 	texts := map[string]map[string]any{}
 	for _, language := range []string{"en", "de", "fr", "it"} {
 		var table map[string]any
-		readJSON(t, filepath.Join("i18n", language+".json"), &table)
+		readJSON(t, filepath.Join("i18n", language+".json"), &table) // The menu is on the first screen.
 		texts[language] = table
 	}
 	icons, err := os.ReadFile("app/ui/icon.js")
@@ -32,6 +35,11 @@ func TestScreens_AreComplete(t *testing.T) {
 		seen[row.Path] = true
 		if _, err := os.Stat(filepath.Join("app", "screens", filepath.FromSlash(row.Module)+".js")); err != nil {
 			t.Errorf("%s: %v", row.Path, err)
+		}
+		for _, part := range row.Texts {
+			if _, err := os.Stat(filepath.Join("i18n", part, "en.json")); err != nil {
+				t.Errorf("%s: %v", row.Path, err)
+			}
 		}
 		if row.Menu == "" {
 			continue

@@ -4,7 +4,6 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"io"
 	"io/fs"
 	"maps"
@@ -263,15 +262,23 @@ func TestVendor_FilesMatchTheirChecksums(t *testing.T) {
 	}
 }
 
+// texts returns all texts of a language: those of the first screens, and the parts in the folders. No text is in two files.
 func texts(t *testing.T, language string) map[string]string {
 	t.Helper()
-	body, err := os.ReadFile("i18n/" + language + ".json")
+	parts, err := filepath.Glob("i18n/*/" + language + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	table := map[string]string{}
-	if err := json.Unmarshal(body, &table); err != nil {
-		t.Fatalf("%s: %v", language, err)
+	for _, name := range append(parts, "i18n/"+language+".json") {
+		part := map[string]string{}
+		readJSON(t, name, &part)
+		for key, text := range part {
+			if table[key] != "" {
+				t.Errorf("%s: %s is in another file too", name, key)
+			}
+			table[key] = text
+		}
 	}
 	return table
 }

@@ -9,6 +9,9 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"kontor/locales"
 	"kontor/modules/audit"
@@ -16,10 +19,12 @@ import (
 	"kontor/modules/chats"
 	"kontor/modules/customers"
 	"kontor/modules/directory"
+	"kontor/modules/factors"
 	"kontor/modules/invoices"
 	"kontor/modules/invoices/qrbill"
 	"kontor/modules/kit/records"
 	"kontor/modules/notifications"
+	"kontor/modules/oidc"
 	"kontor/modules/payers"
 	"kontor/modules/personas"
 	"kontor/modules/privacy"
@@ -49,6 +54,8 @@ type Modules struct {
 
 	Auth          *auth.Service
 	Users         *directory.Service
+	OIDC          *oidc.Service
+	Factors       *factors.Service
 	RBAC          *rbac.Service
 	Audit         *audit.Service
 	Personas      *personas.Service
@@ -61,8 +68,9 @@ type Modules struct {
 	Privacy       *privacy.Service
 	Notifications *notifications.Service
 
-	bills  *qrbill.Reader
-	gauges *gauges
+	bills   *qrbill.Reader
+	metrics *prometheus.Registry
+	jobRuns *prometheus.CounterVec
 }
 
 // New builds the modules. Every request is rejected before [Modules.Start].
@@ -80,6 +88,8 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		AccessToken: o.Settings.Auth.AccessToken, RefreshToken: o.Settings.Auth.RefreshToken,
 		SessionIdle: o.Settings.Auth.SessionIdle, SessionsMax: o.Settings.Auth.SessionsMax,
 		FreeAttempts: o.Settings.Auth.CoolingOff.FreeAttempts, BasePause: o.Settings.Auth.CoolingOff.Base, MaxPause: o.Settings.Auth.CoolingOff.Max,
+		RequiredRoles: o.Settings.Auth.MFA.RequiredRoles, FactorGrace: o.Settings.Auth.MFA.Grace,
+		SigningKeyAge:     time.Duration(o.Settings.Auth.SigningKeyDays) * 24 * time.Hour,
 		PasswordMinLength: o.Settings.Auth.PasswordMinLength, BreachedPasswords: o.Settings.Auth.BreachedPasswords, Hash: o.Hash,
 		LoginKey: directory.LoginKey, FormerKey: directory.FormerKey, Events: m.Notifications, Changed: m.Notifications.SessionsChanged,
 		Texts: texts, Log: o.Log,
@@ -90,6 +100,10 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Users = directory.New(db, m.Auth, outbox{m.Notifications}, texts, directory.Options{
 		OTPLife: o.Settings.Auth.OTP, OTPAttempts: o.Settings.Auth.OTPAttempts, PerHour: codesPerHour(o.Settings.RateLimits), Log: o.Log, Policy: m.Policy})
 	m.Auth.SetUsers(m.Users)
+	m.OIDC = newOIDC(m)
+	m.Auth.SetProvider(m.OIDC.Name())
+	m.Factors = factors.New(db, m.Auth, m.Notifications, texts, factors.Options{BaseURL: o.Settings.Server.BaseURL, Log: o.Log})
+	m.Auth.SetFactors(m.Factors)
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas)
 	m.Payers = payers.New(db, m.Customers, texts)
@@ -101,14 +115,16 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Profile = profile.New(db, texts, profile.Options{MaxBytes: o.Settings.Profile.AvatarMaxBytes, MaxPixels: o.Settings.Profile.AvatarMaxPixels})
 	m.bills = qrbill.NewReader(qrbill.Config{
 		Limits:   qrbill.Limits{Bytes: int(o.Settings.Invoices.MaxBytes), Pages: o.Settings.Invoices.MaxPages, Time: o.Settings.Invoices.Timeout},
-		CacheDir: o.CacheDir,
+		CacheDir: o.CacheDir, Now: db.Clock().Now,
 	})
 	m.Invoices = invoices.New(m.bills, texts)
 	m.Audit = audit.New(db, texts, o.Log)
 	m.Privacy = m.newPrivacy(o)
-	m.gauges = newGauges(db)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), Texts: texts, Log: o.Log})
 	m.Auth.SetScopes(keyScopes(m.Endpoints()))
+	m.jobRuns = newJobRuns(m.Jobs())
+	m.metrics = prometheus.NewRegistry()
+	m.metrics.MustRegister(newStoreMetrics(db), m.jobRuns, m.Notifications.Metrics())
 	return m, nil
 }
 
@@ -140,9 +156,11 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 		access.Tasks:         m.Tasks,
 		access.Profiles:      m.Profile,
 		access.Notifications: m.Notifications,
+		access.Factors:       m.Factors,
 	}
 	maps.Copy(owners, m.Auth.Records())
 	maps.Copy(owners, m.Users.Records())
+	maps.Copy(owners, m.OIDC.Records())
 	return owners
 }
 
@@ -152,6 +170,8 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 	for _, module := range []interface{ Endpoints() []endpoint.Endpoint }{
 		m.Auth,
 		m.Users,
+		m.OIDC,
+		m.Factors,
 		m.RBAC,
 		m.Audit,
 		m.Personas,
@@ -187,18 +207,23 @@ func (m *Modules) Start(ctx context.Context) error {
 	if err := m.upgradeDigests(ctx); err != nil {
 		return err
 	}
+	if err := m.Auth.Start(ctx); err != nil {
+		return fmt.Errorf("start sign-in: %w", err)
+	}
 	if err := m.Users.Start(ctx); err != nil {
 		return fmt.Errorf("start users: %w", err)
 	}
 	if err := m.RBAC.Start(ctx, m.Endpoints()); err != nil {
 		return fmt.Errorf("start access control: %w", err)
 	}
+	if err := m.OIDC.Start(ctx); err != nil {
+		return fmt.Errorf("start the sign-in with the provider: %w", err)
+	}
 	return m.Privacy.Start(ctx)
 }
 
 // Close ends streams, queues and worker processes, and writes buffered data. It does not close the database.
 func (m *Modules) Close(ctx context.Context) error {
-	m.gauges.stop()
 	m.Privacy.Close()
 	var workers sync.WaitGroup
 	workers.Go(func() { m.bills.Close(ctx) })

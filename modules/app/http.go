@@ -26,8 +26,8 @@ func (m *Modules) Server() (*server.Server, error) {
 		Endpoints: m.Endpoints(), Auth: m.Auth, Policy: m.Policy, People: m.Users, Texts: m.Texts, Log: m.Log,
 		Now:         m.DB.Clock().Now,
 		Idempotency: Idempotency{m.DB}, Stored: Stored, Translate: translate, Fallback: console.Serve,
-		Probes: []server.Probe{{Name: "database", Check: m.DB.Ready}, {Name: "queue", Check: m.Notifications.Ready},
-			{Name: "log_size", Check: m.DB.CheckLog, Advisory: true}},
+		Probes:         m.probes(),
+		Metrics:        m.metrics,
 		Observe:        m.Audit.Observe,
 		OnDrain:        []func(){m.Notifications.Drain},
 		BaseURL:        s.Server.BaseURL,
@@ -36,6 +36,16 @@ func (m *Modules) Server() (*server.Server, error) {
 		RateLimits: s.RateLimits.Enabled, PublicPerMinute: s.RateLimits.PublicPerMinute, PrivatePerMinute: s.RateLimits.PrivatePerMinute,
 		PerCaller: perCaller(s.RateLimits),
 	})
+}
+
+// probes returns the conditions of readiness. Without the sign-in provider the service is ready: people can still use passwords.
+func (m *Modules) probes() []server.Probe {
+	all := []server.Probe{{Name: "database", Check: m.DB.Ready}, {Name: "queue", Check: m.Notifications.Ready},
+		{Name: "log_size", Check: m.DB.CheckLog, Advisory: true}}
+	if m.OIDC.Name() != "" {
+		all = append(all, server.Probe{Name: "sign_in_provider", Check: m.OIDC.Ready, Advisory: true})
+	}
+	return all
 }
 
 // perCaller returns how many requests of one caller may run concurrently. 0 means no limit.

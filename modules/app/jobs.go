@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Job is work that runs regularly. It may be interrupted at any point and must be safe to run again.
@@ -25,7 +25,13 @@ func (m *Modules) Jobs() []Job {
 		{"auth.sessions", time.Minute, m.Auth.SweepSessions},
 		{"audit.events", 2 * time.Second, m.Audit.WriteEvents},
 		{"auth.purge", time.Hour, m.Auth.Purge},
+		{"auth.signing_keys", time.Hour, m.Auth.MaintainSigningKeys},
+		{"auth.key_hashes", time.Hour, m.Auth.ForgetOlderHashes},
+		{"store.keys", time.Hour, m.DB.ResumeRotation},
 		{"users.purge", time.Hour, m.Users.Purge},
+		{"oidc.discover", time.Minute, m.OIDC.Discover},
+		{"oidc.purge", time.Hour, m.OIDC.Purge},
+		{"factors.purge", time.Hour, m.Factors.Purge},
 		{"store.purge_replays", time.Hour, func(ctx context.Context) error {
 			_, err := m.DB.PurgeIdempotency(ctx)
 			return err
@@ -49,7 +55,7 @@ func (m *Modules) Work(ctx context.Context) (*Runner, error) {
 	if err := m.Audit.StartExport(m.Settings.Audit.ExportFile, m.Settings.Audit.SyslogURL); err != nil {
 		return nil, fmt.Errorf("start the export of the audit trail: %w", err)
 	}
-	return RunJobs(ctx, m.Jobs(), m.Log), nil
+	return RunJobs(ctx, m.Jobs(), m.jobRuns, m.Log), nil
 }
 
 // Runner runs jobs until Stop is called.
@@ -60,11 +66,11 @@ type Runner struct {
 
 // RunJobs runs each job in its own goroutine: the first time shortly after the start, and then at its interval. A daily job
 // runs more often than daily in a process that is restarted every hour, which does no harm.
-func RunJobs(ctx context.Context, jobs []Job, log *slog.Logger) *Runner {
+func RunJobs(ctx context.Context, jobs []Job, runs *prometheus.CounterVec, log *slog.Logger) *Runner {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &Runner{cancel: cancel}
 	for _, job := range jobs {
-		r.wait.Go(func() { repeat(ctx, job, log) })
+		r.wait.Go(func() { repeat(ctx, job, runs, log) })
 	}
 	return r
 }
@@ -78,7 +84,7 @@ func (r *Runner) Stop() {
 // firstRun is the delay of the first run, so that jobs do not slow down the start.
 const firstRun = 5 * time.Second
 
-func repeat(ctx context.Context, job Job, log *slog.Logger) {
+func repeat(ctx context.Context, job Job, runs *prometheus.CounterVec, log *slog.Logger) {
 	timer := time.NewTimer(min(firstRun, job.Every))
 	defer timer.Stop()
 	for {
@@ -88,12 +94,12 @@ func repeat(ctx context.Context, job Job, log *slog.Logger) {
 		case <-timer.C:
 		}
 		err := runOnce(ctx, job)
-		outcome := "ok"
+		outcome := jobOK
 		if err != nil && ctx.Err() == nil {
-			outcome = "failed"
+			outcome = jobFailed
 			log.Error("job failed", "job", job.Name, "cause", err)
 		}
-		metrics.GetOrCreateCounter(fmt.Sprintf(`kontor_job_runs_total{job=%q,outcome=%q}`, job.Name, outcome)).Inc()
+		runs.WithLabelValues(job.Name, outcome).Inc()
 		timer.Reset(job.Every)
 	}
 }

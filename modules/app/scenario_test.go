@@ -10,6 +10,7 @@ import (
 	"kontor/locales"
 	"kontor/server/endpoint"
 	"kontor/server/servertest"
+	"kontor/server/settings"
 )
 
 // scenario calls every endpoint with success at least once. It records which endpoints succeeded.
@@ -35,7 +36,10 @@ func TestScenario_CallsEveryEndpoint(t *testing.T) {
 
 func newScenario(t *testing.T) *scenario {
 	t.Helper()
-	server := servertest.Start(t)
+	server := servertest.Start(t, func(s *settings.Settings) {
+		s.Server.BaseURL = "https://kontor.example" // passkeys need a name
+		s.Notifications.Trigger.Enabled = settings.TriggerOn
+	})
 	return &scenario{T: t, server: server, admin: server.Admin(), succeeded: map[string]bool{"POST /authenticate": true},
 		listed: func(*servertest.Client, endpoint.Endpoint, string) {}}
 }
@@ -56,6 +60,7 @@ func (s *scenario) run() {
 	s.notifications(people, customer)
 	s.recovery()
 	s.sessions(people)
+	s.factors()
 	s.checkAuditTrail()
 }
 
@@ -144,9 +149,10 @@ func (s *scenario) expect(c *servertest.Client, method, path string, body any, s
 
 // public calls the endpoints that need no session.
 func (s *scenario) public() {
-	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/openapi.json"} {
+	for _, path := range []string{"/healthz", "/readyz", "/openapi.json", "/.well-known/jwks.json"} {
 		s.do(s.server.Anonymous(), "GET", path, nil)
 	}
+	s.do(s.server.Admin(), "GET", "/metrics", nil)
 	s.do(s.server.Keyed(), "GET", "/v1/public-endpoint", nil)
 }
 

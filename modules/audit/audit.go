@@ -143,7 +143,7 @@ var entries = list.New(list.Source[Entry]{
 		if e.Kind = kindChange; kind != nil {
 			e.Kind = *kind
 		}
-		if detail != "" {
+		if detail != "" && kind != nil { // that of a change is for readers of exports
 			e.Detail = &Detail{}
 			err = json.Unmarshal([]byte(detail), e.Detail)
 		}

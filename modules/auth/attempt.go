@@ -10,7 +10,7 @@ import (
 	"kontor/store"
 )
 
-// attempt is one try of a password from one network. Its subjects are keyed hashes. All sign-in values of a user share one
+// attempt is one try of a password or of a second factor from one network. Its subjects are keyed hashes. All sign-in values of a user share one
 // subject. An unknown value is counted like a user.
 type attempt struct {
 	user     string   // empty for an unknown value
@@ -60,21 +60,26 @@ func networksOf(address netip.Addr) []string {
 
 // newAttempt returns an attempt with its subjects and budgets.
 func (s *Service) newAttempt(ctx context.Context, userID, key string) attempt {
-	request := endpoint.Of(ctx)
 	who := "user " + userID
 	if userID == "" {
 		who = "value " + key
 	}
+	return s.attemptAs(ctx, userID, who, s.options.FreeAttempts)
+}
+
+// attemptAs returns an attempt that is counted under the name who.
+func (s *Service) attemptAs(ctx context.Context, userID, who string, free int) attempt {
+	request := endpoint.Of(ctx)
 	hash := func(kind, text string) string {
 		return hex.EncodeToString(s.db.Keyed("sign-in "+kind, []byte(text)))
 	}
-	free, longest := s.options.FreeAttempts, s.options.MaxPause
+	longest := s.options.MaxPause
 	a := attempt{user: userID, who: hash("value", who)}
 	for i, network := range networksOf(request.Address) {
 		factor := prefixes[i].factor
 		pair := budget{hash("pair", network+" "+who), factor * free, longest}
 		if i == 0 {
-			a.own, a.known = pair, hash("known", network+" "+who)
+			a.own, a.known = pair, hash("known", network+" user "+userID)
 		} else {
 			a.shared = append(a.shared, pair)
 		}
@@ -96,7 +101,7 @@ func (s *Service) budgetSets(ctx context.Context, q store.Querier, a attempt) ([
 		return nil, err
 	}
 	if held {
-		own := budget{a.device.subject, s.options.FreeAttempts, s.options.MaxPause}
+		own := budget{a.device.subject, a.own.free, a.own.longest}
 		found = append(found, budgetSet{budgets: []budget{own}, known: true})
 	}
 	known, err := selectKnown(ctx, q, a)

@@ -9,13 +9,13 @@ package auth
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -51,6 +51,9 @@ type Options struct {
 	BasePause         time.Duration // the first lockout
 	MaxPause          time.Duration // the longest lockout
 	PasswordMinLength int           // in characters
+	RequiredRoles     []string      // names or ids of the roles that require a second factor
+	FactorGrace       time.Duration // how long their users may work without one
+	SigningKeyAge     time.Duration // after which a new key signs access tokens; 0: never by itself
 	BreachedPasswords string        // path of a file for the package breached; empty: none
 	Hash              HashCost
 	HashSlots         int // concurrent hashes; by default the number of cores
@@ -109,16 +112,19 @@ func (keysAsTexts) Text(_, key string, _ map[string]any) string { return key }
 
 // Service is the module.
 type Service struct {
-	db      *store.DB
-	options Options
-	users   Users
+	db       *store.DB
+	options  Options
+	users    Users
+	factors  Factors // nil: no user has a second factor
+	provider string  // name of the operator's provider; empty: none
 
-	signing     ed25519.PrivateKey
-	verifyToken fiber.Handler
-	hasher      *hasher
-	breached    *breached.File // nil without the setting
-	pairs       *keyedSemaphore
-	networks    *keyedSemaphore
+	signing      atomic.Pointer[signingKeys] // nil before Start
+	changingKeys sync.Mutex                  // held while signing keys are replaced
+	verifyToken  fiber.Handler
+	hasher       *hasher
+	breached     *breached.File // nil without the setting
+	pairs        *keyedSemaphore
+	networks     *keyedSemaphore
 
 	generations *generations
 	tokens      *cache[*verified]
@@ -126,6 +132,7 @@ type Service struct {
 	keys        *cache[*keyEntry]
 	uses        *pendingUses
 	keyUse      sync.Map // id of an API key → *atomic.Int64 with the time of its latest use
+	rehash      sync.Map // id of an API key → rehashed, until it is written
 	scopes      []string // allowed for API keys
 }
 
@@ -134,7 +141,6 @@ func New(db *store.DB, o Options) (*Service, error) {
 	o.fill()
 	s := &Service{
 		db: db, options: o,
-		signing:     ed25519.NewKeyFromSeed(db.DeriveKey("access tokens", ed25519.SeedSize)),
 		hasher:      newHasher(o.Hash, o.HashSlots),
 		pairs:       newKeyedSemaphore(1),
 		networks:    newKeyedSemaphore(networkAtOnce),
@@ -142,6 +148,8 @@ func New(db *store.DB, o Options) (*Service, error) {
 		uses:        newPendingUses(),
 	}
 	s.verifyToken = s.newVerifier()
+	db.RegisterSealed(sealedSigningKeys)
+	db.OnKeyReplaced(s.masterKeyReplaced)
 	var err error
 	if o.BreachedPasswords != "" {
 		if s.breached, err = breached.Open(o.BreachedPasswords); err != nil {
@@ -166,6 +174,9 @@ func (s *Service) SetUsers(users Users) { s.users = users }
 // SetEvents registers the sign-in listener after construction; it breaks an initialisation cycle. Call it before the first
 // request.
 func (s *Service) SetEvents(events Events) { s.options.Events = events }
+
+// SetProvider registers the name of the operator's provider for the sign-in screen. Call it before the first request.
+func (s *Service) SetProvider(name string) { s.provider = name }
 
 // Close writes the pending uses of API keys and sessions, and closes the caches.
 func (s *Service) Close(ctx context.Context) error {

@@ -103,6 +103,9 @@ func (s *Service) active(ctx context.Context, userID, sessionID string, good fun
 	case now >= row.expires:
 		return nil, apierr.Unauthorized
 	}
+	if err := s.completeCaller(ctx, row); err != nil {
+		return nil, apierr.AuthUnavailable.Wrap(err)
+	}
 	found := &session{caller: row.caller, expires: row.expires, read: read, use: s.useOf(sessionID, row.lastUsed)}
 	if s.isIdle(found.use.time(), now) {
 		return nil, apierr.Unauthorized

@@ -29,38 +29,54 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "auth.sign_in", Method: http.MethodPost, Path: "/authenticate", Access: access.Public, Limit: ratelimit.Public,
 			Summary: "Sign in.",
 			Faults:  []apierr.Kind{apierr.InvalidCredentials, apierr.LockedOut},
-			Doc:     endpoint.Doc{Headers: []string{"X-Device-Token"}},
-			Handle:  endpoint.JSON(http.StatusOK, s.signIn)},
+			Doc: endpoint.Doc{Headers: []string{"X-Device-Token"}, Answers: []endpoint.Answer{
+				{Status: http.StatusOK, Body: Tokens{}},
+				{Status: http.StatusAccepted, Says: "The password is right; complete the sign-in with a second factor.", Body: NextStep{}},
+			}},
+			Handle: endpoint.JSON(http.StatusOK, s.signIn)},
 		{Name: "auth.refresh", Method: http.MethodPost, Path: "/v1/token/refresh", Access: access.Public, Limit: ratelimit.Public,
 			Summary: "Refresh the tokens of a session.",
 			Faults:  []apierr.Kind{apierr.InvalidRefresh},
 			Handle:  endpoint.JSON(http.StatusOK, s.refresh)},
 		{Name: "auth.logout", Method: http.MethodPost, Path: "/v1/logout", Access: access.SignedIn, Roles: everybody,
-			Summary: "Sign out.", Handle: endpoint.JSON(http.StatusOK, s.logout)},
+			Summary: "Sign out.", WithoutFactor: true, Handle: endpoint.JSON(http.StatusOK, s.logout)},
 		{Name: "auth.reauthenticate", Method: http.MethodPost, Path: "/v1/users/{id}/reauthenticate", Access: access.SignedIn, Roles: everybody,
-			Summary: "Authenticate again within a session.",
-			Faults:  []apierr.Kind{apierr.UserNotFound, apierr.LockedOut},
-			Handle:  endpoint.JSON(http.StatusOK, s.reauthenticate)},
+			Summary: "Authenticate again within a session.", WithoutFactor: true,
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.LockedOut},
+			Handle: endpoint.JSON(http.StatusOK, s.reauthenticate)},
+		{Name: "auth.reauthenticate_options", Method: http.MethodPost, Path: "/v1/users/{id}/reauthenticate/options", Access: access.SignedIn, Roles: everybody,
+			Summary: "List the ways to authenticate again within a session.", WithoutFactor: true,
+			Faults: []apierr.Kind{apierr.UserNotFound},
+			Handle: endpoint.JSON(http.StatusOK, s.reauthenticateOptions)},
 		{Name: "auth.sessions", Method: http.MethodGet, Path: "/v1/users/{id}/sessions", Roles: users,
 			Access: access.On(access.Sessions, access.Read), Summary: "List the sessions of a user.",
 			Faults: []apierr.Kind{apierr.UserNotFound}, Doc: endpoint.Doc{Search: sessionList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.listSessions)},
 		{Name: "auth.end_session", Method: http.MethodDelete, Path: "/v1/users/{id}/sessions/{session_id}", Roles: users,
 			Access: access.On(access.Sessions, access.Delete), Summary: "End a session.",
-			Faults: []apierr.Kind{apierr.UserNotFound, apierr.SessionNotFound}, Handle: endpoint.JSON(http.StatusOK, s.deleteSession)},
+			Assurance: endpoint.Fresh.When("the session belongs to another user"),
+			Faults:    []apierr.Kind{apierr.UserNotFound, apierr.SessionNotFound}, Handle: endpoint.JSON(http.StatusOK, s.deleteSession)},
 		{Name: "auth.create_key", Method: http.MethodPost, Path: "/v1/api-keys",
-			Access: access.On(access.APIKeys, access.Create), Summary: "Create an API key.",
+			Access: access.On(access.APIKeys, access.Create), Assurance: endpoint.SecondFactor, Summary: "Create an API key.",
 			Handle: endpoint.JSON(http.StatusCreated, s.createKey)},
 		{Name: "auth.keys", Method: http.MethodGet, Path: "/v1/api-keys",
 			Access: access.On(access.APIKeys, access.Read), Summary: "List API keys.",
 			Doc:    endpoint.Doc{Search: keyList.Search()},
 			Handle: endpoint.JSON(http.StatusOK, s.listKeys)},
 		{Name: "auth.revoke_key", Method: http.MethodDelete, Path: "/v1/api-keys/{id}",
-			Access: access.On(access.APIKeys, access.Delete), Summary: "Revoke an API key.",
+			Access: access.On(access.APIKeys, access.Delete), Assurance: endpoint.SecondFactor, Summary: "Revoke an API key.",
 			Faults: []apierr.Kind{apierr.APIKeyNotFound}, Handle: endpoint.JSON(http.StatusOK, s.revokeKey)},
+		// Public: the keys are public, and other services verify access tokens with them.
+		{Name: "auth.public_keys", Method: http.MethodGet, Path: "/.well-known/jwks.json", Access: access.Public, Limit: ratelimit.Public,
+			Summary: "Get the public keys that verify access tokens.",
+			Doc: endpoint.Doc{Description: "A JSON Web Key Set (RFC 7517) with Ed25519 keys (RFC 8037). The header of an access token names its key in kid. " +
+				"After a rotation, the former key stays in the set until its tokens have expired.",
+				Answers: []endpoint.Answer{{Status: http.StatusOK, Media: "application/jwk-set+json", Body: jwkSet{}, Says: "The public keys."}}},
+			Handle: endpoint.Raw(nil, s.servePublicKeys)},
 		{Name: "auth.public", Method: http.MethodGet, Path: "/v1/public-endpoint", Access: access.APIKey,
 			Summary: "Check an API key.", Handle: endpoint.JSON(http.StatusOK, s.public)},
 	}
+	rows = append(rows, s.factorEndpoints()...)
 	for i := range rows {
 		rows[i].Tag = "Authentication"
 		if rows[i].Limit == ratelimit.Undecided {
@@ -89,8 +105,12 @@ func (in *signInInput) Validate(v *apierr.Fields) {
 	}
 }
 
-func (s *Service) signIn(ctx context.Context, in signInInput) (Tokens, error) {
-	return s.SignIn(ctx, in.UserID, in.Password)
+func (s *Service) signIn(ctx context.Context, in signInInput) (endpoint.Result, error) {
+	tokens, step, err := s.SignIn(ctx, in.UserID, in.Password)
+	if step != nil {
+		return endpoint.Result{Status: http.StatusAccepted, Body: step}, err
+	}
+	return endpoint.Result{Body: tokens}, err
 }
 
 type refreshInput struct {

@@ -1,5 +1,7 @@
 package auth
 
+import "crypto/ed25519"
+
 // FillQueue fills the queue of the hasher, as a flood of sign-ins does.
 func (s *Service) FillQueue() (release func()) {
 	var taken []func()
@@ -15,4 +17,10 @@ func (s *Service) FillQueue() (release func()) {
 			leave()
 		}
 	}
+}
+
+// SigningKey returns the key that signs access tokens.
+func (s *Service) SigningKey() (kid string, private ed25519.PrivateKey) {
+	key := s.signing.Load().active
+	return key.kid, key.private
 }

@@ -35,6 +35,8 @@ type harness struct {
 	address        string
 	stop           func()
 	attackNetworks int // networks that lockOutUnknownNetworks has used
+	factors        *factors
+	options        []func(*auth.Options)
 }
 
 // recorder records reported sign-ins.
@@ -50,8 +52,8 @@ func (r *recorder) SignedIn(_ context.Context, _ *store.Tx, _, device string, is
 
 func newHarness(t *testing.T, change ...func(*auth.Options)) *harness {
 	t.Helper()
-	h := &harness{T: t, clock: storetest.NewClock(), dir: storetest.Dir(t), events: &recorder{}}
-	h.start(change...)
+	h := &harness{T: t, clock: storetest.NewClock(), dir: storetest.Dir(t), events: &recorder{}, factors: newFactors(), options: change}
+	h.start()
 	t.Cleanup(func() { h.stop() })
 	return h
 }
@@ -64,7 +66,7 @@ func (users) SetLastLogin(ctx context.Context, tx *store.Tx, userID string) erro
 	return err
 }
 
-// start opens the data directory and starts the server.
+// start opens the data directory and starts the server, with the options of the harness and further ones.
 func (h *harness) start(change ...func(*auth.Options)) {
 	h.Helper()
 	ctx := context.Background()
@@ -80,15 +82,20 @@ func (h *harness) start(change ...func(*auth.Options)) {
 	options := auth.Options{
 		Hash: auth.HashCost{MemoryKiB: 64, Passes: 1, Threads: 1}, HashSlots: 64, Events: h.events, Texts: texts, Log: log,
 	}
-	for _, f := range change {
+	for _, f := range append(h.options, change...) {
 		f(&options)
 	}
 	if h.auth, err = auth.New(h.db, options); err != nil {
 		h.Fatal(err)
 	}
 	h.auth.SetUsers(users{})
+	h.auth.SetFactors(h.factors)
+	table := append(h.auth.Endpoints(), assured()...)
+	if err := h.auth.Start(ctx); err != nil {
+		h.Fatal(err)
+	}
 	grants := map[string][]string{}
-	for _, e := range h.auth.Endpoints() {
+	for _, e := range table {
 		for _, role := range e.Roles {
 			grants[role] = append(grants[role], e.Key())
 		}
@@ -96,7 +103,7 @@ func (h *harness) start(change ...func(*auth.Options)) {
 	policy := &access.Current{}
 	policy.Store(access.NewPolicy(access.PolicyData{Endpoints: grants}))
 	s, err := server.New(server.Options{
-		Endpoints: h.auth.Endpoints(), Auth: h.auth, Policy: policy, Texts: texts, Log: log, Now: h.clock.Now,
+		Endpoints: table, Auth: h.auth, Policy: policy, Texts: texts, Log: log, Now: h.clock.Now,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	})
 	if err != nil {

@@ -97,7 +97,10 @@ func FuzzBearer(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	good, _, err := s.issue(store.NewID(), store.NewID(), db.Now())
+	if err := s.Start(f.Context()); err != nil {
+		f.Fatal(err)
+	}
+	good, _, err := s.issue(Session{ID: store.NewID(), UserID: store.NewID()}, db.Now())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -131,12 +134,15 @@ func BenchmarkKnown(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer s.Close(context.Background())
+	if err := s.Start(b.Context()); err != nil {
+		b.Fatal(err)
+	}
 	user, id := store.NewID(), store.NewID()
-	token, expires, err := s.issue(user, id, db.Now())
+	token, expires, err := s.issue(Session{ID: id, UserID: user}, db.Now())
 	if err != nil {
 		b.Fatal(err)
 	}
-	s.tokens.put(token, &verified{userID: user, sessionID: id, expires: expires})
+	s.tokens.put(token, &verified{userID: user, sessionID: id, expires: expires, key: s.signing.Load().active})
 	s.sessions.put(id, &session{caller: &access.Caller{UserID: user}, expires: expires, read: s.generations.now(user), use: &sessionUse{}})
 	s.tokens.entries.Wait()
 	s.sessions.entries.Wait()

@@ -93,7 +93,18 @@ func (s *Service) readKey(ctx context.Context, key string) (*keyEntry, error) {
 	read := s.generations.now(keyGeneration)
 	var id, scopes string
 	var expires *store.Time
-	err := s.db.QueryRow(ctx, selectKeyByHash, s.keyHash(key)).Scan(&id, &scopes, &expires)
+	hash := s.keyHash(key)
+	err := s.db.QueryRow(ctx, selectKeyByHash, hash).Scan(&id, &scopes, &expires)
+	if errors.Is(err, store.ErrNotFound) {
+		for _, older := range s.olderKeyHashes(key) {
+			if err = s.db.QueryRow(ctx, selectKeyByHash, older).Scan(&id, &scopes, &expires); err == nil {
+				s.rehash.Store(id, rehashed{older, hash})
+			}
+			if !errors.Is(err, store.ErrNotFound) {
+				break
+			}
+		}
+	}
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, apierr.Unauthorized
 	}
@@ -109,7 +120,7 @@ func (s *Service) readKey(ctx context.Context, key string) (*keyEntry, error) {
 
 // keyHash returns the stored hash of a key: SHA-256, keyed because a key chosen by the operator may be guessable.
 func (s *Service) keyHash(key string) string {
-	return hex.EncodeToString(s.db.Keyed("api key", []byte(key)))
+	return generationPrefix(s.db.KeyGeneration()) + hex.EncodeToString(s.db.Keyed(keyPurpose, []byte(key)))
 }
 
 // isKeyForm reports whether a text may be an API key.
@@ -214,6 +225,10 @@ func (s *Service) FlushKeyUse(ctx context.Context) error {
 		}
 		return true
 	})
+	if err := s.writeRehashed(ctx); err != nil {
+		s.keepKeyUse(uses)
+		return err
+	}
 	if len(uses) == 0 {
 		return nil
 	}

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"kontor/server/access"
-	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -231,45 +229,6 @@ func TestSignIn_LongPasswordsCostNoMore(t *testing.T) {
 	}
 	h.failSignIns(3, "anna@example.ch") // the long password consumed an attempt
 	h.retryAfter(h.signIn("anna@example.ch", password))
-}
-
-func TestRequireFresh(t *testing.T) {
-	h := newHarness(t)
-	anna := h.user("anna@example.ch")
-	beat := h.user("beat@example.ch")
-	first := h.mustSignIn("anna@example.ch")
-	token := first.text("access_token")
-	ctx := access.With(context.Background(), &access.Caller{UserID: anna, SessionID: h.sessionID(anna, token)})
-	check := func(what string, want apierr.Kind) {
-		t.Helper()
-		if err := h.auth.RequireFresh(ctx, h.db); want.Code == "" && err != nil || want.Code != "" && !isKind(err, want) {
-			t.Errorf("%s: got %v", what, err)
-		}
-	}
-	check("right after signing in", apierr.Kind{})
-	h.clock.Advance(10*time.Minute - time.Millisecond)
-	check("in the last moment", apierr.Kind{})
-	h.clock.Advance(time.Millisecond)
-	check("after ten minutes", apierr.StaleSession)
-	refreshed := h.call("POST", "/v1/token/refresh", map[string]string{"refresh_token": first.text("refresh_token")})
-	token = refreshed.text("access_token")
-	check("after a refresh", apierr.StaleSession)
-	if refreshed.text("device_token") != "" {
-		t.Error("a refresh returned a device token")
-	}
-
-	again := func(user, secret string) answer {
-		return h.call("POST", "/v1/users/"+user+"/reauthenticate", map[string]string{"password": secret}, "Authorization", "Bearer "+token)
-	}
-	h.expect("a wrong password", again(anna, "wrong"), 400, "common.invalid_input")
-	h.expect("no password", again(anna, ""), 400, "common.invalid_input")
-	h.expect("another user", again(beat, password), 403, "common.rbac_no_rec_access")
-	h.expect("an unknown user", again(store.NewID(), password), 404, "users.user_not_found")
-	check("after rejections", apierr.StaleSession)
-	h.expect("the password", again(anna, password), 200, "")
-	check("after the password", apierr.Kind{})
-	h.clock.Advance(-time.Hour)
-	check("after the clock was set back", apierr.StaleSession)
 }
 
 // sessionID returns the id of the session of an access token.

@@ -69,24 +69,30 @@ func (s *Service) reserve(ctx context.Context, a attempt) (budgetSet, error) {
 	var chosen budgetSet
 	var wait time.Duration
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		if chosen, wait, err = s.choose(ctx, tx, a); err != nil || wait > 0 {
-			return err
-		}
-		counted := make([]failures, len(chosen.budgets))
-		for i, b := range chosen.budgets {
-			if counted[i], err = selectFailures(ctx, tx, b.subject); err != nil {
-				return err
-			}
-			counted[i] = counted[i].next(tx.Now(), b.free, s.options.BasePause, b.longest)
-		}
-		for i, b := range chosen.budgets {
-			if err := upsertFailures(ctx, tx, b.subject, counted[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+		chosen, wait, err = s.reserveIn(ctx, tx, a)
+		return err
 	})
 	return chosen, lockedOut(wait, err)
+}
+
+// reserveIn counts an attempt in a transaction. During a lockout it counts nothing and returns the remaining time.
+func (s *Service) reserveIn(ctx context.Context, tx *store.Tx, a attempt) (chosen budgetSet, wait time.Duration, err error) {
+	if chosen, wait, err = s.choose(ctx, tx, a); err != nil || wait > 0 {
+		return chosen, wait, err
+	}
+	counted := make([]failures, len(chosen.budgets))
+	for i, b := range chosen.budgets {
+		if counted[i], err = selectFailures(ctx, tx, b.subject); err != nil {
+			return chosen, 0, err
+		}
+		counted[i] = counted[i].next(tx.Now(), b.free, s.options.BasePause, b.longest)
+	}
+	for i, b := range chosen.budgets {
+		if err := upsertFailures(ctx, tx, b.subject, counted[i]); err != nil {
+			return chosen, 0, err
+		}
+	}
+	return chosen, 0, nil
 }
 
 // countNetworkFailure records that a value has failed from the networks. It runs after the comparison of the password, so
@@ -114,6 +120,14 @@ func lockedOut(wait time.Duration, err error) error {
 // resetFailures deletes the failures that a success has disproved, and stores the network as known. Shared budgets are not
 // reset when the user signs in from a known network or device: each sign-in would give an attacker new guesses.
 func resetFailures(ctx context.Context, tx *store.Tx, a attempt, used budgetSet) error {
+	if err := forgetFailures(ctx, tx, a, used); err != nil {
+		return err
+	}
+	return rememberNetwork(ctx, tx, a)
+}
+
+// forgetFailures deletes the failures that a success has disproved.
+func forgetFailures(ctx context.Context, tx *store.Tx, a attempt, used budgetSet) error {
 	for _, b := range used.budgets {
 		if _, err := tx.Exec(ctx, deleteFailures, b.subject); err != nil {
 			return err
@@ -124,7 +138,7 @@ func resetFailures(ctx context.Context, tx *store.Tx, a attempt, used budgetSet)
 			return err
 		}
 	}
-	return rememberNetwork(ctx, tx, a)
+	return nil
 }
 
 const (

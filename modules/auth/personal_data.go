@@ -21,6 +21,9 @@ func (s *Service) PersonalData() []personal.Table {
 		{Name: "known_networks", Holds: "keyed hashes of known networks"},
 		{Name: "sign_in_failures", Holds: "failures to sign in, under keyed hashes of the user and of sign-in names"},
 		{Name: "sign_in_values", Holds: "keyed hashes of tried sign-in names, for an hour"},
+		{Name: "auth_challenges", Holds: "sealed data of sign-ins that have begun, for minutes"},
+		{Name: "factor_duties", Holds: "since when a user must have a second factor; it is not exported"},
+		{Name: "signing_keys", Why: "It holds the keys that sign access tokens."},
 		{Name: "api_keys", Why: "Keys belong to programs; the name is a note of administrators."},
 	}
 }
@@ -69,6 +72,10 @@ const (
 
 	deletePassword = `DELETE FROM passwords WHERE user_id = $1`
 
+	deleteChallenges = `DELETE FROM auth_challenges WHERE user_id = $1`
+
+	deleteDuties = `DELETE FROM factor_duties WHERE user_id = $1`
+
 	deleteDevices = `DELETE FROM devices WHERE user_id = $1`
 
 	deleteAllNetworks = `DELETE FROM known_networks WHERE user_id = $1`
@@ -112,7 +119,7 @@ func (s *Service) eraseUser(ctx context.Context, tx *store.Tx, userID string) er
 			return err
 		}
 	}
-	for _, statement := range []string{deleteDevices, deleteDeviceTokens, deleteAllNetworks} {
+	for _, statement := range []string{deleteDevices, deleteDeviceTokens, deleteAllNetworks, deleteChallenges, deleteDuties} {
 		if _, err := tx.Exec(ctx, statement, userID); err != nil {
 			return err
 		}

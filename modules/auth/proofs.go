@@ -40,7 +40,7 @@ func sessionProof() records.Proof {
 // auditedSession returns a session as the audit trail digests it.
 func auditedSession(s Session) store.Record {
 	s.Current, s.LastUsedAt = false, 0
-	return store.Record{Answer: s, Stored: map[string]*store.Time{"ended_at": s.ended}}
+	return store.Record{Answer: s, Stored: map[string]*store.Time{"ended_at": s.ended, "factor_at": s.factorAt}}
 }
 
 var keyProof = records.Proof{

@@ -38,6 +38,9 @@ const (
 	purgeDeviceTokens = `
 		DELETE FROM device_tokens WHERE id IN (
 			SELECT id FROM device_tokens WHERE expires_at <= $1 LIMIT $2)`
+	purgeChallenges = `
+		DELETE FROM auth_challenges WHERE id IN (
+			SELECT id FROM auth_challenges WHERE expires_at <= $1 LIMIT $2)`
 	purgeValues = `
 		DELETE FROM sign_in_values WHERE (network, subject) IN (
 			SELECT network, subject FROM sign_in_values WHERE at <= $1 LIMIT $2)`
@@ -57,6 +60,7 @@ func (s *Service) Purge(ctx context.Context) error {
 		{purgeValues, valuesWindow},
 		{purgeKnownNetworks, networkKnownFor},
 		{purgeDeviceTokens, 0},
+		{purgeChallenges, 0},
 	} {
 		for deleted := int64(purgeBatch); deleted == purgeBatch; {
 			err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {

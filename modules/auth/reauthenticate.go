@@ -3,8 +3,12 @@ package auth
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/modules/kit/factor"
 	"kontor/modules/kit/records"
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -12,86 +16,178 @@ import (
 	"kontor/store"
 )
 
-// freshFor is the time after authentication by password in which a session may change how its user signs in. Refreshing a
-// token does not extend it: a stolen token must not be enough to take over the account.
-const freshFor = 10 * time.Minute
-
 const actionReauthenticate = "auth.session_reauthenticated"
 
-const (
-	selectAuthenticated = `SELECT authenticated_at FROM sessions WHERE id = $1 AND user_id = $2 AND ended_at IS NULL`
-	updateAuthenticated = `UPDATE sessions SET authenticated_at = $3 WHERE id = $1 AND user_id = $2 AND ended_at IS NULL`
-)
+const updateAuthenticated = `UPDATE sessions SET amr = $2, authenticated_at = $3, factor_at = $4 WHERE id = $1 AND ended_at IS NULL`
 
-// RequireFresh returns apierr.StaleSession unless the caller's session was authenticated by password during the last ten
-// minutes. It reads the session, so only requests that need it should call it.
-func (s *Service) RequireFresh(ctx context.Context, q store.Querier) error {
-	caller := access.From(ctx)
-	var at store.Time
-	err := q.QueryRow(ctx, selectAuthenticated, caller.SessionID, caller.UserID).Scan(&at)
-	if errors.Is(err, store.ErrNotFound) {
-		return apierr.Unauthorized.Wrap(err)
+// Reauthentication is what a user presents within a session: a password, or an answer of a second factor. A passkey comes with the
+// token of its request.
+type Reauthentication struct {
+	Password string
+	Answer   factor.Answer
+	Token    string
+}
+
+// Reauthenticate verifies the caller again and makes their session fresh. It returns apierr.UserNotFound, apierr.NoAccess for
+// another user, apierr.InvalidInput for a wrong password or answer, apierr.LockedOut and apierr.Unavailable.
+func (s *Service) Reauthenticate(ctx context.Context, userID string, in Reauthentication) error {
+	if err := s.requireSelf(ctx, userID); err != nil {
+		return err
+	}
+	if in.Password != "" {
+		return s.reauthenticatePassword(ctx, userID, in.Password)
+	}
+	raise := func(ctx context.Context, tx *store.Tx, accepted factor.Accepted) error {
+		return s.raiseSession(ctx, tx, accepted.AMR, true)
+	}
+	if len(in.Answer.Passkey) == 0 {
+		return asField(s.tryFactor(ctx, s.newFactorAttempt(ctx, userID), nil, in.Answer, raise), in.Answer)
+	}
+	err := s.answerChallenge(ctx, forStepUp, in.Token, in.Answer, func(ctx context.Context, tx *store.Tx, _ challenge, accepted factor.Accepted) error {
+		return raise(ctx, tx, accepted)
+	})
+	return asField(err, in.Answer)
+}
+
+// requireSelf returns apierr.UserNotFound for an unknown user and apierr.NoAccess for another one than the caller.
+func (s *Service) requireSelf(ctx context.Context, userID string) error {
+	if access.From(ctx).UserID == userID {
+		return nil
+	}
+	if err := userExists(ctx, s.db, userID); err != nil {
+		return err
+	}
+	return apierr.NoAccess
+}
+
+func (s *Service) reauthenticatePassword(ctx context.Context, userID, password string) error {
+	err := s.VerifyPassword(ctx, userID, password)
+	if errors.Is(err, apierr.InvalidCredentials) {
+		// Not 401: the token is valid, and clients take 401 for the end of the session.
+		return apierr.Invalid("password", "invalid.wrong_password")
 	}
 	if err != nil {
 		return err
 	}
-	// A time in the future is not fresh: a session would stay fresh for as long as the clock was set back.
-	if now := q.Now(); at > now+clockLeeway || now >= at.Add(freshFor) {
-		return apierr.StaleSession.Detail("max_age", int(freshFor/time.Second))
+	return s.db.InTx(ctx, func(tx *store.Tx) error { return s.raiseSession(ctx, tx, []string{amrPassword}, true) })
+}
+
+// raiseSession records that the caller was authenticated now. Without fresh, only the time of the second factor changes.
+func (s *Service) raiseSession(ctx context.Context, tx *store.Tx, amr []string, fresh bool) error {
+	caller := access.From(ctx)
+	row, err := sessionTable.GetUnchecked(ctx, tx, caller.SessionID)
+	switch {
+	case errors.Is(err, apierr.SessionNotFound), err == nil && (row.ended != nil || row.UserID != caller.UserID):
+		return apierr.Unauthorized // the session has ended since
+	case err != nil:
+		return err
 	}
+	before, now := auditedSession(row), tx.Now()
+	row.AMR = row.AMR.with(amr...)
+	row.ACR = row.AMR.acr()
+	if fresh {
+		row.AuthenticatedAt = now
+	}
+	if Methods(amr).provesFactor() {
+		row.factorAt = &now
+	}
+	if _, err := tx.Exec(ctx, updateAuthenticated, row.ID, row.AMR, row.AuthenticatedAt, row.factorAt); err != nil {
+		return err
+	}
+	s.drop(tx, row.UserID)
+	tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: actionReauthenticate, RecType: access.Sessions.Name, RecID: row.ID, Before: before, After: auditedSession(row)})
 	return nil
 }
 
-// Reauthenticate verifies the password of the caller and makes their session fresh. It returns apierr.UserNotFound,
-// apierr.NoAccess for another user, apierr.InvalidInput for a wrong password, apierr.LockedOut and apierr.Unavailable.
-func (s *Service) Reauthenticate(ctx context.Context, userID, password string) (until store.Time, err error) {
-	caller := access.From(ctx)
-	if caller.UserID != userID {
-		if err := userExists(ctx, s.db, userID); err != nil {
-			return 0, err
-		}
-		return 0, apierr.NoAccess
-	}
-	err = s.VerifyPassword(ctx, userID, password)
-	if errors.Is(err, apierr.InvalidCredentials) {
-		// Not 401: the token is valid, and clients take 401 for the end of the session.
-		return 0, apierr.Invalid("password", "invalid.wrong_password")
-	}
-	if err != nil {
-		return 0, err
-	}
-	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		until = tx.Now().Add(freshFor)
-		changed, err := tx.Exec(ctx, updateAuthenticated, caller.SessionID, userID, tx.Now())
-		if err == nil && changed == 0 {
-			err = apierr.Unauthorized // the session has ended since
-		}
-		if err == nil {
-			tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: actionReauthenticate, RecType: access.Sessions.Name, RecID: caller.SessionID})
-		}
-		return err
-	})
-	return until, err
-}
-
 type reauthenticateInput struct {
-	UserID   string `path:"id"`
-	Password string `json:"password" format:"password" required:"true"`
+	UserID       string         `path:"id"`
+	Password     string         `json:"password" format:"password" required:"false" doc:"One of password, code, recovery_code and passkey."`
+	Code         string         `json:"code" maxLength:"64" example:"123456" doc:"Of an authenticator app."`
+	RecoveryCode string         `json:"recovery_code" maxLength:"64"`
+	Passkey      jsontext.Value `json:"passkey" type:"object" doc:"What navigator.credentials.get returned (WebAuthn)."`
+	Token        string         `json:"token" maxLength:"128" doc:"Only with a passkey: the token of its request."`
 }
 
-// Validate requires a password.
+func (in *reauthenticateInput) answer() factor.Answer {
+	return factor.Answer{Code: in.Code, RecoveryCode: in.RecoveryCode, Passkey: in.Passkey}
+}
+
+// Validate requires a password or an answer of a second factor, not both.
 func (in *reauthenticateInput) Validate(v *apierr.Fields) {
-	if in.Password == "" {
+	in.Passkey = checkAnswer(v, in.Code, in.RecoveryCode, in.Passkey)
+	given := in.answer().Given()
+	switch {
+	case given == 0 && in.Password == "":
 		v.Add("password", "invalid.required")
+	case given > 1 || given == 1 && in.Password != "":
+		v.Add("password", "invalid.one_authentication")
+	case len(in.Passkey) > 0 && in.Token == "":
+		v.Add("token", "invalid.required")
 	}
 }
 
 type reauthenticateOutput struct {
 	Message    string     `json:"message"`
-	FreshUntil store.Time `json:"fresh_until" doc:"Until then the session may change credentials, passwords of others and roles."`
+	FreshUntil store.Time `json:"fresh_until" doc:"Until then the session may do what needs a recent authentication."`
+	ACR        string     `json:"acr" enum:"aal1,aal2" doc:"The assurance level of the session: aal1 after one factor, aal2 after two."`
 }
 
 func (s *Service) reauthenticate(ctx context.Context, in reauthenticateInput) (reauthenticateOutput, error) {
-	until, err := s.Reauthenticate(ctx, in.UserID, in.Password)
-	return reauthenticateOutput{Message: endpoint.Confirm(ctx, s.options.Texts, "auth.reauthenticated").Message, FreshUntil: until}, err
+	if err := s.Reauthenticate(ctx, in.UserID, Reauthentication{in.Password, in.answer(), in.Token}); err != nil {
+		return reauthenticateOutput{}, err
+	}
+	row, err := sessionTable.GetUnchecked(ctx, s.db, access.From(ctx).SessionID)
+	return reauthenticateOutput{
+		Message:    endpoint.Confirm(ctx, s.options.Texts, "auth.reauthenticated").Message,
+		FreshUntil: row.AuthenticatedAt.Add(endpoint.FreshFor), ACR: row.ACR,
+	}, err
+}
+
+type ownInput struct {
+	UserID string `path:"id"`
+}
+
+// reauthenticateWays are the ways in which a user can authenticate again.
+type reauthenticateWays struct {
+	Methods   []string       `json:"methods" doc:"password, totp, passkey and recovery_code, as far as the user has them."`
+	Token     string         `json:"token,omitzero" doc:"Only with a passkey: to be sent with it, once."`
+	ExpiresIn int64          `json:"expires_in,omitzero" doc:"Seconds until the token ends."`
+	Options   jsontext.Value `json:"options,omitzero" type:"object" doc:"Only with a passkey: for navigator.credentials.get (WebAuthn)."`
+}
+
+// ReauthenticateOptions returns how the caller can authenticate again. It returns apierr.UserNotFound, and apierr.NoAccess for
+// another user.
+func (s *Service) ReauthenticateOptions(ctx context.Context, userID string) (reauthenticateWays, error) {
+	var out reauthenticateWays
+	if err := s.requireSelf(ctx, userID); err != nil {
+		return out, err
+	}
+	user, err := selectAccount(ctx, s.db, login{userID, userID})
+	if err != nil {
+		return out, err
+	}
+	if user.hash != "" {
+		out.Methods = append(out.Methods, "password")
+	}
+	methods, err := s.factorMethods(ctx, s.db, userID)
+	if err != nil {
+		return out, err
+	}
+	if out.Methods = append(out.Methods, methods...); !slices.Contains(methods, factor.Passkey) {
+		return out, nil
+	}
+	options, session, err := s.factors.PasskeyOptions(ctx, userID)
+	if err != nil {
+		return out, err
+	}
+	c, token, err := s.newChallenge(ctx, forStepUp, userID, challengeData{Session: session})
+	if err != nil {
+		return out, err
+	}
+	out.Token, out.ExpiresIn, out.Options = token, int64(challengeFor/time.Second), options
+	return out, s.beginChallenge(ctx, c)
+}
+
+func (s *Service) reauthenticateOptions(ctx context.Context, in ownInput) (reauthenticateWays, error) {
+	return s.ReauthenticateOptions(ctx, in.UserID)
 }

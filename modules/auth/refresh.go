@@ -34,7 +34,7 @@ type Tokens struct {
 
 // mint returns a pair of tokens for a session and extends the session to the later expiry of the two.
 func (s *Service) mint(row *Session, now store.Time) (tokens Tokens, accessUntil store.Time, err error) {
-	token, accessUntil, err := s.issue(row.UserID, row.ID, now)
+	token, accessUntil, err := s.issue(*row, now)
 	if err != nil {
 		return Tokens{}, 0, err
 	}
@@ -112,6 +112,9 @@ func (s *Service) rotate(ctx context.Context, tx *store.Tx, usedHash string, row
 		return Tokens{}, err
 	}
 	if err := insertRefreshToken(ctx, tx, tokenHash(tokens.RefreshToken), row.ID, s.refreshUntil(row, now)); err != nil {
+		return Tokens{}, err
+	}
+	if err := s.updateDuty(ctx, tx, row.UserID); err != nil {
 		return Tokens{}, err
 	}
 	// The cached expiry is stale.

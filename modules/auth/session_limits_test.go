@@ -132,7 +132,7 @@ func TestIdle_SurvivesARestart(t *testing.T) {
 	h := newHarness(t, idleAfter(10*time.Minute))
 	anna := h.user("anna@example.ch")
 	token := h.mustSignIn("anna@example.ch").text("access_token")
-	again := func() { h.Helper(); h.stop(); h.start(idleAfter(10 * time.Minute)) }
+	again := h.restart
 	for range 3 {
 		h.clock.Advance(9 * time.Minute)
 		h.expect("in use", h.getSessions(anna, token), 200, "")

@@ -11,12 +11,18 @@ import (
 	"kontor/store"
 )
 
-const sessionColumns = "id, user_id, device_id, created_at, last_used_at, expires_at, ended_at"
+const sessionColumns = "id, user_id, device_id, created_at, last_used_at, expires_at, ended_at, amr, authenticated_at, factor_at"
 
 func scanSession(row records.Row) (Session, error) {
 	var r Session
-	err := row.Scan(&r.ID, &r.UserID, &r.DeviceID, &r.CreatedAt, &r.LastUsedAt, &r.ExpiresAt, &r.ended)
+	err := row.Scan(r.fields()...)
+	r.ACR = r.AMR.acr()
 	return r, err
+}
+
+// fields returns where to scan the columns of a session.
+func (s *Session) fields() []any {
+	return []any{&s.ID, &s.UserID, &s.DeviceID, &s.CreatedAt, &s.LastUsedAt, &s.ExpiresAt, &s.ended, &s.AMR, &s.AuthenticatedAt, &s.factorAt}
 }
 
 var sessionTable = records.Table[Session]{
@@ -42,16 +48,19 @@ var sessionList = list.New(list.Source[Session]{
 const (
 	// One row for each role, at least one.
 	selectActiveSession = `
-		SELECT s.expires_at, s.last_used_at, u.status, COALESCE(r.role_id, '')
+		SELECT s.expires_at, s.last_used_at, s.amr, s.authenticated_at, s.factor_at, u.status, COALESCE(r.role_id, ''),
+			COALESCE(n.name_key, ''), d.since
 		FROM sessions s
 		JOIN people u ON u.id = s.user_id
 		LEFT JOIN held_roles r ON r.user_id = s.user_id
+		LEFT JOIN role_names n ON n.id = r.role_id
+		LEFT JOIN factor_duties d ON d.user_id = s.user_id
 		WHERE s.id = $1 AND s.user_id = $2 AND s.ended_at IS NULL AND u.status <> 'disabled'
 		ORDER BY r.role_id`
 
 	insertSessionRow = `
-		INSERT INTO sessions (id, user_id, device_id, created_at, last_used_at, expires_at, authenticated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $4)`
+		INSERT INTO sessions (id, user_id, device_id, created_at, last_used_at, expires_at, amr, authenticated_at, factor_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 
 	updateSessionUse = `UPDATE sessions SET last_used_at = $2, expires_at = $3 WHERE id = $1`
 
@@ -83,7 +92,7 @@ const (
 	// Ended sessions and disabled users have no row here: there is no session left to end.
 	selectRefresh = `
 		SELECT t.expires_at, t.used_at IS NOT NULL,
-			s.id, s.user_id, s.device_id, s.created_at, s.last_used_at, s.expires_at, s.ended_at
+			s.id, s.user_id, s.device_id, s.created_at, s.last_used_at, s.expires_at, s.ended_at, s.amr, s.authenticated_at, s.factor_at
 		FROM refresh_tokens t
 		JOIN sessions s ON s.id = t.session_id
 		JOIN people u ON u.id = s.user_id
@@ -101,9 +110,11 @@ const (
 
 // activeRow is an active session with its caller.
 type activeRow struct {
-	caller   *access.Caller
-	expires  store.Time
-	lastUsed store.Time
+	caller    *access.Caller
+	expires   store.Time
+	lastUsed  store.Time
+	roleNames []string    // folded, in the order of the caller's roles
+	dutySince *store.Time // since when the user has needed a second factor; nil: they need none
 }
 
 // selectActive reads an active session as a caller. A pending user acts as a registrant, whatever their other roles.
@@ -116,14 +127,18 @@ func selectActive(ctx context.Context, q store.Querier, userID, sessionID string
 	caller := &access.Caller{UserID: userID, SessionID: sessionID}
 	active.caller = caller
 	found, pending := false, false
+	var at store.Time
+	var factorAt, since *store.Time
+	var amr Methods
 	for rows.Next() {
-		var status, role string
-		if err := rows.Scan(&active.expires, &active.lastUsed, &status, &role); err != nil {
+		var status, role, name string
+		if err := rows.Scan(&active.expires, &active.lastUsed, &amr, &at, &factorAt, &status, &role, &name, &since); err != nil {
 			return activeRow{}, err
 		}
 		found, pending = true, status == "pending"
 		if role != "" {
 			caller.Roles = append(caller.Roles, role)
+			active.roleNames = append(active.roleNames, name)
 		}
 	}
 	if err := rows.Err(); err != nil {
@@ -133,8 +148,13 @@ func selectActive(ctx context.Context, q store.Querier, userID, sessionID string
 		return activeRow{}, store.ErrNotFound
 	}
 	if pending {
-		caller.Roles = []string{access.Registrant}
+		caller.Roles, active.roleNames = []string{access.Registrant}, nil
 	}
+	caller.SignedIn = access.Authentication{At: at.Std(), ACR: amr.acr()}
+	if factorAt != nil {
+		caller.SignedIn.FactorAt = factorAt.Std()
+	}
+	active.dutySince = since
 	return active, nil
 }
 
@@ -157,7 +177,7 @@ func selectSessions(ctx context.Context, q store.Querier, query string, args ...
 }
 
 func insertSession(ctx context.Context, tx *store.Tx, r Session) error {
-	_, err := tx.Exec(ctx, insertSessionRow, r.ID, r.UserID, r.DeviceID, r.CreatedAt, r.LastUsedAt, r.ExpiresAt)
+	_, err := tx.Exec(ctx, insertSessionRow, r.ID, r.UserID, r.DeviceID, r.CreatedAt, r.LastUsedAt, r.ExpiresAt, r.AMR, r.AuthenticatedAt, r.factorAt)
 	return err
 }
 
@@ -185,8 +205,8 @@ type refreshToken struct {
 func selectRefreshToken(ctx context.Context, q store.Querier, hash string) (refreshToken, error) {
 	var t refreshToken
 	r := &t.session
-	err := q.QueryRow(ctx, selectRefresh, hash).Scan(&t.expires, &t.used,
-		&r.ID, &r.UserID, &r.DeviceID, &r.CreatedAt, &r.LastUsedAt, &r.ExpiresAt, &r.ended)
+	err := q.QueryRow(ctx, selectRefresh, hash).Scan(append([]any{&t.expires, &t.used}, r.fields()...)...)
+	r.ACR = r.AMR.acr()
 	return t, err
 }
 

@@ -32,15 +32,19 @@ const (
 
 // Session is a session as the API shows it.
 type Session struct {
-	ID         string     `json:"id"`
-	UserID     string     `json:"user_id"`
-	DeviceID   string     `json:"device_id" format:"-" doc:"The X-Device-ID of the sign-in; empty without one."`
-	CreatedAt  store.Time `json:"created_at"`
-	LastUsedAt store.Time `json:"last_used_at"`
-	ExpiresAt  store.Time `json:"expires_at"`
-	Current    bool       `json:"current" doc:"Whether the request belongs to this session."`
+	ID              string     `json:"id"`
+	UserID          string     `json:"user_id"`
+	DeviceID        string     `json:"device_id" format:"-" doc:"The X-Device-ID of the sign-in; empty without one."`
+	CreatedAt       store.Time `json:"created_at"`
+	LastUsedAt      store.Time `json:"last_used_at"`
+	ExpiresAt       store.Time `json:"expires_at"`
+	ACR             string     `json:"acr" enum:"aal1,aal2" doc:"aal1 after one factor, aal2 after two."`
+	AMR             Methods    `json:"amr" doc:"How the user authenticated, as in RFC 8176, such as pwd and otp."`
+	AuthenticatedAt store.Time `json:"authenticated_at" doc:"The latest authentication by any factor."`
+	Current         bool       `json:"current" doc:"Whether the request belongs to this session."`
 
-	ended *store.Time
+	factorAt *store.Time
+	ended    *store.Time
 }
 
 // sessionKind states whether a session can be refreshed.
@@ -54,17 +58,21 @@ const (
 // OpenSession starts a session without a refresh token, for a registration, from the device of the request. It returns the
 // access token and its validity in seconds. It returns apierr.InvalidInput for a malformed X-Device-ID.
 func (s *Service) OpenSession(ctx context.Context, tx *store.Tx, userID string) (token string, expiresIn int, err error) {
-	tokens, _, err := s.openSession(ctx, tx, userID, notRenewable)
+	tokens, _, err := s.openSession(ctx, tx, userID, notRenewable, Methods{amrPassword}, tx.Now())
 	return tokens.AccessToken, int(tokens.ExpiresIn), err
 }
 
-func (s *Service) openSession(ctx context.Context, tx *store.Tx, userID string, kind sessionKind) (tokens Tokens, id string, err error) {
+// openSession starts a session that was authenticated by some methods at a time.
+func (s *Service) openSession(ctx context.Context, tx *store.Tx, userID string, kind sessionKind, amr Methods, at store.Time) (tokens Tokens, id string, err error) {
 	device, err := deviceID(ctx)
 	if err != nil {
 		return Tokens{}, "", err
 	}
 	now := tx.Now()
-	row := Session{ID: store.NewID(), UserID: userID, DeviceID: device, CreatedAt: now, LastUsedAt: now}
+	row := Session{ID: store.NewID(), UserID: userID, DeviceID: device, CreatedAt: now, LastUsedAt: now, AuthenticatedAt: at, AMR: amr, ACR: amr.acr()}
+	if amr.provesFactor() {
+		row.factorAt = &at
+	}
 	tokens, expires, err := s.mint(&row, now)
 	if err != nil {
 		return Tokens{}, "", err
@@ -84,6 +92,9 @@ func (s *Service) openSession(ctx context.Context, tx *store.Tx, userID string, 
 		return Tokens{}, "", err
 	}
 	if err := s.endExcess(ctx, tx, row); err != nil {
+		return Tokens{}, "", err
+	}
+	if err := s.updateDuty(ctx, tx, userID); err != nil {
 		return Tokens{}, "", err
 	}
 	tx.Audit(store.AuditEntry{Actor: userID, Action: actionOpen, RecType: access.Sessions.Name, RecID: row.ID, After: auditedSession(row)})
@@ -116,6 +127,11 @@ func (s *Service) EndSession(ctx context.Context, userID, sessionID string) erro
 			return err
 		case row.UserID != userID || row.ended != nil || tx.Now() >= row.ExpiresAt:
 			return apierr.SessionNotFound
+		}
+		if row.UserID != caller.UserID {
+			if err := endpoint.RequireAssurance(ctx, endpoint.Fresh); err != nil {
+				return err
+			}
 		}
 		// A user who ends the session of a device may have lost the device.
 		if _, err := tx.Exec(ctx, deleteDeviceOfSession, row.ID); err != nil {
@@ -154,6 +170,9 @@ func (s *Service) EndSessions(ctx context.Context, tx *store.Tx, userID, exceptI
 	if err != nil {
 		return err
 	}
+	if _, err := tx.Exec(ctx, deleteChallenges, userID, exceptID); err != nil {
+		return err
+	}
 	for _, id := range ended {
 		if err := sessionProof().Audit(ctx, tx, actionEnd, id, nil); err != nil {
 			return err
@@ -166,10 +185,13 @@ func (s *Service) EndSessions(ctx context.Context, tx *store.Tx, userID, exceptI
 // Changed invalidates the cached sessions of a user after the commit: the transaction changes their status, roles or
 // sessions. Open streams that lose their session or right end before the change is answered.
 func (s *Service) Changed(tx *store.Tx, userID string) {
-	tx.AfterCommit(func() {
-		s.generations.end(userID)
-		s.options.Changed(userID)
-	})
+	s.drop(tx, userID)
+	tx.AfterCommit(func() { s.options.Changed(userID) })
+}
+
+// drop invalidates the cached sessions of a user after the commit. Open streams continue.
+func (s *Service) drop(tx *store.Tx, userID string) {
+	tx.AfterCommit(func() { s.generations.end(userID) })
 }
 
 // endSession ends a session. A session that has already ended stays as it is.

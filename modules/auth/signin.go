@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +16,9 @@ import (
 )
 
 const (
-	actionPassword = "auth.password_set"
-	actionRehash   = "auth.password_rehash" // the same password, hashed with the present parameters
+	actionPassword     = "auth.password_set"
+	actionSignInFailed = "auth.sign_in_failed"
+	actionRehash       = "auth.password_rehash" // the same password, hashed with the present parameters
 )
 
 // loginOf returns the keys of a value as people type it.
@@ -27,51 +29,62 @@ func (s *Service) loginOf(value string) login {
 	return login{s.options.LoginKey(value), s.options.FormerKey(value)}
 }
 
-// SignIn opens a session for the user with the sign-in value and the password. It returns apierr.InvalidCredentials, the same
+// SignIn opens a session for the user with the sign-in value and the password. For a user with a second factor it returns the
+// next step instead, and no tokens. It returns apierr.InvalidCredentials, the same
 // whether or not the user exists, apierr.LockedOut after too many failures, and apierr.Unavailable when the queue is full.
-func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, error) {
+func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, *NextStep, error) {
 	if _, err := deviceID(ctx); err != nil {
-		return Tokens{}, err
+		return Tokens{}, nil, err
 	}
 	typed := s.loginOf(value)
 	found, err := selectAccount(ctx, s.db, typed)
 	if err != nil {
-		return Tokens{}, err
+		return Tokens{}, nil, err
 	}
 	tried := s.newAttempt(ctx, found.id, typed.key)
 	release, err := s.acquireTurn(tried)
 	if err != nil {
-		return Tokens{}, err
+		return Tokens{}, nil, err
 	}
 	defer release()
 	user, upgraded, used, err := s.verify(ctx, tried, typed, password)
 	if err != nil {
-		return Tokens{}, err
+		return Tokens{}, nil, err
+	}
+	amr := Methods{amrPassword}
+	step, pending, err := s.nextStep(ctx, user.id, amr)
+	if err != nil {
+		return Tokens{}, nil, err
 	}
 	var tokens Tokens
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		if err := checkUnchanged(ctx, tx, user, tried); err != nil {
+		if err := s.acceptPassword(ctx, tx, user, tried, used, upgraded); err != nil {
 			return err
 		}
-		if err := resetFailures(ctx, tx, tried, used); err != nil {
-			return err
+		if step != nil {
+			return pending.insert(ctx, tx)
 		}
-		if upgraded != "" {
-			if err := upgradeHash(ctx, tx, user, upgraded); err != nil {
-				return err
-			}
+		if methods, err := s.factorMethods(ctx, tx, user.id); err != nil || len(methods) > 0 {
+			return cmp.Or(err, error(apierr.Unavailable)) // enrolled since
 		}
-		if err := s.users.SetLastLogin(ctx, tx, user.id); err != nil {
-			return err
-		}
-		var session string
-		if tokens, session, err = s.openSession(ctx, tx, user.id, renewable); err != nil {
-			return err
-		}
-		tokens.DeviceToken, err = s.renewDevice(ctx, tx, tried, session)
+		tokens, err = s.openAfter(ctx, tx, tried, amr, tx.Now())
 		return err
 	})
-	return tokens, err
+	return tokens, step, err
+}
+
+// acceptPassword records a right password.
+func (s *Service) acceptPassword(ctx context.Context, tx *store.Tx, user account, tried attempt, used budgetSet, upgraded string) error {
+	if err := checkUnchanged(ctx, tx, user, tried); err != nil {
+		return err
+	}
+	if err := forgetFailures(ctx, tx, tried, used); err != nil {
+		return err
+	}
+	if upgraded != "" {
+		return upgradeHash(ctx, tx, user, upgraded)
+	}
+	return nil
 }
 
 // checkUnchanged compares a verified user with the database. It returns apierr.InvalidCredentials when the user has changed
@@ -120,9 +133,7 @@ func (s *Service) verify(ctx context.Context, tried attempt, typed login, passwo
 	// Callers that are locked out are rejected here, without a write and without a place in the queue.
 	_, wait, err := s.choose(ctx, s.db, tried)
 	if err := lockedOut(wait, err); err != nil {
-		if errors.Is(err, apierr.LockedOut) {
-			reportFailure(ctx, endpoint.Throttling, "auth.cooling_off", tried, "")
-		}
+		reportLockout(ctx, err, tried)
 		return account{}, "", budgetSet{}, err
 	}
 	// Before the attempt is counted: a caller rejected because the queue is full does not consume an attempt.
@@ -140,7 +151,7 @@ func (s *Service) verify(ctx context.Context, tried attempt, typed login, passwo
 	matched, upgraded := s.compare(user, password)
 	if !matched {
 		s.options.Log.Info("sign-in rejected", "request_id", endpoint.Of(ctx).RequestID)
-		reportFailure(ctx, endpoint.FailedSignIn, "auth.sign_in_failed", tried, user.id)
+		reportFailure(ctx, endpoint.FailedSignIn, actionSignInFailed, tried, user.id)
 		if err := s.countNetworkFailure(ctx, tried); err != nil {
 			return account{}, "", budgetSet{}, err
 		}
@@ -192,6 +203,13 @@ func reportFailure(ctx context.Context, kind endpoint.EventKind, action string, 
 	endpoint.Report(ctx, endpoint.Event{Kind: kind, Action: action, RecType: access.Users.Name, RecID: userID, Subject: tried.who[:shown]})
 }
 
+// reportLockout reports an attempt that was rejected during a lockout.
+func reportLockout(ctx context.Context, err error, tried attempt) {
+	if errors.Is(err, apierr.LockedOut) {
+		reportFailure(ctx, endpoint.Throttling, "auth.cooling_off", tried, "")
+	}
+}
+
 // SetPassword stores a hash from [Service.HashPassword] and revokes the device tokens of the user. It ends no sessions.
 func (s *Service) SetPassword(ctx context.Context, tx *store.Tx, userID, hash string) error {
 	if _, err := parseHash(hash); err != nil {
@@ -201,6 +219,9 @@ func (s *Service) SetPassword(ctx context.Context, tx *store.Tx, userID, hash st
 		return err
 	}
 	if err := s.forgetKnownClients(ctx, tx, userID); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, deleteChallenges, userID, access.From(ctx).SessionID); err != nil {
 		return err
 	}
 	return passwordProof.Audit(ctx, tx, actionPassword, userID, nil)

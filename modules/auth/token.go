@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"strings"
+	"time"
 
 	jwtware "github.com/gofiber/contrib/jwt"
 	"github.com/gofiber/fiber/v2"
@@ -20,6 +21,8 @@ const (
 	tokenType = "at+jwt"
 	// maxTokenLength is more than twice the length of our tokens.
 	maxTokenLength = 1024
+	// maxAccessToken is the longest life of a token that is accepted, the maximum of auth.access_token_minutes.
+	maxAccessToken = 24 * time.Hour
 	// clockLeeway is the tolerance for a clock that was set back.
 	clockLeeway = 5000 // milliseconds
 
@@ -36,6 +39,11 @@ type claims struct {
 	IssuedAt  *numericDate     `json:"iat"`
 	NotBefore *numericDate     `json:"nbf"`
 	ExpiresAt *numericDate     `json:"exp"`
+
+	// How the session was authenticated when the token was issued, for other readers. Kontor itself asks the session.
+	ACR      string       `json:"acr,omitempty"`
+	AMR      []string     `json:"amr,omitempty"`
+	AuthTime *numericDate `json:"auth_time,omitempty"`
 }
 
 // numericDate is a time as a JSON number (RFC 7519, section 2). The library would also accept a number in a string.
@@ -65,26 +73,27 @@ type verified struct {
 	sessionID string
 	notBefore store.Time
 	expires   store.Time
+	key       *signingKey // that has signed it
 }
 
 // good reports whether the token is valid at the time now. latest is the latest time that the clock has shown. A token that
 // was issued before the clock was set back stays valid. A token from a later time is rejected.
 func (v *verified) good(now, latest store.Time) bool {
-	return now < v.expires && max(now, latest)+clockLeeway >= v.notBefore
+	return now < v.expires && max(now, latest)+clockLeeway >= v.notBefore && (v.key == nil || !v.key.rejected.Load())
 }
 
 // issue signs an access token. Its times are whole seconds, as other readers of JWTs expect.
-func (s *Service) issue(userID, sessionID string, now store.Time) (token string, expires store.Time, err error) {
+func (s *Service) issue(row Session, now store.Time) (token string, expires store.Time, err error) {
 	s.db.Heavy("token")
 	issued := &numericDate{*jwt.NewNumericDate(now.Std())}
 	until := &numericDate{*jwt.NewNumericDate(now.Std().Add(s.options.AccessToken))}
 	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, &claims{
 		Issuer: issuer, Audience: jwt.ClaimStrings{s.options.Audience},
-		UserID: userID, SessionID: sessionID, ID: store.NewID(),
+		UserID: row.UserID, SessionID: row.ID, ID: store.NewID(),
 		IssuedAt: issued, NotBefore: issued, ExpiresAt: until,
+		ACR: row.ACR, AMR: row.AMR, AuthTime: &numericDate{*jwt.NewNumericDate(row.AuthenticatedAt.Std())},
 	})
-	t.Header["typ"] = tokenType
-	token, err = t.SignedString(s.signing)
+	token, err = s.sign(t)
 	return token, millis(until), err
 }
 
@@ -103,15 +112,19 @@ func (s *Service) newVerifier() fiber.Handler {
 		Claims:             &claims{},
 		TokenProcessorFunc: checkForm,
 		KeyFunc: func(t *jwt.Token) (any, error) {
-			if err := checkHeader(t.Header); err != nil {
+			key, err := s.keyOf(t.Header)
+			if err != nil {
 				return nil, err
 			}
-			return s.signing.Public(), nil
+			return key.public, nil
 		},
 		SuccessHandler: func(c *fiber.Ctx) error {
 			token := c.Locals("user").(*jwt.Token)
 			v, err := s.checkClaims(token.Claims.(*claims), s.db.Now(), s.db.Latest())
 			if err != nil {
+				return apierr.Unauthorized.Wrap(err)
+			}
+			if v.key, err = s.keyOf(token.Header); err != nil || !v.key.signedAt(v.notBefore) { // the key was dropped in the meantime
 				return apierr.Unauthorized.Wrap(err)
 			}
 			s.tokens.put(strings.Clone(token.Raw), v)
@@ -140,15 +153,6 @@ func checkForm(token string) (string, error) {
 	return token, nil
 }
 
-// checkHeader accepts exactly the header that issue writes. It rejects critical extensions (crit), keys chosen by the sender
-// (jwk, jku, x5u) and other algorithms.
-func checkHeader(header map[string]any) error {
-	if len(header) != 2 || header["alg"] != jwt.SigningMethodEdDSA.Alg() || header["typ"] != tokenType {
-		return errTokenHeader
-	}
-	return nil
-}
-
 // checkClaims checks issuer, audience, ids and times.
 func (s *Service) checkClaims(c *claims, now, latest store.Time) (*verified, error) {
 	if c.Issuer != issuer || len(c.Audience) != 1 || c.Audience[0] != s.options.Audience {
@@ -160,6 +164,9 @@ func (s *Service) checkClaims(c *claims, now, latest store.Time) (*verified, err
 		}
 	}
 	if c.IssuedAt == nil || c.NotBefore == nil || c.ExpiresAt == nil {
+		return nil, errTokenClaims
+	}
+	if millis(c.ExpiresAt) > millis(c.IssuedAt).Add(maxAccessToken) {
 		return nil, errTokenClaims
 	}
 	v := &verified{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/base64"
+	"fmt"
 	"log/slog"
 	"maps"
 	"strconv"
@@ -37,7 +38,8 @@ func (h *harness) signToken(header, claims map[string]any) string {
 }
 
 func (h *harness) key() ed25519.PrivateKey {
-	return ed25519.NewKeyFromSeed(h.db.DeriveKey("access tokens", ed25519.SeedSize))
+	_, key := h.auth.SigningKey()
+	return key
 }
 
 func parts(t testing.TB, token string) (header, claims map[string]any) {
@@ -59,11 +61,14 @@ func TestToken_HasItsClaims(t *testing.T) {
 	h := newHarness(t)
 	anna := h.user("anna@example.ch")
 	header, claims := parts(t, h.mustSignIn("anna@example.ch").text("access_token"))
-	if len(header) != 2 || header["alg"] != "EdDSA" || header["typ"] != "at+jwt" {
+	if kid, _ := h.auth.SigningKey(); len(header) != 3 || header["alg"] != "EdDSA" || header["typ"] != "at+jwt" || header["kid"] != kid {
 		t.Errorf("header %v", header)
 	}
 	now := float64(h.clock.Now().Unix())
 	if claims["iss"] != "kontor" || claims["sub"] != anna || claims["iat"] != now || claims["nbf"] != now || claims["exp"] != now+3600 {
+		t.Errorf("claims %v", claims)
+	}
+	if claims["acr"] != "aal1" || fmt.Sprint(claims["amr"]) != "[pwd]" || claims["auth_time"] != now {
 		t.Errorf("claims %v", claims)
 	}
 	for _, name := range []string{"aud", "sid", "jti"} {
@@ -114,10 +119,16 @@ func TestToken_RejectsInvalidTokens(t *testing.T) {
 	}
 
 	h.expect("the forger works", h.getSessions(anna, h.signToken(header, claims)), 200, "")
+	h.expect("a life of a day", h.getSessions(anna, claim("exp", now+24*3600)), 200, "")
 	h.expect("the token itself", h.getSessions(anna, good), 200, "")
 	for name, token := range map[string]string{
 		"nothing":                       "",
 		"garbage":                       "garbage",
+		"a life longer than a day":      claim("exp", now+24*3600+1),
+		"a life of a year":              claim("exp", now+365*24*3600),
+		"a life that began long ago":    claim("iat", now-24*3600),
+		"a life beyond all times":       claim("exp", 1e300),
+		"issued before all times":       claim("iat", -1e300),
 		"two parts":                     pieces[0] + "." + pieces[1],
 		"four parts":                    good + ".x",
 		"empty parts":                   "..",
@@ -140,7 +151,23 @@ func TestToken_RejectsInvalidTokens(t *testing.T) {
 		"crit":                          head("crit", []string{"exp"}),
 		"crit unknown":                  head("crit", []string{"x"}),
 		"b64":                           head("b64", false),
-		"kid":                           head("kid", "1"),
+		"kid unknown":                   head("kid", "1"),
+		"kid missing":                   head("kid", nil),
+		"kid empty":                     head("kid", ""),
+		"kid a path":                    head("kid", "../../../../dev/null"),
+		"kid with SQL":                  head("kid", "x' OR '1'='1"),
+		"kid huge":                      head("kid", strings.Repeat("A", 600)),
+		"kid a number":                  head("kid", 1),
+		"kid a list":                    head("kid", []string{header["kid"].(string)}),
+		"kid an object":                 head("kid", map[string]any{"kid": header["kid"]}),
+		"kid null":                      h.signToken(map[string]any{"alg": "EdDSA", "typ": "at+jwt", "kid": nil}, claims),
+		"kid in another case":           head("kid", strings.ToUpper(header["kid"].(string))),
+		"kid with a space":              head("kid", header["kid"].(string)+" "),
+		"kid of another key":            head("kid", "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"),
+		"jku":                           head("jku", "https://evil.example/jwks.json"),
+		"x5u":                           head("x5u", "https://evil.example/x.pem"),
+		"x5c":                           head("x5c", []string{"AAAA"}),
+		"jku instead of the kid":        h.signToken(map[string]any{"alg": "EdDSA", "typ": "at+jwt", "jku": "https://evil.example/"}, claims),
 		"jwk":                           head("jwk", map[string]any{"kty": "OKP"}),
 		"iss wrong":                     claim("iss", "Kontor"),
 		"iss missing":                   claim("iss", nil),
@@ -227,7 +254,7 @@ func TestToken_ExpiresByTheClock(t *testing.T) {
 func TestBearer_RejectsWhenTheSessionCannotBeRead(t *testing.T) {
 	clock := storetest.NewClock()
 	dir := storetest.Dir(t)
-	h := &harness{T: t, clock: clock, dir: dir, events: &recorder{}}
+	h := &harness{T: t, clock: clock, dir: dir, events: &recorder{}, factors: newFactors()}
 	h.start()
 	anna := h.user("anna@example.ch")
 	token := h.mustSignIn("anna@example.ch").text("access_token")
@@ -236,6 +263,9 @@ func TestBearer_RejectsWhenTheSessionCannotBeRead(t *testing.T) {
 	}
 	db := h.db
 	fresh, err := auth.New(db, auth.Options{Log: slog.New(slog.DiscardHandler)})
+	if err == nil {
+		err = fresh.Start(context.Background())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -126,7 +126,7 @@ type AddInput struct {
 	ID           string   `path:"id"`
 	Participants []string `json:"participants" required:"false" doc:"Users to add; userId adds a single one."`
 	UserID       string   `json:"userId" doc:"A single user to add."`
-	PathUserID   string   `json:"user_id" doc:"Another spelling of userId."`
+	PathUserID   string   `json:"user_id" hidden:"true"` // another spelling
 
 	participants []string
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"kontor/server/settings"
 	"kontor/store/audittrail"
@@ -16,7 +17,7 @@ import (
 type auditCommand struct {
 	Export auditExportCommand `cmd:"" help:"Export the audit trail as JSON Lines, with a signed head."`
 	Verify auditVerifyCommand `cmd:"" help:"Verify every hash and signature of an export."`
-	Key    auditKeyCommand    `cmd:"" help:"Print the public key that verifies exports."`
+	Key    auditKeyCommand    `cmd:"" help:"Print the public keys that verify exports."`
 }
 
 type auditExportCommand struct {
@@ -55,7 +56,7 @@ func (c auditExportCommand) Run(ctx context.Context, p Process, r *settings.Resu
 
 type auditVerifyCommand struct {
 	File string `arg:"" help:"The export; - reads standard input."`
-	Key  string `help:"The public key that \"kontor audit key\" prints on the server. Default: the key in the file." placeholder:"KEY"`
+	Key  string `help:"The public keys that \"kontor audit key\" prints on the server, with space between them. Default: the key in the file." placeholder:"KEY"`
 }
 
 // Help is shown by "kontor audit verify --help".
@@ -95,13 +96,18 @@ type auditKeyCommand struct{}
 
 func (auditKeyCommand) examples() []string { return []string{"kontor audit key"} }
 
-// Run prints the public key.
-func (auditKeyCommand) Run(p Process, r *settings.Result) error {
+// Help is shown by "kontor audit key --help".
+func (auditKeyCommand) Help() string {
+	return "The first line is the present key. After rotations of the master key, each former key follows on a line of its own: they verify older exports."
+}
+
+// Run prints the public keys.
+func (auditKeyCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
-	key, err := inspect.PublicExportKey(databaseOf(r))
+	keys, err := inspect.PublicExportKeys(ctx, databaseOf(r))
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(p.Stdout, key)
+	_, err = fmt.Fprintln(p.Stdout, strings.Join(keys, "\n"))
 	return err
 }

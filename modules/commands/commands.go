@@ -33,12 +33,13 @@ type tree struct {
 	kong.Plugins // one flag for each setting
 
 	Serve      serveCommand      `cmd:"" default:"withargs" help:"Start the server. This is the default command."`
-	User       userCommand       `cmd:"" help:"Create users and set their passwords and roles."`
+	Ready      readyCommand      `cmd:"" help:"Ask the running server whether it is ready."`
+	User       userCommand       `cmd:"" help:"Create users, set their passwords and roles, and reset their second factors."`
 	APIKey     apiKeyCommand     `cmd:"" name:"apikey" help:"Create, list and revoke API keys."`
 	QRBill     qrbillCommand     `cmd:"" name:"qrbill" help:"Read Swiss QR-bills from files and print them as JSON."`
 	Backup     backupCommand     `cmd:"" help:"Back up the data directory to one file."`
 	Restore    restoreCommand    `cmd:"" help:"Restore a backup to an empty data directory."`
-	Key        keyCommand        `cmd:"" help:"Export the master key, and import it after a restore."`
+	Key        keyCommand        `cmd:"" help:"Rotate, export and import the master key."`
 	Check      checkCommand      `cmd:"" help:"Check the database, the audit trail, and the records against it."`
 	Audit      auditCommand      `cmd:"" help:"Export the audit trail and verify an export."`
 	Settings   settingsCommand   `cmd:"" help:"Show the value, the source and the meaning of every setting."`

@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"fmt"
-	"net"
 
 	"kontor/modules/app"
 	"kontor/modules/demo"
@@ -11,7 +10,7 @@ import (
 )
 
 // serveDemo serves the demo data. It creates the data at the first start.
-func serveDemo(ctx context.Context, p Process, r *settings.Result, o openOptions, listener net.Listener) error {
+func serveDemo(ctx context.Context, p Process, r *settings.Result, o openOptions, open *listeners) error {
 	s := &r.Settings
 	manifest, err := demo.Prepare(s.Data.Dir, s.Secrets.AdminEmail, string(s.Secrets.AdminPassword))
 	if err != nil {
@@ -34,7 +33,7 @@ func serveDemo(ctx context.Context, p Process, r *settings.Result, o openOptions
 		if err := demo.PrintSignIns(p.Stdout, s.Server.BaseURL, manifest); err != nil {
 			o.log.Warn("the sign-ins of the demo could not be printed", "err", err)
 		}
-		return run(ctx, p, m, r, o.log, listener)
+		return run(ctx, p, m, r, o.log, open)
 	})
 }
 

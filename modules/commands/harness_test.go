@@ -81,6 +81,7 @@ func (o *output) String() string {
 // process is a running "kontor serve".
 type process struct {
 	address        string
+	metrics        string // address of the metrics
 	stdout, stderr *output
 	stop           func() int // stops the process once, and returns its exit code
 }
@@ -96,7 +97,7 @@ func start(t *testing.T, environ []string, args ...string) *process {
 	ended := make(chan int, 1)
 	go func() {
 		ended <- commands.Run(ctx, commands.Process{
-			Args: append([]string{"serve", "--server.listen=127.0.0.1:0", "--server.shutdown_seconds=1"}, args...), Environ: environ,
+			Args: append([]string{"serve", "--server.listen=127.0.0.1:0", "--metrics.listen=127.0.0.1:0", "--server.shutdown_seconds=1"}, args...), Environ: environ,
 			Stdin: strings.NewReader(""), Stdout: p.stdout, Stderr: p.stderr,
 		})
 	}()
@@ -112,9 +113,9 @@ func start(t *testing.T, environ []string, args ...string) *process {
 		t.Fatalf("exit code %d: %s", code, p.stderr)
 	}
 	for line := range strings.Lines(p.stderr.String()) {
-		var entry struct{ Msg, Address string }
+		var entry struct{ Msg, Address, Metrics string }
 		if err := json.Unmarshal([]byte(line), &entry); err == nil && entry.Msg == "listening" {
-			p.address = entry.Address
+			p.address, p.metrics = entry.Address, entry.Metrics
 		}
 	}
 	return p

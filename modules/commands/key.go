@@ -12,10 +12,14 @@ import (
 	"kontor/store/datadir"
 )
 
-// keyCommand groups the commands about the master key.
+// keyCommand groups the commands about keys.
 type keyCommand struct {
+	Rotate keyRotateCommand `cmd:"" help:"Replace the master key, or the key that signs access tokens."`
+	Status keyStatusCommand `cmd:"" help:"Show the age of the keys, and what remains of former ones."`
 	Export keyExportCommand `cmd:"" help:"Write the master key to a file, to keep it apart from the backups."`
 	Import keyImportCommand `cmd:"" help:"Put the master key into a restored data directory."`
+
+	RevokeUnused keyRevokeUnusedCommand `cmd:"" name:"revoke-unused" help:"Revoke API keys that have not been used since a rotation."`
 }
 
 type keyExportCommand struct {

@@ -26,7 +26,7 @@ type openOptions struct {
 // withModules opens the data directory, builds the modules on it, and runs work. It closes both when work has returned.
 // No other process can open the directory in the meantime.
 func withModules(ctx context.Context, r *settings.Result, o openOptions, work func(*app.Modules) error) (err error) {
-	options := store.Options{Dir: r.Settings.Data.Dir, SecretKey: string(r.Settings.Secrets.SecretKey)}
+	options := store.Options{Dir: r.Settings.Data.Dir, SecretKey: string(r.Settings.Secrets.SecretKey), PreviousKey: string(r.Settings.Secrets.PreviousKey)}
 	options.Log, options.Clock, options.AcceptLoss, options.Fatal = o.log, o.clock, o.acceptLoss, o.fatal
 	db, err := store.Open(ctx, options)
 	if err != nil {
@@ -65,9 +65,14 @@ func administer(ctx context.Context, p Process, r *settings.Result, work func(co
 		if _, err := m.DB.Unshown(ctx); !errors.Is(err, store.ErrNotFound) {
 			return errors.Join(err, fmt.Errorf("the first start in %s was interrupted before it showed its secrets; start the server once", r.Settings.Data.Dir))
 		}
-		operator := access.Caller{UserID: store.NilID, Roles: []string{access.Administrator}}
-		return work(access.With(ctx, operator.WithPolicy(m.Policy.Load())), m)
+		return work(asOperator(ctx, m), m)
 	})
+}
+
+// asOperator returns a context with the rights of an administrator.
+func asOperator(ctx context.Context, m *app.Modules) context.Context {
+	operator := access.Caller{UserID: store.NilID, Roles: []string{access.Administrator}}
+	return access.With(ctx, operator.WithPolicy(m.Policy.Load()))
 }
 
 // requireData rejects a missing or empty directory. Opening it would create a new database, so that a mistyped name would
@@ -80,5 +85,6 @@ func requireData(dir string) error {
 }
 
 func databaseOf(r *settings.Result) inspect.Source {
-	return inspect.Source{Dir: r.Settings.Data.Dir, SecretKey: string(r.Settings.Secrets.SecretKey)}
+	return inspect.Source{Dir: r.Settings.Data.Dir, SecretKey: string(r.Settings.Secrets.SecretKey),
+		PreviousKey: string(r.Settings.Secrets.PreviousKey)}
 }

@@ -21,8 +21,11 @@ func checkPaths(s *settings.Settings) error {
 	if err := checkDataDir(s.Data.Dir); err != nil {
 		return err
 	}
-	if err := store.CheckSecretKey(string(s.Secrets.SecretKey)); err != nil {
-		return fmt.Errorf("KONTOR_SECRET_KEY: %w", err)
+	if err := store.CheckSecretKeys(string(s.Secrets.SecretKey), string(s.Secrets.PreviousKey)); err != nil {
+		return err
+	}
+	if err := checkTLS(&s.Server); err != nil {
+		return err
 	}
 	return checkExportFile(s.Audit.ExportFile, s.Data.Dir)
 }

@@ -52,28 +52,28 @@ func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, 
 	if err := checkPaths(s); err != nil {
 		return err
 	}
-	listener, err := listen(ctx, s.Server.Listen)
+	open, err := openListeners(ctx, r)
 	if err != nil {
 		return err
 	}
-	defer listener.Close()
-	if c.Demo && !c.DemoPublic && !settings.IsLoopback(listener.Addr()) {
-		return fmt.Errorf("other machines can reach the demo at %s; listen on 127.0.0.1, or add --demo-public", listener.Addr())
+	defer open.close()
+	if c.Demo && !c.DemoPublic && !settings.IsLoopback(open.main.Addr()) {
+		return fmt.Errorf("other machines can reach the demo at %s; listen on 127.0.0.1, or add --demo-public", open.main.Addr())
 	}
-	s.Server.BaseURL = s.BaseURLFor(listener.Addr().String())
+	s.Server.BaseURL = s.BaseURLFor(open.main.Addr().String())
 	if c.Demo {
-		return serveDemo(ctx, p, r, o, listener)
+		return serveDemo(ctx, p, r, o, open)
 	}
 	return withModules(ctx, r, o, func(m *app.Modules) error {
 		if err := firstBoot(ctx, p.Stdout, m, s); err != nil {
 			return err
 		}
-		return run(ctx, p, m, r, log, listener)
+		return run(ctx, p, m, r, log, open)
 	})
 }
 
 // run serves the modules, which are started, until the context ends.
-func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, log *slog.Logger, listener net.Listener) error {
+func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, log *slog.Logger, open *listeners) error {
 	s := r.Settings
 	web, err := m.Server()
 	if err != nil {
@@ -87,18 +87,31 @@ func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, log
 	// Most installations are idle most of the time: return the memory of the start to the system.
 	releaseTimer := time.AfterFunc(memoryReleaseDelay, debug.FreeOSMemory)
 	defer releaseTimer.Stop()
-	stopSupervisor, err := startSupervisor(ctx, p, m, log, listener)
+	defer startControl(ctx, m, s.Data.Dir, log)()
+	transport, err := newTransport(&s, m.DB.Keyed, log)
+	if err != nil {
+		return err
+	}
+	web.TLS = transport.config
+	defer transport.start(ctx, open.redirect, s.Server.BaseURL, log)()
+	if open.warning != "" {
+		log.Warn(open.warning)
+	}
+	if open.metrics != nil {
+		defer serveMetrics(open.metrics, web.WriteMetrics, log)()
+	}
+	stopSupervisor, err := startSupervisor(ctx, p, m, log, open.main, transport.config != nil)
 	if err != nil {
 		return err
 	}
 	defer stopSupervisor()
-	log.Info("listening", "address", listener.Addr().String(), "url", s.Server.BaseURL, "data", s.Data.Dir, "version", Version())
-	return serveUntil(ctx, web, listener, s.Server.Shutdown, log)
+	log.Info("listening", "address", open.main.Addr().String(), "url", s.Server.BaseURL, "metrics", addressOf(open.metrics), "data", s.Data.Dir, "version", Version())
+	return serveUntil(ctx, web, open.main, s.Server.Shutdown, log)
 }
 
 // startSupervisor starts the reports to the service manager. Call stop to end them.
-func startSupervisor(ctx context.Context, p Process, m *app.Modules, log *slog.Logger, listener net.Listener) (stop func(), err error) {
-	served := httpProbe(listener.Addr(), probeTimeout)
+func startSupervisor(ctx context.Context, p Process, m *app.Modules, log *slog.Logger, listener net.Listener, overTLS bool) (stop func(), err error) {
+	served := httpProbe(listener.Addr(), overTLS, probeTimeout)
 	probe := func(ctx context.Context) error {
 		if err := served(ctx); err != nil {
 			return err

@@ -99,18 +99,10 @@ func (s *supervisor) notify(state string) {
 
 // httpProbe returns a probe that sends a request on a new connection. A response of 503 counts as success, so that an
 // overload does not end the process.
-func httpProbe(listener net.Addr, timeout time.Duration) func(ctx context.Context) error {
-	address := listener.String()
-	if tcp, ok := listener.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		host := "127.0.0.1"
-		if tcp.IP.To4() == nil {
-			host = "::1"
-		}
-		address = net.JoinHostPort(host, strconv.Itoa(tcp.Port))
-	}
-	client := &http.Client{Timeout: timeout, Transport: &http.Transport{DisableKeepAlives: true}}
+func httpProbe(listener net.Addr, overTLS bool, timeout time.Duration) func(ctx context.Context) error {
+	client, origin := ownClient(listener.String(), overTLS, probeName, timeout)
 	return func(ctx context.Context) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/healthz", nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, origin+"/healthz", nil)
 		if err != nil {
 			return err
 		}

@@ -112,7 +112,7 @@ func TestHTTPProbe_RequiresAResponse(t *testing.T) {
 	var status atomic.Int64
 	web := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) })}
 	go func() { _ = web.Serve(listener) }()
-	probe := httpProbe(listener.Addr(), time.Minute)
+	probe := httpProbe(listener.Addr(), false, time.Minute)
 	for code, want := range map[int]bool{200: true, 503: true, 500: false, 404: false} {
 		status.Store(int64(code))
 		if (probe(t.Context()) == nil) != want {
@@ -128,7 +128,7 @@ func TestHTTPProbe_RequiresAResponse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	if httpProbe(silent.Addr(), 10*time.Millisecond)(t.Context()) == nil {
+	if httpProbe(silent.Addr(), false, 10*time.Millisecond)(t.Context()) == nil {
 		t.Error("the probe of a silent listener succeeded")
 	}
 }

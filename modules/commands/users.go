@@ -16,6 +16,9 @@ type userCommand struct {
 	Create   userCreateCommand   `cmd:"" help:"Create a user who can sign in at once."`
 	Password userPasswordCommand `cmd:"" help:"Set the password of a user and end all their sessions."`
 	Role     userRoleCommand     `cmd:"" help:"Show or replace the roles of a user."`
+
+	Factors      userFactorsCommand      `cmd:"" help:"List the second factors of a user."`
+	ResetFactors userResetFactorsCommand `cmd:"" help:"Remove all second factors of a user who has lost them, and end all their sessions."`
 }
 
 const (

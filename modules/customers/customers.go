@@ -96,7 +96,11 @@ type Service struct {
 
 // New returns a service on a database.
 func New(db *store.DB, notify notifier, users users, identities identities) *Service {
-	return &Service{Records: records.Of(db, table), db: db, notify: notify, users: users, identities: identities}
+	s := &Service{Records: records.Of(db, table), db: db, notify: notify, users: users, identities: identities}
+	registerKeys(db)
+	db.RegisterSealed(store.SealedColumn{Table: documentsTable, Column: numberColumn, Next: s.oldDocuments})
+	db.RegisterSealed(store.SealedColumn{Table: changesTable, Column: changesColumn, Next: s.oldChanges})
+	return s
 }
 
 // SetQuota limits the storage of each user. Without a quota nothing is counted.

@@ -2,6 +2,7 @@ package customers
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 
@@ -16,6 +17,7 @@ import (
 const (
 	keysTable = "customer_keys"
 	keyColumn = "key"
+	keyBytes  = 32
 )
 
 const (
@@ -42,6 +44,38 @@ func (s *Service) readKey(ctx context.Context, q store.Querier, customerID strin
 	return s.db.Unseal(keysTable, keyColumn, customerID, sealed)
 }
 
+// open decrypts a value of a customer. Values of earlier versions were sealed without the data key.
+func (s *Service) open(dataKey []byte, table, column, rowID, sealed string) ([]byte, error) {
+	if dataKey == nil {
+		return s.db.Unseal(table, column, rowID, sealed)
+	}
+	plain, err := s.db.UnsealWith(dataKey, table, column, rowID, sealed)
+	if err != nil {
+		if earlier, unsealed := s.db.Unseal(table, column, rowID, sealed); unsealed == nil {
+			return earlier, nil
+		}
+	}
+	return plain, err
+}
+
+// close encrypts a value of a customer, with the data key if there is one.
+func (s *Service) close(dataKey []byte, table, column, rowID string, plain []byte) (string, error) {
+	if dataKey == nil {
+		return s.db.Seal(table, column, rowID, plain)
+	}
+	return s.db.SealWith(dataKey, table, column, rowID, plain)
+}
+
+// registerKeys registers the data keys for rotations of the master key.
+func registerKeys(db *store.DB) {
+	db.RegisterSealed(store.SealedColumn{
+		Table: keysTable, Column: keyColumn,
+		Select: `SELECT customer_id, customer_id, key_sealed FROM customer_keys
+			WHERE key_sealed NOT LIKE $1 AND customer_id > $2 ORDER BY customer_id LIMIT $3`,
+		Update: `UPDATE customer_keys SET key_sealed = $3 WHERE customer_id = $1 AND key_sealed = $2`,
+	})
+}
+
 // ensureKey returns the data key of a customer, who gets one if there is none. It runs outside a transaction. It returns
 // apierr.RecordErased for an erased customer.
 func (s *Service) ensureKey(ctx context.Context, customerID string) ([]byte, error) {
@@ -49,12 +83,18 @@ func (s *Service) ensureKey(ctx context.Context, customerID string) ([]byte, err
 	if key != nil || err != nil {
 		return key, err
 	}
-	sealed, err := s.db.Seal(keysTable, keyColumn, customerID, store.NewDataKey())
+	key = make([]byte, keyBytes)
+	rand.Read(key) // never fails: it ends the program instead
+	sealed, err := s.db.Seal(keysTable, keyColumn, customerID, key)
 	if err != nil {
 		return nil, err
 	}
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec(ctx, insertKeyStatement, customerID, sealed, tx.Now())
+		current, err := tx.Reseal(keysTable, keyColumn, customerID, sealed) // a rotation may have begun
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, insertKeyStatement, customerID, current, tx.Now())
 		return err
 	})
 	if err != nil {

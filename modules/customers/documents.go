@@ -21,6 +21,8 @@ type sealedDocument struct {
 	country        string
 	countryKey     string
 	expiryDate     types.Date
+	olderKeys      []string // see olderNumberKeys
+	dataKey        []byte   // of the customer
 }
 
 const (
@@ -37,15 +39,34 @@ func (s *Service) sealDocuments(ctx context.Context, customerID string, document
 	}
 	sealed := make([]sealedDocument, 0, len(documents))
 	for _, d := range documents {
-		key := hex.EncodeToString(s.db.Keyed("kyc document number", []byte(string(d.kind)+"\x00"+types.Fold(d.number))))
+		key := s.numberKey(d.kind, d.number)
 		number, err := s.db.SealWith(dataKey, documentsTable, numberColumn, customerID+"/"+key, []byte(d.number))
 		if err != nil {
 			return nil, fmt.Errorf("seal document number: %w", err)
 		}
 		sealed = append(sealed, sealedDocument{id: store.NewID(), customerID: customerID, kind: d.kind, number: number, numberKey: key,
-			country: d.country, countryKey: d.countryKey, expiryDate: d.expiryDate})
+			country: d.country, countryKey: d.countryKey, expiryDate: d.expiryDate, olderKeys: s.olderNumberKeys(d.kind, d.number), dataKey: dataKey})
 	}
 	return sealed, nil
+}
+
+const numberPurpose = "kyc document number"
+
+// numberKey returns the keyed hash that finds the number of a document again.
+func (s *Service) numberKey(kind DocumentType, number string) string {
+	return hex.EncodeToString(s.db.Keyed(numberPurpose, hashedNumber(kind, number)))
+}
+
+// olderNumberKeys returns the hashes under which a document may be stored while a rotation of the master key is not complete.
+func (s *Service) olderNumberKeys(kind DocumentType, number string) (keys []string) {
+	for _, key := range s.db.KeyedOlder(numberPurpose, hashedNumber(kind, number)) {
+		keys = append(keys, hex.EncodeToString(key))
+	}
+	return keys
+}
+
+func hashedNumber(kind DocumentType, number string) []byte {
+	return []byte(string(kind) + "\x00" + types.Fold(number))
 }
 
 // documentValidity returns types and expiry dates of a customer's documents, without their numbers. It includes the submitted
@@ -68,6 +89,9 @@ func documentValidity(ctx context.Context, q store.Querier, customerID string, s
 		documents[k] = d
 	}
 	for _, s := range submitted {
+		for _, older := range s.olderKeys {
+			delete(documents, key{string(s.kind), older, s.countryKey})
+		}
 		documents[key{string(s.kind), s.numberKey, s.countryKey}] = Document{ID: s.id, Type: s.kind, ExpiryDate: s.expiryDate}
 	}
 	all := make([]Document, 0, len(documents))
@@ -117,7 +141,7 @@ func (s *Service) documents(ctx context.Context, q store.Querier, customerID str
 			return nil, fmt.Errorf("read document: %w", err)
 		}
 		if sealed != "" { // not erased
-			number, err := s.db.UnsealWith(dataKey, documentsTable, numberColumn, customerID+"/"+key, sealed)
+			number, err := s.open(dataKey, documentsTable, numberColumn, customerID+"/"+key, sealed)
 			if err != nil {
 				return nil, fmt.Errorf("unseal document %s: %w", d.ID, err)
 			}

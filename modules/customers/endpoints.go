@@ -31,12 +31,14 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Faults: []apierr.Kind{apierr.CustomerNotFound}, Handle: endpoint.JSON(http.StatusOK, s.GetKYC)},
 		{Name: "customers.kyc_submit", Method: http.MethodPut, Path: "/v1/customers/{id}/kyc", Roles: all,
 			Access: access.On(access.Customers, access.Update), Summary: "Submit documents of a customer. With verified_at, a reviewer also verifies the customer.",
-			Faults: []apierr.Kind{apierr.CustomerNotFound, apierr.InvalidKYCTransition, apierr.SelfVerification, apierr.PreconditionFailed},
-			Handle: endpoint.JSON(http.StatusOK, s.SubmitKYC)},
+			Assurance: endpoint.Fresh.When("the request verifies the customer"),
+			Faults:    []apierr.Kind{apierr.CustomerNotFound, apierr.InvalidKYCTransition, apierr.SelfVerification, apierr.PreconditionFailed},
+			Handle:    endpoint.JSON(http.StatusOK, s.SubmitKYC)},
 		{Name: "customers.kyc_decide", Method: http.MethodPatch, Path: "/v1/customers/{id}/kyc/status", Roles: staff,
 			Access: access.On(access.Customers, access.Update), Summary: "Decide on the verification of a customer.",
-			Faults: []apierr.Kind{apierr.CustomerNotFound, apierr.InvalidKYCTransition, apierr.SelfVerification, apierr.PreconditionFailed},
-			Handle: endpoint.JSON(http.StatusOK, s.Decide)},
+			Assurance: endpoint.Fresh,
+			Faults:    []apierr.Kind{apierr.CustomerNotFound, apierr.InvalidKYCTransition, apierr.SelfVerification, apierr.PreconditionFailed},
+			Handle:    endpoint.JSON(http.StatusOK, s.Decide)},
 	}
 	for i := range rows {
 		if m := rows[i].Method; m == http.MethodPut || m == http.MethodPatch {

@@ -64,6 +64,7 @@ func (s *Service) prepareUpdate(ctx context.Context, q store.Querier, before, af
 		if err != nil {
 			return change, err
 		}
+		change.entry.dataKey = dataKey
 		if change.entry.changes, err = s.seal(dataKey, before.ID, change.entry.id, changes); err != nil {
 			return change, err
 		}
@@ -93,15 +94,33 @@ func (s *Service) rejectTakeover(ctx context.Context, q store.Querier, after Cus
 type identityHash struct{ name, birth string }
 
 func (s *Service) hash(i types.Identity) identityHash {
-	h := identityHash{name: s.keyed("customer name", types.PersonKey(i.FirstName, i.LastName))}
+	h := identityHash{name: hex.EncodeToString(s.db.Keyed(namePurpose, nameOf(i)))}
 	if i.DateOfBirth != "" {
-		h.birth = s.keyed("customer birth", i.DateOfBirth)
+		h.birth = hex.EncodeToString(s.db.Keyed(birthPurpose, []byte(i.DateOfBirth)))
 	}
 	return h
 }
 
-func (s *Service) keyed(purpose, text string) string {
-	return hex.EncodeToString(s.db.Keyed(purpose, []byte(text)))
+const (
+	namePurpose  = "customer name"
+	birthPurpose = "customer birth"
+)
+
+func nameOf(i types.Identity) []byte { return []byte(types.PersonKey(i.FirstName, i.LastName)) }
+
+// hashes returns the hashes of an identity under all keys that stored ones may have: the text of a former identity is not
+// stored, so that a rotation of the master key cannot hash it anew.
+func (s *Service) hashes(i types.Identity) []identityHash {
+	all := []identityHash{s.hash(i)}
+	births := s.db.KeyedOlder(birthPurpose, []byte(i.DateOfBirth))
+	for n, name := range s.db.KeyedOlder(namePurpose, nameOf(i)) {
+		h := identityHash{name: hex.EncodeToString(name)}
+		if i.DateOfBirth != "" {
+			h.birth = hex.EncodeToString(births[n])
+		}
+		all = append(all, h)
+	}
+	return all
 }
 
 func (s *Service) hashOf(c Customer) identityHash {
@@ -135,8 +154,10 @@ func (s *Service) rejectSelfReview(ctx context.Context, q store.Querier, c Custo
 	}
 	customer = append(customer, s.hashOf(c))
 	for _, identity := range identities {
-		if slices.ContainsFunc(customer, s.hash(identity).matches) {
-			return apierr.SelfVerification
+		for _, hash := range s.hashes(identity) {
+			if slices.ContainsFunc(customer, hash.matches) {
+				return apierr.SelfVerification
+			}
 		}
 	}
 	return nil

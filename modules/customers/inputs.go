@@ -34,7 +34,7 @@ type ListInput struct {
 // CreateInput contains the data of a new customer. Names and e-mail address are required; last_name is the name of a business.
 type CreateInput struct {
 	Type        string         `json:"type" enum:"individual,business" default:"individual"`
-	FirstName   string         `json:"first_name" maxLength:"100" doc:"Required for an individual."`
+	FirstName   string         `json:"first_name" maxLength:"100" required:"false" doc:"Required for an individual."`
 	LastName    string         `json:"last_name" maxLength:"100" doc:"The name of a business."`
 	Email       string         `json:"email"`
 	Phone       string         `json:"phone" doc:"With country code, or a Swiss number; stored as E.164."`
@@ -122,6 +122,28 @@ type UpdateInput struct {
 	Nationality endpoint.Optional[string]         `json:"nationality"`
 	Address     endpoint.Optional[*Address]       `json:"address"`
 	Metadata    endpoint.Optional[jsontext.Value] `json:"metadata"`
+}
+
+// Validate checks the members that are given, as far as their rules do not depend on others.
+func (in *UpdateInput) Validate(ctx context.Context, v *apierr.Fields) {
+	given := map[string]bool{
+		"type": in.Type.Given, "first_name": in.FirstName.Given, "last_name": in.LastName.Given, "email": in.Email.Given, "phone": in.Phone.Given,
+		"date_of_birth": in.DateOfBirth.Given, "nationality": in.Nationality.Given, "address": in.Address.Given, "metadata": in.Metadata.Given,
+	}
+	alone := CreateInput{
+		Type:        in.Type.Or(Business), // which may have no first name
+		FirstName:   in.FirstName.Or(""),
+		LastName:    in.LastName.Or(""),
+		Email:       in.Email.Or(""),
+		Phone:       in.Phone.Or(""),
+		DateOfBirth: in.DateOfBirth.Or(""),
+		Nationality: in.Nationality.Or(""),
+		Address:     in.Address.Or(nil),
+		Metadata:    in.Metadata.Or(nil),
+	}
+	var problems apierr.Fields
+	alone.check(&problems, types.DateOf(endpoint.Of(ctx).Now.UTC()))
+	validate.Given(v, &problems, given)
 }
 
 // apply returns the customer with the changes. It checks all members by the rules for a new customer, because the rules depend

@@ -1,11 +1,13 @@
 package customers
 
 import (
+	"context"
 	"strconv"
 
 	"kontor/modules/kit/types"
 	"kontor/modules/kit/validate"
 	"kontor/server/apierr"
+	"kontor/server/endpoint"
 	"kontor/store"
 )
 
@@ -42,8 +44,9 @@ type SubmitInput struct {
 	documents  []submitted
 }
 
-// Validate checks the documents. SubmitKYC checks their expiry dates.
-func (in *SubmitInput) Validate(v *apierr.Fields) {
+// Validate checks the documents. SubmitKYC checks their expiry dates again, and whether verified_at is in the future: callers
+// who are no reviewers may send anything in it.
+func (in *SubmitInput) Validate(ctx context.Context, v *apierr.Fields) {
 	if in.VerifiedAt != nil && *in.VerifiedAt != "" {
 		at, err := store.ParseTime(*in.VerifiedAt)
 		if err != nil {
@@ -61,6 +64,7 @@ func (in *SubmitInput) Validate(v *apierr.Fields) {
 	for i, d := range in.Documents {
 		in.documents = append(in.documents, d.check(v, "documents."+strconv.Itoa(i)+"."))
 	}
+	in.checkExpiry(v, types.DateOf(endpoint.Of(ctx).Now.UTC()))
 }
 
 func (d DocumentInput) check(v *apierr.Fields, at string) submitted {
@@ -80,15 +84,19 @@ func (d DocumentInput) check(v *apierr.Fields, at string) submitted {
 // checkDates rejects expired documents and a verification in the future.
 func (in SubmitInput) checkDates(today types.Date, now store.Time) error {
 	var problems apierr.Fields
-	for i, d := range in.documents {
-		if !d.expiryDate.IsZero() && d.expiryDate.Before(today) {
-			problems.Add("documents."+strconv.Itoa(i)+".expiry_date", "customers.document_expired")
-		}
-	}
+	in.checkExpiry(&problems, today)
 	if in.verifiedAt != nil && *in.verifiedAt > now {
 		problems.Add("verified_at", "invalid.date_future")
 	}
 	return problems.Err()
+}
+
+func (in SubmitInput) checkExpiry(v *apierr.Fields, today types.Date) {
+	for i, d := range in.documents {
+		if !d.expiryDate.IsZero() && d.expiryDate.Before(today) {
+			v.Add("documents."+strconv.Itoa(i)+".expiry_date", "customers.document_expired")
+		}
+	}
 }
 
 // DecideInput is a decision of a reviewer.

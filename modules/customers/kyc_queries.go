@@ -26,6 +26,11 @@ const upsertDocumentStatement = `
 		number_sealed = excluded.number_sealed, country = excluded.country, expiry_date = excluded.expiry_date,
 		warned_at = NULL, updated_at = excluded.updated_at, version = kyc_documents.version + 1`
 
+// updateOlderNumberStatement moves a document from its hash under a former key to the present one.
+const updateOlderNumberStatement = `
+	UPDATE kyc_documents SET number_key = $5, number_sealed = $6
+	WHERE customer_id = $1 AND type = $2 AND number_key = $3 AND country_key = $4`
+
 const insertChangeStatement = `
 	INSERT INTO kyc_changes (id, customer_id, from_status, to_status, verification_level, reason, changed_at, changed_by, changes_sealed)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
@@ -97,6 +102,11 @@ func updateVerification(ctx context.Context, tx *store.Tx, c Customer, by string
 }
 
 func upsertDocument(ctx context.Context, tx *store.Tx, d sealedDocument, by string) error {
+	for _, older := range d.olderKeys {
+		if _, err := tx.Exec(ctx, updateOlderNumberStatement, d.customerID, string(d.kind), older, d.countryKey, d.numberKey, d.number); err != nil {
+			return err
+		}
+	}
 	_, err := tx.Exec(ctx, upsertDocumentStatement, d.id, d.customerID, string(d.kind), d.number, d.numberKey, d.country, d.countryKey,
 		dateColumn(d.expiryDate), tx.Now(), by)
 	if err != nil {

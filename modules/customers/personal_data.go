@@ -54,7 +54,7 @@ func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject per
 		if err := rows.Scan(&d.ID, &kind, &sealed, &key, &d.Country, &d.ExpiryDate, &d.CreatedAt); err != nil || sealed == "" {
 			return d, d.ID, err
 		}
-		number, err := s.db.UnsealWith(dataKey, documentsTable, numberColumn, c.ID+"/"+key, sealed)
+		number, err := s.open(dataKey, documentsTable, numberColumn, c.ID+"/"+key, sealed)
 		d.Type, d.Number, d.Expired = DocumentType(kind), string(number), !d.validOn(types.DateOf(q.Now().Std()))
 		return d, d.ID, err
 	}); err != nil {

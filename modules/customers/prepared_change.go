@@ -35,6 +35,7 @@ type auditRecord struct {
 type historyEntry struct {
 	id, reason string
 	changes    string // sealed
+	dataKey    []byte // with which; nil for none
 }
 
 // nextVersion returns after with the next version and the time of the change.
@@ -68,10 +69,7 @@ func (s *Service) seal(dataKey []byte, customerID, entryID string, changes []Fie
 	if err != nil {
 		return "", fmt.Errorf("encode changes of an identity: %w", err)
 	}
-	if dataKey == nil {
-		return s.db.Seal(changesTable, changesColumn, customerID+"/"+entryID, text)
-	}
-	return s.db.SealWith(dataKey, changesTable, changesColumn, customerID+"/"+entryID, text)
+	return s.close(dataKey, changesTable, changesColumn, customerID+"/"+entryID, text)
 }
 
 // unseal decrypts the changes of a history entry. An empty text means no changes.
@@ -80,7 +78,7 @@ func (s *Service) unseal(dataKey []byte, customerID, entryID, sealed string) ([]
 	if sealed == "" {
 		return changes, nil
 	}
-	text, err := s.db.UnsealWith(dataKey, changesTable, changesColumn, customerID+"/"+entryID, sealed)
+	text, err := s.open(dataKey, changesTable, changesColumn, customerID+"/"+entryID, sealed)
 	if err != nil {
 		return nil, fmt.Errorf("unseal KYC change %s: %w", entryID, err)
 	}
@@ -99,7 +97,9 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, change preparedChange
 		return err
 	}
 	for _, d := range change.documents {
-		if err := upsertDocument(ctx, tx, d, actor); err != nil {
+		if d, err := s.currentDocument(tx, d); err != nil {
+			return err
+		} else if err := upsertDocument(ctx, tx, d, actor); err != nil {
 			return err
 		}
 	}
@@ -122,6 +122,9 @@ func (s *Service) write(ctx context.Context, tx *store.Tx, change preparedChange
 		table.Audit(ctx, tx, a.action, c.ID, a.before, a.after)
 	}
 	if change.entry != nil {
+		if err := s.sealCurrent(tx, c.ID, change.entry); err != nil {
+			return err
+		}
 		if err := insertChange(ctx, tx, change, actor); err != nil {
 			return err
 		}

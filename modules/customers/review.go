@@ -134,6 +134,9 @@ func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (Customer, erro
 			c.KYCStatus, c.VerificationLevel = Pending, LevelNone
 		}
 		if in.verifiedAt != nil && mayReview(access.From(ctx)) {
+			if err := endpoint.RequireAssurance(ctx, endpoint.Fresh); err != nil {
+				return preparedChange{}, err
+			}
 			if err := s.verify(ctx, q, &c, sealed, *in.verifiedAt); err != nil {
 				return preparedChange{}, err
 			}

@@ -48,6 +48,9 @@ func (s *Service) getForUpdate(ctx context.Context, tx *store.Tx, userID string)
 func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 	caller := access.From(ctx)
 	var u User
+	if in.beyondLanguage(caller.UserID) && caller.SignedIn.MustEnrol(endpoint.Of(ctx).Now) {
+		return User{}, apierr.FactorRequired
+	}
 	var rejection error
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
 		rejection = nil
@@ -73,6 +76,9 @@ func (s *Service) update(ctx context.Context, in updateInput) (User, error) {
 		}
 		if *in.Status == Pending {
 			return apierr.Invalid("status", "invalid.one_of", apierr.Args{"Values": Active + ", " + Disabled})
+		}
+		if err := endpoint.RequireAssurance(ctx, endpoint.SecondFactor); err != nil {
+			return err
 		}
 		return s.changeStatus(ctx, tx, &u, *in.Status)
 	})

@@ -82,8 +82,6 @@ type Auth interface {
 	HashPassword(ctx context.Context, password string) (hash string, err error)
 	// VerifyPassword returns apierr.InvalidCredentials for a wrong password and apierr.LockedOut after too many.
 	VerifyPassword(ctx context.Context, userID, password string) error
-	// RequireFresh returns apierr.StaleSession unless the caller has recently authenticated by password.
-	RequireFresh(ctx context.Context, q store.Querier) error
 	// TrustNetwork stores the network of the request as known to the user.
 	TrustNetwork(ctx context.Context, tx *store.Tx, userID string) error
 	// SetPassword stores a hash.

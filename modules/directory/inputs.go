@@ -36,7 +36,12 @@ type registerInput struct {
 	Privacy  bool   `json:"privacy_policy_accepted" required:"true" doc:"Must be true."`
 
 	DisplayName string `json:"display_name" maxLength:"100" example:"Anna Keller" doc:"How others see the user. It must not resemble the name of a staff member."`
+
+	problems *apierr.Fields
 }
+
+// Collect keeps the problems of the request: the service adds those of the password policy.
+func (in *registerInput) Collect(problems *apierr.Fields) { in.problems = problems }
 
 // check checks everything except the password. The service calls it together with the password policy, so that one response
 // reports all problems.
@@ -132,9 +137,14 @@ func (in *updateInput) Validate(v *apierr.Fields) {
 	}
 }
 
+// beyondLanguage reports whether the input changes more than the language of the caller.
+func (in *updateInput) beyondLanguage(callerID string) bool {
+	return in.UserID != callerID || in.Status != nil || in.DisplayName != nil
+}
+
 type passwordInput struct {
 	UserID      string `path:"id"`
-	OldPassword string `json:"old_password" format:"password" doc:"Required from users who change their own password."`
+	OldPassword string `json:"old_password" format:"password" required:"false" doc:"Required from users who change their own password."`
 	Password    string `json:"password" format:"password" minLength:"12" maxLength:"128" required:"true"`
 }
 
@@ -171,7 +181,12 @@ type completeRecoveryInput struct {
 	Value    string `json:"credential_value" required:"true"`
 	OTP      string `json:"otp" required:"true"`
 	Password string `json:"password" format:"password" minLength:"12" maxLength:"128" required:"true"`
+
+	problems *apierr.Fields
 }
+
+// Collect keeps the problems of the request: the service adds those of the password policy.
+func (in *completeRecoveryInput) Collect(problems *apierr.Fields) { in.problems = problems }
 
 // check requires a credential and a code. The service calls it together with the password policy.
 func (in *completeRecoveryInput) check(v *apierr.Fields) loginKeys {

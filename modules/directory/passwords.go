@@ -11,7 +11,8 @@ import (
 )
 
 // changePassword sets a new password and ends the user's other sessions. Users must enter their old password; administrators
-// set passwords of others without it. It returns apierr.UserNotFound, apierr.NoAccess and apierr.LockedOut.
+// set passwords of others without it. It returns apierr.UserNotFound, apierr.NoAccess,
+// apierr.StaleSession and apierr.LockedOut.
 func (s *Service) changePassword(ctx context.Context, in passwordInput) (endpoint.Message, error) {
 	caller := access.From(ctx)
 	own := caller.UserID == in.UserID
@@ -21,8 +22,9 @@ func (s *Service) changePassword(ctx context.Context, in passwordInput) (endpoin
 		}
 		return endpoint.Message{}, apierr.NoAccess
 	}
-	if !own {
-		if err := s.auth.RequireFresh(ctx, s.db); err != nil {
+	// The old password is a recent authentication of a user without a second factor.
+	if !own || caller.SignedIn.HasFactor {
+		if err := endpoint.RequireAssurance(ctx, endpoint.SecondFactor); err != nil {
 			return endpoint.Message{}, err
 		}
 	}

@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -60,9 +61,9 @@ func (s *Service) recoverable(ctx context.Context, q store.Querier, typed loginK
 // apierr.InvalidOTP: for unknown credentials, and for wrong, used, expired and exhausted codes. A password is hashed each time,
 // so that timing reveals nothing.
 func (s *Service) completeRecovery(ctx context.Context, in completeRecoveryInput) (endpoint.Message, error) {
-	var problems apierr.Fields
-	typed := in.check(&problems)
-	s.auth.CheckPassword(&problems, "password", in.Password, in.Value)
+	problems := cmp.Or(in.problems, &apierr.Fields{})
+	typed := in.check(problems)
+	s.auth.CheckPassword(problems, "password", in.Password, in.Value)
 	if err := problems.Err(); err != nil {
 		return endpoint.Message{}, err
 	}

@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 
 	"kontor/modules/kit/types"
@@ -22,9 +23,9 @@ type Registration struct {
 // register creates a pending user with one credential and sends the code that validates it. It returns
 // apierr.CredentialExists, apierr.DisplayNameReserved, apierr.RateLimited and apierr.OTPSendLimited.
 func (s *Service) register(ctx context.Context, in registerInput) (Registration, error) {
-	var problems apierr.Fields
-	id := in.check(&problems)
-	s.auth.CheckPassword(&problems, "password", in.Password, id.value)
+	problems := cmp.Or(in.problems, &apierr.Fields{})
+	id := in.check(problems)
+	s.auth.CheckPassword(problems, "password", in.Password, id.value)
 	if err := problems.Err(); err != nil {
 		return Registration{}, err
 	}
@@ -108,7 +109,7 @@ func (s *Service) countRegistration(ctx context.Context, tx *store.Tx, u User, c
 	return nil, sending.count(ctx, tx)
 }
 
-// add stores a new user with credential, password and roles. by is the creator; registered users create themselves.
+// add stores a new user with credential, password and roles. hash is empty for a user without a password. by is the creator; registered users create themselves.
 func (s *Service) add(ctx context.Context, tx *store.Tx, u *User, c *Credential, hash string, roles []string, by string) error {
 	u.CreatedAt, u.ModifiedAt, u.Roles, u.version = tx.Now(), tx.Now(), []string{}, 1
 	if _, err := tx.Exec(ctx, insertUser, u.ID, u.Status, u.Language, u.CreatedAt, by,
@@ -123,8 +124,10 @@ func (s *Service) add(ctx context.Context, tx *store.Tx, u *User, c *Credential,
 	if err := s.insert(ctx, tx, c, by); err != nil {
 		return err
 	}
-	if err := s.auth.SetPassword(ctx, tx, u.ID, hash); err != nil {
-		return err
+	if hash != "" {
+		if err := s.auth.SetPassword(ctx, tx, u.ID, hash); err != nil {
+			return err
+		}
 	}
 	s.invalidate(tx, u.ID)
 	var err error

@@ -35,9 +35,6 @@ func (s *Service) setRoles(ctx context.Context, in rolesInput) (User, error) {
 		if caller.UserID == u.ID {
 			return apierr.NoAccess
 		}
-		if err := s.requireFreshFor(ctx, tx, wanted); err != nil {
-			return err
-		}
 		held, err := s.RolesOf(ctx, tx, caller.UserID) // read now: roles may have changed since the request was authenticated
 		if err != nil {
 			return err
@@ -48,15 +45,6 @@ func (s *Service) setRoles(ctx context.Context, in rolesInput) (User, error) {
 		return err
 	})
 	return u, err
-}
-
-// requireFreshFor requires a recent authentication by password before a user becomes an administrator, so that a stolen
-// token cannot create one. Other roles can be revoked by administrators. It returns apierr.StaleSession.
-func (s *Service) requireFreshFor(ctx context.Context, q store.Querier, wanted []string) error {
-	if !slices.Contains(wanted, access.Administrator) {
-		return nil
-	}
-	return s.auth.RequireFresh(ctx, q)
 }
 
 // resolveRoles returns the distinct ids of roles given by name or id. It returns apierr.InvalidInput with the unknown ones.

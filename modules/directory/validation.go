@@ -81,7 +81,7 @@ func (s *Service) validatable(ctx context.Context, tx *store.Tx, in validateInpu
 	if err != nil || user.Status == Pending { // an attacker gains nothing from a session of a pending user
 		return c, err
 	}
-	return c, s.auth.RequireFresh(ctx, tx)
+	return c, endpoint.RequireAssurance(ctx, endpoint.SecondFactor)
 }
 
 // claimValue deletes unvalidated claims of other users to the value of a credential whose code was right. taken reports that

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/makiuchi-d/gozxing"
 	"github.com/makiuchi-d/gozxing/qrcode"
@@ -73,6 +74,25 @@ func TestRead(t *testing.T) {
 		{Name: "an anonymous caller", Method: "POST", Path: path, Body: map[string]any{}, Status: 401},
 		{Name: "without the grant", As: customer, Method: "POST", Path: path, Body: map[string]any{}, Status: 403},
 	})
+}
+
+func TestRead_FollowsTheStandardOfTheDay(t *testing.T) {
+	s := servertest.Start(t)
+	strict := body(t, "png-euro-qr-iban.png", map[string]any{"validate_format": true})
+	check := func(date string, status int, want string) {
+		t.Helper()
+		day, err := time.Parse(time.DateOnly, date)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Clock.Set(day)
+		advisor := s.User(access.Advisor) // earlier sessions have expired
+		if got := advisor.Do("POST", path, strict).Expect(t, status); !strings.Contains(got.Body, want) {
+			t.Errorf("%s: got %s, want %s", date, got.Body, want)
+		}
+	}
+	check("2026-11-22", 200, `"kind":"notice","element":"currency","rule":"qr_currency_ending","value":"EUR"`)
+	check("2027-12-01", 400, `"kind":"violation","element":"currency","rule":"qr_currency","value":"EUR"`)
 }
 
 // symbolOf returns an image of a code in base64.

@@ -53,7 +53,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Access: access.SignedIn, Summary: "Open the notification stream.", Draining: drainingText,
 			Faults: []apierr.Kind{apierr.TooManyStreams, apierr.AuthUnavailable},
 			Doc: endpoint.Doc{Description: streamDescription, Headers: []string{"Last-Event-ID"}, Answers: []endpoint.Answer{
-				{Status: http.StatusOK, Media: "text/event-stream", Says: "The stream; it stays open.", Example: streamExample},
+				{Status: http.StatusOK, Media: "text/event-stream", Says: "The stream; it stays open.", Example: streamExample, Frames: streamFrames},
 			}},
 			Handle: endpoint.Raw(nil, s.openStream)})
 	}

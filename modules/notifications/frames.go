@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"kontor/server/endpoint"
 	"kontor/server/sse"
 	"kontor/store"
 )
@@ -29,6 +30,34 @@ type frameData struct {
 	ChannelsFailed    *[]string   `json:"channels_failed"`
 	Chat              *chatMember `json:"chat,omitzero"`
 	People            peopleByID  `json:"people,omitzero"`
+}
+
+// notificationFrame is the data of a frame with a notification, for the API document.
+type notificationFrame struct {
+	ID     string `json:"id"`
+	UserID string `json:"user_id"`
+	frameData
+}
+
+// openedFrame is the data of the first frame.
+type openedFrame struct {
+	Message string `json:"message" example:"Connection established"`
+}
+
+// closedFrame is the data of the last frame before a shutdown: clients reconnect later.
+type closedFrame struct {
+	Reason string `json:"reason" example:"server_shutdown"`
+}
+
+// resetFrameData is the data of a frame that reports an unknown Last-Event-ID: notifications may be missing.
+type resetFrameData struct {
+	Reason string `json:"reason" example:"unknown_event_id"`
+}
+
+// streamFrames are the events of the stream, for the API document.
+var streamFrames = []endpoint.Frame{
+	{Event: "open", Body: openedFrame{}}, {Event: "message", Body: notificationFrame{}},
+	{Event: "close", Body: closedFrame{}}, {Event: "reset", Body: resetFrameData{}},
 }
 
 // frameEnd returns the end of a frame: a comma, the members of frameData, and the end of the frame. m is the chat message

@@ -28,6 +28,7 @@ var kinds = withKeys(map[event.Kind]kind{
 	event.PasswordChanged:       {system: true, channels: []string{Email, SMS}, everywhere: true},
 	event.CredentialAdded:       {system: true, channels: []string{Email, SMS}, everywhere: true},
 	event.CredentialRemoved:     {system: true, channels: []string{Email, SMS}, everywhere: true},
+	event.FactorChanged:         {system: true, channels: []string{Email}, everywhere: true},
 	event.NewDeviceLogin:        {system: true, channels: []string{Email}},
 })
 

@@ -86,10 +86,9 @@ type Service struct {
 	directory Directory // nil: no user has an address
 	chats     Chats     // nil: frames carry no messages
 
-	hub     *sse.Hub
-	sent    *sentRecorder
-	queues  map[string]*queue // by channel, for those with a gateway
-	metrics *gauges
+	hub    *sse.Hub
+	sent   *sentRecorder
+	queues map[string]*queue // by channel, for those with a gateway
 
 	closeOnce sync.Once
 }
@@ -128,7 +127,6 @@ func (s *Service) Start(ctx context.Context) error {
 		q.start()
 	}
 	s.sent.start()
-	s.metrics = newGauges(s)
 	return nil
 }
 
@@ -157,7 +155,6 @@ func (s *Service) Close(ctx context.Context) error {
 		}
 		stopping.Wait()
 		s.sent.stop()
-		s.metrics.stop()
 	})
 	return nil
 }

@@ -134,7 +134,7 @@ func TestStream_DropsAClientThatNeverReadsAndServesOthers(t *testing.T) {
 }
 
 func metricsOf(t testing.TB, s *servertest.Server) string {
-	return s.Anonymous().Do("GET", "/metrics", nil).Expect(t, 200).Body
+	return s.Admin().Do("GET", "/metrics", nil).Expect(t, 200).Body
 }
 
 func TestStream_ReleasesTheResourcesOfDeadClients(t *testing.T) {

@@ -72,7 +72,7 @@ func (t templates) renderByKeys(language string, n *Notification) {
 }
 
 // termArgs are the arguments that are terms with texts of their own, such as states.
-var termArgs = []string{"From", "To", "Status", "Document", "Category"}
+var termArgs = []string{"From", "To", "Status", "Document", "Category", "Change"}
 
 // dateLayouts are the layouts of dates and times by language.
 var dateLayouts = map[string]struct{ date, time string }{

@@ -25,6 +25,7 @@ var values = map[event.Kind]map[string]any{
 	event.NewDeviceLogin:        {"Time": "2026-01-31T08:15:30Z"},
 	event.CredentialAdded:       {"Value": "a…@a-bank.example.ch"},
 	event.CredentialRemoved:     {"Value": "a…@a-bank.example.ch"},
+	event.FactorChanged:         {"Change": "passkey_added"},
 }
 
 // parts are the parts of a template by channel.

@@ -136,6 +136,15 @@ type UpdateInput struct {
 	Metadata endpoint.Optional[jsontext.Value] `json:"metadata"`
 }
 
+// Validate checks the members that are given, as far as their rules do not depend on others.
+func (in *UpdateInput) Validate(v *apierr.Fields) {
+	given := map[string]bool{"email": in.Email.Given, "name": in.Name.Given, "company": in.Company.Given, "country": in.Country.Given, "metadata": in.Metadata.Given}
+	const some = "a name" // whether the other name is missing depends on the record
+	var problems apierr.Fields
+	CreateInput{Email: in.Email.Or(""), Name: in.Name.Or(some), Company: in.Company.Or(some), Country: in.Country.Or(""), Metadata: in.Metadata.Or(nil)}.check(&problems)
+	validate.Given(v, &problems, given)
+}
+
 // apply returns the payer with the changes. It checks all members by the rules for a new payer, because name and company
 // depend on each other.
 func (in UpdateInput) apply(before Payer) (Payer, error) {

@@ -41,10 +41,10 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "privacy.hold.get", Method: http.MethodGet, Path: "/v1/customers/{id}/legal-hold", Access: customer,
 			Summary: "Get the legal hold of a customer.",
 			Faults:  []apierr.Kind{apierr.CustomerNotFound, apierr.HoldNotFound}, Handle: endpoint.JSON(http.StatusOK, s.GetHold)},
-		{Name: "privacy.hold.set", Method: http.MethodPut, Path: "/v1/customers/{id}/legal-hold", Access: remove,
+		{Name: "privacy.hold.set", Method: http.MethodPut, Path: "/v1/customers/{id}/legal-hold", Access: remove, Assurance: endpoint.SecondFactor,
 			Summary: "Place a customer under a legal hold: its data cannot be erased.",
 			Faults:  []apierr.Kind{apierr.CustomerNotFound, apierr.RecordErased}, Handle: endpoint.JSON(http.StatusOK, s.SetHold)},
-		{Name: "privacy.hold.remove", Method: http.MethodDelete, Path: "/v1/customers/{id}/legal-hold", Access: remove,
+		{Name: "privacy.hold.remove", Method: http.MethodDelete, Path: "/v1/customers/{id}/legal-hold", Access: remove, Assurance: endpoint.SecondFactor,
 			Summary: "Remove the legal hold of a customer.",
 			Faults:  []apierr.Kind{apierr.CustomerNotFound, apierr.HoldNotFound}, Handle: endpoint.JSON(http.StatusOK, s.RemoveHold)},
 		{Name: "privacy.erasures.list", Method: http.MethodGet, Path: "/v1/erasures", Access: remove, Summary: "List erasures.",
@@ -67,7 +67,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 func (s *Service) exportRow(p person) endpoint.Endpoint {
 	return endpoint.Endpoint{
 		Name: "privacy.export_" + string(p.kind), Method: http.MethodGet, Path: p.path + "/export",
-		Access: access.On(p.recType, access.Read), Roles: p.roles, Summary: "Export what is held about a " + string(p.kind) + ", as one JSON document.",
+		Access: access.On(p.recType, access.Read), Assurance: endpoint.SecondFactor, Roles: p.roles, Summary: "Export what is held about a " + string(p.kind) + ", as one JSON document.",
 		Faults: []apierr.Kind{p.missing},
 		Doc: endpoint.Doc{
 			Description: "The answer is streamed. A document that ends early is not valid JSON.",
@@ -91,7 +91,7 @@ func (s *Service) erasureRow(p person) endpoint.Endpoint {
 	}
 	return endpoint.Endpoint{
 		Name: "privacy.erase_" + string(p.kind), Method: http.MethodPost, Path: p.path + "/erasure", OwnTime: true,
-		Access: access.On(p.recType, access.Delete), Summary: "Erase the personal data of a " + string(p.kind) + ". This cannot be undone.",
+		Access: access.On(p.recType, access.Delete), Assurance: endpoint.SecondFactor, Summary: "Erase the personal data of a " + string(p.kind) + ". This cannot be undone.",
 		Faults: faults,
 		Doc: endpoint.Doc{Answers: []endpoint.Answer{
 			{Status: http.StatusOK, Says: "The data are erased, also from the files. A repeated request returns the first erasure.", Body: Erasure{}},

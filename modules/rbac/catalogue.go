@@ -21,6 +21,7 @@ type Endpoint struct {
 	Summary   string `json:"summary"`
 	Access    string `json:"access" example:"bearer customers:read" doc:"public, api-key, bearer, or bearer with record type and permission."`
 	RateLimit string `json:"rate_limit" enum:"none,public,private" doc:"The general rate limit of the endpoint."`
+	Assurance string `json:"assurance" example:"second_factor" doc:"How recently the caller must have authenticated: any, fresh or second_factor; with a condition if only some requests need it."`
 
 	active bool
 }
@@ -29,7 +30,7 @@ type Endpoint struct {
 func describe(e endpoint.Endpoint) Endpoint {
 	return Endpoint{
 		Endpoint: e.Key(), Name: e.Name, Method: e.Method, Path: e.Path, Tag: e.Tag, Summary: e.Summary,
-		Access: e.Access.String(), RateLimit: e.Limit.String(), active: true,
+		Access: e.Access.String(), RateLimit: e.Limit.String(), Assurance: e.Assurance.String(), active: true,
 	}
 }
 

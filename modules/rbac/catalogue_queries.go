@@ -7,7 +7,7 @@ import (
 	"kontor/store"
 )
 
-const endpointColumns = "endpoint, name, method, path, tag, summary, access, rate_class, active"
+const endpointColumns = "endpoint, name, method, path, tag, summary, access, rate_class, assurance, active"
 
 var endpointList = list.New(list.Source[Endpoint]{
 	From: "endpoints", Columns: endpointColumns, ID: "endpoint", Tables: []string{"endpoints"}, Scan: scanEndpoint,
@@ -21,12 +21,13 @@ var endpointList = list.New(list.Source[Endpoint]{
 		{Name: "summary", Type: list.Text, Column: "summary"},
 		{Name: "access", Type: list.Text, Column: "access"},
 		{Name: "rate_limit", Type: list.Text, Column: "rate_class"},
+		{Name: "assurance", Type: list.Text, Column: "assurance"},
 	},
 })
 
 func scanEndpoint(row list.Row) (Endpoint, error) {
 	var e Endpoint
-	err := row.Scan(&e.Endpoint, &e.Name, &e.Method, &e.Path, &e.Tag, &e.Summary, &e.Access, &e.RateLimit, &e.active)
+	err := row.Scan(&e.Endpoint, &e.Name, &e.Method, &e.Path, &e.Tag, &e.Summary, &e.Access, &e.RateLimit, &e.Assurance, &e.active)
 	return e, err
 }
 
@@ -46,10 +47,10 @@ const (
 	insertRecordType   = `INSERT INTO record_types (id, name, created_at) VALUES ($1, $2, $3)`
 	selectEndpoints    = "SELECT " + endpointColumns + " FROM endpoints"
 	upsertEndpointRow  = `
-		INSERT INTO endpoints (endpoint, name, method, path, tag, summary, access, rate_class, active, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+		INSERT INTO endpoints (endpoint, name, method, path, tag, summary, access, rate_class, assurance, active, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 		ON CONFLICT (endpoint) DO UPDATE SET name = excluded.name, tag = excluded.tag, summary = excluded.summary,
-			access = excluded.access, rate_class = excluded.rate_class, active = excluded.active`
+			access = excluded.access, rate_class = excluded.rate_class, assurance = excluded.assurance, active = excluded.active`
 )
 
 // selectSet returns the set of texts that a statement with one column selects.
@@ -75,6 +76,6 @@ func knownEndpoints(ctx context.Context, q store.Querier) (map[string]Endpoint, 
 }
 
 func upsertEndpoint(ctx context.Context, tx *store.Tx, e Endpoint) error {
-	_, err := tx.Exec(ctx, upsertEndpointRow, e.Endpoint, e.Name, e.Method, e.Path, e.Tag, e.Summary, e.Access, e.RateLimit, e.active, tx.Now())
+	_, err := tx.Exec(ctx, upsertEndpointRow, e.Endpoint, e.Name, e.Method, e.Path, e.Tag, e.Summary, e.Access, e.RateLimit, e.Assurance, e.active, tx.Now())
 	return err
 }

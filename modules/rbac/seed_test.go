@@ -108,7 +108,7 @@ func TestCatalogue_ListsEndpointsAndRecordTypes(t *testing.T) {
 	}
 	first := h.do(h.root, "GET", "/v1/rbac/endpoints?search.name=personas.get", nil).data()[0]
 	want := object{"endpoint": "GET /v1/personas/{persona_id}", "name": "personas.get", "method": "GET", "path": "/v1/personas/{persona_id}",
-		"tag": "Personal Identity", "summary": "Get a persona.", "access": "bearer personas:read", "rate_limit": "private"}
+		"tag": "Personal Identity", "summary": "Get a persona.", "access": "bearer personas:read", "rate_limit": "private", "assurance": "any"}
 	if !equal(first, want) {
 		t.Errorf("endpoint is %v", first)
 	}

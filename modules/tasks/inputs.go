@@ -144,6 +144,17 @@ type UpdateInput struct {
 	Metadata    endpoint.Optional[jsontext.Value] `json:"metadata"`
 }
 
+// Validate checks the members that are given.
+func (in *UpdateInput) Validate(v *apierr.Fields) {
+	given := map[string]bool{
+		"title": in.Title.Given, "category": in.Category.Given, "description": in.Description.Given, "weight": in.Weight.Given, "metadata": in.Metadata.Given,
+	}
+	alone := CreateInput{Title: in.Title.Or(""), Category: in.Category.Or(""), Description: in.Description.Or(""), Weight: in.Weight.Or(nil), Metadata: in.Metadata.Or(nil)}
+	var problems apierr.Fields
+	alone.check(&problems)
+	validate.Given(v, &problems, given)
+}
+
 // apply changes the task and returns the names of the given members. The rules are those of a new task.
 func (in UpdateInput) apply(t *Task) (changed []string, err error) {
 	merged := CreateInput{

@@ -13,6 +13,7 @@ type Caller struct {
 	KeyID     string   // the API key, on routes that take one
 	Scopes    []string // names of the endpoints that the API key may call; nil: all that take a key
 	Roles     []string // role ids of the user
+	SignedIn  Authentication
 
 	policy *Policy
 }

@@ -100,6 +100,8 @@ var (
 	RateLimits    = recordType("0193a000-0000-7000-8000-00000000000f", "rate_limits")
 	APIKeys       = recordType("0193a000-0000-7000-8000-000000000010", "api_keys")
 	Audit         = recordType("0193a000-0000-7000-8000-000000000011", "audit")
+	Factors       = recordType("0193a000-0000-7000-8000-000000000012", "factors")
+	Identities    = recordType("0193a000-0000-7000-8000-000000000029", "identities")
 )
 
 var recordTypes []RecordType

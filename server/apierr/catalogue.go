@@ -46,6 +46,17 @@ var (
 	APIKeyNotFound     = kind("auth_m.api_key_not_found", http.StatusNotFound)
 	InvalidRefresh     = kind("auth_m.invalid_refresh_token", http.StatusUnauthorized)
 	StaleSession       = kind("auth_m.insufficient_user_authentication", http.StatusUnauthorized)
+	InvalidFactor      = kind("auth_m.invalid_factor", http.StatusUnauthorized)
+	ChallengeExpired   = kind("auth_m.challenge_expired", http.StatusUnauthorized)
+	FactorRequired     = kind("auth_m.factor_required", http.StatusForbidden)
+
+	// Sign-in with the operator's provider. The first five reach the console as codes in the fragment of its address.
+	OIDCUnavailable = kind("auth_m.oidc_unavailable", http.StatusServiceUnavailable)
+	OIDCExpired     = kind("auth_m.oidc_expired", http.StatusBadRequest)
+	OIDCCancelled   = kind("auth_m.oidc_cancelled", http.StatusUnauthorized)
+	OIDCFailed      = kind("auth_m.oidc_failed", http.StatusUnauthorized)
+	OIDCNoAccount   = kind("auth_m.oidc_no_account", http.StatusForbidden)
+	OIDCInvalidCode = kind("auth_m.oidc_invalid_code", http.StatusUnauthorized)
 
 	// Users and credentials.
 	UserNotFound        = kind("users.user_not_found", http.StatusNotFound)
@@ -60,7 +71,21 @@ var (
 	LastAdministrator   = kind("users.last_administrator", http.StatusConflict)
 	TooManyCredentials  = kind("users.too_many_credentials", http.StatusConflict)
 	CredentialTooNew    = kind("users.credential_too_new", http.StatusConflict)
+	IdentityNotFound    = kind("users.identity_not_found", http.StatusNotFound)
+	IdentityExists      = kind("users.identity_exists", http.StatusConflict)
+	TooManyIdentities   = kind("users.too_many_identities", http.StatusConflict)
+	NotStaff            = kind("users.not_staff", http.StatusConflict)
 	DisplayNameReserved = kind("users.display_name_reserved", http.StatusConflict)
+
+	// Second factors.
+	FactorNotFound      = kind("factors.factor_not_found", http.StatusNotFound)
+	FactorNameExists    = kind("factors.name_exists", http.StatusConflict)
+	TooManyFactors      = kind("factors.too_many", http.StatusConflict)
+	FactorActive        = kind("factors.already_active", http.StatusConflict)
+	EnrolmentOver       = kind("factors.enrolment_over", http.StatusConflict)
+	PasskeyExists       = kind("factors.passkey_exists", http.StatusConflict)
+	PasskeysUnavailable = kind("factors.passkeys_unavailable", http.StatusConflict)
+	NoSecondFactor      = kind("factors.no_second_factor", http.StatusConflict)
 
 	// Access control.
 	RoleNotFound     = kind("rbac.role_not_found", http.StatusNotFound)

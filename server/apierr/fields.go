@@ -36,6 +36,14 @@ func (f *Fields) Has(field string) bool {
 	return known
 }
 
+// Len returns the number of wrong fields.
+func (f *Fields) Len() int {
+	if f == nil {
+		return 0
+	}
+	return len(f.names)
+}
+
 // Empty reports whether no field is wrong.
 func (f *Fields) Empty() bool { return f == nil || len(f.names) == 0 }
 

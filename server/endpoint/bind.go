@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
@@ -185,37 +184,13 @@ func (p *plan) bindBody(body []byte, in reflect.Value, problems *apierr.Fields) 
 // The member may keep and overwrite it until the handler returns.
 type InPlace interface{ SetInPlace(value jsontext.Value) }
 
-// setMember decodes one member of the body into its field. null leaves fields that are no pointers unchanged.
+// setMember decodes one member of the body into its field.
 func setMember(field reflect.Value, member string, value jsontext.Value, problems *apierr.Fields) {
 	if large, ok := field.Addr().Interface().(InPlace); ok {
 		large.SetInPlace(value)
 		return
 	}
-	err := json.Unmarshal(value, field.Addr().Interface())
-	if err == nil {
-		return
-	}
-	if rule, ok := errors.AsType[localized](err); ok {
-		key, args := rule.Text()
-		problems.Add(member+pointerSuffix(err), key, args)
-		return
-	}
-	problems.Add(member+pointerSuffix(err), "invalid.type")
-}
-
-// localized is an error of a type's own decoder, with a text for the client that is better than "wrong type".
-type localized interface {
-	error
-	Text() (key string, args map[string]any)
-}
-
-// pointerSuffix returns the place of a decoding error within a member: ".city", ".0.type" or nothing.
-func pointerSuffix(err error) string {
-	semantic, ok := errors.AsType[*json.SemanticError](err)
-	if !ok || semantic.JSONPointer == "" {
-		return ""
-	}
-	return strings.ReplaceAll(string(semantic.JSONPointer), "/", ".")
+	decode(field, member, value, problems)
 }
 
 func brokenJSON(err error) error {

@@ -11,6 +11,7 @@ package endpoint
 //	nullable:"false"              never null, although the type allows it
 //	type:"any"                    any value
 //	example:"Anna"                "-" omits the member from examples
+//	hidden:"true"                 not in the document: another spelling that is kept for old clients
 //	doc:"…"                       a sentence
 type Doc struct {
 	Description string        // further sentences, in Markdown
@@ -24,10 +25,17 @@ type Doc struct {
 // Answer is one possible response of an operation.
 type Answer struct {
 	Status  int
-	Says    string // when it is sent, or what it contains
-	Media   string // empty: application/json
-	Body    any    // a value of its type; nil for JSON: any value
-	Example any    // empty: derived from the type
+	Says    string  // when it is sent, or what it contains
+	Media   string  // empty: application/json
+	Body    any     // a value of its type; nil for JSON: any value
+	Example any     // empty: derived from the type
+	Frames  []Frame // of an event stream
+}
+
+// Frame is an event of an event stream.
+type Frame struct {
+	Event string
+	Body  any // a value of the type of its data
 }
 
 // SearchField is a field of a list in the API document.

@@ -15,21 +15,25 @@ import (
 
 // Endpoint is a row of the table.
 type Endpoint struct {
-	Name     string          // "customers.create": module and operation, unique
-	Method   string          // GET, POST, PUT, PATCH or DELETE; HEAD is answered as GET
-	Path     string          // "/v1/customers/{id}"; {name} stands for one segment
-	Access   access.Rule     // who may call it; there is no default
-	Limit    ratelimit.Class // which rate limit applies; there is no default
-	Roles    []string        // built-in roles that get the grant at the first start; administrators always have it
-	Tag      string          // group in the API document
-	Summary  string          // imperative, without a full stop
-	Faults   []apierr.Kind   // errors in addition to those that every row of its kind may return
-	MaxBody  int             // bytes; zero means DefaultMaxBody
-	OwnTime  bool            // the service limits its own time: the deadline of requests does not apply
-	Draining string          // plain text of the 503 while the service shuts down; empty: the health map
-	Doc      Doc             // what the API document cannot derive from the rest
-	Reports  Event           // the security event of a success; without an action: none
-	Handle   Handler
+	Name   string          // "customers.create": module and operation, unique
+	Method string          // GET, POST, PUT, PATCH or DELETE; HEAD is answered as GET
+	Path   string          // "/v1/customers/{id}"; {name} stands for one segment
+	Access access.Rule     // who may call it; there is no default
+	Limit  ratelimit.Class // which rate limit applies; there is no default
+	// Assurance is how recently the caller must have authenticated.
+	Assurance Assurance
+	// WithoutFactor keeps the row open to users who must enrol a second factor and have not done so in time.
+	WithoutFactor bool
+	Roles         []string      // built-in roles that get the grant at the first start; administrators always have it
+	Tag           string        // group in the API document
+	Summary       string        // imperative, without a full stop
+	Faults        []apierr.Kind // errors in addition to those that every row of its kind may return
+	MaxBody       int           // bytes; zero means DefaultMaxBody
+	OwnTime       bool          // the service limits its own time: the deadline of requests does not apply
+	Draining      string        // plain text of the 503 while the service shuts down; empty: the health map
+	Doc           Doc           // what the API document cannot derive from the rest
+	Reports       Event         // the security event of a success; without an action: none
+	Handle        Handler
 }
 
 // DefaultMaxBody is the maximum size of a JSON body, in bytes.
@@ -70,6 +74,9 @@ func (e Endpoint) Check() error {
 	}
 	if e.Limit == ratelimit.Undecided {
 		complain("the rate limit is not declared")
+	}
+	if e.Assurance != AnySession && !e.Access.TakesBearer() {
+		complain("assurance needs a session")
 	}
 	if e.Handle.serve == nil {
 		complain("there is no handler")

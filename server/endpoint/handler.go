@@ -34,8 +34,12 @@ type Result struct {
 	Status int // zero: the status of the handler
 	Body   any // encoded as JSON; nil is the JSON null
 	Raw    []byte
-	Next   string // path and query of the next page of a list, for the header Link (RFC 8288); empty: no further page
-	Sent   bool   // the handler has written the response itself
+	// Location is the target of a redirect, whose status must be 303. A redirect has no body and must not be cached.
+	Location string
+	// SetCookie is a value of the header Set-Cookie; empty: none.
+	SetCookie string
+	Next      string // path and query of the next page of a list, for the header Link (RFC 8288); empty: no further page
+	Sent      bool   // the handler has written the response itself
 }
 
 // Tagged is implemented by records. The tag is an opaque validator of the record's state without quotes, usually its
@@ -52,6 +56,10 @@ type validated interface{ Validate(v *apierr.Fields) }
 type validatedNow interface {
 	Validate(ctx context.Context, v *apierr.Fields)
 }
+
+// collector is implemented by inputs of which the service checks more than their rules can. The service must add its problems to
+// those of the decoder, and return their error.
+type collector interface{ Collect(problems *apierr.Fields) }
 
 // None is the input of operations that read nothing from the request.
 type None struct{}
@@ -85,7 +93,9 @@ func JSON[In, Out any](status int, f func(ctx context.Context, in In) (Out, erro
 		case validatedNow:
 			checked.Validate(ctx, problems)
 		}
-		if err := problems.Err(); err != nil {
+		if service, ok := any(&in).(collector); ok {
+			service.Collect(problems)
+		} else if err := problems.Err(); err != nil {
 			return Result{}, err
 		}
 		out, err := f(ctx, in)

@@ -23,6 +23,7 @@ type Info struct {
 
 	DeviceToken string    // X-Device-Token, of a sign-in
 	IfMatch     string    // the header as sent
+	Cookie      string    // the header as sent; no session depends on it
 	Now         time.Time // when the request arrived, by the service's clock
 
 	events []Event // see Report

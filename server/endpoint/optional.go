@@ -1,6 +1,10 @@
 package endpoint
 
-import "github.com/go-json-experiment/json"
+import (
+	"reflect"
+
+	"github.com/go-json-experiment/json"
+)
 
 // Optional is a member of a body that distinguishes absent, null and a value. Updates keep absent members unchanged.
 type Optional[T any] struct {
@@ -18,6 +22,8 @@ func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	}
 	return json.Unmarshal(data, &o.Value)
 }
+
+func (o *Optional[T]) value() reflect.Value { return reflect.ValueOf(&o.Value).Elem() }
 
 // Or returns the value if the member was given, the zero value for null, and otherwise now.
 func (o Optional[T]) Or(now T) T {

@@ -2,13 +2,12 @@ package openapi
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json"
 
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -33,15 +32,10 @@ func (b *builder) responses(row endpoint.Endpoint) Map[*Response] {
 	if row.Method == http.MethodGet && tagged(row.Handle.Out) {
 		all.Set("304", &Response{Ref: b.refer("responses", "NotModified")})
 	}
-	faults := faultsOf(row)
-	statuses := make([]int, 0, len(faults))
-	for status := range faults {
-		statuses = append(statuses, status)
+	if row.Draining != "" {
+		all.Set("503", b.draining(row))
 	}
-	slices.Sort(statuses)
-	for _, status := range statuses {
-		b.addFaults(&all, row, status, faults[status])
-	}
+	all.Set("default", &Response{Ref: b.refer("responses", errorResponse)})
 	slices.SortStableFunc(all, func(x, y Member[*Response]) int { return cmp.Compare(x.Name, y.Name) })
 	return all
 }
@@ -55,11 +49,17 @@ func (b *builder) addAnswer(all *Map[*Response], row endpoint.Endpoint, answer e
 	}
 	response, known := all.Get(code)
 	if !known {
-		response = &Response{Headers: b.headers(row, answer.Status)}
+		response = &Response{}
+		if answer.Status < http.StatusBadRequest {
+			response.Headers = b.headers(row, answer.Status)
+		}
 		all.Set(code, response)
 	}
 	if says := cmp.Or(answer.Says, statusTexts[answer.Status]); !strings.Contains(response.Description, says) {
 		response.Description = strings.TrimSpace(response.Description + " " + says)
+	}
+	if answer.Status == http.StatusSeeOther {
+		return // without content
 	}
 	out := row.Handle.Out
 	if answer.Body != nil {
@@ -72,6 +72,9 @@ func (b *builder) addAnswer(all *Map[*Response], row endpoint.Endpoint, answer e
 	case media == jsonMedia:
 	case strings.HasPrefix(media, "text/"):
 		content.Schema = &Schema{Type: "string"}
+		for _, frame := range answer.Frames {
+			content.Frames.Set(frame.Event, b.of(reflect.TypeOf(frame.Body), false))
+		}
 	default:
 		content.Schema = &Schema{Type: "string", Format: "binary"}
 	}
@@ -81,26 +84,21 @@ func (b *builder) addAnswer(all *Map[*Response], row endpoint.Endpoint, answer e
 	response.Content.Set(cmp.Or(answer.Media, jsonMedia), content)
 }
 
-// headers returns the headers of every answer and those of the row.
+// headers returns the headers of a success that are more than those of every answer, which the description of the document
+// names.
 func (b *builder) headers(row endpoint.Endpoint, status int) Map[*Header] {
-	names := []string{"X-Request-ID", "Content-Language"}
-	if status < 300 && (tagged(row.Handle.Out) || slices.Contains(row.Doc.Headers, "If-None-Match")) {
+	var names []string
+	if tagged(row.Handle.Out) || slices.Contains(row.Doc.Headers, "If-None-Match") {
 		names = append(names, "ETag")
 	}
-	if status < 300 && row.Doc.Linked {
+	if row.Doc.Linked {
 		names = append(names, "Link")
 	}
-	if row.Limit == ratelimit.Public || row.Limit == ratelimit.Private {
-		names = append(names, "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+	if status == http.StatusSeeOther {
+		names = append(names, "Location")
 	}
-	if status < 300 && creates(row) {
+	if creates(row) {
 		names = append(names, "Idempotency-Replayed")
-	}
-	if status == http.StatusUnauthorized {
-		names = append(names, "WWW-Authenticate")
-	}
-	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
-		names = append(names, "Retry-After")
 	}
 	return b.headerRefs(names)
 }
@@ -127,6 +125,12 @@ func faultsOf(row endpoint.Endpoint) map[int][]apierr.Kind {
 	}
 	if row.Access.TakesBearer() {
 		kinds = append(kinds, apierr.NoAccess, apierr.AuthUnavailable)
+		if row.Assurance != endpoint.AnySession {
+			kinds = append(kinds, apierr.StaleSession)
+		}
+		if !row.WithoutFactor {
+			kinds = append(kinds, apierr.FactorRequired)
+		}
 	}
 	if row.Limit != ratelimit.None {
 		kinds = append(kinds, apierr.RateLimited, apierr.TooManyAtOnce)
@@ -149,62 +153,37 @@ func faultsOf(row endpoint.Endpoint) map[int][]apierr.Kind {
 			byStatus[kind.Status] = append(byStatus[kind.Status], kind)
 		}
 	}
-	if drains(row) {
-		byStatus[http.StatusServiceUnavailable] = append(byStatus[http.StatusServiceUnavailable], []apierr.Kind{}...)
-	}
 	return byStatus
 }
 
-// drains reports whether the row answers with 503 while the service shuts down. Liveness and metrics are still served.
-func drains(row endpoint.Endpoint) bool {
-	return row.Name != "operations.health" && row.Name != "operations.metrics"
+// errorCodes returns the codes that a row may return, by status.
+func errorCodes(row endpoint.Endpoint) Map[[]string] {
+	faults := faultsOf(row)
+	var all Map[[]string]
+	for _, status := range slices.Sorted(maps.Keys(faults)) {
+		var codes []string
+		for _, kind := range faults[status] {
+			codes = append(codes, kind.Code)
+		}
+		slices.Sort(codes)
+		all.Set(strconv.Itoa(status), codes)
+	}
+	return all
 }
 
-// addFaults adds the response of an error status: the envelope, with an example for each code.
-func (b *builder) addFaults(all *Map[*Response], row endpoint.Endpoint, status int, kinds []apierr.Kind) {
-	code := strconv.Itoa(status)
-	content := &MediaType{Schema: b.schemaRef(errorSchema)}
-	for _, kind := range kinds {
-		content.Examples.Set(kind.Code, &Example{Ref: b.refer("examples", kind.Code)})
-	}
-	response := &Response{Description: statusTexts[status], Headers: b.headers(row, status)}
-	if given, ok := all.Get(code); ok { // the row declares the status itself, as readiness does
-		*response = *given
-	}
-	if status == http.StatusServiceUnavailable && drains(row) {
-		if row.Draining == "" {
-			content.Schema = &Schema{AnyOf: []*Schema{b.schemaRef(errorSchema), b.schemaRef(healthSchema)}}
-			content.Examples.Set("shutting_down", &Example{Ref: b.refer("examples", "shutting_down")})
-		} else {
-			response.Content.Set("text/plain", &MediaType{Schema: &Schema{Type: "string"}, Example: row.Draining})
-		}
-	}
-	if len(content.Examples) > 0 {
-		response.Content.Set(jsonMedia, content)
-	}
-	if response.Description == "" {
-		b.complain("%s: status %d has no description", row.Name, status)
-	}
-	all.Set(code, b.share(status, response))
+// draining returns the response of a row that answers with a line of text while the service shuts down.
+func (b *builder) draining(row endpoint.Endpoint) *Response {
+	return &Response{Description: "The service is shutting down (text), or it is busy (JSON).", Content: Map[*MediaType]{
+		{"text/plain", &MediaType{Schema: &Schema{Type: "string"}, Example: row.Draining}},
+		{jsonMedia, &MediaType{Schema: schemaRef(errorSchema), Example: b.envelope(apierr.Unavailable)}},
+	}}
 }
 
-// share returns a reference to the component of an error response. Equal responses share one component. The first component of
-// a status has its name, such as "NotFound". Further ones also have a number.
-func (b *builder) share(status int, response *Response) *Response {
-	text, err := json.Marshal(response, json.Deterministic(true))
-	if err != nil {
-		b.complain("response %d: %w", status, err)
+// errorComponent returns the response of all errors. A client needs one case for it.
+func (b *builder) errorComponent() *Response {
+	content := &MediaType{Schema: schemaRef(errorSchema)}
+	for _, kind := range []apierr.Kind{apierr.InvalidInput, apierr.Unauthorized, apierr.RateLimited} {
+		content.Examples.Set(kind.Code, &Example{Summary: kind.Code, Value: b.envelope(kind)})
 	}
-	for _, known := range b.failures {
-		if known.Value.text == string(text) {
-			return &Response{Ref: b.refer("responses", known.Name)}
-		}
-	}
-	name := strings.ReplaceAll(http.StatusText(status), " ", "")
-	b.statuses[status]++
-	if n := b.statuses[status]; n > 1 {
-		name += strconv.Itoa(n)
-	}
-	b.failures.Set(name, failure{string(text), response})
-	return &Response{Ref: b.refer("responses", name)}
+	return &Response{Description: errorText, Content: Map[*MediaType]{{jsonMedia, content}}}
 }

@@ -1,8 +1,11 @@
 package openapi
 
 import (
+	"cmp"
+	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"kontor/server/apierr"
@@ -13,7 +16,14 @@ const (
 	apiKeyScheme = "apiKeyAuth"
 	errorSchema  = "Error"
 	healthSchema = "Health"
+
+	errorResponse = "Error"
+	schemaPrefix  = "#/components/schemas/"
 )
+
+// errorText describes the response of all errors.
+const errorText = "An error; its `status` is that of the answer. `x-kontor-errors` of each operation lists the possible codes by status. " +
+	"401 has the header `WWW-Authenticate`, 429 and 503 have `Retry-After` in seconds, 405 has `Allow`."
 
 // version is the version of the API, not of the program.
 const version = "1.0.0"
@@ -32,9 +42,14 @@ UUIDs. Unknown members of a body are ignored. Every GET operation also answers H
 
 **Language.** ` + "`Accept-Language`" + ` selects English, German, French or Italian; ` + "`Content-Language`" + ` names the language of the answer.
 
-**Errors** have one envelope: ` + "`status`, `message`, `code`, `class`" + `, for temporary ones ` + "`retryable`" + `, and
-` + "`details`" + ` where there are any. Programs must compare the code; the message is for people. In addition to the errors of each operation, any request may return
-404 ` + "`common.not_found`" + `, 405 ` + "`common.method_not_allowed`" + `, 408 ` + "`common.request_timeout`" + ` and 431 ` + "`common.headers_too_large`" + `.
+**Headers of every answer.** ` + "`X-Request-ID`" + ` is the id of the request, from the client or generated. Where a rate limit
+applies, ` + "`RateLimit-Limit`" + ` is the number of requests allowed in a minute, ` + "`RateLimit-Remaining`" + ` those still allowed at once,
+and ` + "`RateLimit-Reset`" + ` the seconds until the full number is allowed again.
+
+**Errors** have one envelope, the schema ` + "`Error`" + `. Programs must compare the code; the message is for people. The response ` + "`default`" + `
+of each operation stands for all of them, and ` + "`x-kontor-errors`" + ` lists the codes by status. In addition, any request may return
+404 ` + "`common.not_found`" + `, 405 ` + "`common.method_not_allowed`" + `, 408 ` + "`common.request_timeout`" + ` and 431 ` + "`common.headers_too_large`" + `. While the service shuts down, it
+answers 503 with the schema ` + "`Health`" + ` instead, which also has a ` + "`message`" + `.
 
 **Lists** share one query layer: ` + "`limit`, `offset`, `sort`, `stack`, `distinct` and `search.<field>`" + `. Each list documents its fields.
 
@@ -87,7 +102,7 @@ var pathNames = map[string]string{
 	"id": "Id of the record.", "user_id": "Id of the user.", "session_id": "Id of the session.",
 	"credential_id": "Id of the credential.", "cred_id": "Id of the credential.", "customer_id": "Id of the customer.",
 	"persona_id": "Id of the persona.", "link_id": "Id of the link.", "assignee_id": "Id of the assignee.",
-	"notification_id": "Id of the notification.", "message_id": "Id of the message.", "file": "Name of the file.",
+	"identity_id": "Id of the linked account.", "notification_id": "Id of the notification.", "message_id": "Id of the message.", "file": "Name of the file.",
 }
 
 // queryNames describes query parameters outside the shared query layer.
@@ -103,33 +118,48 @@ var queryNames = map[string]string{
 type errorEnvelope struct {
 	Status    int            `json:"status" minimum:"400" maximum:"599" doc:"The HTTP status." example:"400"`
 	Message   string         `json:"message" doc:"A description of the error, in the language of the request." example:"The input is not valid."`
-	Code      string         `json:"code" doc:"The error, for programs." example:"common.invalid_input"`
+	Code      errorCode      `json:"code" doc:"The error, for programs." example:"common.invalid_input"`
 	Class     string         `json:"class" enum:"business,temporary" doc:"temporary: the same request may succeed later."`
 	Retryable bool           `json:"retryable,omitzero" doc:"true with the class temporary, else absent."`
 	Details   map[string]any `json:"details,omitzero" doc:"Details, usually a sentence for each wrong field."`
 }
 
+// errorCode is the code of an error.
+type errorCode string
+
+// Values returns all codes.
+func (errorCode) Values() []string {
+	var codes []string
+	for _, kind := range apierr.All() {
+		codes = append(codes, kind.Code)
+	}
+	slices.Sort(codes)
+	return slices.Compact(codes)
+}
+
+// describeCodes returns a list of all errors with their statuses and English messages.
+func (b *builder) describeCodes() string {
+	var text strings.Builder
+	text.WriteString("The errors of the API. Later versions may add codes: treat an unknown one by its status.\n")
+	kinds := apierr.All()
+	slices.SortFunc(kinds, func(x, y apierr.Kind) int { return cmp.Compare(x.Code, y.Code) })
+	for _, kind := range kinds {
+		fmt.Fprintf(&text, "\n* `%s` (%d): %s", kind.Code, kind.Status, b.Text("error."+kind.Code))
+	}
+	return text.String()
+}
+
 // components returns the components to which the operations refer.
 func (b *builder) components() Components {
-	b.types.components.Set(errorSchema, b.object(reflect.TypeFor[errorEnvelope](), false))
+	b.types.components.Set(errorSchema, b.objectOf(errorSchema, reflect.TypeFor[errorEnvelope](), false))
+	code, _ := b.types.components.Get(errorSchema + "Code")
+	code.Description = b.describeCodes()
 	b.of(reflect.TypeOf(b.Health), false)
 	c := Components{Parameters: b.parameterComponents()}
 	if b.used["responses/NotModified"] {
-		c.Responses.Set("NotModified", &Response{
-			Description: "The client's copy is up to date.", Headers: b.headerRefs([]string{"X-Request-ID", "Content-Language", "ETag"}),
-		})
+		c.Responses.Set("NotModified", &Response{Description: "The client's copy is up to date."})
 	}
-	for _, known := range b.failures {
-		c.Responses.Set(known.Name, known.Value.response)
-	}
-	for _, kind := range apierr.All() {
-		if b.used["examples/"+kind.Code] {
-			c.Examples.Set(kind.Code, &Example{Summary: kind.Code, Value: b.envelope(kind)})
-		}
-	}
-	c.Examples.Set("shutting_down", &Example{Summary: "The service is shutting down", Value: Map[any]{
-		{"overall_status", "unhealthy"}, {"message", b.Text("health.shutting_down")}, {"timestamp", exampleTime},
-	}})
+	c.Responses.Set(errorResponse, b.errorComponent())
 	for _, header := range sharedHeaders {
 		if b.used["headers/"+header.Name] {
 			c.Headers.Set(header.Name, header.Value)

@@ -66,6 +66,9 @@ type Operation struct {
 	Security       []map[string][]string `json:"security"`
 	RateLimitClass string                `json:"x-rate-limit-class"`
 	AccessRule     string                `json:"x-access-rule"`
+	Assurance      string                `json:"x-kontor-assurance,omitzero"`
+	Errors         Map[[]string]         `json:"x-kontor-errors,omitzero"`  // codes by status
+	Stacked        *Schema               `json:"x-kontor-stacked,omitzero"` // the answer of a list with the parameter stack
 }
 
 // Parameter is a parameter of a path, a query or a header.
@@ -93,11 +96,11 @@ type MediaType struct {
 	Schema   *Schema       `json:"schema"`
 	Example  any           `json:"example,omitzero"`
 	Examples Map[*Example] `json:"examples,omitzero"`
+	Frames   Map[*Schema]  `json:"x-kontor-frames,omitzero"` // of an event stream: the data of each event
 }
 
 // Example is a named example.
 type Example struct {
-	Ref     string `json:"$ref,omitzero"`
 	Summary string `json:"summary,omitzero"`
 	Value   any    `json:"value,omitzero"`
 }
@@ -123,7 +126,6 @@ type Components struct {
 	Schemas         Map[*Schema]         `json:"schemas"`
 	Responses       Map[*Response]       `json:"responses"`
 	Parameters      Map[*Parameter]      `json:"parameters"`
-	Examples        Map[*Example]        `json:"examples"`
 	Headers         Map[*Header]         `json:"headers"`
 	SecuritySchemes Map[*SecurityScheme] `json:"securitySchemes"`
 }

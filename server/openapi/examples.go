@@ -82,6 +82,9 @@ const maxDepth = 8
 
 // exampleAt returns an example of a schema, built from those of its members.
 func (t *types) exampleAt(s *Schema, depth int) any {
+	if len(s.Examples) > 0 {
+		return s.Examples[0]
+	}
 	s = t.resolve(s)
 	switch {
 	case len(s.Examples) > 0:

@@ -12,7 +12,6 @@ package openapi
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 
@@ -36,19 +35,11 @@ type builder struct {
 	*types
 	document *Document
 	used     map[string]bool // referenced components, by kind and name
-	failures Map[failure]    // error responses, by component
-	statuses map[int]int     // number of error responses of a status
-}
-
-// failure is an error response with its JSON, which identifies equal responses.
-type failure struct {
-	text     string
-	response *Response
 }
 
 // Build builds the document. The error lists all missing descriptions of rows and types.
 func Build(o Options) (*Document, error) {
-	b := &builder{Options: o, types: newTypes(), used: map[string]bool{}, statuses: map[int]int{}, document: &Document{OpenAPI: "3.1.0", Info: info(o.BaseURL)}}
+	b := &builder{Options: o, types: newTypes(), used: map[string]bool{}, document: &Document{OpenAPI: "3.1.0", Info: info(o.BaseURL)}}
 	b.document.Servers = []Server{{URL: cmp.Or(o.BaseURL, "/"), Description: "This service"}}
 	for _, row := range o.Table {
 		b.add(row)
@@ -106,6 +97,4 @@ func (b *builder) refer(kind, name string) string {
 	return "#/components/" + kind + "/" + name
 }
 
-func (b *builder) schemaRef(name string) *Schema {
-	return &Schema{Ref: fmt.Sprintf("#/components/schemas/%s", name)}
-}
+func schemaRef(name string) *Schema { return &Schema{Ref: schemaPrefix + name} }

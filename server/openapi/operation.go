@@ -19,6 +19,9 @@ func (b *builder) operation(row endpoint.Endpoint) *Operation {
 		OperationID: row.Name, Summary: row.Summary, Description: describe(row), Tags: []string{row.Tag},
 		RateLimitClass: row.Limit.String(), AccessRule: row.Access.String(),
 	}
+	if row.Access.TakesBearer() {
+		o.Assurance = row.Assurance.String()
+	}
 	switch {
 	case row.Access.TakesBearer():
 		o.Security = []map[string][]string{{bearerScheme: {}}}
@@ -30,35 +33,78 @@ func (b *builder) operation(row endpoint.Endpoint) *Operation {
 	o.Parameters = b.parameters(row)
 	o.RequestBody = b.requestBody(row)
 	o.Responses = b.responses(row)
+	o.Errors = errorCodes(row)
+	if list, ok := zeroOf(row.Handle.Out).(stackable); ok {
+		o.Stacked = b.of(reflect.TypeOf(list.JSONSchemaStacked()), false)
+	}
 	return o
 }
 
-// describe returns the description of a row, with its access rule and its rate limit.
+// zeroOf returns the zero value of a type, nil without one.
+func zeroOf(typ reflect.Type) any {
+	if typ == nil {
+		return nil
+	}
+	return reflect.Zero(typ).Interface()
+}
+
+// describe returns the description of a row. Its access rule, its rate limit and its own errors are one paragraph: generated
+// clients repeat descriptions in several comments of each operation.
 func describe(row endpoint.Endpoint) string {
 	var parts []string
 	if row.Doc.Description != "" {
 		parts = append(parts, row.Doc.Description)
 	}
+	rules := "**Access:** "
 	switch {
 	case row.Access.IsPublic():
-		parts = append(parts, "**Access:** anybody.")
+		rules += "anybody."
 	case row.Access.TakesAPIKey():
-		parts = append(parts, "**Access:** an API key in the header `X-API-Key`, without a bearer token.")
+		rules += "an API key in the header `X-API-Key`, without a bearer token."
 	default:
-		parts = append(parts, "**Access:** "+describeBearer(row))
+		rules += describeBearer(row)
 	}
+	rules += describeAssurance(row.Assurance)
 	switch row.Limit {
 	case ratelimit.Public:
-		parts = append(parts, "**Rate limit:** the public one, counted by client network.")
+		rules += " **Rate limit:** the public one, counted by client network."
 	case ratelimit.Private:
-		parts = append(parts, "**Rate limit:** the private one, counted by user or API key, unless a stored rule overrides it.")
+		rules += " **Rate limit:** the private one, counted by user or API key, unless a stored rule overrides it."
 	case ratelimit.None, ratelimit.Undecided:
-		parts = append(parts, "**Rate limit:** none.")
+		rules += " **Rate limit:** none."
 	}
+	if len(row.Faults) > 0 {
+		rules += " " + describeFaults(row.Faults)
+	}
+	parts = append(parts, rules)
 	if len(row.Doc.Search) > 0 {
 		parts = append(parts, describeList(row.Doc.Search))
 	}
 	return strings.Join(parts, "\n\n")
+}
+
+// describeAssurance returns how recently callers must have authenticated, or an empty text.
+func describeAssurance(a endpoint.Assurance) string {
+	texts := map[string]string{
+		endpoint.Fresh.Level():        "an authentication within the last ten minutes",
+		endpoint.SecondFactor.Level(): "an authentication within the last ten minutes, by a second factor if the user has one",
+	}
+	text := texts[a.Level()]
+	if text == "" {
+		return ""
+	}
+	if a.Condition() != "" {
+		text += ", when " + a.Condition()
+	}
+	return " **Authentication:** " + text + "."
+}
+
+func describeFaults(kinds []apierr.Kind) string {
+	var codes []string
+	for _, kind := range kinds {
+		codes = append(codes, fmt.Sprintf("%d `%s`", kind.Status, kind.Code))
+	}
+	return "**Errors:** " + strings.Join(codes, ", ") + ", and those of every operation."
 }
 
 func describeBearer(row endpoint.Endpoint) string {
@@ -118,10 +164,52 @@ func (b *builder) requestBody(row endpoint.Endpoint) *RequestBody {
 	return body
 }
 
-// require marks members as required if the rules of the input report them as missing in an empty input.
+// require marks members as required if the rules of the input report them as missing in an empty input. The members of nested
+// objects are required if they are missing in an empty object.
 func (b *builder) require(s *Schema, in reflect.Type) {
+	b.requireMissing(s, in, reflect.New(in), "")
+	for i := range in.NumField() {
+		name, _, _ := strings.Cut(in.Field(i).Tag.Get("json"), ",")
+		member, known := s.Properties.Get(name)
+		if !known {
+			continue
+		}
+		value, prefix := reflect.New(in), name+"."
+		typ := emptyObject(value.Elem().Field(i))
+		if member.Items != nil {
+			member, prefix = member.Items, prefix+"0."
+		}
+		if len(member.AnyOf) > 0 {
+			member = member.AnyOf[0]
+		}
+		if nested := b.resolve(member); typ != nil && len(nested.Properties) > 0 {
+			b.requireMissing(nested, typ, value, prefix)
+		}
+	}
+}
+
+// emptyObject sets a field to an empty object, or to an array of one, and returns the type of the object. It returns nil for
+// fields of other types.
+func emptyObject(field reflect.Value) reflect.Type {
+	switch typ := field.Type(); {
+	case typ.Kind() == reflect.Pointer && typ.Elem().Kind() == reflect.Struct:
+		field.Set(reflect.New(typ.Elem()))
+		return typ.Elem()
+	case typ.Kind() == reflect.Slice && typ.Elem().Kind() == reflect.Struct:
+		field.Set(reflect.MakeSlice(typ, 1, 1))
+		return typ.Elem()
+	case strings.HasPrefix(typ.Name(), "Optional[") && field.FieldByName("Value").Kind() == reflect.Pointer:
+		field.FieldByName("Given").SetBool(true)
+		return emptyObject(field.FieldByName("Value"))
+	}
+	return nil
+}
+
+// requireMissing marks the members of an object that the rules of the input report in an input without them. prefix is the
+// place of the object in the input.
+func (b *builder) requireMissing(s *Schema, object reflect.Type, in reflect.Value, prefix string) {
 	var problems apierr.Fields
-	switch checked := reflect.New(in).Interface().(type) {
+	switch checked := in.Interface().(type) {
 	case interface{ Validate(v *apierr.Fields) }:
 		checked.Validate(&problems)
 	case interface {
@@ -129,10 +217,10 @@ func (b *builder) require(s *Schema, in reflect.Type) {
 	}:
 		checked.Validate(context.Background(), &problems)
 	}
-	for name, text := range problems.All {
-		needed := text.Key == "invalid.required" || text.Key == "invalid.min_items" || text.Key == "invalid.accepted"
+	for field := range problems.All {
+		name, inside := strings.CutPrefix(field, prefix)
 		_, known := s.Properties.Get(name)
-		if needed && known && !slices.Contains(s.Required, name) && requiredTag(in, name) != "false" {
+		if inside && known && !slices.Contains(s.Required, name) && requiredTag(object, name) != "false" {
 			s.Required = append(s.Required, name)
 		}
 	}

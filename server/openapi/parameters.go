@@ -95,7 +95,7 @@ func (b *builder) listParameters(row endpoint.Endpoint) []*Parameter {
 
 // headerParameters returns the request headers that the row supports.
 func (b *builder) headerParameters(row endpoint.Endpoint) []*Parameter {
-	names := []string{"Accept-Language", "X-Request-ID"}
+	var names []string
 	if creates(row) {
 		names = append(names, "Idempotency-Key")
 	}

@@ -21,6 +21,8 @@ type (
 	enumerated interface{ Values() []string }
 	// shapes is a type that is encoded as one of several others.
 	shapes interface{ JSONSchemaOneOf() []any }
+	// stackable is a list. It returns a value of the type of its answer with the parameter stack.
+	stackable interface{ JSONSchemaStacked() any }
 )
 
 var (
@@ -145,29 +147,34 @@ func (t *types) component(name string, typ reflect.Type, build func() *Schema) *
 	} else if other != typ {
 		t.complain("types %s and %s have the same name %s", typ, other, name)
 	}
-	return &Schema{Ref: "#/components/schemas/" + name}
+	return schemaRef(name)
 }
 
 func (t *types) object(typ reflect.Type, input bool) *Schema {
+	return t.objectOf(componentName(typ), typ, input)
+}
+
+// objectOf returns the schema of a struct. owner begins the names of the enumerations of its members.
+func (t *types) objectOf(owner string, typ reflect.Type, input bool) *Schema {
 	s := &Schema{Type: "object"}
-	t.members(s, typ, input)
+	t.members(s, owner, typ, input)
 	return s
 }
 
 // members adds the members of a struct and of its embedded structs.
-func (t *types) members(s *Schema, typ reflect.Type, input bool) {
+func (t *types) members(s *Schema, owner string, typ reflect.Type, input bool) {
 	for i := range typ.NumField() {
 		field := typ.Field(i)
 		tag, tagged := field.Tag.Lookup("json")
 		if field.Anonymous && !tagged && field.Type.Kind() == reflect.Struct {
-			t.members(s, field.Type, input)
+			t.members(s, owner, field.Type, input)
 			continue
 		}
 		name, options, _ := strings.Cut(tag, ",")
-		if !field.IsExported() || name == "-" || !tagged {
+		if !field.IsExported() || name == "-" || !tagged || field.Tag.Get("hidden") == "true" {
 			continue
 		}
-		s.Properties.Set(name, t.member(name, field, input))
+		s.Properties.Set(name, t.named(owner, name, t.member(name, field, input)))
 		required := !input && !strings.Contains(options, "omit")
 		if asked, ok := field.Tag.Lookup("required"); ok {
 			required = asked == "true"
@@ -196,7 +203,7 @@ func (t *types) member(name string, field reflect.StructField, input bool) *Sche
 
 // resolve returns the schema that a reference points to.
 func (t *types) resolve(s *Schema) *Schema {
-	if name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/"); ok {
+	if name, ok := strings.CutPrefix(s.Ref, schemaPrefix); ok {
 		if target, known := t.components.Get(name); known {
 			return target
 		}

@@ -23,10 +23,6 @@ var sharedParameters = Map[*Parameter]{
 			"`YYYY MM DD HH mm ss` with punctuation."}},
 	{"list.distinct", &Parameter{Name: "distinct", In: "query", Schema: &Schema{Type: "string"}, Example: "id",
 		Description: "A field: of the rows with the same value of it, only the first in the order is returned."}},
-	{"Accept-Language", &Parameter{Name: "Accept-Language", In: "header", Schema: &Schema{Type: "string"}, Example: "de-CH, de;q=0.9",
-		Description: "The language of texts in the answer: en, de, fr or it. The default is English."}},
-	{"X-Request-ID", &Parameter{Name: "X-Request-ID", In: "header", Schema: &Schema{Type: "string", MaxLength: new(int64(128))}, Example: exampleID,
-		Description: "An id of this request, chosen by the client. It is returned in the answer and written to the log."}},
 	{"X-Device-ID", &Parameter{Name: "X-Device-ID", In: "header", Schema: &Schema{Type: "string", MaxLength: new(int64(128))}, Example: "office-laptop",
 		Description: "A name of the device, so that the user recognizes the session."}},
 	{"X-Device-Token", &Parameter{Name: "X-Device-Token", In: "header", Schema: &Schema{Type: "string", MaxLength: new(int64(128))}, Example: exampleID + ".1.x2Zp0v4bJm1qT8",
@@ -41,19 +37,12 @@ var sharedParameters = Map[*Parameter]{
 		Description: "The id of the last notification that the client received; the stream continues after it."}},
 }
 
-// sharedHeaders contains the headers of answers.
+// sharedHeaders contains the headers of single answers. The description of the document names those of every answer.
 var sharedHeaders = Map[*Header]{
-	{"X-Request-ID", &Header{Description: "The id of the request, from the client or generated.", Schema: &Schema{Type: "string"}, Example: exampleID}},
-	{"Content-Language", &Header{Description: "The language of the texts in the answer.",
-		Schema: &Schema{Type: "string", Enum: []any{"en", "de", "fr", "it"}}, Example: "en"}},
 	{"ETag", &Header{Description: "A validator of the record's state, for `If-Match` and `If-None-Match`.", Schema: &Schema{Type: "string"}, Example: `"v3"`}},
 	{"Link", &Header{Description: "The next page of the list, as `rel=\"next\"` (RFC 8288); missing on the last page.", Schema: &Schema{Type: "string"},
 		Example: `</v1/chats?before=1769847330123.` + exampleID + `>; rel="next"`}},
-	{"RateLimit-Limit", &Header{Description: "Requests allowed in a minute.", Schema: &Schema{Type: "integer"}, Example: 1200}},
-	{"RateLimit-Remaining", &Header{Description: "Requests that are still allowed at once.", Schema: &Schema{Type: "integer"}, Example: 1199}},
-	{"RateLimit-Reset", &Header{Description: "Seconds until the full number is allowed again.", Schema: &Schema{Type: "integer"}, Example: 1}},
-	{"Retry-After", &Header{Description: "Seconds to wait before the next attempt.", Schema: &Schema{Type: "integer"}, Example: 2}},
-	{"WWW-Authenticate", &Header{Description: "How to authenticate.", Schema: &Schema{Type: "string"}, Example: `Bearer realm="kontor"`}},
+	{"Location", &Header{Description: "The address of the redirect.", Schema: &Schema{Type: "string"}, Example: "https://bank.example/signin"}},
 	{"Idempotency-Replayed", &Header{Description: "Present if the answer is that of an earlier request with the same key.",
-		Schema: &Schema{Type: "string", Enum: []any{"true"}}, Example: "true"}},
+		Schema: &Schema{Type: "string"}, Example: "true"}},
 }

@@ -148,19 +148,38 @@ var origins = list("origins", func(raw string) (string, error) {
 	return u.Scheme + "://" + u.Host, nil
 }, func(s string) string { return s })
 
+// domains parses public names, for which an authority issues certificates.
+var domains = list("domains", func(raw string) (string, error) {
+	name := strings.ToLower(raw)
+	if _, err := netip.ParseAddr(name); err == nil || !validHost(name) || !strings.Contains(strings.Trim(name, "."), ".") || strings.HasSuffix(name, ".") || strings.Contains(name, "_") {
+		return "", errors.New("must be public names, such as bank.example, separated by commas; " + strconv.Quote(shorten(raw)) + " is not one")
+	}
+	return name, nil
+}, func(s string) string { return s })
+
+// OverTLS reports whether clients reach the server by TLS that ends here.
+func (s *Server) OverTLS() bool { return s.TLSCert != "" || len(s.Domain) > 0 }
+
 // BaseURLFor returns server.base_url, or the URL for a browser on this machine. addr is the actual listen address.
 func (s *Settings) BaseURLFor(addr string) string {
 	if s.Server.BaseURL != "" {
 		return s.Server.BaseURL
 	}
 	host, port, err := net.SplitHostPort(addr)
+	scheme, standard := "http://", "80"
+	if s.Server.OverTLS() {
+		scheme, standard = "https://", "443"
+	}
 	if err != nil {
-		return "http://" + addr
+		return scheme + addr
+	}
+	if len(s.Server.Domain) > 0 {
+		host = s.Server.Domain[0]
 	}
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && (ip.IsUnspecified() || ip == netip.AddrFrom4([4]byte{127, 0, 0, 1})) {
 		host = "localhost"
 	}
-	if port == "80" {
+	if port == standard {
 		port = ""
 	} else {
 		port = ":" + port
@@ -168,5 +187,5 @@ func (s *Settings) BaseURLFor(addr string) string {
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
-	return "http://" + host + port
+	return scheme + host + port
 }

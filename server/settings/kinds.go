@@ -91,7 +91,7 @@ func minutes(highest int64) kind[time.Duration] {
 	return duration(time.Minute, highest)
 }
 
-// orNone also accepts 0, which means no limit.
+// orNone also accepts 0, which means no limit, or no time.
 func orNone(k kind[time.Duration], lowest, highest int64) kind[time.Duration] {
 	parse := k.parse
 	k.parse = func(raw string) (time.Duration, error) {
@@ -109,6 +109,21 @@ func orNone(k kind[time.Duration], lowest, highest int64) kind[time.Duration] {
 func hours(highest int64) kind[time.Duration] {
 	return duration(time.Hour, highest)
 }
+
+func days(highest int64) kind[time.Duration] {
+	return duration(24*time.Hour, highest)
+}
+
+// names parses names of letters, digits, hyphens, dots and underscores.
+var names = list("list of names", func(raw string) (string, error) {
+	wrong := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._", r)
+	}
+	if strings.ContainsFunc(raw, wrong) {
+		return "", fmt.Errorf("%q must consist of letters, digits, hyphens, dots and underscores", raw)
+	}
+	return raw, nil
+}, func(s string) string { return s })
 
 var toggle = kind[bool]{
 	name:     "true or false",

@@ -60,10 +60,26 @@ func Load(in Input) (*Result, error) {
 			return nil, err
 		}
 	}
+	r.deriveAddresses()
 	if err := r.Settings.check(); err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// deriveAddresses sets the defaults of addresses for server.domain: an authority connects to the ports of HTTPS and HTTP.
+func (r *Result) deriveAddresses() {
+	if len(r.Settings.Server.Domain) == 0 {
+		return
+	}
+	for name, port := range map[string]struct {
+		address *string
+		value   string
+	}{"server.listen": {&r.Settings.Server.Listen, ":443"}, "server.redirect_listen": {&r.Settings.Server.RedirectListen, ":80"}} {
+		if r.sources[name] == FromDefault {
+			*port.address = port.value
+		}
+	}
 }
 
 // resolve sets the value of one setting from its sources, in ascending order of precedence: the last one wins.
@@ -116,6 +132,9 @@ func (s *Settings) check() error {
 		return errors.New("notifications.email.from must be set together with notifications.email.smtp_url")
 	}
 	if err := s.checkPlaintext(); err != nil {
+		return err
+	}
+	if err := s.Auth.OIDC.check(); err != nil {
 		return err
 	}
 	return s.checkAdminPassword()

@@ -49,11 +49,14 @@ func line(t *testing.T, r *settings.Result, name string) settings.Line {
 func TestLoad_Defaults(t *testing.T) {
 	got := load(t, settings.Input{}).Settings
 	want := settings.Settings{
-		Server: settings.Server{Listen: "127.0.0.1:8080", Shutdown: 10 * time.Second, RequestTime: 10 * time.Second},
-		Data:   settings.Data{Dir: "./data"},
+		Server:  settings.Server{Listen: "127.0.0.1:8080", ACMEURL: "https://acme-v02.api.letsencrypt.org/directory", Shutdown: 10 * time.Second, RequestTime: 10 * time.Second},
+		Metrics: settings.Metrics{Listen: "127.0.0.1:9464"},
+		Data:    settings.Data{Dir: "./data"},
 		Auth: settings.Auth{
-			AccessToken: time.Hour, RefreshToken: 24 * time.Hour, SessionIdle: 12 * time.Hour, SessionsMax: 20, OTP: 10 * time.Minute, OTPAttempts: 5, PasswordMinLength: 12,
+			AccessToken: time.Hour, RefreshToken: 24 * time.Hour, SessionIdle: 12 * time.Hour, SessionsMax: 20, OTP: 10 * time.Minute, OTPAttempts: 5, PasswordMinLength: 12, SigningKeyDays: 90,
+			MFA:        settings.MFA{RequiredRoles: []string{"Administrator", "Advisor"}, Grace: 14 * 24 * time.Hour},
 			CoolingOff: settings.CoolingOff{FreeAttempts: 5, Base: 2 * time.Second, Max: 15 * time.Minute},
+			OIDC:       settings.OIDC{Scopes: []string{"openid", "email", "profile"}},
 		},
 		RateLimits: settings.RateLimits{Enabled: true, PublicPerMinute: 60, PerCaller: 128, PrivatePerMinute: 1200},
 		Quotas:     settings.Quotas{Records: 100_000, Megabytes: 256},

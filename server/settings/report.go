@@ -34,3 +34,6 @@ func (r *Result) Lines() []Line {
 	}
 	return lines
 }
+
+// Source returns where the value of a setting comes from.
+func (r *Result) Source(name string) Source { return r.sources[name] }

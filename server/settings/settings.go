@@ -17,6 +17,7 @@ import (
 // Settings are the values in force, grouped by their names.
 type Settings struct {
 	Server        Server
+	Metrics       Metrics
 	Data          Data
 	CORS          CORS
 	Auth          Auth
@@ -41,10 +42,21 @@ type Quotas struct {
 type Server struct {
 	Listen         string
 	BaseURL        string // empty: derived from the listen address, see BaseURLFor
+	TLSCert        string // a path; empty: none
+	TLSKey         string // a path; empty: none
+	Domain         []string
+	RedirectListen string // empty: none
+	ACMEURL        string
+	ACMEEmail      string
 	Shutdown       time.Duration
 	RequestTime    time.Duration
 	ConsoleDir     string // empty: the console inside the executable
 	TrustedProxies []netip.Prefix
+}
+
+// Metrics configures the address for Prometheus.
+type Metrics struct {
+	Listen string // empty: none
 }
 
 // Data configures the data directory.
@@ -67,7 +79,16 @@ type Auth struct {
 	OTP               time.Duration
 	OTPAttempts       int
 	PasswordMinLength int
+	SigningKeyDays    int    // 0: no rotation
 	BreachedPasswords string // a path; empty: none
+	OIDC              OIDC
+	MFA               MFA
+}
+
+// MFA configures who needs a second factor.
+type MFA struct {
+	RequiredRoles []string // names or ids
+	Grace         time.Duration
 }
 
 // CoolingOff configures the lockout after failed sign-ins, which grows with each failure.
@@ -170,6 +191,7 @@ type Secrets struct {
 	AdminEmail    string
 	AdminPassword Secret
 	APIKey        Secret
+	PreviousKey   Secret
 	SecretKey     Secret
 }
 

@@ -41,7 +41,7 @@ func (s *Settings) TriggerEnabled() bool {
 		return false
 	}
 	host, _, err := net.SplitHostPort(s.Server.Listen)
-	if err != nil || !loopback(host) || len(s.Server.TrustedProxies) > 0 {
+	if err != nil || !loopback(host) || len(s.Server.Domain) > 0 || len(s.Server.TrustedProxies) > 0 {
 		return false
 	}
 	if s.Server.BaseURL == "" {

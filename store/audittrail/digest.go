@@ -43,11 +43,12 @@ const digestHalf = 16
 // Digester computes digests. It may be used by any goroutine.
 type Digester struct{ answers, rests macs }
 
-// NewDigester returns a digester with the keys of a database.
+// NewDigester returns a digester with the keys of a database. Digests stay under the keys of its first generation, because
+// entries cannot be changed. The database must have been recognised before the first digest.
 func NewDigester(keys *sealing.Keys) *Digester {
 	d := &Digester{}
-	d.answers.use(keys.Derive("audit answer", sha256.Size))
-	d.rests.use(keys.Derive("audit rest", sha256.Size))
+	d.answers.use(func() []byte { return keys.DeriveFirst("audit answer", sha256.Size) })
+	d.rests.use(func() []byte { return keys.DeriveFirst("audit rest", sha256.Size) })
 	return d
 }
 
@@ -98,8 +99,9 @@ func EncodeAnswer(body any) ([]byte, error) {
 // macs computes HMAC-SHA-256 under one key. It keeps the prepared states, because setting up the key costs two hash blocks.
 type macs struct{ free sync.Pool }
 
-func (m *macs) use(key []byte) {
-	m.free.New = func() any { return hmac.New(sha256.New, key) }
+func (m *macs) use(key func() []byte) {
+	key = sync.OnceValue(key)
+	m.free.New = func() any { return hmac.New(sha256.New, key()) }
 }
 
 func (m *macs) sum(to, data []byte) []byte {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -61,12 +62,23 @@ func (h ExportHead) signed() []byte {
 
 // exportKey returns the key that signs exports. Its public half proves an export to people who must not have the master key.
 func exportKey(keys *sealing.Keys) ed25519.PrivateKey {
-	return ed25519.NewKeyFromSeed(keys.Derive("audit export", ed25519.SeedSize))
+	return ed25519.NewKeyFromSeed(keys.DeriveMaster("audit export", ed25519.SeedSize))
 }
 
 // PublicExportKey returns the public key that verifies exports, in base64.
 func PublicExportKey(keys *sealing.Keys) string {
 	return base64.StdEncoding.EncodeToString(exportKey(keys).Public().(ed25519.PublicKey))
+}
+
+// PublicExportKeys returns the present public key and those from before rotations of the master key, the newest first.
+func PublicExportKeys(keys *sealing.Keys) []string {
+	public := []string{PublicExportKey(keys)}
+	if ring := keys.Keyring(); ring != nil {
+		for _, former := range slices.Backward(ring.ExportKeys) {
+			public = append(public, former.PublicKey)
+		}
+	}
+	return public
 }
 
 // encodeHead signs a head and returns its line.

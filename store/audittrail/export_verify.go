@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -37,12 +39,14 @@ func (e *ExportError) Error() string { return fmt.Sprintf("line %d: %s", e.Line,
 // maxExportLine is the longest line of an export that is read; entries have a few kilobytes at most.
 const maxExportLine = 1 << 20
 
-// VerifyExport verifies every hash and signature of an export. It needs neither the master key nor the database. key is the
-// public key, in base64, that must have signed the heads. If it is empty, the key of the first head is used; that proves
-// only that the file was not changed without that key. The error is an *ExportError for the first wrong line. An export does
+// VerifyExport verifies every hash and signature of an export. It needs neither the master key nor the database. key holds the
+// public keys, in base64 with space between them, one of which must have signed each head. If it is empty, the key of the
+// first head is used, and each key that the one before it has signed in the entry about a rotation; that proves only that
+// the file was not changed without that key. The error is an *ExportError for the first wrong line. An export does
 // not show whether entries are missing after its last head.
 func VerifyExport(r io.Reader, key string) (ExportReport, error) {
-	v := verification{key: key}
+	v := verification{keys: strings.Fields(key)}
+	v.given = len(v.keys) > 0
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxExportLine)
 	for lines.Scan() {
@@ -65,11 +69,14 @@ func VerifyExport(r io.Reader, key string) (ExportReport, error) {
 
 // verification is the state of verifying an export.
 type verification struct {
-	key    string
+	keys   []string // trusted public keys
+	given  bool     // the caller named them
 	line   int
 	prev   [32]byte   // of the first entry
 	hashes [][32]byte // of all entries from the first on
 	report ExportReport
+
+	rotations []ExportRotation // of the key, in the entries so far
 }
 
 func (v *verification) take(text []byte) error {
@@ -117,6 +124,9 @@ func (v *verification) takeEntry(e ExportedEntry) error {
 	}
 	v.hashes = append(v.hashes, hash)
 	v.report.To = e.Seq
+	if e.Action == ActionRotated {
+		return v.takeRotation(e)
+	}
 	return nil
 }
 
@@ -132,13 +142,13 @@ func (v *verification) hash(seq int64) ([32]byte, bool) {
 }
 
 func (v *verification) takeHead(h headLine) error {
-	if v.key == "" {
-		v.key = h.Head.PublicKey
+	if len(v.keys) == 0 {
+		v.trustFirst(h.Head.PublicKey)
 	}
-	if h.Head.PublicKey != v.key {
+	if !slices.Contains(v.keys, h.Head.PublicKey) {
 		return errors.New("the head is signed with another key")
 	}
-	key, err := base64.StdEncoding.DecodeString(v.key)
+	key, err := base64.StdEncoding.DecodeString(h.Head.PublicKey)
 	if err != nil || len(key) != ed25519.PublicKeySize {
 		return errors.New("the public key is not 32 bytes in base64")
 	}
@@ -154,8 +164,34 @@ func (v *verification) takeHead(h headLine) error {
 		return errors.New("the head belongs to an empty trail")
 	}
 	v.report.Heads++
-	v.report.PublicKey, v.report.SignedAt = v.key, h.Head.At
+	v.report.PublicKey, v.report.SignedAt = h.Head.PublicKey, h.Head.At
 	v.report.SignedTo = max(v.report.SignedTo, h.Head.To)
+	return nil
+}
+
+// trustFirst trusts the key of the first head. Rotations before that head have led to it.
+func (v *verification) trustFirst(key string) {
+	v.keys = []string{key}
+	for _, r := range v.rotations {
+		v.follow(r)
+	}
+}
+
+// follow trusts the next key if the one before it is trusted and nobody has named the keys.
+func (v *verification) follow(r ExportRotation) {
+	if !v.given && slices.Contains(v.keys, r.FormerKey) {
+		v.keys = append(v.keys, r.Key)
+	}
+}
+
+// takeRotation reads the entry about a rotation of the keys.
+func (v *verification) takeRotation(e ExportedEntry) error {
+	r, err := parseRotation(e.Detail)
+	if err != nil {
+		return fmt.Errorf("entry %d: %w", e.Seq, err)
+	}
+	v.rotations = append(v.rotations, r)
+	v.follow(r)
 	return nil
 }
 

@@ -59,7 +59,7 @@ func TestVerifyExport_AcceptsAnExport(t *testing.T) {
 			t.Errorf("key %q: got %+v, %v", given, r, err)
 		}
 	}
-	if printed, err := inspect.PublicExportKey(inspect.Source{Dir: dir}); err != nil || printed != key {
+	if printed, err := inspect.PublicExportKeys(t.Context(), inspect.Source{Dir: dir}); err != nil || len(printed) != 1 || printed[0] != key {
 		t.Errorf("got %q, %v", printed, err)
 	}
 	tail := export(t, inspect.Source{Dir: dir}, 3)

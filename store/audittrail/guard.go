@@ -2,7 +2,6 @@ package audittrail
 
 import (
 	"context"
-	"crypto/hmac"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -12,35 +11,6 @@ import (
 	"kontor/store/query"
 	"kontor/store/sealing"
 )
-
-// The check value of the key and the signed head of the trail belong together: a database that has the present form of the
-// one has the other, from its first start on, even when its trail is empty. So erasing the trail together with its head
-// leaves a trace that cannot be removed without the key.
-
-// keyState is what a database says about its master key.
-type keyState int
-
-const (
-	keyUnset keyState = iota // no check value: an interrupted first start, or a value that was erased
-	keyOld                   // a check value from before the head was bound to it
-	keyBound                 // a check value that promises a signed head
-)
-
-// metaKeyCheck is the row of the table meta with the check value of the master key.
-const metaKeyCheck = "key_check"
-
-// boundPrefix leads the check value of a database that has a signed head.
-const boundPrefix = "2."
-
-// boundCheck returns the check value that recognises the master key and promises a signed head.
-func boundCheck(keys *sealing.Keys) string {
-	return fmt.Sprintf("%s%x", boundPrefix, keys.Keyed("key check", []byte("kontor, with a signed head")))
-}
-
-// oldCheck returns the check value of databases from before boundCheck.
-func oldCheck(keys *sealing.Keys) string {
-	return hex.EncodeToString(keys.Keyed("key check", []byte("kontor")))
-}
 
 // ErrTampered means that the database was changed without the program.
 var ErrTampered = errors.New("tampered with")
@@ -59,28 +29,17 @@ func NewGuard(keys *sealing.Keys, path string) *Guard {
 }
 
 // Keyed returns a keyed digest for the engine's own purposes.
-func (g *Guard) Keyed(purpose string, data []byte) []byte { return g.keys.Keyed(purpose, data) }
+func (g *Guard) Keyed(purpose string, data []byte) []byte { return g.keys.Sign(purpose, data) }
 
-// Recognise compares the master key with the one that the database was made with. It returns sealing.ErrWrongKey.
+// FormerKeyed returns the keyed digest under the master key before, while it is being replaced.
+func (g *Guard) FormerKeyed(purpose string, data []byte) []byte {
+	return g.keys.SignedBefore(purpose, data)
+}
+
+// Recognise finds the master key that the database was made with, among those that may be. It returns sealing.ErrWrongKey.
 func (g *Guard) Recognise(ctx context.Context, s engine.Source) (known bool, err error) {
 	g.state, err = recognise(ctx, query.NewView(s, 0), g.keys, g.path)
 	return g.state != keyUnset, err
-}
-
-func recognise(ctx context.Context, q query.Querier, keys *sealing.Keys, path string) (keyState, error) {
-	var check string
-	err := q.QueryRow(ctx, engine.SelectMeta, metaKeyCheck).Scan(&check)
-	switch {
-	case errors.Is(err, engine.ErrNotFound):
-		return keyUnset, nil
-	case err != nil:
-		return keyUnset, err
-	case hmac.Equal([]byte(check), []byte(boundCheck(keys))):
-		return keyBound, nil
-	case hmac.Equal([]byte(check), []byte(oldCheck(keys))):
-		return keyOld, nil
-	}
-	return keyUnset, fmt.Errorf("%s was made with another secret key: %w", path, sealing.ErrWrongKey)
 }
 
 // Tampered returns one line with the reason why the start is rejected, and the next step.
@@ -107,7 +66,7 @@ func (g *Guard) Settle(ctx context.Context, m engine.Maintenance) error {
 		}
 		return err
 	}
-	if g.state == keyBound {
+	if g.state == keyBound || g.state == keyRing {
 		return nil
 	}
 	return m.Transact(func() error {

@@ -2,8 +2,8 @@ package audittrail
 
 import (
 	"context"
-	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,7 +19,7 @@ const metaHead = "audit_head"
 // signHead returns the text of a head and its keyed digest.
 func signHead(keys *sealing.Keys, h head) string {
 	text := headText(h)
-	return fmt.Sprintf("%s %x", text, keys.Keyed("audit head", []byte(text)))
+	return fmt.Sprintf("%s %x", text, keys.Sign("audit head", []byte(text)))
 }
 
 // headText returns the signed part of a head.
@@ -85,7 +85,7 @@ func verifyEnd(ctx context.Context, q query.Querier, keys *sealing.Keys, last he
 	if err != nil {
 		return err
 	}
-	if keys == nil && strings.HasPrefix(signed, headText(last)+" ") || keys != nil && hmac.Equal([]byte(signed), []byte(signHead(keys, last))) {
+	if isSigned(keys, last, signed) {
 		return nil
 	}
 	var end head
@@ -96,6 +96,17 @@ func verifyEnd(ctx context.Context, q query.Querier, keys *sealing.Keys, last he
 	return &Break{Seq: last.seq, Reason: "it is not the newest one that was signed"}
 }
 
+// isSigned reports whether a text is the signed head of a trail that ends with an entry.
+func isSigned(keys *sealing.Keys, last head, signed string) bool {
+	text := headText(last)
+	digest, ok := strings.CutPrefix(signed, text+" ")
+	if !ok || keys == nil {
+		return ok
+	}
+	raw, err := hex.DecodeString(digest)
+	return err == nil && keys.Verify("audit head", []byte(text), raw)
+}
+
 // missingHead returns nil only for an empty trail of an earlier version: such databases had no head.
 func missingHead(ctx context.Context, q query.Querier, last head) error {
 	var check string
@@ -103,7 +114,7 @@ func missingHead(ctx context.Context, q query.Querier, last head) error {
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		return err
 	}
-	if err == nil && last.seq == 0 && !strings.HasPrefix(check, boundPrefix) {
+	if err == nil && last.seq == 0 && !strings.HasPrefix(check, boundPrefix) && !strings.HasPrefix(check, ringPrefix) {
 		return nil
 	}
 	return &Break{Seq: last.seq, Reason: "its signed head is missing"}

@@ -145,6 +145,14 @@ func (l *Ledger) Seal(tx engine.Source) error {
 	return nil
 }
 
+// SignAgain makes the next Seal sign the head although there is no new entry, for a new master key. Call it within a
+// transaction.
+func (l *Ledger) SignAgain(ctx context.Context, tx engine.Source) error {
+	err := l.load(ctx, tx)
+	l.now.signed = -1
+	return err
+}
+
 // putMeta writes a row of the table meta.
 func putMeta(tx engine.Source, name, value string) error {
 	// A transaction is not interrupted, so the context does not matter.

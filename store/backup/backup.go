@@ -68,10 +68,8 @@ func Create(ctx context.Context, from inspect.Source, file string, o Options) er
 	if !d.Has(datadir.Database) {
 		return sqlite.Missing(d)
 	}
-	var key []byte
 	if o.WithKey {
-		var err error
-		if key, err = ReadKey(ctx, from); err != nil {
+		if _, err := ReadKey(ctx, from); err != nil {
 			return err
 		}
 	}
@@ -83,7 +81,7 @@ func Create(ctx context.Context, from inspect.Source, file string, o Options) er
 		return fmt.Errorf("%s cannot be written: %w", file, datadir.Cause(err))
 	}
 	defer done()
-	whole, err := write(ctx, d, key, from.Now(), work)
+	whole, err := write(ctx, from, o, work)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", file, err)
 	}
@@ -91,13 +89,15 @@ func Create(ctx context.Context, from inspect.Source, file string, o Options) er
 }
 
 // write prepares the backup in a work directory and returns its path.
-func write(ctx context.Context, d *datadir.Directory, key []byte, now clock.Time, work string) (whole string, err error) {
+func write(ctx context.Context, from inspect.Source, o Options, work string) (whole string, err error) {
+	d := datadir.At(from.Dir)
 	if err := sqlite.SyncMark(d); err != nil {
 		return "", err
 	}
 	copied := filepath.Join(work, datadir.Database)
-	m := manifest{Format: format, CreatedAt: now, WithKey: key != nil}
-	if m.Schema, err = copyDatabase(ctx, d.File(datadir.Database), copied); err != nil {
+	m := manifest{Format: format, CreatedAt: from.Now(), WithKey: o.WithKey}
+	key, err := copyWithKey(ctx, d, from, o.WithKey, &m, copied)
+	if err != nil {
 		return "", err
 	}
 	if m.Bytes, m.SHA256, err = digestFile(copied); err != nil {
@@ -108,6 +108,28 @@ func write(ctx context.Context, d *datadir.Directory, key []byte, now clock.Time
 		return "", err
 	}
 	return whole, nil
+}
+
+// copyWithKey copies the database and returns the master key of the copy, if it is wanted. A rotation may replace the key
+// meanwhile: the keys from before the copy and after it are candidates.
+func copyWithKey(ctx context.Context, d *datadir.Directory, from inspect.Source, wanted bool, m *manifest, copied string) (key []byte, err error) {
+	var candidates [][]byte
+	if wanted {
+		if candidates, err = existingKeys(d, from); err != nil {
+			return nil, err
+		}
+	}
+	if m.Schema, err = copyDatabase(ctx, d.File(datadir.Database), copied); err != nil || !wanted {
+		return nil, err
+	}
+	after, err := existingKeys(d, from)
+	if err != nil {
+		return nil, err
+	}
+	if key, err = chooseKey(ctx, copied, append(candidates, after...)); err != nil {
+		return nil, err
+	}
+	return datadir.KeyText(key), nil
 }
 
 // publish renames a complete backup durably. It does not replace an existing file.

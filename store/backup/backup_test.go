@@ -21,6 +21,7 @@ func TestCreate_IsRestoredOnAnotherMachine(t *testing.T) {
 	dir := storetest.Dir(t)
 	db := storetest.OpenDir(t, dir)
 	storetest.Audit(t, db, 20)
+	db.RegisterSealed(store.SealedColumn{Table: "t", Column: "c"})
 	sealed, err := db.Seal("t", "c", "r", []byte("secret"))
 	if err != nil {
 		t.Fatal(err)

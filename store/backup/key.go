@@ -25,11 +25,12 @@ func ReadKey(ctx context.Context, from inspect.Source) ([]byte, error) {
 	if !d.Has(datadir.Database) {
 		return nil, sqlite.Missing(d)
 	}
-	key, err := existingKey(d, from.SecretKey)
+	candidates, err := existingKeys(d, from)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkKey(ctx, d.File(datadir.Database), key); err != nil {
+	key, err := chooseKey(ctx, d.File(datadir.Database), candidates)
+	if err != nil {
 		return nil, err
 	}
 	return datadir.KeyText(key), nil
@@ -70,7 +71,7 @@ func ImportKey(ctx context.Context, dir, text string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	if err := checkKey(ctx, d.File(datadir.Database), key); err != nil {
+	if _, err := chooseKey(ctx, d.File(datadir.Database), [][]byte{key}); err != nil {
 		return err
 	}
 	if err := sqlite.FinishRestore(d); err != nil {
@@ -89,29 +90,32 @@ func ImportKey(ctx context.Context, dir, text string) (err error) {
 	return d.Rename(datadir.NewKey, datadir.Key)
 }
 
-// existingKey returns the given master key, else the key of the data directory. It returns sealing.ErrNoKey when there is
-// none.
-func existingKey(d *datadir.Directory, given string) ([]byte, error) {
-	key, err := d.MasterKey(given, false)
+// existingKeys returns the master keys that the database may have. It returns sealing.ErrNoKey when there is none.
+func existingKeys(d *datadir.Directory, from inspect.Source) ([][]byte, error) {
+	keys, err := d.MasterKeys(from.SecretKey, from.PreviousKey, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", d.Path(), sealing.ErrNoKey)
 	}
-	return key, err
+	return keys, err
 }
 
-// checkKey reports whether a database, which may be in use, was made with a master key.
-func checkKey(ctx context.Context, path string, key []byte) error {
-	keys, err := sealing.New(key)
+// chooseKey returns the master key that a database, which may be in use, was made with. It returns sealing.ErrWrongKey when it
+// is none of the candidates.
+func chooseKey(ctx context.Context, path string, candidates [][]byte) ([]byte, error) {
+	keys, err := sealing.New(candidates[0], candidates[1:]...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	f, err := sqlite.OpenFile(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
 	if err := f.Begin(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	return audittrail.CheckKey(ctx, f, keys, path)
+	if err := audittrail.CheckKey(ctx, f, keys, path); err != nil {
+		return nil, err
+	}
+	return candidates[keys.Chosen()], nil
 }

@@ -12,12 +12,13 @@ import (
 	"strings"
 )
 
-// A first start, a restore and the import of a key write under names of their own and rename last. A kill at any point leaves either nothing that
+// A first start, a restore, and the import and rotation of a key write under names of their own and rename last. A kill at any point leaves either nothing that
 // counts or everything:
 //
 //	kontor.db.new         the database of a first start; created before the key, so that a key without a database and
 //	                      without this file means that the database was lost
 //	secret.key.new        the key of a first start or of an import, until it is complete
+//	secret.key.next       the key of a rotation; renamed after the database has it
 //	kontor.db.restoring   the database of a restore, until it was checked
 //	secret.key.restoring  the key of a restore; renamed after the database
 const (
@@ -27,6 +28,7 @@ const (
 
 	NewDatabase = Database + ".new"
 	NewKey      = Key + ".new"
+	NextKey     = Key + ".next"
 
 	RestoringDatabase = Database + ".restoring"
 	RestoringKey      = Key + ".restoring"

@@ -1,6 +1,7 @@
 package datadir
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,6 +37,61 @@ func (d *Directory) MasterKey(given string, fresh bool) ([]byte, error) {
 	return key, d.Rename(NewKey, Key)
 }
 
+// MasterKeys returns the master keys that the database may have, the likeliest first: the given one and the previous one, or
+// those of the key file and of a rotation that was interrupted. See MasterKey for fresh.
+func (d *Directory) MasterKeys(given, previous string, fresh bool) ([][]byte, error) {
+	first, err := d.MasterKey(given, fresh)
+	if err != nil {
+		return nil, err
+	}
+	keys := [][]byte{first}
+	switch {
+	case given != "" && previous != "":
+		former, err := sealing.ParseMasterKey(previous)
+		if err != nil {
+			return nil, fmt.Errorf("KONTOR_SECRET_KEY_PREVIOUS: %w", err)
+		}
+		keys = append(keys, former)
+	case given == "":
+		next, err := d.ReadNextKey()
+		if err != nil {
+			return nil, err
+		}
+		if next != nil {
+			keys = append(keys, next)
+		}
+		// A rotation may have renamed the next key between the two reads.
+		if again, err := d.MasterKey("", false); err == nil && !bytes.Equal(again, first) {
+			keys = append(keys, again)
+		}
+	}
+	return keys, nil
+}
+
+// ReadNextKey returns the key of a rotation that is not complete, or nil. An incomplete file counts as none.
+func (d *Directory) ReadNextKey() ([]byte, error) {
+	text, err := os.ReadFile(d.File(NextKey))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, err := sealing.ParseMasterKey(string(text))
+	if err != nil {
+		return nil, nil //nolint:nilerr // the rotation was killed before the database could have the key
+	}
+	return key, nil
+}
+
+// WriteNextKey writes the key of a rotation durably, beside the present one.
+func (d *Directory) WriteNextKey(key []byte) error {
+	if err := Write(d.File(NextKey), KeyText(key)); err != nil {
+		return fmt.Errorf("write %s: %w", d.File(NextKey), Cause(err))
+	}
+	return Sync(d.path)
+}
+
 // KeyText returns a master key as key files hold it.
 func KeyText(key []byte) []byte { return fmt.Appendf(nil, "%x\n", key) }
 
@@ -52,15 +108,15 @@ func (d *Directory) ReadKey() ([]byte, error) {
 	return os.ReadFile(d.File(Key))
 }
 
-// ExistingKeys returns the keys of the given master key, or of the key file. It creates none and returns nil when there is
-// no key.
-func (d *Directory) ExistingKeys(given string) (*sealing.Keys, error) {
-	key, err := d.MasterKey(given, false)
+// ExistingKeys returns the keys of the given master keys, or of the key files. It creates none and returns nil when there is
+// no key. The database must recognise its key among them.
+func (d *Directory) ExistingKeys(given, previous string) (*sealing.Keys, error) {
+	keys, err := d.MasterKeys(given, previous, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return sealing.New(key)
+	return sealing.New(keys[0], keys[1:]...)
 }

@@ -59,6 +59,10 @@ type Guard interface {
 	// inside the database, how far the database has come.
 	Keyed(purpose string, data []byte) []byte
 
+	// FormerKeyed returns the keyed digest under the key before, which counts while the key is being replaced. It returns nil
+	// at all other times.
+	FormerKeyed(purpose string, data []byte) []byte
+
 	// Recognise compares the master key with the one that the database was made with. known is false for a database that
 	// does not say. It fails when the key is another one.
 	Recognise(ctx context.Context, s Source) (known bool, err error)

@@ -84,12 +84,12 @@ func (a *Answer) encodePlain(c *Claim) {
 	}
 }
 
-// Sealed reports whether the answer is encrypted already.
-func (a *Answer) Sealed() bool { return a.sealed != "" || a.err != nil }
+// Sealed reports whether the answer is encrypted already, with the newest key.
+func (a *Answer) Sealed(keys *sealing.Keys) bool { return keys.IsNewest(a.sealed) || a.err != nil }
 
 // Seal encrypts the answer for a claim with a key: it may contain secrets that are shown once, such as a new API key.
 func (a *Answer) Seal(keys *sealing.Keys, c *Claim) {
-	if !a.Sealed() {
-		a.sealed = keys.Seal("idempotency_keys", "body", c.rowID(), a.encoded.Sent)
+	if !a.Sealed(keys) {
+		a.sealed = keys.Seal(sealedTable, sealedColumn, c.rowID(), a.encoded.Sent)
 	}
 }

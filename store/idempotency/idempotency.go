@@ -104,7 +104,22 @@ func Store(ctx context.Context, tx Execer, keys *sealing.Keys, c *Claim, answer 
 // bodyDigest returns what is stored of a body's hash. It is keyed, because a body may contain a password that could be
 // guessed from its hash.
 func bodyDigest(keys *sealing.Keys, hash []byte) string {
-	return hex.EncodeToString(keys.Keyed("idempotency body", hash))
+	return hex.EncodeToString(keys.Keyed(bodyPurpose, hash))
+}
+
+const bodyPurpose = "idempotency body"
+
+// isBodyDigest compares what is stored of a body's hash, also from before a rotation of the master key.
+func isBodyDigest(keys *sealing.Keys, hash []byte, stored string) bool {
+	if subtle.ConstantTimeCompare([]byte(stored), []byte(bodyDigest(keys, hash))) == 1 {
+		return true
+	}
+	for _, older := range keys.KeyedOlder(bodyPurpose, hash) {
+		if subtle.ConstantTimeCompare([]byte(stored), []byte(hex.EncodeToString(older))) == 1 {
+			return true
+		}
+	}
+	return false
 }
 
 const selectAnswer = `
@@ -122,11 +137,11 @@ func Find(ctx context.Context, q query.Querier, keys *sealing.Keys, r Request) (
 	if err != nil {
 		return nil, err
 	}
-	if subtle.ConstantTimeCompare([]byte(bodyHash), []byte(bodyDigest(keys, r.BodyHash))) == 0 {
+	if !isBodyDigest(keys, r.BodyHash, bodyHash) {
 		replay.BodyDiffers = true
 		return replay, nil
 	}
-	replay.Body, err = keys.Unseal("idempotency_keys", "body", r.rowID(), sealed)
+	replay.Body, err = keys.Unseal(sealedTable, sealedColumn, r.rowID(), sealed)
 	return replay, err
 }
 

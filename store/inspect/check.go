@@ -24,6 +24,8 @@ type Source struct {
 	Dir string
 	// SecretKey is the master key in hexadecimal or base64. If it is empty, the key is read from the data directory.
 	SecretKey string
+	// PreviousKey is the master key before SecretKey, which the database may still have.
+	PreviousKey string
 	// Clock dates what is written about the database; nil is the system's clock.
 	Clock clock.Clock
 }
@@ -57,7 +59,7 @@ type Further func(context.Context, *audittrail.Evidence) error
 // ErrWrongKey, ErrLoss, or an *audittrail.Break.
 func Check(ctx context.Context, from Source, further Further) (Report, error) {
 	d := datadir.At(from.Dir)
-	keys, err := d.ExistingKeys(from.SecretKey)
+	keys, err := d.ExistingKeys(from.SecretKey, from.PreviousKey)
 	if err != nil {
 		return Report{}, err
 	}
@@ -66,7 +68,7 @@ func Check(ctx context.Context, from Source, further Further) (Report, error) {
 	var mark sqlite.Mark
 	if keys != nil {
 		guard = audittrail.NewGuard(keys, path)
-		if mark, err = sqlite.ReadMark(d, guard); err != nil {
+		if mark, err = sqlite.ReadMark(d); err != nil {
 			return Report{}, err
 		}
 	}
@@ -75,8 +77,7 @@ func Check(ctx context.Context, from Source, further Further) (Report, error) {
 		err = nameChange(ctx, path, keys, further, err)
 	}
 	if err == nil && keys != nil && report.Schema > 0 {
-		report.MarkChecked = mark.Exists()
-		err = sqlite.CompareMark(ctx, d, mark, guard)
+		report.MarkChecked, err = sqlite.CompareMark(ctx, d, mark, guard)
 	}
 	return report, err
 }

@@ -14,34 +14,43 @@ import (
 // ExportAudit writes the audit trail of a database, from an entry on, with a signed head at the end. It needs the master key
 // and returns sealing.ErrNoKey without it.
 func ExportAudit(ctx context.Context, from Source, first int64, w io.Writer) (entries int64, err error) {
-	keys, err := existingKeys(from)
-	if err != nil {
-		return 0, err
-	}
-	f, err := sqlite.OpenFile(datadir.At(from.Dir).File(datadir.Database))
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	if err := f.Begin(ctx); err != nil {
-		return 0, err
-	}
-	return audittrail.WriteExport(ctx, query.NewView(f, from.Now()), keys, first, w)
+	err = withKeys(ctx, from, func(f *sqlite.File, keys *sealing.Keys) error {
+		entries, err = audittrail.WriteExport(ctx, query.NewView(f, from.Now()), keys, first, w)
+		return err
+	})
+	return entries, err
 }
 
-// PublicExportKey returns the public key that verifies exports of a database, in base64. It needs the master key.
-func PublicExportKey(from Source) (string, error) {
-	keys, err := existingKeys(from)
-	if err != nil {
-		return "", err
-	}
-	return audittrail.PublicExportKey(keys), nil
+// PublicExportKeys returns the public keys that verify exports of a database, in base64: the present one first, then those from
+// before a rotation, the newest first. It needs the master key.
+func PublicExportKeys(ctx context.Context, from Source) (public []string, err error) {
+	err = withKeys(ctx, from, func(_ *sqlite.File, keys *sealing.Keys) error {
+		public = audittrail.PublicExportKeys(keys)
+		return nil
+	})
+	return public, err
 }
 
-func existingKeys(from Source) (*sealing.Keys, error) {
-	keys, err := datadir.At(from.Dir).ExistingKeys(from.SecretKey)
+// withKeys calls fn with one state of a database and its keys.
+func withKeys(ctx context.Context, from Source, fn func(*sqlite.File, *sealing.Keys) error) error {
+	d := datadir.At(from.Dir)
+	keys, err := d.ExistingKeys(from.SecretKey, from.PreviousKey)
 	if err == nil && keys == nil {
 		err = sealing.ErrNoKey
 	}
-	return keys, err
+	if err != nil {
+		return err
+	}
+	f, err := sqlite.OpenFile(d.File(datadir.Database))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Begin(ctx); err != nil {
+		return err
+	}
+	if err := audittrail.CheckKey(ctx, f, keys, f.Path()); err != nil {
+		return err
+	}
+	return fn(f, keys)
 }

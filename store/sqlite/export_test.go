@@ -4,6 +4,7 @@ import (
 	"os"
 	"syscall"
 
+	"kontor/store/audittrail"
 	"kontor/store/datadir"
 	"kontor/store/sealing"
 	"kontor/store/sqlite/internal/binding"
@@ -74,10 +75,10 @@ func DecodedMark(data []byte) (commits int64, ok bool) {
 	return p.commits, ok
 }
 
-func testKeys() *sealing.Keys {
+func testKeys() signer {
 	keys, err := sealing.New(make([]byte, sealing.MasterKeyBytes))
 	if err != nil {
 		panic(err)
 	}
-	return keys
+	return audittrail.NewGuard(keys, "")
 }

@@ -148,35 +148,40 @@ func (f *File) CopyTo(ctx context.Context, path string) error {
 // Close closes the file.
 func (f *File) Close() error { return f.conn.Close() }
 
-// Mark is what the mark beside a database records.
-type Mark struct{ position *position } // nil without a mark
-
-// Exists reports whether there is a mark.
-func (m Mark) Exists() bool { return m.position != nil }
+// Mark is the content of the mark beside a database.
+type Mark []byte
 
 // ReadMark reads the mark of a directory. To compare it with a database in use, read the mark first: the database holds
 // what the mark promises from then on.
-func ReadMark(d *datadir.Directory, guard engine.Guard) (Mark, error) {
-	p, err := findMark(d, guard)
-	return Mark{p}, err
+func ReadMark(d *datadir.Directory) (Mark, error) {
+	data, err := markBytes(d)
+	if errors.Is(err, errNoMark) {
+		return nil, nil
+	}
+	return data, err
 }
 
-// CompareMark compares a database, which may be in use, with a mark that was read before. It returns an *engine.Loss,
-// or the error of the guard for a trail that is not the one that the mark names.
-func CompareMark(ctx context.Context, d *datadir.Directory, m Mark, guard engine.Guard) error {
+// CompareMark compares a database, which may be in use, with a mark that was read before. The guard must have recognised the
+// database. CompareMark reports whether there is a mark, and returns an *engine.Loss, or the error of the guard for a trail
+// that is not the one that the mark names.
+func CompareMark(ctx context.Context, d *datadir.Directory, m Mark, guard engine.Guard) (marked bool, err error) {
 	f, err := OpenFile(d.File(datadir.Database))
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer f.Close()
-	c, err := newComparison(ctx, f.conn, f.path, guard, m.position)
+	var marking *position
+	if _, p, err := parseMark(guard, m); err == nil {
+		marking = &p
+	}
+	c, err := newComparison(ctx, f.conn, f.path, guard, marking)
 	if err != nil {
-		return err
+		return marking != nil, err
 	}
 	if c.log, err = scanStillLog(f.path); err != nil {
-		return fmt.Errorf("%w: %w", engine.ErrIO, err)
+		return marking != nil, fmt.Errorf("%w: %w", engine.ErrIO, err)
 	}
-	return c.compare()
+	return marking != nil, c.compare()
 }
 
 // WriteMark writes the mark of a database that was restored.

@@ -42,6 +42,13 @@ const (
 // signer computes keyed digests for what is stored about positions.
 type signer interface {
 	Keyed(purpose string, data []byte) []byte
+	FormerKeyed(purpose string, data []byte) []byte // nil unless the key is being replaced
+}
+
+// isSigned compares a keyed digest.
+func isSigned(s signer, purpose string, data, digest []byte) bool {
+	former := s.FormerKeyed(purpose, data)
+	return hmac.Equal(digest, s.Keyed(purpose, data)) || former != nil && hmac.Equal(digest, former)
 }
 
 // mark is the open mark file of a database.
@@ -72,7 +79,7 @@ func encodeMark(s signer, generation uint64, p position) []byte {
 // decodeMark reads a slot. ok is false for one that is empty, incomplete, or not written with this key.
 func decodeMark(s signer, b []byte) (generation uint64, p position, ok bool) {
 	if len(b) < markSigned || !bytes.HasPrefix(b, []byte(markMagic)) ||
-		!hmac.Equal(b[markLength:markSigned], s.Keyed("mark", b[:markLength])) {
+		!isSigned(s, "mark", b[:markLength], b[markLength:markSigned]) {
 		return 0, position{}, false
 	}
 	var v [5]uint64
@@ -89,13 +96,24 @@ var errNoMark = errors.New("there is no mark")
 
 // readMark reads the mark of a directory. It returns errNoMark when no slot is complete.
 func readMark(d *datadir.Directory, s signer) (generation uint64, p position, err error) {
-	data, err := os.ReadFile(d.File(MarkName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, p, errNoMark
-	}
+	data, err := markBytes(d)
 	if err != nil {
 		return 0, p, err
 	}
+	return parseMark(s, data)
+}
+
+// markBytes reads the file of the mark.
+func markBytes(d *datadir.Directory) ([]byte, error) {
+	data, err := os.ReadFile(d.File(MarkName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errNoMark
+	}
+	return data, err
+}
+
+// parseMark returns the newest complete slot.
+func parseMark(s signer, data []byte) (generation uint64, p position, err error) {
 	found := false
 	for at := 0; at < len(data) && at <= markSlot; at += markSlot {
 		if g, q, ok := decodeMark(s, data[at:]); ok && (!found || g > generation) {

@@ -36,6 +36,12 @@ export async function loadCaller() {
   caller.set({ me, allowed });
 }
 
+/** Loads the caller's user record again. */
+export async function reloadMe() {
+  const me = await api.get('/v1/users/me');
+  caller.set((was) => was && { ...was, me });
+}
+
 /** Whether the caller holds a permission on a record type. */
 export const may = (type, permission) => caller.get()?.allowed.has(`${type}.${permission}`) ?? false;
 

@@ -1,10 +1,13 @@
-import { deviceName, freshToken, reauthenticate, RefreshUnavailable, renew, session } from './session.js';
+import { deviceName, freshToken, reauthenticate, RefreshUnavailable, renew, requireFactor, session } from './session.js';
 import { language, t } from './i18n.js';
 import { learnPeople } from './people.js';
 
 /** An error of the server or the network, with a message in the user's language. */
 export class ApiError extends Error {
-  /** @param {{status?: number, code?: string, message?: string, details?: object, retryAfter?: number, requestId?: string}} about */
+  /**
+   * @param {{status?: number, code?: string, message?: string, details?: object, retryAfter?: number, requestId?: string,
+   *   hint?: string}} about hint: advice that is more specific than advice()
+   */
   constructor(about) {
     super(about.message);
     this.status = about.status ?? 0;
@@ -12,6 +15,8 @@ export class ApiError extends Error {
     this.details = about.details;
     this.retryAfter = about.retryAfter;
     this.requestId = about.requestId;
+    this.hint = about.hint;
+    this.cancelled = false; // whether the user closed the dialog that would have made the request succeed
   }
 
   /** The messages for form fields, by field name; null when the error is not about fields. */
@@ -75,9 +80,31 @@ function requestInit(method, options) {
   return { method, headers, body, signal: options.signal, cache: 'no-store' };
 }
 
-/** Whether the server asks for a recent password (RFC 9470); the session itself is still valid. */
-const needsPassword = (response) => response.status === 401
-  && (response.headers.get('WWW-Authenticate') ?? '').includes('insufficient_user_authentication');
+/** Returns the proof of identity that a 401 asks for (RFC 9470), or null: the session itself is still valid then. */
+function proofFor(response) {
+  const challenge = response.headers.get('WWW-Authenticate') ?? '';
+  if (!challenge.includes('insufficient_user_authentication')) return null;
+  return /acr_values="[^"]*\baal2\b/.test(challenge) ? 'aal2' : 'fresh';
+}
+
+/** How often the same remedy may be tried for one request. A shared dialog may first give a weaker proof than needed. */
+const MAX_TRIES = { renew: 1, proof: 2, factor: 1 };
+
+/**
+ * Removes the cause of a refusal: renews the token, or asks the user for a proof of identity or a second factor.
+ * Returns the token for the next attempt; throws the error of the response if there is no remedy.
+ */
+async function remedy(response, stale, tries) {
+  const error = await errorOf(response);
+  const proof = response.status === 401 && proofFor(response);
+  const kind = proof ? 'proof' : response.status === 401 ? 'renew' : error.code === 'auth_m.factor_required' ? 'factor' : '';
+  tries[kind] = (tries[kind] ?? 0) + 1;
+  if (!kind || tries[kind] > MAX_TRIES[kind]) throw error;
+  if (kind === 'renew') return renew(stale);
+  error.cancelled = !(await (proof ? reauthenticate(proof) : requireFactor()));
+  if (error.cancelled) throw error;
+  return freshToken();
+}
 
 /**
  * Sends a request and returns the response of a success; anything else throws an ApiError.
@@ -93,20 +120,12 @@ export async function send(method, path, options = {}) {
   try {
     let token = options.anonymous ? null : options.token ?? (await freshToken());
     const renewable = token && !options.token;
-    for (let renewed = false, asked = false; ;) {
+    for (const tries = {}; ;) {
       if (token) init.headers.Authorization = `Bearer ${token}`;
       const response = await fetch(url, init);
       if (response.ok) return response;
-      const mayRetry = renewable && session.get() && response.status === 401;
-      if (mayRetry && needsPassword(response) && !asked) {
-        asked = true;
-        const error = await errorOf(response);
-        if (!(await reauthenticate())) throw error;
-        token = await freshToken();
-      } else if (mayRetry && !needsPassword(response) && !renewed) {
-        renewed = true;
-        token = await renew(token);
-      } else throw await errorOf(response);
+      if (!renewable || !session.get()) throw await errorOf(response);
+      token = await remedy(response, token, tries);
     }
   } catch (error) {
     if (error instanceof RefreshUnavailable) throw await errorOf(error.response);

@@ -1,7 +1,7 @@
-import { api } from './api.js';
+import { api, ApiError } from './api.js';
 import { caller, loadCaller } from './access.js';
 import { avatarUrl, loadAvatar } from './avatar.js';
-import { LANGUAGES, language, switchLanguage } from './i18n.js';
+import { LANGUAGES, language, switchLanguage, t } from './i18n.js';
 import { startLiveUpdates, stopLiveUpdates } from './live_updates.js';
 import { forgetPeople } from './people.js';
 import { loadPreferences } from './preferences.js';
@@ -9,13 +9,61 @@ import { go } from './router.js';
 import { clearSession, deviceHeaders, keepDeviceToken, saveTokens, session } from './session.js';
 import { startWorker } from './token_refresh.js';
 
-/** Signs in with a credential and a password. */
-export async function signIn(login, password) {
-  const body = { user_id: login, password };
-  const tokens = await api.post('/authenticate', body, { anonymous: true, headers: deviceHeaders(login) });
-  keepDeviceToken(login, tokens.device_token);
-  saveTokens(tokens, login);
+/** Keeps the tokens of an answer to a sign-in. An answer without tokens is the next step, which is returned. */
+function finish(answer, login) {
+  if (!answer.access_token) return { ...answer, login };
+  keepDeviceToken(login ?? answer.user_id, answer.device_token);
+  saveTokens(answer, login ?? null);
+  return null;
 }
+
+const anonymously = (login) => ({ anonymous: true, headers: login ? deviceHeaders(login) : {} });
+
+/**
+ * Signs in with a credential and a password.
+ * @returns {Promise<object|null>} the next step for a user with a second factor, which completeSignIn finishes
+ */
+export async function signIn(login, password) {
+  return finish(await api.post('/authenticate', { user_id: login, password }, anonymously(login)), login);
+}
+
+/** Begins a sign-in with a passkey: {token, expires_in, options}. */
+export const beginPasskeySignIn = () => api.post('/authenticate/passkey', {}, anonymously());
+
+/**
+ * Completes a sign-in.
+ * @param {{token: string, login?: string}} step what signIn or beginPasskeySignIn returned
+ * @param {{code?: string, recovery_code?: string, passkey?: object}} proof
+ * @param {string} [userId] the only user who may sign in; the session of another one is ended at once
+ */
+export async function completeSignIn({ token, login }, proof, userId) {
+  const answer = await api.post('/authenticate/factor', { token, ...proof }, anonymously(login));
+  if (userId && answer.user_id !== userId) {
+    await api.post('/v1/logout', undefined, { body: undefined, token: answer.access_token });
+    throw new ApiError({ status: 400, message: t('passkey.other_user'), hint: t('passkey.other_user_hint') });
+  }
+  return finish(answer, login);
+}
+
+/** Exchanges the one-time code of the bank's sign-in provider for a session; returns the next step like signIn. */
+export const signInWithCode = async (code) => finish(await api.post('/authenticate/oidc', { code }, anonymously()));
+
+const LINK_KEY = 'kontor.link_code';
+
+/** Keeps a code that links the bank's sign-in provider with the user who signs in next. */
+export const keepLinkCode = (code) => sessionStorage.setItem(LINK_KEY, code);
+
+/** Links the sign-in provider with the signed-in user if they have just come from it; returns whether it did. */
+export async function linkProvider() {
+  const code = sessionStorage.getItem(LINK_KEY);
+  if (!code) return false;
+  sessionStorage.removeItem(LINK_KEY);
+  await api.post(`/v1/users/${session.get().user_id}/identities`, { code });
+  return true;
+}
+
+/** Loads the ways to sign in: {password, passkey, oidc}. */
+export const signInMethods = () => api.get('/authenticate/methods', undefined, { anonymous: true });
 
 /** Signs out on the server and in every tab; the tokens are deleted even when the server cannot be reached. */
 export async function signOut() {

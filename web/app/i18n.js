@@ -5,6 +5,8 @@ export const LANGUAGES = { de: 'Deutsch', fr: 'Français', it: 'Italiano', en: '
 
 const KEY = 'kontor.language';
 const tables = {}; // the texts by language and key
+const files = new Map(); // address → the load of a file of texts; a failed one is deleted
+const parts = new Set(['']); // the parts of the texts in use; '' holds the texts of the first screens
 
 /** The current language; it changes only after its texts are loaded. */
 export const language = store('en');
@@ -15,20 +17,44 @@ export function initialLanguage() {
   return preferred.find((tag) => LANGUAGES[tag]) ?? 'en';
 }
 
+/** Loads a part of the texts of a language once. */
+function load(tag, part) {
+  const address = `../i18n/${part && `${part}/`}${tag}.json`;
+  if (!files.has(address)) {
+    const fail = (error) => {
+      files.delete(address);
+      throw error;
+    };
+    files.set(address, read(tag, address).catch(fail));
+  }
+  return files.get(address);
+}
+
+async function read(tag, address) {
+  const response = await fetch(new URL(address, import.meta.url));
+  if (!response.ok) throw new Error(`${address}: ${response.status}`);
+  tables[tag] = { ...tables[tag], ...await response.json() };
+}
+
 /**
  * Loads the texts of a language and switches to it.
  * @param {string} tag one of LANGUAGES
  */
 export async function switchLanguage(tag) {
   if (!LANGUAGES[tag]) return;
-  if (!tables[tag]) {
-    const response = await fetch(new URL(`../i18n/${tag}.json`, import.meta.url));
-    if (!response.ok) throw new Error(`texts of ${tag}: ${response.status}`);
-    tables[tag] = await response.json();
-  }
+  for (const part of parts) await load(tag, part); // Parts that are added meanwhile are loaded too.
   localStorage.setItem(KEY, tag);
   document.documentElement.lang = tag;
   language.set(tag);
+}
+
+/**
+ * Loads a part of the texts that the first screens do not need, from the folder of its name.
+ * @param {string} part
+ */
+export async function loadTexts(part) {
+  parts.add(part);
+  await load(language.get(), part);
 }
 
 /**

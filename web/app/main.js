@@ -1,18 +1,21 @@
 import { html, render, useEffect, useState } from './lib.js';
 import { caller, useCaller } from './access.js';
-import { leave, startSession } from './auth.js';
-import { initialLanguage, switchLanguage, t, useLanguage } from './i18n.js';
+import { leave, linkProvider, startSession } from './auth.js';
+import { initialLanguage, loadTexts, switchLanguage, t, useLanguage } from './i18n.js';
 import { forgetPeople } from './people.js';
-import { expired, passwordRequest, session } from './session.js';
+import { expired, factorRequest, proofRequest, session } from './session.js';
 import { useStore } from './store.js';
 import { go, interceptLinks, match, route } from './router.js';
 import { NOT_FOUND, PUBLIC_SCREENS, SCREENS } from './screens.js';
 import { AuthLayout } from './ui/auth_layout.js';
 import { ConfirmDialog } from './ui/dialog.js';
-import { ErrorBox, Skeleton, toastError, Toasts } from './ui/feedback.js';
+import { ErrorBox, Skeleton, toast, toastError, Toasts } from './ui/feedback.js';
 import { Shell } from './ui/shell.js';
 
-const loadScreen = (row) => import(`./screens/${row.module}.js`);
+/** Loads a module together with the parts of the texts that it needs. */
+const withTexts = async (module, parts = []) => (await Promise.all([module, ...parts.map(loadTexts)]))[0];
+
+const loadScreen = (row) => withTexts(import(`./screens/${row.module}.js`), row.texts);
 
 /** Renders a screen once its module is loaded; the former screen stays until then. */
 function Screen({ found }) {
@@ -40,7 +43,10 @@ function SignedIn({ path }) {
   const [error, setError] = useState(null);
   const load = () => {
     setError(null);
-    startSession().catch((failed) => session.get() && setError(failed));
+    startSession().then(
+      () => linkProvider().then((linked) => linked && toast(t('factor_provider.linked')), toastError),
+      (failed) => session.get() && setError(failed),
+    );
   };
   useEffect(() => {
     if (!loaded) load();
@@ -53,14 +59,26 @@ function SignedIn({ path }) {
   return html`<${Shell} path=${path}><${Screen} found=${found} /><//>`;
 }
 
-/** Asks for the password when a request or an expired session needs it. The dialogs are loaded on first use. */
-function Reauthentication() {
-  const needed = [useStore(passwordRequest, Boolean), useStore(expired)].some(Boolean);
+const loadReauthenticate = () => withTexts(import('./ui/reauthenticate.js'), ['security']);
+const loadRequiredFactor = () => withTexts(import('./ui/required_factor.js'), ['security']);
+
+/** Returns a module that is loaded when it is needed for the first time; null until then. */
+function useModule(needed, load) {
   const [module, setModule] = useState(null);
   useEffect(() => {
-    if (needed && !module) import('./ui/reauthenticate.js').then(setModule, toastError);
+    if (needed && !module) load().then(setModule, toastError);
   }, [needed]);
-  return module && html`<${module.PasswordDialog} /><${module.SessionExpiredDialog} />`;
+  return module;
+}
+
+/** Asks for a proof of identity, a new sign-in or a second factor when a request needs it. */
+function Reauthentication() {
+  const needed = [useStore(proofRequest, Boolean), useStore(expired)].some(Boolean);
+  const again = useModule(needed, loadReauthenticate);
+  const factor = useModule(useStore(factorRequest, Boolean), loadRequiredFactor);
+  return html`
+    ${factor && html`<${factor.RequiredFactorDialog} />`}
+    ${again && html`<${again.ProofDialog} /><${again.SessionExpiredDialog} />`}`;
 }
 
 /** Returns the console's path that ?next= names; anything else, such as //host, leads to the overview. */

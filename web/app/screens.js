@@ -6,6 +6,7 @@ import { may, mayAny } from './access.js';
 //   menu     the menu group it appears in, with its icon, title and (optional) unread count
 //   needs    {any: type}: any permission on the type; {administer: type}: read_all or update; absent: no permission
 //   section  the menu entry that is current while the screen is shown, when it is not the path itself
+//   texts    the parts of the texts that the screen needs besides those of the first screens
 //   public   shown before sign-in
 const rows = JSON.parse(document.getElementById('screens').textContent);
 

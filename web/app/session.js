@@ -32,22 +32,45 @@ export const session = store(read());
 /** True after the session has expired and until the user signs in again; the screen stays, under a dialog. */
 export const expired = store(false);
 
-/** The open request for the user's password, {answer: (given: boolean) => void}, or null. */
-export const passwordRequest = store(null);
+/**
+ * The open request for a proof of identity, or null: {level, answer: (given: boolean) => void}. The level is 'fresh'
+ * (any proof) or 'aal2' (a second factor or a passkey).
+ */
+export const proofRequest = store(null);
 
-let reauthenticating = null;
+/** The open request to set up a second factor, {answer: (done: boolean) => void}, or null. */
+export const factorRequest = store(null);
+
+/** Returns a function that opens a request in a store; calls share the open one. */
+function sharedRequest(place) {
+  let open = null;
+  return (about) => {
+    open ??= new Promise((answer) => place.set({ ...about, answer })).finally(() => {
+      open = null;
+      place.set(null);
+    });
+    return open;
+  };
+}
+
+const requestProof = sharedRequest(proofRequest);
 
 /**
- * Asks for the password of a user whose session is valid; concurrent requests share one dialog.
+ * Asks a user whose session is valid for a proof of their identity. Concurrent requests share one dialog, which asks for
+ * the strongest proof that any of them needs.
+ * @param {'fresh'|'aal2'} level
  * @returns {Promise<boolean>} whether the user gave it
  */
-export function reauthenticate() {
-  reauthenticating ??= new Promise((answer) => passwordRequest.set({ answer })).finally(() => {
-    reauthenticating = null;
-    passwordRequest.set(null);
-  });
-  return reauthenticating;
+export function reauthenticate(level) {
+  if (level === 'aal2') proofRequest.set((was) => was && { ...was, level });
+  return requestProof({ level });
 }
+
+/**
+ * Asks the user to set up a second factor, because the server requires one; concurrent requests share one dialog.
+ * @returns {Promise<boolean>} whether the user did
+ */
+export const requireFactor = sharedRequest(factorRequest);
 
 /** Reads the session that another tab has written. */
 function synchronise() {
@@ -72,7 +95,7 @@ function resume() {
 /**
  * Keeps the tokens of a successful sign-in or refresh.
  * @param {{access_token: string, refresh_token?: string, expires_in: number, user_id?: string}} tokens
- * @param {string} [login] the credential that the user typed
+ * @param {string|null} [login] the credential that the user typed; null for a sign-in without one
  * @param {number} [at] when the tokens were issued
  */
 export function saveTokens(tokens, login, at = Date.now()) {
@@ -82,14 +105,15 @@ export function saveTokens(tokens, login, at = Date.now()) {
     refresh_token: tokens.refresh_token,
     expires_at: at + tokens.expires_in * 1000,
     user_id: tokens.user_id ?? before?.user_id,
-    login: login ?? before?.login,
+    login: login === undefined ? before?.login : login,
   });
   if (expired.get()) resume();
 }
 
 /** Deletes the session in all tabs; requests that wait for it fail. */
 export function clearSession() {
-  passwordRequest.get()?.answer(false);
+  proofRequest.get()?.answer(false);
+  factorRequest.get()?.answer(false);
   const all = waiting;
   waiting = [];
   expired.set(false);

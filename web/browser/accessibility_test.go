@@ -67,13 +67,15 @@ func (v *visitor) goTo(path string) {
 func (v *visitor) text(key string) string {
 	v.t.Helper()
 	language := ask[string](v, `document.documentElement.lang`)
-	raw, err := os.ReadFile("../i18n/" + language + ".json")
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	var texts map[string]string
-	if err := json.Unmarshal(raw, &texts); err != nil {
-		v.t.Fatal(err)
+	texts := map[string]string{}
+	for _, part := range []string{"", "security/", "invoices/"} {
+		raw, err := os.ReadFile("../i18n/" + part + language + ".json")
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		if err := json.Unmarshal(raw, &texts); err != nil { // It adds to the former part.
+			v.t.Fatal(err)
+		}
 	}
 	if texts[key] == "" {
 		v.t.Fatalf("there is no text %q", key)

@@ -1,7 +1,6 @@
 package browser_test
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,17 +12,16 @@ import (
 // newServerWithPrintedPassword starts a server on an empty directory that prints the password of its administrator.
 func newServerWithPrintedPassword(t *testing.T) (*testServer, person) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener.Close()
 	printed, err := os.Create(filepath.Join(t.TempDir(), "printed"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer printed.Close()
-	p := &process{address: listener.Addr().String(), dir: filepath.Join(t.TempDir(), "data"), stderr: t.Output(), printed: printed}
+	p := &process{address: address, dir: filepath.Join(t.TempDir(), "data"), stderr: t.Output(), printed: printed}
 	if err := p.start(); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +43,7 @@ func newServerWithPrintedPassword(t *testing.T) (*testServer, person) {
 func TestPrintedPassword_WarnsUntilItIsChanged(t *testing.T) {
 	s, admin := newServerWithPrintedPassword(t)
 	v := signedIn(t, s, desk, admin)
-	const notice = `main > .notice.warn a[href="/profile"]`
+	const notice = `main > .notice.warn a[href="/profile/security"]`
 	for _, language := range []string{"en", "de", "fr", "it"} {
 		v.setLanguage(language)
 		v.do(chromedp.Reload())
@@ -55,7 +53,7 @@ func TestPrintedPassword_WarnsUntilItIsChanged(t *testing.T) {
 		}
 	}
 	v.click(notice)
-	v.until(`location.pathname === '/profile' && document.querySelector('input[name=old_password]')`)
+	v.until(`location.pathname === '/profile/security' && document.querySelector('input[name=old_password]')`)
 	v.write(`input[name=old_password]`, admin.password)
 	v.write(`input[name=password]`, "nine other words that nobody has printed")
 	v.click(`form:has(input[name=old_password]) button[type=submit]`)

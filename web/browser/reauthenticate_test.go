@@ -24,12 +24,12 @@ func staleSession(t *testing.T, path string) (*testServer, *visitor) {
 }
 
 func TestStaleSession_AsksForThePasswordAndContinues(t *testing.T) {
-	_, v := staleSession(t, "/profile")
+	_, v := staleSession(t, "/profile/security")
 	v.expect("400")
 	v.clickText("Add")
 	v.write(`dialog input[name=credential_value]`, "second@example.ch")
 	v.eval(`document.querySelector('dialog input[name=credential_value]').form.requestSubmit()`)
-	v.see("Please enter your password")
+	v.see("Please confirm that it is you")
 	v.examine(view{name: "password before a change", drawn: `dialog[open] input[name=password]`})
 	v.write(`dialog input[name=password]`, "not the right one")
 	v.eval(`document.querySelector('dialog input[name=password]').form.requestSubmit()`)
@@ -43,11 +43,11 @@ func TestStaleSession_AsksForThePasswordAndContinues(t *testing.T) {
 }
 
 func TestStaleSession_KeepsTheInputAfterCancelling(t *testing.T) {
-	s, v := staleSession(t, "/profile")
+	s, v := staleSession(t, "/profile/security")
 	v.clickText("Add")
 	v.write(`dialog input[name=credential_value]`, "third@example.ch")
 	v.eval(`document.querySelector('dialog input[name=credential_value]').form.requestSubmit()`)
-	v.see("Please enter your password")
+	v.see("Please confirm that it is you")
 	v.eval(`document.querySelector('dialog input[name=password]').closest('dialog').querySelector('header button').click()`)
 	v.gone(`dialog input[name=password]`)
 	v.until(`document.querySelector('dialog [role=alert]') && document.querySelector('dialog input[name=credential_value]').value === 'third@example.ch'`)

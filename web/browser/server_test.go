@@ -35,24 +35,36 @@ type process struct {
 	dir     string
 	stderr  io.Writer
 	printed *os.File // receives the output of a first start that prints a password; nil if the test sets the password
+	more    []string // further arguments
 	command *exec.Cmd
 }
 
 // newProcess starts a server on an empty directory.
-func newProcess(dir string, stderr io.Writer) (*process, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func newProcess(dir string, stderr io.Writer, more ...string) (*process, error) {
+	address, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
-	p := &process{address: listener.Addr().String(), dir: dir, stderr: stderr}
-	listener.Close()
+	p := &process{address: address, dir: dir, stderr: stderr, more: more}
 	return p, p.start()
+}
+
+// freeAddress returns a free port of this machine by name: browsers offer no passkeys at the address 127.0.0.1.
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		return "", err
+	}
+	defer listener.Close()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	return net.JoinHostPort("localhost", port), err
 }
 
 // start runs the server and waits until it is ready.
 func (p *process) start() error {
-	p.command = exec.Command(program, "serve", "--server.listen", p.address, "--data.dir", p.dir,
-		"--rate_limits.public_per_minute", "6000", "--log.level", "error")
+	arguments := []string{"serve", "--server.listen", p.address, "--server.base_url", "http://" + p.address, "--data.dir", p.dir,
+		"--rate_limits.public_per_minute", "6000", "--log.level", "error"}
+	p.command = exec.Command(program, append(arguments, p.more...)...)
 	p.command.Env = append(os.Environ(), "KONTOR_ADMIN_EMAIL="+adminLogin, "KONTOR_API_KEY="+apiKey)
 	if p.printed == nil {
 		p.command.Env = append(p.command.Env, "KONTOR_ADMIN_PASSWORD="+adminPassword)
@@ -107,10 +119,10 @@ func sharedServer(t *testing.T) *testServer {
 	return &testServer{t: t, address: sharedProcess.address}
 }
 
-// newServer starts a server on an empty directory. It stops with the test.
-func newServer(t *testing.T) *testServer {
+// newServer starts a server on an empty directory, with further arguments. It stops with the test.
+func newServer(t *testing.T, more ...string) *testServer {
 	t.Helper()
-	p, err := newProcess(filepath.Join(t.TempDir(), "data"), t.Output())
+	p, err := newProcess(filepath.Join(t.TempDir(), "data"), t.Output(), more...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,7 +91,7 @@ func TestTwoTabs_RefreshOnce(t *testing.T) {
 		v.until(`document.querySelector('.shell h1') && document.readyState === 'complete'`)
 	}
 	for _, v := range []*visitor{first, second} {
-		v.open("/profile")
+		v.open("/profile/security")
 		v.until(`document.querySelector('.badge.good')`)
 		v.until(`!document.querySelector('dialog')`)
 	}
@@ -138,7 +138,7 @@ func TestTwoTabs_SignOutTogether(t *testing.T) {
 	first.click(`button[type=submit]`)
 	for _, v := range []*visitor{first, second} {
 		v.until(`location.pathname === '/' && document.querySelector('.shell h1')`)
-		v.open("/profile")
+		v.open("/profile/security")
 		v.see(other.login)
 	}
 }

@@ -56,7 +56,7 @@ func upload(selector, name string) step {
 const (
 	form         = "dialog[open] form"
 	confirmation = "dialog[open] button.danger" // the button of a question
-	removeButton = "main .items button.bare"
+	removeButton = "main .items > li > button.bare"
 	unknownID    = "0193a000-0000-7000-8000-000000000001" // the id of no record
 )
 
@@ -170,11 +170,11 @@ func (s *testServer) views(me person) []view {
 		{name: "payment part with violations", path: "/invoices", steps: []step{upload(`input[type=file]`, "dmg-badcurrency.pdf")}, drawn: ".findings"},
 		{name: "unreadable invoice", path: "/invoices", steps: []step{upload(`input[type=file]`, "noqr-white.png")}, drawn: "[role=alert]"},
 		{name: "profile", path: "/profile", drawn: ".segments"},
-		{name: "password with errors", path: "/profile", steps: []step{see(`input[name=old_password]`), func(v *visitor) { v.eval(`document.querySelector('input[name=old_password]').form.requestSubmit()`) }}, drawn: "[aria-invalid=true]"},
-		{name: "new credential", path: "/profile", steps: []step{press("credentials.add")}, drawn: form},
-		{name: "credential's code", path: "/profile", steps: []step{press("otp.do")}, drawn: form},
-		{name: "credential removing", path: "/profile", steps: []step{click(removeButton)}, drawn: confirmation},
-		{name: "session ending", path: "/profile", steps: []step{press("sessions.end")}, drawn: confirmation},
+		{name: "password with errors", path: "/profile/security", steps: []step{see(`input[name=old_password]`), func(v *visitor) { v.eval(`document.querySelector('input[name=old_password]').form.requestSubmit()`) }}, drawn: "[aria-invalid=true]"},
+		{name: "new credential", path: "/profile/security", steps: []step{press("credentials.add")}, drawn: form},
+		{name: "credential's code", path: "/profile/security", steps: []step{press("otp.do")}, drawn: form},
+		{name: "credential removing", path: "/profile/security", steps: []step{click(removeButton)}, drawn: confirmation},
+		{name: "session ending", path: "/profile/security", steps: []step{press("sessions.end")}, drawn: confirmation},
 		{name: "users", path: "/admin/users", drawn: "table.data"},
 		{name: "user", path: "/admin/users/" + other.id, drawn: ".facts"},
 		{name: "own user", path: "/admin/users/" + me.id, drawn: "fieldset[disabled]"},

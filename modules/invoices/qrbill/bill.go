@@ -77,12 +77,14 @@ const (
 	RuleAccountType   Rule = "account_type"   // the reference type does not match the type of the IBAN
 	RuleTotalLength   Rule = "total_length"   // message and billing information together too long
 	RuleTooMany       Rule = "too_many"       // more lines than the standard defines
+	RuleQRCurrency    Rule = "qr_currency"    // a QR-IBAN or QR reference with another currency than CHF
 	RuleLineSeparator Rule = "line_separator" // lines do not all end with LF, or all with CR LF
 )
 
 // The remarks. Strict mode accepts them.
 const (
 	NoteCombinedAddress Rule = "combined_address"     // type K, which banks may reject since 30 September 2026
+	NoteQRCurrency      Rule = "qr_currency_ending"   // RuleQRCurrency while version 2.3 of the standard is valid beside 2.4
 	NoteBillingLine     Rule = "billing_line_missing" // an alternative procedure in the line of the billing information
 	NoteNoPayment       Rule = "not_for_payment"      // the amount is zero: a notification
 	NoteDecimals        Rule = "amount_decimals"      // the amount does not have two decimals
@@ -93,7 +95,7 @@ const (
 // Tolerated reports whether the finding is a remark, which strict mode accepts.
 func (f Finding) Tolerated() bool {
 	switch f.Rule {
-	case NoteCombinedAddress, NoteBillingLine, NoteNoPayment, NoteDecimals, NoteEncoding, NoteBillingSyntax:
+	case NoteCombinedAddress, NoteQRCurrency, NoteBillingLine, NoteNoPayment, NoteDecimals, NoteEncoding, NoteBillingSyntax:
 		return true
 	}
 	return false

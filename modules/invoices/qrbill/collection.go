@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // collection collects the codes that a worker reads in one file. A malicious file can compromise its worker, which may then
 // send arbitrary data. The texts are therefore parsed here, in the parent process.
 type collection struct {
+	at      time.Time // of the reading, for rules that depend on it
 	bills   []foundBill
 	invalid error // why a Swiss code is not a valid bill
 	foreign bool  // there are other codes
@@ -42,7 +44,7 @@ func (c *collection) add(part []byte) error {
 	if len(c.bills) == maxBills {
 		return errTooManyBills
 	}
-	bill, findings, err := Parse(string(code.Text))
+	bill, findings, err := Parse(string(code.Text), c.at)
 	if err != nil {
 		c.invalid = err
 		return nil //nolint:nilerr // the search continues: another code may be a bill

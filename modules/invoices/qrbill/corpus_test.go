@@ -33,6 +33,7 @@ type entry struct {
 	Strict    string
 	Options   struct{ Page int }
 	ByPage    map[string]answer `json:"by_page"`
+	ByDate    map[string]string `json:"by_date"` // findings as "element rule", by the date of the reading
 	IsRequest bool              `json:"is_request"`
 }
 
@@ -207,6 +208,35 @@ func checkStrict(t *testing.T, reader *qrbill.Reader, e entry, file []byte, resu
 		_, err := reader.Read(context.Background(), file, qrbill.Options{Page: e.Options.Page, Strict: true})
 		if qrbill.ReasonOf(err) != qrbill.InvalidPayload {
 			t.Errorf("%s: strict mode: got %v", e.File, err)
+		}
+	}
+}
+
+// TestCorpus_FollowsTheStandardOfTheDay reads the files whose findings depend on the date.
+func TestCorpus_FollowsTheStandardOfTheDay(t *testing.T) {
+	var now time.Time
+	reader := newReader(t, qrbill.Config{Wait: time.Hour, Now: func() time.Time { return now }})
+	for _, e := range loadCorpus(t) {
+		for date, want := range e.ByDate {
+			var err error
+			if now, err = time.Parse(time.DateOnly, date); err != nil {
+				t.Fatal(err)
+			}
+			result, err := read(reader, readFile(t, e), qrbill.Options{})
+			if err != nil {
+				t.Fatalf("%s: %v", e.File, err)
+			}
+			var got []string
+			for _, f := range result.Findings {
+				got = append(got, f.Element+" "+string(f.Rule))
+			}
+			if joined := strings.Join(got, ","); joined != want {
+				t.Errorf("%s on %s: got %q, want %q", e.File, date, joined, want)
+			}
+			_, err = read(reader, readFile(t, e), qrbill.Options{Strict: true})
+			if rejected := qrbill.ReasonOf(err) == qrbill.InvalidPayload; rejected != strings.HasSuffix(want, string(qrbill.RuleQRCurrency)) {
+				t.Errorf("%s on %s, strict: %v", e.File, date, err)
+			}
 		}
 	}
 }

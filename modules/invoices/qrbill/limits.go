@@ -25,6 +25,8 @@ type Config struct {
 	// CacheDir keeps the compiled PDF engine between starts. Without it, each Reader compiles the engine for its first PDF,
 	// which takes some seconds.
 	CacheDir string
+	// Now returns the time, for rules that depend on the version of the standard. Nil means the clock of the system.
+	Now func() time.Time
 }
 
 const (
@@ -47,6 +49,9 @@ func (c Config) withDefaults() Config {
 	l.Page = orDefault(l.Page, defaultPage)
 	c.Slots = orDefault(c.Slots, runtime.GOMAXPROCS(0))
 	c.Wait = orDefault(c.Wait, defaultWait)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
 	return c
 }
 

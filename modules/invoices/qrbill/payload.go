@@ -3,6 +3,7 @@ package qrbill
 import (
 	"regexp"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -45,15 +46,15 @@ func IsSwiss(text string) bool {
 }
 
 // Parse parses the text of a Swiss QR code. It returns all values that it can read, and a Finding for every violation of the
-// standard and every remark. For a text that is not a QR-bill, it returns NotSwissQRBill or InvalidPayload.
-func Parse(text string) (*Bill, []Finding, error) {
+// standard and every remark. The rules are those at a time, since some depend on the version of the standard. For a text that is not a QR-bill, it returns NotSwissQRBill or InvalidPayload.
+func Parse(text string, at time.Time) (*Bill, []Finding, error) {
 	if len(text) > maxTextBytes {
 		return nil, nil, errorf(InvalidPayload, "text of %d bytes", len(text))
 	}
 	if !IsSwiss(text) {
 		return nil, nil, errorf(NotSwissQRBill, "the text does not begin with %s", headerMark)
 	}
-	p := &parser{bill: &Bill{}}
+	p := &parser{bill: &Bill{}, at: at}
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\ufffd")
 	}
@@ -74,6 +75,7 @@ func Parse(text string) (*Bill, []Finding, error) {
 type parser struct {
 	lines    []string
 	bill     *Bill
+	at       time.Time
 	findings []Finding
 }
 
@@ -217,10 +219,14 @@ func (p *parser) reference() {
 	default:
 		p.report("reference_type", RuleValue, kind)
 	}
+	qrAccount := checkIBAN(p.bill.IBAN) == "" && isQRIBAN(p.bill.IBAN)
+	if p.bill.Currency == "EUR" && (qrAccount || kind == TypeQRR) {
+		p.report("currency", qrCurrencyRule(p.at), p.bill.Currency)
+	}
 	if checkIBAN(p.bill.IBAN) != "" {
 		return // an invalid IBAN cannot be classified
 	}
-	if known := kind == TypeQRR || kind == TypeSCOR || kind == TypeNON; known && isQRIBAN(p.bill.IBAN) != (kind == TypeQRR) {
+	if known := kind == TypeQRR || kind == TypeSCOR || kind == TypeNON; known && qrAccount != (kind == TypeQRR) {
 		p.report("reference_type", RuleAccountType, kind)
 	}
 }

@@ -3,11 +3,15 @@ package qrbill
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
 func compare(got, want any) string { return cmp.Diff(want, got) }
+
+// today is a time at which versions 2.3 and 2.4 of the standard are valid.
+var today = time.Date(2026, time.November, 22, 12, 0, 0, 0, time.UTC)
 
 // clean is a bill without findings.
 const clean = "SPC\n0200\n1\nCH4431999123000889012\nS\nRobert Schneider AG\nRue du Lac\n1268\n2501\nBiel\nCH\n\n\n\n\n\n\n\n" +
@@ -62,7 +66,7 @@ func TestParse_RejectsOtherTexts(t *testing.T) {
 		"two lines":         {upTo(2), InvalidPayload},
 		"beyond any symbol": {clean + strings.Repeat("x", maxTextBytes), InvalidPayload},
 	} {
-		bill, _, err := Parse(tc.text)
+		bill, _, err := Parse(tc.text, today)
 		if got := ReasonOf(err); got != tc.want || bill != nil {
 			t.Errorf("%s: got %q, want %q", name, got, tc.want)
 		}
@@ -70,7 +74,7 @@ func TestParse_RejectsOtherTexts(t *testing.T) {
 }
 
 func TestParse_ReadsEveryField(t *testing.T) {
-	bill, _, err := Parse(clean)
+	bill, _, err := Parse(clean, today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +144,7 @@ func TestParse_KeepsValuesOfFaultyBills(t *testing.T) {
 		{"eBill in the billing line", without(32), "alt", "eBill/B/41010560425610173"},
 		{"at most two procedures", with(32, "eBill/B/1") + "\nsecond", "alt", "eBill/B/1|eBill/B/41010560425610173"},
 	} {
-		bill, _, err := Parse(tc.text)
+		bill, _, err := Parse(tc.text, today)
 		if err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 			continue
@@ -159,7 +163,7 @@ func optional(a *Amount) string {
 }
 
 func TestTolerated_AreOnlyRemarks(t *testing.T) {
-	_, findings, err := Parse(with(5, "K", 8, "2501 Biel", 9, "", 10, "", 19, "0", 32, "//S1/11/x"))
+	_, findings, err := Parse(with(5, "K", 8, "2501 Biel", 9, "", 10, "", 19, "0", 32, "//S1/11/x"), today)
 	if err != nil || len(findings) != 4 || len(Violations(findings)) != 0 {
 		t.Errorf("got %v, %v: want four remarks and no violation", findings, err)
 	}
@@ -173,7 +177,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(with(19, "1'949,70"))
 	f.Add(upTo(20))
 	f.Fuzz(func(t *testing.T, text string) {
-		bill, findings, err := Parse(text)
+		bill, findings, err := Parse(text, today)
 		if (bill == nil) == (err == nil) {
 			t.Fatalf("bill %v with error %v", bill, err)
 		}

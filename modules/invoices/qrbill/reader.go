@@ -17,6 +17,7 @@ import (
 type Reader struct {
 	limits    Limits
 	wait      time.Duration
+	now       func() time.Time
 	queue     *sandbox.Queue
 	documents *sandbox.Pool
 	pictures  *sandbox.Pool
@@ -29,7 +30,7 @@ type Reader struct {
 // NewReader returns a Reader. It starts no process before the first file.
 func NewReader(config Config) *Reader {
 	config = config.withDefaults()
-	r := &Reader{limits: config.Limits, wait: config.Wait, queue: sandbox.NewQueue(config.Slots, config.Wait),
+	r := &Reader{limits: config.Limits, wait: config.Wait, now: config.Now, queue: sandbox.NewQueue(config.Slots, config.Wait),
 		closing: make(chan struct{})}
 	cache := config.CacheDir
 	if cache == "" {
@@ -205,7 +206,7 @@ func (r *Reader) read(ctx context.Context, lease *sandbox.Lease, file []byte, jo
 	}
 	limited, cancel := context.WithTimeout(ctx, r.limits.Time+gracePeriod)
 	defer cancel()
-	var c collection
+	c := collection{at: r.now()}
 	answer, err := lease.Run(limited, request, file, c.add)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

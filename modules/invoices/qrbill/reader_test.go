@@ -50,6 +50,9 @@ func TestMain(m *testing.M) {
 func newReader(t testing.TB, config qrbill.Config) *qrbill.Reader {
 	t.Helper()
 	config.CacheDir = cacheDir
+	if config.Now == nil {
+		config.Now = func() time.Time { return time.Date(2026, time.November, 22, 12, 0, 0, 0, time.UTC) }
+	}
 	r := qrbill.NewReader(config)
 	t.Cleanup(func() { r.Close(context.Background()) })
 	return r

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"kontor/modules/invoices/qrbill/symbol"
 )
@@ -104,7 +105,7 @@ func (s *search) reportCodes(page int, scan *symbol.Scan) (swiss int, err error)
 		if IsSwiss(code.Text) {
 			swiss++
 			found = foundCode{Page: page, Position: s.source.position(page, code), Text: []byte(code.Text), Legacy: code.Legacy}
-			if _, _, err := Parse(code.Text); err == nil {
+			if _, _, err := Parse(code.Text, time.Time{}); err == nil {
 				s.bills++
 			}
 		}

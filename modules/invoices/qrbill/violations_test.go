@@ -86,7 +86,6 @@ func TestParse_ReportsEveryViolation(t *testing.T) {
 		{"amount unreadable", with(19, "12a9.50"), "amount format"},
 		{"amount too large", with(19, "1000000000.00"), "amount range"},
 		{"amount negative", with(19, "-5.00"), "amount format,amount range"},
-		{"EUR", with(20, "EUR"), ""},
 		{"USD", with(20, "USD"), "currency value"},
 		{"currency in lower case", with(20, "chf"), "currency value"},
 		{"currency missing", with(20, ""), "currency required"},
@@ -106,6 +105,12 @@ func TestParse_ReportsEveryViolation(t *testing.T) {
 		{"QRR with an ordinary IBAN", with(4, plainIBAN), "reference_type account_type"},
 		{"SCOR with a QR-IBAN", with(28, "SCOR", 29, "RF18539007547034"), "reference_type account_type"},
 		{"NON with a QR-IBAN", with(28, "NON", 29, ""), "reference_type account_type"},
+		{"QR-IBAN and QRR in EUR", with(20, "EUR"), "currency qr_currency_ending"},
+		{"SCOR in EUR", with(4, plainIBAN, 20, "EUR", 28, "SCOR", 29, "RF18539007547034"), ""},
+		{"NON in EUR", with(4, plainIBAN, 20, "EUR", 28, "NON", 29, ""), ""},
+		{"QR-IBAN and NON in EUR", with(20, "EUR", 28, "NON", 29, ""), "currency qr_currency_ending,reference_type account_type"},
+		{"ordinary IBAN and QRR in EUR", with(4, plainIBAN, 20, "EUR"), "currency qr_currency_ending,reference_type account_type"},
+		{"QRR in another currency", with(20, "USD"), "currency value"},
 		{"SCOR", with(4, plainIBAN, 28, "SCOR", 29, "RF18539007547034"), ""},
 		{"SCOR with wrong check digits", with(4, plainIBAN, 28, "SCOR", 29, "RF19539007547034"), "reference checksum"},
 		{"SCOR in lower case", with(4, plainIBAN, 28, "SCOR", 29, "rf18539007547034"), "reference format"},
@@ -146,7 +151,7 @@ func TestParse_ReportsEveryViolation(t *testing.T) {
 			"coding value,trailer required,iban checksum,creditor.name required,creditor.address_type value,creditor.country country,ultimate_creditor must_be_empty,amount format,currency value,reference_type value,billing_information format"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, findings, err := Parse(tc.text)
+			_, findings, err := Parse(tc.text, today)
 			if err != nil {
 				t.Fatal(err)
 			}

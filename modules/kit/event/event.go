@@ -25,6 +25,7 @@ const (
 	NewDeviceLogin        Kind = "new_device_login"
 	CredentialAdded       Kind = "credential_added"
 	CredentialRemoved     Kind = "credential_removed"
+	FactorChanged         Kind = "factor_changed"
 )
 
 // Event is one event with its recipients.

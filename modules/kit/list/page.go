@@ -12,8 +12,8 @@ import (
 // Page is the answer of a list: the envelope of all lists.
 type Page[T any] struct {
 	Data            Data[T]   `json:"data"`
-	Keys            []string  `json:"keys,omitempty" example:"-" doc:"With stack: the members of data, in their order."` // the groups of Data, in their order
-	Metadata        *Metadata `json:"metadata,omitempty" example:"-"`
+	Keys            []string  `json:"keys,omitempty" hidden:"true"` // the groups of Data, in their order
+	Metadata        *Metadata `json:"metadata,omitempty" hidden:"true"`
 	Total           int64     `json:"total" doc:"Number of matching rows that the caller may see."`
 	TotalUnfiltered int64     `json:"total_unfiltered" doc:"Number of rows that the caller may see."`
 	HasMore         bool      `json:"has_more" doc:"Whether there are further rows."`
@@ -90,8 +90,28 @@ func (d Data[T]) writeGroup(enc *jsontext.Encoder, g rowGroup) error {
 // MarshalJSON is MarshalJSONTo for the standard library's encoder.
 func (d Data[T]) MarshalJSON() ([]byte, error) { return encoded(d.MarshalJSONTo) }
 
-// JSONSchemaOneOf returns the two shapes for the API document.
-func (Data[T]) JSONSchemaOneOf() []any { return []any{[]T{}, map[string][]T{}} }
+// JSONSchemaOneOf returns the shape without stack for the API document. [StackedPage] is the other one.
+func (Data[T]) JSONSchemaOneOf() []any { return []any{[]T{}} }
+
+// StackedPage describes the answer of a list with the parameter stack, for the API document. A schema of its own keeps
+// that of [Page] plain: generated clients have an array in data.
+type StackedPage[T any] struct {
+	Data            map[string][]T `json:"data" doc:"The rows of each group."`
+	Keys            []string       `json:"keys,omitzero" doc:"The members of data, in their order."`
+	Metadata        *Metadata      `json:"metadata,omitzero"`
+	Total           int64          `json:"total" doc:"Number of matching rows that the caller may see."`
+	TotalUnfiltered int64          `json:"total_unfiltered" doc:"Number of rows that the caller may see."`
+	HasMore         bool           `json:"has_more" doc:"Whether there are further rows."`
+}
+
+// EachUser is that of [Page]: it makes the API document describe the member people.
+func (StackedPage[T]) EachUser(func(id string)) {}
+
+// RowsNameUsers is that of [Page].
+func (StackedPage[T]) RowsNameUsers() bool { return Page[T]{}.RowsNameUsers() }
+
+// JSONSchemaStacked returns a value of the answer with the parameter stack, for the API document.
+func (Page[T]) JSONSchemaStacked() any { return StackedPage[T]{} }
 
 // Total is the number of matching rows of a group, on any page.
 type Total struct {

@@ -63,6 +63,16 @@ func Note(v *apierr.Fields, field string, err error) {
 	v.Add(field, key)
 }
 
+// Given adds the problems of the members that an update has. An update checks its members before it reads the record, so
+// that one answer reports all wrong ones; it checks them again with those of the record.
+func Given(v, problems *apierr.Fields, given map[string]bool) {
+	for field, text := range problems.All {
+		if member, _, _ := strings.Cut(field, "."); given[member] {
+			v.Add(field, text.Key, text.Args)
+		}
+	}
+}
+
 // Parsed parses an optional field with a parser in package types.
 func Parsed[T any](v *apierr.Fields, field, text string, parse func(string) (T, error)) T {
 	var zero T
@@ -77,12 +87,16 @@ func Parsed[T any](v *apierr.Fields, field, text string, parse func(string) (T, 
 	return parsed
 }
 
-// OneOf checks that a text is one of values.
+// OneOf checks that a text is one of values. An empty text is a missing one.
 func OneOf(v *apierr.Fields, field, text string, values ...string) string {
 	for _, allowed := range values {
 		if text == allowed {
 			return text
 		}
+	}
+	if text == "" {
+		v.Add(field, "invalid.required")
+		return ""
 	}
 	v.Add(field, "invalid.one_of", apierr.Args{"Values": strings.Join(values, ", ")})
 	return ""

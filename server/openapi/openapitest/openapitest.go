@@ -10,6 +10,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +29,7 @@ import (
 type contract struct {
 	document *openapi3.T
 	errors   *openapi3.Schema
+	draining *openapi3.Schema // what every operation may answer while the service shuts down
 	formats  []openapi3.SchemaValidationOption
 }
 
@@ -83,7 +87,7 @@ func loadContract(text []byte) (*contract, error) {
 		closeObjects(schema, map[*openapi3.Schema]bool{})
 	}
 	return &contract{
-		document: document, errors: document.Components.Schemas["Error"].Value,
+		document: document, errors: document.Components.Schemas["Error"].Value, draining: document.Components.Schemas["Health"].Value,
 		formats: []openapi3.SchemaValidationOption{openapi3.WithStringFormatValidators(map[string]openapi3.StringFormatValidator{
 			"uuid":      openapi3.NewRegexpFormatValidator(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`),
 			"date":      openapi3.NewRegexpFormatValidator(`^\d{4}-\d\d-\d\d$`),
@@ -126,16 +130,23 @@ func (c *contract) check(table []endpoint.Endpoint, request *http.Request, r *ht
 	item := c.document.Paths.Value(row.Path)
 	operation := item.GetOperation(row.Method)
 	documented := operation.Responses.Status(r.StatusCode)
-	if documented == nil {
+	codes := errorCodes(operation)[strconv.Itoa(r.StatusCode)]
+	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	switch {
+	case r.StatusCode == http.StatusServiceUnavailable && strings.HasPrefix(body, `{"overall_status":`):
+		return c.visit(c.draining, body)
+	case documented != nil:
+	case len(codes) == 0:
 		return fmt.Errorf("status %d is not documented for %s", r.StatusCode, row.Key())
+	default:
+		documented = operation.Responses.Default()
 	}
-	if request.Method == http.MethodHead || r.StatusCode == http.StatusNotModified {
+	if request.Method == http.MethodHead || r.StatusCode == http.StatusNotModified || r.StatusCode == http.StatusSeeOther {
 		if body != "" {
 			return fmt.Errorf("a body after %s %d", request.Method, r.StatusCode)
 		}
 		return nil
 	}
-	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	content := documented.Value.Content.Get(media)
 	if content == nil {
 		return fmt.Errorf("media type %q of status %d is not documented for %s", media, r.StatusCode, row.Key())
@@ -143,8 +154,11 @@ func (c *contract) check(table []endpoint.Endpoint, request *http.Request, r *ht
 	if media != "application/json" || r.Header.Get("Content-Encoding") != "" {
 		return nil // a text, a file, or compressed
 	}
-	if err := knownCode(content, r.StatusCode, body); err != nil {
+	if err := knownCode(codes, r.StatusCode, body); err != nil {
 		return fmt.Errorf("%s: %w", row.Key(), err)
+	}
+	if request.URL.Query().Get("stack") != "" && r.StatusCode == http.StatusOK && operation.Extensions["x-kontor-stacked"] != nil {
+		return c.visit(c.stacked(operation), body)
 	}
 	return openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: request,
@@ -154,8 +168,26 @@ func (c *contract) check(table []endpoint.Endpoint, request *http.Request, r *ht
 	})
 }
 
+// errorCodes returns the codes of the errors that an operation documents, by status.
+func errorCodes(operation *openapi3.Operation) map[string][]string {
+	byStatus := map[string][]string{}
+	listed, _ := operation.Extensions["x-kontor-errors"].(map[string]any)
+	for status, codes := range listed {
+		for _, code := range codes.([]any) {
+			byStatus[status] = append(byStatus[status], code.(string))
+		}
+	}
+	return byStatus
+}
+
+// stacked returns the schema of a list's answer with the parameter stack.
+func (c *contract) stacked(operation *openapi3.Operation) *openapi3.Schema {
+	reference := operation.Extensions["x-kontor-stacked"].(map[string]any)["$ref"].(string)
+	return c.document.Components.Schemas[path.Base(reference)].Value
+}
+
 // knownCode rejects an error whose code the operation does not document.
-func knownCode(content *openapi3.MediaType, status int, text string) error {
+func knownCode(codes []string, status int, text string) error {
 	var body struct {
 		Code string `json:"code"`
 	}
@@ -165,7 +197,7 @@ func knownCode(content *openapi3.MediaType, status int, text string) error {
 	if err := json.Unmarshal([]byte(text), &body); err != nil {
 		return err
 	}
-	if _, known := content.Examples[body.Code]; !known && body.Code != "" {
+	if body.Code != "" && !slices.Contains(codes, body.Code) {
 		return fmt.Errorf("code %s of status %d is not documented: name it in the row's Faults", body.Code, status)
 	}
 	return nil

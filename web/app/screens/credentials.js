@@ -5,7 +5,7 @@ import { useLoad } from '../load.js';
 import { Badge } from '../ui/display.js';
 import { confirm, Dialog } from '../ui/dialog.js';
 import { Empty, Loaded, toast, toastError, useAction } from '../ui/feedback.js';
-import { Actions, Field, Form, useForm } from '../ui/form.js';
+import { Actions, CodeField, codeDigits, Field, Form, useForm } from '../ui/form.js';
 import { Icon } from '../ui/icon.js';
 import { Card } from '../ui/page.js';
 
@@ -15,13 +15,6 @@ export const CREDENTIAL_TYPES = ['email', 'phone', 'username'];
 /** The choice of a credential's type. */
 export const CredentialType = ({ form }) => html`<${Field} form=${form} name="credential_type" label=${t('register.type')}
   options=${CREDENTIAL_TYPES.map((type) => [type, t(`credential.${type}`)])} />`;
-
-/** The field for a one-time code. */
-export const CodeField = ({ form, ...rest }) => html`<${Field} form=${form} name="otp" label=${t('otp.code')} inputmode="numeric"
-  autocomplete="one-time-code" maxlength="7" ...${rest} />`;
-
-/** A code without the spaces that users type to group its digits. */
-export const codeDigits = (typed) => typed.replaceAll(/\s/g, '');
 
 function AddDialog({ userId, close, done }) {
   const form = useForm({ credential_type: 'email', credential_value: '' },

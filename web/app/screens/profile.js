@@ -1,6 +1,6 @@
 import { html, useEffect, useRef, useState } from '../lib.js';
 import { api } from '../api.js';
-import { caller, roleName, useCaller } from '../access.js';
+import { roleName, useCaller } from '../access.js';
 import { chooseLanguage } from '../auth.js';
 import { avatarUrl } from '../avatar.js';
 import { dateTime, money, number } from '../format.js';
@@ -10,11 +10,9 @@ import { myId, nameOf, usePeople } from '../people.js';
 import { changePreferences, CHOICES, usePreferences } from '../preferences.js';
 import { Avatar, Facts } from '../ui/display.js';
 import { toast, toastError, useAction } from '../ui/feedback.js';
-import { Form, PasswordField, useForm } from '../ui/form.js';
-import { Card, PageHead } from '../ui/page.js';
-import { Credentials } from './credentials.js';
+import { Card } from '../ui/page.js';
 import { DisplayName } from './display_name.js';
-import { Sessions } from './sessions.js';
+import { ProfileHead } from './profile_head.js';
 
 const PREVIEW = 192; // pixels
 
@@ -108,25 +106,7 @@ function Preferences() {
   <//>`;
 }
 
-function Password() {
-  const form = useForm({ old_password: '', password: '' }, async (body) => {
-    await api.put(`/v1/users/${myId()}/password`, body);
-    caller.set((was) => ({ ...was, me: { ...was.me, password_printed: false } }));
-    form.set('old_password', '');
-    form.set('password', '');
-    toast(t('password.changed'));
-  });
-  return html`<${Card} title=${t('password.change')}>
-    <${Form} form=${form}>
-      <${PasswordField} form=${form} name="old_password" label=${t('password.current')} autocomplete="current-password" />
-      <${PasswordField} form=${form} name="password" label=${t('password.new')} autocomplete="new-password" hint=${t('password.rule')} />
-      <p class="fine">${t('password.others')}</p>
-      <div class="actions"><button type="submit" disabled=${form.busy}>${t('password.change')}</button></div>
-    <//>
-  <//>`;
-}
-
-/** The caller's profile: name, picture, preferences, credentials, password and sessions. */
+/** The caller's profile: name, picture, account and preferences. */
 export default function Profile() {
   const { me } = useCaller();
   const facts = [
@@ -136,12 +116,12 @@ export default function Profile() {
     [t('field.id'), html`<span class="code">${me.id}</span>`],
   ];
   return html`
-    <${PageHead} title=${t('nav.profile')} />
+    <${ProfileHead} current="/profile" />
     <div class="grid-2">
       <div class="stack">
-        <${DisplayName} user=${me} /><${Picture} /><${Preferences} />
+        <${DisplayName} user=${me} /><${Picture} />
         <${Card} title=${t('profile.account')}><${Facts} list rows=${facts} /><//>
       </div>
-      <div class="stack"><${Credentials} userId=${me.id} /><${Password} /><${Sessions} userId=${me.id} /></div>
+      <${Preferences} />
     </div>`;
 }

@@ -4,8 +4,8 @@ import { signIn } from '../auth.js';
 import { t } from '../i18n.js';
 import { go } from '../router.js';
 import { AuthLayout } from '../ui/auth_layout.js';
-import { Field, Form, PasswordField, useForm } from '../ui/form.js';
-import { CodeField, codeDigits } from './credentials.js';
+import { CodeField, codeDigits, Field, Form, PasswordField, useForm } from '../ui/form.js';
+import { SecondStep } from '../ui/second_step.js';
 import { KeyField, useRegistrationKey } from './registration_key.js';
 
 function RequestCode({ done }) {
@@ -28,12 +28,15 @@ function RequestCode({ done }) {
 
 function Complete({ request, restart }) {
   const { key, credential_value: login } = request;
+  const [step, setStep] = useState(null);
   const form = useForm({ otp: '', password: '' }, async ({ otp, password }) => {
     const body = { credential_value: login, otp: codeDigits(otp), password };
     await api.post('/v1/users/complete-recovery', body, { anonymous: true, headers: { 'X-API-Key': key } });
-    await signIn(login, password);
-    go('/');
+    const next = await signIn(login, password);
+    if (next) setStep(next);
+    else go('/');
   });
+  if (step) return html`<${SecondStep} step=${step} restart=${restart} done=${() => go('/')} />`;
   return html`<${AuthLayout} title=${t('recover.title')} text=${t('recover.sent', { to: login })}>
     <${Form} form=${form}>
       <${CodeField} class="otp" form=${form} autofocus />

@@ -6,8 +6,8 @@ import { go } from '../router.js';
 import { AuthLayout } from '../ui/auth_layout.js';
 import { useCountdown } from '../ui/countdown.js';
 import { useAction } from '../ui/feedback.js';
-import { Field, Form, PasswordField, useForm } from '../ui/form.js';
-import { CodeField, codeDigits, CredentialType } from './credentials.js';
+import { CodeField, codeDigits, Field, Form, PasswordField, useForm } from '../ui/form.js';
+import { CredentialType } from './credentials.js';
 import { DisplayNameField, withNameError } from './display_name.js';
 import { KeyField, useRegistrationKey } from './registration_key.js';
 

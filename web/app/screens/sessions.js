@@ -1,6 +1,6 @@
 import { html } from '../lib.js';
 import { api } from '../api.js';
-import { t } from '../i18n.js';
+import { language, t, term } from '../i18n.js';
 import { useLoad } from '../load.js';
 import { Badge, When } from '../ui/display.js';
 import { confirm } from '../ui/dialog.js';
@@ -10,11 +10,21 @@ import { Card } from '../ui/page.js';
 
 const deviceOf = (session) => session.device_id || t('sessions.unnamed');
 
+const MEANS = { pwd: 'pwd', otp: 'otp', hwk: 'passkey', swk: 'passkey', fed: 'fed' }; // amr (RFC 8176) → text
+
+/** Returns how a session was authenticated in words, such as "password and one-time code". */
+export function meansOf({ amr = [] }) {
+  const means = [...new Set(amr.map((one) => MEANS[one]).filter(Boolean))].map((one) => term('means', one));
+  return new Intl.ListFormat(language.get()).format(means);
+}
+
 function Session({ session, end }) {
+  const means = meansOf(session);
   return html`<li>
     <${Icon} name="device" />
     <div class="grow two-lines">
-      <span>${deviceOf(session)}</span><span>${t('sessions.last')} <${When} at=${session.last_used_at} /></span>
+      <span>${deviceOf(session)}</span>
+      <span>${means && `${t('sessions.means', { means })} · `}${t('sessions.last')} <${When} at=${session.last_used_at} /></span>
     </div>
     ${session.current
       ? html`<${Badge} value=${t('sessions.this')} tone="good" />`

@@ -24,7 +24,7 @@ function keyOf(error) {
  * @param {{error: any, retry?: () => void, hint?: string, action?: any}} props
  *   hint: advice that is more specific than advice(); action: a button instead of the one that tries again
  */
-export function ErrorBox({ error, retry, hint, action }) {
+export function ErrorBox({ error, retry, hint = error?.hint, action }) {
   if (!error) return null;
   const allowed = (error.details?.allowed ?? []).map((state) => term('kyc_status', state));
   const request = error.requestId && t('error.request', { id: error.requestId });
@@ -90,8 +90,8 @@ export function toast(text, tone = 'good', link) {
   if (tone !== 'bad') setTimeout(() => dismiss(mine.key), TOAST_MS);
 }
 
-/** Shows the error of a failed action, with advice. */
-export const toastError = (error) => toast(`${error.message} ${advice(error)}`, 'bad');
+/** Shows the error of a failed action, with advice. An action that the user cancelled shows none. */
+export const toastError = (error) => !error.cancelled && toast(`${error.message} ${error.hint ?? advice(error)}`, 'bad');
 
 const dismiss = (key) => toasts.set((all) => all.filter((one) => one.key !== key));
 

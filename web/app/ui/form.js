@@ -192,6 +192,13 @@ export const Actions = ({ form, label, cancel }) => html`<div class="actions">
   <button type="submit" aria-busy=${form.busy ? 'true' : undefined} disabled=${form.busy}>${label}</button>
 </div>`;
 
+/** The field for a one-time code. */
+export const CodeField = ({ form, ...rest }) => html`<${Field} form=${form} name="otp" label=${t('otp.code')} inputmode="numeric"
+  autocomplete="one-time-code" maxlength="7" ...${rest} />`;
+
+/** A code without the spaces that users type to group its digits. */
+export const codeDigits = (typed) => typed.replaceAll(/\s/g, '');
+
 /** A password field with a button that shows its content. */
 export function PasswordField({ form, name = 'password', label, autocomplete, hint }) {
   const [shown, setShown] = useState(false);

@@ -1,47 +1,85 @@
-import { html } from '../lib.js';
+import { html, useState } from '../lib.js';
 import { api } from '../api.js';
-import { leave, signIn } from '../auth.js';
+import { beginPasskeySignIn, completeSignIn, leave, signIn, signInMethods } from '../auth.js';
 import { t } from '../i18n.js';
-import { expired, passwordRequest, session } from '../session.js';
+import { useLoad } from '../load.js';
+import { getPasskey, supportsPasskeys } from '../passkeys.js';
+import { nameOf } from '../people.js';
+import { expired, proofRequest, session } from '../session.js';
 import { useStore } from '../store.js';
 import { Dialog } from './dialog.js';
-import { Actions, Form, PasswordField, useForm } from './form.js';
+import { Loaded } from './feedback.js';
+import { Form, PasswordField, useForm } from './form.js';
+import { Proof } from './proof.js';
 
-function SignInAgain() {
-  const login = session.get()?.login ?? session.get()?.user_id;
-  const form = useForm({ password: '' }, ({ password }) => signIn(login, password));
-  return html`<${Dialog} title=${t('session_expired.title')}>
-    <p>${t('session_expired.text')}</p>
+/** The password of the user whose session has expired, or their passkey. */
+function FirstProof({ user, next }) {
+  const methods = useLoad(signInMethods);
+  const form = useForm({ password: '' }, async ({ password }) => next(await signIn(user.login ?? user.user_id, password)));
+  const passkey = useForm({}, async () => {
+    const step = await beginPasskeySignIn();
+    await completeSignIn(step, { passkey: await getPasskey(step.options) }, user.user_id);
+  });
+  return html`
     <${Form} form=${form}>
-      <p><span class="fine">${t('signin.login')}</span><br /><strong>${login}</strong></p>
+      <p>
+        <span class="fine">${user.login ? t('signin.login') : t('field.name')}</span><br />
+        <strong>${user.login ?? nameOf(user.user_id)}</strong>
+      </p>
       <${PasswordField} form=${form} label=${t('signin.password')} autocomplete="current-password" />
       <div class="actions">
         <button type="button" class="quiet" onClick=${leave}>${t('session_expired.other_user')}</button>
         <button type="submit" disabled=${form.busy}>${t('signin.do')}</button>
       </div>
     <//>
+    ${methods.data?.passkey && supportsPasskeys() && html`<${Form} form=${passkey}>
+      <button type="submit" class="quiet" disabled=${passkey.busy}>${t('signin.passkey')}</button>
+    <//>`}`;
+}
+
+function SignInAgain() {
+  const [user] = useState(session.get());
+  const [step, setStep] = useState(null);
+  const submit = (proof) => completeSignIn(step, proof);
+  return html`<${Dialog} title=${t('session_expired.title')}>
+    <p>${step ? t('second_step.text') : t('session_expired.text')}</p>
+    ${step
+      ? html`<${Proof} methods=${step.methods} options=${step.passkey?.options} submit=${submit} label=${t('signin.do')}
+          cancel=${() => setStep(null)} />`
+      : html`<${FirstProof} user=${user} next=${setStep} />`}
   <//>`;
 }
 
-function ConfirmPassword({ answer }) {
-  const form = useForm({ password: '' }, async ({ password }) => {
-    await api.post(`/v1/users/${session.get().user_id}/reauthenticate`, { password });
-    answer(true);
-  });
+/** Returns the methods that a level of assurance accepts. A user without a second factor has only their password. */
+function methodsFor(level, methods) {
+  const strong = methods.filter((one) => one !== 'password');
+  return level === 'aal2' && strong.length > 0 ? strong : methods;
+}
+
+function ConfirmIdentity({ level, answer }) {
+  const path = `/v1/users/${session.get().user_id}/reauthenticate`;
+  const load = useLoad(() => api.post(`${path}/options`));
   const cancel = () => answer(false);
+  async function submit(proof) {
+    try {
+      await api.post(path, proof.passkey ? { ...proof, token: load.data.token } : proof);
+    } catch (error) {
+      if (proof.passkey) load.reload(); // A challenge can be answered once.
+      throw error;
+    }
+    answer(true);
+  }
   return html`<${Dialog} title=${t('reauthenticate.title')} close=${cancel}>
     <p>${t('reauthenticate.text')}</p>
-    <${Form} form=${form}>
-      <${PasswordField} form=${form} label=${t('signin.password')} autocomplete="current-password" />
-      <${Actions} form=${form} label=${t('reauthenticate.do')} cancel=${cancel} />
-    <//>
+    <${Loaded} load=${load} lines=${3}>${({ methods, options }) => html`<${Proof} methods=${methodsFor(level, methods)} options=${options}
+      submit=${submit} label=${t('reauthenticate.do')} cancel=${cancel} />`}<//>
   <//>`;
 }
 
-/** Asks for the password before a sensitive change; the form stays, and the request continues afterwards. */
-export function PasswordDialog() {
-  const request = useStore(passwordRequest);
-  return request ? html`<${ConfirmPassword} answer=${request.answer} />` : null;
+/** Asks for a proof of identity before a sensitive change; the form stays, and the request continues afterwards. */
+export function ProofDialog() {
+  const request = useStore(proofRequest);
+  return request ? html`<${ConfirmIdentity} key=${request.level} level=${request.level} answer=${request.answer} />` : null;
 }
 
 /** Asks the user to sign in again when the session has expired; the screen stays, so that no input is lost. */

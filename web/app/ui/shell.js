@@ -1,10 +1,12 @@
 import { html, useEffect, useRef, useState } from '../lib.js';
 import { signOut } from '../auth.js';
 import { avatarUrl } from '../avatar.js';
+import { day } from '../format.js';
 import { t } from '../i18n.js';
 import { useUnread } from '../live_updates.js';
 import { roleName, useCaller } from '../access.js';
 import { nameOf, usePeople } from '../people.js';
+import { usePreferences } from '../preferences.js';
 import { menu, menuPath, SCREENS } from '../screens.js';
 import { match } from '../router.js';
 import { connection } from '../stream.js';
@@ -124,8 +126,17 @@ function ConnectionState() {
 /** Warns the first administrator that their password was printed on the terminal. */
 function PrintedPassword() {
   if (!useCaller()?.me.password_printed) return null;
-  const change = html`<a class="button quiet" href="/profile">${t('printed.change')}</a>`;
+  const change = html`<a class="button quiet" href="/profile/security">${t('printed.change')}</a>`;
   return html`<${Notice} tone="warn" title=${t('printed.title')} action=${change}>${t('printed.text')}<//>`;
+}
+
+/** Tells a user whose role requires a second factor until when they must have one. */
+function FactorDue() {
+  usePreferences();
+  const due = useCaller()?.me.factor_required_by;
+  if (!due) return null;
+  const add = html`<a class="button quiet" href="/profile/security">${t('factor_due.do')}</a>`;
+  return html`<${Notice} tone="warn" title=${t('factor_due.title')} action=${add}>${t('factor_due.text', { day: day(due) })}<//>`;
 }
 
 function NotificationsLink() {
@@ -169,7 +180,7 @@ export function Shell({ path, children }) {
     ${open && html`<${Drawer} path=${path} close=${() => setOpen(false)} />`}
     <div class="column">
       <${TopBar} path=${path} drawerOpen=${open} openDrawer=${() => setOpen(true)} />
-      <main id="main" tabindex="-1"><${PrintedPassword} />${children}</main>
+      <main id="main" tabindex="-1"><${PrintedPassword} /><${FactorDue} />${children}</main>
     </div>
   </div>`;
 }

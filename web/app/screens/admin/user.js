@@ -12,6 +12,7 @@ import { Card, PageHead } from '../../ui/page.js';
 import { Person, personText } from '../../ui/person.js';
 import { Credentials } from '../credentials.js';
 import { DisplayName } from '../display_name.js';
+import { Factors } from '../factors.js';
 import { Sessions } from '../sessions.js';
 import { ExplainAccess } from './explain_access.js';
 
@@ -71,7 +72,7 @@ function Head({ user, reload }) {
   <//>`;
 }
 
-/** One user, for administrators: state, name, roles, credentials, sessions, and permissions explained. */
+/** One user, for administrators: state, name, roles, second factors, credentials, sessions, and permissions explained. */
 export default function User({ id }) {
   usePeople();
   const load = useLoad(async () => {
@@ -93,6 +94,8 @@ export default function User({ id }) {
         <${DisplayName} key=${user.display_name} user=${user} changed=${load.reload} />
         <${Roles} key=${JSON.stringify(user.roles)} user=${user} reload=${load.reload} />
       </div>
-      <div class="stack"><${ExplainAccess} userId=${id} /><${Credentials} userId=${id} /><${Sessions} userId=${id} /></div>
+      <div class="stack">
+        <${ExplainAccess} userId=${id} /><${Factors} userId=${id} /><${Credentials} userId=${id} /><${Sessions} userId=${id} />
+      </div>
     </div>`}<//>`;
 }

@@ -1,0 +1,179 @@
+package commands
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"kontor/modules/app"
+	"kontor/store/datadir"
+)
+
+// A server listens on a socket in its data directory, so that commands about keys work while it runs. The socket has mode
+// 0600: whoever may use it can also read the master key.
+//
+// A connection carries one request, and the lines of its answer. Both are JSON.
+const (
+	controlSocket  = "kontor.sock"
+	controlTimeout = 5 * time.Second // to send a request
+	maxControl     = 8 << 10         // bytes of a request
+)
+
+// controlAnswer is one line of an answer. The last one is Done or has an Error.
+type controlAnswer struct {
+	Text     string        `json:"text,omitempty"`
+	Progress *sealProgress `json:"progress,omitempty"`
+	Done     bool          `json:"done,omitempty"`
+	Error    string        `json:"error,omitempty"`
+}
+
+// control serves the socket.
+type control struct {
+	modules  *app.Modules
+	log      *slog.Logger
+	listener net.Listener
+	release  func()
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
+}
+
+// startControl listens on the socket of a data directory, which this process has locked. A directory in which it cannot listen
+// is served without the socket.
+func startControl(ctx context.Context, m *app.Modules, dir string, log *slog.Logger) (stop func()) {
+	path, release, err := socketPath(dir)
+	if err == nil {
+		err = os.Remove(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil // otherwise it was left by a process that was killed
+		}
+	}
+	var listener net.Listener
+	if err == nil {
+		listener, err = (&net.ListenConfig{Control: restrictSocket}).Listen(ctx, "unix", path)
+	}
+	if err == nil {
+		err = os.Chmod(path, datadir.FileMode)
+	}
+	if err != nil {
+		log.Warn("commands about keys cannot reach this server: its socket cannot be created", "err", err)
+		release()
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	c := &control{modules: m, log: log, listener: listener, release: release, cancel: cancel}
+	c.running.Go(func() { c.accept(ctx) })
+	return c.stop
+}
+
+// stop closes the socket and waits for the requests. A rotation that is interrupted continues with the next start.
+func (c *control) stop() {
+	c.cancel()
+	c.listener.Close()
+	c.running.Wait()
+	c.release()
+}
+
+func (c *control) accept(ctx context.Context) {
+	for {
+		conn, err := c.listener.Accept()
+		if err != nil {
+			return // closed
+		}
+		c.running.Go(func() {
+			defer conn.Close()
+			c.serve(ctx, conn)
+		})
+	}
+}
+
+// serve answers one request. The work continues when the client disconnects.
+func (c *control) serve(ctx context.Context, conn net.Conn) {
+	var request keyRequest
+	_ = conn.SetReadDeadline(time.Now().Add(controlTimeout))
+	if err := json.NewDecoder(io.LimitReader(conn, maxControl)).Decode(&request); err != nil {
+		return
+	}
+	answers := json.NewEncoder(conn)
+	answer := func(a controlAnswer) {
+		_ = conn.SetWriteDeadline(time.Now().Add(controlTimeout))
+		_ = answers.Encode(a) // the client may have gone
+	}
+	last := controlAnswer{Done: true}
+	if err := request.run(asOperator(ctx, c.modules), c.modules, answer); err != nil {
+		last = controlAnswer{Error: explain(err)}
+		c.log.Error("command about keys failed", "command", request.Command, "cause", err)
+	}
+	answer(last)
+}
+
+// errNoServer says that no server listens in a data directory.
+var errNoServer = errors.New("no server is running")
+
+// askServer sends a request to the server of a data directory. It returns errNoServer when there is none.
+func askServer(ctx context.Context, dir string, request keyRequest, show func(controlAnswer)) error {
+	path, release, err := socketPath(dir)
+	defer release()
+	if err != nil {
+		return errNoServer
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return errNoServer
+	}
+	if err != nil {
+		return fmt.Errorf("the server of %s cannot be reached: %w", dir, datadir.Cause(err))
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if err := json.NewEncoder(conn).Encode(request); err != nil {
+		return fmt.Errorf("the server of %s ended: %w", dir, err)
+	}
+	lines := json.NewDecoder(bufio.NewReader(conn))
+	for {
+		var a controlAnswer
+		if err := lines.Decode(&a); err != nil {
+			return fmt.Errorf("the server of %s ended before it answered; repeat the command: %w", dir, err)
+		}
+		switch {
+		case a.Error != "":
+			return errors.New(a.Error)
+		case a.Done:
+			return nil
+		}
+		show(a)
+	}
+}
+
+// maxSocketPath is the length of a path that every system accepts for a socket.
+const maxSocketPath = 100
+
+// socketPath returns the path of the socket of a data directory. Linux reaches a long one through an open directory; call
+// release when the path is not needed any more.
+func socketPath(dir string) (path string, release func(), err error) {
+	release = func() {}
+	path = filepath.Join(dir, controlSocket)
+	if len(path) <= maxSocketPath {
+		return path, release, nil
+	}
+	if runtime.GOOS != "linux" {
+		return "", release, fmt.Errorf("the path %s is too long for a socket", path)
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return "", release, err
+	}
+	return "/proc/self/fd/" + strconv.Itoa(int(d.Fd())) + "/" + controlSocket, func() { d.Close() }, nil
+}

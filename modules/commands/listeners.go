@@ -1,0 +1,71 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"golang.org/x/net/netutil"
+
+	"kontor/server/settings"
+)
+
+// listeners are the open addresses of a server.
+type listeners struct {
+	main     net.Listener
+	metrics  net.Listener // nil: none
+	redirect net.Listener // for plain HTTP beside TLS; nil: none
+	warning  string       // for the log of a start that succeeds
+}
+
+// maxScrapes bounds the connections to metrics.listen.
+const maxScrapes = 8
+
+// openListeners opens the addresses of the settings. If another program uses the default of metrics.listen, the server runs
+// without that address: two servers on one machine are common.
+func openListeners(ctx context.Context, r *settings.Result) (*listeners, error) {
+	l := &listeners{}
+	var err error
+	if l.main, err = listen(ctx, r.Settings.Server.Listen); err != nil {
+		return nil, err
+	}
+	if plain := r.Settings.Server.RedirectListen; plain != "" {
+		if l.redirect, err = listen(ctx, plain); err != nil {
+			l.close()
+			return nil, err
+		}
+		l.redirect = netutil.LimitListener(l.redirect, maxRedirects)
+	}
+	address := r.Settings.Metrics.Listen
+	if address == "" {
+		return l, nil
+	}
+	if l.metrics, err = listen(ctx, address); err == nil {
+		l.metrics = netutil.LimitListener(l.metrics, maxScrapes)
+		return l, nil
+	}
+	if r.Source("metrics.listen") != settings.FromDefault {
+		l.close()
+		return nil, err
+	}
+	l.warning = fmt.Sprintf("no metrics for Prometheus: %v; set metrics.listen to another address, or to nothing", err)
+	return l, nil
+}
+
+// close closes the listeners that no server has closed.
+func (l *listeners) close() {
+	_ = l.main.Close() // the server may have closed it
+	for _, other := range []net.Listener{l.metrics, l.redirect} {
+		if other != nil {
+			_ = other.Close()
+		}
+	}
+}
+
+// addressOf returns the address of a listener, "" for none.
+func addressOf(l net.Listener) string {
+	if l == nil {
+		return ""
+	}
+	return l.Addr().String()
+}

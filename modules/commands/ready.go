@@ -1,0 +1,93 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"kontor/server/settings"
+)
+
+type readyCommand struct {
+	Timeout int `help:"Seconds to wait for the answer." default:"5" placeholder:"N"`
+}
+
+// Help is shown by "kontor ready --help".
+func (readyCommand) Help() string {
+	return "The command asks the server of the same settings on this machine. It exits with 0 when the server is ready, and with 1 when " +
+		"it is not or does not answer. It needs no sign-in. Health checks of containers use it."
+}
+
+func (readyCommand) examples() []string {
+	return []string{"kontor ready", "kontor ready --server.listen 127.0.0.1:9000"}
+}
+
+const maxReadyTimeout = 3600
+
+// Run asks /readyz.
+func (c readyCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	if c.Timeout < 1 || c.Timeout > maxReadyTimeout {
+		return fmt.Errorf("--timeout must be from 1 to %d", maxReadyTimeout)
+	}
+	s := &r.Settings.Server
+	if _, port, err := net.SplitHostPort(s.Listen); err == nil && port == "0" {
+		return errors.New("server.listen has port 0, so the port of the server is not known; name it with --server.listen")
+	}
+	name := ""
+	if len(s.Domain) > 0 {
+		name = s.Domain[0]
+	}
+	client, origin := ownClient(s.Listen, s.OverTLS(), name, time.Duration(c.Timeout)*time.Second)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, origin+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		if opened, ok := errors.AsType[*net.OpError](err); ok && opened.Op == "dial" {
+			return fmt.Errorf("no server answers at %s; is it running with these settings?", origin)
+		}
+		return fmt.Errorf("the server at %s did not answer: %w", origin, errors.Unwrap(err))
+	}
+	defer answer.Body.Close()
+	return readiness(p.Stdout, origin, answer)
+}
+
+// readiness prints that the server is ready, or returns what is missing.
+func readiness(out io.Writer, origin string, answer *http.Response) error {
+	const maxBody = 64 << 10
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxBody))
+	if err != nil {
+		return fmt.Errorf("the server at %s did not finish its answer: %w", origin, err)
+	}
+	var state struct {
+		Status string            `json:"overall_status"`
+		Checks map[string]string `json:"checks"`
+	}
+	if json.Unmarshal(body, &state) != nil || state.Status == "" {
+		return fmt.Errorf("the server at %s is not Kontor: /readyz returned status %d", origin, answer.StatusCode)
+	}
+	if answer.StatusCode == http.StatusOK {
+		_, err := fmt.Fprintln(out, "ready")
+		return err
+	}
+	var failed []string
+	for check, result := range state.Checks {
+		if result == "failed" {
+			failed = append(failed, check)
+		}
+	}
+	slices.Sort(failed)
+	if len(failed) == 0 {
+		return fmt.Errorf("the server at %s is shutting down", origin)
+	}
+	return fmt.Errorf("the server at %s is not ready; failed: %s", origin, strings.Join(failed, ", "))
+}

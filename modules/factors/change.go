@@ -1,0 +1,175 @@
+package factors
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+// list lists the factors of a user. The caller is the user, or may read the factors. It returns apierr.UserNotFound and
+// apierr.NoAccess.
+func (s *Service) list(ctx context.Context, in listInput) (list.Page[Factor], error) {
+	caller := access.From(ctx)
+	if _, err := userStatus(ctx, s.db, in.UserID); err != nil {
+		return list.Page[Factor]{}, err
+	}
+	// Whole minutes, so that the totals can be cached for a minute.
+	const minute = store.Time(time.Minute / time.Millisecond)
+	current := list.Where{SQL: "user_id = $1 AND (status = 'active' OR created_at > $2)",
+		Args: []any{in.UserID, s.db.Now().Add(-enrolmentLife) / minute * minute}}
+	if caller.UserID == in.UserID || caller.May(access.Factors, access.Read) {
+		return factorList.Page(ctx, s.db, in.Query, current)
+	}
+	page, err := factorList.Page(ctx, s.db, in.Query, current, table.Visible(caller))
+	if err == nil && page.TotalUnfiltered == 0 {
+		err = apierr.NoAccess
+	}
+	return page, err
+}
+
+// one returns a factor of a user with which the caller may do what is wanted. It returns apierr.UserNotFound,
+// apierr.FactorNotFound and apierr.NoAccess.
+func (s *Service) one(ctx context.Context, q store.Querier, userID, factorID string, wanted access.Permission) (Factor, error) {
+	f, err := table.Get(ctx, q, factorID, wanted)
+	if err == nil && f.UserID == userID {
+		return f, nil
+	}
+	if err != nil && !errors.Is(err, apierr.FactorNotFound) && !errors.Is(err, apierr.NoAccess) {
+		return Factor{}, err
+	}
+	if _, err := userStatus(ctx, q, userID); err != nil {
+		return Factor{}, err
+	}
+	if caller := access.From(ctx); caller.UserID != userID && !caller.May(access.Factors, wanted) {
+		return Factor{}, apierr.NoAccess
+	}
+	return Factor{}, apierr.FactorNotFound
+}
+
+// own returns a factor of the caller. It returns apierr.NoAccess for that of another user, whatever the caller's rights.
+func (s *Service) own(ctx context.Context, q store.Querier, userID, factorID string) (Factor, error) {
+	f, err := s.one(ctx, q, userID, factorID, access.Update)
+	if err == nil && f.UserID != access.From(ctx).UserID {
+		err = apierr.NoAccess
+	}
+	return f, err
+}
+
+// rename renames a factor of the caller. It returns apierr.UserNotFound, apierr.FactorNotFound, apierr.NoAccess,
+// apierr.FactorNameExists and apierr.PreconditionFailed.
+func (s *Service) rename(ctx context.Context, in renameInput) (Factor, error) {
+	var renamed Factor
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		f, err := s.own(ctx, tx, in.UserID, in.FactorID)
+		if err != nil {
+			return err
+		}
+		if err := endpoint.CheckMatch(ctx, f.ETag()); err != nil {
+			return err
+		}
+		if renamed = f; f.Name == in.Name {
+			return nil
+		}
+		f.Name = in.Name
+		taken, err := nameTaken(ctx, tx, f)
+		if err != nil {
+			return err
+		}
+		if taken {
+			return apierr.FactorNameExists
+		}
+		before, err := readFactor(ctx, tx, f.ID)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, updateName, f.ID, f.Name, types.Fold(f.Name)); err != nil {
+			return err
+		}
+		if renamed, err = table.GetUnchecked(ctx, tx, f.ID); err != nil {
+			return err
+		}
+		return audit(ctx, tx, "factors.rename", records.Actor(ctx), f.ID, before)
+	})
+	return renamed, err
+}
+
+// remove removes a factor of the caller, or of another user if the caller may delete it. With the last factor, the recovery
+// codes end. It ends the sessions of the user except the caller's: a factor is often removed because a device is lost. It
+// returns apierr.UserNotFound, apierr.FactorNotFound, apierr.NoAccess and apierr.PreconditionFailed.
+func (s *Service) remove(ctx context.Context, in factorInput) (endpoint.Message, error) {
+	f, err := s.one(ctx, s.db, in.UserID, in.FactorID, access.Delete)
+	if err != nil {
+		return endpoint.Message{}, err
+	}
+	told := s.changed(ctx, f.UserID, f.Type+"_removed")
+	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+		f, err := s.one(ctx, tx, in.UserID, in.FactorID, access.Delete)
+		if err != nil {
+			return err
+		}
+		if err := endpoint.CheckMatch(ctx, f.ETag()); err != nil {
+			return err
+		}
+		if err := s.delete(ctx, tx, f, records.Actor(ctx), "factors.remove"); err != nil || f.Status == pending {
+			return err
+		}
+		if err := s.deleteUselessCodes(ctx, tx, f.UserID); err != nil {
+			return err
+		}
+		keep := ""
+		if caller := access.From(ctx); caller.UserID == f.UserID {
+			keep = caller.SessionID
+		}
+		if err := s.auth.EndSessions(ctx, tx, f.UserID, keep); err != nil {
+			return err
+		}
+		s.auth.Changed(tx, f.UserID)
+		return s.notify.Notify(ctx, tx, told)
+	})
+	return endpoint.Confirm(ctx, s.texts, "factors.removed"), err
+}
+
+// delete deletes a factor with its recovery codes.
+func (s *Service) delete(ctx context.Context, tx *store.Tx, f Factor, actor, action string) error {
+	before, err := readFactor(ctx, tx, f.ID)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, deleteCodes, f.ID); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, deleteFactor, f.ID); err != nil {
+		return err
+	}
+	tx.Audit(store.AuditEntry{Actor: actor, Action: action, RecType: access.Factors.Name, RecID: f.ID, Before: before})
+	return nil
+}
+
+// deleteUselessCodes deletes the recovery codes of a user without another factor.
+func (s *Service) deleteUselessCodes(ctx context.Context, tx *store.Tx, userID string) error {
+	all, err := ofUser(ctx, tx, userID)
+	if err != nil {
+		return err
+	}
+	for _, f := range all {
+		if isSecond(f) {
+			return nil
+		}
+	}
+	for _, f := range all {
+		if f.Type == RecoveryCodes {
+			if err := s.delete(ctx, tx, f, records.Actor(ctx), "factors.remove"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

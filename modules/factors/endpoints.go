@@ -1,0 +1,47 @@
+package factors
+
+import (
+	"net/http"
+
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/server/endpoint"
+	"kontor/server/ratelimit"
+)
+
+// maxConfirmBody is the maximum size of the request that confirms an enrolment, in bytes.
+const maxConfirmBody = 32 << 10
+
+// Endpoints returns the endpoints of the module. Users whose role requires a second factor may call all of them without one.
+func (s *Service) Endpoints() []endpoint.Endpoint {
+	rows := []endpoint.Endpoint{
+		{Name: "factors.list", Method: http.MethodGet, Path: "/v1/users/{id}/factors",
+			Access: access.On(access.Factors, access.Read), Summary: "List the second factors of a user.",
+			Faults: []apierr.Kind{apierr.UserNotFound}, Doc: endpoint.Doc{Search: factorList.Search()},
+			Handle: endpoint.JSON(http.StatusOK, s.list)},
+		{Name: "factors.enrol", Method: http.MethodPost, Path: "/v1/users/{id}/factors",
+			// Users enrol factors of their own without a grant on the type, which a rule for creation would require.
+			Access: access.SignedIn, Assurance: endpoint.SecondFactor, Summary: "Enrol a second factor, or replace the recovery codes.",
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.FactorNameExists, apierr.TooManyFactors, apierr.PasskeysUnavailable, apierr.NoSecondFactor},
+			Handle: endpoint.JSON(http.StatusCreated, s.enrol)},
+		{Name: "factors.confirm", Method: http.MethodPost, Path: "/v1/users/{id}/factors/{factor_id}/confirm",
+			Access: access.On(access.Factors, access.Update), Assurance: endpoint.SecondFactor, Summary: "Confirm the enrolment of a second factor.",
+			MaxBody: maxConfirmBody,
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.FactorNotFound, apierr.FactorActive, apierr.EnrolmentOver, apierr.PasskeyExists,
+				apierr.PasskeysUnavailable},
+			Handle: endpoint.JSON(http.StatusOK, s.confirm)},
+		{Name: "factors.rename", Method: http.MethodPatch, Path: "/v1/users/{id}/factors/{factor_id}",
+			Access: access.On(access.Factors, access.Update), Assurance: endpoint.SecondFactor, Summary: "Rename a second factor.",
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.FactorNotFound, apierr.FactorNameExists, apierr.PreconditionFailed},
+			Handle: endpoint.JSON(http.StatusOK, s.rename)},
+		{Name: "factors.remove", Method: http.MethodDelete, Path: "/v1/users/{id}/factors/{factor_id}",
+			Access: access.On(access.Factors, access.Delete), Assurance: endpoint.SecondFactor, Summary: "Remove a second factor.",
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.FactorNotFound, apierr.PreconditionFailed},
+			Handle: endpoint.JSON(http.StatusOK, s.remove)},
+	}
+	for i := range rows {
+		rows[i].Tag, rows[i].Limit, rows[i].WithoutFactor = "Second factors", ratelimit.Private, true
+		rows[i].Roles = []string{access.Advisor, access.Customer}
+	}
+	return rows
+}

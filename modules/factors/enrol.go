@@ -1,0 +1,226 @@
+package factors
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/modules/kit/factor"
+	"kontor/modules/kit/types"
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+// Enrolled is a new factor with what its authenticator needs. It is shown once.
+type Enrolled struct {
+	Factor
+	TOTP          *TOTPEnrolment    `json:"totp,omitzero" doc:"Only for an authenticator app."`
+	Passkey       *PasskeyEnrolment `json:"passkey,omitzero" example:"-" doc:"Only for a passkey."`
+	RecoveryCodes []string          `json:"recovery_codes,omitzero" example:"-" doc:"Each works once. They are not shown again."`
+}
+
+// TOTPEnrolment is what an authenticator app needs.
+type TOTPEnrolment struct {
+	Secret string `json:"secret" example:"JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP" doc:"The secret in base32, to type."`
+	URI    string `json:"uri" format:"uri" example:"otpauth://totp/Kontor:anna.keller%40example.ch?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=Kontor" doc:"The same for apps on this device."`
+	QRSVG  string `json:"qr_svg" example:"<svg/>" doc:"The same as a QR code, a picture in SVG."`
+}
+
+// PasskeyEnrolment is what a browser needs to create a passkey.
+type PasskeyEnrolment struct {
+	Options jsontext.Value `json:"options" type:"object" doc:"For PublicKeyCredential.parseCreationOptionsFromJSON."`
+	Token   string         `json:"token" doc:"For the confirmation. It is valid for five minutes and one attempt."`
+}
+
+// enrol begins the enrolment of a factor of the caller, or replaces their recovery codes. It returns apierr.UserNotFound,
+// apierr.NoAccess for another user, and what its three kinds return.
+func (s *Service) enrol(ctx context.Context, in enrolInput) (Enrolled, error) {
+	if _, err := userStatus(ctx, s.db, in.UserID); err != nil {
+		return Enrolled{}, err
+	}
+	// Not even administrators enrol a factor for another user: they could sign in as that user.
+	if access.From(ctx).UserID != in.UserID {
+		return Enrolled{}, apierr.NoAccess
+	}
+	f := newFactor{Factor: Factor{ID: store.NewID(), UserID: in.UserID, Type: in.Type, Name: in.Name, Status: pending, version: 1},
+		createdBy: in.UserID, session: access.From(ctx).SessionID}
+	switch in.Type {
+	case factor.TOTP:
+		return s.enrolTOTP(ctx, f)
+	case factor.Passkey:
+		return s.enrolPasskey(ctx, f)
+	default:
+		return s.replaceCodes(ctx, f)
+	}
+}
+
+// enrolTOTP makes a secret. It returns apierr.TooManyFactors and apierr.FactorNameExists.
+func (s *Service) enrolTOTP(ctx context.Context, f newFactor) (Enrolled, error) {
+	a, err := s.account(ctx, s.db, f.UserID)
+	if err != nil {
+		return Enrolled{}, err
+	}
+	made := TOTPEnrolment{Secret: newSecret()}
+	made.URI = totpURI(s.options.Issuer, a.name, made.Secret)
+	if made.QRSVG, err = qrSVG(made.URI); err != nil {
+		return Enrolled{}, err
+	}
+	if f.secret, err = s.db.Seal(factorsTable, secretColumn, f.ID, []byte(made.Secret)); err != nil {
+		return Enrolled{}, err
+	}
+	enrolled := Enrolled{TOTP: &made}
+	err = s.db.InTx(ctx, func(tx *store.Tx) error { return s.begin(ctx, tx, f, &enrolled) })
+	return enrolled, err
+}
+
+// enrolPasskey makes the options for the user's browser. It returns apierr.PasskeysUnavailable, apierr.TooManyFactors and
+// apierr.FactorNameExists.
+func (s *Service) enrolPasskey(ctx context.Context, f newFactor) (Enrolled, error) {
+	if s.party == nil {
+		return Enrolled{}, apierr.PasskeysUnavailable
+	}
+	a, err := s.account(ctx, s.db, f.UserID)
+	if err != nil {
+		return Enrolled{}, err
+	}
+	var made PasskeyEnrolment
+	options, kept, err := s.party.beginEnrolment(a, f.ID)
+	if err != nil {
+		return Enrolled{}, err
+	}
+	made.Options = options
+	token, keep, err := s.auth.NewChallenge(ctx, f.UserID, kept)
+	if err != nil {
+		return Enrolled{}, err
+	}
+	made.Token = token
+	enrolled := Enrolled{Passkey: &made}
+	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := keep(ctx, tx); err != nil {
+			return err
+		}
+		return s.begin(ctx, tx, f, &enrolled)
+	})
+	return enrolled, err
+}
+
+// begin stores a pending factor. It replaces one of the same type, because a person who begins again has given up before.
+func (s *Service) begin(ctx context.Context, tx *store.Tx, f newFactor, enrolled *Enrolled) error {
+	all, err := ofUser(ctx, tx, f.UserID)
+	if err != nil {
+		return err
+	}
+	kept, counted := all[:0], 0
+	for _, other := range all {
+		switch {
+		case other.Status == pending && (other.Type == f.Type || tx.Now() >= other.CreatedAt.Add(enrolmentLife)):
+			if err := s.delete(ctx, tx, other, f.UserID, "factors.expire"); err != nil {
+				return err
+			}
+			continue
+		case other.Type == f.Type:
+			counted++
+		}
+		kept = append(kept, other)
+	}
+	if limit := most[f.Type]; counted >= limit {
+		return apierr.TooManyFactors.With(apierr.Args{"Max": limit})
+	}
+	if f.Name, err = s.nameFor(ctx, f.Factor, kept); err != nil {
+		return err
+	}
+	if err := s.insert(ctx, tx, &f, "factors.enrol"); err != nil {
+		return err
+	}
+	enrolled.Factor = f.Factor
+	tx.Respond(*enrolled)
+	return nil
+}
+
+func (s *Service) insert(ctx context.Context, tx *store.Tx, f *newFactor, action string) error {
+	f.CreatedAt = tx.Now()
+	if err := insert(ctx, tx, *f); err != nil {
+		return err
+	}
+	return audit(ctx, tx, action, f.createdBy, f.ID, nil)
+}
+
+// replaceCodes makes new recovery codes; the old ones end. It returns apierr.NoSecondFactor for a user who has no factor for
+// which they could stand in.
+func (s *Service) replaceCodes(ctx context.Context, f newFactor) (Enrolled, error) {
+	enrolled := Enrolled{RecoveryCodes: newCodes()}
+	told := s.changed(ctx, f.UserID, "recovery_codes_replaced")
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		all, err := ofUser(ctx, tx, f.UserID)
+		if err != nil {
+			return err
+		}
+		kept, protects := all[:0], false
+		for _, other := range all {
+			if other.Type == RecoveryCodes {
+				if err := s.delete(ctx, tx, other, f.UserID, "factors.remove"); err != nil {
+					return err
+				}
+				continue
+			}
+			protects = protects || isSecond(other)
+			kept = append(kept, other)
+		}
+		if !protects {
+			return apierr.NoSecondFactor
+		}
+		if f.Name, err = s.nameFor(ctx, f.Factor, kept); err != nil {
+			return err
+		}
+		if enrolled.Factor, err = s.insertCodes(ctx, tx, f, enrolled.RecoveryCodes); err != nil {
+			return err
+		}
+		if err := s.notify.Notify(ctx, tx, told); err != nil {
+			return err
+		}
+		tx.Respond(enrolled)
+		return nil
+	})
+	return enrolled, err
+}
+
+// insertCodes stores recovery codes. They need no confirmation.
+func (s *Service) insertCodes(ctx context.Context, tx *store.Tx, f newFactor, codes []string) (Factor, error) {
+	f.Status, f.session, f.CreatedAt = active, "", tx.Now()
+	if err := insert(ctx, tx, f); err != nil {
+		return Factor{}, err
+	}
+	for _, shown := range codes {
+		code, _ := parseCode(shown) // it was just made
+		if _, err := tx.Exec(ctx, insertCode, f.ID, s.codeHash(f.ID, code)); err != nil {
+			return Factor{}, err
+		}
+	}
+	remaining := len(codes)
+	f.Remaining = &remaining
+	return f.Factor, audit(ctx, tx, "factors.enrol", f.createdBy, f.ID, nil)
+}
+
+// nameFor returns the name of a new factor: the chosen one, or a name for its type with a number if needed. It returns
+// apierr.FactorNameExists if another factor has the chosen name.
+func (s *Service) nameFor(ctx context.Context, f Factor, others []Factor) (string, error) {
+	taken := map[string]bool{}
+	for _, other := range others {
+		taken[types.Fold(other.Name)] = true
+	}
+	if f.Name != "" {
+		if taken[types.Fold(f.Name)] {
+			return "", apierr.FactorNameExists
+		}
+		return f.Name, nil
+	}
+	standard := s.texts.Text(endpoint.Language(ctx), "factors.name."+f.Type, nil)
+	name := standard
+	for n := 2; taken[types.Fold(name)]; n++ {
+		name = standard + " " + strconv.Itoa(n)
+	}
+	return name, nil
+}

@@ -1,0 +1,260 @@
+package factors
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/go-webauthn/webauthn/protocol"
+	"github.com/go-webauthn/webauthn/webauthn"
+	"github.com/google/uuid"
+
+	"kontor/server/apierr"
+)
+
+const (
+	ceremonyTime     = 5 * time.Minute // what browsers are told; the challenge expires on its own
+	maxPasskeyAnswer = 16 << 10        // bytes; the answers of authenticators have one or two kilobytes
+	maxCredentialID  = 1023            // bytes (WebAuthn, section 6.5.1)
+)
+
+// The purposes of a ceremony. The data of one cannot be used for another.
+const (
+	forEnrolment = "enrolment"
+	forSignIn    = "sign_in"
+)
+
+// ceremony is what is kept between the options and the answer of an authenticator.
+type ceremony struct {
+	Purpose  string               `json:"purpose"`
+	FactorID string               `json:"factor_id,omitempty"` // of an enrolment
+	Session  webauthn.SessionData `json:"session"`
+}
+
+// relyingParty is Kontor as authenticators see it.
+type relyingParty struct{ web *webauthn.WebAuthn }
+
+// newRelyingParty returns the relying party at an address, or nil where browsers offer no passkeys: without a host name, and
+// without TLS except on this machine (WebAuthn, section 5.1.3).
+func newRelyingParty(baseURL, name string) *relyingParty {
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return nil
+	}
+	host := strings.ToLower(u.Hostname())
+	local := host == "localhost" || strings.HasSuffix(host, ".localhost")
+	if _, err := netip.ParseAddr(host); err == nil || host == "" || u.Scheme != "https" && !local {
+		return nil
+	}
+	web, err := webauthn.New(&webauthn.Config{
+		RPID: host, RPDisplayName: name, RPOrigins: []string{origin(u)},
+		AttestationPreference: protocol.PreferNoAttestation,
+		AuthenticatorSelection: protocol.AuthenticatorSelection{
+			RequireResidentKey: protocol.ResidentKeyRequired(), ResidentKey: protocol.ResidentKeyRequirementRequired,
+			UserVerification: protocol.VerificationRequired,
+		},
+		// The store's clock decides when a challenge expires, not the library.
+		Timeouts: webauthn.TimeoutsConfig{Login: webauthn.TimeoutConfig{Timeout: ceremonyTime}, Registration: webauthn.TimeoutConfig{Timeout: ceremonyTime}},
+	})
+	if err != nil {
+		return nil
+	}
+	return &relyingParty{web}
+}
+
+// origin returns the origin of an address as browsers write it: in lower case and without the standard port.
+func origin(u *url.URL) string {
+	host := strings.ToLower(u.Host)
+	if u.Scheme == "https" && u.Port() == "443" || u.Scheme == "http" && u.Port() == "80" {
+		host = strings.TrimSuffix(host, ":"+u.Port())
+	}
+	return u.Scheme + "://" + host
+}
+
+// account is a user as the library sees them.
+type account struct {
+	handle      []byte
+	name, label string
+	passkeys    []passkey
+}
+
+// handleOf returns the user handle that authenticators keep: the bytes of the user's id. It has no personal data, and it
+// stays the same when the keys of the database are rotated. A keyed hash would not, and would end all passkeys.
+func handleOf(userID string) ([]byte, error) {
+	id, err := uuid.Parse(userID)
+	if err != nil {
+		return nil, fmt.Errorf("user handle of %q: %w", userID, err)
+	}
+	return id[:], nil
+}
+
+// WebAuthnID returns the user handle.
+func (a account) WebAuthnID() []byte { return a.handle }
+
+// WebAuthnName returns the name by which the user signs in.
+func (a account) WebAuthnName() string { return a.name }
+
+// WebAuthnDisplayName returns the name that authenticators show.
+func (a account) WebAuthnDisplayName() string { return a.label }
+
+// WebAuthnCredentials returns the user's passkeys. One that is damaged is left out.
+func (a account) WebAuthnCredentials() []webauthn.Credential {
+	found := make([]webauthn.Credential, 0, len(a.passkeys))
+	for _, p := range a.passkeys {
+		if c, err := p.credential(); err == nil {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// credential returns a stored passkey in the form of the library.
+func (p passkey) credential() (webauthn.Credential, error) {
+	id, idErr := base64.RawURLEncoding.DecodeString(p.credentialID)
+	key, keyErr := base64.RawURLEncoding.DecodeString(p.publicKey)
+	aaguid, aaguidErr := uuid.Parse(p.aaguid)
+	if err := errors.Join(idErr, keyErr, aaguidErr); err != nil {
+		return webauthn.Credential{}, fmt.Errorf("passkey %s: %w", p.id, err)
+	}
+	c := webauthn.Credential{ID: id, PublicKey: key, AttestationFormat: "none",
+		Flags:         webauthn.CredentialFlags{UserPresent: true, UserVerified: true, BackupEligible: p.backupEligible, BackupState: p.backedUp},
+		Authenticator: webauthn.Authenticator{AAGUID: aaguid[:], SignCount: uint32(p.signCount)}} //nolint:gosec // it was stored from 32 bits
+	for _, t := range p.transports {
+		c.Transport = append(c.Transport, protocol.AuthenticatorTransport(t))
+	}
+	return c, nil
+}
+
+// beginEnrolment returns the options of navigator.credentials.create and the data for finishEnrolment.
+func (r *relyingParty) beginEnrolment(a account, factorID string) (options jsontext.Value, kept []byte, err error) {
+	creation, session, err := r.web.BeginRegistration(a, webauthn.WithExclusions(webauthn.Credentials(a.WebAuthnCredentials()).CredentialDescriptors()))
+	if err != nil {
+		return nil, nil, fmt.Errorf("begin an enrolment: %w", err)
+	}
+	return encodeCeremony(creation.Response, ceremony{forEnrolment, factorID, *session})
+}
+
+// beginSignIn returns the options of navigator.credentials.get and the data for finishSignIn. Without a user, the
+// authenticator offers the passkeys that it holds.
+func (r *relyingParty) beginSignIn(a *account) (options jsontext.Value, kept []byte, err error) {
+	var assertion *protocol.CredentialAssertion
+	var session *webauthn.SessionData
+	if a == nil {
+		assertion, session, err = r.web.BeginDiscoverableLogin()
+	} else {
+		assertion, session, err = r.web.BeginLogin(*a)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("begin a sign-in: %w", err)
+	}
+	return encodeCeremony(assertion.Response, ceremony{Purpose: forSignIn, Session: *session})
+}
+
+func encodeCeremony(response any, c ceremony) (options jsontext.Value, kept []byte, err error) {
+	if options, err = json.Marshal(response); err == nil {
+		kept, err = json.Marshal(c)
+	}
+	return options, kept, err
+}
+
+// openCeremony returns the session of a ceremony of the purpose.
+func openCeremony(kept []byte, purpose, factorID string) (webauthn.SessionData, error) {
+	var c ceremony
+	if err := json.Unmarshal(kept, &c); err != nil {
+		return webauthn.SessionData{}, apierr.InvalidFactor.Wrap(err)
+	}
+	if c.Purpose != purpose || c.FactorID != factorID {
+		return webauthn.SessionData{}, apierr.InvalidFactor.Wrap(fmt.Errorf("a ceremony of %s is used for %s", c.Purpose, purpose))
+	}
+	return c.Session, nil
+}
+
+// finishEnrolment checks the answer of an authenticator and returns the new passkey. It returns apierr.InvalidFactor.
+func (r *relyingParty) finishEnrolment(a account, kept []byte, factorID string, answer jsontext.Value) (passkey, error) {
+	session, err := openCeremony(kept, forEnrolment, factorID)
+	if err != nil {
+		return passkey{}, err
+	}
+	if len(answer) > maxPasskeyAnswer {
+		return passkey{}, apierr.InvalidFactor
+	}
+	parsed, err := protocol.ParseCredentialCreationResponseBytes(answer)
+	if err != nil {
+		return passkey{}, apierr.InvalidFactor.Wrap(err)
+	}
+	// Kontor asks for no attestation. Browsers then send none, or one that the passkey has signed itself. Everything else
+	// would only be more input for the parsers of vendors' formats.
+	if format := parsed.Response.AttestationObject.Format; format != "none" && format != "packed" {
+		return passkey{}, apierr.InvalidFactor.Wrap(fmt.Errorf("attestation in the format %q", format))
+	}
+	c, err := r.web.CreateCredential(a, session, parsed)
+	if err != nil {
+		return passkey{}, apierr.InvalidFactor.Wrap(err)
+	}
+	aaguid, err := uuid.FromBytes(c.Authenticator.AAGUID)
+	if err != nil || len(c.ID) == 0 || len(c.ID) > maxCredentialID {
+		return passkey{}, apierr.InvalidFactor.Wrap(errors.Join(err, fmt.Errorf("a credential id of %d bytes", len(c.ID))))
+	}
+	return passkey{
+		id: factorID, credentialID: base64.RawURLEncoding.EncodeToString(c.ID), publicKey: base64.RawURLEncoding.EncodeToString(c.PublicKey),
+		transports: knownTransports(c.Transport), aaguid: aaguid.String(),
+		backupEligible: c.Flags.BackupEligible, backedUp: c.Flags.BackupState, signCount: int64(c.Authenticator.SignCount),
+	}, nil
+}
+
+// knownTransports returns the ways to reach an authenticator that the standard knows, in a fixed order.
+func knownTransports(sent []protocol.AuthenticatorTransport) []string {
+	var known []string
+	for _, t := range []protocol.AuthenticatorTransport{protocol.USB, protocol.NFC, protocol.BLE, protocol.SmartCard, protocol.Hybrid, protocol.Internal} {
+		if slices.Contains(sent, t) {
+			known = append(known, string(t))
+		}
+	}
+	return known
+}
+
+// parseAssertion parses the answer of an authenticator to a sign-in. It returns apierr.InvalidFactor.
+func parseAssertion(answer jsontext.Value) (*protocol.ParsedCredentialAssertionData, error) {
+	if len(answer) > maxPasskeyAnswer {
+		return nil, apierr.InvalidFactor
+	}
+	parsed, err := protocol.ParseCredentialRequestResponseBytes(answer)
+	if err != nil {
+		return nil, apierr.InvalidFactor.Wrap(err)
+	}
+	return parsed, nil
+}
+
+// finishSignIn checks a parsed answer for a user and returns the passkey with its new counter and backup state. cloned reports
+// a counter that did not grow: two authenticators use the same passkey. It returns apierr.InvalidFactor.
+func (r *relyingParty) finishSignIn(a account, kept []byte, parsed *protocol.ParsedCredentialAssertionData, discovered bool) (used passkey, cloned bool, err error) {
+	session, err := openCeremony(kept, forSignIn, "")
+	if err != nil {
+		return passkey{}, false, err
+	}
+	var c *webauthn.Credential
+	if discovered {
+		found := func(_, _ []byte) (webauthn.User, error) { return a, nil }
+		_, c, err = r.web.ValidatePasskeyLogin(found, session, parsed)
+	} else {
+		c, err = r.web.ValidateLogin(a, session, parsed)
+	}
+	if err != nil {
+		return passkey{}, false, apierr.InvalidFactor.Wrap(err)
+	}
+	id := base64.RawURLEncoding.EncodeToString(c.ID)
+	i := slices.IndexFunc(a.passkeys, func(p passkey) bool { return p.credentialID == id })
+	if i < 0 {
+		return passkey{}, false, apierr.InvalidFactor
+	}
+	used = a.passkeys[i]
+	used.backedUp, used.signCount = c.Flags.BackupState, int64(c.Authenticator.SignCount)
+	return used, c.Authenticator.CloneWarning, nil
+}

@@ -1,0 +1,210 @@
+package factors
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
+	"kontor/modules/kit/types"
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/store"
+)
+
+const columns = `
+	id, user_id, type, name, status, created_at, last_used_at, version,
+	(SELECT count(*) FROM recovery_codes WHERE factor_id = factors.id AND used_at IS NULL)`
+
+func scanFactor(row records.Row) (Factor, error) {
+	var f Factor
+	var remaining int
+	err := row.Scan(&f.ID, &f.UserID, &f.Type, &f.Name, &f.Status, &f.CreatedAt, &f.LastUsedAt, &f.version, &remaining)
+	if f.Type == RecoveryCodes {
+		f.Remaining = &remaining
+	}
+	return f, err
+}
+
+// table holds the factors as records. They belong to their user, not to their creator.
+var table = &records.Table[Factor]{
+	Type:      access.Factors,
+	From:      "factors",
+	Columns:   columns,
+	Scan:      scanFactor,
+	Relations: []records.Relation{{Allows: access.Read | access.Update | access.Delete, SQL: "user_id = $1"}},
+	Missing:   apierr.FactorNotFound,
+}
+
+var factorList = list.New(list.Source[Factor]{
+	From:    "factors",
+	Columns: columns,
+	ID:      "id",
+	Created: "created_at",
+	Tables:  []string{"factors", "recovery_codes"},
+	Fields: list.Fields{
+		{Name: "id", Type: list.UUID, Column: "id"},
+		{Name: "user_id", Type: list.UUID, Column: "user_id"},
+		{Name: "type", Type: list.Text, Column: "type", Key: "type"},
+		{Name: "name", Type: list.Text, Column: "name", Key: "name_key"},
+		{Name: "status", Type: list.Text, Column: "status", Key: "status"},
+		{Name: "created_at", Type: list.Time, Column: "created_at"},
+		{Name: "last_used_at", Type: list.Time, Column: "last_used_at", Null: true},
+	},
+	Scan: scanFactor,
+})
+
+const (
+	insertFactor = `
+		INSERT INTO factors (id, user_id, type, name, name_key, status, created_at, created_by, secret_sealed, session_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+
+	updateName = `UPDATE factors SET name = $2, name_key = $3, version = version + 1 WHERE id = $1`
+
+	deleteFactor = `DELETE FROM factors WHERE id = $1`
+	deleteCodes  = `DELETE FROM recovery_codes WHERE factor_id = $1`
+
+	selectOfUser = `SELECT ` + columns + ` FROM factors WHERE user_id = $1 ORDER BY created_at, id`
+
+	selectNamed = `SELECT count(*) FROM factors WHERE user_id = $1 AND name_key = $2 AND id <> $3`
+
+	selectExpired = `SELECT ` + columns + ` FROM factors WHERE status = 'pending' AND created_at <= $1 ORDER BY created_at, id LIMIT $2`
+
+	// An attempt counts before it is evaluated. Only the session that began the enrolment has attempts.
+	countAttempt = `
+		UPDATE factors SET attempts = attempts + 1
+		WHERE id = $1 AND status = 'pending' AND session_id = $2 AND created_at > $3 AND attempts < $4`
+
+	selectSecret = `SELECT secret_sealed FROM factors WHERE id = $1`
+
+	activateTOTP = `
+		UPDATE factors SET status = 'active', last_step = $2, session_id = '', version = version + 1
+		WHERE id = $1 AND status = 'pending'`
+
+	activatePasskey = `
+		UPDATE factors SET
+			status = 'active', credential_id = $2, public_key = $3, transports = $4, aaguid = $5, backup_eligible = $6,
+			backed_up = $7, sign_count = $8, session_id = '', version = version + 1
+		WHERE id = $1 AND status = 'pending'`
+
+	insertCode = `INSERT INTO recovery_codes (factor_id, code_hash) VALUES ($1, $2)`
+
+	selectTOTP = `SELECT id, secret_sealed, last_step FROM factors WHERE user_id = $1 AND type = 'totp' AND status = 'active'`
+
+	selectCodesOf = `SELECT id FROM factors WHERE user_id = $1 AND type = 'recovery_codes' AND status = 'active'`
+
+	selectCode = `SELECT count(*) FROM recovery_codes WHERE factor_id = $1 AND code_hash = $2 AND used_at IS NULL`
+
+	passkeyColumns = `id, user_id, credential_id, public_key, transports, aaguid, backup_eligible, backed_up, sign_count`
+
+	selectPasskeys = `
+		SELECT ` + passkeyColumns + ` FROM factors
+		WHERE user_id = $1 AND type = 'passkey' AND status = 'active' ORDER BY created_at, id`
+
+	selectOwner = `SELECT user_id FROM factors WHERE credential_id = $1 AND status = 'active'`
+
+	// held_roles is a view of the directory.
+	selectInUse = `
+		SELECT 1 FROM factors JOIN held_roles ON held_roles.user_id = factors.user_id
+		WHERE factors.status = 'active' AND factors.type <> 'recovery_codes' AND held_roles.role_id IN (`
+
+	// A code is accepted once: its time step must be later than that of the last accepted code.
+	useTOTP = `
+		UPDATE factors SET last_step = $2, last_used_at = $3
+		WHERE id = $1 AND status = 'active' AND last_step < $2`
+
+	// The counter must grow, unless the authenticator has none and always sends 0.
+	usePasskey = `
+		UPDATE factors SET sign_count = $2, backed_up = $3, last_used_at = $4
+		WHERE id = $1 AND status = 'active' AND (sign_count < $2 OR (sign_count = 0 AND $2 = 0))`
+
+	useCode = `UPDATE recovery_codes SET used_at = $3 WHERE factor_id = $1 AND code_hash = $2 AND used_at IS NULL`
+
+	touchCodes = `UPDATE factors SET last_used_at = $2, version = version + 1 WHERE id = $1`
+
+	// people and user_credentials are views of the directory.
+	selectStatus = `SELECT status FROM people WHERE id = $1`
+
+	selectPerson = `
+		SELECT people.display_name,
+			COALESCE(min(CASE WHEN user_credentials.type = 'email' THEN user_credentials.value END), min(user_credentials.value), '')
+		FROM people LEFT JOIN user_credentials ON user_credentials.user_id = people.id AND user_credentials.validated = TRUE
+		WHERE people.id = $1 GROUP BY people.id, people.display_name`
+)
+
+// newFactor is a factor to insert, with the columns of its enrolment.
+type newFactor struct {
+	Factor
+	createdBy string
+	secret    string // sealed
+	session   string
+}
+
+func insert(ctx context.Context, tx *store.Tx, f newFactor) error {
+	_, err := tx.Exec(ctx, insertFactor, f.ID, f.UserID, f.Type, f.Name, types.Fold(f.Name), f.Status, f.CreatedAt, f.createdBy,
+		f.secret, f.session)
+	return err
+}
+
+// ofUser returns all factors of a user, pending ones included.
+func ofUser(ctx context.Context, q store.Querier, userID string) ([]Factor, error) {
+	return selectAll(ctx, q, selectOfUser, userID, scanFactor)
+}
+
+// selectAll returns all rows of a statement about one id.
+func selectAll[T any](ctx context.Context, q store.Querier, statement, id string, scan func(records.Row) (T, error)) ([]T, error) {
+	rows, err := q.Query(ctx, statement, id)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var found []T
+	for rows.Next() {
+		row, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, row)
+	}
+	return found, rows.Err()
+}
+
+// isSecond reports whether a factor is active and can complete a sign-in by itself. Recovery codes only stand in for one.
+func isSecond(f Factor) bool { return f.Status == active && f.Type != RecoveryCodes }
+
+// userStatus returns the status of a user, or apierr.UserNotFound.
+func userStatus(ctx context.Context, q store.Querier, userID string) (status string, err error) {
+	err = q.QueryRow(ctx, selectStatus, userID).Scan(&status)
+	if errors.Is(err, store.ErrNotFound) {
+		err = apierr.UserNotFound
+	}
+	return status, err
+}
+
+// nameTaken reports whether another factor of the user has the name.
+func nameTaken(ctx context.Context, q store.Querier, f Factor) (bool, error) {
+	var n int
+	err := q.QueryRow(ctx, selectNamed, f.UserID, types.Fold(f.Name), f.ID).Scan(&n)
+	return n > 0, err
+}
+
+// passkey is a stored passkey.
+type passkey struct {
+	id, userID     string
+	credentialID   string // base64url
+	publicKey      string // base64url of the COSE key
+	transports     []string
+	aaguid         string
+	backupEligible bool
+	backedUp       bool
+	signCount      int64
+}
+
+func scanPasskey(row records.Row) (passkey, error) {
+	var p passkey
+	var transports string
+	err := row.Scan(&p.id, &p.userID, &p.credentialID, &p.publicKey, &transports, &p.aaguid, &p.backupEligible, &p.backedUp, &p.signCount)
+	p.transports = strings.Fields(transports)
+	return p, err
+}

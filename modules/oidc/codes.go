@@ -1,0 +1,91 @@
+package oidc
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"kontor/server/apierr"
+	"kontor/store"
+)
+
+// purpose is what a one-time code is for.
+type purpose string
+
+const (
+	forSignIn purpose = "sign_in"
+	forLink   purpose = "link"
+)
+
+// life returns how long a code is valid. A user who links an account signs in first.
+func (p purpose) life() time.Duration {
+	if p == forLink {
+		return 10 * time.Minute
+	}
+	return time.Minute
+}
+
+func (s *Service) hash(kind, secret string) string {
+	return hex.EncodeToString(s.db.Keyed("oidc "+kind, []byte(secret)))
+}
+
+// issueCode stores a one-time code. Only the browser with the cookie may use it.
+func (s *Service) issueCode(ctx context.Context, tx *store.Tx, p purpose, userID string, st statement) (code, cookie string, err error) {
+	code, browser := newSecret(), newSecret()
+	data, err := json.Marshal(st)
+	if err != nil {
+		return "", "", err
+	}
+	_, err = tx.Exec(ctx, insertCode, s.hash("code", code), s.hash("browser", browser), string(p), userID, string(data), tx.Now().Add(p.life()))
+	return code, s.setCookie(browser, p.life()), err
+}
+
+// useCode deletes a code and returns what it stands for. The refusal is apierr.OIDCInvalidCode for an unknown, used or expired
+// code and for another browser; the transaction must be committed with it, so that a code that has leaked is void.
+func (s *Service) useCode(ctx context.Context, tx *store.Tx, p purpose, code string) (userID string, st statement, refusal, err error) {
+	secret, decodeErr := base64.RawURLEncoding.Strict().DecodeString(code)
+	if decodeErr != nil || len(secret) != secretBytes {
+		return "", st, apierr.OIDCInvalidCode, nil
+	}
+	var browser, data string
+	var expires store.Time
+	hash := s.hash("code", code)
+	err = tx.QueryRow(ctx, selectCode, hash, string(p)).Scan(&browser, &userID, &data, &expires)
+	if errors.Is(err, store.ErrNotFound) {
+		return "", st, apierr.OIDCInvalidCode, nil
+	}
+	if err != nil {
+		return "", st, nil, err
+	}
+	if _, err := tx.Exec(ctx, deleteCode, hash); err != nil {
+		return "", st, nil, err
+	}
+	cookie, cookieErr := s.cookie(ctx)
+	now := tx.Now()
+	if cookieErr != nil || !equal(s.hash("browser", cookie), browser) || now >= expires || expires > now.Add(p.life()) {
+		return "", st, apierr.OIDCInvalidCode, nil
+	}
+	return userID, st, nil, json.Unmarshal([]byte(data), &st)
+}
+
+// purgeBatch is the number of rows that one transaction deletes.
+const purgeBatch = 500
+
+// Purge deletes expired codes and states.
+func (s *Service) Purge(ctx context.Context) error {
+	for _, statement := range []string{purgeStates, purgeCodes} {
+		for deleted := int64(purgeBatch); deleted == purgeBatch; {
+			err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
+				deleted, err = tx.Exec(ctx, statement, tx.Now(), purgeBatch)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

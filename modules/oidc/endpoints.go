@@ -1,0 +1,111 @@
+package oidc
+
+import (
+	"net/http"
+
+	"kontor/modules/kit/list"
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/server/endpoint"
+	"kontor/server/ratelimit"
+)
+
+// Endpoints returns the rows of the module. They exist also when the sign-in is off, and then answer 404, so that grants and
+// the API document do not depend on a setting.
+func (s *Service) Endpoints() []endpoint.Endpoint {
+	staff := []string{access.Advisor}
+	toProvider := endpoint.Answer{Status: http.StatusSeeOther, Says: "A redirect to the provider, or to the console with an error."}
+	toConsole := endpoint.Answer{Status: http.StatusSeeOther, Says: "A redirect to the console with a one-time code or an error in the fragment."}
+	rows := []endpoint.Endpoint{
+		// Callers of these three have no access token yet. Browsers open the first two as pages.
+		{Name: "oidc.begin", Method: http.MethodGet, Path: beginPath, Access: access.Public, Limit: ratelimit.Public,
+			Summary: "Redirect to the sign-in provider.", Faults: []apierr.Kind{apierr.NotFound},
+			Doc: endpoint.Doc{Answers: []endpoint.Answer{toProvider}}, Handle: endpoint.JSON(http.StatusSeeOther, s.begin)},
+		{Name: "oidc.callback", Method: http.MethodGet, Path: callbackPath, Access: access.Public, Limit: ratelimit.Public,
+			Summary: "Return from the sign-in provider.", Faults: []apierr.Kind{apierr.NotFound},
+			Doc: endpoint.Doc{Answers: []endpoint.Answer{toConsole}}, Handle: endpoint.JSON(http.StatusSeeOther, s.callback)},
+		{Name: "oidc.exchange", Method: http.MethodPost, Path: beginPath, Access: access.Public, Limit: ratelimit.Public,
+			Summary: "Complete a sign-in with the provider.",
+			Faults:  []apierr.Kind{apierr.NotFound, apierr.OIDCInvalidCode, apierr.OIDCNoAccount},
+			Doc:     endpoint.Doc{Answers: s.options.SignedIn, Headers: []string{"X-Device-Token"}},
+			Handle:  endpoint.JSON(http.StatusOK, s.exchange)},
+		{Name: "oidc.identities", Method: http.MethodGet, Path: "/v1/users/{id}/identities", Access: access.On(access.Identities, access.Read), Roles: staff,
+			Summary: "List the accounts at the provider with which a user may sign in.", Faults: []apierr.Kind{apierr.UserNotFound},
+			Doc: endpoint.Doc{Search: identityList.Search()}, Handle: endpoint.JSON(http.StatusOK, s.identities)},
+		// Users link an account of their own without a grant on the type, which a rule for creation would require.
+		{Name: "oidc.link", Method: http.MethodPost, Path: "/v1/users/{id}/identities", Access: access.SignedIn, Roles: staff,
+			Summary: "Link an account at the provider to a user.", Assurance: endpoint.SecondFactor,
+			Faults: []apierr.Kind{apierr.NotFound, apierr.UserNotFound, apierr.OIDCInvalidCode, apierr.NotStaff, apierr.IdentityExists,
+				apierr.TooManyIdentities},
+			Handle: endpoint.JSON(http.StatusCreated, s.link)},
+		{Name: "oidc.unlink", Method: http.MethodDelete, Path: "/v1/users/{id}/identities/{identity_id}", Access: access.On(access.Identities, access.Delete), Roles: staff,
+			Summary: "Unlink an account at the provider from a user.", Assurance: endpoint.SecondFactor,
+			Faults: []apierr.Kind{apierr.UserNotFound, apierr.IdentityNotFound},
+			Handle: endpoint.JSON(http.StatusOK, s.unlink)},
+	}
+	for i := range rows {
+		rows[i].Tag = "Authentication"
+		if rows[i].Limit == ratelimit.Undecided {
+			rows[i].Limit = ratelimit.Private
+		}
+	}
+	return rows
+}
+
+type beginInput struct {
+	ReturnTo string `query:"return_to" maxLength:"512" example:"/customers" doc:"A path of the console to open after the sign-in."`
+}
+
+// Validate accepts paths of the console only: an address of another site would make this one an open redirect.
+func (in *beginInput) Validate(v *apierr.Fields) {
+	if in.ReturnTo != "" && !isConsolePath(in.ReturnTo) {
+		v.Add("return_to", "invalid.console_path")
+	}
+}
+
+// callbackInput is not validated: browsers open the address as a page, and every error must return to the console.
+type callbackInput struct {
+	Code   string `query:"code" doc:"The authorization code."`
+	State  string `query:"state" doc:"The state of the sign-in."`
+	Issuer string `query:"iss" doc:"The issuer of the answer (RFC 9207)."`
+	Error  string `query:"error" doc:"An error code of OAuth 2.0. Its description is ignored."`
+}
+
+type exchangeInput struct {
+	Code string `json:"code" doc:"The one-time code from the fragment. It is valid for one minute, once, in the browser that has signed in."`
+}
+
+// Validate requires a code.
+func (in *exchangeInput) Validate(v *apierr.Fields) {
+	if in.Code == "" {
+		v.Add("code", "invalid.required")
+	}
+}
+
+type linkInput struct {
+	UserID  string `path:"id"`
+	Code    string `json:"code" required:"false" example:"-" doc:"The one-time code from the fragment. The caller links an account of their own, in the browser that has signed in there."`
+	Subject string `json:"subject" required:"false" maxLength:"255" example:"248289761001" doc:"Id of the account at the issuer, for callers who may create identities."`
+}
+
+// Validate requires exactly one of the members.
+func (in *linkInput) Validate(v *apierr.Fields) {
+	switch {
+	case in.Code == "" && in.Subject == "":
+		v.Add("subject", "invalid.required")
+	case in.Code != "" && in.Subject != "":
+		v.Add("subject", "invalid.one_of_two", apierr.Args{"Other": "code"})
+	case in.Subject != "" && !isSubject(in.Subject):
+		v.Add("subject", "invalid.subject", apierr.Args{"Max": maxSubject})
+	}
+}
+
+type identitiesInput struct {
+	UserID string      `path:"id"`
+	Query  list.Params `query:"*"`
+}
+
+type identityInput struct {
+	UserID     string `path:"id"`
+	IdentityID string `path:"identity_id"`
+}

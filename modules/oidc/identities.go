@@ -1,0 +1,174 @@
+package oidc
+
+import (
+	"context"
+	"errors"
+
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+// Identity is an account at the provider with which a user may sign in.
+type Identity struct {
+	ID         string      `json:"id"`
+	UserID     string      `json:"user_id"`
+	Issuer     string      `json:"issuer" format:"uri" example:"https://login.bank.example"`
+	Subject    string      `json:"subject" maxLength:"255" example:"248289761001" doc:"Id of the account at the issuer."`
+	Email      string      `json:"email" format:"-" example:"anna.keller@bank.example" doc:"The address of the account when it was linked; empty if unknown."`
+	CreatedAt  store.Time  `json:"created_at"`
+	CreatedBy  string      `json:"created_by"`
+	LastUsedAt *store.Time `json:"last_used_at"`
+}
+
+// EachUser names the user and the creator.
+func (i Identity) EachUser(add func(id string)) {
+	add(i.UserID)
+	add(i.CreatedBy)
+}
+
+const (
+	// maxIdentities is the number of identities of one user.
+	maxIdentities = 10
+
+	actionLink   = "identities.create"
+	actionUnlink = "identities.delete"
+)
+
+// insertIdentity links an account at the provider to a user. It returns apierr.IdentityExists for an account that is linked,
+// to whomever, and apierr.TooManyIdentities.
+func (s *Service) insertIdentity(ctx context.Context, tx *store.Tx, userID, subject, email, by string) (Identity, error) {
+	var n int
+	if err := tx.QueryRow(ctx, countIdentities, userID).Scan(&n); err != nil {
+		return Identity{}, err
+	}
+	if n >= maxIdentities {
+		return Identity{}, apierr.TooManyIdentities
+	}
+	i := Identity{ID: store.NewID(), UserID: userID, Issuer: s.options.Issuer, Subject: subject, Email: email, CreatedAt: tx.Now(), CreatedBy: by}
+	_, err := tx.Exec(ctx, insertIdentityRow, i.ID, i.UserID, i.Issuer, i.Subject, i.Email, i.CreatedAt, i.CreatedBy)
+	if errors.Is(err, store.ErrDuplicate) {
+		return Identity{}, apierr.IdentityExists.Wrap(err)
+	}
+	if err != nil {
+		return Identity{}, err
+	}
+	if err := identityProof.Audit(ctx, tx, actionLink, i.ID, nil); err != nil {
+		return Identity{}, err
+	}
+	return i, s.outbox.CredentialAdded(ctx, tx, userID, s.Name())
+}
+
+// link links an account at the provider: the caller's own with a one-time code of the provider's answer, or that of a user
+// with the subject, for callers who may create identities. It returns apierr.UserNotFound, apierr.NoAccess,
+// apierr.OIDCInvalidCode, apierr.NotStaff, apierr.IdentityExists and apierr.TooManyIdentities.
+func (s *Service) link(ctx context.Context, in linkInput) (Identity, error) {
+	if s.provider == nil {
+		return Identity{}, apierr.NotFound
+	}
+	caller := access.From(ctx)
+	var linked Identity
+	var refused error
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		refused = nil
+		exists, active, staff, err := s.isActiveStaff(ctx, tx, in.UserID)
+		switch {
+		case err != nil:
+			return err
+		case !exists:
+			return apierr.UserNotFound
+		case in.Code != "" && caller.UserID != in.UserID, in.Subject != "" && !caller.May(access.Identities, access.Create):
+			return apierr.NoAccess
+		case !active || !staff:
+			return apierr.NotStaff
+		}
+		subject, email := in.Subject, ""
+		if in.Code != "" {
+			userID, st, refusal, err := s.useCode(ctx, tx, forLink, in.Code)
+			if err != nil {
+				return err
+			}
+			if refusal != nil || userID != caller.UserID || st.Issuer != s.options.Issuer {
+				refused = apierr.OIDCInvalidCode
+				return nil // committed: the code is void
+			}
+			subject, email = st.Subject, st.Email
+		}
+		if linked, err = s.insertIdentity(ctx, tx, in.UserID, subject, email, records.Actor(ctx)); err != nil {
+			return err
+		}
+		tx.Respond(linked)
+		return nil
+	})
+	if err == nil && refused != nil {
+		s.report(ctx, &rejection{kind: apierr.OIDCInvalidCode, note: "link_code", user: caller.UserID})
+		err = refused
+	}
+	return linked, err
+}
+
+// identities lists the identities of a user. The caller is the user, or may read the identities. It returns
+// apierr.UserNotFound and apierr.NoAccess.
+func (s *Service) identities(ctx context.Context, in identitiesInput) (list.Page[Identity], error) {
+	caller := access.From(ctx)
+	status, err := selectText(ctx, s.db, selectStatus, in.UserID)
+	if err == nil && status == "" {
+		err = apierr.UserNotFound
+	}
+	if err != nil {
+		return list.Page[Identity]{}, err
+	}
+	ofUser := list.Where{SQL: "user_id = $1", Args: []any{in.UserID}}
+	if caller.UserID == in.UserID || caller.May(access.Identities, access.Read) {
+		return identityList.Page(ctx, s.db, in.Query, ofUser)
+	}
+	page, err := identityList.Page(ctx, s.db, in.Query, ofUser, identityTable.Visible(caller))
+	if err == nil && page.TotalUnfiltered == 0 {
+		err = apierr.NoAccess
+	}
+	return page, err
+}
+
+// unlink deletes an identity and ends the other sessions of its user, which may have been opened with it. It returns
+// apierr.UserNotFound, apierr.IdentityNotFound and apierr.NoAccess.
+func (s *Service) unlink(ctx context.Context, in identityInput) (endpoint.Message, error) {
+	caller := access.From(ctx)
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		status, err := selectText(ctx, tx, selectStatus, in.UserID)
+		switch {
+		case err != nil:
+			return err
+		case status == "":
+			return apierr.UserNotFound
+		}
+		row, err := identityTable.Get(ctx, tx, in.IdentityID, access.Delete)
+		switch {
+		case err != nil:
+			return err
+		case row.UserID != in.UserID:
+			return apierr.IdentityNotFound
+		}
+		was, err := readIdentity(ctx, tx, row.ID)
+		if err != nil {
+			return err
+		}
+		for _, step := range []struct{ statement, id string }{{deleteCodesOf, row.UserID}, {deleteIdentityRow, row.ID}} {
+			if _, err := tx.Exec(ctx, step.statement, step.id); err != nil {
+				return err
+			}
+		}
+		tx.Audit(store.AuditEntry{Actor: records.Actor(ctx), Action: actionUnlink, RecType: access.Identities.Name, RecID: row.ID, Before: was})
+		keep := ""
+		if caller.UserID == row.UserID {
+			keep = caller.SessionID
+		}
+		if err := s.sessions.EndSessions(ctx, tx, row.UserID, keep); err != nil {
+			return err
+		}
+		return s.outbox.CredentialRemoved(ctx, tx, row.UserID, s.Name())
+	})
+	return endpoint.Confirm(ctx, s.options.Texts, "users.identity_deleted"), err
+}

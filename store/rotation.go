@@ -1,0 +1,358 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"kontor/store/audittrail"
+	"kontor/store/datadir"
+	"kontor/store/idempotency"
+	"kontor/store/sealing"
+)
+
+// ErrRotating says that another rotation of the master key is running.
+var ErrRotating = errors.New("a rotation of the master key is running already")
+
+// A rotation of the master key has these steps. A kill after any of them leaves a database that opens with the key in the key
+// file or with the one beside it, and the next start continues.
+//
+//  1. The new master key is written to secret.key.next.
+//  2. One transaction stores its check value, and the keyring with a new generation, wrapped by the new key. From here on,
+//     the former master key does not open the database.
+//  3. secret.key.next is renamed to secret.key.
+//  4. The head of the audit trail, the number of commits and the mark are signed with the new key. Then signatures of the
+//     former one are not accepted any more.
+//  5. Every sealed value is sealed with the new generation, in batches.
+//  6. The keyring records that the rotation is complete. Some time later it loses the keys of values of former generations.
+
+// Rotation is a request to replace the master key.
+type Rotation struct {
+	// SecretKey and PreviousKey are the new and the present master key of a database whose key is not in its directory. They
+	// must be empty for others.
+	SecretKey, PreviousKey string
+	// Compromised says that somebody else may have the former key: what was signed before is not accepted any more.
+	Compromised bool
+	// Report receives the progress; nil for none.
+	Report func(Resealed)
+}
+
+// RotateMasterKey replaces the master key and seals every value anew. It works while the database is in use. If an earlier
+// rotation is not complete, RotateMasterKey completes that one and returns resumed. It returns ErrRotating when another one
+// is running.
+func (db *DB) RotateMasterKey(ctx context.Context, r Rotation) (resumed bool, err error) {
+	if !db.rotating.TryLock() {
+		return false, ErrRotating
+	}
+	defer db.rotating.Unlock()
+	if ring := db.keys.Keyring(); ring != nil && ring.Resealing {
+		if r.Compromised && !ring.Compromised {
+			distrusted := *ring
+			distrusted.Compromised = true
+			if err := db.storeKeyring(ctx, distrusted, ""); err != nil {
+				return true, err
+			}
+		}
+		return !db.replacedAtStart, db.completeRotation(ctx, r.Report)
+	}
+	if db.givenKey != nil || r.SecretKey != "" {
+		err = db.replaceGivenKey(ctx, r)
+	} else {
+		err = db.replaceKeyFile(ctx, r.Compromised)
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, db.completeRotation(ctx, r.Report)
+}
+
+// ResumeRotation completes a rotation that was interrupted, and removes the keys of values that nobody needs any more. Call it
+// about once an hour.
+func (db *DB) ResumeRotation(ctx context.Context) error {
+	ring := db.keys.Keyring()
+	if ring == nil || !ring.Resealing && !ring.Retirable() || !db.rotating.TryLock() {
+		return nil
+	}
+	defer db.rotating.Unlock()
+	if ring.Resealing {
+		return db.completeRotation(ctx, nil)
+	}
+	return db.retireKeys(ctx)
+}
+
+// replaceKeyFile replaces the master key in the data directory.
+func (db *DB) replaceKeyFile(ctx context.Context, compromised bool) error {
+	if left, err := db.dir.ReadNextKey(); err != nil {
+		return err
+	} else if left != nil {
+		is, err := audittrail.IsMasterKey(ctx, db, left)
+		if err == nil && is {
+			err = errors.New("an earlier rotation has not ended; restart the server to complete it")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	master := sealing.NewMasterKey()
+	if err := db.dir.WriteNextKey(master); err != nil {
+		return err
+	}
+	err := db.replaceMasterKey(ctx, master, compromised)
+	if err != nil && !errors.Is(err, ErrOutcomeUnknown) {
+		return errors.Join(err, db.dir.Remove(datadir.NextKey))
+	}
+	return err
+}
+
+// replaceGivenKey replaces a master key that the operator keeps.
+func (db *DB) replaceGivenKey(ctx context.Context, r Rotation) error {
+	switch {
+	case db.givenKey == nil:
+		return fmt.Errorf("the secret key is in %s; leave KONTOR_SECRET_KEY out to rotate it", db.dir.File(datadir.Key))
+	case r.SecretKey == "" || r.PreviousKey == "":
+		return errors.New("the secret key comes from the environment: set the new one in KONTOR_SECRET_KEY and the present one in KONTOR_SECRET_KEY_PREVIOUS")
+	}
+	previous, err := sealing.ParseMasterKey(r.PreviousKey)
+	if err != nil {
+		return fmt.Errorf("KONTOR_SECRET_KEY_PREVIOUS: %w", err)
+	}
+	if !db.keys.IsMaster(previous) {
+		return fmt.Errorf("KONTOR_SECRET_KEY_PREVIOUS is not the present secret key of %s: %w", db.dir.Path(), ErrWrongKey)
+	}
+	master, err := sealing.ParseMasterKey(r.SecretKey)
+	if err != nil {
+		return fmt.Errorf("KONTOR_SECRET_KEY: %w", err)
+	}
+	if db.keys.IsMaster(master) {
+		return errors.New("KONTOR_SECRET_KEY is the present secret key; set a new one")
+	}
+	if err := db.replaceMasterKey(ctx, master, r.Compromised); err != nil {
+		return err
+	}
+	db.givenKey = master
+	return nil
+}
+
+// replaceMasterKey stores a new master key with a new generation of keys, and begins to use them.
+func (db *DB) replaceMasterKey(ctx context.Context, master []byte, compromised bool) error {
+	next, err := sealing.New(master)
+	if err != nil {
+		return err
+	}
+	if err := next.Use(db.keys.Next(db.clock.Now().UTC(), audittrail.PublicExportKey(db.keys), compromised)); err != nil {
+		return err
+	}
+	detail, err := json.Marshal(audittrail.RotateExportKey(db.keys, next))
+	if err != nil {
+		return err
+	}
+	return db.InTx(ctx, func(tx *Tx) error {
+		if err := audittrail.StoreMasterKey(ctx, tx, db.keys, next); err != nil {
+			return err
+		}
+		tx.Audit(AuditEntry{Actor: NilID, Action: audittrail.ActionRotated, RecType: keysType, RecID: NilID, Detail: string(detail)})
+		tx.AfterCommit(func() { db.keys.Become(next) })
+		return nil
+	})
+}
+
+// keysType is the record type of audit entries about the keys of the database.
+const keysType = "keys"
+
+// settleKey brings the key file and the signatures up to date with the database, after a start.
+func (db *DB) settleKey(ctx context.Context) error {
+	if db.givenKey != nil && db.keys.Chosen() > 0 {
+		db.log.Info("the secret key is being replaced by that in KONTOR_SECRET_KEY")
+		if err := db.replaceMasterKey(ctx, db.givenKey, false); err != nil {
+			return err
+		}
+		db.replacedAtStart = true
+	}
+	if db.givenKey == nil && db.keys.Chosen() == 0 && db.dir.Has(datadir.NextKey) {
+		return db.dir.Remove(datadir.NextKey) // of a rotation that the database never had
+	}
+	return db.endReplacement(ctx)
+}
+
+// endReplacement puts the new key file into place, signs what the former master key has signed, and stops accepting that key.
+func (db *DB) endReplacement(ctx context.Context) error {
+	if db.givenKey == nil && db.dir.Has(datadir.NextKey) {
+		if err := db.dir.Rename(datadir.NextKey, datadir.Key); err != nil {
+			return fmt.Errorf("rename %s: %w", db.dir.File(datadir.NextKey), datadir.Cause(err))
+		}
+	}
+	ring := db.keys.Keyring()
+	if ring == nil || ring.Former == nil {
+		return nil
+	}
+	if err := db.InTx(ctx, func(tx *Tx) error { return db.guard.SignAgain(ctx, tx.tx) }); err != nil {
+		return err
+	}
+	return db.storeKeyring(ctx, ring.Replaced(), "")
+}
+
+// storeKeyring stores a keyring and begins to use it. action is that of an audit entry; without one there is no entry.
+func (db *DB) storeKeyring(ctx context.Context, ring sealing.Keyring, action string) error {
+	var failed error
+	err := db.InTx(ctx, func(tx *Tx) error {
+		if err := audittrail.StoreKeyring(ctx, tx, db.keys, ring); err != nil {
+			return err
+		}
+		if action != "" {
+			tx.Audit(AuditEntry{Actor: NilID, Action: action, RecType: keysType, RecID: NilID})
+		}
+		tx.AfterCommit(func() { failed = db.keys.Use(ring) })
+		return nil
+	})
+	return errors.Join(err, failed)
+}
+
+// maxPasses limits how often a rotation reads all sealed values. What concurrent requests have sealed with the former key
+// after that is sealed anew within the hour.
+const maxPasses = 5
+
+func (db *DB) completeRotation(ctx context.Context, report func(Resealed)) error {
+	if report == nil {
+		report = func(Resealed) {}
+	}
+	if err := db.endReplacement(ctx); err != nil {
+		return err
+	}
+	if err := db.announceReplacement(ctx); err != nil {
+		return err
+	}
+	for range maxPasses {
+		n, err := db.reseal(ctx, report)
+		if err != nil {
+			return fmt.Errorf("the new secret key is in force, and values remain to be sealed with it; repeat the command: %w", err)
+		}
+		if n == 0 {
+			break
+		}
+	}
+	return db.storeKeyring(ctx, db.keys.Keyring().Resealed(), "keys.resealed")
+}
+
+// KeyReplaced is what those learn who registered with [DB.OnKeyReplaced].
+type KeyReplaced struct {
+	At          Time // of the replacement
+	Compromised bool // nothing that was signed before it may be accepted
+}
+
+// OnKeyReplaced registers a function that each rotation of the master key calls before it seals values anew, and again when it
+// was interrupted and continues. Register it before the database is used.
+func (db *DB) OnKeyReplaced(f func(ctx context.Context, r KeyReplaced) error) {
+	db.onReplaced = append(db.onReplaced, f)
+}
+
+func (db *DB) announceReplacement(ctx context.Context) error {
+	ring := db.keys.Keyring()
+	r := KeyReplaced{At: TimeOf(ring.Generations[len(ring.Generations)-1].CreatedAt), Compromised: ring.Compromised}
+	for _, f := range db.onReplaced {
+		if err := f(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retireAfter exceeds the time for which a request can hold a value that was sealed before a rotation, and that for which
+// answers to repeated requests are kept.
+const retireAfter = 25 * time.Hour
+
+// retireKeys removes the keys of values of former generations, when no value needs them any more.
+func (db *DB) retireKeys(ctx context.Context) error {
+	ring := db.keys.Keyring()
+	newest := ring.Generations[len(ring.Generations)-1]
+	if db.clock.Now().Sub(newest.CreatedAt) < retireAfter {
+		return nil
+	}
+	n, err := db.reseal(ctx, func(Resealed) {})
+	if err != nil || n > 0 {
+		return err // the next run looks again
+	}
+	return db.storeKeyring(ctx, ring.Retired(), "keys.retired")
+}
+
+// ForgetKeyed removes the keys of former generations for a keyed hash, so that KeyedOlder returns none. It does nothing while a
+// rotation is running.
+func (db *DB) ForgetKeyed(ctx context.Context, purpose string) error {
+	ring := db.keys.Keyring()
+	if ring == nil || !db.rotating.TryLock() {
+		return nil
+	}
+	defer db.rotating.Unlock()
+	if ring = db.keys.Keyring(); ring.Resealing {
+		return nil
+	}
+	return db.storeKeyring(ctx, ring.Without(purpose), "")
+}
+
+// KeyState describes the keys of a database.
+type KeyState struct {
+	Generations []KeyGeneration // the oldest first
+	Resealing   bool            // a rotation is not complete
+	InFile      bool            // the master key is in the data directory
+	Remaining   []Resealed      // values of former generations, by column
+}
+
+// KeyGeneration describes a generation of keys.
+type KeyGeneration struct {
+	Number    int
+	CreatedAt Time // zero for the first one
+	Opens     bool // values that were sealed with it can still be opened
+}
+
+// KeyState counts the values that are not sealed with the newest key.
+func (db *DB) KeyState(ctx context.Context) (KeyState, error) {
+	state := KeyState{Generations: []KeyGeneration{{Opens: true}}, InFile: db.givenKey == nil}
+	ring := db.keys.Keyring()
+	if ring == nil {
+		return state, nil
+	}
+	state.Resealing, state.Generations = ring.Resealing, nil
+	for _, g := range ring.Generations {
+		one := KeyGeneration{Number: g.Number, Opens: g.Seals()}
+		if !g.CreatedAt.IsZero() {
+			one.CreatedAt = TimeOf(g.CreatedAt)
+		}
+		state.Generations = append(state.Generations, one)
+	}
+	for _, c := range db.sealed.all() {
+		found := Resealed{Table: c.Table, Column: c.Column}
+		for after := ""; ; {
+			values, err := db.nextSealed(ctx, c, after)
+			if err != nil {
+				return state, err
+			}
+			if len(values) == 0 {
+				break
+			}
+			found.Values += int64(len(values))
+			after = values[len(values)-1].After
+		}
+		if found.Values > 0 {
+			state.Remaining = append(state.Remaining, found)
+		}
+	}
+	return state, nil
+}
+
+// sealedAnswers are the stored answers to repeated requests.
+func (db *DB) sealedAnswers() SealedColumn {
+	return SealedColumn{Table: "idempotency_keys", Column: "body", Next: func(ctx context.Context, newest, after string, limit int) ([]SealedValue, error) {
+		found, err := idempotency.FindOld(ctx, db, newest, after, limit)
+		var values []SealedValue
+		for _, old := range found {
+			values = append(values, SealedValue{After: old.After, Reseal: func(context.Context) (func(context.Context, *Tx) error, error) {
+				if err := old.Reseal(db.keys); err != nil {
+					return nil, err
+				}
+				return func(ctx context.Context, tx *Tx) error { return old.Write(ctx, tx) }, nil
+			}})
+		}
+		return values, err
+	}}
+}

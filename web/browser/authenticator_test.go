@@ -1,0 +1,113 @@
+package browser_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha1" //nolint:gosec // RFC 6238 uses it
+	"encoding/base32"
+	"encoding/binary"
+	"fmt"
+	"image/png"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/webauthn"
+	"github.com/chromedp/chromedp"
+	"github.com/makiuchi-d/gozxing"
+	"github.com/makiuchi-d/gozxing/qrcode"
+)
+
+// authenticator is a virtual authenticator of a visitor's browser, such as the fingerprint reader of a laptop.
+type authenticator struct {
+	v  *visitor
+	id webauthn.AuthenticatorID
+}
+
+// withAuthenticator adds an authenticator to the visitor's browser. Its user touches it at once and is verified.
+func (v *visitor) withAuthenticator() *authenticator {
+	v.t.Helper()
+	a := &authenticator{v: v}
+	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+		if _, err := cdp.Call(ctx, tab, webauthn.Enable, webauthn.EnableParams{}); err != nil {
+			return chromedp.Void{}, err
+		}
+		added, err := cdp.Call(ctx, tab, webauthn.AddVirtualAuthenticator, webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
+			Protocol: webauthn.AuthenticatorProtocolCtap2, Ctap2version: webauthn.Ctap2versionCtap21, Transport: webauthn.AuthenticatorTransportInternal,
+			HasResidentKey: true, HasUserVerification: true, IsUserVerified: true, AutomaticPresenceSimulation: true,
+		}})
+		a.id = added.AuthenticatorID
+		return chromedp.Void{}, err
+	})
+	return a
+}
+
+// forget removes all passkeys from the authenticator, as if it were another device.
+func (a *authenticator) forget() {
+	a.v.t.Helper()
+	a.v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, tab, webauthn.ClearCredentials, webauthn.ClearCredentialsParams{AuthenticatorID: a.id})
+		return chromedp.Void{}, err
+	})
+}
+
+// verifyUser sets whether the authenticator recognises its user, for example by fingerprint.
+func (a *authenticator) verifyUser(ok bool) {
+	a.v.t.Helper()
+	a.v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, tab, webauthn.SetUserVerified, webauthn.SetUserVerifiedParams{AuthenticatorID: a.id, IsUserVerified: ok})
+		return chromedp.Void{}, err
+	})
+}
+
+// totp computes the codes of an authenticator app (RFC 6238).
+type totp struct {
+	t      *testing.T
+	secret []byte
+}
+
+// newTOTP returns an app with the secret of a setup key.
+func newTOTP(t *testing.T, key string) totp {
+	t.Helper()
+	secret, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return totp{t, secret}
+}
+
+// code returns the code that the app shows now, or some periods of 30 seconds later or earlier.
+func (o totp) code(periods int64) string {
+	var counter [8]byte
+	binary.BigEndian.PutUint64(counter[:], uint64(time.Now().Unix()/30+periods)) //nolint:gosec // the time is positive
+	mac := hmac.New(sha1.New, o.secret)
+	mac.Write(counter[:])
+	sum := mac.Sum(nil)
+	offset := sum[len(sum)-1] & 0xf
+	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[offset:])&0x7fffffff%1_000_000)
+}
+
+// scan returns the text of a QR code on the page, as a camera reads it.
+func (v *visitor) scan(selector string) string {
+	v.t.Helper()
+	ctx, cancel := context.WithTimeout(v.ctx, waitLimit)
+	defer cancel()
+	picture, err := chromedp.Run(ctx, chromedp.Screenshot(chromedp.CSS(selector), chromedp.NodeVisible))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	decoded, err := png.Decode(bytes.NewReader(picture))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	bitmap, err := gozxing.NewBinaryBitmapFromImage(decoded)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	found, err := qrcode.NewQRCodeReader().Decode(bitmap, nil)
+	if err != nil {
+		v.t.Fatalf("the QR code is not readable: %v", err)
+	}
+	return found.GetText()
+}

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { answerWith, json, requests, signedIn } from './browser.mjs';
+
+signedIn();
+const { api } = await import('../app/api.js');
+const { switchLanguage } = await import('../app/i18n.js');
+const { clearSession, factorRequest, proofRequest, saveTokens } = await import('../app/session.js');
+await switchLanguage('en');
+
+const TOKENS = { access_token: 'first', refresh_token: 'refresh', expires_in: 3600, user_id: 'u1' };
+const stale = (more = '') => json({ code: 'auth_m.insufficient_user_authentication', message: 'Confirm' }, 401, {
+  'WWW-Authenticate': `Bearer realm="kontor", error="insufficient_user_authentication", max_age="600"${more}`,
+});
+const needsFactor = () => stale(', acr_values="aal2"');
+
+/** Lets everything that is under way reach its next wait. */
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+beforeEach(() => saveTokens(TOKENS, 'anna@example.ch'));
+
+test('the request is repeated after the proof, with the same body', async () => {
+  answerWith(stale(), json({ ok: true }));
+  const sent = api.put('/v1/users/u2/roles', { roles: ['Advisor'] });
+  await settle();
+  assert.equal(proofRequest.get().level, 'fresh');
+  proofRequest.get().answer(true);
+  assert.deepEqual(await sent, { ok: true });
+  assert.deepEqual(requests.map(({ init }) => init.body), ['{"roles":["Advisor"]}', '{"roles":["Advisor"]}']);
+  assert.equal(proofRequest.get(), null);
+});
+
+test('requests share a dialog, which asks for the strongest proof', async () => {
+  answerWith(stale(), needsFactor(), stale(), json({ n: 1 }), json({ n: 2 }), json({ n: 3 }));
+  const all = [api.get('/v1/a'), api.get('/v1/b'), api.get('/v1/c')];
+  await settle();
+  assert.equal(proofRequest.get().level, 'aal2');
+  proofRequest.get().answer(true);
+  assert.deepEqual(await Promise.all(all), [{ n: 1 }, { n: 2 }, { n: 3 }]);
+  assert.equal(requests.length, 6);
+});
+
+test('a proof that was too weak is followed by a second question, not by a third', async () => {
+  answerWith(stale(), needsFactor(), needsFactor());
+  const sent = api.get('/v1/a').catch((e) => e);
+  await settle();
+  proofRequest.get().answer(true);
+  await settle();
+  await settle();
+  assert.equal(proofRequest.get().level, 'aal2');
+  proofRequest.get().answer(true);
+  const error = await sent;
+  assert.deepEqual([error.status, error.cancelled], [401, false]);
+});
+
+test('cancelling fails every waiting request, and the next one asks again', async () => {
+  answerWith(stale(), stale(), stale(), json({ ok: true }));
+  const both = [api.get('/v1/a'), api.get('/v1/b')].map((one) => one.catch((e) => e));
+  await settle();
+  proofRequest.get().answer(false);
+  assert.deepEqual((await Promise.all(both)).map((error) => [error.code, error.cancelled]), [
+    ['auth_m.insufficient_user_authentication', true], ['auth_m.insufficient_user_authentication', true],
+  ]);
+  const again = api.get('/v1/a');
+  await settle();
+  proofRequest.get().answer(true);
+  assert.deepEqual(await again, { ok: true });
+});
+
+test('signing out closes the dialog', async () => {
+  answerWith(stale());
+  const sent = api.get('/v1/a').catch((e) => e);
+  await settle();
+  clearSession();
+  assert.equal((await sent).cancelled, true);
+  assert.equal(proofRequest.get(), null);
+});
+
+test('a second factor that is required is set up first, then the request is repeated', async () => {
+  const refused = () => json({ code: 'auth_m.factor_required', message: 'Set up a second factor' }, 403);
+  answerWith(refused(), refused(), json({ n: 1 }), json({ n: 2 }));
+  const both = [api.get('/v1/a'), api.post('/v1/b', { name: 'kept' })];
+  await settle();
+  factorRequest.get().answer(true);
+  assert.deepEqual(await Promise.all(both), [{ n: 1 }, { n: 2 }]);
+  assert.equal(requests[3].init.body, '{"name":"kept"}');
+});
+
+test('another 403 asks for nothing', async () => {
+  answerWith(json({ code: 'common.forbidden', message: 'No' }, 403));
+  assert.equal((await api.get('/v1/a').catch((e) => e)).status, 403);
+  assert.equal(factorRequest.get(), null);
+});
