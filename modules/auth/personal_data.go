@@ -72,7 +72,7 @@ const (
 
 	deletePassword = `DELETE FROM passwords WHERE user_id = $1`
 
-	deleteChallenges = `DELETE FROM auth_challenges WHERE user_id = $1`
+	deleteChallengesOf = `DELETE FROM auth_challenges WHERE user_id = $1`
 
 	deleteDuties = `DELETE FROM factor_duties WHERE user_id = $1`
 
@@ -119,7 +119,7 @@ func (s *Service) eraseUser(ctx context.Context, tx *store.Tx, userID string) er
 			return err
 		}
 	}
-	for _, statement := range []string{deleteDevices, deleteDeviceTokens, deleteAllNetworks, deleteChallenges, deleteDuties} {
+	for _, statement := range []string{deleteDevices, deleteDeviceTokens, deleteAllNetworks, deleteChallengesOf, deleteDuties} {
 		if _, err := tx.Exec(ctx, statement, userID); err != nil {
 			return err
 		}
