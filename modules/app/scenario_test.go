@@ -59,6 +59,7 @@ func (s *scenario) run() {
 	customer := s.customers(people)
 	s.personas(people)
 	s.payers(customer)
+	s.privacy(people)
 	s.chats(people)
 	s.tasks(people, customer)
 	s.profile(people)

@@ -60,8 +60,12 @@ func (s *Service) prepareUpdate(ctx context.Context, q store.Querier, before, af
 	change.after = after
 	if len(changes) > 0 && before.KYCStatus != NotStarted {
 		change.entry = &historyEntry{id: store.NewID()}
-		var err error
-		if change.entry.changes, err = s.seal(before.ID, change.entry.id, changes); err != nil {
+		dataKey, err := s.readKey(ctx, q, before.ID)
+		if err != nil {
+			return change, err
+		}
+		change.entry.dataKey = dataKey
+		if change.entry.changes, err = s.seal(dataKey, before.ID, change.entry.id, changes); err != nil {
 			return change, err
 		}
 	}

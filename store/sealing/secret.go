@@ -23,6 +23,7 @@ var Retained = []string{
 	keyedPrefix + "customer name",       // former identities are stored as hashes only
 	keyedPrefix + "customer birth",      // likewise
 	"audit answer", "audit rest",        // digests of the audit trail cannot be made again
+	"erasure ledger", // the ledger of erasures is kept for good
 }
 
 // transient are the kept purposes that are not needed once every value was sealed again.
