@@ -41,7 +41,7 @@ var layers = []layer{
 		"it reads the files of a database without opening it"},
 	{`store/backup`, []string{"store/inspect", "store/sqlite", "store/audittrail", "store/engine", "store/clock", "store/datadir", "store/sealing"},
 		"it copies the files of a database without opening it"},
-	{`locales|server/etag|server/access|server/apierr|server/ratelimit|server/sse|server/settings|modules/kit/types|modules/sandbox`, nil,
+	{`locales|server/etag|server/access|server/apierr|server/ratelimit|server/sse|server/settings|server/certs|modules/kit/types|modules/sandbox`, nil,
 		"leaves import no other package of this module, so that everything may import them"},
 	{`web`, []string{"server/etag"}, "the console is files: it knows no API but the public one"},
 	{`server/endpoint`, []string{"server/etag", "server/access", "server/apierr", "server/ratelimit"}, "a row of the table says what an operation is, not how it is served"},
