@@ -22,7 +22,8 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Summary: "Redirect to the sign-in provider.", Faults: []apierr.Kind{apierr.NotFound},
 			Doc: endpoint.Doc{Answers: []endpoint.Answer{toProvider}}, Handle: endpoint.JSON(http.StatusSeeOther, s.begin)},
 		{Name: "oidc.callback", Method: http.MethodGet, Path: callbackPath, Access: access.Public, Limit: ratelimit.Public,
-			Summary: "Return from the sign-in provider.", Faults: []apierr.Kind{apierr.NotFound},
+			OpenQuery: true, // providers add parameters of their own (RFC 6749, section 4.1.2)
+			Summary:   "Return from the sign-in provider.", Faults: []apierr.Kind{apierr.NotFound},
 			Doc: endpoint.Doc{Answers: []endpoint.Answer{toConsole}}, Handle: endpoint.JSON(http.StatusSeeOther, s.callback)},
 		{Name: "oidc.exchange", Method: http.MethodPost, Path: beginPath, Access: access.Public, Limit: ratelimit.Public,
 			Summary: "Complete a sign-in with the provider.",

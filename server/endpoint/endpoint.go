@@ -29,6 +29,7 @@ type Endpoint struct {
 	Summary       string        // imperative, without a full stop
 	Faults        []apierr.Kind // errors in addition to those that every row of its kind may return
 	MaxBody       int           // bytes; zero means DefaultMaxBody
+	OpenQuery     bool          // unknown query parameters are ignored, because another program builds the address
 	OwnTime       bool          // the service limits its own time: the deadline of requests does not apply
 	Draining      string        // plain text of the 503 while the service shuts down; empty: the health map
 	Doc           Doc           // what the API document cannot derive from the rest

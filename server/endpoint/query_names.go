@@ -25,7 +25,7 @@ var listNames = []string{"limit", "offset", "sort", "stack", "distinct"}
 // field of a search is left to the list. Rows without a rate limit are called by probes and scrapers, which may add
 // parameters.
 func (p *plan) checkNames(r *Request, query map[string][]string, problems *apierr.Fields) {
-	if r.Row == nil || r.Row.Limit == ratelimit.None {
+	if r.Row == nil || r.Row.OpenQuery || r.Row.Limit == ratelimit.None {
 		return
 	}
 	var unknown []string
