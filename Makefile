@@ -6,7 +6,7 @@ LDFLAGS  := $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
 
 TARGETS  ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 
-.PHONY: help run test race test-console lint lint-console words lint-openapi fuzz bench golden screenshots build release image ci
+.PHONY: help run test race test-console lint lint-console words lint-openapi check-clients fuzz bench golden screenshots build release image ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -34,6 +34,9 @@ words: ## check that comments, documents and texts are in plain English (see CON
 
 lint-console: ## lint the console's JavaScript with eslint; needs npm
 	.ci/run eslint
+
+check-clients: ## generate clients with three generators and run them against a server; needs npm
+	.ci/run clients
 
 lint-openapi: ## check the API document with redocly and spectral; needs npm
 	.ci/run openapi
