@@ -160,6 +160,11 @@ func TestTLS_IsServedFromFiles(t *testing.T) {
 			return connection.ConnectionState().PeerCertificates[0].NotAfter.After(until)
 		})
 	})
+	t.Run("the metric of its end", func(t *testing.T) {
+		if page := p.scraper().do(t, "GET", "/metrics", "", 200).body; !strings.Contains(page, "\nkontor_certificate_expires_timestamp_seconds 1.") {
+			t.Error("the end of the certificate is missing")
+		}
+	})
 	t.Run("kontor ready", func(t *testing.T) {
 		if got := run(t, nil, "ready", "--server.listen", p.address(), "--server.tls_cert", id.cert, "--server.tls_key", id.key); got.code != 0 || got.stdout != "ready\n" {
 			t.Errorf("got %d %s %s", got.code, got.stdout, got.stderr)

@@ -78,6 +78,17 @@ func (m *requestMetrics) count(row *route, status int, took time.Duration) {
 	m.durations.WithLabelValues(name).Observe(took.Seconds())
 }
 
+// certificateEnd is the metric of the certificate. It exists without TLS, too, so that its alert is always defined.
+func (s *Server) certificateEnd() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "kontor_certificate_expires_timestamp_seconds",
+		Help: "End of the certificate of this server; 0 if it has none."}, func() float64 {
+		if s.Expires == nil || s.Expires().IsZero() {
+			return 0
+		}
+		return float64(s.Expires().Unix())
+	})
+}
+
 // newRegistry returns the metrics of the process and of the Go runtime.
 func newRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()

@@ -31,7 +31,8 @@ type Options struct {
 	Now         func() time.Time
 	BaseURL     string // address of the service for clients, for the API document
 
-	TLS              *tls.Config // nil: plain HTTP
+	TLS              *tls.Config      // nil: plain HTTP
+	Expires          func() time.Time // end of the certificate, the zero time for none; nil: none
 	TrustedProxies   []netip.Prefix
 	AllowedOrigins   []string
 	RateLimits       bool

@@ -51,6 +51,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.routes, s.registry = routes, newRegistry()
 	s.metrics, s.connections = newRequestMetrics(s.registry, s.Endpoints), newConnectionMetrics(s.registry)
+	s.registry.MustRegister(s.certificateEnd())
 	for _, origin := range o.AllowedOrigins {
 		s.origins[origin] = true
 	}

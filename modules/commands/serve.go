@@ -92,7 +92,7 @@ func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, log
 	if err != nil {
 		return err
 	}
-	web.TLS = transport.config
+	web.TLS, web.Expires = transport.config, transport.expires
 	defer transport.start(ctx, open.redirect, s.Server.BaseURL, log)()
 	if open.warning != "" {
 		log.Warn(open.warning)

@@ -27,6 +27,7 @@ type transport struct {
 	config  *tls.Config                          // nil: plain HTTP
 	handler func(next http.Handler) http.Handler // wraps the answers over plain HTTP; nil: none
 	obtain  func(context.Context)                // obtains certificates; nil: none
+	expires func() time.Time                     // end of the certificate; nil: none
 }
 
 // checkTLS checks the settings of TLS and the files that they name.
@@ -58,7 +59,7 @@ func newTransport(s *settings.Settings, keyed func(purpose string, data []byte) 
 		if err != nil {
 			return nil, err
 		}
-		return &transport{config: tlsConfig(files.Get)}, nil
+		return &transport{config: tlsConfig(files.Get), expires: files.Expires}, nil
 	case len(s.Server.Domain) > 0:
 		authority, err := certs.NewACME(certs.ACMEOptions{
 			Domains: s.Server.Domain, Email: s.Server.ACMEEmail, Directory: s.Server.ACMEURL,
@@ -78,7 +79,7 @@ func newTransport(s *settings.Settings, keyed func(purpose string, data []byte) 
 			return authority.Get(hello)
 		})
 		config.NextProtos = append(config.NextProtos, certs.Protocol)
-		return &transport{config: config, handler: authority.Handler, obtain: authority.Obtain}, nil
+		return &transport{config: config, handler: authority.Handler, obtain: authority.Obtain, expires: authority.Expires}, nil
 	}
 	return &transport{}, nil
 }

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/acme"
@@ -28,6 +30,7 @@ type ACME struct {
 	manager *autocert.Manager
 	domains []string
 	log     *slog.Logger
+	expires atomic.Int64 // Unix seconds, of the certificate that was used last
 }
 
 // NewACME returns the certificates of some domains. It does not use the network before the first handshake.
@@ -47,7 +50,19 @@ const Protocol = acme.ALPNProto
 
 // Get returns the certificate of the domain in a handshake, and answers challenges. It rejects other domains.
 func (a *ACME) Get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	return a.manager.GetCertificate(hello)
+	got, err := a.manager.GetCertificate(hello)
+	if err == nil && got.Leaf != nil && slices.Contains(a.domains, hello.ServerName) && !slices.Contains(hello.SupportedProtos, Protocol) {
+		a.expires.Store(got.Leaf.NotAfter.Unix())
+	}
+	return got, err
+}
+
+// Expires returns the end of the certificate that was used last, the zero time if there is none.
+func (a *ACME) Expires() time.Time {
+	if end := a.expires.Load(); end != 0 {
+		return time.Unix(end, 0)
+	}
+	return time.Time{}
 }
 
 // Handler answers challenges over plain HTTP (HTTP-01) and passes other requests on. A forwarded port may be part of the host.
@@ -70,7 +85,7 @@ func (a *ACME) Obtain(ctx context.Context) {
 	for {
 		missing := 0
 		for _, domain := range a.domains {
-			got, err := a.manager.GetCertificate(modernHello(domain))
+			got, err := a.Get(modernHello(domain))
 			if err != nil {
 				missing++
 				a.log.Error("no certificate was obtained", "domain", domain, "cause", err, "retry", retryObtain.String())
