@@ -131,16 +131,16 @@ func redirectTo(baseURL string) http.Handler {
 
 // start begins to obtain certificates and to answer plain HTTP. Call stop to end both.
 func (t *transport) start(ctx context.Context, plain net.Listener, baseURL string, log *slog.Logger) (stop func()) {
+	handler := redirectTo(baseURL)
+	if t.handler != nil {
+		handler = t.handler(handler) // before the first order, which offers the challenge over HTTP only then
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	if t.obtain != nil {
 		go t.obtain(ctx)
 	}
 	if plain == nil {
 		return cancel
-	}
-	handler := redirectTo(baseURL)
-	if t.handler != nil {
-		handler = t.handler(handler)
 	}
 	closeServer := serveHTTP(plain, handler, log)
 	return func() {
