@@ -131,12 +131,6 @@ const (
 	deleteChallenges = `DELETE FROM auth_challenges WHERE user_id = $1 AND (session_id = '' OR session_id <> $2)`
 )
 
-var sealedChallenges = store.SealedColumn{
-	Table: "auth_challenges", Column: "data",
-	Select: `SELECT id, id, data FROM auth_challenges WHERE data NOT LIKE $1 AND id > $2 ORDER BY id LIMIT $3`,
-	Update: `UPDATE auth_challenges SET data = $3 WHERE id = $1 AND data = $2`,
-}
-
 func (c challenge) insert(ctx context.Context, tx *store.Tx) error {
 	now := tx.Now()
 	_, err := tx.Exec(ctx, insertChallengeRow, c.id, string(c.purpose), c.userID, c.sessionID, c.device, c.sealed, now, now.Add(challengeFor))
