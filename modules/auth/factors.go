@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -60,18 +59,6 @@ func (s *Service) newFactorAttempt(ctx context.Context, userID string) attempt {
 	return a
 }
 
-// ReserveAttempt counts an answer of the user as wrong before it is evaluated, so that parallel guesses cannot exceed the budget. A
-// right answer calls accept in its transaction. It returns apierr.LockedOut.
-func (s *Service) ReserveAttempt(ctx context.Context, userID string) (accept func(ctx context.Context, tx *store.Tx) error, err error) {
-	tried := s.newFactorAttempt(ctx, userID)
-	used, err := s.reserve(ctx, tried)
-	if err != nil {
-		reportLockout(ctx, err, tried)
-		return nil, err
-	}
-	return func(ctx context.Context, tx *store.Tx) error { return resetFailures(ctx, tx, tried, used) }, nil
-}
-
 // verifyFactor evaluates an answer whose attempt is reserved. It reports a wrong one.
 func (s *Service) verifyFactor(ctx context.Context, tried attempt, session []byte, answer factor.Answer) (factor.Accepted, error) {
 	if s.factors == nil {
@@ -116,5 +103,5 @@ func asField(err error, answer factor.Answer) error {
 // FactorVerified records in the caller's session that a second factor was verified now, for the confirmation of a new one. The
 // session does not become fresh.
 func (s *Service) FactorVerified(ctx context.Context, tx *store.Tx, amr []string) error {
-	return s.raiseSession(ctx, tx, amr, slices.Contains(amr, amrPassword))
+	return s.raiseSession(ctx, tx, amr, false)
 }

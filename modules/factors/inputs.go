@@ -50,6 +50,13 @@ type confirmInput struct {
 	Token    string         `json:"token" maxLength:"256" example:"-" doc:"The token of the options, with a passkey."`
 }
 
+// Validate rejects a passkey that is no object.
+func (in *confirmInput) Validate(v *apierr.Fields) {
+	if kind := in.Passkey.Kind(); kind != 0 && kind != 'n' && kind != '{' {
+		v.Add("passkey", "invalid.type")
+	}
+}
+
 // check requires the members of the type of the factor.
 func (in confirmInput) check(kind string) error {
 	var v apierr.Fields
@@ -61,10 +68,7 @@ func (in confirmInput) check(kind string) error {
 	if kind == factor.TOTP {
 		required("code", in.Code != "")
 	} else {
-		required("passkey", in.Passkey.Kind() != 0 && in.Passkey.Kind() != 'n')
-		if in.Passkey.Kind() != '{' {
-			v.Add("passkey", "invalid.type")
-		}
+		required("passkey", in.Passkey.Kind() == '{')
 		required("token", in.Token != "")
 	}
 	return v.Err()
