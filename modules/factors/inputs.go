@@ -50,6 +50,13 @@ type confirmInput struct {
 	Token    string         `json:"token" maxLength:"256" example:"-" doc:"The token of the options, with a passkey."`
 }
 
+// Validate rejects a passkey that is no object. Which members are required depends on the factor.
+func (in *confirmInput) Validate(v *apierr.Fields) {
+	if len(in.Passkey) > 0 && in.Passkey.Kind() != '{' && in.Passkey.Kind() != 'n' {
+		v.Add("passkey", "invalid.type")
+	}
+}
+
 // check requires the members of the type of the factor.
 func (in confirmInput) check(kind string) error {
 	var v apierr.Fields
