@@ -73,6 +73,7 @@ var allTags = []Tag{
 	{"Persona Links", "Relations between personas."},
 	{"Customers", "Customers and the verification of their identity (KYC)."},
 	{"Payers", "People and companies that pay."},
+	{"Privacy", "Export and erasure of what is held about a person."},
 	{"Chats", "Chats between users, messages and unread counts."},
 	{"Tasks", "Tasks of customers with assignees and progress."},
 	{"Profile", "Avatar and display preferences of the signed-in user."},

@@ -287,7 +287,10 @@ func TestStepUp_RepeatsAChangeOfRoles(t *testing.T) {
 	v.makeStale("/admin/users/" + other.id)
 	v.until(`document.querySelector('fieldset input[type=checkbox]:not(:checked)')`)
 	v.eval(`[...document.querySelectorAll('fieldset .field.check')].find((one) => one.innerText.startsWith('Advisor')).querySelector('input').click()`)
-	save := func() { v.eval(`document.querySelector('fieldset ~ .actions button').click()`) }
+	save := func() {
+		v.until(`document.querySelector('fieldset ~ .actions button:not(:disabled)')`)
+		v.eval(`document.querySelector('fieldset ~ .actions button').click()`)
+	}
 	chosen := `[...document.querySelectorAll('fieldset input:checked')].length === 2`
 
 	save()
@@ -394,6 +397,7 @@ func TestRequiredFactor_IsSetUpAndTheScreenContinues(t *testing.T) {
 	first.withAuthenticator()
 	first.goTo("/profile/security")
 	first.addPasskey("My laptop")
+	first.open("/healthz") // The server stops below.
 
 	v := signedIn(t, s, desk, me)
 	v.expect("403")
