@@ -13,7 +13,7 @@ function expect(condition: boolean, what: string, got: unknown): asserts conditi
 client.setConfig({ baseUrl: KONTOR_URL });
 
 const signedIn = await authSignIn({ body: { user_id: KONTOR_USER!, password: KONTOR_PASSWORD! } });
-expect(signedIn.data !== undefined, 'sign in', signedIn.error);
+expect(signedIn.data !== undefined && 'access_token' in signedIn.data, 'sign in', signedIn.error ?? signedIn.data);
 const token: string = signedIn.data.access_token;
 client.setConfig({ auth: () => token });
 

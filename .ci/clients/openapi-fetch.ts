@@ -12,7 +12,7 @@ function expect(condition: boolean, what: string, got: unknown): asserts conditi
 const api = createClient<paths>({ baseUrl: KONTOR_URL });
 
 const signedIn = await api.POST('/authenticate', { body: { user_id: KONTOR_USER!, password: KONTOR_PASSWORD! } });
-expect(signedIn.data !== undefined, 'sign in', signedIn.error);
+expect(signedIn.data !== undefined && 'access_token' in signedIn.data, 'sign in', signedIn.error ?? signedIn.data);
 const token: string = signedIn.data.access_token;
 api.use({ onRequest: ({ request }) => request.headers.set('Authorization', `Bearer ${token}`) });
 

@@ -50,7 +50,7 @@ type confirmInput struct {
 	Token    string         `json:"token" maxLength:"256" example:"-" doc:"The token of the options, with a passkey."`
 }
 
-// Validate rejects a passkey that is no object.
+// Validate rejects a passkey that is no object. Which members are required depends on the factor.
 func (in *confirmInput) Validate(v *apierr.Fields) {
 	if kind := in.Passkey.Kind(); kind != 0 && kind != 'n' && kind != '{' {
 		v.Add("passkey", "invalid.type")

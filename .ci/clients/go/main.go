@@ -50,7 +50,7 @@ func run(ctx context.Context, address, user, password string) error {
 	if err != nil || missing.JSONDefault == nil || missing.JSONDefault.Code != "payers.payer_not_found" || missing.JSONDefault.Status != http.StatusNotFound {
 		return fmt.Errorf("get a missing payer: %v, %v", missing, err)
 	}
-	wrong, err := api.CustomersCreateWithResponse(ctx, nil, client.CustomerCreateInput{})
+	wrong, err := api.CustomersCreateWithResponse(ctx, nil, client.CustomerCreateInput{Email: "go@example.ch"})
 	if err != nil || wrong.JSONDefault == nil || (*wrong.JSONDefault.Details)["last_name"] == nil {
 		return fmt.Errorf("create a customer without a name: %v, %v", wrong, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -46,18 +47,44 @@ type Served interface {
 // body, and the code of an error. It may be called from any goroutine.
 func Validate(t testing.TB, s Served, request *http.Request, answer *http.Response, body []byte) {
 	t.Helper()
-	var keys strings.Builder
-	for _, e := range s.Table() {
-		keys.WriteString(e.Key())
-	}
-	made, _ := contracts.LoadOrStore(keys.String(), sync.OnceValues(func() (*contract, error) { return newContract(s) }))
-	document, err := made.(func() (*contract, error))()
+	document, err := contractOf(s)
 	if err == nil {
 		err = document.check(s.Table(), request, answer, string(body))
 	}
 	if err != nil {
 		t.Errorf("%s %s: the answer does not match the API document: %v\n%d %s", request.Method, request.URL.Path, err, answer.StatusCode, body)
 	}
+}
+
+// ValidateFrame fails the test when a frame of an event stream does not match the API document: its event, and its data.
+func ValidateFrame(t testing.TB, s Served, method, path, event, data string) {
+	t.Helper()
+	document, err := contractOf(s)
+	if err == nil {
+		content := document.document.Paths.Value(path).GetOperation(method).Responses.Status(http.StatusOK).Value.Content.Get("text/event-stream")
+		err = document.checkFrame(content, event, data)
+	}
+	if err != nil {
+		t.Errorf("%s %s: the frame %s does not match the API document: %v\n%s", method, path, event, err, data)
+	}
+}
+
+func (c *contract) checkFrame(content *openapi3.MediaType, event, data string) error {
+	frames, _ := content.Extensions["x-kontor-frames"].(map[string]any)
+	frame, known := frames[event].(map[string]any)
+	if !known {
+		return errors.New("the document does not list the event")
+	}
+	return c.visit(c.document.Components.Schemas[path.Base(frame["$ref"].(string))].Value, data)
+}
+
+func contractOf(s Served) (*contract, error) {
+	var keys strings.Builder
+	for _, e := range s.Table() {
+		keys.WriteString(e.Key())
+	}
+	made, _ := contracts.LoadOrStore(keys.String(), sync.OnceValues(func() (*contract, error) { return newContract(s) }))
+	return made.(func() (*contract, error))()
 }
 
 func newContract(s Served) (*contract, error) {
