@@ -123,3 +123,16 @@ func (db *DB) PurgeIdempotency(ctx context.Context) (purged int64, err error) {
 	})
 	return purged, err
 }
+
+// ForgetAnswers deletes the stored answers of and about a record, in small transactions.
+func (db *DB) ForgetAnswers(ctx context.Context, id string) error {
+	for after := ""; ; {
+		err := db.InTx(ctx, func(tx *Tx) (err error) {
+			after, err = idempotency.Forget(ctx, tx, db.keys, id, after)
+			return err
+		})
+		if err != nil || after == "" {
+			return err
+		}
+	}
+}

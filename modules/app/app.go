@@ -27,6 +27,7 @@ import (
 	"kontor/modules/oidc"
 	"kontor/modules/payers"
 	"kontor/modules/personas"
+	"kontor/modules/privacy"
 	"kontor/modules/profile"
 	"kontor/modules/rbac"
 	"kontor/modules/tasks"
@@ -64,6 +65,7 @@ type Modules struct {
 	Tasks         *tasks.Service
 	Profile       *profile.Service
 	Invoices      *invoices.Service
+	Privacy       *privacy.Service
 	Notifications *notifications.Service
 
 	bills   *qrbill.Reader
@@ -117,6 +119,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	})
 	m.Invoices = invoices.New(m.bills, texts)
 	m.Audit = audit.New(db, texts, o.Log)
+	m.Privacy = m.newPrivacy(o)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), Texts: texts, Log: o.Log})
 	m.Auth.SetScopes(keyScopes(m.Endpoints()))
 	m.jobRuns = newJobRuns(m.Jobs())
@@ -179,6 +182,7 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 		m.Profile,
 		m.Invoices,
 		m.Notifications,
+		m.Privacy,
 	} {
 		table = append(table, module.Endpoints()...)
 	}
@@ -215,11 +219,12 @@ func (m *Modules) Start(ctx context.Context) error {
 	if err := m.OIDC.Start(ctx); err != nil {
 		return fmt.Errorf("start the sign-in with the provider: %w", err)
 	}
-	return nil
+	return m.Privacy.Start(ctx)
 }
 
 // Close ends streams, queues and worker processes, and writes buffered data. It does not close the database.
 func (m *Modules) Close(ctx context.Context) error {
+	m.Privacy.Close()
 	var workers sync.WaitGroup
 	workers.Go(func() { m.bills.Close(ctx) })
 	workers.Go(func() { m.Profile.Close(ctx) })

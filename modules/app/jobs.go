@@ -40,6 +40,8 @@ func (m *Modules) Jobs() []Job {
 			_, err := m.RBAC.Sweep(ctx)
 			return err
 		}},
+		{"privacy.resume", time.Minute, m.Privacy.Resume},
+		{"store.clean_pages", 24 * time.Hour, m.DB.CleanOldPages},
 		{"customers.expiry", 24 * time.Hour, m.Customers.RunExpiry},
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"kontor/modules/oidc"
 	"kontor/modules/payers"
 	"kontor/modules/personas"
+	"kontor/modules/privacy"
 	"kontor/modules/profile"
 	"kontor/modules/rbac"
 	"kontor/modules/tasks"
@@ -26,7 +27,7 @@ import (
 // are not covered; nor are the exceptions that the Proofs of a module lists.
 func Proofs() []records.Proof {
 	return slices.Concat(directory.Proofs(), auth.Proofs(), factors.Proofs(), oidc.Proofs(), rbac.Proofs(), customers.Proofs(), personas.Proofs(), payers.Proofs(),
-		chats.Proofs(), tasks.Proofs(), profile.Proofs())
+		chats.Proofs(), tasks.Proofs(), profile.Proofs(), privacy.Proofs())
 }
 
 // Earlier versions digested records in another form, or not at all. An upgrade writes an entry with the digest of each
@@ -34,7 +35,7 @@ func Proofs() []records.Proof {
 // hash chain: they cannot be deleted to have manipulated records digested again.
 const (
 	formType  = "audit"
-	formID    = "record-form-3" // 3: sessions have authentication methods; 2: users have a display name
+	formID    = "record-form-3" // 3: sessions have authentication methods, erased records a time; 2: users have a display name
 	formBegun = formID + "/begun"
 )
 

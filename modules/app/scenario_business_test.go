@@ -63,6 +63,33 @@ func (s *scenario) payers(customer string) {
 	s.do(s.admin, "DELETE", "/v1/payers/"+payer, nil)
 }
 
+// privacy exports and erases persons. One customer stays, with the end of its relationship and a legal hold.
+func (s *scenario) privacy(p people) {
+	kept := "/v1/customers/" + s.id(s.admin, "/v1/customers", customerBody("Carla"))
+	s.do(s.admin, "PUT", kept+"/relationship", map[string]any{"ended_at": "2026-01-01T00:00:00Z"})
+	s.do(p.advisor, "GET", kept+"/relationship", nil)
+	s.do(s.admin, "PUT", kept+"/legal-hold", map[string]any{"reason": "A <dispute>.", "until": "2030-01-01"})
+	s.do(s.admin, "GET", kept+"/legal-hold", nil)
+	s.do(s.admin, "DELETE", kept+"/legal-hold", nil)
+	s.do(s.admin, "PUT", kept+"/legal-hold", map[string]any{"reason": "Another dispute."})
+	s.expect(s.admin, "POST", kept+"/erasure", map[string]any{"reason": "request"}, 409, "privacy.on_hold")
+
+	reason := map[string]any{"reason": "request"}
+	customer := "/v1/customers/" + s.id(s.admin, "/v1/customers", customerBody("Dora"))
+	s.do(p.advisor, "GET", customer+"/export", nil)
+	s.do(s.admin, "POST", customer+"/erasure", reason)
+	user := s.server.User()
+	s.do(s.admin, "GET", "/v1/users/"+user.UserID+"/export", nil)
+	s.do(s.admin, "POST", "/v1/users/"+user.UserID+"/erasure", reason)
+	persona := "/v1/personas/" + s.id(s.admin, "/v1/personas", map[string]any{"first_name": "Dora", "last_name": "Muster", "date_of_birth": "1990-04-12"})
+	s.do(s.admin, "GET", persona+"/export", nil)
+	var erased struct{ ID string }
+	s.do(s.admin, "POST", persona+"/erasure", reason).Into(s, &erased)
+	s.do(s.admin, "GET", "/v1/erasures", nil)
+	s.do(s.admin, "GET", "/v1/erasures/due", nil)
+	s.do(s.admin, "GET", "/v1/erasures/"+erased.ID, nil)
+}
+
 // chats creates a chat of an advisor and a customer.
 func (s *scenario) chats(p people) {
 	third, fourth := s.server.User(), s.server.User()

@@ -122,6 +122,9 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (endpoint.Result, 
 	chat := c.view(members)
 	var result endpoint.Result
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := s.requireActive(ctx, tx, caller); err != nil {
+			return err
+		}
 		if err := s.checkActive(ctx, tx, in.participants); err != nil {
 			return err
 		}

@@ -44,6 +44,8 @@ const (
 	joined  = "joined"
 	left    = "left"
 	removed = "removed"
+	// erased is the text of a message whose author's personal data was erased. Its metadata are empty.
+	erased = "erased"
 )
 
 // Post writes a message and notifies the other participants. It returns apierr.ChatNotFound and, if the caller is not a
@@ -54,6 +56,9 @@ func (s *Service) Post(ctx context.Context, in PostInput) (Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		c, err := getAsParticipant(ctx, tx, in.ID)
 		if err != nil {
+			return err
+		}
+		if err := s.requireActive(ctx, tx, m.SenderID); err != nil {
 			return err
 		}
 		weight := records.Weight(m.Content, string(m.Metadata)) + int64(len(c.participants))*participantBytes

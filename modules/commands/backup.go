@@ -40,12 +40,13 @@ func (c backupCommand) Run(ctx context.Context, p Process, r *settings.Result) e
 }
 
 type restoreCommand struct {
-	File string `arg:"" help:"A file written by \"kontor backup\"." type:"path"`
+	File     string `arg:"" help:"A file written by \"kontor backup\"." type:"path"`
+	Erasures string `help:"Ledger of erasures written by \"kontor privacy ledger\"; the next start applies it again." type:"path" placeholder:"FILE"`
 }
 
 // Help is shown by "kontor restore --help".
 func (restoreCommand) Help() string {
-	return "The data directory must be missing or empty: nothing is overwritten. The backup is checked before it is put in place. " +
+	return "The data directory must be missing or empty, apart from a ledger of erasures: nothing is overwritten. The backup is checked before it is put in place. " +
 		"After the restore of a backup without the master key, run \"kontor key import\", or set KONTOR_SECRET_KEY."
 }
 
@@ -56,12 +57,24 @@ func (restoreCommand) examples() []string {
 // Run restores the backup.
 func (c restoreCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
+	erased, err := backup.PutLedger(r.Settings.Data.Dir, c.Erasures)
+	if err != nil {
+		return err
+	}
 	report, err := backup.Restore(ctx, c.File, databaseOf(r))
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(p.Stdout, "%s was restored to %s: %s\n", c.File, r.Settings.Data.Dir, describeCheck(report)); err != nil || report.KeyChecked {
+	if _, err := fmt.Fprintf(p.Stdout, "%s was restored to %s: %s\n", c.File, r.Settings.Data.Dir, describeCheck(report)); err != nil {
 		return err
+	}
+	if erased > 0 {
+		if _, err := fmt.Fprintf(p.Stdout, "The ledger has %d erasures. The next start applies those that the backup lacks, before it serves requests.\n", erased); err != nil {
+			return err
+		}
+	}
+	if report.KeyChecked {
+		return nil
 	}
 	_, err = fmt.Fprintf(p.Stdout, "The backup does not contain the master key. Before you start the server, put the key into place: "+
 		"kontor key import FILE --data.dir=%s\nAlternatively, set KONTOR_SECRET_KEY for each start.\n", r.Settings.Data.Dir)

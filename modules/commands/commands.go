@@ -41,6 +41,7 @@ type tree struct {
 	Restore    restoreCommand    `cmd:"" help:"Restore a backup to an empty data directory."`
 	Key        keyCommand        `cmd:"" help:"Rotate, export and import the master key."`
 	Check      checkCommand      `cmd:"" help:"Check the database, the audit trail, and the records against it."`
+	Privacy    privacyCommand    `cmd:"" help:"Export the ledger of erasures."`
 	Audit      auditCommand      `cmd:"" help:"Export the audit trail and verify an export."`
 	Settings   settingsCommand   `cmd:"" help:"Show the value, the source and the meaning of every setting."`
 	Completion completionCommand `cmd:"" help:"Print a script that completes commands and flags in a shell."`

@@ -3,7 +3,7 @@
 // A caller creates a customer, users with access add documents, and reviewers decide. The module sends notifications in the
 // transaction of the change. Payers, tasks and chats of a customer belong to their own modules.
 //
-// The module owns the tables customers, kyc_documents, kyc_changes and customer_identities. It publishes one view:
+// The module owns the tables customers, customer_keys, kyc_documents, kyc_changes and customer_identities. It publishes one view:
 //
 //   - customer_languages (id, language): the language for messages to a customer, empty for none.
 package customers
@@ -18,6 +18,7 @@ import (
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/store"
 )
@@ -38,6 +39,7 @@ type Customer struct {
 	Metadata          jsontext.Value `json:"metadata"`
 	CreatedAt         store.Time     `json:"created_at"`
 	UpdatedAt         store.Time     `json:"updated_at"`
+	ErasedAt          *store.Time    `json:"erased_at,omitzero" doc:"When the personal data was erased; missing from all other customers."`
 
 	createdBy  string
 	verifiedAt *store.Time
@@ -60,6 +62,9 @@ const (
 
 // ETag returns the version of the record.
 func (c Customer) ETag() string { return endpoint.VersionTag(c.version) }
+
+// Erased reports whether the personal data was erased. The record does not change any more.
+func (c Customer) Erased() bool { return c.ErasedAt != nil }
 
 // notifier sends notifications about an event, in the transaction of the event.
 type notifier interface {
@@ -92,6 +97,7 @@ type Service struct {
 // New returns a service on a database.
 func New(db *store.DB, notify notifier, users users, identities identities) *Service {
 	s := &Service{Records: records.Of(db, table), db: db, notify: notify, users: users, identities: identities}
+	registerKeys(db)
 	db.RegisterSealed(store.SealedColumn{Table: documentsTable, Column: numberColumn, Next: s.oldDocuments})
 	db.RegisterSealed(store.SealedColumn{Table: changesTable, Column: changesColumn, Next: s.oldChanges})
 	return s
@@ -161,13 +167,31 @@ func (s *Service) Update(ctx context.Context, in UpdateInput) (Customer, error) 
 		}
 		return s.prepareUpdate(ctx, q, before, after)
 	}
+	if err := s.prepareKey(ctx, in.ID); err != nil {
+		return Customer{}, err
+	}
 	change, err := records.UpdatePrepared(ctx, s.db, table, in.ID, access.Update, prepare, s.write)
 	return change.after, err
 }
 
-// Allow checks for other modules that the caller has a permission on a customer. It returns apierr.CustomerNotFound and
-// apierr.NoAccess.
+const selectErased = `SELECT erased_at IS NOT NULL FROM customers WHERE id = $1`
+
+// NotErased returns apierr.RecordErased for a customer whose personal data was erased: no new records may refer to it.
+func (s *Service) NotErased(ctx context.Context, q store.Querier, id string) error {
+	var erased bool
+	err := q.QueryRow(ctx, selectErased, id).Scan(&erased)
+	if err == nil && erased {
+		return apierr.RecordErased
+	}
+	return err
+}
+
+// Allow checks for other modules that the caller has a permission on a customer. It returns apierr.CustomerNotFound,
+// apierr.NoAccess and, for a change of an erased customer, apierr.RecordErased.
 func (s *Service) Allow(ctx context.Context, q store.Querier, id string, wanted access.Permission) error {
-	_, err := table.Get(ctx, q, id, wanted)
+	c, err := table.Get(ctx, q, id, wanted)
+	if err == nil && c.Erased() && wanted != access.Read {
+		err = apierr.RecordErased
+	}
 	return err
 }

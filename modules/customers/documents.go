@@ -22,6 +22,7 @@ type sealedDocument struct {
 	countryKey     string
 	expiryDate     types.Date
 	olderKeys      []string // see olderNumberKeys
+	dataKey        []byte   // of the customer
 }
 
 const (
@@ -31,16 +32,20 @@ const (
 
 // sealDocuments encrypts the numbers of documents before the transaction, because encryption is slow. A document that exists
 // already keeps its row. The encryption is therefore bound to the customer and the keyed hash, not to the id of the row.
-func (s *Service) sealDocuments(customerID string, documents []submitted) ([]sealedDocument, error) {
+func (s *Service) sealDocuments(ctx context.Context, customerID string, documents []submitted) ([]sealedDocument, error) {
+	dataKey, err := s.ensureKey(ctx, customerID)
+	if err != nil {
+		return nil, err
+	}
 	sealed := make([]sealedDocument, 0, len(documents))
 	for _, d := range documents {
 		key := s.numberKey(d.kind, d.number)
-		number, err := s.db.Seal(documentsTable, numberColumn, customerID+"/"+key, []byte(d.number))
+		number, err := s.db.SealWith(dataKey, documentsTable, numberColumn, customerID+"/"+key, []byte(d.number))
 		if err != nil {
 			return nil, fmt.Errorf("seal document number: %w", err)
 		}
 		sealed = append(sealed, sealedDocument{id: store.NewID(), customerID: customerID, kind: d.kind, number: number, numberKey: key,
-			country: d.country, countryKey: d.countryKey, expiryDate: d.expiryDate, olderKeys: s.olderNumberKeys(d.kind, d.number)})
+			country: d.country, countryKey: d.countryKey, expiryDate: d.expiryDate, olderKeys: s.olderNumberKeys(d.kind, d.number), dataKey: dataKey})
 	}
 	return sealed, nil
 }
@@ -119,6 +124,10 @@ func newDocuments(ctx context.Context, q store.Querier, customerID string, submi
 
 // documents returns the documents of a customer with their numbers.
 func (s *Service) documents(ctx context.Context, q store.Querier, customerID string, today types.Date) ([]Document, error) {
+	dataKey, err := s.readKey(ctx, q, customerID)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := q.Query(ctx, selectDocuments, customerID)
 	if err != nil {
 		return nil, fmt.Errorf("read documents: %w", err)
@@ -131,11 +140,14 @@ func (s *Service) documents(ctx context.Context, q store.Querier, customerID str
 		if err := rows.Scan(&d.ID, &kind, &sealed, &key, &d.Country, &d.ExpiryDate, &d.CreatedAt); err != nil {
 			return nil, fmt.Errorf("read document: %w", err)
 		}
-		number, err := s.db.Unseal(documentsTable, numberColumn, customerID+"/"+key, sealed)
-		if err != nil {
-			return nil, fmt.Errorf("unseal document %s: %w", d.ID, err)
+		if sealed != "" { // not erased
+			number, err := s.open(dataKey, documentsTable, numberColumn, customerID+"/"+key, sealed)
+			if err != nil {
+				return nil, fmt.Errorf("unseal document %s: %w", d.ID, err)
+			}
+			d.Number = string(number)
 		}
-		d.Type, d.Number = DocumentType(kind), string(number)
+		d.Type = DocumentType(kind)
 		d.Expired = !d.validOn(today)
 		documents = append(documents, d)
 	}

@@ -41,6 +41,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle:    endpoint.JSON(http.StatusOK, s.Decide)},
 	}
 	for i := range rows {
+		if m := rows[i].Method; m == http.MethodPut || m == http.MethodPatch {
+			rows[i].Faults = append(rows[i].Faults, apierr.RecordErased)
+		}
 		if m := rows[i].Method; m == http.MethodPost || m == http.MethodPut { // these may exceed the owner's quota
 			rows[i].Faults = append(rows[i].Faults, apierr.QuotaExceeded)
 		}

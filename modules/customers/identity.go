@@ -60,8 +60,12 @@ func (s *Service) prepareUpdate(ctx context.Context, q store.Querier, before, af
 	change.after = after
 	if len(changes) > 0 && before.KYCStatus != NotStarted {
 		change.entry = &historyEntry{id: store.NewID()}
-		var err error
-		if change.entry.changes, err = s.seal(before.ID, change.entry.id, changes); err != nil {
+		dataKey, err := s.readKey(ctx, q, before.ID)
+		if err != nil {
+			return change, err
+		}
+		change.entry.dataKey = dataKey
+		if change.entry.changes, err = s.seal(dataKey, before.ID, change.entry.id, changes); err != nil {
 			return change, err
 		}
 	}
@@ -105,7 +109,7 @@ const (
 func nameOf(i types.Identity) []byte { return []byte(types.PersonKey(i.FirstName, i.LastName)) }
 
 // hashes returns the hashes of an identity under all keys that stored ones may have: the text of a former identity is not
-// stored, so that a rotation of the master key cannot hash it anew.
+// stored, so that a rotation of the master key cannot hash it again.
 func (s *Service) hashes(i types.Identity) []identityHash {
 	all := []identityHash{s.hash(i)}
 	births := s.db.KeyedOlder(birthPurpose, []byte(i.DateOfBirth))

@@ -35,6 +35,7 @@ type auditRecord struct {
 type historyEntry struct {
 	id, reason string
 	changes    string // sealed
+	dataKey    []byte // with which; nil for none
 }
 
 // nextVersion returns after with the next version and the time of the change.
@@ -61,22 +62,23 @@ const (
 	changesColumn = "changes"
 )
 
-// seal encrypts the changes of an identity for their history entry.
-func (s *Service) seal(customerID, entryID string, changes []FieldChange) (string, error) {
+// seal encrypts the changes of an identity for their history entry. Without a data key, which is missing if the verification
+// began during the update, it seals as earlier versions did.
+func (s *Service) seal(dataKey []byte, customerID, entryID string, changes []FieldChange) (string, error) {
 	text, err := json.Marshal(changes)
 	if err != nil {
 		return "", fmt.Errorf("encode changes of an identity: %w", err)
 	}
-	return s.db.Seal(changesTable, changesColumn, customerID+"/"+entryID, text)
+	return s.close(dataKey, changesTable, changesColumn, customerID+"/"+entryID, text)
 }
 
 // unseal decrypts the changes of a history entry. An empty text means no changes.
-func (s *Service) unseal(customerID, entryID, sealed string) ([]FieldChange, error) {
+func (s *Service) unseal(dataKey []byte, customerID, entryID, sealed string) ([]FieldChange, error) {
 	changes := []FieldChange{}
 	if sealed == "" {
 		return changes, nil
 	}
-	text, err := s.db.Unseal(changesTable, changesColumn, customerID+"/"+entryID, sealed)
+	text, err := s.open(dataKey, changesTable, changesColumn, customerID+"/"+entryID, sealed)
 	if err != nil {
 		return nil, fmt.Errorf("unseal KYC change %s: %w", entryID, err)
 	}

@@ -15,7 +15,7 @@ import (
 const columns = `
 	id, type, first_name, last_name, email, phone, date_of_birth, nationality,
 	has_address, street, city, postal_code, country,
-	kyc_status, verification_level, verified_at, metadata, created_at, created_by, updated_at, version`
+	kyc_status, verification_level, verified_at, metadata, created_at, created_by, updated_at, version, erased_at`
 
 const insertStatement = `
 	INSERT INTO customers (
@@ -66,7 +66,7 @@ func scanCustomer(row records.Row) (Customer, error) {
 	err := row.Scan(&c.ID, &c.Type, &c.FirstName, &c.LastName, &c.Email, &c.Phone, &c.DateOfBirth, &c.Nationality,
 		&hasAddress, &a.Street, &a.City, &a.PostalCode, &a.Country,
 		(*string)(&c.KYCStatus), (*string)(&c.VerificationLevel), &c.verifiedAt, (*[]byte)(&c.Metadata),
-		&c.CreatedAt, &c.createdBy, &c.UpdatedAt, &c.version)
+		&c.CreatedAt, &c.createdBy, &c.UpdatedAt, &c.version, &c.ErasedAt)
 	if hasAddress {
 		c.Address = &a
 	}

@@ -8,7 +8,7 @@ import (
 	"kontor/store"
 )
 
-// A rotation of the master key seals the numbers of documents and the changes of identities anew. Digests in the audit trail
+// A rotation of the master key seals the numbers of documents and the changes of identities again. Digests in the audit trail
 // cover the hashes of numbers and the sealed changes, so that each new value has an audit entry.
 
 const resealAction = "keys.reseal"
@@ -16,7 +16,7 @@ const resealAction = "keys.reseal"
 const (
 	selectOldDocuments = `
 		SELECT id, customer_id, type, number_key, number_sealed FROM kyc_documents
-		WHERE number_sealed NOT LIKE $1 AND id > $2
+		WHERE number_sealed <> '' AND number_sealed NOT LIKE $1 AND id > $2
 		ORDER BY id LIMIT $3`
 
 	updateNumber = `
@@ -44,13 +44,17 @@ func (s *Service) oldDocuments(ctx context.Context, newest, after string, limit 
 		if err := rows.Scan(&id, &customerID, &kind, &key, &sealed); err != nil {
 			return nil, err
 		}
-		values = append(values, store.SealedValue{After: id, Reseal: func(context.Context) (func(context.Context, *store.Tx) error, error) {
-			number, err := s.db.Unseal(documentsTable, numberColumn, customerID+"/"+key, sealed)
+		values = append(values, store.SealedValue{After: id, Reseal: func(ctx context.Context) (func(context.Context, *store.Tx) error, error) {
+			dataKey, err := s.readKey(ctx, s.db, customerID)
+			if err != nil {
+				return nil, err
+			}
+			number, err := s.open(dataKey, documentsTable, numberColumn, customerID+"/"+key, sealed)
 			if err != nil {
 				return nil, err
 			}
 			newKey := s.numberKey(DocumentType(kind), string(number))
-			resealed, err := s.db.Seal(documentsTable, numberColumn, customerID+"/"+newKey, number)
+			resealed, err := s.close(dataKey, documentsTable, numberColumn, customerID+"/"+newKey, number)
 			return func(ctx context.Context, tx *store.Tx) error {
 				return replaceProven(ctx, tx, documentProof, id, updateNumber, id, sealed, newKey, resealed)
 			}, err
@@ -72,13 +76,17 @@ func (s *Service) oldChanges(ctx context.Context, newest, after string, limit in
 		if err := rows.Scan(&id, &customerID, &sealed); err != nil {
 			return nil, err
 		}
-		values = append(values, store.SealedValue{After: id, Reseal: func(context.Context) (func(context.Context, *store.Tx) error, error) {
-			place := customerID + "/" + id
-			changes, err := s.db.Unseal(changesTable, changesColumn, place, sealed)
+		values = append(values, store.SealedValue{After: id, Reseal: func(ctx context.Context) (func(context.Context, *store.Tx) error, error) {
+			dataKey, err := s.readKey(ctx, s.db, customerID)
 			if err != nil {
 				return nil, err
 			}
-			resealed, err := s.db.Seal(changesTable, changesColumn, place, changes)
+			place := customerID + "/" + id
+			changes, err := s.open(dataKey, changesTable, changesColumn, place, sealed)
+			if err != nil {
+				return nil, err
+			}
+			resealed, err := s.close(dataKey, changesTable, changesColumn, place, changes)
 			return func(ctx context.Context, tx *store.Tx) error {
 				return replaceProven(ctx, tx, changeProof, id, updateChanges, id, sealed, resealed)
 			}, err
@@ -108,19 +116,24 @@ func (s *Service) currentDocument(tx *store.Tx, d sealedDocument) (sealedDocumen
 	if tx.IsNewest(d.number) {
 		return d, nil
 	}
-	number, err := s.db.Unseal(documentsTable, numberColumn, d.customerID+"/"+d.numberKey, d.number)
+	number, err := s.open(d.dataKey, documentsTable, numberColumn, d.customerID+"/"+d.numberKey, d.number)
 	if err != nil {
 		return d, err
 	}
 	d.numberKey, d.olderKeys = s.numberKey(d.kind, string(number)), s.olderNumberKeys(d.kind, string(number))
-	d.number, err = s.db.Seal(documentsTable, numberColumn, d.customerID+"/"+d.numberKey, number)
+	d.number, err = s.close(d.dataKey, documentsTable, numberColumn, d.customerID+"/"+d.numberKey, number)
 	return d, err
 }
 
 // sealCurrent seals the changes of an entry with the newest key, in case a rotation has begun since they were sealed.
 func (s *Service) sealCurrent(tx *store.Tx, customerID string, e *historyEntry) (err error) {
-	if e.changes != "" {
-		e.changes, err = tx.Reseal(changesTable, changesColumn, customerID+"/"+e.id, e.changes)
+	if e.changes == "" || tx.IsNewest(e.changes) {
+		return nil
+	}
+	place := customerID + "/" + e.id
+	changes, err := s.open(e.dataKey, changesTable, changesColumn, place, e.changes)
+	if err == nil {
+		e.changes, err = s.close(e.dataKey, changesTable, changesColumn, place, changes)
 	}
 	return err
 }

@@ -95,13 +95,17 @@ func (s *Service) history(ctx context.Context, customerID string) ([]Change, err
 		return nil, err
 	}
 	reviewer := mayReview(access.From(ctx))
+	dataKey, err := s.readKey(ctx, s.db, customerID)
+	if err != nil {
+		return nil, err
+	}
 	for i := range changes {
 		c := &changes[i]
 		c.Changes = []FieldChange{}
 		if !reviewer {
 			continue
 		}
-		if c.Changes, err = s.unseal(customerID, c.id, c.sealed); err != nil {
+		if c.Changes, err = s.unseal(dataKey, customerID, c.id, c.sealed); err != nil {
 			return nil, err
 		}
 	}
@@ -113,7 +117,10 @@ func (s *Service) history(ctx context.Context, customerID string) ([]Change, err
 // apierr.InvalidKYCTransition when the documents do not support that, and apierr.SelfVerification for a reviewer who is the
 // customer.
 func (s *Service) SubmitKYC(ctx context.Context, in SubmitInput) (Customer, error) {
-	sealed, err := s.sealDocuments(in.ID, in.documents)
+	if err := s.Allow(ctx, s.db, in.ID, access.Update); err != nil {
+		return Customer{}, err
+	}
+	sealed, err := s.sealDocuments(ctx, in.ID, in.documents)
 	if err != nil {
 		return Customer{}, err
 	}

@@ -37,6 +37,9 @@ func (s *Service) getForUpdate(ctx context.Context, tx *store.Tx, userID string)
 	if err != nil {
 		return User{}, err
 	}
+	if u.Erased() {
+		return User{}, apierr.RecordErased
+	}
 	return u, endpoint.CheckMatch(ctx, u.ETag())
 }
 

@@ -29,6 +29,9 @@ func (s *Service) addCredential(ctx context.Context, in addCredentialInput) (Cre
 	if caller.UserID != user.ID && !caller.May(access.Credentials, access.Create) {
 		return Credential{}, apierr.NoAccess
 	}
+	if user.Erased() {
+		return Credential{}, apierr.RecordErased
+	}
 	c := newCredential(user.ID, in.id)
 	if c.Validated {
 		return s.addUsername(ctx, c)
@@ -95,6 +98,9 @@ func (s *Service) addUsername(ctx context.Context, c Credential) (Credential, er
 
 // checkCount returns apierr.TooManyCredentials, or apierr.CredentialExists for a value that the user already has.
 func checkCount(ctx context.Context, q store.Querier, c Credential) error {
+	if err := notErased(ctx, q, c.UserID); err != nil {
+		return err
+	}
 	var all, same int
 	if err := q.QueryRow(ctx, countCredentials, c.UserID, c.target()).Scan(&all, &same); err != nil {
 		return err

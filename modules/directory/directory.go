@@ -50,12 +50,16 @@ type User struct {
 	CreatedAt   store.Time  `json:"created_at"`
 	ModifiedAt  store.Time  `json:"modified_at"`
 	LastLoginAt *store.Time `json:"last_login_at"`
+	ErasedAt    *store.Time `json:"erased_at,omitzero" doc:"When the personal data was erased; missing from all other users."`
 
 	version int64
 }
 
 // EachUser calls add with the user, so that administrators get the sign-in name and whether the user is staff.
 func (u User) EachUser(add func(id string)) { add(u.ID) }
+
+// Erased reports whether the personal data was erased. The record does not change any more.
+func (u User) Erased() bool { return u.ErasedAt != nil }
 
 // ETag returns the validator of the record. It covers the names of roles and the last sign-in, which change without a new
 // version.

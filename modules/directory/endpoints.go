@@ -87,6 +87,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle:    endpoint.JSON(http.StatusOK, s.deleteCredential)},
 	}
 	for i := range rows {
+		if rows[i].Name == "users.update" || rows[i].Name == "users.roles" || rows[i].Name == "users.credentials.create" {
+			rows[i].Faults = append(rows[i].Faults, apierr.RecordErased)
+		}
 		rows[i].Tag, rows[i].Limit = tag, ratelimit.Private
 	}
 	return rows

@@ -12,11 +12,11 @@ import (
 	"kontor/store"
 )
 
-const userColumns = "id, display_name, status, language, created_at, modified_at, last_login_at, version"
+const userColumns = "id, display_name, status, language, created_at, modified_at, last_login_at, version, erased_at"
 
 func scanUser(row records.Row) (User, error) {
 	u := User{Roles: []string{}}
-	err := row.Scan(&u.ID, &u.DisplayName, &u.Status, &u.Language, &u.CreatedAt, &u.ModifiedAt, &u.LastLoginAt, &u.version)
+	err := row.Scan(&u.ID, &u.DisplayName, &u.Status, &u.Language, &u.CreatedAt, &u.ModifiedAt, &u.LastLoginAt, &u.version, &u.ErasedAt)
 	return u, err
 }
 

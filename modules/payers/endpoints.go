@@ -29,6 +29,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Faults: []apierr.Kind{apierr.PayerNotFound, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Archive)},
 	}
 	for i := range rows {
+		if rows[i].Method != http.MethodGet {
+			rows[i].Faults = append(rows[i].Faults, apierr.RecordErased)
+		}
 		if m := rows[i].Method; m == http.MethodPost || m == http.MethodPut { // these may exceed the owner's quota
 			rows[i].Faults = append(rows[i].Faults, apierr.QuotaExceeded)
 		}

@@ -34,12 +34,16 @@ type Payer struct {
 	CreatedBy  string         `json:"created_by"`
 	ModifiedAt store.Time     `json:"modified_at"`
 	ModifiedBy string         `json:"modified_by"`
+	ErasedAt   *store.Time    `json:"erased_at,omitzero" doc:"When the personal data was erased; missing from all other payers."`
 
 	version int64
 }
 
 // ETag returns the version of the record.
 func (p Payer) ETag() string { return endpoint.VersionTag(p.version) }
+
+// Erased reports whether the personal data was erased. The record does not change any more.
+func (p Payer) Erased() bool { return p.ErasedAt != nil }
 
 // EachUser names the creator and the last editor.
 func (p Payer) EachUser(add func(id string)) {

@@ -14,7 +14,7 @@ import (
 
 const columns = `
 	id, customer_id, email, name, company, country, active, metadata,
-	created_at, created_by, modified_at, modified_by, version`
+	created_at, created_by, modified_at, modified_by, version, erased_at`
 
 const insertStatement = `
 	INSERT INTO payers (
@@ -44,7 +44,7 @@ var payerList = list.New(list.Source[Payer]{
 func scanPayer(row records.Row) (Payer, error) {
 	var p Payer
 	err := row.Scan(&p.ID, &p.CustomerID, &p.Email, &p.Name, &p.Company, &p.Country, &p.Active, (*[]byte)(&p.Metadata),
-		&p.CreatedAt, &p.CreatedBy, &p.ModifiedAt, &p.ModifiedBy, &p.version)
+		&p.CreatedAt, &p.CreatedBy, &p.ModifiedAt, &p.ModifiedBy, &p.version, &p.ErasedAt)
 	return p, err
 }
 

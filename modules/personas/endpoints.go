@@ -59,6 +59,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Faults:  []apierr.Kind{apierr.PersonaNotFound, apierr.PersonaLinkNotFound, apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.Unlink)},
 	}
 	for i := range rows {
+		if rows[i].Method == http.MethodPut || rows[i].Name == "personas.delete" {
+			rows[i].Faults = append(rows[i].Faults, apierr.RecordErased)
+		}
 		if m := rows[i].Method; m == http.MethodPost || m == http.MethodPut { // these may exceed the owner's quota
 			rows[i].Faults = append(rows[i].Faults, apierr.QuotaExceeded)
 		}

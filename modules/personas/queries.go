@@ -13,7 +13,7 @@ import (
 
 const columns = `
 	id, first_name, last_name, date_of_birth, date_of_death, nationality, hash_id, active, metadata,
-	created_at, created_by, modified_at, modified_by, version`
+	created_at, created_by, modified_at, modified_by, version, erased_at`
 
 const insertStatement = `
 	INSERT INTO personas (
@@ -61,7 +61,7 @@ func exactly(text string) string { return text }
 func scanPersona(row records.Row) (Persona, error) {
 	var p Persona
 	err := row.Scan(&p.ID, &p.FirstName, &p.LastName, &p.DateOfBirth, &p.DateOfDeath, &p.Nationality, &p.HashID, &p.Active, (*[]byte)(&p.Metadata),
-		&p.CreatedAt, &p.CreatedBy, &p.ModifiedAt, &p.ModifiedBy, &p.version)
+		&p.CreatedAt, &p.CreatedBy, &p.ModifiedAt, &p.ModifiedBy, &p.version, &p.ErasedAt)
 	return p, err
 }
 

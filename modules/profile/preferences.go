@@ -116,6 +116,9 @@ func (s *Service) SetPreferences(ctx context.Context, in PreferencesInput) (Pref
 	userID := access.From(ctx).UserID
 	var after Preferences
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := requireEnabled(ctx, tx, userID); err != nil {
+			return err
+		}
 		stored, err := selectPreferences(ctx, tx, userID)
 		if err != nil {
 			return err

@@ -105,6 +105,9 @@ func (s *Service) setAvatar(ctx context.Context, pictures []picture) (Avatar, er
 	}
 	avatar := avatarOf(pictures)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := requireEnabled(ctx, tx, userID); err != nil {
+			return err
+		}
 		before, err := readProfile(ctx, tx, userID)
 		if err != nil {
 			return err

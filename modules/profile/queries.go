@@ -54,6 +54,18 @@ func selectPreferences(ctx context.Context, q store.Querier, userID string) (sto
 	return c, nil
 }
 
+const selectDisabled = `SELECT status = 'disabled' FROM people WHERE id = $1`
+
+// requireEnabled returns apierr.NoAccess for a user who was disabled or erased after the request was authenticated.
+func requireEnabled(ctx context.Context, q store.Querier, userID string) error {
+	var disabled bool
+	err := q.QueryRow(ctx, selectDisabled, userID).Scan(&disabled)
+	if err == nil && disabled {
+		return apierr.NoAccess
+	}
+	return err
+}
+
 func upsertPreferences(ctx context.Context, tx *store.Tx, userID string, c storedPreferences) error {
 	_, err := tx.Exec(ctx, upsertPreferencesStatement, userID, c.theme, c.dateFormat, c.currencyDisplay, c.numberFormat, tx.Now(), c.version)
 	return err

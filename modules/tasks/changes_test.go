@@ -33,6 +33,8 @@ type allowAll struct{}
 
 func (allowAll) Allow(context.Context, store.Querier, string, access.Permission) error { return nil }
 
+func (allowAll) NotErased(context.Context, store.Querier, string) error { return nil }
+
 type keysAsTexts struct{}
 
 func (keysAsTexts) Text(_, key string, _ map[string]any) string { return key }

@@ -50,6 +50,9 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.SetAssigneeStatus)},
 	}
 	for i := range rows {
+		if rows[i].Method != http.MethodGet && rows[i].Name != "tasks.delete" {
+			rows[i].Faults = append(rows[i].Faults, apierr.RecordErased)
+		}
 		if rows[i].Name == "tasks.create" {
 			rows[i].Faults = append(rows[i].Faults, apierr.QuotaExceeded)
 		}

@@ -13,7 +13,7 @@ import (
 
 const columns = `
 	tasks.id, tasks.customer_id, tasks.title, tasks.category, tasks.description, tasks.is_urgent, tasks.status, tasks.given_weight,
-	tasks.weight, tasks.performed_weight, tasks.assignees, tasks.metadata, tasks.created_at, tasks.created_by, tasks.version`
+	tasks.weight, tasks.performed_weight, tasks.assignees, tasks.metadata, tasks.created_at, tasks.created_by, tasks.version, tasks.erased_at`
 
 const (
 	insertTaskStatement = `
@@ -76,7 +76,7 @@ var fields = list.Fields{
 func scanTask(row records.Row) (Task, error) {
 	var t Task
 	err := row.Scan(&t.ID, &t.CustomerID, &t.Title, &t.Category, &t.Description, &t.IsUrgent, (*string)(&t.Status), &t.givenWeight,
-		&t.Weight, &t.PerformedWeight, (*[]byte)(&t.Assignees), (*[]byte)(&t.Metadata), &t.CreatedAt, &t.CreatedBy, &t.version)
+		&t.Weight, &t.PerformedWeight, (*[]byte)(&t.Assignees), (*[]byte)(&t.Metadata), &t.CreatedAt, &t.CreatedBy, &t.version, &t.ErasedAt)
 	return t, err
 }
 

@@ -40,6 +40,7 @@ type Task struct {
 	CreatedAt       store.Time     `json:"created_at"`
 	CreatedBy       string         `json:"created_by"`
 	Metadata        jsontext.Value `json:"metadata" doc:"logs holds the last 100 changes; all other members are the client's."`
+	ErasedAt        *store.Time    `json:"erased_at,omitzero" doc:"When the personal data was erased; missing from all other tasks."`
 
 	givenWeight int64
 	// Decoded from Assignees and Metadata while the task is created or changed:
@@ -70,6 +71,9 @@ var transitions = map[Status][]Status{
 // ETag returns the version of the task.
 func (t Task) ETag() string { return endpoint.VersionTag(t.version) }
 
+// Erased reports whether the personal data was erased with that of its customer. The task does not change any more.
+func (t Task) Erased() bool { return t.ErasedAt != nil }
+
 // notifier notifies users of events.
 type notifier interface {
 	// Prerender renders the messages of an event before the transaction.
@@ -83,6 +87,8 @@ type customers interface {
 	// Allow returns apierr.CustomerNotFound for an unknown customer, and apierr.NoAccess unless the caller has the
 	// permission on the customer.
 	Allow(ctx context.Context, q store.Querier, id string, wanted access.Permission) error
+	// NotErased returns apierr.RecordErased for a customer whose personal data was erased.
+	NotErased(ctx context.Context, q store.Querier, id string) error
 }
 
 // directory is what tasks need to know about users.
@@ -128,6 +134,9 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (Task, error) {
 	assigned := s.assigned(ctx, t, t.assignees)
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		if err := s.customers.Allow(ctx, tx, in.CustomerID, access.Read); err != nil {
+			return err
+		}
+		if err := s.customers.NotErased(ctx, tx, in.CustomerID); err != nil {
 			return err
 		}
 		if err := s.checkActive(ctx, tx, in.assignees); err != nil {

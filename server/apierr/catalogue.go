@@ -125,6 +125,16 @@ var (
 	TaskAssigneeNotFound  = kind("tasks.assignee_not_found", http.StatusNotFound)
 	TaskAssigneeExists    = kind("tasks.assignee_exists", http.StatusConflict)
 
+	// Personal data.
+	RecordErased     = kind("privacy.record_erased", http.StatusConflict)
+	ErasureNotFound  = kind("privacy.erasure_not_found", http.StatusNotFound)
+	HoldNotFound     = kind("privacy.hold_not_found", http.StatusNotFound)
+	Retained         = kind("privacy.retained", http.StatusConflict)
+	RelationshipOpen = kind("privacy.relationship_open", http.StatusConflict)
+	OnHold           = kind("privacy.on_hold", http.StatusConflict)
+	HasCustomers     = kind("privacy.has_customers", http.StatusConflict)
+	SelfErasure      = kind("privacy.self_erasure", http.StatusConflict)
+
 	// Profile.
 	InvalidFileType = kind("profile.invalid_file_type", http.StatusBadRequest)
 	InvalidImage    = kind("profile.invalid_image", http.StatusBadRequest)

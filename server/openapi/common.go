@@ -65,6 +65,7 @@ Records have an ` + "`ETag`" + `; send it as ` + "`If-Match`" + ` with a change 
 // allTags are the groups of operations in the order of the API's specification.
 var allTags = []Tag{
 	{"Authentication", "Sign-in and sign-out, tokens, sessions and API keys."},
+	{"Second factors", "Second factors of users: passkeys, codes of an app, and recovery codes."},
 	{"Users", "Users, their credentials, passwords and roles; registration and recovery."},
 	{"Access control", "Roles, grants, rate-limit rules and permission checks."},
 	{"Personal Identity", "Personas: identities of people."},
@@ -72,6 +73,7 @@ var allTags = []Tag{
 	{"Persona Links", "Relations between personas."},
 	{"Customers", "Customers and the verification of their identity (KYC)."},
 	{"Payers", "People and companies that pay."},
+	{"Privacy", "Export and erasure of what is held about a person."},
 	{"Chats", "Chats between users, messages and unread counts."},
 	{"Tasks", "Tasks of customers with assignees and progress."},
 	{"Profile", "Avatar and display preferences of the signed-in user."},
@@ -104,6 +106,7 @@ var pathNames = map[string]string{
 	"credential_id": "Id of the credential.", "cred_id": "Id of the credential.", "customer_id": "Id of the customer.",
 	"persona_id": "Id of the persona.", "link_id": "Id of the link.", "assignee_id": "Id of the assignee.",
 	"identity_id": "Id of the linked account.", "notification_id": "Id of the notification.", "message_id": "Id of the message.", "file": "Name of the file.",
+	"factor_id": "Id of the factor.",
 }
 
 // queryNames describes query parameters outside the shared query layer.

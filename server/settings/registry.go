@@ -267,6 +267,10 @@ var registry = []Setting{
 		"Time limit for processing one invoice file.",
 		func(s *Settings) *time.Duration { return &s.Invoices.Timeout }),
 
+	row("privacy.retention_years", number(1, 100), "10",
+		"Years for which the data of a customer must be kept after the end of the business relationship.",
+		func(s *Settings) *int { return &s.Privacy.RetentionYears }),
+
 	row("audit.export_file", optional(path), "",
 		"File to which every entry of the audit trail is appended, with signed heads; empty: none.",
 		func(s *Settings) *string { return &s.Audit.ExportFile }),

@@ -73,6 +73,7 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"invoices.max_bytes":                     "1500kB",
 		"invoices.max_pages":                     "9",
 		"invoices.timeout_seconds":               "8",
+		"privacy.retention_years":                "15",
 		"audit.export_file":                      "/var/log/kontor/audit.jsonl", "audit.syslog_url": "tls://logs.example:6514",
 		"log.level":                  "debug",
 		"log.format":                 "json",

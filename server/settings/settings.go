@@ -26,6 +26,7 @@ type Settings struct {
 	Notifications Notifications
 	Profile       Profile
 	Invoices      Invoices
+	Privacy       Privacy
 	Audit         Audit
 	Log           Log
 	Secrets       Secrets
@@ -166,6 +167,11 @@ type Invoices struct {
 	MaxBytes int64
 	MaxPages int
 	Timeout  time.Duration
+}
+
+// Privacy configures the retention of personal data.
+type Privacy struct {
+	RetentionYears int
 }
 
 // Log configures the level and the format of the log.

@@ -18,6 +18,7 @@ import (
 	"kontor/store/clock"
 	"kontor/store/datadir"
 	"kontor/store/engine"
+	"kontor/store/erasures"
 	"kontor/store/inspect"
 	"kontor/store/sealing"
 	"kontor/store/sqlite"
@@ -27,7 +28,7 @@ import (
 var ErrNotEmpty = errors.New("a backup is only restored into an empty directory")
 
 // Restore writes the database of a backup into a data directory, which must be missing or empty; files of an interrupted
-// restore do not count. The database is checked before it is renamed. After an error nothing of it stays.
+// restore and the ledger of erasures do not count: the next start applies the ledger. The database is checked before it is renamed. After an error nothing of it stays.
 func Restore(ctx context.Context, file string, to inspect.Source) (inspect.Report, error) {
 	in, err := os.Open(file)
 	if err != nil {
@@ -95,7 +96,7 @@ func checkEmpty(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s cannot be read: %w", path, datadir.Cause(err))
 	}
-	ignored := append(sqlite.Files(datadir.RestoringDatabase), datadir.Lock, "lost+found", datadir.RestoringKey, sqlite.RestoredName)
+	ignored := append(sqlite.Files(datadir.RestoringDatabase), datadir.Lock, "lost+found", datadir.RestoringKey, sqlite.RestoredName, erasures.Name)
 	for _, e := range entries {
 		if !slices.Contains(ignored, e.Name()) {
 			return fmt.Errorf("%s holds %s: %w", path, e.Name(), ErrNotEmpty)

@@ -5,10 +5,12 @@
 package idempotency
 
 import (
+	"bytes"
 	"context"
 	"crypto/subtle"
 	"encoding/hex"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -148,4 +150,69 @@ const deleteExpired = `DELETE FROM idempotency_keys WHERE expires_at <= $1`
 // Purge deletes expired answers and returns how many there were.
 func Purge(ctx context.Context, tx Execer) (purged int64, err error) {
 	return tx.Exec(ctx, deleteExpired, tx.Now())
+}
+
+const (
+	selectStored = `
+		SELECT caller, path, key, body FROM idempotency_keys
+		WHERE caller || ' ' || path || ' ' || key > $1
+		ORDER BY caller || ' ' || path || ' ' || key LIMIT $2`
+
+	deleteAnswer = `DELETE FROM idempotency_keys WHERE caller = $1 AND path = $2 AND key = $3`
+)
+
+// forgetBatch is the number of answers that Forget reads at once.
+const forgetBatch = 100
+
+// Forget deletes stored answers of and about a record in one batch: of the caller with the id, to a path with the id, and with
+// the id in the answer. It returns the position to continue after, or an empty text at the end.
+func Forget(ctx context.Context, tx Execer, keys *sealing.Keys, id, after string) (next string, err error) {
+	stored, err := readStored(ctx, tx, after)
+	if err != nil {
+		return "", err
+	}
+	for _, s := range stored {
+		next = s.Caller + " " + s.Path + " " + s.Key
+		about := s.Caller == id || strings.Contains(s.Path, id)
+		if !about {
+			body, err := keys.Unseal("idempotency_keys", "body", s.rowID(), s.sealed)
+			if err != nil {
+				return "", err
+			}
+			about = bytes.Contains(body, []byte(id))
+		}
+		if !about {
+			continue
+		}
+		if _, err := tx.Exec(ctx, deleteAnswer, s.Caller, s.Path, s.Key); err != nil {
+			return "", err
+		}
+	}
+	if len(stored) < forgetBatch {
+		return "", nil
+	}
+	return next, nil
+}
+
+// storedAnswer is a stored answer with its request.
+type storedAnswer struct {
+	Request
+	sealed string
+}
+
+func readStored(ctx context.Context, tx Execer, after string) ([]storedAnswer, error) {
+	rows, err := tx.Query(ctx, selectStored, after, forgetBatch)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var stored []storedAnswer
+	for rows.Next() {
+		var s storedAnswer
+		if err := rows.Scan(&s.Caller, &s.Path, &s.Key, &s.sealed); err != nil {
+			return nil, err
+		}
+		stored = append(stored, s)
+	}
+	return stored, rows.Err()
 }

@@ -76,6 +76,9 @@ func (o optimistic[T, P]) readAndPrepare(ctx context.Context, q store.Querier) (
 	if before, err = o.read(ctx, q); err != nil {
 		return before, p, false, err
 	}
+	if err = rejectErased(before); err != nil {
+		return before, p, false, err
+	}
 	if err = endpoint.CheckMatch(ctx, before.ETag()); err != nil {
 		return before, p, false, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"kontor/server/access"
+	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/store"
 )
@@ -15,7 +16,21 @@ func GetForUpdate[T endpoint.Tagged](ctx context.Context, q store.Querier, t *Ta
 	if err != nil {
 		return record, err
 	}
+	if err := rejectErased(record); err != nil {
+		return record, err
+	}
 	return record, endpoint.CheckMatch(ctx, record.ETag())
+}
+
+// erasable is implemented by records whose personal data can be erased.
+type erasable interface{ Erased() bool }
+
+// rejectErased returns apierr.RecordErased for a record whose personal data was erased: it does not change any more.
+func rejectErased(record any) error {
+	if e, ok := record.(erasable); ok && e.Erased() {
+		return apierr.RecordErased
+	}
+	return nil
 }
 
 // Edit describes a change of a record.

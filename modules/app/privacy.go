@@ -1,0 +1,34 @@
+package app
+
+import (
+	"kontor/modules/kit/personal"
+	"kontor/modules/kit/records"
+	"kontor/modules/privacy"
+)
+
+// personalModules returns the modules with tables, in the order in which they erase the data of a person: notifications and auth
+// need the credentials of a user, which directory deletes.
+func (m *Modules) personalModules() []personal.Module {
+	return []personal.Module{m.Notifications, m.Auth, m.Factors, m.OIDC, m.Profile, m.Chats, m.Tasks, m.Payers, m.Customers, m.Personas, m.Users,
+		m.RBAC, m.Audit, m.Privacy}
+}
+
+// PersonalData returns what every table holds about persons.
+func (m *Modules) PersonalData() []personal.Table {
+	tables := records.PersonalData()
+	for _, module := range m.personalModules() {
+		tables = append(tables, module.PersonalData()...)
+	}
+	return tables
+}
+
+func (m *Modules) newPrivacy(o Options) *privacy.Service {
+	s := privacy.New(m.DB, privacy.Options{
+		RetentionYears: o.Settings.Privacy.RetentionYears, Customers: m.Customers, Users: m.Users, Personas: m.Personas,
+		Owners: map[personal.Kind]personal.Module{personal.Customer: m.Customers, personal.User: m.Users, personal.Persona: m.Personas},
+		Texts:  m.Texts, Log: o.Log,
+	})
+	m.Privacy = s
+	s.Modules = m.personalModules()
+	return s
+}

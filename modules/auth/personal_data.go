@@ -1,0 +1,140 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"kontor/modules/kit/personal"
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+// PersonalData lists the tables of the module.
+func (s *Service) PersonalData() []personal.Table {
+	return []personal.Table{
+		{Name: "passwords", Holds: "the hash of a password; it is not exported"},
+		{Name: "sessions", Holds: "times and devices of sign-ins"},
+		{Name: "refresh_tokens", Holds: "hashes of the tokens of a session; they are not exported"},
+		{Name: "devices", Holds: "the devices from which a user has signed in"},
+		{Name: "device_tokens", Holds: "known devices"},
+		{Name: "known_networks", Holds: "keyed hashes of known networks"},
+		{Name: "sign_in_failures", Holds: "failures to sign in, under keyed hashes of the user and of sign-in names"},
+		{Name: "sign_in_values", Holds: "keyed hashes of tried sign-in names, for an hour"},
+		{Name: "auth_challenges", Holds: "sealed data of sign-ins that have begun, for minutes"},
+		{Name: "factor_duties", Holds: "since when a user must have a second factor; it is not exported"},
+		{Name: "signing_keys", Why: "It holds the keys that sign access tokens."},
+		{Name: "api_keys", Why: "Keys belong to programs; the name is a note of administrators."},
+	}
+}
+
+const (
+	selectSessionsOf = `
+		SELECT ` + sessionColumns + ` FROM sessions
+		WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+
+	selectDevicesOf = `
+		SELECT device_id, first_use_at, last_use_at FROM devices
+		WHERE user_id = $1 AND device_id > $2 ORDER BY device_id LIMIT $3`
+)
+
+// exportedDevice is a device in an export.
+type exportedDevice struct {
+	DeviceID   string     `json:"device_id"`
+	FirstUseAt store.Time `json:"first_use_at"`
+	LastUseAt  store.Time `json:"last_use_at"`
+}
+
+// ExportPerson writes the sessions and devices of a user.
+func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
+	if subject.Kind != personal.User {
+		return nil
+	}
+	if err := personal.Each(ctx, q, w, "sessions", selectSessionsOf, subject.ID, func(rows *store.Rows) (any, string, error) {
+		r, err := scanSession(rows)
+		return r, r.ID, err
+	}); err != nil {
+		return fmt.Errorf("export sessions: %w", err)
+	}
+	return personal.Each(ctx, q, w, "devices", selectDevicesOf, subject.ID, func(rows *store.Rows) (any, string, error) {
+		var d exportedDevice
+		err := rows.Scan(&d.DeviceID, &d.FirstUseAt, &d.LastUseAt)
+		return d, d.DeviceID, err
+	})
+}
+
+const (
+	selectSessionIDs = `SELECT id FROM sessions WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+
+	deleteTokensOfSession = `DELETE FROM refresh_tokens WHERE session_id = $1`
+
+	deleteSession = `DELETE FROM sessions WHERE id = $1`
+
+	deletePassword = `DELETE FROM passwords WHERE user_id = $1`
+
+	deleteChallengesOf = `DELETE FROM auth_challenges WHERE user_id = $1`
+
+	deleteDuties = `DELETE FROM factor_duties WHERE user_id = $1`
+
+	deleteDevices = `DELETE FROM devices WHERE user_id = $1`
+
+	deleteAllNetworks = `DELETE FROM known_networks WHERE user_id = $1`
+
+	deleteTriedValues = `DELETE FROM sign_in_values WHERE subject = $1`
+
+	selectLoginKeys = `SELECT value_key FROM user_credentials WHERE user_id = $1 AND value_key > $2 ORDER BY value_key LIMIT $3`
+)
+
+// ErasePerson deletes password, sessions, devices and failures of a user. It must run before the credentials are deleted.
+func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject personal.Subject, cursor string) (string, error) {
+	if subject.Kind != personal.User {
+		return "", nil
+	}
+	return personal.Run(ctx, tx, cursor,
+		personal.Once(func(ctx context.Context, tx *store.Tx) error { return s.eraseUser(ctx, tx, subject.ID) }),
+		personal.EachID(selectSessionIDs, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
+			for _, statement := range []string{deleteTokensOfSession, deleteSession} {
+				if _, err := tx.Exec(ctx, statement, id); err != nil {
+					return err
+				}
+			}
+			tx.Audit(store.AuditEntry{Actor: personal.Actor(ctx), Action: personal.Action, RecType: sessionTable.Type.Name, RecID: id})
+			return nil
+		}),
+		personal.EachID(selectLoginKeys, subject.ID, func(ctx context.Context, tx *store.Tx, key string) error {
+			return s.forgetFailures(ctx, tx, "", key)
+		}))
+}
+
+func (s *Service) eraseUser(ctx context.Context, tx *store.Tx, userID string) error {
+	before, err := readPassword(ctx, tx, userID)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	if err == nil {
+		if _, err := tx.Exec(ctx, deletePassword, userID); err != nil {
+			return err
+		}
+		if err := passwordProof.Audit(ctx, tx, personal.Action, userID, before); err != nil {
+			return err
+		}
+	}
+	for _, statement := range []string{deleteDevices, deleteDeviceTokens, deleteAllNetworks, deleteChallengesOf, deleteDuties} {
+		if _, err := tx.Exec(ctx, statement, userID); err != nil {
+			return err
+		}
+	}
+	return s.forgetFailures(ctx, tx, userID, "")
+}
+
+// forgetFailures deletes the failures of a user or of a sign-in name. Those of a pair with a network are deleted after their
+// time: the network is not known.
+func (s *Service) forgetFailures(ctx context.Context, tx *store.Tx, userID, key string) error {
+	who := s.newAttempt(endpoint.With(ctx, &endpoint.Info{}), userID, key).who
+	for _, statement := range []string{deleteFailures, deleteTriedValues} {
+		if _, err := tx.Exec(ctx, statement, who); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package chats
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/modules/kit/personal"
+	"kontor/server/apierr"
+	"kontor/store"
+)
+
+// PersonalData lists the tables of the module.
+func (s *Service) PersonalData() []personal.Table {
+	return []personal.Table{
+		{Name: "chat_messages", Holds: "the messages that a user has written"},
+		{Name: "chats", Holds: "the metadata of the chats that a user has created"},
+		{Name: "chat_participants", Why: "It holds ids of users and numbers of messages; the chats belong to the other participants, too."},
+	}
+}
+
+const (
+	selectWritten = `
+		SELECT id, chat_id, seq, sender_id, type, content, metadata, created_at FROM chat_messages
+		WHERE sender_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+
+	selectCreated = `
+		SELECT id, type, metadata, created_at FROM chats
+		WHERE created_by = $1 AND id > $2 ORDER BY id LIMIT $3`
+)
+
+// exportedChat is a chat in an export, without its messages.
+type exportedChat struct {
+	ID        string         `json:"id"`
+	Type      string         `json:"type"`
+	Metadata  jsontext.Value `json:"metadata"`
+	CreatedAt store.Time     `json:"createdAt"`
+}
+
+// ExportPerson writes the messages of a user and the chats that they have created. It does not write messages of others.
+func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
+	if subject.Kind != personal.User {
+		return nil
+	}
+	if err := personal.Each(ctx, q, w, "chats_created", selectCreated, subject.ID, func(rows *store.Rows) (any, string, error) {
+		var c exportedChat
+		err := rows.Scan(&c.ID, &c.Type, (*[]byte)(&c.Metadata), &c.CreatedAt)
+		return c, c.ID, err
+	}); err != nil {
+		return err
+	}
+	return personal.Each(ctx, q, w, "messages", selectWritten, subject.ID, func(rows *store.Rows) (any, string, error) {
+		var m Message
+		err := rows.Scan(&m.ID, &m.ChatID, &m.seq, &m.SenderID, &m.Type, &m.Content, (*[]byte)(&m.Metadata), &m.CreatedAt)
+		m.ReadBy = []string{}
+		s.renderMessage(ctx, &m)
+		return m, m.ID, err
+	})
+}
+
+const (
+	selectUnerasedMessages = `
+		SELECT id FROM chat_messages
+		WHERE sender_id = $1 AND id > $2 AND type = 'text' ORDER BY id LIMIT $3`
+
+	eraseMessage = `
+		UPDATE chat_messages SET type = 'system', content = '` + erased + `', metadata = '{}' WHERE id = $1 RETURNING chat_id`
+
+	selectChatsWithMetadata = `
+		SELECT id FROM chats WHERE created_by = $1 AND id > $2 AND metadata <> '{}' ORDER BY id LIMIT $3`
+
+	eraseChat = `UPDATE chats SET metadata = '{}', version = version + 1 WHERE id = $1`
+)
+
+// ErasePerson replaces the messages that a user has written by a system message, and removes the metadata of chats that they
+// have created.
+func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject personal.Subject, cursor string) (string, error) {
+	if subject.Kind != personal.User {
+		return "", nil
+	}
+	return personal.Run(ctx, tx, cursor,
+		personal.EachID(selectUnerasedMessages, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
+			before, err := messageProof.Read(ctx, tx, id)
+			if err != nil {
+				return err
+			}
+			var chatID string
+			if err := tx.QueryRow(ctx, eraseMessage, id).Scan(&chatID); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, incrementVersion, chatID); err != nil {
+				return err
+			}
+			return messageProof.Audit(ctx, tx, personal.Action, id, before)
+		}),
+		personal.EachID(selectChatsWithMetadata, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
+			before, err := chatProof.Read(ctx, tx, id)
+			if err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, eraseChat, id); err != nil {
+				return err
+			}
+			return chatProof.Audit(ctx, tx, personal.Action, id, before)
+		}))
+}
+
+// requireActive returns apierr.NoAccess for a user who was disabled or erased after the request was authenticated.
+func (s *Service) requireActive(ctx context.Context, tx *store.Tx, userID string) error {
+	active, err := s.directory.Active(ctx, tx, userID)
+	if err == nil && !active[userID] {
+		err = apierr.NoAccess
+	}
+	return err
+}

@@ -1,0 +1,176 @@
+package customers
+
+import (
+	"context"
+	"fmt"
+
+	"kontor/modules/kit/personal"
+	"kontor/modules/kit/types"
+	"kontor/server/access"
+	"kontor/store"
+)
+
+// PersonalData lists the tables of the module.
+func (s *Service) PersonalData() []personal.Table {
+	return []personal.Table{
+		{Name: "customers", Holds: "names, addresses, date of birth, nationality and metadata of a customer"},
+		{Name: "customer_keys", Holds: "the data key of a customer"},
+		{Name: "customer_identities", Holds: "keyed hashes of former names and dates of birth"},
+		{Name: "kyc_documents", Holds: "types, sealed numbers, countries and expiry dates of documents"},
+		{Name: "kyc_changes", Holds: "the history of the verification with its reasons and sealed changes"},
+	}
+}
+
+const (
+	selectAllDocuments = `
+		SELECT id, type, number_sealed, number_key, country, expiry_date, created_at FROM kyc_documents
+		WHERE customer_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+
+	selectAllChanges = `
+		SELECT id, from_status, to_status, verification_level, reason, changed_at, changed_by, changes_sealed FROM kyc_changes
+		WHERE customer_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+)
+
+// ExportPerson writes the customer, the documents with their numbers, and the history. Only reviewers get the changes of the
+// identity, as in the history.
+func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
+	if subject.Kind != personal.Customer {
+		return nil
+	}
+	c, err := table.GetUnchecked(ctx, q, subject.ID)
+	if err != nil {
+		return err
+	}
+	if err := w.Add("customer", c); err != nil {
+		return err
+	}
+	dataKey, err := s.readKey(ctx, q, c.ID)
+	if err != nil {
+		return err
+	}
+	if err := personal.Each(ctx, q, w, "documents", selectAllDocuments, c.ID, func(rows *store.Rows) (any, string, error) {
+		var d Document
+		var kind, sealed, key string
+		if err := rows.Scan(&d.ID, &kind, &sealed, &key, &d.Country, &d.ExpiryDate, &d.CreatedAt); err != nil || sealed == "" {
+			return d, d.ID, err
+		}
+		number, err := s.open(dataKey, documentsTable, numberColumn, c.ID+"/"+key, sealed)
+		d.Type, d.Number, d.Expired = DocumentType(kind), string(number), !d.validOn(types.DateOf(q.Now().Std()))
+		return d, d.ID, err
+	}); err != nil {
+		return fmt.Errorf("export documents: %w", err)
+	}
+	reviewer := mayReview(access.From(ctx))
+	return personal.Each(ctx, q, w, "verification_history", selectAllChanges, c.ID, func(rows *store.Rows) (any, string, error) {
+		var h Change
+		var from, to, level string
+		if err := rows.Scan(&h.id, &from, &to, &level, &h.Reason, &h.ChangedAt, &h.ChangedBy, &h.sealed); err != nil {
+			return h, h.id, err
+		}
+		h.From, h.To, h.VerificationLevel, h.Changes = Status(from), Status(to), Level(level), []FieldChange{}
+		if reviewer {
+			var err error
+			h.Changes, err = s.unseal(dataKey, c.ID, h.id, h.sealed)
+			return h, h.id, err
+		}
+		return h, h.id, nil
+	})
+}
+
+const (
+	// An e-mail address is required; this one belongs to no domain (RFC 2606).
+	eraseCustomer = `
+		UPDATE customers SET
+			first_name = '', first_name_key = '', last_name = '', last_name_key = '', email = 'erased@erased.invalid', email_key = 'erased@erased.invalid', phone = NULL,
+			date_of_birth = NULL, nationality = NULL, has_address = FALSE, street = '', city = '', city_key = '', postal_code = '',
+			country = '', metadata = '{}', language = '', updated_at = $2, updated_by = $3, version = version + 1, erased_at = $2
+		WHERE id = $1 AND erased_at IS NULL`
+
+	deleteIdentities = `DELETE FROM customer_identities WHERE customer_id = $1`
+
+	selectUnerasedDocuments = `
+		SELECT id FROM kyc_documents
+		WHERE customer_id = $1 AND id > $2 AND (number_sealed <> '' OR number_key NOT LIKE 'erased %') ORDER BY id LIMIT $3`
+
+	eraseDocument = `
+		UPDATE kyc_documents SET
+			number_sealed = '', number_key = 'erased ' || id, country = '', country_key = '', expiry_date = NULL, warned_at = NULL,
+			updated_at = $2, version = version + 1
+		WHERE id = $1`
+
+	selectUnerasedChanges = `
+		SELECT id FROM kyc_changes
+		WHERE customer_id = $1 AND id > $2 AND (reason <> '' OR changes_sealed <> '') ORDER BY id LIMIT $3`
+
+	eraseChange = `UPDATE kyc_changes SET reason = '', changes_sealed = '' WHERE id = $1`
+)
+
+// ErasePerson erases a customer: first the record and the key of all sealed values, then documents and history.
+func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject personal.Subject, cursor string) (string, error) {
+	if subject.Kind != personal.Customer {
+		return "", nil
+	}
+	return personal.Run(ctx, tx, cursor,
+		personal.Once(func(ctx context.Context, tx *store.Tx) error { return s.eraseRecord(ctx, tx, subject.ID) }),
+		personal.EachID(selectUnerasedDocuments, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
+			if _, err := tx.Exec(ctx, eraseDocument, id, tx.Now()); err != nil {
+				return err
+			}
+			return documentProof.Audit(ctx, tx, personal.Action, id, nil)
+		}),
+		personal.EachID(selectUnerasedChanges, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
+			if _, err := tx.Exec(ctx, eraseChange, id); err != nil {
+				return err
+			}
+			return changeProof.Audit(ctx, tx, personal.Action, id, nil)
+		}))
+}
+
+func (s *Service) eraseRecord(ctx context.Context, tx *store.Tx, id string) error {
+	before, err := table.GetUnchecked(ctx, tx, id)
+	if err != nil || before.Erased() {
+		return err
+	}
+	for _, statement := range []string{deleteKeyStatement, deleteIdentities} {
+		if _, err := tx.Exec(ctx, statement, id); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.Exec(ctx, eraseCustomer, id, tx.Now(), personal.Actor(ctx)); err != nil {
+		return err
+	}
+	after, err := table.GetUnchecked(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if err := s.quota.Count(ctx, tx, before.createdBy, 0, after.weight()-before.weight()); err != nil {
+		return err
+	}
+	table.Audit(ctx, tx, personal.Action, id, audited(before), audited(after))
+	return nil
+}
+
+const (
+	selectWasVerified = `
+		SELECT EXISTS (SELECT 1 FROM customers WHERE id = $1 AND (kyc_status IN ('verified', 'expired') OR verified_at IS NOT NULL))
+			OR EXISTS (SELECT 1 FROM kyc_changes WHERE customer_id = $1 AND to_status = 'verified')`
+
+	selectSamePerson = `
+		SELECT c.id FROM customers c
+		WHERE c.erased_at IS NULL AND c.email_key IN (
+			SELECT u.value_key FROM user_credentials u WHERE u.user_id = $1 AND u.type = 'email' AND u.validated = TRUE)
+		ORDER BY c.id LIMIT 100`
+)
+
+// WasVerified reports whether the identity of a customer was verified at any time: the bank then has, or had, a business
+// relationship with it.
+func (s *Service) WasVerified(ctx context.Context, q store.Querier, id string) (bool, error) {
+	var was bool
+	err := q.QueryRow(ctx, selectWasVerified, id).Scan(&was)
+	return was, err
+}
+
+// OfUser returns customers that are not erased and whose e-mail address the user has validated, at most 100.
+func (s *Service) OfUser(ctx context.Context, q store.Querier, userID string) ([]string, error) {
+	return personal.Texts(ctx, q, selectSamePerson, userID)
+}

@@ -1,0 +1,150 @@
+package directory
+
+import (
+	"context"
+	"fmt"
+
+	"kontor/modules/kit/personal"
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/store"
+)
+
+// PersonalData lists the tables of the module.
+func (s *Service) PersonalData() []personal.Table {
+	return []personal.Table{
+		{Name: "users", Holds: "display name, language and last sign-in of a user"},
+		{Name: "credentials", Holds: "e-mail addresses, phone numbers and user names"},
+		{Name: "otps", Holds: "keyed hashes of the one-time codes of a credential"},
+		{Name: "otp_sends", Holds: "keyed hashes of the addresses to which codes were sent"},
+		{Name: "user_roles", Holds: "the roles of a user"},
+		{Name: "credential_key_rules", Why: "It holds a version number."},
+	}
+}
+
+const (
+	selectCredentialsOf = `
+		SELECT ` + credentialColumns + ` FROM credentials
+		WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+)
+
+// ExportPerson writes a user with credentials and roles.
+func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
+	if subject.Kind != personal.User {
+		return nil
+	}
+	u, err := userTable.GetUnchecked(ctx, q, subject.ID)
+	if u, err = withRoles(ctx, q, u, err); err != nil {
+		return err
+	}
+	if err := w.Add("user", u); err != nil {
+		return err
+	}
+	return personal.Each(ctx, q, w, "credentials", selectCredentialsOf, u.ID, func(rows *store.Rows) (any, string, error) {
+		c, err := scanCredential(rows)
+		return c, c.ID, err
+	})
+}
+
+const (
+	eraseUser = `
+		UPDATE users SET
+			display_name = '', display_name_key = '', display_name_skeleton = '', status = 'disabled', language = 'en', last_login_at = NULL,
+			modified_at = $2, modified_by = $3, version = version + 1, erased_at = $2
+		WHERE id = $1 AND erased_at IS NULL`
+
+	selectCredentialIDs = `SELECT id FROM credentials WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+
+	deleteSends = `DELETE FROM otp_sends WHERE target = $1`
+
+	deleteRoles = `DELETE FROM user_roles WHERE user_id = $1`
+
+	selectErased = `SELECT erased_at IS NOT NULL FROM users WHERE id = $1`
+)
+
+// notErased returns apierr.RecordErased for a user whose personal data was erased.
+func notErased(ctx context.Context, q store.Querier, userID string) error {
+	var erased bool
+	err := q.QueryRow(ctx, selectErased, userID).Scan(&erased)
+	if err == nil && erased {
+		return apierr.RecordErased
+	}
+	return err
+}
+
+// AllowUser checks for other modules that the caller has a permission on a user. It returns apierr.UserNotFound and
+// apierr.NoAccess.
+func (s *Service) AllowUser(ctx context.Context, q store.Querier, id string, wanted access.Permission) error {
+	_, err := userTable.Get(ctx, q, id, wanted)
+	return err
+}
+
+// CheckErasable returns apierr.UserNotFound, and apierr.LastAdministrator for the last active administrator.
+func (s *Service) CheckErasable(ctx context.Context, tx *store.Tx, userID string) error {
+	u, err := userTable.GetUnchecked(ctx, tx, userID)
+	if err != nil {
+		return err
+	}
+	return s.keepAdministrator(ctx, tx, u)
+}
+
+// ErasePerson erases a user: first the record, with the end of all sessions, then credentials and roles.
+func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject personal.Subject, cursor string) (string, error) {
+	if subject.Kind != personal.User {
+		return "", nil
+	}
+	return personal.Run(ctx, tx, cursor,
+		personal.Once(func(ctx context.Context, tx *store.Tx) error { return s.eraseRecord(ctx, tx, subject.ID) }),
+		personal.EachID(selectCredentialIDs, subject.ID, s.eraseCredential))
+}
+
+func (s *Service) eraseRecord(ctx context.Context, tx *store.Tx, id string) error {
+	before, err := readAccount(ctx, tx, id)
+	if err != nil {
+		return fmt.Errorf("read a user: %w", err)
+	}
+	changed, err := tx.Exec(ctx, eraseUser, id, tx.Now(), personal.Actor(ctx))
+	if err != nil || changed == 0 {
+		return err
+	}
+	if err := accountProof.Audit(ctx, tx, personal.Action, id, before); err != nil {
+		return err
+	}
+	held, err := userRolesProof.Exists(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if held {
+		if _, err := tx.Exec(ctx, deleteRoles, id); err != nil {
+			return err
+		}
+		if err := userRolesProof.Audit(ctx, tx, personal.Action, id, nil); err != nil {
+			return err
+		}
+	}
+	s.changed(tx, id)
+	return s.auth.EndSessions(ctx, tx, id, "")
+}
+
+func (s *Service) eraseCredential(ctx context.Context, tx *store.Tx, id string) error {
+	c, err := credentialTable.GetUnchecked(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	before, err := readCredential(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	for _, purpose := range []string{"target", "target for " + forValidation, "target for " + forRecovery} {
+		if _, err := tx.Exec(ctx, deleteSends, s.subject(purpose, c.target())); err != nil {
+			return err
+		}
+	}
+	for _, statement := range []string{deleteOTP, deleteCredential} {
+		if _, err := tx.Exec(ctx, statement, id); err != nil {
+			return err
+		}
+	}
+	tx.Audit(store.AuditEntry{Actor: personal.Actor(ctx), Action: personal.Action, RecType: credentialProof.Type, RecID: id, Before: before})
+	return nil
+}

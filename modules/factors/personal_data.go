@@ -1,0 +1,56 @@
+package factors
+
+import (
+	"context"
+
+	"kontor/modules/kit/personal"
+	"kontor/store"
+)
+
+// PersonalData lists the tables of the module.
+func (s *Service) PersonalData() []personal.Table {
+	return []personal.Table{
+		{Name: "factors", Holds: "names, types and keys of the second factors of a user; keys and secrets are not exported"},
+		{Name: "recovery_codes", Holds: "hashes of recovery codes; they are not exported"},
+	}
+}
+
+const (
+	selectFactorsOf = `SELECT ` + columns + ` FROM factors WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+
+	selectFactorIDs = `SELECT id FROM factors WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+
+	eraseCodes = `DELETE FROM recovery_codes WHERE factor_id = $1`
+
+	eraseFactor = `DELETE FROM factors WHERE id = $1`
+)
+
+// ExportPerson writes the second factors of a user.
+func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
+	if subject.Kind != personal.User {
+		return nil
+	}
+	return personal.Each(ctx, q, w, "factors", selectFactorsOf, subject.ID, func(rows *store.Rows) (any, string, error) {
+		f, err := scanFactor(rows)
+		return f, f.ID, err
+	})
+}
+
+// ErasePerson deletes the second factors of a user.
+func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject personal.Subject, cursor string) (string, error) {
+	if subject.Kind != personal.User {
+		return "", nil
+	}
+	return personal.Run(ctx, tx, cursor, personal.EachID(selectFactorIDs, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
+		before, err := readFactor(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		for _, statement := range []string{eraseCodes, eraseFactor} {
+			if _, err := tx.Exec(ctx, statement, id); err != nil {
+				return err
+			}
+		}
+		return audit(ctx, tx, personal.Action, personal.Actor(ctx), id, before)
+	}))
+}

@@ -1,0 +1,60 @@
+package oidc
+
+import (
+	"context"
+
+	"kontor/modules/kit/personal"
+	"kontor/store"
+)
+
+// PersonalData lists the tables of the module.
+func (s *Service) PersonalData() []personal.Table {
+	return []personal.Table{
+		{Name: "identities", Holds: "the accounts of a user at the provider, with the e-mail address at the time of linking"},
+		{Name: "oidc_codes", Holds: "what the provider has stated about a user, for minutes"},
+		{Name: "oidc_states", Why: "It holds hashes of random values, for minutes."},
+	}
+}
+
+const (
+	selectIdentitiesOf = `SELECT ` + identityColumns + ` FROM identities WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+
+	selectIdentityIDs = `SELECT id FROM identities WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+
+	eraseIdentity = `DELETE FROM identities WHERE id = $1`
+
+	eraseCodes = `DELETE FROM oidc_codes WHERE user_id = $1`
+)
+
+// ExportPerson writes the accounts of a user at the provider.
+func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
+	if subject.Kind != personal.User {
+		return nil
+	}
+	return personal.Each(ctx, q, w, "identities", selectIdentitiesOf, subject.ID, func(rows *store.Rows) (any, string, error) {
+		i, err := scanIdentity(rows)
+		return i, i.ID, err
+	})
+}
+
+// ErasePerson deletes the accounts of a user at the provider, and pending sign-ins.
+func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject personal.Subject, cursor string) (string, error) {
+	if subject.Kind != personal.User {
+		return "", nil
+	}
+	return personal.Run(ctx, tx, cursor,
+		personal.Once(func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.Exec(ctx, eraseCodes, subject.ID)
+			return err
+		}),
+		personal.EachID(selectIdentityIDs, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
+			before, err := readIdentity(ctx, tx, id)
+			if err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, eraseIdentity, id); err != nil {
+				return err
+			}
+			return identityProof.Audit(ctx, tx, personal.Action, id, before)
+		}))
+}

@@ -1,0 +1,207 @@
+package personas
+
+import (
+	"context"
+	"fmt"
+
+	"kontor/modules/kit/personal"
+	"kontor/server/access"
+	"kontor/store"
+)
+
+// PersonalData lists the tables of the module.
+func (s *Service) PersonalData() []personal.Table {
+	return []personal.Table{
+		{Name: "personas", Holds: "names, dates, nationality and metadata of a natural person"},
+		{Name: "persona_names", Holds: "former names and dates of birth of a persona"},
+		{Name: "persona_users", Holds: "the users who are a persona"},
+		{Name: "persona_links", Holds: "the relations of a persona to others"},
+		{Name: "former_identities", Holds: "names and dates of birth of personas to which a user was linked"},
+	}
+}
+
+const (
+	selectPersonaNames = `
+		SELECT first_name_key, last_name_key, date_of_birth, until, first_name_key || ' ' || last_name_key || ' ' || date_of_birth || renamed_by AS place
+		FROM persona_names
+		WHERE persona_id = $1 AND first_name_key || ' ' || last_name_key || ' ' || date_of_birth || renamed_by > $2
+		ORDER BY place LIMIT $3`
+
+	selectFormerIdentities = `
+		SELECT first_name_key, last_name_key, date_of_birth, until, first_name_key || ' ' || last_name_key || ' ' || date_of_birth AS place
+		FROM former_identities
+		WHERE user_id = $1 AND first_name_key || ' ' || last_name_key || ' ' || date_of_birth > $2
+		ORDER BY place LIMIT $3`
+
+	selectUsersOf = `
+		SELECT ` + userLinkColumns + ` FROM persona_users
+		WHERE persona_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+
+	selectPersonasOf = `
+		SELECT ` + userLinkColumns + ` FROM persona_users
+		WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+
+	selectLinksOf = `
+		SELECT ` + linkColumns + ` FROM persona_links
+		WHERE (persona_id = $1 OR linked_persona_id = $1) AND id > $2 ORDER BY id LIMIT $3`
+)
+
+// formerName is an identity of the past, folded for comparisons.
+type formerName struct {
+	FirstName   string     `json:"first_name"`
+	LastName    string     `json:"last_name"`
+	DateOfBirth string     `json:"date_of_birth"`
+	Until       store.Time `json:"until"`
+}
+
+func scanFormer(rows *store.Rows) (any, string, error) {
+	var n formerName
+	var place string
+	err := rows.Scan(&n.FirstName, &n.LastName, &n.DateOfBirth, &n.Until, &place)
+	return n, place, err
+}
+
+func scanUserRow(rows *store.Rows) (any, string, error) {
+	l, err := scanUserLink(rows)
+	return l, l.ID, err
+}
+
+// ExportPerson writes a persona with its former names and links, or the links and former identities of a user.
+func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
+	switch subject.Kind {
+	case personal.Persona:
+		p, err := table.GetUnchecked(ctx, q, subject.ID)
+		if err != nil {
+			return err
+		}
+		if err := w.Add("persona", p); err != nil {
+			return err
+		}
+		if err := personal.Each(ctx, q, w, "former_names", selectPersonaNames, p.ID, scanFormer); err != nil {
+			return fmt.Errorf("export names: %w", err)
+		}
+		if err := personal.Each(ctx, q, w, "users", selectUsersOf, p.ID, scanUserRow); err != nil {
+			return fmt.Errorf("export users: %w", err)
+		}
+		return personal.Each(ctx, q, w, "links", selectLinksOf, p.ID, func(rows *store.Rows) (any, string, error) {
+			l, err := scanLink(rows)
+			return l.seenFrom(p.ID), l.ID, err
+		})
+	case personal.User:
+		if err := personal.Each(ctx, q, w, "personas", selectPersonasOf, subject.ID, scanUserRow); err != nil {
+			return fmt.Errorf("export personas: %w", err)
+		}
+		return personal.Each(ctx, q, w, "former_identities", selectFormerIdentities, subject.ID, scanFormer)
+	}
+	return nil
+}
+
+const (
+	// A date of birth is required; this one stands for none.
+	erasePersona = `
+		UPDATE personas SET
+			first_name = '', first_name_key = '', last_name = '', last_name_key = '', date_of_birth = '1900-01-01', date_of_death = NULL,
+			nationality = NULL, hash_id = NULL, active = FALSE, metadata = '{}', modified_at = $2, modified_by = $3,
+			version = version + 1, erased_at = $2
+		WHERE id = $1 AND erased_at IS NULL`
+
+	deleteNames = `DELETE FROM persona_names WHERE persona_id = $1`
+
+	// The former identities of users that come from the persona.
+	deleteIdentitiesOfPersona = `
+		DELETE FROM former_identities
+		WHERE EXISTS (SELECT 1 FROM personas p WHERE p.id = $1 AND p.first_name_key = former_identities.first_name_key
+				AND p.last_name_key = former_identities.last_name_key AND p.date_of_birth = former_identities.date_of_birth)
+			OR EXISTS (SELECT 1 FROM persona_names n WHERE n.persona_id = $1 AND n.first_name_key = former_identities.first_name_key
+				AND n.last_name_key = former_identities.last_name_key AND n.date_of_birth = former_identities.date_of_birth)`
+
+	deleteIdentitiesOfUser = `DELETE FROM former_identities WHERE user_id = $1`
+
+	selectUserLinkIDs = `SELECT id FROM persona_users WHERE persona_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+
+	selectLinkIDs = `
+		SELECT id FROM persona_links WHERE (persona_id = $1 OR linked_persona_id = $1) AND id > $2 ORDER BY id LIMIT $3`
+
+	selectPersonaIDs = `SELECT persona_id FROM persona_users WHERE user_id = $1 AND persona_id > $2 ORDER BY persona_id LIMIT $3`
+
+	deleteUserFromPersona = `DELETE FROM persona_users WHERE persona_id = $1 AND user_id = $2`
+
+	selectOwnPersonas = `
+		SELECT u.persona_id FROM persona_users u JOIN personas p ON p.id = u.persona_id
+		WHERE u.user_id = $1 AND u.accepted_at IS NOT NULL AND p.erased_at IS NULL
+			AND NOT EXISTS (SELECT 1 FROM persona_users o
+				WHERE o.persona_id = u.persona_id AND o.user_id <> $1 AND o.accepted_at IS NOT NULL)
+		ORDER BY u.persona_id LIMIT 100`
+)
+
+// AllowPersona checks for other modules that the caller has a permission on a persona. It returns apierr.PersonaNotFound and
+// apierr.NoAccess.
+func (s *Service) AllowPersona(ctx context.Context, q store.Querier, id string, wanted access.Permission) error {
+	_, err := table.Get(ctx, q, id, wanted)
+	return err
+}
+
+// OfUser returns the personas that are not erased and that are linked to this user and to no other, at most 100. A persona of
+// several users may describe another person, such as a client whom they represent.
+func (s *Service) OfUser(ctx context.Context, q store.Querier, userID string) ([]string, error) {
+	return personal.Texts(ctx, q, selectOwnPersonas, userID)
+}
+
+// ErasePerson erases a persona with its former names and links, or the links and former identities of a user.
+func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject personal.Subject, cursor string) (string, error) {
+	switch subject.Kind {
+	case personal.Persona:
+		return personal.Run(ctx, tx, cursor,
+			personal.Once(func(ctx context.Context, tx *store.Tx) error { return s.erasePersona(ctx, tx, subject.ID) }),
+			personal.EachID(selectUserLinkIDs, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
+				return auditChange(ctx, tx, personal.Action, subject.ID, func() error { return deleteUserLink(ctx, tx, id) })
+			}),
+			personal.EachID(selectLinkIDs, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
+				return eraseLink(ctx, tx, subject.ID, id)
+			}))
+	case personal.User:
+		return personal.Run(ctx, tx, cursor,
+			personal.EachID(selectPersonaIDs, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
+				return auditChange(ctx, tx, personal.Action, id, func() error {
+					_, err := tx.Exec(ctx, deleteUserFromPersona, id, subject.ID)
+					return err
+				})
+			}),
+			personal.Once(func(ctx context.Context, tx *store.Tx) error {
+				_, err := tx.Exec(ctx, deleteIdentitiesOfUser, subject.ID)
+				return err
+			}))
+	}
+	return "", nil
+}
+
+func (s *Service) erasePersona(ctx context.Context, tx *store.Tx, id string) error {
+	p, err := table.GetUnchecked(ctx, tx, id)
+	if err != nil || p.Erased() {
+		return err
+	}
+	return auditChange(ctx, tx, personal.Action, id, func() error {
+		for _, statement := range []string{deleteIdentitiesOfPersona, deleteNames} {
+			if _, err := tx.Exec(ctx, statement, id); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(ctx, erasePersona, id, tx.Now(), personal.Actor(ctx)); err != nil {
+			return err
+		}
+		after, err := table.GetUnchecked(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		return s.quota.Count(ctx, tx, p.CreatedBy, 0, after.weight()-p.weight())
+	})
+}
+
+// eraseLink deletes a link. It belongs to the record of the persona at which it was created.
+func eraseLink(ctx context.Context, tx *store.Tx, personaID, id string) error {
+	l, err := selectLink(ctx, tx, id, personaID)
+	if err != nil {
+		return err
+	}
+	return auditChange(ctx, tx, personal.Action, l.PersonaID, func() error { return deleteLink(ctx, tx, id) })
+}

@@ -1,0 +1,136 @@
+// Package privacy exports and erases the data of a person (nFADP, GDPR), within the retention periods of the law.
+//
+// A person is a customer, a user or a persona, with all records that belong to it. Every module exports and erases its own
+// tables, see [kontor/modules/kit/personal]. This package decides who may, when, and in which order, and keeps the record of it.
+//
+// An erasure runs in small transactions. The first marks the record of the person: nothing is written about them any more. Then
+// the ledger beside the database names the erasure, so that it is applied again after the restore of an older backup. At the end
+// the files of the database hold nothing of it. An interrupted erasure continues at the next start, before requests are served.
+//
+// The module owns the tables erasures, legal_holds and relationships. It publishes no views.
+package privacy
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"kontor/modules/kit/personal"
+	"kontor/server/access"
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+// Customers is what the module needs of customers.
+type Customers interface {
+	// Allow returns apierr.CustomerNotFound, apierr.NoAccess and, for a change of an erased customer, apierr.RecordErased.
+	Allow(ctx context.Context, q store.Querier, id string, wanted access.Permission) error
+	// WasVerified reports whether the identity of a customer was verified at any time.
+	WasVerified(ctx context.Context, q store.Querier, id string) (bool, error)
+	// OfUser returns customers that are not erased and are the same person as the user.
+	OfUser(ctx context.Context, q store.Querier, userID string) ([]string, error)
+}
+
+// Users is what the module needs of users.
+type Users interface {
+	// AllowUser returns apierr.UserNotFound and apierr.NoAccess.
+	AllowUser(ctx context.Context, q store.Querier, id string, wanted access.Permission) error
+	// CheckErasable returns apierr.LastAdministrator.
+	CheckErasable(ctx context.Context, tx *store.Tx, userID string) error
+}
+
+// Personas is what the module needs of personas.
+type Personas interface {
+	// AllowPersona returns apierr.PersonaNotFound and apierr.NoAccess.
+	AllowPersona(ctx context.Context, q store.Querier, id string, wanted access.Permission) error
+	// OfUser returns the personas that are linked to the user alone.
+	OfUser(ctx context.Context, q store.Querier, userID string) ([]string, error)
+}
+
+// Options are the settings and dependencies of the module.
+type Options struct {
+	RetentionYears int
+
+	Customers Customers
+	Users     Users
+	Personas  Personas
+	// Modules hold personal data, in the order in which they erase it.
+	Modules []personal.Module
+	// Owners are the modules that own the records of the kinds.
+	Owners map[personal.Kind]personal.Module
+
+	Texts endpoint.Texts
+	Log   *slog.Logger
+}
+
+// Service is the module. Create one with [New].
+type Service struct {
+	Options
+	db      *store.DB
+	exports chan struct{} // a token for each running export
+
+	ctx    context.Context // of erasures in the background
+	cancel context.CancelFunc
+	wait   sync.WaitGroup
+
+	mu      sync.Mutex
+	running map[string]chan struct{} // by the id of the erasure; closed at its end
+	turn    sync.Mutex               // one erasure at a time
+}
+
+// maxExports is the number of exports at a time.
+const maxExports = 4
+
+// New returns the module on a database.
+func New(db *store.DB, o Options) *Service {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Service{Options: o, db: db, exports: make(chan struct{}, maxExports), ctx: ctx, cancel: cancel, running: map[string]chan struct{}{}}
+}
+
+// Start applies the erasures of the ledger that the database does not have, and continues interrupted ones. Call it before
+// requests are served. It returns store.ErrLedger for a ledger that is not authentic.
+func (s *Service) Start(ctx context.Context) error {
+	if err := s.reconcile(ctx); err != nil {
+		return fmt.Errorf("compare the ledger of erasures: %w", err)
+	}
+	unfinished, err := selectUnfinished(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	for _, e := range unfinished {
+		if e.Status == Running {
+			s.Log.Warn("continuing an erasure", "erasure", e.ID, "kind", e.Kind)
+			if err := s.eraseData(ctx, e); err != nil {
+				return fmt.Errorf("continue erasure %s: %w", e.ID, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Resume finishes erasures that were interrupted. It runs regularly.
+func (s *Service) Resume(ctx context.Context) error {
+	unfinished, err := selectUnfinished(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	for _, e := range unfinished {
+		select {
+		case <-s.begin(e):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// Close ends erasures in the background. They continue at the next start.
+func (s *Service) Close() {
+	s.cancel()
+	s.wait.Wait()
+}
+
+// answerWithin is how long a request waits for an erasure. A longer one is answered with 202 and continues.
+const answerWithin = 8 * time.Second

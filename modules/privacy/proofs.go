@@ -1,0 +1,46 @@
+package privacy
+
+import (
+	"context"
+
+	"kontor/modules/kit/records"
+	"kontor/store"
+)
+
+// Proofs returns how the audit trail digests the records of this module. The user who ended a relationship is in its entry.
+func Proofs() []records.Proof { return []records.Proof{erasureProof, relationshipProof, holdProof} }
+
+var (
+	erasureProof = records.Proof{Type: "erasures", From: "erasures", Key: "id", Read: readErasure,
+		Outside: map[string]string{"left": "[]"}}
+	relationshipProof = records.Proof{Type: "relationships", From: "relationships", Key: "customer_id", Read: readRelationship}
+	holdProof         = records.Proof{Type: "legal_holds", From: "legal_holds", Key: "customer_id", Read: readHold}
+)
+
+// storedVersion is the version of a record, which the API shows as ETag only.
+type storedVersion struct {
+	Version int64 `json:"version"`
+}
+
+func readErasure(ctx context.Context, q store.Querier, id string) (store.Record, error) {
+	e, err := scanErasure(q.QueryRow(ctx, selectErasureByID, id))
+	return store.Record{Answer: e, Stored: storedVersion{e.version}}, err
+}
+
+// storedRelationship is the row of a relationship. The answer of the API depends on the day.
+type storedRelationship struct {
+	CustomerID string      `json:"customer_id"`
+	EndedAt    *store.Time `json:"ended_at"`
+	Version    int64       `json:"version"`
+}
+
+func readRelationship(ctx context.Context, q store.Querier, customerID string) (store.Record, error) {
+	r := storedRelationship{CustomerID: customerID}
+	err := q.QueryRow(ctx, selectRelationship, customerID).Scan(&r.EndedAt, &r.Version)
+	return store.Record{Stored: r}, err
+}
+
+func readHold(ctx context.Context, q store.Querier, customerID string) (store.Record, error) {
+	h, err := scanHold(q.QueryRow(ctx, selectHold, customerID))
+	return store.Record{Answer: h, Stored: storedVersion{h.version}}, err
+}

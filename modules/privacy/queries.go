@@ -1,0 +1,109 @@
+package privacy
+
+import (
+	"context"
+
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
+	"kontor/store"
+)
+
+const erasureColumns = `id, kind, subject_id, reason, status, requested_at, requested_by, erased_at, version`
+
+func scanErasure(row records.Row) (Erasure, error) {
+	e := Erasure{Left: []Left{}}
+	err := row.Scan(&e.ID, &e.Kind, &e.SubjectID, &e.Reason, &e.Status, &e.RequestedAt, &e.RequestedBy, &e.ErasedAt, &e.version)
+	return e, err
+}
+
+var erasureList = list.New(list.Source[Erasure]{
+	From: "erasures", Columns: erasureColumns, ID: "id", Created: "requested_at", Tables: []string{"erasures"}, Scan: scanErasure,
+	Fields: list.Fields{
+		{Name: "id", Type: list.UUID, Column: "id"},
+		{Name: "kind", Type: list.Text, Column: "kind", Key: "kind"},
+		{Name: "subject_id", Type: list.UUID, Column: "subject_id"},
+		{Name: "status", Type: list.Text, Column: "status", Key: "status"},
+		{Name: "requested_at", Type: list.Time, Column: "requested_at"},
+	},
+})
+
+var dueList = list.New(list.Source[Due]{
+	From: "relationships", Columns: "customer_id, ended_at", ID: "customer_id", Created: "ended_at",
+	Tables: []string{"relationships", "legal_holds", "erasures"},
+	Base: list.Where{SQL: `ended_at IS NOT NULL
+		AND NOT EXISTS (SELECT 1 FROM erasures e WHERE e.kind = 'customer' AND e.subject_id = relationships.customer_id)`},
+	Fields: list.Fields{
+		{Name: "customer_id", Type: list.UUID, Column: "customer_id"},
+		{Name: "ended_at", Type: list.Time, Column: "ended_at"},
+	},
+	Scan: func(row list.Row) (Due, error) {
+		var d Due
+		err := row.Scan(&d.CustomerID, &d.EndedAt)
+		return d, err
+	},
+})
+
+const (
+	// dueCondition: the relationship ended at $1 or before, and no hold is in force on the day $2.
+	dueCondition = `ended_at <= $1 AND NOT EXISTS (SELECT 1 FROM legal_holds h
+		WHERE h.customer_id = relationships.customer_id AND (h.until IS NULL OR h.until >= $2))`
+
+	selectErasureByID = `SELECT ` + erasureColumns + ` FROM erasures WHERE id = $1`
+
+	selectErasureOf = `SELECT ` + erasureColumns + ` FROM erasures WHERE kind = $1 AND subject_id = $2`
+
+	selectUnfinishedErasures = `SELECT ` + erasureColumns + ` FROM erasures WHERE status <> 'erased' ORDER BY requested_at, id`
+
+	selectAllErasures = `SELECT ` + erasureColumns + ` FROM erasures ORDER BY requested_at, id`
+
+	insertErasure = `
+		INSERT INTO erasures (id, kind, subject_id, reason, status, requested_at, requested_by)
+		VALUES ($1, $2, $3, $4, 'running', $5, $6)`
+
+	updateErasure = `UPDATE erasures SET status = $2, erased_at = $3, version = version + 1 WHERE id = $1 AND status <> 'erased'`
+
+	selectRelationship = `SELECT ended_at, version FROM relationships WHERE customer_id = $1`
+
+	upsertRelationship = `
+		INSERT INTO relationships (customer_id, ended_at, modified_at, modified_by) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (customer_id) DO UPDATE SET
+			ended_at = excluded.ended_at, modified_at = excluded.modified_at, modified_by = excluded.modified_by,
+			version = relationships.version + 1`
+
+	selectHold = `SELECT customer_id, reason, until, created_at, created_by, version FROM legal_holds WHERE customer_id = $1`
+
+	upsertHold = `
+		INSERT INTO legal_holds (customer_id, reason, until, created_at, created_by) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (customer_id) DO UPDATE SET
+			reason = excluded.reason, until = excluded.until, created_at = excluded.created_at, created_by = excluded.created_by,
+			version = legal_holds.version + 1`
+
+	deleteHold = `DELETE FROM legal_holds WHERE customer_id = $1`
+)
+
+func scanHold(row records.Row) (LegalHold, error) {
+	var h LegalHold
+	err := row.Scan(&h.CustomerID, &h.Reason, &h.Until, &h.CreatedAt, &h.CreatedBy, &h.version)
+	return h, err
+}
+
+func selectUnfinished(ctx context.Context, q store.Querier) ([]Erasure, error) {
+	return selectErasures(ctx, q, selectUnfinishedErasures)
+}
+
+func selectErasures(ctx context.Context, q store.Querier, statement string) ([]Erasure, error) {
+	rows, err := q.Query(ctx, statement)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var found []Erasure
+	for rows.Next() {
+		e, err := scanErasure(rows)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, e)
+	}
+	return found, rows.Err()
+}

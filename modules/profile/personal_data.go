@@ -1,0 +1,94 @@
+package profile
+
+import (
+	"context"
+	"fmt"
+
+	"kontor/modules/kit/personal"
+	"kontor/store"
+)
+
+// PersonalData lists the tables of the module.
+func (s *Service) PersonalData() []personal.Table {
+	return []personal.Table{
+		{Name: "profile_preferences", Holds: "how the console shows dates, amounts and colours to a user"},
+		{Name: "avatars", Holds: "the picture of a user in two sizes"},
+	}
+}
+
+// exportedPicture is a picture in an export. Its content is written in base64.
+type exportedPicture struct {
+	Pixels    int64  `json:"pixels"`
+	MediaType string `json:"media_type"`
+	Content   []byte `json:"content"`
+}
+
+// ExportPerson writes preferences and pictures of a user.
+func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
+	if subject.Kind != personal.User {
+		return nil
+	}
+	stored, err := selectPreferences(ctx, q, subject.ID)
+	if err != nil {
+		return err
+	}
+	if err := w.Add("preferences", stored.withDefaults()); err != nil {
+		return err
+	}
+	pictures, err := readPictures(ctx, q, subject.ID)
+	if err != nil {
+		return err
+	}
+	for _, p := range pictures {
+		if err := w.Add("pictures", exportedPicture{p.pixels, p.mediaType, p.content}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readPictures reads the two pictures of a user with their content.
+func readPictures(ctx context.Context, q store.Querier, userID string) ([]picture, error) {
+	rows, err := q.Query(ctx, selectPictures, userID)
+	if err != nil {
+		return nil, fmt.Errorf("read pictures: %w", err)
+	}
+	defer rows.Close()
+	var pictures []picture
+	for rows.Next() {
+		var p picture
+		if err := rows.Scan(&p.pixels, &p.token, &p.mediaType, &p.content); err != nil {
+			return nil, fmt.Errorf("read picture: %w", err)
+		}
+		pictures = append(pictures, p)
+	}
+	return pictures, rows.Err()
+}
+
+const (
+	deletePreferences = `DELETE FROM profile_preferences WHERE user_id = $1`
+)
+
+// ErasePerson deletes preferences and pictures of a user.
+func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject personal.Subject, cursor string) (string, error) {
+	if subject.Kind != personal.User {
+		return "", nil
+	}
+	return personal.Run(ctx, tx, cursor, personal.Once(func(ctx context.Context, tx *store.Tx) error {
+		exists, err := proof.Exists(ctx, tx, subject.ID)
+		if err != nil || !exists {
+			return err
+		}
+		before, err := readProfile(ctx, tx, subject.ID)
+		if err != nil {
+			return err
+		}
+		for _, statement := range []string{deletePreferences, deleteAvatarStatement} {
+			if _, err := tx.Exec(ctx, statement, subject.ID); err != nil {
+				return err
+			}
+		}
+		tx.Audit(store.AuditEntry{Actor: personal.Actor(ctx), Action: personal.Action, RecType: proof.Type, RecID: subject.ID, Before: before})
+		return nil
+	}))
+}

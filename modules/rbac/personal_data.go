@@ -1,0 +1,31 @@
+package rbac
+
+import (
+	"context"
+
+	"kontor/modules/kit/personal"
+	"kontor/store"
+)
+
+// PersonalData lists the tables of the module.
+func (s *Service) PersonalData() []personal.Table {
+	return []personal.Table{
+		{Name: "roles", Why: "Roles are named by administrators and describe no person."},
+		{Name: "grants", Why: "It holds ids and permissions; those of an erased user have no effect."},
+		{Name: "grant_records", Why: "It holds ids and permissions; those of an erased user have no effect."},
+		{Name: "endpoint_grants", Why: "It holds ids and endpoints; those of an erased user have no effect."},
+		{Name: "endpoints", Why: "It holds the endpoints of the program."},
+		{Name: "record_types", Why: "It holds the record types of the program."},
+		{Name: "rate_limit_rules", Why: "It holds endpoints and numbers."},
+	}
+}
+
+// ExportPerson writes nothing.
+func (s *Service) ExportPerson(context.Context, store.Querier, personal.Subject, *personal.Writer) error {
+	return nil
+}
+
+// ErasePerson erases nothing.
+func (s *Service) ErasePerson(context.Context, *store.Tx, personal.Subject, string) (string, error) {
+	return "", nil
+}
