@@ -15,6 +15,7 @@ import { Card, PageHead, Tabs } from '../ui/page.js';
 import { CustomerDialog } from './customer_form.js';
 import { CustomerNotifications, CustomerPayers, CustomerTasks } from './customer_related.js';
 import { Kyc } from './kyc.js';
+import { CustomerPrivacy } from './privacy.js';
 import { RequirementList, requirementsOf, Steps } from './kyc_steps.js';
 
 const MAX_REQUIREMENTS = 3; // on the customer's first view
@@ -88,7 +89,7 @@ function Summary({ customer }) {
 }
 
 const VIEWS = [['', 'customers.details'], ['kyc', 'customers.kyc'], ['tasks', 'nav.tasks'], ['payers', 'nav.payers'],
-  ['notifications', 'nav.notifications']];
+  ['notifications', 'nav.notifications'], ['privacy', 'privacy.title']];
 
 /** One customer: identity, contact, verification, tasks and payers. */
 export default function Customer({ id, tab = '' }) {
@@ -103,7 +104,7 @@ export default function Customer({ id, tab = '' }) {
       ${load.error ? html`<${ErrorBox} error=${load.error} retry=${load.reload} />` : html`<${Skeleton} lines=${8} />`}`;
   }
   const path = (view) => `/customers/${id}${view && `/${view}`}`;
-  const tabs = VIEWS.map(([view, key]) => [path(view), t(key)]);
+  const tabs = VIEWS.filter(([view]) => view !== 'privacy' || rights.update).map(([view, key]) => [path(view), t(key)]);
   const name = fullName(customer);
   const close = () => setEditing(false);
   const saved = () => {
@@ -124,5 +125,6 @@ export default function Customer({ id, tab = '' }) {
     ${tab === 'tasks' && html`<${CustomerTasks} customer=${customer} />`}
     ${tab === 'payers' && html`<${CustomerPayers} customer=${customer} />`}
     ${tab === 'notifications' && html`<${CustomerNotifications} customer=${customer} />`}
+    ${tab === 'privacy' && html`<${CustomerPrivacy} customer=${customer} name=${name} rights=${rights} changed=${load.reload} />`}
     ${editing && html`<${CustomerDialog} customer=${customer} etag=${load.data.etag} close=${close} done=${saved} />`}`;
 }
