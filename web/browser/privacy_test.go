@@ -39,6 +39,7 @@ func TestPrivacy_HoldExportAndErasureOfACustomer(t *testing.T) {
 	erase()
 	v.see("The data of this person has been erased.")
 	v.click(`dialog[open] .actions button`)
+	v.until(`document.querySelector('h1').innerText === 'Erased customer' && !document.querySelector('main .danger')`)
 	if got := s.call(token, http.MethodGet, "/v1/customers/"+customer, nil)["last_name"]; got == "Vogelsang" {
 		t.Error("the name is still there")
 	}

@@ -95,9 +95,10 @@ const VIEWS = [['', 'customers.details'], ['kyc', 'customers.kyc'], ['tasks', 'n
 export default function Customer({ id, tab = '' }) {
   const [editing, setEditing] = useState(false);
   const load = useLoad(() => api.withETag(`/v1/customers/${id}`), [id]);
-  const rights = useRights('customers', id);
+  const allowed = useRights('customers', id);
   useNotifications((item) => (!item || (item.rec_type === 'customers' && item.customer_id === id)) && load.reload());
   const customer = load.data?.record;
+  const rights = customer?.erased_at ? {} : allowed; // An erased customer cannot be changed.
   const back = ['/customers', t('nav.customers')];
   if (!customer) {
     return html`<${PageHead} title=${t('customers.one')} back=${back} />
