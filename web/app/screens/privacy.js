@@ -24,7 +24,7 @@ export function ExportButton({ path }) {
   </button>`;
 }
 
-/** What an erasure has left, and why. */
+/** The state of an erasure, and what it has left. */
 function Erased({ erasure, close }) {
   const [shown, setShown] = useState(erasure);
   const isDone = shown.status === 'erased';
