@@ -1,7 +1,10 @@
 import { api } from './api.js';
+import { t } from './i18n.js';
 
-/** A customer's full name, or their e-mail address when there is none. */
-export const fullName = (customer) => [customer?.first_name, customer?.last_name].filter(Boolean).join(' ') || customer?.email || '';
+/** A customer's full name, or their e-mail address when there is none. An erased customer has neither. */
+export const fullName = (customer) => (customer?.erased_at
+  ? t('customers.erased')
+  : [customer?.first_name, customer?.last_name].filter(Boolean).join(' ') || customer?.email || '');
 
 const PAGE_LIMIT = 100; // the server's limit
 

@@ -33,7 +33,8 @@ function load(tag, part) {
 async function read(tag, address) {
   const response = await fetch(new URL(address, import.meta.url));
   if (!response.ok) throw new Error(`${address}: ${response.status}`);
-  tables[tag] = { ...tables[tag], ...await response.json() };
+  const texts = await response.json();
+  tables[tag] = { ...tables[tag], ...texts }; // Only now: another part may have arrived meanwhile.
 }
 
 /**

@@ -30,3 +30,10 @@ test('a part that could not be loaded is loaded at the next attempt', async () =
   await switchLanguage('it');
   assert.equal(t('do.cancel'), 'Annulla');
 });
+
+// The last test: the parts do not exist, so that no other language could be loaded after it.
+test('parts that are loaded at once do not replace each other', async () => {
+  globalThis.fetch = async (address) => new Response(JSON.stringify({ [String(address).split('/').at(-2)]: 'text' }));
+  await Promise.all([loadTexts('first'), loadTexts('second')]);
+  assert.deepEqual([t('first'), t('second'), t('do.cancel')], ['text', 'text', 'Annulla']);
+});

@@ -15,6 +15,7 @@ import { Card, PageHead, Tabs } from '../ui/page.js';
 import { CustomerDialog } from './customer_form.js';
 import { CustomerNotifications, CustomerPayers, CustomerTasks } from './customer_related.js';
 import { Kyc } from './kyc.js';
+import { CustomerPrivacy } from './privacy.js';
 import { RequirementList, requirementsOf, Steps } from './kyc_steps.js';
 
 const MAX_REQUIREMENTS = 3; // on the customer's first view
@@ -88,22 +89,23 @@ function Summary({ customer }) {
 }
 
 const VIEWS = [['', 'customers.details'], ['kyc', 'customers.kyc'], ['tasks', 'nav.tasks'], ['payers', 'nav.payers'],
-  ['notifications', 'nav.notifications']];
+  ['notifications', 'nav.notifications'], ['privacy', 'privacy.title']];
 
 /** One customer: identity, contact, verification, tasks and payers. */
 export default function Customer({ id, tab = '' }) {
   const [editing, setEditing] = useState(false);
   const load = useLoad(() => api.withETag(`/v1/customers/${id}`), [id]);
-  const rights = useRights('customers', id);
+  const allowed = useRights('customers', id);
   useNotifications((item) => (!item || (item.rec_type === 'customers' && item.customer_id === id)) && load.reload());
   const customer = load.data?.record;
+  const rights = customer?.erased_at ? {} : allowed; // An erased customer cannot be changed.
   const back = ['/customers', t('nav.customers')];
   if (!customer) {
     return html`<${PageHead} title=${t('customers.one')} back=${back} />
       ${load.error ? html`<${ErrorBox} error=${load.error} retry=${load.reload} />` : html`<${Skeleton} lines=${8} />`}`;
   }
   const path = (view) => `/customers/${id}${view && `/${view}`}`;
-  const tabs = VIEWS.map(([view, key]) => [path(view), t(key)]);
+  const tabs = VIEWS.filter(([view]) => view !== 'privacy' || rights.update).map(([view, key]) => [path(view), t(key)]);
   const name = fullName(customer);
   const close = () => setEditing(false);
   const saved = () => {
@@ -124,5 +126,6 @@ export default function Customer({ id, tab = '' }) {
     ${tab === 'tasks' && html`<${CustomerTasks} customer=${customer} />`}
     ${tab === 'payers' && html`<${CustomerPayers} customer=${customer} />`}
     ${tab === 'notifications' && html`<${CustomerNotifications} customer=${customer} />`}
+    ${tab === 'privacy' && html`<${CustomerPrivacy} customer=${customer} name=${name} rights=${rights} changed=${load.reload} />`}
     ${editing && html`<${CustomerDialog} customer=${customer} etag=${load.data.etag} close=${close} done=${saved} />`}`;
 }

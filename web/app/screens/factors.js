@@ -91,8 +91,9 @@ export function Factors({ userId }) {
     <p class="fine">${isOwn ? t('factors.text') : t('factors.text_other')}</p>
     ${few && html`<${Notice} tone="warn" title=${t('codes.few')}>${t('codes.few_text')}<//>`}
     <${Loaded} load=${load} lines=${2}>${(rows) => (rows.length
-      ? html`<ul class="items">${rows.map((one) => html`<${Factor} key=${one.id} factor=${one} rename=${isOwn && (() => setRenaming(one))}
-          remove=${mayRemove && (() => remove(one))} regenerate=${isOwn && regenerate} />`)}</ul>`
+      ? html`<ul class="items factors">${rows.map((one) => html`<${Factor} key=${one.id} factor=${one}
+          rename=${isOwn && (() => setRenaming(one))} remove=${mayRemove && (() => remove(one))}
+          regenerate=${isOwn && regenerate} />`)}</ul>`
       : html`<${Empty} icon="roles" title=${t('factors.none')}>${isOwn && t('factors.none_text')}<//>`)}<//>
     ${isOwn && html`<${AddFactor} userId=${userId} present=${load.data ?? []} done=${added} />`}
     ${renaming && html`<${RenameDialog} path=${path} factor=${renaming} close=${() => setRenaming(null)} done=${renamed} />`}

@@ -12,6 +12,7 @@ import { Avatar, Facts } from '../ui/display.js';
 import { toast, toastError, useAction } from '../ui/feedback.js';
 import { Card } from '../ui/page.js';
 import { DisplayName } from './display_name.js';
+import { UserPrivacy } from './privacy.js';
 import { ProfileHead } from './profile_head.js';
 
 const PREVIEW = 192; // pixels
@@ -121,6 +122,7 @@ export default function Profile() {
       <div class="stack">
         <${DisplayName} user=${me} /><${Picture} />
         <${Card} title=${t('profile.account')}><${Facts} list rows=${facts} /><//>
+        <${UserPrivacy} userId=${me.id} />
       </div>
       <${Preferences} />
     </div>`;

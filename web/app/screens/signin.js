@@ -11,11 +11,17 @@ import { Icon } from '../ui/icon.js';
 import { SecondStep } from '../ui/second_step.js';
 import { FederatedSignIn, LinkNotice, useFederatedReturn } from './federated_signin.js';
 
-/** Loads the ways to sign in; without an answer the screen offers the password. */
+const METHODS_KEY = 'kontor.signin_methods';
+
+/** Loads the ways to sign in. Until then the screen offers those of the last visit, so that it does not move. */
 function useMethods() {
-  const [methods, setMethods] = useState({});
+  const [methods, setMethods] = useState(() => JSON.parse(localStorage.getItem(METHODS_KEY)) ?? {});
   useEffect(() => {
-    signInMethods().then(setMethods, () => {});
+    const keep = (loaded) => {
+      localStorage.setItem(METHODS_KEY, JSON.stringify(loaded));
+      setMethods(loaded);
+    };
+    signInMethods().then(keep, () => {});
   }, []);
   return methods;
 }

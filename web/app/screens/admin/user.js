@@ -1,6 +1,6 @@
 import { html, useState } from '../../lib.js';
 import { api } from '../../api.js';
-import { roleName, roleText } from '../../access.js';
+import { may, roleName, roleText } from '../../access.js';
 import { dateTime } from '../../format.js';
 import { LANGUAGES, t } from '../../i18n.js';
 import { useLoad } from '../../load.js';
@@ -14,6 +14,7 @@ import { Credentials } from '../credentials.js';
 import { DisplayName } from '../display_name.js';
 import { Factors } from '../factors.js';
 import { Identities } from '../identities.js';
+import { UserPrivacy } from '../privacy.js';
 import { Sessions } from '../sessions.js';
 import { ExplainAccess } from './explain_access.js';
 
@@ -98,6 +99,7 @@ export default function User({ id }) {
       <div class="stack">
         <${ExplainAccess} userId=${id} /><${Factors} userId=${id} /><${Credentials} userId=${id} /><${Identities} userId=${id} />
         <${Sessions} userId=${id} />
+        <${UserPrivacy} userId=${id} name=${personText(id)} erase=${id !== myId() && may('users', 'delete')} done=${load.reload} />
       </div>
     </div>`}<//>`;
 }

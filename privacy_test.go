@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// planted are texts that a test has stored about a person.
+type planted struct{ texts []string }
+
+// text returns a new text. Each is unique.
+func (p *planted) text(what string) string {
+	text := fmt.Sprintf("Qplant%s%02dq", what, len(p.texts))
+	p.texts = append(p.texts, text)
+	return text
+}
+
+// in returns the texts that the files of a directory contain, in any case.
+func (p *planted) in(tb testing.TB, dir string) (found []string) {
+	tb.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		data = bytes.ToLower(data)
+		for _, text := range p.texts {
+			if bytes.Contains(data, []byte(strings.ToLower(text))) {
+				found = append(found, d.Name()+": "+text)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return found
+}
+
+func body(tb testing.TB, v any) string {
+	tb.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(text)
+}
+
+type members map[string]any
+
+// plantPerson stores 40 texts about a customer and a user in all modules, and returns their ids.
+func plantPerson(tb testing.TB, p *process, m *planted) (customer, user string) {
+	tb.Helper()
+	admin := p.admin()
+	email := m.text("login") + "@example.ch"
+	registered := p.keyed().do(tb, "POST", "/v1/users/initiate-registration", body(tb, members{"credential_type": "email", "credential_value": email,
+		"password": "a quiet day in May 42", "display_name": m.text("display"), "language": "de",
+		"terms_accepted": true, "privacy_policy_accepted": true}), 201)
+	var r struct {
+		ID   string `json:"id"`
+		User struct{ ID string }
+	}
+	registered.into(tb, &r)
+	if user = r.ID; user == "" {
+		user = r.User.ID
+	}
+	if user == "" {
+		tb.Fatalf("no user in %s", registered.body)
+	}
+	admin.do(tb, "PATCH", "/v1/users/"+user, `{"status":"active"}`, 200)
+	customer = admin.create(tb, "/v1/customers", body(tb, members{"first_name": m.text("first"), "last_name": m.text("last"),
+		"email": m.text("mail") + "@example.ch", "metadata": members{"note": m.text("meta"), m.text("key"): true},
+		"address": members{"street": m.text("street"), "city": m.text("city"), "postal_code": m.text("zip")[:10], "country": "CH"}}))
+	m.texts[len(m.texts)-1] = m.texts[len(m.texts)-1][:10]
+	path := "/v1/customers/" + customer
+	for i := range 2 {
+		admin.create(tb, "/v1/payers", body(tb, members{"customer_id": customer, "name": m.text("payer"), "company": m.text("company"),
+			"email": m.text("paymail") + "@example.ch", "metadata": members{"note": m.text("paymeta")}}))
+		admin.do(tb, "PUT", path+"/kyc", body(tb, members{"documents": []members{{"type": "passport", "number": m.text("passport"),
+			"expiry_date": fmt.Sprint(2040+i) + "-01-01", "country": "CHE"}}}), 200)
+	}
+	task := admin.create(tb, path+"/tasks", body(tb, members{"title": m.text("title"), "category": "sign", "description": m.text("text"),
+		"metadata": members{"note": m.text("taskmeta")}, "assignees": []members{{"user_id": user, "name": m.text("assignee")}}}))
+	admin.do(tb, "PATCH", path+"/tasks/"+task+"/status", body(tb, members{"status": "in_progress", "reason": m.text("why")}), 200)
+	for _, status := range []string{"in_review", "action_required", "pending"} {
+		admin.do(tb, "PATCH", path+"/kyc/status", body(tb, members{"kyc_status": status, "reason": m.text("reason")}), 200)
+	}
+	admin.do(tb, "PUT", path, body(tb, members{"last_name": m.text("renamed")}), 200)
+	persona := admin.create(tb, "/v1/personas", body(tb, members{"first_name": m.text("pfirst"), "last_name": m.text("plast"),
+		"date_of_birth": "1980-02-03", "hash_id": m.text("hash"), "metadata": members{"note": m.text("pmeta")}}))
+	admin.do(tb, "POST", "/v1/personas/"+persona+"/users", body(tb, members{"user_id": user}), 201)
+	admin.do(tb, "PUT", "/v1/personas/"+persona, body(tb, members{"first_name": m.text("pnew"), "last_name": m.text("pnewlast"),
+		"date_of_birth": "1980-02-03"}), 200)
+
+	var tokens struct {
+		AccessToken string `json:"access_token"`
+	}
+	own := p.client("X-Device-ID", m.text("device"), "User-Agent", m.text("agent"))
+	own.do(tb, "POST", "/authenticate", body(tb, members{"user_id": email, "password": "a quiet day in May 42"}), 200).into(tb, &tokens)
+	own = own.with("Authorization", "Bearer "+tokens.AccessToken)
+	chat := own.create(tb, "/v1/chats", body(tb, members{"participants": []string{admin.userID(tb)}, "metadata": members{"topic": m.text("topic")}}))
+	for range 3 {
+		own.do(tb, "POST", "/v1/chats/"+chat+"/messages", body(tb, members{"content": m.text("message"), "metadata": members{"note": m.text("msgmeta")}}), 201)
+	}
+	own.with("Idempotency-Key", m.text("idem")).do(tb, "POST", "/v1/chats/"+chat+"/messages", body(tb, members{"content": m.text("message")}), 201)
+	return customer, user
+}
+
+// eraseFully erases a person and waits until the files are clean.
+func eraseFully(tb testing.TB, c *client, path string) {
+	tb.Helper()
+	var e struct{ ID, Status string }
+	waitUntil(tb, func() bool {
+		got, err := c.try("POST", path+"/erasure", `{"reason":"request"}`)
+		if err != nil || got.status != 200 && got.status != 202 {
+			tb.Fatalf("%s: %d %s, %v", path, got.status, got.body, err)
+		}
+		got.into(tb, &e)
+		return e.Status == "erased"
+	})
+}
+
+// After an erasure no byte of the data directory holds one of the planted texts, while the server runs and after its stop. An
+// older backup brings them back, and the ledger erases them again.
+func TestErasure_LeavesNoByteOfAPerson(t *testing.T) {
+	work := t.TempDir()
+	dir, file, ledger := filepath.Join(work, "data"), filepath.Join(work, "old.backup"), filepath.Join(work, "kontor.erasures")
+	p := start(t, dir)
+	var m, other planted
+	customer, user := plantPerson(t, p, &m)
+	keptCustomer, _ := plantPerson(t, p, &other)
+	if len(m.texts) < 40 {
+		t.Fatalf("%d texts were planted", len(m.texts))
+	}
+	expectSuccess(t, run(t, nil, "backup", file, "--with-key", "--data.dir", dir))
+	if n := len(m.in(t, dir)); n < 25 {
+		t.Fatalf("only %d texts are in the files", n)
+	}
+	admin := p.admin()
+	before := admin.do(t, "GET", "/v1/customers/"+keptCustomer+"/export", "", 200).body
+	exported := admin.do(t, "GET", "/v1/customers/"+customer+"/export", "", 200).body + admin.do(t, "GET", "/v1/users/"+user+"/export", "", 200).body
+	for _, text := range []string{"first", "payer", "passport", "title", "reason", "display", "message", "device"} {
+		if !strings.Contains(exported, "Qplant"+text) {
+			t.Errorf("the export lacks %s", text)
+		}
+	}
+	eraseFully(t, admin, "/v1/customers/"+customer)
+	eraseFully(t, admin, "/v1/users/"+user)
+	if found := m.in(t, dir); len(found) > 0 {
+		t.Errorf("while the server runs, the files hold %v", found)
+	}
+	if after := admin.do(t, "GET", "/v1/customers/"+keptCustomer+"/export", "", 200).body; withoutTime(after) != withoutTime(before) {
+		t.Error("another customer has changed")
+	}
+	expectSuccess(t, run(t, nil, "privacy", "ledger", ledger, "--data.dir", dir))
+	if code := p.stop(); code != 0 {
+		t.Fatalf("it ended with %d", code)
+	}
+	if found := m.in(t, dir); len(found) > 0 {
+		t.Errorf("after the stop, the files hold %v", found)
+	}
+	if log := p.stderr.String(); strings.Contains(log, "Qplant") {
+		t.Error("the log holds planted texts")
+	}
+	if out := expectSuccess(t, run(t, nil, "check", "--data.dir", dir)); !strings.Contains(out, "is intact") {
+		t.Errorf("check printed %q", out)
+	}
+
+	elsewhere := filepath.Join(work, "elsewhere")
+	expectSuccess(t, run(t, nil, "restore", file, "--erasures", ledger, "--data.dir", elsewhere))
+	restored := start(t, elsewhere)
+	admin = restored.admin()
+	if got := admin.do(t, "GET", "/v1/customers/"+customer, "", 200).body; !strings.Contains(got, "erased_at") || strings.Contains(got, "Qplant") {
+		t.Errorf("the restored customer is %s", got)
+	}
+	eraseFully(t, admin, "/v1/customers/"+customer) // returns the erasure of the ledger
+	eraseFully(t, admin, "/v1/users/"+user)
+	if found := m.in(t, elsewhere); len(found) > 0 {
+		t.Errorf("the restored files hold %v", found)
+	}
+	if len(other.in(t, elsewhere)) == 0 {
+		t.Error("another person is missing")
+	}
+	restored.stop()
+	expectSuccess(t, run(t, nil, "check", "--data.dir", elsewhere))
+	tampered := filepath.Join(work, "tampered")
+	text, err := os.ReadFile(ledger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(tampered, bytes.Replace(text, []byte(`"customer"`), []byte(`"persona"`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	third := filepath.Join(work, "third")
+	expectSuccess(t, run(t, nil, "restore", file, "--erasures", tampered, "--data.dir", third))
+	expectFailure(t, run(t, nil, "serve", "--server.listen=127.0.0.1:0", "--data.dir", third), "not authentic")
+	expectFailure(t, run(t, nil, "restore", file, "--erasures", ledger, "--data.dir", third), "neither continues the other")
+}
+
+// withoutTime removes the time of an export.
+func withoutTime(export string) string {
+	from, to := strings.Index(export, `"exported_at"`), strings.Index(export, `"customer":`)
+	if from < 0 || to < from {
+		return export
+	}
+	return export[:from] + export[to:]
+}
+
+// A killed erasure has not begun, or it is finished after the next start.
+func TestErasure_SurvivesKills(t *testing.T) {
+	work := t.TempDir()
+	dir := filepath.Join(work, "data")
+	p := start(t, dir)
+	for round := range 4 {
+		var m planted
+		customer, user := plantPerson(t, p, &m)
+		admin := p.admin()
+		chat := admin.create(t, "/v1/chats", body(t, members{"participants": []string{user}}))
+		var wait sync.WaitGroup
+		for range 4 {
+			wait.Go(func() {
+				for range 50 {
+					if got, err := admin.try("POST", "/v1/chats/"+chat+"/messages", `{"content":"Good morning"}`); err != nil || got.status != 201 {
+						t.Errorf("a message: %d %s, %v", got.status, got.body, err)
+					}
+				}
+			})
+		}
+		wait.Wait()
+		for _, path := range []string{"/v1/customers/" + customer, "/v1/users/" + user} {
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_, _ = admin.try("POST", path+"/erasure", `{"reason":"request"}`) // the kill interrupts it
+			}()
+			select {
+			case <-ended:
+			case <-time.NewTimer(time.Duration(1+5*round) * time.Millisecond).C: // the moment of the kill
+			}
+			p.kill()
+			<-ended
+			p = start(t, dir)
+			admin = p.admin()
+			eraseFully(t, admin, path)
+		}
+		if found := m.in(t, dir); len(found) > 0 {
+			t.Errorf("round %d: the files hold %v", round, found)
+		}
+	}
+	p.stop()
+	expectSuccess(t, run(t, nil, "check", "--data.dir", dir))
+}
