@@ -88,7 +88,7 @@ func TestEnrol_SecretsAreNotStoredInTheClear(t *testing.T) {
 	}
 }
 
-// A program that knows nothing of Kontor computes the codes of an enrolment.
+// An independent program computes the codes of an enrolment.
 func TestEnrol_OathtoolConfirms(t *testing.T) {
 	if _, err := exec.LookPath("oathtool"); err != nil {
 		t.Skip("oathtool is not installed: apt-get install oathtool")

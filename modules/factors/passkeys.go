@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	ceremonyTime     = 5 * time.Minute // what browsers are told; the challenge expires on its own
+	ceremonyTime     = 5 * time.Minute // the timeout in the options; the challenge has its own
 	maxPasskeyAnswer = 16 << 10        // bytes; the answers of authenticators have one or two kilobytes
 	maxCredentialID  = 1023            // bytes (WebAuthn, section 6.5.1)
 )
@@ -209,7 +209,7 @@ func (r *relyingParty) finishEnrolment(a account, kept []byte, factorID string, 
 	}, nil
 }
 
-// knownTransports returns the ways to reach an authenticator that the standard knows, in a fixed order.
+// knownTransports returns the ways to reach an authenticator that are in the standard, in a fixed order.
 func knownTransports(sent []protocol.AuthenticatorTransport) []string {
 	var known []string
 	for _, t := range []protocol.AuthenticatorTransport{protocol.USB, protocol.NFC, protocol.BLE, protocol.SmartCard, protocol.Hybrid, protocol.Internal} {

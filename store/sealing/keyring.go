@@ -87,7 +87,7 @@ func newRing(master []byte, keyring *Keyring) (*ring, error) {
 var errKeyring = errors.New("the keyring cannot be opened with the secret key")
 
 // wrapVersion leads a wrapped keyring.
-const wrapVersion = "1."
+const wrapVersion = "k1."
 
 // keyringPlace is what a wrapped keyring is bound to.
 var keyringPlace = place("meta", "keyring")

@@ -19,6 +19,7 @@ var Retained = []string{
 	keyedPrefix + "kyc document number", // likewise
 	keyedPrefix + "idempotency body",    // for a day
 	keyedPrefix + "api key",             // until each API key was used, or revoked
+	keyedPrefix + "recovery code",       // until the codes of each user were used, or replaced
 	keyedPrefix + "customer name",       // former identities are stored as hashes only
 	keyedPrefix + "customer birth",      // likewise
 	"audit answer", "audit rest",        // digests of the audit trail cannot be made again
