@@ -150,7 +150,7 @@ func TestRotation_Compromised(t *testing.T) {
 	}
 }
 
-// Revoked are only keys that nobody has used since the rotation and since a time.
+// RevokeUnusedKeys revokes only keys without a use since the rotation and since a time.
 func TestRotation_RevokesUnusedKeys(t *testing.T) {
 	s := servertest.Start(t)
 	ctx := context.Background()
