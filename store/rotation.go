@@ -50,7 +50,7 @@ func (db *DB) RotateMasterKey(ctx context.Context, r Rotation) (resumed bool, er
 	if ring := db.keys.Keyring(); ring != nil && ring.Resealing {
 		if r.Compromised && !ring.Compromised {
 			distrusted := *ring
-			distrusted.Compromised = true
+			distrusted.Compromised, distrusted.Announced = true, false
 			if err := db.storeKeyring(ctx, distrusted, ""); err != nil {
 				return true, err
 			}
@@ -237,25 +237,28 @@ func (db *DB) completeRotation(ctx context.Context, report func(Resealed)) error
 
 // KeyReplaced describes a replacement of the master key to the functions of [DB.OnKeyReplaced].
 type KeyReplaced struct {
-	At          Time // of the replacement
 	Compromised bool // nothing that was signed before it may be accepted
 }
 
-// OnKeyReplaced registers a function that each rotation of the master key calls before it seals values again, and again when it
-// was interrupted and continues. Register it before the database is used.
+// OnKeyReplaced registers a function that each rotation of the master key calls before it seals values again. After an
+// interruption it may be called twice. Register it before the database is used.
 func (db *DB) OnKeyReplaced(f func(ctx context.Context, r KeyReplaced) error) {
 	db.onReplaced = append(db.onReplaced, f)
 }
 
 func (db *DB) announceReplacement(ctx context.Context) error {
 	ring := db.keys.Keyring()
-	r := KeyReplaced{At: TimeOf(ring.Generations[len(ring.Generations)-1].CreatedAt), Compromised: ring.Compromised}
+	if ring.Announced {
+		return nil
+	}
 	for _, f := range db.onReplaced {
-		if err := f(ctx, r); err != nil {
+		if err := f(ctx, KeyReplaced{Compromised: ring.Compromised}); err != nil {
 			return err
 		}
 	}
-	return nil
+	announced := *ring
+	announced.Announced = true
+	return db.storeKeyring(ctx, announced, "")
 }
 
 // retireAfter exceeds the time for which a request can hold a value that was sealed before a rotation, and that for which

@@ -478,7 +478,7 @@ func TestRotateMasterKey_CannotWriteTheKey(t *testing.T) {
 	}
 }
 
-// What is left of a rotation that the database never had is removed by the next start.
+// The next start removes the remains of a rotation that the database never had.
 func TestOpen_RemovesTheKeyOfAnAbandonedRotation(t *testing.T) {
 	for name, content := range map[string]string{"whole": strings.Repeat("0a", 32) + "\n", "empty": "", "torn": "0a0a"} {
 		dir := storetest.Dir(t)

@@ -24,3 +24,9 @@ func (s *Service) SigningKey() (kid string, private ed25519.PrivateKey) {
 	key := s.signing.Load().active
 	return key.kid, key.private
 }
+
+// Thumbprint returns the kid of a public key.
+func Thumbprint(public ed25519.PublicKey) string { return thumbprint(public) }
+
+// ForgetSessions empties the cache of sessions.
+func (s *Service) ForgetSessions() { s.sessions.entries.Clear() }

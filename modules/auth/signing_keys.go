@@ -361,9 +361,9 @@ func (s *Service) expiredSigningKeys(ctx context.Context, now store.Time) (expir
 func (s *Service) masterKeyReplaced(ctx context.Context, r store.KeyReplaced) error {
 	s.changingKeys.Lock()
 	defer s.changingKeys.Unlock()
-	keys := s.signing.Load()
-	if keys == nil || keys.active == nil || keys.active.created >= r.At {
-		return nil // done before the rotation was interrupted
+	s.generations.end(keyGeneration) // API keys in memory are read again, and so hashed again
+	if s.signing.Load() == nil {
+		return errNotStarted
 	}
 	return s.addSigningKey(ctx, r.Compromised)
 }

@@ -26,15 +26,21 @@ import (
 // signToken returns a token of any header and claims, signed with the real key.
 func (h *harness) signToken(header, claims map[string]any) string {
 	h.Helper()
+	return signed(h, h.key(), header, claims)
+}
+
+// signed returns a token of any header and claims, signed with a key.
+func signed(t testing.TB, key ed25519.PrivateKey, header, claims map[string]any) string {
+	t.Helper()
 	encode := func(v any) string {
 		data, err := json.Marshal(v)
 		if err != nil {
-			h.Fatal(err)
+			t.Fatal(err)
 		}
 		return base64.RawURLEncoding.EncodeToString(data)
 	}
-	signed := encode(header) + "." + encode(claims)
-	return signed + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(h.key(), []byte(signed)))
+	text := encode(header) + "." + encode(claims)
+	return text + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(key, []byte(text)))
 }
 
 func (h *harness) key() ed25519.PrivateKey {

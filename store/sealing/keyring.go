@@ -18,6 +18,8 @@ type Keyring struct {
 	Former map[string][]byte `json:"former,omitempty"`
 	// Resealing says that a rotation is not complete: values may be sealed with former generations.
 	Resealing bool `json:"resealing,omitempty"`
+	// Announced says that the modules have followed the replacement of the master key.
+	Announced bool `json:"announced,omitempty"`
 	// Compromised says that the operator has no trust in what was signed before the rotation.
 	Compromised bool `json:"compromised,omitempty"`
 	// ExportKeys are the public keys that verify exports of the audit trail from before the present one.
@@ -85,7 +87,7 @@ func newRing(master []byte, keyring *Keyring) (*ring, error) {
 var errKeyring = errors.New("the keyring cannot be opened with the secret key")
 
 // wrapVersion leads a wrapped keyring.
-const wrapVersion = "1."
+const wrapVersion = "k1."
 
 // keyringPlace is what a wrapped keyring is bound to.
 var keyringPlace = place("meta", "keyring")
