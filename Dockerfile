@@ -18,5 +18,7 @@ USER 65532:65532
 ENV KONTOR_DATA_DIR=/data KONTOR_SERVER_LISTEN=0.0.0.0:8080 KONTOR_SERVER_BASE_URL=http://localhost:8080
 VOLUME /data
 EXPOSE 8080
+# Docker's HEALTHCHECK: 0 means ready. Images in OCI format ignore it; set "docker run --health-cmd" or a readiness probe there.
+HEALTHCHECK --interval=30s --timeout=6s --start-period=60s --retries=3 CMD ["/kontor", "ready"]
 ENTRYPOINT ["/kontor"]
 CMD ["serve"]

@@ -4,7 +4,9 @@ FUZZTIME ?= 20s
 RELEASE  ?=
 LDFLAGS  := $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
 
-.PHONY: help run test race test-console lint lint-console words lint-openapi fuzz bench golden screenshots build image ci
+TARGETS  ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
+
+.PHONY: help run test race test-console lint lint-console words lint-openapi check-clients fuzz bench golden screenshots build release image ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -33,6 +35,9 @@ words: ## check that comments, documents and texts are in plain English (see CON
 lint-console: ## lint the console's JavaScript with eslint; needs npm
 	.ci/run eslint
 
+check-clients: ## generate clients with three generators and run them against a server; needs npm
+	.ci/run clients
+
 lint-openapi: ## check the API document with redocly and spectral; needs npm
 	.ci/run openapi
 
@@ -57,6 +62,9 @@ screenshots: ## update the screenshots in docs/images from a new demo database; 
 
 build: ## build ./kontor; RELEASE=1.2.3 sets the version
 	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o kontor .
+
+release: ## build the archives of RELEASE=1.2.3 with checksums and bills of materials into ./dist; TARGETS=linux/amd64 limits them
+	go run -C .ci/release . -source ../.. -out ../../dist -version "$(RELEASE)" -targets "$(TARGETS)"
 
 image: ## build the container image "kontor" (needs Docker)
 	docker build --build-arg RELEASE=$(RELEASE) -t kontor .

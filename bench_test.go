@@ -86,7 +86,7 @@ func createCustomers(b *testing.B, dir string, customers int) {
 }
 
 // freeAddress returns an address on which no program listens at the moment.
-func freeAddress(b *testing.B) string {
+func freeAddress(b testing.TB) string {
 	b.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -19,6 +19,7 @@ func (s *Server) callHandler(r *call) error {
 	if err != nil {
 		return err
 	}
+	r.request.Row = &r.row.Endpoint
 	result, err := r.row.Handle.Serve(ctx, &r.request)
 	if err != nil || result.Sent {
 		return err

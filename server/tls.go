@@ -29,7 +29,7 @@ type tlsConnection struct{ *tls.Conn }
 
 // Handshake runs the handshake, unless it has run.
 func (c *tlsConnection) Handshake() error {
-	err := c.Conn.Handshake()
+	err := c.Conn.Handshake() //nolint:noctx // the engine calls it, with a deadline
 	if plain, ok := errors.AsType[tls.RecordHeaderError](err); ok && plain.Conn != nil && looksLikeHTTP(plain.RecordHeader) {
 		_, _ = io.WriteString(plain.Conn, plainAnswer) // the connection is closed in any case
 	}

@@ -39,7 +39,7 @@ type Rotation struct {
 	Report func(Resealed)
 }
 
-// RotateMasterKey replaces the master key and seals every value anew. It works while the database is in use. If an earlier
+// RotateMasterKey replaces the master key and seals every value again. It works while the database is in use. If an earlier
 // rotation is not complete, RotateMasterKey completes that one and returns resumed. It returns ErrRotating when another one
 // is running.
 func (db *DB) RotateMasterKey(ctx context.Context, r Rotation) (resumed bool, err error) {
@@ -68,7 +68,7 @@ func (db *DB) RotateMasterKey(ctx context.Context, r Rotation) (resumed bool, er
 	return false, db.completeRotation(ctx, r.Report)
 }
 
-// ResumeRotation completes a rotation that was interrupted, and removes the keys of values that nobody needs any more. Call it
+// ResumeRotation completes a rotation that was interrupted, and removes keys that no value needs any more. Call it
 // about once an hour.
 func (db *DB) ResumeRotation(ctx context.Context) error {
 	ring := db.keys.Keyring()
@@ -209,8 +209,8 @@ func (db *DB) storeKeyring(ctx context.Context, ring sealing.Keyring, action str
 	return errors.Join(err, failed)
 }
 
-// maxPasses limits how often a rotation reads all sealed values. What concurrent requests have sealed with the former key
-// after that is sealed anew within the hour.
+// maxPasses limits how often a rotation reads all sealed values. Values that concurrent requests have sealed with the
+// former key after that are sealed again within the hour.
 const maxPasses = 5
 
 func (db *DB) completeRotation(ctx context.Context, report func(Resealed)) error {
@@ -235,13 +235,13 @@ func (db *DB) completeRotation(ctx context.Context, report func(Resealed)) error
 	return db.storeKeyring(ctx, db.keys.Keyring().Resealed(), "keys.resealed")
 }
 
-// KeyReplaced is what those learn who registered with [DB.OnKeyReplaced].
+// KeyReplaced describes a replacement of the master key to the functions of [DB.OnKeyReplaced].
 type KeyReplaced struct {
 	At          Time // of the replacement
 	Compromised bool // nothing that was signed before it may be accepted
 }
 
-// OnKeyReplaced registers a function that each rotation of the master key calls before it seals values anew, and again when it
+// OnKeyReplaced registers a function that each rotation of the master key calls before it seals values again, and again when it
 // was interrupted and continues. Register it before the database is used.
 func (db *DB) OnKeyReplaced(f func(ctx context.Context, r KeyReplaced) error) {
 	db.onReplaced = append(db.onReplaced, f)

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// SealedColumn says where a module stores sealed values, so that a rotation of the master key can seal them anew. The module
+// SealedColumn says where a module stores sealed values, so that a rotation of the master key can seal them again. The module
 // registers it when it is built, and gives either Select and Update, or Next.
 type SealedColumn struct {
 	// Table and Column are those that [DB.Seal] is called with.
@@ -76,7 +76,7 @@ func (s *sealedColumns) all() []SealedColumn {
 // resealBatch is the number of values that one transaction replaces, so that other writes do not wait long.
 const resealBatch = 50
 
-// Resealed is the progress of sealing values anew.
+// Resealed is the progress of sealing values again.
 type Resealed struct {
 	Table, Column string
 	Values        int64 // of the column, so far

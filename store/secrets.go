@@ -47,7 +47,7 @@ func (db *DB) Unseal(table, column, rowID, sealed string) ([]byte, error) {
 // IsNewest reports whether a value is sealed with the newest key.
 func (tx *Tx) IsNewest(sealed string) bool { return tx.db.keys.IsNewest(sealed) }
 
-// Reseal returns a value that Seal made before the transaction. It seals the value anew when the keys have changed since then.
+// Reseal returns a value that Seal made before the transaction. It seals the value again when the keys have changed since then.
 func (tx *Tx) Reseal(table, column, rowID, sealed string) (string, error) {
 	if tx.IsNewest(sealed) {
 		return sealed, nil
@@ -59,7 +59,7 @@ func (tx *Tx) Reseal(table, column, rowID, sealed string) (string, error) {
 	return tx.db.Seal(table, column, rowID, plain)
 }
 
-// SealWith is Seal with a key that also depends on a further secret. Who destroys the secret destroys the value.
+// SealWith is Seal with a key that also depends on a further secret. Destroying the secret destroys the value.
 func (db *DB) SealWith(further []byte, table, column, rowID string, plain []byte) (string, error) {
 	if err := db.sealed.check(table, column); err != nil {
 		return "", err

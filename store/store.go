@@ -70,7 +70,7 @@ type DB struct {
 	latest  atomic.Int64
 	closing sync.Once
 
-	rotating        sync.Mutex // held while the master key is replaced or values are sealed anew
+	rotating        sync.Mutex // held while the master key is replaced or values are sealed again
 	sealed          sealedColumns
 	onReplaced      []func(context.Context, KeyReplaced) error
 	replacedAtStart bool   // the master key, by that in Options

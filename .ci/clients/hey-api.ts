@@ -17,7 +17,7 @@ expect(signedIn.data !== undefined, 'sign in', signedIn.error);
 const token: string = signedIn.data.access_token;
 client.setConfig({ auth: () => token });
 
-const created = await customersCreate({ body: { first_name: 'Hey', last_name: 'Client, of hey-api' } });
+const created = await customersCreate({ body: { first_name: 'Hey', last_name: 'Client, of hey-api', email: 'hey@example.ch' } });
 expect(created.data !== undefined, 'create a customer', created.error);
 const status: KycStatus = created.data.kyc_status;
 expect(status === 'not_started', 'the status of a new customer', status);
@@ -31,6 +31,6 @@ const missing = await payersGet({ path: { id: created.data.id } });
 const code: ErrorCode | undefined = missing.error?.code;
 expect(code === 'payers.payer_not_found', 'get a missing payer', missing.error);
 
-const wrong = await customersCreate({ body: { last_name: '' } });
+const wrong = await customersCreate({ body: { last_name: '', email: 'hey@example.ch' } });
 expect(wrong.error?.details?.['last_name'] !== undefined, 'create a customer without a name', wrong.error);
 console.log('@hey-api/openapi-ts: the client works');

@@ -16,7 +16,7 @@ expect(signedIn.data !== undefined, 'sign in', signedIn.error);
 const token: string = signedIn.data.access_token;
 api.use({ onRequest: ({ request }) => request.headers.set('Authorization', `Bearer ${token}`) });
 
-const created = await api.POST('/v1/customers', { body: { first_name: 'Fetch', last_name: 'Client, of openapi-fetch' } });
+const created = await api.POST('/v1/customers', { body: { first_name: 'Fetch', last_name: 'Client, of openapi-fetch', email: 'fetch@example.ch' } });
 expect(created.data !== undefined, 'create a customer', created.error);
 const status: components['schemas']['KYCStatus'] = created.data.kyc_status;
 expect(status === 'not_started', 'the status of a new customer', status);
@@ -30,6 +30,6 @@ const missing = await api.GET('/v1/payers/{id}', { params: { path: { id: created
 const code: components['schemas']['ErrorCode'] | undefined = missing.error?.code;
 expect(code === 'payers.payer_not_found', 'get a missing payer', missing.error);
 
-const wrong = await api.POST('/v1/customers', { body: { last_name: '' } });
+const wrong = await api.POST('/v1/customers', { body: { last_name: '', email: 'fetch@example.ch' } });
 expect(wrong.error?.details?.['last_name'] !== undefined, 'create a customer without a name', wrong.error);
 console.log('openapi-typescript and openapi-fetch: the client works');

@@ -102,7 +102,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Auth.SetUsers(m.Users)
 	m.OIDC = newOIDC(m)
 	m.Auth.SetProvider(m.OIDC.Name())
-	m.Factors = factors.New(db, m.Auth, m.Notifications, texts, factors.Options{BaseURL: o.Settings.Server.BaseURL, Log: o.Log})
+	m.Factors = factors.New(db, m.Auth, m.Notifications, texts, factors.Options{BaseURL: o.Settings.Server.BaseURL, Issuer: o.Settings.Auth.MFA.Issuer, Log: o.Log})
 	m.Auth.SetFactors(m.Factors)
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas)

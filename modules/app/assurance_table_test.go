@@ -57,7 +57,7 @@ func TestTable_RejectsStaleSessions(t *testing.T) {
 // Rows that change rights or the way in must have an assurance.
 func TestTable_RightsNeedAnAssurance(t *testing.T) {
 	s := servertest.Start(t)
-	sensitive := []access.RecordType{access.Roles, access.Grants, access.RateLimits, access.APIKeys, access.Credentials}
+	sensitive := []access.RecordType{access.Roles, access.Grants, access.RateLimits, access.APIKeys, access.Credentials, access.Factors}
 	for _, e := range s.Table() {
 		recordType, permission, ok := e.Access.Record()
 		if !ok || e.Method == http.MethodGet || permission == access.Read || e.Name == "users.credentials.send_otp" {

@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"kontor/locales"
+	"kontor/modules/oidc/oidctest"
 	"kontor/server/endpoint"
 	"kontor/server/servertest"
 	"kontor/server/settings"
@@ -17,6 +19,7 @@ import (
 type scenario struct {
 	*testing.T
 	server    *servertest.Server
+	provider  *oidctest.Provider
 	admin     *servertest.Client
 	succeeded map[string]bool // by method and path of the endpoint
 	requests  int
@@ -36,17 +39,21 @@ func TestScenario_CallsEveryEndpoint(t *testing.T) {
 
 func newScenario(t *testing.T) *scenario {
 	t.Helper()
-	server := servertest.Start(t, func(s *settings.Settings) {
+	clock := time.Now
+	provider, withIt := withProvider(t, &clock)
+	server := servertest.Start(t, withIt, func(s *settings.Settings) {
 		s.Server.BaseURL = "https://kontor.example" // passkeys need a name
 		s.Notifications.Trigger.Enabled = settings.TriggerOn
 	})
-	return &scenario{T: t, server: server, admin: server.Admin(), succeeded: map[string]bool{"POST /authenticate": true},
+	clock = server.Clock.Now
+	return &scenario{T: t, server: server, provider: provider, admin: server.Admin(), succeeded: map[string]bool{"POST /authenticate": true},
 		listed: func(*servertest.Client, endpoint.Endpoint, string) {}}
 }
 
 // run calls all endpoints, and checks the audit trail at the end.
 func (s *scenario) run() {
 	s.public()
+	s.oidc()
 	people := s.people()
 	s.access(people)
 	customer := s.customers(people)

@@ -18,6 +18,7 @@ var inTransaction = map[string]string{
 	"chats digest":       "participants are read in the transaction that changes them",
 	"customers digest":   "documents and entries of the history get their times in the transaction",
 	"customers template": "a decision renders its notification",
+	"factors digest":     "factors are read in the transaction that changes them, which is rare",
 	"personas digest":    "removing a link or a user is rare",
 	"profile digest":     "pictures and preferences change rarely",
 	"rbac digest":        "limits change rarely, and roles and grants are rarely deleted",

@@ -22,7 +22,7 @@ const searchKind = "search.kind"
 func (p *params) BindQuery(query map[string][]string, problems *apierr.Fields) {
 	var kinds []string
 	for _, value := range query[searchKind] {
-		kinds = append(kinds, strings.Split(strings.ToLower(value), ",")...)
+		kinds = append(kinds, list.SplitValues(strings.ToLower(value))...)
 	}
 	if !slices.Contains(kinds, kindChange) || len(kinds) > maxKinds {
 		p.Params.BindQuery(query, problems)

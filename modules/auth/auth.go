@@ -149,6 +149,7 @@ func New(db *store.DB, o Options) (*Service, error) {
 	}
 	s.verifyToken = s.newVerifier()
 	db.RegisterSealed(sealedSigningKeys)
+	db.RegisterSealed(sealedChallenges)
 	db.OnKeyReplaced(s.masterKeyReplaced)
 	var err error
 	if o.BreachedPasswords != "" {

@@ -22,6 +22,13 @@ const (
 	challengeAttempts = 5
 )
 
+// sealedChallenges are the values that a rotation of the master key seals anew.
+var sealedChallenges = store.SealedColumn{
+	Table: "auth_challenges", Column: "data",
+	Select: `SELECT id, id, data FROM auth_challenges WHERE data NOT LIKE $1 AND id > $2 ORDER BY id LIMIT $3`,
+	Update: `UPDATE auth_challenges SET data = $3 WHERE id = $1 AND data = $2`,
+}
+
 // purpose is what a challenge is for. A token of one purpose is unknown to the others.
 type purpose string
 

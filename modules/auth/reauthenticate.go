@@ -137,8 +137,12 @@ func (s *Service) reauthenticate(ctx context.Context, in reauthenticateInput) (r
 		return reauthenticateOutput{}, err
 	}
 	row, err := sessionTable.GetUnchecked(ctx, s.db, access.From(ctx).SessionID)
+	text := "auth.reauthenticated"
+	if in.Password == "" {
+		text = "auth.factor_confirmed"
+	}
 	return reauthenticateOutput{
-		Message:    endpoint.Confirm(ctx, s.options.Texts, "auth.reauthenticated").Message,
+		Message:    endpoint.Confirm(ctx, s.options.Texts, text).Message,
 		FreshUntil: row.AuthenticatedAt.Add(endpoint.FreshFor), ACR: row.ACR,
 	}, err
 }

@@ -27,7 +27,7 @@ func TestHelp(t *testing.T) {
 }
 
 func TestHelp_EveryCommandHasUsageSentenceAndExamples(t *testing.T) {
-	for _, command := range []string{"serve", "user create", "user password", "user role", "apikey create", "apikey list", "apikey revoke",
+	for _, command := range []string{"serve", "user create", "user password", "user role", "user factors", "user reset-factors", "apikey create", "apikey list", "apikey revoke",
 		"qrbill", "backup", "restore", "key export", "key import", "check", "audit export", "audit verify", "audit key", "settings", "completion", "version"} {
 		o := run(nil, "", append(strings.Fields(command), "--help")...)
 		expectSuccess(t, o, "Usage: kontor "+command)
@@ -199,6 +199,8 @@ func TestCompletion(t *testing.T) {
 		{[]string{"user", "create", "anna", "--role", ""}, "Administrator Advisor Customer Registrant"},
 		{[]string{"user", "create", "--role=Ad"}, "--role=Administrator --role=Advisor"},
 		{[]string{"user", "role", "anna", "Customer", "Adv"}, "Advisor"},
+		{[]string{"user", "re"}, "reset-factors"},
+		{[]string{"user", "fa"}, "factors"},
 		{[]string{"--no-such-flag=x", "vers"}, "version"},
 	} {
 		o := run(nil, "", append([]string{"__complete"}, c.words...)...)

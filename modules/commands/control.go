@@ -23,7 +23,7 @@ import (
 )
 
 // A server listens on a socket in its data directory, so that commands about keys work while it runs. The socket has mode
-// 0600: whoever may use it can also read the master key.
+// 0600: a user who may open it can also read the master key.
 //
 // A connection carries one request, and the lines of its answer. Both are JSON.
 const (

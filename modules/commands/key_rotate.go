@@ -29,7 +29,7 @@ const (
 	askStatus  = "status"
 )
 
-// sealProgress is how many values of a column were sealed anew.
+// sealProgress is how many values of a column were sealed again.
 type sealProgress struct {
 	Column string `json:"column"`
 	Values int64  `json:"values"`

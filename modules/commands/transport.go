@@ -90,7 +90,7 @@ func tlsConfig(get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) *tls.Co
 // probeName is the name that the watchdog asks for, because it must not depend on a certificate authority.
 const probeName = "probe.kontor.invalid"
 
-// probeCertificate returns a certificate that nobody trusts.
+// probeCertificate returns a certificate that no client trusts.
 func probeCertificate() (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -125,22 +125,22 @@ func redirectTo(baseURL string) http.Handler {
 		if !strings.HasPrefix(path, "/") { // such as "GET http:example.org"
 			path = "/"
 		}
-		http.Redirect(w, r, origin+path, http.StatusPermanentRedirect)
+		http.Redirect(w, r, origin+path, http.StatusPermanentRedirect) //nolint:gosec // the origin is a setting, and the path begins with a slash
 	})
 }
 
 // start begins to obtain certificates and to answer plain HTTP. Call stop to end both.
 func (t *transport) start(ctx context.Context, plain net.Listener, baseURL string, log *slog.Logger) (stop func()) {
+	handler := redirectTo(baseURL)
+	if t.handler != nil {
+		handler = t.handler(handler) // before the first order, which offers the challenge over HTTP only then
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	if t.obtain != nil {
 		go t.obtain(ctx)
 	}
 	if plain == nil {
 		return cancel
-	}
-	handler := redirectTo(baseURL)
-	if t.handler != nil {
-		handler = t.handler(handler)
 	}
 	closeServer := serveHTTP(plain, handler, log)
 	return func() {

@@ -109,7 +109,7 @@ const (
 func nameOf(i types.Identity) []byte { return []byte(types.PersonKey(i.FirstName, i.LastName)) }
 
 // hashes returns the hashes of an identity under all keys that stored ones may have: the text of a former identity is not
-// stored, so that a rotation of the master key cannot hash it anew.
+// stored, so that a rotation of the master key cannot hash it again.
 func (s *Service) hashes(i types.Identity) []identityHash {
 	all := []identityHash{s.hash(i)}
 	births := s.db.KeyedOlder(birthPurpose, []byte(i.DateOfBirth))

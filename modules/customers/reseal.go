@@ -8,7 +8,7 @@ import (
 	"kontor/store"
 )
 
-// A rotation of the master key seals the numbers of documents and the changes of identities anew. Digests in the audit trail
+// A rotation of the master key seals the numbers of documents and the changes of identities again. Digests in the audit trail
 // cover the hashes of numbers and the sealed changes, so that each new value has an audit entry.
 
 const resealAction = "keys.reseal"

@@ -94,7 +94,7 @@ const (
 
 	selectCodesOf = `SELECT id FROM factors WHERE user_id = $1 AND type = 'recovery_codes' AND status = 'active'`
 
-	selectCode = `SELECT count(*) FROM recovery_codes WHERE factor_id = $1 AND code_hash = $2 AND used_at IS NULL`
+	selectCode = `SELECT code_hash FROM recovery_codes WHERE factor_id = $1 AND used_at IS NULL AND code_hash IN (`
 
 	passkeyColumns = `id, user_id, credential_id, public_key, transports, aaguid, backup_eligible, backed_up, sign_count`
 
@@ -122,6 +122,13 @@ const (
 	useCode = `UPDATE recovery_codes SET used_at = $3 WHERE factor_id = $1 AND code_hash = $2 AND used_at IS NULL`
 
 	touchCodes = `UPDATE factors SET last_used_at = $2, version = version + 1 WHERE id = $1`
+
+	// A secret that is not sealed with the newest key, and its replacement.
+	selectOldSecrets = `
+		SELECT id, id, secret_sealed FROM factors
+		WHERE secret_sealed <> '' AND secret_sealed NOT LIKE $1 AND id > $2 ORDER BY id LIMIT $3`
+
+	updateSecret = `UPDATE factors SET secret_sealed = $3 WHERE id = $1 AND secret_sealed = $2`
 
 	// people and user_credentials are views of the directory.
 	selectStatus = `SELECT status FROM people WHERE id = $1`

@@ -71,7 +71,20 @@ func parseCode(typed string) (code string, ok bool) {
 	return b.String(), b.Len() == codeLength
 }
 
-// codeHash returns the stored hash of a code in its stored form. It covers the factor.
+// codePurpose is the purpose of the keyed hash of a code. The hashes survive a rotation of the master key, because the codes
+// are not stored and cannot be hashed again.
+const codePurpose = "recovery code"
+
+// codeHash returns the stored hash of a new code in its stored form. It covers the factor.
 func (s *Service) codeHash(factorID, code string) string {
-	return hex.EncodeToString(s.db.Keyed("recovery code", []byte(factorID+" "+code)))
+	return hex.EncodeToString(s.db.Keyed(codePurpose, []byte(factorID+" "+code)))
+}
+
+// codeHashes returns the hashes that a code may have, by the keys of former rotations too.
+func (s *Service) codeHashes(factorID, code string) []string {
+	hashes := []string{s.codeHash(factorID, code)}
+	for _, older := range s.db.KeyedOlder(codePurpose, []byte(factorID+" "+code)) {
+		hashes = append(hashes, hex.EncodeToString(older))
+	}
+	return hashes
 }

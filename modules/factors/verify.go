@@ -185,13 +185,14 @@ func (s *Service) verifyRecoveryCode(ctx context.Context, userID, typed string) 
 	if err != nil {
 		return factor.Accepted{}, err
 	}
-	hash := s.codeHash(id, code)
-	var unused int
-	if err := s.db.QueryRow(ctx, selectCode, id, hash).Scan(&unused); err != nil {
-		return factor.Accepted{}, err
-	}
-	if unused == 0 {
+	var hash string
+	hashes := s.codeHashes(id, code)
+	err = s.db.QueryRow(ctx, selectCode+store.In(2, len(hashes))+")", store.AppendIn([]any{id}, hashes)...).Scan(&hash)
+	if errors.Is(err, store.ErrNotFound) {
 		return factor.Accepted{}, apierr.InvalidFactor
+	}
+	if err != nil {
+		return factor.Accepted{}, err
 	}
 	told := s.changed(ctx, userID, "recovery_code_used")
 	return factor.Accepted{UserID: userID, AMR: amrCode, Method: factor.RecoveryCode, Use: func(ctx context.Context, tx *store.Tx) error {

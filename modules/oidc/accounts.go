@@ -39,7 +39,7 @@ func (s *Service) settle(ctx context.Context, st statement, returnTo string) (en
 	return result, err
 }
 
-// findUser returns the user to sign in, or the one who may link the account (link). It returns a *rejection.
+// findUser returns the user to sign in, or with link the user who may link the account. It returns a *rejection.
 func (s *Service) findUser(ctx context.Context, tx *store.Tx, st *statement) (link bool, userID string, err error) {
 	identity, err := selectIdentity(ctx, tx, st.Issuer, st.Subject)
 	if err == nil {

@@ -66,9 +66,6 @@ func (s *Service) insertIdentity(ctx context.Context, tx *store.Tx, userID, subj
 // with the subject, for callers who may create identities. It returns apierr.UserNotFound, apierr.NoAccess,
 // apierr.OIDCInvalidCode, apierr.NotStaff, apierr.IdentityExists and apierr.TooManyIdentities.
 func (s *Service) link(ctx context.Context, in linkInput) (Identity, error) {
-	if s.provider == nil {
-		return Identity{}, apierr.NotFound
-	}
 	caller := access.From(ctx)
 	var linked Identity
 	var refused error
@@ -80,6 +77,8 @@ func (s *Service) link(ctx context.Context, in linkInput) (Identity, error) {
 			return err
 		case !exists:
 			return apierr.UserNotFound
+		case s.provider == nil:
+			return apierr.NotFound
 		case in.Code != "" && caller.UserID != in.UserID, in.Subject != "" && !caller.May(access.Identities, access.Create):
 			return apierr.NoAccess
 		case !active || !staff:

@@ -237,6 +237,9 @@ func isUnreachable(err error) bool {
 	if answered, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		return answered.Response != nil && answered.Response.StatusCode >= http.StatusInternalServerError
 	}
+	if errors.Is(err, errRedirected) || errors.Is(err, errTooLarge) {
+		return false
+	}
 	var network net.Error
 	return errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, errKeysLimited)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -49,8 +50,16 @@ func (a *ACME) Get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return a.manager.GetCertificate(hello)
 }
 
-// Handler answers challenges over plain HTTP (HTTP-01) and passes other requests on.
-func (a *ACME) Handler(next http.Handler) http.Handler { return a.manager.HTTPHandler(next) }
+// Handler answers challenges over plain HTTP (HTTP-01) and passes other requests on. A forwarded port may be part of the host.
+func (a *ACME) Handler(next http.Handler) http.Handler {
+	challenges := a.manager.HTTPHandler(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if host, _, err := net.SplitHostPort(r.Host); err == nil {
+			r.Host = host
+		}
+		challenges.ServeHTTP(w, r)
+	})
+}
 
 // retryObtain is the pause after a certificate could not be obtained. Authorities limit failed attempts.
 const retryObtain = 15 * time.Minute

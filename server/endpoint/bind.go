@@ -83,7 +83,7 @@ func (p *plan) bind(r *Request, in reflect.Value, problems *apierr.Fields) error
 		}
 		in.Field(field.index).SetString(value)
 	}
-	if len(p.query) > 0 || p.binder >= 0 {
+	if len(p.query) > 0 || p.binder >= 0 || len(r.Fiber.Request().URI().QueryString()) > 0 {
 		p.bindQuery(r, in, problems)
 	}
 	if !p.hasBody() {
@@ -97,6 +97,7 @@ func (p *plan) bindQuery(r *Request, in reflect.Value, problems *apierr.Fields) 
 	for key, value := range r.Fiber.Request().URI().QueryArgs().All() {
 		query[string(key)] = append(query[string(key)], string(value))
 	}
+	p.checkNames(r, query, problems)
 	for _, field := range p.query {
 		if values, given := query[field.name]; given {
 			setQuery(in.Field(field.index), field.name, values, problems)

@@ -27,6 +27,7 @@ type Handler struct {
 type Request struct {
 	Fiber  *fiber.Ctx
 	Params []string // values of the path's {names}, in order, copied
+	Row    *Endpoint
 }
 
 // Result is an answer with more than a body. A handler of [JSON] whose Out is Result chooses the status of each answer.

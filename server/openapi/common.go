@@ -51,7 +51,9 @@ of each operation stands for all of them, and ` + "`x-kontor-errors`" + ` lists 
 404 ` + "`common.not_found`" + `, 405 ` + "`common.method_not_allowed`" + `, 408 ` + "`common.request_timeout`" + ` and 431 ` + "`common.headers_too_large`" + `. While the service shuts down, it
 answers 503 with the schema ` + "`Health`" + ` instead, which also has a ` + "`message`" + `.
 
-**Lists** share one query layer: ` + "`limit`, `offset`, `sort`, `stack`, `distinct` and `search.<field>`" + `. Each list documents its fields.
+**Lists** share one query layer: ` + "`limit`, `offset`, `sort`, `stack`, `distinct` and `search.<field>`" + `. A search takes values separated by commas. A value in quotation marks (RFC 4180) may contain commas; within it, two
+quotation marks stand for one. ` + "`null`" + ` or an empty value selects the records without a value, ` + "`\"null\"`" + ` the text. Unknown parameters are rejected.
+Each list documents its fields.
 
 **Idempotency and concurrency.** A POST that creates accepts an ` + "`Idempotency-Key`" + `; within 24 hours the same key returns the first answer.
 Records have an ` + "`ETag`" + `; send it as ` + "`If-Match`" + ` with a change to prevent lost updates.
@@ -63,6 +65,7 @@ Records have an ` + "`ETag`" + `; send it as ` + "`If-Match`" + ` with a change 
 // allTags are the groups of operations in the order of the API's specification.
 var allTags = []Tag{
 	{"Authentication", "Sign-in and sign-out, tokens, sessions and API keys."},
+	{"Second factors", "Second factors of users: passkeys, codes of an app, and recovery codes."},
 	{"Users", "Users, their credentials, passwords and roles; registration and recovery."},
 	{"Access control", "Roles, grants, rate-limit rules and permission checks."},
 	{"Personal Identity", "Personas: identities of people."},
@@ -103,6 +106,7 @@ var pathNames = map[string]string{
 	"credential_id": "Id of the credential.", "cred_id": "Id of the credential.", "customer_id": "Id of the customer.",
 	"persona_id": "Id of the persona.", "link_id": "Id of the link.", "assignee_id": "Id of the assignee.",
 	"identity_id": "Id of the linked account.", "notification_id": "Id of the notification.", "message_id": "Id of the message.", "file": "Name of the file.",
+	"factor_id": "Id of the factor.",
 }
 
 // queryNames describes query parameters outside the shared query layer.

@@ -162,7 +162,7 @@ func searchParameter(name, kind string) *Parameter {
 	}
 	return &Parameter{
 		Name: "search." + name, In: "query",
-		Description: "Only rows whose `" + name + "` is one of the values, separated by commas. " + about.says,
+		Description: "Only rows whose `" + name + "` is one of the values, separated by commas; a value with a comma is in quotation marks. " + about.says,
 		Schema:      &Schema{Type: "string"}, Example: example,
 	}
 }

@@ -198,6 +198,10 @@ func (t *types) member(name string, field reflect.StructField, input bool) *Sche
 		t.complain("%s: %w", name, err)
 	}
 	suggest(s, name)
+	if input && s.Default != nil { // generators require members with a default: an answer always has them
+		s.Description = strings.TrimSpace(s.Description + fmt.Sprintf(" Default: %v.", s.Default))
+		s.Default = nil
+	}
 	return s
 }
 

@@ -186,6 +186,9 @@ var registry = []Setting{
 	row("auth.mfa.grace_days", orNone(days(366), 1, 366), "14",
 		"How long users with such a role may work without a second factor; after that they can only set one up.",
 		func(s *Settings) *time.Duration { return &s.Auth.MFA.Grace }),
+	row("auth.mfa.issuer", issuerName, "Kontor",
+		"Name of the bank that authenticator apps and passkeys show; at most 40 characters, without a colon.",
+		func(s *Settings) *string { return &s.Auth.MFA.Issuer }),
 
 	row("rate_limits.enabled", toggle, "true",
 		"Whether rate limits apply.",

@@ -33,6 +33,7 @@ func TestLoad_RoundTrip(t *testing.T) {
 		"auth.mfa.required_roles":                "Administrator,Auditor",
 		"auth.mfa.grace_days":                    "7",
 		"auth.signing_key_days":                  "30",
+		"auth.mfa.issuer":                        "Bank & Söhne",
 		"auth.cooling_off.free_attempts":         "3",
 		"auth.cooling_off.base_seconds":          "4",
 		"auth.cooling_off.max_seconds":           "100",

@@ -89,6 +89,7 @@ type Auth struct {
 type MFA struct {
 	RequiredRoles []string // names or ids
 	Grace         time.Duration
+	Issuer        string // name of the bank in authenticators
 }
 
 // CoolingOff configures the lockout after failed sign-ins, which grows with each failure.

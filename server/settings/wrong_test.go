@@ -37,6 +37,7 @@ func TestLoad_RejectsWrongValues(t *testing.T) {
 		"auth.password_min_length":               {"7", "129"},
 		"auth.mfa.required_roles":                {"a;b", "Administrator,\"x\""},
 		"auth.mfa.grace_days":                    {"", "-1", "367", "two"},
+		"auth.mfa.issuer":                        {"", " Bank", "Bank: Login", "a\nb", strings.Repeat("ä", 41)},
 		"auth.breached_passwords_file":           {"a\nb"},
 		"auth.oidc.issuer":                       {"login.example", "ftp://login.example", "http://login.example", "https://u@login.example", "https://login.example?x=1", "https://login.example#x", "https://login.example" /* without a client id */},
 		"auth.oidc.client_id":                    {"a b", "ä", "kontor" /* without an issuer */},

@@ -177,7 +177,7 @@ func (v *verification) trustFirst(key string) {
 	}
 }
 
-// follow trusts the next key if the one before it is trusted and nobody has named the keys.
+// follow trusts the next key if the one before it is trusted and the caller has named no keys.
 func (v *verification) follow(r ExportRotation) {
 	if !v.given && slices.Contains(v.keys, r.FormerKey) {
 		v.keys = append(v.keys, r.Key)

@@ -32,7 +32,7 @@ const (
 const (
 	metaKeyCheck   = "key_check"
 	metaKeyring    = "keyring"
-	metaFormerKeys = "former_keys" // check values of replaced master keys, to name them to whoever still uses one
+	metaFormerKeys = "former_keys" // check values of replaced master keys, for the message to users of one
 )
 
 const (

@@ -99,8 +99,8 @@ func existingKeys(d *datadir.Directory, from inspect.Source) ([][]byte, error) {
 	return keys, err
 }
 
-// chooseKey returns the master key that a database, which may be in use, was made with. It returns sealing.ErrWrongKey when it
-// is none of the candidates.
+// chooseKey returns the master key that a database, which may be in use, was made with. It returns sealing.ErrWrongKey when no
+// candidate is the key.
 func chooseKey(ctx context.Context, path string, candidates [][]byte) ([]byte, error) {
 	keys, err := sealing.New(candidates[0], candidates[1:]...)
 	if err != nil {

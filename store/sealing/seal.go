@@ -49,7 +49,7 @@ func (k *Keys) Unseal(table, column, rowID, sealed string) ([]byte, error) {
 	return plain, nil
 }
 
-// SealWith is Seal with a key that depends on a further secret. Without that secret nobody opens the value.
+// SealWith is Seal with a key that depends on a further secret. The value cannot be opened without that secret.
 func (k *Keys) SealWith(further []byte, table, column, rowID string, plain []byte) (string, error) {
 	g := k.current.Load().newest()
 	aead, err := g.with(further)

@@ -15,17 +15,18 @@ const sealPurpose = "seal"
 // Retained are the purposes whose keys a generation keeps when a newer one has taken its place. Other keys cannot be derived
 // from then on.
 var Retained = []string{
-	sealPurpose,                         // until every value was sealed anew
+	sealPurpose,                         // until every value was sealed again
 	keyedPrefix + "kyc document number", // likewise
 	keyedPrefix + "idempotency body",    // for a day
 	keyedPrefix + "api key",             // until each API key was used, or revoked
+	keyedPrefix + "recovery code",       // until the codes of each user were used, or replaced
 	keyedPrefix + "customer name",       // former identities are stored as hashes only
 	keyedPrefix + "customer birth",      // likewise
-	"audit answer", "audit rest",        // digests of the audit trail cannot be made anew
+	"audit answer", "audit rest",        // digests of the audit trail cannot be made again
 	"erasure ledger", // the ledger of erasures is kept for good
 }
 
-// transient are the kept purposes that nobody needs once every value was sealed anew.
+// transient are the kept purposes that are not needed once every value was sealed again.
 var transient = []string{sealPurpose, keyedPrefix + "kyc document number", keyedPrefix + "idempotency body"}
 
 // signing are the purposes of a former master key that count until its replacement is complete.

@@ -9,7 +9,7 @@ export { myId } from './people.js';
 /** The record types that permissions are about. */
 export const TYPES = [
   'customers', 'personas', 'payers', 'users', 'credentials', 'sessions', 'chats', 'tasks', 'notifications', 'deliveries',
-  'profiles', 'invoices', 'roles', 'grants', 'rate_limits', 'api_keys', 'audit',
+  'profiles', 'invoices', 'roles', 'grants', 'rate_limits', 'api_keys', 'audit', 'factors', 'identities',
 ];
 
 /** The five permissions, as the server names them. */

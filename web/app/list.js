@@ -50,5 +50,5 @@ export function useDebounced(value, report) {
   return [typed, type];
 }
 
-/** A search pattern that finds the text anywhere; a pattern with wildcards stays as it is. */
-export const containing = (text) => (text.includes('*') ? text : `*${text}*`);
+/** A search pattern that finds the text anywhere; a pattern with wildcards stays as it is. Quotation marks keep commas. */
+export const containing = (text) => `"${(text.includes('*') ? text : `*${text}*`).replaceAll('"', '""')}"`;

@@ -5,7 +5,7 @@ import { initialLanguage, loadTexts, switchLanguage, t, useLanguage } from './i1
 import { forgetPeople } from './people.js';
 import { expired, factorRequest, proofRequest, session } from './session.js';
 import { useStore } from './store.js';
-import { go, interceptLinks, match, route } from './router.js';
+import { go, interceptLinks, match, nextPath, route } from './router.js';
 import { NOT_FOUND, PUBLIC_SCREENS, SCREENS } from './screens.js';
 import { AuthLayout } from './ui/auth_layout.js';
 import { ConfirmDialog } from './ui/dialog.js';
@@ -79,12 +79,6 @@ function Reauthentication() {
   return html`
     ${factor && html`<${factor.RequiredFactorDialog} />`}
     ${again && html`<${again.ProofDialog} /><${again.SessionExpiredDialog} />`}`;
-}
-
-/** Returns the console's path that ?next= names; anything else, such as //host, leads to the overview. */
-function nextPath() {
-  const next = new URLSearchParams(location.search).get('next') ?? '/';
-  return /^\/(?![/\\])/.test(next) ? next : '/';
 }
 
 function Console() {

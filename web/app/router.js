@@ -19,6 +19,12 @@ export function go(to, { replace = false } = {}) {
   if (route.get().path !== before) window.scrollTo(0, 0);
 }
 
+/** Returns the console's path that ?next= names; anything else, such as //host, leads to the overview. */
+export function nextPath() {
+  const next = new URLSearchParams(location.search).get('next') ?? '/';
+  return /^\/(?![/\\])/.test(next) ? next : '/';
+}
+
 /** Changes query parameters of the current address; an empty value removes its parameter. */
 export function setQuery(changes, { replace = true } = {}) {
   const query = new URLSearchParams(location.search);

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/webauthn"
 	"github.com/chromedp/chromedp"
 	"github.com/makiuchi-d/gozxing"
@@ -25,8 +26,21 @@ type authenticator struct {
 	id webauthn.AuthenticatorID
 }
 
-// withAuthenticator adds an authenticator to the visitor's browser. Its user touches it at once and is verified.
+// withAuthenticator adds an authenticator to the visitor's browser. Its user touches it at once and is verified. Without a
+// window, chromium does not show the suggestions of the sign-in form: it uses the first passkey. So they are switched off.
 func (v *visitor) withAuthenticator() *authenticator {
+	v.t.Helper()
+	const withoutSuggestions = `PublicKeyCredential.isConditionalMediationAvailable = async () => false`
+	v.eval(withoutSuggestions)
+	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: withoutSuggestions})
+		return chromedp.Void{}, err
+	})
+	return v.withSuggestedPasskeys()
+}
+
+// withSuggestedPasskeys adds an authenticator whose passkeys the browser suggests in the sign-in form.
+func (v *visitor) withSuggestedPasskeys() *authenticator {
 	v.t.Helper()
 	a := &authenticator{v: v}
 	v.do(func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {

@@ -29,6 +29,7 @@ type visitor struct {
 	mutex    sync.Mutex
 	problems []string // errors and warnings of the browser's console
 	foreign  []string // requests to other origins
+	allowed  string   // the other origin that a test uses
 	ignoring bool     // later problems are expected
 	expected []string // parts of messages that a test causes
 }
@@ -98,7 +99,8 @@ func (v *visitor) onEvent(event any) {
 	defer v.mutex.Unlock()
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
-		if strings.HasPrefix(e.Request.URL, "http") && !strings.HasPrefix(e.Request.URL, v.server.url("/")) {
+		isAllowed := v.allowed != "" && strings.HasPrefix(e.Request.URL, v.allowed+"/")
+		if strings.HasPrefix(e.Request.URL, "http") && !strings.HasPrefix(e.Request.URL, v.server.url("/")) && !isAllowed {
 			v.foreign = append(v.foreign, e.Request.URL)
 		}
 	case *runtime.EventExceptionThrown:
@@ -132,6 +134,13 @@ func (v *visitor) expect(part string) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	v.expected = append(v.expected, part)
+}
+
+// allow accepts requests to another origin, such as a sign-in provider.
+func (v *visitor) allow(origin string) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	v.allowed = origin
 }
 
 func (v *visitor) do(steps ...chromedp.Action[chromedp.Void]) {

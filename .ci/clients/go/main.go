@@ -37,7 +37,7 @@ func run(ctx context.Context, address, user, password string) error {
 	token = signedIn.JSON200.AccessToken
 
 	first, business := "Go", client.CustomerType("individual")
-	created, err := api.CustomersCreateWithResponse(ctx, nil, client.CustomerCreateInput{Type: &business, FirstName: &first, LastName: "Client, the"})
+	created, err := api.CustomersCreateWithResponse(ctx, nil, client.CustomerCreateInput{Type: &business, FirstName: &first, LastName: "Client, the", Email: "go@example.ch"})
 	if err != nil || created.JSON201 == nil {
 		return fmt.Errorf("create a customer: %v, %v", created, err)
 	}
@@ -51,7 +51,7 @@ func run(ctx context.Context, address, user, password string) error {
 		return fmt.Errorf("get a missing payer: %v, %v", missing, err)
 	}
 	wrong, err := api.CustomersCreateWithResponse(ctx, nil, client.CustomerCreateInput{})
-	if err != nil || wrong.JSONDefault == nil || wrong.JSONDefault.Details["last_name"] == nil {
+	if err != nil || wrong.JSONDefault == nil || (*wrong.JSONDefault.Details)["last_name"] == nil {
 		return fmt.Errorf("create a customer without a name: %v, %v", wrong, err)
 	}
 	return nil

@@ -38,10 +38,11 @@ type Params struct {
 	search   []search
 }
 
-// search is one searched field with all its values.
+// search is one searched field with all its values. null is the word null without quotation marks.
 type search struct {
 	name   string
 	values []string
+	null   bool
 }
 
 // Parse parses the decoded parameters of a query string. It returns apierr.InvalidInput with the wrong parameters.
@@ -64,7 +65,7 @@ func (p *Params) BindQuery(query map[string][]string, problems *apierr.Fields) {
 	}
 	for name, values := range query {
 		if field, found := strings.CutPrefix(name, searchPrefix); found {
-			p.search = append(p.search, search{name: field, values: parseValues(name, values, problems)})
+			p.search = append(p.search, parseSearch(field, values, problems))
 		}
 	}
 	slices.SortFunc(p.search, func(a, b search) int { return strings.Compare(a.name, b.name) })
@@ -169,33 +170,6 @@ func parseSort(values []string, problems *apierr.Fields) []string {
 		}
 	}
 	return keys
-}
-
-// parseValues splits the values of a searched field at commas. It drops empty values, unless all are empty: then it searches
-// for the empty value.
-func parseValues(name string, given []string, problems *apierr.Fields) []string {
-	name = clip(name)
-	var values []string
-	for _, list := range given {
-		for v := range strings.SplitSeq(list, ",") {
-			v = strings.TrimSpace(v)
-			switch {
-			case v == "":
-				continue
-			case len(v) > maxValueBytes:
-				problems.Add(name, "invalid.max_length", apierr.Args{"Max": maxValueBytes})
-				return nil
-			case len(values) == maxValues:
-				problems.Add(name, "invalid.max_items", apierr.Args{"Max": maxValues})
-				return nil
-			}
-			values = append(values, v)
-		}
-	}
-	if values == nil {
-		return []string{""}
-	}
-	return values
 }
 
 // maxShownName bounds the part of an unknown name that is repeated in an answer.

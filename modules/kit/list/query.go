@@ -41,7 +41,8 @@ func (l *List[T]) query(p Params, conditions []Where) (*query, error) {
 	for _, s := range p.search {
 		q.matching.and()
 		q.searched = true
-		if !l.field(s.name).condition(q.matching, s.values) {
+		some := false
+		if q.matching, some = l.field(s.name).matching(q.matching, s); !some {
 			q.nothing = true
 			break
 		}

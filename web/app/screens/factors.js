@@ -15,6 +15,9 @@ const ICONS = { passkey: 'key', totp: 'device', recovery_codes: 'audit' };
 const FEW_CODES = 3;
 
 const isCodes = (factor) => factor.type === 'recovery_codes';
+/** The factors in use, the recovery codes last. */
+const activeFactors = (all) => all.filter((one) => one.status === 'active').sort((a, b) => isCodes(a) - isCodes(b));
+
 const nameOfFactor = (factor) => factor.name || t(`factors.${factor.type}`);
 
 function Usage({ factor }) {
@@ -68,7 +71,7 @@ export function Factors({ userId }) {
   const path = `/v1/users/${userId}/factors`;
   const [renaming, setRenaming] = useState(null);
   const [codes, setCodes] = useState(null);
-  const load = useLoad(async () => (await api.get(path, { limit: 100 })).data.filter((one) => one.status === 'active'), [userId]);
+  const load = useLoad(async () => activeFactors((await api.get(path, { limit: 100 })).data), [userId]);
   const reload = () => {
     load.reload();
     if (isOwn) reloadMe().catch(() => {}); // The time limit for a second factor may have changed.

@@ -2,6 +2,7 @@ import { html, useEffect, useState } from '../lib.js';
 import { ApiError } from '../api.js';
 import { keepLinkCode, signInWithCode } from '../auth.js';
 import { t } from '../i18n.js';
+import { nextPath } from '../router.js';
 import { Notice } from '../ui/feedback.js';
 
 const START = '/authenticate/oidc';
@@ -9,8 +10,8 @@ const FAILURES = ['unavailable', 'expired', 'cancelled', 'failed', 'no_account']
 
 /** A link to the bank's sign-in provider. */
 export function FederatedSignIn({ name }) {
-  const next = new URLSearchParams(location.search).get('next') ?? '/';
-  return html`<a class="button quiet" href=${`${START}?return_to=${encodeURIComponent(next)}`}>${t('signin.provider', { name })}</a>`;
+  const address = `${START}?return_to=${encodeURIComponent(nextPath())}`;
+  return html`<a class="button quiet" href=${address}>${t('signin.provider', { name })}</a>`;
 }
 
 /** Takes what the provider's answer left in the address, so that it stays in no history. */

@@ -8,6 +8,7 @@ import { Form, PasswordField, useForm } from '../ui/form.js';
 import { Card } from '../ui/page.js';
 import { Credentials } from './credentials.js';
 import { Factors } from './factors.js';
+import { Identities } from './identities.js';
 import { ProfileHead } from './profile_head.js';
 import { Sessions } from './sessions.js';
 
@@ -35,7 +36,7 @@ export default function Security() {
   return html`
     <${ProfileHead} current="/profile/security" />
     <div class="grid-2">
-      <div class="stack"><${Factors} userId=${me.id} /><${Credentials} userId=${me.id} /></div>
+      <div class="stack"><${Factors} userId=${me.id} /><${Credentials} userId=${me.id} /><${Identities} userId=${me.id} /></div>
       <div class="stack"><${Password} /><${Sessions} userId=${me.id} /></div>
     </div>`;
 }

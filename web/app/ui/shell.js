@@ -130,11 +130,11 @@ function PrintedPassword() {
   return html`<${Notice} tone="warn" title=${t('printed.title')} action=${change}>${t('printed.text')}<//>`;
 }
 
-/** Tells a user whose role requires a second factor until when they must have one. */
+/** Tells a user whose role requires a second factor until when they must have one. Afterwards a dialog sets one up. */
 function FactorDue() {
   usePreferences();
   const due = useCaller()?.me.factor_required_by;
-  if (!due) return null;
+  if (!due || new Date(due) <= new Date()) return null;
   const add = html`<a class="button quiet" href="/profile/security">${t('factor_due.do')}</a>`;
   return html`<${Notice} tone="warn" title=${t('factor_due.title')} action=${add}>${t('factor_due.text', { day: day(due) })}<//>`;
 }

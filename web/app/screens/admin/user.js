@@ -13,6 +13,7 @@ import { Person, personText } from '../../ui/person.js';
 import { Credentials } from '../credentials.js';
 import { DisplayName } from '../display_name.js';
 import { Factors } from '../factors.js';
+import { Identities } from '../identities.js';
 import { Sessions } from '../sessions.js';
 import { ExplainAccess } from './explain_access.js';
 
@@ -95,7 +96,8 @@ export default function User({ id }) {
         <${Roles} key=${JSON.stringify(user.roles)} user=${user} reload=${load.reload} />
       </div>
       <div class="stack">
-        <${ExplainAccess} userId=${id} /><${Factors} userId=${id} /><${Credentials} userId=${id} /><${Sessions} userId=${id} />
+        <${ExplainAccess} userId=${id} /><${Factors} userId=${id} /><${Credentials} userId=${id} /><${Identities} userId=${id} />
+        <${Sessions} userId=${id} />
       </div>
     </div>`}<//>`;
 }

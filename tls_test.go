@@ -1,0 +1,279 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// identity is a certificate in files, and the pool in which it is trusted.
+type identity struct {
+	cert, key string
+	pool      *x509.CertPool
+}
+
+// newIdentity writes a certificate for bank.example that ends at a time.
+func newIdentity(t *testing.T, dir string, until time.Time) *identity {
+	t.Helper()
+	i := &identity{filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), x509.NewCertPool()}
+	i.renew(t, until)
+	return i
+}
+
+// renew replaces the files by renaming, as tools for certificates do.
+func (i *identity) renew(t *testing.T, until time.Time) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), DNSNames: []string{"bank.example", "localhost"},
+		NotBefore: until.AddDate(0, 0, -90), NotAfter: until, IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, block := range map[string]*pem.Block{i.cert: {Type: "CERTIFICATE", Bytes: der}, i.key: {Type: "PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(name+".new", pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(name+".new", name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	i.pool.AppendCertsFromPEM(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}
+
+// secure returns a client of a server that speaks TLS as bank.example.
+func (p *process) secure(pool *x509.CertPool, headers ...string) *client {
+	c := p.client(headers...)
+	c.url = strings.Replace(p.url, "http://", "https://", 1)
+	c.http.Transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: pool, ServerName: "bank.example"}
+	return c
+}
+
+func (p *process) address() string { return strings.TrimPrefix(p.url, "http://") }
+
+func TestTLS_IsServedFromFiles(t *testing.T) {
+	id := newIdentity(t, t.TempDir(), time.Now().AddDate(0, 1, 0))
+	plain := freeAddress(t)
+	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"), Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer manager.Close()
+	p := startWith(t, append([]string{"NOTIFY_SOCKET=" + manager.LocalAddr().String()}, secretsEnv...), "--data.dir", filepath.Join(t.TempDir(), "data"),
+		"--server.tls_cert", id.cert, "--server.tls_key", id.key, "--server.base_url=https://bank.example", "--server.redirect_listen", plain)
+	state := make([]byte, 100)
+	if n, err := manager.Read(state); err != nil || string(state[:n]) != "READY=1" {
+		t.Errorf("the service manager got %q, %v", state[:n], err)
+	}
+	got := p.secure(id.pool).do(t, "GET", "/readyz", "", 200)
+	if got.header.Get("Strict-Transport-Security") == "" {
+		t.Error("Strict-Transport-Security is missing")
+	}
+	for version, accepted := range map[uint16]bool{tls.VersionTLS10: false, tls.VersionTLS11: false, tls.VersionTLS12: true, tls.VersionTLS13: true} {
+		connection, err := tls.Dial("tcp", p.address(), &tls.Config{RootCAs: id.pool, ServerName: "bank.example", MinVersion: version, MaxVersion: version})
+		if (err == nil) != accepted {
+			t.Errorf("%s: %v", tls.VersionName(version), err)
+		}
+		if err == nil {
+			connection.Close()
+		}
+	}
+	if _, err := tls.Dial("tcp", p.address(), &tls.Config{RootCAs: id.pool, ServerName: "other.example"}); err == nil {
+		t.Error("the certificate is valid for another name")
+	}
+
+	t.Run("plain HTTP at the address of HTTPS", func(t *testing.T) {
+		if answer := rawExchange(t, p.address(), "GET /v1/users HTTP/1.1\r\nHost: bank.example\r\nAuthorization: Bearer x\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 400 ") || !strings.Contains(answer, "expects HTTPS") {
+			t.Errorf("got %q", answer)
+		}
+		if answer := rawExchange(t, p.address(), "\x00\x01\x02nonsense"); strings.Contains(answer, "HTTP") {
+			t.Errorf("nonsense got %q", answer)
+		}
+	})
+	t.Run("redirects", func(t *testing.T) {
+		for request, want := range map[string]string{
+			"GET /app?x=1 HTTP/1.1\r\nHost: bank.example":                      "Location: https://bank.example/app?x=1\r\n",
+			"GET / HTTP/1.1\r\nHost: evil.example":                             "Location: https://bank.example/\r\n",
+			"GET http://evil.example/x HTTP/1.1\r\nHost: a":                    "Location: https://bank.example/x\r\n",
+			"GET http:.evil.example HTTP/1.1\r\nHost: a":                       "Location: https://bank.example/\r\n",
+			"GET //evil.example/%0d%0aX HTTP/1.1\r\nHost: a":                   "Location: https://bank.example//evil.example/%0d%0aX\r\n",
+			"POST /authenticate HTTP/1.1\r\nHost: bank.example":                "403 Forbidden",
+			"DELETE /v1/users/1 HTTP/1.1\r\nHost: bank.example":                "403 Forbidden",
+			"GET /.well-known/acme-challenge/x HTTP/1.1\r\nHost: bank.example": "308 Permanent Redirect",
+		} {
+			if answer := rawExchange(t, plain, request+"\r\nConnection: close\r\n\r\n"); !strings.Contains(answer, want) {
+				t.Errorf("%s: got %q, want %q", request, answer, want)
+			}
+		}
+	})
+	t.Run("an event stream", func(t *testing.T) {
+		var tokens struct {
+			AccessToken string `json:"access_token"`
+		}
+		p.secure(id.pool).do(t, "POST", "/authenticate", fmt.Sprintf(`{"user_id":%q,"password":%q}`, adminEmail, adminPassword), 200).into(t, &tokens)
+		c := p.secure(id.pool)
+		request, err := http.NewRequestWithContext(t.Context(), "GET", c.url+"/v1/notifications/sse", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+tokens.AccessToken)
+		answer, err := c.http.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		if line, err := bufio.NewReader(answer.Body).ReadString('\n'); err != nil || line == "" {
+			t.Errorf("the stream sent %q, %v", line, err)
+		}
+	})
+	t.Run("a renewed certificate", func(t *testing.T) {
+		id.renew(t, time.Now().AddDate(0, 2, 0))
+		until := time.Now().AddDate(0, 1, 15)
+		waitUntil(t, func() bool {
+			connection, err := tls.Dial("tcp", p.address(), &tls.Config{RootCAs: id.pool, ServerName: "bank.example"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer connection.Close()
+			return connection.ConnectionState().PeerCertificates[0].NotAfter.After(until)
+		})
+	})
+	t.Run("kontor ready", func(t *testing.T) {
+		if got := run(t, nil, "ready", "--server.listen", p.address(), "--server.tls_cert", id.cert, "--server.tls_key", id.key); got.code != 0 || got.stdout != "ready\n" {
+			t.Errorf("got %d %s %s", got.code, got.stdout, got.stderr)
+		}
+	})
+}
+
+// rawExchange sends bytes and returns everything that the server sends before it closes the connection.
+func rawExchange(t *testing.T, address, request string) string {
+	t.Helper()
+	connection, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	if _, err := io.WriteString(connection, request); err != nil {
+		t.Fatal(err)
+	}
+	answer, _ := io.ReadAll(connection) // a reset ends it, too
+	return string(answer)
+}
+
+func TestTLS_WrongSettingsStopTheStartBeforeAnythingIsMade(t *testing.T) {
+	good, expired := newIdentity(t, t.TempDir(), time.Now().AddDate(0, 1, 0)), newIdentity(t, t.TempDir(), time.Now().AddDate(0, 0, -1))
+	other := newIdentity(t, t.TempDir(), time.Now().AddDate(0, 1, 0))
+	dir := filepath.Join(t.TempDir(), "data")
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"only a certificate":     {[]string{"--server.tls_cert", good.cert}, "must be set together"},
+		"only a key":             {[]string{"--server.tls_key", good.key}, "must be set together"},
+		"a missing file":         {[]string{"--server.tls_cert", good.cert + "x", "--server.tls_key", good.key}, "cannot be read: no such file or directory"},
+		"the wrong key":          {[]string{"--server.tls_cert", good.cert, "--server.tls_key", other.key}, "cannot be used together"},
+		"an expired certificate": {[]string{"--server.tls_cert", expired.cert, "--server.tls_key", expired.key}, "expired at"},
+		"a domain and files":     {[]string{"--server.tls_cert", good.cert, "--server.tls_key", good.key, "--server.domain=bank.example"}, "server.domain obtains certificates itself"},
+		"a base URL without TLS": {[]string{"--server.tls_cert", good.cert, "--server.tls_key", good.key, "--server.base_url=http://bank.example"}, "must begin with https://"},
+		"a redirect without TLS": {[]string{"--server.redirect_listen=127.0.0.1:0"}, "server.redirect_listen needs"},
+		"a domain without a dot": {[]string{"--server.domain=localhost"}, "must be public names"},
+		"an address as a domain": {[]string{"--server.domain=192.0.2.1"}, "must be public names"},
+		"a wildcard as a domain": {[]string{"--server.domain=*.bank.example"}, "must be public names"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			expectFailure(t, run(t, nil, append([]string{"serve", "--server.listen=127.0.0.1:0", "--metrics.listen=", "--data.dir", dir}, tc.args...)...), tc.want)
+			if _, err := os.Stat(dir); !os.IsNotExist(err) {
+				t.Errorf("the data directory was created: %v", err)
+			}
+		})
+	}
+}
+
+// TestTLS_AFloodOfSlowHandshakes opens connections that never complete their handshake. They are closed after ten seconds, hold
+// little memory, and other clients are served.
+func TestTLS_AFloodOfSlowHandshakes(t *testing.T) {
+	id := newIdentity(t, t.TempDir(), time.Now().AddDate(0, 1, 0))
+	p := start(t, filepath.Join(t.TempDir(), "data"), "--server.tls_cert", id.cert, "--server.tls_key", id.key)
+	p.secure(id.pool).do(t, "GET", "/healthz", "", 200)
+	before := procStatus(t, p.cmd.Process.Pid, "VmRSS:")
+	const connections = 500
+	hello := clientHello(t)
+	var open []net.Conn
+	for i := range connections {
+		connection, err := net.Dial("tcp", p.address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer connection.Close()
+		if _, err := connection.Write(hello[:1+i%(len(hello)-1)]); err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, connection)
+	}
+	p.secure(id.pool).do(t, "GET", "/readyz", "", 200)
+	if grown := procStatus(t, p.cmd.Process.Pid, "VmRSS:") - before; grown > connections*64 {
+		t.Errorf("%d handshakes hold %d KiB", connections, grown)
+	}
+	for _, connection := range open {
+		_, err := io.Copy(io.Discard, connection) // ends when the server closes the connection
+		if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+			t.Fatal(err)
+		}
+	}
+	p.secure(id.pool).do(t, "GET", "/readyz", "", 200)
+}
+
+// clientHello returns the first bytes that a client sends.
+func clientHello(t *testing.T) []byte {
+	t.Helper()
+	var sent bytes.Buffer
+	_ = tls.Client(recorder{&sent}, &tls.Config{ServerName: "bank.example"}).Handshake() // fails after the first message
+	return sent.Bytes()
+}
+
+// recorder is a connection that keeps what is written and has nothing to read.
+type recorder struct{ to io.Writer }
+
+func (r recorder) Write(p []byte) (int, error)      { return r.to.Write(p) }
+func (r recorder) Read([]byte) (int, error)         { return 0, io.EOF }
+func (r recorder) Close() error                     { return nil }
+func (r recorder) LocalAddr() net.Addr              { return nil }
+func (r recorder) RemoteAddr() net.Addr             { return nil }
+func (r recorder) SetDeadline(time.Time) error      { return nil }
+func (r recorder) SetReadDeadline(time.Time) error  { return nil }
+func (r recorder) SetWriteDeadline(time.Time) error { return nil }
+
+// procStatus returns a number in /proc/PID/status.
+func procStatus(t *testing.T, pid int, label string) (number int) {
+	t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Skip("needs the /proc of Linux")
+	}
+	if _, err := fmt.Sscan(wordAfter(string(data), label), &number); err != nil {
+		t.Fatal(err)
+	}
+	return number
+}
