@@ -14,11 +14,14 @@ import (
 )
 
 // planted are texts that a test has stored about a person.
-type planted struct{ texts []string }
+type planted struct {
+	name  string
+	texts []string
+}
 
 // text returns a new text. Each is unique.
 func (p *planted) text(what string) string {
-	text := fmt.Sprintf("Qplant%s%02dq", what, len(p.texts))
+	text := fmt.Sprintf("Qplant%s%s%02dq", what, p.name, len(p.texts))
 	p.texts = append(p.texts, text)
 	return text
 }
@@ -27,7 +30,7 @@ func (p *planted) text(what string) string {
 func (p *planted) in(tb testing.TB, dir string) (found []string) {
 	tb.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
 		data, err := os.ReadFile(path)
@@ -68,17 +71,14 @@ func plantPerson(tb testing.TB, p *process, m *planted) (customer, user string) 
 		"password": "a quiet day in May 42", "display_name": m.text("display"), "language": "de",
 		"terms_accepted": true, "privacy_policy_accepted": true}), 201)
 	var r struct {
-		ID   string `json:"id"`
-		User struct{ ID string }
+		UserID      string `json:"user_id"`
+		AccessToken string `json:"access_token"`
+		Credential  struct{ ID string }
 	}
 	registered.into(tb, &r)
-	if user = r.ID; user == "" {
-		user = r.User.ID
-	}
-	if user == "" {
-		tb.Fatalf("no user in %s", registered.body)
-	}
-	admin.do(tb, "PATCH", "/v1/users/"+user, `{"status":"active"}`, 200)
+	user = r.UserID
+	code := sentCode(tb, admin, email)
+	p.client("Authorization", "Bearer "+r.AccessToken).do(tb, "PUT", "/v1/users/"+user+"/credentials/"+r.Credential.ID+"/validate", object("otp", code), 200)
 	customer = admin.create(tb, "/v1/customers", body(tb, members{"first_name": m.text("first"), "last_name": m.text("last"),
 		"email": m.text("mail") + "@example.ch", "metadata": members{"note": m.text("meta"), m.text("key"): true},
 		"address": members{"street": m.text("street"), "city": m.text("city"), "postal_code": m.text("zip")[:10], "country": "CH"}}))
@@ -137,13 +137,15 @@ func TestErasure_LeavesNoByteOfAPerson(t *testing.T) {
 	work := t.TempDir()
 	dir, file, ledger := filepath.Join(work, "data"), filepath.Join(work, "old.backup"), filepath.Join(work, "kontor.erasures")
 	p := start(t, dir)
-	var m, other planted
+	m, other := planted{name: "x"}, planted{name: "y"}
 	customer, user := plantPerson(t, p, &m)
 	keptCustomer, _ := plantPerson(t, p, &other)
 	if len(m.texts) < 40 {
 		t.Fatalf("%d texts were planted", len(m.texts))
 	}
-	expectSuccess(t, run(t, nil, "backup", file, "--with-key", "--data.dir", dir))
+	if o := run(t, nil, "backup", file, "--with-key", "--data.dir", dir); o.code != 0 {
+		t.Fatal(o.stderr)
+	}
 	if n := len(m.in(t, dir)); n < 25 {
 		t.Fatalf("only %d texts are in the files", n)
 	}
@@ -223,10 +225,10 @@ func TestErasure_SurvivesKills(t *testing.T) {
 	dir := filepath.Join(work, "data")
 	p := start(t, dir)
 	for round := range 4 {
-		var m planted
+		m := planted{name: strings.Repeat("z", round+1)}
 		customer, user := plantPerson(t, p, &m)
 		admin := p.admin()
-		chat := admin.create(t, "/v1/chats", body(t, members{"participants": []string{user}}))
+		chat := admin.create(t, "/v1/chats", body(t, members{"participants": []string{user}, "metadata": members{"support": true}}))
 		var wait sync.WaitGroup
 		for range 4 {
 			wait.Go(func() {
