@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"net/netip"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -15,8 +16,8 @@ const apiKeyHeader = "X-API-Key"
 // Authenticator authenticates callers.
 type Authenticator interface {
 	// Known returns the caller of a bearer token that was verified before and whose session is active, from memory alone;
-	// ok is false if the cache has no answer.
-	Known(token string) (caller *access.Caller, ok bool)
+	// ok is false if the cache has no answer. from is the client's address, which tokens of service accounts may restrict.
+	Known(token string, from netip.Addr) (caller *access.Caller, ok bool)
 	// Bearer verifies the bearer token of a request and its session. It reads with the request's UserContext. It returns
 	// apierr.Unauthorized, or apierr.AuthUnavailable when neither cache nor table can be read.
 	Bearer(c *fiber.Ctx) (*access.Caller, error)
@@ -29,7 +30,7 @@ func (s *Server) recognizeCaller(r *call) error {
 	if !r.row.Access.TakesBearer() || repeated(&r.fiber.Request().Header, fiber.HeaderAuthorization) {
 		return nil
 	}
-	if caller, ok := s.Auth.Known(endpoint.BearerToken(r.fiber)); ok {
+	if caller, ok := s.Auth.Known(endpoint.BearerToken(r.fiber), r.Address); ok {
 		r.caller, r.recognized = *caller.WithPolicy(s.Policy.Load()), true
 	}
 	return nil

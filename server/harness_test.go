@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -23,7 +24,7 @@ import (
 // tokens is an authenticator: every text that begins with "user-" is the token of that user.
 type tokens struct{ cached bool }
 
-func (a tokens) Known(token string) (*access.Caller, bool) {
+func (a tokens) Known(token string, _ netip.Addr) (*access.Caller, bool) {
 	if a.cached && strings.HasPrefix(token, "user-") {
 		return &access.Caller{UserID: token}, true
 	}

@@ -30,6 +30,7 @@ import (
 	"kontor/modules/privacy"
 	"kontor/modules/profile"
 	"kontor/modules/rbac"
+	"kontor/modules/serviceaccounts"
 	"kontor/modules/tasks"
 	"kontor/server/access"
 	"kontor/server/endpoint"
@@ -56,6 +57,7 @@ type Modules struct {
 	Users         *directory.Service
 	OIDC          *oidc.Service
 	Factors       *factors.Service
+	Services      *serviceaccounts.Service
 	RBAC          *rbac.Service
 	Audit         *audit.Service
 	Personas      *personas.Service
@@ -91,7 +93,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 		RequiredRoles: o.Settings.Auth.MFA.RequiredRoles, FactorGrace: o.Settings.Auth.MFA.Grace,
 		SigningKeyAge:     time.Duration(o.Settings.Auth.SigningKeyDays) * 24 * time.Hour,
 		PasswordMinLength: o.Settings.Auth.PasswordMinLength, BreachedPasswords: o.Settings.Auth.BreachedPasswords, Hash: o.Hash,
-		LoginKey: directory.LoginKey, FormerKey: directory.FormerKey, Events: m.Notifications, Changed: m.Notifications.SessionsChanged,
+		LoginKey: directory.LoginKey, FormerKey: directory.FormerKey, Events: m.Notifications, Changed: m.callerChanged,
 		Texts: texts, Log: o.Log,
 	}); err != nil {
 		return nil, err
@@ -104,11 +106,15 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Auth.SetProvider(m.OIDC.Name())
 	m.Factors = factors.New(db, m.Auth, m.Notifications, texts, factors.Options{BaseURL: o.Settings.Server.BaseURL, Issuer: o.Settings.Auth.MFA.Issuer, Log: o.Log})
 	m.Auth.SetFactors(m.Factors)
+	if m.Services, err = newServices(m); err != nil {
+		return nil, err
+	}
+	m.Auth.SetServiceTokens(m.Services)
 	m.Personas = personas.New(db, texts)
 	m.Customers = customers.New(db, m.Notifications, m.Users, m.Personas)
 	m.Payers = payers.New(db, m.Customers, texts)
 	m.Tasks = tasks.New(db, m.Notifications, m.Customers, m.Users, texts)
-	m.Chats = chats.New(db, inbox{m.Notifications}, m.Users, texts)
+	m.Chats = chats.New(db, inbox{m.Notifications}, people{m.Users}, texts)
 	m.Notifications.SetDirectory(m.Users)
 	m.Notifications.SetChats(m.Chats)
 	m.setQuota(records.Quota{Records: int64(o.Settings.Quotas.Records), Bytes: int64(o.Settings.Quotas.Megabytes) << 20})
@@ -122,6 +128,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Privacy = m.newPrivacy(o)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), Texts: texts, Log: o.Log})
 	m.Auth.SetScopes(keyScopes(m.Endpoints()))
+	m.Services.SetScopes(m.Endpoints())
 	m.jobRuns = newJobRuns(m.Jobs())
 	m.metrics = prometheus.NewRegistry()
 	m.metrics.MustRegister(newStoreMetrics(db), m.jobRuns, m.Notifications.Metrics())
@@ -161,6 +168,7 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 	maps.Copy(owners, m.Auth.Records())
 	maps.Copy(owners, m.Users.Records())
 	maps.Copy(owners, m.OIDC.Records())
+	maps.Copy(owners, m.Services.Records())
 	return owners
 }
 
@@ -172,6 +180,7 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 		m.Users,
 		m.OIDC,
 		m.Factors,
+		m.Services,
 		m.RBAC,
 		m.Audit,
 		m.Personas,
@@ -229,7 +238,7 @@ func (m *Modules) Close(ctx context.Context) error {
 	workers.Go(func() { m.bills.Close(ctx) })
 	workers.Go(func() { m.Profile.Close(ctx) })
 	defer workers.Wait()
-	return errors.Join(m.Notifications.Close(ctx), m.Auth.Close(ctx), m.Audit.Close(ctx))
+	return errors.Join(m.Notifications.Close(ctx), m.Auth.Close(ctx), m.Services.Close(ctx), m.Audit.Close(ctx))
 }
 
 // outbox adapts notifications for the module directory.

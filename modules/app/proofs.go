@@ -18,6 +18,7 @@ import (
 	"kontor/modules/privacy"
 	"kontor/modules/profile"
 	"kontor/modules/rbac"
+	"kontor/modules/serviceaccounts"
 	"kontor/modules/tasks"
 	"kontor/store"
 	"kontor/store/audittrail"
@@ -26,7 +27,7 @@ import (
 // Proofs returns the record types that the audit trail covers. Notifications and deliveries are messages about records and
 // are not covered; nor are the exceptions that the Proofs of a module lists.
 func Proofs() []records.Proof {
-	return slices.Concat(directory.Proofs(), auth.Proofs(), factors.Proofs(), oidc.Proofs(), rbac.Proofs(), customers.Proofs(), personas.Proofs(), payers.Proofs(),
+	return slices.Concat(directory.Proofs(), auth.Proofs(), factors.Proofs(), oidc.Proofs(), serviceaccounts.Proofs(), rbac.Proofs(), customers.Proofs(), personas.Proofs(), payers.Proofs(),
 		chats.Proofs(), tasks.Proofs(), profile.Proofs(), privacy.Proofs())
 }
 
@@ -35,7 +36,7 @@ func Proofs() []records.Proof {
 // hash chain: they cannot be deleted to have manipulated records digested again.
 const (
 	formType  = "audit"
-	formID    = "record-form-3" // 3: sessions have authentication methods, erased records a time; 2: users have a display name
+	formID    = "record-form-3" // 3: sessions have authentication methods, erased records a time, users a kind; 2: users have a display name
 	formBegun = formID + "/begun"
 )
 

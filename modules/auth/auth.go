@@ -22,6 +22,7 @@ import (
 
 	"kontor/modules/auth/breached"
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/revocable"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/server/endpoint"
@@ -110,13 +111,20 @@ type keysAsTexts struct{}
 
 func (keysAsTexts) Text(_, key string, _ map[string]any) string { return key }
 
+const (
+	// maxTokens is the number of verified tokens, and of sessions, in memory: about 30 MB when full.
+	maxTokens = 32 << 10
+	maxKeys   = 1 << 10
+)
+
 // Service is the module.
 type Service struct {
 	db       *store.DB
 	options  Options
 	users    Users
-	factors  Factors // nil: no user has a second factor
-	provider string  // name of the operator's provider; empty: none
+	services ServiceTokens // nil: there are none
+	factors  Factors       // nil: no user has a second factor
+	provider string        // name of the operator's provider; empty: none
 
 	signing      atomic.Pointer[signingKeys] // nil before Start
 	changingKeys sync.Mutex                  // held while signing keys are replaced
@@ -126,10 +134,10 @@ type Service struct {
 	pairs        *keyedSemaphore
 	networks     *keyedSemaphore
 
-	generations *generations
-	tokens      *cache[*verified]
-	sessions    *cache[*session]
-	keys        *cache[*keyEntry]
+	generations *revocable.Generations
+	tokens      *revocable.Cache[*verified]
+	sessions    *revocable.Cache[*session]
+	keys        *revocable.Cache[*keyEntry]
 	uses        *pendingUses
 	keyUse      sync.Map // id of an API key → *atomic.Int64 with the time of its latest use
 	rehash      sync.Map // id of an API key → rehashed, until it is written
@@ -144,7 +152,7 @@ func New(db *store.DB, o Options) (*Service, error) {
 		hasher:      newHasher(o.Hash, o.HashSlots),
 		pairs:       newKeyedSemaphore(1),
 		networks:    newKeyedSemaphore(networkAtOnce),
-		generations: newGenerations(),
+		generations: revocable.NewGenerations(),
 		uses:        newPendingUses(),
 	}
 	s.verifyToken = s.newVerifier()
@@ -157,11 +165,11 @@ func New(db *store.DB, o Options) (*Service, error) {
 			return nil, fmt.Errorf("auth.breached_passwords_file: %w", err)
 		}
 	}
-	if s.tokens, err = newCache[*verified](maxTokens); err == nil {
-		s.sessions, err = newCache[*session](maxTokens)
+	if s.tokens, err = revocable.NewCache[*verified](maxTokens); err == nil {
+		s.sessions, err = revocable.NewCache[*session](maxTokens)
 	}
 	if err == nil {
-		s.keys, err = newCache[*keyEntry](maxKeys)
+		s.keys, err = revocable.NewCache[*keyEntry](maxKeys)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("build the caches of sign-in: %w", err)
@@ -182,9 +190,9 @@ func (s *Service) SetProvider(name string) { s.provider = name }
 // Close writes the pending uses of API keys and sessions, and closes the caches.
 func (s *Service) Close(ctx context.Context) error {
 	err := errors.Join(s.FlushKeyUse(ctx), s.flushSessionUse(ctx))
-	s.tokens.close()
-	s.sessions.close()
-	s.keys.close()
+	s.tokens.Close()
+	s.sessions.Close()
+	s.keys.Close()
 	return err
 }
 

@@ -3,9 +3,11 @@ package auth
 import (
 	"context"
 	"errors"
+	"net/netip"
 
 	"github.com/gofiber/fiber/v2"
 
+	"kontor/modules/kit/revocable"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -16,14 +18,17 @@ import (
 type session struct {
 	caller  *access.Caller
 	expires store.Time
-	read    generation
+	read    revocable.Generation
 	use     *sessionUse
 }
 
 // Known returns the caller of a token from memory alone: the token was verified before and its session is active. The call
-// counts as a use of the session.
-func (s *Service) Known(token string) (*access.Caller, bool) {
-	v, ok := s.tokens.get(token)
+// counts as a use of the session. from is the client's address.
+func (s *Service) Known(token string, from netip.Addr) (*access.Caller, bool) {
+	if s.isServiceToken(token) {
+		return s.services.Known(token, from)
+	}
+	v, ok := s.tokens.Get(token)
 	if !ok {
 		return nil, false
 	}
@@ -43,9 +48,13 @@ func (s *Service) Known(token string) (*access.Caller, bool) {
 // apierr.Unauthorized. It returns
 // apierr.AuthUnavailable when the session is not in memory and cannot be read.
 func (s *Service) Bearer(c *fiber.Ctx) (*access.Caller, error) {
+	if token := endpoint.BearerToken(c); s.isServiceToken(token) {
+		ctx := c.UserContext()
+		return s.services.Verify(ctx, token, endpoint.Of(ctx).Address)
+	}
 	// The signature of a cached token is not verified again. The Filter of the middleware cannot do this: it calls the next
 	// handler of a chain, and there is none.
-	v, ok := s.tokens.get(endpoint.BearerToken(c))
+	v, ok := s.tokens.Get(endpoint.BearerToken(c))
 	if !ok {
 		if err := s.verifyToken(c); err != nil {
 			return nil, err
@@ -65,6 +74,9 @@ func (s *Service) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 // and apierr.AuthUnavailable when it cannot be read. A stream does not use its session: an open one alone does not keep it from
 // becoming idle.
 func (s *Service) Session(ctx context.Context, caller *access.Caller) (*access.Caller, error) {
+	if caller.SignedIn.Machine && s.services != nil {
+		return s.services.Active(ctx, caller)
+	}
 	found, err := s.active(ctx, caller.UserID, caller.SessionID, func(store.Time, store.Time) bool { return true })
 	if err != nil {
 		return nil, err
@@ -74,7 +86,10 @@ func (s *Service) Session(ctx context.Context, caller *access.Caller) (*access.C
 
 // Expiry returns the time at which the verified bearer token of a request expires.
 func (s *Service) Expiry(c *fiber.Ctx) (store.Time, bool) {
-	v, ok := s.tokens.get(endpoint.BearerToken(c))
+	if token := endpoint.BearerToken(c); s.isServiceToken(token) {
+		return s.services.Expiry(c.UserContext(), token)
+	}
+	v, ok := s.tokens.Get(endpoint.BearerToken(c))
 	if !ok {
 		if err := s.verifyToken(c); err != nil {
 			return 0, false
@@ -93,7 +108,7 @@ func (s *Service) active(ctx context.Context, userID, sessionID string, good fun
 	if known, ok := s.cachedSession(userID, sessionID, now); ok {
 		return known, nil
 	}
-	read := s.generations.now(userID)
+	read := s.generations.Now(userID)
 	row, err := selectActive(ctx, s.db, userID, sessionID)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -110,14 +125,14 @@ func (s *Service) active(ctx context.Context, userID, sessionID string, good fun
 	if s.isIdle(found.use.time(), now) {
 		return nil, apierr.Unauthorized
 	}
-	s.sessions.put(sessionID, found)
+	s.sessions.Put(sessionID, found)
 	return found, nil
 }
 
 // cachedSession returns an active session from memory.
 func (s *Service) cachedSession(userID, sessionID string, now store.Time) (*session, bool) {
-	known, ok := s.sessions.get(sessionID)
-	if !ok || !known.read.valid() || now >= known.expires || known.caller.UserID != userID || s.isIdle(known.use.time(), now) {
+	known, ok := s.sessions.Get(sessionID)
+	if !ok || !known.read.Valid() || now >= known.expires || known.caller.UserID != userID || s.isIdle(known.use.time(), now) {
 		return nil, false
 	}
 	return known, true

@@ -29,4 +29,4 @@ func (s *Service) SigningKey() (kid string, private ed25519.PrivateKey) {
 func Thumbprint(public ed25519.PublicKey) string { return thumbprint(public) }
 
 // ForgetSessions empties the cache of sessions.
-func (s *Service) ForgetSessions() { s.sessions.entries.Clear() }
+func (s *Service) ForgetSessions() { s.sessions.Clear() }

@@ -12,6 +12,7 @@ import (
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
+	"kontor/modules/kit/revocable"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -65,15 +66,15 @@ type NewAPIKey struct {
 type keyEntry struct {
 	caller  *access.Caller
 	expires *store.Time
-	read    generation
+	read    revocable.Generation
 	used    *atomic.Int64
 }
 
 // APIKey returns the caller with a key. It returns apierr.Unauthorized for an unknown, revoked or expired key. It returns
 // apierr.AuthUnavailable when the key is not in memory and cannot be read.
 func (s *Service) APIKey(ctx context.Context, key string) (*access.Caller, error) {
-	entry, ok := s.keys.get(key)
-	if !ok || !entry.read.valid() {
+	entry, ok := s.keys.Get(key)
+	if !ok || !entry.read.Valid() {
 		var err error
 		if entry, err = s.readKey(ctx, key); err != nil {
 			return nil, err
@@ -90,7 +91,7 @@ func (s *Service) readKey(ctx context.Context, key string) (*keyEntry, error) {
 	if !isKeyForm(key) {
 		return nil, apierr.Unauthorized
 	}
-	read := s.generations.now(keyGeneration)
+	read := s.generations.Now(keyGeneration)
 	var id, scopes string
 	var expires *store.Time
 	hash := s.keyHash(key)
@@ -114,7 +115,7 @@ func (s *Service) readKey(ctx context.Context, key string) (*keyEntry, error) {
 	used, _ := s.keyUse.LoadOrStore(id, new(atomic.Int64))
 	caller := &access.Caller{KeyID: id, Scopes: callerScopes(scopes)}
 	entry := &keyEntry{caller: caller, expires: expires, read: read, used: used.(*atomic.Int64)}
-	s.keys.put(strings.Clone(key), entry)
+	s.keys.Put(strings.Clone(key), entry)
 	return entry, nil
 }
 
@@ -210,7 +211,7 @@ func (s *Service) RevokeKey(ctx context.Context, id string) error {
 		if err != nil || changed == 0 {
 			return err
 		}
-		tx.AfterCommit(func() { s.generations.end(keyGeneration) })
+		tx.AfterCommit(func() { s.generations.End(keyGeneration) })
 		return keyProof.Audit(ctx, tx, actionKeyRevoke, id, was)
 	})
 }

@@ -58,7 +58,7 @@ func (s *Service) isIdle(lastUse, now store.Time) bool {
 func (s *Service) useOf(sessionID string, stored store.Time) *sessionUse {
 	last := max(stored, s.uses.at(sessionID))
 	use := &sessionUse{}
-	if known, ok := s.sessions.get(sessionID); ok {
+	if known, ok := s.sessions.Get(sessionID); ok {
 		use = known.use
 		last = max(last, use.time())
 	} else {
@@ -71,7 +71,7 @@ func (s *Service) useOf(sessionID string, stored store.Time) *sessionUse {
 // lastUse returns the last use of a session, from the database or from memory.
 func (s *Service) lastUse(row Session) store.Time {
 	last := max(row.LastUsedAt, s.uses.at(row.ID))
-	if known, ok := s.sessions.get(row.ID); ok {
+	if known, ok := s.sessions.Get(row.ID); ok {
 		last = max(last, known.use.time())
 	}
 	return last

@@ -191,7 +191,7 @@ func (s *Service) Changed(tx *store.Tx, userID string) {
 
 // drop invalidates the cached sessions of a user after the commit. Open streams continue.
 func (s *Service) drop(tx *store.Tx, userID string) {
-	tx.AfterCommit(func() { s.generations.end(userID) })
+	tx.AfterCommit(func() { s.generations.End(userID) })
 }
 
 // endSession ends a session. A session that has already ended stays as it is.

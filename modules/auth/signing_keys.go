@@ -361,7 +361,7 @@ func (s *Service) expiredSigningKeys(ctx context.Context, now store.Time) (expir
 func (s *Service) masterKeyReplaced(ctx context.Context, r store.KeyReplaced) error {
 	s.changingKeys.Lock()
 	defer s.changingKeys.Unlock()
-	s.generations.end(keyGeneration) // API keys in memory are read again, and so hashed again
+	s.generations.End(keyGeneration) // API keys in memory are read again, and so hashed again
 	if s.signing.Load() == nil {
 		return errNotStarted
 	}

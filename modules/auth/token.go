@@ -127,7 +127,7 @@ func (s *Service) newVerifier() fiber.Handler {
 			if v.key, err = s.keyOf(token.Header); err != nil || !v.key.signedAt(v.notBefore) { // the key was dropped in the meantime
 				return apierr.Unauthorized.Wrap(err)
 			}
-			s.tokens.put(strings.Clone(token.Raw), v)
+			s.tokens.Put(strings.Clone(token.Raw), v)
 			c.Locals(verifiedLocal, v)
 			return nil
 		},

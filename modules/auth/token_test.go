@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/netip"
 	"strconv"
 	"strings"
 	"testing"
@@ -312,7 +313,7 @@ func TestKnown_AllocatesNothing(t *testing.T) {
 	if raceDetector {
 		t.Log("the race detector empties the pools of the cache at random, so that allocations cannot be counted")
 	}
-	if allocations := testing.AllocsPerRun(100, func() { h.auth.Known(token) }); allocations > 0 && !raceDetector {
+	if allocations := testing.AllocsPerRun(100, func() { h.auth.Known(token, netip.Addr{}) }); allocations > 0 && !raceDetector {
 		t.Errorf("%v allocations", allocations)
 	}
 }
@@ -326,7 +327,7 @@ func (h *harness) cachedToken() string {
 		if _, err := h.bearer(token); err != nil {
 			h.Fatal(err)
 		}
-		if _, ok := h.auth.Known(token); ok {
+		if _, ok := h.auth.Known(token, netip.Addr{}); ok {
 			return token
 		}
 	}

@@ -19,7 +19,7 @@ const trustedAfter = 24 * time.Hour
 // addCredential adds a credential to a user and sends the code that validates it. The response does not reveal whether another
 // user has the value; validation with the right code does. It returns apierr.UserNotFound, apierr.NoAccess,
 // apierr.CredentialExists for a value that the user already has and for a taken user name,
-// apierr.TooManyCredentials and apierr.OTPSendLimited.
+// apierr.TooManyCredentials, apierr.OTPSendLimited, and apierr.ServiceAccount for a service account.
 func (s *Service) addCredential(ctx context.Context, in addCredentialInput) (Credential, error) {
 	caller := access.From(ctx)
 	user, err := userTable.GetUnchecked(ctx, s.db, in.UserID)
@@ -31,6 +31,9 @@ func (s *Service) addCredential(ctx context.Context, in addCredentialInput) (Cre
 	}
 	if user.Erased() {
 		return Credential{}, apierr.RecordErased
+	}
+	if user.Kind == Machine {
+		return Credential{}, apierr.ServiceAccount
 	}
 	c := newCredential(user.ID, in.id)
 	if c.Validated {

@@ -12,7 +12,7 @@
 //
 // Other modules may name these views in their statements, but none of the tables:
 //
-//   - people: users by id, with display_name, status and language.
+//   - people: users by id, with display_name, status, language and kind.
 //   - held_roles: one row for each role of a user.
 //   - user_credentials: credentials with their type, value, value_key (see [LoginKey]), and whether and since when they are
 //     validated and trusted.
@@ -33,6 +33,12 @@ import (
 	"kontor/store"
 )
 
+// The kinds of users.
+const (
+	Person  = "person"  // signs in
+	Machine = "service" // a service account: a program with tokens, see the module serviceaccounts
+)
+
 // The states of a user.
 const (
 	Pending  = "pending"  // registered, no credential validated yet
@@ -44,6 +50,7 @@ const (
 type User struct {
 	ID          string      `json:"id"`
 	DisplayName string      `json:"display_name" maxLength:"100" example:"Anna Keller" doc:"The name that the user or an administrator chose; empty for none."`
+	Kind        string      `json:"kind" enum:"person,service" doc:"service for a service account: a program with tokens, which cannot sign in."`
 	Status      string      `json:"status" enum:"pending,active,disabled"`
 	Language    string      `json:"language" enum:"en,de,fr,it"`
 	Roles       []string    `json:"roles" example:"Customer" doc:"Names, in alphabetical order."`

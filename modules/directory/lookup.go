@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"kontor/modules/kit/types"
+	"kontor/server/access"
 	"kontor/store"
 )
 
@@ -24,6 +25,12 @@ const (
 	deleteHolders = `DELETE FROM user_roles WHERE role_id = $1`
 
 	selectActive = `SELECT id FROM users WHERE status = 'active' AND id IN (%s)`
+
+	selectActivePeople = `SELECT id FROM users WHERE status = 'active' AND kind = 'person' AND id IN (%s)`
+
+	selectAdministrators = `
+		SELECT u.id FROM user_roles r JOIN users u ON u.id = r.user_id
+		WHERE r.role_id = $1 AND u.status = 'active' AND u.kind = 'person' ORDER BY u.id`
 
 	selectAddresses = `
 		SELECT c.user_id, c.type, c.value, u.language
@@ -72,8 +79,22 @@ func (s *Service) RemoveRole(ctx context.Context, tx *store.Tx, roleID string) e
 
 // Active reports which of the users exist and are active. Other ids are missing from the result.
 func (s *Service) Active(ctx context.Context, q store.Querier, ids ...string) (map[string]bool, error) {
+	return readActive(ctx, q, selectActive, ids)
+}
+
+// ActivePeople reports which of the users are active people. Service accounts are missing from the result.
+func (s *Service) ActivePeople(ctx context.Context, q store.Querier, ids ...string) (map[string]bool, error) {
+	return readActive(ctx, q, selectActivePeople, ids)
+}
+
+// Administrators returns the ids of the active people with the role Administrator, in their order.
+func (s *Service) Administrators(ctx context.Context, q store.Querier) ([]string, error) {
+	return selectTexts(ctx, q, selectAdministrators, access.Administrator)
+}
+
+func readActive(ctx context.Context, q store.Querier, statement string, ids []string) (map[string]bool, error) {
 	active := make(map[string]bool, len(ids))
-	err := eachByID(ctx, q, selectActive, ids, func(rows *store.Rows) error {
+	err := eachByID(ctx, q, statement, ids, func(rows *store.Rows) error {
 		var id string
 		err := rows.Scan(&id)
 		active[id] = true

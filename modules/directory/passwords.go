@@ -12,7 +12,7 @@ import (
 
 // changePassword sets a new password and ends the user's other sessions. Users must enter their old password; administrators
 // set passwords of others without it. It returns apierr.UserNotFound, apierr.NoAccess,
-// apierr.StaleSession and apierr.LockedOut.
+// apierr.StaleSession, apierr.LockedOut and apierr.ServiceAccount.
 func (s *Service) changePassword(ctx context.Context, in passwordInput) (endpoint.Message, error) {
 	caller := access.From(ctx)
 	own := caller.UserID == in.UserID
@@ -72,10 +72,15 @@ func (s *Service) checkNewPassword(ctx context.Context, in passwordInput, own bo
 
 const selectValues = `SELECT value FROM credentials WHERE user_id = $1`
 
-// values returns the credential values of a user, which their password must not restate. It returns apierr.UserNotFound.
+// values returns the credential values of a user, which their password must not restate. It returns apierr.UserNotFound, and
+// apierr.ServiceAccount for a service account, which has no password.
 func (s *Service) values(ctx context.Context, userID string) ([]string, error) {
-	if err := userExists(ctx, s.db, userID); err != nil {
+	u, err := userTable.GetUnchecked(ctx, s.db, userID)
+	if err != nil {
 		return nil, err
+	}
+	if u.Kind == Machine {
+		return nil, apierr.ServiceAccount
 	}
 	rows, err := s.db.Query(ctx, selectValues, userID)
 	if err != nil {

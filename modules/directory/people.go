@@ -15,7 +15,7 @@ import (
 // selectPeople reads one row for each role of a user, at least one. The sign-in name is the user name, else the e-mail
 // address, else the phone number: the digit in front of the value orders them and is cut off.
 const selectPeople = `
-	SELECT u.id, u.display_name, COALESCE(r.role_id, ''),
+	SELECT u.id, u.display_name, u.kind = 'service', COALESCE(r.role_id, ''),
 		COALESCE((
 			SELECT min(CASE c.type WHEN 'username' THEN '1' WHEN 'email' THEN '2' ELSE '3' END || c.value)
 			FROM credentials c WHERE c.user_id = u.id AND c.validated = TRUE), '')
@@ -28,6 +28,7 @@ type person struct {
 	known       bool // false for an id that no user has
 	displayName string
 	signInName  string
+	service     bool
 	roles       []string
 }
 
@@ -41,7 +42,7 @@ func (s *Service) People(ctx context.Context, ids []string) (map[string]endpoint
 		if !p.known {
 			return
 		}
-		shown := endpoint.Person{DisplayName: p.displayName, Staff: policy.Staff(id) || slices.ContainsFunc(p.roles, policy.Staff)}
+		shown := endpoint.Person{DisplayName: p.displayName, Service: p.service, Staff: policy.Staff(id) || slices.ContainsFunc(p.roles, policy.Staff)}
 		if toStaff {
 			shown.UserName = p.signInName
 		}
@@ -79,11 +80,12 @@ func (s *Service) readPeople(ctx context.Context, ids []string) (map[string]pers
 	q := store.QuerierFrom(ctx, s.db)
 	err := eachByID(ctx, q, selectPeople, ids, func(rows *store.Rows) error {
 		var id, displayName, role, signInName string
-		if err := rows.Scan(&id, &displayName, &role, &signInName); err != nil {
+		var service bool
+		if err := rows.Scan(&id, &displayName, &service, &role, &signInName); err != nil {
 			return err
 		}
 		p := read[id]
-		p.known, p.displayName = true, displayName
+		p.known, p.displayName, p.service = true, displayName, service
 		if signInName != "" {
 			p.signInName = signInName[1:]
 		}

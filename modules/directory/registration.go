@@ -112,14 +112,8 @@ func (s *Service) countRegistration(ctx context.Context, tx *store.Tx, u User, c
 // add stores a new user with credential, password and roles. hash is empty for a user without a password. by is the creator; registered users create themselves.
 func (s *Service) add(ctx context.Context, tx *store.Tx, u *User, c *Credential, hash string, roles []string, by string) error {
 	u.CreatedAt, u.ModifiedAt, u.Roles, u.version = tx.Now(), tx.Now(), []string{}, 1
-	if _, err := tx.Exec(ctx, insertUser, u.ID, u.Status, u.Language, u.CreatedAt, by,
-		u.DisplayName, types.SearchKey(u.DisplayName), types.NameSkeleton(u.DisplayName)); err != nil {
+	if err := insertAccount(ctx, tx, u, roles, by); err != nil {
 		return err
-	}
-	for _, role := range roles {
-		if _, err := tx.Exec(ctx, insertUserRole, u.ID, role, tx.Now(), by); err != nil {
-			return err
-		}
 	}
 	if err := s.insert(ctx, tx, c, by); err != nil {
 		return err
@@ -129,6 +123,26 @@ func (s *Service) add(ctx context.Context, tx *store.Tx, u *User, c *Credential,
 			return err
 		}
 	}
+	return s.auditNew(ctx, tx, u, by)
+}
+
+// insertAccount stores a user with their roles.
+func insertAccount(ctx context.Context, tx *store.Tx, u *User, roles []string, by string) error {
+	u.Kind = cmp.Or(u.Kind, Person)
+	if _, err := tx.Exec(ctx, insertUser, u.ID, u.Status, u.Language, u.CreatedAt, by,
+		u.DisplayName, types.SearchKey(u.DisplayName), types.NameSkeleton(u.DisplayName), u.Kind); err != nil {
+		return err
+	}
+	for _, role := range roles {
+		if _, err := tx.Exec(ctx, insertUserRole, u.ID, role, tx.Now(), by); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// auditNew adds the names of the roles to a new user, and writes the audit entries of user and roles.
+func (s *Service) auditNew(ctx context.Context, tx *store.Tx, u *User, by string) error {
 	s.invalidate(tx, u.ID)
 	var err error
 	if *u, err = withRoles(ctx, tx, *u, nil); err != nil {

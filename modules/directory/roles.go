@@ -124,7 +124,7 @@ func (s *Service) assign(ctx context.Context, tx *store.Tx, u User, wanted []str
 
 // keepAdministrator returns apierr.LastAdministrator if the user is the last active administrator.
 func (s *Service) keepAdministrator(ctx context.Context, tx *store.Tx, u User) error {
-	if u.Status != Active {
+	if u.Status != Active || u.Kind == Machine {
 		return nil
 	}
 	roles, err := s.RolesOf(ctx, tx, u.ID)

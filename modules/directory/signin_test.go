@@ -2,6 +2,7 @@ package directory_test
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +24,7 @@ type signIn struct {
 	stale     map[string]bool   // tokens of sessions that require re-authentication
 }
 
-func (a *signIn) Known(string) (*access.Caller, bool) { return nil, false }
+func (a *signIn) Known(string, netip.Addr) (*access.Caller, bool) { return nil, false }
 
 func (a *signIn) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 	_, token, _ := strings.Cut(c.Get("Authorization"), " ")

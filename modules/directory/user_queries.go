@@ -12,11 +12,11 @@ import (
 	"kontor/store"
 )
 
-const userColumns = "id, display_name, status, language, created_at, modified_at, last_login_at, version, erased_at"
+const userColumns = "id, display_name, status, language, created_at, modified_at, last_login_at, version, erased_at, kind"
 
 func scanUser(row records.Row) (User, error) {
 	u := User{Roles: []string{}}
-	err := row.Scan(&u.ID, &u.DisplayName, &u.Status, &u.Language, &u.CreatedAt, &u.ModifiedAt, &u.LastLoginAt, &u.version, &u.ErasedAt)
+	err := row.Scan(&u.ID, &u.DisplayName, &u.Status, &u.Language, &u.CreatedAt, &u.ModifiedAt, &u.LastLoginAt, &u.version, &u.ErasedAt, &u.Kind)
 	return u, err
 }
 
@@ -40,6 +40,7 @@ var userList = list.New(list.Source[User]{
 	Fields: list.Fields{
 		{Name: "id", Type: list.UUID, Column: "id"},
 		{Name: "display_name", Type: list.Text, Column: "display_name", Key: "display_name_key", Fold: types.SearchKey},
+		{Name: "kind", Type: list.Text, Column: "kind", Key: "kind"},
 		{Name: "status", Type: list.Text, Column: "status", Key: "status"},
 		{Name: "language", Type: list.Text, Column: "language", Key: "language"},
 		{Name: "created_at", Type: list.Time, Column: "created_at"},
@@ -52,8 +53,8 @@ var userList = list.New(list.Source[User]{
 const (
 	insertUser = `
 		INSERT INTO users (
-			id, status, language, created_at, created_by, modified_at, modified_by, display_name, display_name_key, display_name_skeleton)
-		VALUES ($1, $2, $3, $4, $5, $4, $5, $6, $7, $8)`
+			id, status, language, created_at, created_by, modified_at, modified_by, display_name, display_name_key, display_name_skeleton, kind)
+		VALUES ($1, $2, $3, $4, $5, $4, $5, $6, $7, $8, $9)`
 
 	updateUser = `
 		UPDATE users SET
@@ -80,9 +81,10 @@ const (
 
 	deleteUserRole = `DELETE FROM user_roles WHERE user_id = $1 AND role_id = $2`
 
+	// Service accounts do not count: they cannot sign in, nor change roles.
 	countOtherAdministrators = `
 		SELECT count(*) FROM user_roles ur JOIN users u ON u.id = ur.user_id
-		WHERE ur.role_id = $1 AND u.status = 'active' AND u.id <> $2`
+		WHERE ur.role_id = $1 AND u.status = 'active' AND u.kind = 'person' AND u.id <> $2`
 )
 
 // fillRoles adds the names of their roles to users.

@@ -29,6 +29,7 @@ var kinds = withKeys(map[event.Kind]kind{
 	event.CredentialAdded:       {system: true, channels: []string{Email, SMS}, everywhere: true},
 	event.CredentialRemoved:     {system: true, channels: []string{Email, SMS}, everywhere: true},
 	event.FactorChanged:         {system: true, channels: []string{Email}, everywhere: true},
+	event.ServiceTokenExpiring:  {system: true, channels: []string{Email}},
 	event.NewDeviceLogin:        {system: true, channels: []string{Email}},
 })
 
@@ -51,6 +52,8 @@ func linkPath(recType, recID, customerID string) string {
 		return "/customers/" + customerID + "/tasks/" + recID
 	case recType == access.Chats.Name && known:
 		return "/chats/" + recID
+	case recType == access.Services.Name && known:
+		return "/admin/services/" + recID
 	case recType == access.Users.Name || recType == access.Sessions.Name || recType == access.Credentials.Name:
 		return "/profile"
 	default:

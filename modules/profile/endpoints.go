@@ -25,7 +25,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "profile.preferences.set", Method: http.MethodPut, Path: "/v1/profile/preferences",
 			Summary: "Update the caller's preferences.",
 			Faults:  []apierr.Kind{apierr.PreconditionFailed}, Handle: endpoint.JSON(http.StatusOK, s.SetPreferences)},
-		{Name: "profile.avatar.set", Method: http.MethodPost, Path: "/v1/profile/avatar", MaxBody: int(s.MaxBytes) + multipartOverhead,
+		{Name: "profile.avatar.set", Method: http.MethodPost, Path: "/v1/profile/avatar", PeopleOnly: true, MaxBody: int(s.MaxBytes) + multipartOverhead,
 			Summary: "Upload the caller's picture.",
 			Faults:  []apierr.Kind{apierr.InvalidFileType, apierr.InvalidImage, apierr.PayloadTooLarge, apierr.Unavailable},
 			Doc:     endpoint.Doc{Body: avatarForm{}},

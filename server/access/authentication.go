@@ -14,6 +14,7 @@ type Authentication struct {
 	FactorAt  time.Time // the latest verification of a second factor or a passkey; zero: never
 	ACR       string    // OneFactor or TwoFactors
 	HasFactor bool      // the user has an active second factor
+	Machine   bool      // the caller is a service account, which cannot authenticate again
 	EnrolBy   time.Time // by when the user must enrol a second factor; zero: they need not
 }
 

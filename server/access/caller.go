@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Caller is the principal of a request: a signed-in user, the holder of an API key, or an anonymous client (an empty Caller). It is shared
+// Caller is the principal of a request: a signed-in user, a service account, the holder of an API key, or an anonymous client (an empty Caller). It is shared
 // between requests of a session and must not be changed.
 type Caller struct {
 	UserID    string
-	SessionID string
+	SessionID string   // or the id of the token of a service account
 	KeyID     string   // the API key, on routes that take one
-	Scopes    []string // names of the endpoints that the API key may call; nil: all that take a key
+	Scopes    []string // names of the endpoints that the API key or token of a service account may call; nil: no restriction
 	Roles     []string // role ids of the user
 	SignedIn  Authentication
 
@@ -24,7 +24,7 @@ func (c Caller) WithPolicy(p *Policy) *Caller {
 	return &c
 }
 
-// InScope reports whether the API key of the caller may call the endpoint with the name.
+// InScope reports whether the key or token of the caller is for the endpoint with the name.
 func (c *Caller) InScope(name string) bool { return c.Scopes == nil || slices.Contains(c.Scopes, name) }
 
 // Permissions returns the permissions that grants on a type give the caller or one of the caller's roles.

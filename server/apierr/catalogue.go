@@ -50,6 +50,13 @@ var (
 	ChallengeExpired   = kind("auth_m.challenge_expired", http.StatusUnauthorized)
 	FactorRequired     = kind("auth_m.factor_required", http.StatusForbidden)
 
+	// Service accounts and their tokens.
+	ServiceAccountNotFound = kind("service_accounts.account_not_found", http.StatusNotFound)
+	ServiceAccountDisabled = kind("service_accounts.account_disabled", http.StatusConflict)
+	ServiceTokenNotFound   = kind("service_accounts.token_not_found", http.StatusNotFound)
+	TooManyServiceTokens   = kind("service_accounts.too_many_tokens", http.StatusConflict)
+	PersonRequired         = kind("service_accounts.person_required", http.StatusForbidden)
+
 	// Sign-in with the operator's provider. The first five reach the console as codes in the fragment of its address.
 	OIDCUnavailable = kind("auth_m.oidc_unavailable", http.StatusServiceUnavailable)
 	OIDCExpired     = kind("auth_m.oidc_expired", http.StatusBadRequest)
@@ -60,6 +67,7 @@ var (
 
 	// Users and credentials.
 	UserNotFound        = kind("users.user_not_found", http.StatusNotFound)
+	ServiceAccount      = kind("users.service_account", http.StatusConflict)
 	CredentialNotFound  = kind("users.credential_not_found", http.StatusNotFound)
 	CredentialExists    = kind("users.credential_exists", http.StatusConflict)
 	LastCredential      = kind("users.last_credential", http.StatusConflict)

@@ -66,9 +66,12 @@ func (a Assurance) String() string {
 	return a.Level() + " when " + a.when
 }
 
-// Check returns apierr.StaleSession if an authentication does not have the level at the time now.
+// Check returns apierr.StaleSession if an authentication does not have the level at the time now, and apierr.PersonRequired for a
+// service account: no token of a program proves that a person is present.
 func (a Assurance) Check(s access.Authentication, now time.Time) error {
 	switch {
+	case a.level != levelAny && s.Machine:
+		return apierr.PersonRequired
 	case a.level == levelAny, a.level == levelFresh && s.Fresh(now, FreshFor), a.level == levelSecondFactor && s.FactorFresh(now, FreshFor):
 		return nil
 	}

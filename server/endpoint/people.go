@@ -12,6 +12,7 @@ import (
 type Person struct {
 	DisplayName string `json:"display_name" doc:"The name that the user or an administrator chose; empty for none."`
 	UserName    string `json:"user_name,omitzero" doc:"The name that the user signs in with; only shown to staff."`
+	Service     bool   `json:"service,omitzero" doc:"True for a service account, a program; missing for people."`
 	Staff       bool   `json:"staff" doc:"Whether the user works for the bank: they or one of their roles may read all records of a type."`
 }
 
@@ -20,6 +21,9 @@ func (p Person) AppendJSON(b []byte) ([]byte, error) {
 	b, err := jsontext.AppendQuote(append(b, `{"display_name":`...), p.DisplayName)
 	if err == nil && p.UserName != "" {
 		b, err = jsontext.AppendQuote(append(b, `,"user_name":`...), p.UserName)
+	}
+	if p.Service {
+		b = append(b, `,"service":true`...)
 	}
 	b = strconv.AppendBool(append(b, `,"staff":`...), p.Staff)
 	return append(b, '}'), err

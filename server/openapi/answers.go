@@ -128,6 +128,9 @@ func faultsOf(row endpoint.Endpoint) map[int][]apierr.Kind {
 		if row.Assurance != endpoint.AnySession {
 			kinds = append(kinds, apierr.StaleSession)
 		}
+		if row.Assurance != endpoint.AnySession || row.PeopleOnly {
+			kinds = append(kinds, apierr.PersonRequired)
+		}
 		if !row.WithoutFactor {
 			kinds = append(kinds, apierr.FactorRequired)
 		}

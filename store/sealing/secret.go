@@ -19,6 +19,7 @@ var Retained = []string{
 	keyedPrefix + "kyc document number", // likewise
 	keyedPrefix + "idempotency body",    // for a day
 	keyedPrefix + "api key",             // until each API key was used, or revoked
+	keyedPrefix + "service token",       // until each token was used, has expired, or was revoked
 	keyedPrefix + "recovery code",       // until the codes of each user were used, or replaced
 	keyedPrefix + "customer name",       // former identities are stored as hashes only
 	keyedPrefix + "customer birth",      // likewise

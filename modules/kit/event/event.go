@@ -26,6 +26,7 @@ const (
 	CredentialAdded       Kind = "credential_added"
 	CredentialRemoved     Kind = "credential_removed"
 	FactorChanged         Kind = "factor_changed"
+	ServiceTokenExpiring  Kind = "service_token_expiring"
 )
 
 // Event is one event with its recipients.

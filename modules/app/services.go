@@ -1,0 +1,42 @@
+package app
+
+import (
+	"context"
+
+	"kontor/modules/directory"
+	"kontor/modules/serviceaccounts"
+	"kontor/store"
+)
+
+// newServices builds the service accounts.
+func newServices(m *Modules) (*serviceaccounts.Service, error) {
+	return serviceaccounts.New(m.DB, machines{m.Users}, m.Auth, m.Notifications,
+		serviceaccounts.Options{Policy: m.Policy, Texts: m.Texts, Log: m.Log})
+}
+
+// callerChanged ends what outlives a request of a user. Their tokens as a service account come first: streams ask for them.
+func (m *Modules) callerChanged(userID string) {
+	m.Services.Forget(userID)
+	m.Notifications.SessionsChanged(userID)
+}
+
+// machines adapts directory for the module serviceaccounts.
+type machines struct{ *directory.Service }
+
+// Create stores the user of a service account.
+func (u machines) Create(ctx context.Context, tx *store.Tx, name string, roles []string) (string, error) {
+	return u.CreateMachine(ctx, tx, name, roles)
+}
+
+// Change changes the user of a service account.
+func (u machines) Change(ctx context.Context, tx *store.Tx, id string, name, status *string) error {
+	return u.ChangeMachine(ctx, tx, id, directory.MachineChange{Name: name, Status: status})
+}
+
+// people adapts directory for the module chats: only people take part in chats.
+type people struct{ *directory.Service }
+
+// Active reports which of the users are active people.
+func (p people) Active(ctx context.Context, q store.Querier, ids ...string) (map[string]bool, error) {
+	return p.ActivePeople(ctx, q, ids...)
+}

@@ -1,0 +1,90 @@
+// Package revocable caches rights that can be revoked: an entry is invalid for the very next reader after a revocation, whatever
+// the cache still holds.
+package revocable
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+
+	"github.com/dgraph-io/ristretto/v2"
+)
+
+// Generations count revocations. An entry is cached together with the count from before its row was read, and is valid only
+// while the count is the same. So an entry that was read before a revocation is invalid after it, whenever the cache stores
+// it. Users share counters by hash. A shared counter costs a further read, and never keeps a revoked right.
+type Generations struct {
+	seed     maphash.Seed
+	counters [4096]atomic.Uint64
+}
+
+// NewGenerations returns counters at zero.
+func NewGenerations() *Generations { return &Generations{seed: maphash.MakeSeed()} }
+
+func (g *Generations) counter(id string) *atomic.Uint64 {
+	return &g.counters[maphash.String(g.seed, id)%uint64(len(g.counters))]
+}
+
+// Now returns the generation of an id. Call it before reading the table.
+func (g *Generations) Now(id string) Generation {
+	counter := g.counter(id)
+	return Generation{counter: counter, count: counter.Load()}
+}
+
+// End invalidates everything that was read for an id so far. Call it after the commit.
+func (g *Generations) End(id string) { g.counter(id).Add(1) }
+
+// Generation is the count of an id at a time.
+type Generation struct {
+	counter *atomic.Uint64
+	count   uint64
+}
+
+// Valid reports whether nothing was revoked since.
+func (g Generation) Valid() bool { return g.counter.Load() == g.count }
+
+// Cache is a ristretto cache, which may drop entries at any time. It compares whole keys; ristretto itself compares hashes
+// only.
+type Cache[V any] struct {
+	entries *ristretto.Cache[string, *cached[V]]
+}
+
+type cached[V any] struct {
+	key   string
+	value V
+}
+
+// NewCache returns a cache for about size entries.
+func NewCache[V any](size int64) (*Cache[V], error) {
+	seed := maphash.MakeSeed()
+	const countersPerEntry, batch = 10, 64 // as the library recommends
+	entries, err := ristretto.NewCache(&ristretto.Config[string, *cached[V]]{
+		NumCounters: countersPerEntry * size, MaxCost: size, BufferItems: batch, IgnoreInternalCost: true,
+		// Keys come from clients. With a seeded hash they cannot choose keys that evict those of others. The second hash
+		// only distinguishes keys, which comparing whole keys does better.
+		KeyToHash: func(key string) (uint64, uint64) { return maphash.String(seed, key), 0 },
+	})
+	return &Cache[V]{entries: entries}, err
+}
+
+// Get returns the value of a key.
+func (c *Cache[V]) Get(key string) (value V, ok bool) {
+	entry, ok := c.entries.Get(key)
+	if !ok || entry.key != key {
+		return value, false
+	}
+	return entry.value, true
+}
+
+// Put stores a value, which the cache may drop at any time.
+func (c *Cache[V]) Put(key string, value V) {
+	c.entries.Set(key, &cached[V]{key: key, value: value}, 1)
+}
+
+// Close ends the goroutines of the cache.
+func (c *Cache[V]) Close() { c.entries.Close() }
+
+// Wait returns when all values so far are stored or dropped.
+func (c *Cache[V]) Wait() { c.entries.Wait() }
+
+// Clear empties the cache.
+func (c *Cache[V]) Clear() { c.entries.Clear() }

@@ -1,0 +1,8 @@
+package serviceaccounts
+
+// Unexported functions for tests.
+var (
+	ParseToken   = parseToken
+	NewTokenText = newTokenText
+	ParseNetwork = parseNetwork
+)

@@ -1,0 +1,198 @@
+package serviceaccounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/store"
+)
+
+// Name and status belong to the user, which the view people shows.
+const accountColumns = `
+	id, description, created_at, created_by, modified_at, modified_by, version,
+	(SELECT p.display_name FROM people p WHERE p.id = service_accounts.id),
+	(SELECT p.status FROM people p WHERE p.id = service_accounts.id)`
+
+func scanAccount(row records.Row) (Account, error) {
+	a := Account{Roles: []string{}}
+	err := row.Scan(&a.ID, &a.Description, &a.CreatedAt, &a.CreatedBy, &a.ModifiedAt, &a.ModifiedBy, &a.version, &a.Name, &a.Status)
+	return a, err
+}
+
+// accountTable holds the accounts as records. Creators have no rights by themselves: an account outlives their job.
+var accountTable = records.Table[Account]{
+	Type: access.Services, From: "service_accounts", Columns: accountColumns, Scan: scanAccount, Missing: apierr.ServiceAccountNotFound,
+}
+
+var accountList = list.New(list.Source[Account]{
+	From: "service_accounts", Columns: accountColumns, ID: "id", Created: "created_at", Tables: []string{"service_accounts", "users"},
+	Scan: scanAccount,
+	Fields: list.Fields{
+		{Name: "id", Type: list.UUID, Column: "id"},
+		{Name: "description", Type: list.Text, Column: "description"},
+		{Name: "created_at", Type: list.Time, Column: "created_at"},
+		{Name: "created_by", Type: list.UUID, Column: "created_by"},
+		{Name: "modified_at", Type: list.Time, Column: "modified_at"},
+	},
+})
+
+const tokenColumns = "id, account_id, name, scopes, networks, created_at, created_by, expires_at, revoked_at, last_used_at, version"
+
+func scanToken(row records.Row) (Token, error) {
+	var t Token
+	var scopes, networks string
+	err := row.Scan(&t.ID, &t.AccountID, &t.Name, &scopes, &networks, &t.CreatedAt, &t.CreatedBy, &t.ExpiresAt, &t.RevokedAt, &t.LastUsedAt, &t.version)
+	t.Scopes, t.Networks = shown(scopes), split(networks)
+	return t, err
+}
+
+var tokenList = list.New(list.Source[Token]{
+	From: "service_tokens", Columns: tokenColumns, ID: "id", Created: "created_at", Tables: []string{"service_tokens"}, Scan: scanToken,
+	Fields: list.Fields{
+		{Name: "id", Type: list.UUID, Column: "id"},
+		{Name: "name", Type: list.Text, Column: "name"},
+		{Name: "created_at", Type: list.Time, Column: "created_at"},
+		{Name: "created_by", Type: list.UUID, Column: "created_by"},
+		{Name: "expires_at", Type: list.Time, Column: "expires_at"},
+		{Name: "revoked_at", Type: list.Time, Column: "revoked_at", Null: true},
+		{Name: "last_used_at", Type: list.Time, Column: "last_used_at", Null: true},
+	},
+})
+
+// shown returns stored scopes as the API shows them.
+func shown(stored string) []string {
+	if stored == "" {
+		return []string{allScopes}
+	}
+	return strings.Split(stored, ",")
+}
+
+// split returns the parts of a stored list.
+func split(stored string) []string {
+	if stored == "" {
+		return []string{}
+	}
+	return strings.Split(stored, ",")
+}
+
+func contains(sorted []string, text string) bool {
+	_, found := slices.BinarySearch(sorted, text)
+	return found
+}
+
+const (
+	insertAccount = `
+		INSERT INTO service_accounts (id, description, created_at, created_by, modified_at, modified_by)
+		VALUES ($1, $2, $3, $4, $3, $4)`
+
+	updateDescription = `
+		UPDATE service_accounts SET description = $2, modified_at = $3, modified_by = $4, version = version + 1 WHERE id = $1`
+
+	selectRoleNames = `
+		SELECT h.user_id, r.name FROM held_roles h JOIN role_names r ON r.id = h.role_id
+		WHERE h.user_id IN (%s) ORDER BY r.name_key`
+
+	selectRoles = `SELECT role_id FROM held_roles WHERE user_id = $1 ORDER BY role_id`
+
+	countGrants = `SELECT count(*) FROM permissions WHERE principal_id = $1`
+
+	insertToken = `
+		INSERT INTO service_tokens (id, account_id, name, token_hash, scopes, networks, created_at, created_by, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+
+	countLive = `SELECT count(*) FROM service_tokens WHERE account_id = $1 AND revoked_at IS NULL AND expires_at > $2`
+
+	selectLive = `SELECT id FROM service_tokens WHERE account_id = $1 AND revoked_at IS NULL ORDER BY id`
+
+	updateRevoked = `UPDATE service_tokens SET revoked_at = $2, version = version + 1 WHERE id = $1 AND revoked_at IS NULL`
+
+	updateUse = `UPDATE service_tokens SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)`
+
+	updateHash = `UPDATE service_tokens SET token_hash = $3, version = version + 1 WHERE id = $1 AND token_hash = $2`
+
+	updateWarned = `UPDATE service_tokens SET warned_at = $2 WHERE id = $1`
+
+	selectAccountOf = `SELECT account_id FROM service_tokens WHERE id = $1`
+
+	// One row for each role, at least one.
+	selectVerified = `
+		SELECT t.token_hash, t.scopes, t.networks, t.expires_at, COALESCE(h.role_id, '')
+		FROM service_tokens t
+		JOIN people p ON p.id = t.account_id
+		LEFT JOIN held_roles h ON h.user_id = t.account_id
+		WHERE t.id = $1 AND t.revoked_at IS NULL AND p.status = 'active' AND p.kind = 'service'
+		ORDER BY h.role_id`
+
+	// The parameters are the pattern of the newest hashes, and the present time.
+	countOlderHashes = `
+		SELECT count(*) FROM service_tokens WHERE token_hash NOT LIKE $1 AND revoked_at IS NULL AND expires_at > $2`
+
+	selectExpiring = `
+		SELECT t.id, t.account_id, t.name, t.expires_at, p.display_name
+		FROM service_tokens t JOIN people p ON p.id = t.account_id
+		WHERE t.expires_at > $1 AND t.expires_at <= $2 AND t.revoked_at IS NULL AND t.warned_at IS NULL AND p.status = 'active'
+		ORDER BY t.expires_at, t.id LIMIT $3`
+)
+
+// rolesAtOnce is how many accounts one statement reads roles of.
+const rolesAtOnce = 64
+
+// fillRoles adds the names of their roles to accounts.
+func fillRoles(ctx context.Context, q store.Querier, accounts []Account) error {
+	at := make(map[string]*Account, len(accounts))
+	ids := make([]string, len(accounts))
+	for i := range accounts {
+		ids[i], at[accounts[i].ID] = accounts[i].ID, &accounts[i]
+	}
+	for part := range slices.Chunk(ids, rolesAtOnce) {
+		rows, err := q.Query(ctx, fmt.Sprintf(selectRoleNames, store.In(1, len(part))), store.AppendIn(nil, part)...)
+		if err != nil {
+			return err
+		}
+		for rows.Next() {
+			var id, name string
+			if err := rows.Scan(&id, &name); err != nil {
+				rows.Close()
+				return err
+			}
+			at[id].Roles = append(at[id].Roles, name)
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// selectTexts reads the one column of a statement.
+func selectTexts(ctx context.Context, q store.Querier, statement string, args ...any) ([]string, error) {
+	rows, err := q.Query(ctx, statement, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var found []string
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		found = append(found, text)
+	}
+	return found, rows.Err()
+}
+
+// missing returns apierr.ServiceTokenNotFound for a row that does not exist, and other errors as they are.
+func missing(err error) error {
+	if err == nil || errors.Is(err, store.ErrNotFound) {
+		return apierr.ServiceTokenNotFound
+	}
+	return err
+}

@@ -1,0 +1,168 @@
+package serviceaccounts
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"kontor/modules/kit/list"
+	"kontor/modules/kit/records"
+	"kontor/server/access"
+	"kontor/server/apierr"
+	"kontor/server/endpoint"
+	"kontor/store"
+)
+
+const (
+	// maxTokens is the number of valid tokens of an account: enough to replace each of several programs' tokens.
+	maxTokens = 20
+	// defaultLife is the validity of a token without another one, maxLife the longest: one year and a month to replace it.
+	defaultLife = 90 * 24 * time.Hour
+	maxLife     = 400 * 24 * time.Hour
+
+	actionIssue  = "service_tokens.create"
+	actionRevoke = "service_tokens.revoke"
+	actionRehash = "service_tokens.rehash"
+
+	allScopes = "*"
+)
+
+// Token is a token as the API lists it. Only the response that creates it has its text.
+type Token struct {
+	ID         string      `json:"id"`
+	AccountID  string      `json:"account_id"`
+	Name       string      `json:"name" example:"Production"`
+	Scopes     []string    `json:"scopes" example:"customers.list" doc:"Names of the endpoints that the token may call; * for all that its account may call."`
+	Networks   []string    `json:"networks" example:"192.0.2.0/24" doc:"Networks from which the token is accepted; empty for all."`
+	CreatedAt  store.Time  `json:"created_at"`
+	CreatedBy  string      `json:"created_by"`
+	ExpiresAt  store.Time  `json:"expires_at"`
+	RevokedAt  *store.Time `json:"revoked_at"`
+	LastUsedAt *store.Time `json:"last_used_at" doc:"Accurate to about a minute."`
+
+	version int64
+}
+
+// ETag names the state of the record.
+func (t Token) ETag() string { return endpoint.VersionTag(t.version) }
+
+// EachUser names the account and the creator of the token.
+func (t Token) EachUser(add func(id string)) {
+	add(t.AccountID)
+	add(t.CreatedBy)
+}
+
+// NewToken is a new token with its text.
+type NewToken struct {
+	Token
+	Text string `json:"token" doc:"The token, for the header Authorization: Bearer. It is not shown again."`
+}
+
+// Issue creates a token. It returns apierr.ServiceAccountNotFound, apierr.NoAccess, apierr.ServiceAccountDisabled,
+// apierr.GrantNotHeld, apierr.TooManyServiceTokens, and apierr.InvalidInput.
+func (s *Service) Issue(ctx context.Context, in TokenInput) (NewToken, error) {
+	var made NewToken
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		a, err := accountTable.Get(ctx, tx, in.AccountID, access.Update)
+		switch {
+		case err != nil:
+			return err
+		case a.Status != active:
+			return apierr.ServiceAccountDisabled
+		}
+		if err := s.checkMayIssue(ctx, tx, a.ID); err != nil {
+			return err
+		}
+		made, err = s.issue(ctx, tx, in)
+		if err == nil {
+			tx.Respond(made)
+		}
+		return err
+	})
+	return made, err
+}
+
+func (s *Service) issue(ctx context.Context, tx *store.Tx, in TokenInput) (NewToken, error) {
+	now := tx.Now()
+	expires, err := s.checkLimits(in, now)
+	if err != nil {
+		return NewToken{}, err
+	}
+	var live int
+	if err := tx.QueryRow(ctx, countLive, in.AccountID, now).Scan(&live); err != nil {
+		return NewToken{}, err
+	}
+	if live >= maxTokens {
+		return NewToken{}, apierr.TooManyServiceTokens.With(apierr.Args{"Max": maxTokens})
+	}
+	id := store.NewID()
+	made := NewToken{
+		Token: Token{ID: id, AccountID: in.AccountID, Name: in.Name, Scopes: shown(in.scopes()), Networks: in.networks, CreatedAt: now,
+			CreatedBy: records.Actor(ctx), ExpiresAt: expires, version: 1},
+		Text: newTokenText(id),
+	}
+	if _, err := tx.Exec(ctx, insertToken, id, in.AccountID, in.Name, s.hash(made.Text), in.scopes(), strings.Join(in.networks, ","), now,
+		made.CreatedBy, expires); err != nil {
+		return NewToken{}, fmt.Errorf("store a service token: %w", err)
+	}
+	return made, tokenProof.Audit(ctx, tx, actionIssue, id, nil)
+}
+
+// checkLimits returns the expiry of a new token. It returns apierr.InvalidInput for scopes that no token can have, and for an
+// expiry that has passed or is too far away.
+func (s *Service) checkLimits(in TokenInput, now store.Time) (store.Time, error) {
+	var problems apierr.Fields
+	for i, scope := range in.Scopes {
+		if scope != allScopes && !contains(s.scopes, scope) {
+			problems.Add(fmt.Sprintf("scopes.%d", i), "invalid.scope", apierr.Args{"Scope": scope})
+		}
+	}
+	expires := now.Add(defaultLife)
+	if in.Expires != nil {
+		expires = *in.Expires
+		if expires <= now {
+			problems.Add("expires_at", "invalid.date_past")
+		} else if expires > now.Add(maxLife) {
+			problems.Add("expires_at", "invalid.expiry_too_late", apierr.Args{"Max": int(maxLife / (24 * time.Hour))})
+		}
+	}
+	return expires, problems.Err()
+}
+
+// Tokens lists the tokens of an account, including expired and revoked ones, with their last use up to now. It returns
+// apierr.ServiceAccountNotFound and apierr.NoAccess.
+func (s *Service) Tokens(ctx context.Context, accountID string, query list.Params) (list.Page[Token], error) {
+	if _, err := accountTable.Get(ctx, s.db, accountID, access.Read); err != nil {
+		return list.Page[Token]{}, err
+	}
+	if err := s.FlushUse(ctx); err != nil { // tokens can be listed while the disk accepts no writes
+		s.Log.Warn("last use of service tokens not written", "cause", err)
+	}
+	return tokenList.Page(ctx, s.db, query, list.Where{SQL: "account_id = $1", Args: []any{accountID}})
+}
+
+// Revoke revokes a token; the next request with it is rejected, and its streams end. Revoking it again changes nothing. It
+// returns apierr.ServiceAccountNotFound, apierr.NoAccess and apierr.ServiceTokenNotFound.
+func (s *Service) Revoke(ctx context.Context, accountID, tokenID string) error {
+	return s.db.InTx(ctx, func(tx *store.Tx) error {
+		if _, err := accountTable.Get(ctx, tx, accountID, access.Update); err != nil {
+			return err
+		}
+		return s.revoke(ctx, tx, accountID, tokenID)
+	})
+}
+
+// revoke returns apierr.ServiceTokenNotFound for a token of another account.
+func (s *Service) revoke(ctx context.Context, tx *store.Tx, accountID, tokenID string) error {
+	was, t, err := readToken(ctx, tx, tokenID)
+	if err != nil || t.AccountID != accountID {
+		return missing(err)
+	}
+	changed, err := tx.Exec(ctx, updateRevoked, tokenID, tx.Now())
+	if err != nil || changed == 0 {
+		return err
+	}
+	s.auth.Changed(tx, accountID)
+	return tokenProof.Audit(ctx, tx, actionRevoke, tokenID, was)
+}
