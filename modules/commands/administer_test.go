@@ -81,6 +81,31 @@ func TestAPIKeyCommands_LimitAKey(t *testing.T) {
 	expectFailure(t, run(nil, "", "apikey", "create", "form", "--expires=soon", in), "neither a date")
 }
 
+func TestServiceCommands(t *testing.T) {
+	t.Parallel()
+	in := newServedData(t)
+	account := strings.TrimSpace(run(nil, "", "service", "create", "Back office", "--role=Advisor", in).stdout)
+	expectFailure(t, run(nil, "", "service", "create", "Back office", "--role=Emperor", in), "roles.0")
+	expectFailure(t, run(nil, "", "service", "create", " ", in), "name")
+	token := run(nil, "", "service", "token", account, "--name=Night job", "--scope=customers.list", "--network=192.0.2.0/24", in)
+	expectSuccess(t, token, "kontor_sa_")
+	expectFailure(t, run(nil, "", "service", "token", account, "--network=192.0.2.7/24", in), "networks.0")
+	expectFailure(t, run(nil, "", "service", "token", account, "--scope=audit.burn", in), "scopes.0")
+	expectFailure(t, run(nil, "", "service", "token", account, "--expires=soon", in), "neither a date")
+	listed := run(nil, "", "service", "list", in)
+	expectSuccess(t, listed, "192.0.2.0/24  customers.list  Night job")
+	if strings.Contains(listed.stdout, strings.TrimSpace(token.stdout)) {
+		t.Error("the list shows the token")
+	}
+	var accounts []struct{ Tokens []struct{ ID string } }
+	if err := json.Unmarshal([]byte(run(nil, "", "service", "list", "--json", in).stdout), &accounts); err != nil || len(accounts) != 1 || len(accounts[0].Tokens) != 1 {
+		t.Fatalf("listed %+v: %v", accounts, err)
+	}
+	id := accounts[0].Tokens[0].ID
+	expectSuccess(t, run(nil, "", "service", "revoke", account, id, in), id+" was revoked")
+	expectFailure(t, run(nil, "", "service", "revoke", account, account, in), "Token not found")
+}
+
 func TestAdminister_RejectsADirectoryWithoutData(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "data")

@@ -12,7 +12,6 @@ import (
 
 	"kontor/modules/app"
 	"kontor/modules/auth"
-	"kontor/modules/kit/list"
 	"kontor/server/settings"
 	"kontor/store"
 )
@@ -40,19 +39,24 @@ func (apiKeyCreateCommand) examples() []string {
 // limits reads the flags --scope and --expires.
 func (c apiKeyCreateCommand) limits() (l auth.KeyLimits, err error) {
 	l.Scopes = c.Scope
-	if c.Expires == "" {
-		return l, nil
+	l.Expires, err = parseExpiry(c.Expires)
+	return l, err
+}
+
+// parseExpiry parses the flag --expires: a date or a time. It returns nil for an empty text.
+func parseExpiry(text string) (*store.Time, error) {
+	if text == "" {
+		return nil, nil
 	}
-	at, err := time.Parse(time.DateOnly, c.Expires)
+	at, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		at, err = time.Parse(time.RFC3339, c.Expires)
+		at, err = time.Parse(time.RFC3339, text)
 	}
 	if err != nil {
-		return l, fmt.Errorf("--expires=%s is neither a date such as 2027-01-31 nor a time such as 2027-01-31T08:00:00Z", c.Expires)
+		return nil, fmt.Errorf("--expires=%s is neither a date such as 2027-01-31 nor a time such as 2027-01-31T08:00:00Z", text)
 	}
 	end := store.TimeOf(at)
-	l.Expires = &end
-	return l, nil
+	return &end, nil
 }
 
 // Run creates a key. It prints only the key, so that a script can read it.
@@ -124,23 +128,7 @@ func timeOrDash(t *store.Time) string {
 const keysPerPage = 100
 
 func allKeys(ctx context.Context, service *auth.Service) ([]auth.APIKey, error) {
-	all := []auth.APIKey{}
-	for {
-		query, err := list.Parse(map[string][]string{
-			"limit": {strconv.Itoa(keysPerPage)}, "offset": {strconv.Itoa(len(all))}, "sort": {"created_at"},
-		})
-		if err != nil {
-			return nil, err
-		}
-		page, err := service.Keys(ctx, query)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page.Data.Rows...)
-		if !page.HasMore {
-			return all, nil
-		}
-	}
+	return allRows(ctx, service.Keys)
 }
 
 type apiKeyRevokeCommand struct {

@@ -35,6 +35,7 @@ type tree struct {
 	Serve      serveCommand      `cmd:"" default:"withargs" help:"Start the server. This is the default command."`
 	Ready      readyCommand      `cmd:"" help:"Ask the running server whether it is ready."`
 	User       userCommand       `cmd:"" help:"Create users, set their passwords and roles, and reset their second factors."`
+	Service    serviceCommand    `cmd:"" help:"Create service accounts for programs, and their tokens."`
 	APIKey     apiKeyCommand     `cmd:"" name:"apikey" help:"Create, list and revoke API keys."`
 	QRBill     qrbillCommand     `cmd:"" name:"qrbill" help:"Read Swiss QR-bills from files and print them as JSON."`
 	Backup     backupCommand     `cmd:"" help:"Back up the data directory to one file."`

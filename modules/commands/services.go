@@ -1,0 +1,194 @@
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"kontor/modules/app"
+	"kontor/modules/kit/list"
+	"kontor/modules/serviceaccounts"
+	"kontor/server/apierr"
+	"kontor/server/settings"
+)
+
+// serviceCommand groups the commands about service accounts. The server must be stopped: it holds the data directory.
+type serviceCommand struct {
+	Create serviceCreateCommand `cmd:"" help:"Create a service account and print its id."`
+	List   serviceListCommand   `cmd:"" help:"List all service accounts with their tokens, without secrets."`
+	Token  serviceTokenCommand  `cmd:"" help:"Create a token of a service account and print it; it cannot be shown again."`
+	Revoke serviceRevokeCommand `cmd:"" help:"Revoke a token."`
+}
+
+type serviceCreateCommand struct {
+	Name        string   `arg:"" help:"Name of the program."`
+	Description string   `help:"What the program does." placeholder:"TEXT"`
+	Role        []string `help:"Role of the account, by name or id; may be repeated. Default: none." placeholder:"ROLE"`
+}
+
+// Help is shown by "kontor service create --help".
+func (serviceCreateCommand) Help() string { return stoppedHelp }
+
+func (serviceCreateCommand) examples() []string {
+	return []string{`kontor service create "Back office" --role=Advisor`}
+}
+
+// Run creates an account. It prints only the id, so that a script can read it.
+func (c serviceCreateCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	in := serviceaccounts.CreateInput{Name: c.Name, Description: c.Description, Roles: c.Role}
+	if err := validated(&in); err != nil {
+		return err
+	}
+	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
+		created, err := m.Services.Create(ctx, in)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(p.Stdout, created.ID)
+		return err
+	})
+}
+
+// validated returns what is wrong with an input.
+func validated(in interface{ Validate(v *apierr.Fields) }) error {
+	var problems apierr.Fields
+	in.Validate(&problems)
+	return problems.Err()
+}
+
+type serviceTokenCommand struct {
+	ID      string   `arg:"" help:"Id of the account, as printed by \"kontor service list\"."`
+	Name    string   `help:"What the token is for." default:"Command line" placeholder:"TEXT"`
+	Scope   []string `help:"Endpoint that the token may call, such as customers.list; may be repeated. Default: all that the account may call." placeholder:"NAME"`
+	Network []string `help:"Network from which the token is accepted, such as 192.0.2.0/24; may be repeated. Default: all." placeholder:"NETWORK"`
+	Expires string   `help:"Expiry, such as 2027-01-31 (UTC) or 2027-01-31T08:00:00Z, at most 400 days from now. Default: in 90 days." placeholder:"TIME"`
+}
+
+// Help is shown by "kontor service token --help".
+func (serviceTokenCommand) Help() string { return stoppedHelp }
+
+func (serviceTokenCommand) examples() []string {
+	return []string{"kontor service token 01a1fb8a-2c0a-7d94-ab9c-5d46a808af71 --scope=customers.list --network=192.0.2.0/24"}
+}
+
+// Run creates a token. It prints only the token, so that a script can read it.
+func (c serviceTokenCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	in := serviceaccounts.TokenInput{AccountID: c.ID, Name: c.Name, Scopes: c.Scope, Networks: c.Network}
+	var err error
+	if in.Expires, err = parseExpiry(c.Expires); err != nil {
+		return err
+	}
+	if err := validated(&in); err != nil {
+		return err
+	}
+	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
+		created, err := m.Services.Issue(ctx, in)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(p.Stdout, created.Text)
+		return err
+	})
+}
+
+type serviceListCommand struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Help is shown by "kontor service list --help".
+func (serviceListCommand) Help() string { return stoppedHelp }
+
+func (serviceListCommand) examples() []string { return []string{"kontor service list --json"} }
+
+// listedAccount is an account with its tokens.
+type listedAccount struct {
+	serviceaccounts.Account
+	Tokens []serviceaccounts.Token `json:"tokens"`
+}
+
+// Run lists the accounts.
+func (c serviceListCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
+		accounts, err := accountsWithTokens(ctx, m.Services)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			out := json.NewEncoder(p.Stdout)
+			out.SetIndent("", "  ")
+			return out.Encode(accounts)
+		}
+		table := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(table, "ACCOUNT\tSTATUS\tROLES\tTOKEN\tEXPIRES\tLAST USED\tREVOKED\tNETWORKS\tSCOPES\tNAME")
+		for _, a := range accounts {
+			fmt.Fprintf(table, "%s\t%s\t%s\t-\t-\t-\t-\t-\t-\t%s\n", a.ID, a.Status, printable(strings.Join(a.Roles, ",")), printable(a.Name))
+			for _, t := range a.Tokens {
+				fmt.Fprintf(table, "%s\t-\t-\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", a.ID, t.ID, t.ExpiresAt, timeOrDash(t.LastUsedAt), timeOrDash(t.RevokedAt),
+					strings.Join(t.Networks, ","), strings.Join(t.Scopes, ","), printable(t.Name))
+			}
+		}
+		return table.Flush()
+	})
+}
+
+func accountsWithTokens(ctx context.Context, service *serviceaccounts.Service) ([]listedAccount, error) {
+	accounts, err := allRows(ctx, service.List)
+	all := make([]listedAccount, len(accounts))
+	for i, a := range accounts {
+		if err != nil {
+			break
+		}
+		all[i].Account = a
+		all[i].Tokens, err = allRows(ctx, func(ctx context.Context, query list.Params) (list.Page[serviceaccounts.Token], error) {
+			return service.Tokens(ctx, a.ID, query)
+		})
+	}
+	return all, err
+}
+
+// allRows reads all pages of a list, the oldest row first.
+func allRows[T any](ctx context.Context, page func(context.Context, list.Params) (list.Page[T], error)) ([]T, error) {
+	all := []T{}
+	for {
+		query, err := list.Parse(map[string][]string{
+			"limit": {strconv.Itoa(keysPerPage)}, "offset": {strconv.Itoa(len(all))}, "sort": {"created_at"},
+		})
+		if err != nil {
+			return nil, err
+		}
+		found, err := page(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found.Data.Rows...)
+		if !found.HasMore {
+			return all, nil
+		}
+	}
+}
+
+type serviceRevokeCommand struct {
+	Account string `arg:"" help:"Id of the account."`
+	Token   string `arg:"" help:"Id of the token, as printed by \"kontor service list\"."`
+}
+
+// Help is shown by "kontor service revoke --help".
+func (serviceRevokeCommand) Help() string { return stoppedHelp }
+
+func (serviceRevokeCommand) examples() []string {
+	return []string{"kontor service revoke 01a1fb8a-2c0a-7d94-ab9c-5d46a808af71 01a1fb8a-2c0a-7d94-ab9c-5d46a808af72"}
+}
+
+// Run revokes the token.
+func (c serviceRevokeCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
+		if err := m.Services.Revoke(ctx, c.Account, c.Token); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(p.Stdout, "%s was revoked\n", c.Token)
+		return err
+	})
+}
