@@ -56,6 +56,7 @@ func (s *scenario) run() {
 	s.oidc()
 	people := s.people()
 	s.access(people)
+	s.services()
 	customer := s.customers(people)
 	s.personas(people)
 	s.payers(customer)

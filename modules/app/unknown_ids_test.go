@@ -21,6 +21,8 @@ var validBodies = map[string]string{
 	"POST /v1/users/{id}/identities":                                       `{"subject": "248289761001"}`,
 	"POST /v1/users/{id}/factors":                                          `{"type": "totp"}`,
 	"POST /v1/users/{id}/factors/{factor_id}/confirm":                      `{"code": "123456"}`,
+	"PATCH /v1/service-accounts/{id}":                                      `{"description": "New."}`,
+	"POST /v1/service-accounts/{id}/tokens":                                `{"name": "Production"}`,
 	"PATCH /v1/users/{id}/factors/{factor_id}":                             `{"name": "Phone"}`,
 	"PUT /v1/rbac/roles/{id}":                                              `{"name": "Auditor"}`,
 	"PUT /v1/personas/{persona_id}":                                        `{"first_name": "Anna", "last_name": "Muster", "date_of_birth": "1990-04-12"}`,

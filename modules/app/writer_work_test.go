@@ -12,20 +12,21 @@ import (
 // inTransaction lists the expensive work that functions passed to InTx still do, by package and kind, with the reason.
 // Every entry needs a reason: one more digest delays every waiting write by microseconds. Remove stale entries.
 var inTransaction = map[string]string{
-	" seal":              "the answer to a request with an idempotency key, of the modules that do not use store.DB.Answer yet",
-	"auth digest":        "sessions are read in the transaction that ends or refreshes them",
-	"auth token":         "the times of a token are those of its session, which the transaction decides",
-	"chats digest":       "participants are read in the transaction that changes them",
-	"customers digest":   "documents and entries of the history get their times in the transaction",
-	"customers template": "a decision renders its notification",
-	"factors digest":     "factors are read in the transaction that changes them, which is rare",
-	"personas digest":    "removing a link or a user is rare",
-	"profile digest":     "pictures and preferences change rarely",
-	"rbac digest":        "limits change rarely, and roles and grants are rarely deleted",
-	"tasks digest":       "deleting a task is rare",
-	"directory digest":   "users are read in the transaction that changes them",
-	"directory template": "the notification of a changed password",
-	"directory token":    "registration creates the session and the user in one transaction",
+	" seal":                  "the answer to a request with an idempotency key, of the modules that do not use store.DB.Answer yet",
+	"auth digest":            "sessions are read in the transaction that ends or refreshes them",
+	"auth token":             "the times of a token are those of its session, which the transaction decides",
+	"chats digest":           "participants are read in the transaction that changes them",
+	"customers digest":       "documents and entries of the history get their times in the transaction",
+	"customers template":     "a decision renders its notification",
+	"factors digest":         "factors are read in the transaction that changes them, which is rare",
+	"personas digest":        "removing a link or a user is rare",
+	"profile digest":         "pictures and preferences change rarely",
+	"rbac digest":            "limits change rarely, and roles and grants are rarely deleted",
+	"serviceaccounts digest": "accounts and tokens change rarely",
+	"tasks digest":           "deleting a task is rare",
+	"directory digest":       "users are read in the transaction that changes them",
+	"directory template":     "the notification of a changed password",
+	"directory token":        "registration creates the session and the user in one transaction",
 }
 
 // TestScenario_DoesExpensiveWorkOutsideTransactions fails when a module renders, encodes, encrypts or signs in a

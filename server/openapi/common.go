@@ -66,6 +66,7 @@ Records have an ` + "`ETag`" + `; send it as ` + "`If-Match`" + ` with a change 
 var allTags = []Tag{
 	{"Authentication", "Sign-in and sign-out, tokens, sessions and API keys."},
 	{"Second factors", "Passkeys, authenticator apps and recovery codes of users."},
+	{"Service accounts", "Users that are programs, and their tokens."},
 	{"Users", "Users, their credentials, passwords and roles; registration and recovery."},
 	{"Access control", "Roles, grants, rate-limit rules and permission checks."},
 	{"Personal Identity", "Personas: identities of people."},
@@ -105,7 +106,7 @@ var pathNames = map[string]string{
 	"id": "Id of the record.", "user_id": "Id of the user.", "session_id": "Id of the session.",
 	"credential_id": "Id of the credential.", "cred_id": "Id of the credential.", "customer_id": "Id of the customer.",
 	"persona_id": "Id of the persona.", "link_id": "Id of the link.", "assignee_id": "Id of the assignee.",
-	"identity_id": "Id of the linked account.", "factor_id": "Id of the second factor.", "notification_id": "Id of the notification.", "message_id": "Id of the message.", "file": "Name of the file.",
+	"identity_id": "Id of the linked account.", "factor_id": "Id of the second factor.", "token_id": "Id of the token.", "notification_id": "Id of the notification.", "message_id": "Id of the message.", "file": "Name of the file.",
 }
 
 // queryNames describes query parameters outside the shared query layer.

@@ -3,7 +3,7 @@ package openapi
 // securitySchemes contains the two ways to authenticate.
 var securitySchemes = Map[*SecurityScheme]{
 	{bearerScheme, &SecurityScheme{Type: "http", Scheme: "bearer", BearerFormat: "JWT",
-		Description: "The access token from `POST /authenticate`."}},
+		Description: "The access token from `POST /authenticate`, or the token of a service account: `kontor_sa_…`, from `POST /v1/service-accounts/{id}/tokens`."}},
 	{apiKeyScheme, &SecurityScheme{Type: "apiKey", In: "header", Name: "X-API-Key",
 		Description: "An API key, for the operations that require one instead of a bearer token."}},
 }

@@ -2,7 +2,7 @@ import { session } from './session.js';
 import { store, useStore } from './store.js';
 import { t } from './i18n.js';
 
-// The names of users from the API: {display_name, user_name, staff} by user id. Every answer and every frame that names
+// The names of users from the API: {display_name, user_name, staff, service} by user id. Every answer and every frame that names
 // users carries a member "people"; the API layer and the stream pass it to learnPeople. Nothing else is a source of
 // names: metadata of chats and tasks is written by users and must not name anybody.
 const people = store({});
@@ -10,7 +10,8 @@ const people = store({});
 /** The signed-in user's id. */
 export const myId = () => session.get()?.user_id;
 
-const same = (a, b) => a && a.display_name === b.display_name && a.user_name === b.user_name && a.staff === b.staff;
+const same = (a, b) => a && a.display_name === b.display_name && a.user_name === b.user_name && a.staff === b.staff
+  && a.service === b.service;
 
 /**
  * Remembers what an answer of the API says about users.
@@ -45,6 +46,9 @@ export function signInNameOf(id) {
   if (isText(known)) return known;
   return id && id === myId() ? session.get()?.login ?? '' : '';
 }
+
+/** Whether a user is a service account. */
+export const isService = (id) => people.get()[id]?.service === true;
 
 /** Whether a user belongs to the bank's staff. */
 export const isStaff = (id) => people.get()[id]?.staff === true;

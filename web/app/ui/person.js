@@ -1,9 +1,9 @@
 import { html } from '../lib.js';
 import { t } from '../i18n.js';
-import { isStaff, nameOf, signInNameOf, usePeople } from '../people.js';
+import { isService, isStaff, nameOf, signInNameOf, usePeople } from '../people.js';
 
 /**
- * A user's name, isolated from the text around it because users choose it themselves, with a mark for the bank's staff.
+ * A user's name, isolated from the text around it because users choose it themselves, with a mark for the bank's staff and for service accounts.
  * @param {{id: string, signIn?: boolean}} props signIn: also show the sign-in name, where the reader decides by who it is
  */
 export function Person({ id, signIn }) {
@@ -11,7 +11,7 @@ export function Person({ id, signIn }) {
   const name = nameOf(id);
   const login = signIn && signInNameOf(id);
   return html`<span class="person"><bdi class="person-name" title=${name}>${name}</bdi>${
-    isStaff(id) && html` <span class="staff">${t('people.staff')}</span>`}${
+    isService(id) ? html` <span class="staff">${t('people.service')}</span>` : isStaff(id) && html` <span class="staff">${t('people.staff')}</span>`}${
     login && login !== name && html` <bdi class="sign-in-name">${login}</bdi>`}</span>`;
 }
 

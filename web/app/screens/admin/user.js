@@ -97,9 +97,11 @@ export default function User({ id }) {
         <${Roles} key=${JSON.stringify(user.roles)} user=${user} reload=${load.reload} />
       </div>
       <div class="stack">
-        <${ExplainAccess} userId=${id} /><${Factors} userId=${id} /><${Credentials} userId=${id} /><${Identities} userId=${id} />
-        <${Sessions} userId=${id} />
-        <${UserPrivacy} userId=${id} name=${personText(id)} erase=${id !== myId() && may('users', 'delete')} done=${load.reload} />
+        <${ExplainAccess} userId=${id} />
+        ${user.kind === 'service'
+          ? html`<a href=${`/admin/services/${id}`}>${t('nav.services')}</a>`
+          : html`<${Factors} userId=${id} /><${Credentials} userId=${id} /><${Identities} userId=${id} /><${Sessions} userId=${id} />
+            <${UserPrivacy} userId=${id} name=${personText(id)} erase=${id !== myId() && may('users', 'delete')} done=${load.reload} />`}
       </div>
     </div>`}<//>`;
 }
