@@ -81,7 +81,7 @@ func TestLedger_RejectsChanges(t *testing.T) {
 	lines := bytes.SplitAfter(content, []byte("\n"))
 	for name, changed := range map[string][]byte{
 		"another subject":    bytes.Replace(content, []byte("subject of a"), []byte("subject of x"), 1),
-		"another time":       bytes.Replace(content, []byte(`"at":1`), []byte(`"at":2`), 1),
+		"another author":     bytes.Replace(content, []byte(`"admin"`), []byte(`"other"`), 1),
 		"the first is gone":  bytes.Join(lines[1:], nil),
 		"the second is gone": append(bytes.Clone(lines[0]), lines[2]...),
 		"exchanged lines":    bytes.Join([][]byte{lines[1], lines[0], lines[2]}, nil),
