@@ -139,10 +139,14 @@ func (s *Service) SetRelationship(ctx context.Context, in RelationshipInput) (Re
 				return apierr.Invalid("ended_at", "invalid.date_future")
 			}
 		}
+		was, err := readBefore(ctx, tx, relationshipProof, in.ID)
+		if err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, upsertRelationship, in.ID, ended, tx.Now(), records.Actor(ctx)); err != nil {
 			return err
 		}
-		if err := relationshipProof.Audit(ctx, tx, "privacy.relationship", in.ID, nil); err != nil {
+		if err := relationshipProof.Audit(ctx, tx, "privacy.relationship", in.ID, was); err != nil {
 			return err
 		}
 		r, _, err = s.relationship(ctx, tx, in.ID)
@@ -170,15 +174,9 @@ func (s *Service) SetHold(ctx context.Context, in HoldInput) (LegalHold, error) 
 		if err := s.Customers.Allow(ctx, tx, in.ID, access.Delete); err != nil {
 			return err
 		}
-		before, err := holdProof.Exists(ctx, tx, in.ID)
+		was, err := readBefore(ctx, tx, holdProof, in.ID)
 		if err != nil {
 			return err
-		}
-		var was any
-		if before {
-			if was, err = holdProof.Read(ctx, tx, in.ID); err != nil {
-				return err
-			}
 		}
 		if _, err := tx.Exec(ctx, upsertHold, in.ID, in.Reason, dateColumn(in.until), tx.Now(), records.Actor(ctx)); err != nil {
 			return err
