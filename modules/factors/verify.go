@@ -15,7 +15,7 @@ import (
 	"kontor/store"
 )
 
-// The values of RFC 8176 for the methods. A passkey that its vendor synchronises is a key in software.
+// The values of RFC 8176 for the methods.
 var (
 	amrCode     = []string{"otp"}
 	amrHardware = []string{"hwk", "user"}
@@ -95,18 +95,17 @@ func (s *Service) PasskeyOptions(ctx context.Context, userID string) (options js
 // Verify checks an answer of a user. Without a user it must be a passkey, which names its user. The caller counts the attempt
 // before, and calls Use in the transaction that accepts the answer. Verify returns apierr.InvalidFactor for a wrong answer.
 func (s *Service) Verify(ctx context.Context, userID string, session []byte, answer factor.Answer) (factor.Accepted, error) {
-	code, recovery, passkey := answer.Code != "", answer.RecoveryCode != "", len(answer.Passkey) > 0
 	switch {
-	case passkey && !code && !recovery:
+	case answer.Given() != 1:
+		return factor.Accepted{}, apierr.InvalidFactor
+	case len(answer.Passkey) > 0:
 		return s.verifyPasskey(ctx, userID, session, answer.Passkey)
 	case userID == "":
 		return factor.Accepted{}, apierr.InvalidFactor
-	case code && !recovery && !passkey:
-		return s.verifyTOTP(ctx, userID, answer.Code)
-	case recovery && !code && !passkey:
+	case answer.RecoveryCode != "":
 		return s.verifyRecoveryCode(ctx, userID, answer.RecoveryCode)
 	}
-	return factor.Accepted{}, apierr.InvalidFactor
+	return s.verifyTOTP(ctx, userID, answer.Code)
 }
 
 func (s *Service) verifyTOTP(ctx context.Context, userID, code string) (factor.Accepted, error) {
@@ -163,11 +162,7 @@ func (s *Service) verifyPasskey(ctx context.Context, userID string, session []by
 		endpoint.Report(ctx, endpoint.Event{Kind: endpoint.FailedSignIn, Action: "factors.counter_went_back", RecType: access.Factors.Name, RecID: used.id})
 		return factor.Accepted{}, apierr.InvalidFactor.Wrap(fmt.Errorf("the counter of passkey %s went back", used.id))
 	}
-	amr := amrHardware
-	if used.backupEligible {
-		amr = amrSoftware
-	}
-	return factor.Accepted{UserID: userID, AMR: amr, Method: factor.Passkey, Use: func(ctx context.Context, tx *store.Tx) error {
+	return factor.Accepted{UserID: userID, AMR: used.amr(), Method: factor.Passkey, Use: func(ctx context.Context, tx *store.Tx) error {
 		return s.use(ctx, tx, userID, usePasskey, used.id, used.signCount, used.backedUp, tx.Now())
 	}}, nil
 }
@@ -258,7 +253,7 @@ func (s *Service) account(ctx context.Context, q store.Querier, userID string) (
 	if a.label == "" {
 		a.label = a.name
 	}
-	a.passkeys, err = selectAll(ctx, q, selectPasskeys, userID, scanPasskey)
+	a.passkeys, err = selectAll(ctx, q, scanPasskey, selectPasskeys, userID)
 	return a, err
 }
 
