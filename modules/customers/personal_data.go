@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kontor/modules/kit/personal"
+	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/store"
@@ -81,8 +82,9 @@ const (
 	// An e-mail address is required; this one belongs to no domain (RFC 2606).
 	eraseCustomer = `
 		UPDATE customers SET
-			first_name = '', first_name_key = '', last_name = '', last_name_key = '', email = 'erased@erased.invalid', email_key = 'erased@erased.invalid', phone = NULL,
-			date_of_birth = NULL, nationality = NULL, has_address = FALSE, street = '', city = '', city_key = '', postal_code = '',
+			first_name = '', first_name_key = '', last_name = '', last_name_key = '',
+			email = 'erased@erased.invalid', email_key = 'erased@erased.invalid', phone = NULL, date_of_birth = NULL,
+			nationality = NULL, has_address = FALSE, street = '', city = '', city_key = '', postal_code = '',
 			country = '', metadata = '{}', language = '', updated_at = $2, updated_by = $3, version = version + 1, erased_at = $2
 		WHERE id = $1 AND erased_at IS NULL`
 
@@ -113,17 +115,23 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 	return personal.Run(ctx, tx, cursor,
 		personal.Once(func(ctx context.Context, tx *store.Tx) error { return s.eraseRecord(ctx, tx, subject.ID) }),
 		personal.EachID(selectUnerasedDocuments, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
-			if _, err := tx.Exec(ctx, eraseDocument, id, tx.Now()); err != nil {
-				return err
-			}
-			return documentProof.Audit(ctx, tx, personal.Action, id, nil)
+			return eraseProven(ctx, tx, documentProof, id, eraseDocument, id, tx.Now())
 		}),
 		personal.EachID(selectUnerasedChanges, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
-			if _, err := tx.Exec(ctx, eraseChange, id); err != nil {
-				return err
-			}
-			return changeProof.Audit(ctx, tx, personal.Action, id, nil)
+			return eraseProven(ctx, tx, changeProof, id, eraseChange, id)
 		}))
+}
+
+// eraseProven runs an update that erases a record, and writes its audit entry.
+func eraseProven(ctx context.Context, tx *store.Tx, proof records.Proof, id, update string, args ...any) error {
+	was, err := proof.Read(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, update, args...); err != nil {
+		return err
+	}
+	return proof.Audit(ctx, tx, personal.Action, id, was)
 }
 
 func (s *Service) eraseRecord(ctx context.Context, tx *store.Tx, id string) error {

@@ -11,8 +11,7 @@ import (
 )
 
 // changePassword sets a new password and ends the user's other sessions. Users must enter their old password; administrators
-// set passwords of others without it. It returns apierr.UserNotFound, apierr.NoAccess,
-// apierr.StaleSession and apierr.LockedOut.
+// set passwords of others without it. It returns apierr.UserNotFound, apierr.NoAccess, apierr.StaleSession and apierr.LockedOut.
 func (s *Service) changePassword(ctx context.Context, in passwordInput) (endpoint.Message, error) {
 	caller := access.From(ctx)
 	own := caller.UserID == in.UserID

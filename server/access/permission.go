@@ -101,7 +101,7 @@ var (
 	APIKeys       = recordType("0193a000-0000-7000-8000-000000000010", "api_keys")
 	Audit         = recordType("0193a000-0000-7000-8000-000000000011", "audit")
 	Factors       = recordType("0193a000-0000-7000-8000-000000000012", "factors")
-	Identities    = recordType("0193a000-0000-7000-8000-000000000029", "identities")
+	Identities    = recordType("0193a000-0000-7000-8000-000000000013", "identities")
 )
 
 var recordTypes []RecordType
