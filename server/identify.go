@@ -1,8 +1,6 @@
 package server
 
 import (
-	"strings"
-
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
 
@@ -33,17 +31,21 @@ func (s *Server) identify(r *call) {
 	}
 }
 
-// requestID returns the client's request id if it is short and of harmless characters, otherwise a new one.
+// requestID returns the client's request id if it is a random one, as proxies and tracers make it, otherwise a new one. The audit
+// trail keeps the id for ever, so that no name and no telephone number may be in it.
 func requestID(sent []byte) string {
-	const maxLength = 128
-	if len(sent) == 0 || len(sent) > maxLength {
-		return newRequestID()
-	}
+	const least, most = 16, 64 // a telephone number has at most 15 digits
+	digits := 0
 	for _, b := range sent {
-		letter := b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
-		if !letter && (b < '0' || b > '9') && !strings.ContainsRune("-_.:", rune(b)) {
+		switch {
+		case b >= '0' && b <= '9' || b >= 'a' && b <= 'f' || b >= 'A' && b <= 'F':
+			digits++
+		case b != '-':
 			return newRequestID()
 		}
+	}
+	if digits < least || len(sent) > most {
+		return newRequestID()
 	}
 	return string(sent)
 }

@@ -20,6 +20,7 @@ var inTransaction = map[string]string{
 	"customers template": "a decision renders its notification",
 	"factors digest":     "factors are read in the transaction that changes them, which is rare",
 	"personas digest":    "removing a link or a user is rare",
+	"privacy digest":     "erasures are rare, and run in small transactions",
 	"profile digest":     "pictures and preferences change rarely",
 	"rbac digest":        "limits change rarely, and roles and grants are rarely deleted",
 	"tasks digest":       "deleting a task is rare",
