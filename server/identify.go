@@ -16,6 +16,7 @@ const strictTransport = "max-age=31536000"
 func (s *Server) identify(r *call) {
 	header := &r.fiber.Request().Header
 	r.RequestID = requestID(header.Peek(fiber.HeaderXRequestID))
+	r.AuditID = auditRequestID(r.RequestID)
 	r.Language = locales.Match(listHeader(header, fiber.HeaderAcceptLanguage))
 	r.Address = s.clientAddress(r.fiber.Context())
 	r.DeviceID = string(header.Peek("X-Device-ID"))
@@ -46,6 +47,25 @@ func requestID(sent []byte) string {
 		}
 	}
 	return string(sent)
+}
+
+// auditRequestID returns the id of a request for the audit trail, which is kept for ever. An id of the client that is no random
+// number may be a name or a telephone number; the trail gets a new one then.
+func auditRequestID(id string) string {
+	const least, most = 16, 64 // a telephone number has at most 15 digits
+	digits := 0
+	for _, b := range id {
+		switch {
+		case b >= '0' && b <= '9' || b >= 'a' && b <= 'f' || b >= 'A' && b <= 'F':
+			digits++
+		case b != '-':
+			return newRequestID()
+		}
+	}
+	if digits < least || len(id) > most {
+		return newRequestID()
+	}
+	return id
 }
 
 func newRequestID() string { return uuid.Must(uuid.NewV7()).String() }

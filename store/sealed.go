@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"kontor/store/idempotency"
 )
 
 // SealedColumn says where a module stores sealed values, so that a rotation of the master key can seal them again. The module
@@ -167,4 +169,21 @@ func (db *DB) nextSealed(ctx context.Context, c SealedColumn, after string) ([]S
 		}})
 	}
 	return values, rows.Err()
+}
+
+// sealedAnswers are the stored answers to repeated requests.
+func (db *DB) sealedAnswers() SealedColumn {
+	return SealedColumn{Table: "idempotency_keys", Column: "body", Next: func(ctx context.Context, newest, after string, limit int) ([]SealedValue, error) {
+		found, err := idempotency.FindOld(ctx, db, newest, after, limit)
+		var values []SealedValue
+		for _, old := range found {
+			values = append(values, SealedValue{After: old.After, Reseal: func(context.Context) (func(context.Context, *Tx) error, error) {
+				if err := old.Reseal(db.keys); err != nil {
+					return nil, err
+				}
+				return func(ctx context.Context, tx *Tx) error { return old.Write(ctx, tx) }, nil
+			}})
+		}
+		return values, err
+	}}
 }

@@ -27,16 +27,20 @@ import (
 // Proofs returns the record types that the audit trail covers. Notifications and deliveries are messages about records and
 // are not covered; nor are the exceptions that the Proofs of a module lists.
 func Proofs() []records.Proof {
-	return slices.Concat(directory.Proofs(), auth.Proofs(), factors.Proofs(), oidc.Proofs(), serviceaccounts.Proofs(), rbac.Proofs(), customers.Proofs(), personas.Proofs(), payers.Proofs(),
-		chats.Proofs(), tasks.Proofs(), profile.Proofs(), privacy.Proofs())
+	return slices.Concat(directory.Proofs(), auth.Proofs(), factors.Proofs(), oidc.Proofs(), serviceaccounts.Proofs(), rbac.Proofs(),
+		customers.Proofs(), personas.Proofs(), payers.Proofs(), chats.Proofs(), tasks.Proofs(), profile.Proofs(), privacy.Proofs())
 }
 
 // Earlier versions digested records in another form, or not at all. An upgrade writes an entry with the digest of each
 // record, between an entry with formBegun and one with formID. Entries before these are not compared. Both are part of the
 // hash chain: they cannot be deleted to have manipulated records digested again.
+//
+// Form 2 added the display name of users. Form 3 added acr, amr, authenticated_at and factor_at of sessions, erased_at of
+// customers, users, personas, payers and tasks, the kind of users, and the types factors, identities, service_accounts,
+// service_tokens, erasures, relationships and legal_holds.
 const (
 	formType  = "audit"
-	formID    = "record-form-3" // 3: sessions have authentication methods, erased records a time, users a kind; 2: users have a display name
+	formID    = "record-form-3"
 	formBegun = formID + "/begun"
 )
 

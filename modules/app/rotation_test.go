@@ -105,7 +105,7 @@ func TestRotation_ClientsContinue(t *testing.T) {
 		create["first_name"] = "Anna"
 		// The same document again is the same document.
 		admin.Do("PUT", path, passport).Expect(t, http.StatusOK)
-		if got := string(admin.Do("GET", path, nil).Expect(t, http.StatusOK).Body); strings.Count(got, "X1234567") != 1 {
+		if got := admin.Do("GET", path, nil).Expect(t, http.StatusOK).Body; strings.Count(got, "X1234567") != 1 {
 			t.Errorf("documents %s", got)
 		}
 	}

@@ -63,10 +63,10 @@ func TestEntries_AreListedNewestFirst(t *testing.T) {
 // Entries of changes also contain session, network and request. Searches find them as changes.
 func TestEntries_OfChangesNameTheirOrigin(t *testing.T) {
 	s := servertest.Start(t)
-	id := s.Admin().With("X-Request-ID", "make-1").Create("/v1/customers", map[string]any{"first_name": "Vreni", "last_name": "Muster", "email": "v@example.ch"})
-	for _, query := range []string{"search.rec_id=" + id, "search.rec_id=" + id + "&search.kind=change", "search.request_id=make-1", "search.rec_id=" + id + "&search.kind=denial,CHANGE"} {
+	id := s.Admin().With("X-Request-ID", "4f2a9c1e-77b0-4d3a-9c55-0e8d1b6f2a31").Create("/v1/customers", map[string]any{"first_name": "Vreni", "last_name": "Muster", "email": "v@example.ch"})
+	for _, query := range []string{"search.rec_id=" + id, "search.rec_id=" + id + "&search.kind=change", "search.request_id=4f2a9c1e-77b0-4d3a-9c55-0e8d1b6f2a31", "search.rec_id=" + id + "&search.kind=denial,CHANGE"} {
 		got := one(t, s, query)
-		if got.Kind != "change" || got.SessionID == "" || got.Network != "127.0.0.0/24" || got.RequestID != "make-1" || got.Detail != nil || got.Form != 2 {
+		if got.Kind != "change" || got.SessionID == "" || got.Network != "127.0.0.0/24" || got.RequestID != "4f2a9c1e-77b0-4d3a-9c55-0e8d1b6f2a31" || got.Detail != nil || got.Form != 2 {
 			t.Errorf("%s: got %+v", query, got)
 		}
 		if same := trail(t, s, "search.session_id="+got.SessionID+"&search.rec_id="+id); len(same) != 1 {

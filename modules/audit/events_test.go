@@ -37,7 +37,7 @@ func one(t *testing.T, s *servertest.Server, query string) audit.Entry {
 func TestEvents_CountFailedSignInsByValueAndNetwork(t *testing.T) {
 	s := servertest.Start(t)
 	s.Admin() // signs in before the failures count against it
-	sent := s.Anonymous().With("X-Request-ID", "guess-1")
+	sent := s.Anonymous().With("X-Request-ID", "4f2a9c1e-77b0-4d3a-9c55-0e8d1b6f2a31")
 	for range 3 {
 		sent.Do("POST", "/authenticate", map[string]string{"user_id": servertest.AdminEmail, "password": "wrong"}).Expect(t, 401)
 	}
@@ -51,7 +51,7 @@ func TestEvents_CountFailedSignInsByValueAndNetwork(t *testing.T) {
 		known, unknown = unknown, known
 	}
 	if known.Detail.Count != 3 || known.RecID != s.Admin().UserID || known.RecType != "users" || known.Action != "auth.sign_in_failed" ||
-		known.Actor != store.NilID || known.Network != "127.0.0.0/24" || known.RequestID != "guess-1" || known.Detail.Endpoint != "POST /authenticate" {
+		known.Actor != store.NilID || known.Network != "127.0.0.0/24" || known.RequestID != "4f2a9c1e-77b0-4d3a-9c55-0e8d1b6f2a31" || known.Detail.Endpoint != "POST /authenticate" {
 		t.Errorf("known user: got %+v, %+v", known, known.Detail)
 	}
 	if unknown.Detail.Count != 1 || unknown.RecID != "" || len(unknown.Detail.Subject) != 16 || unknown.Detail.Subject == known.Detail.Subject {

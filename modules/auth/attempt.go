@@ -10,8 +10,8 @@ import (
 	"kontor/store"
 )
 
-// attempt is one try of a password or of a second factor from one network. Its subjects are keyed hashes. All sign-in values of a user share one
-// subject. An unknown value is counted like a user.
+// attempt is one try of a password or of a second factor from one network. Its subjects are keyed hashes. All sign-in values of
+// a user share one subject. An unknown value is counted like a user.
 type attempt struct {
 	user     string   // empty for an unknown value
 	who      string   // subject of the user or the unknown value

@@ -22,7 +22,7 @@ const (
 	challengeAttempts = 5
 )
 
-// sealedChallenges are the values that a rotation of the master key seals anew.
+// sealedChallenges are the values that a rotation of the master key seals again.
 var sealedChallenges = store.SealedColumn{
 	Table: "auth_challenges", Column: "data",
 	Select: `SELECT id, id, data FROM auth_challenges WHERE data NOT LIKE $1 AND id > $2 ORDER BY id LIMIT $3`,

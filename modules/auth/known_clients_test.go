@@ -231,19 +231,6 @@ func TestSignIn_LongPasswordsCostNoMore(t *testing.T) {
 	h.retryAfter(h.signIn("anna@example.ch", password))
 }
 
-// sessionID returns the id of the session of an access token.
-func (h *harness) sessionID(userID, token string) string {
-	h.Helper()
-	page := h.call("GET", "/v1/users/"+userID+"/sessions", nil, "Authorization", "Bearer "+token)
-	for _, row := range page.json["data"].([]any) {
-		if session := row.(map[string]any); session["current"] == true {
-			return session["id"].(string)
-		}
-	}
-	h.Fatalf("no current session in %s", page.body)
-	return ""
-}
-
 // Earlier lockouts stay short after the clock was set back.
 func TestLockout_StaysShortAfterTheClockWasSetBack(t *testing.T) {
 	h := newHarness(t)

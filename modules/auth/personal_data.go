@@ -74,8 +74,6 @@ const (
 
 	deleteChallengesOf = `DELETE FROM auth_challenges WHERE user_id = $1`
 
-	deleteDuties = `DELETE FROM factor_duties WHERE user_id = $1`
-
 	deleteDevices = `DELETE FROM devices WHERE user_id = $1`
 
 	deleteAllNetworks = `DELETE FROM known_networks WHERE user_id = $1`
@@ -102,7 +100,7 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 			return nil
 		}),
 		personal.EachID(selectLoginKeys, subject.ID, func(ctx context.Context, tx *store.Tx, key string) error {
-			return s.forgetFailures(ctx, tx, "", key)
+			return s.eraseFailures(ctx, tx, s.newAttempt(anywhere(ctx), "", key))
 		}))
 }
 
@@ -119,20 +117,27 @@ func (s *Service) eraseUser(ctx context.Context, tx *store.Tx, userID string) er
 			return err
 		}
 	}
-	for _, statement := range []string{deleteDevices, deleteDeviceTokens, deleteAllNetworks, deleteChallengesOf, deleteDuties} {
+	for _, statement := range []string{deleteDevices, deleteDeviceTokens, deleteAllNetworks, deleteChallengesOf, deleteDuty} {
 		if _, err := tx.Exec(ctx, statement, userID); err != nil {
 			return err
 		}
 	}
-	return s.forgetFailures(ctx, tx, userID, "")
+	for _, tried := range []attempt{s.newAttempt(anywhere(ctx), userID, ""), s.newFactorAttempt(anywhere(ctx), userID)} {
+		if err := s.eraseFailures(ctx, tx, tried); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// forgetFailures deletes the failures of a user or of a sign-in name. Those of a pair with a network are deleted after their
-// time: the network is not known.
-func (s *Service) forgetFailures(ctx context.Context, tx *store.Tx, userID, key string) error {
-	who := s.newAttempt(endpoint.With(ctx, &endpoint.Info{}), userID, key).who
+// anywhere returns a context for attempts of no certain network and device.
+func anywhere(ctx context.Context) context.Context { return endpoint.With(ctx, &endpoint.Info{}) }
+
+// eraseFailures deletes the failures of the user or the sign-in name of an attempt. Those of a pair with a network are deleted
+// after their time: the network is not known.
+func (s *Service) eraseFailures(ctx context.Context, tx *store.Tx, tried attempt) error {
 	for _, statement := range []string{deleteFailures, deleteTriedValues} {
-		if _, err := tx.Exec(ctx, statement, who); err != nil {
+		if _, err := tx.Exec(ctx, statement, tried.who); err != nil {
 			return err
 		}
 	}

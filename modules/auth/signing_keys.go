@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/ed25519"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -88,33 +86,6 @@ func (k *signingKey) expired(now store.Time) bool {
 	return k.retired != nil && now >= k.retired.Add(keyOverlap)+clockLeeway
 }
 
-const (
-	selectSigningKeys = `SELECT kid, number, private_sealed, created_at, retired_at FROM signing_keys ORDER BY number DESC`
-
-	insertSigningKey = `
-		INSERT INTO signing_keys (kid, number, private_sealed, created_at, activated_at) VALUES ($1, $2, $3, $4, $4)`
-
-	retireSigningKeys = `UPDATE signing_keys SET retired_at = $2 WHERE number < $1 AND retired_at IS NULL`
-
-	deleteSigningKey  = `DELETE FROM signing_keys WHERE kid = $1`
-	deleteFormerKeys  = `DELETE FROM signing_keys WHERE number < $1`
-	selectOldSignings = `
-		SELECT kid, kid, private_sealed FROM signing_keys
-		WHERE private_sealed NOT LIKE $1 AND kid > $2
-		ORDER BY kid LIMIT $3`
-	updateSealedSigning = `UPDATE signing_keys SET private_sealed = $3 WHERE kid = $1 AND private_sealed = $2`
-)
-
-// The place of sealed private keys.
-const (
-	signingTable  = "signing_keys"
-	signingColumn = "private"
-)
-
-var sealedSigningKeys = store.SealedColumn{
-	Table: signingTable, Column: signingColumn, Select: selectOldSignings, Update: updateSealedSigning,
-}
-
 // Start loads the keys that sign access tokens, and creates the first one. Call it before the first request.
 func (s *Service) Start(ctx context.Context) error {
 	s.changingKeys.Lock()
@@ -127,41 +98,6 @@ func (s *Service) Start(ctx context.Context) error {
 	}
 	return s.addSigningKey(ctx, false)
 }
-
-// loadSigningKeys reads the keys from the table.
-func (s *Service) loadSigningKeys(ctx context.Context) error {
-	rows, err := s.db.Query(ctx, selectSigningKeys)
-	if err != nil {
-		return fmt.Errorf("read the signing keys: %w", err)
-	}
-	defer rows.Close()
-	var keys []*signingKey
-	for rows.Next() {
-		var kid, sealed string
-		var number int64
-		var created store.Time
-		var retired *store.Time
-		if err := rows.Scan(&kid, &number, &sealed, &created, &retired); err != nil {
-			return fmt.Errorf("read a signing key: %w", err)
-		}
-		seed, err := s.db.Unseal(signingTable, signingColumn, kid, sealed)
-		if err != nil || len(seed) != ed25519.SeedSize {
-			return fmt.Errorf("open the signing key %s: %w", kid, errors.Join(err, errSigningKey))
-		}
-		k := newSigningKey(seed)
-		k.number, k.created, k.retired = number, created, retired
-		if k.kid != kid {
-			return fmt.Errorf("open the signing key %s: %w", kid, errSigningKey)
-		}
-		keys = append(keys, k)
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("read the signing keys: %w", err)
-	}
-	return s.useSigningKeys(keys)
-}
-
-var errSigningKey = errors.New("the signing key is not valid")
 
 // useSigningKeys begins to sign and verify with keys, the newest first.
 func (s *Service) useSigningKeys(keys []*signingKey) error {
@@ -235,137 +171,6 @@ func (s *Service) keyOf(header map[string]any) (*signingKey, error) {
 		return nil, errTokenHeader
 	}
 	return key, nil
-}
-
-// RotateSigningKey makes a new key sign access tokens. Tokens of the former keys stay valid for their life; with drop they are
-// rejected from now on, and clients refresh them.
-func (s *Service) RotateSigningKey(ctx context.Context, drop bool) error {
-	s.changingKeys.Lock()
-	defer s.changingKeys.Unlock()
-	return s.addSigningKey(ctx, drop)
-}
-
-// addSigningKey adds a key that signs from now on. Callers must hold the lock.
-func (s *Service) addSigningKey(ctx context.Context, drop bool) error {
-	seed := make([]byte, ed25519.SeedSize)
-	rand.Read(seed) // does not fail: it would end the program
-	added := newSigningKey(seed)
-	before := s.signing.Load()
-	added.number = 1
-	if before.active != nil {
-		added.number = before.active.number + 1
-	}
-	sealed, err := s.db.Seal(signingTable, signingColumn, added.kid, seed)
-	if err != nil {
-		return err
-	}
-	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		sealed, err := tx.Reseal(signingTable, signingColumn, added.kid, sealed)
-		if err != nil {
-			return err
-		}
-		added.created = tx.Now()
-		if _, err := tx.Exec(ctx, insertSigningKey, added.kid, added.number, sealed, added.created); err != nil {
-			return err
-		}
-		auditSigning(tx, "signing_keys.create", added.kid)
-		if !drop {
-			_, err = tx.Exec(ctx, retireSigningKeys, added.number, tx.Now())
-			return err
-		}
-		for kid := range before.byID {
-			auditSigning(tx, "signing_keys.drop", kid)
-		}
-		_, err = tx.Exec(ctx, deleteFormerKeys, added.number)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("store a signing key: %w", err)
-	}
-	return s.reloadSigningKeys(ctx)
-}
-
-// auditSigning writes an audit entry about a signing key.
-func auditSigning(tx *store.Tx, action, kid string) {
-	tx.Audit(store.AuditEntry{Actor: store.NilID, Action: action, RecType: signingTable, RecID: kid})
-}
-
-// reloadSigningKeys reads the keys again and rejects, also from the cache, the tokens of those that are gone.
-func (s *Service) reloadSigningKeys(ctx context.Context) error {
-	before := s.signing.Load()
-	if err := s.loadSigningKeys(ctx); err != nil {
-		return err
-	}
-	after := s.signing.Load()
-	for kid, k := range before.byID {
-		if after.byID[kid] == nil {
-			k.rejected.Store(true)
-		}
-	}
-	if before.formerKey != nil && after.formerKey == nil {
-		before.formerKey.rejected.Store(true)
-	}
-	return nil
-}
-
-// MaintainSigningKeys replaces the active key when it is old, and deletes keys whose tokens have expired. Call it about once an
-// hour.
-func (s *Service) MaintainSigningKeys(ctx context.Context) error {
-	s.changingKeys.Lock()
-	defer s.changingKeys.Unlock()
-	keys, now := s.signing.Load(), s.db.Now()
-	if age := s.options.SigningKeyAge; age > 0 && now >= keys.active.created.Add(age) {
-		if err := s.addSigningKey(ctx, false); err != nil {
-			return err
-		}
-		keys = s.signing.Load()
-	}
-	rows, err := s.expiredSigningKeys(ctx, now)
-	if err != nil || len(rows) == 0 {
-		return err
-	}
-	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		for _, kid := range rows {
-			if _, err := tx.Exec(ctx, deleteSigningKey, kid); err != nil {
-				return err
-			}
-			auditSigning(tx, "signing_keys.delete", kid)
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("delete signing keys: %w", err)
-	}
-	return s.reloadSigningKeys(ctx)
-}
-
-const selectExpiredSigningKeys = `SELECT kid FROM signing_keys WHERE retired_at <= $1 ORDER BY number`
-
-func (s *Service) expiredSigningKeys(ctx context.Context, now store.Time) (expired []string, err error) {
-	rows, err := s.db.Query(ctx, selectExpiredSigningKeys, now.Add(-keyOverlap)-clockLeeway)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var kid string
-		if err := rows.Scan(&kid); err != nil {
-			return nil, err
-		}
-		expired = append(expired, kid)
-	}
-	return expired, rows.Err()
-}
-
-// masterKeyReplaced follows a rotation of the master key: who has the former one may have read the signing keys, too.
-func (s *Service) masterKeyReplaced(ctx context.Context, r store.KeyReplaced) error {
-	s.changingKeys.Lock()
-	defer s.changingKeys.Unlock()
-	s.generations.End(keyGeneration) // API keys in memory are read again, and so hashed again
-	if s.signing.Load() == nil {
-		return errNotStarted
-	}
-	return s.addSigningKey(ctx, r.Compromised)
 }
 
 // SigningKeyState describes a signing key.

@@ -31,7 +31,7 @@ const (
 	deleteKeyStatement = `DELETE FROM customer_keys WHERE customer_id = $1`
 )
 
-// readKey returns the data key of a customer, or nil if there is none: UnsealWith then decrypts values of earlier versions only.
+// readKey returns the data key of a customer, or nil if there is none: open then decrypts values of earlier versions only.
 func (s *Service) readKey(ctx context.Context, q store.Querier, customerID string) ([]byte, error) {
 	var sealed string
 	err := q.QueryRow(ctx, selectKeyStatement, customerID).Scan(&sealed)
@@ -84,7 +84,7 @@ func (s *Service) ensureKey(ctx context.Context, customerID string) ([]byte, err
 		return key, err
 	}
 	key = make([]byte, keyBytes)
-	rand.Read(key) // never fails: it ends the program instead
+	rand.Read(key) // does not fail: it would end the program
 	sealed, err := s.db.Seal(keysTable, keyColumn, customerID, key)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kontor/modules/kit/personal"
+	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/server/access"
 	"kontor/store"
@@ -81,8 +82,9 @@ const (
 	// An e-mail address is required; this one belongs to no domain (RFC 2606).
 	eraseCustomer = `
 		UPDATE customers SET
-			first_name = '', first_name_key = '', last_name = '', last_name_key = '', email = 'erased@erased.invalid', email_key = 'erased@erased.invalid', phone = NULL,
-			date_of_birth = NULL, nationality = NULL, has_address = FALSE, street = '', city = '', city_key = '', postal_code = '',
+			first_name = '', first_name_key = '', last_name = '', last_name_key = '',
+			email = 'erased@erased.invalid', email_key = 'erased@erased.invalid', phone = NULL, date_of_birth = NULL,
+			nationality = NULL, has_address = FALSE, street = '', city = '', city_key = '', postal_code = '',
 			country = '', metadata = '{}', language = '', updated_at = $2, updated_by = $3, version = version + 1, erased_at = $2
 		WHERE id = $1 AND erased_at IS NULL`
 
@@ -113,17 +115,23 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 	return personal.Run(ctx, tx, cursor,
 		personal.Once(func(ctx context.Context, tx *store.Tx) error { return s.eraseRecord(ctx, tx, subject.ID) }),
 		personal.EachID(selectUnerasedDocuments, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
-			if _, err := tx.Exec(ctx, eraseDocument, id, tx.Now()); err != nil {
-				return err
-			}
-			return documentProof.Audit(ctx, tx, personal.Action, id, nil)
+			return eraseProven(ctx, tx, documentProof, id, eraseDocument, id, tx.Now())
 		}),
 		personal.EachID(selectUnerasedChanges, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
-			if _, err := tx.Exec(ctx, eraseChange, id); err != nil {
-				return err
-			}
-			return changeProof.Audit(ctx, tx, personal.Action, id, nil)
+			return eraseProven(ctx, tx, changeProof, id, eraseChange, id)
 		}))
+}
+
+// eraseProven runs an update that erases a record, and writes its audit entry.
+func eraseProven(ctx context.Context, tx *store.Tx, proof records.Proof, id, update string, args ...any) error {
+	was, err := proof.Read(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, update, args...); err != nil {
+		return err
+	}
+	return proof.Audit(ctx, tx, personal.Action, id, was)
 }
 
 func (s *Service) eraseRecord(ctx context.Context, tx *store.Tx, id string) error {
@@ -151,9 +159,10 @@ func (s *Service) eraseRecord(ctx context.Context, tx *store.Tx, id string) erro
 }
 
 const (
-	selectWasVerified = `
-		SELECT EXISTS (SELECT 1 FROM customers WHERE id = $1 AND (kyc_status IN ('verified', 'expired') OR verified_at IS NOT NULL))
-			OR EXISTS (SELECT 1 FROM kyc_changes WHERE customer_id = $1 AND to_status = 'verified')`
+	selectLastVerified = `
+		SELECT COALESCE((SELECT verified_at FROM customers WHERE id = $1),
+			(SELECT MAX(changed_at) FROM kyc_changes WHERE customer_id = $1 AND to_status = 'verified'),
+			(SELECT created_at FROM customers WHERE id = $1 AND kyc_status IN ('verified', 'expired')))`
 
 	selectSamePerson = `
 		SELECT c.id FROM customers c
@@ -162,12 +171,11 @@ const (
 		ORDER BY c.id LIMIT 100`
 )
 
-// WasVerified reports whether the identity of a customer was verified at any time: the bank then has, or had, a business
-// relationship with it.
-func (s *Service) WasVerified(ctx context.Context, q store.Querier, id string) (bool, error) {
-	var was bool
-	err := q.QueryRow(ctx, selectWasVerified, id).Scan(&was)
-	return was, err
+// LastVerified returns when the identity of a customer was last verified, or nil if it never was. The bank has, or had, a
+// business relationship with a verified customer.
+func (s *Service) LastVerified(ctx context.Context, q store.Querier, id string) (at *store.Time, err error) {
+	err = q.QueryRow(ctx, selectLastVerified, id).Scan(&at)
+	return at, err
 }
 
 // OfUser returns customers that are not erased and whose e-mail address the user has validated, at most 100.

@@ -18,7 +18,7 @@ const trustedAfter = 24 * time.Hour
 
 // addCredential adds a credential to a user and sends the code that validates it. The response does not reveal whether another
 // user has the value; validation with the right code does. It returns apierr.UserNotFound, apierr.NoAccess,
-// apierr.CredentialExists for a value that the user already has and for a taken user name,
+// apierr.CredentialExists for a value that the user already has and for a taken user name, apierr.RecordErased,
 // apierr.TooManyCredentials, apierr.OTPSendLimited, and apierr.ServiceAccount for a service account.
 func (s *Service) addCredential(ctx context.Context, in addCredentialInput) (Credential, error) {
 	caller := access.From(ctx)

@@ -138,8 +138,8 @@ func (s *Service) listCredentials(ctx context.Context, in credentialsInput) (lis
 }
 
 // deleteCredential deletes a credential. The last validated credential of a user stays, and so do older ones while a new
-// one is not trusted yet. It returns apierr.UserNotFound for an unknown credential, apierr.NoAccess,
-// apierr.LastCredential and apierr.CredentialTooNew.
+// one is not trusted yet. It returns apierr.UserNotFound for an unknown credential, apierr.NoAccess, apierr.LastCredential and
+// apierr.CredentialTooNew.
 func (s *Service) deleteCredential(ctx context.Context, in deleteCredentialInput) (endpoint.Message, error) {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		c, err := credentialTable.Get(ctx, tx, in.CredentialID, access.Delete)

@@ -11,8 +11,8 @@ import (
 )
 
 // changePassword sets a new password and ends the user's other sessions. Users must enter their old password; administrators
-// set passwords of others without it. It returns apierr.UserNotFound, apierr.NoAccess,
-// apierr.StaleSession, apierr.LockedOut and apierr.ServiceAccount.
+// set passwords of others without it. It returns apierr.UserNotFound, apierr.NoAccess, apierr.StaleSession, apierr.LockedOut and
+// apierr.ServiceAccount.
 func (s *Service) changePassword(ctx context.Context, in passwordInput) (endpoint.Message, error) {
 	caller := access.From(ctx)
 	own := caller.UserID == in.UserID

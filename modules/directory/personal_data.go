@@ -22,11 +22,9 @@ func (s *Service) PersonalData() []personal.Table {
 	}
 }
 
-const (
-	selectCredentialsOf = `
-		SELECT ` + credentialColumns + ` FROM credentials
-		WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
-)
+const selectCredentialsOf = `
+	SELECT ` + credentialColumns + ` FROM credentials
+	WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
 
 // ExportPerson writes a user with credentials and roles.
 func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
@@ -115,10 +113,14 @@ func (s *Service) eraseRecord(ctx context.Context, tx *store.Tx, id string) erro
 		return err
 	}
 	if held {
+		was, err := userRolesProof.Read(ctx, tx, id)
+		if err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, deleteRoles, id); err != nil {
 			return err
 		}
-		if err := userRolesProof.Audit(ctx, tx, personal.Action, id, nil); err != nil {
+		if err := userRolesProof.Audit(ctx, tx, personal.Action, id, was); err != nil {
 			return err
 		}
 	}

@@ -109,7 +109,8 @@ func (s *Service) countRegistration(ctx context.Context, tx *store.Tx, u User, c
 	return nil, sending.count(ctx, tx)
 }
 
-// add stores a new user with credential, password and roles. hash is empty for a user without a password. by is the creator; registered users create themselves.
+// add stores a new user with credential, password and roles. hash is empty for a user without a password. by is the creator;
+// registered users create themselves.
 func (s *Service) add(ctx context.Context, tx *store.Tx, u *User, c *Credential, hash string, roles []string, by string) error {
 	u.CreatedAt, u.ModifiedAt, u.Roles, u.version = tx.Now(), tx.Now(), []string{}, 1
 	if err := insertAccount(ctx, tx, u, roles, by); err != nil {

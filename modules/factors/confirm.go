@@ -111,12 +111,8 @@ func (s *Service) prove(ctx context.Context, f Factor, in confirmInput) (proven,
 	if err != nil {
 		return proven{}, err
 	}
-	amr := amrHardware
-	if made.backupEligible {
-		amr = amrSoftware
-	}
 	return proven{activatePasskey, []any{made.credentialID, made.publicKey, strings.Join(made.transports, " "), made.aaguid, made.backupEligible,
-		made.backedUp, made.signCount}, amr}, nil
+		made.backedUp, made.signCount}, made.amr()}, nil
 }
 
 func (s *Service) proveTOTP(ctx context.Context, f Factor, code string) (proven, error) {

@@ -69,7 +69,7 @@ func (f Factor) EachUser(add func(id string)) { add(f.UserID) }
 
 // Auth is what the module needs from sign-in.
 type Auth interface {
-	// NewChallenge keeps data for the caller's session. The transaction that calls store keeps them.
+	// NewChallenge returns a token for data of the caller's session. The transaction that calls keep stores them.
 	NewChallenge(ctx context.Context, userID string, data []byte) (token string, keep func(ctx context.Context, tx *store.Tx) error, err error)
 	// TakeChallenge returns the data once. It returns apierr.InvalidInput for a token that is unknown, used or expired, or
 	// belongs to another session.

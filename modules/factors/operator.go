@@ -49,7 +49,7 @@ const purgeBatch = 200
 func (s *Service) Purge(ctx context.Context) error {
 	for more := true; more; {
 		err := s.db.InTx(ctx, func(tx *store.Tx) error {
-			expired, err := expiredEnrolments(ctx, tx)
+			expired, err := selectAll(ctx, tx, scanFactor, selectExpired, tx.Now().Add(-enrolmentLife), purgeBatch)
 			if err != nil {
 				return err
 			}
@@ -66,21 +66,4 @@ func (s *Service) Purge(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func expiredEnrolments(ctx context.Context, q store.Querier) ([]Factor, error) {
-	rows, err := q.Query(ctx, selectExpired, q.Now().Add(-enrolmentLife), purgeBatch)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var found []Factor
-	for rows.Next() {
-		f, err := scanFactor(rows)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, f)
-	}
-	return found, rows.Err()
 }

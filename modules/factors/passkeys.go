@@ -78,60 +78,6 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + host
 }
 
-// account is a user as the library sees them.
-type account struct {
-	handle      []byte
-	name, label string
-	passkeys    []passkey
-}
-
-// handleOf returns the user handle that authenticators keep: the bytes of the user's id. It has no personal data, and it
-// stays the same when the keys of the database are rotated. A keyed hash would not, and would end all passkeys.
-func handleOf(userID string) ([]byte, error) {
-	id, err := uuid.Parse(userID)
-	if err != nil {
-		return nil, fmt.Errorf("user handle of %q: %w", userID, err)
-	}
-	return id[:], nil
-}
-
-// WebAuthnID returns the user handle.
-func (a account) WebAuthnID() []byte { return a.handle }
-
-// WebAuthnName returns the name by which the user signs in.
-func (a account) WebAuthnName() string { return a.name }
-
-// WebAuthnDisplayName returns the name that authenticators show.
-func (a account) WebAuthnDisplayName() string { return a.label }
-
-// WebAuthnCredentials returns the user's passkeys. One that is damaged is left out.
-func (a account) WebAuthnCredentials() []webauthn.Credential {
-	found := make([]webauthn.Credential, 0, len(a.passkeys))
-	for _, p := range a.passkeys {
-		if c, err := p.credential(); err == nil {
-			found = append(found, c)
-		}
-	}
-	return found
-}
-
-// credential returns a stored passkey in the form of the library.
-func (p passkey) credential() (webauthn.Credential, error) {
-	id, idErr := base64.RawURLEncoding.DecodeString(p.credentialID)
-	key, keyErr := base64.RawURLEncoding.DecodeString(p.publicKey)
-	aaguid, aaguidErr := uuid.Parse(p.aaguid)
-	if err := errors.Join(idErr, keyErr, aaguidErr); err != nil {
-		return webauthn.Credential{}, fmt.Errorf("passkey %s: %w", p.id, err)
-	}
-	c := webauthn.Credential{ID: id, PublicKey: key, AttestationFormat: "none",
-		Flags:         webauthn.CredentialFlags{UserPresent: true, UserVerified: true, BackupEligible: p.backupEligible, BackupState: p.backedUp},
-		Authenticator: webauthn.Authenticator{AAGUID: aaguid[:], SignCount: uint32(p.signCount)}} //nolint:gosec // it was stored from 32 bits
-	for _, t := range p.transports {
-		c.Transport = append(c.Transport, protocol.AuthenticatorTransport(t))
-	}
-	return c, nil
-}
-
 // beginEnrolment returns the options of navigator.credentials.create and the data for finishEnrolment.
 func (r *relyingParty) beginEnrolment(a account, factorID string) (options jsontext.Value, kept []byte, err error) {
 	creation, session, err := r.web.BeginRegistration(a, webauthn.WithExclusions(webauthn.Credentials(a.WebAuthnCredentials()).CredentialDescriptors()))

@@ -56,11 +56,11 @@ func TestCeremony_HasOnePurpose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options, signIn, err := r.beginSignIn(&a)
-	if err == nil {
+	if options, _, err := r.beginSignIn(&a); err == nil {
 		t.Errorf("a sign-in of a user without passkeys: %s", options)
 	}
-	if _, signIn, err = r.beginSignIn(nil); err != nil {
+	_, signIn, err := r.beginSignIn(nil)
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

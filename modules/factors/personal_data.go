@@ -19,10 +19,6 @@ const (
 	selectFactorsOf = `SELECT ` + columns + ` FROM factors WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
 
 	selectFactorIDs = `SELECT id FROM factors WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
-
-	eraseCodes = `DELETE FROM recovery_codes WHERE factor_id = $1`
-
-	eraseFactor = `DELETE FROM factors WHERE id = $1`
 )
 
 // ExportPerson writes the second factors of a user.
@@ -46,7 +42,7 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 		if err != nil {
 			return err
 		}
-		for _, statement := range []string{eraseCodes, eraseFactor} {
+		for _, statement := range []string{deleteCodes, deleteFactor} {
 			if _, err := tx.Exec(ctx, statement, id); err != nil {
 				return err
 			}

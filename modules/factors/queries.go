@@ -156,12 +156,12 @@ func insert(ctx context.Context, tx *store.Tx, f newFactor) error {
 
 // ofUser returns all factors of a user, pending ones included.
 func ofUser(ctx context.Context, q store.Querier, userID string) ([]Factor, error) {
-	return selectAll(ctx, q, selectOfUser, userID, scanFactor)
+	return selectAll(ctx, q, scanFactor, selectOfUser, userID)
 }
 
-// selectAll returns all rows of a statement about one id.
-func selectAll[T any](ctx context.Context, q store.Querier, statement, id string, scan func(records.Row) (T, error)) ([]T, error) {
-	rows, err := q.Query(ctx, statement, id)
+// selectAll returns all rows of a statement.
+func selectAll[T any](ctx context.Context, q store.Querier, scan func(records.Row) (T, error), statement string, args ...any) ([]T, error) {
+	rows, err := q.Query(ctx, statement, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -206,6 +206,14 @@ type passkey struct {
 	backupEligible bool
 	backedUp       bool
 	signCount      int64
+}
+
+// amr returns how the passkey counts for a session: one that its vendor synchronises is a key in software.
+func (p passkey) amr() []string {
+	if p.backupEligible {
+		return amrSoftware
+	}
+	return amrHardware
 }
 
 func scanPasskey(row records.Row) (passkey, error) {

@@ -15,98 +15,27 @@ import (
 	"kontor/store"
 )
 
-// The values of RFC 8176 for the methods. A passkey that its vendor synchronises is a key in software.
+// The values of RFC 8176 for the methods.
 var (
 	amrCode     = []string{"otp"}
 	amrHardware = []string{"hwk", "user"}
 	amrSoftware = []string{"swk", "user"}
 )
 
-// Methods returns the methods that complete a sign-in of the user, the best first. It is empty for a user without a second
-// factor: recovery codes alone do not count.
-func (s *Service) Methods(ctx context.Context, q store.Querier, userID string) ([]string, error) {
-	all, err := ofUser(ctx, q, userID)
-	if err != nil {
-		return nil, err
-	}
-	has := map[string]bool{}
-	for _, f := range all {
-		switch {
-		case isSecond(f):
-			has[f.Type] = true
-		case f.Type == RecoveryCodes && f.Remaining != nil && *f.Remaining > 0:
-			has[factor.RecoveryCode] = true
-		}
-	}
-	if !has[factor.Passkey] && !has[factor.TOTP] {
-		return nil, nil
-	}
-	if s.party == nil { // the address of the console has changed since
-		has[factor.Passkey] = false
-	}
-	var methods []string
-	for _, m := range []string{factor.Passkey, factor.TOTP, factor.RecoveryCode} {
-		if has[m] {
-			methods = append(methods, m)
-		}
-	}
-	if len(methods) == 0 { // the password alone is not enough for a user whose passkeys cannot be used
-		methods = []string{factor.RecoveryCode}
-	}
-	return methods, nil
-}
-
-// InUse reports whether a user who holds one of the roles has an active second factor.
-func (s *Service) InUse(ctx context.Context, q store.Querier, roleIDs []string) (bool, error) {
-	if len(roleIDs) == 0 {
-		return false, nil
-	}
-	var one int
-	err := q.QueryRow(ctx, selectInUse+store.In(1, len(roleIDs))+") LIMIT 1", store.AppendIn(nil, roleIDs)...).Scan(&one)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// Passkeys reports whether passkeys can be used at the address of the console.
-func (s *Service) Passkeys() bool { return s.party != nil }
-
-// PasskeyOptions begins a sign-in with a passkey: of a user, or of anybody without an id. It returns the options for
-// navigator.credentials.get and the data that [Service.Verify] needs. It returns apierr.PasskeysUnavailable, and
-// apierr.FactorNotFound for a user without a passkey.
-func (s *Service) PasskeyOptions(ctx context.Context, userID string) (options jsontext.Value, session []byte, err error) {
-	if s.party == nil {
-		return nil, nil, apierr.PasskeysUnavailable
-	}
-	if userID == "" {
-		return s.party.beginSignIn(nil)
-	}
-	a, err := s.account(ctx, s.db, userID)
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(a.passkeys) == 0 {
-		return nil, nil, apierr.FactorNotFound
-	}
-	return s.party.beginSignIn(&a)
-}
-
 // Verify checks an answer of a user. Without a user it must be a passkey, which names its user. The caller counts the attempt
 // before, and calls Use in the transaction that accepts the answer. Verify returns apierr.InvalidFactor for a wrong answer.
 func (s *Service) Verify(ctx context.Context, userID string, session []byte, answer factor.Answer) (factor.Accepted, error) {
-	code, recovery, passkey := answer.Code != "", answer.RecoveryCode != "", len(answer.Passkey) > 0
 	switch {
-	case passkey && !code && !recovery:
+	case answer.Given() != 1:
+		return factor.Accepted{}, apierr.InvalidFactor
+	case len(answer.Passkey) > 0:
 		return s.verifyPasskey(ctx, userID, session, answer.Passkey)
 	case userID == "":
 		return factor.Accepted{}, apierr.InvalidFactor
-	case code && !recovery && !passkey:
-		return s.verifyTOTP(ctx, userID, answer.Code)
-	case recovery && !code && !passkey:
+	case answer.RecoveryCode != "":
 		return s.verifyRecoveryCode(ctx, userID, answer.RecoveryCode)
 	}
-	return factor.Accepted{}, apierr.InvalidFactor
+	return s.verifyTOTP(ctx, userID, answer.Code)
 }
 
 func (s *Service) verifyTOTP(ctx context.Context, userID, code string) (factor.Accepted, error) {
@@ -163,11 +92,7 @@ func (s *Service) verifyPasskey(ctx context.Context, userID string, session []by
 		endpoint.Report(ctx, endpoint.Event{Kind: endpoint.FailedSignIn, Action: "factors.counter_went_back", RecType: access.Factors.Name, RecID: used.id})
 		return factor.Accepted{}, apierr.InvalidFactor.Wrap(fmt.Errorf("the counter of passkey %s went back", used.id))
 	}
-	amr := amrHardware
-	if used.backupEligible {
-		amr = amrSoftware
-	}
-	return factor.Accepted{UserID: userID, AMR: amr, Method: factor.Passkey, Use: func(ctx context.Context, tx *store.Tx) error {
+	return factor.Accepted{UserID: userID, AMR: used.amr(), Method: factor.Passkey, Use: func(ctx context.Context, tx *store.Tx) error {
 		return s.use(ctx, tx, userID, usePasskey, used.id, used.signCount, used.backedUp, tx.Now())
 	}}, nil
 }
@@ -224,42 +149,6 @@ func (s *Service) use(ctx context.Context, tx *store.Tx, userID, statement strin
 		err = apierr.InvalidFactor.Wrap(errors.New("the answer was used before"))
 	}
 	return err
-}
-
-// disabled is the status of users who must not sign in (see the view people of the directory).
-const disabled = "disabled"
-
-// checkUser returns apierr.InvalidFactor for a user who does not exist or must not sign in.
-func checkUser(ctx context.Context, q store.Querier, userID string) error {
-	status, err := userStatus(ctx, q, userID)
-	if errors.Is(err, apierr.UserNotFound) || err == nil && status == disabled {
-		return apierr.InvalidFactor.Wrap(errors.New("the user is disabled or does not exist"))
-	}
-	return err
-}
-
-// account returns a user with their passkeys, as authenticators see them. It returns apierr.InvalidFactor for a user who must
-// not sign in.
-func (s *Service) account(ctx context.Context, q store.Querier, userID string) (account, error) {
-	err := checkUser(ctx, q, userID)
-	if err != nil {
-		return account{}, err
-	}
-	a := account{}
-	if a.handle, err = handleOf(userID); err != nil {
-		return account{}, err
-	}
-	if err := q.QueryRow(ctx, selectPerson, userID).Scan(&a.label, &a.name); err != nil {
-		return account{}, fmt.Errorf("name of user %s: %w", userID, err)
-	}
-	if a.name == "" {
-		a.name = userID
-	}
-	if a.label == "" {
-		a.label = a.name
-	}
-	a.passkeys, err = selectAll(ctx, q, selectPasskeys, userID, scanPasskey)
-	return a, err
 }
 
 // The place of the sealed secrets.

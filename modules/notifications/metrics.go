@@ -54,7 +54,7 @@ func (c collector) Collect(values chan<- prometheus.Metric) {
 		var attempts, failures, dead uint64
 		var depth, age float64
 		if q := c.queues[channel]; q != nil { // without a gateway, messages stay in the outbox and do not wait
-			attempts, failures, dead = uint64(q.attempts.Load()), uint64(q.failures.Load()), uint64(q.dead.Load())
+			attempts, failures, dead = q.attempts.Load(), q.failures.Load(), q.dead.Load()
 			depth, age = c.waiting(channel)
 		}
 		gauge(queueDepth, depth, channel)

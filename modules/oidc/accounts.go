@@ -57,7 +57,7 @@ func (s *Service) findUser(ctx context.Context, tx *store.Tx, st *statement) (li
 		return false, "", err
 	}
 	if owner != "" {
-		return true, owner, s.mayLink(ctx, tx, owner)
+		return true, owner, s.requireStaff(ctx, tx, owner)
 	}
 	userID, err = s.create(ctx, tx, st)
 	return false, userID, err
@@ -75,11 +75,11 @@ func (s *Service) admit(ctx context.Context, tx *store.Tx, userID string, claime
 	if err := s.syncRoles(ctx, tx, userID, claimed); err != nil {
 		return err
 	}
-	return s.mayLink(ctx, tx, userID)
+	return s.requireStaff(ctx, tx, userID)
 }
 
-// mayLink returns a *rejection unless a user is active staff. The accounts of customers cannot be used through the provider.
-func (s *Service) mayLink(ctx context.Context, q store.Querier, userID string) error {
+// requireStaff returns a *rejection unless a user is active staff. The accounts of customers cannot be used through the provider.
+func (s *Service) requireStaff(ctx context.Context, q store.Querier, userID string) error {
 	_, active, staff, err := s.isActiveStaff(ctx, q, userID)
 	switch {
 	case err != nil:

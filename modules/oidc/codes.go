@@ -8,7 +8,6 @@ import (
 	"errors"
 	"time"
 
-	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -43,32 +42,33 @@ func (s *Service) issueCode(ctx context.Context, tx *store.Tx, p purpose, userID
 	return code, s.setCookie(browser, p.life()), err
 }
 
-// useCode deletes a code and returns what it stands for. The refusal is apierr.OIDCInvalidCode for an unknown, used or expired
-// code and for another browser; the transaction must be committed with it, so that a code that has leaked is void.
-func (s *Service) useCode(ctx context.Context, tx *store.Tx, p purpose, code string) (userID string, st statement, refusal, err error) {
+// useCode deletes a code and returns what it stands for. valid is false for an unknown, used or expired code and for another
+// browser. The transaction must be committed all the same, so that a code that has leaked is void.
+func (s *Service) useCode(ctx context.Context, tx *store.Tx, p purpose, code string) (userID string, st statement, valid bool, err error) {
 	secret, decodeErr := base64.RawURLEncoding.Strict().DecodeString(code)
 	if decodeErr != nil || len(secret) != secretBytes {
-		return "", st, apierr.OIDCInvalidCode, nil
+		return "", st, false, nil
 	}
 	var browser, data string
 	var expires store.Time
 	hash := s.hash("code", code)
 	err = tx.QueryRow(ctx, selectCode, hash, string(p)).Scan(&browser, &userID, &data, &expires)
 	if errors.Is(err, store.ErrNotFound) {
-		return "", st, apierr.OIDCInvalidCode, nil
+		return "", st, false, nil
 	}
 	if err != nil {
-		return "", st, nil, err
+		return "", st, false, err
 	}
 	if _, err := tx.Exec(ctx, deleteCode, hash); err != nil {
-		return "", st, nil, err
+		return "", st, false, err
 	}
 	cookie, cookieErr := s.cookie(ctx)
 	now := tx.Now()
 	if cookieErr != nil || !equal(s.hash("browser", cookie), browser) || now >= expires || expires > now.Add(p.life()) {
-		return "", st, apierr.OIDCInvalidCode, nil
+		return "", st, false, nil
 	}
-	return userID, st, nil, json.Unmarshal([]byte(data), &st)
+	err = json.Unmarshal([]byte(data), &st)
+	return userID, st, err == nil, err
 }
 
 // purgeBatch is the number of rows that one transaction deletes.

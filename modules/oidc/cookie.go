@@ -49,7 +49,7 @@ func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []by
 // secure reports whether browsers reach this installation by TLS.
 func (s *Service) secure() bool { return strings.HasPrefix(s.options.BaseURL, "https://") }
 
-// name returns the name of the cookie. With the prefix, browsers reject a cookie that a sibling domain or plain HTTP has set.
+// cookieName returns the name of the cookie. With the prefix, browsers reject a cookie that a sibling domain or plain HTTP has set.
 func (s *Service) cookieName() string {
 	if s.secure() {
 		return "__Host-" + cookieName
@@ -59,8 +59,10 @@ func (s *Service) cookieName() string {
 
 // setCookie returns the header that stores a value in the browser for a time. An empty value deletes the cookie.
 func (s *Service) setCookie(value string, life time.Duration) string {
-	c := http.Cookie{Name: s.cookieName(), Value: value, Path: "/", HttpOnly: true, Secure: s.secure(), SameSite: http.SameSiteLaxMode,
-		MaxAge: int(life / time.Second)}
+	c := http.Cookie{ //nolint:gosec // over plain HTTP, browsers would not keep a Secure cookie
+		Name: s.cookieName(), Value: value, Path: "/", HttpOnly: true, Secure: s.secure(), SameSite: http.SameSiteLaxMode,
+		MaxAge: int(life / time.Second),
+	}
 	if value == "" {
 		c.MaxAge = -1
 	}
@@ -108,7 +110,7 @@ func (s *Service) sealBegun(b begun) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return encode(aead.Seal(nil, nil, plain, []byte(cookieName))), nil
+	return encode(aead.Seal(nil, nil, plain, []byte(cookieName))), nil //nolint:gosec // the cipher makes a random nonce
 }
 
 // readBegun returns what the browser has kept, of a sign-in that was begun by this installation.

@@ -37,7 +37,7 @@ func (s *Service) exchange(ctx context.Context, in exchangeInput) (endpoint.Resu
 	}
 	var tokens any
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		if err := s.mayLink(ctx, tx, userID); err != nil { // they may have been disabled since
+		if err := s.requireStaff(ctx, tx, userID); err != nil { // they may have been disabled since
 			return err
 		}
 		tokens, err = s.sessions.OpenFederatedSession(ctx, tx, userID, methods, st.At)
@@ -52,36 +52,39 @@ func (s *Service) exchange(ctx context.Context, in exchangeInput) (endpoint.Resu
 
 // redeem uses a code and returns its user, who is active staff and still linked. It returns a *rejection.
 func (s *Service) redeem(ctx context.Context, code string) (userID string, st statement, err error) {
-	var refused error
+	var rejected *rejection
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		refused = nil
-		var refusal error
+		rejected = nil
 		var err error
-		if userID, st, refusal, err = s.useCode(ctx, tx, forSignIn, code); err != nil {
-			return err
+		if userID, st, err = s.redeemIn(ctx, tx, code); errors.As(err, &rejected) {
+			return nil // committed: the code is void
 		}
-		if refusal != nil {
-			refused = reject(apierr.OIDCInvalidCode, "one_time_code", nil)
-			return nil
-		}
-		if linked, err := identityTable.GetUnchecked(ctx, tx, st.Identity); errors.Is(err, apierr.IdentityNotFound) || err == nil && linked.UserID != userID {
-			refused = &rejection{kind: apierr.OIDCNoAccount, note: "unlinked", user: userID}
-			return nil
-		} else if err != nil {
-			return err
-		}
-		var rejected *rejection
-		if err := s.mayLink(ctx, tx, userID); errors.As(err, &rejected) {
-			refused = rejected
-			return nil
-		} else if err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, updateIdentityUse, st.Identity, tx.Now())
 		return err
 	})
-	if err == nil {
-		err = refused
+	if err == nil && rejected != nil {
+		err = rejected
 	}
+	return userID, st, err
+}
+
+func (s *Service) redeemIn(ctx context.Context, tx *store.Tx, code string) (userID string, st statement, err error) {
+	userID, st, valid, err := s.useCode(ctx, tx, forSignIn, code)
+	if err != nil {
+		return "", st, err
+	}
+	if !valid {
+		return "", st, reject(apierr.OIDCInvalidCode, "one_time_code", nil)
+	}
+	linked, err := identityTable.GetUnchecked(ctx, tx, st.Identity)
+	if errors.Is(err, apierr.IdentityNotFound) || err == nil && linked.UserID != userID {
+		return "", st, &rejection{kind: apierr.OIDCNoAccount, note: "unlinked", user: userID}
+	}
+	if err != nil {
+		return "", st, err
+	}
+	if err := s.requireStaff(ctx, tx, userID); err != nil {
+		return "", st, err
+	}
+	_, err = tx.Exec(ctx, updateIdentityUse, st.Identity, tx.Now())
 	return userID, st, err
 }

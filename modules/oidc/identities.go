@@ -86,11 +86,11 @@ func (s *Service) link(ctx context.Context, in linkInput) (Identity, error) {
 		}
 		subject, email := in.Subject, ""
 		if in.Code != "" {
-			userID, st, refusal, err := s.useCode(ctx, tx, forLink, in.Code)
+			userID, st, valid, err := s.useCode(ctx, tx, forLink, in.Code)
 			if err != nil {
 				return err
 			}
-			if refusal != nil || userID != caller.UserID || st.Issuer != s.options.Issuer {
+			if !valid || userID != caller.UserID || st.Issuer != s.options.Issuer {
 				refused = apierr.OIDCInvalidCode
 				return nil // committed: the code is void
 			}

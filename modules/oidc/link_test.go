@@ -104,10 +104,9 @@ func TestLink_IsRefused(t *testing.T) {
 			return h.SignIn(h.email(victim.UserID), "a long enough password 42").Do("POST", path, map[string]string{"subject": "a", "code": "b"})
 		}, 400, "common.invalid_input"},
 		"with a stale session": {func(b *browser) servertest.Response {
-			body := ask(b)
 			b.client = h.SignIn(h.email(victim.UserID), "a long enough password 42")
 			h.Clock.Advance(9 * time.Minute)
-			body = ask(&browser{h: h, client: h.Anonymous()})
+			body := ask(&browser{h: h, client: h.Anonymous()})
 			h.Clock.Advance(2 * time.Minute)
 			return b.do("POST", path, body)
 		}, 401, "auth_m.insufficient_user_authentication"},

@@ -20,10 +20,6 @@ const (
 	selectIdentitiesOf = `SELECT ` + identityColumns + ` FROM identities WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
 
 	selectIdentityIDs = `SELECT id FROM identities WHERE user_id = $1 AND id > $2 ORDER BY id LIMIT $3`
-
-	eraseIdentity = `DELETE FROM identities WHERE id = $1`
-
-	eraseCodes = `DELETE FROM oidc_codes WHERE user_id = $1`
 )
 
 // ExportPerson writes the accounts of a user at the provider.
@@ -44,7 +40,7 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 	}
 	return personal.Run(ctx, tx, cursor,
 		personal.Once(func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.Exec(ctx, eraseCodes, subject.ID)
+			_, err := tx.Exec(ctx, deleteCodesOf, subject.ID)
 			return err
 		}),
 		personal.EachID(selectIdentityIDs, subject.ID, func(ctx context.Context, tx *store.Tx, id string) error {
@@ -52,7 +48,7 @@ func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject persona
 			if err != nil {
 				return err
 			}
-			if _, err := tx.Exec(ctx, eraseIdentity, id); err != nil {
+			if _, err := tx.Exec(ctx, deleteIdentityRow, id); err != nil {
 				return err
 			}
 			return identityProof.Audit(ctx, tx, personal.Action, id, before)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -230,28 +229,4 @@ func (d *discovered) verifyToken(ctx context.Context, raw string) (*goidc.IDToke
 		err = cause
 	}
 	return checked, err
-}
-
-// isUnreachable reports whether an error says that the provider did not answer, or answered with an error of its own.
-func isUnreachable(err error) bool {
-	if answered, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
-		return answered.Response != nil && answered.Response.StatusCode >= http.StatusInternalServerError
-	}
-	if errors.Is(err, errRedirected) || errors.Is(err, errTooLarge) {
-		return false
-	}
-	var network net.Error
-	return errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, errKeysLimited)
-}
-
-// maxCause is the length of a cause in the log. Errors of the libraries contain what the provider sent.
-const maxCause = 300
-
-// shorten returns the text of an error for the log.
-func shorten(err error) string {
-	text := err.Error()
-	if len(text) > maxCause {
-		text = strings.ToValidUTF8(text[:maxCause], "") + "…"
-	}
-	return text
 }

@@ -8,8 +8,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/oauth2"
 
 	"kontor/store"
 )
@@ -102,4 +105,28 @@ func (s *spaced) RoundTrip(r *http.Request) (*http.Response, error) {
 // detach returns a context that is not cancelled with ctx, for a result that other requests use too.
 func detach(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), timeout)
+}
+
+// isUnreachable reports whether an error says that the provider did not answer, or answered with an error of its own.
+func isUnreachable(err error) bool {
+	if answered, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+		return answered.Response != nil && answered.Response.StatusCode >= http.StatusInternalServerError
+	}
+	if errors.Is(err, errRedirected) || errors.Is(err, errTooLarge) {
+		return false
+	}
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, errKeysLimited)
+}
+
+// maxCause is the length of a cause in the log. Errors of the libraries contain what the provider sent.
+const maxCause = 300
+
+// shorten returns the text of an error for the log.
+func shorten(err error) string {
+	text := err.Error()
+	if len(text) > maxCause {
+		text = strings.ToValidUTF8(text[:maxCause], "") + "…"
+	}
+	return text
 }

@@ -36,7 +36,7 @@ type Export struct {
 	Sessions    []jsontext.Value `json:"sessions,omitzero"`
 	Devices     []jsontext.Value `json:"devices,omitzero"`
 	Factors     []jsontext.Value `json:"factors,omitzero" doc:"Without keys and secrets."`
-	Identities  []jsontext.Value `json:"identities,omitzero" doc:"Accounts at the provider of sign-ins."`
+	Identities  []jsontext.Value `json:"identities,omitzero" doc:"Linked accounts at the provider."`
 	Preferences []jsontext.Value `json:"preferences,omitzero"`
 	Pictures    []jsontext.Value `json:"pictures,omitzero" doc:"Their content is in base64."`
 	Chats       []jsontext.Value `json:"chats_created,omitzero"`

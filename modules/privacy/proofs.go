@@ -2,6 +2,7 @@ package privacy
 
 import (
 	"context"
+	"errors"
 
 	"kontor/modules/kit/records"
 	"kontor/store"
@@ -38,6 +39,15 @@ func readRelationship(ctx context.Context, q store.Querier, customerID string) (
 	r := storedRelationship{CustomerID: customerID}
 	err := q.QueryRow(ctx, selectRelationship, customerID).Scan(&r.EndedAt, &r.Version)
 	return store.Record{Stored: r}, err
+}
+
+// readBefore returns a record before its change for the audit trail, or nil if there is none.
+func readBefore(ctx context.Context, q store.Querier, p records.Proof, id string) (any, error) {
+	was, err := p.Read(ctx, q, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil //nolint:nilnil // no record
+	}
+	return was, err
 }
 
 func readHold(ctx context.Context, q store.Querier, customerID string) (store.Record, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"kontor/modules/kit/personal"
 	"kontor/modules/kit/records"
 	"kontor/modules/kit/types"
 	"kontor/modules/kit/validate"
@@ -64,8 +63,13 @@ func (s *Service) relationship(ctx context.Context, q store.Querier, customerID 
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return r, nil, err
 	}
-	if r.Customer, err = s.Customers.WasVerified(ctx, q, customerID); err != nil {
+	verified, err := s.Customers.LastVerified(ctx, q, customerID)
+	if err != nil {
 		return r, nil, err
+	}
+	r.Customer = verified != nil
+	if endsBefore(r.EndedAt, verified) {
+		r.EndedAt = nil // the customer was verified again later
 	}
 	if r.EndedAt != nil {
 		r.RetentionUntil = s.retentionUntil(*r.EndedAt)
@@ -77,6 +81,12 @@ func (s *Service) relationship(ctx context.Context, q store.Querier, customerID 
 	r.OnHold = hold != nil
 	r.Erasable = !r.OnHold && (!r.Customer || r.EndedAt != nil && r.RetentionUntil.Before(s.today(q)))
 	return r, hold, nil
+}
+
+// endsBefore reports whether a relationship ended on an earlier day than that on which the customer was last verified. Then the
+// end is wrong, or it is that of an earlier relationship: the retention period must not count from it.
+func endsBefore(ended, verified *store.Time) bool {
+	return ended != nil && verified != nil && types.DateOf(ended.Std()).Before(types.DateOf(verified.Std()))
 }
 
 // activeHold returns the hold that is in force on a customer, or nil.
@@ -139,10 +149,21 @@ func (s *Service) SetRelationship(ctx context.Context, in RelationshipInput) (Re
 				return apierr.Invalid("ended_at", "invalid.date_future")
 			}
 		}
+		verified, err := s.Customers.LastVerified(ctx, tx, in.ID)
+		if err != nil {
+			return err
+		}
+		if endsBefore(ended, verified) {
+			return apierr.Invalid("ended_at", "invalid.ended_before_verification")
+		}
+		was, err := readBefore(ctx, tx, relationshipProof, in.ID)
+		if err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, upsertRelationship, in.ID, ended, tx.Now(), records.Actor(ctx)); err != nil {
 			return err
 		}
-		if err := relationshipProof.Audit(ctx, tx, "privacy.relationship", in.ID, nil); err != nil {
+		if err := relationshipProof.Audit(ctx, tx, "privacy.relationship", in.ID, was); err != nil {
 			return err
 		}
 		r, _, err = s.relationship(ctx, tx, in.ID)
@@ -170,15 +191,9 @@ func (s *Service) SetHold(ctx context.Context, in HoldInput) (LegalHold, error) 
 		if err := s.Customers.Allow(ctx, tx, in.ID, access.Delete); err != nil {
 			return err
 		}
-		before, err := holdProof.Exists(ctx, tx, in.ID)
+		was, err := readBefore(ctx, tx, holdProof, in.ID)
 		if err != nil {
 			return err
-		}
-		var was any
-		if before {
-			if was, err = holdProof.Read(ctx, tx, in.ID); err != nil {
-				return err
-			}
 		}
 		if _, err := tx.Exec(ctx, upsertHold, in.ID, in.Reason, dateColumn(in.until), tx.Now(), records.Actor(ctx)); err != nil {
 			return err
@@ -220,46 +235,4 @@ func (s *Service) RemoveHold(ctx context.Context, in OneInput) (endpoint.Message
 		return holdProof.Audit(ctx, tx, "privacy.hold_removed", in.ID, was)
 	})
 	return endpoint.Confirm(ctx, s.Texts, "privacy.hold_removed"), err
-}
-
-// PersonalData lists the tables of the module.
-func (s *Service) PersonalData() []personal.Table {
-	return []personal.Table{
-		{Name: "erasures", Why: "It holds ids and times, and is the evidence that data were erased."},
-		{Name: "legal_holds", Holds: "the reason of a legal hold on a customer, deleted at the latest with the customer"},
-		{Name: "relationships", Holds: "when the relationship with a customer ended; the time stays as evidence"},
-	}
-}
-
-// ExportPerson writes the relationship with a customer. It does not write a legal hold: the law may forbid to mention it.
-func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject personal.Subject, w *personal.Writer) error {
-	if subject.Kind != personal.Customer {
-		return nil
-	}
-	r, _, err := s.relationship(ctx, q, subject.ID)
-	if err != nil {
-		return err
-	}
-	return w.Add("relationship", struct {
-		EndedAt        *store.Time `json:"ended_at"`
-		RetentionUntil types.Date  `json:"retention_until"`
-	}{r.EndedAt, r.RetentionUntil})
-}
-
-// ErasePerson deletes a legal hold that has ended.
-func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject personal.Subject, _ string) (string, error) {
-	if subject.Kind != personal.Customer {
-		return "", nil
-	}
-	was, err := holdProof.Read(ctx, tx, subject.ID)
-	if errors.Is(err, store.ErrNotFound) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	if _, err := tx.Exec(ctx, deleteHold, subject.ID); err != nil {
-		return "", err
-	}
-	return "", holdProof.Audit(ctx, tx, personal.Action, subject.ID, was)
 }

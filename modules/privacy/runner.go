@@ -93,10 +93,14 @@ func (s *Service) setStatus(ctx context.Context, e Erasure, status Status) error
 		if now := tx.Now(); status == Erased {
 			erased = &now
 		}
+		was, err := erasureProof.Read(ctx, tx, e.ID)
+		if err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, updateErasure, e.ID, string(status), erased); err != nil {
 			return err
 		}
-		return erasureProof.Audit(ctx, tx, "privacy.erasure_"+string(status), e.ID, nil)
+		return erasureProof.Audit(ctx, tx, "privacy.erasure_"+string(status), e.ID, was)
 	})
 }
 

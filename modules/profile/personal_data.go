@@ -65,9 +65,7 @@ func readPictures(ctx context.Context, q store.Querier, userID string) ([]pictur
 	return pictures, rows.Err()
 }
 
-const (
-	deletePreferences = `DELETE FROM profile_preferences WHERE user_id = $1`
-)
+const deletePreferences = `DELETE FROM profile_preferences WHERE user_id = $1`
 
 // ErasePerson deletes preferences and pictures of a user.
 func (s *Service) ErasePerson(ctx context.Context, tx *store.Tx, subject personal.Subject, cursor string) (string, error) {

@@ -24,7 +24,8 @@ type verified struct {
 	expires    store.Time
 	restricted bool // to networks
 	networks   []netip.Prefix
-	read       revocable.Generation
+	read       revocable.Generation // of the account
+	hashed     revocable.Generation // of the master key
 	used       *atomic.Int64
 }
 
@@ -44,7 +45,7 @@ func (s *Service) Known(token string, from netip.Addr) (*access.Caller, bool) {
 // cached returns a valid entry.
 func (s *Service) cached(cache *revocable.Cache[*verified], key string) (*verified, bool) {
 	v, ok := cache.Get(key)
-	if !ok || !v.read.Valid() || s.expired(v.expires) {
+	if !ok || !v.read.Valid() || !v.hashed.Valid() || s.expired(v.expires) {
 		return nil, false
 	}
 	return v, true
@@ -111,7 +112,7 @@ func (s *Service) read(ctx context.Context, id string) (v *verified, hash string
 	if err != nil {
 		return nil, "", apierr.AuthUnavailable.Wrap(err)
 	}
-	v = &verified{id: id, read: s.generations.Now(accountID)}
+	v = &verified{id: id, read: s.generations.Now(accountID), hashed: s.generations.Now(masterKey)}
 	rows, err := s.db.Query(ctx, selectVerified, id)
 	if err != nil {
 		return nil, "", apierr.AuthUnavailable.Wrap(err)
@@ -176,6 +177,15 @@ func (s *Service) Expiry(ctx context.Context, token string) (store.Time, bool) {
 
 // Forget invalidates what is in memory of an account. It is called after the commit of a change to its status, roles or tokens.
 func (s *Service) Forget(accountID string) { s.generations.End(accountID) }
+
+// masterKey is the generation that all tokens share. A rotation of the master key ends it, so that tokens in memory are read, and
+// hashed, again.
+const masterKey = "master key"
+
+func (s *Service) masterKeyReplaced(context.Context, store.KeyReplaced) error {
+	s.generations.End(masterKey)
+	return nil
+}
 
 // hashPurpose is the purpose of the hashes of tokens.
 const hashPurpose = "service token"

@@ -101,8 +101,8 @@ var (
 	APIKeys       = recordType("0193a000-0000-7000-8000-000000000010", "api_keys")
 	Audit         = recordType("0193a000-0000-7000-8000-000000000011", "audit")
 	Factors       = recordType("0193a000-0000-7000-8000-000000000012", "factors")
-	Services      = recordType("0193a000-0000-7000-8000-000000000032", "service_accounts")
-	Identities    = recordType("0193a000-0000-7000-8000-000000000029", "identities")
+	Identities    = recordType("0193a000-0000-7000-8000-000000000013", "identities")
+	Services      = recordType("0193a000-0000-7000-8000-000000000014", "service_accounts")
 )
 
 var recordTypes []RecordType

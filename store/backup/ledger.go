@@ -19,8 +19,9 @@ func PutLedger(dir, file string) (entries int, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("%s cannot be read: %w", d.File(erasures.Name), datadir.Cause(err))
 	}
-	whole := present
+	whole, source := present, d.File(erasures.Name)
 	if file != "" {
+		source = file
 		given, err := os.ReadFile(file)
 		if err != nil {
 			return 0, fmt.Errorf("%s cannot be read: %w", file, datadir.Cause(err))
@@ -31,7 +32,7 @@ func PutLedger(dir, file string) (entries int, err error) {
 	}
 	found, _, err := erasures.Parse(whole, nil)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", file, err)
+		return 0, fmt.Errorf("%s: %w", source, err)
 	}
 	if len(whole) == len(present) {
 		return len(found), nil

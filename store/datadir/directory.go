@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// A first start, a restore, and the import and rotation of a key write under names of their own and rename last. A kill at any point leaves either nothing that
-// counts or everything:
+// A first start, a restore, and the import and rotation of a key write under names of their own and rename last. A kill at any
+// point leaves either nothing that counts or everything:
 //
 //	kontor.db.new         the database of a first start; created before the key, so that a key without a database and
 //	                      without this file means that the database was lost

@@ -16,7 +16,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"kontor/store/clock"
 	"kontor/store/datadir"
@@ -113,9 +112,13 @@ func Append(path string, mac MAC, added ...Entry) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	known := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		known[e.ID] = true
+	}
 	var text []byte
 	for _, e := range added {
-		if slices.ContainsFunc(entries, func(known Entry) bool { return known.ID == e.ID }) {
+		if known[e.ID] {
 			continue
 		}
 		l := line{Entry: e, MAC: chained(mac, last, e)}

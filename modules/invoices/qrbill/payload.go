@@ -46,7 +46,8 @@ func IsSwiss(text string) bool {
 }
 
 // Parse parses the text of a Swiss QR code. It returns all values that it can read, and a Finding for every violation of the
-// standard and every remark. The rules are those at a time, since some depend on the version of the standard. For a text that is not a QR-bill, it returns NotSwissQRBill or InvalidPayload.
+// standard and every remark. The rules are those at a time, since some depend on the version of the standard. For a text that is
+// not a QR-bill, it returns NotSwissQRBill or InvalidPayload.
 func Parse(text string, at time.Time) (*Bill, []Finding, error) {
 	if len(text) > maxTextBytes {
 		return nil, nil, errorf(InvalidPayload, "text of %d bytes", len(text))

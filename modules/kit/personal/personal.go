@@ -88,8 +88,8 @@ func Once(f func(ctx context.Context, tx *store.Tx) error) Step {
 	return func(ctx context.Context, tx *store.Tx, _ string) (string, error) { return "", f(ctx, tx) }
 }
 
-// EachID returns a step that calls erase with the ids that a statement selects: $1 is the subject, $2 the last id, $3 the
-// number of ids, which must be in order.
+// EachID returns a step that calls erase with the ids that a statement selects, in their order. $1 is the subject, $2 the last
+// id, $3 the number of ids.
 func EachID(statement, subject string, erase func(ctx context.Context, tx *store.Tx, id string) error) Step {
 	return func(ctx context.Context, tx *store.Tx, after string) (string, error) {
 		ids, err := Texts(ctx, tx, statement, subject, after, Batch)

@@ -1,0 +1,82 @@
+package factors
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"kontor/modules/kit/factor"
+	"kontor/server/apierr"
+	"kontor/store"
+)
+
+// Methods returns the methods that complete a sign-in of the user, the best first. It is empty for a user without a second
+// factor: recovery codes alone do not count.
+func (s *Service) Methods(ctx context.Context, q store.Querier, userID string) ([]string, error) {
+	all, err := ofUser(ctx, q, userID)
+	if err != nil {
+		return nil, err
+	}
+	has := map[string]bool{}
+	for _, f := range all {
+		switch {
+		case isSecond(f):
+			has[f.Type] = true
+		case f.Type == RecoveryCodes && f.Remaining != nil && *f.Remaining > 0:
+			has[factor.RecoveryCode] = true
+		}
+	}
+	if !has[factor.Passkey] && !has[factor.TOTP] {
+		return nil, nil
+	}
+	if s.party == nil { // the address of the console has changed since
+		has[factor.Passkey] = false
+	}
+	var methods []string
+	for _, m := range []string{factor.Passkey, factor.TOTP, factor.RecoveryCode} {
+		if has[m] {
+			methods = append(methods, m)
+		}
+	}
+	if len(methods) == 0 { // the password alone is not enough for a user whose passkeys cannot be used
+		methods = []string{factor.RecoveryCode}
+	}
+	return methods, nil
+}
+
+// InUse reports whether a user who holds one of the roles has an active second factor.
+func (s *Service) InUse(ctx context.Context, q store.Querier, roleIDs []string) (bool, error) {
+	if len(roleIDs) == 0 {
+		return false, nil
+	}
+	var one int
+	err := q.QueryRow(ctx, selectInUse+store.In(1, len(roleIDs))+") LIMIT 1", store.AppendIn(nil, roleIDs)...).Scan(&one)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Passkeys reports whether passkeys can be used at the address of the console.
+func (s *Service) Passkeys() bool { return s.party != nil }
+
+// PasskeyOptions begins a sign-in with a passkey: of a user, or of anybody without an id. It returns the options for
+// navigator.credentials.get and the data that [Service.Verify] needs. It returns apierr.PasskeysUnavailable, and
+// apierr.FactorNotFound for a user without a passkey.
+func (s *Service) PasskeyOptions(ctx context.Context, userID string) (options jsontext.Value, session []byte, err error) {
+	if s.party == nil {
+		return nil, nil, apierr.PasskeysUnavailable
+	}
+	if userID == "" {
+		return s.party.beginSignIn(nil)
+	}
+	a, err := s.account(ctx, s.db, userID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(a.passkeys) == 0 {
+		return nil, nil, apierr.FactorNotFound
+	}
+	return s.party.beginSignIn(&a)
+}
