@@ -59,6 +59,7 @@ var layers = []layer{
 	{`modules/app`, []string{"*"}, "here, and only here, modules meet"},
 	{`modules/kit/event`, []string{"server/access"}, "it names events for siblings that must not import each other"},
 	{`modules/kit/factor`, []string{"store"}, "it declares types for siblings that must not import each other"},
+	{`modules/kit/revocable`, nil, "it caches values of any type"},
 	{`modules/kit/personal`, []string{"server/access", "store"}, "it declares an interface for siblings that must not import each other"},
 	{`modules/kit/validate`, []string{"modules/kit/types", "server/apierr"}, "it checks input and decides nothing else"},
 	{`modules/kit/list`, []string{"modules/kit/types", "server/endpoint", "server/apierr", "store"}, "lists know no record of any module"},
@@ -66,7 +67,7 @@ var layers = []layer{
 	{`modules/audit`, []string{"modules/kit/personal", "modules/kit/types", "modules/kit/validate", "modules/kit/list", "modules/kit/records", "modules/kit/event",
 		"server/access", "server/endpoint", "server/apierr", "server/ratelimit", "server/sse", "store", "store/audittrail"},
 		"it shows, verifies and exports the audit trail, and is a module like the others"},
-	{`modules/[a-z]+`, []string{"modules/kit/personal", "modules/kit/types", "modules/kit/validate", "modules/kit/list", "modules/kit/records", "modules/kit/event", "modules/kit/factor", "modules/sandbox",
+	{`modules/[a-z]+`, []string{"modules/kit/revocable", "modules/kit/personal", "modules/kit/types", "modules/kit/validate", "modules/kit/list", "modules/kit/records", "modules/kit/event", "modules/kit/factor", "modules/sandbox",
 		"server/access", "server/endpoint", "server/etag", "server/apierr", "server/ratelimit", "server/sse", "store"},
 		"modules never import each other: declare an interface for what is needed, and let modules/app pass the implementation"},
 }

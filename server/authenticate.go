@@ -15,8 +15,8 @@ const apiKeyHeader = "X-API-Key"
 
 // Authenticator authenticates callers.
 type Authenticator interface {
-	// Known returns the caller of a bearer token that was verified before and whose session is active, from memory alone;
-	// ok is false if the cache has no answer. from is the client's address, which tokens of service accounts may restrict.
+	// Known returns the caller of a bearer token from memory alone, if it was verified before and its session is active. Tokens
+	// of service accounts may restrict the client's address, from.
 	Known(token string, from netip.Addr) (caller *access.Caller, ok bool)
 	// Bearer verifies the bearer token of a request and its session. It reads with the request's UserContext. It returns
 	// apierr.Unauthorized, or apierr.AuthUnavailable when neither cache nor table can be read.

@@ -172,8 +172,8 @@ func (s *Service) Disable(ctx context.Context, id string) error {
 }
 
 // checkMayIssue checks that the caller may act as the account: an administrator may, and otherwise the caller must hold all
-// roles of the account, which must have no grants of its own. Without this rule, whoever may create tokens could take the rights
-// of an account. It returns apierr.GrantNotHeld.
+// roles of the account, which must have no grants of its own. Without this rule, a caller who may create tokens could take the
+// rights of an account. It returns apierr.GrantNotHeld.
 func (s *Service) checkMayIssue(ctx context.Context, tx *store.Tx, id string) error {
 	caller := access.From(ctx)
 	if caller.UserID == "" || caller.UserID == store.NilID {

@@ -110,7 +110,7 @@ func TestHostile_Inputs(t *testing.T) {
 		{"an expiry in two years", tokens, map[string]any{"name": "n", "expires_at": store.TimeOf(now.Add(2 * 365 * 24 * time.Hour))}, 400, `"expires_at"`},
 		{"an expiry that is no time", tokens, map[string]any{"name": "n", "expires_at": "tomorrow"}, 400, `"expires_at"`},
 		{"all wrong at once", tokens, map[string]any{"scopes": []string{}, "networks": []string{"x"}}, 400, `"networks.0"`},
-		{"a token of nobody", "/v1/service-accounts/" + store.NewID() + "/tokens", map[string]any{"name": "n"}, 404, "account_not_found"},
+		{"a token of an unknown account", "/v1/service-accounts/" + store.NewID() + "/tokens", map[string]any{"name": "n"}, 404, "account_not_found"},
 		{"a token of a person", "/v1/service-accounts/" + s.Admin().UserID + "/tokens", map[string]any{"name": "n"}, 404, "account_not_found"},
 		{"an account without a name", "/v1/service-accounts", map[string]any{"name": " "}, 400, `"name"`},
 		{"an account with an unknown role", "/v1/service-accounts", map[string]any{"name": "n", "roles": []string{"Emperor"}}, 400, `"roles.0"`},
@@ -178,7 +178,7 @@ func TestHostile_MachineIsNoPerson(t *testing.T) {
 	s.Anonymous().Do("POST", "/authenticate", map[string]any{"user_id": id, "password": password}).
 		ExpectError(t, http.StatusUnauthorized, "auth_m.invalid_credentials")
 	admin.Do("POST", "/v1/chats", map[string]any{"type": "direct", "participants": []string{id}}).Expect(t, http.StatusBadRequest)
-	// It does not count as the second administrator: nobody could sign in any more.
+	// It does not count as the second administrator: no administrator could sign in any more.
 	admin.Do("PATCH", "/v1/users/"+admin.UserID, map[string]any{"status": "disabled"}).ExpectError(t, http.StatusConflict, "users.last_administrator")
 }
 

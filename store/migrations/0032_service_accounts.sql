@@ -5,6 +5,7 @@ ALTER TABLE users ADD COLUMN kind TEXT NOT NULL DEFAULT 'person' CONSTRAINT user
 CREATE INDEX users_kind_idx ON users (kind, created_at, id);
 
 DROP VIEW people;
+-- Published by directory: users as other modules may know them.
 CREATE VIEW people AS SELECT id, display_name, status, language, kind FROM users;
 
 -- What a service account is for. Its name and status are those of the user with the same id.
@@ -43,6 +44,7 @@ CREATE INDEX service_tokens_expires_at_idx ON service_tokens (expires_at, id);
 DROP TABLE service_tokens;
 DROP TABLE service_accounts;
 DROP VIEW people;
+-- Published by directory: users as other modules may know them.
 CREATE VIEW people AS SELECT id, display_name, status, language FROM users;
 DROP INDEX users_kind_idx;
 ALTER TABLE users DROP COLUMN kind;
