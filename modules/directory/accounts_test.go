@@ -16,7 +16,7 @@ func TestGet_RequiresTheUserOrAGrant(t *testing.T) {
 			t.Errorf("%s is missing in %s", member, r.Text)
 		}
 	}
-	if len(r.Body) != 8 || r.Header.Get("ETag") == "" {
+	if len(r.Body) != 9 || r.Header.Get("ETag") == "" {
 		t.Errorf("got %s with ETag %s", r.Text, r.Header.Get("ETag"))
 	}
 	if s := h.call(m.token, "GET", m.path(""), nil, "If-None-Match", r.Header.Get("ETag")).Status; s != 304 {
