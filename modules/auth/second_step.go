@@ -20,13 +20,13 @@ type NextStep struct {
 	Message   string          `json:"message"`
 	Token     string          `json:"token" doc:"For the next request, from the same device, at most five times."`
 	ExpiresIn int64           `json:"expires_in" doc:"Seconds until the token ends."`
-	Methods   []string        `json:"methods" doc:"What can complete the sign-in: passkey, totp or recovery_code."`
-	Passkey   *PasskeyRequest `json:"passkey,omitzero" doc:"Only if the user has a passkey."`
+	Methods   []string        `json:"methods" example:"totp,recovery_code" doc:"What can complete the sign-in: passkey, totp or recovery_code."`
+	Passkey   *PasskeyRequest `json:"passkey,omitzero" example:"-" doc:"Only if the user has a passkey."`
 }
 
 // PasskeyRequest asks a browser for a passkey.
 type PasskeyRequest struct {
-	Options jsontext.Value `json:"options" type:"object" doc:"For navigator.credentials.get (WebAuthn)."`
+	Options jsontext.Value `json:"options" type:"object" example:"{\"challenge\":\"aBd3snOj5W6ItZJIJAXOTg\",\"timeout\":300000,\"rpId\":\"kontor.example\",\"userVerification\":\"required\"}" doc:"For navigator.credentials.get (WebAuthn)."`
 }
 
 // nextStep returns the next step of a sign-in that has proved amr so far, with the challenge that the caller must insert. It
