@@ -69,7 +69,7 @@ func (s *Service) relationship(ctx context.Context, q store.Querier, customerID 
 	}
 	r.Customer = verified != nil
 	if endsBefore(r.EndedAt, verified) {
-		r.EndedAt = nil // the customer has come back
+		r.EndedAt = nil // a former customer has returned
 	}
 	if r.EndedAt != nil {
 		r.RetentionUntil = s.retentionUntil(*r.EndedAt)
