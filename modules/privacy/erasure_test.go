@@ -208,7 +208,7 @@ func TestErasure_WaitsForRetentionAndHold(t *testing.T) {
 	if due := admin.Do("GET", "/v1/erasures/due", nil).Expect(t, 200); !strings.Contains(due.Body, customer) {
 		t.Errorf("the customer is not due: %s", due.Body)
 	}
-	back := newCustomer(admin, "back@example.ch") // a former customer who returns has a new relationship
+	back := newCustomer(admin, "back@example.ch") // a former customer who is verified again has a new relationship
 	for _, status := range []string{"pending", "in_review", "verified"} {
 		admin.Do("PATCH", "/v1/customers/"+back+"/kyc/status", map[string]any{"kyc_status": status}).Expect(t, 200)
 	}

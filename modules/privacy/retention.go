@@ -69,7 +69,7 @@ func (s *Service) relationship(ctx context.Context, q store.Querier, customerID 
 	}
 	r.Customer = verified != nil
 	if endsBefore(r.EndedAt, verified) {
-		r.EndedAt = nil // a former customer has returned
+		r.EndedAt = nil // the customer was verified again later
 	}
 	if r.EndedAt != nil {
 		r.RetentionUntil = s.retentionUntil(*r.EndedAt)
