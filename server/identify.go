@@ -1,6 +1,8 @@
 package server
 
 import (
+	"strings"
+
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
 
@@ -14,6 +16,7 @@ const strictTransport = "max-age=31536000"
 func (s *Server) identify(r *call) {
 	header := &r.fiber.Request().Header
 	r.RequestID = requestID(header.Peek(fiber.HeaderXRequestID))
+	r.AuditID = auditRequestID(r.RequestID)
 	r.Language = locales.Match(listHeader(header, fiber.HeaderAcceptLanguage))
 	r.Address = s.clientAddress(r.fiber.Context())
 	r.DeviceID = string(header.Peek("X-Device-ID"))
@@ -31,12 +34,27 @@ func (s *Server) identify(r *call) {
 	}
 }
 
-// requestID returns the client's request id if it is a random one, as proxies and tracers make it, otherwise a new one. The audit
-// trail keeps the id for ever, so that no name and no telephone number may be in it.
+// requestID returns the client's request id if it is short and of harmless characters, otherwise a new one.
 func requestID(sent []byte) string {
+	const maxLength = 128
+	if len(sent) == 0 || len(sent) > maxLength {
+		return newRequestID()
+	}
+	for _, b := range sent {
+		letter := b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+		if !letter && (b < '0' || b > '9') && !strings.ContainsRune("-_.:", rune(b)) {
+			return newRequestID()
+		}
+	}
+	return string(sent)
+}
+
+// auditRequestID returns the id of a request for the audit trail, which is kept for ever. An id of the client that is no random
+// number may be a name or a telephone number; the trail gets a new one then.
+func auditRequestID(id string) string {
 	const least, most = 16, 64 // a telephone number has at most 15 digits
 	digits := 0
-	for _, b := range sent {
+	for _, b := range id {
 		switch {
 		case b >= '0' && b <= '9' || b >= 'a' && b <= 'f' || b >= 'A' && b <= 'F':
 			digits++
@@ -44,10 +62,10 @@ func requestID(sent []byte) string {
 			return newRequestID()
 		}
 	}
-	if digits < least || len(sent) > most {
+	if digits < least || len(id) > most {
 		return newRequestID()
 	}
-	return string(sent)
+	return id
 }
 
 func newRequestID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -47,7 +47,7 @@ func (s *Server) reportEvents(r *call, status int) {
 
 // report completes an event with time, actor, origin and record, and passes it on.
 func (s *Server) report(r *call, e endpoint.Event) {
-	e.At, e.RequestID, e.Endpoint = r.Now, r.RequestID, r.row.key
+	e.At, e.RequestID, e.Endpoint = r.Now, r.AuditID, r.row.key
 	e.Network, e.Session = endpoint.AuditNetwork(r.Address), r.Caller.SessionID
 	if e.Actor = r.Caller.UserID; e.Actor == "" {
 		e.Actor = r.Caller.KeyID

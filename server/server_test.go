@@ -126,11 +126,7 @@ func TestServe_AnswersConditionalRequests(t *testing.T) {
 
 func TestIdentify_KeepsValidRequestIDs(t *testing.T) {
 	address, _ := start(t, nil)
-	for id, kept := range map[string]bool{
-		"4f2a9c1e-77b0-4d3a-9c55-0e8d1b6f2a31": true, "0AF7651916CD43DD8448EB211C80319C": true, strings.Repeat("a", 64): true, strings.Repeat("a", 65): false,
-		"1-67891233-abcdef012345678912345678": true, "41446681800": false, "----------------": false, "anna.keller": false, "anna-keller-1971": false,
-		"a b": false, "<x>": false,
-	} {
+	for id, kept := range map[string]bool{"abc-1.2_3:4": true, strings.Repeat("a", 128): true, strings.Repeat("a", 129): false, "a b": false, "<x>": false} {
 		response, _ := servertest.Send(t, address, "GET", "/healthz", "", "X-Request-ID", id)
 		if got := response.Header.Get("X-Request-ID"); (got == id) != kept || got == "" {
 			t.Errorf("%.20q: got %q, kept should be %t", id, got, kept)

@@ -219,6 +219,9 @@ func (m *Modules) Start(ctx context.Context) error {
 	if err := m.OIDC.Start(ctx); err != nil {
 		return fmt.Errorf("start the sign-in with the provider: %w", err)
 	}
+	if err := m.Auth.WarnOfUnknownRoles(ctx); err != nil {
+		return fmt.Errorf("read the roles that require a second factor: %w", err)
+	}
 	return m.Privacy.Start(ctx)
 }
 

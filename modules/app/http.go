@@ -73,7 +73,7 @@ func CheckConsole(dir string) error {
 // origin returns the source of a request, for the audit entries of its changes.
 func origin(ctx context.Context) store.Origin {
 	request := endpoint.Of(ctx)
-	return store.Origin{Session: access.From(ctx).SessionID, Network: endpoint.AuditNetwork(request.Address), RequestID: request.RequestID}
+	return store.Origin{Session: access.From(ctx).SessionID, Network: endpoint.AuditNetwork(request.Address), RequestID: request.AuditID}
 }
 
 // Idempotency stores the answers to requests with an Idempotency-Key in the database.

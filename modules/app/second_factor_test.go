@@ -103,7 +103,8 @@ func TestSecondFactor_IsRequiredOfAdministrators(t *testing.T) {
 		if !e.Access.TakesBearer() || e.Name == "auth.logout" || e.Name == "users.update" || strings.HasPrefix(e.Name, "notifications.stream") {
 			continue
 		}
-		a := admin.Do(e.Method, withUnknownIDs(e.Path), nil)
+		own := strings.Replace(e.Path, "/v1/users/{id}", "/v1/users/"+admin.UserID, 1)
+		a := admin.Do(e.Method, withUnknownIDs(own), nil)
 		if refused := codeOf(a.Body) == apierr.FactorRequired.Code; refused == e.WithoutFactor {
 			t.Errorf("%s: got %d %s", e.Key(), a.Status, a.Body)
 		}

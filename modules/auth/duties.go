@@ -16,6 +16,8 @@ const (
 		LEFT JOIN role_names n ON n.id = r.role_id
 		WHERE r.user_id = $1`
 
+	countRoles = `SELECT count(*) FROM role_names WHERE id = $1 OR name_key = $2`
+
 	insertDuty = `INSERT INTO factor_duties (user_id, since) VALUES ($1, $2) ON CONFLICT (user_id) DO NOTHING`
 
 	deleteDuty = `DELETE FROM factor_duties WHERE user_id = $1`
@@ -48,12 +50,30 @@ func (s *Service) updateDuty(ctx context.Context, tx *store.Tx, userID string) e
 			return err
 		}
 	}
+	var changed int64
 	if due {
-		_, err = tx.Exec(ctx, insertDuty, userID, tx.Now())
+		changed, err = tx.Exec(ctx, insertDuty, userID, tx.Now())
 	} else {
-		_, err = tx.Exec(ctx, deleteDuty, userID)
+		changed, err = tx.Exec(ctx, deleteDuty, userID)
+	}
+	if changed > 0 {
+		s.drop(tx, userID) // the other sessions have it in memory
 	}
 	return err
+}
+
+// WarnOfUnknownRoles logs every entry of auth.mfa.required_roles that names no role: a misspelt one would require nothing.
+func (s *Service) WarnOfUnknownRoles(ctx context.Context) error {
+	for _, wanted := range s.options.RequiredRoles {
+		var n int
+		if err := s.db.QueryRow(ctx, countRoles, strings.ToLower(wanted), types.Fold(wanted)).Scan(&n); err != nil {
+			return err
+		}
+		if n == 0 {
+			s.options.Log.Warn("auth.mfa.required_roles names a role that does not exist", "role", wanted)
+		}
+	}
+	return nil
 }
 
 // requiredRoles returns the ids of a user's roles that require a second factor.

@@ -159,9 +159,10 @@ func (s *Service) eraseRecord(ctx context.Context, tx *store.Tx, id string) erro
 }
 
 const (
-	selectWasVerified = `
-		SELECT EXISTS (SELECT 1 FROM customers WHERE id = $1 AND (kyc_status IN ('verified', 'expired') OR verified_at IS NOT NULL))
-			OR EXISTS (SELECT 1 FROM kyc_changes WHERE customer_id = $1 AND to_status = 'verified')`
+	selectLastVerified = `
+		SELECT COALESCE((SELECT verified_at FROM customers WHERE id = $1),
+			(SELECT MAX(changed_at) FROM kyc_changes WHERE customer_id = $1 AND to_status = 'verified'),
+			(SELECT created_at FROM customers WHERE id = $1 AND kyc_status IN ('verified', 'expired')))`
 
 	selectSamePerson = `
 		SELECT c.id FROM customers c
@@ -170,12 +171,11 @@ const (
 		ORDER BY c.id LIMIT 100`
 )
 
-// WasVerified reports whether the identity of a customer was verified at any time: the bank then has, or had, a business
-// relationship with it.
-func (s *Service) WasVerified(ctx context.Context, q store.Querier, id string) (bool, error) {
-	var was bool
-	err := q.QueryRow(ctx, selectWasVerified, id).Scan(&was)
-	return was, err
+// LastVerified returns when the identity of a customer was last verified, or nil if it never was. The bank has, or had, a
+// business relationship with a verified customer.
+func (s *Service) LastVerified(ctx context.Context, q store.Querier, id string) (at *store.Time, err error) {
+	err = q.QueryRow(ctx, selectLastVerified, id).Scan(&at)
+	return at, err
 }
 
 // OfUser returns customers that are not erased and whose e-mail address the user has validated, at most 100.

@@ -15,9 +15,12 @@ import (
 )
 
 // list lists the factors of a user. The caller is the user, or may read the factors. It returns apierr.UserNotFound and
-// apierr.NoAccess.
+// apierr.NoAccess, and apierr.FactorRequired as requireOwn does.
 func (s *Service) list(ctx context.Context, in listInput) (list.Page[Factor], error) {
 	caller := access.From(ctx)
+	if err := requireOwn(ctx, in.UserID); err != nil {
+		return list.Page[Factor]{}, err
+	}
 	if _, err := userStatus(ctx, s.db, in.UserID); err != nil {
 		return list.Page[Factor]{}, err
 	}
@@ -35,9 +38,21 @@ func (s *Service) list(ctx context.Context, in listInput) (list.Page[Factor], er
 	return page, err
 }
 
+// requireOwn returns apierr.FactorRequired if the factors are those of another user and the caller has not enrolled a required
+// factor in time. The endpoints are open to such callers, and an administrator without a factor could remove those of all others.
+func requireOwn(ctx context.Context, userID string) error {
+	if caller := access.From(ctx); caller.UserID != userID && caller.SignedIn.MustEnrol(endpoint.Of(ctx).Now) {
+		return apierr.FactorRequired
+	}
+	return nil
+}
+
 // one returns a factor of a user with which the caller may do what is wanted. It returns apierr.UserNotFound,
-// apierr.FactorNotFound and apierr.NoAccess.
+// apierr.FactorNotFound and apierr.NoAccess, and apierr.FactorRequired as requireOwn does.
 func (s *Service) one(ctx context.Context, q store.Querier, userID, factorID string, wanted access.Permission) (Factor, error) {
+	if err := requireOwn(ctx, userID); err != nil {
+		return Factor{}, err
+	}
 	f, err := table.Get(ctx, q, factorID, wanted)
 	if err == nil && f.UserID == userID {
 		return f, nil

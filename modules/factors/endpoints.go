@@ -12,7 +12,8 @@ import (
 // maxConfirmBody is the maximum size of the request that confirms an enrolment, in bytes.
 const maxConfirmBody = 32 << 10
 
-// Endpoints returns the endpoints of the module. Users whose role requires a second factor may call all of them without one.
+// Endpoints returns the endpoints of the module. Users whose role requires a second factor may call all of them without one, for
+// their own factors.
 func (s *Service) Endpoints() []endpoint.Endpoint {
 	rows := []endpoint.Endpoint{
 		{Name: "factors.list", Method: http.MethodGet, Path: "/v1/users/{id}/factors",
@@ -42,6 +43,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 	for i := range rows {
 		rows[i].Tag, rows[i].Limit, rows[i].WithoutFactor = "Second factors", ratelimit.Private, true
 		rows[i].Roles = []string{access.Advisor, access.Customer}
+		rows[i].Faults = append(rows[i].Faults, apierr.FactorRequired) // for the factors of other users
 	}
 	return rows
 }

@@ -36,8 +36,11 @@ type PasskeyEnrolment struct {
 }
 
 // enrol begins the enrolment of a factor of the caller, or replaces their recovery codes. It returns apierr.UserNotFound,
-// apierr.NoAccess for another user, and what its three kinds return.
+// apierr.NoAccess for another user, apierr.FactorRequired as requireOwn does, and what its three kinds return.
 func (s *Service) enrol(ctx context.Context, in enrolInput) (Enrolled, error) {
+	if err := requireOwn(ctx, in.UserID); err != nil {
+		return Enrolled{}, err
+	}
 	if _, err := userStatus(ctx, s.db, in.UserID); err != nil {
 		return Enrolled{}, err
 	}

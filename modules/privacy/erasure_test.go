@@ -208,6 +208,17 @@ func TestErasure_WaitsForRetentionAndHold(t *testing.T) {
 	if due := admin.Do("GET", "/v1/erasures/due", nil).Expect(t, 200); !strings.Contains(due.Body, customer) {
 		t.Errorf("the customer is not due: %s", due.Body)
 	}
+	back := newCustomer(admin, "back@example.ch") // a former customer who is verified again has a new relationship
+	for _, status := range []string{"pending", "in_review", "verified"} {
+		admin.Do("PATCH", "/v1/customers/"+back+"/kyc/status", map[string]any{"kyc_status": status}).Expect(t, 200)
+	}
+	admin.Do("PUT", "/v1/customers/"+back+"/relationship", map[string]any{"ended_at": s.Clock.Now().Format(time.RFC3339)}).Expect(t, 200)
+	s.Clock.Advance(11 * 366 * 24 * time.Hour)
+	admin = s.SignIn(servertest.AdminEmail, servertest.AdminPassword)
+	for _, status := range []string{"expired", "pending", "in_review", "verified"} {
+		admin.Do("PATCH", "/v1/customers/"+back+"/kyc/status", map[string]any{"kyc_status": status}).Expect(t, 200)
+	}
+	admin.Do("POST", "/v1/customers/"+back+"/erasure", reason).ExpectError(t, 409, "privacy.relationship_open")
 	erase(t, admin, path)
 	if due := admin.Do("GET", "/v1/erasures/due", nil).Expect(t, 200); strings.Contains(due.Body, customer) {
 		t.Errorf("an erased customer is due: %s", due.Body)

@@ -62,6 +62,7 @@ func TestErasure_RejectsHostileRequests(t *testing.T) {
 		{"the owner places a hold", "PUT", c + customer + "/legal-hold", owner, map[string]any{"reason": "x"}, 403, noGrant},
 		{"the owner ends the relationship", "PUT", c + verified + "/relationship", owner, map[string]any{"ended_at": "2000-01-01T00:00:00Z"}, 403, noGrant},
 		{"an end in the future", "PUT", c + verified + "/relationship", admin, map[string]any{"ended_at": "2100-01-01T00:00:00Z"}, 400, "common.invalid_input"},
+		{"an end before the verification", "PUT", c + verified + "/relationship", admin, map[string]any{"ended_at": "2000-01-01T00:00:00Z"}, 400, "common.invalid_input"},
 		{"a hold without a reason", "PUT", c + customer + "/legal-hold", admin, map[string]any{"reason": " "}, 400, "common.invalid_input"},
 		{"a customer exports another one's customer", "GET", c + customer + "/export", stranger, nil, 403, noRecord},
 		{"a user exports another user", "GET", u + owner.UserID + "/export", stranger, nil, 403, noRecord},

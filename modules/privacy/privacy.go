@@ -27,8 +27,8 @@ import (
 type Customers interface {
 	// Allow returns apierr.CustomerNotFound, apierr.NoAccess and, for a change of an erased customer, apierr.RecordErased.
 	Allow(ctx context.Context, q store.Querier, id string, wanted access.Permission) error
-	// WasVerified reports whether the identity of a customer was verified at any time.
-	WasVerified(ctx context.Context, q store.Querier, id string) (bool, error)
+	// LastVerified returns when the identity of a customer was last verified, or nil if it never was.
+	LastVerified(ctx context.Context, q store.Querier, id string) (*store.Time, error)
 	// OfUser returns customers that are not erased and are the same person as the user.
 	OfUser(ctx context.Context, q store.Querier, userID string) ([]string, error)
 }

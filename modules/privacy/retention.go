@@ -63,8 +63,13 @@ func (s *Service) relationship(ctx context.Context, q store.Querier, customerID 
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return r, nil, err
 	}
-	if r.Customer, err = s.Customers.WasVerified(ctx, q, customerID); err != nil {
+	verified, err := s.Customers.LastVerified(ctx, q, customerID)
+	if err != nil {
 		return r, nil, err
+	}
+	r.Customer = verified != nil
+	if endsBefore(r.EndedAt, verified) {
+		r.EndedAt = nil // the customer was verified again later
 	}
 	if r.EndedAt != nil {
 		r.RetentionUntil = s.retentionUntil(*r.EndedAt)
@@ -76,6 +81,12 @@ func (s *Service) relationship(ctx context.Context, q store.Querier, customerID 
 	r.OnHold = hold != nil
 	r.Erasable = !r.OnHold && (!r.Customer || r.EndedAt != nil && r.RetentionUntil.Before(s.today(q)))
 	return r, hold, nil
+}
+
+// endsBefore reports whether a relationship ended on an earlier day than that on which the customer was last verified. Then the
+// end is wrong, or it is that of an earlier relationship: the retention period must not count from it.
+func endsBefore(ended, verified *store.Time) bool {
+	return ended != nil && verified != nil && types.DateOf(ended.Std()).Before(types.DateOf(verified.Std()))
 }
 
 // activeHold returns the hold that is in force on a customer, or nil.
@@ -137,6 +148,13 @@ func (s *Service) SetRelationship(ctx context.Context, in RelationshipInput) (Re
 			if ended = &in.EndedAt.Value; *ended > tx.Now() {
 				return apierr.Invalid("ended_at", "invalid.date_future")
 			}
+		}
+		verified, err := s.Customers.LastVerified(ctx, tx, in.ID)
+		if err != nil {
+			return err
+		}
+		if endsBefore(ended, verified) {
+			return apierr.Invalid("ended_at", "invalid.ended_before_verification")
 		}
 		was, err := readBefore(ctx, tx, relationshipProof, in.ID)
 		if err != nil {

@@ -18,6 +18,7 @@ type Info struct {
 	Caller    *access.Caller
 	Language  string // en, de, fr or it
 	RequestID string
+	AuditID   string     // RequestID in the audit trail; another one if a client has sent what is no random number
 	Address   netip.Addr // of the client, behind trusted proxies
 	DeviceID  string     // X-Device-ID
 

@@ -66,8 +66,8 @@ func (w *Writer) value(v any) {
 	}
 }
 
-// Each adds the rows that a statement selects to a section, a batch at a time. The parameters of the statement are the subject,
-// the last key and the number of rows; it returns the rows in the order of the key. scan returns a row and its key.
+// Each adds the rows that a statement selects to a section, a batch at a time. The rows must be in the order of their keys. $1
+// is the subject, $2 the last key, $3 the number of rows. scan returns a row and its key.
 func Each(ctx context.Context, q store.Querier, w *Writer, section, statement, subject string,
 	scan func(rows *store.Rows) (row any, key string, err error),
 ) error {
