@@ -73,7 +73,7 @@ func TestKillPoints_KeyRotate(t *testing.T) {
 	if !strings.Contains(whole.stdout, "the master key was replaced") {
 		t.Fatalf("got %q and %q", whole.stdout, whole.stderr)
 	}
-	eachPoint(t, whole, 20, func(t *testing.T, n int) {
+	eachPoint(t, whole, 26, func(t *testing.T, n int) {
 		rotated := copyDir(t, dir)
 		former, err := os.ReadFile(filepath.Join(rotated, "secret.key"))
 		if err != nil {

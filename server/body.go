@@ -24,8 +24,8 @@ const (
 	uploadBudget = 512 << 20
 )
 
-// readBody reads the body of an authorized request, if its handler reads one. Memory grows with the bytes that arrive, not with the declared length. It
-// returns apierr.PayloadTooLarge, and apierr.Unavailable when too much is being uploaded at once.
+// readBody reads the body of an authorized request, if its handler reads one. Memory grows with the bytes that arrive, not with
+// the declared length. It returns apierr.PayloadTooLarge, and apierr.Unavailable when too much is being uploaded at once.
 func (s *Server) readBody(r *call) error {
 	request := r.fiber.Request()
 	if !request.IsBodyStream() {

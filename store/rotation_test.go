@@ -260,6 +260,25 @@ func TestRotateMasterKey_UnderWrites(t *testing.T) {
 	check(t, dir)
 }
 
+// A check, an export and the list of keys beside a rotation find nothing wrong.
+func TestRotateMasterKey_BesideChecks(t *testing.T) {
+	dir := storetest.Dir(t)
+	db := storetest.OpenDir(t, dir)
+	notes(db)
+	writeNotes(t, db, 0, 5)
+	calls := 0
+	_, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, func(context.Context, *audittrail.Evidence) error {
+		if calls++; calls < 3 {
+			rotate(t, db)
+			writeNotes(t, db, 10*calls, 10*calls+5)
+		}
+		return nil
+	})
+	if err != nil || calls != 3 {
+		t.Errorf("after %d calls: %v", calls, err)
+	}
+}
+
 func TestRotateMasterKey_OneAtATime(t *testing.T) {
 	db := storetest.Open(t)
 	notes(db)

@@ -85,3 +85,21 @@ func TestSecondFactor_WarnsOfUnknownRoles(t *testing.T) {
 		t.Errorf("%d warnings:\n%s", n, log.String())
 	}
 }
+
+// The examples of the document are requests that the rules of the input accept.
+func TestSecondFactor_ExamplesOfTheDocumentAreValid(t *testing.T) {
+	s := servertest.Start(t)
+	user := s.User(access.Customer)
+	paths := s.Anonymous().Do("GET", "/openapi.json", nil).Expect(t, http.StatusOK).JSON(t)["paths"].(map[string]any)
+	for path, want := range map[string]string{
+		"/authenticate": apierr.InvalidCredentials.Code, "/authenticate/factor": apierr.ChallengeExpired.Code,
+		"/v1/users/{id}/reauthenticate": apierr.InvalidInput.Code, "/v1/users/{id}/factors": "",
+	} {
+		operation := paths[path].(map[string]any)["post"].(map[string]any)
+		media := operation["requestBody"].(map[string]any)["content"].(map[string]any)["application/json"].(map[string]any)
+		a := user.Do("POST", strings.ReplaceAll(path, "{id}", user.UserID), media["example"])
+		if got := codeOf(a.Body); got != want || strings.Contains(a.Body, "exactly one") {
+			t.Errorf("%s: got %d %s", path, a.Status, a.Body)
+		}
+	}
+}

@@ -29,7 +29,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "auth.sign_in", Method: http.MethodPost, Path: "/authenticate", Access: access.Public, Limit: ratelimit.Public,
 			Summary: "Sign in.",
 			Faults:  []apierr.Kind{apierr.InvalidCredentials, apierr.LockedOut},
-			Doc: endpoint.Doc{Headers: []string{"X-Device-Token"}, Answers: []endpoint.Answer{
+			Doc: endpoint.Doc{Headers: []string{"X-Device-ID", "X-Device-Token"}, Answers: []endpoint.Answer{
 				{Status: http.StatusOK, Body: Tokens{}},
 				{Status: http.StatusAccepted, Says: "The password is right; complete the sign-in with a second factor.", Body: NextStep{}},
 			}},
@@ -41,11 +41,11 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "auth.logout", Method: http.MethodPost, Path: "/v1/logout", PeopleOnly: true, Access: access.SignedIn, Roles: everybody,
 			Summary: "Sign out.", WithoutFactor: true, Handle: endpoint.JSON(http.StatusOK, s.logout)},
 		{Name: "auth.reauthenticate", Method: http.MethodPost, Path: "/v1/users/{id}/reauthenticate", PeopleOnly: true, Access: access.SignedIn, Roles: everybody,
-			Summary: "Authenticate again within a session.", WithoutFactor: true,
+			Summary: "Authenticate again within a session.", WithoutFactor: true, Doc: endpoint.Doc{Headers: []string{"X-Device-ID"}},
 			Faults: []apierr.Kind{apierr.UserNotFound, apierr.LockedOut},
 			Handle: endpoint.JSON(http.StatusOK, s.reauthenticate)},
 		{Name: "auth.reauthenticate_options", Method: http.MethodPost, Path: "/v1/users/{id}/reauthenticate/options", PeopleOnly: true, Access: access.SignedIn, Roles: everybody,
-			Summary: "List the ways to authenticate again within a session.", WithoutFactor: true,
+			Summary: "List the ways to authenticate again within a session.", WithoutFactor: true, Doc: endpoint.Doc{Headers: []string{"X-Device-ID"}},
 			Faults: []apierr.Kind{apierr.UserNotFound},
 			Handle: endpoint.JSON(http.StatusOK, s.reauthenticateOptions)},
 		{Name: "auth.sessions", Method: http.MethodGet, Path: "/v1/users/{id}/sessions", Roles: users,

@@ -29,11 +29,12 @@ func (s *Service) factorEndpoints() []endpoint.Endpoint {
 		{Name: "auth.sign_in_factor", Method: http.MethodPost, Path: "/authenticate/factor", Access: access.Public, Limit: ratelimit.Public,
 			Summary: "Complete a sign-in with a second factor or a passkey.", MaxBody: maxFactorBody,
 			Faults: []apierr.Kind{apierr.InvalidFactor, apierr.ChallengeExpired, apierr.InvalidCredentials, apierr.LockedOut},
-			Doc:    endpoint.Doc{Headers: []string{"X-Device-Token"}},
+			Doc:    endpoint.Doc{Headers: []string{"X-Device-ID", "X-Device-Token"}},
 			Handle: endpoint.JSON(http.StatusOK, s.signInFactor)},
 		{Name: "auth.sign_in_passkey", Method: http.MethodPost, Path: "/authenticate/passkey", Access: access.Public, Limit: ratelimit.Public,
 			Summary: "Begin a sign-in with a passkey, without a password.",
 			Faults:  []apierr.Kind{apierr.NotFound},
+			Doc:     endpoint.Doc{Headers: []string{"X-Device-ID"}},
 			Handle:  endpoint.JSON(http.StatusOK, s.beginPasskey)},
 		{Name: "auth.methods", Method: http.MethodGet, Path: "/authenticate/methods", Access: access.Public, Limit: ratelimit.Public,
 			Summary: "List the ways to sign in.",
@@ -44,8 +45,8 @@ func (s *Service) factorEndpoints() []endpoint.Endpoint {
 type signInFactorInput struct {
 	Token        string         `json:"token" maxLength:"128" doc:"Of the first step."`
 	Code         string         `json:"code" required:"false" maxLength:"64" example:"123456" doc:"Of an authenticator app; one of code, recovery_code and passkey."`
-	RecoveryCode string         `json:"recovery_code" maxLength:"64"`
-	Passkey      jsontext.Value `json:"passkey" type:"object" doc:"What navigator.credentials.get returned (WebAuthn)."`
+	RecoveryCode string         `json:"recovery_code" maxLength:"64" example:"-"`
+	Passkey      jsontext.Value `json:"passkey" type:"object" example:"-" doc:"What navigator.credentials.get returned (WebAuthn)."`
 }
 
 func (in *signInFactorInput) answer() factor.Answer {
@@ -98,7 +99,7 @@ func (s *Service) signInFactor(ctx context.Context, in signInFactorInput) (Token
 type passkeyStep struct {
 	Token     string         `json:"token" doc:"For the next request, from the same device."`
 	ExpiresIn int64          `json:"expires_in" doc:"Seconds until the token ends."`
-	Options   jsontext.Value `json:"options" type:"object" doc:"For navigator.credentials.get (WebAuthn)."`
+	Options   jsontext.Value `json:"options" type:"object" example:"{\"challenge\":\"aBd3snOj5W6ItZJIJAXOTg\",\"timeout\":300000,\"rpId\":\"kontor.example\",\"userVerification\":\"required\"}" doc:"For navigator.credentials.get (WebAuthn)."`
 }
 
 // beginPasskey begins a sign-in without a password. It returns apierr.NotFound where passkeys do not work.

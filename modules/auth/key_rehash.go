@@ -95,20 +95,8 @@ func (s *Service) RevokeUnusedKeys(ctx context.Context, since store.Time) (revok
 	if err := s.FlushKeyUse(ctx); err != nil {
 		return 0, err
 	}
-	var unused []string
-	rows, err := s.db.Query(ctx, selectUnusedKeys, s.newestHashes(), since)
+	unused, err := store.All(ctx, s.db, store.Text, selectUnusedKeys, s.newestHashes(), since)
 	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return 0, err
-		}
-		unused = append(unused, id)
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return 0, err
 	}
 	for _, id := range unused {

@@ -102,10 +102,10 @@ func (s *Service) raiseSession(ctx context.Context, tx *store.Tx, amr []string, 
 type reauthenticateInput struct {
 	UserID       string         `path:"id"`
 	Password     string         `json:"password" format:"password" required:"false" doc:"One of password, code, recovery_code and passkey."`
-	Code         string         `json:"code" maxLength:"64" example:"123456" doc:"Of an authenticator app."`
-	RecoveryCode string         `json:"recovery_code" maxLength:"64"`
-	Passkey      jsontext.Value `json:"passkey" type:"object" doc:"What navigator.credentials.get returned (WebAuthn)."`
-	Token        string         `json:"token" maxLength:"128" doc:"Only with a passkey: the token of its request."`
+	Code         string         `json:"code" maxLength:"64" example:"-" doc:"Of an authenticator app."`
+	RecoveryCode string         `json:"recovery_code" maxLength:"64" example:"-"`
+	Passkey      jsontext.Value `json:"passkey" type:"object" example:"-" doc:"What navigator.credentials.get returned (WebAuthn)."`
+	Token        string         `json:"token" maxLength:"128" example:"-" doc:"Only with a passkey: the token of its request."`
 }
 
 func (in *reauthenticateInput) answer() factor.Answer {
@@ -153,10 +153,10 @@ type ownInput struct {
 
 // reauthenticateWays are the ways in which a user can authenticate again.
 type reauthenticateWays struct {
-	Methods   []string       `json:"methods" doc:"password, totp, passkey and recovery_code, as far as the user has them."`
-	Token     string         `json:"token,omitzero" doc:"Only with a passkey: to be sent with it, once."`
-	ExpiresIn int64          `json:"expires_in,omitzero" doc:"Seconds until the token ends."`
-	Options   jsontext.Value `json:"options,omitzero" type:"object" doc:"Only with a passkey: for navigator.credentials.get (WebAuthn)."`
+	Methods   []string       `json:"methods" example:"password,totp,recovery_code" doc:"password, totp, passkey and recovery_code, as far as the user has them."`
+	Token     string         `json:"token,omitzero" example:"-" doc:"Only with a passkey: to be sent with it, once."`
+	ExpiresIn int64          `json:"expires_in,omitzero" example:"-" doc:"Seconds until the token ends."`
+	Options   jsontext.Value `json:"options,omitzero" type:"object" example:"-" doc:"Only with a passkey: for navigator.credentials.get (WebAuthn)."`
 }
 
 // ReauthenticateOptions returns how the caller can authenticate again. It returns apierr.UserNotFound, and apierr.NoAccess for

@@ -20,13 +20,13 @@ type NextStep struct {
 	Message   string          `json:"message"`
 	Token     string          `json:"token" doc:"For the next request, from the same device, at most five times."`
 	ExpiresIn int64           `json:"expires_in" doc:"Seconds until the token ends."`
-	Methods   []string        `json:"methods" doc:"What can complete the sign-in: passkey, totp or recovery_code."`
-	Passkey   *PasskeyRequest `json:"passkey,omitzero" doc:"Only if the user has a passkey."`
+	Methods   []string        `json:"methods" example:"totp,recovery_code" doc:"What can complete the sign-in: passkey, totp or recovery_code."`
+	Passkey   *PasskeyRequest `json:"passkey,omitzero" example:"-" doc:"Only if the user has a passkey."`
 }
 
 // PasskeyRequest asks a browser for a passkey.
 type PasskeyRequest struct {
-	Options jsontext.Value `json:"options" type:"object" doc:"For navigator.credentials.get (WebAuthn)."`
+	Options jsontext.Value `json:"options" type:"object" example:"{\"challenge\":\"aBd3snOj5W6ItZJIJAXOTg\",\"timeout\":300000,\"rpId\":\"kontor.example\",\"userVerification\":\"required\"}" doc:"For navigator.credentials.get (WebAuthn)."`
 }
 
 // nextStep returns the next step of a sign-in that has proved amr so far, with the challenge that the caller must insert. It
@@ -66,9 +66,25 @@ func (s *Service) NextStep(ctx context.Context, userID string, amr []string) (*N
 
 // OpenFederatedSession opens a session for a user whom a provider has authenticated at a time. With the time 0, which means
 // unknown, the session is not fresh before the user authenticates again. It returns apierr.InvalidCredentials for an unknown or
-// disabled user.
+// disabled user. It returns apierr.Unavailable if amr is not enough for a user with a second factor.
 func (s *Service) OpenFederatedSession(ctx context.Context, tx *store.Tx, userID string, amr []string, at store.Time) (Tokens, error) {
-	return s.openAfter(ctx, tx, s.newAttempt(ctx, userID, ""), Methods(nil).with(amr...), min(at, tx.Now()))
+	proved := Methods(nil).with(amr...)
+	if err := s.requireNoStep(ctx, tx, userID, proved); err != nil {
+		return Tokens{}, err
+	}
+	return s.openAfter(ctx, tx, s.newAttempt(ctx, userID, ""), proved, min(at, tx.Now()))
+}
+
+// requireNoStep returns apierr.Unavailable if a sign-in needs a second factor that was enrolled since its [NextStep] was decided.
+func (s *Service) requireNoStep(ctx context.Context, tx *store.Tx, userID string, amr Methods) error {
+	if amr.acr() == access.TwoFactors {
+		return nil
+	}
+	methods, err := s.factorMethods(ctx, tx, userID)
+	if err == nil && len(methods) > 0 {
+		err = apierr.Unavailable
+	}
+	return err
 }
 
 // openAfter opens a session after the last step of a sign-in, and stores network and device of the attempt as known.

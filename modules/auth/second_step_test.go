@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"kontor/modules/kit/factor"
+	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -380,5 +382,27 @@ func TestMethods(t *testing.T) {
 	h.auth.SetProvider("Example ID")
 	if got := h.call("GET", "/authenticate/methods", nil); got.body != `{"password":true,"passkey":true,"oidc":{"name":"Example ID"}}` {
 		t.Errorf("got %s", got.body)
+	}
+}
+
+// A factor that was enrolled after the decision that nothing is missing counts: the sign-in begins again.
+func TestOpenFederatedSession_NeedsTheFactorOfTheUser(t *testing.T) {
+	h := newHarness(t)
+	anna := h.user("anna@example.ch")
+	open := func(amr ...string) error {
+		return h.db.InTx(t.Context(), func(tx *store.Tx) error {
+			_, err := h.auth.OpenFederatedSession(t.Context(), tx, anna, amr, tx.Now())
+			return err
+		})
+	}
+	if err := open("fed"); err != nil {
+		t.Errorf("without a factor: %v", err)
+	}
+	h.factors.enrol(anna, factor.TOTP)
+	if err := open("fed"); !errors.Is(err, apierr.Unavailable) {
+		t.Errorf("with a factor: %v", err)
+	}
+	if err := open("fed", "mfa"); err != nil {
+		t.Errorf("with two factors of the provider: %v", err)
 	}
 }

@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,8 +63,8 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, *
 		if step != nil {
 			return pending.insert(ctx, tx)
 		}
-		if methods, err := s.factorMethods(ctx, tx, user.id); err != nil || len(methods) > 0 {
-			return cmp.Or(err, error(apierr.Unavailable)) // enrolled since
+		if err := s.requireNoStep(ctx, tx, user.id, amr); err != nil {
+			return err
 		}
 		tokens, err = s.openAfter(ctx, tx, tried, amr, tx.Now())
 		return err

@@ -75,19 +75,3 @@ func (s *Service) loadSigningKeys(ctx context.Context) error {
 }
 
 var errSigningKey = errors.New("the signing key is not valid")
-
-func (s *Service) expiredSigningKeys(ctx context.Context, now store.Time) (expired []string, err error) {
-	rows, err := s.db.Query(ctx, selectExpiredSigningKeys, now.Add(-keyOverlap)-clockLeeway)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var kid string
-		if err := rows.Scan(&kid); err != nil {
-			return nil, err
-		}
-		expired = append(expired, kid)
-	}
-	return expired, rows.Err()
-}

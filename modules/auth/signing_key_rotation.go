@@ -91,7 +91,7 @@ func (s *Service) MaintainSigningKeys(ctx context.Context) error {
 			return err
 		}
 	}
-	expired, err := s.expiredSigningKeys(ctx, now)
+	expired, err := store.All(ctx, s.db, store.Text, selectExpiredSigningKeys, now.Add(-keyOverlap)-clockLeeway)
 	if err != nil || len(expired) == 0 {
 		return err
 	}

@@ -180,5 +180,5 @@ func (s *Service) LastVerified(ctx context.Context, q store.Querier, id string) 
 
 // OfUser returns customers that are not erased and whose e-mail address the user has validated, at most 100.
 func (s *Service) OfUser(ctx context.Context, q store.Querier, userID string) ([]string, error) {
-	return personal.Texts(ctx, q, selectSamePerson, userID)
+	return store.All(ctx, q, store.Text, selectSamePerson, userID)
 }

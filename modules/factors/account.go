@@ -100,6 +100,6 @@ func (s *Service) account(ctx context.Context, q store.Querier, userID string) (
 	if a.label == "" {
 		a.label = a.name
 	}
-	a.passkeys, err = selectAll(ctx, q, scanPasskey, selectPasskeys, userID)
+	a.passkeys, err = store.All(ctx, q, scanPasskey, selectPasskeys, userID)
 	return a, err
 }

@@ -23,11 +23,12 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "factors.enrol", Method: http.MethodPost, Path: "/v1/users/{id}/factors",
 			// Users enrol factors of their own without a grant on the type, which a rule for creation would require.
 			Access: access.SignedIn, Assurance: endpoint.SecondFactor, Summary: "Enrol a second factor, or replace the recovery codes.",
+			Doc:    endpoint.Doc{Headers: []string{"X-Device-ID"}},
 			Faults: []apierr.Kind{apierr.UserNotFound, apierr.FactorNameExists, apierr.TooManyFactors, apierr.PasskeysUnavailable, apierr.NoSecondFactor},
 			Handle: endpoint.JSON(http.StatusCreated, s.enrol)},
 		{Name: "factors.confirm", Method: http.MethodPost, Path: "/v1/users/{id}/factors/{factor_id}/confirm",
 			Access: access.On(access.Factors, access.Update), Assurance: endpoint.SecondFactor, Summary: "Confirm the enrolment of a second factor.",
-			MaxBody: maxConfirmBody,
+			MaxBody: maxConfirmBody, Doc: endpoint.Doc{Headers: []string{"X-Device-ID"}},
 			Faults: []apierr.Kind{apierr.UserNotFound, apierr.FactorNotFound, apierr.FactorActive, apierr.EnrolmentOver, apierr.PasskeyExists,
 				apierr.PasskeysUnavailable},
 			Handle: endpoint.JSON(http.StatusOK, s.confirm)},

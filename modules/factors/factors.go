@@ -51,12 +51,12 @@ var most = map[string]int{factor.Passkey: 10, factor.TOTP: 1}
 type Factor struct {
 	ID         string      `json:"id"`
 	UserID     string      `json:"user_id"`
-	Type       string      `json:"type" enum:"passkey,totp,recovery_codes"`
+	Type       string      `json:"type" enum:"passkey,totp,recovery_codes" example:"totp"`
 	Name       string      `json:"name" example:"Phone"`
 	Status     string      `json:"status" enum:"pending,active" doc:"A pending factor is not confirmed yet and expires after ten minutes."`
 	CreatedAt  store.Time  `json:"created_at"`
 	LastUsedAt *store.Time `json:"last_used_at"`
-	Remaining  *int        `json:"remaining,omitzero" doc:"How many recovery codes are unused. Only for recovery codes."`
+	Remaining  *int        `json:"remaining,omitzero" example:"-" doc:"How many recovery codes are unused. Only for recovery codes."`
 
 	version int64
 }

@@ -16,7 +16,7 @@ type listInput struct {
 
 type enrolInput struct {
 	UserID string `path:"id"`
-	Type   string `json:"type" enum:"passkey,totp,recovery_codes" required:"true"`
+	Type   string `json:"type" enum:"passkey,totp,recovery_codes" example:"totp" required:"true"`
 	Name   string `json:"name" maxLength:"100" example:"Phone" doc:"How the user recognises the factor; by default a name for the type."`
 }
 

@@ -49,7 +49,7 @@ const purgeBatch = 200
 func (s *Service) Purge(ctx context.Context) error {
 	for more := true; more; {
 		err := s.db.InTx(ctx, func(tx *store.Tx) error {
-			expired, err := selectAll(ctx, tx, scanFactor, selectExpired, tx.Now().Add(-enrolmentLife), purgeBatch)
+			expired, err := store.All(ctx, tx, scanFactor, selectExpired, tx.Now().Add(-enrolmentLife), purgeBatch)
 			if err != nil {
 				return err
 			}

@@ -50,7 +50,7 @@ func readFactor(ctx context.Context, q store.Querier, id string) (store.Record, 
 	s := storedFactor{Version: f.version}
 	err = q.QueryRow(ctx, selectStored, id).Scan(&s.CreatedBy, &s.CredentialID, &s.PublicKey, &s.Transports, &s.AAGUID, &s.BackupEligible)
 	if err == nil && f.Type == RecoveryCodes {
-		s.Codes, err = selectAll(ctx, q, func(row records.Row) (c storedCode, err error) {
+		s.Codes, err = store.All(ctx, q, func(row records.Row) (c storedCode, err error) {
 			err = row.Scan(&c.Hash, &c.UsedAt)
 			return c, err
 		}, selectCodes, id)

@@ -156,25 +156,7 @@ func insert(ctx context.Context, tx *store.Tx, f newFactor) error {
 
 // ofUser returns all factors of a user, pending ones included.
 func ofUser(ctx context.Context, q store.Querier, userID string) ([]Factor, error) {
-	return selectAll(ctx, q, scanFactor, selectOfUser, userID)
-}
-
-// selectAll returns all rows of a statement.
-func selectAll[T any](ctx context.Context, q store.Querier, scan func(records.Row) (T, error), statement string, args ...any) ([]T, error) {
-	rows, err := q.Query(ctx, statement, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var found []T
-	for rows.Next() {
-		row, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, row)
-	}
-	return found, rows.Err()
+	return store.All(ctx, q, scanFactor, selectOfUser, userID)
 }
 
 // isSecond reports whether a factor is active and can complete a sign-in by itself. Recovery codes only stand in for one.

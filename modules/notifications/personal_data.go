@@ -104,7 +104,7 @@ type customerNotification struct{ id, notice, metadata string }
 
 // eraseAbout erases a batch of notifications about a customer, with the deliveries of their events.
 func eraseAbout(ctx context.Context, tx *store.Tx, customerID, after string) (last string, err error) {
-	batch, err := selectAbout(ctx, tx, customerID, after)
+	batch, err := store.All(ctx, tx, scanAbout, selectCustomerNotifications, customerID, after, personal.Batch)
 	if err != nil {
 		return "", err
 	}
@@ -131,21 +131,9 @@ func eraseAbout(ctx context.Context, tx *store.Tx, customerID, after string) (la
 	return batch[len(batch)-1].id, nil
 }
 
-func selectAbout(ctx context.Context, q store.Querier, customerID, after string) ([]customerNotification, error) {
-	rows, err := q.Query(ctx, selectCustomerNotifications, customerID, after, personal.Batch)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var found []customerNotification
-	for rows.Next() {
-		var n customerNotification
-		if err := rows.Scan(&n.id, &n.notice, &n.metadata); err != nil {
-			return nil, err
-		}
-		found = append(found, n)
-	}
-	return found, rows.Err()
+func scanAbout(row store.Scanner) (n customerNotification, err error) {
+	err = row.Scan(&n.id, &n.notice, &n.metadata)
+	return n, err
 }
 
 // neutralMetadata removes the texts from the arguments of a template, except codes such as a status.

@@ -45,8 +45,7 @@ func (s *Service) issueCode(ctx context.Context, tx *store.Tx, p purpose, userID
 // useCode deletes a code and returns what it stands for. valid is false for an unknown, used or expired code and for another
 // browser. The transaction must be committed all the same, so that a code that has leaked is void.
 func (s *Service) useCode(ctx context.Context, tx *store.Tx, p purpose, code string) (userID string, st statement, valid bool, err error) {
-	secret, decodeErr := base64.RawURLEncoding.Strict().DecodeString(code)
-	if decodeErr != nil || len(secret) != secretBytes {
+	if !isSecret(code) {
 		return "", st, false, nil
 	}
 	var browser, data string
@@ -62,13 +61,24 @@ func (s *Service) useCode(ctx context.Context, tx *store.Tx, p purpose, code str
 	if _, err := tx.Exec(ctx, deleteCode, hash); err != nil {
 		return "", st, false, err
 	}
-	cookie, cookieErr := s.cookie(ctx)
 	now := tx.Now()
-	if cookieErr != nil || !equal(s.hash("browser", cookie), browser) || now >= expires || expires > now.Add(p.life()) {
+	if !s.isBrowser(ctx, browser) || now >= expires || expires > now.Add(p.life()) {
 		return "", st, false, nil
 	}
 	err = json.Unmarshal([]byte(data), &st)
 	return userID, st, err == nil, err
+}
+
+// isSecret reports whether a text has the form of those that newSecret returns.
+func isSecret(text string) bool {
+	secret, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	return err == nil && len(secret) == secretBytes
+}
+
+// isBrowser reports whether the request comes from the browser with the hash.
+func (s *Service) isBrowser(ctx context.Context, hash string) bool {
+	cookie, err := s.cookie(ctx)
+	return err == nil && equal(s.hash("browser", cookie), hash)
 }
 
 // purgeBatch is the number of rows that one transaction deletes.

@@ -28,7 +28,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Name: "oidc.exchange", Method: http.MethodPost, Path: beginPath, Access: access.Public, Limit: ratelimit.Public,
 			Summary: "Complete a sign-in with the provider.",
 			Faults:  []apierr.Kind{apierr.NotFound, apierr.OIDCInvalidCode, apierr.OIDCNoAccount},
-			Doc:     endpoint.Doc{Answers: s.options.SignedIn, Headers: []string{"X-Device-Token"}},
+			Doc:     endpoint.Doc{Answers: s.options.SignedIn, Headers: []string{"X-Device-ID", "X-Device-Token"}},
 			Handle:  endpoint.JSON(http.StatusOK, s.exchange)},
 		{Name: "oidc.identities", Method: http.MethodGet, Path: "/v1/users/{id}/identities", Access: access.On(access.Identities, access.Read), Roles: staff,
 			Summary: "List the accounts at the provider with which a user may sign in.", Faults: []apierr.Kind{apierr.UserNotFound},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
@@ -110,18 +111,6 @@ func (s *Service) isActiveStaff(ctx context.Context, q store.Querier, userID str
 		return false, false, false, err
 	}
 	policy := s.options.Policy.Load()
-	staff = policy.Staff(userID)
-	rows, err := q.Query(ctx, selectHeldRoles, userID)
-	if err != nil {
-		return false, false, false, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var role string
-		if err := rows.Scan(&role); err != nil {
-			return false, false, false, err
-		}
-		staff = staff || policy.Staff(role)
-	}
-	return true, status == "active", staff, rows.Err()
+	roles, err := store.All(ctx, q, store.Text, selectHeldRoles, userID)
+	return true, status == "active", policy.Staff(userID) || slices.ContainsFunc(roles, policy.Staff), err
 }

@@ -144,7 +144,7 @@ func (s *Service) AllowPersona(ctx context.Context, q store.Querier, id string, 
 // OfUser returns the personas that are not erased and that are linked to this user and to no other, at most 100. A persona of
 // several users may describe another person, such as a client whom they represent.
 func (s *Service) OfUser(ctx context.Context, q store.Querier, userID string) ([]string, error) {
-	return personal.Texts(ctx, q, selectOwnPersonas, userID)
+	return store.All(ctx, q, store.Text, selectOwnPersonas, userID)
 }
 
 // ErasePerson erases a persona with its former names and links, or the links and former identities of a user.

@@ -58,29 +58,11 @@ func readPersona(ctx context.Context, q store.Querier, id string) (store.Record,
 	if err := q.QueryRow(ctx, selectNameKeys, id).Scan(&s.FirstNameKey, &s.LastNameKey); err != nil {
 		return store.Record{}, err
 	}
-	if s.Users, err = selectAll(ctx, q, selectAllUserLinks, id, scanUserLink); err != nil {
+	if s.Users, err = store.All(ctx, q, scanUserLink, selectAllUserLinks, id); err != nil {
 		return store.Record{}, fmt.Errorf("read users of a persona: %w", err)
 	}
-	if s.Links, err = selectAll(ctx, q, selectAllLinks, id, scanLink); err != nil {
+	if s.Links, err = store.All(ctx, q, scanLink, selectAllLinks, id); err != nil {
 		return store.Record{}, fmt.Errorf("read links of a persona: %w", err)
 	}
 	return store.Record{Answer: p, Stored: s}, nil
-}
-
-// selectAll returns all rows of a statement about a persona.
-func selectAll[T any](ctx context.Context, q store.Querier, statement, id string, scan func(records.Row) (T, error)) ([]T, error) {
-	rows, err := q.Query(ctx, statement, id)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var found []T
-	for rows.Next() {
-		row, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, row)
-	}
-	return found, rows.Err()
 }

@@ -95,7 +95,7 @@ func (s *Service) Start(ctx context.Context) error {
 	if err := s.reconcile(ctx); err != nil {
 		return fmt.Errorf("compare the ledger of erasures: %w", err)
 	}
-	unfinished, err := selectUnfinished(ctx, s.db)
+	unfinished, err := store.All(ctx, s.db, scanErasure, selectUnfinishedErasures)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (s *Service) Start(ctx context.Context) error {
 
 // Resume finishes erasures that were interrupted. It runs regularly.
 func (s *Service) Resume(ctx context.Context) error {
-	unfinished, err := selectUnfinished(ctx, s.db)
+	unfinished, err := store.All(ctx, s.db, scanErasure, selectUnfinishedErasures)
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,8 @@
 package privacy
 
 import (
-	"context"
-
 	"kontor/modules/kit/list"
 	"kontor/modules/kit/records"
-	"kontor/store"
 )
 
 const erasureColumns = `id, kind, subject_id, reason, status, requested_at, requested_by, erased_at, version`
@@ -85,25 +82,4 @@ func scanHold(row records.Row) (LegalHold, error) {
 	var h LegalHold
 	err := row.Scan(&h.CustomerID, &h.Reason, &h.Until, &h.CreatedAt, &h.CreatedBy, &h.version)
 	return h, err
-}
-
-func selectUnfinished(ctx context.Context, q store.Querier) ([]Erasure, error) {
-	return selectErasures(ctx, q, selectUnfinishedErasures)
-}
-
-func selectErasures(ctx context.Context, q store.Querier, statement string) ([]Erasure, error) {
-	rows, err := q.Query(ctx, statement)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var found []Erasure
-	for rows.Next() {
-		e, err := scanErasure(rows)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, e)
-	}
-	return found, rows.Err()
 }

@@ -119,7 +119,7 @@ func (s *Service) reconcile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stored, err := selectErasures(ctx, s.db, selectAllErasures)
+	stored, err := store.All(ctx, s.db, scanErasure, selectAllErasures)
 	if err != nil {
 		return err
 	}

@@ -35,9 +35,9 @@ func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject per
 	if err := w.Add("preferences", stored.withDefaults()); err != nil {
 		return err
 	}
-	pictures, err := readPictures(ctx, q, subject.ID)
+	pictures, err := store.All(ctx, q, scanPicture, selectPictures, subject.ID)
 	if err != nil {
-		return err
+		return fmt.Errorf("read pictures: %w", err)
 	}
 	for _, p := range pictures {
 		if err := w.Add("pictures", exportedPicture{p.pixels, p.mediaType, p.content}); err != nil {
@@ -47,22 +47,10 @@ func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject per
 	return nil
 }
 
-// readPictures reads the two pictures of a user with their content.
-func readPictures(ctx context.Context, q store.Querier, userID string) ([]picture, error) {
-	rows, err := q.Query(ctx, selectPictures, userID)
-	if err != nil {
-		return nil, fmt.Errorf("read pictures: %w", err)
-	}
-	defer rows.Close()
-	var pictures []picture
-	for rows.Next() {
-		var p picture
-		if err := rows.Scan(&p.pixels, &p.token, &p.mediaType, &p.content); err != nil {
-			return nil, fmt.Errorf("read picture: %w", err)
-		}
-		pictures = append(pictures, p)
-	}
-	return pictures, rows.Err()
+// scanPicture reads a picture with its content.
+func scanPicture(row store.Scanner) (p picture, err error) {
+	err = row.Scan(&p.pixels, &p.token, &p.mediaType, &p.content)
+	return p, err
 }
 
 const deletePreferences = `DELETE FROM profile_preferences WHERE user_id = $1`

@@ -12,6 +12,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/openapi"
@@ -272,6 +274,11 @@ type silent struct{}
 // MarshalJSON returns a number.
 func (silent) MarshalJSON() ([]byte, error) { return []byte("1"), nil }
 
+// misleading has an example that is no object.
+type misleading struct {
+	Options jsontext.Value `json:"options" type:"object" example:"kontor.example"`
+}
+
 func TestBuild_ReportsIncompleteRows(t *testing.T) {
 	row := func(name, path string, h endpoint.Handler) endpoint.Endpoint {
 		return endpoint.Endpoint{Name: name, Method: "GET", Path: path, Access: access.Public, Limit: ratelimit.None, Tag: "Things", Summary: "Test.", Handle: h}
@@ -279,9 +286,9 @@ func TestBuild_ReportsIncompleteRows(t *testing.T) {
 	_, err := openapi.Build(openapi.Options{Text: func(key string) string { return key }, Health: struct{}{}, Table: []endpoint.Endpoint{
 		row("a", "/a/{thing}", endpoint.Raw([]string{"text/plain"}, nil)),
 		{Name: "b", Method: "POST", Path: "/b", Access: access.Public, Tag: "Things", Handle: endpoint.Handler{Status: 200}, Doc: endpoint.Doc{Headers: []string{"X-Nothing"},
-			Answers: []endpoint.Answer{{Status: 200, Body: silent{}}}}},
+			Answers: []endpoint.Answer{{Status: 200, Body: silent{}}, {Status: 202, Body: misleading{}}}}},
 	}})
-	for _, gap := range []string{`tag "Things"`, "path parameter thing", "a reads a body", "do not describe its answer", "writes itself", "X-Nothing"} {
+	for _, gap := range []string{`tag "Things"`, "path parameter thing", "a reads a body", "do not describe its answer", "writes itself", "X-Nothing", "no JSON object"} {
 		if err == nil || !strings.Contains(err.Error(), gap) {
 			t.Errorf("got %v, want it to name %s", err, gap)
 		}

@@ -24,7 +24,7 @@ var sharedParameters = Map[*Parameter]{
 	{"list.distinct", &Parameter{Name: "distinct", In: "query", Schema: &Schema{Type: "string"}, Example: "id",
 		Description: "A field: of the rows with the same value of it, only the first in the order is returned."}},
 	{"X-Device-ID", &Parameter{Name: "X-Device-ID", In: "header", Schema: &Schema{Type: "string", MaxLength: new(int64(128))}, Example: "office-laptop",
-		Description: "A name of the device, so that the user recognizes the session."}},
+		Description: "A name of the device, so that the user recognizes the session. All steps of a sign-in, a step-up or an enrolment must send the same."}},
 	{"X-Device-Token", &Parameter{Name: "X-Device-Token", In: "header", Schema: &Schema{Type: "string", MaxLength: new(int64(128))}, Example: exampleID + ".1.x2Zp0v4bJm1qT8",
 		Description: "The `device_token` of the last sign-in of this user on this device. Attempts with it are counted separately."}},
 	{"Idempotency-Key", &Parameter{Name: "Idempotency-Key", In: "header", Schema: &Schema{Type: "string", MaxLength: new(int64(255))}, Example: exampleID,

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // applyTags applies the tags of a field to its schema.
@@ -87,7 +89,7 @@ func readBound(tag reflect.StructTag, name string, bound **int64) error {
 	return nil
 }
 
-// parseAs parses the text of a tag as a value of a JSON type. Commas separate the entries of an array.
+// parseAs parses the text of a tag as a value of a JSON type. Commas separate the entries of an array; an object is JSON.
 func parseAs(kind, text string) (any, error) {
 	switch kind {
 	case "integer":
@@ -96,6 +98,11 @@ func parseAs(kind, text string) (any, error) {
 		return strconv.ParseFloat(text, 64)
 	case "boolean":
 		return strconv.ParseBool(text)
+	case "object":
+		if value := jsontext.Value(text); value.IsValid() && value.Kind() == '{' {
+			return value, nil
+		}
+		return nil, fmt.Errorf("%q is no JSON object", text)
 	case "array":
 		entries := []any{}
 		if text == "" {

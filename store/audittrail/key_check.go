@@ -57,6 +57,14 @@ func oldCheck(keys *sealing.Keys) string {
 	return hex.EncodeToString(keys.Sign(checkPurpose, []byte("kontor")))
 }
 
+// KeyCheckValue returns the check value of the master key of a database, or "" without one. It differs after a rotation.
+func KeyCheckValue(ctx context.Context, q query.Querier) (value string) {
+	if err := q.QueryRow(ctx, engine.SelectMeta, metaKeyCheck).Scan(&value); err != nil {
+		return ""
+	}
+	return value
+}
+
 // recognise makes that candidate the master key which the database was made with, and opens its keyring.
 func recognise(ctx context.Context, q query.Querier, keys *sealing.Keys, path string) (keyState, error) {
 	var check string

@@ -56,8 +56,17 @@ type Further func(context.Context, *audittrail.Evidence) error
 
 // Check verifies a whole database: its pages and indexes, its references, the master key, the audit trail, and whether
 // acknowledged writes are missing. further may be nil. The error is about the first fault that was found: ErrCorrupt,
-// ErrWrongKey, ErrLoss, or an *audittrail.Break.
-func Check(ctx context.Context, from Source, further Further) (Report, error) {
+// ErrWrongKey, ErrLoss, or an *audittrail.Break. If the master key is replaced meanwhile, the check begins again, and calls further
+// again.
+func Check(ctx context.Context, from Source, further Further) (report Report, err error) {
+	err = besideRotations(ctx, from, func() error {
+		report, err = checkOnce(ctx, from, further)
+		return err
+	})
+	return report, err
+}
+
+func checkOnce(ctx context.Context, from Source, further Further) (Report, error) {
 	d := datadir.At(from.Dir)
 	keys, err := d.ExistingKeys(from.SecretKey, from.PreviousKey)
 	if err != nil {

@@ -33,24 +33,38 @@ func PublicExportKeys(ctx context.Context, from Source) (public []string, err er
 
 // withKeys calls fn with one state of a database and its keys.
 func withKeys(ctx context.Context, from Source, fn func(*sqlite.File, *sealing.Keys) error) error {
+	var f *sqlite.File
+	var keys *sealing.Keys
+	if err := besideRotations(ctx, from, func() (err error) {
+		f, keys, err = openWithKeys(ctx, from)
+		return err
+	}); err != nil {
+		return err
+	}
+	defer f.Close()
+	return fn(f, keys)
+}
+
+// openWithKeys returns one state of a database, which the caller closes, and its keys.
+func openWithKeys(ctx context.Context, from Source) (*sqlite.File, *sealing.Keys, error) {
 	d := datadir.At(from.Dir)
 	keys, err := d.ExistingKeys(from.SecretKey, from.PreviousKey)
 	if err == nil && keys == nil {
 		err = sealing.ErrNoKey
 	}
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	f, err := sqlite.OpenFile(d.File(datadir.Database))
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	defer f.Close()
-	if err := f.Begin(ctx); err != nil {
-		return err
+	if err = f.Begin(ctx); err == nil {
+		err = audittrail.CheckKey(ctx, f, keys, f.Path())
 	}
-	if err := audittrail.CheckKey(ctx, f, keys, f.Path()); err != nil {
-		return err
+	if err != nil {
+		f.Close()
+		return nil, nil, err
 	}
-	return fn(f, keys)
+	return f, keys, nil
 }

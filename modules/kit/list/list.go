@@ -50,7 +50,7 @@ import (
 )
 
 // Row is a row for a scanner: one of a list or a single one, so that a module needs one scanner for both.
-type Row interface{ Scan(dest ...any) error }
+type Row = store.Scanner
 
 // Source declares a list.
 type Source[T any] struct {

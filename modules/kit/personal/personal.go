@@ -92,7 +92,7 @@ func Once(f func(ctx context.Context, tx *store.Tx) error) Step {
 // id, $3 the number of ids.
 func EachID(statement, subject string, erase func(ctx context.Context, tx *store.Tx, id string) error) Step {
 	return func(ctx context.Context, tx *store.Tx, after string) (string, error) {
-		ids, err := Texts(ctx, tx, statement, subject, after, Batch)
+		ids, err := store.All(ctx, tx, store.Text, statement, subject, after, Batch)
 		if err != nil {
 			return "", err
 		}
@@ -120,24 +120,6 @@ func lastOf(ids []string) string {
 		return ""
 	}
 	return ids[len(ids)-1]
-}
-
-// Texts reads the one text column of a statement.
-func Texts(ctx context.Context, q store.Querier, statement string, args ...any) ([]string, error) {
-	rows, err := q.Query(ctx, statement, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var found []string
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
-		}
-		found = append(found, text)
-	}
-	return found, rows.Err()
 }
 
 // Action is the action of the audit entries of an erasure.
