@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -14,15 +13,15 @@ import (
 // the database opens with the key that is in the directory.
 func TestFaults_AFullDiskDuringARotation(t *testing.T) {
 	dir := newRotatable(t)
-	for _, c := range []struct{ file, fault string }{
-		{"secret.key.next", "openat:error=ENOSPC"},
-		{"secret.key.next", "write:error=ENOSPC"},
-		{"secret.key.next", "fsync:error=EIO"},
-		{"secret.key", "renameat:error=EROFS"},
-		{"kontor.db-wal", "pwrite64:error=ENOSPC:when=1+"},
-		{"kontor.db-wal", "pwrite64:error=ENOSPC:when=6+"},
-		{"kontor.db-wal", "pwrite64:error=ENOSPC:when=14+"},
-		{"kontor.db-wal", "pwrite64:error=ENOSPC:when=22+"},
+	for _, c := range []struct{ file, fault, want string }{
+		{"secret.key.next", "openat:error=ENOSPC", "secret.key.next: no space left on device"},
+		{"secret.key.next", "write:error=ENOSPC", "secret.key.next: no space left on device"},
+		{"secret.key.next", "fsync:error=EIO", "secret.key.next: input/output error"},
+		{"secret.key", "renameat:error=EROFS", "repeat the command: rename"},
+		{"kontor.db-wal", "pwrite64:error=ENOSPC:when=1+", "no space to write"},
+		{"kontor.db-wal", "pwrite64:error=ENOSPC:when=6+", "no space to write"},
+		{"kontor.db-wal", "pwrite64:error=ENOSPC:when=14+", "no space to write"},
+		{"kontor.db-wal", "pwrite64:error=ENOSPC:when=22+", ""}, // it may have ended before
 	} {
 		t.Run(fmt.Sprint(c.file, " ", c.fault), func(t *testing.T) {
 			t.Parallel()
@@ -32,10 +31,9 @@ func TestFaults_AFullDiskDuringARotation(t *testing.T) {
 			p.waitForCheckpoint()
 			release := inject(t, p, filepath.Join(full, c.file), c.fault)
 			o := run(t, nil, "key", "rotate", "--data.dir", full)
-			if o.code == 0 && o.stderr != "" || o.code != 0 && !strings.HasPrefix(o.stderr, "kontor: ") {
-				t.Errorf("exit code %d, stderr %q", o.code, o.stderr)
+			if c.want != "" {
+				expectFailure(t, o, c.want)
 			}
-			t.Logf("exit code %d, %s", o.code, o.stderr)
 			admin.do(t, "GET", "/v1/users/me", "", 200)
 			release()
 			expectSuccess(t, run(t, nil, "check", "--data.dir", full))

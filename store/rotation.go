@@ -106,6 +106,13 @@ func (db *DB) completeRotation(ctx context.Context, report func(Resealed)) error
 	if report == nil {
 		report = func(Resealed) {}
 	}
+	if err := db.resealAll(ctx, report); err != nil {
+		return fmt.Errorf("the new secret key is in force, and values remain to be sealed with it; repeat the command: %w", err)
+	}
+	return nil
+}
+
+func (db *DB) resealAll(ctx context.Context, report func(Resealed)) error {
 	if err := db.endReplacement(ctx); err != nil {
 		return err
 	}
@@ -115,7 +122,7 @@ func (db *DB) completeRotation(ctx context.Context, report func(Resealed)) error
 	for range maxPasses {
 		n, err := db.reseal(ctx, report)
 		if err != nil {
-			return fmt.Errorf("the new secret key is in force, and values remain to be sealed with it; repeat the command: %w", err)
+			return err
 		}
 		if n == 0 {
 			break

@@ -35,7 +35,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Summary: "Get the business relationship with a customer, and until when its data must be kept.",
 			Faults:  []apierr.Kind{apierr.CustomerNotFound}, Handle: endpoint.JSON(http.StatusOK, s.GetRelationship)},
 		{Name: "privacy.relationship.set", Method: http.MethodPut, Path: "/v1/customers/{id}/relationship",
-			Access: access.On(access.Customers, access.Update), Roles: advisors, Summary: "Record the end of the business relationship with a customer.",
+			Access: access.On(access.Customers, access.Update), Assurance: endpoint.Fresh, Roles: advisors, Summary: "Record the end of the business relationship with a customer.",
 			Faults: []apierr.Kind{apierr.CustomerNotFound, apierr.RecordErased, apierr.PreconditionFailed},
 			Handle: endpoint.JSON(http.StatusOK, s.SetRelationship)},
 		{Name: "privacy.hold.get", Method: http.MethodGet, Path: "/v1/customers/{id}/legal-hold", Access: customer,

@@ -54,5 +54,9 @@ func Cause(err error) error {
 	if errors.As(err, &e) {
 		return e.Err
 	}
+	var link *os.LinkError // of a rename
+	if errors.As(err, &link) {
+		return link.Err
+	}
 	return err
 }
