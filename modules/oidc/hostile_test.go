@@ -359,7 +359,7 @@ func runHostile(t *testing.T, h *harness, cases []hostile) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			h.t = t
-			h.provider.Hooks = oidctest.Hooks{}
+			h.provider.Reset()
 			h.Clock.Advance(15 * time.Second) // keys may be requested again
 			if c.set != nil {
 				c.set(h)

@@ -52,10 +52,10 @@ func TestPeople_AreNamedByTheirDisplayNames(t *testing.T) {
 		name, path, within string
 		shows              []string
 	}{
+		{"audit", "/admin/audit", ".notice.good ~ section table", []string{"Petra Amsler", victim.login, "Staff"}}, // first: the other tests write entries too
 		{"chat", chat, ".thread header", []string{"Malvina Muster"}},
 		{"task", task, "main .items", []string{"Petra Amsler", "Staff"}},
 		{"tasks", "/tasks", ".board", []string{"Look here"}},
-		{"audit", "/admin/audit", ".notice.good ~ section table", []string{"Petra Amsler", victim.login, "Staff"}},
 		{"administration", "/admin/users/" + mallory.id, ".page-head h1", []string{"Malvina Muster", mallory.login}},
 		{"users", "/admin/users?q=amsler", "main table", []string{"Petra Amsler", victim.login, "Staff"}},
 		{"KYC history", "/customers/" + customer + "/kyc", ".kyc-head ~ .grid-main .timeline", []string{"Petra Amsler", victim.login, "Staff"}},

@@ -83,6 +83,13 @@ func (p *Provider) RotateKey() {
 	p.key, p.keyID = key, rand.Text()
 }
 
+// Reset removes all hooks. Handlers of requests that the server gave up may still be running.
+func (p *Provider) Reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.Hooks = Hooks{}
+}
+
 // Hits returns how often a path was requested.
 func (p *Provider) Hits(path string) int {
 	p.mu.Lock()
@@ -94,8 +101,9 @@ func (p *Provider) Hits(path string) int {
 func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	p.hits[r.URL.Path]++
+	replaced := p.Paths[r.URL.Path]
 	p.mu.Unlock()
-	if replaced := p.Paths[r.URL.Path]; replaced != nil {
+	if replaced != nil {
 		replaced(w, r)
 		return
 	}
