@@ -30,7 +30,7 @@ type Rotation struct {
 	// SecretKey and PreviousKey are the new and the present master key of a database whose key is not in its directory. They
 	// must be empty for others.
 	SecretKey, PreviousKey string
-	// Compromised says that somebody else may have the former key: what was signed before is not accepted any more.
+	// Compromised says that the former key has leaked: access tokens from before are rejected.
 	Compromised bool
 	// Report receives the progress; nil for none.
 	Report func(Resealed)

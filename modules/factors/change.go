@@ -124,7 +124,7 @@ func (s *Service) remove(ctx context.Context, in factorInput) (endpoint.Message,
 	if err != nil {
 		return endpoint.Message{}, err
 	}
-	told := s.changed(ctx, f.UserID, f.Type+"_removed")
+	notification := s.changed(ctx, f.UserID, f.Type+"_removed")
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		f, err := s.one(ctx, tx, in.UserID, in.FactorID, access.Delete)
 		if err != nil {
@@ -147,7 +147,7 @@ func (s *Service) remove(ctx context.Context, in factorInput) (endpoint.Message,
 			return err
 		}
 		s.auth.Changed(tx, f.UserID)
-		return s.notify.Notify(ctx, tx, told)
+		return s.notify.Notify(ctx, tx, notification)
 	})
 	return endpoint.Confirm(ctx, s.texts, "factors.removed"), err
 }

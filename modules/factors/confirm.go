@@ -48,7 +48,7 @@ func (s *Service) confirm(ctx context.Context, in confirmInput) (Confirmed, erro
 		return Confirmed{}, err
 	}
 	confirmed := Confirmed{Factor: f, RecoveryCodes: newCodes()}
-	told := s.changed(ctx, f.UserID, f.Type+"_added")
+	notification := s.changed(ctx, f.UserID, f.Type+"_added")
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		first, err := s.activate(ctx, tx, f, p)
 		if err != nil {
@@ -65,7 +65,7 @@ func (s *Service) confirm(ctx context.Context, in confirmInput) (Confirmed, erro
 			return err
 		}
 		s.auth.Changed(tx, f.UserID)
-		if err := s.notify.Notify(ctx, tx, told); err != nil {
+		if err := s.notify.Notify(ctx, tx, notification); err != nil {
 			return err
 		}
 		confirmed.Factor, err = table.GetUnchecked(ctx, tx, f.ID)

@@ -155,7 +155,7 @@ func (s *Service) insert(ctx context.Context, tx *store.Tx, f *newFactor, action
 // which they could stand in.
 func (s *Service) replaceCodes(ctx context.Context, f newFactor) (Enrolled, error) {
 	enrolled := Enrolled{RecoveryCodes: newCodes()}
-	told := s.changed(ctx, f.UserID, "recovery_codes_replaced")
+	notification := s.changed(ctx, f.UserID, "recovery_codes_replaced")
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		all, err := ofUser(ctx, tx, f.UserID)
 		if err != nil {
@@ -181,7 +181,7 @@ func (s *Service) replaceCodes(ctx context.Context, f newFactor) (Enrolled, erro
 		if enrolled.Factor, err = s.insertCodes(ctx, tx, f, enrolled.RecoveryCodes); err != nil {
 			return err
 		}
-		if err := s.notify.Notify(ctx, tx, told); err != nil {
+		if err := s.notify.Notify(ctx, tx, notification); err != nil {
 			return err
 		}
 		tx.Respond(enrolled)

@@ -392,7 +392,7 @@ func TestReset_ByTheOperator(t *testing.T) {
 	beat.Do("GET", "/v1/users/me", nil).Expect(t, 200)
 	inbox := b.Admin().Do("GET", "/v1/notifications?search.event=factor_changed&search.user_id="+anna.UserID, nil).Expect(t, 200).Body
 	if !strings.Contains(inbox, "The bank removed all second factors") {
-		t.Errorf("the user was not told: %s", inbox)
+		t.Errorf("the user was not notified: %s", inbox)
 	}
 }
 

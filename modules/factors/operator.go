@@ -15,7 +15,7 @@ func (s *Service) OfUser(ctx context.Context, userID string) ([]Factor, error) {
 // Reset removes all factors of a user for the operator, ends all sessions of the user, and tells them. It returns the number
 // of active factors that were removed. Without any it changes nothing.
 func (s *Service) Reset(ctx context.Context, userID string) (removed int, err error) {
-	told := s.changed(ctx, userID, "factors_reset")
+	notification := s.changed(ctx, userID, "factors_reset")
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		removed = 0
 		all, err := ofUser(ctx, tx, userID)
@@ -37,7 +37,7 @@ func (s *Service) Reset(ctx context.Context, userID string) (removed int, err er
 			return err
 		}
 		s.auth.Changed(tx, userID)
-		return s.notify.Notify(ctx, tx, told)
+		return s.notify.Notify(ctx, tx, notification)
 	})
 	return removed, err
 }

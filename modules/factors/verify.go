@@ -119,7 +119,7 @@ func (s *Service) verifyRecoveryCode(ctx context.Context, userID, typed string) 
 	if err != nil {
 		return factor.Accepted{}, err
 	}
-	told := s.changed(ctx, userID, "recovery_code_used")
+	notification := s.changed(ctx, userID, "recovery_code_used")
 	return factor.Accepted{UserID: userID, AMR: amrCode, Method: factor.RecoveryCode, Use: func(ctx context.Context, tx *store.Tx) error {
 		before, err := readFactor(ctx, tx, id)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -134,7 +134,7 @@ func (s *Service) verifyRecoveryCode(ctx context.Context, userID, typed string) 
 		if err := audit(ctx, tx, "factors.recovery_code_used", userID, id, before); err != nil {
 			return err
 		}
-		return s.notify.Notify(ctx, tx, told)
+		return s.notify.Notify(ctx, tx, notification)
 	}}, nil
 }
 
