@@ -6,22 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"kontor/modules/kit/factor"
 	"kontor/server/access"
 )
 
-// The authentication methods of a session, named as in RFC 8176. Its registry has no name for a provider's sign-in: fed is ours.
-const (
-	amrPassword  = "pwd"
-	amrFederated = "fed" // by the operator's provider
-	amrOTP       = "otp" // a one-time code of an app, or a recovery code
-	amrHardware  = "hwk"
-	amrSoftware  = "swk"
-	amrUser      = "user" // the passkey has verified the person
-	amrMultiple  = "mfa"
-)
-
 // amrOrder is the order in which methods are stored.
-var amrOrder = []string{amrPassword, amrFederated, amrOTP, amrHardware, amrSoftware, amrUser, amrMultiple}
+var amrOrder = []string{factor.AMRPassword, factor.AMRFederated, factor.AMROTP, factor.AMRHardware, factor.AMRSoftware, factor.AMRUser, factor.AMRMultiple}
 
 // Methods are the authentication methods of a session.
 type Methods []string
@@ -32,11 +22,11 @@ func (m Methods) with(more ...string) Methods {
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(m, name) || slices.Contains(more, name) })
 	}
-	key := has(amrHardware, amrSoftware)
-	multiple := has(amrMultiple) || has(amrPassword, amrFederated) && (key || has(amrOTP)) || key && has(amrUser)
+	key := has(factor.AMRHardware, factor.AMRSoftware)
+	multiple := has(factor.AMRMultiple) || has(factor.AMRPassword, factor.AMRFederated) && (key || has(factor.AMROTP)) || key && has(factor.AMRUser)
 	var all Methods
 	for _, name := range amrOrder {
-		if has(name) || name == amrMultiple && multiple {
+		if has(name) || name == factor.AMRMultiple && multiple {
 			all = append(all, name)
 		}
 	}
@@ -45,7 +35,7 @@ func (m Methods) with(more ...string) Methods {
 
 // acr returns the assurance level of the methods.
 func (m Methods) acr() string {
-	if slices.Contains(m, amrMultiple) {
+	if slices.Contains(m, factor.AMRMultiple) {
 		return access.TwoFactors
 	}
 	return access.OneFactor
@@ -54,7 +44,7 @@ func (m Methods) acr() string {
 // provesFactor reports whether the methods contain more than a password or a sign-in elsewhere.
 func (m Methods) provesFactor() bool {
 	return slices.ContainsFunc(m, func(name string) bool {
-		return name == amrOTP || name == amrHardware || name == amrSoftware || name == amrMultiple
+		return name == factor.AMROTP || name == factor.AMRHardware || name == factor.AMRSoftware || name == factor.AMRMultiple
 	})
 }
 

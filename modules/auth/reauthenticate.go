@@ -69,7 +69,7 @@ func (s *Service) reauthenticatePassword(ctx context.Context, userID, password s
 	if err != nil {
 		return err
 	}
-	return s.db.InTx(ctx, func(tx *store.Tx) error { return s.raiseSession(ctx, tx, []string{amrPassword}, true) })
+	return s.db.InTx(ctx, func(tx *store.Tx) error { return s.raiseSession(ctx, tx, []string{factor.AMRPassword}, true) })
 }
 
 // raiseSession records that the caller was authenticated now. Without fresh, only the time of the second factor changes.

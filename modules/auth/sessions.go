@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"kontor/modules/kit/factor"
 	"kontor/modules/kit/list"
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -58,7 +59,7 @@ const (
 // OpenSession starts a session without a refresh token, for a registration, from the device of the request. It returns the
 // access token and its validity in seconds. It returns apierr.InvalidInput for a malformed X-Device-ID.
 func (s *Service) OpenSession(ctx context.Context, tx *store.Tx, userID string) (token string, expiresIn int, err error) {
-	tokens, _, err := s.openSession(ctx, tx, userID, notRenewable, Methods{amrPassword}, tx.Now())
+	tokens, _, err := s.openSession(ctx, tx, userID, notRenewable, Methods{factor.AMRPassword}, tx.Now())
 	return tokens.AccessToken, int(tokens.ExpiresIn), err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"kontor/modules/kit/factor"
 	"kontor/server/access"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
@@ -50,7 +51,7 @@ func (s *Service) SignIn(ctx context.Context, value, password string) (Tokens, *
 	if err != nil {
 		return Tokens{}, nil, err
 	}
-	amr := Methods{amrPassword}
+	amr := Methods{factor.AMRPassword}
 	step, pending, err := s.nextStep(ctx, user.id, amr)
 	if err != nil {
 		return Tokens{}, nil, err

@@ -163,7 +163,7 @@ const progressStep = 10_000
 
 type keyRotateCommand struct {
 	Signing     bool `help:"Replace only the key that signs access tokens."`
-	Compromised bool `help:"Somebody else may have the former key: reject at once every access token that was issued before. Clients refresh theirs; nobody is signed out."`
+	Compromised bool `help:"The former key has leaked: reject at once every access token that was issued before. Clients refresh theirs; nobody is signed out."`
 }
 
 // Help is shown by "kontor key rotate --help".

@@ -17,9 +17,9 @@ import (
 
 // The values of RFC 8176 for the methods.
 var (
-	amrCode     = []string{"otp"}
-	amrHardware = []string{"hwk", "user"}
-	amrSoftware = []string{"swk", "user"}
+	amrCode     = []string{factor.AMROTP}
+	amrHardware = []string{factor.AMRHardware, factor.AMRUser}
+	amrSoftware = []string{factor.AMRSoftware, factor.AMRUser}
 )
 
 // Verify checks an answer of a user. Without a user it must be a passkey, which names its user. The caller counts the attempt

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"net/http"
 
+	"kontor/modules/kit/factor"
 	"kontor/server/apierr"
 	"kontor/server/endpoint"
 	"kontor/store"
 )
-
-// methodFederated is the method of a session that the provider vouches for, beside those that it names.
-const methodFederated = "fed"
 
 // exchange exchanges a one-time code for tokens, or for the next step of the sign-in. The code is void afterwards in any case.
 func (s *Service) exchange(ctx context.Context, in exchangeInput) (endpoint.Result, error) {
@@ -26,7 +24,7 @@ func (s *Service) exchange(ctx context.Context, in exchangeInput) (endpoint.Resu
 	if err != nil {
 		return endpoint.Result{}, err
 	}
-	methods := append([]string{methodFederated}, st.Methods...)
+	methods := append([]string{factor.AMRFederated}, st.Methods...)
 	step, err := s.sessions.NextStep(ctx, userID, methods)
 	if err != nil {
 		return endpoint.Result{}, err

@@ -16,6 +16,17 @@ const (
 	RecoveryCode = "recovery_code"
 )
 
+// The authentication methods of a session, named as in RFC 8176. Its registry has no name for a provider's sign-in: fed is ours.
+const (
+	AMRPassword  = "pwd"
+	AMRFederated = "fed" // by the operator's provider
+	AMROTP       = "otp" // a one-time code of an app, or a recovery code
+	AMRHardware  = "hwk"
+	AMRSoftware  = "swk"
+	AMRUser      = "user" // the passkey has verified the person
+	AMRMultiple  = "mfa"
+)
+
 // Answer is what a person presents as a second factor. Exactly one member is set.
 type Answer struct {
 	Code         string
@@ -48,7 +59,7 @@ func (a Answer) Field() string {
 // Accepted is a right answer. It counts when Use has succeeded.
 type Accepted struct {
 	UserID string   // whose factor it is
-	AMR    []string // authentication methods (RFC 8176): "otp", or "hwk" or "swk" with "user"
+	AMR    []string // AMROTP, or AMRHardware or AMRSoftware with AMRUser
 	Method string   // one of the constants
 	// Use marks the factor as used in the transaction that accepts the answer. It returns apierr.InvalidFactor for an answer
 	// that was used before.
