@@ -3,15 +3,17 @@ import { t } from '../i18n.js';
 import { isService, isStaff, nameOf, signInNameOf, usePeople } from '../people.js';
 
 /**
- * A user's name, isolated from the text around it because users choose it themselves, with a mark for the bank's staff and for service accounts.
+ * A user's name, isolated from the text around it because users choose it themselves, with a mark for the bank's staff and
+ * for service accounts.
  * @param {{id: string, signIn?: boolean}} props signIn: also show the sign-in name, where the reader decides by who it is
  */
 export function Person({ id, signIn }) {
   usePeople();
   const name = nameOf(id);
   const login = signIn && signInNameOf(id);
+  const mark = (isService(id) && t('people.service')) || (isStaff(id) && t('people.staff'));
   return html`<span class="person"><bdi class="person-name" title=${name}>${name}</bdi>${
-    isService(id) ? html` <span class="staff">${t('people.service')}</span>` : isStaff(id) && html` <span class="staff">${t('people.staff')}</span>`}${
+    mark && html` <span class="staff">${mark}</span>`}${
     login && login !== name && html` <bdi class="sign-in-name">${login}</bdi>`}</span>`;
 }
 

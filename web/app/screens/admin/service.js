@@ -69,7 +69,10 @@ const columnsOf = (revoke) => [
   { key: 'expires', label: t('services.expires'), cell: (row) => html`<${When} at=${row.expires_at} exact />` },
   { key: 'used', label: t('services.last_used'), cell: (row) => html`<${When} at=${row.last_used_at} />` },
   { key: 'networks', minor: true, label: t('services.networks'), cell: (row) => row.networks.join(', ') || t('services.everywhere') },
-  { key: 'scopes', minor: true, label: t('services.scopes'), cell: (row) => (row.scopes.includes('*') ? t('services.everything') : row.scopes.join(', ')) },
+  {
+    key: 'scopes', minor: true, label: t('services.scopes'),
+    cell: (row) => (row.scopes.includes('*') ? t('services.everything') : row.scopes.join(', ')),
+  },
   {
     key: 'do', label: '', num: true, cell: (row) => revoke && !isOver(row)
       && html`<button class="quiet small danger" onClick=${() => revoke(row)}>${t('services.revoke')}</button>`,
@@ -81,7 +84,8 @@ function Tokens({ account }) {
   const path = `/v1/service-accounts/${account.id}/tokens`;
   const load = useLoad(async () => (await api.get(path, { limit: 100, sort: '-created_at' })).data, [account.id, account.status]);
   const revoke = useAction(async (row) => {
-    if (!(await confirm({ title: t('services.revoke'), text: t('services.revoke_text', { name: row.name }), action: t('services.revoke') }))) return;
+    const question = { title: t('services.revoke'), text: t('services.revoke_text', { name: row.name }) };
+    if (!(await confirm({ ...question, action: t('services.revoke') }))) return;
     await api.delete(`${path}/${row.id}`);
     load.reload();
     toast(t('saved'));
@@ -100,7 +104,8 @@ function Tokens({ account }) {
 function Head({ account, reload }) {
   const [editing, setEditing] = useState(false);
   const disable = useAction(async () => {
-    if (!(await confirm({ title: t('services.disable'), text: t('services.disable_text', { name: account.name }), action: t('services.disable') }))) return;
+    const question = { title: t('services.disable'), text: t('services.disable_text', { name: account.name }) };
+    if (!(await confirm({ ...question, action: t('services.disable') }))) return;
     await api.delete(`/v1/service-accounts/${account.id}`);
     reload();
     toast(t('saved'));
@@ -110,12 +115,14 @@ function Head({ account, reload }) {
     reload();
     toast(t('saved'));
   });
+  const active = account.status === 'active';
   return html`<${PageHead} title=${account.name} back=${['/admin/services', t('nav.services')]}
     note=${html`<${Badge} group="user_status" value=${account.status} />`}>
     ${may('service_accounts', 'update') && html`<button class="quiet" onClick=${() => setEditing(true)}>${t('do.edit')}</button>`}
-    ${account.status === 'active'
-      ? may('service_accounts', 'delete') && html`<button class="quiet danger" disabled=${disable.busy} onClick=${disable.run}>${t('services.disable')}</button>`
-      : may('service_accounts', 'update') && html`<button disabled=${activate.busy} onClick=${activate.run}>${t('services.activate')}</button>`}
+    ${active && may('service_accounts', 'delete')
+      && html`<button class="quiet danger" disabled=${disable.busy} onClick=${disable.run}>${t('services.disable')}</button>`}
+    ${!active && may('service_accounts', 'update')
+      && html`<button disabled=${activate.busy} onClick=${activate.run}>${t('services.activate')}</button>`}
     ${editing && html`<${EditDialog} account=${account} close=${() => setEditing(false)} done=${reload} />`}
   <//>`;
 }
