@@ -18,7 +18,7 @@ import (
 // shared is the server that the tests of this process share.
 type shared struct {
 	admin *url.URL
-	owner uint32       // names the databases of this process
+	owner uint32         // names the databases of this process
 	lock  *pgconn.PgConn // holds the lock that says that the owner lives
 	count atomic.Int64
 
