@@ -34,6 +34,8 @@ import (
 type Options struct {
 	// Dir is the data directory. It is created if it is missing.
 	Dir string
+	// URL is the address of a PostgreSQL database, which is used instead of the directory.
+	URL string
 	// Clock is the clock that all decisions use; nil is the system's.
 	Clock Clock
 	// Log receives failures in the background; nil is slog's default.
