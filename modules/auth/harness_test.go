@@ -27,7 +27,7 @@ const password = "a long enough pass phrase"
 type harness struct {
 	*testing.T
 	clock          *storetest.Clock
-	dir            string
+	data           store.Options
 	db             *store.DB
 	auth           *auth.Service
 	server         *server.Server
@@ -52,7 +52,7 @@ func (r *recorder) SignedIn(_ context.Context, _ *store.Tx, _, device string, is
 
 func newHarness(t *testing.T, change ...func(*auth.Options)) *harness {
 	t.Helper()
-	h := &harness{T: t, clock: storetest.NewClock(), dir: storetest.Dir(t), events: &recorder{}, factors: newFactors(), options: change}
+	h := &harness{T: t, clock: storetest.NewClock(), data: storetest.Options(t), events: &recorder{}, factors: newFactors(), options: change}
 	h.start()
 	t.Cleanup(func() { h.stop() })
 	return h
@@ -71,10 +71,8 @@ func (h *harness) start(change ...func(*auth.Options)) {
 	h.Helper()
 	ctx := context.Background()
 	log := slog.New(slog.DiscardHandler)
-	var err error
-	if h.db, err = store.Open(ctx, store.Options{Dir: h.dir, Clock: h.clock, Log: log}); err != nil {
-		h.Fatal(err)
-	}
+	h.data.Clock, h.data.Log = h.clock, log
+	h.db = storetest.OpenAgain(h, h.data)
 	texts, err := locales.Load()
 	if err != nil {
 		h.Fatal(err)
