@@ -54,7 +54,6 @@ func newHarness(t *testing.T, change ...func(*auth.Options)) *harness {
 	t.Helper()
 	h := &harness{T: t, clock: storetest.NewClock(), data: storetest.Options(t), events: &recorder{}, factors: newFactors(), options: change}
 	h.start()
-	t.Cleanup(func() { h.stop() })
 	return h
 }
 
@@ -120,11 +119,13 @@ func (h *harness) start(change ...func(*auth.Options)) {
 		}
 		h.stop = func() {}
 	}
+	h.Cleanup(func() { h.stop() }) // before the database is closed
 }
 
 // restart stops the service and starts it on the same data, as a new process would.
 func (h *harness) restart() {
 	h.Helper()
+	h.data = storetest.OptionsOf(h, h.db) // with the key after a rotation
 	h.stop()
 	h.start()
 }
