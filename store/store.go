@@ -215,8 +215,11 @@ func (db *DB) View(ctx context.Context, fn func(v *View) error) error {
 }
 
 // Version returns a number that grows whenever a committed write touched one of the tables. Read it before reading what is
-// to be remembered under it. It does not count what a foreign key deletes by itself.
-func (db *DB) Version(tables ...string) uint64 { return db.engine.Version(tables...) }
+// to be remembered under it. It does not count what a foreign key deletes by itself. Where several processes write, it reads the
+// number from the database.
+func (db *DB) Version(ctx context.Context, tables ...string) (uint64, error) {
+	return db.engine.Version(ctx, tables...)
+}
 
 // Stats returns counts since the database was opened.
 func (db *DB) Stats() Stats { return db.engine.Stats() }
