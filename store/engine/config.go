@@ -18,8 +18,12 @@ import (
 type Config struct {
 	// Dir is the locked data directory.
 	Dir *datadir.Directory
-	// Clock is the clock that decisions use.
+	// Clock is the clock that decisions use; nil is the engine's own, see Cluster.Clock.
 	Clock clock.Clock
+	// Node is the name of this process among those that share the database; empty is the host's name and the process id.
+	Node string
+	// Program is the version of the program, for Node.Version.
+	Program string
 	// Log receives failures in the background.
 	Log *slog.Logger
 	// Migrations holds files NNNN_name.sql. The engine must apply each once, in the order of the numbers and each in a
