@@ -34,6 +34,8 @@ import (
 type Options struct {
 	// Dir is the data directory. It is created if it is missing.
 	Dir string
+	// URL is the address of a PostgreSQL database, which is used instead of the directory.
+	URL string
 	// Clock is the clock that all decisions use; nil is the engine's own: the system's, or that of a shared database.
 	Clock Clock
 	// Log receives failures in the background; nil is slog's default.
@@ -215,8 +217,11 @@ func (db *DB) View(ctx context.Context, fn func(v *View) error) error {
 }
 
 // Version returns a number that grows whenever a committed write touched one of the tables. Read it before reading what is
-// to be remembered under it. It does not count what a foreign key deletes by itself.
-func (db *DB) Version(tables ...string) uint64 { return db.engine.Version(tables...) }
+// to be remembered under it. It does not count what a foreign key deletes by itself. Where several processes write, it reads the
+// number from the database.
+func (db *DB) Version(ctx context.Context, tables ...string) (uint64, error) {
+	return db.engine.Version(ctx, tables...)
+}
 
 // Stats returns counts since the database was opened.
 func (db *DB) Stats() Stats { return db.engine.Stats() }

@@ -85,8 +85,9 @@ type Engine interface {
 
 	// Version returns a number that grows whenever a committed job wrote to one of the tables. After Write has returned
 	// nil, Version must return the new number, to every caller. A job that failed does not change it. Writes that the
-	// database makes by itself, such as those of ON DELETE CASCADE, need not be counted.
-	Version(tables ...string) uint64
+	// database makes by itself, such as those of ON DELETE CASCADE, need not be counted. An engine whose tables several
+	// processes write must count the commits of all of them, and reads the number from the database; its errors are those of Source.
+	Version(ctx context.Context, tables ...string) (uint64, error)
 
 	// Ready returns nil when the engine can read and write, and writes make progress. It returns ErrStalled when one piece
 	// of work has taken too long. After a storage failure it must try a write of its own, so that it notices when there is

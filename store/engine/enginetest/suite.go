@@ -140,6 +140,16 @@ func (db *database) queryRow(ctx context.Context, sql string, args ...any) *quer
 	return query.NewRow(ctx, db.Engine, sql, args)
 }
 
+// version returns the version of tables.
+func (db *database) version(t *testing.T, tables ...string) uint64 {
+	t.Helper()
+	n, err := db.Version(t.Context(), tables...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // busyWriter keeps the writer in a job until release is called, which waits for the end of the job.
 func (db *database) busyWriter(t *testing.T) (release func()) {
 	t.Helper()

@@ -164,3 +164,16 @@ func execute(c *pgconn.PgConn, statement string) ([]string, error) {
 	}
 	return column, nil
 }
+
+// Run runs statements in a database on a connection of their own, as the superuser.
+func Run(t testing.TB, address, statements string) {
+	t.Helper()
+	c, err := pgconn.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.WithoutCancel(t.Context()))
+	if _, err := execute(c, statements); err != nil {
+		t.Fatal(err)
+	}
+}
