@@ -246,6 +246,18 @@ func (c *clock) beat(nodes ...*node) {
 	}
 }
 
+// flow waits for a condition while the clock moves as real time does.
+func (c *clock) flow(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	last := time.Now()
+	until(t, what, func() bool {
+		now := time.Now()
+		c.advance(now.Sub(last))
+		last = now
+		return condition()
+	})
+}
+
 // self returns the node's own entry.
 func (n *node) self() engine.Node {
 	for _, found := range n.Nodes() {
