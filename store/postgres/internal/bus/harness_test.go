@@ -242,7 +242,7 @@ func (c *clock) beat(nodes ...*node) {
 	c.advance(250 * time.Millisecond)
 	now := c.Now()
 	for _, n := range nodes {
-		until(n.t, "a heartbeat", func() bool { return n.self().Lag <= c.Now()-now })
+		c.flow(n.t, "a heartbeat", func() bool { return n.self().Lag <= c.Now()-now })
 	}
 }
 
