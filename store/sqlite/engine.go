@@ -34,6 +34,8 @@ type Engine struct {
 	guard      engine.Guard
 	appendOnly []string
 	report     engine.Report
+	self       engine.Node
+	engine.Topics
 
 	pool     *pool
 	writer   *writer

@@ -30,6 +30,7 @@ type Open func(context.Context, engine.Config) (engine.Engine, engine.Report, er
 func Run(t *testing.T, open Open) {
 	for _, group := range []map[string]func(*testing.T, *database){
 		atomicity, durability, groups, hooks, deadlines, nesting, errorKinds, values, reading, fairness, versions, lifecycle, opening, ledgers,
+		announcements,
 	} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) { test(t, newDatabase(t, open)) })
