@@ -154,11 +154,11 @@ func New(db *store.DB, o Options) (*Service, error) {
 	s := &Service{
 		db: db, options: o,
 		hasher:      newHasher(o.Hash, o.HashSlots),
-		pairs:       newKeyedSemaphore(1),
-		networks:    newKeyedSemaphore(networkAtOnce),
+		pairs:       newKeyedSemaphore(onePlace),
 		generations: revocable.NewGenerations(db.Remembers),
 		uses:        newPendingUses(),
 	}
+	s.networks = newKeyedSemaphore(s.networkPlaces)
 	s.topics = s.newTopics()
 	s.verifyToken = s.newVerifier()
 	db.RegisterSealed(sealedSigningKeys)
