@@ -34,7 +34,7 @@ var server = sync.OnceValues(func() (*shared, error) {
 	var own *Instance
 	if address == "" {
 		var err error
-		if own, err = newInstance(Options{}); err != nil {
+		if own, err = Start(Options{}); err != nil {
 			return nil, err
 		}
 		address = own.URL("postgres")
