@@ -144,6 +144,13 @@ func bracketed(host string) string {
 	return host
 }
 
+// CheckDatabaseURL returns an error that completes the sentence "<setting> …", unless the text is a valid data.url. It contains no
+// password.
+func CheckDatabaseURL(raw string) error {
+	_, err := parseDatabase(raw)
+	return err
+}
+
 // DatabaseName returns a data.url without its secrets, for messages. It returns "" for an empty text, and a mask for one that
 // is no such URL.
 func DatabaseName(raw string) string {

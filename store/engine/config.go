@@ -129,6 +129,10 @@ const (
 	MetaWriteProbe = "write_probe" // empty but for a moment, see Engine.Ready
 )
 
+// CopyTable is the table by which a copy from another engine marks its target as incomplete. An engine whose database other
+// programs may fill must not open one that has the table.
+const CopyTable = "kontor_copy"
+
 // The statements of the table meta.
 const (
 	SelectMeta = `SELECT value FROM meta WHERE name = $1`

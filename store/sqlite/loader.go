@@ -6,67 +6,85 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"kontor/store/datadir"
-	"kontor/store/engine"
 	"kontor/store/sqlite/internal/binding"
 )
 
 // A Loader fills the database of a locked directory from outside, for a copy of a database of another engine. The database has
 // the name datadir.CopyingDatabase until Finish, so that no start uses it before.
 //
-// A Loader that was killed continues with the next OpenLoader: what a Transact has committed is there, in the order of the
-// commits. A loss of power may lose the last ones.
+// After a kill ContinueLoader finds what was committed. After a loss of power the last commits may be missing.
 type Loader struct {
 	source
 	dir  *datadir.Directory
 	path string
 }
 
-// OpenLoader creates the database with its schema and the protection of append-only tables, or opens that of an interrupted
-// copy. An incomplete schema is created again.
-func OpenLoader(ctx context.Context, d *datadir.Directory, migrations fs.FS, appendOnly []string) (*Loader, error) {
+// NewLoader creates the database with its schema and the protection of append-only tables. It deletes that of an interrupted
+// copy.
+func NewLoader(ctx context.Context, d *datadir.Directory, migrations fs.FS, appendOnly []string) (*Loader, error) {
+	if err := d.Remove(Files(datadir.CopyingDatabase)...); err != nil {
+		return nil, fmt.Errorf("data directory %s cannot be written: %w", d.Path(), datadir.Cause(err))
+	}
 	path := d.File(datadir.CopyingDatabase)
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, datadir.FileMode)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, datadir.FileMode)
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s cannot be written: %w", d.Path(), datadir.Cause(err))
 	}
 	if err := errors.Join(f.Close(), datadir.Sync(d.Path())); err != nil {
 		return nil, err
 	}
-	conn, err := connect(path, binding.ReadWrite, writerPragmas)
+	l, err := openLoader(d, path)
 	if err != nil {
-		return nil, explain(path, err)
+		return nil, err
 	}
-	l := &Loader{source: source{conn}, dir: d, path: path}
-	if err := l.prepare(ctx, migrations, appendOnly); err != nil {
-		return nil, errors.Join(explain(path, err), conn.Close())
+	if err = migrate(ctx, path, migrations); err == nil {
+		_, err = restoreTriggers(ctx, l.conn, appendOnly)
+	}
+	if err != nil {
+		return nil, errors.Join(explain(path, err), l.Close())
 	}
 	return l, nil
 }
 
-func (l *Loader) prepare(ctx context.Context, migrations fs.FS, appendOnly []string) error {
-	version, err := schemaVersion(l.conn)
+// ContinueLoader opens the database of an interrupted copy whose schema is complete. It returns fs.ErrNotExist for any other.
+func ContinueLoader(d *datadir.Directory, migrations fs.FS) (*Loader, error) {
+	path := d.File(datadir.CopyingDatabase)
+	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+		return nil, fs.ErrNotExist
+	}
+	l, err := openLoader(d, path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	latest, err := latestVersion(migrations)
 	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	if version, err := schemaVersion(l.conn); err != nil || version != latest {
+		return nil, errors.Join(fs.ErrNotExist, l.Close())
+	}
+	return l, nil
+}
+
+// openLoader opens the database. Rows arrive table by table, so that references are not checked before File.Verify.
+func openLoader(d *datadir.Directory, path string) (*Loader, error) {
+	conn, err := connect(path, binding.ReadWrite, append(slices.Clone(writerPragmas), "PRAGMA foreign_keys = OFF"))
+	if err != nil {
+		return nil, explain(path, err)
+	}
+	return &Loader{source: source{conn}, dir: d, path: path}, nil
+}
+
+// Transact runs fn in a write transaction, which is undone when fn fails.
+func (l *Loader) Transact(fn func() error) error {
+	if err := l.source.Transact(fn); err != nil || l.conn.LogFrames() < checkpointFrames {
 		return err
 	}
-	switch {
-	case version > latest:
-		return engine.ErrNewerSchema
-	case version < latest:
-		if err := migrate(ctx, l.path, migrations); err != nil {
-			return err
-		}
-	}
-	if _, err := restoreTriggers(ctx, l.conn, appendOnly); err != nil {
-		return err
-	}
-	// Rows arrive table by table, and Verify of the finished database checks the references.
-	return translate(l.conn.Run("PRAGMA foreign_keys = OFF"))
+	_, _, err := l.conn.Checkpoint()
+	return translate(err)
 }
 
 // Path returns the path of the database while it is being filled.

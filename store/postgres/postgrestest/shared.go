@@ -31,7 +31,7 @@ const ownerLocks = 0x6b6f6e74
 var server = sync.OnceValues(func() (*shared, error) {
 	address := os.Getenv("KONTOR_TEST_POSTGRES")
 	if address == "" {
-		p, err := newInstance(Options{})
+		p, err := Start(Options{})
 		if err != nil {
 			return nil, err
 		}
