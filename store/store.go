@@ -74,6 +74,7 @@ type DB struct {
 	origin  func(ctx context.Context) Origin
 	watch   atomic.Pointer[func(work string)]
 	latest  atomic.Int64
+	recall  atomic.Uint64 // see Tx.Recall
 	closing sync.Once
 
 	rotating        sync.Mutex // held while the master key is replaced or values are sealed again
@@ -149,7 +150,7 @@ func (db *DB) newGuard(o Options, fresh bool) (engine.Guard, error) {
 	}
 	db.digests = audittrail.NewDigester(db.keys)
 	db.guard = audittrail.NewGuard(db.keys, db.dir.File(datadir.Database))
-	return db.guard, nil
+	return groupGuard{db.guard, &db.recall}, nil
 }
 
 // auditLoss logs and audits a loss that this start has accepted.

@@ -16,6 +16,7 @@ import (
 	"kontor/locales"
 	"kontor/modules/audit"
 	"kontor/modules/auth"
+	"kontor/modules/certificates"
 	"kontor/modules/chats"
 	"kontor/modules/customers"
 	"kontor/modules/directory"
@@ -69,6 +70,7 @@ type Modules struct {
 	Invoices      *invoices.Service
 	Privacy       *privacy.Service
 	Notifications *notifications.Service
+	Certificates  *certificates.Cache
 
 	bills   *qrbill.Reader
 	metrics *prometheus.Registry
@@ -125,6 +127,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	})
 	m.Invoices = invoices.New(m.bills, texts)
 	m.Audit = audit.New(db, texts, o.Log)
+	m.Certificates = certificates.New(db, o.Log)
 	m.Privacy = m.newPrivacy(o)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), Texts: texts, Log: o.Log})
 	m.Auth.SetScopes(keyScopes(m.Endpoints()))

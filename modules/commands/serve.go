@@ -88,7 +88,7 @@ func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, log
 	releaseTimer := time.AfterFunc(memoryReleaseDelay, debug.FreeOSMemory)
 	defer releaseTimer.Stop()
 	defer startControl(ctx, m, s.Data.Dir, log)()
-	transport, err := newTransport(&s, m.DB.Keyed, log)
+	transport, err := newTransport(&s, m, log)
 	if err != nil {
 		return err
 	}
