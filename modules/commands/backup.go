@@ -27,6 +27,9 @@ func (backupCommand) examples() []string {
 // Run writes the backup.
 func (c backupCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
+	if err := notShared(r, postgresBacksUp); err != nil {
+		return err
+	}
 	if err := backup.Create(ctx, databaseOf(r), c.File, backup.Options{WithKey: c.WithKey}); err != nil {
 		return err
 	}
@@ -57,6 +60,9 @@ func (restoreCommand) examples() []string {
 // Run restores the backup.
 func (c restoreCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
+	if err := notShared(r, postgresBacksUp); err != nil {
+		return err
+	}
 	erased, err := backup.PutLedger(r.Settings.Data.Dir, c.Erasures)
 	if err != nil {
 		return err
