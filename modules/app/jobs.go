@@ -34,6 +34,7 @@ func (m *Modules) Jobs() []Job {
 		{"service_tokens.hashes", time.Hour, m.Services.ForgetOlderHashes},
 		{"oidc.discover", time.Minute, m.OIDC.Discover},
 		{"oidc.purge", time.Hour, m.OIDC.Purge},
+		{"webhooks.purge", time.Hour, m.Webhooks.Purge},
 		{"factors.purge", time.Hour, m.Factors.Purge},
 		{"store.purge_replays", time.Hour, func(ctx context.Context) error {
 			_, err := m.DB.PurgeIdempotency(ctx)
@@ -54,6 +55,9 @@ func (m *Modules) Jobs() []Job {
 func (m *Modules) Work(ctx context.Context) (*Runner, error) {
 	if err := m.Notifications.Start(ctx); err != nil {
 		return nil, fmt.Errorf("start the queues: %w", err)
+	}
+	if err := m.Webhooks.Start(ctx); err != nil {
+		return nil, fmt.Errorf("start the webhooks: %w", err)
 	}
 	if err := m.Audit.StartExport(m.Settings.Audit.ExportFile, m.Settings.Audit.SyslogURL); err != nil {
 		return nil, fmt.Errorf("start the export of the audit trail: %w", err)
