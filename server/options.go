@@ -25,6 +25,7 @@ type Options struct {
 	Translate   func(err error) error                          // converts errors of lower layers to those of apierr
 	Fallback    func(c *fiber.Ctx, path string) (handled bool) // serves files of the console; nil: none
 	Probes      []Probe
+	Nodes       func() []Node       // that use the same database; nil: there is no other
 	Metrics     prometheus.Gatherer // further metrics for /metrics; nil: none
 	Texts       *locales.Bundle
 	Log         *slog.Logger

@@ -147,7 +147,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Services.SetScopes(m.Endpoints())
 	m.jobRuns = newJobRuns(m.Jobs())
 	m.metrics = prometheus.NewRegistry()
-	m.metrics.MustRegister(newStoreMetrics(db), m.jobRuns, m.Notifications.Metrics())
+	m.metrics.MustRegister(newStoreMetrics(db), newClusterMetrics(db), m.jobRuns, m.Notifications.Metrics())
 	return m, nil
 }
 

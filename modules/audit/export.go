@@ -93,9 +93,8 @@ func (e *exporter) run(ctx context.Context) {
 			last = true
 		case <-timer.C:
 		}
-		now := e.db.Version("audit_entries")
-		var err error
-		if !known || now != version {
+		now, err := e.db.Version(ctx, "audit_entries")
+		if err == nil && (!known || now != version) {
 			err = e.export(ctx)
 		}
 		version, known = now, err == nil

@@ -19,6 +19,7 @@ type Settings struct {
 	Server        Server
 	Metrics       Metrics
 	Data          Data
+	Cluster       Cluster
 	CORS          CORS
 	Auth          Auth
 	RateLimits    RateLimits
@@ -61,9 +62,16 @@ type Metrics struct {
 	Listen string // empty: none
 }
 
-// Data configures the data directory.
+// Data configures where the data are: in a directory, or in a PostgreSQL database.
 type Data struct {
-	Dir string
+	Dir         string
+	URL         Secret // of a PostgreSQL database; empty: Dir. DatabaseName shows it without its password
+	Connections int    // to that database, for reading
+}
+
+// Cluster configures one of several nodes on a PostgreSQL database.
+type Cluster struct {
+	Node string // empty: the name of the machine
 }
 
 // CORS configures the browser origins that may call the API.

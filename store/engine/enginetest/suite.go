@@ -30,6 +30,7 @@ type Open func(context.Context, engine.Config) (engine.Engine, engine.Report, er
 func Run(t *testing.T, open Open) {
 	for _, group := range []map[string]func(*testing.T, *database){
 		atomicity, durability, groups, hooks, deadlines, nesting, errorKinds, values, reading, fairness, versions, lifecycle, opening, ledgers,
+		announcements,
 	} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) { test(t, newDatabase(t, open)) })
@@ -137,6 +138,16 @@ func (db *database) has(t *testing.T, want int, names ...string) {
 
 func (db *database) queryRow(ctx context.Context, sql string, args ...any) *query.Row {
 	return query.NewRow(ctx, db.Engine, sql, args)
+}
+
+// version returns the version of tables.
+func (db *database) version(t *testing.T, tables ...string) uint64 {
+	t.Helper()
+	n, err := db.Version(t.Context(), tables...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // busyWriter keeps the writer in a job until release is called, which waits for the end of the job.
