@@ -4,12 +4,10 @@ package app
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -48,11 +46,6 @@ type Options struct {
 	Log      *slog.Logger
 	Hash     auth.HashCost // zero means the cost for production
 	CacheDir string        // keeps what can be rebuilt, such as the compiled PDF engine; empty means no cache
-
-	// For tests: how webhooks find and verify receivers, and how long they wait between attempts. Zero values are those of production.
-	WebhookRoots   *x509.CertPool
-	WebhookResolve func(ctx context.Context, host string) ([]netip.Addr, error)
-	WebhookPauses  []time.Duration
 }
 
 // Modules are all modules on one database.

@@ -21,8 +21,12 @@ func newChanges(m *Modules) *changes.Service {
 	})
 	s.SetParents("chat_messages", chats.ChatsOf)
 	s.SetParents("service_tokens", serviceaccounts.AccountsOf)
-	s.SetReader(access.Customers, func(ctx context.Context, id string) (any, error) { return m.Customers.Get(ctx, customers.OneInput{ID: id}) })
-	s.SetReader(access.Personas, func(ctx context.Context, id string) (any, error) { return m.Personas.Get(ctx, personas.OneInput{ID: id}) })
+	s.SetReader(access.Customers, func(ctx context.Context, id string) (any, error) {
+		return m.Customers.Get(ctx, customers.OneInput{ID: id})
+	})
+	s.SetReader(access.Personas, func(ctx context.Context, id string) (any, error) {
+		return m.Personas.Get(ctx, personas.OneInput{ID: id})
+	})
 	s.SetReader(access.Payers, func(ctx context.Context, id string) (any, error) { return m.Payers.Get(ctx, payers.OneInput{ID: id}) })
 	s.SetReader(access.Chats, func(ctx context.Context, id string) (any, error) { return m.Chats.Get(ctx, chats.OneInput{ID: id}) })
 	s.SetReader(access.Tasks, func(ctx context.Context, id string) (any, error) { return m.Tasks.Find(ctx, id) })

@@ -17,7 +17,7 @@ func newWebhooks(m *Modules) *webhooks.Service {
 	o := m.Settings.Webhooks
 	return webhooks.New(m.DB, feed{m.Changes}, owners{m.Users, m.Services}, m.Notifications, webhooks.Options{
 		AllowedNetworks: o.AllowedNetworks, Timeout: o.Timeout, PauseAfter: o.PauseAfter, Keep: o.Keep,
-		Policy: m.Policy, Texts: m.Texts, Log: m.Log, Roots: m.WebhookRoots, Resolve: m.WebhookResolve, Pauses: m.WebhookPauses,
+		Policy: m.Policy, Texts: m.Texts, Log: m.Log,
 	})
 }
 
