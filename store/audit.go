@@ -38,8 +38,8 @@ func (db *DB) originOf(ctx context.Context) Origin {
 }
 
 // OnAudited registers a function that is called after each commit with audit entries, with the number of the newest. All entries
-// up to that number are durable then; readers may see further ones that are not. It must be quick. Call OnAudited before the
-// first write.
+// up to that number are durable then; readers may see further ones that are not. Commits of other processes are not reported. It
+// must be quick. Call OnAudited before the first write.
 func (db *DB) OnAudited(f func(seq int64)) { db.audited = f }
 
 // announceEntries calls the function of OnAudited after the commit.

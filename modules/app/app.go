@@ -129,10 +129,10 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	})
 	m.Invoices = invoices.New(m.bills, texts)
 	m.Audit = audit.New(db, texts, o.Log)
-	m.Privacy = m.newPrivacy(o)
-	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), Texts: texts, Log: o.Log})
 	m.Changes = newChanges(m)
 	m.Webhooks = newWebhooks(m)
+	m.Privacy = m.newPrivacy(o)
+	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), Texts: texts, Log: o.Log})
 	if err := m.Changes.SetTable(m.Endpoints()); err != nil {
 		return nil, err
 	}

@@ -131,8 +131,23 @@ func (s *Service) audited(seq int64) {
 	s.changed.send()
 }
 
-// Changed returns a channel that is closed at the next change. Take it before reading.
+// Changed returns a channel that is closed at the next change of this process. Take it before reading. On a shared database, look
+// for the changes of other processes every [Service.PollInterval].
 func (s *Service) Changed() <-chan struct{} { return s.changed.wait() }
+
+const (
+	pollAlone  = 2 * time.Second
+	pollShared = 250 * time.Millisecond
+)
+
+// PollInterval is the longest time between two reads of a reader that follows the feed. Commits of other nodes come without a
+// signal: an announcement of every commit would cost each of them more than readers gain.
+func (s *Service) PollInterval() time.Duration {
+	if s.db.Shared() {
+		return pollShared
+	}
+	return pollAlone
+}
 
 // Drain sends the close frame on all streams and rejects new ones. It does not wait.
 func (s *Service) Drain() {

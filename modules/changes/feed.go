@@ -79,8 +79,17 @@ func (s *Service) After(ctx context.Context, q Query) (Batch, error) {
 }
 
 // end returns the number of the last entry that readers may see. In one process, readers see commits before they are durable:
-// events of a commit that a power failure undoes would be of changes that never happened.
-func (s *Service) end(context.Context) (int64, error) { return s.durable.Load(), nil }
+// events of a commit that a power failure undoes would be of changes that never happened. On a shared database, a commit is durable
+// before any reader sees it.
+func (s *Service) end(ctx context.Context) (end int64, err error) {
+	if !s.db.Shared() {
+		return s.durable.Load(), nil
+	}
+	if err = s.db.QueryRow(ctx, selectLast).Scan(&end); err != nil {
+		return 0, fmt.Errorf("read the end of the audit trail: %w", err)
+	}
+	return end, nil
+}
 
 func (s *Service) read(ctx context.Context, after, end int64) ([]entry, error) {
 	rows, err := s.db.Query(ctx, selectEntries, after, end, scanStep)

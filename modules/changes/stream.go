@@ -26,8 +26,6 @@ const (
 	streamPage = 100
 	// minInterval is the shortest time between two reads of a stream, so that a stream costs little on a busy server.
 	minInterval = 50 * time.Millisecond
-	// pollInterval is the longest time between two reads: commits of other nodes may come without a signal.
-	pollInterval = 2 * time.Second
 	// writeBuffer bounds what the operating system buffers for a client that does not read.
 	writeBuffer = 64 << 10
 )
@@ -222,7 +220,7 @@ func (s *Service) pause(stream *sse.Stream, changed <-chan struct{}) bool {
 	if changed == nil {
 		return true
 	}
-	most := time.NewTimer(min(pollInterval, s.options.Heartbeat))
+	most := time.NewTimer(min(s.PollInterval(), s.options.Heartbeat))
 	defer most.Stop()
 	select {
 	case <-s.draining:

@@ -134,19 +134,19 @@ func (s *Service) addRecords(ctx context.Context, events []change.Event) error {
 	return nil
 }
 
-// Record returns the record of an event as the caller of the context would get it from its endpoint. It returns [change.NoRecord]
+// Record returns the record of an event as the caller of the context would get it from its endpoint. It returns nil
 // if the caller may not read it, if it no longer exists, or if its type has no endpoint for one record.
 func (s *Service) Record(ctx context.Context, e change.Event) (any, error) {
 	read, known := s.readers[e.RecType]
 	if !known || !s.mayCall(access.From(ctx), sourceOf[e.RecType].Get) {
-		return change.NoRecord{}, nil
+		return nil, nil //nolint:nilnil // no record
 	}
 	record, err := read(ctx, e.RecID)
 	if err == nil {
 		return record, nil
 	}
 	if status := apierr.Of(err).Status; status == http.StatusNotFound || status == http.StatusForbidden {
-		return change.NoRecord{}, nil
+		return nil, nil //nolint:nilnil // no record
 	}
 	return nil, fmt.Errorf("read the record of an event: %w", err)
 }

@@ -39,10 +39,12 @@ type Feed interface {
 	Before(ctx context.Context, at store.Time) (change.Position, error)
 	// MayRead reports whether the caller of the context may read the record of an event now.
 	MayRead(ctx context.Context, e change.Event) (bool, error)
-	// Record returns the record of an event for the caller of the context, or change.NoRecord.
+	// Record returns the record of an event for the caller of the context, or nil.
 	Record(ctx context.Context, e change.Event) (any, error)
 	// Changed returns a channel that is closed at the next change.
 	Changed() <-chan struct{}
+	// PollInterval is the longest time between two reads: changes of other nodes come without a signal.
+	PollInterval() time.Duration
 	// ValidPattern reports whether a text is a type of events or a pattern for several.
 	ValidPattern(text string) bool
 	// MayFollow reports whether the caller may read the feed.

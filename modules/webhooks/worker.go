@@ -21,7 +21,8 @@ const (
 	parallelAll = 64
 	// leaseTime is longer than the longest call, so that a delivery that is still being sent keeps its lease.
 	leaseTime = 2 * time.Minute
-	// pollInterval is how long the worker sleeps unless it is woken. minInterval is the shortest time between two rounds.
+	// pollInterval is the longest time that the worker sleeps unless it is woken: for attempts that become due. minInterval is the
+	// shortest time between two rounds.
 	pollInterval = time.Second
 	minInterval  = 50 * time.Millisecond
 	// step is the number of events that become deliveries in one transaction. maxOpen is the number of deliveries of a webhook that
@@ -55,12 +56,14 @@ func newWorker(s *Service) *worker {
 const releaseLeases = `UPDATE webhook_deliveries SET lease_until = 0, leased_by = '', status = 'retrying' WHERE status = 'sending'`
 
 func (w *worker) start(ctx context.Context) error {
-	err := w.s.db.InTx(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec(ctx, releaseLeases)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("release the leases of webhooks: %w", err)
+	if !w.s.db.Shared() {
+		err := w.s.db.InTx(ctx, func(tx *store.Tx) error {
+			_, err := tx.Exec(ctx, releaseLeases)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("release the leases of webhooks: %w", err)
+		}
 	}
 	if !w.running.Swap(true) {
 		go w.loop()
@@ -114,7 +117,7 @@ func (w *worker) pause(changed <-chan struct{}) bool {
 		return false
 	case <-least.C:
 	}
-	poll := time.NewTimer(pollInterval)
+	poll := time.NewTimer(min(pollInterval, w.s.feed.PollInterval()))
 	defer poll.Stop()
 	select {
 	case <-w.done:
@@ -158,13 +161,17 @@ func scanState(row store.Scanner) (state, error) {
 	return st, err
 }
 
-// round does what is due of all webhooks. It reports whether one of them follows the feed.
+// round does what is due of all webhooks. It reports whether one of them follows the feed. On a shared database one node at a time
+// does it. Cursors and leases make it safe that two do for a moment.
 func (w *worker) round() (following bool, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 		}
 	}()
+	if !w.s.db.Leads() {
+		return false, nil
+	}
 	ctx := context.Background()
 	states, err := store.All(ctx, w.s.db, scanState, selectStates)
 	if err != nil {

@@ -23,14 +23,8 @@ type Event struct {
 	Action    string     `json:"action" example:"customers.kyc_decide" doc:"The code of the change in the audit trail."`
 	Actor     string     `json:"actor" format:"uuid" doc:"Id of the user or API key that made the change; the nil id for the service itself."`
 	// Record is set where it was requested and the reader may read it.
-	Record any `json:"record,omitzero" type:"any" example:"-" doc:"The record as it is now, as its own endpoint answers it, if the request includes records; null if the caller may not read it or it no longer exists."`
+	Record any `json:"record,omitzero" type:"any" example:"-" doc:"The record as it is now, as its own endpoint answers it, if the request includes records; missing if the caller may not read it or it no longer exists."`
 }
-
-// NoRecord is the record of an event whose record cannot be read; its JSON is null.
-type NoRecord struct{}
-
-// MarshalJSON returns null.
-func (NoRecord) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
 // Payload returns the body of a delivery, as Standard Webhooks wants it: type and timestamp outside, the rest as data.
 func (e Event) Payload() ([]byte, error) {
