@@ -53,7 +53,7 @@ bench: ## run the benchmarks
 	go test -run='^$$' -bench=. -benchmem ./...
 
 golden: ## update the golden lists of endpoints, operations and record forms, and the README's table of settings
-	go test ./modules/app -run 'TestTable_MatchesTheGoldenFile|TestForms_MatchTheGoldenFile' -update
+	go test ./modules/app -run 'TestTable_MatchesTheGoldenFile|TestForms_MatchTheGoldenFile|TestEvents_EveryChangeIsOne' -update
 	go test ./server/openapi -run TestDocument_HasTheGoldenOperations -update
 	go test . -run TestReadme_ListsTheSettings -update
 

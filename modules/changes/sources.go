@@ -68,6 +68,7 @@ var sources = []source{
 	{RecType: "signing_keys", Why: "no record of the API: clients read the public keys when a token names another"},
 	{RecType: "notifications", Why: "they are messages about changes that have events"},
 	{RecType: "deliveries", Why: "they are messages about changes that have events"},
+	{RecType: "invoices", Why: "invoices are read and not stored"},
 	{RecType: "audit", Why: "they are about the trail itself"},
 	{RecType: "database", Why: "they are about the database as a whole"},
 	{RecType: "", Why: "they are about no record"},
@@ -110,6 +111,9 @@ func (f *source) verb(action string, before, after bool) string {
 	}
 	return updated
 }
+
+// Decided reports whether entries of a type are events, or are left out with a reason.
+func Decided(recType string) bool { return sourceOf[recType] != nil }
 
 // verbs returns the verbs of the events of the source.
 func (f *source) verbs() []string {
