@@ -56,7 +56,7 @@ bench-nodes: ## compare nodes on PostgreSQL with SQLite and a bare Fiber handler
 	go test -run='^$$' -bench=BenchmarkNodes -benchtime=1x -timeout=30m .
 
 golden: ## update the golden lists of endpoints, operations and record forms, and the README's table of settings
-	go test ./modules/app -run 'TestTable_MatchesTheGoldenFile|TestForms_MatchTheGoldenFile' -update
+	go test ./modules/app -run 'TestTable_MatchesTheGoldenFile|TestForms_MatchTheGoldenFile|TestEvents_EveryChangeIsOne' -update
 	go test ./server/openapi -run TestDocument_HasTheGoldenOperations -update
 	go test . -run TestReadme_ListsTheSettings -update
 

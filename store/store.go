@@ -72,6 +72,7 @@ type DB struct {
 	engine  engine.Engine
 	memo    memo
 	origin  func(ctx context.Context) Origin
+	audited func(seq int64) // nil: nothing follows the audit trail
 	watch   atomic.Pointer[func(work string)]
 	latest  atomic.Int64
 	recall  atomic.Uint64 // see Tx.Recall
