@@ -268,7 +268,7 @@ func TestClient_EndsWithItsContext(t *testing.T) {
 }
 
 func TestNew_RejectsAddresses(t *testing.T) {
-	for _, address := range []string{"", "bank.example", "ftp://bank.example", "https://", "https://anna:secret@bank.example", "https://bank.example/?a=b", "https://bank.example/#x", "http://[::1"} {
+	for _, address := range []string{"", "bank.example", "ftp://bank.example", "https://", "https://anna:secret@bank.example", "https://bank.example/?a=b", "https://bank.example/#x", "http://[::1", "https://anna:secret@[::1"} {
 		if _, err := client.New(address); err == nil {
 			t.Errorf("%q was accepted", address)
 		} else if strings.Contains(err.Error(), "secret") {
