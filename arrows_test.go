@@ -50,6 +50,8 @@ var layers = []layer{
 	{`server`, []string{"server/etag", "server/endpoint", "server/openapi", "server/access", "server/apierr", "server/ratelimit", "server/sse", "locales", "web"},
 		"the server serves any table: it knows neither modules nor the database"},
 	{`server/openapi/openapitest`, []string{"server/openapi", "server/endpoint"}, "it compares answers with the document, whoever gave them"},
+	{`server/client|server/client/generate`, nil, "programs outside of this module import the client, so it must bring nothing along"},
+	{`server/client/example`, []string{"server/client"}, "it is a program like those of other modules"},
 	{`server/servertest|web/browser(/screenshots)?`, []string{"*"}, "tests start everything"},
 	{`modules/commands`, []string{"*"}, "the command line puts everything together"},
 	{`modules/demo`, []string{"*"}, "the demonstration bank uses the modules as an operator would"},
