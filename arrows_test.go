@@ -52,7 +52,7 @@ var layers = []layer{
 	{`server/openapi/openapitest`, []string{"server/openapi", "server/endpoint"}, "it compares answers with the document, whoever gave them"},
 	{`server/client|server/client/generate`, nil, "programs outside of this module import the client, so it must bring nothing along"},
 	{`server/client/example`, []string{"server/client"}, "it is a program like those of other modules"},
-	{`server/servertest|web/browser(/screenshots)?`, []string{"*"}, "tests start everything"},
+	{`server/servertest|server/client/clienttest|web/browser(/screenshots)?`, []string{"*"}, "tests start everything"},
 	{`modules/commands`, []string{"*"}, "the command line puts everything together"},
 	{`modules/demo`, []string{"*"}, "the demonstration bank uses the modules as an operator would"},
 	{`modules/invoices/qrbill(/.*)?`, []string{"modules/sandbox"}, "the reader of bills is a library of its own"},

@@ -16,6 +16,7 @@ import (
 
 	"kontor/server/access"
 	"kontor/server/client"
+	"kontor/server/client/clienttest"
 	"kontor/server/servertest"
 	"kontor/store"
 )
@@ -37,7 +38,7 @@ func newCustomer(t testing.TB, c *client.Client, lastName string) *client.Custom
 
 func TestClient_CreatesReadsChangesAndDeletes(t *testing.T) {
 	ctx, s := t.Context(), servertest.Start(t)
-	kontor := s.AdminAPI()
+	kontor := clienttest.Admin(t, s)
 	born := client.Date{Year: 1984, Month: time.May, Day: 17}
 	customer := must(kontor.Customers.Create(ctx, client.CustomerCreateInput{
 		FirstName: "Anna", LastName: "Keller", Email: "anna@example.ch", Phone: "+41446681800", DateOfBirth: born, Metadata: map[string]any{"a": 1.0},
@@ -69,7 +70,7 @@ func TestClient_CreatesReadsChangesAndDeletes(t *testing.T) {
 
 func TestClient_ReturnsErrors(t *testing.T) {
 	ctx, s := t.Context(), servertest.Start(t)
-	kontor := s.AdminAPI(client.WithLanguage("de"))
+	kontor := clienttest.Admin(t, s, client.WithLanguage("de"))
 	_, err := kontor.Payers.Get(ctx, store.NewID(), client.RequestID("5f0e8a3b9c7d4e21a6b0c1d2e3f40516"))
 	var failure *client.Error
 	if !errors.As(err, &failure) || !errors.Is(err, client.ErrPayerNotFound) || errors.Is(err, client.ErrChatNotFound) {
@@ -94,7 +95,7 @@ func TestClient_ReturnsErrors(t *testing.T) {
 	if _, err := kontor.Customers.Get(ctx, "../payers?x#y"); !errors.Is(err, client.ErrCommonInvalidInput) {
 		t.Errorf("an id with special characters: got %v", err)
 	}
-	if _, err := s.API().Customers.Get(ctx, store.NewID()); !errors.Is(err, client.ErrNotSignedIn) {
+	if _, err := clienttest.New(t, s).Customers.Get(ctx, store.NewID()); !errors.Is(err, client.ErrNotSignedIn) {
 		t.Errorf("without a sign-in: got %v", err)
 	}
 	if _, err := kontor.Auth.Public(ctx); !errors.Is(err, client.ErrNoAPIKey) {
@@ -105,7 +106,7 @@ func TestClient_ReturnsErrors(t *testing.T) {
 func TestClient_PagesOverAllRows(t *testing.T) {
 	const count = 1_050
 	ctx, s := t.Context(), servertest.Start(t)
-	kontor := s.AdminAPI()
+	kontor := clienttest.Admin(t, s)
 	for i := range count {
 		name := "Muster, Söhne"
 		if i%2 == 1 {
@@ -160,7 +161,7 @@ func TestClient_PagesOverAllRows(t *testing.T) {
 // Lists of chats have cursors in the Link header instead of offsets.
 func TestClient_FollowsLinksToTheNextPage(t *testing.T) {
 	ctx, s := t.Context(), servertest.Start(t)
-	kontor, beat := s.AdminAPI(), s.User(access.Customer)
+	kontor, beat := clienttest.Admin(t, s), s.User(access.Customer)
 	chat := must(kontor.Chats.Create(ctx, client.ChatCreateInput{Participants: []string{beat.UserID}}))(t)
 	var want []string
 	for range 45 {
@@ -185,7 +186,7 @@ func TestClient_FollowsLinksToTheNextPage(t *testing.T) {
 
 func TestClient_RepeatsCreationsWithTheirKey(t *testing.T) {
 	ctx, s := t.Context(), servertest.Start(t)
-	kontor := s.AdminAPI()
+	kontor := clienttest.Admin(t, s)
 	in := client.CustomerCreateInput{FirstName: "Anna", LastName: "Keller", Email: "anna@example.ch"}
 	var first, second client.Meta
 	one := must(kontor.Customers.Create(ctx, in, client.IdempotencyKey("one"), client.Into(&first)))(t)
@@ -204,7 +205,7 @@ func TestClient_RepeatsCreationsWithTheirKey(t *testing.T) {
 
 func TestClient_UploadsAPictureAndABill(t *testing.T) {
 	ctx, s := t.Context(), servertest.Start(t)
-	kontor := s.AdminAPI()
+	kontor := clienttest.Admin(t, s)
 	var picture bytes.Buffer
 	if err := png.Encode(&picture, image.NewNRGBA(image.Rect(0, 0, 300, 300))); err != nil {
 		t.Fatal(err)
@@ -226,7 +227,7 @@ func TestClient_UploadsAPictureAndABill(t *testing.T) {
 
 func TestClient_SendsEachCredentialOnlyWhereItIsNeeded(t *testing.T) {
 	ctx, s := t.Context(), servertest.Start(t)
-	admin := s.AdminAPI()
+	admin := clienttest.Admin(t, s)
 	account := must(admin.ServiceAccounts.Create(ctx, client.ServiceaccountCreateInput{Name: "back office", Roles: []string{access.Advisor}}))(t)
 	token := must(admin.ServiceAccounts.CreateToken(ctx, account.ID, client.ServiceaccountTokenInput{Name: "first"}))(t)
 	seen := &recorder{}
@@ -249,7 +250,7 @@ func TestClient_SendsEachCredentialOnlyWhereItIsNeeded(t *testing.T) {
 
 func TestClient_EndsWithItsContext(t *testing.T) {
 	s := servertest.Start(t)
-	kontor := s.AdminAPI()
+	kontor := clienttest.Admin(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := kontor.Customers.List(ctx, client.CustomersListParams{}); !errors.Is(err, context.Canceled) {

@@ -14,6 +14,7 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"kontor/server/client"
+	"kontor/server/client/clienttest"
 	"kontor/server/servertest"
 )
 
@@ -106,7 +107,7 @@ func TestSession_EndsWhenTheServiceHasEndedIt(t *testing.T) {
 }
 
 func TestSignIn_RejectsAWrongPassword(t *testing.T) {
-	kontor := servertest.Start(t).API()
+	kontor := clienttest.New(t, servertest.Start(t))
 	if err := kontor.SignIn(t.Context(), servertest.AdminEmail, "wrong"); !errors.Is(err, client.ErrAuthInvalidCredentials) {
 		t.Errorf("got %v", err)
 	}
@@ -117,7 +118,7 @@ func TestSignIn_RejectsAWrongPassword(t *testing.T) {
 
 func TestSignIn_TakesASecondStep(t *testing.T) {
 	ctx, s := t.Context(), servertest.Start(t)
-	kontor := s.AdminAPI(client.WithDevice("office"))
+	kontor := clienttest.Admin(t, s, client.WithDevice("office"))
 	me := kontor.Tokens().UserID
 	factor := must(kontor.Factors.Enrol(ctx, me, client.FactorEnrolInput{Type: client.FactorEnrolTypeTOTP}))(t)
 	code := func() string { return must(totp.GenerateCode(factor.TOTP.Secret, s.Clock.Now()))(t) }
@@ -127,7 +128,7 @@ func TestSignIn_TakesASecondStep(t *testing.T) {
 		"recovery code": func(e *client.SecondFactorRequired) error { return e.RecoveryCode(ctx, confirmed.RecoveryCodes[0]) },
 	} {
 		s.Clock.Advance(time.Minute) // A code is accepted once.
-		next := s.API(client.WithDevice("office"))
+		next := clienttest.New(t, s, client.WithDevice("office"))
 		var second *client.SecondFactorRequired
 		if err := next.SignIn(ctx, servertest.AdminEmail, servertest.AdminPassword); !errors.As(err, &second) || !slices.Contains(second.Methods, "totp") {
 			t.Fatalf("%s: got %v", name, err)

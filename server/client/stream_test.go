@@ -13,6 +13,7 @@ import (
 
 	"kontor/server/access"
 	"kontor/server/client"
+	"kontor/server/client/clienttest"
 	"kontor/server/servertest"
 )
 
@@ -50,7 +51,7 @@ func TestStream_ContinuesAfterCutsWithoutGapOrDuplicate(t *testing.T) {
 	user := s.User(access.Customer)
 	cuts := 0
 	reader := must(client.New("http://"+s.Address, client.WithToken(user.Token), client.WithTransport(cutting{&cuts}), client.WithBackoff(time.Millisecond, time.Millisecond)))(t)
-	trigger := s.API(client.WithAPIKey(servertest.APIKey))
+	trigger := clienttest.New(t, s, client.WithAPIKey(servertest.APIKey))
 	var got []string
 	sent := false
 	for frame, err := range reader.Notifications.Stream(t.Context()) {
@@ -110,7 +111,7 @@ func TestStream_OutlivesItsToken(t *testing.T) {
 
 func TestStream_EndsWhenTheCallerIsRejected(t *testing.T) {
 	s := servertest.Start(t)
-	kontor := s.API(client.WithToken("wrong"))
+	kontor := clienttest.New(t, s, client.WithToken("wrong"))
 	for _, err := range kontor.Notifications.Stream(t.Context()) {
 		if !errors.Is(err, client.ErrCommonUnauthorized) {
 			t.Errorf("got %v", err)
@@ -120,7 +121,7 @@ func TestStream_EndsWhenTheCallerIsRejected(t *testing.T) {
 
 func TestStream_ReportsAnUnknownPosition(t *testing.T) {
 	s := servertest.Start(t)
-	kontor := s.UserAPI(access.Customer)
+	kontor, _ := clienttest.User(t, s, access.Customer)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	for frame, err := range kontor.Notifications.Stream(ctx, client.After("0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10")) {
