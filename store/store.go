@@ -242,6 +242,16 @@ func (db *DB) CleanOldPages(ctx context.Context) error { return db.engine.CleanO
 // waits until every reader was free once, so callers must not hold one.
 func (db *DB) Statements(ctx context.Context) ([]string, error) { return db.engine.Statements(ctx) }
 
+// Record begins to take states of the database with the pages that change, for a continuous backup. Only one caller at a time
+// may do so, and must close the recorder before the database. PostgreSQL has backups of its own: errors.ErrUnsupported.
+func (db *DB) Record() (*sqlite.Recorder, error) {
+	e, ok := db.engine.(*sqlite.Engine)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return e.Record()
+}
+
 // Close answers all accepted writes, ends the background work and releases the directory. A second Close does nothing.
 func (db *DB) Close() error {
 	var err error
