@@ -6,13 +6,14 @@ const Notify = `SELECT pg_notify($1, payload) FROM unnest($2::text[]) payload`
 
 // The tables are unlogged: their content is worth nothing after a crash of the server. They are empty then, as they are on
 // a standby that has become the primary. Nodes of different versions of the program use them, so that columns may only be
-// added.
+// added. The transaction that creates them must survive a crash, after which they would be taken for new.
 //
-//   - kontor_cluster has one row. since is the time at which the row was made, or 0 when the tables were made with it. leader
-//     is the node that leads, and beats counts its heartbeats.
+//   - kontor_cluster has one row. since is the time at which the row was made, or 0 when the tables were made with it, before
+//     any node had a lease. leader is the node that leads, and beats counts its heartbeats.
 //   - kontor_nodes has a row for each connection to the bus. node is the id of the process. beats counts heartbeats.
 //   - kontor_acks holds the last strict change of the process publisher that the connection listener has acknowledged.
 const createTables = `
+	SELECT set_config('synchronous_commit', 'on', TRUE);
 	SELECT pg_advisory_xact_lock(hashtextextended('kontor bus ' || current_schema(), 0));
 	CREATE UNLOGGED TABLE IF NOT EXISTS kontor_cluster (
 		one BOOLEAN PRIMARY KEY CHECK (one),
