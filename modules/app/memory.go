@@ -1,0 +1,28 @@
+package app
+
+import (
+	"context"
+	"errors"
+
+	"kontor/modules/kit/revocable"
+)
+
+// memory says whether this process may use what it remembers of rights and keys. It implements [kontor/server.Memory].
+type memory struct {
+	*Modules
+	loads revocable.Loader
+}
+
+// Remembers reports whether this process has heard of all changes, and could read them.
+func (m *memory) Remembers() bool { return m.DB.Remembers() && m.DB.KeysCurrent() }
+
+// Renew reads the keys of the database, the policy and the signing keys again, as far as they have changed. Concurrent requests share
+// one try.
+func (m *memory) Renew(ctx context.Context) error {
+	return m.loads.Do(ctx, func(ctx context.Context) error {
+		if err := m.DB.RenewKeys(ctx); err != nil { // before what is sealed with them
+			return err
+		}
+		return errors.Join(m.RBAC.Renew(ctx), m.Auth.Renew(ctx))
+	})
+}
