@@ -226,8 +226,11 @@ func codesPerHour(limits settings.RateLimits) int {
 	}
 }
 
-// Start brings the records of earlier versions up to date, and loads grants and rate limits.
-func (m *Modules) Start(ctx context.Context) error {
+// Start brings the records of earlier versions up to date, and loads grants and rate limits. Nodes of a shared database start one after
+// another.
+func (m *Modules) Start(ctx context.Context) error { return m.DB.Exclusively(ctx, m.start) }
+
+func (m *Modules) start(ctx context.Context) error {
 	if err := m.upgradeDigests(ctx); err != nil {
 		return err
 	}

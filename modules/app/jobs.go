@@ -53,6 +53,7 @@ func (m *Modules) Jobs() []Job {
 			_, err := m.DB.PurgeIdempotency(ctx)
 			return err
 		}},
+		{"rbac.counts", time.Minute, OneNode, m.RBAC.PurgeCounts},
 		{"rbac.sweep", 24 * time.Hour, OneNode, func(ctx context.Context) error {
 			_, err := m.RBAC.Sweep(ctx)
 			return err
