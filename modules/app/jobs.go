@@ -34,6 +34,7 @@ type Job struct {
 func (m *Modules) Jobs() []Job {
 	return []Job{
 		{"auth.key_use", time.Minute, EveryNode, m.Auth.FlushKeyUse},
+		{"auth.session_use", 15 * time.Second, EveryNode, m.Auth.FlushSessionUse},
 		{"auth.sessions", time.Minute, EveryNode, m.Auth.SweepSessions},
 		{"audit.events", 2 * time.Second, EveryNode, m.Audit.WriteEvents},
 		{"auth.purge", time.Hour, OneNode, m.Auth.Purge},
