@@ -47,6 +47,7 @@ func (m *Modules) Jobs() []Job {
 		{"service_tokens.hashes", time.Hour, OneNode, m.Services.ForgetOlderHashes},
 		{"oidc.discover", time.Minute, EveryNode, m.OIDC.Discover},
 		{"oidc.purge", time.Hour, OneNode, m.OIDC.Purge},
+		{"webhooks.purge", time.Hour, OneNode, m.Webhooks.Purge},
 		{"factors.purge", time.Hour, OneNode, m.Factors.Purge},
 		{"store.purge_replays", time.Hour, OneNode, func(ctx context.Context) error {
 			_, err := m.DB.PurgeIdempotency(ctx)
@@ -68,6 +69,9 @@ func (m *Modules) Jobs() []Job {
 func (m *Modules) Work(ctx context.Context) (*Runner, error) {
 	if err := m.Notifications.Start(ctx); err != nil {
 		return nil, fmt.Errorf("start the queues: %w", err)
+	}
+	if err := m.Webhooks.Start(ctx); err != nil {
+		return nil, fmt.Errorf("start the webhooks: %w", err)
 	}
 	if err := m.Audit.StartExport(m.Settings.Audit.ExportFile, m.Settings.Audit.SyslogURL); err != nil {
 		return nil, fmt.Errorf("start the export of the audit trail: %w", err)

@@ -27,6 +27,8 @@ const (
 	CredentialRemoved     Kind = "credential_removed"
 	FactorChanged         Kind = "factor_changed"
 	ServiceTokenExpiring  Kind = "service_token_expiring"
+	WebhookPaused         Kind = "webhook_paused"
+	WebhookDisabled       Kind = "webhook_disabled"
 )
 
 // Event is one event with its recipients.
