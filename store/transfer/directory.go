@@ -47,10 +47,11 @@ func openDirectory(ctx context.Context, o *Options) (_ *directorySource, err err
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	keys, err := d.ExistingKeys(o.SecretKey, o.PreviousKey)
-	if err == nil && keys == nil {
-		err = fmt.Errorf("%s: %w; set KONTOR_SECRET_KEY", path, sealing.ErrNoKey)
+	masters, err := d.MasterKeys(o.SecretKey, o.PreviousKey, false)
+	if err != nil {
+		return nil, err
 	}
+	keys, err := sealing.New(masters[0], masters[1:]...)
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +69,7 @@ func openDirectory(ctx context.Context, o *Options) (_ *directorySource, err err
 	if err := s.check(ctx, o, keys, mark); err != nil {
 		return nil, err
 	}
+	o.SecretKey, o.PreviousKey = string(datadir.KeyText(masters[keys.Chosen()])), "" // for the check of the target
 	return s, nil
 }
 
@@ -109,14 +111,6 @@ func (s *directorySource) identity() string { return s.id }
 
 // unchanged always succeeds: the lock keeps others away.
 func (s *directorySource) unchanged(context.Context) error { return nil }
-
-func (s *directorySource) ledger(context.Context) ([]byte, error) {
-	data, err := os.ReadFile(s.dir.File(erasures.Name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return data, err
-}
 
 // Close releases the directory.
 func (s *directorySource) Close() error {
@@ -263,14 +257,6 @@ func (t *directoryTarget) finish(ctx context.Context) (report inspect.Report, er
 
 func (t *directoryTarget) now() clock.Time {
 	return inspect.Source{Clock: t.options.Clock}.Now()
-}
-
-// putLedger writes the ledger of erasures.
-func (t *directoryTarget) putLedger(_ context.Context, ledger []byte) error {
-	if len(ledger) == 0 {
-		return nil
-	}
-	return datadir.Write(t.dir.File(erasures.Name), ledger)
 }
 
 // Close releases the directory.

@@ -145,6 +145,20 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	return report, err
 }
 
+func openSource(ctx context.Context, o *Options) (source, error) {
+	if o.From.URL != "" {
+		return openDatabase(ctx, o)
+	}
+	return openDirectory(ctx, o)
+}
+
+func openTarget(ctx context.Context, o *Options) (target, error) {
+	if o.To.URL != "" {
+		return newDatabaseTarget(ctx, o)
+	}
+	return newDirectoryTarget(o)
+}
+
 // A source is the side that is read.
 type source interface {
 	rowReader
