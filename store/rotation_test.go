@@ -369,7 +369,7 @@ func TestRotateMasterKey_Backups(t *testing.T) {
 	source := inspect.Source{Dir: dir}
 	create := func(name string, withKey bool) string {
 		file := filepath.Join(work, name)
-		if err := backup.Create(t.Context(), source, file, backup.Options{WithKey: withKey}); err != nil {
+		if _, err := backup.Create(t.Context(), source, file, backup.Options{WithKey: withKey}); err != nil {
 			t.Fatal(err)
 		}
 		return file
@@ -385,10 +385,10 @@ func TestRotateMasterKey_Backups(t *testing.T) {
 		wrong     string
 	}{{before, former, newest}, {beforeWithKey, "", newest}, {after, newest, former}, {afterWithKey, "", former}} {
 		target := filepath.Join(work, fmt.Sprint("restored-", i))
-		if _, err := backup.Restore(t.Context(), c.file, inspect.Source{Dir: target + "-wrong", SecretKey: c.wrong}); !errors.Is(err, store.ErrWrongKey) {
+		if _, err := backup.Restore(t.Context(), []string{c.file}, inspect.Source{Dir: target + "-wrong", SecretKey: c.wrong}); !errors.Is(err, store.ErrWrongKey) {
 			t.Errorf("%s with the other key: %v", c.file, err)
 		}
-		if _, err := backup.Restore(t.Context(), c.file, inspect.Source{Dir: target}); err != nil {
+		if _, err := backup.Restore(t.Context(), []string{c.file}, inspect.Source{Dir: target}); err != nil {
 			t.Fatalf("%s: %v", c.file, err)
 		}
 		if c.key != "" {

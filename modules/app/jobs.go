@@ -22,6 +22,7 @@ type Job struct {
 func (m *Modules) Jobs() []Job {
 	return []Job{
 		{"auth.key_use", time.Minute, m.Auth.FlushKeyUse},
+		{"auth.session_use", 15 * time.Second, m.Auth.FlushSessionUse},
 		{"auth.sessions", time.Minute, m.Auth.SweepSessions},
 		{"audit.events", 2 * time.Second, m.Audit.WriteEvents},
 		{"auth.purge", time.Hour, m.Auth.Purge},

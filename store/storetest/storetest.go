@@ -57,11 +57,21 @@ func OpenShared(t testing.TB, clock *Clock) *store.DB {
 // Second opens the database of db, which must be on PostgreSQL, once more: with the same key and clock, as another node does.
 func Second(t testing.TB, db *store.DB) *store.DB {
 	t.Helper()
-	o, known := opened.Load(db)
-	if !known || o.(store.Options).URL == "" {
-		t.Fatal("only a database on PostgreSQL that this package has opened can be opened twice")
+	o := OptionsOf(t, db)
+	if o.URL == "" {
+		t.Fatal("only a database on PostgreSQL can be opened twice")
 	}
-	return OpenAgain(t, o.(store.Options))
+	return OpenAgain(t, o)
+}
+
+// OptionsOf returns the options that a database was opened with. Its key is the present one.
+func OptionsOf(t testing.TB, db *store.DB) store.Options {
+	t.Helper()
+	o, known := opened.Load(db)
+	if !known {
+		t.Fatal("this package has not opened the database")
+	}
+	return o.(store.Options)
 }
 
 // Options returns the options of a fresh, migrated, closed database, for tests that open it several times.

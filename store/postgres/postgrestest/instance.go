@@ -38,7 +38,7 @@ type Instance struct {
 // Server starts a server for one test. It ends with the test.
 func Server(t testing.TB, o Options) *Instance {
 	t.Helper()
-	p, err := newInstance(o)
+	p, err := Start(o)
 	if errors.Is(err, errNotInstalled) {
 		t.Skip(err)
 	}
@@ -46,15 +46,15 @@ func Server(t testing.TB, o Options) *Instance {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := p.remove(); err != nil {
+		if err := p.Close(); err != nil {
 			t.Errorf("stop PostgreSQL: %v", err)
 		}
 	})
 	return p
 }
 
-// newInstance creates an empty server and starts it.
-func newInstance(o Options) (p *Instance, err error) {
+// Start creates an empty server and starts it, for programs other than tests. Close ends it.
+func Start(o Options) (p *Instance, err error) {
 	if _, err := programs(); err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func newInstance(o Options) (p *Instance, err error) {
 		err = p.startSomewhere()
 	}
 	if err != nil {
-		return nil, errors.Join(err, p.remove())
+		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
@@ -149,8 +149,8 @@ func (p *Instance) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.
 // Socket returns the directory of the server's socket.
 func (p *Instance) Socket() string { return p.dir }
 
-// Start starts the server again, after Stop or Crash.
-func (p *Instance) Start(t testing.TB) {
+// StartAgain starts the server after Stop or Crash.
+func (p *Instance) StartAgain(t testing.TB) {
 	t.Helper()
 	if err := p.start(); err != nil {
 		t.Fatal(err)

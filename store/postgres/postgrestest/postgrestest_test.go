@@ -85,7 +85,7 @@ func TestServer_KeepsCommittedRowsOverACrash(t *testing.T) {
 			c.Close(t.Context())
 			t.Fatalf("%s: the server still answers", name)
 		}
-		p.Start(t)
+		p.StartAgain(t)
 		if got := ask(t, address, "SELECT id FROM a"); got != "7" {
 			t.Errorf("%s: the row is %q", name, got)
 		}

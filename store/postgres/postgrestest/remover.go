@@ -17,7 +17,7 @@ const removal = `
 	if [ -e "$dir/data/postmaster.pid" ]; then "$@" -D "$dir/data" -m immediate -w stop; fi
 	rm -rf "$dir"`
 
-// watch starts a process that removes the server as soon as the pipe to it is closed: by remove, or by the end of this
+// watch starts a process that removes the server as soon as the pipe to it is closed: by Close, or by the end of this
 // process.
 func (p *Instance) watch() error {
 	bin, err := programs()
@@ -41,8 +41,8 @@ func (p *Instance) watch() error {
 	return nil
 }
 
-// remove stops the server, deletes its directory and returns when both are done.
-func (p *Instance) remove() error {
+// Close stops the server, deletes its directory and returns when both are done.
+func (p *Instance) Close() error {
 	if err := p.alive.Close(); err != nil {
 		return err
 	}

@@ -1,0 +1,301 @@
+package generate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// params writes the types of the parameters of queries.
+func (w *goWriter) params() {
+	for _, o := range w.model.operations {
+		if len(o.query) == 0 {
+			continue
+		}
+		w.comment("", fmt.Sprintf("%s are the parameters of %s %s. Zero values are not sent.", o.paramsType(), o.method, o.path))
+		w.line("type %s struct {", o.paramsType())
+		for _, p := range o.query {
+			if p.wire == "stack" {
+				continue // The list that is stacked has a method of its own.
+			}
+			if !p.search() {
+				w.comment("\t", p.doc)
+			}
+			w.line("\t%s %s `query:%q`", exported(p.wire), queryType(p), p.wire)
+		}
+		w.line("}\n")
+	}
+}
+
+func (o operation) paramsType() string { return exported(o.id) + "Params" }
+
+// queryType returns the type of a parameter. false is a value of its own.
+func queryType(p queryParam) string {
+	switch {
+	case p.search():
+		return "Filter"
+	case p.typ.kind == integer:
+		return "int"
+	case p.typ.kind == boolean:
+		return "*bool"
+	case p.typ.kind == named:
+		return p.typ.name
+	case p.typ.kind == moment:
+		return "time.Time"
+	}
+	return "string"
+}
+
+// goGroup is a group of operations, such as users.credentials.
+type goGroup struct {
+	path   []string
+	groups []*goGroup
+	all    []operation
+}
+
+func (g *goGroup) typeName() string {
+	if len(g.path) == 0 {
+		return "API"
+	}
+	return exported(strings.Join(g.path, "_")) + "API"
+}
+
+func (g *goGroup) child(name string) *goGroup {
+	for _, c := range g.groups {
+		if c.path[len(c.path)-1] == name {
+			return c
+		}
+	}
+	g.groups = append(g.groups, &goGroup{path: append(slices.Clone(g.path), name)})
+	return g.groups[len(g.groups)-1]
+}
+
+// tree returns the operations in their groups.
+func (m *model) tree() *goGroup {
+	root := &goGroup{}
+	for _, o := range m.operations {
+		path, _ := o.group()
+		g := root
+		for _, name := range path {
+			g = g.child(name)
+		}
+		g.all = append(g.all, o)
+	}
+	return root
+}
+
+// operations writes the groups and their methods.
+func (w *goWriter) operations() {
+	w.group(w.model.tree())
+}
+
+func (w *goWriter) group(g *goGroup) {
+	if len(g.path) == 0 {
+		w.line("// API has all operations of the service, in groups.")
+	} else {
+		w.line("// %s has the operations %s.*.", g.typeName(), strings.Join(g.path, "."))
+	}
+	w.line("type %s struct {", g.typeName())
+	for _, c := range g.groups {
+		w.line("\t%s %s", exported(c.path[len(c.path)-1]), c.typeName())
+	}
+	if len(g.path) > 0 {
+		w.line("\tclient *Client")
+	}
+	w.line("}\n")
+	w.line("func (a *%s) bind(c *Client) {", g.typeName())
+	if len(g.path) > 0 {
+		w.line("a.client = c")
+	}
+	for _, c := range g.groups {
+		w.line("a.%s.bind(c)", exported(c.path[len(c.path)-1]))
+	}
+	w.line("}\n")
+	for _, o := range g.all {
+		w.operation(g, o)
+	}
+	for _, c := range g.groups {
+		w.group(c)
+	}
+}
+
+// operation writes the methods of one operation.
+func (w *goWriter) operation(g *goGroup, o operation) {
+	_, name := o.group()
+	method := exported(name)
+	if o.frames != nil {
+		w.stream(g, o, method)
+		return
+	}
+	w.methodComment(o, method, "")
+	result, call := w.result(o)
+	w.line("func (a *%s) %s(%s) (%s, error) {", g.typeName(), method, o.goParams(""), result)
+	w.line("return %s(ctx, a.client, %s, %s, options)", call, w.literal(o), o.goInput("params"))
+	w.line("}\n")
+	if o.stacked != "" {
+		w.methodComment(o, method+"Stacked", "The rows are grouped by a field.")
+		w.line("func (a *%s) %sStacked(%s) (*%s, error) {", g.typeName(), method, o.goParams("stack string, "), o.stacked)
+		w.line("return fetch[%s](ctx, a.client, %s, %s, options)", o.stacked, w.literal(o), o.goInput("stacked{stack, params}"))
+		w.line("}\n")
+	}
+	if o.page != nil {
+		w.pages(g, o, method)
+	}
+}
+
+// methodComment writes the documentation of a method.
+func (w *goWriter) methodComment(o operation, method, more string) {
+	w.comment("", fmt.Sprintf("%s calls %s %s: %s %s", method, o.method, o.path, lowerFirst(o.summary), more))
+	if o.notes != "" {
+		w.line("//")
+		w.comment("", o.notes)
+	}
+}
+
+// pages writes the method that returns the rows of all pages.
+func (w *goWriter) pages(g *goGroup, o operation, method string) {
+	all := "All"
+	if method != "List" {
+		all += method
+	}
+	row := w.goType(o.page.elem)
+	w.comment("", fmt.Sprintf("%s returns the rows of all pages of [%s.%s].", all, g.typeName(), method))
+	w.line("func (a *%s) %s(%s) iter.Seq2[%s, error] {", g.typeName(), all, o.goParams(""), row)
+	args := strings.Join(append([]string{"ctx"}, o.goArguments()...), ", ")
+	if o.link {
+		w.line("return linked(func(before string, options []CallOption) ([]%s, error) {", row)
+		w.line("if before != \"\" { params.Before = before }")
+		w.line("return a.%s(%s, options...)\n}, options)\n}\n", method, args)
+		return
+	}
+	w.line("return rows(params.Limit, params.Offset, func(limit, offset int) ([]%s, bool, error) {", row)
+	w.line("params.Limit, params.Offset = limit, offset")
+	w.line("page, err := a.%s(%s, options...)", method, args)
+	w.line("if err != nil { return nil, false, err }")
+	w.line("return page.%s, page.HasMore, nil\n})\n}\n", exported(o.page.rows))
+}
+
+// stream writes the type of the frames of an event stream, and the method that reads them.
+func (w *goWriter) stream(g *goGroup, o operation, method string) {
+	frame := exported(o.id) + "Frame"
+	w.comment("", frame+" is one frame of the stream. The member of its Event is set, the others are nil.")
+	w.line("type %s struct {", frame)
+	w.line("ID string // for [After]; empty for frames that cannot be resumed from\nEvent string // the name of the frame")
+	for _, f := range o.frames {
+		w.line("%s *%s", exported(f.Name), target(f.Value.Ref))
+	}
+	w.line("}\n")
+	w.methodComment(o, method, "It reconnects and resumes after the last frame until the context ends or the service rejects the caller.")
+	w.line("func (a *%s) %s(%s) iter.Seq2[%s, error] {", g.typeName(), method, o.goParams(""), frame)
+	w.line("return follow(ctx, a.client, %s, %s, options, func(f *%s, e streamEvent) error {", w.literal(o), o.goInput("params"), frame)
+	w.line("f.ID, f.Event = e.id, e.name\nswitch e.name {")
+	for _, f := range o.frames {
+		w.line("case %q:\nreturn e.into(&f.%s)", f.Name, exported(f.Name))
+	}
+	w.line("}\nreturn nil\n})\n}\n")
+}
+
+// result returns the type of an operation's result and the function that fetches it.
+func (w *goWriter) result(o operation) (typ, call string) {
+	first := o.answers[0]
+	if len(o.answers) == 2 && o.answers[1].typ.name != first.typ.name {
+		a, b := first.typ.name, o.answers[1].typ.name
+		return "*" + a + ", *" + b, fmt.Sprintf("fetchEither[%s, %s]", a, b)
+	}
+	switch {
+	case len(first.media) == 0 && first.status == "303":
+		return "string", "fetchLocation"
+	case len(first.media) == 0:
+		return "*Meta", "fetchNothing"
+	case strings.HasPrefix(first.media[0], "text/"):
+		return "string", "fetchText"
+	case first.typ.kind == anything:
+		return "json.RawMessage", "fetchRaw"
+	case first.typ.kind == binary:
+		return "*File", "fetchFile"
+	case first.typ.kind == named && first.typ.nullable:
+		return "*" + first.typ.name, "fetchNullable[" + first.typ.name + "]"
+	case first.typ.kind == named:
+		return "*" + first.typ.name, "fetch[" + first.typ.name + "]"
+	}
+	return w.goType(first.typ), "fetchList[" + w.goType(*first.typ.elem) + "]"
+}
+
+// goParams returns the parameters of a method.
+func (o operation) goParams(more string) string {
+	var b strings.Builder
+	b.WriteString("ctx context.Context, ")
+	if len(o.params) > 0 {
+		names := make([]string, len(o.params))
+		for i, p := range o.params {
+			names[i] = goParameter(p)
+		}
+		b.WriteString(strings.Join(names, ", ") + " string, ")
+	}
+	b.WriteString(more)
+	if o.input != "" {
+		b.WriteString("in " + o.input + ", ")
+	}
+	if len(o.query) > 0 {
+		b.WriteString("params " + o.paramsType() + ", ")
+	}
+	return b.String() + "options ...CallOption"
+}
+
+// goArguments returns the arguments with which one method of an operation calls another.
+func (o operation) goArguments() []string {
+	var names []string
+	for _, p := range o.params {
+		names = append(names, goParameter(p))
+	}
+	if o.input != "" {
+		names = append(names, "in")
+	}
+	if len(o.query) > 0 {
+		names = append(names, "params")
+	}
+	return names
+}
+
+// goInput returns the literal of what a call sends.
+func (o operation) goInput(query string) string {
+	var parts []string
+	if len(o.params) > 0 {
+		names := make([]string, len(o.params))
+		for i, p := range o.params {
+			names[i] = goParameter(p)
+		}
+		parts = append(parts, "path: []string{"+strings.Join(names, ", ")+"}")
+	}
+	if o.input != "" {
+		parts = append(parts, "body: in")
+	}
+	if len(o.query) > 0 {
+		parts = append(parts, "query: "+query)
+	}
+	return "input{" + strings.Join(parts, ", ") + "}"
+}
+
+// literal returns the literal of the operation.
+func (w *goWriter) literal(o operation) string {
+	parts := []string{fmt.Sprintf("name: %q, method: %q, path: %q", o.id, o.method, o.path)}
+	if o.bearer {
+		parts = append(parts, "bearer: true")
+	}
+	if o.apiKey {
+		parts = append(parts, "apiKey: true")
+	}
+	if o.form {
+		parts = append(parts, "form: true")
+	}
+	if o.accepts("Idempotency-Key") {
+		parts = append(parts, "keyed: true")
+	}
+	if o.accepts("X-Device-ID") {
+		parts = append(parts, "device: true")
+	}
+	if media := o.answers[0].media; len(media) > 0 && !slices.Equal(media, []string{"application/json"}) {
+		parts = append(parts, fmt.Sprintf("accept: %q", strings.Join(media, ", ")))
+	}
+	return "operation{" + strings.Join(parts, ", ") + "}"
+}
