@@ -30,7 +30,7 @@ func (m *Modules) Server() (*server.Server, error) {
 		Nodes:          m.nodes(),
 		Metrics:        m.metrics,
 		Observe:        m.Audit.Observe,
-		OnDrain:        []func(){m.Notifications.Drain},
+		OnDrain:        []func(){m.Notifications.Drain, m.Changes.Drain},
 		BaseURL:        s.Server.BaseURL,
 		TrustedProxies: s.Server.TrustedProxies, AllowedOrigins: s.CORS.AllowedOrigins,
 		RequestTime: s.Server.RequestTime, CallerKey: store.CallerKey{}, ResponderKey: store.ResponderKey{},

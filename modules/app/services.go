@@ -19,6 +19,7 @@ func newServices(m *Modules) (*serviceaccounts.Service, error) {
 func (m *Modules) callerChanged(userID string) {
 	m.Services.Forget(userID)
 	m.Notifications.SessionsChanged(userID)
+	m.Changes.SessionsChanged(userID)
 }
 
 // machines adapts directory for the module serviceaccounts.

@@ -90,7 +90,7 @@ func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, log
 	if !isShared(r) { // otherwise commands about keys are nodes of their own
 		defer startControl(ctx, m, s.Data.Dir, log)()
 	}
-	transport, err := newTransport(&s, m.DB.Keyed, log)
+	transport, err := newTransport(&s, m, log)
 	if err != nil {
 		return err
 	}

@@ -114,6 +114,9 @@ func (s *Server) serve() {
 	if err := s.Notifications.Start(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
+	if err := s.Webhooks.Start(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
 	web, err := s.Modules.Server()
 	if err != nil {
 		s.t.Fatal(err)

@@ -28,6 +28,8 @@ type Settings struct {
 	Profile       Profile
 	Invoices      Invoices
 	Privacy       Privacy
+	Events        Events
+	Webhooks      Webhooks
 	Audit         Audit
 	Log           Log
 	Secrets       Secrets
@@ -180,6 +182,19 @@ type Invoices struct {
 // Privacy configures the retention of personal data.
 type Privacy struct {
 	RetentionYears int
+}
+
+// Events configures the change feed.
+type Events struct {
+	Retention time.Duration // 0: the whole audit trail
+}
+
+// Webhooks configures the delivery of events.
+type Webhooks struct {
+	AllowedNetworks []netip.Prefix // that receivers may have beside public addresses
+	Timeout         time.Duration
+	PauseAfter      time.Duration
+	Keep            time.Duration
 }
 
 // Log configures the level and the format of the log.
