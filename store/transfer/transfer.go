@@ -39,6 +39,8 @@ var (
 	ErrDiffers = errors.New("the copy differs from its source")
 	// ErrChanged says that the source was changed during the copy.
 	ErrChanged = errors.New("the source was changed during the copy")
+	// ErrErasures says that erasures are to be repeated in the source.
+	ErrErasures = errors.New("erasures must be repeated first")
 	// ErrNotStorable says that PostgreSQL cannot store a text of the source.
 	ErrNotStorable = errors.New("PostgreSQL cannot store it")
 )
