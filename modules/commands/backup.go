@@ -140,7 +140,7 @@ func (c restoreCommand) Run(ctx context.Context, p Process, r *settings.Result) 
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(p.Stdout, "%s was restored to %s: %s\n", strings.Join(c.Files, ", "), r.Settings.Data.Dir, describeCheck(report)); err != nil {
+	if _, err := fmt.Fprintf(p.Stdout, "%s was restored to %s: %s\n", strings.Join(c.Files, ", "), r.Settings.Data.Dir, describeCheck(report, false)); err != nil {
 		return err
 	}
 	if erased > 0 {
