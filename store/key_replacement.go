@@ -48,7 +48,7 @@ func (db *DB) replaceGivenKey(ctx context.Context, r Rotation) error {
 		return fmt.Errorf("KONTOR_SECRET_KEY_PREVIOUS: %w", err)
 	}
 	if !db.keys.IsMaster(previous) {
-		return fmt.Errorf("KONTOR_SECRET_KEY_PREVIOUS is not the present secret key of %s: %w", db.dir.Path(), ErrWrongKey)
+		return fmt.Errorf("KONTOR_SECRET_KEY_PREVIOUS is not the present secret key of %s: %w", db.path, ErrWrongKey)
 	}
 	master, err := sealing.ParseMasterKey(r.SecretKey)
 	if err != nil {
