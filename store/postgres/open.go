@@ -29,13 +29,10 @@ const (
 // what it guarantees.
 func Open(ctx context.Context, c engine.Config) (engine.Engine, engine.Report, error) {
 	e := &Engine{config: c, clock: c.Clock, log: c.Log}
-	if e.clock == nil {
-		e.clock = clock.System{}
-	}
 	if e.log == nil {
 		e.log = slog.Default()
 	}
-	e.self = engine.ThisNode(c, clock.Of(e.clock.Now()))
+	e.self = engine.ThisNode(c, clock.Of(clock.System{}.Now()))
 	var err error
 	if e.address, err = parseAddress(c.URL); err != nil {
 		return nil, engine.Report{}, err
@@ -47,11 +44,13 @@ func Open(ctx context.Context, c engine.Config) (engine.Engine, engine.Report, e
 	if err != nil {
 		return nil, engine.Report{}, err
 	}
-	if err := e.prepare(ctx, conn); err != nil {
+	if err = e.prepare(ctx, conn); err == nil {
+		err = e.start(ctx, conn)
+	}
+	if err != nil {
 		conn.close()
 		return nil, engine.Report{}, err
 	}
-	e.start(conn)
 	return e, e.report, nil
 }
 
