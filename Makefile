@@ -6,7 +6,7 @@ LDFLAGS  := $(if $(RELEASE),-X kontor/modules/commands.release=$(RELEASE))
 
 TARGETS  ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
 
-.PHONY: help run test race test-console lint lint-console words lint-openapi check-clients fuzz bench golden screenshots build release image ci
+.PHONY: help run test race test-console lint lint-console words lint-openapi clients check-clients fuzz bench bench-nodes golden screenshots build release image ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -35,6 +35,9 @@ words: ## check that comments, documents and texts are in plain English (see CON
 lint-console: ## lint the console's JavaScript with eslint; needs npm
 	.ci/run eslint
 
+clients: ## generate the Go client (server/client) and the TypeScript client (web/client) from the API document
+	go test ./server/client/generate -count=1 -run TestClients_AreGenerated -update
+
 check-clients: ## generate clients with three generators and run them against a server; needs npm
 	.ci/run clients
 
@@ -52,7 +55,10 @@ fuzz: ## run every fuzz target for FUZZTIME (20s) each
 bench: ## run the benchmarks
 	go test -run='^$$' -bench=. -benchmem ./...
 
-golden: ## update the golden lists of endpoints, operations and record forms, and the README's table of settings
+bench-nodes: ## compare nodes on PostgreSQL with SQLite and a bare Fiber handler, in one table; needs PostgreSQL
+	go test -run='^$$' -bench=BenchmarkNodes -benchtime=1x -timeout=30m .
+
+golden: clients ## update the golden lists of endpoints, operations and record forms, the README's table of settings, and the clients
 	go test ./modules/app -run 'TestTable_MatchesTheGoldenFile|TestForms_MatchTheGoldenFile|TestEvents_EveryChangeIsOne' -update
 	go test ./server/openapi -run TestDocument_HasTheGoldenOperations -update
 	go test . -run TestReadme_ListsTheSettings -update

@@ -19,6 +19,7 @@ type Options struct {
 	Endpoints   []endpoint.Endpoint
 	Auth        Authenticator
 	Policy      *access.Current
+	Memory      Memory                                         // nil: everything that is remembered may be used
 	People      People                                         // resolves the users whom answers name; nil: answers have no member people
 	Idempotency Idempotency                                    // nil: the header Idempotency-Key has no effect
 	Stored      func(err error) (Stored, bool)                 // recognizes errors that carry the answer of an earlier request

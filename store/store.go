@@ -75,6 +75,7 @@ type DB struct {
 	audited func(seq int64) // nil: nothing follows the audit trail
 	watch   atomic.Pointer[func(work string)]
 	latest  atomic.Int64
+	recall  atomic.Uint64 // see Tx.Recall
 	closing sync.Once
 
 	rotating        sync.Mutex // held while the master key is replaced or values are sealed again
@@ -150,7 +151,7 @@ func (db *DB) newGuard(o Options, fresh bool) (engine.Guard, error) {
 	}
 	db.digests = audittrail.NewDigester(db.keys)
 	db.guard = audittrail.NewGuard(db.keys, db.dir.File(datadir.Database))
-	return db.guard, nil
+	return groupGuard{db.guard, &db.recall}, nil
 }
 
 // auditLoss logs and audits a loss that this start has accepted.
@@ -240,6 +241,16 @@ func (db *DB) CleanOldPages(ctx context.Context) error { return db.engine.CleanO
 // Statements returns the texts of the statements that callers have run and that are kept compiled, each once and sorted. It
 // waits until every reader was free once, so callers must not hold one.
 func (db *DB) Statements(ctx context.Context) ([]string, error) { return db.engine.Statements(ctx) }
+
+// Record begins to take states of the database with the pages that change, for a continuous backup. Only one caller at a time
+// may do so, and must close the recorder before the database. PostgreSQL has backups of its own: errors.ErrUnsupported.
+func (db *DB) Record() (*sqlite.Recorder, error) {
+	e, ok := db.engine.(*sqlite.Engine)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return e.Record()
+}
 
 // Close answers all accepted writes, ends the background work and releases the directory. A second Close does nothing.
 func (db *DB) Close() error {

@@ -16,6 +16,7 @@ import (
 	"kontor/locales"
 	"kontor/modules/audit"
 	"kontor/modules/auth"
+	"kontor/modules/certificates"
 	"kontor/modules/changes"
 	"kontor/modules/chats"
 	"kontor/modules/customers"
@@ -71,6 +72,7 @@ type Modules struct {
 	Invoices      *invoices.Service
 	Privacy       *privacy.Service
 	Notifications *notifications.Service
+	Certificates  *certificates.Cache
 	Changes       *changes.Service
 	Webhooks      *webhooks.Service
 
@@ -129,6 +131,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	})
 	m.Invoices = invoices.New(m.bills, texts)
 	m.Audit = audit.New(db, texts, o.Log)
+	m.Certificates = certificates.New(db, o.Log)
 	m.Changes = newChanges(m)
 	m.Webhooks = newWebhooks(m)
 	m.Privacy = m.newPrivacy(o)

@@ -38,6 +38,9 @@ const standardStream = "-"
 // Run writes the backup.
 func (c backupCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
+	if err := notShared(r, postgresBacksUp); err != nil {
+		return err
+	}
 	o := backup.Options{WithKey: c.WithKey, Base: c.Base, Progress: progressTo(p.Stderr)}
 	report := p.Stdout
 	var result backup.Result
@@ -122,6 +125,9 @@ func (restoreCommand) examples() []string {
 // Run restores the backup.
 func (c restoreCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
+	if err := notShared(r, postgresBacksUp); err != nil {
+		return err
+	}
 	erased, err := backup.PutLedger(r.Settings.Data.Dir, c.Erasures)
 	if err != nil {
 		return err

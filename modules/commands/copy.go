@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 
-	"kontor/modules/app"
 	"kontor/server/settings"
 	"kontor/store/audittrail"
 	"kontor/store/datadir"

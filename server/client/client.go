@@ -22,7 +22,7 @@
 package client
 
 import (
-	"fmt"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -108,11 +108,9 @@ func WithStreamIdle(d time.Duration) Option { return func(c *config) { c.idle = 
 // New returns a client of the service at an address, such as https://bank.example. It does not connect.
 func New(address string, options ...Option) (*Client, error) {
 	base, err := url.Parse(address)
-	if err != nil {
-		return nil, fmt.Errorf("the address of the service: %w", err)
-	}
-	if base.Scheme != "https" && base.Scheme != "http" || base.Host == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "" {
-		return nil, fmt.Errorf("the address of the service must be like https://bank.example, without a user, a query or a fragment")
+	if err != nil || base.Scheme != "https" && base.Scheme != "http" || base.Host == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "" {
+		// The message does not repeat the address, which may hold a password.
+		return nil, errors.New("the address of the service must be like https://bank.example, without a user, a query or a fragment")
 	}
 	base.Path = strings.TrimRight(base.Path, "/")
 	c := &Client{base: base, config: config{

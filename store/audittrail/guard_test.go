@@ -9,6 +9,7 @@ import (
 	"kontor/store"
 	"kontor/store/audittrail"
 	"kontor/store/inspect"
+	"kontor/store/postgres/postgrestest"
 	"kontor/store/storetest"
 )
 
@@ -86,21 +87,40 @@ func TestOpen_RejectsAnEarlierVersionWithoutItsHead(t *testing.T) {
 	}
 }
 
-func TestOpen_RestoresTriggersAndAuditsIt(t *testing.T) {
-	for name, statements := range map[string][]string{
+// unprotect returns statements that remove the protection of the trail.
+func unprotect() map[string][]string {
+	if storetest.OnPostgreSQL() {
+		return map[string][]string{
+			"dropped":    {"DROP TRIGGER audit_entries_append_only ON audit_entries"},
+			"disabled":   {"ALTER TABLE audit_entries DISABLE TRIGGER USER"},
+			"not always": {"ALTER TABLE audit_entries ENABLE TRIGGER audit_entries_append_only"},
+			"replaced":   {"CREATE OR REPLACE FUNCTION kontor_append_only() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'"},
+		}
+	}
+	return map[string][]string{
 		"dropped":  {"DROP TRIGGER audit_entries_no_delete"},
 		"replaced": {"DROP TRIGGER audit_entries_no_update", "CREATE TRIGGER audit_entries_no_update BEFORE UPDATE ON audit_entries BEGIN SELECT 1; END"},
-	} {
+	}
+}
+
+func TestOpen_RestoresTriggersAndAuditsIt(t *testing.T) {
+	for name, statements := range unprotect() {
 		o := storetest.Options(t)
 		db := storetest.OpenAgain(t, o)
 		storetest.Audit(t, db, 2)
-		exec(t, db, statements...)
+		for _, s := range statements {
+			if o.URL != "" {
+				postgrestest.Run(t, o.URL, s)
+			} else {
+				exec(t, db, s)
+			}
+		}
 		if missing, err := db.AuditUnguarded(t.Context()); len(missing) != 1 || err != nil {
 			t.Errorf("%s: %v, %v", name, missing, err)
 		}
 		db.Close()
 		_, err := inspect.Check(t.Context(), storetest.Source(o), nil)
-		if broken := (*audittrail.Break)(nil); !errors.As(err, &broken) || !strings.Contains(err.Error(), "triggers that protect it are missing: audit_entries_no_") {
+		if broken := (*audittrail.Break)(nil); !errors.As(err, &broken) || !strings.Contains(err.Error(), "triggers that protect it are missing: audit_entries_") {
 			t.Errorf("%s: the check says %v", name, err)
 		}
 		db = storetest.OpenAgain(t, o)

@@ -8,7 +8,7 @@ import (
 	"kontor/store/storetest"
 )
 
-// run changes a closed database without the store. Triggers need not be dropped on PostgreSQL, whose superuser has none.
+// run changes a closed database without the store. On PostgreSQL the triggers are disabled meanwhile and need not be dropped.
 func run(t testing.TB, o store.Options, statements ...string) {
 	t.Helper()
 	for _, s := range statements {

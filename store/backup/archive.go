@@ -105,12 +105,12 @@ func (w *countingWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// content receives the entries of a backup in their order. Every function but sums may be nil: the entry is skipped.
+// content receives the entries of a backup in their order. Every function but sums may be nil: its entry is skipped.
 type content struct {
 	manifest func(m manifest) error
 	key      func(text []byte) error
 	page     func(number int64, page []byte) error
-	sums     func(in io.Reader) error
+	sums     func(in io.Reader, given bool) error // not given: the entry only ends the backup
 }
 
 // read reads a backup and passes on what it holds. It rejects names that it does not know: a backup does not decide where files
@@ -170,8 +170,8 @@ func readEntry(in io.Reader, h *tar.Header, m *manifest, to content) error {
 		return readPages(in, *m, to.page)
 	case h.Name == pagesName && m.Base != "" && h.Size%(numberBytes+m.PageSize) == 0:
 		return readPages(in, *m, to.page)
-	case h.Name == sumsName && h.Size == m.Pages*sumBytes:
-		return to.sums(in)
+	case h.Name == sumsName && (h.Size == m.Pages*sumBytes || h.Size == 0 && m.Base != ""):
+		return to.sums(in, h.Size > 0)
 	}
 	return unexpected(h.Name)
 }

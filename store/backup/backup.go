@@ -7,7 +7,7 @@
 //	secret.key      the master key, only with Options.WithKey
 //	kontor.db       one state of the database, without a log; or
 //	kontor.pages    of an increment: the pages that have changed since its base, each after its number (8 bytes, big endian)
-//	kontor.sums     for each page of the state, the first 16 bytes of its SHA-256
+//	kontor.sums     for each page of the state, the first 16 bytes of its SHA-256; empty in what a continuous backup ships
 //
 // A database that is restored from a backup without the key needs the key from elsewhere: ImportKey puts it into the data
 // directory, or inspect.Source.SecretKey holds it. A backup with the key restores everything on another machine, and signs in
@@ -130,9 +130,14 @@ func Write(ctx context.Context, from inspect.Source, out io.Writer, o Options) (
 	if err != nil {
 		return Result{}, err
 	}
-	s := state{file: f, manifest: m, base: base, progress: o.Progress}
+	s := state{pages: f, manifest: m, progress: o.Progress}
 	if o.WithKey {
 		if s.key, err = keyOfState(ctx, d, f, from, candidates); err != nil {
+			return Result{}, err
+		}
+	}
+	if base != nil {
+		if err := s.compare(ctx, base); err != nil {
 			return Result{}, err
 		}
 	}

@@ -2,11 +2,13 @@ package backup
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"slices"
 
@@ -15,13 +17,37 @@ import (
 	"kontor/store/sqlite"
 )
 
-// state is one state of a database on its way into a backup.
+// pageSource reads the pages of one state of a database.
+type pageSource interface {
+	EachPage(ctx context.Context, numbers iter.Seq[int64], fn func(number int64, page []byte) error) error
+}
+
+// state is one state of a database on its way into a backup. Without a base in the manifest all pages are written.
 type state struct {
-	file     *sqlite.File
+	pages    pageSource
 	manifest manifest
 	key      []byte // nil: left out
-	base     *base  // nil: all pages are written
+	changed  []int64
+	sums     []sum // of all pages; nil for a recording whose other pages are not read
 	progress func(done, total int64)
+}
+
+// WriteRecording writes a recording of a database that is being served: all of it, or, after the backup with the id before, only
+// the pages that have changed. It returns the id of the new backup.
+func WriteRecording(ctx context.Context, taken *sqlite.Recording, before string, out io.Writer) (id string, r Result, err error) {
+	w, err := newWriter(out)
+	if err != nil {
+		return "", r, err
+	}
+	m := manifest{Format: format, ID: rand.Text(), Base: before, CreatedAt: taken.At, Schema: taken.Schema, Extent: taken.Extent}
+	s := state{pages: taken, manifest: m}
+	for _, n := range taken.Changed {
+		if n <= taken.Pages { // the database may have become smaller
+			s.changed = append(s.changed, n)
+		}
+	}
+	r, err = s.write(ctx, w)
+	return m.ID, r, err
 }
 
 // base is what an increment needs to know about the backup that it continues.
@@ -41,7 +67,7 @@ func readBase(name string) (*base, error) {
 	}
 	defer in.Close()
 	b := &base{}
-	m, err := read(in, content{sums: func(in io.Reader) error {
+	m, err := read(in, content{sums: func(in io.Reader, _ bool) error {
 		for {
 			var s sum
 			if _, err := io.ReadFull(in, s[:]); errors.Is(err, io.EOF) {
@@ -59,27 +85,23 @@ func readBase(name string) (*base, error) {
 	return b, nil
 }
 
+// compare finds the pages that have changed since a base.
+func (s *state) compare(ctx context.Context, b *base) error {
+	s.manifest.Base = b.id
+	return s.pages.EachPage(ctx, s.manifest.All(), func(n int64, page []byte) error {
+		s.sums = append(s.sums, sumOf(page))
+		if n > int64(len(b.sums)) || b.sums[n-1] != s.sums[n-1] {
+			s.changed = append(s.changed, n)
+		}
+		s.report(n)
+		return nil
+	})
+}
+
 // write writes the entries of the backup.
 func (s *state) write(ctx context.Context, w *writer) (Result, error) {
 	m := &s.manifest
 	result := Result{Database: m.Bytes(), Pages: m.Pages, Changed: m.Pages}
-	sums := make([]sum, 0, m.Pages)
-	var changed []int64
-	if s.base != nil {
-		m.Base = s.base.id
-		err := s.file.EachPage(ctx, m.All(), func(n int64, page []byte) error {
-			sums = append(sums, sumOf(page))
-			if n > int64(len(s.base.sums)) || s.base.sums[n-1] != sums[n-1] {
-				changed = append(changed, n)
-			}
-			s.report(n)
-			return nil
-		})
-		if err != nil {
-			return Result{}, err
-		}
-		result.Changed = int64(len(changed))
-	}
 	described, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return Result{}, err
@@ -92,18 +114,19 @@ func (s *state) write(ctx context.Context, w *writer) (Result, error) {
 			return Result{}, err
 		}
 	}
-	if s.base != nil {
-		err = s.writeChanged(ctx, w, changed)
+	if m.Base == "" {
+		err = s.writeAll(ctx, w)
 	} else {
-		sums, err = s.writeAll(ctx, w, sums)
+		result.Changed = int64(len(s.changed))
+		err = s.writeChanged(ctx, w)
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	if err := w.begin(sumsName, m.Pages*sumBytes, m.CreatedAt); err != nil {
+	if err := w.begin(sumsName, int64(len(s.sums))*sumBytes, m.CreatedAt); err != nil {
 		return Result{}, err
 	}
-	for _, one := range sums {
+	for _, one := range s.sums {
 		if _, err := w.archive.Write(one[:]); err != nil {
 			return Result{}, err
 		}
@@ -113,25 +136,24 @@ func (s *state) write(ctx context.Context, w *writer) (Result, error) {
 	return result, err
 }
 
-func (s *state) writeAll(ctx context.Context, w *writer, sums []sum) ([]sum, error) {
+func (s *state) writeAll(ctx context.Context, w *writer) error {
 	if err := w.begin(datadir.Database, s.manifest.Bytes(), s.manifest.CreatedAt); err != nil {
-		return nil, err
+		return err
 	}
-	err := s.file.EachPage(ctx, s.manifest.All(), func(n int64, page []byte) error {
-		sums = append(sums, sumOf(page))
+	return s.pages.EachPage(ctx, s.manifest.All(), func(n int64, page []byte) error {
+		s.sums = append(s.sums, sumOf(page))
 		_, err := w.archive.Write(page)
 		s.report(n)
 		return err
 	})
-	return sums, err
 }
 
-func (s *state) writeChanged(ctx context.Context, w *writer, changed []int64) error {
-	size := int64(len(changed)) * (numberBytes + s.manifest.PageSize)
+func (s *state) writeChanged(ctx context.Context, w *writer) error {
+	size := int64(len(s.changed)) * (numberBytes + s.manifest.PageSize)
 	if err := w.begin(pagesName, size, s.manifest.CreatedAt); err != nil {
 		return err
 	}
-	return s.file.EachPage(ctx, slices.Values(changed), func(n int64, page []byte) error {
+	return s.pages.EachPage(ctx, slices.Values(s.changed), func(n int64, page []byte) error {
 		if _, err := w.archive.Write(binary.BigEndian.AppendUint64(nil, uint64(n))); err != nil {
 			return err
 		}

@@ -54,8 +54,8 @@ func (r *restore) apply(ctx context.Context, part Part, before string, database 
 			_, err := database.WriteAt(page, (number-1)*m.PageSize)
 			return errors.Join(err, ctx.Err())
 		},
-		sums: func(in io.Reader) error {
-			if err := database.Truncate(m.Bytes()); err != nil || !last {
+		sums: func(in io.Reader, given bool) error {
+			if err := database.Truncate(m.Bytes()); err != nil || !last || !given {
 				return err
 			}
 			return compareSums(ctx, database, m, in)

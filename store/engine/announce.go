@@ -17,7 +17,7 @@ type Cluster interface {
 	// Topic returns the topic of a name, and registers a function that receives the keys of its announcements. Register
 	// before reading what an announcement makes stale. A name may have several functions, each of which receives all keys.
 	//
-	// The functions run one after another. They must be quick. They may read the database and must not write. They must
+	// The functions may run at the same time, except those of Ordered announcements. They must be quick. They may read the database and must not write. They must
 	// accept any key: other clients of a database server can forge announcements. An empty key means that announcements were
 	// missed, or were too many to list: everything that depends on the topic may have changed.
 	Topic(name string, receive func(key string)) *Topic
@@ -52,6 +52,7 @@ type Node struct {
 	LeaseUntil clock.Time    // until then changes wait for this node; 0 without leases
 	Lag        time.Duration // since its last sign of life
 	Backlog    int           // own ordered announcements that are in transit; known of this process only
+	Live       bool          // it has a lease
 	Leads      bool
 	Self       bool // this process
 }

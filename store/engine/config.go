@@ -16,8 +16,12 @@ import (
 // missing (ErrLoss, unless AcceptLoss), and everything that the Guard rejects. A start that is killed at any point must not
 // keep the next one from succeeding.
 type Config struct {
-	// Dir is the locked data directory.
+	// Dir is the locked data directory, for an engine that keeps its data there.
 	Dir *datadir.Directory
+	// URL is the address of the database, for an engine of a database server.
+	URL string
+	// Readers is the size of the pool of readers; 0 is the engine's default. An engine may ignore it.
+	Readers int
 	// Clock is the clock that decisions use; nil is the engine's own, see Cluster.Clock.
 	Clock clock.Clock
 	// Node is the name of this process among those that share the database; empty is the host's name and the process id.

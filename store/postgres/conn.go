@@ -67,6 +67,7 @@ const (
 	askExecute
 	askClose
 	askSync
+	askScript // several statements, whose end is a sync
 )
 
 // failure is a request that has failed although nobody waited for its answer.
@@ -74,6 +75,9 @@ type failure struct {
 	err   error
 	owner any
 }
+
+// executeAll runs the unnamed portal to its end.
+var executeAll = &pgproto3.Execute{}
 
 func newConn(pg *pgconn.PgConn, known *texts) *conn {
 	return &conn{pg: pg, front: pg.Frontend(), texts: known, statements: make(map[string]*entry), status: 'I'}
@@ -106,14 +110,14 @@ const maxKeptBuffer = 256 << 10
 
 // sync ends the collected requests with a sync and sends them.
 func (c *conn) sync() error {
-	c.add(request{kind: askSync}, &pgproto3.Sync{})
+	c.request(request{kind: askSync}, &pgproto3.Sync{})
 	c.unsynced, c.synced = false, len(c.requests)
 	c.busy.Store(true)
 	return c.send()
 }
 
-// add collects a request.
-func (c *conn) add(r request, msg pgproto3.FrontendMessage) {
+// request collects a request.
+func (c *conn) request(r request, msg pgproto3.FrontendMessage) {
 	out, err := msg.Encode(c.out)
 	if err != nil { // longer than a message may be
 		c.lose(err)
@@ -173,6 +177,9 @@ func (c *conn) handle(msg pgproto3.BackendMessage, s *statement) (row bool, err 
 	case *pgproto3.RowDescription:
 		r.p.describe(m)
 	case *pgproto3.CommandComplete:
+		if r.kind == askScript {
+			return false, nil
+		}
 		if r.s != nil {
 			r.s.completed(m.CommandTag)
 		}
@@ -219,7 +226,7 @@ func (c *conn) fail(err error) error {
 	}
 	n := 0
 	for _, skipped := range c.requests[c.head:] {
-		if skipped.kind == askSync { // an error at the sync itself ends the transaction, and the sync is answered after it
+		if skipped.kind == askSync || skipped.kind == askScript { // an error at the sync itself ends the transaction, and the sync is answered after it
 			break
 		}
 		if skipped.kind == askParse {
@@ -278,7 +285,7 @@ func (c *conn) ask(sql string, owner any) {
 		p = c.declare(e, nil, owner)
 	}
 	c.bind(p, "", nil, nil, owner)
-	c.add(request{kind: askExecute, owner: owner}, &pgproto3.Execute{})
+	c.request(request{kind: askExecute, owner: owner}, executeAll)
 }
 
 // bind collects the binding of arguments to a portal.
@@ -287,10 +294,16 @@ func (c *conn) bind(p *prepared, portal string, args []arg, buffer []byte, owner
 	for i, a := range args {
 		values[i], formats[i] = a.encode(buffer, p.oids[i])
 	}
-	c.add(request{kind: askBind, owner: owner}, &pgproto3.Bind{
+	c.request(request{kind: askBind, owner: owner}, &pgproto3.Bind{
 		DestinationPortal: portal, PreparedStatement: p.name,
 		Parameters: values, ParameterFormatCodes: formats, ResultFormatCodes: p.formats,
 	})
+}
+
+// run runs a statement without arguments whose rows do not matter, in a round trip.
+func (c *conn) run(sql string) error {
+	c.ask(sql, nil)
+	return c.roundTrip()
 }
 
 // portal returns a free name for a portal.

@@ -15,6 +15,7 @@ const maxStatements = 1024
 type entry struct {
 	text     *text
 	used     uint64
+	called   bool // by a caller, not only by the engine itself
 	variants []*prepared  // one, unless its arguments are of different types at times
 	free     []*statement // to be used again
 }
@@ -68,7 +69,7 @@ func (c *conn) evict() {
 			continue
 		}
 		for _, p := range e.variants {
-			c.add(request{kind: askClose}, &pgproto3.Close{ObjectType: 'S', Name: p.name})
+			c.request(request{kind: askClose}, &pgproto3.Close{ObjectType: 'S', Name: p.name})
 		}
 		delete(c.statements, sql)
 	}
@@ -93,7 +94,7 @@ func (c *conn) forget(p *prepared) {
 func (c *conn) reset() {
 	for _, e := range c.statements {
 		for _, p := range e.variants {
-			c.add(request{kind: askClose}, &pgproto3.Close{ObjectType: 'S', Name: p.name})
+			c.request(request{kind: askClose}, &pgproto3.Close{ObjectType: 'S', Name: p.name})
 		}
 		e.variants = nil
 	}
@@ -118,8 +119,8 @@ func (c *conn) declare(e *entry, args []arg, owner any) *prepared {
 	c.named++
 	p := &prepared{text: e.text, name: "s" + strconv.FormatUint(c.named, 36), oids: e.text.declared(args)}
 	e.variants = append(e.variants, p)
-	c.add(request{kind: askParse, p: p, owner: owner}, &pgproto3.Parse{Name: p.name, Query: e.text.sql, ParameterOIDs: p.oids})
-	c.add(request{kind: askDescribe, p: p, owner: owner}, &pgproto3.Describe{ObjectType: 'S', Name: p.name})
+	c.request(request{kind: askParse, p: p, owner: owner}, &pgproto3.Parse{Name: p.name, Query: e.text.sql, ParameterOIDs: p.oids})
+	c.request(request{kind: askDescribe, p: p, owner: owner}, &pgproto3.Describe{ObjectType: 'S', Name: p.name})
 	return p
 }
 
@@ -181,6 +182,9 @@ func (c *conn) prepare(s *statement) (*prepared, error) {
 		if guarded {
 			c.ask(undoParsePoint, nil)
 			c.ask(releaseParsePoint, nil)
+			if err := c.roundTrip(); err != nil {
+				return nil, err
+			}
 		}
 		if !s.entry.text.declareOtherwise(err) {
 			return nil, err

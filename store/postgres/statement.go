@@ -59,6 +59,9 @@ func (c *conn) statement(sql string, o owner) *statement {
 		s = &statement{conn: c, entry: e}
 	}
 	s.owner = o
+	if _, own := o.(own); !own {
+		e.called = true
+	}
 	return s
 }
 
@@ -178,7 +181,7 @@ func (s *statement) start() (more bool, err error) {
 // execute has the server run the portal up to a number of rows, 0 for all, and returns the first.
 func (s *statement) execute(limit uint32) (more bool, err error) {
 	c := s.conn
-	c.add(request{kind: askExecute, s: s}, &pgproto3.Execute{Portal: s.portal, MaxRows: limit})
+	c.request(request{kind: askExecute, s: s}, &pgproto3.Execute{Portal: s.portal, MaxRows: limit})
 	c.active = s
 	if err := c.sync(); err != nil {
 		return false, err
@@ -326,7 +329,7 @@ func (s *statement) Close() {
 		c.active = nil
 	}
 	if s.portal != "" {
-		c.add(request{kind: askClose}, &pgproto3.Close{ObjectType: 'P', Name: s.portal})
+		c.request(request{kind: askClose}, &pgproto3.Close{ObjectType: 'P', Name: s.portal})
 		c.portals = append(c.portals, s.portal)
 	}
 	s.end()

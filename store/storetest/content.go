@@ -88,5 +88,7 @@ func Change(t testing.TB, o store.Options, statement string) {
 		Tamper(t, filepath.Join(o.Dir, "kontor.db"), statement)
 		return
 	}
-	postgrestest.Run(t, o.URL, "SET session_replication_role = replica; "+statement)
+	postgrestest.Run(t, o.URL, `SET session_replication_role = replica;
+		ALTER TABLE audit_entries DISABLE TRIGGER USER; `+statement+`;
+		ALTER TABLE audit_entries ENABLE ALWAYS TRIGGER audit_entries_append_only`)
 }

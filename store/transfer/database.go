@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -32,3 +33,24 @@ func (p postgresReader) lock(ctx context.Context, place Place) error {
 	}
 	return err
 }
+
+// Empty reports whether a PostgreSQL database has no tables of Kontor.
+func Empty(ctx context.Context, p Place) (empty bool, err error) {
+	conn, err := connect(ctx, p)
+	if err != nil {
+		return false, err
+	}
+	defer conn.close()
+	found, _, err := conn.queryText(ctx, `SELECT (to_regclass('goose_db_version') IS NULL)::text`)
+	return found == "true", p.wrap(err)
+}
+
+// close ends the connection, whatever state it is in.
+func (p postgresReader) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	_ = p.conn.Close(ctx) // nothing is lost with it
+}
+
+// closeTimeout bounds telling the server about the end of a connection.
+const closeTimeout = 2 * time.Second

@@ -57,3 +57,9 @@ type ChatMessage struct {
 	CreatedBy string
 	CreatedAt time.Time
 }
+
+// ReadableMessage is a chat message with the users who may read it.
+type ReadableMessage struct {
+	ChatMessage
+	Readers map[string]bool // ids
+}

@@ -46,33 +46,33 @@ func queryType(p queryParam) string {
 	return "string"
 }
 
-// goGroup is a group of operations, such as users.credentials.
-type goGroup struct {
+// group is a group of operations, such as users.credentials.
+type group struct {
 	path   []string
-	groups []*goGroup
+	groups []*group
 	all    []operation
 }
 
-func (g *goGroup) typeName() string {
+func (g *group) typeName() string {
 	if len(g.path) == 0 {
 		return "API"
 	}
 	return exported(strings.Join(g.path, "_")) + "API"
 }
 
-func (g *goGroup) child(name string) *goGroup {
+func (g *group) child(name string) *group {
 	for _, c := range g.groups {
 		if c.path[len(c.path)-1] == name {
 			return c
 		}
 	}
-	g.groups = append(g.groups, &goGroup{path: append(slices.Clone(g.path), name)})
+	g.groups = append(g.groups, &group{path: append(slices.Clone(g.path), name)})
 	return g.groups[len(g.groups)-1]
 }
 
 // tree returns the operations in their groups.
-func (m *model) tree() *goGroup {
-	root := &goGroup{}
+func (m *model) tree() *group {
+	root := &group{}
 	for _, o := range m.operations {
 		path, _ := o.group()
 		g := root
@@ -89,7 +89,7 @@ func (w *goWriter) operations() {
 	w.group(w.model.tree())
 }
 
-func (w *goWriter) group(g *goGroup) {
+func (w *goWriter) group(g *group) {
 	if len(g.path) == 0 {
 		w.line("// API has all operations of the service, in groups.")
 	} else {
@@ -120,7 +120,7 @@ func (w *goWriter) group(g *goGroup) {
 }
 
 // operation writes the methods of one operation.
-func (w *goWriter) operation(g *goGroup, o operation) {
+func (w *goWriter) operation(g *group, o operation) {
 	_, name := o.group()
 	method := exported(name)
 	if o.frames != nil {
@@ -153,7 +153,7 @@ func (w *goWriter) methodComment(o operation, method, more string) {
 }
 
 // pages writes the method that returns the rows of all pages.
-func (w *goWriter) pages(g *goGroup, o operation, method string) {
+func (w *goWriter) pages(g *group, o operation, method string) {
 	all := "All"
 	if method != "List" {
 		all += method
@@ -176,7 +176,7 @@ func (w *goWriter) pages(g *goGroup, o operation, method string) {
 }
 
 // stream writes the type of the frames of an event stream, and the method that reads them.
-func (w *goWriter) stream(g *goGroup, o operation, method string) {
+func (w *goWriter) stream(g *group, o operation, method string) {
 	frame := exported(o.id) + "Frame"
 	w.comment("", frame+" is one frame of the stream. The member of its Event is set, the others are nil.")
 	w.line("type %s struct {", frame)

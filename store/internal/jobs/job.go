@@ -119,6 +119,11 @@ func (j *Job) Begin() (ok bool, err error) {
 	return true, nil
 }
 
+// Again prepares a job for another run at once, after its last one was undone.
+func (j *Job) Again() {
+	j.Err, j.panic, j.Hooks = nil, nil, nil
+}
+
 // Ended records that a run has ended: its caller may leave from now on.
 func (j *Job) Ended() { j.state.Store(ran) }
 

@@ -20,6 +20,7 @@ type shared struct {
 	admin *url.URL
 	owner uint32         // names the databases of this process
 	lock  *pgconn.PgConn // holds the lock that says that the owner lives
+	own   *Instance      // nil with KONTOR_TEST_POSTGRES; kept, because the server stops when its pipe is collected
 	count atomic.Int64
 
 	templates sync.Map // name to func() (string, error), which returns the name of a database
@@ -30,18 +31,19 @@ const ownerLocks = 0x6b6f6e74
 
 var server = sync.OnceValues(func() (*shared, error) {
 	address := os.Getenv("KONTOR_TEST_POSTGRES")
+	var own *Instance
 	if address == "" {
-		p, err := Start(Options{})
-		if err != nil {
+		var err error
+		if own, err = Start(Options{}); err != nil {
 			return nil, err
 		}
-		address = p.URL("postgres")
+		address = own.URL("postgres")
 	}
 	admin, err := url.Parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("KONTOR_TEST_POSTGRES: %w", err)
 	}
-	s := &shared{admin: admin, owner: rand.Uint32() >> 1}
+	s := &shared{admin: admin, own: own, owner: rand.Uint32() >> 1}
 	if s.lock, err = pgconn.Connect(context.Background(), address); err != nil {
 		return nil, err
 	}
