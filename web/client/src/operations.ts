@@ -693,6 +693,74 @@ export interface PrivacyErasuresDueQuery {
   };
 }
 
+/** Parameters of GET /v1/events. */
+export interface EventsListQuery {
+  /**
+   * The id of an event, or a cursor in next: the events after it. A time (RFC 3339): the events since. latest: none yet, to
+   * begin with the next one. Without it: from the first event.
+   */
+  after?: string;
+  /** Types of events, or patterns such as customers.*, separated by commas. Without it: all. */
+  types?: string;
+  /** The largest number of events; at most 100 with include=record. */
+  limit?: number;
+  /** record: with each record as it is now, as its own endpoint answers it. */
+  include?: string;
+}
+
+/** A frame of the stream. An id is a position for the option after; frames without one have none. */
+export type EventsListFrame =
+  | { event: 'open'; id: string; data: t.ChangeOpenedFrame }
+  | { event: 'customers.updated'; id: string; data: t.ChangeEvent }
+  | { event: 'position'; id: string; data: t.ChangePositionFrame }
+  | { event: 'close'; id: string; data: t.ChangeClosedFrame };
+
+/** Parameters of GET /v1/webhooks. */
+export interface WebhooksListQuery {
+  /**
+   * Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+   * totals only.
+   */
+  limit?: number;
+  /** Number of rows to skip. A negative number means zero. */
+  offset?: number;
+  /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
+  sort?: string;
+  /** A field: of the rows with the same value of it, only the first in the order is returned. */
+  distinct?: string;
+  search?: {
+    id?: Filter;
+    account_id?: Filter;
+    description?: Filter;
+    status?: Filter;
+    created_at?: Filter;
+  };
+}
+
+/** Parameters of GET /v1/webhooks/{id}/deliveries. */
+export interface WebhooksDeliveriesQuery {
+  /**
+   * Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+   * totals only.
+   */
+  limit?: number;
+  /** Number of rows to skip. A negative number means zero. */
+  offset?: number;
+  /** Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default. */
+  sort?: string;
+  /** A field: of the rows with the same value of it, only the first in the order is returned. */
+  distinct?: string;
+  search?: {
+    id?: Filter;
+    event_id?: Filter;
+    type?: Filter;
+    status?: Filter;
+    attempts?: Filter;
+    created_at?: Filter;
+    finished_at?: Filter;
+  };
+}
+
 export class AuthOperations extends Group {
   /** POST /authenticate: sign in. */
   signIn(input: t.SignInInput, options: CallOptions = {}): Promise<{ status: 200; data: t.Tokens } | { status: 202; data: t.NextStep }> {
@@ -1826,6 +1894,130 @@ export class PrivacyOperations extends Group {
   }
 }
 
+export class EventsOperations extends Group {
+  /**
+   * GET /v1/events: list changes of records, or follow them as an event stream.
+   *
+   * Each change of a record is an event with its id and none of its data. Only events of records that the caller may read at
+   * this moment are listed: the caller needs the grant on the endpoint that shows the record, the right to read the record,
+   * and with a token of a service account the scope of that endpoint.
+   *
+   * **Order**: events are in the order in which the changes were committed, so also for each record. `next` is a cursor of
+   * any age: continue with `after=<next>` until `has_more` is false, then ask again later, or follow the stream. A cursor
+   * from before a restore of the database, or older than `events.retention_days`, gets 410 `events.cursor_expired`: load the
+   * records again, and begin with `after=latest`.
+   *
+   * **Stream**: with `Accept: text/event-stream`, the answer is an event stream. Each event is a frame whose `id` is that of
+   * the event and whose name is its type. `Last-Event-ID` resumes, and takes precedence over `after`; without both, the
+   * stream begins with the next event. The frame `close` is sent before a shutdown.
+   *
+   * The types are `api_keys.created`, `api_keys.updated`, `chats.created`, `chats.erased`, `chats.message_posted`,
+   * `chats.updated`, `credentials.created`, `credentials.deleted`, `credentials.updated`, `customers.created`,
+   * `customers.erased`, `customers.legal_hold_changed`, `customers.relationship_changed`, `customers.updated`,
+   * `factors.created`, `factors.deleted`, `factors.updated`, `grants.created`, `grants.deleted`, `identities.created`,
+   * `identities.deleted`, `identities.updated`, `payers.created`, `payers.erased`, `payers.updated`, `personas.created`,
+   * `personas.erased`, `personas.updated`, `profiles.erased`, `profiles.updated`, `rate_limits.created`,
+   * `rate_limits.deleted`, `rate_limits.updated`, `roles.created`, `roles.deleted`, `roles.updated`,
+   * `service_accounts.created`, `service_accounts.tokens_changed`, `service_accounts.updated`, `tasks.created`,
+   * `tasks.deleted`, `tasks.erased`, `tasks.updated`, `users.created`, `users.erased`, `users.roles_changed`,
+   * `users.updated`, `webhooks.created`, `webhooks.deleted`, `webhooks.updated`.
+   */
+  list(query: EventsListQuery = {}, options: StreamOptions = {}): AsyncGenerator<EventsListFrame, void, undefined> {
+    return follow(this.connection, { name: 'events.list', method: 'GET', path: '/v1/events', bearer: true, accept: 'application/json, text/event-stream' }, { query }, options);
+  }
+
+  /** GET /v1/events/types: list the types of events. */
+  types(options: CallOptions = {}): Promise<t.ChangeTypeList> {
+    return this.connection.json({ name: 'events.types', method: 'GET', path: '/v1/events/types', bearer: true }, {}, options);
+  }
+}
+
+export class WebhooksOperations extends Group {
+  /** GET /v1/webhooks: list webhooks. */
+  list(query: WebhooksListQuery = {}, options: CallOptions = {}): Promise<t.WebhookPage> {
+    return this.connection.json({ name: 'webhooks.list', method: 'GET', path: '/v1/webhooks', bearer: true }, { query }, options);
+  }
+
+  /** The rows of {@link list}, grouped by a field. */
+  listStacked(stack: string, query: WebhooksListQuery = {}, options: CallOptions = {}): Promise<t.WebhookStackedPage> {
+    return this.connection.json({ name: 'webhooks.list', method: 'GET', path: '/v1/webhooks', bearer: true }, { query: { ...query, stack } }, options);
+  }
+
+  /** The rows of all pages of {@link list}. */
+  all(query: WebhooksListQuery = {}, options: CallOptions = {}): AsyncGenerator<t.Webhook, void, undefined> {
+    return pages(query, (next) => this.list(next, options), (page) => page.data);
+  }
+
+  /**
+   * POST /v1/webhooks: create a webhook.
+   *
+   * Each event is a POST with the JSON object `type`, `timestamp` and `data`, signed as [Standard
+   * Webhooks](https://www.standardwebhooks.com) describes: `webhook-id` is the id of the event and the same for every
+   * attempt, `webhook-timestamp` the time of the attempt in seconds, and `webhook-signature` a list of `v1` signatures, two
+   * while a secret is being replaced.
+   *
+   * An answer of 2xx within the time limit accepts the event. `410` disables the webhook; every other answer, a redirect
+   * too, is a failure: the call is repeated ten times over three days, not before `Retry-After`. A receiver must expect
+   * repetitions. The events of one record come in their order.
+   *
+   * The account of the webhook decides which events are sent: those of records that it may read at that moment. It needs the
+   * grant on `GET /v1/events`.
+   */
+  create(input: t.WebhookCreateInput, options: CallOptions = {}): Promise<t.WebhookNewSecret> {
+    return this.connection.json({ name: 'webhooks.create', method: 'POST', path: '/v1/webhooks', bearer: true, keyed: true }, { input }, options);
+  }
+
+  /** GET /v1/webhooks/{id}: get a webhook. */
+  get(id: string, options: CallOptions = {}): Promise<t.Webhook> {
+    return this.connection.json({ name: 'webhooks.get', method: 'GET', path: `/v1/webhooks/${segment(id)}`, bearer: true }, {}, options);
+  }
+
+  /** PATCH /v1/webhooks/{id}: change, pause or resume a webhook. */
+  update(id: string, input: t.WebhookUpdateInput, options: CallOptions = {}): Promise<t.Webhook> {
+    return this.connection.json({ name: 'webhooks.update', method: 'PATCH', path: `/v1/webhooks/${segment(id)}`, bearer: true }, { input }, options);
+  }
+
+  /** DELETE /v1/webhooks/{id}: delete a webhook and its deliveries. */
+  delete(id: string, options: CallOptions = {}): Promise<t.Message> {
+    return this.connection.json({ name: 'webhooks.delete', method: 'DELETE', path: `/v1/webhooks/${segment(id)}`, bearer: true }, {}, options);
+  }
+
+  /** POST /v1/webhooks/{id}/secret: replace the secret of a webhook. */
+  rotateSecret(id: string, input: t.WebhookRotateInput, options: CallOptions = {}): Promise<t.WebhookNewSecret> {
+    return this.connection.json({ name: 'webhooks.rotate_secret', method: 'POST', path: `/v1/webhooks/${segment(id)}/secret`, bearer: true }, { input }, options);
+  }
+
+  /** POST /v1/webhooks/{id}/test: send a test event to a webhook. */
+  test(id: string, options: CallOptions = {}): Promise<t.WebhookDelivery> {
+    return this.connection.json({ name: 'webhooks.test', method: 'POST', path: `/v1/webhooks/${segment(id)}/test`, bearer: true, keyed: true }, {}, options);
+  }
+
+  /** POST /v1/webhooks/{id}/replay: send the events since a time again. */
+  replay(id: string, input: t.WebhookReplayInput, options: CallOptions = {}): Promise<t.Message> {
+    return this.connection.json({ name: 'webhooks.replay', method: 'POST', path: `/v1/webhooks/${segment(id)}/replay`, bearer: true }, { input }, options);
+  }
+
+  /** GET /v1/webhooks/{id}/deliveries: list the deliveries of a webhook. */
+  deliveries(id: string, query: WebhooksDeliveriesQuery = {}, options: CallOptions = {}): Promise<t.WebhookDeliveryPage> {
+    return this.connection.json({ name: 'webhooks.deliveries', method: 'GET', path: `/v1/webhooks/${segment(id)}/deliveries`, bearer: true }, { query }, options);
+  }
+
+  /** The rows of {@link deliveries}, grouped by a field. */
+  deliveriesStacked(id: string, stack: string, query: WebhooksDeliveriesQuery = {}, options: CallOptions = {}): Promise<t.WebhookDeliveryStackedPage> {
+    return this.connection.json({ name: 'webhooks.deliveries', method: 'GET', path: `/v1/webhooks/${segment(id)}/deliveries`, bearer: true }, { query: { ...query, stack } }, options);
+  }
+
+  /** The rows of all pages of {@link deliveries}. */
+  allDeliveries(id: string, query: WebhooksDeliveriesQuery = {}, options: CallOptions = {}): AsyncGenerator<t.WebhookDelivery, void, undefined> {
+    return pages(query, (next) => this.deliveries(id, next, options), (page) => page.data);
+  }
+
+  /** POST /v1/webhooks/{id}/deliveries/{delivery_id}/replay: send a delivery again. */
+  replayDelivery(id: string, deliveryId: string, options: CallOptions = {}): Promise<t.WebhookDelivery> {
+    return this.connection.json({ name: 'webhooks.replay_delivery', method: 'POST', path: `/v1/webhooks/${segment(id)}/deliveries/${segment(deliveryId)}/replay`, bearer: true }, {}, options);
+  }
+}
+
 export class OperationsOperations extends Group {
   /** GET /healthz: check liveness */
   health(options: CallOptions = {}): Promise<t.Health> {
@@ -1835,7 +2027,7 @@ export class OperationsOperations extends Group {
   /**
    * GET /readyz: check readiness
    *
-   * Checks the database and the queue of notifications.
+   * Checks the database and the queue of notifications. With several nodes on one database it lists them.
    */
   ready(options: CallOptions = {}): Promise<t.Health> {
     return this.connection.json({ name: 'operations.ready', method: 'GET', path: '/readyz' }, {}, options);
@@ -1874,6 +2066,8 @@ export class Operations extends Group {
   readonly invoices: InvoicesOperations;
   readonly notifications: NotificationsOperations;
   readonly privacy: PrivacyOperations;
+  readonly events: EventsOperations;
+  readonly webhooks: WebhooksOperations;
   readonly operations: OperationsOperations;
 
   constructor(connection: Connection) {
@@ -1894,6 +2088,8 @@ export class Operations extends Group {
     this.invoices = new InvoicesOperations(connection);
     this.notifications = new NotificationsOperations(connection);
     this.privacy = new PrivacyOperations(connection);
+    this.events = new EventsOperations(connection);
+    this.webhooks = new WebhooksOperations(connection);
     this.operations = new OperationsOperations(connection);
   }
 }
