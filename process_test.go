@@ -29,6 +29,9 @@ type process struct {
 	stdout *output
 	stderr *output
 	code   func() int // waits for the end and returns the exit code; may be called repeatedly
+	ended  chan struct{}
+
+	listens func() // waits until the server listens or has ended; then url is set or empty
 }
 
 // output collects what a process writes.
@@ -68,7 +71,26 @@ func startWith(tb testing.TB, environ []string, args ...string) *process {
 // startProgram is like startWith for a program that runs the server, such as a script that sets limits.
 func startProgram(tb testing.TB, path string, environ []string, args ...string) *process {
 	tb.Helper()
-	p := &process{tb: tb, stdout: &output{}, stderr: &output{}}
+	p := launchProgram(tb, path, environ, args...)
+	if p.listens(); p.url == "" {
+		tb.Fatalf("the server ended with %d: %s", p.code(), p.stderr)
+	}
+	return p
+}
+
+// launch starts a server on a free port and does not wait for it.
+func launch(tb testing.TB, environ []string, args ...string) *process {
+	tb.Helper()
+	path, err := binary()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return launchProgram(tb, path, environ, args...)
+}
+
+func launchProgram(tb testing.TB, path string, environ []string, args ...string) *process {
+	tb.Helper()
+	p := &process{tb: tb, stdout: &output{}, stderr: &output{}, ended: make(chan struct{})}
 	p.cmd = commandOf(path, environ, append([]string{"serve", "--server.listen=127.0.0.1:0", "--metrics.listen=127.0.0.1:0"}, args...)...)
 	p.cmd.Stdout = p.stdout
 	reader, writer := io.Pipe()
@@ -79,6 +101,7 @@ func startProgram(tb testing.TB, path string, environ []string, args ...string) 
 	p.code = sync.OnceValue(func() int {
 		_ = p.cmd.Wait() // ProcessState holds the result
 		writer.Close()
+		close(p.ended)
 		return p.cmd.ProcessState.ExitCode()
 	})
 	tb.Cleanup(p.kill)
@@ -89,9 +112,7 @@ func startProgram(tb testing.TB, path string, environ []string, args ...string) 
 		io.Copy(io.Discard, reader)
 	}()
 	go p.code()
-	if <-listens; p.url == "" {
-		tb.Fatalf("the server ended with %d: %s", p.code(), p.stderr)
-	}
+	p.listens = func() { <-listens }
 	return p
 }
 
@@ -105,6 +126,16 @@ func listening(log io.Reader) (url, metrics string) {
 		}
 	}
 	return "", ""
+}
+
+// alive reports whether the process has not ended.
+func (p *process) alive() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
 }
 
 // kill ends the process with SIGKILL.

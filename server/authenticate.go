@@ -31,7 +31,7 @@ func (s *Server) recognizeCaller(r *call) error {
 		return nil
 	}
 	if caller, ok := s.Auth.Known(endpoint.BearerToken(r.fiber), r.Address); ok {
-		r.caller, r.recognized = *caller.WithPolicy(s.Policy.Load()), true
+		r.caller, r.recognized = *caller.WithPolicy(r.policy), true
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func (s *Server) authenticate(r *call) error {
 	if err != nil {
 		return err
 	}
-	r.caller = *caller.WithPolicy(s.Policy.Load())
+	r.caller = *caller.WithPolicy(r.policy)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"kontor/server/access"
 	"kontor/server/apierr"
@@ -18,12 +19,33 @@ type Probe struct {
 	Advisory bool
 }
 
+// Node is a process that uses the same database. Its name is public.
+type Node struct {
+	Name     string
+	Self     bool // this process
+	Leads    bool // runs the jobs that run once for all nodes
+	Lag      time.Duration
+	Started  time.Time
+	LeaseEnd time.Time // until then changes wait for it
+}
+
+// nodeHealth is a node in the answer of readiness.
+type nodeHealth struct {
+	Name       string `json:"name" example:"node-1"`
+	Self       bool   `json:"self" doc:"True for the node that answers."`
+	Leads      bool   `json:"leads" doc:"True for the node that runs the jobs that run once for all nodes."`
+	LagMS      int64  `json:"lag_ms" doc:"Milliseconds since its last sign of life."`
+	Started    string `json:"started" format:"date-time"`
+	LeaseUntil string `json:"lease_until" format:"date-time" doc:"Until then the other nodes wait for it before they answer a change of rights or sessions."`
+}
+
 // health reports whether the service takes requests.
 type health struct {
 	OverallStatus string            `json:"overall_status" enum:"healthy,unhealthy"`
 	Message       string            `json:"message" example:"The service is ready."`
 	Timestamp     string            `json:"timestamp" format:"date-time"`
 	Checks        map[string]string `json:"checks,omitzero" doc:"ok or failed for each condition of readiness; warning for a condition that fails without making the service unready."`
+	Nodes         []nodeHealth      `json:"nodes,omitzero" doc:"The nodes that use the same PostgreSQL database; missing with a data directory."`
 }
 
 const timestampFormat = "2006-01-02T15:04:05.000Z07:00"
@@ -37,7 +59,7 @@ func (s *Server) ownEndpoints() []endpoint.Endpoint {
 			Handle: endpoint.JSON(http.StatusOK, s.healthz)},
 		{Name: "operations.ready", Method: http.MethodGet, Path: "/readyz", Access: access.Public, Limit: ratelimit.None,
 			Tag: "Operations", Summary: "Check readiness",
-			Doc: endpoint.Doc{Description: "Checks the database and the queue of notifications.", Answers: []endpoint.Answer{
+			Doc: endpoint.Doc{Description: "Checks the database and the queue of notifications. With several nodes on one database it lists them.", Answers: []endpoint.Answer{
 				{Status: http.StatusOK, Body: health{}, Says: "Ready."}, {Status: http.StatusServiceUnavailable, Body: health{}, Says: "Not ready, or shutting down."},
 			}},
 			Handle: endpoint.JSON(http.StatusOK, s.readyz)},
@@ -84,7 +106,19 @@ func (s *Server) readyz(ctx context.Context, _ endpoint.None) (endpoint.Result, 
 		key = "health.not_ready"
 	}
 	body.Message = s.Texts.Text(endpoint.Language(ctx), key, nil)
+	body.Nodes = s.nodes()
 	return endpoint.Result{Status: status, Body: body}, nil
+}
+
+func (s *Server) nodes() (nodes []nodeHealth) {
+	if s.Nodes == nil {
+		return nil
+	}
+	for _, n := range s.Nodes() {
+		nodes = append(nodes, nodeHealth{Name: n.Name, Self: n.Self, Leads: n.Leads, LagMS: n.Lag.Milliseconds(),
+			Started: n.Started.UTC().Format(timestampFormat), LeaseUntil: n.LeaseEnd.UTC().Format(timestampFormat)})
+	}
+	return nodes
 }
 
 func (s *Server) timestamp() string { return s.Now().UTC().Format(timestampFormat) }

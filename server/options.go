@@ -19,12 +19,14 @@ type Options struct {
 	Endpoints   []endpoint.Endpoint
 	Auth        Authenticator
 	Policy      *access.Current
+	Memory      Memory                                         // nil: everything that is remembered may be used
 	People      People                                         // resolves the users whom answers name; nil: answers have no member people
 	Idempotency Idempotency                                    // nil: the header Idempotency-Key has no effect
 	Stored      func(err error) (Stored, bool)                 // recognizes errors that carry the answer of an earlier request
 	Translate   func(err error) error                          // converts errors of lower layers to those of apierr
 	Fallback    func(c *fiber.Ctx, path string) (handled bool) // serves files of the console; nil: none
 	Probes      []Probe
+	Nodes       func() []Node       // that use the same database; nil: there is no other
 	Metrics     prometheus.Gatherer // further metrics for /metrics; nil: none
 	Texts       *locales.Bundle
 	Log         *slog.Logger

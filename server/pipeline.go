@@ -33,6 +33,7 @@ var checksBeforeBody = [...]step{
 	(*Server).checkOrigin,          // cors.go: preflights end here
 	(*Server).findRoute,            // router.go: 404, 405 and files of the console
 	(*Server).checkDraining,        // shutdown.go: 503 while the service shuts down
+	(*Server).takePolicy,           // memory.go: 503 for a node that can neither hear of changes nor read them
 	(*Server).recognizeCaller,      // authenticate.go: a bearer token that is in memory
 	(*Server).limitNetwork,         // rate_limit.go: 429, before credentials are verified
 	(*Server).checkCredentials,     // authenticate.go: a bearer token or an API key, not both
@@ -61,6 +62,7 @@ type call struct {
 	row        *route           // nil until findRoute
 	request    endpoint.Request // what the handler reads
 	paramSpace [4]string        // for request.Params
+	policy     *access.Policy   // in force at the beginning of the request; nil until takePolicy
 	recognized bool             // the caller is known from memory
 	caller     access.Caller    // of this request, with the policy at its beginning
 

@@ -71,7 +71,7 @@ func (s *Server) refund(r *call, principal string) {
 
 // perMinute returns the limit of the row.
 func (s *Server) perMinute(r *call) int {
-	if rule, ok := s.Policy.Load().Limit(r.row.key); ok {
+	if rule, ok := r.policy.Limit(r.row.key); ok {
 		return rule
 	}
 	if r.row.Limit == ratelimit.Public {

@@ -1,6 +1,11 @@
 package store
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
 
 // Scanner is a row whose columns a function reads.
 type Scanner = interface{ Scan(dest ...any) error }
@@ -27,4 +32,30 @@ func All[T any](ctx context.Context, q Querier, scan func(row Scanner) (T, error
 func Text(row Scanner) (text string, err error) {
 	err = row.Scan(&text)
 	return text, err
+}
+
+// pairsAtOnce is how many keys one statement of Pairs takes.
+const pairsAtOnce = 64
+
+// Pairs returns the second column of a statement by the first. The statement contains %s for the list of the keys; there may be any
+// number of them.
+func Pairs(ctx context.Context, q Querier, statement string, keys []string) (map[string]string, error) {
+	found := make(map[string]string, len(keys))
+	for part := range slices.Chunk(keys, pairsAtOnce) {
+		rows, err := q.Query(ctx, fmt.Sprintf(statement, In(1, len(part))), AppendIn(nil, part)...)
+		if err != nil {
+			return nil, err
+		}
+		for rows.Next() {
+			var key, value string
+			if err := rows.Scan(&key, &value); err != nil {
+				return nil, errors.Join(err, rows.Close())
+			}
+			found[key] = value
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
 }

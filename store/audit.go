@@ -37,6 +37,21 @@ func (db *DB) originOf(ctx context.Context) Origin {
 	return db.origin(ctx)
 }
 
+// OnAudited registers a function that is called after each commit with audit entries, with the number of the newest. All entries
+// up to that number are durable then; readers may see further ones that are not. Commits of other processes are not reported. It
+// must be quick. Call OnAudited before the first write.
+func (db *DB) OnAudited(f func(seq int64)) { db.audited = f }
+
+// announceEntries calls the function of OnAudited after the commit.
+func (tx *Tx) announceEntries() {
+	if tx.db.audited == nil || len(tx.entries) == 0 {
+		return
+	}
+	if end, known := tx.db.guard.End(); known {
+		tx.AfterCommit(func() { tx.db.audited(end.Seq) })
+	}
+}
+
 // VerifyAudit verifies the whole audit trail and returns how many entries it has. The error is an *audittrail.Break for the
 // first entry that was changed, removed or inserted.
 func (db *DB) VerifyAudit(ctx context.Context) (entries int64, err error) {

@@ -24,8 +24,12 @@ func (db *DB) ledgerMAC(data []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// RecordErasures adds entries to the ledger of erasures and returns when they are durable. It skips entries that are recorded.
+// RecordErasures adds entries to the ledger of erasures and returns when they are durable. It skips entries that are recorded. A
+// database that several nodes share has no ledger beside it: RecordErasures does nothing, and Erasures returns none.
 func (db *DB) RecordErasures(added ...Erasure) error {
+	if db.Shared() {
+		return nil
+	}
 	ledgerMu.Lock()
 	defer ledgerMu.Unlock()
 	return erasures.Append(db.dir.File(erasures.Name), db.ledgerMAC, added...)
@@ -33,7 +37,20 @@ func (db *DB) RecordErasures(added ...Erasure) error {
 
 // Erasures returns the ledger of erasures. It returns ErrLedger for one that is not authentic.
 func (db *DB) Erasures() ([]Erasure, error) {
+	if db.Shared() {
+		return nil, nil
+	}
 	ledgerMu.Lock()
 	defer ledgerMu.Unlock()
 	return erasures.Read(db.dir.File(erasures.Name), db.ledgerMAC)
+}
+
+// EncodeErasures returns a ledger of erasures to keep elsewhere.
+func (db *DB) EncodeErasures(entries []Erasure) []byte { return erasures.Encode(db.ledgerMAC, entries) }
+
+// ParseErasures returns the entries of a ledger. It returns ErrLedger for one that is not authentic: that was changed, or belongs
+// to a database with another master key.
+func (db *DB) ParseErasures(ledger []byte) ([]Erasure, error) {
+	entries, _, err := erasures.Parse(ledger, db.ledgerMAC)
+	return entries, err
 }

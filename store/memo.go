@@ -26,7 +26,10 @@ type memoEntry struct {
 // callers share one load. A caller that comes after a commit never gets a number that was read before it. An error is not
 // remembered. The load uses the context of the caller that came first; if it fails, the other callers load for themselves.
 func (db *DB) Memo(ctx context.Context, key string, tables []string, load func() (int64, error)) (int64, error) {
-	version := db.Version(tables...)
+	version, err := db.Version(ctx, tables...)
+	if err != nil {
+		return 0, err
+	}
 	e, first := db.memo.entry(key, version)
 	if !first {
 		select {

@@ -93,6 +93,21 @@ func rotate(t *testing.T, db *store.DB) {
 	}
 }
 
+// rotated replaces the master key, wherever the database has it from, and returns the options to open it with.
+func rotated(t *testing.T, db *store.DB, o store.Options) store.Options {
+	t.Helper()
+	if o.SecretKey == "" {
+		rotate(t, db)
+		return o
+	}
+	next := o
+	next.SecretKey = strings.Repeat("a0", 32)
+	if _, err := db.RotateMasterKey(t.Context(), store.Rotation{SecretKey: next.SecretKey, PreviousKey: o.SecretKey}); err != nil {
+		t.Fatal(err)
+	}
+	return next
+}
+
 func readKey(t *testing.T, dir string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "secret.key"))
@@ -112,6 +127,9 @@ func check(t *testing.T, dir string) {
 }
 
 func TestRotateMasterKey_FormerKeyOpensNothing(t *testing.T) {
+	if storetest.SQLiteOnly(t, "the master key is in a file of the data directory") {
+		return
+	}
 	dir := storetest.Dir(t)
 	former := readKey(t, dir)
 	db := storetest.OpenDir(t, dir)
@@ -182,6 +200,9 @@ func readFile(t *testing.T, dir, name string) []byte {
 }
 
 func TestRotateMasterKey_SeveralTimes(t *testing.T) {
+	if storetest.SQLiteOnly(t, "the master key is in a file of the data directory") {
+		return
+	}
 	dir := storetest.Dir(t)
 	clock := storetest.NewClock()
 	db := openAt(t, dir, clock)
@@ -237,6 +258,9 @@ func generations(t *testing.T, db *store.DB) []store.KeyGeneration {
 
 // Concurrent writes seal with the former key and with the new one; none is lost, and none stays under the former key.
 func TestRotateMasterKey_UnderWrites(t *testing.T) {
+	if storetest.SQLiteOnly(t, "the master key is in a file of the data directory") {
+		return
+	}
 	dir := storetest.Dir(t)
 	db := storetest.OpenDir(t, dir)
 	notes(db)
@@ -262,6 +286,9 @@ func TestRotateMasterKey_UnderWrites(t *testing.T) {
 
 // A check, an export and the list of keys beside a rotation find nothing wrong.
 func TestRotateMasterKey_BesideChecks(t *testing.T) {
+	if storetest.SQLiteOnly(t, "the master key is in a file of the data directory") {
+		return
+	}
 	dir := storetest.Dir(t)
 	db := storetest.OpenDir(t, dir)
 	notes(db)
@@ -280,6 +307,9 @@ func TestRotateMasterKey_BesideChecks(t *testing.T) {
 }
 
 func TestRotateMasterKey_OneAtATime(t *testing.T) {
+	if storetest.SQLiteOnly(t, "the master key is in a file of the data directory") {
+		return
+	}
 	db := storetest.Open(t)
 	notes(db)
 	writeNotes(t, db, 0, 1)
@@ -297,6 +327,9 @@ func TestRotateMasterKey_OneAtATime(t *testing.T) {
 
 // A rotation that fails while it seals is completed by the next one, which does not begin another.
 func TestRotateMasterKey_Resumes(t *testing.T) {
+	if storetest.SQLiteOnly(t, "the master key is in a file of the data directory") {
+		return
+	}
 	dir := storetest.Dir(t)
 	db := storetest.OpenDir(t, dir)
 	notes(db)
@@ -325,6 +358,9 @@ func TestRotateMasterKey_Resumes(t *testing.T) {
 
 // A backup from before a rotation opens with the key from before, and one from after it with the new key.
 func TestRotateMasterKey_Backups(t *testing.T) {
+	if storetest.SQLiteOnly(t, "the master key is in a file of the data directory") {
+		return
+	}
 	dir, work := storetest.Dir(t), t.TempDir()
 	former := readKey(t, dir)
 	db := storetest.OpenDir(t, dir)
@@ -333,7 +369,7 @@ func TestRotateMasterKey_Backups(t *testing.T) {
 	source := inspect.Source{Dir: dir}
 	create := func(name string, withKey bool) string {
 		file := filepath.Join(work, name)
-		if err := backup.Create(t.Context(), source, file, backup.Options{WithKey: withKey}); err != nil {
+		if _, err := backup.Create(t.Context(), source, file, backup.Options{WithKey: withKey}); err != nil {
 			t.Fatal(err)
 		}
 		return file
@@ -349,10 +385,10 @@ func TestRotateMasterKey_Backups(t *testing.T) {
 		wrong     string
 	}{{before, former, newest}, {beforeWithKey, "", newest}, {after, newest, former}, {afterWithKey, "", former}} {
 		target := filepath.Join(work, fmt.Sprint("restored-", i))
-		if _, err := backup.Restore(t.Context(), c.file, inspect.Source{Dir: target + "-wrong", SecretKey: c.wrong}); !errors.Is(err, store.ErrWrongKey) {
+		if _, err := backup.Restore(t.Context(), []string{c.file}, inspect.Source{Dir: target + "-wrong", SecretKey: c.wrong}); !errors.Is(err, store.ErrWrongKey) {
 			t.Errorf("%s with the other key: %v", c.file, err)
 		}
-		if _, err := backup.Restore(t.Context(), c.file, inspect.Source{Dir: target}); err != nil {
+		if _, err := backup.Restore(t.Context(), []string{c.file}, inspect.Source{Dir: target}); err != nil {
 			t.Fatalf("%s: %v", c.file, err)
 		}
 		if c.key != "" {
@@ -373,10 +409,11 @@ func TestRotateMasterKey_Backups(t *testing.T) {
 func TestRotateMasterKey_GivenKeys(t *testing.T) {
 	ctx := t.Context()
 	keys := []string{strings.Repeat("0a", 32), strings.Repeat("0b", 32), strings.Repeat("0c", 32), strings.Repeat("0d", 32)}
-	dir := filepath.Join(t.TempDir(), "data")
+	o := storetest.Unused(t)
 	open := func(key, previous string) *store.DB {
 		t.Helper()
-		db, err := store.Open(ctx, store.Options{Dir: dir, SecretKey: key, PreviousKey: previous})
+		o.SecretKey, o.PreviousKey = key, previous
+		db, err := store.Open(ctx, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -397,12 +434,12 @@ func TestRotateMasterKey_GivenKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	db.Close()
-	for name, o := range map[string]store.Options{
+	for name, wrong := range map[string]store.Options{
 		"former key": {SecretKey: keys[0]}, "wrong previous key": {SecretKey: keys[2], PreviousKey: keys[3]},
 		"former as previous": {SecretKey: keys[2], PreviousKey: keys[0]},
 	} {
-		o.Dir = dir
-		if err := openErr(o); !errors.Is(err, store.ErrWrongKey) {
+		wrong.Dir, wrong.URL = o.Dir, o.URL
+		if err := openErr(wrong); !errors.Is(err, store.ErrWrongKey) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -422,13 +459,16 @@ func TestRotateMasterKey_GivenKeys(t *testing.T) {
 		t.Errorf("%d values", got)
 	}
 	db.Close()
-	if _, err := os.Stat(filepath.Join(dir, "secret.key")); err == nil {
+	if _, err := os.Stat(filepath.Join(o.Dir, "secret.key")); err == nil {
 		t.Error("a key file was written")
 	}
 }
 
 // An export that spans rotations is verified with the first key alone, with the printed keys, and not with others.
 func TestRotateMasterKey_ExportsStayValid(t *testing.T) {
+	if storetest.SQLiteOnly(t, "the master key is in a file of the data directory") {
+		return
+	}
 	dir := storetest.Dir(t)
 	db := storetest.OpenDir(t, dir)
 	notes(db)
@@ -481,6 +521,9 @@ func TestRotateMasterKey_ExportsStayValid(t *testing.T) {
 
 // A directory that cannot be written is refused before anything changes.
 func TestRotateMasterKey_CannotWriteTheKey(t *testing.T) {
+	if storetest.SQLiteOnly(t, "the master key is in a file of the data directory") {
+		return
+	}
 	dir := storetest.Dir(t)
 	former := readKey(t, dir)
 	db := storetest.OpenDir(t, dir)
@@ -499,6 +542,9 @@ func TestRotateMasterKey_CannotWriteTheKey(t *testing.T) {
 
 // The next start removes the remains of a rotation that the database never had.
 func TestOpen_RemovesTheKeyOfAnAbandonedRotation(t *testing.T) {
+	if storetest.SQLiteOnly(t, "the master key is in a file of the data directory") {
+		return
+	}
 	for name, content := range map[string]string{"whole": strings.Repeat("0a", 32) + "\n", "empty": "", "torn": "0a0a"} {
 		dir := storetest.Dir(t)
 		next := filepath.Join(dir, "secret.key.next")
@@ -526,16 +572,16 @@ func TestOpen_RejectsAChangedKeyring(t *testing.T) {
 		"check of old":    `UPDATE meta SET value = '2.' || substr(value, 3) WHERE name = 'key_check'`,
 		"head of another": `UPDATE meta SET value = '1 ' || substr(value, 3) WHERE name = 'audit_head'`,
 	} {
-		dir := storetest.Dir(t)
-		db := storetest.OpenDir(t, dir)
-		rotate(t, db)
+		o := storetest.Options(t)
+		db := storetest.OpenAgain(t, o)
+		o = rotated(t, db, o)
 		db.Close()
-		storetest.Tamper(t, filepath.Join(dir, "kontor.db"), statement)
-		err := openErr(store.Options{Dir: dir})
+		storetest.Change(t, o, statement)
+		err := openErr(o)
 		if !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrTampered) && !errors.Is(err, store.ErrWrongKey) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); err == nil {
+		if _, err := inspect.Check(t.Context(), storetest.Source(o), nil); err == nil {
 			t.Errorf("%s: check found nothing", name)
 		}
 	}

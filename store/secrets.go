@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"kontor/store/backup/continuous"
 	"kontor/store/engine"
 	"kontor/store/sealing"
 )
@@ -124,3 +125,6 @@ func CheckSecretKeys(key, previous string) error {
 	}
 	return nil
 }
+
+// BackupKey returns the key of continuous backups. It changes when the master key is replaced.
+func (db *DB) BackupKey() continuous.Key { return continuous.KeyOf(db.keys) }

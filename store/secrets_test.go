@@ -49,14 +49,14 @@ func TestSeal_OpensInItsPlaceOnly(t *testing.T) {
 }
 
 func TestKeys_DifferByPurposeAndStayTheSame(t *testing.T) {
-	dir := storetest.Dir(t)
-	db := storetest.OpenDir(t, dir)
+	o := storetest.Options(t)
+	db := storetest.OpenAgain(t, o)
 	a, b, d := db.Keyed("a", []byte("x")), db.Keyed("b", []byte("x")), firstKey(t, db, "a")
 	if bytes.Equal(a, b) || bytes.Equal(a, d) || len(d) != 32 {
 		t.Error("keys of different purposes are the same")
 	}
 	db.Close()
-	db = storetest.OpenDir(t, dir)
+	db = storetest.OpenAgain(t, o)
 	if !bytes.Equal(a, db.Keyed("a", []byte("x"))) || !bytes.Equal(d, firstKey(t, db, "a")) {
 		t.Error("keys changed with a restart")
 	}
@@ -72,8 +72,8 @@ func firstKey(t *testing.T, db *store.DB, purpose string) []byte {
 }
 
 func TestShown_DeletesTheSecretsOfAFirstStart(t *testing.T) {
-	dir := storetest.Dir(t)
-	db := storetest.OpenDir(t, dir)
+	o := storetest.Options(t)
+	db := storetest.OpenAgain(t, o)
 	if _, err := db.Unshown(t.Context()); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("nothing was made: %v", err)
 	}
@@ -83,7 +83,7 @@ func TestShown_DeletesTheSecretsOfAFirstStart(t *testing.T) {
 		t.Errorf("got %q, %v, %v", got, err, readErr)
 	}
 	for _, name := range []string{"kontor.db", "kontor.db-wal"} {
-		if data, err := os.ReadFile(filepath.Join(dir, name)); err == nil && bytes.Contains(data, secret) {
+		if data, err := os.ReadFile(filepath.Join(o.Dir, name)); err == nil && bytes.Contains(data, secret) {
 			t.Errorf("%s holds it in clear", name)
 		}
 	}

@@ -34,7 +34,9 @@ import (
 type Options struct {
 	// Dir is the data directory. It is created if it is missing.
 	Dir string
-	// Clock is the clock that all decisions use; nil is the system's.
+	// URL is the address of a PostgreSQL database, which is used instead of the directory.
+	URL string
+	// Clock is the clock that all decisions use; nil is the engine's own: the system's, or that of a shared database.
 	Clock Clock
 	// Log receives failures in the background; nil is slog's default.
 	Log *slog.Logger
@@ -51,6 +53,10 @@ type Options struct {
 	AcceptLoss bool
 	// LogLimit is the size of the write-ahead log in bytes from which an alarm is raised; 0 is 256 MiB.
 	LogLimit int64
+	// Node is the name of this process among those that share the database; empty is the host's name and the process id.
+	Node string
+	// Program is the version of the program that the nodes show.
+	Program string
 	// Engine opens the database; nil is sqlite.Open.
 	Engine func(context.Context, engine.Config) (engine.Engine, engine.Report, error)
 }
@@ -66,8 +72,10 @@ type DB struct {
 	engine  engine.Engine
 	memo    memo
 	origin  func(ctx context.Context) Origin
+	audited func(seq int64) // nil: nothing follows the audit trail
 	watch   atomic.Pointer[func(work string)]
 	latest  atomic.Int64
+	recall  atomic.Uint64 // see Tx.Recall
 	closing sync.Once
 
 	rotating        sync.Mutex // held while the master key is replaced or values are sealed again
@@ -82,10 +90,7 @@ type DB struct {
 // either when the database is damaged (ErrCorrupt), was changed by others (ErrTampered), lacks acknowledged writes
 // (ErrLoss) or is newer than the program (ErrNewerSchema).
 func Open(ctx context.Context, o Options) (*DB, error) {
-	db := &DB{clock: o.Clock, log: o.Log}
-	if db.clock == nil {
-		db.clock = clock.System{}
-	}
+	db := &DB{log: o.Log}
 	if db.log == nil {
 		db.log = slog.Default()
 	}
@@ -120,11 +125,12 @@ func (db *DB) openEngine(ctx context.Context, o Options) (report engine.Report, 
 		open = sqlite.Open
 	}
 	db.engine, report, err = open(ctx, engine.Config{
-		Dir: db.dir, Clock: db.clock, Log: db.log, Migrations: migrations.Files, AppendOnly: audittrail.AppendOnlyTables(),
+		Dir: db.dir, Clock: o.Clock, Node: o.Node, Program: o.Program, Log: db.log, Migrations: migrations.Files, AppendOnly: audittrail.AppendOnlyTables(),
 		Guard: func(fresh bool) (engine.Guard, error) { return db.newGuard(o, fresh) },
 		Fatal: o.Fatal, AcceptLoss: o.AcceptLoss, LogLimit: o.LogLimit,
 	})
 	if err == nil {
+		db.clock = db.engine.Clock()
 		db.noteTime(db.guard.LastEntryAt())
 	}
 	return report, err
@@ -145,7 +151,7 @@ func (db *DB) newGuard(o Options, fresh bool) (engine.Guard, error) {
 	}
 	db.digests = audittrail.NewDigester(db.keys)
 	db.guard = audittrail.NewGuard(db.keys, db.dir.File(datadir.Database))
-	return db.guard, nil
+	return groupGuard{db.guard, &db.recall}, nil
 }
 
 // auditLoss logs and audits a loss that this start has accepted.
@@ -188,7 +194,7 @@ func (db *DB) noteTime(now Time) {
 	}
 }
 
-// Clock returns the clock that the store was opened with.
+// Clock returns the clock that decisions use: that of Options, or the engine's own.
 func (db *DB) Clock() Clock { return db.clock }
 
 // Dir returns the data directory, for files that are kept beside the database.
@@ -213,8 +219,11 @@ func (db *DB) View(ctx context.Context, fn func(v *View) error) error {
 }
 
 // Version returns a number that grows whenever a committed write touched one of the tables. Read it before reading what is
-// to be remembered under it. It does not count what a foreign key deletes by itself.
-func (db *DB) Version(tables ...string) uint64 { return db.engine.Version(tables...) }
+// to be remembered under it. It does not count what a foreign key deletes by itself. Where several processes write, it reads the
+// number from the database.
+func (db *DB) Version(ctx context.Context, tables ...string) (uint64, error) {
+	return db.engine.Version(ctx, tables...)
+}
 
 // Stats returns counts since the database was opened.
 func (db *DB) Stats() Stats { return db.engine.Stats() }
@@ -232,6 +241,16 @@ func (db *DB) CleanOldPages(ctx context.Context) error { return db.engine.CleanO
 // Statements returns the texts of the statements that callers have run and that are kept compiled, each once and sorted. It
 // waits until every reader was free once, so callers must not hold one.
 func (db *DB) Statements(ctx context.Context) ([]string, error) { return db.engine.Statements(ctx) }
+
+// Record begins to take states of the database with the pages that change, for a continuous backup. Only one caller at a time
+// may do so, and must close the recorder before the database. PostgreSQL has backups of its own: errors.ErrUnsupported.
+func (db *DB) Record() (*sqlite.Recorder, error) {
+	e, ok := db.engine.(*sqlite.Engine)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return e.Record()
+}
 
 // Close answers all accepted writes, ends the background work and releases the directory. A second Close does nothing.
 func (db *DB) Close() error {

@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"errors"
-	"path/filepath"
 	"testing"
 
 	"kontor/store"
@@ -55,9 +54,9 @@ func TestInTx_DuplicateUndoesTheTransaction(t *testing.T) {
 }
 
 func TestInTx_DistinguishesBrokenRules(t *testing.T) {
-	dir := storetest.Dir(t)
-	storetest.Tamper(t, filepath.Join(dir, "kontor.db"), `CREATE TABLE children (role_id TEXT REFERENCES roles (id) ON DELETE RESTRICT)`)
-	db := storetest.OpenDir(t, dir)
+	o := storetest.Options(t)
+	storetest.Change(t, o, `CREATE TABLE children (role_id TEXT REFERENCES roles (id) ON DELETE RESTRICT)`)
+	db := storetest.OpenAgain(t, o)
 	ctx := t.Context()
 	role := store.NewID()
 	exec := func(sql string, args ...any) error {

@@ -68,7 +68,11 @@ func (tx *Tx) run(ctx context.Context, fn func(tx *Tx) error) error {
 	if err := tx.storeAnswer(ctx); err != nil {
 		return err
 	}
-	return tx.db.guard.Append(ctx, tx.tx, tx.entries, func() Origin { return tx.db.originOf(ctx) })
+	if err := tx.db.guard.Append(ctx, tx.tx, tx.entries, func() Origin { return tx.db.originOf(ctx) }); err != nil {
+		return err
+	}
+	tx.announceEntries()
+	return nil
 }
 
 // Now returns the time at which fn began. It stays the same throughout.

@@ -16,6 +16,8 @@ import (
 	"kontor/locales"
 	"kontor/modules/audit"
 	"kontor/modules/auth"
+	"kontor/modules/certificates"
+	"kontor/modules/changes"
 	"kontor/modules/chats"
 	"kontor/modules/customers"
 	"kontor/modules/directory"
@@ -32,6 +34,7 @@ import (
 	"kontor/modules/rbac"
 	"kontor/modules/serviceaccounts"
 	"kontor/modules/tasks"
+	"kontor/modules/webhooks"
 	"kontor/server/access"
 	"kontor/server/endpoint"
 	"kontor/server/settings"
@@ -69,6 +72,9 @@ type Modules struct {
 	Invoices      *invoices.Service
 	Privacy       *privacy.Service
 	Notifications *notifications.Service
+	Certificates  *certificates.Cache
+	Changes       *changes.Service
+	Webhooks      *webhooks.Service
 
 	bills   *qrbill.Reader
 	metrics *prometheus.Registry
@@ -125,13 +131,19 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	})
 	m.Invoices = invoices.New(m.bills, texts)
 	m.Audit = audit.New(db, texts, o.Log)
+	m.Certificates = certificates.New(db, o.Log)
+	m.Changes = newChanges(m)
+	m.Webhooks = newWebhooks(m)
 	m.Privacy = m.newPrivacy(o)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), Texts: texts, Log: o.Log})
+	if err := m.Changes.SetTable(m.Endpoints()); err != nil {
+		return nil, err
+	}
 	m.Auth.SetScopes(keyScopes(m.Endpoints()))
 	m.Services.SetScopes(m.Endpoints())
 	m.jobRuns = newJobRuns(m.Jobs())
 	m.metrics = prometheus.NewRegistry()
-	m.metrics.MustRegister(newStoreMetrics(db), m.jobRuns, m.Notifications.Metrics())
+	m.metrics.MustRegister(newStoreMetrics(db), newClusterMetrics(db), m.jobRuns, m.Notifications.Metrics())
 	return m, nil
 }
 
@@ -169,6 +181,7 @@ func (m *Modules) records() map[access.RecordType]access.Records {
 	maps.Copy(owners, m.Users.Records())
 	maps.Copy(owners, m.OIDC.Records())
 	maps.Copy(owners, m.Services.Records())
+	maps.Copy(owners, m.Webhooks.Records())
 	return owners
 }
 
@@ -192,6 +205,8 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 		m.Invoices,
 		m.Notifications,
 		m.Privacy,
+		m.Changes,
+		m.Webhooks,
 	} {
 		table = append(table, module.Endpoints()...)
 	}
@@ -231,6 +246,9 @@ func (m *Modules) Start(ctx context.Context) error {
 	if err := m.Auth.WarnOfUnknownRoles(ctx); err != nil {
 		return fmt.Errorf("read the roles that require a second factor: %w", err)
 	}
+	if err := m.Changes.Start(ctx); err != nil {
+		return fmt.Errorf("start the change feed: %w", err)
+	}
 	return m.Privacy.Start(ctx)
 }
 
@@ -241,7 +259,7 @@ func (m *Modules) Close(ctx context.Context) error {
 	workers.Go(func() { m.bills.Close(ctx) })
 	workers.Go(func() { m.Profile.Close(ctx) })
 	defer workers.Wait()
-	return errors.Join(m.Notifications.Close(ctx), m.Auth.Close(ctx), m.Services.Close(ctx), m.Audit.Close(ctx))
+	return errors.Join(m.Webhooks.Close(ctx), m.Changes.Close(ctx), m.Notifications.Close(ctx), m.Auth.Close(ctx), m.Services.Close(ctx), m.Audit.Close(ctx))
 }
 
 // outbox adapts notifications for the module directory.

@@ -47,7 +47,7 @@ func TestForms_MatchTheGoldenFile(t *testing.T) {
 	if got == want {
 		return
 	}
-	if id, _, _ := strings.Cut(want, "\n"); id == app.FormID {
+	if id, _, _ := strings.Cut(want, "\n"); id == app.FormID && !onlyNewTypes(want, got) {
 		t.Errorf("the members of a record have changed, but formID in modules/app/proofs.go has not. Without a new formID, "+
 			"\"kontor check\" reports every existing record as changed. Increase its number, then run \"make golden\".\n%s", changedLines(want, got))
 		return
@@ -59,6 +59,22 @@ func TestForms_MatchTheGoldenFile(t *testing.T) {
 		return
 	}
 	t.Errorf("the form of records has changed; run \"make golden\" and review the difference:\n%s", changedLines(want, got))
+}
+
+// onlyNewTypes reports whether the only difference are record types that were not digested before. An existing database must have no
+// records of them: their tables must come with the same version.
+func onlyNewTypes(want, got string) bool {
+	before := strings.Split(want, "\n")
+	known := map[string]bool{}
+	for _, line := range before {
+		recType, _, _ := strings.Cut(line, " ")
+		known[recType] = true
+	}
+	rest := slices.DeleteFunc(strings.Split(got, "\n"), func(line string) bool {
+		recType, _, _ := strings.Cut(line, " ")
+		return !known[recType]
+	})
+	return slices.Equal(before, rest)
 }
 
 func changedLines(want, got string) string {

@@ -27,9 +27,10 @@ func (m *Modules) Server() (*server.Server, error) {
 		Now:         m.DB.Clock().Now,
 		Idempotency: Idempotency{m.DB}, Stored: Stored, Translate: translate, Fallback: console.Serve,
 		Probes:         m.probes(),
+		Nodes:          m.nodes(),
 		Metrics:        m.metrics,
 		Observe:        m.Audit.Observe,
-		OnDrain:        []func(){m.Notifications.Drain},
+		OnDrain:        []func(){m.Notifications.Drain, m.Changes.Drain},
 		BaseURL:        s.Server.BaseURL,
 		TrustedProxies: s.Server.TrustedProxies, AllowedOrigins: s.CORS.AllowedOrigins,
 		RequestTime: s.Server.RequestTime, CallerKey: store.CallerKey{}, ResponderKey: store.ResponderKey{},
@@ -44,6 +45,9 @@ func (m *Modules) probes() []server.Probe {
 		{Name: "log_size", Check: m.DB.CheckLog, Advisory: true}}
 	if m.OIDC.Name() != "" {
 		all = append(all, server.Probe{Name: "sign_in_provider", Check: m.OIDC.Ready, Advisory: true})
+	}
+	if m.DB.Shared() {
+		all = append(all, server.Probe{Name: "cluster", Check: m.checkCluster, Advisory: true})
 	}
 	return all
 }

@@ -11,41 +11,56 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// Scope says where a job runs when several nodes share the database.
+type Scope int
+
+const (
+	// EveryNode is for jobs about what a node has in memory or uses itself.
+	EveryNode Scope = iota
+	// OneNode is for jobs about the database. The leader runs them. Two nodes may run one at the same time for a moment, while
+	// the lead passes from one to the other.
+	OneNode
+)
+
 // Job is work that runs regularly. It may be interrupted at any point and must be safe to run again.
 type Job struct {
 	Name  string
 	Every time.Duration
+	Scope Scope
 	Run   func(ctx context.Context) error
 }
 
 // Jobs returns the jobs of all modules.
 func (m *Modules) Jobs() []Job {
 	return []Job{
-		{"auth.key_use", time.Minute, m.Auth.FlushKeyUse},
-		{"auth.sessions", time.Minute, m.Auth.SweepSessions},
-		{"audit.events", 2 * time.Second, m.Audit.WriteEvents},
-		{"auth.purge", time.Hour, m.Auth.Purge},
-		{"auth.signing_keys", time.Hour, m.Auth.MaintainSigningKeys},
-		{"auth.key_hashes", time.Hour, m.Auth.ForgetOlderHashes},
-		{"store.keys", time.Hour, m.DB.ResumeRotation},
-		{"users.purge", time.Hour, m.Users.Purge},
-		{"service_tokens.use", time.Minute, m.Services.FlushUse},
-		{"service_tokens.expiry", time.Hour, m.Services.WarnOfExpiry},
-		{"service_tokens.hashes", time.Hour, m.Services.ForgetOlderHashes},
-		{"oidc.discover", time.Minute, m.OIDC.Discover},
-		{"oidc.purge", time.Hour, m.OIDC.Purge},
-		{"factors.purge", time.Hour, m.Factors.Purge},
-		{"store.purge_replays", time.Hour, func(ctx context.Context) error {
+		{"auth.key_use", time.Minute, EveryNode, m.Auth.FlushKeyUse},
+		{"auth.session_use", 15 * time.Second, EveryNode, m.Auth.FlushSessionUse},
+		{"auth.sessions", time.Minute, EveryNode, m.Auth.SweepSessions},
+		{"audit.events", 2 * time.Second, EveryNode, m.Audit.WriteEvents},
+		{"auth.purge", time.Hour, OneNode, m.Auth.Purge},
+		{"auth.signing_keys", time.Hour, OneNode, m.Auth.MaintainSigningKeys},
+		{"auth.key_hashes", time.Hour, OneNode, m.Auth.ForgetOlderHashes},
+		{"store.keys", time.Hour, OneNode, m.DB.ResumeRotation},
+		{"users.purge", time.Hour, OneNode, m.Users.Purge},
+		{"service_tokens.use", time.Minute, EveryNode, m.Services.FlushUse},
+		{"service_tokens.expiry", time.Hour, OneNode, m.Services.WarnOfExpiry},
+		{"service_tokens.hashes", time.Hour, OneNode, m.Services.ForgetOlderHashes},
+		{"oidc.discover", time.Minute, EveryNode, m.OIDC.Discover},
+		{"oidc.purge", time.Hour, OneNode, m.OIDC.Purge},
+		{"webhooks.purge", time.Hour, OneNode, m.Webhooks.Purge},
+		{"factors.purge", time.Hour, OneNode, m.Factors.Purge},
+		{"store.purge_replays", time.Hour, OneNode, func(ctx context.Context) error {
 			_, err := m.DB.PurgeIdempotency(ctx)
 			return err
 		}},
-		{"rbac.sweep", 24 * time.Hour, func(ctx context.Context) error {
+		{"rbac.sweep", 24 * time.Hour, OneNode, func(ctx context.Context) error {
 			_, err := m.RBAC.Sweep(ctx)
 			return err
 		}},
-		{"privacy.resume", time.Minute, m.Privacy.Resume},
-		{"store.clean_pages", 24 * time.Hour, m.DB.CleanOldPages},
-		{"customers.expiry", 24 * time.Hour, m.Customers.RunExpiry},
+		{"notifications.nodes", 2 * time.Second, OneNode, m.Notifications.ReleaseNodes},
+		{"privacy.resume", time.Minute, OneNode, m.Privacy.Resume},
+		{"store.clean_pages", 24 * time.Hour, OneNode, m.DB.CleanOldPages},
+		{"customers.expiry", 24 * time.Hour, OneNode, m.Customers.RunExpiry},
 	}
 }
 
@@ -55,10 +70,13 @@ func (m *Modules) Work(ctx context.Context) (*Runner, error) {
 	if err := m.Notifications.Start(ctx); err != nil {
 		return nil, fmt.Errorf("start the queues: %w", err)
 	}
+	if err := m.Webhooks.Start(ctx); err != nil {
+		return nil, fmt.Errorf("start the webhooks: %w", err)
+	}
 	if err := m.Audit.StartExport(m.Settings.Audit.ExportFile, m.Settings.Audit.SyslogURL); err != nil {
 		return nil, fmt.Errorf("start the export of the audit trail: %w", err)
 	}
-	return RunJobs(ctx, m.Jobs(), m.jobRuns, m.Log), nil
+	return RunJobs(ctx, m.Jobs(), m.DB.Leads, m.jobRuns, m.Log), nil
 }
 
 // Runner runs jobs until Stop is called.
@@ -68,12 +86,18 @@ type Runner struct {
 }
 
 // RunJobs runs each job in its own goroutine: the first time shortly after the start, and then at its interval. A daily job
-// runs more often than daily in a process that is restarted every hour, which does no harm.
-func RunJobs(ctx context.Context, jobs []Job, runs *prometheus.CounterVec, log *slog.Logger) *Runner {
+// runs more often than daily in a process that is restarted every hour, which does no harm. While leads returns false, jobs of
+// OneNode wait. A node that becomes the leader runs those that are due for it within leaderPoll, also if the former leader has
+// run them shortly before.
+func RunJobs(ctx context.Context, jobs []Job, leads func() bool, runs *prometheus.CounterVec, log *slog.Logger) *Runner {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &Runner{cancel: cancel}
 	for _, job := range jobs {
-		r.wait.Go(func() { repeat(ctx, job, runs, log) })
+		may := leads
+		if job.Scope == EveryNode {
+			may = func() bool { return true }
+		}
+		r.wait.Go(func() { repeat(ctx, job, may, runs, log) })
 	}
 	return r
 }
@@ -87,7 +111,10 @@ func (r *Runner) Stop() {
 // firstRun is the delay of the first run, so that jobs do not slow down the start.
 const firstRun = 5 * time.Second
 
-func repeat(ctx context.Context, job Job, runs *prometheus.CounterVec, log *slog.Logger) {
+// leaderPoll is the time between two looks at whether this node has become the leader.
+const leaderPoll = time.Second
+
+func repeat(ctx context.Context, job Job, may func() bool, runs *prometheus.CounterVec, log *slog.Logger) {
 	timer := time.NewTimer(min(firstRun, job.Every))
 	defer timer.Stop()
 	for {
@@ -95,6 +122,10 @@ func repeat(ctx context.Context, job Job, runs *prometheus.CounterVec, log *slog
 		case <-ctx.Done():
 			return
 		case <-timer.C:
+		}
+		if !may() {
+			timer.Reset(leaderPoll)
+			continue
 		}
 		err := runOnce(ctx, job)
 		outcome := jobOK

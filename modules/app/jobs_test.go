@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,7 +29,7 @@ func TestRunJobs_ContinuesAfterErrorsAndPanics(t *testing.T) {
 				return errors.New("twice")
 			}
 			return nil
-		}}}, counted, slog.New(slog.DiscardHandler))
+		}}}, func() bool { return true }, counted, slog.New(slog.DiscardHandler))
 		time.Sleep(3*time.Hour + time.Minute) // of the bubble's clock
 		synctest.Wait()
 		if runs != 4 {
@@ -41,6 +42,37 @@ func TestRunJobs_ContinuesAfterErrorsAndPanics(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		if runs != 4 {
 			t.Error("the job ran after Stop")
+		}
+	})
+}
+
+func TestRunJobs_TheLeaderAloneRunsJobsOfOneNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var leads atomic.Bool
+		own, shared := 0, 0
+		counted := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "runs"}, []string{"job", "outcome"})
+		r := app.RunJobs(t.Context(), []app.Job{
+			{Name: "own", Every: time.Hour, Run: func(context.Context) error { own++; return nil }},
+			{Name: "shared", Every: time.Hour, Scope: app.OneNode, Run: func(context.Context) error { shared++; return nil }},
+		}, leads.Load, counted, slog.New(slog.DiscardHandler))
+		defer r.Stop()
+		time.Sleep(90 * time.Minute) // of the bubble's clock
+		synctest.Wait()
+		if own != 2 || shared != 0 {
+			t.Errorf("without the lead: %d runs of every node, %d of one node, want 2 and 0", own, shared)
+		}
+		leads.Store(true)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if shared != 1 {
+			t.Errorf("two seconds after it took the lead: %d runs, want 1", shared)
+		}
+		time.Sleep(time.Hour)
+		leads.Store(false)
+		time.Sleep(5 * time.Hour)
+		synctest.Wait()
+		if shared != 2 {
+			t.Errorf("after it lost the lead: %d runs, want 2", shared)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"kontor/server/servertest"
+	"kontor/store/storetest"
 )
 
 // Every table states what it holds about persons: its module exports and erases that, or says why there is nothing.
@@ -16,16 +17,7 @@ func TestPersonalData_CoversEveryTable(t *testing.T) {
 			t.Errorf("%s: state either what it holds or why that is nothing", table.Name)
 		}
 	}
-	rows, err := s.DB.Query(t.Context(), `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%'`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			t.Fatal(err)
-		}
+	for _, name := range storetest.Tables(t, s.DB) {
 		if stated[name] != 1 {
 			t.Errorf("the table %s is stated %d times: add it to PersonalData of its module", name, stated[name])
 		}

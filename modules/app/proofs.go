@@ -20,6 +20,7 @@ import (
 	"kontor/modules/rbac"
 	"kontor/modules/serviceaccounts"
 	"kontor/modules/tasks"
+	"kontor/modules/webhooks"
 	"kontor/store"
 	"kontor/store/audittrail"
 )
@@ -28,7 +29,7 @@ import (
 // are not covered; nor are the exceptions that the Proofs of a module lists.
 func Proofs() []records.Proof {
 	return slices.Concat(directory.Proofs(), auth.Proofs(), factors.Proofs(), oidc.Proofs(), serviceaccounts.Proofs(), rbac.Proofs(),
-		customers.Proofs(), personas.Proofs(), payers.Proofs(), chats.Proofs(), tasks.Proofs(), profile.Proofs(), privacy.Proofs())
+		customers.Proofs(), personas.Proofs(), payers.Proofs(), chats.Proofs(), tasks.Proofs(), profile.Proofs(), privacy.Proofs(), webhooks.Proofs())
 }
 
 // Earlier versions digested records in another form, or not at all. An upgrade writes an entry with the digest of each

@@ -16,9 +16,9 @@ import (
 )
 
 // checkRecords compares the records of a database with its audit trail and returns their number.
-func checkRecords(t *testing.T, dir string) (compared int64, err error) {
+func checkRecords(t *testing.T, o store.Options) (compared int64, err error) {
 	t.Helper()
-	_, err = inspect.Check(t.Context(), inspect.Source{Dir: dir}, func(ctx context.Context, e *audittrail.Evidence) (err error) {
+	_, err = inspect.Check(t.Context(), storetest.Source(o), func(ctx context.Context, e *audittrail.Evidence) (err error) {
 		compared, err = app.CheckRecords(ctx, e)
 		return err
 	})
@@ -35,14 +35,10 @@ func TestStart_UpgradesTheDigestsOfAnEarlierVersion(t *testing.T) {
 }
 
 func upgradesTheDigests(t *testing.T, form string) {
-	dir := storetest.Dir(t)
-	db, err := store.Open(t.Context(), store.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	o := storetest.Options(t)
+	db := storetest.OpenAgain(t, o)
 	userID, deletedID := store.NewID(), store.NewID()
-	err = db.InTx(t.Context(), func(tx *store.Tx) error {
+	err := db.InTx(t.Context(), func(tx *store.Tx) error {
 		_, err := tx.Exec(t.Context(), `INSERT INTO users (id, status, language, created_at, created_by, modified_at, modified_by)
 			VALUES ($1, 'active', 'en', 0, '', 0, '')`, userID)
 		// Earlier versions digested in another form, and most records not at all.
@@ -55,7 +51,7 @@ func upgradesTheDigests(t *testing.T, form string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := checkRecords(t, dir); !errors.Is(err, app.ErrOldForm) {
+	if _, err := checkRecords(t, o); !errors.Is(err, app.ErrOldForm) {
 		t.Fatalf("before the start: %v", err)
 	}
 	start := func() {
@@ -70,7 +66,7 @@ func upgradesTheDigests(t *testing.T, form string) {
 		}
 	}
 	start()
-	if n, err := checkRecords(t, dir); err != nil || n < 100 { // the user, the roles and their first grants
+	if n, err := checkRecords(t, o); err != nil || n < 100 { // the user, the roles and their first grants
 		t.Fatalf("after the start: %d records, %v", n, err)
 	}
 	err = db.InTx(t.Context(), func(tx *store.Tx) error {
@@ -82,7 +78,7 @@ func upgradesTheDigests(t *testing.T, form string) {
 	}
 	start()
 	var broken *records.Break
-	if _, err := checkRecords(t, dir); !errors.As(err, &broken) || broken.Type != "users" || broken.ID != userID {
+	if _, err := checkRecords(t, o); !errors.As(err, &broken) || broken.Type != "users" || broken.ID != userID {
 		t.Errorf("a record was manipulated between two starts: got %v", err)
 	}
 }

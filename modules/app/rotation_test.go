@@ -11,6 +11,7 @@ import (
 	"kontor/server/servertest"
 	"kontor/store"
 	"kontor/store/inspect"
+	"kontor/store/storetest"
 )
 
 // formerForm matches a value that is sealed with generation 0.
@@ -24,7 +25,7 @@ func TestRotation_LeavesNoValueOfTheFormerKey(t *testing.T) {
 	if len(sealedColumns(t, s.server.DB)) < 3 {
 		t.Fatalf("only %v are sealed: the scenario has lost its sealed values", sealedColumns(t, s.server.DB))
 	}
-	rotate(t, s.server, store.Rotation{})
+	rotate(t, s.server, storetest.Rotation(t, s.server.DB))
 	for column, n := range sealedColumns(t, s.server.DB) {
 		t.Errorf("%s: %d values of the former key", column, n)
 	}
@@ -33,7 +34,7 @@ func TestRotation_LeavesNoValueOfTheFormerKey(t *testing.T) {
 	if err != nil || state.Resealing || len(state.Remaining) > 0 {
 		t.Errorf("got %+v, %v", state, err)
 	}
-	if _, err := checkRecords(t, s.server.DB.Dir()); err != nil {
+	if _, err := checkRecords(t, storetest.OptionsOf(t, s.server.DB)); err != nil {
 		t.Error(err)
 	}
 }
@@ -49,8 +50,8 @@ func rotate(t *testing.T, s *servertest.Server, r store.Rotation) {
 func sealedColumns(t *testing.T, db *store.DB) map[string]int {
 	t.Helper()
 	found := map[string]int{}
-	for _, table := range texts(t, db, `SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'`) {
-		for _, column := range texts(t, db, `SELECT name FROM pragma_table_info('`+table+`') WHERE type = 'TEXT'`) {
+	for _, table := range storetest.Tables(t, db) {
+		for _, column := range storetest.TextColumns(t, db, table) {
 			for _, value := range texts(t, db, fmt.Sprintf(`SELECT COALESCE("%s", '') FROM "%s"`, column, table)) {
 				if formerForm.MatchString(value) {
 					found[table+"."+column]++
@@ -92,7 +93,7 @@ func TestRotation_ClientsContinue(t *testing.T) {
 	admin.Do("PUT", path, passport).Expect(t, http.StatusOK)
 	keyed.Do("GET", "/v1/public-endpoint", nil).Expect(t, http.StatusOK)
 	for range 2 {
-		rotate(t, s, store.Rotation{})
+		rotate(t, s, storetest.Rotation(t, s.DB))
 		admin.Do("GET", "/v1/users/me", nil).Expect(t, http.StatusOK)
 		keyed.Do("GET", "/v1/public-endpoint", nil).Expect(t, http.StatusOK)
 		replay := admin.With("Idempotency-Key", "one").Do("POST", "/v1/customers", create)
@@ -139,9 +140,11 @@ func TestRotation_Compromised(t *testing.T) {
 		return s.Anonymous().With("Authorization", "Bearer "+token).Do("GET", "/v1/users/me", nil)
 	}
 	me(tokens.Access).Expect(t, http.StatusOK)
-	rotate(t, s, store.Rotation{})
+	rotate(t, s, storetest.Rotation(t, s.DB))
 	me(tokens.Access).Expect(t, http.StatusOK)
-	rotate(t, s, store.Rotation{Compromised: true})
+	compromised := storetest.Rotation(t, s.DB)
+	compromised.Compromised = true
+	rotate(t, s, compromised)
 	me(tokens.Access).Expect(t, http.StatusUnauthorized)
 	s.Anonymous().Do("POST", "/v1/token/refresh", map[string]string{"refresh_token": tokens.Refresh}).Expect(t, http.StatusOK).Into(t, &tokens)
 	me(tokens.Access).Expect(t, http.StatusOK)
@@ -154,7 +157,7 @@ func TestRotation_Compromised(t *testing.T) {
 func TestRotation_RevokesUnusedKeys(t *testing.T) {
 	s := servertest.Start(t)
 	ctx := context.Background()
-	rotate(t, s, store.Rotation{})
+	rotate(t, s, storetest.Rotation(t, s.DB))
 	if n, err := s.Auth.RevokeUnusedKeys(ctx, s.DB.Now().Add(-1)); err != nil || n != 0 {
 		t.Errorf("%d keys, %v", n, err)
 	}
@@ -163,7 +166,7 @@ func TestRotation_RevokesUnusedKeys(t *testing.T) {
 		t.Errorf("a key that was used: %d, %v", n, err)
 	}
 	s.Keyed().Do("GET", "/v1/public-endpoint", nil).Expect(t, http.StatusOK)
-	if _, err := inspect.Check(ctx, inspect.Source{Dir: s.DB.Dir()}, nil); err != nil {
+	if _, err := inspect.Check(ctx, storetest.Source(storetest.OptionsOf(t, s.DB)), nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -24,6 +24,8 @@ type scenario struct {
 	succeeded map[string]bool // by method and path of the endpoint
 	requests  int
 	listed    func(c *servertest.Client, e endpoint.Endpoint, path string) // called after each list
+	asked     func()                                                       // called before each request that must succeed
+	answered  func(e endpoint.Endpoint)                                    // called after each success
 }
 
 // TestScenario_CallsEveryEndpoint fails for an endpoint that never succeeded. Add new endpoints to the scenario.
@@ -44,10 +46,11 @@ func newScenario(t *testing.T) *scenario {
 	server := servertest.Start(t, withIt, func(s *settings.Settings) {
 		s.Server.BaseURL = "https://kontor.example" // passkeys need a name
 		s.Notifications.Trigger.Enabled = settings.TriggerOn
+		allowLocal(s)
 	})
 	clock = server.Clock.Now
 	return &scenario{T: t, server: server, provider: provider, admin: server.Admin(), succeeded: map[string]bool{"POST /authenticate": true},
-		listed: func(*servertest.Client, endpoint.Endpoint, string) {}}
+		listed: func(*servertest.Client, endpoint.Endpoint, string) {}, asked: func() {}, answered: func(endpoint.Endpoint) {}}
 }
 
 // run calls all endpoints, and checks the audit trail at the end.
@@ -57,6 +60,7 @@ func (s *scenario) run() {
 	people := s.people()
 	s.access(people)
 	s.services()
+	s.webhooks()
 	customer := s.customers(people)
 	s.personas(people)
 	s.payers(customer)
@@ -121,8 +125,10 @@ func (s *scenario) do(c *servertest.Client, method, path string, body any) serve
 	if creates {
 		c = c.With("Idempotency-Key", fmt.Sprintf("request-%d", s.requests))
 	}
+	s.asked()
 	answer := c.Do(method, path, body).Expect(s, status)
 	s.succeeded[e.Key()] = true
+	s.answered(e)
 	if e.Doc.Search != nil {
 		s.listed(c, e, path)
 	}

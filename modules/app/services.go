@@ -14,10 +14,12 @@ func newServices(m *Modules) (*serviceaccounts.Service, error) {
 		serviceaccounts.Options{Policy: m.Policy, Texts: m.Texts, Log: m.Log})
 }
 
-// callerChanged ends what outlives a request of a user. Their tokens as a service account come first: streams ask for them.
+// callerChanged ends what outlives a request of a user, on every node. Their tokens as a service account come first: streams ask for
+// them. An empty id stands for all users.
 func (m *Modules) callerChanged(userID string) {
 	m.Services.Forget(userID)
 	m.Notifications.SessionsChanged(userID)
+	m.Changes.SessionsChanged(userID)
 }
 
 // machines adapts directory for the module serviceaccounts.

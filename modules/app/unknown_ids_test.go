@@ -22,6 +22,8 @@ var validBodies = map[string]string{
 	"POST /v1/users/{id}/factors":                                          `{"type": "totp"}`,
 	"POST /v1/users/{id}/factors/{factor_id}/confirm":                      `{"code": "123456"}`,
 	"PATCH /v1/service-accounts/{id}":                                      `{"description": "New."}`,
+	"PATCH /v1/webhooks/{id}":                                              `{"description": "New."}`,
+	"POST /v1/webhooks/{id}/replay":                                        `{"since": "2026-01-31T08:15:30Z"}`,
 	"POST /v1/service-accounts/{id}/tokens":                                `{"name": "Production"}`,
 	"PATCH /v1/users/{id}/factors/{factor_id}":                             `{"name": "Phone"}`,
 	"PUT /v1/rbac/roles/{id}":                                              `{"name": "Auditor"}`,

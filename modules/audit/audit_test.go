@@ -14,6 +14,8 @@ import (
 	"kontor/server/access"
 	"kontor/server/servertest"
 	"kontor/store"
+	"kontor/store/postgres/postgrestest"
+	"kontor/store/storetest"
 )
 
 type page struct {
@@ -111,7 +113,7 @@ func TestStatus_ReportsTheFirstBadEntry(t *testing.T) {
 		t.Errorf("got %+v, want %+v", before, want)
 	}
 	bad := before.Entries - 2
-	tamper(t, s.DB.Dir(), fmt.Sprintf("UPDATE audit_entries SET actor = 'x' WHERE seq = %d", bad))
+	tamper(t, s.DB, fmt.Sprintf("UPDATE audit_entries SET actor = 'x' WHERE seq = %d", bad))
 	if got := status(t, s, ""); got.FirstBad != nil {
 		t.Errorf("a verification that has passed the entry reports %+v", got.FirstBad)
 	}
@@ -134,7 +136,7 @@ func TestStatus_ReportsAMissingHead(t *testing.T) {
 	for _, statement := range []string{
 		"DROP TRIGGER audit_entries_no_delete", "DELETE FROM audit_entries", "DELETE FROM meta WHERE name = 'audit_head'",
 	} {
-		tamper(t, s.DB.Dir(), statement)
+		tamper(t, s.DB, statement)
 	}
 	got := status(t, s, "?restart=true")
 	if got.Complete || got.AppendOnly || got.FirstBad == nil || !strings.Contains(got.FirstBad.Reason, "head is missing") {
@@ -143,15 +145,23 @@ func TestStatus_ReportsAMissingHead(t *testing.T) {
 }
 
 // tamper changes the database past the store, while it is open.
-func tamper(t *testing.T, dir, statement string) {
+func tamper(t *testing.T, db *store.DB, statement string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(dir, "kontor.db"))
+	o := storetest.OptionsOf(t, db)
+	if o.URL != "" {
+		if strings.HasPrefix(statement, "DROP TRIGGER") {
+			statement = "" // one statement disables both
+		}
+		postgrestest.Run(t, o.URL, "ALTER TABLE audit_entries DISABLE TRIGGER USER; "+statement)
+		return
+	}
+	file, err := sql.Open("sqlite", filepath.Join(o.Dir, "kontor.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, dropped := db.Exec("DROP TRIGGER IF EXISTS audit_entries_no_update")
-	_, changed := db.Exec(statement)
-	if err := errors.Join(dropped, changed, db.Close()); err != nil {
+	_, dropped := file.Exec("DROP TRIGGER IF EXISTS audit_entries_no_update")
+	_, changed := file.Exec(statement)
+	if err := errors.Join(dropped, changed, file.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -34,7 +34,8 @@ type sink interface {
 }
 
 // exporter writes the trail to one sink in a goroutine of its own. A slow or unreachable sink therefore delays nothing else. The
-// exporter stores its position after each batch. Every entry is delivered at least once, also across restarts.
+// exporter stores its position after each batch. Every entry is delivered at least once, also across restarts. Of several nodes on
+// one database the leader exports.
 type exporter struct {
 	db   *store.DB
 	log  *slog.Logger
@@ -93,12 +94,19 @@ func (e *exporter) run(ctx context.Context) {
 			last = true
 		case <-timer.C:
 		}
-		now := e.db.Version("audit_entries")
-		var err error
-		if !known || now != version {
+		if !e.db.Leads() { // another node exports
+			if last {
+				return
+			}
+			known = false
+			timer.Reset(exportPause)
+			continue
+		}
+		now, err := e.db.Version(ctx, "audit_entries")
+		if err == nil && (!known || now != version) {
 			err = e.export(ctx)
 		}
-		version, known = now, err == nil
+		version, known = now, err == nil && e.db.Leads()
 		switch {
 		case last:
 			return
@@ -123,7 +131,7 @@ const (
 
 	upsertExported = `
 		INSERT INTO audit_exports (target, seq, at) VALUES ($1, $2, $3)
-		ON CONFLICT (target) DO UPDATE SET seq = excluded.seq, at = excluded.at`
+		ON CONFLICT (target) DO UPDATE SET seq = excluded.seq, at = excluded.at WHERE audit_exports.seq < excluded.seq`
 )
 
 // export writes all entries after the stored position to the sink.
@@ -148,7 +156,7 @@ func (e *exporter) export(ctx context.Context) error {
 		if err := e.savePosition(position); err != nil {
 			return fmt.Errorf("store the position of the export: %w", err)
 		}
-		if len(b.Entries) < exportBatch {
+		if len(b.Entries) < exportBatch || !e.db.Leads() {
 			return nil
 		}
 	}

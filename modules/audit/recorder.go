@@ -20,8 +20,8 @@ const (
 	maxSignatures = 64
 	// maxReads limits the reads that wait to be written. That is more than the server can answer between two runs of the job.
 	maxReads = 4096
-	// dailyEntries limits the entries that anonymous callers can cause in a day, and entryBurst those at once. At half a
-	// kilobyte each, that is at most about 10 MB a day.
+	// dailyEntries limits the entries that anonymous callers can cause in a day; nodes on one database share them. entryBurst
+	// limits those at once on a node. At half a kilobyte each, that is at most about 10 MB a day.
 	dailyEntries = 20_000
 	entryBurst   = 2_000
 	// batch is the number of entries in one transaction; it is small so that other writes do not wait long.
@@ -158,7 +158,8 @@ func (r *recorder) take(all bool) (list []pending, dropped map[endpoint.EventKin
 // fillBudget adds the budget for the time that has passed. A clock that was set back adds nothing.
 func (r *recorder) fillBudget(now time.Time) {
 	if passed := now.Sub(r.filled); passed > 0 {
-		r.budget = min(entryBurst, r.budget+passed.Hours()/24*dailyEntries)
+		share := dailyEntries / float64(max(1, len(r.db.Nodes())))
+		r.budget = min(entryBurst, r.budget+passed.Hours()/24*share)
 	}
 	r.filled = now
 }

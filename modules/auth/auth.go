@@ -1,7 +1,7 @@
 // Package auth authenticates callers: passwords, sign-in with lockouts, sessions and their tokens, and API keys.
 //
 // The tables are authoritative. Verified tokens, active sessions and valid API keys are cached in memory. A revocation
-// invalidates entries that were read before it, whatever the cache still holds.
+// invalidates entries that were read before it, whatever the cache still holds, on every node of a shared database (announce.go).
 //
 // Users and credentials belong to the module directory. Sign-in reads them through its views; [Users] records the time of a
 // sign-in in the transaction that opens the session.
@@ -65,8 +65,8 @@ type Options struct {
 	// FormerKey returns the value_key of credentials from before look-alike characters were folded. nil means LoginKey.
 	FormerKey func(value string) string
 	Events    Events // nil: no listener
-	// Changed is called after the commit of a change to a user's status, roles or sessions, and before the response. It ends
-	// what outlives a request, such as event streams. nil: nothing to end.
+	// Changed is called on every node after the commit of a change to a user's status, roles or sessions, and before the response.
+	// It ends what outlives a request, such as event streams. An empty id stands for all users. nil: nothing to end.
 	Changed func(userID string)
 	Texts   endpoint.Texts
 	Log     *slog.Logger
@@ -126,7 +126,11 @@ type Service struct {
 	factors  Factors       // nil: no user has a second factor
 	provider string        // name of the operator's provider; empty: none
 
+	topics       topics
 	signing      atomic.Pointer[signingKeys] // nil before Start
+	signingStale atomic.Bool                 // the latest try to read the signing keys failed
+	signingLoads revocable.Loader            // loads for tokens with an unknown key
+	loadingKeys  sync.Mutex                  // held while signing keys are read
 	changingKeys sync.Mutex                  // held while signing keys are replaced
 	verifyToken  fiber.Handler
 	hasher       *hasher
@@ -150,11 +154,12 @@ func New(db *store.DB, o Options) (*Service, error) {
 	s := &Service{
 		db: db, options: o,
 		hasher:      newHasher(o.Hash, o.HashSlots),
-		pairs:       newKeyedSemaphore(1),
-		networks:    newKeyedSemaphore(networkAtOnce),
-		generations: revocable.NewGenerations(),
+		pairs:       newKeyedSemaphore(onePlace),
+		generations: revocable.NewGenerations(db.Remembers),
 		uses:        newPendingUses(),
 	}
+	s.networks = newKeyedSemaphore(s.networkPlaces)
+	s.topics = s.newTopics()
 	s.verifyToken = s.newVerifier()
 	db.RegisterSealed(sealedSigningKeys)
 	db.RegisterSealed(sealedChallenges)

@@ -29,7 +29,7 @@ func (s *Service) Known(token string, from netip.Addr) (*access.Caller, bool) {
 		return s.services.Known(token, from)
 	}
 	v, ok := s.tokens.Get(token)
-	if !ok {
+	if !ok || s.signingStale.Load() {
 		return nil, false
 	}
 	now := s.db.Now()
@@ -52,14 +52,9 @@ func (s *Service) Bearer(c *fiber.Ctx) (*access.Caller, error) {
 		ctx := c.UserContext()
 		return s.services.Verify(ctx, token, endpoint.Of(ctx).Address)
 	}
-	// The signature of a cached token is not verified again. The Filter of the middleware cannot do this: it calls the next
-	// handler of a chain, and there is none.
-	v, ok := s.tokens.Get(endpoint.BearerToken(c))
-	if !ok {
-		if err := s.verifyToken(c); err != nil {
-			return nil, err
-		}
-		v = c.Locals(verifiedLocal).(*verified)
+	v, err := s.verified(c)
+	if err != nil {
+		return nil, err
 	}
 	found, err := s.active(c.UserContext(), v.userID, v.sessionID, v.good)
 	if err != nil {
@@ -89,14 +84,35 @@ func (s *Service) Expiry(c *fiber.Ctx) (store.Time, bool) {
 	if token := endpoint.BearerToken(c); s.isServiceToken(token) {
 		return s.services.Expiry(c.UserContext(), token)
 	}
-	v, ok := s.tokens.Get(endpoint.BearerToken(c))
-	if !ok {
-		if err := s.verifyToken(c); err != nil {
-			return 0, false
-		}
-		v = c.Locals(verifiedLocal).(*verified)
+	v, err := s.verified(c)
+	if err != nil {
+		return 0, false
 	}
 	return v.expires, true
+}
+
+// verified returns the access token of a request with a valid signature. The signature of a cached token is not verified again. The
+// Filter of the middleware cannot do this: it calls the next handler of a chain, and there is none. It returns apierr.Unauthorized
+// and apierr.AuthUnavailable.
+func (s *Service) verified(c *fiber.Ctx) (*verified, error) {
+	if err := s.requireSigningKeys(c.UserContext()); err != nil {
+		return nil, apierr.AuthUnavailable.Wrap(err)
+	}
+	if v, ok := s.tokens.Get(endpoint.BearerToken(c)); ok {
+		return v, nil
+	}
+	err := s.verifyToken(c)
+	if errors.Is(err, errUnknownKey) && s.db.Shared() {
+		// Another node may have signed it with a new key that this one has not heard of yet.
+		if err := s.Renew(c.UserContext()); err != nil {
+			return nil, apierr.AuthUnavailable.Wrap(err)
+		}
+		err = s.verifyToken(c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.Locals(verifiedLocal).(*verified), nil
 }
 
 // active returns an active session, from memory or from the database.

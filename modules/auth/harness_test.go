@@ -27,7 +27,7 @@ const password = "a long enough pass phrase"
 type harness struct {
 	*testing.T
 	clock          *storetest.Clock
-	dir            string
+	data           store.Options
 	db             *store.DB
 	auth           *auth.Service
 	server         *server.Server
@@ -52,9 +52,8 @@ func (r *recorder) SignedIn(_ context.Context, _ *store.Tx, _, device string, is
 
 func newHarness(t *testing.T, change ...func(*auth.Options)) *harness {
 	t.Helper()
-	h := &harness{T: t, clock: storetest.NewClock(), dir: storetest.Dir(t), events: &recorder{}, factors: newFactors(), options: change}
+	h := &harness{T: t, clock: storetest.NewClock(), data: storetest.Options(t), events: &recorder{}, factors: newFactors(), options: change}
 	h.start()
-	t.Cleanup(func() { h.stop() })
 	return h
 }
 
@@ -71,10 +70,8 @@ func (h *harness) start(change ...func(*auth.Options)) {
 	h.Helper()
 	ctx := context.Background()
 	log := slog.New(slog.DiscardHandler)
-	var err error
-	if h.db, err = store.Open(ctx, store.Options{Dir: h.dir, Clock: h.clock, Log: log}); err != nil {
-		h.Fatal(err)
-	}
+	h.data.Clock, h.data.Log = h.clock, log
+	h.db = storetest.OpenAgain(h, h.data)
 	texts, err := locales.Load()
 	if err != nil {
 		h.Fatal(err)
@@ -122,11 +119,13 @@ func (h *harness) start(change ...func(*auth.Options)) {
 		}
 		h.stop = func() {}
 	}
+	h.Cleanup(func() { h.stop() }) // before the database is closed
 }
 
 // restart stops the service and starts it on the same data, as a new process would.
 func (h *harness) restart() {
 	h.Helper()
+	h.data = storetest.OptionsOf(h, h.db) // with the key after a rotation
 	h.stop()
 	h.start()
 }

@@ -8,7 +8,8 @@ import (
 
 const (
 	// networkAtOnce is the number of concurrent sign-ins from one network (/32, /48). It limits by how much parallel guesses
-	// can exceed valuesPerNetwork, and keeps one network from filling the queue of the hasher.
+	// can exceed valuesPerNetwork, and keeps one network from filling the queue of the hasher. The nodes of a shared database
+	// divide it.
 	networkAtOnce = 16
 
 	// maxWaiting is the number of callers that may wait for one key.
@@ -18,7 +19,7 @@ const (
 // keyedSemaphore limits the number of concurrent holders for each key. An attempt counts as failed until it has succeeded:
 // without the limit, concurrent sign-ins with the right password would use up each other's free attempts.
 type keyedSemaphore struct {
-	atOnce int
+	atOnce func() int // at least 1; asked for the first holder of a key
 
 	mu    sync.Mutex
 	taken map[string]*waiters
@@ -29,7 +30,7 @@ type waiters struct {
 	users  int // holders and waiting callers
 }
 
-func newKeyedSemaphore(atOnce int) *keyedSemaphore {
+func newKeyedSemaphore(atOnce func() int) *keyedSemaphore {
 	return &keyedSemaphore{atOnce: atOnce, taken: map[string]*waiters{}}
 }
 
@@ -39,10 +40,10 @@ func (t *keyedSemaphore) acquire(key string) (release func(), err error) {
 	t.mu.Lock()
 	own := t.taken[key]
 	if own == nil {
-		own = &waiters{places: make(chan struct{}, t.atOnce)}
+		own = &waiters{places: make(chan struct{}, t.atOnce())}
 		t.taken[key] = own
 	}
-	if own.users >= t.atOnce+maxWaiting {
+	if own.users >= cap(own.places)+maxWaiting {
 		t.mu.Unlock()
 		return nil, apierr.Unavailable.RetryAfter(retryHashing)
 	}
@@ -58,6 +59,12 @@ func (t *keyedSemaphore) acquire(key string) (release func(), err error) {
 		}
 	}, nil
 }
+
+// onePlace is the number of concurrent attempts for a value from a network.
+func onePlace() int { return 1 }
+
+// networkPlaces returns this node's share of networkAtOnce.
+func (s *Service) networkPlaces() int { return max(1, networkAtOnce/max(1, len(s.db.Nodes()))) }
 
 // acquireTurn waits until an attempt may be made: first for the pair of value and network, then for the network, so that
 // attempts that wait for a pair hold no place of the network.

@@ -67,6 +67,7 @@ type keyEntry struct {
 	caller  *access.Caller
 	expires *store.Time
 	read    revocable.Generation
+	hashed  int // generation of the master key under which the key was looked up
 	used    *atomic.Int64
 }
 
@@ -74,7 +75,7 @@ type keyEntry struct {
 // apierr.AuthUnavailable when the key is not in memory and cannot be read.
 func (s *Service) APIKey(ctx context.Context, key string) (*access.Caller, error) {
 	entry, ok := s.keys.Get(key)
-	if !ok || !entry.read.Valid() {
+	if !ok || !entry.read.Valid() || entry.hashed != s.db.KeyGeneration() {
 		var err error
 		if entry, err = s.readKey(ctx, key); err != nil {
 			return nil, err
@@ -94,7 +95,7 @@ func (s *Service) readKey(ctx context.Context, key string) (*keyEntry, error) {
 	read := s.generations.Now(keyGeneration)
 	var id, scopes string
 	var expires *store.Time
-	hash := s.keyHash(key)
+	hashed, hash := s.db.KeyGeneration(), s.keyHash(key)
 	err := s.db.QueryRow(ctx, selectKeyByHash, hash).Scan(&id, &scopes, &expires)
 	if errors.Is(err, store.ErrNotFound) {
 		for _, older := range s.olderKeyHashes(key) {
@@ -114,7 +115,7 @@ func (s *Service) readKey(ctx context.Context, key string) (*keyEntry, error) {
 	}
 	used, _ := s.keyUse.LoadOrStore(id, new(atomic.Int64))
 	caller := &access.Caller{KeyID: id, Scopes: callerScopes(scopes)}
-	entry := &keyEntry{caller: caller, expires: expires, read: read, used: used.(*atomic.Int64)}
+	entry := &keyEntry{caller: caller, expires: expires, read: read, hashed: hashed, used: used.(*atomic.Int64)}
 	s.keys.Put(strings.Clone(key), entry)
 	return entry, nil
 }
@@ -211,7 +212,7 @@ func (s *Service) RevokeKey(ctx context.Context, id string) error {
 		if err != nil || changed == 0 {
 			return err
 		}
-		tx.AfterCommit(func() { s.generations.End(keyGeneration) })
+		tx.Announce(s.topics.apiKeys, "")
 		return keyProof.Audit(ctx, tx, actionKeyRevoke, id, was)
 	})
 }

@@ -64,7 +64,10 @@ const (
 
 	updateSessionUse = `UPDATE sessions SET last_used_at = $2, expires_at = $3 WHERE id = $1`
 
-	updateLastUse = `UPDATE sessions SET last_used_at = $2 WHERE id = $1 AND ended_at IS NULL`
+	// Another node may have written a later use. A use in the future is from before the clock was set back.
+	updateLastUse = `
+		UPDATE sessions SET last_used_at = $2
+		WHERE id = $1 AND ended_at IS NULL AND (last_used_at < $2 OR last_used_at > $3)`
 
 	selectOtherSessions = `
 		SELECT ` + sessionColumns + `

@@ -19,6 +19,8 @@ const (
 	useAccuracy = store.Time(time.Second / time.Millisecond)
 	// useNoted is how often the last use of a session is noted for the database.
 	useNoted = store.Time(time.Minute / time.Millisecond)
+	// useNotedShared is the same on a shared database, where other nodes read the last use. It is also how often it is written.
+	useNotedShared = useNoted / 4
 	// useBatch is the number of sessions that one transaction changes, so that other writes do not wait long.
 	useBatch = 500
 
@@ -28,6 +30,9 @@ const (
 // sessionUse is the last use of a session: its sign-in, a refresh, or a request with its token. Requests write it in memory.
 // The database gets it once a minute, in a batch. So it may lack up to two minutes after a crash, and one minute after the
 // session was evicted from memory; the session then becomes idle earlier by as much.
+//
+// On a shared database the session may be in use on another node. The database gets the last use within half a minute, and no node
+// treats a session as idle before it has been unused for half a minute longer.
 type sessionUse struct {
 	last  atomic.Int64 // Unix milliseconds
 	noted atomic.Int64 // the last use that was noted for the database
@@ -42,7 +47,7 @@ func (s *Service) touch(known *session, now store.Time) {
 		return
 	}
 	u.last.Store(int64(now))
-	if since := now - store.Time(u.noted.Load()); since >= useNoted || since < 0 {
+	if since := now - store.Time(u.noted.Load()); since >= s.useNoted() || since < 0 {
 		u.noted.Store(int64(now))
 		s.uses.note(known.caller.SessionID, now)
 	}
@@ -50,7 +55,18 @@ func (s *Service) touch(known *session, now store.Time) {
 
 // isIdle reports whether a session has been unused for too long.
 func (s *Service) isIdle(lastUse, now store.Time) bool {
+	if s.db.Shared() {
+		lastUse += 2 * useNotedShared
+	}
 	return s.options.SessionIdle > 0 && now >= lastUse.Add(s.options.SessionIdle)
+}
+
+// useNoted returns how often the last use of a session is noted.
+func (s *Service) useNoted() store.Time {
+	if s.db.Shared() {
+		return useNotedShared
+	}
+	return useNoted
 }
 
 // useOf returns the use of a session that was read from the database. An entry that a revocation has invalidated still has the
@@ -146,6 +162,15 @@ func (s *Service) endIdle(ctx context.Context, tx *store.Tx) (found int, err err
 	return len(idle), nil
 }
 
+// FlushSessionUse writes the last uses of sessions on a shared database. Call it every 15 seconds. A database of one process gets
+// them with [Service.SweepSessions].
+func (s *Service) FlushSessionUse(ctx context.Context) error {
+	if !s.db.Shared() {
+		return nil
+	}
+	return s.flushSessionUse(ctx)
+}
+
 // flushSessionUse writes the last uses of sessions.
 func (s *Service) flushSessionUse(ctx context.Context) error {
 	uses := s.uses.all()
@@ -153,7 +178,7 @@ func (s *Service) flushSessionUse(ctx context.Context) error {
 		done := make(map[string]store.Time, len(ids))
 		err := s.db.InTx(ctx, func(tx *store.Tx) error {
 			for _, id := range ids {
-				if _, err := tx.Exec(ctx, updateLastUse, id, uses[id]); err != nil {
+				if _, err := tx.Exec(ctx, updateLastUse, id, uses[id], tx.Now()); err != nil {
 					return err
 				}
 				done[id] = uses[id]

@@ -183,18 +183,6 @@ func (s *Service) EndSessions(ctx context.Context, tx *store.Tx, userID, exceptI
 	return nil
 }
 
-// Changed invalidates the cached sessions of a user after the commit: the transaction changes their status, roles or
-// sessions. Open streams that lose their session or right end before the change is answered.
-func (s *Service) Changed(tx *store.Tx, userID string) {
-	s.drop(tx, userID)
-	tx.AfterCommit(func() { s.options.Changed(userID) })
-}
-
-// drop invalidates the cached sessions of a user after the commit. Open streams continue.
-func (s *Service) drop(tx *store.Tx, userID string) {
-	tx.AfterCommit(func() { s.generations.End(userID) })
-}
-
 // endSession ends a session. A session that has already ended stays as it is.
 func (s *Service) endSession(ctx context.Context, tx *store.Tx, actor string, row Session, reason string) error {
 	ended, err := updateEnded(ctx, tx, row.ID, reason)

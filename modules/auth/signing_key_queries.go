@@ -15,6 +15,10 @@ const (
 	insertSigningKey = `
 		INSERT INTO signing_keys (kid, number, private_sealed, created_at, activated_at) VALUES ($1, $2, $3, $4, $4)`
 
+	selectNewestSigningKey = `SELECT number, created_at FROM signing_keys ORDER BY number DESC LIMIT 1`
+
+	selectFormerSigningKeys = `SELECT kid FROM signing_keys WHERE number < $1 ORDER BY number`
+
 	retireSigningKeys = `UPDATE signing_keys SET retired_at = $2 WHERE number < $1 AND retired_at IS NULL`
 
 	selectExpiredSigningKeys = `SELECT kid FROM signing_keys WHERE retired_at <= $1 ORDER BY number`

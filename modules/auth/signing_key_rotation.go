@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"errors"
 	"fmt"
 
 	"kontor/store"
@@ -14,19 +15,15 @@ import (
 func (s *Service) RotateSigningKey(ctx context.Context, drop bool) error {
 	s.changingKeys.Lock()
 	defer s.changingKeys.Unlock()
-	return s.addSigningKey(ctx, drop)
+	return s.addSigningKey(ctx, drop, func(store.Time, store.Time) bool { return true })
 }
 
-// addSigningKey adds a key that signs from now on. Callers must hold the lock.
-func (s *Service) addSigningKey(ctx context.Context, drop bool) error {
+// addSigningKey adds a key that signs from now on, unless it is not due: due gets the time at which the newest key was created, or
+// 0, and the present time. Another node may have added one in the meantime. Callers must hold the lock.
+func (s *Service) addSigningKey(ctx context.Context, drop bool, due func(newest, now store.Time) bool) error {
 	seed := make([]byte, ed25519.SeedSize)
 	rand.Read(seed) // does not fail: it would end the program
 	added := newSigningKey(seed)
-	before := s.signing.Load()
-	added.number = 1
-	if before.active != nil {
-		added.number = before.active.number + 1
-	}
 	sealed, err := s.db.Seal(signingTable, signingColumn, added.kid, seed)
 	if err != nil {
 		return err
@@ -36,25 +33,42 @@ func (s *Service) addSigningKey(ctx context.Context, drop bool) error {
 		if err != nil {
 			return err
 		}
-		added.created = tx.Now()
-		if _, err := tx.Exec(ctx, insertSigningKey, added.kid, added.number, sealed, added.created); err != nil {
+		var number int64
+		var newest store.Time
+		err = tx.QueryRow(ctx, selectNewestSigningKey).Scan(&number, &newest)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		auditSigning(tx, "signing_keys.create", added.kid)
-		if !drop {
-			_, err = tx.Exec(ctx, retireSigningKeys, added.number, tx.Now())
-			return err
+		if !due(newest, tx.Now()) {
+			return nil
 		}
-		for kid := range before.byID {
-			auditSigning(tx, "signing_keys.drop", kid)
-		}
-		_, err = tx.Exec(ctx, deleteFormerSigningKeys, added.number)
-		return err
+		return s.insertSigningKey(ctx, tx, added.kid, number+1, sealed, drop)
 	})
 	if err != nil {
 		return fmt.Errorf("store a signing key: %w", err)
 	}
-	return s.reloadSigningKeys(ctx)
+	return s.requireSigningKeys(ctx)
+}
+
+func (s *Service) insertSigningKey(ctx context.Context, tx *store.Tx, kid string, number int64, sealed string, drop bool) error {
+	tx.Announce(s.topics.signing, "")
+	if _, err := tx.Exec(ctx, insertSigningKey, kid, number, sealed, tx.Now()); err != nil {
+		return err
+	}
+	auditSigning(tx, "signing_keys.create", kid)
+	if !drop {
+		_, err := tx.Exec(ctx, retireSigningKeys, number, tx.Now())
+		return err
+	}
+	former, err := store.All(ctx, tx, store.Text, selectFormerSigningKeys, number)
+	if err != nil {
+		return err
+	}
+	for _, kid := range former {
+		auditSigning(tx, "signing_keys.drop", kid)
+	}
+	_, err = tx.Exec(ctx, deleteFormerSigningKeys, number)
+	return err
 }
 
 // auditSigning writes an audit entry about a signing key.
@@ -64,18 +78,37 @@ func auditSigning(tx *store.Tx, action, kid string) {
 
 // reloadSigningKeys reads the keys again and rejects, also from the cache, the tokens of those that are gone.
 func (s *Service) reloadSigningKeys(ctx context.Context) error {
+	s.loadingKeys.Lock()
+	defer s.loadingKeys.Unlock()
 	before := s.signing.Load()
 	if err := s.loadSigningKeys(ctx); err != nil {
+		s.signingStale.Store(true)
 		return err
 	}
 	after := s.signing.Load()
-	for kid, k := range before.byID {
+	if before != nil {
+		before.reject(after)
+	}
+	s.signingStale.Store(false)
+	return nil
+}
+
+// reject rejects the tokens of the keys that are gone.
+func (k *signingKeys) reject(after *signingKeys) {
+	for kid, key := range k.byID {
 		if after.byID[kid] == nil {
-			k.rejected.Store(true)
+			key.rejected.Store(true)
 		}
 	}
-	if before.formerKey != nil && after.formerKey == nil {
-		before.formerKey.rejected.Store(true)
+	if k.formerKey != nil && after.formerKey == nil {
+		k.formerKey.rejected.Store(true)
+	}
+}
+
+// requireSigningKeys reads the keys if the latest try has failed.
+func (s *Service) requireSigningKeys(ctx context.Context) error {
+	if s.signingStale.Load() {
+		return s.Renew(ctx)
 	}
 	return nil
 }
@@ -86,8 +119,11 @@ func (s *Service) MaintainSigningKeys(ctx context.Context) error {
 	s.changingKeys.Lock()
 	defer s.changingKeys.Unlock()
 	keys, now := s.signing.Load(), s.db.Now()
-	if age := s.options.SigningKeyAge; age > 0 && now >= keys.active.created.Add(age) {
-		if err := s.addSigningKey(ctx, false); err != nil {
+	old := func(newest, now store.Time) bool {
+		return s.options.SigningKeyAge > 0 && now >= newest.Add(s.options.SigningKeyAge)
+	}
+	if old(keys.active.created, now) {
+		if err := s.addSigningKey(ctx, false, old); err != nil {
 			return err
 		}
 	}
@@ -96,27 +132,30 @@ func (s *Service) MaintainSigningKeys(ctx context.Context) error {
 		return err
 	}
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+		tx.Announce(s.topics.signing, "")
 		for _, kid := range expired {
-			if _, err := tx.Exec(ctx, deleteSigningKey, kid); err != nil {
+			deleted, err := tx.Exec(ctx, deleteSigningKey, kid)
+			if err != nil {
 				return err
 			}
-			auditSigning(tx, "signing_keys.delete", kid)
+			if deleted > 0 {
+				auditSigning(tx, "signing_keys.delete", kid)
+			}
 		}
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("delete signing keys: %w", err)
 	}
-	return s.reloadSigningKeys(ctx)
+	return s.requireSigningKeys(ctx)
 }
 
 // masterKeyReplaced follows a rotation of the master key: who has the former one may have read the signing keys, too.
 func (s *Service) masterKeyReplaced(ctx context.Context, r store.KeyReplaced) error {
 	s.changingKeys.Lock()
 	defer s.changingKeys.Unlock()
-	s.generations.End(keyGeneration) // API keys in memory are read again, and so hashed again
 	if s.signing.Load() == nil {
 		return errNotStarted
 	}
-	return s.addSigningKey(ctx, r.Compromised)
+	return s.addSigningKey(ctx, r.Compromised, func(store.Time, store.Time) bool { return true })
 }

@@ -90,13 +90,13 @@ func (k *signingKey) expired(now store.Time) bool {
 func (s *Service) Start(ctx context.Context) error {
 	s.changingKeys.Lock()
 	defer s.changingKeys.Unlock()
-	if err := s.loadSigningKeys(ctx); err != nil {
+	if err := s.reloadSigningKeys(ctx); err != nil {
 		return err
 	}
 	if s.signing.Load().active != nil {
 		return nil
 	}
-	return s.addSigningKey(ctx, false)
+	return s.addSigningKey(ctx, false, func(newest, _ store.Time) bool { return newest == 0 })
 }
 
 // useSigningKeys begins to sign and verify with keys, the newest first.
@@ -151,6 +151,9 @@ func (s *Service) sign(t *jwt.Token) (string, error) {
 	return t.SignedString(keys.active.private)
 }
 
+// errUnknownKey says that the header of a token is right, and its key not in memory.
+var errUnknownKey = errors.New("the access token is signed with an unknown key")
+
 var errNotStarted = errors.New("the signing keys are not loaded; call Start")
 
 // keyOf returns the key that a token says it is signed with. It rejects every header but those that sign writes, and that of
@@ -163,7 +166,9 @@ func (s *Service) keyOf(header map[string]any) (*signingKey, error) {
 	var key *signingKey
 	switch kid, isText := header["kid"].(string); {
 	case len(header) == 3 && isText:
-		key = keys.byID[kid]
+		if key = keys.byID[kid]; key == nil {
+			return nil, errUnknownKey
+		}
 	case len(header) == 2:
 		key = keys.formerKey
 	}

@@ -10,6 +10,7 @@ import (
 	"kontor/modules/auth"
 	"kontor/server/apierr"
 	"kontor/store"
+	"kontor/store/storetest"
 )
 
 // jwks reads the public keys.
@@ -131,7 +132,7 @@ func TestSigningKeys_TokensFromBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.expect("after a rotation of the signing key", h.getSessions(anna, signed(t, key, header, claims)), 200, "")
-	if _, err := h.db.RotateMasterKey(t.Context(), store.Rotation{}); err != nil {
+	if _, err := h.db.RotateMasterKey(t.Context(), storetest.Rotation(t, h.db)); err != nil {
 		t.Fatal(err)
 	}
 	other := maps.Clone(claims)

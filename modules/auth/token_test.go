@@ -260,8 +260,7 @@ func TestToken_ExpiresByTheClock(t *testing.T) {
 // Requests are rejected when the session is not in memory and cannot be read.
 func TestBearer_RejectsWhenTheSessionCannotBeRead(t *testing.T) {
 	clock := storetest.NewClock()
-	dir := storetest.Dir(t)
-	h := &harness{T: t, clock: clock, dir: dir, events: &recorder{}, factors: newFactors()}
+	h := &harness{T: t, clock: clock, data: storetest.Options(t), events: &recorder{}, factors: newFactors()}
 	h.start()
 	anna := h.user("anna@example.ch")
 	token := h.mustSignIn("anna@example.ch").text("access_token")

@@ -79,3 +79,10 @@ func selectEndByTime(ctx context.Context, q store.Querier, chatID string, t stor
 	err = q.QueryRow(ctx, selectSeqByTime, chatID, t).Scan(&seq)
 	return seq, err
 }
+
+const selectChatsOf = `SELECT id, chat_id FROM chat_messages WHERE id IN (%s)`
+
+// ChatsOf returns the ids of the chats of messages, by the ids of the messages.
+func ChatsOf(ctx context.Context, q store.Querier, ids []string) (map[string]string, error) {
+	return store.Pairs(ctx, q, selectChatsOf, ids)
+}

@@ -16,7 +16,8 @@ import (
 	"kontor/store"
 )
 
-// apiKeyCommand groups the commands about API keys. The server must be stopped: it holds the data directory.
+// apiKeyCommand groups the commands about API keys. A server with a data directory
+// must be stopped, because it holds the directory.
 type apiKeyCommand struct {
 	Create apiKeyCreateCommand `cmd:"" help:"Create an API key and print it; it cannot be shown again."`
 	List   apiKeyListCommand   `cmd:"" help:"List all API keys, without their secrets."`

@@ -2,46 +2,111 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"strings"
+	"time"
 
 	"kontor/server/settings"
 	"kontor/store/backup"
 )
 
 type backupCommand struct {
-	File       string `arg:"" help:"New file for the backup; an existing file is rejected." type:"path"`
+	File       string `arg:"" help:"New file for the backup; an existing file is rejected. \"-\" writes to standard output." type:"path"`
+	Base       string `help:"Write only what has changed since this backup of the same database. A restore needs both." type:"path" placeholder:"FILE"`
 	WithKey    bool   `xor:"key" help:"Put the master key into the backup. Everybody who reads the file can then read sealed values and sign in as anybody."`
 	WithoutKey bool   `xor:"key" help:"Leave out the master key. This is the default."`
 }
 
 // Help is shown by "kontor backup --help".
 func (backupCommand) Help() string {
-	return "The server may be running. The file does not contain the master key: export it once with \"kontor key export\", and keep it elsewhere. " +
-		"A restored database cannot be used without it."
+	return "The server may be running. The file is compressed with zstd. It does not contain the master key: export it once with " +
+		"\"kontor key export\", and keep it elsewhere. A restored database cannot be used without it."
 }
 
 func (backupCommand) examples() []string {
-	return []string{"kontor backup /backup/kontor-2027-01-31.backup"}
+	return []string{
+		"kontor backup /backup/kontor-2027-01-31.backup", "kontor backup --base=/backup/sunday.backup /backup/monday.backup",
+		"kontor backup - | ssh backup@vault.example 'cat > kontor.backup'",
+	}
 }
+
+// standardStream is the file name that stands for standard input or output.
+const standardStream = "-"
 
 // Run writes the backup.
 func (c backupCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
-	if err := backup.Create(ctx, databaseOf(r), c.File, backup.Options{WithKey: c.WithKey}); err != nil {
+	if err := notShared(r, postgresBacksUp); err != nil {
+		return err
+	}
+	o := backup.Options{WithKey: c.WithKey, Base: c.Base, Progress: progressTo(p.Stderr)}
+	report := p.Stdout
+	var result backup.Result
+	var err error
+	if c.File == standardStream {
+		report = p.Stderr
+		result, err = backup.Write(ctx, databaseOf(r), p.Stdout, o)
+	} else {
+		result, err = backup.Create(ctx, databaseOf(r), c.File, o)
+	}
+	if err != nil {
 		return err
 	}
 	note := "; it does not contain the master key, which a restore needs (kontor key export)"
 	if c.WithKey {
 		note = ""
-		fmt.Fprintf(p.Stderr, "kontor: warning: %s contains the master key; protect it like the data directory\n", c.File)
+		fmt.Fprintf(p.Stderr, "kontor: warning: %s contains the master key; protect it like the data directory\n", c.name())
 	}
-	_, err := fmt.Fprintf(p.Stdout, "%s was backed up to %s%s\n", r.Settings.Data.Dir, c.File, note)
+	_, err = fmt.Fprintf(report, "%s was backed up to %s: %s%s\n", r.Settings.Data.Dir, c.name(), describeBackup(result), note)
 	return err
 }
 
+func (c backupCommand) name() string {
+	if c.File == standardStream {
+		return "standard output"
+	}
+	return c.File
+}
+
+// describeBackup says how much was read and written.
+func describeBackup(r backup.Result) string {
+	text := fmt.Sprintf("%s compressed to %s (%d %%)", megabytes(r.Database), megabytes(r.Compressed), percent(r.Compressed, r.Database))
+	if r.Changed < r.Pages {
+		text = fmt.Sprintf("%d of %d pages changed, %s", r.Changed, r.Pages, text)
+	}
+	return text
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+func percent(part, whole int64) int64 {
+	if whole == 0 {
+		return 0
+	}
+	return part * 100 / whole
+}
+
+// progressEvery is the interval of progress lines. A backup that is faster prints none.
+const progressEvery = 2 * time.Second
+
+// progressTo returns a function that prints from time to time how much is done.
+func progressTo(w io.Writer) func(done, total int64) {
+	begun := time.Now()
+	printed := begun
+	return func(done, total int64) {
+		if time.Since(printed) < progressEvery {
+			return
+		}
+		printed = time.Now()
+		fmt.Fprintf(w, "%3d %% of %s, %s/s\n", percent(done, total), megabytes(total), megabytes(int64(float64(done)/time.Since(begun).Seconds())))
+	}
+}
+
 type restoreCommand struct {
-	File     string `arg:"" help:"A file written by \"kontor backup\"." type:"path"`
-	Erasures string `help:"Ledger of erasures written by \"kontor privacy ledger\"; the next start applies it again." type:"path" placeholder:"FILE"`
+	Files    []string `arg:"" name:"file" help:"A file written by \"kontor backup\", and then the increments after it in their order. \"-\" reads from standard input." type:"path"`
+	Erasures string   `help:"Ledger of erasures written by \"kontor privacy ledger\"; the next start applies it again." type:"path" placeholder:"FILE"`
 }
 
 // Help is shown by "kontor restore --help".
@@ -51,21 +116,31 @@ func (restoreCommand) Help() string {
 }
 
 func (restoreCommand) examples() []string {
-	return []string{"kontor restore /backup/kontor-2027-01-31.backup --data.dir=/var/lib/kontor"}
+	return []string{
+		"kontor restore /backup/kontor-2027-01-31.backup --data.dir=/var/lib/kontor",
+		"kontor restore /backup/sunday.backup /backup/monday.backup --data.dir=/var/lib/kontor",
+	}
 }
 
 // Run restores the backup.
 func (c restoreCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
+	if err := notShared(r, postgresBacksUp); err != nil {
+		return err
+	}
 	erased, err := backup.PutLedger(r.Settings.Data.Dir, c.Erasures)
 	if err != nil {
 		return err
 	}
-	report, err := backup.Restore(ctx, c.File, databaseOf(r))
+	parts, err := c.parts(p.Stdin)
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(p.Stdout, "%s was restored to %s: %s\n", c.File, r.Settings.Data.Dir, describeCheck(report)); err != nil {
+	report, err := backup.RestoreParts(ctx, parts, databaseOf(r))
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(p.Stdout, "%s was restored to %s: %s\n", strings.Join(c.Files, ", "), r.Settings.Data.Dir, describeCheck(report)); err != nil {
 		return err
 	}
 	if erased > 0 {
@@ -79,4 +154,21 @@ func (c restoreCommand) Run(ctx context.Context, p Process, r *settings.Result) 
 	_, err = fmt.Fprintf(p.Stdout, "The backup does not contain the master key. Before you start the server, put the key into place: "+
 		"kontor key import FILE --data.dir=%s\nAlternatively, set KONTOR_SECRET_KEY for each start.\n", r.Settings.Data.Dir)
 	return err
+}
+
+// parts returns the backups to restore.
+func (c restoreCommand) parts(stdin io.Reader) (parts []backup.Part, err error) {
+	for _, name := range c.Files {
+		if name != standardStream {
+			parts = append(parts, backup.FilePart(name))
+			continue
+		}
+		if stdin == nil {
+			return nil, errors.New("standard input can be read once: name other backups as files")
+		}
+		in := io.NopCloser(stdin)
+		parts = append(parts, backup.Part{Name: "standard input", Open: func(context.Context) (io.ReadCloser, error) { return in, nil }})
+		stdin = nil
+	}
+	return parts, nil
 }

@@ -38,24 +38,34 @@ func (c checkCommand) Run(ctx context.Context, p Process, r *settings.Result) er
 	var compared int64
 	var oldForm error
 	report, err := inspect.Check(ctx, databaseOf(r), func(ctx context.Context, e *audittrail.Evidence) (err error) {
-		compared, err = app.CheckRecords(ctx, e)
-		if errors.Is(err, app.ErrOldForm) {
-			oldForm, err = err, nil
-		}
+		compared, oldForm, err = checkRecords(ctx, e)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	text := describeCheck(report)
-	switch {
-	case oldForm != nil:
-		text += "; " + oldForm.Error()
-	case report.KeyChecked:
-		text += fmt.Sprintf(", %d records match the audit trail", compared)
+	if report.KeyChecked {
+		text = describeRecords(text, compared, oldForm)
 	}
-	_, err = fmt.Fprintf(p.Stdout, "%s is intact: %s\n", r.Settings.Data.Dir, text)
+	_, err = fmt.Fprintf(p.Stdout, "%s is intact: %s\n", placeName(r), text)
 	return err
+}
+
+// checkRecords compares the records with the audit trail. oldForm says that they are of an earlier version, which does not allow it.
+func checkRecords(ctx context.Context, e *audittrail.Evidence) (compared int64, oldForm, err error) {
+	compared, err = app.CheckRecords(ctx, e)
+	if errors.Is(err, app.ErrOldForm) {
+		oldForm, err = err, nil
+	}
+	return compared, oldForm, err
+}
+
+func describeRecords(text string, compared int64, oldForm error) string {
+	if oldForm != nil {
+		return text + "; " + oldForm.Error()
+	}
+	return text + fmt.Sprintf(", %d records match the audit trail", compared)
 }
 
 func describeCheck(c inspect.Report) string {

@@ -40,6 +40,7 @@ type tree struct {
 	QRBill     qrbillCommand     `cmd:"" name:"qrbill" help:"Read Swiss QR-bills from files and print them as JSON."`
 	Backup     backupCommand     `cmd:"" help:"Back up the data directory to one file."`
 	Restore    restoreCommand    `cmd:"" help:"Restore a backup to an empty data directory."`
+	Copy       copyCommand       `cmd:"" help:"Copy an installation between a data directory and a PostgreSQL database."`
 	Key        keyCommand        `cmd:"" help:"Rotate, export and import the master key."`
 	Check      checkCommand      `cmd:"" help:"Check the database, the audit trail, and the records against it."`
 	Privacy    privacyCommand    `cmd:"" help:"Export the ledger of erasures."`

@@ -39,6 +39,9 @@ func (keyExportCommand) examples() []string {
 
 // Run writes the key.
 func (c keyExportCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	if err := notShared(r, keyIsGiven); err != nil {
+		return err
+	}
 	if c.File != "-" {
 		p.warn(r)
 		if err := backup.ExportKey(ctx, databaseOf(r), c.File); err != nil {
@@ -79,6 +82,9 @@ const maxKeyFileBytes = 4 << 10
 // Run imports the key.
 func (c keyImportCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
+	if err := notShared(r, keyIsGiven); err != nil {
+		return err
+	}
 	text, err := c.read(p)
 	if err != nil {
 		return err

@@ -127,7 +127,8 @@ func describeKeys(ctx context.Context, m *app.Modules, say func(string, ...any))
 	return nil
 }
 
-// askKeys sends a request to the server of the data directory, or does it in this process when none is running.
+// askKeys sends a request to the server of the data directory, or does it in this process when none is running. With a PostgreSQL
+// database this process does it as a node.
 func askKeys(ctx context.Context, p Process, r *settings.Result, request keyRequest) error {
 	request.SecretKey, request.PreviousKey = string(r.Settings.Secrets.SecretKey), string(r.Settings.Secrets.PreviousKey)
 	var last sealProgress
@@ -150,10 +151,12 @@ func askKeys(ctx context.Context, p Process, r *settings.Result, request keyRequ
 		}
 	}
 	defer flush()
-	err := askServer(ctx, r.Settings.Data.Dir, request, show)
-	if !errors.Is(err, errNoServer) {
-		p.warn(r)
-		return err
+	if !isShared(r) {
+		err := askServer(ctx, r.Settings.Data.Dir, request, show)
+		if !errors.Is(err, errNoServer) {
+			p.warn(r)
+			return err
+		}
 	}
 	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error { return request.run(ctx, m, show) })
 }

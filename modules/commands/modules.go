@@ -5,35 +5,33 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 
 	"kontor/modules/app"
 	"kontor/server/access"
 	"kontor/server/settings"
 	"kontor/store"
-	"kontor/store/inspect"
 )
 
-// openOptions are how a command opens the data directory.
+// openOptions are how a command opens the database.
 type openOptions struct {
 	log        *slog.Logger
-	clock      store.Clock // nil means the clock of the system
+	clock      store.Clock // nil means the clock of the system, or of the database
+	command    bool        // for a command beside the nodes that serve
 	acceptLoss bool
 	fatal      func(error) // see [Process.fatal]
 }
 
-// withModules opens the data directory, builds the modules on it, and runs work. It closes both when work has returned.
-// No other process can open the directory in the meantime.
+// withModules opens the database, builds the modules on it, and runs work. It closes both when work has returned. No other
+// process can open a data directory in the meantime. With a PostgreSQL database this process is one of its nodes.
 func withModules(ctx context.Context, r *settings.Result, o openOptions, work func(*app.Modules) error) (err error) {
-	options := store.Options{Dir: r.Settings.Data.Dir, SecretKey: string(r.Settings.Secrets.SecretKey), PreviousKey: string(r.Settings.Secrets.PreviousKey)}
+	options := store.Options{Dir: r.Settings.Data.Dir, URL: string(r.Settings.Data.URL), Node: nodeName(r, o.command), Program: Version(), SecretKey: string(r.Settings.Secrets.SecretKey), PreviousKey: string(r.Settings.Secrets.PreviousKey)}
 	options.Log, options.Clock, options.AcceptLoss, options.Fatal = o.log, o.clock, o.acceptLoss, o.fatal
 	db, err := store.Open(ctx, options)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	m, err := app.New(db, app.Options{Settings: r.Settings, Log: o.log, CacheDir: filepath.Join(r.Settings.Data.Dir, "cache")})
+	m, err := app.New(db, app.Options{Settings: r.Settings, Log: o.log, CacheDir: cacheDir(r)})
 	if err != nil {
 		return err
 	}
@@ -48,10 +46,11 @@ func withModules(ctx context.Context, r *settings.Result, o openOptions, work fu
 	return work(m)
 }
 
-// administer runs work with the rights of an administrator. A user who can read the data directory has these rights anyway.
+// administer runs work with the rights of an administrator. A user who can read the data directory, or who has the master key and
+// the password of the database, has these rights anyway.
 func administer(ctx context.Context, p Process, r *settings.Result, work func(context.Context, *app.Modules) error) (err error) {
 	p.warn(r)
-	if err := requireData(r.Settings.Data.Dir); err != nil {
+	if err := requireData(ctx, r); err != nil {
 		return err
 	}
 	s := r.Settings.Log
@@ -61,9 +60,9 @@ func administer(ctx context.Context, p Process, r *settings.Result, work func(co
 	}
 	log, closeLog := openLog(s, p.Stderr)
 	defer func() { err = errors.Join(err, closeLog()) }()
-	return withModules(ctx, r, openOptions{log: log, fatal: p.fatal(closeLog)}, func(m *app.Modules) error {
+	return withModules(ctx, r, openOptions{log: log, command: true, fatal: p.fatal(closeLog)}, func(m *app.Modules) error {
 		if _, err := m.DB.Unshown(ctx); !errors.Is(err, store.ErrNotFound) {
-			return errors.Join(err, fmt.Errorf("the first start in %s was interrupted before it showed its secrets; start the server once", r.Settings.Data.Dir))
+			return errors.Join(err, fmt.Errorf("the first start in %s was interrupted before it showed its secrets; start the server once", placeName(r)))
 		}
 		return work(asOperator(ctx, m), m)
 	})
@@ -73,18 +72,4 @@ func administer(ctx context.Context, p Process, r *settings.Result, work func(co
 func asOperator(ctx context.Context, m *app.Modules) context.Context {
 	operator := access.Caller{UserID: store.NilID, Roles: []string{access.Administrator}}
 	return access.With(ctx, operator.WithPolicy(m.Policy.Load()))
-}
-
-// requireData rejects a missing or empty directory. Opening it would create a new database, so that a mistyped name would
-// look like success.
-func requireData(dir string) error {
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) == 0 {
-		return fmt.Errorf("there is no data in %s; start the server once, or name its directory with --data.dir", dir)
-	}
-	return nil
-}
-
-func databaseOf(r *settings.Result) inspect.Source {
-	return inspect.Source{Dir: r.Settings.Data.Dir, SecretKey: string(r.Settings.Secrets.SecretKey),
-		PreviousKey: string(r.Settings.Secrets.PreviousKey)}
 }

@@ -18,7 +18,11 @@ func checkPaths(s *settings.Settings) error {
 			return fmt.Errorf("server.console_dir %s holds no console; name the directory web of the source, or leave the setting out (%w)", dir, err)
 		}
 	}
-	if err := checkDataDir(s.Data.Dir); err != nil {
+	if s.Data.URL == "" {
+		if err := checkDataDir(s.Data.Dir); err != nil {
+			return err
+		}
+	} else if err := checkDatabase(s); err != nil {
 		return err
 	}
 	if err := store.CheckSecretKeys(string(s.Secrets.SecretKey), string(s.Secrets.PreviousKey)); err != nil {
@@ -27,7 +31,11 @@ func checkPaths(s *settings.Settings) error {
 	if err := checkTLS(&s.Server); err != nil {
 		return err
 	}
-	return checkExportFile(s.Audit.ExportFile, s.Data.Dir)
+	dataDir := s.Data.Dir
+	if s.Data.URL != "" {
+		dataDir = "" // it is not created
+	}
+	return checkExportFile(s.Audit.ExportFile, dataDir)
 }
 
 // checkDataDir rejects a path that exists and is no directory.
@@ -39,7 +47,7 @@ func checkDataDir(dir string) error {
 }
 
 // checkExportFile rejects a file that could not be created. Its directory may be the data directory, which the first start
-// creates.
+// creates; dataDir is "" without one.
 func checkExportFile(file, dataDir string) error {
 	if file == "" {
 		return nil
@@ -48,7 +56,7 @@ func checkExportFile(file, dataDir string) error {
 		return fmt.Errorf("audit.export_file %s is a directory; name a file", file)
 	}
 	parent := filepath.Dir(file)
-	if info, err := os.Stat(parent); err == nil && info.IsDir() || samePath(parent, dataDir) {
+	if info, err := os.Stat(parent); err == nil && info.IsDir() || dataDir != "" && samePath(parent, dataDir) {
 		return nil
 	}
 	return fmt.Errorf("audit.export_file %s cannot be written: %s is not a directory; create it", file, parent)

@@ -30,9 +30,9 @@ func (privacyLedgerCommand) examples() []string {
 }
 
 // Run writes the ledger.
-func (c privacyLedgerCommand) Run(_ context.Context, p Process, r *settings.Result) error {
+func (c privacyLedgerCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
-	if err := requireData(r.Settings.Data.Dir); err != nil {
+	if err := requireData(ctx, r); err != nil {
 		return err
 	}
 	ledger, err := backup.ReadLedger(r.Settings.Data.Dir)

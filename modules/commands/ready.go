@@ -76,18 +76,27 @@ func readiness(out io.Writer, origin string, answer *http.Response) error {
 		return fmt.Errorf("the server at %s is not Kontor: /readyz returned status %d", origin, answer.StatusCode)
 	}
 	if answer.StatusCode == http.StatusOK {
-		_, err := fmt.Fprintln(out, "ready")
+		text := "ready"
+		if warnings := checksWith(state.Checks, "warning"); len(warnings) > 0 {
+			text += "; warning: " + strings.Join(warnings, ", ")
+		}
+		_, err := fmt.Fprintln(out, text)
 		return err
 	}
-	var failed []string
-	for check, result := range state.Checks {
-		if result == "failed" {
-			failed = append(failed, check)
-		}
-	}
-	slices.Sort(failed)
+	failed := checksWith(state.Checks, "failed")
 	if len(failed) == 0 {
 		return fmt.Errorf("the server at %s is shutting down", origin)
 	}
 	return fmt.Errorf("the server at %s is not ready; failed: %s", origin, strings.Join(failed, ", "))
+}
+
+// checksWith returns the names of the checks with a result, sorted.
+func checksWith(checks map[string]string, result string) (names []string) {
+	for check, r := range checks {
+		if r == result {
+			names = append(names, check)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

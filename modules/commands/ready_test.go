@@ -47,6 +47,11 @@ func TestReady_UnderstandsOnlyKontor(t *testing.T) {
 			expectFailure(t, run(nil, "", "ready", "--server.listen", web.Listener.Addr().String()), tc.want)
 		})
 	}
+	warned := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"overall_status":"healthy","checks":{"log_size":"warning","database":"ok","cluster":"warning"}}`))
+	}))
+	defer warned.Close()
+	expectSuccess(t, run(nil, "", "ready", "--server.listen", warned.Listener.Addr().String()), "ready; warning: cluster, log_size\n")
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -65,7 +65,7 @@ func (c serveCommand) serve(ctx context.Context, p Process, r *settings.Result, 
 		return serveDemo(ctx, p, r, o, open)
 	}
 	return withModules(ctx, r, o, func(m *app.Modules) error {
-		if err := firstBoot(ctx, p.Stdout, m, s); err != nil {
+		if err := firstBoot(ctx, p.Stdout, m, r); err != nil {
 			return err
 		}
 		return run(ctx, p, m, r, log, open)
@@ -87,8 +87,10 @@ func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, log
 	// Most installations are idle most of the time: return the memory of the start to the system.
 	releaseTimer := time.AfterFunc(memoryReleaseDelay, debug.FreeOSMemory)
 	defer releaseTimer.Stop()
-	defer startControl(ctx, m, s.Data.Dir, log)()
-	transport, err := newTransport(&s, m.DB.Keyed, log)
+	if !isShared(r) { // otherwise commands about keys are nodes of their own
+		defer startControl(ctx, m, s.Data.Dir, log)()
+	}
+	transport, err := newTransport(&s, m, log)
 	if err != nil {
 		return err
 	}
@@ -105,7 +107,7 @@ func run(ctx context.Context, p Process, m *app.Modules, r *settings.Result, log
 		return err
 	}
 	defer stopSupervisor()
-	log.Info("listening", "address", open.main.Addr().String(), "url", s.Server.BaseURL, "metrics", addressOf(open.metrics), "data", s.Data.Dir, "version", Version())
+	log.Info("listening", "address", open.main.Addr().String(), "url", s.Server.BaseURL, "metrics", addressOf(open.metrics), "data", placeName(r), "version", Version())
 	return serveUntil(ctx, web, open.main, s.Server.Shutdown, log)
 }
 
@@ -147,12 +149,12 @@ const memoryReleaseDelay = 3 * time.Second
 
 // firstBoot sets up an empty database and prints its secrets. Later starts print them again until one could write all of
 // them to standard output.
-func firstBoot(ctx context.Context, stdout io.Writer, m *app.Modules, s *settings.Settings) error {
+func firstBoot(ctx context.Context, stdout io.Writer, m *app.Modules, r *settings.Result) error {
 	boot, err := m.Boot(ctx)
 	if boot == nil || err != nil {
 		return err
 	}
-	if err := printFirstBoot(stdout, boot, s); err != nil {
+	if err := printFirstBoot(stdout, boot, r); err != nil {
 		return fmt.Errorf("the secrets of the first start could not be printed: %w; start again with a writable standard output", err)
 	}
 	if file, ok := stdout.(interface{ Sync() error }); ok {
@@ -162,7 +164,7 @@ func firstBoot(ctx context.Context, stdout io.Writer, m *app.Modules, s *setting
 }
 
 // printFirstBoot prints the secrets, which cannot be read later. They must not reach the log, which may be kept for years.
-func printFirstBoot(w io.Writer, boot *app.FirstBoot, s *settings.Settings) error {
+func printFirstBoot(w io.Writer, boot *app.FirstBoot, r *settings.Result) error {
 	password, key := boot.AdminPassword, boot.APIKey
 	if password == "" {
 		password = "the value of KONTOR_ADMIN_PASSWORD"
@@ -178,7 +180,7 @@ Kontor was set up in %s. These secrets are shown only once:
     password       %s
     API key        %s
 
-`, s.Data.Dir, s.Server.BaseURL, boot.AdminEmail, password, key)
+`, placeName(r), r.Settings.Server.BaseURL, boot.AdminEmail, password, key)
 	return err
 }
 

@@ -15,7 +15,8 @@ import (
 	"kontor/server/settings"
 )
 
-// serviceCommand groups the commands about service accounts. The server must be stopped: it holds the data directory.
+// serviceCommand groups the commands about service accounts. A server with a data
+// directory must be stopped, because it holds the directory.
 type serviceCommand struct {
 	Create serviceCreateCommand `cmd:"" help:"Create a service account and print its id."`
 	List   serviceListCommand   `cmd:"" help:"List all service accounts with their tokens, without secrets."`

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"kontor/modules/app"
 	"kontor/server/certs"
 	"kontor/server/settings"
 )
@@ -51,8 +52,9 @@ func checkTLS(s *settings.Server) error {
 // acmeDir is the directory in the data directory with account and certificates.
 const acmeDir = "certificates"
 
-// newTransport returns the transport of the settings. keyed derives the key of the directory of certificates.
-func newTransport(s *settings.Settings, keyed func(purpose string, data []byte) []byte, log *slog.Logger) (*transport, error) {
+// newTransport returns the transport of the settings. Certificates are kept in the data directory, encrypted, or in a database that
+// several nodes share.
+func newTransport(s *settings.Settings, m *app.Modules, log *slog.Logger) (*transport, error) {
 	switch {
 	case s.Server.TLSCert != "":
 		files, err := certs.LoadFiles(s.Server.TLSCert, s.Server.TLSKey, time.Now, log)
@@ -61,10 +63,13 @@ func newTransport(s *settings.Settings, keyed func(purpose string, data []byte) 
 		}
 		return &transport{config: tlsConfig(files.Get), expires: files.Expires}, nil
 	case len(s.Server.Domain) > 0:
-		authority, err := certs.NewACME(certs.ACMEOptions{
-			Domains: s.Server.Domain, Email: s.Server.ACMEEmail, Directory: s.Server.ACMEURL,
-			Dir: filepath.Join(s.Data.Dir, acmeDir), Key: keyed("certificates", nil), Log: log,
-		})
+		options := certs.ACMEOptions{Domains: s.Server.Domain, Email: s.Server.ACMEEmail, Directory: s.Server.ACMEURL, Leads: m.DB.Leads, Log: log}
+		if m.DB.Shared() {
+			options.Cache = m.Certificates
+		} else {
+			options.Dir, options.Key = filepath.Join(s.Data.Dir, acmeDir), m.DB.Keyed("certificates", nil)
+		}
+		authority, err := certs.NewACME(options)
 		if err != nil {
 			return nil, err
 		}

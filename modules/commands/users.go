@@ -11,7 +11,7 @@ import (
 	"kontor/server/settings"
 )
 
-// userCommand groups the commands about users. The server must be stopped: it holds the data directory.
+// userCommand groups the commands about users. A server with a data directory must be stopped, because it holds the directory.
 type userCommand struct {
 	Create   userCreateCommand   `cmd:"" help:"Create a user who can sign in at once."`
 	Password userPasswordCommand `cmd:"" help:"Set the password of a user and end all their sessions."`
@@ -22,7 +22,7 @@ type userCommand struct {
 }
 
 const (
-	stoppedHelp  = "Stop the server first. While it runs, use the API instead."
+	stoppedHelp  = "Stop the server first. While it runs, use the API instead. With data.url the nodes may be running."
 	passwordHelp = "At a terminal, the command prompts for the password. Otherwise it reads the first line of standard input.\n\n" + stoppedHelp
 )
 

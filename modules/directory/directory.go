@@ -149,6 +149,8 @@ type Service struct {
 	outbox Outbox
 	texts  endpoint.Texts
 	people *peopleCache
+
+	peopleTopic *store.Topic // users whose name, roles or sign-in names have changed
 }
 
 // New returns the service.
@@ -165,5 +167,7 @@ func New(db *store.DB, auth Auth, outbox Outbox, texts endpoint.Texts, o Options
 	if o.Policy == nil {
 		o.Policy = &access.Current{}
 	}
-	return &Service{Options: o, db: db, auth: auth, outbox: outbox, texts: texts, people: newPeopleCache()}
+	s := &Service{Options: o, db: db, auth: auth, outbox: outbox, texts: texts, people: newPeopleCache()}
+	s.peopleTopic = db.Topic("directory.people", s.people.drop)
+	return s
 }

@@ -207,10 +207,10 @@ func TestSendLimits_RejectBeforeWriting(t *testing.T) {
 		h.call(m.token, "POST", m.resend(), nil).want(t, 200, "")
 	}
 	h.clock.Advance(5 * time.Minute)
-	version := h.db.Version("otp_sends", "otps")
+	before, err := h.db.Version(t.Context(), "otp_sends", "otps")
 	h.call(m.token, "POST", m.resend(), nil).want(t, 429, "users.otp_send_limited")
-	if h.db.Version("otp_sends", "otps") != version {
-		t.Error("a rejection wrote")
+	if after, errAfter := h.db.Version(t.Context(), "otp_sends", "otps"); err != nil || errAfter != nil || after != before {
+		t.Errorf("a rejection wrote: version %d, then %d, errors %v and %v", before, after, err, errAfter)
 	}
 }
 

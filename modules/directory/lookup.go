@@ -188,3 +188,17 @@ func eachByID(ctx context.Context, q store.Querier, statement string, ids []stri
 	}
 	return nil
 }
+
+// Get returns a user. It returns apierr.UserNotFound and apierr.NoAccess.
+func (s *Service) Get(ctx context.Context, id string) (User, error) { return s.get(ctx, userPath{id}) }
+
+// CallerOf returns an active user with their roles, as the caller of what Kontor does in their name. ok is false for a user who
+// is not active.
+func (s *Service) CallerOf(ctx context.Context, q store.Querier, id string) (caller *access.Caller, ok bool, err error) {
+	active, err := s.Active(ctx, q, id)
+	if err != nil || !active[id] {
+		return nil, false, err
+	}
+	roles, err := s.RolesOf(ctx, q, id)
+	return &access.Caller{UserID: id, Roles: roles}, err == nil, err
+}

@@ -36,6 +36,7 @@ type person struct {
 // are staff. Ids of the system and unknown ids are missing from the result. Users that are not in memory are read with one
 // statement for 64 ids.
 func (s *Service) People(ctx context.Context, ids []string) (map[string]endpoint.Person, error) {
+	remembers := s.db.Remembers() // asked before people are looked up in memory
 	policy, toStaff := s.Policy.Load(), access.From(ctx).Staff()
 	people := make(map[string]endpoint.Person, len(ids))
 	add := func(id string, p person) {
@@ -53,7 +54,7 @@ func (s *Service) People(ctx context.Context, ids []string) (map[string]endpoint
 		if id == "" || id == store.NilID {
 			continue
 		}
-		if p, ok := s.people.get(id); ok {
+		if p, ok := s.people.get(id); ok && remembers {
 			add(id, p)
 		} else if !slices.Contains(missing, id) {
 			missing = append(missing, id)
@@ -107,10 +108,8 @@ func (s *Service) readPeople(ctx context.Context, ids []string) (map[string]pers
 	return read, nil
 }
 
-// invalidate drops a user from the cache after the commit: the transaction changes their name, roles or sign-in names.
-func (s *Service) invalidate(tx *store.Tx, userID string) {
-	tx.AfterCommit(func() { s.people.drop(userID) })
-}
+// invalidate drops a user from the cache of every node: the transaction changes their name, roles or sign-in names.
+func (s *Service) invalidate(tx *store.Tx, userID string) { tx.Announce(s.peopleTopic, userID) }
 
 const (
 	peopleShards   = 64
@@ -172,10 +171,24 @@ func (c *peopleCache) put(id string, p person, changes uint64) {
 	s.entries[strings.Clone(id)] = p // the id may belong to a request
 }
 
+// drop removes a person, or everybody for an empty id.
 func (c *peopleCache) drop(id string) {
+	if id == "" {
+		for i := range c.shards {
+			c.shards[i].clear()
+		}
+		return
+	}
 	s := c.shard(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.changes++
 	delete(s.entries, id)
+}
+
+func (s *peopleShard) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changes++
+	s.entries = nil
 }

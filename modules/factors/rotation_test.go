@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"kontor/server/servertest"
-	"kontor/store"
+	"kontor/store/storetest"
 )
 
 // All factors work after the master key was replaced. Only a sign-in between its two steps must begin again.
@@ -13,7 +13,9 @@ func TestRotation_KeepsEveryFactor(t *testing.T) {
 	anna := b.person().enrolTOTP().enrolPasskey()
 	before := anna.first()
 	for _, compromised := range []bool{false, true} {
-		if _, err := b.DB.RotateMasterKey(t.Context(), store.Rotation{Compromised: compromised}); err != nil {
+		rotation := storetest.Rotation(t, b.DB)
+		rotation.Compromised = compromised
+		if _, err := b.DB.RotateMasterKey(t.Context(), rotation); err != nil {
 			t.Fatal(err)
 		}
 	}

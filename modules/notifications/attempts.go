@@ -29,16 +29,47 @@ func (q *queue) deliver(d Delivery) {
 		q.recordFailure(d, SendError{Permanent: true, Cause: errAbandoned})
 		return
 	}
-	q.attempts.Add(1)
 	ctx, cancel := context.WithTimeout(context.Background(), sendTime)
+	defer cancel()
+	if !q.keepsLease(ctx, cancel) {
+		q.recordOutcome(d, giveBack, q.db.Now())
+		return
+	}
+	q.attempts.Add(1)
 	err := q.send(ctx, d)
-	cancel()
 	if err == nil {
 		q.recordOutcome(d, finishSent, q.db.Now())
 		return
 	}
 	q.failures.Add(1)
 	q.recordFailure(d, sendErrorOf(err))
+}
+
+// leaseCheck is the time between two looks at whether this node may still send.
+const leaseCheck = 250 * time.Millisecond
+
+// keepsLease reports whether this node may begin an attempt, and cancels the attempt as soon as it may no longer: other nodes
+// release the leases of a node that has lost the database. On a database of one process it always may.
+func (q *queue) keepsLease(ctx context.Context, cancel context.CancelFunc) bool {
+	if !q.db.Remembers() {
+		return false
+	}
+	if !q.db.Shared() {
+		return true
+	}
+	go func() {
+		check := time.NewTicker(leaseCheck)
+		defer check.Stop()
+		for q.db.Remembers() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-check.C:
+			}
+		}
+		cancel()
+	}()
+	return true
 }
 
 // send calls the gateway. A panic in the gateway is a failed attempt of this delivery and of no other.

@@ -15,6 +15,8 @@ import (
 type Chats interface {
 	// FrameMessages returns, by id, those of the messages that the user may read as a participant of their chats.
 	FrameMessages(ctx context.Context, q store.Querier, userID string, ids []string) (map[string]event.ChatMessage, error)
+	// ReadableMessages returns the messages by id, with the participants of their chats.
+	ReadableMessages(ctx context.Context, q store.Querier, ids []string) (map[string]event.ReadableMessage, error)
 }
 
 // SetChats registers the chats whose messages frames carry. Chats are built later. Call it before the first stream is

@@ -72,16 +72,21 @@ func (s *Service) wakeUp() {
 }
 
 // recoverOutbox prepares the outbox before the queues start. It releases the leases of earlier processes, and moves the
-// deliveries of channels without a gateway to the local outbox.
+// deliveries of channels without a gateway to the local outbox. Leases of other nodes stay, see [Service.ReleaseNodes].
 func (s *Service) recoverOutbox(ctx context.Context) error {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		release, args := releaseAllLeases, []any{tx.Now()}
+		if s.db.Shared() {
+			release, args = releaseLeasesOf+"$2)", append(args, s.counts.node)
+		}
+		if _, err := tx.Exec(ctx, release, args...); err != nil {
+			return err
+		}
 		for _, channel := range []string{Email, SMS} {
-			statement := moveToLocalOutbox
-			if s.queues[channel] != nil {
-				statement = releaseLeases
-			}
-			if _, err := tx.Exec(ctx, statement, tx.Now(), channel); err != nil {
-				return err
+			if s.queues[channel] == nil {
+				if _, err := tx.Exec(ctx, moveToLocalOutbox, tx.Now(), channel); err != nil {
+					return err
+				}
 			}
 			if _, err := tx.Exec(ctx, limitWaits, tx.Now(), channel, tx.Now().Add(max(maxRetryAfter, s.options.MaxPause))); err != nil {
 				return err

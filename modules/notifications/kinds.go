@@ -30,6 +30,8 @@ var kinds = withKeys(map[event.Kind]kind{
 	event.CredentialRemoved:     {system: true, channels: []string{Email, SMS}, everywhere: true},
 	event.FactorChanged:         {system: true, channels: []string{Email}, everywhere: true},
 	event.ServiceTokenExpiring:  {system: true, channels: []string{Email}},
+	event.WebhookPaused:         {system: true, channels: []string{Email}},
+	event.WebhookDisabled:       {system: true, channels: []string{Email}},
 	event.NewDeviceLogin:        {system: true, channels: []string{Email}},
 })
 
@@ -54,6 +56,8 @@ func linkPath(recType, recID, customerID string) string {
 		return "/chats/" + recID
 	case recType == access.Services.Name && known:
 		return "/admin/services/" + recID
+	case recType == access.Webhooks.Name && known:
+		return "/admin/webhooks/" + recID
 	case recType == access.Users.Name || recType == access.Sessions.Name || recType == access.Credentials.Name:
 		return "/profile"
 	default:

@@ -8,7 +8,8 @@
 //
 // Deliveries are sent at least once. A crash between the gateway's answer and its record repeats a delivery, under the
 // same id. Streams send after the commit and resume from the table: a client that resumes gets each notification once and
-// in order. The order requires that one process writes.
+// in order. Times and ids of notifications are the order of the
+// commits, also of those of several nodes.
 package notifications
 
 import (
@@ -87,8 +88,12 @@ type Service struct {
 	chats     Chats     // nil: frames carry no messages
 
 	hub    *sse.Hub
+	feed   *feed
+	counts *streamCounts
 	sent   *sentRecorder
 	queues map[string]*queue // by channel, for those with a gateway
+
+	missing []string // nodes that ReleaseNodes did not find the last time
 
 	closeOnce sync.Once
 }
@@ -100,10 +105,12 @@ func New(db *store.DB, texts Texts, o Options) *Service {
 	s.sent = newSentRecorder(db, o.Log)
 	s.hub = sse.New(sse.Options{
 		Heartbeat: o.Heartbeat, PerUser: o.ConnectionsPerUser, Now: db.Clock().Now, Check: s.mayContinue, Wrote: s.recordSent,
-		CloseFrame: closeFrame, Log: o.Log,
+		CloseFrame: closeFrame, Log: o.Log, MayWrite: db.Remembers, Ended: s.streamEnded,
 	})
+	s.feed = newFeed(s)
 	o.Policy.OnChange(s.policyChanged)
-	owner := store.NewID()
+	owner := thisNode(db)
+	s.counts = &streamCounts{service: s, node: owner, changed: map[string]struct{}{}}
 	for channel, gateway := range map[string]Gateway{Email: o.Email, SMS: o.SMS} {
 		if gateway != nil {
 			s.queues[channel] = newQueue(db, o, channel, gateway, owner)
@@ -148,7 +155,9 @@ func (s *Service) Close(ctx context.Context) error {
 		case <-timeout.C:
 		case <-ctx.Done():
 		}
+		s.feed.close()
 		s.hub.Close()
+		s.counts.close(ctx)
 		var stopping sync.WaitGroup
 		for _, q := range s.queues {
 			stopping.Go(func() { q.stop(ctx) })

@@ -73,7 +73,12 @@ func (s *Service) store(ctx context.Context, tx *store.Tx, parent parentEvent, r
 		return "", 0, nil
 	}
 	parent.id, parent.metadata = store.NewID(), "{}"
-	if parent.createdAt, err = s.timestamps.next(ctx, tx); err != nil {
+	if s.db.Shared() {
+		parent.createdAt, err = s.timestamps.nextShared(ctx, tx)
+	} else {
+		parent.createdAt, err = s.timestamps.next(ctx, tx)
+	}
+	if err != nil {
 		return "", 0, err
 	}
 	if len(parent.args) > 0 {
@@ -95,7 +100,7 @@ func (s *Service) store(ctx context.Context, tx *store.Tx, parent parentEvent, r
 	if err := s.enqueueAll(ctx, tx, parent, recipients); err != nil {
 		return "", 0, err
 	}
-	tx.AfterCommit(func() { s.publish(parent, copies) })
+	s.feed.announce(tx, parent.createdAt, recipients, func() { s.publish(parent, copies) })
 	return parent.id, len(copies), nil
 }
 

@@ -28,7 +28,8 @@ type queue struct {
 	options Options
 	channel string
 	gateway Gateway
-	owner   string // of the leases
+	owner   string // of the leases: the id of this node
+	busy    *store.Topic
 
 	wake    chan struct{}
 	done    chan struct{}
@@ -40,8 +41,10 @@ type queue struct {
 }
 
 func newQueue(db *store.DB, o Options, channel string, gateway Gateway, owner string) *queue {
-	return &queue{db: db, options: o, channel: channel, gateway: gateway, owner: owner,
+	q := &queue{db: db, options: o, channel: channel, gateway: gateway, owner: owner,
 		wake: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{})}
+	q.busy = db.Topic("deliveries."+channel, func(string) { q.wakeUp() })
+	return q
 }
 
 func (q *queue) start() {
@@ -144,6 +147,9 @@ func (q *queue) claim(n int) ([]Delivery, error) {
 				return err
 			}
 			claimed = append(claimed, d)
+		}
+		if n == parallelSends && len(claimed) == n {
+			tx.AnnounceSoon(q.busy, q.channel) // more may be due: other nodes help
 		}
 		return rows.Err()
 	})

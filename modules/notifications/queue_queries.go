@@ -34,21 +34,29 @@ const (
 	SET status = 'sent', sent_at = $4, text = '', html = '', subject = CASE WHEN secret THEN '' ELSE subject END,
 		last_error = NULL, next_attempt_at = NULL, lease_until = NULL, leased_by = NULL, version = version + 1` + whereLeased
 
+	// The node lost the database before the attempt began.
+	giveBack = `
+	UPDATE deliveries
+	SET status = 'retrying', attempts = attempts - 1, next_attempt_at = $4, lease_until = NULL, leased_by = NULL, version = version + 1` + whereLeased
+
 	finishFailed = `
 	UPDATE deliveries
 	SET status = $4, last_error = $5, next_attempt_at = $6, lease_until = NULL, leased_by = NULL, version = version + 1` + whereLeased
 
-	// One process uses a data directory, so every lease is stale when it starts.
-	releaseLeases = `
+	// Without other nodes every lease is stale at the start.
+	releaseAllLeases = `
 	UPDATE deliveries
 	SET status = 'retrying', next_attempt_at = $1, lease_until = NULL, leased_by = NULL, version = version + 1
-	WHERE channel = $2 AND status = 'sending'`
+	WHERE status = 'sending'`
+
+	// releaseLeasesOf is followed by ids of nodes and a closing bracket.
+	releaseLeasesOf = releaseAllLeases + ` AND leased_by IN (`
 
 	// Without a gateway the waiting deliveries of a channel stay in the local outbox.
 	moveToLocalOutbox = `
 	UPDATE deliveries
-	SET status = 'sent', sent_at = $1, next_attempt_at = NULL, lease_until = NULL, leased_by = NULL, version = version + 1
-	WHERE channel = $2 AND status IN ('queued', 'retrying', 'sending')`
+	SET status = 'sent', sent_at = $1, next_attempt_at = NULL, version = version + 1
+	WHERE channel = $2 AND status IN ('queued', 'retrying')`
 
 	retryDead = `
 	UPDATE deliveries

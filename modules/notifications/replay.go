@@ -96,6 +96,10 @@ func (s *Service) catchUp(stream *sse.Stream, position sse.Position) error {
 		if err != nil {
 			return err
 		}
+		if !s.db.Remembers() { // the session may have ended unnoticed
+			stream.End()
+			return nil
+		}
 		if len(missed) > 0 {
 			last := missed[len(missed)-1]
 			position = sse.Position{At: int64(*last.CreatedAt), ID: last.ID}

@@ -1,7 +1,6 @@
 package notifications_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -9,9 +8,6 @@ import (
 	"mime/multipart"
 	"net"
 	"net/mail"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +15,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"kontor/modules/notifications"
+	"kontor/store/storetest"
 )
 
 func send(g *notifications.SMTP) error {
@@ -177,14 +174,12 @@ func TestQueue_LeavesNoSentCodeInTheDataDirectory(t *testing.T) {
 	h := newQueueTest(t, notifications.Options{})
 	const code = "738051"
 	stored := func() bool {
-		entries, err := os.ReadDir(h.db.Dir())
-		if err != nil {
-			t.Fatal(err)
+		for _, content := range storetest.Contents(t, h.db) {
+			if strings.Contains(content, "secret "+code) {
+				return true
+			}
 		}
-		return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
-			data, err := os.ReadFile(filepath.Join(h.db.Dir(), e.Name()))
-			return err == nil && bytes.Contains(data, []byte("secret "+code))
-		})
+		return false
 	}
 	p.set(func(p *mailServer) { p.die = true })
 	h.restart(notifications.Options{Email: p.gateway(t, "smtp://")})

@@ -59,6 +59,9 @@ func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 	case err != nil:
 		return apierr.TooManyStreams.Wrap(err)
 	}
+	if err := s.admit(ctx, stream); err != nil {
+		return err
+	}
 	// The session may have ended since the request was checked. From here on its end also ends the stream.
 	if err := s.check(stream); err != nil {
 		stream.End()
@@ -75,6 +78,21 @@ func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 	connection.HijackSetNoResponse(true)
 	connection.Hijack(func(hijacked net.Conn) { s.run(stream, start, unwrapped(hijacked)) })
 	return nil
+}
+
+// admit applies the limit of a user over all nodes, and ends a stream beyond it.
+func (s *Service) admit(ctx context.Context, stream *sse.Stream) error {
+	err := s.counts.admit(ctx, stream)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, sse.ErrTooMany):
+		s.hub.Refuse(stream)
+		return apierr.TooManyStreams.Wrap(err)
+	default:
+		stream.End()
+		return apierr.AuthUnavailable.Wrap(err)
+	}
 }
 
 // answerHead answers a HEAD request with the headers of a stream.
@@ -158,6 +176,9 @@ func (s *Service) SessionsChanged(userID string) { s.hub.Revoke(userID, s.mayCon
 
 // policyChanged ends the streams of all callers who lost the right to them.
 func (s *Service) policyChanged() { s.hub.Revoke("", s.mayOpen) }
+
+// streamEnded corrects the number of streams that other nodes see. The hub calls it.
+func (s *Service) streamEnded(user string) { s.counts.ended(user) }
 
 // recordSent records which notifications were written to a stream.
 func (s *Service) recordSent(positions []sse.Position) {

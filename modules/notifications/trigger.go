@@ -26,7 +26,11 @@ const testMetadata = `{"test":true}`
 // Trigger sends a test notification to the given users and to all users with an open stream. It is marked as a test and has
 // no deliveries.
 func (s *Service) Trigger(ctx context.Context, in TriggerInput) (TriggerResult, error) {
-	recipients := unique(append([]string(in.UserIDs), s.hub.Users()...))
+	connected, err := s.counts.usersOfAllNodes(ctx)
+	if err != nil {
+		return TriggerResult{}, err
+	}
+	recipients := unique(append([]string(in.UserIDs), connected...))
 	if len(recipients) == 0 {
 		return TriggerResult{Message: messageNobody}, nil
 	}
@@ -37,7 +41,7 @@ func (s *Service) Trigger(ctx context.Context, in TriggerInput) (TriggerResult, 
 	parent.recType, parent.recID = in.record()
 	parent.rendered = s.renderMessages(ctx, parent, recipients)
 	answer := TriggerResult{Message: messageTriggered}
-	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		var err error
 		if answer.NotificationID, answer.Recipients, err = s.store(ctx, tx, parent, recipients); err != nil {
 			return err

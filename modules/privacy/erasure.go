@@ -108,6 +108,7 @@ func (s *Service) insert(ctx context.Context, tx *store.Tx, e Erasure) error {
 	if err := erasureProof.Audit(ctx, tx, "privacy.erasure_begun", e.ID, nil); err != nil {
 		return err
 	}
+	tx.AnnounceSoon(s.topic, e.ID)
 	_, err = s.Owners[e.Kind].ErasePerson(ctx, tx, e.subject(), "")
 	return err
 }
@@ -178,8 +179,16 @@ func (s *Service) checkUser(ctx context.Context, tx *store.Tx, id string) error 
 	return nil
 }
 
-// await begins erasures and waits for their ends, for a limited time.
+// await begins erasures, or leaves them to the leader, and waits for their ends, for a limited time.
 func (s *Service) await(ctx context.Context, begun []Erasure) {
+	if !s.db.Leads() {
+		ctx, cancel := context.WithTimeout(ctx, answerWithin)
+		defer cancel()
+		for _, e := range begun {
+			s.awaitLeader(ctx, e.ID)
+		}
+		return
+	}
 	timer := time.NewTimer(answerWithin)
 	defer timer.Stop()
 	var ends []<-chan struct{}

@@ -1,18 +1,16 @@
 package privacy_test
 
 import (
-	"bytes"
 	"fmt"
-	"io/fs"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"kontor/server/access"
 	"kontor/server/servertest"
+	"kontor/store"
+	"kontor/store/storetest"
 )
 
 // marks are planted texts. Each is unique, so that a search in the files finds no other.
@@ -27,27 +25,16 @@ func (m *marks) mark(what string) string {
 	return text
 }
 
-// filesWith returns the planted texts that the files of a directory contain, in any case.
-func filesWith(t testing.TB, dir string, planted []string) (found []string) {
+// filesWith returns the planted texts that the files of a database contain, or its tables on PostgreSQL, in any case.
+func filesWith(t testing.TB, db *store.DB, planted []string) (found []string) {
 	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		data = bytes.ToLower(data)
+	for name, content := range storetest.Contents(t, db) {
+		content = strings.ToLower(content)
 		for _, text := range planted {
-			if bytes.Contains(data, bytes.ToLower([]byte(text))) {
-				found = append(found, d.Name()+": "+text)
+			if strings.Contains(content, strings.ToLower(text)) {
+				found = append(found, name+": "+text)
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return found
 }
@@ -116,10 +103,10 @@ func TestErasure_LeavesNothingInAnswersAndFiles(t *testing.T) {
 	if err := s.DB.Clean(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if found := filesWith(t, s.DB.Dir(), p.all); len(found) < 25 {
+	if found := filesWith(t, s.DB, p.all); len(found) < 25 {
 		t.Fatalf("only these texts were planted: %v", found)
 	}
-	before := len(filesWith(t, s.DB.Dir(), other.all))
+	before := len(filesWith(t, s.DB, other.all))
 	admin := s.Admin()
 	customer := erase(t, admin, "/v1/customers/"+p.customer)
 	user := erase(t, admin, "/v1/users/"+p.client.UserID)
@@ -128,10 +115,10 @@ func TestErasure_LeavesNothingInAnswersAndFiles(t *testing.T) {
 			t.Errorf("got %v", e)
 		}
 	}
-	if found := filesWith(t, s.DB.Dir(), p.all); len(found) > 0 {
+	if found := filesWith(t, s.DB, p.all); len(found) > 0 {
 		t.Errorf("the files contain %v", found)
 	}
-	if after := len(filesWith(t, s.DB.Dir(), other.all)); after != before {
+	if after := len(filesWith(t, s.DB, other.all)); after != before {
 		t.Errorf("of another person, %d of %d texts remain", after, before)
 	}
 	for path, want := range map[string]string{

@@ -154,7 +154,7 @@ func TestErasure_RunsOnceBesideWrites(t *testing.T) {
 	if err := s.DB.Clean(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if found := filesWith(t, s.DB.Dir(), m.all); len(found) > 0 {
+	if found := filesWith(t, s.DB, m.all); len(found) > 0 {
 		t.Errorf("the files contain %v", found)
 	}
 }
@@ -174,7 +174,7 @@ func TestErasure_OfAHugeCustomer(t *testing.T) {
 	began := time.Now()
 	erase(t, s.Admin(), "/v1/customers/"+customer)
 	t.Logf("10,000 notifications were erased in %v", time.Since(began))
-	if found := filesWith(t, s.DB.Dir(), m.all); len(found) > 0 {
+	if found := filesWith(t, s.DB, m.all); len(found) > 0 {
 		t.Errorf("the files contain %v", found)
 	}
 }

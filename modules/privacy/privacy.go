@@ -7,6 +7,9 @@
 // the ledger beside the database names the erasure, so that it is applied again after the restore of an older backup. At the end
 // the files of the database hold nothing of it. An interrupted erasure continues at the next start, before requests are served.
 //
+// Of several nodes on one database the leader erases; the others wait for it. Such a database has no ledger beside it: the table
+// of erasures is written to a file with [Service.Ledger], and applied to a restored database with [Service.Apply].
+//
 // The module owns the tables erasures, legal_holds and relationships. It publishes no views.
 package privacy
 
@@ -78,6 +81,9 @@ type Service struct {
 	mu      sync.Mutex
 	running map[string]chan struct{} // by the id of the erasure; closed at its end
 	turn    sync.Mutex               // one erasure at a time
+
+	topic   *store.Topic  // of the status of erasures; the key is an id
+	changed chan struct{} // closed and replaced when the status of an erasure has changed
 }
 
 // maxExports is the number of exports at a time.
@@ -86,7 +92,10 @@ const maxExports = 4
 // New returns the module on a database.
 func New(db *store.DB, o Options) *Service {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Service{Options: o, db: db, exports: make(chan struct{}, maxExports), ctx: ctx, cancel: cancel, running: map[string]chan struct{}{}}
+	s := &Service{Options: o, db: db, exports: make(chan struct{}, maxExports), ctx: ctx, cancel: cancel,
+		running: map[string]chan struct{}{}, changed: make(chan struct{})}
+	s.topic = db.Topic("erasures", s.receive)
+	return s
 }
 
 // Start applies the erasures of the ledger that the database does not have, and continues interrupted ones. Call it before
@@ -98,6 +107,9 @@ func (s *Service) Start(ctx context.Context) error {
 	unfinished, err := store.All(ctx, s.db, scanErasure, selectUnfinishedErasures)
 	if err != nil {
 		return err
+	}
+	if len(s.db.Nodes()) > 1 {
+		return nil // another node may be at it: the leader continues them
 	}
 	for _, e := range unfinished {
 		if e.Status == Running {

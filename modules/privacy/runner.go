@@ -2,12 +2,10 @@ package privacy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"kontor/modules/kit/personal"
 	"kontor/server/access"
-	"kontor/server/apierr"
 	"kontor/store"
 )
 
@@ -100,60 +98,7 @@ func (s *Service) setStatus(ctx context.Context, e Erasure, status Status) error
 		if _, err := tx.Exec(ctx, updateErasure, e.ID, string(status), erased); err != nil {
 			return err
 		}
+		tx.AnnounceSoon(s.topic, e.ID)
 		return erasureProof.Audit(ctx, tx, "privacy.erasure_"+string(status), e.ID, was)
 	})
-}
-
-func ledgerEntries(erasures []Erasure) []store.Erasure {
-	entries := make([]store.Erasure, 0, len(erasures))
-	for _, e := range erasures {
-		entries = append(entries, store.Erasure{ID: e.ID, Kind: string(e.Kind), Subject: e.SubjectID, Reason: e.Reason, By: e.RequestedBy, At: e.RequestedAt})
-	}
-	return entries
-}
-
-// reconcile compares the ledger with the database. Erasures that only the ledger has were made after the backup from which the
-// database was restored: they begin again. Those that only the database has are added to the ledger.
-func (s *Service) reconcile(ctx context.Context) error {
-	recorded, err := s.db.Erasures()
-	if err != nil {
-		return err
-	}
-	stored, err := store.All(ctx, s.db, scanErasure, selectAllErasures)
-	if err != nil {
-		return err
-	}
-	known := make(map[personal.Subject]bool, len(stored))
-	for _, e := range stored {
-		known[e.subject()] = true
-	}
-	for _, r := range recorded {
-		e := Erasure{ID: r.ID, Kind: personal.Kind(r.Kind), SubjectID: r.Subject, Reason: r.Reason, RequestedAt: r.At, RequestedBy: r.By}
-		if known[e.subject()] {
-			continue
-		}
-		if err := s.repeat(ctx, e); err != nil {
-			return fmt.Errorf("repeat erasure %s: %w", e.ID, err)
-		}
-		known[e.subject()] = true
-	}
-	return s.db.RecordErasures(ledgerEntries(stored)...)
-}
-
-// repeat records an erasure of the ledger in a restored database. A subject that the database does not have was created after
-// the backup: there is nothing to erase.
-func (s *Service) repeat(ctx context.Context, e Erasure) error {
-	ctx = access.With(ctx, &access.Caller{UserID: e.RequestedBy})
-	s.Log.Warn("a restored database holds data that were erased; erasing them again", "erasure", e.ID, "kind", e.Kind)
-	err := s.db.InTx(ctx, func(tx *store.Tx) error { return s.insert(ctx, tx, e) })
-	if isMissing(err) {
-		return nil
-	}
-	return err
-}
-
-// isMissing reports whether the database does not have a subject.
-func isMissing(err error) bool {
-	return errors.Is(err, store.ErrNotFound) || errors.Is(err, apierr.CustomerNotFound) || errors.Is(err, apierr.UserNotFound) ||
-		errors.Is(err, apierr.PersonaNotFound)
 }

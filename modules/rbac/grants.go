@@ -88,7 +88,7 @@ func (s *Service) CreateGrant(ctx context.Context, in GrantInput) (Grant, error)
 // applyGrant reloads the policy after the commit of a changed grant. Grants on single records are not part of the policy.
 func (s *Service) applyGrant(tx *store.Tx, grant Grant) {
 	if grant.RecID == nil {
-		tx.AfterCommit(s.policy.reload)
+		tx.Announce(s.changed, "")
 	}
 }
 

@@ -109,7 +109,7 @@ func (s *Service) SetRateLimit(ctx context.Context, in RateLimitInput) (RateLimi
 			return err
 		}
 		tx.Audit(entry)
-		tx.AfterCommit(s.policy.reload)
+		tx.Announce(s.changed, "")
 		return nil
 	})
 	return rule, err

@@ -31,12 +31,15 @@ type policyLoader struct {
 func (p *policyLoader) load(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	version := p.db.Version(policyTables...)
+	version, err := p.db.Version(ctx, policyTables...)
+	if err != nil {
+		return fmt.Errorf("load the policy: %w", err)
+	}
 	if p.loaded && version == p.version {
 		return nil
 	}
 	var policy *access.Policy
-	err := p.db.View(ctx, func(v *store.View) error {
+	err = p.db.View(ctx, func(v *store.View) error {
 		var err error
 		policy, err = readPolicy(ctx, v)
 		return err

@@ -1,7 +1,7 @@
 // Package rbac manages roles, grants and stored rate-limit rules, applies them, and answers permission checks.
 //
 // Grants on record types and endpoints and the rate-limit rules are few. They are kept in memory as one [access.Policy].
-// Every commit that changes one of them reloads the whole policy before the change is acknowledged. Grants on single records
+// Every commit that changes one of them reloads the whole policy, on every node, before the change is acknowledged. Grants on single records
 // stay in their table; the statement that reads a record reads them, too.
 //
 // The module directory stores which user holds which role. The modules that own records answer for the relations of users to
@@ -53,6 +53,7 @@ type Service struct {
 	Options
 	db        *store.DB
 	policy    policyLoader
+	changed   *store.Topic        // the policy; the key does not matter
 	endpoints map[string]Endpoint // by key, the endpoints that this process serves; set by Start
 }
 
@@ -61,11 +62,16 @@ func New(db *store.DB, o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Service{
+	s := &Service{
 		Options: o, db: db,
 		policy: policyLoader{db: db, current: o.Policy, log: o.Log},
 	}
+	s.changed = db.Topic("rbac.policy", func(string) { s.policy.reload() })
+	return s
 }
+
+// Renew reads the policy again if it has changed, for a node that does not hear changes.
+func (s *Service) Renew(ctx context.Context) error { return s.policy.load(ctx) }
 
 // recordsOf returns the [access.Records] that answers for a type, or nil.
 func (s *Service) recordsOf(t access.RecordType) access.Records {

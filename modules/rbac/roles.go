@@ -191,7 +191,7 @@ func (s *Service) DeleteRole(ctx context.Context, id string) error {
 			return fmt.Errorf("delete role %s: %w", id, err)
 		}
 		roleTable.Audit(ctx, tx, "rbac.roles.delete", id, role, nil)
-		tx.AfterCommit(s.policy.reload)
+		tx.Announce(s.changed, "")
 		return nil
 	})
 }

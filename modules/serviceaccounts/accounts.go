@@ -171,6 +171,15 @@ func (s *Service) Disable(ctx context.Context, id string) error {
 	})
 }
 
+// CheckMayActAs checks that the caller may have done what a service account may do: [Service.Issue] would give them a token of it. It
+// returns apierr.ServiceAccountNotFound, apierr.NoAccess and apierr.GrantNotHeld.
+func (s *Service) CheckMayActAs(ctx context.Context, tx *store.Tx, id string) error {
+	if _, err := accountTable.Get(ctx, tx, id, access.Update); err != nil {
+		return err
+	}
+	return s.checkMayIssue(ctx, tx, id)
+}
+
 // checkMayIssue checks that the caller may act as the account: an administrator may, and otherwise the caller must hold all
 // roles of the account, which must have no grants of its own. Without this rule, a caller who may create tokens could take the
 // rights of an account. It returns apierr.GrantNotHeld.

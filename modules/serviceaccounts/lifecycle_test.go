@@ -7,7 +7,7 @@ import (
 
 	"kontor/server/access"
 	"kontor/server/servertest"
-	"kontor/store"
+	"kontor/store/storetest"
 )
 
 // Tokens are valid after rotations of the master key. Their first use replaces the stored hash.
@@ -24,7 +24,9 @@ func TestRotation_KeepsTokens(t *testing.T) {
 	}
 	first := hash(k.ID)
 	for _, compromised := range []bool{false, true} {
-		if _, err := s.DB.RotateMasterKey(t.Context(), store.Rotation{Compromised: compromised}); err != nil {
+		rotation := storetest.Rotation(t, s.DB)
+		rotation.Compromised = compromised
+		if _, err := s.DB.RotateMasterKey(t.Context(), rotation); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -196,3 +196,10 @@ func missing(err error) error {
 	}
 	return err
 }
+
+const selectAccountsOf = `SELECT id, account_id FROM service_tokens WHERE id IN (%s)`
+
+// AccountsOf returns the ids of the accounts of tokens, by the ids of the tokens.
+func AccountsOf(ctx context.Context, q store.Querier, ids []string) (map[string]string, error) {
+	return store.Pairs(ctx, q, selectAccountsOf, ids)
+}

@@ -80,8 +80,7 @@ func New(db *store.DB, users Users, auth Auth, notifier Notifier, o Options) (*S
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{Options: o, db: db, users: users, auth: auth, notifier: notifier, generations: revocable.NewGenerations()}
-	db.OnKeyReplaced(s.masterKeyReplaced)
+	s := &Service{Options: o, db: db, users: users, auth: auth, notifier: notifier, generations: revocable.NewGenerations(db.Remembers)}
 	var err error
 	if s.texts, err = revocable.NewCache[*verified](maxCached); err == nil {
 		s.tokens, err = revocable.NewCache[*verified](maxCached)

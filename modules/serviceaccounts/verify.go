@@ -25,7 +25,7 @@ type verified struct {
 	restricted bool // to networks
 	networks   []netip.Prefix
 	read       revocable.Generation // of the account
-	hashed     revocable.Generation // of the master key
+	hashed     int                  // generation of the master key under which its hash was compared
 	used       *atomic.Int64
 }
 
@@ -45,7 +45,7 @@ func (s *Service) Known(token string, from netip.Addr) (*access.Caller, bool) {
 // cached returns a valid entry.
 func (s *Service) cached(cache *revocable.Cache[*verified], key string) (*verified, bool) {
 	v, ok := cache.Get(key)
-	if !ok || !v.read.Valid() || !v.hashed.Valid() || s.expired(v.expires) {
+	if !ok || !v.read.Valid() || v.hashed != s.db.KeyGeneration() || s.expired(v.expires) {
 		return nil, false
 	}
 	return v, true
@@ -112,7 +112,7 @@ func (s *Service) read(ctx context.Context, id string) (v *verified, hash string
 	if err != nil {
 		return nil, "", apierr.AuthUnavailable.Wrap(err)
 	}
-	v = &verified{id: id, read: s.generations.Now(accountID), hashed: s.generations.Now(masterKey)}
+	v = &verified{id: id, read: s.generations.Now(accountID), hashed: s.db.KeyGeneration()}
 	rows, err := s.db.Query(ctx, selectVerified, id)
 	if err != nil {
 		return nil, "", apierr.AuthUnavailable.Wrap(err)
@@ -175,17 +175,9 @@ func (s *Service) Expiry(ctx context.Context, token string) (store.Time, bool) {
 	return v.expires, true
 }
 
-// Forget invalidates what is in memory of an account. It is called after the commit of a change to its status, roles or tokens.
+// Forget invalidates what is in memory of an account. It is called on every node after the commit of a change to its status, roles
+// or tokens. An empty id stands for all accounts.
 func (s *Service) Forget(accountID string) { s.generations.End(accountID) }
-
-// masterKey is the generation that all tokens share. A rotation of the master key ends it, so that tokens in memory are read, and
-// hashed, again.
-const masterKey = "master key"
-
-func (s *Service) masterKeyReplaced(context.Context, store.KeyReplaced) error {
-	s.generations.End(masterKey)
-	return nil
-}
 
 // hashPurpose is the purpose of the hashes of tokens.
 const hashPurpose = "service token"

@@ -248,3 +248,8 @@ func (s *Service) Delete(ctx context.Context, in OneInput) (endpoint.Message, er
 func (t Task) weight() int64 {
 	return records.Weight(t.Title, t.Description, string(t.Assignees), string(t.Metadata))
 }
+
+// Find returns a task by its id alone. It returns apierr.TaskNotFound and apierr.NoAccess.
+func (s *Service) Find(ctx context.Context, id string) (Task, error) {
+	return table.Get(ctx, s.db, id, access.Read)
+}

@@ -103,6 +103,7 @@ var (
 	Factors       = recordType("0193a000-0000-7000-8000-000000000012", "factors")
 	Identities    = recordType("0193a000-0000-7000-8000-000000000013", "identities")
 	Services      = recordType("0193a000-0000-7000-8000-000000000014", "service_accounts")
+	Webhooks      = recordType("0193a000-0000-7000-8000-000000000015", "webhooks")
 )
 
 var recordTypes []RecordType

@@ -57,6 +57,13 @@ var (
 	TooManyServiceTokens   = kind("service_accounts.too_many_tokens", http.StatusConflict)
 	PersonRequired         = kind("service_accounts.person_required", http.StatusForbidden)
 
+	// The change feed and webhooks.
+	CursorExpired      = kind("events.cursor_expired", http.StatusGone)
+	WebhookNotFound    = kind("webhooks.webhook_not_found", http.StatusNotFound)
+	WebhookDelivery    = kind("webhooks.delivery_not_found", http.StatusNotFound)
+	TooManyWebhooks    = kind("webhooks.too_many_webhooks", http.StatusConflict)
+	WebhookNotFinished = kind("webhooks.delivery_not_finished", http.StatusConflict)
+
 	// Sign-in with the operator's provider. The first five reach the console as codes in the fragment of its address.
 	OIDCUnavailable = kind("auth_m.oidc_unavailable", http.StatusServiceUnavailable)
 	OIDCExpired     = kind("auth_m.oidc_expired", http.StatusBadRequest)

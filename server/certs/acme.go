@@ -3,10 +3,12 @@ package certs
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +24,11 @@ type ACMEOptions struct {
 	Dir       string // keeps account and certificates, encrypted
 	Key       []byte // 32 bytes that encrypt them
 	Log       *slog.Logger
+
+	// Cache replaces Dir and Key when several nodes have the same certificates.
+	Cache autocert.Cache
+	// Leads reports whether this node obtains missing certificates; the others wait for them. nil: it always does.
+	Leads func() bool
 }
 
 // ACME obtains certificates from a certificate authority and renews them. The owner of the server has accepted the terms of
@@ -29,17 +36,25 @@ type ACMEOptions struct {
 type ACME struct {
 	manager *autocert.Manager
 	domains []string
+	leads   func() bool
 	log     *slog.Logger
+	served  sync.Map     // names of certificates that the manager has
 	expires atomic.Int64 // Unix seconds, of the certificate that was used last
 }
 
 // NewACME returns the certificates of some domains. It does not use the network before the first handshake.
 func NewACME(o ACMEOptions) (*ACME, error) {
-	cache, err := newSealedCache(o.Dir, o.Key, o.Log)
-	if err != nil {
-		return nil, err
+	cache := o.Cache
+	if cache == nil {
+		var err error
+		if cache, err = newSealedCache(o.Dir, o.Key, o.Log); err != nil {
+			return nil, err
+		}
 	}
-	return &ACME{domains: o.Domains, log: o.Log, manager: &autocert.Manager{
+	if o.Leads == nil {
+		o.Leads = func() bool { return true }
+	}
+	return &ACME{domains: o.Domains, leads: o.Leads, log: o.Log, manager: &autocert.Manager{
 		Prompt: autocert.AcceptTOS, Cache: cache, HostPolicy: autocert.HostWhitelist(o.Domains...), Email: o.Email,
 		Client: &acme.Client{DirectoryURL: o.Directory, UserAgent: "kontor"},
 	}}, nil
@@ -48,14 +63,38 @@ func NewACME(o ACMEOptions) (*ACME, error) {
 // Protocol is the application protocol of the challenge TLS-ALPN-01 (RFC 8737).
 const Protocol = acme.ALPNProto
 
-// Get returns the certificate of the domain in a handshake, and answers challenges. It rejects other domains.
+// Get returns the certificate of the domain in a handshake, and answers challenges. It rejects other domains. Until the leading node
+// has obtained a certificate, the other nodes reject handshakes for its domain.
 func (a *ACME) Get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	own := slices.Contains(a.domains, hello.ServerName) && !slices.Contains(hello.SupportedProtos, Protocol)
+	if own && !a.mayGet(hello.ServerName) {
+		return nil, errNotObtained
+	}
 	got, err := a.manager.GetCertificate(hello)
-	if err == nil && got.Leaf != nil && slices.Contains(a.domains, hello.ServerName) && !slices.Contains(hello.SupportedProtos, Protocol) {
+	if err == nil && got.Leaf != nil && own {
+		a.served.Store(hello.ServerName, true)
 		a.expires.Store(got.Leaf.NotAfter.Unix())
 	}
 	return got, err
 }
+
+// errNotObtained is the reason why a handshake is rejected on a node that does not obtain certificates itself.
+var errNotObtained = errors.New("the leading node has not obtained the certificate yet")
+
+// mayGet reports whether the manager may be asked for a certificate. It places an order for a missing one, which only the leading
+// node may do: authorities limit the number of orders. The manager finds what another node has renewed.
+func (a *ACME) mayGet(domain string) bool {
+	if _, known := a.served.Load(domain); known || a.leads() {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
+	defer cancel()
+	_, err := a.manager.Cache.Get(ctx, domain)
+	return err == nil
+}
+
+// lookupTime bounds the time to look for a certificate in the cache.
+const lookupTime = 5 * time.Second
 
 // Expires returns the end of the certificate that was used last, the zero time if there is none.
 func (a *ACME) Expires() time.Time {
@@ -79,15 +118,23 @@ func (a *ACME) Handler(next http.Handler) http.Handler {
 // retryObtain is the pause after a certificate could not be obtained. Authorities limit failed attempts.
 const retryObtain = 15 * time.Minute
 
-// Obtain obtains the certificates that are missing, so that the first client need not wait. It returns when all are there or
-// the context ends. Renewals happen by themselves.
+// awaitObtained is the pause after which a node looks again for a certificate that the leading node obtains.
+const awaitObtained = 2 * time.Second
+
+// Obtain obtains the certificates that are missing, so that the first client need not wait. A node that does not lead waits until
+// the leading one has obtained them. It returns when all are there or the context ends. Renewals happen by themselves.
 func (a *ACME) Obtain(ctx context.Context) {
 	for {
-		missing := 0
+		missing, pause := 0, awaitObtained
 		for _, domain := range a.domains {
 			got, err := a.Get(modernHello(domain))
+			if errors.Is(err, errNotObtained) {
+				missing++
+				continue
+			}
 			if err != nil {
 				missing++
+				pause = retryObtain
 				a.log.Error("no certificate was obtained", "domain", domain, "cause", err, "retry", retryObtain.String())
 				continue
 			}
@@ -96,7 +143,7 @@ func (a *ACME) Obtain(ctx context.Context) {
 		if missing == 0 {
 			return
 		}
-		timer := time.NewTimer(retryObtain)
+		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
 			timer.Stop()

@@ -83,20 +83,8 @@ func JSON[In, Out any](status int, f func(ctx context.Context, in In) (Out, erro
 		h.Media = []string{fiber.MIMEApplicationJSON}
 	}
 	h.serve = func(ctx context.Context, r *Request) (Result, error) {
-		var in In
-		problems := &apierr.Fields{}
-		if err := p.bind(r, reflect.ValueOf(&in).Elem(), problems); err != nil {
-			return Result{}, err
-		}
-		switch checked := any(&in).(type) {
-		case validated:
-			checked.Validate(problems)
-		case validatedNow:
-			checked.Validate(ctx, problems)
-		}
-		if service, ok := any(&in).(collector); ok {
-			service.Collect(problems)
-		} else if err := problems.Err(); err != nil {
+		in, err := bindInput[In](ctx, p, r)
+		if err != nil {
 			return Result{}, err
 		}
 		out, err := f(ctx, in)
@@ -107,6 +95,46 @@ func JSON[In, Out any](status int, f func(ctx context.Context, in In) (Out, erro
 			return result, nil
 		}
 		return Result{Body: out}, nil
+	}
+	return h
+}
+
+// bindInput returns the input of a request. It returns the error of all wrong fields together.
+func bindInput[In any](ctx context.Context, p *plan, r *Request) (in In, err error) {
+	problems := &apierr.Fields{}
+	if err := p.bind(r, reflect.ValueOf(&in).Elem(), problems); err != nil {
+		return in, err
+	}
+	switch checked := any(&in).(type) {
+	case validated:
+		checked.Validate(problems)
+	case validatedNow:
+		checked.Validate(ctx, problems)
+	}
+	if service, ok := any(&in).(collector); ok {
+		service.Collect(problems)
+		return in, nil
+	}
+	return in, problems.Err()
+}
+
+// EventStream is the media type of event streams.
+const EventStream = "text/event-stream"
+
+// JSONOrStream returns a handler of [JSON] that answers clients which prefer an event stream by another function. open reads the
+// request and writes the response itself, as for [Raw].
+func JSONOrStream[In, Out any](status int, f func(ctx context.Context, in In) (Out, error), open func(ctx context.Context, r *Request, in In) error) Handler {
+	h := JSON(status, f)
+	answer := h.serve
+	h.serve = func(ctx context.Context, r *Request) (Result, error) {
+		if r.Fiber.Accepts(fiber.MIMEApplicationJSON, EventStream) != EventStream {
+			return answer(ctx, r)
+		}
+		in, err := bindInput[In](ctx, h.plan, r)
+		if err != nil {
+			return Result{}, err
+		}
+		return Result{Sent: true}, open(ctx, r, in)
 	}
 	return h
 }

@@ -67,6 +67,8 @@ var allTags = []Tag{
 	{"Authentication", "Sign-in and sign-out, tokens, sessions and API keys."},
 	{"Second factors", "Passkeys, authenticator apps and recovery codes of users."},
 	{"Service accounts", "Users that are programs, and their tokens."},
+	{"Events", "Changes of records, as a list and as a stream."},
+	{"Webhooks", "Addresses that receive the events, and what was sent to them."},
 	{"Users", "Users, their credentials, passwords and roles; registration and recovery."},
 	{"Access control", "Roles, grants, rate-limit rules and permission checks."},
 	{"Personal Identity", "Personas: identities of people."},
@@ -92,6 +94,7 @@ var statusTexts = map[int]string{
 	http.StatusForbidden:             "The caller may not do this.",
 	http.StatusNotFound:              "The record does not exist.",
 	http.StatusConflict:              "The request conflicts with the state of the record.",
+	http.StatusGone:                  "What the request refers to is no longer kept.",
 	http.StatusPreconditionFailed:    "The record has changed since it was read.",
 	http.StatusRequestEntityTooLarge: "The body is too large.",
 	http.StatusUnsupportedMediaType:  "The type or encoding of the body is not supported.",
@@ -106,7 +109,7 @@ var pathNames = map[string]string{
 	"id": "Id of the record.", "user_id": "Id of the user.", "session_id": "Id of the session.",
 	"credential_id": "Id of the credential.", "cred_id": "Id of the credential.", "customer_id": "Id of the customer.",
 	"persona_id": "Id of the persona.", "link_id": "Id of the link.", "assignee_id": "Id of the assignee.",
-	"identity_id": "Id of the linked account.", "factor_id": "Id of the second factor.", "token_id": "Id of the token.", "notification_id": "Id of the notification.", "message_id": "Id of the message.", "file": "Name of the file.",
+	"identity_id": "Id of the linked account.", "factor_id": "Id of the second factor.", "token_id": "Id of the token.", "delivery_id": "Id of the delivery.", "notification_id": "Id of the notification.", "message_id": "Id of the message.", "file": "Name of the file.",
 }
 
 // queryNames describes query parameters outside the shared query layer.

@@ -24,12 +24,18 @@ const Connections = 64
 // measured process and writes raw HTTP to keep its own cost low.
 func Load(tb testing.TB, address string, n, want int, request func(i int) []byte) float64 {
 	tb.Helper()
+	return LoadOver(tb, slices.Repeat([]string{address}, Connections), n, want, request)
+}
+
+// LoadOver is Load over one connection to each of the addresses, which may repeat.
+func LoadOver(tb testing.TB, addresses []string, n, want int, request func(i int) []byte) float64 {
+	tb.Helper()
 	var next atomic.Int64
 	var failure atomic.Pointer[error]
 	var wait sync.WaitGroup
-	connections := make([]net.Conn, Connections)
+	connections := make([]net.Conn, len(addresses))
 	for i := range connections {
-		connection, err := net.Dial("tcp", address)
+		connection, err := net.Dial("tcp", addresses[i])
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -115,7 +121,7 @@ func Request(method, path, body string, headers ...string) []byte {
 // numbers differ between machines, and on one machine from minute to minute.
 func Ratio(b *testing.B, address string, perRound, want int, request func(i int) []byte) {
 	b.Helper()
-	bare := bareFiber(b)
+	bare := BareFiber(b)
 	hello := Request("GET", "/hello", "")
 	const warmUp = 2000
 	Load(b, bare, warmUp, 200, func(int) []byte { return hello })
@@ -129,12 +135,12 @@ func Ratio(b *testing.B, address string, perRound, want int, request func(i int)
 		sent += perRound
 		ratios, rates = append(ratios, rate/floor), append(rates, rate)
 	}
-	b.ReportMetric(median(ratios), "ratio")
-	b.ReportMetric(median(rates), "req/s")
+	b.ReportMetric(Median(ratios), "ratio")
+	b.ReportMetric(Median(rates), "req/s")
 }
 
-// bareFiber runs a minimal Fiber handler.
-func bareFiber(b *testing.B) string {
+// BareFiber runs a minimal Fiber handler until the benchmark ends, and returns its address.
+func BareFiber(b *testing.B) string {
 	b.Helper()
 	app := fiber.New(fiber.Config{DisableStartupMessage: true})
 	app.Get("/hello", func(c *fiber.Ctx) error { return c.SendString("hello") })
@@ -147,7 +153,8 @@ func bareFiber(b *testing.B) string {
 	return listener.Addr().String()
 }
 
-func median(values []float64) float64 {
+// Median returns the middle one of the values.
+func Median(values []float64) float64 {
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)
 	return sorted[len(sorted)/2]

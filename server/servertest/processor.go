@@ -23,7 +23,7 @@ func Compare(b *testing.B, s *Server, n, want int, one, other []byte) {
 	for b.Loop() {
 		ratios = append(ratios, cost(one)/cost(other))
 	}
-	b.ReportMetric(median(ratios), "times")
+	b.ReportMetric(Median(ratios), "times")
 }
 
 // ProcessorTime returns the processor time that this process has used.

@@ -9,6 +9,7 @@ import (
 	"kontor/modules/kit/records"
 	"kontor/store/audittrail"
 	"kontor/store/inspect"
+	"kontor/store/storetest"
 )
 
 // SkipRecordCheck disables the check of records at the end of the test. Tests need it if they write records by SQL, without audit
@@ -20,7 +21,7 @@ func (s *Server) checkRecords() {
 	if _, benchmark := s.t.(*testing.B); benchmark || s.skipCheck {
 		return
 	}
-	_, err := inspect.Check(context.Background(), inspect.Source{Dir: s.DB.Dir()}, func(ctx context.Context, e *audittrail.Evidence) error {
+	_, err := inspect.Check(context.Background(), storetest.Source(storetest.OptionsOf(s.t, s.DB)), func(ctx context.Context, e *audittrail.Evidence) error {
 		_, err := app.CheckRecords(ctx, e)
 		return err
 	})

@@ -1,7 +1,8 @@
 // Package servertest runs Kontor on a real listener for tests over HTTP, and generates load for benchmarks. All tests
 // use its functions:
 //
-//   - [Start] runs all of Kontor with its own database and clock; [Serve] runs a server with a table of the test;
+//   - [Start] runs all of Kontor with its own database and clock, [StartShared] and [Node] run several nodes on one database;
+//     [Serve] runs a server with a table of the test;
 //   - [Server.Admin], [Server.User], [Server.Keyed] and [Server.Anonymous] return clients; [NewClient] returns one for Serve;
 //   - [Client.Do] makes a request, [Client.Create] creates a record, [Client.With] adds headers; every answer is compared with
 //     the API document; [Send] makes a request without that comparison;
@@ -47,7 +48,7 @@ type Server struct {
 	web   *server.Server
 	t     testing.TB
 	admin *Client
-	users atomic.Int64
+	users *atomic.Int64 // created by User, on all nodes
 
 	skipCheck bool // set by SkipRecordCheck
 }
@@ -59,10 +60,23 @@ type Option func(*settings.Settings)
 func Start(t testing.TB, options ...Option) *Server {
 	t.Helper()
 	clock := storetest.NewClock()
-	return startOn(t, storetest.OpenWith(t, clock), clock, options)
+	return startOn(t, storetest.OpenWith(t, clock), clock, new(atomic.Int64), options)
 }
 
-func startOn(t testing.TB, db *store.DB, clock *storetest.Clock, options []Option) *Server {
+// StartShared is Start on a database that several nodes may use, which is always on PostgreSQL. [Node] starts further ones.
+func StartShared(t testing.TB, options ...Option) *Server {
+	t.Helper()
+	clock := storetest.NewClock()
+	return startOn(t, storetest.OpenShared(t, clock), clock, new(atomic.Int64), options)
+}
+
+// Node starts another node on the database of s: with the same key, clock and people, and with modules and an address of its own.
+func Node(t testing.TB, s *Server, options ...Option) *Server {
+	t.Helper()
+	return startOn(t, storetest.Second(t, s.DB), s.Clock, s.users, options)
+}
+
+func startOn(t testing.TB, db *store.DB, clock *storetest.Clock, users *atomic.Int64, options []Option) *Server {
 	t.Helper()
 	loaded, err := settings.Load(settings.Input{})
 	if err != nil {
@@ -85,7 +99,7 @@ func startOn(t testing.TB, db *store.DB, clock *storetest.Clock, options []Optio
 	if _, err := m.Boot(ctx); err != nil {
 		t.Fatal(err)
 	}
-	running := &Server{Modules: m, Clock: clock, t: t}
+	running := &Server{Modules: m, Clock: clock, users: users, t: t}
 	running.serve()
 	return running
 }
@@ -98,6 +112,9 @@ func testLog(t testing.TB) *slog.Logger {
 func (s *Server) serve() {
 	s.t.Helper()
 	if err := s.Notifications.Start(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.Webhooks.Start(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
 	web, err := s.Modules.Server()

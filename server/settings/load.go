@@ -64,6 +64,7 @@ func Load(in Input) (*Result, error) {
 	if err := r.Settings.check(); err != nil {
 		return nil, err
 	}
+	r.Warnings = append(r.Warnings, r.warnOfDatabase()...)
 	return r, nil
 }
 

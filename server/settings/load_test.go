@@ -51,7 +51,7 @@ func TestLoad_Defaults(t *testing.T) {
 	want := settings.Settings{
 		Server:  settings.Server{Listen: "127.0.0.1:8080", ACMEURL: "https://acme-v02.api.letsencrypt.org/directory", Shutdown: 10 * time.Second, RequestTime: 10 * time.Second},
 		Metrics: settings.Metrics{Listen: "127.0.0.1:9464"},
-		Data:    settings.Data{Dir: "./data"},
+		Data:    settings.Data{Dir: "./data", Connections: 8},
 		Auth: settings.Auth{
 			AccessToken: time.Hour, RefreshToken: 24 * time.Hour, SessionIdle: 12 * time.Hour, SessionsMax: 20, OTP: 10 * time.Minute, OTPAttempts: 5, PasswordMinLength: 12, SigningKeyDays: 90,
 			MFA:        settings.MFA{RequiredRoles: []string{"Administrator", "Advisor"}, Grace: 14 * 24 * time.Hour, Issuer: "Kontor"},

@@ -19,6 +19,7 @@ type Settings struct {
 	Server        Server
 	Metrics       Metrics
 	Data          Data
+	Cluster       Cluster
 	CORS          CORS
 	Auth          Auth
 	RateLimits    RateLimits
@@ -27,6 +28,8 @@ type Settings struct {
 	Profile       Profile
 	Invoices      Invoices
 	Privacy       Privacy
+	Events        Events
+	Webhooks      Webhooks
 	Audit         Audit
 	Log           Log
 	Secrets       Secrets
@@ -59,9 +62,16 @@ type Metrics struct {
 	Listen string // empty: none
 }
 
-// Data configures the data directory.
+// Data configures where the data are: in a directory, or in a PostgreSQL database.
 type Data struct {
-	Dir string
+	Dir         string
+	URL         Secret // of a PostgreSQL database; empty: Dir. DatabaseName shows it without its password
+	Connections int    // to that database, for reading
+}
+
+// Cluster configures one of several nodes on a PostgreSQL database.
+type Cluster struct {
+	Node string // empty: the name of the machine
 }
 
 // CORS configures the browser origins that may call the API.
@@ -172,6 +182,19 @@ type Invoices struct {
 // Privacy configures the retention of personal data.
 type Privacy struct {
 	RetentionYears int
+}
+
+// Events configures the change feed.
+type Events struct {
+	Retention time.Duration // 0: the whole audit trail
+}
+
+// Webhooks configures the delivery of events.
+type Webhooks struct {
+	AllowedNetworks []netip.Prefix // that receivers may have beside public addresses
+	Timeout         time.Duration
+	PauseAfter      time.Duration
+	Keep            time.Duration
 }
 
 // Log configures the level and the format of the log.

@@ -25,6 +25,11 @@ type Options struct {
 	// Wrote is called with frames that have a position when they are first written to a stream of the user. It must be
 	// quick.
 	Wrote func(positions []Position)
+	// Ended is called when a stream of a user has ended. It must be quick. nil does nothing.
+	Ended func(user string)
+	// MayWrite reports whether frames may be written now. While it returns false, a stream to which frames with a position
+	// are to be written ends instead, without them. nil always allows it.
+	MayWrite func() bool
 	// CloseFrame is the last frame of every stream when the hub closes.
 	CloseFrame []byte
 	Log        *slog.Logger
@@ -65,6 +70,12 @@ func New(o Options) *Hub {
 	if o.Wrote == nil {
 		o.Wrote = func([]Position) {}
 	}
+	if o.Ended == nil {
+		o.Ended = func(string) {}
+	}
+	if o.MayWrite == nil {
+		o.MayWrite = func() bool { return true }
+	}
 	h := &Hub{options: o, users: map[string][]*Stream{}, empty: make(chan struct{}), stop: make(chan struct{})}
 	h.ready.init()
 	for range runtime.GOMAXPROCS(0) + 1 {
@@ -90,6 +101,12 @@ func (h *Hub) Open(user, language string, expires time.Time, data any) (*Stream,
 	h.users[user] = append(h.users[user], s)
 	h.total++
 	return s, nil
+}
+
+// Refuse ends a stream that was opened beyond a limit that the caller knows. It counts like one that Open has rejected.
+func (h *Hub) Refuse(s *Stream) {
+	h.counts.refused.Add(1)
+	s.end(ended)
 }
 
 // remove removes a stream.
@@ -133,6 +150,13 @@ func (h *Hub) Users() []string {
 		users = append(users, user)
 	}
 	return users
+}
+
+// Count returns the number of open streams of a user.
+func (h *Hub) Count(user string) int {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return len(h.users[user])
 }
 
 // Connected reports whether one of the users has an open stream.

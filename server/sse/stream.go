@@ -203,6 +203,7 @@ func (s *Stream) end(why reason) {
 	if first {
 		s.hub.remove(s)
 		s.hub.counts.end(why)
+		s.hub.options.Ended(s.User)
 	}
 }
 

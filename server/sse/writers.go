@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 )
@@ -91,6 +92,10 @@ func (s *Stream) flush(buffer []byte) []byte {
 		if frames == nil {
 			return buffer
 		}
+		if ordered(frames) && !s.hub.options.MayWrite() {
+			s.end(left)
+			return buffer
+		}
 		buffer = buffer[:0]
 		for _, f := range frames {
 			buffer = append(append(buffer, f.Own...), f.Shared...)
@@ -105,6 +110,11 @@ func (s *Stream) flush(buffer []byte) []byte {
 			return buffer
 		}
 	}
+}
+
+// ordered reports whether one of the frames has a position.
+func ordered(frames []Frame) bool {
+	return slices.ContainsFunc(frames, func(f Frame) bool { return f.Position != Position{} })
 }
 
 // flushSlowly continues to write to a slow client.

@@ -33,7 +33,8 @@ func begin(tag string, prev [32]byte, seq, at int64) []byte {
 // are documented.
 func TestVerify_AcceptsBothForms(t *testing.T) {
 	ctx := t.Context()
-	db := storetest.Open(t)
+	o := storetest.Options(t)
+	db := storetest.OpenAgain(t, o)
 	type origin struct{}
 	db.SetOrigin(func(ctx context.Context) store.Origin {
 		o, _ := ctx.Value(origin{}).(store.Origin)
@@ -51,7 +52,7 @@ func TestVerify_AcceptsBothForms(t *testing.T) {
 				return err
 			}
 		}
-		_, err := tx.Exec(ctx, engine.UpsertMeta, audittrail.MetaHead, audittrail.SignedHead(masterKey(t, db.Dir()), 3, head))
+		_, err := tx.Exec(ctx, engine.UpsertMeta, audittrail.MetaHead, audittrail.SignedHead(storetest.MasterKey(t, o), 3, head))
 		return err
 	})
 	if err != nil {
@@ -99,12 +100,12 @@ func TestVerify_CoversEachColumn(t *testing.T) {
 		"form = 1", "form = 3", "kind = 'denial'", "kind = ''", "session_id = 's2'", "network = '203.0.113.0/24'", "request_id = 'x'", `detail = '{}'`,
 		"actor = 'x'", "action = 'x'", "rec_type = 'x'", "rec_id = 'x'", "before_hash = 'x'", "after_hash = 'x'", "at = at + 1",
 	} {
-		dir := storetest.Dir(t)
-		db := storetest.OpenDir(t, dir)
+		o := storetest.Options(t)
+		db := storetest.OpenAgain(t, o)
 		storetest.Audit(t, db, 3)
 		db.Close()
-		run(t, dir, `DROP TRIGGER audit_entries_no_update`, `UPDATE audit_entries SET `+change+` WHERE seq = 2`)
-		_, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil)
+		run(t, o, `DROP TRIGGER audit_entries_no_update`, `UPDATE audit_entries SET `+change+` WHERE seq = 2`)
+		_, err := inspect.Check(t.Context(), storetest.Source(o), nil)
 		if bad, ok := errors.AsType[*audittrail.Break](err); !ok || bad.Seq != 2 {
 			t.Errorf("%s: got %v", change, err)
 		}

@@ -14,16 +14,17 @@ import (
 	"kontor/store/storetest"
 )
 
-// exported creates a database with some entries and returns its directory, an export and the public key.
-func exported(t testing.TB, entries int) (dir, text, key string) {
+// exported creates a database with some entries and returns its options, an export and the public key.
+func exported(t testing.TB, entries int) (o store.Options, text, key string) {
 	t.Helper()
-	return exportedWith(t, store.Options{Dir: storetest.Dir(t)}, entries)
+	o = storetest.Options(t)
+	text, key = exportedOf(t, o, entries)
+	return o, text, key
 }
 
-// exportedWith does the same with the options of the test.
-func exportedWith(t testing.TB, o store.Options, entries int) (dir, text, key string) {
+// exportedOf does the same with the options of the test.
+func exportedOf(t testing.TB, o store.Options, entries int) (text, key string) {
 	t.Helper()
-	dir = o.Dir
 	db, err := store.Open(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +39,7 @@ func exportedWith(t testing.TB, o store.Options, entries int) (dir, text, key st
 		t.Fatal(err)
 	}
 	key = db.ExportKey()
-	return dir, export(t, inspect.Source{Dir: o.Dir, SecretKey: o.SecretKey}, 1), key
+	return export(t, storetest.Source(o), 1), key
 }
 
 // export exports the trail of a database that may be open.
@@ -52,21 +53,21 @@ func export(t testing.TB, from inspect.Source, first int64) string {
 }
 
 func TestVerifyExport_AcceptsAnExport(t *testing.T) {
-	dir, text, key := exported(t, 5)
+	o, text, key := exported(t, 5)
 	for _, given := range []string{key, ""} {
 		r, err := audittrail.VerifyExport(strings.NewReader(text), given)
 		if err != nil || r.From != 1 || r.To != 5 || r.SignedTo != 5 || r.Heads != 1 || r.PublicKey != key {
 			t.Errorf("key %q: got %+v, %v", given, r, err)
 		}
 	}
-	if printed, err := inspect.PublicExportKeys(t.Context(), inspect.Source{Dir: dir}); err != nil || len(printed) != 1 || printed[0] != key {
+	if printed, err := inspect.PublicExportKeys(t.Context(), storetest.Source(o)); err != nil || len(printed) != 1 || printed[0] != key {
 		t.Errorf("got %q, %v", printed, err)
 	}
-	tail := export(t, inspect.Source{Dir: dir}, 3)
+	tail := export(t, storetest.Source(o), 3)
 	if r, err := audittrail.VerifyExport(strings.NewReader(tail), key); err != nil || r.From != 3 || r.To != 5 {
 		t.Errorf("from 3: got %+v, %v", r, err)
 	}
-	if r, err := audittrail.VerifyExport(strings.NewReader(export(t, inspect.Source{Dir: dir}, 99)), key); err != nil || r.To != 0 || r.Heads != 1 {
+	if r, err := audittrail.VerifyExport(strings.NewReader(export(t, storetest.Source(o), 99)), key); err != nil || r.To != 0 || r.Heads != 1 {
 		t.Errorf("an empty export: got %+v, %v", r, err)
 	}
 	// An exporter that was restarted repeats entries.
@@ -79,7 +80,7 @@ func TestVerifyExport_AcceptsAnExport(t *testing.T) {
 
 func TestVerifyExport_NamesTheWrongLine(t *testing.T) {
 	_, text, key := exported(t, 5)
-	_, foreign, foreignKey := exportedWith(t, store.Options{Dir: filepath.Join(t.TempDir(), "data"), SecretKey: strings.Repeat("5a", 32)}, 5)
+	foreign, foreignKey := exportedOf(t, store.Options{Dir: filepath.Join(t.TempDir(), "data"), SecretKey: strings.Repeat("5a", 32)}, 5)
 	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
 	others := strings.SplitAfter(strings.TrimSuffix(foreign, "\n"), "\n")
 	join := func(parts ...string) string { return strings.Join(parts, "") }
@@ -120,9 +121,11 @@ func TestVerifyExport_NamesTheWrongLine(t *testing.T) {
 }
 
 func TestExportAudit_NeedsTheKey(t *testing.T) {
-	dir, _, _ := exported(t, 3)
+	o, _, _ := exported(t, 3)
+	missing := storetest.Source(o)
+	missing.Dir, missing.SecretKey = o.Dir+"/nothing", ""
 	var b bytes.Buffer
-	if _, err := inspect.ExportAudit(t.Context(), inspect.Source{Dir: dir + "/nothing"}, 1, &b); err == nil || b.Len() > 0 {
+	if _, err := inspect.ExportAudit(t.Context(), missing, 1, &b); err == nil || b.Len() > 0 {
 		t.Errorf("got %v and %d bytes", err, b.Len())
 	}
 }

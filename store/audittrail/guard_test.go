@@ -9,6 +9,7 @@ import (
 	"kontor/store"
 	"kontor/store/audittrail"
 	"kontor/store/inspect"
+	"kontor/store/postgres/postgrestest"
 	"kontor/store/storetest"
 )
 
@@ -33,16 +34,16 @@ func TestOpen_RejectsATrailWithoutItsHead(t *testing.T) {
 		{"key check and head erased", 3, []string{"DELETE FROM meta"}, "check value of the secret key is missing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := storetest.Dir(t)
-			db := storetest.OpenDir(t, dir)
+			o := storetest.Options(t)
+			db := storetest.OpenAgain(t, o)
 			storetest.Audit(t, db, c.entries)
 			db.Close()
-			run(t, dir, strings.Split(strings.Join(c.statements, "; "), "; ")...)
-			_, err := store.Open(context.Background(), store.Options{Dir: dir})
+			run(t, o, strings.Split(strings.Join(c.statements, "; "), "; ")...)
+			_, err := store.Open(context.Background(), o)
 			if !errors.Is(err, store.ErrTampered) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("the start says %v, want one line with %q", err, c.says)
 			}
-			_, err = inspect.Check(context.Background(), inspect.Source{Dir: dir}, nil)
+			_, err = inspect.Check(context.Background(), storetest.Source(o), nil)
 			if broken := (*audittrail.Break)(nil); !errors.As(err, &broken) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("the check says %v, want %q", err, c.says)
 			}
@@ -52,22 +53,22 @@ func TestOpen_RejectsATrailWithoutItsHead(t *testing.T) {
 
 func TestOpen_SignsTheHeadOfAnEarlierVersion(t *testing.T) {
 	for _, entries := range []int{0, 3} {
-		dir := storetest.Dir(t)
-		db := storetest.OpenDir(t, dir)
+		o := storetest.Options(t)
+		db := storetest.OpenAgain(t, o)
 		storetest.Audit(t, db, entries)
-		old := audittrail.OldKeyCheck(masterKey(t, dir))
+		old := audittrail.OldKeyCheck(storetest.MasterKey(t, o))
 		db.Close()
 		statements := []string{"UPDATE meta SET value = '" + old + "' WHERE name = 'key_check'"}
 		if entries == 0 {
 			statements = append(statements, "DELETE FROM meta WHERE name = 'audit_head'") // it had none
 		}
-		run(t, dir, statements...)
-		if report, err := inspect.Check(context.Background(), inspect.Source{Dir: dir}, nil); err != nil || !report.KeyChecked {
+		run(t, o, statements...)
+		if report, err := inspect.Check(context.Background(), storetest.Source(o), nil); err != nil || !report.KeyChecked {
 			t.Errorf("before the start: %+v, %v", report, err)
 		}
-		storetest.OpenDir(t, dir).Close()
-		run(t, dir, "DELETE FROM meta WHERE name = 'audit_head'")
-		if _, err := store.Open(context.Background(), store.Options{Dir: dir}); !errors.Is(err, store.ErrTampered) {
+		storetest.OpenAgain(t, o).Close()
+		run(t, o, "DELETE FROM meta WHERE name = 'audit_head'")
+		if _, err := store.Open(context.Background(), o); !errors.Is(err, store.ErrTampered) {
 			t.Errorf("%d entries: a head that was bound and removed: %v", entries, err)
 		}
 	}
@@ -75,35 +76,54 @@ func TestOpen_SignsTheHeadOfAnEarlierVersion(t *testing.T) {
 
 // Restoring the old check value must not make a database without a head acceptable.
 func TestOpen_RejectsAnEarlierVersionWithoutItsHead(t *testing.T) {
-	dir := storetest.Dir(t)
-	db := storetest.OpenDir(t, dir)
+	o := storetest.Options(t)
+	db := storetest.OpenAgain(t, o)
 	storetest.Audit(t, db, 3)
-	old := audittrail.OldKeyCheck(masterKey(t, dir))
+	old := audittrail.OldKeyCheck(storetest.MasterKey(t, o))
 	db.Close()
-	run(t, dir, "UPDATE meta SET value = '"+old+"' WHERE name = 'key_check'", "DELETE FROM meta WHERE name = 'audit_head'")
-	if _, err := store.Open(context.Background(), store.Options{Dir: dir}); !errors.Is(err, store.ErrTampered) {
+	run(t, o, "UPDATE meta SET value = '"+old+"' WHERE name = 'key_check'", "DELETE FROM meta WHERE name = 'audit_head'")
+	if _, err := store.Open(context.Background(), o); !errors.Is(err, store.ErrTampered) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestOpen_RestoresTriggersAndAuditsIt(t *testing.T) {
-	for name, statements := range map[string][]string{
+// unprotect returns statements that remove the protection of the trail.
+func unprotect() map[string][]string {
+	if storetest.OnPostgreSQL() {
+		return map[string][]string{
+			"dropped":    {"DROP TRIGGER audit_entries_append_only ON audit_entries"},
+			"disabled":   {"ALTER TABLE audit_entries DISABLE TRIGGER USER"},
+			"not always": {"ALTER TABLE audit_entries ENABLE TRIGGER audit_entries_append_only"},
+			"replaced":   {"CREATE OR REPLACE FUNCTION kontor_append_only() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'"},
+		}
+	}
+	return map[string][]string{
 		"dropped":  {"DROP TRIGGER audit_entries_no_delete"},
 		"replaced": {"DROP TRIGGER audit_entries_no_update", "CREATE TRIGGER audit_entries_no_update BEFORE UPDATE ON audit_entries BEGIN SELECT 1; END"},
-	} {
-		dir := storetest.Dir(t)
-		db := storetest.OpenDir(t, dir)
+	}
+}
+
+func TestOpen_RestoresTriggersAndAuditsIt(t *testing.T) {
+	for name, statements := range unprotect() {
+		o := storetest.Options(t)
+		db := storetest.OpenAgain(t, o)
 		storetest.Audit(t, db, 2)
-		exec(t, db, statements...)
+		for _, s := range statements {
+			if o.URL != "" {
+				postgrestest.Run(t, o.URL, s)
+			} else {
+				exec(t, db, s)
+			}
+		}
 		if missing, err := db.AuditUnguarded(t.Context()); len(missing) != 1 || err != nil {
 			t.Errorf("%s: %v, %v", name, missing, err)
 		}
 		db.Close()
-		_, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil)
-		if broken := (*audittrail.Break)(nil); !errors.As(err, &broken) || !strings.Contains(err.Error(), "triggers that protect it are missing: audit_entries_no_") {
+		_, err := inspect.Check(t.Context(), storetest.Source(o), nil)
+		if broken := (*audittrail.Break)(nil); !errors.As(err, &broken) || !strings.Contains(err.Error(), "triggers that protect it are missing: audit_entries_") {
 			t.Errorf("%s: the check says %v", name, err)
 		}
-		db = storetest.OpenDir(t, dir)
+		db = storetest.OpenAgain(t, o)
 		if missing, err := db.AuditUnguarded(t.Context()); len(missing) != 0 || err != nil {
 			t.Errorf("%s: after the start %v, %v", name, missing, err)
 		}
@@ -116,10 +136,10 @@ func TestOpen_RestoresTriggersAndAuditsIt(t *testing.T) {
 
 // An empty trail does not mean that there was no key.
 func TestCheck_ReportsThatTheKeyWasChecked(t *testing.T) {
-	dir := storetest.Dir(t)
-	db := storetest.OpenDir(t, dir)
+	o := storetest.Options(t)
+	db := storetest.OpenAgain(t, o)
 	db.Close()
-	if report, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); err != nil || !report.KeyChecked {
+	if report, err := inspect.Check(t.Context(), storetest.Source(o), nil); err != nil || !report.KeyChecked {
 		t.Errorf("an empty trail: %+v, %v", report, err)
 	}
 }

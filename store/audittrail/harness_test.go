@@ -1,9 +1,6 @@
 package audittrail_test
 
 import (
-	"encoding/hex"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,11 +8,13 @@ import (
 	"kontor/store/storetest"
 )
 
-// run changes a closed database without the store.
-func run(t testing.TB, dir string, statements ...string) {
+// run changes a closed database without the store. On PostgreSQL the triggers are disabled meanwhile and need not be dropped.
+func run(t testing.TB, o store.Options, statements ...string) {
 	t.Helper()
 	for _, s := range statements {
-		storetest.Tamper(t, filepath.Join(dir, "kontor.db"), s)
+		if !strings.HasPrefix(s, "DROP TRIGGER") || !storetest.OnPostgreSQL() {
+			storetest.Change(t, o, s)
+		}
 	}
 }
 
@@ -33,18 +32,4 @@ func exec(t testing.TB, db *store.DB, statements ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// masterKey reads the master key of a data directory.
-func masterKey(t testing.TB, dir string) []byte {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, "secret.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
 }

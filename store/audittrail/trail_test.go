@@ -11,9 +11,9 @@ import (
 )
 
 func TestVerify_AcceptsATrailOfSeveralProcesses(t *testing.T) {
-	dir := storetest.Dir(t)
+	o := storetest.Options(t)
 	for want := int64(3); want <= 9; want += 3 {
-		db := storetest.OpenDir(t, dir)
+		db := storetest.OpenAgain(t, o)
 		storetest.Audit(t, db, 3)
 		if n, err := db.VerifyAudit(t.Context()); n != want || err != nil {
 			t.Errorf("%d entries, err %v; want %d", n, err, want)
@@ -55,12 +55,12 @@ func TestVerify_NamesTheFirstWrongEntry(t *testing.T) {
 		{"signature removed", []string{`DELETE FROM meta WHERE name = 'audit_head'`}, 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := storetest.Dir(t)
-			db := storetest.OpenDir(t, dir)
+			o := storetest.Options(t)
+			db := storetest.OpenAgain(t, o)
 			storetest.Audit(t, db, 10)
 			db.Close()
-			run(t, dir, c.tamper...)
-			_, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil)
+			run(t, o, c.tamper...)
+			_, err := inspect.Check(t.Context(), storetest.Source(o), nil)
 			var broken *audittrail.Break
 			if !errors.As(err, &broken) || broken.Seq != c.wantSeq {
 				t.Errorf("got %v, want entry %d", err, c.wantSeq)

@@ -37,10 +37,10 @@ func TestVerifyStep_NamesTheFirstWrongEntry(t *testing.T) {
 		"changed": {"UPDATE audit_entries SET actor = 'x' WHERE seq = 7", 7},
 		"removed": {"DELETE FROM audit_entries WHERE seq = 7", 7},
 	} {
-		dir := storetest.Dir(t)
-		db := storetest.OpenDir(t, dir)
+		o := storetest.Options(t)
+		db := storetest.OpenAgain(t, o)
 		storetest.Audit(t, db, 10)
-		run(t, dir, "DROP TRIGGER audit_entries_no_update", "DROP TRIGGER audit_entries_no_delete", c.statement)
+		run(t, o, "DROP TRIGGER audit_entries_no_update", "DROP TRIGGER audit_entries_no_delete", c.statement)
 		var at audittrail.Position
 		var err error
 		for ended := false; !ended && err == nil; {

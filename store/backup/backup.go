@@ -1,10 +1,13 @@
-// Package backup copies a database into one file, and restores it from there. It exports and imports the master key.
+// Package backup copies a database into a compressed file, whole or as what has changed since an earlier file, and restores it
+// from there. It exports and imports the master key.
 //
-// A backup is one tar file with
+// A backup is a tar file, compressed with zstd, with
 //
-//	manifest.json   the format, and the SHA-256 of the database
+//	manifest.json   what the file holds, see manifest
 //	secret.key      the master key, only with Options.WithKey
-//	kontor.db       one state of the database, without a log
+//	kontor.db       one state of the database, without a log; or
+//	kontor.pages    of an increment: the pages that have changed since its base, each after its number (8 bytes, big endian)
+//	kontor.sums     for each page of the state, the first 16 bytes of its SHA-256; empty in what a continuous backup ships
 //
 // A database that is restored from a backup without the key needs the key from elsewhere: ImportKey puts it into the data
 // directory, or inspect.Source.SecretKey holds it. A backup with the key restores everything on another machine, and signs in
@@ -12,12 +15,8 @@
 package backup
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -25,32 +24,30 @@ import (
 	"os"
 	"path/filepath"
 
-	"kontor/store/clock"
+	"kontor/store/audittrail"
 	"kontor/store/datadir"
 	"kontor/store/inspect"
+	"kontor/store/sealing"
 	"kontor/store/sqlite"
 )
-
-const (
-	manifestName  = "manifest.json"
-	format        = 1
-	maxSmallEntry = 1 << 20 // bytes of the manifest, and of the key
-)
-
-// manifest describes a backup.
-type manifest struct {
-	Format    int        `json:"format"`
-	CreatedAt clock.Time `json:"created_at"`
-	Schema    int64      `json:"schema"`
-	Bytes     int64      `json:"bytes"`
-	SHA256    string     `json:"sha256"`
-	WithKey   bool       `json:"with_key"`
-}
 
 // Options say what goes into a backup.
 type Options struct {
 	// WithKey puts the master key into the backup: the given key of the source, else the key of its directory.
 	WithKey bool
+	// Base is an earlier backup of the same database. The new one then holds only the pages that have changed since. A restore
+	// needs both.
+	Base string
+	// Progress is called after each part with the bytes of the database that were read, and with all; nil for none.
+	Progress func(done, total int64)
+}
+
+// Result says what was written.
+type Result struct {
+	Database   int64 // bytes of the database
+	Pages      int64 // of the database
+	Changed    int64 // of these, in the backup
+	Compressed int64 // bytes of the backup
 }
 
 // existsError reports that the file of a new backup exists. It is fs.ErrExist.
@@ -63,73 +60,106 @@ func (existsError) Is(target error) bool { return target == fs.ErrExist }
 
 // Create writes one state of a database to a new file. It works beside a process that uses the database, and does not delay
 // its writes. An existing file is fs.ErrExist.
-func Create(ctx context.Context, from inspect.Source, file string, o Options) error {
-	d := datadir.At(from.Dir)
-	if !d.Has(datadir.Database) {
-		return sqlite.Missing(d)
-	}
-	if o.WithKey {
-		if _, err := ReadKey(ctx, from); err != nil {
-			return err
-		}
+func Create(ctx context.Context, from inspect.Source, file string, o Options) (Result, error) {
+	if d := datadir.At(from.Dir); !d.Has(datadir.Database) {
+		return Result{}, sqlite.Missing(d)
 	}
 	if _, err := os.Lstat(file); err == nil {
-		return existsError(file)
+		return Result{}, existsError(file)
 	}
 	work, done, err := workDirectory(filepath.Dir(file))
 	if err != nil {
-		return fmt.Errorf("%s cannot be written: %w", file, datadir.Cause(err))
+		return Result{}, fmt.Errorf("%s cannot be written: %w", file, datadir.Cause(err))
 	}
 	defer done()
-	whole, err := write(ctx, from, o, work)
+	whole := filepath.Join(work, "backup")
+	result, err := writeFile(ctx, from, whole, o)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
+		return Result{}, fmt.Errorf("write %s: %w", file, err)
 	}
-	return publish(whole, file)
+	return result, publish(whole, file)
 }
 
-// write prepares the backup in a work directory and returns its path.
-func write(ctx context.Context, from inspect.Source, o Options, work string) (whole string, err error) {
+func writeFile(ctx context.Context, from inspect.Source, path string, o Options) (result Result, err error) {
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, datadir.FileMode)
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	if result, err = Write(ctx, from, out, o); err != nil {
+		return Result{}, err
+	}
+	return result, out.Sync()
+}
+
+// Write writes one state of a database, as Create does, to a stream. What was written before an error is no backup.
+func Write(ctx context.Context, from inspect.Source, out io.Writer, o Options) (Result, error) {
 	d := datadir.At(from.Dir)
-	if err := sqlite.SyncMark(d); err != nil {
-		return "", err
+	if !d.Has(datadir.Database) {
+		return Result{}, sqlite.Missing(d)
 	}
-	copied := filepath.Join(work, datadir.Database)
-	m := manifest{Format: format, CreatedAt: from.Now(), WithKey: o.WithKey}
-	key, err := copyWithKey(ctx, d, from, o.WithKey, &m, copied)
+	base, err := readBase(o.Base)
 	if err != nil {
-		return "", err
+		return Result{}, err
 	}
-	if m.Bytes, m.SHA256, err = digestFile(copied); err != nil {
-		return "", err
-	}
-	whole = filepath.Join(work, "backup.tar")
-	if err := writeTar(whole, m, key, copied); err != nil {
-		return "", err
-	}
-	return whole, nil
-}
-
-// copyWithKey copies the database and returns the master key of the copy, if it is wanted. A rotation may replace the key
-// meanwhile: the keys from before the copy and after it are candidates.
-func copyWithKey(ctx context.Context, d *datadir.Directory, from inspect.Source, wanted bool, m *manifest, copied string) (key []byte, err error) {
 	var candidates [][]byte
-	if wanted {
+	if o.WithKey {
 		if candidates, err = existingKeys(d, from); err != nil {
-			return nil, err
+			return Result{}, err
 		}
 	}
-	if m.Schema, err = copyDatabase(ctx, d.File(datadir.Database), copied); err != nil || !wanted {
-		return nil, err
+	if err := sqlite.SyncMark(d); err != nil {
+		return Result{}, err
 	}
+	f, err := sqlite.OpenFile(d.File(datadir.Database))
+	if err != nil {
+		return Result{}, err
+	}
+	defer f.Close()
+	if err := f.Begin(ctx); err != nil {
+		return Result{}, err
+	}
+	m := manifest{Format: format, ID: rand.Text(), CreatedAt: from.Now(), WithKey: o.WithKey}
+	if m.Schema, err = f.Schema(); err != nil {
+		return Result{}, err
+	}
+	if m.Extent, err = f.Extent(ctx); err != nil {
+		return Result{}, err
+	}
+	w, err := newWriter(out)
+	if err != nil {
+		return Result{}, err
+	}
+	s := state{pages: f, manifest: m, progress: o.Progress}
+	if o.WithKey {
+		if s.key, err = keyOfState(ctx, d, f, from, candidates); err != nil {
+			return Result{}, err
+		}
+	}
+	if base != nil {
+		if err := s.compare(ctx, base); err != nil {
+			return Result{}, err
+		}
+	}
+	return s.write(ctx, w)
+}
+
+// keyOfState returns the master key of a state, as a key file holds it. A rotation may replace the key meanwhile: the keys from
+// before and after the state was chosen are candidates.
+func keyOfState(ctx context.Context, d *datadir.Directory, f *sqlite.File, from inspect.Source, candidates [][]byte) ([]byte, error) {
 	after, err := existingKeys(d, from)
 	if err != nil {
 		return nil, err
 	}
-	if key, err = chooseKey(ctx, copied, append(candidates, after...)); err != nil {
+	candidates = append(candidates, after...)
+	keys, err := sealing.New(candidates[0], candidates[1:]...)
+	if err != nil {
 		return nil, err
 	}
-	return datadir.KeyText(key), nil
+	if err := audittrail.CheckKey(ctx, f, keys, f.Path()); err != nil {
+		return nil, err
+	}
+	return datadir.KeyText(candidates[keys.Chosen()]), nil
 }
 
 // publish renames a complete backup durably. It does not replace an existing file.
@@ -143,77 +173,4 @@ func publish(whole, file string) error {
 		}
 	}
 	return datadir.Sync(filepath.Dir(file))
-}
-
-// copyDatabase writes one state of the database to a new file and returns the version of its schema.
-func copyDatabase(ctx context.Context, from, to string) (schema int64, err error) {
-	f, err := sqlite.OpenFile(from)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	if schema, err = f.Schema(); err != nil {
-		return 0, err
-	}
-	if err := os.WriteFile(to, nil, datadir.FileMode); err != nil {
-		return 0, err
-	}
-	return schema, f.CopyTo(ctx, to)
-}
-
-// digestFile returns the size and the SHA-256 of a file.
-func digestFile(path string) (size int64, sum string, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, "", err
-	}
-	defer f.Close()
-	hash := sha256.New()
-	if size, err = io.Copy(hash, f); err != nil {
-		return 0, "", err
-	}
-	return size, hex.EncodeToString(hash.Sum(nil)), nil
-}
-
-// writeTar writes the backup and syncs it.
-func writeTar(path string, m manifest, key []byte, database string) (err error) {
-	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, datadir.FileMode)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	described, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return err
-	}
-	in, err := os.Open(database)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-
-	w := tar.NewWriter(out)
-	put := func(name string, size int64, content io.Reader) error {
-		h := &tar.Header{Name: name, Mode: datadir.FileMode, Size: size, ModTime: m.CreatedAt.Std(), Format: tar.FormatPAX}
-		if err := w.WriteHeader(h); err != nil {
-			return err
-		}
-		_, err := io.Copy(w, content)
-		return err
-	}
-	if err := put(manifestName, int64(len(described)), bytes.NewReader(described)); err != nil {
-		return err
-	}
-	if key != nil {
-		if err := put(datadir.Key, int64(len(key)), bytes.NewReader(key)); err != nil {
-			return err
-		}
-	}
-	if err := put(datadir.Database, m.Bytes, in); err != nil {
-		return err
-	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	return out.Sync()
 }

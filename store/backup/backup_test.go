@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
+
 	"kontor/store"
 	"kontor/store/backup"
 	"kontor/store/inspect"
@@ -41,7 +43,7 @@ func TestCreate_IsRestoredOnAnotherMachine(t *testing.T) {
 			}
 		}
 	})
-	err = backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{WithKey: true})
+	_, err = backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{WithKey: true})
 	close(stop)
 	wg.Wait()
 	if err != nil {
@@ -50,7 +52,7 @@ func TestCreate_IsRestoredOnAnotherMachine(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("backup has mode %v, err %v", info.Mode(), err)
 	}
-	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{WithKey: true}); !errors.Is(err, fs.ErrExist) {
+	if _, err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{WithKey: true}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a backup was overwritten: %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".*")); left != nil {
@@ -58,7 +60,7 @@ func TestCreate_IsRestoredOnAnotherMachine(t *testing.T) {
 	}
 
 	target := filepath.Join(t.TempDir(), "data")
-	report, err := backup.Restore(t.Context(), file, inspect.Source{Dir: target})
+	report, err := backup.Restore(t.Context(), []string{file}, inspect.Source{Dir: target})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +71,7 @@ func TestCreate_IsRestoredOnAnotherMachine(t *testing.T) {
 	if got, err := restored.Unseal("t", "c", "r", sealed); err != nil || string(got) != "secret" {
 		t.Errorf("sealed value is %q, err %v", got, err)
 	}
-	if _, err := backup.Restore(t.Context(), file, inspect.Source{Dir: target}); !errors.Is(err, backup.ErrNotEmpty) {
+	if _, err := backup.Restore(t.Context(), []string{file}, inspect.Source{Dir: target}); !errors.Is(err, backup.ErrNotEmpty) {
 		t.Errorf("restored over data: %v", err)
 	}
 }
@@ -81,7 +83,7 @@ func TestCreate_LeavesOutTheKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "kontor.backup")
-	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{}); err != nil {
+	if _, err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(file)
@@ -92,7 +94,7 @@ func TestCreate_LeavesOutTheKey(t *testing.T) {
 		t.Error("the key is in the backup")
 	}
 	target := filepath.Join(t.TempDir(), "data")
-	if report, err := backup.Restore(t.Context(), file, inspect.Source{Dir: target}); err != nil || report.KeyChecked {
+	if report, err := backup.Restore(t.Context(), []string{file}, inspect.Source{Dir: target}); err != nil || report.KeyChecked {
 		t.Fatalf("report %+v, err %v", report, err)
 	}
 	if _, err := store.Open(t.Context(), store.Options{Dir: target}); !errors.Is(err, fs.ErrNotExist) {
@@ -110,23 +112,33 @@ func TestRestore_RejectsDamagedBackups(t *testing.T) {
 	db := storetest.OpenDir(t, dir)
 	storetest.Audit(t, db, 20)
 	good := filepath.Join(t.TempDir(), "good")
-	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, good, backup.Options{WithKey: true}); err != nil {
+	if _, err := backup.Create(t.Context(), inspect.Source{Dir: dir}, good, backup.Options{WithKey: true}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(good)
 	if err != nil {
 		t.Fatal(err)
 	}
-	flipped := bytes.Clone(data)
+	expanded := expand(t, data)
+	flipped := bytes.Clone(expanded)
 	flipped[bytes.Index(flipped, []byte("marked.0007"))] ^= 1
+	const described = `{"format":2,"id":"a","page_size":4096,"pages":1}`
 	for name, broken := range map[string][]byte{
-		"empty":          {},
-		"no tar":         []byte(strings.Repeat("x", 2000)),
-		"cut off":        data[:len(data)/2],
-		"one bit":        flipped,
-		"climbs out":     tarOf(t, "../evil", "x"),
-		"without a base": tarOf(t, "manifest.json", `{"format":1}`),
-		"newer":          tarOf(t, "manifest.json", `{"format":2}`, "kontor.db", "x"),
+		"empty":                          {},
+		"no tar":                         []byte(strings.Repeat("x", 2000)),
+		"cut off":                        data[:len(data)/2],
+		"not compressed":                 expanded,
+		"one bit":                        compress(t, flipped),
+		"one bit of the compressed file": append(bytes.Clone(data[:len(data)-9]), append([]byte{data[len(data)-9] ^ 1}, data[len(data)-8:]...)...),
+		"climbs out":                     compress(t, tarOf(t, "manifest.json", described, "../evil", "x")),
+		"no manifest":                    compress(t, tarOf(t, "kontor.db", "x")),
+		"two manifests":                  compress(t, tarOf(t, "manifest.json", described, "manifest.json", described)),
+		"only a manifest":                compress(t, tarOf(t, "manifest.json", described)),
+		"no sums":                        compress(t, tarOf(t, "manifest.json", described, "kontor.db", strings.Repeat("x", 4096))),
+		"more than a page":               compress(t, tarOf(t, "manifest.json", described, "kontor.db", strings.Repeat("x", 4097))),
+		"huge":                           compress(t, tarOf(t, "manifest.json", `{"format":2,"id":"a","page_size":4096,"pages":99999999999}`)),
+		"newer":                          compress(t, tarOf(t, "manifest.json", `{"format":3}`, "kontor.db", "x")),
+		"an increment":                   compress(t, tarOf(t, "manifest.json", `{"format":2,"id":"a","base":"b","page_size":4096,"pages":1}`, "kontor.pages", "")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "backup")
@@ -134,18 +146,41 @@ func TestRestore_RejectsDamagedBackups(t *testing.T) {
 				t.Fatal(err)
 			}
 			target := filepath.Join(t.TempDir(), "data")
-			_, err := backup.Restore(t.Context(), file, inspect.Source{Dir: target})
+			_, err := backup.Restore(t.Context(), []string{file}, inspect.Source{Dir: target})
 			if err == nil {
 				t.Fatal("restored")
 			}
 			if left, _ := os.ReadDir(target); len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}
-			if _, err := backup.Restore(t.Context(), good, inspect.Source{Dir: target}); err != nil {
+			if _, err := backup.Restore(t.Context(), []string{good}, inspect.Source{Dir: target}); err != nil {
 				t.Errorf("a good backup afterwards: %v", err)
 			}
 		})
 	}
+}
+
+func compress(t *testing.T, data []byte) []byte {
+	t.Helper()
+	w, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.EncodeAll(data, nil)
+}
+
+func expand(t *testing.T, data []byte) []byte {
+	t.Helper()
+	r, err := zstd.NewReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	expanded, err := r.DecodeAll(data, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return expanded
 }
 
 // tarOf returns a tar file of pairs of name and content.
@@ -173,10 +208,10 @@ func TestRestore_WithoutKeyIsNoLoss(t *testing.T) {
 	db := storetest.OpenDir(t, dir)
 	storetest.Audit(t, db, 20)
 	file, target := filepath.Join(t.TempDir(), "kontor.backup"), filepath.Join(t.TempDir(), "data")
-	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{}); err != nil {
+	if _, err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := backup.Restore(t.Context(), file, inspect.Source{Dir: target}); err != nil {
+	if _, err := backup.Restore(t.Context(), []string{file}, inspect.Source{Dir: target}); err != nil {
 		t.Fatal(err)
 	}
 	key, err := os.ReadFile(filepath.Join(dir, "secret.key"))
@@ -202,10 +237,10 @@ func TestRestore_WithoutKeyIsNoLoss(t *testing.T) {
 
 	// Once something was written, the record counts no more.
 	later, copied := filepath.Join(t.TempDir(), "later.backup"), filepath.Join(t.TempDir(), "data")
-	if err := backup.Create(t.Context(), inspect.Source{Dir: target}, later, backup.Options{WithKey: true}); err != nil {
+	if _, err := backup.Create(t.Context(), inspect.Source{Dir: target}, later, backup.Options{WithKey: true}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := backup.Restore(t.Context(), later, inspect.Source{Dir: copied}); err != nil {
+	if _, err := backup.Restore(t.Context(), []string{later}, inspect.Source{Dir: copied}); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(os.Remove(filepath.Join(copied, "kontor.mark")), os.WriteFile(filepath.Join(copied, "kontor.restored"), recorded, 0o600)); err != nil {

@@ -1,11 +1,7 @@
 package backup
 
 import (
-	"archive/tar"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,14 +23,30 @@ import (
 // ErrNotEmpty says that a restore would have to overwrite something.
 var ErrNotEmpty = errors.New("a backup is only restored into an empty directory")
 
-// Restore writes the database of a backup into a data directory, which must be missing or empty; files of an interrupted
-// restore and the ledger of erasures do not count: the next start applies the ledger. The database is checked before it is renamed. After an error nothing of it stays.
-func Restore(ctx context.Context, file string, to inspect.Source) (inspect.Report, error) {
-	in, err := os.Open(file)
-	if err != nil {
-		return inspect.Report{}, fmt.Errorf("%s cannot be read: %w", file, datadir.Cause(err))
+// Restore writes the database of a backup, and of the increments after it, into a data directory, which must be missing or
+// empty; files of an interrupted restore and the ledger of erasures do not count: the next start applies the ledger. The database
+// is checked before it is renamed. After an error nothing of it stays.
+func Restore(ctx context.Context, files []string, to inspect.Source) (inspect.Report, error) {
+	var parts []Part
+	for _, name := range files {
+		parts = append(parts, FilePart(name))
 	}
-	defer in.Close()
+	return RestoreParts(ctx, parts, to)
+}
+
+// Part is a backup that a restore reads.
+type Part struct {
+	Name string
+	Open func(ctx context.Context) (io.ReadCloser, error)
+}
+
+// FilePart returns the backup in a file.
+func FilePart(name string) Part {
+	return Part{Name: name, Open: func(context.Context) (io.ReadCloser, error) { return os.Open(name) }}
+}
+
+// RestoreParts restores a backup and the increments after it, as Restore does.
+func RestoreParts(ctx context.Context, parts []Part, to inspect.Source) (inspect.Report, error) {
 	if err := checkEmpty(to.Dir); err != nil {
 		return inspect.Report{}, err
 	}
@@ -47,12 +59,12 @@ func Restore(ctx context.Context, file string, to inspect.Source) (inspect.Repor
 		return inspect.Report{}, err
 	}
 	r := &restore{Directory: d}
-	report, err := r.run(ctx, in, to.SecretKey)
+	report, err := r.run(ctx, parts, to.SecretKey)
 	if err != nil {
 		if !d.Has(datadir.Database) {
 			err = errors.Join(err, r.removeAll(), os.Remove(d.File(datadir.Lock))) // created here: the directory was empty
 		}
-		return inspect.Report{}, fmt.Errorf("restore %s: %w", file, err)
+		return inspect.Report{}, fmt.Errorf("restore: %w", err)
 	}
 	return report, nil
 }
@@ -84,7 +96,7 @@ type restore struct{ *datadir.Directory }
 
 // removeAll deletes the files of a restore that failed.
 func (r *restore) removeAll() error {
-	return r.Remove(append(sqlite.Files(datadir.RestoringDatabase), datadir.RestoringKey, sqlite.RestoredName)...)
+	return r.Remove(append(sqlite.Files(datadir.RestoringDatabase), datadir.RestoringKey, datadir.RestoringDatabase+copySuffix, sqlite.RestoredName)...)
 }
 
 // checkEmpty returns ErrNotEmpty when a directory holds more than an interrupted restore.
@@ -96,7 +108,7 @@ func checkEmpty(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s cannot be read: %w", path, datadir.Cause(err))
 	}
-	ignored := append(sqlite.Files(datadir.RestoringDatabase), datadir.Lock, "lost+found", datadir.RestoringKey, sqlite.RestoredName, erasures.Name)
+	ignored := append(sqlite.Files(datadir.RestoringDatabase), datadir.Lock, "lost+found", datadir.RestoringKey, datadir.RestoringDatabase+copySuffix, sqlite.RestoredName, erasures.Name)
 	for _, e := range entries {
 		if !slices.Contains(ignored, e.Name()) {
 			return fmt.Errorf("%s holds %s: %w", path, e.Name(), ErrNotEmpty)
@@ -107,14 +119,14 @@ func checkEmpty(path string) error {
 
 // run unpacks and checks the files, and then renames them: the database first, because it decides whether the restore
 // happened. A process that opens the directory between the two renames the key.
-func (r *restore) run(ctx context.Context, in io.Reader, givenKey string) (report inspect.Report, err error) {
+func (r *restore) run(ctx context.Context, parts []Part, givenKey string) (report inspect.Report, err error) {
 	if err := sqlite.RemoveSideFiles(r.Directory, datadir.RestoringDatabase); err != nil { // of an interrupted restore
 		return report, err
 	}
 	if err := r.Remove(datadir.RestoringKey, sqlite.RestoredName); err != nil {
 		return report, err
 	}
-	m, err := r.unpack(in)
+	m, err := r.unpack(ctx, parts)
 	if err != nil {
 		return report, err
 	}
@@ -167,60 +179,4 @@ func (r *restore) keys(given string) (*sealing.Keys, error) {
 		return nil, err
 	}
 	return sealing.New(key)
-}
-
-// unpack writes the files of a backup and compares the database with its manifest. It rejects names that it does not know: a
-// backup does not decide where files are written.
-func (r *restore) unpack(in io.Reader) (m manifest, err error) {
-	archive := tar.NewReader(in)
-	sum := ""
-	for {
-		h, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return m, fmt.Errorf("%w: not a backup of Kontor, or an incomplete one: %w", engine.ErrCorrupt, err)
-		}
-		switch {
-		case h.Typeflag != tar.TypeReg:
-			err = fmt.Errorf("%w: unexpected %s", engine.ErrCorrupt, h.Name)
-		case h.Name == manifestName && h.Size <= maxSmallEntry:
-			err = json.NewDecoder(archive).Decode(&m)
-		case h.Name == datadir.Key && h.Size <= maxSmallEntry:
-			var key []byte
-			if key, err = io.ReadAll(archive); err == nil {
-				err = datadir.Write(r.File(datadir.RestoringKey), key)
-			}
-		case h.Name == datadir.Database && sum == "":
-			sum, err = r.unpackDatabase(archive)
-		default:
-			err = fmt.Errorf("%w: unexpected %s", engine.ErrCorrupt, h.Name)
-		}
-		if err != nil {
-			return m, err
-		}
-	}
-	switch {
-	case m.Format == 0 || sum == "":
-		return m, fmt.Errorf("%w: not a backup of Kontor, or an incomplete one", engine.ErrCorrupt)
-	case m.Format != format:
-		return m, fmt.Errorf("backup has format %d: %w", m.Format, engine.ErrNewerSchema)
-	case m.SHA256 != sum:
-		return m, fmt.Errorf("%w: the database does not match its manifest", engine.ErrCorrupt)
-	}
-	return m, nil
-}
-
-func (r *restore) unpackDatabase(in io.Reader) (sum string, err error) {
-	out, err := os.OpenFile(r.File(datadir.RestoringDatabase), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, datadir.FileMode)
-	if err != nil {
-		return "", err
-	}
-	hash := sha256.New()
-	_, err = io.Copy(io.MultiWriter(out, hash), in)
-	if err == nil {
-		err = out.Sync()
-	}
-	return hex.EncodeToString(hash.Sum(nil)), errors.Join(err, out.Close())
 }

@@ -33,7 +33,7 @@ func TestCreate_DeletesWhatKilledBackupsHaveLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := backup.Create(t.Context(), inspect.Source{Dir: source}, filepath.Join(work, "kontor.backup"), backup.Options{}); err != nil {
+	if _, err := backup.Create(t.Context(), inspect.Source{Dir: source}, filepath.Join(work, "kontor.backup"), backup.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]bool{stale: false, bare: false, running: true, filepath.Join(work, ".kontor-backup-file"): true} {

@@ -21,6 +21,7 @@ import (
 //	secret.key.next       the key of a rotation; renamed after the database has it
 //	kontor.db.restoring   the database of a restore, until it was checked
 //	secret.key.restoring  the key of a restore; renamed after the database
+//	kontor.db.copying     the database of a copy from another engine, until it was compared with its source
 const (
 	Database = "kontor.db"
 	Key      = "secret.key"
@@ -32,6 +33,8 @@ const (
 
 	RestoringDatabase = Database + ".restoring"
 	RestoringKey      = Key + ".restoring"
+
+	CopyingDatabase = Database + ".copying"
 )
 
 // The modes of the directory and of the files in it: others than the owner have no access.

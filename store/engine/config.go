@@ -16,10 +16,18 @@ import (
 // missing (ErrLoss, unless AcceptLoss), and everything that the Guard rejects. A start that is killed at any point must not
 // keep the next one from succeeding.
 type Config struct {
-	// Dir is the locked data directory.
+	// Dir is the locked data directory, for an engine that keeps its data there.
 	Dir *datadir.Directory
-	// Clock is the clock that decisions use.
+	// URL is the address of the database, for an engine of a database server.
+	URL string
+	// Readers is the size of the pool of readers; 0 is the engine's default. An engine may ignore it.
+	Readers int
+	// Clock is the clock that decisions use; nil is the engine's own, see Cluster.Clock.
 	Clock clock.Clock
+	// Node is the name of this process among those that share the database; empty is the host's name and the process id.
+	Node string
+	// Program is the version of the program, for Node.Version.
+	Program string
 	// Log receives failures in the background.
 	Log *slog.Logger
 	// Migrations holds files NNNN_name.sql. The engine must apply each once, in the order of the numbers and each in a
@@ -124,6 +132,10 @@ const (
 	MetaCommits    = "commits"     // how far the database has come
 	MetaWriteProbe = "write_probe" // empty but for a moment, see Engine.Ready
 )
+
+// CopyTable is the table by which a copy from another engine marks its target as incomplete. An engine whose database other
+// programs may fill must not open one that has the table.
+const CopyTable = "kontor_copy"
 
 // The statements of the table meta.
 const (

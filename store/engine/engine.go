@@ -57,6 +57,9 @@ type Engine interface {
 	// transaction was lost through another job's failure. Only the writes and after-commit functions of the last run
 	// count. A job has no other effects than through its Tx.
 	//
+	// Late errors. A statement that writes may return before the engine knows that it has succeeded. If it has not, the engine
+	// must undo the job and run it again, so that the statement returns its error.
+	//
 	// Durability. Write must not return nil before the commit is durable: it survives a crash of the process and a loss
 	// of power. It must not return the error of a failed job before everything that the job could have read is durable,
 	// because a failed job may have read uncommitted rows of its group.
@@ -80,10 +83,14 @@ type Engine interface {
 	// InJob reports whether the calling goroutine runs a job.
 	InJob() bool
 
+	// Cluster is what concerns the processes that share the database.
+	Cluster
+
 	// Version returns a number that grows whenever a committed job wrote to one of the tables. After Write has returned
 	// nil, Version must return the new number, to every caller. A job that failed does not change it. Writes that the
-	// database makes by itself, such as those of ON DELETE CASCADE, need not be counted.
-	Version(tables ...string) uint64
+	// database makes by itself, such as those of ON DELETE CASCADE, need not be counted. An engine whose tables several
+	// processes write must count the commits of all of them, and reads the number from the database; its errors are those of Source.
+	Version(ctx context.Context, tables ...string) (uint64, error)
 
 	// Ready returns nil when the engine can read and write, and writes make progress. It returns ErrStalled when one piece
 	// of work has taken too long. After a storage failure it must try a write of its own, so that it notices when there is
@@ -125,6 +132,10 @@ type Tx interface {
 	// functions of all jobs are called one after another, in the order of the commits. Those of a failed job are not
 	// called. A panic of f is logged; it affects neither the job nor other functions.
 	AfterCommit(f func())
+
+	// Announce announces the commit of the job to the receivers of a topic: on this node as a function of AfterCommit does,
+	// and on other nodes as Announcement.Delivery says. Nothing of a failed job is announced.
+	Announce(a Announcement)
 }
 
 // CallerKey is the key under which a context holds, as a string, the caller that its statements are run for: a user, an API

@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"kontor/store/clock"
 	"kontor/store/datadir"
@@ -116,23 +117,30 @@ func Append(path string, mac MAC, added ...Entry) error {
 	for _, e := range entries {
 		known[e.ID] = true
 	}
-	var text []byte
-	for _, e := range added {
-		if known[e.ID] {
-			continue
-		}
-		l := line{Entry: e, MAC: chained(mac, last, e)}
-		last = l.MAC
-		encoded, err := json.Marshal(l)
-		if err != nil {
-			return err
-		}
-		text = append(append(text, encoded...), '\n')
-	}
+	added = slices.DeleteFunc(slices.Clone(added), func(e Entry) bool { return known[e.ID] })
+	text := encode(mac, last, added)
 	if len(text) == 0 {
 		return nil
 	}
 	return write(path, bytes.LastIndexByte(data, '\n')+1, text)
+}
+
+// Encode returns a new ledger with the entries.
+func Encode(mac MAC, entries []Entry) []byte { return encode(mac, "", entries) }
+
+// encode returns the lines of entries after the line with the MAC last.
+func encode(mac MAC, last string, entries []Entry) []byte {
+	var text []byte
+	for _, e := range entries {
+		l := line{Entry: e, MAC: chained(mac, last, e)}
+		last = l.MAC
+		encoded, err := json.Marshal(l)
+		if err != nil {
+			panic(err) // texts and a number
+		}
+		text = append(append(text, encoded...), '\n')
+	}
+	return text
 }
 
 // write writes text at an offset, in place of a line without its end, and syncs the file and its directory.

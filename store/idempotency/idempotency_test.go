@@ -158,6 +158,9 @@ func TestIdempotency_OneOfManyConcurrentRequestsRuns(t *testing.T) {
 }
 
 func TestIdempotency_AnswerIsNotReadableInTheFile(t *testing.T) {
+	if storetest.SQLiteOnly(t, "the test reads the file of the database") {
+		return
+	}
 	dir := storetest.Dir(t)
 	db := storetest.OpenDir(t, dir)
 	ctx := store.WithIdempotency(t.Context(), claimed)

@@ -22,6 +22,8 @@ import (
 type Source struct {
 	// Dir is the data directory.
 	Dir string
+	// URL is the address of a PostgreSQL database, which is used instead of the directory.
+	URL string
 	// SecretKey is the master key in hexadecimal or base64. If it is empty, the key is read from the data directory.
 	SecretKey string
 	// PreviousKey is the master key before SecretKey, which the database may still have.

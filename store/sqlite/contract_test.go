@@ -7,4 +7,4 @@ import (
 	"kontor/store/sqlite"
 )
 
-func TestEngine_KeepsTheContract(t *testing.T) { enginetest.Run(t, sqlite.Open) }
+func TestEngine_KeepsTheContract(t *testing.T) { enginetest.Run(t, sqlite.Open, enginetest.InDirectory) }

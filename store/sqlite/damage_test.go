@@ -310,10 +310,10 @@ func TestCheck_AcceptsATornPageThatTheLogHolds(t *testing.T) {
 func TestBackup_AddsChecksums(t *testing.T) {
 	dir := filled(t)
 	file := filepath.Join(t.TempDir(), "x.backup")
-	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{}); err != nil {
+	if _, err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	report, err := backup.Restore(t.Context(), file, inspect.Source{Dir: filepath.Join(t.TempDir(), "restored")})
+	report, err := backup.Restore(t.Context(), []string{file}, inspect.Source{Dir: filepath.Join(t.TempDir(), "restored")})
 	if err != nil || report.Pages == 0 {
 		t.Errorf("%+v, %v", report, err)
 	}

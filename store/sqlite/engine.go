@@ -34,6 +34,8 @@ type Engine struct {
 	guard      engine.Guard
 	appendOnly []string
 	report     engine.Report
+	self       engine.Node
+	engine.Topics
 
 	pool     *pool
 	writer   *writer
@@ -48,8 +50,10 @@ type Engine struct {
 	closing        sync.Once
 }
 
-// Version returns a number that grows with each commit to one of the tables.
-func (e *Engine) Version(tables ...string) uint64 { return e.versions.Version(tables...) }
+// Version returns a number that grows with each commit to one of the tables. It does not fail.
+func (e *Engine) Version(_ context.Context, tables ...string) (uint64, error) {
+	return e.versions.Version(tables...), nil
+}
 
 // start starts the goroutines that serve a database. found is its position.
 func (e *Engine) start(conn *binding.Conn, found position) error {

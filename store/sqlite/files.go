@@ -47,7 +47,7 @@ func findDatabase(d *datadir.Directory) (fresh bool, err error) {
 	if log, err := os.Stat(path + logSuffix); err == nil && log.Size() > 0 {
 		return false, fmt.Errorf("%s is missing but its log %s is there: put the database back, or restore a backup", path, datadir.Database+logSuffix)
 	}
-	if d.Has(datadir.RestoringDatabase) || d.Has(datadir.RestoringKey) {
+	if d.Has(datadir.RestoringDatabase) || d.Has(datadir.RestoringKey) || d.Has(datadir.CopyingDatabase) {
 		return false, Missing(d)
 	}
 	if d.Has(datadir.Key) && !d.Has(datadir.NewDatabase) {
@@ -69,6 +69,9 @@ func FinishRestore(d *datadir.Directory) error {
 func Missing(d *datadir.Directory) error {
 	if d.Has(datadir.RestoringDatabase) || d.Has(datadir.RestoringKey) {
 		return fmt.Errorf("a restore into %s was interrupted: run it again (kontor restore FILE --data.dir %[1]s)", d.Path())
+	}
+	if d.Has(datadir.CopyingDatabase) {
+		return fmt.Errorf("a copy to %s was interrupted: run it again (kontor copy --from URL --to %[1]s)", d.Path())
 	}
 	if d.Has(datadir.NewDatabase) {
 		return fmt.Errorf("the first start in %s was cut off: start the server once", d.Path())

@@ -70,7 +70,7 @@ func TestOpen_RepeatsAnInterruptedFirstStart(t *testing.T) {
 
 func TestRestore_RepeatsAnInterruptedRestore(t *testing.T) {
 	source, file := storetest.Dir(t), filepath.Join(t.TempDir(), "kontor.backup")
-	if err := backup.Create(t.Context(), inspect.Source{Dir: source}, file, backup.Options{WithKey: true}); err != nil {
+	if _, err := backup.Create(t.Context(), inspect.Source{Dir: source}, file, backup.Options{WithKey: true}); err != nil {
 		t.Fatal(err)
 	}
 	for name, left := range map[string]map[string]string{
@@ -82,7 +82,7 @@ func TestRestore_RepeatsAnInterruptedRestore(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "data")
 			put(t, dir, left)
 			expectRejected(t, store.Options{Dir: dir}, nil, "was interrupted: run it again")
-			if _, err := backup.Restore(t.Context(), file, inspect.Source{Dir: dir}); err != nil {
+			if _, err := backup.Restore(t.Context(), []string{file}, inspect.Source{Dir: dir}); err != nil {
 				t.Fatal(err)
 			}
 			openDir(t, dir)
@@ -100,7 +100,7 @@ func TestOpen_RenamesTheKeyOfAnInterruptedRestore(t *testing.T) {
 		t.Errorf("the check beside it: %+v, %v", report, err)
 	}
 	file := filepath.Join(t.TempDir(), "kontor.backup")
-	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{WithKey: true}); err != nil {
+	if _, err := backup.Create(t.Context(), inspect.Source{Dir: dir}, file, backup.Options{WithKey: true}); err != nil {
 		t.Errorf("the backup beside it: %v", err)
 	}
 	openDir(t, dir)

@@ -131,6 +131,10 @@ func (w *writer) commit() {
 	w.position = next
 	written := w.countGroup()
 	w.versions.Bump(written)
+	if f := w.onCommit; f != nil {
+		w.onCommit = nil
+		f()
+	}
 	w.passToSyncer(len(written) > 0)
 	w.checkpoints.committed(w.conn)
 }
@@ -212,6 +216,7 @@ func (w *writer) answerGroup(err error) {
 // undo rolls the open transaction back, if there is one.
 func (w *writer) undo() {
 	w.guard.Forget()
+	w.onCommit = nil
 	if w.conn.InTransaction() {
 		if err := runKept(w.conn, rollback); err != nil && w.disk.err() == nil {
 			w.log.Error("rollback failed", "err", err)

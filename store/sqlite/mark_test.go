@@ -276,11 +276,11 @@ func TestMark_IsRestoredWithABackup(t *testing.T) {
 	db := open(t)
 	storetest.Audit(t, db, 5)
 	file := filepath.Join(t.TempDir(), "a.backup")
-	if err := backup.Create(t.Context(), inspect.Source{Dir: db.Dir()}, file, backup.Options{WithKey: true}); err != nil {
+	if _, err := backup.Create(t.Context(), inspect.Source{Dir: db.Dir()}, file, backup.Options{WithKey: true}); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "data")
-	if _, err := backup.Restore(t.Context(), file, inspect.Source{Dir: dir}); err != nil {
+	if _, err := backup.Restore(t.Context(), []string{file}, inspect.Source{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
 	if report, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); err != nil || !report.MarkChecked {

@@ -31,6 +31,8 @@ func Open(ctx context.Context, c engine.Config) (engine.Engine, engine.Report, e
 	if e.log == nil {
 		e.log = slog.Default()
 	}
+	e.self = engine.ThisNode(c, clock.Of(e.clock.Now()))
+	e.self.Live, e.self.Leads = true, true
 	if err := e.open(ctx); err != nil {
 		return nil, engine.Report{}, err
 	}

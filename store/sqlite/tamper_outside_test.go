@@ -75,7 +75,7 @@ func TestCheck_NamesAnInterruptedRestore(t *testing.T) {
 		if _, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("the check says %v", err)
 		}
-		err := backup.Create(t.Context(), inspect.Source{Dir: dir}, filepath.Join(t.TempDir(), "x.backup"), backup.Options{})
+		_, err := backup.Create(t.Context(), inspect.Source{Dir: dir}, filepath.Join(t.TempDir(), "x.backup"), backup.Options{})
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("the backup says %v", err)
 		}
@@ -96,7 +96,7 @@ func TestCheck_InADirectoryThatCannotBeWritten(t *testing.T) {
 	if _, err := inspect.Check(t.Context(), inspect.Source{Dir: dir}, nil); err != nil {
 		t.Errorf("check: %v", err)
 	}
-	if err := backup.Create(t.Context(), inspect.Source{Dir: dir}, filepath.Join(t.TempDir(), "x.backup"), backup.Options{}); err != nil {
+	if _, err := backup.Create(t.Context(), inspect.Source{Dir: dir}, filepath.Join(t.TempDir(), "x.backup"), backup.Options{}); err != nil {
 		t.Errorf("backup: %v", err)
 	}
 }

@@ -66,3 +66,13 @@ func (t *tx) Err() error { return t.err }
 
 // AfterCommit registers a function to call after the commit.
 func (t *tx) AfterCommit(f func()) { t.hooks = append(t.hooks, f) }
+
+// Announce registers the receivers of this process: there are no other nodes.
+func (t *tx) Announce(a engine.Announcement) {
+	if a.Local != nil {
+		t.AfterCommit(a.Local)
+		return
+	}
+	topic, key := a.Topic, a.Key
+	t.AfterCommit(func() { topic.Receive(key) })
+}

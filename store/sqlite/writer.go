@@ -81,6 +81,7 @@ type writer struct {
 	group         []*job // of the open transaction
 	useSavepoints bool   // for each job of the group
 	retries       []*job // jobs whose transaction was lost; the next group begins with them
+	onCommit      func() // called once, between the commit of the group and the next transaction; see Recorder
 	// spare is the list for the next group. Holding it means that the syncer is idle.
 	spare []*job
 

@@ -2,10 +2,16 @@ package storetest
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"kontor/store"
+	"kontor/store/inspect"
+	"kontor/store/postgres/postgrestest"
 )
 
 const insertRole = `
@@ -49,10 +55,40 @@ func Audit(t testing.TB, db *store.DB, n int) {
 // OpenDir opens the database of a directory. It is closed at the end of the test, unless the test has closed it.
 func OpenDir(t testing.TB, dir string) *store.DB {
 	t.Helper()
-	db, err := store.Open(context.Background(), store.Options{Dir: dir})
+	return OpenAgain(t, store.Options{Dir: dir})
+}
+
+// Source returns where the commands that read a closed database find one.
+func Source(o store.Options) inspect.Source {
+	return inspect.Source{Dir: o.Dir, SecretKey: o.SecretKey, PreviousKey: o.PreviousKey}
+}
+
+// MasterKey returns the master key of a database.
+func MasterKey(t testing.TB, o store.Options) []byte {
+	t.Helper()
+	text := o.SecretKey
+	if text == "" {
+		file, err := os.ReadFile(filepath.Join(o.Dir, "secret.key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = strings.TrimSpace(string(file))
+	}
+	key, err := hex.DecodeString(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { db.Close() })
-	return db
+	return key
+}
+
+// Change runs a statement on a database that no process uses, without the store and its protections. See [Tamper].
+func Change(t testing.TB, o store.Options, statement string) {
+	t.Helper()
+	if o.URL == "" {
+		Tamper(t, filepath.Join(o.Dir, "kontor.db"), statement)
+		return
+	}
+	postgrestest.Run(t, o.URL, `SET session_replication_role = replica;
+		ALTER TABLE audit_entries DISABLE TRIGGER USER; `+statement+`;
+		ALTER TABLE audit_entries ENABLE ALWAYS TRIGGER audit_entries_append_only`)
 }

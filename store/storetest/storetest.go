@@ -1,4 +1,8 @@
-// Package storetest gives tests a database of their own.
+// Package storetest gives tests a database of their own: on SQLite, or on PostgreSQL when KONTOR_TEST_ENGINE is "postgres".
+//
+//   - [Open] and [OpenWith] open a fresh database; [Options], [Unused] and [OpenAgain] are for tests that open one several times;
+//   - [OpenShared] opens one that several nodes may use, always on PostgreSQL, and [Second] opens it again;
+//   - [SQLiteOnly] is for tests of files and query plans.
 package storetest
 
 import (
@@ -8,132 +12,105 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"kontor/store"
+	"kontor/store/postgres/postgrestest"
 )
 
-// Clock is a clock that moves only when a test moves it.
-type Clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
+// OnPostgreSQL reports whether Open uses PostgreSQL.
+func OnPostgreSQL() bool { return os.Getenv("KONTOR_TEST_ENGINE") == "postgres" }
 
-// NewClock returns a clock that shows a fixed moment: 31 January 2026, 08:15:30.123 UTC.
-func NewClock() *Clock {
-	return &Clock{now: time.Date(2026, time.January, 31, 8, 15, 30, 123e6, time.UTC)}
-}
-
-// Now returns the time that the clock shows.
-func (c *Clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-// Advance moves the clock by d.
-func (c *Clock) Advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
-// Set moves the clock to t.
-func (c *Clock) Set(t time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = t
+// SQLiteOnly reports whether the test cannot run on the engine of this run, because it is about something that only SQLite
+// has. The test must then return. It does not count as skipped: there is nothing to install.
+func SQLiteOnly(t testing.TB, why string) bool {
+	t.Helper()
+	if OnPostgreSQL() {
+		t.Logf("nothing is tested on PostgreSQL: %s", why)
+	}
+	return OnPostgreSQL()
 }
 
 // Open returns a fresh, migrated database with the system's clock. It is deleted at the end of the test.
 func Open(t testing.TB) *store.DB {
 	t.Helper()
-	return open(t, store.Options{})
+	return OpenAgain(t, Options(t))
 }
 
 // OpenWith returns a fresh database with a clock of the test.
 func OpenWith(t testing.TB, clock *Clock) *store.DB {
 	t.Helper()
-	return open(t, store.Options{Clock: clock})
+	o := Options(t)
+	o.Clock = clock
+	return OpenAgain(t, o)
 }
 
-func open(t testing.TB, o store.Options) *store.DB {
+// OpenShared returns a fresh database on PostgreSQL, whatever the engine of this run is. A nil clock is the system's.
+func OpenShared(t testing.TB, clock *Clock) *store.DB {
 	t.Helper()
-	o.Dir = Dir(t)
-	o.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	o := postgresOptions(t)
+	if clock != nil {
+		o.Clock = clock
+	}
+	return OpenAgain(t, o)
+}
+
+// Second opens the database of db, which must be on PostgreSQL, once more: with the same key and clock, as another node does.
+func Second(t testing.TB, db *store.DB) *store.DB {
+	t.Helper()
+	o := OptionsOf(t, db)
+	if o.URL == "" {
+		t.Fatal("only a database on PostgreSQL can be opened twice")
+	}
+	return OpenAgain(t, o)
+}
+
+// OptionsOf returns the options that a database was opened with. Its key is the present one.
+func OptionsOf(t testing.TB, db *store.DB) store.Options {
+	t.Helper()
+	o, known := opened.Load(db)
+	if !known {
+		t.Fatal("this package has not opened the database")
+	}
+	return o.(store.Options)
+}
+
+// Options returns the options of a fresh, migrated, closed database, for tests that open it several times.
+func Options(t testing.TB) store.Options {
+	t.Helper()
+	if OnPostgreSQL() {
+		return postgresOptions(t)
+	}
+	return store.Options{Dir: Dir(t)}
+}
+
+// Unused returns options under which there is no database yet.
+func Unused(t testing.TB) store.Options {
+	t.Helper()
+	if OnPostgreSQL() {
+		return store.Options{URL: postgrestest.URL(t), SecretKey: masterKey}
+	}
+	return store.Options{Dir: filepath.Join(t.TempDir(), "data")}
+}
+
+// opened holds the options of each open database.
+var opened sync.Map
+
+// OpenAgain opens a database that exists. It is closed at the end of the test, unless the test has closed it.
+func OpenAgain(t testing.TB, o store.Options) *store.DB {
+	t.Helper()
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
 	db, err := store.Open(context.Background(), o)
 	if err != nil {
 		t.Fatalf("open the database: %v", err)
 	}
+	opened.Store(db, o)
 	t.Cleanup(func() {
+		opened.Delete(db)
 		if err := db.Close(); err != nil {
 			t.Errorf("close the database: %v", err)
 		}
 	})
 	return db
 }
-
-// Plan returns the steps of the query plan for a statement.
-func Plan(t testing.TB, db *store.DB, sql string, args ...any) []string {
-	t.Helper()
-	rows, err := db.Query(t.Context(), "EXPLAIN QUERY PLAN "+sql, args...)
-	if err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
-	defer rows.Close()
-	var steps []string
-	for rows.Next() {
-		var id, parent, unused int
-		var step string
-		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
-			t.Fatal(err)
-		}
-		steps = append(steps, step)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return steps
-}
-
-// Dir returns a data directory with a fresh, migrated, closed database.
-func Dir(t testing.TB) string {
-	t.Helper()
-	files, err := template()
-	if err != nil {
-		t.Fatalf("make a database: %v", err)
-	}
-	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-// template creates a database once for all tests of a process: copying its files is much faster.
-var template = sync.OnceValues(func() (map[string][]byte, error) {
-	dir, err := os.MkdirTemp("", "storetest")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	db, err := store.Open(context.Background(), store.Options{Dir: dir})
-	if err != nil {
-		return nil, err
-	}
-	if err := db.Close(); err != nil {
-		return nil, err
-	}
-	files := make(map[string][]byte)
-	for _, name := range []string{"kontor.db", "secret.key"} {
-		if files[name], err = os.ReadFile(filepath.Join(dir, name)); err != nil {
-			return nil, err
-		}
-	}
-	return files, nil
-})

@@ -27,6 +27,8 @@ const (
 	CredentialRemoved     Kind = "credential_removed"
 	FactorChanged         Kind = "factor_changed"
 	ServiceTokenExpiring  Kind = "service_token_expiring"
+	WebhookPaused         Kind = "webhook_paused"
+	WebhookDisabled       Kind = "webhook_disabled"
 )
 
 // Event is one event with its recipients.
@@ -54,4 +56,10 @@ type ChatMessage struct {
 	TextKey   string // of a system message: the key of its text in the locale files
 	CreatedBy string
 	CreatedAt time.Time
+}
+
+// ReadableMessage is a chat message with the users who may read it.
+type ReadableMessage struct {
+	ChatMessage
+	Readers map[string]bool // ids
 }

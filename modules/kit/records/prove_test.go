@@ -13,14 +13,10 @@ import (
 )
 
 func TestProve_LeavesOutThePeopleOfAnAnswer(t *testing.T) {
-	dir := storetest.Dir(t)
-	options := store.Options{Dir: dir}
-	db, err := store.Open(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	options := storetest.Options(t)
+	db := storetest.OpenAgain(t, options)
 	proof := records.Proof{Type: "notes", Outside: map[string]string{"read": "false"}}
-	err = db.InTx(t.Context(), func(tx *store.Tx) error {
+	err := db.InTx(t.Context(), func(tx *store.Tx) error {
 		tx.Audit(store.AuditEntry{Actor: "anna", Action: "notes.create", RecType: "notes", RecID: "n1",
 			After: map[string]any{"id": "n1", "read": false}})
 		return nil
@@ -35,7 +31,7 @@ func TestProve_LeavesOutThePeopleOfAnAnswer(t *testing.T) {
 		`{"id":"n2","read":true,"people":{}}`:    records.ErrUnproven,
 		`{"id":"n1","read":true,"friends":null}`: records.ErrUnproven,
 	} {
-		_, err := inspect.Check(t.Context(), inspect.Source{Dir: options.Dir}, func(ctx context.Context, e *audittrail.Evidence) error {
+		_, err := inspect.Check(t.Context(), storetest.Source(options), func(ctx context.Context, e *audittrail.Evidence) error {
 			_, _, err := proof.Prove(ctx, e, "n1", []byte(answer))
 			return err
 		})

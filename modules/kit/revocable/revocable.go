@@ -12,13 +12,19 @@ import (
 // Generations count revocations. An entry is cached together with the count from before its row was read, and is valid only
 // while the count is the same. So an entry that was read before a revocation is invalid after it, whenever the cache stores
 // it. Users share counters by hash. A shared counter costs a further read, and never keeps a revoked right.
+//
+// A process that does not hear the revocations of others must not use what it remembers. Then no entry is valid.
 type Generations struct {
-	seed     maphash.Seed
-	counters [4096]atomic.Uint64
+	remembers func() bool
+	seed      maphash.Seed
+	counters  [4096]atomic.Uint64
 }
 
-// NewGenerations returns counters at zero.
-func NewGenerations() *Generations { return &Generations{seed: maphash.MakeSeed()} }
+// NewGenerations returns counters at zero. remembers reports whether this process hears all revocations; it must be quick, such as
+// [kontor/store.DB.Remembers].
+func NewGenerations(remembers func() bool) *Generations {
+	return &Generations{remembers: remembers, seed: maphash.MakeSeed()}
+}
 
 func (g *Generations) counter(id string) *atomic.Uint64 {
 	return &g.counters[maphash.String(g.seed, id)%uint64(len(g.counters))]
@@ -27,20 +33,29 @@ func (g *Generations) counter(id string) *atomic.Uint64 {
 // Now returns the generation of an id. Call it before reading the table.
 func (g *Generations) Now(id string) Generation {
 	counter := g.counter(id)
-	return Generation{counter: counter, count: counter.Load()}
+	return Generation{remembers: g.remembers, counter: counter, count: counter.Load()}
 }
 
-// End invalidates everything that was read for an id so far. Call it after the commit.
-func (g *Generations) End(id string) { g.counter(id).Add(1) }
+// End invalidates everything that was read for an id so far. Call it after the commit. An empty id stands for all ids.
+func (g *Generations) End(id string) {
+	if id != "" {
+		g.counter(id).Add(1)
+		return
+	}
+	for i := range g.counters {
+		g.counters[i].Add(1)
+	}
+}
 
 // Generation is the count of an id at a time.
 type Generation struct {
-	counter *atomic.Uint64
-	count   uint64
+	remembers func() bool
+	counter   *atomic.Uint64
+	count     uint64
 }
 
-// Valid reports whether nothing was revoked since.
-func (g Generation) Valid() bool { return g.counter.Load() == g.count }
+// Valid reports whether nothing was revoked since. It asks first whether revocations are heard: the count is only then complete.
+func (g Generation) Valid() bool { return g.remembers() && g.counter.Load() == g.count }
 
 // Cache is a ristretto cache, which may drop entries at any time. It compares whole keys; ristretto itself compares hashes
 // only.

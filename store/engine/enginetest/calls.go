@@ -116,23 +116,23 @@ var nesting = map[string]func(*testing.T, *database){
 // versions tests the numbers of tables.
 var versions = map[string]func(*testing.T, *database){
 	"a version grows with the commits of its tables": func(t *testing.T, db *database) {
-		items, both, children := db.Version("items"), db.Version("items", "children"), db.Version("children")
+		items, both, children := db.version(t, "items"), db.version(t, "items", "children"), db.version(t, "children")
 		is(t, "write", db.Write(t.Context(), func(tx engine.Tx) error {
 			return errors.Join(insert(tx, "a"), errRejected)
 		}), errRejected)
-		if db.Version("items") != items {
+		if db.version(t, "items") != items {
 			t.Error("a failed job has changed the version")
 		}
 		none(t, "write", db.write(t.Context(), "a"))
-		if db.Version("items") <= items || db.Version("items", "children") <= both || db.Version("children") != children {
+		if db.version(t, "items") <= items || db.version(t, "items", "children") <= both || db.version(t, "children") != children {
 			t.Error("the versions do not follow the commit")
 		}
 	},
 	"a version is new when a caller has its answer": func(t *testing.T, db *database) {
 		for i := range 50 {
-			before := db.Version("items")
+			before := db.version(t, "items")
 			none(t, "write", db.write(t.Context(), fmt.Sprint(i)))
-			if db.Version("items") <= before {
+			if db.version(t, "items") <= before {
 				t.Fatalf("after write %d the version is still %d", i, before)
 			}
 		}

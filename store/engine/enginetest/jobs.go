@@ -28,18 +28,19 @@ var atomicity = map[string]func(*testing.T, *database){
 		db.has(t, 0, "a")
 	},
 	"a job fails when it ignores a failed statement": func(t *testing.T, db *database) {
+		var failed, further error // of the last run: an engine may notice the failure late and run the job again
 		err := db.Write(t.Context(), func(tx engine.Tx) error {
 			_ = insert(tx, "a")
 			_ = insert(tx, "a")
-			if tx.Err() == nil {
-				t.Error("Err is nil after a failed statement")
-			}
-			if err := insert(tx, "b"); err == nil {
-				t.Error("a statement after a failed one was accepted")
-			}
+			failed = tx.Err()
+			further = insert(tx, "b")
 			return nil
 		})
 		is(t, "write", err, engine.ErrDuplicate)
+		is(t, "Err after a failed statement", failed, engine.ErrDuplicate)
+		if further == nil {
+			t.Error("a statement after a failed one was accepted")
+		}
 		db.has(t, 0, "a", "b")
 	},
 	"a failed job is undone alone": func(t *testing.T, db *database) {

@@ -2,7 +2,7 @@
 //
 // An engine's own test calls Run:
 //
-//	func TestEngine_KeepsTheContract(t *testing.T) { enginetest.Run(t, sqlite.Open) }
+//	func TestEngine_KeepsTheContract(t *testing.T) { enginetest.Run(t, sqlite.Open, enginetest.InDirectory) }
 //
 // Tests that need faults of a particular engine (a disk that fails or hangs, damaged files) are that engine's own.
 package enginetest
@@ -26,13 +26,32 @@ import (
 // Open opens the database of a data directory, as an engine's own function does.
 type Open func(context.Context, engine.Config) (engine.Engine, engine.Report, error)
 
+// Place finds a place for a new database. It returns a function that sets the place in the configuration of each start.
+type Place func(t *testing.T) func(*engine.Config)
+
+// InDirectory places a database in a data directory of its own.
+func InDirectory(t *testing.T) func(*engine.Config) {
+	t.Helper()
+	path := t.TempDir()
+	if err := os.Chmod(path, datadir.DirMode); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := datadir.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dir.Close() })
+	return func(c *engine.Config) { c.Dir = dir }
+}
+
 // Run runs all tests of the contract, each on a database of its own.
-func Run(t *testing.T, open Open) {
+func Run(t *testing.T, open Open, place Place) {
 	for _, group := range []map[string]func(*testing.T, *database){
 		atomicity, durability, groups, hooks, deadlines, nesting, errorKinds, values, reading, fairness, versions, lifecycle, opening, ledgers,
+		announcements,
 	} {
 		for name, test := range group {
-			t.Run(name, func(t *testing.T) { test(t, newDatabase(t, open)) })
+			t.Run(name, func(t *testing.T) { test(t, newDatabase(t, open, place)) })
 		}
 	}
 }
@@ -57,23 +76,14 @@ DROP TABLE entries;
 type database struct {
 	engine.Engine
 	open   Open
-	dir    *datadir.Directory
+	place  func(*engine.Config)
 	ledger *ledger
 	report engine.Report
 }
 
-func newDatabase(t *testing.T, open Open) *database {
+func newDatabase(t *testing.T, open Open, place Place) *database {
 	t.Helper()
-	path := t.TempDir()
-	if err := os.Chmod(path, datadir.DirMode); err != nil {
-		t.Fatal(err)
-	}
-	dir, err := datadir.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { dir.Close() })
-	db := &database{open: open, dir: dir}
+	db := &database{open: open, place: place(t)}
 	db.start(t)
 	return db
 }
@@ -91,12 +101,14 @@ func (db *database) start(t *testing.T) {
 }
 
 func (db *database) config(t *testing.T) engine.Config {
-	return engine.Config{
-		Dir: db.dir, Clock: clock.System{}, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	c := engine.Config{
+		Clock: clock.System{}, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Migrations: fstest.MapFS{"0001_tables.sql": {Data: []byte(schema)}},
 		AppendOnly: []string{"entries"},
 		Guard:      func(bool) (engine.Guard, error) { return guard{db.ledger}, nil },
 	}
+	db.place(&c)
+	return c
 }
 
 const insertItem = `INSERT INTO items (name) VALUES ($1)`
@@ -137,6 +149,16 @@ func (db *database) has(t *testing.T, want int, names ...string) {
 
 func (db *database) queryRow(ctx context.Context, sql string, args ...any) *query.Row {
 	return query.NewRow(ctx, db.Engine, sql, args)
+}
+
+// version returns the version of tables.
+func (db *database) version(t *testing.T, tables ...string) uint64 {
+	t.Helper()
+	n, err := db.Version(t.Context(), tables...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // busyWriter keeps the writer in a job until release is called, which waits for the end of the job.

@@ -105,7 +105,9 @@ func writeFile(tls *libc.TLS, p, buffer uintptr, n int32, offset int64) int32 {
 	}
 	rc := f.after(tls, p, Write, offset, f.engine.write(tls, p, buffer, n, offset))
 	if f.frames != nil {
-		f.frames.afterWrite(f.frameSize(tls, p), buffer, n, offset)
+		size := f.frameSize(tls, p)
+		f.frames.afterWrite(size, buffer, n, offset)
+		f.frames.noteChange(size, buffer, n, offset)
 	}
 	return rc
 }

@@ -3,6 +3,7 @@ package binding
 import (
 	"encoding/binary"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
 	"modernc.org/libc"
@@ -23,8 +24,11 @@ type frames struct {
 	path  string
 	users int // open files; under framesMu
 
-	mu   sync.Mutex
-	sums []uint64 // by frame; 0 when it is not known
+	tracked atomic.Bool // changed is collected, see Changes
+
+	mu      sync.Mutex
+	sums    []uint64 // by frame; 0 when it is not known
+	changed map[int64]struct{}
 }
 
 var (

@@ -52,6 +52,31 @@ function Probe({ title, path }) {
   <//>`;
 }
 
+const nodeColumns = () => [
+  {
+    key: 'name', label: t('health.node'),
+    cell: (row) => html`<span class="code">${row.name}</span>${row.self && html`<br /><span class="fine">${t('health.this_node')}</span>`}`,
+  },
+  { key: 'leads', label: t('health.leads'), cell: (row) => row.leads && html`<${Badge} value=${t('health.leads')} tone="good" />` },
+  {
+    key: 'lease', label: t('health.lease'),
+    cell: (row) => html`<${Badge} value=${t(row.valid ? 'health.lease_valid' : 'health.lease_ended')} tone=${row.valid ? 'good' : 'bad'} />`,
+  },
+  { key: 'lag', num: true, label: t('health.lag'), cell: (row) => `${number(row.lag_ms)} ms` },
+  { key: 'started', label: t('health.started'), cell: (row) => dateTime(row.started) },
+];
+
+/** The nodes on one database. A lease is valid at the time of the answer, whatever the clock of this machine says. */
+function Nodes() {
+  const { data, reload } = useLoad(() => api.get('/readyz', undefined, { anonymous: true }), []);
+  useInterval(reload);
+  if (!data?.nodes) return null;
+  const rows = data.nodes.map((node) => ({ ...node, id: node.name + node.started, valid: node.lease_until > data.timestamp }));
+  return html`<${Card} class="flush" title=${t('health.nodes')}>
+    <${Table} caption=${t('health.nodes')} columns=${nodeColumns()} rows=${rows} />
+  <//>`;
+}
+
 /** Requests by endpoint: {id, n, mean}, the most frequent first; mean in milliseconds. */
 function requestsOf(rows) {
   const found = new Map();
@@ -128,5 +153,6 @@ export default function Health() {
     <div class="grid-2">
       <${Probe} title=${t('health.process_runs')} path="/healthz" /><${Probe} title=${t('health.ready')} path="/readyz" />
     </div>
+    <${Nodes} />
     <${Metrics} />`;
 }

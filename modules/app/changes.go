@@ -1,0 +1,56 @@
+package app
+
+import (
+	"context"
+
+	"kontor/modules/changes"
+	"kontor/modules/chats"
+	"kontor/modules/customers"
+	"kontor/modules/payers"
+	"kontor/modules/personas"
+	"kontor/modules/rbac"
+	"kontor/modules/serviceaccounts"
+	"kontor/server/access"
+)
+
+// newChanges builds the change feed.
+func newChanges(m *Modules) *changes.Service {
+	s := changes.New(m.DB, m.Auth, readable{m}, changes.Options{
+		Retention: m.Settings.Events.Retention, Heartbeat: m.Settings.Notifications.SSE.Heartbeat,
+		ConnectionsPerUser: m.Settings.Notifications.SSE.ConnectionsPerUser, Policy: m.Policy, Log: m.Log,
+	})
+	s.SetParents("chat_messages", chats.ChatsOf)
+	s.SetParents("service_tokens", serviceaccounts.AccountsOf)
+	s.SetReader(access.Customers, func(ctx context.Context, id string) (any, error) {
+		return m.Customers.Get(ctx, customers.OneInput{ID: id})
+	})
+	s.SetReader(access.Personas, func(ctx context.Context, id string) (any, error) {
+		return m.Personas.Get(ctx, personas.OneInput{ID: id})
+	})
+	s.SetReader(access.Payers, func(ctx context.Context, id string) (any, error) { return m.Payers.Get(ctx, payers.OneInput{ID: id}) })
+	s.SetReader(access.Chats, func(ctx context.Context, id string) (any, error) { return m.Chats.Get(ctx, chats.OneInput{ID: id}) })
+	s.SetReader(access.Tasks, func(ctx context.Context, id string) (any, error) { return m.Tasks.Find(ctx, id) })
+	s.SetReader(access.Users, func(ctx context.Context, id string) (any, error) { return m.Users.Get(ctx, id) })
+	s.SetReader(access.Services, func(ctx context.Context, id string) (any, error) { return m.Services.Get(ctx, id) })
+	return s
+}
+
+// readable answers with the permission check.
+type readable struct{ modules *Modules }
+
+// Readable returns which of the records the caller may read.
+func (r readable) Readable(ctx context.Context, caller *access.Caller, t access.RecordType, ids []string) (map[string]bool, error) {
+	checks := make([]rbac.Check, len(ids))
+	for i, id := range ids {
+		checks[i] = rbac.Check{RecType: t.Name, Permission: access.Read.String(), RecID: id}
+	}
+	decisions, err := r.modules.RBAC.Decide(ctx, caller, checks)
+	if err != nil {
+		return nil, err
+	}
+	allowed := make(map[string]bool, len(ids))
+	for i, id := range ids {
+		allowed[id] = decisions[i].Allowed
+	}
+	return allowed, nil
+}

@@ -1,0 +1,155 @@
+package changes
+
+import (
+	"slices"
+	"strings"
+
+	"kontor/modules/kit/personal"
+	"kontor/server/access"
+)
+
+// The verbs of event types.
+const (
+	created = "created"
+	updated = "updated"
+	deleted = "deleted"
+	erased  = "erased"
+)
+
+// source says how the audit entries of one type become events.
+type source struct {
+	RecType string            // of the entries
+	Of      access.RecordType // of the record that events name; entries of a part have another type
+	Get     string            // the endpoint that shows the record: readers need the grant on it
+	Verbs   []string          // of the types of events
+	Created []string          // actions that create a record, if the entry shows no state before
+	Part    string            // for parts of a record: the verb of every event
+	// ByType is set for records whose only right is that on their type.
+	ByType bool
+	Why    string // why entries of this type are no events
+}
+
+// sources lists the types of all audit entries about records. Tests compare it with the records that the trail covers, and with
+// what every endpoint writes.
+var sources = []source{
+	{RecType: "customers", Of: access.Customers, Get: "GET /v1/customers/{id}", Verbs: []string{created, updated, erased}, Created: []string{"customers.create"}},
+	{RecType: "kyc_documents", Why: "the submission is an event of the customer"},
+	{RecType: "kyc_changes", Why: "the change of state is an event of the customer"},
+	{RecType: "relationships", Of: access.Customers, Get: "GET /v1/customers/{id}/relationship", Part: "relationship_changed"},
+	{RecType: "legal_holds", Of: access.Customers, Get: "GET /v1/customers/{id}/legal-hold", Part: "legal_hold_changed"},
+	{RecType: "personas", Of: access.Personas, Get: "GET /v1/personas/{persona_id}", Verbs: []string{created, updated, erased}, Created: []string{"personas.create"}},
+	{RecType: "payers", Of: access.Payers, Get: "GET /v1/payers/{id}", Verbs: []string{created, updated, erased}, Created: []string{"payers.create"}},
+	{RecType: "chats", Of: access.Chats, Get: "GET /v1/chats/{id}", Verbs: []string{created, updated, erased}, Created: []string{"chats.create"}},
+	{RecType: "chat_messages", Of: access.Chats, Get: "GET /v1/chats/{id}/messages", Part: "message_posted"},
+	{RecType: "tasks", Of: access.Tasks, Get: "GET /v1/customers/{customer_id}/tasks/{id}", Verbs: []string{created, updated, deleted, erased},
+		Created: []string{"tasks.create"}},
+	{RecType: "profiles", Of: access.Profiles, Get: "GET /v1/profile", Verbs: []string{updated, erased}},
+	{RecType: "users", Of: access.Users, Get: "GET /v1/users/{id}", Verbs: []string{created, updated, erased}, Created: []string{"users.create"}},
+	{RecType: "user_roles", Of: access.Users, Get: "GET /v1/users/{id}", Part: "roles_changed"},
+	{RecType: "credentials", Of: access.Credentials, Get: "GET /v1/users/{id}/credentials", Verbs: []string{created, updated, deleted},
+		Created: []string{"credentials.create"}},
+	{RecType: "factors", Of: access.Factors, Get: "GET /v1/users/{id}/factors", Verbs: []string{created, updated, deleted}, Created: []string{"factors.enrol"}},
+	{RecType: "identities", Of: access.Identities, Get: "GET /v1/users/{id}/identities", Verbs: []string{created, updated, deleted},
+		Created: []string{"identities.create"}},
+	{RecType: "service_accounts", Of: access.Services, Get: "GET /v1/service-accounts/{id}", Verbs: []string{created, updated},
+		Created: []string{"service_accounts.create"}},
+	{RecType: "service_tokens", Of: access.Services, Get: "GET /v1/service-accounts/{id}/tokens", Part: "tokens_changed"},
+	{RecType: "api_keys", Of: access.APIKeys, Get: "GET /v1/api-keys", Verbs: []string{created, updated}, Created: []string{"api_keys.create"}},
+	{RecType: "webhooks", Of: access.Webhooks, Get: "GET /v1/webhooks/{id}", Verbs: []string{created, updated, deleted}, Created: []string{"webhooks.create"}},
+	{RecType: "roles", Of: access.Roles, Get: "GET /v1/rbac/roles/{id}", Verbs: []string{created, updated, deleted},
+		Created: []string{"rbac.roles.create", "rbac.seed"}, ByType: true},
+	{RecType: "grants", Of: access.Grants, Get: "GET /v1/rbac/grants", Verbs: []string{created, deleted},
+		Created: []string{"rbac.grants.create", "rbac.seed"}, ByType: true},
+	{RecType: "rate_limits", Of: access.RateLimits, Get: "GET /v1/rate-limits", Verbs: []string{created, updated, deleted},
+		Created: []string{"rbac.rate_limits.set", "rbac.seed"}, ByType: true},
+	{RecType: "erasures", Why: "the erased records have events of their own"},
+	{RecType: "sessions", Why: "sign-ins are security events, which the export of the audit trail reports"},
+	{RecType: "passwords", Why: "no endpoint shows passwords, and their changes are security events"},
+	{RecType: "signing_keys", Why: "no record of the API: clients read the public keys when a token names another"},
+	{RecType: "notifications", Why: "they are messages about changes that have events"},
+	{RecType: "deliveries", Why: "they are messages about changes that have events"},
+	{RecType: "invoices", Why: "invoices are read and not stored"},
+	{RecType: "audit", Why: "they are about the trail itself"},
+	{RecType: "database", Why: "they are about the database as a whole"},
+	{RecType: "", Why: "they are about no record"},
+}
+
+var sourceOf = func() map[string]*source {
+	m := make(map[string]*source, len(sources))
+	for i := range sources {
+		m[sources[i].RecType] = &sources[i]
+	}
+	return m
+}()
+
+// internal are actions that change how a record is stored, and nothing that the API shows.
+var internal = []string{"audit.digest", "keys.reseal", "credentials.rekey", "credentials.look_alike", "api_keys.rehash", "service_tokens.rehash"}
+
+// classify returns the type of the event of an entry, and its source. before and after say whether the entry shows the record
+// before and after. ok is false if the entry is no event.
+func classify(recType, action string, before, after bool) (eventType string, from *source, ok bool) {
+	from, known := sourceOf[recType]
+	switch {
+	case !known || from.Why != "" || !before && !after || slices.Contains(internal, action):
+		return "", nil, false
+	case from.Part != "" && action == personal.Action:
+		return from.Of.Name + "." + updated, from, true
+	case from.Part != "":
+		return from.Of.Name + "." + from.Part, from, true
+	}
+	return from.Of.Name + "." + from.verb(action, before, after), from, true
+}
+
+func (f *source) verb(action string, before, after bool) string {
+	switch {
+	case action == personal.Action && slices.Contains(f.Verbs, erased):
+		return erased
+	case !after:
+		return deleted
+	case !before && slices.Contains(f.Created, action):
+		return created
+	}
+	return updated
+}
+
+// Decided reports whether entries of a type are events, or are left out with a reason.
+func Decided(recType string) bool { return sourceOf[recType] != nil }
+
+// verbs returns the verbs of the events of the source.
+func (f *source) verbs() []string {
+	if f.Part != "" {
+		return []string{f.Part}
+	}
+	return f.Verbs
+}
+
+// Types returns the types of events in alphabetical order.
+func Types() []string {
+	var types []string
+	for _, s := range sources {
+		for _, verb := range s.verbs() {
+			types = append(types, s.Of.Name+"."+verb)
+		}
+	}
+	slices.Sort(types)
+	return types
+}
+
+// AllOf ends a pattern for all types of events of one type of record: customers.*
+const AllOf = ".*"
+
+// ValidPattern reports whether a text is a type of events or a pattern for all types of events of one type of record.
+func ValidPattern(text string) bool {
+	records, all := strings.CutSuffix(text, AllOf)
+	return slices.ContainsFunc(Types(), func(known string) bool {
+		return known == text || all && strings.HasPrefix(known, records+".")
+	})
+}
+
+// matches reports whether a type is among patterns. Without patterns, every type is.
+func matches(patterns []string, eventType string) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool {
+		records, all := strings.CutSuffix(pattern, AllOf)
+		return pattern == eventType || all && strings.HasPrefix(eventType, records+".")
+	})
+}

@@ -1,0 +1,48 @@
+package notifications
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"kontor/store"
+)
+
+// selectNodes returns the nodes that have leases or open streams.
+const selectNodes = `
+	SELECT leased_by FROM deliveries WHERE status = 'sending' AND leased_by IS NOT NULL
+	UNION
+	SELECT node_id FROM open_streams`
+
+// ReleaseNodes releases what nodes have left that no longer use the database: the leases of their deliveries, and the number of
+// their streams. It runs every few seconds on one node. A node counts as gone when it was missing twice, because a new one may be
+// missing from the list for a moment.
+func (s *Service) ReleaseNodes(ctx context.Context) error {
+	if !s.db.Shared() {
+		return nil
+	}
+	live := liveNodes(s.db)
+	known, err := store.All(ctx, s.db, store.Text, selectNodes)
+	if err != nil {
+		return fmt.Errorf("read the nodes with leases: %w", err)
+	}
+	missing := slices.DeleteFunc(known, func(node string) bool { return slices.Contains(live, node) })
+	gone := slices.DeleteFunc(slices.Clone(missing), func(node string) bool { return !slices.Contains(s.missing, node) })
+	s.missing = missing
+	if len(gone) == 0 {
+		return nil
+	}
+	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+		tx.AfterCommit(s.wakeUp)
+		if _, err := tx.Exec(ctx, releaseLeasesOf+store.In(2, len(gone))+")", store.AppendIn([]any{tx.Now()}, gone)...); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, deleteStreamsOfNodes+store.In(1, len(gone))+")", store.AppendIn(nil, gone)...)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("release the leases of nodes: %w", err)
+	}
+	s.options.Log.Warn("released the deliveries and streams of nodes that are gone", "nodes", gone)
+	return nil
+}

@@ -1,0 +1,105 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"kontor/store/postgres/postgrestest"
+)
+
+// TestNodes_KillOneUnderLoad kills a node under load, again and again. The other node goes on, no acknowledged write is lost, and
+// streams that were open on the killed node resume on the other one, without a gap and in order.
+func TestNodes_KillOneUnderLoad(t *testing.T) {
+	address := postgrestest.URL(t)
+	survivor := startNode(t, address)
+	admin := survivor.admin()
+	me := admin.userID(t)
+	l := newLoad(t, "kill")
+	steady := l.on(survivor, admin, 6)
+	posts := newPosts(t, survivor, me)
+	readers := make([]reader, 3)
+	for round := range nodeRounds(t, 4) {
+		victim := startNode(t, address)
+		reached := l.on(victim, admin.at(victim), 6)
+		ended := make([]<-chan struct{}, len(readers))
+		for i := range readers {
+			ended[i] = readers[i].follow(t, admin.at(victim))
+		}
+		progress(t, reached, 40)
+		progress(t, &posts.acknowledged, 10)
+		if round%3 == 1 {
+			_ = victim.cmd.Process.Signal(syscall.SIGTERM) // during the shutdown
+		}
+		victim.kill()
+		progress(t, steady, 20)
+		progress(t, &posts.acknowledged, 10) // while nobody listens
+		for _, end := range ended {
+			<-end
+		}
+	}
+	posts.stop()
+	l.check(t, survivor)
+	stored := allNotifications(t, admin, me)
+	if int64(len(stored)) < posts.acknowledged.Load() {
+		t.Errorf("%d notifications are stored, %d were acknowledged", len(stored), posts.acknowledged.Load())
+	}
+	for i := range readers {
+		readers[i].follow(t, admin)
+		expectAll(t, &readers[i], stored)
+	}
+	if code := survivor.stop(); code != 0 {
+		t.Errorf("exit code %d: %s", code, survivor.stderr)
+	}
+}
+
+// expectAll waits for the last notification and compares what a reader received with what is stored from its first one on.
+func expectAll(t *testing.T, r *reader, stored []string) {
+	t.Helper()
+	waitUntil(t, func() bool { ids := r.seen(); return len(ids) > 0 && ids[len(ids)-1] == stored[len(stored)-1] })
+	seen := r.seen()
+	first := slices.Index(stored, seen[0])
+	if first < 0 || !slices.Equal(seen, stored[first:]) {
+		t.Errorf("a stream received %d notifications, want the %d that are stored from its first on, in their order", len(seen), len(stored[max(first, 0):]))
+	}
+	if r.received("reset") {
+		t.Error("a stream received a reset")
+	}
+}
+
+// posts triggers notifications for a user.
+type posts struct {
+	acknowledged atomic.Int64
+	stopped      atomic.Bool
+	running      sync.WaitGroup
+}
+
+func newPosts(tb testing.TB, p *process, user string) *posts {
+	ps := &posts{}
+	for w := range 2 {
+		keyed := p.keyed()
+		ps.running.Go(func() {
+			for n := 0; !ps.stopped.Load(); n++ {
+				got, err := keyed.try("POST", "/v1/notifications/trigger",
+					fmt.Sprintf(`{"event":"test","title_key":"%d-%d","user_ids":[%q]}`, w, n, user))
+				if err != nil || got.status != 200 {
+					tb.Errorf("a notification got %d %s, %v", got.status, got.body, err)
+					return
+				}
+				ps.acknowledged.Add(1)
+			}
+		})
+	}
+	tb.Cleanup(ps.stop)
+	return ps
+}
+
+func (ps *posts) stop() {
+	ps.stopped.Store(true)
+	ps.running.Wait()
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"kontor/store/postgres/postgrestest"
+)
+
+// TestNodes_SurviveThePostgreSQLServer stops and crashes PostgreSQL under the load of two nodes. With fsync on, nothing that was
+// acknowledged is lost. The nodes are not ready meanwhile and come back by themselves.
+func TestNodes_SurviveThePostgreSQLServer(t *testing.T) {
+	server := postgrestest.Server(t, postgrestest.Options{Durable: true})
+	address := server.URL("postgres")
+	nodes := []*process{startNode(t, address), startNode(t, address)}
+	admin := nodes[0].admin()
+	l := newLoad(t, "server")
+	for _, p := range nodes {
+		l.on(p, admin.at(p), 6)
+	}
+	ends := []func(testing.TB){server.Crash, server.Stop}
+	for round := range nodeRounds(t, 4) {
+		progress(t, &l.acknowledged, 60)
+		ends[round%len(ends)](t)
+		for _, p := range nodes {
+			waitUntil(t, func() bool { return !admin.at(p).ready() })
+			p.client().do(t, "GET", "/livez", "", 200)
+		}
+		server.StartAgain(t)
+		began := time.Now()
+		for _, p := range nodes {
+			waitUntil(t, admin.at(p).ready)
+		}
+		t.Logf("round %d: the nodes were back after %v", round, time.Since(began).Round(time.Millisecond))
+	}
+	progress(t, &l.acknowledged, 60)
+	l.check(t, nodes[1])
+	for _, p := range nodes {
+		if code := p.stop(); code != 0 {
+			t.Errorf("exit code %d: %s", code, p.stderr)
+		}
+	}
+}

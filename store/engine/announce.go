@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"crypto/rand"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kontor/store/clock"
+)
+
+// Cluster is the part of an Engine that concerns the processes, or nodes, that share a database. With an engine whose
+// database belongs to one process, the methods cost nothing and there is one node.
+type Cluster interface {
+	// Topic returns the topic of a name, and registers a function that receives the keys of its announcements. Register
+	// before reading what an announcement makes stale. A name may have several functions, each of which receives all keys.
+	//
+	// The functions may run at the same time, except those of Ordered announcements. They must be quick. They may read the database and must not write. They must
+	// accept any key: other clients of a database server can forge announcements. An empty key means that announcements were
+	// missed, or were too many to list: everything that depends on the topic may have changed.
+	Topic(name string, receive func(key string)) *Topic
+
+	// Remembers reports whether this process has received all announcements, so that what it remembers may be used. Check it
+	// before each use. A node of a shared database that was stopped or disconnected must return false from the end of its
+	// lease on, and until it has caught up.
+	Remembers() bool
+
+	// Shared reports whether several processes may use the database at the same time.
+	Shared() bool
+
+	// Leads reports whether this process runs the jobs that run once in a cluster. At most one process leads at any time, and
+	// at times none does. Another one takes over within seconds.
+	Leads() bool
+
+	// Nodes returns the processes that use the database, this one among them, ordered by start. On a shared database the
+	// list may be a second old.
+	Nodes() []Node
+
+	// Clock returns the clock that decisions use: Config.Clock, or the engine's own when that is nil. The own clock of a
+	// shared database follows the server's clock and never goes back within a process.
+	Clock() clock.Clock
+}
+
+// A Node is a process that uses a database.
+type Node struct {
+	ID         string // different for each start
+	Name       string // as configured, or the host's name and the process id
+	Version    string // of the program
+	Started    clock.Time
+	LeaseUntil clock.Time    // until then changes wait for this node; 0 without leases
+	Lag        time.Duration // since its last sign of life
+	Backlog    int           // own ordered announcements that are in transit; known of this process only
+	Live       bool          // it has a lease
+	Leads      bool
+	Self       bool // this process
+}
+
+// ThisNode returns the node of this process, for an engine that is opened with c.
+func ThisNode(c Config, started clock.Time) Node {
+	n := Node{ID: rand.Text(), Name: c.Node, Version: c.Program, Started: started, Self: true}
+	if n.Name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "node"
+		}
+		n.Name = fmt.Sprintf("%s-%d", host, os.Getpid())
+	}
+	return n
+}
+
+// Delivery says when an announcement reaches the nodes. On this node a receiver never runs later than Write returns, except
+// with Ordered on a shared database.
+type Delivery uint8
+
+const (
+	// Strict announcements have been received by every node that may use what it remembers before Write returns. A caller
+	// that only finds the change made by another one does not wait for it.
+	Strict Delivery = iota
+	// Soon announcements reach other nodes within milliseconds; Write does not wait.
+	Soon
+	// Ordered announcements reach all nodes in the same order: that of the commits of all nodes. On a shared database Write
+	// does not wait for them. They are lost with the connection, and the receivers get an empty key then.
+	Ordered
+)
+
+// An Announcement tells the receivers of a topic, on every node, about a commit.
+type Announcement struct {
+	Topic *Topic
+	// Key names what has changed. It must be valid UTF-8, and should be short and no secret: every user of a database
+	// server can listen. An empty key means everything.
+	Key      string
+	Delivery Delivery
+	// Local is called instead of the receivers on the node that commits; nil calls the receivers there too. It needs the
+	// Delivery Ordered.
+	Local func()
+}
+
+// Deliver calls the receivers of this process.
+func (a Announcement) Deliver() {
+	if a.Local != nil {
+		a.Local()
+		return
+	}
+	a.Topic.Receive(a.Key)
+}
+
+// A Topic is a kind of change that nodes announce.
+type Topic struct {
+	name      string
+	receivers atomic.Pointer[[]func(key string)]
+}
+
+// Name returns the name of the topic.
+func (t *Topic) Name() string { return t.name }
+
+// Receive calls the receivers of this process, one after another.
+func (t *Topic) Receive(key string) {
+	for _, receive := range *t.receivers.Load() {
+		receive(key)
+	}
+}
+
+// Topics holds the topics of a database. It implements Cluster.Topic. The zero value is ready to use.
+type Topics struct {
+	mu     sync.Mutex
+	topics map[string]*Topic
+}
+
+// maxTopicName keeps the names of all topics within one notification.
+const maxTopicName = 40
+
+// Topic returns the topic of a name and registers a receiver. It panics on a name that is empty or longer than 40 bytes.
+func (t *Topics) Topic(name string, receive func(key string)) *Topic {
+	if name == "" || len(name) > maxTopicName {
+		panic("topic " + name + ": a name has 1 to 40 bytes")
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	topic := t.topics[name]
+	if topic == nil {
+		topic = &Topic{name: name}
+		topic.receivers.Store(new([]func(string)))
+		if t.topics == nil {
+			t.topics = make(map[string]*Topic)
+		}
+		t.topics[name] = topic
+	}
+	before := *topic.receivers.Load()
+	receivers := append(before[:len(before):len(before)], receive)
+	topic.receivers.Store(&receivers)
+	return topic
+}
+
+// Receive calls the receivers of a topic in this process. A topic without receivers is ignored: it may belong to another
+// version of the program.
+func (t *Topics) Receive(name, key string) {
+	t.mu.Lock()
+	topic := t.topics[name]
+	t.mu.Unlock()
+	if topic != nil {
+		topic.Receive(key)
+	}
+}
+
+// Reset calls all receivers with an empty key.
+func (t *Topics) Reset() {
+	t.mu.Lock()
+	topics := make([]*Topic, 0, len(t.topics))
+	for _, topic := range t.topics {
+		topics = append(topics, topic)
+	}
+	t.mu.Unlock()
+	for _, topic := range topics {
+		topic.Receive("")
+	}
+}

@@ -1,0 +1,131 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const (
+	// connectWait bounds an attempt to connect to one address.
+	connectWait = 5 * time.Second
+	// keepAlive finds out within half a minute that the other end of an idle connection is gone.
+	keepAlive = 10 * time.Second
+	// oldestServer is the oldest major version of PostgreSQL that the engine accepts.
+	oldestServer = 15
+)
+
+// The settings of a session. The server ends transactions in which a stopped or disconnected node keeps the lock of all writers;
+// see lockedWait.
+var (
+	commonSettings = map[string]string{
+		"application_name": "kontor", "client_encoding": "UTF8", "standard_conforming_strings": "on", "jit": "off",
+		"DateStyle": "ISO", "extra_float_digits": "1",
+	}
+	readerSettings = map[string]string{"default_transaction_read_only": "on", "idle_in_transaction_session_timeout": "60000"}
+	writerSettings = map[string]string{
+		"idle_in_transaction_session_timeout": strconv.FormatInt(lockedWait.Milliseconds(), 10),
+		"lock_timeout":                        strconv.FormatInt(lockWait.Milliseconds(), 10),
+		"default_transaction_isolation":       "read committed",
+	}
+)
+
+const (
+	// lockedWait is how long the writer may hold the lock of all writers without a statement. After that the server ends its
+	// transaction, and its jobs run again.
+	lockedWait = 5 * time.Second
+	// lockWait is how long a statement waits for a lock: for that of all writers, while others hold it.
+	lockWait = 15 * time.Second
+	// writerPatience bounds a round trip of the writer, which may wait for a lock and then for the disk.
+	writerPatience = lockWait + 5*time.Second
+)
+
+// address is where the database is.
+type address struct{ config *pgconn.Config }
+
+// parseAddress reads a URL as in "postgres://user:password@host:5432/database?sslmode=verify-full". Its error does not contain
+// the password.
+func parseAddress(url string) (address, error) {
+	if !strings.HasPrefix(url, "postgres://") && !strings.HasPrefix(url, "postgresql://") {
+		return address{}, errors.New("the address of the database must begin with postgres://")
+	}
+	config, err := pgconn.ParseConfig(url)
+	if err != nil {
+		return address{}, fmt.Errorf("the address of the database cannot be used: %w", err)
+	}
+	maps.Copy(config.RuntimeParams, commonSettings)
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = connectWait
+	}
+	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive, Count: 2}}
+	config.DialFunc = dialer.DialContext
+	// A standby may lack writes that were acknowledged.
+	config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
+	return address{config}, nil
+}
+
+// String names the database in messages.
+func (a address) String() string {
+	host := a.config.Host
+	if !strings.HasPrefix(host, "/") {
+		host = net.JoinHostPort(host, strconv.Itoa(int(a.config.Port)))
+	}
+	return fmt.Sprintf("the database %q at %s", a.config.Database, host)
+}
+
+// connect makes a connection with settings for its session.
+func (a address) connect(ctx context.Context, settings map[string]string) (*pgconn.PgConn, error) {
+	config := a.config.Copy()
+	maps.Copy(config.RuntimeParams, settings)
+	pg, err := pgconn.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, a.explain(err)
+	}
+	return pg, nil
+}
+
+// explain says in one line why there is no connection.
+func (a address) explain(err error) error {
+	cause := err
+	var pg *pgconn.PgError
+	var network *net.OpError
+	switch {
+	case errors.As(err, &pg):
+		cause = errors.New(pg.Message)
+	case errors.As(err, &network):
+		cause = network.Err
+	}
+	text := strings.Join(strings.Fields(cause.Error()), " ")
+	return &unreachable{address: a.String(), text: text, cause: err}
+}
+
+// unreachable is the error of an attempt to connect.
+type unreachable struct {
+	address, text string
+	cause         error
+}
+
+func (e *unreachable) Error() string { return e.address + " cannot be reached: " + e.text }
+
+func (e *unreachable) Unwrap() []error { return []error{errUnreachable, e.cause} }
+
+// checkServer returns an error for a server that the engine cannot use.
+func checkServer(a address, pg *pgconn.PgConn) error {
+	version := pg.ParameterStatus("server_version")
+	major, _, _ := strings.Cut(version, ".")
+	major, _, _ = strings.Cut(major, " ")
+	if n, err := strconv.Atoi(strings.TrimRight(major, "abcdefghijklmnopqrstuvwxyz")); err == nil && n < oldestServer {
+		return fmt.Errorf("%s is PostgreSQL %s; Kontor needs version %d or newer", a, version, oldestServer)
+	}
+	if encoding := pg.ParameterStatus("server_encoding"); encoding != "UTF8" {
+		return fmt.Errorf("%s has the encoding %s; create it with ENCODING 'UTF8'", a, encoding)
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+// Package postgres implements the engine contract on a PostgreSQL database that several processes, or nodes, share.
+//
+// It uses pgconn of pgx to connect and speaks PostgreSQL's extended protocol itself: each connection prepares a text once, and
+// sends several statements in one round trip. Reads use a bounded pool of connections that cannot write. All writes of a
+// node use one connection, on which one goroutine runs the jobs of all callers and commits them in groups.
+//
+// The groups of all nodes follow one another: each holds an advisory lock from its beginning to its commit. So what a job
+// reads stays true until its commit, as with a single process. Statements whose result is known if they succeed, such as INSERT …
+// VALUES, are sent together with the next one whose result is not; if one of them fails, its job is undone and runs again
+// with every statement waited for.
+//
+// A commit writes a mark of its node. When the answer to a commit is lost, the mark says whether it happened.
+//
+// The engine's own tables have names that begin with "kontor_". Durability is the server's: the engine insists on synchronous
+// commits, and leaves files, backups and the loss of a server to it.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"kontor/store/clock"
+	"kontor/store/engine"
+	"kontor/store/internal/jobs"
+	"kontor/store/internal/readers"
+	"kontor/store/query"
+)
+
+// Engine is an open PostgreSQL database. It implements engine.Engine.
+type Engine struct {
+	config  engine.Config
+	address address
+	clock   clock.Clock
+	log     *slog.Logger
+	guard   engine.Guard
+	report  engine.Report
+	self    engine.Node
+	schema  int64 // the newest that this program knows
+	texts   texts
+	engine.Topics
+
+	pool    *readers.Pool[*reader]
+	writer  *writer
+	closing sync.Once
+}
+
+// start starts what serves the database.
+func (e *Engine) start(c *conn) {
+	w := &writer{
+		e: e, log: e.log, guard: e.guard, conn: c, queue: jobs.NewQueue[*job](), ended: make(chan struct{}),
+		progress: jobs.Progress{Start: time.Now()},
+	}
+	w.hooks = jobs.NewHooks(e.log, &w.progress)
+	e.writer = w
+	n := e.config.Readers
+	if n == 0 {
+		n = defaultReaders
+	}
+	all := make([]*reader, n)
+	for i := range all {
+		all[i] = newReader(e)
+	}
+	e.pool = readers.New(all, w.rejectRead)
+	go w.loop()
+}
+
+const selectVersion = `SELECT COALESCE(MAX(number), 0) FROM kontor_versions WHERE name = ANY (string_to_array($1, ','))`
+
+// Version returns a number that grows with each commit, on any node, to one of the tables.
+func (e *Engine) Version(ctx context.Context, tables ...string) (uint64, error) {
+	var number int64
+	err := query.NewRow(ctx, e, selectVersion, []any{strings.Join(tables, ",")}).Scan(&number)
+	return uint64(number), err
+}
+
+// Close answers all accepted jobs and closes the connections.
+func (e *Engine) Close() error {
+	e.closing.Do(func() {
+		e.writer.close()
+		e.writer.hooks.Close()
+		e.pool.Close()
+	})
+	return nil
+}
+
+// Clean returns nil: PostgreSQL's files are the server's. An old version of a row stays in its table until a vacuum removes it,
+// which runs by itself, and in the write-ahead log until the log is recycled.
+func (e *Engine) Clean(context.Context) error { return nil }
+
+// CleanOldPages returns nil: no earlier version has written files.
+func (e *Engine) CleanOldPages(context.Context) error { return nil }
+
+// connectWriter makes a connection that writes.
+func (e *Engine) connectWriter(ctx context.Context) (*conn, error) {
+	pg, err := e.address.connect(ctx, writerSettings)
+	if err != nil {
+		return nil, err
+	}
+	c := newConn(pg, &e.texts)
+	c.patience = writerPatience
+	if err := c.run(insistOnDurability); err != nil {
+		return nil, errors.Join(translate(err), c.lose(err))
+	}
+	return c, nil
+}
+
+// insistOnDurability makes commits wait for the disk where the server's configuration lets them not wait.
+const insistOnDurability = `
+	SELECT set_config('synchronous_commit', 'on', FALSE) WHERE current_setting('synchronous_commit') = 'off'`

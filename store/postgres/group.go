@@ -1,0 +1,365 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"kontor/store/engine"
+	"kontor/store/internal/jobs"
+	"kontor/store/query"
+)
+
+const (
+	// maxGroup and maxGroupTime bound what is committed together, so that the first job of a group does not wait for an
+	// endless stream of others.
+	maxGroup     = 512
+	maxGroupTime = 20 * time.Millisecond
+
+	// reconnectWait is how long a group waits for a connection, for example while the server restarts.
+	reconnectWait = 3 * time.Second
+	// resolveWait is how long the writer tries to find out whether a commit happened whose answer was lost.
+	resolveWait = 20 * time.Second
+	// reconnectPause is the time between two attempts.
+	reconnectPause = 50 * time.Millisecond
+)
+
+// The statements of a group. Each statement sees what was committed before it began: those after the lock see all groups
+// before.
+const (
+	beginWrite = "BEGIN"
+	commit     = "COMMIT"
+
+	// lockWriters waits until no other group is open, on any node. The lock ends with the transaction. The numbers
+	// are the engine's: "kontor", and 1 for the writers.
+	lockWriters = "SELECT pg_advisory_xact_lock(1802465908, 1)"
+
+	selectOldest = `SELECT oldest FROM kontor_schema ORDER BY version DESC LIMIT 1`
+
+	raiseVersions = `
+		WITH counted AS (UPDATE kontor_versions SET number = number + 1 WHERE name = '' RETURNING number)
+		INSERT INTO kontor_versions (name, number)
+		SELECT t.name, counted.number FROM counted, unnest(string_to_array($1, ',')) AS t (name)
+		ON CONFLICT (name) DO UPDATE SET number = excluded.number`
+
+	upsertMark = `
+		INSERT INTO kontor_marks (node, number, at) VALUES ($1, $2, now())
+		ON CONFLICT (node) DO UPDATE SET number = excluded.number, at = excluded.at`
+
+	selectMark = `SELECT number FROM kontor_marks WHERE node = $1`
+)
+
+// commitGroup runs, in one transaction, the jobs to retry and then those that wait.
+func (w *writer) commitGroup(first *job) {
+	if first != nil {
+		w.retries = append(w.retries, first)
+	}
+	w.progress.Begin(&w.progress.Writer)
+	defer w.progress.End(&w.progress.Writer)
+	if err := w.begin(); err != nil {
+		w.rejectRetries(err)
+		return
+	}
+	w.careful = len(w.retries) > 1 || w.retries[0].Runs > 0
+	begun := time.Now()
+	intact := true
+	for n := 0; intact && n < maxGroup; n++ {
+		j := w.next(begun)
+		if j == nil {
+			break
+		}
+		intact = w.run(j)
+	}
+	if intact {
+		w.commit()
+	} else {
+		w.retryGroup()
+	}
+}
+
+// begin opens the transaction of a group. It connects if necessary, and again if the connection was lost while it was idle.
+func (w *writer) begin() (err error) {
+	w.guard.Forget()
+	for until := time.Now().Add(reconnectWait); ; time.Sleep(reconnectPause) {
+		if err = w.connect(until); err == nil {
+			if err = w.open(); err == nil {
+				return nil
+			}
+			if w.conn.broken == nil {
+				w.undo()
+				return err
+			}
+		}
+		if time.Now().After(until) {
+			return err
+		}
+	}
+}
+
+// connect makes the connection of the writer, unless there is one.
+func (w *writer) connect(until time.Time) error {
+	if w.conn != nil && w.conn.broken == nil {
+		return nil
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), until.Add(time.Second))
+	defer cancel()
+	c, err := w.e.connectWriter(ctx)
+	if err != nil {
+		return err
+	}
+	w.conn = c
+	return nil
+}
+
+// open begins the transaction, locks out other nodes and finds out whether this program may still write.
+func (w *writer) open() error {
+	c := w.conn
+	c.ask(beginWrite, nil)
+	c.ask(lockWriters, nil)
+	var oldest int64
+	err := query.NewRow(context.Background(), own{conn: c}, selectOldest, nil).Scan(&oldest)
+	if err == nil && oldest > w.e.schema {
+		err = fmt.Errorf("the schema has become newer than this program supports; install the present version: %w", engine.ErrNewerSchema)
+	}
+	return err
+}
+
+// next returns the job to run: one to retry, else one from the queue. It returns nil when the group is to be committed.
+func (w *writer) next(begun time.Time) *job {
+	if len(w.retries) > 0 {
+		j := w.retries[0]
+		w.retries = w.retries[1:]
+		return j
+	}
+	if time.Since(begun) > maxGroupTime {
+		return nil
+	}
+	select {
+	case j := <-w.queue.Waiting:
+		return j
+	default:
+		return nil
+	}
+}
+
+// rejectRetries answers the jobs whose transaction could not begin.
+func (w *writer) rejectRetries(err error) {
+	w.noteFailure(err)
+	for _, j := range w.retries {
+		if j.Reject() {
+			j.Answer(err, w.hooks)
+		}
+	}
+	w.retries = nil
+}
+
+// commit commits the group and answers all of its callers. Failed jobs have waited too: they may have read uncommitted rows
+// of the group. Until then w.group holds the jobs, so that none is forgotten after a panic.
+func (w *writer) commit() {
+	if len(w.group) == 0 {
+		w.undo()
+		return
+	}
+	written := w.writtenTables()
+	begun := time.Now()
+	err := w.record(written)
+	if err == nil {
+		w.conn.ask(commit, nil)
+		err = w.conn.exchange()
+	}
+	lost := w.conn.failed
+	switch {
+	case w.conn.broken != nil:
+		err = w.resolve()
+	case err == nil && lost.err != nil:
+		if j, ok := lost.owner.(*job); ok {
+			j.immediate = true
+			w.retryGroup()
+			return
+		}
+		err = lost.err
+	}
+	if errors.Is(err, errNotCommitted) {
+		w.retryGroup()
+		return
+	}
+	if err != nil {
+		w.undo()
+		err = translate(err)
+		w.noteFailure(err)
+		w.answerGroup(err)
+		return
+	}
+	if w.marked {
+		w.counters.synced.add(time.Since(begun))
+	}
+	w.countGroup()
+	w.answerGroup(nil)
+}
+
+// record collects what belongs to each commit that writes: the signed head of the audit trail, the versions of the tables and the mark.
+func (w *writer) record(written []string) error {
+	w.marked = false
+	sealed := w.conn.position()
+	if err := w.guard.Seal(own{conn: w.conn}); err != nil {
+		return err
+	}
+	if len(written) == 0 && w.conn.position() == sealed {
+		return nil
+	}
+	ctx, o := context.Background(), own{conn: w.conn, later: true}
+	if _, err := query.Exec(ctx, o, raiseVersions, []any{strings.Join(written, ",")}); err != nil {
+		return err
+	}
+	w.mark++
+	w.marked = true
+	_, err := query.Exec(ctx, o, upsertMark, []any{w.e.self.ID, w.mark})
+	return err
+}
+
+// writtenTables returns the tables that the jobs of the group which did not fail have written to.
+func (w *writer) writtenTables() (written []string) {
+	for _, j := range w.group {
+		if j.Err != nil {
+			continue
+		}
+		for _, t := range j.tx.written {
+			if !slices.Contains(written, t) {
+				written = append(written, t)
+			}
+		}
+	}
+	slices.Sort(written) // so that the statements of all groups lock rows in one order
+	return written
+}
+
+// countGroup counts the jobs of a committed group.
+func (w *writer) countGroup() {
+	for _, j := range w.group {
+		if j.Err == nil {
+			w.counters.jobs.Add(1)
+		}
+	}
+	if w.marked {
+		w.counters.commits.Add(1)
+		w.counters.failing.Store(nil)
+	}
+}
+
+// retryGroup undoes a transaction that was lost: its jobs run again.
+func (w *writer) retryGroup() {
+	group := w.group
+	w.group = nil
+	lost := failure{}
+	if w.conn != nil {
+		lost = w.conn.failed
+	}
+	stale := slices.ContainsFunc(group, func(j *job) bool { return isStale(j.Err) }) || isStale(lost.err)
+	w.undo()
+	if stale {
+		w.conn.reset()
+	} else if len(group) == 1 && group[0].Err != nil && lost.err == nil && w.conn.broken == nil {
+		group[0].Answer(group[0].Err, w.hooks) // it has read nothing that is uncommitted
+		return
+	}
+	retries := make([]*job, 0, len(group)+len(w.retries))
+	for _, j := range group {
+		if lost.owner == any(j) {
+			j.immediate = true
+		}
+		if j.Runs >= jobs.MaxRuns {
+			j.Answer(fmt.Errorf("%w: the transaction was lost, through others of its group or with the connection", engine.ErrBusy), w.hooks)
+			continue
+		}
+		retries = append(retries, j)
+	}
+	w.retries = append(retries, w.retries...)
+}
+
+func (w *writer) answerGroup(err error) {
+	for _, j := range w.group {
+		if err == nil {
+			j.Answer(j.Err, w.hooks)
+		} else {
+			j.Answer(err, w.hooks)
+		}
+	}
+	clear(w.group)
+	w.group = w.group[:0]
+}
+
+// undo rolls the open transaction back, if there is one.
+func (w *writer) undo() {
+	w.guard.Forget()
+	c := w.conn
+	if c == nil {
+		return
+	}
+	c.closeStatements()
+	c.active = nil
+	if c.broken != nil {
+		return
+	}
+	_ = c.exchange()
+	if c.broken == nil && c.status != 'I' {
+		c.ask(rollback, nil)
+		_ = c.exchange()
+	}
+	c.failed = failure{}
+	if c.status != 'I' {
+		_ = c.lose(errors.New("a transaction could not be rolled back"))
+	}
+}
+
+// errNotCommitted means that a transaction was lost with its connection.
+var errNotCommitted = errors.New("not committed")
+
+// resolve finds out, on a new connection, whether the group was committed although its answer was lost. Once it has the lock of the
+// writers, the lost transaction has ended; its mark says how.
+func (w *writer) resolve() error {
+	if !w.marked {
+		return errNotCommitted // nothing is lost
+	}
+	cause := w.conn.broken
+	for until := time.Now().Add(resolveWait); ; time.Sleep(reconnectPause) {
+		err := w.connect(until)
+		if err == nil {
+			var found int64
+			if found, err = w.readMark(); err == nil {
+				if found == w.mark {
+					return nil
+				}
+				return errNotCommitted
+			}
+		}
+		if time.Now().After(until) {
+			w.log.Error("it is not known whether a group of writes was committed", "err", err, "lost", cause)
+			return fmt.Errorf("%w: %w", engine.ErrOutcomeUnknown, cause)
+		}
+	}
+}
+
+// readMark returns the number of the last group of this process that was committed, or 0.
+func (w *writer) readMark() (found int64, err error) {
+	defer w.undo()
+	w.conn.ask(beginWrite, nil)
+	w.conn.ask(lockWriters, nil)
+	err = query.NewRow(context.Background(), own{conn: w.conn}, selectMark, []any{w.e.self.ID}).Scan(&found)
+	if errors.Is(err, engine.ErrNotFound) {
+		return 0, nil
+	}
+	return found, err
+}
+
+// noteFailure remembers a failure of the storage, which makes the database unready. It ignores other failures.
+func (w *writer) noteFailure(err error) {
+	for _, kind := range []error{engine.ErrFull, engine.ErrIO, engine.ErrReadOnly, engine.ErrCorrupt, engine.ErrNewerSchema, errUnreachable} {
+		if errors.Is(err, kind) {
+			w.counters.failing.Store(&err)
+			return
+		}
+	}
+}

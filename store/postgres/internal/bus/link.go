@@ -1,0 +1,194 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// row holds the columns of a row as texts; NULL is empty.
+type row []string
+
+// link is a connection on which statements are sent while notifications and answers arrive. Answers come in the order of
+// the statements. One goroutine calls receive, which calls everything that handles an answer or a notification.
+type link struct {
+	conn     net.Conn
+	frontend *pgproto3.Frontend // Receive and Send share nothing
+	pid      uint32             // of the server's process, as the server has introduced itself
+	notified func(channel, payload string) error
+
+	mu      sync.Mutex // held while a statement is sent
+	pending []*request
+	failed  error
+}
+
+// request is a statement that was sent.
+type request struct {
+	answer func(rows []row, err error) error // on the goroutine of receive; its error ends the connection
+	rows   []row
+	err    error
+}
+
+const (
+	// maxMessage bounds a message of the server. The longest is a row of a node.
+	maxMessage = 1 << 20
+	// sendLimit bounds the time in which the server takes a statement.
+	sendLimit = 5 * time.Second
+)
+
+// newLink takes over a connection that is idle.
+func newLink(conn *pgconn.PgConn, notified func(channel, payload string) error) (*link, error) {
+	h, err := conn.Hijack()
+	if err != nil {
+		return nil, err
+	}
+	h.Frontend.SetMaxBodyLen(maxMessage)
+	return &link{conn: h.Conn, frontend: h.Frontend, pid: h.PID, notified: notified}, nil
+}
+
+// exec sends a prepared statement, whose arguments are texts. The answer is handled by the goroutine of receive.
+func (l *link) exec(name string, answer func(rows []row, err error) error, args ...string) error {
+	values := make([][]byte, len(args))
+	for i, arg := range args {
+		values[i] = []byte(arg)
+	}
+	return l.send(&request{answer: answer}, func() {
+		l.frontend.SendBind(&pgproto3.Bind{PreparedStatement: name, Parameters: values})
+		l.frontend.SendExecute(&pgproto3.Execute{})
+		l.frontend.SendSync(&pgproto3.Sync{})
+	})
+}
+
+// prepare compiles a statement under a name.
+func (l *link) prepare(name, sql string, answer func(rows []row, err error) error) error {
+	return l.send(&request{answer: answer}, func() {
+		l.frontend.SendParse(&pgproto3.Parse{Name: name, Query: sql})
+		l.frontend.SendSync(&pgproto3.Sync{})
+	})
+}
+
+// query sends statements without arguments. Several of them are one transaction.
+func (l *link) query(sql string, answer func(rows []row, err error) error) error {
+	return l.send(&request{answer: answer}, func() { l.frontend.SendQuery(&pgproto3.Query{String: sql}) })
+}
+
+func (l *link) send(r *request, write func()) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed != nil {
+		return l.failed
+	}
+	l.pending = append(l.pending, r)
+	write()
+	if err := l.conn.SetWriteDeadline(time.Now().Add(sendLimit)); err != nil {
+		return err
+	}
+	return l.frontend.Flush()
+}
+
+// call sends a prepared statement and waits for its rows.
+func (l *link) call(ctx context.Context, name string, args ...string) ([]row, error) {
+	return wait(ctx, func(answer func([]row, error) error) error { return l.exec(name, answer, args...) })
+}
+
+// wait sends a statement and waits for its answer.
+func wait(ctx context.Context, send func(answer func([]row, error) error) error) (rows []row, err error) {
+	type result struct {
+		rows []row
+		err  error
+	}
+	done := make(chan result, 1)
+	if err := send(func(rows []row, err error) error { done <- result{rows, err}; return nil }); err != nil {
+		return nil, err
+	}
+	select {
+	case r := <-done:
+		return r.rows, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// receive handles what the server sends, until the connection ends. It returns the reason, never nil.
+func (l *link) receive() error {
+	for {
+		message, err := l.frontend.Receive()
+		if err == nil {
+			err = l.handle(message)
+		}
+		if err != nil {
+			return l.finish(err)
+		}
+	}
+}
+
+func (l *link) handle(message pgproto3.BackendMessage) error {
+	switch m := message.(type) {
+	case *pgproto3.NotificationResponse:
+		return l.notified(m.Channel, m.Payload)
+	case *pgproto3.DataRow:
+		if r := l.current(); r != nil {
+			values := make(row, len(m.Values))
+			for i, value := range m.Values {
+				values[i] = string(value)
+			}
+			r.rows = append(r.rows, values)
+		}
+	case *pgproto3.ErrorResponse:
+		err := pgconn.ErrorResponseToPgError(m)
+		if r := l.current(); r != nil && m.SeverityUnlocalized != "FATAL" {
+			r.err = err
+			return nil
+		}
+		return err
+	case *pgproto3.ReadyForQuery:
+		l.mu.Lock()
+		if len(l.pending) == 0 {
+			l.mu.Unlock()
+			return fmt.Errorf("the server answered a statement that was not sent")
+		}
+		r := l.pending[0]
+		l.pending = l.pending[1:]
+		l.mu.Unlock()
+		return r.answer(r.rows, r.err)
+	}
+	return nil
+}
+
+// current returns the statement that the server answers now, or nil.
+func (l *link) current() *request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.pending) == 0 {
+		return nil
+	}
+	return l.pending[0]
+}
+
+// abort ends the connection, which ends receive. The first reason counts.
+func (l *link) abort(reason error) {
+	_ = l.conn.Close() // first, because send holds the lock while it waits for the server; what was not sent is lost anyway
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed == nil {
+		l.failed = reason
+	}
+}
+
+// finish ends the connection and all statements without an answer. It returns the first reason.
+func (l *link) finish(reason error) error {
+	l.abort(reason)
+	l.mu.Lock()
+	reason, pending := l.failed, l.pending
+	l.pending = nil
+	l.mu.Unlock()
+	for _, r := range pending {
+		_ = r.answer(nil, reason) // the connection has ended
+	}
+	return reason
+}

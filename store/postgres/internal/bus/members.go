@@ -1,0 +1,197 @@
+package bus
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"kontor/store/clock"
+	"kontor/store/engine"
+)
+
+// removeAfter is how long a node must have been silent before the leader removes it.
+const removeAfter = 10 * lease
+
+// observed is a registered connection, as this node sees it.
+type observed struct {
+	engine.Node
+	id      string // of the connection; Node.ID is that of the process
+	backend string
+	beats   string
+	since   time.Duration // monotonic; when this value of beats was first seen
+}
+
+// leader is the row of the cluster.
+type leader struct {
+	id    string // of the connection; empty: nobody leads
+	beats string
+}
+
+// seen is the answer to a heartbeat.
+type seen struct {
+	time      time.Time
+	backend   string // server process that answered
+	confirmed bool   // this node still leads
+	since     int64  // when the tables were found empty, by the server's clock in ms; 0: never
+	leader    leader
+	nodes     []observed
+}
+
+// members is what a node knows about the others.
+type members struct {
+	self  string // id of the connection of this node
+	nodes map[string]observed
+	list  []engine.Node // as of the last heartbeat, see Nodes
+
+	leader      leader
+	leaderSince time.Duration // monotonic; when this row was first seen
+
+	since       int64         // as in seen
+	trustedFrom time.Duration // monotonic; when the list of nodes was known to be complete
+	beatSent    time.Duration // monotonic; of the last heartbeat that was answered
+}
+
+// parseBeat reads the rows of a heartbeat. A heartbeat that found no row of its own has no effect: the session must end.
+func parseBeat(rows []row) (seen, error) {
+	if len(rows) == 0 || rows[0][2] != "t" {
+		return seen{}, errRemoved
+	}
+	r := rows[0]
+	since, _ := strconv.ParseInt(r[4], 10, 64) // a column of this type
+	found := seen{time: microseconds(r[0]), backend: r[1], confirmed: r[3] == "t", since: since, leader: leader{id: r[5], beats: r[6]}}
+	for _, r := range rows {
+		started, _ := strconv.ParseInt(r[11], 10, 64) // a column of this type
+		found.nodes = append(found.nodes, observed{
+			id: r[7], backend: r[13], beats: r[12],
+			Node: engine.Node{ID: r[8], Name: r[9], Version: r[10], Started: clock.Time(started)},
+		})
+	}
+	return found, nil
+}
+
+// next is what a heartbeat asks for.
+type next struct {
+	claim  *leader   // the leader to take over from
+	remove *observed // a node to remove
+}
+
+// renew begins a new lease with the answer to a heartbeat, unless the session has ended.
+func (b *Bus) renew(s *session, sent, received time.Duration, found seen) (n next) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.session != s || b.closing {
+		return next{}
+	}
+	b.rememberUntil.Store(int64(sent + usable))
+	if found.confirmed {
+		b.leadUntil.Store(int64(sent + usable))
+	} else {
+		b.leadUntil.Store(0)
+	}
+	m := &b.members
+	m.beatSent = sent
+	m.observe(found, received)
+	m.list = m.nodesAt(received, found, clockOf(b.clock))
+	b.releaseSilent(sent, received)
+	if !found.confirmed && m.mayClaim(received) {
+		n.claim = &m.leader
+	}
+	if found.confirmed {
+		n.remove = m.silentFor(removeAfter, received)
+	}
+	return n
+}
+
+// lead begins to lead, for a claim that was sent at a time.
+func (b *Bus) lead(s *session, sent time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.session == s && !b.closing {
+		b.leadUntil.Store(int64(sent + usable))
+	}
+}
+
+// observe notes which nodes have sent a heartbeat since the last time.
+func (m *members) observe(found seen, now time.Duration) {
+	if found.leader != m.leader || m.nodes == nil {
+		m.leader, m.leaderSince = found.leader, now
+	}
+	if found.since != m.since || m.nodes == nil {
+		m.since, m.trustedFrom = found.since, now
+		if found.since != 0 {
+			age := found.time.Sub(time.UnixMilli(found.since))
+			m.trustedFrom += min(max(lease-age, 0), lease)
+		}
+	}
+	nodes := make(map[string]observed, len(found.nodes))
+	for _, n := range found.nodes {
+		n.since = now
+		if before, known := m.nodes[n.id]; known && before.beats == n.beats {
+			n.since = before.since
+		}
+		nodes[n.id] = n
+	}
+	m.nodes = nodes
+}
+
+// trusted reports whether all nodes with a lease are in the tables. They are empty after a crash of the server, while nodes
+// that have not noticed it yet may use what they remember.
+func (m *members) trusted(now time.Duration) bool { return now >= m.trustedFrom }
+
+// silent reports whether the lease of a node has certainly ended.
+func (n observed) silent(now time.Duration) bool { return now-n.since >= lease }
+
+// mayClaim reports whether nobody leads.
+func (m *members) mayClaim(now time.Duration) bool {
+	_, present := m.nodes[m.leader.id]
+	return m.trusted(now) && (!present || now-m.leaderSince >= lease)
+}
+
+// silentFor returns a node that has been silent for a time, or nil.
+func (m *members) silentFor(d, now time.Duration) *observed {
+	for _, n := range m.nodes {
+		if n.id != m.self && now-n.since >= d {
+			return &n
+		}
+	}
+	return nil
+}
+
+// nodesAt returns the nodes for Nodes.
+func (m *members) nodesAt(now time.Duration, found seen, shown clock.Time) []engine.Node {
+	list := make([]engine.Node, 0, len(m.nodes))
+	for id, o := range m.nodes {
+		n := o.Node
+		n.Self = id == m.self
+		n.Leads = id == found.leader.id && !o.silent(now)
+		n.Lag = now - o.since
+		n.LeaseUntil = shown.Add(lease - n.Lag)
+		n.Live = n.Lag < lease
+		list = append(list, n)
+	}
+	slices.SortFunc(list, func(a, b engine.Node) int {
+		return cmp.Or(cmp.Compare(a.Started, b.Started), cmp.Compare(a.ID, b.ID))
+	})
+	return list
+}
+
+// Nodes returns the nodes as of the last heartbeat, and this one as it is now.
+func (b *Bus) Nodes() []engine.Node {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.time.Now()
+	list := slices.Clone(b.members.list)
+	for i := range list {
+		if list[i].Self {
+			list[i].Lag = now - b.members.beatSent
+			list[i].Live = b.Remembers()
+			list[i].Leads = b.Leads()
+			list[i].Backlog = len(b.kept)
+		}
+	}
+	return list
+}
+
+// clockOf returns the time of the server.
+func clockOf(c *Clock) clock.Time { return clock.Of(c.Now()) }

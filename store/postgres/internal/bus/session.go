@@ -1,0 +1,247 @@
+package bus
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// session is the time of one connection. It is registered under an id of its own, so that others notice when a node has
+// connected again: it has dropped then what it remembered.
+type session struct {
+	bus     *Bus
+	id      string
+	link    *link
+	backend string // process id of the server's process
+	started time.Duration
+
+	wake  chan struct{} // to send what is due
+	ended chan struct{} // closed when receive has returned
+	err   error         // valid after ended
+
+	mu       sync.Mutex
+	channel  string        // of the notifications; empty until it is known
+	probing  string        // channel of a notification that shows whether any arrive
+	probed   chan struct{} // closed when that has arrived
+	beatDue  bool
+	polling  bool // for acknowledgements of others
+	pollDue  bool
+	pollSoon bool              // a timer will set pollDue
+	pollWait time.Duration     // before the next poll
+	acking   bool              // an acknowledgement is under way
+	acks     map[string]string // tags to acknowledge by publisher
+}
+
+// connect makes a session: it listens, forgets what is remembered, and registers.
+func (b *Bus) connect(ctx context.Context) (*session, error) {
+	conn, err := b.config.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{
+		bus: b, id: rand.Text(), started: b.time.Now(), wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		acks: make(map[string]string),
+	}
+	if s.link, err = newLink(conn, s.notified); err != nil {
+		return nil, err
+	}
+	go func() {
+		s.err = s.link.receive()
+		b.lost(s)
+		close(s.ended)
+	}()
+	if err := s.begin(ctx); err != nil {
+		s.fail(err)
+		<-s.ended
+		return nil, err
+	}
+	go s.sendLoop()
+	return s, nil
+}
+
+// wait waits until the session has ended and returns the reason.
+func (s *session) wait(ctx context.Context) error {
+	select {
+	case <-s.ended:
+	case <-ctx.Done():
+		s.fail(errClosed)
+		<-s.ended
+	}
+	return s.err
+}
+
+// fail ends the session. The lease ends at once.
+func (s *session) fail(reason error) {
+	s.link.abort(reason)
+	s.bus.lost(s)
+}
+
+// lost ends the lease and forgets the kept functions of a session that has ended.
+func (b *Bus) lost(s *session) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.session != s {
+		return
+	}
+	b.session = nil
+	b.rememberUntil.Store(0)
+	b.leadUntil.Store(0)
+	clear(b.kept)
+}
+
+// begin prepares the connection. Notifications are handled from listen on, and the lease begins with join.
+func (s *session) begin(ctx context.Context) error {
+	settings := fmt.Sprintf(sessionSettings, s.applicationName())
+	if _, err := wait(ctx, func(answer func([]row, error) error) error { return s.link.query(settings, answer) }); err != nil {
+		return fmt.Errorf("prepare the connection for announcements: %w", err)
+	}
+	if err := s.hello(ctx); err != nil {
+		return err
+	}
+	for name, sql := range statements {
+		if name == stmtHello {
+			continue
+		}
+		if _, err := wait(ctx, func(answer func([]row, error) error) error { return s.link.prepare(name, sql, answer) }); err != nil {
+			return fmt.Errorf("prepare the statement %s for announcements: %w", name, err)
+		}
+	}
+	if _, err := s.link.call(ctx, stmtSetUp); err != nil {
+		return fmt.Errorf("prepare the tables for announcements: %w", err)
+	}
+	if err := s.listen(ctx); err != nil {
+		return fmt.Errorf("listen for announcements: %w", err)
+	}
+	if err := s.join(ctx); err != nil {
+		return fmt.Errorf("register with the other nodes: %w", err)
+	}
+	return nil
+}
+
+// applicationName names the connection in pg_stat_activity.
+func (s *session) applicationName() string { return "kontor bus " + s.id }
+
+var errStandby = errors.New("the database server is a standby, which accepts no writes; use the address of the primary")
+
+// hello finds out who the server is, and creates the tables.
+func (s *session) hello(ctx context.Context) error {
+	if _, err := wait(ctx, func(answer func([]row, error) error) error {
+		return s.link.prepare(stmtHello, statements[stmtHello], answer)
+	}); err != nil {
+		return fmt.Errorf("ask the database server for its time: %w", err)
+	}
+	sent := s.bus.time.Now()
+	rows, err := s.link.call(ctx, stmtHello)
+	if err == nil && len(rows) != 1 {
+		err = errors.New("no answer")
+	}
+	if err != nil {
+		return fmt.Errorf("ask the database server for its time: %w", err)
+	}
+	r := rows[0]
+	s.backend = r[0]
+	switch {
+	case r[1] == "":
+		return errors.New("the database has no schema for the tables; create the schema that search_path names first")
+	case r[3] == "t":
+		return errStandby
+	}
+	if s.backend != strconv.FormatUint(uint64(s.link.pid), 10) {
+		if err := s.probe(ctx); err != nil {
+			return err
+		}
+	}
+	s.setChannel("kontor_" + r[2])
+	s.bus.clock.sample(sent, s.bus.time.Now(), microseconds(r[5]))
+	if r[4] != "t" {
+		if _, err := wait(ctx, func(answer func([]row, error) error) error { return s.link.query(createTables, answer) }); err != nil {
+			return fmt.Errorf("create the tables for announcements: %w", err)
+		}
+	}
+	return nil
+}
+
+// setChannel notes the channel of the schema.
+func (s *session) setChannel(name string) {
+	s.mu.Lock()
+	s.channel = name
+	s.mu.Unlock()
+	s.bus.mu.Lock()
+	s.bus.channel = name
+	s.bus.mu.Unlock()
+}
+
+// listen subscribes to the channel and forgets what was remembered before, on the goroutine that receives.
+func (s *session) listen(ctx context.Context) error {
+	_, err := wait(ctx, func(answer func([]row, error) error) error {
+		return s.link.query(`LISTEN `+s.bus.Channel(), func(rows []row, err error) error {
+			if err == nil {
+				err = s.deliver(s.bus.config.Topics.Reset)
+			}
+			return errors.Join(answer(rows, err), err)
+		})
+	})
+	return err
+}
+
+// deliver calls receivers. After a panic nothing that they remember can be trusted, so the session ends; the next one
+// makes all of them forget.
+func (s *session) deliver(receive func()) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.bus.log.Error("panic in a receiver of announcements", "panic", v, "stack", string(debug.Stack()))
+			err = errors.New("a receiver of announcements has panicked")
+		}
+	}()
+	receive()
+	return nil
+}
+
+// join registers the session, which begins the lease, and learns about the others.
+func (s *session) join(ctx context.Context) error {
+	b := s.bus
+	n := &b.config.Node
+	if n.Started == 0 {
+		n.Started = clockOf(b.clock)
+	}
+	b.mu.Lock()
+	earlier := b.members.self
+	b.mu.Unlock()
+	_, err := wait(ctx, func(answer func([]row, error) error) error {
+		return s.link.exec(stmtJoin, func(rows []row, err error) error {
+			if err == nil {
+				b.adopt(s)
+			}
+			return answer(rows, err)
+		}, s.id, earlier, b.node, n.Name, n.Version, strconv.FormatInt(int64(n.Started), 10))
+	})
+	if err != nil {
+		return err
+	}
+	_, err = wait(ctx, func(answer func([]row, error) error) error {
+		return s.beat(func(err error) error { return errors.Join(answer(nil, err), err) })
+	})
+	return err
+}
+
+// adopt makes s the session of the bus.
+func (b *Bus) adopt(s *session) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.session = s
+	b.members.self = s.id
+}
+
+func microseconds(text string) time.Time {
+	n, _ := strconv.ParseInt(text, 10, 64) // the server's own number
+	return time.UnixMicro(n)
+}
+
+// array writes a text array of PostgreSQL. The elements must not need quotes.
+func array(elements []string) string { return "{" + strings.Join(elements, ",") + "}" }

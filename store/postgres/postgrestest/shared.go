@@ -1,0 +1,181 @@
+package postgrestest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// shared is the server that the tests of this process share.
+type shared struct {
+	admin *url.URL
+	owner uint32         // names the databases of this process
+	lock  *pgconn.PgConn // holds the lock that says that the owner lives
+	own   *Instance      // nil with KONTOR_TEST_POSTGRES; kept, because the server stops when its pipe is collected
+	count atomic.Int64
+
+	templates sync.Map // name to func() (string, error), which returns the name of a database
+}
+
+// ownerLocks is the first half of the advisory locks that the owners of databases hold on the server.
+const ownerLocks = 0x6b6f6e74
+
+var server = sync.OnceValues(func() (*shared, error) {
+	address := os.Getenv("KONTOR_TEST_POSTGRES")
+	var own *Instance
+	if address == "" {
+		var err error
+		if own, err = Start(Options{}); err != nil {
+			return nil, err
+		}
+		address = own.URL("postgres")
+	}
+	admin, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("KONTOR_TEST_POSTGRES: %w", err)
+	}
+	s := &shared{admin: admin, own: own, owner: rand.Uint32() >> 1}
+	if s.lock, err = pgconn.Connect(context.Background(), address); err != nil {
+		return nil, err
+	}
+	if _, err := execute(s.lock, fmt.Sprintf("SELECT pg_advisory_lock(%d, %d)", ownerLocks, s.owner)); err != nil {
+		return nil, err
+	}
+	return s, s.dropOrphans()
+})
+
+// URL creates an empty database for one test and returns its address. It is dropped at the end of the test.
+func URL(t testing.TB) string {
+	t.Helper()
+	return database(t, func(*shared) (string, error) { return "template1", nil })
+}
+
+// Copy creates a database for one test and returns its address. It is a copy of a template, which fill creates in an empty
+// database, once for each name and process. Fill must close its connections.
+func Copy(t testing.TB, name string, fill func(address string) error) string {
+	t.Helper()
+	return database(t, func(s *shared) (string, error) {
+		made, _ := s.templates.LoadOrStore(name, sync.OnceValues(func() (string, error) {
+			template, err := s.create("template1")
+			if err != nil {
+				return "", err
+			}
+			return template, fill(s.address(template))
+		}))
+		return made.(func() (string, error))()
+	})
+}
+
+func database(t testing.TB, template func(*shared) (string, error)) string {
+	t.Helper()
+	s, err := server()
+	if errors.Is(err, errNotInstalled) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatalf("start PostgreSQL: %v", err)
+	}
+	from, err := template(s)
+	if err != nil {
+		t.Fatalf("make a template: %v", err)
+	}
+	name, err := s.create(from)
+	if err != nil {
+		t.Fatalf("create a database: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := s.run("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
+			t.Errorf("drop the database: %v", err)
+		}
+	})
+	return s.address(name)
+}
+
+// address returns the URL of a database.
+func (s *shared) address(database string) string {
+	u := *s.admin
+	u.Path = "/" + database
+	return u.String()
+}
+
+// create creates a copy of a database that nobody uses, and returns its name.
+func (s *shared) create(template string) (string, error) {
+	name := fmt.Sprintf("kontor_test_%d_%d", s.owner, s.count.Add(1))
+	return name, s.run("CREATE DATABASE " + name + " TEMPLATE " + template)
+}
+
+// run runs a statement on a connection of its own.
+func (s *shared) run(statement string) error {
+	c, err := pgconn.Connect(context.Background(), s.admin.String())
+	if err != nil {
+		return err
+	}
+	_, err = execute(c, statement)
+	return errors.Join(err, c.Close(context.Background()))
+}
+
+// dropOrphans drops the databases of processes that have ended without doing so.
+func (s *shared) dropOrphans() error {
+	names, err := execute(s.lock, `SELECT datname FROM pg_database WHERE datname LIKE 'kontor\_test\_%'`)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		var owner uint32
+		if _, err := fmt.Sscanf(name, "kontor_test_%d_", &owner); err != nil || owner == s.owner {
+			continue
+		}
+		free, err := execute(s.lock, fmt.Sprintf("SELECT pg_try_advisory_lock(%d, %d)", ownerLocks, owner))
+		if err != nil {
+			return err
+		}
+		if free[0] != "t" {
+			continue
+		}
+		_, err = execute(s.lock, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+		if err = errors.Join(err, s.release(owner)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *shared) release(owner uint32) error {
+	_, err := execute(s.lock, fmt.Sprintf("SELECT pg_advisory_unlock(%d, %d)", ownerLocks, owner))
+	return err
+}
+
+// execute runs a statement and returns the first column of its rows.
+func execute(c *pgconn.PgConn, statement string) ([]string, error) {
+	results, err := c.Exec(context.Background(), statement).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", strings.TrimSpace(statement), err)
+	}
+	var column []string
+	for _, row := range results[0].Rows {
+		column = append(column, string(row[0]))
+	}
+	return column, nil
+}
+
+// Run runs statements in a database on a connection of their own, as the superuser.
+func Run(t testing.TB, address, statements string) {
+	t.Helper()
+	c, err := pgconn.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.WithoutCancel(t.Context()))
+	if _, err := execute(c, statements); err != nil {
+		t.Fatal(err)
+	}
+}

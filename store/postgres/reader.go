@@ -1,0 +1,274 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"kontor/store/engine"
+	"kontor/store/internal/readers"
+)
+
+// defaultReaders is the size of the pool. A query waits for the server most of the time, so that there are more readers than
+// cores.
+const defaultReaders = 8
+
+// reader is a read-only connection of the pool.
+type reader struct {
+	slot readers.Slot
+	e    *Engine
+	conn *conn // nil while it is not connected
+
+	target atomic.Pointer[conn] // conn, for other goroutines
+	stop   func() bool          // ends the watch of the holder's context
+	onEnd  func()               // called when that context has ended
+	ended  chan struct{}        // receives a value after each call of onEnd
+}
+
+func newReader(e *Engine) *reader {
+	r := &reader{e: e, ended: make(chan struct{}, 1)}
+	r.onEnd = func() {
+		r.interrupt()
+		r.ended <- struct{}{}
+	}
+	return r
+}
+
+// interrupt ends the running statement.
+func (r *reader) interrupt() {
+	if c := r.target.Load(); c != nil {
+		c.interrupt()
+	}
+}
+
+// Slot returns the pool's part of the reader.
+func (r *reader) Slot() *readers.Slot { return &r.slot }
+
+// Prepare connects the reader if necessary, and makes its statements end with the holder's context.
+func (r *reader) Prepare() error {
+	if r.conn == nil || r.conn.broken != nil {
+		if err := r.connect(); err != nil {
+			return err
+		}
+	}
+	r.watch()
+	return nil
+}
+
+// connect replaces the connection.
+func (r *reader) connect() error {
+	r.Close()
+	ctx, cancel := context.WithTimeout(r.slot.Context(), connectWait)
+	defer cancel()
+	pg, err := r.e.address.connect(ctx, readerSettings)
+	if err != nil {
+		if ended := r.slot.Err(); ended != nil {
+			return ended
+		}
+		return err
+	}
+	r.conn = newConn(pg, &r.e.texts)
+	r.conn.ended = r.slot.Err
+	r.target.Store(r.conn)
+	return nil
+}
+
+// watch makes the end of the holder's context end the running statement, until unwatch.
+func (r *reader) watch() {
+	if ctx := r.slot.Context(); ctx.Done() != nil {
+		r.stop = context.AfterFunc(ctx, r.onEnd)
+	}
+}
+
+func (r *reader) unwatch() {
+	if r.stop != nil && !r.stop() {
+		<-r.ended
+	}
+	r.stop = nil
+}
+
+// Revoked ends the running statement.
+func (r *reader) Revoked() { r.interrupt() }
+
+// Close closes the connection.
+func (r *reader) Close() {
+	if r.conn != nil {
+		r.target.Store(nil)
+		r.conn.close()
+		r.conn = nil
+	}
+}
+
+// release returns the reader to the pool, outside a transaction.
+func (r *reader) release() {
+	c := r.conn
+	c.closeStatements()
+	c.active, c.opening = nil, ""
+	c.drain()
+	r.unwatch()
+	if c.status != 'I' && c.broken == nil {
+		c.ask(rollback, nil)
+		_ = c.exchange() // nothing was written, so a failure loses nothing
+	}
+	c.afterCancel()
+	c.failed = failure{}
+	if c.status != 'I' || c.broken != nil {
+		r.Close()
+	}
+	r.e.pool.Put(r)
+}
+
+// Prepare takes a reader from the pool. Closing the statement releases the reader.
+func (e *Engine) Prepare(ctx context.Context, sql string) (engine.Statement, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r, err := e.pool.Take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.conn.statement(sql, r), nil
+}
+
+// Failed returns the error of a statement.
+func (e *Engine) Failed(err error) error { return err }
+
+// begin runs a statement. If the connection was lost while it was idle, or the schema has changed, it runs again.
+func (r *reader) begin(s *statement) (more bool, err error) {
+	more, err = s.start()
+	if err == nil || r.slot.Err() != nil {
+		return more, err
+	}
+	switch {
+	case isStale(err):
+		r.conn.reset()
+	case r.conn.broken != nil:
+		if err := r.replace(s); err != nil {
+			return false, err
+		}
+	default:
+		return false, err
+	}
+	s.err = nil
+	return s.start()
+}
+
+// replace connects the reader again for a statement that has begun.
+func (r *reader) replace(s *statement) error {
+	r.unwatch()
+	opening := r.conn.opening
+	r.conn.afterCancel()
+	if err := r.connect(); err != nil {
+		return err
+	}
+	r.watch()
+	s.conn, s.entry = r.conn, r.conn.entry(s.entry.text.sql)
+	r.conn.open = append(r.conn.open, s)
+	r.conn.opening = opening
+	return nil
+}
+
+// isStale reports whether a statement must be prepared again, because the schema has changed or the server has lost it.
+func isStale(err error) bool { return hasCode(err, codeFeature, codeUnknownStatement) }
+
+// failed returns the error that ends the holder's statements rather than what it caused.
+func (r *reader) failed(err error) error {
+	if ended := r.slot.Err(); ended != nil {
+		return ended
+	}
+	if errors.Is(err, errSkipped) && r.conn != nil && r.conn.failed.err != nil {
+		err = r.conn.failed.err
+	}
+	return translate(err)
+}
+
+func (r *reader) inTransaction() bool { return false }
+
+func (r *reader) closed() { r.release() }
+
+const (
+	beginView = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+	rollback  = "ROLLBACK"
+)
+
+// view prepares statements in one read transaction.
+type view struct {
+	reader *reader // nil after the end
+	begun  bool
+}
+
+// View calls fn with a source whose statements see one state of the database. The transaction begins together with its first
+// statement.
+func (e *Engine) View(ctx context.Context, fn func(engine.Source) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r, err := e.pool.Take(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.release()
+	r.conn.opening = beginView
+	v := &view{reader: r}
+	defer func() { v.reader = nil }()
+	return fn(v)
+}
+
+func (v *view) Prepare(_ context.Context, sql string) (engine.Statement, error) {
+	if v.reader == nil || v.reader.conn == nil {
+		return nil, fmt.Errorf("view: %w", engine.ErrClosed)
+	}
+	return v.reader.conn.statement(sql, v), nil
+}
+
+func (v *view) Failed(err error) error { return err }
+
+// begin runs a statement. The first one runs again after the connection was lost.
+func (v *view) begin(s *statement) (more bool, err error) {
+	if v.reader == nil {
+		return false, engine.ErrClosed
+	}
+	if !v.begun {
+		v.begun = true
+		opening := v.reader.conn.opening
+		if more, err = s.start(); err != nil && v.reader.conn.broken != nil && v.reader.slot.Err() == nil {
+			v.reader.conn.opening = opening
+			if err := v.reader.replace(s); err != nil {
+				return false, err
+			}
+			s.err = nil
+			return s.start()
+		}
+		return more, err
+	}
+	return s.start()
+}
+
+func (v *view) failed(err error) error {
+	if v.reader == nil {
+		return engine.ErrClosed
+	}
+	return v.reader.failed(err)
+}
+
+func (v *view) inTransaction() bool { return true }
+
+func (v *view) closed() {}
+
+// closeStatements ends the runs that are still open.
+func (c *conn) closeStatements() {
+	for len(c.open) > 0 {
+		s := c.open[len(c.open)-1]
+		s.owner = discarded{}
+		s.Close()
+	}
+}
+
+// discarded owns statements whose transaction has ended.
+type discarded struct{}
+
+func (discarded) begin(*statement) (bool, error) { return false, engine.ErrClosed }
+func (discarded) failed(err error) error         { return err }
+func (discarded) inTransaction() bool            { return true }
+func (discarded) closed()                        {}

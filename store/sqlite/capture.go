@@ -1,0 +1,120 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"kontor/store/clock"
+	"kontor/store/datadir"
+	"kontor/store/engine"
+	"kontor/store/sqlite/internal/binding"
+)
+
+// A Recorder takes states of a database that is being served, each with the pages that have changed since the last one that was
+// kept. A state is durable and complete: it is taken between two transactions of the writer, and read beside it. The methods of a
+// Recorder and of its recordings belong to one goroutine at a time.
+type Recorder struct {
+	engine  *Engine
+	conn    *binding.Conn
+	changes *binding.Changes
+	pending []int64 // changed pages of states that were not kept
+}
+
+// Record begins to collect the pages that change. There is one Recorder for each database at a time. Close it before the engine.
+func (e *Engine) Record() (*Recorder, error) {
+	path := e.dir.File(datadir.Database)
+	conn, err := connect(path, binding.ReadOnly, readerPragmas)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := binding.TrackChanges(path)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return &Recorder{engine: e, conn: conn, changes: changes}, nil
+}
+
+// A Recording is one state of a database. Its pages are read until Close. The log cannot start again meanwhile.
+type Recording struct {
+	Extent
+	Schema  int64
+	Commits int64      // number of the newest commit
+	At      clock.Time // when the state was taken
+	Changed []int64    // the pages that have changed since the last recording that was kept, or since Record
+
+	recorder *Recorder
+}
+
+// Changed reports whether something was committed since the last recording that was kept.
+func (r *Recorder) Changed() bool { return len(r.pending) > 0 || r.changes.Any() }
+
+// Take takes the present state. Close it before the next one.
+func (r *Recorder) Take(ctx context.Context) (*Recording, error) {
+	taken := &Recording{recorder: r}
+	w := r.engine.writer
+	var failed error
+	// The writer begins the read transaction after its commit, when no other transaction is open. Write returns when all
+	// commits so far are durable. It must not return while the writer may still use the connection.
+	err := r.engine.Write(context.WithoutCancel(ctx), func(engine.Tx) error {
+		w.onCommit = func() {
+			if failed = r.beginRead(); failed != nil {
+				return
+			}
+			r.pending = append(r.pending, r.changes.Take()...)
+			slices.Sort(r.pending)
+			r.pending = slices.Compact(r.pending)
+			taken.Changed, taken.Commits, taken.At = r.pending, w.position.commits, clock.Of(w.clock.Now())
+		}
+		return nil
+	})
+	if err = errors.Join(err, failed); err == nil {
+		err = taken.describe(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("record a state of the database: %w", err), taken.Close())
+	}
+	return taken, nil
+}
+
+// beginRead begins a transaction that sees the present state. It begins with its first read.
+func (r *Recorder) beginRead() error {
+	if err := runKept(r.conn, beginRead); err != nil {
+		return err
+	}
+	return readRow(r.conn, selectSchemaCookie, nil, new(int64))
+}
+
+const selectSchemaCookie = "PRAGMA schema_version"
+
+func (t *Recording) describe(ctx context.Context) (err error) {
+	if t.Schema, err = schemaVersion(t.recorder.conn); err == nil {
+		t.Extent, err = pageReader{t.recorder.conn}.extent(ctx)
+	}
+	return err
+}
+
+// EachPage calls fn for each of the pages.
+func (t *Recording) EachPage(ctx context.Context, numbers iter.Seq[int64], fn func(number int64, page []byte) error) error {
+	return pageReader{t.recorder.conn}.each(ctx, numbers, fn)
+}
+
+// Keep says that the changed pages were stored: the next recording lists only those that change from here on.
+func (t *Recording) Keep() { t.recorder.pending = nil }
+
+// Close ends the reading of the state.
+func (t *Recording) Close() error {
+	t.recorder.conn.ResetAll()
+	if !t.recorder.conn.InTransaction() {
+		return nil
+	}
+	return translate(runKept(t.recorder.conn, rollback))
+}
+
+// Close ends the collection.
+func (r *Recorder) Close() error {
+	r.changes.Close()
+	return r.conn.Close()
+}

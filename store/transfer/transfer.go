@@ -1,0 +1,192 @@
+// Package transfer copies a database between a data directory and a PostgreSQL database, in both directions.
+//
+// A copy has these steps, and continues after a kill at any point:
+//
+//   - The target gets the schema, and a table that marks it as incomplete, so that no server uses it.
+//   - Each table is copied in batches, in the order of its primary key. The last key in the target says where to continue.
+//   - Counts and digests of all tables of both sides are compared. Both sides are read again for that.
+//   - The finished target is checked like any other database: audit trail, signed head, references, records.
+//   - The mark of the incomplete database is removed.
+//
+// Rows are copied as they are stored. Sealed values and the audit trail depend on the master key, so that the target has the
+// master key of the source. Rows that belong to an engine are not copied. Memory does not depend on the size of the database,
+// but for the largest row.
+//
+// The package verifies that no process uses the source or the target when it begins, and that the source is the same at the end.
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"kontor/store/clock"
+	"kontor/store/inspect"
+)
+
+// The reasons for which a copy is rejected.
+var (
+	// ErrInUse says that a server uses the source or the target.
+	ErrInUse = errors.New("it must not be served during a copy")
+	// ErrNotEmpty says that the target holds data.
+	ErrNotEmpty = errors.New("a copy needs an empty target")
+	// ErrOtherSource says that the target holds an interrupted copy of another source, or of an earlier state of it.
+	ErrOtherSource = errors.New("it holds an interrupted copy of other data")
+	// ErrOtherSchema says that the source has not the schema of this program.
+	ErrOtherSchema = errors.New("it has not the schema of this program")
+	// ErrDiffers says that a table of the target differs from the source.
+	ErrDiffers = errors.New("the copy differs from its source")
+	// ErrChanged says that the source was changed during the copy.
+	ErrChanged = errors.New("the source was changed during the copy")
+	// ErrNotStorable says that PostgreSQL cannot store a text of the source.
+	ErrNotStorable = errors.New("PostgreSQL cannot store it")
+)
+
+// Place is a data directory or, with URL, a PostgreSQL database.
+type Place struct {
+	Dir  string
+	URL  string
+	Name string // for messages; without a password
+}
+
+// Options say what is copied where.
+type Options struct {
+	From, To Place
+	// SecretKey is the master key in hexadecimal or base64. It is required for a database with a URL; for a directory the key
+	// in it is used without one. PreviousKey is the master key before it.
+	SecretKey, PreviousKey string
+	// Migrations are the schema.
+	Migrations fs.FS
+	// Further is a check of the finished target that only the modules can do; nil: none.
+	Further inspect.Further
+	// Clock dates the mark of a directory; nil is the system's clock.
+	Clock clock.Clock
+	// Progress is called now and then; nil: never.
+	Progress func(Progress)
+}
+
+// Progress is how far a copy has come.
+type Progress struct {
+	Step  Step
+	Table string
+	Rows  int64 // of Table that are done
+	Of    int64 // rows of Table
+}
+
+// Step is a step of a copy.
+type Step int
+
+// The steps, in their order.
+const (
+	Copying Step = iota
+	Comparing
+	Checking
+)
+
+// Report says what was copied.
+type Report struct {
+	Tables  []TableReport
+	Resumed bool // an interrupted copy was continued
+	Check   inspect.Report
+}
+
+// TableReport is the content of a table, which is the same on both sides.
+type TableReport struct {
+	Name   string
+	Rows   int64
+	Digest string // SHA-256 of all rows in the order of the primary key
+}
+
+// Rows returns the number of rows in all tables.
+func (r Report) Rows() (rows int64) {
+	for _, t := range r.Tables {
+		rows += t.Rows
+	}
+	return rows
+}
+
+// Run copies a database. Its errors name the place, are one sentence and say what to do. After an error the target is not usable,
+// and the same call continues.
+func Run(ctx context.Context, o Options) (report Report, err error) {
+	if (o.From.URL == "") == (o.To.URL == "") {
+		return report, errors.New("a copy goes from a data directory to a PostgreSQL database or back; for a copy of the same kind use \"kontor backup\" or pg_dump")
+	}
+	from, err := openSource(ctx, &o)
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	to, err := openTarget(ctx, &o)
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	if report.Resumed, err = to.begin(ctx, from.identity()); err != nil {
+		return report, err
+	}
+	c := &copier{from: from, to: to, progress: o.Progress}
+	if err := c.describe(ctx); err != nil {
+		return report, err
+	}
+	if err := c.copyAll(ctx); err != nil {
+		return report, err
+	}
+	if report.Tables, err = c.compareAll(ctx); err != nil {
+		return report, err
+	}
+	if err := from.unchanged(ctx); err != nil {
+		return report, err
+	}
+	if o.Progress != nil {
+		o.Progress(Progress{Step: Checking})
+	}
+	report.Check, err = to.finish(ctx)
+	return report, err
+}
+
+// A source is the side that is read.
+type source interface {
+	rowReader
+	// identity names the database and its state.
+	identity() string
+	// unchanged returns ErrChanged when the database is not in the state that is copied, and ErrInUse when it is served.
+	unchanged(ctx context.Context) error
+	Close() error
+}
+
+// A target is the side that is filled.
+type target interface {
+	rowReader
+	// begin creates the schema of an empty target, or continues an interrupted copy of the source with this identity.
+	begin(ctx context.Context, identity string) (resumed bool, err error)
+	// last returns the primary key of the last row of a table, nil for an empty table.
+	last(ctx context.Context, t *table) (row, error)
+	// insert adds rows to a table, all or none.
+	insert(ctx context.Context, t *table, b *batch) error
+	// finish checks the database and makes it usable.
+	finish(ctx context.Context) (inspect.Report, error)
+	Close() error
+}
+
+// A rowReader reads rows in the order of the primary key.
+type rowReader interface {
+	// tables returns the names of all tables that are copied, sorted.
+	tables(ctx context.Context) ([]string, error)
+	// count returns the number of rows.
+	count(ctx context.Context, t *table) (int64, error)
+	// each calls fn with every row after a primary key; nil: all rows. The row is valid during the call.
+	each(ctx context.Context, t *table, after row, fn func(row) error) error
+}
+
+// describer is a rowReader that knows the columns of a table. The side with the data directory is one.
+type describer interface {
+	describe(ctx context.Context, name string) (*table, error)
+}
+
+func (p Place) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", p.Name, err)
+}
