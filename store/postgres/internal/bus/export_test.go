@@ -6,7 +6,9 @@ import "time"
 func NewClock(t Time) *Clock { return newClock(t) }
 
 // Sample passes a sample to a clock.
-func (c *Clock) Sample(sent, received time.Duration, shown time.Time) { c.sample(sent, received, shown) }
+func (c *Clock) Sample(sent, received time.Duration, shown time.Time) {
+	c.sample(sent, received, shown)
+}
 
 // Shorten distributes pairs to notifications.
 func Split(pairs [][2]string) [][][2]string { return split(pairs) }

@@ -40,7 +40,6 @@ const createTables = `
 
 // The names of the statements of a connection, and their texts.
 const (
-	stmtHello = "hello"
 	stmtSetUp = "set_up"
 	stmtJoin  = "join"
 	stmtLeave = "leave"
@@ -55,12 +54,12 @@ const (
 // serverTime is the server's clock in microseconds of Unix time.
 const serverTime = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
-var statements = map[string]string{
-	// Who the server is.
-	stmtHello: `
-		SELECT pg_backend_pid(), coalesce(current_schema(), ''), coalesce(current_schema()::regnamespace::oid::bigint, 0), pg_is_in_recovery(),
-			to_regclass(quote_ident(current_schema()) || '.kontor_acks') IS NOT NULL, ` + serverTime,
+// selectServer returns who the server is: it follows sessionSettings.
+const selectServer = `
+	SELECT pg_backend_pid(), coalesce(current_schema()::regnamespace::oid::bigint::text, ''), pg_is_in_recovery(),
+		to_regclass(quote_ident(current_schema()) || '.kontor_acks') IS NOT NULL, ` + serverTime
 
+var statements = map[string]string{
 	// After a crash of the server the tables are empty.
 	stmtSetUp: `INSERT INTO kontor_cluster (one, since) VALUES (TRUE, ` + serverTime + ` / 1000) ON CONFLICT DO NOTHING`,
 
@@ -115,4 +114,4 @@ var statements = map[string]string{
 const sessionSettings = `
 	SET application_name = '%s'; SET synchronous_commit = off; SET statement_timeout = 0; SET lock_timeout = 0;
 	SET idle_session_timeout = 0; SET default_transaction_read_only = off; SET default_transaction_isolation = 'read committed';
-	SET client_min_messages = error`
+	SET client_min_messages = error;`
