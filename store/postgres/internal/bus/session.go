@@ -62,6 +62,7 @@ func (b *Bus) connect(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	go s.sendLoop()
+	s.pollNow() // for changes that were committed without a session
 	return s, nil
 }
 
@@ -69,11 +70,20 @@ func (b *Bus) connect(ctx context.Context) (*session, error) {
 func (s *session) wait(ctx context.Context) error {
 	select {
 	case <-s.ended:
-	case <-ctx.Done():
-		s.fail(errClosed)
+	case <-ctx.Done(): // before Close knew of this session
+		_ = s.leave() // the others notice that the node is silent
 		<-s.ended
 	}
 	return s.err
+}
+
+// leave deregisters the node and ends the session.
+func (s *session) leave() error {
+	ctx, cancel := context.WithTimeout(context.Background(), farewellLimit)
+	defer cancel()
+	err := s.link.call(ctx, stmtLeave, s.id)
+	s.fail(errClosed)
+	return err
 }
 
 // fail ends the session. The lease ends at once.
