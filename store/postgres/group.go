@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,14 +121,31 @@ func (w *writer) connect(until time.Time) error {
 // open begins the transaction, locks out other nodes and finds out whether this program may still write.
 func (w *writer) open() error {
 	c := w.conn
+	oldest, err := c.prepareOwn(selectOldest)
+	if err != nil {
+		return err
+	}
+	end, err := c.prepareOwn(w.guard.EndStatement())
+	if err != nil {
+		return err
+	}
 	c.ask(beginWrite, nil)
 	c.ask(lockWriters, nil)
-	var oldest int64
-	err := query.NewRow(context.Background(), own{conn: c}, selectOldest, nil).Scan(&oldest)
-	if err == nil && oldest > w.e.schema {
-		err = fmt.Errorf("the schema has become newer than this program supports; install the present version: %w", engine.ErrNewerSchema)
+	oldest.collect()
+	end.collect()
+	if err := c.roundTrip(); err != nil {
+		return err
 	}
-	return err
+	w.end = result{p: end.p, rows: end.kept}
+	end.Close()
+	defer oldest.Close()
+	if err := cmp.Or(oldest.err, end.err); err != nil {
+		return err
+	}
+	if found, err := oldest.next(); err != nil || !found || oldest.Int(0) > w.e.schema {
+		return cmp.Or(err, fmt.Errorf("the schema has become newer than this program supports; install the present version: %w", engine.ErrNewerSchema))
+	}
+	return nil
 }
 
 // next returns the job to run: one to retry, else one from the queue. It returns nil when the group is to be committed.

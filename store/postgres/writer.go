@@ -39,6 +39,7 @@ type writer struct {
 	group   []*job // of the open transaction
 	retries []*job // jobs whose transaction was lost; the next group begins with them
 	careful bool   // each job of the group has a savepoint
+	end     result // of the ledger's EndStatement, read with the beginning of the group
 	mark    int64  // number of this process's last group that wrote
 	marked  bool   // the group has a mark
 }
