@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -235,4 +236,35 @@ func TestWrite_OfOthersGoesOnWhenANodeStops(t *testing.T) {
 	if n := count(t, second, "first"); n != 1 || runs != 2 {
 		t.Errorf("%d rows after %d runs, want 1 after 2", n, runs)
 	}
+}
+
+// While the server cannot be reached, every call fails soon as a busy database, nothing panics, and closing does not wait.
+func TestEngine_IsBusyWhileTheServerIsAway(t *testing.T) {
+	server := postgrestest.Server(t, postgrestest.Options{})
+	e := open(t, config(t, server.URL("postgres")))
+	count(t, e, "a")
+	server.Stop(t)
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			is(t, "write", write(e, "a"), engine.ErrBusy)
+			is(t, "read", one(e, `SELECT COUNT(*) FROM items`, nil, new(int)), engine.ErrBusy)
+			is(t, "view", e.View(t.Context(), func(s engine.Source) error { return one(s, `SELECT COUNT(*) FROM items`, nil, new(int)) }), engine.ErrBusy)
+			_, err := e.Version(t.Context(), "items")
+			is(t, "version", err, engine.ErrBusy)
+			is(t, "ready", e.Ready(t.Context()), engine.ErrBusy)
+		})
+	}
+	wg.Wait()
+	server.StartAgain(t)
+	for e.Ready(t.Context()) != nil {
+	}
+	none(t, "write", write(e, "a"))
+	server.Stop(t)
+	begun := time.Now()
+	none(t, "close", e.Close())
+	if took := time.Since(begun); took > 3*time.Second {
+		t.Errorf("closing took %s", took)
+	}
+	server.StartAgain(t) // for the end of the test
 }

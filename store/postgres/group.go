@@ -87,9 +87,14 @@ func (w *writer) commitGroup(first *job) {
 // begin opens the transaction of a group. It connects if necessary, and again if the connection was lost while it was idle.
 func (w *writer) begin() (err error) {
 	w.guard.Forget()
-	for until := time.Now().Add(reconnectWait); ; time.Sleep(reconnectPause) {
+	wait := reconnectWait
+	if w.unreachable || w.queue.Closed() { // the callers have waited long enough
+		wait = 0
+	}
+	for until := time.Now().Add(wait); ; time.Sleep(reconnectPause) {
 		if err = w.connect(until); err == nil {
 			if err = w.open(); err == nil {
+				w.unreachable = false
 				return nil
 			}
 			if w.conn.broken == nil {
@@ -97,7 +102,8 @@ func (w *writer) begin() (err error) {
 				return err
 			}
 		}
-		if time.Now().After(until) {
+		if !time.Now().Before(until) {
+			w.unreachable = true
 			return err
 		}
 	}
@@ -166,9 +172,18 @@ func (w *writer) next(begun time.Time) *job {
 	}
 }
 
-// rejectRetries answers the jobs whose transaction could not begin.
+// rejectRetries answers the jobs whose transaction could not begin. While the server cannot be reached, those that wait are answered too.
 func (w *writer) rejectRetries(err error) {
 	w.noteFailure(err)
+	err = translate(err)
+	for waits := w.unreachable; waits; {
+		select {
+		case j := <-w.queue.Waiting:
+			w.retries = append(w.retries, j)
+		default:
+			waits = false
+		}
+	}
 	for _, j := range w.retries {
 		if j.Reject() {
 			j.Answer(err, w.hooks)

@@ -49,12 +49,12 @@ func (guard) Anchor(context.Context, engine.Source) (a engine.Anchor, at clock.T
 	return a, at, nil
 }
 func (guard) CheckAnchor(context.Context, engine.Source, engine.Anchor) error { return nil }
-func (guard) Save()                                                          {}
-func (guard) Restore()                                                       {}
-func (guard) Forget()                                                        {}
-func (guard) Seal(engine.Source) error                                       { return nil }
-func (guard) End() (a engine.Anchor, known bool)                             { return a, false }
-func (guard) EndStatement() string                                           { return `SELECT MAX(seq) FROM entries` }
+func (guard) Save()                                                           {}
+func (guard) Restore()                                                        {}
+func (guard) Forget()                                                         {}
+func (guard) Seal(engine.Source) error                                        { return nil }
+func (guard) End() (a engine.Anchor, known bool)                              { return a, false }
+func (guard) EndStatement() string                                            { return `SELECT MAX(seq) FROM entries` }
 
 // config returns the configuration of a database at a URL.
 func config(t testing.TB, url string) engine.Config {

@@ -163,6 +163,9 @@ func (c *conn) prepare(s *statement) (*prepared, error) {
 		if p := s.entry.find(s.args); p != nil {
 			return p, nil
 		}
+		if err := c.catchUp(); err != nil {
+			return nil, err
+		}
 		guarded := c.status == 'T' && !s.entry.text.accepted.Load() // a failure must not end the transaction
 		if guarded {
 			c.ask(setParsePoint, nil)

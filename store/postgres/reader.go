@@ -103,6 +103,11 @@ func (r *reader) Close() {
 // release returns the reader to the pool, outside a transaction.
 func (r *reader) release() {
 	c := r.conn
+	if c == nil { // it could not be replaced
+		r.unwatch()
+		r.e.pool.Put(r)
+		return
+	}
 	c.closeStatements()
 	c.active, c.opening = nil, ""
 	c.drain()

@@ -232,6 +232,14 @@ func (c *conn) detach() error {
 	if a.row != nil {
 		a.row = cloneRow(a.row)
 	}
+	return c.catchUp()
+}
+
+// catchUp reads the answers to what was sent, so that the status of the transaction is known.
+func (c *conn) catchUp() error {
+	if c.active != nil {
+		return c.detach()
+	}
 	_, err := c.receive(nil)
 	return err
 }

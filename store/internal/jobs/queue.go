@@ -61,6 +61,16 @@ func (q *Queue[J]) Next() (j J, ok bool) {
 	}
 }
 
+// Closed reports whether the queue rejects further jobs.
+func (q *Queue[J]) Closed() bool {
+	select {
+	case <-q.Stop:
+		return true
+	default:
+		return false
+	}
+}
+
 // Close makes the queue reject further jobs. A second Close does nothing.
 func (q *Queue[J]) Close() {
 	q.accepting.Lock()
