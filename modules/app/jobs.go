@@ -77,6 +77,9 @@ func (m *Modules) Work(ctx context.Context) (*Runner, error) {
 	if err := m.Audit.StartExport(m.Settings.Audit.ExportFile, m.Settings.Audit.SyslogURL); err != nil {
 		return nil, fmt.Errorf("start the export of the audit trail: %w", err)
 	}
+	if err := m.startBackup(); err != nil {
+		return nil, err
+	}
 	return RunJobs(ctx, m.Jobs(), m.DB.Leads, m.jobRuns, m.Log), nil
 }
 
