@@ -113,8 +113,17 @@ func does(c *servertest.Client, method, path string, body any) func() servertest
 
 // What is revoked on one node is refused by the other for the very next request, although that one had it in memory.
 func TestNodes_RevocationAtOnce(t *testing.T) {
-	const rounds = 200
 	a, b := nodes(t)
+	revokeOften(t, 200, a, b)
+}
+
+// A node without a lease, which has heard of nothing, reads from the database what it would otherwise remember.
+func TestNodes_RevocationWithoutALease(t *testing.T) {
+	a := servertest.StartShared(t)
+	revokeOften(t, 10, a, servertest.DeafNode(t, a))
+}
+
+func revokeOften(t *testing.T, rounds int, a, b *servertest.Server) {
 	for _, r := range revocations {
 		t.Run(r.name, func(t *testing.T) {
 			for range rounds {

@@ -1,0 +1,32 @@
+package storetest
+
+import (
+	"context"
+	"testing"
+
+	"kontor/store"
+	"kontor/store/engine"
+	"kontor/store/postgres"
+)
+
+// Deaf opens the database of db, which must be on PostgreSQL, as a node that hears of no change and has no lease: it must read
+// everything from the database.
+func Deaf(t testing.TB, db *store.DB) *store.DB {
+	t.Helper()
+	o := OptionsOf(t, db)
+	o.Engine = func(ctx context.Context, c engine.Config) (engine.Engine, engine.Report, error) {
+		e, report, err := postgres.Open(ctx, c)
+		return deaf{e}, report, err
+	}
+	return OpenAgain(t, o)
+}
+
+type deaf struct{ engine.Engine }
+
+// Topic registers no receiver.
+func (d deaf) Topic(name string, _ func(key string)) *engine.Topic {
+	return d.Engine.Topic(name, func(string) {})
+}
+
+// Remembers returns false.
+func (deaf) Remembers() bool { return false }
