@@ -120,7 +120,7 @@ func TestNodes_RevocationAtOnce(t *testing.T) {
 // A node without a lease, which has heard of nothing, reads from the database what it would otherwise remember.
 func TestNodes_RevocationWithoutALease(t *testing.T) {
 	a := servertest.StartShared(t)
-	revokeOften(t, 10, a, servertest.DeafNode(t, a))
+	revokeOften(t, 10, a, servertest.DeafNode(t, a, false))
 }
 
 func revokeOften(t *testing.T, rounds int, a, b *servertest.Server) {
