@@ -326,3 +326,40 @@ func TestNodes_SigningKeys(t *testing.T) {
 	}
 	at(behind, a.User(access.Customer)).Do("GET", "/v1/users/me", nil).Expect(t, 200)
 }
+
+// Messages and readers of a chat from two nodes: the readers agree about what is unread, and the order of the messages is the same
+// everywhere.
+func TestNodes_ReadMessages(t *testing.T) {
+	a, b := nodes(t)
+	anna, beat := a.User(access.Advisor), a.User(access.Advisor)
+	chat := "/v1/chats/" + anna.Create("/v1/chats", map[string]any{"participants": []string{beat.UserID}})
+	unread := func(node *servertest.Server, c *servertest.Client) float64 {
+		t.Helper()
+		return at(node, c).Do("GET", chat, nil).Expect(t, 200).JSON(t)["unreadCount"].(float64)
+	}
+	const messages = 20
+	for range 5 {
+		before := unread(a, beat)
+		requests := tries(messages/2, "POST", chat+"/messages", map[string]any{"content": "Hello"}, anna, at(b, anna))
+		if statuses := together(t, requests...); statuses[201] != messages {
+			t.Fatalf("messages: %v", statuses)
+		}
+		if one, other := unread(a, beat), unread(b, beat); one != before+messages || other != one {
+			t.Errorf("%v and %v are unread, want %v", one, other, before+messages)
+		}
+		requests = append(tries(2, "POST", chat+"/read", nil, beat, at(b, beat)),
+			tries(3, "POST", chat+"/messages", map[string]any{"content": "Hello"}, anna, at(b, anna))...)
+		together(t, requests...)
+		if one, other := unread(a, beat), unread(b, beat); one != other || one > 6 {
+			t.Errorf("%v and %v are unread", one, other)
+		}
+		at(b, beat).Do("POST", chat+"/read", nil).Expect(t, 200)
+		if one, other := unread(a, beat), unread(b, beat); one != 0 || other != 0 {
+			t.Errorf("%v and %v are unread after reading all", one, other)
+		}
+		one, other := beat.Do("GET", chat+"/messages?limit=100", nil), at(b, beat).Do("GET", chat+"/messages?limit=100", nil)
+		if one.Body != other.Body {
+			t.Error("the nodes list the messages in different orders")
+		}
+	}
+}
