@@ -36,10 +36,10 @@ func TestCopy_MovesAnInstallation(t *testing.T) {
 	})
 	expectSuccess(t, run(t, served, "check"))
 	first, second := startWith(t, served), startWith(t, served)
-	for _, node := range []*process{first, second} {
+	for i, node := range []*process{first, second} {
 		at := admin.at(node) // the access token was issued by the first server
-		if n := at.total(t, "/v1/customers?limit=-1"); n != 30 {
-			t.Errorf("%d customers on a node, want 30", n)
+		if n := at.total(t, "/v1/customers?limit=-1"); n != 30+i {
+			t.Errorf("%d customers on node %d, want %d", n, i, 30+i)
 		}
 		at.do(t, "POST", "/v1/customers", `{"first_name":"Beat","last_name":"Muster","email":"beat@example.ch"}`, 201)
 	}
