@@ -29,7 +29,7 @@ func TestNodes_KillOneUnderLoad(t *testing.T) {
 		reached := l.on(victim, admin.at(victim), 6)
 		ended := make([]<-chan struct{}, len(readers))
 		for i := range readers {
-			ended[i] = readers[i].follow(t, admin.at(victim))
+			ended[i] = readers[i].followSoon(t, admin.at(victim))
 		}
 		progress(t, reached, 40)
 		progress(t, &posts.acknowledged, 10)
@@ -50,7 +50,7 @@ func TestNodes_KillOneUnderLoad(t *testing.T) {
 		t.Errorf("%d notifications are stored, %d were acknowledged", len(stored), posts.acknowledged.Load())
 	}
 	for i := range readers {
-		readers[i].follow(t, admin)
+		readers[i].followSoon(t, admin)
 		expectAll(t, &readers[i], stored)
 	}
 	if code := survivor.stop(); code != 0 {

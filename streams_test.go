@@ -40,6 +40,16 @@ func (r *reader) received(event string) bool {
 // follow opens a stream that resumes after the last message, and returns a channel that is closed at its end.
 func (r *reader) follow(tb testing.TB, c *client) <-chan struct{} {
 	tb.Helper()
+	ended := r.tryFollow(tb, c)
+	if ended == nil {
+		tb.Fatal("the user has too many streams")
+	}
+	return ended
+}
+
+// tryFollow is follow that returns nil when the user has too many streams.
+func (r *reader) tryFollow(tb testing.TB, c *client) <-chan struct{} {
+	tb.Helper()
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, c.url+"/v1/notifications/sse", nil)
 	if err != nil {
 		tb.Fatal(err)
@@ -54,6 +64,10 @@ func (r *reader) follow(tb testing.TB, c *client) <-chan struct{} {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	if response.StatusCode == http.StatusTooManyRequests {
+		response.Body.Close()
+		return nil
+	}
 	if response.StatusCode != http.StatusOK {
 		tb.Fatalf("stream: got %s", response.Status)
 	}
@@ -65,6 +79,13 @@ func (r *reader) follow(tb testing.TB, c *client) <-chan struct{} {
 		r.read(response.Body, opened)
 	}()
 	<-opened
+	return ended
+}
+
+// followSoon is follow for a user whose streams on a killed node still count for a few seconds.
+func (r *reader) followSoon(tb testing.TB, c *client) (ended <-chan struct{}) {
+	tb.Helper()
+	waitUntil(tb, func() bool { ended = r.tryFollow(tb, c); return ended != nil })
 	return ended
 }
 

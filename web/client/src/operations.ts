@@ -1927,19 +1927,19 @@ export class EventsOperations extends Group {
   }
 
   /** GET /v1/events/types: list the types of events. */
-  types(options: CallOptions = {}): Promise<t.ChangeTypeList> {
+  async types(options: CallOptions = {}): Promise<t.ChangeTypeList> {
     return this.connection.json({ name: 'events.types', method: 'GET', path: '/v1/events/types', bearer: true }, {}, options);
   }
 }
 
 export class WebhooksOperations extends Group {
   /** GET /v1/webhooks: list webhooks. */
-  list(query: WebhooksListQuery = {}, options: CallOptions = {}): Promise<t.WebhookPage> {
+  async list(query: WebhooksListQuery = {}, options: CallOptions = {}): Promise<t.WebhookPage> {
     return this.connection.json({ name: 'webhooks.list', method: 'GET', path: '/v1/webhooks', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  listStacked(stack: string, query: WebhooksListQuery = {}, options: CallOptions = {}): Promise<t.WebhookStackedPage> {
+  async listStacked(stack: string, query: WebhooksListQuery = {}, options: CallOptions = {}): Promise<t.WebhookStackedPage> {
     return this.connection.json({ name: 'webhooks.list', method: 'GET', path: '/v1/webhooks', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1963,47 +1963,47 @@ export class WebhooksOperations extends Group {
    * The account of the webhook decides which events are sent: those of records that it may read at that moment. It needs the
    * grant on `GET /v1/events`.
    */
-  create(input: t.WebhookCreateInput, options: CallOptions = {}): Promise<t.WebhookNewSecret> {
+  async create(input: t.WebhookCreateInput, options: CallOptions = {}): Promise<t.WebhookNewSecret> {
     return this.connection.json({ name: 'webhooks.create', method: 'POST', path: '/v1/webhooks', bearer: true, keyed: true }, { input }, options);
   }
 
   /** GET /v1/webhooks/{id}: get a webhook. */
-  get(id: string, options: CallOptions = {}): Promise<t.Webhook> {
+  async get(id: string, options: CallOptions = {}): Promise<t.Webhook> {
     return this.connection.json({ name: 'webhooks.get', method: 'GET', path: `/v1/webhooks/${segment(id)}`, bearer: true }, {}, options);
   }
 
   /** PATCH /v1/webhooks/{id}: change, pause or resume a webhook. */
-  update(id: string, input: t.WebhookUpdateInput, options: CallOptions = {}): Promise<t.Webhook> {
+  async update(id: string, input: t.WebhookUpdateInput, options: CallOptions = {}): Promise<t.Webhook> {
     return this.connection.json({ name: 'webhooks.update', method: 'PATCH', path: `/v1/webhooks/${segment(id)}`, bearer: true }, { input }, options);
   }
 
   /** DELETE /v1/webhooks/{id}: delete a webhook and its deliveries. */
-  delete(id: string, options: CallOptions = {}): Promise<t.Message> {
+  async delete(id: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'webhooks.delete', method: 'DELETE', path: `/v1/webhooks/${segment(id)}`, bearer: true }, {}, options);
   }
 
   /** POST /v1/webhooks/{id}/secret: replace the secret of a webhook. */
-  rotateSecret(id: string, input: t.WebhookRotateInput, options: CallOptions = {}): Promise<t.WebhookNewSecret> {
+  async rotateSecret(id: string, input: t.WebhookRotateInput, options: CallOptions = {}): Promise<t.WebhookNewSecret> {
     return this.connection.json({ name: 'webhooks.rotate_secret', method: 'POST', path: `/v1/webhooks/${segment(id)}/secret`, bearer: true }, { input }, options);
   }
 
   /** POST /v1/webhooks/{id}/test: send a test event to a webhook. */
-  test(id: string, options: CallOptions = {}): Promise<t.WebhookDelivery> {
+  async test(id: string, options: CallOptions = {}): Promise<t.WebhookDelivery> {
     return this.connection.json({ name: 'webhooks.test', method: 'POST', path: `/v1/webhooks/${segment(id)}/test`, bearer: true, keyed: true }, {}, options);
   }
 
   /** POST /v1/webhooks/{id}/replay: send the events since a time again. */
-  replay(id: string, input: t.WebhookReplayInput, options: CallOptions = {}): Promise<t.Message> {
+  async replay(id: string, input: t.WebhookReplayInput, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'webhooks.replay', method: 'POST', path: `/v1/webhooks/${segment(id)}/replay`, bearer: true }, { input }, options);
   }
 
   /** GET /v1/webhooks/{id}/deliveries: list the deliveries of a webhook. */
-  deliveries(id: string, query: WebhooksDeliveriesQuery = {}, options: CallOptions = {}): Promise<t.WebhookDeliveryPage> {
+  async deliveries(id: string, query: WebhooksDeliveriesQuery = {}, options: CallOptions = {}): Promise<t.WebhookDeliveryPage> {
     return this.connection.json({ name: 'webhooks.deliveries', method: 'GET', path: `/v1/webhooks/${segment(id)}/deliveries`, bearer: true }, { query }, options);
   }
 
   /** The rows of {@link deliveries}, grouped by a field. */
-  deliveriesStacked(id: string, stack: string, query: WebhooksDeliveriesQuery = {}, options: CallOptions = {}): Promise<t.WebhookDeliveryStackedPage> {
+  async deliveriesStacked(id: string, stack: string, query: WebhooksDeliveriesQuery = {}, options: CallOptions = {}): Promise<t.WebhookDeliveryStackedPage> {
     return this.connection.json({ name: 'webhooks.deliveries', method: 'GET', path: `/v1/webhooks/${segment(id)}/deliveries`, bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -2013,7 +2013,7 @@ export class WebhooksOperations extends Group {
   }
 
   /** POST /v1/webhooks/{id}/deliveries/{delivery_id}/replay: send a delivery again. */
-  replayDelivery(id: string, deliveryId: string, options: CallOptions = {}): Promise<t.WebhookDelivery> {
+  async replayDelivery(id: string, deliveryId: string, options: CallOptions = {}): Promise<t.WebhookDelivery> {
     return this.connection.json({ name: 'webhooks.replay_delivery', method: 'POST', path: `/v1/webhooks/${segment(id)}/deliveries/${segment(deliveryId)}/replay`, bearer: true }, {}, options);
   }
 }
