@@ -83,7 +83,9 @@ type DB struct {
 	recall  atomic.Uint64 // see Tx.Recall
 	closing sync.Once
 
-	rotating        sync.Mutex // held while the master key is replaced or values are sealed again
+	keysChanged     *Topic
+	keysStale       atomic.Pointer[error] // why the present keys could not be read; nil: they are known
+	rotating        sync.Mutex            // held while the master key is replaced or values are sealed again
 	sealed          sealedColumns
 	onReplaced      []func(context.Context, KeyReplaced) error
 	replacedAtStart bool   // the master key, by that in Options
@@ -110,6 +112,11 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	if err := db.auditLoss(ctx, report.Loss); err != nil {
 		return nil, errors.Join(err, db.Close())
+	}
+	if db.Shared() { // another node may have changed the keys since they were read, and before this one heard of it
+		if err := db.RenewKeys(ctx); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
 	}
 	if err := db.settleKey(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -166,6 +173,7 @@ func (db *DB) openEngine(ctx context.Context, o Options) (report engine.Report, 
 	})
 	if err == nil {
 		db.clock = db.engine.Clock()
+		db.keysChanged = db.Topic(keysTopic, db.keysHaveChanged)
 		db.noteTime(db.guard.LastEntryAt())
 	}
 	return report, err
@@ -277,7 +285,12 @@ func (db *DB) Version(ctx context.Context, tables ...string) (uint64, error) {
 func (db *DB) Stats() Stats { return db.engine.Stats() }
 
 // Ready reports whether the database can read and write, and whether writes make progress.
-func (db *DB) Ready(ctx context.Context) error { return db.engine.Ready(ctx) }
+func (db *DB) Ready(ctx context.Context) error {
+	if err := db.keysLost(); err != nil {
+		return err
+	}
+	return db.engine.Ready(ctx)
+}
 
 // Clean returns nil when no file of the database holds content that was overwritten or deleted before the call. It waits for
 // readers of earlier states, until the context ends.

@@ -43,6 +43,7 @@ type Engine struct {
 	report  engine.Report
 	self    engine.Node
 	schema  int64 // the newest that this program knows
+	loads   bool  // a copy fills the database, see CreateSchema
 	texts   texts
 	engine.Topics
 

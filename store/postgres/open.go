@@ -17,7 +17,7 @@ const (
 	lockStarts = "SELECT pg_advisory_xact_lock(1802465908, 0)"
 
 	selectState = `
-		SELECT to_regclass('kontor_schema') IS NOT NULL,
+		SELECT to_regclass('kontor_schema') IS NOT NULL, to_regclass('kontor_copy') IS NOT NULL,
 			(SELECT COUNT(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename NOT LIKE 'kontor\_%')`
 
 	selectTables = `
@@ -109,9 +109,12 @@ var restoreSettings = fmt.Sprintf("SELECT set_config('lock_timeout', '%s', FALSE
 
 // readState returns whether the database is new, and the version of its schema.
 func (e *Engine) readState(ctx context.Context, m maintenance) (fresh bool, version int64, err error) {
-	var known bool
+	var known, copying bool
 	var tables int64
-	if err := query.NewRow(ctx, m, selectState, nil).Scan(&known, &tables); err != nil {
+	if err := query.NewRow(ctx, m, selectState, nil).Scan(&known, &copying, &tables); err != nil {
+		return false, 0, err
+	}
+	if err := e.checkCopy(copying); err != nil {
 		return false, 0, err
 	}
 	if !known {
