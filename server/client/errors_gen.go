@@ -49,6 +49,7 @@ const (
 	ErrCustomerNotFound                   ErrorCode = "customers.customer_not_found"
 	ErrCustomersInvalidKYCTransition      ErrorCode = "customers.invalid_kyc_transition"
 	ErrCustomersSelfVerification          ErrorCode = "customers.self_verification"
+	ErrEventsCursorExpired                ErrorCode = "events.cursor_expired"
 	ErrFactorsAlreadyActive               ErrorCode = "factors.already_active"
 	ErrFactorsEnrolmentOver               ErrorCode = "factors.enrolment_over"
 	ErrFactorNotFound                     ErrorCode = "factors.factor_not_found"
@@ -120,4 +121,8 @@ const (
 	ErrUsersTooManyCredentials            ErrorCode = "users.too_many_credentials"
 	ErrUsersTooManyIdentities             ErrorCode = "users.too_many_identities"
 	ErrUserNotFound                       ErrorCode = "users.user_not_found"
+	ErrWebhooksDeliveryNotFinished        ErrorCode = "webhooks.delivery_not_finished"
+	ErrWebhooksDeliveryNotFound           ErrorCode = "webhooks.delivery_not_found"
+	ErrWebhooksTooManyWebhooks            ErrorCode = "webhooks.too_many_webhooks"
+	ErrWebhookNotFound                    ErrorCode = "webhooks.webhook_not_found"
 )

@@ -26,6 +26,8 @@ type API struct {
 	Invoices        InvoicesAPI
 	Notifications   NotificationsAPI
 	Privacy         PrivacyAPI
+	Events          EventsAPI
+	Webhooks        WebhooksAPI
 	Operations      OperationsAPI
 }
 
@@ -46,6 +48,8 @@ func (a *API) bind(c *Client) {
 	a.Invoices.bind(c)
 	a.Notifications.bind(c)
 	a.Privacy.bind(c)
+	a.Events.bind(c)
+	a.Webhooks.bind(c)
 	a.Operations.bind(c)
 }
 
@@ -1588,6 +1592,221 @@ func (a *PrivacyErasuresAPI) Get(ctx context.Context, id string, options ...Call
 	return fetch[PrivacyErasure](ctx, a.client, operation{name: "privacy.erasures.get", method: "GET", path: "/v1/erasures/{id}", bearer: true}, input{path: []string{id}}, options)
 }
 
+// EventsAPI has the operations events.*.
+type EventsAPI struct {
+	client *Client
+}
+
+func (a *EventsAPI) bind(c *Client) {
+	a.client = c
+}
+
+// List calls GET /v1/events: list changes of records, or follow them as an event stream.
+//
+// Each change of a record is an event with its id and none of its data. Only events of records that the caller may read at
+// this moment are listed: the caller needs the grant on the endpoint that shows the record, the right to read the record,
+// and with a token of a service account the scope of that endpoint.
+//
+// **Order**: events are in the order in which the changes were committed, so also for each record. `next` is a cursor of
+// any age: continue with `after=<next>` until `has_more` is false, then ask again later, or follow the stream. A cursor
+// from before a restore of the database, or older than `events.retention_days`, gets 410 `events.cursor_expired`: load the
+// records again, and begin with `after=latest`.
+//
+// **Stream**: with `Accept: text/event-stream`, the answer is an event stream. Each event is a frame whose `id` is that of
+// the event and whose name is its type. `Last-Event-ID` resumes, and takes precedence over `after`; without both, the
+// stream begins with the next event. The frame `close` is sent before a shutdown.
+//
+// The types are `api_keys.created`, `api_keys.updated`, `chats.created`, `chats.erased`, `chats.message_posted`,
+// `chats.updated`, `credentials.created`, `credentials.deleted`, `credentials.updated`, `customers.created`,
+// `customers.erased`, `customers.legal_hold_changed`, `customers.relationship_changed`, `customers.updated`,
+// `factors.created`, `factors.deleted`, `factors.updated`, `grants.created`, `grants.deleted`, `identities.created`,
+// `identities.deleted`, `identities.updated`, `payers.created`, `payers.erased`, `payers.updated`, `personas.created`,
+// `personas.erased`, `personas.updated`, `profiles.erased`, `profiles.updated`, `rate_limits.created`,
+// `rate_limits.deleted`, `rate_limits.updated`, `roles.created`, `roles.deleted`, `roles.updated`,
+// `service_accounts.created`, `service_accounts.tokens_changed`, `service_accounts.updated`, `tasks.created`,
+// `tasks.deleted`, `tasks.erased`, `tasks.updated`, `users.created`, `users.erased`, `users.roles_changed`,
+// `users.updated`, `webhooks.created`, `webhooks.deleted`, `webhooks.updated`.
+func (a *EventsAPI) List(ctx context.Context, params EventsListParams, options ...CallOption) (*ChangePage, error) {
+	return fetch[ChangePage](ctx, a.client, operation{name: "events.list", method: "GET", path: "/v1/events", bearer: true, accept: "application/json"}, input{query: params}, options)
+}
+
+// All returns the rows of all pages of [EventsAPI.List].
+func (a *EventsAPI) All(ctx context.Context, params EventsListParams, options ...CallOption) iter.Seq2[ChangeEvent, error] {
+	return after(params.After, func(next string) ([]ChangeEvent, string, bool, error) {
+		params.After = next
+		page, err := a.List(ctx, params, options...)
+		if err != nil {
+			return nil, "", false, err
+		}
+		return page.Data, page.Next, page.HasMore, nil
+	})
+}
+
+// EventsListStreamFrame is one frame of the stream. The member of its Event is set, the others are nil.
+type EventsListStreamFrame struct {
+	ID          string // for [After]; empty for frames that cannot be resumed from
+	Event       string // the name of the frame
+	Open        *ChangeOpenedFrame
+	ChangeEvent *ChangeEvent
+	Position    *ChangePositionFrame
+	Close       *ChangeClosedFrame
+}
+
+// Stream calls GET /v1/events: list changes of records, or follow them as an event stream. It reconnects and resumes after
+// the last frame until the context ends or the service rejects the caller.
+//
+// Each change of a record is an event with its id and none of its data. Only events of records that the caller may read at
+// this moment are listed: the caller needs the grant on the endpoint that shows the record, the right to read the record,
+// and with a token of a service account the scope of that endpoint.
+//
+// **Order**: events are in the order in which the changes were committed, so also for each record. `next` is a cursor of
+// any age: continue with `after=<next>` until `has_more` is false, then ask again later, or follow the stream. A cursor
+// from before a restore of the database, or older than `events.retention_days`, gets 410 `events.cursor_expired`: load the
+// records again, and begin with `after=latest`.
+//
+// **Stream**: with `Accept: text/event-stream`, the answer is an event stream. Each event is a frame whose `id` is that of
+// the event and whose name is its type. `Last-Event-ID` resumes, and takes precedence over `after`; without both, the
+// stream begins with the next event. The frame `close` is sent before a shutdown.
+//
+// The types are `api_keys.created`, `api_keys.updated`, `chats.created`, `chats.erased`, `chats.message_posted`,
+// `chats.updated`, `credentials.created`, `credentials.deleted`, `credentials.updated`, `customers.created`,
+// `customers.erased`, `customers.legal_hold_changed`, `customers.relationship_changed`, `customers.updated`,
+// `factors.created`, `factors.deleted`, `factors.updated`, `grants.created`, `grants.deleted`, `identities.created`,
+// `identities.deleted`, `identities.updated`, `payers.created`, `payers.erased`, `payers.updated`, `personas.created`,
+// `personas.erased`, `personas.updated`, `profiles.erased`, `profiles.updated`, `rate_limits.created`,
+// `rate_limits.deleted`, `rate_limits.updated`, `roles.created`, `roles.deleted`, `roles.updated`,
+// `service_accounts.created`, `service_accounts.tokens_changed`, `service_accounts.updated`, `tasks.created`,
+// `tasks.deleted`, `tasks.erased`, `tasks.updated`, `users.created`, `users.erased`, `users.roles_changed`,
+// `users.updated`, `webhooks.created`, `webhooks.deleted`, `webhooks.updated`.
+func (a *EventsAPI) Stream(ctx context.Context, params EventsListParams, options ...CallOption) iter.Seq2[EventsListStreamFrame, error] {
+	return follow(ctx, a.client, operation{name: "events.list", method: "GET", path: "/v1/events", bearer: true, accept: "text/event-stream"}, input{query: params}, options, func(f *EventsListStreamFrame, e streamEvent) error {
+		f.ID, f.Event = e.id, e.name
+		switch e.name {
+		case "open":
+			return e.into(&f.Open)
+		case "position":
+			return e.into(&f.Position)
+		case "close":
+			return e.into(&f.Close)
+		}
+		if e.matches("*.*") {
+			return e.into(&f.ChangeEvent)
+		}
+		return nil
+	})
+}
+
+// Types calls GET /v1/events/types: list the types of events.
+func (a *EventsAPI) Types(ctx context.Context, options ...CallOption) (*ChangeTypeList, error) {
+	return fetch[ChangeTypeList](ctx, a.client, operation{name: "events.types", method: "GET", path: "/v1/events/types", bearer: true}, input{}, options)
+}
+
+// WebhooksAPI has the operations webhooks.*.
+type WebhooksAPI struct {
+	client *Client
+}
+
+func (a *WebhooksAPI) bind(c *Client) {
+	a.client = c
+}
+
+// List calls GET /v1/webhooks: list webhooks.
+func (a *WebhooksAPI) List(ctx context.Context, params WebhooksListParams, options ...CallOption) (*WebhookPage, error) {
+	return fetch[WebhookPage](ctx, a.client, operation{name: "webhooks.list", method: "GET", path: "/v1/webhooks", bearer: true}, input{query: params}, options)
+}
+
+// ListStacked calls GET /v1/webhooks: list webhooks. The rows are grouped by a field.
+func (a *WebhooksAPI) ListStacked(ctx context.Context, stack string, params WebhooksListParams, options ...CallOption) (*WebhookStackedPage, error) {
+	return fetch[WebhookStackedPage](ctx, a.client, operation{name: "webhooks.list", method: "GET", path: "/v1/webhooks", bearer: true}, input{query: stacked{stack, params}}, options)
+}
+
+// All returns the rows of all pages of [WebhooksAPI.List].
+func (a *WebhooksAPI) All(ctx context.Context, params WebhooksListParams, options ...CallOption) iter.Seq2[Webhook, error] {
+	return rows(params.Limit, params.Offset, func(limit, offset int) ([]Webhook, bool, error) {
+		params.Limit, params.Offset = limit, offset
+		page, err := a.List(ctx, params, options...)
+		if err != nil {
+			return nil, false, err
+		}
+		return page.Data, page.HasMore, nil
+	})
+}
+
+// Create calls POST /v1/webhooks: create a webhook.
+//
+// Each event is a POST with the JSON object `type`, `timestamp` and `data`, signed as [Standard
+// Webhooks](https://www.standardwebhooks.com) describes: `webhook-id` is the id of the event and the same for every
+// attempt, `webhook-timestamp` the time of the attempt in seconds, and `webhook-signature` a list of `v1` signatures, two
+// while a secret is being replaced.
+//
+// An answer of 2xx within the time limit accepts the event. `410` disables the webhook; every other answer, a redirect
+// too, is a failure: the call is repeated ten times over three days, not before `Retry-After`. A receiver must expect
+// repetitions. The events of one record come in their order.
+//
+// The account of the webhook decides which events are sent: those of records that it may read at that moment. It needs the
+// grant on `GET /v1/events`.
+func (a *WebhooksAPI) Create(ctx context.Context, in WebhookCreateInput, options ...CallOption) (*WebhookNewSecret, error) {
+	return fetch[WebhookNewSecret](ctx, a.client, operation{name: "webhooks.create", method: "POST", path: "/v1/webhooks", bearer: true, keyed: true}, input{body: in}, options)
+}
+
+// Get calls GET /v1/webhooks/{id}: get a webhook.
+func (a *WebhooksAPI) Get(ctx context.Context, id string, options ...CallOption) (*Webhook, error) {
+	return fetch[Webhook](ctx, a.client, operation{name: "webhooks.get", method: "GET", path: "/v1/webhooks/{id}", bearer: true}, input{path: []string{id}}, options)
+}
+
+// Update calls PATCH /v1/webhooks/{id}: change, pause or resume a webhook.
+func (a *WebhooksAPI) Update(ctx context.Context, id string, in WebhookUpdateInput, options ...CallOption) (*Webhook, error) {
+	return fetch[Webhook](ctx, a.client, operation{name: "webhooks.update", method: "PATCH", path: "/v1/webhooks/{id}", bearer: true}, input{path: []string{id}, body: in}, options)
+}
+
+// Delete calls DELETE /v1/webhooks/{id}: delete a webhook and its deliveries.
+func (a *WebhooksAPI) Delete(ctx context.Context, id string, options ...CallOption) (*Message, error) {
+	return fetch[Message](ctx, a.client, operation{name: "webhooks.delete", method: "DELETE", path: "/v1/webhooks/{id}", bearer: true}, input{path: []string{id}}, options)
+}
+
+// RotateSecret calls POST /v1/webhooks/{id}/secret: replace the secret of a webhook.
+func (a *WebhooksAPI) RotateSecret(ctx context.Context, id string, in WebhookRotateInput, options ...CallOption) (*WebhookNewSecret, error) {
+	return fetch[WebhookNewSecret](ctx, a.client, operation{name: "webhooks.rotate_secret", method: "POST", path: "/v1/webhooks/{id}/secret", bearer: true}, input{path: []string{id}, body: in}, options)
+}
+
+// Test calls POST /v1/webhooks/{id}/test: send a test event to a webhook.
+func (a *WebhooksAPI) Test(ctx context.Context, id string, options ...CallOption) (*WebhookDelivery, error) {
+	return fetch[WebhookDelivery](ctx, a.client, operation{name: "webhooks.test", method: "POST", path: "/v1/webhooks/{id}/test", bearer: true, keyed: true}, input{path: []string{id}}, options)
+}
+
+// Replay calls POST /v1/webhooks/{id}/replay: send the events since a time again.
+func (a *WebhooksAPI) Replay(ctx context.Context, id string, in WebhookReplayInput, options ...CallOption) (*Message, error) {
+	return fetch[Message](ctx, a.client, operation{name: "webhooks.replay", method: "POST", path: "/v1/webhooks/{id}/replay", bearer: true}, input{path: []string{id}, body: in}, options)
+}
+
+// Deliveries calls GET /v1/webhooks/{id}/deliveries: list the deliveries of a webhook.
+func (a *WebhooksAPI) Deliveries(ctx context.Context, id string, params WebhooksDeliveriesParams, options ...CallOption) (*WebhookDeliveryPage, error) {
+	return fetch[WebhookDeliveryPage](ctx, a.client, operation{name: "webhooks.deliveries", method: "GET", path: "/v1/webhooks/{id}/deliveries", bearer: true}, input{path: []string{id}, query: params}, options)
+}
+
+// DeliveriesStacked calls GET /v1/webhooks/{id}/deliveries: list the deliveries of a webhook. The rows are grouped by a
+// field.
+func (a *WebhooksAPI) DeliveriesStacked(ctx context.Context, id string, stack string, params WebhooksDeliveriesParams, options ...CallOption) (*WebhookDeliveryStackedPage, error) {
+	return fetch[WebhookDeliveryStackedPage](ctx, a.client, operation{name: "webhooks.deliveries", method: "GET", path: "/v1/webhooks/{id}/deliveries", bearer: true}, input{path: []string{id}, query: stacked{stack, params}}, options)
+}
+
+// AllDeliveries returns the rows of all pages of [WebhooksAPI.Deliveries].
+func (a *WebhooksAPI) AllDeliveries(ctx context.Context, id string, params WebhooksDeliveriesParams, options ...CallOption) iter.Seq2[WebhookDelivery, error] {
+	return rows(params.Limit, params.Offset, func(limit, offset int) ([]WebhookDelivery, bool, error) {
+		params.Limit, params.Offset = limit, offset
+		page, err := a.Deliveries(ctx, id, params, options...)
+		if err != nil {
+			return nil, false, err
+		}
+		return page.Data, page.HasMore, nil
+	})
+}
+
+// ReplayDelivery calls POST /v1/webhooks/{id}/deliveries/{delivery_id}/replay: send a delivery again.
+func (a *WebhooksAPI) ReplayDelivery(ctx context.Context, id, deliveryID string, options ...CallOption) (*WebhookDelivery, error) {
+	return fetch[WebhookDelivery](ctx, a.client, operation{name: "webhooks.replay_delivery", method: "POST", path: "/v1/webhooks/{id}/deliveries/{delivery_id}/replay", bearer: true}, input{path: []string{id, deliveryID}}, options)
+}
+
 // OperationsAPI has the operations operations.*.
 type OperationsAPI struct {
 	client *Client
@@ -1604,7 +1823,7 @@ func (a *OperationsAPI) Health(ctx context.Context, options ...CallOption) (*Hea
 
 // Ready calls GET /readyz: check readiness
 //
-// Checks the database and the queue of notifications.
+// Checks the database and the queue of notifications. With several nodes on one database it lists them.
 func (a *OperationsAPI) Ready(ctx context.Context, options ...CallOption) (*Health, error) {
 	return fetch[Health](ctx, a.client, operation{name: "operations.ready", method: "GET", path: "/readyz"}, input{}, options)
 }

@@ -577,3 +577,54 @@ type PrivacyErasuresDueParams struct {
 	SearchCustomerID Filter `query:"search.customer_id"`
 	SearchEndedAt    Filter `query:"search.ended_at"`
 }
+
+// EventsListParams are the parameters of GET /v1/events. Zero values are not sent.
+type EventsListParams struct {
+	// The id of an event, or a cursor in next: the events after it. A time (RFC 3339): the events since. latest: none yet, to
+	// begin with the next one. Without it: from the first event.
+	After string `query:"after"`
+	// Types of events, or patterns such as customers.*; repeated or separated by commas. Without it: all.
+	Types []string `query:"types"`
+	// The largest number of events; at most 100 with include=record.
+	Limit int `query:"limit"`
+	// record: with each record as it is now, as its own endpoint answers it.
+	Include string `query:"include"`
+}
+
+// WebhooksListParams are the parameters of GET /v1/webhooks. Zero values are not sent.
+type WebhooksListParams struct {
+	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+	// totals only.
+	Limit int `query:"limit"`
+	// Number of rows to skip. A negative number means zero.
+	Offset int `query:"offset"`
+	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
+	Sort string `query:"sort"`
+	// A field: of the rows with the same value of it, only the first in the order is returned.
+	Distinct          string `query:"distinct"`
+	SearchID          Filter `query:"search.id"`
+	SearchAccountID   Filter `query:"search.account_id"`
+	SearchDescription Filter `query:"search.description"`
+	SearchStatus      Filter `query:"search.status"`
+	SearchCreatedAt   Filter `query:"search.created_at"`
+}
+
+// WebhooksDeliveriesParams are the parameters of GET /v1/webhooks/{id}/deliveries. Zero values are not sent.
+type WebhooksDeliveriesParams struct {
+	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the
+	// totals only.
+	Limit int `query:"limit"`
+	// Number of rows to skip. A negative number means zero.
+	Offset int `query:"offset"`
+	// Fields to sort by, separated by commas; a leading `-` sorts descending. Newest first by default.
+	Sort string `query:"sort"`
+	// A field: of the rows with the same value of it, only the first in the order is returned.
+	Distinct         string `query:"distinct"`
+	SearchID         Filter `query:"search.id"`
+	SearchEventID    Filter `query:"search.event_id"`
+	SearchType       Filter `query:"search.type"`
+	SearchStatus     Filter `query:"search.status"`
+	SearchAttempts   Filter `query:"search.attempts"`
+	SearchCreatedAt  Filter `query:"search.created_at"`
+	SearchFinishedAt Filter `query:"search.finished_at"`
+}

@@ -3060,6 +3060,323 @@ const (
 	PrivacyErasePersonaReasonError     PrivacyErasePersonaReason = "error"
 )
 
+// ChangePage is part of an answer.
+type ChangePage struct {
+	Data []ChangeEvent `json:"data"`
+	// The cursor to continue with, as after, also if data is empty.
+	Next string `json:"next"`
+	// There are further changes after next. Some or all of them may be of records that the caller may not read.
+	HasMore bool `json:"has_more"`
+}
+
+// ChangeEvent is part of an answer.
+type ChangeEvent struct {
+	// The same for every delivery of the event. Ids sort in the order of the commits, and are cursors.
+	ID   string `json:"id"`
+	Type string `json:"type"`
+	// When the change was made.
+	Timestamp time.Time `json:"timestamp"`
+	RecType   string    `json:"rec_type"`
+	// Id of the record. For a rate-limit rule this is its endpoint.
+	RecID string `json:"rec_id"`
+	// Grows with every event of a record: a receiver that keeps the highest can ignore older events.
+	Version int64 `json:"version"`
+	// The code of the change in the audit trail.
+	Action string `json:"action"`
+	// Id of the user or API key that made the change; the nil id for the service itself.
+	Actor string `json:"actor"`
+	// The record as it is now, as its own endpoint answers it, if the request includes records; missing if the caller may not
+	// read it or it no longer exists.
+	Record json.RawMessage `json:"record"`
+}
+
+// ChangeOpenedFrame is part of an answer.
+type ChangeOpenedFrame struct {
+	// The stream contains the events after it.
+	Cursor string `json:"cursor"`
+}
+
+// ChangePositionFrame is part of an answer.
+type ChangePositionFrame struct {
+}
+
+// ChangeClosedFrame is part of an answer.
+type ChangeClosedFrame struct {
+	Reason ChangeClosedFrameReason `json:"reason"`
+}
+
+// ChangeClosedFrameReason is one of the values below. Later versions of the service may add values.
+type ChangeClosedFrameReason string
+
+const (
+	ChangeClosedFrameReasonServerShutdown ChangeClosedFrameReason = "server_shutdown"
+	ChangeClosedFrameReasonUnavailable    ChangeClosedFrameReason = "unavailable"
+	ChangeClosedFrameReasonCursorExpired  ChangeClosedFrameReason = "cursor_expired"
+)
+
+// ChangeTypeList is part of an answer.
+type ChangeTypeList struct {
+	Data []ChangeTypeInfo `json:"data"`
+}
+
+// ChangeTypeInfo is part of an answer.
+type ChangeTypeInfo struct {
+	Type    string `json:"type"`
+	RecType string `json:"rec_type"`
+	// The endpoint that shows the record. Readers of the events need the grant on it.
+	Endpoint string `json:"endpoint"`
+}
+
+// WebhookCreateInput is part of a request.
+type WebhookCreateInput struct {
+	// The account whose rights decide which events are sent: the caller, or a service account as which the caller may act.
+	// Without it: the caller.
+	AccountID string `json:"account_id,omitzero"`
+	// An https:// address on the internet, or one in webhooks.allowed_networks.
+	URL         string `json:"url"`
+	Description string `json:"description,omitzero"`
+	// Types of events, or patterns such as customers.*; without it: all.
+	Types []string `json:"types,omitzero"`
+	// Send the record with each event.
+	IncludeRecord bool `json:"include_record,omitzero"`
+}
+
+// WebhookNewSecret is part of an answer.
+type WebhookNewSecret struct {
+	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.
+	ETag string `json:"-"`
+
+	ID string `json:"id"`
+	// The service account or user whose rights decide which events are sent.
+	AccountID   string `json:"account_id"`
+	URL         string `json:"url"`
+	Description string `json:"description"`
+	// Types of events, or patterns such as customers.*; empty for all.
+	Types []string `json:"types"`
+	// Whether events carry the record as it is when they are sent.
+	IncludeRecord bool `json:"include_record"`
+	// A paused webhook continues where it stopped. A disabled one has answered 410 Gone.
+	Status WebhookNewSecretStatus `json:"status"`
+	// Why Kontor has paused or disabled it; empty if it has not.
+	Reason WebhookNewSecretReason `json:"reason"`
+	// The first failed call since the last success.
+	FailingSince *time.Time `json:"failing_since"`
+	// The last success.
+	DeliveredAt *time.Time `json:"delivered_at"`
+	// Until then, calls are also signed with the secret before.
+	FormerSecretUntil *time.Time `json:"former_secret_until"`
+	CreatedAt         time.Time  `json:"created_at"`
+	CreatedBy         string     `json:"created_by"`
+	ModifiedAt        time.Time  `json:"modified_at"`
+	ModifiedBy        string     `json:"modified_by"`
+	// Verifies the signatures. It is not shown again.
+	Secret string `json:"secret"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+func (r *WebhookNewSecret) setETag(tag string) { r.ETag = tag }
+
+// WebhookNewSecretStatus is one of the values below. Later versions of the service may add values.
+type WebhookNewSecretStatus string
+
+const (
+	WebhookNewSecretStatusActive   WebhookNewSecretStatus = "active"
+	WebhookNewSecretStatusPaused   WebhookNewSecretStatus = "paused"
+	WebhookNewSecretStatusDisabled WebhookNewSecretStatus = "disabled"
+)
+
+// WebhookNewSecretReason is one of the values below. Later versions of the service may add values.
+type WebhookNewSecretReason string
+
+const (
+	WebhookNewSecretReasonFailing WebhookNewSecretReason = "failing"
+	WebhookNewSecretReasonGone    WebhookNewSecretReason = "gone"
+	WebhookNewSecretReasonNone    WebhookNewSecretReason = ""
+)
+
+// WebhookPage is part of an answer.
+type WebhookPage struct {
+	Data []Webhook `json:"data"`
+	// Number of matching rows that the caller may see.
+	Total int64 `json:"total"`
+	// Number of rows that the caller may see.
+	TotalUnfiltered int64 `json:"total_unfiltered"`
+	// Whether there are further rows.
+	HasMore bool `json:"has_more"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// Webhook is part of an answer.
+type Webhook struct {
+	// ETag identifies this version, for [IfMatch] and [IfNoneMatch]. Rows of lists have none.
+	ETag string `json:"-"`
+
+	ID string `json:"id"`
+	// The service account or user whose rights decide which events are sent.
+	AccountID   string `json:"account_id"`
+	URL         string `json:"url"`
+	Description string `json:"description"`
+	// Types of events, or patterns such as customers.*; empty for all.
+	Types []string `json:"types"`
+	// Whether events carry the record as it is when they are sent.
+	IncludeRecord bool `json:"include_record"`
+	// A paused webhook continues where it stopped. A disabled one has answered 410 Gone.
+	Status WebhookStatus `json:"status"`
+	// Why Kontor has paused or disabled it; empty if it has not.
+	Reason WebhookReason `json:"reason"`
+	// The first failed call since the last success.
+	FailingSince *time.Time `json:"failing_since"`
+	// The last success.
+	DeliveredAt *time.Time `json:"delivered_at"`
+	// Until then, calls are also signed with the secret before.
+	FormerSecretUntil *time.Time `json:"former_secret_until"`
+	CreatedAt         time.Time  `json:"created_at"`
+	CreatedBy         string     `json:"created_by"`
+	ModifiedAt        time.Time  `json:"modified_at"`
+	ModifiedBy        string     `json:"modified_by"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+func (r *Webhook) setETag(tag string) { r.ETag = tag }
+
+// WebhookStatus is one of the values below. Later versions of the service may add values.
+type WebhookStatus string
+
+const (
+	WebhookStatusActive   WebhookStatus = "active"
+	WebhookStatusPaused   WebhookStatus = "paused"
+	WebhookStatusDisabled WebhookStatus = "disabled"
+)
+
+// WebhookReason is one of the values below. Later versions of the service may add values.
+type WebhookReason string
+
+const (
+	WebhookReasonFailing WebhookReason = "failing"
+	WebhookReasonGone    WebhookReason = "gone"
+	WebhookReasonNone    WebhookReason = ""
+)
+
+// WebhookStackedPage is part of an answer.
+type WebhookStackedPage struct {
+	// The rows of each group.
+	Data map[string][]Webhook `json:"data"`
+	// The members of data, in their order.
+	Keys     []string  `json:"keys"`
+	Metadata *Metadata `json:"metadata"`
+	// Number of matching rows that the caller may see.
+	Total int64 `json:"total"`
+	// Number of rows that the caller may see.
+	TotalUnfiltered int64 `json:"total_unfiltered"`
+	// Whether there are further rows.
+	HasMore bool `json:"has_more"`
+	// The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+	// user, and in the elements of a list, which has one for all.
+	People map[string]Person `json:"people"`
+}
+
+// WebhookUpdateInput is part of a request.
+type WebhookUpdateInput struct {
+	URL         Opt[string] `json:"url,omitzero"`
+	Description Opt[string] `json:"description,omitzero"`
+	// Empty for all.
+	Types         []string  `json:"types,omitzero"`
+	IncludeRecord Opt[bool] `json:"include_record,omitzero"`
+	// active also resumes a webhook that Kontor has paused or disabled.
+	Status Opt[WebhookUpdateInputStatus] `json:"status,omitzero"`
+}
+
+// WebhookUpdateInputStatus is one of the values below. Later versions of the service may add values.
+type WebhookUpdateInputStatus string
+
+const (
+	WebhookUpdateInputStatusActive WebhookUpdateInputStatus = "active"
+	WebhookUpdateInputStatusPaused WebhookUpdateInputStatus = "paused"
+)
+
+// WebhookRotateInput is part of a request.
+type WebhookRotateInput struct {
+	// For how long calls are also signed with the secret before; 0 if it has leaked. Default: 24.
+	OverlapHours Opt[int64] `json:"overlap_hours,omitzero"`
+}
+
+// WebhookDelivery is part of an answer.
+type WebhookDelivery struct {
+	ID        string `json:"id"`
+	WebhookID string `json:"webhook_id"`
+	// The header webhook-id of every attempt.
+	EventID string `json:"event_id"`
+	Type    string `json:"type"`
+	// Empty if the caller may not read the record.
+	RecType string `json:"rec_type"`
+	// Empty if the caller may not read the record.
+	RecID string `json:"rec_id"`
+	// dead: given up after all attempts; withheld: the account could no longer read the record.
+	Status   WebhookDeliveryStatus `json:"status"`
+	Attempts int64                 `json:"attempts"`
+	// The status of the last answer; null without one.
+	ResponseStatus *int64 `json:"response_status"`
+	// Why the last attempt failed.
+	LastError string `json:"last_error"`
+	// How long the last attempt took.
+	DurationMs    *int64     `json:"duration_ms"`
+	NextAttemptAt *time.Time `json:"next_attempt_at"`
+	// When the change was made.
+	EventAt    time.Time  `json:"event_at"`
+	CreatedAt  time.Time  `json:"created_at"`
+	FinishedAt *time.Time `json:"finished_at"`
+}
+
+// WebhookDeliveryStatus is one of the values below. Later versions of the service may add values.
+type WebhookDeliveryStatus string
+
+const (
+	WebhookDeliveryStatusQueued    WebhookDeliveryStatus = "queued"
+	WebhookDeliveryStatusSending   WebhookDeliveryStatus = "sending"
+	WebhookDeliveryStatusRetrying  WebhookDeliveryStatus = "retrying"
+	WebhookDeliveryStatusDelivered WebhookDeliveryStatus = "delivered"
+	WebhookDeliveryStatusDead      WebhookDeliveryStatus = "dead"
+	WebhookDeliveryStatusWithheld  WebhookDeliveryStatus = "withheld"
+)
+
+// WebhookReplayInput is part of a request.
+type WebhookReplayInput struct {
+	// The events since then are sent again, under the same ids, if the account may still read their records.
+	Since time.Time `json:"since"`
+}
+
+// WebhookDeliveryPage is part of an answer.
+type WebhookDeliveryPage struct {
+	Data []WebhookDelivery `json:"data"`
+	// Number of matching rows that the caller may see.
+	Total int64 `json:"total"`
+	// Number of rows that the caller may see.
+	TotalUnfiltered int64 `json:"total_unfiltered"`
+	// Whether there are further rows.
+	HasMore bool `json:"has_more"`
+}
+
+// WebhookDeliveryStackedPage is part of an answer.
+type WebhookDeliveryStackedPage struct {
+	// The rows of each group.
+	Data map[string][]WebhookDelivery `json:"data"`
+	// The members of data, in their order.
+	Keys     []string  `json:"keys"`
+	Metadata *Metadata `json:"metadata"`
+	// Number of matching rows that the caller may see.
+	Total int64 `json:"total"`
+	// Number of rows that the caller may see.
+	TotalUnfiltered int64 `json:"total_unfiltered"`
+	// Whether there are further rows.
+	HasMore bool `json:"has_more"`
+}
+
 // Health is part of an answer.
 type Health struct {
 	OverallStatus HealthOverallStatus `json:"overall_status"`
@@ -3067,6 +3384,8 @@ type Health struct {
 	Timestamp     time.Time           `json:"timestamp"`
 	// ok or failed for each condition of readiness; warning for a condition that fails without making the service unready.
 	Checks map[string]string `json:"checks"`
+	// The nodes that use the same PostgreSQL database; missing with a data directory.
+	Nodes []NodeHealth `json:"nodes"`
 }
 
 // HealthOverallStatus is one of the values below. Later versions of the service may add values.
@@ -3076,6 +3395,20 @@ const (
 	HealthOverallStatusHealthy   HealthOverallStatus = "healthy"
 	HealthOverallStatusUnhealthy HealthOverallStatus = "unhealthy"
 )
+
+// NodeHealth is part of an answer.
+type NodeHealth struct {
+	Name string `json:"name"`
+	// True for the node that answers.
+	Self bool `json:"self"`
+	// True for the node that runs the jobs that run once for all nodes.
+	Leads bool `json:"leads"`
+	// Milliseconds since its last sign of life.
+	LagMs   int64     `json:"lag_ms"`
+	Started time.Time `json:"started"`
+	// Until then the other nodes wait for it before they answer a change of rights or sessions.
+	LeaseUntil time.Time `json:"lease_until"`
+}
 
 // ErrorClass is one of the values below. Later versions of the service may add values.
 type ErrorClass string

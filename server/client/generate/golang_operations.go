@@ -34,6 +34,8 @@ func queryType(p queryParam) string {
 	switch {
 	case p.search():
 		return "Filter"
+	case p.typ.kind == list:
+		return "[]" + queryType(queryParam{p.wire, p.doc, *p.typ.elem})
 	case p.typ.kind == integer:
 		return "int"
 	case p.typ.kind == boolean:
@@ -123,8 +125,8 @@ func (w *goWriter) group(g *group) {
 func (w *goWriter) operation(g *group, o operation) {
 	_, name := o.group()
 	method := exported(name)
-	if o.frames != nil {
-		w.stream(g, o, method)
+	if o.frames != nil && len(o.answers) == 0 {
+		w.stream(g, o, method, exported(o.id)+"Frame")
 		return
 	}
 	w.methodComment(o, method, "")
@@ -140,6 +142,9 @@ func (w *goWriter) operation(g *group, o operation) {
 	}
 	if o.page != nil {
 		w.pages(g, o, method)
+	}
+	if o.frames != nil {
+		w.stream(g, o, strings.TrimPrefix(method, "List")+"Stream", exported(o.id)+"StreamFrame")
 	}
 }
 
@@ -168,6 +173,14 @@ func (w *goWriter) pages(g *group, o operation, method string) {
 		w.line("return a.%s(%s, options...)\n}, options)\n}\n", method, args)
 		return
 	}
+	if o.page.next != "" {
+		w.line("return after(params.After, func(next string) ([]%s, string, bool, error) {", row)
+		w.line("params.After = next")
+		w.line("page, err := a.%s(%s, options...)", method, args)
+		w.line("if err != nil { return nil, \"\", false, err }")
+		w.line("return page.%s, page.Next, page.HasMore, nil\n})\n}\n", exported(o.page.rows))
+		return
+	}
 	w.line("return rows(params.Limit, params.Offset, func(limit, offset int) ([]%s, bool, error) {", row)
 	w.line("params.Limit, params.Offset = limit, offset")
 	w.line("page, err := a.%s(%s, options...)", method, args)
@@ -176,23 +189,40 @@ func (w *goWriter) pages(g *group, o operation, method string) {
 }
 
 // stream writes the type of the frames of an event stream, and the method that reads them.
-func (w *goWriter) stream(g *group, o operation, method string) {
-	frame := exported(o.id) + "Frame"
+func (w *goWriter) stream(g *group, o operation, method, frame string) {
+	o.answers = []answer{{media: []string{eventStream}}}
 	w.comment("", frame+" is one frame of the stream. The member of its Event is set, the others are nil.")
 	w.line("type %s struct {", frame)
 	w.line("ID string // for [After]; empty for frames that cannot be resumed from\nEvent string // the name of the frame")
 	for _, f := range o.frames {
-		w.line("%s *%s", exported(f.Name), target(f.Value.Ref))
+		w.line("%s *%s", frameField(f), target(f.Value.Ref))
 	}
 	w.line("}\n")
 	w.methodComment(o, method, "It reconnects and resumes after the last frame until the context ends or the service rejects the caller.")
 	w.line("func (a *%s) %s(%s) iter.Seq2[%s, error] {", g.typeName(), method, o.goParams(""), frame)
 	w.line("return follow(ctx, a.client, %s, %s, options, func(f *%s, e streamEvent) error {", w.literal(o), o.goInput("params"), frame)
 	w.line("f.ID, f.Event = e.id, e.name\nswitch e.name {")
+	var patterns []member[schema]
 	for _, f := range o.frames {
-		w.line("case %q:\nreturn e.into(&f.%s)", f.Name, exported(f.Name))
+		if strings.Contains(f.Name, "*") {
+			patterns = append(patterns, f)
+			continue
+		}
+		w.line("case %q:\nreturn e.into(&f.%s)", f.Name, frameField(f))
 	}
-	w.line("}\nreturn nil\n})\n}\n")
+	w.line("}")
+	for _, f := range patterns {
+		w.line("if e.matches(%q) {\nreturn e.into(&f.%s)\n}", f.Name, frameField(f))
+	}
+	w.line("return nil\n})\n}\n")
+}
+
+// frameField returns the name of the member for a frame. Frames whose name is a pattern, such as *.*, have that of their schema.
+func frameField(f member[schema]) string {
+	if strings.Contains(f.Name, "*") {
+		return target(f.Value.Ref)
+	}
+	return exported(f.Name)
 }
 
 // result returns the type of an operation's result and the function that fetches it.
@@ -294,7 +324,7 @@ func (w *goWriter) literal(o operation) string {
 	if o.accepts("X-Device-ID") {
 		parts = append(parts, "device: true")
 	}
-	if media := o.answers[0].media; len(media) > 0 && !slices.Equal(media, []string{"application/json"}) {
+	if media := o.answers[0].media; len(media) > 0 && (o.frames != nil || !slices.Equal(media, []string{"application/json"})) {
 		parts = append(parts, fmt.Sprintf("accept: %q", strings.Join(media, ", ")))
 	}
 	return "operation{" + strings.Join(parts, ", ") + "}"

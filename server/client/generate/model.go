@@ -39,6 +39,9 @@ type field struct {
 	required bool
 }
 
+// eventStream is the media type of event streams.
+const eventStream = "text/event-stream"
+
 // kind is the kind of a type.
 type kind int
 
@@ -103,9 +106,11 @@ type answer struct {
 	typ    typeOf
 }
 
-// page describes an answer that is a page of a list.
+// page describes an answer that is a page of a list. The next page follows an offset, a cursor in the header Link, or a cursor in a
+// member.
 type page struct {
-	rows string // its member with the rows
+	rows string // its member with the rows; "" if the answer is an array
+	next string // its member with the cursor for the parameter "after"
 	elem typeOf
 }
 
@@ -113,6 +118,11 @@ type page struct {
 func (o operation) group() (path []string, name string) {
 	parts := strings.Split(o.id, ".")
 	return parts[:len(parts)-1], parts[len(parts)-1]
+}
+
+// queries reports whether an operation has a parameter in the query.
+func (o operation) queries(name string) bool {
+	return slices.ContainsFunc(o.query, func(p queryParam) bool { return p.wire == name })
 }
 
 func (o operation) accepts(header string) bool { return slices.Contains(o.headers, header) }
@@ -262,10 +272,12 @@ func (m *model) addOperation(d *document, method, path string, e endpoint) error
 			return fmt.Errorf("answer %s: %w", r.Name, err)
 		}
 	}
-	if len(o.answers) == 0 {
+	switch {
+	case len(o.answers) > 0:
+		m.describe(&o)
+	case o.frames == nil:
 		return fmt.Errorf("has no successful answer")
 	}
-	m.describe(&o)
 	m.operations = append(m.operations, o)
 	return nil
 }
@@ -279,8 +291,8 @@ func (o *operation) addParameter(d *document, p parameter) error {
 	case "path":
 		o.params = append(o.params, p.Name)
 	case "query":
-		if typ.kind == list || typ.kind == object || typ.kind == anything {
-			return fmt.Errorf("only plain values can be sent in a query")
+		if typ.kind == list && !plainKind(typ.elem.kind) || typ.kind != list && !plainKind(typ.kind) {
+			return fmt.Errorf("only plain values and lists of them can be sent in a query")
 		}
 		o.query = append(o.query, queryParam{p.Name, p.Description, typ})
 	case "header":
@@ -290,6 +302,9 @@ func (o *operation) addParameter(d *document, p parameter) error {
 	}
 	return nil
 }
+
+// plainKind reports whether a value of a kind can be part of an address.
+func plainKind(k kind) bool { return k != list && k != object && k != anything && k != binary }
 
 // addAnswer adds a successful answer. All errors have the same shape; 304 is an error of both clients.
 func (o *operation) addAnswer(d *document, status string, r response) error {
@@ -303,12 +318,18 @@ func (o *operation) addAnswer(d *document, status string, r response) error {
 	o.link = o.link || r.Headers["Link"] != nil
 	a := answer{status: status}
 	for _, content := range r.Content {
+		if content.Name == eventStream {
+			o.frames = content.Value.Frames
+			continue
+		}
 		typ, err := d.typeOf(content.Value.Schema)
 		if err != nil {
 			return err
 		}
 		a.media, a.typ = append(a.media, content.Name), typ
-		o.frames = content.Value.Frames
+	}
+	if o.frames != nil && len(a.media) == 0 {
+		return nil // Only the stream, which is no answer with a body.
 	}
 	o.answers = append(o.answers, a)
 	return nil
@@ -320,7 +341,12 @@ func (m *model) describe(o *operation) {
 	if t := m.typeNamed(first.name); first.kind == named && t != nil {
 		t.tagged = t.tagged || o.etag
 		if rows := t.rows(); rows != nil && o.method == http.MethodGet {
-			o.page = &page{rows.wire, *rows.typ.elem}
+			o.page = &page{rows: rows.wire, elem: *rows.typ.elem}
+			if o.queries("after") {
+				o.page.next = "next"
+			} else if !o.queries("offset") {
+				o.page = nil
+			}
 		}
 	}
 	if first.kind == list && o.link {

@@ -119,7 +119,7 @@ func scriptType(space string, t typeOf) string {
 // operations writes the types of queries and frames, and the groups with their methods.
 func (w *scriptWriter) operations() {
 	w.line("import { Group, segment, type CallOptions, type Connection } from './call.js';")
-	w.line("import { linked, pages, type Filter } from './lists.js';")
+	w.line("import { cursors, linked, pages, type Filter } from './lists.js';")
 	w.line("import { follow, type StreamOptions } from './stream.js';")
 	w.line("import type * as t from './types.js';\n")
 	for _, o := range w.model.operations {
@@ -165,14 +165,25 @@ func (w *scriptWriter) frames(o operation) {
 		return
 	}
 	w.line("/** A frame of the stream. An id is a position for the option after; frames without one have none. */")
-	w.line("export type %sFrame =", exported(o.id))
+	w.line("export type %sFrame =", o.streamType())
 	for i, f := range o.frames {
-		end := ""
+		end, name := "", scriptText(f.Name)
 		if i == len(o.frames)-1 {
 			end = ";\n"
 		}
-		w.line("  | { event: %s; id: string; data: t.%s }%s", scriptText(f.Name), target(f.Value.Ref), end)
+		if strings.Contains(f.Name, "*") {
+			name = "`" + strings.ReplaceAll(f.Name, "*", "${string}") + "`"
+		}
+		w.line("  | { event: %s; id: string; data: t.%s }%s", name, target(f.Value.Ref), end)
 	}
+}
+
+// streamType returns the start of the name of a stream's frames.
+func (o operation) streamType() string {
+	if len(o.answers) > 0 {
+		return exported(o.id) + "Stream"
+	}
+	return exported(o.id)
 }
 
 func (w *scriptWriter) group(g *group) {
@@ -209,9 +220,8 @@ func (w *scriptWriter) operation(o operation) {
 		about += "\n\n" + o.notes
 	}
 	w.comment("  ", about)
-	if o.frames != nil {
-		w.line("  %s(%s): AsyncGenerator<%sFrame, void, undefined> {", method, o.scriptParams("", "StreamOptions"), exported(o.id))
-		w.line("    return follow(this.connection, %s, %s, options);\n  }", w.literal(o), o.scriptGiven(""))
+	if o.frames != nil && len(o.answers) == 0 {
+		w.stream(o, method)
 		return
 	}
 	result, call := w.result(o)
@@ -225,6 +235,22 @@ func (w *scriptWriter) operation(o operation) {
 	if o.page != nil {
 		w.pages(o, method)
 	}
+	if o.frames != nil {
+		name := "stream"
+		if method != "list" {
+			name = method + "Stream"
+		}
+		w.line("\n  /** The same as an event stream. It reconnects, and continues after the last frame. */")
+		w.stream(o, name)
+	}
+}
+
+// stream writes the method that reads an event stream.
+func (w *scriptWriter) stream(o operation, method string) {
+	name := o.streamType()
+	o.answers = []answer{{media: []string{eventStream}}}
+	w.line("  %s(%s): AsyncGenerator<%sFrame, void, undefined> {", method, o.scriptParams("", "StreamOptions"), name)
+	w.line("    return follow(this.connection, %s, %s, options);\n  }", w.literal(o), o.scriptGiven(""))
 }
 
 // pages writes the method that returns the rows of all pages.
@@ -240,6 +266,10 @@ func (w *scriptWriter) pages(o operation, method string) {
 		names[i] = camel(p)
 	}
 	args := strings.Join(append(names, "next"), ", ")
+	if o.page.next != "" {
+		w.line("    return cursors(query, (next) => this.%s(%s, options), (page) => page.%s);\n  }", method, args, o.page.rows)
+		return
+	}
 	if o.link {
 		w.line("    return linked(query, options, (next, more) => this.%s(%s, more));\n  }", method, args)
 		return
@@ -321,7 +351,7 @@ func (w *scriptWriter) literal(o operation) string {
 			parts = append(parts, flag.name+": true")
 		}
 	}
-	if media := o.answers[0].media; len(media) > 0 && !slices.Equal(media, []string{"application/json"}) {
+	if media := o.answers[0].media; len(media) > 0 && (o.frames != nil || !slices.Equal(media, []string{"application/json"})) {
 		parts = append(parts, "accept: "+scriptText(strings.Join(media, ", ")))
 	}
 	return "{ " + strings.Join(parts, ", ") + " }"

@@ -2500,15 +2500,280 @@ export interface PrivacyErasePersonaInput {
 
 export type PrivacyErasePersonaReason = 'request' | 'retention' | 'order' | 'error';
 
+export interface ChangePage {
+  data: ChangeEvent[];
+  /** The cursor to continue with, as after, also if data is empty. */
+  next: string;
+  /** There are further changes after next. Some or all of them may be of records that the caller may not read. */
+  has_more: boolean;
+}
+
+export interface ChangeEvent {
+  /** The same for every delivery of the event. Ids sort in the order of the commits, and are cursors. */
+  id: string;
+  type: string;
+  /** When the change was made. */
+  timestamp: string;
+  rec_type: string;
+  /** Id of the record. For a rate-limit rule this is its endpoint. */
+  rec_id: string;
+  /** Grows with every event of a record: a receiver that keeps the highest can ignore older events. */
+  version: number;
+  /** The code of the change in the audit trail. */
+  action: string;
+  /** Id of the user or API key that made the change; the nil id for the service itself. */
+  actor: string;
+  /**
+   * The record as it is now, as its own endpoint answers it, if the request includes records; missing if the caller may not
+   * read it or it no longer exists.
+   */
+  record?: unknown;
+}
+
+export interface ChangeOpenedFrame {
+  /** The stream contains the events after it. */
+  cursor: string;
+}
+
+export interface ChangePositionFrame {
+}
+
+export interface ChangeClosedFrame {
+  reason: ChangeClosedFrameReason;
+}
+
+export type ChangeClosedFrameReason = 'server_shutdown' | 'unavailable' | 'cursor_expired';
+
+export interface ChangeTypeList {
+  data: ChangeTypeInfo[];
+}
+
+export interface ChangeTypeInfo {
+  type: string;
+  rec_type: string;
+  /** The endpoint that shows the record. Readers of the events need the grant on it. */
+  endpoint: string;
+}
+
+export interface WebhookCreateInput {
+  /**
+   * The account whose rights decide which events are sent: the caller, or a service account as which the caller may act.
+   * Without it: the caller.
+   */
+  account_id?: string;
+  /** An https:// address on the internet, or one in webhooks.allowed_networks. */
+  url: string;
+  description?: string;
+  /** Types of events, or patterns such as customers.*; without it: all. */
+  types?: string[];
+  /** Send the record with each event. */
+  include_record?: boolean;
+}
+
+export interface WebhookNewSecret {
+  id: string;
+  /** The service account or user whose rights decide which events are sent. */
+  account_id: string;
+  url: string;
+  description: string;
+  /** Types of events, or patterns such as customers.*; empty for all. */
+  types: string[];
+  /** Whether events carry the record as it is when they are sent. */
+  include_record: boolean;
+  /** A paused webhook continues where it stopped. A disabled one has answered 410 Gone. */
+  status: WebhookNewSecretStatus;
+  /** Why Kontor has paused or disabled it; empty if it has not. */
+  reason: WebhookNewSecretReason;
+  /** The first failed call since the last success. */
+  failing_since: string | null;
+  /** The last success. */
+  delivered_at: string | null;
+  /** Until then, calls are also signed with the secret before. */
+  former_secret_until: string | null;
+  created_at: string;
+  created_by: string;
+  modified_at: string;
+  modified_by: string;
+  /** Verifies the signatures. It is not shown again. */
+  secret: string;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export type WebhookNewSecretStatus = 'active' | 'paused' | 'disabled';
+
+export type WebhookNewSecretReason = 'failing' | 'gone' | '';
+
+export interface WebhookPage {
+  data: Webhook[];
+  /** Number of matching rows that the caller may see. */
+  total: number;
+  /** Number of rows that the caller may see. */
+  total_unfiltered: number;
+  /** Whether there are further rows. */
+  has_more: boolean;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export interface Webhook {
+  id: string;
+  /** The service account or user whose rights decide which events are sent. */
+  account_id: string;
+  url: string;
+  description: string;
+  /** Types of events, or patterns such as customers.*; empty for all. */
+  types: string[];
+  /** Whether events carry the record as it is when they are sent. */
+  include_record: boolean;
+  /** A paused webhook continues where it stopped. A disabled one has answered 410 Gone. */
+  status: WebhookStatus;
+  /** Why Kontor has paused or disabled it; empty if it has not. */
+  reason: WebhookReason;
+  /** The first failed call since the last success. */
+  failing_since: string | null;
+  /** The last success. */
+  delivered_at: string | null;
+  /** Until then, calls are also signed with the secret before. */
+  former_secret_until: string | null;
+  created_at: string;
+  created_by: string;
+  modified_at: string;
+  modified_by: string;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export type WebhookStatus = 'active' | 'paused' | 'disabled';
+
+export type WebhookReason = 'failing' | 'gone' | '';
+
+export interface WebhookStackedPage {
+  /** The rows of each group. */
+  data: { [name: string]: Webhook[] };
+  /** The members of data, in their order. */
+  keys?: string[];
+  metadata?: Metadata | null;
+  /** Number of matching rows that the caller may see. */
+  total: number;
+  /** Number of rows that the caller may see. */
+  total_unfiltered: number;
+  /** Whether there are further rows. */
+  has_more: boolean;
+  /**
+   * The users that the answer refers to, by id. Unknown ids are missing. The member is missing if the answer refers to no
+   * user, and in the elements of a list, which has one for all.
+   */
+  people?: { [name: string]: Person };
+}
+
+export interface WebhookUpdateInput {
+  url?: string | null;
+  description?: string | null;
+  /** Empty for all. */
+  types?: string[];
+  include_record?: boolean | null;
+  /** active also resumes a webhook that Kontor has paused or disabled. */
+  status?: WebhookUpdateInputStatus | null;
+}
+
+export type WebhookUpdateInputStatus = 'active' | 'paused';
+
+export interface WebhookRotateInput {
+  /** For how long calls are also signed with the secret before; 0 if it has leaked. Default: 24. */
+  overlap_hours?: number | null;
+}
+
+export interface WebhookDelivery {
+  id: string;
+  webhook_id: string;
+  /** The header webhook-id of every attempt. */
+  event_id: string;
+  type: string;
+  /** Empty if the caller may not read the record. */
+  rec_type: string;
+  /** Empty if the caller may not read the record. */
+  rec_id: string;
+  /** dead: given up after all attempts; withheld: the account could no longer read the record. */
+  status: WebhookDeliveryStatus;
+  attempts: number;
+  /** The status of the last answer; null without one. */
+  response_status: number | null;
+  /** Why the last attempt failed. */
+  last_error: string;
+  /** How long the last attempt took. */
+  duration_ms: number | null;
+  next_attempt_at: string | null;
+  /** When the change was made. */
+  event_at: string;
+  created_at: string;
+  finished_at: string | null;
+}
+
+export type WebhookDeliveryStatus = 'queued' | 'sending' | 'retrying' | 'delivered' | 'dead' | 'withheld';
+
+export interface WebhookReplayInput {
+  /** The events since then are sent again, under the same ids, if the account may still read their records. */
+  since: string;
+}
+
+export interface WebhookDeliveryPage {
+  data: WebhookDelivery[];
+  /** Number of matching rows that the caller may see. */
+  total: number;
+  /** Number of rows that the caller may see. */
+  total_unfiltered: number;
+  /** Whether there are further rows. */
+  has_more: boolean;
+}
+
+export interface WebhookDeliveryStackedPage {
+  /** The rows of each group. */
+  data: { [name: string]: WebhookDelivery[] };
+  /** The members of data, in their order. */
+  keys?: string[];
+  metadata?: Metadata | null;
+  /** Number of matching rows that the caller may see. */
+  total: number;
+  /** Number of rows that the caller may see. */
+  total_unfiltered: number;
+  /** Whether there are further rows. */
+  has_more: boolean;
+}
+
 export interface Health {
   overall_status: HealthOverallStatus;
   message: string;
   timestamp: string;
   /** ok or failed for each condition of readiness; warning for a condition that fails without making the service unready. */
   checks?: { [name: string]: string };
+  /** The nodes that use the same PostgreSQL database; missing with a data directory. */
+  nodes?: NodeHealth[];
 }
 
 export type HealthOverallStatus = 'healthy' | 'unhealthy';
+
+export interface NodeHealth {
+  name: string;
+  /** True for the node that answers. */
+  self: boolean;
+  /** True for the node that runs the jobs that run once for all nodes. */
+  leads: boolean;
+  /** Milliseconds since its last sign of life. */
+  lag_ms: number;
+  started: string;
+  /** Until then the other nodes wait for it before they answer a change of rights or sessions. */
+  lease_until: string;
+}
 
 export type ErrorClass = 'business' | 'temporary';
 
@@ -2557,6 +2822,7 @@ export type ErrorCode =
   | 'customers.customer_not_found'
   | 'customers.invalid_kyc_transition'
   | 'customers.self_verification'
+  | 'events.cursor_expired'
   | 'factors.already_active'
   | 'factors.enrolment_over'
   | 'factors.factor_not_found'
@@ -2628,4 +2894,8 @@ export type ErrorCode =
   | 'users.too_many_credentials'
   | 'users.too_many_identities'
   | 'users.user_not_found'
+  | 'webhooks.delivery_not_finished'
+  | 'webhooks.delivery_not_found'
+  | 'webhooks.too_many_webhooks'
+  | 'webhooks.webhook_not_found'
   | (string & {});
