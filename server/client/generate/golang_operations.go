@@ -208,4 +208,3 @@ func (w *goWriter) result(o operation) (typ, call string) {
 	}
 	return w.goType(first.typ), "fetchList[" + w.goType(*first.typ.elem) + "]"
 }
-

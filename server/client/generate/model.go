@@ -123,4 +123,3 @@ func (o operation) queries(name string) bool {
 }
 
 func (o operation) accepts(header string) bool { return slices.Contains(o.headers, header) }
-

@@ -121,4 +121,3 @@ func (d *document) element(t *typeOf, s *schema) error {
 	t.elem = &elem
 	return err
 }
-

@@ -114,4 +114,3 @@ func scriptType(space string, t typeOf) string {
 	}
 	return name
 }
-
