@@ -37,7 +37,7 @@ func (s *scenario) people() people {
 	p := people{advisor: s.server.User(access.Advisor), customer: s.server.SignIn(beat, beatPassword), credential: made.Credential.ID}
 	s.do(p.customer, "GET", "/v1/users/me", nil)
 	s.do(p.customer, "GET", "/v1/users/"+p.customer.UserID, nil)
-	s.do(p.customer, "PATCH", "/v1/users/"+p.customer.UserID, map[string]any{"language": "fr"})
+	s.do(p.customer, "PATCH", "/v1/users/"+p.customer.UserID, map[string]any{"language": "it"})
 	s.do(p.advisor, "GET", "/v1/users?search.status=active", nil)
 
 	own := "/v1/users/" + p.customer.UserID + "/credentials"

@@ -28,6 +28,7 @@ var inTransaction = map[string]string{
 	"rbac digest":            "limits change rarely, and roles and grants are rarely deleted",
 	"serviceaccounts digest": "accounts and tokens change rarely",
 	"tasks digest":           "deleting a task is rare",
+	"webhooks digest":        "webhooks change rarely",
 	"directory digest":       "users are read in the transaction that changes them",
 	"directory template":     "the notification of a changed password",
 	"directory token":        "registration creates the session and the user in one transaction",

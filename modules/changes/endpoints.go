@@ -53,11 +53,12 @@ const (
 const latest = "latest"
 
 type listInput struct {
-	After   string   `query:"after" example:"00000000-002a-8001-a3f1-0c5d2b7e9f10" doc:"The id of an event, or a cursor in next: the events after it. A time (RFC 3339): the events since. latest: none yet, to begin with the next one. Without it: from the first event."`
-	Types   []string `query:"types" example:"customers.*" doc:"Types of events, or patterns such as customers.*; repeated or separated by commas. Without it: all."`
-	Limit   *int64   `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"The largest number of events; at most 100 with include=record."`
-	Include string   `query:"include" enum:"record" doc:"record: with each record as it is now, as its own endpoint answers it."`
+	After   string `query:"after" example:"00000000-002a-8001-a3f1-0c5d2b7e9f10" doc:"The id of an event, or a cursor in next: the events after it. A time (RFC 3339): the events since. latest: none yet, to begin with the next one. Without it: from the first event."`
+	Types   string `query:"types" example:"customers.*,payers.created" doc:"Types of events, or patterns such as customers.*, separated by commas. Without it: all."`
+	Limit   *int64 `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"The largest number of events; at most 100 with include=record."`
+	Include string `query:"include" enum:"record" doc:"record: with each record as it is now, as its own endpoint answers it."`
 
+	types []string
 	since *store.Time
 	at    change.Position
 	last  bool
@@ -71,12 +72,12 @@ func (in *listInput) Validate(v *apierr.Fields) {
 	default:
 		in.parseAfter(v)
 	}
-	in.Types = splitTypes(in.Types)
-	if len(in.Types) > maxTypes {
+	in.types = splitTypes(in.Types)
+	if len(in.types) > maxTypes {
 		v.Add("types", "invalid.max_items", apierr.Args{"Max": maxTypes})
-		in.Types = nil
+		in.types = nil
 	}
-	for _, pattern := range in.Types {
+	for _, pattern := range in.types {
 		if !ValidPattern(pattern) {
 			v.Add("types", "invalid.event_type", apierr.Args{"Type": pattern})
 		}
@@ -108,14 +109,12 @@ func (in *listInput) parseAfter(v *apierr.Fields) {
 	v.Add("after", "invalid.event_cursor")
 }
 
-// splitTypes returns the values of a parameter that may be repeated or separated by commas.
-func splitTypes(values []string) []string {
+// splitTypes returns the values of a list, each once.
+func splitTypes(list string) []string {
 	var types []string
-	for _, value := range values {
-		for part := range strings.SplitSeq(value, ",") {
-			if part = strings.TrimSpace(part); part != "" && !slices.Contains(types, part) {
-				types = append(types, part)
-			}
+	for part := range strings.SplitSeq(list, ",") {
+		if part = strings.TrimSpace(part); part != "" && !slices.Contains(types, part) {
+			types = append(types, part)
 		}
 	}
 	return types
@@ -133,7 +132,7 @@ func (s *Service) list(ctx context.Context, in listInput) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	b, err := s.After(ctx, Query{After: start, Types: in.Types, Limit: int(*in.Limit), Record: in.Include != ""})
+	b, err := s.After(ctx, Query{After: start, Types: in.types, Limit: int(*in.Limit), Record: in.Include != ""})
 	return Page{Data: b.Events, Next: b.Last.ID(), HasMore: b.More}, err
 }
 

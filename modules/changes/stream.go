@@ -90,7 +90,7 @@ func (s *Service) open(ctx context.Context, r *endpoint.Request, in listInput) e
 		return err
 	}
 	first := append(head, frame("", "open", openedFrame{start.ID()})...)
-	query := Query{After: start, Types: in.Types, Limit: streamPage, Record: in.Include != ""}
+	query := Query{After: start, Types: in.types, Limit: streamPage, Record: in.Include != ""}
 	connection := r.Fiber.Context()
 	connection.HijackSetNoResponse(true)
 	connection.Hijack(func(hijacked net.Conn) { s.run(stream, first, query, unwrapped(hijacked)) })

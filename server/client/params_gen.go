@@ -583,8 +583,8 @@ type EventsListParams struct {
 	// The id of an event, or a cursor in next: the events after it. A time (RFC 3339): the events since. latest: none yet, to
 	// begin with the next one. Without it: from the first event.
 	After string `query:"after"`
-	// Types of events, or patterns such as customers.*; repeated or separated by commas. Without it: all.
-	Types []string `query:"types"`
+	// Types of events, or patterns such as customers.*, separated by commas. Without it: all.
+	Types string `query:"types"`
 	// The largest number of events; at most 100 with include=record.
 	Limit int `query:"limit"`
 	// record: with each record as it is now, as its own endpoint answers it.

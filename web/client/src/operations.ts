@@ -700,8 +700,8 @@ export interface EventsListQuery {
    * begin with the next one. Without it: from the first event.
    */
   after?: string;
-  /** Types of events, or patterns such as customers.*; repeated or separated by commas. Without it: all. */
-  types?: string[];
+  /** Types of events, or patterns such as customers.*, separated by commas. Without it: all. */
+  types?: string;
   /** The largest number of events; at most 100 with include=record. */
   limit?: number;
   /** record: with each record as it is now, as its own endpoint answers it. */
