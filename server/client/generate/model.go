@@ -85,6 +85,7 @@ type operation struct {
 	stacked string
 	frames  members[schema]
 	page    *page
+	stream  *operation // the same address as an event stream, beside JSON
 }
 
 // queryParam is a parameter of the query.
@@ -267,6 +268,12 @@ func (m *model) addOperation(d *document, method, path string, e endpoint) error
 	}
 	m.describe(&o)
 	m.operations = append(m.operations, o)
+	if o.stream != nil {
+		follow := o
+		path, _ := o.group()
+		follow.id, follow.frames, follow.answers, follow.page, follow.stream = strings.Join(append(path, "follow"), "."), o.stream.frames, o.stream.answers, nil, nil
+		m.operations = append(m.operations, follow)
+	}
 	return nil
 }
 
@@ -307,6 +314,10 @@ func (o *operation) addAnswer(d *document, status string, r response) error {
 		if err != nil {
 			return err
 		}
+		if content.Value.Frames != nil && len(r.Content) > 1 {
+			o.stream = &operation{frames: content.Value.Frames, answers: []answer{{status, []string{content.Name}, typ}}}
+			continue
+		}
 		a.media, a.typ = append(a.media, content.Name), typ
 		o.frames = content.Value.Frames
 	}
@@ -319,7 +330,7 @@ func (m *model) describe(o *operation) {
 	first := o.answers[0].typ
 	if t := m.typeNamed(first.name); first.kind == named && t != nil {
 		t.tagged = t.tagged || o.etag
-		if rows := t.rows(); rows != nil && o.method == http.MethodGet {
+		if rows := t.rows(); rows != nil && o.method == http.MethodGet && slices.ContainsFunc(o.query, func(p queryParam) bool { return p.wire == "offset" }) {
 			o.page = &page{rows.wire, *rows.typ.elem}
 		}
 	}

@@ -708,10 +708,25 @@ export interface EventsListQuery {
   include?: string;
 }
 
+/** Parameters of GET /v1/events. */
+export interface EventsFollowQuery {
+  /**
+   * The id of an event, or a cursor in next: the events after it. A time (RFC 3339): the events since. latest: none yet, to
+   * begin with the next one. Without it: from the first event.
+   */
+  after?: string;
+  /** Types of events, or patterns such as customers.*, separated by commas. Without it: all. */
+  types?: string;
+  /** The largest number of events; at most 100 with include=record. */
+  limit?: number;
+  /** record: with each record as it is now, as its own endpoint answers it. */
+  include?: string;
+}
+
 /** A frame of the stream. An id is a position for the option after; frames without one have none. */
-export type EventsListFrame =
+export type EventsFollowFrame =
   | { event: 'open'; id: string; data: t.ChangeOpenedFrame }
-  | { event: 'customers.updated'; id: string; data: t.ChangeEvent }
+  | { event: 'change'; id: string; data: t.ChangeEvent }
   | { event: 'position'; id: string; data: t.ChangePositionFrame }
   | { event: 'close'; id: string; data: t.ChangeClosedFrame };
 
@@ -1907,9 +1922,9 @@ export class EventsOperations extends Group {
    * from before a restore of the database, or older than `events.retention_days`, gets 410 `events.cursor_expired`: load the
    * records again, and begin with `after=latest`.
    *
-   * **Stream**: with `Accept: text/event-stream`, the answer is an event stream. Each event is a frame whose `id` is that of
-   * the event and whose name is its type. `Last-Event-ID` resumes, and takes precedence over `after`; without both, the
-   * stream begins with the next event. The frame `close` is sent before a shutdown.
+   * **Stream**: with `Accept: text/event-stream`, the answer is an event stream. Each event is a frame `change` whose `id`
+   * is that of the event. `Last-Event-ID` resumes, and takes precedence over `after`; without both, the stream begins with
+   * the next event. The frame `close` is sent before a shutdown.
    *
    * The types are `api_keys.created`, `api_keys.updated`, `chats.created`, `chats.erased`, `chats.message_posted`,
    * `chats.updated`, `credentials.created`, `credentials.deleted`, `credentials.updated`, `customers.created`,
@@ -1922,8 +1937,39 @@ export class EventsOperations extends Group {
    * `tasks.deleted`, `tasks.erased`, `tasks.updated`, `users.created`, `users.erased`, `users.roles_changed`,
    * `users.updated`, `webhooks.created`, `webhooks.deleted`, `webhooks.updated`.
    */
-  list(query: EventsListQuery = {}, options: StreamOptions = {}): AsyncGenerator<EventsListFrame, void, undefined> {
-    return follow(this.connection, { name: 'events.list', method: 'GET', path: '/v1/events', bearer: true, accept: 'application/json, text/event-stream' }, { query }, options);
+  list(query: EventsListQuery = {}, options: CallOptions = {}): Promise<t.ChangePage> {
+    return this.connection.json({ name: 'events.list', method: 'GET', path: '/v1/events', bearer: true }, { query }, options);
+  }
+
+  /**
+   * GET /v1/events: list changes of records, or follow them as an event stream.
+   *
+   * Each change of a record is an event with its id and none of its data. Only events of records that the caller may read at
+   * this moment are listed: the caller needs the grant on the endpoint that shows the record, the right to read the record,
+   * and with a token of a service account the scope of that endpoint.
+   *
+   * **Order**: events are in the order in which the changes were committed, so also for each record. `next` is a cursor of
+   * any age: continue with `after=<next>` until `has_more` is false, then ask again later, or follow the stream. A cursor
+   * from before a restore of the database, or older than `events.retention_days`, gets 410 `events.cursor_expired`: load the
+   * records again, and begin with `after=latest`.
+   *
+   * **Stream**: with `Accept: text/event-stream`, the answer is an event stream. Each event is a frame `change` whose `id`
+   * is that of the event. `Last-Event-ID` resumes, and takes precedence over `after`; without both, the stream begins with
+   * the next event. The frame `close` is sent before a shutdown.
+   *
+   * The types are `api_keys.created`, `api_keys.updated`, `chats.created`, `chats.erased`, `chats.message_posted`,
+   * `chats.updated`, `credentials.created`, `credentials.deleted`, `credentials.updated`, `customers.created`,
+   * `customers.erased`, `customers.legal_hold_changed`, `customers.relationship_changed`, `customers.updated`,
+   * `factors.created`, `factors.deleted`, `factors.updated`, `grants.created`, `grants.deleted`, `identities.created`,
+   * `identities.deleted`, `identities.updated`, `payers.created`, `payers.erased`, `payers.updated`, `personas.created`,
+   * `personas.erased`, `personas.updated`, `profiles.erased`, `profiles.updated`, `rate_limits.created`,
+   * `rate_limits.deleted`, `rate_limits.updated`, `roles.created`, `roles.deleted`, `roles.updated`,
+   * `service_accounts.created`, `service_accounts.tokens_changed`, `service_accounts.updated`, `tasks.created`,
+   * `tasks.deleted`, `tasks.erased`, `tasks.updated`, `users.created`, `users.erased`, `users.roles_changed`,
+   * `users.updated`, `webhooks.created`, `webhooks.deleted`, `webhooks.updated`.
+   */
+  follow(query: EventsFollowQuery = {}, options: StreamOptions = {}): AsyncGenerator<EventsFollowFrame, void, undefined> {
+    return follow(this.connection, { name: 'events.follow', method: 'GET', path: '/v1/events', bearer: true, accept: 'text/event-stream' }, { query }, options);
   }
 
   /** GET /v1/events/types: list the types of events. */
