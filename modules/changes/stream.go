@@ -52,7 +52,7 @@ var streamFrames = []endpoint.Frame{
 	{Event: "close", Body: closedFrame{}},
 }
 
-const streamExample = "event: open\ndata: {\"cursor\":\"00000000-0029-8001-b7d2-4e8a1c6f3b05\"}\n\n" +
+const streamExample = "id: 00000000-0029-8001-b7d2-4e8a1c6f3b05\nevent: open\ndata: {\"cursor\":\"00000000-0029-8001-b7d2-4e8a1c6f3b05\"}\n\n" +
 	"id: 00000000-002a-8001-a3f1-0c5d2b7e9f10\nevent: change\ndata: {\"id\":\"00000000-002a-8001-a3f1-0c5d2b7e9f10\"," +
 	"\"type\":\"customers.updated\",\"timestamp\":\"2026-01-31T08:15:30.123Z\",\"rec_type\":\"customers\"," +
 	"\"rec_id\":\"0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10\",\"version\":42,\"action\":\"customers.update\",\"actor\":\"0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c13\"}\n\n" +
@@ -92,7 +92,8 @@ func (s *Service) open(ctx context.Context, r *endpoint.Request, in listInput) e
 		stream.End()
 		return err
 	}
-	first := append(head, frame("", "open", openedFrame{start.ID()})...)
+	// The frame has an id, so that a client that is cut off before the first event resumes there.
+	first := append(head, frame(start.ID(), "open", openedFrame{start.ID()})...)
 	query := Query{After: start, Types: in.types, Limit: streamPage, Record: in.Include != ""}
 	connection := r.Fiber.Context()
 	connection.HijackSetNoResponse(true)
