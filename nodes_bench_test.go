@@ -58,8 +58,8 @@ func launchNodes(b *testing.B, address string, n int) (nodes []*process) {
 	return nodes
 }
 
-// path is what a row of the table measures.
-type path struct {
+// work is what a row of the table measures.
+type work struct {
 	nodes   []*process
 	callers int
 	n, want int // requests of a round, and the status of their answers
@@ -67,7 +67,7 @@ type path struct {
 }
 
 // gets reads customers by their ids.
-func gets(b *testing.B, nodes []*process) path {
+func gets(b *testing.B, nodes []*process) work {
 	b.Helper()
 	admin := nodes[0].admin()
 	requests := make([][]byte, 100)
@@ -75,14 +75,14 @@ func gets(b *testing.B, nodes []*process) path {
 		id := admin.create(b, "/v1/customers", fmt.Sprintf(`{"first_name":"Anna","last_name":"Muster","email":"get%d@example.ch"}`, i))
 		requests[i] = servertest.Request("GET", "/v1/customers/"+id, "", admin.headers...)
 	}
-	return path{nodes, 64, 20_000, 200, func(i int) []byte { return requests[i%len(requests)] }}
+	return work{nodes, 64, 20_000, 200, func(i int) []byte { return requests[i%len(requests)] }}
 }
 
 // creates creates customers, each with its audit entry.
-func creates(b *testing.B, nodes []*process, callers int) path {
+func creates(b *testing.B, nodes []*process, callers int) work {
 	b.Helper()
 	headers := nodes[0].admin().headers
-	return path{nodes, callers, 60 * callers, 201, func(i int) []byte {
+	return work{nodes, callers, 60 * callers, 201, func(i int) []byte {
 		return servertest.Request("POST", "/v1/customers", fmt.Sprintf(`{"first_name":"Anna","last_name":"Muster %d","email":"anna%d@example.ch"}`, i, i), headers...)
 	}}
 }
@@ -100,7 +100,7 @@ type row struct {
 }
 
 // measure adds a row with the medians of three rounds.
-func (t *table) measure(b *testing.B, name string, p path) {
+func (t *table) measure(b *testing.B, name string, p work) {
 	b.Helper()
 	var addresses []string
 	for i := range p.callers {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"math"
 	"strconv"
 	"time"
@@ -45,10 +46,7 @@ func (s *Server) limitRate(r *call, principal string) error {
 	if !s.RateLimits || r.row.Limit == ratelimit.None {
 		return nil
 	}
-	perMinute := s.perMinute(r)
-	var space [96]byte
-	verdict := s.limiter.Allow(appendCounterKey(space[:0], r, perMinute, principal), perMinute)
-
+	verdict := s.count(r, principal)
 	header := &r.fiber.Response().Header
 	header.Set("RateLimit-Limit", strconv.Itoa(verdict.Limit))
 	header.Set("RateLimit-Remaining", strconv.Itoa(verdict.Remaining))
@@ -59,31 +57,70 @@ func (s *Server) limitRate(r *call, principal string) error {
 	return apierr.RateLimited.RetryAfter(verdict.RetryAfter)
 }
 
+// Counts counts requests against stored rules over all nodes.
+type Counts interface {
+	// Count counts a request of a key against a limit in requests a minute, and decides whether it may proceed.
+	Count(ctx context.Context, key []byte, perMinute int) (ratelimit.Verdict, error)
+	// Refund takes one allowed request of a key out of the count.
+	Refund(ctx context.Context, key []byte, perMinute int) error
+}
+
+// count counts a request for a principal. Stored rules are exact over all nodes; while their counts cannot be written, and for the
+// general limits, each node allows its share.
+func (s *Server) count(r *call, principal string) ratelimit.Verdict {
+	perMinute, stored := s.perMinute(r)
+	var space [128]byte
+	if stored && s.Counts != nil {
+		if verdict, err := s.Counts.Count(&r.context, appendRuleKey(space[:0], r, perMinute, principal), perMinute); err == nil {
+			return verdict
+		}
+	}
+	return s.limiter.Allow(appendCounterKey(space[:0], r, perMinute, principal), s.share(perMinute))
+}
+
 // refund takes a request out of the count of a principal.
 func (s *Server) refund(r *call, principal string) {
 	if !s.RateLimits || r.row.Limit == ratelimit.None {
 		return
 	}
-	perMinute := s.perMinute(r)
-	var space [96]byte
-	s.limiter.Refund(appendCounterKey(space[:0], r, perMinute, principal), perMinute)
+	perMinute, stored := s.perMinute(r)
+	var space [128]byte
+	if stored && s.Counts != nil && s.Counts.Refund(&r.context, appendRuleKey(space[:0], r, perMinute, principal), perMinute) == nil {
+		return
+	}
+	s.limiter.Refund(appendCounterKey(space[:0], r, perMinute, principal), s.share(perMinute))
 }
 
-// perMinute returns the limit of the row.
-func (s *Server) perMinute(r *call) int {
+// perMinute returns the limit of the row, and whether it is a stored rule.
+func (s *Server) perMinute(r *call) (limit int, stored bool) {
 	if rule, ok := r.policy.Limit(r.row.key); ok {
-		return rule
+		return rule, true
 	}
 	if r.row.Limit == ratelimit.Public {
-		return s.PublicPerMinute
+		return s.PublicPerMinute, false
 	}
-	return s.PrivatePerMinute
+	return s.PrivatePerMinute, false
+}
+
+// share returns this node's share of a limit, at least 1.
+func (s *Server) share(perMinute int) int {
+	if s.LiveNodes == nil || perMinute <= 0 {
+		return perMinute
+	}
+	return max(1, perMinute/max(1, s.LiveNodes()))
 }
 
 // appendCounterKey appends the key under which requests of a principal to a row are counted. It contains the limit, so that a
-// changed limit starts with a fresh count.
+// changed limit starts with a fresh count. A changed share does not.
 func appendCounterKey(b []byte, r *call, perMinute int, principal string) []byte {
 	b = append(strconv.AppendInt(b, int64(r.row.index), 36), ' ')
+	b = append(strconv.AppendInt(b, int64(perMinute), 36), ' ')
+	return append(b, principal...)
+}
+
+// appendRuleKey appends the same for all nodes, whatever rows their versions have.
+func appendRuleKey(b []byte, r *call, perMinute int, principal string) []byte {
+	b = append(append(b, r.row.key...), ' ')
 	b = append(strconv.AppendInt(b, int64(perMinute), 36), ' ')
 	return append(b, principal...)
 }

@@ -96,6 +96,9 @@ func QuerierFrom(ctx context.Context, db *DB) Querier {
 // this call only saves the work before it.
 func (db *DB) Replay(ctx context.Context, claimed Idempotency) (*Replay, error) {
 	replay, err := db.findReplay(ctx, db, claimed)
+	if db.missesKey(ctx, err) {
+		replay, err = db.findReplay(ctx, db, claimed)
+	}
 	if replay == nil || err != nil {
 		return nil, err
 	}

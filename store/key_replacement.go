@@ -48,7 +48,7 @@ func (db *DB) replaceGivenKey(ctx context.Context, r Rotation) error {
 		return fmt.Errorf("KONTOR_SECRET_KEY_PREVIOUS: %w", err)
 	}
 	if !db.keys.IsMaster(previous) {
-		return fmt.Errorf("KONTOR_SECRET_KEY_PREVIOUS is not the present secret key of %s: %w", db.dir.Path(), ErrWrongKey)
+		return fmt.Errorf("KONTOR_SECRET_KEY_PREVIOUS is not the present secret key of %s: %w", db.path, ErrWrongKey)
 	}
 	master, err := sealing.ParseMasterKey(r.SecretKey)
 	if err != nil {
@@ -77,19 +77,28 @@ func (db *DB) replaceMasterKey(ctx context.Context, master []byte, compromised b
 	if err != nil {
 		return err
 	}
+	db.guard.Expect(next)
+	defer db.guard.Expect(nil)
 	return db.InTx(ctx, func(tx *Tx) error {
 		if err := audittrail.StoreMasterKey(ctx, tx, db.keys, next); err != nil {
 			return err
 		}
 		tx.Audit(AuditEntry{Actor: NilID, Action: audittrail.ActionRotated, RecType: keysType, RecID: NilID, Detail: string(detail)})
-		tx.AfterCommit(func() { db.keys.Become(next) })
+		tx.AfterCommit(func() {
+			_ = db.guard.Adopt(func() error { db.keys.Become(next); return nil })
+		})
+		tx.announceKeys()
 		return nil
 	})
 }
 
 // settleKey brings the key file and the signatures up to date with the database, after a start.
 func (db *DB) settleKey(ctx context.Context) error {
-	if db.givenKey != nil && db.keys.Chosen() > 0 {
+	switch {
+	case db.givenKey == nil || db.keys.Chosen() == 0:
+	case len(db.Nodes()) > 1:
+		db.log.Warn("the database has the secret key in KONTOR_SECRET_KEY_PREVIOUS, and other nodes use it; once every node was started with both keys, run \"kontor key rotate\"")
+	default:
 		db.log.Info("the secret key is being replaced by that in KONTOR_SECRET_KEY")
 		if err := db.replaceMasterKey(ctx, db.givenKey, false); err != nil {
 			return err
@@ -116,5 +125,5 @@ func (db *DB) endReplacement(ctx context.Context) error {
 	if err := db.InTx(ctx, func(tx *Tx) error { return db.guard.SignAgain(ctx, tx.tx) }); err != nil {
 		return err
 	}
-	return db.storeKeyring(ctx, ring.Replaced(), "")
+	return db.changeKeyring(ctx, "", sealing.Keyring.Replaced)
 }

@@ -46,9 +46,11 @@ func (db *DB) RotateMasterKey(ctx context.Context, r Rotation) (resumed bool, er
 	defer db.rotating.Unlock()
 	if ring := db.keys.Keyring(); ring != nil && ring.Resealing {
 		if r.Compromised && !ring.Compromised {
-			distrusted := *ring
-			distrusted.Compromised, distrusted.Announced = true, false
-			if err := db.storeKeyring(ctx, distrusted, ""); err != nil {
+			distrust := func(ring sealing.Keyring) sealing.Keyring {
+				ring.Compromised, ring.Announced = true, false
+				return ring
+			}
+			if err := db.changeKeyring(ctx, "", distrust); err != nil {
 				return true, err
 			}
 		}
@@ -82,17 +84,24 @@ func (db *DB) ResumeRotation(ctx context.Context) error {
 // keysType is the record type of audit entries about the keys of the database.
 const keysType = "keys"
 
-// storeKeyring stores a keyring and begins to use it. action is that of an audit entry; without one there is no entry.
-func (db *DB) storeKeyring(ctx context.Context, ring sealing.Keyring, action string) error {
+// changeKeyring changes the keyring, also that of other nodes, and begins to use it. action is that of an audit entry; without one
+// there is no entry.
+func (db *DB) changeKeyring(ctx context.Context, action string, change func(sealing.Keyring) sealing.Keyring) error {
 	var failed error
 	err := db.InTx(ctx, func(tx *Tx) error {
+		present, err := db.guard.PresentKeyring(ctx, tx)
+		if err != nil {
+			return err
+		}
+		ring := change(present)
 		if err := audittrail.StoreKeyring(ctx, tx, db.keys, ring); err != nil {
 			return err
 		}
 		if action != "" {
 			tx.Audit(AuditEntry{Actor: NilID, Action: action, RecType: keysType, RecID: NilID})
 		}
-		tx.AfterCommit(func() { failed = db.keys.Use(ring) })
+		tx.AfterCommit(func() { failed = db.guard.Adopt(func() error { return db.keys.Use(ring) }) })
+		tx.announceKeys()
 		return nil
 	})
 	return errors.Join(err, failed)
@@ -128,7 +137,7 @@ func (db *DB) resealAll(ctx context.Context, report func(Resealed)) error {
 			break
 		}
 	}
-	return db.storeKeyring(ctx, db.keys.Keyring().Resealed(), "keys.resealed")
+	return db.changeKeyring(ctx, "keys.resealed", sealing.Keyring.Resealed)
 }
 
 // KeyReplaced describes a replacement of the master key to the functions of [DB.OnKeyReplaced].
@@ -152,9 +161,10 @@ func (db *DB) announceReplacement(ctx context.Context) error {
 			return err
 		}
 	}
-	announced := *ring
-	announced.Announced = true
-	return db.storeKeyring(ctx, announced, "")
+	return db.changeKeyring(ctx, "", func(ring sealing.Keyring) sealing.Keyring {
+		ring.Announced = true
+		return ring
+	})
 }
 
 // retireAfter exceeds the time for which a request can hold a value that was sealed before a rotation, and that for which
@@ -172,7 +182,7 @@ func (db *DB) retireKeys(ctx context.Context) error {
 	if err != nil || n > 0 {
 		return err // the next run looks again
 	}
-	return db.storeKeyring(ctx, ring.Retired(), "keys.retired")
+	return db.changeKeyring(ctx, "keys.retired", sealing.Keyring.Retired)
 }
 
 // ForgetKeyed removes the keys of former generations for a keyed hash, so that KeyedOlder returns none. It does nothing while a
@@ -186,5 +196,5 @@ func (db *DB) ForgetKeyed(ctx context.Context, purpose string) error {
 	if ring = db.keys.Keyring(); ring.Resealing {
 		return nil
 	}
-	return db.storeKeyring(ctx, ring.Without(purpose), "")
+	return db.changeKeyring(ctx, "", func(ring sealing.Keyring) sealing.Keyring { return ring.Without(purpose) })
 }

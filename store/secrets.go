@@ -42,7 +42,11 @@ func (db *DB) Seal(table, column, rowID string, plain []byte) (string, error) {
 // Unseal decrypts a value that Seal made for the same place.
 func (db *DB) Unseal(table, column, rowID, sealed string) ([]byte, error) {
 	db.Heavy("unseal")
-	return db.keys.Unseal(table, column, rowID, sealed)
+	plain, err := db.keys.Unseal(table, column, rowID, sealed)
+	if db.missesKey(context.Background(), err) {
+		plain, err = db.keys.Unseal(table, column, rowID, sealed)
+	}
+	return plain, err
 }
 
 // IsNewest reports whether a value is sealed with the newest key.
@@ -72,7 +76,11 @@ func (db *DB) SealWith(further []byte, table, column, rowID string, plain []byte
 // UnsealWith decrypts a value that SealWith made for the same place with the same secret.
 func (db *DB) UnsealWith(further []byte, table, column, rowID, sealed string) ([]byte, error) {
 	db.Heavy("unseal")
-	return db.keys.UnsealWith(further, table, column, rowID, sealed)
+	plain, err := db.keys.UnsealWith(further, table, column, rowID, sealed)
+	if db.missesKey(context.Background(), err) {
+		plain, err = db.keys.UnsealWith(further, table, column, rowID, sealed)
+	}
+	return plain, err
 }
 
 // metaUnshown is the row of the table meta with sealed secrets of the first start that were not shown yet.

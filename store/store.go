@@ -25,6 +25,7 @@ import (
 	"kontor/store/datadir"
 	"kontor/store/engine"
 	"kontor/store/migrations"
+	"kontor/store/postgres"
 	"kontor/store/query"
 	"kontor/store/sealing"
 	"kontor/store/sqlite"
@@ -34,8 +35,11 @@ import (
 type Options struct {
 	// Dir is the data directory. It is created if it is missing.
 	Dir string
-	// URL is the address of a PostgreSQL database, which is used instead of the directory.
+	// URL is the address of a PostgreSQL database, which several processes may share. With it no directory is used, and
+	// SecretKey is required.
 	URL string
+	// Connections is how many connections read from the database at URL; 0 is the engine's default.
+	Connections int
 	// Clock is the clock that all decisions use; nil is the engine's own: the system's, or that of a shared database.
 	Clock Clock
 	// Log receives failures in the background; nil is slog's default.
@@ -57,13 +61,14 @@ type Options struct {
 	Node string
 	// Program is the version of the program that the nodes show.
 	Program string
-	// Engine opens the database; nil is sqlite.Open.
+	// Engine opens the database; nil is postgres.Open with a URL, and sqlite.Open without.
 	Engine func(context.Context, engine.Config) (engine.Engine, engine.Report, error)
 }
 
 // DB is an open database. All its methods may be called from any goroutine.
 type DB struct {
-	dir     *datadir.Directory
+	dir     *datadir.Directory // nil with a URL
+	path    string             // names the database in messages
 	clock   Clock
 	log     *slog.Logger
 	keys    *sealing.Keys
@@ -78,14 +83,16 @@ type DB struct {
 	recall  atomic.Uint64 // see Tx.Recall
 	closing sync.Once
 
-	rotating        sync.Mutex // held while the master key is replaced or values are sealed again
+	keysChanged     *Topic
+	keysStale       atomic.Pointer[error] // why the present keys could not be read; nil: they are known
+	rotating        sync.Mutex            // held while the master key is replaced or values are sealed again
 	sealed          sealedColumns
 	onReplaced      []func(context.Context, KeyReplaced) error
 	replacedAtStart bool   // the master key, by that in Options
 	givenKey        []byte // the master key of Options; nil when it is in the directory
 }
 
-// Open opens the database in o.Dir, or creates it. Its errors are one sentence that says what to do. It changes nothing
+// Open opens the database at o.URL or in o.Dir, or creates it. Its errors are one sentence that says what to do. It changes nothing
 // when the directory cannot be written or is in use (ErrInUse), or the key is another one (ErrWrongKey). It changes nothing
 // either when the database is damaged (ErrCorrupt), was changed by others (ErrTampered), lacks acknowledged writes
 // (ErrLoss) or is newer than the program (ErrNewerSchema).
@@ -94,18 +101,22 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if db.log == nil {
 		db.log = slog.Default()
 	}
-	var err error
-	if db.dir, err = datadir.Open(o.Dir); err != nil {
+	if err := db.place(o); err != nil {
 		return nil, err
 	}
 	db.RegisterSealed(sealedUnshown)
 	db.RegisterSealed(db.sealedAnswers())
 	report, err := db.openEngine(ctx, o)
 	if err != nil {
-		return nil, errors.Join(err, db.dir.Close())
+		return nil, errors.Join(err, db.leave())
 	}
 	if err := db.auditLoss(ctx, report.Loss); err != nil {
 		return nil, errors.Join(err, db.Close())
+	}
+	if db.Shared() { // another node may have changed the keys since they were read, and before this one heard of it
+		if err := db.RenewKeys(ctx); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
 	}
 	if err := db.settleKey(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -113,33 +124,73 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if len(report.Unprotected) > 0 {
 		db.auditUnprotected(ctx, report.Unprotected)
 	}
-	if db.dir.Exposed() {
+	if db.dir != nil && db.dir.Exposed() {
 		db.log.Warn("other users of this machine can read the data directory; run chmod 700 on it", "dir", db.dir.Path())
 	}
 	return db, nil
 }
 
+// errNoSecretKey is returned for a database server without the master key: several nodes need the same one, and none of them
+// owns a file for it.
+var errNoSecretKey = errors.New("a database on PostgreSQL needs the secret key in KONTOR_SECRET_KEY, the same on every node; make one with: openssl rand -hex 32")
+
+// place finds out where the database is, and locks the data directory if it is there.
+func (db *DB) place(o Options) (err error) {
+	if o.URL != "" {
+		db.path = postgres.Describe(o.URL)
+		if o.SecretKey == "" {
+			err = errNoSecretKey
+		}
+		return err
+	}
+	if db.dir, err = datadir.Open(o.Dir); err == nil {
+		db.path = db.dir.File(datadir.Database)
+	}
+	return err
+}
+
+// leave releases the data directory.
+func (db *DB) leave() error {
+	if db.dir == nil {
+		return nil
+	}
+	return db.dir.Close()
+}
+
 func (db *DB) openEngine(ctx context.Context, o Options) (report engine.Report, err error) {
 	open := o.Engine
-	if open == nil {
+	switch {
+	case open != nil:
+	case o.URL != "":
+		open = postgres.Open
+	default:
 		open = sqlite.Open
 	}
 	db.engine, report, err = open(ctx, engine.Config{
-		Dir: db.dir, Clock: o.Clock, Node: o.Node, Program: o.Program, Log: db.log, Migrations: migrations.Files, AppendOnly: audittrail.AppendOnlyTables(),
+		Dir: db.dir, URL: o.URL, Readers: o.Connections, Clock: o.Clock, Node: o.Node, Program: o.Program, Log: db.log, Migrations: migrations.Files, AppendOnly: audittrail.AppendOnlyTables(),
 		Guard: func(fresh bool) (engine.Guard, error) { return db.newGuard(o, fresh) },
 		Fatal: o.Fatal, AcceptLoss: o.AcceptLoss, LogLimit: o.LogLimit,
 	})
 	if err == nil {
 		db.clock = db.engine.Clock()
+		db.keysChanged = db.Topic(keysTopic, db.keysHaveChanged)
 		db.noteTime(db.guard.LastEntryAt())
 	}
 	return report, err
 }
 
+// masterKeys returns the master keys that the database may have.
+func (db *DB) masterKeys(o Options, fresh bool) ([][]byte, error) {
+	if db.dir == nil {
+		return datadir.GivenKeys(o.SecretKey, o.PreviousKey)
+	}
+	return db.dir.MasterKeys(o.SecretKey, o.PreviousKey, fresh)
+}
+
 // newGuard finds the master key, which a new database creates. The engine has the guard recognise the database before anything
 // is derived from the key.
 func (db *DB) newGuard(o Options, fresh bool) (engine.Guard, error) {
-	masters, err := db.dir.MasterKeys(o.SecretKey, o.PreviousKey, fresh)
+	masters, err := db.masterKeys(o, fresh)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +201,7 @@ func (db *DB) newGuard(o Options, fresh bool) (engine.Guard, error) {
 		return nil, err
 	}
 	db.digests = audittrail.NewDigester(db.keys)
-	db.guard = audittrail.NewGuard(db.keys, db.dir.File(datadir.Database))
+	db.guard = audittrail.NewGuard(db.keys, db.path)
 	return groupGuard{db.guard, &db.recall}, nil
 }
 
@@ -197,8 +248,13 @@ func (db *DB) noteTime(now Time) {
 // Clock returns the clock that decisions use: that of Options, or the engine's own.
 func (db *DB) Clock() Clock { return db.clock }
 
-// Dir returns the data directory, for files that are kept beside the database.
-func (db *DB) Dir() string { return db.dir.Path() }
+// Dir returns the data directory, for files that are kept beside the database. It is empty for a database at a URL.
+func (db *DB) Dir() string {
+	if db.dir == nil {
+		return ""
+	}
+	return db.dir.Path()
+}
 
 // Query runs a statement that returns rows, on a reader of the pool. Statements are compiled once and kept by their
 // text, so that values belong into args. The rows hold a reader: close them before the next query, or use View.
@@ -229,7 +285,12 @@ func (db *DB) Version(ctx context.Context, tables ...string) (uint64, error) {
 func (db *DB) Stats() Stats { return db.engine.Stats() }
 
 // Ready reports whether the database can read and write, and whether writes make progress.
-func (db *DB) Ready(ctx context.Context) error { return db.engine.Ready(ctx) }
+func (db *DB) Ready(ctx context.Context) error {
+	if err := db.keysLost(); err != nil {
+		return err
+	}
+	return db.engine.Ready(ctx)
+}
 
 // Clean returns nil when no file of the database holds content that was overwritten or deleted before the call. It waits for
 // readers of earlier states, until the context ends.
@@ -255,6 +316,6 @@ func (db *DB) Record() (*sqlite.Recorder, error) {
 // Close answers all accepted writes, ends the background work and releases the directory. A second Close does nothing.
 func (db *DB) Close() error {
 	var err error
-	db.closing.Do(func() { err = errors.Join(db.engine.Close(), db.dir.Close()) })
+	db.closing.Do(func() { err = errors.Join(db.engine.Close(), db.leave()) })
 	return err
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 
 	"kontor/store/audittrail"
 	"kontor/store/engine"
@@ -33,6 +34,9 @@ type Tx struct {
 // *Replay when the context carries an idempotency key that was answered before, and ErrOutcomeUnknown when the context has
 // ended and the disk does not respond.
 func (db *DB) InTx(ctx context.Context, fn func(tx *Tx) error) error {
+	if err := db.keysLost(); err != nil {
+		return err
+	}
 	var runs struct { // one allocation
 		first Tx
 		last  *Tx // of the run that was committed
@@ -48,8 +52,11 @@ func (db *DB) InTx(ctx context.Context, fn func(tx *Tx) error) error {
 		db.noteTime(tx.now)
 		return tx.run(ctx, fn)
 	})
-	if err == nil && runs.last.answer != nil {
+	switch {
+	case err == nil && runs.last.answer != nil:
 		runs.last.answer.MarkAnswered(runs.last.claim, runs.last.responder)
+	case errors.Is(err, ErrWrongKey) && db.Shared():
+		return errors.Join(err, db.RenewKeys(ctx)) // another node has replaced the master key
 	}
 	return err
 }

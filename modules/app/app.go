@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -39,6 +40,7 @@ import (
 	"kontor/server/endpoint"
 	"kontor/server/settings"
 	"kontor/store"
+	"kontor/store/backup/continuous"
 )
 
 // Options configure the modules.
@@ -76,6 +78,7 @@ type Modules struct {
 	Changes       *changes.Service
 	Webhooks      *webhooks.Service
 
+	backup  atomic.Pointer[continuous.Shipper] // nil before Work, and without a target
 	bills   *qrbill.Reader
 	metrics *prometheus.Registry
 	jobRuns *prometheus.CounterVec
@@ -144,6 +147,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.jobRuns = newJobRuns(m.Jobs())
 	m.metrics = prometheus.NewRegistry()
 	m.metrics.MustRegister(newStoreMetrics(db), newClusterMetrics(db), m.jobRuns, m.Notifications.Metrics())
+	m.metrics.MustRegister(m.backupMetrics()...)
 	return m, nil
 }
 
@@ -226,8 +230,11 @@ func codesPerHour(limits settings.RateLimits) int {
 	}
 }
 
-// Start brings the records of earlier versions up to date, and loads grants and rate limits.
-func (m *Modules) Start(ctx context.Context) error {
+// Start brings the records of earlier versions up to date, and loads grants and rate limits. Nodes of a shared database start one after
+// another.
+func (m *Modules) Start(ctx context.Context) error { return m.DB.Exclusively(ctx, m.start) }
+
+func (m *Modules) start(ctx context.Context) error {
 	if err := m.upgradeDigests(ctx); err != nil {
 		return err
 	}
@@ -259,7 +266,8 @@ func (m *Modules) Close(ctx context.Context) error {
 	workers.Go(func() { m.bills.Close(ctx) })
 	workers.Go(func() { m.Profile.Close(ctx) })
 	defer workers.Wait()
-	return errors.Join(m.Webhooks.Close(ctx), m.Changes.Close(ctx), m.Notifications.Close(ctx), m.Auth.Close(ctx), m.Services.Close(ctx), m.Audit.Close(ctx))
+	err := errors.Join(m.Webhooks.Close(ctx), m.Changes.Close(ctx), m.Notifications.Close(ctx), m.Auth.Close(ctx), m.Services.Close(ctx), m.Audit.Close(ctx))
+	return errors.Join(err, m.stopBackup(ctx))
 }
 
 // outbox adapts notifications for the module directory.

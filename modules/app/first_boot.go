@@ -27,7 +27,8 @@ type FirstBoot struct {
 
 // Boot creates the first administrator and the first API key in an empty database, in one transaction, and returns them.
 // Later calls return the same until [Modules.Shown] is called, so that no secret is lost when the first start is
-// interrupted before it prints them. For any other database, Boot does nothing and returns nil.
+// interrupted before it prints them. For any other database, Boot does nothing and returns nil. Call it, and show the result, within
+// [store.DB.Exclusively], so that only one node of a shared database shows it.
 func (m *Modules) Boot(ctx context.Context) (*FirstBoot, error) {
 	boot, err := m.unshown(ctx)
 	if boot != nil || err != nil {
@@ -51,6 +52,11 @@ func (m *Modules) Boot(ctx context.Context) (*FirstBoot, error) {
 		return nil, fmt.Errorf("first administrator: %w", err)
 	}
 	err = m.DB.InTx(ctx, func(tx *store.Tx) error {
+		if exists, err := m.Users.Any(ctx, tx); err != nil {
+			return err
+		} else if exists {
+			return errSetUp
+		}
 		user, err := m.Users.Store(ctx, tx, admin)
 		if err == nil && boot.AdminPassword != "" {
 			err = m.Auth.MarkPrinted(ctx, tx, user.ID)
@@ -67,8 +73,14 @@ func (m *Modules) Boot(ctx context.Context) (*FirstBoot, error) {
 		}
 		return tx.KeepUnshown(ctx, secrets)
 	})
+	if errors.Is(err, errSetUp) {
+		return nil, nil
+	}
 	return boot, err
 }
+
+// errSetUp says that another node has set up the database in the meantime.
+var errSetUp = errors.New("the database is set up")
 
 func (m *Modules) storeFirstKey(ctx context.Context, tx *store.Tx, boot *FirstBoot) error {
 	if given := m.Settings.Secrets.APIKey; given != "" {

@@ -22,8 +22,12 @@ func (m *Modules) Server() (*server.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	var counts server.Counts
+	if m.DB.Shared() {
+		counts = m.RBAC
+	}
 	return server.New(server.Options{
-		Endpoints: m.Endpoints(), Auth: m.Auth, Policy: m.Policy, People: m.Users, Texts: m.Texts, Log: m.Log,
+		Endpoints: m.Endpoints(), Auth: m.Auth, Policy: m.Policy, Memory: &memory{Modules: m}, People: m.Users, Texts: m.Texts, Log: m.Log,
 		Now:         m.DB.Clock().Now,
 		Idempotency: Idempotency{m.DB}, Stored: Stored, Translate: translate, Fallback: console.Serve,
 		Probes:         m.probes(),
@@ -35,6 +39,7 @@ func (m *Modules) Server() (*server.Server, error) {
 		TrustedProxies: s.Server.TrustedProxies, AllowedOrigins: s.CORS.AllowedOrigins,
 		RequestTime: s.Server.RequestTime, CallerKey: store.CallerKey{}, ResponderKey: store.ResponderKey{},
 		RateLimits: s.RateLimits.Enabled, PublicPerMinute: s.RateLimits.PublicPerMinute, PrivatePerMinute: s.RateLimits.PrivatePerMinute,
+		Counts: counts, LiveNodes: newNodeCount(m.DB),
 		PerCaller: perCaller(s.RateLimits),
 	})
 }

@@ -53,6 +53,7 @@ func (m *Modules) Jobs() []Job {
 			_, err := m.DB.PurgeIdempotency(ctx)
 			return err
 		}},
+		{"rbac.counts", time.Minute, OneNode, m.RBAC.PurgeCounts},
 		{"rbac.sweep", 24 * time.Hour, OneNode, func(ctx context.Context) error {
 			_, err := m.RBAC.Sweep(ctx)
 			return err
@@ -75,6 +76,9 @@ func (m *Modules) Work(ctx context.Context) (*Runner, error) {
 	}
 	if err := m.Audit.StartExport(m.Settings.Audit.ExportFile, m.Settings.Audit.SyslogURL); err != nil {
 		return nil, fmt.Errorf("start the export of the audit trail: %w", err)
+	}
+	if err := m.startBackup(); err != nil {
+		return nil, err
 	}
 	return RunJobs(ctx, m.Jobs(), m.DB.Leads, m.jobRuns, m.Log), nil
 }

@@ -2,10 +2,8 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"kontor/server/settings"
@@ -102,73 +100,4 @@ func progressTo(w io.Writer) func(done, total int64) {
 		printed = time.Now()
 		fmt.Fprintf(w, "%3d %% of %s, %s/s\n", percent(done, total), megabytes(total), megabytes(int64(float64(done)/time.Since(begun).Seconds())))
 	}
-}
-
-type restoreCommand struct {
-	Files    []string `arg:"" name:"file" help:"A file written by \"kontor backup\", and then the increments after it in their order. \"-\" reads from standard input." type:"path"`
-	Erasures string   `help:"Ledger of erasures written by \"kontor privacy ledger\"; the next start applies it again." type:"path" placeholder:"FILE"`
-}
-
-// Help is shown by "kontor restore --help".
-func (restoreCommand) Help() string {
-	return "The data directory must be missing or empty, apart from a ledger of erasures: nothing is overwritten. The backup is checked before it is put in place. " +
-		"After the restore of a backup without the master key, run \"kontor key import\", or set KONTOR_SECRET_KEY."
-}
-
-func (restoreCommand) examples() []string {
-	return []string{
-		"kontor restore /backup/kontor-2027-01-31.backup --data.dir=/var/lib/kontor",
-		"kontor restore /backup/sunday.backup /backup/monday.backup --data.dir=/var/lib/kontor",
-	}
-}
-
-// Run restores the backup.
-func (c restoreCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
-	p.warn(r)
-	if err := notShared(r, postgresBacksUp); err != nil {
-		return err
-	}
-	erased, err := backup.PutLedger(r.Settings.Data.Dir, c.Erasures)
-	if err != nil {
-		return err
-	}
-	parts, err := c.parts(p.Stdin)
-	if err != nil {
-		return err
-	}
-	report, err := backup.RestoreParts(ctx, parts, databaseOf(r))
-	if err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(p.Stdout, "%s was restored to %s: %s\n", strings.Join(c.Files, ", "), r.Settings.Data.Dir, describeCheck(report)); err != nil {
-		return err
-	}
-	if erased > 0 {
-		if _, err := fmt.Fprintf(p.Stdout, "The ledger has %d erasures. The next start applies those that the backup lacks, before it serves requests.\n", erased); err != nil {
-			return err
-		}
-	}
-	if report.KeyChecked {
-		return nil
-	}
-	_, err = fmt.Fprintf(p.Stdout, "The backup does not contain the master key. Before you start the server, put the key into place: "+
-		"kontor key import FILE --data.dir=%s\nAlternatively, set KONTOR_SECRET_KEY for each start.\n", r.Settings.Data.Dir)
-	return err
-}
-
-// parts returns the backups to restore.
-func (c restoreCommand) parts(stdin io.Reader) (parts []backup.Part, err error) {
-	for _, name := range c.Files {
-		if name != standardStream {
-			parts = append(parts, backup.FilePart(name))
-			continue
-		}
-		if stdin == nil {
-			return nil, errors.New("standard input can be read once: name other backups as files")
-		}
-		in := io.NopCloser(stdin)
-		parts = append(parts, backup.Part{Name: "standard input", Open: func(context.Context) (io.ReadCloser, error) { return in, nil }})
-		stdin = nil
-	}
-	return parts, nil
 }

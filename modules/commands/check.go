@@ -44,7 +44,7 @@ func (c checkCommand) Run(ctx context.Context, p Process, r *settings.Result) er
 	if err != nil {
 		return err
 	}
-	text := describeCheck(report)
+	text := describeCheck(report, isShared(r))
 	if report.KeyChecked {
 		text = describeRecords(text, compared, oldForm)
 	}
@@ -68,7 +68,8 @@ func describeRecords(text string, compared int64, oldForm error) string {
 	return text + fmt.Sprintf(", %d records match the audit trail", compared)
 }
 
-func describeCheck(c inspect.Report) string {
+// describeCheck says what a check has covered, of a data directory or of a database that a server keeps.
+func describeCheck(c inspect.Report, ofServer bool) string {
 	text := fmt.Sprintf("schema %d, %d bytes, %d audit entries", c.Schema, c.Bytes, c.AuditEntries)
 	if c.MarkChecked {
 		text += ", no acknowledged write is missing"
@@ -76,7 +77,10 @@ func describeCheck(c inspect.Report) string {
 	if !c.KeyChecked {
 		text += "; the end of the audit trail and the records were not checked, because the master key is missing"
 	}
-	if c.Pages == 0 {
+	switch {
+	case c.Pages == 0 && ofServer:
+		text += "; its server keeps no checksums of pages (pg_checksums adds them)"
+	case c.Pages == 0:
 		text += "; its pages have no checksums (restore a backup to add them)"
 	}
 	return text

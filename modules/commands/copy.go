@@ -66,7 +66,7 @@ func (c copyCommand) Run(ctx context.Context, p Process, r *settings.Result) err
 		}
 		return err
 	}
-	return c.describe(p.Stdout, o, report, describeRecords(describeCheck(report.Check), compared, oldForm))
+	return c.describe(p.Stdout, o, report, describeRecords(describeCheck(report.Check, o.To.URL != ""), compared, oldForm))
 }
 
 // placeOf reads a flag.

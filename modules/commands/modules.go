@@ -24,7 +24,7 @@ type openOptions struct {
 // withModules opens the database, builds the modules on it, and runs work. It closes both when work has returned. No other
 // process can open a data directory in the meantime. With a PostgreSQL database this process is one of its nodes.
 func withModules(ctx context.Context, r *settings.Result, o openOptions, work func(*app.Modules) error) (err error) {
-	options := store.Options{Dir: r.Settings.Data.Dir, URL: string(r.Settings.Data.URL), Node: nodeName(r, o.command), Program: Version(), SecretKey: string(r.Settings.Secrets.SecretKey), PreviousKey: string(r.Settings.Secrets.PreviousKey)}
+	options := store.Options{Dir: r.Settings.Data.Dir, URL: string(r.Settings.Data.URL), Connections: r.Settings.Data.Connections, Node: nodeName(r, o.command), Program: Version(), SecretKey: string(r.Settings.Secrets.SecretKey), PreviousKey: string(r.Settings.Secrets.PreviousKey)}
 	options.Log, options.Clock, options.AcceptLoss, options.Fatal = o.log, o.clock, o.acceptLoss, o.fatal
 	db, err := store.Open(ctx, options)
 	if err != nil {

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"kontor/modules/app"
 	"kontor/server/settings"
 	"kontor/store"
+	"kontor/store/backup/continuous"
 )
 
 // checkPaths checks the settings that refer to files, and the master key. A start with a wrong one must neither create
@@ -28,6 +30,9 @@ func checkPaths(s *settings.Settings) error {
 	if err := store.CheckSecretKeys(string(s.Secrets.SecretKey), string(s.Secrets.PreviousKey)); err != nil {
 		return err
 	}
+	if err := checkBackupTarget(s); err != nil {
+		return err
+	}
 	if err := checkTLS(&s.Server); err != nil {
 		return err
 	}
@@ -36,6 +41,21 @@ func checkPaths(s *settings.Settings) error {
 		dataDir = "" // it is not created
 	}
 	return checkExportFile(s.Audit.ExportFile, dataDir)
+}
+
+// checkBackupTarget rejects an address that cannot be a target. Whether the target answers is seen later: the server must start
+// without it.
+func checkBackupTarget(s *settings.Settings) error {
+	if s.Backup.URL == "" {
+		return nil
+	}
+	if s.Data.URL != "" {
+		return errors.New("backup.url is for the database in data.dir; with data.url, use the backups of PostgreSQL (docs/operations.md)")
+	}
+	if _, err := continuous.Open(s.Backup.URL); err != nil {
+		return fmt.Errorf("backup.url: %w", err)
+	}
+	return nil
 }
 
 // checkDataDir rejects a path that exists and is no directory.

@@ -150,6 +150,10 @@ const memoryReleaseDelay = 3 * time.Second
 // firstBoot sets up an empty database and prints its secrets. Later starts print them again until one could write all of
 // them to standard output.
 func firstBoot(ctx context.Context, stdout io.Writer, m *app.Modules, r *settings.Result) error {
+	return m.DB.Exclusively(ctx, func(ctx context.Context) error { return showFirstBoot(ctx, stdout, m, r) })
+}
+
+func showFirstBoot(ctx context.Context, stdout io.Writer, m *app.Modules, r *settings.Result) error {
 	boot, err := m.Boot(ctx)
 	if boot == nil || err != nil {
 		return err

@@ -14,6 +14,12 @@ import (
 // WakeUp wakes the queues, for tests whose clock jumps.
 func (s *Service) WakeUp() { s.wakeUp() }
 
+// HoldFrames makes frames of other nodes wait until release is called.
+func (s *Service) HoldFrames() (release func()) {
+	s.feed.passing.Lock()
+	return s.feed.passing.Unlock
+}
+
 // Pause returns the pause after the n-th failed attempt.
 func (s *Service) Pause(channel string, n int) time.Duration { return s.queues[channel].pause(n) }
 
@@ -46,7 +52,7 @@ func Visible(caller *access.Caller) list.Where { return table.Visible(caller) }
 // Statements returns the statements that run often.
 func Statements() map[string]string {
 	return map[string]string{
-		"unread": countUnread, "mark record": markRecordRead, "delete": deleteNotifications, "latest of a user": selectLatestOf,
+		"unread": countUnread, "since": selectSince, "since of users": selectSinceOf + "$4" + endSinceOf, "mark record": markRecordRead, "delete": deleteNotifications, "latest of a user": selectLatestOf,
 		"after": selectAfter, "unsent": selectUnsent, "due": selectDue, "waiting": countWaiting, "dead": countDead, "latest": selectLatest,
 	}
 }

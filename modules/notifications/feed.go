@@ -20,6 +20,8 @@ type feed struct {
 	service *Service
 	topic   *store.Topic
 
+	passing sync.Mutex // held while items are passed on
+
 	mu      sync.Mutex
 	waiting []feedItem
 	running bool
@@ -175,6 +177,8 @@ func (f *feed) pass(items []feedItem) bool {
 // try makes one attempt, and returns the time up to which events were passed on. After a panic all streams end, so that their
 // clients resume from the table.
 func (f *feed) try(items []feedItem, passed store.Time) (to store.Time, err error) {
+	f.passing.Lock()
+	defer f.passing.Unlock()
 	defer func() {
 		if cause := recover(); cause != nil {
 			f.service.options.Log.Error("panic while passing notifications to streams", "cause", cause, "stack", string(debug.Stack()))

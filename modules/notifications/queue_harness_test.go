@@ -41,6 +41,13 @@ func (g *fakeGateway) Send(_ context.Context, d notifications.Delivery) error {
 	return nil
 }
 
+// tried returns how many deliveries it was given.
+func (g *fakeGateway) tried() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.tries)
+}
+
 func (g *fakeGateway) accepted() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -61,6 +68,19 @@ func newQueueTest(t testing.TB, o notifications.Options) *queueTest {
 	h := &queueTest{t: t, db: storetest.OpenWith(t, clock), clock: clock}
 	h.restart(o)
 	return h
+}
+
+// newSharedQueueTest returns a database that several nodes may use, without a service.
+func newSharedQueueTest(t testing.TB) *queueTest {
+	t.Helper()
+	clock := storetest.NewClock()
+	return &queueTest{t: t, db: storetest.OpenShared(t, clock), clock: clock}
+}
+
+// second opens the database for another node.
+func (h *queueTest) second(t testing.TB) *store.DB {
+	t.Helper()
+	return storetest.Second(t, h.db)
 }
 
 // restart starts another service on the same database, as a new process would.

@@ -64,7 +64,7 @@ func TestStream_DeliversNothingAfterARevocationWasAnswered(t *testing.T) {
 				user := s.User(r.role)
 				l := open(t, s.Address, "GET", user.Token)
 				l.expect("open")
-				late := publishWhile(t, s, user.UserID, func() { r.change(t, s, admin, user) })
+				late := publishWhile(t, []*servertest.Server{s}, user.UserID, func() { r.change(t, s, admin, user) })
 				for {
 					f, ok := l.next()
 					if !ok {
@@ -86,15 +86,16 @@ func TestStream_DeliversNothingAfterARevocationWasAnswered(t *testing.T) {
 	}
 }
 
-// publishWhile publishes to a user before, during and after a change, and returns the ids of what was
+// publishWhile publishes to a user before, during and after a change, on all nodes, and returns the ids of what was
 // stored after the change was answered.
-func publishWhile(t *testing.T, s *servertest.Server, userID string, change func()) map[string]bool {
+func publishWhile(t *testing.T, nodes []*servertest.Server, userID string, change func()) map[string]bool {
 	t.Helper()
 	const publishers, before, after = 4, 5, 5
 	var start, ended sync.WaitGroup
 	start.Add(publishers)
 	stop := make(chan struct{})
-	for range publishers {
+	for i := range publishers {
+		s := nodes[i%len(nodes)]
 		ended.Go(func() {
 			for n, left := 0, after; left > 0; n++ {
 				select {
@@ -113,9 +114,9 @@ func publishWhile(t *testing.T, s *servertest.Server, userID string, change func
 	defer finish() // also when the change fails
 	start.Wait()
 	change()
-	known := ids(t, s, userID)
+	known := ids(t, nodes[0], userID)
 	finish()
-	late := ids(t, s, userID)
+	late := ids(t, nodes[0], userID)
 	for id := range known {
 		delete(late, id)
 	}

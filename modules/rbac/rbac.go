@@ -7,8 +7,8 @@
 // The module directory stores which user holds which role. The modules that own records answer for the relations of users to
 // them, through [access.Records].
 //
-// The module owns the tables roles, grants, endpoint_grants, grant_records, record_types, endpoints and rate_limit_rules. It
-// publishes two views:
+// The module owns the tables roles, grants, endpoint_grants, grant_records, record_types, endpoints, rate_limit_rules and
+// rate_limit_counts. It publishes two views:
 //
 //   - permissions (principal_id, rec_type, rec_id, permission): what a principal may do with a record, or with a type as a whole
 //     when rec_id is empty;

@@ -90,7 +90,7 @@ func (l *Limiter) Allow(key []byte, perMinute int) Verdict {
 	case !known:
 		arrival = now
 	}
-	verdict, next := conform(now, arrival, perMinute)
+	verdict, next := Conform(now, arrival, perMinute)
 	if verdict.Allowed || next < arrival { // or the clock was set back, and the wait starts again
 		if shared {
 			s.overflow = next
@@ -118,8 +118,9 @@ func (l *Limiter) Refund(key []byte, perMinute int) {
 	}
 }
 
-// conform implements GCRA: it decides about a request at now and returns the new theoretical arrival time.
-func conform(now, arrival int64, perMinute int) (Verdict, int64) {
+// Conform implements GCRA for a positive limit: it decides about a request at now and returns the new theoretical arrival time. Both
+// times are nanoseconds of the same clock.
+func Conform(now, arrival int64, perMinute int) (Verdict, int64) {
 	interval := int64(period) / int64(perMinute)
 	burst := interval * int64(perMinute)
 	arrival = min(max(arrival, now), now+burst)

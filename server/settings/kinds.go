@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -170,6 +171,23 @@ var logLevel = func() kind[slog.Level] {
 		json: func(l slog.Level) any { return strings.ToLower(l.String()) },
 	}
 }()
+
+// backupAddress accepts what looks like an address or a path; the target itself is opened later.
+var backupAddress = text("address or path", func(raw string) (string, error) {
+	if strings.ContainsFunc(raw, unicode.IsControl) {
+		return "", errors.New("must not contain control characters")
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return "", errors.New("must be an address such as s3://bucket/prefix, or a path")
+	case u.User != nil:
+		return "", errors.New("must not contain credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+	case u.Scheme != "" && u.Scheme != "s3" && u.Scheme != "file":
+		return "", errors.New("must begin with s3:// or file://, or be a path")
+	}
+	return raw, nil
+})
 
 var path = text("path", func(raw string) (string, error) {
 	if raw == "" || strings.ContainsFunc(raw, unicode.IsControl) {

@@ -152,6 +152,16 @@ var otherRows = []Setting{
 		"Years for which the data of a customer must be kept after the end of the business relationship.",
 		func(s *Settings) *int { return &s.Privacy.RetentionYears }),
 
+	row("backup.url", optional(backupAddress), "",
+		"Target of the continuous backup: s3://bucket/prefix?endpoint=https://s3.example&region=eu-central-1, file:///path or a path; empty: none.",
+		func(s *Settings) *string { return &s.Backup.URL }),
+	row("backup.whole_hours", hours(24*31), "24",
+		"Hours after which the continuous backup begins again with the whole database.",
+		func(s *Settings) *time.Duration { return &s.Backup.WholeEvery }),
+	row("backup.keep_days", orNone(days(36500), 1, 36500), "30",
+		"Days for which the continuous backup can restore any time; 0: for ever.",
+		func(s *Settings) *time.Duration { return &s.Backup.Keep }),
+
 	row("events.retention_days", orNone(days(36500), 1, 36500), "0",
 		"Days for which changes can be read from the feed of events; 0: as long as the audit trail keeps them.",
 		func(s *Settings) *time.Duration { return &s.Events.Retention }),

@@ -28,6 +28,7 @@ type Settings struct {
 	Profile       Profile
 	Invoices      Invoices
 	Privacy       Privacy
+	Backup        Backup
 	Events        Events
 	Webhooks      Webhooks
 	Audit         Audit
@@ -182,6 +183,13 @@ type Invoices struct {
 // Privacy configures the retention of personal data.
 type Privacy struct {
 	RetentionYears int
+}
+
+// Backup configures the continuous backup.
+type Backup struct {
+	URL        string // empty: none
+	WholeEvery time.Duration
+	Keep       time.Duration // 0: for ever
 }
 
 // Events configures the change feed.

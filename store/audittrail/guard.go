@@ -70,7 +70,7 @@ func (g *Guard) Settle(ctx context.Context, m engine.Maintenance) error {
 		return nil
 	}
 	return m.Transact(func() error {
-		newest, err := readHead(ctx, q)
+		newest, _, err := readHead(ctx, q)
 		if err == nil {
 			err = putMeta(m, metaHead, signHead(g.keys, newest))
 		}

@@ -40,7 +40,7 @@ func verifyHead(ctx context.Context, q query.Querier, keys *sealing.Keys) error 
 	if first != 1 {
 		return &Break{Seq: 1, Reason: "it is missing"}
 	}
-	newest, err := readHead(ctx, q)
+	newest, _, err := readHead(ctx, q)
 	if err != nil {
 		return err
 	}

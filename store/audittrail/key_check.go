@@ -142,8 +142,16 @@ func readFormerKeys(ctx context.Context, q query.Querier) (former []formerKey, e
 	return former, err
 }
 
-// StoreMasterKey writes the check value of a new master key and the keyring that it wraps.
+// StoreMasterKey writes the check value of a new master key and the keyring that it wraps. It fails if another process has
+// replaced the present one.
 func StoreMasterKey(ctx context.Context, tx Writer, present, next *sealing.Keys) error {
+	check, _, err := readKeys(ctx, tx)
+	if err != nil {
+		return err
+	}
+	if !isCheckOf(present, check) {
+		return errReplaced
+	}
 	former, err := readFormerKeys(ctx, tx)
 	if err != nil {
 		return err

@@ -20,7 +20,8 @@ type head struct {
 
 // Ledger appends entries to the trail and signs its head. It implements engine.Ledger.
 type Ledger struct {
-	keys *sealing.Keys
+	keys     *sealing.Keys
+	follower follower
 
 	now, saved state
 }
@@ -95,14 +96,21 @@ func (l *Ledger) Append(ctx context.Context, tx engine.Source, entries []Pending
 	return nil
 }
 
-const selectHead = `SELECT seq, hash FROM audit_entries ORDER BY seq DESC LIMIT 1`
+// selectHead also reads the check value of the master key, in one round trip to a database on another machine.
+const selectHead = `
+	SELECT seq, hash, COALESCE((SELECT value FROM meta WHERE name = 'key_check'), '')
+	FROM audit_entries ORDER BY seq DESC LIMIT 1`
 
-// load reads the newest entry, unless it is known.
+// load reads the newest entry, unless it is known. It returns sealing.ErrWrongKey if another process has replaced the master key.
 func (l *Ledger) load(ctx context.Context, from engine.Source) error {
 	if l.now.known {
 		return nil
 	}
-	newest, err := readHead(ctx, query.NewView(from, 0))
+	q := query.NewView(from, 0)
+	newest, check, err := readHead(ctx, q)
+	if err == nil {
+		err = l.checkKeys(ctx, q, check)
+	}
 	if err != nil {
 		return err
 	}
@@ -110,17 +118,17 @@ func (l *Ledger) load(ctx context.Context, from engine.Source) error {
 	return nil
 }
 
-// readHead reads the newest entry; its number is 0 for an empty trail.
-func readHead(ctx context.Context, q query.Querier) (h head, err error) {
+// readHead reads the newest entry, and the check value of the master key. Number and check value are zero for an empty trail.
+func readHead(ctx context.Context, q query.Querier) (h head, check string, err error) {
 	var hash string
-	err = q.QueryRow(ctx, selectHead).Scan(&h.seq, &hash)
+	err = q.QueryRow(ctx, selectHead).Scan(&h.seq, &hash, &check)
 	if errors.Is(err, engine.ErrNotFound) {
-		return head{}, nil
+		return head{}, "", nil
 	}
 	if err == nil {
 		h.hash, err = parseHash(hash)
 	}
-	return h, err
+	return h, check, err
 }
 
 func parseHash(s string) (h [sha256.Size]byte, err error) {

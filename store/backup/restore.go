@@ -158,7 +158,10 @@ func (r *restore) run(ctx context.Context, parts []Part, givenKey string) (repor
 		return report, err // without the key, the first start with the key creates the mark
 	}
 	guard := audittrail.NewGuard(keys, r.File(datadir.Database))
-	return report, sqlite.WriteMark(ctx, r.Directory, guard, clock.Of(clock.System{}.Now()))
+	if err := sqlite.WriteMark(ctx, r.Directory, guard, clock.Of(clock.System{}.Now())); err != nil {
+		return report, err
+	}
+	return report, sqlite.RemoveSideFiles(r.Directory, datadir.Database) // of the last look
 }
 
 // keys returns the keys of a database that is being restored: of the given key, else of the key in the backup. It returns

@@ -40,32 +40,42 @@ func (d *Directory) MasterKey(given string, fresh bool) ([]byte, error) {
 // MasterKeys returns the master keys that the database may have, the likeliest first: the given one and the previous one, or
 // those of the key file and of a rotation that was interrupted. See MasterKey for fresh.
 func (d *Directory) MasterKeys(given, previous string, fresh bool) ([][]byte, error) {
-	first, err := d.MasterKey(given, fresh)
+	if given != "" {
+		return GivenKeys(given, previous)
+	}
+	first, err := d.MasterKey("", fresh)
 	if err != nil {
 		return nil, err
 	}
 	keys := [][]byte{first}
-	switch {
-	case given != "" && previous != "":
-		former, err := sealing.ParseMasterKey(previous)
-		if err != nil {
-			return nil, fmt.Errorf("KONTOR_SECRET_KEY_PREVIOUS: %w", err)
-		}
-		keys = append(keys, former)
-	case given == "":
-		next, err := d.ReadNextKey()
-		if err != nil {
-			return nil, err
-		}
-		if next != nil {
-			keys = append(keys, next)
-		}
-		// A rotation may have renamed the next key between the two reads.
-		if again, err := d.MasterKey("", false); err == nil && !bytes.Equal(again, first) {
-			keys = append(keys, again)
-		}
+	next, err := d.ReadNextKey()
+	if err != nil {
+		return nil, err
+	}
+	if next != nil {
+		keys = append(keys, next)
+	}
+	// A rotation may have renamed the next key between the two reads.
+	if again, err := d.MasterKey("", false); err == nil && !bytes.Equal(again, first) {
+		keys = append(keys, again)
 	}
 	return keys, nil
+}
+
+// GivenKeys returns master keys that the operator keeps, the present one first. previous may be empty.
+func GivenKeys(given, previous string) ([][]byte, error) {
+	first, err := sealing.ParseMasterKey(given)
+	if err != nil {
+		return nil, err
+	}
+	if previous == "" {
+		return [][]byte{first}, nil
+	}
+	former, err := sealing.ParseMasterKey(previous)
+	if err != nil {
+		return nil, fmt.Errorf("KONTOR_SECRET_KEY_PREVIOUS: %w", err)
+	}
+	return [][]byte{first, former}, nil
 }
 
 // ReadNextKey returns the key of a rotation that is not complete, or nil. An incomplete file counts as none.

@@ -13,6 +13,7 @@ import (
 	"kontor/store/clock"
 	"kontor/store/datadir"
 	"kontor/store/engine"
+	"kontor/store/postgres"
 	"kontor/store/query"
 	"kontor/store/sealing"
 	"kontor/store/sqlite"
@@ -30,6 +31,48 @@ type Source struct {
 	PreviousKey string
 	// Clock dates what is written about the database; nil is the system's clock.
 	Clock clock.Clock
+}
+
+// givenKeys returns the keys that the source names, or nil without one.
+func (s Source) givenKeys() (*sealing.Keys, error) {
+	if s.SecretKey == "" {
+		return nil, nil
+	}
+	var masters [][]byte
+	for _, given := range []struct{ name, text string }{{"KONTOR_SECRET_KEY", s.SecretKey}, {"KONTOR_SECRET_KEY_PREVIOUS", s.PreviousKey}} {
+		if given.text == "" {
+			continue
+		}
+		key, err := sealing.ParseMasterKey(given.text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", given.name, err)
+		}
+		masters = append(masters, key)
+	}
+	return sealing.New(masters[0], masters[1:]...)
+}
+
+// open opens the database and returns its keys, nil without one.
+func (s Source) open(ctx context.Context) (f engine.Inspection, keys *sealing.Keys, err error) {
+	if s.URL != "" {
+		if keys, err = s.givenKeys(); err == nil {
+			f, err = openInspection(postgres.Inspect(ctx, s.URL))
+		}
+		return f, keys, err
+	}
+	d := datadir.At(s.Dir)
+	if keys, err = d.ExistingKeys(s.SecretKey, s.PreviousKey); err == nil {
+		f, err = openInspection(sqlite.OpenFile(d.File(datadir.Database)))
+	}
+	return f, keys, err
+}
+
+// openInspection keeps an engine's nil out of the interface.
+func openInspection[T engine.Inspection](f T, err error) (engine.Inspection, error) {
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // Now returns the time by the clock of the source.
@@ -69,6 +112,9 @@ func Check(ctx context.Context, from Source, further Further) (report Report, er
 }
 
 func checkOnce(ctx context.Context, from Source, further Further) (Report, error) {
+	if from.URL != "" {
+		return checkDatabase(ctx, from, further)
+	}
 	d := datadir.At(from.Dir)
 	keys, err := d.ExistingKeys(from.SecretKey, from.PreviousKey)
 	if err != nil {
@@ -91,6 +137,20 @@ func checkOnce(ctx context.Context, from Source, further Further) (Report, error
 		report.MarkChecked, err = sqlite.CompareMark(ctx, d, mark, guard)
 	}
 	return report, err
+}
+
+// checkDatabase verifies a PostgreSQL database. There is no mark beside it: the server keeps what it has acknowledged.
+func checkDatabase(ctx context.Context, from Source, further Further) (report Report, err error) {
+	keys, err := from.givenKeys()
+	if err != nil {
+		return report, err
+	}
+	f, err := postgres.Inspect(ctx, from.URL)
+	if err != nil {
+		return report, err
+	}
+	defer f.Close()
+	return check(ctx, f, keys, further)
 }
 
 // CheckFile verifies one database file, which may be in use, without the mark beside it. keys and further may be nil.

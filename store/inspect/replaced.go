@@ -4,9 +4,7 @@ import (
 	"context"
 
 	"kontor/store/audittrail"
-	"kontor/store/datadir"
 	"kontor/store/query"
-	"kontor/store/sqlite"
 )
 
 // besideRotations calls look, and again while the master key is replaced in the meantime: look has then compared a later state
@@ -24,7 +22,7 @@ func besideRotations(ctx context.Context, from Source, look func() error) error 
 
 // keyCheck returns the check value of the master key, or "" if it cannot be read.
 func keyCheck(ctx context.Context, from Source) (value string) {
-	f, err := sqlite.OpenFile(datadir.At(from.Dir).File(datadir.Database))
+	f, _, err := from.open(ctx)
 	if err != nil {
 		return ""
 	}

@@ -40,7 +40,7 @@ var (
 const (
 	// lockedWait is how long the writer may hold the lock of all writers without a statement. After that the server ends its
 	// transaction, and its jobs run again.
-	lockedWait = 5 * time.Second
+	lockedWait = 2 * time.Second
 	// lockWait is how long a statement waits for a lock: for that of all writers, while others hold it.
 	lockWait = 15 * time.Second
 	// writerPatience bounds a round trip of the writer, which may wait for a lock and then for the disk.

@@ -23,10 +23,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"kontor/store/clock"
 	"kontor/store/engine"
 	"kontor/store/internal/jobs"
 	"kontor/store/internal/readers"
+	"kontor/store/postgres/internal/bus"
 	"kontor/store/query"
 )
 
@@ -40,16 +43,28 @@ type Engine struct {
 	report  engine.Report
 	self    engine.Node
 	schema  int64 // the newest that this program knows
+	loads   bool  // a copy fills the database, see CreateSchema
 	texts   texts
 	engine.Topics
 
 	pool    *readers.Pool[*reader]
 	writer  *writer
+	bus     *bus.Bus
 	closing sync.Once
 }
 
-// start starts what serves the database.
-func (e *Engine) start(c *conn) {
+// start starts what serves the database. c is the connection of the writer.
+func (e *Engine) start(ctx context.Context, c *conn) (err error) {
+	e.bus, err = bus.Open(ctx, bus.Config{
+		Connect: func(ctx context.Context) (*pgconn.PgConn, error) { return e.address.connect(ctx, nil) },
+		Topics:  &e.Topics, Node: e.self, Log: e.log,
+	})
+	if err != nil {
+		return err
+	}
+	if e.clock == nil {
+		e.clock = e.bus.Clock()
+	}
 	w := &writer{
 		e: e, log: e.log, guard: e.guard, conn: c, queue: jobs.NewQueue[*job](), ended: make(chan struct{}),
 		progress: jobs.Progress{Start: time.Now()},
@@ -66,6 +81,7 @@ func (e *Engine) start(c *conn) {
 	}
 	e.pool = readers.New(all, w.rejectRead)
 	go w.loop()
+	return nil
 }
 
 const selectVersion = `SELECT COALESCE(MAX(number), 0) FROM kontor_versions WHERE name = ANY (string_to_array($1, ','))`
@@ -79,12 +95,14 @@ func (e *Engine) Version(ctx context.Context, tables ...string) (uint64, error) 
 
 // Close answers all accepted jobs and closes the connections.
 func (e *Engine) Close() error {
+	var err error
 	e.closing.Do(func() {
 		e.writer.close()
 		e.writer.hooks.Close()
+		err = e.bus.Close()
 		e.pool.Close()
 	})
-	return nil
+	return err
 }
 
 // Clean returns nil: PostgreSQL's files are the server's. An old version of a row stays in its table until a vacuum removes it,

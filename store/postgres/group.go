@@ -10,6 +10,7 @@ import (
 
 	"kontor/store/engine"
 	"kontor/store/internal/jobs"
+	"kontor/store/postgres/internal/bus"
 	"kontor/store/query"
 )
 
@@ -48,6 +49,8 @@ const (
 	upsertMark = `
 		INSERT INTO kontor_marks (node, number, at) VALUES ($1, $2, now())
 		ON CONFLICT (node) DO UPDATE SET number = excluded.number, at = excluded.at`
+
+	notify = `SELECT pg_notify($1, $2)`
 
 	selectMark = `SELECT number FROM kontor_marks WHERE node = $1`
 )
@@ -165,7 +168,8 @@ func (w *writer) commit() {
 	}
 	written := w.writtenTables()
 	begun := time.Now()
-	err := w.record(written)
+	announced := w.e.bus.Prepare(w.announcements())
+	err := w.record(written, announced)
 	if err == nil {
 		w.conn.ask(commit, nil)
 		err = w.conn.exchange()
@@ -177,16 +181,18 @@ func (w *writer) commit() {
 	case err == nil && lost.err != nil:
 		if j, ok := lost.owner.(*job); ok {
 			j.immediate = true
-			w.retryGroup()
-			return
+			err = errNotCommitted
+			break
 		}
 		err = lost.err
 	}
 	if errors.Is(err, errNotCommitted) {
+		w.e.bus.Undone(announced)
 		w.retryGroup()
 		return
 	}
 	if err != nil {
+		w.e.bus.Undone(announced)
 		w.undo()
 		err = translate(err)
 		w.noteFailure(err)
@@ -197,17 +203,37 @@ func (w *writer) commit() {
 		w.counters.synced.add(time.Since(begun))
 	}
 	w.countGroup()
+	if received := w.e.bus.Committed(announced); received != nil {
+		for _, j := range w.group {
+			if j.Err == nil && slices.ContainsFunc(j.tx.announcements, isStrict) {
+				j.received = received
+			}
+		}
+	}
 	w.answerGroup(nil)
 }
 
-// record collects what belongs to each commit that writes: the signed head of the audit trail, the versions of the tables and the mark.
-func (w *writer) record(written []string) error {
+// announcements returns what the jobs of the group which did not fail have announced.
+func (w *writer) announcements() (list []engine.Announcement) {
+	for _, j := range w.group {
+		if j.Err == nil {
+			list = append(list, j.tx.announcements...)
+		}
+	}
+	return list
+}
+
+func isStrict(a engine.Announcement) bool { return a.Delivery == engine.Strict }
+
+// record collects what belongs to each commit that writes or announces: the signed head of the audit trail, the versions of the
+// tables, the mark, and the notifications.
+func (w *writer) record(written []string, announced *bus.Group) error {
 	w.marked = false
 	sealed := w.conn.position()
 	if err := w.guard.Seal(own{conn: w.conn}); err != nil {
 		return err
 	}
-	if len(written) == 0 && w.conn.position() == sealed {
+	if len(written) == 0 && announced == nil && w.conn.position() == sealed {
 		return nil
 	}
 	ctx, o := context.Background(), own{conn: w.conn, later: true}
@@ -216,8 +242,18 @@ func (w *writer) record(written []string) error {
 	}
 	w.mark++
 	w.marked = true
-	_, err := query.Exec(ctx, o, upsertMark, []any{w.e.self.ID, w.mark})
-	return err
+	if _, err := query.Exec(ctx, o, upsertMark, []any{w.e.self.ID, w.mark}); err != nil {
+		return err
+	}
+	if announced == nil {
+		return nil
+	}
+	for _, payload := range announced.Payloads() {
+		if _, err := query.Exec(ctx, o, notify, []any{w.e.bus.Channel(), payload}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writtenTables returns the tables that the jobs of the group which did not fail have written to.

@@ -17,7 +17,7 @@ const (
 	lockStarts = "SELECT pg_advisory_xact_lock(1802465908, 0)"
 
 	selectState = `
-		SELECT to_regclass('kontor_schema') IS NOT NULL,
+		SELECT to_regclass('kontor_schema') IS NOT NULL, to_regclass('kontor_copy') IS NOT NULL,
 			(SELECT COUNT(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename NOT LIKE 'kontor\_%')`
 
 	selectTables = `
@@ -29,13 +29,10 @@ const (
 // what it guarantees.
 func Open(ctx context.Context, c engine.Config) (engine.Engine, engine.Report, error) {
 	e := &Engine{config: c, clock: c.Clock, log: c.Log}
-	if e.clock == nil {
-		e.clock = clock.System{}
-	}
 	if e.log == nil {
 		e.log = slog.Default()
 	}
-	e.self = engine.ThisNode(c, clock.Of(e.clock.Now()))
+	e.self = engine.ThisNode(c, clock.Of(clock.System{}.Now()))
 	var err error
 	if e.address, err = parseAddress(c.URL); err != nil {
 		return nil, engine.Report{}, err
@@ -47,11 +44,13 @@ func Open(ctx context.Context, c engine.Config) (engine.Engine, engine.Report, e
 	if err != nil {
 		return nil, engine.Report{}, err
 	}
-	if err := e.prepare(ctx, conn); err != nil {
+	if err = e.prepare(ctx, conn); err == nil {
+		err = e.start(ctx, conn)
+	}
+	if err != nil {
 		conn.close()
 		return nil, engine.Report{}, err
 	}
-	e.start(conn)
 	return e, e.report, nil
 }
 
@@ -110,9 +109,12 @@ var restoreSettings = fmt.Sprintf("SELECT set_config('lock_timeout', '%s', FALSE
 
 // readState returns whether the database is new, and the version of its schema.
 func (e *Engine) readState(ctx context.Context, m maintenance) (fresh bool, version int64, err error) {
-	var known bool
+	var known, copying bool
 	var tables int64
-	if err := query.NewRow(ctx, m, selectState, nil).Scan(&known, &tables); err != nil {
+	if err := query.NewRow(ctx, m, selectState, nil).Scan(&known, &copying, &tables); err != nil {
+		return false, 0, err
+	}
+	if err := e.checkCopy(copying); err != nil {
 		return false, 0, err
 	}
 	if !known {

@@ -16,6 +16,8 @@ type job struct {
 	tx        *tx  // of the last run
 	immediate bool // a statement failed whose result was not waited for: the next run waits for all, so that the error appears where it belongs
 
+	received <-chan struct{} // closed when all nodes have received what the job has announced strictly; nil: nothing to wait for
+
 	firstTx tx // of the first run, so that most jobs need no further allocation
 }
 
@@ -55,7 +57,13 @@ func (e *Engine) Write(ctx context.Context, fn func(engine.Tx) error) error {
 	if err := w.queue.Add(j); err != nil {
 		return err
 	}
-	return j.Wait()
+	if err := j.Wait(); err != nil {
+		return err
+	}
+	if j.received != nil {
+		<-j.received // at most as long as a lease
+	}
+	return nil
 }
 
 // InJob reports whether the calling goroutine runs a job.

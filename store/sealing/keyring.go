@@ -105,27 +105,34 @@ func (k *Keys) Wrap(keyring Keyring) (string, error) {
 	return wrapVersion + base64.RawURLEncoding.EncodeToString(aead.Seal(nil, nil, text, keyringPlace)), nil //nolint:gosec // the cipher makes a random nonce
 }
 
-// Load opens the keyring of the database with the chosen master key.
-func (k *Keys) Load(wrapped string) error {
-	master := k.current.Load().master
-	aead, err := newAEAD(master.derive("keyring", sealingBytes))
+// Unwrap opens a keyring that Wrap encrypted with the present master key.
+func (k *Keys) Unwrap(wrapped string) (keyring Keyring, err error) {
+	aead, err := newAEAD(k.DeriveMaster("keyring", sealingBytes))
 	if err != nil {
-		return err
+		return keyring, err
 	}
 	text, ok := strings.CutPrefix(wrapped, wrapVersion)
 	data, err := base64.RawURLEncoding.DecodeString(text)
 	if !ok || err != nil {
-		return errKeyring
+		return keyring, errKeyring
 	}
 	plain, err := aead.Open(nil, nil, data, keyringPlace)
 	if err != nil {
-		return errKeyring
+		return keyring, errKeyring
 	}
-	keyring := &Keyring{}
-	if err := json.Unmarshal(plain, keyring); err != nil {
-		return fmt.Errorf("%w: %w", errKeyring, err)
+	if err := json.Unmarshal(plain, &keyring); err != nil {
+		return keyring, fmt.Errorf("%w: %w", errKeyring, err)
 	}
-	return k.Use(*keyring)
+	return keyring, nil
+}
+
+// Load opens the keyring of the database with the present master key, and makes it the present one.
+func (k *Keys) Load(wrapped string) error {
+	keyring, err := k.Unwrap(wrapped)
+	if err != nil {
+		return err
+	}
+	return k.Use(keyring)
 }
 
 // Use makes a keyring the present one.

@@ -31,7 +31,7 @@ var (
 )
 
 // Keys are the keys of one database. Its methods may be called from any goroutine, except Choose and Load, which belong to
-// the opening of the database, and Use and Become, which belong to a rotation.
+// the opening of the database, and Use and Become, which belong to a rotation: they must not run at the same time.
 type Keys struct {
 	candidates [][]byte
 	chosen     int
@@ -43,6 +43,9 @@ func New(master []byte, further ...[]byte) (*Keys, error) {
 	k := &Keys{candidates: append([][]byte{master}, further...)}
 	return k, k.Choose(0)
 }
+
+// Candidate returns the keys of a candidate as master key, without a keyring.
+func (k *Keys) Candidate(candidate int) (*Keys, error) { return New(k.candidates[candidate]) }
 
 // Candidates returns the number of master keys that the database may have.
 func (k *Keys) Candidates() int { return len(k.candidates) }

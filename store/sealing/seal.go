@@ -74,8 +74,9 @@ func (g *generation) with(further []byte) (cipher.AEAD, error) {
 }
 
 var (
-	errForm       = errors.New("unknown form")
-	errGeneration = errors.New("the key of its generation does not exist any more")
+	errForm = errors.New("unknown form")
+	// ErrGeneration says that the keyring has no key for the generation of a value.
+	ErrGeneration = errors.New("the key of its generation does not exist any more")
 )
 
 func (k *Keys) open(further, bound []byte, sealed string) ([]byte, error) {
@@ -114,7 +115,7 @@ func (k *Keys) generationOf(sealed string) (*generation, string, error) {
 			return g, text, nil
 		}
 	}
-	return nil, "", errGeneration
+	return nil, "", ErrGeneration
 }
 
 // place encodes a place so that no two places have the same bytes: each part is led by its length.

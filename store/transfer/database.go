@@ -41,7 +41,7 @@ func Empty(ctx context.Context, p Place) (empty bool, err error) {
 		return false, err
 	}
 	defer conn.close()
-	found, _, err := conn.queryText(ctx, `SELECT (to_regclass('goose_db_version') IS NULL)::text`)
+	found, _, err := conn.queryText(ctx, `SELECT (to_regclass('kontor_schema') IS NULL)::text`)
 	return found == "true", p.wrap(err)
 }
 

@@ -47,10 +47,11 @@ func openDirectory(ctx context.Context, o *Options) (_ *directorySource, err err
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	keys, err := d.ExistingKeys(o.SecretKey, o.PreviousKey)
-	if err == nil && keys == nil {
-		err = fmt.Errorf("%s: %w; set KONTOR_SECRET_KEY", path, sealing.ErrNoKey)
+	masters, err := d.MasterKeys(o.SecretKey, o.PreviousKey, false)
+	if err != nil {
+		return nil, err
 	}
+	keys, err := sealing.New(masters[0], masters[1:]...)
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +69,7 @@ func openDirectory(ctx context.Context, o *Options) (_ *directorySource, err err
 	if err := s.check(ctx, o, keys, mark); err != nil {
 		return nil, err
 	}
+	o.SecretKey, o.PreviousKey = string(datadir.KeyText(masters[keys.Chosen()])), "" // for the check of the target
 	return s, nil
 }
 
@@ -86,8 +88,39 @@ func (s *directorySource) check(ctx context.Context, o *Options, keys *sealing.K
 	if _, err := sqlite.CompareMark(ctx, s.dir, mark, audittrail.NewGuard(keys, s.file.Path())); err != nil {
 		return err
 	}
+	if err := s.checkErasures(ctx); err != nil {
+		return err
+	}
 	s.id, err = identify(ctx, query.NewView(s.file, 0), schema)
 	return err
+}
+
+// erasable has the tables of the kinds of records in the ledger of erasures.
+var erasable = map[string]string{"customer": "customers", "user": "users", "persona": "personas"}
+
+// checkErasures rejects a restored database to which the ledger of erasures was not applied yet. The ledger is not copied, because a
+// PostgreSQL database has none beside it.
+func (s *directorySource) checkErasures(ctx context.Context) error {
+	ledger, err := erasures.Read(s.dir.File(erasures.Name), nil)
+	if err != nil {
+		return err
+	}
+	for _, e := range ledger {
+		name, known := erasable[e.Kind]
+		if !known {
+			continue
+		}
+		var present bool
+		sql := "SELECT EXISTS (SELECT 1 FROM " + name + " WHERE id = $1 AND erased_at IS NULL)"
+		if err := query.NewRow(ctx, s.file, sql, []any{e.Subject}).Scan(&present); err != nil {
+			return err
+		}
+		if present {
+			return fmt.Errorf("%s was restored and holds data that the ledger of erasures names; start the server with it once and stop it: %w",
+				s.dir.Path(), ErrErasures)
+		}
+	}
+	return nil
 }
 
 // checkSchema returns ErrOtherSchema unless the source has the newest schema.
@@ -109,14 +142,6 @@ func (s *directorySource) identity() string { return s.id }
 
 // unchanged always succeeds: the lock keeps others away.
 func (s *directorySource) unchanged(context.Context) error { return nil }
-
-func (s *directorySource) ledger(context.Context) ([]byte, error) {
-	data, err := os.ReadFile(s.dir.File(erasures.Name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return data, err
-}
 
 // Close releases the directory.
 func (s *directorySource) Close() error {
@@ -170,7 +195,7 @@ func checkEmpty(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s cannot be read: %w", path, datadir.Cause(err))
 	}
-	ignored := append(sqlite.Files(datadir.CopyingDatabase), datadir.Lock, "lost+found", erasures.Name)
+	ignored := append(sqlite.Files(datadir.CopyingDatabase), datadir.Lock, "lost+found")
 	for _, e := range entries {
 		if !slices.Contains(ignored, e.Name()) {
 			return fmt.Errorf("%s: %w", filepath.Join(path, e.Name()), ErrNotEmpty)
@@ -263,14 +288,6 @@ func (t *directoryTarget) finish(ctx context.Context) (report inspect.Report, er
 
 func (t *directoryTarget) now() clock.Time {
 	return inspect.Source{Clock: t.options.Clock}.Now()
-}
-
-// putLedger writes the ledger of erasures.
-func (t *directoryTarget) putLedger(_ context.Context, ledger []byte) error {
-	if len(ledger) == 0 {
-		return nil
-	}
-	return datadir.Write(t.dir.File(erasures.Name), ledger)
 }
 
 // Close releases the directory.

@@ -20,7 +20,7 @@ type postgresReader struct {
 
 const selectPostgresTables = `
 	SELECT relname FROM pg_class
-	WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND relname <> 'goose_db_version' AND relname NOT LIKE 'kontor\_%'
+	WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND relname NOT LIKE 'kontor\_%'
 	ORDER BY relname COLLATE "C"`
 
 func (p postgresReader) tables(ctx context.Context) (names []string, err error) {

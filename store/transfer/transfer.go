@@ -39,6 +39,8 @@ var (
 	ErrDiffers = errors.New("the copy differs from its source")
 	// ErrChanged says that the source was changed during the copy.
 	ErrChanged = errors.New("the source was changed during the copy")
+	// ErrErasures says that erasures are to be repeated in the source.
+	ErrErasures = errors.New("erasures must be repeated first")
 	// ErrNotStorable says that PostgreSQL cannot store a text of the source.
 	ErrNotStorable = errors.New("PostgreSQL cannot store it")
 )
@@ -143,6 +145,20 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	}
 	report.Check, err = to.finish(ctx)
 	return report, err
+}
+
+func openSource(ctx context.Context, o *Options) (source, error) {
+	if o.From.URL != "" {
+		return openDatabase(ctx, o)
+	}
+	return openDirectory(ctx, o)
+}
+
+func openTarget(ctx context.Context, o *Options) (target, error) {
+	if o.To.URL != "" {
+		return newDatabaseTarget(ctx, o)
+	}
+	return newDirectoryTarget(o)
 }
 
 // A source is the side that is read.

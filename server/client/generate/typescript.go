@@ -215,11 +215,11 @@ func (w *scriptWriter) operation(o operation) {
 		return
 	}
 	result, call := w.result(o)
-	w.line("  %s(%s): Promise<%s> {", method, o.scriptParams("", "CallOptions"), result)
+	w.line("  async %s(%s): Promise<%s> {", method, o.scriptParams("", "CallOptions"), result)
 	w.line("    return this.connection.%s(%s, %s, options);\n  }", call, w.literal(o), o.scriptGiven(""))
 	if o.stacked != "" {
 		w.line("\n  /** The rows of {@link %s}, grouped by a field. */", method)
-		w.line("  %sStacked(%s): Promise<t.%s> {", method, o.scriptParams("stack: string, ", "CallOptions"), o.stacked)
+		w.line("  async %sStacked(%s): Promise<t.%s> {", method, o.scriptParams("stack: string, ", "CallOptions"), o.stacked)
 		w.line("    return this.connection.json(%s, %s, options);\n  }", w.literal(o), o.scriptGiven("{ ...query, stack }"))
 	}
 	if o.page != nil {

@@ -9,12 +9,14 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"kontor/store/backup"
 	"kontor/store/clock"
+	"kontor/store/datadir"
 	"kontor/store/sqlite"
 )
 
@@ -161,6 +163,9 @@ func (s *Shipper) ship(ctx context.Context) error {
 	return s.deleteOld(ctx, now)
 }
 
+// spoolName is the name of the object that is being written. A killed process may leave it; the next object overwrites it.
+const spoolName = "kontor.shipping"
+
 // put stores a recording as the next part of the chain, or as the first one of a new chain.
 func (s *Shipper) put(ctx context.Context, taken *sqlite.Recording, key Key) (err error) {
 	chain, number, previous := s.chain, s.number, s.previous
@@ -168,7 +173,7 @@ func (s *Shipper) put(ctx context.Context, taken *sqlite.Recording, key Key) (er
 		number, previous = 0, ""
 		chain = taken.At.Std().UTC().Format(chainTime) + "-" + strings.ToLower(rand.Text()[:chainID])
 	}
-	spool, err := os.CreateTemp(s.Spool, "kontor-backup-*")
+	spool, err := os.OpenFile(filepath.Join(s.Spool, spoolName), os.O_RDWR|os.O_CREATE|os.O_TRUNC, datadir.FileMode)
 	if err != nil {
 		return err
 	}

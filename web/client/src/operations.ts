@@ -778,37 +778,37 @@ export interface WebhooksDeliveriesQuery {
 
 export class AuthOperations extends Group {
   /** POST /authenticate: sign in. */
-  signIn(input: t.SignInInput, options: CallOptions = {}): Promise<{ status: 200; data: t.Tokens } | { status: 202; data: t.NextStep }> {
+  async signIn(input: t.SignInInput, options: CallOptions = {}): Promise<{ status: 200; data: t.Tokens } | { status: 202; data: t.NextStep }> {
     return this.connection.either<t.Tokens, t.NextStep>({ name: 'auth.sign_in', method: 'POST', path: '/authenticate', device: true }, { input }, options);
   }
 
   /** POST /v1/token/refresh: refresh the tokens of a session. */
-  refresh(input: t.RefreshInput, options: CallOptions = {}): Promise<t.Tokens> {
+  async refresh(input: t.RefreshInput, options: CallOptions = {}): Promise<t.Tokens> {
     return this.connection.json({ name: 'auth.refresh', method: 'POST', path: '/v1/token/refresh' }, { input }, options);
   }
 
   /** POST /v1/logout: sign out. */
-  logout(options: CallOptions = {}): Promise<t.Message> {
+  async logout(options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'auth.logout', method: 'POST', path: '/v1/logout', bearer: true }, {}, options);
   }
 
   /** POST /v1/users/{id}/reauthenticate: authenticate again within a session. */
-  reauthenticate(id: string, input: t.ReauthenticateInput, options: CallOptions = {}): Promise<t.ReauthenticateOutput> {
+  async reauthenticate(id: string, input: t.ReauthenticateInput, options: CallOptions = {}): Promise<t.ReauthenticateOutput> {
     return this.connection.json({ name: 'auth.reauthenticate', method: 'POST', path: `/v1/users/${segment(id)}/reauthenticate`, bearer: true, device: true }, { input }, options);
   }
 
   /** POST /v1/users/{id}/reauthenticate/options: list the ways to authenticate again within a session. */
-  reauthenticateOptions(id: string, options: CallOptions = {}): Promise<t.ReauthenticateWays> {
+  async reauthenticateOptions(id: string, options: CallOptions = {}): Promise<t.ReauthenticateWays> {
     return this.connection.json({ name: 'auth.reauthenticate_options', method: 'POST', path: `/v1/users/${segment(id)}/reauthenticate/options`, bearer: true, device: true }, {}, options);
   }
 
   /** GET /v1/users/{id}/sessions: list the sessions of a user. */
-  sessions(id: string, query: AuthSessionsQuery = {}, options: CallOptions = {}): Promise<t.SessionPage> {
+  async sessions(id: string, query: AuthSessionsQuery = {}, options: CallOptions = {}): Promise<t.SessionPage> {
     return this.connection.json({ name: 'auth.sessions', method: 'GET', path: `/v1/users/${segment(id)}/sessions`, bearer: true }, { query }, options);
   }
 
   /** The rows of {@link sessions}, grouped by a field. */
-  sessionsStacked(id: string, stack: string, query: AuthSessionsQuery = {}, options: CallOptions = {}): Promise<t.SessionStackedPage> {
+  async sessionsStacked(id: string, stack: string, query: AuthSessionsQuery = {}, options: CallOptions = {}): Promise<t.SessionStackedPage> {
     return this.connection.json({ name: 'auth.sessions', method: 'GET', path: `/v1/users/${segment(id)}/sessions`, bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -818,17 +818,17 @@ export class AuthOperations extends Group {
   }
 
   /** DELETE /v1/users/{id}/sessions/{session_id}: end a session. */
-  endSession(id: string, sessionId: string, options: CallOptions = {}): Promise<t.Message> {
+  async endSession(id: string, sessionId: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'auth.end_session', method: 'DELETE', path: `/v1/users/${segment(id)}/sessions/${segment(sessionId)}`, bearer: true }, {}, options);
   }
 
   /** GET /v1/api-keys: list API keys. */
-  keys(query: AuthKeysQuery = {}, options: CallOptions = {}): Promise<t.APIKeyPage> {
+  async keys(query: AuthKeysQuery = {}, options: CallOptions = {}): Promise<t.APIKeyPage> {
     return this.connection.json({ name: 'auth.keys', method: 'GET', path: '/v1/api-keys', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link keys}, grouped by a field. */
-  keysStacked(stack: string, query: AuthKeysQuery = {}, options: CallOptions = {}): Promise<t.APIKeyStackedPage> {
+  async keysStacked(stack: string, query: AuthKeysQuery = {}, options: CallOptions = {}): Promise<t.APIKeyStackedPage> {
     return this.connection.json({ name: 'auth.keys', method: 'GET', path: '/v1/api-keys', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -838,12 +838,12 @@ export class AuthOperations extends Group {
   }
 
   /** POST /v1/api-keys: create an API key. */
-  createKey(input: t.CreateKeyInput, options: CallOptions = {}): Promise<t.NewAPIKey> {
+  async createKey(input: t.CreateKeyInput, options: CallOptions = {}): Promise<t.NewAPIKey> {
     return this.connection.json({ name: 'auth.create_key', method: 'POST', path: '/v1/api-keys', bearer: true, keyed: true }, { input }, options);
   }
 
   /** DELETE /v1/api-keys/{id}: revoke an API key. */
-  revokeKey(id: string, options: CallOptions = {}): Promise<t.Message> {
+  async revokeKey(id: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'auth.revoke_key', method: 'DELETE', path: `/v1/api-keys/${segment(id)}`, bearer: true }, {}, options);
   }
 
@@ -853,39 +853,39 @@ export class AuthOperations extends Group {
    * A JSON Web Key Set (RFC 7517) with Ed25519 keys (RFC 8037). The header of an access token names its key in kid. After a
    * rotation, the former key stays in the set until its tokens have expired.
    */
-  publicKeys(options: CallOptions = {}): Promise<Blob> {
+  async publicKeys(options: CallOptions = {}): Promise<Blob> {
     return this.connection.blob({ name: 'auth.public_keys', method: 'GET', path: '/.well-known/jwks.json', accept: 'application/jwk-set+json' }, {}, options);
   }
 
   /** GET /v1/public-endpoint: check an API key. */
-  public(options: CallOptions = {}): Promise<t.Message> {
+  async public(options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'auth.public', method: 'GET', path: '/v1/public-endpoint', apiKey: true }, {}, options);
   }
 
   /** POST /authenticate/factor: complete a sign-in with a second factor or a passkey. */
-  signInFactor(input: t.SignInFactorInput, options: CallOptions = {}): Promise<t.Tokens> {
+  async signInFactor(input: t.SignInFactorInput, options: CallOptions = {}): Promise<t.Tokens> {
     return this.connection.json({ name: 'auth.sign_in_factor', method: 'POST', path: '/authenticate/factor', device: true }, { input }, options);
   }
 
   /** POST /authenticate/passkey: begin a sign-in with a passkey, without a password. */
-  signInPasskey(options: CallOptions = {}): Promise<t.PasskeyStep> {
+  async signInPasskey(options: CallOptions = {}): Promise<t.PasskeyStep> {
     return this.connection.json({ name: 'auth.sign_in_passkey', method: 'POST', path: '/authenticate/passkey', device: true }, {}, options);
   }
 
   /** GET /authenticate/methods: list the ways to sign in. */
-  methods(options: CallOptions = {}): Promise<t.SignInMethods> {
+  async methods(options: CallOptions = {}): Promise<t.SignInMethods> {
     return this.connection.json({ name: 'auth.methods', method: 'GET', path: '/authenticate/methods' }, {}, options);
   }
 }
 
 export class UsersCredentialsOperations extends Group {
   /** GET /v1/users/{id}/credentials: list the credentials of a user. */
-  list(id: string, query: UsersCredentialsListQuery = {}, options: CallOptions = {}): Promise<t.UserCredentialPage> {
+  async list(id: string, query: UsersCredentialsListQuery = {}, options: CallOptions = {}): Promise<t.UserCredentialPage> {
     return this.connection.json({ name: 'users.credentials.list', method: 'GET', path: `/v1/users/${segment(id)}/credentials`, bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  listStacked(id: string, stack: string, query: UsersCredentialsListQuery = {}, options: CallOptions = {}): Promise<t.UserCredentialStackedPage> {
+  async listStacked(id: string, stack: string, query: UsersCredentialsListQuery = {}, options: CallOptions = {}): Promise<t.UserCredentialStackedPage> {
     return this.connection.json({ name: 'users.credentials.list', method: 'GET', path: `/v1/users/${segment(id)}/credentials`, bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -895,22 +895,22 @@ export class UsersCredentialsOperations extends Group {
   }
 
   /** POST /v1/users/{id}/credentials: add a credential to a user. */
-  create(id: string, input: t.UserAddCredentialInput, options: CallOptions = {}): Promise<t.UserCredential> {
+  async create(id: string, input: t.UserAddCredentialInput, options: CallOptions = {}): Promise<t.UserCredential> {
     return this.connection.json({ name: 'users.credentials.create', method: 'POST', path: `/v1/users/${segment(id)}/credentials`, bearer: true, keyed: true }, { input }, options);
   }
 
   /** PUT /v1/users/{id}/credentials/{credential_id}/validate: validate a credential. */
-  validate(id: string, credentialId: string, input: t.UserValidateInput, options: CallOptions = {}): Promise<t.UserCredential> {
+  async validate(id: string, credentialId: string, input: t.UserValidateInput, options: CallOptions = {}): Promise<t.UserCredential> {
     return this.connection.json({ name: 'users.credentials.validate', method: 'PUT', path: `/v1/users/${segment(id)}/credentials/${segment(credentialId)}/validate`, bearer: true }, { input }, options);
   }
 
   /** POST /v1/users/{id}/credentials/{credential_id}/otp: send a one-time code for a credential. */
-  sendOtp(id: string, credentialId: string, options: CallOptions = {}): Promise<t.UserResendOutput> {
+  async sendOtp(id: string, credentialId: string, options: CallOptions = {}): Promise<t.UserResendOutput> {
     return this.connection.json({ name: 'users.credentials.send_otp', method: 'POST', path: `/v1/users/${segment(id)}/credentials/${segment(credentialId)}/otp`, bearer: true }, {}, options);
   }
 
   /** DELETE /v1/users/credentials/{cred_id}: delete a credential. */
-  delete(credId: string, options: CallOptions = {}): Promise<t.Message> {
+  async delete(credId: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'users.credentials.delete', method: 'DELETE', path: `/v1/users/credentials/${segment(credId)}`, bearer: true }, {}, options);
   }
 }
@@ -924,27 +924,27 @@ export class UsersOperations extends Group {
   }
 
   /** POST /v1/users/initiate-registration: register a user. */
-  register(input: t.UserRegisterInput, options: CallOptions = {}): Promise<t.UserRegistration> {
+  async register(input: t.UserRegisterInput, options: CallOptions = {}): Promise<t.UserRegistration> {
     return this.connection.json({ name: 'users.register', method: 'POST', path: '/v1/users/initiate-registration', apiKey: true, keyed: true }, { input }, options);
   }
 
   /** POST /v1/users/initiate-recovery: start the recovery of an account. */
-  recover(input: t.UserRecoveryInput, options: CallOptions = {}): Promise<t.Message> {
+  async recover(input: t.UserRecoveryInput, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'users.recover', method: 'POST', path: '/v1/users/initiate-recovery', apiKey: true }, { input }, options);
   }
 
   /** POST /v1/users/complete-recovery: complete the recovery of an account. */
-  completeRecovery(input: t.UserCompleteRecoveryInput, options: CallOptions = {}): Promise<t.Message> {
+  async completeRecovery(input: t.UserCompleteRecoveryInput, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'users.complete_recovery', method: 'POST', path: '/v1/users/complete-recovery', apiKey: true }, { input }, options);
   }
 
   /** GET /v1/users: list users. */
-  list(query: UsersListQuery = {}, options: CallOptions = {}): Promise<t.UserPage> {
+  async list(query: UsersListQuery = {}, options: CallOptions = {}): Promise<t.UserPage> {
     return this.connection.json({ name: 'users.list', method: 'GET', path: '/v1/users', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  listStacked(stack: string, query: UsersListQuery = {}, options: CallOptions = {}): Promise<t.UserStackedPage> {
+  async listStacked(stack: string, query: UsersListQuery = {}, options: CallOptions = {}): Promise<t.UserStackedPage> {
     return this.connection.json({ name: 'users.list', method: 'GET', path: '/v1/users', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -954,54 +954,54 @@ export class UsersOperations extends Group {
   }
 
   /** GET /v1/users/me: get the caller's user. */
-  me(options: CallOptions = {}): Promise<t.UserMe> {
+  async me(options: CallOptions = {}): Promise<t.UserMe> {
     return this.connection.json({ name: 'users.me', method: 'GET', path: '/v1/users/me', bearer: true }, {}, options);
   }
 
   /** GET /v1/users/{id}: get a user. */
-  get(id: string, options: CallOptions = {}): Promise<t.User> {
+  async get(id: string, options: CallOptions = {}): Promise<t.User> {
     return this.connection.json({ name: 'users.get', method: 'GET', path: `/v1/users/${segment(id)}`, bearer: true }, {}, options);
   }
 
   /** PATCH /v1/users/{id}: update a user. */
-  update(id: string, input: t.UserUpdateInput, options: CallOptions = {}): Promise<t.User> {
+  async update(id: string, input: t.UserUpdateInput, options: CallOptions = {}): Promise<t.User> {
     return this.connection.json({ name: 'users.update', method: 'PATCH', path: `/v1/users/${segment(id)}`, bearer: true }, { input }, options);
   }
 
   /** PUT /v1/users/{id}/password: change a password. */
-  password(id: string, input: t.UserPasswordInput, options: CallOptions = {}): Promise<t.Message> {
+  async password(id: string, input: t.UserPasswordInput, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'users.password', method: 'PUT', path: `/v1/users/${segment(id)}/password`, bearer: true }, { input }, options);
   }
 
   /** PUT /v1/users/{id}/roles: replace the roles of a user. */
-  roles(id: string, input: t.UserRolesInput, options: CallOptions = {}): Promise<t.User> {
+  async roles(id: string, input: t.UserRolesInput, options: CallOptions = {}): Promise<t.User> {
     return this.connection.json({ name: 'users.roles', method: 'PUT', path: `/v1/users/${segment(id)}/roles`, bearer: true }, { input }, options);
   }
 }
 
 export class OIDCOperations extends Group {
   /** GET /authenticate/oidc: redirect to the sign-in provider. */
-  begin(query: OIDCBeginQuery = {}, options: CallOptions = {}): Promise<string> {
+  async begin(query: OIDCBeginQuery = {}, options: CallOptions = {}): Promise<string> {
     return this.connection.location({ name: 'oidc.begin', method: 'GET', path: '/authenticate/oidc' }, { query }, options);
   }
 
   /** POST /authenticate/oidc: complete a sign-in with the provider. */
-  exchange(input: t.OidcExchangeInput, options: CallOptions = {}): Promise<{ status: 200; data: t.Tokens } | { status: 202; data: t.NextStep }> {
+  async exchange(input: t.OidcExchangeInput, options: CallOptions = {}): Promise<{ status: 200; data: t.Tokens } | { status: 202; data: t.NextStep }> {
     return this.connection.either<t.Tokens, t.NextStep>({ name: 'oidc.exchange', method: 'POST', path: '/authenticate/oidc', device: true }, { input }, options);
   }
 
   /** GET /authenticate/oidc/callback: return from the sign-in provider. */
-  callback(query: OIDCCallbackQuery = {}, options: CallOptions = {}): Promise<string> {
+  async callback(query: OIDCCallbackQuery = {}, options: CallOptions = {}): Promise<string> {
     return this.connection.location({ name: 'oidc.callback', method: 'GET', path: '/authenticate/oidc/callback' }, { query }, options);
   }
 
   /** GET /v1/users/{id}/identities: list the accounts at the provider with which a user may sign in. */
-  identities(id: string, query: OIDCIdentitiesQuery = {}, options: CallOptions = {}): Promise<t.OidcIdentityPage> {
+  async identities(id: string, query: OIDCIdentitiesQuery = {}, options: CallOptions = {}): Promise<t.OidcIdentityPage> {
     return this.connection.json({ name: 'oidc.identities', method: 'GET', path: `/v1/users/${segment(id)}/identities`, bearer: true }, { query }, options);
   }
 
   /** The rows of {@link identities}, grouped by a field. */
-  identitiesStacked(id: string, stack: string, query: OIDCIdentitiesQuery = {}, options: CallOptions = {}): Promise<t.OidcIdentityStackedPage> {
+  async identitiesStacked(id: string, stack: string, query: OIDCIdentitiesQuery = {}, options: CallOptions = {}): Promise<t.OidcIdentityStackedPage> {
     return this.connection.json({ name: 'oidc.identities', method: 'GET', path: `/v1/users/${segment(id)}/identities`, bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1011,24 +1011,24 @@ export class OIDCOperations extends Group {
   }
 
   /** POST /v1/users/{id}/identities: link an account at the provider to a user. */
-  link(id: string, input: t.OidcLinkInput, options: CallOptions = {}): Promise<t.OidcIdentity> {
+  async link(id: string, input: t.OidcLinkInput, options: CallOptions = {}): Promise<t.OidcIdentity> {
     return this.connection.json({ name: 'oidc.link', method: 'POST', path: `/v1/users/${segment(id)}/identities`, bearer: true, keyed: true }, { input }, options);
   }
 
   /** DELETE /v1/users/{id}/identities/{identity_id}: unlink an account at the provider from a user. */
-  unlink(id: string, identityId: string, options: CallOptions = {}): Promise<t.Message> {
+  async unlink(id: string, identityId: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'oidc.unlink', method: 'DELETE', path: `/v1/users/${segment(id)}/identities/${segment(identityId)}`, bearer: true }, {}, options);
   }
 }
 
 export class FactorsOperations extends Group {
   /** GET /v1/users/{id}/factors: list the second factors of a user. */
-  list(id: string, query: FactorsListQuery = {}, options: CallOptions = {}): Promise<t.FactorPage> {
+  async list(id: string, query: FactorsListQuery = {}, options: CallOptions = {}): Promise<t.FactorPage> {
     return this.connection.json({ name: 'factors.list', method: 'GET', path: `/v1/users/${segment(id)}/factors`, bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  listStacked(id: string, stack: string, query: FactorsListQuery = {}, options: CallOptions = {}): Promise<t.FactorStackedPage> {
+  async listStacked(id: string, stack: string, query: FactorsListQuery = {}, options: CallOptions = {}): Promise<t.FactorStackedPage> {
     return this.connection.json({ name: 'factors.list', method: 'GET', path: `/v1/users/${segment(id)}/factors`, bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1038,34 +1038,34 @@ export class FactorsOperations extends Group {
   }
 
   /** POST /v1/users/{id}/factors: enrol a second factor, or replace the recovery codes. */
-  enrol(id: string, input: t.FactorEnrolInput, options: CallOptions = {}): Promise<t.FactorEnrolled> {
+  async enrol(id: string, input: t.FactorEnrolInput, options: CallOptions = {}): Promise<t.FactorEnrolled> {
     return this.connection.json({ name: 'factors.enrol', method: 'POST', path: `/v1/users/${segment(id)}/factors`, bearer: true, keyed: true, device: true }, { input }, options);
   }
 
   /** POST /v1/users/{id}/factors/{factor_id}/confirm: confirm the enrolment of a second factor. */
-  confirm(id: string, factorId: string, input: t.FactorConfirmInput, options: CallOptions = {}): Promise<t.FactorConfirmed> {
+  async confirm(id: string, factorId: string, input: t.FactorConfirmInput, options: CallOptions = {}): Promise<t.FactorConfirmed> {
     return this.connection.json({ name: 'factors.confirm', method: 'POST', path: `/v1/users/${segment(id)}/factors/${segment(factorId)}/confirm`, bearer: true, device: true }, { input }, options);
   }
 
   /** PATCH /v1/users/{id}/factors/{factor_id}: rename a second factor. */
-  rename(id: string, factorId: string, input: t.FactorRenameInput, options: CallOptions = {}): Promise<t.Factor> {
+  async rename(id: string, factorId: string, input: t.FactorRenameInput, options: CallOptions = {}): Promise<t.Factor> {
     return this.connection.json({ name: 'factors.rename', method: 'PATCH', path: `/v1/users/${segment(id)}/factors/${segment(factorId)}`, bearer: true }, { input }, options);
   }
 
   /** DELETE /v1/users/{id}/factors/{factor_id}: remove a second factor. */
-  remove(id: string, factorId: string, options: CallOptions = {}): Promise<t.Message> {
+  async remove(id: string, factorId: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'factors.remove', method: 'DELETE', path: `/v1/users/${segment(id)}/factors/${segment(factorId)}`, bearer: true }, {}, options);
   }
 }
 
 export class ServiceAccountsOperations extends Group {
   /** GET /v1/service-accounts: list service accounts. */
-  list(query: ServiceAccountsListQuery = {}, options: CallOptions = {}): Promise<t.ServiceaccountAccountPage> {
+  async list(query: ServiceAccountsListQuery = {}, options: CallOptions = {}): Promise<t.ServiceaccountAccountPage> {
     return this.connection.json({ name: 'service_accounts.list', method: 'GET', path: '/v1/service-accounts', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  listStacked(stack: string, query: ServiceAccountsListQuery = {}, options: CallOptions = {}): Promise<t.ServiceaccountAccountStackedPage> {
+  async listStacked(stack: string, query: ServiceAccountsListQuery = {}, options: CallOptions = {}): Promise<t.ServiceaccountAccountStackedPage> {
     return this.connection.json({ name: 'service_accounts.list', method: 'GET', path: '/v1/service-accounts', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1075,32 +1075,32 @@ export class ServiceAccountsOperations extends Group {
   }
 
   /** POST /v1/service-accounts: create a service account. */
-  create(input: t.ServiceaccountCreateInput, options: CallOptions = {}): Promise<t.ServiceaccountAccount> {
+  async create(input: t.ServiceaccountCreateInput, options: CallOptions = {}): Promise<t.ServiceaccountAccount> {
     return this.connection.json({ name: 'service_accounts.create', method: 'POST', path: '/v1/service-accounts', bearer: true, keyed: true }, { input }, options);
   }
 
   /** GET /v1/service-accounts/{id}: get a service account. */
-  get(id: string, options: CallOptions = {}): Promise<t.ServiceaccountAccount> {
+  async get(id: string, options: CallOptions = {}): Promise<t.ServiceaccountAccount> {
     return this.connection.json({ name: 'service_accounts.get', method: 'GET', path: `/v1/service-accounts/${segment(id)}`, bearer: true }, {}, options);
   }
 
   /** PATCH /v1/service-accounts/{id}: update a service account. */
-  update(id: string, input: t.ServiceaccountUpdateInput, options: CallOptions = {}): Promise<t.ServiceaccountAccount> {
+  async update(id: string, input: t.ServiceaccountUpdateInput, options: CallOptions = {}): Promise<t.ServiceaccountAccount> {
     return this.connection.json({ name: 'service_accounts.update', method: 'PATCH', path: `/v1/service-accounts/${segment(id)}`, bearer: true }, { input }, options);
   }
 
   /** DELETE /v1/service-accounts/{id}: disable a service account and revoke its tokens. */
-  disable(id: string, options: CallOptions = {}): Promise<t.Message> {
+  async disable(id: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'service_accounts.disable', method: 'DELETE', path: `/v1/service-accounts/${segment(id)}`, bearer: true }, {}, options);
   }
 
   /** GET /v1/service-accounts/{id}/tokens: list the tokens of a service account. */
-  tokens(id: string, query: ServiceAccountsTokensQuery = {}, options: CallOptions = {}): Promise<t.ServiceaccountTokenPage> {
+  async tokens(id: string, query: ServiceAccountsTokensQuery = {}, options: CallOptions = {}): Promise<t.ServiceaccountTokenPage> {
     return this.connection.json({ name: 'service_accounts.tokens', method: 'GET', path: `/v1/service-accounts/${segment(id)}/tokens`, bearer: true }, { query }, options);
   }
 
   /** The rows of {@link tokens}, grouped by a field. */
-  tokensStacked(id: string, stack: string, query: ServiceAccountsTokensQuery = {}, options: CallOptions = {}): Promise<t.ServiceaccountTokenStackedPage> {
+  async tokensStacked(id: string, stack: string, query: ServiceAccountsTokensQuery = {}, options: CallOptions = {}): Promise<t.ServiceaccountTokenStackedPage> {
     return this.connection.json({ name: 'service_accounts.tokens', method: 'GET', path: `/v1/service-accounts/${segment(id)}/tokens`, bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1110,24 +1110,24 @@ export class ServiceAccountsOperations extends Group {
   }
 
   /** POST /v1/service-accounts/{id}/tokens: create a token of a service account. */
-  createToken(id: string, input: t.ServiceaccountTokenInput, options: CallOptions = {}): Promise<t.ServiceaccountNewToken> {
+  async createToken(id: string, input: t.ServiceaccountTokenInput, options: CallOptions = {}): Promise<t.ServiceaccountNewToken> {
     return this.connection.json({ name: 'service_accounts.create_token', method: 'POST', path: `/v1/service-accounts/${segment(id)}/tokens`, bearer: true, keyed: true }, { input }, options);
   }
 
   /** DELETE /v1/service-accounts/{id}/tokens/{token_id}: revoke a token of a service account. */
-  revokeToken(id: string, tokenId: string, options: CallOptions = {}): Promise<t.Message> {
+  async revokeToken(id: string, tokenId: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'service_accounts.revoke_token', method: 'DELETE', path: `/v1/service-accounts/${segment(id)}/tokens/${segment(tokenId)}`, bearer: true }, {}, options);
   }
 }
 
 export class RBACRolesOperations extends Group {
   /** GET /v1/rbac/roles: list roles. */
-  list(query: RBACRolesListQuery = {}, options: CallOptions = {}): Promise<t.RolePage> {
+  async list(query: RBACRolesListQuery = {}, options: CallOptions = {}): Promise<t.RolePage> {
     return this.connection.json({ name: 'rbac.roles.list', method: 'GET', path: '/v1/rbac/roles', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  listStacked(stack: string, query: RBACRolesListQuery = {}, options: CallOptions = {}): Promise<t.RoleStackedPage> {
+  async listStacked(stack: string, query: RBACRolesListQuery = {}, options: CallOptions = {}): Promise<t.RoleStackedPage> {
     return this.connection.json({ name: 'rbac.roles.list', method: 'GET', path: '/v1/rbac/roles', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1137,34 +1137,34 @@ export class RBACRolesOperations extends Group {
   }
 
   /** POST /v1/rbac/roles: create a role. */
-  create(input: t.CreateRoleInput, options: CallOptions = {}): Promise<t.Role> {
+  async create(input: t.CreateRoleInput, options: CallOptions = {}): Promise<t.Role> {
     return this.connection.json({ name: 'rbac.roles.create', method: 'POST', path: '/v1/rbac/roles', bearer: true, keyed: true }, { input }, options);
   }
 
   /** GET /v1/rbac/roles/{id}: get a role. */
-  get(id: string, options: CallOptions = {}): Promise<t.Role> {
+  async get(id: string, options: CallOptions = {}): Promise<t.Role> {
     return this.connection.json({ name: 'rbac.roles.get', method: 'GET', path: `/v1/rbac/roles/${segment(id)}`, bearer: true }, {}, options);
   }
 
   /** PUT /v1/rbac/roles/{id}: update the name and description of a role. */
-  update(id: string, input: t.PutRoleInput, options: CallOptions = {}): Promise<t.Role> {
+  async update(id: string, input: t.PutRoleInput, options: CallOptions = {}): Promise<t.Role> {
     return this.connection.json({ name: 'rbac.roles.update', method: 'PUT', path: `/v1/rbac/roles/${segment(id)}`, bearer: true }, { input }, options);
   }
 
   /** DELETE /v1/rbac/roles/{id}: delete a role and its grants, and take it from its holders. */
-  delete(id: string, options: CallOptions = {}): Promise<t.Message> {
+  async delete(id: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'rbac.roles.delete', method: 'DELETE', path: `/v1/rbac/roles/${segment(id)}`, bearer: true }, {}, options);
   }
 }
 
 export class RBACGrantsOperations extends Group {
   /** GET /v1/rbac/grants: list grants. */
-  list(query: RBACGrantsListQuery = {}, options: CallOptions = {}): Promise<t.GrantPage> {
+  async list(query: RBACGrantsListQuery = {}, options: CallOptions = {}): Promise<t.GrantPage> {
     return this.connection.json({ name: 'rbac.grants.list', method: 'GET', path: '/v1/rbac/grants', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  listStacked(stack: string, query: RBACGrantsListQuery = {}, options: CallOptions = {}): Promise<t.GrantStackedPage> {
+  async listStacked(stack: string, query: RBACGrantsListQuery = {}, options: CallOptions = {}): Promise<t.GrantStackedPage> {
     return this.connection.json({ name: 'rbac.grants.list', method: 'GET', path: '/v1/rbac/grants', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1174,24 +1174,24 @@ export class RBACGrantsOperations extends Group {
   }
 
   /** POST /v1/rbac/grants: grant a role or a user permissions on a record type or a record, or an endpoint. */
-  create(input: t.GrantInput, options: CallOptions = {}): Promise<t.Grant> {
+  async create(input: t.GrantInput, options: CallOptions = {}): Promise<t.Grant> {
     return this.connection.json({ name: 'rbac.grants.create', method: 'POST', path: '/v1/rbac/grants', bearer: true, keyed: true }, { input }, options);
   }
 
   /** DELETE /v1/rbac/grants/{id}: delete a grant. */
-  delete(id: string, options: CallOptions = {}): Promise<t.Message> {
+  async delete(id: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'rbac.grants.delete', method: 'DELETE', path: `/v1/rbac/grants/${segment(id)}`, bearer: true }, {}, options);
   }
 }
 
 export class RBACEndpointsOperations extends Group {
   /** GET /v1/rbac/endpoints: list the endpoints that can be granted. */
-  list(query: RBACEndpointsListQuery = {}, options: CallOptions = {}): Promise<t.EndpointPage> {
+  async list(query: RBACEndpointsListQuery = {}, options: CallOptions = {}): Promise<t.EndpointPage> {
     return this.connection.json({ name: 'rbac.endpoints.list', method: 'GET', path: '/v1/rbac/endpoints', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  listStacked(stack: string, query: RBACEndpointsListQuery = {}, options: CallOptions = {}): Promise<t.EndpointStackedPage> {
+  async listStacked(stack: string, query: RBACEndpointsListQuery = {}, options: CallOptions = {}): Promise<t.EndpointStackedPage> {
     return this.connection.json({ name: 'rbac.endpoints.list', method: 'GET', path: '/v1/rbac/endpoints', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1203,12 +1203,12 @@ export class RBACEndpointsOperations extends Group {
 
 export class RBACRecordTypesOperations extends Group {
   /** GET /v1/rbac/record-types: list record types. */
-  list(query: RBACRecordTypesListQuery = {}, options: CallOptions = {}): Promise<t.RecordTypePage> {
+  async list(query: RBACRecordTypesListQuery = {}, options: CallOptions = {}): Promise<t.RecordTypePage> {
     return this.connection.json({ name: 'rbac.record_types.list', method: 'GET', path: '/v1/rbac/record-types', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  listStacked(stack: string, query: RBACRecordTypesListQuery = {}, options: CallOptions = {}): Promise<t.RecordTypeStackedPage> {
+  async listStacked(stack: string, query: RBACRecordTypesListQuery = {}, options: CallOptions = {}): Promise<t.RecordTypeStackedPage> {
     return this.connection.json({ name: 'rbac.record_types.list', method: 'GET', path: '/v1/rbac/record-types', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1220,12 +1220,12 @@ export class RBACRecordTypesOperations extends Group {
 
 export class RBACRateLimitsOperations extends Group {
   /** GET /v1/rate-limits: list rate-limit rules. */
-  list(query: RBACRateLimitsListQuery = {}, options: CallOptions = {}): Promise<t.RateLimitPage> {
+  async list(query: RBACRateLimitsListQuery = {}, options: CallOptions = {}): Promise<t.RateLimitPage> {
     return this.connection.json({ name: 'rbac.rate_limits.list', method: 'GET', path: '/v1/rate-limits', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  listStacked(stack: string, query: RBACRateLimitsListQuery = {}, options: CallOptions = {}): Promise<t.RateLimitStackedPage> {
+  async listStacked(stack: string, query: RBACRateLimitsListQuery = {}, options: CallOptions = {}): Promise<t.RateLimitStackedPage> {
     return this.connection.json({ name: 'rbac.rate_limits.list', method: 'GET', path: '/v1/rate-limits', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1235,7 +1235,7 @@ export class RBACRateLimitsOperations extends Group {
   }
 
   /** PUT /v1/rate-limits: set or remove the rate-limit rule of an endpoint. */
-  set(input: t.RateLimitInput, options: CallOptions = {}): Promise<t.RateLimit> {
+  async set(input: t.RateLimitInput, options: CallOptions = {}): Promise<t.RateLimit> {
     return this.connection.json({ name: 'rbac.rate_limits.set', method: 'PUT', path: '/v1/rate-limits', bearer: true }, { input }, options);
   }
 }
@@ -1257,19 +1257,19 @@ export class RBACOperations extends Group {
   }
 
   /** POST /v1/rbac/check: check permissions on record types or records, and report their sources. */
-  check(input: t.ChecksInput, options: CallOptions = {}): Promise<t.CheckOutput> {
+  async check(input: t.ChecksInput, options: CallOptions = {}): Promise<t.CheckOutput> {
     return this.connection.json({ name: 'rbac.check', method: 'POST', path: '/v1/rbac/check', bearer: true }, { input }, options);
   }
 }
 
 export class AuditOperations extends Group {
   /** GET /v1/audit: list audit entries, newest first. */
-  list(query: AuditListQuery = {}, options: CallOptions = {}): Promise<t.AuditEntryPage> {
+  async list(query: AuditListQuery = {}, options: CallOptions = {}): Promise<t.AuditEntryPage> {
     return this.connection.json({ name: 'audit.list', method: 'GET', path: '/v1/audit', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  listStacked(stack: string, query: AuditListQuery = {}, options: CallOptions = {}): Promise<t.AuditEntryStackedPage> {
+  async listStacked(stack: string, query: AuditListQuery = {}, options: CallOptions = {}): Promise<t.AuditEntryStackedPage> {
     return this.connection.json({ name: 'audit.list', method: 'GET', path: '/v1/audit', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1279,19 +1279,19 @@ export class AuditOperations extends Group {
   }
 
   /** GET /v1/audit/status: verify the next part of the audit trail and get the result so far. */
-  status(query: AuditStatusQuery = {}, options: CallOptions = {}): Promise<t.AuditStatus> {
+  async status(query: AuditStatusQuery = {}, options: CallOptions = {}): Promise<t.AuditStatus> {
     return this.connection.json({ name: 'audit.status', method: 'GET', path: '/v1/audit/status', bearer: true }, { query }, options);
   }
 }
 
 export class PersonasUsersOperations extends Group {
   /** GET /v1/personas/{persona_id}/users: list the users linked to a persona. */
-  list(personaId: string, query: PersonasUsersListQuery = {}, options: CallOptions = {}): Promise<t.PersonaUserLinkPage> {
+  async list(personaId: string, query: PersonasUsersListQuery = {}, options: CallOptions = {}): Promise<t.PersonaUserLinkPage> {
     return this.connection.json({ name: 'personas.users.list', method: 'GET', path: `/v1/personas/${segment(personaId)}/users`, bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  listStacked(personaId: string, stack: string, query: PersonasUsersListQuery = {}, options: CallOptions = {}): Promise<t.PersonaUserLinkStackedPage> {
+  async listStacked(personaId: string, stack: string, query: PersonasUsersListQuery = {}, options: CallOptions = {}): Promise<t.PersonaUserLinkStackedPage> {
     return this.connection.json({ name: 'personas.users.list', method: 'GET', path: `/v1/personas/${segment(personaId)}/users`, bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1304,27 +1304,27 @@ export class PersonasUsersOperations extends Group {
    * POST /v1/personas/{persona_id}/users: link a user to a persona. The link is pending until the user accepts it, unless
    * staff or the user created it.
    */
-  add(personaId: string, input: t.PersonaAddUserInput, options: CallOptions = {}): Promise<t.PersonaUserLink> {
+  async add(personaId: string, input: t.PersonaAddUserInput, options: CallOptions = {}): Promise<t.PersonaUserLink> {
     return this.connection.json({ name: 'personas.users.add', method: 'POST', path: `/v1/personas/${segment(personaId)}/users`, bearer: true, keyed: true }, { input }, options);
   }
 
   /** DELETE /v1/personas/{persona_id}/users/{user_id}: remove the link between a user and a persona. */
-  remove(personaId: string, userId: string, options: CallOptions = {}): Promise<t.Message> {
+  async remove(personaId: string, userId: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'personas.users.remove', method: 'DELETE', path: `/v1/personas/${segment(personaId)}/users/${segment(userId)}`, bearer: true }, {}, options);
   }
 
   /** POST /v1/personas/{persona_id}/users/{user_id}/accept: accept a pending link between a user and a persona. */
-  accept(personaId: string, userId: string, options: CallOptions = {}): Promise<t.PersonaUserLink> {
+  async accept(personaId: string, userId: string, options: CallOptions = {}): Promise<t.PersonaUserLink> {
     return this.connection.json({ name: 'personas.users.accept', method: 'POST', path: `/v1/personas/${segment(personaId)}/users/${segment(userId)}/accept`, bearer: true }, {}, options);
   }
 
   /** GET /v1/profile/personas: list the caller's links to personas, including pending ones. */
-  mine(query: PersonasUsersMineQuery = {}, options: CallOptions = {}): Promise<t.PersonaOwnLinkPage> {
+  async mine(query: PersonasUsersMineQuery = {}, options: CallOptions = {}): Promise<t.PersonaOwnLinkPage> {
     return this.connection.json({ name: 'personas.users.mine', method: 'GET', path: '/v1/profile/personas', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link mine}, grouped by a field. */
-  mineStacked(stack: string, query: PersonasUsersMineQuery = {}, options: CallOptions = {}): Promise<t.PersonaOwnLinkStackedPage> {
+  async mineStacked(stack: string, query: PersonasUsersMineQuery = {}, options: CallOptions = {}): Promise<t.PersonaOwnLinkStackedPage> {
     return this.connection.json({ name: 'personas.users.mine', method: 'GET', path: '/v1/profile/personas', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1336,12 +1336,12 @@ export class PersonasUsersOperations extends Group {
 
 export class PersonasLinksOperations extends Group {
   /** GET /v1/personas/{persona_id}/links: list the links between a persona and other personas. */
-  list(personaId: string, query: PersonasLinksListQuery = {}, options: CallOptions = {}): Promise<t.PersonaLinkPage> {
+  async list(personaId: string, query: PersonasLinksListQuery = {}, options: CallOptions = {}): Promise<t.PersonaLinkPage> {
     return this.connection.json({ name: 'personas.links.list', method: 'GET', path: `/v1/personas/${segment(personaId)}/links`, bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  listStacked(personaId: string, stack: string, query: PersonasLinksListQuery = {}, options: CallOptions = {}): Promise<t.PersonaLinkStackedPage> {
+  async listStacked(personaId: string, stack: string, query: PersonasLinksListQuery = {}, options: CallOptions = {}): Promise<t.PersonaLinkStackedPage> {
     return this.connection.json({ name: 'personas.links.list', method: 'GET', path: `/v1/personas/${segment(personaId)}/links`, bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1354,7 +1354,7 @@ export class PersonasLinksOperations extends Group {
    * POST /v1/personas/{persona_id}/links: link another persona to this one. The relation is that of the linked persona to
    * the persona in the path.
    */
-  add(personaId: string, input: t.PersonaLinkInput, options: CallOptions = {}): Promise<t.PersonaLink> {
+  async add(personaId: string, input: t.PersonaLinkInput, options: CallOptions = {}): Promise<t.PersonaLink> {
     return this.connection.json({ name: 'personas.links.add', method: 'POST', path: `/v1/personas/${segment(personaId)}/links`, bearer: true, keyed: true }, { input }, options);
   }
 
@@ -1362,12 +1362,12 @@ export class PersonasLinksOperations extends Group {
    * POST /v1/personas/{persona_id}/links/{link_id}/accept: accept a pending link between two personas, as staff or on the
    * other side.
    */
-  accept(personaId: string, linkId: string, options: CallOptions = {}): Promise<t.PersonaLink> {
+  async accept(personaId: string, linkId: string, options: CallOptions = {}): Promise<t.PersonaLink> {
     return this.connection.json({ name: 'personas.links.accept', method: 'POST', path: `/v1/personas/${segment(personaId)}/links/${segment(linkId)}/accept`, bearer: true }, {}, options);
   }
 
   /** DELETE /v1/personas/{persona_id}/links/{link_id}: remove a link between two personas, from either side. */
-  remove(personaId: string, linkId: string, options: CallOptions = {}): Promise<t.Message> {
+  async remove(personaId: string, linkId: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'personas.links.remove', method: 'DELETE', path: `/v1/personas/${segment(personaId)}/links/${segment(linkId)}`, bearer: true }, {}, options);
   }
 }
@@ -1383,12 +1383,12 @@ export class PersonasOperations extends Group {
   }
 
   /** GET /v1/personas: list personas. */
-  list(query: PersonasListQuery = {}, options: CallOptions = {}): Promise<t.PersonaPage> {
+  async list(query: PersonasListQuery = {}, options: CallOptions = {}): Promise<t.PersonaPage> {
     return this.connection.json({ name: 'personas.list', method: 'GET', path: '/v1/personas', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  listStacked(stack: string, query: PersonasListQuery = {}, options: CallOptions = {}): Promise<t.PersonaStackedPage> {
+  async listStacked(stack: string, query: PersonasListQuery = {}, options: CallOptions = {}): Promise<t.PersonaStackedPage> {
     return this.connection.json({ name: 'personas.list', method: 'GET', path: '/v1/personas', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1398,34 +1398,34 @@ export class PersonasOperations extends Group {
   }
 
   /** POST /v1/personas: create a persona. */
-  create(input: t.PersonaCreateInput, options: CallOptions = {}): Promise<t.Persona> {
+  async create(input: t.PersonaCreateInput, options: CallOptions = {}): Promise<t.Persona> {
     return this.connection.json({ name: 'personas.create', method: 'POST', path: '/v1/personas', bearer: true, keyed: true }, { input }, options);
   }
 
   /** GET /v1/personas/{persona_id}: get a persona. */
-  get(personaId: string, options: CallOptions = {}): Promise<t.Persona> {
+  async get(personaId: string, options: CallOptions = {}): Promise<t.Persona> {
     return this.connection.json({ name: 'personas.get', method: 'GET', path: `/v1/personas/${segment(personaId)}`, bearer: true }, {}, options);
   }
 
   /** PUT /v1/personas/{persona_id}: replace the data of a persona. Without metadata or active, these keep their values. */
-  update(personaId: string, input: t.PersonaUpdateInput, options: CallOptions = {}): Promise<t.Persona> {
+  async update(personaId: string, input: t.PersonaUpdateInput, options: CallOptions = {}): Promise<t.Persona> {
     return this.connection.json({ name: 'personas.update', method: 'PUT', path: `/v1/personas/${segment(personaId)}`, bearer: true }, { input }, options);
   }
 
   /** DELETE /v1/personas/{persona_id}: archive a persona: it becomes inactive and stays readable. */
-  delete(personaId: string, options: CallOptions = {}): Promise<t.Message> {
+  async delete(personaId: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'personas.delete', method: 'DELETE', path: `/v1/personas/${segment(personaId)}`, bearer: true }, {}, options);
   }
 }
 
 export class CustomersOperations extends Group {
   /** GET /v1/customers: list customers. */
-  list(query: CustomersListQuery = {}, options: CallOptions = {}): Promise<t.CustomerPage> {
+  async list(query: CustomersListQuery = {}, options: CallOptions = {}): Promise<t.CustomerPage> {
     return this.connection.json({ name: 'customers.list', method: 'GET', path: '/v1/customers', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  listStacked(stack: string, query: CustomersListQuery = {}, options: CallOptions = {}): Promise<t.CustomerStackedPage> {
+  async listStacked(stack: string, query: CustomersListQuery = {}, options: CallOptions = {}): Promise<t.CustomerStackedPage> {
     return this.connection.json({ name: 'customers.list', method: 'GET', path: '/v1/customers', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1435,39 +1435,39 @@ export class CustomersOperations extends Group {
   }
 
   /** POST /v1/customers: create a customer. */
-  create(input: t.CustomerCreateInput, options: CallOptions = {}): Promise<t.Customer> {
+  async create(input: t.CustomerCreateInput, options: CallOptions = {}): Promise<t.Customer> {
     return this.connection.json({ name: 'customers.create', method: 'POST', path: '/v1/customers', bearer: true, keyed: true }, { input }, options);
   }
 
   /** GET /v1/customers/{id}: get a customer. */
-  get(id: string, options: CallOptions = {}): Promise<t.Customer> {
+  async get(id: string, options: CallOptions = {}): Promise<t.Customer> {
     return this.connection.json({ name: 'customers.get', method: 'GET', path: `/v1/customers/${segment(id)}`, bearer: true }, {}, options);
   }
 
   /** PUT /v1/customers/{id}: update a customer. Members that the body leaves out keep their values. */
-  update(id: string, input: t.CustomerUpdateInput, options: CallOptions = {}): Promise<t.Customer> {
+  async update(id: string, input: t.CustomerUpdateInput, options: CallOptions = {}): Promise<t.Customer> {
     return this.connection.json({ name: 'customers.update', method: 'PUT', path: `/v1/customers/${segment(id)}`, bearer: true }, { input }, options);
   }
 
   /** GET /v1/customers/{id}/kyc: get the verification state, documents and history of a customer. */
-  kyc(id: string, options: CallOptions = {}): Promise<t.CustomerKYC> {
+  async kyc(id: string, options: CallOptions = {}): Promise<t.CustomerKYC> {
     return this.connection.json({ name: 'customers.kyc', method: 'GET', path: `/v1/customers/${segment(id)}/kyc`, bearer: true }, {}, options);
   }
 
   /** PUT /v1/customers/{id}/kyc: submit documents of a customer. With verified_at, a reviewer also verifies the customer. */
-  kycSubmit(id: string, input: t.CustomerSubmitInput, options: CallOptions = {}): Promise<t.Customer> {
+  async kycSubmit(id: string, input: t.CustomerSubmitInput, options: CallOptions = {}): Promise<t.Customer> {
     return this.connection.json({ name: 'customers.kyc_submit', method: 'PUT', path: `/v1/customers/${segment(id)}/kyc`, bearer: true }, { input }, options);
   }
 
   /** PATCH /v1/customers/{id}/kyc/status: decide on the verification of a customer. */
-  kycDecide(id: string, input: t.CustomerDecideInput, options: CallOptions = {}): Promise<t.Customer> {
+  async kycDecide(id: string, input: t.CustomerDecideInput, options: CallOptions = {}): Promise<t.Customer> {
     return this.connection.json({ name: 'customers.kyc_decide', method: 'PATCH', path: `/v1/customers/${segment(id)}/kyc/status`, bearer: true }, { input }, options);
   }
 }
 
 export class PayersOperations extends Group {
   /** GET /v1/payers: list payers, newest first. */
-  list(query: PayersListQuery = {}, options: CallOptions = {}): Promise<t.PayerPage> {
+  async list(query: PayersListQuery = {}, options: CallOptions = {}): Promise<t.PayerPage> {
     return this.connection.json({ name: 'payers.list', method: 'GET', path: '/v1/payers', bearer: true }, { query }, options);
   }
 
@@ -1477,17 +1477,17 @@ export class PayersOperations extends Group {
   }
 
   /** POST /v1/payers: create a payer of a customer that the caller may update. */
-  create(input: t.PayerCreateInput, options: CallOptions = {}): Promise<t.Payer> {
+  async create(input: t.PayerCreateInput, options: CallOptions = {}): Promise<t.Payer> {
     return this.connection.json({ name: 'payers.create', method: 'POST', path: '/v1/payers', bearer: true, keyed: true }, { input }, options);
   }
 
   /** GET /v1/payers/{id}: get a payer. */
-  get(id: string, options: CallOptions = {}): Promise<t.Payer> {
+  async get(id: string, options: CallOptions = {}): Promise<t.Payer> {
     return this.connection.json({ name: 'payers.get', method: 'GET', path: `/v1/payers/${segment(id)}`, bearer: true }, {}, options);
   }
 
   /** PUT /v1/payers/{id}: update a payer. Members that the body leaves out keep their values. */
-  update(id: string, input: t.PayerUpdateInput, options: CallOptions = {}): Promise<t.Payer> {
+  async update(id: string, input: t.PayerUpdateInput, options: CallOptions = {}): Promise<t.Payer> {
     return this.connection.json({ name: 'payers.update', method: 'PUT', path: `/v1/payers/${segment(id)}`, bearer: true }, { input }, options);
   }
 
@@ -1495,14 +1495,14 @@ export class PayersOperations extends Group {
    * DELETE /v1/payers/{id}: archive a payer: it becomes inactive and stays readable. An update with active: true reactivates
    * it.
    */
-  delete(id: string, options: CallOptions = {}): Promise<t.Message> {
+  async delete(id: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'payers.delete', method: 'DELETE', path: `/v1/payers/${segment(id)}`, bearer: true }, {}, options);
   }
 }
 
 export class ChatsOperations extends Group {
   /** GET /v1/chats: list chats, the latest activity first. */
-  list(query: ChatsListQuery = {}, options: CallOptions = {}): Promise<t.ChatListedChat[]> {
+  async list(query: ChatsListQuery = {}, options: CallOptions = {}): Promise<t.ChatListedChat[]> {
     return this.connection.json({ name: 'chats.list', method: 'GET', path: '/v1/chats', bearer: true }, { query }, options);
   }
 
@@ -1512,17 +1512,17 @@ export class ChatsOperations extends Group {
   }
 
   /** POST /v1/chats: create a chat. */
-  create(input: t.ChatCreateInput, options: CallOptions = {}): Promise<t.Chat> {
+  async create(input: t.ChatCreateInput, options: CallOptions = {}): Promise<t.Chat> {
     return this.connection.json({ name: 'chats.create', method: 'POST', path: '/v1/chats', bearer: true, keyed: true }, { input }, options);
   }
 
   /** GET /v1/chats/{id}: get a chat. */
-  get(id: string, options: CallOptions = {}): Promise<t.Chat> {
+  async get(id: string, options: CallOptions = {}): Promise<t.Chat> {
     return this.connection.json({ name: 'chats.get', method: 'GET', path: `/v1/chats/${segment(id)}`, bearer: true }, {}, options);
   }
 
   /** GET /v1/chats/{id}/messages: list the messages of a chat, the newest first. */
-  messages(id: string, query: ChatsMessagesQuery = {}, options: CallOptions = {}): Promise<t.ChatListedMessage[]> {
+  async messages(id: string, query: ChatsMessagesQuery = {}, options: CallOptions = {}): Promise<t.ChatListedMessage[]> {
     return this.connection.json({ name: 'chats.messages', method: 'GET', path: `/v1/chats/${segment(id)}/messages`, bearer: true }, { query }, options);
   }
 
@@ -1532,34 +1532,34 @@ export class ChatsOperations extends Group {
   }
 
   /** POST /v1/chats/{id}/messages: post a message. */
-  post(id: string, input: t.ChatPostInput, options: CallOptions = {}): Promise<t.ChatMessage> {
+  async post(id: string, input: t.ChatPostInput, options: CallOptions = {}): Promise<t.ChatMessage> {
     return this.connection.json({ name: 'chats.post', method: 'POST', path: `/v1/chats/${segment(id)}/messages`, bearer: true, keyed: true }, { input }, options);
   }
 
   /** POST /v1/chats/{id}/read: mark a chat and its notifications as read. */
-  read(id: string, options: CallOptions = {}): Promise<t.Chat> {
+  async read(id: string, options: CallOptions = {}): Promise<t.Chat> {
     return this.connection.json({ name: 'chats.read', method: 'POST', path: `/v1/chats/${segment(id)}/read`, bearer: true }, {}, options);
   }
 
   /** POST /v1/chats/{id}/participants: add participants to a chat. */
-  addParticipants(id: string, input: t.ChatAddInput, options: CallOptions = {}): Promise<t.Chat> {
+  async addParticipants(id: string, input: t.ChatAddInput, options: CallOptions = {}): Promise<t.Chat> {
     return this.connection.json({ name: 'chats.add_participants', method: 'POST', path: `/v1/chats/${segment(id)}/participants`, bearer: true, keyed: true }, { input }, options);
   }
 
   /** DELETE /v1/chats/{id}/participants/{user_id}: remove a participant from a chat, or leave it. */
-  removeParticipant(id: string, userId: string, options: CallOptions = {}): Promise<t.Message> {
+  async removeParticipant(id: string, userId: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'chats.remove_participant', method: 'DELETE', path: `/v1/chats/${segment(id)}/participants/${segment(userId)}`, bearer: true }, {}, options);
   }
 }
 
 export class TasksOperations extends Group {
   /** GET /v1/customers/{customer_id}/tasks: list the tasks of a customer. */
-  list(customerId: string, query: TasksListQuery = {}, options: CallOptions = {}): Promise<t.TaskPage> {
+  async list(customerId: string, query: TasksListQuery = {}, options: CallOptions = {}): Promise<t.TaskPage> {
     return this.connection.json({ name: 'tasks.list', method: 'GET', path: `/v1/customers/${segment(customerId)}/tasks`, bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  listStacked(customerId: string, stack: string, query: TasksListQuery = {}, options: CallOptions = {}): Promise<t.TaskStackedPage> {
+  async listStacked(customerId: string, stack: string, query: TasksListQuery = {}, options: CallOptions = {}): Promise<t.TaskStackedPage> {
     return this.connection.json({ name: 'tasks.list', method: 'GET', path: `/v1/customers/${segment(customerId)}/tasks`, bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1569,17 +1569,17 @@ export class TasksOperations extends Group {
   }
 
   /** POST /v1/customers/{customer_id}/tasks: create a task. */
-  create(customerId: string, input: t.TaskCreateInput, options: CallOptions = {}): Promise<t.Task> {
+  async create(customerId: string, input: t.TaskCreateInput, options: CallOptions = {}): Promise<t.Task> {
     return this.connection.json({ name: 'tasks.create', method: 'POST', path: `/v1/customers/${segment(customerId)}/tasks`, bearer: true, keyed: true }, { input }, options);
   }
 
   /** GET /v1/tasks: list the caller's tasks. */
-  mine(query: TasksMineQuery = {}, options: CallOptions = {}): Promise<t.TaskPage> {
+  async mine(query: TasksMineQuery = {}, options: CallOptions = {}): Promise<t.TaskPage> {
     return this.connection.json({ name: 'tasks.mine', method: 'GET', path: '/v1/tasks', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link mine}, grouped by a field. */
-  mineStacked(stack: string, query: TasksMineQuery = {}, options: CallOptions = {}): Promise<t.TaskStackedPage> {
+  async mineStacked(stack: string, query: TasksMineQuery = {}, options: CallOptions = {}): Promise<t.TaskStackedPage> {
     return this.connection.json({ name: 'tasks.mine', method: 'GET', path: '/v1/tasks', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1589,66 +1589,66 @@ export class TasksOperations extends Group {
   }
 
   /** GET /v1/customers/{customer_id}/tasks/{id}: get a task. */
-  get(customerId: string, id: string, options: CallOptions = {}): Promise<t.Task> {
+  async get(customerId: string, id: string, options: CallOptions = {}): Promise<t.Task> {
     return this.connection.json({ name: 'tasks.get', method: 'GET', path: `/v1/customers/${segment(customerId)}/tasks/${segment(id)}`, bearer: true }, {}, options);
   }
 
   /** PUT /v1/customers/{customer_id}/tasks/{id}: update a task. */
-  update(customerId: string, id: string, input: t.TaskUpdateInput, options: CallOptions = {}): Promise<t.Task> {
+  async update(customerId: string, id: string, input: t.TaskUpdateInput, options: CallOptions = {}): Promise<t.Task> {
     return this.connection.json({ name: 'tasks.update', method: 'PUT', path: `/v1/customers/${segment(customerId)}/tasks/${segment(id)}`, bearer: true }, { input }, options);
   }
 
   /** DELETE /v1/customers/{customer_id}/tasks/{id}: delete a task. */
-  delete(customerId: string, id: string, options: CallOptions = {}): Promise<t.Message> {
+  async delete(customerId: string, id: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'tasks.delete', method: 'DELETE', path: `/v1/customers/${segment(customerId)}/tasks/${segment(id)}`, bearer: true }, {}, options);
   }
 
   /** PATCH /v1/customers/{customer_id}/tasks/{id}/status: set the status of a task. */
-  status(customerId: string, id: string, input: t.TaskStatusInput, options: CallOptions = {}): Promise<t.Task> {
+  async status(customerId: string, id: string, input: t.TaskStatusInput, options: CallOptions = {}): Promise<t.Task> {
     return this.connection.json({ name: 'tasks.status', method: 'PATCH', path: `/v1/customers/${segment(customerId)}/tasks/${segment(id)}/status`, bearer: true }, { input }, options);
   }
 
   /** POST /v1/customers/{customer_id}/tasks/{id}/assignees: assign a user to a task. */
-  assign(customerId: string, id: string, input: t.TaskAssignInput, options: CallOptions = {}): Promise<t.TaskAssignee> {
+  async assign(customerId: string, id: string, input: t.TaskAssignInput, options: CallOptions = {}): Promise<t.TaskAssignee> {
     return this.connection.json({ name: 'tasks.assign', method: 'POST', path: `/v1/customers/${segment(customerId)}/tasks/${segment(id)}/assignees`, bearer: true, keyed: true }, { input }, options);
   }
 
   /** PATCH /v1/customers/{customer_id}/tasks/{id}/assignees/{assignee_id}: set the status of an assignee's part. */
-  part(customerId: string, id: string, assigneeId: string, input: t.TaskAssigneeStatusInput, options: CallOptions = {}): Promise<t.TaskAssignee> {
+  async part(customerId: string, id: string, assigneeId: string, input: t.TaskAssigneeStatusInput, options: CallOptions = {}): Promise<t.TaskAssignee> {
     return this.connection.json({ name: 'tasks.part', method: 'PATCH', path: `/v1/customers/${segment(customerId)}/tasks/${segment(id)}/assignees/${segment(assigneeId)}`, bearer: true }, { input }, options);
   }
 
   /** DELETE /v1/customers/{customer_id}/tasks/{id}/assignees/{assignee_id}: remove an assignee from a task. */
-  unassign(customerId: string, id: string, assigneeId: string, options: CallOptions = {}): Promise<t.Message> {
+  async unassign(customerId: string, id: string, assigneeId: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'tasks.unassign', method: 'DELETE', path: `/v1/customers/${segment(customerId)}/tasks/${segment(id)}/assignees/${segment(assigneeId)}`, bearer: true }, {}, options);
   }
 }
 
 export class ProfilePreferencesOperations extends Group {
   /** GET /v1/profile/preferences: get the caller's preferences. */
-  get(options: CallOptions = {}): Promise<t.ProfilePreferences> {
+  async get(options: CallOptions = {}): Promise<t.ProfilePreferences> {
     return this.connection.json({ name: 'profile.preferences.get', method: 'GET', path: '/v1/profile/preferences', bearer: true }, {}, options);
   }
 
   /** PUT /v1/profile/preferences: update the caller's preferences. */
-  set(input: t.ProfilePreferencesInput, options: CallOptions = {}): Promise<t.ProfilePreferences> {
+  async set(input: t.ProfilePreferencesInput, options: CallOptions = {}): Promise<t.ProfilePreferences> {
     return this.connection.json({ name: 'profile.preferences.set', method: 'PUT', path: '/v1/profile/preferences', bearer: true }, { input }, options);
   }
 }
 
 export class ProfileAvatarOperations extends Group {
   /** POST /v1/profile/avatar: upload the caller's picture. */
-  set(input: t.ProfileAvatarFormInput, options: CallOptions = {}): Promise<t.ProfileAvatar> {
+  async set(input: t.ProfileAvatarFormInput, options: CallOptions = {}): Promise<t.ProfileAvatar> {
     return this.connection.json({ name: 'profile.avatar.set', method: 'POST', path: '/v1/profile/avatar', bearer: true, form: true }, { input }, options);
   }
 
   /** DELETE /v1/profile/avatar: remove the caller's picture. */
-  remove(options: CallOptions = {}): Promise<t.Message> {
+  async remove(options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'profile.avatar.remove', method: 'DELETE', path: '/v1/profile/avatar', bearer: true }, {}, options);
   }
 
   /** GET /v1/avatars/{file}: get a picture. */
-  get(file: string, options: CallOptions = {}): Promise<Blob> {
+  async get(file: string, options: CallOptions = {}): Promise<Blob> {
     return this.connection.blob({ name: 'profile.avatar.get', method: 'GET', path: `/v1/avatars/${segment(file)}`, accept: 'image/jpeg, image/png' }, {}, options);
   }
 }
@@ -1664,26 +1664,26 @@ export class ProfileOperations extends Group {
   }
 
   /** GET /v1/profile: get the caller's profile. */
-  get(options: CallOptions = {}): Promise<t.Profile> {
+  async get(options: CallOptions = {}): Promise<t.Profile> {
     return this.connection.json({ name: 'profile.get', method: 'GET', path: '/v1/profile', bearer: true }, {}, options);
   }
 }
 
 export class InvoicesOperations extends Group {
   /** POST /v1/invoices/qrcode: read the Swiss QR-bill of an invoice. */
-  readQrCode(input: t.InvoiceReadInput, options: CallOptions = {}): Promise<t.InvoiceReadResult> {
+  async readQrCode(input: t.InvoiceReadInput, options: CallOptions = {}): Promise<t.InvoiceReadResult> {
     return this.connection.json({ name: 'invoices.read_qr_code', method: 'POST', path: '/v1/invoices/qrcode', bearer: true }, { input }, options);
   }
 }
 
 export class NotificationsOperations extends Group {
   /** GET /v1/notifications: list notifications. */
-  list(query: NotificationsListQuery = {}, options: CallOptions = {}): Promise<t.NotificationListedPage> {
+  async list(query: NotificationsListQuery = {}, options: CallOptions = {}): Promise<t.NotificationListedPage> {
     return this.connection.json({ name: 'notifications.list', method: 'GET', path: '/v1/notifications', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  listStacked(stack: string, query: NotificationsListQuery = {}, options: CallOptions = {}): Promise<t.NotificationListedStackedPage> {
+  async listStacked(stack: string, query: NotificationsListQuery = {}, options: CallOptions = {}): Promise<t.NotificationListedStackedPage> {
     return this.connection.json({ name: 'notifications.list', method: 'GET', path: '/v1/notifications', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1693,47 +1693,47 @@ export class NotificationsOperations extends Group {
   }
 
   /** GET /v1/notifications/{notification_id}: get a notification. */
-  get(notificationId: string, options: CallOptions = {}): Promise<t.Notification | null> {
+  async get(notificationId: string, options: CallOptions = {}): Promise<t.Notification | null> {
     return this.connection.json({ name: 'notifications.get', method: 'GET', path: `/v1/notifications/${segment(notificationId)}`, bearer: true }, {}, options);
   }
 
   /** DELETE /v1/notifications/{notification_id}: delete an event's notifications for all recipients. */
-  delete(notificationId: string, options: CallOptions = {}): Promise<t.Message> {
+  async delete(notificationId: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'notifications.delete', method: 'DELETE', path: `/v1/notifications/${segment(notificationId)}`, bearer: true }, {}, options);
   }
 
   /** PATCH /v1/notifications/{notification_id}/read: mark a notification as read. */
-  markRead(notificationId: string, input: t.NotificationReadInput, options: CallOptions = {}): Promise<t.Notification | null> {
+  async markRead(notificationId: string, input: t.NotificationReadInput, options: CallOptions = {}): Promise<t.Notification | null> {
     return this.connection.json({ name: 'notifications.mark_read', method: 'PATCH', path: `/v1/notifications/${segment(notificationId)}/read`, bearer: true }, { input }, options);
   }
 
   /** POST /v1/notifications/read: mark the notifications about a record as read. */
-  markRecord(input: t.NotificationRecordInput, options: CallOptions = {}): Promise<t.NotificationUpdated> {
+  async markRecord(input: t.NotificationRecordInput, options: CallOptions = {}): Promise<t.NotificationUpdated> {
     return this.connection.json({ name: 'notifications.mark_record', method: 'POST', path: '/v1/notifications/read', bearer: true }, { input }, options);
   }
 
   /** GET /v1/notifications/unread-count: count unread notifications. */
-  unreadCount(options: CallOptions = {}): Promise<t.NotificationUnread> {
+  async unreadCount(options: CallOptions = {}): Promise<t.NotificationUnread> {
     return this.connection.json({ name: 'notifications.unread_count', method: 'GET', path: '/v1/notifications/unread-count', bearer: true }, {}, options);
   }
 
   /** GET /v1/notifications/preferences: get notification preferences (not implemented). */
-  preferences(options: CallOptions = {}): Promise<t.Message> {
+  async preferences(options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'notifications.preferences', method: 'GET', path: '/v1/notifications/preferences', bearer: true }, {}, options);
   }
 
   /** PUT /v1/notifications/preferences: set notification preferences (not implemented). */
-  setPreferences(options: CallOptions = {}): Promise<t.Message> {
+  async setPreferences(options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'notifications.set_preferences', method: 'PUT', path: '/v1/notifications/preferences', bearer: true }, {}, options);
   }
 
   /** GET /v1/notifications/deliveries: list e-mail and SMS deliveries. */
-  deliveries(query: NotificationsDeliveriesQuery = {}, options: CallOptions = {}): Promise<t.NotificationDeliveryPage> {
+  async deliveries(query: NotificationsDeliveriesQuery = {}, options: CallOptions = {}): Promise<t.NotificationDeliveryPage> {
     return this.connection.json({ name: 'notifications.deliveries', method: 'GET', path: '/v1/notifications/deliveries', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link deliveries}, grouped by a field. */
-  deliveriesStacked(stack: string, query: NotificationsDeliveriesQuery = {}, options: CallOptions = {}): Promise<t.NotificationDeliveryStackedPage> {
+  async deliveriesStacked(stack: string, query: NotificationsDeliveriesQuery = {}, options: CallOptions = {}): Promise<t.NotificationDeliveryStackedPage> {
     return this.connection.json({ name: 'notifications.deliveries', method: 'GET', path: '/v1/notifications/deliveries', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1743,7 +1743,7 @@ export class NotificationsOperations extends Group {
   }
 
   /** POST /v1/notifications/deliveries/{id}/retry: retry a dead delivery. */
-  retryDelivery(id: string, options: CallOptions = {}): Promise<t.NotificationDelivery> {
+  async retryDelivery(id: string, options: CallOptions = {}): Promise<t.NotificationDelivery> {
     return this.connection.json({ name: 'notifications.retry_delivery', method: 'POST', path: `/v1/notifications/deliveries/${segment(id)}/retry`, bearer: true }, {}, options);
   }
 
@@ -1780,7 +1780,7 @@ export class NotificationsOperations extends Group {
   }
 
   /** POST /v1/notifications/trigger: send a test notification. */
-  trigger(input: t.NotificationTriggerInput, options: CallOptions = {}): Promise<t.NotificationTriggerResult> {
+  async trigger(input: t.NotificationTriggerInput, options: CallOptions = {}): Promise<t.NotificationTriggerResult> {
     return this.connection.json({ name: 'notifications.trigger', method: 'POST', path: '/v1/notifications/trigger', apiKey: true }, { input }, options);
   }
 }
@@ -1790,41 +1790,41 @@ export class PrivacyRelationshipOperations extends Group {
    * GET /v1/customers/{id}/relationship: get the business relationship with a customer, and until when its data must be
    * kept.
    */
-  get(id: string, options: CallOptions = {}): Promise<t.PrivacyRelationship> {
+  async get(id: string, options: CallOptions = {}): Promise<t.PrivacyRelationship> {
     return this.connection.json({ name: 'privacy.relationship.get', method: 'GET', path: `/v1/customers/${segment(id)}/relationship`, bearer: true }, {}, options);
   }
 
   /** PUT /v1/customers/{id}/relationship: record the end of the business relationship with a customer. */
-  set(id: string, input: t.PrivacyRelationshipInput, options: CallOptions = {}): Promise<t.PrivacyRelationship> {
+  async set(id: string, input: t.PrivacyRelationshipInput, options: CallOptions = {}): Promise<t.PrivacyRelationship> {
     return this.connection.json({ name: 'privacy.relationship.set', method: 'PUT', path: `/v1/customers/${segment(id)}/relationship`, bearer: true }, { input }, options);
   }
 }
 
 export class PrivacyHoldOperations extends Group {
   /** GET /v1/customers/{id}/legal-hold: get the legal hold of a customer. */
-  get(id: string, options: CallOptions = {}): Promise<t.PrivacyLegalHold> {
+  async get(id: string, options: CallOptions = {}): Promise<t.PrivacyLegalHold> {
     return this.connection.json({ name: 'privacy.hold.get', method: 'GET', path: `/v1/customers/${segment(id)}/legal-hold`, bearer: true }, {}, options);
   }
 
   /** PUT /v1/customers/{id}/legal-hold: place a customer under a legal hold: its data cannot be erased. */
-  set(id: string, input: t.PrivacyHoldInput, options: CallOptions = {}): Promise<t.PrivacyLegalHold> {
+  async set(id: string, input: t.PrivacyHoldInput, options: CallOptions = {}): Promise<t.PrivacyLegalHold> {
     return this.connection.json({ name: 'privacy.hold.set', method: 'PUT', path: `/v1/customers/${segment(id)}/legal-hold`, bearer: true }, { input }, options);
   }
 
   /** DELETE /v1/customers/{id}/legal-hold: remove the legal hold of a customer. */
-  remove(id: string, options: CallOptions = {}): Promise<t.Message> {
+  async remove(id: string, options: CallOptions = {}): Promise<t.Message> {
     return this.connection.json({ name: 'privacy.hold.remove', method: 'DELETE', path: `/v1/customers/${segment(id)}/legal-hold`, bearer: true }, {}, options);
   }
 }
 
 export class PrivacyErasuresOperations extends Group {
   /** GET /v1/erasures: list erasures. */
-  list(query: PrivacyErasuresListQuery = {}, options: CallOptions = {}): Promise<t.PrivacyErasurePage> {
+  async list(query: PrivacyErasuresListQuery = {}, options: CallOptions = {}): Promise<t.PrivacyErasurePage> {
     return this.connection.json({ name: 'privacy.erasures.list', method: 'GET', path: '/v1/erasures', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link list}, grouped by a field. */
-  listStacked(stack: string, query: PrivacyErasuresListQuery = {}, options: CallOptions = {}): Promise<t.PrivacyErasureStackedPage> {
+  async listStacked(stack: string, query: PrivacyErasuresListQuery = {}, options: CallOptions = {}): Promise<t.PrivacyErasureStackedPage> {
     return this.connection.json({ name: 'privacy.erasures.list', method: 'GET', path: '/v1/erasures', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1834,12 +1834,12 @@ export class PrivacyErasuresOperations extends Group {
   }
 
   /** GET /v1/erasures/due: list customers whose retention period has ended and whose data may be erased. */
-  due(query: PrivacyErasuresDueQuery = {}, options: CallOptions = {}): Promise<t.PrivacyDuePage> {
+  async due(query: PrivacyErasuresDueQuery = {}, options: CallOptions = {}): Promise<t.PrivacyDuePage> {
     return this.connection.json({ name: 'privacy.erasures.due', method: 'GET', path: '/v1/erasures/due', bearer: true }, { query }, options);
   }
 
   /** The rows of {@link due}, grouped by a field. */
-  dueStacked(stack: string, query: PrivacyErasuresDueQuery = {}, options: CallOptions = {}): Promise<t.PrivacyDueStackedPage> {
+  async dueStacked(stack: string, query: PrivacyErasuresDueQuery = {}, options: CallOptions = {}): Promise<t.PrivacyDueStackedPage> {
     return this.connection.json({ name: 'privacy.erasures.due', method: 'GET', path: '/v1/erasures/due', bearer: true }, { query: { ...query, stack } }, options);
   }
 
@@ -1849,7 +1849,7 @@ export class PrivacyErasuresOperations extends Group {
   }
 
   /** GET /v1/erasures/{id}: get an erasure. */
-  get(id: string, options: CallOptions = {}): Promise<t.PrivacyErasure> {
+  async get(id: string, options: CallOptions = {}): Promise<t.PrivacyErasure> {
     return this.connection.json({ name: 'privacy.erasures.get', method: 'GET', path: `/v1/erasures/${segment(id)}`, bearer: true }, {}, options);
   }
 }
@@ -1871,12 +1871,12 @@ export class PrivacyOperations extends Group {
    *
    * The answer is streamed. A document that ends early is not valid JSON.
    */
-  exportCustomer(id: string, options: CallOptions = {}): Promise<t.PrivacyExport> {
+  async exportCustomer(id: string, options: CallOptions = {}): Promise<t.PrivacyExport> {
     return this.connection.json({ name: 'privacy.export_customer', method: 'GET', path: `/v1/customers/${segment(id)}/export`, bearer: true }, {}, options);
   }
 
   /** POST /v1/customers/{id}/erasure: erase the personal data of a customer. This cannot be undone. */
-  eraseCustomer(id: string, input: t.PrivacyEraseInput, options: CallOptions = {}): Promise<t.PrivacyErasure> {
+  async eraseCustomer(id: string, input: t.PrivacyEraseInput, options: CallOptions = {}): Promise<t.PrivacyErasure> {
     return this.connection.json({ name: 'privacy.erase_customer', method: 'POST', path: `/v1/customers/${segment(id)}/erasure`, bearer: true }, { input }, options);
   }
 
@@ -1885,12 +1885,12 @@ export class PrivacyOperations extends Group {
    *
    * The answer is streamed. A document that ends early is not valid JSON.
    */
-  exportUser(id: string, options: CallOptions = {}): Promise<t.PrivacyExport> {
+  async exportUser(id: string, options: CallOptions = {}): Promise<t.PrivacyExport> {
     return this.connection.json({ name: 'privacy.export_user', method: 'GET', path: `/v1/users/${segment(id)}/export`, bearer: true }, {}, options);
   }
 
   /** POST /v1/users/{id}/erasure: erase the personal data of a user. This cannot be undone. */
-  eraseUser(id: string, input: t.PrivacyEraseInput, options: CallOptions = {}): Promise<t.PrivacyErasure> {
+  async eraseUser(id: string, input: t.PrivacyEraseInput, options: CallOptions = {}): Promise<t.PrivacyErasure> {
     return this.connection.json({ name: 'privacy.erase_user', method: 'POST', path: `/v1/users/${segment(id)}/erasure`, bearer: true }, { input }, options);
   }
 
@@ -1899,12 +1899,12 @@ export class PrivacyOperations extends Group {
    *
    * The answer is streamed. A document that ends early is not valid JSON.
    */
-  exportPersona(personaId: string, options: CallOptions = {}): Promise<t.PrivacyExport> {
+  async exportPersona(personaId: string, options: CallOptions = {}): Promise<t.PrivacyExport> {
     return this.connection.json({ name: 'privacy.export_persona', method: 'GET', path: `/v1/personas/${segment(personaId)}/export`, bearer: true }, {}, options);
   }
 
   /** POST /v1/personas/{persona_id}/erasure: erase the personal data of a persona. This cannot be undone. */
-  erasePersona(personaId: string, input: t.PrivacyErasePersonaInput, options: CallOptions = {}): Promise<t.PrivacyErasure> {
+  async erasePersona(personaId: string, input: t.PrivacyErasePersonaInput, options: CallOptions = {}): Promise<t.PrivacyErasure> {
     return this.connection.json({ name: 'privacy.erase_persona', method: 'POST', path: `/v1/personas/${segment(personaId)}/erasure`, bearer: true }, { input }, options);
   }
 }
@@ -2066,7 +2066,7 @@ export class WebhooksOperations extends Group {
 
 export class OperationsOperations extends Group {
   /** GET /healthz: check liveness */
-  health(options: CallOptions = {}): Promise<t.Health> {
+  async health(options: CallOptions = {}): Promise<t.Health> {
     return this.connection.json({ name: 'operations.health', method: 'GET', path: '/healthz' }, {}, options);
   }
 
@@ -2075,7 +2075,7 @@ export class OperationsOperations extends Group {
    *
    * Checks the database and the queue of notifications. With several nodes on one database it lists them.
    */
-  ready(options: CallOptions = {}): Promise<t.Health> {
+  async ready(options: CallOptions = {}): Promise<t.Health> {
     return this.connection.json({ name: 'operations.ready', method: 'GET', path: '/readyz' }, {}, options);
   }
 
@@ -2085,12 +2085,12 @@ export class OperationsOperations extends Group {
    * Metrics are in the Prometheus text format, for administrators. Prometheus itself reads them without a token from the
    * address of the setting metrics.listen.
    */
-  metrics(options: CallOptions = {}): Promise<string> {
+  async metrics(options: CallOptions = {}): Promise<string> {
     return this.connection.text({ name: 'operations.metrics', method: 'GET', path: '/metrics', accept: 'text/plain' }, {}, options);
   }
 
   /** GET /openapi.json: get the OpenAPI document */
-  openapi(options: CallOptions = {}): Promise<unknown> {
+  async openapi(options: CallOptions = {}): Promise<unknown> {
     return this.connection.json({ name: 'operations.openapi', method: 'GET', path: '/openapi.json' }, {}, options);
   }
 }

@@ -130,7 +130,7 @@ func (b *Bus) run(ctx context.Context, s *session) {
 	defer close(b.ended)
 	for s != nil {
 		err := s.wait(ctx)
-		if ctx.Err() != nil {
+		if b.isClosing() {
 			return
 		}
 		b.log.Warn("lost the connection for announcements; the database is asked instead of the memory until it is back", "err", err)
@@ -139,6 +139,12 @@ func (b *Bus) run(ctx context.Context, s *session) {
 			b.log.Info("announcements are received again")
 		}
 	}
+}
+
+func (b *Bus) isClosing() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.closing
 }
 
 const (

@@ -242,8 +242,20 @@ func (c *clock) beat(nodes ...*node) {
 	c.advance(250 * time.Millisecond)
 	now := c.Now()
 	for _, n := range nodes {
-		until(n.t, "a heartbeat", func() bool { return n.self().Lag <= c.Now()-now })
+		c.flow(n.t, "a heartbeat", func() bool { return n.self().Lag <= c.Now()-now })
 	}
+}
+
+// flow waits for a condition while the clock moves as real time does.
+func (c *clock) flow(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	last := time.Now()
+	until(t, what, func() bool {
+		now := time.Now()
+		c.advance(now.Sub(last))
+		last = now
+		return condition()
+	})
 }
 
 // self returns the node's own entry.

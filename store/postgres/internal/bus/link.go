@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -24,7 +25,7 @@ type link struct {
 
 	mu      sync.Mutex // held while a statement is sent
 	pending []*request
-	failed  error
+	failed  atomic.Pointer[error]
 }
 
 // request is a statement that was sent.
@@ -80,8 +81,8 @@ func (l *link) query(sql string, answer func(rows []row, err error) error) error
 func (l *link) send(r *request, write func()) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.failed != nil {
-		return l.failed
+	if reason := l.failed.Load(); reason != nil { // set before finish takes pending
+		return *reason
 	}
 	l.pending = append(l.pending, r)
 	write()
@@ -172,19 +173,16 @@ func (l *link) current() *request {
 
 // abort ends the connection, which ends receive. The first reason counts.
 func (l *link) abort(reason error) {
-	_ = l.conn.Close() // first, because send holds the lock while it waits for the server; what was not sent is lost anyway
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.failed == nil {
-		l.failed = reason
-	}
+	l.failed.CompareAndSwap(nil, &reason)
+	_ = l.conn.Close() // what was not sent is lost anyway
 }
 
 // finish ends the connection and all statements without an answer. It returns the first reason.
 func (l *link) finish(reason error) error {
 	l.abort(reason)
+	reason = *l.failed.Load()
 	l.mu.Lock()
-	reason, pending := l.failed, l.pending
+	pending := l.pending
 	l.pending = nil
 	l.mu.Unlock()
 	for _, r := range pending {
