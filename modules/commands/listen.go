@@ -80,11 +80,11 @@ func (c listenCommand) Run(ctx context.Context, p Process, r *settings.Result) e
 
 // follow calls use for each event.
 func (c listenCommand) follow(ctx context.Context, p Process, server *client.Client, use func(context.Context, *client.ChangeEvent) error) error {
-	params := client.EventsFollowParams{After: c.After, Types: strings.Join(c.Types, ",")}
+	params := client.EventsListParams{After: c.After, Types: strings.Join(c.Types, ",")}
 	if c.Record {
 		params.Include = "record"
 	}
-	for frame, err := range server.Events.Follow(ctx, params) {
+	for frame, err := range server.Events.Stream(ctx, params) {
 		switch {
 		case ctx.Err() != nil:
 			return nil // interrupted

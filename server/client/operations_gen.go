@@ -1627,11 +1627,23 @@ func (a *EventsAPI) bind(c *Client) {
 // `tasks.deleted`, `tasks.erased`, `tasks.updated`, `users.created`, `users.erased`, `users.roles_changed`,
 // `users.updated`, `webhooks.created`, `webhooks.deleted`, `webhooks.updated`.
 func (a *EventsAPI) List(ctx context.Context, params EventsListParams, options ...CallOption) (*ChangePage, error) {
-	return fetch[ChangePage](ctx, a.client, operation{name: "events.list", method: "GET", path: "/v1/events", bearer: true}, input{query: params}, options)
+	return fetch[ChangePage](ctx, a.client, operation{name: "events.list", method: "GET", path: "/v1/events", bearer: true, accept: "application/json"}, input{query: params}, options)
 }
 
-// EventsFollowFrame is one frame of the stream. The member of its Event is set, the others are nil.
-type EventsFollowFrame struct {
+// All returns the rows of all pages of [EventsAPI.List].
+func (a *EventsAPI) All(ctx context.Context, params EventsListParams, options ...CallOption) iter.Seq2[ChangeEvent, error] {
+	return after(params.After, func(next string) ([]ChangeEvent, string, bool, error) {
+		params.After = next
+		page, err := a.List(ctx, params, options...)
+		if err != nil {
+			return nil, "", false, err
+		}
+		return page.Data, page.Next, page.HasMore, nil
+	})
+}
+
+// EventsListStreamFrame is one frame of the stream. The member of its Event is set, the others are nil.
+type EventsListStreamFrame struct {
 	ID       string // for [After]; empty for frames that cannot be resumed from
 	Event    string // the name of the frame
 	Open     *ChangeOpenedFrame
@@ -1640,7 +1652,7 @@ type EventsFollowFrame struct {
 	Close    *ChangeClosedFrame
 }
 
-// Follow calls GET /v1/events: list changes of records, or follow them as an event stream. It reconnects and resumes after
+// Stream calls GET /v1/events: list changes of records, or follow them as an event stream. It reconnects and resumes after
 // the last frame until the context ends or the service rejects the caller.
 //
 // Each change of a record is an event with its id and none of its data. Only events of records that the caller may read at
@@ -1666,8 +1678,8 @@ type EventsFollowFrame struct {
 // `service_accounts.created`, `service_accounts.tokens_changed`, `service_accounts.updated`, `tasks.created`,
 // `tasks.deleted`, `tasks.erased`, `tasks.updated`, `users.created`, `users.erased`, `users.roles_changed`,
 // `users.updated`, `webhooks.created`, `webhooks.deleted`, `webhooks.updated`.
-func (a *EventsAPI) Follow(ctx context.Context, params EventsFollowParams, options ...CallOption) iter.Seq2[EventsFollowFrame, error] {
-	return follow(ctx, a.client, operation{name: "events.follow", method: "GET", path: "/v1/events", bearer: true, accept: "text/event-stream"}, input{query: params}, options, func(f *EventsFollowFrame, e streamEvent) error {
+func (a *EventsAPI) Stream(ctx context.Context, params EventsListParams, options ...CallOption) iter.Seq2[EventsListStreamFrame, error] {
+	return follow(ctx, a.client, operation{name: "events.list", method: "GET", path: "/v1/events", bearer: true, accept: "text/event-stream"}, input{query: params}, options, func(f *EventsListStreamFrame, e streamEvent) error {
 		f.ID, f.Event = e.id, e.name
 		switch e.name {
 		case "open":

@@ -591,19 +591,6 @@ type EventsListParams struct {
 	Include string `query:"include"`
 }
 
-// EventsFollowParams are the parameters of GET /v1/events. Zero values are not sent.
-type EventsFollowParams struct {
-	// The id of an event, or a cursor in next: the events after it. A time (RFC 3339): the events since. latest: none yet, to
-	// begin with the next one. Without it: from the first event.
-	After string `query:"after"`
-	// Types of events, or patterns such as customers.*, separated by commas. Without it: all.
-	Types string `query:"types"`
-	// The largest number of events; at most 100 with include=record.
-	Limit int `query:"limit"`
-	// record: with each record as it is now, as its own endpoint answers it.
-	Include string `query:"include"`
-}
-
 // WebhooksListParams are the parameters of GET /v1/webhooks. Zero values are not sent.
 type WebhooksListParams struct {
 	// Maximum number of rows: 10 by default, 100 at most. Zero and negative numbers mean the default, but -1 returns the

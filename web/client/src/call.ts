@@ -265,7 +265,8 @@ function search(query: object | undefined): string {
   const params = new URLSearchParams();
   const add = (prefix: string, values: object): void => {
     for (const [name, value] of Object.entries(values)) {
-      if (typeof value === 'object' && value !== null) add(`${prefix}${name}.`, value as object);
+      if (Array.isArray(value)) value.forEach((one) => params.append(prefix + name, String(one)));
+      else if (typeof value === 'object' && value !== null) add(`${prefix}${name}.`, value as object);
       else if (value !== undefined && value !== null) params.append(prefix + name, String(value));
     }
   };
