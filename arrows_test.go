@@ -65,6 +65,8 @@ var layers = []layer{
 	{`modules/auth/breached`, nil, "it searches a file and knows no other package of this module"},
 	{`modules/oidc/oidctest`, nil, "it plays a provider, which knows nothing of Kontor"},
 	{`modules/app`, []string{"*"}, "here, and only here, modules meet"},
+	{`modules/kit/change`, []string{"store"}, "it declares a type for siblings that must not import each other"},
+	{`modules/kit/outbound`, nil, "it calls any address and knows no module"},
 	{`modules/kit/event`, []string{"server/access"}, "it names events for siblings that must not import each other"},
 	{`modules/kit/factor`, []string{"store"}, "it declares types for siblings that must not import each other"},
 	{`modules/kit/revocable`, nil, "it caches values of any type"},
@@ -75,7 +77,7 @@ var layers = []layer{
 	{`modules/audit`, []string{"modules/kit/personal", "modules/kit/types", "modules/kit/validate", "modules/kit/list", "modules/kit/records", "modules/kit/event",
 		"server/access", "server/endpoint", "server/apierr", "server/ratelimit", "server/sse", "store", "store/audittrail"},
 		"it shows, verifies and exports the audit trail, and is a module like the others"},
-	{`modules/[a-z]+`, []string{"modules/kit/revocable", "modules/kit/personal", "modules/kit/types", "modules/kit/validate", "modules/kit/list", "modules/kit/records", "modules/kit/event", "modules/kit/factor", "modules/sandbox",
+	{`modules/[a-z]+`, []string{"modules/kit/revocable", "modules/kit/personal", "modules/kit/types", "modules/kit/validate", "modules/kit/list", "modules/kit/records", "modules/kit/event", "modules/kit/factor", "modules/kit/change", "modules/kit/outbound", "modules/sandbox",
 		"server/access", "server/endpoint", "server/etag", "server/apierr", "server/ratelimit", "server/sse", "store"},
 		"modules never import each other: declare an interface for what is needed, and let modules/app pass the implementation"},
 }
