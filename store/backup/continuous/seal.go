@@ -35,8 +35,8 @@ func (k Key) seal(out io.Writer) (io.WriteCloser, error) {
 	return age.Encrypt(out, r)
 }
 
-// open returns a reader of what seal encrypted. It returns sealing.ErrWrongKey for another key. What it returns is authentic up
-// to the next error.
+// open returns a reader of what seal encrypted. It returns sealing.ErrWrongKey for another key. Everything that it returns
+// before an error is authentic.
 func (k Key) open(in io.Reader) (io.Reader, error) {
 	i, err := age.NewScryptIdentity(string(k))
 	if err != nil {
