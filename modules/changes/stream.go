@@ -45,7 +45,7 @@ type positionFrame struct{}
 
 // streamFrames are the frames of the stream, for the API document. The name of a frame with an event is its type.
 var streamFrames = []endpoint.Frame{
-	{Event: "open", Body: openedFrame{}}, {Event: "customers.updated", Body: change.Event{}}, {Event: "position", Body: positionFrame{}},
+	{Event: "open", Body: openedFrame{}}, {Event: "*.*", Body: change.Event{}}, {Event: "position", Body: positionFrame{}},
 	{Event: "close", Body: closedFrame{}},
 }
 
