@@ -257,7 +257,7 @@ func TestNodes_FramesCarryMessages(t *testing.T) {
 	}
 }
 
-// Somebody who has left a chat gets no texts from it.
+// Former participants get no texts of a chat.
 func TestNodes_FramesOfFormerParticipantsCarryNoMessage(t *testing.T) {
 	nodes := twoNodes(t)
 	anna, beat := nodes[0].User(access.Advisor), nodes[0].User(access.Customer)
