@@ -1612,9 +1612,9 @@ func (a *EventsAPI) bind(c *Client) {
 // from before a restore of the database, or older than `events.retention_days`, gets 410 `events.cursor_expired`: load the
 // records again, and begin with `after=latest`.
 //
-// **Stream**: with `Accept: text/event-stream`, the answer is an event stream. Each event is a frame whose `id` is that of
-// the event and whose name is its type. `Last-Event-ID` resumes, and takes precedence over `after`; without both, the
-// stream begins with the next event. The frame `close` is sent before a shutdown.
+// **Stream**: with `Accept: text/event-stream`, the answer is an event stream. Each event is a frame `change` whose `id`
+// is that of the event. `Last-Event-ID` resumes, and takes precedence over `after`; without both, the stream begins with
+// the next event. The frame `close` is sent before a shutdown.
 //
 // The types are `api_keys.created`, `api_keys.updated`, `chats.created`, `chats.erased`, `chats.message_posted`,
 // `chats.updated`, `credentials.created`, `credentials.deleted`, `credentials.updated`, `customers.created`,
@@ -1644,12 +1644,12 @@ func (a *EventsAPI) All(ctx context.Context, params EventsListParams, options ..
 
 // EventsListStreamFrame is one frame of the stream. The member of its Event is set, the others are nil.
 type EventsListStreamFrame struct {
-	ID          string // for [After]; empty for frames that cannot be resumed from
-	Event       string // the name of the frame
-	Open        *ChangeOpenedFrame
-	ChangeEvent *ChangeEvent
-	Position    *ChangePositionFrame
-	Close       *ChangeClosedFrame
+	ID       string // for [After]; empty for frames that cannot be resumed from
+	Event    string // the name of the frame
+	Open     *ChangeOpenedFrame
+	Change   *ChangeEvent
+	Position *ChangePositionFrame
+	Close    *ChangeClosedFrame
 }
 
 // Stream calls GET /v1/events: list changes of records, or follow them as an event stream. It reconnects and resumes after
@@ -1664,9 +1664,9 @@ type EventsListStreamFrame struct {
 // from before a restore of the database, or older than `events.retention_days`, gets 410 `events.cursor_expired`: load the
 // records again, and begin with `after=latest`.
 //
-// **Stream**: with `Accept: text/event-stream`, the answer is an event stream. Each event is a frame whose `id` is that of
-// the event and whose name is its type. `Last-Event-ID` resumes, and takes precedence over `after`; without both, the
-// stream begins with the next event. The frame `close` is sent before a shutdown.
+// **Stream**: with `Accept: text/event-stream`, the answer is an event stream. Each event is a frame `change` whose `id`
+// is that of the event. `Last-Event-ID` resumes, and takes precedence over `after`; without both, the stream begins with
+// the next event. The frame `close` is sent before a shutdown.
 //
 // The types are `api_keys.created`, `api_keys.updated`, `chats.created`, `chats.erased`, `chats.message_posted`,
 // `chats.updated`, `credentials.created`, `credentials.deleted`, `credentials.updated`, `customers.created`,
@@ -1684,13 +1684,12 @@ func (a *EventsAPI) Stream(ctx context.Context, params EventsListParams, options
 		switch e.name {
 		case "open":
 			return e.into(&f.Open)
+		case "change":
+			return e.into(&f.Change)
 		case "position":
 			return e.into(&f.Position)
 		case "close":
 			return e.into(&f.Close)
-		}
-		if e.matches("*.*") {
-			return e.into(&f.ChangeEvent)
 		}
 		return nil
 	})

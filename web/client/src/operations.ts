@@ -711,7 +711,7 @@ export interface EventsListQuery {
 /** A frame of the stream. An id is a position for the option after; frames without one have none. */
 export type EventsListStreamFrame =
   | { event: 'open'; id: string; data: t.ChangeOpenedFrame }
-  | { event: `${string}.${string}`; id: string; data: t.ChangeEvent }
+  | { event: 'change'; id: string; data: t.ChangeEvent }
   | { event: 'position'; id: string; data: t.ChangePositionFrame }
   | { event: 'close'; id: string; data: t.ChangeClosedFrame };
 
@@ -1907,9 +1907,9 @@ export class EventsOperations extends Group {
    * from before a restore of the database, or older than `events.retention_days`, gets 410 `events.cursor_expired`: load the
    * records again, and begin with `after=latest`.
    *
-   * **Stream**: with `Accept: text/event-stream`, the answer is an event stream. Each event is a frame whose `id` is that of
-   * the event and whose name is its type. `Last-Event-ID` resumes, and takes precedence over `after`; without both, the
-   * stream begins with the next event. The frame `close` is sent before a shutdown.
+   * **Stream**: with `Accept: text/event-stream`, the answer is an event stream. Each event is a frame `change` whose `id`
+   * is that of the event. `Last-Event-ID` resumes, and takes precedence over `after`; without both, the stream begins with
+   * the next event. The frame `close` is sent before a shutdown.
    *
    * The types are `api_keys.created`, `api_keys.updated`, `chats.created`, `chats.erased`, `chats.message_posted`,
    * `chats.updated`, `credentials.created`, `credentials.deleted`, `credentials.updated`, `customers.created`,
