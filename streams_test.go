@@ -158,7 +158,7 @@ func TestStreams_ResumeAfterTheServerWasKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	stored := allNotifications(t, admin, me)
+	stored := allNotifications(t, admin, me, "search.event=test")
 	if int64(len(stored)) < acknowledged.Load() {
 		t.Errorf("%d are stored, %d were acknowledged", len(stored), acknowledged.Load())
 	}
@@ -178,13 +178,13 @@ func TestStreams_ResumeAfterTheServerWasKilled(t *testing.T) {
 	waitUntil(t, func() bool { return readers[0].received("close") })
 }
 
-// allNotifications returns the ids of a user's notifications, the oldest first.
-func allNotifications(tb testing.TB, c *client, user string) []string {
+// allNotifications returns the ids of a user's notifications that a filter of the list selects, the oldest first.
+func allNotifications(tb testing.TB, c *client, user, filter string) []string {
 	tb.Helper()
 	var ids []string
 	for {
 		var part page
-		c.do(tb, "GET", fmt.Sprintf("/v1/notifications?search.user_id=%s&search.event=test&sort=created_at&limit=100&offset=%d", user, len(ids)), "", 200).into(tb, &part)
+		c.do(tb, "GET", fmt.Sprintf("/v1/notifications?search.user_id=%s&%s&sort=created_at&limit=1000&offset=%d", user, filter, len(ids)), "", 200).into(tb, &part)
 		for _, row := range part.Data {
 			var n struct{ ID string }
 			if err := json.Unmarshal(row, &n); err != nil {
