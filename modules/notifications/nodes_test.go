@@ -411,3 +411,23 @@ func BenchmarkNodes(b *testing.B) {
 		})
 	}
 }
+
+// Ids of two nodes have no order, so times must: no two nodes use the same, even if the newest event was deleted.
+func TestNodes_TimesOfEventsIncrease(t *testing.T) {
+	nodes := twoNodes(t) // their clocks stand still
+	anna, admin := nodes[0].User(access.Customer), nodes[0].Admin()
+	for i := range 12 {
+		node := nodes[i%2]
+		notify(t, node.DB, node.Notifications, customerEvent(anna.UserID))
+		if i%4 == 2 {
+			var notice string
+			if err := node.DB.QueryRow(t.Context(), `SELECT id FROM notices ORDER BY created_at DESC LIMIT 1`).Scan(&notice); err != nil {
+				t.Fatal(err)
+			}
+			admin.Do("DELETE", path+"/"+notice, nil).Expect(t, http.StatusOK)
+		}
+	}
+	if n := count(t, nodes[0].DB, "(SELECT DISTINCT created_at FROM notices) AS times"); n != 12 {
+		t.Errorf("12 events have %d times", n)
+	}
+}
