@@ -4,22 +4,25 @@ import (
 	"context"
 
 	"kontor/server/apierr"
+	"kontor/server/ratelimit"
 )
 
 // Memory says whether this process may use what it remembers of sessions, grants and keys.
 type Memory interface {
 	// Remembers reports whether this process has heard of all changes that were acknowledged before. It must take nanoseconds.
 	Remembers() bool
-	// Renew reads again what has changed, except sessions and keys of callers: their caches ask Remembers.
+	// Renew reads the policy again, if it has changed, and keys of the database. Authentication reads for itself what it needs.
 	Renew(ctx context.Context) error
 }
 
 // takePolicy takes the policy that is in force for the request. A node of a shared database that may have missed changes reads
 // everything again: a change that another node has acknowledged before counts for this request. What the process remembers must not
-// be used before this step.
+// be used before this step. Probes need nothing of it. Other public rows need rate-limit rules only, and go on with those in memory
+// when they cannot be read.
 func (s *Server) takePolicy(r *call) error {
-	if s.Memory != nil && !s.Memory.Remembers() {
-		if err := s.Memory.Renew(&r.context); err != nil {
+	public := r.row.Access.IsPublic()
+	if s.Memory != nil && !(public && r.row.Limit == ratelimit.None) && !s.Memory.Remembers() {
+		if err := s.Memory.Renew(&r.context); err != nil && !public {
 			return apierr.AuthUnavailable.Wrap(err)
 		}
 	}

@@ -22,11 +22,13 @@ const (
 )
 
 // Exclusively runs f while no other node of a shared database runs a function in this way: for what a start writes. It waits for the
-// turn until the context ends. If a node is killed, the next one follows after some seconds; f must be safe to run again.
+// turn until the context ends; f must not call it. If a node is killed, the next one follows after some seconds; f must be safe to run again.
 func (db *DB) Exclusively(ctx context.Context, f func(ctx context.Context) error) (err error) {
 	if !db.Shared() {
 		return f(ctx)
 	}
+	db.exclusive.Lock() // the row knows nodes, not goroutines
+	defer db.exclusive.Unlock()
 	self := db.self()
 	if err := db.awaitTurn(ctx, self); err != nil {
 		return fmt.Errorf("wait for another node that is starting: %w", err)

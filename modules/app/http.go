@@ -120,7 +120,7 @@ func translate(err error) error {
 		return apierr.OutcomeUnknown.Wrap(err)
 	case errors.Is(err, store.ErrBusy):
 		return apierr.Unavailable // without a cause, so that an overload does not fill the log
-	case store.Temporary(err):
+	case store.Temporary(err), errors.Is(err, store.ErrNewerSchema): // other nodes serve on
 		return apierr.Unavailable.Wrap(err)
 	}
 	return err

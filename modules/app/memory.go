@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -19,14 +18,13 @@ type memory struct {
 // Remembers reports whether this process has heard of all changes, and could read them.
 func (m *memory) Remembers() bool { return m.DB.Remembers() && m.DB.KeysCurrent() }
 
-// Renew reads the keys of the database, the policy and the signing keys again, as far as they have changed. Concurrent requests share
-// one try.
+// Renew reads the keys of the database and the policy again, as far as they have changed. Concurrent requests share one try.
 func (m *memory) Renew(ctx context.Context) error {
 	return m.loads.Do(ctx, func(ctx context.Context) error {
 		if err := m.DB.RenewKeys(ctx); err != nil { // before what is sealed with them
 			return err
 		}
-		return errors.Join(m.RBAC.Renew(ctx), m.Auth.Renew(ctx))
+		return m.RBAC.Renew(ctx)
 	})
 }
 

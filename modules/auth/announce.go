@@ -53,8 +53,3 @@ func (s *Service) signingKeysChanged() {
 		s.options.Log.Error("cannot read the signing keys; access tokens are rejected until the next successful try", "cause", err)
 	}
 }
-
-// Renew reads the signing keys again, for a node that does not hear changes. It does so once for concurrent callers.
-func (s *Service) Renew(ctx context.Context) error {
-	return s.signingLoads.Do(ctx, s.reloadSigningKeys)
-}

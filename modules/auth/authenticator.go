@@ -104,7 +104,7 @@ func (s *Service) verified(c *fiber.Ctx) (*verified, error) {
 	err := s.verifyToken(c)
 	if errors.Is(err, errUnknownKey) && s.db.Shared() {
 		// Another node may have signed it with a new key that this one has not heard of yet.
-		if err := s.Renew(c.UserContext()); err != nil {
+		if err := s.renewSigningKeys(c.UserContext()); err != nil {
 			return nil, apierr.AuthUnavailable.Wrap(err)
 		}
 		err = s.verifyToken(c)

@@ -105,12 +105,17 @@ func (k *signingKeys) reject(after *signingKeys) {
 	}
 }
 
-// requireSigningKeys reads the keys if the latest try has failed.
+// requireSigningKeys reads the keys if the latest try has failed, or if this node may not have heard of a change.
 func (s *Service) requireSigningKeys(ctx context.Context) error {
-	if s.signingStale.Load() {
-		return s.Renew(ctx)
+	if s.signingStale.Load() || !s.db.Remembers() {
+		return s.renewSigningKeys(ctx)
 	}
 	return nil
+}
+
+// renewSigningKeys reads the keys again, once for concurrent callers.
+func (s *Service) renewSigningKeys(ctx context.Context) error {
+	return s.signingLoads.Do(ctx, s.reloadSigningKeys)
 }
 
 // MaintainSigningKeys replaces the active key when it is old, and deletes keys whose tokens have expired. Call it about once an

@@ -198,7 +198,10 @@ func (s *Service) SigningKeys() (all []SigningKeyState) {
 const publicKeysFor = "public, max-age=300"
 
 // servePublicKeys writes the public keys that verify access tokens.
-func (s *Service) servePublicKeys(_ context.Context, r *endpoint.Request) error {
+func (s *Service) servePublicKeys(ctx context.Context, r *endpoint.Request) error {
+	if err := s.requireSigningKeys(ctx); err != nil {
+		s.options.Log.Warn("the public keys may lack the newest one", "cause", err)
+	}
 	response := r.Fiber.Response()
 	response.Header.Set(fiber.HeaderCacheControl, publicKeysFor)
 	response.Header.SetContentType("application/jwk-set+json")

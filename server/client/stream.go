@@ -57,11 +57,10 @@ func (f *follower) read(ctx context.Context, use func(streamEvent) (bool, error)
 	if err != nil {
 		return err
 	}
-	body := response.Body.(*attemptBody)
-	defer body.Close()
-	idle := time.AfterFunc(f.client.config.idle, func() { body.cancel(errSilent) })
+	defer response.Body.Close()
+	idle := time.AfterFunc(f.client.config.idle, func() { response.Body.(*attemptBody).cancel(errSilent) })
 	defer idle.Stop()
-	reader := newEventReader(&awake{body, idle, f.client.config.idle}, f.client.config.maxAnswer)
+	reader := newEventReader(&awake{response.Body, idle, f.client.config.idle}, f.client.config.maxAnswer)
 	for {
 		e, err := reader.next()
 		if reader.retry > 0 {

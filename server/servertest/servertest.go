@@ -76,6 +76,12 @@ func Node(t testing.TB, s *Server, options ...Option) *Server {
 	return startOn(t, storetest.Second(t, s.DB), s.Clock, s.users, options)
 }
 
+// DeafNode is Node for one that hears of no change, with or without a lease.
+func DeafNode(t testing.TB, s *Server, lease bool, options ...Option) *Server {
+	t.Helper()
+	return startOn(t, storetest.Deaf(t, s.DB, lease), s.Clock, s.users, options)
+}
+
 func startOn(t testing.TB, db *store.DB, clock *storetest.Clock, users *atomic.Int64, options []Option) *Server {
 	t.Helper()
 	loaded, err := settings.Load(settings.Input{})

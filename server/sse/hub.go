@@ -27,8 +27,8 @@ type Options struct {
 	Wrote func(positions []Position)
 	// Ended is called when a stream of a user has ended. It must be quick. nil does nothing.
 	Ended func(user string)
-	// MayWrite reports whether frames may be written now. While it returns false, a stream to which frames with a position
-	// are to be written ends instead, without them. nil always allows it.
+	// MayWrite reports whether frames may be written now. While it returns false, frames wait. It must be quick. nil always
+	// allows it.
 	MayWrite func() bool
 	// CloseFrame is the last frame of every stream when the hub closes.
 	CloseFrame []byte

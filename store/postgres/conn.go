@@ -34,7 +34,7 @@ type conn struct {
 	out      []byte
 	requests []request // not answered from head on
 	head     int
-	synced   int // requests before it were sent and end with a sync
+	synced   int  // requests before it were sent and end with a sync
 	unsynced bool // requests were collected or sent after the last sync
 	status   byte // of the transaction, after the last sync: 'I' none, 'T' open, 'E' failed
 	broken   error

@@ -36,11 +36,13 @@ type writer struct {
 	goroutine jobs.Goroutine
 	counters  counters
 
-	group   []*job // of the open transaction
-	retries []*job // jobs whose transaction was lost; the next group begins with them
-	careful bool   // each job of the group has a savepoint
-	mark    int64  // number of this process's last group that wrote
-	marked  bool   // the group has a mark
+	group       []*job // of the open transaction
+	retries     []*job // jobs whose transaction was lost; the next group begins with them
+	unreachable bool   // the last attempt to connect failed
+	careful     bool   // each job of the group has a savepoint
+	end         result // of the ledger's EndStatement, read with the beginning of the group
+	mark        int64  // number of this process's last group that wrote
+	marked      bool   // the group has a mark
 }
 
 // Write puts a job into the queue and waits for its outcome.

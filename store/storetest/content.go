@@ -60,7 +60,7 @@ func OpenDir(t testing.TB, dir string) *store.DB {
 
 // Source returns where the commands that read a closed database find one.
 func Source(o store.Options) inspect.Source {
-	return inspect.Source{Dir: o.Dir, SecretKey: o.SecretKey, PreviousKey: o.PreviousKey}
+	return inspect.Source{Dir: o.Dir, URL: o.URL, SecretKey: o.SecretKey, PreviousKey: o.PreviousKey}
 }
 
 // MasterKey returns the master key of a database.

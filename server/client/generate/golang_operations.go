@@ -191,10 +191,8 @@ func (w *goWriter) result(o operation) (typ, call string) {
 		return "*" + a + ", *" + b, fmt.Sprintf("fetchEither[%s, %s]", a, b)
 	}
 	switch {
-	case len(first.media) == 0 && first.status == "303":
+	case len(first.media) == 0: // a redirect
 		return "string", "fetchLocation"
-	case len(first.media) == 0:
-		return "*Meta", "fetchNothing"
 	case strings.HasPrefix(first.media[0], "text/"):
 		return "string", "fetchText"
 	case first.typ.kind == anything:

@@ -96,6 +96,9 @@ func (o *operation) addAnswer(d *document, status string, r response) error {
 	if o.frames != nil && len(a.media) == 0 {
 		return nil // Only the stream, which is no answer with a body.
 	}
+	if len(a.media) == 0 && status != "303" {
+		return fmt.Errorf("is neither a body nor a redirect")
+	}
 	o.answers = append(o.answers, a)
 	return nil
 }

@@ -174,10 +174,8 @@ func (w *scriptWriter) result(o operation) (typ, call string) {
 		return fmt.Sprintf("{ status: 200; data: t.%s } | { status: 202; data: t.%s }", first.typ.name, o.answers[1].typ.name), fmt.Sprintf("either<t.%s, t.%s>", first.typ.name, o.answers[1].typ.name)
 	}
 	switch {
-	case len(first.media) == 0 && first.status == "303":
+	case len(first.media) == 0: // a redirect
 		return "string", "location"
-	case len(first.media) == 0:
-		return "void", "nothing"
 	case strings.HasPrefix(first.media[0], "text/"):
 		return "string", "text"
 	case first.typ.kind == binary:

@@ -106,10 +106,6 @@ export class Connection {
     return new Blob([body as Uint8Array<ArrayBuffer>], { type: mediaType(headers) });
   }
 
-  async nothing(op: Operation, given: Given, options: CallOptions): Promise<void> {
-    await this.send(op, given, options);
-  }
-
   /** Returns the address to which an operation redirects. Browsers do not show it: open the operation as a page there. */
   async location(op: Operation, given: Given, options: CallOptions): Promise<string> {
     const { headers } = await this.send({ ...op, accept: 'location' }, given, options);

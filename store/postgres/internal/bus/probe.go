@@ -23,7 +23,7 @@ func (s *session) probe(ctx context.Context) error {
 	s.mu.Lock()
 	s.probing, s.probed = channel, arrived
 	s.mu.Unlock()
-	if _, err := wait(ctx, func(answer func([]row, error) error) error { return s.link.query(`LISTEN `+channel, answer) }); err != nil {
+	if _, err := s.link.all(ctx, func(answer answer) error { return s.link.query(`LISTEN `+channel, answer) }); err != nil {
 		return fmt.Errorf("listen for a notification: %w", err)
 	}
 	other, err := b.config.Connect(ctx)
