@@ -145,3 +145,24 @@ func programSource(t *testing.T) string {
 	}
 	return b.String()
 }
+
+// TestDocs_ShowTheExamplesOfTheClients checks that the examples in docs/clients.md are the programs that tests run.
+func TestDocs_ShowTheExamplesOfTheClients(t *testing.T) {
+	document, err := os.ReadFile("docs/clients.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"server/client/example/main.go", "web/client/example.ts"} {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, program, found := strings.Cut(string(source), "package main\n")
+		if !found {
+			program = string(source)
+		}
+		if !strings.Contains(string(document), strings.TrimSpace(program)) {
+			t.Errorf("docs/clients.md does not show %s as it is", name)
+		}
+	}
+}

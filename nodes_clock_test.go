@@ -44,7 +44,7 @@ func TestNodes_WithClocksHalfAMinuteApart(t *testing.T) {
 		}
 		p.keyed().do(t, "POST", "/v1/notifications/trigger", fmt.Sprintf(`{"event":"test","title_key":"%d","user_ids":[%q]}`, n, me), 200)
 	}
-	stored := allNotifications(t, admin, me)
+	stored := allNotifications(t, admin, me, "")
 	for i := range readers {
 		expectAll(t, &readers[i], stored)
 	}

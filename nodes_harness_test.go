@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -116,8 +117,8 @@ func progress(tb testing.TB, acknowledged *atomic.Int64, further int64) {
 	waitUntil(tb, func() bool { return acknowledged.Load() >= want })
 }
 
-// check stops the load and verifies at a node that every acknowledged customer exists with its audit entry and its stored answer,
-// and that a repetition of each request leaves one customer.
+// check stops the load and verifies at a node that every request created one customer, once those without an answer were repeated.
+// Some of the acknowledged ones are compared with what was acknowledged, with their audit entry and their stored answer.
 func (l *load) check(t *testing.T, p *process) {
 	t.Helper()
 	l.stop()
@@ -125,11 +126,34 @@ func (l *load) check(t *testing.T, p *process) {
 	if customers, created := admin.total(t, "/v1/customers?limit=-1"), admin.total(t, "/v1/audit?limit=-1&search.action=customers.create"); customers != created {
 		t.Errorf("%d customers, but %d audit entries of their creation", customers, created)
 	}
-	for _, w := range l.all {
-		checkWrite(t, admin, w)
+	const compared = 200
+	for i, w := range l.all {
+		if w.acknowledged == "" || i%(len(l.all)/compared+1) == 0 {
+			checkWrite(t, admin, w)
+		}
 	}
-	if got := admin.total(t, "/v1/customers?limit=-1"); got != len(l.all) {
-		t.Errorf("%d customers for %d requests", got, len(l.all))
+	names := map[string]int{}
+	for seen := 0; ; {
+		var list page
+		admin.do(t, "GET", fmt.Sprintf("/v1/customers?sort=created_at&limit=1000&offset=%d", seen), "", 200).into(t, &list)
+		if len(list.Data) == 0 {
+			break
+		}
+		for _, row := range list.Data {
+			var customer struct {
+				Name string `json:"last_name"`
+			}
+			if err := json.Unmarshal(row, &customer); err != nil {
+				t.Fatal(err)
+			}
+			names[customer.Name]++
+		}
+		seen += len(list.Data)
+	}
+	for _, w := range l.all {
+		if n := names[strings.TrimPrefix(w.key, "key-")]; n != 1 {
+			t.Errorf("%s: %d customers; acknowledged: %q", w.key, n, w.acknowledged)
+		}
 	}
 	t.Logf("%d requests, %d acknowledged, %d without an answer", len(l.all), l.acknowledged.Load(), l.unknown.Load())
 	checkTrail(t, admin)

@@ -24,7 +24,7 @@ func TestNodes_SurviveThePostgreSQLServer(t *testing.T) {
 		ends[round%len(ends)](t)
 		for _, p := range nodes {
 			waitUntil(t, func() bool { return !admin.at(p).ready() })
-			p.client().do(t, "GET", "/livez", "", 200)
+			p.client().do(t, "GET", "/healthz", "", 200)
 		}
 		server.StartAgain(t)
 		began := time.Now()

@@ -38,7 +38,7 @@ func (m *Modules) nodes() func() []server.Node {
 	}
 }
 
-// clusterMetrics collects what this node knows of the cluster. With a data directory the series exist, too: alerts need them.
+// clusterMetrics collects the state of the cluster as this node sees it. With a data directory the series exist, too: alerts need them.
 type clusterMetrics struct {
 	db                                        *store.DB
 	nodes, leases, leads, listens, lag, queue *prometheus.Desc

@@ -235,7 +235,7 @@ func TestFeed_StreamsChangesAndResumes(t *testing.T) {
 	}
 	for i := range 3 {
 		id, name, data := f.next()
-		if name != "customers.created" || !strings.Contains(data, ids[i]) || strings.Contains(data, "Keller") {
+		if name != "change" || !strings.Contains(data, ids[i]) || strings.Contains(data, "Keller") {
 			t.Errorf("got %s %s", name, data)
 		}
 		seen = append(seen, id)

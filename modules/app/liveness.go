@@ -23,7 +23,7 @@ func (m *Modules) Alive(ctx context.Context) error {
 
 // outlastsRestart reports whether an error would occur again after a restart, or passes by itself.
 func outlastsRestart(err error) bool {
-	for _, kind := range []error{store.ErrBusy, store.ErrFull, store.ErrReadOnly, store.ErrCorrupt} {
+	for _, kind := range []error{store.ErrBusy, store.ErrFull, store.ErrReadOnly, store.ErrCorrupt, store.ErrNewerSchema} {
 		if errors.Is(err, kind) {
 			return true
 		}

@@ -113,7 +113,7 @@ func (s *Service) SetTable(table []endpoint.Endpoint) error {
 
 const selectLast = `SELECT COALESCE(MAX(seq), 0) FROM audit_trail`
 
-// Start reads how far the trail has come. What a database contains when it is opened is durable.
+// Start reads how far the trail has come. All entries of a database that was just opened are durable.
 func (s *Service) Start(ctx context.Context) error {
 	var last int64
 	if err := s.db.QueryRow(ctx, selectLast).Scan(&last); err != nil {

@@ -179,7 +179,7 @@ func feedDescription() string {
 		"**Order**: events are in the order in which the changes were committed, so also for each record. `next` is a cursor of any age: continue "+
 		"with `after=<next>` until `has_more` is false, then ask again later, or follow the stream. A cursor from before a restore of the database, or "+
 		"older than `events.retention_days`, gets 410 `%s`: load the records again, and begin with `after=latest`.\n\n"+
-		"**Stream**: with `Accept: %s`, the answer is an event stream. Each event is a frame whose `id` is that of the event and whose name is its type. "+
+		"**Stream**: with `Accept: %s`, the answer is an event stream. Each event is a frame `change` whose `id` is that of the event. "+
 		"`Last-Event-ID` resumes, and takes precedence over `after`; without both, the stream begins with the next event. The frame `close` is sent before a shutdown.\n\n"+
 		"The types are %s.", apierr.CursorExpired.Code, endpoint.EventStream, "`"+strings.Join(Types(), "`, `")+"`")
 }

@@ -43,14 +43,17 @@ type closedFrame struct {
 // positionFrame is the data of a frame without an event, whose id moves the cursor of a reader who may see few events.
 type positionFrame struct{}
 
-// streamFrames are the frames of the stream, for the API document. The name of a frame with an event is its type.
+// changeFrame is the name of the frames with events.
+const changeFrame = "change"
+
+// streamFrames are the frames of the stream, for the API document.
 var streamFrames = []endpoint.Frame{
-	{Event: "open", Body: openedFrame{}}, {Event: "customers.updated", Body: change.Event{}}, {Event: "position", Body: positionFrame{}},
+	{Event: "open", Body: openedFrame{}}, {Event: changeFrame, Body: change.Event{}}, {Event: "position", Body: positionFrame{}},
 	{Event: "close", Body: closedFrame{}},
 }
 
-const streamExample = "event: open\ndata: {\"cursor\":\"00000000-0029-8001-b7d2-4e8a1c6f3b05\"}\n\n" +
-	"id: 00000000-002a-8001-a3f1-0c5d2b7e9f10\nevent: customers.updated\ndata: {\"id\":\"00000000-002a-8001-a3f1-0c5d2b7e9f10\"," +
+const streamExample = "id: 00000000-0029-8001-b7d2-4e8a1c6f3b05\nevent: open\ndata: {\"cursor\":\"00000000-0029-8001-b7d2-4e8a1c6f3b05\"}\n\n" +
+	"id: 00000000-002a-8001-a3f1-0c5d2b7e9f10\nevent: change\ndata: {\"id\":\"00000000-002a-8001-a3f1-0c5d2b7e9f10\"," +
 	"\"type\":\"customers.updated\",\"timestamp\":\"2026-01-31T08:15:30.123Z\",\"rec_type\":\"customers\"," +
 	"\"rec_id\":\"0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10\",\"version\":42,\"action\":\"customers.update\",\"actor\":\"0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c13\"}\n\n" +
 	": keepalive\n\n"
@@ -89,7 +92,8 @@ func (s *Service) open(ctx context.Context, r *endpoint.Request, in listInput) e
 		stream.End()
 		return err
 	}
-	first := append(head, frame("", "open", openedFrame{start.ID()})...)
+	// The frame has an id, so that a client that is cut off before the first event resumes there.
+	first := append(head, frame(start.ID(), "open", openedFrame{start.ID()})...)
 	query := Query{After: start, Types: in.types, Limit: streamPage, Record: in.Include != ""}
 	connection := r.Fiber.Context()
 	connection.HijackSetNoResponse(true)
@@ -200,7 +204,7 @@ func (s *Service) page(stream *sse.Stream, q Query) (Batch, []byte, error) {
 	}
 	var frames []byte
 	for _, e := range b.Events {
-		frames = append(frames, frame(e.ID, e.Type, e)...)
+		frames = append(frames, frame(e.ID, changeFrame, e)...)
 	}
 	if len(b.Events) == 0 && b.Last.Seq-q.After.Seq >= scanStep {
 		frames = frame(b.Last.ID(), "position", positionFrame{})

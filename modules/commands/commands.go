@@ -37,6 +37,7 @@ type tree struct {
 	User       userCommand       `cmd:"" help:"Create users, set their passwords and roles, and reset their second factors."`
 	Service    serviceCommand    `cmd:"" help:"Create service accounts for programs, and their tokens."`
 	APIKey     apiKeyCommand     `cmd:"" name:"apikey" help:"Create, list and revoke API keys."`
+	Listen     listenCommand     `cmd:"" help:"Print the changes of a running server, or forward them as webhooks."`
 	QRBill     qrbillCommand     `cmd:"" name:"qrbill" help:"Read Swiss QR-bills from files and print them as JSON."`
 	Backup     backupCommand     `cmd:"" help:"Back up the data directory to one file."`
 	Restore    restoreCommand    `cmd:"" help:"Restore a backup to an empty data directory."`

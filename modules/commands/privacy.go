@@ -2,9 +2,11 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
+	"kontor/modules/app"
 	"kontor/server/settings"
 	"kontor/store/backup"
 	"kontor/store/datadir"
@@ -13,6 +15,7 @@ import (
 // privacyCommand groups the commands about personal data.
 type privacyCommand struct {
 	Ledger privacyLedgerCommand `cmd:"" help:"Write the ledger of erasures to a file, to keep it with the backups."`
+	Apply  privacyApplyCommand  `cmd:"" help:"Repeat the erasures of a ledger in a PostgreSQL database that was restored."`
 }
 
 type privacyLedgerCommand struct {
@@ -22,7 +25,8 @@ type privacyLedgerCommand struct {
 // Help is shown by "kontor privacy ledger --help".
 func (privacyLedgerCommand) Help() string {
 	return "The server may be running. The ledger holds ids and times, no personal data. After the loss of the data directory, " +
-		"pass it to \"kontor restore --erasures\", so that data that were erased after the backup are erased again."
+		"pass it to \"kontor restore --erasures\", so that data that were erased after the backup are erased again. " +
+		"For a PostgreSQL database, pass it to \"kontor privacy apply\" after the restore."
 }
 
 func (privacyLedgerCommand) examples() []string {
@@ -35,7 +39,7 @@ func (c privacyLedgerCommand) Run(ctx context.Context, p Process, r *settings.Re
 	if err := requireData(ctx, r); err != nil {
 		return err
 	}
-	ledger, err := backup.ReadLedger(r.Settings.Data.Dir)
+	ledger, err := readLedger(ctx, p, r)
 	if err != nil {
 		return err
 	}
@@ -49,6 +53,52 @@ func (c privacyLedgerCommand) Run(ctx context.Context, p Process, r *settings.Re
 	if err := datadir.Write(c.File, ledger); err != nil {
 		return fmt.Errorf("%s cannot be written: %w", c.File, datadir.Cause(err))
 	}
-	_, err = fmt.Fprintf(p.Stdout, "the ledger of erasures of %s was written to %s\n", r.Settings.Data.Dir, c.File)
+	_, err = fmt.Fprintf(p.Stdout, "the ledger of erasures of %s was written to %s\n", placeName(r), c.File)
 	return err
+}
+
+// readLedger returns the ledger of erasures. A PostgreSQL database has none beside it: its table is encoded.
+func readLedger(ctx context.Context, p Process, r *settings.Result) (ledger []byte, err error) {
+	if !isShared(r) {
+		return backup.ReadLedger(r.Settings.Data.Dir)
+	}
+	err = administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
+		ledger, _, err = m.Privacy.Ledger(ctx)
+		return err
+	})
+	return ledger, err
+}
+
+type privacyApplyCommand struct {
+	File string `arg:"" help:"The ledger that \"kontor privacy ledger\" has written." type:"existingfile"`
+}
+
+// Help is shown by "kontor privacy apply --help".
+func (privacyApplyCommand) Help() string {
+	return "A backup of the database from before an erasure still holds the data. After its restore, and before a node serves " +
+		"requests, apply the newest ledger: the data are erased again. Erasures that the database has are skipped. With a data " +
+		"directory, use \"kontor restore --erasures\" instead."
+}
+
+func (privacyApplyCommand) examples() []string {
+	return []string{"kontor privacy apply /backup/kontor.erasures"}
+}
+
+// Run applies the ledger.
+func (c privacyApplyCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	if !isShared(r) {
+		return errors.New("a data directory has a ledger of its own, which every start applies; use \"kontor restore --erasures\"")
+	}
+	ledger, err := os.ReadFile(c.File)
+	if err != nil {
+		return fmt.Errorf("%s cannot be read: %w", c.File, datadir.Cause(err))
+	}
+	return administer(ctx, p, r, func(ctx context.Context, m *app.Modules) error {
+		entries, repeated, err := m.Privacy.Apply(ctx, ledger)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.File, err)
+		}
+		_, err = fmt.Fprintf(p.Stdout, "the ledger has %d erasures; %d were repeated in %s\n", entries, repeated, placeName(r))
+		return err
+	})
 }

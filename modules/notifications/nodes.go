@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"kontor/store"
 )
@@ -14,9 +15,12 @@ const selectNodes = `
 	UNION
 	SELECT node_id FROM open_streams`
 
+// goneTime is how long a node must be missing from the list of nodes.
+const goneTime = 1500 * time.Millisecond
+
 // ReleaseNodes releases what nodes have left that no longer use the database: the leases of their deliveries, and the number of
-// their streams. It runs every few seconds on one node. A node counts as gone when it was missing twice, because a new one may be
-// missing from the list for a moment.
+// their streams. It runs every few seconds on one node. A node counts as gone when it has been missing for some time, because a new
+// one may be missing from the list for a moment.
 func (s *Service) ReleaseNodes(ctx context.Context) error {
 	if !s.db.Shared() {
 		return nil
@@ -26,8 +30,20 @@ func (s *Service) ReleaseNodes(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the nodes with leases: %w", err)
 	}
-	missing := slices.DeleteFunc(known, func(node string) bool { return slices.Contains(live, node) })
-	gone := slices.DeleteFunc(slices.Clone(missing), func(node string) bool { return !slices.Contains(s.missing, node) })
+	var gone []string
+	missing := map[string]time.Time{}
+	for _, node := range known {
+		if slices.Contains(live, node) {
+			continue
+		}
+		since, already := s.missing[node]
+		if !already {
+			since = time.Now()
+		}
+		if missing[node] = since; time.Since(since) >= goneTime {
+			gone = append(gone, node)
+		}
+	}
 	s.missing = missing
 	if len(gone) == 0 {
 		return nil

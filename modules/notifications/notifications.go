@@ -93,7 +93,7 @@ type Service struct {
 	sent   *sentRecorder
 	queues map[string]*queue // by channel, for those with a gateway
 
-	missing []string // nodes that ReleaseNodes did not find the last time
+	missing map[string]time.Time // nodes that ReleaseNodes has not found since a time
 
 	closeOnce sync.Once
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"kontor/server/sse"
 	"kontor/store"
@@ -96,9 +97,8 @@ func (s *Service) catchUp(stream *sse.Stream, position sse.Position) error {
 		if err != nil {
 			return err
 		}
-		if !s.db.Remembers() { // the session may have ended unnoticed
-			stream.End()
-			return nil
+		for !s.db.Remembers() && !stream.Ended() { // the session may have ended unnoticed
+			time.Sleep(feedPause)
 		}
 		if len(missed) > 0 {
 			last := missed[len(missed)-1]

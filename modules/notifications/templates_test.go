@@ -19,6 +19,8 @@ var values = map[event.Kind]map[string]any{
 	event.CustomerCreated:       {"Name": "Vreni Muster"},
 	event.CustomerStatusChanged: {"Name": "Vreni Muster", "From": "pending", "To": "in_review"},
 	event.ServiceTokenExpiring:  {"Name": "Production", "Account": "Back office", "Date": "2026-02-28"},
+	event.WebhookPaused:         {"Host": "hooks.example", "Days": 5},
+	event.WebhookDisabled:       {"Host": "hooks.example", "Days": 5},
 	event.KYCDocumentExpiring:   {"Name": "Vreni Muster", "Document": "passport", "Date": "2026-02-28"},
 	event.TaskAssigned:          {"Title": "Sign the form"},
 	event.TaskStatusChanged:     {"Title": "Sign the form", "From": "pending", "To": "completed"},

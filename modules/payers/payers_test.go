@@ -1,6 +1,7 @@
 package payers_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -8,6 +9,8 @@ import (
 	"testing"
 
 	"kontor/server/access"
+	"kontor/server/client"
+	"kontor/server/client/clienttest"
 	"kontor/server/servertest"
 	"kontor/store"
 )
@@ -80,12 +83,24 @@ func TestCreate_RejectsInvalidPayers(t *testing.T) {
 }
 
 func TestCreate_ReplaysTheAnswerForTheSameIdempotencyKey(t *testing.T) {
-	s := servertest.Start(t)
-	c := s.Admin().With("Idempotency-Key", "one")
-	body := payer(newCustomer(s.Admin()))
-	first, again := c.Do("POST", "/v1/payers", body).Expect(t, 201), c.Do("POST", "/v1/payers", body).Expect(t, 201)
-	if total := s.Admin().Do("GET", "/v1/payers", nil).JSON(t)["total"]; first.Body != again.Body || total != 1.0 {
-		t.Errorf("got %s and then %s; there are %v", first.Body, again.Body, total)
+	s, ctx := servertest.Start(t), t.Context()
+	kontor, key := clienttest.Admin(t, s), client.IdempotencyKey("one")
+	in := client.PayerCreateInput{CustomerID: newCustomer(s.Admin()), Name: "Hans Zahler"}
+	var meta client.Meta
+	first, err := kontor.Payers.Create(ctx, in, key, client.Into(&meta))
+	if err != nil || meta.Replayed {
+		t.Fatalf("got %+v, %v", meta, err)
+	}
+	again, err := kontor.Payers.Create(ctx, in, key, client.Into(&meta))
+	if err != nil || !meta.Replayed || again.ID != first.ID || again.ETag != first.ETag {
+		t.Errorf("got %+v, %+v, %v", again, meta, err)
+	}
+	if page, err := kontor.Payers.List(ctx, client.PayersListParams{}); err != nil || page.Total != 1 {
+		t.Errorf("there are %+v, %v", page, err)
+	}
+	in.Name = "Vreni Zahler"
+	if _, err := kontor.Payers.Create(ctx, in, key); !errors.Is(err, client.ErrCommonIdempotencyMismatch) {
+		t.Errorf("another payer with the same key: got %v", err)
 	}
 }
 

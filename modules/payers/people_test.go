@@ -1,29 +1,38 @@
 package payers_test
 
 import (
-	"net/http"
+	"errors"
 	"testing"
 
 	"kontor/server/access"
+	"kontor/server/client"
+	"kontor/server/client/clienttest"
 	"kontor/server/servertest"
 )
 
 func TestPayers_NameCreatorAndEditor(t *testing.T) {
-	s := servertest.Start(t)
+	s, ctx := servertest.Start(t), t.Context()
 	owner, advisor := s.User(access.Customer).Named(t, "Olivia Owner"), s.User(access.Advisor).Named(t, "Anton Advisor")
-	created := owner.Do("POST", "/v1/payers", payer(newCustomer(owner))).Expect(t, http.StatusCreated)
-	if got := created.People(t)[owner.UserID]; got.DisplayName != "Olivia Owner" || got.UserName != "" || got.Staff {
+	owned := clienttest.New(t, s, client.WithToken(owner.Token))
+	advised := clienttest.New(t, s, client.WithToken(advisor.Token))
+	created, err := owned.Payers.Create(ctx, client.PayerCreateInput{CustomerID: newCustomer(owner), Name: "Hans Zahler"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := created.People[owner.UserID]; got.DisplayName != "Olivia Owner" || got.UserName != "" || got.Staff {
 		t.Errorf("the answer to the creation names %+v", got)
 	}
-	path := "/v1/payers/" + created.JSON(t)["id"].(string)
-	changed := advisor.Do("PUT", path, map[string]any{"company": "Neu AG"}).Expect(t, http.StatusOK)
-	tag := changed.Header.Get("ETag")
+	changed, err := advised.Payers.Update(ctx, created.ID, client.PayerUpdateInput{Company: client.Set("Neu AG")}, client.IfMatch(created.ETag))
+	if err != nil {
+		t.Fatal(err)
+	}
 	owner.Named(t, "Olga Owner")
-	for name, answer := range map[string]servertest.Response{
-		"record": advisor.Do("GET", path, nil).Expect(t, http.StatusOK),
-		"list":   advisor.Do("GET", "/v1/payers", nil).Expect(t, http.StatusOK),
-	} {
-		people := answer.People(t)
+	record, recordErr := advised.Payers.Get(ctx, created.ID)
+	page, listErr := advised.Payers.List(ctx, client.PayersListParams{})
+	if err := errors.Join(recordErr, listErr); err != nil {
+		t.Fatal(err)
+	}
+	for name, people := range map[string]map[string]client.Person{"record": record.People, "list": page.People} {
 		if got := people[owner.UserID]; got.DisplayName != "Olga Owner" || got.UserName == "" || got.Staff {
 			t.Errorf("%s: the creator is %+v", name, got)
 		}
@@ -31,5 +40,10 @@ func TestPayers_NameCreatorAndEditor(t *testing.T) {
 			t.Errorf("%s: the editor is %+v", name, got)
 		}
 	}
-	advisor.With("If-None-Match", tag).Do("GET", path, nil).Expect(t, http.StatusNotModified)
+	if _, err := advised.Payers.Get(ctx, created.ID, client.IfNoneMatch(changed.ETag)); !errors.Is(err, client.ErrNotModified) {
+		t.Errorf("a new name of the owner changed the payer: %v", err)
+	}
+	if _, err := owned.Payers.Update(ctx, created.ID, client.PayerUpdateInput{Company: client.Null[string]()}, client.IfMatch(created.ETag)); !errors.Is(err, client.ErrCommonPreconditionFailed) {
+		t.Errorf("a change of the former version: got %v", err)
+	}
 }

@@ -5,9 +5,10 @@
 // signatures while a secret is being replaced.
 //
 // Each webhook has a cursor in the feed. The events after it become deliveries, a bounded number at a time; the rest waits in the
-// feed itself, for any time. Deliveries are claimed with a lease, sent, and repeated over days. Guarantees: every event that the
-// account may read is sent at least once, always under the same id; the events of one record are sent in their order, and the next
-// one not before the one before has been accepted or given up.
+// feed itself, for any time. Deliveries are claimed with a lease, sent, and repeated over days.
+//
+// Guarantees: every event that the account may read is sent at least once, always under the same id. The events of one record are
+// sent in their order: the next one not before the one before has been accepted or given up.
 //
 // The module owns the tables webhooks, webhook_progress and webhook_deliveries.
 package webhooks

@@ -136,7 +136,7 @@ type attemptBody struct {
 
 func (b *attemptBody) Read(buffer []byte) (int, error) {
 	n, err := b.ReadCloser.Read(buffer)
-	if err != nil && err != io.EOF && context.Cause(b.ctx) != nil {
+	if err != nil && !errors.Is(err, io.EOF) && context.Cause(b.ctx) != nil {
 		err = context.Cause(b.ctx)
 	}
 	return n, err

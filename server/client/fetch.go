@@ -97,16 +97,6 @@ func fetchFile(ctx context.Context, c *Client, op operation, in input, options [
 	return &File{MediaType: mediaType(a.header), Data: a.body, ETag: a.header.Get("ETag")}, nil
 }
 
-// fetchNothing calls an operation whose answer has no body.
-func fetchNothing(ctx context.Context, c *Client, op operation, in input, options []CallOption) (*Meta, error) {
-	a, err := c.send(ctx, op, in, options)
-	if err != nil {
-		return nil, err
-	}
-	meta := newMeta(a)
-	return &meta, nil
-}
-
 // fetchLocation calls an operation that redirects a browser, and returns the address.
 func fetchLocation(ctx context.Context, c *Client, op operation, in input, options []CallOption) (string, error) {
 	op.accept = locationOnly

@@ -66,19 +66,29 @@ func encodeQuery(params any) url.Values {
 		if value.Kind() == reflect.Pointer {
 			value = value.Elem()
 		}
-		if at, ok := value.Interface().(time.Time); ok {
-			values.Set(field.Tag.Get("query"), at.UTC().Format(time.RFC3339Nano))
+		name := field.Tag.Get("query")
+		if value.Kind() != reflect.Slice {
+			values.Set(name, queryText(value))
 			continue
 		}
-		values.Set(field.Tag.Get("query"), fmt.Sprint(value.Interface()))
+		for i := range value.Len() {
+			values.Add(name, queryText(value.Index(i)))
+		}
 	}
 	return values
+}
+
+func queryText(value reflect.Value) string {
+	if at, ok := value.Interface().(time.Time); ok {
+		return at.UTC().Format(time.RFC3339Nano)
+	}
+	return fmt.Sprint(value.Interface())
 }
 
 // pageSize is the number of rows that the methods All request at once, unless their parameters say otherwise.
 const pageSize = 100
 
-var errEndless = errors.New("the list has more rows, but the page has none")
+var errEndless = errors.New("the list has more rows, but the page does not lead to them")
 
 // rows returns the rows of all pages of a list with offsets.
 func rows[T any](limit, offset int, page func(limit, offset int) ([]T, bool, error)) iter.Seq2[T, error] {
@@ -95,6 +105,22 @@ func rows[T any](limit, offset int, page func(limit, offset int) ([]T, bool, err
 				return
 			}
 			offset += len(found)
+		}
+	}
+}
+
+// after returns the rows of all pages of a list with cursors. A page may be empty although there are more.
+func after[T any](cursor string, page func(after string) ([]T, string, bool, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for {
+			found, next, more, err := page(cursor)
+			if err == nil && more && (next == "" || next == cursor) {
+				err = fmt.Errorf("%w: %w", ErrUnexpected, errEndless)
+			}
+			if !yieldAll(found, err, yield) || !more {
+				return
+			}
+			cursor = next
 		}
 	}
 }

@@ -1601,18 +1601,7 @@ func (a *EventsAPI) bind(c *Client) {
 	a.client = c
 }
 
-// EventsListFrame is one frame of the stream. The member of its Event is set, the others are nil.
-type EventsListFrame struct {
-	ID               string // for [After]; empty for frames that cannot be resumed from
-	Event            string // the name of the frame
-	Open             *ChangeOpenedFrame
-	CustomersUpdated *ChangeEvent
-	Position         *ChangePositionFrame
-	Close            *ChangeClosedFrame
-}
-
-// List calls GET /v1/events: list changes of records, or follow them as an event stream. It reconnects and resumes after
-// the last frame until the context ends or the service rejects the caller.
+// List calls GET /v1/events: list changes of records, or follow them as an event stream.
 //
 // Each change of a record is an event with its id and none of its data. Only events of records that the caller may read at
 // this moment are listed: the caller needs the grant on the endpoint that shows the record, the right to read the record,
@@ -1623,9 +1612,9 @@ type EventsListFrame struct {
 // from before a restore of the database, or older than `events.retention_days`, gets 410 `events.cursor_expired`: load the
 // records again, and begin with `after=latest`.
 //
-// **Stream**: with `Accept: text/event-stream`, the answer is an event stream. Each event is a frame whose `id` is that of
-// the event and whose name is its type. `Last-Event-ID` resumes, and takes precedence over `after`; without both, the
-// stream begins with the next event. The frame `close` is sent before a shutdown.
+// **Stream**: with `Accept: text/event-stream`, the answer is an event stream. Each event is a frame `change` whose `id`
+// is that of the event. `Last-Event-ID` resumes, and takes precedence over `after`; without both, the stream begins with
+// the next event. The frame `close` is sent before a shutdown.
 //
 // The types are `api_keys.created`, `api_keys.updated`, `chats.created`, `chats.erased`, `chats.message_posted`,
 // `chats.updated`, `credentials.created`, `credentials.deleted`, `credentials.updated`, `customers.created`,
@@ -1637,14 +1626,66 @@ type EventsListFrame struct {
 // `service_accounts.created`, `service_accounts.tokens_changed`, `service_accounts.updated`, `tasks.created`,
 // `tasks.deleted`, `tasks.erased`, `tasks.updated`, `users.created`, `users.erased`, `users.roles_changed`,
 // `users.updated`, `webhooks.created`, `webhooks.deleted`, `webhooks.updated`.
-func (a *EventsAPI) List(ctx context.Context, params EventsListParams, options ...CallOption) iter.Seq2[EventsListFrame, error] {
-	return follow(ctx, a.client, operation{name: "events.list", method: "GET", path: "/v1/events", bearer: true, accept: "application/json, text/event-stream"}, input{query: params}, options, func(f *EventsListFrame, e streamEvent) error {
+func (a *EventsAPI) List(ctx context.Context, params EventsListParams, options ...CallOption) (*ChangePage, error) {
+	return fetch[ChangePage](ctx, a.client, operation{name: "events.list", method: "GET", path: "/v1/events", bearer: true, accept: "application/json"}, input{query: params}, options)
+}
+
+// All returns the rows of all pages of [EventsAPI.List].
+func (a *EventsAPI) All(ctx context.Context, params EventsListParams, options ...CallOption) iter.Seq2[ChangeEvent, error] {
+	return after(params.After, func(next string) ([]ChangeEvent, string, bool, error) {
+		params.After = next
+		page, err := a.List(ctx, params, options...)
+		if err != nil {
+			return nil, "", false, err
+		}
+		return page.Data, page.Next, page.HasMore, nil
+	})
+}
+
+// EventsListStreamFrame is one frame of the stream. The member of its Event is set, the others are nil.
+type EventsListStreamFrame struct {
+	ID       string // for [After]; empty for frames that cannot be resumed from
+	Event    string // the name of the frame
+	Open     *ChangeOpenedFrame
+	Change   *ChangeEvent
+	Position *ChangePositionFrame
+	Close    *ChangeClosedFrame
+}
+
+// Stream calls GET /v1/events: list changes of records, or follow them as an event stream. It reconnects and resumes after
+// the last frame until the context ends or the service rejects the caller.
+//
+// Each change of a record is an event with its id and none of its data. Only events of records that the caller may read at
+// this moment are listed: the caller needs the grant on the endpoint that shows the record, the right to read the record,
+// and with a token of a service account the scope of that endpoint.
+//
+// **Order**: events are in the order in which the changes were committed, so also for each record. `next` is a cursor of
+// any age: continue with `after=<next>` until `has_more` is false, then ask again later, or follow the stream. A cursor
+// from before a restore of the database, or older than `events.retention_days`, gets 410 `events.cursor_expired`: load the
+// records again, and begin with `after=latest`.
+//
+// **Stream**: with `Accept: text/event-stream`, the answer is an event stream. Each event is a frame `change` whose `id`
+// is that of the event. `Last-Event-ID` resumes, and takes precedence over `after`; without both, the stream begins with
+// the next event. The frame `close` is sent before a shutdown.
+//
+// The types are `api_keys.created`, `api_keys.updated`, `chats.created`, `chats.erased`, `chats.message_posted`,
+// `chats.updated`, `credentials.created`, `credentials.deleted`, `credentials.updated`, `customers.created`,
+// `customers.erased`, `customers.legal_hold_changed`, `customers.relationship_changed`, `customers.updated`,
+// `factors.created`, `factors.deleted`, `factors.updated`, `grants.created`, `grants.deleted`, `identities.created`,
+// `identities.deleted`, `identities.updated`, `payers.created`, `payers.erased`, `payers.updated`, `personas.created`,
+// `personas.erased`, `personas.updated`, `profiles.erased`, `profiles.updated`, `rate_limits.created`,
+// `rate_limits.deleted`, `rate_limits.updated`, `roles.created`, `roles.deleted`, `roles.updated`,
+// `service_accounts.created`, `service_accounts.tokens_changed`, `service_accounts.updated`, `tasks.created`,
+// `tasks.deleted`, `tasks.erased`, `tasks.updated`, `users.created`, `users.erased`, `users.roles_changed`,
+// `users.updated`, `webhooks.created`, `webhooks.deleted`, `webhooks.updated`.
+func (a *EventsAPI) Stream(ctx context.Context, params EventsListParams, options ...CallOption) iter.Seq2[EventsListStreamFrame, error] {
+	return follow(ctx, a.client, operation{name: "events.list", method: "GET", path: "/v1/events", bearer: true, accept: "text/event-stream"}, input{query: params}, options, func(f *EventsListStreamFrame, e streamEvent) error {
 		f.ID, f.Event = e.id, e.name
 		switch e.name {
 		case "open":
 			return e.into(&f.Open)
-		case "customers.updated":
-			return e.into(&f.CustomersUpdated)
+		case "change":
+			return e.into(&f.Change)
 		case "position":
 			return e.into(&f.Position)
 		case "close":

@@ -87,7 +87,7 @@ func (c *Client) repeatable(p *prepared, err error, wait time.Duration) (pause t
 		errors.Is(err, ErrNotSignedIn), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return 0, false
 	case !errors.As(err, &refused):
-		return pause, safe // The connection failed: nobody can say whether the request arrived.
+		return pause, safe // The connection failed: the request may have arrived.
 	}
 	pause = max(pause, refused.RetryAfter)
 	if pause > c.config.maxWait {

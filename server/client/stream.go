@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"path"
 	"time"
 )
 
@@ -56,11 +57,10 @@ func (f *follower) read(ctx context.Context, use func(streamEvent) (bool, error)
 	if err != nil {
 		return err
 	}
-	body := response.Body.(*attemptBody)
-	defer body.Close()
-	idle := time.AfterFunc(f.client.config.idle, func() { body.cancel(errSilent) })
+	defer response.Body.Close()
+	idle := time.AfterFunc(f.client.config.idle, func() { response.Body.(*attemptBody).cancel(errSilent) })
 	defer idle.Stop()
-	reader := newEventReader(&awake{body, idle, f.client.config.idle}, f.client.config.maxAnswer)
+	reader := newEventReader(&awake{response.Body, idle, f.client.config.idle}, f.client.config.maxAnswer)
 	for {
 		e, err := reader.next()
 		if reader.retry > 0 {
@@ -149,6 +149,12 @@ func (a *awake) Read(buffer []byte) (int, error) {
 	n, err := a.Reader.Read(buffer)
 	a.timer.Reset(a.idle)
 	return n, err
+}
+
+// matches reports whether the name of an event matches a pattern with *.
+func (e streamEvent) matches(pattern string) bool {
+	matched, err := path.Match(pattern, e.name)
+	return matched && err == nil
 }
 
 // into decodes the data of an event into a frame.

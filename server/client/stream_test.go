@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -52,30 +53,36 @@ func TestStream_ContinuesAfterCutsWithoutGapOrDuplicate(t *testing.T) {
 	cuts := 0
 	reader := must(client.New("http://"+s.Address, client.WithToken(user.Token), client.WithTransport(cutting{&cuts}), client.WithBackoff(time.Millisecond, time.Millisecond)))(t)
 	trigger := clienttest.New(t, s, client.WithAPIKey(servertest.APIKey))
+	send := func(title string) {
+		s.Clock.Advance(time.Millisecond)
+		in := client.NotificationTriggerInput{Event: "test", TitleKey: title, UserIDs: []string{user.UserID}}
+		if _, err := trigger.Notifications.Trigger(context.Background(), in); err != nil {
+			t.Error(err)
+		}
+	}
+	// A stream without a position begins with what comes after its "open": what a cut before the first notification hides is lost.
+	send("before")
+	known := must(reader.Notifications.List(t.Context(), client.NotificationsListParams{}))(t).Data[0].ID
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	go func() {
+		for i := range count {
+			send(fmt.Sprint(i))
+		}
+	}()
 	var got []string
-	sent := false
-	for frame, err := range reader.Notifications.Stream(t.Context()) {
+	for frame, err := range reader.Notifications.Stream(ctx, client.After(known)) {
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%v after %d notifications", err, len(got))
 		}
-		if frame.Event == "open" && frame.Open.Message != "" && !sent {
-			sent = true
-			go func() {
-				for i := range count {
-					s.Clock.Advance(time.Millisecond)
-					if _, err := trigger.Notifications.Trigger(context.Background(), client.NotificationTriggerInput{Event: "test", TitleKey: fmt.Sprint(i), UserIDs: []string{user.UserID}}); err != nil {
-						t.Error(err)
-					}
-				}
-			}()
+		if frame.Message == nil {
+			continue
 		}
-		if frame.Message != nil {
-			if frame.ID != frame.Message.ID {
-				t.Errorf("the frame %s has the notification %s", frame.ID, frame.Message.ID)
-			}
-			if got = append(got, frame.Message.Title); len(got) == count {
-				break
-			}
+		if frame.ID != frame.Message.ID {
+			t.Errorf("the frame %s has the notification %s", frame.ID, frame.Message.ID)
+		}
+		if got = append(got, frame.Message.Title); len(got) == count {
+			break
 		}
 	}
 	want := make([]string, count)
@@ -92,7 +99,9 @@ func TestStream_OutlivesItsToken(t *testing.T) {
 	s := servertest.Start(t)
 	kontor, seen := signedIn(t, s, client.WithBackoff(time.Millisecond, time.Millisecond))
 	opened := 0
-	for frame, err := range kontor.Notifications.Stream(t.Context()) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for frame, err := range kontor.Notifications.Stream(ctx) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +131,7 @@ func TestStream_EndsWhenTheCallerIsRejected(t *testing.T) {
 func TestStream_ReportsAnUnknownPosition(t *testing.T) {
 	s := servertest.Start(t)
 	kontor, _ := clienttest.User(t, s, access.Customer)
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for frame, err := range kontor.Notifications.Stream(ctx, client.After("0193a7c4-5e2f-7b1a-9c3d-8f6e2a4b7c10")) {
 		if frame.Event == "reset" && frame.Reset.Reason == "unknown_event_id" {
@@ -131,5 +140,52 @@ func TestStream_ReportsAnUnknownPosition(t *testing.T) {
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
+	}
+}
+
+// The change feed has cursors in its pages and a position in its stream.
+func TestStream_FollowsChangesOfRecords(t *testing.T) {
+	s := servertest.Start(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	admin := clienttest.Admin(t, s)
+	start := must(admin.Events.List(ctx, client.EventsListParams{After: "latest"}))(t).Next
+	var want []string
+	for range 9 {
+		want = append(want, newCustomer(t, admin, "Keller").ID)
+	}
+	var got []string
+	for event, err := range admin.Events.All(ctx, client.EventsListParams{After: start, Types: "customers.*", Limit: 2, Include: "record"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var customer client.Customer
+		if err := json.Unmarshal(event.Record, &customer); err != nil || customer.ID != event.RecID || customer.LastName != "Keller" {
+			t.Errorf("the record of %+v: %v", event, err)
+		}
+		got = append(got, event.RecID)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("pages: got %v, want %v", got, want)
+	}
+	cuts := 0
+	reader := must(client.New("http://"+s.Address, client.WithTokens(admin.Tokens()), client.WithTransport(cutting{&cuts}), client.WithBackoff(time.Millisecond, time.Millisecond)))(t)
+	got = nil
+	for frame, err := range reader.Events.Stream(ctx, client.EventsListParams{After: start, Types: "customers.created"}) {
+		if err != nil {
+			t.Fatalf("%v after %v", err, got)
+		}
+		if frame.ChangeEvent == nil {
+			continue
+		}
+		if frame.Event != "customers.created" || frame.ID != frame.ChangeEvent.ID {
+			t.Errorf("got %+v", frame)
+		}
+		if got = append(got, frame.ChangeEvent.RecID); len(got) == len(want) {
+			break
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("stream with %d cuts: got %v, want %v", cuts, got, want)
 	}
 }

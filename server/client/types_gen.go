@@ -3087,7 +3087,7 @@ type ChangeEvent struct {
 	Actor string `json:"actor"`
 	// The record as it is now, as its own endpoint answers it, if the request includes records; missing if the caller may not
 	// read it or it no longer exists.
-	Record any `json:"record"`
+	Record json.RawMessage `json:"record"`
 }
 
 // ChangeOpenedFrame is part of an answer.

@@ -41,30 +41,36 @@ func TestHub_ReportsEndedStreams(t *testing.T) {
 	})
 }
 
-// Frames that are not allowed any more end the stream without them; keepalives and the close frame carry nothing.
-func TestHub_EndsStreamsThatItMayNotWriteTo(t *testing.T) {
+// Frames wait while they may not be written. A revocation in the meantime drops them.
+func TestHub_HoldsFrames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var forbidden atomic.Bool
 		h := newHub(sse.Options{MayWrite: func() bool { return !forbidden.Load() }})
 		defer h.Close()
-		_, written := open(t, h, "a", "de", time.Time{})
-		_, idle := open(t, h, "b", "de", time.Time{})
-		go written.read()
-		go idle.read()
+		kept, p := open(t, h, "a", "de", time.Time{})
+		_, q := open(t, h, "b", "de", time.Time{})
+		go p.read()
+		go q.read()
 		publish(h, 1, "a", "b")
 		synctest.Wait()
 		forbidden.Store(true)
-		publish(h, 2, "a")
+		publish(h, 2, "a", "b")
 		time.Sleep(2 * heartbeat)
+		publish(h, 3, "a", "b")
 		synctest.Wait()
-		if got := written.got(); !slices.Equal(got, []string{"a de 1"}) || !written.over() {
-			t.Errorf("got %q, ended: %t", got, written.over())
+		if got := p.got(); !slices.Equal(got, []string{"a de 1"}) || kept.Ended() {
+			t.Errorf("got %q, ended: %t", got, kept.Ended())
 		}
-		if idle.over() {
-			t.Error("a stream without frames has ended")
+		h.Revoke("b", func(*sse.Stream) bool { return false })
+		forbidden.Store(false)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		got := slices.DeleteFunc(p.got(), func(line string) bool { return line == ": keepalive" })
+		if !slices.Equal(got, []string{"a de 1", "a de 2", "a de 3"}) {
+			t.Errorf("got %q", got)
 		}
-		if stats := h.Stats(); stats.Left != 1 || stats.Revoked != 0 {
-			t.Errorf("got %+v", stats)
+		if got := q.got(); !slices.Equal(got, []string{"b de 1"}) {
+			t.Errorf("after the revocation: got %q", got)
 		}
 	})
 }

@@ -27,8 +27,8 @@ type Options struct {
 	Wrote func(positions []Position)
 	// Ended is called when a stream of a user has ended. It must be quick. nil does nothing.
 	Ended func(user string)
-	// MayWrite reports whether frames may be written now. While it returns false, a stream to which frames with a position
-	// are to be written ends instead, without them. nil always allows it.
+	// MayWrite reports whether frames may be written now. While it returns false, frames wait. It must be quick. nil always
+	// allows it.
 	MayWrite func() bool
 	// CloseFrame is the last frame of every stream when the hub closes.
 	CloseFrame []byte
@@ -103,7 +103,7 @@ func (h *Hub) Open(user, language string, expires time.Time, data any) (*Stream,
 	return s, nil
 }
 
-// Refuse ends a stream that was opened beyond a limit that the caller knows. It counts like one that Open has rejected.
+// Refuse ends a stream that was opened beyond a limit of the caller. It counts like one that Open has rejected.
 func (h *Hub) Refuse(s *Stream) {
 	h.counts.refused.Add(1)
 	s.end(ended)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 )
@@ -67,6 +66,9 @@ func (q *queue) close() {
 // a slow client does not delay others.
 const fastWriteTimeout = 5 * time.Millisecond
 
+// heldPause is the time between two looks at whether frames may be written again.
+const heldPause = 20 * time.Millisecond
+
 // write is one of the writers.
 func (h *Hub) write() {
 	defer func() {
@@ -88,12 +90,12 @@ func (h *Hub) write() {
 // flush writes all waiting frames of the stream with one call. buffer is reused.
 func (s *Stream) flush(buffer []byte) []byte {
 	for {
-		frames, final := s.take()
-		if frames == nil {
+		if !s.hub.options.MayWrite() {
+			time.AfterFunc(heldPause, func() { s.hub.ready.add(s) }) // still busy
 			return buffer
 		}
-		if ordered(frames) && !s.hub.options.MayWrite() {
-			s.end(left)
+		frames, final := s.take()
+		if frames == nil {
 			return buffer
 		}
 		buffer = buffer[:0]
@@ -110,11 +112,6 @@ func (s *Stream) flush(buffer []byte) []byte {
 			return buffer
 		}
 	}
-}
-
-// ordered reports whether one of the frames has a position.
-func ordered(frames []Frame) bool {
-	return slices.ContainsFunc(frames, func(f Frame) bool { return f.Position != Position{} })
 }
 
 // flushSlowly continues to write to a slow client.

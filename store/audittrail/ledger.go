@@ -97,6 +97,9 @@ func (l *Ledger) Append(ctx context.Context, tx engine.Source, entries []Pending
 }
 
 // selectHead also reads the check value of the master key, in one round trip to a database on another machine.
+// EndStatement returns the statement that reads the newest entry.
+func (l *Ledger) EndStatement() string { return selectHead }
+
 const selectHead = `
 	SELECT seq, hash, COALESCE((SELECT value FROM meta WHERE name = 'key_check'), '')
 	FROM audit_entries ORDER BY seq DESC LIMIT 1`

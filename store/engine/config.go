@@ -110,6 +110,10 @@ type Ledger interface {
 	Seal(tx Source) error
 	// End returns the newest entry. known is false when the ledger has not looked.
 	End() (end Anchor, known bool)
+	// EndStatement returns the statement, without arguments, that the ledger reads the end of the chain with. It runs the
+	// statement only before the first entry of a group. So an engine may run it at the beginning of each group, together with
+	// others, and use the result when the ledger prepares it.
+	EndStatement() string
 }
 
 // An Anchor names an entry of a chain by its number and hash.

@@ -16,6 +16,8 @@ import (
 const (
 	// connectWait bounds an attempt to connect to one address.
 	connectWait = 5 * time.Second
+	// unacknowledged is how long either end waits until the other end's system has confirmed what was sent.
+	unacknowledged = 10 * time.Second
 	// keepAlive finds out within half a minute that the other end of an idle connection is gone.
 	keepAlive = 10 * time.Second
 	// oldestServer is the oldest major version of PostgreSQL that the engine accepts.
@@ -34,6 +36,10 @@ var (
 		"idle_in_transaction_session_timeout": strconv.FormatInt(lockedWait.Milliseconds(), 10),
 		"lock_timeout":                        strconv.FormatInt(lockWait.Milliseconds(), 10),
 		"default_transaction_isolation":       "read committed",
+		"tcp_keepalives_idle":                 "5",
+		"tcp_keepalives_interval":             "2",
+		"tcp_keepalives_count":                "2",
+		"tcp_user_timeout":                    strconv.FormatInt(unacknowledged.Milliseconds(), 10),
 	}
 )
 
@@ -64,7 +70,10 @@ func parseAddress(url string) (address, error) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = connectWait
 	}
-	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive, Count: 2}}
+	dialer := &net.Dialer{
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive, Count: 2},
+		Control:         boundSending,
+	}
 	config.DialFunc = dialer.DialContext
 	// A standby may lack writes that were acknowledged.
 	config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
@@ -118,14 +127,18 @@ func (e *unreachable) Unwrap() []error { return []error{errUnreachable, e.cause}
 
 // checkServer returns an error for a server that the engine cannot use.
 func checkServer(a address, pg *pgconn.PgConn) error {
-	version := pg.ParameterStatus("server_version")
-	major, _, _ := strings.Cut(version, ".")
-	major, _, _ = strings.Cut(major, " ")
-	if n, err := strconv.Atoi(strings.TrimRight(major, "abcdefghijklmnopqrstuvwxyz")); err == nil && n < oldestServer {
+	if version := pg.ParameterStatus("server_version"); !isSupported(version) {
 		return fmt.Errorf("%s is PostgreSQL %s; Kontor needs version %d or newer", a, version, oldestServer)
 	}
 	if encoding := pg.ParameterStatus("server_encoding"); encoding != "UTF8" {
 		return fmt.Errorf("%s has the encoding %s; create it with ENCODING 'UTF8'", a, encoding)
 	}
 	return nil
+}
+
+// isSupported reports whether a version such as "15.8 (Debian)" or "17beta1" is new enough. One that it does not understand is.
+func isSupported(version string) bool {
+	digits := version[:len(version)-len(strings.TrimLeft(version, "0123456789"))]
+	major, err := strconv.Atoi(digits)
+	return err != nil || major >= oldestServer
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,9 +87,14 @@ func (w *writer) commitGroup(first *job) {
 // begin opens the transaction of a group. It connects if necessary, and again if the connection was lost while it was idle.
 func (w *writer) begin() (err error) {
 	w.guard.Forget()
-	for until := time.Now().Add(reconnectWait); ; time.Sleep(reconnectPause) {
+	wait := reconnectWait
+	if w.unreachable || w.queue.Closed() { // the callers have waited long enough
+		wait = 0
+	}
+	for until := time.Now().Add(wait); ; time.Sleep(reconnectPause) {
 		if err = w.connect(until); err == nil {
 			if err = w.open(); err == nil {
+				w.unreachable = false
 				return nil
 			}
 			if w.conn.broken == nil {
@@ -96,7 +102,8 @@ func (w *writer) begin() (err error) {
 				return err
 			}
 		}
-		if time.Now().After(until) {
+		if !time.Now().Before(until) {
+			w.unreachable = true
 			return err
 		}
 	}
@@ -120,14 +127,31 @@ func (w *writer) connect(until time.Time) error {
 // open begins the transaction, locks out other nodes and finds out whether this program may still write.
 func (w *writer) open() error {
 	c := w.conn
+	oldest, err := c.prepareOwn(selectOldest)
+	if err != nil {
+		return err
+	}
+	end, err := c.prepareOwn(w.guard.EndStatement())
+	if err != nil {
+		return err
+	}
 	c.ask(beginWrite, nil)
 	c.ask(lockWriters, nil)
-	var oldest int64
-	err := query.NewRow(context.Background(), own{conn: c}, selectOldest, nil).Scan(&oldest)
-	if err == nil && oldest > w.e.schema {
-		err = fmt.Errorf("the schema has become newer than this program supports; install the present version: %w", engine.ErrNewerSchema)
+	oldest.collect()
+	end.collect()
+	if err := c.roundTrip(); err != nil {
+		return err
 	}
-	return err
+	w.end = result{p: end.p, rows: end.kept}
+	end.Close()
+	defer oldest.Close()
+	if err := cmp.Or(oldest.err, end.err); err != nil {
+		return err
+	}
+	if found, err := oldest.next(); err != nil || !found || oldest.Int(0) > w.e.schema {
+		return cmp.Or(err, fmt.Errorf("the schema has become newer than this program supports; install the present version: %w", engine.ErrNewerSchema))
+	}
+	return nil
 }
 
 // next returns the job to run: one to retry, else one from the queue. It returns nil when the group is to be committed.
@@ -148,9 +172,18 @@ func (w *writer) next(begun time.Time) *job {
 	}
 }
 
-// rejectRetries answers the jobs whose transaction could not begin.
+// rejectRetries answers the jobs whose transaction could not begin. While the server cannot be reached, those that wait are answered too.
 func (w *writer) rejectRetries(err error) {
 	w.noteFailure(err)
+	err = translate(err)
+	for waits := w.unreachable; waits; {
+		select {
+		case j := <-w.queue.Waiting:
+			w.retries = append(w.retries, j)
+		default:
+			waits = false
+		}
+	}
 	for _, j := range w.retries {
 		if j.Reject() {
 			j.Answer(err, w.hooks)

@@ -15,7 +15,7 @@ const maxStatements = 1024
 type entry struct {
 	text     *text
 	used     uint64
-	called   bool // by a caller, not only by the engine itself
+	called   bool         // by a caller, not only by the engine itself
 	variants []*prepared  // one, unless its arguments are of different types at times
 	free     []*statement // to be used again
 }
@@ -162,6 +162,9 @@ func (c *conn) prepare(s *statement) (*prepared, error) {
 	for {
 		if p := s.entry.find(s.args); p != nil {
 			return p, nil
+		}
+		if err := c.catchUp(); err != nil {
+			return nil, err
 		}
 		guarded := c.status == 'T' && !s.entry.text.accepted.Load() // a failure must not end the transaction
 		if guarded {

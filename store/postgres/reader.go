@@ -42,8 +42,8 @@ func (r *reader) interrupt() {
 	}
 }
 
-// Slot returns the pool's part of the reader.
-func (r *reader) Slot() *readers.Slot { return &r.slot }
+// Pooled returns the pool's part of the reader.
+func (r *reader) Pooled() *readers.Slot { return &r.slot }
 
 // Prepare connects the reader if necessary, and makes its statements end with the holder's context.
 func (r *reader) Prepare() error {
@@ -103,6 +103,11 @@ func (r *reader) Close() {
 // release returns the reader to the pool, outside a transaction.
 func (r *reader) release() {
 	c := r.conn
+	if c == nil { // it could not be replaced
+		r.unwatch()
+		r.e.pool.Put(r)
+		return
+	}
 	c.closeStatements()
 	c.active, c.opening = nil, ""
 	c.drain()

@@ -34,6 +34,7 @@ type statement struct {
 	kept    [][][]byte // rows that have arrived while another statement used the connection
 	changed int64
 	err     error
+	known   *result // read before; nil: the statement has to run
 }
 
 // owner is what a statement belongs to: a reader of the pool, a view, or a job's transaction.
@@ -231,6 +232,14 @@ func (c *conn) detach() error {
 	if a.row != nil {
 		a.row = cloneRow(a.row)
 	}
+	return c.catchUp()
+}
+
+// catchUp reads the answers to what was sent, so that the status of the transaction is known.
+func (c *conn) catchUp() error {
+	if c.active != nil {
+		return c.detach()
+	}
 	_, err := c.receive(nil)
 	return err
 }
@@ -339,7 +348,7 @@ func (s *statement) Close() {
 func (s *statement) end() {
 	o := s.owner
 	s.running, s.started, s.complete, s.suspended = false, false, false, false
-	s.portal, s.row, s.kept, s.changed, s.err, s.p, s.owner = "", nil, nil, 0, nil, nil, nil
+	s.portal, s.row, s.kept, s.changed, s.err, s.p, s.owner, s.known = "", nil, nil, 0, nil, nil, nil, nil
 	if cap(s.buffer) > maxKeptBuffer {
 		s.buffer = nil
 	}

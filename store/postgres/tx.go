@@ -37,7 +37,11 @@ func (t *tx) Prepare(_ context.Context, sql string) (engine.Statement, error) {
 	if t.err != nil {
 		return nil, fmt.Errorf("transaction failed before: %w", t.err)
 	}
-	return t.writer.conn.statement(sql, t), nil
+	s := t.writer.conn.statement(sql, t)
+	if sql == t.writer.guard.EndStatement() {
+		s.known = &t.writer.end
+	}
+	return s, nil
 }
 
 // Failed records the error of a statement: the transaction accepts no further ones.
@@ -69,6 +73,10 @@ func (t *tx) begin(s *statement) (more bool, err error) {
 		return false, engine.ErrClosed
 	case t.err != nil:
 		return false, t.err
+	}
+	if s.known != nil {
+		s.p, s.kept, s.complete = s.known.p, s.known.rows, true
+		return s.next()
 	}
 	known := s.entry.text
 	for _, table := range known.written {
@@ -117,6 +125,30 @@ func (s *statement) postpone(owner any) error {
 		return errSkipped
 	}
 	return nil
+}
+
+// result is what a statement has returned.
+type result struct {
+	p    *prepared
+	rows [][][]byte
+}
+
+// prepareOwn returns one of the engine's own statements, prepared and without arguments.
+func (c *conn) prepareOwn(sql string) (s *statement, err error) {
+	s = c.statement(sql, own{conn: c})
+	s.Begin()
+	if s.p, err = c.prepare(s); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// collect collects a run of the statement, whose rows are kept for it.
+func (s *statement) collect() {
+	s.started = true
+	s.conn.bind(s.p, "", nil, nil, nil)
+	s.conn.request(request{kind: askExecute, s: s}, executeAll)
 }
 
 // own prepares the engine's own statements on a connection. Those whose result is known if they succeed are sent later.

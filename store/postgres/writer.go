@@ -36,11 +36,13 @@ type writer struct {
 	goroutine jobs.Goroutine
 	counters  counters
 
-	group   []*job // of the open transaction
-	retries []*job // jobs whose transaction was lost; the next group begins with them
-	careful bool   // each job of the group has a savepoint
-	mark    int64  // number of this process's last group that wrote
-	marked  bool   // the group has a mark
+	group       []*job // of the open transaction
+	retries     []*job // jobs whose transaction was lost; the next group begins with them
+	unreachable bool   // the last attempt to connect failed
+	careful     bool   // each job of the group has a savepoint
+	end         result // of the ledger's EndStatement, read with the beginning of the group
+	mark        int64  // number of this process's last group that wrote
+	marked      bool   // the group has a mark
 }
 
 // Write puts a job into the queue and waits for its outcome.
@@ -199,16 +201,19 @@ func (w *writer) undoJob() bool {
 }
 
 // position is how far the requests of a connection have come.
-type position struct{ out, requests, synced int }
+type position struct {
+	out, requests int
+	syncs         uint64
+}
 
 // position returns the end of the collected requests.
 func (c *conn) position() position {
-	return position{out: len(c.out), requests: len(c.requests), synced: c.synced}
+	return position{out: len(c.out), requests: len(c.requests), syncs: c.syncs}
 }
 
 // withdraw drops the requests after a position, if none of them was sent.
 func (c *conn) withdraw(to position) bool {
-	if c.broken != nil || c.failed.err != nil || c.synced != to.synced || len(c.requests) < to.requests || len(c.out) < to.out {
+	if c.broken != nil || c.failed.err != nil || c.syncs != to.syncs {
 		return false
 	}
 	for _, r := range c.requests[to.requests:] {

@@ -7,4 +7,6 @@ import (
 	"kontor/store/sqlite"
 )
 
-func TestEngine_KeepsTheContract(t *testing.T) { enginetest.Run(t, sqlite.Open, enginetest.InDirectory) }
+func TestEngine_KeepsTheContract(t *testing.T) {
+	enginetest.Run(t, sqlite.Open, enginetest.InDirectory)
+}

@@ -22,6 +22,8 @@ import (
 	"kontor/store/clock"
 	"kontor/store/datadir"
 	"kontor/store/engine"
+	"kontor/store/internal/jobs"
+	"kontor/store/internal/readers"
 	"kontor/store/sqlite/internal/binding"
 )
 
@@ -37,7 +39,8 @@ type Engine struct {
 	self       engine.Node
 	engine.Topics
 
-	pool     *pool
+	pool     *readers.Pool[*reader]
+	rollback func(*reader) error
 	writer   *writer
 	versions engine.Versions
 	disk     *disk
@@ -60,29 +63,30 @@ func (e *Engine) start(conn *binding.Conn, found position) error {
 	path := e.dir.File(datadir.Database)
 	w := &writer{
 		log: e.log, clock: e.clock, conn: conn, disk: e.disk, guard: e.guard, versions: &e.versions,
-		position: found, progress: progress{start: time.Now()},
-		queue: make(chan *job, queueLength), stop: make(chan struct{}), ended: make(chan struct{}),
+		position: found, progress: jobs.Progress{Start: time.Now()},
+		queue: jobs.NewQueue[*job](), ended: make(chan struct{}),
 	}
-	pool, err := openPool(path, w.rejectNestedRead)
+	e.rollback = func(r *reader) error { return runKept(r.conn, rollback) }
+	pool, err := e.openPool(path, w.rejectNestedRead)
 	if err != nil {
 		return fmt.Errorf("open %s for reading: %w", path, err)
 	}
 	if e.removeListener, err = binding.OnDamage(path, pageDamaged(&w.counters, e.log)); err != nil {
-		pool.close()
+		pool.Close()
 		return err
 	}
 	w.checkpoints, err = newCheckpointer(path, e.log, e.disk, e.mark, e.config.LogLimit, &w.counters)
 	if err != nil {
-		pool.close()
+		pool.Close()
 		return fmt.Errorf("open %s for checkpoints: %w", path, err)
 	}
 	w.syncer, err = openSyncer(path, e.disk, e.mark, &w.counters, &w.progress, w.answer)
 	if err != nil {
 		w.checkpoints.close()
-		pool.close()
+		pool.Close()
 		return fmt.Errorf("open the log of %s: %w", path, err)
 	}
-	w.hooks = newHookQueue(e.log, &w.progress)
+	w.hooks = jobs.NewHooks(e.log, &w.progress)
 	e.pool, e.writer = pool, w
 	go w.loop()
 	return nil
@@ -107,9 +111,9 @@ func (e *Engine) Close() error {
 		e.background.Wait()
 		e.writer.close()
 		err = e.writer.syncer.close()
-		e.writer.hooks.close()
+		e.writer.hooks.Close()
 		e.writer.checkpoints.close()
-		e.pool.close()
+		e.pool.Close()
 		err = errors.Join(err, e.closeFiles())
 		e.removeListener()
 	})

@@ -6,18 +6,20 @@ import (
 
 	"kontor/store/audittrail"
 	"kontor/store/datadir"
+	"kontor/store/internal/jobs"
+	"kontor/store/internal/readers"
 	"kontor/store/sealing"
 	"kontor/store/sqlite/internal/binding"
 )
 
 // QueueLength is how many jobs may wait.
-const QueueLength = queueLength
+const QueueLength = jobs.QueueLength
 
 // Readers is the number of readers in the pool.
-const Readers = readers
+const Readers = poolSize
 
 // MaxWaitingPerCaller is how many queries of one caller may wait for a reader.
-const MaxWaitingPerCaller = maxWaitingPerCaller
+const MaxWaitingPerCaller = readers.MaxWaitingPerCaller
 
 // Pragma changes a setting of the connection that writes, to make it fail. No job may be running.
 func (e *Engine) Pragma(text string) error { return e.writer.conn.Run("PRAGMA " + text) }
@@ -59,10 +61,10 @@ func (e *Engine) HoldCheckpoints() {
 func (e *Engine) OnSync(f func() error) { e.writer.syncer.flush = func(*os.File) error { return f() } }
 
 // OnRollback replaces the rollback of readers by f.
-func (e *Engine) OnRollback(f func() error) { e.pool.rollback = func(*reader) error { return f() } }
+func (e *Engine) OnRollback(f func() error) { e.rollback = func(*reader) error { return f() } }
 
 // EnforceShares does what a query of the caller does when it has waited for a while.
-func (e *Engine) EnforceShares(caller string) { e.pool.enforceShares(&waiter{caller: caller}) }
+func (e *Engine) EnforceShares(caller string) { e.pool.EnforceShares(caller) }
 
 // EncodedMark returns a slot of a mark under a key of the tests.
 func EncodedMark(generation uint64, commits int64) []byte {

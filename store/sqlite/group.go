@@ -7,6 +7,7 @@ import (
 
 	"kontor/store/clock"
 	"kontor/store/engine"
+	"kontor/store/internal/jobs"
 )
 
 const (
@@ -16,8 +17,6 @@ const (
 	maxGroupTime = 20 * time.Millisecond
 	// enoughJobs is the size from which a group does not wait for more jobs, once the syncer is idle.
 	enoughJobs = 32
-	// maxRuns is how often a job runs whose transaction is lost through other jobs.
-	maxRuns = 3
 )
 
 // commitGroup runs, in one transaction, the jobs to retry and then those that wait.
@@ -25,13 +24,13 @@ func (w *writer) commitGroup(first *job) {
 	if first != nil {
 		w.retries = append(w.retries, first)
 	}
-	w.progress.begin(&w.progress.writer)
-	defer w.progress.end(&w.progress.writer)
+	w.progress.Begin(&w.progress.Writer)
+	defer w.progress.End(&w.progress.Writer)
 	if err := w.begin(); err != nil {
 		w.rejectRetries(err)
 		return
 	}
-	w.useSavepoints = len(w.retries) > 1 || w.retries[0].runs > 0
+	w.useSavepoints = len(w.retries) > 1 || w.retries[0].Runs > 0
 	begun := time.Now()
 	intact := true
 	for n := 0; intact && n < maxGroup; n++ {
@@ -71,7 +70,7 @@ func (w *writer) next(begun time.Time) *job {
 		}
 	}
 	select {
-	case j := <-w.queue:
+	case j := <-w.queue.Waiting:
 		return j
 	default:
 	}
@@ -79,7 +78,7 @@ func (w *writer) next(begun time.Time) *job {
 		return nil
 	}
 	select {
-	case j := <-w.queue:
+	case j := <-w.queue.Waiting:
 		return j
 	case w.spare = <-w.syncer.idle:
 		return nil
@@ -101,7 +100,7 @@ func (w *writer) syncerIdle() bool {
 func (w *writer) rejectRetries(err error) {
 	w.noteFailure(err)
 	for _, j := range w.retries {
-		if j.runs > 0 || j.state.CompareAndSwap(waiting, taken) {
+		if j.Reject() {
 			w.answer(j, err)
 		}
 	}
@@ -159,7 +158,7 @@ func (w *writer) recordPosition() (position, error) {
 // countGroup counts the jobs of a committed group and returns the tables that they wrote to.
 func (w *writer) countGroup() (written []*engine.Table) {
 	for _, j := range w.group {
-		if j.err != nil {
+		if j.Err != nil {
 			continue
 		}
 		w.counters.jobs.Add(1)
@@ -190,7 +189,7 @@ func (w *writer) retryGroup() {
 	w.group = nil
 	w.undo()
 	for _, j := range group {
-		if j.runs >= maxRuns {
+		if j.Runs >= jobs.MaxRuns {
 			w.answer(j, fmt.Errorf("%w: the transaction was lost because others of its group failed", engine.ErrBusy))
 			continue
 		}
@@ -235,15 +234,4 @@ func (w *writer) noteFailure(err error) {
 }
 
 // answer lets the caller of a job continue, after the job's after-commit functions.
-func (w *writer) answer(j *job, err error) {
-	if j.answered {
-		return
-	}
-	j.answered = true
-	j.err = err
-	if err != nil || len(j.tx.hooks) == 0 {
-		close(j.done)
-		return
-	}
-	w.hooks.add(j)
-}
+func (w *writer) answer(j *job, err error) { j.Answer(err, w.hooks) }

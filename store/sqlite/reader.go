@@ -2,45 +2,44 @@ package sqlite
 
 import (
 	"context"
-	"sync/atomic"
-	"time"
 
+	"kontor/store/datadir"
 	"kontor/store/engine"
+	"kontor/store/internal/readers"
 	"kontor/store/sqlite/internal/binding"
 )
 
-const (
-	// readers is the size of the pool. A query keeps a core busy and seldom waits for the disk, so that more connections
-	// would only use memory.
-	readers = 4
-	// readerWait bounds the wait for a reader, so that code which queries while it still holds rows fails instead of
-	// waiting forever.
-	readerWait = 10 * time.Second
-)
+// poolSize is how many readers there are. A query keeps a core busy and seldom waits for the disk, so that more connections
+// would only use memory.
+const poolSize = 4
 
 // reader is a read-only connection of the pool. While a statement runs, the connection calls Err to find out whether the
 // statement must stop.
 type reader struct {
-	conn *binding.Conn
-	pool *pool
-
-	// These belong to the present holder and are changed under the pool's mutex.
-	ctx     context.Context // steps of a statement take none, and must end with the one that it was prepared with
-	turn    uint64          // grows: the reader that is held for longest has the lowest
-	revoked atomic.Bool
+	readers.Slot
+	engine *Engine
+	conn   *binding.Conn
 }
 
-// Err returns the error that ends the running statement: that of its context, or that its caller holds more than its share.
-func (r *reader) Err() error {
-	if r.revoked.Load() {
-		return errRevoked
+// openPool connects the readers. allowed rejects a goroutine that must not wait for one.
+func (e *Engine) openPool(path string, allowed func() error) (*readers.Pool[*reader], error) {
+	var all []*reader
+	for range poolSize {
+		r := &reader{engine: e}
+		if err := r.open(path); err != nil {
+			for _, opened := range all {
+				opened.Close()
+			}
+			return nil, err
+		}
+		all = append(all, r)
 	}
-	return r.ctx.Err()
+	return readers.New(all, allowed), nil
 }
 
 // open connects a reader that is new or whose connection was closed.
-func (r *reader) open() error {
-	conn, err := connect(r.pool.path, binding.ReadOnly, readerPragmas)
+func (r *reader) open(path string) error {
+	conn, err := connect(path, binding.ReadOnly, readerPragmas)
 	if err != nil {
 		return err
 	}
@@ -48,23 +47,40 @@ func (r *reader) open() error {
 	return nil
 }
 
+// Pooled returns the pool's part of the reader.
+func (r *reader) Pooled() *readers.Slot { return &r.Slot }
+
+// Prepare connects the reader if necessary and makes its statements end with the holder's context.
+func (r *reader) Prepare() error {
+	if r.conn == nil {
+		if err := r.open(r.engine.dir.File(datadir.Database)); err != nil {
+			return err
+		}
+	}
+	r.conn.SetContext(r)
+	return nil
+}
+
+// Revoked does nothing: the running statement asks Err.
+func (r *reader) Revoked() {}
+
 // release returns the reader to the pool, outside a transaction. A reader that stays in a transaction would show an old
 // state to its next holders and keep the log from starting again, so its connection is closed.
 func (r *reader) release() {
 	r.conn.ResetAll()
 	r.conn.SetContext(nil) // a context that has ended would interrupt the rollback
 	if r.conn.InTransaction() {
-		_ = r.pool.rollback(r) // nothing was written, so a failure loses nothing
+		_ = r.engine.rollback(r) // nothing was written, so a failure loses nothing
 	}
 	if r.conn.InTransaction() {
 		_ = r.conn.Close()
 		r.conn = nil
 	}
-	r.pool.put(r)
+	r.engine.pool.Put(r)
 }
 
-// close closes the connection.
-func (r *reader) close() {
+// Close closes the connection.
+func (r *reader) Close() {
 	if r.conn != nil {
 		r.conn.Close()
 	}
@@ -75,7 +91,7 @@ func (e *Engine) Prepare(ctx context.Context, sql string) (engine.Statement, err
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r, err := e.pool.take(ctx)
+	r, err := e.pool.Take(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +115,7 @@ func (e *Engine) View(ctx context.Context, fn func(engine.Source) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r, err := e.pool.take(ctx)
+	r, err := e.pool.Take(ctx)
 	if err != nil {
 		return err
 	}

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"kontor/store/engine"
+	"kontor/store/internal/jobs"
 	"kontor/store/query"
 	"kontor/store/sqlite/internal/binding"
 )
 
 // counters count the engine's work.
 type counters struct {
-	jobs, commits, refused, checkpoints atomic.Uint64
+	jobs, commits, checkpoints atomic.Uint64
 
 	failing atomic.Pointer[error] // of the storage; nil after a commit that succeeded
 	damaged atomic.Pointer[error] // set once and never cleared
@@ -40,17 +41,17 @@ func (t *timing) read() engine.Timing {
 func (e *Engine) Stats() engine.Stats {
 	w := e.writer
 	c := &w.counters
-	working, _ := w.progress.oldest()
+	working, _ := w.progress.Oldest()
 	return engine.Stats{
 		Writes:      c.jobs.Load(),
 		Commits:     c.commits.Load(),
-		Refused:     c.refused.Load(),
+		Refused:     w.queue.Refused(),
 		Checkpoints: c.checkpoints.Load(),
-		Queued:      len(w.queue),
-		Readers:     e.pool.waitingQueries(),
-		Revoked:     e.pool.revoked.Load(),
+		Queued:      len(w.queue.Waiting),
+		Readers:     e.pool.Waiting(),
+		Revoked:     e.pool.Revocations(),
 		Working:     working,
-		Stalled:     working > stallAfter,
+		Stalled:     working > jobs.StallAfter,
 
 		LogBytes:     w.syncer.logBytes(),
 		LogUncopied:  w.checkpoints.uncopied(),
@@ -67,7 +68,7 @@ const readyWait = 3 * time.Second
 
 // Ready reports whether the database can read and write, and whether writes make progress.
 func (e *Engine) Ready(ctx context.Context) error {
-	if err := e.writer.progress.stalled(); err != nil {
+	if err := e.writer.progress.Stalled(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyWait)
@@ -122,8 +123,8 @@ func (e *Engine) Statements(ctx context.Context) ([]string, error) {
 	if err := e.Write(ctx, func(engine.Tx) error { collect(e.writer.conn); return nil }); err != nil {
 		return nil, err
 	}
-	for range readers {
-		r, err := e.pool.take(ctx)
+	for range poolSize {
+		r, err := e.pool.Take(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kontor/store/datadir"
+	"kontor/store/internal/jobs"
 )
 
 // syncer makes commits durable beside the writer: while it syncs the log of one group, the writer runs the jobs of the
@@ -17,7 +18,7 @@ type syncer struct {
 	flush    func(*os.File) error
 	answer   func(*job, error)
 	counters *counters
-	progress *progress
+	progress *jobs.Progress
 
 	groups chan committed
 	// idle holds an empty list for the next group while nothing is being synced.
@@ -33,7 +34,7 @@ type committed struct {
 }
 
 // openSyncer opens the log of a database. answer is called for each job of a group, in order.
-func openSyncer(path string, disk *disk, mark *mark, counted *counters, progress *progress, answer func(*job, error)) (*syncer, error) {
+func openSyncer(path string, disk *disk, mark *mark, counted *counters, progress *jobs.Progress, answer func(*job, error)) (*syncer, error) {
 	file, err := os.OpenFile(path+logSuffix, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
@@ -53,9 +54,9 @@ func (s *syncer) loop() {
 		err := s.sync(group)
 		for _, j := range group.jobs {
 			if err != nil {
-				j.err = err
+				j.Err = err
 			}
-			s.answer(j, j.err)
+			s.answer(j, j.Err)
 		}
 		clear(group.jobs)
 		s.idle <- group.jobs[:0]
@@ -69,9 +70,9 @@ func (s *syncer) sync(group committed) error {
 		return err
 	}
 	begun := time.Now()
-	s.progress.begin(&s.progress.syncer)
+	s.progress.Begin(&s.progress.Syncer)
 	err := s.flush(s.file)
-	s.progress.end(&s.progress.syncer)
+	s.progress.End(&s.progress.Syncer)
 	if err != nil {
 		return s.disk.fail(fmt.Errorf("sync %s: %w", s.file.Name(), datadir.Cause(err)))
 	}

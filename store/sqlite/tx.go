@@ -11,22 +11,21 @@ import (
 
 // tx is the transaction of one run of a job. It implements engine.Tx.
 type tx struct {
+	job      *job
 	versions *engine.Versions
 	conn     *binding.Conn
 	err      error // of the first statement that failed
 	ended    bool
 	written  []*engine.Table
-	hooks    []func()
 
-	// The first elements of the lists, so that most transactions need no further allocation.
+	// The first elements of the list, so that most transactions need no further allocation.
 	writtenSpace [8]*engine.Table
-	hookSpace    [2]func()
 }
 
 // begin prepares a new transaction.
-func (t *tx) begin(versions *engine.Versions, conn *binding.Conn) {
-	t.versions, t.conn = versions, conn
-	t.written, t.hooks = t.writtenSpace[:0], t.hookSpace[:0]
+func (t *tx) begin(j *job, versions *engine.Versions, conn *binding.Conn) {
+	t.job, t.versions, t.conn = j, versions, conn
+	t.written = t.writtenSpace[:0]
 }
 
 // Prepare compiles a statement and records the tables that it writes to. The context does not interrupt the statement: that
@@ -65,7 +64,7 @@ func (t *tx) Failed(err error) error {
 func (t *tx) Err() error { return t.err }
 
 // AfterCommit registers a function to call after the commit.
-func (t *tx) AfterCommit(f func()) { t.hooks = append(t.hooks, f) }
+func (t *tx) AfterCommit(f func()) { t.job.Hooks = append(t.job.Hooks, f) }
 
 // Announce registers the receivers of this process: there are no other nodes.
 func (t *tx) Announce(a engine.Announcement) {

@@ -5,55 +5,19 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"kontor/store/clock"
 	"kontor/store/engine"
+	"kontor/store/internal/jobs"
 	"kontor/store/sqlite/internal/binding"
-)
-
-// queueLength is how many jobs may wait. At the measured rate that is a tenth of a second of work; excess callers are
-// rejected with ErrBusy.
-const queueLength = 1024
-
-// outcomeWait is how long a caller whose context has ended waits for the outcome of a job that has run. The outcome is known
-// within milliseconds, unless the disk hangs.
-const outcomeWait = 5 * time.Second
-
-// The states of a job.
-const (
-	waiting   int32 = iota
-	taken           // by the writer, which runs the job or is about to run it again
-	ran             // the job has returned; its commit or sync is in progress
-	abandoned       // by the caller, which may have left before or after the job ran
 )
 
 // job is one call of Write.
 type job struct {
-	ctx   context.Context // of the caller: a job whose caller has left while it waited must not run
-	fn    func(engine.Tx) error
-	state atomic.Int32
-	runs  int
-	tx    *tx // of the last run
-	err   error
-	panic *panicked
+	jobs.Job
+	tx *tx // of the last run
 
 	firstTx tx // of the first run, so that most jobs need no further allocation
-
-	answered bool // or handed to the hooks, which then close done
-	done     chan struct{}
-}
-
-// panicked is a panic of a job, on its way to the goroutine of the caller.
-type panicked struct {
-	value any
-	stack []byte
-}
-
-func (p *panicked) String() string {
-	return fmt.Sprintf("%v\n\nin a transaction:\n%s", p.value, p.stack)
 }
 
 // writer owns the connection that writes. One goroutine runs the jobs of all callers, one after another, and commits them in
@@ -65,18 +29,14 @@ type writer struct {
 	disk     *disk
 	guard    engine.Guard
 	versions *engine.Versions
-	queue    chan *job
-	stop     chan struct{} // closed by close: no more jobs are accepted
+	queue    *jobs.Queue[*job]
 	ended    chan struct{} // closed when the last job is answered
-	hooks    *hookQueue
+	hooks    *jobs.Hooks
 
 	position  position // of the newest commit
 	changed   int64    // rows that the connection had changed when the group began
-	goroutine goroutine
-	progress  progress
-
-	accepting sync.RWMutex // held for reading while a job is put into the queue
-	closed    bool
+	goroutine jobs.Goroutine
+	progress  jobs.Progress
 
 	group         []*job // of the open transaction
 	useSavepoints bool   // for each job of the group
@@ -95,72 +55,31 @@ func (e *Engine) Write(ctx context.Context, fn func(engine.Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := e.writer.rejectNestedWrite(); err != nil {
+	w := e.writer
+	if err := jobs.RejectWrite(&w.goroutine, w.hooks); err != nil {
 		return err
 	}
-	j := &job{ctx: ctx, fn: fn, done: make(chan struct{})}
-	if err := e.writer.enqueue(j); err != nil {
+	j := &job{}
+	j.Init(ctx, fn)
+	if err := w.queue.Add(j); err != nil {
 		return err
 	}
-	select {
-	case <-j.done:
-	case <-ctx.Done():
-		if j.state.CompareAndSwap(waiting, abandoned) {
-			return ctx.Err()
-		}
-		if !j.awaitOutcome() {
-			return fmt.Errorf("%w: %w", engine.ErrOutcomeUnknown, ctx.Err())
-		}
-	}
-	if j.panic != nil {
-		panic(j.panic.String())
-	}
-	return j.err
+	return j.Wait()
 }
 
 // InJob reports whether the calling goroutine runs a job.
-func (e *Engine) InJob() bool { return e.writer.goroutine.isCurrent() }
+func (e *Engine) InJob() bool { return e.writer.goroutine.IsCurrent() }
 
-// awaitOutcome waits for the outcome of a job that the writer has taken, and reports whether it came in time. It waits
-// without limit while the job runs, because the job may still use what belongs to its caller.
-func (j *job) awaitOutcome() bool {
-	timer := time.NewTimer(outcomeWait)
-	defer timer.Stop()
-	for {
-		select {
-		case <-j.done:
-			return true
-		case <-timer.C:
-			if j.state.CompareAndSwap(ran, abandoned) {
-				return false
-			}
-			timer.Reset(outcomeWait)
-		}
-	}
-}
-
-func (w *writer) enqueue(j *job) error {
-	w.accepting.RLock()
-	defer w.accepting.RUnlock()
-	if w.closed {
-		return engine.ErrClosed
-	}
-	select {
-	case w.queue <- j:
-		return nil
-	default:
-		w.counters.refused.Add(1)
-		return fmt.Errorf("%w: %d writes wait", engine.ErrBusy, queueLength)
-	}
-}
+// rejectNestedRead returns ErrNested within a job.
+func (w *writer) rejectNestedRead() error { return jobs.RejectRead(&w.goroutine) }
 
 // loop serves the queue until close. When its goroutine ends early (a panic here, or runtime.Goexit in a job), it answers
 // all jobs of the open group, and another goroutine continues.
 func (w *writer) loop() {
 	finished := false
-	w.goroutine.setCurrent()
+	w.goroutine.SetCurrent()
 	defer func() {
-		w.progress.end(&w.progress.writer)
+		w.progress.End(&w.progress.Writer)
 		if finished {
 			close(w.ended)
 			return
@@ -178,30 +97,17 @@ func (w *writer) loop() {
 			w.commitGroup(nil)
 			continue
 		}
-		select {
-		case j := <-w.queue:
-			w.commitGroup(j)
-		case <-w.stop:
-			// The queue does not grow any more.
-			select {
-			case j := <-w.queue:
-				w.commitGroup(j)
-			default:
-				finished = true
-				return
-			}
+		j, ok := w.queue.Next()
+		if !ok {
+			finished = true
+			return
 		}
+		w.commitGroup(j)
 	}
 }
 
 // close waits until every accepted job is answered.
 func (w *writer) close() {
-	w.accepting.Lock()
-	already := w.closed
-	w.closed = true
-	w.accepting.Unlock()
-	if !already {
-		close(w.stop)
-	}
+	w.queue.Close()
 	<-w.ended
 }

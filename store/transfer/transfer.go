@@ -195,7 +195,7 @@ type rowReader interface {
 	each(ctx context.Context, t *table, after row, fn func(row) error) error
 }
 
-// describer is a rowReader that knows the columns of a table. The side with the data directory is one.
+// describer is a rowReader that describes tables. The side with the data directory is one.
 type describer interface {
 	describe(ctx context.Context, name string) (*table, error)
 }

@@ -10,7 +10,7 @@ export { myId } from './people.js';
 export const TYPES = [
   'customers', 'personas', 'payers', 'users', 'credentials', 'sessions', 'chats', 'tasks', 'notifications', 'deliveries',
   'profiles', 'invoices', 'roles', 'grants', 'rate_limits', 'api_keys', 'audit', 'factors', 'identities',
-  'service_accounts',
+  'service_accounts', 'webhooks',
 ];
 
 /** The five permissions, as the server names them. */

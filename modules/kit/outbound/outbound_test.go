@@ -152,7 +152,9 @@ func TestPost_IgnoresProxiesAndRedirects(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", proxy.URL)
 	t.Setenv("ALL_PROXY", proxy.URL)
 	target, followed := server(t, false, nil)
-	s, _ := server(t, false, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target.URL, http.StatusPermanentRedirect) })
+	s, _ := server(t, false, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, target.URL, http.StatusPermanentRedirect)
+	})
 	answer, err := post(t, outbound.Options{Allowed: local}, s.URL)
 	if err != nil || answer.Status != http.StatusPermanentRedirect || followed.Load() != 0 || viaProxy.Load() != 0 {
 		t.Errorf("got %+v, %v; %d followed, %d through the proxy", answer, err, followed.Load(), viaProxy.Load())

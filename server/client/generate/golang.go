@@ -133,9 +133,12 @@ func constantName(value string) string {
 	return names.Replace(value)
 }
 
-// fieldType returns the type of a member. What may be absent or null in a request is an Opt, a nullable value of an answer a
-// pointer. Without null, the zero value stands for an absent member.
+// fieldType returns the type of a member: an Opt if it may be absent and null in a request, a pointer if it may be null in an
+// answer. Without null, the zero value stands for an absent member.
 func (w *goWriter) fieldType(t namedType, f field) string {
+	if f.typ.kind == anything && !t.input {
+		return "json.RawMessage"
+	}
 	name := w.goType(f.typ)
 	if t.input && f.typ.nullable && !f.required {
 		return "Opt[" + name + "]"

@@ -6,46 +6,6 @@ import (
 	"strings"
 )
 
-// params writes the types of the parameters of queries.
-func (w *goWriter) params() {
-	for _, o := range w.model.operations {
-		if len(o.query) == 0 {
-			continue
-		}
-		w.comment("", fmt.Sprintf("%s are the parameters of %s %s. Zero values are not sent.", o.paramsType(), o.method, o.path))
-		w.line("type %s struct {", o.paramsType())
-		for _, p := range o.query {
-			if p.wire == "stack" {
-				continue // The list that is stacked has a method of its own.
-			}
-			if !p.search() {
-				w.comment("\t", p.doc)
-			}
-			w.line("\t%s %s `query:%q`", exported(p.wire), queryType(p), p.wire)
-		}
-		w.line("}\n")
-	}
-}
-
-func (o operation) paramsType() string { return exported(o.id) + "Params" }
-
-// queryType returns the type of a parameter. false is a value of its own.
-func queryType(p queryParam) string {
-	switch {
-	case p.search():
-		return "Filter"
-	case p.typ.kind == integer:
-		return "int"
-	case p.typ.kind == boolean:
-		return "*bool"
-	case p.typ.kind == named:
-		return p.typ.name
-	case p.typ.kind == moment:
-		return "time.Time"
-	}
-	return "string"
-}
-
 // group is a group of operations, such as users.credentials.
 type group struct {
 	path   []string
@@ -123,8 +83,8 @@ func (w *goWriter) group(g *group) {
 func (w *goWriter) operation(g *group, o operation) {
 	_, name := o.group()
 	method := exported(name)
-	if o.frames != nil {
-		w.stream(g, o, method)
+	if o.frames != nil && len(o.answers) == 0 {
+		w.stream(g, o, method, exported(o.id)+"Frame")
 		return
 	}
 	w.methodComment(o, method, "")
@@ -140,6 +100,9 @@ func (w *goWriter) operation(g *group, o operation) {
 	}
 	if o.page != nil {
 		w.pages(g, o, method)
+	}
+	if o.frames != nil {
+		w.stream(g, o, strings.TrimPrefix(method, "List")+"Stream", exported(o.id)+"StreamFrame")
 	}
 }
 
@@ -168,6 +131,14 @@ func (w *goWriter) pages(g *group, o operation, method string) {
 		w.line("return a.%s(%s, options...)\n}, options)\n}\n", method, args)
 		return
 	}
+	if o.page.next != "" {
+		w.line("return after(params.After, func(next string) ([]%s, string, bool, error) {", row)
+		w.line("params.After = next")
+		w.line("page, err := a.%s(%s, options...)", method, args)
+		w.line("if err != nil { return nil, \"\", false, err }")
+		w.line("return page.%s, page.Next, page.HasMore, nil\n})\n}\n", exported(o.page.rows))
+		return
+	}
 	w.line("return rows(params.Limit, params.Offset, func(limit, offset int) ([]%s, bool, error) {", row)
 	w.line("params.Limit, params.Offset = limit, offset")
 	w.line("page, err := a.%s(%s, options...)", method, args)
@@ -176,23 +147,40 @@ func (w *goWriter) pages(g *group, o operation, method string) {
 }
 
 // stream writes the type of the frames of an event stream, and the method that reads them.
-func (w *goWriter) stream(g *group, o operation, method string) {
-	frame := exported(o.id) + "Frame"
+func (w *goWriter) stream(g *group, o operation, method, frame string) {
+	o.answers = []answer{{media: []string{eventStream}}}
 	w.comment("", frame+" is one frame of the stream. The member of its Event is set, the others are nil.")
 	w.line("type %s struct {", frame)
 	w.line("ID string // for [After]; empty for frames that cannot be resumed from\nEvent string // the name of the frame")
 	for _, f := range o.frames {
-		w.line("%s *%s", exported(f.Name), target(f.Value.Ref))
+		w.line("%s *%s", frameField(f), target(f.Value.Ref))
 	}
 	w.line("}\n")
 	w.methodComment(o, method, "It reconnects and resumes after the last frame until the context ends or the service rejects the caller.")
 	w.line("func (a *%s) %s(%s) iter.Seq2[%s, error] {", g.typeName(), method, o.goParams(""), frame)
 	w.line("return follow(ctx, a.client, %s, %s, options, func(f *%s, e streamEvent) error {", w.literal(o), o.goInput("params"), frame)
 	w.line("f.ID, f.Event = e.id, e.name\nswitch e.name {")
+	var patterns []member[schema]
 	for _, f := range o.frames {
-		w.line("case %q:\nreturn e.into(&f.%s)", f.Name, exported(f.Name))
+		if strings.Contains(f.Name, "*") {
+			patterns = append(patterns, f)
+			continue
+		}
+		w.line("case %q:\nreturn e.into(&f.%s)", f.Name, frameField(f))
 	}
-	w.line("}\nreturn nil\n})\n}\n")
+	w.line("}")
+	for _, f := range patterns {
+		w.line("if e.matches(%q) {\nreturn e.into(&f.%s)\n}", f.Name, frameField(f))
+	}
+	w.line("return nil\n})\n}\n")
+}
+
+// frameField returns the name of the member for a frame. Frames whose name is a pattern, such as *.*, have that of their schema.
+func frameField(f member[schema]) string {
+	if strings.Contains(f.Name, "*") {
+		return target(f.Value.Ref)
+	}
+	return exported(f.Name)
 }
 
 // result returns the type of an operation's result and the function that fetches it.
@@ -203,10 +191,8 @@ func (w *goWriter) result(o operation) (typ, call string) {
 		return "*" + a + ", *" + b, fmt.Sprintf("fetchEither[%s, %s]", a, b)
 	}
 	switch {
-	case len(first.media) == 0 && first.status == "303":
+	case len(first.media) == 0: // a redirect
 		return "string", "fetchLocation"
-	case len(first.media) == 0:
-		return "*Meta", "fetchNothing"
 	case strings.HasPrefix(first.media[0], "text/"):
 		return "string", "fetchText"
 	case first.typ.kind == anything:
@@ -219,83 +205,4 @@ func (w *goWriter) result(o operation) (typ, call string) {
 		return "*" + first.typ.name, "fetch[" + first.typ.name + "]"
 	}
 	return w.goType(first.typ), "fetchList[" + w.goType(*first.typ.elem) + "]"
-}
-
-// goParams returns the parameters of a method.
-func (o operation) goParams(more string) string {
-	var b strings.Builder
-	b.WriteString("ctx context.Context, ")
-	if len(o.params) > 0 {
-		names := make([]string, len(o.params))
-		for i, p := range o.params {
-			names[i] = goParameter(p)
-		}
-		b.WriteString(strings.Join(names, ", ") + " string, ")
-	}
-	b.WriteString(more)
-	if o.input != "" {
-		b.WriteString("in " + o.input + ", ")
-	}
-	if len(o.query) > 0 {
-		b.WriteString("params " + o.paramsType() + ", ")
-	}
-	return b.String() + "options ...CallOption"
-}
-
-// goArguments returns the arguments with which one method of an operation calls another.
-func (o operation) goArguments() []string {
-	var names []string
-	for _, p := range o.params {
-		names = append(names, goParameter(p))
-	}
-	if o.input != "" {
-		names = append(names, "in")
-	}
-	if len(o.query) > 0 {
-		names = append(names, "params")
-	}
-	return names
-}
-
-// goInput returns the literal of what a call sends.
-func (o operation) goInput(query string) string {
-	var parts []string
-	if len(o.params) > 0 {
-		names := make([]string, len(o.params))
-		for i, p := range o.params {
-			names[i] = goParameter(p)
-		}
-		parts = append(parts, "path: []string{"+strings.Join(names, ", ")+"}")
-	}
-	if o.input != "" {
-		parts = append(parts, "body: in")
-	}
-	if len(o.query) > 0 {
-		parts = append(parts, "query: "+query)
-	}
-	return "input{" + strings.Join(parts, ", ") + "}"
-}
-
-// literal returns the literal of the operation.
-func (w *goWriter) literal(o operation) string {
-	parts := []string{fmt.Sprintf("name: %q, method: %q, path: %q", o.id, o.method, o.path)}
-	if o.bearer {
-		parts = append(parts, "bearer: true")
-	}
-	if o.apiKey {
-		parts = append(parts, "apiKey: true")
-	}
-	if o.form {
-		parts = append(parts, "form: true")
-	}
-	if o.accepts("Idempotency-Key") {
-		parts = append(parts, "keyed: true")
-	}
-	if o.accepts("X-Device-ID") {
-		parts = append(parts, "device: true")
-	}
-	if media := o.answers[0].media; len(media) > 0 && !slices.Equal(media, []string{"application/json"}) {
-		parts = append(parts, fmt.Sprintf("accept: %q", strings.Join(media, ", ")))
-	}
-	return "operation{" + strings.Join(parts, ", ") + "}"
 }

@@ -31,7 +31,7 @@ func (l *ledger) End() (engine.Anchor, bool) { return anchorOf(l.last), l.known 
 // append appends an entry within a job.
 func (l *ledger) append(tx engine.Tx, text string) error {
 	if !l.known {
-		if err := query.NewRow(context.Background(), tx, `SELECT COALESCE(MAX(seq), 0) FROM entries`, nil).Scan(&l.last); err != nil {
+		if err := query.NewRow(context.Background(), tx, l.EndStatement(), nil).Scan(&l.last); err != nil {
 			return err
 		}
 		l.known, l.sealed = true, l.last
@@ -40,6 +40,8 @@ func (l *ledger) append(tx engine.Tx, text string) error {
 	_, err := query.Exec(context.Background(), tx, `INSERT INTO entries (seq, text) VALUES ($1, $2)`, []any{l.last, text})
 	return err
 }
+
+func (l *ledger) EndStatement() string { return `SELECT COALESCE(MAX(seq), 0) FROM entries` }
 
 func (l *ledger) Seal(tx engine.Source) error {
 	if !l.known || l.sealed == l.last {

@@ -42,6 +42,8 @@ type Job struct {
 	Err   error    // of the last run, then of the job
 	Hooks []func() // the after-commit functions of the last run
 
+	hookSpace [2]func() // the first of Hooks, so that most jobs need no further allocation
+
 	answered bool // or handed to the hooks, which then close done
 	done     chan struct{}
 }
@@ -115,13 +117,13 @@ func (j *Job) Begin() (ok bool, err error) {
 		return false, err
 	}
 	j.Runs++
-	j.Err, j.panic, j.Hooks = nil, nil, nil
+	j.Again()
 	return true, nil
 }
 
 // Again prepares a job for another run at once, after its last one was undone.
 func (j *Job) Again() {
-	j.Err, j.panic, j.Hooks = nil, nil, nil
+	j.Err, j.panic, j.Hooks = nil, nil, j.hookSpace[:0]
 }
 
 // Ended records that a run has ended: its caller may leave from now on.

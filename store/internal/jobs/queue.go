@@ -8,9 +8,9 @@ import (
 	"kontor/store/engine"
 )
 
-// queueLength is how many jobs may wait. At the measured rate that is a tenth of a second of work; excess callers are
+// QueueLength is how many jobs may wait. At the measured rate that is a tenth of a second of work; excess callers are
 // rejected with ErrBusy.
-const queueLength = 1024
+const QueueLength = 1024
 
 // A Queue holds the jobs that wait for the writer.
 type Queue[J any] struct {
@@ -24,7 +24,7 @@ type Queue[J any] struct {
 
 // NewQueue returns an empty queue.
 func NewQueue[J any]() *Queue[J] {
-	return &Queue[J]{Waiting: make(chan J, queueLength), Stop: make(chan struct{})}
+	return &Queue[J]{Waiting: make(chan J, QueueLength), Stop: make(chan struct{})}
 }
 
 // Add appends a job. It returns ErrBusy when too many wait, and ErrClosed after Close.
@@ -39,7 +39,7 @@ func (q *Queue[J]) Add(j J) error {
 		return nil
 	default:
 		q.refused.Add(1)
-		return fmt.Errorf("%w: %d writes wait", engine.ErrBusy, queueLength)
+		return fmt.Errorf("%w: %d writes wait", engine.ErrBusy, QueueLength)
 	}
 }
 
@@ -58,6 +58,16 @@ func (q *Queue[J]) Next() (j J, ok bool) {
 		default:
 			return j, false
 		}
+	}
+}
+
+// Closed reports whether the queue rejects further jobs.
+func (q *Queue[J]) Closed() bool {
+	select {
+	case <-q.Stop:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -14,8 +14,8 @@ const (
 	// shareGrace is how long a query waits for a reader before other callers are limited to their share. A query of an
 	// ordinary request has long ended by then.
 	shareGrace = 100 * time.Millisecond
-	// maxWaitingPerCaller is how many queries of one caller may wait for a reader.
-	maxWaitingPerCaller = 256
+	// MaxWaitingPerCaller is how many queries of one caller may wait for a reader.
+	MaxWaitingPerCaller = 256
 )
 
 // errRevoked ends a query whose caller holds more than its share of the readers while others wait.
@@ -43,8 +43,8 @@ func newWaitQueue[R Reader]() waitQueue[R] {
 func (q *waitQueue[R]) add(ctx context.Context) (*waiter[R], error) {
 	w := &waiter[R]{ctx: ctx, caller: engine.Caller(ctx), served: make(chan R, 1)}
 	before := q.waiting[w.caller]
-	if len(before) >= maxWaitingPerCaller {
-		return nil, fmt.Errorf("%w: %d queries of the caller wait", engine.ErrBusy, maxWaitingPerCaller)
+	if len(before) >= MaxWaitingPerCaller {
+		return nil, fmt.Errorf("%w: %d queries of the caller wait", engine.ErrBusy, MaxWaitingPerCaller)
 	}
 	if len(before) == 0 {
 		q.callers = append(q.callers, w.caller)
@@ -97,33 +97,33 @@ func (q *waitQueue[R]) next(held func(caller string) int, share int) *waiter[R] 
 func (p *Pool[R]) held(caller string) int {
 	n := 0
 	for _, r := range p.all {
-		if ctx := r.Slot().ctx; ctx != nil && engine.Caller(ctx) == caller {
+		if ctx := r.Pooled().ctx; ctx != nil && engine.Caller(ctx) == caller {
 			n++
 		}
 	}
 	return n
 }
 
-// enforceShares ends queries of callers that hold more than half of the readers while w waits, the oldest first. Queries
-// without a caller, and those of the waiting caller, are not ended.
-func (p *Pool[R]) enforceShares(w *waiter[R]) {
+// EnforceShares ends queries of callers that hold more than half of the readers while a query of the given caller waits, the
+// oldest first. Queries without a caller, and those of the waiting caller, are not ended. A query that has waited for a while calls it.
+func (p *Pool[R]) EnforceShares(waiting string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	running := map[string][]R{}
 	for _, r := range p.all {
-		if s := r.Slot(); s.ctx != nil && !s.revoked.Load() {
+		if s := r.Pooled(); s.ctx != nil && !s.revoked.Load() {
 			caller := engine.Caller(s.ctx)
 			running[caller] = append(running[caller], r)
 		}
 	}
 	share := len(p.all) / 2
 	for caller, held := range running {
-		if caller == "" || caller == w.caller || len(held) <= share {
+		if caller == "" || caller == waiting || len(held) <= share {
 			continue
 		}
-		slices.SortFunc(held, func(a, b R) int { return cmp.Compare(a.Slot().turn, b.Slot().turn) })
+		slices.SortFunc(held, func(a, b R) int { return cmp.Compare(a.Pooled().turn, b.Pooled().turn) })
 		for _, r := range held[:len(held)-share] {
-			r.Slot().revoked.Store(true)
+			r.Pooled().revoked.Store(true)
 			r.Revoked()
 			p.revoked.Add(1)
 		}

@@ -18,8 +18,8 @@ const maxWait = 10 * time.Second
 
 // A Reader is a connection of the pool, used by one holder at a time. Its implementation embeds a Slot.
 type Reader interface {
-	// Slot returns the pool's part of the reader.
-	Slot() *Slot
+	// Pooled returns the pool's part of the reader.
+	Pooled() *Slot
 	// Prepare makes the reader ready for a new holder: it connects a reader whose connection was closed. The holder's
 	// context is in the slot.
 	Prepare() error
@@ -114,7 +114,7 @@ func (p *Pool[R]) wait(w *waiter[R]) (none R, err error) {
 		case r := <-w.served:
 			return p.prepared(r)
 		case <-grace.C:
-			p.enforceShares(w)
+			p.EnforceShares(w.caller)
 			grace.Reset(shareGrace)
 		case <-w.ctx.Done():
 			err = w.ctx.Err()
@@ -136,7 +136,7 @@ func (p *Pool[R]) wait(w *waiter[R]) (none R, err error) {
 // assign binds a reader to its new holder.
 func (p *Pool[R]) assign(ctx context.Context, r R) {
 	p.turns++
-	s := r.Slot()
+	s := r.Pooled()
 	s.ctx, s.turn = ctx, p.turns
 	s.revoked.Store(false)
 }
@@ -154,7 +154,7 @@ func (p *Pool[R]) prepared(r R) (none R, err error) {
 func (p *Pool[R]) Put(r R) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r.Slot().ctx = nil
+	r.Pooled().ctx = nil
 	if p.closed {
 		r.Close()
 		p.returned <- struct{}{}

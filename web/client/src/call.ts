@@ -106,10 +106,6 @@ export class Connection {
     return new Blob([body as Uint8Array<ArrayBuffer>], { type: mediaType(headers) });
   }
 
-  async nothing(op: Operation, given: Given, options: CallOptions): Promise<void> {
-    await this.send(op, given, options);
-  }
-
   /** Returns the address to which an operation redirects. Browsers do not show it: open the operation as a page there. */
   async location(op: Operation, given: Given, options: CallOptions): Promise<string> {
     const { headers } = await this.send({ ...op, accept: 'location' }, given, options);
@@ -265,7 +261,8 @@ function search(query: object | undefined): string {
   const params = new URLSearchParams();
   const add = (prefix: string, values: object): void => {
     for (const [name, value] of Object.entries(values)) {
-      if (typeof value === 'object' && value !== null) add(`${prefix}${name}.`, value as object);
+      if (Array.isArray(value)) value.forEach((one) => params.append(prefix + name, String(one)));
+      else if (typeof value === 'object' && value !== null) add(`${prefix}${name}.`, value as object);
       else if (value !== undefined && value !== null) params.append(prefix + name, String(value));
     }
   };

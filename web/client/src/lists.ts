@@ -43,6 +43,21 @@ export async function* pages<Q extends { limit?: number; offset?: number }, P ex
   }
 }
 
+/** Returns the rows of all pages of a list with cursors. A page may be empty although there are more. */
+export async function* cursors<Q extends { after?: string }, P extends { has_more: boolean; next: string }, R>(
+  query: Q,
+  request: (next: Q) => Promise<P>,
+  rowsOf: (page: P) => R[],
+): AsyncGenerator<R, void, undefined> {
+  for (let next = query; ; ) {
+    const page = await request(next);
+    yield* rowsOf(page);
+    if (!page.has_more) return;
+    if (page.next === next.after) throw new UnexpectedAnswer('the page leads to itself');
+    next = { ...next, after: page.next };
+  }
+}
+
 /** Returns the rows of all pages of a list whose answers link to the next page. */
 export async function* linked<Q extends { before?: string }, R>(
   query: Q,

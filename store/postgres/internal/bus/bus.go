@@ -200,10 +200,7 @@ func (b *Bus) Close() error {
 	}
 	var err error
 	if s != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), farewellLimit)
-		_, err = s.link.call(ctx, stmtLeave, s.id)
-		cancel()
-		s.fail(errClosed)
+		err = s.leave()
 	}
 	b.stop()
 	<-b.ended

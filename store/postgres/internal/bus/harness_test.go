@@ -138,7 +138,12 @@ func quote(text string) string {
 // strict announces a key strictly.
 func (n *node) strict(key string) <-chan struct{} {
 	n.t.Helper()
-	return n.commit("", engine.Announcement{Topic: n.topic, Key: key, Delivery: engine.Strict})
+	return n.commit("", strictly(n, key))
+}
+
+// strictly returns a strict announcement.
+func strictly(n *node, key string) engine.Announcement {
+	return engine.Announcement{Topic: n.topic, Key: key, Delivery: engine.Strict}
 }
 
 // received returns the keys that the topic has received.

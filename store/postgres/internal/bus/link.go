@@ -28,9 +28,12 @@ type link struct {
 	failed  atomic.Pointer[error]
 }
 
+// answer handles the answer to a statement, on the goroutine of receive. Its error ends the connection.
+type answer func(rows []row, err error) error
+
 // request is a statement that was sent.
 type request struct {
-	answer func(rows []row, err error) error // on the goroutine of receive; its error ends the connection
+	answer answer
 	rows   []row
 	err    error
 }
@@ -53,7 +56,7 @@ func newLink(conn *pgconn.PgConn, notified func(channel, payload string) error) 
 }
 
 // exec sends a prepared statement, whose arguments are texts. The answer is handled by the goroutine of receive.
-func (l *link) exec(name string, answer func(rows []row, err error) error, args ...string) error {
+func (l *link) exec(name string, answer answer, args ...string) error {
 	values := make([][]byte, len(args))
 	for i, arg := range args {
 		values[i] = []byte(arg)
@@ -66,7 +69,7 @@ func (l *link) exec(name string, answer func(rows []row, err error) error, args 
 }
 
 // prepare compiles a statement under a name.
-func (l *link) prepare(name, sql string, answer func(rows []row, err error) error) error {
+func (l *link) prepare(name, sql string, answer answer) error {
 	return l.send(&request{answer: answer}, func() {
 		l.frontend.SendParse(&pgproto3.Parse{Name: name, Query: sql})
 		l.frontend.SendSync(&pgproto3.Sync{})
@@ -74,7 +77,7 @@ func (l *link) prepare(name, sql string, answer func(rows []row, err error) erro
 }
 
 // query sends statements without arguments. Several of them are one transaction.
-func (l *link) query(sql string, answer func(rows []row, err error) error) error {
+func (l *link) query(sql string, answer answer) error {
 	return l.send(&request{answer: answer}, func() { l.frontend.SendQuery(&pgproto3.Query{String: sql}) })
 }
 
@@ -92,24 +95,41 @@ func (l *link) send(r *request, write func()) error {
 	return l.frontend.Flush()
 }
 
-// call sends a prepared statement and waits for its rows.
-func (l *link) call(ctx context.Context, name string, args ...string) ([]row, error) {
-	return wait(ctx, func(answer func([]row, error) error) error { return l.exec(name, answer, args...) })
+// call sends a prepared statement and waits for its answer.
+func (l *link) call(ctx context.Context, name string, args ...string) error {
+	_, err := l.all(ctx, func(answer answer) error { return l.exec(name, answer, args...) })
+	return err
 }
 
-// wait sends a statement and waits for its answer.
-func wait(ctx context.Context, send func(answer func([]row, error) error) error) (rows []row, err error) {
-	type result struct {
-		rows []row
-		err  error
+// step sends a statement.
+type step func(answer answer) error
+
+// all sends statements in one go and waits until all are answered. It returns their rows, or the first error.
+func (l *link) all(ctx context.Context, steps ...step) ([]row, error) {
+	var mu sync.Mutex
+	var found []row
+	var failure error
+	left, done := len(steps), make(chan struct{})
+	answered := func(rows []row, err error) error {
+		mu.Lock()
+		defer mu.Unlock()
+		found = append(found, rows...)
+		if failure == nil {
+			failure = err
+		}
+		if left--; left == 0 {
+			close(done)
+		}
+		return nil
 	}
-	done := make(chan result, 1)
-	if err := send(func(rows []row, err error) error { done <- result{rows, err}; return nil }); err != nil {
-		return nil, err
+	for _, send := range steps {
+		if err := send(answered); err != nil {
+			return nil, err
+		}
 	}
 	select {
-	case r := <-done:
-		return r.rows, r.err
+	case <-done:
+		return found, failure
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -26,9 +26,7 @@ type session struct {
 	err   error         // valid after ended
 
 	mu       sync.Mutex
-	channel  string        // of the notifications; empty until it is known
-	probing  string        // channel of a notification that shows whether any arrive
-	probed   chan struct{} // closed when that has arrived
+	channel  string // of the notifications; empty until it is known
 	beatDue  bool
 	polling  bool // for acknowledgements of others
 	pollDue  bool
@@ -62,6 +60,7 @@ func (b *Bus) connect(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	go s.sendLoop()
+	s.pollNow() // for changes that were committed without a session
 	return s, nil
 }
 
@@ -69,11 +68,20 @@ func (b *Bus) connect(ctx context.Context) (*session, error) {
 func (s *session) wait(ctx context.Context) error {
 	select {
 	case <-s.ended:
-	case <-ctx.Done():
-		s.fail(errClosed)
+	case <-ctx.Done(): // before Close knew of this session
+		_ = s.leave() // the others notice that the node is silent
 		<-s.ended
 	}
 	return s.err
+}
+
+// leave deregisters the node and ends the session.
+func (s *session) leave() error {
+	ctx, cancel := context.WithTimeout(context.Background(), farewellLimit)
+	defer cancel()
+	err := s.link.call(ctx, stmtLeave, s.id)
+	s.fail(errClosed)
+	return err
 }
 
 // fail ends the session. The lease ends at once.
@@ -95,27 +103,17 @@ func (b *Bus) lost(s *session) {
 	clear(b.kept)
 }
 
-// begin prepares the connection. Notifications are handled from listen on, and the lease begins with join.
+// begin prepares the connection, in four round trips. Notifications are handled from LISTEN on.
 func (s *session) begin(ctx context.Context) error {
-	settings := fmt.Sprintf(sessionSettings, s.applicationName())
-	if _, err := wait(ctx, func(answer func([]row, error) error) error { return s.link.query(settings, answer) }); err != nil {
-		return fmt.Errorf("prepare the connection for announcements: %w", err)
-	}
 	if err := s.hello(ctx); err != nil {
 		return err
 	}
+	var steps []step
 	for name, sql := range statements {
-		if name == stmtHello {
-			continue
-		}
-		if _, err := wait(ctx, func(answer func([]row, error) error) error { return s.link.prepare(name, sql, answer) }); err != nil {
-			return fmt.Errorf("prepare the statement %s for announcements: %w", name, err)
-		}
+		steps = append(steps, func(answer answer) error { return s.link.prepare(name, sql, answer) })
 	}
-	if _, err := s.link.call(ctx, stmtSetUp); err != nil {
-		return fmt.Errorf("prepare the tables for announcements: %w", err)
-	}
-	if err := s.listen(ctx); err != nil {
+	steps = append(steps, func(answer answer) error { return s.link.exec(stmtSetUp, answer) }, s.listen)
+	if _, err := s.link.all(ctx, steps...); err != nil {
 		return fmt.Errorf("listen for announcements: %w", err)
 	}
 	if err := s.join(ctx); err != nil {
@@ -131,36 +129,33 @@ var errStandby = errors.New("the database server is a standby, which accepts no 
 
 // hello finds out who the server is, and creates the tables.
 func (s *session) hello(ctx context.Context) error {
-	if _, err := wait(ctx, func(answer func([]row, error) error) error {
-		return s.link.prepare(stmtHello, statements[stmtHello], answer)
-	}); err != nil {
-		return fmt.Errorf("ask the database server for its time: %w", err)
-	}
 	sent := s.bus.time.Now()
-	rows, err := s.link.call(ctx, stmtHello)
+	rows, err := s.link.all(ctx, func(answer answer) error {
+		return s.link.query(fmt.Sprintf(sessionSettings, s.applicationName())+selectServer, answer)
+	})
 	if err == nil && len(rows) != 1 {
 		err = errors.New("no answer")
 	}
 	if err != nil {
-		return fmt.Errorf("ask the database server for its time: %w", err)
+		return fmt.Errorf("prepare the connection for announcements: %w", err)
 	}
 	r := rows[0]
 	s.backend = r[0]
 	switch {
 	case r[1] == "":
 		return errors.New("the database has no schema for the tables; create the schema that search_path names first")
-	case r[3] == "t":
+	case r[2] == "t":
 		return errStandby
 	}
 	if s.backend != strconv.FormatUint(uint64(s.link.pid), 10) {
-		if err := s.probe(ctx); err != nil {
+		if err := s.rejectPool(ctx); err != nil {
 			return err
 		}
 	}
-	s.setChannel("kontor_" + r[2])
-	s.bus.clock.sample(sent, s.bus.time.Now(), microseconds(r[5]))
-	if r[4] != "t" {
-		if _, err := wait(ctx, func(answer func([]row, error) error) error { return s.link.query(createTables, answer) }); err != nil {
+	s.setChannel("kontor_" + r[1])
+	s.bus.clock.sample(sent, s.bus.time.Now(), microseconds(r[4]))
+	if r[3] != "t" {
+		if _, err := s.link.all(ctx, func(answer answer) error { return s.link.query(createTables, answer) }); err != nil {
 			return fmt.Errorf("create the tables for announcements: %w", err)
 		}
 	}
@@ -178,16 +173,13 @@ func (s *session) setChannel(name string) {
 }
 
 // listen subscribes to the channel and forgets what was remembered before, on the goroutine that receives.
-func (s *session) listen(ctx context.Context) error {
-	_, err := wait(ctx, func(answer func([]row, error) error) error {
-		return s.link.query(`LISTEN `+s.bus.Channel(), func(rows []row, err error) error {
-			if err == nil {
-				err = s.deliver(s.bus.config.Topics.Reset)
-			}
-			return errors.Join(answer(rows, err), err)
-		})
+func (s *session) listen(answer answer) error {
+	return s.link.query(`LISTEN `+s.bus.Channel(), func(rows []row, err error) error {
+		if err == nil {
+			err = s.deliver(s.bus.config.Topics.Reset)
+		}
+		return errors.Join(answer(rows, err), err)
 	})
-	return err
 }
 
 // deliver calls receivers. After a panic nothing that they remember can be trusted, so the session ends; the next one
@@ -213,18 +205,14 @@ func (s *session) join(ctx context.Context) error {
 	b.mu.Lock()
 	earlier := b.members.self
 	b.mu.Unlock()
-	_, err := wait(ctx, func(answer func([]row, error) error) error {
+	_, err := s.link.all(ctx, func(answer answer) error {
 		return s.link.exec(stmtJoin, func(rows []row, err error) error {
 			if err == nil {
 				b.adopt(s)
 			}
 			return answer(rows, err)
 		}, s.id, earlier, b.node, n.Name, n.Version, strconv.FormatInt(int64(n.Started), 10))
-	})
-	if err != nil {
-		return err
-	}
-	_, err = wait(ctx, func(answer func([]row, error) error) error {
+	}, func(answer answer) error {
 		return s.beat(func(err error) error { return errors.Join(answer(nil, err), err) })
 	})
 	return err

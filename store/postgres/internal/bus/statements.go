@@ -6,13 +6,14 @@ const Notify = `SELECT pg_notify($1, payload) FROM unnest($2::text[]) payload`
 
 // The tables are unlogged: their content is worth nothing after a crash of the server. They are empty then, as they are on
 // a standby that has become the primary. Nodes of different versions of the program use them, so that columns may only be
-// added.
+// added. The transaction that creates them must survive a crash, after which they would be taken for new.
 //
-//   - kontor_cluster has one row. since is the time at which the row was made, or 0 when the tables were made with it. leader
-//     is the node that leads, and beats counts its heartbeats.
+//   - kontor_cluster has one row. since is the time at which the row was made, or 0 when the tables were made with it, before
+//     any node had a lease. leader is the node that leads, and beats counts its heartbeats.
 //   - kontor_nodes has a row for each connection to the bus. node is the id of the process. beats counts heartbeats.
 //   - kontor_acks holds the last strict change of the process publisher that the connection listener has acknowledged.
 const createTables = `
+	SELECT set_config('synchronous_commit', 'on', TRUE);
 	SELECT pg_advisory_xact_lock(hashtextextended('kontor bus ' || current_schema(), 0));
 	CREATE UNLOGGED TABLE IF NOT EXISTS kontor_cluster (
 		one BOOLEAN PRIMARY KEY CHECK (one),
@@ -39,7 +40,6 @@ const createTables = `
 
 // The names of the statements of a connection, and their texts.
 const (
-	stmtHello = "hello"
 	stmtSetUp = "set_up"
 	stmtJoin  = "join"
 	stmtLeave = "leave"
@@ -54,12 +54,12 @@ const (
 // serverTime is the server's clock in microseconds of Unix time.
 const serverTime = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
 
-var statements = map[string]string{
-	// Who the server is.
-	stmtHello: `
-		SELECT pg_backend_pid(), coalesce(current_schema(), ''), coalesce(current_schema()::regnamespace::oid::bigint, 0), pg_is_in_recovery(),
-			to_regclass(quote_ident(current_schema()) || '.kontor_acks') IS NOT NULL, ` + serverTime,
+// selectServer returns who the server is: it follows sessionSettings.
+const selectServer = `
+	SELECT pg_backend_pid(), coalesce(current_schema()::regnamespace::oid::bigint::text, ''), pg_is_in_recovery(),
+		to_regclass(quote_ident(current_schema()) || '.kontor_acks') IS NOT NULL, ` + serverTime
 
+var statements = map[string]string{
 	// After a crash of the server the tables are empty.
 	stmtSetUp: `INSERT INTO kontor_cluster (one, since) VALUES (TRUE, ` + serverTime + ` / 1000) ON CONFLICT DO NOTHING`,
 
@@ -114,4 +114,4 @@ var statements = map[string]string{
 const sessionSettings = `
 	SET application_name = '%s'; SET synchronous_commit = off; SET statement_timeout = 0; SET lock_timeout = 0;
 	SET idle_session_timeout = 0; SET default_transaction_read_only = off; SET default_transaction_isolation = 'read committed';
-	SET client_min_messages = error`
+	SET client_min_messages = error;`

@@ -1,0 +1,194 @@
+package commands
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"kontor/modules/kit/change"
+	"kontor/modules/webhooks"
+	"kontor/server/client"
+	"kontor/server/settings"
+	"kontor/store"
+)
+
+type listenCommand struct {
+	URL     string   `name:"url" help:"Address of the server; default: the one of these settings on this machine." placeholder:"URL"`
+	Token   string   `help:"Token of a service account, or @FILE to read it from a file: other users can see flags." placeholder:"TOKEN" required:""`
+	Types   []string `help:"Types of events, or patterns such as customers.*; separated by commas. Default: all." placeholder:"TYPE"`
+	After   string   `help:"Begin after an event, by its id, or at a time. Default: with the next event." placeholder:"ID"`
+	Record  bool     `help:"Include each record as it is now."`
+	Forward string   `help:"Send each event as a webhook to this address, which may be on this machine." placeholder:"URL"`
+	Secret  string   `help:"Secret that signs what is forwarded; default: a random one, which is printed." placeholder:"whsec_…"`
+	JSON    bool     `name:"json" help:"Print each event as one line of JSON."`
+}
+
+// Help is shown by "kontor listen --help".
+func (listenCommand) Help() string {
+	return "The command is for the development of programs that receive events. It shows what the service account of the token may read, and continues " +
+		"without a gap when the connection is cut. With --forward, an event that the receiver does not accept is sent again until it does, and later " +
+		"events wait. Servers deliver events by webhooks instead, see docs/webhooks.md."
+}
+
+func (listenCommand) examples() []string {
+	return []string{"kontor listen --token @token", "kontor listen --token @token --types 'customers.*' --forward http://localhost:3000/hooks"}
+}
+
+// Run follows the feed until it is interrupted.
+func (c listenCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
+	token, err := c.token()
+	if err != nil {
+		return err
+	}
+	address, transport := c.URL, http.RoundTripper(nil)
+	if address == "" {
+		own, origin := ownClient(r.Settings.Server.Listen, r.Settings.Server.OverTLS(), "", 0)
+		address, transport = origin, own.Transport
+	}
+	options := []client.Option{client.WithToken(token)}
+	if transport != nil {
+		options = append(options, client.WithTransport(transport))
+	}
+	server, err := client.New(address, options...)
+	if err != nil {
+		return err
+	}
+	print := c.printer(p.Stdout)
+	if c.Forward != "" {
+		forward, err := c.forwarder(p)
+		if err != nil {
+			return err
+		}
+		shown := print
+		print = func(ctx context.Context, e *client.ChangeEvent) error {
+			return errors.Join(shown(ctx, e), forward(ctx, e))
+		}
+	}
+	return c.follow(ctx, p, server, print)
+}
+
+// follow calls use for each event.
+func (c listenCommand) follow(ctx context.Context, p Process, server *client.Client, use func(context.Context, *client.ChangeEvent) error) error {
+	params := client.EventsListParams{After: c.After, Types: strings.Join(c.Types, ",")}
+	if c.Record {
+		params.Include = "record"
+	}
+	for frame, err := range server.Events.Stream(ctx, params) {
+		switch {
+		case ctx.Err() != nil:
+			return nil // interrupted
+		case err != nil:
+			return fmt.Errorf("the events cannot be read: %w", err)
+		case frame.Open != nil:
+			fmt.Fprintf(p.Stderr, "listening after %s\n", frame.Open.Cursor)
+		case frame.Change != nil:
+			if err := use(ctx, frame.Change); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c listenCommand) token() (string, error) {
+	name, ok := strings.CutPrefix(c.Token, "@")
+	if !ok {
+		return c.Token, nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return "", fmt.Errorf("read the token: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// printer returns a function that prints an event on one line.
+func (c listenCommand) printer(to io.Writer) func(context.Context, *client.ChangeEvent) error {
+	return func(_ context.Context, e *client.ChangeEvent) error {
+		if c.JSON {
+			return json.NewEncoder(to).Encode(e)
+		}
+		_, err := fmt.Fprintf(to, "%s  %-28s %s  %s\n", e.Timestamp.Local().Format(time.TimeOnly), e.Type, e.RecID, e.ID)
+		return err
+	}
+}
+
+const (
+	forwardTimeout  = 30 * time.Second
+	forwardPause    = time.Second
+	maxForwardPause = 30 * time.Second
+)
+
+// forwarder returns a function that sends an event until the receiver accepts it. The address is the developer's own, so that it is
+// not restricted as those of webhooks are.
+func (c listenCommand) forwarder(p Process) (func(context.Context, *client.ChangeEvent) error, error) {
+	if u, err := url.Parse(c.Forward); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, errors.New("--forward must be an address such as http://localhost:3000/hooks")
+	}
+	text := c.Secret
+	if text == "" {
+		secret := make([]byte, 32)
+		rand.Read(secret) // does not fail: it would end the program
+		text = "whsec_" + base64.StdEncoding.EncodeToString(secret)
+		fmt.Fprintf(p.Stderr, "the secret of the signatures is %s\n", text)
+	}
+	secret, err := webhooks.ParseSecret(text)
+	if err != nil {
+		return nil, fmt.Errorf("--secret: %w", err)
+	}
+	to := &http.Client{Timeout: forwardTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return func(ctx context.Context, e *client.ChangeEvent) error {
+		for pause := forwardPause; ; pause = min(2*pause, maxForwardPause) {
+			err := c.send(ctx, to, secret, e)
+			if err == nil || ctx.Err() != nil {
+				return nil
+			}
+			fmt.Fprintf(p.Stderr, "%s: %v; it is sent again in %s\n", e.ID, err, pause)
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(pause):
+			}
+		}
+	}, nil
+}
+
+// send sends an event once, as the server would.
+func (c listenCommand) send(ctx context.Context, to *http.Client, secret []byte, e *client.ChangeEvent) error {
+	event := change.Event{ID: e.ID, Type: e.Type, Timestamp: store.TimeOf(e.Timestamp), RecType: e.RecType, RecID: e.RecID, Version: int64(e.Version),
+		Action: e.Action, Actor: e.Actor, Record: e.Record}
+	body, err := event.Payload()
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.Forward, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	now := time.Now().Unix()
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Webhook-Id", e.ID)
+	request.Header.Set("Webhook-Timestamp", strconv.FormatInt(now, 10))
+	request.Header.Set("Webhook-Signature", webhooks.Signatures(e.ID, now, body, secret))
+	answer, err := to.Do(request)
+	if err != nil {
+		return errors.Unwrap(err)
+	}
+	defer answer.Body.Close()
+	_, _ = io.CopyN(io.Discard, answer.Body, 64<<10) // so that the connection can be used again
+	if answer.StatusCode < 200 || answer.StatusCode > 299 {
+		return fmt.Errorf("the receiver answered %d", answer.StatusCode)
+	}
+	return nil
+}

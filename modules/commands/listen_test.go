@@ -1,0 +1,104 @@
+package commands_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"kontor/modules/commands"
+	"kontor/server/servertest"
+)
+
+// listenToken creates a service account with the role Advisor, and returns the name of a file with a token of it.
+func listenToken(t *testing.T, s *servertest.Server) string {
+	account := s.Admin().Create("/v1/service-accounts", map[string]any{"name": "Listener", "roles": []string{"Advisor"}})
+	var made struct{ Token string }
+	s.Admin().Do("POST", "/v1/service-accounts/"+account+"/tokens", map[string]any{"name": "Test"}).Expect(t, 201).Into(t, &made)
+	name := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(name, []byte(made.Token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// listen runs the command until the test ends it, and returns its output.
+func listen(t *testing.T, s *servertest.Server, args ...string) (lines *bufio.Scanner, said *bufio.Scanner, stop func() int) {
+	ctx, cancel := context.WithCancel(t.Context())
+	out, printed := io.Pipe()
+	errs, warned := io.Pipe()
+	code := make(chan int, 1)
+	go func() {
+		n := commands.Run(ctx, commands.Process{Args: append([]string{"listen", "--url", "http://" + s.Address, "--token", "@" + listenToken(t, s)}, args...),
+			Stdin: strings.NewReader(""), Stdout: printed, Stderr: warned})
+		_ = printed.Close()
+		_ = warned.Close()
+		code <- n
+	}()
+	said = bufio.NewScanner(errs)
+	for said.Scan() && !strings.HasPrefix(said.Text(), "listening after ") {
+		if strings.Contains(said.Text(), "kontor:") {
+			t.Fatal(said.Text())
+		}
+	}
+	return bufio.NewScanner(out), said, func() int {
+		cancel()
+		go func() { _, _ = io.Copy(io.Discard, errs) }()
+		go func() { _, _ = io.Copy(io.Discard, out) }()
+		return <-code
+	}
+}
+
+func TestListen_PrintsChanges(t *testing.T) {
+	s := servertest.Start(t)
+	lines, _, stop := listen(t, s, "--types", "customers.*", "--json")
+	id := s.Admin().Create("/v1/customers", map[string]any{"first_name": "Anna", "last_name": "Keller", "email": "anna@example.ch"})
+	if !lines.Scan() || !strings.Contains(lines.Text(), `"type":"customers.created"`) || !strings.Contains(lines.Text(), id) {
+		t.Errorf("got %q", lines.Text())
+	}
+	if code := stop(); code != 0 {
+		t.Errorf("the command ended with %d", code)
+	}
+}
+
+func TestListen_ForwardsSignedEventsUntilTheyAreAccepted(t *testing.T) {
+	s := servertest.Start(t)
+	key := bytes.Repeat([]byte("k"), 32)
+	secret := "whsec_" + base64.StdEncoding.EncodeToString(key)
+	var calls atomic.Int64
+	got := make(chan string, 10)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte(r.Header.Get("Webhook-Id") + "." + r.Header.Get("Webhook-Timestamp") + "." + string(body)))
+		if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); r.Header.Get("Webhook-Signature") != want {
+			t.Errorf("the signature is %s, want %s", r.Header.Get("Webhook-Signature"), want)
+		}
+		if calls.Add(1) == 1 {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		got <- r.Header.Get("Webhook-Id")
+	}))
+	defer receiver.Close()
+	lines, said, stop := listen(t, s, "--types=customers.*", "--forward", receiver.URL, "--secret", secret)
+	s.Admin().Create("/v1/customers", map[string]any{"first_name": "Anna", "last_name": "Keller", "email": "anna@example.ch"})
+	lines.Scan()
+	if !said.Scan() || !strings.Contains(said.Text(), "answered 500") {
+		t.Errorf("the command said %q", said.Text())
+	}
+	if id := <-got; !strings.Contains(lines.Text(), id) {
+		t.Errorf("%s was forwarded, and %q printed", id, lines.Text())
+	}
+	stop()
+}

@@ -1,0 +1,176 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kontor/store"
+	"kontor/store/storetest"
+)
+
+// received collects the keys of a topic on a node.
+type received struct {
+	mu   sync.Mutex
+	keys map[string]bool
+	list []string
+}
+
+func (r *received) add(key string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.keys == nil {
+		r.keys = make(map[string]bool)
+	}
+	r.keys[key] = true
+	r.list = append(r.list, key)
+}
+
+func (r *received) has(key string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.keys[key]
+}
+
+// What is announced strictly, as the end of a session is, holds on the other node as soon as the change is answered: the
+// other node has received the key, or may not use what it remembers.
+func TestNodes_StrictAnnouncementsAreNeverLate(t *testing.T) {
+	rounds(t, 300)
+}
+
+// BenchmarkNodes_Strict measures how long a durable, audited change with a strict announcement takes with two nodes, and
+// fails if one is late. Run it with -benchtime 10000x.
+func BenchmarkNodes_Strict(b *testing.B) {
+	took := rounds(b, b.N)
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+	b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "max-ms")
+}
+
+func rounds(t testing.TB, n int) (took []time.Duration) {
+	first := storetest.OpenShared(t, nil)
+	second := storetest.Second(t, first)
+	var got [2]received
+	topics := []*store.Topic{first.Topic("changes", got[0].add), second.Topic("changes", got[1].add)}
+	nodes := []*store.DB{first, second}
+	remembered := 0
+	for i := range n {
+		from := i % 2
+		key := fmt.Sprint(i)
+		begun := time.Now()
+		err := nodes[from].InTx(t.Context(), func(tx *store.Tx) error {
+			tx.Audit(store.AuditEntry{Actor: store.NilID, Action: "session.end", RecType: "session", RecID: store.NilID})
+			tx.Announce(topics[from], key)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		took = append(took, time.Since(begun))
+		for side, node := range nodes {
+			if node.Remembers() {
+				remembered++
+				if !got[side].has(key) {
+					t.Fatalf("round %d: a node remembers without having received the key", i)
+				}
+			}
+		}
+	}
+	if remembered < n { // of 2n; the machine may be slow for a moment
+		t.Errorf("the nodes remembered in %d of %d cases only", remembered, 2*n)
+	}
+	return took
+}
+
+// Publications of several nodes arrive on all of them in the order of the commits.
+func TestNodes_PublicationsHaveOneOrder(t *testing.T) {
+	const each = 50
+	first := storetest.OpenShared(t, nil)
+	nodes := []*store.DB{first, storetest.Second(t, first), storetest.Second(t, first)}
+	got := make([]received, len(nodes))
+	var locals atomic.Int64
+	var writing sync.WaitGroup
+	for i, db := range nodes {
+		topic := db.Topic("frames", got[i].add)
+		for worker := range 2 {
+			writing.Go(func() {
+				for n := range each / 2 {
+					key := fmt.Sprint(i, "-", worker, "-", n)
+					err := db.InTx(t.Context(), func(tx *store.Tx) error {
+						tx.Publish(topic, key, func() { locals.Add(1); got[i].add(key) })
+						return nil
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	writing.Wait()
+	for i := range nodes {
+		for {
+			got[i].mu.Lock()
+			n := len(got[i].list)
+			got[i].mu.Unlock()
+			if n >= each*len(nodes) || t.Failed() {
+				break
+			}
+			runtime.Gosched()
+		}
+	}
+	for i := range nodes[1:] {
+		if !slices.Equal(got[i+1].list, got[0].list) {
+			t.Errorf("node %d has another order than node 0", i+1)
+		}
+	}
+	if locals.Load() != each*int64(len(nodes)) {
+		t.Errorf("%d local functions were called, want %d", locals.Load(), each*len(nodes))
+	}
+}
+
+func TestNodes_AreListedAndOneLeads(t *testing.T) {
+	first := storetest.OpenShared(t, nil)
+	second := storetest.Second(t, first)
+	if !first.Shared() || !first.Leads() || second.Leads() {
+		t.Errorf("shared: %v, leaders: %v and %v, want the first", first.Shared(), first.Leads(), second.Leads())
+	}
+	for len(first.Nodes()) < 2 || len(second.Nodes()) < 2 { // until the next heartbeat
+		runtime.Gosched()
+	}
+	for i, list := range [][]store.Node{first.Nodes(), second.Nodes()} {
+		if !list[0].Leads || list[1].Leads || !list[0].Live || !list[1].Live || !list[i].Self || list[1-i].Self {
+			t.Errorf("node %d lists %+v", i, list)
+		}
+	}
+	if difference := first.Clock().Now().Sub(second.Clock().Now()).Abs(); difference > time.Second {
+		t.Errorf("the clocks of the nodes differ by %v", difference)
+	}
+}
+
+// BenchmarkNodes_Remembers is what a request pays for using what a node remembers.
+func BenchmarkNodes_Remembers(b *testing.B) {
+	db := storetest.OpenShared(b, nil)
+	for b.Loop() {
+		if !db.Remembers() {
+			b.Fatal("the node does not remember")
+		}
+	}
+}
+
+// BenchmarkNodes_ReadInstead is what it would pay for reading a row by its key.
+func BenchmarkNodes_ReadInstead(b *testing.B) {
+	db := storetest.OpenShared(b, nil)
+	for b.Loop() {
+		var id string
+		if err := db.QueryRow(b.Context(), `SELECT name FROM meta WHERE name = $1`, "audit_head").Scan(&id); err != nil && !errors.Is(err, store.ErrNotFound) {
+			b.Fatal(err)
+		}
+	}
+}
