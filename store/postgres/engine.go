@@ -56,7 +56,7 @@ type Engine struct {
 // start starts what serves the database. c is the connection of the writer.
 func (e *Engine) start(ctx context.Context, c *conn) (err error) {
 	e.bus, err = bus.Open(ctx, bus.Config{
-		Connect: func(ctx context.Context) (*pgconn.PgConn, error) { return e.address.connect(ctx, nil) },
+		Connect: e.connectBus,
 		Topics:  &e.Topics, Node: e.self, Log: e.log,
 	})
 	if err != nil {
@@ -111,6 +111,11 @@ func (e *Engine) Clean(context.Context) error { return nil }
 
 // CleanOldPages returns nil: no earlier version has written files.
 func (e *Engine) CleanOldPages(context.Context) error { return nil }
+
+// connectBus makes a connection for announcements.
+func (e *Engine) connectBus(ctx context.Context) (*pgconn.PgConn, error) {
+	return e.address.connect(ctx, nil)
+}
 
 // connectWriter makes a connection that writes.
 func (e *Engine) connectWriter(ctx context.Context) (*conn, error) {
