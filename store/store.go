@@ -114,7 +114,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err := db.auditLoss(ctx, report.Loss); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	if db.Shared() { // another node may have changed the keys since they were read, and before this one heard of it
+	if db.Shared() { // another node may have changed the keys since they were read, before this one was informed
 		if err := db.RenewKeys(ctx); err != nil {
 			return nil, errors.Join(err, db.Close())
 		}

@@ -15,7 +15,7 @@ type memory struct {
 	loads revocable.Loader
 }
 
-// Remembers reports whether this process has heard of all changes, and could read them.
+// Remembers reports whether this process has received all announcements, and could read the changes.
 func (m *memory) Remembers() bool { return m.DB.Remembers() && m.DB.KeysCurrent() }
 
 // Renew reads the keys of the database and the policy again, as far as they have changed. Concurrent requests share one try.
