@@ -48,6 +48,8 @@ var layers = []layer{
 		"it reads a database without opening it"},
 	{`store/backup`, []string{"store/inspect", "store/sqlite", "store/erasures", "store/audittrail", "store/engine", "store/clock", "store/datadir", "store/sealing"},
 		"it copies the files of a database without opening it"},
+	{`store/backup/continuous`, []string{"store/backup", "store/inspect", "store/sqlite", "store/engine", "store/clock", "store/datadir", "store/sealing"},
+		"it ships recordings of the engine and restores them like a backup"},
 	{`locales|server/etag|server/access|server/apierr|server/ratelimit|server/sse|server/settings|server/certs|modules/kit/types|modules/sandbox`, nil,
 		"leaves import no other package of this module, so that everything may import them"},
 	{`web`, []string{"server/etag"}, "the console is files: it knows no API but the public one"},

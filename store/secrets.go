@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"kontor/store/backup/continuous"
 	"kontor/store/engine"
 	"kontor/store/sealing"
 )
@@ -134,5 +133,5 @@ func CheckSecretKeys(key, previous string) error {
 	return nil
 }
 
-// BackupKey returns the key of continuous backups. It changes when the master key is replaced.
-func (db *DB) BackupKey() continuous.Key { return continuous.KeyOf(db.keys) }
+// BackupKey returns 32 bytes that encrypt continuous backups. They change when the master key is replaced.
+func (db *DB) BackupKey() []byte { return db.keys.BackupKey() }

@@ -28,7 +28,7 @@ func (m *Modules) startBackup() error {
 		return fmt.Errorf("start the continuous backup: %w", err)
 	}
 	shipper := continuous.New(recorder, continuous.Options{
-		Target: target, Key: m.DB.BackupKey, WholeEvery: s.WholeEvery, Retain: s.Keep,
+		Target: target, Key: func() continuous.Key { return continuous.KeyOf(m.DB.BackupKey()) }, WholeEvery: s.WholeEvery, Retain: s.Keep,
 		Spool: m.DB.Dir(), Clock: m.DB.Clock(), Log: m.Log,
 	})
 	m.backup.Store(shipper)

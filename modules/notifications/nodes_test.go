@@ -257,7 +257,7 @@ func TestNodes_FramesCarryMessages(t *testing.T) {
 	}
 }
 
-// Somebody who has left a chat gets no texts from it.
+// Former participants get no texts of a chat.
 func TestNodes_FramesOfFormerParticipantsCarryNoMessage(t *testing.T) {
 	nodes := twoNodes(t)
 	anna, beat := nodes[0].User(access.Advisor), nodes[0].User(access.Customer)
@@ -409,5 +409,25 @@ func BenchmarkNodes(b *testing.B) {
 			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
 			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 		})
+	}
+}
+
+// Ids of two nodes have no order, so times must: no two nodes use the same, even if the newest event was deleted.
+func TestNodes_TimesOfEventsIncrease(t *testing.T) {
+	nodes := twoNodes(t) // their clocks stand still
+	anna, admin := nodes[0].User(access.Customer), nodes[0].Admin()
+	for i := range 12 {
+		node := nodes[i%2]
+		notify(t, node.DB, node.Notifications, customerEvent(anna.UserID))
+		if i%4 == 2 {
+			var notice string
+			if err := node.DB.QueryRow(t.Context(), `SELECT id FROM notices ORDER BY created_at DESC LIMIT 1`).Scan(&notice); err != nil {
+				t.Fatal(err)
+			}
+			admin.Do("DELETE", path+"/"+notice, nil).Expect(t, http.StatusOK)
+		}
+	}
+	if n := count(t, nodes[0].DB, "(SELECT DISTINCT created_at FROM notices) AS times"); n != 12 {
+		t.Errorf("12 events have %d times", n)
 	}
 }

@@ -92,7 +92,7 @@ func writeFile(ctx context.Context, from inspect.Source, path string, o Options)
 	return result, out.Sync()
 }
 
-// Write writes one state of a database, as Create does, to a stream. What was written before an error is no backup.
+// Write writes one state of a database, as Create does, to a stream. After an error the stream holds no backup.
 func Write(ctx context.Context, from inspect.Source, out io.Writer, o Options) (Result, error) {
 	d := datadir.At(from.Dir)
 	if !d.Has(datadir.Database) {

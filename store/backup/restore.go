@@ -24,8 +24,8 @@ import (
 var ErrNotEmpty = errors.New("a backup is only restored into an empty directory")
 
 // Restore writes the database of a backup, and of the increments after it, into a data directory, which must be missing or
-// empty; files of an interrupted restore and the ledger of erasures do not count: the next start applies the ledger. The database
-// is checked before it is renamed. After an error nothing of it stays.
+// empty. Files of an interrupted restore and the ledger of erasures do not count; the next start applies the ledger. The
+// database is checked before it is renamed. After an error nothing of it stays.
 func Restore(ctx context.Context, files []string, to inspect.Source) (inspect.Report, error) {
 	var parts []Part
 	for _, name := range files {

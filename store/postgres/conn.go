@@ -34,9 +34,10 @@ type conn struct {
 	out      []byte
 	requests []request // not answered from head on
 	head     int
-	synced   int  // requests before it were sent and end with a sync
-	unsynced bool // requests were collected or sent after the last sync
-	status   byte // of the transaction, after the last sync: 'I' none, 'T' open, 'E' failed
+	synced   int    // requests before it were sent and end with a sync
+	syncs    uint64 // that were sent
+	unsynced bool   // requests were collected or sent after the last sync
+	status   byte   // of the transaction, after the last sync: 'I' none, 'T' open, 'E' failed
 	broken   error
 	opening  string  // begins a transaction together with its first statement
 	failed   failure // of a request whose issuer does not wait, since the last takeFailure
@@ -112,6 +113,7 @@ const maxKeptBuffer = 256 << 10
 func (c *conn) sync() error {
 	c.request(request{kind: askSync}, &pgproto3.Sync{})
 	c.unsynced, c.synced = false, len(c.requests)
+	c.syncs++
 	c.busy.Store(true)
 	return c.send()
 }

@@ -201,16 +201,19 @@ func (w *writer) undoJob() bool {
 }
 
 // position is how far the requests of a connection have come.
-type position struct{ out, requests, synced int }
+type position struct {
+	out, requests int
+	syncs         uint64
+}
 
 // position returns the end of the collected requests.
 func (c *conn) position() position {
-	return position{out: len(c.out), requests: len(c.requests), synced: c.synced}
+	return position{out: len(c.out), requests: len(c.requests), syncs: c.syncs}
 }
 
 // withdraw drops the requests after a position, if none of them was sent.
 func (c *conn) withdraw(to position) bool {
-	if c.broken != nil || c.failed.err != nil || c.synced != to.synced || len(c.requests) < to.requests || len(c.out) < to.out {
+	if c.broken != nil || c.failed.err != nil || c.syncs != to.syncs {
 		return false
 	}
 	for _, r := range c.requests[to.requests:] {

@@ -113,6 +113,10 @@ func (k *Keys) DeriveMaster(purpose string, n int) []byte {
 	return k.current.Load().master.derive(purpose, n)
 }
 
+// BackupKey returns 32 bytes that encrypt continuous backups. They depend on the master key alone, because a restore has nothing
+// else.
+func (k *Keys) BackupKey() []byte { return k.DeriveMaster("continuous backup", MasterKeyBytes) }
+
 // DeriveFirst returns n bytes that depend on the first generation and the purpose alone, and stay the same for the life of the
 // database. The purpose must be in Retained.
 func (k *Keys) DeriveFirst(purpose string, n int) []byte {

@@ -45,7 +45,7 @@ func (s *shipping) begin(t *testing.T) {
 	s.close = sync.OnceValue(recorder.Close)
 	t.Cleanup(func() { s.close() })
 	s.Shipper = continuous.New(recorder, continuous.Options{
-		Target: s.target, Key: s.db.BackupKey, WholeEvery: 24 * time.Hour, Retain: 30 * 24 * time.Hour,
+		Target: s.target, Key: func() continuous.Key { return continuous.KeyOf(s.db.BackupKey()) }, WholeEvery: 24 * time.Hour, Retain: 30 * 24 * time.Hour,
 		Spool: s.db.Dir(), Clock: s.clock, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 }

@@ -74,7 +74,7 @@ func keyOf(text string) (Key, error) {
 	if err != nil {
 		return "", err
 	}
-	return KeyOf(keys), nil
+	return KeyOf(keys.BackupKey()), nil
 }
 
 // choose returns the parts up to a time of the latest chain that had begun by then.

@@ -12,14 +12,11 @@ import (
 	"kontor/store/sealing"
 )
 
-// Key is the passphrase of the objects. It depends on the master key alone.
+// Key is the passphrase of the objects.
 type Key string
 
-// KeyOf returns the key of a database.
-func KeyOf(keys *sealing.Keys) Key {
-	const bytes = 32
-	return Key(base64.RawURLEncoding.EncodeToString(keys.DeriveMaster("continuous backup", bytes)))
-}
+// KeyOf returns the key for what sealing.Keys.BackupKey returns.
+func KeyOf(derived []byte) Key { return Key(base64.RawURLEncoding.EncodeToString(derived)) }
 
 // The work factors of scrypt, which stretches passphrases, as powers of two. Ours is random, so that stretching it would only
 // cost time.
@@ -38,8 +35,8 @@ func (k Key) seal(out io.Writer) (io.WriteCloser, error) {
 	return age.Encrypt(out, r)
 }
 
-// open returns a reader of what seal encrypted. It returns sealing.ErrWrongKey for another key. What it returns is authentic up
-// to the next error.
+// open returns a reader of what seal encrypted. It returns sealing.ErrWrongKey for another key. Everything that it returns
+// before an error is authentic.
 func (k Key) open(in io.Reader) (io.Reader, error) {
 	i, err := age.NewScryptIdentity(string(k))
 	if err != nil {

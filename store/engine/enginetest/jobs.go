@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kontor/store/engine"
+	"kontor/store/query"
 )
 
 var errRejected = errors.New("rejected")
@@ -26,6 +27,43 @@ var atomicity = map[string]func(*testing.T, *database){
 			return errors.Join(insert(tx, "a"), errRejected)
 		}), errRejected)
 		db.has(t, 0, "a")
+	},
+	"a job that fails after other statements leaves nothing": func(t *testing.T, db *database) {
+		none(t, "write", db.write(t.Context(), "a"))
+		for name, sql := range map[string]string{
+			"update": `UPDATE items SET amount = amount + 1`,
+			"delete": `DELETE FROM items`,
+			"insert": `INSERT INTO items (name) SELECT name || ' again' FROM items`,
+			"return": `INSERT INTO items (name) VALUES ('returned') RETURNING name`,
+		} {
+			fail := func(tx engine.Tx) error {
+				if err := insert(tx, "before "+name); err != nil {
+					return err
+				}
+				if _, err := query.Exec(t.Context(), tx, sql, nil); err != nil {
+					return err
+				}
+				if err := query.NewRow(t.Context(), tx, `SELECT COUNT(*) FROM items`, nil).Scan(new(int)); err != nil {
+					return err
+				}
+				return errRejected
+			}
+			is(t, name, db.Write(t.Context(), fail), errRejected)
+			release := db.busyWriter(t)
+			before := db.enqueue(t.Context(), func(tx engine.Tx) error { return insert(tx, "good before "+name) })
+			failed := db.enqueue(t.Context(), fail)
+			after := db.enqueue(t.Context(), func(tx engine.Tx) error { return insert(tx, "good after "+name) })
+			release()
+			none(t, "before "+name, <-before)
+			is(t, name+" in a group", <-failed, errRejected)
+			none(t, "after "+name, <-after)
+			db.has(t, 2, "good before "+name, "good after "+name)
+		}
+		var n, amount int
+		none(t, "read", db.queryRow(t.Context(), `SELECT COUNT(*), SUM(amount) FROM items`).Scan(&n, &amount))
+		if n != 9 || amount != 0 {
+			t.Errorf("%d items with amount %d, want 9 with 0", n, amount)
+		}
 	},
 	"a job fails when it ignores a failed statement": func(t *testing.T, db *database) {
 		var failed, further error // of the last run: an engine may notice the failure late and run the job again

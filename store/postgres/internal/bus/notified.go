@@ -12,10 +12,6 @@ const maxPublishers = 1000
 func (s *session) notified(channel, payload string) error {
 	s.mu.Lock()
 	ours := channel == s.channel
-	if channel == s.probing {
-		s.probing = ""
-		close(s.probed)
-	}
 	s.mu.Unlock()
 	if !ours {
 		return nil

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestContinuousBackup_SurvivesKills kills a server that ships its changes, under load, and restores each time what it has
+// shipped. A stop that is not a kill ships everything.
+func TestContinuousBackup_SurvivesKills(t *testing.T) {
+	work := t.TempDir()
+	dir, vault := filepath.Join(work, "data"), filepath.Join(work, "vault")
+	acknowledged := 0
+	for round := range killRounds(t) {
+		p := start(t, dir, "--backup.url="+vault)
+		admin := p.admin()
+		for _, w := range writeUntilDead(t, p, admin, round, 150, p.kill) {
+			if w.acknowledged != "" {
+				acknowledged++
+			}
+		}
+		p.kill()
+		if periods := strings.Count(expectSuccess(t, run(t, nil, "restore", "--list", vault)), "\n"); periods == 0 {
+			t.Fatal("nothing was shipped")
+		}
+		restoreLatest(t, dir, vault, filepath.Join(work, "restored"), 0)
+	}
+	p := start(t, dir, "--backup.url="+vault)
+	customers := p.admin().total(t, "/v1/customers?limit=-1")
+	if code := p.stop(); code != 0 || customers < acknowledged {
+		t.Errorf("exit code %d, %d customers of %d", code, customers, acknowledged)
+	}
+	restoreLatest(t, dir, vault, filepath.Join(work, "restored"), customers)
+}
+
+// restoreLatest restores the latest state and checks it: all of it, and that it has at least so many customers. It is deleted
+// afterwards.
+func restoreLatest(t *testing.T, dir, vault, to string, least int) {
+	t.Helper()
+	key, err := os.ReadFile(filepath.Join(dir, "secret.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	environ := []string{"KONTOR_SECRET_KEY=" + strings.TrimSpace(string(key))}
+	expectFailure(t, run(t, nil, "restore", vault, "--data.dir", to), "KONTOR_SECRET_KEY")
+	expectSuccess(t, run(t, environ, "restore", vault, "--data.dir", to))
+	if out := expectSuccess(t, run(t, environ, "check", "--data.dir", to)); !strings.Contains(out, "is intact") {
+		t.Errorf("check printed %q", out)
+	}
+	if least > 0 {
+		p := startWith(t, append(environ, secretsEnv...), "--data.dir="+to)
+		if got := p.admin().total(t, "/v1/customers?limit=-1"); got != least {
+			t.Errorf("%d customers were restored of %d", got, least)
+		}
+		p.kill()
+	}
+	if err := os.RemoveAll(to); err != nil {
+		t.Fatal(err)
+	}
+}
