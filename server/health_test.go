@@ -60,3 +60,23 @@ func TestMetrics_AreForAdministrators(t *testing.T) {
 		}
 	}
 }
+
+// The names of nodes are public, and nothing else about them that an attacker could use.
+func TestReadyz_ListsTheNodes(t *testing.T) {
+	began := time.Date(2027, 1, 31, 8, 0, 0, 0, time.UTC)
+	address, _ := start(t, func(o *server.Options) {
+		o.Probes = []server.Probe{{Name: "cluster", Advisory: true, Check: func(context.Context) error { return errors.New("secret") }}}
+		o.Nodes = func() []server.Node {
+			return []server.Node{{Name: "first", Self: true, Leads: true, Lag: 1500 * time.Microsecond, Started: began, LeaseEnd: began.Add(2 * time.Second)}}
+		}
+	})
+	response, body := servertest.Send(t, address, "GET", "/readyz", "")
+	want := `"nodes":[{"name":"first","self":true,"leads":true,"lag_ms":1,"started":"2027-01-31T08:00:00.000Z","lease_until":"2027-01-31T08:00:02.000Z"}]`
+	if response.StatusCode != 200 || !strings.Contains(body, want) || !strings.Contains(body, `"cluster":"warning"`) || strings.Contains(body, "secret") {
+		t.Errorf("got %d %s, want %s", response.StatusCode, body, want)
+	}
+	alone, _ := start(t, nil)
+	if _, body := servertest.Send(t, alone, "GET", "/readyz", ""); strings.Contains(body, "nodes") {
+		t.Errorf("without other nodes: got %s", body)
+	}
+}

@@ -39,20 +39,21 @@ func (m *Modules) Server() (*server.Server, error) {
 		TrustedProxies: s.Server.TrustedProxies, AllowedOrigins: s.CORS.AllowedOrigins,
 		RequestTime: s.Server.RequestTime, CallerKey: store.CallerKey{}, ResponderKey: store.ResponderKey{},
 		RateLimits: s.RateLimits.Enabled, PublicPerMinute: s.RateLimits.PublicPerMinute, PrivatePerMinute: s.RateLimits.PrivatePerMinute,
-		Counts: counts, LiveNodes: newNodeCount(m.DB),
+		Counts: counts, LiveNodes: m.DB.LiveNodes,
 		PerCaller: perCaller(s.RateLimits),
 	})
 }
 
 // probes returns the conditions of readiness. Without the sign-in provider the service is ready: people can still use passwords.
 func (m *Modules) probes() []server.Probe {
-	all := []server.Probe{{Name: "database", Check: m.DB.Ready}, {Name: "queue", Check: m.Notifications.Ready},
-		{Name: "log_size", Check: m.DB.CheckLog, Advisory: true}}
+	all := []server.Probe{{Name: "database", Check: m.DB.Ready}, {Name: "queue", Check: m.Notifications.Ready}}
 	if m.OIDC.Name() != "" {
 		all = append(all, server.Probe{Name: "sign_in_provider", Check: m.OIDC.Ready, Advisory: true})
 	}
 	if m.DB.Shared() {
 		all = append(all, server.Probe{Name: "cluster", Check: m.checkCluster, Advisory: true})
+	} else { // the log of PostgreSQL is that of its server
+		all = append(all, server.Probe{Name: "log_size", Check: m.DB.CheckLog, Advisory: true})
 	}
 	return all
 }

@@ -35,15 +35,19 @@ func (auditExportCommand) examples() []string {
 // Run writes the export. It removes an incomplete file.
 func (c auditExportCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
+	from, err := readable(r)
+	if err != nil {
+		return err
+	}
 	if c.File == "-" {
-		_, err := inspect.ExportAudit(ctx, databaseOf(r), c.From, p.Stdout)
+		_, err := inspect.ExportAudit(ctx, from, c.From, p.Stdout)
 		return err
 	}
 	file, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	entries, err := inspect.ExportAudit(ctx, databaseOf(r), c.From, file)
+	entries, err := inspect.ExportAudit(ctx, from, c.From, file)
 	if err == nil {
 		err = file.Sync()
 	}
@@ -104,7 +108,11 @@ func (auditKeyCommand) Help() string {
 // Run prints the public keys.
 func (auditKeyCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
-	keys, err := inspect.PublicExportKeys(ctx, databaseOf(r))
+	from, err := readable(r)
+	if err != nil {
+		return err
+	}
+	keys, err := inspect.PublicExportKeys(ctx, from)
 	if err != nil {
 		return err
 	}

@@ -32,12 +32,16 @@ func (checkCommand) examples() []string {
 // Run checks the database, the audit trail, and the records against the audit trail.
 func (c checkCommand) Run(ctx context.Context, p Process, r *settings.Result) error {
 	p.warn(r)
+	from, err := readable(r)
+	if err != nil {
+		return err
+	}
 	if c.Record != "" {
-		return c.checkRecord(ctx, p, r)
+		return c.checkRecord(ctx, p, from)
 	}
 	var compared int64
 	var oldForm error
-	report, err := inspect.Check(ctx, databaseOf(r), func(ctx context.Context, e *audittrail.Evidence) (err error) {
+	report, err := inspect.Check(ctx, from, func(ctx context.Context, e *audittrail.Evidence) (err error) {
 		compared, oldForm, err = checkRecords(ctx, e)
 		return err
 	})
@@ -90,7 +94,7 @@ func describeCheck(c inspect.Report, ofServer bool) string {
 const maxRecordBytes = 16 << 20
 
 // checkRecord compares a record that the API returned with the audit trail.
-func (c checkCommand) checkRecord(ctx context.Context, p Process, r *settings.Result) error {
+func (c checkCommand) checkRecord(ctx context.Context, p Process, from inspect.Source) error {
 	proof, id, err := c.recordProof()
 	if err != nil {
 		return err
@@ -100,7 +104,7 @@ func (c checkCommand) checkRecord(ctx context.Context, p Process, r *settings.Re
 		return fmt.Errorf("read the record from standard input: %w", err)
 	}
 	var found, newest audittrail.Statement
-	report, err := inspect.Check(ctx, databaseOf(r), func(ctx context.Context, e *audittrail.Evidence) error {
+	report, err := inspect.Check(ctx, from, func(ctx context.Context, e *audittrail.Evidence) error {
 		found, newest, err = proof.Prove(ctx, e, id, record)
 		return err
 	})

@@ -12,6 +12,9 @@ import (
 // serveDemo serves the demo data. It creates the data at the first start.
 func serveDemo(ctx context.Context, p Process, r *settings.Result, o openOptions, open *listeners) error {
 	s := &r.Settings
+	if err := notShared(r, "create the demo in a directory, and copy it: kontor serve --demo --data.dir=demo-data, and then kontor copy --from demo-data --to URL"); err != nil {
+		return err
+	}
 	manifest, err := demo.Prepare(s.Data.Dir, s.Secrets.AdminEmail, string(s.Secrets.AdminPassword))
 	if err != nil {
 		return err

@@ -25,6 +25,7 @@ func placeName(r *settings.Result) string {
 	return r.Settings.Data.Dir
 }
 
+// databaseOf returns where a command reads without opening the database.
 func databaseOf(r *settings.Result) inspect.Source {
 	return inspect.Source{Dir: r.Settings.Data.Dir, URL: string(r.Settings.Data.URL), SecretKey: string(r.Settings.Secrets.SecretKey),
 		PreviousKey: string(r.Settings.Secrets.PreviousKey)}
@@ -61,6 +62,11 @@ func requireData(ctx context.Context, r *settings.Result) error {
 		return fmt.Errorf("there is no data in %s; start the server once, or name its directory with --data.dir", dir)
 	}
 	return nil
+}
+
+// readable checks the settings of a command that reads without opening the database.
+func readable(r *settings.Result) (inspect.Source, error) {
+	return databaseOf(r), checkDatabase(&r.Settings)
 }
 
 // requireDatabase rejects a PostgreSQL database without a schema.

@@ -52,19 +52,20 @@ func (s Source) givenKeys() (*sealing.Keys, error) {
 	return sealing.New(masters[0], masters[1:]...)
 }
 
-// open opens the database and returns its keys, nil without one.
-func (s Source) open(ctx context.Context) (f engine.Inspection, keys *sealing.Keys, err error) {
+// keys returns the keys of the database, or nil without one.
+func (s Source) keys() (*sealing.Keys, error) {
 	if s.URL != "" {
-		if keys, err = s.givenKeys(); err == nil {
-			f, err = openInspection(postgres.Inspect(ctx, s.URL))
-		}
-		return f, keys, err
+		return s.givenKeys()
 	}
-	d := datadir.At(s.Dir)
-	if keys, err = d.ExistingKeys(s.SecretKey, s.PreviousKey); err == nil {
-		f, err = openInspection(sqlite.OpenFile(d.File(datadir.Database)))
+	return datadir.At(s.Dir).ExistingKeys(s.SecretKey, s.PreviousKey)
+}
+
+// open opens the database.
+func (s Source) open(ctx context.Context) (engine.Inspection, error) {
+	if s.URL != "" {
+		return openInspection(postgres.Inspect(ctx, s.URL))
 	}
-	return f, keys, err
+	return openInspection(sqlite.OpenFile(datadir.At(s.Dir).File(datadir.Database)))
 }
 
 // openInspection keeps an engine's nil out of the interface.

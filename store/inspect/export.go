@@ -46,13 +46,18 @@ func withKeys(ctx context.Context, from Source, fn func(engine.Inspection, *seal
 
 // openWithKeys returns one state of a database, which the caller closes, and its keys.
 func openWithKeys(ctx context.Context, from Source) (engine.Inspection, *sealing.Keys, error) {
-	f, keys, err := from.open(ctx)
+	keys, err := from.keys()
+	if err == nil && keys == nil {
+		err = sealing.ErrNoKey
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if keys == nil {
-		err = sealing.ErrNoKey
-	} else if err = f.Begin(ctx); err == nil {
+	f, err := from.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err = f.Begin(ctx); err == nil {
 		err = audittrail.CheckKey(ctx, f, keys, f.Path())
 	}
 	if err != nil {

@@ -22,7 +22,7 @@ func besideRotations(ctx context.Context, from Source, look func() error) error 
 
 // keyCheck returns the check value of the master key, or "" if it cannot be read.
 func keyCheck(ctx context.Context, from Source) (value string) {
-	f, _, err := from.open(ctx)
+	f, err := from.open(ctx)
 	if err != nil {
 		return ""
 	}
