@@ -9,15 +9,15 @@ import (
 
 // Memory says whether this process may use what it remembers of sessions, grants and keys.
 type Memory interface {
-	// Remembers reports whether this process has heard of all changes that were acknowledged before. It must take nanoseconds.
+	// Remembers reports whether this process has received all changes that were acknowledged before. It must take nanoseconds.
 	Remembers() bool
 	// Renew reads the policy again, if it has changed, and keys of the database. Authentication reads for itself what it needs.
 	Renew(ctx context.Context) error
 }
 
 // takePolicy takes the policy that is in force for the request. A node of a shared database that may have missed changes reads
-// everything again: a change that another node has acknowledged before counts for this request. What the process remembers must not
-// be used before this step. Probes need nothing of it. Other public rows need rate-limit rules only, and go on with those in memory
+// everything again: a change that another node has acknowledged before counts for this request. Later steps must not use the
+// memory without it. Probes need nothing of it. Other public rows need rate-limit rules only, and go on with those in memory
 // when they cannot be read.
 func (s *Server) takePolicy(r *call) error {
 	public := r.row.Access.IsPublic()

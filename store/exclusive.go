@@ -16,8 +16,8 @@ const metaExclusive = "exclusive"
 const (
 	// claimPoll is how often a node looks whether it is its turn.
 	claimPoll = 100 * time.Millisecond
-	// claimPatience is how long a node without a lease keeps the others waiting. It exceeds the time in which a new node gets
-	// known to the others.
+	// claimPatience is how long a node without a lease keeps the others waiting. It exceeds the time until the others
+	// list a new node.
 	claimPatience = 3 * time.Second
 )
 
@@ -27,7 +27,7 @@ func (db *DB) Exclusively(ctx context.Context, f func(ctx context.Context) error
 	if !db.Shared() {
 		return f(ctx)
 	}
-	db.exclusive.Lock() // the row knows nodes, not goroutines
+	db.exclusive.Lock() // the row distinguishes nodes, not goroutines
 	defer db.exclusive.Unlock()
 	self := db.self()
 	if err := db.awaitTurn(ctx, self); err != nil {
@@ -80,7 +80,7 @@ func (db *DB) awaitTurn(ctx context.Context, self string) error {
 	}
 }
 
-// takeTurn takes the turn if nobody has it, or if force is true and the node before still has it. It returns who has it.
+// takeTurn takes the turn if it is free, or if force is true and the node before still has it. It returns who has it.
 func (tx *Tx) takeTurn(ctx context.Context, self string, force bool, before string) (holder string, err error) {
 	err = tx.QueryRow(ctx, engine.SelectMeta, metaExclusive).Scan(&holder)
 	if err != nil && !errors.Is(err, ErrNotFound) {

@@ -7,7 +7,7 @@ import (
 	"kontor/store/sealing"
 )
 
-// On a shared database any node may replace the master key. The others hear of it before the replacement is acknowledged, and go on
+// On a shared database any node may replace the master key. The others are informed before the replacement is acknowledged, and go on
 // with the new key if they were started with it. A node that was not must neither write nor answer.
 
 // keysTopic is the topic of changes to the master key and the keyring.
@@ -34,7 +34,7 @@ func (db *DB) keysHaveChanged(string) {
 	db.log.Error("the keys of the database cannot be read; requests are rejected until the next successful try", "cause", err)
 }
 
-// KeysCurrent reports whether this process knows the present keys of the database, as far as it has heard of changes. While it
+// KeysCurrent reports whether this process has the present keys of the database, after all announcements so far. While it
 // returns false, requests must call RenewKeys.
 func (db *DB) KeysCurrent() bool { return db.keysStale.Load() == nil }
 
@@ -60,7 +60,7 @@ func (db *DB) keysLost() error {
 	return nil
 }
 
-// missesKey reports whether a value could not be opened because another node has sealed it with keys that this one has not heard of
+// missesKey reports whether a value could not be opened because another node has sealed it with keys that this one does not have
 // yet. Then the keys are read again, and it is worth another try.
 func (db *DB) missesKey(ctx context.Context, err error) bool {
 	return errors.Is(err, sealing.ErrGeneration) && db.Shared() && !db.engine.InJob() && db.RenewKeys(ctx) == nil

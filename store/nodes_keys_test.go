@@ -138,30 +138,30 @@ func TestNodes_WithoutTheNewKey(t *testing.T) {
 	checkTrail(t, nodes[0])
 }
 
-// A node that heard nothing of the rotation finds out by itself, at the latest when it writes.
-func TestNodes_RotationThatANodeHasNotHeardOf(t *testing.T) {
+// A node that was not informed of the rotation finds out by itself, at the latest when it writes.
+func TestNodes_RotationWithoutAnnouncement(t *testing.T) {
 	first := storetest.OpenShared(t, nil)
 	notes(first)
 	nodes, rotation := withBothKeys(t, first, 1)
-	deafFormer, deaf := storetest.Deaf(t, first, true), storetest.Deaf(t, nodes[0], true)
-	notes(deafFormer)
-	notes(deaf)
+	isolatedFormer, isolated := storetest.Isolated(t, first, true), storetest.Isolated(t, nodes[0], true)
+	notes(isolatedFormer)
+	notes(isolated)
 	if _, err := nodes[0].RotateMasterKey(t.Context(), rotation); err != nil {
 		t.Fatal(err)
 	}
 	writeNotes(t, nodes[0], 0, 5)
-	if n := readNotes(t, deaf); n != 5 {
+	if n := readNotes(t, isolated); n != 5 {
 		t.Errorf("%d values", n)
 	}
-	writeNotes(t, deaf, 5, 10)
+	writeNotes(t, isolated, 5, 10)
 	if n := readNotes(t, nodes[0]); n != 10 {
 		t.Errorf("%d values", n)
 	}
-	err := deafFormer.InTx(t.Context(), func(tx *store.Tx) error {
+	err := isolatedFormer.InTx(t.Context(), func(tx *store.Tx) error {
 		tx.Audit(store.AuditEntry{Actor: store.NilID, Action: "note", RecType: "notes", RecID: "1"})
 		return nil
 	})
-	if !errors.Is(err, store.ErrWrongKey) || deafFormer.KeysCurrent() {
+	if !errors.Is(err, store.ErrWrongKey) || isolatedFormer.KeysCurrent() {
 		t.Errorf("a write with the former key: %v", err)
 	}
 	checkTrail(t, nodes[0])

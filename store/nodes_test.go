@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -36,7 +37,7 @@ func (r *received) has(key string) bool {
 	return r.keys[key]
 }
 
-// What is announced strictly, as the end of a session is, holds on the other node as soon as the change is answered: the
+// A strict announcement, such as that of the end of a session, holds on the other node as soon as the change is answered: the
 // other node has received the key, or may not use what it remembers.
 func TestNodes_StrictAnnouncementsAreNeverLate(t *testing.T) {
 	rounds(t, 300)
@@ -150,5 +151,26 @@ func TestNodes_AreListedAndOneLeads(t *testing.T) {
 	}
 	if difference := first.Clock().Now().Sub(second.Clock().Now()).Abs(); difference > time.Second {
 		t.Errorf("the clocks of the nodes differ by %v", difference)
+	}
+}
+
+// BenchmarkNodes_Remembers is what a request pays for using what a node remembers.
+func BenchmarkNodes_Remembers(b *testing.B) {
+	db := storetest.OpenShared(b, nil)
+	for b.Loop() {
+		if !db.Remembers() {
+			b.Fatal("the node does not remember")
+		}
+	}
+}
+
+// BenchmarkNodes_ReadInstead is what it would pay for reading a row by its key.
+func BenchmarkNodes_ReadInstead(b *testing.B) {
+	db := storetest.OpenShared(b, nil)
+	for b.Loop() {
+		var id string
+		if err := db.QueryRow(b.Context(), `SELECT name FROM meta WHERE name = $1`, "audit_head").Scan(&id); err != nil && !errors.Is(err, store.ErrNotFound) {
+			b.Fatal(err)
+		}
 	}
 }

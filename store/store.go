@@ -83,6 +83,7 @@ type DB struct {
 	recall  atomic.Uint64 // see Tx.Recall
 	closing sync.Once
 
+	live            liveNodes
 	exclusive       sync.Mutex // held while Exclusively runs
 	keysChanged     *Topic
 	keysStale       atomic.Pointer[error] // why the present keys could not be read; nil: they are known
@@ -114,7 +115,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err := db.auditLoss(ctx, report.Loss); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	if db.Shared() { // another node may have changed the keys since they were read, and before this one heard of it
+	if db.Shared() { // another node may have changed the keys since they were read, before this one was informed
 		if err := db.RenewKeys(ctx); err != nil {
 			return nil, errors.Join(err, db.Close())
 		}

@@ -111,16 +111,16 @@ func does(c *servertest.Client, method, path string, body any) func() servertest
 	return func() servertest.Response { return c.Do(method, path, body) }
 }
 
-// What is revoked on one node is refused by the other for the very next request, although that one had it in memory.
+// A right that is revoked on one node is refused by the other for the very next request, although that one had it in memory.
 func TestNodes_RevocationAtOnce(t *testing.T) {
 	a, b := nodes(t)
 	revokeOften(t, 200, a, b)
 }
 
-// A node without a lease, which has heard of nothing, reads from the database what it would otherwise remember.
+// A node without a lease, which has received no announcement, reads the database.
 func TestNodes_RevocationWithoutALease(t *testing.T) {
 	a := servertest.StartShared(t)
-	revokeOften(t, 10, a, servertest.DeafNode(t, a, false))
+	revokeOften(t, 10, a, servertest.IsolatedNode(t, a, false))
 }
 
 func revokeOften(t *testing.T, rounds int, a, b *servertest.Server) {

@@ -299,10 +299,10 @@ func TestNodes_ReplaceASigningKeyOnce(t *testing.T) {
 	}
 }
 
-// Tokens of a key that was dropped are rejected by every node at once. A node that has not heard of a new key looks it up.
+// Tokens of a key that was dropped are rejected by every node at once. A node that does not have a new key yet looks it up.
 func TestNodes_SigningKeys(t *testing.T) {
 	a := servertest.StartShared(t)
-	for name, b := range map[string]*servertest.Server{"a node": servertest.Node(t, a), "a node without a lease": servertest.DeafNode(t, a, false)} {
+	for name, b := range map[string]*servertest.Server{"a node": servertest.Node(t, a), "a node without a lease": servertest.IsolatedNode(t, a, false)} {
 		t.Run(name, func(t *testing.T) {
 			u := a.User(access.Customer)
 			at(b, u).Do("GET", "/v1/users/me", nil).Expect(t, 200)
@@ -320,7 +320,7 @@ func TestNodes_SigningKeys(t *testing.T) {
 			at(b, a.SignIn(u.UserID, userPassword)).Do("GET", "/v1/users/me", nil).Expect(t, 200)
 		})
 	}
-	behind := servertest.DeafNode(t, a, true)
+	behind := servertest.IsolatedNode(t, a, true)
 	if err := a.Auth.RotateSigningKey(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"kontor/store"
 )
 
-// topics are the changes that every node of a shared database hears before they are acknowledged.
+// topics are the changes that every node of a shared database receives before they are acknowledged.
 type topics struct {
 	callers  *store.Topic // a user whose status, roles or sessions have changed: their sessions, and their streams
 	sessions *store.Topic // a user whose sessions must be read again; their streams continue

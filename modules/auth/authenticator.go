@@ -103,7 +103,7 @@ func (s *Service) verified(c *fiber.Ctx) (*verified, error) {
 	}
 	err := s.verifyToken(c)
 	if errors.Is(err, errUnknownKey) && s.db.Shared() {
-		// Another node may have signed it with a new key that this one has not heard of yet.
+		// Another node may have signed it with a new key that this one does not have yet.
 		if err := s.renewSigningKeys(c.UserContext()); err != nil {
 			return nil, apierr.AuthUnavailable.Wrap(err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"kontor/modules/auth"
 	"kontor/store"
+	"kontor/store/storetest"
 )
 
 func idleAfter(limit time.Duration) func(*auth.Options) {
@@ -105,6 +106,9 @@ func TestIdle_RequestsAreUses(t *testing.T) {
 
 // Requests write nothing. The job writes the use of a session at most once a minute.
 func TestIdle_RequestsDoNotWrite(t *testing.T) {
+	if storetest.SQLiteOnly(t, "on a shared database, uses are written every 15 seconds") {
+		return
+	}
 	h := newHarness(t, idleAfter(5*time.Minute))
 	anna := h.user("anna@example.ch")
 	token := h.mustSignIn("anna@example.ch").text("access_token")

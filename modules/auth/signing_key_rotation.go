@@ -105,7 +105,7 @@ func (k *signingKeys) reject(after *signingKeys) {
 	}
 }
 
-// requireSigningKeys reads the keys if the latest try has failed, or if this node may not have heard of a change.
+// requireSigningKeys reads the keys if the latest try has failed, or if this node may have missed a change.
 func (s *Service) requireSigningKeys(ctx context.Context) error {
 	if s.signingStale.Load() || !s.db.Remembers() {
 		return s.renewSigningKeys(ctx)

@@ -171,7 +171,7 @@ func (c *peopleCache) put(id string, p person, changes uint64) {
 	s.entries[strings.Clone(id)] = p // the id may belong to a request
 }
 
-// drop removes a person, or everybody for an empty id.
+// drop removes a person, or all people for an empty id.
 func (c *peopleCache) drop(id string) {
 	if id == "" {
 		for i := range c.shards {

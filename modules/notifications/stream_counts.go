@@ -52,10 +52,12 @@ const (
 
 // admit counts a stream that the hub has opened, before anything is written to it. It returns sse.ErrTooMany if the user has too
 // many on all nodes together.
-func (c *streamCounts) admit(ctx context.Context, stream *sse.Stream) error {
+func (c *streamCounts) admit(stream *sse.Stream) error {
 	if !c.service.db.Shared() {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), countTime) // not the request's, which may have an idempotency key
+	defer cancel()
 	live := liveNodes(c.service.db)
 	user, limit := stream.User, int64(c.service.options.ConnectionsPerUser)
 	return c.service.db.InTx(ctx, func(tx *store.Tx) error {
@@ -89,12 +91,13 @@ func scanStreams(row store.Scanner) (n nodeStreams, err error) {
 	return n, err
 }
 
-// liveNodes returns the ids of the nodes that use the database.
+// liveNodes returns the ids of the nodes with a lease, and that of this node.
 func liveNodes(db *store.DB) []string {
-	nodes := db.Nodes()
-	ids := make([]string, len(nodes))
-	for i, n := range nodes {
-		ids[i] = n.ID
+	var ids []string
+	for _, n := range db.Nodes() {
+		if n.Live || n.Self {
+			ids = append(ids, n.ID)
+		}
 	}
 	return ids
 }

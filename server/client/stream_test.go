@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -139,5 +140,52 @@ func TestStream_ReportsAnUnknownPosition(t *testing.T) {
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
+	}
+}
+
+// The change feed has cursors in its pages and a position in its stream.
+func TestStream_FollowsChangesOfRecords(t *testing.T) {
+	s := servertest.Start(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	admin := clienttest.Admin(t, s)
+	start := must(admin.Events.List(ctx, client.EventsListParams{After: "latest"}))(t).Next
+	var want []string
+	for range 9 {
+		want = append(want, newCustomer(t, admin, "Keller").ID)
+	}
+	var got []string
+	for event, err := range admin.Events.All(ctx, client.EventsListParams{After: start, Types: "customers.*", Limit: 2, Include: "record"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var customer client.Customer
+		if err := json.Unmarshal(event.Record, &customer); err != nil || customer.ID != event.RecID || customer.LastName != "Keller" {
+			t.Errorf("the record of %+v: %v", event, err)
+		}
+		got = append(got, event.RecID)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("pages: got %v, want %v", got, want)
+	}
+	cuts := 0
+	reader := must(client.New("http://"+s.Address, client.WithTokens(admin.Tokens()), client.WithTransport(cutting{&cuts}), client.WithBackoff(time.Millisecond, time.Millisecond)))(t)
+	got = nil
+	for frame, err := range reader.Events.Stream(ctx, client.EventsListParams{After: start, Types: "customers.created"}) {
+		if err != nil {
+			t.Fatalf("%v after %v", err, got)
+		}
+		if frame.ChangeEvent == nil {
+			continue
+		}
+		if frame.Event != "customers.created" || frame.ID != frame.ChangeEvent.ID {
+			t.Errorf("got %+v", frame)
+		}
+		if got = append(got, frame.ChangeEvent.RecID); len(got) == len(want) {
+			break
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("stream with %d cuts: got %v, want %v", cuts, got, want)
 	}
 }

@@ -76,10 +76,10 @@ func Node(t testing.TB, s *Server, options ...Option) *Server {
 	return startOn(t, storetest.Second(t, s.DB), s.Clock, s.users, options)
 }
 
-// DeafNode is Node for one that hears of no change, with or without a lease.
-func DeafNode(t testing.TB, s *Server, lease bool, options ...Option) *Server {
+// IsolatedNode is Node for one that receives no announcements, with or without a lease.
+func IsolatedNode(t testing.TB, s *Server, lease bool, options ...Option) *Server {
 	t.Helper()
-	return startOn(t, storetest.Deaf(t, s.DB, lease), s.Clock, s.users, options)
+	return startOn(t, storetest.Isolated(t, s.DB, lease), s.Clock, s.users, options)
 }
 
 func startOn(t testing.TB, db *store.DB, clock *storetest.Clock, users *atomic.Int64, options []Option) *Server {

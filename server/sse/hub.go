@@ -103,7 +103,7 @@ func (h *Hub) Open(user, language string, expires time.Time, data any) (*Stream,
 	return s, nil
 }
 
-// Refuse ends a stream that was opened beyond a limit that the caller knows. It counts like one that Open has rejected.
+// Refuse ends a stream that was opened beyond a limit of the caller. It counts like one that Open has rejected.
 func (h *Hub) Refuse(s *Stream) {
 	h.counts.refused.Add(1)
 	s.end(ended)

@@ -13,14 +13,14 @@ import (
 // while the count is the same. So an entry that was read before a revocation is invalid after it, whenever the cache stores
 // it. Users share counters by hash. A shared counter costs a further read, and never keeps a revoked right.
 //
-// A process that does not hear the revocations of others must not use what it remembers. Then no entry is valid.
+// A process that may have missed revocations of others must not use what it remembers. Then no entry is valid.
 type Generations struct {
 	remembers func() bool
 	seed      maphash.Seed
 	counters  [4096]atomic.Uint64
 }
 
-// NewGenerations returns counters at zero. remembers reports whether this process hears all revocations; it must be quick, such as
+// NewGenerations returns counters at zero. remembers reports whether this process receives all revocations; it must be quick, such as
 // [kontor/store.DB.Remembers].
 func NewGenerations(remembers func() bool) *Generations {
 	return &Generations{remembers: remembers, seed: maphash.MakeSeed()}
@@ -54,7 +54,7 @@ type Generation struct {
 	count     uint64
 }
 
-// Valid reports whether nothing was revoked since. It asks first whether revocations are heard: the count is only then complete.
+// Valid reports whether nothing was revoked since. It asks first whether all revocations have arrived: the count is only then complete.
 func (g Generation) Valid() bool { return g.remembers() && g.counter.Load() == g.count }
 
 // Cache is a ristretto cache, which may drop entries at any time. It compares whole keys; ristretto itself compares hashes

@@ -182,6 +182,22 @@ test('a stream continues after cuts without gap or duplicate', async () => {
   assert.ok(cuts >= 5, `${cuts} cuts`);
 });
 
+test('the change feed has pages with cursors and a stream', async () => {
+  const kontor = await signedIn();
+  const { next: after } = await kontor.events.list({ after: 'latest' });
+  const made = [];
+  for (let i = 0; i < 5; i++) made.push((await kontor.customers.create({ first_name: 'Anna', last_name: 'Keller', email: 'anna@example.ch' })).id);
+  const paged = [];
+  for await (const event of kontor.events.all({ after, types: 'customers.*', limit: 2 })) if (made.includes(event.rec_id)) paged.push(event.rec_id);
+  assert.deepEqual(paged, made);
+  const streamed = [];
+  for await (const frame of kontor.events.stream({ after, types: 'customers.created' }, { signal: AbortSignal.timeout(60_000) })) {
+    if (frame.event === 'open' || frame.event === 'position' || frame.event === 'close') continue;
+    if (made.includes(frame.data.rec_id) && streamed.push(frame.data.rec_id) === made.length) break;
+  }
+  assert.deepEqual(streamed, made);
+});
+
 test('a stream ends with its signal, or when the service rejects the caller', async () => {
   const kontor = await signedIn();
   const ended = new AbortController();

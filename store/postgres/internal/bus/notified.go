@@ -12,10 +12,6 @@ const maxPublishers = 1000
 func (s *session) notified(channel, payload string) error {
 	s.mu.Lock()
 	ours := channel == s.channel
-	if channel == s.probing {
-		s.probing = ""
-		close(s.probed)
-	}
 	s.mu.Unlock()
 	if !ours {
 		return nil
@@ -68,7 +64,7 @@ func (b *Bus) takeKept(m message) *Group {
 	return g
 }
 
-// runLocals calls the functions of a group whose notification has come back.
+// runLocals calls the functions of a group whose notification has arrived.
 func (b *Bus) runLocals(g *Group) {
 	for _, local := range g.locals {
 		func() {

@@ -26,9 +26,7 @@ type session struct {
 	err   error         // valid after ended
 
 	mu       sync.Mutex
-	channel  string        // of the notifications; empty until it is known
-	probing  string        // channel of a notification that shows whether any arrive
-	probed   chan struct{} // closed when that has arrived
+	channel  string // of the notifications; empty until it is known
 	beatDue  bool
 	polling  bool // for acknowledgements of others
 	pollDue  bool
@@ -150,7 +148,7 @@ func (s *session) hello(ctx context.Context) error {
 		return errStandby
 	}
 	if s.backend != strconv.FormatUint(uint64(s.link.pid), 10) {
-		if err := s.probe(ctx); err != nil {
+		if err := s.rejectPool(ctx); err != nil {
 			return err
 		}
 	}
