@@ -9,9 +9,15 @@ import (
 
 	"kontor/modules/auth"
 	"kontor/store"
+	"kontor/store/storetest"
 )
 
+// idleAfter limits how long a session may be unused. On PostgreSQL the service adds a slack for uses that other nodes have not
+// written yet, which is subtracted here.
 func idleAfter(limit time.Duration) func(*auth.Options) {
+	if storetest.OnPostgreSQL() {
+		limit -= auth.IdleSlack
+	}
 	return func(o *auth.Options) { o.SessionIdle = limit }
 }
 
@@ -105,6 +111,9 @@ func TestIdle_RequestsAreUses(t *testing.T) {
 
 // Requests write nothing. The job writes the use of a session at most once a minute.
 func TestIdle_RequestsDoNotWrite(t *testing.T) {
+	if storetest.SQLiteOnly(t, "on a shared database, uses are written every 15 seconds") {
+		return
+	}
 	h := newHarness(t, idleAfter(5*time.Minute))
 	anna := h.user("anna@example.ch")
 	token := h.mustSignIn("anna@example.ch").text("access_token")

@@ -143,6 +143,9 @@ func TestSigningKeys_TokensFromBefore(t *testing.T) {
 
 // An unknown kid costs no statement, so that a flood of them does not load the database.
 func TestSigningKeys_UnknownKIDReadsNothing(t *testing.T) {
+	if storetest.SQLiteOnly(t, "a node of a shared database looks an unknown kid up") {
+		return
+	}
 	h := newHarness(t)
 	h.user("anna@example.ch")
 	header, claims := parts(t, h.mustSignIn("anna@example.ch").text("access_token"))

@@ -5,9 +5,9 @@
 // node use one connection, on which one goroutine runs the jobs of all callers and commits them in groups.
 //
 // The groups of all nodes follow one another: each holds an advisory lock from its beginning to its commit. So what a job
-// reads stays true until its commit, as with a single process. Statements whose result is known if they succeed, such as INSERT …
-// VALUES, are sent together with the next one whose result is not; if one of them fails, its job is undone and runs again
-// with every statement waited for.
+// reads stays true until its commit, as with a single process. The result of some statements is known if they succeed: that of
+// INSERT … VALUES. They are sent together with the next statement whose result is not known. If one of them fails, its job
+// is undone and runs again with every statement waited for.
 //
 // A commit writes a mark of its node. When the answer to a commit is lost, the mark says whether it happened.
 //
@@ -42,7 +42,7 @@ type Engine struct {
 	guard   engine.Guard
 	report  engine.Report
 	self    engine.Node
-	schema  int64 // the newest that this program knows
+	schema  int64 // the newest of this program
 	loads   bool  // a copy fills the database, see CreateSchema
 	texts   texts
 	engine.Topics
