@@ -246,7 +246,7 @@ func TestWebhooks_SendOnlyWhatTheAccountMayReadNow(t *testing.T) {
 		admin.Do("POST", "/v1/rbac/grants", map[string]any{"role_id": role.ID, "endpoint": endpoint}).Expect(t, 201)
 	}
 	account := admin.Create("/v1/service-accounts", map[string]any{"name": "Back office", "roles": []string{"Integration"}})
-	h := newHook(t, admin, map[string]any{"url": r.URL, "account_id": account, "include_record": true})
+	h := newHook(t, admin, map[string]any{"url": r.URL, "account_id": account, "include_record": true, "types": []string{"customers.updated"}})
 	readable, hidden := newCustomer(admin), newCustomer(admin)
 	var grant struct{ ID string }
 	admin.Do("POST", "/v1/rbac/grants", map[string]any{"user_id": account, "rec_type": "customers", "permissions": []string{"read"}, "rec_id": readable}).
