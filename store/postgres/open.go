@@ -32,7 +32,7 @@ func Open(ctx context.Context, c engine.Config) (engine.Engine, engine.Report, e
 	if e.log == nil {
 		e.log = slog.Default()
 	}
-	e.self = engine.ThisNode(c, 0) // the bus knows the server's time
+	e.self = engine.ThisNode(c, 0) // the bus reads the server's time later
 	var err error
 	if e.address, err = parseAddress(c.URL); err != nil {
 		return nil, engine.Report{}, err

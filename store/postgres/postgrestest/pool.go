@@ -23,13 +23,13 @@ type pool struct {
 // database through the pool. It accepts every user, and ends with the test.
 func NewPool(t testing.TB, address string, transactionMode bool) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var clients sync.WaitGroup
 	t.Cleanup(func() {
-		listener.Close() //nolint:errcheck // nothing can be done
+		listener.Close()
 		clients.Wait()
 	})
 	shared := newServerConnection(t, address)
@@ -63,15 +63,15 @@ func newServerConnection(t testing.TB, address string) *pool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { h.Conn.Close() }) //nolint:errcheck // nothing can be done
+	t.Cleanup(func() { h.Conn.Close() })
 	return &pool{server: h.Frontend, conn: h.Conn}
 }
 
 // serve passes the requests of a client on, each up to the end of its transaction, and the answers back.
 func (p *pool) serve(conn net.Conn, transactionMode bool) {
-	defer conn.Close() //nolint:errcheck // nothing can be done
+	defer conn.Close()
 	if !transactionMode {
-		defer p.conn.Close() //nolint:errcheck // nothing can be done
+		defer p.conn.Close()
 	}
 	client := pgproto3.NewBackend(conn, conn)
 	if _, err := client.ReceiveStartupMessage(); err != nil {
