@@ -83,6 +83,7 @@ type DB struct {
 	recall  atomic.Uint64 // see Tx.Recall
 	closing sync.Once
 
+	live            liveNodes
 	exclusive       sync.Mutex // held while Exclusively runs
 	keysChanged     *Topic
 	keysStale       atomic.Pointer[error] // why the present keys could not be read; nil: they are known

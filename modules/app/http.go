@@ -39,7 +39,7 @@ func (m *Modules) Server() (*server.Server, error) {
 		TrustedProxies: s.Server.TrustedProxies, AllowedOrigins: s.CORS.AllowedOrigins,
 		RequestTime: s.Server.RequestTime, CallerKey: store.CallerKey{}, ResponderKey: store.ResponderKey{},
 		RateLimits: s.RateLimits.Enabled, PublicPerMinute: s.RateLimits.PublicPerMinute, PrivatePerMinute: s.RateLimits.PrivatePerMinute,
-		Counts: counts, LiveNodes: newNodeCount(m.DB),
+		Counts: counts, LiveNodes: m.DB.LiveNodes,
 		PerCaller: perCaller(s.RateLimits),
 	})
 }

@@ -2,11 +2,8 @@ package app
 
 import (
 	"context"
-	"sync/atomic"
-	"time"
 
 	"kontor/modules/kit/revocable"
-	"kontor/store"
 )
 
 // memory says whether this process may use what it remembers of rights and keys. It implements [kontor/server.Memory].
@@ -26,35 +23,4 @@ func (m *memory) Renew(ctx context.Context) error {
 		}
 		return m.RBAC.Renew(ctx)
 	})
-}
-
-// nodeCount counts the live nodes, at most once a second.
-type nodeCount struct {
-	db    *store.DB
-	nodes atomic.Int64
-	until atomic.Int64 // in nanoseconds since began
-	began time.Time
-}
-
-// newNodeCount returns the function that counts the nodes of a shared database, or nil for any other.
-func newNodeCount(db *store.DB) func() int {
-	if !db.Shared() {
-		return nil
-	}
-	c := &nodeCount{db: db, began: time.Now()}
-	return c.count
-}
-
-func (c *nodeCount) count() int {
-	if now := int64(time.Since(c.began)); now >= c.until.Load() {
-		c.until.Store(now + int64(time.Second))
-		n := int64(0)
-		for _, node := range c.db.Nodes() {
-			if node.Live {
-				n++
-			}
-		}
-		c.nodes.Store(max(1, n))
-	}
-	return int(c.nodes.Load())
 }

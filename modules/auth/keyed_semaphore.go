@@ -64,7 +64,7 @@ func (t *keyedSemaphore) acquire(key string) (release func(), err error) {
 func onePlace() int { return 1 }
 
 // networkPlaces returns this node's share of networkAtOnce.
-func (s *Service) networkPlaces() int { return max(1, networkAtOnce/max(1, len(s.db.Nodes()))) }
+func (s *Service) networkPlaces() int { return max(1, networkAtOnce/s.db.LiveNodes()) }
 
 // acquireTurn waits until an attempt may be made: first for the pair of value and network, then for the network, so that
 // attempts that wait for a pair hold no place of the network.

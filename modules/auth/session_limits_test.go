@@ -111,7 +111,7 @@ func TestIdle_RequestsAreUses(t *testing.T) {
 
 // Requests write nothing. The job writes the use of a session at most once a minute.
 func TestIdle_RequestsDoNotWrite(t *testing.T) {
-	if storetest.SQLiteOnly(t, "a node of several writes the use more often") {
+	if storetest.SQLiteOnly(t, "on a shared database, uses are written every 15 seconds") {
 		return
 	}
 	h := newHarness(t, idleAfter(5*time.Minute))

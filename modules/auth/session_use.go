@@ -55,7 +55,7 @@ func (s *Service) touch(known *session, now store.Time) {
 
 // isIdle reports whether a session has been unused for too long.
 func (s *Service) isIdle(lastUse, now store.Time) bool {
-	if s.db.Shared() {
+	if s.db.LiveNodes() > 1 {
 		lastUse += 2 * useNotedShared
 	}
 	return s.options.SessionIdle > 0 && now >= lastUse.Add(s.options.SessionIdle)

@@ -143,7 +143,7 @@ func TestSigningKeys_TokensFromBefore(t *testing.T) {
 
 // An unknown kid costs no statement, so that a flood of them does not load the database.
 func TestSigningKeys_UnknownKIDReadsNothing(t *testing.T) {
-	if storetest.SQLiteOnly(t, "another node may have made the key, so that it is looked up") {
+	if storetest.SQLiteOnly(t, "a node of a shared database looks an unknown kid up") {
 		return
 	}
 	h := newHarness(t)

@@ -165,6 +165,12 @@ func (s *Service) follow(stream *sse.Stream, q Query) {
 	for !stream.Ended() {
 		changed := s.Changed()
 		b, frames, err := s.page(stream, q)
+		if !s.db.Remembers() { // a session or a right may have ended unnoticed
+			if !s.pause(stream, changed) {
+				return
+			}
+			continue
+		}
 		switch {
 		case apierr.Of(err).Kind == apierr.CursorExpired:
 			stream.Write(frame("", "close", closedFrame{"cursor_expired"}))

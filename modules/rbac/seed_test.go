@@ -116,7 +116,7 @@ func TestCatalogue_ListsEndpointsAndRecordTypes(t *testing.T) {
 	if len(types.data()) != len(access.RecordTypes()) || !equal(types.data()[0], object{"id": access.APIKeys.ID, "name": "api_keys"}) {
 		t.Errorf("record types are %s", types.text)
 	}
-	if got := h.do(h.root, "GET", "/v1/rbac/record-types?limit=2&sort=-name", nil); len(got.data()) != 2 || got.body["has_more"] != true || got.data()[0]["name"] != "users" {
+	if got := h.do(h.root, "GET", "/v1/rbac/record-types?limit=2&sort=-name", nil); len(got.data()) != 2 || got.body["has_more"] != true || got.data()[0]["name"] != "webhooks" {
 		t.Errorf("page is %s", got.text)
 	}
 }

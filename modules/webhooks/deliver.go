@@ -40,6 +40,9 @@ type outcome struct {
 
 // deliver makes one attempt and records its outcome.
 func (s *Service) deliver(w Webhook, d Delivery, owner string) {
+	if !s.db.Remembers() {
+		return // rights may have ended unnoticed: the lease expires, and the leading node sends it
+	}
 	began := time.Now()
 	o := s.attempt(w, d)
 	o.took = time.Since(began)

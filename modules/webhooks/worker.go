@@ -169,7 +169,7 @@ func (w *worker) round() (following bool, err error) {
 			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 		}
 	}()
-	if !w.s.db.Leads() {
+	if !w.s.db.Leads() || !w.s.db.Remembers() {
 		return false, nil
 	}
 	ctx := context.Background()

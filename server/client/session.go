@@ -60,17 +60,14 @@ func (s *session) token(ctx context.Context) (string, error) {
 	now := s.current
 	expired := now.RefreshToken != "" && !time.Now().Before(s.renewAt)
 	s.mutex.Unlock()
-	switch {
-	case expired:
+	if expired {
 		fresh, err := s.replace(ctx, now.AccessToken)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNotSignedIn) && time.Now().Before(now.ExpiresAt) {
 			return now.AccessToken, nil // It is still valid, and the next call tries again.
 		}
 		return fresh, err
-	case now.AccessToken == "":
-		return "", ErrNotSignedIn
 	}
-	return now.AccessToken, nil
+	return present(now)
 }
 
 // replace returns a token other than the given one, which the service has rejected. It starts a refresh or joins the one under way. It
@@ -83,7 +80,7 @@ func (s *session) replace(ctx context.Context, rejected string) (string, error) 
 		return s.fixed, nil
 	case s.current.AccessToken != rejected || s.flight == nil && s.current.RefreshToken == "":
 		defer s.mutex.Unlock()
-		return s.current.AccessToken, nil
+		return present(s.current)
 	case s.flight == nil:
 		s.flight = &flight{done: make(chan struct{})}
 		// The refresh outlives the call that needs it: a cancelled call must not lose the new tokens, because the old ones are used up.
@@ -99,11 +96,15 @@ func (s *session) replace(ctx context.Context, rejected string) (string, error) 
 	if joined.err != nil {
 		return "", joined.err
 	}
-	now := s.tokens()
-	if now.AccessToken == "" {
+	return present(s.tokens())
+}
+
+// present returns the access token, if there is one.
+func present(tokens TokenSet) (string, error) {
+	if tokens.AccessToken == "" {
 		return "", ErrNotSignedIn
 	}
-	return now.AccessToken, nil
+	return tokens.AccessToken, nil
 }
 
 // refresh exchanges the refresh token and ends the flight.

@@ -9,7 +9,7 @@ import (
 	"kontor/store/postgres/postgrestest"
 )
 
-// A node that hears nothing, as one that was stopped, must not use what it remembers when a strict change is answered.
+// A node that receives nothing, such as a stopped process, must not use what it remembers when a strict change is answered.
 func TestStrict_WaitsForTheLeaseOfASilentNode(t *testing.T) {
 	address, proxy := database(t)
 	c := &clock{}

@@ -64,7 +64,7 @@ func (b *Bus) takeKept(m message) *Group {
 	return g
 }
 
-// runLocals calls the functions of a group whose notification has come back.
+// runLocals calls the functions of a group whose notification has arrived.
 func (b *Bus) runLocals(g *Group) {
 	for _, local := range g.locals {
 		func() {

@@ -97,7 +97,7 @@ var statements = map[string]string{
 		WHERE EXISTS (SELECT FROM kontor_nodes n WHERE n.node = a.publisher)
 		ON CONFLICT (publisher, listener) DO UPDATE SET tag = excluded.tag`,
 
-	// Removes a node that has been silent since beats was $2, and acknowledgements that nobody waits for.
+	// Removes a node that has been silent since beats was $2, and acknowledgements that are not needed any more.
 	stmtSweep: `
 		WITH gone AS (DELETE FROM kontor_nodes WHERE id = $1 AND beats = $2::bigint RETURNING id)
 		DELETE FROM kontor_acks a
