@@ -90,11 +90,11 @@ function Deliveries({ path }) {
     toast(t('webhooks.tested'));
     list.reload();
   });
-  return html`<${Card} title=${t('webhooks.deliveries')} aside=${html`
+  return html`<${Card} title=${t('webhooks.deliveries')} aside=${html`<div class="page-actions">
       <button class="quiet small" onClick=${list.reload}>${t('webhooks.reload')}</button>
       ${may('webhooks', 'update') && html`
         <button class="quiet small" onClick=${() => setReplaying(true)}>${t('webhooks.replay')}</button>
-        <button class="quiet small" disabled=${test.busy} onClick=${test.run}>${t('webhooks.test')}</button>`}`}>
+        <button class="quiet small" disabled=${test.busy} onClick=${test.run}>${t('webhooks.test')}</button>`}</div>`}>
     <${Filters}><${Filter} label=${t('field.state')} value=${list.state.status} onChange=${(status) => list.set({ status })}
       options=${optionsOf(STATES, nameOf)} /><//>
     <${RecordList} list=${list} title=${t('webhooks.deliveries')} columns=${columnsOf(setOpen)}
