@@ -72,6 +72,8 @@ func TestClose_NobodyWaitsForANodeThatHasStopped(t *testing.T) {
 	address := postgrestest.URL(t)
 	c := &clock{}
 	a, b := start(t, address, options{time: c}), start(t, address, options{time: c})
+	first := a.strict("acknowledged")
+	c.flow(t, "the answer", func() bool { return !isOpen(first) })
 	if err := b.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
@@ -80,8 +82,9 @@ func TestClose_NobodyWaitsForANodeThatHasStopped(t *testing.T) {
 	}
 	<-a.strict("a")
 	c.beat(a)
-	if nodes := a.Nodes(); len(nodes) != 1 {
-		t.Errorf("after the other node has stopped, there are %+v", nodes)
+	rows := execute(t, a.writer, `SELECT count(*) FROM kontor_acks`)
+	if nodes := a.Nodes(); len(nodes) != 1 || string(rows[0].Rows[0][0]) != "0" {
+		t.Errorf("after the other node has stopped, there are %+v and acknowledgements: %s", nodes, rows[0].Rows[0][0])
 	}
 	if err := b.Close(); err != nil {
 		t.Errorf("a second close: %v", err)

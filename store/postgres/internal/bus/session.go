@@ -19,7 +19,6 @@ type session struct {
 	id      string
 	link    *link
 	backend string // process id of the server's process
-	started time.Duration
 
 	wake  chan struct{} // to send what is due
 	ended chan struct{} // closed when receive has returned
@@ -43,11 +42,11 @@ func (b *Bus) connect(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	s := &session{
-		bus: b, id: rand.Text(), started: b.time.Now(), wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		bus: b, id: rand.Text(), wake: make(chan struct{}, 1), ended: make(chan struct{}),
 		acks: make(map[string]string),
 	}
 	if s.link, err = newLink(conn, s.notified); err != nil {
-		return nil, err
+		return nil, errors.Join(err, conn.Close(ctx))
 	}
 	go func() {
 		s.err = s.link.receive()
@@ -79,7 +78,7 @@ func (s *session) wait(ctx context.Context) error {
 func (s *session) leave() error {
 	ctx, cancel := context.WithTimeout(context.Background(), farewellLimit)
 	defer cancel()
-	err := s.link.call(ctx, stmtLeave, s.id)
+	err := s.link.call(ctx, stmtLeave, s.id, s.bus.node)
 	s.fail(errClosed)
 	return err
 }
