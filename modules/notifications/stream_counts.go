@@ -123,7 +123,7 @@ func (c *streamCounts) run() {
 		if err != nil {
 			c.service.options.Log.Warn("could not store how many streams users have", "cause", err)
 			c.putBack(users)
-			time.Sleep(countPause)
+			<-time.After(countPause)
 		}
 	}
 }
