@@ -8,7 +8,6 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"path"
 	"time"
 )
 
@@ -149,12 +148,6 @@ func (a *awake) Read(buffer []byte) (int, error) {
 	n, err := a.Reader.Read(buffer)
 	a.timer.Reset(a.idle)
 	return n, err
-}
-
-// matches reports whether the name of an event matches a pattern with *.
-func (e streamEvent) matches(pattern string) bool {
-	matched, err := path.Match(pattern, e.name)
-	return matched && err == nil
 }
 
 // into decodes the data of an event into a frame.

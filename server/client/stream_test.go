@@ -175,13 +175,13 @@ func TestStream_FollowsChangesOfRecords(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v after %v", err, got)
 		}
-		if frame.ChangeEvent == nil {
+		if frame.Change == nil {
 			continue
 		}
-		if frame.Event != "customers.created" || frame.ID != frame.ChangeEvent.ID {
+		if frame.Change.Type != "customers.created" || frame.ID != frame.Change.ID {
 			t.Errorf("got %+v", frame)
 		}
-		if got = append(got, frame.ChangeEvent.RecID); len(got) == len(want) {
+		if got = append(got, frame.Change.RecID); len(got) == len(want) {
 			break
 		}
 	}

@@ -13,12 +13,14 @@ import (
 // Evidence is a database that is being checked, with the key that its audit trail was made with.
 type Evidence struct {
 	*query.View
+	// Schema is the number of the newest migration of the database, which may be of an earlier version.
+	Schema  int64
 	digests *Digester
 }
 
 // NewEvidence returns the evidence of a view.
-func NewEvidence(v *query.View, keys *sealing.Keys) *Evidence {
-	return &Evidence{View: v, digests: NewDigester(keys)}
+func NewEvidence(v *query.View, schema int64, keys *sealing.Keys) *Evidence {
+	return &Evidence{View: v, Schema: schema, digests: NewDigester(keys)}
 }
 
 // Digest returns the digest of a record as an entry stores it.

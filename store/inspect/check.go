@@ -209,5 +209,5 @@ func check(ctx context.Context, f engine.Inspection, keys *sealing.Keys, further
 	if err != nil || keys == nil || further == nil {
 		return report, err
 	}
-	return report, further(ctx, audittrail.NewEvidence(v, keys))
+	return report, further(ctx, audittrail.NewEvidence(v, report.Schema, keys))
 }

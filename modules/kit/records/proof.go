@@ -22,6 +22,9 @@ type Proof struct {
 	Outside map[string]string
 	// Expires reports that records may be deleted without an audit entry, for example after they expire.
 	Expires bool
+	// Migration is the number of the migration that created the table, for records that were added without a new form of the digests;
+	// 0: every database that can be checked has the table.
+	Migration int64
 	// Orphans is a SELECT of the id of a row that belongs to no record; empty: there cannot be any.
 	Orphans string
 }

@@ -153,34 +153,18 @@ func (w *goWriter) stream(g *group, o operation, method, frame string) {
 	w.line("type %s struct {", frame)
 	w.line("ID string // for [After]; empty for frames that cannot be resumed from\nEvent string // the name of the frame")
 	for _, f := range o.frames {
-		w.line("%s *%s", frameField(f), target(f.Value.Ref))
+		w.line("%s *%s", exported(f.Name), target(f.Value.Ref))
 	}
 	w.line("}\n")
 	w.methodComment(o, method, "It reconnects and resumes after the last frame until the context ends or the service rejects the caller.")
 	w.line("func (a *%s) %s(%s) iter.Seq2[%s, error] {", g.typeName(), method, o.goParams(""), frame)
 	w.line("return follow(ctx, a.client, %s, %s, options, func(f *%s, e streamEvent) error {", w.literal(o), o.goInput("params"), frame)
 	w.line("f.ID, f.Event = e.id, e.name\nswitch e.name {")
-	var patterns []member[schema]
 	for _, f := range o.frames {
-		if strings.Contains(f.Name, "*") {
-			patterns = append(patterns, f)
-			continue
-		}
-		w.line("case %q:\nreturn e.into(&f.%s)", f.Name, frameField(f))
+		w.line("case %q:\nreturn e.into(&f.%s)", f.Name, exported(f.Name))
 	}
 	w.line("}")
-	for _, f := range patterns {
-		w.line("if e.matches(%q) {\nreturn e.into(&f.%s)\n}", f.Name, frameField(f))
-	}
 	w.line("return nil\n})\n}\n")
-}
-
-// frameField returns the name of the member for a frame. Frames whose name is a pattern, such as *.*, have that of their schema.
-func frameField(f member[schema]) string {
-	if strings.Contains(f.Name, "*") {
-		return target(f.Value.Ref)
-	}
-	return exported(f.Name)
 }
 
 // result returns the type of an operation's result and the function that fetches it.

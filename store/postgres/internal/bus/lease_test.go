@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -224,5 +225,46 @@ func TestMany_NodesAcknowledge(t *testing.T) {
 	until(t, "all nodes are listed", func() bool { return len(nodes[0].Nodes()) == len(nodes) })
 	if got := leaders(nodes...); len(got) != 1 {
 		t.Errorf("the leaders are %v, want one", got)
+	}
+}
+
+// After a lost connection the empty key comes before all later announcements, so that a receiver that passes changes on in
+// their order notices what it has missed.
+func TestCut_IsReportedBeforeLaterAnnouncements(t *testing.T) {
+	address, proxy := database(t)
+	a := start(t, address, options{})
+	b := start(t, address, options{listen: proxy.Through(address)})
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+				a.commit("", engine.Announcement{Topic: a.topic, Key: strconv.Itoa(n), Delivery: engine.Soon})
+			}
+		}
+	}()
+	for range 20 {
+		before := len(b.received())
+		until(t, "announcements", func() bool { return len(b.received()) > before+20 })
+		proxy.Cut()
+		until(t, "the cut is noticed", func() bool { return !b.Remembers() })
+		until(t, "the node is back", b.Remembers)
+	}
+	close(stop)
+	<-stopped
+	last, missed := -1, true
+	for i, key := range b.received() {
+		if key == "" {
+			missed = true
+			continue
+		}
+		n, err := strconv.Atoi(key)
+		if err != nil || n != last+1 && !missed {
+			t.Fatalf("key %d is %q after %d, and nothing says that some were missed", i, key, last)
+		}
+		last, missed = n, false
 	}
 }

@@ -16,6 +16,9 @@ func (s *session) notified(channel, payload string) error {
 	if !ours {
 		return nil
 	}
+	if err := s.reset(); err != nil {
+		return err
+	}
 	m, known := decode(payload)
 	switch {
 	case known:

@@ -20,6 +20,8 @@ type session struct {
 	link    *link
 	backend string // process id of the server's process
 
+	wasReset bool // used by the goroutine that receives
+
 	wake  chan struct{} // to send what is due
 	ended chan struct{} // closed when receive has returned
 	err   error         // valid after ended
@@ -171,14 +173,24 @@ func (s *session) setChannel(name string) {
 	s.bus.mu.Unlock()
 }
 
-// listen subscribes to the channel and forgets what was remembered before, on the goroutine that receives.
+// listen subscribes to the channel. Then the receivers forget what they remember.
 func (s *session) listen(answer answer) error {
 	return s.link.query(`LISTEN `+s.bus.Channel(), func(rows []row, err error) error {
 		if err == nil {
-			err = s.deliver(s.bus.config.Topics.Reset)
+			err = s.reset()
 		}
 		return errors.Join(answer(rows, err), err)
 	})
+}
+
+// reset makes the receivers forget, once, on the goroutine that receives: as soon as the session listens, and before the first
+// notification, which may arrive before the answer to LISTEN.
+func (s *session) reset() error {
+	if s.wasReset {
+		return nil
+	}
+	s.wasReset = true
+	return s.deliver(s.bus.config.Topics.Reset)
 }
 
 // deliver calls receivers. After a panic nothing that they remember can be trusted, so the session ends; the next one

@@ -49,8 +49,14 @@ function DeliveryDialog({ path, row, close, done }) {
 }
 
 const columnsOf = (open) => [
-  { key: 'type', label: t('webhooks.type'), cell: (row) => html`<button class="link what" onClick=${() => open(row)}>${row.type}</button>` },
-  { key: 'status', label: t('field.state'), sort: 'status', cell: (row) => html`<${Badge} value=${nameOf(row.status)} tone=${TONES[row.status]} />` },
+  {
+    key: 'type', label: t('webhooks.type'),
+    cell: (row) => html`<button class="link what" onClick=${() => open(row)}>${row.type}</button>`,
+  },
+  {
+    key: 'status', label: t('field.state'), sort: 'status',
+    cell: (row) => html`<${Badge} value=${nameOf(row.status)} tone=${TONES[row.status]} />`,
+  },
   { key: 'answer', label: t('webhooks.answer'), num: true, cell: (row) => row.response_status },
   { key: 'attempts', minor: true, label: t('webhooks.attempts'), num: true, cell: (row) => row.attempts },
   { key: 'created', label: t('field.created_at'), sort: 'created_at', num: true, cell: (row) => html`<${When} at=${row.created_at} />` },
@@ -84,11 +90,11 @@ function Deliveries({ path }) {
     toast(t('webhooks.tested'));
     list.reload();
   });
-  return html`<${Card} title=${t('webhooks.deliveries')} aside=${html`
+  return html`<${Card} title=${t('webhooks.deliveries')} aside=${html`<div class="page-actions">
       <button class="quiet small" onClick=${list.reload}>${t('webhooks.reload')}</button>
       ${may('webhooks', 'update') && html`
         <button class="quiet small" onClick=${() => setReplaying(true)}>${t('webhooks.replay')}</button>
-        <button class="quiet small" disabled=${test.busy} onClick=${test.run}>${t('webhooks.test')}</button>`}`}>
+        <button class="quiet small" disabled=${test.busy} onClick=${test.run}>${t('webhooks.test')}</button>`}</div>`}>
     <${Filters}><${Filter} label=${t('field.state')} value=${list.state.status} onChange=${(status) => list.set({ status })}
       options=${optionsOf(STATES, nameOf)} /><//>
     <${RecordList} list=${list} title=${t('webhooks.deliveries')} columns=${columnsOf(setOpen)}
@@ -119,7 +125,8 @@ function RotateDialog({ path, close, done }) {
   });
   if (secret) return html`<${SecretCreated} key="created" secret=${secret} close=${close} />`;
   return html`<${Dialog} key="new" title=${t('webhooks.rotate')} close=${close}><${Form} form=${form}>
-    <${Field} form=${form} name="overlap_hours" type="number" min="0" max="168" label=${t('webhooks.overlap')} hint=${t('webhooks.overlap_hint')} />
+    <${Field} form=${form} name="overlap_hours" type="number" min="0" max="168" label=${t('webhooks.overlap')}
+      hint=${t('webhooks.overlap_hint')} />
     <${Actions} form=${form} label=${t('webhooks.rotate')} cancel=${close} />
   <//><//>`;
 }
@@ -140,13 +147,15 @@ function Head({ path, webhook, reload }) {
   });
   const active = webhook.status === 'active';
   const change = may('webhooks', 'update');
-  return html`<${PageHead} title=${new URL(webhook.url).host} back=${['/admin/webhooks', t('nav.webhooks')]} note=${html`<${State} webhook=${webhook} />`}>
+  const note = html`<${State} webhook=${webhook} />`;
+  return html`<${PageHead} title=${new URL(webhook.url).host} back=${['/admin/webhooks', t('nav.webhooks')]} note=${note}>
     ${change && html`<button class="quiet" onClick=${() => setDialog('edit')}>${t('do.edit')}</button>
       <button class="quiet" onClick=${() => setDialog('rotate')}>${t('webhooks.rotate')}</button>
       <button class=${active ? 'quiet' : ''} disabled=${set.busy} onClick=${() => set.run(active ? 'paused' : 'active')}>
         ${t(active ? 'webhooks.pause' : 'webhooks.resume')}
       </button>`}
-    ${may('webhooks', 'delete') && html`<button class="quiet danger" disabled=${remove.busy} onClick=${remove.run}>${t('webhooks.delete')}</button>`}
+    ${may('webhooks', 'delete')
+      && html`<button class="quiet danger" disabled=${remove.busy} onClick=${remove.run}>${t('webhooks.delete')}</button>`}
     ${dialog === 'edit' && html`<${EditDialog} path=${path} webhook=${webhook} close=${close} done=${reload} />`}
     ${dialog === 'rotate' && html`<${RotateDialog} path=${path} close=${close} done=${reload} />`}
   <//>`;
