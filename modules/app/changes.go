@@ -19,7 +19,7 @@ func newChanges(m *Modules) *changes.Service {
 		Retention: m.Settings.Events.Retention, Heartbeat: m.Settings.Notifications.SSE.Heartbeat,
 		ConnectionsPerUser: m.Settings.Notifications.SSE.ConnectionsPerUser, Policy: m.Policy, Log: m.Log,
 	})
-	s.SetParents("chat_messages", chats.ChatsOf)
+	s.SetParents("chat_messages", chats.OfMessages)
 	s.SetParents("service_tokens", serviceaccounts.AccountsOf)
 	s.SetReader(access.Customers, func(ctx context.Context, id string) (any, error) {
 		return m.Customers.Get(ctx, customers.OneInput{ID: id})

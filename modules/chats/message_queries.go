@@ -82,7 +82,7 @@ func selectEndByTime(ctx context.Context, q store.Querier, chatID string, t stor
 
 const selectChatsOf = `SELECT id, chat_id FROM chat_messages WHERE id IN (%s)`
 
-// ChatsOf returns the ids of the chats of messages, by the ids of the messages.
-func ChatsOf(ctx context.Context, q store.Querier, ids []string) (map[string]string, error) {
+// OfMessages returns the ids of the chats of messages, by the ids of the messages.
+func OfMessages(ctx context.Context, q store.Querier, ids []string) (map[string]string, error) {
 	return store.Pairs(ctx, q, selectChatsOf, ids)
 }

@@ -152,7 +152,7 @@ func (c listenCommand) forwarder(p Process) (func(context.Context, *client.Chang
 		for pause := forwardPause; ; pause = min(2*pause, maxForwardPause) {
 			err := c.send(ctx, to, secret, e)
 			if err == nil || ctx.Err() != nil {
-				return nil
+				return nil //nolint:nilerr // the user has ended the command
 			}
 			fmt.Fprintf(p.Stderr, "%s: %v; it is sent again in %s\n", e.ID, err, pause)
 			select {
@@ -166,7 +166,7 @@ func (c listenCommand) forwarder(p Process) (func(context.Context, *client.Chang
 
 // send sends an event once, as the server would.
 func (c listenCommand) send(ctx context.Context, to *http.Client, secret []byte, e *client.ChangeEvent) error {
-	event := change.Event{ID: e.ID, Type: e.Type, Timestamp: store.TimeOf(e.Timestamp), RecType: e.RecType, RecID: e.RecID, Version: int64(e.Version),
+	event := change.Event{ID: e.ID, Type: e.Type, Timestamp: store.TimeOf(e.Timestamp), RecType: e.RecType, RecID: e.RecID, Version: e.Version,
 		Action: e.Action, Actor: e.Actor, Record: e.Record}
 	body, err := event.Payload()
 	if err != nil {

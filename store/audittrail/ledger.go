@@ -96,10 +96,10 @@ func (l *Ledger) Append(ctx context.Context, tx engine.Source, entries []Pending
 	return nil
 }
 
-// selectHead also reads the check value of the master key, in one round trip to a database on another machine.
 // EndStatement returns the statement that reads the newest entry.
 func (l *Ledger) EndStatement() string { return selectHead }
 
+// selectHead also reads the check value of the master key, in one round trip to a database on another machine.
 const selectHead = `
 	SELECT seq, hash, COALESCE((SELECT value FROM meta WHERE name = 'key_check'), '')
 	FROM audit_entries ORDER BY seq DESC LIMIT 1`

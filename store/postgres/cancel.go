@@ -75,7 +75,7 @@ func (c *conn) drain() {
 		}
 		msg, err := c.front.Receive()
 		if err != nil {
-			c.lose(err)
+			_ = c.lose(err) // it is in c.broken
 			return
 		}
 		_, _ = c.handle(msg, nil)

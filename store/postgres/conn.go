@@ -122,7 +122,7 @@ func (c *conn) sync() error {
 func (c *conn) request(r request, msg pgproto3.FrontendMessage) {
 	out, err := msg.Encode(c.out)
 	if err != nil { // longer than a message may be
-		c.lose(err)
+		_ = c.lose(err) // it is in c.broken
 		return
 	}
 	c.out = out

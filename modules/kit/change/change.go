@@ -69,7 +69,8 @@ func PositionOf(seq int64, hash string) (Position, error) {
 // of a database sort by number.
 func (p Position) ID() string {
 	var id uuid.UUID
-	binary.BigEndian.PutUint64(id[:8], uint64(p.Seq)>>12<<16|0x8000|uint64(p.Seq)&0xfff)
+	seq := uint64(p.Seq) //nolint:gosec // numbers of entries are positive
+	binary.BigEndian.PutUint64(id[:8], seq>>12<<16|0x8000|seq&0xfff)
 	binary.BigEndian.PutUint64(id[8:], 1<<63|p.Hash&hashMask)
 	return id.String()
 }
@@ -81,6 +82,6 @@ func ParsePosition(text string) (p Position, ok bool) {
 		return Position{}, false
 	}
 	high, low := binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:])
-	p = Position{Seq: int64(high>>16<<12 | high&0xfff), Hash: low & hashMask}
+	p = Position{Seq: int64(high>>16<<12 | high&0xfff), Hash: low & hashMask} //nolint:gosec // 60 bits
 	return p, p.Seq >= 0
 }

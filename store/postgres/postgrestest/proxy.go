@@ -46,7 +46,7 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	p.changed = sync.NewCond(&p.mu)
 	p.running.Go(p.accept)
 	t.Cleanup(func() {
-		listener.Close() //nolint:errcheck // nothing can be done
+		listener.Close()
 		p.mu.Lock()
 		p.ended = true
 		p.mu.Unlock()

@@ -34,7 +34,7 @@ func (p *Instance) watch() error {
 	p.remover.Dir = os.TempDir()
 	p.remover.Stdin = read
 	if err := p.remover.Start(); err != nil {
-		write.Close() //nolint:errcheck // nothing was written
+		write.Close()
 		return err
 	}
 	p.alive = write
