@@ -21,7 +21,7 @@ func TestNodes_WithClocksHalfAMinuteApart(t *testing.T) {
 	for _, shift := range []int{-15, 15} {
 		environ := append(slices.Clone(nodesEnv), "KONTOR_DATA_URL="+address, "CLOCK_SHIFT="+strconv.Itoa(shift))
 		p := startProgram(t, program, environ, "--rate_limits.enabled=false")
-		if seen := logTime(t, p); seen.Sub(time.Now()).Abs() < 10*time.Second {
+		if seen := logTime(t, p); time.Until(seen).Abs() < 10*time.Second {
 			t.Fatalf("the clock of the node shows %v: it is not shifted", seen)
 		}
 		nodes = append(nodes, p)
@@ -65,7 +65,7 @@ func expectLater(t *testing.T, created answer, last time.Time) time.Time {
 		CreatedAt time.Time `json:"created_at"`
 	}
 	created.into(t, &record)
-	if record.CreatedAt.Before(last) || record.CreatedAt.Sub(time.Now()).Abs() > 5*time.Second {
+	if record.CreatedAt.Before(last) || time.Until(record.CreatedAt).Abs() > 5*time.Second {
 		t.Errorf("created at %v, after one of %v; the database shows about %v", record.CreatedAt, last, time.Now())
 	}
 	return record.CreatedAt

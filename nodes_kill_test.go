@@ -14,7 +14,7 @@ import (
 	"kontor/store/postgres/postgrestest"
 )
 
-// TestNodes_KillOneUnderLoad kills a node under load, again and again. The other node goes on, no acknowledged write is lost, and
+// TestNodes_KillOneUnderLoad kills a node under load, again and again. The other node serves without a pause, no acknowledged write is lost, and
 // streams that were open on the killed node resume on the other one, without a gap and in order.
 func TestNodes_KillOneUnderLoad(t *testing.T) {
 	address := postgrestest.URL(t)
@@ -39,7 +39,7 @@ func TestNodes_KillOneUnderLoad(t *testing.T) {
 		}
 		victim.kill()
 		progress(t, steady, 20)
-		progress(t, &posts.acknowledged, 10) // while nobody listens
+		progress(t, &posts.acknowledged, 10) // while no stream is open
 		for _, end := range ended {
 			<-end
 		}

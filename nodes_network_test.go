@@ -32,8 +32,8 @@ var failures = []struct {
 	{"half-open", (*postgrestest.Proxy).HalfOpen, func(*postgrestest.Proxy) {}},
 }
 
-// TestNodes_SurviveTheNetwork breaks the connections of one node to PostgreSQL, under load on both. The other node goes on and
-// answers a logout; the broken one accepts the ended session neither meanwhile nor later. It comes back by itself, and no
+// TestNodes_SurviveTheNetwork breaks the connections of one node to PostgreSQL, under load on both. The other node continues and
+// answers a logout; the broken one accepts the ended session neither meanwhile nor later. It recovers by itself, and no
 // acknowledged write is lost.
 func TestNodes_SurviveTheNetwork(t *testing.T) {
 	address := postgrestest.URL(t)

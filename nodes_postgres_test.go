@@ -8,7 +8,7 @@ import (
 )
 
 // TestNodes_SurviveThePostgreSQLServer stops and crashes PostgreSQL under the load of two nodes. With fsync on, nothing that was
-// acknowledged is lost. The nodes are not ready meanwhile and come back by themselves.
+// acknowledged is lost. The nodes are not ready meanwhile and recover by themselves.
 func TestNodes_SurviveThePostgreSQLServer(t *testing.T) {
 	server := postgrestest.Server(t, postgrestest.Options{Durable: true})
 	address := server.URL("postgres")

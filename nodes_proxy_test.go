@@ -17,7 +17,7 @@ import (
 	"kontor/store/postgres/postgrestest"
 )
 
-// freePort returns an address that nobody listens on.
+// freePort returns an address on which no program listens.
 func freePort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

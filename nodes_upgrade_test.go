@@ -26,7 +26,7 @@ func migrated(t *testing.T, versions int) map[string]string {
 }
 
 // TestNodes_AreUpgradedOneByOne starts nodes of the next version beside those of this one, under load, and then one of the version
-// after the next. A node that is one version back goes on serving and may even start again. One that is two versions back does
+// after the next. A node that is one version back continues and may even start again. One that is two versions back does
 // neither.
 func TestNodes_AreUpgradedOneByOne(t *testing.T) {
 	next, last := buildWith(t, migrated(t, 1)), buildWith(t, migrated(t, 2))

@@ -2,11 +2,14 @@ package store_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"kontor/store"
 	"kontor/store/postgres/postgrestest"
@@ -26,6 +29,13 @@ func BenchmarkEngines(b *testing.B) {
 		{"postgres-2-nodes", func(b *testing.B) []*store.DB { return openNodes(b, server, 2) }},
 		{"postgres-4-nodes", func(b *testing.B) []*store.DB { return openNodes(b, server, 4) }},
 	}
+	relaxed := postgrestest.Server(b, postgrestest.Options{})
+	engines = append(engines, struct {
+		name string
+		open func(b *testing.B) []*store.DB
+	}{"postgres-without-fsync", func(b *testing.B) []*store.DB { return openNodes(b, relaxed, 1) }})
+	b.Run("write/one-transaction-per-caller", func(b *testing.B) { benchPerCaller(b, server, true) })
+	b.Run("write/one-transaction-per-caller-unordered", func(b *testing.B) { benchPerCaller(b, server, false) })
 	for _, e := range engines {
 		b.Run("read/"+e.name, func(b *testing.B) { benchRead(b, e.open(b)[0]) })
 		b.Run("write/"+e.name, func(b *testing.B) { benchWrite(b, e.open(b), 64) })
@@ -59,6 +69,64 @@ func openBench(b *testing.B, o store.Options) *store.DB {
 	}
 	b.Cleanup(func() { db.Close() })
 	return db
+}
+
+// benchPerCaller stores the same rows with a connection and a transaction for each of 64 callers, in three round trips. In order,
+// each takes the lock of the writers and continues the one chain of audit entries; otherwise each caller has a chain of its own.
+func benchPerCaller(b *testing.B, server *postgrestest.Instance, inOrder bool) {
+	ctx := context.Background()
+	db := openNodes(b, server, 1)[0]
+	if err := db.InTx(ctx, func(tx *store.Tx) error { return nil }); err != nil {
+		b.Fatal(err)
+	}
+	name := "bench" + string(rune('a'+benchDatabases.Load()%26))
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	var wg sync.WaitGroup
+	b.ResetTimer()
+	for i := range 64 {
+		wg.Go(func() {
+			c, err := pgconn.Connect(ctx, server.URL(name))
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			defer c.Close(ctx)
+			for n := 0; left.Add(-1) >= 0; n++ {
+				if err := storeAlone(ctx, c, i, n, inOrder); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
+}
+
+func storeAlone(ctx context.Context, c *pgconn.PgConn, caller, n int, inOrder bool) error {
+	begin, seq := "BEGIN", fmt.Sprint(int64(caller)<<32+int64(n)+1)
+	if inOrder {
+		begin = "BEGIN; SELECT pg_advisory_xact_lock(1802465908, 1)"
+		seq = "(SELECT COALESCE(MAX(seq), 0) + 1 FROM audit_entries)"
+	}
+	if err := c.Exec(ctx, begin+"; SELECT seq, hash FROM audit_entries ORDER BY seq DESC LIMIT 1").Close(); err != nil {
+		return err
+	}
+	id, head := store.NewID(), fmt.Sprint("head ", caller)
+	if inOrder {
+		head = "head"
+	}
+	err := c.Exec(ctx, fmt.Sprintf(`INSERT INTO roles (id, name, name_key, created_at, created_by, modified_at, modified_by)
+			VALUES ('%[1]s', '%[1]s', '%[1]s', 0, '', 0, '');
+		INSERT INTO audit_entries (seq, form, at, actor, action, rec_type, rec_id, before_hash, after_hash, prev_hash, hash)
+			VALUES (%[2]s, 2, 0, '', 'roles.create', 'roles', '%[1]s', '', '', '', '%[1]s')`, id, seq)).Close()
+	if err != nil {
+		return err
+	}
+	return c.Exec(ctx, fmt.Sprintf(`INSERT INTO meta (name, value) VALUES ('%s', '%s')
+		ON CONFLICT (name) DO UPDATE SET value = excluded.value; COMMIT`, head, id)).Close()
 }
 
 // processorTime returns how long this process has used processors.

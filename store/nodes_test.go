@@ -37,7 +37,7 @@ func (r *received) has(key string) bool {
 	return r.keys[key]
 }
 
-// What is announced strictly, as the end of a session is, holds on the other node as soon as the change is answered: the
+// A strict announcement, such as that of the end of a session, holds on the other node as soon as the change is answered: the
 // other node has received the key, or may not use what it remembers.
 func TestNodes_StrictAnnouncementsAreNeverLate(t *testing.T) {
 	rounds(t, 300)

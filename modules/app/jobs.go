@@ -58,7 +58,7 @@ func (m *Modules) Jobs() []Job {
 			_, err := m.RBAC.Sweep(ctx)
 			return err
 		}},
-		{"notifications.nodes", 2 * time.Second, OneNode, m.Notifications.ReleaseNodes},
+		{"notifications.nodes", time.Second, OneNode, m.Notifications.ReleaseNodes},
 		{"privacy.resume", time.Minute, OneNode, m.Privacy.Resume},
 		{"store.clean_pages", 24 * time.Hour, OneNode, m.DB.CleanOldPages},
 		{"customers.expiry", 24 * time.Hour, OneNode, m.Customers.RunExpiry},

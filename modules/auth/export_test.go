@@ -1,6 +1,9 @@
 package auth
 
-import "crypto/ed25519"
+import (
+	"crypto/ed25519"
+	"time"
+)
 
 // FillQueue fills the queue of the hasher, as a flood of sign-ins does.
 func (s *Service) FillQueue() (release func()) {
@@ -30,3 +33,6 @@ func Thumbprint(public ed25519.PublicKey) string { return thumbprint(public) }
 
 // ForgetSessions empties the cache of sessions.
 func (s *Service) ForgetSessions() { s.sessions.Clear() }
+
+// IdleSlack is what a session of a shared database may be unused beyond the limit.
+const IdleSlack = time.Duration(2*useNotedShared) * time.Millisecond

@@ -68,7 +68,7 @@ func TestCache_SurvivesTheRotationOfTheMasterKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := stored(t, db)
-	if _, err := db.RotateMasterKey(ctx, store.Rotation{}); err != nil {
+	if _, err := db.RotateMasterKey(ctx, storetest.Rotation(t, db)); err != nil {
 		t.Fatal(err)
 	}
 	if stored(t, db) == before {

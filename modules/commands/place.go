@@ -39,7 +39,7 @@ func cacheDir(r *settings.Result) string {
 	return filepath.Join(r.Settings.Data.Dir, "cache")
 }
 
-// nodeName returns the name of this process in the list of nodes. Commands are told apart from the node of the same machine.
+// nodeName returns the name of this process in the list of nodes. That of a command differs from the node of the same machine.
 func nodeName(r *settings.Result, command bool) string {
 	name := r.Settings.Cluster.Node
 	if name == "" {

@@ -50,7 +50,7 @@ func checkBackupTarget(s *settings.Settings) error {
 		return nil
 	}
 	if s.Data.URL != "" {
-		return errors.New("backup.url is for the database in data.dir; with data.url, use the backups of PostgreSQL (docs/operations.md)")
+		return errors.New("backup.url is for the database in data.dir; with data.url, use the backups of PostgreSQL (docs/cluster.md)")
 	}
 	if _, err := continuous.Open(s.Backup.URL); err != nil {
 		return fmt.Errorf("backup.url: %w", err)

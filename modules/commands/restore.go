@@ -75,7 +75,7 @@ func (c restoreCommand) Run(ctx context.Context, p Process, r *settings.Result) 
 			return err
 		}
 	}
-	if datadir.At(r.Settings.Data.Dir).Has(datadir.Key) {
+	if r.Settings.Secrets.SecretKey != "" && target == nil || datadir.At(r.Settings.Data.Dir).Has(datadir.Key) {
 		return nil
 	}
 	_, err = fmt.Fprintf(p.Stdout, "The backup does not contain the master key. Before you start the server, put the key into place: "+

@@ -45,11 +45,16 @@ func (q *queue) deliver(d Delivery) {
 	q.recordFailure(d, sendErrorOf(err))
 }
 
-// leaseCheck is the time between two looks at whether this node may still send.
-const leaseCheck = 250 * time.Millisecond
+const (
+	// leaseCheck is the time between two looks at whether this node still has the database.
+	leaseCheck = 250 * time.Millisecond
+	// maxWithout is how long an attempt continues without the database. Other nodes release the leases of this one later than
+	// that: after the end of its lease and goneTime.
+	maxWithout = 2 * time.Second
+)
 
-// keepsLease reports whether this node may begin an attempt, and cancels the attempt as soon as it may no longer: other nodes
-// release the leases of a node that has lost the database. On a database of one process it always may.
+// keepsLease reports whether this node may begin an attempt, and cancels the attempt when it has lost the database for some time,
+// because other nodes then release its leases. On a database of one process it always may.
 func (q *queue) keepsLease(ctx context.Context, cancel context.CancelFunc) bool {
 	if !q.db.Remembers() {
 		return false
@@ -60,11 +65,14 @@ func (q *queue) keepsLease(ctx context.Context, cancel context.CancelFunc) bool 
 	go func() {
 		check := time.NewTicker(leaseCheck)
 		defer check.Stop()
-		for q.db.Remembers() {
+		for last := time.Now(); time.Since(last) < maxWithout; {
 			select {
 			case <-ctx.Done():
 				return
 			case <-check.C:
+			}
+			if q.db.Remembers() {
+				last = time.Now()
 			}
 		}
 		cancel()

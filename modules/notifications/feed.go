@@ -150,7 +150,7 @@ func (f *feed) run() {
 // pass passes items on. It tries again until it succeeds, and reports false after close. Streams skip frames that a failed attempt
 // has passed on already. While this node may not use what it remembers, the items wait: a session may have ended unnoticed.
 func (f *feed) pass(items []feedItem) bool {
-	for failing := false; ; time.Sleep(feedPause) {
+	for failing := false; ; <-time.After(feedPause) {
 		f.mu.Lock()
 		closed, passed := f.closed, f.passed
 		f.mu.Unlock()

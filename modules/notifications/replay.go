@@ -98,7 +98,7 @@ func (s *Service) catchUp(stream *sse.Stream, position sse.Position) error {
 			return err
 		}
 		for !s.db.Remembers() && !stream.Ended() { // the session may have ended unnoticed
-			time.Sleep(feedPause)
+			<-time.After(feedPause)
 		}
 		if len(missed) > 0 {
 			last := missed[len(missed)-1]

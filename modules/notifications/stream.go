@@ -59,7 +59,7 @@ func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 	case err != nil:
 		return apierr.TooManyStreams.Wrap(err)
 	}
-	if err := s.admit(ctx, stream); err != nil {
+	if err := s.admit(stream); err != nil {
 		return err
 	}
 	// The session may have ended since the request was checked. From here on its end also ends the stream.
@@ -81,8 +81,8 @@ func (s *Service) openStream(ctx context.Context, r *endpoint.Request) error {
 }
 
 // admit applies the limit of a user over all nodes, and ends a stream beyond it.
-func (s *Service) admit(ctx context.Context, stream *sse.Stream) error {
-	err := s.counts.admit(ctx, stream)
+func (s *Service) admit(stream *sse.Stream) error {
+	err := s.counts.admit(stream)
 	switch {
 	case err == nil:
 		return nil

@@ -3,7 +3,6 @@ package notifications
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 // nodes. On a database of one process the hub alone counts, and nothing is stored.
 //
 // The count over all nodes is exact when a stream opens, because transactions run one after another. It includes streams that have
-// ended within the last milliseconds, and those of a killed node until its lease ends.
+// ended within the last milliseconds, and those of a killed node for some seconds, until [Service.ReleaseNodes] deletes its counts.
 type streamCounts struct {
 	service *Service
 	node    string // id
@@ -28,7 +27,7 @@ type streamCounts struct {
 }
 
 const (
-	selectOtherStreams = `SELECT node_id, streams FROM open_streams WHERE user_id = $1 AND node_id <> $2`
+	sumOtherStreams = `SELECT CAST(COALESCE(SUM(streams), 0) AS BIGINT) FROM open_streams WHERE user_id = $1 AND node_id <> $2`
 
 	upsertStreams = `
 	INSERT INTO open_streams (user_id, node_id, streams) VALUES ($1, $2, $3)
@@ -52,49 +51,34 @@ const (
 
 // admit counts a stream that the hub has opened, before anything is written to it. It returns sse.ErrTooMany if the user has too
 // many on all nodes together.
-func (c *streamCounts) admit(ctx context.Context, stream *sse.Stream) error {
+func (c *streamCounts) admit(stream *sse.Stream) error {
 	if !c.service.db.Shared() {
 		return nil
 	}
-	live := liveNodes(c.service.db)
+	ctx, cancel := context.WithTimeout(context.Background(), countTime) // not the request's, which may have an idempotency key
+	defer cancel()
 	user, limit := stream.User, int64(c.service.options.ConnectionsPerUser)
 	return c.service.db.InTx(ctx, func(tx *store.Tx) error {
-		others, err := store.All(ctx, tx, scanStreams, selectOtherStreams, user, c.node)
-		if err != nil {
+		var others int64
+		if err := tx.QueryRow(ctx, sumOtherStreams, user, c.node).Scan(&others); err != nil {
 			return fmt.Errorf("count the streams of a user: %w", err)
 		}
 		own := int64(c.service.hub.Count(user))
-		total := own
-		for _, other := range others {
-			if slices.Contains(live, other.node) {
-				total += other.streams
-			}
-		}
-		if total > limit {
+		if own+others > limit {
 			return sse.ErrTooMany
 		}
-		_, err = tx.Exec(ctx, upsertStreams, user, c.node, own)
+		_, err := tx.Exec(ctx, upsertStreams, user, c.node, own)
 		return err
 	})
 }
 
-// nodeStreams is the number of streams that a user has on a node.
-type nodeStreams struct {
-	node    string
-	streams int64
-}
-
-func scanStreams(row store.Scanner) (n nodeStreams, err error) {
-	err = row.Scan(&n.node, &n.streams)
-	return n, err
-}
-
-// liveNodes returns the ids of the nodes that use the database.
+// liveNodes returns the ids of the nodes with a lease, and that of this node.
 func liveNodes(db *store.DB) []string {
-	nodes := db.Nodes()
-	ids := make([]string, len(nodes))
-	for i, n := range nodes {
-		ids[i] = n.ID
+	var ids []string
+	for _, n := range db.Nodes() {
+		if n.Live || n.Self {
+			ids = append(ids, n.ID)
+		}
 	}
 	return ids
 }
@@ -139,7 +123,7 @@ func (c *streamCounts) run() {
 		if err != nil {
 			c.service.options.Log.Warn("could not store how many streams users have", "cause", err)
 			c.putBack(users)
-			time.Sleep(countPause)
+			<-time.After(countPause)
 		}
 	}
 }

@@ -169,7 +169,7 @@ func TestErasure_OfAHugeCustomer(t *testing.T) {
 		INSERT INTO notifications (id, notice_id, user_id, customer_id, event, title_key, content_key, content, content_low, rec_type, rec_id,
 			metadata, system, created_at)
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
-		SELECT printf('0193a7c4-0000-7000-8000-%012d', i), (SELECT id FROM notices WHERE customer_id = $1 LIMIT 1), $2, $1, 'customer_created',
+		SELECT '0193a7c4-0000-7000-8000-' || substr(CAST(1000000000000 + i AS TEXT), 2), (SELECT id FROM notices WHERE customer_id = $1 LIMIT 1), $2, $1, 'customer_created',
 			'', '', '', '', 'customers', $1, '{"Name":"`+text+`"}', FALSE, 1 FROM n`, customer, s.Admin().UserID)
 	began := time.Now()
 	erase(t, s.Admin(), "/v1/customers/"+customer)

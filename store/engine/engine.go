@@ -57,7 +57,7 @@ type Engine interface {
 	// transaction was lost through another job's failure. Only the writes and after-commit functions of the last run
 	// count. A job has no other effects than through its Tx.
 	//
-	// Late errors. A statement that writes may return before the engine knows that it has succeeded. If it has not, the engine
+	// Late errors. A statement that writes may return before its success is certain. If it fails, the engine
 	// must undo the job and run it again, so that the statement returns its error.
 	//
 	// Durability. Write must not return nil before the commit is durable: it survives a crash of the process and a loss

@@ -61,7 +61,7 @@ func (c *conn) afterCancel() {
 	_ = c.pg.Conn().SetDeadline(time.Time{})
 }
 
-// drainMessages is how many messages of a statement that was closed early are read before the server is told to end it.
+// drainMessages is how many messages of a statement that was closed early are read before the server is asked to end it.
 const drainMessages = 1000
 
 // drain reads and discards what is on its way.

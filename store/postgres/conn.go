@@ -40,7 +40,7 @@ type conn struct {
 	status   byte   // of the transaction, after the last sync: 'I' none, 'T' open, 'E' failed
 	broken   error
 	opening  string  // begins a transaction together with its first statement
-	failed   failure // of a request whose issuer does not wait, since the last takeFailure
+	failed   failure // the first since the last takeFailure
 
 	active *statement // whose rows are being received
 	open   []*statement
@@ -55,8 +55,8 @@ type conn struct {
 type request struct {
 	kind  requestKind
 	p     *prepared
-	s     *statement // whose rows the request returns; nil: nobody waits for its answer
-	owner any        // of a request for which nobody waits
+	s     *statement // whose rows the request returns; nil: no statement waits for its answer
+	owner any        // of a request whose answer no statement awaits
 }
 
 type requestKind byte
@@ -71,7 +71,7 @@ const (
 	askScript // several statements, whose end is a sync
 )
 
-// failure is a request that has failed although nobody waited for its answer.
+// failure is a failed request whose answer no statement awaits.
 type failure struct {
 	err   error
 	owner any
@@ -249,7 +249,7 @@ func isFatal(err error) bool {
 	return errors.As(err, &pg) && (pg.SeverityUnlocalized == "FATAL" || pg.SeverityUnlocalized == "PANIC")
 }
 
-// takeFailure returns the first failure of a request for which nobody waited, and forgets it.
+// takeFailure returns the first failure of a request whose answer no statement awaited, and forgets it.
 func (c *conn) takeFailure() failure {
 	f := c.failed
 	c.failed = failure{}

@@ -5,9 +5,9 @@
 // node use one connection, on which one goroutine runs the jobs of all callers and commits them in groups.
 //
 // The groups of all nodes follow one another: each holds an advisory lock from its beginning to its commit. So what a job
-// reads stays true until its commit, as with a single process. Statements whose result is known if they succeed, such as INSERT …
-// VALUES, are sent together with the next one whose result is not; if one of them fails, its job is undone and runs again
-// with every statement waited for.
+// reads stays true until its commit, as with a single process. The result of some statements is known if they succeed: that of
+// INSERT … VALUES. They are sent together with the next statement whose result is not known. If one of them fails, its job
+// is undone and runs again with every statement waited for.
 //
 // A commit writes a mark of its node. When the answer to a commit is lost, the mark says whether it happened.
 //
@@ -42,7 +42,7 @@ type Engine struct {
 	guard   engine.Guard
 	report  engine.Report
 	self    engine.Node
-	schema  int64 // the newest that this program knows
+	schema  int64 // the newest of this program
 	loads   bool  // a copy fills the database, see CreateSchema
 	texts   texts
 	engine.Topics
@@ -56,7 +56,7 @@ type Engine struct {
 // start starts what serves the database. c is the connection of the writer.
 func (e *Engine) start(ctx context.Context, c *conn) (err error) {
 	e.bus, err = bus.Open(ctx, bus.Config{
-		Connect: func(ctx context.Context) (*pgconn.PgConn, error) { return e.address.connect(ctx, nil) },
+		Connect: e.connectBus,
 		Topics:  &e.Topics, Node: e.self, Log: e.log,
 	})
 	if err != nil {
@@ -111,6 +111,11 @@ func (e *Engine) Clean(context.Context) error { return nil }
 
 // CleanOldPages returns nil: no earlier version has written files.
 func (e *Engine) CleanOldPages(context.Context) error { return nil }
+
+// connectBus makes a connection for announcements.
+func (e *Engine) connectBus(ctx context.Context) (*pgconn.PgConn, error) {
+	return e.address.connect(ctx, nil)
+}
 
 // connectWriter makes a connection that writes.
 func (e *Engine) connectWriter(ctx context.Context) (*conn, error) {

@@ -56,7 +56,7 @@ func TestEngine_ReplacesIdleConnections(t *testing.T) {
 	none(t, "view", e.View(t.Context(), func(s engine.Source) error { count(t, s, "0"); return nil }))
 }
 
-// The answer to a commit is lost. The mark says that it happened, so its caller hears of success and the job does not run
+// The answer to a commit is lost. The mark says that it happened, so Write succeeds and the job does not run
 // again.
 func TestWrite_FindsACommitWhoseAnswerWasLost(t *testing.T) {
 	e, proxy, url := proxied(t)

@@ -16,9 +16,12 @@ import (
 
 // ownTables are the tables that only this engine needs.
 //
-// kontor_schema has a row for each version of the schema, with the oldest version whose program may still serve: that of
-// the program before, so that nodes of two versions serve during an upgrade. kontor_versions counts the commits to each table
-// and, in the row without a name, of all. kontor_marks has the number of the last commit of each node.
+// kontor_schema has a row for each version of the schema, with the oldest version whose program may still serve. That is the
+// version of the program before, so that nodes of two versions serve during an upgrade.
+//
+// kontor_versions counts the commits to each table. Its row without a name counts all commits.
+//
+// kontor_marks has the number of the last commit of each node.
 const ownTables = `
 CREATE TABLE IF NOT EXISTS kontor_schema (
 	version    BIGINT PRIMARY KEY,

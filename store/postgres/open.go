@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 
-	"kontor/store/clock"
 	"kontor/store/engine"
+	"kontor/store/postgres/internal/bus"
 	"kontor/store/query"
 )
 
@@ -32,7 +32,7 @@ func Open(ctx context.Context, c engine.Config) (engine.Engine, engine.Report, e
 	if e.log == nil {
 		e.log = slog.Default()
 	}
-	e.self = engine.ThisNode(c, clock.Of(clock.System{}.Now()))
+	e.self = engine.ThisNode(c, 0) // the bus reads the server's time later
 	var err error
 	if e.address, err = parseAddress(c.URL); err != nil {
 		return nil, engine.Report{}, err
@@ -66,6 +66,9 @@ func Describe(url string) string {
 // prepare verifies the database and brings its schema up to date, in one transaction, so that a start that fails or is killed
 // changes nothing. Other nodes do not write meanwhile.
 func (e *Engine) prepare(ctx context.Context, c *conn) (err error) {
+	if err := bus.RejectPool(ctx, c.pg, e.connectBus); err != nil {
+		return e.explain(err)
+	}
 	if err := checkServer(e.address, c.pg); err != nil {
 		return err
 	}

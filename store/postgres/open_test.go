@@ -183,3 +183,13 @@ type trail struct{ guard }
 func (trail) EndStatement() string {
 	return `SELECT seq, hash FROM audit_entries ORDER BY seq DESC LIMIT 1`
 }
+
+// In a pool that lends connections for single transactions, announcements of other nodes do not arrive.
+func TestOpen_RefusesAPoolInTransactionMode(t *testing.T) {
+	direct := postgrestest.URL(t)
+	_, _, err := postgres.Open(t.Context(), config(t, postgrestest.NewPool(t, direct, true)))
+	if err == nil || !strings.Contains(err.Error(), "connection pool in transaction mode") {
+		t.Errorf("got %v, want a sentence about the pool", err)
+	}
+	open(t, config(t, direct)) // nothing was changed
+}

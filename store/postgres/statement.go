@@ -317,7 +317,7 @@ func (s *statement) Size(i int) int {
 	return 0
 }
 
-// Close ends the run. What is still on its way is discarded when the connection is used next.
+// Close ends the run. Rows that are still on their way are discarded when the connection is used next.
 func (s *statement) Close() {
 	if !s.running {
 		if s.owner != nil && !s.started { // prepared and never begun

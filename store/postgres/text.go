@@ -8,13 +8,13 @@ import (
 	"kontor/store/engine"
 )
 
-// text is what the engine knows of the text of a statement. There is one for all connections.
+// text describes the text of a statement. There is one for all connections.
 type text struct {
 	sql     string
 	args    int      // the highest n of its parameters $n
 	written []string // the tables that it writes to
-	// inserts is how many rows the statement inserts or updates whenever it succeeds. It is 0 for a statement whose
-	// count or rows only the server knows.
+	// inserts is how many rows the statement inserts or updates whenever it succeeds. It is 0 for a statement that
+	// returns rows, and where the number depends on the content of tables.
 	inserts int64
 
 	accepted atomic.Bool  // the server has prepared the statement once

@@ -101,8 +101,8 @@ func (t *tx) closed() {}
 
 const (
 	// maxPostponed and maxPostponedBytes bound what is sent without reading answers, which the buffers of the network must hold.
-	maxPostponed      = 400
-	maxPostponedBytes = 64 << 10
+	maxPostponed      = 2000
+	maxPostponedBytes = 256 << 10
 )
 
 // postpone collects the statement, to be sent together with what follows.

@@ -136,7 +136,7 @@ func integer(oid uint32, value []byte) (n int64, ok bool) {
 	return 0, false
 }
 
-// intOf returns a value as an integer. What is no number is 0.
+// intOf returns a value as an integer. Other values return 0.
 func intOf(oid uint32, value []byte) int64 {
 	if n, ok := integer(oid, value); ok {
 		return n
@@ -144,7 +144,7 @@ func intOf(oid uint32, value []byte) int64 {
 	return int64(floatOf(oid, value))
 }
 
-// floatOf returns a value as a floating point number. What is no number is 0.
+// floatOf returns a value as a floating point number. Other values return 0.
 func floatOf(oid uint32, value []byte) float64 {
 	if n, ok := integer(oid, value); ok {
 		return float64(n)

@@ -91,14 +91,14 @@ const selectSchemaCookie = "PRAGMA schema_version"
 
 func (t *Recording) describe(ctx context.Context) (err error) {
 	if t.Schema, err = schemaVersion(t.recorder.conn); err == nil {
-		t.Extent, err = pageReader{t.recorder.conn}.extent(ctx)
+		t.Extent, err = pageReader{source{t.recorder.conn}}.extent(ctx)
 	}
 	return err
 }
 
 // EachPage calls fn for each of the pages.
 func (t *Recording) EachPage(ctx context.Context, numbers iter.Seq[int64], fn func(number int64, page []byte) error) error {
-	return pageReader{t.recorder.conn}.each(ctx, numbers, fn)
+	return pageReader{source{t.recorder.conn}}.each(ctx, numbers, fn)
 }
 
 // Keep says that the changed pages were stored: the next recording lists only those that change from here on.

@@ -6,7 +6,6 @@ import (
 	"iter"
 
 	"kontor/store/query"
-	"kontor/store/sqlite/internal/binding"
 )
 
 const selectPage = `SELECT data FROM sqlite_dbpage WHERE pgno = $1`
@@ -29,11 +28,11 @@ func (e Extent) All() iter.Seq[int64] {
 }
 
 // pageReader reads the pages of one state of a database, as its file would hold them after a checkpoint.
-type pageReader struct{ conn *binding.Conn }
+type pageReader struct{ source }
 
 func (r pageReader) extent(ctx context.Context) (e Extent, err error) {
-	if err = query.NewRow(ctx, source{r.conn}, "PRAGMA page_size", nil).Scan(&e.PageSize); err == nil {
-		err = query.NewRow(ctx, source{r.conn}, "PRAGMA page_count", nil).Scan(&e.Pages)
+	if err = query.NewRow(ctx, r.source, "PRAGMA page_size", nil).Scan(&e.PageSize); err == nil {
+		err = query.NewRow(ctx, r.source, "PRAGMA page_count", nil).Scan(&e.Pages)
 	}
 	return e, err
 }
@@ -42,10 +41,10 @@ func (r pageReader) extent(ctx context.Context) (e Extent, err error) {
 func (r pageReader) each(ctx context.Context, numbers iter.Seq[int64], fn func(number int64, page []byte) error) error {
 	for n := range numbers {
 		var page []byte
-		if err := query.NewRow(ctx, source{r.conn}, selectPage, []any{n}).Scan(&page); err != nil {
+		if err := query.NewRow(ctx, r.source, selectPage, []any{n}).Scan(&page); err != nil {
 			return fmt.Errorf("read page %d: %w", n, err)
 		}
-		r.conn.AsWritten(page, n)
+		r.source.conn.AsWritten(page, n)
 		if err := fn(n, page); err != nil {
 			return err
 		}
@@ -54,11 +53,11 @@ func (r pageReader) each(ctx context.Context, numbers iter.Seq[int64], fn func(n
 }
 
 // Extent returns the size of the state that Begin has chosen.
-func (f *File) Extent(ctx context.Context) (Extent, error) { return pageReader{f.conn}.extent(ctx) }
+func (f *File) Extent(ctx context.Context) (Extent, error) { return pageReader{f.source}.extent(ctx) }
 
 // EachPage calls fn for each of the pages of the state that Begin has chosen.
 func (f *File) EachPage(ctx context.Context, numbers iter.Seq[int64], fn func(number int64, page []byte) error) error {
-	return pageReader{f.conn}.each(ctx, numbers, fn)
+	return pageReader{f.source}.each(ctx, numbers, fn)
 }
 
 // HasChecksums reports whether the pages of the file have checksums. Those of databases of early versions have none.

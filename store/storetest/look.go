@@ -54,7 +54,7 @@ func texts(t testing.TB, db *store.DB, statement string, args ...any) (all []str
 }
 
 // Contents returns everything that a database holds: the files of the data directory by their names, or the rows on PostgreSQL
-// by their tables. What PostgreSQL's files hold is its own business.
+// by their tables. It does not read the files of PostgreSQL.
 func Contents(t testing.TB, db *store.DB) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -30,7 +30,7 @@ type Reader interface {
 	Close()
 }
 
-// A Slot is what the pool knows of a reader: its present holder.
+// A Slot is the pool's record of a reader: its present holder.
 type Slot struct {
 	// These are changed under the pool's mutex.
 	ctx     context.Context // steps of a statement take none, and must end with the one that it was prepared with

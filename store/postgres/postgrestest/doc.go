@@ -2,7 +2,7 @@
 //
 // [URL] gives a test a database of its own on a server that all tests of the process share. [Server] gives it a server of
 // its own, which the test may stop, restart and crash. Servers listen on a free port of 127.0.0.1 and on a socket, accept
-// everybody who can reach them, and keep their data in a temporary directory. A process of their own stops them and
+// every client without a password, and keep their data in a temporary directory. A process of their own stops them and
 // removes the directory when the test process ends, however it ends.
 //
 // The environment variable KONTOR_TEST_POSTGRES names a running server: a URL whose user may create databases. Several

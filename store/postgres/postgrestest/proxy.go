@@ -89,7 +89,7 @@ func (p *Proxy) Refuse(on bool) {
 	p.refuse = on
 }
 
-// Hold keeps all bytes of both directions back, as a network does that has lost its route: nobody sees an error. New
+// Hold keeps all bytes of both directions back, as a network does that has lost its route: neither end gets an error. New
 // connections are accepted and wait as well. Release forwards what was held.
 func (p *Proxy) Hold() { p.hold(true, true) }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // removal waits for the end of its input, then stops the server in $1, if it runs, and deletes the directory. It ignores the
-// signals that a terminal sends to the tests, because it has to outlive them. What follows $1 runs pg_ctl.
+// signals that a terminal sends to the tests, because it has to outlive them. The other arguments are the command that runs pg_ctl.
 const removal = `
 	trap '' INT TERM HUP QUIT
 	cat >/dev/null

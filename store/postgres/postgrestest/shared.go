@@ -107,7 +107,7 @@ func (s *shared) address(database string) string {
 	return u.String()
 }
 
-// create creates a copy of a database that nobody uses, and returns its name.
+// create creates a copy of a database without connections, and returns its name.
 func (s *shared) create(template string) (string, error) {
 	name := fmt.Sprintf("kontor_test_%d_%d", s.owner, s.count.Add(1))
 	return name, s.run("CREATE DATABASE " + name + " TEMPLATE " + template)

@@ -51,6 +51,29 @@ func start(t testing.TB, address string, o options) *node {
 
 func open(t testing.TB, address string, o options) (*node, error) {
 	t.Helper()
+	if o.listen == "" {
+		o.listen = address
+	}
+	n, err := openBus(t, o)
+	if err == nil {
+		n.writer = connect(t, address)
+	}
+	return n, err
+}
+
+// listen opens a node that does not write.
+func listen(t testing.TB, address string, o options) *node {
+	t.Helper()
+	o.listen = address
+	n, err := openBus(t, o)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	return n
+}
+
+func openBus(t testing.TB, o options) (*node, error) {
+	t.Helper()
 	n := &node{t: t, topics: &engine.Topics{}}
 	n.topic = n.topics.Topic("changes", func(key string) {
 		n.mu.Lock()
@@ -60,9 +83,6 @@ func open(t testing.TB, address string, o options) (*node, error) {
 			o.receive(key)
 		}
 	})
-	if o.listen == "" {
-		o.listen = address
-	}
 	if o.log == nil {
 		o.log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
@@ -75,7 +95,6 @@ func open(t testing.TB, address string, o options) (*node, error) {
 		return nil, err
 	}
 	t.Cleanup(func() { n.Close() })
-	n.writer = connect(t, address)
 	return n, nil
 }
 

@@ -60,7 +60,8 @@ func TestForged_NotificationsHarmNobody(t *testing.T) {
 	c.flow(t, "the answer", func() bool { return !isOpen(received) })
 }
 
-// Who reads the id of a node cannot have its local functions called before their commit: the tag of the group is at random.
+// A user who reads the id of a node cannot have its local functions called before their commit: the tag of the group is
+// random.
 func TestForged_NotificationOfAGroupNeedsItsTag(t *testing.T) {
 	a := start(t, postgrestest.URL(t), options{})
 	g := a.Prepare([]engine.Announcement{{Topic: a.topic, Key: "own", Delivery: engine.Ordered, Local: func() { t.Error("the function was called") }}})

@@ -59,7 +59,7 @@ func TestLeader_IsReplacedWhenItIsSilent(t *testing.T) {
 }
 
 // When the server starts again its tables for nodes are empty, while nodes may not have noticed. So for the time of a lease
-// nobody trusts them.
+// no node trusts them.
 func TestRestart_OfTheServerIsSurvived(t *testing.T) {
 	server := postgrestest.Server(t, postgrestest.Options{})
 	address := server.URL("postgres")

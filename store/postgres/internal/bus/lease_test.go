@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 	"kontor/store/postgres/postgrestest"
 )
 
-// A node that hears nothing, as one that was stopped, must not use what it remembers when a strict change is answered.
+// A node that receives nothing, such as a stopped process, must not use what it remembers when a strict change is answered.
 func TestStrict_WaitsForTheLeaseOfASilentNode(t *testing.T) {
 	address, proxy := database(t)
 	c := &clock{}
@@ -72,6 +73,8 @@ func TestClose_NobodyWaitsForANodeThatHasStopped(t *testing.T) {
 	address := postgrestest.URL(t)
 	c := &clock{}
 	a, b := start(t, address, options{time: c}), start(t, address, options{time: c})
+	first := a.strict("acknowledged")
+	c.flow(t, "the answer", func() bool { return !isOpen(first) })
 	if err := b.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
@@ -80,8 +83,9 @@ func TestClose_NobodyWaitsForANodeThatHasStopped(t *testing.T) {
 	}
 	<-a.strict("a")
 	c.beat(a)
-	if nodes := a.Nodes(); len(nodes) != 1 {
-		t.Errorf("after the other node has stopped, there are %+v", nodes)
+	rows := execute(t, a.writer, `SELECT count(*) FROM kontor_acks`)
+	if nodes := a.Nodes(); len(nodes) != 1 || string(rows[0].Rows[0][0]) != "0" {
+		t.Errorf("after the other node has stopped, there are %+v and acknowledgements: %s", nodes, rows[0].Rows[0][0])
 	}
 	if err := b.Close(); err != nil {
 		t.Errorf("a second close: %v", err)
@@ -221,5 +225,46 @@ func TestMany_NodesAcknowledge(t *testing.T) {
 	until(t, "all nodes are listed", func() bool { return len(nodes[0].Nodes()) == len(nodes) })
 	if got := leaders(nodes...); len(got) != 1 {
 		t.Errorf("the leaders are %v, want one", got)
+	}
+}
+
+// After a lost connection the empty key comes before all later announcements, so that a receiver that passes changes on in
+// their order notices what it has missed.
+func TestCut_IsReportedBeforeLaterAnnouncements(t *testing.T) {
+	address, proxy := database(t)
+	a := start(t, address, options{})
+	b := start(t, address, options{listen: proxy.Through(address)})
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+				a.commit("", engine.Announcement{Topic: a.topic, Key: strconv.Itoa(n), Delivery: engine.Soon})
+			}
+		}
+	}()
+	for range 20 {
+		before := len(b.received())
+		until(t, "announcements", func() bool { return len(b.received()) > before+20 })
+		proxy.Cut()
+		until(t, "the cut is noticed", func() bool { return !b.Remembers() })
+		until(t, "the node is back", b.Remembers)
+	}
+	close(stop)
+	<-stopped
+	last, missed := -1, true
+	for i, key := range b.received() {
+		if key == "" {
+			missed = true
+			continue
+		}
+		n, err := strconv.Atoi(key)
+		if err != nil || n != last+1 && !missed {
+			t.Fatalf("key %d is %q after %d, and nothing says that some were missed", i, key, last)
+		}
+		last, missed = n, false
 	}
 }

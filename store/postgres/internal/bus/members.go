@@ -24,7 +24,7 @@ type observed struct {
 
 // leader is the row of the cluster.
 type leader struct {
-	id    string // of the connection; empty: nobody leads
+	id    string // of the connection; empty: no node leads
 	beats string
 }
 
@@ -38,7 +38,7 @@ type seen struct {
 	nodes     []observed
 }
 
-// members is what a node knows about the others.
+// members is how a node sees the others.
 type members struct {
 	self  string // id of the connection of this node
 	nodes map[string]observed
@@ -142,7 +142,7 @@ func (m *members) trusted(now time.Duration) bool { return now >= m.trustedFrom 
 // silent reports whether the lease of a node has certainly ended.
 func (n observed) silent(now time.Duration) bool { return now-n.since >= lease }
 
-// mayClaim reports whether nobody leads.
+// mayClaim reports whether no node leads.
 func (m *members) mayClaim(now time.Duration) bool {
 	_, present := m.nodes[m.leader.id]
 	return m.trusted(now) && (!present || now-m.leaderSince >= lease)

@@ -16,6 +16,9 @@ func (s *session) notified(channel, payload string) error {
 	if !ours {
 		return nil
 	}
+	if err := s.reset(); err != nil {
+		return err
+	}
 	m, known := decode(payload)
 	switch {
 	case known:
@@ -64,7 +67,7 @@ func (b *Bus) takeKept(m message) *Group {
 	return g
 }
 
-// runLocals calls the functions of a group whose notification has come back.
+// runLocals calls the functions of a group whose notification has arrived.
 func (b *Bus) runLocals(g *Group) {
 	for _, local := range g.locals {
 		func() {

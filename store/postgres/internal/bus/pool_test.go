@@ -1,135 +1,14 @@
 package bus_test
 
 import (
-	"fmt"
-	"net"
 	"strings"
-	"sync"
 	"testing"
-
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgproto3"
 
 	"kontor/store/postgres/postgrestest"
 )
 
-// pool is a connection pool between clients and one connection to the server.
-type pool struct {
-	server *pgproto3.Frontend
-	conn   net.Conn
-	mu     sync.Mutex // held by the client to which the server's connection is lent
-}
-
-// newPool starts a pool in transaction or session mode, and returns the address of the database through it.
-func newPool(t *testing.T, address string, transactionMode bool) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var clients sync.WaitGroup
-	t.Cleanup(func() { listener.Close(); clients.Wait() })
-	shared := newServerConnection(t, address)
-	clients.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			server := shared
-			if !transactionMode {
-				server = newServerConnection(t, address)
-			}
-			clients.Go(func() { server.serve(conn, transactionMode) })
-		}
-	})
-	c, err := pgconn.ParseConfig(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Replace(address, fmt.Sprintf("%s:%d", c.Host, c.Port), listener.Addr().String(), 1)
-}
-
-func newServerConnection(t *testing.T, address string) *pool {
-	t.Helper()
-	conn := connect(t, address)
-	h, err := conn.Hijack()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { h.Conn.Close() })
-	return &pool{server: h.Frontend, conn: h.Conn}
-}
-
-// serve passes the requests of a client on, each up to the end of its transaction, and the answers back.
-func (p *pool) serve(conn net.Conn, transactionMode bool) {
-	defer conn.Close()
-	if !transactionMode {
-		defer p.conn.Close()
-	}
-	client := pgproto3.NewBackend(conn, conn)
-	if _, err := client.ReceiveStartupMessage(); err != nil {
-		return
-	}
-	client.Send(&pgproto3.AuthenticationOk{})
-	client.Send(&pgproto3.BackendKeyData{ProcessID: 4711, SecretKey: []byte{1, 2, 3, 4}})
-	client.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
-	if client.Flush() != nil {
-		return
-	}
-	if !transactionMode { // in which notifications arrive at any time
-		go func() {
-			for p.answer(client) == nil {
-			}
-		}()
-	}
-	for p.request(client, transactionMode) == nil {
-	}
-}
-
-// request passes messages of a client on, up to the end of a transaction.
-func (p *pool) request(client *pgproto3.Backend, transactionMode bool) error {
-	message, err := client.Receive()
-	if err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for {
-		p.server.Send(message)
-		switch message.(type) {
-		case *pgproto3.Query, *pgproto3.Sync:
-			if err := p.server.Flush(); err != nil || !transactionMode {
-				return err
-			}
-			return p.answer(client)
-		}
-		if message, err = client.Receive(); err != nil {
-			return err
-		}
-	}
-}
-
-// answer passes messages of the server on, up to the end of a transaction.
-func (p *pool) answer(client *pgproto3.Backend) error {
-	for {
-		message, err := p.server.Receive()
-		if err != nil {
-			return err
-		}
-		client.Send(message)
-		_, ready := message.(*pgproto3.ReadyForQuery)
-		_, notification := message.(*pgproto3.NotificationResponse)
-		if ready || notification {
-			if err := client.Flush(); err != nil || ready {
-				return err
-			}
-		}
-	}
-}
-
 func TestPool_InTransactionModeIsRefused(t *testing.T) {
-	address := newPool(t, postgrestest.URL(t), true)
+	address := postgrestest.NewPool(t, postgrestest.URL(t), true)
 	_, err := open(t, address, options{})
 	if err == nil || !strings.Contains(err.Error(), "transaction mode") || !strings.Contains(err.Error(), "use the address of PostgreSQL itself") {
 		t.Errorf("got %v, want a sentence that says what to do", err)
@@ -138,7 +17,7 @@ func TestPool_InTransactionModeIsRefused(t *testing.T) {
 
 func TestPool_InSessionModeIsAccepted(t *testing.T) {
 	direct := postgrestest.URL(t)
-	a := start(t, direct, options{listen: newPool(t, direct, false)})
+	a := start(t, direct, options{listen: postgrestest.NewPool(t, direct, false)})
 	b := start(t, direct, options{})
 	<-b.strict("through the pool")
 	if !a.has("through the pool") {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// sendLoop sends what is due, on a goroutine of its own: receive must never wait for the server to take something.
+// sendLoop sends what is due, on a goroutine of its own, so that receive need not wait until the server takes a statement.
 func (s *session) sendLoop() {
 	for {
 		select {

@@ -19,7 +19,8 @@ type session struct {
 	id      string
 	link    *link
 	backend string // process id of the server's process
-	started time.Duration
+
+	wasReset bool // used by the goroutine that receives
 
 	wake  chan struct{} // to send what is due
 	ended chan struct{} // closed when receive has returned
@@ -43,11 +44,11 @@ func (b *Bus) connect(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	s := &session{
-		bus: b, id: rand.Text(), started: b.time.Now(), wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		bus: b, id: rand.Text(), wake: make(chan struct{}, 1), ended: make(chan struct{}),
 		acks: make(map[string]string),
 	}
 	if s.link, err = newLink(conn, s.notified); err != nil {
-		return nil, err
+		return nil, errors.Join(err, conn.Close(ctx))
 	}
 	go func() {
 		s.err = s.link.receive()
@@ -79,7 +80,7 @@ func (s *session) wait(ctx context.Context) error {
 func (s *session) leave() error {
 	ctx, cancel := context.WithTimeout(context.Background(), farewellLimit)
 	defer cancel()
-	err := s.link.call(ctx, stmtLeave, s.id)
+	err := s.link.call(ctx, stmtLeave, s.id, s.bus.node)
 	s.fail(errClosed)
 	return err
 }
@@ -172,14 +173,24 @@ func (s *session) setChannel(name string) {
 	s.bus.mu.Unlock()
 }
 
-// listen subscribes to the channel and forgets what was remembered before, on the goroutine that receives.
+// listen subscribes to the channel. Then the receivers forget what they remember.
 func (s *session) listen(answer answer) error {
 	return s.link.query(`LISTEN `+s.bus.Channel(), func(rows []row, err error) error {
 		if err == nil {
-			err = s.deliver(s.bus.config.Topics.Reset)
+			err = s.reset()
 		}
 		return errors.Join(answer(rows, err), err)
 	})
+}
+
+// reset makes the receivers forget, once, on the goroutine that receives: as soon as the session listens, and before the first
+// notification, which may arrive before the answer to LISTEN.
+func (s *session) reset() error {
+	if s.wasReset {
+		return nil
+	}
+	s.wasReset = true
+	return s.deliver(s.bus.config.Topics.Reset)
 }
 
 // deliver calls receivers. After a panic nothing that they remember can be trusted, so the session ends; the next one

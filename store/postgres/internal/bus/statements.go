@@ -65,12 +65,14 @@ var statements = map[string]string{
 
 	// $2 is the id of an earlier connection of the same process.
 	stmtJoin: `
-		WITH earlier AS (DELETE FROM kontor_nodes WHERE id = $2)
+		WITH earlier AS (DELETE FROM kontor_nodes WHERE id = $2), acks AS (DELETE FROM kontor_acks WHERE listener = $2)
 		INSERT INTO kontor_nodes (id, node, name, version, started, backend)
 		VALUES ($1, $3, $4, $5, $6::bigint, pg_backend_pid())`,
 
+	// $2 is the id of the process.
 	stmtLeave: `
-		WITH resigned AS (UPDATE kontor_cluster SET leader = '', beats = beats + 1 WHERE leader = $1)
+		WITH resigned AS (UPDATE kontor_cluster SET leader = '', beats = beats + 1 WHERE leader = $1),
+			acks AS (DELETE FROM kontor_acks WHERE listener = $1 OR publisher = $2)
 		DELETE FROM kontor_nodes WHERE id = $1`,
 
 	// A heartbeat. A leader confirms in the same statement that it still leads. The rows of the nodes are those before it.
@@ -97,7 +99,7 @@ var statements = map[string]string{
 		WHERE EXISTS (SELECT FROM kontor_nodes n WHERE n.node = a.publisher)
 		ON CONFLICT (publisher, listener) DO UPDATE SET tag = excluded.tag`,
 
-	// Removes a node that has been silent since beats was $2, and acknowledgements that nobody waits for.
+	// Removes a node that has been silent since beats was $2, and acknowledgements that are not needed any more.
 	stmtSweep: `
 		WITH gone AS (DELETE FROM kontor_nodes WHERE id = $1 AND beats = $2::bigint RETURNING id)
 		DELETE FROM kontor_acks a
@@ -112,6 +114,6 @@ var statements = map[string]string{
 
 // sessionSettings make a connection independent of the settings of the database and of its user.
 const sessionSettings = `
-	SET application_name = '%s'; SET synchronous_commit = off; SET statement_timeout = 0; SET lock_timeout = 0;
+	SET application_name = '%s'; SET synchronous_commit = off; SET statement_timeout = '5s'; SET lock_timeout = '5s';
 	SET idle_session_timeout = 0; SET default_transaction_read_only = off; SET default_transaction_isolation = 'read committed';
 	SET client_min_messages = error;`

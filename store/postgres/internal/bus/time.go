@@ -10,7 +10,7 @@ type Time interface {
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 
-// machineTime is the monotonic clock of the machine. It goes on while the process is stopped.
+// machineTime is the monotonic clock of the machine. It runs while the process is stopped, too.
 type machineTime struct{ start time.Time }
 
 func (m machineTime) Now() time.Duration { return time.Since(m.start) }

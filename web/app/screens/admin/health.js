@@ -55,12 +55,13 @@ function Probe({ title, path }) {
 const nodeColumns = () => [
   {
     key: 'name', label: t('health.node'),
-    cell: (row) => html`<span class="code">${row.name}</span>${row.self && html`<br /><span class="fine">${t('health.this_node')}</span>`}`,
+    cell: ({ name, self }) => html`<span class="code">${name}</span>
+      ${self && html`<br /><span class="fine">${t('health.this_node')}</span>`}`,
   },
   { key: 'leads', label: t('health.leads'), cell: (row) => row.leads && html`<${Badge} value=${t('health.leads')} tone="good" />` },
   {
     key: 'lease', label: t('health.lease'),
-    cell: (row) => html`<${Badge} value=${t(row.valid ? 'health.lease_valid' : 'health.lease_ended')} tone=${row.valid ? 'good' : 'bad'} />`,
+    cell: ({ valid }) => html`<${Badge} value=${t(valid ? 'health.lease_valid' : 'health.lease_ended')} tone=${valid ? 'good' : 'bad'} />`,
   },
   { key: 'lag', num: true, label: t('health.lag'), cell: (row) => `${number(row.lag_ms)} ms` },
   { key: 'started', label: t('health.started'), cell: (row) => dateTime(row.started) },
