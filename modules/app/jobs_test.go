@@ -49,30 +49,30 @@ func TestRunJobs_ContinuesAfterErrorsAndPanics(t *testing.T) {
 func TestRunJobs_TheLeaderAloneRunsJobsOfOneNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var leads atomic.Bool
-		own, shared := 0, 0
+		var own, shared atomic.Int64
 		counted := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "runs"}, []string{"job", "outcome"})
 		r := app.RunJobs(t.Context(), []app.Job{
-			{Name: "own", Every: time.Hour, Run: func(context.Context) error { own++; return nil }},
-			{Name: "shared", Every: time.Hour, Scope: app.OneNode, Run: func(context.Context) error { shared++; return nil }},
+			{Name: "own", Every: time.Hour, Run: func(context.Context) error { own.Add(1); return nil }},
+			{Name: "shared", Every: time.Hour, Scope: app.OneNode, Run: func(context.Context) error { shared.Add(1); return nil }},
 		}, leads.Load, counted, slog.New(slog.DiscardHandler))
 		defer r.Stop()
 		time.Sleep(90 * time.Minute) // of the bubble's clock
 		synctest.Wait()
-		if own != 2 || shared != 0 {
-			t.Errorf("without the lead: %d runs of every node, %d of one node, want 2 and 0", own, shared)
+		if own.Load() != 2 || shared.Load() != 0 {
+			t.Errorf("without the lead: %d runs of every node, %d of one node, want 2 and 0", own.Load(), shared.Load())
 		}
 		leads.Store(true)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if shared != 1 {
-			t.Errorf("two seconds after it took the lead: %d runs, want 1", shared)
+		if shared.Load() != 1 {
+			t.Errorf("two seconds after it took the lead: %d runs, want 1", shared.Load())
 		}
 		time.Sleep(time.Hour)
 		leads.Store(false)
 		time.Sleep(5 * time.Hour)
 		synctest.Wait()
-		if shared != 2 {
-			t.Errorf("after it lost the lead: %d runs, want 2", shared)
+		if shared.Load() != 2 {
+			t.Errorf("after it lost the lead: %d runs, want 2", shared.Load())
 		}
 	})
 }

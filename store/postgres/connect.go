@@ -130,7 +130,8 @@ func checkServer(a address, pg *pgconn.PgConn) error {
 	if version := pg.ParameterStatus("server_version"); !isSupported(version) {
 		return fmt.Errorf("%s is PostgreSQL %s; Kontor needs version %d or newer", a, version, oldestServer)
 	}
-	if encoding := pg.ParameterStatus("server_encoding"); encoding != "UTF8" {
+	// With SQL_ASCII the server stores the bytes as they are. Statements use no functions of characters.
+	if encoding := pg.ParameterStatus("server_encoding"); encoding != "UTF8" && encoding != "SQL_ASCII" {
 		return fmt.Errorf("%s has the encoding %s; create it with ENCODING 'UTF8'", a, encoding)
 	}
 	return nil
