@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux
 
 package main
 
@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,6 +27,25 @@ func (p *process) signal(s syscall.Signal) {
 	if err := p.cmd.Process.Signal(s); err != nil {
 		p.tb.Fatal(err)
 	}
+}
+
+// suspend suspends a process. When it returns, no thread of it is running any more.
+func (p *process) suspend() {
+	p.tb.Helper()
+	p.signal(syscall.SIGSTOP)
+	waitUntil(p.tb, func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
+		if err != nil || len(threads) == 0 {
+			p.tb.Fatalf("the threads of the process cannot be listed: %v", err)
+		}
+		for _, name := range threads {
+			stat, err := os.ReadFile(name)
+			if _, state, _ := strings.Cut(string(stat), ") "); err != nil || !strings.HasPrefix(state, "T") {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // TestNodes_AStoppedNodeIsFenced suspends a node (SIGSTOP) in the middle of a write load, and ends a session at the other node.
@@ -47,7 +68,7 @@ func TestNodes_AStoppedNodeIsFenced(t *testing.T) {
 			}
 		}
 		progress(t, onB, 5)
-		b.signal(syscall.SIGSTOP)
+		b.suspend()
 		for _, c := range waiting {
 			c.send(t)
 		}
