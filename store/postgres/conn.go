@@ -46,6 +46,7 @@ type conn struct {
 	open   []*statement
 
 	patience time.Duration // bounds a round trip; 0: no bound
+	losses   uint64        // Engine.losses before the connection was made
 	busy     atomic.Bool   // the server works for the connection, so that an interrupt makes sense
 	ended    func() error  // returns the error that ends a statement; nil: nothing does
 	cancel   canceller

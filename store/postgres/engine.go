@@ -21,6 +21,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -47,6 +48,10 @@ type Engine struct {
 	texts   texts
 	engine.Topics
 
+	// losses counts how often the bus has lost its connection. Connections from before may be dead without showing it: they
+	// are replaced before their next use.
+	losses atomic.Uint64
+
 	pool    *readers.Pool[*reader]
 	writer  *writer
 	bus     *bus.Bus
@@ -58,6 +63,7 @@ func (e *Engine) start(ctx context.Context, c *conn) (err error) {
 	e.bus, err = bus.Open(ctx, bus.Config{
 		Connect: e.connectBus,
 		Topics:  &e.Topics, Node: e.self, Log: e.log,
+		Lost: func() { e.losses.Add(1) },
 	})
 	if err != nil {
 		return err
@@ -119,11 +125,13 @@ func (e *Engine) connectBus(ctx context.Context) (*pgconn.PgConn, error) {
 
 // connectWriter makes a connection that writes.
 func (e *Engine) connectWriter(ctx context.Context) (*conn, error) {
+	losses := e.losses.Load()
 	pg, err := e.address.connect(ctx, writerSettings)
 	if err != nil {
 		return nil, err
 	}
 	c := newConn(pg, &e.texts)
+	c.losses = losses
 	c.patience = writerPatience
 	if err := c.run(insistOnDurability); err != nil {
 		return nil, errors.Join(translate(err), c.lose(err))

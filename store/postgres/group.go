@@ -111,8 +111,12 @@ func (w *writer) begin() (err error) {
 
 // connect makes the connection of the writer, unless there is one.
 func (w *writer) connect(until time.Time) error {
-	if w.conn != nil && w.conn.broken == nil {
+	if w.conn != nil && w.conn.broken == nil && w.conn.losses == w.e.losses.Load() {
 		return nil
+	}
+	if w.conn != nil && w.conn.broken == nil {
+		w.conn.close()
+		w.conn = nil
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), until.Add(time.Second))
 	defer cancel()

@@ -47,7 +47,7 @@ func (r *reader) Pooled() *readers.Slot { return &r.slot }
 
 // Prepare connects the reader if necessary, and makes its statements end with the holder's context.
 func (r *reader) Prepare() error {
-	if r.conn == nil || r.conn.broken != nil {
+	if r.conn == nil || r.conn.broken != nil || r.conn.losses != r.e.losses.Load() {
 		if err := r.connect(); err != nil {
 			return err
 		}
@@ -61,6 +61,7 @@ func (r *reader) connect() error {
 	r.Close()
 	ctx, cancel := context.WithTimeout(r.slot.Context(), connectWait)
 	defer cancel()
+	losses := r.e.losses.Load()
 	pg, err := r.e.address.connect(ctx, readerSettings)
 	if err != nil {
 		if ended := r.slot.Err(); ended != nil {
@@ -69,7 +70,7 @@ func (r *reader) connect() error {
 		return err
 	}
 	r.conn = newConn(pg, &r.e.texts)
-	r.conn.ended = r.slot.Err
+	r.conn.ended, r.conn.losses = r.slot.Err, losses
 	r.target.Store(r.conn)
 	return nil
 }

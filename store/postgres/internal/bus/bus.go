@@ -61,6 +61,8 @@ type Config struct {
 	// Node describes this process.
 	Node engine.Node
 	Log  *slog.Logger
+	// Lost is called whenever the connection is lost: others to the same server may be dead, too. nil does nothing.
+	Lost func()
 	// Time is the monotonic clock; nil is the machine's.
 	Time Time
 }
@@ -132,6 +134,9 @@ func (b *Bus) run(ctx context.Context, s *session) {
 		err := s.wait(ctx)
 		if b.isClosing() {
 			return
+		}
+		if b.config.Lost != nil {
+			b.config.Lost()
 		}
 		b.log.Warn("lost the connection for announcements; the database is asked instead of the memory until it is back", "err", err)
 		s = b.reconnect(ctx)
