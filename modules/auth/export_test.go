@@ -2,7 +2,6 @@ package auth
 
 import (
 	"crypto/ed25519"
-	"time"
 )
 
 // FillQueue fills the queue of the hasher, as a flood of sign-ins does.
@@ -33,6 +32,3 @@ func Thumbprint(public ed25519.PublicKey) string { return thumbprint(public) }
 
 // ForgetSessions empties the cache of sessions.
 func (s *Service) ForgetSessions() { s.sessions.Clear() }
-
-// IdleSlack is what a session of a shared database may be unused beyond the limit.
-const IdleSlack = time.Duration(2*useNotedShared) * time.Millisecond

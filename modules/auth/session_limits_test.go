@@ -15,9 +15,6 @@ import (
 // idleAfter limits how long a session may be unused. On PostgreSQL the service adds a slack for uses that other nodes have not
 // written yet, which is subtracted here.
 func idleAfter(limit time.Duration) func(*auth.Options) {
-	if storetest.OnPostgreSQL() {
-		limit -= auth.IdleSlack
-	}
 	return func(o *auth.Options) { o.SessionIdle = limit }
 }
 
