@@ -48,6 +48,7 @@ func TestStaleSession_KeepsTheInputAfterCancelling(t *testing.T) {
 	v.write(`dialog input[name=credential_value]`, "third@example.ch")
 	v.eval(`document.querySelector('dialog input[name=credential_value]').form.requestSubmit()`)
 	v.see("Please confirm that it is you")
+	v.until(`document.querySelector('dialog input[name=password]')`) // the dialog asks first which methods the user has
 	v.eval(`document.querySelector('dialog input[name=password]').closest('dialog').querySelector('header button').click()`)
 	v.gone(`dialog input[name=password]`)
 	v.until(`document.querySelector('dialog [role=alert]') && document.querySelector('dialog input[name=credential_value]').value === 'third@example.ch'`)
