@@ -45,13 +45,13 @@ func TestGeneration_EndsForAllIDs(t *testing.T) {
 
 // A process without its lease uses nothing that it remembers, and uses it again with the lease.
 func TestGeneration_NeedsTheLease(t *testing.T) {
-	var hears atomic.Bool
-	g := NewGenerations(hears.Load)
+	var receives atomic.Bool
+	g := NewGenerations(receives.Load)
 	read := g.Now("user")
 	if read.Valid() {
 		t.Error("an entry is valid without the lease")
 	}
-	hears.Store(true)
+	receives.Store(true)
 	if !read.Valid() {
 		t.Error("an entry is not valid with the lease")
 	}

@@ -65,7 +65,7 @@ func (p part) name() string {
 	return fmt.Sprintf("%s/%0*d-%d%s", p.chain, numberWidth, p.number, int64(p.at), suffix)
 }
 
-// parsePart returns the part that an object is. ok is false for an object of somebody else.
+// parsePart returns the part that an object holds. ok is false for an object that no Shipper has named.
 func parsePart(o Object) (p part, ok bool) {
 	chain, file, found := strings.Cut(o.Name, "/")
 	file, isOurs := strings.CutSuffix(file, suffix)
