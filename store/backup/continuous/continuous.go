@@ -117,7 +117,8 @@ func chains(ctx context.Context, t Target) (all []chain, rest []part, err error)
 		}
 		rest = append(rest, found[n:]...)
 	}
-	slices.SortFunc(all, func(a, b chain) int { return strings.Compare(a[0].chain, b[0].chain) })
+	// By the first state, not by the name, which has only seconds: a server that starts twice in one second begins two chains.
+	slices.SortFunc(all, func(a, b chain) int { return cmp.Compare(a.begin(), b.begin()) })
 	return all, rest, nil
 }
 

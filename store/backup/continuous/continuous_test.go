@@ -246,3 +246,21 @@ func put(t *testing.T, target continuous.Target, name string, data []byte) {
 		t.Fatal(err)
 	}
 }
+
+// A server that is started again and again within one second begins a chain each time. The newest state is in the last one.
+func TestRestore_ChainsOfOneSecond(t *testing.T) {
+	s := newShipping(t, directory(t))
+	var want int64
+	for range 12 {
+		storetest.Audit(t, s.db, 1)
+		want++
+		if err := errors.Join(s.Ship(t.Context()), s.close()); err != nil {
+			t.Fatal(err)
+		}
+		s.clock.Advance(time.Millisecond)
+		s.begin(t)
+	}
+	if got, err := s.restore(t, 0); err != nil || got != want {
+		t.Errorf("%d entries, %v; want %d", got, err, want)
+	}
+}
