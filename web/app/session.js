@@ -75,7 +75,9 @@ export const requireFactor = sharedRequest(factorRequest);
 /** Reads the session that another tab has written. */
 function synchronise() {
   const now = read();
-  if (now?.access_token === session.get()?.access_token) return;
+  const before = session.get();
+  if (now?.access_token === before?.access_token) return;
+  if (now?.user_id !== before?.user_id) reject(); // The requests of one user are never sent as another.
   session.set(now);
   if (now && expired.get()) resume();
 }
@@ -90,6 +92,13 @@ function resume() {
   const all = waiting;
   waiting = [];
   for (const each of all) each.resolve(session.get()?.access_token);
+}
+
+function reject() {
+  expired.set(false);
+  const all = waiting;
+  waiting = [];
+  for (const each of all) each.reject(new Error('signed out'));
 }
 
 /**
@@ -114,12 +123,9 @@ export function saveTokens(tokens, login, at = Date.now()) {
 export function clearSession() {
   proofRequest.get()?.answer(false);
   factorRequest.get()?.answer(false);
-  const all = waiting;
-  waiting = [];
-  expired.set(false);
+  reject();
   write(null);
   forgetExchange();
-  for (const each of all) each.reject(new Error('signed out'));
 }
 
 /** Returns a token for the next request, refreshed when it is about to expire; null when no user is signed in. */
@@ -142,8 +148,9 @@ export function renew(stale) {
   return refreshing.then((token) => token ?? waitForSignIn());
 }
 
-/** Waits until the user has signed in again in the dialog, here or in another tab. */
+/** Waits until the user has signed in again in the dialog, here or in another tab. Fails after a sign-out. */
 function waitForSignIn() {
+  if (!read()) return Promise.reject(new Error('signed out'));
   return new Promise((resolve, reject) => {
     waiting.push({ resolve, reject });
     expired.set(true);

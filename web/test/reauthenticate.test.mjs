@@ -5,7 +5,7 @@ import { answerWith, json, requests, signedIn } from './browser.mjs';
 signedIn();
 const { api } = await import('../app/api.js');
 const { switchLanguage } = await import('../app/i18n.js');
-const { clearSession, factorRequest, proofRequest, saveTokens } = await import('../app/session.js');
+const { clearSession, expired, factorRequest, proofRequest, saveTokens } = await import('../app/session.js');
 await switchLanguage('en');
 
 const TOKENS = { access_token: 'first', refresh_token: 'refresh', expires_in: 3600, user_id: 'u1' };
@@ -90,4 +90,33 @@ test('another 403 asks for nothing', async () => {
   answerWith(json({ code: 'common.forbidden', message: 'No' }, 403));
   assert.equal((await api.get('/v1/a').catch((e) => e)).status, 403);
   assert.equal(factorRequest.get(), null);
+});
+
+/** Plays what another tab has written, null after a sign-out. */
+function writeInAnotherTab(tokens) {
+  if (tokens) localStorage.setItem('kontor.session', JSON.stringify(tokens));
+  else localStorage.removeItem('kontor.session');
+  dispatchEvent(Object.assign(new Event('storage'), { key: 'kontor.session' }));
+}
+
+test('a request that waits for a sign-in is never sent as another user', async () => {
+  for (const next of [null, { ...TOKENS, access_token: 'theirs', user_id: 'u2' }]) {
+    saveTokens(TOKENS, 'anna@example.ch');
+    answerWith(json({}, 401), json({}, 401));
+    const sent = api.post('/v1/a', { amount: 1 }).catch((e) => e);
+    await settle();
+    assert.equal(expired.get(), true);
+    writeInAnotherTab(next);
+    assert.ok((await sent) instanceof Error);
+    assert.equal(expired.get(), false);
+    assert.equal(requests.length, 2);
+  }
+});
+
+test('a sign-in of the same user in another tab sends the request', async () => {
+  answerWith(json({}, 401), json({}, 401), json({ ok: true }));
+  const sent = api.post('/v1/a', { amount: 1 });
+  await settle();
+  writeInAnotherTab({ ...TOKENS, access_token: 'second', expires_at: Date.now() + 3_600_000 });
+  assert.deepEqual(await sent, { ok: true });
 });

@@ -37,8 +37,8 @@ function FirstProof({ user, next }) {
     <//>`}`;
 }
 
-function SignInAgain() {
-  const [user] = useState(session.get());
+function SignInAgain({ user: present }) {
+  const [user] = useState(present);
   const [step, setStep] = useState(null);
   const submit = (proof) => completeSignIn(step, proof);
   return html`<${Dialog} title=${t('session_expired.title')}>
@@ -79,11 +79,13 @@ function ConfirmIdentity({ level, answer }) {
 /** Asks for a proof of identity before a sensitive change; the form stays, and the request continues afterwards. */
 export function ProofDialog() {
   const request = useStore(proofRequest);
-  return request ? html`<${ConfirmIdentity} key=${request.level} level=${request.level} answer=${request.answer} />` : null;
+  const user = useStore(session);
+  return request && user ? html`<${ConfirmIdentity} key=${request.level} level=${request.level} answer=${request.answer} />` : null;
 }
 
 /** Asks the user to sign in again when the session has expired; the screen stays, so that no input is lost. */
 export function SessionExpiredDialog() {
   const isExpired = useStore(expired);
-  return isExpired ? html`<${SignInAgain} />` : null;
+  const user = useStore(session); // null after the session has ended in another tab
+  return isExpired && user ? html`<${SignInAgain} user=${user} />` : null;
 }
