@@ -61,6 +61,9 @@ type Pending struct {
 	fromContext bool // the origin is that of the transaction's context
 }
 
+// Deletes reports whether the entry shows a record before a change and none after it.
+func (p *Pending) Deletes() bool { return p.before != "" && p.after == "" }
+
 // NewPending prepares an entry. It returns the error of a digest that could not be computed.
 func NewPending(e Entry, before, after Digest, at clock.Time) (Pending, error) {
 	for _, d := range []Digest{before, after} {
