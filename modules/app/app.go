@@ -33,6 +33,7 @@ import (
 	"kontor/modules/privacy"
 	"kontor/modules/profile"
 	"kontor/modules/rbac"
+	"kontor/modules/search"
 	"kontor/modules/serviceaccounts"
 	"kontor/modules/tasks"
 	"kontor/modules/webhooks"
@@ -77,6 +78,7 @@ type Modules struct {
 	Certificates  *certificates.Cache
 	Changes       *changes.Service
 	Webhooks      *webhooks.Service
+	Search        *search.Service
 
 	backup  atomic.Pointer[continuous.Shipper] // nil before Work, and without a target
 	bills   *qrbill.Reader
@@ -137,11 +139,13 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	m.Certificates = certificates.New(db, o.Log)
 	m.Changes = newChanges(m)
 	m.Webhooks = newWebhooks(m)
+	m.Search = newSearch(m)
 	m.Privacy = m.newPrivacy(o)
 	m.RBAC = rbac.New(db, rbac.Options{Policy: m.Policy, Users: m.Users, Records: m.records(), Texts: texts, Log: o.Log})
 	if err := m.Changes.SetTable(m.Endpoints()); err != nil {
 		return nil, err
 	}
+	m.Search.SetTable(m.Endpoints())
 	m.Auth.SetScopes(keyScopes(m.Endpoints()))
 	m.Services.SetScopes(m.Endpoints())
 	m.jobRuns = newJobRuns(m.Jobs())
@@ -211,6 +215,7 @@ func (m *Modules) Endpoints() []endpoint.Endpoint {
 		m.Privacy,
 		m.Changes,
 		m.Webhooks,
+		m.Search,
 	} {
 		table = append(table, module.Endpoints()...)
 	}

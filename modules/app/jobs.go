@@ -59,6 +59,7 @@ func (m *Modules) Jobs() []Job {
 			return err
 		}},
 		{"notifications.nodes", time.Second, OneNode, m.Notifications.ReleaseNodes},
+		{"search.follow", 2 * time.Second, OneNode, m.Search.Follow},
 		{"privacy.resume", time.Minute, OneNode, m.Privacy.Resume},
 		{"store.clean_pages", 24 * time.Hour, OneNode, m.DB.CleanOldPages},
 		{"customers.expiry", 24 * time.Hour, OneNode, m.Customers.RunExpiry},

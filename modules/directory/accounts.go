@@ -14,7 +14,8 @@ import (
 
 // list lists the users whom the caller may read.
 func (s *Service) list(ctx context.Context, in listInput) (list.Page[User], error) {
-	page, err := userList.Page(ctx, s.db, in.Query, userTable.Visible(access.From(ctx)))
+	caller := access.From(ctx)
+	page, err := userList.Page(ctx, s.db, in.Query.WithText(in.Text, textSources(caller)...), userTable.Visible(caller))
 	if err != nil {
 		return page, err
 	}

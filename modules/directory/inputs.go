@@ -21,7 +21,11 @@ type credentialPath struct {
 
 type listInput struct {
 	Query list.Params `query:"*"`
+	Text  list.Words  `query:"q"`
 }
+
+// Validate checks the searched text.
+func (in *listInput) Validate(v *apierr.Fields) { in.Text.Validate(v) }
 
 type credentialsInput struct {
 	UserID string      `path:"id"`

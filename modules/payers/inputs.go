@@ -38,6 +38,8 @@ type ListInput struct {
 	Country *string `query:"country" pattern:"^[A-Z]{3}$"`
 	Active  *bool   `query:"active"`
 
+	Text list.Words `query:"q"`
+
 	query   list.Params
 	company string // folded
 }
@@ -68,6 +70,8 @@ func (in *ListInput) Validate(v *apierr.Fields) {
 	}
 	in.company = types.Fold(validate.Line(v, "company", in.Company, maxCompany))
 	in.query.BindQuery(query, v)
+	in.Text.Validate(v)
+	in.query = in.query.WithText(in.Text, source)
 }
 
 // isCountryForm reports whether a text has the form of an alpha-3 code. The filter accepts unassigned codes, which match

@@ -31,12 +31,20 @@ type OneInput struct {
 type ListInput struct {
 	CustomerID string      `path:"customer_id"`
 	Query      list.Params `query:"*"`
+	Text       list.Words  `query:"q"`
 }
+
+// Validate checks the searched text.
+func (in *ListInput) Validate(v *apierr.Fields) { in.Text.Validate(v) }
 
 // MineInput holds the parameters of the list of the caller's tasks.
 type MineInput struct {
 	Query list.Params `query:"*"`
+	Text  list.Words  `query:"q"`
 }
+
+// Validate checks the searched text.
+func (in *MineInput) Validate(v *apierr.Fields) { in.Text.Validate(v) }
 
 // CreateInput is the data of a new task. Title and category are required. The default of weights is 1.
 type CreateInput struct {

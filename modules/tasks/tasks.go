@@ -182,7 +182,7 @@ func read(ctx context.Context, q store.Querier, in OneInput, wanted access.Permi
 // List returns a page of the tasks of a customer that the caller may read. Assignees may read their tasks even if they may
 // not read the customer. If there are none, List returns apierr.CustomerNotFound and apierr.NoAccess for the customer.
 func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Task], error) {
-	page, err := taskList.Page(ctx, s.db, in.Query, table.Visible(access.From(ctx)), list.Where{SQL: "tasks.customer_id = $1", Args: []any{in.CustomerID}})
+	page, err := taskList.Page(ctx, s.db, in.Query.WithText(in.Text, source), table.Visible(access.From(ctx)), list.Where{SQL: "tasks.customer_id = $1", Args: []any{in.CustomerID}})
 	if page.TotalUnfiltered == 0 {
 		// A caller who may read a task may know that its customer exists. Without tasks the customer decides.
 		if refused := s.customers.Allow(ctx, s.db, in.CustomerID, access.Read); refused != nil {
@@ -194,7 +194,7 @@ func (s *Service) List(ctx context.Context, in ListInput) (list.Page[Task], erro
 
 // Mine returns a page of the tasks that the caller has created or is assigned to.
 func (s *Service) Mine(ctx context.Context, in MineInput) (list.Page[Task], error) {
-	return memberList.Page(ctx, s.db, in.Query, list.Where{SQL: "task_members.user_id = $1", Args: []any{access.From(ctx).UserID}})
+	return memberList.Page(ctx, s.db, in.Query.WithText(in.Text, source), list.Where{SQL: "task_members.user_id = $1", Args: []any{access.From(ctx).UserID}})
 }
 
 // Update replaces the given data and keeps the rest. It returns apierr.TaskNotFound, apierr.NoAccess and, if the task has

@@ -77,6 +77,8 @@ type List[T any] struct {
 type Store interface {
 	store.Querier
 	counter
+	// CurrentTexts returns how statements search texts, when searches see everything that was committed before the call.
+	CurrentTexts(ctx context.Context) (store.Texts, error)
 }
 
 // New prepares a list. It panics for an incomplete declaration, which is a programming error.
@@ -129,6 +131,9 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 	if err != nil {
 		return Page[T]{}, err
 	}
+	if err := q.matchText(ctx, db, p.text); err != nil {
+		return Page[T]{}, err
+	}
 	page := Page[T]{Data: Data[T]{Rows: []T{}, stacked: p.Stacked()}}
 	if page.TotalUnfiltered, err = q.count(ctx, db, q.allRows(q.visible)); err != nil {
 		return Page[T]{}, err
@@ -138,7 +143,7 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 	case q.nothing:
 		matched = 0
 	case q.searched && matched > 0:
-		if matched, err = q.count(ctx, db, q.allRows(q.matching)); err != nil {
+		if matched, err = q.count(ctx, db, q.allRows(q.countedRows())); err != nil {
 			return Page[T]{}, err
 		}
 	}
@@ -158,7 +163,12 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 	if p.Limit() == skipRows {
 		return page, nil
 	}
-	if err := l.read(ctx, db, q, v, p, &page); err != nil {
+	if q.isRanked(p, page.Total) {
+		err = l.readRanked(ctx, db, q, p, conditions, &page)
+	} else {
+		err = l.read(ctx, db, q, v, p, &page)
+	}
+	if err != nil {
 		return Page[T]{}, err
 	}
 	returned := int64(len(page.Data.Rows))

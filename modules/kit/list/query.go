@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"kontor/server/apierr"
+	"kontor/store"
 )
 
 // query is a list with its conditions and searches, before the view is known.
@@ -16,6 +17,10 @@ type query struct {
 	matching *builder // condition of the matching rows among them
 	searched bool
 	nothing  bool // no row can match
+
+	// The searched text, see matchText. Without one, counted is nil.
+	text    *store.TextSearch
+	counted *builder
 
 	// The first condition with alternatives, and the position of its text in visible and matching.
 	any        []string
