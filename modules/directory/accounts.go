@@ -97,7 +97,7 @@ func (s *Service) save(ctx context.Context, tx *store.Tx, before User, u *User, 
 	}
 	u.ModifiedAt = tx.Now()
 	changed, err := tx.Exec(ctx, updateUser, u.ID, u.Status, u.Language, u.ModifiedAt, records.Actor(ctx), before.version,
-		u.DisplayName, types.SearchKey(u.DisplayName), types.NameSkeleton(u.DisplayName))
+		u.DisplayName, types.SearchKey(u.DisplayName), types.NameSkeleton(u.DisplayName), types.SortKey(u.DisplayName))
 	if err != nil {
 		return err
 	}

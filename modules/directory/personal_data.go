@@ -47,7 +47,7 @@ func (s *Service) ExportPerson(ctx context.Context, q store.Querier, subject per
 const (
 	eraseUser = `
 		UPDATE users SET
-			display_name = '', display_name_key = '', display_name_skeleton = '', status = 'disabled', language = 'en', last_login_at = NULL,
+			display_name = '', display_name_key = '', display_name_skeleton = '', display_name_order = '', status = 'disabled', language = 'en', last_login_at = NULL,
 			modified_at = $2, modified_by = $3, version = version + 1, erased_at = $2
 		WHERE id = $1 AND erased_at IS NULL`
 

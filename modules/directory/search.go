@@ -76,3 +76,8 @@ func (s *Service) FindText(ctx context.Context, text list.Words, limit int) ([]f
 	}
 	return hits, err
 }
+
+// FillSortKeys computes the sort keys of names that earlier versions have stored. It runs regularly.
+func (s *Service) FillSortKeys(ctx context.Context) error {
+	return records.FillSortKeys(ctx, s.db, records.SortKeys{From: "users", Names: []string{"display_name"}})
+}

@@ -45,3 +45,8 @@ func (s *Service) FindText(ctx context.Context, text list.Words, limit int) ([]f
 	}
 	return hits, err
 }
+
+// FillSortKeys computes the sort keys of names that earlier versions have stored. It runs regularly.
+func (s *Service) FillSortKeys(ctx context.Context) error {
+	return records.FillSortKeys(ctx, s.db, records.SortKeys{From: "personas", Names: []string{"first_name", "last_name"}})
+}
