@@ -82,7 +82,7 @@ func BenchmarkSearch(b *testing.B) {
 				}
 				first := times[0]
 				slices.Sort(times)
-				b.Logf("%-16s %-17s %-12s median %v, first %v %s", text, name, kind, times[2].Round(time.Microsecond*100), first.Round(time.Microsecond*100), found)
+				fmt.Printf("%-16s %-17s %-12s median %v, first %v %s\n", text, name, kind, times[2].Round(time.Microsecond*100), first.Round(time.Microsecond*100), found)
 			}
 		}
 	}

@@ -20,6 +20,8 @@ type query struct {
 
 	// The searched text, see matchText. Without one, counted is nil.
 	text    *store.TextSearch
+	matches int64 // documents, at most manyMatches
+	few     bool  // so few match that they are collected first
 	counted *builder
 
 	// The first condition with alternatives, and the position of its text in visible and matching.

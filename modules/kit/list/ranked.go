@@ -19,40 +19,28 @@ type Found[T any] struct {
 }
 
 // candidates is the number of rows that are compared to find the best ones.
-const candidates = 60
+const candidates = 100
 
-// Find returns the rows that match a text best, at most limit. It compares a bounded number of rows: the newest with all words, and
-// the newest with the beginning of the last one.
+// Find returns the rows that match a text best, at most limit. It compares a bounded number of rows. If more match, those are the
+// newest with all words, and then the newest with the beginning of the last one.
 func (l *List[T]) Find(ctx context.Context, db Store, search *store.TextSearch, limit int, conditions ...Where) ([]Found[T], error) {
 	if search == nil || search.Empty() {
 		return nil, nil
 	}
-	var ids []string
-	for _, prefix := range []bool{false, true} {
-		q, err := l.query(Params{}, conditions)
+	ids, matches, err := l.candidates(ctx, db, search, conditions)
+	if err != nil {
+		return nil, err
+	}
+	if matches > candidates {
+		whole := &store.TextSearch{Sources: search.Sources, Any: slices.Clone(search.Any)}
+		for i := range whole.Any {
+			whole.Any[i].Prefix = false
+		}
+		better, _, err := l.candidates(ctx, db, whole, conditions)
 		if err != nil {
 			return nil, err
 		}
-		form := &store.TextSearch{Sources: search.Sources}
-		for _, words := range search.Any {
-			words.Prefix = prefix
-			form.Any = append(form.Any, words)
-		}
-		if err := q.matchText(ctx, db, form); err != nil {
-			return nil, err
-		}
-		more, err := l.ids(ctx, db, q.page(l.source.ID, view{orders: l.newest}, Params{limit: candidates}))
-		if err != nil {
-			return nil, fmt.Errorf("search %s: %w", q.name, err)
-		}
-		for _, id := range more {
-			if !slices.Contains(ids, id) {
-				ids = append(ids, id)
-			}
-		}
-		if len(ids) >= candidates {
-			break
-		}
+		ids = append(better, slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(better, id) })...)
 	}
 	ranks, err := rank(ctx, db, search, ids)
 	if err != nil {
@@ -70,6 +58,21 @@ func (l *List[T]) Find(ctx context.Context, db Store, search *store.TextSearch, 
 		}
 	}
 	return found, nil
+}
+
+// candidates returns the newest matching rows, and how many documents match, at most manyMatches.
+func (l *List[T]) candidates(ctx context.Context, db Store, search *store.TextSearch, conditions []Where) (ids []string, matches int64, err error) {
+	q, err := l.query(Params{}, conditions)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := q.matchText(ctx, db, search); err != nil || q.matches == 0 {
+		return nil, 0, err
+	}
+	if ids, err = l.ids(ctx, db, q.page(l.source.ID, view{orders: l.newest}, Params{limit: candidates})); err != nil {
+		err = fmt.Errorf("search %s: %w", q.name, err)
+	}
+	return ids, q.matches, err
 }
 
 // ids runs a statement that selects ids.

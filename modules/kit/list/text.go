@@ -67,11 +67,11 @@ func (q *query) matchText(ctx context.Context, db Store, search *store.TextSearc
 		return err
 	}
 	q.tables = append(q.tables[:len(q.tables):len(q.tables)], store.TextTables...)
-	many, err := hasMany(ctx, db, texts, search)
-	if err != nil {
+	if q.matches, err = countSome(ctx, db, texts, search); err != nil {
 		return err
 	}
-	q.text = search
+	many := q.matches >= manyMatches
+	q.text, q.few = search, !many
 	rows, counted := search.Matching(texts, q.id), search.Matching(texts, q.id)
 	if many {
 		rows = search.Each(q.id)
@@ -85,14 +85,13 @@ func (q *query) matchText(ctx context.Context, db Store, search *store.TextSearc
 	return nil
 }
 
-// hasMany reports whether so many documents match that statements should not collect them.
-func hasMany(ctx context.Context, db store.Querier, texts store.Texts, search *store.TextSearch) (bool, error) {
+// countSome returns the number of matching documents, at most manyMatches.
+func countSome(ctx context.Context, db store.Querier, texts store.Texts, search *store.TextSearch) (n int64, err error) {
 	some := search.Some(texts, manyMatches)
-	var n int64
-	if err := db.QueryRow(ctx, some.SQL, some.Args...).Scan(&n); err != nil {
-		return false, fmt.Errorf("search texts: %w", err)
+	if err = db.QueryRow(ctx, some.SQL, some.Args...).Scan(&n); err != nil {
+		err = fmt.Errorf("search texts: %w", err)
 	}
-	return n == manyMatches, nil
+	return n, err
 }
 
 // condition adds a condition with placeholders of its own.
@@ -123,9 +122,9 @@ func ByText(ctx context.Context, db Store, search *store.TextSearch, id string) 
 	if err != nil {
 		return nil, err
 	}
-	many, err := hasMany(ctx, db, texts, search)
+	n, err := countSome(ctx, db, texts, search)
 	c := search.Matching(texts, id)
-	if many {
+	if n >= manyMatches {
 		c = search.Each(id)
 	}
 	return &c, err
