@@ -163,6 +163,7 @@ var (
 
 	// Invoices. The code has no module, as the specification shows it.
 	InvoiceInvalid = kind("invalid_input", http.StatusBadRequest)
+	BillNotFound   = kind("invoices.bill_not_found", http.StatusNotFound)
 )
 
 var catalogue []Kind
