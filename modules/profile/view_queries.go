@@ -50,10 +50,6 @@ func updateView(ctx context.Context, tx *store.Tx, v View) error {
 
 // deleteView reports whether the user had the view.
 func deleteView(ctx context.Context, tx *store.Tx, userID, id string) (bool, error) {
-	result, err := tx.Exec(ctx, deleteViewStatement, userID, id)
-	if err != nil {
-		return false, err
-	}
-	n, err := result.RowsAffected()
+	n, err := tx.Exec(ctx, deleteViewStatement, userID, id)
 	return n > 0, err
 }

@@ -45,7 +45,7 @@ func (in *ViewInput) Validate(v *apierr.Fields) {
 	in.Name = validate.Required(v, "name", in.Name, maxViewName)
 	in.Query = validate.Line(v, "query", in.Query, maxViewQuery)
 	if in.List != "" && (!strings.HasPrefix(in.List, "/") || strings.HasPrefix(in.List, "//")) {
-		v.Add("list", "invalid.format")
+		v.Add("list", "invalid.console_path")
 	}
 }
 
