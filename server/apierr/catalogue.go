@@ -154,6 +154,8 @@ var (
 	InvalidFileType = kind("profile.invalid_file_type", http.StatusBadRequest)
 	InvalidImage    = kind("profile.invalid_image", http.StatusBadRequest)
 	AvatarNotFound  = kind("profile.avatar_not_found", http.StatusNotFound)
+	ViewNotFound    = kind("profile.view_not_found", http.StatusNotFound)
+	TooManyViews    = kind("profile.too_many_views", http.StatusConflict)
 
 	// Notifications.
 	NotificationNotFound = kind("notifications.notification_not_found", http.StatusNotFound)
