@@ -23,6 +23,8 @@ var kinds = withKeys(map[event.Kind]kind{
 	event.CustomerCreated:       {},
 	event.CustomerStatusChanged: {system: true, channels: []string{Email}},
 	event.KYCDocumentExpiring:   {system: true, channels: []string{Email}},
+	event.KYCDecisionPending:    {},
+	event.KYCDecisionClosed:     {},
 	event.TaskAssigned:          {channels: []string{Email}},
 	event.TaskStatusChanged:     {},
 	event.PasswordChanged:       {system: true, channels: []string{Email, SMS}, everywhere: true},
