@@ -27,6 +27,8 @@ var kinds = withKeys(map[event.Kind]kind{
 	event.CustomerCreated:       {},
 	event.CustomerStatusChanged: {system: true, channels: []string{Email}},
 	event.KYCDocumentExpiring:   {system: true, channels: []string{Email}},
+	event.KYCDecisionPending:    {},
+	event.KYCDecisionClosed:     {},
 	event.TaskAssigned:          {channels: []string{Email}},
 	event.TaskStatusChanged:     {},
 	event.TaskDue:               {channels: []string{Email}},

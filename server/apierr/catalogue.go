@@ -116,6 +116,10 @@ var (
 	CustomerNotFound     = kind("customers.customer_not_found", http.StatusNotFound)
 	InvalidKYCTransition = kind("customers.invalid_kyc_transition", http.StatusConflict)
 	SelfVerification     = kind("customers.self_verification", http.StatusForbidden)
+	SecondPersonRequired = kind("customers.second_person_required", http.StatusForbidden)
+	DecisionNotFound     = kind("customers.decision_not_found", http.StatusNotFound)
+	DecisionNotPending   = kind("customers.decision_not_pending", http.StatusConflict)
+	DecisionWaits        = kind("customers.decision_waits", http.StatusConflict)
 
 	// Personas.
 	PersonaNotFound     = kind("personas.persona_not_found", http.StatusNotFound)

@@ -155,6 +155,10 @@ var otherRows = []Setting{
 		"Days for which the QR-bills stay that users have kept.",
 		func(s *Settings) *int { return &s.Invoices.KeepDays }),
 
+	row("kyc.four_eyes", choice("off", "enhanced", "always"), "enhanced",
+		"Which decisions about a customer's verification a second person must confirm: none, those that give the level enhanced, or all that verify or reject.",
+		func(s *Settings) *string { return &s.KYC.FourEyes }),
+
 	row("privacy.retention_years", number(1, 100), "10",
 		"Years for which the data of a customer must be kept after the end of the business relationship.",
 		func(s *Settings) *int { return &s.Privacy.RetentionYears }),
