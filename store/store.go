@@ -78,6 +78,7 @@ type DB struct {
 	memo    memo
 	origin  func(ctx context.Context) Origin
 	audited func(seq int64) // nil: nothing follows the audit trail
+	changes Changes
 	watch   atomic.Pointer[func(work string)]
 	latest  atomic.Int64
 	recall  atomic.Uint64 // see Tx.Recall
@@ -108,6 +109,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	db.RegisterSealed(sealedUnshown)
 	db.RegisterSealed(db.sealedAnswers())
+	db.RegisterSealed(db.sealedChanges())
 	report, err := db.openEngine(ctx, o)
 	if err != nil {
 		return nil, errors.Join(err, db.leave())

@@ -91,6 +91,7 @@ func New(db *store.DB, o Options) (*Modules, error) {
 	db.SetOrigin(origin)
 	var err error
 	m := &Modules{Options: o, DB: db, Texts: texts, Policy: &access.Current{}}
+	m.keepChanges()
 	if m.Notifications, err = newNotifications(m); err != nil {
 		return nil, err
 	}

@@ -43,7 +43,11 @@ var table = &records.Table[Task]{
 	Type: access.Tasks, From: "tasks", Columns: columns, Scan: scanTask, Missing: apierr.TaskNotFound, Record: audited,
 	Relations: []records.Relation{
 		records.Created,
-		{Allows: access.Read, SQL: "EXISTS (SELECT 1 FROM task_members t WHERE t.task_id = tasks.id AND t.user_id = $1)", Tables: []string{"task_members"}},
+		{
+			Name: access.RelationAssignee, Allows: access.Read, Tables: []string{"task_members"},
+			SQL:   "EXISTS (SELECT 1 FROM task_members t WHERE t.task_id = tasks.id AND t.user_id = $1)",
+			Users: "SELECT user_id FROM task_members WHERE task_id = $1",
+		},
 	},
 }
 

@@ -111,6 +111,8 @@ var (
 	GrantNotHeld     = kind("rbac.grant_not_held", http.StatusForbidden)
 	GrantToSelf      = kind("rbac.grant_to_self", http.StatusForbidden)
 	EndpointNotFound = kind("rbac.endpoint_not_found", http.StatusNotFound)
+	RecordNotFound   = kind("rbac.record_not_found", http.StatusNotFound)
+	FixedPermissions = kind("rbac.fixed_permissions", http.StatusConflict)
 
 	// Customers.
 	CustomerNotFound     = kind("customers.customer_not_found", http.StatusNotFound)
@@ -143,6 +145,9 @@ var (
 	TaskInvalidTransition = kind("tasks.invalid_transition", http.StatusConflict)
 	TaskAssigneeNotFound  = kind("tasks.assignee_not_found", http.StatusNotFound)
 	TaskAssigneeExists    = kind("tasks.assignee_exists", http.StatusConflict)
+
+	// The audit trail.
+	AuditEntryNotFound = kind("audit.entry_not_found", http.StatusNotFound)
 
 	// Personal data.
 	RecordErased     = kind("privacy.record_erased", http.StatusConflict)

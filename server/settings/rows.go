@@ -189,6 +189,9 @@ var otherRows = []Setting{
 		"Days for which finished deliveries of webhooks are listed.",
 		func(s *Settings) *time.Duration { return &s.Webhooks.Keep }),
 
+	row("audit.changed_fields_days", orNone(days(36500), 1, 36500), "3650",
+		"Days for which the audit trail shows the values of changed fields, before and after; 0: never. The entries themselves stay.",
+		func(s *Settings) *time.Duration { return &s.Audit.ChangedFields }),
 	row("audit.export_file", optional(path), "",
 		"File to which every entry of the audit trail is appended, with signed heads; empty: none.",
 		func(s *Settings) *string { return &s.Audit.ExportFile }),
