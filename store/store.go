@@ -77,6 +77,7 @@ type DB struct {
 	guard   *audittrail.Guard
 	engine  engine.Engine
 	memo    memo
+	totals  totals
 	origin  func(ctx context.Context) Origin
 	audited func(seq int64) // nil: nothing follows the audit trail
 	changes Changes
