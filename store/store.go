@@ -77,8 +77,10 @@ type DB struct {
 	guard   *audittrail.Guard
 	engine  engine.Engine
 	memo    memo
+	totals  totals
 	origin  func(ctx context.Context) Origin
 	audited func(seq int64) // nil: nothing follows the audit trail
+	changes Changes
 	texts   TextFollower
 	watch   atomic.Pointer[func(work string)]
 	latest  atomic.Int64
@@ -110,6 +112,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	db.RegisterSealed(sealedUnshown)
 	db.RegisterSealed(db.sealedAnswers())
+	db.RegisterSealed(db.sealedChanges())
 	report, err := db.openEngine(ctx, o)
 	if err != nil {
 		return nil, errors.Join(err, db.leave())

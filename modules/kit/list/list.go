@@ -54,14 +54,16 @@ type Row = store.Scanner
 
 // Source declares a list.
 type Source[T any] struct {
-	From    string   // the table, with joins that neither add nor remove rows
-	Columns string   // what Scan reads, separated by commas
-	ID      string   // the column of the id: unique, never NULL
-	Created string   // the column of the default order, newest first; empty: by id
-	Tables  []string // all tables in From
-	Fields  Fields
-	Scan    func(row Row) (T, error)
-	Base    Where // a condition that always holds
+	From    string // the table, with joins that neither add nor remove rows
+	Columns string // what Scan reads, separated by commas
+	ID      string // the column of the id: unique, never NULL
+	Created string // the column of the default order, newest first; empty: by id
+	// Tables are all tables in From, which has no aliases. A table whose rows decide only about the row with the id in one of its columns is
+	// named with that column, "task_members.task_id": totals survive its changes, too. So is the table below a view.
+	Tables []string
+	Fields Fields
+	Scan   func(row Row) (T, error)
+	Base   Where // a condition that always holds
 }
 
 // List reads pages of one source. It is safe for concurrent use.
@@ -71,6 +73,7 @@ type List[T any] struct {
 	byName map[string]int
 	newest []order
 	long   []int // columns that count for the size of a page
+	shapes shapes
 }
 
 // Store is the database of a list: *store.DB.
@@ -131,11 +134,11 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 	if err != nil {
 		return Page[T]{}, err
 	}
-	if err := q.matchText(ctx, db, p.text); err != nil {
+	page := Page[T]{Data: Data[T]{Rows: []T{}, stacked: p.Stacked()}}
+	if page.TotalUnfiltered, err = q.countRows(ctx, db, q.visible); err != nil {
 		return Page[T]{}, err
 	}
-	page := Page[T]{Data: Data[T]{Rows: []T{}, stacked: p.Stacked()}}
-	if page.TotalUnfiltered, err = q.count(ctx, db, q.allRows(q.visible)); err != nil {
+	if err := q.matchText(ctx, db, p.text); err != nil {
 		return Page[T]{}, err
 	}
 	matched := page.TotalUnfiltered
@@ -143,7 +146,7 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 	case q.nothing:
 		matched = 0
 	case q.searched && matched > 0:
-		if matched, err = q.count(ctx, db, q.allRows(q.countedRows())); err != nil {
+		if matched, err = q.countRows(ctx, db, q.countedRows()); err != nil {
 			return Page[T]{}, err
 		}
 	}
@@ -156,7 +159,7 @@ func (l *List[T]) Page(ctx context.Context, db Store, p Params, conditions ...Wh
 		return Page[T]{}, refusal
 	}
 	if v.distinct != nil {
-		if page.Total, err = q.count(ctx, db, q.distinctValues(v.distinct)); err != nil {
+		if page.Total, err = q.countValues(ctx, db, v.distinct); err != nil {
 			return Page[T]{}, err
 		}
 	}

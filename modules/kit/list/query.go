@@ -18,6 +18,8 @@ type query struct {
 	searched bool
 	nothing  bool // no row can match
 
+	shapes *shapes
+
 	// The searched text, see matchText. Without one, counted is nil.
 	text    *store.TextSearch
 	matches int64 // documents, at most manyMatches
@@ -25,9 +27,10 @@ type query struct {
 	counted *builder
 
 	// The first condition with alternatives, and the position of its text in visible and matching.
-	any        []string
-	granted    string
-	begin, end int
+	restriction Where
+	any         []string
+	granted     string
+	begin, end  int
 }
 
 // query combines the conditions. It returns apierr.QueryInvalidSearchField.
@@ -38,7 +41,7 @@ func (l *List[T]) query(p Params, conditions []Where) (*query, error) {
 		}
 	}
 	name, _, _ := strings.Cut(l.source.From, " ")
-	q := &query{name: name, from: l.source.From, id: l.source.ID, tables: l.source.Tables}
+	q := &query{name: name, from: l.source.From, id: l.source.ID, tables: l.source.Tables, shapes: &l.shapes}
 	q.visible = &builder{}
 	q.restrict(l.source.Base)
 	for _, w := range conditions {
@@ -93,7 +96,7 @@ func (q *query) addAlternatives(w Where, base int) {
 	}
 	or.close()
 	if q.begin == 0 {
-		q.any, q.granted, q.begin, q.end = texts, granted, begin, b.text.Len()
+		q.any, q.granted, q.begin, q.end, q.restriction = texts, granted, begin, b.text.Len(), w
 	}
 }
 
