@@ -45,7 +45,7 @@ function columnsOf(customers) {
 function usePayers() {
   const { query } = useStore(route);
   const get = (name) => query.get(name) ?? '';
-  const filters = { company: get('company'), country: get('country'), active: get('active') };
+  const filters = { q: get('q'), country: get('country'), active: get('active') };
   const offset = Math.max(0, Number(get('offset')) || 0);
   const isCode = /^[A-Z]{3}$/.test(filters.country);
   const params = { limit: LIMIT, offset, ...filters, country: isCode ? filters.country : '' };
@@ -56,14 +56,14 @@ function usePayers() {
   const set = (changes) => setQuery({ offset: '', ...changes });
   return {
     ...load, limit: LIMIT, set, state: { ...filters, offset }, filtered: Object.values(filters).some(Boolean),
-    move: (to) => setQuery({ offset: to || '' }), clear: () => set({ company: '', country: '', active: '' }),
+    move: (to) => setQuery({ offset: to || '' }), clear: () => set({ q: '', country: '', active: '' }),
   };
 }
 
 function PayerFilters({ list }) {
-  const { company, country: code, active } = list.state;
+  const { q, country: code, active } = list.state;
   return html`<${Filters}>
-    <${Search} label=${t('payers.search')} value=${company} onSearch=${(value) => list.set({ company: value })} />
+    <${Search} label=${t('payers.search')} value=${q} onSearch=${(value) => list.set({ q: value })} />
     <${Filter} label=${t('field.country')} value=${code} options=${countries()} onChange=${(value) => list.set({ country: value })} />
     <${Filter} label=${t('field.state')} value=${active} onChange=${(value) => list.set({ active: value })}
       options=${[['true', t('active.active')], ['false', t('active.inactive')]]} />

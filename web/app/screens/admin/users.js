@@ -1,7 +1,7 @@
 import { html, useEffect } from '../../lib.js';
 import { roleName } from '../../access.js';
 import { LANGUAGES, t, term } from '../../i18n.js';
-import { containing, useList } from '../../list.js';
+import { byWords, useList } from '../../list.js';
 import { learnUsers, nameOf, usePeople } from '../../people.js';
 import { Avatar, Badge, When } from '../../ui/display.js';
 import { Filter, Filters, optionsOf, Search } from '../../ui/filters.js';
@@ -28,8 +28,7 @@ const columns = () => [
 /** All users. */
 export default function Users() {
   usePeople();
-  const search = (text) => ({ 'search.display_name': containing(text) });
-  const list = useList('/v1/users', { filters: ['status'], sort: '-created_at', search });
+  const list = useList('/v1/users', { filters: ['status'], sort: '-created_at', search: byWords });
   useEffect(() => learnUsers(list.data?.data ?? []), [list.data]);
   const statuses = optionsOf(['active', 'pending', 'disabled'], (status) => term('user_status', status));
   return html`
