@@ -16,7 +16,9 @@ const CREATED = ['customers', 'personas', 'payers', 'tasks', 'chats'];
 
 function commands() {
   return [
-    ...CREATED.filter((type) => may(type, 'create')).map((type) => ({ id: `new-${type}`, name: t(`${type}.new`), icon: 'plus', path: `/${type}?new=1` })),
+    ...CREATED.filter((type) => may(type, 'create')).map((type) => ({
+      id: `new-${type}`, name: t(`${type}.new`), icon: 'plus', path: `/${type}?new=1`,
+    })),
     ...CHOICES.theme.filter((theme) => theme !== preferences.get().theme).map((theme) => ({
       id: `theme-${theme}`, name: t('finder.theme', { theme: term('theme', theme) }), icon: 'sun', run: () => changePreferences({ theme }),
     })),
@@ -27,7 +29,9 @@ function commands() {
   ];
 }
 
-const screens = () => [...menu('main'), ...menu('admin')].map((row) => ({ id: menuPath(row), path: menuPath(row), name: t(row.title), icon: row.icon }));
+const screens = () => [...menu('main'), ...menu('admin')].map((row) => ({
+  id: menuPath(row), path: menuPath(row), name: t(row.title), icon: row.icon,
+}));
 
 /** The loaded chats by their participants; the server finds chats by titles and messages. */
 const chats = () => (conversations.get()?.chats ?? [])

@@ -104,7 +104,7 @@ func TestFinder_FindsRecordsAndRunsCommands(t *testing.T) {
 	s := sharedServer(t)
 	me := s.newPerson("Administrator")
 	id := s.newCustomer(s.token(me), "Ursina", "Züllig")
-	for _, size := range []screen{desk, phone} {
+	for _, size := range []look{desk, {width: 360, height: 740}} {
 		v := signedIn(t, s, size, me)
 		show := func() {
 			v.click(`.palette-button`)

@@ -35,7 +35,8 @@ function useSearch() {
     const text = typed.trim();
     latest.current = text;
     if (!text) return setResult(NOTHING);
-    const answer = await api.get('/v1/search', { q: text }).then((found) => ({ ...found, text }), () => ({ text, groups: [], failed: true }));
+    const failed = () => ({ text, groups: [], failed: true });
+    const answer = await api.get('/v1/search', { q: text }).then((found) => ({ ...found, text }), failed);
     if (latest.current === text) setResult(answer);
   });
   return [result, search];
