@@ -61,6 +61,8 @@ func (m *Modules) Jobs() []Job {
 		{"notifications.nodes", time.Second, OneNode, m.Notifications.ReleaseNodes},
 		{"privacy.resume", time.Minute, OneNode, m.Privacy.Resume},
 		{"store.clean_pages", 24 * time.Hour, OneNode, m.DB.CleanOldPages},
+		{"files.purge", time.Minute, OneNode, m.Files.Purge},
+		{"files.scan", 2 * time.Second, OneNode, m.Files.Scan},
 		{"customers.expiry", 24 * time.Hour, OneNode, m.Customers.RunExpiry},
 	}
 }

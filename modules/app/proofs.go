@@ -11,6 +11,7 @@ import (
 	"kontor/modules/customers"
 	"kontor/modules/directory"
 	"kontor/modules/factors"
+	"kontor/modules/files"
 	"kontor/modules/kit/records"
 	"kontor/modules/oidc"
 	"kontor/modules/payers"
@@ -29,7 +30,7 @@ import (
 // are not covered; nor are the exceptions that the Proofs of a module lists.
 func Proofs() []records.Proof {
 	return slices.Concat(directory.Proofs(), auth.Proofs(), factors.Proofs(), oidc.Proofs(), serviceaccounts.Proofs(), rbac.Proofs(),
-		customers.Proofs(), personas.Proofs(), payers.Proofs(), chats.Proofs(), tasks.Proofs(), profile.Proofs(), privacy.Proofs(), webhooks.Proofs())
+		customers.Proofs(), personas.Proofs(), payers.Proofs(), chats.Proofs(), tasks.Proofs(), files.Proofs(), profile.Proofs(), privacy.Proofs(), webhooks.Proofs())
 }
 
 // Earlier versions digested records in another form, or not at all. An upgrade writes an entry with the digest of each

@@ -27,6 +27,7 @@ type Settings struct {
 	Notifications Notifications
 	Profile       Profile
 	Invoices      Invoices
+	Files         Files
 	Privacy       Privacy
 	Backup        Backup
 	Events        Events
@@ -40,6 +41,13 @@ type Settings struct {
 type Quotas struct {
 	Records   int
 	Megabytes int
+}
+
+// Files are the limits of evidence files, and the virus scanner that sees them first.
+type Files struct {
+	MaxBytes int64  // of a file
+	Quota    int64  // bytes of a customer, or of a user in chats and tasks
+	Clamd    string // host:port, or the path of a socket; empty: none
 }
 
 // Server configures the HTTP server.
