@@ -44,7 +44,7 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 		{Status: http.StatusOK, Media: mediaPNG, Says: "The file."},
 		{Status: http.StatusPartialContent, Media: mediaPDF, Says: "The range."}, {Status: http.StatusPartialContent, Media: mediaJPEG, Says: "The range."},
 		{Status: http.StatusPartialContent, Media: mediaPNG, Says: "The range."},
-		{Status: http.StatusNotModified}, {Status: http.StatusRequestedRangeNotSatisfiable, Says: "The range begins after the end of the file."},
+		{Status: http.StatusNotModified},
 	}
 	rows := []endpoint.Endpoint{
 		{Name: "files.add_to_document", Method: http.MethodPost, Path: "/v1/customers/{id}/kyc/documents/{document_id}/files",
@@ -70,7 +70,8 @@ func (s *Service) Endpoints() []endpoint.Endpoint {
 			Faults: []apierr.Kind{apierr.FileNotFound, apierr.NoAccess}, Handle: endpoint.JSON(http.StatusOK, s.get)},
 		{Name: "files.content", Method: http.MethodGet, Path: "/v1/files/{id}/content",
 			Access: access.SignedIn, Summary: "Download a file as it was uploaded.",
-			Faults: []apierr.Kind{apierr.FileNotFound, apierr.NoAccess, apierr.FileBeingChecked, apierr.FileInfected, apierr.TooManyAtOnce},
+			Faults: []apierr.Kind{apierr.FileNotFound, apierr.NoAccess, apierr.FileBeingChecked, apierr.FileInfected, apierr.TooManyAtOnce,
+				apierr.RangeBeyondEnd},
 			Doc: endpoint.Doc{Answers: binary, Headers: []string{"If-None-Match", "Range", "If-Range"},
 				Description: "Always a download. `Range` takes one range of bytes; several ranges are answered with the whole file. `Repr-Digest` has the digest of the file."},
 			Handle: endpoint.Raw(nil, s.content)},

@@ -166,6 +166,7 @@ var (
 	TooManyFiles       = kind("files.too_many_files", http.StatusConflict)
 	PreviewImpossible  = kind("files.no_preview", http.StatusConflict)
 	PageNotFound       = kind("files.page_not_found", http.StatusNotFound)
+	RangeBeyondEnd     = kind("files.range_not_satisfiable", http.StatusRequestedRangeNotSatisfiable)
 
 	// Notifications.
 	NotificationNotFound = kind("notifications.notification_not_found", http.StatusNotFound)
