@@ -39,10 +39,10 @@ func Proofs() []records.Proof {
 //
 // Form 2 added the display name of users. Form 3 added acr, amr, authenticated_at and factor_at of sessions, erased_at of
 // customers, users, personas, payers and tasks, the kind of users, and the types factors, identities, service_accounts,
-// service_tokens, erasures, relationships and legal_holds.
+// service_tokens, erasures, relationships and legal_holds. Form 4 added due_on of tasks.
 const (
 	formType  = "audit"
-	formID    = "record-form-3"
+	formID    = "record-form-4"
 	formBegun = formID + "/begun"
 )
 
@@ -68,7 +68,9 @@ func CheckRecords(ctx context.Context, e *audittrail.Evidence) (compared int64, 
 
 // CheckFiles decrypts the content of all files and compares it with their digests. It returns the number of files. The error is a
 // *records.Break for the first file that differs.
-func CheckFiles(ctx context.Context, e *audittrail.Evidence) (int64, error) { return files.Check(ctx, e, true) }
+func CheckFiles(ctx context.Context, e *audittrail.Evidence) (int64, error) {
+	return files.Check(ctx, e, true)
+}
 
 // formSince returns the number of the entry since which all entries have the present form, or 0 before the upgrade.
 func formSince(ctx context.Context, q store.Querier) (seq int64, err error) {
