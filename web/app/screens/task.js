@@ -138,7 +138,9 @@ export default function Task({ customer: customerId, id }) {
         <${ProgressCard} task=${task} />
         <${Assignees} task=${task} base=${base} manages=${rights.update} reload=${load.reload}
           add=${rights.update && next.length > 0 && (() => setDialog('assign'))} />
-        <${Card} title=${t('files.title')}><${FileList} of=${{ type: 'tasks', parent: customerId, record: id }} readOnly=${!next.length} /><//>
+        <${Card} title=${t('files.title')}>
+          <${FileList} of=${{ type: 'tasks', parent: customerId, record: id }} readOnly=${!next.length} />
+        <//>
       </div>
       <div class="stack">
         <${TaskFacts} task=${task} />
