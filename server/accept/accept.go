@@ -75,3 +75,36 @@ func parseWeight(text string) float64 {
 	}
 	return weight
 }
+
+// Identity is the content coding that changes nothing.
+const Identity = "identity"
+
+// Coding returns the content coding with the highest weight in Accept-Encoding; among equals the first. Codings that the header
+// does not name have the weight of *. It returns [Identity] if that has a higher weight than all offered ones, or if none of
+// them is acceptable. forced reports that the client does not accept Identity.
+func Coding(header string, offered ...string) (coding string, forced bool) {
+	weights := map[string]float64{}
+	for part := range strings.SplitSeq(header, ",") {
+		name, rest, _ := strings.Cut(part, ";")
+		name = strings.TrimPrefix(strings.ToLower(strings.TrimSpace(name)), "x-") // x-gzip is gzip
+		if name != "" {
+			weights[name], _ = readParameters(rest)
+		}
+	}
+	other, all := weights["*"]
+	identity, named := weights[Identity]
+	if !named && all {
+		identity = other
+	}
+	coding, top := Identity, max(identity, 0)
+	for _, name := range offered {
+		weight, named := weights[name]
+		if !named {
+			weight = other
+		}
+		if weight > top || weight > 0 && weight == top && coding == Identity {
+			coding, top = name, weight
+		}
+	}
+	return coding, identity == 0 && (named || all)
+}
