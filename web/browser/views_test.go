@@ -90,6 +90,7 @@ func explorer() []view {
 		{name: "explorer", path: "/docs", drawn: ".opblock-tag"},
 		{name: "explorer: an operation", steps: []step{tap(tag), tap(operation + ".opblock-summary-control")}, drawn: operation + ".responses-table"},
 		{name: "explorer: trying it", steps: []step{tap(operation + ".try-out__btn"), tap(operation + ".execute")}, drawn: operation + ".live-responses-table"},
+		{name: "explorer: search", steps: []step{write(`.side input`, "customers"), see(`.side-group[open]`)}, drawn: ".side-group[open] li"},
 		{name: "explorer: tokens", steps: []step{tap(".btn.authorize")}, drawn: ".auth-container"},
 	}
 }
@@ -130,6 +131,11 @@ func (s *testServer) views(me person) []view {
 		{name: "palette", path: "/", steps: []step{click(`.palette-button`), write(`dialog input[role=combobox]`, "luc")}, drawn: "dialog.palette [role=option]"},
 		{name: "palette without results", path: "/", steps: []step{click(`.palette-button`), write(`dialog input[role=combobox]`, "nobody-is-called-so")}, drawn: ".palette-none"},
 		{name: "customers", path: "/customers", drawn: "table.data"},
+		{name: "columns of a list", path: "/customers", steps: []step{press("list.columns")}, drawn: ".menu-panel label"},
+		{name: "saved views of a list", path: "/customers", steps: []step{press("list.views")}, drawn: ".menu-form"},
+		{name: "selected rows", path: "/payers", steps: []step{see("tbody .select"), tap("tbody .select input")}, drawn: ".bulk"},
+		{name: "country by name", path: "/customers?new=1", steps: []step{see(form), click(`input[name=nationality]`)}, drawn: `dialog [role=option]`},
+		{name: "unsaved input", path: "/customers?new=1", steps: []step{write(`input[name=first_name]`, "Anna"), click(`dialog header button`)}, drawn: confirmation},
 		{name: "no customers", path: "/customers?q=nobody-is-called-so", drawn: ".empty"},
 		{name: "new customer", path: "/customers?new=1", drawn: form},
 		{name: "new customer with errors", path: "/customers?new=1", steps: []step{click(form + ` button[type=submit]`)}, drawn: form + ` [aria-invalid=true]`},
