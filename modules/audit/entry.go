@@ -50,7 +50,7 @@ func textOf(v jsontext.Value) *string {
 }
 
 type entryInput struct {
-	Seq string `path:"seq,text" pattern:"^[0-9]+$" example:"42"`
+	Seq string `path:"seq,text" pattern:"^[0-9]+$" example:"42" doc:"The number of the entry."`
 }
 
 // get returns an entry with its changed fields, for callers who may read the audit trail. A read of changed fields is a security
